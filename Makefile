@@ -1,0 +1,27 @@
+# Each target calls one tool; what takes more than a line stands in .ci/.
+
+.PHONY: build run test check fuzz bench gen demo
+
+build: # bin/dragoman
+	go build -trimpath -o bin/ ./cmd/dragoman
+
+run: build # the hub, with its journal in ./data
+	./bin/dragoman serve --data-dir ./data
+
+demo: build # one hub and an agent of each dialect, each asking every other
+	./bin/dragoman demo
+
+test: # every test, with the race detector (which needs a C compiler)
+	go test -race -shuffle=on ./...
+
+check: # everything about the repository that is not a test's business
+	bash .ci/check
+
+fuzz: # every fuzz target, FUZZTIME each (default 20s)
+	bash .ci/fuzz
+
+bench: # every benchmark
+	go test -run '^$$' -bench . -benchmem ./...
+
+gen: # every generated file, in place
+	bash .ci/gen

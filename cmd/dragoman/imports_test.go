@@ -1,0 +1,291 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// module is the path every package of this repository begins with.
+const module = "github.com/dragoman-hub/dragoman"
+
+// A row says what each package it covers may import beside the standard
+// library and the rest of its own tree. Patterns are relative to the module;
+// "x/..." is a tree, x and everything below it.
+type row struct {
+	from []string // the packages it covers
+	own  []string // packages of this module
+	lib  []string // other modules, or packages of them
+}
+
+// anything as the only entry of own or lib stands for no limit.
+const anything = "*"
+
+var (
+	// engine is all of core but its test support.
+	engine = []string{
+		"core", "core/hub", "core/journal", "core/link", "core/policy", "core/roster", "core/thread", "core/usage",
+	}
+	// testing libraries, for tests and for what only tests import.
+	proving = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
+)
+
+// table is the architecture. Three rules stand behind it: a transport moves
+// frames and knows no agents, a dialect turns frames into events and opens no
+// socket, the core moves events and knows neither.
+var table = []row{
+	{from: []string{"core"}, lib: []string{"github.com/google/uuid"}},
+	{from: []string{"core/link", "core/journal", "core/roster", "core/thread", "core/usage", "core/policy"}, own: []string{"core"}},
+	{from: []string{"core/hub"}, own: engine},
+	{from: []string{"core/coretest/..."}, own: engine, lib: append([]string{"github.com/rogpeppe/go-internal"}, proving...)},
+
+	{
+		from: []string{"transports/grpcserver/..."},
+		own:  []string{"core", "core/link"},
+		lib:  []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
+	},
+	{from: []string{"transports/ws/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/coder/websocket"}},
+	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/link"}},
+	{from: []string{"transports/web/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/go-chi/chi/v5"}},
+
+	// The hub's own doors, and its memory.
+	{from: []string{"adapters/rest/..."}, own: append([]string{"schemas"}, engine...), lib: []string{"github.com/go-chi/chi/v5"}},
+	{
+		from: []string{"adapters/mcp/..."},
+		own:  append([]string{"schemas"}, engine...),
+		lib:  []string{"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk"},
+	},
+	{
+		from: []string{"adapters/nats/..."},
+		own:  []string{"core", "core/journal", "core/roster"},
+		lib:  []string{"github.com/nats-io"},
+	},
+
+	// The dialects: dialect gives every adapter not named above its row.
+	dialect("coven", "google.golang.org/grpc/codes", "google.golang.org/grpc/status", "google.golang.org/protobuf"),
+	dialect("parallax", "golang.org/x/time/rate"),
+
+	{from: []string{"schemas/..."}, lib: []string{"github.com/santhosh-tekuri/jsonschema/v5"}},
+	{from: []string{"proto/..."}, lib: []string{"google.golang.org/grpc", "google.golang.org/protobuf"}},
+	{from: []string{"cmd/..."}, own: []string{anything}, lib: []string{anything}},
+}
+
+// dialect is the row of a dialect that needs nothing beyond lib.
+func dialect(name string, lib ...string) row {
+	return row{
+		from: []string{"adapters/" + name + "/..."},
+		own:  []string{"core", "core/hub", "core/link", "proto/" + name + "/...", "schemas"},
+		lib:  lib,
+	}
+}
+
+// rowOf finds the row of a package.
+func rowOf(pkg string) (row, bool) {
+	for _, r := range table {
+		if covered(pkg, r.from) {
+			return r, true
+		}
+	}
+	if name, ok := strings.CutPrefix(pkg, "adapters/"); ok {
+		name, _, _ = strings.Cut(name, "/")
+		return dialect(name), true
+	}
+	return row{}, false
+}
+
+// refusal says why the package from may not import to, or nothing. Both are
+// relative to the module if they belong to it. The import is a test's if inTest.
+func refusal(from, to string, inTest bool) string {
+	r, ok := rowOf(from)
+	if !ok {
+		return "no row of the table covers it: add one, or put the package where one does"
+	}
+	if inTest && !covered(from, []string{"core/..."}) {
+		return refusalOfTest(from, to)
+	}
+	below := slices.DeleteFunc(slices.Clone(r.from), func(p string) bool { return !covered(from, []string{p}) })
+	allowed := slices.Concat(r.own, r.lib, below)
+	if inTest {
+		allowed = slices.Concat(allowed, []string{"core/coretest/..."}, proving)
+	}
+	if slices.Contains(allowed, anything) || covered(to, allowed) || within(to, r.lib) || inTest && within(to, proving) {
+		return ""
+	}
+	return fmt.Sprintf("want the standard library and [%s] only: move what is shared into core, pass it in as a value or an interface, or let the two meet in cmd",
+		strings.Join(allowed, " "))
+}
+
+// refusalOfTest holds for tests outside core: they may use what they like, but a
+// transport and a dialect meet in cmd only, and so do two dialects.
+func refusalOfTest(from, to string) string {
+	transport, adapter := covered(from, []string{"transports/..."}), covered(from, []string{"adapters/..."})
+	own, _ := rowOf(from)
+	switch {
+	case covered(to, own.from):
+		return ""
+	case adapter && covered(to, []string{"adapters/...", "transports/..."}),
+		transport && covered(to, []string{"adapters/..."}):
+		return "want a test of one package alone: move the test to cmd, where transports and dialects meet"
+	}
+	return ""
+}
+
+// covered reports whether one of the patterns covers the package.
+func covered(pkg string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
+			return pkg == tree || strings.HasPrefix(pkg, tree+"/")
+		}
+		return pkg == pattern
+	})
+}
+
+// within reports whether a package is one of the modules or stands in one.
+func within(pkg string, modules []string) bool {
+	return slices.ContainsFunc(modules, func(m string) bool {
+		return pkg == m || strings.HasPrefix(pkg, m+"/")
+	})
+}
+
+// listed is what go list says of a package.
+type listed struct {
+	ImportPath   string
+	Standard     bool
+	Module       *struct{ Path string }
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func TestRepositoryImportsFollowTheTable(t *testing.T) {
+	packages := list(t)
+	standard := make(map[string]bool)
+	for _, p := range packages {
+		standard[p.ImportPath] = p.Standard
+	}
+	var seen int
+	for _, p := range packages {
+		if p.Module == nil || p.Module.Path != module || variant(p.ImportPath) {
+			continue
+		}
+		seen++
+		from := relative(p.ImportPath)
+		check := func(imports []string, inTest bool) {
+			for _, path := range imports {
+				if standard[path] || path == "C" {
+					continue
+				}
+				if why := refusal(from, relative(path), inTest); why != "" {
+					t.Errorf("%s imports %s (in a test: %t); %s", from, relative(path), inTest, why)
+				}
+			}
+		}
+		check(p.Imports, false)
+		check(p.TestImports, true)
+		check(p.XTestImports, true)
+	}
+	if seen == 0 {
+		t.Fatalf("go list found no package of %s; want all of them", module)
+	}
+}
+
+func TestRepositoryImportTableRefusesWhatItShould(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		inTest   bool
+		allowed  bool
+	}{
+		{from: "core", to: "github.com/google/uuid", allowed: true},
+		{from: "core", to: "core/hub"},
+		{from: "core", to: "github.com/rs/zerolog"},
+		{from: "core", to: "core/coretest"},
+		{from: "core", to: "core/coretest", inTest: true, allowed: true},
+		{from: "core", to: "pgregory.net/rapid", inTest: true, allowed: true},
+		{from: "core", to: "adapters/acp", inTest: true},
+		{from: "core/link", to: "core", allowed: true},
+		{from: "core/link", to: "core/journal"},
+		{from: "core/hub", to: "core/journal", allowed: true},
+		{from: "core/hub", to: "core/coretest"},
+		{from: "core/hub", to: "adapters/nats"},
+		{from: "core/coretest", to: "core/hub", allowed: true},
+		{from: "core/coretest", to: "pgregory.net/rapid", allowed: true},
+		{from: "core/coretest", to: "transports/ws"},
+		{from: "core/unheard", to: "core"},
+		{from: "transports/ws", to: "github.com/coder/websocket", allowed: true},
+		{from: "transports/ws", to: "core/link", allowed: true},
+		{from: "transports/ws", to: "core/hub"},
+		{from: "transports/ws", to: "adapters/parallax"},
+		{from: "transports/ws", to: "adapters/parallax", inTest: true},
+		{from: "transports/web", to: "transports/ws"},
+		{from: "transports/grpcserver", to: "google.golang.org/grpc/health", allowed: true},
+		{from: "transports/grpcserver", to: "google.golang.org/grpcx"},
+		{from: "transports/grpcserver", to: "proto/coven"},
+		{from: "adapters/coven", to: "proto/coven", allowed: true},
+		{from: "adapters/coven", to: "google.golang.org/grpc/status", allowed: true},
+		{from: "adapters/coven", to: "google.golang.org/grpc"},
+		{from: "adapters/coven", to: "adapters/acp"},
+		{from: "adapters/coven", to: "adapters/acp", inTest: true},
+		{from: "adapters/coven", to: "transports/grpcserver", inTest: true},
+		{from: "adapters/coven", to: "core/coretest", inTest: true, allowed: true},
+		{from: "adapters/acp", to: "proto/coven"},
+		{from: "adapters/acp", to: "core/hub", allowed: true},
+		{from: "adapters/acp", to: "core/journal"},
+		{from: "adapters/acp", to: "schemas", allowed: true},
+		{from: "adapters/another", to: "core/hub", allowed: true},
+		{from: "adapters/another", to: "github.com/coder/websocket"},
+		{from: "adapters/rest", to: "core/thread", allowed: true},
+		{from: "adapters/rest", to: "core/coretest"},
+		{from: "adapters/nats", to: "github.com/nats-io/nats.go/jetstream", allowed: true},
+		{from: "adapters/nats", to: "core/journal", allowed: true},
+		{from: "adapters/nats", to: "core/hub"},
+		{from: "schemas", to: "core"},
+		{from: "proto/coven", to: "core"},
+		{from: "cmd/dragoman", to: "adapters/acp", allowed: true},
+		{from: "cmd/dragoman", to: "github.com/spf13/cobra", allowed: true},
+		{from: "elsewhere", to: "core"},
+	} {
+		if got := refusal(tt.from, tt.to, tt.inTest) == ""; got != tt.allowed {
+			t.Errorf("%s imports %s (in a test: %t): allowed = %t, want %t", tt.from, tt.to, tt.inTest, got, tt.allowed)
+		}
+	}
+}
+
+// list asks the go command for every package of the module, its tests and all
+// they depend on. A package that does not compile is listed too.
+func list(t *testing.T) []listed {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", "-test",
+		"-json=ImportPath,Standard,Module,Imports,TestImports,XTestImports", "./...")
+	cmd.Dir, cmd.Stderr = root, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &stderr)
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatalf("read what go list says: %v", err)
+		}
+		all = append(all, p)
+	}
+}
+
+// variant reports whether go list made the package up for a test.
+func variant(path string) bool {
+	return strings.Contains(path, " ") || strings.HasSuffix(path, ".test")
+}
+
+// relative cuts the module off a path that begins with it.
+func relative(path string) string {
+	return strings.TrimPrefix(path, module+"/")
+}
