@@ -1,0 +1,136 @@
+package core
+
+import (
+	"slices"
+	"strings"
+)
+
+// Reach says what an [Address] names. The zero Reach is unset.
+type Reach uint8
+
+// What an Address can name.
+const (
+	_               Reach = iota
+	ReachAgent            // one agent, by id
+	ReachCapability       // whoever has all the capabilities
+	ReachDomain           // whoever declared the longest prefix of the domain
+	ReachAny              // whoever is free
+	ReachHub              // the hub itself
+)
+
+const (
+	capabilityPrefix = "capability:"
+	domainPrefix     = "domain:"
+	anyText          = "*"
+	hubText          = "hub"
+)
+
+// Address is whom something is for. Its text form is the same everywhere: an
+// agent id, "capability:a,b", "domain:family.calendar", "*" or "hub". The zero
+// Address is unset. Addresses compare with ==.
+type Address struct {
+	reach Reach
+	value string
+}
+
+// ToAgent addresses one agent.
+func ToAgent(id AgentID) Address { return Address{ReachAgent, string(id)} }
+
+// ToCapability addresses whoever has all of the capabilities.
+func ToCapability(all ...string) Address {
+	return Address{ReachCapability, strings.Join(all, ",")}
+}
+
+// ToDomain addresses whoever declared the longest prefix of the dotted domain.
+func ToDomain(domain string) Address { return Address{ReachDomain, domain} }
+
+// ToAny addresses whoever is free.
+func ToAny() Address { return Address{ReachAny, anyText} }
+
+// ToHub addresses the hub itself.
+func ToHub() Address { return Address{ReachHub, hubText} }
+
+// ParseAddress reads the text form. It returns an invalid Fault that says what to
+// change; an empty text is the zero Address.
+func ParseAddress(text string) (Address, error) {
+	switch {
+	case text == "":
+		return Address{}, nil
+	case text == anyText:
+		return ToAny(), nil
+	case text == hubText:
+		return ToHub(), nil
+	case strings.HasPrefix(text, capabilityPrefix):
+		all := strings.Split(text[len(capabilityPrefix):], ",")
+		for i, c := range all {
+			if all[i] = strings.TrimSpace(c); all[i] == "" {
+				return Address{}, NewFault(CodeInvalid, "address %q: a capability is missing; write capability:a or capability:a,b", text)
+			}
+		}
+		return ToCapability(all...), nil
+	case strings.HasPrefix(text, domainPrefix):
+		domain := text[len(domainPrefix):]
+		if domain == "" || slices.Contains(strings.Split(domain, "."), "") {
+			return Address{}, NewFault(CodeInvalid, "address %q: a part of the domain is empty; write domain:family.calendar", text)
+		}
+		return ToDomain(domain), nil
+	}
+	if err := CheckAgentID(AgentID(text)); err != nil {
+		return Address{}, err
+	}
+	return ToAgent(AgentID(text)), nil
+}
+
+// Reach returns what the address names; zero if it is unset.
+func (a Address) Reach() Reach { return a.reach }
+
+// IsZero reports whether the address is unset.
+func (a Address) IsZero() bool { return a.reach == 0 }
+
+// Agent returns the agent id of an address of one agent, else "".
+func (a Address) Agent() AgentID {
+	if a.reach != ReachAgent {
+		return ""
+	}
+	return AgentID(a.value)
+}
+
+// Capabilities returns what is required, of an address by capability, else nil.
+func (a Address) Capabilities() []string {
+	if a.reach != ReachCapability || a.value == "" {
+		return nil
+	}
+	return strings.Split(a.value, ",")
+}
+
+// Domain returns the domain of an address by domain, else "".
+func (a Address) Domain() string {
+	if a.reach != ReachDomain {
+		return ""
+	}
+	return a.value
+}
+
+// String returns the text form.
+func (a Address) String() string {
+	switch a.reach {
+	case ReachCapability:
+		return capabilityPrefix + a.value
+	case ReachDomain:
+		return domainPrefix + a.value
+	}
+	return a.value
+}
+
+// MarshalText implements encoding.TextMarshaler with the text form.
+func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (a *Address) UnmarshalText(b []byte) error {
+	p, err := ParseAddress(string(b))
+	if err != nil {
+		return err
+	}
+	*a = p
+	return nil
+}

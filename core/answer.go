@@ -1,0 +1,67 @@
+package core
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+)
+
+// Answer is a task put together: what remains when a stream is folded into one
+// message.
+type Answer struct {
+	// Text is the pieces of text put together, or the whole text of Done when
+	// there were no pieces.
+	Text string
+	// Data is the structured answer, if any.
+	Data      json.RawMessage
+	Files     []File
+	Usage     Usage
+	Truncated bool
+	// TokensUsed is what the agent said in Done, or else the total of Usage.
+	TokensUsed int64
+	// End is KindDone, KindFailed, KindCancelled, or zero while the task runs.
+	End Kind
+	// Fault is why, of what failed or was cancelled.
+	Fault *Fault
+	// Agent is who answered.
+	Agent AgentID
+}
+
+// Fold puts the events of a task together.
+func Fold(events []Event) Answer {
+	var a Answer
+	var text strings.Builder
+	size := 0
+	for _, e := range events {
+		if b, ok := e.Body.(Text); ok {
+			size += len(b.Text)
+		}
+	}
+	text.Grow(size)
+	for _, e := range events {
+		switch b := e.Body.(type) {
+		case Assigned:
+			a.Agent = b.Agent
+		case Text:
+			text.WriteString(b.Text)
+		case File:
+			a.Files = append(a.Files, b)
+		case Usage:
+			a.Usage = a.Usage.Add(b)
+		case Done:
+			a.End, a.Data, a.Truncated, a.TokensUsed = KindDone, b.Data, b.Truncated, b.TokensUsed
+			if text.Len() == 0 {
+				text.WriteString(b.Text)
+			}
+		case Failed:
+			a.End, a.Fault = KindFailed, b.Fault
+		case Cancelled:
+			a.End, a.Fault = KindCancelled, NewFault(CodeCancelled, "%s", cmp.Or(b.Reason, "cancelled"))
+		}
+	}
+	a.Text = text.String()
+	if a.TokensUsed == 0 {
+		a.TokensUsed = a.Usage.Total()
+	}
+	return a
+}

@@ -1,0 +1,178 @@
+package core
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Opened is the request as the hub accepted it. The hub says it.
+type Opened struct {
+	Task    TaskID    `json:"task"`
+	From    Principal `json:"from"`
+	Request Request   `json:"request"`
+	// Hops is how many tasks stand above this one in its chain of causes, and
+	// Chain who works on them.
+	Hops  int       `json:"hops"`
+	Chain []AgentID `json:"chain,omitempty"`
+}
+
+// Assigned says that the task was given to an agent. The hub says it.
+type Assigned struct {
+	Agent AgentID `json:"agent"`
+	// Attempt counts from 1.
+	Attempt int `json:"attempt"`
+}
+
+// Accepted says that the agent took the task.
+type Accepted struct {
+	// Estimate is how long the agent thinks it will take; zero if it did not say.
+	Estimate time.Duration `json:"estimate_ns,omitempty"`
+}
+
+// SessionStarted names the agent's own session behind the task.
+type SessionStarted struct {
+	Session string `json:"session"`
+}
+
+// SessionLost says that the agent's own session is gone, and why.
+type SessionLost struct {
+	Reason string `json:"reason"`
+}
+
+// Thinking is what the agent says of its own thinking or doing.
+type Thinking struct {
+	Text string `json:"text"`
+}
+
+// Text is a piece of the answer. The answer is the pieces put together.
+type Text struct {
+	Text string `json:"text"`
+}
+
+// ToolCall says that the agent calls one of its tools.
+type ToolCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Input is the JSON text of the input as the agent sent it; it may be invalid.
+	Input string `json:"input"`
+}
+
+// ToolState is a step in the life of a tool call.
+type ToolState struct {
+	ID     string        `json:"id"`
+	State  ToolCondition `json:"state"`
+	Detail string        `json:"detail,omitempty"`
+}
+
+// ToolResult is what a tool call came to.
+type ToolResult struct {
+	ID      string `json:"id"`
+	Output  string `json:"output"`
+	IsError bool   `json:"is_error,omitempty"`
+}
+
+// ApprovalRequested asks a person to decide on a tool call.
+type ApprovalRequested struct {
+	// ID is the id of the tool call.
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Input string `json:"input"`
+}
+
+// ApprovalDecided answers an ApprovalRequested. The requester or the hub says it.
+type ApprovalDecided struct {
+	ID       string `json:"id"`
+	Approved bool   `json:"approved"`
+	// All approves the remaining calls of the task as well.
+	All bool `json:"all,omitempty"`
+	// By is the id of the principal who decided, or "hub".
+	By     string `json:"by"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Injected is context pushed to the agent while it works. The requester says it.
+type Injected struct {
+	ID       string            `json:"id"`
+	Content  string            `json:"content"`
+	Priority InjectionPriority `json:"priority"`
+	// Source says where the context comes from, such as "system".
+	Source string `json:"source,omitempty"`
+}
+
+// InjectionAnswered says what became of an Injected.
+type InjectionAnswered struct {
+	ID       string `json:"id"`
+	Accepted bool   `json:"accepted"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// File is a file: an attachment of a request or a part of an answer.
+type File struct {
+	Name      string `json:"name"`
+	MediaType string `json:"media_type,omitempty"`
+	Data      []byte `json:"data"`
+}
+
+// Usage is what one call of a model cost, in tokens. Several in a task add up.
+type Usage struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheRead  int64 `json:"cache_read,omitempty"`
+	CacheWrite int64 `json:"cache_write,omitempty"`
+	Thinking   int64 `json:"thinking,omitempty"`
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Thinking + v.Thinking}
+}
+
+// Total is the tokens that were read or made afresh: input, output and thinking.
+func (u Usage) Total() int64 { return u.Input + u.Output + u.Thinking }
+
+// Retrying says that an attempt failed before any output, and that another agent
+// is tried. The hub says it.
+type Retrying struct {
+	// Attempt is the one that failed, from 1.
+	Attempt int     `json:"attempt"`
+	Agent   AgentID `json:"agent"`
+	Fault   *Fault  `json:"fault"`
+}
+
+// CancelRequested says that somebody wants the task stopped.
+type CancelRequested struct {
+	// By is the id of the principal who asked, or "hub".
+	By     string `json:"by"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// ForeignFrame is a frame of a kind that the hub does not know. Peers of the same
+// dialect get it verbatim from the event's Foreign.
+type ForeignFrame struct {
+	Dialect string `json:"dialect"`
+	// Name is what the dialect calls the kind of frame.
+	Name string `json:"name"`
+}
+
+// Done ends a task well.
+type Done struct {
+	// Text is the whole answer where the agent sent it whole. The pieces of
+	// [Text] outrank it when there were any.
+	Text string `json:"text,omitempty"`
+	// Data is the structured answer: any JSON value, or nothing.
+	Data json.RawMessage `json:"data,omitempty"`
+	// Truncated says that the answer was cut to stay within MaxTokens.
+	Truncated bool `json:"truncated,omitempty"`
+	// TokensUsed is what the agent says the answer cost; zero if it did not say.
+	TokensUsed int64 `json:"tokens_used,omitempty"`
+}
+
+// Failed ends a task badly.
+type Failed struct {
+	Fault *Fault `json:"fault"`
+}
+
+// Cancelled ends a task because somebody wanted it stopped.
+type Cancelled struct {
+	Reason string `json:"reason,omitempty"`
+}

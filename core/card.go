@@ -1,0 +1,138 @@
+package core
+
+import (
+	"encoding/json"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Card is what an agent says of itself.
+type Card struct {
+	ID      AgentID `json:"id"`
+	Name    string  `json:"name"`
+	Dialect string  `json:"dialect"`
+	// Capabilities are matched exactly, all that are asked for.
+	Capabilities []string `json:"capabilities,omitempty"`
+	// Domains are dotted; an agent answers for what is below them too.
+	Domains  []string `json:"domains,omitempty"`
+	Model    string   `json:"model,omitempty"`
+	Tools    []string `json:"tools,omitempty"`
+	Channels []string `json:"channels,omitempty"`
+	Features Features `json:"features"`
+	// MaxConcurrent is how many tasks the agent runs at once; less than one
+	// means one.
+	MaxConcurrent int `json:"max_concurrent"`
+	// Metadata is what else the agent told, verbatim.
+	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
+}
+
+// Answers reports whether the card answers for the address, and how well: the
+// length of the domain prefix that matched, so that the longest wins.
+func (c Card) Answers(to Address) (score int, ok bool) {
+	switch to.Reach() {
+	case ReachAgent:
+		return 0, to.Agent() == c.ID
+	case ReachAny:
+		return 0, true
+	case ReachCapability:
+		for _, want := range to.Capabilities() {
+			if !slices.Contains(c.Capabilities, want) {
+				return 0, false
+			}
+		}
+		return 0, true
+	case ReachDomain:
+		for _, d := range c.Domains {
+			d = strings.TrimSuffix(d, ".*")
+			if d == to.Domain() || strings.HasPrefix(to.Domain(), d+".") {
+				score, ok = max(score, len(d)), true
+			}
+		}
+		return score, ok
+	}
+	return 0, false
+}
+
+// Features are the optional powers of an agent, as a set.
+type Features uint16
+
+// The features.
+const (
+	FeatureStreaming Features = 1 << iota
+	FeatureUsage
+	FeatureToolStates
+	FeatureInjection
+	FeatureCancellation
+	FeatureApprovals
+	FeatureNotices
+	FeatureSessions
+	FeatureFiles
+)
+
+var featureNames = [...]string{"streaming", "usage", "tool_states", "injection", "cancellation", "approvals", "notices", "sessions", "files"}
+
+// Has reports whether all of g is in f.
+func (f Features) Has(g Features) bool { return f&g == g }
+
+// Names returns the names of the features in f, in a fixed order.
+func (f Features) Names() []string {
+	ns := make([]string, 0, bits.OnesCount16(uint16(f)))
+	for i, n := range featureNames {
+		if f&(1<<i) != 0 {
+			ns = append(ns, n)
+		}
+	}
+	return ns
+}
+
+// MarshalJSON writes the names as an array.
+func (f Features) MarshalJSON() ([]byte, error) { return json.Marshal(f.Names()) }
+
+// UnmarshalJSON reads an array of names; names it does not know are ignored.
+func (f *Features) UnmarshalJSON(b []byte) error {
+	var ns []string
+	if err := json.Unmarshal(b, &ns); err != nil {
+		return err
+	}
+	*f = 0
+	for _, n := range ns {
+		if i := slices.Index(featureNames[:], n); i >= 0 {
+			*f |= 1 << i
+		}
+	}
+	return nil
+}
+
+// LoadState says whether an agent takes work. The zero value is unset and means idle.
+type LoadState uint8
+
+// The states of an agent's load.
+const (
+	_              LoadState = iota
+	LoadIdle                 // it has nothing to do
+	LoadBusy                 // it works, and takes more up to its limit
+	LoadOverloaded           // it takes nothing more for now
+	LoadDraining             // it finishes what it has and takes nothing more
+)
+
+var loadStates = names{"", "idle", "busy", "overloaded", "draining"}
+
+// String returns the name of the state in JSON.
+func (s LoadState) String() string { return loadStates.name(uint8(s)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s LoadState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *LoadState) UnmarshalText(b []byte) error { return loadStates.parse((*uint8)(s), b, "load") }
+
+// Load is how much an agent has to do.
+type Load struct {
+	State LoadState `json:"state"`
+	// Active tasks are running, Queued ones wait for this agent.
+	Active   int       `json:"active"`
+	Queued   int       `json:"queued"`
+	LastSeen time.Time `json:"last_seen"`
+}

@@ -1,0 +1,235 @@
+package coretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/policy"
+)
+
+// NewHub makes a hub for a test. When the test ends the hub is closed and the
+// promises are checked against everything that it did: see [Promises].
+func NewHub(t testing.TB, opts hub.Options) *hub.Hub {
+	t.Helper()
+	p := Watch(&opts)
+	h := hub.New(opts)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := h.Close(ctx, "the test is over"); err != nil {
+			t.Errorf("closing the hub: got %v, want no error", err)
+		}
+		for _, broken := range p.Broken() {
+			t.Error(broken)
+		}
+	})
+	return h
+}
+
+// Promises sees everything that a hub does and knows which of its promises were
+// broken. It is the hub's Observer; tests that start a hub by other means than
+// [NewHub] put it there with [Watch] and call Broken once the hub is closed.
+type Promises struct {
+	limits  hub.Limits
+	hops    int
+	journal journal.Journal
+	next    hub.Observer
+
+	mu     sync.Mutex
+	broken []string
+	agents map[core.AgentID]core.Card
+	tasks  map[core.TaskID]*history
+}
+
+type history struct {
+	opened   core.Opened
+	last     uint64
+	recorded uint64
+	ends     int
+	agent    core.AgentID
+	asked    bool
+	text     strings.Builder
+}
+
+// Watch puts a checker of the promises into the options of a hub that is about to
+// be made, in front of the Observer that stands there.
+func Watch(opts *hub.Options) *Promises {
+	if opts.Journal == nil {
+		opts.Journal = journal.NewMemory(journal.Retention{})
+	}
+	p := &Promises{
+		limits: opts.Limits.Or(), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer,
+		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
+	}
+	if p.hops <= 0 {
+		p.hops = policy.DefaultHops
+	}
+	opts.Observer = p
+	return p
+}
+
+func (p *Promises) breaks(promise string, task core.TaskID, format string, args ...any) {
+	p.broken = append(p.broken, fmt.Sprintf("promise %s is broken: task %s: %s", promise, task, fmt.Sprintf(format, args...)))
+}
+
+// Joined implements hub.Observer.
+func (p *Promises) Joined(c core.Card) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.agents[c.ID] = c
+	if p.next != nil {
+		p.next.Joined(c)
+	}
+}
+
+// Left implements hub.Observer.
+func (p *Promises) Left(id core.AgentID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.agents, id)
+	if p.next != nil {
+		p.next.Left(id)
+	}
+}
+
+// Appended implements hub.Observer.
+func (p *Promises) Appended(id core.TaskID, e core.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.tasks[id]
+	if t == nil {
+		t = &history{}
+		p.tasks[id] = t
+	}
+	if t.ends > 0 {
+		p.breaks("P1", id, "%s came after the end", e.Body.Kind())
+	}
+	if e.Seq != t.last+1 {
+		p.breaks("P2", id, "got sequence %d, want %d", e.Seq, t.last+1)
+	}
+	t.last = e.End()
+	switch b := e.Body.(type) {
+	case core.Opened:
+		t.opened = b
+		if b.From.ID == "" {
+			p.breaks("P7", id, "nobody is named as its sender")
+		}
+	case core.Assigned:
+		p.assigned(id, t, b)
+	case core.Text:
+		t.text.WriteString(b.Text)
+	case core.CancelRequested:
+		t.asked = true
+	case core.Injected:
+		if !p.agents[t.agent].Features.Has(core.FeatureInjection) {
+			p.breaks("P8", id, "agent %s got an injection and did not declare that it takes any", t.agent)
+		}
+	}
+	if e.Body.Kind().Ends() {
+		t.ends++
+		// Time stands still in a bubble and crawls under the race detector.
+		const slack = 30 * time.Second
+		if late := e.At.Sub(t.opened.Request.Deadline); late > p.limits.CancelGrace+slack {
+			p.breaks("P9", id, "it ended %s after its deadline", late)
+		}
+	}
+	if p.next != nil {
+		p.next.Appended(id, e)
+	}
+}
+
+func (p *Promises) assigned(id core.TaskID, t *history, b core.Assigned) {
+	t.agent = b.Agent
+	if t.opened.Hops > p.hops {
+		p.breaks("P10", id, "got %d hops, want at most %d", t.opened.Hops, p.hops)
+	}
+	if slices.Contains(t.opened.Chain, b.Agent) {
+		p.breaks("P10", id, "agent %s already works above it: %v", b.Agent, t.opened.Chain)
+	}
+	if t.opened.Request.Intent == core.IntentNotify {
+		return
+	}
+	running := 0
+	for _, o := range p.tasks {
+		if o.agent == b.Agent && o.ends == 0 && o.opened.Request.Intent != core.IntentNotify {
+			running++
+		}
+	}
+	if most := max(1, p.agents[b.Agent].MaxConcurrent); running > most {
+		p.breaks("P8", id, "agent %s runs %d tasks, it said %d", b.Agent, running, most)
+	}
+}
+
+// Recorded implements hub.Observer.
+func (p *Promises) Recorded(id core.TaskID, seq uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.tasks[id]
+	switch {
+	case t == nil:
+		p.breaks("P4", id, "it was recorded and never happened")
+	case seq > t.last:
+		p.breaks("P4", id, "recorded up to %d, it is at %d", seq, t.last)
+	default:
+		t.recorded = seq
+	}
+	if p.next != nil {
+		p.next.Recorded(id, seq)
+	}
+}
+
+// Broken returns what was broken, one line each. It is called once the hub is
+// closed: every task must have ended, and the journal must hold what happened.
+func (p *Promises) Broken() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, t := range p.tasks {
+		if t.ends != 1 {
+			p.breaks("P1", id, "got %d ends, want 1", t.ends)
+		}
+		if t.recorded != t.last {
+			p.breaks("P5", id, "the journal was told up to %d, want %d", t.recorded, t.last)
+			continue
+		}
+		p.compare(id, t)
+	}
+	return p.broken
+}
+
+func (p *Promises) compare(id core.TaskID, t *history) {
+	events, err := p.journal.Read(context.Background(), id, 0, 0)
+	var gap *journal.GapError
+	switch {
+	case errors.As(err, &gap), errors.Is(err, journal.ErrUnknown):
+		return // it fell to retention, and the journal says so
+	case err != nil:
+		p.breaks("P5", id, "reading the journal: %v", err)
+		return
+	}
+	var seq uint64
+	var text strings.Builder
+	for _, e := range events {
+		if e.Seq != seq+1 {
+			p.breaks("P2", id, "the journal goes on with %d behind %d", e.Seq, seq)
+		}
+		seq = e.End()
+		if b, ok := e.Body.(core.Text); ok {
+			text.WriteString(b.Text)
+		}
+	}
+	if seq != t.last {
+		p.breaks("P5", id, "the journal ends at %d, want %d", seq, t.last)
+	}
+	if got, want := text.String(), t.text.String(); got != want {
+		p.breaks("P3", id, "the journal has %d bytes of text, the agent said %d", len(got), len(want))
+	}
+}

@@ -1,0 +1,95 @@
+package core
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Event is one immutable fact in the life of a task.
+type Event struct {
+	// Seq is the place in the task, from 1, without holes (promise P2).
+	Seq uint64
+	// Merged says how the event stands for several, when consecutive text was
+	// put together; nil means that it stands for Seq alone.
+	Merged *Merged
+	// Epoch counts how often the task's sequence was begun anew: 1, and one more
+	// each time a hub found the task unfinished after a restart.
+	Epoch uint32
+	// At is when the hub took the event in.
+	At time.Time
+	// Body is what happened.
+	Body Body
+	// Foreign is what the source dialect said beside that, kept verbatim; nil
+	// when there was nothing.
+	Foreign *Foreign
+}
+
+// End returns the last sequence number that the event stands for.
+func (e Event) End() uint64 {
+	if e.Merged != nil {
+		return e.Seq + uint64(len(e.Merged.Cuts))
+	}
+	return e.Seq
+}
+
+// Cursor returns the place just behind the event.
+func (e Event) Cursor() Cursor { return Cursor{Epoch: e.Epoch, Seq: e.End()} }
+
+// Deliver hands the event to the method of s that its kind names.
+func (e Event) Deliver(s Sink) error { return e.Body.deliver(e, s) }
+
+// Size estimates what the event costs in memory, in bytes.
+func (e Event) Size() int {
+	const header = 80
+	n := header + e.Body.size()
+	if e.Foreign != nil {
+		n += len(e.Foreign.Dialect) + len(e.Foreign.JSON) + len(e.Foreign.Wire)
+	}
+	return n
+}
+
+// Foreign is what a dialect said that has no neutral meaning, kept verbatim so
+// that a peer of the same dialect gets it untouched (promise P11).
+type Foreign struct {
+	// Dialect is the name of the dialect that it came from.
+	Dialect string `json:"dialect"`
+	// JSON is the original frame, or the fields of it, of a JSON dialect.
+	JSON json.RawMessage `json:"json,omitempty"`
+	// Wire is the original bytes of a binary dialect.
+	Wire []byte `json:"wire,omitempty"`
+}
+
+// Body is what an event says. The set of kinds is closed: only the types of this
+// package implement it.
+type Body interface {
+	// Kind returns which kind it is.
+	Kind() Kind
+	deliver(e Event, s Sink) error
+	size() int
+}
+
+// Sink takes events, one method per kind. Every dialect has at least one.
+type Sink interface {
+	Opened(Event, Opened) error
+	Assigned(Event, Assigned) error
+	Accepted(Event, Accepted) error
+	SessionStarted(Event, SessionStarted) error
+	SessionLost(Event, SessionLost) error
+	Thinking(Event, Thinking) error
+	Text(Event, Text) error
+	ToolCall(Event, ToolCall) error
+	ToolState(Event, ToolState) error
+	ToolResult(Event, ToolResult) error
+	ApprovalRequested(Event, ApprovalRequested) error
+	ApprovalDecided(Event, ApprovalDecided) error
+	Injected(Event, Injected) error
+	InjectionAnswered(Event, InjectionAnswered) error
+	File(Event, File) error
+	Usage(Event, Usage) error
+	Retrying(Event, Retrying) error
+	CancelRequested(Event, CancelRequested) error
+	ForeignFrame(Event, ForeignFrame) error
+	Done(Event, Done) error
+	Failed(Event, Failed) error
+	Cancelled(Event, Cancelled) error
+}

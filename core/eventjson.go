@@ -1,0 +1,90 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// eventJSON is the JSON form of an event. It is stable: members are added, never
+// renamed or removed.
+//
+//	{"seq":3,"epoch":1,"at":"2026-01-02T03:04:05.6Z","kind":"text","body":{"text":"hello"}}
+//
+// "merged" stands only in merged text, "foreign" only where there was something.
+type eventJSON struct {
+	Seq     uint64          `json:"seq"`
+	Merged  *Merged         `json:"merged,omitempty"`
+	Epoch   uint32          `json:"epoch,omitempty"`
+	At      time.Time       `json:"at"`
+	Kind    string          `json:"kind"`
+	Body    json.RawMessage `json:"body"`
+	Foreign *Foreign        `json:"foreign,omitempty"`
+}
+
+// MarshalJSON writes the stable JSON form of the event.
+func (e Event) MarshalJSON() ([]byte, error) {
+	if e.Body == nil {
+		return nil, fmt.Errorf("event %d has no body", e.Seq)
+	}
+	body, err := json.Marshal(e.Body)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(eventJSON{e.Seq, e.Merged, e.Epoch, e.At, e.Body.Kind().String(), body, e.Foreign})
+}
+
+// UnmarshalJSON reads the JSON form. A kind that it does not know is an
+// unknown_kind Fault.
+func (e *Event) UnmarshalJSON(b []byte) error {
+	var j eventJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	k, ok := ParseKind(j.Kind)
+	if !ok {
+		return NewFault(CodeUnknownKind, "unknown kind of event %q", j.Kind)
+	}
+	body, err := readBody(k, j.Body)
+	if err != nil {
+		return fmt.Errorf("event %d of kind %s: %w", j.Seq, j.Kind, err)
+	}
+	*e = Event{Seq: j.Seq, Merged: j.Merged, Epoch: j.Epoch, At: j.At, Body: body, Foreign: j.Foreign}
+	return nil
+}
+
+var bodyReaders = [...]func([]byte) (Body, error){
+	KindOpened:            readAs[Opened],
+	KindAssigned:          readAs[Assigned],
+	KindAccepted:          readAs[Accepted],
+	KindSessionStarted:    readAs[SessionStarted],
+	KindSessionLost:       readAs[SessionLost],
+	KindThinking:          readAs[Thinking],
+	KindText:              readAs[Text],
+	KindToolCall:          readAs[ToolCall],
+	KindToolState:         readAs[ToolState],
+	KindToolResult:        readAs[ToolResult],
+	KindApprovalRequested: readAs[ApprovalRequested],
+	KindApprovalDecided:   readAs[ApprovalDecided],
+	KindInjected:          readAs[Injected],
+	KindInjectionAnswered: readAs[InjectionAnswered],
+	KindFile:              readAs[File],
+	KindUsage:             readAs[Usage],
+	KindRetrying:          readAs[Retrying],
+	KindCancelRequested:   readAs[CancelRequested],
+	KindForeign:           readAs[ForeignFrame],
+	KindDone:              readAs[Done],
+	KindFailed:            readAs[Failed],
+	KindCancelled:         readAs[Cancelled],
+}
+
+func readBody(k Kind, b []byte) (Body, error) { return bodyReaders[k](b) }
+
+func readAs[B Body](b []byte) (Body, error) {
+	var body B
+	if len(b) == 0 {
+		return nil, NewFault(CodeInvalid, "the body is missing")
+	}
+	err := json.Unmarshal(b, &body)
+	return body, err
+}

@@ -1,0 +1,107 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Code says what sort of thing went wrong.
+type Code string
+
+// The codes of a Fault.
+const (
+	CodeInvalid         Code = "invalid"
+	CodeUnauthenticated Code = "unauthenticated"
+	CodeNotAuthorized   Code = "not_authorized"
+	CodeUnknownAgent    Code = "unknown_agent"
+	CodeUnknownTask     Code = "unknown_task"
+	CodeUnreachable     Code = "unreachable"
+	CodeUnknownDomain   Code = "unknown_domain"
+	CodeUnknownKind     Code = "unknown_kind"
+	CodeUnsupported     Code = "unsupported"
+	CodeOverloaded      Code = "overloaded"
+	CodeRateLimited     Code = "rate_limited"
+	CodeTooLarge        Code = "too_large"
+	CodeTimeout         Code = "timeout"
+	CodeCancelled       Code = "cancelled"
+	CodeConflict        Code = "conflict"
+	CodeLoop            Code = "loop"
+	CodeBudget          Code = "budget"
+	CodeInternal        Code = "internal"
+)
+
+// Codes returns every code: each dialect has a table from these to its own.
+func Codes() []Code {
+	return []Code{
+		CodeInvalid, CodeUnauthenticated, CodeNotAuthorized, CodeUnknownAgent, CodeUnknownTask, CodeUnreachable, CodeUnknownDomain,
+		CodeUnknownKind, CodeUnsupported, CodeOverloaded, CodeRateLimited, CodeTooLarge, CodeTimeout, CodeCancelled,
+		CodeConflict, CodeLoop, CodeBudget, CodeInternal,
+	}
+}
+
+// Fault is an error that can travel: its code and message may be shown to any
+// peer, its cause never leaves the process.
+type Fault struct {
+	Code Code `json:"code"`
+	// Message says what to do about it, in one line.
+	Message string `json:"message"`
+	// Retryable says that the same request may succeed later or elsewhere.
+	Retryable bool `json:"retryable,omitempty"`
+	// Peer is the code that the source dialect used, where it has no neutral
+	// equal; it lets a peer of the same dialect see its own code again.
+	Peer string `json:"peer_code,omitempty"`
+
+	cause error
+}
+
+// InternalMessage is what peers are told of an error that is not a Fault.
+const InternalMessage = "internal error: see the log of the hub"
+
+// NewFault makes a Fault whose retryability follows from its code.
+func NewFault(code Code, format string, args ...any) *Fault {
+	f := &Fault{Code: code, Message: fmt.Sprintf(format, args...)}
+	switch code {
+	case CodeUnreachable, CodeOverloaded, CodeRateLimited, CodeTimeout:
+		f.Retryable = true
+	}
+	return f
+}
+
+// Because returns a copy of f with the cause, for the log.
+func (f *Fault) Because(cause error) *Fault {
+	g := *f
+	g.cause = cause
+	return &g
+}
+
+// Error implements error.
+func (f *Fault) Error() string { return string(f.Code) + ": " + f.Message }
+
+// Unwrap returns the hidden cause.
+func (f *Fault) Unwrap() error { return f.cause }
+
+// Is makes errors.Is compare faults by code alone.
+func (f *Fault) Is(target error) bool {
+	g, ok := target.(*Fault)
+	return ok && g.Code == f.Code && g.Message == ""
+}
+
+// AsFault returns the Fault that err is or wraps. A context's end becomes
+// cancelled or timeout, anything else internal with a fixed public message and
+// err as its hidden cause. It returns nil for nil.
+func AsFault(err error) *Fault {
+	if err == nil {
+		return nil
+	}
+	var f *Fault
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, context.DeadlineExceeded):
+		return NewFault(CodeTimeout, "the deadline passed").Because(err)
+	case errors.Is(err, context.Canceled):
+		return NewFault(CodeCancelled, "the caller stopped waiting").Because(err)
+	}
+	return NewFault(CodeInternal, InternalMessage).Because(err)
+}

@@ -1,0 +1,86 @@
+package hub_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// BenchmarkTextEvent appends one text event and reads it, without any input or
+// output: what the engine itself costs.
+func BenchmarkTextEvent(b *testing.B) {
+	for _, recorded := range []bool{false, true} {
+		name := "alone"
+		opts := hub.Options{Journal: discard{}, Limits: hub.Limits{TaskBytes: 1 << 40}}
+		if recorded {
+			name = "recorded"
+			opts.Journal = journal.NewMemory(journal.Retention{Bytes: 64 << 20})
+		}
+		b.Run(name, func(b *testing.B) {
+			h := hub.New(opts)
+			agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "test"})
+			if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+				b.Fatal(err)
+			}
+			asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+			chunk := strings.Repeat("x", 64)
+			ctx := context.Background()
+			b.ReportAllocs()
+			const perTask = 5000
+			var task *hub.Task
+			n := 0
+			for b.Loop() {
+				if n%perTask == 0 {
+					if task != nil {
+						finish(b, agent, asker, task)
+					}
+					var err error
+					if task, err = asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				n++
+				if err := agent.Report(task.ID(), core.Text{Text: chunk}, nil); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := asker.Next(ctx); err != nil {
+					b.Fatal(err)
+				}
+			}
+			finish(b, agent, asker, task)
+			b.StopTimer()
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
+			if err := h.Close(ctx, "done"); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// finish ends the task and reads both sessions up to its end.
+func finish(b *testing.B, agent, asker *hub.Session, task *hub.Task) {
+	b.Helper()
+	if err := agent.Report(task.ID(), core.Done{}, nil); err != nil {
+		b.Fatal(err)
+	}
+	for _, s := range []*hub.Session{agent, asker} {
+		for {
+			batch, err := s.Next(context.Background())
+			if err != nil {
+				b.Fatal(err)
+			}
+			if n := len(batch.Events); n > 0 && batch.Events[n-1].Body.Kind().Ends() {
+				break
+			}
+		}
+	}
+}
+
+// discard is a journal that keeps nothing, so that the engine is measured alone.
+type discard struct{ journal.Journal }
+
+func (discard) Append(context.Context, ...journal.Record) error { return nil }

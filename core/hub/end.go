@@ -1,0 +1,119 @@
+package hub
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// end ends a task in the name of the hub. It reports false when the task had
+// ended before.
+func (t *Task) end(body core.Body, foreign *core.Foreign) bool {
+	t.mu.Lock()
+	if t.state == Ended {
+		t.mu.Unlock()
+		return false
+	}
+	t.append(body, foreign)
+	worker := t.worker
+	t.mu.Unlock()
+	if worker != nil {
+		t.hub.linger(worker, t)
+	}
+	t.hub.ended(t)
+	return true
+}
+
+// linger keeps the slot of a task that ended without its agent until the agent
+// ends it too, or its time to do so is over. An agent that cannot be told to
+// stop has until the deadline of the task.
+func (h *Hub) linger(s *Session, t *Task) {
+	wait := h.limits.SlotGrace
+	if t.request.Intent == core.IntentNotify || !s.features().Has(core.FeatureCancellation) {
+		wait += max(0, time.Until(t.request.Deadline))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.work[t.id]; w != nil && w.timer == nil {
+		w.timer = time.AfterFunc(wait, func() { h.overdue(s, t) })
+	}
+}
+
+// overdue frees the slot of a task that its agent never ended. An agent that runs
+// one task at a time is stuck: its connection is closed.
+func (h *Hub) overdue(s *Session, t *Task) {
+	s.mu.Lock()
+	w, single := s.work[t.id], s.card.MaxConcurrent <= 1
+	s.mu.Unlock()
+	if w == nil {
+		return
+	}
+	h.Count("agent.overdue")
+	if single && w.slot {
+		h.log.Warn("agent did not end a task in time: closing its connection", "agent", s.agentID(), "task", t.id)
+		s.Close(core.NewFault(core.CodeTimeout, "task %s was not ended in time", t.id))
+		return
+	}
+	h.release(s, t)
+}
+
+// ended does what follows the end of a task: its thread, the queue it stood in,
+// and what is kept in memory.
+func (h *Hub) ended(t *Task) {
+	t.mu.Lock()
+	waiting, bytes, req, agent := t.waiting, t.bytes, t.request, t.agent
+	t.waiting = nil
+	at := t.events[len(t.events)-1].At
+	done := t.events[len(t.events)-1].Body.Kind() == core.KindDone
+	t.mu.Unlock()
+
+	t.opener.mu.Lock()
+	delete(t.opener.opened, t.id)
+	t.opener.mu.Unlock()
+	if req.Intent != core.IntentNotify && done {
+		h.threads.Add(req.Thread,
+			core.Turn{Role: core.RoleUser, Text: req.Content, Task: t.id, At: t.events[0].At},
+			core.Turn{Role: core.RoleAssistant, Text: t.Answer().Text, Agent: agent, Task: t.id, At: at})
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if waiting != nil {
+		for i, q := range waiting.queue {
+			if q == t {
+				waiting.queue = append(waiting.queue[:i:i], waiting.queue[i+1:]...)
+				h.queued(waiting)
+				break
+			}
+		}
+	}
+	h.running--
+	if h.running == 0 && h.draining != "" {
+		close(h.idle)
+	}
+	h.retain(t, bytes)
+}
+
+// retained are the ended tasks in memory, oldest first.
+type retained struct {
+	tasks []*Task
+	bytes int
+}
+
+// retain keeps an ended task in memory and drops the oldest beyond the limits,
+// as far as the journal has them. Callers hold mu.
+func (h *Hub) retain(t *Task, bytes int) {
+	f := &h.finished
+	f.tasks, f.bytes = append(f.tasks, t), f.bytes+bytes
+	for len(f.tasks) > h.limits.FinishedTasks || f.bytes > h.limits.FinishedBytes {
+		oldest := f.tasks[0]
+		oldest.mu.Lock()
+		size, safe := oldest.bytes, oldest.recorded >= oldest.last()
+		oldest.mu.Unlock()
+		if !safe {
+			return // the recorder has not got there yet; the next end tries again
+		}
+		delete(h.tasks, oldest.id)
+		f.tasks[0] = nil
+		f.tasks, f.bytes = f.tasks[1:], f.bytes-size
+	}
+}

@@ -1,0 +1,194 @@
+package hub
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Role says what a session is to a task. The zero Role is unset.
+type Role uint8
+
+// The roles.
+const (
+	_         Role = iota
+	Requester      // it asked
+	Agent          // it answers
+	Viewer         // it looks on
+	caller         // it called a tool that waits for the end
+)
+
+// Batch is what [Session.Next] returns: exactly one of events, a gap, the output
+// of a tool, or the news that the hub is stopping.
+type Batch struct {
+	// Task and Role say what Events or Gap are of.
+	Task *Task
+	Role Role
+	// Tag is what the session gave when it opened or watched the task.
+	Tag any
+	// Events follow one another. They share memory with the log: read only.
+	Events []core.Event
+	// Gap says that a part of the task is gone and will not come.
+	Gap *Gap
+	// Tool is what a tool that this session called came to.
+	Tool *ToolOutput
+	// Draining says why the hub is stopping. What runs may still finish.
+	Draining string
+}
+
+// Gap is a part of a task that is no longer kept: the sequence numbers from From
+// to To.
+type Gap struct{ From, To uint64 }
+
+// batchEvents bounds the events of one batch, so that the tasks of a session
+// take turns.
+const batchEvents = 256
+
+// reader is one reader of one task's log. Task.mu guards it.
+type reader struct {
+	task   *Task
+	sess   *Session
+	role   Role
+	tag    any
+	next   uint64 // the sequence number behind which to go on
+	queued bool   // stands in the feed's ready list
+	gone   bool
+	gap    *Gap
+}
+
+// wants reports whether an event of the kind is news to the reader.
+func (r *reader) wants(k core.Kind) bool {
+	switch r.role {
+	case Agent:
+		return k.ForAgent() || k.Ends()
+	case caller:
+		return k.Ends()
+	}
+	return true
+}
+
+// feed gathers what is new for a session, in the order in which it became so.
+type feed struct {
+	mu       sync.Mutex
+	ready    ring[*reader]
+	tools    ring[*ToolOutput]
+	draining string
+	ended    error
+	wake     chan struct{}
+}
+
+func newFeed() feed { return feed{wake: make(chan struct{}, 1)} }
+
+func (f *feed) push(r *reader) {
+	f.mu.Lock()
+	f.ready.push(r)
+	f.mu.Unlock()
+	f.signal()
+}
+
+func (f *feed) pushTool(o *ToolOutput) {
+	f.mu.Lock()
+	f.tools.push(o)
+	f.mu.Unlock()
+	f.signal()
+}
+
+func (f *feed) drain(reason string) {
+	f.mu.Lock()
+	f.draining = reason
+	f.mu.Unlock()
+	f.signal()
+}
+
+// end makes Next return err once everything that is ready was read.
+func (f *feed) end(err error) {
+	f.mu.Lock()
+	if f.ended == nil {
+		f.ended = err
+	}
+	f.mu.Unlock()
+	f.signal()
+}
+
+func (f *feed) signal() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pop returns what is ready: a batch, or a reader to take one from.
+func (f *feed) pop() (b Batch, r *reader, ok bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.draining != "" {
+		b.Draining, f.draining = f.draining, ""
+		return b, nil, true, nil
+	}
+	if o, found := f.tools.pop(); found {
+		return Batch{Tool: o}, nil, true, nil
+	}
+	if r, ok = f.ready.pop(); ok {
+		return b, r, true, nil
+	}
+	return b, nil, false, f.ended
+}
+
+// Next waits for news: of the tasks that the session opened, works on or
+// watches, of tools it called, or of the hub itself. One goroutine calls it. It
+// returns the context's error, or a Fault once the session has been ended and
+// everything was read.
+func (s *Session) Next(ctx context.Context) (Batch, error) { return s.next(ctx, nil) }
+
+// next is Next with a second thing to wake up for, upon which it returns an
+// empty batch.
+func (s *Session) next(ctx context.Context, alarm <-chan time.Time) (Batch, error) {
+	for {
+		b, r, ok, err := s.feed.pop()
+		switch {
+		case err != nil:
+			return Batch{}, err
+		case ok && r == nil:
+			return b, nil
+		case ok:
+			if b, ok = r.task.take(r); ok {
+				return b, nil
+			}
+			continue
+		}
+		select {
+		case <-s.feed.wake:
+		case <-alarm:
+			return Batch{}, nil
+		case <-ctx.Done():
+			return Batch{}, context.Cause(ctx)
+		}
+	}
+}
+
+// ring is a queue that keeps its memory while it is in use.
+type ring[T any] struct {
+	items []T
+	head  int
+}
+
+func (q *ring[T]) push(v T) { q.items = append(q.items, v) }
+
+func (q *ring[T]) pop() (v T, ok bool) {
+	if q.head == len(q.items) {
+		return v, false
+	}
+	var zero T
+	v, q.items[q.head] = q.items[q.head], zero
+	if q.head++; q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+		if cap(q.items) > 1024 {
+			q.items = nil
+		}
+	} else if q.head > 1024 && q.head > len(q.items)/2 {
+		q.items, q.head = append([]T(nil), q.items[q.head:]...), 0
+	}
+	return v, true
+}

@@ -1,0 +1,231 @@
+package hub
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/thread"
+	"github.com/dragoman-hub/dragoman/core/usage"
+)
+
+// Options make a Hub. The zero Options are a hub in memory with the defaults.
+type Options struct {
+	// ID names the hub to its peers; "" takes a fresh one.
+	ID string
+	// Journal records every task; nil is a journal in memory. The hub does not
+	// close it.
+	Journal journal.Journal
+	Limits  Limits
+	Rules   policy.Rules
+	// Log gets what operators should know; nil discards it.
+	Log *slog.Logger
+	// Observer sees what happens as it happens; nil for none.
+	Observer Observer
+}
+
+// Observer sees the life of a hub from inside, in order. Its methods are called
+// with locks held: they must return at once and not call the hub.
+type Observer interface {
+	// Joined and Left tell who is here.
+	Joined(core.Card)
+	Left(core.AgentID)
+	// Appended tells every event of every task, in the order of its sequence.
+	Appended(core.TaskID, core.Event)
+	// Recorded tells that the journal has a task up to seq.
+	Recorded(task core.TaskID, seq uint64)
+}
+
+// Hub is the engine. It is safe for concurrent use.
+type Hub struct {
+	id       string
+	limits   Limits
+	rules    policy.Rules
+	log      *slog.Logger
+	observer Observer
+	journal  journal.Journal
+	roster   *roster.Roster
+	threads  *thread.Book
+	usage    *usage.Ledger
+	counters counters
+	recorder *recorder
+
+	mu       sync.Mutex
+	sessions map[*Session]struct{}
+	agents   map[core.AgentID]*Session
+	tasks    map[core.TaskID]*Task // those that run, and the latest that ended
+	running  int
+	idle     chan struct{} // closed when draining and nothing runs
+	everyone map[*Session]struct{}
+	finished retained
+	draining string
+}
+
+// New makes a Hub and starts its recorder. Close ends it.
+func New(opts Options) *Hub {
+	h := &Hub{
+		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
+		roster: roster.New(), usage: usage.NewLedger(), counters: counters{n: map[string]int64{}},
+		sessions: map[*Session]struct{}{}, agents: map[core.AgentID]*Session{}, tasks: map[core.TaskID]*Task{},
+		everyone: map[*Session]struct{}{}, idle: make(chan struct{}),
+	}
+	if h.id == "" {
+		h.id = core.NewID()
+	}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	if h.journal == nil {
+		h.journal = journal.NewMemory(journal.Retention{})
+	}
+	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
+	h.recorder = startRecorder(h)
+	return h
+}
+
+// ID names the hub.
+func (h *Hub) ID() string { return h.id }
+
+// Limits returns the numbers in force.
+func (h *Hub) Limits() Limits { return h.limits }
+
+// Connect begins a session for a connection. The caller ends it with
+// [Session.Close] and reads it with [Session.Next].
+func (h *Hub) Connect(p Peer) *Session {
+	s := newSession(h, p)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sessions[s] = struct{}{}
+	if h.draining != "" {
+		s.feed.drain(h.draining)
+	}
+	return s
+}
+
+// Close stops the hub in good order: nothing new is taken in, every session is
+// told the reason, what runs may finish until ctx ends, then it fails as
+// unreachable; the journal is written up and the sessions end. It returns the
+// error of the journal, if any. A second Close returns at once.
+func (h *Hub) Close(ctx context.Context, reason string) error {
+	h.mu.Lock()
+	if h.draining != "" {
+		h.mu.Unlock()
+		return nil
+	}
+	h.draining = reason
+	if h.running == 0 {
+		close(h.idle)
+	}
+	for s := range h.sessions {
+		s.feed.drain(reason)
+	}
+	h.mu.Unlock()
+
+	select {
+	case <-h.idle:
+	case <-ctx.Done():
+	}
+	gone := core.NewFault(core.CodeUnreachable, "the hub stopped: %s", reason)
+	for _, t := range h.live() {
+		t.end(core.Failed{Fault: gone}, nil)
+	}
+	err := h.recorder.stop()
+	h.mu.Lock()
+	sessions := maps.Clone(h.sessions)
+	h.mu.Unlock()
+	for s := range sessions {
+		s.feed.end(gone)
+	}
+	return err
+}
+
+func (h *Hub) live() []*Task {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ts []*Task
+	for _, t := range h.tasks {
+		if t.State() != Ended {
+			ts = append(ts, t)
+		}
+	}
+	return ts
+}
+
+// AgentStatus is an agent as others may see it.
+type AgentStatus struct {
+	core.Card
+	Load      core.Load      `json:"load"`
+	Principal core.Principal `json:"principal"`
+	Since     time.Time      `json:"since"`
+}
+
+// Agents returns who is here, by id.
+func (h *Hub) Agents() []AgentStatus { return h.status(h.roster.List()) }
+
+// Match returns who answers for the address, best first.
+func (h *Hub) Match(to core.Address) []AgentStatus { return h.status(h.roster.Match(to)) }
+
+// Agent returns one agent.
+func (h *Hub) Agent(id core.AgentID) (AgentStatus, bool) {
+	e, ok := h.roster.Get(id)
+	if !ok {
+		return AgentStatus{}, false
+	}
+	return h.status([]roster.Entry{e})[0], true
+}
+
+// Nearest returns up to three ids of agents here that look most like id.
+func (h *Hub) Nearest(id core.AgentID) []core.AgentID { return h.roster.Nearest(id) }
+
+func (h *Hub) status(entries []roster.Entry) []AgentStatus {
+	out := make([]AgentStatus, len(entries))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, e := range entries {
+		out[i] = AgentStatus{Card: e.Card, Load: e.Load, Since: e.Since}
+		if s := h.agents[e.ID]; s != nil {
+			out[i].Principal = s.peer.Principal
+		}
+	}
+	return out
+}
+
+// Turns returns the latest turns of a thread, oldest first: nil when the hub
+// does not remember the thread.
+func (h *Hub) Turns(id core.ThreadID) []core.Turn {
+	turns, _ := h.threads.Turns(id, 1<<30)
+	return turns
+}
+
+// Usage returns what was used, added up along one line. It returns an invalid
+// Fault for a line that there is not.
+func (h *Hub) Usage(by usage.By) ([]usage.Total, error) { return h.usage.Totals(by) }
+
+// Count adds one to a named counter: what a dialect folded, refused or ignored.
+func (h *Hub) Count(name string) { h.counters.add(name) }
+
+// Counters returns a copy of all counters.
+func (h *Hub) Counters() map[string]int64 { return h.counters.all() }
+
+type counters struct {
+	mu sync.Mutex
+	n  map[string]int64
+}
+
+func (c *counters) add(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n[name]++
+}
+
+func (c *counters) all() map[string]int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.n)
+}

@@ -1,0 +1,62 @@
+package hub
+
+import (
+	"cmp"
+	"time"
+)
+
+// Limits are the numbers of the engine. A zero field takes its default.
+type Limits struct {
+	// QueueLength is how many tasks may wait for one agent; default 64.
+	QueueLength int
+	// Retries is how often a task that failed before any output is given to
+	// another agent; default 2, negative for never.
+	Retries int
+	// CancelGrace is how long an agent has to answer a cancel before the task
+	// ends without it; default 5 s.
+	CancelGrace time.Duration
+	// SlotGrace is how long the slot of a task that ended without its agent stays
+	// taken; default 5 s.
+	SlotGrace time.Duration
+	// ApprovalTimeout is how long a person has to decide; default 300 s.
+	ApprovalTimeout time.Duration
+	// Deadline is how long a task may take when neither its request nor its
+	// requester's dialect says; default 300 s.
+	Deadline time.Duration
+	// RequestBytes bounds a request; default 16 MiB.
+	RequestBytes int
+	// TaskBytes bounds what an agent may say in one task; default 64 MiB.
+	TaskBytes int
+	// HistoryBytes bounds the earlier turns that an agent without a memory gets
+	// with a request; default 64 KiB.
+	HistoryBytes int
+	// Threads is how many threads are remembered; default 4096.
+	Threads int
+	// FinishedTasks and FinishedBytes bound the ended tasks that are kept in
+	// memory beside the journal; defaults 1024 and 64 MiB.
+	FinishedTasks int
+	FinishedBytes int
+	// CauseMemory is how long after its last task an agent that asks is still
+	// taken to act because of it, so that a timer does not begin a new chain;
+	// default 30 s, negative for not at all.
+	CauseMemory time.Duration
+}
+
+// Or returns the limits with their defaults in place.
+func (l Limits) Or() Limits {
+	return Limits{
+		QueueLength:     cmp.Or(l.QueueLength, 64),
+		Retries:         cmp.Or(l.Retries, 2),
+		CancelGrace:     cmp.Or(l.CancelGrace, 5*time.Second),
+		SlotGrace:       cmp.Or(l.SlotGrace, 5*time.Second),
+		ApprovalTimeout: cmp.Or(l.ApprovalTimeout, 300*time.Second),
+		Deadline:        cmp.Or(l.Deadline, 300*time.Second),
+		RequestBytes:    cmp.Or(l.RequestBytes, 16<<20),
+		TaskBytes:       cmp.Or(l.TaskBytes, 64<<20),
+		HistoryBytes:    cmp.Or(l.HistoryBytes, 64<<10),
+		Threads:         cmp.Or(l.Threads, 4096),
+		FinishedTasks:   cmp.Or(l.FinishedTasks, 1024),
+		FinishedBytes:   cmp.Or(l.FinishedBytes, 64<<20),
+		CauseMemory:     cmp.Or(l.CauseMemory, 30*time.Second),
+	}
+}

@@ -1,0 +1,100 @@
+package hub_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestEchoStorm(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
+		g.ask(asker, "a")
+		g.ask(a, "b")
+		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "and you?"}, hub.Opening{})
+		g.wantFault("asking who asked", err, core.CodeLoop)
+		_, err = b.Open(core.Request{To: core.ToAny(), Content: "anybody?"}, hub.Opening{})
+		g.wantFault("asking whoever is free, when only the chain is there", err, core.CodeLoop)
+	})
+}
+
+func TestAChainOfTasksHasABound(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		sessions := make([]*hub.Session, 12)
+		for i := range sessions {
+			sessions[i] = g.agent(fmt.Sprintf("a%02d", i), able)
+		}
+		g.ask(g.connect("r"), "a00")
+		for i := range 8 {
+			task := g.ask(sessions[i], fmt.Sprintf("a%02d", i+1))
+			if task.Hops() != i+1 {
+				t.Errorf("got %d hops, want %d", task.Hops(), i+1)
+			}
+		}
+		_, err := sessions[8].Open(core.Request{To: core.ToAgent("a09"), Content: "further?"}, hub.Opening{})
+		g.wantFault("a ninth hop", err, core.CodeLoop)
+	})
+}
+
+func TestChainDepthLaunderedThroughATimer(t *testing.T) {
+	onStage(t, hub.Limits{CauseMemory: 10 * time.Second}, func(g *stage) {
+		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
+		g.ask(asker, "a")
+		inner := g.ask(a, "b")
+		g.report(b, inner, core.Done{})
+		g.sleep(time.Second)
+		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "a second later"}, hub.Opening{})
+		g.wantFault("asking back a second after its task ended", err, core.CodeLoop)
+		g.sleep(10 * time.Second)
+		if task := g.ask(b, "a"); task.Hops() != 0 {
+			t.Errorf("long after: got %d hops, want a chain of its own", task.Hops())
+		}
+	})
+}
+
+func TestAnAgentNamesOnlyItsOwnTasksAsCause(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
+		g.agent("b", able)
+		mine := g.ask(asker, "a")
+		other := g.ask(asker, "b")
+		_, err := a.Open(core.Request{To: core.ToAgent("b"), Content: "go", Cause: other.ID()}, hub.Opening{})
+		g.wantFault("a cause that is not its own", err, core.CodeNotAuthorized)
+		if task := g.open(a, core.Request{To: core.ToAgent("b"), Cause: mine.ID()}); task.Hops() != 1 {
+			t.Errorf("got %d hops, want 1", task.Hops())
+		}
+	})
+}
+
+func TestRefusalThatKillsTheRunInsteadOfInformingIt(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		a.CallTool("c", "agent_ask", []byte(`{"to":"a","content":"myself?"}`))
+		o := g.tool(a)
+		if o.Fault == nil || o.Fault.Code != core.CodeLoop {
+			t.Fatalf("got %+v, want a loop fault", o)
+		}
+		g.report(a, task, core.Text{Text: "then not"}, core.Done{})
+		if got := task.Answer().End; got != core.KindDone {
+			t.Errorf("the run: got %s, want done", got)
+		}
+	})
+}
+
+// tool reads the session up to the output of a tool.
+func (g *stage) tool(s *hub.Session) *hub.ToolOutput {
+	g.t.Helper()
+	for {
+		b, ok := g.batch(s)
+		if !ok {
+			g.t.Fatal("got no output of a tool, want one")
+		}
+		if b.Tool != nil {
+			return b.Tool
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package hub
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
+)
+
+// Opening says how a session stands to a task that it opens.
+type Opening struct {
+	// Keep lets the task run on when the session ends.
+	Keep bool
+	// Unwatched leaves the events of the task out of Next.
+	Unwatched bool
+	// Tag comes back with every batch of the task.
+	Tag any
+}
+
+// Open asks for something. The task's events come from Next, Opened first, unless
+// it was opened unwatched. When the request is refused, the error is a Fault that
+// says why: invalid, too_large, unknown_agent, unknown_domain, unreachable,
+// overloaded, unsupported, not_authorized or loop; the task is returned beside it
+// when the refusal was recorded, and none of its events come from Next.
+func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
+	h := s.hub
+	req, err := h.complete(s, req)
+	if err != nil {
+		h.Count("refused." + string(core.AsFault(err).Code))
+		return nil, err
+	}
+	chains, err := s.above(req.Cause)
+	if err != nil {
+		return nil, err
+	}
+	t := &Task{
+		hub: h, opener: s, id: core.TaskID(core.NewID()), from: s.peer.Principal, chain: policy.Below(s.agentID(), chains),
+		request: req, epoch: 1, state: Queued,
+	}
+	if req.Thread == "" {
+		t.request.Thread = core.ThreadID(t.id)
+	}
+	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
+	if err := h.admit(s, t, o); err != nil {
+		return nil, err
+	}
+	if err = h.rules.CheckChain(t.chain); err == nil {
+		err = h.route(t)
+	}
+	if err == nil {
+		return t, nil
+	}
+	f := core.AsFault(err)
+	h.Count("refused." + string(f.Code))
+	t.mu.Lock()
+	t.detach(s, Requester)
+	t.receipt.Stage, t.receipt.Fault = core.StageRefused, f
+	t.mu.Unlock()
+	t.end(core.Failed{Fault: f}, nil)
+	return t, f
+}
+
+// complete checks a request and fills in what it leaves open.
+func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
+	if req.Intent == 0 {
+		req.Intent = core.IntentAsk
+	}
+	if req.Priority == 0 {
+		req.Priority = core.PriorityNormal
+	}
+	now := time.Now()
+	if req.Deadline.IsZero() {
+		wait := s.peer.Deadline
+		if wait <= 0 {
+			wait = h.limits.Deadline
+		}
+		req.Deadline = now.Add(wait)
+	}
+	req.Deadline = req.Deadline.Round(0)
+	switch {
+	case req.To.IsZero():
+		return req, core.NewFault(core.CodeInvalid, "the address is missing: send an agent id, capability:NAME, domain:NAME or *")
+	case req.To.Reach() == core.ReachHub:
+		return req, core.NewFault(core.CodeUnsupported, "the hub answers no questions itself: address an agent, or * for whoever is free")
+	case req.Intent == core.IntentNotify && req.Notice == nil:
+		return req, core.NewFault(core.CodeInvalid, "the notice is missing: send a topic")
+	case req.Intent == core.IntentNotify && strings.TrimSpace(req.Notice.Topic) == "":
+		return req, core.NewFault(core.CodeInvalid, "the topic of the notice is missing")
+	case req.Intent != core.IntentNotify && req.Content == "" && len(req.Data) == 0 && len(req.Attachments) == 0 && req.Foreign == nil:
+		return req, core.NewFault(core.CodeInvalid, "the content is empty: say what is wanted")
+	case !req.Deadline.After(now):
+		return req, core.NewFault(core.CodeTimeout, "the deadline has passed already")
+	case req.Size() > h.limits.RequestBytes:
+		return req, core.NewFault(core.CodeTooLarge, "the request has %d bytes, the limit is %d", req.Size(), h.limits.RequestBytes)
+	}
+	for name, raw := range map[string]json.RawMessage{"data": req.Data, "context": req.Context} {
+		if len(raw) > 0 && !json.Valid(raw) {
+			return req, core.NewFault(core.CodeInvalid, "%s is not JSON", name)
+		}
+	}
+	return req, nil
+}
+
+// admit takes a task in: from here on it is recorded, watched and sure to end.
+func (h *Hub) admit(s *Session, t *Task, o Opening) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case s.closed:
+		return core.NewFault(core.CodeUnreachable, "the connection has ended")
+	case h.draining != "":
+		return core.NewFault(core.CodeUnreachable, "the hub is stopping: %s", h.draining)
+	}
+	h.tasks[t.id] = t
+	h.running++
+	s.mu.Lock()
+	s.opened[t.id] = opened{t, o.Keep}
+	s.mu.Unlock()
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for w := range h.everyone {
+		if w != s || o.Unwatched {
+			t.attach(w, Viewer, nil, 0)
+		}
+	}
+	if !o.Unwatched {
+		t.attach(s, Requester, o.Tag, 0)
+	}
+	t.deadline = time.AfterFunc(time.Until(t.request.Deadline), t.expire)
+	t.append(core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents}, nil)
+	return nil
+}
+
+// expire ends a task whose deadline has come: its agent is told to stop, its
+// requester that the time is up.
+func (t *Task) expire() {
+	t.mu.Lock()
+	if t.state == Running && !t.asked {
+		t.asked = true
+		t.append(core.CancelRequested{By: "hub", Reason: "deadline"}, nil)
+	}
+	if t.state != Ended {
+		t.receipt.Stage, t.receipt.At = core.StageExpired, time.Now()
+	}
+	t.mu.Unlock()
+	t.end(core.Failed{Fault: core.NewFault(core.CodeTimeout, "no answer by the deadline of %s", t.request.Deadline.UTC().Format(time.RFC3339Nano))}, nil)
+}

@@ -1,0 +1,124 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// recorder is the reader of all tasks that writes them into the journal. Tasks do
+// not wait for it; what it has not written yet stays in memory.
+type recorder struct {
+	hub    *Hub
+	sess   *Session
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+}
+
+// The recorder's pace: how much it hands over at a time, and how long it waits
+// after the journal refused.
+const (
+	recordBatch = 512
+	recordPause = 250 * time.Millisecond
+)
+
+var errStopped = errors.New("the recorder was stopped")
+
+func startRecorder(h *Hub) *recorder {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &recorder{hub: h, sess: newSession(h, Peer{Principal: core.Principal{ID: "journal", Operator: true}}), cancel: cancel, done: make(chan struct{})}
+	r.sess.WatchAll()
+	go func() {
+		defer close(r.done)
+		r.err = r.run(ctx)
+	}()
+	return r
+}
+
+// stop lets the recorder write what there is, and ends it.
+func (r *recorder) stop() error {
+	r.sess.feed.end(errStopped)
+	limit := time.AfterFunc(10*time.Second, r.cancel) // a journal that hangs must not hang the hub
+	<-r.done
+	limit.Stop()
+	r.cancel()
+	return r.err
+}
+
+func (r *recorder) run(ctx context.Context) error {
+	segments := journal.NewSegmenter()
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
+	var due []journal.Record
+	for {
+		var wait time.Duration
+		due, wait = segments.Due(due[:0], time.Now())
+		if wait > 0 {
+			alarm.Reset(wait)
+		}
+		if len(due) == 0 {
+			b, err := r.sess.next(ctx, alarm.C)
+			switch {
+			case errors.Is(err, errStopped):
+				return r.write(ctx, segments.Flush(due))
+			case err != nil:
+				return err
+			case b.Task != nil:
+				due = segments.Add(due, b.Task.id, b.Events, time.Now())
+			}
+			// What else is ready goes along, so that a busy hub writes in bulk.
+			for len(due) < recordBatch {
+				b, reader, ok, _ := r.sess.feed.pop()
+				if !ok {
+					break
+				}
+				if reader != nil {
+					b, ok = reader.task.take(reader)
+				}
+				if ok && b.Task != nil {
+					due = segments.Add(due, b.Task.id, b.Events, time.Now())
+				}
+			}
+		}
+		if err := r.write(ctx, due); err != nil {
+			return err
+		}
+	}
+}
+
+// write hands records to the journal until it has them: it is the journal that
+// waits, not the tasks.
+func (r *recorder) write(ctx context.Context, records []journal.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	for {
+		err := r.hub.journal.Append(ctx, records...)
+		if err == nil {
+			break
+		}
+		r.hub.Count("journal.refused")
+		r.hub.log.Error("the journal refused records: trying again", "error", err, "records", len(records))
+		select {
+		case <-time.After(recordPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+	for i, rec := range records {
+		if i+1 < len(records) && records[i+1].Task == rec.Task {
+			continue // the last of a run tells it all
+		}
+		r.hub.mu.Lock()
+		t := r.hub.tasks[rec.Task]
+		r.hub.mu.Unlock()
+		if t != nil {
+			t.noteRecorded(rec.Event.End())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package hub
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/usage"
+)
+
+// Report takes in what the agent of the session says of a task. It returns a
+// not_authorized Fault when the session does not have the task, a conflict Fault
+// when the task has ended already (what comes late is counted, not delivered), an
+// invalid Fault for a kind that agents do not say, and a too_large Fault when the
+// task has said more than it may, which ends it.
+func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) error {
+	s.mu.Lock()
+	w := s.work[id]
+	s.mu.Unlock()
+	h := s.hub
+	if w == nil {
+		h.Count("report.not_held")
+		return core.NewFault(core.CodeNotAuthorized, "this connection does not have task %s", id)
+	}
+	t := w.task
+	switch b := body.(type) {
+	case core.Failed:
+		if b.Fault == nil {
+			body = core.Failed{Fault: core.NewFault(core.CodeInternal, "the agent failed without saying why")}
+		}
+		return h.attemptFailed(t, s, body.(core.Failed), foreign)
+	case core.Done, core.Cancelled:
+		return s.reportEnd(t, body, foreign)
+	case core.Text:
+		if b.Text == "" && foreign == nil {
+			return nil
+		}
+	case core.Opened, core.Assigned, core.ApprovalDecided, core.Injected, core.Retrying, core.CancelRequested:
+		return core.NewFault(core.CodeInvalid, "an agent does not say %s", body.Kind())
+	}
+
+	t.mu.Lock()
+	if err := t.held(s); err != nil {
+		t.mu.Unlock()
+		return err
+	}
+	if t.bytes > h.limits.TaskBytes {
+		t.mu.Unlock()
+		f := core.NewFault(core.CodeTooLarge, "the answer has more than %d bytes: the operator can raise the limit of a task", h.limits.TaskBytes)
+		t.end(core.Failed{Fault: f}, nil)
+		return f
+	}
+	t.append(body, foreign)
+	if body.Kind().Output() {
+		t.output = true
+	}
+	switch b := body.(type) {
+	case core.Accepted:
+		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, s.id, time.Now()
+	case core.ApprovalRequested:
+		t.await(b)
+	case core.Usage:
+		h.usage.Add(usage.Spending{Agent: t.agent, Thread: t.request.Thread, Requester: t.from.ID, At: time.Now(), Tokens: b})
+	}
+	t.mu.Unlock()
+	return nil
+}
+
+// held returns why the session may not report on the task now. Callers hold mu.
+func (t *Task) held(s *Session) error {
+	switch {
+	case t.state == Ended:
+		t.hub.Count("report.late")
+		return core.NewFault(core.CodeConflict, "task %s has ended", t.id)
+	case t.worker != s:
+		t.hub.Count("report.not_held")
+		return core.NewFault(core.CodeNotAuthorized, "task %s was given to another agent", t.id)
+	}
+	return nil
+}
+
+func (s *Session) reportEnd(t *Task, body core.Body, foreign *core.Foreign) error {
+	t.mu.Lock()
+	err := t.held(s)
+	if err == nil {
+		t.append(body, foreign)
+	}
+	t.mu.Unlock()
+	s.hub.release(s, t)
+	if err == nil {
+		s.hub.ended(t)
+	}
+	return err
+}
+
+// attemptFailed ends a task, or gives it to another agent where the request
+// leaves that open and nothing has been said yet.
+func (h *Hub) attemptFailed(t *Task, s *Session, failed core.Failed, foreign *core.Foreign) error {
+	t.mu.Lock()
+	err := t.held(s)
+	again := err == nil && failed.Fault.Retryable && !t.output && !t.asked && t.attempt <= h.limits.Retries &&
+		t.request.To.Reach() != core.ReachAgent
+	switch {
+	case err != nil:
+	case again:
+		t.tried = append(t.tried, s.id)
+		t.append(core.Retrying{Attempt: t.attempt, Agent: s.id, Fault: failed.Fault}, foreign)
+		t.detach(s, Agent)
+		t.worker, t.state = nil, Queued
+	default:
+		t.append(failed, foreign)
+	}
+	t.mu.Unlock()
+	h.release(s, t)
+	switch {
+	case again:
+		if h.route(t) != nil {
+			t.end(failed, nil)
+		}
+	case err == nil:
+		h.ended(t)
+	}
+	return err
+}
+
+// Delivered notes that the agent's transport took the assignment of a task: the
+// receipt says so (promise P4), and a notice is done.
+func (s *Session) Delivered(id core.TaskID) {
+	s.mu.Lock()
+	w := s.work[id]
+	s.mu.Unlock()
+	if w == nil {
+		return
+	}
+	t := w.task
+	t.mu.Lock()
+	if t.worker == s && t.receipt.Stage < core.StageDelivered {
+		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageDelivered, s.id, time.Now()
+	}
+	t.mu.Unlock()
+	if t.request.Intent == core.IntentNotify {
+		t.end(core.Done{}, nil)
+		if !w.slot {
+			s.hub.release(s, t)
+		}
+	}
+}

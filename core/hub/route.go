@@ -1,0 +1,189 @@
+package hub
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/roster"
+)
+
+// route gives a task to the best agent that may have it, or queues it there. It
+// returns a Fault when nobody can.
+func (h *Hub) route(t *Task) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	found, err := h.candidates(t)
+	if err != nil {
+		return err
+	}
+	for _, e := range found {
+		if e.Free() || h.beside(t, h.agents[e.ID]) {
+			h.assign(t, h.agents[e.ID])
+			return nil
+		}
+	}
+	for _, e := range found {
+		if s := h.agents[e.ID]; e.Said != core.LoadDraining && len(s.queue) < h.limits.QueueLength {
+			h.enqueue(t, s)
+			return nil
+		}
+	}
+	if id := t.request.To.Agent(); id != "" && found[0].Said == core.LoadDraining {
+		return core.NewFault(core.CodeUnreachable, "agent %s is draining and takes nothing new: ask again later or ask another", id)
+	}
+	return core.NewFault(core.CodeOverloaded, "%s has no room: %d tasks wait already; ask again later", t.request.To, h.limits.QueueLength)
+}
+
+// candidates returns who may have the task, best first, or the Fault that says
+// why nobody may. Callers hold mu.
+func (h *Hub) candidates(t *Task) ([]roster.Entry, error) {
+	to := t.request.To
+	var refused error
+	var out []roster.Entry
+	all := h.roster.Match(to)
+	for _, e := range all {
+		err := h.rules.CheckTarget(t.from, t.chain, e.ID)
+		if err == nil && t.request.Intent == core.IntentNotify && !e.Features.Has(core.FeatureNotices) && !h.agents[e.ID].seat.NoticeTasks {
+			err = core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
+		}
+		switch {
+		case err != nil:
+			refused = err
+		case slices.Contains(t.tried, e.ID):
+		default:
+			out = append(out, e)
+		}
+	}
+	switch {
+	case len(out) > 0:
+		return out, nil
+	case refused != nil:
+		return nil, refused
+	}
+	switch to.Reach() {
+	case core.ReachAgent:
+		near := h.roster.Nearest(to.Agent())
+		if len(near) == 0 {
+			return nil, core.NewFault(core.CodeUnknownAgent, "no agent %q is here", to.Agent())
+		}
+		return nil, core.NewFault(core.CodeUnknownAgent, "no agent %q is here; the nearest: %s", to.Agent(), join(near))
+	case core.ReachDomain:
+		return nil, core.NewFault(core.CodeUnknownDomain, "no agent serves the domain %q", to.Domain())
+	case core.ReachCapability:
+		return nil, core.NewFault(core.CodeUnknownAgent, "no agent here has the capability %s", strings.Join(to.Capabilities(), " and "))
+	}
+	return nil, core.NewFault(core.CodeUnknownAgent, "no agent is here to ask")
+}
+
+func join(ids []core.AgentID) string {
+	var b strings.Builder
+	for i, id := range ids {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(id))
+	}
+	return b.String()
+}
+
+// beside reports whether the agent takes the task without a slot: a notice, where
+// its dialect has them.
+func (h *Hub) beside(t *Task, s *Session) bool {
+	return t.request.Intent == core.IntentNotify && !s.seat.NoticeTasks
+}
+
+// assign gives a task to an agent. Callers hold mu.
+func (h *Hub) assign(t *Task, s *Session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == Ended {
+		return
+	}
+	slot := !h.beside(t, s)
+	if slot {
+		h.roster.Start(s.id)
+	}
+	s.mu.Lock()
+	s.work[t.id] = &hold{task: t, slot: slot}
+	s.mu.Unlock()
+	t.state, t.worker, t.agent, t.waiting = Running, s, s.id, nil
+	t.attempt++
+	if !s.card.Features.Has(core.FeatureSessions) && t.attempt == 1 {
+		if turns, ok := h.threads.Turns(t.request.Thread, h.limits.HistoryBytes); ok {
+			t.request.History = append(slices.Clip(turns), t.request.History...)
+		}
+	}
+	t.attach(s, Agent, nil, t.last())
+	t.append(core.Assigned{Agent: s.id, Attempt: t.attempt}, nil)
+}
+
+// enqueue lets a task wait for an agent, urgent ones first. Callers hold mu.
+func (h *Hub) enqueue(t *Task, s *Session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == Ended {
+		return
+	}
+	t.waiting = s
+	i := len(s.queue)
+	for i > 0 && s.queue[i-1].request.Priority < t.request.Priority {
+		i--
+	}
+	s.queue = slices.Insert(s.queue, i, t)
+	h.queued(s)
+}
+
+func (h *Hub) queued(s *Session) {
+	h.roster.Change(s.id, func(e *roster.Entry) { e.Load.Queued = len(s.queue) })
+}
+
+// dispatch gives an agent what waits for it, as far as it has room. Callers hold
+// mu.
+func (h *Hub) dispatch(s *Session) {
+	for len(s.queue) > 0 {
+		e, ok := h.roster.Get(s.id)
+		if !ok || !e.Free() {
+			return
+		}
+		t := s.queue[0]
+		s.queue = slices.Delete(s.queue, 0, 1)
+		h.queued(s)
+		h.assign(t, s)
+	}
+}
+
+// requeue finds another place for a task that waited for an agent which left.
+func (h *Hub) requeue(t *Task, gone *core.Fault) {
+	if t.request.To.Reach() == core.ReachAgent {
+		t.end(core.Failed{Fault: gone}, nil)
+		return
+	}
+	if err := h.route(t); err != nil {
+		t.end(core.Failed{Fault: core.AsFault(err)}, nil)
+	}
+}
+
+// release takes a task off an agent's hands and gives it the next. The agent
+// ended it, or its time to do so is over.
+func (h *Hub) release(s *Session, t *Task) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.mu.Lock()
+	w := s.work[t.id]
+	if w == nil {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.work, t.id)
+	s.cause, s.until = t.chain, time.Now().Add(h.limits.CauseMemory)
+	s.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if w.slot {
+		h.roster.Finish(s.id)
+		h.dispatch(s)
+	}
+}

@@ -1,0 +1,242 @@
+package hub
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/roster"
+)
+
+// Peer is who stands behind a connection.
+type Peer struct {
+	Principal core.Principal
+	// Dialect is what it speaks.
+	Dialect string
+	// Deadline is how long its requests may take unless they say; zero takes the
+	// hub's default.
+	Deadline time.Duration
+}
+
+// Seat is how an agent takes what the vocabulary has and its dialect lacks.
+type Seat struct {
+	// NoticeTasks says that notices come to it as ordinary tasks whose answer is
+	// dropped. Without it an agent with core.FeatureNotices gets them beside its
+	// tasks, and one without that feature gets none.
+	NoticeTasks bool
+}
+
+// Session is the presence of one connection at the hub: it may ask, answer, or
+// both. All methods but Next return without waiting for another peer, a disk or a
+// tool, and all but Next may be called concurrently.
+type Session struct {
+	hub  *Hub
+	peer Peer
+	feed feed
+
+	// Guarded by Hub.mu.
+	id     core.AgentID // "" until it joined
+	seat   Seat
+	queue  []*Task
+	closed bool
+
+	mu     sync.Mutex
+	card   core.Card
+	work   map[core.TaskID]*hold
+	opened map[core.TaskID]opened
+	cause  policy.Chain // of the task that it ended last
+	until  time.Time    // for how long that counts
+}
+
+// hold is a task that an agent has, or had and not ended yet.
+type hold struct {
+	task  *Task
+	slot  bool
+	timer *time.Timer // frees the slot of a task that ended without its agent
+}
+
+type opened struct {
+	task *Task
+	keep bool
+}
+
+func newSession(h *Hub, p Peer) *Session {
+	return &Session{hub: h, peer: p, feed: newFeed(), work: map[core.TaskID]*hold{}, opened: map[core.TaskID]opened{}}
+}
+
+// Peer returns who stands behind the session.
+func (s *Session) Peer() Peer { return s.peer }
+
+// Join makes the session the agent of the card. It returns an invalid Fault for
+// an id that cannot be one, and a conflict Fault when the id is taken or the
+// session is an agent already.
+func (s *Session) Join(card core.Card, seat Seat) error {
+	if err := core.CheckAgentID(card.ID); err != nil {
+		return err
+	}
+	card = clean(card)
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case s.closed:
+		return core.NewFault(core.CodeUnreachable, "the connection has ended")
+	case s.id != "":
+		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
+	}
+	if err := h.roster.Add(card); err != nil {
+		return err
+	}
+	s.id, s.seat = card.ID, seat
+	s.mu.Lock()
+	s.card = card
+	s.mu.Unlock()
+	h.agents[card.ID] = s
+	if h.observer != nil {
+		h.observer.Joined(card)
+	}
+	h.log.Info("agent joined", "agent", card.ID, "dialect", card.Dialect, "name", card.Name)
+	return nil
+}
+
+// Update replaces the card of the agent that the session is; its id stays. It
+// returns a conflict Fault when the session is no agent or the id differs.
+func (s *Session) Update(card core.Card) error {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.id == "" || s.id != card.ID {
+		return core.NewFault(core.CodeConflict, "this connection is agent %q, not %q", s.id, card.ID)
+	}
+	card = clean(card)
+	h.roster.Change(s.id, func(e *roster.Entry) { e.Card = card })
+	s.mu.Lock()
+	s.card = card
+	s.mu.Unlock()
+	if h.observer != nil {
+		h.observer.Joined(card)
+	}
+	h.dispatch(s)
+	return nil
+}
+
+func clean(c core.Card) core.Card {
+	c.MaxConcurrent = max(1, c.MaxConcurrent)
+	if c.Name == "" {
+		c.Name = string(c.ID)
+	}
+	return c
+}
+
+// SetLoad notes what the agent says of its own load: overloaded and draining
+// agents get nothing new until they say idle or busy.
+func (s *Session) SetLoad(state core.LoadState) {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.roster.Change(s.id, func(e *roster.Entry) { e.Said, e.Load.LastSeen = state, time.Now() })
+	h.dispatch(s)
+}
+
+// Seen notes a sign of life.
+func (s *Session) Seen() {
+	h := s.hub
+	h.mu.Lock()
+	id := s.id
+	h.mu.Unlock()
+	h.roster.Change(id, func(e *roster.Entry) { e.Load.LastSeen = time.Now() })
+}
+
+func (s *Session) features() core.Features {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.card.Features
+}
+
+// agentID returns who the session is as an agent, or "".
+func (s *Session) agentID() core.AgentID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.card.ID
+}
+
+// Close ends the session for the reason: what it works on fails as unreachable or
+// goes to another agent, what it asked is cancelled unless it was to be kept. Next
+// returns the reason. A second Close does nothing.
+func (s *Session) Close(reason *core.Fault) {
+	h := s.hub
+	if reason == nil {
+		reason = core.NewFault(core.CodeUnreachable, "the connection ended")
+	}
+	h.mu.Lock()
+	if s.closed {
+		h.mu.Unlock()
+		return
+	}
+	s.closed = true
+	delete(h.sessions, s)
+	delete(h.everyone, s)
+	if s.id != "" {
+		h.roster.Remove(s.id)
+		delete(h.agents, s.id)
+		if h.observer != nil {
+			h.observer.Left(s.id)
+		}
+		h.log.Info("agent left", "agent", s.id, "reason", reason.Message)
+	}
+	queue := s.queue
+	s.queue = nil
+	h.mu.Unlock()
+
+	s.mu.Lock()
+	work, asked := s.work, s.opened
+	s.work, s.opened = map[core.TaskID]*hold{}, map[core.TaskID]opened{}
+	s.mu.Unlock()
+
+	gone := core.NewFault(core.CodeUnreachable, "agent %s left: %s", s.id, reason.Message)
+	for _, w := range work {
+		if w.timer != nil {
+			w.timer.Stop()
+		}
+		_ = h.attemptFailed(w.task, s, core.Failed{Fault: gone}, nil) // it may have ended by now
+	}
+	for _, t := range queue {
+		h.requeue(t, gone)
+	}
+	for _, o := range asked {
+		o.task.mu.Lock()
+		o.task.detach(s, Requester)
+		o.task.mu.Unlock()
+		if !o.keep {
+			_ = h.cancel(o.task, s.peer.Principal.ID, "the requester left") // it may have ended by now
+		}
+	}
+	s.feed.end(reason)
+}
+
+// above returns the chains of the tasks that the session works on, or worked on
+// a moment ago. An agent may narrow them to one.
+func (s *Session) above(narrow core.TaskID) ([]policy.Chain, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.card.ID == "" {
+		return nil, nil
+	}
+	if narrow != "" {
+		w := s.work[narrow]
+		if w == nil {
+			return nil, core.NewFault(core.CodeNotAuthorized, "you do not work on task %s: name one of your own as the cause, or none", narrow)
+		}
+		return []policy.Chain{w.task.chain}, nil
+	}
+	var all []policy.Chain
+	for _, w := range s.work {
+		all = append(all, w.task.chain)
+	}
+	if len(all) == 0 && time.Now().Before(s.until) {
+		all = append(all, s.cause)
+	}
+	return slices.Clip(all), nil
+}

@@ -1,0 +1,272 @@
+package hub_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestACancelledTaskEndsWhenItsAgentSaysSo(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		if err := asker.Cancel(task.ID(), "changed my mind"); err != nil {
+			t.Fatal(err)
+		}
+		g.wantKinds("the agent read", g.events(agent), "assigned", "cancel_requested")
+		g.sleep(time.Second)
+		g.report(agent, task, core.Cancelled{Reason: "changed my mind"})
+		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "cancel_requested", "cancelled")
+		g.wantFault("a second cancel", asker.Cancel(task.ID(), ""), core.CodeConflict)
+	})
+}
+
+func TestAnAgentThatAnswersInsteadOfStoppingHasAnswered(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		if err := asker.Cancel(task.ID(), ""); err != nil {
+			t.Fatal(err)
+		}
+		g.report(agent, task, core.Text{Text: "done already"}, core.Done{})
+		if got := task.Answer().End; got != core.KindDone {
+			t.Errorf("got %s, want done", got)
+		}
+	})
+}
+
+func TestAnAgentThatIgnoresACancelLosesItsConnectionAfterTwoGraces(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task, waits := g.ask(asker, "a"), g.ask(asker, "a")
+		if err := asker.Cancel(task.ID(), ""); err != nil {
+			t.Fatal(err)
+		}
+		g.sleep(4 * time.Second)
+		if got := task.State(); got != hub.Running {
+			t.Errorf("within the grace: got %s, want running", got)
+		}
+		g.sleep(2 * time.Second)
+		if got := task.Answer().End; got != core.KindCancelled {
+			t.Errorf("after the grace: got %s, want cancelled", got)
+		}
+		if got := waits.State(); got != hub.Queued {
+			t.Errorf("the next task: got %s, want queued while the slot is taken", got)
+		}
+		g.sleep(5 * time.Second)
+		g.events(agent)
+		if _, err := agent.Next(t.Context()); err == nil {
+			t.Error("after the second grace: got no error from Next, want the reason why the session ended")
+		}
+	})
+}
+
+func TestAnAgentOfManyTasksGetsItsSlotBackAfterTwoGraces(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
+		task, other, waits := g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a")
+		if err := asker.Cancel(task.ID(), ""); err != nil {
+			t.Fatal(err)
+		}
+		g.sleep(11 * time.Second)
+		if got := waits.State(); got != hub.Running {
+			t.Errorf("the next task: got %s, want running", got)
+		}
+		g.report(agent, other, core.Done{})
+	})
+}
+
+func TestAnAgentThatCannotBeToldToStopKeepsItsSlotUntilItEnds(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", 0), g.connect("r")
+		task, waits := g.ask(asker, "a"), g.ask(asker, "a")
+		if err := asker.Cancel(task.ID(), "stop"); err != nil {
+			t.Fatal(err)
+		}
+		if got := task.Answer().End; got != core.KindCancelled {
+			t.Errorf("got %s, want cancelled at once", got)
+		}
+		g.wantKinds("the agent read", g.events(agent), "assigned", "cancelled")
+		g.sleep(time.Minute)
+		if got := waits.State(); got != hub.Queued {
+			t.Errorf("the next task: got %s, want queued", got)
+		}
+		g.wantFault("its late end", agent.Report(task.ID(), core.Done{}, nil), core.CodeConflict)
+		if got := waits.State(); got != hub.Running {
+			t.Errorf("the next task: got %s, want running", got)
+		}
+	})
+}
+
+func TestATaskInTheQueueIsCancelledAtOnce(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		g.agent("a", able)
+		asker := g.connect("r")
+		g.ask(asker, "a")
+		waits := g.ask(asker, "a")
+		if err := asker.Cancel(waits.ID(), "never mind"); err != nil {
+			t.Fatal(err)
+		}
+		if a, _ := g.hub.Agent("a"); waits.Answer().End != core.KindCancelled || a.Load.Queued != 0 {
+			t.Errorf("got %s with %d queued, want cancelled with none", waits.Answer().End, a.Load.Queued)
+		}
+	})
+}
+
+func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		g.agent("a", able)
+		asker, thief := g.connect("r"), g.connect("x")
+		task := g.ask(asker, "a")
+		g.wantFault("a cancel", thief.Cancel(task.ID(), ""), core.CodeNotAuthorized)
+		g.wantFault("an injection", thief.Inject(task.ID(), core.Injected{Content: "hi"}), core.CodeNotAuthorized)
+		_, err := g.hub.Task(t.Context(), thief.Peer().Principal, task.ID())
+		g.wantFault("a look", err, core.CodeNotAuthorized)
+		g.wantFault("a cancel of nothing", asker.Cancel("no-such-task", ""), core.CodeUnknownTask)
+	})
+}
+
+func TestRefreshKillsTheRun(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
+		dropped := g.ask(asker, "a")
+		kept, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{Keep: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asker.Close(nil)
+		if got := dropped.Answer().End; got != core.KindCancelled {
+			t.Errorf("the task that was not kept: got %s, want cancelled", got)
+		}
+		if got := kept.State(); got != hub.Running {
+			t.Errorf("the task that was kept: got %s, want running", got)
+		}
+		g.report(agent, kept, core.Text{Text: "for later"}, core.Done{})
+
+		back := g.connect("r")
+		again, err := g.hub.Task(t.Context(), back.Peer().Principal, kept.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := again.Answer().Text; got != "for later" {
+			t.Errorf("got %q, want %q", got, "for later")
+		}
+	})
+}
+
+func TestAnInjectionReachesTheAgentAndItsAnswerComesBack(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		if err := asker.Inject(task.ID(), core.Injected{ID: "i", Content: "by the way"}); err != nil {
+			t.Fatal(err)
+		}
+		g.wantKinds("the agent read", g.events(agent), "assigned", "injected")
+		g.report(agent, task, core.InjectionAnswered{ID: "i", Accepted: true}, core.Done{})
+		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "injected", "injection_answered", "done")
+	})
+}
+
+func TestAnInjectionIsRefusedWhereTheAgentTakesNone(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		g.agent("a", core.FeatureCancellation)
+		asker := g.connect("r")
+		task, waits := g.ask(asker, "a"), g.ask(asker, "a")
+		g.wantFault("an injection", asker.Inject(task.ID(), core.Injected{Content: "hi"}), core.CodeUnsupported)
+		g.wantFault("an injection into the queue", asker.Inject(waits.ID(), core.Injected{Content: "hi"}), core.CodeConflict)
+	})
+}
+
+func TestTheFirstDecisionOfAnApprovalCounts(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.ToolCall{ID: "t", Name: "bash"}, core.ApprovalRequested{ID: "t", Name: "bash"})
+		yes := core.ApprovalDecided{ID: "t", Approved: true}
+		if err := asker.Decide(task.ID(), yes); err != nil {
+			t.Fatal(err)
+		}
+		g.wantFault("a second decision", asker.Decide(task.ID(), yes), core.CodeConflict)
+		g.wantFault("a decision nobody asked for", asker.Decide(task.ID(), core.ApprovalDecided{ID: "u"}), core.CodeInvalid)
+		events := g.events(agent)
+		g.wantKinds("the agent read", events, "assigned", "approval_decided")
+		if d := events[1].Body.(core.ApprovalDecided); d.By != "r" || !d.Approved {
+			t.Errorf("got %+v, want it approved by r", d)
+		}
+		g.report(agent, task, core.Done{})
+	})
+}
+
+func TestAnApprovalThatNobodyDecidesIsDenied(t *testing.T) {
+	onStage(t, hub.Limits{Deadline: time.Hour}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.ApprovalRequested{ID: "t", Name: "bash"})
+		g.sleep(300 * time.Second)
+		events := g.events(agent)
+		g.wantKinds("the agent read", events, "assigned", "approval_decided")
+		if d := events[1].Body.(core.ApprovalDecided); d.Approved || d.By != "hub" {
+			t.Errorf("got %+v, want it denied by the hub", d)
+		}
+		g.report(agent, task, core.Done{})
+	})
+}
+
+func TestAnApprovalOfAllHoldsForTheRestOfTheTask(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.ApprovalRequested{ID: "1", Name: "bash"})
+		if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "1", Approved: true, All: true}); err != nil {
+			t.Fatal(err)
+		}
+		g.report(agent, task, core.ApprovalRequested{ID: "2", Name: "bash"}, core.Done{})
+		g.wantKinds("the agent read", g.events(agent), "assigned", "approval_decided", "approval_decided", "done")
+	})
+}
+
+func TestANoticeIsDoneOnceTheTransportTookIt(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, deaf, asker := g.agent("a", core.FeatureNotices), g.agent("deaf", 0), g.connect("r")
+		busy := g.ask(asker, "a")
+		tell := core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "door.open"}}
+		notice := g.open(asker, tell)
+		if got := notice.State(); got != hub.Running {
+			t.Errorf("beside a task: got %s, want running", got)
+		}
+		agent.Delivered(notice.ID())
+		if got := notice.Answer().End; got != core.KindDone {
+			t.Errorf("got %s, want done", got)
+		}
+		g.report(agent, busy, core.Done{})
+		tell.To = core.ToAgent("deaf")
+		_, err := asker.Open(tell, hub.Opening{})
+		g.wantFault("a notice to an agent that takes none", err, core.CodeUnsupported)
+		_ = deaf
+	})
+}
+
+func TestPoliteAgentsThatAnswerEachOtherForEver(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		polite := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "p"}, Dialect: "test"})
+		if err := polite.Join(core.Card{ID: "p"}, hub.Seat{NoticeTasks: true}); err != nil {
+			t.Fatal(err)
+		}
+		g.t.Cleanup(func() { polite.Close(nil) })
+		asker := g.connect("r")
+		notice := g.open(asker, core.Request{Intent: core.IntentNotify, To: core.ToAgent("p"), Notice: &core.Notice{Topic: "thanks"}})
+		polite.Delivered(notice.ID())
+		g.wantFault("its reply", polite.Report(notice.ID(), core.Text{Text: "you are welcome"}, nil), core.CodeConflict)
+		g.wantKinds("who told it reads", g.events(asker), "opened", "assigned", "done")
+		next := g.ask(asker, "p")
+		if got := next.State(); got != hub.Queued {
+			t.Errorf("while it still replies: got %s, want queued", got)
+		}
+		g.wantFault("the end of its reply", polite.Report(notice.ID(), core.Done{}, nil), core.CodeConflict)
+		if got := next.State(); got != hub.Running {
+			t.Errorf("once it has replied: got %s, want running", got)
+		}
+	})
+}

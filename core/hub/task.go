@@ -1,0 +1,312 @@
+package hub
+
+import (
+	"context"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
+)
+
+// State says where a task stands. The zero State is unset.
+type State uint8
+
+// The states.
+const (
+	_       State = iota
+	Queued        // it waits for an agent
+	Running       // an agent works on it
+	Ended         // its last event is its end
+)
+
+// String returns the state in a word.
+func (s State) String() string { return [...]string{"", "queued", "running", "ended"}[s] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Task is a unit of work: one requester, one cause, one sequence of events and
+// exactly one end (promises P1 and P2). It is safe for concurrent use.
+type Task struct {
+	hub    *Hub
+	opener *Session // nil of a task that was read from the journal
+	id     core.TaskID
+	from   core.Principal
+	chain  policy.Chain
+	// loaded says that the task was read from the journal: it has ended, and its
+	// text may be merged.
+	loaded bool
+
+	mu       sync.Mutex
+	request  core.Request
+	events   []core.Event
+	lost     uint64 // up to here the events fell to retention
+	bytes    int
+	epoch    uint32
+	readers  []*reader
+	state    State
+	worker   *Session
+	agent    core.AgentID
+	attempt  int
+	tried    []core.AgentID
+	output   bool
+	receipt  core.Receipt
+	deadline *time.Timer
+	cancel   *time.Timer
+	asked    bool // a cancel was requested
+	waiting  *Session
+	pending  map[string]*time.Timer // approvals that nobody has decided, by tool id
+	decided  map[string]bool
+	allowAll string // who approved all the tools of the task
+	recorded uint64
+	waiters  []recordWaiter
+}
+
+// ID names the task.
+func (t *Task) ID() core.TaskID { return t.id }
+
+// From is who asked.
+func (t *Task) From() core.Principal { return t.from }
+
+// Hops is how many tasks stand above it in its chain of causes.
+func (t *Task) Hops() int { return t.chain.Hops }
+
+// Request returns what was asked, with the history that its agent should have.
+func (t *Task) Request() core.Request {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.request
+}
+
+// Agent returns who works or worked on it; "" before it was assigned.
+func (t *Task) Agent() core.AgentID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.agent
+}
+
+// State returns where it stands.
+func (t *Task) State() State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.state
+}
+
+// Receipt returns how far it got (promise P4).
+func (t *Task) Receipt() core.Receipt {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.receipt
+}
+
+// Answer puts the task together as far as it went.
+func (t *Task) Answer() core.Answer {
+	t.mu.Lock()
+	events := t.events
+	t.mu.Unlock()
+	return core.Fold(events)
+}
+
+// Events returns the events so far. They share memory with the log: read only.
+func (t *Task) Events() []core.Event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.events[:len(t.events):len(t.events)]
+}
+
+// last returns the last sequence number. Callers hold mu.
+func (t *Task) last() uint64 {
+	if n := len(t.events); n > 0 {
+		return t.events[n-1].End()
+	}
+	return t.lost
+}
+
+// append adds an event to the log and wakes its readers. Callers hold mu and
+// have seen that the task has not ended.
+func (t *Task) append(body core.Body, foreign *core.Foreign) {
+	e := core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: time.Now(), Body: body, Foreign: foreign}
+	t.events = append(t.events, e)
+	t.bytes += e.Size()
+	k := body.Kind()
+	if k.Ends() {
+		t.state = Ended
+		t.deadline.Stop()
+		if t.cancel != nil {
+			t.cancel.Stop()
+		}
+		for _, timer := range t.pending {
+			timer.Stop()
+		}
+	}
+	if o := t.hub.observer; o != nil {
+		o.Appended(t.id, e)
+	}
+	for _, r := range t.readers {
+		if !r.queued && r.wants(k) {
+			r.queued = true
+			r.sess.feed.push(r)
+		}
+	}
+}
+
+// attach adds a reader that goes on behind next. Callers hold mu.
+func (t *Task) attach(s *Session, role Role, tag any, next uint64) *reader {
+	r := &reader{task: t, sess: s, role: role, tag: tag, next: next}
+	if next < t.lost {
+		r.gap, r.next = &Gap{From: next + 1, To: t.lost}, t.lost
+	}
+	t.readers = append(t.readers, r)
+	if r.gap != nil || (r.next < t.last() && (role != caller || t.state == Ended)) {
+		r.queued = true
+		s.feed.push(r)
+	}
+	return r
+}
+
+// detach removes the reader of a session in a role. Callers hold mu.
+func (t *Task) detach(s *Session, role Role) {
+	for _, r := range t.readers {
+		if r.sess == s && r.role == role {
+			t.drop(r)
+			return
+		}
+	}
+}
+
+// drop removes a reader. Callers hold mu.
+func (t *Task) drop(r *reader) {
+	r.gone = true
+	if i := slices.Index(t.readers, r); i >= 0 {
+		t.readers = slices.Delete(t.readers, i, i+1)
+	}
+}
+
+// take returns what is new for a reader that was ready; false if nothing is.
+func (t *Task) take(r *reader) (Batch, bool) {
+	if r.role == caller {
+		return t.takeEnd(r)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r.queued = false
+	if r.gone {
+		return Batch{}, false
+	}
+	b := Batch{Task: t, Role: r.role, Tag: r.tag}
+	if r.gap != nil {
+		b.Gap, r.gap = r.gap, nil
+		t.again(r)
+		return b, true
+	}
+	i := t.index(r.next)
+	j := min(len(t.events), i+batchEvents)
+	if i == j {
+		return Batch{}, false
+	}
+	b.Events = t.events[i:j:j]
+	if rest, ok := b.Events[0].After(r.next); ok && rest.Seq != b.Events[0].Seq {
+		b.Events = append([]core.Event{rest}, b.Events[1:]...)
+	}
+	r.next = t.events[j-1].End()
+	if r.role == Agent {
+		b.Events = forAgent(b.Events, r.sess.features())
+	}
+	if t.again(r); !r.queued && t.state == Ended {
+		t.drop(r)
+	}
+	return b, len(b.Events) > 0
+}
+
+// again makes a reader ready once more if there is more for it. Callers hold mu.
+func (t *Task) again(r *reader) {
+	if r.next < t.last() {
+		r.queued = true
+		r.sess.feed.push(r)
+	}
+}
+
+// takeEnd returns the output of the tool that waited for the task to end.
+func (t *Task) takeEnd(r *reader) (Batch, bool) {
+	t.mu.Lock()
+	r.queued = false
+	done := t.state == Ended && !r.gone
+	if done {
+		t.drop(r)
+	}
+	t.mu.Unlock()
+	if !done {
+		return Batch{}, false
+	}
+	o := r.tag.(func(*Task) *ToolOutput)(t)
+	return Batch{Tool: o}, o != nil
+}
+
+// index returns the place in events of the first that says something beyond the
+// sequence number next. Callers hold mu.
+func (t *Task) index(next uint64) int {
+	if !t.loaded {
+		return int(next - t.lost) // sequence numbers have no holes
+	}
+	return sort.Search(len(t.events), func(i int) bool { return t.events[i].End() > next })
+}
+
+// forAgent keeps the events that are said to an agent with these features.
+func forAgent(events []core.Event, f core.Features) []core.Event {
+	var out []core.Event
+	for _, e := range events {
+		switch k := e.Body.Kind(); {
+		case k == core.KindCancelRequested && !f.Has(core.FeatureCancellation),
+			k == core.KindInjected && !f.Has(core.FeatureInjection):
+		case k.ForAgent() || k.Ends():
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+type recordWaiter struct {
+	seq  uint64
+	done chan struct{}
+}
+
+// Recorded waits until the journal has the task up to seq: then it survives what
+// the journal's sync policy says. It returns the context's error.
+func (t *Task) Recorded(ctx context.Context, seq uint64) error {
+	t.mu.Lock()
+	if t.recorded >= seq || t.loaded {
+		t.mu.Unlock()
+		return nil
+	}
+	w := recordWaiter{seq, make(chan struct{})}
+	t.waiters = append(t.waiters, w)
+	t.mu.Unlock()
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// noteRecorded tells the waiters how far the journal has got.
+func (t *Task) noteRecorded(seq uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.recorded = max(t.recorded, seq)
+	left := t.waiters[:0]
+	for _, w := range t.waiters {
+		if w.seq <= seq {
+			close(w.done)
+		} else {
+			left = append(left, w)
+		}
+	}
+	t.waiters = left
+	if o := t.hub.observer; o != nil {
+		o.Recorded(t.id, seq)
+	}
+}

@@ -1,0 +1,202 @@
+package hub
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Each tool reads its input, does what it can at once, and leaves the rest to a
+// reader of the task that waits for its end.
+
+func readInput(raw json.RawMessage, v any) error {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	if err := core.DecodeJSONStrict(raw, core.JSONLimits{}, v); err != nil {
+		return core.NewFault(core.CodeInvalid, "invalid input: %s", err)
+	}
+	return nil
+}
+
+type agentView struct {
+	ID           core.AgentID   `json:"id"`
+	Name         string         `json:"name"`
+	Dialect      string         `json:"dialect"`
+	Capabilities []string       `json:"capabilities"`
+	Domains      []string       `json:"domains"`
+	Model        string         `json:"model,omitempty"`
+	State        core.LoadState `json:"state"`
+}
+
+func runList(s *Session, _ string, raw json.RawMessage) (*ToolOutput, error) {
+	var in struct {
+		Capability string `json:"capability"`
+		Domain     string `json:"domain"`
+	}
+	if err := readInput(raw, &in); err != nil {
+		return nil, err
+	}
+	agents := []agentView{}
+	for _, a := range s.hub.Agents() {
+		_, able := a.Answers(core.ToCapability(in.Capability))
+		_, home := a.Answers(core.ToDomain(in.Domain))
+		if in.Capability != "" && !able || in.Domain != "" && !home {
+			continue
+		}
+		agents = append(agents, agentView{a.ID, a.Name, a.Dialect, append([]string{}, a.Capabilities...), append([]string{}, a.Domains...), a.Model, a.Load.State})
+	}
+	return output(map[string]any{"agents": agents}), nil
+}
+
+type askInput struct {
+	To             core.Address    `json:"to"`
+	Content        string          `json:"content"`
+	Data           json.RawMessage `json:"data"`
+	TimeoutSeconds float64         `json:"timeout_seconds"`
+}
+
+type askOutput struct {
+	TaskID  core.TaskID     `json:"task_id"`
+	AgentID core.AgentID    `json:"agent_id"`
+	Text    string          `json:"text"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+func runAsk(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
+	var in askInput
+	if err := readInput(raw, &in); err != nil {
+		return nil, err
+	}
+	req := core.Request{Intent: core.IntentAsk, To: in.To, Content: in.Content, Data: in.Data}
+	if in.TimeoutSeconds > 0 {
+		req.Deadline = time.Now().Add(seconds(in.TimeoutSeconds))
+	}
+	return nil, s.openThen(req, Opening{Unwatched: true}, call, func(t *Task) *ToolOutput {
+		a := t.Answer()
+		if a.Fault != nil {
+			return &ToolOutput{Fault: a.Fault}
+		}
+		return output(askOutput{t.id, a.Agent, a.Text, a.Data})
+	})
+}
+
+func runDelegate(s *Session, _ string, raw json.RawMessage) (*ToolOutput, error) {
+	var in struct {
+		To      core.Address    `json:"to"`
+		Content string          `json:"content"`
+		Context json.RawMessage `json:"context"`
+	}
+	if err := readInput(raw, &in); err != nil {
+		return nil, err
+	}
+	req := core.Request{Intent: core.IntentDelegate, To: in.To, Content: in.Content, Context: in.Context}
+	t, err := s.Open(req, Opening{Keep: true, Unwatched: true})
+	if err != nil {
+		return nil, err
+	}
+	return output(map[string]any{"task_id": t.id, "agent_id": t.Agent(), "accepted": true}), nil
+}
+
+type resultOutput struct {
+	TaskID core.TaskID     `json:"task_id"`
+	State  string          `json:"state"`
+	Text   string          `json:"text,omitempty"`
+	Data   json.RawMessage `json:"data,omitempty"`
+	Error  *core.Fault     `json:"error,omitempty"`
+}
+
+func result(t *Task) *ToolOutput {
+	a := t.Answer()
+	r := resultOutput{t.id, t.State().String(), a.Text, a.Data, a.Fault}
+	if a.End != 0 {
+		r.State = a.End.String()
+	}
+	return output(r)
+}
+
+func runResult(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
+	var in struct {
+		TaskID      core.TaskID `json:"task_id"`
+		WaitSeconds float64     `json:"wait_seconds"`
+	}
+	if err := readInput(raw, &in); err != nil {
+		return nil, err
+	}
+	t, err := s.mine(in.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if in.WaitSeconds <= 0 || t.State() == Ended {
+		return result(t), nil
+	}
+	r := s.whenEnded(t, call, result)
+	time.AfterFunc(seconds(in.WaitSeconds), func() {
+		t.mu.Lock()
+		waits := !r.gone
+		if waits {
+			t.drop(r)
+		}
+		t.mu.Unlock()
+		if waits {
+			o := result(t)
+			o.Call = call
+			s.feed.pushTool(o)
+		}
+	})
+	return nil, nil
+}
+
+func runNotify(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
+	var in struct {
+		To    core.Address    `json:"to"`
+		Topic string          `json:"topic"`
+		Data  json.RawMessage `json:"data"`
+	}
+	if err := readInput(raw, &in); err != nil {
+		return nil, err
+	}
+	req := core.Request{Intent: core.IntentNotify, To: in.To, Notice: &core.Notice{Topic: in.Topic, Data: in.Data}}
+	return nil, s.openThen(req, Opening{Keep: true, Unwatched: true}, call, func(t *Task) *ToolOutput {
+		if a := t.Answer(); a.Fault != nil {
+			return &ToolOutput{Fault: a.Fault}
+		}
+		return output(map[string]bool{"delivered": true})
+	})
+}
+
+func runCancel(s *Session, _ string, raw json.RawMessage) (*ToolOutput, error) {
+	var in struct {
+		TaskID core.TaskID `json:"task_id"`
+		Reason string      `json:"reason"`
+	}
+	if err := readInput(raw, &in); err != nil {
+		return nil, err
+	}
+	if err := s.Cancel(in.TaskID, in.Reason); err != nil {
+		return nil, err
+	}
+	return output(map[string]bool{"cancelled": true}), nil
+}
+
+// openThen opens a task for a tool that answers when it has ended.
+func (s *Session) openThen(req core.Request, o Opening, call string, then func(*Task) *ToolOutput) error {
+	t, err := s.Open(req, o)
+	if err != nil {
+		return err
+	}
+	s.whenEnded(t, call, then)
+	return nil
+}
+
+// whenEnded answers the call once the task has ended.
+func (s *Session) whenEnded(t *Task, call string, then func(*Task) *ToolOutput) *reader {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.attach(s, caller, func(t *Task) *ToolOutput {
+		o := then(t)
+		o.Call = call
+		return o
+	}, 0)
+}

@@ -1,0 +1,97 @@
+package hub
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Tool is a tool that the hub offers to every agent.
+type Tool struct {
+	Name        string
+	Description string
+	// InputSchema is a JSON Schema of the input.
+	InputSchema json.RawMessage
+	// Timeout is how long a call may take at most.
+	Timeout time.Duration
+}
+
+// ToolOutput is what a call of a tool came to: Output, or a Fault.
+type ToolOutput struct {
+	// Call is the id that the caller gave.
+	Call   string
+	Output json.RawMessage
+	Fault  *core.Fault
+}
+
+const addressHelp = `An agent id, capability:NAME (or capability:A,B), domain:NAME, or * for whoever is free.`
+
+// tools are the hub's own, with what runs them.
+var tools = []struct {
+	Tool
+	run func(*Session, string, json.RawMessage) (*ToolOutput, error)
+}{
+	{Tool{"agents_list", "List the agents on this hub, with what they can do and whether they are free.",
+		schema(`"capability":{"type":"string"},"domain":{"type":"string"}`), 30 * time.Second}, runList},
+	{Tool{"agent_ask", "Ask another agent and wait for its answer.",
+		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"data":{},"timeout_seconds":{"type":"number","exclusiveMinimum":0}`, "to", "content"), 600 * time.Second}, runAsk},
+	{Tool{"agent_delegate", "Give another agent a task and go on without waiting; agent_result tells what became of it.",
+		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"context":{"type":"object"}`, "to", "content"), 30 * time.Second}, runDelegate},
+	{Tool{"agent_result", "Tell what became of a task that was delegated, waiting for it if asked to.",
+		schema(`"task_id":{"type":"string"},"wait_seconds":{"type":"number","minimum":0}`, "task_id"), 600 * time.Second}, runResult},
+	{Tool{"agent_notify", "Tell another agent something without expecting an answer.",
+		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"topic":{"type":"string"},"data":{}`, "to", "topic"), 30 * time.Second}, runNotify},
+	{Tool{"agent_cancel", "Stop a task that was asked or delegated.",
+		schema(`"task_id":{"type":"string"},"reason":{"type":"string"}`, "task_id"), 30 * time.Second}, runCancel},
+}
+
+func schema(properties string, required ...string) json.RawMessage {
+	s := `{"type":"object","properties":{` + properties + `},"additionalProperties":false`
+	if len(required) > 0 {
+		r, _ := json.Marshal(required) // strings always encode
+		s += `,"required":` + string(r)
+	}
+	return json.RawMessage(s + "}")
+}
+
+// Tools returns the tools that the hub offers to every agent.
+func (h *Hub) Tools() []Tool {
+	out := make([]Tool, len(tools))
+	for i, t := range tools {
+		out[i] = t.Tool
+	}
+	return out
+}
+
+// CallTool calls one of the hub's tools in the name of the session. What it came
+// to arrives from Next under the id of the call; CallTool does not wait for it.
+func (s *Session) CallTool(call, name string, input json.RawMessage) {
+	for _, t := range tools {
+		if t.Name != name {
+			continue
+		}
+		out, err := t.run(s, call, input)
+		if err != nil {
+			out = &ToolOutput{Fault: core.AsFault(err)}
+		}
+		if out != nil {
+			out.Call = call
+			s.feed.pushTool(out)
+		}
+		return
+	}
+	s.feed.pushTool(&ToolOutput{Call: call, Fault: core.NewFault(core.CodeUnsupported, "tool not found: %s", name)})
+}
+
+// output is what a tool answers, as JSON.
+func output(v any) *ToolOutput {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return &ToolOutput{Fault: core.AsFault(err)}
+	}
+	return &ToolOutput{Output: b}
+}
+
+// seconds is a time span as tools are given it.
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -1,0 +1,129 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func call[Out any](g *stage, s *hub.Session, name, input string) Out {
+	g.t.Helper()
+	s.CallTool("c1", name, json.RawMessage(input))
+	return outputOf[Out](g, g.tool(s))
+}
+
+func outputOf[Out any](g *stage, o *hub.ToolOutput) Out {
+	g.t.Helper()
+	if o.Fault != nil {
+		g.t.Fatalf("got the fault %v, want an output", o.Fault)
+	}
+	if o.Call != "c1" {
+		g.t.Fatalf("got the output of call %q, want c1", o.Call)
+	}
+	var out Out
+	if err := json.Unmarshal(o.Output, &out); err != nil {
+		g.t.Fatal(err)
+	}
+	return out
+}
+
+type asked struct {
+	TaskID  core.TaskID     `json:"task_id"`
+	AgentID core.AgentID    `json:"agent_id"`
+	Text    string          `json:"text"`
+	Data    json.RawMessage `json:"data"`
+	State   string          `json:"state"`
+	Error   *core.Fault     `json:"error"`
+}
+
+func TestTheListToolTellsWhoIsHere(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a := g.agent("a", able)
+		g.agent("b", able, func(c *core.Card) { c.Capabilities, c.Domains = []string{"x"}, []string{"work"} })
+		var got struct{ Agents []struct{ ID, State string } }
+		for input, want := range map[string]int{`{}`: 2, `{"capability":"x"}`: 1, `{"domain":"work.mail"}`: 1, `{"capability":"y"}`: 0} {
+			got = call[struct{ Agents []struct{ ID, State string } }](g, a, "agents_list", input)
+			if len(got.Agents) != want {
+				t.Errorf("%s: got %v, want %d agents", input, got.Agents, want)
+			}
+		}
+	})
+}
+
+func TestTheAskToolAnswersOnceTheOtherAgentIsDone(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b := g.agent("a", able), g.agent("b", able)
+		a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello"}`))
+		if _, ok := g.batch(a); ok {
+			t.Fatal("got news before the other agent answered, want none")
+		}
+		batch, _ := g.batch(b)
+		g.report(b, batch.Task, core.Text{Text: "HEL"}, core.Text{Text: "LO"}, core.Done{Data: json.RawMessage(`{"n":1}`)})
+		got := outputOf[asked](g, g.tool(a))
+		if got.Text != "HELLO" || got.AgentID != "b" || string(got.Data) != `{"n":1}` {
+			t.Errorf("got %+v, want HELLO and the data from b", got)
+		}
+	})
+}
+
+func TestADelegatedTaskIsToldLater(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b := g.agent("a", able), g.agent("b", able)
+		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
+		input := `{"task_id":"` + string(task.TaskID) + `"}`
+		if got := call[asked](g, a, "agent_result", input); got.State != "running" {
+			t.Errorf("got the state %q, want running", got.State)
+		}
+		a.CallTool("c1", "agent_result", []byte(strings.Replace(input, "}", `,"wait_seconds":5}`, 1)))
+		g.sleep(5 * time.Second)
+		if got := outputOf[asked](g, g.tool(a)); got.State != "running" {
+			t.Errorf("after the wait: got the state %q, want running", got.State)
+		}
+		a.CallTool("c1", "agent_result", []byte(strings.Replace(input, "}", `,"wait_seconds":50}`, 1)))
+		batch, _ := g.batch(b)
+		g.report(b, batch.Task, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")})
+		if got := outputOf[asked](g, g.tool(a)); got.State != "failed" || got.Error.Message != "broke" {
+			t.Errorf("got %+v, want failed, broke", got)
+		}
+	})
+}
+
+func TestTheNotifyAndCancelToolsSayWhatCameOfIt(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b := g.agent("a", able), g.agent("b", core.FeatureNotices)
+		a.CallTool("c1", "agent_notify", []byte(`{"to":"b","topic":"tea","data":{"ready":true}}`))
+		if _, ok := g.batch(a); ok {
+			t.Fatal("got a receipt before the transport took the notice, want none")
+		}
+		batch, _ := g.batch(b)
+		b.Delivered(batch.Task.ID())
+		if got := outputOf[map[string]bool](g, g.tool(a)); !got["delivered"] {
+			t.Errorf("got %v, want delivered", got)
+		}
+		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
+		if got := call[map[string]bool](g, a, "agent_cancel", `{"task_id":"`+string(task.TaskID)+`"}`); !got["cancelled"] {
+			t.Errorf("got %v, want cancelled", got)
+		}
+	})
+}
+
+func TestBadInputOfAToolSaysWhatToChange(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a := g.agent("a", able)
+		for name, want := range map[string]core.Code{"agent_ask": core.CodeInvalid, "agent_fly": core.CodeUnsupported} {
+			a.CallTool("c1", name, []byte(`{"too":"b"}`))
+			o := g.tool(a)
+			if o.Fault == nil || o.Fault.Code != want {
+				t.Errorf("%s: got %+v, want a %s fault", name, o, want)
+			}
+		}
+		a.CallTool("c1", "agent_ask", []byte(`{"too":"b"}`))
+		if o := g.tool(a); !strings.Contains(o.Fault.Message, `"to"`) {
+			t.Errorf("got %q, want the right name of the field in it", o.Fault.Message)
+		}
+	})
+}

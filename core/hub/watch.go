@@ -1,0 +1,121 @@
+package hub
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// Task finds a task, in memory or in the journal, that the principal may read. It
+// returns an unknown_task or not_authorized Fault, or the error of the journal; it
+// may wait for the journal.
+func (h *Hub) Task(ctx context.Context, p core.Principal, id core.TaskID) (*Task, error) {
+	h.mu.Lock()
+	t := h.tasks[id]
+	h.mu.Unlock()
+	if t == nil {
+		var err error
+		if t, err = h.load(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	if !h.rules.MayRead(p, t.from) {
+		return nil, core.NewFault(core.CodeNotAuthorized, "task %s belongs to somebody else", id)
+	}
+	return t, nil
+}
+
+// load reads an ended task from the journal.
+func (h *Hub) load(ctx context.Context, id core.TaskID) (*Task, error) {
+	events, err := h.journal.Read(ctx, id, 0, 0)
+	var gap *journal.GapError
+	switch {
+	case errors.As(err, &gap):
+	case errors.Is(err, journal.ErrUnknown) || err == nil && len(events) == 0:
+		return nil, core.NewFault(core.CodeUnknownTask, "no task %s is known here: it never was, or it is no longer kept", id)
+	case err != nil:
+		return nil, err
+	}
+	t := &Task{hub: h, id: id, events: events, loaded: true, state: Ended, epoch: events[len(events)-1].Epoch}
+	if gap != nil {
+		t.lost = gap.To
+	}
+	for _, e := range events {
+		switch b := e.Body.(type) {
+		case core.Opened:
+			t.from, t.request, t.chain.Hops = b.From, b.Request, b.Hops
+		case core.Assigned:
+			t.agent = b.Agent
+		}
+	}
+	t.recorded = t.last()
+	t.receipt = core.Receipt{Task: id, Stage: core.StageRecorded, Agent: t.agent, At: events[len(events)-1].At}
+	return t, nil
+}
+
+// Watch makes the session a reader of a task that it found, from behind the
+// cursor: what it missed comes first, then what happens. It returns an invalid
+// Fault when the cursor is not one of this task.
+func (s *Session) Watch(t *Task, from core.Cursor, tag any) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next, gap := from.Seq, (*Gap)(nil)
+	if from.Seq > 0 {
+		if from.Epoch == 0 || from.Epoch > t.epoch {
+			return core.NewFault(core.CodeInvalid, "cursor %s is not one of task %s: begin without a cursor", from, t.id)
+		}
+		if kept := t.lastOf(from.Epoch); from.Seq > kept {
+			if from.Epoch == t.epoch {
+				return core.NewFault(core.CodeInvalid, "cursor %s is ahead of task %s: begin without a cursor", from, t.id)
+			}
+			// What stood there was lost when the hub stopped.
+			next, gap = kept, &Gap{From: kept + 1, To: from.Seq}
+		}
+	}
+	r := t.attach(s, Viewer, tag, next)
+	if gap != nil {
+		r.gap = gap
+		if !r.queued {
+			r.queued = true
+			s.feed.push(r)
+		}
+	}
+	return nil
+}
+
+// lastOf returns the last sequence number of an epoch. Callers hold mu.
+func (t *Task) lastOf(epoch uint32) uint64 {
+	last := t.lost
+	for _, e := range t.events {
+		if e.Epoch > epoch {
+			break
+		}
+		last = e.End()
+	}
+	return last
+}
+
+// Unwatch makes the session forget a task that it watches.
+func (s *Session) Unwatch(t *Task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.detach(s, Viewer)
+}
+
+// WatchAll makes the session a reader of every task from now on, those that run
+// included. It is for operators.
+func (s *Session) WatchAll() {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.everyone[s] = struct{}{}
+	for _, t := range h.tasks {
+		t.mu.Lock()
+		if t.state != Ended {
+			t.attach(s, Viewer, nil, t.last())
+		}
+		t.mu.Unlock()
+	}
+}

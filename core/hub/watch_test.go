@@ -1,0 +1,256 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+func TestReconnectLosesOrRepeatsEvents(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.Text{Text: "one "}, core.Text{Text: "two "})
+		seen := g.events(asker)
+		cursor := seen[len(seen)-1].Cursor()
+		g.report(agent, task, core.Text{Text: "three "})
+
+		back := g.connect("r")
+		if err := back.Watch(task, cursor, nil); err != nil {
+			t.Fatal(err)
+		}
+		g.report(agent, task, core.Text{Text: "four"}, core.Done{})
+		missed := g.events(back)
+		g.wantKinds("what was missed", missed, "text", "text", "done")
+		if got := text(seen) + text(missed); got != "one two three four" {
+			t.Errorf("got %q, want %q", got, "one two three four")
+		}
+	})
+}
+
+func TestACursorThatIsNotOfTheTaskIsRefused(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		g.agent("a", able)
+		asker := g.connect("r")
+		task := g.ask(asker, "a")
+		for _, c := range []core.Cursor{{Epoch: 1, Seq: 99}, {Epoch: 7, Seq: 1}} {
+			g.wantFault("cursor "+c.String(), asker.Watch(task, c, nil), core.CodeInvalid)
+		}
+	})
+}
+
+func TestOneSlowReaderNeverSlowsAnother(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker, slow := g.agent("a", able), g.connect("r"), g.connect("r")
+		task := g.ask(asker, "a")
+		if err := slow.Watch(task, core.Cursor{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for range 2000 {
+			g.report(agent, task, core.Text{Text: "x"})
+		}
+		g.report(agent, task, core.Done{})
+		if got := len(text(g.events(asker))); got != 2000 {
+			t.Errorf("the quick reader: got %d bytes, want 2000", got)
+		}
+		if got := len(text(g.events(slow))); got != 2000 {
+			t.Errorf("the slow reader, at last: got %d bytes, want 2000", got)
+		}
+	})
+}
+
+func TestAnEndedTaskIsReadAgainFromTheJournalInsideMergedText(t *testing.T) {
+	onStage(t, hub.Limits{FinishedTasks: 1}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.Text{Text: "aa"}, core.Text{Text: "bbb"}, core.Text{Text: "c"}, core.Done{})
+		g.sleep(time.Second) // the recorder has it
+		for range 2 {        // and memory has not
+			g.report(agent, g.ask(asker, "a"), core.Done{})
+			g.sleep(time.Second)
+		}
+		g.events(asker)
+		again, err := g.hub.Task(g.t.Context(), asker.Peer().Principal, task.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again == task {
+			t.Fatal("got the task from memory, want it from the journal")
+		}
+		if err := asker.Watch(again, core.Cursor{Epoch: 1, Seq: 3}, nil); err != nil { // behind "aa"
+			t.Fatal(err)
+		}
+		rest := g.events(asker)
+		g.wantKinds("the rest", rest, "text", "done")
+		if got := text(rest); got != "bbbc" {
+			t.Errorf("got %q, want %q", got, "bbbc")
+		}
+		if rest[0].Seq != 4 || rest[0].End() != 5 {
+			t.Errorf("got sequence %d to %d, want 4 to 5", rest[0].Seq, rest[0].End())
+		}
+	})
+}
+
+func TestATaskCutOffByAKilledHubIsFoundFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := journal.NewMemory(journal.Retention{})
+		killed := hub.New(hub.Options{Journal: kept})
+		agent := killed.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
+		if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+			t.Fatal(err)
+		}
+		asker := killed.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := agent.Report(task.ID(), core.Text{Text: "so far"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Second) // recorded
+		snapshot := journal.NewMemory(journal.Retention{})
+		events, err := kept.Read(t.Context(), task.ID(), 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if err := snapshot.Append(t.Context(), journal.Record{Task: task.ID(), Event: e}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := killed.Close(ctx, "the end of the first life"); err != nil {
+			t.Fatal(err)
+		}
+
+		h := coretest.NewHub(t, hub.Options{Journal: snapshot})
+		if err := h.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		back := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		defer back.Close(nil)
+		found, err := h.Task(t.Context(), back.Peer().Principal, task.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := found.Answer()
+		if a.Text != "so far" || a.Fault == nil || a.Fault.Code != core.CodeUnreachable || !a.Fault.Retryable {
+			t.Errorf("got %q and %+v, want the text so far and a retryable unreachable fault", a.Text, a.Fault)
+		}
+		// A reader of the first life had seen more than was recorded.
+		if err := back.Watch(found, core.Cursor{Epoch: 1, Seq: 9}, nil); err != nil {
+			t.Fatal(err)
+		}
+		b, err := back.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (hub.Gap{From: 4, To: 9}); b.Gap == nil || *b.Gap != want {
+			t.Errorf("got %+v, want the gap %+v", b.Gap, want)
+		}
+		if b, err = back.Next(t.Context()); err != nil || len(b.Events) != 1 || b.Events[0].Body.Kind() != core.KindFailed {
+			t.Errorf("got %v and %v, want the end behind the gap", kinds(b.Events), err)
+		}
+	})
+}
+
+func TestAJournalThatRefusesSlowsNoTaskAndGetsEverythingLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
+		j.refuse.Store(true)
+		h := coretest.NewHub(t, hub.Options{Journal: j})
+		agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
+		defer agent.Close(nil)
+		if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+			t.Fatal(err)
+		}
+		asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		defer asker.Close(nil)
+		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := agent.Report(task.ID(), core.Done{Text: "quick"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := task.State(); got != hub.Ended {
+			t.Errorf("got %s, want ended while the journal refuses", got)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := task.Recorded(ctx, 3); err == nil {
+			t.Error("a receipt ran ahead of the journal: got recorded, want a wait")
+		}
+		j.allow()
+		if err := task.Recorded(t.Context(), 3); err != nil {
+			t.Errorf("got %v, want it recorded", err)
+		}
+	})
+}
+
+// moody is a journal that refuses until it is told not to.
+type moody struct {
+	*journal.Memory
+	refuse atomic.Bool
+}
+
+func (m *moody) Append(ctx context.Context, records ...journal.Record) error {
+	if m.refuse.Load() {
+		return errors.New("the disk is full")
+	}
+	return m.Memory.Append(ctx, records...)
+}
+
+func (m *moody) allow() {
+	m.refuse.Store(false)
+}
+
+func TestAnAnswerBeyondTheLimitOfATaskEndsIt(t *testing.T) {
+	onStage(t, hub.Limits{TaskBytes: 4096}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.Text{Text: strings.Repeat("x", 5000)})
+		g.wantFault("the byte too many", agent.Report(task.ID(), core.Text{Text: "y"}, nil), core.CodeTooLarge)
+		if f := task.Answer().Fault; f == nil || f.Code != core.CodeTooLarge {
+			t.Errorf("got %v, want too_large", f)
+		}
+	})
+}
+
+func TestAStoppingHubTellsEverybodyAndLetsWhatRunsFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &stage{t, coretest.NewHub(t, hub.Options{})}
+		agent, asker := g.agent("a", able), g.connect("r")
+		task, other := g.ask(asker, "a"), g.ask(asker, "a")
+		g.events(asker)
+		closed := make(chan error)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			defer cancel()
+			closed <- g.hub.Close(ctx, "maintenance")
+		}()
+		synctest.Wait()
+		if b, ok := g.batch(asker); !ok || b.Draining != "maintenance" {
+			t.Errorf("got %+v, want to be told of the maintenance", b)
+		}
+		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "one more"}, hub.Opening{})
+		g.wantFault("a request to a stopping hub", err, core.CodeUnreachable)
+		g.report(agent, task, core.Done{})
+		if err := <-closed; err != nil {
+			t.Errorf("got %v, want no error", err)
+		}
+		if f := other.Answer().Fault; f == nil || f.Code != core.CodeUnreachable {
+			t.Errorf("what did not finish in time: got %v, want unreachable", f)
+		}
+	})
+}

@@ -1,0 +1,46 @@
+package core
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// TaskID names a task: a UUID of version 7, so that ids sort by time.
+type TaskID string
+
+// AgentID names an agent: what it calls itself, unique on the hub across dialects.
+type AgentID string
+
+// ThreadID names a conversation.
+type ThreadID string
+
+// NewID returns a fresh UUID of version 7 as text.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// MaxIDBytes bounds the ids that peers choose: of agents, threads and tool calls.
+const MaxIDBytes = 512
+
+// CheckAgentID returns an invalid Fault that says what to change when id cannot
+// be the id of an agent: empty, longer than [MaxIDBytes], with control
+// characters, or written like another kind of [Address].
+func CheckAgentID(id AgentID) error {
+	s := string(id)
+	switch {
+	case s == "":
+		return NewFault(CodeInvalid, "the agent id is empty: choose one")
+	case len(s) > MaxIDBytes:
+		return NewFault(CodeInvalid, "the agent id has %d bytes: use at most %d", len(s), MaxIDBytes)
+	case !utf8.ValidString(s):
+		return NewFault(CodeInvalid, "the agent id is not UTF-8")
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return NewFault(CodeInvalid, "the agent id has control characters: remove them")
+	case strings.TrimSpace(s) != s:
+		return NewFault(CodeInvalid, "the agent id begins or ends with blanks: remove them")
+	case s == anyText || s == hubText || strings.HasPrefix(s, capabilityPrefix) || strings.HasPrefix(s, domainPrefix):
+		return NewFault(CodeInvalid, "the agent id %q is reserved for addresses: choose another", s)
+	}
+	return nil
+}

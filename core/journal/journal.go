@@ -1,0 +1,60 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Record is one event of one task.
+type Record struct {
+	Task  core.TaskID
+	Event core.Event
+}
+
+// Journal is the ordered memory of tasks. All methods may be called concurrently;
+// the records of one task are appended by one goroutine at a time.
+type Journal interface {
+	// Append writes records in the order given and returns once all of them
+	// survive what the journal's sync policy promises. Records of one task come
+	// in the order of their sequence, without holes. After an error none, some or
+	// all were written; appending them again is harmless.
+	Append(ctx context.Context, records ...Record) error
+
+	// Read returns up to limit events of the task that stand for sequence
+	// numbers greater than after, in order; limit <= 0 sets none. It returns
+	// ErrUnknown when nothing of the task is kept, and a *GapError beside the
+	// events when what follows after is gone.
+	Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error)
+
+	// Heads calls yield for every task, in the order of their ids, until yield
+	// returns false.
+	Heads(ctx context.Context, yield func(Head) bool) error
+
+	// Close writes up what there is and lets go of the journal.
+	Close() error
+}
+
+// Head is how far the journal has a task.
+type Head struct {
+	Task core.TaskID
+	// Last is the last event kept: the end of the task, unless it was cut off.
+	Last core.Event
+}
+
+// ErrUnknown says that the journal has nothing of a task.
+var ErrUnknown = errors.New("the journal has nothing of the task")
+
+// GapError says that a part of a task fell to retention.
+type GapError struct {
+	Task core.TaskID
+	// From and To are the first and the last sequence number that are missing.
+	From, To uint64
+}
+
+// Error implements error.
+func (g *GapError) Error() string {
+	return fmt.Sprintf("task %s: events %d to %d are no longer kept", g.Task, g.From, g.To)
+}

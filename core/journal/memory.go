@@ -1,0 +1,137 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Retention says how much a journal keeps. Whatever is reached first applies.
+type Retention struct {
+	// Age is how long a record is kept; zero means 7 days.
+	Age time.Duration
+	// Bytes is how much is kept in all; zero means 1 GiB.
+	Bytes int64
+}
+
+// Or returns the retention with its defaults in place.
+func (r Retention) Or() Retention {
+	return Retention{Age: cmp.Or(r.Age, 7*24*time.Hour), Bytes: cmp.Or(r.Bytes, 1<<30)}
+}
+
+// Memory is a Journal in memory: what it holds is lost with the process.
+type Memory struct {
+	keep Retention
+
+	mu    sync.Mutex
+	tasks map[core.TaskID]*kept
+	order []mark // every record, oldest first
+	bytes int64
+}
+
+type kept struct {
+	events []core.Event
+	lost   uint64 // the last sequence number that fell to retention
+}
+
+type mark struct {
+	task core.TaskID
+	at   time.Time
+	size int64
+}
+
+// NewMemory makes an empty Memory.
+func NewMemory(keep Retention) *Memory {
+	return &Memory{keep: keep.Or(), tasks: map[core.TaskID]*kept{}}
+}
+
+// Append implements Journal.
+func (m *Memory) Append(_ context.Context, records ...Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range records {
+		k := m.tasks[r.Task]
+		if k == nil {
+			k = &kept{}
+			m.tasks[r.Task] = k
+		}
+		if n := len(k.events); n > 0 && k.events[n-1].End() >= r.Event.Seq {
+			continue // written before
+		}
+		k.events = append(k.events, r.Event)
+		size := int64(r.Event.Size())
+		m.order, m.bytes = append(m.order, mark{r.Task, time.Now(), size}), m.bytes+size
+	}
+	m.trim()
+	return nil
+}
+
+// trim drops the oldest records until the retention holds. Callers hold mu.
+func (m *Memory) trim() {
+	oldest := time.Now().Add(-m.keep.Age)
+	n := 0
+	for n < len(m.order) && (m.bytes > m.keep.Bytes || m.order[n].at.Before(oldest)) {
+		o := m.order[n]
+		k := m.tasks[o.task]
+		k.lost = k.events[0].End()
+		k.events[0] = core.Event{}
+		if k.events = k.events[1:]; len(k.events) == 0 {
+			delete(m.tasks, o.task)
+		}
+		m.bytes -= o.size
+		n++
+	}
+	if n > 0 {
+		m.order = slices.Delete(m.order, 0, n)
+	}
+}
+
+// Read implements Journal.
+func (m *Memory) Read(_ context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.trim()
+	k := m.tasks[task]
+	if k == nil {
+		return nil, ErrUnknown
+	}
+	var gap error
+	if after < k.lost {
+		gap = &GapError{Task: task, From: after + 1, To: k.lost}
+	}
+	var out []core.Event
+	for _, e := range k.events {
+		if rest, ok := e.After(after); ok {
+			out = append(out, rest)
+			if limit > 0 && len(out) == limit {
+				break
+			}
+		}
+	}
+	return out, gap
+}
+
+// Heads implements Journal.
+func (m *Memory) Heads(_ context.Context, yield func(Head) bool) error {
+	m.mu.Lock()
+	m.trim()
+	heads := make([]Head, 0, len(m.tasks))
+	for id, k := range m.tasks {
+		heads = append(heads, Head{Task: id, Last: k.events[len(k.events)-1]})
+	}
+	m.mu.Unlock()
+	slices.SortFunc(heads, func(a, b Head) int { return cmp.Compare(a.Task, b.Task) })
+	for _, h := range heads {
+		if !yield(h) {
+			break
+		}
+	}
+	return nil
+}
+
+// Close implements Journal.
+func (m *Memory) Close() error { return nil }

@@ -1,0 +1,91 @@
+package journal
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// The bounds of a segment of text: whatever is reached first closes it.
+const (
+	SegmentAge   = 50 * time.Millisecond
+	SegmentBytes = 4 << 10
+)
+
+// Segmenter holds back the text of running tasks for a moment, so that pieces in
+// a row become one record. Everything else passes at once, behind the text before
+// it. It is for one goroutine.
+type Segmenter struct {
+	open  map[core.TaskID]*segment
+	order []*segment // by age; those already closed have no events
+}
+
+type segment struct {
+	task   core.TaskID
+	events []core.Event
+	bytes  int
+	since  time.Time
+}
+
+// NewSegmenter makes an empty Segmenter.
+func NewSegmenter() *Segmenter { return &Segmenter{open: map[core.TaskID]*segment{}} }
+
+// Add takes events of one task in and appends to out the records that are due.
+func (g *Segmenter) Add(out []Record, task core.TaskID, events []core.Event, now time.Time) []Record {
+	for _, e := range events {
+		if !e.Mergeable() {
+			out = append(g.close(out, task), Record{task, e})
+			continue
+		}
+		s := g.open[task]
+		if s == nil {
+			s = &segment{task: task, since: now}
+			g.open[task] = s
+			g.order = append(g.order, s)
+		}
+		s.events = append(s.events, e)
+		if s.bytes += len(e.Body.(core.Text).Text); s.bytes >= SegmentBytes {
+			out = g.close(out, task)
+		}
+	}
+	return out
+}
+
+// Due appends to out the segments that are old enough at now, and returns how
+// long to wait for the next: zero if none is open.
+func (g *Segmenter) Due(out []Record, now time.Time) ([]Record, time.Duration) {
+	for len(g.order) > 0 {
+		s := g.order[0]
+		if len(s.events) > 0 {
+			if wait := s.since.Add(SegmentAge).Sub(now); wait > 0 {
+				return out, wait
+			}
+			out = g.close(out, s.task)
+		}
+		g.order[0], g.order = nil, g.order[1:]
+	}
+	g.order = nil
+	return out, 0
+}
+
+// Flush appends to out everything that is held back.
+func (g *Segmenter) Flush(out []Record) []Record {
+	for _, s := range g.order {
+		if len(s.events) > 0 {
+			out = g.close(out, s.task)
+		}
+	}
+	g.order = nil
+	return out
+}
+
+func (g *Segmenter) close(out []Record, task core.TaskID) []Record {
+	s := g.open[task]
+	if s == nil {
+		return out
+	}
+	delete(g.open, task)
+	out = append(out, Record{task, core.MergeText(s.events)})
+	s.events = nil
+	return out
+}

@@ -1,0 +1,112 @@
+package core
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// JSONError says what is wrong with a JSON text, where, and what to change. Its
+// message is one line that may be told to the peer: of the peer's text it
+// repeats keys and short values only, cut and quoted.
+type JSONError struct {
+	// Offset is the byte at which the problem shows, from 0.
+	Offset int
+	// Path leads to the value concerned, as in payload.items[3].id; for a problem
+	// with a key it leads to the object that holds the key. It is empty for the
+	// whole text, and cut on the left when it is very long.
+	Path string
+	// Problem is what is wrong.
+	Problem string
+	// Advice is what to change, when the form is wrong and Problem does not
+	// say it already.
+	Advice string
+}
+
+// Error implements error.
+func (e *JSONError) Error() string {
+	var b strings.Builder
+	if e.Advice == "" {
+		if e.Path != "" {
+			b.WriteString(e.Path)
+			b.WriteString(": ")
+		}
+		b.WriteString(e.Problem)
+		return b.String()
+	}
+	b.WriteString(e.Problem)
+	b.WriteString(" at byte ")
+	b.WriteString(strconv.Itoa(e.Offset))
+	if e.Path != "" {
+		b.WriteString(" (in ")
+		b.WriteString(e.Path)
+		b.WriteString(")")
+	}
+	b.WriteString(": ")
+	b.WriteString(e.Advice)
+	return b.String()
+}
+
+const (
+	jsonPathBytes  = 240 // a path is cut beyond this
+	jsonQuoteBytes = 48  // as are keys and values within a message
+)
+
+// underKey puts the key of the enclosing object before the path.
+func (e *JSONError) underKey(key []byte) *JSONError {
+	if jsonPlainKey(key) {
+		return e.under(string(key))
+	}
+	return e.under("[" + jsonQuote(key) + "]")
+}
+
+// underIndex puts the index in the enclosing array before the path.
+func (e *JSONError) underIndex(i int) *JSONError {
+	return e.under("[" + strconv.Itoa(i) + "]")
+}
+
+func (e *JSONError) under(step string) *JSONError {
+	switch {
+	case len(e.Path) > jsonPathBytes:
+		if !strings.HasPrefix(e.Path, "...") {
+			e.Path = "..." + e.Path
+		}
+	case e.Path == "" || e.Path[0] == '[':
+		e.Path = step + e.Path
+	default:
+		e.Path = step + "." + e.Path
+	}
+	return e
+}
+
+// jsonPlainKey tells whether key can stand in a path without quotes.
+func jsonPlainKey(key []byte) bool {
+	if len(key) == 0 || len(key) > jsonQuoteBytes {
+		return false
+	}
+	for _, c := range key {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// jsonQuote quotes a key for a message, cutting a long one.
+func jsonQuote(key []byte) string {
+	return strconv.Quote(string(jsonCut(key)))
+}
+
+// jsonCut shortens text to what a message may repeat, between characters.
+func jsonCut(text []byte) []byte {
+	if len(text) <= jsonQuoteBytes {
+		return text
+	}
+	n := jsonQuoteBytes - 3
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return append(append(make([]byte, 0, n+3), text[:n]...), "..."...)
+}

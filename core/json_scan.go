@@ -1,0 +1,243 @@
+package core
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// jsonScan reads one JSON text once, from left to right. It holds every rule
+// of CheckJSON; where a plan is given it also holds the text against the type
+// that is to receive it.
+//
+// Errors gather their path on the way out of the recursion, so that a text
+// without fault pays nothing for it.
+type jsonScan struct {
+	data     []byte
+	pos      int
+	depth    int
+	maxDepth int
+	strict   bool // unknown keys are errors
+	probe    bool // leaves are tried out on their types
+}
+
+func (s *jsonScan) run(p *jsonPlan, limits JSONLimits) *JSONError {
+	limits = limits.filled()
+	if len(s.data) > limits.Bytes {
+		return &JSONError{
+			Offset:  limits.Bytes,
+			Problem: fmt.Sprintf("too large: %d bytes, the limit is %d", len(s.data), limits.Bytes),
+		}
+	}
+	s.maxDepth = limits.Depth
+	s.space()
+	if s.pos == len(s.data) {
+		return s.wrong("nothing to read", "send one JSON value")
+	}
+	if bytes.HasPrefix(s.data[s.pos:], []byte("\ufeff")) {
+		return s.wrong("byte order mark", "send the text without it")
+	}
+	if err := s.value(p); err != nil {
+		return err
+	}
+	s.space()
+	if s.pos < len(s.data) {
+		return s.wrong(s.unexpected()+" after the end of the value", "send one JSON value at a time")
+	}
+	return nil
+}
+
+// value reads the value that begins at pos; p may be nil.
+func (s *jsonScan) value(p *jsonPlan) *JSONError {
+	if s.pos == len(s.data) {
+		return s.truncated()
+	}
+	start := s.pos
+	class := jsonClasses[s.data[s.pos]]
+	if p != nil && !p.takes(class) {
+		return &JSONError{Offset: start, Problem: "want " + p.want() + ", got " + class.String()}
+	}
+	var err *JSONError
+	switch class {
+	case jsonObject:
+		err = s.object(p)
+	case jsonArray:
+		err = s.array(p)
+	case jsonString:
+		_, _, err = s.text()
+	case jsonNumeral:
+		var whole bool
+		whole, err = s.number()
+		if err == nil && !whole && p != nil && p.kind == jsonWhole {
+			return &JSONError{Offset: start, Problem: fmt.Sprintf("want a whole number, got %s", jsonCut(s.data[start:s.pos]))}
+		}
+	case jsonBoolean:
+		if s.data[s.pos] == 't' {
+			err = s.literal("true")
+		} else {
+			err = s.literal("false")
+		}
+	case jsonNull:
+		err = s.literal("null")
+	default:
+		return s.noValue()
+	}
+	if err == nil && s.probe && p != nil {
+		err = p.tryOut(s.data[start:s.pos], start)
+	}
+	return err
+}
+
+// object reads the object that begins at pos.
+func (s *jsonScan) object(p *jsonPlan) *JSONError {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	var keys jsonKeys
+	for first := true; ; first = false {
+		if done, err := s.next(first, '}', "an object"); done || err != nil {
+			s.depth--
+			return err
+		}
+		at := s.pos
+		key, err := s.key()
+		if err != nil {
+			return err
+		}
+		if !keys.add(key) {
+			return &JSONError{Offset: at, Problem: "duplicate key " + jsonQuote(key), Advice: "send each key once"}
+		}
+		var of *jsonPlan
+		if p != nil {
+			var problem string
+			if of, problem = p.member(key, s.strict); problem != "" {
+				return &JSONError{Offset: at, Problem: problem}
+			}
+		}
+		s.space()
+		if s.pos == len(s.data) {
+			return s.truncated()
+		}
+		if s.data[s.pos] != ':' {
+			return s.wrong(s.unexpected()+" after the key "+jsonQuote(key), "put a colon there")
+		}
+		s.pos++
+		s.space()
+		if err := s.value(of); err != nil {
+			return err.underKey(key)
+		}
+	}
+}
+
+// array reads the array that begins at pos.
+func (s *jsonScan) array(p *jsonPlan) *JSONError {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	var of *jsonPlan
+	if p != nil {
+		of = p.item()
+	}
+	for i := 0; ; i++ {
+		if done, err := s.next(i == 0, ']', "an array"); done || err != nil {
+			s.depth--
+			return err
+		}
+		if err := s.value(of); err != nil {
+			return err.underIndex(i)
+		}
+	}
+}
+
+// enter steps over the opening bracket, one level down.
+func (s *jsonScan) enter() *JSONError {
+	if s.depth++; s.depth > s.maxDepth {
+		return s.wrong(fmt.Sprintf("nested more than %d deep", s.maxDepth), "send a flatter value")
+	}
+	s.pos++
+	return nil
+}
+
+// next moves to the next member of an object or array, or past its closing
+// bracket and reports done.
+func (s *jsonScan) next(first bool, closing byte, within string) (done bool, err *JSONError) {
+	s.space()
+	if s.pos == len(s.data) {
+		return false, s.truncated()
+	}
+	switch c := s.data[s.pos]; {
+	case c == closing:
+		s.pos++
+		return true, nil
+	case first:
+		return false, nil
+	case c != ',':
+		return false, s.wrong(s.unexpected()+" in "+within, fmt.Sprintf("put a comma or %c there", closing))
+	}
+	comma := s.pos
+	s.pos++
+	s.space()
+	if s.pos < len(s.data) && s.data[s.pos] == closing {
+		s.pos = comma
+		return false, s.wrong("comma before "+string(closing), "remove it")
+	}
+	return false, nil
+}
+
+// key reads a key and returns it unescaped.
+func (s *jsonScan) key() ([]byte, *JSONError) {
+	at := s.pos
+	if at == len(s.data) {
+		return nil, s.truncated()
+	}
+	if s.data[at] != '"' {
+		return nil, s.wrong(s.unexpected()+" where a key should be", "put keys in double quotes")
+	}
+	raw, escaped, err := s.text()
+	if err != nil || !escaped {
+		return raw, err
+	}
+	var text string
+	if json.Unmarshal(s.data[at:s.pos], &text) != nil || bytes.IndexByte([]byte(text), 0) >= 0 {
+		return nil, &JSONError{Offset: at, Problem: "NUL in a key", Advice: "remove it"}
+	}
+	return []byte(text), nil
+}
+
+// wrong makes an error at pos.
+func (s *jsonScan) wrong(problem, advice string) *JSONError {
+	return &JSONError{Offset: s.pos, Problem: problem, Advice: advice}
+}
+
+func (s *jsonScan) truncated() *JSONError {
+	s.pos = len(s.data)
+	return s.wrong("the text ends too early", "send the whole value")
+}
+
+// unexpected names the character at pos.
+func (s *jsonScan) unexpected() string {
+	r, size := utf8.DecodeRune(s.data[s.pos:])
+	if r == utf8.RuneError && size <= 1 {
+		return fmt.Sprintf("unexpected byte 0x%02x", s.data[s.pos])
+	}
+	return fmt.Sprintf("unexpected %q", r)
+}
+
+// noValue explains the commonest reasons for which no value begins at pos.
+func (s *jsonScan) noValue() *JSONError {
+	advice := "send a string, number, object, array, true, false or null there"
+	switch s.data[s.pos] {
+	case '\'', '`':
+		advice = "put strings in double quotes"
+	case '/', '#':
+		advice = "remove comments"
+	case '+', '.':
+		advice = "begin a number with a digit or a minus sign"
+	case 'T', 'F':
+		advice = "write true and false in lower case"
+	case 'N', 'I', 'u':
+		advice = "write null, or a string: JSON has no NaN, Infinity, None or undefined"
+	}
+	return s.wrong(s.unexpected(), advice)
+}

@@ -1,0 +1,208 @@
+package core
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// jsonClass is what the first byte of a value tells of it. The zero jsonClass
+// begins no value.
+type jsonClass uint8
+
+const (
+	_ jsonClass = iota
+	jsonNull
+	jsonBoolean
+	jsonNumeral
+	jsonString
+	jsonArray
+	jsonObject
+)
+
+// String names the class as an error does.
+func (c jsonClass) String() string {
+	return [...]string{"no value", "null", "a boolean", "a number", "a string", "an array", "an object"}[c]
+}
+
+var jsonClasses = [256]jsonClass{
+	'n': jsonNull, 't': jsonBoolean, 'f': jsonBoolean, '"': jsonString, '[': jsonArray, '{': jsonObject,
+	'-': jsonNumeral, '0': jsonNumeral, '1': jsonNumeral, '2': jsonNumeral, '3': jsonNumeral, '4': jsonNumeral,
+	'5': jsonNumeral, '6': jsonNumeral, '7': jsonNumeral, '8': jsonNumeral, '9': jsonNumeral,
+}
+
+// space steps over white space.
+func (s *jsonScan) space() {
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case ' ', '\t', '\n', '\r':
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+// literal reads true, false or null.
+func (s *jsonScan) literal(word string) *JSONError {
+	for i := range len(word) {
+		if s.pos+i == len(s.data) {
+			return s.truncated()
+		}
+		if s.data[s.pos+i] != word[i] {
+			s.pos += i
+			return s.wrong(s.unexpected()+" in "+word, "write "+word)
+		}
+	}
+	s.pos += len(word)
+	return nil
+}
+
+// number reads a number; whole tells that it has neither fraction nor exponent.
+func (s *jsonScan) number() (whole bool, err *JSONError) {
+	if s.data[s.pos] == '-' {
+		s.pos++
+	}
+	zero := s.pos < len(s.data) && s.data[s.pos] == '0'
+	n := s.digits()
+	if n == 0 {
+		return false, s.noDigit()
+	}
+	if zero && n > 1 {
+		s.pos -= n
+		return false, s.wrong("number with a leading zero", "remove it, or send a string")
+	}
+	whole = true
+	if s.pos < len(s.data) && s.data[s.pos] == '.' {
+		whole = false
+		s.pos++
+		if s.digits() == 0 {
+			return false, s.noDigit()
+		}
+	}
+	if s.pos < len(s.data) && s.data[s.pos]|0x20 == 'e' {
+		whole = false
+		s.pos++
+		if s.pos < len(s.data) && (s.data[s.pos] == '+' || s.data[s.pos] == '-') {
+			s.pos++
+		}
+		if s.digits() == 0 {
+			return false, s.noDigit()
+		}
+	}
+	return whole, nil
+}
+
+func (s *jsonScan) digits() (n int) {
+	start := s.pos
+	for s.pos < len(s.data) && '0' <= s.data[s.pos] && s.data[s.pos] <= '9' {
+		s.pos++
+	}
+	return s.pos - start
+}
+
+func (s *jsonScan) noDigit() *JSONError {
+	if s.pos == len(s.data) {
+		return s.truncated()
+	}
+	return s.wrong(s.unexpected()+" in a number", "put a digit there")
+}
+
+// text reads a string and returns what stands between its quotes, as it
+// stands, and whether there are escapes in it.
+func (s *jsonScan) text() (raw []byte, escaped bool, err *JSONError) {
+	start := s.pos + 1
+	ascii := true
+	for i := start; ; {
+		var plain bool
+		i, plain = jsonPlainText(s.data, i)
+		ascii = ascii && plain
+		if i == len(s.data) {
+			return nil, false, s.truncated()
+		}
+		switch c := s.data[i]; c {
+		case '"':
+			raw = s.data[start:i]
+			if !ascii && !utf8.Valid(raw) {
+				return nil, false, s.notUTF8(start)
+			}
+			s.pos = i + 1
+			return raw, escaped, nil
+		case '\\':
+			escaped = true
+			n, err := s.escape(i)
+			if err != nil {
+				return nil, false, err
+			}
+			i += n
+		default:
+			s.pos = i
+			return nil, false, s.wrong(fmt.Sprintf("control character U+%04X in a string", c), fmt.Sprintf(`write it as \u%04x`, c))
+		}
+	}
+}
+
+// notUTF8 finds the first byte from start on that is not UTF-8.
+func (s *jsonScan) notUTF8(start int) *JSONError {
+	for s.pos = start; ; {
+		r, n := utf8.DecodeRune(s.data[s.pos:])
+		if r == utf8.RuneError && n <= 1 {
+			return s.wrong(fmt.Sprintf("byte 0x%02x is not UTF-8", s.data[s.pos]), "send text in UTF-8")
+		}
+		s.pos += n
+	}
+}
+
+// escape returns the length of the escape at i.
+func (s *jsonScan) escape(i int) (int, *JSONError) {
+	if i+1 == len(s.data) {
+		return 0, s.truncated()
+	}
+	switch s.data[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2, nil
+	case 'u':
+		for k := i + 2; k < i+6; k++ {
+			if k == len(s.data) {
+				return 0, s.truncated()
+			}
+			if c := s.data[k]; !('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f') {
+				s.pos = i
+				return 0, s.wrong(`\u without four hexadecimal digits`, `write it as \u00e9`)
+			}
+		}
+		return 6, nil
+	}
+	s.pos = i
+	return 0, s.wrong("unknown escape in a string", `use \" \\ \/ \b \f \n \r \t or \u and four digits`)
+}
+
+// jsonPlainText returns the first place from i on at which a string ends,
+// has an escape or holds a control character, or the end of data; and whether
+// all before it is ASCII. It looks at eight bytes at a time, because long
+// answers travel as one string.
+func jsonPlainText(data []byte, i int) (end int, ascii bool) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	var seen uint64
+	for i+8 <= len(data) {
+		x := binary.LittleEndian.Uint64(data[i:])
+		quote, slash := x^(ones*'"'), x^(ones*'\\')
+		// Each term has the high bit of a byte set if that byte is special. Bytes
+		// above the first special one may show bits borrowed from it; those below
+		// it do not.
+		special := ((x-ones*0x20)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs
+		if special != 0 {
+			n := bits.TrailingZeros64(special) / 8
+			seen |= x & (1<<(8*n) - 1)
+			return i + n, seen&highs == 0
+		}
+		seen |= x
+		i += 8
+	}
+	for i < len(data) && data[i] >= 0x20 && data[i] != '"' && data[i] != '\\' {
+		seen |= uint64(data[i])
+		i++
+	}
+	return i, seen&highs == 0
+}

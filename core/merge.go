@@ -1,0 +1,65 @@
+package core
+
+import "strings"
+
+// Merged describes an event of text that stands for several in a row.
+type Merged struct {
+	// Cuts are the places, in bytes of the text, where the second and every
+	// further piece begins.
+	Cuts []int `json:"cuts"`
+}
+
+// MergeText puts consecutive events of text without foreign fields together:
+// the result stands for all of their sequence numbers. It panics unless events
+// is a non-empty run of such events in order.
+func MergeText(events []Event) Event {
+	first := events[0]
+	if len(events) == 1 {
+		return first
+	}
+	size, pieces := 0, 0
+	for _, e := range events {
+		size, pieces = size+len(e.Body.(Text).Text), pieces+int(e.End()-e.Seq)+1
+	}
+	var text strings.Builder
+	text.Grow(size)
+	cuts := make([]int, 0, pieces-1)
+	for i, e := range events {
+		if i > 0 {
+			cuts = append(cuts, text.Len())
+		}
+		if e.Merged != nil {
+			for _, c := range e.Merged.Cuts {
+				cuts = append(cuts, text.Len()+c)
+			}
+		}
+		text.WriteString(e.Body.(Text).Text)
+	}
+	first.Body, first.Merged = Text{text.String()}, &Merged{cuts}
+	return first
+}
+
+// Mergeable reports whether the event may be a part of [MergeText].
+func (e Event) Mergeable() bool { return e.Body.Kind() == KindText && e.Foreign == nil }
+
+// After returns what the event says beyond the sequence number seq, and whether
+// that is anything: the whole event, the rest of merged text, or nothing.
+func (e Event) After(seq uint64) (Event, bool) {
+	switch {
+	case seq < e.Seq:
+		return e, true
+	case seq >= e.End():
+		return Event{}, false
+	}
+	n := int(seq - e.Seq) // the pieces up to and including n are known
+	cut, text := e.Merged.Cuts[n], e.Body.(Text).Text
+	rest := make([]int, 0, len(e.Merged.Cuts)-n-1)
+	for _, c := range e.Merged.Cuts[n+1:] {
+		rest = append(rest, c-cut)
+	}
+	e.Seq, e.Body, e.Merged = seq+1, Text{text[cut:]}, nil
+	if len(rest) > 0 {
+		e.Merged = &Merged{rest}
+	}
+	return e, true
+}

@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Rules are what the operator allows. The zero Rules allow everything but loops.
+type Rules struct {
+	// Hops is how many tasks may stand above one in its chain of causes; zero
+	// means 8.
+	Hops int
+	// Ask maps the id of a principal to the agents that it may ask; a principal
+	// that is not in it may ask everybody. Nil limits nobody.
+	Ask map[string][]core.AgentID
+}
+
+// DefaultHops is how many hops a chain of tasks may have.
+const DefaultHops = 8
+
+// Chain is what stands above a task: how many tasks, and which agents work on
+// them (promise P10).
+type Chain struct {
+	Hops   int
+	Agents []core.AgentID
+}
+
+// Below returns the chain of a task that the agent opens while it works on tasks
+// with the given chains: one hop more than the longest, and all of their agents.
+func Below(agent core.AgentID, above []Chain) Chain {
+	var c Chain
+	for _, a := range above {
+		c.Hops = max(c.Hops, a.Hops+1)
+		for _, id := range a.Agents {
+			if !slices.Contains(c.Agents, id) {
+				c.Agents = append(c.Agents, id)
+			}
+		}
+	}
+	if agent != "" && !slices.Contains(c.Agents, agent) {
+		c.Agents = append(c.Agents, agent)
+	}
+	return c
+}
+
+// CheckChain returns a loop Fault when the chain has grown too long.
+func (r Rules) CheckChain(c Chain) error {
+	limit := r.Hops
+	if limit <= 0 {
+		limit = DefaultHops
+	}
+	if c.Hops > limit {
+		return core.NewFault(core.CodeLoop, "the chain of tasks has %d hops, the limit is %d: answer instead of asking on", c.Hops, limit)
+	}
+	return nil
+}
+
+// CheckTarget returns a loop Fault when the agent already works in the chain, and
+// a not_authorized Fault when the principal may not ask it.
+func (r Rules) CheckTarget(p core.Principal, c Chain, target core.AgentID) error {
+	if slices.Contains(c.Agents, target) {
+		return core.NewFault(core.CodeLoop, "agent %s already works on a task above this one: asking it again would be a loop", target)
+	}
+	if allowed, ok := r.Ask[p.ID]; ok && !slices.Contains(allowed, target) {
+		return core.NewFault(core.CodeNotAuthorized, "%s may not ask agent %s: the operator can allow it", p.ID, target)
+	}
+	return nil
+}
+
+// MayRead reports whether p may read, cancel and steer what the owner asked for.
+func (r Rules) MayRead(p, owner core.Principal) bool {
+	return p.Operator || p.ID == owner.ID
+}

@@ -1,0 +1,84 @@
+package thread
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Book holds the latest turns of the latest threads. It is safe for concurrent
+// use.
+type Book struct {
+	threads, bytes int
+
+	mu     sync.Mutex
+	byID   map[core.ThreadID]*list.Element
+	recent *list.List // of *chapter, latest first
+}
+
+type chapter struct {
+	id    core.ThreadID
+	turns []core.Turn
+	bytes int
+}
+
+// NewBook makes a Book of at most so many threads of at most so many bytes each.
+func NewBook(threads, bytes int) *Book {
+	return &Book{threads: threads, bytes: bytes, byID: map[core.ThreadID]*list.Element{}, recent: list.New()}
+}
+
+// Add writes turns into a thread, dropping the oldest beyond its bounds.
+func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	el := b.byID[id]
+	if el == nil {
+		el = b.recent.PushFront(&chapter{id: id})
+		b.byID[id] = el
+	} else {
+		b.recent.MoveToFront(el)
+	}
+	c := el.Value.(*chapter)
+	for _, t := range turns {
+		c.turns, c.bytes = append(c.turns, t), c.bytes+t.Size()
+	}
+	for len(c.turns) > 1 && c.bytes > b.bytes {
+		c.bytes -= c.turns[0].Size()
+		c.turns = slices.Delete(c.turns, 0, 1)
+	}
+	for b.recent.Len() > b.threads {
+		oldest := b.recent.Back()
+		delete(b.byID, oldest.Value.(*chapter).id)
+		b.recent.Remove(oldest)
+	}
+}
+
+// Turns returns the latest turns of a thread that fit into so many bytes, oldest
+// first; it reports false when the book does not have the thread.
+func (b *Book) Turns(id core.ThreadID, bytes int) ([]core.Turn, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	el := b.byID[id]
+	if el == nil {
+		return nil, false
+	}
+	turns := el.Value.(*chapter).turns
+	n := len(turns)
+	for n > 0 && bytes >= turns[n-1].Size() {
+		n--
+		bytes -= turns[n].Size()
+	}
+	return slices.Clone(turns[n:]), true
+}
+
+// Forget drops a thread.
+func (b *Book) Forget(id core.ThreadID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if el := b.byID[id]; el != nil {
+		delete(b.byID, id)
+		b.recent.Remove(el)
+	}
+}
