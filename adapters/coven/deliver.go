@@ -1,0 +1,221 @@
+package coven
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// deliver tells the agent what the hub has for it. Its error says that the link is
+// closed. It runs in the pump.
+func (s *session) deliver(ctx context.Context, b hub.Batch) error {
+	switch {
+	case b.Draining != "":
+		s.mu.Lock()
+		s.draining = b.Draining
+		s.mu.Unlock()
+	case b.Tool != nil:
+		if err := s.toolResult(ctx, b.Tool); err != nil {
+			return err
+		}
+	case b.Task != nil && b.Role == hub.Agent:
+		to := said{session: s, task: b.Task}
+		for _, e := range b.Events {
+			if err := e.Deliver(&to); err != nil {
+				return err
+			}
+		}
+		for _, m := range to.messages {
+			if err := s.tell(ctx, b.Task.ID(), m); err != nil {
+				return err
+			}
+		}
+	}
+	return s.settle(ctx)
+}
+
+// tell sends one message about a task. One that is too large ends the task, or
+// answers the injection, and leaves the agent alone.
+func (s *session) tell(ctx context.Context, task core.TaskID, m message) error {
+	err := s.send(ctx, m.wire, m.sent)
+	var big *errTooLarge
+	if !errors.As(err, &big) {
+		return err
+	}
+	s.hub.Count(Name + ".refused.too_large")
+	f := core.NewFault(core.CodeTooLarge, "the message to agent %s has %d bytes, it takes %d: send less, or fewer attachments", s.card.ID, big.size, big.limit)
+	switch p := m.wire.GetPayload().(type) {
+	case *wire.ServerMessage_InjectContext:
+		s.mu.Lock()
+		in := s.injections[p.InjectContext.GetInjectionId()]
+		delete(s.injections, p.InjectContext.GetInjectionId())
+		s.mu.Unlock()
+		s.report(in.task, core.InjectionAnswered{ID: in.id, Reason: f.Message}, nil)
+	default:
+		s.forget(task)
+		s.report(task, core.Failed{Fault: f}, nil)
+	}
+	return nil
+}
+
+// message is one message to the agent, and what to do once its transport took it.
+type message struct {
+	wire *wire.ServerMessage
+	sent func()
+}
+
+// said turns the events of one batch of a task into messages to the agent that
+// works on it. What the agent said itself does not come back to it.
+type said struct {
+	session  *session
+	task     *hub.Task
+	assigned bool // the task was given to the agent in this very batch
+	messages []message
+}
+
+var _ core.Sink = (*said)(nil)
+
+func (t *said) add(m *wire.ServerMessage) { t.messages = append(t.messages, message{wire: m}) }
+
+// Assigned gives the task to the agent.
+func (t *said) Assigned(_ core.Event, b core.Assigned) error {
+	s, id := t.session, t.task.ID()
+	if b.Agent != s.card.ID {
+		return nil
+	}
+	prompt, folded := promptOf(id, t.task.From(), t.task.Request())
+	if prompt.GetContent() == "" && len(prompt.GetAttachments()) == 0 {
+		// A frame of another dialect's own kind: nothing of it has a place here.
+		s.hub.Count(Name + ".refused.opened")
+		s.report(id, core.Failed{Fault: core.NewFault(core.CodeUnknownKind, "a Coven agent takes words, data and files, and the request has none")}, nil)
+		return nil
+	}
+	if folded {
+		s.hub.Count(Name + ".folded.opened")
+	}
+	s.mu.Lock()
+	s.work[id] = &work{}
+	s.mu.Unlock()
+	t.assigned = true
+	t.messages = append(t.messages, message{
+		wire: &wire.ServerMessage{Payload: &wire.ServerMessage_SendMessage{SendMessage: prompt}},
+		sent: func() { s.peer.Delivered(id) },
+	})
+	return nil
+}
+
+// ApprovalDecided tells the decision. Who took it and why Coven has no field for.
+func (t *said) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error {
+	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_ToolApproval{
+		ToolApproval: &wire.ToolApprovalResponse{Id: utf8Of(b.ID), Approved: b.Approved, ApproveAll: b.All},
+	}})
+	return nil
+}
+
+// Injected pushes context to an agent that declared injection.
+func (t *said) Injected(_ core.Event, b core.Injected) error {
+	s := t.session
+	if !s.card.Features.Has(core.FeatureInjection) {
+		s.hub.Count(Name + ".refused.injected")
+		s.report(t.task.ID(), core.InjectionAnswered{ID: b.ID, Reason: "the agent does not take injections"}, nil)
+		return nil
+	}
+	id := utf8Of(b.ID)
+	s.mu.Lock()
+	// InjectionAck names no request: ids of two tasks must not be mixed up.
+	if _, used := s.injections[id]; used || id == "" {
+		id = core.NewID()
+	}
+	s.injections[id] = injection{t.task.ID(), b.ID}
+	s.mu.Unlock()
+	in := &wire.InjectContext{InjectionId: id, Content: utf8Of(b.Content), Priority: priorityOf(b.Priority)}
+	if b.Source != "" {
+		in.Source = proto.String(utf8Of(b.Source))
+	}
+	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_InjectContext{InjectContext: in}})
+	return nil
+}
+
+// CancelRequested asks an agent that declared cancellation to stop.
+func (t *said) CancelRequested(_ core.Event, b core.CancelRequested) error {
+	if !t.session.card.Features.Has(core.FeatureCancellation) {
+		t.session.hub.Count(Name + ".refused.cancel_requested")
+		return nil
+	}
+	c := &wire.CancelRequest{RequestId: utf8Of(string(t.task.ID()))}
+	if b.Reason != "" {
+		c.Reason = proto.String(utf8Of(b.Reason))
+	}
+	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: c}})
+	return nil
+}
+
+// ended forgets the task. One that ended before the agent was given it is never
+// given; the report tells the hub that the agent does not work on it.
+func (t *said) ended() error {
+	s, id := t.session, t.task.ID()
+	s.forget(id)
+	if t.assigned {
+		t.messages = nil
+		s.report(id, core.Cancelled{Reason: "it ended before the agent was given it"}, nil)
+	}
+	return nil
+}
+
+// Done implements core.Sink.
+func (t *said) Done(core.Event, core.Done) error { return t.ended() }
+
+// Failed implements core.Sink.
+func (t *said) Failed(core.Event, core.Failed) error { return t.ended() }
+
+// Cancelled implements core.Sink.
+func (t *said) Cancelled(core.Event, core.Cancelled) error { return t.ended() }
+
+// ForeignFrame drops what has no place here: a frame of the agent's own comes back
+// to it as its other events do, one of a requester Coven cannot carry.
+func (t *said) ForeignFrame(_ core.Event, b core.ForeignFrame) error {
+	if b.Dialect != Name {
+		t.session.hub.Count(Name + ".refused.foreign")
+	}
+	return nil
+}
+
+// The agent said these itself, or they are between the hub and others.
+
+func (t *said) Opened(core.Event, core.Opened) error                       { return nil }
+func (t *said) Accepted(core.Event, core.Accepted) error                   { return nil }
+func (t *said) SessionStarted(core.Event, core.SessionStarted) error       { return nil }
+func (t *said) SessionLost(core.Event, core.SessionLost) error             { return nil }
+func (t *said) Thinking(core.Event, core.Thinking) error                   { return nil }
+func (t *said) Text(core.Event, core.Text) error                           { return nil }
+func (t *said) ToolCall(core.Event, core.ToolCall) error                   { return nil }
+func (t *said) ToolState(core.Event, core.ToolState) error                 { return nil }
+func (t *said) ToolResult(core.Event, core.ToolResult) error               { return nil }
+func (t *said) ApprovalRequested(core.Event, core.ApprovalRequested) error { return nil }
+func (t *said) InjectionAnswered(core.Event, core.InjectionAnswered) error { return nil }
+func (t *said) File(core.Event, core.File) error                           { return nil }
+func (t *said) Usage(core.Event, core.Usage) error                         { return nil }
+func (t *said) Retrying(core.Event, core.Retrying) error                   { return nil }
+
+func shutdownOf(reason string) *wire.ServerMessage {
+	return &wire.ServerMessage{Payload: &wire.ServerMessage_Shutdown{Shutdown: &wire.Shutdown{Reason: utf8Of(reason)}}}
+}
+
+// priorities of an injection, here and there. An unset one means normal.
+var priorities = map[core.InjectionPriority]wire.InjectionPriority{
+	core.InjectionImmediate: wire.InjectionPriority_INJECTION_PRIORITY_IMMEDIATE,
+	core.InjectionNormal:    wire.InjectionPriority_INJECTION_PRIORITY_NORMAL,
+	core.InjectionDeferred:  wire.InjectionPriority_INJECTION_PRIORITY_DEFERRED,
+}
+
+func priorityOf(p core.InjectionPriority) wire.InjectionPriority {
+	if w, ok := priorities[p]; ok {
+		return w
+	}
+	return wire.InjectionPriority_INJECTION_PRIORITY_NORMAL
+}

@@ -1,0 +1,91 @@
+package coven
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/dragoman-hub/dragoman/core"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+func seed(f *testing.F, m proto.Message) {
+	f.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+}
+
+func FuzzWhatAnAgentSendsIsKeptOrRefused(f *testing.F) {
+	seed(f, &wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: &wire.RegisterAgent{
+		AgentId: "a", Capabilities: []string{"chat"}, ProtocolFeatures: []string{"token_usage", "max_concurrent=8", "domain=x.y", "=", "max_concurrent=-1"},
+		Metadata: &wire.AgentMetadata{Os: "linux", Git: &wire.GitInfo{Branch: "main", Ahead: 1}, Workspaces: []string{"dev"}},
+	}}})
+	seed(f, &wire.AgentMessage{Payload: &wire.AgentMessage_Response{Response: &wire.MessageResponse{RequestId: "r", Event: &wire.MessageResponse_Text{Text: "x"}}}})
+	seed(f, &wire.AgentMessage{Payload: &wire.AgentMessage_Response{Response: &wire.MessageResponse{Event: &wire.MessageResponse_Done{}}}})
+	seed(f, &wire.AgentMessage{Payload: &wire.AgentMessage_Response{}})
+	seed(f, &wire.AgentMessage{})
+	f.Add(protowire.AppendTag(nil, 77, protowire.EndGroupType))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m := new(wire.AgentMessage)
+		if proto.Unmarshal(raw, m) != nil {
+			return // the transport has refused it
+		}
+		if r := m.GetRegister(); r != nil {
+			card, _, err := cardOf(r, 1)
+			if err != nil {
+				t.Fatalf("cardOf of decoded bytes: got error %v, want none", err)
+			}
+			if card.MaxConcurrent < 1 || card.MaxConcurrent > maxConcurrent {
+				t.Errorf("MaxConcurrent: got %d, want 1 to %d", card.MaxConcurrent, maxConcurrent)
+			}
+			if _, err := registerOf(card); err != nil {
+				t.Errorf("registerOf its card: got error %v, want none", err)
+			}
+		}
+		r := m.GetResponse()
+		if r == nil {
+			return
+		}
+		body, foreign, err := eventOf(r)
+		if err != nil {
+			if body != nil || foreign != nil {
+				t.Errorf("refused with %v and yet got %#v", err, body)
+			}
+			return
+		}
+		back, err := responseOf(r.GetRequestId(), body, foreign)
+		if err != nil {
+			t.Fatalf("responseOf %#v: got error %v, want none", body, err)
+		}
+		again, _, err := eventOf(back)
+		if err != nil {
+			t.Fatalf("eventOf what came back: got error %v, want none", err)
+		}
+		if again.Kind() != body.Kind() {
+			t.Errorf("kind: got %s, want %s", again.Kind(), body.Kind())
+		}
+	})
+}
+
+func FuzzAnyRequestMakesAMessageThatEncodes(f *testing.F) {
+	f.Add("hello", []byte(`{"a":1}`), "thread", "sender", "```")
+	f.Add("", []byte("``````"), "\xff", "", "\xc3\x28")
+	f.Fuzz(func(t *testing.T, content string, data []byte, thread, sender, turn string) {
+		r := core.Request{
+			Content: content, Data: data, Thread: core.ThreadID(thread),
+			History:     []core.Turn{{Role: core.RoleUser, Text: turn}},
+			Attachments: []core.File{{Name: turn, Data: data}},
+		}
+		m, folded := promptOf("task", core.Principal{ID: sender}, r)
+		if _, err := proto.Marshal(m); err != nil {
+			t.Fatalf("encode: got error %v, want none", err)
+		}
+		if !folded {
+			t.Error("the history was not counted as folded")
+		}
+	})
+}

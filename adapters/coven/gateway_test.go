@@ -1,0 +1,250 @@
+package coven_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// gateway is a server of which the test plays every message, for an agent's end
+// that has no hub of ours before it.
+type gateway struct {
+	t    *testing.T
+	conn encoded[*wire.AgentMessage, *wire.ServerMessage]
+	end  chan error
+}
+
+// employ lets an agent work for a gateway, in a bubble.
+func employ(t *testing.T, handle core.Handler, opts ...coven.WorkOption) *gateway {
+	t.Helper()
+	server, client := wired(64)
+	g := &gateway{t: t, conn: server, end: make(chan error, 1)}
+	go func() { g.end <- coven.Work(context.Background(), client, core.Card{ID: "a"}, handle, opts...) }()
+	if got := g.receive().GetRegister().GetAgentId(); got != "a" {
+		t.Fatalf("registered as %q, want %q", got, "a")
+	}
+	return g
+}
+
+func (g *gateway) receive() *wire.AgentMessage {
+	g.t.Helper()
+	m, err := g.conn.Receive(context.Background())
+	if err != nil {
+		g.t.Fatalf("receive: got error %v, want a message", err)
+	}
+	return m
+}
+
+func (g *gateway) send(m *wire.ServerMessage) {
+	g.t.Helper()
+	if err := g.conn.Send(context.Background(), m); err != nil {
+		g.t.Fatalf("send: got error %v, want none", err)
+	}
+}
+
+func (g *gateway) welcome() { g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_Welcome{}}) }
+
+func (g *gateway) prompt(id string) {
+	g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_SendMessage{SendMessage: &wire.SendMessage{RequestId: id, Content: id}}})
+}
+
+// hangUp ends the stream for the reason and returns what Work returned.
+func (g *gateway) hangUp(r link.Reason) error {
+	g.conn.Close(r)
+	return <-g.end
+}
+
+func silent(context.Context, core.Request, func(core.Body) error) error { return nil }
+
+func TestAnAgentThatIsAnsweredWithSomethingElseThanWelcomeLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := employ(t, silent)
+		g.prompt("early")
+		var r *link.Reason
+		if err := <-g.end; !errors.As(err, &r) || r.Cause != link.Protocol {
+			t.Errorf("got %v, want a break of the protocol", err)
+		}
+	})
+}
+
+func TestAStatusThatTurnsTheAgentAwayIsAFault(t *testing.T) {
+	for code, want := range map[codes.Code]core.Code{
+		codes.AlreadyExists: core.CodeConflict, codes.InvalidArgument: core.CodeInvalid, codes.Unauthenticated: core.CodeUnauthenticated,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := employ(t, silent)
+			if err := g.hangUp(link.Reason{Cause: link.Protocol, Code: int(code), Text: "no"}); !isFault(err, want) {
+				t.Errorf("status %v: got %v, want a Fault %s", code, err, want)
+			}
+		})
+	}
+}
+
+func TestAConnectionThatIsLostIsReportedAsSuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cut := make(chan error, 1)
+		g := employ(t, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+			<-ctx.Done()
+			_, err := coven.CallTool(ctx, "agents_list", nil)
+			cut <- err
+			return context.Cause(ctx)
+		})
+		g.welcome()
+		g.prompt("r")
+		synctest.Wait()
+		var r *link.Reason
+		if err := g.hangUp(link.Reason{Cause: link.PeerGone}); !errors.As(err, &r) || r.Cause != link.PeerGone {
+			t.Errorf("got %v, want the reason of the loss", err)
+		}
+		if err := <-cut; err == nil {
+			t.Error("a tool called behind the loss: got no error")
+		}
+	})
+}
+
+func TestAGatewayThatEndsTheStreamInGoodOrderIsNoError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := employ(t, silent)
+		g.welcome()
+		if err := g.hangUp(link.Reason{Cause: link.Normal}); err != nil {
+			t.Errorf("got %v, want nil", err)
+		}
+	})
+}
+
+func TestASilentAgentSendsHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := employ(t, silent)
+		g.welcome()
+		start := time.Now()
+		if got := g.receive().GetHeartbeat(); got == nil || got.GetTimestampMs() != time.Now().UnixMilli() {
+			t.Errorf("got %v, want a Heartbeat with the time", got)
+		}
+		if got := time.Since(start); got > 2*coven.DefaultHeartbeat {
+			t.Errorf("the first heartbeat came after %v, want it within %v", got, 2*coven.DefaultHeartbeat)
+		}
+		g.receive()
+		if err := g.hangUp(link.Reason{Cause: link.Normal}); err != nil {
+			t.Errorf("got %v, want nil", err)
+		}
+	})
+}
+
+func TestAGatewayThatKeepsToNoLimitIsToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		g := employ(t, func(context.Context, core.Request, func(core.Body) error) error {
+			<-release
+			return nil
+		}, coven.WithHeartbeat(0))
+		g.welcome()
+		const more = 100
+		for i := range more {
+			g.prompt(string(rune('A' + i)))
+			synctest.Wait() // the first has begun before the others come
+		}
+		g.prompt("A") // again: whatever were said would end the first
+		synctest.Wait()
+		refused := 0
+		go func() { synctest.Wait(); close(release) }()
+		done := 0
+		for refused+done < more {
+			switch m := g.receive().GetResponse(); {
+			case m.GetError() != "":
+				refused++
+			case m.GetDone() != nil:
+				done++
+			}
+		}
+		if refused != more-66 {
+			t.Errorf("refused: got %d, want %d beyond the one that runs and the 65 that wait", refused, more-66)
+		}
+		if err := g.hangUp(link.Reason{Cause: link.Normal}); err != nil {
+			t.Errorf("got %v, want nil", err)
+		}
+	})
+}
+
+func TestARequestCancelledBeforeItBeganIsAnsweredAsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		g := employ(t, func(_ context.Context, r core.Request, _ func(core.Body) error) error {
+			if r.Content != "first" {
+				t.Errorf("%q was begun, want it cancelled before", r.Content)
+			}
+			<-release
+			return nil
+		}, coven.WithHeartbeat(0))
+		g.welcome()
+		g.prompt("first")
+		g.prompt("second")
+		g.send(cancelOf("second", "changed my mind"))
+		g.send(cancelOf("nobody's", ""))
+		synctest.Wait()
+		close(release)
+		if m := g.receive().GetResponse(); m.GetRequestId() != "first" || m.GetDone() == nil {
+			t.Errorf("got %v, want first done", m)
+		}
+		if m := g.receive().GetResponse(); m.GetRequestId() != "second" || m.GetCancelled().GetReason() != "changed my mind" {
+			t.Errorf("got %v, want second cancelled with its reason", m)
+		}
+		if err := g.hangUp(link.Reason{Cause: link.Normal}); err != nil {
+			t.Errorf("got %v, want nil", err)
+		}
+	})
+}
+
+func TestWhatTheGatewaySaysOutOfTurnChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := employ(t, silent, coven.WithHeartbeat(0))
+		g.welcome()
+		g.welcome()
+		g.send(&wire.ServerMessage{})
+		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_RegistrationError{RegistrationError: &wire.RegistrationError{Reason: "late"}}})
+		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_ToolApproval{ToolApproval: &wire.ToolApprovalResponse{Id: "?"}}})
+		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_PackToolResult{PackToolResult: &wire.PackToolResult{RequestId: "?"}}})
+		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_InjectContext{InjectContext: &wire.InjectContext{InjectionId: "i"}}})
+		if ack := g.receive().GetInjectionAck(); ack.GetInjectionId() != "i" || ack.GetAccepted() || ack.GetReason() == "" {
+			t.Errorf("got %v, want the injection refused with a reason", ack)
+		}
+		g.prompt("r")
+		if m := g.receive().GetResponse(); m.GetDone() == nil {
+			t.Errorf("got %v, want the request done", m)
+		}
+		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_Shutdown{Shutdown: &wire.Shutdown{Reason: "bye"}}})
+		if err := <-g.end; err != nil {
+			t.Errorf("got %v, want nil behind a Shutdown", err)
+		}
+	})
+}
+
+func TestAnEmptyResultOfAToolIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := make(chan error, 1)
+		g := employ(t, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+			_, err := coven.CallTool(ctx, "t", nil)
+			got <- err
+			return nil
+		}, coven.WithHeartbeat(0))
+		g.welcome()
+		g.prompt("r")
+		call := g.receive().GetExecutePackTool()
+		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_PackToolResult{PackToolResult: &wire.PackToolResult{RequestId: call.GetRequestId()}}})
+		if err := <-got; !isFault(err, core.CodeInternal) {
+			t.Errorf("got %v, want an internal Fault", err)
+		}
+		g.receive()
+		if err := g.hangUp(link.Reason{Cause: link.Normal}); err != nil {
+			t.Errorf("got %v, want nil", err)
+		}
+	})
+}

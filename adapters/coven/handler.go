@@ -1,0 +1,119 @@
+package coven
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"github.com/dragoman-hub/dragoman/core"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// jobKey is where a handler's context keeps its bond.
+type jobKey struct{}
+
+// bond ties a handler's context to its connection.
+type bond struct {
+	worker *worker
+	job    *job
+}
+
+func bondOf(ctx context.Context) (bond, error) {
+	b, ok := ctx.Value(jobKey{}).(bond)
+	if !ok {
+		return bond{}, core.NewFault(core.CodeInvalid, "this context is not that of a Coven handler")
+	}
+	return b, nil
+}
+
+// Sender returns who asked for what the handler with this context answers, as the
+// hub named it; "" outside of a handler.
+func Sender(ctx context.Context) string {
+	b, err := bondOf(ctx)
+	if err != nil {
+		return ""
+	}
+	return b.job.sender
+}
+
+// CallTool calls one of the hub's tools for the handler with this context, such as
+// agent_ask, and waits for its result. It returns the Fault that the tool ended
+// with, the cause of ctx, or the reason for which the connection ended. Several
+// may run at once.
+func CallTool(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
+	b, err := bondOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, id := b.worker, uuid.NewString()
+	answer := make(chan *wire.PackToolResult, 1)
+	w.mu.Lock()
+	w.calls[id] = answer
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		delete(w.calls, id)
+		w.mu.Unlock()
+	}()
+	call := &wire.ExecutePackTool{RequestId: id, ToolName: utf8Of(name), InputJson: utf8Of(string(input))}
+	if err := w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_ExecutePackTool{ExecutePackTool: call}}); err != nil {
+		return nil, err
+	}
+	select {
+	case r := <-answer:
+		switch r := r.GetResult().(type) {
+		case *wire.PackToolResult_OutputJson:
+			return json.RawMessage(r.OutputJson), nil
+		case *wire.PackToolResult_Error:
+			return nil, faultOf(r.Error)
+		}
+		return nil, core.NewFault(core.CodeInternal, "the result of %s is empty", name)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-w.link.Done():
+		reason := w.link.Reason()
+		return nil, &reason
+	}
+}
+
+// expectDecision makes sure that a decision finds who waits for it, however soon
+// it comes.
+func (w *worker) expectDecision(j *job, tool string) {
+	decision := make(chan core.ApprovalDecided, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j.asked[tool] != nil {
+		return
+	}
+	j.asked[tool] = decision
+	w.approvals[tool] = append(w.approvals[tool], decision)
+}
+
+// AwaitApproval waits for the decision on a tool call for which the handler with
+// this context has said [core.ApprovalRequested]. It returns an invalid Fault when
+// it has not, the cause of ctx, or the reason for which the connection ended.
+func AwaitApproval(ctx context.Context, tool string) (core.ApprovalDecided, error) {
+	b, err := bondOf(ctx)
+	if err != nil {
+		return core.ApprovalDecided{}, err
+	}
+	b.worker.mu.Lock()
+	decision := b.job.asked[tool]
+	b.worker.mu.Unlock()
+	if decision == nil {
+		return core.ApprovalDecided{}, core.NewFault(core.CodeInvalid, "nobody was asked to approve %q: say ApprovalRequested first", tool)
+	}
+	select {
+	case d := <-decision:
+		b.worker.mu.Lock()
+		delete(b.job.asked, tool)
+		b.worker.mu.Unlock()
+		return d, nil
+	case <-ctx.Done():
+		return core.ApprovalDecided{}, context.Cause(ctx)
+	case <-b.worker.link.Done():
+		reason := b.worker.link.Reason()
+		return core.ApprovalDecided{}, &reason
+	}
+}

@@ -1,0 +1,157 @@
+package coven
+
+import (
+	"context"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// job is one request at the agent's end.
+type job struct {
+	id      string
+	sender  string
+	request core.Request
+
+	mu     sync.Mutex
+	cancel context.CancelCauseFunc // nil until it runs
+	why    *core.Fault             // why it was cancelled; nil if it was not
+	ended  bool                    // its end was said
+	texted bool                    // a piece of text was said
+	asked  map[string]chan core.ApprovalDecided
+}
+
+func newJob(m *wire.SendMessage) *job {
+	r := core.Request{Intent: core.IntentAsk, Thread: core.ThreadID(m.GetThreadId()), Content: m.GetContent()}
+	for _, f := range m.GetAttachments() {
+		r.Attachments = append(r.Attachments, core.File{Name: f.GetFilename(), MediaType: f.GetMimeType(), Data: f.GetData()})
+	}
+	return &job{id: m.GetRequestId(), sender: m.GetSender(), request: r, asked: make(map[string]chan core.ApprovalDecided)}
+}
+
+// begin lets a cancel reach the handler. It reports false when one came before.
+func (j *job) begin(cancel context.CancelCauseFunc) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.cancel = cancel
+	return j.why == nil
+}
+
+func (j *job) cancelled(reason string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.why != nil {
+		return
+	}
+	j.why = core.NewFault(core.CodeCancelled, "%s", reason)
+	if j.cancel != nil {
+		j.cancel(j.why)
+	}
+}
+
+// cause returns why the job was cancelled, or nil.
+func (j *job) cause() *core.Fault {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.why
+}
+
+// run lets the handler answer one request and sees to it that it ends.
+func (w *worker) run(ctx context.Context, j *job) {
+	inner, cancel := context.WithCancelCause(context.WithValue(ctx, jobKey{}, bond{w, j}))
+	defer cancel(nil)
+	var err error
+	begun := j.begin(cancel)
+	if begun {
+		j.request.To = core.ToAgent(w.card.ID)
+		err = w.handle(inner, j.request, func(b core.Body) error { return w.say(inner, j, b) })
+	}
+	var end core.Body = core.Done{}
+	switch why := j.cause(); {
+	case why != nil && (!begun || err != nil):
+		end = core.Cancelled{Reason: why.Message}
+	case err != nil:
+		end = core.Failed{Fault: core.AsFault(err)}
+	}
+	// When the connection is lost the hub has ended the task already.
+	_ = w.say(ctx, j, end)
+	w.forget(j)
+}
+
+// forget makes room for the next request, or leaves if there will be none.
+func (w *worker) forget(j *job) {
+	w.mu.Lock()
+	delete(w.running, j.id)
+	for id, mine := range j.asked {
+		w.approvals[id] = without(w.approvals[id], mine)
+		if len(w.approvals[id]) == 0 {
+			delete(w.approvals, id)
+		}
+	}
+	leaving := w.leaving
+	w.mu.Unlock()
+	if leaving {
+		w.leave()
+	}
+}
+
+func without(all []chan core.ApprovalDecided, one chan core.ApprovalDecided) []chan core.ApprovalDecided {
+	var rest []chan core.ApprovalDecided
+	for _, c := range all {
+		if c != one {
+			rest = append(rest, c)
+		}
+	}
+	return rest
+}
+
+// say tells the hub one thing about a job. It returns a conflict Fault behind the
+// end, an unsupported one for what agents do not say, a too_large one for what
+// does not fit, the cause of ctx, or the reason for which the connection ended.
+func (w *worker) say(ctx context.Context, j *job, b core.Body) error {
+	ends := b.Kind().Ends()
+	j.mu.Lock()
+	over, texted := j.ended, j.texted
+	j.ended = over || ends
+	if piece, ok := b.(core.Text); ok && piece.Text != "" {
+		j.texted = true
+	}
+	j.mu.Unlock()
+	switch {
+	case over:
+		return core.NewFault(core.CodeConflict, "the request has ended: %s comes too late", b.Kind())
+	case ctx.Err() != nil && !ends:
+		return context.Cause(ctx)
+	}
+	if a, ok := b.(core.ApprovalRequested); ok {
+		w.expectDecision(j, a.ID)
+	}
+	if ends {
+		ctx = context.WithoutCancel(ctx) // the end of a cancelled request is still due
+	}
+	return w.tell(ctx, j.id, b, texted)
+}
+
+// tell sends the messages that a body is told by. It waits for room in the queue
+// until ctx ends or the link is closed.
+func (w *worker) tell(ctx context.Context, request string, b core.Body, texted bool) error {
+	if a, ok := b.(core.InjectionAnswered); ok {
+		ack := &wire.InjectionAck{InjectionId: utf8Of(a.ID), Accepted: a.Accepted}
+		if a.Reason != "" {
+			reason := utf8Of(a.Reason)
+			ack.Reason = &reason
+		}
+		return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: ack}})
+	}
+	for _, part := range spell(b, texted, w.maxBytes) {
+		m, err := responseOf(request, part, nil)
+		if err != nil {
+			return err
+		}
+		if err := w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_Response{Response: m}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package coven
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// register takes the first message. Its error ends the stream.
+func (s *session) register(ctx context.Context, m *wire.AgentMessage) error {
+	p, ok := m.GetPayload().(*wire.AgentMessage_Register)
+	if !ok {
+		return status(codes.InvalidArgument, textRegisterFirst)
+	}
+	s.onTime()
+	if p.Register.GetAgentId() == "" {
+		return status(codes.InvalidArgument, textIDRequired)
+	}
+	card, ext, err := cardOf(p.Register, s.opts.DefaultMaxConcurrent)
+	if err != nil {
+		return statusOf(err)
+	}
+	instance := instanceID()
+	card.Metadata[metadataInstance] = json.RawMessage(`"` + instance + `"`)
+	principal := s.opts.Principal
+	principal.Dialect = Name
+	if principal.ID == "" {
+		principal.ID = string(card.ID)
+	}
+	peer := s.hub.Connect(hub.Peer{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline})
+	// Coven has no notice: one comes as a request whose answer is dropped.
+	if err := peer.Join(card, hub.Seat{NoticeTasks: true}); err != nil {
+		f := core.AsFault(err)
+		peer.Close(f)
+		return s.turnAway(ctx, card.ID, ext, f)
+	}
+	s.peer, s.card, s.ext = peer, card, ext
+	s.log.Debug("agent registered", "agent", card.ID, "principal", principal.ID, "features", card.Features.Names(), "max_concurrent", card.MaxConcurrent)
+	if err := s.send(ctx, s.welcome(principal, instance), nil); err != nil {
+		return fmt.Errorf("send Welcome: %w", err)
+	}
+	close(s.joined)
+	return nil
+}
+
+// turnAway ends the stream of an agent that may not join.
+func (s *session) turnAway(ctx context.Context, id core.AgentID, ext extensions, f *core.Fault) error {
+	s.log.Warn("agent turned away", "agent", id, "code", f.Code, "why", f.Message)
+	if f.Code != core.CodeConflict {
+		return statusOf(f)
+	}
+	text := fmt.Sprintf("agent %s already registered", id)
+	if !ext.registrationError {
+		return status(codes.AlreadyExists, text)
+	}
+	refusal := &wire.RegistrationError{Reason: text, SuggestedId: string(s.freeID(id))}
+	if err := s.send(ctx, &wire.ServerMessage{Payload: &wire.ServerMessage_RegistrationError{RegistrationError: refusal}}, nil); err != nil {
+		return err
+	}
+	return &link.Reason{Cause: link.Normal, Text: text}
+}
+
+// freeID is an id like the given one that nobody has, or "".
+func (s *session) freeID(id core.AgentID) core.AgentID {
+	for n := 1; n <= 99; n++ {
+		free := core.AgentID(fmt.Sprintf("%s-%d", id, n))
+		if _, taken := s.hub.Agent(free); !taken && core.CheckAgentID(free) == nil {
+			return free
+		}
+	}
+	return ""
+}
+
+// welcome is the answer to a registration (specification, section Welcome).
+func (s *session) welcome(p core.Principal, instance string) *wire.ServerMessage {
+	w := &wire.Welcome{
+		ServerId:    cmp.Or(s.opts.ServerID, s.hub.ID()),
+		AgentId:     string(s.card.ID),
+		InstanceId:  instance,
+		PrincipalId: p.ID,
+		McpToken:    rand.Text(),
+		McpEndpoint: s.opts.MCPEndpoint,
+	}
+	for _, t := range s.hub.Tools() {
+		w.AvailableTools = append(w.AvailableTools, &wire.ToolDefinition{
+			Name: t.Name, Description: t.Description, InputSchemaJson: string(t.InputSchema), TimeoutSeconds: int32(t.Timeout.Seconds()),
+		})
+	}
+	if s.opts.Secrets != nil {
+		w.Secrets = s.opts.Secrets(s.card.ID)
+	}
+	return &wire.ServerMessage{Payload: &wire.ServerMessage_Welcome{Welcome: w}}
+}
+
+// instanceID is a short code that a person can type: eight letters and digits, none
+// of which looks like another.
+func instanceID() string {
+	const letters = "23456789abcdefghjkmnpqrstuvwxyz!" // 31 and one to be drawn again
+	var b [32]byte
+	for {
+		var id strings.Builder
+		_, _ = rand.Read(b[:]) // never fails
+		for _, r := range b {
+			if c := letters[r%32]; c != '!' {
+				id.WriteByte(c)
+			}
+			if id.Len() == 8 {
+				return id.String()
+			}
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package coven
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// promptOf is the message that gives a task to the agent, and whether something
+// of the request was folded into its content because Coven has no field for it.
+func promptOf(task core.TaskID, from core.Principal, r core.Request) (m *wire.SendMessage, folded bool) {
+	content, folded := contentOf(r)
+	m = &wire.SendMessage{
+		RequestId: utf8Of(string(task)),
+		// Agents work on one request of a thread at a time: requests without a
+		// thread must not wait for one another.
+		ThreadId: utf8Of(cmp.Or(string(r.Thread), string(task))),
+		Sender:   utf8Of(from.ID),
+		Content:  utf8Of(content),
+	}
+	for _, f := range r.Attachments {
+		m.Attachments = append(m.Attachments, &wire.FileAttachment{Filename: utf8Of(f.Name), MimeType: utf8Of(f.MediaType), Data: f.Data})
+	}
+	return m, folded
+}
+
+// contentOf is the content of the request and below it, each under a heading, what
+// else the agent must know. Structures are JSON in a fence that does not occur in
+// them:
+//
+//	Who is free on Friday?
+//
+//	Data:
+//	```json
+//	{"week":12}
+//	```
+func contentOf(r core.Request) (content string, folded bool) {
+	var parts []string
+	if r.Content != "" {
+		parts = append(parts, r.Content)
+	}
+	plain := len(parts)
+	if n := r.Notice; n != nil {
+		heading := "Notice (no answer is expected): " + n.Topic
+		if n.Importance > core.ImportanceLow {
+			heading += fmt.Sprintf(" (importance: %s)", n.Importance)
+		}
+		parts = append(parts, heading)
+		if len(n.Data) > 0 {
+			parts = append(parts, fenced("Data", n.Data))
+		}
+	}
+	if len(r.Data) > 0 {
+		parts = append(parts, fenced("Data", r.Data))
+	}
+	if len(r.Context) > 0 {
+		parts = append(parts, fenced("Context", r.Context))
+	}
+	// Coven agents keep their threads themselves: what stands here the requester
+	// brought along.
+	if len(r.History) > 0 {
+		parts = append(parts, fenced("Earlier in this conversation", turnsJSON(r.History)))
+	}
+	if r.Domain != "" {
+		parts = append(parts, "Domain: "+r.Domain)
+	}
+	if r.MaxTokens > 0 {
+		parts = append(parts, fmt.Sprintf("Answer in at most %d tokens.", r.MaxTokens))
+	}
+	return strings.Join(parts, "\n\n"), len(parts) > plain
+}
+
+// turnsJSON is [{"role":"user","text":"..."},{"role":"assistant","agent":"a","text":"..."}].
+func turnsJSON(turns []core.Turn) []byte {
+	type said struct {
+		Role  string       `json:"role"`
+		Agent core.AgentID `json:"agent,omitempty"`
+		Text  string       `json:"text"`
+	}
+	all := make([]said, len(turns))
+	for i, t := range turns {
+		all[i] = said{t.Role.String(), t.Agent, t.Text}
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return b
+}
+
+// fenced puts JSON under a heading, in a fence longer than any run of backticks
+// within it.
+func fenced(heading string, data []byte) string {
+	fence := "```"
+	for bytes.Contains(data, []byte(fence)) {
+		fence += "`"
+	}
+	return heading + ":\n" + fence + "json\n" + string(data) + "\n" + fence
+}

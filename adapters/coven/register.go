@@ -1,0 +1,158 @@
+package coven
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/dragoman-hub/dragoman/core"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// The protocol features of RegisterAgent. The first four are the specification's
+// (section RegisterAgent). The others are additive: an agent that does not know
+// them does not send them, and a gateway that does not know them ignores them.
+const (
+	featureUsage        = "token_usage"
+	featureToolStates   = "tool_states"
+	featureInjection    = "injection"
+	featureCancellation = "cancellation"
+
+	// featureRegistrationError: tell me of a taken id by RegistrationError with a
+	// suggestion, not by status ALREADY_EXISTS.
+	featureRegistrationError = "registration_error"
+	// featureFaultCodes: the text of my errors is "<code>: <message>" with a code
+	// of the hub's.
+	featureFaultCodes = "fault_codes"
+	// featureMaxConcurrent=N: I run N requests at once. featureDomain=D: I answer
+	// for the domain D; may be repeated. featureModel=M: what I think with.
+	featureMaxConcurrent = "max_concurrent="
+	featureDomain        = "domain="
+	featureModel         = "model="
+)
+
+// What a card keeps in its metadata beside the fields of AgentMetadata: the
+// protocol features as they were declared, and the short code of this connection.
+const (
+	metadataFeatures = "protocol_features"
+	metadataInstance = "instance_id"
+)
+
+// maxConcurrent bounds what an agent may declare.
+const maxConcurrent = 4096
+
+// extensions are the additive features that change how the hub talks to an agent.
+type extensions struct {
+	registrationError, faultCodes bool
+}
+
+// cardOf is the card of an agent that registers. An agent that does not say how
+// many requests it runs at once gets concurrent. It returns an invalid Fault for
+// metadata that is not text.
+func cardOf(r *wire.RegisterAgent, concurrent int) (core.Card, extensions, error) {
+	metadata, err := metadataOf(r)
+	if err != nil {
+		return core.Card{}, extensions{}, err
+	}
+	c := core.Card{
+		ID:           core.AgentID(r.GetAgentId()),
+		Name:         cmp.Or(r.GetName(), r.GetAgentId()),
+		Dialect:      Name,
+		Capabilities: slices.Clone(r.GetCapabilities()),
+		// These every agent may use; there is nothing in the protocol to declare them.
+		Features:      core.FeatureStreaming | core.FeatureApprovals | core.FeatureSessions | core.FeatureFiles,
+		MaxConcurrent: max(concurrent, 1),
+		Metadata:      metadata,
+	}
+	var ext extensions
+	for _, f := range r.GetProtocolFeatures() {
+		_, value, _ := strings.Cut(f, "=")
+		switch strings.TrimSuffix(f, value) {
+		case featureUsage:
+			c.Features |= core.FeatureUsage
+		case featureToolStates:
+			c.Features |= core.FeatureToolStates
+		case featureInjection:
+			c.Features |= core.FeatureInjection
+		case featureCancellation:
+			c.Features |= core.FeatureCancellation
+		case featureRegistrationError:
+			ext.registrationError = true
+		case featureFaultCodes:
+			ext.faultCodes = true
+		case featureMaxConcurrent:
+			if n, err := strconv.Atoi(value); err == nil && n > 0 {
+				c.MaxConcurrent = min(n, maxConcurrent)
+			}
+		case featureDomain:
+			if value != "" {
+				c.Domains = append(c.Domains, value)
+			}
+		case featureModel:
+			c.Model = value
+		}
+	}
+	return c, ext, nil
+}
+
+// metadataOf is what the agent told of its surroundings, one member a field, by
+// the names that the protocol gives them.
+func metadataOf(r *wire.RegisterAgent) (map[string]json.RawMessage, error) {
+	all := make(map[string]json.RawMessage)
+	if r.GetMetadata() != nil {
+		b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(r.GetMetadata())
+		if err == nil {
+			err = json.Unmarshal(b, &all)
+		}
+		if err != nil {
+			return nil, core.NewFault(core.CodeInvalid, "the metadata is not text").Because(err)
+		}
+	}
+	if fs := r.GetProtocolFeatures(); len(fs) > 0 {
+		b, err := json.Marshal(fs)
+		if err != nil {
+			return nil, core.NewFault(core.CodeInvalid, "the protocol features are not text").Because(err)
+		}
+		all[metadataFeatures] = b
+	}
+	return all, nil
+}
+
+// registerOf is how an agent with the card registers. Members of the card's
+// metadata that AgentMetadata has a field for are told; the features are those
+// given and what the card holds that only an additive feature can tell.
+func registerOf(c core.Card, features ...string) (*wire.RegisterAgent, error) {
+	r := &wire.RegisterAgent{
+		AgentId:          utf8Of(string(c.ID)),
+		Name:             utf8Of(c.Name),
+		ProtocolFeatures: features,
+	}
+	for _, capability := range c.Capabilities {
+		r.Capabilities = append(r.Capabilities, utf8Of(capability))
+	}
+	if c.MaxConcurrent > 1 {
+		r.ProtocolFeatures = append(r.ProtocolFeatures, featureMaxConcurrent+strconv.Itoa(c.MaxConcurrent))
+	}
+	for _, d := range c.Domains {
+		r.ProtocolFeatures = append(r.ProtocolFeatures, featureDomain+utf8Of(d))
+	}
+	if c.Model != "" {
+		r.ProtocolFeatures = append(r.ProtocolFeatures, featureModel+utf8Of(c.Model))
+	}
+	if len(c.Metadata) > 0 {
+		b, err := json.Marshal(c.Metadata)
+		if err != nil {
+			return nil, core.NewFault(core.CodeInvalid, "the metadata of the card is not JSON").Because(err)
+		}
+		m := new(wire.AgentMetadata)
+		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b, m); err != nil {
+			return nil, core.NewFault(core.CodeInvalid, "the metadata of the card does not fit Coven's AgentMetadata: %v", err)
+		}
+		r.Metadata = m
+	}
+	return r, nil
+}

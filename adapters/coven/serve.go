@@ -1,0 +1,204 @@
+package coven
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// Serve holds the connection of one agent from its RegisterAgent to the end and
+// returns why it ended. The gRPC status to end the stream with, where the
+// specification names one, is the Code and Text of the reason. When Serve returns,
+// the connection is down, the agent has left the hub and nothing runs any more.
+func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[*wire.AgentMessage, *wire.ServerMessage], opts Options) link.Reason {
+	s := &session{
+		hub:    h,
+		opts:   opts.withDefaults(),
+		joined: make(chan struct{}),
+		work:   make(map[core.TaskID]*work),
+		calls:  make(map[string]struct{}),
+
+		injections: make(map[string]injection),
+	}
+	s.log = s.opts.Logger
+	s.link = link.New(conn, s.opts.Link)
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	late := s.timers.after(s.opts.RegisterTimeout, func() {
+		s.link.Close(*status(codes.DeadlineExceeded, "no RegisterAgent within "+s.opts.RegisterTimeout.String()))
+	})
+	s.onTime = func() { s.timers.stop(late) }
+
+	var pump sync.WaitGroup
+	pump.Go(func() { s.pump(ctx) })
+	reason := s.link.Run(ctx, s.receive, s.rejected)
+	s.onTime()
+	cancel()
+	if s.peer != nil {
+		s.peer.Close(core.NewFault(core.CodeUnreachable, "%s", cmp.Or(reason.Text, reason.Cause.String())))
+	}
+	pump.Wait()
+	s.forgetAll()
+	s.timers.wait()
+	return reason
+}
+
+// session is the state of one agent's connection.
+type session struct {
+	hub    *hub.Hub
+	opts   Options
+	log    *slog.Logger
+	link   *link.Link[*wire.AgentMessage, *wire.ServerMessage]
+	timers timers
+	// These two belong to the reader loop: what stops the watch over the
+	// registration, and when the hub was last told that the agent lives.
+	onTime   func()
+	lastSeen time.Time
+
+	// joined is closed once Welcome is queued: nothing is sent before. What
+	// follows is set by then, by the reader loop, and not changed after.
+	joined chan struct{}
+	peer   *hub.Session
+	card   core.Card
+	ext    extensions
+
+	mu         sync.Mutex
+	work       map[core.TaskID]*work // what the agent has been given and has not ended
+	injections map[string]injection  // by the id on the wire, until answered
+	calls      map[string]struct{}   // tools that the agent waits for, by request id
+	draining   string                // why the hub is stopping
+	told       bool                  // Shutdown was sent
+}
+
+// work is one request that the agent has.
+type work struct {
+	accepted bool
+	orphaned *timer // set between session_orphaned and what follows
+}
+
+// injection is what an InjectContext was of.
+type injection struct {
+	task core.TaskID
+	id   string
+}
+
+// pump takes what the hub has for the agent, in order, and sends it.
+func (s *session) pump(ctx context.Context) {
+	select {
+	case <-s.joined:
+	case <-s.link.Done():
+		return
+	}
+	for {
+		b, err := s.peer.Next(ctx)
+		if err != nil {
+			s.leave(ctx, err)
+			return
+		}
+		if err := s.deliver(ctx, b); err != nil {
+			return // the link is closed and knows why
+		}
+	}
+}
+
+// leave ends a connection that the hub has nothing more for.
+func (s *session) leave(ctx context.Context, why error) {
+	if ctx.Err() != nil {
+		return
+	}
+	f := core.AsFault(why)
+	if err := s.shutdown(ctx, f.Message); err != nil {
+		return
+	}
+	s.link.Close(*statusOf(f))
+}
+
+// settle sends the Shutdown that was put off until the agent has ended what it has:
+// existing agents leave at once when they are told, and their work would be lost.
+func (s *session) settle(ctx context.Context) error {
+	s.mu.Lock()
+	reason, calls := s.draining, len(s.calls)
+	s.mu.Unlock()
+	if reason == "" || calls > 0 {
+		return nil
+	}
+	// The hub knows better than the session: it may have assigned more just now.
+	if a, here := s.hub.Agent(s.card.ID); here && a.Load.Active+a.Load.Queued > 0 {
+		return nil
+	}
+	return s.shutdown(ctx, reason)
+}
+
+// shutdown tells the agent, once, to finish and leave.
+func (s *session) shutdown(ctx context.Context, reason string) error {
+	s.mu.Lock()
+	told := s.told
+	s.told = true
+	s.mu.Unlock()
+	if told {
+		return nil
+	}
+	s.peer.SetLoad(core.LoadDraining)
+	return s.send(ctx, shutdownOf(reason), nil)
+}
+
+// errTooLarge is a message that would end the stream of the agent.
+type errTooLarge struct{ size, limit int }
+
+func (e *errTooLarge) Error() string { return "message over the limit" }
+
+// send queues a message, or returns *errTooLarge without sending it.
+func (s *session) send(ctx context.Context, m *wire.ServerMessage, sent func()) error {
+	size := proto.Size(m)
+	if size > s.opts.MaxMessageBytes {
+		return &errTooLarge{size, s.opts.MaxMessageBytes}
+	}
+	return s.link.SendThen(ctx, m, size, sent)
+}
+
+// refuse counts what the agent should not have sent. Coven has no frame to tell
+// it so.
+func (s *session) refuse(what string, attrs ...any) {
+	s.hub.Count(Name + ".refused." + what)
+	s.log.Debug("refused what an agent sent", append([]any{"agent", s.card.ID, "what", what}, attrs...)...)
+}
+
+// rejected takes a message that the transport refused.
+func (s *session) rejected(_ context.Context, r *link.Reject) error {
+	s.refuse("message", "why", r.Text)
+	return nil
+}
+
+// timers are the timers of one connection: all have run or been stopped once wait
+// returns.
+type timers struct{ wg sync.WaitGroup }
+
+type timer struct{ t *time.Timer }
+
+func (ts *timers) after(d time.Duration, ring func()) *timer {
+	ts.wg.Add(1)
+	return &timer{time.AfterFunc(d, func() {
+		defer ts.wg.Done()
+		ring()
+	})}
+}
+
+// stop may be called again, and for a nil timer.
+func (ts *timers) stop(t *timer) {
+	if t != nil && t.t.Stop() {
+		ts.wg.Done()
+	}
+}
+
+func (ts *timers) wait() { ts.wg.Wait() }

@@ -1,0 +1,247 @@
+package coven_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// encoded is a connection of messages over one of bytes: what passes is what the
+// wire would carry, and what cannot be encoded does not pass.
+type encoded[In, Out proto.Message] struct {
+	bytes link.Conn[[]byte, []byte]
+	fresh func() In
+}
+
+func (c encoded[In, Out]) Receive(ctx context.Context) (In, error) {
+	m := c.fresh()
+	b, err := c.bytes.Receive(ctx)
+	if err == nil {
+		err = proto.Unmarshal(b, m)
+	}
+	return m, err
+}
+
+func (c encoded[In, Out]) Send(ctx context.Context, m Out) error {
+	b, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return c.bytes.Send(ctx, b)
+}
+
+func (c encoded[In, Out]) Close(r link.Reason) error { return c.bytes.Close(r) }
+
+// wired returns the hub's end and the agent's end of a connection.
+func wired(messages int) (encoded[*wire.AgentMessage, *wire.ServerMessage], encoded[*wire.ServerMessage, *wire.AgentMessage]) {
+	a, b := coretest.Pipe[[]byte, []byte](messages)
+	return encoded[*wire.AgentMessage, *wire.ServerMessage]{a, func() *wire.AgentMessage { return new(wire.AgentMessage) }},
+		encoded[*wire.ServerMessage, *wire.AgentMessage]{b, func() *wire.ServerMessage { return new(wire.ServerMessage) }}
+}
+
+// agent is an agent of which the test plays every message.
+type agent struct {
+	t    *testing.T
+	conn encoded[*wire.ServerMessage, *wire.AgentMessage]
+	end  chan link.Reason
+}
+
+// connect opens a stream to the hub. The test must end it: by hangUp, or by what
+// makes the hub end it.
+func connect(t *testing.T, h *hub.Hub, opts coven.Options) *agent {
+	t.Helper()
+	server, client := wired(64)
+	a := &agent{t: t, conn: client, end: make(chan link.Reason, 1)}
+	go func() { a.end <- coven.Serve(context.Background(), h, server, opts) }()
+	t.Cleanup(func() { client.Close(link.Reason{Cause: link.Normal}) })
+	return a
+}
+
+// join connects and registers, and returns the Welcome.
+func join(t *testing.T, h *hub.Hub, opts coven.Options, id string, features ...string) (*agent, *wire.Welcome) {
+	t.Helper()
+	a := connect(t, h, opts)
+	a.register(id, features...)
+	w := a.receive().GetWelcome()
+	if w == nil {
+		t.Fatalf("the first message to %s is no Welcome", id)
+	}
+	return a, w
+}
+
+func (a *agent) send(m *wire.AgentMessage) {
+	a.t.Helper()
+	if err := a.conn.Send(context.Background(), m); err != nil {
+		a.t.Fatalf("send: got error %v, want none", err)
+	}
+}
+
+func (a *agent) register(id string, features ...string) {
+	a.t.Helper()
+	a.send(&wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: &wire.RegisterAgent{AgentId: id, ProtocolFeatures: features}}})
+}
+
+func (a *agent) respond(m *wire.MessageResponse) {
+	a.t.Helper()
+	a.send(&wire.AgentMessage{Payload: &wire.AgentMessage_Response{Response: m}})
+}
+
+func (a *agent) text(request, text string) {
+	a.t.Helper()
+	a.respond(&wire.MessageResponse{RequestId: request, Event: &wire.MessageResponse_Text{Text: text}})
+}
+
+func (a *agent) done(request, full string) {
+	a.t.Helper()
+	a.respond(&wire.MessageResponse{RequestId: request, Event: &wire.MessageResponse_Done{Done: &wire.Done{FullResponse: full}}})
+}
+
+func (a *agent) fail(request, text string) {
+	a.t.Helper()
+	a.respond(&wire.MessageResponse{RequestId: request, Event: &wire.MessageResponse_Error{Error: text}})
+}
+
+func (a *agent) call(id, tool, input string) {
+	a.t.Helper()
+	a.send(&wire.AgentMessage{Payload: &wire.AgentMessage_ExecutePackTool{
+		ExecutePackTool: &wire.ExecutePackTool{RequestId: id, ToolName: tool, InputJson: input},
+	}})
+}
+
+// receive waits for the next message.
+func (a *agent) receive() *wire.ServerMessage {
+	a.t.Helper()
+	m, err := a.conn.Receive(context.Background())
+	if err != nil {
+		a.t.Fatalf("receive: got error %v, want a message", err)
+	}
+	return m
+}
+
+// prompt waits for the next message, which must be a SendMessage.
+func (a *agent) prompt() *wire.SendMessage {
+	a.t.Helper()
+	m := a.receive()
+	if m.GetSendMessage() == nil {
+		a.t.Fatalf("got %v, want a SendMessage", m)
+	}
+	return m.GetSendMessage()
+}
+
+// expect waits for the next message, which must be want.
+func (a *agent) expect(want *wire.ServerMessage) {
+	a.t.Helper()
+	if diff := cmp.Diff(want, a.receive(), protocmp.Transform()); diff != "" {
+		a.t.Errorf("message (-want +got):\n%s", diff)
+	}
+}
+
+// expectEnd waits until the hub has ended the stream, and returns why.
+func (a *agent) expectEnd() link.Reason {
+	a.t.Helper()
+	return <-a.end
+}
+
+// hangUp ends the stream in good order and waits until the hub has noticed.
+func (a *agent) hangUp() {
+	a.t.Helper()
+	a.conn.Close(link.Reason{Cause: link.Normal})
+	<-a.end
+}
+
+// asker is somebody who asks, in no dialect.
+type asker struct {
+	t    *testing.T
+	s    *hub.Session
+	news map[*hub.Task][]core.Event // read and not yet looked at
+}
+
+func ask(t *testing.T, h *hub.Hub) *asker {
+	s := h.Connect(hub.Peer{Principal: core.Principal{ID: "asker"}, Dialect: "test"})
+	t.Cleanup(func() { s.Close(nil) })
+	return &asker{t, s, map[*hub.Task][]core.Event{}}
+}
+
+func (a *asker) open(req core.Request) *hub.Task {
+	a.t.Helper()
+	task, err := a.s.Open(req, hub.Opening{})
+	if err != nil {
+		a.t.Fatalf("open: got error %v, want none", err)
+	}
+	return task
+}
+
+// question asks an agent in words.
+func (a *asker) question(agent, content string) *hub.Task {
+	a.t.Helper()
+	return a.open(core.Request{To: core.ToAgent(core.AgentID(agent)), Content: content})
+}
+
+// until reads the events of a task until one of the kind has come, and returns it.
+func (a *asker) until(task *hub.Task, kind core.Kind) core.Event {
+	a.t.Helper()
+	for {
+		for len(a.news[task]) > 0 {
+			e := a.news[task][0]
+			a.news[task] = a.news[task][1:]
+			switch {
+			case e.Body.Kind() == kind:
+				return e
+			case e.Body.Kind().Ends():
+				a.t.Fatalf("got %#v, want %s", e.Body, kind)
+			}
+		}
+		b, err := a.s.Next(context.Background())
+		if err != nil {
+			a.t.Fatalf("waiting for %s: got error %v", kind, err)
+		}
+		a.news[b.Task] = append(a.news[b.Task], b.Events...)
+	}
+}
+
+// kinds are the kinds of what happened, as one line.
+func kinds(task *hub.Task) string {
+	var ks []string
+	for _, e := range task.Events() {
+		ks = append(ks, e.Body.Kind().String())
+	}
+	return strings.Join(ks, " ")
+}
+
+func isFault(err error, code core.Code) bool { return errors.Is(err, &core.Fault{Code: code}) }
+
+// bubble runs a test under a fake clock, with a hub whose promises are checked.
+func bubble(t *testing.T, opts hub.Options, test func(t *testing.T, h *hub.Hub)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, coretest.NewHub(t, opts)) })
+}
+
+// after waits in the bubble.
+func after(d time.Duration) { <-time.After(d) }
+
+func newHub(t *testing.T, opts hub.Options) *hub.Hub { return coretest.NewHub(t, opts) }
+
+// closing is how an agent that is done closes its half.
+func (a *agent) closing() link.Reason { return link.Reason{Cause: link.Normal} }
+
+// earlyBird hears first who has joined.
+type earlyBird struct{ joined chan core.AgentID }
+
+func (e *earlyBird) Joined(c core.Card)               { e.joined <- c.ID }
+func (e *earlyBird) Left(core.AgentID)                {}
+func (e *earlyBird) Appended(core.TaskID, core.Event) {}
+func (e *earlyBird) Recorded(core.TaskID, uint64)     {}

@@ -1,0 +1,85 @@
+package coven
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// executeTool starts a tool of the hub for the agent. It never waits for the tool:
+// its result comes by the pump, so that the agent's other messages go on being
+// read. Its error says that the link is closed.
+func (s *session) executeTool(ctx context.Context, m *wire.ExecutePackTool) error {
+	call := m.GetRequestId()
+	if refusal := s.admitTool(m); refusal != "" {
+		s.hub.Count(Name + ".refused.tool_call")
+		return s.send(ctx, toolFailure(call, refusal), nil)
+	}
+	input := m.GetInputJson()
+	if input == "" {
+		input = "{}" // proto3 does not tell an empty text from an unset one
+	}
+	s.peer.CallTool(call, m.GetToolName(), []byte(input))
+	return nil
+}
+
+// admitTool notes a call, or says why there is none.
+func (s *session) admitTool(m *wire.ExecutePackTool) (refusal string) {
+	call := m.GetRequestId()
+	if call == "" {
+		return "request_id is required"
+	}
+	s.mu.Lock()
+	_, used := s.calls[call]
+	s.mu.Unlock()
+	if used {
+		return textDuplicateCall
+	}
+	if !slices.ContainsFunc(s.hub.Tools(), func(t hub.Tool) bool { return t.Name == m.GetToolName() }) {
+		return textToolNotFound
+	}
+	if in := m.GetInputJson(); in != "" {
+		if err := core.CheckJSON([]byte(in), core.JSONLimits{}); err != nil {
+			return fmt.Sprintf("invalid input: %v", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.calls) >= s.opts.MaxToolCalls {
+		return faultText(core.NewFault(core.CodeOverloaded, "%d tools are running for this agent: wait for one to end", len(s.calls)))
+	}
+	s.calls[call] = struct{}{}
+	return ""
+}
+
+// toolResult tells the agent what a tool came to.
+func (s *session) toolResult(ctx context.Context, o *hub.ToolOutput) error {
+	s.mu.Lock()
+	delete(s.calls, o.Call)
+	s.mu.Unlock()
+	m := &wire.ServerMessage{Payload: &wire.ServerMessage_PackToolResult{PackToolResult: &wire.PackToolResult{
+		RequestId: o.Call, Result: &wire.PackToolResult_OutputJson{OutputJson: utf8Of(string(o.Output))},
+	}}}
+	if o.Fault != nil {
+		m = toolFailure(o.Call, faultText(o.Fault))
+	}
+	err := s.send(ctx, m, nil)
+	var big *errTooLarge
+	if errors.As(err, &big) {
+		s.hub.Count(Name + ".refused.too_large")
+		f := core.NewFault(core.CodeTooLarge, "the result has %d bytes, a message may have %d: ask for less", big.size, big.limit)
+		return s.send(ctx, toolFailure(o.Call, faultText(f)), nil)
+	}
+	return err
+}
+
+func toolFailure(call, text string) *wire.ServerMessage {
+	return &wire.ServerMessage{Payload: &wire.ServerMessage_PackToolResult{PackToolResult: &wire.PackToolResult{
+		RequestId: call, Result: &wire.PackToolResult_Error{Error: utf8Of(text)},
+	}}}
+}

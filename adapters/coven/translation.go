@@ -1,0 +1,58 @@
+package coven
+
+import "github.com/dragoman-hub/dragoman/core"
+
+// Translation says what becomes of every kind. A Coven agent asks with the hub's
+// tools, so that the dialect takes no part as a requester.
+var Translation = core.Translation{
+	Dialect: Name,
+	FromAgent: core.Table{
+		core.KindOpened:            {How: core.Synthesised, With: "ExecutePackTool of agent_ask, agent_delegate or agent_notify"},
+		core.KindAssigned:          {How: core.Internal, With: "the hub says it"},
+		core.KindAccepted:          {How: core.Synthesised, With: "the first event that is not error or cancelled"},
+		core.KindSessionStarted:    {How: core.Native, With: "session_init"},
+		core.KindSessionLost:       {How: core.Native, With: "session_orphaned; failed as unreachable when nothing follows"},
+		core.KindThinking:          {How: core.Native, With: "thinking"},
+		core.KindText:              {How: core.Native, With: "text"},
+		core.KindToolCall:          {How: core.Native, With: "tool_use"},
+		core.KindToolState:         {How: core.Native, With: "tool_state"},
+		core.KindToolResult:        {How: core.Native, With: "tool_result"},
+		core.KindApprovalRequested: {How: core.Native, With: "tool_approval_request"},
+		core.KindApprovalDecided:   {How: core.Internal, With: "the requester or the hub says it"},
+		core.KindInjected:          {How: core.Internal, With: "the requester says it"},
+		core.KindInjectionAnswered: {How: core.Native, With: "InjectionAck"},
+		core.KindFile:              {How: core.Native, With: "file"},
+		core.KindUsage:             {How: core.Native, With: "usage"},
+		core.KindRetrying:          {How: core.Internal, With: "the hub says it"},
+		core.KindCancelRequested:   {How: core.Synthesised, With: "ExecutePackTool of agent_cancel"},
+		core.KindForeign:           {How: core.Native, With: "an event or a tool state that the hub does not know"},
+		core.KindDone:              {How: core.Native, With: "done"},
+		core.KindFailed:            {How: core.Native, With: "error"},
+		core.KindCancelled:         {How: core.Native, With: "cancelled"},
+	},
+	ToAgent: core.Table{
+		core.KindOpened: {How: core.Folded, With: "SendMessage: content and attachments; data, context, history, domain, " +
+			"token limit and a notice stand in the content"},
+		core.KindAssigned:          {How: core.Native, With: "SendMessage"},
+		core.KindAccepted:          {How: core.Internal, With: "the agent said it"},
+		core.KindSessionStarted:    {How: core.Internal, With: "the agent said it"},
+		core.KindSessionLost:       {How: core.Internal, With: "the agent said it"},
+		core.KindThinking:          {How: core.Internal, With: "the agent said it"},
+		core.KindText:              {How: core.Internal, With: "the agent said it"},
+		core.KindToolCall:          {How: core.Internal, With: "the agent said it"},
+		core.KindToolState:         {How: core.Internal, With: "the agent said it"},
+		core.KindToolResult:        {How: core.Internal, With: "the agent said it"},
+		core.KindApprovalRequested: {How: core.Internal, With: "the agent said it"},
+		core.KindApprovalDecided:   {How: core.Native, With: "ToolApprovalResponse, without who decided and why"},
+		core.KindInjected:          {How: core.Native, With: "InjectContext if injection was declared, else refused: unsupported"},
+		core.KindInjectionAnswered: {How: core.Internal, With: "the agent said it"},
+		core.KindFile:              {How: core.Internal, With: "the agent said it"},
+		core.KindUsage:             {How: core.Internal, With: "the agent said it"},
+		core.KindRetrying:          {How: core.Internal, With: "another agent is tried; this one has ended it"},
+		core.KindCancelRequested:   {How: core.Native, With: "CancelRequest if cancellation was declared, else the hub ends the task"},
+		core.KindForeign:           {How: core.Refused, With: "ServerMessage has no place for frames of others"},
+		core.KindDone:              {How: core.Internal, With: "the agent said it"},
+		core.KindFailed:            {How: core.Internal, With: "the agent said it, or was told to cancel"},
+		core.KindCancelled:         {How: core.Internal, With: "the agent said it, or was told to cancel"},
+	},
+}

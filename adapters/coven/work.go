@@ -1,0 +1,321 @@
+package coven
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// DefaultHeartbeat is how often an agent that has nothing else to say sends a
+// Heartbeat.
+const DefaultHeartbeat = 30 * time.Second
+
+// backlog is how many requests beyond those that run may wait at the agent's end.
+// A hub that keeps to what the agent declared never needs it.
+const backlog = 64
+
+// WorkOption changes how [Work] works.
+type WorkOption func(*worker)
+
+// WithInjections declares that the agent takes injected context, and hands it to
+// take, which says whether it was accepted and, if not, why. take runs in the
+// reader loop: it must return soon.
+func WithInjections(take func(core.Injected) (accepted bool, reason string)) WorkOption {
+	return func(w *worker) { w.inject = take }
+}
+
+// WithJoined calls joined with the hub's Welcome, in the reader loop, before the
+// first request.
+func WithJoined(joined func(*wire.Welcome)) WorkOption {
+	return func(w *worker) { w.onJoined = joined }
+}
+
+// WithHeartbeat sets how often a silent agent sends a Heartbeat; zero or less for
+// never.
+func WithHeartbeat(every time.Duration) WorkOption {
+	return func(w *worker) { w.heartbeat = every }
+}
+
+// WithMaxMessageBytes sets the largest message that is sent: 4 MiB.
+func WithMaxMessageBytes(n int) WorkOption {
+	return func(w *worker) { w.maxBytes = n }
+}
+
+// WithLink bounds the connection.
+func WithLink(o link.Options) WorkOption {
+	return func(w *worker) { w.linkOptions = o }
+}
+
+// Work is the agent's end of the dialect: it registers with the card and runs
+// handle for each request, up to card.MaxConcurrent at once, until the connection
+// ends. A handler's context ends when its request is cancelled and when the
+// connection is lost; [CallTool], [AwaitApproval] and [Sender] take that context.
+//
+// It returns nil when the hub sent Shutdown or ended the stream in good order, a
+// Fault when the hub turned the agent away (conflict: the id is taken), the cause
+// of ctx when that ended, and otherwise the *[link.Reason] for which the connection
+// was lost. It returns once every handler has; conn is closed then.
+func Work(ctx context.Context, conn link.Conn[*wire.ServerMessage, *wire.AgentMessage], card core.Card, handle core.Handler, opts ...WorkOption) error {
+	w := &worker{
+		card: card, handle: handle, heartbeat: DefaultHeartbeat, maxBytes: DefaultMaxMessageBytes,
+		running:   make(map[string]*job),
+		calls:     make(map[string]chan *wire.PackToolResult),
+		approvals: make(map[string][]chan core.ApprovalDecided),
+	}
+	for _, o := range opts {
+		o(w)
+	}
+	register, err := w.registration()
+	if err == nil && proto.Size(register) > w.maxBytes {
+		err = core.NewFault(core.CodeTooLarge, "the card has %d bytes, the hub takes %d", proto.Size(register), w.maxBytes)
+	}
+	if err != nil {
+		_ = conn.Close(link.Reason{Cause: link.Normal}) // nothing was said on it
+		return err
+	}
+	slots := max(card.MaxConcurrent, 1)
+	w.jobs = make(chan *job, slots+backlog)
+	w.link = link.New(conn, w.linkOptions)
+	// It fits, and the queue is empty: this does not wait and cannot fail.
+	_ = w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: register}})
+
+	// Handlers are told of the end only once nothing more is sent: what they make of
+	// it must not look like an answer.
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	for range slots {
+		wg.Go(func() {
+			for j := range w.jobs {
+				w.run(inner, j)
+			}
+		})
+	}
+	wg.Go(func() {
+		w.beat(inner)
+		reason := w.link.Reason()
+		cancel(&reason)
+	})
+	reason := w.link.Run(ctx, w.receive, nil)
+	close(w.jobs)
+	wg.Wait()
+	return w.outcome(ctx, reason)
+}
+
+// worker is the agent's end of one connection.
+type worker struct {
+	card        core.Card
+	handle      core.Handler
+	inject      func(core.Injected) (bool, string)
+	onJoined    func(*wire.Welcome)
+	heartbeat   time.Duration
+	maxBytes    int
+	linkOptions link.Options
+
+	link   *link.Link[*wire.ServerMessage, *wire.AgentMessage]
+	jobs   chan *job
+	spoken atomic.Bool // something was sent since the last look
+
+	// These belong to the reader loop.
+	joined  bool
+	refused *core.Fault
+
+	mu        sync.Mutex
+	running   map[string]*job // by request id, those that wait for a slot included
+	calls     map[string]chan *wire.PackToolResult
+	approvals map[string][]chan core.ApprovalDecided // by tool id, first come first served
+	leaving   bool                                   // Shutdown was received
+}
+
+func (w *worker) registration() (*wire.RegisterAgent, error) {
+	features := []string{featureUsage, featureToolStates, featureCancellation, featureRegistrationError, featureFaultCodes}
+	if w.inject != nil {
+		features = append(features, featureInjection)
+	}
+	return registerOf(w.card, features...)
+}
+
+// send queues a message. It returns a too_large Fault for one that would end the
+// stream, and otherwise what [link.Link.Send] does.
+func (w *worker) send(ctx context.Context, m *wire.AgentMessage) error {
+	size := proto.Size(m)
+	if size > w.maxBytes {
+		return core.NewFault(core.CodeTooLarge, "the message has %d bytes, the hub takes %d", size, w.maxBytes)
+	}
+	w.spoken.Store(true)
+	return w.link.Send(ctx, m, size)
+}
+
+// beat sends a Heartbeat whenever there was nothing else for a while, until the
+// link is closed.
+func (w *worker) beat(ctx context.Context) {
+	var tick <-chan time.Time
+	if w.heartbeat > 0 {
+		ticker := time.NewTicker(w.heartbeat)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for {
+		select {
+		case <-w.link.Done():
+			return
+		case now := <-tick:
+			if w.spoken.Swap(false) {
+				continue
+			}
+			beat := &wire.Heartbeat{TimestampMs: now.UnixMilli()}
+			// It fails only when the link is closed, which ends the loop.
+			_ = w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_Heartbeat{Heartbeat: beat}})
+			w.spoken.Store(false)
+		}
+	}
+}
+
+// receive takes the hub's messages in order.
+func (w *worker) receive(ctx context.Context, m *wire.ServerMessage) error {
+	if !w.joined {
+		return w.join(m)
+	}
+	switch p := m.GetPayload().(type) {
+	case *wire.ServerMessage_SendMessage:
+		return w.admit(ctx, p.SendMessage)
+	case *wire.ServerMessage_CancelRequest:
+		w.mu.Lock()
+		j := w.running[p.CancelRequest.GetRequestId()]
+		w.mu.Unlock()
+		if j != nil {
+			j.cancelled(p.CancelRequest.GetReason())
+		}
+	case *wire.ServerMessage_InjectContext:
+		return w.injected(ctx, p.InjectContext)
+	case *wire.ServerMessage_ToolApproval:
+		w.decided(p.ToolApproval)
+	case *wire.ServerMessage_PackToolResult:
+		w.mu.Lock()
+		answer := w.calls[p.PackToolResult.GetRequestId()]
+		delete(w.calls, p.PackToolResult.GetRequestId())
+		w.mu.Unlock()
+		if answer != nil {
+			answer <- p.PackToolResult
+		}
+	case *wire.ServerMessage_Shutdown:
+		w.leave()
+	}
+	// A second Welcome, a late RegistrationError and what this agent does not know
+	// change nothing.
+	return nil
+}
+
+// join takes the first message.
+func (w *worker) join(m *wire.ServerMessage) error {
+	switch p := m.GetPayload().(type) {
+	case *wire.ServerMessage_Welcome:
+		w.joined = true
+		if w.onJoined != nil {
+			w.onJoined(p.Welcome)
+		}
+		return nil
+	case *wire.ServerMessage_RegistrationError:
+		text := p.RegistrationError.GetReason()
+		if free := p.RegistrationError.GetSuggestedId(); free != "" {
+			text += "; the id " + free + " is free"
+		}
+		w.refused = core.NewFault(core.CodeConflict, "%s", text)
+		return &link.Reason{Cause: link.Normal, Text: text}
+	case *wire.ServerMessage_Shutdown:
+		w.leave()
+		return nil
+	}
+	return link.Because(link.Protocol, "the first message of the hub must be Welcome or RegistrationError")
+}
+
+// admit puts a request in line. The hub keeps to what the agent declared; one
+// that does not is told.
+func (w *worker) admit(ctx context.Context, m *wire.SendMessage) error {
+	j := newJob(m)
+	w.mu.Lock()
+	_, again := w.running[j.id]
+	if !again {
+		w.running[j.id] = j
+	}
+	w.mu.Unlock()
+	if again {
+		return nil // whatever is said would end the first
+	}
+	select {
+	case w.jobs <- j:
+		return nil
+	default:
+	}
+	w.mu.Lock()
+	delete(w.running, j.id)
+	w.mu.Unlock()
+	f := core.NewFault(core.CodeOverloaded, "%d requests wait already", cap(w.jobs))
+	return w.tell(ctx, j.id, core.Failed{Fault: f}, false)
+}
+
+func (w *worker) injected(ctx context.Context, m *wire.InjectContext) error {
+	ack := &wire.InjectionAck{InjectionId: m.GetInjectionId()}
+	reason := "this agent takes no injections"
+	if w.inject != nil {
+		in := core.Injected{ID: m.GetInjectionId(), Content: m.GetContent(), Source: m.GetSource(), Priority: inverse(priorities)[m.GetPriority()]}
+		ack.Accepted, reason = w.inject(in)
+	}
+	if reason != "" {
+		ack.Reason = proto.String(utf8Of(reason))
+	}
+	return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: ack}})
+}
+
+// decided hands a decision to whoever asked for it first.
+func (w *worker) decided(m *wire.ToolApprovalResponse) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	waiting := w.approvals[m.GetId()]
+	if len(waiting) == 0 {
+		return
+	}
+	waiting[0] <- core.ApprovalDecided{ID: m.GetId(), Approved: m.GetApproved(), All: m.GetApproveAll()}
+	if w.approvals[m.GetId()] = waiting[1:]; len(waiting) == 1 {
+		delete(w.approvals, m.GetId())
+	}
+}
+
+// leave ends the connection once what the agent has is done (specification,
+// section Shutdown).
+func (w *worker) leave() {
+	w.mu.Lock()
+	w.leaving = true
+	idle := len(w.running) == 0
+	w.mu.Unlock()
+	if idle {
+		w.link.Close(link.Reason{Cause: link.Normal, Text: "shutdown"})
+	}
+}
+
+// outcome is what Work returns.
+func (w *worker) outcome(ctx context.Context, r link.Reason) error {
+	switch {
+	case w.refused != nil:
+		return w.refused
+	case w.leaving:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case r.Cause == link.Normal:
+		return nil
+	case !w.joined && r.Code != 0:
+		if code, ok := faultCodes[codes.Code(uint32(r.Code))]; ok {
+			return core.NewFault(code, "%s", r.Text).Because(&r)
+		}
+	}
+	return fmt.Errorf("connection to the hub: %w", &r)
+}
