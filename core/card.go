@@ -37,12 +37,13 @@ func (c Card) Answers(to Address) (score int, ok bool) {
 	case ReachAny:
 		return 0, true
 	case ReachCapability:
-		for _, want := range to.Capabilities() {
+		all := to.Capabilities()
+		for _, want := range all {
 			if !slices.Contains(c.Capabilities, want) {
 				return 0, false
 			}
 		}
-		return 0, true
+		return 0, len(all) > 0
 	case ReachDomain:
 		for _, d := range c.Domains {
 			d = strings.TrimSuffix(d, ".*")

@@ -42,6 +42,9 @@ func (e Event) Deliver(s Sink) error { return e.Body.deliver(e, s) }
 func (e Event) Size() int {
 	const header = 80
 	n := header + e.Body.size()
+	if e.Merged != nil {
+		n += 8 * len(e.Merged.Cuts)
+	}
 	if e.Foreign != nil {
 		n += len(e.Foreign.Dialect) + len(e.Foreign.JSON) + len(e.Foreign.Wire)
 	}

@@ -35,7 +35,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON form. A kind that it does not know is an
-// unknown_kind Fault.
+// unknown_kind Fault, a body that is missing or cuts that do not fit the text an
+// invalid one.
 func (e *Event) UnmarshalJSON(b []byte) error {
 	var j eventJSON
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -48,6 +49,9 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	body, err := readBody(k, j.Body)
 	if err != nil {
 		return fmt.Errorf("event %d of kind %s: %w", j.Seq, j.Kind, err)
+	}
+	if !j.Merged.fits(j.Seq, body) {
+		return NewFault(CodeInvalid, "event %d of kind %s: the cuts are not places in its text, in order", j.Seq, j.Kind)
 	}
 	*e = Event{Seq: j.Seq, Merged: j.Merged, Epoch: j.Epoch, At: j.At, Body: body, Foreign: j.Foreign}
 	return nil
@@ -82,7 +86,7 @@ func readBody(k Kind, b []byte) (Body, error) { return bodyReaders[k](b) }
 
 func readAs[B Body](b []byte) (Body, error) {
 	var body B
-	if len(b) == 0 {
+	if len(b) == 0 || string(b) == "null" {
 		return nil, NewFault(CodeInvalid, "the body is missing")
 	}
 	err := json.Unmarshal(b, &body)

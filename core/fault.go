@@ -87,6 +87,13 @@ func (f *Fault) Is(target error) bool {
 	return ok && g.Code == f.Code && g.Message == ""
 }
 
+func (f *Fault) size() int {
+	if f == nil {
+		return 0
+	}
+	return 80 + len(f.Message) + len(f.Peer)
+}
+
 // AsFault returns the Fault that err is or wraps. A context's end becomes
 // cancelled or timeout, anything else internal with a fixed public message and
 // err as its hidden cause. It returns nil for nil.

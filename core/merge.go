@@ -1,12 +1,29 @@
 package core
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // Merged describes an event of text that stands for several in a row.
 type Merged struct {
 	// Cuts are the places, in bytes of the text, where the second and every
 	// further piece begins.
 	Cuts []int `json:"cuts"`
+}
+
+// fits reports whether the event of the body at seq can stand for several so.
+func (m *Merged) fits(seq uint64, body Body) bool {
+	if m == nil {
+		return true
+	}
+	text, ok := body.(Text)
+	last := 0
+	for _, c := range m.Cuts {
+		ok = ok && last <= c && c <= len(text.Text)
+		last = c
+	}
+	return ok && seq <= math.MaxUint64-uint64(len(m.Cuts))
 }
 
 // MergeText puts consecutive events of text without foreign fields together:

@@ -1,0 +1,274 @@
+package nats
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// Options say where a Journal is kept.
+type Options struct {
+	// Dir is the directory of the embedded server; it is made when missing, and
+	// one process at a time may use it.
+	Dir string
+	// URL is the address of an external server with JetStream; "" embeds one.
+	URL string
+	// Name tells several hubs on one server apart: letters, digits, dashes and
+	// underscores; "" is "dragoman".
+	Name string
+	// Sync is the policy of the embedded server; "" is SyncInterval.
+	Sync Sync
+	// Keep says how much is kept.
+	Keep journal.Retention
+}
+
+// Journal is a journal.Journal on JetStream.
+type Journal struct {
+	server *server.Server // nil when the server is external
+	conn   *nats.Conn
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	prefix string
+	part   int // the most bytes of one message
+}
+
+var _ journal.Journal = (*Journal)(nil)
+
+// The headers of a message that is a part of an event.
+const (
+	partHeader  = "Dragoman-Part"
+	partsHeader = "Dragoman-Parts"
+)
+
+// Open starts the embedded server or reaches the external one, and makes the
+// stream when it is missing. Close lets go of it.
+func Open(ctx context.Context, o Options) (*Journal, error) {
+	name := cmp.Or(o.Name, "dragoman")
+	if strings.ContainsFunc(name, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' && r != '_'
+	}) {
+		return nil, fmt.Errorf("the name %q of the journal may have letters, digits, dashes and underscores only", name)
+	}
+	keep := o.Keep.Or()
+	j := &Journal{prefix: name + ".task."}
+	var err error
+	if o.URL == "" {
+		if j.server, err = embed(o.Dir, o.Sync, keep.Bytes); err != nil {
+			return nil, err
+		}
+	}
+	if err = j.open(ctx, o.URL, name, keep); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return j, nil
+}
+
+func (j *Journal) open(ctx context.Context, url, name string, keep journal.Retention) (err error) {
+	if j.conn, err = connect(ctx, j.server, url); err != nil {
+		return err
+	}
+	const overhead = 4 << 10 // headers, subject
+	j.part = int(min(j.conn.MaxPayload(), payload)) - overhead
+	if j.js, err = jetstream.New(j.conn, jetstream.WithPublishAsyncMaxPending(4096)); err != nil {
+		return err
+	}
+	j.stream, err = j.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: name + "-tasks", Description: "the tasks of a Dragoman hub, a subject each",
+		Subjects: []string{j.prefix + ">"}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
+		MaxAge: keep.Age, MaxBytes: keep.Bytes, AllowDirect: true,
+	})
+	if err != nil {
+		return fmt.Errorf("making the stream of the journal: %w", err)
+	}
+	return nil
+}
+
+// Append implements journal.Journal.
+func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
+	acks := make([]jetstream.PubAckFuture, 0, len(records))
+	for _, r := range records {
+		msgs, err := j.encode(r)
+		if err != nil {
+			return err
+		}
+		for _, m := range msgs {
+			ack, err := j.js.PublishMsgAsync(m)
+			if err != nil {
+				return fmt.Errorf("writing to the journal: %w", err)
+			}
+			acks = append(acks, ack)
+		}
+	}
+	for _, ack := range acks {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			return fmt.Errorf("writing to the journal: %w", err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// encode makes the messages of a record: one, or as many as its size takes. The
+// message id makes the server drop what is appended again within two minutes;
+// Read drops what is appended again later.
+func (j *Journal) encode(r journal.Record) ([]*nats.Msg, error) {
+	data, err := json.Marshal(r.Event)
+	if err != nil {
+		return nil, fmt.Errorf("encoding event %d of task %s: %w", r.Event.Seq, r.Task, err)
+	}
+	parts := slices.Collect(slices.Chunk(data, j.part))
+	msgs := make([]*nats.Msg, len(parts))
+	for i, p := range parts {
+		m := &nats.Msg{Subject: j.prefix + string(r.Task), Data: p, Header: nats.Header{}}
+		m.Header[jetstream.MsgIDHeader] = []string{fmt.Sprintf("%s.%d.%d.%d", r.Task, r.Event.Epoch, r.Event.Seq, i)}
+		if len(parts) > 1 {
+			m.Header[partHeader] = []string{strconv.Itoa(i)}
+			m.Header[partsHeader] = []string{strconv.Itoa(len(parts))}
+		}
+		msgs[i] = m
+	}
+	return msgs, nil
+}
+
+// Read implements journal.Journal.
+func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	if !plain(task) {
+		return nil, journal.ErrUnknown
+	}
+	subject := jetstream.WithGetMsgSubject(j.prefix + string(task))
+	var out []core.Event
+	var parts assembly
+	seen, known := uint64(0), false
+	for at := uint64(1); limit <= 0 || len(out) < limit; {
+		m, err := j.stream.GetMsg(ctx, at, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading task %s from the journal: %w", task, err)
+		}
+		at = m.Sequence + 1
+		data, whole := parts.add(m)
+		if !whole {
+			continue
+		}
+		var e core.Event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return nil, fmt.Errorf("message %d of the journal: %w", m.Sequence, err)
+		}
+		known = true
+		if e.End() <= seen {
+			continue // appended again
+		}
+		seen = e.End()
+		if rest, ok := e.After(after); ok {
+			out = append(out, rest)
+		}
+	}
+	switch {
+	case !known:
+		return nil, journal.ErrUnknown
+	case len(out) > 0 && out[0].Seq > after+1:
+		return out, &journal.GapError{Task: task, From: after + 1, To: out[0].Seq - 1}
+	}
+	return out, nil
+}
+
+// plain reports whether the id can be a part of a subject.
+func plain(task core.TaskID) bool {
+	return task != "" && !strings.ContainsAny(string(task), ".*> \t\r\n")
+}
+
+// assembly puts the parts of long events together. An event that lost parts to
+// retention is dropped.
+type assembly struct {
+	data []byte
+	next int
+}
+
+func (a *assembly) add(m *jetstream.RawStreamMsg) (data []byte, whole bool) {
+	total, _ := strconv.Atoi(m.Header.Get(partsHeader))
+	if total == 0 {
+		return m.Data, true
+	}
+	i, _ := strconv.Atoi(m.Header.Get(partHeader))
+	if i == 0 {
+		a.data, a.next = nil, 0
+	}
+	if i != a.next {
+		return nil, false
+	}
+	a.data, a.next = append(a.data, m.Data...), i+1
+	return a.data, a.next == total
+}
+
+// Heads implements journal.Journal.
+func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) error {
+	info, err := j.stream.Info(ctx, jetstream.WithSubjectFilter(j.prefix+">"))
+	if err != nil {
+		return fmt.Errorf("listing the journal: %w", err)
+	}
+	subjects := make([]string, 0, len(info.State.Subjects))
+	for s := range info.State.Subjects {
+		subjects = append(subjects, s)
+	}
+	slices.Sort(subjects)
+	for _, s := range subjects {
+		task := core.TaskID(strings.TrimPrefix(s, j.prefix))
+		last, err := j.last(ctx, s, task)
+		switch {
+		case errors.Is(err, journal.ErrUnknown) || errors.Is(err, jetstream.ErrMsgNotFound):
+			continue // it fell to retention meanwhile
+		case err != nil:
+			return fmt.Errorf("reading the end of task %s: %w", task, err)
+		}
+		if !yield(journal.Head{Task: task, Last: last}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (j *Journal) last(ctx context.Context, subject string, task core.TaskID) (core.Event, error) {
+	m, err := j.stream.GetLastMsgForSubject(ctx, subject)
+	if err != nil {
+		return core.Event{}, err
+	}
+	if m.Header.Get(partsHeader) == "" {
+		var e core.Event
+		return e, json.Unmarshal(m.Data, &e)
+	}
+	events, err := j.Read(ctx, task, 0, 0) // a long event, or one that was cut off
+	if len(events) == 0 {
+		return core.Event{}, cmp.Or(err, journal.ErrUnknown)
+	}
+	return events[len(events)-1], nil
+}
+
+// Close implements journal.Journal. The embedded server is stopped and has
+// written everything to its files when it returns.
+func (j *Journal) Close() error {
+	if j.conn != nil {
+		j.conn.Close()
+	}
+	if j.server != nil {
+		j.server.Shutdown()
+		j.server.WaitForShutdown()
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package nats_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/goleak"
+
+	"github.com/dragoman-hub/dragoman/adapters/nats"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// The server library leaves these to the end of the process.
+		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/stree.init.0.func1"),
+	)
+}
+
+func open(t *testing.T, o nats.Options) *nats.Journal {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	j, err := nats.Open(ctx, o)
+	if err != nil {
+		t.Fatalf("opening the journal: got %v, want no error", err)
+	}
+	return j
+}
+
+func TestTheEmbeddedServerIsAJournal(t *testing.T) {
+	for _, sync := range []nats.Sync{nats.SyncInterval, nats.SyncAlways} {
+		t.Run(string(sync), func(t *testing.T) {
+			coretest.Journal(t, func(t *testing.T) journal.Journal { return open(t, nats.Options{Dir: t.TempDir(), Sync: sync}) })
+		})
+	}
+	coretest.JournalRetention(t, func(t *testing.T) journal.Journal {
+		return open(t, nats.Options{Dir: t.TempDir(), Keep: journal.Retention{Bytes: 64 << 10}})
+	})
+}
+
+func TestAnExternalServerIsAJournal(t *testing.T) {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server did not start")
+	}
+	n := 0
+	coretest.Journal(t, func(t *testing.T) journal.Journal {
+		n++
+		return open(t, nats.Options{URL: s.ClientURL(), Name: "hub-" + string(rune('a'+n))})
+	})
+}
+
+func TestARestartFindsFinishedTasksAndTheirEventsAgain(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, nats.Options{Dir: dir})
+	h := hub.New(hub.Options{Journal: j})
+	peer := hub.Peer{Principal: core.Principal{ID: "r"}}
+	agent, asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}}), h.Connect(peer)
+	if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+		t.Fatal(err)
+	}
+	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "remember"}, hub.Opening{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []core.Body{core.Text{Text: "I "}, core.Text{Text: "will"}, core.Done{}} {
+		if err := agent.Report(task.ID(), b, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := task.Recorded(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Close(t.Context(), "restart"); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	j = open(t, nats.Options{Dir: dir})
+	defer j.Close()
+	h = coretest.NewHub(t, hub.Options{Journal: j})
+	if err := h.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found, err := h.Task(t.Context(), peer.Principal, task.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := found.Answer(); a.Text != "I will" || a.End != core.KindDone {
+		t.Errorf("got %q, %s, want %q, done", a.Text, a.End, "I will")
+	}
+	back := h.Connect(peer)
+	defer back.Close(nil)
+	if err := back.Watch(found, core.Cursor{Epoch: 1, Seq: 3}, nil); err != nil {
+		t.Fatal(err)
+	}
+	b, err := back.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := core.Fold(b.Events).Text; got != "will" {
+		t.Errorf("behind the cursor: got %q, want %q", got, "will")
+	}
+}
+
+func TestABadNameOrPolicyIsRefused(t *testing.T) {
+	if _, err := nats.Open(t.Context(), nats.Options{Dir: t.TempDir(), Name: "a.b"}); err == nil {
+		t.Error("got no error for the name a.b, want one")
+	}
+	if _, err := nats.ParseSync("sometimes"); err == nil {
+		t.Error("got no error for the policy sometimes, want one")
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	j, err := nats.Open(b.Context(), nats.Options{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer j.Close()
+	records := make([]journal.Record, 256)
+	n := uint64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range records {
+			n++
+			records[i] = journal.Record{Task: "t", Event: core.Event{Seq: n, At: time.Now(), Body: core.Text{Text: "a piece of text"}}}
+		}
+		if err := j.Append(b.Context(), records...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
+}

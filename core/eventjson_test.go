@@ -1,0 +1,257 @@
+package core_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestAnEventOfAnyKindSurvivesItsJSONForm(t *testing.T) {
+	for _, k := range core.Kinds() {
+		t.Run(k.String(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				want := coretest.EventOf(k).Draw(t, "event")
+				text, err := json.Marshal(want)
+				if err != nil {
+					t.Fatalf("writing: got %v, want no error", err)
+				}
+				var got core.Event
+				if err := json.Unmarshal(text, &got); err != nil {
+					t.Fatalf("reading %s: got %v, want no error", text, err)
+				}
+				if d := cmp.Diff(want, got, coretest.Compare); d != "" {
+					t.Fatalf("the event (-want +got):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+func TestMergedTextSurvivesItsJSONForm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := core.MergeText(pieces(t))
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatalf("writing: got %v, want no error", err)
+		}
+		var got core.Event
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatalf("reading %s: got %v, want no error", text, err)
+		}
+		if d := cmp.Diff(want, got, coretest.Compare); d != "" {
+			t.Fatalf("the event (-want +got):\n%s", d)
+		}
+	})
+}
+
+// TestTheJSONFormOfAnEventDoesNotChange holds the promise that members are added,
+// never renamed or removed: journals and clients keep what was written long ago.
+func TestTheJSONFormOfAnEventDoesNotChange(t *testing.T) {
+	golden := filepath.Join("testdata", "events.jsonl")
+	var form bytes.Buffer
+	for _, e := range oneOfEach() {
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatalf("writing %s: got %v, want no error", e.Body.Kind(), err)
+		}
+		form.Write(append(line, '\n'))
+	}
+	if *update {
+		if err := os.WriteFile(golden, form.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(strings.Split(string(kept), "\n"), strings.Split(form.String(), "\n")); d != "" {
+		t.Errorf("what is written (-want +got):\n%s", d)
+	}
+	var read []core.Event
+	for line := range strings.Lines(string(kept)) {
+		var e core.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("reading %s: got %v, want no error", line, err)
+		}
+		read = append(read, e)
+	}
+	if d := cmp.Diff(oneOfEach(), read, coretest.Compare); d != "" {
+		t.Errorf("what is read (-want +got):\n%s", d)
+	}
+}
+
+func TestTheGoldenEventsHaveEveryKind(t *testing.T) {
+	seen := map[core.Kind]bool{}
+	for _, e := range oneOfEach() {
+		seen[e.Body.Kind()] = true
+	}
+	for _, k := range core.Kinds() {
+		if !seen[k] {
+			t.Errorf("got no event of kind %s, want one", k)
+		}
+	}
+}
+
+// oneOfEach is an event of every kind with all that it can hold, and text in its
+// other forms.
+func oneOfEach() []core.Event {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)
+	fault := core.NewFault(core.CodeOverloaded, "too much to do")
+	fault.Peer = "BUSY"
+	bodies := []core.Body{
+		core.Opened{
+			Task: "0197-task", From: core.Principal{ID: "ana", Dialect: "pi", Authenticated: true, Operator: true},
+			Request: core.Request{
+				Intent: core.IntentDelegate, To: core.ToCapability("write", "check"), Thread: "thread", Content: "a < b & c",
+				Data: json.RawMessage(`{"n":1}`), Attachments: []core.File{{Name: "a.txt", MediaType: "text/plain", Data: []byte("a")}},
+				History: []core.Turn{
+					{Role: core.RoleUser, Text: "before", Task: "0196-task", At: at},
+					{Role: core.RoleAssistant, Text: "then", Agent: "ben", Task: "0196-task", At: at},
+				},
+				Context: json.RawMessage(`{"k":"v"}`), Domain: "family.calendar", Priority: core.PriorityUrgent, MaxTokens: 100,
+				Deadline: at.Add(time.Minute), ReportBack: true, Cause: "0195-task",
+				Notice:  &core.Notice{Topic: "door.open", Data: json.RawMessage(`[true]`), Importance: core.ImportanceHigh},
+				Foreign: &core.Foreign{Dialect: "acp", JSON: json.RawMessage(`{"x":1.0}`)},
+			},
+			Hops: 2, Chain: []core.AgentID{"one", "two"},
+		},
+		core.Opened{Task: "0197-task", From: core.Principal{ID: "ana"}, Request: core.Request{Intent: core.IntentAsk, To: core.ToAgent("ben"), Content: "hello"}},
+		core.Assigned{Agent: "ben", Attempt: 1},
+		core.Accepted{Estimate: 1500 * time.Millisecond},
+		core.Accepted{},
+		core.SessionStarted{Session: "s1"},
+		core.SessionLost{Reason: "restarted"},
+		core.Thinking{Text: "hm"},
+		core.Text{Text: "Grüße \u2028 \x00 \"quoted\"\n"},
+		core.ToolCall{ID: "t1", Name: "bash", Input: `{"command":"ls"}`},
+		core.ToolState{ID: "t1", State: core.ToolAwaitingApproval, Detail: "ask"},
+		core.ToolResult{ID: "t1", Output: "a.txt", IsError: true},
+		core.ApprovalRequested{ID: "t1", Name: "bash", Input: "ls"},
+		core.ApprovalDecided{ID: "t1", Approved: true, All: true, By: "ana", Reason: "fine"},
+		core.Injected{ID: "i1", Content: "by the way", Priority: core.InjectionImmediate, Source: "system"},
+		core.InjectionAnswered{ID: "i1", Accepted: false, Reason: "busy"},
+		core.File{Name: "b.bin", MediaType: "application/octet-stream", Data: []byte{0, 255}},
+		core.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Thinking: 5},
+		core.Retrying{Attempt: 1, Agent: "ben", Fault: fault},
+		core.CancelRequested{By: "ana", Reason: "changed my mind"},
+		core.ForeignFrame{Dialect: "acp", Name: "dance"},
+		core.Done{Text: "whole", Data: json.RawMessage(`{"ok":true}`), Truncated: true, TokensUsed: 7},
+		core.Done{},
+		core.Failed{Fault: core.NewFault(core.CodeInternal, core.InternalMessage)},
+		core.Cancelled{Reason: "changed my mind"},
+	}
+	events := make([]core.Event, 0, len(bodies)+3)
+	for i, b := range bodies {
+		events = append(events, core.Event{Seq: uint64(i + 1), Epoch: 1, At: at, Body: b})
+	}
+	return append(events,
+		core.Event{Seq: 100, Epoch: 2, At: at, Body: core.Text{Text: "onetwo"}, Merged: &core.Merged{Cuts: []int{3, 3}}},
+		core.Event{Seq: 103, Epoch: 2, At: at, Body: core.Text{Text: "x"}, Foreign: &core.Foreign{Dialect: "pi", JSON: json.RawMessage(`{"y":[1,null]}`)}},
+		core.Event{Seq: 104, Epoch: 2, At: at, Body: core.Text{Text: "z"}, Foreign: &core.Foreign{Dialect: "coven", Wire: []byte{1, 2}}},
+	)
+}
+
+func TestAnEventThatCannotBeReadSaysWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		code core.Code
+		says string
+	}{
+		"an unknown kind":          {`{"seq":1,"kind":"dance","body":{}}`, core.CodeUnknownKind, `"dance"`},
+		"no kind":                  {`{"seq":1,"body":{}}`, core.CodeUnknownKind, `""`},
+		"no body":                  {`{"seq":4,"kind":"text"}`, core.CodeInvalid, "event 4 of kind text: invalid: the body is missing"},
+		"a body of null":           {`{"seq":1,"kind":"text","body":null}`, core.CodeInvalid, "the body is missing"},
+		"an unknown tool state":    {`{"seq":1,"kind":"tool_state","body":{"id":"t","state":"gone"}}`, core.CodeInvalid, `unknown tool state "gone"`},
+		"merged what is not text":  {`{"seq":1,"kind":"done","body":{},"merged":{"cuts":[0]}}`, core.CodeInvalid, "cuts"},
+		"a cut outside of text":    {`{"seq":1,"kind":"text","body":{"text":"ab"},"merged":{"cuts":[3]}}`, core.CodeInvalid, "cuts"},
+		"a cut before text":        {`{"seq":1,"kind":"text","body":{"text":"ab"},"merged":{"cuts":[-1]}}`, core.CodeInvalid, "cuts"},
+		"cuts in a disorder":       {`{"seq":1,"kind":"text","body":{"text":"ab"},"merged":{"cuts":[2,1]}}`, core.CodeInvalid, "cuts"},
+		"an address with a hole":   {`{"seq":1,"kind":"opened","body":{"task":"t","request":{"to":"domain:a..b"}}}`, core.CodeInvalid, "a part of the domain is empty"},
+		"an intent without a name": {`{"seq":1,"kind":"opened","body":{"task":"t","request":{"intent":"beg"}}}`, core.CodeInvalid, `unknown intent "beg"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var e core.Event
+			err := json.Unmarshal([]byte(c.text), &e)
+			if !errors.Is(err, &core.Fault{Code: c.code}) {
+				t.Fatalf("got %v, want a %s fault", err, c.code)
+			}
+			if !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %q, want %q in it", err, c.says)
+			}
+			if e.Body != nil || e.Seq != 0 {
+				t.Errorf("got the event %+v beside the error, want it untouched", e)
+			}
+		})
+	}
+	for _, text := range []string{`[]`, `"text"`, `{"seq":-1}`, `{"seq":"1"}`, `{"at":"yesterday"}`, `{"seq":1,"kind":"text","body":{"text":7}}`} {
+		var e core.Event
+		if err := json.Unmarshal([]byte(text), &e); err == nil {
+			t.Errorf("reading %s: got %+v, want an error", text, e)
+		}
+	}
+}
+
+func TestAnEventWithoutABodyIsNotWritten(t *testing.T) {
+	if text, err := json.Marshal(core.Event{Seq: 7}); err == nil {
+		t.Errorf("got %s, want an error", text)
+	}
+}
+
+func TestMembersThatAreNotKnownYetAreIgnored(t *testing.T) {
+	var e core.Event
+	text := `{"seq":1,"at":"2026-01-02T03:04:05Z","kind":"text","body":{"text":"hi","colour":"red"},"since":"version 9"}`
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		t.Fatalf("got %v, want no error", err)
+	}
+	if got, want := e.Body, (core.Text{Text: "hi"}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func FuzzEvent(f *testing.F) {
+	for _, e := range oneOfEach() {
+		line, err := json.Marshal(e)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(line)
+	}
+	f.Add([]byte(`{"seq":18446744073709551615,"kind":"text","body":{"text":"ab"},"merged":{"cuts":[0,1,2]}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var e core.Event
+		if json.Unmarshal(text, &e) != nil {
+			return
+		}
+		// Whatever was read can be used, and written and read again.
+		e.Size()
+		e.After(e.Seq)
+		core.Fold([]core.Event{e})
+		again, err := json.Marshal(e)
+		if err != nil {
+			t.Fatalf("writing what was read from %s: got %v, want no error", text, err)
+		}
+		var back core.Event
+		if err := json.Unmarshal(again, &back); err != nil {
+			t.Fatalf("reading %s: got %v, want no error", again, err)
+		}
+		third, err := json.Marshal(back)
+		if err != nil || !bytes.Equal(again, third) {
+			t.Fatalf("got %s and %v, want it stable: %s", third, err, again)
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package core_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+)
+
+// pieces draws a run of text as an agent sends it; a piece may be empty.
+func pieces(t *rapid.T) []core.Event {
+	seq := rapid.Uint64Range(1, 1<<40).Draw(t, "first")
+	texts := rapid.SliceOfN(rapid.String(), 1, 12).Draw(t, "pieces")
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	events := make([]core.Event, len(texts))
+	for i, text := range texts {
+		events[i] = core.Event{Seq: seq + uint64(i), Epoch: 1, At: at, Body: core.Text{Text: text}}
+	}
+	return events
+}
+
+// mergeSome puts some neighbours together, as often as it is drawn.
+func mergeSome(t *rapid.T, events []core.Event) []core.Event {
+	for range rapid.IntRange(0, 3).Draw(t, "rounds") {
+		var merged []core.Event
+		for i := 0; i < len(events); {
+			n := rapid.IntRange(1, len(events)-i).Draw(t, "run")
+			merged = append(merged, core.MergeText(events[i:i+n]))
+			i += n
+		}
+		events = merged
+	}
+	return events
+}
+
+func textOf(events []core.Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		b.WriteString(e.Body.(core.Text).Text)
+	}
+	return b.String()
+}
+
+func TestHoweverTextIsMergedAReaderGoesOnWhereItStood(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sent := pieces(t)
+		kept := mergeSome(t, sent)
+		first, last := sent[0].Seq, sent[len(sent)-1].Seq
+		read := rapid.Uint64Range(first-1, last+1).Draw(t, "read")
+
+		var want, rest []core.Event
+		for _, e := range sent {
+			if e.Seq > read {
+				want = append(want, e)
+			}
+		}
+		for _, e := range kept {
+			if more, ok := e.After(read); ok {
+				rest = append(rest, more)
+			}
+		}
+		if got, want := textOf(rest), textOf(want); got != want {
+			t.Fatalf("behind %d: got the text %q, want %q", read, got, want)
+		}
+		next := max(read, first-1) + 1
+		for _, e := range rest {
+			if e.Seq != next {
+				t.Fatalf("behind %d: got the sequence number %d, want %d", read, e.Seq, next)
+			}
+			next = e.End() + 1
+		}
+		if len(rest) > 0 && next != last+1 {
+			t.Fatalf("behind %d: got the sequence up to %d, want %d", read, next-1, last)
+		}
+	})
+}
+
+func TestTheRestOfMergedTextIsThePiecesThatFollowMerged(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sent := pieces(t)
+		merged := core.MergeText(mergeSome(t, sent))
+		for i := range sent {
+			got, ok := merged.After(sent[i].Seq)
+			if i == len(sent)-1 {
+				if ok {
+					t.Fatalf("behind the last piece: got %+v, want nothing", got)
+				}
+				continue
+			}
+			if d := cmp.Diff(core.MergeText(sent[i+1:]), got, coretest.Compare); d != "" || !ok {
+				t.Fatalf("behind piece %d: got %v (-want +got):\n%s", i+1, ok, d)
+			}
+		}
+	})
+}
+
+func TestEveryPlaceInsideMergedTextIsACursor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sent := pieces(t)
+		e := core.MergeText(sent)
+		if got, want := e.End(), sent[len(sent)-1].Seq; got != want {
+			t.Fatalf("got the end %d, want %d", got, want)
+		}
+		if got, want := e.Cursor(), (core.Cursor{Epoch: 1, Seq: e.End()}); got != want {
+			t.Fatalf("got the cursor %v, want %v", got, want)
+		}
+		for {
+			rest, ok := e.After(e.Seq)
+			if !ok {
+				return
+			}
+			if rest.Seq != e.Seq+1 || rest.End() != e.End() {
+				t.Fatalf("one piece further than %d to %d: got %d to %d, want %d to %d", e.Seq, e.End(), rest.Seq, rest.End(), e.Seq+1, e.End())
+			}
+			e = rest
+		}
+	})
+}
+
+func TestAnEventBehindItsOwnPlaceSaysNothing(t *testing.T) {
+	e := core.Event{Seq: 5, Epoch: 1, Body: core.Done{}}
+	for seq, want := range map[uint64]bool{0: true, 4: true, 5: false, 6: false} {
+		got, ok := e.After(seq)
+		if ok != want {
+			t.Errorf("after %d: got %v, want %v", seq, ok, want)
+		}
+		if ok && got.Seq != 5 {
+			t.Errorf("after %d: got the sequence number %d, want 5", seq, got.Seq)
+		}
+	}
+}
+
+func TestMergingLeavesWhatItWasGivenAsItWas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sent := mergeSome(t, pieces(t))
+		before := cmp.Diff(nil, sent, coretest.Compare)
+		core.MergeText(sent).After(sent[0].Seq)
+		if after := cmp.Diff(nil, sent, coretest.Compare); before != after {
+			t.Fatalf("got %s, want it unchanged: %s", after, before)
+		}
+	})
+}
+
+func TestOnlyTextWithoutForeignFieldsIsMergeable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := coretest.Event(t)
+		if got, want := e.Mergeable(), e.Body.Kind() == core.KindText && e.Foreign == nil; got != want {
+			t.Fatalf("%s with foreign %v: got %v, want %v", e.Body.Kind(), e.Foreign, got, want)
+		}
+	})
+}
