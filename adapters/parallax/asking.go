@@ -1,0 +1,118 @@
+package parallax
+
+import (
+	"context"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// asking is something that the agent asked of others (task_request).
+type asking struct {
+	request string
+	// Of the pump alone.
+	attempt  int
+	seq      count
+	streamed bool // text went out as progress
+	// Guarded by session.mu.
+	task core.TaskID
+}
+
+// taskRequest asks another agent in the name of this one.
+func (s *session) taskRequest(ctx context.Context, m message, p taskRequest) error {
+	a := &asking{request: orText(p.RequestID, m.ID)}
+	if a.request == "" {
+		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_request: id: missing; the answers name it")
+	}
+	s.mu.Lock()
+	_, taken := s.asked[a.request]
+	if !taken {
+		s.asked[a.request] = a
+	}
+	s.mu.Unlock()
+	if taken {
+		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_request: request "+cut(a.request)+" is still under way: give each its own id")
+	}
+	r, err := p.ask(m.Payload, time.Now())
+	if err != nil {
+		s.forget(a)
+		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_request: payload: "+core.AsFault(err).Message)
+	}
+	t, err := s.agent.Open(r, hub.Opening{Tag: a})
+	if err != nil {
+		s.forget(a)
+		about := about{RequestID: a.request}
+		if t != nil {
+			about.TaskID = string(t.ID())
+		}
+		return s.reply(ctx, typeTaskError, "", taskErrorOf(about, core.AsFault(err), nil))
+	}
+	s.mu.Lock()
+	a.task = t.ID()
+	s.mu.Unlock()
+	return nil
+}
+
+// ask is what a task_request asks for.
+func (p taskRequest) ask(raw []byte, now time.Time) (core.Request, error) {
+	r, err := p.request(raw, now)
+	if err != nil {
+		return r, err
+	}
+	r.Cause = core.TaskID(p.ParentTaskID)
+	switch {
+	case p.To != "":
+		r.To, err = core.ParseAddress(p.To)
+	case p.Capability != "":
+		r.To, err = core.ParseAddress("capability:" + p.Capability)
+	case r.Domain != "":
+		r.To, err = core.ParseAddress("domain:" + r.Domain)
+	default:
+		err = core.NewFault(core.CodeInvalid, "to: missing; send an agent id, capability:NAME, domain:NAME or *")
+	}
+	return r, err
+}
+
+// taskCancel stops what the agent asked for. The end comes as a task_error.
+func (s *session) taskCancel(ctx context.Context, m message, p taskCancel) error {
+	s.mu.Lock()
+	a := s.asked[p.RequestID]
+	var id core.TaskID
+	if a != nil {
+		id = a.task
+	}
+	s.mu.Unlock()
+	if id == "" {
+		return s.refuse(ctx, m.ID, codeTaskNotHeld, "task_cancel: nothing with requestId "+cut(p.RequestID)+" is under way: it may have ended")
+	}
+	if err := s.agent.Cancel(id, p.Reason); err != nil && core.AsFault(err).Code != core.CodeConflict {
+		return s.refuse(ctx, m.ID, codes[core.AsFault(err).Code], core.AsFault(err).Message)
+	}
+	return nil
+}
+
+func (s *session) forget(a *asking) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.asked, a.request)
+}
+
+// toRequester tells the agent what became of something that it asked.
+func (s *session) toRequester(ctx context.Context, b hub.Batch) error {
+	sink := &requesterSink{s: s, task: b.Task, ask: b.Tag.(*asking)}
+	if b.Gap != nil {
+		if err := sink.say(item{Omitted: &omitted{Kind: "events", Reason: "they are no longer kept"}}, nil); err != nil {
+			return err
+		}
+	}
+	for _, e := range b.Events {
+		if err := e.Deliver(sink); err != nil {
+			return err
+		}
+	}
+	if err := sink.flush(); err != nil {
+		return err
+	}
+	return s.sendAll(ctx, sink.out)
+}

@@ -1,0 +1,305 @@
+package parallax
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+const (
+	full      = `{"capabilities":["x"],"config":{"maxConcurrentTasks":4,"extensions":["task_accepted","task_progress","task_request"]}}`
+	asksAlone = `{"capabilities":[],"config":{"extensions":["task_request"]}}`
+)
+
+func TestAnAgentAsksAnotherAndHearsTheWholeStream(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, full)
+		works := s.registered(Options{AgentID: "works"}, full)
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":{"content":"hello","n":1},"timeout":5000,"priority":"critical","trace":7}}`)
+		given := inside[task](works, works.hear(typeTask))
+		if given.Context.Requester != "asks" || given.Priority != "high" || given.Timeout != 5000 {
+			t.Errorf("task: got %+v, want it from asks, high, with 5 s", given)
+		}
+		for _, said := range []string{
+			`"seq":1,"thinking":"hm"`, `"seq":2,"toolCall":{"id":"c","name":"n","input":{"a":[1]}}`, `"seq":3,"text":"hello"`, `"seq":4,"text":"!","confidence":1`,
+			`"seq":5,"mood":"good"`, `"seq":6,"file":{"name":"f","data":"aGk="}`,
+		} {
+			works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","executionId":"EXEC",`+said+`}}`, given))
+		}
+		works.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":{"k":1},"duration":3,"metadata":{"tokensUsed":9,"region":"eu"}}}`, given))
+
+		var got []string
+		for kind := ""; kind != typeTaskResult; {
+			m := next(asks)
+			kind = m.Type
+			got = append(got, kind+" "+strings.ReplaceAll(js(t, tree(t, m.Payload)), given.TaskID, "TASK"))
+		}
+		head := `"executionId":"TASK.1",`
+		tail := `"requestId":"q1",`
+		want := []string{
+			`task_accepted {` + head + tail + `"taskId":"TASK"}`,
+			`task_progress {` + head + tail + `"seq":1,"taskId":"TASK","thinking":"hm"}`,
+			`task_progress {` + head + tail + `"seq":2,"taskId":"TASK","toolCall":{"id":"c","input":{"a":[1]},"name":"n"}}`,
+			`task_progress {` + head + tail + `"seq":3,"taskId":"TASK","text":"hello"}`,
+			`task_progress {"confidence":1,` + head + tail + `"seq":4,"taskId":"TASK","text":"!"}`,
+			`task_progress {` + head + `"mood":"good",` + tail + `"seq":5,"taskId":"TASK"}`,
+			`task_progress {` + head + `"file":{"data":"aGk=","name":"f"},` + tail + `"seq":6,"taskId":"TASK"}`,
+			`task_progress {` + head + tail + `"seq":7,"taskId":"TASK","usage":{"input":0,"output":9}}`,
+			`task_result {"duration":3,` + head + `"metadata":{"region":"eu","tokensUsed":9},` + tail + `"result":{"k":1},"status":"completed","taskId":"TASK"}`,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("heard otherwise (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// next returns the next message, whatever it is.
+func next(p *peer) message {
+	p.Helper()
+	frame, err := p.conn.Receive(p.Context())
+	if err != nil {
+		p.Fatal(err)
+	}
+	m, err := decode(frame)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return m
+}
+
+func TestAnAgentWithoutProgressHearsTheAnswerInOneMessage(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
+		works := s.registered(Options{AgentID: "works"}, full)
+		asks.say(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"hello"}}`)
+		given := inside[task](works, works.hear(typeTask))
+		for _, said := range []string{`"thinking":"hm"`, `"text":"he"`, `"text":"llo"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`} {
+			works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
+		}
+		works.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":{"k":1}}}`, given))
+		m := asks.hear(typeTaskResult)
+		got := strings.ReplaceAll(js(t, tree(t, m.Payload)), given.TaskID, "TASK")
+		want := `{"executionId":"TASK.1","metadata":{"progress":[{"thinking":"hm"},{"usage":{"input":1,"output":2}}],"tokensUsed":3},"requestId":"q1","result":{"content":"hello","data":{"k":1},"files":[{"data":"aGk=","name":"f"}]},"status":"completed","taskId":"TASK"}`
+		if got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	})
+}
+
+func TestAnAnswerThatDoesNotFitIsRefusedWithWhatToDo(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
+		works := s.registered(Options{AgentID: "works"}, full)
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
+		given := inside[task](works, works.hear(typeTask))
+		for range 3 {
+			works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, given))
+		}
+		works.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+		e := inside[taskError](asks, asks.hear(typeTaskError))
+		if e.Error.Code != "TOO_LARGE" || !strings.Contains(e.Error.Message, "task_progress") || e.RequestID != "q1" {
+			t.Errorf("got %+v, want TOO_LARGE that names task_progress", e)
+		}
+	})
+}
+
+func TestALongTextReachesAnAgentInPiecesThatFit(t *testing.T) {
+	text := strings.Repeat("\x01世", 300_000) // six bytes for one, escaped
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, full)
+		other := s.hub.Connect(hub.Peer{Principal: core.Principal{ID: "other"}})
+		defer other.Close(nil)
+		if err := other.Join(core.Card{ID: "other", Dialect: "other"}, hub.Seat{}); err != nil {
+			t.Fatal(err)
+		}
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"other","input":"hello"}}`)
+		b, err := other.Next(s.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = other.Report(b.Task.ID(), core.Text{Text: text}, nil)
+		_ = other.Report(b.Task.ID(), core.ToolResult{ID: "t", Output: text}, nil)
+		_ = other.Report(b.Task.ID(), core.Done{}, nil)
+		var got strings.Builder
+		for {
+			m := next(asks)
+			if m.Type == typeTaskResult {
+				break
+			}
+			p := inside[struct {
+				Text    string
+				Omitted omitted `json:"omitted"`
+			}](asks, message{Payload: []byte(strings.Replace(string(m.Payload), `"text":`, `"Text":`, 1))})
+			got.WriteString(p.Text)
+			if p.Omitted.Kind != "" && p.Omitted.Kind != "toolResult" {
+				t.Errorf("omitted: got %+v, want the toolResult alone", p.Omitted)
+			}
+		}
+		if got.String() != text {
+			t.Errorf("got %d bytes, want %d", got.Len(), len(text))
+		}
+		s.counted("parallax.refused.progress", 1)
+	})
+}
+
+func TestARequestThatCannotBeIsAnsweredAtOnce(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, full)
+		for payload, code := range map[string]string{
+			`{"to":"nobody","input":"x"}`:                     "NOT_FOUND",
+			`{"to":"capability:none","input":"x"}`:            "NOT_FOUND",
+			`{"to":"domain:none","input":"x"}`:                "UNKNOWN_DOMAIN",
+			`{"to":"*","input":""}`:                           "VALIDATION_ERROR",
+			`{"to":"a","input":"x"}`:                          "LOOP",
+			`{"to":"*","input":"x","parentTaskId":"foreign"}`: "FORBIDDEN",
+		} {
+			p.say(`{"type":"task_request","id":"q","payload":` + payload + `}`)
+			e := inside[taskError](p, p.hear(typeTaskError))
+			if e.Error.Code != code || e.RequestID != "q" || e.Error.Message == "" {
+				t.Errorf("%s: got %+v, want %s for q", payload, e, code)
+			}
+		}
+		for _, payload := range []string{`{"input":"x"}`, `{"to":"capability:","input":"x"}`, `{"to":"*","input":"x","context":{"intent":"purple"}}`} {
+			p.say(`{"type":"task_request","id":"q","payload":` + payload + `}`)
+			p.refused(codeInvalidMessage)
+		}
+		p.say(`{"type":"task_cancel","id":"q","payload":{"requestId":"q"}}`)
+		p.refused(codeTaskNotHeld)
+	})
+}
+
+func TestAnAgentTakesBackWhatItAsked(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, full)
+		works := s.registered(Options{AgentID: "works"}, full)
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
+		given := inside[task](works, works.hear(typeTask))
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"again"}}`)
+		asks.refused(codeInvalidMessage)
+		asks.say(`{"type":"task_cancel","id":"m","payload":{"requestId":"q1","reason":"never mind"}}`)
+		if c := inside[taskCancelled](works, works.hear(typeTaskCancelled)); c.Reason != "never mind" {
+			t.Errorf("cancelled: got %+v, want never mind", c)
+		}
+		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED","message":"fine"}}}`, given))
+		if e := inside[taskError](asks, asks.hear(typeTaskError)); e.Error.Code != "CANCELLED" || e.Error.Message != "fine" {
+			t.Errorf("got %+v, want CANCELLED, fine", e)
+		}
+		// The id is free again.
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
+		works.hear(typeTask)
+	})
+}
+
+func TestWhatAnAgentAskedIsCancelledWhenItLeaves(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, full)
+		works := s.registered(Options{AgentID: "works"}, full)
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
+		given := inside[task](works, works.hear(typeTask))
+		_ = asks.conn.Close(link.Reason{Cause: link.PeerGone})
+		works.hear(typeTaskCancelled)
+		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
+		works.quiet()
+	})
+}
+
+func TestAnAgentThatAsksBackIsALoop(t *testing.T) {
+	onStage(t, func(s *stage) {
+		one := s.registered(Options{AgentID: "one"}, full)
+		two := s.registered(Options{AgentID: "two"}, full)
+		one.say(`{"type":"task_request","id":"q1","payload":{"to":"two","input":"ping"}}`)
+		given := inside[task](two, two.hear(typeTask))
+		two.say(fill(`{"type":"task_request","id":"q2","payload":{"to":"one","parentTaskId":"TASK","input":"pong"}}`, given))
+		if e := inside[taskError](two, two.hear(typeTaskError)); e.Error.Code != "LOOP" {
+			t.Errorf("got %+v, want LOOP", e)
+		}
+		two.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"alone then"}}`, given))
+		if m := next(one); m.Type != typeTaskAccepted {
+			t.Errorf("got %s, want task_accepted", m.Type)
+		}
+	})
+}
+
+func TestAFailureOfAParallaxAgentReachesAnotherUnchanged(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
+		works := s.registered(Options{AgentID: "works"}, full)
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
+		given := inside[task](works, works.hear(typeTask))
+		said := `{"code":"OUT_OF_CHEESE","details":{"shelf":3},"message":"no cheese"}`
+		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":`+said+`,"retryable":true}}`, given))
+		var got struct {
+			Error     json.RawMessage `json:"error"`
+			Retryable bool            `json:"retryable"`
+		}
+		if err := json.Unmarshal(asks.hear(typeTaskError).Payload, &got); err != nil || string(got.Error) != said || !got.Retryable {
+			t.Errorf("got %s, %v and %v, want %s", got.Error, got.Retryable, err, said)
+		}
+	})
+}
+
+func TestWhatAgentsOfOtherDialectsSayReachesAParallaxAgentThatAsked(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, full)
+		join := func(id core.AgentID) *hub.Session {
+			other := s.hub.Connect(hub.Peer{Principal: core.Principal{ID: string(id)}})
+			s.Cleanup(func() { other.Close(nil) })
+			if err := other.Join(core.Card{ID: id, Dialect: "other", Capabilities: []string{"y"}, Features: core.FeatureInjection}, hub.Seat{}); err != nil {
+				t.Fatal(err)
+			}
+			return other
+		}
+		one := join("one")
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"capability:y","input":"hello"}}`)
+		b, err := one.Next(s.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := b.Task.ID()
+		two := join("two")
+		report := func(by *hub.Session, body core.Body) {
+			t.Helper()
+			if err := by.Report(id, body, nil); err != nil {
+				t.Fatalf("%s: %v", body.Kind(), err)
+			}
+		}
+		report(one, core.Failed{Fault: core.NewFault(core.CodeOverloaded, "too much")})
+		for _, body := range []core.Body{
+			core.SessionStarted{Session: "s"}, core.ToolCall{ID: "c", Name: "rm", Input: "not JSON"}, core.ApprovalRequested{ID: "c", Name: "rm", Input: `{}`},
+			core.ToolState{ID: "c", State: core.ToolDenied, Detail: "no"}, core.InjectionAnswered{ID: "i", Accepted: true}, core.ForeignFrame{Dialect: "other", Name: "dance"},
+			core.SessionLost{Reason: "gone"}, core.Done{Text: "whole"},
+		} {
+			report(two, body)
+		}
+		var got []string
+		for kind := ""; kind != typeTaskResult; {
+			m := next(asks)
+			kind = m.Type
+			said := shape{"requestId": nil, "taskId": nil, "executionId": nil, "seq": nil}.strip(m.Payload)
+			got = append(got, string(said))
+		}
+		want := []string{
+			`{"retrying":{"agent":"one","attempt":1,"error":{"code":"OVERLOADED","message":"too much"}}}`,
+			`{"session":{"id":"s"}}`,
+			`{"toolCall":{"id":"c","inputText":"not JSON","name":"rm"}}`,
+			`{"approvalRequested":{"id":"c","input":{},"name":"rm"}}`,
+			`{"toolState":{"detail":"no","id":"c","state":"denied"}}`,
+			`{"injectionAnswered":{"accepted":true,"id":"i"}}`,
+			`{"foreign":{"dialect":"other","name":"dance"}}`,
+			`{"session":{"lost":"gone"}}`,
+			`{"result":"whole","status":"completed"}`,
+		}
+		for i := range got {
+			got[i] = js(t, tree(t, []byte(got[i])))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("heard otherwise (-want +got):\n%s", diff)
+		}
+	})
+}

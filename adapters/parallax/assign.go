@@ -1,0 +1,198 @@
+package parallax
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// toAgent tells the agent what happened to its tasks.
+func (s *session) toAgent(ctx context.Context, b hub.Batch) error {
+	sink := &agentSink{s: s, task: b.Task}
+	for _, e := range b.Events {
+		if err := e.Deliver(sink); err != nil {
+			return err
+		}
+	}
+	return s.sendAll(ctx, sink.out)
+}
+
+// outgoing is a frame that is ready to be sent, and what to do once the
+// transport has taken it.
+type outgoing struct {
+	frame []byte
+	sent  func()
+}
+
+// agentSink turns the events of one task into frames to the agent that works on
+// it. What the agent said itself needs no telling.
+type agentSink struct {
+	s    *session
+	task *hub.Task
+	out  []outgoing
+}
+
+func (a *agentSink) Assigned(_ core.Event, b core.Assigned) error {
+	if b.Agent != a.s.id {
+		return nil
+	}
+	return a.assign(b.Attempt)
+}
+
+func (a *agentSink) CancelRequested(_ core.Event, b core.CancelRequested) error {
+	reason := b.Reason
+	if b.By == hubName && b.Reason == deadlineReason {
+		reason = "execution_timeout" // as the page has it
+	}
+	return a.cancel(reason, false)
+}
+
+// What the hub calls itself, and a deadline, in a cancel.
+const (
+	hubName        = "hub"
+	deadlineReason = "deadline"
+)
+
+func (a *agentSink) Done(core.Event, core.Done) error {
+	return a.cancel("ended", true)
+}
+
+func (a *agentSink) Failed(_ core.Event, b core.Failed) error {
+	return a.cancel(b.Fault.Message, true)
+}
+
+func (a *agentSink) Cancelled(_ core.Event, b core.Cancelled) error {
+	return a.cancel(b.Reason, true)
+}
+
+func (*agentSink) Injected(core.Event, core.Injected) error               { return nil }
+func (*agentSink) ApprovalDecided(core.Event, core.ApprovalDecided) error { return nil }
+
+func (*agentSink) Opened(core.Event, core.Opened) error                       { return nil }
+func (*agentSink) Accepted(core.Event, core.Accepted) error                   { return nil }
+func (*agentSink) SessionStarted(core.Event, core.SessionStarted) error       { return nil }
+func (*agentSink) SessionLost(core.Event, core.SessionLost) error             { return nil }
+func (*agentSink) Thinking(core.Event, core.Thinking) error                   { return nil }
+func (*agentSink) Text(core.Event, core.Text) error                           { return nil }
+func (*agentSink) ToolCall(core.Event, core.ToolCall) error                   { return nil }
+func (*agentSink) ToolState(core.Event, core.ToolState) error                 { return nil }
+func (*agentSink) ToolResult(core.Event, core.ToolResult) error               { return nil }
+func (*agentSink) ApprovalRequested(core.Event, core.ApprovalRequested) error { return nil }
+func (*agentSink) InjectionAnswered(core.Event, core.InjectionAnswered) error { return nil }
+func (*agentSink) File(core.Event, core.File) error                           { return nil }
+func (*agentSink) Usage(core.Event, core.Usage) error                         { return nil }
+func (*agentSink) Retrying(core.Event, core.Retrying) error                   { return nil }
+func (*agentSink) ForeignFrame(core.Event, core.ForeignFrame) error           { return nil }
+
+// assign gives the agent the task, or fails it where it cannot be given.
+func (a *agentSink) assign(attempt int) error {
+	s, id, r := a.s, a.task.ID(), a.task.Request()
+	who := about{TaskID: string(id), ExecutionID: executionOf(id, attempt)}
+	notice := r.Intent == core.IntentNotify
+	if notice && !s.takesNotices() {
+		f := core.NewFault(core.CodeUnsupported, "agent %s no longer takes notices: ask it instead", s.id)
+		return ignoreFault(s.agent.Report(id, core.Failed{Fault: f}, nil))
+	}
+	frame, err := s.taskFrame(a.task, r, who)
+	if err != nil {
+		s.hub.Count("parallax.refused.assignment")
+		return ignoreFault(s.agent.Report(id, core.Failed{Fault: core.AsFault(err)}, nil))
+	}
+	s.mu.Lock()
+	s.tasks.tasks[id] = &holding{execution: who.ExecutionID, notice: notice}
+	s.mu.Unlock()
+	a.out = append(a.out, outgoing{frame, func() { s.agent.Delivered(id) }})
+	return nil
+}
+
+// ignoreFault drops the fault of a report about a task that ended meanwhile.
+func ignoreFault(err error) error {
+	if err == nil || core.AsFault(err).Code != core.CodeInternal {
+		return nil
+	}
+	return err
+}
+
+// executionOf names one attempt at a task: a task that is given to another agent
+// keeps its id and gets a new execution (page, "Task Assignment").
+func executionOf(id core.TaskID, attempt int) string { return fmt.Sprintf("%s.%d", id, attempt) }
+
+// taskFrame is the task message. Earlier turns that do not fit are left out,
+// oldest first, and the agent is told how many; anything else that does not fit is
+// a too_large Fault.
+func (s *session) taskFrame(t *hub.Task, r core.Request, a about) ([]byte, error) {
+	s.mu.Lock()
+	capability := capabilityOf(r, s.card.Capabilities)
+	s.mu.Unlock()
+	for omitted := 0; ; {
+		p, err := taskOf(r)
+		if err != nil {
+			return nil, err
+		}
+		p.about, p.Capability = a, capability
+		p.Context.Requester = t.From().ID
+		p.Context.HistoryOmitted = omitted
+		p.Timeout = max(1, millisecondsOf(time.Until(r.Deadline)))
+		frame, err := s.frame(typeTask, "", restore(p, r.Foreign))
+		switch n := len(r.History); {
+		case err != nil:
+			return nil, err
+		case len(frame) <= s.opts.MaxMessageBytes:
+			return frame, nil
+		case n == 0:
+			return nil, core.NewFault(core.CodeTooLarge, "the request makes a message of %d bytes and agent %s takes %d: send less", len(frame), s.id, s.opts.MaxMessageBytes)
+		default:
+			drop := (n + 1) / 2
+			r.History, omitted = r.History[drop:], omitted+drop
+			s.hub.Count("parallax.folded.history")
+		}
+	}
+}
+
+// capabilityOf is the capability under which an agent gets a request: the one it
+// was addressed by, else the domain if that is one, else the agent's first.
+func capabilityOf(r core.Request, capabilities []string) string {
+	switch {
+	case r.Intent == core.IntentNotify:
+		return capabilityNotify
+	case len(r.To.Capabilities()) > 0:
+		return r.To.Capabilities()[0]
+	}
+	for _, c := range capabilities {
+		if c == r.Domain || c == r.To.Domain() {
+			return c
+		}
+	}
+	for _, c := range capabilities {
+		if c != capabilityNotify {
+			return c
+		}
+	}
+	return ""
+}
+
+// cancel tells the agent to stop, once, if it still works on the task. ended says
+// that the task is over on the hub, so that nothing the agent still says counts.
+func (a *agentSink) cancel(reason string, ended bool) error {
+	s, id := a.s, a.task.ID()
+	s.mu.Lock()
+	t := s.tasks.tasks[id]
+	tell := t != nil && !t.over && !t.told && !t.notice
+	if t != nil {
+		t.told = t.told || tell
+		if ended {
+			s.tasks.ends(id, t)
+		}
+	}
+	s.mu.Unlock()
+	if !tell {
+		return nil
+	}
+	who := about{TaskID: string(id), ExecutionID: t.execution}
+	frame, err := s.frame(typeTaskCancelled, "", taskCancelled{who, orText(reason, "cancelled")})
+	a.out = append(a.out, outgoing{frame: frame})
+	return err
+}

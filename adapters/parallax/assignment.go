@@ -1,0 +1,285 @@
+package parallax
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// task is the payload of task (page, "Task Assignment").
+type task struct {
+	about
+	PatternName    string          `json:"patternName,omitempty"`
+	PatternVersion string          `json:"patternVersion,omitempty"`
+	Capability     string          `json:"capability,omitempty"`
+	Input          json.RawMessage `json:"input"`
+	// Timeout is how many milliseconds are left.
+	Timeout  count       `json:"timeout,omitempty"`
+	Priority string      `json:"priority,omitempty"`
+	Context  taskContext `json:"context,omitzero"`
+}
+
+// taskContext is what has a meaning in task.payload.context. The page has the
+// first two alone: the hub knows no patterns of several steps.
+type taskContext struct {
+	StepIndex  count  `json:"stepIndex"`
+	TotalSteps count  `json:"totalSteps"`
+	Intent     string `json:"intent,omitempty"`
+	Thread     string `json:"thread,omitempty"`
+	Domain     string `json:"domain,omitempty"`
+	MaxTokens  count  `json:"maxTokens,omitempty"`
+	// ReportBack says that the outcome of what was delegated is wanted.
+	ReportBack bool `json:"reportBack,omitempty"`
+	// Requester is who asked, as the hub established it.
+	Requester string `json:"requester,omitempty"`
+	// HistoryOmitted is how many earlier turns did not fit into the message.
+	HistoryOmitted int `json:"historyOmitted,omitempty"`
+}
+
+// taskRequest is the payload of task_request, by which an agent asks another.
+type taskRequest struct {
+	task
+	To           string `json:"to,omitempty"`
+	ParentTaskID string `json:"parentTaskId,omitempty"`
+}
+
+// taskCancel is the payload of task_cancel: an agent no longer wants what it
+// asked for.
+type taskCancel struct {
+	RequestID string `json:"requestId"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// taskShape is what has a meaning in task and task_request. The names of patterns
+// pass from one Parallax peer to another; others are never told them.
+var taskShape = shape{
+	"requestId": nil, "taskId": nil, "executionId": nil, "to": nil, "parentTaskId": nil, "capability": nil, "input": nil, "timeout": nil, "priority": nil,
+	"context": shape{"stepIndex": nil, "totalSteps": nil, "intent": nil, "thread": nil, "domain": nil, "maxTokens": nil, "reportBack": nil, "requester": nil, "historyOmitted": nil},
+}
+
+// The pattern that a task of the hub's own making names.
+const (
+	patternPrefix  = "dragoman."
+	patternVersion = "1.0.0"
+)
+
+// The priorities on the wire, as the project's documentation lists them.
+var (
+	priorityNames = map[core.Priority]string{core.PriorityLow: "low", core.PriorityNormal: "normal", core.PriorityUrgent: "high"}
+	priorities    = map[string]core.Priority{"low": core.PriorityLow, "normal": core.PriorityNormal, "high": core.PriorityUrgent, "critical": core.PriorityUrgent}
+)
+
+// turn is one thing said earlier, in the form that language models know.
+type turn struct {
+	Role      string `json:"role"`
+	Content   string `json:"content"`
+	Agent     string `json:"agent,omitempty"`
+	TaskID    string `json:"taskId,omitempty"`
+	Timestamp string `json:"timestamp,omitempty"`
+}
+
+type noticeInput struct {
+	Topic      string          `json:"topic"`
+	Importance string          `json:"importance,omitempty"`
+	Data       json.RawMessage `json:"data,omitempty"`
+}
+
+// taskOf is the task for a request. Its ids, capability and timeout are the
+// session's to fill in. The payload is made with restore.
+func taskOf(r core.Request) (task, error) {
+	input, err := inputOf(r)
+	if err != nil {
+		return task{}, err
+	}
+	intent := cmp.Or(r.Intent, core.IntentAsk)
+	t := task{
+		PatternName: patternPrefix + intent.String(), PatternVersion: patternVersion, Input: input,
+		Priority: priorityNames[cmp.Or(r.Priority, core.PriorityNormal)],
+		Context: taskContext{
+			TotalSteps: 1, Intent: intent.String(), Thread: string(r.Thread), Domain: r.Domain,
+			MaxTokens: count(r.MaxTokens), ReportBack: r.ReportBack,
+		},
+	}
+	if f := r.Foreign; f != nil && f.Dialect == Dialect {
+		// A pattern that a Parallax peer named stands.
+		var named struct {
+			PatternName    string `json:"patternName"`
+			PatternVersion string `json:"patternVersion"`
+		}
+		if json.Unmarshal(f.JSON, &named) == nil && named.PatternName != "" {
+			t.PatternName, t.PatternVersion = named.PatternName, named.PatternVersion
+		}
+	}
+	return t, nil
+}
+
+// request is what a task asks for. now is when its timeout began to run.
+func (t task) request(raw json.RawMessage, now time.Time) (core.Request, error) {
+	r := core.Request{
+		Thread: core.ThreadID(t.Context.Thread), Domain: t.Context.Domain, Priority: priorities[t.Priority],
+		MaxTokens: int64(t.Context.MaxTokens), ReportBack: t.Context.ReportBack, Foreign: taskShape.foreign(raw),
+	}
+	if t.Timeout > 0 {
+		r.Deadline = now.Add(milliseconds(t.Timeout))
+	}
+	if t.Context.Intent != "" {
+		if err := r.Intent.UnmarshalText([]byte(t.Context.Intent)); err != nil {
+			return r, err
+		}
+	}
+	return r, readInput(t.Input, &r)
+}
+
+// inputOf is the input of a request: its content beside the members of its data,
+// or beside the whole data where that is not an object or would hide something.
+func inputOf(r core.Request) (json.RawMessage, error) {
+	parts := map[string]any{"content": r.Content}
+	if len(r.Attachments) > 0 {
+		parts["attachments"] = wireFiles(r.Attachments)
+	}
+	if len(r.History) > 0 {
+		parts["history"] = turnsOf(r.History)
+	}
+	if len(r.Context) > 0 {
+		parts["context"] = r.Context
+	}
+	if r.Notice != nil {
+		parts["notice"] = noticeInput{r.Notice.Topic, importance(r.Notice.Importance), r.Notice.Data}
+	}
+	if len(r.Data) > 0 {
+		var ms members
+		if json.Unmarshal(r.Data, &ms) != nil || len(ms) == 0 || hides(ms) {
+			parts["data"] = r.Data
+		} else {
+			for name, v := range ms {
+				parts[name] = v
+			}
+		}
+	}
+	return marshal(parts)
+}
+
+// inputMembers are the members of an input with a meaning of their own.
+var inputMembers = []string{"content", "data", "attachments", "history", "context", "notice"}
+
+func hides(ms members) bool {
+	for _, name := range inputMembers {
+		if _, there := ms[name]; there {
+			return true
+		}
+	}
+	return false
+}
+
+// readInput is the inverse of inputOf. An input that is a string is the content;
+// a member with the name but not the form of one of the hub's stays in the data.
+func readInput(input json.RawMessage, r *core.Request) error {
+	if text, ok := stringOf(input); ok {
+		r.Content = text
+		return nil
+	}
+	var ms members
+	if json.Unmarshal(input, &ms) != nil {
+		r.Data = input
+		return nil
+	}
+	if text, ok := stringOf(ms["content"]); ok {
+		r.Content = text
+		delete(ms, "content")
+	}
+	if files, ok := filesOf(ms["attachments"]); ok {
+		r.Attachments = files
+		delete(ms, "attachments")
+	}
+	if turns, ok := historyOf(ms["history"]); ok {
+		r.History = turns
+		delete(ms, "history")
+	}
+	if c := bytes.TrimSpace(ms["context"]); len(c) > 0 && c[0] == '{' {
+		r.Context = c
+		delete(ms, "context")
+	}
+	if n, ok := noticeOf(ms["notice"]); ok {
+		r.Notice = n
+		delete(ms, "notice")
+	}
+	switch data, whole := ms["data"]; {
+	case len(ms) == 0:
+	case whole && len(ms) == 1:
+		r.Data = data
+	default:
+		left, err := marshal(ms)
+		if err != nil {
+			return err
+		}
+		r.Data = left
+	}
+	return nil
+}
+
+func turnsOf(history []core.Turn) []turn {
+	ts := make([]turn, len(history))
+	for i, t := range history {
+		ts[i] = turn{Role: t.Role.String(), Content: t.Text, Agent: string(t.Agent), TaskID: string(t.Task)}
+		if !t.At.IsZero() {
+			ts[i].Timestamp = t.At.UTC().Format(time.RFC3339Nano)
+		}
+	}
+	return ts
+}
+
+// historyOf reads an array of turns, and whether it is exactly that.
+func historyOf(raw json.RawMessage) ([]core.Turn, bool) {
+	var turns []turn
+	if len(raw) == 0 || core.DecodeJSONStrict(raw, limits, &turns) != nil || len(turns) == 0 {
+		return nil, false
+	}
+	history := make([]core.Turn, len(turns))
+	for i, t := range turns {
+		history[i] = core.Turn{Text: t.Content, Agent: core.AgentID(t.Agent), Task: core.TaskID(t.TaskID)}
+		if history[i].Role.UnmarshalText([]byte(t.Role)) != nil || t.Role == "" {
+			return nil, false
+		}
+		if t.Timestamp != "" {
+			at, err := time.Parse(time.RFC3339Nano, t.Timestamp)
+			if err != nil {
+				return nil, false
+			}
+			history[i].At = at
+		}
+	}
+	return history, true
+}
+
+// noticeOf reads a notice, and whether it is exactly that.
+func noticeOf(raw json.RawMessage) (*core.Notice, bool) {
+	var n *noticeInput
+	if len(raw) == 0 || core.DecodeJSONStrict(raw, limits, &n) != nil || n == nil || n.Topic == "" {
+		return nil, false
+	}
+	notice := &core.Notice{Topic: n.Topic, Data: n.Data}
+	if n.Importance != "" && notice.Importance.UnmarshalText([]byte(n.Importance)) != nil {
+		return nil, false
+	}
+	return notice, true
+}
+
+func importance(i core.Importance) string {
+	if i == 0 {
+		return ""
+	}
+	return i.String()
+}
+
+func milliseconds(c count) time.Duration {
+	const most = count(1<<63-1) / count(time.Millisecond)
+	return time.Duration(max(0, min(c, most))) * time.Millisecond
+}
+
+// millisecondsOf rounds up, so that a peer never thinks it has no time left.
+func millisecondsOf(d time.Duration) count {
+	return count((d + time.Millisecond - 1) / time.Millisecond)
+}

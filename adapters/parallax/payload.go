@@ -1,0 +1,155 @@
+package parallax
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+)
+
+// Dialect is the name of the dialect in cards, principals and events.
+const Dialect = "parallax"
+
+// The types of message. Those of the protocol's page come first, in its order;
+// the extensions follow.
+const (
+	typeRegister     = "register"
+	typeTaskResult   = "task_result"
+	typeTaskError    = "task_error"
+	typeHeartbeat    = "heartbeat"
+	typeStatusUpdate = "status_update"
+	typeDisconnect   = "disconnect"
+
+	typeRegistered    = "registered"
+	typeTask          = "task"
+	typeTaskCancelled = "task_cancelled"
+	typeHeartbeatAck  = "heartbeat_ack"
+	typeConfigUpdate  = "config_update"
+	typeError         = "error"
+
+	typeTaskAccepted = "task_accepted"
+	typeTaskProgress = "task_progress"
+	typeTaskRequest  = "task_request"
+	typeTaskCancel   = "task_cancel"
+)
+
+// The extensions, by the names that register.payload.config.extensions lists.
+const (
+	extAccepted = "task_accepted"
+	extProgress = "task_progress"
+	extRequest  = "task_request"
+)
+
+// capabilityNotify is declared by agents that want to be told notices.
+const capabilityNotify = "notify"
+
+type register struct {
+	AgentID      string         `json:"agentId,omitempty"`
+	Capabilities []string       `json:"capabilities"`
+	Domains      []string       `json:"domains,omitempty"`
+	Metadata     members        `json:"metadata,omitempty"`
+	Config       registerConfig `json:"config,omitzero"`
+}
+
+type registerConfig struct {
+	MaxConcurrentTasks count    `json:"maxConcurrentTasks,omitempty"`
+	TaskTimeout        count    `json:"taskTimeout,omitempty"`
+	Extensions         []string `json:"extensions,omitempty"`
+}
+
+type registered struct {
+	AgentID      string           `json:"agentId"`
+	ConnectionID string           `json:"connectionId,omitempty"`
+	Capabilities []string         `json:"capabilities"`
+	Config       registeredConfig `json:"config"`
+}
+
+type registeredConfig struct {
+	HeartbeatInterval  count    `json:"heartbeatInterval"`
+	TaskTimeout        count    `json:"taskTimeout"`
+	MaxConcurrentTasks count    `json:"maxConcurrentTasks,omitempty"`
+	Extensions         []string `json:"extensions,omitempty"`
+}
+
+type heartbeat struct {
+	Status      string          `json:"status,omitempty"`
+	ActiveTasks count           `json:"activeTasks"`
+	Metrics     json.RawMessage `json:"metrics,omitempty"`
+}
+
+type heartbeatAck struct {
+	ServerTime    string `json:"serverTime"`
+	NextHeartbeat count  `json:"nextHeartbeat"`
+}
+
+type statusUpdate struct {
+	Status       string   `json:"status,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	MaxTasks     *count   `json:"maxTasks,omitempty"`
+	Reason       string   `json:"reason,omitempty"`
+}
+
+type disconnect struct {
+	Reason   string `json:"reason,omitempty"`
+	Graceful bool   `json:"graceful"`
+}
+
+type configUpdate struct {
+	Config updatedConfig `json:"config"`
+	Reason string        `json:"reason,omitempty"`
+}
+
+type updatedConfig struct {
+	HeartbeatInterval  count `json:"heartbeatInterval,omitempty"`
+	MaxConcurrentTasks count `json:"maxConcurrentTasks,omitempty"`
+}
+
+type refusal struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Fatal   bool   `json:"fatal"`
+}
+
+// about names the task that a message is about: by the hub's own id, and, in
+// what the hub sends to an agent that asked (task_request), by the id that the
+// agent gave its request.
+type about struct {
+	RequestID   string `json:"requestId,omitempty"`
+	TaskID      string `json:"taskId,omitempty"`
+	ExecutionID string `json:"executionId,omitempty"`
+}
+
+type taskCancelled struct {
+	about
+	Reason string `json:"reason,omitempty"`
+}
+
+type taskAccepted struct {
+	about
+	EstimatedMs count `json:"estimatedMs,omitempty"`
+}
+
+// members are the members of a JSON object, values verbatim.
+type members = map[string]json.RawMessage
+
+// count is a whole number as peers write it: 30000, 30000.0 and 3e4 are the same
+// number to the languages they are written in. Fractions are rounded.
+type count int64
+
+// UnmarshalJSON accepts any JSON number.
+func (c *count) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	if i, err := strconv.ParseInt(string(b), 10, 64); err == nil {
+		*c = count(i)
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return errors.New("want a number")
+	}
+	const far = 1 << 53 // beyond this a float holds no whole number exactly
+	*c = count(math.Round(max(-far, min(f, far))))
+	return nil
+}

@@ -1,0 +1,277 @@
+package parallax
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// progress is the payload of task_progress: which task, the place in its stream,
+// and one item.
+type progress struct {
+	about
+	// Seq counts the progress of one task, from 1, without holes.
+	Seq count `json:"seq,omitempty"`
+	item
+
+	foreign *core.Foreign // what was said beyond that
+}
+
+// readPayload keeps the members that it does not know. Almost no progress has
+// any, so that they are looked for only where a strict reader stumbles.
+func (p *progress) readPayload(raw json.RawMessage) error {
+	if core.DecodeJSONStrict(raw, limits, p) == nil {
+		return nil
+	}
+	*p = progress{}
+	if err := core.DecodeJSON(raw, limits, p); err != nil {
+		return err
+	}
+	p.foreign = progressShape.foreign(raw)
+	return nil
+}
+
+// item is what is said on the way to an answer. The hub sets one member; of
+// several they count in this order.
+type item struct {
+	Text              *string       `json:"text,omitempty"`
+	Thinking          *string       `json:"thinking,omitempty"`
+	ToolCall          *toolCall     `json:"toolCall,omitempty"`
+	ToolState         *toolState    `json:"toolState,omitempty"`
+	ToolResult        *toolResult   `json:"toolResult,omitempty"`
+	Usage             *usage        `json:"usage,omitempty"`
+	File              *file         `json:"file,omitempty"`
+	Session           *agentSession `json:"session,omitempty"`
+	ApprovalRequested *toolCall     `json:"approvalRequested,omitempty"`
+	ApprovalDecided   *approval     `json:"approvalDecided,omitempty"`
+	InjectionAnswered *injection    `json:"injectionAnswered,omitempty"`
+	Retrying          *retrying     `json:"retrying,omitempty"`
+	Omitted           *omitted      `json:"omitted,omitempty"`
+	ForeignFrame      *foreignFrame `json:"foreign,omitempty"`
+}
+
+type toolCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Input is the input where it is JSON, InputText where it is not.
+	Input     json.RawMessage `json:"input,omitempty"`
+	InputText string          `json:"inputText,omitempty"`
+}
+
+type toolState struct {
+	ID     string `json:"id"`
+	State  string `json:"state"`
+	Detail string `json:"detail,omitempty"`
+}
+
+type toolResult struct {
+	ID      string `json:"id"`
+	Output  string `json:"output"`
+	IsError bool   `json:"isError,omitempty"`
+}
+
+type usage struct {
+	Input      count `json:"input"`
+	Output     count `json:"output"`
+	CacheRead  count `json:"cacheRead,omitempty"`
+	CacheWrite count `json:"cacheWrite,omitempty"`
+	Thinking   count `json:"thinking,omitempty"`
+}
+
+type file struct {
+	Name      string `json:"name"`
+	MediaType string `json:"mediaType,omitempty"`
+	Data      []byte `json:"data"`
+}
+
+// agentSession says that the agent's own session began, or was lost and why.
+type agentSession struct {
+	ID   string `json:"id,omitempty"`
+	Lost string `json:"lost,omitempty"`
+}
+
+type approval struct {
+	ID       string `json:"id"`
+	Approved bool   `json:"approved"`
+	All      bool   `json:"all,omitempty"`
+	By       string `json:"by,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+type injection struct {
+	ID       string `json:"id"`
+	Accepted bool   `json:"accepted"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+type retrying struct {
+	Attempt int       `json:"attempt"`
+	Agent   string    `json:"agent"`
+	Error   *errorMsg `json:"error,omitempty"`
+}
+
+// omitted stands for something that does not fit into a message.
+type omitted struct {
+	Kind   string `json:"kind"`
+	Bytes  int    `json:"bytes,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// foreignFrame stands for a frame of another dialect that has no meaning here.
+type foreignFrame struct {
+	Dialect string `json:"dialect"`
+	Name    string `json:"name"`
+}
+
+// bodies are what the item says. What was omitted has no neutral form.
+func (i item) bodies() ([]core.Body, error) {
+	var bs []core.Body
+	if i.Text != nil {
+		bs = append(bs, core.Text{Text: *i.Text})
+	}
+	if i.Thinking != nil {
+		bs = append(bs, core.Thinking{Text: *i.Thinking})
+	}
+	if c := i.ToolCall; c != nil {
+		bs = append(bs, core.ToolCall{ID: c.ID, Name: c.Name, Input: c.input()})
+	}
+	if s := i.ToolState; s != nil {
+		var c core.ToolCondition
+		if err := c.UnmarshalText([]byte(s.State)); err != nil {
+			return nil, err
+		}
+		bs = append(bs, core.ToolState{ID: s.ID, State: c, Detail: s.Detail})
+	}
+	if i.ToolResult != nil {
+		bs = append(bs, core.ToolResult(*i.ToolResult))
+	}
+	if u := i.Usage; u != nil {
+		bs = append(bs, core.Usage{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite), Thinking: int64(u.Thinking)})
+	}
+	if i.File != nil {
+		bs = append(bs, core.File(*i.File))
+	}
+	switch s := i.Session; {
+	case s == nil:
+	case s.Lost != "":
+		bs = append(bs, core.SessionLost{Reason: s.Lost})
+	default:
+		bs = append(bs, core.SessionStarted{Session: s.ID})
+	}
+	if c := i.ApprovalRequested; c != nil {
+		bs = append(bs, core.ApprovalRequested{ID: c.ID, Name: c.Name, Input: c.input()})
+	}
+	if i.ApprovalDecided != nil {
+		bs = append(bs, core.ApprovalDecided(*i.ApprovalDecided))
+	}
+	if i.InjectionAnswered != nil {
+		bs = append(bs, core.InjectionAnswered(*i.InjectionAnswered))
+	}
+	if r := i.Retrying; r != nil {
+		again := core.Retrying{Attempt: r.Attempt, Agent: core.AgentID(r.Agent)}
+		if r.Error != nil {
+			again.Fault = taskError{Error: *r.Error}.fault()
+		}
+		bs = append(bs, again)
+	}
+	if f := i.ForeignFrame; f != nil {
+		bs = append(bs, core.ForeignFrame{Dialect: f.Dialect, Name: f.Name})
+	}
+	return bs, nil
+}
+
+// itemOf is the item that says what body says, and whether there is one.
+func itemOf(body core.Body) (item, bool) {
+	switch b := body.(type) {
+	case core.Text:
+		return item{Text: &b.Text}, true
+	case core.Thinking:
+		return item{Thinking: &b.Text}, true
+	case core.ToolCall:
+		return item{ToolCall: callOf(b.ID, b.Name, b.Input)}, true
+	case core.ToolState:
+		return item{ToolState: &toolState{b.ID, b.State.String(), b.Detail}}, true
+	case core.ToolResult:
+		r := toolResult(b)
+		return item{ToolResult: &r}, true
+	case core.Usage:
+		return item{Usage: &usage{count(b.Input), count(b.Output), count(b.CacheRead), count(b.CacheWrite), count(b.Thinking)}}, true
+	case core.File:
+		f := file(b)
+		return item{File: &f}, true
+	case core.SessionStarted:
+		return item{Session: &agentSession{ID: b.Session}}, true
+	case core.SessionLost:
+		return item{Session: &agentSession{Lost: b.Reason}}, true
+	case core.ApprovalRequested:
+		return item{ApprovalRequested: callOf(b.ID, b.Name, b.Input)}, true
+	case core.ApprovalDecided:
+		a := approval(b)
+		return item{ApprovalDecided: &a}, true
+	case core.InjectionAnswered:
+		a := injection(b)
+		return item{InjectionAnswered: &a}, true
+	case core.Retrying:
+		return item{Retrying: &retrying{b.Attempt, string(b.Agent), errorOf(b.Fault, nil)}}, true
+	case core.ForeignFrame:
+		return item{ForeignFrame: &foreignFrame{b.Dialect, b.Name}}, true
+	}
+	return item{}, false
+}
+
+// callOf is a tool call with its input as JSON where a strict reader takes it.
+func callOf(id, name, input string) *toolCall {
+	c := &toolCall{ID: id, Name: name}
+	const room = 8 // what the message nests around the input
+	switch {
+	case input == "":
+	case core.CheckJSON([]byte(input), core.JSONLimits{Depth: limits.Depth - room}) == nil && strings.TrimSpace(input) != "null":
+		c.Input = json.RawMessage(input)
+	default:
+		c.InputText = input
+	}
+	return c
+}
+
+func (c *toolCall) input() string {
+	if c.InputText != "" {
+		return c.InputText
+	}
+	return string(c.Input)
+}
+
+// saidByAgent reports whether an agent may say the kind as progress. It asks for
+// no approvals, since no decision can be sent to it.
+func saidByAgent(k core.Kind) bool {
+	switch k {
+	case core.KindText, core.KindThinking, core.KindToolCall, core.KindToolState, core.KindToolResult, core.KindUsage, core.KindFile,
+		core.KindSessionStarted, core.KindSessionLost:
+		return true
+	}
+	return false
+}
+
+// progressShape is what has a meaning in a task_progress.
+var progressShape = func() shape {
+	s := shape{"requestId": nil, "taskId": nil, "executionId": nil, "seq": nil}
+	for _, name := range []string{"text", "thinking", "toolCall", "toolState", "toolResult", "usage", "file", "session"} {
+		s[name] = nil
+	}
+	return s
+}()
+
+// name is what the item's member is called.
+func (i item) name() string {
+	for name, set := range map[string]bool{
+		"text": i.Text != nil, "thinking": i.Thinking != nil, "toolCall": i.ToolCall != nil, "toolState": i.ToolState != nil,
+		"toolResult": i.ToolResult != nil, "usage": i.Usage != nil, "file": i.File != nil, "session": i.Session != nil,
+		"approvalRequested": i.ApprovalRequested != nil, "approvalDecided": i.ApprovalDecided != nil,
+		"injectionAnswered": i.InjectionAnswered != nil, "retrying": i.Retrying != nil, "foreign": i.ForeignFrame != nil,
+	} {
+		if set {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,152 @@
+package parallax
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// register makes the connection an agent of the hub, or changes its card when it
+// is one already.
+func (s *session) register(ctx context.Context, m message, p register) error {
+	if s.agent != nil {
+		return s.registerAgain(ctx, m, p)
+	}
+	id, err := s.chooseID(p)
+	if err != nil {
+		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
+	}
+	extensions := declared(p)
+	card := s.cardOf(id, p, extensions)
+	principal := s.opts.Principal
+	if principal.ID == "" {
+		principal.ID = string(id)
+	}
+	principal.Dialect = Dialect
+	agent := s.hub.Connect(hub.Peer{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout})
+	if err := agent.Join(card, hub.Seat{NoticeTasks: card.Features.Has(core.FeatureNotices)}); err != nil {
+		f := core.AsFault(err)
+		agent.Close(f)
+		if f.Code == core.CodeConflict {
+			return s.fail(ctx, m.ID, codeDuplicateName, f.Message, link.Reason{Cause: link.Unauthorized, Code: closeDuplicate})
+		}
+		return s.refuse(ctx, m.ID, codeInvalidMessage, f.Message)
+	}
+	s.agent, s.id = agent, id
+	s.extensions = extensions
+	s.mu.Lock()
+	s.card = card
+	s.standing = standing{most: card.MaxConcurrent, notices: card.Features.Has(core.FeatureNotices)}
+	s.mu.Unlock()
+	if err := s.reply(ctx, typeRegistered, m.ID, s.registered(card, p)); err != nil {
+		return err
+	}
+	close(s.joined)
+	return nil
+}
+
+// registerAgain takes a second register as a new card: a peer that is unsure
+// whether the first arrived may repeat it. The extensions stay as they were.
+func (s *session) registerAgain(ctx context.Context, m message, p register) error {
+	if p.AgentID != "" && p.AgentID != string(s.id) {
+		return s.refuse(ctx, m.ID, codeInvalidMessage, "payload.agentId: this connection is agent "+string(s.id)+": connect again to be another")
+	}
+	s.mu.Lock()
+	card := s.cardOf(s.id, p, s.extensions)
+	if !s.standing.notices {
+		card.Features &^= core.FeatureNotices
+	}
+	s.card = card
+	s.standing.most = card.MaxConcurrent
+	s.mu.Unlock()
+	if err := s.agent.Update(card); err != nil {
+		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
+	}
+	return s.reply(ctx, typeRegistered, m.ID, s.registered(card, p))
+}
+
+// chooseID settles who the agent is: X-Agent-Id, else the payload, else who it
+// authenticated as, else an id made for it. Header and payload may not differ:
+// what is routed by comes from one place.
+func (s *session) chooseID(p register) (core.AgentID, error) {
+	header, own := s.opts.AgentID, p.AgentID
+	switch {
+	case header != "" && own != "" && header != own:
+		return "", core.NewFault(core.CodeInvalid, "payload.agentId is %q and the header X-Agent-Id was %q: send the same, or one of them", cut(own), cut(header))
+	case header != "":
+		return core.AgentID(header), nil
+	case own != "":
+		return core.AgentID(own), nil
+	case s.opts.Principal.Authenticated:
+		return core.AgentID(s.opts.Principal.ID), nil
+	}
+	return core.AgentID("agent_" + core.NewID()), nil
+}
+
+// cardOf is what a register says of the agent. Its capabilities outrank those of
+// the header, which stand in where it has none.
+func (s *session) cardOf(id core.AgentID, p register, extensions map[string]bool) core.Card {
+	card := core.Card{
+		ID: id, Name: string(id), Dialect: Dialect, Capabilities: p.Capabilities, Domains: p.Domains,
+		MaxConcurrent: max(1, int(min(p.Config.MaxConcurrentTasks, 1<<20))), Metadata: p.Metadata,
+	}
+	if len(card.Capabilities) == 0 {
+		card.Capabilities = s.opts.Capabilities
+	}
+	if name, ok := stringOf(p.Metadata["name"]); ok && name != "" {
+		card.Name = name
+	}
+	card.Model, _ = stringOf(p.Metadata["model"])
+	card.Features = features(extensions, card.Capabilities)
+	return card
+}
+
+// features are the powers of an agent. Every one can be cancelled and sends and
+// takes files; it streams if it declared so, and takes notices if it wants them.
+func features(extensions map[string]bool, capabilities []string) core.Features {
+	f := core.FeatureCancellation | core.FeatureFiles | core.FeatureUsage
+	if extensions[extProgress] {
+		f |= core.FeatureStreaming | core.FeatureToolStates
+	}
+	if slices.Contains(capabilities, capabilityNotify) {
+		f |= core.FeatureNotices
+	}
+	return f
+}
+
+// declared are the extensions that both sides know.
+func declared(p register) map[string]bool {
+	both := map[string]bool{}
+	for _, name := range p.Config.Extensions {
+		switch name {
+		case extAccepted, extProgress, extRequest:
+			both[name] = true
+		}
+	}
+	return both
+}
+
+func (s *session) registered(card core.Card, p register) registered {
+	timeout := p.Config.TaskTimeout
+	if timeout <= 0 {
+		timeout = millisecondsOf(s.opts.TaskTimeout)
+	}
+	r := registered{
+		AgentID: string(card.ID), ConnectionID: s.opts.ConnectionID, Capabilities: card.Capabilities,
+		Config: registeredConfig{
+			HeartbeatInterval: millisecondsOf(s.opts.HeartbeatInterval), TaskTimeout: timeout, MaxConcurrentTasks: count(card.MaxConcurrent),
+		},
+	}
+	if r.Capabilities == nil {
+		r.Capabilities = []string{}
+	}
+	for _, name := range []string{extAccepted, extProgress, extRequest} {
+		if s.extensions[name] {
+			r.Config.Extensions = append(r.Config.Extensions, name)
+		}
+	}
+	return r
+}

@@ -1,0 +1,336 @@
+package parallax
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+func TestAnAgentRegistersAsThePageShows(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.connect(Options{AgentID: "agent_abc123", ConnectionID: "conn_1"})
+		p.say(string(samples(t)["register"]))
+		m := p.hear(typeRegistered)
+		if m.ID != "msg_001" {
+			t.Errorf("id: got %q, want that of the register", m.ID)
+		}
+		want := registered{
+			AgentID: "agent_abc123", ConnectionID: "conn_1", Capabilities: []string{"classification", "analysis"},
+			Config: registeredConfig{HeartbeatInterval: 10000, TaskTimeout: 30000, MaxConcurrentTasks: 5},
+		}
+		if diff := cmp.Diff(want, inside[registered](p, m)); diff != "" {
+			t.Errorf("registered otherwise (-want +got):\n%s", diff)
+		}
+		a, here := s.hub.Agent("agent_abc123")
+		if !here || a.Name != "my-agent" || a.Model != "gpt-4" || a.Dialect != "parallax" || a.MaxConcurrent != 5 || string(a.Metadata["version"]) != `"1.0.0"` {
+			t.Errorf("card: got %+v, want what the register said", a.Card)
+		}
+		if !a.Features.Has(core.FeatureCancellation) || a.Features.Has(core.FeatureStreaming) || a.Features.Has(core.FeatureInjection) || a.Features.Has(core.FeatureNotices) {
+			t.Errorf("features: got %v, want cancellation, and neither streaming, injection nor notices", a.Features.Names())
+		}
+		if a.Principal.ID != "agent_abc123" || a.Principal.Authenticated {
+			t.Errorf("principal: got %+v, want the agent's id, not authenticated", a.Principal)
+		}
+	})
+}
+
+func TestAnAgentWithoutAnIDGetsOne(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.connect(Options{Capabilities: []string{"from-header"}})
+		p.say(`{"type":"register","id":"1","payload":{"capabilities":[]}}`)
+		got := inside[registered](p, p.hear(typeRegistered))
+		if !strings.HasPrefix(got.AgentID, "agent_") || !cmp.Equal(got.Capabilities, []string{"from-header"}) || got.Config.MaxConcurrentTasks != 1 {
+			t.Errorf("got %+v, want a made id, the capabilities of the header, and one task at a time", got)
+		}
+		if _, here := s.hub.Agent(core.AgentID(got.AgentID)); !here {
+			t.Errorf("agent %s: got nobody, want it here", got.AgentID)
+		}
+	})
+}
+
+func TestHeaderAndPayloadThatDisagreeOnTheIDAreRefused(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.connect(Options{AgentID: "one"})
+		p.say(`{"type":"register","id":"r","payload":{"agentId":"two","capabilities":[]}}`)
+		m, r := p.refused(codeInvalidMessage)
+		if m.ID != "r" || r.Fatal {
+			t.Errorf("got id %q and %+v, want the register's id and not fatal", m.ID, r)
+		}
+		p.say(`{"type":"register","id":"r","payload":{"agentId":"one","capabilities":[]}}`)
+		p.hear(typeRegistered)
+	})
+}
+
+func TestAnAuthenticatedAgentIsItsPrincipalUnlessItNamesItself(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.connect(Options{Principal: core.Principal{ID: "alice", Authenticated: true}})
+		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
+		if got := inside[registered](p, p.hear(typeRegistered)).AgentID; got != "alice" {
+			t.Errorf("id: got %s, want alice", got)
+		}
+		if a, _ := s.hub.Agent("alice"); !a.Principal.Authenticated || a.Principal.Dialect != "parallax" {
+			t.Errorf("principal: got %+v, want the authenticated one of this dialect", a.Principal)
+		}
+	})
+}
+
+func TestATakenIDIsRefusedForGood(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.connect(Options{AgentID: "a"})
+		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
+		if _, r := p.refused(codeDuplicateName); !r.Fatal {
+			t.Errorf("got %+v, want it fatal", r)
+		}
+		if r := p.closed(); r.Code != closeDuplicate {
+			t.Errorf("closed: got %+v, want code %d", r, closeDuplicate)
+		}
+		if _, here := s.hub.Agent("a"); !here {
+			t.Error("the owner of the id: got nobody, want it still here")
+		}
+	})
+}
+
+func TestASecondRegisterChangesTheCard(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"]}`)
+		p.say(`{"type":"register","id":"again","payload":{"capabilities":["y"],"config":{"maxConcurrentTasks":2}}}`)
+		if m := p.hear(typeRegistered); m.ID != "again" {
+			t.Errorf("id: got %q, want again", m.ID)
+		}
+		if a, _ := s.hub.Agent("a"); !cmp.Equal(a.Capabilities, []string{"y"}) || a.MaxConcurrent != 2 {
+			t.Errorf("card: got %+v, want the second one", a.Card)
+		}
+		p.say(`{"type":"register","id":"other","payload":{"agentId":"b","capabilities":[]}}`)
+		p.refused(codeInvalidMessage)
+	})
+}
+
+func TestWhoeverDoesNotRegisterInTimeIsClosed(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.connect(Options{})
+		start := time.Now()
+		if _, r := p.refused(codeRegisterTimeout); !r.Fatal {
+			t.Errorf("got %+v, want it fatal", r)
+		}
+		if r := p.closed(); r.Code != closeRegisterTimeout || time.Since(start) != DefaultRegisterTimeout {
+			t.Errorf("closed: got %+v after %v, want code %d after %v", r, time.Since(start), closeRegisterTimeout, DefaultRegisterTimeout)
+		}
+	})
+}
+
+func TestWhatComesBeforeTheRegisterIsRefused(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.connect(Options{})
+		p.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":0}}`)
+		if m, r := p.refused(codeNotRegistered); m.ID != "h" || r.Fatal {
+			t.Errorf("got id %q and %+v, want that of the heartbeat and not fatal", m.ID, r)
+		}
+		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
+		p.hear(typeRegistered)
+	})
+}
+
+func TestABadFrameDisturbsNothingElse(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		for _, frame := range []string{"\x00\xff", `{"type":"heartbeat","id":"x","payload":{"a":1,"a":2}}`, `{"type":"foo","id":"x","payload":{}}`, `{"type":"registered","id":"x","payload":{"agentId":"b"}}`} {
+			p.say(frame)
+			if _, r := p.refused(codeInvalidMessage); r.Fatal {
+				t.Errorf("%q: got %+v, want it not fatal", frame, r)
+			}
+		}
+		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
+		if m := p.hear(typeHeartbeatAck); m.ID != "h" {
+			t.Errorf("ack: got id %q, want h", m.ID)
+		}
+	})
+}
+
+func TestAMessageOverTheLimitIsRefusedAndTheConnectionLives(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a", MaxMessageBytes: 1000}, `{"capabilities":[]}`)
+		p.say(`{"type":"heartbeat","id":"h","payload":{"status":"` + strings.Repeat("x", 1000) + `"}}`)
+		if _, r := p.refused(codeMessageTooLarge); !strings.Contains(r.Message, "limit is 1000") {
+			t.Errorf("got %q, want one that tells the limit", r.Message)
+		}
+		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
+		p.hear(typeHeartbeatAck)
+	})
+}
+
+func TestAFloodIsPacedAndNothingOfItIsLost(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		start := time.Now()
+		go func() {
+			for range 350 {
+				_ = p.conn.Send(s.Context(), []byte(`{"type":"heartbeat","id":"h","payload":{}}`))
+			}
+		}()
+		acks, told := 0, 0
+		for acks < 350 {
+			frame, err := p.conn.Receive(s.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch m, _ := decode(frame); m.Type {
+			case typeHeartbeatAck:
+				acks++
+			case typeError:
+				if r := inside[refusal](p, m); r.Code == codeRateLimited && !r.Fatal {
+					told++
+				}
+			}
+		}
+		// A burst of 100 at once, of which the register was one, then 100 a second.
+		if took := time.Since(start).Round(time.Millisecond); took != 2510*time.Millisecond {
+			t.Errorf("350 messages: took %v, want 2.51s", took)
+		}
+		if told != 1 {
+			t.Errorf("told of it: got %d times, want once", told)
+		}
+	})
+}
+
+func TestAnAgentThatNeverBeatsLives(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		time.Sleep(time.Hour)
+		p.quiet()
+		if _, here := s.hub.Agent("a"); !here {
+			t.Error("got nobody, want the agent")
+		}
+	})
+}
+
+func TestAnAgentThatBeatAndFellSilentIsAvoidedAndThenClosed(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		beat := func() {
+			p.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":0}}`)
+			if ack := inside[heartbeatAck](p, p.hear(typeHeartbeatAck)); ack.NextHeartbeat != 10000 {
+				t.Errorf("next heartbeat: got %d, want 10000", ack.NextHeartbeat)
+			}
+		}
+		state := func(want core.LoadState) {
+			t.Helper()
+			synctest.Wait()
+			if a, _ := s.hub.Agent("a"); a.Load.State != want {
+				t.Errorf("load: got %v, want %v", a.Load.State, want)
+			}
+		}
+		beat()
+		time.Sleep(20*time.Second - time.Millisecond)
+		state(core.LoadIdle)
+		time.Sleep(time.Millisecond)
+		state(core.LoadOverloaded)
+		time.Sleep(5 * time.Second)
+		beat()
+		state(core.LoadIdle)
+		time.Sleep(30*time.Second - time.Millisecond)
+		state(core.LoadOverloaded)
+		time.Sleep(time.Millisecond)
+		if r := <-p.ended; r.Cause != link.Unresponsive || r.Code != closeUnhealthy {
+			t.Errorf("closed: got %+v, want unresponsive with code %d", r, closeUnhealthy)
+		}
+		if _, here := s.hub.Agent("a"); here {
+			t.Error("got the agent, want nobody")
+		}
+	})
+}
+
+func TestAnyMessageCountsAsASignOfLife(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
+		p.hear(typeHeartbeatAck)
+		for range 5 {
+			time.Sleep(19 * time.Second)
+			p.say(`{"type":"status_update","id":"u","payload":{"status":"busy"}}`)
+		}
+		synctest.Wait()
+		if a, here := s.hub.Agent("a"); !here || a.Load.State != core.LoadBusy {
+			t.Errorf("got %v and %v, want it here and busy", here, a.Load.State)
+		}
+	})
+}
+
+func TestAStatusUpdateStopsTasksAndLetsThemGoOn(t *testing.T) {
+	for name, back := range map[string]string{
+		"by a number":           `{"maxTasks":3}`,
+		"by a status of health": `{"status":"healthy"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(s *stage) {
+				p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"]}`)
+				p.say(`{"type":"status_update","id":"u","payload":{"status":"busy","maxTasks":0,"reason":"At capacity"}}`)
+				synctest.Wait()
+				// A heartbeat between does not lift it.
+				p.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy"}}`)
+				p.hear(typeHeartbeatAck)
+				a := s.asker()
+				task := a.ask("a", "hello")
+				p.quiet()
+				p.say(`{"type":"status_update","id":"u","payload":` + back + `}`)
+				given := inside[taskPayload](p, p.hear(typeTask))
+				p.say(fill(`{"type":"task_result","id":"x","payload":{"taskId":"TASK","result":"hi"}}`, given))
+				if got := a.answer(task); got.Text != "hi" {
+					t.Errorf("answer: got %+v, want hi", got)
+				}
+			})
+		})
+	}
+}
+
+type taskPayload = task
+
+func TestAStatusUpdateReplacesTheCapabilities(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["classification","analysis"]}`)
+		p.say(string(samples(t)["status_update"]))
+		synctest.Wait()
+		a, _ := s.hub.Agent("a")
+		if !cmp.Equal(a.Capabilities, []string{"classification"}) || a.Load.State != core.LoadBusy {
+			t.Errorf("got %v, %v, want classification alone and busy", a.Capabilities, a.Load.State)
+		}
+		p.say(`{"type":"status_update","id":"u","payload":{"status":"purple"}}`)
+		synctest.Wait()
+		if a, _ := s.hub.Agent("a"); a.Load.State != core.LoadBusy {
+			t.Errorf("an unknown status: got %v, want it to change nothing", a.Load.State)
+		}
+		s.counted("parallax.ignored.status", 1)
+	})
+}
+
+func TestADisconnectEndsTheConnection(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p.say(string(samples(t)["disconnect"]))
+		if r := p.closed(); r.Cause != link.Normal || !strings.Contains(r.Text, "shutdown") {
+			t.Errorf("closed: got %+v, want normal, with the agent's reason", r)
+		}
+		if _, here := s.hub.Agent("a"); here {
+			t.Error("got the agent, want nobody")
+		}
+	})
+}
+
+func TestAHubThatStopsSaysSo(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		go func() { _ = s.hub.Close(s.Context(), "maintenance") }()
+		if d := inside[disconnect](p, p.hear(typeDisconnect)); d.Reason != "maintenance" || !d.Graceful {
+			t.Errorf("got %+v, want maintenance, graceful", d)
+		}
+		if r := p.closed(); r.Cause != link.ShuttingDown || r.Code != closeGoingAway {
+			t.Errorf("closed: got %+v, want shutting down with code 1001", r)
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package parallax
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// taskAccepted says that the agent took a task.
+func (s *session) taskAccepted(ctx context.Context, m message, p taskAccepted) error {
+	var again bool
+	id, err := s.find(ctx, m, p.about, func(t *holding) { again, t.accepted = t.accepted, true })
+	if id == "" || again {
+		return err
+	}
+	return s.report(ctx, m, id, core.Accepted{Estimate: milliseconds(p.EstimatedMs)}, accepting(m))
+}
+
+func accepting(m message) *core.Foreign {
+	return shape{"requestId": nil, "taskId": nil, "executionId": nil, "estimatedMs": nil}.foreign(m.Payload)
+}
+
+// taskProgress is a piece of what the agent says on the way to its answer.
+func (s *session) taskProgress(ctx context.Context, m message, p progress) error {
+	bodies, err := p.bodies()
+	if err != nil {
+		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_progress: payload: "+core.AsFault(err).Message)
+	}
+	for _, b := range bodies {
+		if !saidByAgent(b.Kind()) {
+			s.hub.Count("parallax.refused." + b.Kind().String())
+			return s.refuse(ctx, m.ID, codeUnsupported, "task_progress: payload: an agent of this dialect does not say "+b.Kind().String()+": leave it out, or fail the task")
+		}
+	}
+	foreign := p.foreign
+	if len(bodies) == 0 {
+		if foreign == nil {
+			return s.refuse(ctx, m.ID, codeInvalidMessage, "task_progress: payload: nothing is said: send text, thinking, toolCall, toolState, toolResult, usage, file or session")
+		}
+		bodies = []core.Body{core.ForeignFrame{Dialect: Dialect, Name: typeTaskProgress}}
+	}
+
+	var first, again bool
+	var missing count
+	id, err := s.find(ctx, m, p.about, func(t *holding) {
+		if p.Seq > 0 {
+			again = p.Seq <= t.seq
+			if p.Seq > t.seq+1 {
+				missing, t.over = t.seq+1, true
+			}
+			t.seq = max(t.seq, p.Seq)
+		}
+		first = !t.accepted
+		t.accepted = true
+		t.streamed = t.streamed || p.Text != nil
+		t.counted = t.counted || p.Usage != nil
+	})
+	switch {
+	case id == "":
+		return err
+	case missing > 0:
+		return s.torn(ctx, m, id, p, missing)
+	case again:
+		s.hub.Count("parallax.ignored.duplicate")
+		return nil
+	}
+	if first {
+		if err := s.report(ctx, m, id, core.Accepted{}, nil); err != nil {
+			return err
+		}
+	}
+	for i, b := range bodies {
+		f := foreign
+		if i > 0 {
+			f = nil
+		}
+		if err := s.report(ctx, m, id, b, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// torn ends a task whose progress has a hole: an answer that lacks a piece must
+// not pass for whole.
+func (s *session) torn(ctx context.Context, m message, id core.TaskID, p progress, missing count) error {
+	text := fmt.Sprintf("task_progress: payload.seq: %d came where %d was due: count the progress of a task from 1, without holes", p.Seq, missing)
+	if err := s.report(ctx, m, id, core.Failed{Fault: core.NewFault(core.CodeInternal, "a part of the answer is missing: progress %d of the agent never came", missing)}, nil); err != nil {
+		return err
+	}
+	if err := s.refuse(ctx, m.ID, codeInvalidMessage, text); err != nil {
+		return err
+	}
+	return s.send(ctx, typeTaskCancelled, taskCancelled{about{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, "progress_lost"})
+}
+
+// taskResult is the answer.
+func (s *session) taskResult(ctx context.Context, m message, p taskResult) error {
+	switch p.Status {
+	case "", statusCompleted, statusFailed, statusCancelled:
+	default:
+		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_result: payload.status: send completed, failed or cancelled, not "+cut(p.Status))
+	}
+	var first, streamed, counted bool
+	id, err := s.find(ctx, m, p.about, func(t *holding) {
+		first, streamed, counted = !t.accepted, t.streamed, t.counted
+		t.accepted, t.over = true, true
+	})
+	if id == "" {
+		return err
+	}
+	bodies := p.bodies(streamed, counted)
+	if first {
+		bodies = append([]core.Body{core.Accepted{}}, bodies...)
+	}
+	for i, b := range bodies {
+		var foreign *core.Foreign
+		if i == len(bodies)-1 {
+			foreign = resultShape.foreign(m.Payload)
+		}
+		if err := s.report(ctx, m, id, b, foreign); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taskError says why there is no answer.
+func (s *session) taskError(ctx context.Context, m message, p taskError) error {
+	id, err := s.find(ctx, m, p.about, func(t *holding) { t.over = true })
+	if id == "" {
+		return err
+	}
+	end := p.end()
+	return s.report(ctx, m, id, end, foreignError(m.Payload, end))
+}
+
+// find returns the task that a message of its agent is about, after changing the
+// holding; "" if the message is to be left alone: because the task is none of the
+// agent's, which the agent is told, or because the agent ended it before.
+func (s *session) find(ctx context.Context, m message, a about, change func(*holding)) (core.TaskID, error) {
+	id := core.TaskID(a.TaskID)
+	s.mu.Lock()
+	t := s.tasks.tasks[id]
+	switch {
+	case t == nil:
+	case t.over:
+		s.mu.Unlock()
+		s.hub.Count("parallax.ignored.late")
+		return "", nil
+	case a.ExecutionID != "" && a.ExecutionID != t.execution:
+		t = nil
+	default:
+		change(t)
+		if t.over {
+			s.tasks.ends(id, t)
+		}
+	}
+	s.mu.Unlock()
+	if t == nil {
+		return "", s.notHeld(ctx, m, a)
+	}
+	return id, nil
+}
+
+func (s *session) notHeld(ctx context.Context, m message, a about) error {
+	what := fmt.Sprintf("task %q", cut(a.TaskID))
+	if a.TaskID == "" {
+		what = "a task without taskId"
+	} else if a.ExecutionID != "" {
+		what += fmt.Sprintf(" in execution %q", cut(a.ExecutionID))
+	}
+	return s.refuse(ctx, m.ID, codeTaskNotHeld, m.Type+": "+what+" is not this connection's: send the taskId and executionId of a task that it was given and has not ended")
+}
+
+// report tells the hub what the agent said. That the task has ended meanwhile is
+// nothing to tell the agent: the hub counts it.
+func (s *session) report(ctx context.Context, m message, id core.TaskID, body core.Body, foreign *core.Foreign) error {
+	err := s.agent.Report(id, body, foreign)
+	var f *core.Fault
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &f):
+		return err
+	case f.Code == core.CodeConflict, f.Code == core.CodeNotAuthorized, f.Code == core.CodeTooLarge:
+		return nil
+	}
+	return s.refuse(ctx, m.ID, codes[f.Code], f.Message)
+}

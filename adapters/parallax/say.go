@@ -1,0 +1,165 @@
+package parallax
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// asideBytes bounds what a plain agent says beside its text.
+const asideBytes = 256 << 10
+
+// said is what a handler has said of its task.
+type said struct {
+	mu    sync.Mutex
+	seq   count
+	told  bool // text went out as progress
+	spent core.Usage
+	end   core.Body
+
+	// Of a plain agent, which says all at the end.
+	text  strings.Builder
+	files []core.File
+	aside []item // what is neither text nor a file
+	bytes int    // of aside
+	lost  int    // how many did not fit there
+}
+
+func (t *said) ended() core.Body {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.end
+}
+
+// say tells the hub what the handler says: at once by task_progress, or at the
+// end. It returns the cause of ctx once there is no use in saying more, and a
+// Fault for what cannot be said in this dialect.
+func (w *worker) say(ctx context.Context, j *job, body core.Body) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	t := &j.said
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.end != nil {
+		return core.NewFault(core.CodeConflict, "the task was ended before: say nothing behind its end")
+	}
+	kind := body.Kind()
+	switch b := body.(type) {
+	case core.Done, core.Failed, core.Cancelled:
+		t.end = b
+		return nil
+	case core.Accepted:
+		if !w.extensions[extAccepted] {
+			return nil // the result implies it
+		}
+		return w.send(ctx, typeTaskAccepted, taskAccepted{j.about, count(b.Estimate.Milliseconds())})
+	case core.Usage:
+		t.spent = t.spent.Add(b)
+	}
+	if !saidByAgent(kind) {
+		return core.NewFault(core.CodeUnsupported, "a Parallax agent cannot say %s", kind)
+	}
+	if w.extensions[extProgress] {
+		return w.stream(ctx, j, body)
+	}
+	t.gather(body)
+	return nil
+}
+
+// stream sends what was said as task_progress.
+func (w *worker) stream(ctx context.Context, j *job, body core.Body) error {
+	switch b := body.(type) {
+	case core.Text:
+		j.said.told = j.said.told || b.Text != ""
+		return pieces(b.Text, func(piece string) error { return w.progress(ctx, j, item{Text: &piece}) })
+	case core.Thinking:
+		return pieces(b.Text, func(piece string) error { return w.progress(ctx, j, item{Thinking: &piece}) })
+	}
+	i, _ := itemOf(body)
+	return w.progress(ctx, j, i)
+}
+
+func (w *worker) progress(ctx context.Context, j *job, i item) error {
+	frame, err := w.frame(typeTaskProgress, "", progress{about: j.about, Seq: j.said.seq + 1, item: i})
+	if err != nil {
+		return err
+	}
+	if len(frame) > w.opts.MaxMessageBytes {
+		return core.NewFault(core.CodeTooLarge, "%s makes a message of %d bytes, the limit is %d", i.name(), len(frame), w.opts.MaxMessageBytes)
+	}
+	if err := w.link.Send(ctx, frame, len(frame)); err != nil {
+		return err
+	}
+	j.said.seq++
+	return nil
+}
+
+// gather keeps what was said for the result.
+func (t *said) gather(body core.Body) {
+	switch b := body.(type) {
+	case core.Text:
+		t.text.WriteString(b.Text)
+		return
+	case core.File:
+		t.files = append(t.files, b)
+		return
+	}
+	i, _ := itemOf(body)
+	raw, err := marshal(i)
+	if err != nil || t.bytes+len(raw) > asideBytes {
+		t.lost++
+		return
+	}
+	t.aside, t.bytes = append(t.aside, i), t.bytes+len(raw)
+}
+
+// finish sends the end of a task.
+func (w *worker) finish(ctx context.Context, j *job, end core.Body) error {
+	switch b := end.(type) {
+	case core.Failed:
+		return w.send(ctx, typeTaskError, taskErrorOf(j.about, core.AsFault(b.Fault), nil))
+	case core.Cancelled:
+		return w.send(ctx, typeTaskError, taskErrorOf(j.about, core.NewFault(core.CodeCancelled, "%s", orText(b.Reason, "cancelled")), nil))
+	case core.Done:
+		return w.sendResult(ctx, j, b)
+	}
+	return nil
+}
+
+func (w *worker) sendResult(ctx context.Context, j *job, b core.Done) error {
+	t := &j.said
+	t.mu.Lock()
+	a := answer{Text: t.text.String(), Data: b.Data, Files: t.files}
+	if a.Text == "" && !t.told {
+		a.Text = b.Text
+	}
+	tokens := b.TokensUsed
+	if tokens == 0 {
+		tokens = t.spent.Total()
+	}
+	aside, lost := t.aside, t.lost
+	t.mu.Unlock()
+
+	p, err := resultOf(j.about, a, tokens, b.Truncated)
+	if err != nil {
+		return w.finish(ctx, j, core.Failed{Fault: core.NewFault(core.CodeInvalid, "the data of the answer is not JSON").Because(err)})
+	}
+	p.Duration = max(1, millisecondsOf(time.Since(j.at)))
+	p.Metadata.Progress, p.Metadata.ProgressOmitted = aside, lost
+	frame, err := w.frame(typeTaskResult, "", p)
+	if err == nil && len(frame) > w.opts.MaxMessageBytes && len(aside) > 0 {
+		p.Metadata.Progress, p.Metadata.ProgressOmitted = nil, lost+len(aside)
+		frame, err = w.frame(typeTaskResult, "", p)
+	}
+	if err != nil {
+		return err
+	}
+	if len(frame) > w.opts.MaxMessageBytes {
+		return w.finish(ctx, j, core.Failed{Fault: core.NewFault(core.CodeTooLarge, "the answer makes a message of %d bytes, the limit is %d", len(frame), w.opts.MaxMessageBytes)})
+	}
+	return w.link.Send(ctx, frame, len(frame))
+}

@@ -1,0 +1,257 @@
+package parallax
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// Serve holds one connection of a Parallax agent until it ends, and returns why.
+// When it returns every goroutine of the connection has ended, and the agent has
+// left the hub. When ctx ends the connection closes as shutting down.
+func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options) link.Reason {
+	opts = opts.withDefaults()
+	s := &session{
+		hub: h, link: link.New(conn, opts.Link), opts: opts, log: opts.Log.With("connection", opts.ConnectionID),
+		pace: newPace(opts.MaxMessagesPerSecond), joined: make(chan struct{}), tasks: newHeld(), asked: map[string]*asking{},
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var pump sync.WaitGroup
+	pump.Go(func() { s.pump(inner) })
+
+	reason := s.link.Run(ctx, s.receive, s.rejected)
+	s.silence.stop()
+	if s.agent != nil {
+		s.agent.Close(core.NewFault(core.CodeUnreachable, "%s", orText(reason.Text, reason.Cause.String())))
+	}
+	cancel()
+	pump.Wait()
+	return reason
+}
+
+// session is the state of one connection. The reader loop (receive and what it
+// calls) and the pump touch it; each field says who.
+type session struct {
+	hub  *hub.Hub
+	link *link.Link[[]byte, []byte]
+	opts Options
+	log  *slog.Logger
+	ids  atomic.Uint64
+
+	// Of the reader loop; the pump may read them once joined is closed, and what
+	// comes after Run may too.
+	pace       *pace
+	agent      *hub.Session // nil until the agent registered
+	id         core.AgentID
+	extensions map[string]bool
+	joined     chan struct{} // closed once the agent registered
+	seen       time.Time     // when the hub was last told of a sign of life
+
+	silence silence
+
+	mu       sync.Mutex
+	card     core.Card
+	standing standing
+	tasks    held
+	asked    map[string]*asking // by the agent's own id of a request
+}
+
+// receive takes one frame from the agent. It runs in the reader loop.
+func (s *session) receive(ctx context.Context, frame []byte) error {
+	if len(frame) > s.opts.MaxMessageBytes {
+		return s.rejected(ctx, &link.Reject{Cause: link.TooLarge, Size: len(frame), Limit: s.opts.MaxMessageBytes})
+	}
+	m, err := decode(frame)
+	if !s.streams(m) {
+		if err := s.pace.wait(ctx, s); err != nil {
+			return err
+		}
+	}
+	s.heard(false)
+	if err != nil {
+		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
+	}
+	if s.agent == nil && m.Type != typeRegister {
+		return s.refuse(ctx, m.ID, codeNotRegistered, m.Type+" came before register: send register first")
+	}
+	return s.handle(ctx, m)
+}
+
+func (s *session) handle(ctx context.Context, m message) error {
+	switch m.Type {
+	case typeRegister:
+		return with(ctx, s, m, s.register)
+	case typeHeartbeat:
+		return with(ctx, s, m, s.heartbeat)
+	case typeStatusUpdate:
+		return with(ctx, s, m, s.statusUpdate)
+	case typeDisconnect:
+		return with(ctx, s, m, s.disconnect)
+	case typeTaskResult:
+		return with(ctx, s, m, s.taskResult)
+	case typeTaskError:
+		return with(ctx, s, m, s.taskError)
+	case typeTaskAccepted:
+		return extension(ctx, s, m, extAccepted, s.taskAccepted)
+	case typeTaskProgress:
+		return extension(ctx, s, m, extProgress, s.taskProgress)
+	case typeTaskRequest:
+		return extension(ctx, s, m, extRequest, s.taskRequest)
+	case typeTaskCancel:
+		return extension(ctx, s, m, extRequest, s.taskCancel)
+	}
+	return s.refuse(ctx, m.ID, codeInvalidMessage, m.Type+" is sent by the hub alone: agents do not send it")
+}
+
+// with reads the payload of m and hands it on.
+func with[P any](ctx context.Context, s *session, m message, do func(context.Context, message, P) error) error {
+	p, err := payloadOf[P](m)
+	if err != nil {
+		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
+	}
+	return do(ctx, m, p)
+}
+
+// extension is with, for a message that the agent must have declared.
+func extension[P any](ctx context.Context, s *session, m message, name string, do func(context.Context, message, P) error) error {
+	if !s.extensions[name] {
+		return s.refuse(ctx, m.ID, codeUnsupported, m.Type+" is an extension: declare "+name+" in register.payload.config.extensions")
+	}
+	return with(ctx, s, m, do)
+}
+
+// streams reports whether m is a part of an answer, which may come in bursts.
+func (s *session) streams(m message) bool {
+	return m.Type == typeTaskProgress && len(m.Payload) > 0 && s.extensions[extProgress]
+}
+
+// rejected answers a message that was too large to be read.
+func (s *session) rejected(ctx context.Context, r *link.Reject) error {
+	if r.Cause != link.TooLarge {
+		return s.refuse(ctx, "", codeInvalidMessage, r.Text)
+	}
+	text := "the message is over the limit of " + strconv.Itoa(s.opts.MaxMessageBytes) + " bytes"
+	if r.Size > 0 {
+		text = "the message has " + strconv.Itoa(r.Size) + " bytes, the limit is " + strconv.Itoa(s.opts.MaxMessageBytes)
+	}
+	return s.refuse(ctx, "", codeMessageTooLarge, text+": send less, or in parts by task_progress")
+}
+
+// refuse tells the agent what was wrong with its message; the connection lives on.
+func (s *session) refuse(ctx context.Context, id, code, text string) error {
+	s.hub.Count("parallax.error." + code)
+	return s.reply(ctx, typeError, id, refusal{Code: code, Message: text})
+}
+
+// fail tells the agent what ends its connection, and ends it.
+func (s *session) fail(ctx context.Context, id, code, text string, r link.Reason) error {
+	s.hub.Count("parallax.error." + code)
+	if err := s.reply(ctx, typeError, id, refusal{Code: code, Message: text, Fatal: true}); err != nil {
+		return err
+	}
+	r.Text = text
+	return &r
+}
+
+// send queues a message with an id of its own.
+func (s *session) send(ctx context.Context, kind string, payload any) error {
+	return s.reply(ctx, kind, "", payload)
+}
+
+// reply queues a message that correlates with one of the agent's by its id.
+func (s *session) reply(ctx context.Context, kind, id string, payload any) error {
+	frame, err := s.frame(kind, id, payload)
+	if err != nil {
+		return err
+	}
+	return s.link.Send(ctx, frame, len(frame))
+}
+
+// sendAll queues frames in order.
+func (s *session) sendAll(ctx context.Context, out []outgoing) error {
+	for _, o := range out {
+		if err := s.link.SendThen(ctx, o.frame, len(o.frame), o.sent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) frame(kind, id string, payload any) ([]byte, error) {
+	if id == "" {
+		id = "hub_" + strconv.FormatUint(s.ids.Add(1), 10)
+	}
+	return encode(kind, id, time.Now(), payload)
+}
+
+// pump turns what happens on the hub into frames until the connection or the
+// agent's session ends.
+func (s *session) pump(ctx context.Context) {
+	timer := time.NewTimer(s.opts.RegisterTimeout)
+	defer timer.Stop()
+	select {
+	case <-s.joined:
+		timer.Stop()
+	case <-s.link.Done():
+		return
+	case <-timer.C:
+		err := s.fail(ctx, "", codeRegisterTimeout, "no register within "+s.opts.RegisterTimeout.String()+": send it right after connecting", link.Reason{Cause: link.Protocol, Code: closeRegisterTimeout})
+		s.end(err)
+		return
+	}
+	for {
+		b, err := s.agent.Next(ctx)
+		if err != nil {
+			s.end(s.farewell(ctx, err))
+			return
+		}
+		if err := s.deliver(ctx, b); err != nil {
+			s.end(err)
+			return
+		}
+	}
+}
+
+// deliver tells the agent one batch of news.
+func (s *session) deliver(ctx context.Context, b hub.Batch) error {
+	switch {
+	case b.Draining != "":
+		return s.send(ctx, typeDisconnect, disconnect{Reason: b.Draining, Graceful: true})
+	case b.Role == hub.Agent:
+		return s.toAgent(ctx, b)
+	case b.Role == hub.Requester:
+		return s.toRequester(ctx, b)
+	}
+	return nil
+}
+
+// farewell is why the hub ended the session.
+func (s *session) farewell(ctx context.Context, err error) error {
+	f := core.AsFault(err)
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case f.Code == core.CodeUnreachable:
+		return &link.Reason{Cause: link.ShuttingDown, Text: f.Message, Code: closeGoingAway}
+	}
+	return s.fail(ctx, "", codes[f.Code], f.Message, link.Reason{Cause: link.Protocol, Code: closeUnhealthy})
+}
+
+// end closes the link for an error of the pump.
+func (s *session) end(err error) {
+	var r *link.Reason
+	if !errors.As(err, &r) {
+		r = &link.Reason{Cause: link.Internal, Text: "internal error", Err: err}
+		s.log.Error("parallax pump ended", "error", err)
+	}
+	s.link.Close(*r)
+}

@@ -1,0 +1,215 @@
+package parallax
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// stage is a hub in a bubble of fake time.
+type stage struct {
+	*testing.T
+	hub *hub.Hub
+}
+
+// onStage runs a test with a hub whose promises are checked at the end.
+func onStage(t *testing.T, play func(*stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		play(&stage{t, coretest.NewHub(t, hub.Options{ID: "hub1"})})
+	})
+}
+
+type pipeEnd = coretest.End[[]byte, []byte]
+
+// serve holds one end of a pipe and returns the other, and why it ended.
+func (s *stage) serve(opts Options) (*pipeEnd, <-chan link.Reason) {
+	s.Helper()
+	agent, conn := coretest.Pipe[[]byte, []byte](4)
+	ended := make(chan link.Reason, 1)
+	go func() { ended <- Serve(context.Background(), s.hub, conn, opts) }()
+	s.Cleanup(func() {
+		_ = agent.Close(link.Reason{Cause: link.Normal})
+		synctest.Wait()
+	})
+	return agent, ended
+}
+
+// peer is an agent that the test plays itself, frame by frame.
+type peer struct {
+	*stage
+	conn  *pipeEnd
+	ended <-chan link.Reason
+}
+
+func (s *stage) connect(opts Options) *peer {
+	s.Helper()
+	conn, ended := s.serve(opts)
+	return &peer{s, conn, ended}
+}
+
+// registered is a peer whose register was taken.
+func (s *stage) registered(opts Options, register string) *peer {
+	s.Helper()
+	p := s.connect(opts)
+	p.say(`{"type":"register","id":"r1","payload":` + register + `}`)
+	p.hear("registered")
+	return p
+}
+
+func (p *peer) say(frame string) {
+	p.Helper()
+	if err := p.conn.Send(p.Context(), []byte(frame)); err != nil {
+		p.Fatalf("send %s: %v", frame, err)
+	}
+}
+
+// hear returns the next message, which must be of the kind.
+func (p *peer) hear(kind string) message {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.Context(), time.Hour)
+	defer cancel()
+	frame, err := p.conn.Receive(ctx)
+	if err != nil {
+		p.Fatalf("got %v, want a %s", err, kind)
+	}
+	m, err := decode(frame)
+	if err != nil {
+		p.Fatalf("decode %s: %v", frame, err)
+	}
+	if m.Type != kind {
+		p.Fatalf("got %s, want a %s", frame, kind)
+	}
+	return m
+}
+
+// refused returns the next message, which must be an error with the code.
+func (p *peer) refused(code string) (message, refusal) {
+	p.Helper()
+	m := p.hear(typeError)
+	r := inside[refusal](p, m)
+	if r.Code != code {
+		p.Fatalf("got %+v, want the code %s", r, code)
+	}
+	return m, r
+}
+
+// quiet holds that nothing was sent.
+func (p *peer) quiet() {
+	p.Helper()
+	synctest.Wait()
+	ctx, cancel := context.WithCancel(p.Context())
+	cancel()
+	if frame, err := p.conn.Receive(ctx); err == nil {
+		p.Fatalf("got %s, want nothing", frame)
+	}
+}
+
+// closed returns why the connection ended, as the agent's transport sees it.
+func (p *peer) closed() link.Reason {
+	p.Helper()
+	for {
+		frame, err := p.conn.Receive(p.Context())
+		if err != nil {
+			return <-p.ended
+		}
+		p.Logf("before the end: %s", frame)
+	}
+}
+
+func inside[P any](t testing.TB, m message) P {
+	t.Helper()
+	v, err := payloadOf[P](m)
+	if err != nil {
+		t.Fatalf("payload %s: %v", m.Payload, err)
+	}
+	return v
+}
+
+// asker is somebody of no dialect who asks.
+type asker struct {
+	*stage
+	session *hub.Session
+}
+
+func (s *stage) asker() *asker {
+	a := &asker{s, s.hub.Connect(hub.Peer{Principal: core.Principal{ID: "asker"}, Deadline: time.Minute})}
+	s.Cleanup(func() { a.session.Close(nil) })
+	return a
+}
+
+func (a *asker) open(r core.Request) *hub.Task {
+	a.Helper()
+	t, err := a.session.Open(r, hub.Opening{})
+	if err != nil {
+		a.Fatalf("open: %v", err)
+	}
+	return t
+}
+
+func (a *asker) ask(to core.AgentID, content string) *hub.Task {
+	a.Helper()
+	return a.open(core.Request{To: core.ToAgent(to), Content: content})
+}
+
+// events returns all events of the task until it has ended.
+func (a *asker) events(t *hub.Task) []core.Event {
+	a.Helper()
+	var all []core.Event
+	for {
+		b, err := a.session.Next(a.Context())
+		if err != nil {
+			a.Fatalf("next: %v", err)
+		}
+		if b.Task != t {
+			continue
+		}
+		all = append(all, b.Events...)
+		if len(all) > 0 && all[len(all)-1].Body.Kind().Ends() {
+			return all
+		}
+	}
+}
+
+func (a *asker) answer(t *hub.Task) core.Answer {
+	a.Helper()
+	return core.Fold(a.events(t))
+}
+
+// kinds names the kinds of events in a row.
+func kinds(events []core.Event) string {
+	names := make([]string, len(events))
+	for i, e := range events {
+		names[i] = e.Body.Kind().String()
+	}
+	return strings.Join(names, " ")
+}
+
+// fill puts the ids of a task into a frame for TASK and EXEC.
+func fill(frame string, t task) string {
+	return strings.NewReplacer("TASK", t.TaskID, "EXEC", t.ExecutionID).Replace(frame)
+}
+
+func (s *stage) counted(name string, want int64) {
+	s.Helper()
+	if got := s.hub.Counters()[name]; got != want {
+		s.Errorf("counter %s: got %d, want %d", name, got, want)
+	}
+}
+
+func js(t testing.TB, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

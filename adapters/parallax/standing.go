@@ -1,0 +1,148 @@
+package parallax
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// standing is what an agent says of its own load. Session.mu guards it.
+type standing struct {
+	said      core.LoadState
+	full      bool // it said maxTasks 0
+	unhealthy bool // it missed heartbeats
+	told      core.LoadState
+	most      int // how many tasks it takes at once, as registered
+	notices   bool
+}
+
+// load is what the hub should make of it.
+func (s *standing) load() core.LoadState {
+	switch {
+	case s.said == core.LoadDraining:
+		return core.LoadDraining
+	case s.full || s.unhealthy:
+		return core.LoadOverloaded
+	}
+	return max(s.said, core.LoadIdle)
+}
+
+// states are what the words of status mean. The page shows healthy and busy; the
+// rest is what agents of the project say elsewhere.
+var states = map[string]core.LoadState{
+	"healthy": core.LoadIdle, "idle": core.LoadIdle, "ready": core.LoadIdle, "available": core.LoadIdle, "active": core.LoadIdle,
+	"busy": core.LoadBusy, "degraded": core.LoadBusy,
+	"overloaded": core.LoadOverloaded, "unhealthy": core.LoadOverloaded,
+	"draining": core.LoadDraining, "stopping": core.LoadDraining,
+}
+
+// heartbeat answers a heartbeat and takes in how the agent says it is.
+func (s *session) heartbeat(ctx context.Context, m message, p heartbeat) error {
+	s.heard(true)
+	s.restand(func(st *standing) { s.say(st, p.Status) })
+	return s.reply(ctx, typeHeartbeatAck, m.ID, heartbeatAck{
+		ServerTime: timestamp(time.Now()), NextHeartbeat: millisecondsOf(s.opts.HeartbeatInterval),
+	})
+}
+
+// say takes in the word of a status; one that nobody knows changes nothing.
+func (s *session) say(st *standing, status string) {
+	if state, known := states[status]; known {
+		st.said = state
+	} else if status != "" {
+		s.hub.Count("parallax.ignored.status")
+	}
+}
+
+// statusUpdate takes in what changed: status, capabilities and maxTasks, any of
+// them. maxTasks 0 stops new tasks until a number comes, or a status that means
+// ready without one.
+func (s *session) statusUpdate(ctx context.Context, m message, p statusUpdate) error {
+	s.mu.Lock()
+	card, changed := s.card, false
+	if p.Capabilities != nil {
+		card.Capabilities, changed = p.Capabilities, true
+		card.Features = features(s.extensions, card.Capabilities)
+		if !s.standing.notices {
+			card.Features &^= core.FeatureNotices // its seat was taken without them
+		}
+	}
+	if p.MaxTasks != nil && *p.MaxTasks > 0 {
+		card.MaxConcurrent, changed = int(min(*p.MaxTasks, 1<<20)), true
+	}
+	s.card = card
+	s.mu.Unlock()
+	if changed {
+		if err := s.agent.Update(card); err != nil {
+			return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
+		}
+	}
+	s.restand(func(st *standing) {
+		s.say(st, p.Status)
+		switch {
+		case p.MaxTasks != nil:
+			st.full = *p.MaxTasks <= 0
+		case states[p.Status] == core.LoadIdle:
+			st.full = false
+		}
+	})
+	s.log.Debug("agent changed", "agent", s.id, "status", p.Status, "capabilities", p.Capabilities, "reason", p.Reason)
+	return nil
+}
+
+// restand changes the standing and tells the hub if that makes a difference.
+func (s *session) restand(change func(*standing)) {
+	s.mu.Lock()
+	change(&s.standing)
+	load := s.standing.load()
+	news := load != s.standing.told
+	s.standing.told = load
+	s.mu.Unlock()
+	if news {
+		s.agent.SetLoad(load)
+	}
+}
+
+// takesNotices reports whether the agent wants them now.
+func (s *session) takesNotices() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.card.Capabilities, capabilityNotify)
+}
+
+// disconnect ends the connection as the agent announced.
+func (s *session) disconnect(_ context.Context, _ message, p disconnect) error {
+	return link.Because(link.Normal, "the agent disconnected: %s", orText(p.Reason, "no reason given"))
+}
+
+// heard notes a sign of life. Silence counts from the first heartbeat on: an
+// agent that never sends one is judged by the ping of its transport alone.
+func (s *session) heard(beat bool) {
+	if s.agent == nil {
+		return
+	}
+	const often = time.Second // an answer may come in a hundred thousand pieces
+	if now := time.Now(); beat || now.Sub(s.seen) >= often {
+		s.seen = now
+		s.agent.Seen()
+	}
+	if s.silence.heard(beat, s.opts.HeartbeatInterval, s.silent) {
+		s.restand(func(st *standing) { st.unhealthy = false })
+	}
+}
+
+// silent acts on silence: after two intervals the agent gets nothing new, after
+// three its connection is closed.
+func (s *session) silent(missed int) {
+	if missed == 2 {
+		s.hub.Count("parallax.unhealthy")
+		s.restand(func(st *standing) { st.unhealthy = true })
+		return
+	}
+	text := "no heartbeat for 3 intervals of " + s.opts.HeartbeatInterval.String()
+	s.hub.Count("parallax.error." + codeHeartbeatMissed)
+	s.link.Close(link.Reason{Cause: link.Unresponsive, Text: text, Code: closeUnhealthy})
+}

@@ -1,0 +1,345 @@
+package parallax
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+func TestATaskIsGivenAsThePageShows(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["classification","analysis"]}`)
+		a := s.asker()
+		asked := a.open(core.Request{
+			To: core.ToCapability("analysis", "classification"), Content: "Document text to classify", Data: json.RawMessage(`{"options":{"categories":["technology"]}}`),
+			Attachments: []core.File{{Name: "a.txt", MediaType: "text/plain", Data: []byte("hi")}}, History: []core.Turn{{Role: core.RoleUser, Text: "before"}},
+			Context: json.RawMessage(`{"k":1}`), Priority: core.PriorityUrgent, MaxTokens: 50, Domain: "d", Deadline: time.Now().Add(1500 * time.Millisecond),
+		})
+		got := inside[task](p, p.hear(typeTask))
+		want := task{
+			about:       about{TaskID: string(asked.ID()), ExecutionID: string(asked.ID()) + ".1"},
+			PatternName: "dragoman.ask", PatternVersion: "1.0.0", Capability: "analysis", Timeout: 1500, Priority: "high",
+			Input:   []byte(`{"attachments":[{"name":"a.txt","mediaType":"text/plain","data":"aGk="}],"content":"Document text to classify","context":{"k":1},"history":[{"role":"user","content":"before"}],"options":{"categories":["technology"]}}`),
+			Context: taskContext{TotalSteps: 1, Intent: "ask", Thread: string(asked.ID()), Domain: "d", MaxTokens: 50, Requester: "asker"},
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(task{})); diff != "" {
+			t.Errorf("task otherwise (-want +got):\n%s", diff)
+		}
+		if r := asked.Receipt(); r.Stage != core.StageDelivered || r.Agent != "a" {
+			t.Errorf("receipt: got %+v, want delivered to a", r)
+		}
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","status":"completed","result":{"category":"technology","confidence":0.92},"duration":1500,"metadata":{"tokensUsed":150,"region":"eu"}}}`, got))
+		events := a.events(asked)
+		if want := "opened assigned accepted usage done"; kinds(events) != want {
+			t.Errorf("events: got %s, want %s", kinds(events), want)
+		}
+		answer := core.Fold(events)
+		if string(answer.Data) != `{"category":"technology","confidence":0.92}` || answer.TokensUsed != 150 || answer.Usage.Output != 150 {
+			t.Errorf("answer: got %+v, want the data and 150 tokens", answer)
+		}
+		if f := events[len(events)-1].Foreign; f == nil || string(f.JSON) != `{"duration":1500,"metadata":{"region":"eu"}}` {
+			t.Errorf("foreign: got %+v, want the fields without a meaning", f)
+		}
+	})
+}
+
+func TestAnAnswerInOneMessageIsWhole(t *testing.T) {
+	text := strings.Repeat("0123456789", 90_000)
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		a := s.asker()
+		asked := a.ask("a", text)
+		given := inside[task](p, p.hear(typeTask))
+		var r core.Request
+		if err := readInput(given.Input, &r); err != nil || r.Content != text {
+			t.Errorf("content: got %d bytes and %v, want %d", len(r.Content), err, len(text))
+		}
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":`+js(t, map[string]any{"content": text, "files": []any{map[string]any{"name": "f", "data": "aGk="}}})+`}}`, given))
+		events := a.events(asked)
+		if want := "opened assigned accepted text file done"; kinds(events) != want {
+			t.Errorf("events: got %s, want %s", kinds(events), want)
+		}
+		if got := core.Fold(events); got.Text != text || len(got.Files) != 1 || string(got.Files[0].Data) != "hi" || got.Data != nil {
+			t.Errorf("answer: got %d bytes of text, files %v and data %s, want it whole", len(got.Text), got.Files, got.Data)
+		}
+	})
+}
+
+func TestAFailureKeepsItsCodeAndMessage(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		a := s.asker()
+		asked := a.ask("a", "go")
+		given := inside[task](p, p.hear(typeTask))
+		p.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","error":{"code":"PROCESSING_ERROR","message":"Failed to process input","details":{"reason":"Content too long"}},"retryable":true}}`, given))
+		events := a.events(asked)
+		want := &core.Fault{Code: core.CodeInternal, Message: "Failed to process input", Retryable: true, Peer: "PROCESSING_ERROR"}
+		if diff := cmp.Diff(want, core.Fold(events).Fault, cmpopts.IgnoreUnexported(core.Fault{})); diff != "" {
+			t.Errorf("fault otherwise (-want +got):\n%s", diff)
+		}
+		if f := events[len(events)-1].Foreign; f == nil || string(f.JSON) != `{"error":{"details":{"reason":"Content too long"}}}` {
+			t.Errorf("foreign: got %+v, want the details", f)
+		}
+	})
+}
+
+func TestARejectedTaskGoesToAnotherAgentUnderANewExecution(t *testing.T) {
+	onStage(t, func(s *stage) {
+		one := s.registered(Options{AgentID: "one"}, `{"capabilities":["x"]}`)
+		a := s.asker()
+		asked := a.open(core.Request{To: core.ToCapability("x"), Content: "go"})
+		first := inside[task](one, one.hear(typeTask))
+		two := s.registered(Options{AgentID: "two"}, `{"capabilities":["x"]}`)
+		one.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"Cannot handle this task type"},"retryable":true}}`, first))
+		second := inside[task](two, two.hear(typeTask))
+		if second.TaskID != first.TaskID || second.ExecutionID == first.ExecutionID {
+			t.Errorf("got %+v behind %+v, want the same task in another execution", second.about, first.about)
+		}
+		// The first has no say any more.
+		one.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, first))
+		one.quiet()
+		two.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"`+first.ExecutionID+`","result":"wrong"}}`, second))
+		two.refused(codeTaskNotHeld)
+		two.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":"right"}}`, second))
+		events := a.events(asked)
+		if want := "opened assigned retrying assigned accepted text done"; kinds(events) != want {
+			t.Errorf("events: got %s, want %s", kinds(events), want)
+		}
+		if got := core.Fold(events); got.Text != "right" || got.Agent != "two" {
+			t.Errorf("answer: got %+v, want right, by two", got)
+		}
+		s.counted("parallax.ignored.late", 1)
+	})
+}
+
+func TestAReportOnATaskOfAnotherIsRefusedAndCounted(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		thief := s.registered(Options{AgentID: "b"}, streaming)
+		a := s.asker()
+		asked := a.ask("a", "go")
+		given := inside[task](p, p.hear(typeTask))
+		for _, frame := range []string{
+			`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":"mine"}}`,
+			`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X"}}}`,
+			`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"mine"}}`,
+			`{"type":"task_accepted","id":"m","payload":{"taskId":"TASK"}}`,
+			`{"type":"task_result","id":"m","payload":{"taskId":"nobody's"}}`,
+		} {
+			thief.say(fill(frame, given))
+			if m, r := thief.refused(codeTaskNotHeld); m.ID != "m" || r.Fatal {
+				t.Errorf("%s: got id %q and %+v, want its id and not fatal", frame, m.ID, r)
+			}
+		}
+		s.counted("parallax.error.TASK_NOT_HELD", 5)
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"true"}}`, given))
+		if got := a.answer(asked); got.Text != "true" {
+			t.Errorf("answer: got %q, want true", got.Text)
+		}
+	})
+}
+
+func TestACancelReachesTheAgentWithItsReason(t *testing.T) {
+	for name, c := range map[string]struct {
+		say  string
+		want core.Kind
+	}{
+		"and it stops":          {`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED","message":"as told"}}}`, core.KindCancelled},
+		"and says so otherwise": {`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"cancelled","result":"as told"}}`, core.KindCancelled},
+		"and it was faster":     {`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"done"}}`, core.KindDone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(s *stage) {
+				p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+				a := s.asker()
+				asked := a.ask("a", "go")
+				given := inside[task](p, p.hear(typeTask))
+				if err := a.session.Cancel(asked.ID(), "changed my mind"); err != nil {
+					t.Fatal(err)
+				}
+				got := inside[taskCancelled](p, p.hear(typeTaskCancelled))
+				if want := (taskCancelled{given.about, "changed my mind"}); got != want {
+					t.Errorf("got %+v, want %+v", got, want)
+				}
+				p.say(fill(c.say, given))
+				if got := a.answer(asked); got.End != c.want {
+					t.Errorf("end: got %v, want %v", got.End, c.want)
+				}
+				p.quiet()
+			})
+		})
+	}
+}
+
+func TestADeadlineIsToldAsAnExecutionTimeoutAndALateAnswerFreesTheAgent(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		a := s.asker()
+		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
+		given := inside[task](p, p.hear(typeTask))
+		if got := inside[taskCancelled](p, p.hear(typeTaskCancelled)); got.Reason != "execution_timeout" {
+			t.Errorf("reason: got %q, want execution_timeout", got.Reason)
+		}
+		if got := a.answer(asked); got.Fault == nil || got.Fault.Code != core.CodeTimeout {
+			t.Errorf("answer: got %+v, want a timeout", got)
+		}
+		next := a.ask("a", "again")
+		p.quiet() // one at a time, and the first has not ended there
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
+		again := inside[task](p, p.hear(typeTask))
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"in time"}}`, again))
+		if got := a.answer(next); got.Text != "in time" {
+			t.Errorf("answer: got %+v, want in time", got)
+		}
+	})
+}
+
+func TestAnAgentThatNeverEndsItsTaskIsClosed(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		a := s.asker()
+		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
+		p.hear(typeTask)
+		p.hear(typeTaskCancelled)
+		a.answer(asked)
+		if _, r := p.refused("TIMEOUT"); !r.Fatal {
+			t.Errorf("got %+v, want it fatal", r)
+		}
+		if r := p.closed(); r.Code != closeUnhealthy {
+			t.Errorf("closed: got %+v, want code %d", r, closeUnhealthy)
+		}
+	})
+}
+
+func TestAnAgentThatIsCutOffFailsItsTasks(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, streaming)
+		a := s.asker()
+		asked := a.ask("a", "go")
+		given := inside[task](p, p.hear(typeTask))
+		p.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
+		synctest.Wait()
+		_ = p.conn.Close(link.Reason{Cause: link.PeerGone})
+		got := a.answer(asked)
+		if got.End != core.KindFailed || got.Fault.Code != core.CodeUnreachable || !got.Fault.Retryable || got.Text != "half" {
+			t.Errorf("answer: got %+v, want it failed as unreachable behind half", got)
+		}
+		if _, here := s.hub.Agent("a"); here {
+			t.Error("got the agent, want nobody")
+		}
+	})
+}
+
+func TestEarlierTurnsThatDoNotFitAreLeftOutAndCounted(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a", MaxMessageBytes: 4000}, `{"capabilities":[]}`)
+		a := s.asker()
+		var history []core.Turn
+		for i := range 8 {
+			history = append(history, core.Turn{Role: core.RoleUser, Text: fmt.Sprintf("%d %s", i, strings.Repeat("x", 900))})
+		}
+		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", History: history})
+		given := inside[task](p, p.hear(typeTask))
+		var r core.Request
+		if err := readInput(given.Input, &r); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.History) != 2 || !strings.HasPrefix(r.History[1].Text, "7 ") || given.Context.HistoryOmitted != 6 {
+			t.Errorf("got %d turns and %d omitted, want the last 2 and 6", len(r.History), given.Context.HistoryOmitted)
+		}
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+		a.answer(asked)
+	})
+}
+
+func TestARequestThatDoesNotFitIsRefusedAndTheAgentLives(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		a := s.asker()
+		if got := a.answer(a.ask("a", strings.Repeat("x", 1_000_000))); got.Fault == nil || got.Fault.Code != core.CodeTooLarge {
+			t.Errorf("answer: got %+v, want too_large", got.Fault)
+		}
+		asked := a.ask("a", "small")
+		given := inside[task](p, p.hear(typeTask))
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"fine"}}`, given))
+		if got := a.answer(asked); got.Text != "fine" {
+			t.Errorf("answer: got %+v, want fine", got)
+		}
+	})
+}
+
+func TestNoticesReachOnlyWhoWantsThem(t *testing.T) {
+	onStage(t, func(s *stage) {
+		a := s.asker()
+		notice := func(to core.AgentID) (*hub.Task, error) {
+			return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent(to), Notice: &core.Notice{Topic: "user.left", Data: json.RawMessage(`{"hours":2}`)}}, hub.Opening{})
+		}
+		s.registered(Options{AgentID: "deaf"}, `{"capabilities":[]}`)
+		if _, err := notice("deaf"); core.AsFault(err).Code != core.CodeUnsupported {
+			t.Errorf("to an agent without notify: got %v, want unsupported", err)
+		}
+		p := s.registered(Options{AgentID: "keen"}, `{"capabilities":["x","notify"]}`)
+		told, err := notice("keen")
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := inside[task](p, p.hear(typeTask))
+		if given.Capability != "notify" || given.PatternName != "dragoman.notify" || string(given.Input) != `{"content":"","notice":{"topic":"user.left","data":{"hours":2}}}` {
+			t.Errorf("got %+v with %s, want a notice", given, given.Input)
+		}
+		if got := a.answer(told); got.End != core.KindDone {
+			t.Errorf("notice: got %+v, want it done once it was delivered", got)
+		}
+		p.quiet()
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+		p.quiet()
+		p.say(`{"type":"status_update","id":"u","payload":{"capabilities":["x"]}}`)
+		synctest.Wait()
+		if told, err = notice("keen"); err == nil {
+			err = a.answer(told).Fault
+		}
+		if core.AsFault(err).Code != core.CodeUnsupported {
+			t.Errorf("once it wants none: got %v, want unsupported", err)
+		}
+		p.quiet()
+	})
+}
+
+func TestContextCannotBePushedToAnAgent(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, streaming)
+		a := s.asker()
+		asked := a.ask("a", "go")
+		given := inside[task](p, p.hear(typeTask))
+		if err := a.session.Inject(asked.ID(), core.Injected{Content: "look"}); core.AsFault(err).Code != core.CodeUnsupported {
+			t.Errorf("inject: got %v, want unsupported", err)
+		}
+		p.quiet()
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+		a.answer(asked)
+	})
+}
+
+func TestALongLifeRemembersOnlyTheLatestTasks(t *testing.T) {
+	h := newHeld()
+	for i := range 3 * remembered {
+		id := core.TaskID(fmt.Sprint(i))
+		task := &holding{}
+		h.tasks[id] = task
+		h.ends(id, task)
+		h.ends(id, task)
+	}
+	if len(h.tasks) != remembered || h.tasks[core.TaskID(fmt.Sprint(3*remembered-1))] == nil || h.tasks[core.TaskID(fmt.Sprint(2*remembered-1))] != nil {
+		t.Errorf("got %d tasks, want the latest %d", len(h.tasks), remembered)
+	}
+}

@@ -1,0 +1,283 @@
+package parallax
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// WorkOptions are how an agent works. The zero WorkOptions are an agent with all
+// extensions that beats as the hub asks it to.
+type WorkOptions struct {
+	// Plain leaves the extensions out: the agent speaks as the protocol's page
+	// does, and answers each task in one message.
+	Plain bool
+	// HeartbeatInterval is how often it sends a heartbeat; zero does as the hub
+	// says, negative sends none.
+	HeartbeatInterval time.Duration
+	// MaxMessageBytes bounds a message that it sends; zero means
+	// DefaultMaxMessageBytes.
+	MaxMessageBytes int
+	// Registered is called once the hub has taken the agent in, from the reader
+	// loop: it must return soon.
+	Registered func(*Agent)
+	// Link are the bounds of the connection.
+	Link link.Options
+	// Log gets what operators should know; nil discards it.
+	Log *slog.Logger
+}
+
+// Work is the agent's end of one connection: it registers as card, hands up to
+// card.MaxConcurrent tasks at once to handle, and returns when the connection has
+// ended and every handler has returned. The contexts of the handlers end when
+// their task is cancelled or the connection ends.
+//
+// It returns nil when ctx ended, after it has said so to the hub; a Fault when
+// the hub refused the agent; else the *link.Reason for which the connection
+// ended.
+func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, handle core.Handler, opts WorkOptions) error {
+	opts.MaxMessageBytes = cmp.Or(opts.MaxMessageBytes, DefaultMaxMessageBytes)
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	card.MaxConcurrent = max(1, card.MaxConcurrent)
+	// Handlers outlive neither the connection nor, while it is told goodbye, ctx.
+	base, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	w := &worker{
+		link: link.New(conn, opts.Link), card: card, handle: handle, opts: opts,
+		tasks: make(chan *job, card.MaxConcurrent), registered: make(chan struct{}), jobs: map[string]*job{}, asks: map[string]*ask{},
+	}
+	w.agent = &Agent{worker: w}
+	if err := w.register(ctx); err != nil {
+		_ = conn.Close(link.Reason{Cause: link.Normal}) // it was never used
+		return err
+	}
+
+	var running sync.WaitGroup
+	for range card.MaxConcurrent {
+		running.Go(func() {
+			for j := range w.tasks {
+				w.run(base, j)
+			}
+		})
+	}
+	running.Go(func() {
+		w.beat(ctx)
+		stop()
+	})
+	reason := w.link.Run(context.WithoutCancel(ctx), w.receive, nil)
+	stop()
+	close(w.tasks)
+	running.Wait()
+	switch {
+	case w.refused != nil:
+		return w.refused
+	case ctx.Err() != nil:
+		return nil
+	}
+	return &reason
+}
+
+// worker is the state of an agent's end of a connection.
+type worker struct {
+	link   *link.Link[[]byte, []byte]
+	card   core.Card
+	handle core.Handler
+	opts   WorkOptions
+	agent  *Agent
+	ids    atomic.Uint64
+	active atomic.Int64
+
+	tasks chan *job // those that nobody has begun
+
+	// Of the reader loop, until registered is closed or Run has returned.
+	registered chan struct{}
+	refused    *core.Fault
+	id         core.AgentID
+	extensions map[string]bool
+
+	interval atomic.Int64 // between heartbeats
+
+	mu   sync.Mutex
+	jobs map[string]*job // by task, those that have not ended
+	asks map[string]*ask // by request
+}
+
+const registerID = "register"
+
+func (w *worker) register(ctx context.Context) error {
+	metadata := maps.Clone(w.card.Metadata)
+	if metadata == nil {
+		metadata = members{}
+	}
+	for name, value := range map[string]string{"name": w.card.Name, "model": w.card.Model} {
+		if raw, err := marshal(value); err == nil && value != "" {
+			metadata[name] = raw
+		}
+	}
+	p := register{
+		AgentID: string(w.card.ID), Capabilities: w.card.Capabilities, Domains: w.card.Domains, Metadata: metadata,
+		Config: registerConfig{MaxConcurrentTasks: count(w.card.MaxConcurrent)},
+	}
+	if p.Capabilities == nil {
+		p.Capabilities = []string{}
+	}
+	if !w.opts.Plain {
+		p.Config.Extensions = []string{extAccepted, extProgress, extRequest}
+	}
+	return w.reply(ctx, typeRegister, registerID, p)
+}
+
+// receive takes one frame from the hub. An agent survives what it does not
+// understand.
+func (w *worker) receive(ctx context.Context, frame []byte) error {
+	m, err := decode(frame)
+	if err == nil {
+		err = w.take(ctx, m)
+	}
+	if f := (*core.Fault)(nil); errors.As(err, &f) {
+		w.opts.Log.Warn("frame of the hub not understood", "type", m.Type, "id", m.ID, "error", f)
+		return nil
+	}
+	return err
+}
+
+func (w *worker) take(ctx context.Context, m message) error {
+	switch m.Type {
+	case typeRegistered:
+		return of(m, w.takeRegistered)
+	case typeTask:
+		p, err := payloadOf[task](m)
+		if err != nil {
+			return err
+		}
+		return w.takeTask(ctx, m, p)
+	case typeTaskCancelled:
+		return of(m, w.takeCancelled)
+	case typeConfigUpdate:
+		return of(m, func(p configUpdate) error { w.setInterval(p.Config.HeartbeatInterval); return nil })
+	case typeError:
+		return of(m, func(p refusal) error { return w.takeError(m, p) })
+	case typeTaskAccepted:
+		return of(m, func(p taskAccepted) error {
+			w.hear(p.RequestID, core.Accepted{Estimate: milliseconds(p.EstimatedMs)})
+			return nil
+		})
+	case typeTaskProgress:
+		return of(m, func(p progress) error {
+			bodies, err := p.bodies()
+			w.hear(p.RequestID, bodies...)
+			return err
+		})
+	case typeTaskResult:
+		return of(m, func(p taskResult) error {
+			w.hearing(p.RequestID, func(q *ask) []core.Body { return p.bodies(q.streamed, true) })
+			return nil
+		})
+	case typeTaskError:
+		return of(m, func(p taskError) error { w.hear(p.RequestID, p.end()); return nil })
+	}
+	return nil // heartbeat_ack, disconnect: the end of the connection says the rest
+}
+
+// of reads the payload of m and hands it on.
+func of[P any](m message, do func(P) error) error {
+	p, err := payloadOf[P](m)
+	if err != nil {
+		return err
+	}
+	return do(p)
+}
+
+func (w *worker) takeRegistered(p registered) error {
+	select {
+	case <-w.registered:
+		return nil // a repetition
+	default:
+	}
+	w.id = core.AgentID(p.AgentID)
+	w.extensions = map[string]bool{}
+	for _, name := range p.Config.Extensions {
+		w.extensions[name] = true
+	}
+	w.setInterval(p.Config.HeartbeatInterval)
+	close(w.registered)
+	if w.opts.Registered != nil {
+		w.opts.Registered(w.agent)
+	}
+	return nil
+}
+
+func (w *worker) takeError(m message, p refusal) error {
+	f := taskError{Error: errorMsg{p.Code, p.Message}}.fault()
+	if m.ID == registerID || p.Fatal {
+		w.refused = f
+		return link.Because(link.Protocol, "the hub refused the agent: %s", p.Message)
+	}
+	w.opts.Log.Warn("the hub refused a message", "id", m.ID, "code", p.Code, "message", p.Message)
+	return nil
+}
+
+func (w *worker) setInterval(c count) {
+	switch {
+	case w.opts.HeartbeatInterval != 0:
+		w.interval.Store(int64(max(0, w.opts.HeartbeatInterval)))
+	case c > 0:
+		w.interval.Store(int64(milliseconds(c)))
+	}
+}
+
+// beat sends heartbeats until the connection ends, and says goodbye when ctx does.
+func (w *worker) beat(ctx context.Context) {
+	select {
+	case <-w.registered:
+	case <-w.link.Done():
+		return
+	case <-ctx.Done():
+		w.leave(ctx)
+		return
+	case <-time.After(DefaultRegisterTimeout):
+		w.link.Close(*link.Because(link.Unresponsive, "no answer to register within %v: is this a Parallax hub?", DefaultRegisterTimeout))
+		return
+	}
+	var due <-chan time.Time
+	for {
+		if every := time.Duration(w.interval.Load()); every > 0 {
+			due = time.After(every)
+		}
+		select {
+		case <-due:
+			active := w.active.Load()
+			status := "healthy"
+			if active >= int64(w.card.MaxConcurrent) {
+				status = "busy"
+			}
+			if w.send(context.WithoutCancel(ctx), typeHeartbeat, heartbeat{Status: status, ActiveTasks: count(active)}) != nil {
+				return // the connection has ended
+			}
+		case <-w.link.Done():
+			return
+		case <-ctx.Done():
+			w.leave(ctx)
+			return
+		}
+	}
+}
+
+// leave tells the hub goodbye and ends the connection.
+func (w *worker) leave(ctx context.Context) {
+	const patience = time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	_ = w.send(ctx, typeDisconnect, disconnect{Reason: "shutdown", Graceful: true}) // a hub that takes nothing needs no goodbye
+	w.link.Close(link.Reason{Cause: link.Normal, Text: "the agent was stopped"})
+}

@@ -1,0 +1,341 @@
+package parallax
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// work runs an agent on the hub. The returned function stops it and returns what
+// Work did.
+func (s *stage) work(card core.Card, handle core.Handler, opts WorkOptions) func() error {
+	s.Helper()
+	mine, theirs := coretest.Pipe[[]byte, []byte](4)
+	ctx, cancel := context.WithCancel(context.Background())
+	worked, served := make(chan error, 1), make(chan link.Reason, 1)
+	go func() { worked <- Work(ctx, mine, card, handle, opts) }()
+	go func() { served <- Serve(context.Background(), s.hub, theirs, Options{}) }()
+	stopped := false
+	stop := func() error {
+		cancel()
+		if stopped {
+			return nil
+		}
+		stopped = true
+		err := <-worked
+		<-served
+		return err
+	}
+	s.Cleanup(func() { _ = stop() })
+	synctest.Wait()
+	return stop
+}
+
+func echo(_ context.Context, r core.Request, say func(core.Body) error) error {
+	return say(core.Text{Text: strings.ToUpper(r.Content)})
+}
+
+func TestAWorkerAnswersWithAndWithoutExtensions(t *testing.T) {
+	said := []core.Body{
+		core.Thinking{Text: "hm"}, core.ToolCall{ID: "c", Name: "n", Input: `{"a":1}`}, core.ToolState{ID: "c", State: core.ToolCompleted}, core.ToolResult{ID: "c", Output: "o"},
+		core.Usage{Input: 1, Output: 2}, core.File{Name: "f", MediaType: "m", Data: []byte("hi")}, core.Text{Text: "hel"}, core.Text{Text: "lo"},
+		core.Done{Data: json.RawMessage(`{"k":1}`), Truncated: true},
+	}
+	for name, plain := range map[string]bool{"extended": false, "plain": true} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(s *stage) {
+				s.work(core.Card{ID: "w", Name: "Worker", Capabilities: []string{"x"}, Domains: []string{"d"}, Model: "m"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
+					for _, b := range said {
+						if err := say(b); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, WorkOptions{Plain: plain})
+				if a, here := s.hub.Agent("w"); !here || a.Name != "Worker" || a.Model != "m" || !cmp.Equal(a.Domains, []string{"d"}) || a.Features.Has(core.FeatureStreaming) == plain {
+					t.Errorf("card: got %+v, want that of the worker", a.Card)
+				}
+				a := s.asker()
+				got := a.answer(a.ask("w", "go"))
+				want := core.Answer{
+					Text: "hello", Data: json.RawMessage(`{"k":1}`), Files: []core.File{{Name: "f", MediaType: "m", Data: []byte("hi")}},
+					Usage: core.Usage{Input: 1, Output: 2}, Truncated: true, TokensUsed: 3, End: core.KindDone, Agent: "w",
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("answer otherwise (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestAPlainWorkerTellsWhatItSaidOnTheWay(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.work(core.Card{ID: "w"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
+			_ = say(core.Thinking{Text: "hm"})
+			return say(core.Text{Text: "hello"})
+		}, WorkOptions{Plain: true})
+		a := s.asker()
+		if got, want := kinds(a.events(a.ask("w", "go"))), "opened assigned accepted thinking text done"; got != want {
+			t.Errorf("events: got %s, want %s", got, want)
+		}
+	})
+}
+
+func TestAWorkerGetsTheRequestAsItWasAsked(t *testing.T) {
+	onStage(t, func(s *stage) {
+		seen := make(chan core.Request, 1)
+		s.work(core.Card{ID: "w"}, func(_ context.Context, r core.Request, _ func(core.Body) error) error {
+			seen <- r
+			return nil
+		}, WorkOptions{})
+		a := s.asker()
+		want := core.Request{
+			Intent: core.IntentDelegate, To: core.ToAgent("w"), Thread: "th", Content: "do it", Data: json.RawMessage(`{"n":1}`), Context: json.RawMessage(`{"c":2}`),
+			Attachments: []core.File{{Name: "f", Data: []byte("hi")}}, Domain: "d", Priority: core.PriorityLow, MaxTokens: 9, ReportBack: true, Deadline: time.Now().Add(3 * time.Second),
+		}
+		a.answer(a.open(want))
+		got := <-seen
+		got.Foreign = nil
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b core.Address) bool { return a == b })); diff != "" {
+			t.Errorf("request otherwise (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAWorkerStreamsABurstWholeAndMuchTextInPieces(t *testing.T) {
+	long := strings.Repeat("0123456789\"世", 90_000)
+	onStage(t, func(s *stage) {
+		s.work(core.Card{ID: "w"}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+			if r.Content == "long" {
+				return say(core.Text{Text: long})
+			}
+			for i := range 5000 {
+				if err := say(core.Text{Text: fmt.Sprintf("%d;", i)}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, WorkOptions{})
+		a := s.asker()
+		if got := a.answer(a.ask("w", "long")); got.Text != long {
+			t.Errorf("long text: got %d bytes, want %d", len(got.Text), len(long))
+		}
+		var want strings.Builder
+		for i := range 5000 {
+			fmt.Fprintf(&want, "%d;", i)
+		}
+		if got := a.answer(a.ask("w", "burst")); got.Text != want.String() {
+			t.Errorf("burst: got %d bytes, want %d", len(got.Text), want.Len())
+		}
+	})
+}
+
+func TestAWorkerIsCancelledAndSaysSo(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.work(core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, WorkOptions{})
+		a := s.asker()
+		asked := a.ask("w", "wait")
+		synctest.Wait()
+		if err := a.session.Cancel(asked.ID(), "enough"); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if got := a.answer(asked); got.End != core.KindCancelled || got.Fault.Message != "enough" || time.Since(start) != 0 {
+			t.Errorf("answer: got %+v after %v, want it cancelled at once with the reason", got, time.Since(start))
+		}
+	})
+}
+
+func TestAWorkerFailsAsItsHandlerSays(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want *core.Fault
+	}{
+		"with a fault":         {core.NewFault(core.CodeUnsupported, "cannot draw"), core.NewFault(core.CodeUnsupported, "cannot draw")},
+		"with any error":       {errors.New("secret detail"), core.NewFault(core.CodeInternal, core.InternalMessage)},
+		"with something large": {nil, core.NewFault(core.CodeTooLarge, "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(s *stage) {
+				s.work(core.Card{ID: "w"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
+					if c.err == nil {
+						return say(core.File{Name: "big", Data: make([]byte, 800_000)})
+					}
+					return c.err
+				}, WorkOptions{})
+				a := s.asker()
+				got := a.answer(a.ask("w", "go")).Fault
+				if got == nil || got.Code != c.want.Code || (c.want.Message != "" && got.Message != c.want.Message) {
+					t.Errorf("fault: got %v, want %v", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestAWorkerRunsAsManyAtOnceAsItsCardSays(t *testing.T) {
+	onStage(t, func(s *stage) {
+		release := make(chan struct{})
+		begun := make(chan struct{}, 3)
+		s.work(core.Card{ID: "w", MaxConcurrent: 2}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+			begun <- struct{}{}
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return nil
+		}, WorkOptions{})
+		a := s.asker()
+		for range 3 {
+			a.ask("w", "go")
+		}
+		synctest.Wait()
+		if len(begun) != 2 {
+			t.Errorf("begun: got %d, want 2", len(begun))
+		}
+		if w, _ := s.hub.Agent("w"); w.Load.Active != 2 || w.Load.Queued != 1 {
+			t.Errorf("load: got %+v, want 2 active and 1 queued", w.Load)
+		}
+		close(release)
+		synctest.Wait()
+		if len(begun) != 3 {
+			t.Errorf("begun in the end: got %d, want 3", len(begun))
+		}
+	})
+}
+
+func TestAWorkerThatBeatsLives(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.work(core.Card{ID: "w"}, echo, WorkOptions{})
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if w, here := s.hub.Agent("w"); !here || time.Since(w.Load.LastSeen) > DefaultHeartbeatInterval {
+			t.Errorf("got %v, last seen %v ago, want it here and heard of", here, time.Since(w.Load.LastSeen))
+		}
+	})
+}
+
+func TestAWorkerThatIsStoppedSaysGoodbye(t *testing.T) {
+	onStage(t, func(s *stage) {
+		stop := s.work(core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, WorkOptions{})
+		a := s.asker()
+		asked := a.ask("w", "wait")
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Errorf("work: got %v, want no error", err)
+		}
+		if got := a.answer(asked); got.Fault == nil || got.Fault.Code != core.CodeUnreachable || !strings.Contains(got.Fault.Message, "disconnected: shutdown") {
+			t.Errorf("answer: got %v, want unreachable because it disconnected", got.Fault)
+		}
+	})
+}
+
+func TestAWorkerLearnsWhyItWasRefusedOrClosed(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.registered(Options{AgentID: "w"}, `{"capabilities":[]}`)
+		mine, theirs := coretest.Pipe[[]byte, []byte](4)
+		go Serve(s.Context(), s.hub, theirs, Options{})
+		err := Work(s.Context(), mine, core.Card{ID: "w"}, echo, WorkOptions{})
+		if f := (*core.Fault)(nil); !errors.As(err, &f) || f.Code != core.CodeConflict {
+			t.Errorf("a taken id: got %v, want a conflict", err)
+		}
+
+		mine, theirs = coretest.Pipe[[]byte, []byte](4)
+		go func() {
+			for {
+				if _, err := theirs.Receive(s.Context()); err != nil {
+					return
+				}
+			}
+		}()
+		err = Work(s.Context(), mine, core.Card{ID: "v"}, echo, WorkOptions{})
+		if r := (*link.Reason)(nil); !errors.As(err, &r) || r.Cause != link.Unresponsive {
+			t.Errorf("a mute hub: got %v, want unresponsive", err)
+		}
+		synctest.Wait()
+	})
+}
+
+func TestAWorkerWhoseConnectionIsCutEndsItsHandlers(t *testing.T) {
+	onStage(t, func(s *stage) {
+		mine, theirs := coretest.Pipe[[]byte, []byte](4)
+		faulty := coretest.Break(mine, coretest.Fault{Cut: 2}, coretest.Fault{}) // registered and one task
+		served := make(chan link.Reason, 1)
+		go func() { served <- Serve(s.Context(), s.hub, theirs, Options{}) }()
+		ended := make(chan error, 1)
+		go func() {
+			ended <- Work(s.Context(), faulty, core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}, WorkOptions{})
+		}()
+		synctest.Wait()
+		a := s.asker()
+		asked := a.ask("w", "wait")
+		if r := (*link.Reason)(nil); !errors.As(<-ended, &r) {
+			t.Errorf("work: got %v, want the reason of the link", r)
+		}
+		if got := a.answer(asked); got.Fault == nil || got.Fault.Code != core.CodeUnreachable {
+			t.Errorf("answer: got %v, want unreachable", got.Fault)
+		}
+		<-served
+	})
+}
+
+func TestAWorkerSurvivesRepetitionsAndRejectsWhatIsTooMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mine, hubEnd := coretest.Pipe[[]byte, []byte](16)
+		worked := make(chan error, 1)
+		go func() {
+			worked <- Work(t.Context(), mine, core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}, WorkOptions{Plain: true, HeartbeatInterval: -1})
+		}()
+		hub := &peer{stage: &stage{T: t}, conn: hubEnd}
+		hub.hear(typeRegister)
+		hub.say(`{"type":"registered","id":"register","payload":{"agentId":"w","config":{"heartbeatInterval":1}}}`)
+		hub.say(`{"type":"registered","id":"register","payload":{"agentId":"other"}}`)
+		hub.say("\x00 not a frame")
+		hub.say(`{"type":"config_update","id":"c","payload":{"config":{"heartbeatInterval":5000,"maxConcurrentTasks":3}}}`)
+		hub.say(`{"type":"error","id":"m","payload":{"code":"INVALID_MESSAGE","message":"no","fatal":false}}`)
+		for _, id := range []string{"1", "1", "2", "3"} {
+			hub.say(`{"type":"task","id":"t","payload":{"taskId":"` + id + `","input":{"content":"go"}}}`)
+			synctest.Wait() // 1 is worked on, 2 waits, 3 is too much
+		}
+		if e := inside[taskError](hub, hub.hear(typeTaskError)); e.TaskID != "3" || e.Error.Code != codeRejected || !*e.Retryable {
+			t.Errorf("got %+v, want 3 rejected, retryable", e)
+		}
+		hub.say(`{"type":"task_cancelled","id":"c","payload":{"taskId":"2","reason":"before it began"}}`)
+		hub.say(`{"type":"task_cancelled","id":"c","payload":{"taskId":"1","executionId":"another","reason":"not this one"}}`)
+		hub.quiet()
+		hub.say(`{"type":"task_cancelled","id":"c","payload":{"taskId":"1","reason":"enough"}}`)
+		for _, want := range []string{"enough", "before it began"} {
+			if e := inside[taskError](hub, hub.hear(typeTaskError)); e.Error.Code != codeCancelled || e.Error.Message != want {
+				t.Errorf("got %+v, want CANCELLED, %s", e, want)
+			}
+		}
+		hub.say(`{"type":"error","id":"m","payload":{"code":"AUTHENTICATION_EXPIRED","message":"Token has expired","fatal":true}}`)
+		if err := <-worked; core.AsFault(err).Message != "Token has expired" {
+			t.Errorf("work: got %v, want that the token has expired", err)
+		}
+	})
+}
