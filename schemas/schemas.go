@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-//go:embed parallax/*.json parallax/common/*.json acp/*.json acp/common/*.json
+//go:embed config.json parallax/*.json parallax/common/*.json acp/*.json acp/common/*.json
 var files embed.FS
 
 // Schema is the schema of one type of message. It may be used from any number of
@@ -47,6 +47,7 @@ var (
 	acpSchemas       = sync.OnceValue(func() map[string]*Schema { return schemasIn("acp") })
 	parallaxEnvelope = sync.OnceValue(func() *Schema { return newSchema("parallax/common/envelope.json") })
 	acpEnvelope      = sync.OnceValue(func() *Schema { return newSchema("acp/common/envelope.json") })
+	config           = sync.OnceValue(func() *Schema { return newSchema("config.json") })
 )
 
 // Parallax returns the schema of a type of Parallax message, such as
@@ -64,6 +65,18 @@ func ParallaxEnvelope() *Schema { return parallaxEnvelope() }
 // ACPEnvelope returns the schema that every ACP envelope obeys, of whatever
 // kind: all that can be asked of a kind that the hub does not know.
 func ACPEnvelope() *Schema { return acpEnvelope() }
+
+// Config returns the schema of the configuration.
+func Config() *Schema { return config() }
+
+// ConfigSource returns the text of the schema of the configuration.
+func ConfigSource() []byte {
+	data, err := files.ReadFile("config.json")
+	if err != nil {
+		panic(fmt.Sprintf("schemas: config.json is not in the program: %v", err))
+	}
+	return data
+}
 
 // schemasIn returns the schemas of a directory by the name of their file.
 func schemasIn(dir string) map[string]*Schema {

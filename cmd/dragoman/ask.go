@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// errLeft says that the person did not want to wait for the end.
+var errLeft = errors.New("interrupted")
+
+// asking is what a person asks for, as POST /v1/tasks takes it.
+type asking struct {
+	To          string          `json:"to"`
+	Intent      string          `json:"intent"`
+	Content     string          `json:"content"`
+	Data        json.RawMessage `json:"data,omitempty"`
+	Context     json.RawMessage `json:"context,omitempty"`
+	Thread      string          `json:"thread,omitempty"`
+	DeadlineMS  int64           `json:"deadline_ms,omitempty"`
+	MaxTokens   int64           `json:"max_tokens,omitempty"`
+	Attachments []core.File     `json:"attachments,omitempty"`
+	Keep        *bool           `json:"keep,omitempty"`
+}
+
+func askCommand(io streams) *cobra.Command {
+	var a asking
+	var data string
+	var files []string
+	var timeout time.Duration
+	var asJSON, thinking bool
+	c := &cobra.Command{
+		Use: "ask TO [WORD...]", Short: "Ask an agent and print its answer as it comes",
+		Long: `Ask an agent and print its answer as it comes. TO is an agent id, capability:NAME (or
+capability:A,B), domain:NAME, or * for whoever is free. Without words, or with "-",
+the question is read from stdin.
+
+The first interrupt cancels the task and waits for its end, the second one leaves.
+Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
+		Example: `  dragoman ask shout "hello"
+  dragoman ask capability:translate "Guten Tag" --timeout 20s
+  git diff | dragoman ask reviewer`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	f := c.Flags()
+	to := hubFlags(f)
+	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
+	f.StringVar(&data, "data", "", "`JSON` to send along")
+	f.StringSliceVar(&files, "file", nil, "`file` to attach; may be repeated")
+	f.DurationVar(&timeout, "timeout", 0, "how `long` to wait for the end; default: as the hub says")
+	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "how `long` the answer should be at most, in tokens")
+	f.BoolVar(&thinking, "thinking", false, "print on stderr what the agent thinks and does")
+	f.BoolVar(&asJSON, "json", false, "print every event as a line of JSON")
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		a.To, a.Intent = args[0], "ask"
+		if a.Content, err = words(args[1:], io.in); err != nil {
+			return err
+		}
+		if data != "" {
+			if a.Data = json.RawMessage(data); !json.Valid(a.Data) {
+				return &exit{exitUsage, errors.New("--data is not JSON")}
+			}
+		}
+		if a.Attachments, err = attach(files); err != nil {
+			return err
+		}
+		a.DeadlineMS = timeout.Milliseconds()
+		keep := false
+		a.Keep = &keep
+		return ask(c.Context(), to.client(), a, io, asJSON, thinking)
+	}
+	return c
+}
+
+// words is what a person says: the arguments, or stdin.
+func words(args []string, in io.Reader) (string, error) {
+	if len(args) > 0 && (len(args) != 1 || args[0] != "-") {
+		return strings.Join(args, " "), nil
+	}
+	if isTerminal(in) {
+		fmt.Fprintln(os.Stderr, "reading from the terminal: end with Ctrl-D")
+	}
+	b, err := io.ReadAll(in)
+	if err != nil {
+		return "", fmt.Errorf("reading stdin: %w", err)
+	}
+	return string(b), nil
+}
+
+func attach(paths []string) ([]core.File, error) {
+	var files []core.File
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			return nil, &exit{exitUsage, err}
+		}
+		files = append(files, core.File{Name: filepath.Base(p), MediaType: mime.TypeByExtension(filepath.Ext(p)), Data: b})
+	}
+	return files, nil
+}
+
+// ask opens a task and prints its events until the end.
+func ask(ctx context.Context, hub *client, a asking, io streams, asJSON, thinking bool) error {
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	resp, err := hub.do(ctx, http.MethodPost, "/v1/tasks", jsonLines, a)
+	if err != nil {
+		return err
+	}
+	opened := make(chan core.TaskID, 1)
+	stop := onInterrupt(func(nth int) {
+		if nth > 1 {
+			leave(errLeft)
+			return
+		}
+		select {
+		case id := <-opened:
+			fmt.Fprintln(io.err, "cancelling: interrupt again to leave")
+			go hub.cancel(ctx, id, "interrupted")
+		default:
+			leave(errLeft)
+		}
+	})
+	defer stop()
+
+	p := &printer{io: io, json: asJSON, thinking: thinking}
+	err = follow(resp, func(l line, raw []byte) error {
+		if b, ok := l.Body.(core.Opened); ok {
+			opened <- b.Task
+		}
+		return p.print(l, raw)
+	})
+	switch {
+	case errors.Is(context.Cause(ctx), errLeft):
+		return &exit{exitInterrupted, errLeft}
+	case err != nil:
+		return err
+	}
+	return p.outcome()
+}
+
+// onInterrupt calls fn for every interrupt, with its number, until stop.
+func onInterrupt(fn func(nth int)) (stop func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for n := 1; ; n++ {
+			select {
+			case <-signals:
+				fn(n)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+		<-ended
+	}
+}
+
+// printer prints one task for a person, or as JSON.
+type printer struct {
+	io             streams
+	json, thinking bool
+	said           bool // some text was printed
+	newline        bool // and it ended with a line break
+	end            core.Body
+}
+
+func (p *printer) print(l line, raw []byte) error {
+	if l.Body != nil && l.Body.Kind().Ends() {
+		p.end = l.Body
+	}
+	if p.json {
+		_, err := fmt.Fprintf(p.io.out, "%s\n", raw)
+		return err
+	}
+	if l.Gap != nil {
+		fmt.Fprintf(p.io.err, "[events %d to %d are no longer kept]\n", l.Gap.From, l.Gap.To)
+	}
+	switch b := l.Body.(type) {
+	case core.Text:
+		p.said, p.newline = true, strings.HasSuffix(b.Text, "\n")
+		_, err := fmt.Fprint(p.io.out, b.Text)
+		return err
+	case core.File:
+		fmt.Fprintf(p.io.err, "[file %s, %s, %d bytes: --json has it]\n", b.Name, orDash(b.MediaType), len(b.Data))
+	case core.Retrying:
+		fmt.Fprintf(p.io.err, "[%s failed: %s; trying another]\n", b.Agent, b.Fault.Message)
+	case core.ApprovalRequested:
+		fmt.Fprintf(p.io.err, "[%s waits for approval: %s]\n", b.Name, b.Input)
+	case core.Thinking:
+		if p.thinking {
+			fmt.Fprintf(p.io.err, "[%s]\n", strings.TrimSpace(b.Text))
+		}
+	case core.ToolCall:
+		if p.thinking {
+			fmt.Fprintf(p.io.err, "[%s %s]\n", b.Name, b.Input)
+		}
+	case core.Done:
+		return p.done(b)
+	}
+	return nil
+}
+
+func (p *printer) done(b core.Done) error {
+	switch {
+	case !p.said && b.Text != "":
+		fmt.Fprintln(p.io.out, strings.TrimSuffix(b.Text, "\n"))
+	case !p.said && len(b.Data) > 0:
+		fmt.Fprintf(p.io.out, "%s\n", b.Data)
+	case p.said && !p.newline:
+		fmt.Fprintln(p.io.out)
+	}
+	return nil
+}
+
+// outcome is the end of the task as the end of the program.
+func (p *printer) outcome() error {
+	if p.said && !p.newline && !p.json && p.end != nil && p.end.Kind() != core.KindDone {
+		fmt.Fprintln(p.io.out)
+	}
+	switch b := p.end.(type) {
+	case core.Done:
+		return nil
+	case core.Failed:
+		return &exit{codeOf(b.Fault), fmt.Errorf("the task failed (%s): %s", b.Fault.Code, b.Fault.Message)}
+	case core.Cancelled:
+		if b.Reason == "interrupted" {
+			return &exit{exitInterrupted, errors.New("cancelled")}
+		}
+		return &exit{exitFailed, fmt.Errorf("the task was cancelled: %s", orDash(b.Reason))}
+	}
+	return &exit{exitFailed, errors.New("the stream of events ended before the task: the hub has gone")}
+}
+
+func delegateCommand(io streams) *cobra.Command {
+	var a asking
+	var about string
+	var timeout time.Duration
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "delegate TO [WORD...]", Short: "Give an agent a task and do not wait for it",
+		Long: `Give an agent a task and print the id of the task at once. The task runs on by
+itself; 'dragoman tail ID' follows it.`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	f := c.Flags()
+	to := hubFlags(f)
+	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
+	f.StringVar(&about, "context", "", "`JSON` object that the agent should know")
+	f.DurationVar(&timeout, "timeout", 0, "how `long` the task may take; default: as the hub says")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		a.To, a.Intent, a.DeadlineMS = args[0], "delegate", timeout.Milliseconds()
+		if a.Content, err = words(args[1:], io.in); err != nil {
+			return err
+		}
+		if about != "" {
+			if a.Context = json.RawMessage(about); !json.Valid(a.Context) {
+				return &exit{exitUsage, errors.New("--context is not JSON")}
+			}
+		}
+		resp, err := to.client().do(c.Context(), http.MethodPost, "/v1/tasks", "application/json", a)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		var answer struct {
+			ID      core.TaskID   `json:"id"`
+			Thread  core.ThreadID `json:"thread"`
+			Receipt core.Receipt  `json:"receipt"`
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(io.out, answer)
+		}
+		fmt.Fprintln(io.out, answer.ID)
+		return nil
+	}
+	return c
+}

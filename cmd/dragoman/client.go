@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// hubPlace are the flags that say where the hub is.
+type hubPlace struct{ hub, token, grpc string }
+
+// hubFlags declares the flags of every command that talks to a hub.
+func hubFlags(fs *pflag.FlagSet) *hubPlace {
+	p := &hubPlace{}
+	hub := os.Getenv("DRAGOMAN_HUB")
+	if hub == "" {
+		hub = "http://127.0.0.1:8080"
+	}
+	fs.StringVar(&p.hub, "hub", hub, "`address` of the hub (DRAGOMAN_HUB)")
+	fs.StringVar(&p.token, "token", os.Getenv("DRAGOMAN_TOKEN"), "`token` to authenticate with (DRAGOMAN_TOKEN)")
+	fs.Lookup("token").DefValue = "" // a help text shows no secret
+	return p
+}
+
+func (p *hubPlace) place() place { return place{http: p.hub, grpc: p.grpc} }
+
+// client speaks the REST interface of a hub.
+type client struct {
+	base  string
+	token string
+	http  *http.Client
+}
+
+func (p *hubPlace) client() *client {
+	return &client{base: strings.TrimSuffix(p.hub, "/"), token: p.token, http: &http.Client{}}
+}
+
+// do sends a request and returns the answer when it is a success. accept is the
+// form that is wanted.
+func (c *client) do(ctx context.Context, method, path, accept string, body any) (*http.Response, error) {
+	var send io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		send = bytes.NewReader(b)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, send)
+	if err != nil {
+		return nil, &exit{exitUsage, fmt.Errorf("--hub %s: %w; write it as http://host:port", c.base, err)}
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("Accept", accept)
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		return nil, unreachable(c.base, err)
+	}
+	if resp.StatusCode >= 400 {
+		defer resp.Body.Close()
+		return nil, problem(resp)
+	}
+	return resp, nil
+}
+
+// problem makes an error of a refusal.
+func problem(resp *http.Response) error {
+	var p struct {
+		Title  string    `json:"title"`
+		Detail string    `json:"detail"`
+		Code   core.Code `json:"code"`
+	}
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what came is told, whole or not
+	if json.Unmarshal(b, &p) != nil || p.Code == "" {
+		return fmt.Errorf("the hub answered %s: %s", resp.Status, strings.TrimSpace(string(b)))
+	}
+	f := core.NewFault(p.Code, "%s", p.Detail)
+	return &exit{codeOf(f), errors.New(f.Message)}
+}
+
+// codeOf is the exit code of a fault.
+func codeOf(f *core.Fault) int {
+	switch f.Code {
+	case core.CodeTimeout:
+		return exitTimeout
+	case core.CodeInvalid:
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// get reads a document.
+func (c *client) get(ctx context.Context, path string, v any) error {
+	resp, err := c.do(ctx, http.MethodGet, path, "application/json", nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return json.NewDecoder(resp.Body).Decode(v)
+}
+
+// line is one line of a stream of events.
+type line struct {
+	Task     core.TaskID `json:"task"`
+	Cursor   core.Cursor `json:"cursor"`
+	Gap      *struct{ From, To uint64 }
+	Shutdown *struct{ Reason string }
+	core.Event
+}
+
+// UnmarshalJSON reads a line; core.Event would otherwise read it all.
+func (l *line) UnmarshalJSON(b []byte) error {
+	var head struct {
+		Task     core.TaskID `json:"task"`
+		Cursor   core.Cursor `json:"cursor"`
+		Gap      *struct{ From, To uint64 }
+		Shutdown *struct{ Reason string }
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return err
+	}
+	l.Task, l.Cursor, l.Gap, l.Shutdown = head.Task, head.Cursor, head.Gap, head.Shutdown
+	if l.Gap != nil || l.Shutdown != nil {
+		return nil
+	}
+	return l.Event.UnmarshalJSON(b)
+}
+
+// patience is how long a command waits for what should be quick.
+const patience = 10 * time.Second
+
+const jsonLines = "application/x-ndjson"
+
+// follow reads a stream of events line by line. raw is the line as it came.
+func follow(resp *http.Response, take func(l line, raw []byte) error) error {
+	defer resp.Body.Close()
+	r := bufio.NewReaderSize(resp.Body, 64<<10)
+	for {
+		raw, err := r.ReadBytes('\n')
+		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
+			var l line
+			if err := json.Unmarshal(raw, &l); err != nil {
+				return fmt.Errorf("the hub sent a line that is no event: %w", err)
+			}
+			if err := take(l, raw); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("the stream of events was cut off: %w", err)
+		}
+	}
+}
+
+// cancel asks the hub to stop a task, whatever became of the caller's context.
+func (c *client) cancel(ctx context.Context, id core.TaskID, reason string) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer done()
+	resp, err := c.do(ctx, http.MethodPost, "/v1/tasks/"+url.PathEscape(string(id))+"/cancel", "application/json", map[string]string{"reason": reason})
+	if err == nil {
+		resp.Body.Close()
+	}
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/core"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+	"github.com/dragoman-hub/dragoman/transports/ws"
+)
+
+// place says where a hub is.
+type place struct {
+	http string // http://host:port
+	grpc string // host:port
+}
+
+// asker asks an agent and returns what it answered.
+type asker func(ctx context.Context, to, content string) (string, error)
+
+// join connects an agent in its dialect and answers until the connection ends.
+// joined is told when the hub has taken the agent in, with how the agent asks
+// others from within its handler: nil where the dialect's agents do not.
+type join func(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), log *slog.Logger) error
+
+// joins are the dialects in which an agent can join.
+func joins() map[string]join {
+	return map[string]join{coven.Name: joinCoven, parallax.Dialect: joinParallax, acp.Dialect: joinACP}
+}
+
+func joinCoven(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), _ *slog.Logger) error {
+	cc, err := grpcserver.Dial(ctx, to.grpc, grpcserver.DialOptions{})
+	if err != nil {
+		return unreachable(to.grpc, err)
+	}
+	defer cc.Close()
+	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})
+	if err != nil {
+		return unreachable(to.grpc, err)
+	}
+	return coven.Work(ctx, conn, card, handle, coven.WithJoined(func(*wire.Welcome) { joined(askByTool) }))
+}
+
+func joinParallax(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), log *slog.Logger) error {
+	conn, err := dialWS(ctx, to.http, "/ws/agent", http.Header{"X-Agent-Id": {string(card.ID)}}, parallaxBytes)
+	if err != nil {
+		return err
+	}
+	return parallax.Work(ctx, conn, card, handle, parallax.WorkOptions{Registered: func(a *parallax.Agent) { joined(askByRequest(a)) }, Link: wsLink, Log: log})
+}
+
+func joinACP(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), log *slog.Logger) error {
+	conn, err := dialWS(ctx, to.http, "/ws/acp", http.Header{"X-Agent-Id": {string(card.ID)}}, acpBytes)
+	if err != nil {
+		return err
+	}
+	joined(nil)
+	return acp.Work(ctx, conn, card, handle, acp.WorkOptions{Link: wsLink, Log: log})
+}
+
+// askByTool is how a Coven agent asks another: by a tool of the hub.
+func askByTool(ctx context.Context, to, content string) (string, error) {
+	input, err := json.Marshal(map[string]string{"to": to, "content": content})
+	if err != nil {
+		return "", err
+	}
+	out, err := coven.CallTool(ctx, "agent_ask", input)
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Text string `json:"text"`
+	}
+	return answer.Text, json.Unmarshal(out, &answer)
+}
+
+// askByRequest is how a Parallax agent asks another: by the extension
+// task_request.
+func askByRequest(a *parallax.Agent) asker {
+	return func(ctx context.Context, to, content string) (string, error) {
+		addr, err := core.ParseAddress(to)
+		if err != nil {
+			return "", err
+		}
+		answer, err := a.Ask(ctx, core.Request{To: addr, Content: content}, nil)
+		return answer.Text, err
+	}
+}
+
+// dialWS opens a WebSocket to a path of the hub.
+func dialWS(ctx context.Context, hub, path string, header http.Header, limit int) (*ws.Conn, error) {
+	u, err := url.Parse(hub)
+	if err != nil {
+		return nil, &exit{exitUsage, fmt.Errorf("--hub %s: %w; write it as http://host:port", hub, err)}
+	}
+	u.Scheme = map[string]string{"http": "ws", "https": "wss"}[u.Scheme]
+	base, query, _ := strings.Cut(path, "?")
+	u.Path, u.RawQuery = strings.TrimSuffix(u.Path, "/")+base, query
+	conn, err := ws.Dial(ctx, u.String(), ws.DialOptions{Limits: ws.Limits{ReadLimit: limit}, Header: header})
+	if err != nil {
+		return nil, unreachable(hub, err)
+	}
+	return conn, nil
+}
+
+// unreachable says what to do when no hub answers.
+func unreachable(at string, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) || strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "Unavailable") {
+		return fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with --hub or --grpc-addr (%w)", at, err)
+	}
+	return fmt.Errorf("connecting to %s: %w", at, err)
+}
+
+func agentCommand(io streams) *cobra.Command {
+	var dialect, name, id, model string
+	var able, domains []string
+	var concurrent int
+	c := &cobra.Command{
+		Use:   "agent --dialect D --name N [flags] -- COMMAND [ARG...]",
+		Short: "Make an agent of any command",
+		Long: `Join the hub as an agent that answers every request by running a command: the
+request on its stdin, its stdout streamed back as text, a non-zero exit as a
+failure with the end of its stderr.
+
+  dragoman agent --dialect parallax --name shout -- tr a-z A-Z
+  dragoman agent --dialect coven --name poet --capability verse -- ./poet.sh
+
+What a request has beside its text (data, attachments, history) stands as JSON in
+the file that the variable DRAGOMAN_REQUEST names.`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	f := c.Flags()
+	f.StringVar(&dialect, "dialect", "", "`dialect` to join in: coven, parallax or acp")
+	f.StringVar(&name, "name", "", "`name` of the agent")
+	f.StringVar(&id, "id", "", "`id` of the agent; default: its name")
+	f.StringVar(&model, "model", "", "`model` that it tells")
+	f.StringSliceVar(&able, "capability", nil, "`capability` that it declares; may be repeated")
+	f.StringSliceVar(&domains, "domain", nil, "`domain` that it declares; may be repeated")
+	f.IntVar(&concurrent, "concurrent", 1, "how many requests it answers at once")
+	to := hubFlags(f)
+	f.StringVar(&to.grpc, "grpc-addr", "127.0.0.1:50051", "gRPC `address` of the hub, for --dialect coven")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		connect, ok := joins()[dialect]
+		switch {
+		case !ok:
+			return &exit{exitUsage, fmt.Errorf("--dialect %q: use coven, parallax or acp", dialect)}
+		case name == "" && id == "":
+			return &exit{exitUsage, errors.New("--name is missing: name the agent")}
+		}
+		if id == "" {
+			id = name
+		}
+		card := core.Card{
+			ID: core.AgentID(id), Name: name, Dialect: dialect, Capabilities: able, Domains: domains, Model: model, MaxConcurrent: concurrent,
+			Features: core.FeatureStreaming | core.FeatureCancellation,
+		}
+		if err := core.CheckAgentID(card.ID); err != nil {
+			return &exit{exitUsage, errors.New(core.AsFault(err).Message)}
+		}
+		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		log := newLog(io.err, "info", "auto")
+		return stay(ctx, log, func(ctx context.Context, joined func()) error {
+			return connect(ctx, to.place(), card, commandHandler(args, io.err), func(asker) {
+				log.Info("joined: ask it with 'dragoman ask "+id+" ...'", "agent", id, "dialect", dialect)
+				joined()
+			}, log)
+		})
+	}
+	return c
+}
+
+// The pace at which an agent comes back after its connection was lost.
+const (
+	backoffLeast = time.Second
+	backoffMost  = 30 * time.Second
+)
+
+// stay joins, and joins again when the connection is lost, at a growing pace. It
+// returns an error when it never got in, or when the hub turned it away.
+func stay(ctx context.Context, log *slog.Logger, connect func(ctx context.Context, joined func()) error) error {
+	in, wait := false, backoffLeast
+	for {
+		err := connect(ctx, func() { in, wait = true, backoffLeast })
+		var turned *core.Fault
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &turned):
+			return errors.New(turned.Message)
+		case !in && err != nil && !errors.Is(err, io.EOF):
+			return err
+		}
+		pause := wait/2 + rand.N(wait/2)
+		log.Warn("the connection has ended: joining again", "reason", err, "in", pause.String())
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+		wait = min(2*wait, backoffMost)
+	}
+}

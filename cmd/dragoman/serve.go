@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func serveCommand(io streams) *cobra.Command {
+	c := &cobra.Command{
+		Use: "serve", Short: "Run a hub", Args: cobra.NoArgs,
+		Long: `Run a hub until it is interrupted. The first interrupt stops it in good order: peers
+are told, running tasks may finish, then it ends. A second one ends it at once.
+
+Every setting can stand in a YAML file (--config), in the environment (DRAGOMAN_
+and the name in capitals) or on the command line; 'dragoman check' explains what
+comes of them.`,
+	}
+	serveFlags(c.Flags())
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		config, err := loadConfig(c.Flags(), environ())
+		if err != nil {
+			return &exit{exitUsage, err}
+		}
+		return serve(c.Context(), config, io)
+	}
+	return c
+}
+
+// serve runs a hub until a signal, or until its only peer has gone.
+func serve(ctx context.Context, config Config, io streams) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+
+	log := newLog(io.err, config.LogLevel, config.LogFormat)
+	s, err := Start(ctx, config, log, nil)
+	if err != nil {
+		return err
+	}
+	log.Info("the hub is ready", "grpc", s.bound.GRPC, "http", s.bound.HTTP, "pi", s.bound.Pi, "data", config.DataDir, "version", version)
+	alone := make(chan struct{})
+	if config.Stdio {
+		local, err := openStdio(io)
+		if err != nil {
+			return err
+		}
+		s.conns.Go(func() {
+			reason := s.pi.Serve(s.ctx, local, pi.ConnOptions{
+				Principal: core.Principal{ID: "stdio"}, Transport: pi.Stdio,
+			})
+			log.Info("the peer on stdin and stdout has gone", "reason", reason.Error())
+			if s.bound == (Addresses{}) {
+				close(alone)
+			}
+		})
+	}
+
+	var cause error
+	reason := "shutdown"
+	select {
+	case sig := <-signals:
+		log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "patience", config.StopTimeout.String())
+	case cause = <-s.Failed():
+		reason = "a listener ended"
+	case <-alone:
+		reason = "the only peer has gone"
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.Background(), config.StopTimeout)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.Stop(stop, reason) }()
+	select {
+	case err = <-done:
+	case <-signals:
+		cancel()
+		err = <-done
+	}
+	if err != nil {
+		log.Error("stopping", "error", err)
+	}
+	return errors.Join(cause, err)
+}
+
+func checkCommand(io streams) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "check", Short: "Check the settings and explain them", Args: cobra.NoArgs,
+		Long: `Read the settings as 'dragoman serve' would, say what is wrong with them, and print
+what comes of them: each with its value, its variable, and whether it differs from
+the default.`,
+	}
+	serveFlags(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		config, err := loadConfig(c.Flags(), environ())
+		if err == nil {
+			err = checkExposure(config)
+		}
+		if err != nil {
+			return &exit{exitUsage, err}
+		}
+		if asJSON {
+			return printJSON(io.out, config.plain())
+		}
+		values := flatten("", config.plain())
+		t := newTable(io.out, "SETTING", "VALUE", "VARIABLE", "")
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			note := ""
+			if d := fmt.Sprint(defaults()[key]); d != fmt.Sprint(values[key]) && !sameDuration(d, fmt.Sprint(values[key])) {
+				note = "default: " + orDash(d)
+			}
+			t.row(key, orDash(fmt.Sprint(values[key])), variable(key), note)
+		}
+		return t.flush()
+	}
+	return c
+}
+
+func flatten(prefix string, m map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range m {
+		if inner, ok := v.(map[string]any); ok {
+			maps.Copy(out, flatten(prefix+k+".", inner))
+			continue
+		}
+		out[prefix+k] = v
+	}
+	return out
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/nats"
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+	"github.com/dragoman-hub/dragoman/transports/web"
+)
+
+// Service is a running hub: the engine, its journal and its listeners. The
+// commands serve, demo and bench start one, and so do the tests.
+type Service struct {
+	config Config
+	log    *slog.Logger
+	hub    *hub.Hub
+	kept   journal.Journal
+	pi     *pi.Server
+	peers  *acp.Peers
+	acp    *acp.HTTP
+
+	grpc    *grpcserver.Server
+	servers []*web.Server
+	bound   Addresses
+
+	ctx    context.Context //nolint:containedctx // it is the life of the service: connections end with it
+	cancel context.CancelCauseFunc
+	conns  sync.WaitGroup // connections that the listeners handed over
+	loops  sync.WaitGroup // listeners
+	failed chan error     // the first listener that ended by itself
+}
+
+// Addresses are what a service listens on, as --ready-file has them.
+type Addresses struct {
+	GRPC string `json:"grpc,omitempty"`
+	HTTP string `json:"http,omitempty"`
+	Pi   string `json:"pi,omitempty"`
+}
+
+// Start puts a hub together and returns once all listen. What it started ends
+// with Stop. observer may be nil.
+func Start(ctx context.Context, c Config, log *slog.Logger, observer func(*hub.Options)) (*Service, error) {
+	if err := checkExposure(c); err != nil {
+		return nil, err
+	}
+	s := &Service{config: c, log: log, failed: make(chan error, 1)}
+	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	if err := s.start(ctx, observer); err != nil {
+		stop, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		return nil, errors.Join(err, s.Stop(stop, "it did not start"))
+	}
+	return s, nil
+}
+
+func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err error) {
+	c := s.config
+	listeners := map[string]net.Listener{}
+	defer func() {
+		if err != nil {
+			for _, l := range listeners {
+				l.Close()
+			}
+		}
+	}()
+	for flag, addr := range map[string]string{"grpc-addr": c.GRPCAddr, "http-addr": c.HTTPAddr, "pi-addr": c.PiAddr} {
+		if addr == "" {
+			continue
+		}
+		if listeners[flag], err = listen(ctx, flag, addr); err != nil {
+			delete(listeners, flag)
+			return err
+		}
+	}
+	if err = s.openHub(ctx, observer); err != nil {
+		return err
+	}
+	if l := listeners["grpc-addr"]; l != nil {
+		s.bound.GRPC = l.Addr().String()
+	}
+	if l := listeners["http-addr"]; l != nil {
+		s.bound.HTTP = l.Addr().String()
+	}
+	if l := listeners["pi-addr"]; l != nil {
+		s.bound.Pi = l.Addr().String()
+	}
+	s.open(listeners)
+	return writeReady(c.ReadyFile, s.bound)
+}
+
+// listen binds an address and says what to do when that fails.
+func listen(ctx context.Context, flag, addr string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address with --%s (port 0 picks a free one)", addr, err, flag)
+	}
+	return l, nil
+}
+
+// checkExposure refuses to open an unauthenticated hub to the network by mistake.
+func checkExposure(c Config) error {
+	if c.Insecure {
+		return nil
+	}
+	for flag, addr := range map[string]string{"grpc-addr": c.GRPCAddr, "http-addr": c.HTTPAddr, "pi-addr": c.PiAddr} {
+		if addr == "" {
+			continue
+		}
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return fmt.Errorf("--%s %s: %w; write it as host:port", flag, addr, err)
+		}
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return fmt.Errorf("--%s %s is open to the network and nobody has to authenticate: use 127.0.0.1, or add --insecure if that is what you want", flag, addr)
+		}
+	}
+	return nil
+}
+
+func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) error {
+	c := s.config
+	keep := journal.Retention{Age: c.Journal.Age, Bytes: c.Journal.Bytes}
+	id := core.NewID()
+	if c.DataDir == "" && c.Journal.NATSURL == "" {
+		s.kept = journal.NewMemory(keep)
+	} else {
+		sync, err := nats.ParseSync(c.Journal.Sync)
+		if err != nil {
+			return err
+		}
+		j, err := nats.Open(ctx, nats.Options{Dir: c.DataDir, URL: c.Journal.NATSURL, Name: c.Journal.Name, Sync: sync, Keep: keep})
+		if err != nil {
+			return fmt.Errorf("opening the journal: %w", err)
+		}
+		s.kept = j
+		if c.DataDir != "" {
+			if id, err = stableID(c.DataDir); err != nil {
+				return err
+			}
+		}
+	}
+	opts := hub.Options{
+		ID: id, Journal: s.kept, Log: s.log, Rules: policy.Rules{Hops: c.Limits.Hops},
+		Limits: hub.Limits{
+			QueueLength: c.Limits.QueueLength, Retries: c.Limits.Retries, CancelGrace: c.Limits.CancelGrace, SlotGrace: c.Limits.SlotGrace,
+			ApprovalTimeout: c.Limits.ApprovalTimeout, CauseMemory: c.Limits.CauseMemory, TaskBytes: c.Limits.TaskBytes, HistoryBytes: c.Limits.HistoryBytes,
+		},
+	}
+	if observer != nil {
+		observer(&opts)
+	}
+	s.hub = hub.New(opts)
+	if err := s.hub.Recover(ctx); err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+	s.pi = pi.NewServer(s.hub, pi.Options{Version: version, DrainTimeout: c.StopTimeout, Log: s.log})
+	s.peers = acp.NewPeers(0)
+	return nil
+}
+
+// stableID returns the id of the hub that keeps its data in dir, so that agents
+// see the same hub after a restart.
+func stableID(dir string) (string, error) {
+	path := filepath.Join(dir, "id")
+	if b, err := os.ReadFile(path); err == nil && len(b) > 0 {
+		return string(b), nil
+	}
+	id := core.NewID()
+	if err := os.WriteFile(path, []byte(id), 0o600); err != nil {
+		return "", fmt.Errorf("keeping the id of the hub: %w", err)
+	}
+	return id, nil
+}
+
+// writeReady tells whoever waits for it where the process listens. The file
+// appears whole.
+func writeReady(path string, bound Addresses) error {
+	if path == "" {
+		return nil
+	}
+	data, err := json.Marshal(bound)
+	if err != nil {
+		return err
+	}
+	temp := path + ".tmp"
+	if err := os.WriteFile(temp, append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("writing the ready file: %w", err)
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return fmt.Errorf("writing the ready file: %w", err)
+	}
+	return nil
+}
+
+// run serves until the listener is stopped; what ends it otherwise is told to
+// Failed.
+func (s *Service) run(name string, serve func() error) {
+	s.loops.Go(func() {
+		if err := serve(); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			select {
+			case s.failed <- fmt.Errorf("the %s listener ended: %w", name, err):
+			default:
+			}
+		}
+	})
+}
+
+// Failed tells when a listener ended by itself.
+func (s *Service) Failed() <-chan error { return s.failed }
+
+// Stop takes the service down in good order: everybody is told, running tasks may
+// finish until ctx ends, then connections, listeners and journal close. It
+// returns once nothing runs any more.
+func (s *Service) Stop(ctx context.Context, reason string) error {
+	var errs []error
+	if s.hub != nil {
+		errs = append(errs, s.hub.Close(ctx, reason))
+	}
+	s.cancel(errors.New(reason))
+	if s.pi != nil {
+		s.pi.Close()
+	}
+	end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if s.acp != nil {
+		s.acp.Close()
+	}
+	s.conns.Wait()
+	if s.grpc != nil {
+		errs = append(errs, s.grpc.Stop(end))
+	}
+	for _, w := range s.servers {
+		errs = append(errs, w.Stop(end))
+	}
+	s.loops.Wait()
+	if s.kept != nil {
+		errs = append(errs, s.kept.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// table prints rows in aligned columns.
+type table struct{ w *tabwriter.Writer }
+
+func newTable(out io.Writer, heads ...string) *table {
+	t := &table{tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)}
+	t.row(heads...)
+	return t
+}
+
+func (t *table) row(cells ...string) {
+	fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+}
+
+func (t *table) flush() error { return t.w.Flush() }
+
+// printJSON writes a value for programs to read.
+func printJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func orDash(s string) string {
+	if s == "" || s == "[]" {
+		return "-"
+	}
+	return s
+}
+
+func sameDuration(a, b string) bool {
+	x, err1 := time.ParseDuration(a)
+	y, err2 := time.ParseDuration(b)
+	return err1 == nil && err2 == nil && x == y
+}

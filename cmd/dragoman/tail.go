@@ -1,0 +1,196 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/signal"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func tailCommand(io streams) *cobra.Command {
+	var asJSON bool
+	var color string
+	c := &cobra.Command{
+		Use: "tail [TASK]", Short: "Follow all tasks live, or one from its beginning", Args: cobra.MaximumNArgs(1),
+		Long: `Follow all tasks live, one line an event; or one task, from its beginning to its end.
+An interrupt ends it; the tasks run on.`,
+	}
+	f := c.Flags()
+	to := hubFlags(f)
+	f.BoolVar(&asJSON, "json", false, "print every event as a line of JSON")
+	f.StringVar(&color, "color", "auto", "`when` to colour: auto, always or never")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		path := "/v1/events"
+		if len(args) == 1 {
+			path = "/v1/tasks/" + url.PathEscape(args[0]) + "/events"
+		}
+		resp, err := to.client().do(ctx, http.MethodGet, path, jsonLines, nil)
+		if err != nil {
+			return err
+		}
+		t := tailer{out: io.out, colored: color == "always" || color == "auto" && isTerminal(io.out)}
+		err = follow(resp, func(l line, raw []byte) error {
+			if asJSON {
+				_, err := fmt.Fprintf(io.out, "%s\n", raw)
+				return err
+			}
+			if l.Task == "" && len(args) == 1 {
+				l.Task = core.TaskID(args[0])
+			}
+			return t.print(l)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return &exit{exitInterrupted, errQuiet}
+		case err == nil && len(args) == 0:
+			return errors.New("the hub has gone")
+		}
+		return err
+	}
+	return c
+}
+
+// tailer prints one line an event.
+type tailer struct {
+	out     io.Writer
+	colored bool
+}
+
+// The colours of a terminal.
+const (
+	plainColor = "\x1b[0m"
+	red        = "\x1b[31m"
+	green      = "\x1b[32m"
+	yellow     = "\x1b[33m"
+	cyan       = "\x1b[36m"
+	dim        = "\x1b[2m"
+)
+
+func (t tailer) print(l line) error {
+	switch {
+	case l.Gap != nil:
+		_, err := fmt.Fprintf(t.out, "-- events %d to %d of task %s are no longer kept\n", l.Gap.From, l.Gap.To, l.Task)
+		return err
+	case l.Shutdown != nil:
+		_, err := fmt.Fprintf(t.out, "-- the hub is stopping: %s\n", l.Shutdown.Reason)
+		return err
+	}
+	k := l.Body.Kind()
+	_, err := fmt.Fprintf(t.out, "%s %s %4d %s %s\n", t.paint(dim, l.At.Local().Format("15:04:05.000")), short(l.Task), l.Seq,
+		t.paint(colorOf(k), fmt.Sprintf("%-18s", k)), summary(l.Body))
+	return err
+}
+
+func (t tailer) paint(color, text string) string {
+	if !t.colored || color == "" {
+		return text
+	}
+	return color + text + plainColor
+}
+
+func colorOf(k core.Kind) string {
+	switch k {
+	case core.KindDone:
+		return green
+	case core.KindFailed:
+		return red
+	case core.KindCancelled, core.KindCancelRequested, core.KindRetrying, core.KindApprovalRequested:
+		return yellow
+	case core.KindText:
+		return cyan
+	case core.KindThinking, core.KindUsage:
+		return dim
+	}
+	return ""
+}
+
+// short is the part of a task id that tells tasks of the same day apart.
+func short(id core.TaskID) string {
+	if len(id) <= 12 {
+		return string(id)
+	}
+	return string(id[len(id)-12:])
+}
+
+// summaryLength is how much of an event a line shows.
+const summaryLength = 120
+
+// summary says in a line what happened.
+func summary(body core.Body) string {
+	s := ""
+	switch b := body.(type) {
+	case core.Opened:
+		s = fmt.Sprintf("%s %s %s: %s", b.From.ID, b.Request.Intent, b.Request.To, b.Request.Content)
+		if b.Request.Notice != nil {
+			s = fmt.Sprintf("%s tells %s: %s %s", b.From.ID, b.Request.To, b.Request.Notice.Topic, b.Request.Notice.Data)
+		}
+	case core.Assigned:
+		s = fmt.Sprintf("to %s, attempt %d", b.Agent, b.Attempt)
+	case core.Accepted:
+		if b.Estimate > 0 {
+			s = "within " + b.Estimate.String()
+		}
+	case core.SessionStarted:
+		s = b.Session
+	case core.SessionLost:
+		s = b.Reason
+	case core.Thinking:
+		s = b.Text
+	case core.Text:
+		s = b.Text
+	case core.ToolCall:
+		s = b.Name + " " + b.Input
+	case core.ToolState:
+		s = b.ID + " " + b.State.String() + " " + b.Detail
+	case core.ToolResult:
+		s = b.ID + " " + b.Output
+	case core.ApprovalRequested:
+		s = b.Name + " " + b.Input
+	case core.ApprovalDecided:
+		s = fmt.Sprintf("%s approved=%t by %s %s", b.ID, b.Approved, b.By, b.Reason)
+	case core.Injected:
+		s = b.Content
+	case core.InjectionAnswered:
+		s = fmt.Sprintf("%s accepted=%t %s", b.ID, b.Accepted, b.Reason)
+	case core.File:
+		s = fmt.Sprintf("%s %s %d bytes", b.Name, b.MediaType, len(b.Data))
+	case core.Usage:
+		s = fmt.Sprintf("input %d, output %d, thinking %d", b.Input, b.Output, b.Thinking)
+	case core.Retrying:
+		s = fmt.Sprintf("%s failed: %s", b.Agent, b.Fault.Message)
+	case core.CancelRequested:
+		s = "by " + b.By + " " + b.Reason
+	case core.ForeignFrame:
+		s = b.Dialect + " " + b.Name
+	case core.Done:
+		s = b.Text + string(b.Data)
+	case core.Failed:
+		s = string(b.Fault.Code) + ": " + b.Fault.Message
+	case core.Cancelled:
+		s = b.Reason
+	}
+	s = strings.Join(strings.Fields(strings.Map(printable, s)), " ")
+	if r := []rune(s); len(r) > summaryLength {
+		s = string(r[:summaryLength]) + "…"
+	}
+	return s
+}
+
+// printable keeps what an agent said from steering the terminal.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
+}
