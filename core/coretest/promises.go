@@ -56,7 +56,6 @@ type history struct {
 	recorded uint64
 	ends     int
 	agent    core.AgentID
-	asked    bool
 	text     strings.Builder
 }
 
@@ -127,8 +126,8 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 		p.assigned(id, t, b)
 	case core.Text:
 		t.text.WriteString(b.Text)
-	case core.CancelRequested:
-		t.asked = true
+	case core.Retrying:
+		t.agent = "" // nobody has it until it is assigned again
 	case core.Injected:
 		if !p.agents[t.agent].Features.Has(core.FeatureInjection) {
 			p.breaks("P8", id, "agent %s got an injection and did not declare that it takes any", t.agent)

@@ -1,0 +1,159 @@
+package coretest
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// End is one end of a [Pipe]. It is a [link.Conn] and a [link.Pinger].
+//
+// It behaves as a good transport does: what was sent before the close is still
+// received; then a peer that closed as Normal or ShuttingDown reads as io.EOF, one
+// that closed as PeerGone as a loss, and any other as its *[link.Reason]. A ping
+// is answered only while the other end is in Receive.
+type End[In, Out any] struct {
+	in   <-chan In
+	out  chan<- Out
+	self *side
+	peer *side
+}
+
+// side is what one end lets the other see.
+type side struct {
+	once   sync.Once
+	closed chan struct{}
+	reason link.Reason
+	pings  chan chan<- struct{}
+}
+
+// Pipe returns the two ends of a connection in memory that receives A and sends
+// B at the first end, and the other way round at the second. Each direction holds
+// so many messages that nobody has received yet; with 0, Send waits for Receive.
+func Pipe[A, B any](messages int) (*End[A, B], *End[B, A]) {
+	as, bs := make(chan A, messages), make(chan B, messages)
+	x, y := newSide(), newSide()
+	return &End[A, B]{in: as, out: bs, self: x, peer: y}, &End[B, A]{in: bs, out: as, self: y, peer: x}
+}
+
+func newSide() *side {
+	return &side{closed: make(chan struct{}), pings: make(chan chan<- struct{})}
+}
+
+// Receive implements [link.Conn].
+func (e *End[In, Out]) Receive(ctx context.Context) (In, error) {
+	var none In
+	for {
+		if isClosed(e.self.closed) {
+			return none, net.ErrClosed
+		}
+		select {
+		case m := <-e.in:
+			return m, nil
+		default:
+		}
+		select {
+		case m := <-e.in:
+			return m, nil
+		case pong := <-e.self.pings:
+			close(pong)
+		case <-e.self.closed:
+			return none, net.ErrClosed
+		case <-e.peer.closed:
+			select {
+			case m := <-e.in:
+				return m, nil
+			default:
+				return none, e.peer.end()
+			}
+		case <-ctx.Done():
+			return none, ctx.Err()
+		}
+	}
+}
+
+// Send implements [link.Conn].
+func (e *End[In, Out]) Send(ctx context.Context, m Out) error {
+	if isClosed(e.self.closed) {
+		return net.ErrClosed
+	}
+	if isClosed(e.peer.closed) {
+		return e.peer.end()
+	}
+	select {
+	case e.out <- m:
+		return nil
+	case <-e.self.closed:
+		return net.ErrClosed
+	case <-e.peer.closed:
+		return e.peer.end()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Ping implements [link.Pinger].
+func (e *End[In, Out]) Ping(ctx context.Context) error {
+	pong := make(chan struct{})
+	pings := e.peer.pings
+	for {
+		select {
+		case pings <- pong:
+			pings = nil
+		case <-pong:
+			return nil
+		case <-e.self.closed:
+			return net.ErrClosed
+		case <-e.peer.closed:
+			return e.peer.end()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Close implements [link.Conn].
+func (e *End[In, Out]) Close(r link.Reason) error {
+	e.self.once.Do(func() {
+		e.self.reason = r
+		close(e.self.closed)
+	})
+	return nil
+}
+
+// Closed is closed once this end is, and Reason tells why.
+func (e *End[In, Out]) Closed() <-chan struct{} { return e.self.closed }
+
+// Reason returns the reason this end was closed with, and the zero Reason while
+// it is open.
+func (e *End[In, Out]) Reason() link.Reason {
+	if !isClosed(e.self.closed) {
+		return link.Reason{}
+	}
+	return e.self.reason
+}
+
+// end is how the close of one side reads at the other. Call it only once closed.
+func (s *side) end() error {
+	switch s.reason.Cause {
+	case link.Normal, link.ShuttingDown:
+		return io.EOF
+	case link.PeerGone:
+		return io.ErrUnexpectedEOF
+	default:
+		r := s.reason
+		return &r
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

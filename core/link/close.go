@@ -1,0 +1,115 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Close ends the link for r and does not wait. The first call wins, whoever
+// makes it; later ones do nothing. Senders that wait are turned away at once.
+//
+// Unless r is [PeerGone], [Slow] or [Unresponsive] what is already queued is
+// flushed, within the drain timeout, before the peer is told r and the socket
+// goes down. A zero Cause counts as [Normal].
+func (l *Link[In, Out]) Close(r Reason) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reason == nil {
+		l.closeLocked(r)
+	}
+}
+
+// closeLocked is the one place where a link becomes closed.
+func (l *Link[In, Out]) closeLocked(r Reason) {
+	if r.Cause == 0 {
+		r.Cause = Normal
+	}
+	l.reason = &r
+	close(l.done)
+	l.refuseLocked()
+	if l.running {
+		l.endLocked()
+	}
+}
+
+// endLocked sees to it that the socket goes down: by the writer loop once it has
+// flushed, or past it.
+func (l *Link[In, Out]) endLocked() {
+	l.cancel()
+	l.stopLocked(&l.slow)
+	l.stopLocked(&l.silence)
+	l.work.Signal()
+	switch {
+	case l.reason.graceful():
+		l.armLocked(&l.drain, l.opts.DrainTimeout, l.giveUp)
+	case l.writing != 0:
+		l.cut = true
+		l.wg.Go(l.takeDown) // wakes the writer loop
+	default:
+		l.cut = true
+	}
+}
+
+// giveUp ends a flush that takes too long.
+func (l *Link[In, Out]) giveUp() {
+	l.mu.Lock()
+	l.cut = true
+	l.mu.Unlock()
+	l.takeDown()
+}
+
+// takeDown closes the socket, which wakes whatever waits for it. It returns once
+// the socket is down.
+func (l *Link[In, Out]) takeDown() {
+	l.down.Do(func() {
+		_ = l.conn.Close(l.Reason()) // whatever it says, the connection is over
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopLocked(&l.drain)
+}
+
+// endOf is the reason for which a context ended.
+func endOf(ctx context.Context) Reason {
+	cause := context.Cause(ctx)
+	var r *Reason
+	if errors.As(cause, &r) {
+		return *r
+	}
+	return Reason{Cause: ShuttingDown, Text: "shutting down", Err: cause}
+}
+
+// alarm is a timer whose callback Run waits for. The lock of the link guards it.
+type alarm struct {
+	timer *time.Timer
+	armed bool
+}
+
+// armLocked makes a ring after d. Each alarm always gets the same ring.
+func (l *Link[In, Out]) armLocked(a *alarm, d time.Duration, ring func()) {
+	if a.armed {
+		return
+	}
+	a.armed = true
+	l.wg.Add(1)
+	if a.timer != nil {
+		a.timer.Reset(d)
+		return
+	}
+	a.timer = time.AfterFunc(d, func() {
+		defer l.wg.Done()
+		l.mu.Lock()
+		a.armed = false
+		l.mu.Unlock()
+		ring()
+	})
+}
+
+// stopLocked keeps a from ringing, unless it already does.
+func (l *Link[In, Out]) stopLocked(a *alarm) {
+	if a.armed && a.timer.Stop() {
+		a.armed = false
+		l.wg.Done()
+	}
+}

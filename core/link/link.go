@@ -1,0 +1,191 @@
+package link
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The defaults of [Options].
+const (
+	DefaultQueueBytes   = 1 << 20
+	DefaultWriteTimeout = 30 * time.Second
+	DefaultDrainTimeout = 2 * time.Second
+)
+
+// Options are the bounds of a [Link]. The zero Options are the defaults,
+// without keepalive.
+type Options struct {
+	// QueueBytes bounds what is queued and not yet taken by the transport.
+	// 0 means [DefaultQueueBytes].
+	QueueBytes int
+	// WriteTimeout is how long one write may take before the connection is closed
+	// as [Slow]. 0 means [DefaultWriteTimeout].
+	WriteTimeout time.Duration
+	// DrainTimeout is how long a graceful close may take to flush what is queued.
+	// 0 means [DefaultDrainTimeout].
+	DrainTimeout time.Duration
+	// PingEvery is how long the peer may be silent before it is asked for a sign
+	// of life, and PingTimeout how long the answer may take before the connection
+	// is closed as [Unresponsive]; 0 means as long as PingEvery. Any message
+	// counts as a sign of life. Without PingEvery, or on a Conn that is not a
+	// [Pinger], there is no keepalive.
+	PingEvery, PingTimeout time.Duration
+	// EOF, when set, keeps the link open for sending after the peer has ended its
+	// side (io.EOF): only the reader loop ends, and calls EOF last. Without it
+	// io.EOF closes the link as [Normal]. It is for transports with two separate
+	// directions, such as our stdin and stdout.
+	EOF func()
+}
+
+// withDefaults fills in what is not set.
+func (o Options) withDefaults() Options {
+	if o.QueueBytes <= 0 {
+		o.QueueBytes = DefaultQueueBytes
+	}
+	if o.WriteTimeout <= 0 {
+		o.WriteTimeout = DefaultWriteTimeout
+	}
+	if o.DrainTimeout <= 0 {
+		o.DrainTimeout = DefaultDrainTimeout
+	}
+	if o.PingTimeout <= 0 {
+		o.PingTimeout = o.PingEvery
+	}
+	return o
+}
+
+// Link owns a [Conn]: it queues what is sent, runs both loops, watches over
+// liveness and keeps the first close reason. All methods may be called from any
+// goroutine; Run is called exactly once.
+type Link[In, Out any] struct {
+	conn    Conn[In, Out]
+	batcher Batcher[Out] // nil if conn is none
+	pinger  Pinger       // nil without keepalive
+	opts    Options
+	epoch   time.Time // what the clock counts from
+
+	done chan struct{}  // closed with the first reason
+	wg   sync.WaitGroup // the writer loop and every armed alarm
+	down sync.Once      // takes the socket down
+
+	// heard is when the reader loop last went to listen, or busy while it does
+	// something else. Only kept if there is a pinger.
+	heard atomic.Int64
+
+	mu      sync.Mutex
+	reason  *Reason            // nil until closed
+	cancel  context.CancelFunc // ends the context of the callbacks
+	running bool
+	cut     bool // nothing more may be written
+
+	work    sync.Cond // something is queued, or the link was closed
+	queue   batch[Out]
+	queued  int // bytes, queued or being written
+	waiting []*waiter[Out]
+
+	writing   int64 // when the write under way began; 0 if there is none
+	unblocked int64 // when a write that had been stuck last ended
+
+	slow, drain, silence alarm
+}
+
+// New returns a Link over conn. Nothing happens until Run, except that messages
+// may be queued. From here on nobody else touches conn.
+func New[In, Out any](conn Conn[In, Out], opts Options) *Link[In, Out] {
+	l := &Link[In, Out]{
+		conn:  conn,
+		opts:  opts.withDefaults(),
+		epoch: time.Now(),
+		done:  make(chan struct{}),
+	}
+	l.work.L = &l.mu
+	l.batcher, _ = conn.(Batcher[Out])
+	if l.opts.PingEvery > 0 {
+		l.pinger, _ = conn.(Pinger)
+	}
+	return l
+}
+
+// Run holds the connection until it ends and returns the first close reason. It
+// returns only after the socket is down and both loops and any ping have ended.
+//
+// receive is called from the reader loop with one message after the other; its
+// context ends when the link closes. An error from it closes the link, with that
+// reason if it is a *[Reason], else as [Internal]. rejected is called likewise
+// for messages that the transport refused; if it is nil such a message closes the
+// link with the cause of the [Reject].
+//
+// When ctx ends the link closes as [ShuttingDown], or with the cause of ctx if
+// that is a *[Reason].
+func (l *Link[In, Out]) Run(
+	ctx context.Context,
+	receive func(ctx context.Context, m In) error,
+	rejected func(ctx context.Context, r *Reject) error,
+) Reason {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// The Conn is woken by its Close alone: were it to see ctx end, it would go
+	// down before what is queued has been flushed.
+	wire := context.WithoutCancel(ctx)
+
+	l.start(cancel)
+	go l.write(wire)
+	stop := context.AfterFunc(ctx, func() {
+		defer l.wg.Done()
+		l.Close(endOf(ctx))
+	})
+
+	l.read(wire, inner, receive, rejected)
+	<-l.done
+	if stop() {
+		l.wg.Done()
+	}
+	l.wg.Wait()
+	return *l.reason
+}
+
+// start marks the link as running and counts the writer loop and the watch over
+// the context.
+func (l *Link[In, Out]) start(cancel context.CancelFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running {
+		panic("link: Run called twice")
+	}
+	l.running = true
+	l.cancel = cancel
+	l.wg.Add(2)
+	if l.reason != nil {
+		l.endLocked()
+	}
+	if l.pinger != nil {
+		l.heard.Store(l.now())
+		l.armLocked(&l.silence, l.opts.PingEvery, l.keepAlive)
+	}
+}
+
+// Done is closed as soon as there is a close reason. The socket may still be
+// open then; that it is down is said by the return of Run.
+func (l *Link[In, Out]) Done() <-chan struct{} { return l.done }
+
+// Reason returns why the link was closed, and the zero Reason until then.
+func (l *Link[In, Out]) Reason() Reason {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reason == nil {
+		return Reason{}
+	}
+	return *l.reason
+}
+
+// Queued returns how many bytes are queued and not yet taken by the transport.
+func (l *Link[In, Out]) Queued() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queued
+}
+
+// now is the time since the link was made, never 0.
+func (l *Link[In, Out]) now() int64 { return int64(time.Since(l.epoch)) + 1 }

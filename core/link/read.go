@@ -1,0 +1,70 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+)
+
+// busy in Link.heard says that the reader loop is not listening, so that the
+// silence is ours.
+const busy = math.MaxInt64
+
+// read is the reader loop: the only caller of Receive. It ends when the link is
+// closed or the peer has ended its side.
+func (l *Link[In, Out]) read(
+	wire, inner context.Context,
+	receive func(context.Context, In) error,
+	rejected func(context.Context, *Reject) error,
+) {
+	for {
+		if l.pinger != nil {
+			l.heard.Store(l.now())
+		}
+		m, err := l.conn.Receive(wire)
+		if l.pinger != nil {
+			l.heard.Store(busy)
+		}
+		select {
+		case <-l.done: // what comes after the close is nobody's
+			return
+		default:
+		}
+
+		if err == nil {
+			err = receive(inner, m)
+		} else if err = l.unreceived(inner, err, rejected); errors.Is(err, errEnded) {
+			return
+		}
+		if err != nil {
+			l.Close(reasonFrom(err))
+			return
+		}
+	}
+}
+
+// errEnded ends the reader loop and leaves the link as it is.
+var errEnded = errors.New("the peer ended its side")
+
+// unreceived deals with what Receive returned instead of a message. It returns
+// nil if the next call may follow, and else why the link is to be closed.
+func (l *Link[In, Out]) unreceived(
+	inner context.Context,
+	err error,
+	rejected func(context.Context, *Reject) error,
+) error {
+	var r *Reject
+	switch {
+	case errors.As(err, &r) && rejected != nil:
+		return rejected(inner, r)
+	case r != nil:
+		return &Reason{Cause: r.Cause, Text: r.Text}
+	case l.opts.EOF != nil && errors.Is(err, io.EOF):
+		l.opts.EOF()
+		return errEnded
+	default:
+		end := reasonOf(err)
+		return &end
+	}
+}
