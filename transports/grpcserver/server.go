@@ -1,0 +1,147 @@
+package grpcserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+)
+
+// handlerGrace is how long Stop waits for handlers whose connections it has cut.
+const handlerGrace = 5 * time.Second
+
+// Server is a gRPC server. Make one with New.
+type Server struct {
+	opts   Options
+	grpc   *grpc.Server
+	health *health.Server
+
+	// stopping ends when Stop begins.
+	stopping context.Context
+	stop     context.CancelFunc
+
+	mu     sync.Mutex
+	crowds []*crowd
+}
+
+// New returns a server that answers grpc.health.v1 and reflection and to which
+// further services can be registered until it serves.
+func New(o Options) *Server {
+	s := &Server{opts: o.withDefaults(), health: health.NewServer()}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	unary := append([]grpc.UnaryServerInterceptor{s.recoverUnary}, s.opts.Unary...)
+	stream := append([]grpc.StreamServerInterceptor{s.recoverStream}, s.opts.Stream...)
+	stream = append(stream, s.releaseBuiltin)
+	s.grpc = grpc.NewServer(append(s.opts.server(), grpc.ChainUnaryInterceptor(unary...), grpc.ChainStreamInterceptor(stream...))...)
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	reflection.Register(s.grpc)
+	return s
+}
+
+// Register adds a service and reports it as serving. It panics, as grpc-go does,
+// when impl does not implement the service or the server serves already.
+func (s *Server) Register(desc *grpc.ServiceDesc, impl any) {
+	s.grpc.RegisterService(desc, impl)
+	s.health.SetServingStatus(desc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+}
+
+// RegisterService is Register under the name by which generated code knows it:
+// a Server is a grpc.ServiceRegistrar.
+func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) { s.Register(desc, impl) }
+
+// MaxMessageBytes returns the largest message that the server reads or writes.
+func (s *Server) MaxMessageBytes() int { return s.opts.MaxMessageBytes }
+
+// Serve accepts connections until l fails, whose error it returns, or until Stop,
+// upon which it returns nil once everything has ended. It closes l. It may be
+// called for several listeners; MaxConnections holds for each.
+func (s *Server) Serve(l net.Listener) error {
+	c := &crowd{Listener: l, limit: s.opts.MaxConnections, refused: s.opts.OnRefused}
+	s.mu.Lock()
+	s.crowds = append(s.crowds, c)
+	s.mu.Unlock()
+	err := s.grpc.Serve(c)
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return err
+}
+
+// Stop reports every service as not serving, accepts no more calls and waits for
+// those under way. Whoever owns a stream should be closing it at the same time.
+// When ctx ends first, the connections are cut, and the error says so; handlers
+// have a further five seconds to notice.
+func (s *Server) Stop(ctx context.Context) error {
+	s.health.Shutdown()
+	s.stop()
+	graceful := make(chan struct{})
+	go func() {
+		defer close(graceful)
+		s.grpc.GracefulStop()
+	}()
+	select {
+	case <-graceful:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	for _, c := range s.crowds {
+		c.disperse()
+	}
+	s.mu.Unlock()
+	s.grpc.Stop()
+	timer := time.NewTimer(handlerGrace)
+	defer timer.Stop()
+	select {
+	case <-graceful:
+		return fmt.Errorf("stop grpc: calls were cut off: %w", ctx.Err())
+	case <-timer.C:
+		return fmt.Errorf("stop grpc: a handler still runs %v after its connection was cut: %w", handlerGrace, ctx.Err())
+	}
+}
+
+// releaseBuiltin ends the streams of health and reflection when Stop begins:
+// nobody else would, and each would hold it up.
+func (s *Server) releaseBuiltin(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if strings.HasPrefix(info.FullMethod, "/grpc.") {
+		end, err := ender(ss.Context())
+		if err != nil {
+			return err
+		}
+		defer context.AfterFunc(s.stopping, func() {
+			end.WriteStatus(status.New(codes.Unavailable, "the server is stopping"))
+		})()
+	}
+	return handler(srv, ss)
+}
+
+// recoverStream turns a panic of a stream's handler into INTERNAL.
+func (s *Server) recoverStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	defer s.recovered(info.FullMethod, &err)
+	return handler(srv, ss)
+}
+
+// recoverUnary turns a panic of a call's handler into INTERNAL.
+func (s *Server) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
+	defer s.recovered(info.FullMethod, &err)
+	return handler(ctx, req)
+}
+
+// recovered is deferred around a handler.
+func (s *Server) recovered(method string, err *error) {
+	if v := recover(); v != nil {
+		s.opts.OnPanic(method, v, debug.Stack())
+		*err = status.Error(codes.Internal, "internal error")
+	}
+}

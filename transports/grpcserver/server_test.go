@@ -1,0 +1,272 @@
+package grpcserver_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+)
+
+var _ grpc.ServiceRegistrar = (*grpcserver.Server)(nil)
+
+func nothing(*grpcserver.Server) talk { return talk{} }
+
+func TestEveryServiceIsReportedHealthyAndDescribed(t *testing.T) {
+	ctx := soon(t)
+	_, addr := serve(t, grpcserver.Options{}, nothing)
+	cc := dial(t, addr, grpcserver.DialOptions{})
+	for _, service := range []string{"", "test.Talk"} {
+		got, err := healthpb.NewHealthClient(cc).Check(ctx, &healthpb.HealthCheckRequest{Service: service})
+		if err != nil || got.Status != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("health of %q: got %v, %v, want serving", service, got, err)
+		}
+	}
+	rs, err := reflectionpb.NewServerReflectionClient(cc).ServerReflectionInfo(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs.Send(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+	resp, err := rs.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range resp.GetListServicesResponse().GetService() {
+		names = append(names, s.Name)
+	}
+	if got := strings.Join(names, " "); !strings.Contains(got, "test.Talk") {
+		t.Errorf("reflection: got services %s, want test.Talk among them", got)
+	}
+}
+
+func TestStopTellsTheWatchersOfHealthAndDoesNotWaitForThem(t *testing.T) {
+	ctx := soon(t)
+	s, addr := serve(t, grpcserver.Options{}, nothing)
+	watch, err := healthpb.NewHealthClient(dial(t, addr, grpcserver.DialOptions{})).Watch(ctx, &healthpb.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := watch.Recv(); err != nil || got.Status != healthpb.HealthCheckResponse_SERVING {
+		t.Fatalf("before: got %v, %v, want serving", got, err)
+	}
+	if err := s.Stop(ctx); err != nil {
+		t.Errorf("Stop: got %v, want nil", err)
+	}
+	for {
+		got, err := watch.Recv()
+		if err != nil {
+			if status.Code(err) != codes.Unavailable {
+				t.Errorf("end: got %v, want %v", err, codes.Unavailable)
+			}
+			return
+		}
+		if got.Status != healthpb.HealthCheckResponse_NOT_SERVING {
+			t.Errorf("at stop: got %v, want not serving", got.Status)
+		}
+	}
+}
+
+func TestStopWaitsForTheOwnersOfStreams(t *testing.T) {
+	streams, stopping := make(chan *stream, 1), make(chan struct{})
+	s, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) talk {
+		return talk{chat: func(raw rawServer) error {
+			c, err := grpcserver.Accept(s, raw)
+			if err != nil {
+				return err
+			}
+			streams <- c
+			<-stopping
+			c.Send(context.Background(), say("goodbye"))
+			r := link.Reason{Cause: link.ShuttingDown, Text: "restarting"}
+			c.Close(r)
+			return grpcserver.Status(r)
+		}}
+	})
+	client := open(t, addr, grpcserver.DialOptions{})
+	<-streams
+	var err error
+	stopped := during(func() { err = s.Stop(soon(t)) })
+	close(stopping)
+	if got := receive(soon(t), t, client); got != "goodbye" {
+		t.Errorf("got %q, want %q", got, "goodbye")
+	}
+	if got := reasonOf(t, client); got.Code != int(codes.Unavailable) || got.Text != "restarting" {
+		t.Errorf("got %v with code %d, want UNAVAILABLE: restarting", got, got.Code)
+	}
+	within(t, stopped, "Stop to return")
+	if err != nil {
+		t.Errorf("Stop: got %v, want nil", err)
+	}
+}
+
+func TestStopCutsWhatDoesNotEndInTime(t *testing.T) {
+	streams, ended := make(chan *stream, 1), make(chan struct{})
+	s, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) talk {
+		return talk{chat: func(raw rawServer) error {
+			defer close(ended)
+			c, err := grpcserver.Accept(s, raw)
+			if err != nil {
+				return err
+			}
+			streams <- c
+			_, err = c.Receive(context.Background())
+			return err
+		}}
+	})
+	client := open(t, addr, grpcserver.DialOptions{})
+	<-streams
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.Stop(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Stop: got %v, want the context's error", err)
+	}
+	select {
+	case <-ended:
+	default:
+		t.Error("got a handler that still runs after Stop, want it joined")
+	}
+	if got := reasonOf(t, client); got.Cause != link.PeerGone {
+		t.Errorf("client: got %v, want cause %v", got, link.PeerGone)
+	}
+}
+
+func TestAConnectionThatSaysNothingDoesNotHoldUpStop(t *testing.T) {
+	s := grpcserver.New(grpcserver.Options{ConnectTimeout: time.Hour})
+	l := keeper{listen(t), make(chan net.Conn, 1)}
+	served := during(func() { s.Serve(l) })
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	<-l.kept
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	stopped := during(func() { s.Stop(ctx) })
+	within(t, stopped, "Stop to return")
+	within(t, served, "Serve to return")
+}
+
+func TestAConnectionThatSaysNothingIsClosed(t *testing.T) {
+	_, addr := serve(t, grpcserver.Options{ConnectTimeout: 20 * time.Millisecond}, nothing)
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	if _, err := io.Copy(io.Discard, conn); errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got an open connection after %v, want it closed", patience)
+	}
+}
+
+func TestOneConnectionTooManyIsClosedUntilThereIsRoom(t *testing.T) {
+	refused := make(chan net.Addr, 100)
+	_, addr := serve(t, grpcserver.Options{
+		MaxConnections: 1,
+		OnRefused:      func(a net.Addr) { refused <- a },
+	}, nothing)
+	first, err := grpcserver.Dial(soon(t), addr, grpcserver.DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cc, err := grpcserver.Dial(soon(t), addr, grpcserver.DialOptions{}); err == nil {
+		cc.Close()
+		t.Fatal("second Dial: got nil, want an error")
+	}
+	if a := <-refused; !strings.HasPrefix(a.String(), "127.0.0.1:") {
+		t.Errorf("OnRefused: got %v, want the peer's address", a)
+	}
+	first.Close()
+	for { // the server needs a moment to notice
+		cc, err := grpcserver.Dial(soon(t), addr, grpcserver.DialOptions{})
+		if err == nil {
+			cc.Close()
+			return
+		}
+		if status.Code(err) != codes.Unavailable {
+			t.Fatalf("Dial once there is room: got %v, want nil", err)
+		}
+	}
+}
+
+func TestAPanicIsOneCallsMisfortune(t *testing.T) {
+	panics := make(chan string, 2)
+	_, addr := serve(t, grpcserver.Options{
+		OnPanic: func(method string, v any, stack []byte) {
+			if !strings.Contains(string(stack), "server_test.go") {
+				t.Errorf("stack: got\n%s\nwant one that shows the handler", stack)
+			}
+			panics <- method + " " + v.(string)
+		},
+	}, func(*grpcserver.Server) talk {
+		return talk{
+			chat: func(rawServer) error { panic("oops") },
+			ask:  func(context.Context) (*message, error) { panic("ouch") },
+		}
+	})
+	cc := dial(t, addr, grpcserver.DialOptions{})
+	cs, err := chat(cc)(soon(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cs.Recv(); status.Code(err) != codes.Internal || strings.Contains(err.Error(), "oops") {
+		t.Errorf("stream: got %v, want INTERNAL without details", err)
+	}
+	if got, want := <-panics, "/test.Talk/Chat oops"; got != want {
+		t.Errorf("OnPanic: got %q, want %q", got, want)
+	}
+	if err := cc.Invoke(soon(t), "/test.Talk/Ask", say(""), new(message)); status.Code(err) != codes.Internal {
+		t.Errorf("call: got %v, want INTERNAL", err)
+	}
+	if got, want := <-panics, "/test.Talk/Ask ouch"; got != want {
+		t.Errorf("OnPanic: got %q, want %q", got, want)
+	}
+}
+
+func TestAnInterceptorRefusesBeforeAnyHeaderIsSent(t *testing.T) {
+	_, addr := serve(t, grpcserver.Options{
+		Stream: []grpc.StreamServerInterceptor{func(any, grpc.ServerStream, *grpc.StreamServerInfo, grpc.StreamHandler) error {
+			return status.Error(codes.Unauthenticated, "unknown public key")
+		}},
+	}, nothing)
+	cs, err := chat(dial(t, addr, grpcserver.DialOptions{}))(soon(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if md, err := cs.Header(); len(md) != 0 {
+		t.Errorf("headers: got %v, %v, want none: the refusal is all there is", md, err)
+	}
+	if _, err := cs.Recv(); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("got %v, want UNAUTHENTICATED", err)
+	}
+}
+
+func TestMetadataOverTheLimitIsRefused(t *testing.T) {
+	var called atomic.Bool
+	_, addr := serve(t, grpcserver.Options{}, func(*grpcserver.Server) talk {
+		return talk{ask: func(context.Context) (*message, error) { called.Store(true); return say(""), nil }}
+	})
+	cc := dial(t, addr, grpcserver.DialOptions{})
+	ctx := metadata.AppendToOutgoingContext(soon(t), "x-big", strings.Repeat("x", 70_000))
+	if err := cc.Invoke(ctx, "/test.Talk/Ask", say(""), new(message)); err == nil || called.Load() {
+		t.Errorf("got %v (handler called: %v), want an error before the handler", err, called.Load())
+	}
+	if err := cc.Invoke(soon(t), "/test.Talk/Ask", say(""), new(message)); err != nil {
+		t.Errorf("the next call: got %v, want nil", err)
+	}
+}

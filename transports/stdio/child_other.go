@@ -1,0 +1,18 @@
+//go:build !unix
+
+package stdio
+
+import (
+	"os"
+	"os/exec"
+)
+
+// Without process groups a process is ended alone, and at once.
+
+func ownGroup(*exec.Cmd) {}
+
+func terminate(p *os.Process) { _ = p.Kill() }
+
+func kill(p *os.Process) { _ = p.Kill() }
+
+func restrict(uintptr) {}

@@ -1,0 +1,133 @@
+package stdio
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+const (
+	// readBytes is what one read takes.
+	readBytes = 4 << 10
+	// idleReads is after how many reads of nothing a stream counts as broken.
+	idleReads = 100
+)
+
+// splitter cuts a stream into lines. It holds one line at most, and never more of
+// it than the limit.
+type splitter struct {
+	r     io.Reader
+	limit int
+
+	buf      []byte // what one read has brought
+	from, to int    // what of buf is still to be cut
+	lf, cr   int    // where the next of each is in buf, or to; out of date if before from
+	err      error  // what followed it
+
+	line   []byte // the current line as far as earlier reads have brought it
+	over   int    // its size, once it is over the limit and not kept any more
+	skipLF bool   // the line before ended with \r: a \n right behind belongs to it
+}
+
+// next returns the next line without its end, in memory that belongs to the
+// caller; a *link.Reject for a line over the limit; or what ended the stream.
+func (s *splitter) next() ([]byte, error) {
+	for {
+		if line, ok, err := s.cut(); ok {
+			return line, err
+		}
+		if s.err == nil {
+			s.read()
+			continue
+		}
+		if errors.Is(s.err, io.EOF) && (len(s.line) > 0 || s.over > 0) {
+			return s.finish(nil)
+		}
+		return nil, s.err
+	}
+}
+
+// cut takes one line off what has been read, and reports whether there was one.
+// If not, it keeps the beginning that there was.
+func (s *splitter) cut() (line []byte, ok bool, err error) {
+	if s.skipLF && s.from < s.to {
+		s.skipLF = false
+		if s.buf[s.from] == '\n' {
+			s.from++
+		}
+	}
+	from := s.from
+	end := min(s.find('\n', &s.lf), s.find('\r', &s.cr))
+	if end == s.to {
+		s.from = s.to
+		s.keep(s.buf[from:end])
+		return nil, false, nil
+	}
+	s.from = end + 1
+	s.skipLF = s.buf[end] == '\r'
+	line, err = s.finish(s.buf[from:end])
+	return line, true, err
+}
+
+// find returns where the next c is. It looks at each byte once, however many line
+// breaks of the other kind there are.
+func (s *splitter) find(c byte, at *int) int {
+	if *at < s.from {
+		*at = s.to
+		if i := bytes.IndexByte(s.buf[s.from:s.to], c); i >= 0 {
+			*at = s.from + i
+		}
+	}
+	return *at
+}
+
+// keep adds b to the current line.
+func (s *splitter) keep(b []byte) {
+	switch {
+	case s.over > 0:
+		s.over += len(b)
+	case len(s.line)+len(b) > s.limit:
+		s.over = len(s.line) + len(b)
+		s.line = nil
+	default:
+		s.line = append(s.line, b...)
+	}
+}
+
+// finish returns the current line, which ends with b.
+func (s *splitter) finish(b []byte) ([]byte, error) {
+	if len(s.line) == 0 && s.over == 0 && len(b) <= s.limit {
+		return append(make([]byte, 0, len(b)), b...), nil
+	}
+	s.keep(b)
+	line, size := s.line, s.over
+	s.line, s.over = nil, 0
+	if size > 0 {
+		return nil, &link.Reject{
+			Cause: link.TooLarge,
+			Text:  fmt.Sprintf("line of %d bytes is over the limit of %d", size, s.limit),
+			Size:  size,
+			Limit: s.limit,
+		}
+	}
+	return line, nil
+}
+
+// read gets more to cut, or the end.
+func (s *splitter) read() {
+	if s.buf == nil {
+		s.buf = make([]byte, readBytes)
+	}
+	for range idleReads {
+		n, err := s.r.Read(s.buf)
+		s.from, s.to, s.err = 0, n, err
+		s.lf, s.cr = -1, -1
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	s.err = io.ErrNoProgress
+}

@@ -1,0 +1,63 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+// body is a request's body within its limits. Whoever reads too much, or for too
+// long, gets an error, and the client an answer that says so, unless the handler
+// has begun to answer.
+type body struct {
+	io.ReadCloser // bounded by http.MaxBytesReader
+	a             *answer
+	limit         int64
+	timeout       time.Duration
+	armed         bool
+}
+
+// limitBody bounds the body of r. It answers and reports false if the head says
+// that the body is too large already.
+func limitBody(a *answer, r *http.Request, o Options) bool {
+	if r.Body == nil || r.Body == http.NoBody {
+		return true
+	}
+	b := &body{a: a, limit: o.MaxBodyBytes, timeout: o.BodyTimeout}
+	b.ReadCloser = http.MaxBytesReader(a.ResponseWriter, r.Body, o.MaxBodyBytes)
+	if r.ContentLength > o.MaxBodyBytes {
+		a.Header().Set("Connection", "close")
+		b.tooLarge()
+		return false
+	}
+	r.Body = b
+	return true
+}
+
+// Read reads what the limits allow. Its time begins with the first call.
+func (b *body) Read(p []byte) (int, error) {
+	if !b.armed {
+		b.armed = true
+		b.a.rc.SetReadDeadline(time.Now().Add(b.timeout))
+	}
+	n, err := b.ReadCloser.Read(p)
+	var over *http.MaxBytesError
+	switch {
+	case err == io.EOF:
+		b.a.rc.SetReadDeadline(time.Time{})
+	case errors.As(err, &over):
+		b.tooLarge()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		b.a.Header().Set("Connection", "close")
+		b.a.refuse(http.StatusRequestTimeout, "timeout", fmt.Sprintf("the body did not arrive within %v", b.timeout))
+	}
+	return n, err
+}
+
+// tooLarge answers 413.
+func (b *body) tooLarge() {
+	b.a.refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is over the limit of %d bytes", b.limit))
+}

@@ -1,0 +1,128 @@
+package web
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// guard decides who may ask at all.
+type guard struct {
+	hosts   []string // lower case, without port
+	origins []string // lower case
+	opts    Options
+}
+
+// newGuard reads the lists of o.
+func newGuard(o Options) guard {
+	g := guard{opts: o}
+	for _, h := range o.Hosts {
+		g.hosts = append(g.hosts, hostname(h))
+	}
+	for _, origin := range o.Origins {
+		g.origins = append(g.origins, strings.TrimSuffix(strings.ToLower(origin), "/"))
+	}
+	return g
+}
+
+// refusal is why a request goes no further.
+type refusal struct {
+	status       int
+	code, detail string
+}
+
+// host refuses a request for a name that is not the server's, in the only way
+// that a page with a rebound name can reach it: with that name as the Host.
+func (g guard) host(r *http.Request) *refusal {
+	name := hostname(r.Host)
+	if slices.Contains(g.hosts, name) {
+		return nil
+	}
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	tcp, ok := local.(*net.TCPAddr)
+	switch {
+	case local != nil && !ok: // such as a Unix socket: out of a browser's reach
+		return nil
+	case tcp == nil || tcp.IP.IsLoopback():
+		if name == "localhost" || name == "127.0.0.1" || name == "::1" {
+			return nil
+		}
+	case len(g.hosts) == 0 || isIP(name):
+		return nil
+	}
+	return &refusal{http.StatusMisdirectedRequest, "not_authorized", fmt.Sprintf(
+		"this server does not answer to the host %q; if it should, add that name to %s", name, g.opts.HostsSetting)}
+}
+
+// origin refuses a browser that shows somebody else's page. It returns the origin
+// if it is a configured one. A request without Origin comes from no page's script.
+func (g guard) origin(r *http.Request) (string, *refusal) {
+	values := r.Header.Values("Origin")
+	if len(values) == 0 {
+		return "", nil
+	}
+	origin := strings.ToLower(values[0])
+	if len(values) == 1 {
+		if slices.Contains(g.origins, origin) {
+			return values[0], nil
+		}
+		if u, err := url.Parse(origin); err == nil && u.Host != "" && sameHost(u, r.Host) {
+			return "", nil
+		}
+	}
+	return "", &refusal{http.StatusForbidden, "not_authorized", fmt.Sprintf(
+		"pages of %q may not call this server; if they should, add that origin to %s", strings.Join(values, ", "), g.opts.OriginsSetting)}
+}
+
+// welcome adds what a browser wants to see before it lets a page of origin read
+// the answer, and answers a preflight. It reports whether that is all.
+func welcome(w http.ResponseWriter, r *http.Request, origin string) (done bool) {
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "*")
+	method := r.Header.Get("Access-Control-Request-Method")
+	if r.Method != http.MethodOptions || method == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", method)
+	if wanted := r.Header.Get("Access-Control-Request-Headers"); wanted != "" {
+		h.Set("Access-Control-Allow-Headers", wanted)
+	}
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// hostname returns the name in a Host header or a setting: without port, brackets
+// and final dot, in lower case.
+func hostname(hostport string) string {
+	name := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		name = h
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(name, "."))
+}
+
+// sameHost reports whether origin is the place that host names. The scheme may
+// differ: whoever ends TLS before the server changes it.
+func sameHost(origin *url.URL, host string) bool {
+	standard := map[string]string{"http": "80", "https": "443"}[origin.Scheme]
+	if standard == "" {
+		return false
+	}
+	port := func(p string) string { return or(p, standard) }
+	_, p, _ := net.SplitHostPort(host)
+	return hostname(origin.Host) == hostname(host) && port(origin.Port()) == port(p)
+}
+
+// isIP reports whether name is an IP address, which nobody can rebind.
+func isIP(name string) bool {
+	_, err := netip.ParseAddr(name)
+	return err == nil
+}

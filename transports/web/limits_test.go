@@ -1,0 +1,124 @@
+package web_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/transports/web"
+)
+
+// unsized hides the length of a body, so that it is sent in chunks.
+type unsized struct{ io.Reader }
+
+func TestABodyOverTheLimitIsRefusedInWords(t *testing.T) {
+	_, addr := serve(t, web.Options{}, hello)
+	for _, c := range []struct {
+		name string
+		body io.Reader
+		ok   bool
+	}{
+		{"just fits", strings.NewReader(strings.Repeat("x", web.DefaultMaxBodyBytes)), true},
+		{"just fits, in chunks", unsized{strings.NewReader(strings.Repeat("x", web.DefaultMaxBodyBytes))}, true},
+		{"one byte more", strings.NewReader(strings.Repeat("x", web.DefaultMaxBodyBytes+1)), false},
+		{"one byte more, in chunks", unsized{strings.NewReader(strings.Repeat("x", web.DefaultMaxBodyBytes+1))}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			resp, body := do(t, request(t, "POST", "http://"+addr+"/hello", c.body))
+			if !c.ok {
+				wantProblem(t, resp, body, http.StatusRequestEntityTooLarge, "too_large", "1000000 bytes")
+				return
+			}
+			if got, want := len(body), len("hello ")+web.DefaultMaxBodyBytes; resp.StatusCode != 200 || got != want {
+				t.Errorf("got %d and %d bytes, want 200 and %d", resp.StatusCode, got, want)
+			}
+		})
+	}
+}
+
+func TestABodyThatDripsIsRefusedInTime(t *testing.T) {
+	_, addr := serve(t, web.Options{BodyTimeout: 20 * time.Millisecond}, hello)
+	conn, r := dial(t, addr)
+	io.WriteString(conn, "POST /hello HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc")
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(resp.Body)
+	wantProblem(t, resp, string(body), http.StatusRequestTimeout, "timeout", "20ms")
+	wantClosed(t, r)
+}
+
+func TestAHeadThatDripsIsCutOffInTime(t *testing.T) {
+	_, addr := serve(t, web.Options{ReadHeaderTimeout: 20 * time.Millisecond}, hello)
+	conn, r := dial(t, addr)
+	io.WriteString(conn, "GET /hello HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+	wantClosed(t, r)
+}
+
+func TestAHeadOverTheLimitIsRefused(t *testing.T) {
+	_, addr := serve(t, web.Options{}, hello)
+	resp, _ := do(t, request(t, "GET", "http://"+addr+"/hello", nil, func(r *http.Request) {
+		r.Header.Set("X-Big", strings.Repeat("x", 80<<10))
+	}))
+	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("got %d, want 431", resp.StatusCode)
+	}
+}
+
+func TestAnIdleConnectionIsClosed(t *testing.T) {
+	_, addr := serve(t, web.Options{IdleTimeout: 20 * time.Millisecond}, hello)
+	conn, r := dial(t, addr)
+	io.WriteString(conn, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("got %v, %v, want 200", resp, err)
+	}
+	wantClosed(t, r)
+}
+
+func TestOneConnectionTooManyIsToldSo(t *testing.T) {
+	refused := make(chan net.Addr, 1)
+	_, addr := serve(t, web.Options{MaxConnections: 1, OnRefused: func(a net.Addr) { refused <- a }}, hello)
+	first, r := dial(t, addr)
+	io.WriteString(first, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 200 {
+		t.Fatalf("first: got %v, %v, want 200", resp, err)
+	}
+	resp, body := do(t, request(t, "GET", "http://"+addr+"/hello", nil))
+	wantProblem(t, resp, body, http.StatusServiceUnavailable, "overloaded", "no room")
+	if a := <-refused; a == nil {
+		t.Error("OnRefused: got nil, want the peer's address")
+	}
+	first.Close()
+	for { // the server needs a moment to notice
+		resp, _ := do(t, request(t, "GET", "http://"+addr+"/hello", nil))
+		if resp.StatusCode == 200 {
+			return
+		}
+		<-refused
+	}
+}
+
+func TestAClientThatDoesNotReadLosesItsAnswer(t *testing.T) {
+	ended := make(chan error, 1)
+	_, addr := serve(t, web.Options{WriteTimeout: 50 * time.Millisecond}, func(s *web.Server) {
+		s.Router().Get("/flood", func(w http.ResponseWriter, _ *http.Request) {
+			p := make([]byte, 1<<20)
+			for {
+				if _, err := w.Write(p); err != nil {
+					ended <- err
+					return
+				}
+			}
+		})
+	})
+	conn, _ := dial(t, addr)
+	io.WriteString(conn, "GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if err := <-ended; !isTimeout(err) {
+		t.Errorf("Write: got %v, want a timeout", err)
+	}
+}

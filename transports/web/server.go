@@ -1,0 +1,216 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// handlerGrace is how long Stop waits for handlers whose connections it has cut.
+const handlerGrace = 5 * time.Second
+
+// errStopping is why the context of a streaming request ends at Stop.
+var errStopping = errors.New("the server is stopping")
+
+// Server is an HTTP server. Make one with New.
+type Server struct {
+	opts   Options
+	guard  guard
+	router *chi.Mux
+	http   *http.Server
+
+	// stopping ends when Stop begins.
+	stopping context.Context
+	stop     context.CancelFunc
+
+	mu     sync.Mutex
+	silent map[net.Conn]struct{} // connections that have asked for nothing yet
+	busy   int                   // handlers that run
+	idle   chan struct{}         // closed when busy is 0 again, if somebody waits
+}
+
+// New returns a server without routes.
+func New(o Options) *Server {
+	o = o.withDefaults()
+	s := &Server{opts: o, guard: newGuard(o), router: chi.NewRouter(), silent: make(map[net.Conn]struct{})}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.router.NotFound(s.notFound)
+	s.router.MethodNotAllowed(s.notAllowed)
+	s.http = &http.Server{
+		Handler:           http.HandlerFunc(s.serve),
+		TLSConfig:         o.TLS,
+		ReadHeaderTimeout: o.ReadHeaderTimeout,
+		IdleTimeout:       o.IdleTimeout,
+		MaxHeaderBytes:    o.MaxHeaderBytes,
+		ErrorLog:          o.ErrorLog,
+		ConnState:         s.watch,
+	}
+	return s
+}
+
+// Router is where routes are mounted, before Serve. Every check has been made when
+// a route is reached.
+func (s *Server) Router() chi.Router { return s.router }
+
+// Serve accepts connections until l fails, whose error it returns, or until Stop
+// begins, upon which it returns nil. It closes l. It may be called for several listeners;
+// MaxConnections holds for each.
+func (s *Server) Serve(l net.Listener) error {
+	d := newDoor(l, s.opts.MaxConnections, s.opts.TLS == nil, s.opts.OnRefused)
+	defer d.Close()
+	var err error
+	if s.opts.TLS != nil {
+		err = s.http.ServeTLS(d, "", "")
+	} else {
+		err = s.http.Serve(d)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Stop accepts no more requests and waits for those under way. Streaming answers,
+// which are those that were flushed, see their request's context end at once. A
+// connection that was taken over, such as a WebSocket, is its owner's to close:
+// Stop neither touches it nor waits for it. When ctx ends first, the connections
+// are cut, and the error says so; handlers have a further five seconds to notice.
+func (s *Server) Stop(ctx context.Context) error {
+	s.stop()
+	s.mu.Lock()
+	for conn := range s.silent { // Shutdown would give each of them 5 s
+		conn.Close()
+	}
+	s.mu.Unlock()
+	err := s.http.Shutdown(ctx)
+	if err == nil {
+		return nil
+	}
+	s.http.Close()
+	timer := time.NewTimer(handlerGrace)
+	defer timer.Stop()
+	select {
+	case <-s.allDone():
+		return fmt.Errorf("stop web: requests were cut off: %w", err)
+	case <-timer.C:
+		return fmt.Errorf("stop web: a handler still runs %v after its connection was cut: %w", handlerGrace, err)
+	}
+}
+
+// serve is what every request passes through.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.enter()
+	leave := sync.OnceFunc(s.leave)
+	defer leave()
+	r, stream, release := untilStop(r, s.stopping)
+	defer release()
+	a := &answer{ResponseWriter: w, rc: http.NewResponseController(w), timeout: s.opts.WriteTimeout, stream: stream, leave: leave}
+	defer a.finish()
+	defer s.recovered(a, r)
+	if no := s.guard.host(r); no != nil {
+		s.deny(a, r, no)
+		return
+	}
+	origin, no := s.guard.origin(r)
+	if no != nil {
+		s.deny(a, r, no)
+		return
+	}
+	if origin != "" && welcome(a, r, origin) {
+		return
+	}
+	if limitBody(a, r, s.opts) {
+		s.router.ServeHTTP(a, r)
+	}
+}
+
+// deny answers and reports a request that goes no further.
+func (s *Server) deny(a *answer, r *http.Request, no *refusal) {
+	a.refuse(no.status, no.code, no.detail)
+	s.opts.OnDenied(r, no.status, no.detail)
+}
+
+// recovered is deferred around a route.
+func (s *Server) recovered(a *answer, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	s.opts.OnPanic(r, v, debug.Stack())
+	if a.begun && !a.hijacked && !a.sealed {
+		panic(http.ErrAbortHandler) // the client sees a cut and no end
+	}
+	a.refuse(http.StatusInternalServerError, "internal", "the server failed to answer this request")
+}
+
+// notFound answers where there is no route.
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	Problem(w, http.StatusNotFound, "invalid", fmt.Sprintf("there is nothing at %s", r.URL.Path))
+}
+
+// notAllowed answers where there is a route for other methods, and names those.
+func (s *Server) notAllowed(w http.ResponseWriter, r *http.Request) {
+	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+		if s.router.Match(chi.NewRouteContext(), m, r.URL.Path) {
+			w.Header().Add("Allow", m)
+		}
+	}
+	Problem(w, http.StatusMethodNotAllowed, "invalid", fmt.Sprintf("%s is not possible at %s", r.Method, r.URL.Path))
+}
+
+// watch keeps the set of connections that have asked for nothing yet.
+func (s *Server) watch(conn net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state != http.StateNew {
+		delete(s.silent, conn)
+		return
+	}
+	s.silent[conn] = struct{}{}
+	if s.stopping.Err() != nil {
+		conn.Close()
+	}
+}
+
+// enter counts a handler in.
+func (s *Server) enter() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy++
+}
+
+// leave counts a handler, or what became of its connection, out.
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	if s.busy == 0 && s.idle != nil {
+		close(s.idle)
+		s.idle = nil
+	}
+}
+
+// allDone is closed once no handler runs.
+func (s *Server) allDone() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	done := make(chan struct{})
+	if s.busy == 0 {
+		close(done)
+		return done
+	}
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	return s.idle
+}
