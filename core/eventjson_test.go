@@ -206,9 +206,16 @@ func TestAnEventThatCannotBeReadSaysWhy(t *testing.T) {
 	}
 }
 
-func TestAnEventWithoutABodyIsNotWritten(t *testing.T) {
-	if text, err := json.Marshal(core.Event{Seq: 7}); err == nil {
-		t.Errorf("got %s, want an error", text)
+func TestAnEventWithoutABodyOrWithBrokenJSONInItIsNotWritten(t *testing.T) {
+	broken := json.RawMessage(`{"n":`)
+	for _, e := range []core.Event{
+		{Seq: 7},
+		{Seq: 7, Body: core.Done{Data: broken}},
+		{Seq: 7, Body: core.Done{}, Foreign: &core.Foreign{Dialect: "pi", JSON: broken}},
+	} {
+		if text, err := json.Marshal(e); err == nil {
+			t.Errorf("got %s, want an error", text)
+		}
 	}
 }
 

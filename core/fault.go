@@ -81,7 +81,7 @@ func (f *Fault) Error() string { return string(f.Code) + ": " + f.Message }
 // Unwrap returns the hidden cause.
 func (f *Fault) Unwrap() error { return f.cause }
 
-// Is makes errors.Is compare faults by code alone.
+// Is makes errors.Is compare by code alone with a Fault that has no message.
 func (f *Fault) Is(target error) bool {
 	g, ok := target.(*Fault)
 	return ok && g.Code == f.Code && g.Message == ""

@@ -45,13 +45,16 @@ type Translation struct {
 
 // Check returns an error that names the first kind without a disposition.
 func (t Translation) Check() error {
-	for name, table := range map[string]Table{"FromAgent": t.FromAgent, "ToAgent": t.ToAgent, "FromRequester": t.FromRequester, "ToRequester": t.ToRequester} {
-		if table == nil {
+	for _, direction := range []struct {
+		name  string
+		table Table
+	}{{"FromAgent", t.FromAgent}, {"ToAgent", t.ToAgent}, {"FromRequester", t.FromRequester}, {"ToRequester", t.ToRequester}} {
+		if direction.table == nil {
 			continue
 		}
 		for _, k := range Kinds() {
-			if d := table[k]; d.How == 0 || d.With == "" {
-				return fmt.Errorf("dialect %s says nothing of %s in %s: declare what becomes of it", t.Dialect, k, name)
+			if d := direction.table[k]; d.How == 0 || d.With == "" {
+				return fmt.Errorf("dialect %s says nothing of %s in %s: declare what becomes of it", t.Dialect, k, direction.name)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -98,8 +99,8 @@ func (j *Journal) open(ctx context.Context, url, name string, keep journal.Reten
 // Append implements journal.Journal.
 func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 	acks := make([]jetstream.PubAckFuture, 0, len(records))
-	for _, r := range records {
-		msgs, err := j.encode(r)
+	for run := range runs(records) {
+		msgs, err := j.encode(run)
 		if err != nil {
 			return err
 		}
@@ -123,19 +124,49 @@ func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 	return nil
 }
 
-// encode makes the messages of a record: one, or as many as its size takes. The
-// message id makes the server drop what is appended again within two minutes;
-// Read drops what is appended again later.
-func (j *Journal) encode(r journal.Record) ([]*nats.Msg, error) {
-	data, err := json.Marshal(r.Event)
-	if err != nil {
-		return nil, fmt.Errorf("encoding event %d of task %s: %w", r.Event.Seq, r.Task, err)
+// runs yields the records of one task that stand in a row, as many as make a
+// message of moderate size.
+func runs(records []journal.Record) func(yield func([]journal.Record) bool) {
+	return func(yield func([]journal.Record) bool) {
+		for len(records) > 0 {
+			n, size := 0, 0
+			for n < len(records) && records[n].Task == records[0].Task && (n == 0 || size < runBytes) {
+				size += records[n].Event.Size()
+				n++
+			}
+			if !yield(records[:n]) {
+				return
+			}
+			records = records[n:]
+		}
 	}
+}
+
+// runBytes is about how large a message of several events grows.
+const runBytes = 64 << 10
+
+// encode makes the messages of a run of records of one task: one with an event a
+// line, or as many parts as its size takes. The message id makes the server drop
+// what is appended again within two minutes; Read drops what is appended again
+// later.
+func (j *Journal) encode(run []journal.Record) ([]*nats.Msg, error) {
+	var data []byte
+	for i, r := range run {
+		if i > 0 {
+			data = append(data, '\n')
+		}
+		var err error
+		if data, err = r.Event.AppendJSON(data); err != nil {
+			return nil, fmt.Errorf("encoding event %d of task %s: %w", r.Event.Seq, r.Task, err)
+		}
+	}
+	first, last := run[0], run[len(run)-1].Event
 	parts := slices.Collect(slices.Chunk(data, j.part))
 	msgs := make([]*nats.Msg, len(parts))
 	for i, p := range parts {
-		m := &nats.Msg{Subject: j.prefix + string(r.Task), Data: p, Header: nats.Header{}}
-		m.Header[jetstream.MsgIDHeader] = []string{fmt.Sprintf("%s.%d.%d.%d", r.Task, r.Event.Epoch, r.Event.Seq, i)}
+		m := &nats.Msg{Subject: j.prefix + string(first.Task), Data: p, Header: nats.Header{}}
+		id := fmt.Sprintf("%s.%d.%d.%d.%d", first.Task, last.Epoch, first.Event.Seq, last.End(), i)
+		m.Header[jetstream.MsgIDHeader] = []string{id}
 		if len(parts) > 1 {
 			m.Header[partHeader] = []string{strconv.Itoa(i)}
 			m.Header[partsHeader] = []string{strconv.Itoa(len(parts))}
@@ -154,7 +185,8 @@ func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limi
 	var out []core.Event
 	var parts assembly
 	seen, known := uint64(0), false
-	for at := uint64(1); limit <= 0 || len(out) < limit; {
+read:
+	for at := uint64(1); ; {
 		m, err := j.stream.GetMsg(ctx, at, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			break
@@ -167,17 +199,21 @@ func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limi
 		if !whole {
 			continue
 		}
-		var e core.Event
-		if err := json.Unmarshal(data, &e); err != nil {
-			return nil, fmt.Errorf("message %d of the journal: %w", m.Sequence, err)
-		}
-		known = true
-		if e.End() <= seen {
-			continue // appended again
-		}
-		seen = e.End()
-		if rest, ok := e.After(after); ok {
-			out = append(out, rest)
+		for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+			var e core.Event
+			if err := json.Unmarshal(line, &e); err != nil {
+				return nil, fmt.Errorf("message %d of the journal: %w", m.Sequence, err)
+			}
+			known = true
+			if e.End() <= seen {
+				continue // appended again
+			}
+			seen = e.End()
+			if rest, ok := e.After(after); ok {
+				if out = append(out, rest); len(out) == limit {
+					break read
+				}
+			}
 		}
 	}
 	switch {
@@ -251,7 +287,7 @@ func (j *Journal) last(ctx context.Context, subject string, task core.TaskID) (c
 	}
 	if m.Header.Get(partsHeader) == "" {
 		var e core.Event
-		return e, json.Unmarshal(m.Data, &e)
+		return e, json.Unmarshal(m.Data[bytes.LastIndexByte(m.Data, '\n')+1:], &e)
 	}
 	events, err := j.Read(ctx, task, 0, 0) // a long event, or one that was cut off
 	if len(events) == 0 {

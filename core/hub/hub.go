@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -65,6 +66,7 @@ type Hub struct {
 	everyone map[*Session]struct{}
 	finished retained
 	draining string
+	closed   error // what sessions of a hub that has stopped are told
 }
 
 // New makes a Hub and starts its recorder. Close ends it.
@@ -105,6 +107,9 @@ func (h *Hub) Connect(p Peer) *Session {
 	if h.draining != "" {
 		s.feed.drain(h.draining)
 	}
+	if h.closed != nil {
+		s.feed.end(h.closed)
+	}
 	return s
 }
 
@@ -118,7 +123,8 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 		h.mu.Unlock()
 		return nil
 	}
-	h.draining = reason
+	h.draining = cmp.Or(reason, "shutdown")
+	reason = h.draining
 	if h.running == 0 {
 		close(h.idle)
 	}
@@ -137,6 +143,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	}
 	err := h.recorder.stop()
 	h.mu.Lock()
+	h.closed = gone
 	sessions := maps.Clone(h.sessions)
 	h.mu.Unlock()
 	for s := range sessions {

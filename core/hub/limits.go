@@ -23,6 +23,8 @@ type Limits struct {
 	// Deadline is how long a task may take when neither its request nor its
 	// requester's dialect says; default 300 s.
 	Deadline time.Duration
+	// MaxDeadline is how far away a deadline may be; default 7 days.
+	MaxDeadline time.Duration
 	// RequestBytes bounds a request; default 16 MiB.
 	RequestBytes int
 	// TaskBytes bounds what an agent may say in one task; default 64 MiB.
@@ -51,6 +53,7 @@ func (l Limits) Or() Limits {
 		SlotGrace:       cmp.Or(l.SlotGrace, 5*time.Second),
 		ApprovalTimeout: cmp.Or(l.ApprovalTimeout, 300*time.Second),
 		Deadline:        cmp.Or(l.Deadline, 300*time.Second),
+		MaxDeadline:     cmp.Or(l.MaxDeadline, 7*24*time.Hour),
 		RequestBytes:    cmp.Or(l.RequestBytes, 16<<20),
 		TaskBytes:       cmp.Or(l.TaskBytes, 64<<20),
 		HistoryBytes:    cmp.Or(l.HistoryBytes, 64<<10),

@@ -31,13 +31,20 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 		h.Count("refused." + string(core.AsFault(err).Code))
 		return nil, err
 	}
-	chains, err := s.above(req.Cause)
+	causes, err := s.causes(req.Cause)
 	if err != nil {
 		return nil, err
 	}
+	var above []policy.Chain
+	for _, c := range causes {
+		above = append(above, c.chain)
+	}
+	if len(causes) > 0 {
+		req.Cause = causes[0].task // the one with the most hops
+	}
 	t := &Task{
-		hub: h, opener: s, id: core.TaskID(core.NewID()), from: s.peer.Principal, chain: policy.Below(s.agentID(), chains),
-		request: req, epoch: 1, state: Queued,
+		hub: h, opener: s, id: core.TaskID(core.NewID()), from: s.peer.Principal, chain: policy.Below(s.agentID(), above),
+		request: req, told: req.History, epoch: 1, state: Queued,
 	}
 	if req.Thread == "" {
 		t.request.Thread = core.ThreadID(t.id)
@@ -50,12 +57,16 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 		err = h.route(t)
 	}
 	if err == nil {
+		if !o.Unwatched {
+			t.mu.Lock()
+			t.attach(s, Requester, o.Tag, 0)
+			t.mu.Unlock()
+		}
 		return t, nil
 	}
 	f := core.AsFault(err)
 	h.Count("refused." + string(f.Code))
 	t.mu.Lock()
-	t.detach(s, Requester)
 	t.receipt.Stage, t.receipt.Fault = core.StageRefused, f
 	t.mu.Unlock()
 	t.end(core.Failed{Fault: f}, nil)
@@ -90,17 +101,31 @@ func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
 		return req, core.NewFault(core.CodeInvalid, "the topic of the notice is missing")
 	case req.Intent != core.IntentNotify && req.Content == "" && len(req.Data) == 0 && len(req.Attachments) == 0 && req.Foreign == nil:
 		return req, core.NewFault(core.CodeInvalid, "the content is empty: say what is wanted")
+	case req.Deadline.After(now.Add(h.limits.MaxDeadline)):
+		return req, core.NewFault(core.CodeInvalid, "the deadline is more than %s away: set an earlier one", h.limits.MaxDeadline)
 	case !req.Deadline.After(now):
 		return req, core.NewFault(core.CodeTimeout, "the deadline has passed already")
 	case req.Size() > h.limits.RequestBytes:
 		return req, core.NewFault(core.CodeTooLarge, "the request has %d bytes, the limit is %d", req.Size(), h.limits.RequestBytes)
 	}
-	for name, raw := range map[string]json.RawMessage{"data": req.Data, "context": req.Context} {
+	raw := map[string]json.RawMessage{"data": req.Data, "context": req.Context}
+	if req.Notice != nil {
+		raw["data of the notice"] = req.Notice.Data
+	}
+	for name, raw := range raw {
 		if len(raw) > 0 && !json.Valid(raw) {
 			return req, core.NewFault(core.CodeInvalid, "%s is not JSON", name)
 		}
 	}
-	return req, nil
+	return req, checkForeign(req.Foreign)
+}
+
+// checkForeign refuses what could not be recorded.
+func checkForeign(f *core.Foreign) error {
+	if f != nil && len(f.JSON) > 0 && !json.Valid(f.JSON) {
+		return core.NewFault(core.CodeInvalid, "the fields of dialect %s are not JSON", f.Dialect)
+	}
+	return nil
 }
 
 // admit takes a task in: from here on it is recorded, watched and sure to end.
@@ -125,9 +150,6 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 		if w != s || o.Unwatched {
 			t.attach(w, Viewer, nil, 0)
 		}
-	}
-	if !o.Unwatched {
-		t.attach(s, Requester, o.Tag, 0)
 	}
 	t.deadline = time.AfterFunc(time.Until(t.request.Deadline), t.expire)
 	t.append(core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents}, nil)

@@ -1,8 +1,10 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -19,11 +21,13 @@ type recorder struct {
 	err    error
 }
 
-// The recorder's pace: how much it hands over at a time, and how long it waits
-// after the journal refused.
+// The recorder's pace: how long it gathers what happens together, how much it
+// hands over at a time, and how long it waits after the journal refused. A task
+// that is asked and answered within the time to gather is one write.
 const (
-	recordBatch = 512
-	recordPause = 250 * time.Millisecond
+	recordGather = 2 * time.Millisecond
+	recordBatch  = 512
+	recordPause  = 250 * time.Millisecond
 )
 
 var errStopped = errors.New("the recorder was stopped")
@@ -51,8 +55,9 @@ func (r *recorder) stop() error {
 
 func (r *recorder) run(ctx context.Context) error {
 	segments := journal.NewSegmenter()
-	alarm := time.NewTimer(time.Hour)
+	alarm, gather := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	defer alarm.Stop()
+	defer gather.Stop()
 	var due []journal.Record
 	for {
 		var wait time.Duration
@@ -67,27 +72,39 @@ func (r *recorder) run(ctx context.Context) error {
 				return r.write(ctx, segments.Flush(due))
 			case err != nil:
 				return err
-			case b.Task != nil:
-				due = segments.Add(due, b.Task.id, b.Events, time.Now())
+			case b.Task == nil:
+				continue
 			}
-			// What else is ready goes along, so that a busy hub writes in bulk.
-			for len(due) < recordBatch {
-				b, reader, ok, _ := r.sess.feed.pop()
-				if !ok {
-					break
-				}
-				if reader != nil {
-					b, ok = reader.task.take(reader)
-				}
-				if ok && b.Task != nil {
-					due = segments.Add(due, b.Task.id, b.Events, time.Now())
-				}
+			due = segments.Add(due, b.Task.id, b.Events, time.Now())
+			gather.Reset(recordGather)
+			select {
+			case <-gather.C:
+			case <-ctx.Done():
 			}
+			due = r.drain(due, segments)
 		}
+		slices.SortStableFunc(due, func(a, b journal.Record) int { return cmp.Compare(a.Task, b.Task) })
 		if err := r.write(ctx, due); err != nil {
 			return err
 		}
 	}
+}
+
+// drain takes in what else is ready, so that a busy hub writes in bulk.
+func (r *recorder) drain(due []journal.Record, segments *journal.Segmenter) []journal.Record {
+	for len(due) < recordBatch {
+		b, reader, ok, _ := r.sess.feed.pop()
+		if !ok {
+			break
+		}
+		if reader != nil {
+			b, ok = reader.task.take(reader)
+		}
+		if ok && b.Task != nil {
+			due = segments.Add(due, b.Task.id, b.Events, time.Now())
+		}
+	}
+	return due
 }
 
 // write hands records to the journal until it has them: it is the journal that

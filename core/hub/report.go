@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -22,13 +23,21 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 		return core.NewFault(core.CodeNotAuthorized, "this connection does not have task %s", id)
 	}
 	t := w.task
+	if err := checkForeign(foreign); err != nil {
+		return err
+	}
 	switch b := body.(type) {
 	case core.Failed:
 		if b.Fault == nil {
 			body = core.Failed{Fault: core.NewFault(core.CodeInternal, "the agent failed without saying why")}
 		}
 		return h.attemptFailed(t, s, body.(core.Failed), foreign)
-	case core.Done, core.Cancelled:
+	case core.Done:
+		if len(b.Data) > 0 && !json.Valid(b.Data) {
+			return core.NewFault(core.CodeInvalid, "the data of the answer is not JSON")
+		}
+		return s.reportEnd(t, body, foreign)
+	case core.Cancelled:
 		return s.reportEnd(t, body, foreign)
 	case core.Text:
 		if b.Text == "" && foreign == nil {
@@ -106,6 +115,7 @@ func (h *Hub) attemptFailed(t *Task, s *Session, failed core.Failed, foreign *co
 		t.append(core.Retrying{Attempt: t.attempt, Agent: s.id, Fault: failed.Fault}, foreign)
 		t.detach(s, Agent)
 		t.worker, t.state = nil, Queued
+		t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
 	default:
 		t.append(failed, foreign)
 	}

@@ -110,9 +110,10 @@ func (h *Hub) assign(t *Task, s *Session) {
 	s.mu.Unlock()
 	t.state, t.worker, t.agent, t.waiting = Running, s, s.id, nil
 	t.attempt++
-	if !s.card.Features.Has(core.FeatureSessions) && t.attempt == 1 {
+	t.request.History = t.told
+	if !s.card.Features.Has(core.FeatureSessions) {
 		if turns, ok := h.threads.Turns(t.request.Thread, h.limits.HistoryBytes); ok {
-			t.request.History = append(slices.Clip(turns), t.request.History...)
+			t.request.History = append(slices.Clip(t.told), turns...)
 		}
 	}
 	t.attach(s, Agent, nil, t.last())
@@ -177,12 +178,12 @@ func (h *Hub) release(s *Session, t *Task) {
 		return
 	}
 	delete(s.work, t.id)
-	s.cause, s.until = t.chain, time.Now().Add(h.limits.CauseMemory)
+	s.last, s.until = cause{t.id, t.chain}, time.Now().Add(h.limits.CauseMemory)
 	s.mu.Unlock()
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-	if w.slot {
+	if w.slot && !s.closed { // its id may be another's by now
 		h.roster.Finish(s.id)
 		h.dispatch(s)
 	}

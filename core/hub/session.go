@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -46,8 +47,14 @@ type Session struct {
 	card   core.Card
 	work   map[core.TaskID]*hold
 	opened map[core.TaskID]opened
-	cause  policy.Chain // of the task that it ended last
-	until  time.Time    // for how long that counts
+	last   cause     // of the task that it ended last
+	until  time.Time // for how long that counts
+}
+
+// cause is a task that a session acts because of, and what stands above it.
+type cause struct {
+	task  core.TaskID
+	chain policy.Chain
 }
 
 // hold is a task that an agent has, or had and not ended yet.
@@ -107,7 +114,7 @@ func (s *Session) Update(card core.Card) error {
 	h := s.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if s.id == "" || s.id != card.ID {
+	if s.closed || s.id == "" || s.id != card.ID {
 		return core.NewFault(core.CodeConflict, "this connection is agent %q, not %q", s.id, card.ID)
 	}
 	card = clean(card)
@@ -136,6 +143,9 @@ func (s *Session) SetLoad(state core.LoadState) {
 	h := s.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if s.closed {
+		return
+	}
 	h.roster.Change(s.id, func(e *roster.Entry) { e.Said, e.Load.LastSeen = state, time.Now() })
 	h.dispatch(s)
 }
@@ -144,9 +154,10 @@ func (s *Session) SetLoad(state core.LoadState) {
 func (s *Session) Seen() {
 	h := s.hub
 	h.mu.Lock()
-	id := s.id
-	h.mu.Unlock()
-	h.roster.Change(id, func(e *roster.Entry) { e.Load.LastSeen = time.Now() })
+	defer h.mu.Unlock()
+	if !s.closed {
+		h.roster.Change(s.id, func(e *roster.Entry) { e.Load.LastSeen = time.Now() })
+	}
 }
 
 func (s *Session) features() core.Features {
@@ -216,27 +227,27 @@ func (s *Session) Close(reason *core.Fault) {
 	s.feed.end(reason)
 }
 
-// above returns the chains of the tasks that the session works on, or worked on
-// a moment ago. An agent may narrow them to one.
-func (s *Session) above(narrow core.TaskID) ([]policy.Chain, error) {
+// causes returns what the session acts because of: the tasks that it works on, or
+// worked on a moment ago. An agent may narrow them to one of its own.
+func (s *Session) causes(narrow core.TaskID) ([]cause, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.card.ID == "" {
-		return nil, nil
-	}
 	if narrow != "" {
 		w := s.work[narrow]
 		if w == nil {
 			return nil, core.NewFault(core.CodeNotAuthorized, "you do not work on task %s: name one of your own as the cause, or none", narrow)
 		}
-		return []policy.Chain{w.task.chain}, nil
+		return []cause{{narrow, w.task.chain}}, nil
 	}
-	var all []policy.Chain
-	for _, w := range s.work {
-		all = append(all, w.task.chain)
+	var all []cause
+	for id, w := range s.work {
+		all = append(all, cause{id, w.task.chain})
 	}
-	if len(all) == 0 && time.Now().Before(s.until) {
-		all = append(all, s.cause)
+	if len(all) == 0 && s.last.task != "" && time.Now().Before(s.until) {
+		all = append(all, s.last)
 	}
-	return slices.Clip(all), nil
+	slices.SortFunc(all, func(a, b cause) int {
+		return cmp.Or(cmp.Compare(b.chain.Hops, a.chain.Hops), cmp.Compare(a.task, b.task))
+	})
+	return all, nil
 }

@@ -42,6 +42,7 @@ type Task struct {
 
 	mu       sync.Mutex
 	request  core.Request
+	told     []core.Turn // the history that the requester sent
 	events   []core.Event
 	lost     uint64 // up to here the events fell to retention
 	bytes    int

@@ -71,7 +71,7 @@ func runAsk(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
 	}
 	req := core.Request{Intent: core.IntentAsk, To: in.To, Content: in.Content, Data: in.Data}
 	if in.TimeoutSeconds > 0 {
-		req.Deadline = time.Now().Add(seconds(in.TimeoutSeconds))
+		req.Deadline = time.Now().Add(s.hub.seconds(in.TimeoutSeconds))
 	}
 	return nil, s.openThen(req, Opening{Unwatched: true}, call, func(t *Task) *ToolOutput {
 		a := t.Answer()
@@ -132,7 +132,7 @@ func runResult(s *Session, call string, raw json.RawMessage) (*ToolOutput, error
 		return result(t), nil
 	}
 	r := s.whenEnded(t, call, result)
-	time.AfterFunc(seconds(in.WaitSeconds), func() {
+	time.AfterFunc(s.hub.seconds(in.WaitSeconds), func() {
 		t.mu.Lock()
 		waits := !r.gone
 		if waits {

@@ -93,5 +93,8 @@ func output(v any) *ToolOutput {
 	return &ToolOutput{Output: b}
 }
 
-// seconds is a time span as tools are given it.
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+// seconds is a time span as tools are given it. No span is longer than a task may
+// take.
+func (h *Hub) seconds(n float64) time.Duration {
+	return time.Duration(min(n, h.limits.MaxDeadline.Seconds()) * float64(time.Second))
+}

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -21,6 +22,9 @@ func (h *Hub) Task(ctx context.Context, p core.Principal, id core.TaskID) (*Task
 			return nil, err
 		}
 	}
+	if t.from.ID == "" && !p.Operator {
+		return nil, core.NewFault(core.CodeUnknownTask, "the beginning of task %s is no longer kept, and with it who asked", id)
+	}
 	if !h.rules.MayRead(p, t.from) {
 		return nil, core.NewFault(core.CodeNotAuthorized, "task %s belongs to somebody else", id)
 	}
@@ -31,9 +35,10 @@ func (h *Hub) Task(ctx context.Context, p core.Principal, id core.TaskID) (*Task
 func (h *Hub) load(ctx context.Context, id core.TaskID) (*Task, error) {
 	events, err := h.journal.Read(ctx, id, 0, 0)
 	var gap *journal.GapError
+	isGap := errors.As(err, &gap)
 	switch {
-	case errors.As(err, &gap):
-	case errors.Is(err, journal.ErrUnknown) || err == nil && len(events) == 0:
+	case isGap && len(events) > 0:
+	case isGap || errors.Is(err, journal.ErrUnknown) || err == nil && len(events) == 0:
 		return nil, core.NewFault(core.CodeUnknownTask, "no task %s is known here: it never was, or it is no longer kept", id)
 	case err != nil:
 		return nil, err
@@ -74,6 +79,7 @@ func (s *Session) Watch(t *Task, from core.Cursor, tag any) error {
 			next, gap = kept, &Gap{From: kept + 1, To: from.Seq}
 		}
 	}
+	t.detach(s, Viewer)
 	r := t.attach(s, Viewer, tag, next)
 	if gap != nil {
 		r.gap = gap
@@ -83,6 +89,14 @@ func (s *Session) Watch(t *Task, from core.Cursor, tag any) error {
 		}
 	}
 	return nil
+}
+
+// reads reports whether a session reads the task already, but as its agent.
+// Callers hold mu.
+func (t *Task) reads(s *Session) bool {
+	return slices.ContainsFunc(t.readers, func(r *reader) bool {
+		return r.sess == s && (r.role == Requester || r.role == Viewer)
+	})
 }
 
 // lastOf returns the last sequence number of an epoch. Callers hold mu.
@@ -113,7 +127,7 @@ func (s *Session) WatchAll() {
 	h.everyone[s] = struct{}{}
 	for _, t := range h.tasks {
 		t.mu.Lock()
-		if t.state != Ended {
+		if t.state != Ended && !t.reads(s) {
 			t.attach(s, Viewer, nil, t.last())
 		}
 		t.mu.Unlock()

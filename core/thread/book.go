@@ -25,6 +25,7 @@ type chapter struct {
 }
 
 // NewBook makes a Book of at most so many threads of at most so many bytes each.
+// The latest turn of a thread is kept whole however long it is.
 func NewBook(threads, bytes int) *Book {
 	return &Book{threads: threads, bytes: bytes, byID: map[core.ThreadID]*list.Element{}, recent: list.New()}
 }

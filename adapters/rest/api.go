@@ -1,0 +1,111 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/schemas"
+)
+
+// New returns the handler for the paths below /v1. It works as it is and mounted
+// in another router, as long as that leaves the path of the request alone.
+func New(h *hub.Hub, opts Options) http.Handler {
+	a := &api{hub: h, opts: opts.withDefaults()}
+	router := a.routes()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// An outer chi router leaves its own idea of the path behind.
+		if r.Context().Value(chi.RouteCtxKey) != nil {
+			r = r.WithContext(context.WithValue(r.Context(), chi.RouteCtxKey, nil))
+		}
+		router.ServeHTTP(w, r)
+	})
+}
+
+// api answers requests in the name of a hub.
+type api struct {
+	hub  *hub.Hub
+	opts Options
+}
+
+// routes is everything that there is, and all that the OpenAPI document tells.
+func (a *api) routes() chi.Router {
+	r := chi.NewRouter()
+	r.NotFound(a.notFound)
+	r.MethodNotAllowed(a.notAllowed(r))
+	r.Get("/v1/openapi.json", a.openAPI)
+	r.Get("/v1/hub", a.known(a.getHub))
+	r.Get("/v1/usage", a.known(a.getUsage))
+	r.Get("/v1/agents", a.known(a.getAgents))
+	r.Get("/v1/agents/{id}", a.known(a.getAgent))
+	r.Get("/v1/threads/{id}", a.known(a.getThread))
+	r.Get("/v1/events", a.known(a.getAllEvents))
+	r.Post("/v1/notices", a.known(a.postNotice))
+	r.Post("/v1/tasks", a.known(a.postTask))
+	r.Get("/v1/tasks/{id}", a.known(a.getTask))
+	r.Get("/v1/tasks/{id}/events", a.known(a.getEvents))
+	r.Post("/v1/tasks/{id}/cancel", a.known(a.postCancel))
+	r.Post("/v1/tasks/{id}/inject", a.known(a.postInject))
+	r.Post("/v1/tasks/{id}/decisions", a.known(a.postDecision))
+	return r
+}
+
+// call is one request of somebody whom the hub knows.
+type call struct {
+	w    http.ResponseWriter
+	r    *http.Request
+	from core.Principal
+}
+
+// known lets a request through once it is clear who sends it. What serve returns
+// becomes a problem document; it returns nil once it has answered.
+func (a *api) known(serve func(call) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p, err := a.opts.Principal(r)
+		if err == nil && p.ID == "" {
+			err = core.NewFault(core.CodeUnauthenticated, "it is not known who you are: send a token")
+		}
+		if err == nil {
+			p.Dialect = cmp.Or(p.Dialect, Name)
+			err = serve(call{w, r, p})
+		}
+		if err != nil && !(errors.Is(err, context.Canceled) && r.Context().Err() != nil) { // somebody still listens
+			a.refuse(w, r, err)
+		}
+	}
+}
+
+// connect begins the session that a request is to the hub. The caller ends it with
+// leave.
+func (a *api) connect(c call) *hub.Session {
+	return a.hub.Connect(hub.Peer{Principal: c.from, Dialect: Name, Deadline: a.opts.Deadline})
+}
+
+func leave(s *hub.Session) {
+	s.Close(core.NewFault(core.CodeUnreachable, "the HTTP request ended"))
+}
+
+// id returns the id in the path, which may hold any character once unescaped.
+func (c call) id() string {
+	id := chi.URLParam(c.r, "id")
+	if c.r.URL.RawPath == "" {
+		return id // it is unescaped already
+	}
+	plain, _ := url.PathUnescape(id) // net/http has refused what is escaped badly
+	return plain
+}
+
+// task finds the task in the path, if the sender may read it.
+func (a *api) task(c call) (*hub.Task, error) {
+	return a.hub.Task(c.r.Context(), c.from, core.TaskID(c.id()))
+}
+
+func (a *api) openAPI(w http.ResponseWriter, _ *http.Request) {
+	a.write(w, http.StatusOK, jsonType, schemas.OpenAPI)
+}

@@ -1,0 +1,85 @@
+package rest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// read decodes the body of a request, strictly: one JSON value, no duplicate and
+// no unknown keys. It returns a Fault that says what to change.
+func (a *api) read(c call, v any) error {
+	body, err := a.body(c)
+	if err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return core.NewFault(core.CodeInvalid, "the body is empty: send a JSON object")
+	}
+	return decode(body, a.opts.MaxBodyBytes, v)
+}
+
+// readIfAny is read for a body that may be left out.
+func (a *api) readIfAny(c call, v any) error {
+	body, err := a.body(c)
+	if err != nil || len(bytes.TrimSpace(body)) == 0 {
+		return err
+	}
+	return decode(body, a.opts.MaxBodyBytes, v)
+}
+
+func decode(body []byte, most int, v any) error {
+	if err := core.DecodeJSONStrict(body, core.JSONLimits{Bytes: most}, v); err != nil {
+		return core.NewFault(core.CodeInvalid, "%s", err)
+	}
+	return nil
+}
+
+// body reads what the client sends, to its end, so that the server notices from
+// then on when the client leaves.
+func (a *api) body(c call) ([]byte, error) {
+	if err := checkContentType(c.r.Header.Get("Content-Type")); err != nil {
+		return nil, err
+	}
+	rc := http.NewResponseController(c.w)
+	_ = rc.SetReadDeadline(time.Now().Add(a.opts.WriteTimeout)) // not every ResponseWriter has one
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, int64(a.opts.MaxBodyBytes)))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, core.NewFault(core.CodeTooLarge, "the body has more than %d bytes: send less", over.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &refusal{
+			err:    core.NewFault(core.CodeTimeout, "the body took longer than %s: send it at once", a.opts.WriteTimeout),
+			status: http.StatusRequestTimeout,
+		}
+	case err != nil:
+		return nil, core.NewFault(core.CodeInvalid, "the body could not be read to its end").Because(err)
+	}
+	// The answer may take longer than the server allows for a request.
+	_ = rc.SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+// checkContentType refuses a body that says that it is something else than JSON.
+// This is also what keeps forms of web pages out.
+func checkContentType(header string) error {
+	if header == "" {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(header)
+	if err == nil && (media == jsonType || strings.HasSuffix(media, "+json")) {
+		return nil
+	}
+	return &refusal{
+		err:    core.NewFault(core.CodeUnsupported, "the body is said to be %q: send JSON with Content-Type: application/json", header),
+		status: http.StatusUnsupportedMediaType,
+	}
+}

@@ -1,0 +1,254 @@
+package rest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/schemas"
+)
+
+// openAPI is what tests read of the OpenAPI document.
+type openAPI struct {
+	Paths      map[string]map[string]operation
+	Components struct {
+		Responses map[string]response
+		Schemas   map[string]json.RawMessage
+	}
+}
+
+type operation struct {
+	OperationID string `json:"operationId"`
+	Parameters  []struct{ Name, In string }
+	Responses   map[string]response
+	RequestBody struct{ Content map[string]media }
+}
+
+type response struct {
+	Ref     string `json:"$ref"`
+	Content map[string]media
+}
+
+type media struct{ Schema json.RawMessage }
+
+var document = sync.OnceValue(func() openAPI {
+	var d openAPI
+	if err := json.Unmarshal(schemas.OpenAPI, &d); err != nil {
+		panic(err)
+	}
+	return d
+})
+
+// strict is the document with nothing allowed that it does not tell, so that a
+// member which is missing there fails a test.
+var strict = sync.OnceValue(func() []byte {
+	var d map[string]any
+	if err := json.Unmarshal(schemas.OpenAPI, &d); err != nil {
+		panic(err)
+	}
+	for _, s := range d["components"].(map[string]any)["schemas"].(map[string]any) {
+		closeObjects(s)
+	}
+	b, err := json.Marshal(d)
+	if err != nil {
+		panic(err)
+	}
+	return b
+})
+
+func closeObjects(v any) {
+	s, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	if _, has := s["additionalProperties"]; !has && s["properties"] != nil {
+		s["additionalProperties"] = false
+	}
+	if props, ok := s["properties"].(map[string]any); ok {
+		for _, p := range props {
+			closeObjects(p)
+		}
+	}
+	closeObjects(s["items"])
+	// Of an event the alternatives only say what the kinds hold.
+	if alternatives, ok := s["oneOf"].([]any); ok && s["properties"] == nil {
+		for _, a := range alternatives {
+			closeObjects(a)
+		}
+	}
+}
+
+var (
+	compiledMu sync.Mutex
+	compiled   = map[string]*jsonschema.Schema{}
+)
+
+// schemaOf compiles what a pointer into the document leads to.
+func schemaOf(t testing.TB, pointer string) *jsonschema.Schema {
+	t.Helper()
+	compiledMu.Lock()
+	defer compiledMu.Unlock()
+	if s := compiled[pointer]; s != nil {
+		return s
+	}
+	c := jsonschema.NewCompiler()
+	c.Draft = jsonschema.Draft2020
+	if err := c.AddResource("embedded:///openapi.json", bytes.NewReader(strict())); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("embedded:///openapi.json" + pointer)
+	if err != nil {
+		t.Fatalf("%s is not a schema: %v", pointer, err)
+	}
+	compiled[pointer] = s
+	return s
+}
+
+// documented holds a value against the schema of the name, or of otherwise.
+func documented(t testing.TB, name, otherwise string, data []byte) {
+	t.Helper()
+	if name == "" {
+		name = otherwise
+	}
+	holds(t, "#/components/schemas/"+name, data)
+}
+
+func holds(t testing.TB, pointer string, data []byte) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("got %q, want JSON: %v", data, err)
+	}
+	if err := schemaOf(t, pointer).Validate(v); err != nil {
+		t.Errorf("%.300s is not what %s says: %#v", data, pointer, err)
+	}
+}
+
+// conforms holds an answer against the document.
+func (a answer) conforms(method, path string) {
+	a.t.Helper()
+	path, _, _ = strings.Cut(path, "?")
+	template, op := route(method, path)
+	contentType := a.header.Get("Content-Type")
+	if op == nil {
+		if a.status < 400 {
+			a.t.Errorf("%s %s: got status %d, and the document does not know it", method, path, a.status)
+		}
+		documented(a.t, "Problem", "", a.body)
+		return
+	}
+	told, ok := op.Responses[strconv.Itoa(a.status)]
+	if !ok {
+		a.t.Errorf("%s %s: got status %d with %s, and the document does not know it", method, template, a.status, a.body)
+		return
+	}
+	if told.Ref != "" {
+		told = document().Components.Responses[strings.TrimPrefix(told.Ref, "#/components/responses/")]
+	}
+	m, ok := told.Content[contentType]
+	switch {
+	case len(told.Content) == 0 && len(a.body) == 0:
+	case !ok:
+		a.t.Errorf("%s %s: got %d in %q, want one of %v", method, template, a.status, contentType, slices.Sorted(maps.Keys(told.Content)))
+	case strings.HasSuffix(contentType, "json") && contentType != "application/x-ndjson":
+		var ref struct {
+			Ref string `json:"$ref"`
+		}
+		if err := json.Unmarshal(m.Schema, &ref); err != nil {
+			a.t.Fatal(err)
+		}
+		if ref.Ref != "" {
+			holds(a.t, ref.Ref, a.body)
+		}
+	}
+}
+
+// route finds the operation of a path.
+func route(method, path string) (string, *operation) {
+	for template, methods := range document().Paths {
+		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(template), `\{id\}`, "[^/]+") + "$"
+		if op, ok := methods[strings.ToLower(method)]; ok && regexp.MustCompile(pattern).MatchString(path) {
+			return template, &op
+		}
+	}
+	return path, nil
+}
+
+func TestEveryReferenceOfTheDocumentLeadsSomewhere(t *testing.T) {
+	for _, ref := range regexp.MustCompile(`"\$ref": "#/components/(\w+)/(\w+)"`).FindAllStringSubmatch(string(schemas.OpenAPI), -1) {
+		d := document().Components
+		_, isSchema := d.Schemas[ref[2]]
+		_, isResponse := d.Responses[ref[2]]
+		if ref[1] == "schemas" && !isSchema || ref[1] == "responses" && !isResponse {
+			t.Errorf("#/components/%s/%s leads nowhere", ref[1], ref[2])
+		}
+	}
+	ids := map[string]bool{}
+	for path, methods := range document().Paths {
+		for method, op := range methods {
+			if op.OperationID == "" || ids[op.OperationID] {
+				t.Errorf("%s %s has the operationId %q, want one of its own", method, path, op.OperationID)
+			}
+			ids[op.OperationID] = true
+		}
+	}
+}
+
+func TestEverySchemaOfTheDocumentIsASchemaAndInUse(t *testing.T) {
+	for name := range document().Components.Schemas {
+		schemaOf(t, "#/components/schemas/"+name)
+		if !bytes.Contains(schemas.OpenAPI, []byte(`"#/components/schemas/`+name+`"`)) {
+			t.Errorf("nothing refers to %s: remove it", name)
+		}
+	}
+}
+
+func TestTheDocumentKnowsEveryKindAndEveryCode(t *testing.T) {
+	var enum struct{ Enum []string }
+	read := func(name string) []string {
+		if err := json.Unmarshal(document().Components.Schemas[name], &enum); err != nil {
+			t.Fatal(err)
+		}
+		return enum.Enum
+	}
+	var kinds, codes []string
+	for _, k := range core.Kinds() {
+		kinds = append(kinds, k.String())
+	}
+	for _, c := range core.Codes() {
+		codes = append(codes, string(c))
+	}
+	if diff := cmp.Diff(kinds, read("Kind")); diff != "" {
+		t.Errorf("kinds (-core +document):\n%s", diff)
+	}
+	if diff := cmp.Diff(codes, read("Code")); diff != "" {
+		t.Errorf("codes (-core +document):\n%s", diff)
+	}
+	var event struct {
+		OneOf []struct {
+			Properties struct{ Kind struct{ Const string } }
+		} `json:"oneOf"`
+	}
+	if err := json.Unmarshal(document().Components.Schemas["Event"], &event); err != nil {
+		t.Fatal(err)
+	}
+	var described []string
+	for _, a := range event.OneOf {
+		described = append(described, a.Properties.Kind.Const)
+	}
+	if diff := cmp.Diff(kinds, described); diff != "" {
+		t.Errorf("kinds whose body is described (-core +document):\n%s", diff)
+	}
+}

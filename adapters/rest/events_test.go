@@ -1,0 +1,321 @@
+package rest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/adapters/rest"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+const (
+	asSSE   = "Accept: text/event-stream"
+	asLines = "Accept: application/x-ndjson"
+)
+
+func TestTheEventsOfANewTaskComeFromTheFirst(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi"}`, asSSE)
+	if got := r.resp.Header.Get("Content-Type"); got != "text/event-stream" {
+		t.Errorf("got Content-Type %q, want text/event-stream", got)
+	}
+	task := a.takes()
+	if got, want := r.resp.Header.Get("Location"), "/v1/tasks/"+string(task.ID()); got != want {
+		t.Errorf("got Location %q, want %q", got, want)
+	}
+	all := r.until(core.KindAssigned)
+	a.says(task, core.Thinking{Text: "hm"}, core.Text{Text: "a\nb"}, core.Done{})
+	all = append(all, r.rest()...)
+	if got, want := kinds(all), "opened assigned thinking text done"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for i, e := range all {
+		if e.Seq != uint64(i+1) {
+			t.Errorf("got sequence %d at place %d, want %d", e.Seq, i, i+1)
+		}
+	}
+	if got := core.Fold(all).Text; got != "a\nb" {
+		t.Errorf("got text %q, want it whole", got)
+	}
+}
+
+func TestEveryKindIsToldInTheFormOfTheDocument(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi","data":1,"context":{},"domain":"d","attachments":[{"name":"n","data":""}]}`, asSSE)
+	task := a.takes()
+	a.says(task, core.Accepted{Estimate: time.Second}, core.SessionStarted{Session: "s"}, core.SessionLost{Reason: "r"}, core.Thinking{Text: "t"},
+		core.ToolCall{ID: "c", Name: "n", Input: "{"}, core.ToolState{ID: "c", State: core.ToolRunning, Detail: "d"}, core.ToolResult{ID: "c", Output: "o", IsError: true},
+		core.File{Name: "f", Data: []byte{0, 255}}, core.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Thinking: 5}, core.ApprovalRequested{ID: "c2", Name: "n", Input: "{}"})
+	if err := a.s.Report(task.ID(), core.ForeignFrame{Dialect: "test", Name: "x"}, &core.Foreign{Dialect: "test", JSON: json.RawMessage(`{"k":[1]}`), Wire: []byte{1}}); err != nil {
+		t.Fatal(err)
+	}
+	path := "/v1/tasks/" + string(task.ID())
+	g.post(path+"/inject", `{"id":"i","content":"psst","source":"system"}`).into(http.StatusAccepted, &struct{}{})
+	g.post(path+"/decisions", `{"id":"c2","approved":true,"all":true,"reason":"fine"}`).into(http.StatusOK, &struct{}{})
+	a.says(task, core.InjectionAnswered{ID: "i", Accepted: true, Reason: "r"}, core.Text{Text: "<&>\u2028"}, core.Done{Text: "x", Data: json.RawMessage(`null`), Truncated: true, TokensUsed: 9})
+	all := r.rest()
+	want := "opened assigned accepted session_started session_lost thinking tool_call tool_state tool_result file usage approval_requested " +
+		"foreign injected approval_decided injection_answered text done"
+	if got := kinds(all); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if diff := cmp.Diff(encoded(task.Events()), encoded(all)); diff != "" {
+		t.Errorf("events (-hub +told):\n%s", diff)
+	}
+}
+
+// encoded is events in their stable form, which is what they are compared by.
+func encoded(events []core.Event) []string {
+	var out []string
+	for _, e := range events {
+		b, _ := json.Marshal(e)
+		out = append(out, string(b))
+	}
+	return out
+}
+
+func TestLinesTellTheSameAsEvents(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi"}`, asLines)
+	if got := r.resp.Header.Get("Content-Type"); got != "application/x-ndjson" {
+		t.Errorf("got Content-Type %q, want application/x-ndjson", got)
+	}
+	task := a.takes()
+	a.says(task, core.Text{Text: "a"}, core.Done{})
+	var events []core.Event
+	for l, ok := r.nextLine(); ok; l, ok = r.nextLine() {
+		if l.Cursor != l.Event.Cursor().String() || l.Task != "" {
+			t.Errorf("got cursor %q and task %q, want %s and none", l.Cursor, l.Task, l.Event.Cursor())
+		}
+		events = append(events, l.Event)
+	}
+	if diff := cmp.Diff(encoded(task.Events()), encoded(events)); diff != "" {
+		t.Errorf("events (-hub +told):\n%s", diff)
+	}
+}
+
+func TestReconnectLosesOrRepeatsEvents(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	id := g.opened(`{"to":"a","content":"hi"}`)
+	task := a.takes()
+	for i := range 50 {
+		a.says(task, core.Text{Text: fmt.Sprint(i, " ")})
+	}
+	// Come back from every place, while it runs and afterwards, by either way.
+	whole := task.Events()
+	for i, e := range whole {
+		want := kinds(whole[i+1:])
+		if got := kinds(g.events(id, "?follow=false&from="+e.Cursor().String()).rest()); got != want {
+			t.Errorf("from %s while it runs: got %s, want %s", e.Cursor(), got, want)
+		}
+	}
+	live := g.events(id, "?from=1.20")
+	a.says(task, core.Text{Text: "end"}, core.Done{})
+	whole = task.Events()
+	if diff := cmp.Diff(encoded(whole[20:]), encoded(live.rest())); diff != "" {
+		t.Errorf("a reader that was there (-hub +told):\n%s", diff)
+	}
+	for i, e := range whole[:len(whole)-1] {
+		again := g.events(id, "?from=1.1", "Last-Event-ID: "+e.Cursor().String())
+		if diff := cmp.Diff(encoded(whole[i+1:]), encoded(again.rest())); diff != "" {
+			t.Errorf("from %s (-hub +told):\n%s", e.Cursor(), diff)
+		}
+	}
+}
+
+func TestThereIsNothingToComeBackForBehindTheEnd(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	id := g.opened(`{"to":"a","content":"hi"}`)
+	a.says(a.takes(), core.Done{})
+	end := g.ended(id).Cursor().String()
+	for _, form := range []string{asSSE, asLines} {
+		if got := g.get("/v1/tasks/"+string(id)+"/events", "Last-Event-ID: "+end, form); got.status != http.StatusNoContent || len(got.body) > 0 {
+			t.Errorf("got status %d with %q, want %d", got.status, got.body, http.StatusNoContent)
+		}
+	}
+}
+
+func TestFollowFalseEndsWithWhatThereIs(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	id := g.opened(`{"to":"a","content":"hi"}`)
+	task := a.takes()
+	a.says(task, core.Text{Text: "a"})
+	if got, want := kinds(g.events(id, "?follow=false").rest()), "opened assigned text"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := kinds(g.events(id, "?follow=false&from=1.3").rest()); got != "" {
+		t.Errorf("behind the last event: got %s, want nothing", got)
+	}
+	a.says(task, core.Done{})
+}
+
+func TestACursorThatIsNoneOfTheTaskIsRefused(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	id := g.opened(`{"to":"a","content":"hi"}`)
+	path := "/v1/tasks/" + string(id) + "/events"
+	for _, from := range []string{"x", "3", "1.99", "7.1", "-1.1"} {
+		g.get(path+"?from="+from).refused(http.StatusBadRequest, core.CodeInvalid, "cursor", from)
+	}
+	g.get(path+"?follow=perhaps").refused(http.StatusBadRequest, core.CodeInvalid, "follow")
+	a.says(a.takes(), core.Done{})
+}
+
+func TestWhatIsNoLongerKeptIsToldAsAGap(t *testing.T) {
+	limits := hub.Limits{FinishedTasks: 1}
+	kept := journal.NewMemory(journal.Retention{Bytes: 20_000})
+	g := start(t, hub.Options{Limits: limits, Journal: kept}, rest.Options{})
+	a := g.agent("a")
+	id := g.opened(`{"to":"a","content":"hi"}`)
+	task := a.takes()
+	for i := range 40 {
+		a.says(task, core.Thinking{Text: strings.Repeat("x", 900) + fmt.Sprint(i)})
+	}
+	a.says(task, core.Done{})
+	whole := task.Events()
+	// The task leaves the memory once others have ended and the journal has it.
+	for g.inMemory(task) {
+		other := g.opened(`{"to":"a","content":"next","receipt":"recorded"}`)
+		a.says(a.takes(), core.Done{})
+		g.ended(other)
+	}
+	r := g.events(id, "")
+	m, _ := r.next()
+	var gap struct{ From, To uint64 }
+	if err := json.Unmarshal(m.data, &gap); m.event != "gap" || err != nil || gap.From != 1 || gap.To < 10 {
+		t.Fatalf("got %q with %s, want a gap from 1", m.event, m.data)
+	}
+	if diff := cmp.Diff(encoded(whole[gap.To:]), encoded(r.rest())); diff != "" {
+		t.Errorf("behind the gap (-hub +told):\n%s", diff)
+	}
+	l, _ := g.events(id, "", asLines).nextLine()
+	if l.Gap == nil {
+		t.Errorf("in lines: got %+v, want a gap", l)
+	}
+	if d := g.document(id); d.State != "done" || d.Intent != "" || d.Receipt.Stage != core.StageRecorded {
+		t.Errorf("got %+v, want it done, its request gone, recorded", d)
+	}
+}
+
+// inMemory reports whether the hub itself still has the task.
+func (g *stage) inMemory(task *hub.Task) bool {
+	g.t.Helper()
+	found, err := g.hub.Task(context.Background(), core.Principal{Operator: true}, task.ID())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return found == task
+}
+
+func TestASilentStreamGivesASignOfLife(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{KeepAlive: 5 * time.Millisecond})
+	a := g.agent("a")
+	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi"}`, asSSE)
+	task := a.takes()
+	r.until(core.KindAssigned)
+	for range 3 {
+		if m, ok := r.next(); !ok || !m.comment {
+			t.Fatalf("got %+v, want a comment", m)
+		}
+	}
+	a.says(task, core.Done{})
+	if got := kinds(r.rest()); got != "done" {
+		t.Errorf("got %s, want done", got)
+	}
+}
+
+func TestAllTasksAreFollowedLive(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	running := g.opened(`{"to":"a","content":"1"}`)
+	first := a.takes()
+	events, lines := g.follow(http.MethodGet, "/v1/events", ""), g.follow(http.MethodGet, "/v1/events", "", asLines)
+	a.says(first, core.Text{Text: "x"}, core.Done{})
+	later := g.opened(`{"to":"a","content":"2"}`)
+	a.says(a.takes(), core.Done{})
+
+	told := func(next func() (core.TaskID, core.Event)) map[core.TaskID]string {
+		got := map[core.TaskID]string{}
+		for ends := 0; ends < 2; {
+			id, e := next()
+			got[id] += e.Body.Kind().String() + " "
+			if e.Body.Kind().Ends() {
+				ends++
+			}
+		}
+		return got
+	}
+	want := map[core.TaskID]string{running: "text done ", later: "opened assigned done "}
+	got := told(func() (core.TaskID, core.Event) {
+		m, _ := events.next()
+		var l line
+		if err := json.Unmarshal(m.data, &struct {
+			Task   *core.TaskID
+			Cursor *string
+		}{&l.Task, &l.Cursor}); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(m.data, &l.Event); err != nil {
+			t.Fatal(err)
+		}
+		if m.id != "" || m.event != l.Event.Body.Kind().String() || l.Cursor != l.Event.Cursor().String() {
+			t.Errorf("got id %q, event %q and cursor %q, want none, the kind and the cursor", m.id, m.event, l.Cursor)
+		}
+		return l.Task, l.Event
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	got = told(func() (core.TaskID, core.Event) {
+		l, _ := lines.nextLine()
+		return l.Task, l.Event
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheHubSaysThatItStops(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi"}`, asSSE)
+	all := g.follow(http.MethodGet, "/v1/events", "", asLines)
+	task := a.takes()
+	r.until(core.KindAssigned)
+	closed := make(chan error, 1)
+	go func() { closed <- g.hub.Close(context.Background(), "maintenance") }()
+	m, _ := r.next()
+	if m.event != "shutdown" || !strings.Contains(string(m.data), "maintenance") {
+		t.Errorf("got %q with %s, want shutdown and why", m.event, m.data)
+	}
+	// What runs may still finish.
+	a.says(task, core.Text{Text: "bye"}, core.Done{})
+	if got := kinds(r.rest()); got != "text done" {
+		t.Errorf("got %s, want text done", got)
+	}
+	said := false
+	for l, ok := all.nextLine(); ok; l, ok = all.nextLine() {
+		said = said || l.Shutdown != nil
+	}
+	if !said {
+		t.Error("the reader of everything was not told of the shutdown")
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("closing the hub: got %v, want no error", err)
+	}
+}

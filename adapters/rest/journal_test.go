@@ -1,0 +1,87 @@
+package rest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/adapters/rest"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// sick is a journal in memory with the illnesses of one on a disk.
+type sick struct {
+	journal.Journal
+	healed chan struct{} // until then nothing is written
+	broken error         // what reading comes to
+}
+
+func (s sick) Append(ctx context.Context, records ...journal.Record) error {
+	select {
+	case <-s.healed:
+		return s.Journal.Append(ctx, records...)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s sick) Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	if s.broken != nil {
+		return nil, s.broken
+	}
+	return s.Journal.Read(ctx, task, after, limit)
+}
+
+func everybody(*http.Request) (core.Principal, error) {
+	return core.Principal{ID: operator, Operator: true}, nil
+}
+
+func TestARecordedReceiptIsNotGivenForAJournalThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := sick{Journal: journal.NewMemory(journal.Retention{}), healed: make(chan struct{})}
+		h := coretest.NewHub(t, hub.Options{Journal: j})
+		t.Cleanup(func() { close(j.healed) })
+		g := &stage{t: t, hub: h}
+		a := g.agent("a")
+		w := httptest.NewRecorder()
+		rest.New(h, rest.Options{Principal: everybody}).
+			ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/tasks", strings.NewReader(`{"to":"a","content":"x","receipt":"recorded"}`)))
+		got := answer{t, w.Code, w.Header(), w.Body.Bytes()}
+		got.conforms(http.MethodPost, "/v1/tasks")
+		p := got.refused(http.StatusGatewayTimeout, core.CodeTimeout, "journal", "30s")
+		if p.Retryable {
+			t.Error("got a problem that is retryable, want one that is not: a second request would be a second task")
+		}
+		task := a.takes()
+		if p.Task != task.ID() {
+			t.Errorf("got task %q, want %s", p.Task, task.ID())
+		}
+		a.says(task, core.Done{})
+	})
+}
+
+func TestWhatIsNoFaultIsToldAsInternalAndLogged(t *testing.T) {
+	j := sick{Journal: journal.NewMemory(journal.Retention{}), healed: make(chan struct{}), broken: errors.New("disk on fire")}
+	close(j.healed)
+	h := hub.New(hub.Options{Journal: j})
+	t.Cleanup(func() { h.Close(context.Background(), "the test is over") })
+	var log bytes.Buffer
+	w := httptest.NewRecorder()
+	rest.New(h, rest.Options{Principal: everybody, Log: slog.New(slog.NewTextHandler(&log, nil))}).
+		ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/tasks/x", nil))
+	got := answer{t, w.Code, w.Header(), w.Body.Bytes()}
+	got.conforms(http.MethodGet, "/v1/tasks/x")
+	got.refused(http.StatusInternalServerError, core.CodeInternal, core.InternalMessage)
+	if strings.Contains(w.Body.String(), "fire") || !strings.Contains(log.String(), "disk on fire") {
+		t.Errorf("got %q told and %q logged, want the cause in the log alone", w.Body, log.String())
+	}
+}

@@ -1,0 +1,54 @@
+package rest
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// negotiate returns which of the forms on offer the client prefers: the one that
+// its Accept header names with the greatest weight, the first of several. Where it
+// names none, the first offer.
+func negotiate(r *http.Request, offers ...string) string {
+	best, weight := offers[0], 0.0
+	for _, header := range r.Header.Values("Accept") {
+		for entry := range strings.SplitSeq(header, ",") {
+			media, params, err := mime.ParseMediaType(entry)
+			if err != nil {
+				continue
+			}
+			q := 1.0
+			if text, ok := params["q"]; ok {
+				if q, err = strconv.ParseFloat(text, 64); err != nil {
+					continue
+				}
+			}
+			for _, o := range offers {
+				if media == o && q > weight {
+					best, weight = o, q
+				}
+			}
+		}
+	}
+	return best
+}
+
+// flag reads a query parameter that is true or false; without a value it is true.
+func flag(r *http.Request, name string, otherwise bool) (bool, error) {
+	q := r.URL.Query()
+	if !q.Has(name) {
+		return otherwise, nil
+	}
+	text := q.Get(name)
+	if text == "" {
+		return true, nil
+	}
+	v, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, core.NewFault(core.CodeInvalid, "?%s=%s: send true or false", name, text)
+	}
+	return v, nil
+}

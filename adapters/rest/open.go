@@ -1,0 +1,184 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// taskBody is the body of POST /v1/tasks.
+type taskBody struct {
+	To          core.Address    `json:"to"`
+	Intent      core.Intent     `json:"intent"`
+	Content     string          `json:"content"`
+	Data        json.RawMessage `json:"data"`
+	Context     json.RawMessage `json:"context"`
+	Thread      core.ThreadID   `json:"thread"`
+	Domain      string          `json:"domain"`
+	Priority    core.Priority   `json:"priority"`
+	MaxTokens   int64           `json:"max_tokens"`
+	DeadlineMS  *int64          `json:"deadline_ms"`
+	Attachments []core.File     `json:"attachments"`
+	ReportBack  bool            `json:"report_back"`
+	Keep        *bool           `json:"keep"`
+	Receipt     core.Stage      `json:"receipt"`
+}
+
+func (b taskBody) request() (core.Request, error) {
+	req := core.Request{
+		Intent: b.Intent, To: b.To, Thread: b.Thread, Content: b.Content, Data: given(b.Data), Attachments: b.Attachments,
+		Context: given(b.Context), Domain: b.Domain, Priority: b.Priority, MaxTokens: b.MaxTokens, ReportBack: b.ReportBack,
+	}
+	switch {
+	case b.Intent == core.IntentNotify:
+		return req, core.NewFault(core.CodeInvalid, "intent: a task is asked or delegated; POST /v1/notices to notify")
+	case len(b.Thread) > core.MaxIDBytes:
+		return req, core.NewFault(core.CodeInvalid, "thread: want at most %d bytes, got %d", core.MaxIDBytes, len(b.Thread))
+	case b.MaxTokens < 0:
+		return req, core.NewFault(core.CodeInvalid, "max_tokens: want 0 (no limit) or more, got %d", b.MaxTokens)
+	case req.Context != nil && req.Context[0] != '{':
+		return req, core.NewFault(core.CodeInvalid, "context: want an object, got %.20s", req.Context)
+	}
+	for i, f := range b.Attachments {
+		if f.Name == "" {
+			return req, core.NewFault(core.CodeInvalid, "attachments[%d].name: missing", i)
+		}
+	}
+	var err error
+	req.Deadline, err = deadline(b.DeadlineMS)
+	return req, err
+}
+
+// noticeBody is the body of POST /v1/notices.
+type noticeBody struct {
+	To         core.Address    `json:"to"`
+	Topic      string          `json:"topic"`
+	Data       json.RawMessage `json:"data"`
+	Importance core.Importance `json:"importance"`
+	DeadlineMS *int64          `json:"deadline_ms"`
+	Receipt    core.Stage      `json:"receipt"`
+}
+
+func (b noticeBody) request() (core.Request, error) {
+	at, err := deadline(b.DeadlineMS)
+	return core.Request{
+		Intent: core.IntentNotify, To: b.To, Deadline: at,
+		Notice: &core.Notice{Topic: b.Topic, Data: given(b.Data), Importance: b.Importance},
+	}, err
+}
+
+// given returns a value that stands in the body; null counts as absent.
+func given(value json.RawMessage) json.RawMessage {
+	if value = bytes.TrimSpace(value); string(value) == "null" {
+		return nil
+	}
+	return value
+}
+
+// longest is how long a task may take: what is older, journals do not keep.
+const longest = 7 * 24 * time.Hour
+
+// deadline returns when so many milliseconds from now will be; the zero time when
+// nothing was said.
+func deadline(ms *int64) (time.Time, error) {
+	if ms == nil {
+		return time.Time{}, nil
+	}
+	if *ms < 1 || *ms > longest.Milliseconds() {
+		return time.Time{}, core.NewFault(core.CodeInvalid, "deadline_ms: want 1 to %d, got %d", longest.Milliseconds(), *ms)
+	}
+	return time.Now().Add(time.Duration(*ms) * time.Millisecond), nil
+}
+
+func (a *api) postTask(c call) error {
+	var body taskBody
+	if err := a.read(c, &body); err != nil {
+		return err
+	}
+	req, err := body.request()
+	if err != nil {
+		return err
+	}
+	return a.open(c, req, body.Keep == nil || *body.Keep, body.Receipt)
+}
+
+func (a *api) postNotice(c call) error {
+	var body noticeBody
+	if err := a.read(c, &body); err != nil {
+		return err
+	}
+	req, err := body.request()
+	if err != nil {
+		return err
+	}
+	return a.open(c, req, true, body.Receipt)
+}
+
+// open opens a task and answers in the form that the client asked for: with a
+// receipt, with the events, or with the outcome.
+func (a *api) open(c call, req core.Request, keep bool, stage core.Stage) error {
+	form := negotiate(c.r, jsonType, eventType, lineType)
+	wait, err := flag(c.r, "wait", false)
+	stays := wait || form != jsonType
+	switch {
+	case err != nil:
+		return err
+	case stage != 0 && stage != core.StageAccepted && stage != core.StageRecorded:
+		return core.NewFault(core.CodeInvalid, "receipt: want accepted or recorded, got %s", stage)
+	case !keep && !stays:
+		return core.NewFault(core.CodeInvalid, "keep: false cancels the task when the connection ends, which is at once: ask for the events or for ?wait=true")
+	}
+	s := a.connect(c)
+	defer leave(s)
+	t, err := s.Open(req, hub.Opening{Keep: keep, Unwatched: !stays})
+	if err != nil {
+		if t != nil {
+			return &refusal{err: err, task: t.ID()}
+		}
+		return err
+	}
+	if stage == core.StageRecorded {
+		if err := a.recorded(c, t, 1); err != nil {
+			return err
+		}
+	}
+	c.w.Header().Set("Location", "/v1/tasks/"+string(t.ID()))
+	switch {
+	case form != jsonType:
+		a.relay(c, s, form, follow{task: t})
+		return nil
+	case wait:
+		return a.outcome(c, s, t, stage)
+	}
+	return a.reply(c.w, http.StatusCreated, opened{t.ID(), t.Request().Thread, receipt(t, stage)})
+}
+
+// opened answers POST /v1/tasks.
+type opened struct {
+	ID      core.TaskID   `json:"id"`
+	Thread  core.ThreadID `json:"thread"`
+	Receipt core.Receipt  `json:"receipt"`
+}
+
+// outcome waits for the end of a task and answers with it. A client that leaves
+// first gets nothing.
+func (a *api) outcome(c call, s *hub.Session, t *hub.Task, stage core.Stage) error {
+	for t.State() != hub.Ended {
+		if _, err := s.Next(c.r.Context()); err != nil {
+			return err
+		}
+	}
+	if stage == core.StageRecorded {
+		events := t.Events()
+		if err := a.recorded(c, t, events[len(events)-1].End()); err != nil {
+			return err
+		}
+	}
+	d := document(t)
+	d.Receipt = receipt(t, stage)
+	return a.reply(c.w, http.StatusOK, d)
+}

@@ -1,0 +1,108 @@
+package rest
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/usage"
+)
+
+// hubView is the hub at a glance.
+type hubView struct {
+	ID      string `json:"id"`
+	Version string `json:"version"`
+	// Agents is how many are here.
+	Agents   int              `json:"agents"`
+	Tasks    tasksView        `json:"tasks"`
+	Counters map[string]int64 `json:"counters"`
+	Limits   limitsView       `json:"limits"`
+}
+
+// tasksView adds up what the agents have to do.
+type tasksView struct {
+	Running int `json:"running"`
+	Queued  int `json:"queued"`
+}
+
+// limitsView is what the hub and this interface allow. Times are in milliseconds.
+type limitsView struct {
+	QueueLength       int   `json:"queue_length"`
+	Retries           int   `json:"retries"`
+	CancelGraceMS     int64 `json:"cancel_grace_ms"`
+	SlotGraceMS       int64 `json:"slot_grace_ms"`
+	ApprovalTimeoutMS int64 `json:"approval_timeout_ms"`
+	DeadlineMS        int64 `json:"deadline_ms"`
+	RequestBytes      int   `json:"request_bytes"`
+	TaskBytes         int   `json:"task_bytes"`
+	HistoryBytes      int   `json:"history_bytes"`
+	Threads           int   `json:"threads"`
+	FinishedTasks     int   `json:"finished_tasks"`
+	FinishedBytes     int   `json:"finished_bytes"`
+	CauseMemoryMS     int64 `json:"cause_memory_ms"`
+	BodyBytes         int   `json:"body_bytes"`
+}
+
+func (a *api) limits() limitsView {
+	l := a.hub.Limits()
+	return limitsView{
+		QueueLength: l.QueueLength, Retries: max(0, l.Retries),
+		CancelGraceMS: l.CancelGrace.Milliseconds(), SlotGraceMS: l.SlotGrace.Milliseconds(),
+		ApprovalTimeoutMS: l.ApprovalTimeout.Milliseconds(), DeadlineMS: a.opts.Deadline.Milliseconds(),
+		RequestBytes: l.RequestBytes, TaskBytes: l.TaskBytes, HistoryBytes: l.HistoryBytes, Threads: l.Threads,
+		FinishedTasks: l.FinishedTasks, FinishedBytes: l.FinishedBytes,
+		CauseMemoryMS: max(0, l.CauseMemory).Milliseconds(), BodyBytes: a.opts.MaxBodyBytes,
+	}
+}
+
+func (a *api) getHub(c call) error {
+	agents := a.hub.Agents()
+	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Agents: len(agents), Counters: a.hub.Counters(), Limits: a.limits()}
+	for _, s := range agents {
+		v.Tasks.Running += s.Load.Active
+		v.Tasks.Queued += s.Load.Queued
+	}
+	return a.reply(c.w, http.StatusOK, v)
+}
+
+// getUsage adds up tokens. It tells of everybody, so it is for operators.
+func (a *api) getUsage(c call) error {
+	if !c.from.Operator {
+		return core.NewFault(core.CodeNotAuthorized, "usage is for operators: the usage of a task of your own stands in its answer")
+	}
+	by := cmp.Or(usage.By(c.r.URL.Query().Get("by")), usage.ByAgent)
+	totals, err := a.hub.Usage(by)
+	if err != nil {
+		return err
+	}
+	return a.reply(c.w, http.StatusOK, struct {
+		By     usage.By      `json:"by"`
+		Totals []usage.Total `json:"totals"`
+	}{by, totals})
+}
+
+// getThread tells the turns of a thread that the hub remembers. A thread is a name
+// that anybody may begin, so that of one without turns there is nothing to refuse.
+func (a *api) getThread(c call) error {
+	id := c.id()
+	turns := []core.Turn{}
+	for _, t := range a.hub.Turns(core.ThreadID(id)) {
+		if a.mayRead(c, t) {
+			turns = append(turns, t)
+		}
+	}
+	return a.reply(c.w, http.StatusOK, struct {
+		ID    string      `json:"id"`
+		Turns []core.Turn `json:"turns"`
+	}{id, turns})
+}
+
+// mayRead reports whether the sender may read the task that a turn belongs to. Of a
+// task that is no longer kept nobody but an operator may.
+func (a *api) mayRead(c call, t core.Turn) bool {
+	if c.from.Operator {
+		return true
+	}
+	_, err := a.hub.Task(c.r.Context(), c.from, t.Task)
+	return err == nil
+}

@@ -1,0 +1,128 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/rest"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/schemas"
+)
+
+func TestTheAgentsAreListed(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	var list struct{ Agents []hub.AgentStatus }
+	g.get("/v1/agents").into(http.StatusOK, &list)
+	if list.Agents == nil || len(list.Agents) != 0 {
+		t.Errorf("got %v, want an empty list", list.Agents)
+	}
+	g.agent("b", func(c *core.Card) {
+		c.Capabilities, c.Domains, c.Model = []string{"sing"}, []string{"music"}, "m"
+		c.Tools, c.Channels, c.Metadata = []string{"t"}, []string{"c"}, map[string]json.RawMessage{"k": json.RawMessage(`{"x":[1]}`)}
+	})
+	g.agent("a")
+	g.get("/v1/agents").into(http.StatusOK, &list)
+	if len(list.Agents) != 2 || list.Agents[0].ID != "a" || list.Agents[1].ID != "b" {
+		t.Fatalf("got %v, want a and b", list.Agents)
+	}
+	if b := list.Agents[1]; b.Model != "m" || !slices.Equal(b.Capabilities, []string{"sing"}) || b.Load.State != core.LoadIdle || b.Principal.ID != "b" {
+		t.Errorf("got %+v, want the card of b", b)
+	}
+}
+
+func TestAnAgentIsFoundByAnyIDItMayHave(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	for _, id := range []string{"plain", "team/one", "50%", "50%25", "mit Lücke", "a?b#c"} {
+		g.agent(id)
+		var s hub.AgentStatus
+		g.get("/v1/agents/"+url.PathEscape(id)).into(http.StatusOK, &s)
+		if string(s.ID) != id {
+			t.Errorf("got %q, want %q", s.ID, id)
+		}
+	}
+	g.get("/v1/agents/plian").refused(http.StatusNotFound, core.CodeUnknownAgent, "plian", "the nearest: plain")
+}
+
+func TestTheHubAtAGlance(t *testing.T) {
+	g := start(t, hub.Options{ID: "h"}, rest.Options{})
+	a := g.agent("a", func(c *core.Card) { c.MaxConcurrent = 1 })
+	g.opened(`{"to":"a","content":"1"}`)
+	last := g.opened(`{"to":"a","content":"2"}`)
+	g.get("/v1/agents/none").refused(http.StatusNotFound, core.CodeUnknownAgent)
+	var v struct {
+		ID, Version string
+		Agents      int
+		Tasks       struct{ Running, Queued int }
+		Counters    map[string]int64
+		Limits      map[string]int64
+	}
+	g.get("/v1/hub").into(http.StatusOK, &v)
+	if v.ID != "h" || v.Version != "1.2.3" || v.Agents != 1 || v.Tasks.Running != 1 || v.Tasks.Queued != 1 {
+		t.Errorf("got %+v, want hub h with an agent, a task that runs and one that waits", v)
+	}
+	if v.Counters["rest.refused.unknown_agent"] != 1 || v.Limits["deadline_ms"] != 300_000 || v.Limits["body_bytes"] != 1_000_000 || v.Limits["queue_length"] != 64 {
+		t.Errorf("got counters %v and limits %v, want one refusal and the defaults", v.Counters, v.Limits)
+	}
+	a.plays(2, core.Done{})
+	g.ended(last)
+}
+
+func TestUsageIsAddedUp(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	for range 2 {
+		g.opened(`{"to":"a","content":"x","thread":"th"}`)
+		a.says(a.takes(), core.Usage{Input: 10, Output: 1}, core.Done{})
+	}
+	for by, key := range map[string]string{"": "a", "agent": "a", "thread": "th", "requester": operator} {
+		var u struct {
+			By     string
+			Totals []struct {
+				Key    string
+				Tokens core.Usage
+				Events int
+			}
+		}
+		g.get("/v1/usage?by="+by).into(http.StatusOK, &u)
+		if len(u.Totals) != 1 || u.Totals[0].Key != key || u.Totals[0].Tokens.Input != 20 || u.Totals[0].Events != 2 {
+			t.Errorf("by %q: got %+v, want 20 tokens for %s", by, u, key)
+		}
+	}
+	g.get("/v1/usage?by=moon").refused(http.StatusBadRequest, core.CodeInvalid, "agent, thread, requester or day")
+}
+
+func TestAThreadTellsItsTurns(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	var th struct {
+		ID    string
+		Turns []core.Turn
+	}
+	g.get("/v1/threads/a%2Fb").into(http.StatusOK, &th)
+	if th.ID != "a/b" || th.Turns == nil || len(th.Turns) != 0 {
+		t.Errorf("got %+v, want a/b without turns", th)
+	}
+	for _, q := range []string{"one?", "two?"} {
+		g.opened(`{"to":"a","content":"` + q + `","thread":"a/b"}`)
+		a.says(a.takes(), core.Text{Text: "yes, " + q}, core.Done{})
+	}
+	g.get("/v1/threads/a%2Fb").into(http.StatusOK, &th)
+	var got []string
+	for _, turn := range th.Turns {
+		got = append(got, turn.Role.String()+" "+turn.Text)
+	}
+	if want := []string{"user one?", "assistant yes, one?", "user two?", "assistant yes, two?"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTheDocumentIsServedToEverybody(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	if a := g.get("/v1/openapi.json", "X-User: nobody"); a.status != http.StatusOK || string(a.body) != string(schemas.OpenAPI) {
+		t.Errorf("got status %d and %d bytes, want the document", a.status, len(a.body))
+	}
+}

@@ -1,0 +1,119 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// statuses is the HTTP status of every Fault.
+var statuses = map[core.Code]int{
+	core.CodeInvalid:         http.StatusBadRequest,
+	core.CodeUnauthenticated: http.StatusUnauthorized,
+	core.CodeNotAuthorized:   http.StatusForbidden,
+	core.CodeUnknownAgent:    http.StatusNotFound,
+	core.CodeUnknownTask:     http.StatusNotFound,
+	core.CodeUnreachable:     http.StatusBadGateway,
+	core.CodeUnknownDomain:   http.StatusNotFound,
+	core.CodeUnknownKind:     http.StatusBadRequest,
+	core.CodeUnsupported:     http.StatusUnprocessableEntity,
+	core.CodeOverloaded:      http.StatusServiceUnavailable,
+	core.CodeRateLimited:     http.StatusTooManyRequests,
+	core.CodeTooLarge:        http.StatusRequestEntityTooLarge,
+	core.CodeTimeout:         http.StatusGatewayTimeout,
+	core.CodeCancelled:       http.StatusConflict,
+	core.CodeConflict:        http.StatusConflict,
+	core.CodeLoop:            http.StatusLoopDetected,
+	core.CodeBudget:          http.StatusTooManyRequests,
+	core.CodeInternal:        http.StatusInternalServerError,
+}
+
+// problem is a problem document (RFC 9457). Its type is about:blank: the code says
+// what sort of problem it is.
+type problem struct {
+	Type      string    `json:"type"`
+	Title     string    `json:"title"`
+	Status    int       `json:"status"`
+	Detail    string    `json:"detail"`
+	Code      core.Code `json:"code"`
+	Retryable bool      `json:"retryable"`
+	// Task is the record of what was refused, where there is one.
+	Task core.TaskID `json:"task,omitempty"`
+}
+
+// refusal is an error with what a Fault has no place for.
+type refusal struct {
+	err error
+	// status replaces the one of the Fault; 0 does not.
+	status int
+	task   core.TaskID
+}
+
+func (f *refusal) Error() string { return f.err.Error() }
+
+func (f *refusal) Unwrap() error { return f.err }
+
+// refuse answers with the problem that err is. What is not a Fault goes to the log
+// and is told as internal.
+func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	f := core.AsFault(err)
+	if f.Code == core.CodeInternal {
+		cause := err
+		if hidden := errors.Unwrap(f); hidden != nil {
+			cause = hidden
+		}
+		a.opts.Log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", cause)
+	}
+	p := problem{Type: "about:blank", Status: statuses[f.Code], Detail: f.Message, Code: f.Code, Retryable: f.Retryable}
+	if p.Status == 0 {
+		p.Status, p.Code = http.StatusInternalServerError, core.CodeInternal
+	}
+	var more *refusal
+	if errors.As(err, &more) {
+		p.Task = more.task
+		if more.status != 0 {
+			p.Status = more.status
+		}
+	}
+	p.Title = http.StatusText(p.Status)
+	a.hub.Count("rest.refused." + string(p.Code))
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	b, _ := json.Marshal(p) // strings, a number and a boolean always encode
+	a.write(w, p.Status, problemType, b)
+}
+
+func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
+	a.refuse(w, r, &refusal{
+		err:    core.NewFault(core.CodeUnsupported, "nothing is at %s: /v1/openapi.json tells what there is", r.URL.Path),
+		status: http.StatusNotFound,
+	})
+}
+
+// notAllowed answers requests for a path of the router in a method that it lacks.
+func (a *api) notAllowed(router chi.Routes) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var methods []string
+		for _, m := range []string{http.MethodGet, http.MethodPost} {
+			path := r.URL.RawPath
+			if path == "" {
+				path = r.URL.Path
+			}
+			if router.Match(chi.NewRouteContext(), m, path) {
+				methods = append(methods, m)
+			}
+		}
+		allow := strings.Join(methods, ", ")
+		w.Header().Set("Allow", allow)
+		a.refuse(w, r, &refusal{
+			err:    core.NewFault(core.CodeUnsupported, "%s is not for %s: use %s", r.Method, r.URL.Path, allow),
+			status: http.StatusMethodNotAllowed,
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package rest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+)
+
+// The forms of an answer.
+const (
+	jsonType    = "application/json"
+	problemType = "application/problem+json"
+	eventType   = "text/event-stream"
+	lineType    = "application/x-ndjson"
+)
+
+// reply answers with a JSON document.
+func (a *api) reply(w http.ResponseWriter, status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	a.write(w, status, jsonType, b)
+	return nil
+}
+
+// write answers with a whole document.
+func (a *api) write(w http.ResponseWriter, status int, media string, document []byte) {
+	setHeaders(w, media)
+	w.WriteHeader(status)
+	_, _ = a.outlet(w).Write(document) // a client that has gone has no use for it
+}
+
+func setHeaders(w http.ResponseWriter, media string) {
+	h := w.Header()
+	h.Set("Content-Type", media)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
+
+// outlet is the client's end of a response. A client that takes nothing for the
+// timeout makes Write return an error.
+type outlet struct {
+	w       io.Writer
+	rc      *http.ResponseController
+	timeout time.Duration
+}
+
+func (a *api) outlet(w http.ResponseWriter) outlet {
+	return outlet{w, http.NewResponseController(w), a.opts.WriteTimeout}
+}
+
+// outletBytes is how much a client must take within the timeout: a piece so small
+// that only one who is stuck does not.
+const outletBytes = 32 << 10
+
+// Write implements io.Writer.
+func (o outlet) Write(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		_ = o.rc.SetWriteDeadline(time.Now().Add(o.timeout)) // not every ResponseWriter has one
+		var m int
+		m, err = o.w.Write(p[n:min(len(p), n+outletBytes)])
+		n += m
+	}
+	return n, err
+}
+
+// flush sends what was written on its way.
+func (o outlet) flush() error {
+	_ = o.rc.SetWriteDeadline(time.Now().Add(o.timeout))
+	return o.rc.Flush()
+}

@@ -1,0 +1,43 @@
+package rest
+
+import "github.com/dragoman-hub/dragoman/core"
+
+// Translation says what becomes of every kind. No agent speaks this interface; a
+// requester is told every event as it is, in its JSON form.
+var Translation = core.Translation{
+	Dialect: Name,
+	FromRequester: core.Table{
+		core.KindOpened:            {How: core.Native, With: "POST /v1/tasks, POST /v1/notices"},
+		core.KindAssigned:          {How: core.Internal, With: "the hub says it"},
+		core.KindAccepted:          {How: core.Internal, With: "the agent says it"},
+		core.KindSessionStarted:    {How: core.Internal, With: "the agent says it"},
+		core.KindSessionLost:       {How: core.Internal, With: "the agent says it"},
+		core.KindThinking:          {How: core.Internal, With: "the agent says it"},
+		core.KindText:              {How: core.Internal, With: "the agent says it"},
+		core.KindToolCall:          {How: core.Internal, With: "the agent says it"},
+		core.KindToolState:         {How: core.Internal, With: "the agent or the hub says it"},
+		core.KindToolResult:        {How: core.Internal, With: "the agent says it"},
+		core.KindApprovalRequested: {How: core.Internal, With: "the agent says it"},
+		core.KindApprovalDecided:   {How: core.Native, With: "POST /v1/tasks/{id}/decisions"},
+		core.KindInjected:          {How: core.Native, With: "POST /v1/tasks/{id}/inject"},
+		core.KindInjectionAnswered: {How: core.Internal, With: "the agent or the hub says it"},
+		core.KindFile:              {How: core.Folded, With: "attachments of POST /v1/tasks"},
+		core.KindUsage:             {How: core.Internal, With: "the agent says it"},
+		core.KindRetrying:          {How: core.Internal, With: "the hub says it"},
+		core.KindCancelRequested:   {How: core.Native, With: "POST /v1/tasks/{id}/cancel; the end of a connection whose task is not kept"},
+		core.KindForeign:           {How: core.Refused, With: "an unknown key is an error that names the nearest"},
+		core.KindDone:              {How: core.Internal, With: "the agent says it"},
+		core.KindFailed:            {How: core.Internal, With: "the agent or the hub says it"},
+		core.KindCancelled:         {How: core.Internal, With: "the agent or the hub says it"},
+	},
+	ToRequester: everyEvent(),
+}
+
+// everyEvent is the table of one who is told everything.
+func everyEvent() core.Table {
+	t := core.Table{}
+	for _, k := range core.Kinds() {
+		t[k] = core.Disposition{How: core.Native, With: "event " + k.String()}
+	}
+	return t
+}

@@ -1,0 +1,128 @@
+package hub_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestAnIDThatCannotBeAnAgentsIsRefused(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		s := g.connect("a")
+		for _, id := range []core.AgentID{"", "*", "hub", "capability:x", "domain:x", "a\nb", " a", core.AgentID(strings.Repeat("x", 513))} {
+			g.wantFault("the id "+string(id), s.Join(core.Card{ID: id}, hub.Seat{}), core.CodeInvalid)
+		}
+		if got := g.hub.Agents(); len(got) != 0 {
+			t.Errorf("got %d agents, want none", len(got))
+		}
+		if err := s.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+			t.Errorf("a good id after all: got %v, want no error", err)
+		}
+	})
+}
+
+func TestAnIDStaysWithWhoHasIt(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		first, second, asker := g.agent("a", able), g.connect("x"), g.connect("r")
+		g.wantFault("the id of another", second.Join(core.Card{ID: "a"}, hub.Seat{}), core.CodeConflict)
+		g.wantFault("a second id", first.Join(core.Card{ID: "b"}, hub.Seat{}), core.CodeConflict)
+		g.wantFault("the same id again", first.Join(core.Card{ID: "a"}, hub.Seat{}), core.CodeConflict)
+		task := g.ask(asker, "a")
+		g.wantFault("a report of who was refused", second.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
+		g.report(first, task, core.Done{})
+
+		first.Close(nil)
+		if err := second.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+			t.Fatalf("once it has left: got %v, want no error", err)
+		}
+		g.report(second, g.ask(asker, "a"), core.Done{})
+	})
+}
+
+func TestACardIsReplacedByItsOwnerOnly(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, guest := g.agent("a", able), g.connect("r")
+		g.wantFault("another id", a.Update(core.Card{ID: "b"}), core.CodeConflict)
+		g.wantFault("no id", a.Update(core.Card{}), core.CodeConflict)
+		g.wantFault("a session that is no agent", guest.Update(core.Card{ID: "a"}), core.CodeConflict)
+		g.wantFault("a session that is no agent, with no id", guest.Update(core.Card{}), core.CodeConflict)
+		if err := a.Update(core.Card{ID: "a", Name: "A", Domains: []string{"work"}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.hub.Match(core.ToDomain("work.mail")); len(got) != 1 || got[0].Name != "A" || got[0].MaxConcurrent != 1 {
+			t.Errorf("got %+v, want the new card, for one task at a time", got)
+		}
+	})
+}
+
+func TestWhatAnAgentNoLongerDeclaresIsNoLongerSentToIt(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		if err := agent.Update(core.Card{ID: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		g.wantFault("an injection", asker.Inject(task.ID(), core.Injected{Content: "hi"}), core.CodeUnsupported)
+		if err := asker.Cancel(task.ID(), "stop"); err != nil {
+			t.Fatal(err)
+		}
+		g.wantKinds("the agent read", g.events(agent), "assigned", "cancelled")
+	})
+}
+
+func TestWhoIsHereIsToldWithPrincipalAndLoad(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		g.agent("b", able)
+		g.agent("a", able, func(c *core.Card) { c.Name = "Anna" })
+		all := g.hub.Agents()
+		if len(all) != 2 || all[0].ID != "a" || all[1].ID != "b" {
+			t.Fatalf("got %+v, want a and b", all)
+		}
+		if all[0].Name != "Anna" || all[1].Name != "b" || all[0].Principal.ID != "a" || all[0].Load.State != core.LoadIdle {
+			t.Errorf("got %+v, want Anna, known as a, idle, and b under its id", all)
+		}
+		if _, ok := g.hub.Agent("c"); ok {
+			t.Error("got an agent that is not here, want none")
+		}
+	})
+}
+
+func TestASessionThatIsClosedTwiceEndsOnceForTheFirstReason(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		agent.Close(core.NewFault(core.CodeTooLarge, "a message was too long"))
+		agent.Close(core.NewFault(core.CodeInternal, "again"))
+		agent.Close(nil)
+		g.wantKinds("the log", task.Events(), "opened", "assigned", "failed")
+		if f := task.Answer().Fault; !strings.Contains(f.Message, "a message was too long") {
+			t.Errorf("got %v, want the first reason in it", f)
+		}
+		g.events(agent)
+		if _, err := agent.Next(context.Background()); err == nil || core.AsFault(err).Code != core.CodeTooLarge {
+			t.Errorf("got %v from Next, want the first reason", err)
+		}
+	})
+}
+
+func TestASessionThatHasEndedCanDoNothing(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, s := g.agent("a", able), g.connect("r")
+		task := g.ask(g.connect("r2"), "a")
+		s.Close(nil)
+		_, err := s.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		g.wantFault("asking", err, core.CodeUnreachable)
+		g.wantFault("joining", s.Join(core.Card{ID: "b"}, hub.Seat{}), core.CodeUnreachable)
+		agent.Close(nil)
+		g.wantFault("reporting", agent.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
+		agent.Delivered(task.ID())
+		agent.Seen()
+		agent.SetLoad(core.LoadIdle)
+		if got := g.hub.Agents(); len(got) != 0 {
+			t.Errorf("got %d agents, want none", len(got))
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package hub_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// wantState fails unless each task stands where it should.
+func (g *stage) wantState(what string, want hub.State, tasks ...*hub.Task) {
+	g.t.Helper()
+	for i, task := range tasks {
+		if got := task.State(); got != want {
+			g.t.Errorf("%s, task %d: got %s, want %s", what, i+1, got, want)
+		}
+	}
+}
+
+// wantLoad fails unless the agent has this to do.
+func (g *stage) wantLoad(id core.AgentID, active, queued int, state core.LoadState) {
+	g.t.Helper()
+	a, ok := g.hub.Agent(id)
+	if got := a.Load; !ok || got.Active != active || got.Queued != queued || got.State != state {
+		g.t.Errorf("agent %s: got %d active, %d queued, %s, want %d, %d, %s", id, got.Active, got.Queued, got.State, active, queued, state)
+	}
+}
+
+func TestTheQueueIsInOrderOfPriorityAndThenOfArrival(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		running := g.ask(asker, "a")
+		var want [4][]*hub.Task
+		for range 2 {
+			for _, p := range []core.Priority{core.PriorityLow, 0, core.PriorityUrgent, core.PriorityNormal} {
+				task := g.open(asker, core.Request{To: core.ToAgent("a"), Priority: p})
+				if p == 0 {
+					p = core.PriorityNormal
+				}
+				want[p] = append(want[p], task)
+			}
+		}
+		for p := core.PriorityUrgent; p > 0; p-- {
+			for i, next := range want[p] {
+				g.report(agent, running, core.Done{})
+				if got := next.State(); got != hub.Running {
+					t.Fatalf("%s task %d: got %s, want it to be next", p, i+1, got)
+				}
+				running = next
+			}
+		}
+		g.report(agent, running, core.Done{})
+		g.wantLoad("a", 0, 0, core.LoadIdle)
+	})
+}
+
+func TestACardWithMoreRoomTakesInWhatWaits(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		first, second, third, fourth := g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a")
+		if err := agent.Update(core.Card{ID: "a", Features: able, MaxConcurrent: 3}); err != nil {
+			t.Fatal(err)
+		}
+		g.wantState("with room for three", hub.Running, first, second, third)
+		g.wantState("with room for three", hub.Queued, fourth)
+		g.wantLoad("a", 3, 1, core.LoadOverloaded)
+
+		if err := agent.Update(core.Card{ID: "a", Features: able, MaxConcurrent: 1}); err != nil {
+			t.Fatal(err)
+		}
+		g.report(agent, first, core.Done{})
+		g.report(agent, second, core.Done{})
+		g.wantState("with room for one again", hub.Queued, fourth)
+		g.report(agent, third, core.Done{})
+		g.wantState("when the last of three has ended", hub.Running, fourth)
+		g.report(agent, fourth, core.Done{})
+	})
+}
+
+func TestAnOverloadedAgentIsPassedOverUntilItSaysOtherwise(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
+		a.SetLoad(core.LoadOverloaded)
+		g.wantLoad("a", 0, 0, core.LoadOverloaded)
+		free, named := g.ask(asker, "*"), g.ask(asker, "a")
+		if got := free.Agent(); got != "b" {
+			t.Errorf("for whoever is free: got %q, want b", got)
+		}
+		g.wantState("by name", hub.Queued, named)
+		a.SetLoad(core.LoadIdle)
+		g.wantState("by name, once it takes work", hub.Running, named)
+		g.report(a, named, core.Done{})
+		g.report(b, free, core.Done{})
+	})
+}
+
+func TestADrainingAgentFinishesWhatItHasAndTakesNothingNew(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		has := g.ask(asker, "a")
+		agent.SetLoad(core.LoadDraining)
+		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		g.wantFault("by name", err, core.CodeUnreachable)
+		if !core.AsFault(err).Retryable {
+			t.Errorf("got %v, want it retryable", err)
+		}
+		_, err = asker.Open(core.Request{To: core.ToAny(), Content: "go"}, hub.Opening{})
+		g.wantFault("for whoever is free", err, core.CodeOverloaded)
+		g.report(agent, has, core.Text{Text: "still here"}, core.Done{})
+		if got := has.Answer().End; got != core.KindDone {
+			t.Errorf("what it had: got %s, want done", got)
+		}
+	})
+}
+
+func TestABusyAgentStillTakesWorkUpToItsLimit(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		agent.SetLoad(core.LoadBusy)
+		g.wantLoad("a", 0, 0, core.LoadBusy)
+		task := g.ask(asker, "a")
+		g.wantState("its first task", hub.Running, task)
+		g.report(agent, task, core.Done{})
+	})
+}
+
+func TestWhatWaitsForALostAgentGoesToAnotherWhereTheAddressLeavesItOpen(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
+		a, asker := g.agent("a", able, x), g.connect("r")
+		first, waits, named := g.ask(asker, "a"), g.ask(asker, "capability:x"), g.ask(asker, "a")
+		b := g.agent("b", able, x)
+		a.Close(core.NewFault(core.CodeUnreachable, "the plug was pulled"))
+		for what, task := range map[string]*hub.Task{"ran": first, "waited": named} {
+			f := task.Answer().Fault
+			if f == nil || f.Code != core.CodeUnreachable || !f.Retryable {
+				t.Errorf("what %s by name: got %v, want a retryable unreachable fault", what, f)
+			}
+		}
+		if got := waits.Agent(); got != "b" {
+			t.Fatalf("what waited by capability: got %q, want b", got)
+		}
+		g.report(b, waits, core.Done{})
+		if got := waits.Answer().End; got != core.KindDone {
+			t.Errorf("got %s, want done", got)
+		}
+	})
+}
+
+func TestWhatWaitsEndsAtItsDeadlineAndLeavesTheQueue(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		running := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(time.Hour)})
+		waits := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(time.Minute)})
+		g.sleep(time.Minute)
+		if f := waits.Answer().Fault; f == nil || f.Code != core.CodeTimeout || waits.Receipt().Stage != core.StageExpired {
+			t.Errorf("got %v and %s, want timeout and expired", f, waits.Receipt().Stage)
+		}
+		g.wantKinds("its log", waits.Events(), "opened", "failed")
+		g.wantLoad("a", 1, 0, core.LoadBusy)
+		g.report(agent, running, core.Done{})
+		g.wantKinds("the agent read", g.events(agent), "assigned", "done")
+	})
+}
+
+func TestAQueueHasRoomAgainOnceSomethingLeftIt(t *testing.T) {
+	onStage(t, hub.Limits{QueueLength: 1}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		first, second := g.ask(asker, "a"), g.ask(asker, "a")
+		for i := range 3 {
+			_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: fmt.Sprint(i)}, hub.Opening{})
+			g.wantFault("a full queue", err, core.CodeOverloaded)
+			if f := core.AsFault(err); !f.Retryable {
+				t.Errorf("got %+v, want it retryable", f)
+			}
+		}
+		if got := g.hub.Counters()["refused.overloaded"]; got != 3 {
+			t.Errorf("got %d counted, want 3", got)
+		}
+		g.report(agent, first, core.Done{})
+		third := g.ask(asker, "a")
+		g.wantState("behind it", hub.Queued, third)
+		g.report(agent, second, core.Done{})
+		g.report(agent, third, core.Done{})
+	})
+}

@@ -1,0 +1,292 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// batches reads everything that is ready for the session now, batch by batch.
+func (g *stage) batches(s *hub.Session) []hub.Batch {
+	g.t.Helper()
+	var all []hub.Batch
+	for {
+		b, ok := g.batch(s)
+		if !ok {
+			return all
+		}
+		all = append(all, b)
+	}
+}
+
+func two(c *core.Card) { c.MaxConcurrent = 2 }
+
+func TestTheTasksOfASessionTakeTurns(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able, two), g.connect("r")
+		tasks := [2]*hub.Task{g.ask(asker, "a"), g.ask(asker, "a")}
+		const words = 1000
+		for _, task := range tasks {
+			for range words {
+				g.report(agent, task, core.Text{Text: "x"})
+			}
+			g.report(agent, task, core.Done{})
+		}
+		got := map[*hub.Task][]core.Event{}
+		var last *hub.Task
+		for i, b := range g.batches(asker) {
+			if len(b.Events) > 256 {
+				t.Errorf("batch %d: got %d events, want at most 256", i+1, len(b.Events))
+			}
+			if b.Task == last {
+				t.Errorf("batch %d: got the same task twice in a row, want them to take turns", i+1)
+			}
+			last = b.Task
+			got[b.Task] = append(got[b.Task], b.Events...)
+		}
+		for i, task := range tasks {
+			if n, want := len(got[task]), words+3; n != want {
+				t.Errorf("task %d: got %d events, want %d", i+1, n, want)
+			}
+			for j, e := range got[task] {
+				if e.Seq != uint64(j+1) {
+					t.Fatalf("task %d: got sequence %d at place %d, want %d", i+1, e.Seq, j+1, j+1)
+				}
+			}
+		}
+	})
+}
+
+func TestTasksOfOneAgentThatRunAtOnceAreKeptApart(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able, two), g.connect("r")
+		one, other := g.ask(asker, "a"), g.ask(asker, "a")
+		var wants [2]strings.Builder
+		for i := range 500 {
+			for n, task := range []*hub.Task{one, other} {
+				piece := fmt.Sprintf("%d-%d ", n, i)
+				wants[n].WriteString(piece)
+				g.report(agent, task, core.Text{Text: piece})
+			}
+		}
+		g.report(agent, other, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")})
+		g.report(agent, one, core.Done{})
+		got := map[*hub.Task][]core.Event{}
+		for _, b := range g.batches(asker) {
+			got[b.Task] = append(got[b.Task], b.Events...)
+		}
+		for n, task := range []*hub.Task{one, other} {
+			if text(got[task]) != wants[n].String() {
+				t.Errorf("task %d: got %d bytes of text, want its own %d", n+1, len(text(got[task])), wants[n].Len())
+			}
+		}
+		if a, b := one.Answer().End, other.Answer().End; a != core.KindDone || b != core.KindFailed {
+			t.Errorf("got the ends %s and %s, want done and failed", a, b)
+		}
+	})
+}
+
+func TestAnAgentIsToldToStopHoweverMuchItHasSaid(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.wantKinds("the agent read", g.events(agent), "assigned")
+		for range 2000 {
+			g.report(agent, task, core.Text{Text: "x"})
+		}
+		if err := asker.Cancel(task.ID(), "enough"); err != nil {
+			t.Fatal(err)
+		}
+		g.wantKinds("the agent read then", g.events(agent), "cancel_requested")
+		g.report(agent, task, core.Cancelled{})
+	})
+}
+
+func TestASessionMayAskAndAnswerAtOnce(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
+		outer := g.ask(asker, "a")
+		inner, err := a.Open(core.Request{To: core.ToAgent("b"), Content: "help"}, hub.Opening{Tag: "mine"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.report(b, inner, core.Text{Text: "42"}, core.Done{})
+		roles := map[hub.Role]*hub.Task{}
+		for _, batch := range g.batches(a) {
+			roles[batch.Role] = batch.Task
+			if want := map[hub.Role]any{hub.Agent: nil, hub.Requester: "mine"}[batch.Role]; batch.Tag != want {
+				t.Errorf("role %d: got the tag %v, want %v", batch.Role, batch.Tag, want)
+			}
+		}
+		if roles[hub.Agent] != outer || roles[hub.Requester] != inner {
+			t.Errorf("got %v, want it the agent of one task and the requester of the other", roles)
+		}
+		g.report(a, outer, core.Text{Text: inner.Answer().Text}, core.Done{})
+		if got := outer.Answer().Text; got != "42" {
+			t.Errorf("got %q, want 42", got)
+		}
+	})
+}
+
+func TestAnAgentThatLeavesTakesWhatItAskedWithIt(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
+		outer, inner := g.ask(asker, "a"), g.ask(a, "b")
+		a.Close(nil)
+		if f := outer.Answer().Fault; f == nil || f.Code != core.CodeUnreachable {
+			t.Errorf("what it worked on: got %v, want unreachable", f)
+		}
+		g.wantKinds("whom it asked read", g.events(b), "assigned", "cancel_requested")
+		g.report(b, inner, core.Cancelled{})
+		if got := inner.Answer().End; got != core.KindCancelled {
+			t.Errorf("what it asked: got %s, want cancelled", got)
+		}
+	})
+}
+
+func TestAViewerThatTurnsAwayReadsNoMore(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker, viewer := g.agent("a", able), g.connect("r"), g.connect("r")
+		task := g.ask(asker, "a")
+		if err := viewer.Watch(task, core.Cursor{}, "view"); err != nil {
+			t.Fatal(err)
+		}
+		b, _ := g.batch(viewer)
+		if b.Tag != "view" || b.Role != hub.Viewer {
+			t.Errorf("got the role %d and the tag %v, want a viewer's", b.Role, b.Tag)
+		}
+		g.wantKinds("the viewer read", b.Events, "opened", "assigned")
+		g.report(agent, task, core.Text{Text: "ready but not read"})
+		viewer.Unwatch(task)
+		viewer.Unwatch(task)
+		g.report(agent, task, core.Text{Text: "later"}, core.Done{})
+		g.wantKinds("the viewer read then", g.events(viewer))
+		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "text", "text", "done")
+
+		if err := viewer.Watch(task, core.Cursor{Epoch: 1, Seq: 4}, nil); err != nil {
+			t.Fatal(err)
+		}
+		g.wantKinds("the viewer read when it looked again", g.events(viewer), "done")
+	})
+}
+
+func TestWhoWatchesAllSeesWhatRunsAndWhatIsNew(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker, operator := g.agent("a", able, two), g.connect("r"), g.connect("o")
+		ended := g.ask(asker, "a")
+		g.report(agent, ended, core.Done{})
+		runs := g.ask(asker, "a")
+		g.report(agent, runs, core.Text{Text: "before"})
+		operator.WatchAll()
+		g.report(agent, runs, core.Text{Text: "after"}, core.Done{})
+		fresh := g.ask(asker, "a")
+		g.report(agent, fresh, core.Done{})
+		_, err := asker.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.Opening{})
+		g.wantFault("a request to nobody", err, core.CodeUnknownAgent)
+
+		got := map[*hub.Task][]core.Event{}
+		for _, b := range g.batches(operator) {
+			got[b.Task] = append(got[b.Task], b.Events...)
+			if b.Role != hub.Viewer {
+				t.Errorf("got the role %d, want a viewer's", b.Role)
+			}
+		}
+		g.wantKinds("what had ended", got[ended])
+		g.wantKinds("what ran", got[runs], "text", "done")
+		g.wantKinds("what is new", got[fresh], "opened", "assigned", "done")
+		delete(got, runs)
+		delete(got, fresh)
+		for task, events := range got {
+			g.wantKinds("what was refused: "+string(task.ID()), events, "opened", "failed")
+		}
+		if len(got) != 1 {
+			t.Errorf("got %d other tasks, want the refused one", len(got))
+		}
+		operator.Close(nil)
+		g.report(agent, g.ask(asker, "a"), core.Done{})
+	})
+}
+
+func TestNextEndsWithItsContext(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		s := g.connect("r")
+		why := errors.New("the transport is gone")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		done := make(chan error)
+		go func() {
+			_, err := s.Next(ctx)
+			done <- err
+		}()
+		synctest.Wait()
+		cancel(why)
+		if err := <-done; err != why {
+			t.Errorf("got %v, want %v", err, why)
+		}
+	})
+}
+
+func TestNextWakesUpForWhatIsNew(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		got := make(chan []core.Event)
+		go func() {
+			defer close(got)
+			for {
+				b, err := asker.Next(context.Background())
+				if err != nil {
+					return
+				}
+				got <- b.Events
+			}
+		}()
+		task := g.ask(asker, "a")
+		seen := core.Event{}
+		for i := range 10 {
+			g.report(agent, task, core.Text{Text: fmt.Sprint(i)})
+			synctest.Wait()
+			for _, e := range <-got {
+				seen = e
+			}
+		}
+		if seen.Seq < 10 {
+			t.Errorf("got up to %d, want to have been woken for every word", seen.Seq)
+		}
+		go asker.Close(nil)
+		for range got {
+		}
+	})
+}
+
+func TestASecondCloseOfAHubDoesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &stage{t, coretest.NewHub(t, hub.Options{})}
+		g.agent("a", able)
+		task := g.ask(g.connect("r"), "a")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		first := make(chan error)
+		go func() { first <- g.hub.Close(ctx, "maintenance") }()
+		synctest.Wait()
+		if err := g.hub.Close(t.Context(), "again"); err != nil {
+			t.Errorf("while it is closing: got %v, want no error", err)
+		}
+		g.wantState("while it is closing", hub.Running, task)
+		if err := <-first; err != nil {
+			t.Errorf("got %v, want no error", err)
+		}
+		if err := g.hub.Close(t.Context(), "again"); err != nil {
+			t.Errorf("when it is closed: got %v, want no error", err)
+		}
+		if f := task.Answer().Fault; !strings.Contains(f.Message, "maintenance") {
+			t.Errorf("got %v, want the first reason in it", f)
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package hub_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/policy"
+)
+
+func TestAPrincipalAsksOnlyTheAgentsItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := policy.Rules{Ask: map[string][]core.AgentID{"r": {"b"}, "mute": {}}}
+		g := &stage{t, coretest.NewHub(t, hub.Options{Rules: rules})}
+		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
+		a, b := g.agent("a", able, x), g.agent("b", able, x)
+		asker, mute, other := g.connect("r"), g.connect("mute"), g.connect("other")
+
+		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		g.wantFault("an agent that it may not ask", err, core.CodeNotAuthorized)
+		g.wantKinds("the log of what was denied", task.Events(), "opened", "failed")
+		for _, to := range []string{"b", "capability:x", "*"} {
+			allowed := g.ask(asker, to)
+			if got := allowed.Agent(); got != "b" {
+				t.Errorf("to %s: got %q, want b", to, got)
+			}
+			g.report(b, allowed, core.Done{})
+		}
+		_, err = mute.Open(core.Request{To: core.ToAny(), Content: "go"}, hub.Opening{})
+		g.wantFault("one who may ask nobody", err, core.CodeNotAuthorized)
+		g.report(a, g.ask(other, "a"), core.Done{})
+		g.wantKinds("agent a read", g.events(a), "assigned", "done")
+	})
+}
+
+func TestATryGoesOnlyToAnAgentThatMayBeAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &stage{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Ask: map[string][]core.AgentID{"r": {"a"}}}})}
+		a, asker := g.agent("a", able), g.connect("r")
+		g.agent("b", able)
+		task := g.ask(asker, "*")
+		g.report(a, task, notNow)
+		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "retrying", "failed")
+	})
+}
+
+func TestHowManyHopsAChainMayHaveIsSettable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &stage{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Hops: 1}})}
+		a, b := g.agent("a", able), g.agent("b", able)
+		g.agent("c", able)
+		g.ask(g.connect("r"), "a")
+		g.ask(a, "b")
+		_, err := b.Open(core.Request{To: core.ToAgent("c"), Content: "go"}, hub.Opening{})
+		g.wantFault("a second hop", err, core.CodeLoop)
+	})
+}
+
+func TestAnOperatorSteersEveryTask(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		operator := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "o", Operator: true}})
+		defer operator.Close(nil)
+		task := g.ask(asker, "a")
+		if err := operator.Inject(task.ID(), core.Injected{Content: "hurry"}); err != nil {
+			t.Errorf("injecting: got %v, want no error", err)
+		}
+		if err := operator.Cancel(task.ID(), "too slow"); err != nil {
+			t.Errorf("cancelling: got %v, want no error", err)
+		}
+		g.wantKinds("the agent read", g.events(agent), "assigned", "injected", "cancel_requested")
+		g.report(agent, task, core.Cancelled{})
+		for i, e := range task.Events() {
+			if c, ok := e.Body.(core.CancelRequested); ok && c.By != "o" {
+				t.Errorf("event %d: got it cancelled by %q, want the operator named", i+1, c.By)
+			}
+		}
+	})
+}
+
+func TestARequestThatCannotBeMeantIsRefusedBeforeAnything(t *testing.T) {
+	onStage(t, hub.Limits{RequestBytes: 4096}, func(g *stage) {
+		a, asker := g.agent("a", able|core.FeatureNotices), g.connect("r")
+		to := core.ToAgent("a")
+		for name, c := range map[string]struct {
+			req  core.Request
+			want core.Code
+		}{
+			"nobody":                  {core.Request{Content: "go"}, core.CodeInvalid},
+			"the hub":                 {core.Request{To: core.ToHub(), Content: "go"}, core.CodeUnsupported},
+			"nothing asked":           {core.Request{To: to}, core.CodeInvalid},
+			"a notice without one":    {core.Request{To: to, Intent: core.IntentNotify}, core.CodeInvalid},
+			"a notice without topic":  {core.Request{To: to, Intent: core.IntentNotify, Notice: &core.Notice{Topic: " "}}, core.CodeInvalid},
+			"data that is no JSON":    {core.Request{To: to, Data: []byte(`{"n":`)}, core.CodeInvalid},
+			"context that is no JSON": {core.Request{To: to, Content: "go", Context: []byte(`nope`)}, core.CodeInvalid},
+			"a deadline in the past":  {core.Request{To: to, Content: "go", Deadline: time.Now().Add(-time.Second)}, core.CodeTimeout},
+			"more than fits":          {core.Request{To: to, Data: fmt.Appendf(nil, "%05000d", 1)}, core.CodeTooLarge},
+		} {
+			task, err := asker.Open(c.req, hub.Opening{})
+			g.wantFault(name, err, c.want)
+			if task != nil {
+				t.Errorf("%s: got a task beside the fault, want none", name)
+			}
+			if n := g.hub.Counters()["refused."+string(c.want)]; n == 0 {
+				t.Errorf("%s: got nothing counted, want it counted as %s", name, c.want)
+			}
+		}
+		if got := g.batches(a); len(got) != 0 {
+			t.Errorf("the agent: got %d batches, want none", len(got))
+		}
+		for name, req := range map[string]core.Request{
+			"data alone":       {To: to, Data: []byte(`{"n":1}`)},
+			"a file alone":     {To: to, Attachments: []core.File{{Name: "x"}}},
+			"a frame verbatim": {To: to, Foreign: &core.Foreign{Dialect: "test", JSON: []byte(`{}`)}},
+		} {
+			task, err := asker.Open(req, hub.Opening{})
+			if err != nil {
+				t.Errorf("%s: got %v, want no error", name, err)
+				continue
+			}
+			g.report(a, task, core.Done{})
+		}
+	})
+}

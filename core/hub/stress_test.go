@@ -1,0 +1,282 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// TestManyPeersThatComeAndGoAtOnceBreakNoPromise runs agents and askers in real
+// time, each with goroutines of its own and no manners: they answer, fail, stall,
+// leave, come back, cancel and ask one another as they like. The hub's checker
+// holds the promises over all of it; the askers hold what they read against what
+// the hub has.
+func TestManyPeersThatComeAndGoAtOnceBreakNoPromise(t *testing.T) {
+	h := coretest.NewHub(t, hub.Options{Limits: hub.Limits{
+		QueueLength: 4, CancelGrace: 5 * time.Millisecond, SlotGrace: 5 * time.Millisecond, ApprovalTimeout: 5 * time.Millisecond,
+		FinishedTasks: 40, HistoryBytes: 2000, CauseMemory: -1,
+	}})
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var agents, askers sync.WaitGroup
+	for i := range 5 {
+		agents.Go(func() {
+			r := rand.New(rand.NewPCG(seed, uint64(i)))
+			for ctx.Err() == nil {
+				rudeAgent(ctx, h, core.AgentID(fmt.Sprintf("a%d", i)), r)
+			}
+		})
+	}
+	for i := range 4 {
+		askers.Go(func() {
+			a := &asker{t: t, hub: h, r: rand.New(rand.NewPCG(seed, uint64(100+i))), name: fmt.Sprintf("r%d", i), tasks: map[core.TaskID]*reading{}}
+			for a.opened < 120 && !t.Failed() {
+				a.live()
+			}
+			a.readOut()
+		})
+	}
+	askers.Wait()
+	stop()
+	agents.Wait()
+	if got := h.Agents(); len(got) != 0 {
+		t.Errorf("when all have left: got %d agents, want none", len(got))
+	}
+}
+
+var stressWords = []core.Body{
+	core.Accepted{}, core.Thinking{Text: "hm"}, core.Text{Text: "word "}, core.Text{Text: "another "}, core.Usage{Input: 1, Output: 1},
+	core.ToolCall{ID: "t", Name: "ls"}, core.ToolState{ID: "t", State: core.ToolRunning}, core.ToolResult{ID: "t"},
+	core.ApprovalRequested{ID: "t", Name: "ls"}, core.InjectionAnswered{ID: "i", Accepted: true}, core.File{Name: "f", Data: []byte("f")},
+}
+
+var stressEnds = []core.Body{
+	core.Done{}, core.Done{Text: "whole"}, core.Cancelled{Reason: "no"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")},
+	core.Failed{Fault: core.NewFault(core.CodeOverloaded, "not now")}, core.Failed{},
+}
+
+// rudeAgent is one connection of an agent: a pump and two goroutines that answer.
+func rudeAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
+	s := h.Connect(hub.Peer{Principal: core.Principal{ID: string(id)}, Dialect: "test"})
+	defer s.Close(nil)
+	card := core.Card{ID: id, MaxConcurrent: 1 + r.IntN(3), Capabilities: []string{"x"}[:r.IntN(2)]}
+	for _, f := range []core.Features{core.FeatureCancellation, core.FeatureInjection, core.FeatureNotices, core.FeatureSessions} {
+		if r.IntN(3) > 0 {
+			card.Features |= f
+		}
+	}
+	if s.Join(card, hub.Seat{NoticeTasks: r.IntN(2) == 0}) != nil {
+		return
+	}
+	work := make(chan *hub.Task, 4096)
+	var group sync.WaitGroup
+	for range 2 {
+		seed := rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))
+		group.Go(func() { rudeWork(s, card, work, seed) })
+	}
+	for {
+		b, err := s.Next(ctx)
+		if err != nil {
+			break
+		}
+		for _, e := range b.Events {
+			if _, given := e.Body.(core.Assigned); given && b.Role == hub.Agent {
+				s.Delivered(b.Task.ID())
+				work <- b.Task
+			}
+		}
+	}
+	close(work)
+	group.Wait()
+}
+
+// rudeWork answers tasks until there are no more. Some it leaves unanswered, and
+// some make it leave.
+func rudeWork(s *hub.Session, card core.Card, work <-chan *hub.Task, r *rand.Rand) {
+	for task := range work {
+		for range r.IntN(40) {
+			if s.Report(task.ID(), stressWords[r.IntN(len(stressWords))], nil) != nil {
+				break
+			}
+		}
+		switch r.IntN(20) {
+		case 0:
+			s.Close(core.NewFault(core.CodeUnreachable, "enough"))
+		case 1:
+			continue // never ended
+		case 2:
+			s.SetLoad(core.LoadState(1 + r.IntN(4)))
+		case 3:
+			card.MaxConcurrent = 1 + r.IntN(3)
+			_ = s.Update(card)
+		case 4, 5:
+			_, _ = s.Open(core.Request{To: someone(r), Content: "help", Deadline: time.Now().Add(30 * time.Millisecond)}, hub.Opening{Keep: r.IntN(2) == 0})
+		case 6:
+			s.CallTool("c", "agent_ask", []byte(`{"to":"*","content":"help","timeout_seconds":0.02}`))
+		}
+		_ = s.Report(task.ID(), stressEnds[r.IntN(len(stressEnds))], nil)
+		if r.IntN(10) == 0 {
+			_ = s.Report(task.ID(), core.Done{}, nil) // a second end
+		}
+	}
+}
+
+func someone(r *rand.Rand) core.Address {
+	switch r.IntN(4) {
+	case 0:
+		return core.ToAny()
+	case 1:
+		return core.ToCapability("x")
+	}
+	return core.ToAgent(core.AgentID(fmt.Sprintf("a%d", r.IntN(6))))
+}
+
+// asker asks through one connection after another and reads what it asked.
+type asker struct {
+	t      *testing.T
+	hub    *hub.Hub
+	r      *rand.Rand
+	name   string
+	opened int
+
+	mu    sync.Mutex
+	tasks map[core.TaskID]*reading
+}
+
+// reading is what an asker has read of a task.
+type reading struct {
+	task  *hub.Task
+	at    core.Cursor
+	text  strings.Builder
+	ended bool
+}
+
+func (a *asker) principal() core.Principal { return core.Principal{ID: a.name} }
+
+// live is one connection: it asks, steers, and leaves with or without patience.
+func (a *asker) live() {
+	s := a.hub.Connect(hub.Peer{Principal: a.principal(), Dialect: "test"})
+	var pump sync.WaitGroup
+	pump.Go(func() { a.pump(s) })
+	for range 5 + a.r.IntN(20) {
+		a.opened++
+		a.open(s)
+		a.steer(s)
+	}
+	s.Close(nil)
+	pump.Wait()
+}
+
+func (a *asker) open(s *hub.Session) {
+	req := core.Request{
+		To: someone(a.r), Content: "go", Priority: core.Priority(a.r.IntN(4)), Thread: core.ThreadID(fmt.Sprint("t", a.r.IntN(3))),
+		Deadline: time.Now().Add(time.Duration(5+a.r.IntN(60)) * time.Millisecond),
+	}
+	if a.r.IntN(8) == 0 {
+		req.Intent, req.Notice = core.IntentNotify, &core.Notice{Topic: "news"}
+	}
+	a.mu.Lock() // the pump must know the task before it reads of it
+	defer a.mu.Unlock()
+	task, err := s.Open(req, hub.Opening{Keep: a.r.IntN(3) > 0})
+	if err == nil {
+		a.tasks[task.ID()] = &reading{task: task}
+	}
+}
+
+func (a *asker) steer(s *hub.Session) {
+	a.mu.Lock()
+	var id core.TaskID
+	for id = range a.tasks {
+		break
+	}
+	a.mu.Unlock()
+	switch a.r.IntN(5) {
+	case 0:
+		_ = s.Cancel(id, "changed my mind")
+	case 1:
+		_ = s.Inject(id, core.Injected{ID: "i", Content: "by the way"})
+	case 2:
+		_ = s.Decide(id, core.ApprovalDecided{ID: "t", Approved: true, All: a.r.IntN(2) == 0})
+	}
+}
+
+func (a *asker) pump(s *hub.Session) {
+	for {
+		b, err := s.Next(context.Background())
+		if err != nil {
+			return
+		}
+		a.take(b)
+	}
+}
+
+// take holds a batch against what was read before.
+func (a *asker) take(b hub.Batch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if b.Gap != nil {
+		a.t.Errorf("got the gap %+v, want everything", *b.Gap)
+	}
+	if b.Task == nil {
+		return
+	}
+	read := a.tasks[b.Task.ID()]
+	if read == nil {
+		a.t.Errorf("got %v of task %s, which was refused", kinds(b.Events), b.Task.ID())
+		return
+	}
+	for _, e := range b.Events {
+		if e.Seq != read.at.Seq+1 || read.ended {
+			a.t.Errorf("task %s: got event %d behind %d (ended: %v), want the next", b.Task.ID(), e.Seq, read.at.Seq, read.ended)
+		}
+		read.at = e.Cursor()
+		if b, ok := e.Body.(core.Text); ok {
+			read.text.WriteString(b.Text)
+		}
+		read.ended = read.ended || e.Body.Kind().Ends()
+	}
+}
+
+// readOut comes back and reads the rest of everything, from where it stood, and
+// holds it against what the hub has.
+func (a *asker) readOut() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s := a.hub.Connect(hub.Peer{Principal: a.principal(), Dialect: "test"})
+	defer s.Close(nil)
+	for id, read := range a.tasks {
+		task, err := a.hub.Task(ctx, a.principal(), id)
+		if err != nil {
+			a.t.Errorf("task %s: got %v, want it found", id, err)
+			continue
+		}
+		if !read.ended {
+			if err := s.Watch(task, read.at, nil); err != nil {
+				a.t.Errorf("task %s: got %v, want it watched from %s", id, err, read.at)
+				continue
+			}
+		}
+		for !read.ended {
+			b, err := s.Next(ctx)
+			if err != nil {
+				a.t.Errorf("task %s: got %v at %s, want its end", id, err, read.at)
+				return
+			}
+			a.take(b)
+		}
+		if got, want := read.text.String(), core.Fold(read.task.Events()).Text; got != want && read.task.Answer().End != core.KindDone {
+			a.t.Errorf("task %s: got %q, want %q", id, got, want)
+		}
+	}
+}

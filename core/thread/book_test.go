@@ -1,0 +1,200 @@
+package thread_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/thread"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const plenty = 1 << 30
+
+func says(text string) core.Turn { return core.Turn{Role: core.RoleUser, Text: text} }
+
+// cost is what n turns of one letter cost.
+func cost(n int) int { return n * says("x").Size() }
+
+func read(b *thread.Book, id core.ThreadID, bytes int) string {
+	turns, ok := b.Turns(id, bytes)
+	if !ok {
+		return "unknown"
+	}
+	var out []string
+	for _, t := range turns {
+		out = append(out, t.Text)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestTheTurnsOfAThreadComeOldestFirst(t *testing.T) {
+	b := thread.NewBook(10, plenty)
+	want := []core.Turn{
+		{Role: core.RoleUser, Text: "hello", Task: "1"},
+		{Role: core.RoleAssistant, Text: "hi", Agent: "a", Task: "1"},
+		{Role: core.RoleUser, Text: "and now?", Task: "2"},
+	}
+	b.Add("t", want[:2]...)
+	b.Add("other", says("x"))
+	b.Add("t", want[2])
+	got, ok := b.Turns("t", plenty)
+	if d := cmp.Diff(want, got); d != "" || !ok {
+		t.Errorf("got %v (-want +got):\n%s", ok, d)
+	}
+	if got := read(b, "never", plenty); got != "unknown" {
+		t.Errorf("a thread that never was: got %q, want it unknown", got)
+	}
+}
+
+func TestAThreadKeepsItsLatestTurnsWithinItsBytes(t *testing.T) {
+	b := thread.NewBook(10, cost(3))
+	for i := range 5 {
+		b.Add("t", says(fmt.Sprint(i)))
+	}
+	if got := read(b, "t", plenty); got != "2 3 4" {
+		t.Errorf("got %q, want %q", got, "2 3 4")
+	}
+	b.Add("u", says("0"), says("1"), says("2"), says("3"))
+	if got := read(b, "u", plenty); got != "1 2 3" {
+		t.Errorf("added at once: got %q, want %q", got, "1 2 3")
+	}
+}
+
+func TestTheLatestTurnIsKeptHoweverLongItIs(t *testing.T) {
+	b := thread.NewBook(10, cost(2))
+	long := strings.Repeat("x", 10*cost(1))
+	b.Add("t", says("a"), says(long))
+	if got := read(b, "t", plenty); got != long {
+		t.Errorf("got %d bytes, want the %d of the latest turn", len(got), len(long))
+	}
+	b.Add("t", says("b"))
+	if got := read(b, "t", plenty); got != "b" {
+		t.Errorf("got %d bytes, want the one behind it alone", len(got))
+	}
+}
+
+func TestOnlyTheTurnsThatFitAreRead(t *testing.T) {
+	b := thread.NewBook(10, plenty)
+	b.Add("t", says("a"), says("b"), says("c"))
+	for bytes, want := range map[int]string{
+		-1: "", 0: "", cost(1) - 1: "", cost(1): "c", cost(2) - 1: "c", cost(2): "b c", cost(3): "a b c", plenty: "a b c",
+	} {
+		if got := read(b, "t", bytes); got != want {
+			t.Errorf("within %d bytes: got %q, want %q", bytes, got, want)
+		}
+	}
+	b.Add("t", says(strings.Repeat("x", 1000)))
+	if got := read(b, "t", cost(2)); got != "" {
+		t.Errorf("when the latest does not fit: got %q, want nothing, not what stands before it", got)
+	}
+}
+
+func TestTheThreadThatWasSilentLongestIsForgotten(t *testing.T) {
+	b := thread.NewBook(2, plenty)
+	b.Add("a", says("1"))
+	b.Add("b", says("1"))
+	b.Add("a", says("2"))
+	b.Add("c", says("1"))
+	for id, want := range map[core.ThreadID]string{"a": "1 2", "b": "unknown", "c": "1"} {
+		if got := read(b, id, plenty); got != want {
+			t.Errorf("thread %s: got %q, want %q", id, got, want)
+		}
+	}
+}
+
+func TestAThreadThatIsForgottenBeginsAnew(t *testing.T) {
+	b := thread.NewBook(2, plenty)
+	b.Add("a", says("1"))
+	b.Forget("a")
+	b.Forget("a")
+	b.Forget("never")
+	if got := read(b, "a", plenty); got != "unknown" {
+		t.Errorf("got %q, want it unknown", got)
+	}
+	b.Add("a", says("2"))
+	b.Add("b", says("1"))
+	if got := read(b, "a", plenty); got != "2" {
+		t.Errorf("got %q, want the new turn alone", got)
+	}
+}
+
+func TestWhatIsReadStaysAsItWas(t *testing.T) {
+	b := thread.NewBook(2, cost(2))
+	b.Add("t", says("a"), says("b"))
+	got, _ := b.Turns("t", plenty)
+	b.Add("t", says("c"), says("d"))
+	if got[0].Text != "a" || got[1].Text != "b" {
+		t.Errorf("got %q and %q, want a and b as they were read", got[0].Text, got[1].Text)
+	}
+	got[0].Text = "changed"
+	if now := read(b, "t", plenty); now != "c d" {
+		t.Errorf("got %q, want %q", now, "c d")
+	}
+}
+
+func TestABookStaysWithinItsBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const threads, bytes = 3, 500
+		b := thread.NewBook(threads, bytes)
+		ids := rapid.SampledFrom([]core.ThreadID{"a", "b", "c", "d", "e"})
+		said := map[core.ThreadID][]string{}
+		for range rapid.IntRange(0, 40).Draw(t, "turns") {
+			id, text := ids.Draw(t, "thread"), rapid.StringN(0, 100, 100).Draw(t, "text")
+			if _, ok := b.Turns(id, plenty); !ok {
+				said[id] = nil
+			}
+			b.Add(id, says(text))
+			said[id] = append(said[id], text)
+		}
+		known := 0
+		for id, all := range said {
+			turns, ok := b.Turns(id, plenty)
+			if !ok {
+				continue
+			}
+			known++
+			size := 0
+			for i, turn := range turns {
+				size += turn.Size()
+				if want := all[len(all)-len(turns)+i]; turn.Text != want {
+					t.Fatalf("thread %s: got %q at %d of %d, want %q", id, turn.Text, i, len(turns), want)
+				}
+			}
+			if size > bytes {
+				t.Fatalf("thread %s: got %d bytes, want at most %d", id, size, bytes)
+			}
+		}
+		if known > threads {
+			t.Fatalf("got %d threads, want at most %d", known, threads)
+		}
+	})
+}
+
+func TestManyWriteAndReadAtOnce(t *testing.T) {
+	b := thread.NewBook(3, cost(5))
+	var group sync.WaitGroup
+	for i := range 6 {
+		id := core.ThreadID(fmt.Sprint(i % 4))
+		group.Go(func() {
+			for range 200 {
+				b.Add(id, says("x"))
+				b.Turns(id, cost(2))
+				if i == 0 {
+					b.Forget(id)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if turns, ok := b.Turns("1", plenty); ok && len(turns) > 5 {
+		t.Errorf("got %d turns, want at most 5", len(turns))
+	}
+}
