@@ -109,7 +109,6 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 	if err != nil {
 		return err
 	}
-	defer s.enter()()
 	reason := coven.Serve(s.ctx, s.hub, conn, coven.Options{
 		ServerID: s.hub.ID(), DefaultMaxConcurrent: s.config.Coven.MaxConcurrent, Logger: s.log,
 	})
@@ -125,15 +124,15 @@ func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		return
 	}
-	defer s.enter()()
 	var able []string
 	for c := range strings.SplitSeq(r.Header.Get("X-Agent-Capabilities"), ",") {
 		if c = strings.TrimSpace(c); c != "" {
 			able = append(able, c)
 		}
 	}
-	parallax.Serve(s.ctx, s.hub, conn, parallax.Options{
-		AgentID: r.Header.Get("X-Agent-Id"), Capabilities: able, ConnectionID: id, Link: wsLink, Log: s.log,
+	agent := r.Header.Get("X-Agent-Id")
+	s.hold(func() {
+		parallax.Serve(s.ctx, s.hub, conn, parallax.Options{AgentID: agent, Capabilities: able, ConnectionID: id, Link: wsLink, Log: s.log})
 	})
 }
 
@@ -142,12 +141,13 @@ func (s *Service) serveACP(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		return
 	}
-	defer s.enter()()
 	id := r.Header.Get("X-Agent-Id")
 	if id == "" {
 		id = r.URL.Query().Get("agent_id")
 	}
-	acp.Serve(s.ctx, s.hub, conn, acp.Options{AgentID: core.AgentID(id), Peers: s.peers, HubName: "dragoman", Link: wsLink, Log: s.log})
+	s.hold(func() {
+		acp.Serve(s.ctx, s.hub, conn, acp.Options{AgentID: core.AgentID(id), Peers: s.peers, HubName: "dragoman", Link: wsLink, Log: s.log})
+	})
 }
 
 func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
@@ -166,8 +166,7 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		return
 	}
-	defer s.enter()()
-	s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.WebSocket, Snapshots: snapshots})
+	s.hold(func() { s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.WebSocket, Snapshots: snapshots}) })
 }
 
 // upgrade makes a WebSocket of a request, or answers it and returns nil.
@@ -181,9 +180,16 @@ func (s *Service) upgrade(w http.ResponseWriter, r *http.Request, o ws.AcceptOpt
 	return conn
 }
 
-// enter counts a connection in; what it returns counts it out. Stop waits for
-// all of them.
-func (s *Service) enter() func() {
-	s.conns.Add(1)
-	return s.conns.Done
+// hold keeps a WebSocket in a goroutine of its own, so that what the HTTP server
+// holds for its request is freed. Stop waits for all of them.
+func (s *Service) hold(serve func()) {
+	s.gate.Lock()
+	stopping := s.stopping
+	if !stopping {
+		s.conns.Go(serve)
+	}
+	s.gate.Unlock()
+	if stopping {
+		serve() // the context has ended: the peer is told, and that is all
+	}
 }

@@ -39,11 +39,13 @@ type Service struct {
 	servers []*web.Server
 	bound   Addresses
 
-	ctx    context.Context //nolint:containedctx // it is the life of the service: connections end with it
-	cancel context.CancelCauseFunc
-	conns  sync.WaitGroup // connections that the listeners handed over
-	loops  sync.WaitGroup // listeners
-	failed chan error     // the first listener that ended by itself
+	ctx      context.Context //nolint:containedctx // it is the life of the service: connections end with it
+	cancel   context.CancelCauseFunc
+	gate     sync.Mutex // between hold and Stop
+	stopping bool
+	conns    sync.WaitGroup // connections that the listeners handed over
+	loops    sync.WaitGroup // listeners
+	failed   chan error     // the first listener that ended by itself
 }
 
 // Addresses are what a service listens on, as --ready-file has them.
@@ -241,6 +243,9 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	if s.acp != nil {
 		s.acp.Close()
 	}
+	s.gate.Lock()
+	s.stopping = true
+	s.gate.Unlock()
 	s.conns.Wait()
 	if s.grpc != nil {
 		errs = append(errs, s.grpc.Stop(end))
