@@ -30,6 +30,7 @@ type Config struct {
 	GRPCAddr  string `koanf:"grpc_addr"`
 	HTTPAddr  string `koanf:"http_addr"`
 	PiAddr    string `koanf:"pi_addr"`
+	PiSocket  string `koanf:"pi_socket"`
 	DataDir   string `koanf:"data_dir"`
 	Stdio     bool   `koanf:"stdio"`
 	Insecure  bool   `koanf:"insecure"`
@@ -77,7 +78,7 @@ type CovenConfig struct {
 
 func defaults() map[string]any {
 	return map[string]any{
-		"grpc_addr": "127.0.0.1:50051", "http_addr": "127.0.0.1:8080", "pi_addr": "127.0.0.1:3141",
+		"grpc_addr": "127.0.0.1:50051", "http_addr": "127.0.0.1:8080", "pi_addr": "127.0.0.1:3141", "pi_socket": "",
 		"data_dir": "", "stdio": false, "insecure": false, "log_level": "info", "log_format": "auto", "ready_file": "",
 		"hosts": []string{}, "origins": []string{}, "stop_timeout": "30s",
 		"journal.sync": "interval", "journal.nats_url": "", "journal.name": "dragoman", "journal.age": "168h", "journal.bytes": 1 << 30,
@@ -98,6 +99,7 @@ func serveFlags(fs *pflag.FlagSet) {
 	fs.String("grpc-addr", "127.0.0.1:50051", "gRPC `address`, for Coven; port 0 picks a free one")
 	fs.String("http-addr", "127.0.0.1:8080", "HTTP `address`, for Parallax, ACP and REST")
 	fs.String("pi-addr", "127.0.0.1:3141", "pi-server `address`")
+	fs.String("pi-socket", "", "`path` of a Unix socket for pi-server, a JSON object a line")
 	fs.String("data-dir", "", "`directory` of the journal; without one tasks are remembered in memory only")
 	fs.String("nats-url", "", "`address` of an external NATS server with JetStream for the journal")
 	fs.Bool("stdio", false, "speak pi-server on stdin and stdout as well")

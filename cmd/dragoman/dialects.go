@@ -51,6 +51,9 @@ func (s *Service) open(listeners map[string]net.Listener) {
 		s.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
 		s.run("gRPC", func() error { return s.grpc.Serve(l) })
 	}
+	if s.socket != nil {
+		s.run("Unix socket", s.acceptPi)
+	}
 	webOptions := web.Options{
 		Hosts: s.config.Hosts, Origins: s.config.Origins, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
 		OnPanic: func(r *http.Request, value any, stack []byte) {
@@ -72,6 +75,18 @@ func (s *Service) open(listeners map[string]net.Listener) {
 		w.Router().Handle("/*", http.HandlerFunc(s.servePi))
 		s.servers = append(s.servers, w)
 		s.run("pi-server", func() error { return w.Serve(l) })
+	}
+}
+
+// acceptPi serves pi-server, a JSON object a line, to whoever connects to the
+// Unix socket.
+func (s *Service) acceptPi() error {
+	for {
+		conn, err := s.socket.Accept()
+		if err != nil {
+			return err
+		}
+		s.hold(func() { s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.Stdio}) })
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+	"github.com/dragoman-hub/dragoman/transports/stdio"
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
@@ -35,6 +36,7 @@ type Service struct {
 	peers  *acp.Peers
 	acp    *acp.HTTP
 
+	socket  *stdio.Listener // for pi-server, or nil
 	grpc    *grpcserver.Server
 	servers []*web.Server
 	bound   Addresses
@@ -53,6 +55,8 @@ type Addresses struct {
 	GRPC string `json:"grpc,omitempty"`
 	HTTP string `json:"http,omitempty"`
 	Pi   string `json:"pi,omitempty"`
+	// PiSocket is the path of the Unix socket.
+	PiSocket string `json:"pi_socket,omitempty"`
 }
 
 // Start puts a hub together and returns once all listen. What it started ends
@@ -92,6 +96,12 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 	}
 	if err = s.openHub(ctx, observer); err != nil {
 		return err
+	}
+	if c.PiSocket != "" {
+		if s.socket, err = stdio.Listen(c.PiSocket, stdio.Options{}); err != nil {
+			return fmt.Errorf("--pi-socket %s: %w", c.PiSocket, err)
+		}
+		s.bound.PiSocket = s.socket.Path()
 	}
 	if l := listeners["grpc-addr"]; l != nil {
 		s.bound.GRPC = l.Addr().String()
@@ -249,6 +259,9 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	s.conns.Wait()
 	if s.grpc != nil {
 		errs = append(errs, s.grpc.Stop(end))
+	}
+	if s.socket != nil {
+		errs = append(errs, s.socket.Close())
 	}
 	for _, w := range s.servers {
 		errs = append(errs, w.Stop(end))
