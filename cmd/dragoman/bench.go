@@ -88,7 +88,7 @@ func runBench(ctx context.Context, o benchOptions, io streams) (r benchResult, e
 	if err != nil {
 		return r, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	p := &processes{dir: dir, err: io.err}
 	defer func() { err = errors.Join(err, p.end()) }()
 	r = benchResult{Version: version, Go: runtime.Version(), CPUs: runtime.NumCPU(), Idle: map[string]int64{}}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -92,7 +93,7 @@ func (s *speaker) Write(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
-	text := append(s.rest, p...)
+	text := slices.Concat(s.rest, p)
 	cut := len(text)
 	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
 		if b := text[len(text)-i]; utf8.RuneStart(b) {

@@ -52,7 +52,7 @@ func TestAFlagWinsOverTheEnvironmentWhichWinsOverTheFileWhichWinsOverTheDefault(
 func TestAnUnknownSettingIsAnErrorThatNamesTheNearest(t *testing.T) {
 	for name, load := range map[string]func() (Config, error){
 		"grpc_addr":             func() (Config, error) { return configOf(t, "grcp_addr: x:1", nil) },
-		"limits.queue_length":   func() (Config, error) { return configOf(t, "limits: {queue_lenght: 3}", nil) },
+		"limits.queue_length":   func() (Config, error) { return configOf(t, "limits: {queue_long: 3}", nil) },
 		"DRAGOMAN_JOURNAL_SYNC": func() (Config, error) { return configOf(t, "", []string{"DRAGOMAN_JOURNAL_SINC=always"}) },
 	} {
 		_, err := load()
