@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// answerOf runs a command as a handler and returns the text that it said.
+func answerOf(ctx context.Context, r core.Request, argv ...string) (string, error) {
+	var text strings.Builder
+	err := commandHandler(argv, io.Discard)(ctx, r, func(b core.Body) error {
+		text.WriteString(b.(core.Text).Text)
+		return nil
+	})
+	return text.String(), err
+}
+
+func TestACommandAnswersWhatItWrites(t *testing.T) {
+	got, err := answerOf(t.Context(), core.Request{Content: "hello"}, "tr", "a-z", "A-Z")
+	if err != nil || got != "HELLO" {
+		t.Errorf("got %q and %v, want HELLO", got, err)
+	}
+}
+
+func TestACommandThatFailsTellsTheEndOfItsStderr(t *testing.T) {
+	_, err := answerOf(t.Context(), core.Request{}, "sh", "-c", "echo the disk is full >&2; exit 3")
+	f := core.AsFault(err)
+	if f == nil || f.Code != core.CodeInternal || !strings.Contains(f.Message, "the disk is full") || !strings.Contains(f.Message, "exit status 3") {
+		t.Errorf("got %v, want the status and the end of stderr", err)
+	}
+	if _, err = answerOf(t.Context(), core.Request{}, "no-such-command-here"); err == nil || !strings.Contains(err.Error(), "no-such-command-here") {
+		t.Errorf("got %v, want the name of the command that there is not", err)
+	}
+}
+
+func TestACancelledCommandDiesWithAllThatItStarted(t *testing.T) {
+	// The child of the child tells on a pipe of its own when it is gone.
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	fifo := filepath.Join(t.TempDir(), "alive")
+	script := "sleep 600 & echo $! > " + fifo + "; echo started; wait"
+	ctx, cancel := context.WithCancel(t.Context())
+	said := make(chan struct{}, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- commandHandler([]string{"sh", "-c", script}, w)(ctx, core.Request{}, func(core.Body) error {
+			said <- struct{}{}
+			return nil
+		})
+		w.Close()
+	}()
+	<-said
+	cancel()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Error("got no error, want the reason of the cancel")
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the command goes on 20 s after it was cancelled, want it gone")
+	}
+	// The grandchild holds stderr as well: its end is the end of the pipe.
+	if _, err := io.ReadAll(r); err != nil {
+		t.Errorf("waiting for the grandchild: got %v, want the end of what it held", err)
+	}
+}
+
+func TestWhatARequestHasBesideItsContentStandsInAFile(t *testing.T) {
+	got, err := answerOf(t.Context(), core.Request{Content: "x", Data: json.RawMessage(`{"n":1}`)}, "sh", "-c", `cat "$DRAGOMAN_REQUEST"`)
+	if err != nil || !strings.Contains(got, `"data":{"n":1}`) {
+		t.Errorf("got %q and %v, want the data in it", got, err)
+	}
+	if got, err := answerOf(t.Context(), core.Request{Content: "x"}, "sh", "-c", `echo "[$DRAGOMAN_REQUEST]"`); err != nil || got != "[]\n" {
+		t.Errorf("with content alone: got %q and %v, want no file", got, err)
+	}
+}
+
+func TestNoCharacterIsCutInTwoHoweverTheOutputIsCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.String().Draw(t, "text")
+		var got strings.Builder
+		s := &speaker{say: func(b core.Body) error {
+			text := b.(core.Text).Text
+			if !utf8.ValidString(text) {
+				t.Fatalf("got %q, want whole characters", text)
+			}
+			got.WriteString(text)
+			return nil
+		}}
+		for rest := []byte(want); len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "cut")
+			if _, err := s.Write(rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := s.flush(); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != want {
+			t.Fatalf("got %q, want %q", got.String(), want)
+		}
+	})
+}
+
+func TestOutputThatIsNoTextIsMadeText(t *testing.T) {
+	got, err := answerOf(t.Context(), core.Request{}, "printf", `a\377b`)
+	if err != nil || got != "a\ufffdb" {
+		t.Errorf("got %q and %v, want the odd byte replaced", got, err)
+	}
+}
