@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -43,6 +44,9 @@ type Journal struct {
 	stream jetstream.Stream
 	prefix string
 	part   int // the most bytes of one message
+
+	mu     sync.Mutex // held while messages are sent
+	stored uint64     // the place of the last message that was stored
 }
 
 var _ journal.Journal = (*Journal)(nil)
@@ -82,7 +86,7 @@ func (j *Journal) open(ctx context.Context, url, name string, keep journal.Reten
 	}
 	const overhead = 4 << 10 // headers, subject
 	j.part = int(min(j.conn.MaxPayload(), payload)) - overhead
-	if j.js, err = jetstream.New(j.conn, jetstream.WithPublishAsyncMaxPending(4096)); err != nil {
+	if j.js, err = jetstream.New(j.conn); err != nil {
 		return err
 	}
 	j.stream, err = j.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
@@ -93,33 +97,44 @@ func (j *Journal) open(ctx context.Context, url, name string, keep journal.Reten
 	if err != nil {
 		return fmt.Errorf("making the stream of the journal: %w", err)
 	}
+	info, err := j.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the stream of the journal: %w", err)
+	}
+	j.stored = info.State.LastSeq
 	return nil
 }
 
-// Append implements journal.Journal.
+// Append implements journal.Journal. Only the last message asks to be
+// acknowledged: a stream stores what one connection sends in order, and the place
+// that the acknowledgement tells proves that every message before it was stored.
 func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
-	acks := make([]jetstream.PubAckFuture, 0, len(records))
+	var msgs []*nats.Msg
 	for run := range runs(records) {
-		msgs, err := j.encode(run)
+		m, err := j.encode(run)
 		if err != nil {
 			return err
 		}
-		for _, m := range msgs {
-			ack, err := j.js.PublishMsgAsync(m)
-			if err != nil {
-				return fmt.Errorf("writing to the journal: %w", err)
-			}
-			acks = append(acks, ack)
+		msgs = append(msgs, m...)
+	}
+	if len(msgs) == 0 {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, m := range msgs[:len(msgs)-1] {
+		if err := j.conn.PublishMsg(m); err != nil {
+			return fmt.Errorf("writing to the journal: %w", err)
 		}
 	}
-	for _, ack := range acks {
-		select {
-		case <-ack.Ok():
-		case err := <-ack.Err():
-			return fmt.Errorf("writing to the journal: %w", err)
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	ack, err := j.js.PublishMsg(ctx, msgs[len(msgs)-1])
+	if err != nil {
+		return fmt.Errorf("writing to the journal: %w", err)
+	}
+	want := j.stored + uint64(len(msgs))
+	j.stored = ack.Sequence
+	if ack.Sequence != want {
+		return fmt.Errorf("writing to the journal: it is at %d after %d messages, want %d: some were not stored", ack.Sequence, len(msgs), want)
 	}
 	return nil
 }
@@ -146,9 +161,8 @@ func runs(records []journal.Record) func(yield func([]journal.Record) bool) {
 const runBytes = 64 << 10
 
 // encode makes the messages of a run of records of one task: one with an event a
-// line, or as many parts as its size takes. The message id makes the server drop
-// what is appended again within two minutes; Read drops what is appended again
-// later.
+// line, or as many parts as its size takes. What is appended again is dropped by
+// Read.
 func (j *Journal) encode(run []journal.Record) ([]*nats.Msg, error) {
 	var data []byte
 	for i, r := range run {
@@ -160,18 +174,13 @@ func (j *Journal) encode(run []journal.Record) ([]*nats.Msg, error) {
 			return nil, fmt.Errorf("encoding event %d of task %s: %w", r.Event.Seq, r.Task, err)
 		}
 	}
-	first, last := run[0], run[len(run)-1].Event
 	parts := slices.Collect(slices.Chunk(data, j.part))
 	msgs := make([]*nats.Msg, len(parts))
 	for i, p := range parts {
-		m := &nats.Msg{Subject: j.prefix + string(first.Task), Data: p, Header: nats.Header{}}
-		id := fmt.Sprintf("%s.%d.%d.%d.%d", first.Task, last.Epoch, first.Event.Seq, last.End(), i)
-		m.Header[jetstream.MsgIDHeader] = []string{id}
+		msgs[i] = &nats.Msg{Subject: j.prefix + string(run[0].Task), Data: p}
 		if len(parts) > 1 {
-			m.Header[partHeader] = []string{strconv.Itoa(i)}
-			m.Header[partsHeader] = []string{strconv.Itoa(len(parts))}
+			msgs[i].Header = nats.Header{partHeader: {strconv.Itoa(i)}, partsHeader: {strconv.Itoa(len(parts))}}
 		}
-		msgs[i] = m
 	}
 	return msgs, nil
 }
