@@ -129,7 +129,8 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 	case core.Retrying:
 		t.agent = "" // nobody has it until it is assigned again
 	case core.Injected:
-		if !p.agents[t.agent].Features.Has(core.FeatureInjection) {
+		// An agent that has just left is not here any more.
+		if c, here := p.agents[t.agent]; here && !c.Features.Has(core.FeatureInjection) {
 			p.breaks("P8", id, "agent %s got an injection and did not declare that it takes any", t.agent)
 		}
 	}

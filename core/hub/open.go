@@ -164,9 +164,11 @@ func (t *Task) expire() {
 		t.asked = true
 		t.append(core.CancelRequested{By: "hub", Reason: "deadline"}, nil)
 	}
-	if t.state != Ended {
-		t.receipt.Stage, t.receipt.At = core.StageExpired, time.Now()
-	}
 	t.mu.Unlock()
-	t.end(core.Failed{Fault: core.NewFault(core.CodeTimeout, "no answer by the deadline of %s", t.request.Deadline.UTC().Format(time.RFC3339Nano))}, nil)
+	expired := t.end(core.Failed{Fault: core.NewFault(core.CodeTimeout, "no answer by the deadline of %s", t.request.Deadline.UTC().Format(time.RFC3339Nano))}, nil)
+	if expired {
+		t.mu.Lock()
+		t.receipt.Stage, t.receipt.At = core.StageExpired, time.Now()
+		t.mu.Unlock()
+	}
 }

@@ -107,7 +107,7 @@ func TestADrainingAgentFinishesWhatItHasAndTakesNothingNew(t *testing.T) {
 			t.Errorf("got %v, want it retryable", err)
 		}
 		_, err = asker.Open(core.Request{To: core.ToAny(), Content: "go"}, hub.Opening{})
-		g.wantFault("for whoever is free", err, core.CodeOverloaded)
+		g.wantFault("for whoever is free", err, core.CodeUnreachable)
 		g.report(agent, has, core.Text{Text: "still here"}, core.Done{})
 		if got := has.Answer().End; got != core.KindDone {
 			t.Errorf("what it had: got %s, want done", got)
@@ -184,5 +184,23 @@ func TestAQueueHasRoomAgainOnceSomethingLeftIt(t *testing.T) {
 		g.wantState("behind it", hub.Queued, third)
 		g.report(agent, second, core.Done{})
 		g.report(agent, third, core.Done{})
+	})
+}
+
+func TestATaskThatWaitsForABusyAgentGoesToAnotherThatBecomesFree(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
+		a, asker := g.agent("a", able, x), g.connect("r")
+		first, waits, named := g.ask(asker, "capability:x"), g.ask(asker, "capability:x"), g.ask(asker, "a")
+		b := g.agent("b", able, x)
+		if got := waits.Agent(); got != "b" {
+			t.Errorf("when b joins: got the waiting task with %q, want b", got)
+		}
+		if got := named.State(); got != hub.Queued {
+			t.Errorf("what was asked of a by name: got %s, want queued", got)
+		}
+		g.report(b, waits, core.Done{})
+		g.report(a, first, core.Done{})
+		g.report(a, named, core.Done{})
 	})
 }

@@ -68,7 +68,11 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 	case core.ApprovalRequested:
 		t.await(b)
 	case core.Usage:
-		h.usage.Add(usage.Spending{Agent: t.agent, Thread: t.request.Thread, Requester: t.from.ID, At: time.Now(), Tokens: b})
+		thread := t.request.Thread
+		if thread == core.ThreadID(t.id) {
+			thread = "" // tasks on their own are counted together
+		}
+		h.usage.Add(usage.Spending{Agent: t.agent, Thread: thread, Requester: t.from.ID, At: time.Now(), Tokens: b})
 	}
 	t.mu.Unlock()
 	return nil

@@ -30,8 +30,8 @@ func (h *Hub) route(t *Task) error {
 			return nil
 		}
 	}
-	if id := t.request.To.Agent(); id != "" && found[0].Said == core.LoadDraining {
-		return core.NewFault(core.CodeUnreachable, "agent %s is draining and takes nothing new: ask again later or ask another", id)
+	if !slices.ContainsFunc(found, func(e roster.Entry) bool { return e.Said != core.LoadDraining }) {
+		return core.NewFault(core.CodeUnreachable, "%s is draining and takes nothing new: ask again later or ask another", t.request.To)
 	}
 	return core.NewFault(core.CodeOverloaded, "%s has no room: %d tasks wait already; ask again later", t.request.To, h.limits.QueueLength)
 }
@@ -136,6 +136,38 @@ func (h *Hub) enqueue(t *Task, s *Session) {
 	h.queued(s)
 }
 
+// steal moves a task that waits for somebody else, and that the agent may have as
+// well, into its queue. Callers hold mu.
+func (h *Hub) steal(s *Session) bool {
+	e, ok := h.roster.Get(s.id)
+	if !ok || !e.Free() {
+		return false
+	}
+	for _, other := range h.agents {
+		for i, t := range other.queue {
+			if other == s || t.request.To.Reach() == core.ReachAgent || t.request.Intent == core.IntentNotify || slices.Contains(t.tried, s.id) ||
+				h.rules.CheckTarget(t.from, t.chain, s.id) != nil {
+				continue
+			}
+			if mine, answers := e.Answers(t.request.To); !answers || mine < other.score(t) {
+				continue
+			}
+			other.queue = slices.Delete(other.queue, i, i+1)
+			h.queued(other)
+			s.queue = append(s.queue, t)
+			h.queued(s)
+			return true
+		}
+	}
+	return false
+}
+
+// score tells how well the agent answers for the address of a task.
+func (s *Session) score(t *Task) int {
+	n, _ := s.card.Answers(t.request.To)
+	return n
+}
+
 func (h *Hub) queued(s *Session) {
 	h.roster.Change(s.id, func(e *roster.Entry) { e.Load.Queued = len(s.queue) })
 }
@@ -143,7 +175,7 @@ func (h *Hub) queued(s *Session) {
 // dispatch gives an agent what waits for it, as far as it has room. Callers hold
 // mu.
 func (h *Hub) dispatch(s *Session) {
-	for len(s.queue) > 0 {
+	for len(s.queue) > 0 || h.steal(s) {
 		e, ok := h.roster.Get(s.id)
 		if !ok || !e.Free() {
 			return

@@ -47,6 +47,7 @@ type Session struct {
 	card   core.Card
 	work   map[core.TaskID]*hold
 	opened map[core.TaskID]opened
+	viewed map[*Task]struct{}
 	last   cause     // of the task that it ended last
 	until  time.Time // for how long that counts
 }
@@ -70,7 +71,7 @@ type opened struct {
 }
 
 func newSession(h *Hub, p Peer) *Session {
-	return &Session{hub: h, peer: p, feed: newFeed(), work: map[core.TaskID]*hold{}, opened: map[core.TaskID]opened{}}
+	return &Session{hub: h, peer: p, feed: newFeed(), work: map[core.TaskID]*hold{}, opened: map[core.TaskID]opened{}, viewed: map[*Task]struct{}{}}
 }
 
 // Peer returns who stands behind the session.
@@ -105,6 +106,7 @@ func (s *Session) Join(card core.Card, seat Seat) error {
 		h.observer.Joined(card)
 	}
 	h.log.Info("agent joined", "agent", card.ID, "dialect", card.Dialect, "name", card.Name)
+	h.dispatch(s)
 	return nil
 }
 
@@ -202,8 +204,8 @@ func (s *Session) Close(reason *core.Fault) {
 	h.mu.Unlock()
 
 	s.mu.Lock()
-	work, asked := s.work, s.opened
-	s.work, s.opened = map[core.TaskID]*hold{}, map[core.TaskID]opened{}
+	work, asked, viewed := s.work, s.opened, s.viewed
+	s.work, s.opened, s.viewed = map[core.TaskID]*hold{}, map[core.TaskID]opened{}, map[*Task]struct{}{}
 	s.mu.Unlock()
 
 	gone := core.NewFault(core.CodeUnreachable, "agent %s left: %s", s.id, reason.Message)
@@ -223,6 +225,11 @@ func (s *Session) Close(reason *core.Fault) {
 		if !o.keep {
 			_ = h.cancel(o.task, s.peer.Principal.ID, "the requester left") // it may have ended by now
 		}
+	}
+	for t := range viewed {
+		t.mu.Lock()
+		t.detach(s, Viewer)
+		t.mu.Unlock()
 	}
 	s.feed.end(reason)
 }

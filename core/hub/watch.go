@@ -80,6 +80,9 @@ func (s *Session) Watch(t *Task, from core.Cursor, tag any) error {
 		}
 	}
 	t.detach(s, Viewer)
+	s.mu.Lock()
+	s.viewed[t] = struct{}{}
+	s.mu.Unlock()
 	r := t.attach(s, Viewer, tag, next)
 	if gap != nil {
 		r.gap = gap
@@ -113,6 +116,9 @@ func (t *Task) lastOf(epoch uint32) uint64 {
 
 // Unwatch makes the session forget a task that it watches.
 func (s *Session) Unwatch(t *Task) {
+	s.mu.Lock()
+	delete(s.viewed, t)
+	s.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.detach(s, Viewer)
@@ -124,6 +130,9 @@ func (s *Session) WatchAll() {
 	h := s.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if s.closed {
+		return
+	}
 	h.everyone[s] = struct{}{}
 	for _, t := range h.tasks {
 		t.mu.Lock()

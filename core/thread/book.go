@@ -16,7 +16,12 @@ type Book struct {
 	mu     sync.Mutex
 	byID   map[core.ThreadID]*list.Element
 	recent *list.List // of *chapter, latest first
+	total  int        // bytes
 }
+
+// TotalBytes bounds a Book in all: the threads that were not touched for the
+// longest time make room.
+const TotalBytes = 256 << 20
 
 type chapter struct {
 	id    core.ThreadID
@@ -43,16 +48,15 @@ func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 	}
 	c := el.Value.(*chapter)
 	for _, t := range turns {
-		c.turns, c.bytes = append(c.turns, t), c.bytes+t.Size()
+		c.turns, c.bytes, b.total = append(c.turns, t), c.bytes+t.Size(), b.total+t.Size()
 	}
 	for len(c.turns) > 1 && c.bytes > b.bytes {
+		b.total -= c.turns[0].Size()
 		c.bytes -= c.turns[0].Size()
 		c.turns = slices.Delete(c.turns, 0, 1)
 	}
-	for b.recent.Len() > b.threads {
-		oldest := b.recent.Back()
-		delete(b.byID, oldest.Value.(*chapter).id)
-		b.recent.Remove(oldest)
+	for b.recent.Len() > b.threads || b.recent.Len() > 1 && b.total > TotalBytes {
+		b.drop(b.recent.Back())
 	}
 }
 
@@ -79,7 +83,13 @@ func (b *Book) Forget(id core.ThreadID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if el := b.byID[id]; el != nil {
-		delete(b.byID, id)
-		b.recent.Remove(el)
+		b.drop(el)
 	}
+}
+
+// drop forgets a chapter. Callers hold mu.
+func (b *Book) drop(el *list.Element) {
+	c := b.recent.Remove(el).(*chapter)
+	delete(b.byID, c.id)
+	b.total -= c.bytes
 }

@@ -43,6 +43,13 @@ type Ledger struct {
 	totals map[By]map[string]*Total
 }
 
+// MaxKeys is how many keys a line has before what is new is added up under
+// OtherKey.
+const (
+	MaxKeys  = 10_000
+	OtherKey = "(others)"
+)
+
 // NewLedger makes an empty Ledger.
 func NewLedger() *Ledger {
 	return &Ledger{totals: map[By]map[string]*Total{ByAgent: {}, ByThread: {}, ByRequester: {}, ByDay: {}}}
@@ -57,6 +64,10 @@ func (l *Ledger) Add(s Spending) {
 		ByDay: s.At.UTC().Format(time.DateOnly),
 	} {
 		t := l.totals[by][key]
+		if t == nil && len(l.totals[by]) >= MaxKeys {
+			key = OtherKey
+			t = l.totals[by][key]
+		}
 		if t == nil {
 			t = &Total{Key: key}
 			l.totals[by][key] = t

@@ -1,0 +1,220 @@
+package hub_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+func TestAHubHasANameOfItsOwnUnlessItWasGivenOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, other := coretest.NewHub(t, hub.Options{}), coretest.NewHub(t, hub.Options{})
+		if one.ID() == "" || one.ID() == other.ID() {
+			t.Errorf("got %q and %q, want a name each", one.ID(), other.ID())
+		}
+		if got := coretest.NewHub(t, hub.Options{ID: "home"}).ID(); got != "home" {
+			t.Errorf("got %q, want home", got)
+		}
+	})
+}
+
+func TestEveryLimitHasADefaultAndIsSettable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := coretest.NewHub(t, hub.Options{}).Limits()
+		for name, c := range map[string]struct{ got, want any }{
+			"QueueLength": {got.QueueLength, 64}, "Retries": {got.Retries, 2}, "CancelGrace": {got.CancelGrace, 5 * time.Second},
+			"SlotGrace": {got.SlotGrace, 5 * time.Second}, "ApprovalTimeout": {got.ApprovalTimeout, 300 * time.Second},
+			"Deadline": {got.Deadline, 300 * time.Second}, "HistoryBytes": {got.HistoryBytes, 64 << 10},
+		} {
+			if c.got != c.want {
+				t.Errorf("%s: got %v, want %v", name, c.got, c.want)
+			}
+		}
+		set := hub.Limits{
+			QueueLength: 1, Retries: -1, CancelGrace: 2, SlotGrace: 3, ApprovalTimeout: 4, Deadline: 5, MaxDeadline: 6, RequestBytes: 7,
+			TaskBytes: 8, HistoryBytes: 9, Threads: 10, FinishedTasks: 11, FinishedBytes: 12, CauseMemory: -13,
+		}
+		if got := set.Or(); got != set {
+			t.Errorf("got %+v, want %+v", got, set)
+		}
+	})
+}
+
+func TestADeadlineComesFromTheRequestElseFromTheDialectElseFromTheHub(t *testing.T) {
+	onStage(t, hub.Limits{Deadline: time.Hour, MaxDeadline: 24 * time.Hour}, func(g *stage) {
+		g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 9 })
+		asker, quick := g.connect("r"), g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "quick", Deadline: time.Minute})
+		defer quick.Close(nil)
+		to := core.ToAgent("a")
+		for name, c := range map[string]struct {
+			task *hub.Task
+			want time.Duration
+		}{
+			"neither says": {g.open(asker, core.Request{To: to}), time.Hour},
+			"the dialect":  {g.open(quick, core.Request{To: to}), time.Minute},
+			"the request":  {g.open(quick, core.Request{To: to, Deadline: time.Now().Add(2 * time.Hour)}), 2 * time.Hour},
+		} {
+			if got := time.Until(c.task.Request().Deadline); got != c.want {
+				t.Errorf("%s: got %s, want %s", name, got, c.want)
+			}
+		}
+		_, err := asker.Open(core.Request{To: to, Content: "go", Deadline: time.Now().Add(25 * time.Hour)}, hub.Opening{})
+		g.wantFault("a deadline too far away", err, core.CodeInvalid)
+	})
+}
+
+func TestATaskSaysWhoAskedAndWhereItStands(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		if got := task.From(); got.ID != "r" {
+			t.Errorf("got %q, want r", got.ID)
+		}
+		opened := task.Events()[0].Body.(core.Opened)
+		if opened.Task != task.ID() || opened.From != task.From() {
+			t.Errorf("got %+v in the log, want the task and who asked", opened)
+		}
+		if got, err := json.Marshal(task.State()); err != nil || string(got) != `"running"` {
+			t.Errorf("got %s and %v, want running", got, err)
+		}
+		g.report(agent, task, core.Done{})
+		if got, err := json.Marshal(task.State()); err != nil || string(got) != `"ended"` {
+			t.Errorf("got %s and %v, want ended", got, err)
+		}
+	})
+}
+
+func TestASignOfLifeIsNoted(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent := g.agent("a", able)
+		g.sleep(time.Minute)
+		agent.Seen()
+		g.connect("r").Seen()
+		if a, _ := g.hub.Agent("a"); !a.Load.LastSeen.Equal(time.Now()) || !a.Since.Before(time.Now()) {
+			t.Errorf("got it seen at %s and here since %s, want now and a minute ago", a.Load.LastSeen, a.Since)
+		}
+		if got := g.hub.Nearest("A"); !slices.Equal(got, []core.AgentID{"a"}) {
+			t.Errorf("got %v, want the nearest name", got)
+		}
+	})
+}
+
+func TestAnAgentSaysOnlyWhatAgentsSay(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		for _, body := range []core.Body{
+			core.Opened{}, core.Assigned{}, core.ApprovalDecided{}, core.Injected{}, core.Retrying{}, core.CancelRequested{},
+		} {
+			g.wantFault(body.Kind().String(), agent.Report(task.ID(), body, nil), core.CodeInvalid)
+		}
+		g.report(agent, task, core.Text{}) // says nothing
+		foreign := &core.Foreign{Dialect: "test", JSON: json.RawMessage(`{"x":1}`)}
+		if err := agent.Report(task.ID(), core.Text{}, foreign); err != nil {
+			t.Fatal(err)
+		}
+		g.report(agent, task, core.Failed{})
+		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "text", "failed")
+		if got := task.Events()[2].Foreign; got != foreign {
+			t.Errorf("got the foreign fields %v, want %v", got, foreign)
+		}
+		if f := task.Answer().Fault; f == nil || f.Code != core.CodeInternal {
+			t.Errorf("a failure without a reason: got %v, want internal", f)
+		}
+	})
+}
+
+func TestWhatAnAgentSaysAfterTheDeadlineIsCounted(t *testing.T) {
+	onStage(t, hub.Limits{Deadline: time.Second}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.sleep(time.Second)
+		g.wantFault("late text", agent.Report(task.ID(), core.Text{Text: "sorry"}, nil), core.CodeConflict)
+		g.wantFault("a late end", agent.Report(task.ID(), core.Done{}, nil), core.CodeConflict)
+		g.wantFault("an end behind it", agent.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
+		if got := g.hub.Counters(); got["report.late"] != 2 || got["report.not_held"] != 1 {
+			t.Errorf("got %v, want two late reports and one of what it does not hold", got)
+		}
+		g.wantLoad("a", 0, 0, core.LoadIdle)
+	})
+}
+
+func TestAnOperatorReadsAGapWhereTheBeginningIsGone(t *testing.T) {
+	forgotten(t, 2, func(g *stage, _ *hub.Session, id core.TaskID) {
+		operator := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "o", Operator: true}})
+		defer operator.Close(nil)
+		task, err := g.hub.Task(g.t.Context(), operator.Peer().Principal, id)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		if err := operator.Watch(task, core.Cursor{}, nil); err != nil {
+			g.t.Fatal(err)
+		}
+		b, _ := g.batch(operator)
+		if want := (hub.Gap{From: 1, To: 2}); b.Gap == nil || *b.Gap != want {
+			g.t.Fatalf("got %+v, want the gap %+v", b, want)
+		}
+		g.wantKinds("behind the gap", g.events(operator), "text", "done")
+		if err := operator.Watch(task, core.Cursor{Epoch: 1, Seq: 3}, nil); err != nil {
+			g.t.Fatal(err)
+		}
+		if b, _ := g.batch(operator); b.Gap != nil || len(b.Events) != 1 {
+			g.t.Errorf("from behind the gap: got %+v, want the end alone", b)
+		}
+		if err := task.Recorded(g.t.Context(), 4); err != nil || task.Receipt().Stage != core.StageRecorded {
+			g.t.Errorf("got %v and %s, want it recorded", err, task.Receipt().Stage)
+		}
+	})
+}
+
+// deaf is a journal that cannot be read.
+type deaf struct{ *journal.Memory }
+
+var errDeaf = errors.New("the disk is on fire")
+
+func (deaf) Read(context.Context, core.TaskID, uint64, int) ([]core.Event, error) {
+	return nil, errDeaf
+}
+func (deaf) Heads(context.Context, func(journal.Head) bool) error { return errDeaf }
+
+func TestAJournalThatCannotBeReadIsAnErrorAndNotAnUnknownTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hub.New(hub.Options{Journal: deaf{journal.NewMemory(journal.Retention{})}})
+		if err := h.Recover(t.Context()); !errors.Is(err, errDeaf) {
+			t.Errorf("at the start: got %v, want %v", err, errDeaf)
+		}
+		if _, err := h.Task(t.Context(), core.Principal{ID: "r"}, "x"); !errors.Is(err, errDeaf) {
+			t.Errorf("looking for a task: got %v, want %v", err, errDeaf)
+		}
+		if err := h.Close(t.Context(), "the test is over"); err != nil {
+			t.Errorf("closing: got %v, want no error", err)
+		}
+	})
+}
+
+func TestAJournalThatNeverTakesWhatIsLeftIsToldOfAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
+		j.refuse.Store(true)
+		h := hub.New(hub.Options{Journal: j})
+		s := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		if _, err := s.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.Opening{}); err == nil {
+			t.Fatal("got no error, want one")
+		}
+		if err := h.Close(t.Context(), "the test is over"); err == nil {
+			t.Error("closing: got no error, want the journal's")
+		}
+		if h.Counters()["journal.refused"] == 0 {
+			t.Error("got nothing counted, want the refusals")
+		}
+	})
+}

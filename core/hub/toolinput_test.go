@@ -1,0 +1,145 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestEveryToolOfTheHubIsDescribed(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		want := []string{"agents_list", "agent_ask", "agent_delegate", "agent_result", "agent_notify", "agent_cancel"}
+		tools := g.hub.Tools()
+		for i, tool := range tools {
+			if i >= len(want) || tool.Name != want[i] {
+				t.Fatalf("got the tool %s at place %d, want %v", tool.Name, i+1, want)
+			}
+			var schema struct {
+				Type       string
+				Properties map[string]json.RawMessage
+				Required   []string
+			}
+			if err := json.Unmarshal(tool.InputSchema, &schema); err != nil || schema.Type != "object" {
+				t.Errorf("%s: got the schema %s and %v, want one of an object", tool.Name, tool.InputSchema, err)
+			}
+			for _, name := range schema.Required {
+				if schema.Properties[name] == nil {
+					t.Errorf("%s: got %s required and not described, want it described", tool.Name, name)
+				}
+			}
+			if tool.Description == "" || tool.Timeout <= 0 {
+				t.Errorf("%s: got %+v, want a description and a timeout", tool.Name, tool)
+			}
+		}
+		if len(tools) != len(want) {
+			t.Errorf("got %d tools, want %d", len(tools), len(want))
+		}
+	})
+}
+
+func TestEveryToolRefusesWhatItCannotRead(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a := g.agent("a", able)
+		for _, tool := range g.hub.Tools() {
+			for _, input := range []string{`{"colour":"red"}`, `[]`, `{"to":1,"task_id":1,"capability":1}`, `{`, `{"to":"x","to":"y"}`} {
+				a.CallTool("c1", tool.Name, json.RawMessage(input))
+				if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeInvalid || o.Call != "c1" {
+					t.Errorf("%s with %s: got %+v, want an invalid fault", tool.Name, input, o)
+				}
+			}
+		}
+	})
+}
+
+func TestAToolThatCannotDoWhatIsAskedSaysWhy(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
+		foreign := g.ask(asker, "b")
+		for name, c := range map[string]struct {
+			tool, input string
+			want        core.Code
+		}{
+			"asking nobody":                    {"agent_ask", `{"to":"nobody","content":"hello"}`, core.CodeUnknownAgent},
+			"asking nothing":                   {"agent_ask", `{"to":"b"}`, core.CodeInvalid},
+			"asking without an address":        {"agent_ask", `{"content":"hello"}`, core.CodeInvalid},
+			"delegating to nobody":             {"agent_delegate", `{"to":"capability:fly","content":"hello"}`, core.CodeUnknownAgent},
+			"the result of nothing":            {"agent_result", `{"task_id":"never"}`, core.CodeUnknownTask},
+			"the result of somebody else":      {"agent_result", `{"task_id":"` + string(foreign.ID()) + `"}`, core.CodeNotAuthorized},
+			"cancelling what is somebody else": {"agent_cancel", `{"task_id":"` + string(foreign.ID()) + `"}`, core.CodeNotAuthorized},
+			"telling who takes no notices":     {"agent_notify", `{"to":"b","topic":"tea"}`, core.CodeUnsupported},
+			"telling nothing":                  {"agent_notify", `{"to":"b"}`, core.CodeInvalid},
+		} {
+			a.CallTool("c1", c.tool, json.RawMessage(c.input))
+			if o := g.tool(a); o.Fault == nil || o.Fault.Code != c.want || o.Output != nil {
+				t.Errorf("%s: got %+v, want a %s fault", name, o, c.want)
+			}
+		}
+		g.report(b, foreign, core.Done{})
+	})
+}
+
+func TestTheAskToolTellsOfFailureDeadlineAndLoss(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b := g.agent("a", able), g.agent("b", able)
+		a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello"}`))
+		batch, _ := g.batch(b)
+		g.report(b, batch.Task, core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeBudget, "spent")})
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeBudget {
+			t.Errorf("a failure: got %+v, want budget", o)
+		}
+		a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello","timeout_seconds":1.5}`))
+		g.sleep(1500 * time.Millisecond)
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeTimeout {
+			t.Errorf("a deadline: got %+v, want timeout", o)
+		}
+		c := g.agent("c", able)
+		a.CallTool("c1", "agent_ask", []byte(`{"to":"c","content":"hello"}`))
+		c.Close(nil)
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnreachable {
+			t.Errorf("a loss: got %+v, want unreachable", o)
+		}
+	})
+}
+
+func TestTheResultToolTellsOfWhatEndedAtOnce(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b := g.agent("a", able), g.agent("b", able)
+		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it","context":{"k":1}}`)
+		batch, _ := g.batch(b)
+		if got := string(batch.Task.Request().Context); got != `{"k":1}` || batch.Task.Request().Intent != core.IntentDelegate {
+			t.Errorf("got the context %s and the intent %s, want what was delegated", got, batch.Task.Request().Intent)
+		}
+		g.report(b, batch.Task, core.Text{Text: "did it"}, core.Done{Data: json.RawMessage(`[1]`)})
+		input := `{"task_id":"` + string(task.TaskID) + `"}`
+		for _, input := range []string{input, strings.Replace(input, "}", `,"wait_seconds":100}`, 1)} {
+			if got := call[asked](g, a, "agent_result", input); got.State != "done" || got.Text != "did it" || string(got.Data) != `[1]` {
+				t.Errorf("got %+v, want done, with text and data", got)
+			}
+		}
+		a.CallTool("c1", "agent_cancel", []byte(input))
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeConflict {
+			t.Errorf("cancelling what has ended: got %+v, want a conflict", o)
+		}
+	})
+}
+
+func TestATaskThatEndsWhenTheWaitIsOverIsToldOnce(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b := g.agent("a", able), g.agent("b", able)
+		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
+		batch, _ := g.batch(b)
+		a.CallTool("c1", "agent_result", []byte(`{"task_id":"`+string(task.TaskID)+`","wait_seconds":5}`))
+		g.report(b, batch.Task, core.Done{Text: "just in time"}) // ready, and not read yet
+		g.sleep(5 * time.Second)
+		if got := outputOf[asked](g, g.tool(a)); got.State != "done" || got.Text != "just in time" {
+			t.Errorf("got %+v, want done", got)
+		}
+		if b, ok := g.batch(a); ok {
+			t.Errorf("got %+v as well, want one answer", b)
+		}
+	})
+}
