@@ -1,0 +1,391 @@
+package acp
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// ask opens a task as a requester of another dialect.
+func (s *stage) ask(p *hub.Session, req core.Request) *hub.Task {
+	s.Helper()
+	task, err := p.Open(req, hub.Opening{})
+	if err != nil {
+		s.Fatalf("asking: got %v, want no error", err)
+	}
+	return task
+}
+
+// ended returns the answer of a task once it has one.
+func (s *stage) ended(task *hub.Task) core.Answer {
+	s.Helper()
+	s.until(func() bool { return task.State() == hub.Ended }, "the task has ended")
+	return task.Answer()
+}
+
+func TestAPeerIsAnAgentOnceItSendsItsCapabilities(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.enter("kit")
+		if _, ok := s.hub.Agent("kit"); ok {
+			t.Error("before its capabilities: got an agent, want none")
+		}
+		kit.say(`{"v":1,"id":"c1","from":"kit","kind":"capabilities","ref":null,"payload":{"agent_name":"Family Assistant","domains":["family","calendar"],"channels":["imessage"],"tools":["web_search"],"max_concurrent_tasks":4,"model":"gemini-3-pro","capabilities":["swim"],"extensions":["progress"],"mood":"good"}}`)
+		s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "kit is an agent")
+		got, _ := s.hub.Agent("kit")
+		want := core.Card{
+			ID: "kit", Name: "Family Assistant", Dialect: Dialect, Capabilities: []string{"swim"}, Domains: []string{"family", "calendar"},
+			Model: "gemini-3-pro", Tools: []string{"web_search"}, Channels: []string{"imessage"}, MaxConcurrent: 4,
+			Features: cardFeatures | progressFeatures, Metadata: map[string]json.RawMessage{"mood": json.RawMessage(`"good"`)},
+		}
+		if diff := cmp.Diff(want, got.Card); diff != "" {
+			t.Errorf("card (-want +got):\n%s", diff)
+		}
+		kit.say(`{"id":"c2","kind":"capabilities","payload":{"domains":["work"]}}`)
+		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.MaxConcurrent == 1 && a.Domains[0] == "work" }, "the card is replaced")
+		kit.say(`{"id":"c3","kind":"capabilities","payload":{"max_concurrent_tasks":0}}`)
+		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.State == core.LoadDraining }, "it takes nothing")
+		kit.silent()
+	})
+}
+
+func TestAPeerThatNeverSaidWhatItCanDoIsAskedWhenItIsAddressedByItsID(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		shy, kit := s.enter("shy"), s.enter("kit")
+		kit.say(`{"id":"q0","kind":"query","payload":{"question":"anybody?"}}`)
+		kit.refused("q0", CodePeerNotFound, "no agent")
+		kit.say(`{"id":"q1","kind":"query","to":"shy","payload":{"question":"you?"}}`)
+		shy.expect(KindQuery)
+		shy.say(`{"id":"r1","kind":"response","ref":"q1","payload":{"data":null,"summary":"me"}}`)
+		if got := expect[Response](kit, KindResponse, "q1"); got.Summary != "me" {
+			t.Errorf("got %+v, want me", got)
+		}
+	})
+}
+
+func TestARequestOfAnotherDialectReachesAnACPAgentAsAQuery(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.agent("kit", `{}`)
+		rest := s.plain("rest")
+		task := s.ask(rest, core.Request{
+			To: core.ToAgent("kit"), Content: "when?", Data: json.RawMessage(`{"week":7}`), Context: json.RawMessage(`{"tz":"UTC"}`), Domain: "family",
+			MaxTokens: 9, Deadline: time.Now().Add(5 * time.Second), Attachments: []core.File{{Name: "a", MediaType: "text/plain", Data: []byte("hi")}},
+			History: []core.Turn{{Role: core.RoleUser, Text: "hello"}, {Role: core.RoleAssistant, Text: "hi", Agent: "kit"}},
+		})
+		e := kit.expect(KindQuery)
+		if e.From != "rest" || e.To != "kit" || e.Ref != "" || e.ID == "" || e.TS == 0 {
+			t.Errorf("envelope: got %s, want it from rest to kit", e.Raw)
+		}
+		want := `{"question":"when?","domain":"family","context":{"tz":"UTC","history":[{"role":"user","text":"hello"},{"role":"assistant","text":"hi","agent":"kit"}],"data":{"week":7},"files":[{"name":"a","media_type":"text/plain","data":"aGk="}]},"max_tokens":9,"deadline_ms":5000}`
+		if string(e.Payload) != want {
+			t.Errorf("payload: got %s\nwant %s", e.Payload, want)
+		}
+		if got := task.Receipt().Stage; got != core.StageDelivered {
+			t.Errorf("receipt: got %s, want delivered", got)
+		}
+		kit.say(`{"id":"r1","from":"kit","to":"rest","kind":"response","ref":"%s","payload":{"data":{"files":[{"name":"b","data":"AP8="}],"day":"Mon"},"summary":"Monday","tokens_used":47,"truncated":true}}`, e.ID)
+		a := s.ended(task)
+		wanted := core.Answer{
+			Text: "Monday", Data: json.RawMessage(`{"day":"Mon"}`), Files: []core.File{{Name: "b", Data: []byte{0, 255}}},
+			Usage: core.Usage{Output: 47}, Truncated: true, TokensUsed: 47, End: core.KindDone, Agent: "kit",
+		}
+		if diff := cmp.Diff(wanted, a, same); diff != "" {
+			t.Errorf("answer (-want +got):\n%s", diff)
+		}
+		kit.silent()
+	})
+}
+
+func TestADelegateOfAnotherDialectReachesAnACPAgentAndItsResultComesBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		say  string
+		want core.Answer
+	}{
+		"completed": {`"result","payload":{"status":"completed","outcome":"sent","data":[1],"error":null}`, core.Answer{Text: "sent", Data: json.RawMessage(`[1]`), End: core.KindDone}},
+		"partial":   {`"result","payload":{"status":"partial","outcome":"half"}`, core.Answer{Text: "half", Truncated: true, End: core.KindDone}},
+		"failed":    {`"result","payload":{"status":"failed","outcome":"no luck","error":"phone is off"}`, core.Answer{End: core.KindFailed, Fault: core.NewFault(core.CodeInternal, "phone is off")}},
+		"error":     {`"error","payload":{"code":"unknown_domain","message":"not mine","retryable":false}`, core.Answer{End: core.KindFailed, Fault: core.NewFault(core.CodeUnknownDomain, "not mine")}},
+		"cancelled": {`"error","payload":{"code":"cancelled","message":"stopped"}`, core.Answer{End: core.KindCancelled, Fault: core.NewFault(core.CodeCancelled, "stopped")}},
+		"refused":   {`"ack","payload":{"accepted":false}`, core.Answer{End: core.KindFailed, Fault: core.NewFault(core.CodeOverloaded, "the agent refused the task")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				kit := s.agent("kit", `{}`)
+				task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do", Priority: core.PriorityUrgent})
+				e := kit.expect(KindDelegate)
+				var d Delegate
+				if err := e.Read(&d); err != nil || d.Task != "do" || d.Priority != "urgent" || !d.Reports() {
+					t.Errorf("got %s, want an urgent delegate that wants a report", e.Raw)
+				}
+				if name != "refused" {
+					kit.say(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":true,"estimated_ms":5000}}`, e.ID)
+					s.until(func() bool { return task.Receipt().Stage == core.StageAcknowledged }, "it is acknowledged")
+					if task.State() == hub.Ended {
+						t.Error("after the ack: got ended, want to wait for the result")
+					}
+				}
+				kit.say(`{"id":"r1","ref":"%s","kind":%s}`, e.ID, c.say)
+				c.want.Agent = "kit"
+				if diff := cmp.Diff(c.want, s.ended(task), same); diff != "" {
+					t.Errorf("answer (-want +got):\n%s", diff)
+				}
+				// A second end is late: it changes nothing, and nobody is scolded.
+				kit.say(`{"id":"r2","ref":"%s","kind":"error","payload":{"code":"internal","message":"oops"}}`, e.ID)
+				s.counted("acp.late", 1)
+				kit.silent()
+			})
+		})
+	}
+}
+
+func TestATaskThatAnAgentRefusesGoesToAnother(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		one := s.agent("one", `{"capabilities":["swim"]}`)
+		two := s.agent("two", `{"capabilities":["swim"]}`)
+		task := s.ask(s.plain("rest"), core.Request{To: core.ToCapability("swim"), Intent: core.IntentDelegate, Content: "do"})
+		e := one.expect(KindDelegate)
+		one.say(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":false,"reason":"busy"}}`, e.ID)
+		e = two.expect(KindDelegate)
+		two.say(`{"id":"r1","kind":"result","ref":"%s","payload":{"status":"completed","outcome":"done"}}`, e.ID)
+		if got := s.ended(task); got.Text != "done" || got.Agent != "two" {
+			t.Errorf("answer: got %+v, want done by two", got)
+		}
+	})
+}
+
+func TestProgressOfAnAgentIsToldAsItComes(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.agent("kit", `{"extensions":["progress"]}`)
+		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
+		id := kit.expect(KindQuery).ID
+		for i, p := range []string{
+			`"thinking":"hm"`, `"text":"roses "`, `"tool_call":{"id":"t","name":"look","input":{"a": 1}}`, `"tool_state":{"id":"t","state":"completed"}`,
+			`"tool_result":{"id":"t","output":"o","is_error":true}`, `"file":{"name":"f","data":"AA=="}`, `"usage":{"input":1,"output":2}`, `"text":"are red"`,
+		} {
+			kit.say(`{"id":"p%d","kind":"progress","ref":"%s","payload":{"seq":%d,%s}}`, i, id, i+1, p)
+		}
+		kit.say(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"a poem","tokens_used":3}}`, id)
+		s.ended(task)
+		var got []core.Body
+		for _, e := range task.Events()[2:] {
+			if e.Foreign != nil {
+				t.Errorf("%s: got foreign %s for a requester of another dialect, want none", e.Body.Kind(), e.Foreign.JSON)
+			}
+			got = append(got, e.Body)
+		}
+		want := []core.Body{
+			core.Thinking{Text: "hm"}, core.Text{Text: "roses "}, core.ToolCall{ID: "t", Name: "look", Input: `{"a": 1}`}, core.ToolState{ID: "t", State: core.ToolCompleted},
+			core.ToolResult{ID: "t", Output: "o", IsError: true}, core.File{Name: "f", Data: []byte{0}}, core.Usage{Input: 1, Output: 2}, core.Text{Text: "are red"},
+			core.Done{Text: "a poem", TokensUsed: 3},
+		}
+		if diff := cmp.Diff(want, got, same); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		if got := task.Answer(); got.Text != "roses are red" || got.Usage.Output != 2 {
+			t.Errorf("answer: got %+v, want the pieces and what they cost once", got)
+		}
+	})
+}
+
+func TestProgressThatSaysNothingKnownIsRefusedAndTheTaskGoesOn(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.agent("kit", `{"extensions":["progress"]}`)
+		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
+		id := kit.expect(KindQuery).ID
+		kit.say(`{"id":"p1","kind":"progress","ref":"%s","payload":{"seq":1}}`, id)
+		kit.refused("p1", CodeInvalidEnvelope, "text")
+		kit.say(`{"id":"p2","kind":"progress","ref":"%s","payload":{"seq":2,"approval_requested":{"id":"t","name":"rm"}}}`, id)
+		kit.refused("p2", CodeUnsupported, "approval_requested")
+		kit.say(`{"id":"p3","kind":"progress","ref":"%s","payload":{"seq":3,"text":7}}`, id)
+		kit.refused("p3", CodeInvalidEnvelope, "text")
+		kit.say(`{"id":"r0","kind":"response","ref":"%s","payload":{"data":1}}`, id)
+		kit.refused("r0", CodeInvalidEnvelope, "summary")
+		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, id)
+		if got := s.ended(task); got.Text != "ok" {
+			t.Errorf("answer: got %+v, want ok", got)
+		}
+	})
+}
+
+func TestOnlyTheOneWhoWasAskedMayAnswer(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit, eve := s.agent("kit", `{}`), s.agent("eve", `{}`)
+		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
+		id := kit.expect(KindQuery).ID
+		eve.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"evil"}}`, id)
+		eve.refused("r1", CodeNotAuthorized, id)
+		eve.say(`{"id":"r2","from":"kit","kind":"response","ref":"%s","payload":{"summary":"evil"}}`, id)
+		eve.refused("r2", CodeNotAuthorized, "kit")
+		s.counted("acp.stray", 1)
+		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"good"}}`, id)
+		if got := s.ended(task); got.Text != "good" {
+			t.Errorf("answer: got %+v, want good", got)
+		}
+	})
+}
+
+func TestACancelReachesAnACPAgentAndItsAckEndsTheTask(t *testing.T) {
+	for _, ref := range []string{"the cancel", "the delegate"} {
+		t.Run("ref names "+ref, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				kit := s.agent("kit", `{}`)
+				rest := s.plain("rest")
+				task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do"})
+				id := kit.expect(KindDelegate).ID
+				kit.say(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":true}}`, id)
+				if err := rest.Cancel(task.ID(), "Plans changed"); err != nil {
+					t.Fatal(err)
+				}
+				e := kit.expect(KindCancel)
+				if e.Ref != id || string(e.Payload) != `{"reason":"Plans changed"}` {
+					t.Errorf("got %s, want a cancel of %s with its reason", e.Raw, id)
+				}
+				of := map[string]string{"the cancel": e.ID, "the delegate": id}[ref]
+				kit.say(`{"id":"a2","kind":"ack","ref":"%s","payload":{"accepted":true}}`, of)
+				if got := s.ended(task); got.End != core.KindCancelled {
+					t.Errorf("answer: got %+v, want cancelled", got)
+				}
+				s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.Active == 0 }, "the agent has room again")
+			})
+		})
+	}
+}
+
+func TestACancelThatComesTooLateLeavesTheResult(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.agent("kit", `{}`)
+		rest := s.plain("rest")
+		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do"})
+		id := kit.expect(KindDelegate).ID
+		if err := rest.Cancel(task.ID(), "no"); err != nil {
+			t.Fatal(err)
+		}
+		cancel := kit.expect(KindCancel)
+		kit.say(`{"id":"a2","kind":"ack","ref":"%s","payload":{"accepted":false}}`, cancel.ID)
+		kit.say(`{"id":"r2","kind":"result","ref":"%s","payload":{"status":"completed","outcome":"was done"}}`, id)
+		if got := s.ended(task); got.Text != "was done" {
+			t.Errorf("answer: got %+v, want what was done", got)
+		}
+	})
+}
+
+func TestATaskWhoseTimeIsUpIsCancelledAndItsLateAnswerCounted(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.agent("kit", `{}`)
+		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?", Deadline: time.Now().Add(time.Second)})
+		id := kit.expect(KindQuery).ID
+		if e := kit.expect(KindCancel); e.Ref != id {
+			t.Errorf("got %s, want a cancel of %s", e.Raw, id)
+		}
+		if got := s.ended(task); got.Fault == nil || got.Fault.Code != core.CodeTimeout {
+			t.Errorf("answer: got %+v, want timeout", got)
+		}
+		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"late"}}`, id)
+		s.counted("report.late", 1)
+		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.Active == 0 }, "the agent has room again")
+		kit.silent()
+	})
+}
+
+func TestContextForATaskReachesAnACPAgentAsANotify(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.agent("kit", `{}`)
+		rest := s.plain("rest")
+		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: "?"})
+		id := kit.expect(KindQuery).ID
+		if err := rest.Inject(task.ID(), core.Injected{ID: "i1", Content: "hurry", Priority: core.InjectionImmediate, Source: "user"}); err != nil {
+			t.Fatal(err)
+		}
+		e := kit.expect(KindNotify)
+		if want := `{"topic":"dragoman.context","data":{"ref":"` + id + `","id":"i1","content":"hurry","priority":"immediate","source":"user"},"importance":"high"}`; string(e.Payload) != want {
+			t.Errorf("got %s\nwant %s", e.Payload, want)
+		}
+		s.until(func() bool { return len(task.Events()) == 4 }, "the injection is answered")
+		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, id)
+		s.ended(task)
+		want := core.InjectionAnswered{ID: "i1", Accepted: true}
+		if got := task.Events()[3].Body; got != core.Body(want) {
+			t.Errorf("event: got %+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestANoticeReachesAnACPAgentBesideItsTasks(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.agent("kit", `{}`)
+		rest := s.plain("rest")
+		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: "?"})
+		id := kit.expect(KindQuery).ID
+		notice := s.ask(rest, core.Request{To: core.ToAgent("kit"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "a.b", Data: json.RawMessage(`1`)}})
+		e := kit.expect(KindNotify)
+		if want := `{"topic":"a.b","data":1,"importance":"low"}`; string(e.Payload) != want || e.From != "rest" {
+			t.Errorf("got %s, want %s from rest", e.Raw, want)
+		}
+		if got := s.ended(notice); got.End != core.KindDone {
+			t.Errorf("the notice: got %+v, want done", got)
+		}
+		kit.say(`{"id":"e1","kind":"error","ref":"%s","payload":{"code":"internal","message":"do not care"}}`, e.ID)
+		s.counted("acp.late", 1)
+		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, id)
+		s.ended(task)
+	})
+}
+
+func TestARequestTooLargeForAnEnvelopeIsRefusedAndTheAgentSurvives(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.agent("kit", `{}`)
+		rest := s.plain("rest")
+		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: strings.Repeat("x", DefaultMaxEnvelopeBytes)})
+		if got := s.ended(task); got.Fault == nil || got.Fault.Code != core.CodeTooLarge {
+			t.Errorf("answer: got %+v, want too_large", got)
+		}
+		task = s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: "?"})
+		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, kit.expect(KindQuery).ID)
+		s.ended(task)
+	})
+}
+
+func TestAnAgentCutOffMidTaskFailsItAsUnreachable(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.agent("kit", `{}`)
+		bob := s.enter("bob")
+		bob.say(`{"id":"q1","to":"kit","kind":"query","payload":{"question":"?"}}`)
+		kit.expect(KindQuery)
+		kit.leave()
+		got := expect[Error](bob, KindError, "q1")
+		if got.Code != CodePeerNotFound || !got.Retryable {
+			t.Errorf("got %+v, want peer_not_found, retryable", got)
+		}
+	})
+}
+
+func TestTheLoadThatAnAgentTellsInAPongCounts(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.agent("kit", `{}`)
+		for status, want := range map[string]core.LoadState{"overloaded": core.LoadOverloaded, "busy": core.LoadBusy} {
+			kit.say(`{"id":"%s","kind":"pong","payload":{"status":"%s"}}`, core.NewID(), status)
+			s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.State == want }, "its load is "+status)
+		}
+	})
+}
+
+func TestAnAgentThatAsksBecauseOfATaskIsHeldToItsChain(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit, bob := s.agent("kit", `{"max_concurrent_tasks":2}`), s.agent("bob", `{}`)
+		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
+		id := kit.expect(KindQuery).ID
+		kit.say(`{"id":"q1","to":"bob","kind":"query","ref":"%s","payload":{"question":"help?"}}`, id)
+		at := bob.expect(KindQuery).ID
+		bob.say(`{"id":"q2","to":"kit","kind":"query","payload":{"question":"and you?"}}`)
+		bob.refused("q2", CodeLoop, "kit")
+		bob.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"no"}}`, at)
+		kit.expect(KindResponse)
+		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"no"}}`, id)
+		s.ended(task)
+	})
+}

@@ -1,0 +1,250 @@
+package acp
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// asked is a task that the peer opened: what it tags the task with.
+type asked struct {
+	id   string // of its envelope
+	kind Kind
+	// reports says that something is to follow the first answer.
+	reports bool
+	// live says that what happens on the way is told, by progress: the peer had
+	// declared the extension when it asked.
+	live bool
+	told uint64 // how many progress envelopes it was told
+	// inherited says that an earlier connection asked: only the end is news.
+	inherited bool
+	abandoned bool      // nobody waits for it any more; guarded by session.mu
+	until     time.Time // the deadline
+	task      core.TaskID
+}
+
+// ask opens a task for a query or a delegate. Its first answer comes from the pump,
+// so that nothing can overtake it.
+func (s *session) ask(ctx context.Context, e Envelope) error {
+	req, err := s.request(e)
+	if err == nil {
+		a := &asked{id: e.ID, kind: e.Kind, reports: e.Kind == KindQuery || req.ReportBack}
+		err = s.open(e, req, a, e.Kind == KindDelegate && req.ReportBack)
+	}
+	return s.unlessRefused(ctx, e, err)
+}
+
+// unlessRefused tells the peer why nothing was done. Its id may be used again.
+func (s *session) unlessRefused(ctx context.Context, e Envelope, err error) error {
+	if err == nil {
+		return nil
+	}
+	s.peers.seen.forget(s.who, e.ID)
+	return s.refuse(ctx, e, err)
+}
+
+// open opens a task for an envelope.
+func (s *session) open(e Envelope, req core.Request, a *asked, keep bool) error {
+	if id := req.To.Agent(); id == "" || s.speaksACP(id) {
+		req.Foreign = &core.Foreign{Dialect: Dialect, JSON: e.Raw}
+	}
+	a.until = req.Deadline
+	if a.until.IsZero() {
+		a.until = time.Now().Add(s.opts.Deadline)
+	}
+	// The pump waits for the lock before it tells anything of the task.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.live = s.progress && (a.kind == KindQuery || a.kind == KindDelegate)
+	t, err := s.self.Open(req, hub.Opening{Keep: keep, Tag: a})
+	if err != nil {
+		return err
+	}
+	a.task = t.ID()
+	s.asked[a.id] = a
+	return nil
+}
+
+func (s *session) speaksACP(id core.AgentID) bool {
+	a, ok := s.hub.Agent(id)
+	return ok && a.Dialect == Dialect
+}
+
+// request reads a query or a delegate.
+func (s *session) request(e Envelope) (req core.Request, err error) {
+	now := time.Now()
+	switch e.Kind {
+	case KindQuery:
+		var q Query
+		if err := e.Read(&q); err != nil {
+			return req, err
+		}
+		req = q.Request(now)
+	case KindDelegate:
+		var d Delegate
+		if err := e.Read(&d); err != nil {
+			return req, err
+		}
+		if req = d.Request(now); req.Deadline.IsZero() {
+			req.Deadline = now.Add(s.opts.DelegateDeadline)
+		}
+	}
+	if req.To, err = s.address(e.To); err != nil {
+		return req, err
+	}
+	if req.To.IsZero() {
+		req.To = core.ToAny()
+		if req.Domain != "" {
+			if req.To, err = core.ParseAddress("domain:" + req.Domain); err != nil {
+				return req, err
+			}
+		}
+	}
+	if e.Ref != "" {
+		// A question asked because of another: which of its jobs it is for.
+		s.mu.Lock()
+		if j := s.jobs[e.Ref]; j != nil {
+			req.Cause = j.task
+		}
+		s.mu.Unlock()
+	}
+	return req, nil
+}
+
+// address reads the to of an envelope: the text form of an address, the hex alias
+// of an agent, or the id of the hub. Empty yields the zero Address. An ACP peer
+// that has not said what it can do becomes an agent by being addressed.
+func (s *session) address(to string) (core.Address, error) {
+	a, err := core.ParseAddress(to)
+	if err != nil || a.Agent() == "" {
+		return a, err
+	}
+	if _, here := s.hub.Agent(a.Agent()); here {
+		return a, nil
+	}
+	if alias, ok := asAlias(strings.TrimPrefix(to, keyPrefix)); ok {
+		if id, ok := s.peers.byAlias(s.hub, alias); ok {
+			return core.ToAgent(id), nil
+		}
+	}
+	if to == s.hub.ID() || sameID(to, hubID) {
+		return core.ToHub(), nil
+	}
+	if peer := s.peers.session(a.Agent()); peer != nil && peer.joinUnasked() {
+		return core.ToAgent(peer.who.id), nil
+	}
+	return a, nil
+}
+
+// notify tells somebody something. A notice of context for what the peer asked
+// goes into that task.
+func (s *session) notify(ctx context.Context, e Envelope) error {
+	var n Notify
+	err := e.Read(&n)
+	if err == nil {
+		var a *asked
+		if a, err = s.inject(e, n); a != nil || err != nil {
+			return s.unlessRefused(ctx, e, err)
+		}
+	}
+	var to core.Address
+	if err == nil {
+		to, err = s.address(e.To)
+	}
+	if err == nil && to.IsZero() {
+		err = refusef(CodeInvalidEnvelope, "a notify is for somebody: say in to for whom, such as an agent id or capability:NAME")
+	}
+	if err == nil {
+		req := n.Request()
+		req.To = to
+		err = s.open(e, req, &asked{id: e.ID, kind: KindNotify}, true)
+	}
+	return s.unlessRefused(ctx, e, err)
+}
+
+// inject passes context on to a task that the peer asked for. It returns nil and
+// no error when the notice is something else.
+func (s *session) inject(e Envelope, n Notify) (*asked, error) {
+	if n.Topic != TopicContext {
+		return nil, nil
+	}
+	var c Context
+	if err := readValue(n.Data, &c); err != nil {
+		return nil, refusef(CodeInvalidEnvelope, `data of %s: %s; send {"ref":"the id of your query","content":"..."}`, TopicContext, err)
+	}
+	if c.Ref == "" {
+		c.Ref = e.Ref
+	}
+	s.mu.Lock()
+	a := s.asked[c.Ref]
+	s.mu.Unlock()
+	if a == nil {
+		return nil, nil
+	}
+	in := core.Injected{ID: c.ID, Content: c.Content, Source: c.Source}
+	if in.ID == "" {
+		in.ID = e.ID
+	}
+	if err := in.Priority.UnmarshalText([]byte(c.Priority)); err != nil {
+		return nil, err
+	}
+	return a, s.self.Inject(a.task, in)
+}
+
+// cancel stops what the peer asked, as far as that is still possible: the ack says
+// truthfully whether there was something to stop.
+func (s *session) cancel(ctx context.Context, e Envelope) error {
+	var c Cancel
+	if err := e.Read(&c); err != nil {
+		return s.unlessRefused(ctx, e, err)
+	}
+	s.mu.Lock()
+	a, past := s.asked[e.Ref], s.answered.has(e.Ref)
+	s.mu.Unlock()
+	if a == nil && !past {
+		return s.unlessRefused(ctx, e, refusef(CodePeerNotFound, "ref %q is no query or delegate of yours that runs: send the id of the envelope to cancel", e.Ref))
+	}
+	stopped := a != nil && s.self.Cancel(a.task, c.Reason) == nil
+	return s.answer(ctx, KindAck, e.ID, Ack{Accepted: stopped})
+}
+
+// abandon cancels a query whose asker has hung up. What was delegated goes on.
+func (s *session) abandon(id string) {
+	s.mu.Lock()
+	a := s.asked[id]
+	if a == nil || a.kind != KindQuery {
+		s.mu.Unlock()
+		return
+	}
+	a.abandoned = true
+	s.mu.Unlock()
+	_ = s.self.Cancel(a.task, "the requester hung up") // it may have ended by now
+}
+
+// inherit looks on at what an earlier connection of the peer asked, so that its
+// results come here. It reports false when the session has been closed meanwhile.
+// It may wait for the journal, never for a peer.
+func (s *session) inherit(due []owing) bool {
+	for _, o := range due {
+		t, err := s.hub.Task(context.Background(), s.principal, o.task)
+		if err != nil {
+			s.log.Info("a result is no longer there", "task", o.task, "error", err)
+			continue
+		}
+		a := &asked{id: o.id, kind: KindDelegate, reports: true, inherited: true, until: o.until.Add(-s.peers.keep), task: o.task}
+		s.mu.Lock()
+		if s.gone {
+			s.mu.Unlock()
+			return false
+		}
+		s.asked[a.id] = a
+		s.mu.Unlock()
+		if err := s.self.Watch(t, core.Cursor{}, a); err != nil {
+			s.log.Warn("a result cannot be watched", "task", o.task, "error", err)
+		}
+	}
+	return true
+}

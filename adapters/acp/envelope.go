@@ -1,0 +1,231 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Dialect is the name of the dialect in cards, principals and foreign frames.
+const Dialect = "acp"
+
+// Version is the version of the envelope, its member v.
+const Version = 1
+
+// DefaultMaxEnvelopeBytes is the longest envelope unless an option says otherwise.
+const DefaultMaxEnvelopeBytes = 1_000_000
+
+// envelopeDepth bounds how deep the values of an envelope are nested.
+const envelopeDepth = 64
+
+// Kind says what an envelope is for. Kinds outside of the constants are unknown;
+// they pass between two ACP peers.
+type Kind string
+
+// The kinds (ACP message types, "Core Types" and "Response/Async Types"), hello
+// of its successor, and our extension progress.
+const (
+	KindPing         Kind = "ping"
+	KindPong         Kind = "pong"
+	KindQuery        Kind = "query"
+	KindResponse     Kind = "response"
+	KindDelegate     Kind = "delegate"
+	KindAck          Kind = "ack"
+	KindResult       Kind = "result"
+	KindNotify       Kind = "notify"
+	KindCancel       Kind = "cancel"
+	KindDiscover     Kind = "discover"
+	KindCapabilities Kind = "capabilities"
+	KindError        Kind = "error"
+	KindHello        Kind = "hello"
+	KindProgress     Kind = "progress"
+)
+
+// Kinds returns every kind that the hub knows.
+func Kinds() []Kind {
+	return []Kind{
+		KindPing, KindPong, KindQuery, KindResponse, KindDelegate, KindAck, KindResult, KindNotify,
+		KindCancel, KindDiscover, KindCapabilities, KindError, KindHello, KindProgress,
+	}
+}
+
+// Known reports whether the hub knows the kind.
+func (k Kind) Known() bool {
+	switch k {
+	case KindPing, KindPong, KindQuery, KindResponse, KindDelegate, KindAck, KindResult, KindNotify,
+		KindCancel, KindDiscover, KindCapabilities, KindError, KindHello, KindProgress:
+		return true
+	}
+	return false
+}
+
+// Asks reports whether an envelope of the kind expects one in answer.
+func (k Kind) Asks() bool {
+	switch k {
+	case KindPing, KindQuery, KindDelegate, KindCancel, KindDiscover, KindHello:
+		return true
+	}
+	return false
+}
+
+// Envelope is what every message travels in.
+type Envelope struct {
+	// ID is unique among the envelopes of its sender: a UUID of version 4, in the
+	// hub's own.
+	ID   string
+	From string
+	To   string
+	// TS is when it was sent, in milliseconds since 1970; zero if it was not said.
+	TS   int64
+	Kind Kind
+	// Ref is the id of the envelope that this one answers; "" in one that begins.
+	Ref string
+	// Payload is a JSON object, or nothing.
+	Payload json.RawMessage
+	// Raw is the envelope as it was received; nil in one of the hub's own.
+	Raw []byte
+}
+
+// wireEnvelope is an envelope in JSON, read.
+type wireEnvelope struct {
+	V       *int64          `json:"v"`
+	ID      string          `json:"id"`
+	From    string          `json:"from"`
+	To      string          `json:"to"`
+	TS      float64         `json:"ts"`
+	Kind    string          `json:"kind"`
+	Ref     string          `json:"ref"`
+	ReplyTo string          `json:"reply_to"` // what ref was called before it was ref
+	Payload json.RawMessage `json:"payload"`
+}
+
+// Decode reads an envelope of at most limit bytes, strictly: exact-case keys, none
+// twice, bounded depth. Unknown members are ignored and stay in Raw, which shares
+// memory with b. What is wrong is an *[Error] that says what to change, of code
+// invalid_envelope, too_large or incompatible_version. When the id could be read
+// the Envelope has it, even beside an error.
+func Decode(b []byte, limit int) (Envelope, error) {
+	if len(b) > limit {
+		return Envelope{ID: peekID(b)}, refusef(CodeTooLarge, "the envelope has %d bytes, the limit is %d: send less, or a reference to it", len(b), limit)
+	}
+	var w wireEnvelope
+	if err := core.DecodeJSON(b, core.JSONLimits{Bytes: limit, Depth: envelopeDepth}, &w); err != nil {
+		return Envelope{ID: peekID(b)}, invalid(err)
+	}
+	e := Envelope{ID: w.ID, From: w.From, To: w.To, TS: int64(w.TS), Kind: Kind(w.Kind), Ref: w.Ref, Payload: w.Payload, Raw: b}
+	if e.Ref == "" {
+		e.Ref = w.ReplyTo
+	}
+	if string(e.Payload) == "null" {
+		e.Payload = nil
+	}
+	switch {
+	case !isObject(b):
+		return Envelope{}, refusef(CodeInvalidEnvelope, "an envelope is a JSON object: send {\"v\":1,\"id\":\"...\",\"from\":\"...\",\"kind\":\"query\",\"payload\":{...}}")
+	case w.V != nil && *w.V != Version:
+		return e, refusef(CodeIncompatibleVersion, "version %d of the envelope is not spoken here: send \"v\":%d", *w.V, Version)
+	case e.ID == "":
+		return e, refusef(CodeInvalidEnvelope, "the envelope has no id: give each its own, such as a UUID of version 4")
+	case len(e.ID) > core.MaxIDBytes:
+		return Envelope{}, refusef(CodeInvalidEnvelope, "the id has %d bytes: use at most %d, such as a UUID of version 4", len(e.ID), core.MaxIDBytes)
+	case len(e.Ref) > core.MaxIDBytes:
+		return e, refusef(CodeInvalidEnvelope, "ref has %d bytes: it is the id of an envelope and has at most %d", len(e.Ref), core.MaxIDBytes)
+	case e.Kind == "":
+		return e, refusef(CodeInvalidEnvelope, "the envelope has no kind: send one of %s", kindList())
+	case len(e.Kind) > core.MaxIDBytes:
+		return e, refusef(CodeInvalidEnvelope, "the kind has %d bytes: send one of %s", len(e.Kind), kindList())
+	case e.Payload != nil && !isObject(e.Payload):
+		return e, refusef(CodeInvalidEnvelope, "payload is no JSON object: send {} where there is nothing to say")
+	}
+	return e, nil
+}
+
+// Encode writes the envelope on one line. It takes what is in the fields; Raw is
+// for [Readdress].
+func (e Envelope) Encode() []byte {
+	payload := []byte("{}")
+	if e.Payload != nil {
+		payload = onOneLine(e.Payload)
+	}
+	out := make([]byte, 0, 160+len(e.ID)+len(e.From)+len(e.To)+len(e.Ref)+len(payload))
+	out = append(out, `{"v":1,"id":`...)
+	out = appendText(out, e.ID)
+	out = appendText(append(out, `,"from":`...), e.From)
+	out = appendText(append(out, `,"to":`...), e.To)
+	out = strconv.AppendInt(append(out, `,"ts":`...), e.TS, 10)
+	out = appendText(append(out, `,"kind":`...), string(e.Kind))
+	out = append(out, `,"ref":`...)
+	if e.Ref == "" {
+		out = append(out, "null"...)
+	} else {
+		out = appendText(out, e.Ref)
+	}
+	out = append(append(out, `,"payload":`...), payload...)
+	return append(out, '}')
+}
+
+// appendText writes a text as JSON. Ids, kinds and most pieces of text need no
+// escapes.
+func appendText(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return append(b, encode(text)...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, text...)
+	return append(b, '"')
+}
+
+// encode writes v as JSON without the escapes that only browsers need. v is made
+// of texts, numbers and JSON that was checked, so that it cannot fail; if it does,
+// what is written is null.
+func encode(v any) []byte {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return []byte("null")
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+}
+
+// peekID finds the id of an envelope that is wrong somewhere else, so that the
+// sender can tell which of its envelopes an error is about.
+func peekID(b []byte) string {
+	var w struct {
+		ID json.RawMessage `json:"id"`
+	}
+	var id string
+	if json.Unmarshal(b, &w) != nil || json.Unmarshal(w.ID, &id) != nil || len(id) > core.MaxIDBytes {
+		return ""
+	}
+	return id
+}
+
+// invalid turns what the reader of JSON said into an Error.
+func invalid(err error) *Error {
+	var j *core.JSONError
+	if errors.As(err, &j) {
+		return refusef(CodeInvalidEnvelope, "%s", j.Error())
+	}
+	return refusef(CodeInvalidEnvelope, "not an envelope: %s", err)
+}
+
+func isObject(b []byte) bool {
+	b = bytes.TrimLeft(b, " \t\r\n")
+	return len(b) > 0 && b[0] == '{'
+}
+
+func kindList() string {
+	var names []string
+	for _, k := range Kinds() {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,283 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// job is a task that the peer works on.
+type job struct {
+	id   string // of the envelope that it got
+	kind Kind
+	task core.TaskID
+	// passes says that the requester speaks ACP, so that the peer's envelopes reach
+	// it as they are.
+	passes bool
+	acked  bool
+	usage  bool // it told what it costs on the way
+	over   bool // the hub has ended it, and it is not known that the peer has
+	ended  bool // the peer has ended it
+}
+
+// worker gives the peer, as an agent, the events of a task that are for it.
+type worker struct {
+	ctx  context.Context //nolint:containedctx // a worker lives as long as one call of work
+	s    *session
+	task *hub.Task
+}
+
+// work passes on what is news for the agent that the peer is.
+func (s *session) work(ctx context.Context, b hub.Batch) error {
+	w := worker{ctx, s, b.Task}
+	for _, e := range b.Events {
+		if err := e.Deliver(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Assigned implements core.Sink: the peer gets the task.
+func (w worker) Assigned(_ core.Event, b core.Assigned) error {
+	if b.Agent != w.s.who.id {
+		return nil
+	}
+	j := &job{task: w.task.ID(), passes: w.task.From().Dialect == Dialect}
+	m := w.s.assignment(w.task, j)
+	if len(m.json) > w.s.opts.MaxEnvelopeBytes {
+		fault := core.NewFault(core.CodeTooLarge, "the request has %d bytes as an ACP envelope, the limit is %d: send less, or a reference to it", len(m.json), w.s.opts.MaxEnvelopeBytes)
+		w.s.report(j, core.Failed{Fault: fault}, nil)
+		return nil
+	}
+	w.s.mu.Lock()
+	w.s.jobs[j.id], w.s.byTask[j.task] = j, j
+	if j.kind == KindNotify {
+		w.s.retire(j) // nothing is expected back
+	}
+	w.s.mu.Unlock()
+	if j.kind.Known() {
+		m.sent = func() { w.s.self.Delivered(j.task) }
+	}
+	m.lost = func() {
+		_ = w.s.self.Report(j.task, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "agent %s did not fetch what was sent to it", w.s.who.id)}, nil)
+	}
+	return w.s.out.send(w.ctx, m)
+}
+
+// CancelRequested implements core.Sink.
+func (w worker) CancelRequested(_ core.Event, b core.CancelRequested) error {
+	w.s.mu.Lock()
+	j := w.s.byTask[w.task.ID()]
+	if j == nil || j.ended || j.over {
+		w.s.mu.Unlock()
+		return nil
+	}
+	if !j.kind.Known() {
+		// The peer may never have meant to answer: nothing is asked of it.
+		w.s.retire(j)
+		w.s.mu.Unlock()
+		w.s.report(j, core.Cancelled{Reason: b.Reason}, nil)
+		return nil
+	}
+	e := w.s.newEnvelope(KindCancel, j.id, Cancel{Reason: b.Reason})
+	w.s.cancels[e.ID] = j.id
+	w.s.mu.Unlock()
+	return w.s.out.send(w.ctx, message{json: e.Encode(), kind: KindCancel, ref: j.id})
+}
+
+// Injected implements core.Sink: context travels as a notify. ACP has no word for
+// what the agent makes of it, so that what is answered is that it was sent.
+func (w worker) Injected(_ core.Event, b core.Injected) error {
+	w.s.mu.Lock()
+	j := w.s.byTask[w.task.ID()]
+	w.s.mu.Unlock()
+	if j == nil || j.ended || j.over {
+		return nil
+	}
+	importance := core.ImportanceMedium
+	switch b.Priority {
+	case core.InjectionImmediate:
+		importance = core.ImportanceHigh
+	case core.InjectionDeferred:
+		importance = core.ImportanceLow
+	}
+	e := w.s.newEnvelope(KindNotify, j.id, Notify{
+		Topic: TopicContext, Importance: importance.String(),
+		Data: encode(Context{Ref: j.id, ID: b.ID, Content: b.Content, Priority: b.Priority.String(), Source: b.Source}),
+	})
+	raw := e.Encode()
+	answer := func(accepted bool, reason string) {
+		_ = w.s.self.Report(j.task, core.InjectionAnswered{ID: b.ID, Accepted: accepted, Reason: reason}, nil)
+	}
+	if len(raw) > w.s.opts.MaxEnvelopeBytes {
+		answer(false, "too large for an ACP envelope")
+		return nil
+	}
+	return w.s.out.send(w.ctx, message{
+		json: raw, kind: KindNotify, ref: j.id,
+		sent: func() { answer(true, "") }, lost: func() { answer(false, "the agent did not fetch it") },
+	})
+}
+
+// ApprovalDecided implements core.Sink. ACP agents ask for no approvals: what they
+// say of the kind is refused.
+func (w worker) ApprovalDecided(core.Event, core.ApprovalDecided) error {
+	w.s.hub.Count("acp.refused." + core.KindApprovalDecided.String())
+	return nil
+}
+
+// Done implements core.Sink: the end, which the peer itself brought about or a
+// notice that it took.
+func (w worker) Done(core.Event, core.Done) error { return w.ended() }
+
+// Failed implements core.Sink: the peer failed, or its time was up.
+func (w worker) Failed(core.Event, core.Failed) error { return w.ended() }
+
+// Cancelled implements core.Sink.
+func (w worker) Cancelled(core.Event, core.Cancelled) error { return w.ended() }
+
+// ended notes that the hub regards the task as ended. What the peer still says of
+// it tells the hub that the peer has room again.
+func (w worker) ended() error {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	j := w.s.byTask[w.task.ID()]
+	if j == nil || j.over || j.ended {
+		return nil
+	}
+	j.over = true
+	w.s.remember(j)
+	return nil
+}
+
+// What follows is said by the agent or is between the hub and itself; the hub does
+// not hand it to agents.
+
+// Opened implements core.Sink.
+func (w worker) Opened(core.Event, core.Opened) error { return nil }
+
+// Accepted implements core.Sink.
+func (w worker) Accepted(core.Event, core.Accepted) error { return nil }
+
+// SessionStarted implements core.Sink.
+func (w worker) SessionStarted(core.Event, core.SessionStarted) error { return nil }
+
+// SessionLost implements core.Sink.
+func (w worker) SessionLost(core.Event, core.SessionLost) error { return nil }
+
+// Thinking implements core.Sink.
+func (w worker) Thinking(core.Event, core.Thinking) error { return nil }
+
+// Text implements core.Sink.
+func (w worker) Text(core.Event, core.Text) error { return nil }
+
+// ToolCall implements core.Sink.
+func (w worker) ToolCall(core.Event, core.ToolCall) error { return nil }
+
+// ToolState implements core.Sink.
+func (w worker) ToolState(core.Event, core.ToolState) error { return nil }
+
+// ToolResult implements core.Sink.
+func (w worker) ToolResult(core.Event, core.ToolResult) error { return nil }
+
+// ApprovalRequested implements core.Sink.
+func (w worker) ApprovalRequested(core.Event, core.ApprovalRequested) error { return nil }
+
+// InjectionAnswered implements core.Sink.
+func (w worker) InjectionAnswered(core.Event, core.InjectionAnswered) error { return nil }
+
+// File implements core.Sink.
+func (w worker) File(core.Event, core.File) error { return nil }
+
+// Usage implements core.Sink.
+func (w worker) Usage(core.Event, core.Usage) error { return nil }
+
+// Retrying implements core.Sink.
+func (w worker) Retrying(core.Event, core.Retrying) error { return nil }
+
+// ForeignFrame implements core.Sink.
+func (w worker) ForeignFrame(core.Event, core.ForeignFrame) error { return nil }
+
+// assignment makes the envelope that gives the peer a task, and fills in the job.
+// One that began as an ACP envelope of the same kind stays it.
+func (s *session) assignment(t *hub.Task, j *job) message {
+	req := t.Request()
+	if raw := originOf(req); raw != nil {
+		j.id, j.kind = textOf(raw, "id"), kindOf(raw)
+		s.mu.Lock()
+		taken := s.jobs[j.id] != nil
+		s.mu.Unlock()
+		out := Readdress(raw, t.From().ID, string(s.who.id), "")
+		if taken {
+			j.id = newID()
+			out = setMembers(out, field{"id", encode(j.id)})
+		}
+		return message{json: out, kind: j.kind}
+	}
+	now := time.Now()
+	var payload any
+	switch req.Intent {
+	case core.IntentDelegate:
+		j.kind, payload = KindDelegate, delegateOf(req, now)
+	case core.IntentNotify:
+		j.kind, payload = KindNotify, notifyOf(*req.Notice)
+	default:
+		j.kind, payload = KindQuery, queryOf(req, now)
+	}
+	e := s.newEnvelope(j.kind, "", payload)
+	e.From = t.From().ID
+	j.id = e.ID
+	return message{json: e.Encode(), kind: j.kind}
+}
+
+// originOf returns the ACP envelope that a request began as, or nil.
+func originOf(req core.Request) json.RawMessage {
+	if f := req.Foreign; f == nil || f.Dialect != Dialect || !isObject(f.JSON) {
+		return nil
+	}
+	return req.Foreign.JSON
+}
+
+// report tells the hub what the peer says of a job. What comes too late or is none
+// of its business is counted there.
+func (s *session) report(j *job, body core.Body, raw []byte) {
+	var foreign *core.Foreign
+	if raw != nil && j.passes {
+		foreign = &core.Foreign{Dialect: Dialect, JSON: raw}
+	}
+	if err := s.self.Report(j.task, body, foreign); err != nil {
+		s.log.Debug("a report that came to nothing", "task", j.task, "kind", body.Kind(), "why", err)
+	}
+}
+
+// retire notes that the peer has ended a job. Callers hold mu.
+func (s *session) retire(j *job) {
+	if j.ended {
+		return
+	}
+	j.ended = true
+	delete(s.byTask, j.task)
+	if !j.over {
+		s.remember(j)
+	}
+}
+
+// remember keeps a job that has ended for a while, so that what comes late is known
+// to be late. Callers hold mu.
+func (s *session) remember(j *job) {
+	old := s.jobs[s.past.add(j.id)]
+	if old == nil {
+		return
+	}
+	delete(s.jobs, old.id)
+	delete(s.byTask, old.task)
+	for id, ref := range s.cancels {
+		if ref == old.id {
+			delete(s.cancels, id)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package acp
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+func TestAResultThatComesLateReachesThePeerWhereverItIs(t *testing.T) {
+	const delegate = `{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it"}}`
+	t.Run("back before the end", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			doer := s.plainAgent("doer", core.Card{})
+			kit := s.enter("kit")
+			kit.say(delegate)
+			kit.expect(KindAck)
+			task := s.assigned(doer)
+			s.report(doer, task, core.Text{Text: "do"})
+			kit.leave()
+			kit = s.enter("kit")
+			kit.say(delegate) // it was not sure; the hub is
+			if got := expect[Ack](kit, KindAck, "d1"); !got.Accepted {
+				t.Errorf("the delegate again: got %+v, want accepted", got)
+			}
+			s.report(doer, task, core.Text{Text: "ne"}, core.Done{})
+			if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "done" {
+				t.Errorf("result: got %+v, want done", got)
+			}
+			kit.silent()
+		})
+	})
+	t.Run("back after the end", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			doer := s.plainAgent("doer", core.Card{})
+			kit := s.enter("kit")
+			kit.say(delegate)
+			kit.expect(KindAck)
+			task := s.assigned(doer)
+			kit.leave()
+			s.report(doer, task, core.Done{Text: "done"})
+			time.Sleep(DefaultKeepResults - time.Second)
+			eve := s.enter("eve")
+			eve.silent()
+			kit = s.enter("kit")
+			if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "done" {
+				t.Errorf("result: got %+v, want done", got)
+			}
+		})
+	})
+	t.Run("back too late", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			doer := s.plainAgent("doer", core.Card{})
+			kit := s.enter("kit")
+			kit.say(delegate)
+			kit.expect(KindAck)
+			task := s.assigned(doer)
+			kit.leave()
+			s.report(doer, task, core.Done{Text: "done"})
+			time.Sleep(DefaultKeepResults + time.Second)
+			kit = s.enter("kit")
+			kit.silent()
+			s.counted("acp.result.expired", 1)
+		})
+	})
+	t.Run("here by another connection", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			doer := s.plainAgent("doer", core.Card{})
+			kit, also := s.enter("kit"), s.enter("kit")
+			kit.say(delegate)
+			kit.expect(KindAck)
+			task := s.assigned(doer)
+			kit.leave()
+			s.report(doer, task, core.Done{Text: "done"})
+			if got := expect[Result](also, KindResult, "d1"); got.Outcome != "done" {
+				t.Errorf("result: got %+v, want done", got)
+			}
+		})
+	})
+}
+
+func TestAQueryIsCancelledWhenItsAskerLeavesAndADelegateRunsOn(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		doer := s.plainAgent("doer", core.Card{MaxConcurrent: 2, Features: core.FeatureCancellation})
+		kit := s.enter("kit")
+		kit.say(`{"id":"q1","to":"doer","kind":"query","payload":{"question":"?"}}`)
+		query := s.assigned(doer)
+		kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"!"}}`)
+		delegate := s.assigned(doer)
+		kit.leave()
+		if b := s.news(doer); b.Task != query || b.Events[0].Body.Kind() != core.KindCancelRequested {
+			t.Errorf("got %+v, want the query cancelled", b)
+		}
+		s.report(doer, query, core.Cancelled{})
+		s.report(doer, delegate, core.Done{})
+	})
+}
+
+func TestTheHubSaysWhenItIsStopping(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.enter("kit")
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.hub.Close(context.Background(), "upgrade") }()
+		e := kit.expect(KindNotify)
+		if want := `{"topic":"dragoman.shutdown","data":{"reason":"upgrade"},"importance":"high"}`; string(e.Payload) != want {
+			t.Errorf("got %s, want %s", e.Payload, want)
+		}
+		if err := <-stopped; err != nil {
+			t.Errorf("Close: got %v, want no error", err)
+		}
+		if r := <-kit.ended; r.Cause != link.ShuttingDown {
+			t.Errorf("reason: got %s, want shutting down", r.Error())
+		}
+	})
+}
+
+func TestAfterTheEndOfItsInputAPeerStillGetsItsAnswers(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		in, peerIn := pipe()
+		out, peerOut := pipe()
+		s.employ(core.Card{ID: "echo"}, WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+			time.Sleep(time.Second)
+			return say(core.Text{Text: r.Content})
+		})
+		ended := make(chan link.Reason, 1)
+		go func() {
+			ended <- Serve(context.Background(), s.hub, halves{in, out}, Options{FinishAfterEOF: true, Peers: s.peers})
+		}()
+		for _, line := range []string{
+			`{"id":"q1","from":"kit","to":"echo","kind":"query","payload":{"question":"one"}}`,
+			`{"id":"d1","to":"echo","kind":"delegate","payload":{"task":"two"}}`,
+		} {
+			if err := peerIn.Send(s.Context(), []byte(line)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = peerIn.Close(nilReason)
+		kit := &actor{stage: s, conn: peerOut, name: "kit"}
+		kit.expect(KindDiscover)
+		kit.expect(KindAck)
+		if got := expect[Response](kit, KindResponse, "q1"); got.Summary != "one" {
+			t.Errorf("got %+v, want one", got)
+		}
+		if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "two" {
+			t.Errorf("got %+v, want two", got)
+		}
+		if r := <-ended; r.Cause != link.Normal {
+			t.Errorf("reason: got %s, want normal", r.Error())
+		}
+	})
+}
+
+// halves is a connection of two separate directions, as stdin and stdout are.
+type halves struct {
+	in, out link.Conn[[]byte, []byte]
+}
+
+func (h halves) Receive(ctx context.Context) ([]byte, error) { return h.in.Receive(ctx) }
+
+func (h halves) Send(ctx context.Context, m []byte) error { return h.out.Send(ctx, m) }
+
+func (h halves) Close(r link.Reason) error {
+	_ = h.in.Close(r)
+	return h.out.Close(r)
+}

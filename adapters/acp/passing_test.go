@@ -1,0 +1,202 @@
+package acp
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func TestBetweenACPPeersAnEnvelopePassesWithUnknownFieldsUntouched(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit, fam := s.enter("kit"), s.agent("fam", `{"domains":["family"]}`)
+		kit.say(`{"v":1, "id":"q1","x-trace":{"a":[1, 2.50]},"from":"kit","to":"domain:family","ts":17,"kind":"query","ref":null,"payload":{"question":"wh\u00e9n?  ","mood":1.0e2,"deadline_ms":5000}}`)
+		want := `{"v":1, "id":"q1","x-trace":{"a":[1, 2.50]},"from":"kit","to":"fam","ts":17,"kind":"query","ref":null,"payload":{"question":"wh\u00e9n?  ","mood":1.0e2,"deadline_ms":5000}}`
+		if got := string(fam.expect(KindQuery).Raw); got != want {
+			t.Errorf("the query:\ngot  %s\nwant %s", got, want)
+		}
+		fam.say(`{"v":1,"id":"r1","from":"fam","to":"somebody","ts":18,"kind":"response","ref":"q1","payload":{"data":{"z": 1e3},"summary":"Mon","confidence":0.90},"x":null}`)
+		want = `{"v":1,"id":"r1","from":"fam","to":"kit","ts":18,"kind":"response","ref":"q1","payload":{"data":{"z": 1e3},"summary":"Mon","confidence":0.90},"x":null}`
+		if got := string(kit.expect(KindResponse).Raw); got != want {
+			t.Errorf("the response:\ngot  %s\nwant %s", got, want)
+		}
+
+		kit.say(`{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do","y":1}}`)
+		kit.expect(KindAck)
+		if got, want := string(fam.expect(KindDelegate).Raw), `{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do","y":1},"from":"kit"}`; got != want {
+			t.Errorf("the delegate:\ngot  %s\nwant %s", got, want)
+		}
+		fam.say(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
+		fam.say(`{"id":"r2","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done","z":true}}`)
+		if got, want := string(kit.expect(KindResult).Raw), `{"id":"r2","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done","z":true},"from":"fam","to":"kit"}`; got != want {
+			t.Errorf("the result:\ngot  %s\nwant %s", got, want)
+		}
+
+		kit.say(`{"id":"q2","to":"fam","kind":"query","payload":{"question":"?"}}`)
+		fam.expect(KindQuery)
+		fam.say(`{"id":"e2","kind":"error","ref":"q2","payload":{"code":"out_of_milk","message":"go","retryable":false,"shop":"corner"}}`)
+		if got := kit.expect(KindError); !strings.Contains(string(got.Raw), `"out_of_milk","message":"go","retryable":false,"shop":"corner"`) {
+			t.Errorf("the error: got %s, want it as it came", got.Raw)
+		}
+
+		kit.say(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","data":{"b": 1},"importance":"high","ttl":5}}`)
+		if got, want := string(fam.expect(KindNotify).Raw), `{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","data":{"b": 1},"importance":"high","ttl":5},"from":"kit"}`; got != want {
+			t.Errorf("the notify:\ngot  %s\nwant %s", got, want)
+		}
+	})
+}
+
+func TestAnIDThatTheAgentKnowsFromSomebodyElseIsReplacedAndRefFollows(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit, bob, fam := s.enter("kit"), s.enter("bob"), s.agent("fam", `{"max_concurrent_tasks":2}`)
+		kit.say(`{"id":"1","to":"fam","kind":"query","payload":{"question":"kit?"}}`)
+		if got := fam.expect(KindQuery); got.ID != "1" || got.From != "kit" {
+			t.Errorf("got %s, want it as it came from kit", got.Raw)
+		}
+		bob.say(`{"id":"1","to":"fam","kind":"query","payload":{"question":"bob?"}}`)
+		other := fam.expect(KindQuery)
+		if other.ID == "1" || other.From != "bob" {
+			t.Errorf("got %s, want it from bob with an id of its own", other.Raw)
+		}
+		fam.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"bob!"}}`, other.ID)
+		fam.say(`{"id":"r2","kind":"response","ref":"1","payload":{"summary":"kit!"}}`)
+		if got := expect[Response](bob, KindResponse, "1"); got.Summary != "bob!" {
+			t.Errorf("bob: got %+v, want bob!", got)
+		}
+		if got := expect[Response](kit, KindResponse, "1"); got.Summary != "kit!" {
+			t.Errorf("kit: got %+v, want kit!", got)
+		}
+	})
+}
+
+func TestUnknownKindsPassBetweenACPPeersBothWays(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit, fam := s.enter("kit"), s.agent("fam", `{}`)
+		for i := range 3 { // it is no loop to answer one another
+			id := string(rune('0' + i))
+			kit.say(`{"id":"s%s","from":"kit","to":"fam","kind":"subscribe","payload":{"topic":"a.>"},"x":1}`, id)
+			if got, want := string(fam.expect("subscribe").Raw), `{"id":"s`+id+`","from":"kit","to":"fam","kind":"subscribe","payload":{"topic":"a.>"},"x":1}`; got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			fam.say(`{"id":"t%s","kind":"subscribed","ref":"s%s","payload":{},"y":2}`, id, id)
+			if got, want := string(kit.expect("subscribed").Raw), `{"id":"t`+id+`","kind":"subscribed","ref":"s`+id+`","payload":{},"y":2,"from":"fam","to":"kit"}`; got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		}
+		kit.say(`{"id":"s4","to":"fam","kind":"frobnicate"}`)
+		fam.expect("frobnicate")
+		fam.say(`{"id":"t4","kind":"error","ref":"s4","payload":{"code":"unknown_kind","message":"what?","z":1}}`)
+		if got := kit.expect(KindError); got.Ref != "s4" || got.From != "fam" || !strings.Contains(string(got.Raw), `"z":1`) {
+			t.Errorf("got %s, want the error of fam as it came", got.Raw)
+		}
+		// A kind that nobody answers takes no slot, and its end is not told.
+		kit.say(`{"id":"s5","to":"fam","kind":"fyi"}`)
+		fam.expect("fyi")
+		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?","deadline_ms":120000}}`)
+		fam.expect(KindQuery)
+		time.Sleep(time.Minute)
+		fam.silent()
+		kit.silent()
+		fam.say(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"still here"}}`)
+		kit.expect(KindResponse)
+	})
+}
+
+func TestAnUnknownKindForAnybodyElseIsRefused(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.plainAgent("shout", core.Card{Features: core.FeatureNotices})
+		kit := s.enter("kit")
+		for i, to := range []string{"shout", "hub", "*", "", "capability:x"} {
+			id := "u" + string(rune('0'+i))
+			kit.say(`{"id":"%s","to":"%s","kind":"frobnicate"}`, id, to)
+			kit.refused(id, CodeUnknownKind, "frobnicate")
+		}
+		kit.say(`{"id":"u9","to":"nobody","kind":"frobnicate"}`)
+		kit.refused("u9", CodePeerNotFound, "nobody")
+	})
+}
+
+func TestAnUnknownKindInAnswerToAQuestionPassesAndTheAnswerFollows(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit, fam := s.enter("kit"), s.agent("fam", `{}`)
+		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
+		fam.expect(KindQuery)
+		fam.say(`{"id":"m1","kind":"mood","ref":"q1","payload":{"mood":"good"}}`)
+		if got := kit.expect("mood"); got.Ref != "q1" || got.From != "fam" {
+			t.Errorf("got %s, want it from fam with ref q1", got.Raw)
+		}
+		fam.say(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"x"}}`)
+		kit.expect(KindResponse)
+
+		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
+		id := fam.expect(KindQuery).ID
+		fam.say(`{"id":"m2","kind":"mood","ref":"%s"}`, id)
+		fam.refused("m2", CodeUnknownKind, "mood")
+		fam.say(`{"id":"r2","kind":"response","ref":"%s","payload":{"summary":"x"}}`, id)
+		s.ended(task)
+	})
+}
+
+func TestProgressPassesBetweenACPPeersAsItCame(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit, fam := s.enter("kit"), s.agent("fam", `{"extensions":["progress"]}`)
+		plain := s.enter("plain")
+		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
+		kit.expect(KindHello)
+		for _, a := range []*actor{kit, plain} {
+			a.say(`{"id":"q-%s","to":"fam","kind":"query","payload":{"question":"?"}}`, a.name)
+			fam.expect(KindQuery)
+			fam.say(`{"id":"p1-%s","kind":"progress","ref":"q-%s","payload":{"seq":1,"text":"ro","w":0.50}}`, a.name, a.name)
+			fam.say(`{"id":"p2-%s","kind":"progress","ref":"q-%s","payload":{"seq":2,"text":"ses"}}`, a.name, a.name)
+			fam.say(`{"id":"r-%s","kind":"response","ref":"q-%s","payload":{"summary":"a poem","data":null,"w":0.70}}`, a.name, a.name)
+		}
+		if got, want := string(kit.expect(KindProgress).Raw), `{"id":"p1-kit","kind":"progress","ref":"q-kit","payload":{"seq":1,"text":"ro","w":0.50},"from":"fam","to":"kit"}`; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		kit.expect(KindProgress)
+		if got := expect[Response](kit, KindResponse, "q-kit"); got.Summary != "a poem" {
+			t.Errorf("with the extension: got %+v, want the response as it came", got)
+		}
+		// Who did not get the pieces gets them whole in the end, and the rest as it came.
+		if got, want := string(plain.expect(KindResponse).Raw), `{"id":"r-plain","kind":"response","ref":"q-plain","payload":{"summary":"roses","data":null,"w":0.70},"from":"fam","to":"plain"}`; got != want {
+			t.Errorf("without the extension:\ngot  %s\nwant %s", got, want)
+		}
+	})
+}
+
+func TestTwoWorkingEndsPassA900KilobyteAnswerWhole(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		text := strings.Repeat(strings.Repeat("0123456789", 6)+"é\n", 900<<10/63)
+		s.employ(core.Card{ID: "echo", MaxConcurrent: 2}, WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+			if r.Domain == "whole" {
+				return say(core.Done{Text: text})
+			}
+			for rest := text; rest != ""; {
+				var part string
+				part, rest = cutText(rest, 1800)
+				if err := say(core.Text{Text: part}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		c := s.client(ClientOptions{ID: "kit"})
+		if _, err := c.Ask(s.Context(), core.Request{To: core.ToAgent("echo"), Content: strings.Repeat("x", DefaultMaxEnvelopeBytes)}, nil); core.AsFault(err).Code != core.CodeTooLarge {
+			t.Errorf("a question over the limit: got %v, want too_large", err)
+		}
+		for _, progress := range []bool{true, false} {
+			c := s.client(ClientOptions{ID: core.AgentID("kit" + map[bool]string{true: "1", false: "2"}[progress]), Progress: progress})
+			for _, domain := range []string{"whole", "pieces"} {
+				a, err := c.Ask(s.Context(), core.Request{To: core.ToAgent("echo"), Content: text, Domain: domain}, nil)
+				if err != nil {
+					t.Fatalf("progress %t, %s: got %v, want no error", progress, domain, err)
+				}
+				if a.Text != text {
+					t.Errorf("progress %t, %s: got %d bytes, want %d", progress, domain, len(a.Text), len(text))
+				}
+			}
+		}
+	})
+}

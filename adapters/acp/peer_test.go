@@ -1,0 +1,306 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+func TestTheFirstFromBindsTheConnection(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.stranger("kit")
+		kit.say(`{"id":"1","kind":"ping"}`)
+		kit.refused("1", CodeInvalidEnvelope, "X-Agent-Id")
+		kit.say(`{"id":"2","from":"capability:x","kind":"ping"}`)
+		kit.refused("2", CodeInvalidEnvelope, "reserved")
+		kit.say(`{"id":"3","from":"kit","kind":"ping"}`)
+		kit.expect(KindDiscover)
+		expect[Pong](kit, KindPong, "3")
+		kit.say(`{"id":"4","kind":"ping"}`)
+		expect[Pong](kit, KindPong, "4")
+		kit.say(`{"id":"5","from":"%s","kind":"ping"}`, Alias("kit"))
+		expect[Pong](kit, KindPong, "5")
+		kit.say(`{"id":"6","from":"eve","kind":"ping"}`)
+		kit.refused("6", CodeNotAuthorized, `"kit"`)
+		kit.say(`{"id":"7","from":"kit","kind":"ping"}`)
+		expect[Pong](kit, KindPong, "7")
+	})
+}
+
+func TestTheIdentityOfTheConnectionBindsItFromTheStart(t *testing.T) {
+	for name, opts := range map[string]Options{
+		"stated":        {AgentID: "kit"},
+		"authenticated": {Principal: core.Principal{ID: "kit", Authenticated: true}},
+		"both":          {AgentID: "kit", Principal: core.Principal{ID: "alice", Authenticated: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				conn, ended := s.plug(opts)
+				kit := &actor{s, conn, ended, "kit"}
+				kit.expect(KindDiscover)
+				kit.say(`{"id":"1","from":"eve","kind":"ping"}`)
+				kit.refused("1", CodeNotAuthorized, "kit")
+				kit.say(`{"id":"2","kind":"capabilities"}`)
+				s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "kit is an agent")
+				a, _ := s.hub.Agent("kit")
+				if want := cmpOr(opts.Principal.ID, "kit"); a.Principal.ID != want || a.Principal.Dialect != Dialect {
+					t.Errorf("principal: got %+v, want %s of acp", a.Principal, want)
+				}
+			})
+		})
+	}
+	onStage(t, func(t *testing.T, s *stage) {
+		conn, ended := s.plug(Options{AgentID: "*"})
+		a := &actor{s, conn, ended, "*"}
+		a.refused("", CodeInvalidEnvelope, "reserved")
+		if r := <-ended; r.Cause != link.Unauthorized {
+			t.Errorf("reason: got %s, want unauthorized", r.Error())
+		}
+	})
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func TestABadPeerGetsAnErrorEachTimeAndTheConnectionLivesOn(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.enter("kit")
+		bob := s.enter("bob")
+		for _, c := range []struct {
+			say, ref string
+			code     Code
+			about    string
+		}{
+			{`nonsense`, "", CodeInvalidEnvelope, "byte 1"},
+			{"\x00\xff", "", CodeInvalidEnvelope, "byte"},
+			{`{"id":"1","kind":"query","payload":{"question":"a","question":"b"}}`, "1", CodeInvalidEnvelope, "question"},
+			{`{"id":"1","kind":"query","payload":{"question":7}}`, "1", CodeInvalidEnvelope, "payload.question"},
+			{`{"id":"1","kind":"query","payload":` + strings.Repeat(`{"a":`, 100) + `1` + strings.Repeat(`}`, 100) + `}`, "1", CodeInvalidEnvelope, "deep"},
+			{`{"id":"1","kind":"query","payload":{"question":"` + strings.Repeat("x", DefaultMaxEnvelopeBytes) + `"}}`, "1", CodeTooLarge, "1000000"},
+			{`{"v":3,"id":"1","kind":"ping"}`, "1", CodeIncompatibleVersion, `"v":1`},
+			{`{"id":"1","kind":"hello","payload":{"protocol_versions":[2,3]}}`, "1", CodeIncompatibleVersion, "[1]"},
+		} {
+			kit.say("%s", c.say)
+			kit.refused(c.ref, c.code, c.about)
+		}
+		kit.say(`{"id":"1","kind":"ping"}`)
+		expect[Pong](kit, KindPong, "1")
+		bob.silent()
+	})
+}
+
+func TestAnErrorIsNeverAnsweredWithAnError(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.enter("kit")
+		kit.say(`{"id":"1","kind":"error","ref":"x","payload":{"code":"internal","message":"oops"}}`)
+		kit.say(`{"id":"2","kind":"error","ref":"x","payload":{}}`)
+		kit.say(`{"id":"3","kind":"error","from":"eve","ref":"x","payload":{"code":"internal","message":"oops"}}`)
+		kit.say(`{"id":"4","kind":"ack","ref":"x","payload":{"accepted":true}}`)
+		kit.silent()
+	})
+}
+
+func TestHelloIsAnsweredWithVersionAndFeatures(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.enter("kit")
+		kit.say(`{"v":1,"id":"h1","from":"kit","to":"hub","kind":"hello","ref":null,"payload":{"protocol_versions":[1,2],"features":["delegate"]}}`)
+		want := Hello{
+			ProtocolVersions: []int64{1}, SelectedVersion: 1, AgentName: "Dragoman",
+			Features: []string{"delegate", "ack", "result", "cancel", "discover", "capabilities", "progress"},
+		}
+		if diff := cmp.Diff(want, expect[Hello](kit, KindHello, "h1")); diff != "" {
+			t.Errorf("hello (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestPingTellsTheTruthOfTheHubAndOfAnAgent(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.enter("kit")
+		shout := s.plainAgent("shout", core.Card{Name: "Shout", MaxConcurrent: 2})
+		time.Sleep(90 * time.Second)
+		kit.say(`{"id":"p1","kind":"ping"}`)
+		if got, want := expect[Pong](kit, KindPong, "p1"), (Pong{"idle", 90, 0, "Dragoman"}); got != want {
+			t.Errorf("the hub: got %+v, want %+v", got, want)
+		}
+		kit.say(`{"id":"q1","to":"shout","kind":"query","payload":{"question":"?"}}`)
+		task := s.assigned(shout)
+		for _, c := range []struct {
+			to   string
+			want Pong
+		}{
+			{"hub", Pong{"busy", 90, 1, "Dragoman"}},
+			{"shout", Pong{"busy", 90, 1, "Shout"}},
+			{Alias("shout"), Pong{"busy", 90, 1, "Shout"}},
+		} {
+			kit.say(`{"id":"p-%s","to":"%s","kind":"ping"}`, c.to, c.to)
+			if got := expect[Pong](kit, KindPong, "p-"+c.to); got != c.want {
+				t.Errorf("%s: got %+v, want %+v", c.to, got, c.want)
+			}
+		}
+		s.report(shout, task, core.Done{})
+		kit.expect(KindResponse)
+		shout.SetLoad(core.LoadOverloaded)
+		kit.say(`{"id":"p4","kind":"ping"}`)
+		if got := expect[Pong](kit, KindPong, "p4"); got.Status != "overloaded" {
+			t.Errorf("the hub when nobody has room: got %+v, want overloaded", got)
+		}
+		kit.say(`{"id":"p5","to":"nobody","kind":"ping"}`)
+		kit.refused("p5", CodePeerNotFound, "nobody")
+		kit.say(`{"id":"p6","to":"*","kind":"ping"}`)
+		kit.refused("p6", CodeInvalidEnvelope, "one agent")
+	})
+}
+
+func TestDiscoverTellsWhatOneAgentCanDoAndWhatAllCanDo(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.plainAgent("shout", core.Card{Name: "Shout", Domains: []string{"text", "family"}, Capabilities: []string{"upper"}, Tools: []string{"tr"}, MaxConcurrent: 3, Model: "m"})
+		s.agent("fam", `{"agent_name":"Fam","domains":["family"],"channels":["imessage"],"max_concurrent_tasks":4}`)
+		kit := s.enter("kit")
+		kit.say(`{"id":"1","to":"shout","kind":"discover"}`)
+		want := Capabilities{
+			AgentName: "Shout", Domains: []string{"text", "family"}, Channels: []string{}, Tools: []string{"tr"}, MaxConcurrentTasks: new(int64(3)),
+			Model: "m", Capabilities: []string{"upper"},
+		}
+		if diff := cmp.Diff(want, expect[Capabilities](kit, KindCapabilities, "1")); diff != "" {
+			t.Errorf("one agent (-want +got):\n%s", diff)
+		}
+		kit.say(`{"id":"2","kind":"discover","payload":{}}`)
+		want = Capabilities{
+			AgentName: "Dragoman", Domains: []string{"family", "text"}, Channels: []string{"imessage"}, Tools: []string{"tr"}, MaxConcurrentTasks: new(int64(7)),
+			Capabilities: []string{"upper"}, Extensions: []string{"progress"},
+			Agents: []Listed{
+				{ID: "fam", Hex: Alias("fam"), AgentName: "Fam", Dialect: "acp", Domains: []string{"family"}, Channels: []string{"imessage"}, Status: "idle"},
+				{ID: "shout", Hex: Alias("shout"), AgentName: "Shout", Dialect: "plain", Domains: []string{"text", "family"}, Capabilities: []string{"upper"}, Model: "m", Status: "idle"},
+			},
+		}
+		if diff := cmp.Diff(want, expect[Capabilities](kit, KindCapabilities, "2")); diff != "" {
+			t.Errorf("the hub (-want +got):\n%s", diff)
+		}
+		kit.say(`{"id":"3","to":"nobody","kind":"discover"}`)
+		kit.refused("3", CodePeerNotFound, "nobody")
+	})
+}
+
+func TestAnIDThatWasSeenIsNotActedOnTwice(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		shout := s.plainAgent("shout", core.Card{MaxConcurrent: 9})
+		kit, bob := s.enter("kit"), s.enter("bob")
+		kit.say(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?","deadline_ms":900000}}`)
+		task := s.assigned(shout)
+		kit.say(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?"}}`)
+		bob.say(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?"}}`)
+		if other := s.assigned(shout); other.From().ID != "bob" {
+			t.Errorf("got a second task from %s, want one from bob, whose id it is", other.From().ID)
+		}
+		s.counted("acp.duplicate", 1)
+		s.report(shout, task, core.Done{Text: "!"})
+		kit.expect(KindResponse)
+		kit.silent()
+		s.news(shout)
+		time.Sleep(seenFor)
+		kit.say(`{"id":"1","kind":"ping"}`)
+		expect[Pong](kit, KindPong, "1")
+	})
+}
+
+func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
+	seen := newSeenIDs()
+	w := who{"p", "kit"}
+	for i := range seenMost + 5000 {
+		if _, fresh := seen.first(w, fmt.Sprint(i), 1); !fresh {
+			t.Fatalf("id %d: got seen, want fresh", i)
+		}
+	}
+	if len(seen.at) > seenMost || len(seen.ring) > 2*seenMost {
+		t.Errorf("got %d ids and a ring of %d, want at most %d ids", len(seen.at), len(seen.ring), seenMost)
+	}
+	if _, fresh := seen.first(w, fmt.Sprint(seenMost+4999), 1); fresh {
+		t.Error("the latest: got fresh, want seen")
+	}
+	seen.forget(w, fmt.Sprint(seenMost+4999))
+	if _, fresh := seen.first(w, fmt.Sprint(seenMost+4999), 1); !fresh {
+		t.Error("one that was forgotten: got seen, want fresh")
+	}
+}
+
+func TestASecondConnectionOfAnAgentAsksButDoesNotTakeItsPlace(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		fam := s.agent("fam", `{}`)
+		also := s.enter("fam")
+		also.say(`{"id":"c9","kind":"capabilities","payload":{}}`)
+		also.refused("c9", CodeConflict, "fam")
+		also.say(`{"id":"p","kind":"ping"}`)
+		expect[Pong](also, KindPong, "p")
+		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
+		fam.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"here"}}`, fam.expect(KindQuery).ID)
+		s.ended(task)
+	})
+}
+
+// grudging is a connection whose transport refuses the first message.
+type grudging struct {
+	link.Conn[[]byte, []byte]
+	reject *link.Reject
+}
+
+func (g *grudging) Receive(ctx context.Context) ([]byte, error) {
+	if r := g.reject; r != nil {
+		g.reject = nil
+		return nil, r
+	}
+	return g.Conn.Receive(ctx)
+}
+
+func TestAMessageThatTheTransportRefusesIsAnErrorAndTheConnectionLivesOn(t *testing.T) {
+	for cause, code := range map[link.Cause]Code{link.TooLarge: CodeTooLarge, link.Protocol: CodeInvalidEnvelope} {
+		onStage(t, func(t *testing.T, s *stage) {
+			ours, theirs := pipe()
+			ended := make(chan link.Reason, 1)
+			go func() {
+				conn := &grudging{ours, &link.Reject{Cause: cause, Text: "the message has 7 bytes, the limit is 5"}}
+				ended <- Serve(context.Background(), s.hub, conn, Options{Peers: s.peers})
+			}()
+			kit := &actor{s, theirs, ended, "kit"}
+			kit.refused("", code, "the limit is 5")
+			kit.say(`{"id":"1","from":"kit","kind":"ping"}`)
+			kit.expect(KindDiscover)
+			kit.expect(KindPong)
+			kit.leave()
+		})
+	}
+}
+
+func TestARetryIsToldToAPeerWithTheExtension(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		one, two := s.agent("one", `{"domains":["d"]}`), s.agent("two", `{"domains":["d"]}`)
+		kit := s.enter("kit")
+		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
+		kit.expect(KindHello)
+		kit.say(`{"id":"d1","to":"domain:d","kind":"delegate","payload":{"task":"do"}}`)
+		kit.expect(KindAck)
+		one.expect(KindDelegate)
+		one.say(`{"id":"e1","kind":"error","ref":"d1","payload":{"code":"overloaded","message":"later","retryable":true}}`)
+		e := kit.expect(KindProgress)
+		_, body, err := readProgress(e.Payload)
+		if b, ok := body.(core.Retrying); !ok || err != nil || b.Agent != "one" || e.From != hubID {
+			t.Errorf("got %s (%v), want the hub to tell that one is not tried again", e.Raw, err)
+		}
+		two.expect(KindDelegate)
+		two.say(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
+		two.say(`{"id":"r1","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done"}}`)
+		kit.expect(KindResult)
+		s.counted("acp.folded.accepted", 1)
+	})
+}

@@ -1,0 +1,158 @@
+package acp
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// DefaultKeepResults is how long the result of a delegate waits for a peer that is
+// away.
+const DefaultKeepResults = 10 * time.Minute
+
+// The bounds of what is kept for peers that are away: results, for one and in all.
+const (
+	owedMost    = 1024
+	owedMostAll = 16 * 1024
+)
+
+// Peers is what the ACP sessions of one hub share: who is connected, what is owed
+// to those who are away, and which envelopes were seen. It starts nothing and is
+// safe for concurrent use.
+type Peers struct {
+	keep    time.Duration
+	since   time.Time
+	numbers atomic.Uint64
+	seen    *seenIDs
+
+	mu      sync.Mutex
+	live    map[who][]*session
+	owed    map[who][]owing
+	owing   int
+	aliases map[string]core.AgentID
+}
+
+// who is a peer across its connections: the same id of another principal is
+// somebody else.
+type who struct {
+	principal string
+	id        core.AgentID
+}
+
+// owing is a delegate whose result its peer has not got.
+type owing struct {
+	task core.TaskID
+	id   string // of the delegate
+	// until is when it is no longer kept, at the latest.
+	until time.Time
+}
+
+// NewPeers makes the Peers of a hub. keep is how long a result waits for a peer
+// that is away; 0 means [DefaultKeepResults].
+func NewPeers(keep time.Duration) *Peers {
+	if keep <= 0 {
+		keep = DefaultKeepResults
+	}
+	return &Peers{
+		keep: keep, since: time.Now(), seen: newSeenIDs(),
+		live: map[who][]*session{}, owed: map[who][]owing{}, aliases: map[string]core.AgentID{},
+	}
+}
+
+// arrive adds a session and returns what is owed to its peer.
+func (p *Peers) arrive(s *session) []owing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.live[s.who] = append(p.live[s.who], s)
+	due := p.owed[s.who]
+	delete(p.owed, s.who)
+	p.owing -= len(due)
+	now := time.Now()
+	return slices.DeleteFunc(due, func(o owing) bool { return now.After(o.until) })
+}
+
+// depart removes a session.
+func (p *Peers) depart(s *session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := slices.DeleteFunc(p.live[s.who], func(o *session) bool { return o == s })
+	if p.live[s.who] = left; len(left) == 0 {
+		delete(p.live, s.who)
+	}
+}
+
+// leave keeps what is owed to a peer, oldest first to go when it is too much. If
+// the peer is here by another connection, it keeps nothing and returns that.
+func (p *Peers) leave(w who, due []owing) *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if here := p.live[w]; len(here) > 0 {
+		return here[len(here)-1]
+	}
+	if p.owing+len(due) > owedMostAll {
+		p.sweep()
+	}
+	before := len(p.owed[w])
+	all := slices.Concat(p.owed[w], due)
+	over := max(len(all)-owedMost, p.owing+len(due)-owedMostAll, 0)
+	all = all[min(over, len(all)):]
+	p.owing += len(all) - before
+	p.owed[w] = all
+	return nil
+}
+
+// sweep drops what is no longer kept. Callers hold mu.
+func (p *Peers) sweep() {
+	now := time.Now()
+	for w, all := range p.owed {
+		left := slices.DeleteFunc(all, func(o owing) bool { return now.After(o.until) })
+		p.owing -= len(all) - len(left)
+		if p.owed[w] = left; len(left) == 0 {
+			delete(p.owed, w)
+		}
+	}
+}
+
+// session returns the latest session of the peer that goes by id, whoever its
+// principal is, or nil.
+func (p *Peers) session(id core.AgentID) *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w, all := range p.live {
+		if w.id == id || sameID(string(id), w.id) {
+			return all[len(all)-1]
+		}
+	}
+	return nil
+}
+
+// aliasesMost bounds how many aliases are remembered.
+const aliasesMost = 4096
+
+// byAlias returns the agent that goes by the alias.
+func (p *Peers) byAlias(h *hub.Hub, alias string) (core.AgentID, bool) {
+	p.mu.Lock()
+	id, known := p.aliases[alias]
+	p.mu.Unlock()
+	if known {
+		if _, here := h.Agent(id); here {
+			return id, true
+		}
+	}
+	for _, a := range h.Agents() {
+		if sameID(alias, a.ID) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if len(p.aliases) >= aliasesMost {
+				clear(p.aliases)
+			}
+			p.aliases[alias] = a.ID
+			return a.ID, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,184 @@
+package acp
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+const (
+	headerAgentID = "X-Agent-Id"
+	paramAgentID  = "agent_id"
+)
+
+// ServeHTTP implements http.Handler.
+//
+//	POST  one envelope; 200 with the answer, 202 when none is due, or an error
+//	      envelope with a fitting status
+//	GET   what arrives for the peer of X-Agent-Id or ?agent_id=, as server-sent
+//	      events whose data is an envelope each; Last-Event-ID resumes
+func (x *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodPost:
+		x.post(w, r)
+	case http.MethodGet:
+		x.stream(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST")
+		x.fail(w, Envelope{}, http.StatusMethodNotAllowed, refusef(CodeInvalidEnvelope, "%s is not used here: POST an envelope, or GET the stream of what arrives", r.Method))
+	}
+}
+
+// identify finds out who sends a request, from authentication, from what the
+// connection states and from what the envelope says. They must agree.
+func (x *HTTP) identify(r *http.Request, from string) (p core.Principal, id core.AgentID, err error) {
+	if x.opts.Identify != nil {
+		if p, id, err = x.opts.Identify(r); err != nil {
+			return p, id, err
+		}
+		if id == "" && p.Authenticated {
+			id = core.AgentID(p.ID)
+		}
+	}
+	for _, stated := range []string{r.Header.Get(headerAgentID), r.URL.Query().Get(paramAgentID), from} {
+		switch {
+		case stated == "":
+		case id == "":
+			id = core.AgentID(stated)
+		case !sameID(stated, id):
+			return p, id, refusef(CodeNotAuthorized, "you are %q and %q at once: send one identity", id, stated)
+		}
+	}
+	if id == "" {
+		return p, id, refusef(CodeInvalidEnvelope, "say who you are: in from, or in the header %s", headerAgentID)
+	}
+	return p, id, nil
+}
+
+// post takes one envelope.
+func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
+	limit := x.opts.Session.MaxEnvelopeBytes
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
+	if err != nil {
+		var over *http.MaxBytesError
+		if errors.As(err, &over) {
+			x.refuse(w, Envelope{}, refusef(CodeTooLarge, "the envelope has more than %d bytes: send less, or a reference to it", limit))
+			return
+		}
+		x.refuse(w, Envelope{}, refusef(CodeInvalidEnvelope, "the body could not be read: %s", err))
+		return
+	}
+	// The server's deadline was for the body; the answer may take longer.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	e, err := Decode(body, limit)
+	var p core.Principal
+	var id core.AgentID
+	if err == nil {
+		p, id, err = x.identify(r, e.From)
+	}
+	if err == nil {
+		err = e.Check()
+	}
+	var c *caller
+	if err == nil {
+		c, err = x.use(p, id)
+	}
+	if err != nil {
+		x.refuse(w, e, err)
+		return
+	}
+	defer x.release(c)
+	x.exchange(w, r, c, e)
+}
+
+// exchange hands an envelope to the session and waits for what is to be answered.
+func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e Envelope) {
+	answer := c.await(e.ID)
+	if answer == nil {
+		x.refuse(w, e, seenBefore(e.ID))
+		return
+	}
+	defer c.forgo(e.ID)
+	s := c.s
+	s.self.Seen()
+	var err error
+	switch by, fresh := s.peers.seen.first(s.who, e.ID, s.number); {
+	case fresh:
+		err = s.act(r.Context(), e)
+	case by == s.number && e.Kind.Asks():
+		s.hub.Count("acp.duplicate")
+		err = seenBefore(e.ID)
+	default:
+		s.hub.Count("acp.duplicate")
+		err = s.again(r.Context(), e)
+	}
+	if err != nil {
+		x.refuse(w, e, err)
+		return
+	}
+	if !e.Kind.Asks() || e.Kind == KindHello && e.Ref != "" {
+		select {
+		case m := <-answer:
+			x.write(w, statusFor(m), m.json)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+		return
+	}
+	select {
+	case m := <-answer:
+		x.write(w, statusFor(m), m.json)
+	case <-r.Context().Done():
+		s.abandon(e.ID)
+	case <-c.gone:
+		select {
+		case m := <-answer:
+			x.write(w, statusFor(m), m.json)
+		default:
+			x.refuse(w, e, core.NewFault(core.CodeUnreachable, "the hub is stopping: ask again"))
+		}
+	}
+}
+
+// statusFor is the status of the answer that an envelope is.
+func statusFor(m message) int {
+	if m.kind != KindError {
+		return http.StatusOK
+	}
+	var told Error
+	if readValue(valueOf(m.json, "payload"), &told) != nil {
+		return http.StatusInternalServerError
+	}
+	return told.status()
+}
+
+// refuse answers with an error envelope.
+func (x *HTTP) refuse(w http.ResponseWriter, e Envelope, err error) {
+	told := asError(err)
+	status := told.status()
+	var f *core.Fault
+	if errors.As(err, &f) {
+		status = cmp.Or(codeTable[f.Code].status, status)
+	}
+	x.fail(w, e, status, told)
+}
+
+func (x *HTTP) fail(w http.ResponseWriter, e Envelope, status int, told *Error) {
+	x.hub.Count("acp.error." + string(told.Code))
+	x.write(w, status, Envelope{
+		ID: newID(), From: hubID, To: e.From, TS: time.Now().UnixMilli(), Kind: KindError, Ref: e.ID, Payload: encode(told),
+	}.Encode())
+}
+
+// write answers with an envelope. A reader that is too slow is cut off.
+func (x *HTTP) write(w http.ResponseWriter, status int, envelope []byte) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(x.opts.WriteTimeout)) // not every ResponseWriter has one
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(envelope) // a peer that has gone has no use for it
+}

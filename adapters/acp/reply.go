@@ -1,0 +1,190 @@
+package acp
+
+import (
+	"context"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// reply takes what the peer says of something that it was asked.
+func (s *session) reply(ctx context.Context, e Envelope) error {
+	s.mu.Lock()
+	j := s.jobs[e.Ref]
+	of := s.jobs[s.cancels[e.Ref]]
+	probed := e.Ref != "" && e.Ref == s.probe
+	late := j != nil && j.ended
+	s.mu.Unlock()
+	switch {
+	case probed:
+		return nil // it does not say what it can do: it stays one that may be addressed by its id
+	case j == nil && of != nil:
+		return s.cancelAnswered(ctx, e, of)
+	case j == nil:
+		return s.stray(ctx, e)
+	case late:
+		s.hub.Count("acp.late")
+		return nil
+	}
+	switch e.Kind {
+	case KindResponse:
+		var r Response
+		err := e.Read(&r)
+		if err == nil {
+			s.conclude(j, r.Bodies(), e.Raw)
+		}
+		return s.unlessRefused(ctx, e, err)
+	case KindResult:
+		var r Result
+		err := e.Read(&r)
+		if err == nil {
+			s.conclude(j, r.Bodies(), e.Raw)
+		}
+		return s.unlessRefused(ctx, e, err)
+	case KindError:
+		var r Error
+		err := e.Read(&r)
+		if err == nil {
+			s.conclude(j, []core.Body{r.Body()}, e.Raw)
+		}
+		return s.unlessRefused(ctx, e, err)
+	case KindAck:
+		return s.acked(ctx, e, j)
+	}
+	return s.progressed(ctx, e, j)
+}
+
+// acked takes the ack of a delegate. Once that was acknowledged, and for a query,
+// an ack with its ref can only be about a cancel.
+func (s *session) acked(ctx context.Context, e Envelope, j *job) error {
+	var a Ack
+	if err := e.Read(&a); err != nil {
+		return s.unlessRefused(ctx, e, err)
+	}
+	s.mu.Lock()
+	again := j.acked || j.kind != KindDelegate
+	j.acked = true
+	s.mu.Unlock()
+	switch {
+	case again:
+		return s.cancelAnswered(ctx, e, j)
+	case a.Accepted:
+		s.report(j, a.Body(), e.Raw)
+	default:
+		s.conclude(j, []core.Body{a.Body()}, e.Raw)
+	}
+	return nil
+}
+
+// cancelAnswered takes the answer to a cancel of the hub: the job has stopped, or
+// it could not be stopped and its end is still to come.
+func (s *session) cancelAnswered(ctx context.Context, e Envelope, j *job) error {
+	if e.Kind != KindAck {
+		return nil // an error says that there is nothing to cancel
+	}
+	var a Ack
+	if err := e.Read(&a); err != nil {
+		return s.unlessRefused(ctx, e, err)
+	}
+	s.mu.Lock()
+	asked := false
+	for _, ref := range s.cancels {
+		asked = asked || ref == j.id
+	}
+	stopped := a.Accepted && asked && !j.ended
+	s.mu.Unlock()
+	if stopped {
+		s.conclude(j, []core.Body{core.Cancelled{Reason: "the agent stopped"}}, nil)
+	}
+	return nil
+}
+
+// progressed takes what an agent says on the way.
+func (s *session) progressed(ctx context.Context, e Envelope, j *job) error {
+	_, body, err := readProgress(e.Payload)
+	if err != nil {
+		return s.unlessRefused(ctx, e, err)
+	}
+	switch body.(type) {
+	case core.ApprovalRequested, core.ApprovalDecided, core.Injected, core.Retrying:
+		s.hub.Count("acp.refused." + body.Kind().String())
+		return s.unlessRefused(ctx, e, refusef(CodeUnsupported, "an ACP agent does not say %s: tell of it in text or thinking", body.Kind()))
+	case core.Usage:
+		s.mu.Lock()
+		j.usage = true
+		s.mu.Unlock()
+	}
+	s.report(j, body, e.Raw)
+	return nil
+}
+
+// conclude reports the end of a job: the last of bodies, with the envelope that
+// said it, and what that stands for before.
+func (s *session) conclude(j *job, bodies []core.Body, raw []byte) {
+	s.mu.Lock()
+	known := j.usage
+	s.retire(j)
+	s.mu.Unlock()
+	last := len(bodies) - 1
+	for _, b := range bodies[:last] {
+		if b.Kind() == core.KindUsage && known {
+			continue // it would count twice
+		}
+		s.report(j, b, nil)
+	}
+	s.report(j, bodies[last], raw)
+}
+
+// stray is told a reply to nothing that the peer was asked (promise P7): nobody
+// answers in the name of another.
+func (s *session) stray(ctx context.Context, e Envelope) error {
+	s.hub.Count("acp.stray")
+	if e.Kind == KindError || e.Kind == KindAck {
+		return nil
+	}
+	return s.unlessRefused(ctx, e, refusef(CodeNotAuthorized, "ref %q is nothing that you were asked on this connection, or it is long over", e.Ref))
+}
+
+// unknown takes an envelope of a kind that the hub does not know. An answer goes
+// to who asked; anything else passes to the one ACP peer that it is for, and waits
+// beside that peer's tasks for its first answer until the deadline. Whether there
+// will be one, the hub cannot know.
+func (s *session) unknown(ctx context.Context, e Envelope) error {
+	s.mu.Lock()
+	j := s.jobs[e.Ref]
+	late := j != nil && j.ended
+	s.mu.Unlock()
+	switch {
+	case late:
+		s.hub.Count("acp.late")
+		return nil
+	case j != nil && !j.passes:
+		s.hub.Count("acp.refused." + core.KindForeign.String())
+		return s.unlessRefused(ctx, e, s.unknownKind(e))
+	case j != nil && j.kind.Known():
+		s.report(j, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
+		return nil
+	case j != nil:
+		s.report(j, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
+		s.conclude(j, []core.Body{core.Done{}}, nil)
+		return nil
+	}
+	to, err := s.address(e.To)
+	if err == nil && (to.Agent() == "" || !s.speaksACP(to.Agent())) {
+		err = s.unknownKind(e)
+		if _, here := s.hub.Agent(to.Agent()); to.Agent() != "" && !here {
+			err = refusef(CodePeerNotFound, "no agent %q is here: send a discover without to for a list", e.To)
+		}
+	}
+	if err == nil {
+		req := core.Request{
+			Intent: core.IntentNotify, To: to,
+			Notice: &core.Notice{Topic: "acp." + string(e.Kind), Data: e.Payload},
+		}
+		err = s.open(e, req, &asked{id: e.ID, kind: e.Kind, reports: true}, false)
+	}
+	return s.unlessRefused(ctx, e, err)
+}
+
+func (s *session) unknownKind(e Envelope) *Error {
+	return refusef(CodeUnknownKind, "the hub does not know the kind %q and passes it on to ACP agents only: address one, or send one of %s", e.Kind, kindList())
+}

@@ -1,0 +1,408 @@
+package acp
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// plainAgent is an agent of another dialect, driven by the test.
+func (s *stage) plainAgent(id string, card core.Card) *hub.Session {
+	s.Helper()
+	p := s.plain(id)
+	card.ID = core.AgentID(id)
+	card.Dialect = "plain"
+	if err := p.Join(card, hub.Seat{}); err != nil {
+		s.Fatalf("joining %s: got %v, want no error", id, err)
+	}
+	return p
+}
+
+// assigned returns the next task that an agent gets.
+func (s *stage) assigned(p *hub.Session) *hub.Task {
+	s.Helper()
+	b := s.news(p)
+	if _, ok := b.Events[0].Body.(core.Assigned); b.Role != hub.Agent || !ok {
+		s.Fatalf("got %+v, want an assignment", b)
+	}
+	return b.Task
+}
+
+func (s *stage) report(p *hub.Session, task *hub.Task, bodies ...core.Body) {
+	s.Helper()
+	for _, b := range bodies {
+		if err := p.Report(task.ID(), b, nil); err != nil {
+			s.Fatalf("reporting %s: got %v, want no error", b.Kind(), err)
+		}
+	}
+}
+
+func TestAQueryIsAnsweredByAnAgentOfAnotherDialectInOneResponse(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		agent := s.plainAgent("shout", core.Card{Name: "Shout"})
+		kit := s.enter("kit")
+		kit.say(`{"v":1,"id":"q1","from":"kit","to":"shout","ts":1771108000000,"kind":"query","ref":null,"payload":{"question":"hello","domain":"d","max_tokens":7,"deadline_ms":5000,"context":{"why":"test","data":[1],"files":[{"name":"a.txt","data":"aGk="}]}}}`)
+		task := s.assigned(agent)
+		got := task.Request()
+		got.Foreign, got.Thread = nil, ""
+		want := core.Request{
+			Intent: core.IntentAsk, To: core.ToAgent("shout"), Content: "hello", Domain: "d", MaxTokens: 7, Priority: core.PriorityNormal,
+			Data: json.RawMessage(`[1]`), Context: json.RawMessage(`{"why":"test"}`), Attachments: []core.File{{Name: "a.txt", Data: []byte("hi")}},
+			Deadline: time.Now().Add(5 * time.Second), ReportBack: true,
+		}
+		if diff := cmp.Diff(want, got, same); diff != "" {
+			t.Errorf("request (-want +got):\n%s", diff)
+		}
+		if p := task.From(); p.ID != "kit" || p.Dialect != Dialect {
+			t.Errorf("from: got %+v, want kit of acp", p)
+		}
+		s.report(agent, task,
+			core.Thinking{Text: "hm"}, core.Text{Text: "HEL"}, core.Text{Text: "LO"}, core.File{Name: "b.bin", Data: []byte{0, 255}},
+			core.Usage{Input: 3, Output: 4}, core.Done{Data: json.RawMessage(`{"n":1}`), Truncated: true})
+		e := kit.expect(KindResponse)
+		if e.From != "shout" || e.To != "kit" || e.Ref != "q1" {
+			t.Errorf("envelope: got %s, want it from shout to kit with ref q1", e.Raw)
+		}
+		if want := `{"data":{"n":1,"files":[{"name":"b.bin","data":"AP8="}]},"summary":"HELLO","tokens_used":7,"truncated":true}`; string(e.Payload) != want {
+			t.Errorf("payload: got %s, want %s", e.Payload, want)
+		}
+		kit.silent()
+	})
+}
+
+func TestAQueryWithoutAnAddressGoesByItsDomainOrToWhoeverIsFree(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		calendar := s.plainAgent("calendar", core.Card{Domains: []string{"family"}})
+		kit := s.enter("kit")
+		kit.say(`{"id":"q1","kind":"query","payload":{"question":"when?","domain":"family.calendar"}}`)
+		s.report(calendar, s.assigned(calendar), core.Done{Text: "Monday"})
+		if got := expect[Response](kit, KindResponse, "q1"); got.Summary != "Monday" {
+			t.Errorf("by domain: got %+v, want Monday", got)
+		}
+		s.news(calendar)
+		kit.say(`{"id":"q2","kind":"query","payload":{"question":"who?"}}`)
+		s.report(calendar, s.assigned(calendar), core.Done{Text: "I"})
+		if got := expect[Response](kit, KindResponse, "q2"); got.Summary != "I" {
+			t.Errorf("without a domain: got %+v, want I", got)
+		}
+		kit.say(`{"id":"q3","kind":"query","payload":{"question":"when?","domain":"work"}}`)
+		kit.refused("q3", CodeUnknownDomain, "work")
+		kit.say(`{"id":"q4","kind":"query","to":"family.calendar.agent","payload":{"question":"when?"}}`)
+		kit.refused("q4", CodePeerNotFound, "family.calendar.agent")
+		kit.say(`{"id":"q5","kind":"query","to":"capability:","payload":{"question":"when?"}}`)
+		kit.refused("q5", CodeInvalidEnvelope, "capability:a")
+		kit.say(`{"id":"q6","kind":"query","to":"hub","payload":{"question":"when?"}}`)
+		kit.refused("q6", CodeUnsupported, "hub")
+		kit.say(`{"id":"q7","kind":"query","to":"kit","payload":{"question":"when?"}}`)
+		kit.refused("q7", CodeLoop, "kit")
+	})
+}
+
+func TestAnAgentOfAnotherDialectIsAddressedByItsHexAlias(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		agent := s.plainAgent("shout", core.Card{})
+		kit := s.enter("kit")
+		for i, to := range []string{Alias("shout"), strings.ToUpper(Alias("shout")), "ed25519." + Alias("shout"), "shout"} {
+			id := "q" + string(rune('0'+i))
+			kit.say(`{"id":"%s","kind":"query","to":"%s","payload":{"question":"hello"}}`, id, to)
+			s.report(agent, s.assigned(agent), core.Done{Text: "HELLO"})
+			s.news(agent)
+			if got := expect[Response](kit, KindResponse, id); got.Summary != "HELLO" {
+				t.Errorf("to %s: got %+v, want HELLO", to, got)
+			}
+		}
+		kit.say(`{"id":"ping","kind":"ping","to":"%s"}`, Alias("hub"))
+		if got := expect[Pong](kit, KindPong, "ping"); got.AgentName != DefaultHubName {
+			t.Errorf("to the alias of the hub: got %+v, want the hub", got)
+		}
+	})
+}
+
+func TestADelegateIsAcknowledgedAtOnceAndReportedLater(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  core.Body
+		want string
+	}{
+		"completed": {core.Done{Text: "done", Data: json.RawMessage(`[1]`)}, `{"status":"completed","outcome":"done","data":[1],"error":null}`},
+		"partial":   {core.Done{Text: "half", Truncated: true}, `{"status":"partial","outcome":"half","error":null}`},
+		"failed":    {core.Failed{Fault: core.NewFault(core.CodeBudget, "no money")}, `{"status":"failed","outcome":"no money","error":"budget: no money"}`},
+		"cancelled": {core.Cancelled{Reason: "changed my mind"}, `{"status":"failed","outcome":"changed my mind","error":"cancelled: changed my mind"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				agent := s.plainAgent("doer", core.Card{})
+				kit := s.enter("kit")
+				kit.say(`{"id":"d1","from":"kit","to":"doer","kind":"delegate","payload":{"task":"do it","priority":"urgent","context":{"a":1}}}`)
+				if got := expect[Ack](kit, KindAck, "d1"); !got.Accepted {
+					t.Errorf("ack: got %+v, want accepted", got)
+				}
+				task := s.assigned(agent)
+				if r := task.Request(); r.Intent != core.IntentDelegate || r.Priority != core.PriorityUrgent || !r.ReportBack || string(r.Context) != `{"a":1}` {
+					t.Errorf("request: got %+v, want an urgent delegate with its context", r)
+				}
+				kit.silent()
+				time.Sleep(10 * time.Minute) // there is no deadline of 30 s for what is delegated
+				s.report(agent, task, c.end)
+				if e := kit.expect(KindResult); e.Ref != "d1" || string(e.Payload) != c.want {
+					t.Errorf("result: got %s, want ref d1 and %s", e.Raw, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestADelegateThatWantsNoReportGetsNothingAfterItsAck(t *testing.T) {
+	for _, end := range []core.Body{core.Done{Text: "done"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "no")}} {
+		onStage(t, func(t *testing.T, s *stage) {
+			agent := s.plainAgent("doer", core.Card{})
+			kit := s.enter("kit")
+			kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
+			kit.expect(KindAck)
+			s.report(agent, s.assigned(agent), end)
+			kit.silent()
+		})
+	}
+}
+
+func TestADelegateThatNobodyCanTakeIsAnErrorAndNoAck(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.enter("kit")
+		kit.say(`{"id":"d1","to":"nobody","kind":"delegate","payload":{"task":"do it"}}`)
+		kit.refused("d1", CodePeerNotFound, "nobody")
+		kit.silent()
+		// The id was not acted on, so that it may be used again.
+		agent := s.plainAgent("nobody", core.Card{})
+		kit.say(`{"id":"d1","to":"nobody","kind":"delegate","payload":{"task":"do it"}}`)
+		kit.expect(KindAck)
+		s.report(agent, s.assigned(agent), core.Done{})
+		kit.expect(KindResult)
+	})
+}
+
+func TestAQueryThatIsNotAnsweredTimesOutAfterThirtySeconds(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.plainAgent("slow", core.Card{MaxConcurrent: 2})
+		kit := s.enter("kit")
+		began := time.Now()
+		kit.say(`{"id":"q1","to":"slow","kind":"query","payload":{"question":"?"}}`)
+		kit.refused("q1", CodeTimeout, "deadline")
+		if got := time.Since(began); got != DefaultDeadline {
+			t.Errorf("waited: got %s, want %s", got, DefaultDeadline)
+		}
+		kit.say(`{"id":"q2","to":"slow","kind":"query","payload":{"question":"?","deadline_ms":1500}}`)
+		kit.refused("q2", CodeTimeout, "deadline")
+		if got := time.Since(began); got != DefaultDeadline+1500*time.Millisecond {
+			t.Errorf("waited: got %s in all, want 31.5s", got)
+		}
+	})
+}
+
+func TestAFailureIsAnErrorWithItsCode(t *testing.T) {
+	for code, row := range codeTable {
+		t.Run(string(code), func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				agent := s.plainAgent("sick", core.Card{})
+				kit := s.enter("kit")
+				kit.say(`{"id":"q1","to":"sick","kind":"query","payload":{"question":"?"}}`)
+				f := core.NewFault(code, "because of %s", code)
+				s.report(agent, s.assigned(agent), core.Failed{Fault: f})
+				got := expect[Error](kit, KindError, "q1")
+				if want := (Error{row.code, f.Message, f.Retryable}); got != want {
+					t.Errorf("got %+v, want %+v", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestACancelByRefStopsAQueryAndADelegate(t *testing.T) {
+	for _, kind := range []Kind{KindQuery, KindDelegate} {
+		t.Run(string(kind), func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				agent := s.plainAgent("doer", core.Card{Features: core.FeatureCancellation})
+				kit := s.enter("kit")
+				kit.say(`{"id":"1","to":"doer","kind":"%s","payload":{"question":"?","task":"!"}}`, kind)
+				if kind == KindDelegate {
+					kit.expect(KindAck)
+				}
+				task := s.assigned(agent)
+				kit.say(`{"id":"c","kind":"cancel","ref":"1","payload":{"reason":"Plans changed, no longer needed"}}`)
+				if got := expect[Ack](kit, KindAck, "c"); !got.Accepted {
+					t.Errorf("ack: got %+v, want accepted", got)
+				}
+				b := s.news(agent)
+				if got, ok := b.Events[0].Body.(core.CancelRequested); !ok || got.By != "kit" || got.Reason != "Plans changed, no longer needed" {
+					t.Fatalf("the agent: got %+v, want to be told to cancel by kit", b.Events)
+				}
+				s.report(agent, task, core.Cancelled{Reason: got(b)})
+				switch kind {
+				case KindQuery:
+					kit.refused("1", CodeCancelled, "Plans changed")
+				default:
+					if got := expect[Result](kit, KindResult, "1"); got.Status != StatusFailed || *got.Error != "cancelled: Plans changed, no longer needed" {
+						t.Errorf("result: got %+v, want failed as cancelled", got)
+					}
+				}
+				kit.say(`{"id":"c2","kind":"cancel","ref":"1"}`)
+				if got := expect[Ack](kit, KindAck, "c2"); got.Accepted {
+					t.Errorf("a second cancel, of what has ended: got %+v, want not accepted", got)
+				}
+				kit.say(`{"id":"c3","kind":"cancel","ref":"unheard"}`)
+				kit.refused("c3", CodePeerNotFound, "unheard")
+			})
+		})
+	}
+}
+
+func got(b hub.Batch) string { return b.Events[0].Body.(core.CancelRequested).Reason }
+
+func TestAPeerWithTheExtensionGetsPiecesAsTheyCome(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		agent := s.plainAgent("poet", core.Card{})
+		kit := s.enter("kit")
+		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
+		kit.expect(KindHello)
+		kit.say(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
+		task := s.assigned(agent)
+		s.report(agent, task, core.Thinking{Text: "hm"})
+		e := kit.expect(KindProgress)
+		if e.From != "poet" || e.Ref != "q1" || string(e.Payload) != `{"seq":1,"thinking":"hm"}` {
+			t.Errorf("got %s, want progress 1 from poet", e.Raw)
+		}
+		s.report(agent, task, core.Text{Text: "roses "})
+		if got := string(kit.expect(KindProgress).Payload); got != `{"seq":2,"text":"roses "}` {
+			t.Errorf("got %s, want the first piece at once", got)
+		}
+		for range 600 {
+			s.report(agent, task, core.Text{Text: "x"})
+		}
+		s.report(agent, task, core.ToolCall{ID: "t", Name: "look", Input: `{"at":"garden"}`}, core.Text{Text: "are red"}, core.Usage{Output: 3}, core.Done{})
+		var text strings.Builder
+		for {
+			e := kit.next()
+			if e.Kind == KindResponse {
+				var r Response
+				if err := e.Read(&r); err != nil {
+					t.Fatal(err)
+				}
+				if want := "roses " + strings.Repeat("x", 600) + "are red"; r.Summary != want || text.String() != want[6:] {
+					t.Errorf("got %q in pieces and %q in the end, want all of it in both", text.String(), r.Summary)
+				}
+				break
+			}
+			_, body, err := readProgress(e.Payload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, ok := body.(core.Text); ok {
+				text.WriteString(b.Text)
+			}
+		}
+	})
+}
+
+func TestAPeerWithoutTheExtensionGetsNoProgressAndTheWholeText(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		agent := s.plainAgent("poet", core.Card{})
+		kit := s.enter("kit")
+		kit.say(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
+		task := s.assigned(agent)
+		var want strings.Builder
+		for i := range 5000 {
+			piece := strings.Repeat(string(rune('a'+i%26)), 64)
+			want.WriteString(piece)
+			s.report(agent, task, core.Text{Text: piece})
+		}
+		// Declaring it now must not lose what was not told before.
+		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
+		kit.expect(KindHello)
+		s.report(agent, task, core.Thinking{Text: "hm"}, core.Done{})
+		if got := expect[Response](kit, KindResponse, "q1"); got.Summary != want.String() {
+			t.Errorf("got %d bytes, want %d", len(got.Summary), want.Len())
+		}
+		s.counted("acp.folded.thinking", 1)
+	})
+}
+
+func TestAnAnswerOverTheLimitIsRefusedAndNeverCut(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		agent := s.plainAgent("poet", core.Card{MaxConcurrent: 2})
+		kit := s.enter("kit")
+		long := strings.Repeat("x", DefaultMaxEnvelopeBytes)
+		kit.say(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
+		s.report(agent, s.assigned(agent), core.Text{Text: long}, core.Done{})
+		kit.refused("q1", CodeTooLarge, "progress")
+		s.news(agent)
+
+		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
+		kit.expect(KindHello)
+		kit.say(`{"id":"q2","to":"poet","kind":"query","payload":{"question":"?"}}`)
+		s.report(agent, s.assigned(agent), core.Text{Text: long}, core.ToolResult{ID: "t", Output: long}, core.Done{})
+		told := 0
+		for told < len(long) {
+			e := kit.expect(KindProgress)
+			if len(e.Raw) > DefaultMaxEnvelopeBytes {
+				t.Fatalf("got an envelope of %d bytes, want at most %d", len(e.Raw), DefaultMaxEnvelopeBytes)
+			}
+			told += len(textOf(e.Payload, "text"))
+		}
+		if got := kit.expect(KindProgress); textOf(got.Payload, "omitted") != "tool_result" {
+			t.Errorf("got %s, want to be told what is left out", got.Raw)
+		}
+		s.counted("acp.refused.tool_result", 1)
+		// The text was told whole on the way: the answer need not repeat what does not fit.
+		if got := expect[Response](kit, KindResponse, "q2"); got.Summary == "" || len(got.Summary) > 1000 {
+			t.Errorf("got a summary of %d bytes, want a short one", len(got.Summary))
+		}
+	})
+}
+
+func TestContextGoesIntoATaskByANotify(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		agent := s.plainAgent("doer", core.Card{Features: core.FeatureInjection, MaxConcurrent: 2})
+		deaf := s.plainAgent("deaf", core.Card{})
+		kit := s.enter("kit")
+		kit.say(`{"id":"q1","to":"doer","kind":"query","payload":{"question":"?"}}`)
+		task := s.assigned(agent)
+		kit.say(`{"id":"n1","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q1","content":"hurry","priority":"immediate","source":"user"}}}`)
+		b := s.news(agent)
+		want := core.Injected{ID: "n1", Content: "hurry", Priority: core.InjectionImmediate, Source: "user"}
+		if diff := cmp.Diff(core.Body(want), b.Events[0].Body); diff != "" {
+			t.Errorf("injected (-want +got):\n%s", diff)
+		}
+		s.report(agent, task, core.Done{})
+		kit.expect(KindResponse)
+
+		kit.say(`{"id":"q2","to":"deaf","kind":"query","payload":{"question":"?"}}`)
+		task = s.assigned(deaf)
+		kit.say(`{"id":"n2","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q2","content":"hurry"}}}`)
+		kit.refused("n2", CodeUnsupported, "deaf")
+		s.report(deaf, task, core.Done{})
+	})
+}
+
+func TestANotifyReachesAnAgentAndAFailureIsTold(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		agent := s.plainAgent("ear", core.Card{Features: core.FeatureNotices})
+		s.plainAgent("deaf", core.Card{})
+		kit := s.enter("kit")
+		kit.say(`{"id":"n1","to":"ear","kind":"notify","payload":{"topic":"hans.location","data":{"location":"heading to gym","eta_back":"2h"},"importance":"medium"}}`)
+		task := s.assigned(agent)
+		want := &core.Notice{Topic: "hans.location", Data: json.RawMessage(`{"location":"heading to gym","eta_back":"2h"}`), Importance: core.ImportanceMedium}
+		if diff := cmp.Diff(want, task.Request().Notice); diff != "" {
+			t.Errorf("notice (-want +got):\n%s", diff)
+		}
+		agent.Delivered(task.ID())
+		kit.silent()
+		kit.say(`{"id":"n2","to":"deaf","kind":"notify","payload":{"topic":"a"}}`)
+		kit.refused("n2", CodeUnsupported, "deaf")
+		kit.say(`{"id":"n3","kind":"notify","payload":{"topic":"a"}}`)
+		kit.refused("n3", CodeInvalidEnvelope, "to")
+	})
+}

@@ -1,0 +1,88 @@
+package acp
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// The bounds within which an id is known to have been seen: those of the released
+// code (ACP wire facts, section 7).
+const (
+	seenFor  = 300 * time.Second
+	seenMost = 100_000
+)
+
+// seenIDs remembers the ids of envelopes that were acted on, so that none is acted
+// on twice. It is safe for concurrent use.
+type seenIDs struct {
+	seed maphash.Seed
+
+	mu   sync.Mutex
+	at   map[uint64]sighting
+	ring []seenAt // in the order of time, from head
+	head int
+	next uint64
+}
+
+type sighting struct {
+	session uint64 // which session saw it
+	number  uint64
+}
+
+type seenAt struct {
+	key    uint64
+	number uint64
+	at     time.Time
+}
+
+func newSeenIDs() *seenIDs {
+	return &seenIDs{seed: maphash.MakeSeed(), at: map[uint64]sighting{}}
+}
+
+type seenKey struct {
+	who who
+	id  string
+}
+
+// first notes that the session saw the id of its peer. When it was seen before
+// within bounds it returns false and by whom.
+func (s *seenIDs) first(w who, id string, session uint64) (by uint64, fresh bool) {
+	key, now := maphash.Comparable(s.seed, seenKey{w, id}), time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire(now)
+	if was, ok := s.at[key]; ok {
+		return was.session, false
+	}
+	s.next++
+	s.at[key] = sighting{session, s.next}
+	s.ring = append(s.ring, seenAt{key, s.next, now})
+	return session, true
+}
+
+// forget lets an id be used again: it was refused, not acted on.
+func (s *seenIDs) forget(w who, id string) {
+	key := maphash.Comparable(s.seed, seenKey{w, id})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.at, key)
+}
+
+// expire drops what is too old or too much. Callers hold mu.
+func (s *seenIDs) expire(now time.Time) {
+	for s.head < len(s.ring) {
+		e := s.ring[s.head]
+		if len(s.ring)-s.head < seenMost && now.Sub(e.at) < seenFor {
+			break
+		}
+		if s.at[e.key].number == e.number {
+			delete(s.at, e.key)
+		}
+		s.head++
+	}
+	if s.head > 1024 && s.head > len(s.ring)/2 {
+		s.ring = append([]seenAt(nil), s.ring[s.head:]...)
+		s.head = 0
+	}
+}

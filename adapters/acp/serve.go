@@ -1,0 +1,109 @@
+package acp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// Serve holds an ACP peer over a connection of whole messages, one envelope in
+// each: a WebSocket or lines of JSON. It returns why the connection ended, once
+// nothing of it runs any more.
+//
+// What is wrong with an envelope is told to the peer in an error envelope whose ref
+// is the id, as far as that could be read; the connection lives on.
+func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options) link.Reason {
+	opts = opts.withDefaults()
+	out := &linkOutlet{}
+	s := newSession(h, opts, out)
+	if opts.FinishAfterEOF {
+		opts.Link.EOF = func() {
+			s.whenSettled(func() { out.link.Close(*link.Because(link.Normal, "everything was answered")) })
+		}
+	}
+	out.link = link.New(conn, opts.Link)
+
+	pumped := make(chan struct{})
+	go func() {
+		defer close(pumped)
+		select {
+		case <-s.bound:
+			out.link.Close(reasonOf(s.pump(ctx)))
+		case <-out.link.Done():
+		}
+	}()
+	if err := s.known(ctx, opts); err != nil {
+		_ = s.refuse(ctx, Envelope{}, err) // the link that would not take it says why
+		out.link.Close(*link.Because(link.Unauthorized, "%s", err))
+	}
+	reason := out.link.Run(ctx, s.receive, s.rejected)
+	s.close(core.NewFault(core.CodeUnreachable, "the connection ended: %s", reason.Error()))
+	<-pumped
+	return reason
+}
+
+// known identifies a peer whose identity the connection itself states.
+func (s *session) known(ctx context.Context, opts Options) error {
+	id := opts.AgentID
+	if id == "" && opts.Principal.Authenticated {
+		id = core.AgentID(opts.Principal.ID)
+	}
+	if id == "" {
+		return nil
+	}
+	if err := core.CheckAgentID(id); err != nil {
+		return err
+	}
+	s.identify(id)
+	return s.welcome(ctx)
+}
+
+// whenSettled calls finish once nothing that the peer asked is open any more.
+func (s *session) whenSettled(finish func()) {
+	s.mu.Lock()
+	open := len(s.asked) > 0
+	if open {
+		s.finish = finish
+	}
+	s.mu.Unlock()
+	if !open {
+		finish()
+	}
+}
+
+// rejected tells the peer of a message that the transport refused.
+func (s *session) rejected(ctx context.Context, r *link.Reject) error {
+	if r.Cause == link.TooLarge {
+		return s.refuse(ctx, Envelope{}, refusef(CodeTooLarge, "%s: send less, or a reference to it", r.Text))
+	}
+	return s.refuse(ctx, Envelope{}, refusef(CodeInvalidEnvelope, "%s", r.Text))
+}
+
+// reasonOf says why a connection whose pump has ended is closed.
+func reasonOf(err error) link.Reason {
+	var r *link.Reason
+	var f *core.Fault
+	switch {
+	case errors.As(err, &r):
+		return *r
+	case errors.As(err, &f) && f.Code == core.CodeTimeout:
+		return *link.Because(link.Unresponsive, "%s", f.Message)
+	case errors.As(err, &f):
+		return *link.Because(link.ShuttingDown, "%s", f.Message)
+	}
+	return link.Reason{Cause: link.ShuttingDown, Text: "shutting down", Err: err}
+}
+
+// linkOutlet sends to the one connection of a peer.
+type linkOutlet struct{ link *link.Link[[]byte, []byte] }
+
+func (o *linkOutlet) send(ctx context.Context, m message) error {
+	err := o.link.SendThen(ctx, m.json, len(m.json), m.sent)
+	if err != nil && m.lost != nil {
+		m.lost()
+	}
+	return err
+}

@@ -1,0 +1,325 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// hubID is what the hub calls itself in from.
+const hubID = "hub"
+
+// message is an envelope on its way out.
+type message struct {
+	json []byte
+	kind Kind
+	ref  string
+	// sent is called once the peer's transport took it, lost once it is certain
+	// that it never will; either may be nil. Neither may send.
+	sent, lost func()
+}
+
+// outlet takes what goes to the peer, in order. send waits while there is no room
+// and returns an error once there is no use in sending more.
+type outlet interface {
+	send(ctx context.Context, m message) error
+}
+
+// session is the state of one peer on one carrier: who it is, what it asked, what
+// it works on. Envelopes come in through receive or handle and news of the hub
+// through pump; mu guards what both touch, and is never held while something is
+// sent.
+type session struct {
+	hub    *hub.Hub
+	opts   Options
+	peers  *Peers
+	out    outlet
+	log    *slog.Logger
+	number uint64
+
+	// Set before bound is closed, and read after.
+	bound     chan struct{}
+	who       who
+	principal core.Principal
+	self      *hub.Session
+	inherited []owing
+
+	mu       sync.Mutex
+	joined   bool
+	progress bool              // the peer declared the extension
+	asked    map[string]*asked // by the id of its envelope
+	answered recent            // ids of what it asked, and had an answer to
+	jobs     map[string]*job   // by the id of the envelope that it got
+	byTask   map[core.TaskID]*job
+	past     recent            // ids of jobs that have ended
+	cancels  map[string]string // ids of jobs, by the id of the cancel
+	probe    string            // the id of our discover
+	finish   func()            // closes the connection once nothing is asked any more
+	gone     bool              // it has been closed
+}
+
+// newSession makes a session that does not know its peer yet.
+func newSession(h *hub.Hub, opts Options, out outlet) *session {
+	return &session{
+		hub: h, opts: opts, peers: opts.Peers, out: out, log: opts.Log, number: opts.Peers.numbers.Add(1),
+		bound: make(chan struct{}),
+		asked: map[string]*asked{}, jobs: map[string]*job{}, byTask: map[core.TaskID]*job{}, cancels: map[string]string{},
+	}
+}
+
+// identify settles who the peer is. It is called once, before anything is handled.
+func (s *session) identify(id core.AgentID) {
+	s.principal = s.opts.Principal
+	if s.principal.ID == "" {
+		s.principal.ID = string(id)
+	}
+	if s.principal.Dialect == "" {
+		s.principal.Dialect = Dialect
+	}
+	s.who = who{s.principal.ID, id}
+	s.log = s.log.With("peer", id)
+	s.self = s.hub.Connect(hub.Peer{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline})
+	s.inherited = s.peers.arrive(s)
+	close(s.bound)
+}
+
+// id is who the peer is; "" before that is known.
+func (s *session) id() core.AgentID {
+	select {
+	case <-s.bound:
+		return s.who.id
+	default:
+		return ""
+	}
+}
+
+// receive takes an envelope of a connection that carries one after the other.
+func (s *session) receive(ctx context.Context, raw []byte) error {
+	e, err := Decode(raw, s.opts.MaxEnvelopeBytes)
+	if err == nil && s.id() == "" {
+		err = s.bind(ctx, e)
+	}
+	if err == nil {
+		err = s.admit(e)
+	}
+	if err != nil {
+		return s.refuse(ctx, e, err)
+	}
+	return s.handle(ctx, e)
+}
+
+// bind takes the peer at the word of its first envelope.
+func (s *session) bind(ctx context.Context, e Envelope) error {
+	if e.From == "" {
+		return refusef(CodeInvalidEnvelope, "the hub does not know you yet: say who you are in from, or in the header X-Agent-Id")
+	}
+	if err := core.CheckAgentID(core.AgentID(e.From)); err != nil {
+		return refusef(CodeInvalidEnvelope, "from: %s", core.AsFault(err).Message)
+	}
+	s.identify(core.AgentID(e.From))
+	return s.welcome(ctx)
+}
+
+// welcome asks a peer that has become known what it can do, and takes over what an
+// earlier connection left.
+func (s *session) welcome(ctx context.Context) error {
+	if err := s.discover(ctx); err != nil {
+		return err
+	}
+	s.inherit(s.inherited)
+	return nil
+}
+
+// admit checks who an envelope is from, and its shape.
+func (s *session) admit(e Envelope) error {
+	if e.From != "" && !sameID(e.From, s.who.id) {
+		return refusef(CodeNotAuthorized, "this connection is %q, not %q: send from as it was first, or connect anew", s.who.id, e.From)
+	}
+	return e.Check()
+}
+
+// handle acts on an envelope that was admitted, unless its id was seen before.
+func (s *session) handle(ctx context.Context, e Envelope) error {
+	s.self.Seen()
+	if by, fresh := s.peers.seen.first(s.who, e.ID, s.number); !fresh {
+		s.hub.Count("acp.duplicate")
+		if by == s.number {
+			return nil // its sender has an answer, or will have
+		}
+		return s.again(ctx, e)
+	}
+	return s.act(ctx, e)
+}
+
+// act acts on an envelope that was admitted and not seen before.
+func (s *session) act(ctx context.Context, e Envelope) error {
+	switch e.Kind {
+	case KindQuery, KindDelegate:
+		return s.ask(ctx, e)
+	case KindNotify:
+		return s.notify(ctx, e)
+	case KindCancel:
+		return s.cancel(ctx, e)
+	case KindPing:
+		return s.ping(ctx, e)
+	case KindDiscover:
+		return s.describe(ctx, e)
+	case KindHello:
+		return s.hello(ctx, e)
+	case KindCapabilities:
+		return s.introduce(ctx, e)
+	case KindPong:
+		return s.pong(ctx, e)
+	case KindResponse, KindResult, KindAck, KindError, KindProgress:
+		return s.reply(ctx, e)
+	}
+	return s.unknown(ctx, e)
+}
+
+// again is told an envelope that an earlier connection of the peer sent too, whose
+// answer went nowhere. A delegate that still runs is acknowledged again.
+func (s *session) again(ctx context.Context, e Envelope) error {
+	if !e.Kind.Asks() {
+		return nil
+	}
+	s.mu.Lock()
+	a := s.asked[e.ID]
+	s.mu.Unlock()
+	if a != nil && a.kind == KindDelegate {
+		return s.answer(ctx, KindAck, e.ID, Ack{Accepted: true})
+	}
+	return s.refuse(ctx, e, seenBefore(e.ID))
+}
+
+func seenBefore(id string) *Error {
+	return refusef(CodeConflict, "an envelope with the id %q came within the last %s: send this one with a fresh id", id, seenFor)
+}
+
+// pump passes the news of the hub on until the session of the hub ends or sending
+// is of no use any more, and returns why.
+func (s *session) pump(ctx context.Context) error {
+	for {
+		b, err := s.self.Next(ctx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case b.Draining != "":
+			err = s.shutdown(ctx, b.Draining)
+		case b.Gap != nil:
+			s.hub.Count("acp.gap") // what is told in the end is put together from what is left
+		case b.Role == hub.Agent:
+			err = s.work(ctx, b)
+		case b.Task != nil:
+			err = s.tell(ctx, b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// close ends the session of the hub. Delegates whose result is still to come go to
+// another connection of the peer, or wait for one. A second close does nothing.
+func (s *session) close(reason *core.Fault) {
+	if s.id() == "" {
+		return
+	}
+	s.peers.depart(s)
+	s.mu.Lock()
+	if s.gone {
+		s.mu.Unlock()
+		return
+	}
+	s.gone = true
+	var due []owing
+	for _, a := range s.asked {
+		if a.kind == KindDelegate && a.reports {
+			due = append(due, s.owing(a))
+		}
+	}
+	s.mu.Unlock()
+	s.self.Close(reason)
+	s.handOn(due)
+}
+
+func (s *session) owing(a *asked) owing { return owing{a.task, a.id, a.until.Add(s.peers.keep)} }
+
+// handOn gives what the session's peer is still owed to another of its connections,
+// or keeps it for the next.
+func (s *session) handOn(due []owing) {
+	for len(due) > 0 {
+		heir := s.peers.leave(s.who, due)
+		if heir == nil || heir.inherit(due) {
+			return
+		}
+	}
+}
+
+// newEnvelope begins an envelope from the hub to the peer.
+func (s *session) newEnvelope(kind Kind, ref string, payload any) Envelope {
+	return Envelope{
+		ID: newID(), From: hubID, To: string(s.id()), TS: time.Now().UnixMilli(), Kind: kind, Ref: ref, Payload: encode(payload),
+	}
+}
+
+// answer sends an envelope of the hub that answers ref.
+func (s *session) answer(ctx context.Context, kind Kind, ref string, payload any) error {
+	e := s.newEnvelope(kind, ref, payload)
+	return s.out.send(ctx, message{json: e.Encode(), kind: kind, ref: ref})
+}
+
+// refuse tells the peer what is wrong with an envelope. An error is never answered
+// with another, so that two ends cannot refuse each other for ever.
+func (s *session) refuse(ctx context.Context, e Envelope, err error) error {
+	told := asError(err)
+	s.hub.Count("acp.error." + string(told.Code))
+	if e.Kind == KindError {
+		s.log.Debug("an error that was refused", "id", e.ID, "why", told)
+		return nil
+	}
+	return s.answer(ctx, KindError, e.ID, told)
+}
+
+// asError says any error in the words of ACP.
+func asError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return errorOf(core.AsFault(err))
+}
+
+// recentMost is how many ids are remembered after their time.
+const recentMost = 256
+
+// recent remembers the latest ids that were added. The zero value is empty.
+type recent struct {
+	ids  []string
+	next int
+}
+
+// add remembers an id and returns the one that is forgotten for it, or "".
+func (r *recent) add(id string) (forgotten string) {
+	if len(r.ids) < recentMost {
+		r.ids = append(r.ids, id)
+		return ""
+	}
+	forgotten, r.ids[r.next] = r.ids[r.next], id
+	r.next = (r.next + 1) % recentMost
+	return forgotten
+}
+
+func (r *recent) has(id string) bool {
+	for _, have := range r.ids {
+		if have == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,113 @@
+package acp
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// stream sends what arrives for a peer as server-sent events: an envelope in the
+// data of each, and an event named gap where something is no longer kept.
+func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
+	p, id, err := x.identify(r, "")
+	if err != nil {
+		x.refuse(w, Envelope{}, err)
+		return
+	}
+	c, err := x.use(p, id)
+	if err != nil {
+		x.refuse(w, Envelope{}, err)
+		return
+	}
+	defer x.release(c)
+	if err := c.probe(r); err != nil {
+		x.refuse(w, Envelope{}, err)
+		return
+	}
+	at, unknown := c.mail.resume(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
+
+	out := events{w, http.NewResponseController(w), x.opts.WriteTimeout}
+	_ = out.rc.SetReadDeadline(time.Time{}) // nothing more is read
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	if out.write(": what arrives for %s\n\n", id) != nil {
+		return
+	}
+	if unknown && out.gap(0) != nil {
+		return
+	}
+	alive := time.NewTicker(x.opts.KeepAlive)
+	defer alive.Stop()
+	for {
+		letters, missed, changed := c.mail.after(at)
+		if missed > 0 {
+			at += missed
+			if out.gap(missed) != nil {
+				return
+			}
+		}
+		for _, l := range letters {
+			if out.envelope(c.mail.eventID(l.number), l.json) != nil {
+				return
+			}
+			c.mail.read(l)
+			at = l.number
+		}
+		if len(letters) > 0 {
+			continue
+		}
+		if changed == nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-alive.C:
+			if out.write(": alive\n\n") != nil {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// probe asks a peer that can hear it for the first time what it can do.
+func (c *caller) probe(r *http.Request) error {
+	c.mu.Lock()
+	probed := c.probed
+	c.probed = true
+	c.mu.Unlock()
+	if probed {
+		return nil
+	}
+	return c.s.discover(r.Context())
+}
+
+// events writes server-sent events.
+type events struct {
+	w       io.Writer
+	rc      *http.ResponseController
+	timeout time.Duration
+}
+
+func (e events) envelope(id string, envelope []byte) error {
+	return e.write("id: %s\ndata: %s\n\n", id, bytes.TrimSpace(envelope))
+}
+
+// gap says that events are gone: how many, or 0 where that cannot be known.
+func (e events) gap(missed uint64) error {
+	return e.write("event: gap\ndata: {\"missed\":%d}\n\n", missed)
+}
+
+func (e events) write(format string, args ...any) error {
+	_ = e.rc.SetWriteDeadline(time.Now().Add(e.timeout)) // not every ResponseWriter has one
+	if _, err := fmt.Fprintf(e.w, format, args...); err != nil {
+		return err
+	}
+	return e.rc.Flush()
+}

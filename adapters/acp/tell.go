@@ -1,0 +1,356 @@
+package acp
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// teller tells a peer the events of a task that it asked for: one batch of them.
+type teller struct {
+	ctx   context.Context //nolint:containedctx // a teller lives as long as one call of tell
+	s     *session
+	task  *hub.Task
+	asked *asked
+	text  strings.Builder // consecutive pieces of text, to be told in one envelope
+}
+
+// tell passes on what happened in a task that the peer asked for.
+func (s *session) tell(ctx context.Context, b hub.Batch) error {
+	a, ok := b.Tag.(*asked)
+	if !ok {
+		return nil
+	}
+	// A task that is being opened is told once that is settled; one that was refused
+	// is not, even where its first event was on the way already.
+	s.mu.Lock()
+	open := s.asked[a.id] == a
+	s.mu.Unlock()
+	if !open {
+		return nil
+	}
+	t := &teller{ctx: ctx, s: s, task: b.Task, asked: a}
+	for _, e := range b.Events {
+		if err := e.Deliver(t); err != nil {
+			return err
+		}
+	}
+	return t.flush()
+}
+
+// Opened implements core.Sink. What was delegated is acknowledged as soon as the
+// hub has it.
+func (t *teller) Opened(core.Event, core.Opened) error {
+	if t.asked.kind != KindDelegate || t.asked.inherited {
+		return nil
+	}
+	return t.s.answer(t.ctx, KindAck, t.asked.id, Ack{Accepted: true})
+}
+
+// Assigned implements core.Sink.
+func (t *teller) Assigned(core.Event, core.Assigned) error { return nil }
+
+// Accepted implements core.Sink.
+func (t *teller) Accepted(e core.Event, b core.Accepted) error { return t.piece(e, b) }
+
+// SessionStarted implements core.Sink.
+func (t *teller) SessionStarted(e core.Event, b core.SessionStarted) error { return t.piece(e, b) }
+
+// SessionLost implements core.Sink.
+func (t *teller) SessionLost(e core.Event, b core.SessionLost) error { return t.piece(e, b) }
+
+// Thinking implements core.Sink.
+func (t *teller) Thinking(e core.Event, b core.Thinking) error { return t.piece(e, b) }
+
+// Text implements core.Sink. Pieces that stand together leave together.
+func (t *teller) Text(e core.Event, b core.Text) error {
+	if !t.asked.live || ownFrame(e) != nil {
+		return t.piece(e, b)
+	}
+	t.text.WriteString(b.Text)
+	if t.text.Len() >= pieceBytes(t.s.opts.MaxEnvelopeBytes) {
+		return t.flush()
+	}
+	return nil
+}
+
+// ToolCall implements core.Sink.
+func (t *teller) ToolCall(e core.Event, b core.ToolCall) error { return t.piece(e, b) }
+
+// ToolState implements core.Sink.
+func (t *teller) ToolState(e core.Event, b core.ToolState) error { return t.piece(e, b) }
+
+// ToolResult implements core.Sink.
+func (t *teller) ToolResult(e core.Event, b core.ToolResult) error { return t.piece(e, b) }
+
+// ApprovalRequested implements core.Sink. People at the hub decide.
+func (t *teller) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
+	return t.piece(e, b)
+}
+
+// ApprovalDecided implements core.Sink.
+func (t *teller) ApprovalDecided(e core.Event, b core.ApprovalDecided) error { return t.piece(e, b) }
+
+// Injected implements core.Sink. Who injected it knows.
+func (t *teller) Injected(core.Event, core.Injected) error { return nil }
+
+// InjectionAnswered implements core.Sink.
+func (t *teller) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
+	return t.piece(e, b)
+}
+
+// File implements core.Sink.
+func (t *teller) File(e core.Event, b core.File) error { return t.piece(e, b) }
+
+// Usage implements core.Sink.
+func (t *teller) Usage(e core.Event, b core.Usage) error { return t.piece(e, b) }
+
+// Retrying implements core.Sink.
+func (t *teller) Retrying(e core.Event, b core.Retrying) error { return t.piece(e, b) }
+
+// CancelRequested implements core.Sink. The cancel was acknowledged already, or
+// was the hub's own; the end follows.
+func (t *teller) CancelRequested(core.Event, core.CancelRequested) error { return nil }
+
+// ForeignFrame implements core.Sink. Kinds that the hub does not know pass from
+// ACP peer to ACP peer.
+func (t *teller) ForeignFrame(e core.Event, _ core.ForeignFrame) error {
+	raw := ownFrame(e)
+	if raw == nil {
+		t.s.hub.Count("acp.refused." + core.KindForeign.String())
+		return nil
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return t.pass(raw)
+}
+
+// Done implements core.Sink.
+func (t *teller) Done(e core.Event, _ core.Done) error { return t.end(e) }
+
+// Failed implements core.Sink.
+func (t *teller) Failed(e core.Event, _ core.Failed) error { return t.end(e) }
+
+// Cancelled implements core.Sink.
+func (t *teller) Cancelled(e core.Event, _ core.Cancelled) error { return t.end(e) }
+
+// piece tells one event by a progress envelope, to a peer that understands it. To
+// any other the answer as a whole will say it, as far as ACP can.
+func (t *teller) piece(e core.Event, body core.Body) error {
+	if !t.asked.live {
+		if !t.asked.inherited && body.Kind() != core.KindText {
+			t.s.hub.Count("acp.folded." + body.Kind().String())
+		}
+		return nil
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	raw := ownFrame(e)
+	switch {
+	case raw == nil:
+		return t.say(body)
+	case kindOf(raw) == KindProgress:
+		return t.pass(raw)
+	case body.Kind() == core.KindAccepted:
+		// The ack of the agent: the peer had the hub's, when the hub took the task.
+		t.s.hub.Count("acp.folded." + body.Kind().String())
+		return nil
+	}
+	return t.say(body)
+}
+
+// flush tells the text that was gathered, in envelopes of bounded size.
+func (t *teller) flush() error {
+	text := t.text.String()
+	t.text.Reset()
+	for len(text) > 0 {
+		var part string
+		part, text = cutText(text, pieceBytes(t.s.opts.MaxEnvelopeBytes))
+		if err := t.say(core.Text{Text: part}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// say sends a progress envelope, in the name of the agent unless it was the hub or
+// a person who said it. What an ACP agent numbers itself passes as it came, so that
+// the numbers grow for each sender.
+func (t *teller) say(body core.Body) error {
+	e := t.s.newEnvelope(KindProgress, t.asked.id, nil)
+	switch body.(type) {
+	case core.ApprovalDecided, core.InjectionAnswered, core.Retrying:
+	default:
+		e.From = string(t.task.Agent())
+	}
+	t.asked.told++ // of the pump alone
+	seq := t.asked.told
+	e.Payload = progressOf(seq, body)
+	raw := e.Encode()
+	if len(raw) > t.s.opts.MaxEnvelopeBytes {
+		// It cannot be cut, and it must not vanish: say that it is left out.
+		t.s.hub.Count("acp.refused." + body.Kind().String())
+		e.Payload = encode(map[string]any{memberSeq: seq, "omitted": body.Kind().String(), "bytes": len(raw)})
+		raw = e.Encode()
+	}
+	return t.s.out.send(t.ctx, message{json: raw, kind: KindProgress, ref: t.asked.id})
+}
+
+// pass sends an envelope of the agent as it came.
+func (t *teller) pass(raw []byte) error {
+	out := Readdress(raw, string(t.task.Agent()), string(t.s.who.id), t.asked.id)
+	return t.s.out.send(t.ctx, message{json: out, kind: kindOf(out), ref: t.asked.id})
+}
+
+// end tells how the task ended and forgets it.
+func (t *teller) end(e core.Event) error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	err := t.conclude(e)
+	t.s.settled(t.asked)
+	return err
+}
+
+// settled forgets a task that has ended and was told.
+func (s *session) settled(a *asked) {
+	s.mu.Lock()
+	delete(s.asked, a.id)
+	s.answered.add(a.id)
+	finish := s.finish
+	if len(s.asked) > 0 {
+		finish = nil
+	}
+	s.mu.Unlock()
+	if finish != nil {
+		finish()
+	}
+}
+
+// conclude sends what the end of the task is in ACP, if anything.
+func (t *teller) conclude(e core.Event) error {
+	a := t.asked
+	switch {
+	case t.abandoned():
+		return nil
+	case a.inherited && time.Since(e.At) > t.s.peers.keep:
+		t.s.hub.Count("acp.result.expired")
+		return nil
+	case !a.reports && a.kind == KindDelegate:
+		return nil
+	}
+	if raw := ownFrame(e); raw != nil {
+		if raw := t.fitting(raw); raw != nil {
+			return t.sendEnd(raw)
+		}
+	}
+	answer := t.task.Answer()
+	out := t.s.newEnvelope(KindError, a.id, nil)
+	if agent := t.task.Agent(); agent != "" {
+		out.From = string(agent)
+	}
+	switch {
+	case a.kind == KindDelegate:
+		out.Kind, out.Payload = KindResult, encode(resultOf(answer))
+	case answer.Fault != nil && (a.kind.Known() || answer.Fault.Code != core.CodeTimeout && answer.Fault.Code != core.CodeCancelled):
+		out.From, out.Payload = hubID, encode(errorOf(answer.Fault))
+	case a.kind == KindQuery:
+		out.Kind, out.Payload = KindResponse, encode(responseOf(answer))
+	default:
+		return nil // a notice that was taken, or a kind of which the hub does not know whether it has an answer
+	}
+	raw := out.Encode()
+	if len(raw) > t.s.opts.MaxEnvelopeBytes && a.live && answer.Fault == nil {
+		out.Payload = encode(t.shorter(answer))
+		raw = out.Encode()
+	}
+	return t.sendEnd(raw)
+}
+
+// shorter is the end of an answer whose pieces the peer has: it does not repeat
+// what does not fit.
+func (t *teller) shorter(answer core.Answer) any {
+	answer.Text, answer.Files = summary(answer.Text), nil
+	if t.asked.kind == KindDelegate {
+		return resultOf(answer)
+	}
+	return responseOf(answer)
+}
+
+// sendEnd sends the last envelope of a task, or says that it is too large to be
+// sent.
+func (t *teller) sendEnd(raw []byte) error {
+	if most := t.s.opts.MaxEnvelopeBytes; len(raw) > most {
+		return t.s.answer(t.ctx, KindError, t.asked.id, refusef(CodeTooLarge,
+			"the answer is complete, but has %d bytes as an envelope and the limit is %d: declare the extension progress to get it in pieces, or ask for less", len(raw), most))
+	}
+	m := message{json: raw, kind: kindOf(raw), ref: t.asked.id}
+	if s, a := t.s, t.asked; a.kind == KindDelegate {
+		m.lost = func() {
+			s.mu.Lock()
+			gone := s.gone
+			s.mu.Unlock()
+			if gone { // else it fell out of a full mailbox, which says so itself
+				s.handOn([]owing{s.owing(a)})
+			}
+		}
+	}
+	return t.s.out.send(t.ctx, m)
+}
+
+// fitting returns the last envelope of an ACP agent as it is to be passed on, or
+// nil when it is none that answers what the peer sent. When pieces of the answer
+// came before that the peer has not got, its words are the whole of them.
+func (t *teller) fitting(raw []byte) []byte {
+	kind := kindOf(raw)
+	member := ""
+	switch {
+	case kind == KindError || !t.asked.kind.Known():
+	case kind == KindResponse && t.asked.kind == KindQuery:
+		member = "summary"
+	case kind == KindResult && t.asked.kind == KindDelegate:
+		member = "outcome"
+	default:
+		return nil
+	}
+	out := Readdress(raw, string(t.task.Agent()), string(t.s.who.id), t.asked.id)
+	if member == "" || t.asked.live {
+		return out
+	}
+	answer := t.task.Answer()
+	if len(answer.Files) > 0 && !ownFiles(out) {
+		return nil
+	}
+	return withWords(out, member, answer.Text)
+}
+
+// pieceMost is the most text that one progress envelope holds.
+const pieceMost = 64 << 10
+
+// pieceBytes bounds the text of one progress envelope: however its characters are
+// escaped, it fits into an envelope of the given size.
+func pieceBytes(envelope int) int { return max(utf8.UTFMax, min(pieceMost, envelope/8)) }
+
+// cutText cuts text behind at most n bytes, between characters.
+func cutText(text string, n int) (part, rest string) {
+	if len(text) <= n {
+		return text, ""
+	}
+	for n > 1 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n], text[n:]
+}
+
+// abandoned reports whether nobody waits for the answer any more.
+func (t *teller) abandoned() bool {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	return t.asked.abandoned
+}

@@ -1,0 +1,120 @@
+package acp
+
+import "github.com/dragoman-hub/dragoman/core"
+
+// Translation says what becomes of every kind of event between ACP and the hub.
+var Translation = core.Translation{
+	Dialect: Dialect,
+	FromAgent: core.Table{
+		core.KindOpened:            hubSays,
+		core.KindAssigned:          hubSays,
+		core.KindAccepted:          {How: core.Native, With: "ack of a delegate; progress.accepted of a query"},
+		core.KindSessionStarted:    extension("session_started"),
+		core.KindSessionLost:       extension("session_lost"),
+		core.KindThinking:          extension("thinking"),
+		core.KindText:              {How: core.Native, With: "progress.text; without the extension the summary of response or the outcome of result stands for it, in done"},
+		core.KindToolCall:          extension("tool_call"),
+		core.KindToolState:         extension("tool_state"),
+		core.KindToolResult:        extension("tool_result"),
+		core.KindApprovalRequested: {How: core.Refused, With: "error unsupported: an ACP agent has no way to hear the decision"},
+		core.KindApprovalDecided:   {How: core.Refused, With: "error unsupported: agents do not decide"},
+		core.KindInjected:          {How: core.Refused, With: "error unsupported: context is for agents, not from them"},
+		core.KindInjectionAnswered: {How: core.Synthesised, With: "the transport's taking the notify dragoman.context; progress.injection_answered where the agent says more"},
+		core.KindFile:              {How: core.Native, With: "progress.file; data.files of response or result, base64"},
+		core.KindUsage:             {How: core.Native, With: "progress.usage; else tokens_used of response or result, as output"},
+		core.KindRetrying:          hubSays,
+		core.KindCancelRequested:   {How: core.Refused, With: "error: an agent ends its task with error cancelled instead"},
+		core.KindForeign:           {How: core.Native, With: "an envelope of an unknown kind with the ref of the task, if the requester speaks ACP; else error unknown_kind"},
+		core.KindDone:              {How: core.Native, With: "response; result completed, or partial for a truncated one"},
+		core.KindFailed:            {How: core.Native, With: "error; result failed; ack accepted false, as overloaded"},
+		core.KindCancelled:         {How: core.Native, With: "error cancelled; ack of the cancel"},
+	},
+	ToAgent: core.Table{
+		core.KindOpened:            {How: core.Folded, With: "the query, delegate or notify that assigned sends"},
+		core.KindAssigned:          {How: core.Native, With: "query, delegate or notify, by intent; from an ACP requester the envelope as it came"},
+		core.KindAccepted:          agentSays,
+		core.KindSessionStarted:    agentSays,
+		core.KindSessionLost:       agentSays,
+		core.KindThinking:          agentSays,
+		core.KindText:              agentSays,
+		core.KindToolCall:          agentSays,
+		core.KindToolState:         agentSays,
+		core.KindToolResult:        agentSays,
+		core.KindApprovalRequested: agentSays,
+		core.KindApprovalDecided:   {How: core.Refused, With: "ACP agents ask for no approvals, and none is declared for them"},
+		core.KindInjected:          {How: core.Native, With: "notify of topic dragoman.context"},
+		core.KindInjectionAnswered: agentSays,
+		core.KindFile:              agentSays,
+		core.KindUsage:             agentSays,
+		core.KindRetrying:          {How: core.Internal, With: "the next agent gets the task as if it were the first"},
+		core.KindCancelRequested:   {How: core.Native, With: "cancel"},
+		core.KindForeign:           agentSays,
+		core.KindDone:              agentSays,
+		core.KindFailed:            {How: core.Folded, With: "cancel, where the hub ended the task before the agent did"},
+		core.KindCancelled:         {How: core.Folded, With: "cancel, where the hub ended the task before the agent did"},
+	},
+	FromRequester: core.Table{
+		core.KindOpened:            {How: core.Native, With: "query, delegate or notify; an unknown kind for an ACP agent, as a notice"},
+		core.KindAssigned:          hubSays,
+		core.KindAccepted:          agentSays,
+		core.KindSessionStarted:    agentSays,
+		core.KindSessionLost:       agentSays,
+		core.KindThinking:          agentSays,
+		core.KindText:              agentSays,
+		core.KindToolCall:          agentSays,
+		core.KindToolState:         agentSays,
+		core.KindToolResult:        agentSays,
+		core.KindApprovalRequested: agentSays,
+		core.KindApprovalDecided:   {How: core.Refused, With: "ACP has no decision: the hub's people are asked"},
+		core.KindInjected:          {How: core.Native, With: "notify of topic dragoman.context with the ref of the query or delegate"},
+		core.KindInjectionAnswered: agentSays,
+		core.KindFile:              {How: core.Folded, With: "context.files of query or delegate, base64"},
+		core.KindUsage:             agentSays,
+		core.KindRetrying:          hubSays,
+		core.KindCancelRequested:   {How: core.Native, With: "cancel; the end of an HTTP POST that held a query"},
+		core.KindForeign:           {How: core.Folded, With: "a notice of its own: see opened"},
+		core.KindDone:              agentSays,
+		core.KindFailed:            agentSays,
+		core.KindCancelled:         agentSays,
+	},
+	ToRequester: core.Table{
+		core.KindOpened:            {How: core.Native, With: "ack accepted true of a delegate; nothing for a query, whose answer is due at once"},
+		core.KindAssigned:          {How: core.Internal, With: "from of what follows names the agent"},
+		core.KindAccepted:          toldOnTheWay("accepted"),
+		core.KindSessionStarted:    toldOnTheWay("session_started"),
+		core.KindSessionLost:       toldOnTheWay("session_lost"),
+		core.KindThinking:          toldOnTheWay("thinking"),
+		core.KindText:              {How: core.Native, With: "progress.text to a peer with the extension; else folded, whole, into the summary of response or the outcome of result"},
+		core.KindToolCall:          toldOnTheWay("tool_call"),
+		core.KindToolState:         toldOnTheWay("tool_state"),
+		core.KindToolResult:        toldOnTheWay("tool_result"),
+		core.KindApprovalRequested: {How: core.Folded, With: "progress.approval_requested, to know of; the hub's people decide"},
+		core.KindApprovalDecided:   toldOnTheWay("approval_decided"),
+		core.KindInjected:          {How: core.Internal, With: "who injected it knows"},
+		core.KindInjectionAnswered: toldOnTheWay("injection_answered"),
+		core.KindFile:              {How: core.Native, With: "progress.file; data.files of response or result, base64"},
+		core.KindUsage:             {How: core.Folded, With: "progress.usage; tokens_used of response or result"},
+		core.KindRetrying:          toldOnTheWay("retrying"),
+		core.KindCancelRequested:   {How: core.Folded, With: "ack of the cancel, then the end"},
+		core.KindForeign:           {How: core.Native, With: "the envelope as it came, of an ACP agent; of another dialect it is refused and counted"},
+		core.KindDone:              {How: core.Native, With: "response; result completed, or partial if truncated, when report_back"},
+		core.KindFailed:            {How: core.Native, With: "error; result failed when report_back"},
+		core.KindCancelled:         {How: core.Native, With: "error cancelled; result failed when report_back"},
+	},
+}
+
+var (
+	hubSays   = core.Disposition{How: core.Internal, With: "the hub says it"}
+	agentSays = core.Disposition{How: core.Internal, With: "the agent says it"}
+)
+
+// extension is a kind that only progress has.
+func extension(member string) core.Disposition {
+	return core.Disposition{How: core.Native, With: "progress." + member + ", by the extension"}
+}
+
+// toldOnTheWay is a kind that a requester with the extension is told, and any other
+// is spared: it is no part of the answer, and counted.
+func toldOnTheWay(member string) core.Disposition {
+	return core.Disposition{How: core.Folded, With: "progress." + member + " to a peer with the extension; else into the end, which says what came of it"}
+}
