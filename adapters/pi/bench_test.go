@@ -1,0 +1,139 @@
+package pi
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// BenchmarkViewText renders one chunk of 64 bytes, of answers of 5,000.
+func BenchmarkViewText(b *testing.B) {
+	for _, how := range []Snapshots{SnapshotsAll, SnapshotsNone} {
+		b.Run([]string{"", "snapshots", "deltas"}[how], func(b *testing.B) {
+			e := core.Event{At: atNoon, Body: core.Text{Text: strings.Repeat("x", 64)}}
+			b.ReportAllocs()
+			v, n := newView(testScene(), how), 0
+			for b.Loop() {
+				if n++; n%5000 == 0 {
+					v = newView(testScene(), how)
+				}
+				_ = e.Deliver(v)
+				v.take()
+			}
+		})
+	}
+}
+
+// drain reads what a server sends and hands on the responses.
+func drain(ctx context.Context, conn link.Conn[[]byte, []byte], responses chan<- struct{}) {
+	for {
+		m, err := conn.Receive(ctx)
+		if err != nil {
+			return
+		}
+		if strings.Contains(string(m[:min(len(m), 64)]), `"type":"response"`) {
+			responses <- struct{}{}
+		}
+	}
+}
+
+// stage is a client of raw frames on a hub with one agent.
+func stage(b *testing.B, how Snapshots, inFlight int) (send func(string), responses chan struct{}) {
+	h := hub.New(hub.Options{})
+	s := NewServer(h, Options{})
+	chunk := strings.Repeat("x", 64)
+	agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "coven"})
+	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 64}, hub.Seat{}); err != nil {
+		b.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			batch, err := agent.Next(context.Background())
+			if err != nil {
+				return
+			}
+			if !assigned(batch) {
+				continue
+			}
+			for range 5000 {
+				_ = agent.Report(batch.Task.ID(), core.Text{Text: chunk}, nil)
+			}
+			_ = agent.Report(batch.Task.ID(), core.Done{}, nil)
+		}
+	})
+	ours, theirs := coretest.Pipe[[]byte, []byte](256)
+	ctx, cancel := context.WithCancel(context.Background())
+	responses = make(chan struct{}, inFlight)
+	wg.Go(func() { s.Serve(ctx, ours, ConnOptions{Snapshots: how}) })
+	wg.Go(func() { drain(ctx, theirs, responses) })
+	b.Cleanup(func() {
+		cancel()
+		agent.Close(nil)
+		s.Close()
+		if err := h.Close(context.Background(), "done"); err != nil {
+			b.Error(err)
+		}
+		wg.Wait()
+	})
+	return func(frame string) {
+		if err := theirs.Send(ctx, []byte(frame)); err != nil {
+			b.Fatal(err)
+		}
+	}, responses
+}
+
+// BenchmarkChunks asks an agent that answers in 5,000 chunks, 16 at a time.
+func BenchmarkChunks(b *testing.B) {
+	for _, how := range []Snapshots{SnapshotsAll, SnapshotsNone} {
+		b.Run([]string{"", "snapshots", "deltas"}[how], func(b *testing.B) {
+			const at = 16
+			send, responses := stage(b, how, at)
+			for i := range at {
+				send(fmt.Sprintf(`{"id":"c","type":"create_session","sessionId":"s%d","agent":"a"}`, i))
+				<-responses
+				send(fmt.Sprintf(`{"id":"w","type":"switch_session","sessionId":"s%d"}`, i))
+				<-responses
+			}
+			n := 0
+			b.ResetTimer()
+			for b.Loop() {
+				for i := range at {
+					send(fmt.Sprintf(`{"id":"p","type":"prompt","sessionId":"s%d","message":"x"}`, i))
+				}
+				for range at {
+					<-responses
+				}
+				n += at * 5000
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "chunks/s")
+		})
+	}
+}
+
+// BenchmarkGetState sends commands that only look, 64 in flight.
+func BenchmarkGetState(b *testing.B) {
+	send, responses := stage(b, SnapshotsAll, 64)
+	send(`{"id":"c","type":"create_session","sessionId":"s"}`)
+	<-responses
+	inFlight := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if inFlight == 64 {
+			<-responses
+			inFlight--
+		}
+		send(`{"id":"g","type":"get_state","sessionId":"s"}`)
+		inFlight++
+	}
+	for ; inFlight > 0; inFlight-- {
+		<-responses
+	}
+}

@@ -1,0 +1,158 @@
+package pi
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strconv"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// Frame is one frame of a server, decoded as far as every client needs it.
+type Frame struct {
+	Type string `json:"type"`
+	// Of a response. ID and Command stand as they were echoed.
+	ID             json.RawMessage `json:"id"`
+	Command        json.RawMessage `json:"command"`
+	Success        bool            `json:"success"`
+	Error          string          `json:"error"`
+	SessionVersion *int            `json:"sessionVersion"`
+	TimedOut       bool            `json:"timedOut"`
+	// Data is of a response, and of every event of the server.
+	Data json.RawMessage `json:"data"`
+	// Of an event of a session.
+	SessionID string          `json:"sessionId"`
+	Event     json.RawMessage `json:"event"`
+	// Raw is the frame as it came.
+	Raw []byte `json:"-"`
+}
+
+// Client is the client's end of a connection. It is safe for concurrent use.
+type Client struct {
+	link  *link.Link[[]byte, []byte]
+	ready chan struct{}
+	ended chan struct{}
+	end   link.Reason
+	on    func(Frame)
+
+	mu      sync.Mutex
+	said    bool // server_ready came
+	next    int
+	waiting map[string]chan Frame
+}
+
+// Connect begins to speak over conn and waits for server_ready. Every frame is given
+// to on, one after the other and before the response reaches [Client.Do]; on must not
+// wait for the client. It returns the *link.Reason for which the connection ended, or
+// the context's error. The caller ends the client with Close.
+func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)) (*Client, error) {
+	c := &Client{
+		link: link.New(conn, link.Options{}), ready: make(chan struct{}), ended: make(chan struct{}),
+		on: on, waiting: map[string]chan Frame{},
+	}
+	go func() {
+		defer close(c.ended)
+		c.end = c.link.Run(context.WithoutCancel(ctx), c.receive, nil)
+	}()
+	select {
+	case <-c.ready:
+		return c, nil
+	case <-c.ended:
+		select {
+		case <-c.ready: // it came and the connection went
+			return c, nil
+		default:
+			return nil, &c.end
+		}
+	case <-ctx.Done():
+		c.Close()
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (c *Client) receive(_ context.Context, raw []byte) error {
+	f := Frame{Raw: raw}
+	if err := core.DecodeJSON(raw, core.JSONLimits{Bytes: 1 << 30, Depth: 1000}, &f); err != nil {
+		return link.Because(link.Protocol, "a frame is not what a pi-server sends: %v", err)
+	}
+	if c.on != nil {
+		c.on(f)
+	}
+	switch f.Type {
+	case "server_ready":
+		c.mu.Lock()
+		if !c.said {
+			c.said = true
+			close(c.ready)
+		}
+		c.mu.Unlock()
+	case "response":
+		c.mu.Lock()
+		w := c.waiting[string(f.ID)]
+		delete(c.waiting, string(f.ID))
+		c.mu.Unlock()
+		if w != nil {
+			w <- f
+		}
+	}
+	return nil
+}
+
+// Do sends a command and waits for its response, which may be a failure. A command
+// without an id gets one. It returns the *link.Reason for which the connection ended,
+// or the context's error.
+func (c *Client) Do(ctx context.Context, command map[string]any) (Frame, error) {
+	w := make(chan Frame, 1)
+	c.mu.Lock()
+	id, _ := command["id"].(string)
+	if id == "" {
+		c.next++
+		id = strconv.Itoa(c.next)
+		command = maps.Clone(command)
+		command["id"] = id
+	}
+	key := string(appendString(nil, id))
+	c.waiting[key] = w
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.waiting[key] == w {
+			delete(c.waiting, key)
+		}
+	}()
+	if err := c.Send(ctx, encode(command)); err != nil {
+		return Frame{}, err
+	}
+	select {
+	case f := <-w:
+		return f, nil
+	case <-c.ended:
+		select {
+		case f := <-w:
+			return f, nil
+		default:
+			return Frame{}, &c.end
+		}
+	case <-ctx.Done():
+		return Frame{}, context.Cause(ctx)
+	}
+}
+
+// Send sends a frame as it is.
+func (c *Client) Send(ctx context.Context, frame []byte) error {
+	return c.link.Send(ctx, frame, len(frame))
+}
+
+// Done is closed once the connection has ended.
+func (c *Client) Done() <-chan struct{} { return c.ended }
+
+// Close ends the connection, waits until it is down and returns why it ended.
+func (c *Client) Close() link.Reason {
+	c.link.Close(link.Reason{Cause: link.Normal})
+	<-c.ended
+	return c.end
+}

@@ -1,0 +1,394 @@
+package pi
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// events returns the frames of a session, as they came.
+func (c *caller) events(session string) []string {
+	var out []string
+	for _, f := range c.seen() {
+		if f.SessionID == session {
+			out = append(out, string(f.Raw))
+		}
+	}
+	return out
+}
+
+func TestALateSubscriberSeesTheRunFromItsBeginning(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	early, late, never := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	early.open("s", "a")
+	early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
+	first := <-w.tasks
+	early.ok(`{"type":"follow_up","sessionId":"s","message":"two"}`)
+	a.say(first, core.Done{})
+	second := <-w.tasks
+	late.ok(`{"type":"switch_session","sessionId":"s"}`)
+	late.ok(`{"type":"switch_session","sessionId":"s"}`) // once is enough
+	a.say(second, core.Thinking{Text: "hm"}, core.Done{})
+	for _, c := range []*caller{early, late} {
+		c.until(`"type":"command_finished"`, `"commandId":"p"`)
+	}
+	want := early.transcript("s")
+	got := late.transcript("s")
+	if diff := cmp.Diff(want.Kinds, got.Kinds); diff != "" {
+		t.Errorf("events of the late one (-early +late):\n%s", diff)
+	}
+	if got.Snapshots != want.Snapshots || got.Snapshots != "begunbegun" {
+		t.Errorf("text: got %q late and %q early, want begun twice", got.Snapshots, want.Snapshots)
+	}
+	for _, c := range []*caller{early, late} {
+		order := types(t, c.seen())
+		if last := order[len(order)-1]; last != "response" && last != "command_finished" {
+			t.Errorf("the last frame: got %s, want the outcome of the prompt behind its events", last)
+		}
+		for i, f := range c.seen() {
+			if has(f, `"type":"command_finished"`, `"commandId":"p"`) && order[i-1] != "event/agent_end" {
+				t.Errorf("before command_finished of the prompt: got %s, want agent_end", order[i-1])
+			}
+		}
+	}
+	if n := len(never.events("s")); n != 0 {
+		t.Errorf("who did not subscribe got %d events", n)
+	}
+}
+
+func TestAConnectionMayHaveDeltasWithoutSnapshots(t *testing.T) {
+	h, s := newStage(t, Options{})
+	join(t, h, core.Card{ID: "a"}, answering(core.Text{Text: "one "}, core.Text{Text: "two"}, core.Done{}))
+	c := dial(t, s, ConnOptions{Snapshots: SnapshotsNone})
+	c.open("s", "a")
+	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
+	for _, e := range c.events("s") {
+		if strings.Contains(e, "message_update") && (strings.Contains(e, `"message":`) || strings.Contains(e, `"partial":`)) {
+			t.Errorf("got a snapshot in %s", e)
+		}
+	}
+	tr := c.transcript("s")
+	if tr.Deltas.String() != "one two" || tr.Snapshots != "one two" {
+		t.Errorf("got %q by deltas and %q in the end, want one two", tr.Deltas.String(), tr.Snapshots)
+	}
+}
+
+// stuck is a transport whose peer reads nothing any more from a certain frame on.
+type stuck struct {
+	link.Conn[[]byte, []byte]
+	after string
+	held  bool
+	free  chan struct{}
+	once  sync.Once
+}
+
+// release lets the peer read again.
+func (c *stuck) release() { c.once.Do(func() { close(c.free) }) }
+
+func (c *stuck) Close(r link.Reason) error {
+	c.release()
+	return c.Conn.Close(r)
+}
+
+func (c *stuck) Send(ctx context.Context, m []byte) error {
+	if c.held = c.held || strings.Contains(string(m), c.after); c.held {
+		select {
+		case <-c.free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return c.Conn.Send(ctx, m)
+}
+
+func TestASlowClientSlowsNobodyElse(t *testing.T) {
+	h, s := newStage(t, Options{Link: link.Options{QueueBytes: 16 << 10}})
+	chunk := strings.Repeat("x", 1000)
+	join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
+		if assigned(b) {
+			for range 500 {
+				a.say(b.Task, core.Text{Text: chunk})
+			}
+			a.say(b.Task, core.Done{})
+		}
+	})
+	hubs, clients := coretest.Pipe[[]byte, []byte](8)
+	wall := &stuck{Conn: hubs, after: `"agent_start"`, free: make(chan struct{})}
+	slow := dialOver(t, s, ConnOptions{Snapshots: SnapshotsNone}, wall, clients)
+	fast := dial(t, s, ConnOptions{Snapshots: SnapshotsNone})
+	fast.open("s", "a")
+	slow.ok(`{"type":"switch_session","sessionId":"s"}`)
+	slow.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
+	fast.until(`"command_finished"`, `"commandId":"p"`)
+	if got := fast.transcript("s").Deltas.Len(); got != 500_000 {
+		t.Errorf("the fast client got %d bytes, want all", got)
+	}
+	wall.release()
+	slow.until(`"response"`, `"id":"p"`)
+	if got := slow.transcript("s").Deltas.Len(); got != 500_000 {
+		t.Errorf("the slow client got %d bytes in the end, want all", got)
+	}
+}
+
+func TestAClientThatReadsNothingIsClosedAsSlow(t *testing.T) {
+	h, s := newStage(t, Options{BacklogBytes: 64 << 10, Link: link.Options{QueueBytes: 4 << 10, WriteTimeout: time.Hour}})
+	join(t, h, core.Card{ID: "a"}, echo)
+	hubs, clients := coretest.Pipe[[]byte, []byte](8)
+	wall := &stuck{Conn: hubs, after: `"switch_session"`, free: make(chan struct{})}
+	slow := dialOver(t, s, ConnOptions{}, wall, clients)
+	fast := dial(t, s, ConnOptions{})
+	fast.open("s", "a")
+	slow.send(`{"id":"w","type":"switch_session","sessionId":"s"}`)
+	fast.until("command_finished", `"commandId":"w"`)
+	key := strings.Repeat("k", 256)
+	for range 100 {
+		// Every client hears every lifecycle event, with all that identifies the command.
+		fast.ok(`{"type":"set_session_name","sessionId":"s","name":"n","idempotencyKey":"` + key + `"}`)
+	}
+	want := link.Reason{Cause: link.Slow, Text: "Server overloaded - backpressure critical", Code: 1011}
+	if got := <-slow.served; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	} else {
+		slow.served <- got
+	}
+}
+
+func TestARunOutlivesTheClientThatBeganIt(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	c := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann"}})
+	c.open("s", "a")
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
+	first := <-w.tasks
+	c.ok(`{"type":"follow_up","sessionId":"s","message":"two"}`)
+	c.Close()
+	c.served <- <-c.served
+	again := dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob"}})
+	a.say(first, core.Done{})
+	second := <-w.tasks
+	if got := second.From(); got.ID != "ann" || got.Operator {
+		t.Errorf("the turn behind it is asked by %+v, want ann", got)
+	}
+	again.ok(`{"type":"switch_session","sessionId":"s"}`)
+	a.say(second, core.Done{})
+	again.until("command_finished", `"commandId":"p"`, `"success":true`)
+	if got := roles(t, again, "s"); got != "user:one assistant:begun user:two assistant:begun" {
+		t.Errorf("messages: got %s", got)
+	}
+	if got := again.transcript("s").Snapshots; got != "begunbegun" {
+		t.Errorf("got %q, want both answers", got)
+	}
+}
+
+func TestTheEndOfInputLetsWhatRunsBeAnswered(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	hubs, clients := coretest.Pipe[[]byte, []byte](64)
+	half := &halfOpen{Conn: hubs, eof: make(chan struct{})}
+	c := dialOver(t, s, ConnOptions{Transport: Stdio}, half, clients)
+	c.open("s", "a")
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
+	task := <-w.tasks
+	close(half.eof)
+	a.say(task, core.Text{Text: " and done"}, core.Done{})
+	c.until(`"response"`, `"id":"p"`, `"success":true`)
+	if got := <-c.served; got.Cause != link.Normal {
+		t.Errorf("got %+v, want a normal end", got)
+	} else {
+		c.served <- got
+	}
+	if got := c.transcript("s").Snapshots; got != "begun and done" {
+		t.Errorf("got %q, want the whole answer", got)
+	}
+}
+
+// halfOpen is a transport whose peer ends its own side alone.
+type halfOpen struct {
+	link.Conn[[]byte, []byte]
+	eof chan struct{}
+}
+
+func (c *halfOpen) Receive(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type received struct {
+		m   []byte
+		err error
+	}
+	got := make(chan received, 1)
+	go func() {
+		m, err := c.Conn.Receive(ctx)
+		got <- received{m, err}
+	}()
+	select {
+	case r := <-got:
+		return r.m, r.err
+	case <-c.eof:
+		cancel()
+		<-got
+		return nil, io.EOF
+	}
+}
+
+func TestADrainingHubIsToldRefusedAndClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, Options{})
+		w := holding()
+		a := join(t, h, core.Card{ID: "a"}, w.work)
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "a")
+		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
+		task := <-w.tasks
+		closed := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			closed <- h.Close(ctx, "going home")
+		}()
+		c.until(`{"type":"server_shutdown","data":{"reason":"graceful_shutdown","timeoutMs":30000}}`)
+		c.fails(`{"id":"x","type":"list_sessions"}`, "Server is shutting down")
+		if c.count(`"commandId":"x"`) != 0 {
+			t.Error("a refused command has a lifecycle")
+		}
+		a.say(task, core.Text{Text: " ended"}, core.Done{})
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		want := link.Reason{Cause: link.ShuttingDown, Text: "Server shutting down", Code: 1001}
+		if got := <-c.served; got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		} else {
+			c.served <- got
+		}
+		<-c.Done()
+		c.until(`"response"`, `"id":"p"`, `"success":true`)
+		if got := c.transcript("s").Snapshots; got != "begun ended" {
+			t.Errorf("got %q, want the whole answer", got)
+		}
+	})
+}
+
+func TestARunThatTheDrainCutsShortIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, Options{})
+		w := holding()
+		join(t, h, core.Card{ID: "a"}, w.work)
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "a")
+		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
+		<-w.tasks
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := h.Close(ctx, "now"); err != nil {
+			t.Error(err)
+		}
+		<-c.Done()
+		c.until(`"response"`, `"id":"p"`, `"success":true`)
+		if tr := c.transcript("s"); tr.StopReason != stopError || !strings.Contains(tr.ErrorMessage, "the hub stopped") {
+			t.Errorf("got %q %q, want an error that says why", tr.StopReason, tr.ErrorMessage)
+		}
+	})
+}
+
+func TestWhoComesAfterTheHubHasStoppedIsToldAndClosed(t *testing.T) {
+	h, s := newStage(t, Options{})
+	if err := h.Close(t.Context(), "over"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	c := dial(t, s, ConnOptions{})
+	<-c.Done()
+	c.until("server_shutdown")
+	if got := (<-c.served); got.Cause != link.ShuttingDown {
+		t.Errorf("got %+v, want it shut down", got)
+	} else {
+		c.served <- got
+	}
+}
+
+func TestASnapshotSettingIsRead(t *testing.T) {
+	for text, want := range map[string]Snapshots{"": SnapshotsAll, "all": SnapshotsAll, "none": SnapshotsNone} {
+		if got, err := ParseSnapshots(text); got != want || err != nil {
+			t.Errorf("ParseSnapshots(%q): got %v and %v, want %v", text, got, err, want)
+		}
+	}
+	if _, err := ParseSnapshots("some"); core.AsFault(err).Code != core.CodeInvalid {
+		t.Errorf("ParseSnapshots(some): got %v, want an invalid Fault", err)
+	}
+}
+
+func TestDeletingASessionEndsItsRunAndItsEvents(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, w.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
+	task := <-w.tasks
+	c.until("text_delta")
+	c.ok(`{"id":"d","type":"delete_session","sessionId":"s"}`)
+	c.until(`{"type":"session_deleted","data":{"sessionId":"s"}}`)
+	<-w.heard
+	a.say(task, core.Cancelled{})
+	if f := c.until(`"response"`, `"id":"p"`); !f.Success || f.SessionVersion != nil {
+		t.Errorf("the prompt of a deleted session: got %s, want success without a version", f.Raw)
+	}
+	if n := c.count(`"agent_end"`); n != 0 {
+		t.Error("events went on after the session was deleted")
+	}
+	c.fails(`{"type":"get_state","sessionId":"s"}`, "Session s not found")
+	c.open("s", "a") // the id is free again, for a new conversation
+	if got := roles(t, c, "s"); got != "" {
+		t.Errorf("messages of the new session: got %s, want none", got)
+	}
+}
+
+// The whole path: agent, hub, server, link, client.
+func TestABurstOfChunksArrivesWholeAndWithinItsMeasure(t *testing.T) {
+	h, s := newStage(t, Options{})
+	chunks := chunked(5000, 64)
+	join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
+		if assigned(b) {
+			for _, c := range chunks {
+				a.say(b.Task, core.Text{Text: c})
+			}
+			a.say(b.Task, core.Done{})
+		}
+	})
+	text := strings.Join(chunks, "")
+	for _, how := range []Snapshots{SnapshotsAll, SnapshotsNone} {
+		c := dial(t, s, ConnOptions{Snapshots: how})
+		session := []string{"", "all", "none"}[how]
+		c.open(session, "a")
+		before := len(c.seen())
+		c.ok(`{"type":"prompt","sessionId":"` + session + `","message":"x"}`)
+		bytes := 0
+		for _, f := range c.seen()[before:] {
+			bytes += len(f.Raw)
+		}
+		multiple := float64(bytes) / float64(len(text))
+		t.Logf("%s: %d frames, %d bytes, %.2f times the text", session, len(c.seen())-before, bytes, multiple)
+		if multiple > 8 {
+			t.Errorf("%s: got %.2f times the text, want at most 8", session, multiple)
+		}
+		tr := c.transcript(session)
+		if tr.Deltas.String() != text || tr.Snapshots != text {
+			t.Errorf("%s: got %d bytes by deltas and %d by snapshots, want %d", session, tr.Deltas.Len(), len(tr.Snapshots), len(text))
+		}
+	}
+}

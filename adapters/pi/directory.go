@@ -1,0 +1,25 @@
+package pi
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// checkDirectory returns why a session cannot have the working directory, or "".
+// The directory is checked as pi-server does; agents run where they run.
+func checkDirectory(cwd string) string {
+	switch {
+	case strings.Contains(cwd, "\x00") || strings.HasPrefix(cwd, "~"):
+		return "CWD contains potentially dangerous path components"
+	case !filepath.IsAbs(cwd):
+		return "CWD must be an absolute path"
+	case units(cwd) > maxPath:
+		return "CWD too long (max 4096 characters)"
+	}
+	info, err := os.Stat(cwd)
+	if err != nil || !info.IsDir() {
+		return "CWD must point to an existing directory"
+	}
+	return ""
+}

@@ -1,0 +1,23 @@
+// Package pi speaks pi-server: people and programs that use a pi client ask every
+// agent of the hub with it.
+//
+// A pi session is a conversation bound to an agent, and the agents of the hub are
+// its models. A [Server] holds the sessions of one hub; [Server.Serve] holds one
+// connection, over WebSocket or over lines of JSON, until it ends. Sessions belong
+// to the server and not to a connection: a run goes on when its client leaves, and
+// whoever subscribes to its session sees it from its beginning.
+//
+// A frame from a client becomes a command (envelope.go, validate.go), is admitted
+// or refused (admission.go), waits its turn in the lane of its session (lane.go) and
+// runs (table.go says which function). A prompt becomes a task of the hub; its lane
+// goes on when the task has ended.
+//
+// What a client is sent goes through its outbox in order: the outcome of a prompt
+// stands there behind a fence, which opens once the client has been told the end of
+// the task. The events of the task themselves come from the client's own place in
+// the task's log, at the client's own pace: a [view] turns them into AgentSession
+// events.
+//
+// The codec is pure: frames to commands, events to frames. [Client] is the other
+// end of the dialect. The package opens no socket.
+package pi

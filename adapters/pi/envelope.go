@@ -1,0 +1,140 @@
+package pi
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// command is one frame of a client, decoded (section 4). The codec keeps every
+// field: what a command does not use is ignored, not lost.
+type command struct {
+	// fields are all members of the frame, by their exact names.
+	fields map[string]json.RawMessage
+	// kind is the type, or "" when it is no string.
+	kind string
+	// id is the id, or "" when there is none or it is no string.
+	id string
+	// session is the sessionId, or "" when there is none or it is no string.
+	session string
+	// spec is what the table knows of the type; nil of an unknown one.
+	spec *spec
+}
+
+// unknownCommand is what a response names when the frame names nothing.
+const unknownCommand = `"unknown"`
+
+// decode reads a frame. It returns an error, which says what to change, for what is
+// not strict JSON or longer than limit bytes; a value that is no object yields a
+// command without fields.
+func decode(frame []byte, limit int) (command, error) {
+	var c command
+	if err := core.CheckJSON(frame, core.JSONLimits{Bytes: limit}); err != nil {
+		return c, err
+	}
+	if trimmed := bytes.TrimLeft(frame, " \t\r\n"); trimmed[0] != '{' {
+		return c, nil
+	}
+	if err := json.Unmarshal(frame, &c.fields); err != nil { // a map takes keys as they are
+		return c, err
+	}
+	c.kind, _ = c.text("type")
+	c.id, _ = c.text("id")
+	c.session, _ = c.text("sessionId")
+	c.spec = table[c.kind]
+	return c, nil
+}
+
+// text returns a field that is a string.
+func (c command) text(name string) (string, bool) {
+	raw, ok := c.fields[name]
+	if !ok || len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// has reports whether the frame has the field, whatever its value.
+func (c command) has(name string) bool {
+	_, ok := c.fields[name]
+	return ok
+}
+
+// whole returns a field that is an integer, in any notation.
+func (c command) whole(name string) (int64, bool) {
+	var f float64
+	raw := c.fields[name]
+	if len(raw) == 0 || json.Unmarshal(raw, &f) != nil || string(raw) == "null" {
+		return 0, false
+	}
+	const exact = 1 << 53
+	if f != math.Trunc(f) || math.Abs(f) > exact {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// list returns a field that is an array.
+func (c command) list(name string) ([]json.RawMessage, bool) {
+	raw := c.fields[name]
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil, false
+	}
+	var items []json.RawMessage
+	return items, json.Unmarshal(raw, &items) == nil
+}
+
+// object returns a field that is an object, as a command of its own so that its
+// members can be read alike.
+func (c command) object(name string) (command, bool) {
+	var inner command
+	raw := c.fields[name]
+	if len(raw) == 0 || raw[0] != '{' {
+		return inner, false
+	}
+	return inner, json.Unmarshal(raw, &inner.fields) == nil
+}
+
+// is reports whether the field has the JSON text given.
+func (c command) is(name string, texts ...string) bool {
+	for _, t := range texts {
+		if string(c.fields[name]) == t {
+			return true
+		}
+	}
+	return false
+}
+
+// response is what a command came to (section 5).
+type response struct {
+	data     json.RawMessage
+	err      string // empty of a success
+	version  int
+	hasV     bool
+	timedOut bool
+}
+
+// appendResponse appends the response to c. The id and the type are echoed as
+// they came, valid or not.
+func appendResponse(dst []byte, c command, r response) []byte {
+	dst = append(dst, '{')
+	if id, ok := c.fields["id"]; ok {
+		dst = append(append(append(dst, `"id":`...), id...), ',')
+	}
+	dst = append(dst, `"type":"response","command":`...)
+	if kind, ok := c.fields["type"]; ok {
+		dst = append(dst, kind...)
+	} else {
+		dst = append(dst, unknownCommand...)
+	}
+	return append(appendOutcome(dst, r, true), '}')
+}
+
+// refusal is the response to a frame that could not even be read.
+func refusal(text string) []byte { return appendResponse(nil, command{}, response{err: text}) }

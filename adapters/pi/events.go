@@ -1,0 +1,131 @@
+package pi
+
+import (
+	"strconv"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Snapshots says whether a connection is told the whole message so far with its
+// updates. The zero Snapshots are SnapshotsAll.
+type Snapshots uint8
+
+// The ways of telling a message that grows.
+const (
+	_ Snapshots = iota
+	// SnapshotsAll repeats the message in every update, and sends as many updates as
+	// are worth it.
+	SnapshotsAll
+	// SnapshotsNone sends every delta at once and no message with it.
+	SnapshotsNone
+	// unheard sends nothing: the view is there to put the messages together.
+	unheard
+)
+
+// ParseSnapshots reads what a client asks for with ?snapshots= in its address: all,
+// none, or nothing. It returns an invalid Fault for anything else.
+func ParseSnapshots(text string) (Snapshots, error) {
+	switch text {
+	case "", "all":
+		return SnapshotsAll, nil
+	case "none":
+		return SnapshotsNone, nil
+	}
+	return 0, core.NewFault(core.CodeInvalid, "snapshots=%q is not known: ask for all or none", text)
+}
+
+// sessionEvents is what every event of a session begins with (section 19).
+func sessionEvents(session string) []byte {
+	b := appendString([]byte(`{"type":"event","sessionId":`), session)
+	return append(b, `,"event":`...)
+}
+
+// event returns the frame of an event whose JSON, of about size bytes, fill appends.
+func event(prefix []byte, size int, fill func([]byte) []byte) []byte {
+	b := append(make([]byte, 0, len(prefix)+size+1), prefix...)
+	return append(fill(b), '}')
+}
+
+const (
+	agentStart = `{"type":"agent_start"}`
+	turnStart  = `{"type":"turn_start"}`
+)
+
+// plainEvent returns the frame of an event that never varies.
+func plainEvent(prefix []byte, json string) []byte {
+	return event(prefix, len(json), func(b []byte) []byte { return append(b, json...) })
+}
+
+// messageEvent returns the message_start or message_end of an encoded message.
+func messageEvent(prefix []byte, phase string, json []byte) []byte {
+	return event(prefix, len(json)+48, func(b []byte) []byte {
+		b = append(append(b, `{"type":"message_`...), phase...)
+		return append(append(append(b, `","message":`...), json...), '}')
+	})
+}
+
+// turnEnd returns the event that ends a turn.
+func turnEnd(prefix, reply []byte, results []message) []byte {
+	return event(prefix, len(reply)+sizeOf(results)+64, func(b []byte) []byte {
+		b = append(append(b, `{"type":"turn_end","message":`...), reply...)
+		return append(appendMessages(append(b, `,"toolResults":`...), results), '}')
+	})
+}
+
+// agentEnd returns the event that ends a run, with all of its messages.
+func agentEnd(prefix []byte, messages []message) []byte {
+	return event(prefix, sizeOf(messages)+48, func(b []byte) []byte {
+		return append(appendMessages(append(b, `{"type":"agent_end","messages":`...), messages), '}')
+	})
+}
+
+func sizeOf(messages []message) int {
+	n := 2
+	for _, m := range messages {
+		n += len(m.json) + 1
+	}
+	return n
+}
+
+func appendMessages(dst []byte, messages []message) []byte {
+	dst = append(dst, '[')
+	for i, m := range messages {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, m.json...)
+	}
+	return append(dst, ']')
+}
+
+// spoken returns the two events of a message that comes whole.
+func spoken(prefix []byte, m message) [][]byte {
+	return [][]byte{messageEvent(prefix, "start", m.json), messageEvent(prefix, "end", m.json)}
+}
+
+// notice returns an event that asks the client to show a line of text (section 18;
+// facts, section 7.1).
+func notice(prefix []byte, at int64, kind, text string) []byte {
+	return event(prefix, len(text)+160, func(b []byte) []byte {
+		b = strconv.AppendInt(append(b, `{"type":"extension_ui_request","requestId":"notify-`...), at, 10)
+		b = appendString(append(b, `","method":"notify","message":`...), text)
+		return append(appendString(append(b, `,"notifyType":`...), kind), '}')
+	})
+}
+
+// toolEvent returns a tool_execution event of a call: phase is the end of its type,
+// rest appends what it has beside the call.
+func toolEvent(prefix []byte, phase string, c *toolCall, size int, rest func([]byte) []byte) []byte {
+	return event(prefix, len(c.id)+len(c.name)+len(c.args)+size+128, func(b []byte) []byte {
+		b = append(append(b, `{"type":"tool_execution_`...), phase...)
+		b = appendString(append(b, `","toolCallId":`...), c.id)
+		b = appendString(append(b, `,"toolName":`...), c.name)
+		if phase != "end" {
+			b = append(append(b, `,"args":`...), c.args...)
+		}
+		if rest != nil {
+			b = rest(b)
+		}
+		return append(b, '}')
+	})
+}

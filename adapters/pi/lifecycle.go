@@ -1,0 +1,61 @@
+package pi
+
+import "strconv"
+
+// appendOutcome appends what a command came to; a response has more to say of it
+// than command_finished.
+func appendOutcome(dst []byte, r response, full bool) []byte {
+	dst = strconv.AppendBool(append(dst, `,"success":`...), r.err == "")
+	if r.err != "" {
+		dst = appendString(append(dst, `,"error":`...), r.err)
+	}
+	if full && r.data != nil {
+		dst = append(append(dst, `,"data":`...), r.data...)
+	}
+	if r.hasV {
+		dst = strconv.AppendInt(append(dst, `,"sessionVersion":`...), int64(r.version), 10)
+	}
+	if full && r.timedOut {
+		dst = append(dst, `,"timedOut":true`...)
+	}
+	return dst
+}
+
+// appendIdentity appends what all lifecycle events of a command say of it (facts,
+// section 2.1). name is its id, or the synthetic one.
+func appendIdentity(dst []byte, c command, name string) []byte {
+	dst = appendString(append(dst, `"commandId":`...), name)
+	dst = appendString(append(dst, `,"commandType":`...), c.kind)
+	if id, ok := c.fields["sessionId"]; ok {
+		dst = append(append(dst, `,"sessionId":`...), id...)
+	}
+	dst = append(dst, `,"dependsOn":`...)
+	if d, ok := c.fields["dependsOn"]; ok {
+		dst = append(dst, d...)
+	} else {
+		dst = append(dst, '[', ']')
+	}
+	for _, name := range []string{"ifSessionVersion", "idempotencyKey"} {
+		if raw, ok := c.fields[name]; ok {
+			dst = append(append(append(dst, ',', '"'), name...), '"', ':')
+			dst = append(dst, raw...)
+		}
+	}
+	return dst
+}
+
+// lifecycle returns the frame of a lifecycle event; r is nil but for the last.
+func lifecycle(phase string, identity []byte, r *response) []byte {
+	b := append(make([]byte, 0, len(identity)+128), `{"type":"command_`...)
+	b = append(append(append(b, phase...), `","data":{`...), identity...)
+	if r != nil {
+		b = appendOutcome(b, *r, false)
+	}
+	return append(b, '}', '}')
+}
+
+// serverEvent returns the frame of an event of the server itself (section 16).
+func serverEvent(kind string, data any) []byte {
+	b := appendString([]byte(`{"type":`), kind)
+	return append(append(append(b, `,"data":`...), encode(data)...), '}')
+}

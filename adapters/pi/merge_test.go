@@ -1,0 +1,197 @@
+package pi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// read puts frames together as a client does.
+func read(t interface{ Fatalf(string, ...any) }, tr *Transcript, frames [][]byte) (bytes int) {
+	for _, raw := range frames {
+		var f Frame
+		if err := json.Unmarshal(raw, &f); err != nil {
+			t.Fatalf("frame %.200s: %v", raw, err)
+		}
+		tr.Add(f)
+		bytes += len(raw)
+	}
+	return bytes
+}
+
+// whole tells text in chunks and batches as cut draws them, and returns the bytes of
+// everything that the run costs on the wire.
+func whole(t interface{ Fatalf(string, ...any) }, how Snapshots, chunks []string, batch func(i int) bool) (*Transcript, int) {
+	v := newView(testScene(), how)
+	record := newView(testScene(), unheard)
+	var tr Transcript
+	bytes := 0
+	deliver := func(b core.Body) {
+		for _, v := range []*view{v, record} {
+			_ = core.Event{At: atNoon, Body: b}.Deliver(v)
+		}
+	}
+	for i, c := range chunks {
+		deliver(core.Text{Text: c})
+		if batch(i) {
+			bytes += read(t, &tr, v.take())
+		}
+	}
+	deliver(core.Done{})
+	bytes += read(t, &tr, v.take())
+	bytes += len(agentEnd(sessionEvents("s1"), record.messages))
+	return &tr, bytes
+}
+
+func chunked(n, size int) []string {
+	chunks := make([]string, n)
+	for i := range chunks {
+		chunks[i] = strings.Repeat(string(rune('a'+i%26)), size)
+	}
+	return chunks
+}
+
+func TestABurstCostsAtMostEightTimesItsText(t *testing.T) {
+	every := func(int) bool { return true }
+	for _, tt := range []struct {
+		name    string
+		n, size int
+		batch   func(int) bool
+	}{
+		{"one by one", 5000, 64, every},
+		{"in batches of 256", 5000, 64, func(i int) bool { return i%256 == 255 }},
+		{"tokens", 80_000, 4, every},
+		{"200 KB", 3200, 64, every},
+	} {
+		chunks := chunked(tt.n, tt.size)
+		text := strings.Join(chunks, "")
+		tr, bytes := whole(t, SnapshotsAll, chunks, tt.batch)
+		multiple := float64(bytes) / float64(len(text))
+		t.Logf("%s: %d bytes of text cost %d on the wire, %.2f times", tt.name, len(text), bytes, multiple)
+		if multiple > 8 {
+			t.Errorf("%s: got %.2f times the text, want at most 8", tt.name, multiple)
+		}
+		if tr.Deltas.String() != text || tr.Snapshots != text {
+			t.Errorf("%s: got %d bytes by deltas and %d by snapshots, want %d", tt.name, tr.Deltas.Len(), len(tr.Snapshots), len(text))
+		}
+	}
+}
+
+func TestTheFirstDeltasLeaveAtOnce(t *testing.T) {
+	for _, size := range []int{1, 4, 64, 500} {
+		v := newView(testScene(), SnapshotsAll)
+		text := 0
+		for i := range 16 {
+			_ = core.Event{At: atNoon, Body: core.Text{Text: strings.Repeat("x", size)}}.Deliver(v)
+			text += size
+			if got := len(v.take()); got == 0 && text <= 600 {
+				t.Errorf("chunk %d of %d bytes: got no frame, want its delta", i+1, size)
+			}
+		}
+	}
+}
+
+func TestDeltasAndSnapshotsTellTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		how := rapid.SampledFrom([]Snapshots{SnapshotsAll, SnapshotsNone}).Draw(t, "how")
+		chunks := rapid.SliceOfN(rapid.OneOf(rapid.String(), rapid.Map(rapid.IntRange(0, 1000), func(n int) string { return strings.Repeat("<é\n", n) })), 1, 20).Draw(t, "chunks")
+		batch := rapid.IntRange(1, 10).Draw(t, "batch")
+		want := strings.ToValidUTF8(strings.Join(chunks, ""), "\ufffd")
+		tr, _ := whole(t, how, chunks, func(i int) bool { return i%batch == 0 })
+		if got := tr.Deltas.String(); got != want {
+			t.Fatalf("deltas: got %d bytes, want %d", len(got), len(want))
+		}
+		if got := tr.Snapshots; got != want {
+			t.Fatalf("snapshots: got %d bytes, want %d", len(got), len(want))
+		}
+	})
+}
+
+// Whoever reads, in whatever batches, ends with the same messages.
+func TestMessagesDoNotDependOnWhoReads(t *testing.T) {
+	bodies := rapid.SliceOfN(rapid.OneOf(
+		rapid.Map(rapid.StringN(1, 400, 4000), func(s string) core.Body { return core.Text{Text: s} }),
+		rapid.Map(rapid.StringN(1, 400, 4000), func(s string) core.Body { return core.Thinking{Text: s} }),
+		rapid.Map(rapid.SampledFrom([]string{"1", "2", "3"}), func(s string) core.Body { return core.ToolCall{ID: s, Name: "t", Input: "{}"} }),
+		rapid.Map(rapid.SampledFrom([]string{"1", "2", "3"}), func(s string) core.Body { return core.ToolState{ID: s, State: core.ToolRunning} }),
+		rapid.Map(rapid.SampledFrom([]string{"1", "2", "3"}), func(s string) core.Body { return core.ToolResult{ID: s, Output: "o"} }),
+		rapid.Just[core.Body](core.Usage{Input: 1}),
+		rapid.Just[core.Body](core.File{Name: "f", MediaType: "text/plain", Data: []byte("x")}),
+		rapid.Just[core.Body](core.File{Name: "g", MediaType: "image/png", Data: []byte("x")}),
+		rapid.Just[core.Body](core.Injected{ID: "i", Content: "c"}),
+		rapid.Just[core.Body](core.InjectionAnswered{ID: "i", Accepted: true}),
+	), 0, 80)
+	rapid.Check(t, func(t *rapid.T) {
+		events := append(bodies.Draw(t, "bodies"), rapid.SampledFrom([]core.Body{
+			core.Done{}, core.Done{Text: "x"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "x")}, core.Cancelled{},
+		}).Draw(t, "end"))
+		views := []*view{newView(testScene(), unheard), newView(testScene(), SnapshotsAll), newView(testScene(), SnapshotsNone)}
+		batch := rapid.IntRange(1, 9).Draw(t, "batch")
+		var frames [3][][]byte
+		for i, e := range numbered(events...) {
+			for j, v := range views {
+				if err := e.Deliver(v); err != nil {
+					t.Fatal(err)
+				}
+				if j > 0 && i%(batch*j) == 0 {
+					frames[j] = append(frames[j], v.take()...)
+				}
+			}
+		}
+		want := string(appendMessages(nil, views[0].messages))
+		for j, v := range views {
+			if got := string(appendMessages(nil, v.messages)); got != want {
+				t.Fatalf("view %d: messages differ:\n got %s\nwant %s", j, got, want)
+			}
+			if v.turn.open || v.draft != nil || len(v.calls) > 0 || len(v.later) > 0 {
+				t.Fatalf("view %d did not come to an end: %+v", j, v.turn)
+			}
+			if j > 0 {
+				grammatical(t, append(frames[j], v.take()...))
+			}
+		}
+	})
+}
+
+// grammatical checks the order of events of a turn (facts, section 5).
+func grammatical(t interface{ Fatalf(string, ...any) }, frames [][]byte) {
+	var tr Transcript
+	read(t, &tr, frames)
+	turn, message := true, false
+	for i, k := range tr.Kinds {
+		ok := true
+		switch {
+		case k == "turn_start":
+			ok, turn = !turn && !message, true
+		case k == "turn_end":
+			ok, turn = turn && !message, false
+		case k == "message_start":
+			ok, message = turn && !message, true
+		case k == "message_end":
+			ok, message = message, false
+		case strings.HasPrefix(k, "message_update/"):
+			ok = message
+		case strings.HasPrefix(k, "tool_execution_"):
+			ok = true
+		}
+		if !ok {
+			t.Fatalf("event %d, %s, stands where it must not: %v", i, k, tr.Kinds)
+		}
+	}
+	if turn || message {
+		t.Fatalf("the turn did not end: %v", tr.Kinds)
+	}
+}
+
+func FuzzTranscript(f *testing.F) {
+	f.Add(`{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"x"}],"stopReason":"stop"}}`)
+	f.Add(`{"type":"extension_ui_request","requestId":"r","message":"m"}`)
+	f.Fuzz(func(t *testing.T, event string) {
+		var tr Transcript
+		tr.Add(Frame{Type: "event", Event: json.RawMessage(event)})
+	})
+}

@@ -1,0 +1,142 @@
+package pi
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// message is one AgentMessage (facts, section 5), encoded once and sent and kept
+// as it is.
+type message struct {
+	role  string
+	json  json.RawMessage
+	calls int        // of tools, in an assistant's message
+	usage core.Usage // of an assistant's message
+}
+
+// The roles of messages.
+const (
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleTool      = "toolResult"
+	roleCustom    = "custom"
+)
+
+// api is what stands in the api field of models and messages: they come through
+// the hub.
+const api = "dragoman"
+
+// text returns the text of a message: all of its text blocks, put together.
+func (m message) text() string {
+	var shape struct {
+		Content json.RawMessage `json:"content"`
+	}
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(m.json, &shape) != nil || json.Unmarshal(shape.Content, &blocks) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, block := range blocks {
+		if block.Type == "text" {
+			b.WriteString(block.Text)
+		}
+	}
+	return b.String()
+}
+
+// userMessage is what a person said.
+func userMessage(text string, images []core.File, at int64) message {
+	b := appendString(append([]byte(nil), `{"role":"user","content":[{"type":"text","text":`...), text)
+	b = append(b, '}')
+	for _, f := range images {
+		b = append(appendImage(append(b, ','), f), '}')
+	}
+	b = append(b, `],"timestamp":`...)
+	return message{role: roleUser, json: append(strconv.AppendInt(b, at, 10), '}')}
+}
+
+// appendImage appends an image block without its closing brace.
+func appendImage(dst []byte, f core.File) []byte {
+	dst = append(dst, `{"type":"image","data":"`...)
+	dst = base64.StdEncoding.AppendEncode(dst, f.Data)
+	return appendString(append(dst, `","mimeType":`...), f.MediaType)
+}
+
+// toolMessage is what a tool call came to.
+func toolMessage(id, name, output string, isError bool, at int64) message {
+	b := appendString(append([]byte(nil), `{"role":"toolResult","toolCallId":`...), id)
+	b = appendString(append(b, `,"toolName":`...), name)
+	b = append(appendContent(append(b, `,"content":`...), output), `,"isError":`...)
+	b = append(strconv.AppendBool(b, isError), `,"timestamp":`...)
+	return message{role: roleTool, json: append(strconv.AppendInt(b, at, 10), '}')}
+}
+
+// appendContent appends the content of one text block; none of an empty text.
+func appendContent(dst []byte, text string) []byte {
+	if text == "" {
+		return append(dst, '[', ']')
+	}
+	return append(appendString(append(dst, `[{"type":"text","text":`...), text), '}', ']')
+}
+
+// fileMessage carries a file that is no text: an image as an image, any other in
+// the details.
+func fileMessage(f core.File, at int64) message {
+	b := []byte(`{"role":"custom","customType":"file","content":[`)
+	details := map[string]any{"name": f.Name, "mediaType": f.MediaType}
+	if strings.HasPrefix(f.MediaType, "image/") {
+		b = append(appendImage(b, f), '}')
+	} else {
+		b = append(appendString(append(b, `{"type":"text","text":`...), fileNote(f)), '}')
+		details["data"] = f.Data
+	}
+	b = append(append(b, `],"display":true,"details":`...), encode(details)...)
+	b = append(b, `,"timestamp":`...)
+	return message{role: roleCustom, json: append(strconv.AppendInt(b, at, 10), '}')}
+}
+
+// fileNote names a file within text.
+func fileNote(f core.File) string {
+	kind := f.MediaType
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	return "[file " + f.Name + ", " + kind + ", " + strconv.Itoa(len(f.Data)) + " bytes]"
+}
+
+// arguments returns the input of a tool as the object that pi wants: the input
+// itself when it is one, else an object that holds it.
+func arguments(input string) json.RawMessage {
+	raw := bytes.TrimSpace([]byte(input))
+	switch {
+	case len(raw) == 0:
+		return json.RawMessage("{}")
+	case json.Valid(raw) && raw[0] == '{':
+		return raw
+	case json.Valid(raw):
+		return append(append(json.RawMessage(`{"input":`), raw...), '}')
+	}
+	return append(appendString(json.RawMessage(`{"input":`), input), '}')
+}
+
+// appendUsage appends tokens as pi counts them: thinking is output there.
+func appendUsage(dst []byte, u core.Usage) []byte {
+	field := func(name string, n int64) {
+		dst = strconv.AppendInt(append(dst, name...), n, 10)
+	}
+	output := u.Output + u.Thinking
+	field(`{"input":`, u.Input)
+	field(`,"output":`, output)
+	field(`,"cacheRead":`, u.CacheRead)
+	field(`,"cacheWrite":`, u.CacheWrite)
+	field(`,"totalTokens":`, u.Input+output+u.CacheRead+u.CacheWrite)
+	return append(dst, `,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`...)
+}

@@ -1,0 +1,110 @@
+package pi
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// model is an agent as pi clients pick one (facts, section 4.3): provider is its
+// dialect, id its id.
+type model struct {
+	ID            core.AgentID `json:"id"`
+	Name          string       `json:"name"`
+	API           string       `json:"api"`
+	Provider      string       `json:"provider"`
+	BaseURL       string       `json:"baseUrl"`
+	Reasoning     bool         `json:"reasoning"`
+	Input         []string     `json:"input"`
+	Cost          cost         `json:"cost"`
+	ContextWindow int          `json:"contextWindow"`
+	MaxTokens     int          `json:"maxTokens"`
+}
+
+type cost struct {
+	Input      int `json:"input"`
+	Output     int `json:"output"`
+	CacheRead  int `json:"cacheRead"`
+	CacheWrite int `json:"cacheWrite"`
+}
+
+// What pi takes for granted of a model that does not say (facts, section 9.5).
+const (
+	contextWindow = 128_000
+	maxTokens     = 16_384
+)
+
+func modelOf(a hub.AgentStatus) *model {
+	m := &model{
+		ID: a.ID, Name: cmp.Or(a.Name, string(a.ID)), API: api, Provider: a.Dialect, Input: []string{"text"},
+		ContextWindow: contextWindow, MaxTokens: maxTokens,
+	}
+	if a.Features.Has(core.FeatureFiles) {
+		m.Input = append(m.Input, "image")
+	}
+	return m
+}
+
+// refreshModel looks the session's agent up; one that has left keeps its model.
+func (s *Server) refreshModel(ss *session) {
+	id := ss.agent.Agent()
+	if a, ok := s.hub.Agent(id); ok && id != "" {
+		ss.model = modelOf(a)
+	} else if ss.model != nil && ss.model.ID != id {
+		ss.model = nil
+	}
+}
+
+func (s *Server) modelOf(ss *session) *model {
+	s.refreshModel(ss)
+	return ss.model
+}
+
+// models returns the agents of the hub as models, by id.
+func (s *Server) models() []*model {
+	list := []*model{}
+	for _, a := range s.hub.Agents() {
+		list = append(list, modelOf(a))
+	}
+	return list
+}
+
+func getModels(s *Server, _ *execution) outcome {
+	return outcome{data: encode(map[string]any{"models": s.models()})}
+}
+
+// setModel binds the session to an agent.
+func setModel(s *Server, x *execution) outcome {
+	provider, _ := x.text("provider")
+	id, _ := x.text("modelId")
+	a, ok := s.hub.Agent(core.AgentID(id))
+	if !ok || a.Dialect != provider {
+		return failed("Model not found: " + provider + "/" + id)
+	}
+	return outcome{data: encode(map[string]any{"model": s.bind(x.on, modelOf(a))})}
+}
+
+func (s *Server) bind(ss *session, m *model) *model {
+	ss.agent, ss.model = core.ToAgent(m.ID), m
+	return m
+}
+
+// cycleModel moves the session to the next agent, or the one before.
+func cycleModel(s *Server, x *execution) outcome {
+	list := s.models()
+	if len(list) <= 1 {
+		return outcome{data: encode(nil)}
+	}
+	by := 1
+	if x.is("direction", `"backward"`) {
+		by = -1
+	}
+	at := slices.IndexFunc(list, func(m *model) bool { return m.ID == x.on.agent.Agent() })
+	if at < 0 && by < 0 {
+		at = 0
+	}
+	m := s.bind(x.on, list[(at+by+len(list))%len(list)])
+	return outcome{data: encode(map[string]any{"model": m, "thinkingLevel": thinkingOff, "isScoped": false})}
+}

@@ -1,0 +1,130 @@
+package pi
+
+import (
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// busy is what a prompt is told while another runs and it does not say how it
+// wants to be queued.
+const busy = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
+
+// said is what the user says with the command.
+func said(x *execution) (queued, error) {
+	text, _ := x.text("message")
+	files, err := images(x)
+	return queued{text: text, images: files, from: x.client.principal}, err
+}
+
+// prompt begins a run, together with what was said to the idle session before. It
+// ends when the run does.
+func prompt(s *Server, x *execution) outcome {
+	ss := x.on
+	if ss.run != nil {
+		switch {
+		case x.is("streamingBehavior", `"steer"`):
+			return steer(s, x)
+		case x.is("streamingBehavior", `"followUp"`):
+			return followUp(s, x)
+		}
+		return failed(busy)
+	}
+	first, err := said(x)
+	if err != nil {
+		return failed(err.Error())
+	}
+	all := append([]queued{first}, ss.steering...)
+	task, err := s.ask(ss, all, x.admitted.Add(longTime))
+	if err != nil {
+		return failed(core.AsFault(err).Message)
+	}
+	ss.steering = nil
+	ss.run = &run{session: ss, prompt: x}
+	s.begin(ss.run, all, task, nil)
+	return outcome{pending: true}
+}
+
+// steer pushes a message into the run: to the agent while it works when it takes
+// that, else as its next turn. Without a run it waits for the next prompt.
+func steer(s *Server, x *execution) outcome {
+	q, err := said(x)
+	if err != nil {
+		return failed(err.Error())
+	}
+	ss := x.on
+	if ss.run != nil && len(q.images) == 0 {
+		as := s.as(q.from, true)
+		defer as.Close(nil)
+		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID}
+		if err = as.Inject(ss.run.last().task.ID(), in); err == nil {
+			return outcome{}
+		}
+	}
+	ss.steering = append(ss.steering, q)
+	return outcome{}
+}
+
+// followUp queues a message behind the run, or behind the next one.
+func followUp(_ *Server, x *execution) outcome {
+	q, err := said(x)
+	if err != nil {
+		return failed(err.Error())
+	}
+	x.on.following = append(x.on.following, q)
+	return outcome{}
+}
+
+// abort stops the run, if there is one. What was queued stays queued.
+func abort(s *Server, x *execution) outcome {
+	if x.on.run != nil {
+		s.stop(x, x.on, "")
+	}
+	return outcome{}
+}
+
+// stop cancels the task of a session's run in the name of who sent x.
+func (s *Server) stop(x *execution, ss *session, why string) {
+	ss.run.aborted = true
+	as := s.as(x.client.principal, true)
+	defer as.Close(nil)
+	_ = as.Cancel(ss.run.last().task.ID(), why) // a conflict: it has ended by itself
+}
+
+// answer takes what a person said to an approval (section 18.2). The first answer
+// counts.
+func answer(s *Server, x *execution) outcome {
+	id, _ := x.text("requestId")
+	task, seq, _ := parseRequestID(id)
+	st := s.runs[task]
+	if st == nil || st.run.session.key.scope != x.client.scope {
+		return failed("No pending UI request with id " + id)
+	}
+	asked, ok := approvalAt(st.task.Events(), seq)
+	switch {
+	case !ok:
+		return failed("No pending UI request with id " + id)
+	case st.run.session != x.on:
+		return failed("Session ID mismatch for request " + id)
+	}
+	r, _ := x.object("response")
+	d := core.ApprovalDecided{ID: asked.ID, Approved: r.is("method", `"confirm"`) && r.is("confirmed", "true")}
+	if r.is("method", `"cancelled"`) {
+		d.Reason = "dismissed"
+	}
+	as := s.as(x.client.principal, true)
+	defer as.Close(nil)
+	if as.Decide(task, d) != nil {
+		return failed("Request " + id + " already settled")
+	}
+	return outcome{}
+}
+
+// approvalAt returns the approval that was asked for with sequence number seq.
+func approvalAt(events []core.Event, seq uint64) (core.ApprovalRequested, bool) {
+	for _, e := range events {
+		if e.Seq == seq {
+			a, ok := e.Body.(core.ApprovalRequested)
+			return a, ok
+		}
+	}
+	return core.ApprovalRequested{}, false
+}

@@ -1,0 +1,141 @@
+package pi
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// The commands that only look.
+
+func getState(s *Server, x *execution) outcome { return outcome{data: encode(s.info(x.on))} }
+
+func getMessages(_ *Server, x *execution) outcome {
+	all := x.on.all()
+	b := append(make([]byte, 0, sizeOf(all)+16), `{"messages":`...)
+	return outcome{data: append(appendMessages(b, all), '}')}
+}
+
+func getLastText(_ *Server, x *execution) outcome {
+	for _, m := range slices.Backward(x.on.all()) {
+		if m.role == roleAssistant {
+			return outcome{data: encode(map[string]any{"text": m.text()})}
+		}
+	}
+	return outcome{data: encode(map[string]any{"text": nil})}
+}
+
+// stats are the counts of get_session_stats (facts, section 4.6).
+type stats struct {
+	SessionID         core.ThreadID `json:"sessionId"`
+	UserMessages      int           `json:"userMessages"`
+	AssistantMessages int           `json:"assistantMessages"`
+	ToolCalls         int           `json:"toolCalls"`
+	ToolResults       int           `json:"toolResults"`
+	TotalMessages     int           `json:"totalMessages"`
+	Tokens            tokens        `json:"tokens"`
+	Cost              float64       `json:"cost"`
+}
+
+type tokens struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheRead  int64 `json:"cacheRead"`
+	CacheWrite int64 `json:"cacheWrite"`
+	Total      int64 `json:"total"`
+}
+
+func getStats(_ *Server, x *execution) outcome {
+	all := x.on.all()
+	st := stats{SessionID: x.on.thread, TotalMessages: len(all)}
+	var u core.Usage
+	for _, m := range all {
+		switch m.role {
+		case roleUser:
+			st.UserMessages++
+		case roleAssistant:
+			st.AssistantMessages++
+			st.ToolCalls += m.calls
+			u = u.Add(m.usage)
+		case roleTool:
+			st.ToolResults++
+		}
+	}
+	output := u.Output + u.Thinking
+	st.Tokens = tokens{u.Input, output, u.CacheRead, u.CacheWrite, u.Input + output + u.CacheRead + u.CacheWrite}
+	return outcome{data: encode(st)}
+}
+
+// getContext tells what the last answer said of the context that it had.
+func getContext(_ *Server, x *execution) outcome {
+	usage := map[string]any{"tokens": nil, "contextWindow": contextWindow, "percent": nil}
+	for _, m := range slices.Backward(x.on.all()) {
+		if u := m.usage; u != (core.Usage{}) {
+			n := u.Input + u.Output + u.Thinking + u.CacheRead + u.CacheWrite
+			usage["tokens"], usage["percent"] = n, float64(n)*100/contextWindow
+			break
+		}
+	}
+	return outcome{data: encode(usage)}
+}
+
+type tool struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// getTools lists the tools that the bound agent declares and those of the hub.
+func getTools(s *Server, x *execution) outcome {
+	tools := []tool{}
+	if a, ok := s.hub.Agent(x.on.agent.Agent()); ok {
+		for _, name := range a.Tools {
+			tools = append(tools, tool{Name: name, Description: "a tool of " + a.Name})
+		}
+	}
+	for _, t := range s.hub.Tools() {
+		tools = append(tools, tool{t.Name, t.Description})
+	}
+	return outcome{data: encode(map[string]any{"tools": tools})}
+}
+
+type skill struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	FilePath    string `json:"filePath"`
+	Source      string `json:"source"`
+}
+
+// getSkills lists what the bound agent can do: its capabilities and domains.
+func getSkills(s *Server, x *execution) outcome {
+	skills := []skill{}
+	if a, ok := s.hub.Agent(x.on.agent.Agent()); ok {
+		for _, c := range a.Capabilities {
+			skills = append(skills, skill{Name: c, Description: "a capability of " + a.Name, Source: "path"})
+		}
+		for _, d := range a.Domains {
+			skills = append(skills, skill{Name: d, Description: "a domain of " + a.Name, Source: "path"})
+		}
+	}
+	return outcome{data: encode(map[string]any{"skills": skills})}
+}
+
+// getCommands lists no commands: the hub offers none to prompts.
+func getCommands(*Server, *execution) outcome {
+	return outcome{data: encode(map[string]any{"commands": []any{}})}
+}
+
+// healthCheck is get_health (facts, section 4.5).
+func healthCheck(s *Server, _ *execution) outcome {
+	issues := []string{}
+	nearly := func(what string, n, limit int) {
+		if 10*n >= 9*limit {
+			issues = append(issues, fmt.Sprintf("%s count at %d/%d (90%%+)", what, n, limit))
+		}
+	}
+	nearly("Session", len(s.sessions), s.opts.MaxSessions)
+	nearly("Connection", s.sockets, s.opts.MaxConnections)
+	return outcome{data: encode(map[string]any{
+		"healthy": len(issues) == 0, "issues": issues, "hasOpenCircuit": false, "hasOpenBashCircuit": false,
+	})}
+}

@@ -1,0 +1,208 @@
+package pi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// run is one prompt under way with everything that was queued behind it: a series
+// of steps, each a task of the hub. Server.mu guards it.
+type run struct {
+	session *session
+	prompt  *execution
+	// steps are in order; the last is under way.
+	steps []*step
+	// messages are those of the steps that ended, and what the user said in the last.
+	messages []message
+	aborted  bool
+}
+
+func (r *run) last() *step { return r.steps[len(r.steps)-1] }
+
+// step is one turn of the user and the task that answers it.
+type step struct {
+	run *run
+	// before is the step before this one, or nil: it is told first.
+	before *step
+	// opening is what clients are told before the task's own events.
+	opening [][]byte
+	task    *hub.Task // nil of a step that the hub refused
+	refused [][]byte  // the events of such a step
+	// record puts the messages together for the session. Server.mu guards it.
+	record *view
+}
+
+// ask opens a task for what the user says. It returns the Fault of the hub when it
+// takes no task.
+func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task, error) {
+	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Thread: ss.thread, Deadline: deadline}
+	if req.To.IsZero() {
+		req.To = core.ToAny()
+	}
+	var texts []string
+	for _, q := range said {
+		texts = append(texts, q.text)
+		req.Attachments = append(req.Attachments, q.images...)
+	}
+	req.Content = strings.Join(texts, "\n\n")
+	as := s.as(said[0].from, false)
+	defer as.Close(nil)
+	return as.Open(req, hub.Opening{Keep: true, Unwatched: true})
+}
+
+// begin adds a step to the run. task is nil when the hub refused it for the reason.
+func (s *Server) begin(r *run, said []queued, task *hub.Task, refused *core.Fault) *step {
+	now := time.Now()
+	prefix := sessionEvents(r.session.key.id)
+	st := &step{run: r, task: task}
+	if len(r.steps) == 0 {
+		st.opening = append(st.opening, plainEvent(prefix, agentStart))
+	} else {
+		st.before = r.last()
+	}
+	st.opening = append(st.opening, plainEvent(prefix, turnStart))
+	for _, q := range said {
+		m := userMessage(q.text, q.images, now.UnixMilli())
+		r.messages = append(r.messages, m)
+		st.opening = append(st.opening, spoken(prefix, m)...)
+	}
+	r.steps = append(r.steps, st)
+	if task == nil {
+		st.record = newView(s.sceneOf(r.session, ""), SnapshotsAll)
+		_ = st.record.Failed(core.Event{At: now}, core.Failed{Fault: refused}) // a view returns no error
+		st.refused = st.record.take()
+	} else {
+		about := s.sceneOf(r.session, task.ID())
+		about.count = s.count // here alone: once for all views of the task
+		st.record = newView(about, unheard)
+		s.runs[task.ID()] = st
+		_ = s.root.Watch(task, core.Cursor{}, st) // the beginning is a cursor of every task
+	}
+	for c := range r.session.readers {
+		c.push(item{step: st})
+	}
+	return st
+}
+
+// follow takes in the events of a step's task.
+func (s *Server) follow(st *step, events []core.Event) {
+	ss := st.run.session
+	for _, e := range events {
+		_ = e.Deliver(st.record) // a view returns no error
+		switch b := e.Body.(type) {
+		case core.Assigned:
+			ss.agent = core.ToAgent(b.Agent)
+			s.refreshModel(ss)
+		case core.InjectionAnswered:
+			if !b.Accepted {
+				s.sayLater(st, b.ID)
+			}
+		case core.Done:
+			s.step(st, outcome{}, true)
+		case core.Cancelled:
+			s.step(st, outcome{}, false)
+		case core.Failed:
+			s.step(st, ranOut(st, e, b), false)
+		}
+	}
+}
+
+// ranOut tells a prompt that the hub ended at its deadline from one whose agent
+// failed: only the former is a failure of the command (facts, section 3.5).
+func ranOut(st *step, e core.Event, b core.Failed) outcome {
+	deadline := st.task.Request().Deadline
+	if b.Fault == nil || b.Fault.Code != core.CodeTimeout || e.At.Before(deadline) {
+		return outcome{}
+	}
+	return outcome{err: fmt.Sprintf("Command 'prompt' timed out after %dms", longTime.Milliseconds()), timedOut: true}
+}
+
+// sayLater makes what the agent did not take in a turn of its own.
+func (s *Server) sayLater(st *step, injection string) {
+	for _, e := range st.task.Events() {
+		if in, ok := e.Body.(core.Injected); ok && in.ID == injection {
+			st.run.session.steering = append(st.run.session.steering, queued{text: in.Content, from: st.task.From()})
+		}
+	}
+}
+
+// step ends a step: with the next of what was queued, or with the run.
+func (s *Server) step(st *step, o outcome, more bool) {
+	r := st.run
+	ss := r.session
+	r.messages = append(r.messages, st.record.messages...)
+	st.record.messages = nil
+	for more && !r.aborted && !ss.deleted {
+		q, ok := ss.next()
+		if !ok {
+			break
+		}
+		task, err := s.ask(ss, []queued{q}, time.Now().Add(longTime))
+		if err == nil {
+			s.begin(r, []queued{q}, task, nil)
+			return
+		}
+		refused := s.begin(r, []queued{q}, nil, core.AsFault(err))
+		r.messages = append(r.messages, refused.record.messages...)
+		more = false
+	}
+	s.end(r, o)
+}
+
+// next takes what is to be said next.
+func (ss *session) next() (queued, bool) {
+	for _, line := range []*[]queued{&ss.steering, &ss.following} {
+		if len(*line) > 0 {
+			q := (*line)[0]
+			*line = (*line)[1:]
+			return q, true
+		}
+	}
+	return queued{}, false
+}
+
+// end ends a run. Its last events, its outcome and its response stand behind a fence
+// at those clients that are still being told the last task.
+func (s *Server) end(r *run, o outcome) {
+	ss := r.session
+	ss.run = nil
+	ss.messages = append(ss.messages, r.messages...)
+	for _, st := range r.steps {
+		if st.task != nil {
+			delete(s.runs, st.task.ID())
+		}
+	}
+	frame := agentEnd(sessionEvents(ss.key.id), r.messages)
+	for c := range ss.readers {
+		c.push(item{fence: r.last()})
+		c.push(item{frame: frame})
+	}
+	s.finish(r.prompt, o)
+}
+
+// images reads the images of a prompt (facts, section 5).
+func images(x *execution) ([]core.File, error) {
+	items, _ := x.list("images")
+	var files []core.File
+	for i, raw := range items {
+		var image struct {
+			Data     string `json:"data"`
+			MimeType string `json:"mimeType"`
+		}
+		if err := json.Unmarshal(raw, &image); err != nil {
+			return nil, fmt.Errorf("images[%d]: want an object with data and mimeType", i)
+		}
+		data, err := base64.StdEncoding.DecodeString(image.Data)
+		if err != nil {
+			return nil, fmt.Errorf("images[%d].data: want base64", i)
+		}
+		files = append(files, core.File{Name: fmt.Sprintf("image-%d", i+1), MediaType: image.MimeType, Data: data})
+	}
+	return files, nil
+}

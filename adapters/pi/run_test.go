@@ -1,0 +1,353 @@
+package pi
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// held is an agent's work that begins every answer and leaves the rest to the test.
+type held struct {
+	tasks chan *hub.Task
+	heard chan core.Body
+}
+
+func holding() *held { return &held{make(chan *hub.Task, 16), make(chan core.Body, 16)} }
+
+func (w *held) work(a *joined, b hub.Batch) {
+	if assigned(b) {
+		a.say(b.Task, core.Text{Text: "begun"})
+		w.tasks <- b.Task
+	}
+	for _, e := range b.Events {
+		switch e.Body.(type) {
+		case core.Injected, core.CancelRequested, core.ApprovalDecided:
+			w.heard <- e.Body
+		}
+	}
+}
+
+func TestASecondPromptFailsUnlessItSaysHowToBeQueued(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.send(`{"id":"p1","type":"prompt","sessionId":"s","message":"one"}`)
+	first := <-w.tasks
+	c.fails(`{"id":"p2","type":"prompt","sessionId":"s","message":"two"}`, busy)
+	c.ok(`{"id":"p3","type":"prompt","sessionId":"s","message":"three","streamingBehavior":"followUp"}`)
+	c.ok(`{"id":"p4","type":"prompt","sessionId":"s","message":"four","streamingBehavior":"steer"}`)
+	a.say(first, core.Done{})
+	for _, want := range []string{"four", "three"} { // what steers goes before what follows up
+		next := <-w.tasks
+		if got := next.Request().Content; got != want {
+			t.Errorf("next turn: got %q, want %q", got, want)
+		}
+		a.say(next, core.Done{})
+	}
+	c.until(`"response"`, `"p1"`, `"success":true`)
+	want := strings.Fields(`agent_start turn_start message_start message_end
+		message_start message_update/text_start message_update/text_delta message_update/text_end message_end turn_end
+		turn_start message_start message_end
+		message_start message_update/text_start message_update/text_delta message_update/text_end message_end turn_end
+		turn_start message_start message_end
+		message_start message_update/text_start message_update/text_delta message_update/text_end message_end turn_end
+		agent_end`)
+	if diff := cmp.Diff(want, c.transcript("s").Kinds); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestASecondPromptWaitsItsTurnWhereThatIsWanted(t *testing.T) {
+	h, s := newStage(t, Options{QueuePrompts: true})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.send(`{"id":"p1","type":"prompt","sessionId":"s","message":"one"}`)
+	c.send(`{"id":"p2","type":"prompt","sessionId":"s","message":"two"}`)
+	a.say(<-w.tasks, core.Done{})
+	second := <-w.tasks
+	if got := second.Request().Content; got != "two" {
+		t.Errorf("got %q, want two", got)
+	}
+	a.say(second, core.Done{})
+	c.until(`"response"`, `"p2"`, `"success":true`)
+	order := []string{}
+	for _, f := range c.seen() {
+		for _, k := range []string{`"command_started","data":{"commandId":"p`, `"command_finished","data":{"commandId":"p`} {
+			if has(f, k) {
+				i := strings.Index(string(f.Raw), `"commandId":"`) + len(`"commandId":"`)
+				order = append(order, f.Type+" "+string(f.Raw[i:i+2]))
+			}
+		}
+	}
+	want := []string{"command_started p1", "command_finished p1", "command_started p2", "command_finished p2"}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+func TestALaneRunsOneCommandAtATimeAndControlOvertakesIt(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", Name: "Ann"}, w.work)
+	join(t, h, core.Card{ID: "b"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
+	task := <-w.tasks
+	c.send(`{"id":"m","type":"set_model","sessionId":"s","provider":"coven","modelId":"b"}`)
+	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"isStreaming":true`) || !has(f, `"id":"a"`) {
+		t.Errorf("get_state in the middle of a run: got %s, want it streaming with model a", f.Data)
+	}
+	if c.count("command_started", `"commandId":"m"`) != 0 {
+		t.Error("set_model overtook the prompt, want it to wait in the lane")
+	}
+	a.say(task, core.Done{})
+	c.until(`"response"`, `"id":"m"`, `"success":true`)
+	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"isStreaming":false`) || !has(f, `"model":{"id":"b"`) {
+		t.Errorf("get_state after it: got %s, want it idle with model b", f.Data)
+	}
+}
+
+func TestAbortEndsTheRunAsAborted(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, w.work)
+	c := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann"}})
+	c.open("s", "a")
+	c.ok(`{"type":"abort","sessionId":"s"}`) // nothing runs: nothing happens
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
+	task := <-w.tasks
+	c.ok(`{"type":"follow_up","sessionId":"s","message":"later"}`)
+	other := dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob"}}) // whoever shares the session may
+	other.ok(`{"id":"x","type":"abort","sessionId":"s"}`)
+	if got, want := <-w.heard, (core.CancelRequested{By: "bob"}); got != want {
+		t.Errorf("the agent was told %+v, want %+v", got, want)
+	}
+	a.say(task, core.Cancelled{})
+	if f := c.until(`"response"`, `"id":"p"`); !f.Success {
+		t.Errorf("the aborted prompt: got failure %q, want success", f.Error)
+	}
+	tr := c.transcript("s")
+	if tr.StopReason != stopAborted || tr.Snapshots != "begun" {
+		t.Errorf("got stop reason %q and text %q, want aborted and begun", tr.StopReason, tr.Snapshots)
+	}
+	// What was queued waits for the next run.
+	c.send(`{"id":"q","type":"prompt","sessionId":"s","message":"two"}`)
+	a.say(<-w.tasks, core.Done{})
+	if got := (<-w.tasks); got.Request().Content != "later" {
+		t.Errorf("got %q, want what was queued", got.Request().Content)
+	} else {
+		a.say(got, core.Done{})
+	}
+	c.until(`"response"`, `"id":"q"`)
+}
+
+func TestSteerReachesAnAgentThatTakesItAndWaitsForOneThatDoesNot(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection}, w.work)
+	c := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann"}})
+	c.open("s", "a")
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
+	task := <-w.tasks
+	c.ok(`{"type":"steer","sessionId":"s","message":"left"}`)
+	c.ok(`{"type":"steer","sessionId":"s","message":"right"}`)
+	for i, want := range []string{"left", "right"} {
+		in, ok := (<-w.heard).(core.Injected)
+		if !ok || in.Content != want || in.Priority != core.InjectionImmediate || in.Source != "ann" {
+			t.Errorf("injection: got %+v, want %q", in, want)
+		}
+		a.say(task, core.InjectionAnswered{ID: in.ID, Accepted: i == 0})
+	}
+	a.say(task, core.Text{Text: "turned"}, core.Done{})
+	refused := <-w.tasks // the agent did not take it: it is a turn of its own
+	if got := refused.Request().Content; got != "right" {
+		t.Errorf("got %q, want the refused injection", got)
+	}
+	a.say(refused, core.Done{})
+	c.until(`"response"`, `"id":"p"`)
+	if got := roles(t, c, "s"); got != "user:one assistant:begun user:left assistant:turned user:right assistant:begun" {
+		t.Errorf("messages: got %s", got)
+	}
+}
+
+// roles returns the messages of a session in brief.
+func roles(t *testing.T, c *caller, session string) string {
+	t.Helper()
+	var parts []string
+	for _, m := range messagesOf(t, c, session) {
+		parts = append(parts, m.role+":"+m.text())
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestWhatIsSaidToAnIdleSessionGoesWithTheNextPrompt(t *testing.T) {
+	h, s := newStage(t, Options{})
+	join(t, h, core.Card{ID: "a"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.ok(`{"type":"steer","sessionId":"s","message":"in verse"}`)
+	c.ok(`{"type":"follow_up","sessionId":"s","message":"and again"}`)
+	c.ok(`{"type":"prompt","sessionId":"s","message":"speak"}`)
+	want := "user:speak user:in verse assistant:you said speak\n\nin verse user:and again assistant:you said and again"
+	if got := roles(t, c, "s"); got != want {
+		t.Errorf("messages:\n got %s\nwant %s", got, want)
+	}
+}
+
+func TestAFailureOfTheAgentIsNoFailureOfTheCommand(t *testing.T) {
+	h, s := newStage(t, Options{})
+	join(t, h, core.Card{ID: "a"}, answering(core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "boom")}))
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
+	tr := c.transcript("s")
+	if tr.StopReason != stopError || tr.ErrorMessage != "boom" {
+		t.Errorf("got %q %q, want error and boom", tr.StopReason, tr.ErrorMessage)
+	}
+	c.ok(`{"type":"create_session","sessionId":"t","agent":"nobody"}`)
+	c.fails(`{"type":"prompt","sessionId":"t","message":"x"}`, `no agent "nobody" is here`)
+	if c.count(`"agent_start"`) != 1 {
+		t.Error("a prompt that the hub refused began a run")
+	}
+}
+
+func TestAnAgentCutOffMidAnswerFailsTheRun(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
+	<-w.tasks
+	c.ok(`{"type":"follow_up","sessionId":"s","message":"later"}`)
+	a.Close(nil)
+	c.until(`"response"`, `"id":"p"`, `"success":true`)
+	if tr := c.transcript("s"); tr.StopReason != stopError || tr.Snapshots != "begun" {
+		t.Errorf("got %q and %q, want error after what was said", tr.StopReason, tr.Snapshots)
+	}
+}
+
+func TestATurnThatTheHubRefusesEndsTheRunInAnError(t *testing.T) {
+	h, s := stageWith(t, hub.Options{Limits: hub.Limits{RequestBytes: 2000}}, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
+	task := <-w.tasks
+	c.ok(`{"type":"follow_up","sessionId":"s","message":"` + strings.Repeat("y", 2000) + `"}`)
+	a.say(task, core.Done{})
+	c.until(`"response"`, `"id":"p"`, `"success":true`)
+	tr := c.transcript("s")
+	if tr.StopReason != stopError || !strings.Contains(tr.ErrorMessage, "the limit is 2000") {
+		t.Errorf("got %q %q, want the hub's refusal", tr.StopReason, tr.ErrorMessage)
+	}
+	want := strings.Fields("turn_end turn_start message_start message_end message_start message_end turn_end agent_end")
+	if diff := cmp.Diff(want, tr.Kinds[len(tr.Kinds)-len(want):]); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPromptThatTakesTooLongTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, Options{})
+		join(t, h, core.Card{ID: "a", MaxConcurrent: 2}, func(*joined, hub.Batch) {})
+		join(t, h, core.Card{ID: "b"}, answering(core.Failed{Fault: core.NewFault(core.CodeTimeout, "the model timed out")}))
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "a")
+		begun := time.Now()
+		f := c.patient(`{"type":"prompt","sessionId":"s","message":"x"}`)
+		if f.Success || !f.TimedOut || f.Error != "Command 'prompt' timed out after 300000ms" {
+			t.Errorf("got %s, want a timeout", f.Raw)
+		}
+		if got := time.Since(begun); got != 300*time.Second {
+			t.Errorf("it took %v, want 300s", got)
+		}
+		// An agent that ran out of time by itself is a failure of the agent.
+		c.open("t", "b")
+		c.ok(`{"type":"prompt","sessionId":"t","message":"x"}`)
+	})
+}
+
+func TestImagesOfAPromptAreAttachments(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", Features: core.FeatureFiles}, w.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"what is it","images":[{"type":"image","data":"AQI=","mimeType":"image/png"}]}`)
+	task := <-w.tasks
+	want := []core.File{{Name: "image-1", MediaType: "image/png", Data: []byte{1, 2}}}
+	if diff := cmp.Diff(want, task.Request().Attachments); diff != "" {
+		t.Errorf("attachments (-want +got):\n%s", diff)
+	}
+	a.say(task, core.Done{})
+	c.until(`"response"`, `"id":"p"`)
+	c.until(`"role":"user"`, `"mimeType":"image/png"`)
+	c.fails(`{"type":"prompt","sessionId":"s","message":"x","images":[{"data":"?"}]}`, "images[0].data: want base64")
+	c.fails(`{"type":"prompt","sessionId":"s","message":"x","images":[7]}`, "images[0]: want an object with data and mimeType")
+}
+
+func TestAnApprovalIsAnsweredOnceAndByAnybodyOfTheSession(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", Features: core.FeatureApprovals}, w.work)
+	c, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob"}})
+	c.open("dotted.name", "a")
+	c.open("t", "a")
+	c.send(`{"id":"p","type":"prompt","sessionId":"dotted.name","message":"x"}`)
+	task := <-w.tasks
+	a.say(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
+	c.until("extension_ui_request", "confirm")
+	id := c.transcript("dotted.name").Asked[0].RequestID
+	respond := func(session, id, response string) string {
+		return `{"type":"extension_ui_response","sessionId":"` + session + `","requestId":"` + id + `","response":` + response + `}`
+	}
+	yes := `{"method":"confirm","confirmed":true}`
+	c.fails(respond("dotted.name", "nobody:1", yes), "No pending UI request with id nobody:1")
+	c.fails(respond("dotted.name", string(task.ID())+":1", yes), "No pending UI request with id "+string(task.ID())+":1")
+	c.fails(respond("t", id, yes), "Session ID mismatch for request "+id)
+	other.ok(respond("dotted.name", id, yes))
+	d, _ := (<-w.heard).(core.ApprovalDecided)
+	if !d.Approved || d.ID != "k" || d.By != "bob" {
+		t.Errorf("the agent was told %+v, want k approved by bob", d)
+	}
+	c.fails(respond("dotted.name", id, yes), "Request "+id+" already settled")
+	c.until("notify", "rm: approved by bob")
+	a.say(task, core.ApprovalRequested{ID: "l", Name: "mv", Input: "{}"})
+	c.until("extension_ui_request", "Allow mv?")
+	id = c.transcript("dotted.name").Asked[2].RequestID
+	c.ok(respond("dotted.name", id, `{"method":"cancelled"}`))
+	if d, _ = (<-w.heard).(core.ApprovalDecided); d.Approved || d.ID != "l" {
+		t.Errorf("the agent was told %+v, want l denied", d)
+	}
+	a.say(task, core.Done{})
+	c.until(`"response"`, `"id":"p"`)
+}
+
+func TestARetryIsToldToTheClient(t *testing.T) {
+	h, s := newStage(t, Options{})
+	failing := answering(core.Failed{Fault: core.NewFault(core.CodeUnreachable, "down")})
+	join(t, h, core.Card{ID: "a", Capabilities: []string{"x"}}, failing)
+	join(t, h, core.Card{ID: "b", Capabilities: []string{"x"}}, failing)
+	join(t, h, core.Card{ID: "c", Capabilities: []string{"x"}}, failing)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "capability:x")
+	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
+	kinds := c.transcript("s").Kinds
+	if i, j := slices.Index(kinds, "auto_retry_start"), slices.Index(kinds, "auto_retry_end"); i < 0 || j < i {
+		t.Errorf("events: got %v, want a retry that begins and ends", kinds)
+	}
+}

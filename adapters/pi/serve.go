@@ -1,0 +1,247 @@
+package pi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// Transport is what carries a connection: the specification words a few things by
+// it. The zero Transport is WebSocket.
+type Transport string
+
+// The transports (section 3).
+const (
+	WebSocket Transport = "websocket"
+	Stdio     Transport = "stdio"
+)
+
+// ConnOptions say who is on a connection and how it wants to be told things.
+type ConnOptions struct {
+	// Principal is who sends. Without an id it gets one of its own.
+	Principal core.Principal
+	Transport Transport
+	Snapshots Snapshots
+}
+
+// connection is one client.
+type connection struct {
+	server    *Server
+	principal core.Principal
+	scope     string
+	transport Transport
+	told      Snapshots
+	link      *link.Link[[]byte, []byte]
+	hub       *hub.Session // reads the tasks of the sessions that it subscribed to
+	out       outbox
+	pumped    chan struct{} // closed when there are no more events
+	late      bool          // it came when the hub had stopped: nobody will end it
+
+	// Guarded by Server.mu.
+	pending int
+	ended   bool // nothing more comes in; the connection ends with the last response
+	reading map[*session]struct{}
+
+	mu    sync.Mutex
+	views map[*step]*view
+	done  chan struct{} // signalled when a step was told
+}
+
+// Serve holds a connection until it ends and returns why. When it returns the
+// connection is down and nothing runs for it any more, except its prompts.
+func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o ConnOptions) link.Reason {
+	c := s.newConnection(o)
+	opts := s.opts.Link
+	if o.Transport == Stdio {
+		opts.EOF = c.endOfInput
+	}
+	c.link = link.New(conn, opts)
+	if full := s.attach(c); full != nil {
+		c.link.Close(*full) // nothing was queued: the connection goes down at once
+	}
+	log := s.opts.Log.With("principal", c.principal.ID, "transport", string(c.transport))
+	log.Info("pi client connected")
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var loops sync.WaitGroup
+	loops.Go(func() { c.pump(ctx) })
+	loops.Go(func() { c.deliver(ctx) })
+	reason := c.link.Run(ctx, c.receive, c.rejected)
+	s.detach(c)
+	c.hub.Close(core.NewFault(core.CodeUnreachable, "the connection ended: %s", reason.Error()))
+	cancel()
+	loops.Wait()
+	for st := range c.views {
+		c.hub.Unwatch(st.task)
+	}
+	log.Info("pi client left", "reason", reason.Error())
+	return reason
+}
+
+func (s *Server) newConnection(o ConnOptions) *connection {
+	c := &connection{
+		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), told: o.Snapshots, out: newOutbox(s.opts.BacklogBytes),
+		pumped: make(chan struct{}), reading: map[*session]struct{}{}, views: map[*step]*view{}, done: make(chan struct{}, 1),
+	}
+	c.principal.ID = cmp.Or(c.principal.ID, "pi-"+core.NewID())
+	c.principal.Dialect = cmp.Or(c.principal.Dialect, Name)
+	if c.principal.Authenticated {
+		c.scope = c.principal.ID
+	}
+	c.hub = s.hub.Connect(hub.Peer{Principal: c.principal, Dialect: Name, Deadline: longTime})
+	select {
+	case <-s.done:
+		c.late = true
+	default:
+	}
+	return c
+}
+
+// attach lets the client hear what is broadcast, server_ready first. It returns why
+// there is no room for it.
+func (s *Server) attach(c *connection) *link.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.transport == WebSocket {
+		if s.sockets >= s.opts.MaxConnections {
+			text := fmt.Sprintf("Connection limit reached (%d connections)", s.opts.MaxConnections)
+			return &link.Reason{Cause: link.Overloaded, Text: text, Code: 1013}
+		}
+		s.sockets++
+	}
+	c.push(item{frame: serverEvent("server_ready", map[string]any{
+		"serverVersion": s.opts.Version, "protocolVersion": ProtocolVersion, "transports": []Transport{WebSocket, Stdio},
+	})})
+	s.clients[c] = struct{}{}
+	return nil
+}
+
+func (s *Server) detach(c *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.clients[c]; !ok {
+		return
+	}
+	delete(s.clients, c)
+	if c.transport == WebSocket {
+		s.sockets--
+	}
+	for ss := range c.reading {
+		delete(ss.readers, c)
+	}
+}
+
+// receive takes one frame from the client. While its outbox is full the client has
+// to wait: it sends faster than it reads.
+func (c *connection) receive(ctx context.Context, frame []byte) error {
+	if err := c.out.wait(ctx); err != nil {
+		return nil // the link is closed and knows why
+	}
+	limit := c.server.opts.MaxMessageBytes
+	if len(frame) > limit {
+		c.refuseSize(len(frame), limit)
+		return nil
+	}
+	cmd, err := decode(frame, limit)
+	if c.transport == Stdio && (err != nil || !isString(cmd.fields["type"])) {
+		text := "Invalid JSON"
+		if err != nil && json.Valid(frame) {
+			text += ": " + err.Error()
+		}
+		c.push(item{frame: refusal(text)})
+		return nil
+	}
+	if err != nil {
+		c.push(item{frame: refusal(err.Error())})
+		return nil
+	}
+	c.server.submit(c, cmd)
+	return nil
+}
+
+func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
+
+// rejected answers a frame that the transport did not take.
+func (c *connection) rejected(_ context.Context, r *link.Reject) error {
+	if r.Cause == link.TooLarge && r.Size > 0 {
+		c.refuseSize(r.Size, r.Limit)
+		return nil
+	}
+	c.push(item{frame: refusal(r.Text)})
+	return nil
+}
+
+func (c *connection) refuseSize(size, limit int) {
+	c.push(item{frame: refusal(fmt.Sprintf("Message size %d exceeds limit %d", size, limit))})
+}
+
+// carrier is how the specification's reference calls what a client came over.
+func (c *connection) carrier() string {
+	if c.transport == Stdio {
+		return "transport"
+	}
+	return "connection"
+}
+
+// push puts an item into the outbox; a client that lets it run over is closed.
+func (c *connection) push(it item) {
+	if !c.out.push(it) {
+		c.link.Close(link.Reason{Cause: link.Slow, Text: "Server overloaded - backpressure critical", Code: 1011})
+	}
+}
+
+// answered notes that a command has its response. Server.mu is held.
+func (c *connection) answered() {
+	c.pending--
+	c.leaveIfDone()
+}
+
+// endOfInput lets what runs be answered before the connection ends.
+func (c *connection) endOfInput() {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	c.ended = true
+	c.leaveIfDone()
+}
+
+func (c *connection) leaveIfDone() {
+	if c.ended && c.pending == 0 {
+		c.push(item{last: &link.Reason{Cause: link.Normal, Text: "end of input"}})
+	}
+}
+
+// subscribe adds the client to the readers of a session. Server.mu is held.
+func (c *connection) subscribe(ss *session) {
+	if _, ok := ss.readers[c]; ok || ss.deleted {
+		return
+	}
+	ss.readers[c] = struct{}{}
+	c.reading[ss] = struct{}{}
+	if ss.run != nil {
+		for _, st := range ss.run.steps {
+			c.push(item{step: st})
+		}
+	}
+}
+
+// unsubscribe is for a session that is deleted: its run is told no further.
+// Server.mu is held.
+func (c *connection) unsubscribe(ss *session) {
+	delete(ss.readers, c)
+	delete(c.reading, ss)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for st := range c.views {
+		if st.run.session == ss {
+			delete(c.views, st)
+			c.hub.Unwatch(st.task)
+		}
+	}
+	signal(c.done)
+}

@@ -1,0 +1,161 @@
+package pi
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// Name is the dialect.
+const Name = "pi"
+
+// ProtocolVersion is the version of the protocol that is spoken (section 2.1).
+const ProtocolVersion = "1.0.0"
+
+// Options make a Server. A zero field takes its default.
+type Options struct {
+	// Version is told as serverVersion; default "dev".
+	Version string
+	// MaxMessageBytes bounds one frame of a client; default 10 MiB.
+	MaxMessageBytes int
+	// MaxPending is how many commands of one connection may wait for their response;
+	// default 100.
+	MaxPending int
+	// MaxSessions bounds the live sessions; default 100.
+	MaxSessions int
+	// MaxConnections bounds the WebSocket connections; default 1000.
+	MaxConnections int
+	// BacklogBytes bounds what waits for a client that reads more slowly than it is
+	// told things, the events of runs apart, which wait in the hub; default 32 MiB.
+	// Beyond it the client is closed.
+	BacklogBytes int
+	// QueuePrompts lets a prompt that comes while another runs wait its turn. Without
+	// it such a prompt fails at once, unless its streamingBehavior says what to do.
+	QueuePrompts bool
+	// DrainTimeout is told to clients with server_shutdown; default 30 s.
+	DrainTimeout time.Duration
+	// Link bounds the connections.
+	Link link.Options
+	// Log gets what operators should know; nil discards it.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	o.Version = cmp.Or(o.Version, "dev")
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 10<<20)
+	o.MaxPending = cmp.Or(o.MaxPending, 100)
+	o.MaxSessions = cmp.Or(o.MaxSessions, 100)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
+	o.BacklogBytes = cmp.Or(o.BacklogBytes, 32<<20)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, 30*time.Second)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Server holds the pi sessions of one hub; all pi connections share it. It is safe
+// for concurrent use.
+type Server struct {
+	hub  *hub.Hub
+	opts Options
+	// begun tells the synthetic ids of this server from those of earlier ones.
+	begun   int64
+	dialect sync.Map // core.AgentID to the name of its dialect
+
+	root *hub.Session  // watches every run, for the sessions' own sake
+	done chan struct{} // closed when the root has read everything
+
+	mu       sync.Mutex
+	sessions map[sessionKey]*session
+	lanes    map[sessionKey]*lane
+	clients  map[*connection]struct{}
+	sockets  int // clients over WebSocket
+	runs     map[core.TaskID]*step
+	unnamed  uint64 // commands without an id
+	draining bool
+}
+
+// sessionKey names a session or its lane. Sessions of an authenticated principal
+// are its own; on an open hub all clients share them.
+type sessionKey struct{ scope, id string }
+
+// NewServer returns the pi-server of a hub. It reads the hub until that is closed
+// or [Server.Close] is called.
+func NewServer(h *hub.Hub, opts Options) *Server {
+	s := &Server{
+		hub: h, opts: opts.withDefaults(), begun: time.Now().UnixMilli(), done: make(chan struct{}),
+		root:     h.Connect(hub.Peer{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
+		sessions: map[sessionKey]*session{}, lanes: map[sessionKey]*lane{}, clients: map[*connection]struct{}{},
+		runs: map[core.TaskID]*step{},
+	}
+	go s.record()
+	return s
+}
+
+// Close ends the server: what it still knows of running prompts is lost to it, not
+// to the hub. It waits until the server has let go of the hub; call it once the hub
+// is closed and the connections have ended.
+func (s *Server) Close() {
+	s.root.Close(nil)
+	<-s.done
+}
+
+// record follows every run, so that the sessions know how they end whether or not
+// a client looks on.
+func (s *Server) record() {
+	defer close(s.done)
+	for {
+		b, err := s.root.Next(context.Background())
+		s.mu.Lock()
+		switch st, _ := b.Tag.(*step); {
+		case err != nil:
+			s.draining = true
+			s.mu.Unlock()
+			return
+		case b.Draining != "":
+			s.draining = true
+		case st != nil && b.Gap != nil:
+			st.record.gap(b.Gap.From, b.Gap.To, time.Now())
+		case st != nil:
+			s.follow(st, b.Events)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// as returns a session of the hub that speaks for the principal. Sessions of pi are
+// shared within their scope, so whoever may use one may steer its runs, as himself.
+// The caller closes it.
+func (s *Server) as(p core.Principal, steer bool) *hub.Session {
+	p.Operator = p.Operator || steer
+	return s.hub.Connect(hub.Peer{Principal: p, Dialect: Name, Deadline: longTime})
+}
+
+// provider names the dialect of an agent, also when it has left.
+func (s *Server) provider(id core.AgentID) string {
+	if a, ok := s.hub.Agent(id); ok {
+		s.dialect.Store(id, a.Dialect)
+		return a.Dialect
+	}
+	d, _ := s.dialect.Load(id)
+	name, _ := d.(string)
+	return name
+}
+
+// sceneOf is what a view of a task of the session must know.
+func (s *Server) sceneOf(ss *session, task core.TaskID) scene {
+	limits := s.hub.Limits()
+	return scene{
+		session: ss.key.id, task: task, provider: s.provider, approval: limits.ApprovalTimeout, attempts: max(0, limits.Retries),
+	}
+}
+
+// count returns a function that counts what becomes of kinds in this dialect.
+func (s *Server) count(what string) { s.hub.Count(Name + "." + what) }

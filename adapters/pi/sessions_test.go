@@ -1,0 +1,228 @@
+package pi
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func TestASessionIsCreatedListedAndDeleted(t *testing.T) {
+	_, s := newStage(t, Options{})
+	c := dial(t, s, ConnOptions{})
+	f := c.ok(`{"type":"create_session","sessionId":"s1"}`)
+	var got struct {
+		SessionID   string      `json:"sessionId"`
+		SessionInfo sessionInfo `json:"sessionInfo"`
+	}
+	if err := json.Unmarshal(f.Data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`).MatchString(got.SessionInfo.CreatedAt) {
+		t.Errorf("createdAt: got %q", got.SessionInfo.CreatedAt)
+	}
+	got.SessionInfo.CreatedAt = ""
+	if diff := cmp.Diff(sessionInfo{SessionID: "s1", ThinkingLevel: "off"}, got.SessionInfo); diff != "" || *f.SessionVersion != 0 {
+		t.Errorf("version %d, info (-want +got):\n%s", *f.SessionVersion, diff)
+	}
+	created := c.until(`"type":"session_created"`)
+	if diff := cmp.Diff(string(f.Data), string(created.Data)); diff != "" {
+		t.Errorf("session_created (-response +event):\n%s", diff)
+	}
+	c.fails(`{"type":"create_session","sessionId":"s1"}`, "Session s1 already exists")
+	c.fails(`{"type":"create_session","sessionId":"a/b"}`, "Session ID must contain only alphanumeric characters, underscores, dashes, and dots")
+	c.fails(`{"type":"create_session","sessionId":"`+strings.Repeat("x", 257)+`"}`, "Session ID too long (max 256 characters)")
+	c.ok(`{"type":"get_state","sessionId":"s1"}`) // the failed duplicate did not hurt the live one
+
+	f = c.ok(`{"type":"create_session"}`)
+	if err := json.Unmarshal(f.Data, &got); err != nil || !regexp.MustCompile(`^session-[0-9a-z]+-[0-9a-f]{8}$`).MatchString(got.SessionID) || f.SessionVersion == nil {
+		t.Errorf("a session without an id: got %s and version %v", f.Data, f.SessionVersion)
+	}
+	var list struct{ Sessions []sessionInfo }
+	if err := json.Unmarshal(c.ok(`{"type":"list_sessions"}`).Data, &list); err != nil || len(list.Sessions) != 2 {
+		t.Errorf("list_sessions: got %+v and %v, want two", list, err)
+	}
+	f = c.ok(`{"type":"delete_session","sessionId":"s1"}`)
+	if string(f.Data) != `{"deleted":true}` || f.SessionVersion != nil {
+		t.Errorf("delete_session: got %s and version %v", f.Data, f.SessionVersion)
+	}
+	for _, k := range []string{"delete_session", "switch_session"} {
+		c.fails(`{"type":"`+k+`","sessionId":"s1"}`, "Session s1 not found")
+	}
+	c.fails(`{"type":"get_state","sessionId":"s1"}`, "Session s1 not found")
+	c.fails(`{"type":"delete_session","sessionId":"s1","ifSessionVersion":0}`, "Session s1 not found for ifSessionVersion=0")
+}
+
+func TestTheWorkingDirectoryIsCheckedAsPiServerDoes(t *testing.T) {
+	_, s := newStage(t, Options{})
+	c := dial(t, s, ConnOptions{})
+	dir := t.TempDir()
+	for _, tt := range []struct{ cwd, want string }{
+		{"relative", "CWD must be an absolute path"},
+		{"~/x", "CWD contains potentially dangerous path components"},
+		{"/" + strings.Repeat("x", 4096), "CWD too long (max 4096 characters)"},
+		{filepath.Join(dir, "absent"), "CWD must point to an existing directory"},
+	} {
+		c.fails(`{"type":"create_session","cwd":"`+tt.cwd+`"}`, tt.want)
+	}
+	c.ok(`{"type":"create_session","sessionId":"d","cwd":"` + dir + `/../` + filepath.Base(dir) + `"}`)
+}
+
+func TestASessionIsBoundToItsAgent(t *testing.T) {
+	h, s := newStage(t, Options{})
+	join(t, h, core.Card{ID: "x", Name: "Xerxes", Dialect: "parallax", Capabilities: []string{"war"}, Tools: []string{"spear"}}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("any", "")
+	if f := c.ok(`{"type":"get_state","sessionId":"any"}`); has(f, `"model"`) {
+		t.Errorf("an unbound session has a model: %s", f.Data)
+	}
+	c.ok(`{"type":"prompt","sessionId":"any","message":"hi"}`)
+	f := c.ok(`{"type":"get_state","sessionId":"any"}`)
+	want := `"model":{"id":"x","name":"Xerxes","api":"dragoman","provider":"parallax","baseUrl":"","reasoning":false,"input":["text"],` +
+		`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":128000,"maxTokens":16384}`
+	if !has(f, want) {
+		t.Errorf("the session after its first prompt:\n got %s\nwant %s", f.Data, want)
+	}
+	join(t, h, core.Card{ID: "a"}, echo)
+	for range 4 { // the choice sticks
+		c.ok(`{"type":"prompt","sessionId":"any","message":"hi"}`)
+	}
+	for _, m := range messagesOf(t, c, "any") {
+		if m.role == roleAssistant && !strings.Contains(string(m.json), `"provider":"parallax","model":"x"`) {
+			t.Errorf("answered by %s, want by x", m.json)
+		}
+	}
+	c.open("able", "capability:war")
+	c.ok(`{"type":"prompt","sessionId":"able","message":"hi"}`)
+	c.fails(`{"type":"create_session","agent":"capability:"}`, `address "capability:": a capability is missing; write capability:a or capability:a,b`)
+	if f := c.ok(`{"type":"get_skills","sessionId":"any"}`); !has(f, `"name":"war"`) {
+		t.Errorf("get_skills: got %s", f.Data)
+	}
+	if f := c.ok(`{"type":"get_tools","sessionId":"any"}`); !has(f, `"name":"spear"`, `"name":"agent_ask"`) {
+		t.Errorf("get_tools: got %s", f.Data)
+	}
+	if f := c.ok(`{"type":"get_commands","sessionId":"any"}`); string(f.Data) != `{"commands":[]}` {
+		t.Errorf("get_commands: got %s", f.Data)
+	}
+}
+
+func TestTheModelsAreTheAgents(t *testing.T) {
+	h, s := newStage(t, Options{})
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "")
+	if f := c.ok(`{"type":"cycle_model","sessionId":"s"}`); string(f.Data) != "null" {
+		t.Errorf("cycle_model without agents: got %s, want null", f.Data)
+	}
+	join(t, h, core.Card{ID: "a", Dialect: "coven", Features: core.FeatureFiles}, echo)
+	join(t, h, core.Card{ID: "b", Dialect: "acp"}, echo)
+	f := c.ok(`{"type":"get_available_models","sessionId":"s"}`)
+	if !has(f, `"id":"a"`, `"input":["text","image"]`, `"provider":"acp"`) {
+		t.Errorf("get_available_models: got %s", f.Data)
+	}
+	f = c.ok(`{"type":"set_model","sessionId":"s","provider":"acp","modelId":"b"}`)
+	if !has(f, `"data":{"model":{"id":"b"`) || *f.SessionVersion != 2 {
+		t.Errorf("set_model: got %s, want b and the second version", f.Raw)
+	}
+	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
+	c.until(`"provider":"acp","model":"b"`)
+	c.fails(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"b"}`, "Model not found: coven/b")
+	for _, tt := range []struct{ direction, want string }{{"forward", "a"}, {"backward", "b"}, {"backward", "a"}} {
+		f := c.ok(`{"type":"cycle_model","sessionId":"s","direction":"` + tt.direction + `"}`)
+		if !has(f, `"model":{"id":"`+tt.want+`"`, `"thinkingLevel":"off"`, `"isScoped":false`) {
+			t.Errorf("cycle_model %s: got %s, want %s", tt.direction, f.Data, tt.want)
+		}
+	}
+}
+
+func TestTheVersionCountsWhatChangedTheSession(t *testing.T) {
+	h, s := newStage(t, Options{})
+	join(t, h, core.Card{ID: "a"}, echo)
+	c := dial(t, s, ConnOptions{})
+	for i, tt := range []struct {
+		command string
+		want    int
+	}{
+		{`{"type":"create_session","sessionId":"s","agent":"a"}`, 0},
+		{`{"type":"switch_session","sessionId":"s"}`, 0},
+		{`{"type":"abort","sessionId":"s"}`, 1},
+		{`{"type":"get_state","sessionId":"s"}`, 1},
+		{`{"type":"prompt","sessionId":"s","message":"x","ifSessionVersion":1}`, 2},
+		{`{"type":"set_session_name","sessionId":"s","name":"n"}`, 3},
+		{`{"type":"get_messages","sessionId":"s","ifSessionVersion":3}`, 3},
+	} {
+		f := c.ok(tt.command)
+		if f.SessionVersion == nil || *f.SessionVersion != tt.want {
+			t.Errorf("command %d, %s: got %s, want version %d", i, tt.command, f.Raw, tt.want)
+		}
+	}
+	if f := c.do(`{"type":"set_model","sessionId":"s","provider":"x","modelId":"y"}`); f.SessionVersion != nil {
+		t.Errorf("a failure has a version: %s", f.Raw)
+	}
+	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"sessionName":"n"`, `"messageCount":2`) {
+		t.Errorf("get_state: got %s", f.Data)
+	}
+}
+
+func TestTheStatisticsAddUp(t *testing.T) {
+	h, s := newStage(t, Options{})
+	join(t, h, core.Card{ID: "a"}, answering(
+		core.ToolCall{ID: "1", Name: "t"}, core.ToolResult{ID: "1", Output: "o"},
+		core.Text{Text: "fine"}, core.Usage{Input: 10, Output: 5, CacheRead: 2, CacheWrite: 1, Thinking: 4}, core.Done{}))
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	if f := c.ok(`{"type":"get_last_assistant_text","sessionId":"s"}`); string(f.Data) != `{"text":null}` {
+		t.Errorf("before any: got %s", f.Data)
+	}
+	if f := c.ok(`{"type":"get_context_usage","sessionId":"s"}`); string(f.Data) != `{"contextWindow":128000,"percent":null,"tokens":null}` {
+		t.Errorf("before any: got %s", f.Data)
+	}
+	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
+	var got stats
+	if err := json.Unmarshal(c.ok(`{"type":"get_session_stats","sessionId":"s"}`).Data, &got); err != nil {
+		t.Fatal(err)
+	}
+	got.SessionID = ""
+	want := stats{UserMessages: 1, AssistantMessages: 2, ToolCalls: 1, ToolResults: 1, TotalMessages: 4, Tokens: tokens{10, 9, 2, 1, 22}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("stats (-want +got):\n%s", diff)
+	}
+	if f := c.ok(`{"type":"get_last_assistant_text","sessionId":"s"}`); string(f.Data) != `{"text":"fine"}` {
+		t.Errorf("get_last_assistant_text: got %s", f.Data)
+	}
+	if f := c.ok(`{"type":"get_context_usage","sessionId":"s"}`); !has(f, `"tokens":22`) {
+		t.Errorf("get_context_usage: got %s", f.Data)
+	}
+}
+
+func TestManySessionsLeaveNothingBehind(t *testing.T) {
+	h, s := newStage(t, Options{})
+	join(t, h, core.Card{ID: "a"}, echo)
+	c := dial(t, s, ConnOptions{})
+	cycle := func(n int) {
+		for range n {
+			c.open("s", "a")
+			c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
+			c.ok(`{"type":"delete_session","sessionId":"s"}`)
+		}
+		c.mu.Lock()
+		c.frames = nil
+		c.mu.Unlock()
+	}
+	cycle(200)
+	s.mu.Lock()
+	left := len(s.sessions) + len(s.lanes) + len(s.runs)
+	for k := range s.clients {
+		k.mu.Lock()
+		left += len(k.reading) + len(k.views) + k.pending
+		k.mu.Unlock()
+	}
+	s.mu.Unlock()
+	if left != 0 {
+		t.Errorf("got %d things left after every session was deleted, want none", left)
+	}
+}

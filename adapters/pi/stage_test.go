@@ -1,0 +1,294 @@
+package pi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// patience is how long a test waits for what must come: only a failing test does.
+const patience = 30 * time.Second
+
+func newStage(t *testing.T, opts Options) (*hub.Hub, *Server) {
+	t.Helper()
+	return stageWith(t, hub.Options{}, opts)
+}
+
+func stageWith(t *testing.T, hubOpts hub.Options, opts Options) (*hub.Hub, *Server) {
+	t.Helper()
+	h := coretest.NewHub(t, hubOpts)
+	s := NewServer(h, opts)
+	t.Cleanup(s.Close)
+	return h, s
+}
+
+// joined is an agent of no dialect. Its work is done by a function that sees every
+// batch.
+type joined struct {
+	*hub.Session
+	t *testing.T
+}
+
+// join brings an agent to the hub whose work sees every batch that the hub has for
+// it.
+func join(t *testing.T, h *hub.Hub, card core.Card, work func(a *joined, b hub.Batch)) *joined {
+	t.Helper()
+	if card.Dialect == "" {
+		card.Dialect = "coven"
+	}
+	a := &joined{h.Connect(hub.Peer{Principal: core.Principal{ID: string(card.ID)}, Dialect: card.Dialect}), t}
+	if err := a.Join(card, hub.Seat{}); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			b, err := a.Next(context.Background())
+			if err != nil {
+				return
+			}
+			work(a, b)
+		}
+	})
+	t.Cleanup(func() {
+		a.Close(nil)
+		wg.Wait()
+	})
+	return a
+}
+
+func (a *joined) say(task *hub.Task, bodies ...core.Body) {
+	for _, b := range bodies {
+		if err := a.Report(task.ID(), b, nil); err != nil {
+			a.t.Errorf("reporting %s: %v", b.Kind(), err)
+		}
+	}
+}
+
+// assigned reports whether the batch gives the agent a task.
+func assigned(b hub.Batch) bool {
+	for _, e := range b.Events {
+		if _, ok := e.Body.(core.Assigned); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// answering is an agent's work: it says the bodies to every task.
+func answering(bodies ...core.Body) func(*joined, hub.Batch) {
+	return func(a *joined, b hub.Batch) {
+		if assigned(b) {
+			a.say(b.Task, bodies...)
+		}
+	}
+}
+
+// echo answers with what was asked.
+func echo(a *joined, b hub.Batch) {
+	if assigned(b) {
+		a.say(b.Task, core.Text{Text: "you said " + b.Task.Request().Content}, core.Done{})
+	}
+}
+
+// caller is a client whose frames are kept.
+type caller struct {
+	*Client
+	t      *testing.T
+	served chan link.Reason
+
+	mu     sync.Mutex
+	frames []Frame
+	news   chan struct{}
+}
+
+func dial(t *testing.T, s *Server, o ConnOptions) *caller {
+	t.Helper()
+	hubs, clients := coretest.Pipe[[]byte, []byte](64)
+	return dialOver(t, s, o, hubs, clients)
+}
+
+func dialOver(t *testing.T, s *Server, o ConnOptions, hubs, clients link.Conn[[]byte, []byte]) *caller {
+	t.Helper()
+	c := &caller{t: t, served: make(chan link.Reason, 1), news: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { c.served <- s.Serve(ctx, hubs, o) }()
+	var err error
+	c.Client, err = Connect(ctx, clients, func(f Frame) {
+		c.mu.Lock()
+		c.frames = append(c.frames, f)
+		c.mu.Unlock()
+		signal(c.news)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		cancel()
+		c.served <- <-c.served
+	})
+	return c
+}
+
+// seen returns the frames so far.
+func (c *caller) seen() []Frame {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.frames[:len(c.frames):len(c.frames)]
+}
+
+// until waits for a frame whose text has all of the parts, and returns it.
+func (c *caller) until(parts ...string) Frame {
+	c.t.Helper()
+	limit := time.After(patience)
+	for i := 0; ; {
+		for frames := c.seen(); i < len(frames); i++ {
+			if has(frames[i], parts...) {
+				return frames[i]
+			}
+		}
+		select {
+		case <-c.news:
+		case <-limit:
+			c.t.Fatalf("no frame with %q among\n%s", parts, c.log())
+		}
+	}
+}
+
+func has(f Frame, parts ...string) bool {
+	for _, p := range parts {
+		if !strings.Contains(string(f.Raw), p) {
+			return false
+		}
+	}
+	return true
+}
+
+// count returns how many frames have all of the parts.
+func (c *caller) count(parts ...string) int {
+	n := 0
+	for _, f := range c.seen() {
+		if has(f, parts...) {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *caller) log() string {
+	var b strings.Builder
+	for _, f := range c.seen() {
+		fmt.Fprintf(&b, "%.300s\n", f.Raw)
+	}
+	return b.String()
+}
+
+// do sends a command, written as JSON, and returns the response.
+func (c *caller) do(command string) Frame {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var m map[string]any
+	if err := json.Unmarshal([]byte(command), &m); err != nil {
+		c.t.Fatal(err)
+	}
+	f, err := c.Do(ctx, m)
+	if err != nil {
+		c.t.Fatalf("%s: %v\n%s", command, err, c.log())
+	}
+	return f
+}
+
+// ok is do for a command that must succeed.
+func (c *caller) ok(command string) Frame {
+	c.t.Helper()
+	f := c.do(command)
+	if !f.Success {
+		c.t.Fatalf("%s: got failure %q, want success\n%s", command, f.Error, c.log())
+	}
+	return f
+}
+
+// fails is do for a command that must fail with the text.
+func (c *caller) fails(command, want string) {
+	c.t.Helper()
+	if f := c.do(command); f.Success || f.Error != want {
+		c.t.Errorf("%s: got success %v and error %q, want error %q", command, f.Success, f.Error, want)
+	}
+}
+
+// send sends a frame and does not wait.
+func (c *caller) send(frame string) {
+	c.t.Helper()
+	if err := c.Send(context.Background(), []byte(frame)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// open makes a session and subscribes to it.
+func (c *caller) open(session, agent string) {
+	c.t.Helper()
+	create := map[string]string{"type": "create_session", "sessionId": session}
+	if agent != "" {
+		create["agent"] = agent
+	}
+	c.ok(string(encode(create)))
+	c.ok(`{"type":"switch_session","sessionId":"` + session + `"}`)
+}
+
+// transcript puts the events of a session together.
+func (c *caller) transcript(session string) *Transcript {
+	var tr Transcript
+	for _, f := range c.seen() {
+		if f.SessionID == session {
+			tr.Add(f)
+		}
+	}
+	return &tr
+}
+
+// patient is do for a command that may take as long as the clock of a bubble wants.
+func (c *caller) patient(command string) Frame {
+	c.t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal([]byte(command), &m); err != nil {
+		c.t.Fatal(err)
+	}
+	f, err := c.Do(context.Background(), m)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return f
+}
+
+// messagesOf returns the messages of a session.
+func messagesOf(t *testing.T, c *caller, session string) []message {
+	t.Helper()
+	var data struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := json.Unmarshal(c.ok(`{"type":"get_messages","sessionId":"`+session+`"}`).Data, &data); err != nil {
+		t.Fatal(err)
+	}
+	var ms []message
+	for _, raw := range data.Messages {
+		var shape struct {
+			Role string `json:"role"`
+		}
+		if err := json.Unmarshal(raw, &shape); err != nil {
+			t.Fatal(err)
+		}
+		ms = append(ms, message{role: shape.Role, json: raw})
+	}
+	return ms
+}

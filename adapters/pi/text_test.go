@@ -1,0 +1,32 @@
+package pi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestTextIsEscapedSoThatEveryReaderGetsItBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { checkEscaped(t, rapid.String().Draw(t, "text")) })
+}
+
+func FuzzAppendString(f *testing.F) {
+	f.Add("a\"\\\n\x00\u2028😀\xff<&>")
+	f.Fuzz(func(t *testing.T, s string) { checkEscaped(t, s) })
+}
+
+func checkEscaped(t interface{ Fatalf(string, ...any) }, s string) {
+	b := appendString(nil, s)
+	var got string
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatalf("appendString(%q) = %s: %v", s, b, err)
+	}
+	if want := strings.ToValidUTF8(s, "\ufffd"); got != want && s == want {
+		t.Fatalf("appendString(%q) reads back as %q", s, got)
+	}
+	if strings.ContainsAny(string(b), "\n\r") {
+		t.Fatalf("appendString(%q) breaks a line: %q", s, b)
+	}
+}

@@ -1,0 +1,75 @@
+package pi
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Transcript puts the events of one session together, as a client does that shows
+// them. It is what a client of deltas and a client of snapshots each know, so that
+// they can be compared. The zero Transcript is empty. Use it from one goroutine.
+type Transcript struct {
+	// Deltas is the text of all text_delta of the assistant.
+	Deltas strings.Builder
+	// Snapshots is the text of all messages of the assistant that ended, and of the
+	// last snapshot of the one that grows.
+	Snapshots string
+	// Kinds are the types of the events, updates as message_update/<their type>.
+	Kinds []string
+	// StopReason and ErrorMessage are those of the last message of the assistant that
+	// ended.
+	StopReason, ErrorMessage string
+	// Asked are the requests of the extension UI.
+	Asked []UIRequest
+
+	ended string
+}
+
+// UIRequest is an extension_ui_request (section 18.1).
+type UIRequest struct {
+	RequestID string `json:"requestId"`
+	Method    string `json:"method"`
+	Title     string `json:"title"`
+	Message   string `json:"message"`
+}
+
+// Add takes in a frame; frames that are no events of a session are ignored.
+func (t *Transcript) Add(f Frame) {
+	var e struct {
+		Type    string          `json:"type"`
+		Message json.RawMessage `json:"message"`
+		Update  *struct {
+			Type  string `json:"type"`
+			Delta string `json:"delta"`
+		} `json:"assistantMessageEvent"`
+	}
+	if f.Type != "event" || json.Unmarshal(f.Event, &e) != nil {
+		return
+	}
+	kind := e.Type
+	if e.Update != nil {
+		kind += "/" + e.Update.Type
+		if e.Update.Type == "text_delta" {
+			t.Deltas.WriteString(e.Update.Delta)
+		}
+	}
+	t.Kinds = append(t.Kinds, kind)
+	var ask UIRequest
+	if e.Type == "extension_ui_request" && json.Unmarshal(f.Event, &ask) == nil {
+		t.Asked = append(t.Asked, ask)
+		return
+	}
+	var m struct {
+		Role         string `json:"role"`
+		StopReason   string `json:"stopReason"`
+		ErrorMessage string `json:"errorMessage"`
+	}
+	if e.Type == "turn_end" || e.Message == nil || json.Unmarshal(e.Message, &m) != nil || m.Role != roleAssistant {
+		return
+	}
+	t.Snapshots = t.ended + message{json: e.Message}.text()
+	if e.Type == "message_end" {
+		t.ended = t.Snapshots
+		t.StopReason, t.ErrorMessage = m.StopReason, m.ErrorMessage
+	}
+}

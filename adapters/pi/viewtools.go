@@ -1,0 +1,145 @@
+package pi
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// toolCall is a call without a result.
+type toolCall struct {
+	id, name string
+	args     json.RawMessage
+	started  bool
+	state    core.ToolCondition
+	detail   string
+}
+
+// ToolCall adds the call to the message, which stays open for further calls.
+func (v *view) ToolCall(e core.Event, b core.ToolCall) error {
+	d := v.begin(e.At)
+	v.endBlocks()
+	c := &toolCall{id: b.ID, name: b.Name, args: arguments(b.Input)}
+	v.calls = append(v.calls, c)
+
+	i := len(d.blocks)
+	body := callBlock(b.ID, b.Name, c.args)
+	d.blocks = append(d.blocks, block{kind: blockCall, body: callBlock(b.ID, b.Name, json.RawMessage("{}"))})
+	d.calls++
+	if d.affordsShape(2) {
+		v.update("toolcall_start", i, 0, nil)
+		d.blocks[i].body = body
+		v.update("toolcall_delta", i, len(b.Input), func(dst []byte) []byte {
+			return appendString(append(dst, `,"delta":`...), b.Input)
+		})
+	}
+	d.blocks[i].body = body
+	d.size += len(body)
+	v.update("toolcall_end", i, len(body), func(dst []byte) []byte {
+		return append(append(dst, `,"toolCall":`...), body...)
+	})
+	return nil
+}
+
+// callBlock is a call within a message.
+func callBlock(id, name string, args json.RawMessage) []byte {
+	b := appendString([]byte(`{"type":"toolCall","id":`), id)
+	b = appendString(append(b, `,"name":`...), name)
+	return append(append(append(b, `,"arguments":`...), args...), '}')
+}
+
+// start tells that a call runs.
+func (v *view) start(c *toolCall) {
+	if !c.started {
+		c.started = true
+		v.emitOne(func() []byte { return toolEvent(v.prefix, "start", c, 0, nil) })
+	}
+}
+
+// call returns the call with the id: one that the agent never announced is begun
+// now.
+func (v *view) call(id string) *toolCall {
+	for _, c := range v.calls {
+		if c.id == id {
+			return c
+		}
+	}
+	c := &toolCall{id: id, name: "tool", args: json.RawMessage("{}")}
+	v.calls = append(v.calls, c)
+	v.start(c)
+	return c
+}
+
+// ToolState tells how a call is getting on. That it is pending was said by the
+// call itself.
+func (v *view) ToolState(_ core.Event, b core.ToolState) error {
+	if b.State == core.ToolPending {
+		return nil
+	}
+	v.settle()
+	v.flush()
+	c := v.call(b.ID)
+	c.state, c.detail = b.State, b.Detail
+	v.emitOne(func() []byte {
+		return toolEvent(v.prefix, "update", c, len(b.Detail)+96, func(dst []byte) []byte {
+			dst = appendContent(append(dst, `,"partialResult":{"content":`...), b.Detail)
+			dst = append(append(dst, `,"details":{"state":"`...), b.State.String()...)
+			return append(dst, '"', '}', '}')
+		})
+	})
+	return nil
+}
+
+// ToolResult ends a call, and the turn with the last of its calls.
+func (v *view) ToolResult(e core.Event, b core.ToolResult) error {
+	v.settle()
+	v.flush()
+	v.result(v.call(b.ID), b.Output, b.IsError, e.At)
+	if len(v.calls) == 0 && v.draft == nil && v.turn.reply != nil {
+		v.endTurn()
+	}
+	return nil
+}
+
+func (v *view) result(c *toolCall, output string, isError bool, at time.Time) {
+	for i, o := range v.calls {
+		if o == c {
+			v.calls = append(v.calls[:i:i], v.calls[i+1:]...)
+			break
+		}
+	}
+	v.emitOne(func() []byte {
+		return toolEvent(v.prefix, "end", c, len(output)+96, func(dst []byte) []byte {
+			dst = appendContent(append(dst, `,"result":{"content":`...), output)
+			return strconv.AppendBool(append(dst, `},"isError":`...), isError)
+		})
+	})
+	if v.draft == nil {
+		v.beginTurn()
+	}
+	v.speak(toolMessage(c.id, c.name, output, isError, at.UnixMilli()))
+}
+
+// resolve ends the calls that the agent left without a result.
+func (v *view) resolve(ended string, at time.Time) {
+	for len(v.calls) > 0 {
+		c := v.calls[0]
+		text, isError := "no result was reported", false
+		switch c.state {
+		case core.ToolFailed, core.ToolDenied, core.ToolTimeout, core.ToolCancelled:
+			text, isError = c.state.String(), true
+		case core.ToolCompleted:
+			text = "completed"
+		default:
+			if ended != "" {
+				text, isError = ended, true
+			}
+		}
+		if c.detail != "" {
+			text += ": " + c.detail
+		}
+		v.result(c, text, isError, at)
+	}
+}
