@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/google/uuid"
-
 	"github.com/dragoman-hub/dragoman/core"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -46,7 +44,7 @@ func CallTool(ctx context.Context, name string, input json.RawMessage) (json.Raw
 	if err != nil {
 		return nil, err
 	}
-	w, id := b.worker, uuid.NewString()
+	w, id := b.worker, core.NewID()
 	answer := make(chan *wire.PackToolResult, 1)
 	w.mu.Lock()
 	w.calls[id] = answer

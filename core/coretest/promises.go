@@ -152,11 +152,11 @@ func (p *Promises) assigned(id core.TaskID, t *history, b core.Assigned) {
 	if t.opened.Hops > p.hops {
 		p.breaks("P10", id, "got %d hops, want at most %d", t.opened.Hops, p.hops)
 	}
+	if t.opened.Request.Intent == core.IntentNotify {
+		return // it is told, not worked on: its hops are bound enough
+	}
 	if slices.Contains(t.opened.Chain, b.Agent) {
 		p.breaks("P10", id, "agent %s already works above it: %v", b.Agent, t.opened.Chain)
-	}
-	if t.opened.Request.Intent == core.IntentNotify {
-		return
 	}
 	running := 0
 	for _, o := range p.tasks {

@@ -17,11 +17,17 @@ func (t *Task) end(body core.Body, foreign *core.Foreign) bool {
 	t.append(body, foreign)
 	worker := t.worker
 	t.mu.Unlock()
+	t.endedWithout(worker)
+	return true
+}
+
+// endedWithout does what follows when a task ended and its agent, if it has one,
+// has not ended it.
+func (t *Task) endedWithout(worker *Session) {
 	if worker != nil {
 		t.hub.linger(worker, t)
 	}
 	t.hub.ended(t)
-	return true
 }
 
 // linger keeps the slot of a task that ended without its agent until the agent

@@ -98,3 +98,29 @@ func (g *stage) tool(s *hub.Session) *hub.ToolOutput {
 		}
 	}
 }
+
+func TestAgentsMayNotifyEachOtherButNotForEver(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b := g.agent("a", core.FeatureNotices), g.agent("b", core.FeatureNotices)
+		tell := func(from *hub.Session, to string) (*hub.Task, error) {
+			return from.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent(core.AgentID(to)), Notice: &core.Notice{Topic: "thanks"}}, hub.Opening{})
+		}
+		from, to, names := a, b, []string{"b", "a"}
+		told := 0
+		for ; told < 20; told++ {
+			notice, err := tell(from, names[0])
+			if err != nil {
+				g.wantFault("at last", err, core.CodeLoop)
+				break
+			}
+			to.Delivered(notice.ID())
+			from, to, names[0], names[1] = to, from, names[1], names[0]
+		}
+		if told < 2 || told > 10 {
+			t.Errorf("got %d notices through, want an answer to be possible and an end to come", told)
+		}
+		if _, err := tell(a, "a"); err == nil {
+			t.Error("telling oneself: got no error, want one")
+		}
+	})
+}

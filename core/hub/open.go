@@ -31,10 +31,8 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 		h.Count("refused." + string(core.AsFault(err).Code))
 		return nil, err
 	}
-	causes, err := s.causes(req.Cause)
-	if err != nil {
-		return nil, err
-	}
+	causes, denied := s.causes(req.Cause)
+	req.Cause = "" // what it claims is no cause yet
 	var above []policy.Chain
 	for _, c := range causes {
 		above = append(above, c.chain)
@@ -53,7 +51,10 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 	if err := h.admit(s, t, o); err != nil {
 		return nil, err
 	}
-	if err = h.rules.CheckChain(t.chain); err == nil {
+	if err = denied; err == nil {
+		err = h.rules.CheckChain(t.chain)
+	}
+	if err == nil {
 		err = h.route(t)
 	}
 	if err == nil {
@@ -157,18 +158,22 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 }
 
 // expire ends a task whose deadline has come: its agent is told to stop, its
-// requester that the time is up.
+// requester that the time is up. Both happen at once, so that an agent that stops
+// quickly does not make a cancelled task of it.
 func (t *Task) expire() {
+	late := core.NewFault(core.CodeTimeout, "no answer by the deadline of %s", t.request.Deadline.UTC().Format(time.RFC3339Nano))
 	t.mu.Lock()
+	if t.state == Ended {
+		t.mu.Unlock()
+		return
+	}
 	if t.state == Running && !t.asked {
 		t.asked = true
 		t.append(core.CancelRequested{By: "hub", Reason: "deadline"}, nil)
 	}
+	t.receipt.Stage, t.receipt.At = core.StageExpired, time.Now()
+	t.append(core.Failed{Fault: late}, nil)
+	worker := t.worker
 	t.mu.Unlock()
-	expired := t.end(core.Failed{Fault: core.NewFault(core.CodeTimeout, "no answer by the deadline of %s", t.request.Deadline.UTC().Format(time.RFC3339Nano))}, nil)
-	if expired {
-		t.mu.Lock()
-		t.receipt.Stage, t.receipt.At = core.StageExpired, time.Now()
-		t.mu.Unlock()
-	}
+	t.endedWithout(worker)
 }

@@ -39,12 +39,16 @@ func (h *Hub) route(t *Task) error {
 // candidates returns who may have the task, best first, or the Fault that says
 // why nobody may. Callers hold mu.
 func (h *Hub) candidates(t *Task) ([]roster.Entry, error) {
-	to := t.request.To
+	to, chain := t.request.To, t.chain
+	if t.request.Intent == core.IntentNotify {
+		// A notice may go back to who told: its hops are bound enough.
+		chain.Agents = slices.DeleteFunc(slices.Clone(chain.Agents), func(id core.AgentID) bool { return id != t.opener.id })
+	}
 	var refused error
 	var out []roster.Entry
 	all := h.roster.Match(to)
 	for _, e := range all {
-		err := h.rules.CheckTarget(t.from, t.chain, e.ID)
+		err := h.rules.CheckTarget(t.from, chain, e.ID)
 		if err == nil && t.request.Intent == core.IntentNotify && !e.Features.Has(core.FeatureNotices) && !h.agents[e.ID].seat.NoticeTasks {
 			err = core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
 		}

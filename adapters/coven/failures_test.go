@@ -1,0 +1,91 @@
+package coven_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// The receipt says delivered once the agent's transport took the request, and not
+// while it is queued: an agent that stops reading, and then goes, was given nothing.
+func TestSuccessReceiptMessageLost(t *testing.T) {
+	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
+		server, client := wired(0) // nothing is taken before the agent reads
+		a := &agent{t: t, conn: client, end: make(chan link.Reason, 1)}
+		go func() { a.end <- coven.Serve(context.Background(), h, server, coven.Options{}) }()
+		a.register("a", "max_concurrent=2")
+		if a.receive().GetWelcome() == nil {
+			t.Fatal("got no Welcome, want one")
+		}
+		r := ask(t, h)
+		taken, lost := r.question("a", "read this"), r.question("a", "and this")
+		stages := func(when string, want1, want2 core.Stage) {
+			t.Helper()
+			synctest.Wait()
+			if got1, got2 := taken.Receipt().Stage, lost.Receipt().Stage; got1 != want1 || got2 != want2 {
+				t.Errorf("%s: got the receipts %s and %s, want %s and %s", when, got1, got2, want1, want2)
+			}
+		}
+		stages("nothing is read", core.StageAccepted, core.StageAccepted)
+		request := a.prompt().GetRequestId()
+		stages("one is read", core.StageDelivered, core.StageAccepted)
+		a.text(request, "I have")
+		stages("and answered", core.StageAcknowledged, core.StageAccepted)
+		a.hangUp()
+		stages("the agent is gone", core.StageAcknowledged, core.StageAccepted)
+		if f := lost.Answer().Fault; f == nil || f.Code != core.CodeUnreachable {
+			t.Errorf("what was never read: got %v, want it failed as unreachable", f)
+		}
+	})
+}
+
+// An approval over the wire is linked by the id of the tool call: held, decided,
+// executed. An agent that was refused has nothing to go on.
+func TestApprovalGivenButNothingProvesWhatFollowed(t *testing.T) {
+	for name, approved := range map[string]bool{"approved": true, "refused": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
+				executed := 0
+				hire(t, h, core.Card{ID: "a"}, func(ctx context.Context, _ core.Request, say func(core.Body) error) error {
+					if err := say(core.ToolCall{ID: "t1", Name: "rm", Input: `{"all":true}`}); err != nil {
+						return err
+					}
+					if err := say(core.ApprovalRequested{ID: "t1", Name: "rm", Input: `{"all":true}`}); err != nil {
+						return err
+					}
+					d, err := coven.AwaitApproval(ctx, "t1")
+					if err != nil {
+						return err
+					}
+					if !d.Approved {
+						return say(core.ToolState{ID: d.ID, State: core.ToolDenied})
+					}
+					executed++
+					return say(core.ToolResult{ID: d.ID, Output: "removed"})
+				})
+				r := ask(t, h)
+				task := r.question("a", "clean up")
+				r.until(task, core.KindApprovalRequested)
+				if err := r.s.Decide(task.ID(), core.ApprovalDecided{ID: "t1", Approved: approved}); err != nil {
+					t.Fatal(err)
+				}
+				r.until(task, core.KindDone)
+				want := "opened assigned accepted tool_call approval_requested approval_decided tool_state done"
+				if approved {
+					want = "opened assigned accepted tool_call approval_requested approval_decided tool_result done"
+				}
+				if got := kinds(task); got != want {
+					t.Errorf("got  %s\nwant %s", got, want)
+				}
+				if (executed == 1) != approved {
+					t.Errorf("got it executed %d times, approved %v", executed, approved)
+				}
+			})
+		})
+	}
+}
