@@ -142,7 +142,8 @@ func (a *agentEnd) receive(work, ctx context.Context, raw []byte) error {
 		}
 		return nil
 	case KindError:
-		a.opts.Log.Warn("the hub refused an envelope", "ref", e.Ref, "payload", string(e.Payload))
+		a.opts.Log.Warn("the hub refused an envelope", "ref", e.Ref)
+		a.opts.Log.Debug("the refusal", "ref", e.Ref, "payload", string(e.Payload))
 		return nil
 	}
 	if e.Kind.Known() {

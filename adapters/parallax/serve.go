@@ -238,9 +238,7 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 func (s *session) farewell(ctx context.Context, err error) error {
 	f := core.AsFault(err)
 	switch {
-	case ctx.Err() != nil:
-		return err
-	case f.Code == core.CodeUnreachable:
+	case ctx.Err() != nil, f.Code == core.CodeUnreachable:
 		return &link.Reason{Cause: link.ShuttingDown, Text: f.Message, Code: closeGoingAway}
 	}
 	return s.fail(ctx, "", codes[f.Code], f.Message, link.Reason{Cause: link.Protocol, Code: closeUnhealthy})

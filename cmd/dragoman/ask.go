@@ -200,7 +200,7 @@ func (p *printer) print(l line, raw []byte) error {
 	switch b := l.Body.(type) {
 	case core.Text:
 		p.said, p.newline = true, strings.HasSuffix(b.Text, "\n")
-		_, err := fmt.Fprint(p.io.out, b.Text)
+		_, err := fmt.Fprint(p.io.out, p.shown(b.Text))
 		return err
 	case core.File:
 		fmt.Fprintf(p.io.err, "[file %s, %s, %d bytes: --json has it]\n", b.Name, orDash(b.MediaType), len(b.Data))
@@ -222,10 +222,24 @@ func (p *printer) print(l line, raw []byte) error {
 	return nil
 }
 
+// shown keeps what an agent said from steering a terminal. A file or a pipe gets
+// it as it is.
+func (p *printer) shown(text string) string {
+	if !isTerminal(p.io.out) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		return printable(r)
+	}, text)
+}
+
 func (p *printer) done(b core.Done) error {
 	switch {
 	case !p.said && b.Text != "":
-		fmt.Fprintln(p.io.out, strings.TrimSuffix(b.Text, "\n"))
+		fmt.Fprintln(p.io.out, p.shown(strings.TrimSuffix(b.Text, "\n")))
 	case !p.said && len(b.Data) > 0:
 		fmt.Fprintf(p.io.out, "%s\n", b.Data)
 	case p.said && !p.newline:

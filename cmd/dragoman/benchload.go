@@ -44,7 +44,7 @@ func connectBench(ctx context.Context, hub, relay Addresses) (sides, func() erro
 // connectHub is a pi client with a session for each worker. It looks at no more of
 // a frame than it needs, so that what is measured is the hub and not the client.
 func connectHub(ctx context.Context, at Addresses) (*side, func() error, error) {
-	conn, err := dialWS(ctx, "http://"+at.Pi, "/", nil, 256<<20)
+	conn, err := dialWS(ctx, place{http: "http://" + at.Pi}, "/", nil, 256<<20)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -140,7 +140,7 @@ type relayFrame struct {
 
 // connectRelay is a client of the plain relay.
 func connectRelay(ctx context.Context, at Addresses) (*side, func() error, error) {
-	conn, err := dialWS(ctx, "http://"+at.HTTP, "/", nil, 1<<20)
+	conn, err := dialWS(ctx, place{http: "http://" + at.HTTP}, "/", nil, 1<<20)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -35,7 +35,7 @@ func hubFlags(fs *pflag.FlagSet) *hubPlace {
 	return p
 }
 
-func (p *hubPlace) place() place { return place{http: p.hub, grpc: p.grpc} }
+func (p *hubPlace) place() place { return place{http: p.hub, grpc: p.grpc, token: p.token} }
 
 // client speaks the REST interface of a hub.
 type client struct {

@@ -189,6 +189,19 @@ func decodeConfig(k *koanf.Koanf) (Config, error) {
 	return c, c.check()
 }
 
+// defaultConfig is what a hub has when nothing is set.
+func defaultConfig() Config {
+	k := koanf.New(".")
+	c, err := Config{}, k.Load(confmap.Provider(defaults(), "."), nil)
+	if err == nil {
+		c, err = decodeConfig(k)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("the default settings do not fit: %v", err)) // a test reads them
+	}
+	return c
+}
+
 // check holds the settings against schemas/config.json.
 func (c Config) check() error {
 	data, err := json.Marshal(c.plain())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -88,7 +89,7 @@ func demo(ctx context.Context, io streams, log *slog.Logger, asJSON bool) (err e
 			}
 			all = append(all, x)
 			if !asJSON {
-				fmt.Fprintf(io.out, "%-8s → %-8s  %s\n%-8s ← %-8s  %s%s\n", from, to, x.Asked, "", to, x.Answer, x.Error)
+				fmt.Fprintf(io.out, "%-8s → %-8s  %s\n%-8s ← %-8s  %s%s\n", from, to, x.Asked, "", to, strings.Map(printable, x.Answer), strings.Map(printable, x.Error))
 			}
 		}
 	}
@@ -126,10 +127,11 @@ func printWhoAskedWhom(io streams, all []said) error {
 	return t.flush()
 }
 
-// localConfig is a hub on free ports of this machine that remembers nothing.
+// localConfig is a hub on free ports of this machine that remembers nothing
+// beyond its end.
 func localConfig() Config {
-	return Config{
-		GRPCAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0", PiAddr: "127.0.0.1:0", StopTimeout: time.Second,
-		LogLevel: "info", LogFormat: "auto", Journal: JournalConfig{Name: "dragoman"},
-	}
+	c := defaultConfig()
+	c.GRPCAddr, c.HTTPAddr, c.PiAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	c.StopTimeout = time.Second
+	return c
 }

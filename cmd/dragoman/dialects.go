@@ -105,7 +105,7 @@ func (s *Service) mountHTTP(r chi.Router) {
 	}))
 	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { plainText(w, http.StatusOK, "ok\n") })
 	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if s.ctx.Err() != nil {
+		if s.draining.Load() {
 			plainText(w, http.StatusServiceUnavailable, "stopping\n")
 			return
 		}

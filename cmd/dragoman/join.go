@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
@@ -29,8 +30,9 @@ import (
 
 // place says where a hub is.
 type place struct {
-	http string // http://host:port
-	grpc string // host:port
+	http  string // http://host:port
+	grpc  string // host:port
+	token string // to authenticate with; "" for none
 }
 
 // asker asks an agent and returns what it answered.
@@ -52,6 +54,9 @@ func joinCoven(ctx context.Context, to place, card core.Card, handle core.Handle
 		return unreachable(to.grpc, err)
 	}
 	defer cc.Close()
+	if to.token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+to.token)
+	}
 	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})
 	if err != nil {
 		return unreachable(to.grpc, err)
@@ -60,7 +65,7 @@ func joinCoven(ctx context.Context, to place, card core.Card, handle core.Handle
 }
 
 func joinParallax(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), log *slog.Logger) error {
-	conn, err := dialWS(ctx, to.http, "/ws/agent", http.Header{"X-Agent-Id": {string(card.ID)}}, parallaxBytes)
+	conn, err := dialWS(ctx, to, "/ws/agent", http.Header{"X-Agent-Id": {string(card.ID)}}, parallaxBytes)
 	if err != nil {
 		return err
 	}
@@ -68,7 +73,7 @@ func joinParallax(ctx context.Context, to place, card core.Card, handle core.Han
 }
 
 func joinACP(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), log *slog.Logger) error {
-	conn, err := dialWS(ctx, to.http, "/ws/acp", http.Header{"X-Agent-Id": {string(card.ID)}}, acpBytes)
+	conn, err := dialWS(ctx, to, "/ws/acp", http.Header{"X-Agent-Id": {string(card.ID)}}, acpBytes)
 	if err != nil {
 		return err
 	}
@@ -106,17 +111,24 @@ func askByRequest(a *parallax.Agent) asker {
 }
 
 // dialWS opens a WebSocket to a path of the hub.
-func dialWS(ctx context.Context, hub, path string, header http.Header, limit int) (*ws.Conn, error) {
-	u, err := url.Parse(hub)
+func dialWS(ctx context.Context, to place, path string, header http.Header, limit int) (*ws.Conn, error) {
+	u, err := url.Parse(to.http)
 	if err != nil {
-		return nil, &exit{exitUsage, fmt.Errorf("--hub %s: %w; write it as http://host:port", hub, err)}
+		return nil, &exit{exitUsage, fmt.Errorf("--hub %s: %w; write it as http://host:port", to.http, err)}
+	}
+	if to.token != "" {
+		header = header.Clone()
+		if header == nil {
+			header = http.Header{}
+		}
+		header.Set("Authorization", "Bearer "+to.token)
 	}
 	u.Scheme = map[string]string{"http": "ws", "https": "wss"}[u.Scheme]
 	base, query, _ := strings.Cut(path, "?")
 	u.Path, u.RawQuery = strings.TrimSuffix(u.Path, "/")+base, query
 	conn, err := ws.Dial(ctx, u.String(), ws.DialOptions{Limits: ws.Limits{ReadLimit: limit}, Header: header})
 	if err != nil {
-		return nil, unreachable(hub, err)
+		return nil, unreachable(to.http, err)
 	}
 	return conn, nil
 }
@@ -195,20 +207,28 @@ const (
 	backoffMost  = 30 * time.Second
 )
 
-// stay joins, and joins again when the connection is lost, at a growing pace. It
-// returns an error when it never got in, or when the hub turned it away.
+// stay joins, and joins again when the connection is lost, at a growing pace. Only a
+// connection that held begins the pace anew: a hub that takes the agent in and drops
+// it at once is not run down. It returns an error when it never got in, or when the
+// hub turned it away.
 func stay(ctx context.Context, log *slog.Logger, connect func(ctx context.Context, joined func()) error) error {
 	in, wait := false, backoffLeast
 	for {
-		err := connect(ctx, func() { in, wait = true, backoffLeast })
+		var since time.Time
+		err := connect(ctx, func() { in, since = true, time.Now() })
 		var turned *core.Fault
 		switch {
 		case ctx.Err() != nil:
 			return nil
+		case in && errors.As(err, &turned) && turned.Code == core.CodeConflict:
+			// The hub may not know yet that the connection before is lost.
 		case errors.As(err, &turned):
 			return errors.New(turned.Message)
 		case !in && err != nil && !errors.Is(err, io.EOF):
 			return err
+		}
+		if !since.IsZero() && time.Since(since) >= backoffMost {
+			wait = backoffLeast
 		}
 		pause := wait/2 + rand.N(wait/2)
 		log.Warn("the connection has ended: joining again", "reason", err, "in", pause.String())

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
@@ -32,6 +34,7 @@ type Service struct {
 	log    *slog.Logger
 	hub    *hub.Hub
 	kept   journal.Journal
+	dir    *os.File // the lock of the data directory, or nil
 	pi     *pi.Server
 	peers  *acp.Peers
 	acp    *acp.HTTP
@@ -43,6 +46,7 @@ type Service struct {
 
 	ctx      context.Context //nolint:containedctx // it is the life of the service: connections end with it
 	cancel   context.CancelCauseFunc
+	draining atomic.Bool
 	gate     sync.Mutex // between hold and Stop
 	stopping bool
 	conns    sync.WaitGroup // connections that the listeners handed over
@@ -149,6 +153,15 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 	c := s.config
 	keep := journal.Retention{Age: c.Journal.Age, Bytes: c.Journal.Bytes}
 	id := core.NewID()
+	if c.DataDir != "" {
+		var err error
+		if s.dir, err = lockDir(c.DataDir); err != nil {
+			return err
+		}
+		if id, err = stableID(c.DataDir); err != nil {
+			return err
+		}
+	}
 	if c.DataDir == "" && c.Journal.NATSURL == "" {
 		s.kept = journal.NewMemory(keep)
 	} else {
@@ -161,17 +174,12 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 			return fmt.Errorf("opening the journal: %w", err)
 		}
 		s.kept = j
-		if c.DataDir != "" {
-			if id, err = stableID(c.DataDir); err != nil {
-				return err
-			}
-		}
 	}
 	opts := hub.Options{
 		ID: id, Journal: s.kept, Log: s.log, Rules: policy.Rules{Hops: c.Limits.Hops},
 		Limits: hub.Limits{
-			QueueLength: c.Limits.QueueLength, Retries: c.Limits.Retries, CancelGrace: c.Limits.CancelGrace, SlotGrace: c.Limits.SlotGrace,
-			ApprovalTimeout: c.Limits.ApprovalTimeout, CauseMemory: c.Limits.CauseMemory, TaskBytes: c.Limits.TaskBytes, HistoryBytes: c.Limits.HistoryBytes,
+			QueueLength: c.Limits.QueueLength, Retries: orNever(c.Limits.Retries), CancelGrace: c.Limits.CancelGrace, SlotGrace: c.Limits.SlotGrace,
+			ApprovalTimeout: c.Limits.ApprovalTimeout, CauseMemory: orNever(c.Limits.CauseMemory), TaskBytes: c.Limits.TaskBytes, HistoryBytes: c.Limits.HistoryBytes,
 		},
 	}
 	if observer != nil {
@@ -181,9 +189,35 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 	if err := s.hub.Recover(ctx); err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
-	s.pi = pi.NewServer(s.hub, pi.Options{Version: version, DrainTimeout: c.StopTimeout, Log: s.log})
+	s.pi = pi.NewServer(s.hub, pi.Options{Version: version, DrainTimeout: c.StopTimeout, Link: wsLink, Log: s.log})
 	s.peers = acp.NewPeers(0)
 	return nil
+}
+
+// orNever makes of a zero that a person wrote what the engine takes for never: its
+// own zero stands for the default.
+func orNever[N int | time.Duration](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// lockDir makes a data directory when it is missing, and sees to it that one hub
+// at a time uses it: until what it returns is closed, or the process ends.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the data directory: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the data directory: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("another hub uses the data directory %s: stop it, or name another with --data-dir", dir)
+	}
+	return f, nil
 }
 
 // stableID returns the id of the hub that keeps its data in dir, so that agents
@@ -240,6 +274,7 @@ func (s *Service) Failed() <-chan error { return s.failed }
 // finish until ctx ends, then connections, listeners and journal close. It
 // returns once nothing runs any more.
 func (s *Service) Stop(ctx context.Context, reason string) error {
+	s.draining.Store(true)
 	var errs []error
 	if s.hub != nil {
 		errs = append(errs, s.hub.Close(ctx, reason))
@@ -269,6 +304,9 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	s.loops.Wait()
 	if s.kept != nil {
 		errs = append(errs, s.kept.Close())
+	}
+	if s.dir != nil {
+		errs = append(errs, s.dir.Close())
 	}
 	return errors.Join(errs...)
 }

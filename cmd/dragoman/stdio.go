@@ -49,7 +49,7 @@ was asked and ends.
 		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		conn, err := dialWS(ctx, to.place().http, b.path, nil, b.limit)
+		conn, err := dialWS(ctx, to.place(), b.path, nil, b.limit)
 		if err != nil {
 			return err
 		}

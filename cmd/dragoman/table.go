@@ -19,6 +19,9 @@ func newTable(out io.Writer, heads ...string) *table {
 }
 
 func (t *table) row(cells ...string) {
+	for i, c := range cells {
+		cells[i] = strings.Map(printable, c)
+	}
 	fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 }
 

@@ -141,7 +141,7 @@ func bySending(to place, agent string) asker {
 }
 
 func (t *troupe) connectACP(ctx context.Context, to place) error {
-	conn, err := dialWS(ctx, to.http, "/ws/acp", nil, acpBytes)
+	conn, err := dialWS(ctx, to, "/ws/acp", nil, acpBytes)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (t *troupe) connectACP(ctx context.Context, to place) error {
 }
 
 func (t *troupe) connectPi(ctx context.Context, addr string) error {
-	conn, err := dialWS(ctx, "http://"+addr, "/", nil, 64<<20)
+	conn, err := dialWS(ctx, place{http: "http://" + addr}, "/", nil, 64<<20)
 	if err != nil {
 		return err
 	}

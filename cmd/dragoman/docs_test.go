@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// page is one page of the documentation.
+type page struct{ path, text string }
+
+// pages returns every page that is written for readers.
+func pages(t *testing.T) []page {
+	t.Helper()
+	var all []page
+	paths := []string{"../../README.md", "../../CONTRIBUTING.md", "../../CHANGELOG.md"}
+	for _, dir := range []string{docs, docs + "/dialects", docs + "/adr"} {
+		found, err := filepath.Glob(dir + "/*.md")
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: got no page (%v), want some", dir, err)
+		}
+		paths = append(paths, found...)
+	}
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, page{path, string(b)})
+	}
+	return all
+}
+
+var (
+	fence   = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+	span    = regexp.MustCompile("`[^`\n]+`")
+	linkTo  = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+)
+
+// prose is the page without what stands in fences.
+func (p page) prose() string { return fence.ReplaceAllString(p.text, "") }
+
+func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
+	anchors := map[string][]string{}
+	for _, p := range pages(t) {
+		for _, h := range heading.FindAllStringSubmatch(p.prose(), -1) {
+			anchors[p.path] = append(anchors[p.path], slug(h[1]))
+		}
+	}
+	for _, p := range pages(t) {
+		for _, l := range linkTo.FindAllStringSubmatch(span.ReplaceAllString(p.prose(), ""), -1) {
+			if strings.Contains(l[1], "://") {
+				continue
+			}
+			to, anchor, _ := strings.Cut(l[1], "#")
+			path := p.path
+			if to != "" {
+				path = filepath.Join(filepath.Dir(p.path), to)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s: the link %s leads nowhere: %v", p.path, l[1], err)
+				continue
+			}
+			if anchor != "" && !slices.Contains(anchors[filepath.Clean(path)], anchor) && !slices.Contains(anchors[path], anchor) {
+				t.Errorf("%s: got no heading for the link %s, want one of %q", p.path, l[1], anchors[path])
+			}
+		}
+	}
+}
+
+// slug is the anchor that a heading gets.
+func slug(heading string) string {
+	kept := strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			return r
+		}
+		return -1
+	}, strings.ToLower(heading))
+	return kept
+}
+
+func TestEveryCommandOfTheDocumentationIsOne(t *testing.T) {
+	n := 0
+	for _, p := range pages(t) {
+		for _, f := range fence.FindAllStringSubmatch(p.text, -1) {
+			if (f[1] == "" || f[1] == "sh") && strings.Contains(f[2], "dragoman ") {
+				n += checkCommands(t, p.path, f[2], true)
+			}
+		}
+		for _, s := range span.FindAllString(p.prose(), -1) {
+			if text := strings.Trim(s, "`"); strings.HasPrefix(text, "dragoman ") {
+				n += checkCommands(t, p.path, text, false)
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("got %d commands, want to have found those of all pages", n)
+	}
+}
+
+// checkCommands fails unless every call of the program in a piece of shell is a
+// command with flags that it has and, where a page shows it to be run, the
+// arguments that it wants. It returns how many calls there are. The shell itself
+// takes the piece apart; it finds no other program.
+func checkCommands(t *testing.T, path, script string, whole bool) int {
+	t.Helper()
+	const call = "dragoman() { printf '%s\\0' \"$@\"; printf '\\1\\0'; }\n"
+	calls, complaint := inShell(t, call+script)
+	if strings.Contains(strings.ToLower(complaint), "syntax error") {
+		t.Errorf("%s: the shell cannot read\n%s\n%s", path, script, complaint)
+	}
+	n := 0
+	for line := range strings.SplitSeq(calls, "\x01\x00") {
+		if line == "" {
+			continue
+		}
+		n++
+		args := strings.Split(strings.TrimSuffix(line, "\x00"), "\x00")
+		c, rest, err := newRoot(streams{}).Find(args)
+		if err == nil {
+			err = c.ParseFlags(rest)
+		}
+		if err == nil && whole {
+			err = c.ValidateArgs(c.Flags().Args())
+		}
+		if err != nil || !c.HasParent() {
+			t.Errorf("%s: dragoman %q: got %v, want a command with the flags that it has", path, args, err)
+		}
+	}
+	return n
+}
+
+// inShell runs a piece of shell in an empty directory, with nothing on its path,
+// and returns what it wrote.
+func inShell(t *testing.T, script string) (out, complaint string) {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.Dir, cmd.Env = t.TempDir(), []string{"LC_ALL=C", "PATH=/nonexistent"}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	_ = cmd.Run() // that other programs are not found is as it should be
+	return stdout.String(), stderr.String()
+}
+
+// counted is where the engine counts something.
+var counted = regexp.MustCompile(`\.Count\("([^"]+)"`)
+
+func TestEveryCounterOfTheEngineIsDocumented(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(docs, "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("../../core/hub/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, path := range sources {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range counted.FindAllSubmatch(source, -1) {
+			n++
+			if !strings.Contains(string(b), "`"+string(m[1])) {
+				t.Errorf("operations.md: got nothing of the counter %s, want what it counts", m[1])
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("got no counter, want those of the engine")
+	}
+}
+
+func TestEveryCodeOfAFaultIsDocumented(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(docs, "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range core.Codes() {
+		if !strings.Contains(string(b), "| `"+string(c)+"` |") {
+			t.Errorf("operations.md: got nothing of the code %s, want what to do about it", c)
+		}
+	}
+}

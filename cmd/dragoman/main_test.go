@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// playsProgram in the environment makes the test binary the program itself.
+const playsProgram = "TEST_PLAYS_DRAGOMAN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(playsProgram) != "" {
+		os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// program is a command line of the program, to be run as a process of its own.
+func program(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	// The race detector would hold up the end of the process by a second.
+	cmd.Env = append(os.Environ(), playsProgram+"=1", "GORACE=atexit_sleep_ms=0")
+	return cmd
+}

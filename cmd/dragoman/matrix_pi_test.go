@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func piOverWebSocket() *tongue {
+	return piTongue("pi WebSocket", func(t *testing.T, s *stage) frames {
+		return dialFrames(t, s.service.bound.Pi, "/", 64<<20)
+	})
+}
+
+func piOverStdio() *tongue {
+	return piTongue("pi stdio", func(t *testing.T, s *stage) frames { return runFrames(t, s, pi.Name) })
+}
+
+// piTongue is pi-server: everything is text in it, a run that fails is a message
+// that says so, and what the hub refuses is a command that fails. There are no
+// codes. A session outlives its client.
+func piTongue(name string, open func(*testing.T, *stage) frames) *tongue {
+	connect := func(t *testing.T, s *stage) *piClient { return connectPiClient(t, open(t, s)) }
+	broken := func(f *core.Fault) telling { return telling{End: "error", Words: f.Message} }
+	return &tongue{
+		name:         name,
+		connect:      func(t *testing.T, s *stage, _ string) requester { return connect(t, s) },
+		streams:      true,
+		longQuestion: &telling{End: "refused", Words: "Validation failed: message: Too long (max 200000 chars)"},
+		done:         telling{End: "stop"},
+		failed:       broken,
+		refused:      func(f *core.Fault) telling { return telling{End: "refused", Words: f.Message} },
+		cancelled:    func(string) telling { return telling{End: "aborted"} },
+		afterCut:     func(t *testing.T, d *duo) string { return piAfterCut(t, d, connect) },
+	}
+}
+
+// piClient is an unchanged pi client that shows what it is told.
+type piClient struct {
+	t      *testing.T
+	frames frames
+	client *pi.Client
+	asking sync.WaitGroup
+
+	mu   sync.Mutex
+	runs map[string]*piRun
+}
+
+// piRun is one session, and the run in it.
+type piRun struct {
+	*exchange
+	session string
+	heard   pi.Transcript
+	// watched is a run that another client began: agent_end is all that this one
+	// hears of its end.
+	watched bool
+}
+
+func connectPiClient(t *testing.T, f frames) *piClient {
+	t.Helper()
+	c := &piClient{t: t, frames: f, runs: map[string]*piRun{}}
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	client, err := pi.Connect(ctx, f.Conn, c.hear)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.client = client
+	return c
+}
+
+// hear is told every frame, one after the other.
+func (c *piClient) hear(f pi.Frame) {
+	c.mu.Lock()
+	run := c.runs[f.SessionID]
+	c.mu.Unlock()
+	if f.Type != "event" || run == nil {
+		return
+	}
+	before := run.heard.Deltas.Len()
+	run.heard.Add(f)
+	if fresh := run.heard.Deltas.String()[before:]; fresh != "" {
+		run.piece(fresh)
+	}
+	if run.watched && run.heard.Kinds[len(run.heard.Kinds)-1] == "agent_end" {
+		run.conclude()
+	}
+}
+
+// conclude ends a run as its last message says.
+func (r *piRun) conclude() {
+	h := &r.heard
+	if h.Snapshots != h.Deltas.String() {
+		r.breaks("the snapshots have %d bytes of text and the deltas %d", len(h.Snapshots), h.Deltas.Len())
+	}
+	if want := []string{"agent_start", "turn_start", "message_start", "message_end", "message_start"}; len(h.Kinds) < len(want) || !slices.Equal(h.Kinds[:len(want)], want) {
+		r.breaks("the run begins %q", h.Kinds[:min(len(h.Kinds), len(want))])
+	}
+	if want := []string{"message_end", "turn_end", "agent_end"}; len(h.Kinds) < len(want) || !slices.Equal(h.Kinds[len(h.Kinds)-len(want):], want) {
+		r.breaks("the run does not end in %q: %q", want, h.Kinds)
+	}
+	if h.StopReason == "aborted" && !strings.HasPrefix(h.ErrorMessage, "Request was aborted") {
+		r.breaks("the abort is worded %q", h.ErrorMessage)
+	}
+	r.end(telling{End: h.StopReason, Words: h.ErrorMessage})
+}
+
+func (c *piClient) begin(q inquiry) *exchange {
+	session := "s-" + readScene(q.content).key
+	run := c.listen(session, false)
+	run.cancel = func(ctx context.Context, _ string) error {
+		return c.must(ctx, map[string]any{"type": "abort", "sessionId": session})
+	}
+	c.asking.Go(func() {
+		ctx := context.Background()
+		err := c.must(ctx, map[string]any{"type": "create_session", "sessionId": session, "agent": q.to})
+		if err == nil {
+			err = c.must(ctx, map[string]any{"type": "switch_session", "sessionId": session})
+		}
+		if err != nil {
+			run.lost(err)
+			return
+		}
+		f, err := c.client.Do(ctx, map[string]any{"type": "prompt", "sessionId": session, "message": q.content})
+		switch {
+		case err != nil:
+			run.lost(err)
+		case !f.Success:
+			run.end(telling{End: "refused", Words: f.Error})
+		default:
+			run.conclude()
+		}
+	})
+	return run.exchange
+}
+
+// listen makes the client hear what happens in a session.
+func (c *piClient) listen(session string, watched bool) *piRun {
+	run := &piRun{exchange: newExchange(), session: session, watched: watched}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.runs[session] = run
+	return run
+}
+
+// must sends a command that has to succeed.
+func (c *piClient) must(ctx context.Context, command map[string]any) error {
+	f, err := c.client.Do(ctx, command)
+	if err == nil && !f.Success {
+		err = fmt.Errorf("%s: %s", command["type"], f.Error)
+	}
+	return err
+}
+
+func (c *piClient) cut() {
+	c.frames.cut()
+	c.asking.Wait()
+}
+
+func (c *piClient) leave() {
+	c.client.Close()
+	c.asking.Wait()
+}
+
+// piAfterCut comes back as another client: the run went on, and is told from its
+// beginning.
+func piAfterCut(t *testing.T, d *duo, connect func(*testing.T, *stage) *piClient) string {
+	first := connect(t, d.stage)
+	defer first.leave()
+	key, x := d.midway(t, first, inquiry{})
+	first.cut()
+	if got := x.outcome(t); got.End != "lost" {
+		t.Errorf("got %+v at who was cut off, want the connection lost", got)
+	}
+	second := connect(t, d.stage)
+	defer second.leave()
+	session := "s-" + key
+	run := second.listen(session, true)
+	if err := second.must(t.Context(), map[string]any{"type": "switch_session", "sessionId": session}); err != nil {
+		t.Fatal(err)
+	}
+	run.hear(t, firstHalf)
+	d.finished(t, key)
+	same(t, run.outcome(t), d.answer(firstHalf+secondHalf))
+
+	f, err := second.client.Do(t.Context(), map[string]any{"type": "get_messages", "sessionId": session})
+	var kept struct {
+		Messages []struct {
+			Role    string
+			Content []struct{ Text string }
+		}
+	}
+	if err != nil || json.Unmarshal(f.Data, &kept) != nil || len(kept.Messages) != 2 {
+		t.Fatalf("got %v and %s, want two messages", err, f.Data)
+	}
+	if last := kept.Messages[1]; last.Role != "assistant" || len(last.Content) != 1 || last.Content[0].Text != firstHalf+secondHalf {
+		t.Errorf("got the last message %+v, want the whole answer", last)
+	}
+	return "runs on, replayed"
+}
