@@ -14,7 +14,12 @@ import (
 // waits for nothing but room in the agent's own queue.
 func (s *session) receive(ctx context.Context, m *wire.AgentMessage) error {
 	if s.peer == nil {
-		return s.register(ctx, m)
+		// A goroutine keeps the stack that it once needed. Registering needs more
+		// than anything after it, so that another does it: an idle agent is to be
+		// small.
+		registered := make(chan error, 1)
+		go func() { registered <- s.register(ctx, m) }()
+		return <-registered
 	}
 	s.seen()
 	switch p := m.GetPayload().(type) {
