@@ -125,7 +125,7 @@ func getCommands(*Server, *execution) outcome {
 	return outcome{data: encode(map[string]any{"commands": []any{}})}
 }
 
-// healthCheck is get_health (facts, section 4.5).
+// healthCheck tells how near the limits are (section 21.2; facts, section 4.5).
 func healthCheck(s *Server, _ *execution) outcome {
 	issues := []string{}
 	nearly := func(what string, n, limit int) {

@@ -34,7 +34,7 @@ type message struct {
 func (g *stage) follow(method, path, body string, headers ...string) *reader {
 	g.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	resp := g.request(ctx, method, path, body, headers...) //nolint:bodyclose // leave closes it
+	resp := g.request(ctx, method, path, body, headers...)
 	r := &reader{g.t, resp, bufio.NewReaderSize(resp.Body, 1<<20), cancel, map[string]bool{}}
 	g.t.Cleanup(r.leave)
 	if resp.StatusCode != http.StatusOK {

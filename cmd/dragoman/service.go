@@ -189,7 +189,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 	if err := s.hub.Recover(ctx); err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
-	s.pi = pi.NewServer(s.hub, pi.Options{Version: version, DrainTimeout: c.StopTimeout, Link: wsLink, Log: s.log})
+	s.pi = pi.NewServer(s.hub, pi.Options{Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: wsLink, Log: s.log})
 	s.peers = acp.NewPeers(0)
 	return nil
 }

@@ -40,6 +40,8 @@ func TestOrderLost(t *testing.T) {
 		}
 		sessions = append(sessions, s)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	var group sync.WaitGroup
 	group.Go(func() {
 		for i := range chunks {
@@ -56,7 +58,7 @@ func TestOrderLost(t *testing.T) {
 	for i, s := range sessions {
 		group.Go(func() {
 			for {
-				b, err := s.Next(t.Context())
+				b, err := s.Next(ctx)
 				if err != nil {
 					return
 				}

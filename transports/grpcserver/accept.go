@@ -43,7 +43,7 @@ func open(ss grpc.ServerStream, finish *func(link.Reason, bool)) error {
 	if err != nil {
 		return err
 	}
-	*finish = func(r link.Reason, _ bool) { end.WriteStatus(statusOf(r)) }
+	*finish = func(r link.Reason, _ bool) { _ = end.WriteStatus(statusOf(r)) } // the peer may have gone
 	return ss.SendHeader(nil)
 }
 

@@ -2,6 +2,7 @@ package grpcserver
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -85,7 +86,7 @@ func (c *clientStream[In, Out]) send(m *Out) error {
 	c.sending <- struct{}{}
 	err := c.cs.Send(m)
 	<-c.sending
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		return err
 	}
 	timer := time.NewTimer(partingTime)

@@ -28,7 +28,7 @@ type Server struct {
 	health *health.Server
 
 	// stopping ends when Stop begins.
-	stopping context.Context
+	stopping context.Context //nolint:containedctx // it is the life of the server, which ends with Stop
 	stop     context.CancelFunc
 
 	mu     sync.Mutex
@@ -120,7 +120,7 @@ func (s *Server) releaseBuiltin(srv any, ss grpc.ServerStream, info *grpc.Stream
 			return err
 		}
 		defer context.AfterFunc(s.stopping, func() {
-			end.WriteStatus(status.New(codes.Unavailable, "the server is stopping"))
+			_ = end.WriteStatus(status.New(codes.Unavailable, "the server is stopping"))
 		})()
 	}
 	return handler(srv, ss)

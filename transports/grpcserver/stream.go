@@ -2,6 +2,7 @@ package grpcserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -175,7 +176,8 @@ func (s *Stream[In, Out]) abandonSend(ctx context.Context) {
 
 // reasonFor says why ctx has ended; cause is for when it does not say itself.
 func (s *Stream[In, Out]) reasonFor(ctx context.Context, cause link.Cause) link.Reason {
-	if r, ok := context.Cause(ctx).(*link.Reason); ok {
+	var r *link.Reason
+	if errors.As(context.Cause(ctx), &r) {
 		return *r
 	}
 	select {

@@ -48,7 +48,7 @@ func (a *answer) Write(p []byte) (int, error) {
 }
 
 // Flush implements http.Flusher, which some libraries ask for.
-func (a *answer) Flush() { a.FlushError() }
+func (a *answer) Flush() { _ = a.FlushError() }
 
 // FlushError sends what was written within the deadline. An answer that is
 // flushed is taken for a stream: its request ends when the server stops.
@@ -84,7 +84,7 @@ func (a *answer) SetWriteDeadline(t time.Time) error {
 // arm renews the deadline. A writer that has none is no socket of ours.
 func (a *answer) arm() {
 	if !a.own {
-		a.rc.SetWriteDeadline(time.Now().Add(a.timeout))
+		_ = a.rc.SetWriteDeadline(time.Now().Add(a.timeout))
 	}
 }
 
@@ -109,7 +109,7 @@ func (a *answer) finish() {
 }
 
 // untilStop makes a request end when the server stops, should it stream.
-func untilStop(r *http.Request, stopping context.Context) (_ *http.Request, stream, release func()) {
+func untilStop(stopping context.Context, r *http.Request) (_ *http.Request, stream, release func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := func() bool { return true }
 	stream = func() { stop = context.AfterFunc(stopping, func() { cancel(errStopping) }) }

@@ -41,13 +41,13 @@ func limitBody(a *answer, r *http.Request, o Options) bool {
 func (b *body) Read(p []byte) (int, error) {
 	if !b.armed {
 		b.armed = true
-		b.a.rc.SetReadDeadline(time.Now().Add(b.timeout))
+		_ = b.a.rc.SetReadDeadline(time.Now().Add(b.timeout))
 	}
 	n, err := b.ReadCloser.Read(p)
 	var over *http.MaxBytesError
 	switch {
 	case err == io.EOF:
-		b.a.rc.SetReadDeadline(time.Time{})
+		_ = b.a.rc.SetReadDeadline(time.Time{})
 	case errors.As(err, &over):
 		b.tooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -25,7 +25,7 @@ type door struct {
 
 	telling chan struct{} // one place for each refusal under way
 	closing context.CancelFunc
-	closed  context.Context
+	closed  context.Context //nolint:containedctx // it is the life of the listener, which ends with Close
 	wg      sync.WaitGroup
 
 	mu     sync.Mutex
@@ -99,11 +99,12 @@ func (d *door) refuse(conn net.Conn) {
 		if _, err := conn.Read(make([]byte, 1024)); err != nil {
 			return
 		}
-		io.WriteString(conn, noRoom)
+		// It is sent away, whether it listens or not.
+		_, _ = io.WriteString(conn, noRoom)
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
-			half.CloseWrite()
+			_ = half.CloseWrite()
 		}
-		io.Copy(io.Discard, conn)
+		_, _ = io.Copy(io.Discard, conn)
 	})
 }
 

@@ -29,5 +29,5 @@ func Problem(w http.ResponseWriter, status int, code, detail string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	w.Write(append(body, '\n'))
+	_, _ = w.Write(append(body, '\n'))
 }

@@ -27,7 +27,7 @@ type Server struct {
 	http   *http.Server
 
 	// stopping ends when Stop begins.
-	stopping context.Context
+	stopping context.Context //nolint:containedctx // it is the life of the server, which ends with Stop
 	stop     context.CancelFunc
 
 	mu     sync.Mutex
@@ -109,7 +109,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.enter()
 	leave := sync.OnceFunc(s.leave)
 	defer leave()
-	r, stream, release := untilStop(r, s.stopping)
+	r, stream, release := untilStop(s.stopping, r)
 	defer release()
 	a := &answer{ResponseWriter: w, rc: http.NewResponseController(w), timeout: s.opts.WriteTimeout, stream: stream, leave: leave}
 	defer a.finish()
@@ -143,7 +143,7 @@ func (s *Server) recovered(a *answer, r *http.Request) {
 	if v == nil {
 		return
 	}
-	if v == http.ErrAbortHandler {
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(v)
 	}
 	s.opts.OnPanic(r, v, debug.Stack())

@@ -1,0 +1,44 @@
+package parallax
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// The receipt says delivered once the agent's transport took the task, and not
+// while it is queued: an agent that stops reading, and then goes, was given nothing.
+func TestSuccessReceiptMessageLost(t *testing.T) {
+	onStage(t, func(s *stage) {
+		agent, conn := coretest.Pipe[[]byte, []byte](0) // nothing is taken before the agent reads
+		ended := make(chan link.Reason, 1)
+		go func() { ended <- Serve(context.Background(), s.hub, conn, Options{AgentID: "a"}) }()
+		p := &peer{s, agent, ended}
+		p.say(`{"type":"register","id":"r1","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":2,"extensions":["task_accepted"]}}}`)
+		p.hear("registered")
+		r := s.asker()
+		taken, lost := r.ask("a", "read this"), r.ask("a", "and this")
+		stages := func(when string, want1, want2 core.Stage) {
+			t.Helper()
+			synctest.Wait()
+			if got1, got2 := taken.Receipt().Stage, lost.Receipt().Stage; got1 != want1 || got2 != want2 {
+				t.Errorf("%s: got the receipts %s and %s, want %s and %s", when, got1, got2, want1, want2)
+			}
+		}
+		stages("nothing is read", core.StageAccepted, core.StageAccepted)
+		given := inside[task](p, p.hear(typeTask))
+		stages("one is read", core.StageDelivered, core.StageAccepted)
+		p.say(`{"type":"task_accepted","id":"a1","payload":{"taskId":"` + given.TaskID + `","executionId":"` + given.ExecutionID + `"}}`)
+		stages("and taken on", core.StageAcknowledged, core.StageAccepted)
+		_ = agent.Close(link.Reason{Cause: link.PeerGone})
+		<-ended
+		stages("the agent is gone", core.StageAcknowledged, core.StageAccepted)
+		if f := lost.Answer().Fault; f == nil || f.Code != core.CodeUnreachable {
+			t.Errorf("what was never read: got %v, want it failed as unreachable", f)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package pi
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// A client comes late to a run that is far longer than its queue, stalls in the
+// middle of what it missed, and the run goes on meanwhile.
+func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
+	const chunks = 3000 // before it comes, and as many again while it is stuck
+	h, s := newStage(t, Options{Link: link.Options{QueueBytes: 512}})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	early := dial(t, s, ConnOptions{Snapshots: SnapshotsNone})
+	early.open("s", "a")
+	early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"go"}`)
+	task := <-w.tasks
+	want := strings.Builder{}
+	want.WriteString("begun")
+	speak := func(from int) {
+		for i := range chunks {
+			text := fmt.Sprintf("%d ", from+i)
+			want.WriteString(text)
+			a.say(task, core.Text{Text: text})
+		}
+	}
+	speak(0)
+
+	hubs, clients := coretest.Pipe[[]byte, []byte](1)
+	wall := &stuck{Conn: hubs, after: `"message_update"`, free: make(chan struct{})}
+	late := dialOver(t, s, ConnOptions{Snapshots: SnapshotsNone}, wall, clients)
+	late.ok(`{"type":"switch_session","sessionId":"s"}`)
+	late.until("message_start") // the replay has begun
+	speak(chunks)
+	a.say(task, core.Done{})
+	early.until(`"command_finished"`, `"commandId":"p"`)
+	if n := late.count("message_update"); n != 0 {
+		t.Errorf("the late client got %d updates while it was stuck, want none", n)
+	}
+	select {
+	case reason := <-late.served:
+		t.Fatalf("the late client was hung up on during the replay: %v", &reason)
+	default:
+	}
+
+	wall.release()
+	late.until("agent_end")
+	for name, c := range map[string]*caller{"early": early, "late": late} {
+		tr := c.transcript("s")
+		if got := tr.Deltas.String(); got != want.String() {
+			t.Errorf("the %s client got %d bytes of text, want %d in order", name, len(got), want.Len())
+		}
+		if tr.Snapshots != want.String() {
+			t.Errorf("the %s client got %d bytes in the end, want %d", name, len(tr.Snapshots), want.Len())
+		}
+	}
+	late.ok(`{"type":"health_check"}`) // and its connection lives on
+}
