@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/dragoman-hub/dragoman/proto/coven"
@@ -60,6 +61,8 @@ var wire = map[string]string{
 	"InjectionPriority": "0 INJECTION_PRIORITY_UNSPECIFIED; 1 INJECTION_PRIORITY_IMMEDIATE; 2 INJECTION_PRIORITY_NORMAL; " +
 		"3 INJECTION_PRIORITY_DEFERRED",
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestTheWireIsTheOneExistingAgentsSpeak(t *testing.T) {
 	file := coven.File_coven_coven_proto
