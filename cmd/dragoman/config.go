@@ -46,7 +46,11 @@ type Config struct {
 
 	Journal JournalConfig `koanf:"journal"`
 	Limits  LimitsConfig  `koanf:"limits"`
-	Coven   CovenConfig   `koanf:"coven"`
+
+	Coven    CovenConfig    `koanf:"coven"`
+	Parallax ParallaxConfig `koanf:"parallax"`
+	ACP      ACPConfig      `koanf:"acp"`
+	Pi       PiConfig       `koanf:"pi"`
 }
 
 // JournalConfig says where tasks are recorded and for how long.
@@ -73,7 +77,33 @@ type LimitsConfig struct {
 
 // CovenConfig are the settings of the Coven dialect.
 type CovenConfig struct {
-	MaxConcurrent int `koanf:"max_concurrent"`
+	MaxConcurrent int           `koanf:"max_concurrent"`
+	Deadline      time.Duration `koanf:"deadline"`
+	OrphanGrace   time.Duration `koanf:"orphan_grace"`
+}
+
+// ParallaxConfig are the settings of the Parallax dialect.
+type ParallaxConfig struct {
+	TaskTimeout       time.Duration `koanf:"task_timeout"`
+	HeartbeatInterval time.Duration `koanf:"heartbeat_interval"`
+	MessageBytes      int           `koanf:"message_bytes"`
+	MessagesPerSecond int           `koanf:"messages_per_second"`
+}
+
+// ACPConfig are the settings of the ACP dialect.
+type ACPConfig struct {
+	Deadline         time.Duration `koanf:"deadline"`
+	DelegateDeadline time.Duration `koanf:"delegate_deadline"`
+	EnvelopeBytes    int           `koanf:"envelope_bytes"`
+	KeepResults      time.Duration `koanf:"keep_results"`
+}
+
+// PiConfig are the settings of the pi-server dialect.
+type PiConfig struct {
+	MessageBytes int `koanf:"message_bytes"`
+	Sessions     int `koanf:"sessions"`
+	Connections  int `koanf:"connections"`
+	Pending      int `koanf:"pending"`
 }
 
 func defaults() map[string]any {
@@ -84,7 +114,10 @@ func defaults() map[string]any {
 		"journal.sync": "interval", "journal.nats_url": "", "journal.name": "dragoman", "journal.age": "168h", "journal.bytes": 1 << 30,
 		"limits.hops": 8, "limits.queue_length": 64, "limits.retries": 2, "limits.cancel_grace": "5s", "limits.slot_grace": "5s",
 		"limits.approval_timeout": "300s", "limits.cause_memory": "30s", "limits.task_bytes": 64 << 20, "limits.history_bytes": 64 << 10,
-		"coven.max_concurrent": 1,
+		"coven.max_concurrent": 1, "coven.deadline": "600s", "coven.orphan_grace": "2s",
+		"parallax.task_timeout": "30s", "parallax.heartbeat_interval": "10s", "parallax.message_bytes": 1_000_000, "parallax.messages_per_second": 100,
+		"acp.deadline": "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m",
+		"pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100,
 	}
 }
 

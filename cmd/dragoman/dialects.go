@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,11 +29,10 @@ func translations() []core.Translation {
 	return []core.Translation{coven.Translation, parallax.Translation, pi.Translation, acp.Translation}
 }
 
-// The limits of the dialects on the wire (design, ruling 5) and their keepalive.
+// The keepalive of WebSockets, and what our own clients read at most of a message.
 const (
 	parallaxBytes = parallax.DefaultMaxMessageBytes
 	acpBytes      = acp.DefaultMaxEnvelopeBytes
-	piBytes       = 10 << 20
 	pingEvery     = 30 * time.Second
 	pingTimeout   = 10 * time.Second
 )
@@ -91,7 +92,7 @@ func (s *Service) acceptPi() error {
 }
 
 func (s *Service) mountHTTP(r chi.Router) {
-	s.acp = acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers, HubName: "dragoman", Log: s.log}})
+	s.acp = acp.NewHTTP(s.hub, acp.HTTPOptions{Session: s.acpOptions("")})
 	r.Get("/ws/agent", s.serveParallax)
 	r.Get("/ws/acp", s.serveACP)
 	r.Get("/ws/pi", s.servePi)
@@ -124,16 +125,17 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 	if err != nil {
 		return err
 	}
+	c := s.config.Coven
 	reason := coven.Serve(s.ctx, s.hub, conn, coven.Options{
-		ServerID: s.hub.ID(), DefaultMaxConcurrent: s.config.Coven.MaxConcurrent, Logger: s.log,
+		ServerID: s.hub.ID(), DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, Logger: s.log,
 	})
 	return grpcserver.Status(reason)
 }
 
 func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
-	id := core.NewID()
+	c, id := s.config.Parallax, core.NewID()
 	conn := s.upgrade(w, r, ws.AcceptOptions{
-		Limits: ws.Limits{ReadLimit: parallaxBytes, Oversize: ws.Reject},
+		Limits: ws.Limits{ReadLimit: c.MessageBytes, Oversize: ws.Reject},
 		Header: http.Header{"X-Connection-Id": {id}},
 	})
 	if conn == nil {
@@ -147,22 +149,32 @@ func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 	}
 	agent := r.Header.Get("X-Agent-Id")
 	s.hold(func() {
-		parallax.Serve(s.ctx, s.hub, conn, parallax.Options{AgentID: agent, Capabilities: able, ConnectionID: id, Link: wsLink, Log: s.log})
+		parallax.Serve(s.ctx, s.hub, conn, parallax.Options{
+			AgentID: agent, Capabilities: able, ConnectionID: id, TaskTimeout: c.TaskTimeout, HeartbeatInterval: c.HeartbeatInterval,
+			MaxMessageBytes: c.MessageBytes, MaxMessagesPerSecond: c.MessagesPerSecond, Link: wsLink, Log: s.log,
+		})
 	})
 }
 
 func (s *Service) serveACP(w http.ResponseWriter, r *http.Request) {
-	conn := s.upgrade(w, r, ws.AcceptOptions{Limits: ws.Limits{ReadLimit: acpBytes, Oversize: ws.Reject}})
+	id, asked := r.Header.Get("X-Agent-Id"), r.URL.Query().Get("agent_id")
+	if id != "" && asked != "" && id != asked {
+		plainText(w, http.StatusForbidden, "X-Agent-Id and agent_id differ: send one identity\n")
+		return
+	}
+	conn := s.upgrade(w, r, ws.AcceptOptions{Limits: ws.Limits{ReadLimit: s.config.ACP.EnvelopeBytes, Oversize: ws.Reject}})
 	if conn == nil {
 		return
 	}
-	id := r.Header.Get("X-Agent-Id")
-	if id == "" {
-		id = r.URL.Query().Get("agent_id")
+	s.hold(func() { acp.Serve(s.ctx, s.hub, conn, s.acpOptions(core.AgentID(cmp.Or(id, asked)))) })
+}
+
+func (s *Service) acpOptions(id core.AgentID) acp.Options {
+	c := s.config.ACP
+	return acp.Options{
+		AgentID: id, Peers: s.peers, HubName: "dragoman", MaxEnvelopeBytes: c.EnvelopeBytes,
+		Deadline: c.Deadline, DelegateDeadline: c.DelegateDeadline, Link: wsLink, Log: s.log,
 	}
-	s.hold(func() {
-		acp.Serve(s.ctx, s.hub, conn, acp.Options{AgentID: core.AgentID(id), Peers: s.peers, HubName: "dragoman", Link: wsLink, Log: s.log})
-	})
 }
 
 func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
@@ -175,7 +187,7 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 		snapshots = pi.SnapshotsNone
 	}
 	conn := s.upgrade(w, r, ws.AcceptOptions{
-		Limits:          ws.Limits{ReadLimit: piBytes, Oversize: ws.Reject, AcceptBinary: true},
+		Limits:          ws.Limits{ReadLimit: s.config.Pi.MessageBytes, Oversize: ws.Reject, AcceptBinary: true},
 		EchoSubprotocol: true,
 	})
 	if conn == nil {
@@ -186,7 +198,9 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 
 // upgrade makes a WebSocket of a request, or answers it and returns nil.
 func (s *Service) upgrade(w http.ResponseWriter, r *http.Request, o ws.AcceptOptions) *ws.Conn {
-	o.Hosts, o.Origins = s.config.Hosts, s.config.Origins
+	if o.Hosts, o.Origins = s.config.Hosts, s.config.Origins; len(o.Hosts) > 0 {
+		o.Hosts = append(slices.Clip(o.Hosts), "localhost", "127.0.0.1", "::1") // they go without saying
+	}
 	conn, err := ws.Accept(w, r, o)
 	if err != nil {
 		s.log.Info("a WebSocket was refused", "path", r.URL.Path, "error", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -129,8 +130,15 @@ var version = func() string {
 }()
 
 func versionCommand(io streams) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
-		Run: func(*cobra.Command, []string) { fmt.Fprintf(io.out, "dragoman %s\n", version) },
+	var asJSON bool
+	c := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(*cobra.Command, []string) error {
+		if asJSON {
+			return printJSON(io.out, map[string]string{"version": version, "go": runtime.Version()})
+		}
+		_, err := fmt.Fprintf(io.out, "dragoman %s\n", version)
+		return err
 	}
+	return c
 }

@@ -189,8 +189,11 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 	if err := s.hub.Recover(ctx); err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
-	s.pi = pi.NewServer(s.hub, pi.Options{Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: wsLink, Log: s.log})
-	s.peers = acp.NewPeers(0)
+	s.pi = pi.NewServer(s.hub, pi.Options{
+		Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: wsLink, Log: s.log,
+		MaxMessageBytes: c.Pi.MessageBytes, MaxSessions: c.Pi.Sessions, MaxConnections: c.Pi.Connections, MaxPending: c.Pi.Pending,
+	})
+	s.peers = acp.NewPeers(c.ACP.KeepResults)
 	return nil
 }
 
