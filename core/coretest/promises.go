@@ -122,6 +122,7 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 		if b.From.ID == "" {
 			p.breaks("P7", id, "nobody is named as its sender")
 		}
+		p.caused(id, b)
 	case core.Assigned:
 		p.assigned(id, t, b)
 	case core.Text:
@@ -144,6 +145,23 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 	}
 	if p.next != nil {
 		p.next.Appended(id, e)
+	}
+}
+
+// caused checks the hops of a task against those of the task that it was opened
+// because of: no path starts again at zero.
+func (p *Promises) caused(id core.TaskID, b core.Opened) {
+	want := 0
+	if cause := b.Request.Cause; cause != "" {
+		above := p.tasks[cause]
+		if above == nil {
+			p.breaks("P10", id, "its cause %s never was", cause)
+			return
+		}
+		want = above.opened.Hops + 1
+	}
+	if b.Hops != want {
+		p.breaks("P10", id, "got %d hops below the cause %q, want %d", b.Hops, b.Request.Cause, want)
 	}
 }
 
