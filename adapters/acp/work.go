@@ -18,6 +18,9 @@ type WorkOptions struct {
 	// MaxEnvelopeBytes bounds an envelope in either direction; 0 means
 	// [DefaultMaxEnvelopeBytes].
 	MaxEnvelopeBytes int
+	// Joined is told once the hub has taken the agent in, from the reader of the
+	// connection: it must return soon.
+	Joined func()
 	// Link bounds the connection.
 	Link link.Options
 	// Notice is told every notify, from the reader of the connection: it must
@@ -30,7 +33,8 @@ type WorkOptions struct {
 // Work is the agent's end of the dialect: it announces the card, has the handler
 // answer queries and delegates, at most card.MaxConcurrent at once, and honours
 // ping, discover and cancel. It returns nil when the connection ended in good
-// order, and else the *[link.Reason], once no handler runs any more.
+// order, a Fault when the hub turned the agent away, and else the *[link.Reason],
+// once no handler runs any more.
 //
 // Pieces of an answer leave at once when the hub understands progress, else
 // together at the end.
@@ -54,12 +58,23 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 			}
 		})
 	}
-	_ = a.send(inner, a.envelope(KindCapabilities, "", "", a.capabilities())) // Run says why it could not
+	// The hub answers no capabilities that it takes. The pong behind them proves it.
+	hello := a.envelope(KindCapabilities, "", "", a.capabilities())
+	a.hello = hello.ID
+	_ = a.send(inner, hello) // Run says why it could not
+	if opts.Joined != nil {
+		knock := a.envelope(KindPing, "", "", struct{}{})
+		a.knock = knock.ID
+		_ = a.send(inner, knock)
+	}
 	reason := a.link.Run(ctx, func(ctx context.Context, raw []byte) error { return a.receive(inner, ctx, raw) }, nil)
 	cancel()
 	close(a.queue)
 	workers.Wait()
-	if reason.Cause == link.Normal {
+	switch {
+	case a.turned != nil:
+		return a.turned
+	case reason.Cause == link.Normal:
 		return nil
 	}
 	return &reason
@@ -71,6 +86,10 @@ type agentEnd struct {
 	opts  WorkOptions
 	link  *link.Link[[]byte, []byte]
 	queue chan *assigned
+	// The ids of the envelopes that announced the agent, and why the hub refused
+	// it; of the reader loop alone.
+	hello, knock string
+	turned       error
 
 	mu       sync.Mutex
 	running  map[string]*assigned // by the id of the query or delegate
@@ -141,7 +160,17 @@ func (a *agentEnd) receive(work, ctx context.Context, raw []byte) error {
 			a.opts.Notice(e.From, *n.Request().Notice)
 		}
 		return nil
+	case KindPong:
+		if e.Ref != "" && e.Ref == a.knock {
+			a.opts.Joined()
+		}
+		return nil
 	case KindError:
+		var told Error
+		if e.Ref == a.hello && e.Read(&told) == nil {
+			a.turned = told.Fault()
+			return link.Because(link.Normal, "the hub refused the agent")
+		}
 		a.opts.Log.Warn("the hub refused an envelope", "ref", e.Ref)
 		a.opts.Log.Debug("the refusal", "ref", e.Ref, "payload", string(e.Payload))
 		return nil

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -89,7 +90,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 // words is what a person says: the arguments, or stdin.
 func words(args []string, in io.Reader) (string, error) {
 	if len(args) > 0 && (len(args) != 1 || args[0] != "-") {
-		return strings.Join(args, " "), nil
+		return asText(strings.Join(args, " "))
 	}
 	if isTerminal(in) {
 		fmt.Fprintln(os.Stderr, "reading from the terminal: end with Ctrl-D")
@@ -98,7 +99,14 @@ func words(args []string, in io.Reader) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading stdin: %w", err)
 	}
-	return string(b), nil
+	return asText(string(b))
+}
+
+func asText(s string) (string, error) {
+	if !utf8.ValidString(s) {
+		return "", &exit{exitUsage, errors.New("the question is not UTF-8 text: attach what is no text with --file")}
+	}
+	return s, nil
 }
 
 func attach(paths []string) ([]core.File, error) {

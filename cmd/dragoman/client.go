@@ -76,7 +76,7 @@ func (c *client) do(ctx context.Context, method, path, accept string, body any) 
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return nil, unreachable(c.base, err)
+		return nil, unreachable(c.base, "--hub", err)
 	}
 	if resp.StatusCode >= 400 {
 		defer resp.Body.Close()
@@ -172,7 +172,7 @@ func follow(resp *http.Response, take func(l line, raw []byte) error) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("the stream of events was cut off: %w", err)
+			return fmt.Errorf("the connection to the hub was cut off (%w): the task may run on; 'dragoman tail' follows it", err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -44,7 +45,9 @@ func commandHandler(argv []string, stderr io.Writer) core.Handler {
 			defer os.Remove(path) //nolint:errcheck // a file of the temporary directory
 			cmd.Env = append(cmd.Env, "DRAGOMAN_REQUEST="+path)
 		}
-		said := &speaker{say: say}
+		said := &speaker{say: say, odd: sync.OnceFunc(func() {
+			fmt.Fprintf(stderr, "dragoman: %s wrote what is not UTF-8: the odd bytes are replaced\n", argv[0])
+		})}
 		cmd.Stdout = said
 		errs := &tail{also: stderr}
 		cmd.Stderr = errs
@@ -84,6 +87,7 @@ func requestFile(r core.Request) (string, error) {
 // character in two.
 type speaker struct {
 	say  func(core.Body) error
+	odd  func() // told when bytes are no text
 	rest []byte // the beginning of a character whose end has not come
 	err  error
 }
@@ -104,7 +108,7 @@ func (s *speaker) Write(p []byte) (int, error) {
 		}
 	}
 	s.rest = bytes.Clone(text[cut:])
-	for piece := range chunks(strings.ToValidUTF8(string(text[:cut]), "\ufffd")) {
+	for piece := range chunks(s.text(text[:cut])) {
 		if s.err = s.say(core.Text{Text: piece}); s.err != nil {
 			return 0, s.err
 		}
@@ -117,7 +121,15 @@ func (s *speaker) flush() error {
 	if len(s.rest) == 0 {
 		return nil
 	}
-	return s.say(core.Text{Text: strings.ToValidUTF8(string(s.rest), "\ufffd")})
+	return s.say(core.Text{Text: s.text(s.rest)})
+}
+
+// text makes text of bytes, and says so when they were none.
+func (s *speaker) text(b []byte) string {
+	if !utf8.Valid(b) && s.odd != nil {
+		s.odd()
+	}
+	return strings.ToValidUTF8(string(b), "\ufffd")
 }
 
 // chunks cuts a long text between characters.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -124,7 +123,7 @@ func defaults() map[string]any {
 const envPrefix = "DRAGOMAN_"
 
 // clientVariables are read by the commands that talk to a hub.
-var clientVariables = []string{"DRAGOMAN_HUB", "DRAGOMAN_TOKEN", "DRAGOMAN_CONFIG"}
+var clientVariables = []string{"DRAGOMAN_HUB", "DRAGOMAN_TOKEN", "DRAGOMAN_CONFIG", "DRAGOMAN_THREAD", "DRAGOMAN_REQUEST"}
 
 // serveFlags declares the flags of everything that starts a hub.
 func serveFlags(fs *pflag.FlagSet) {
@@ -191,11 +190,8 @@ func loadEnviron(k *koanf.Koanf, known, environ []string) error {
 	for _, key := range known {
 		byName[variable(key)] = key
 	}
-	for _, v := range environ {
-		name, _, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(name, envPrefix) && byName[name] == "" && !slices.Contains(clientVariables, name) {
-			return fmt.Errorf("unknown variable %s: did you mean %s?", name, nearest(name, slices.Collect(maps.Keys(byName))))
-		}
+	if err := checkVariables(environ); err != nil {
+		return err
 	}
 	return k.Load(env.Provider(".", env.Opt{
 		Prefix: envPrefix, EnvironFunc: func() []string { return environ },
@@ -209,6 +205,21 @@ func loadEnviron(k *koanf.Koanf, known, environ []string) error {
 	}), nil)
 }
 
+// checkVariables refuses variables of ours that nothing reads.
+func checkVariables(environ []string) error {
+	known := slices.Clone(clientVariables)
+	for key := range defaults() {
+		known = append(known, variable(key))
+	}
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) {
+			return fmt.Errorf("unknown variable %s: did you mean %s?", name, nearest(name, known))
+		}
+	}
+	return nil
+}
+
 // variable is the name of the environment variable of a setting.
 func variable(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
@@ -217,7 +228,8 @@ func variable(key string) string {
 func decodeConfig(k *koanf.Koanf) (Config, error) {
 	var c Config
 	if err := k.Unmarshal("", &c); err != nil {
-		return Config{}, fmt.Errorf("the settings do not fit: %w", err)
+		_, list, _ := strings.Cut(err.Error(), "\n") // a headline, and a line for each
+		return Config{}, fmt.Errorf("the settings do not fit: %s", strings.Join(strings.Fields(list), " "))
 	}
 	return c, c.check()
 }

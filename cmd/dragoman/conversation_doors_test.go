@@ -77,7 +77,7 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 			return nil, nil, err
 		}
 		if p.pi == nil {
-			p.pi = pi.NewServer(p.hub, pi.Options{Version: "1.0.0", Link: storyLink})
+			p.pi = pi.NewServer(p.hub, pi.Options{Version: "1.0.0", QueuePrompts: true, Link: storyLink})
 		}
 		serve = func() link.Reason { return p.pi.Serve(p.ctx, server, opts) }
 	default:

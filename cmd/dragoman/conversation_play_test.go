@@ -14,8 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rogpeppe/go-internal/diff"
-
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -224,7 +222,13 @@ func (p *storyPlayer) hears(st *storyStep, m []string) error {
 	if err != nil {
 		return err
 	}
-	return p.judge(st, peer.take(), m[1] != "")
+	came := peer.take()
+	for _, v := range came {
+		if err := checkSchema(strings.TrimPrefix(m[0], "our "), v); err != nil {
+			return fmt.Errorf("%w:\n%s", err, v.page())
+		}
+	}
+	return p.judge(st, came, m[1] != "")
 }
 
 func (p *storyPlayer) leaves(_ *storyStep, m []string) error {
@@ -330,49 +334,4 @@ func (p *storyPlayer) hubCounts(st *storyStep, _ []string) error {
 		}
 	}
 	return p.judge(st, []*jsonValue{got}, false)
-}
-
-// judge holds frames that came against those of a step.
-func (p *storyPlayer) judge(st *storyStep, came []*jsonValue, anyOrder bool) error {
-	want := st.values()
-	if anyOrder {
-		want = p.names.arrange(want, came)
-	}
-	shown, ok := p.names.compareAll(want, came)
-	switch {
-	case ok:
-		return nil
-	case p.update:
-		st.replace(shown)
-		return nil
-	}
-	text := diff.Diff("want, as the story tells it", []byte(pagesOf(want)), "got", []byte(pagesOf(shown)))
-	return fmt.Errorf("it came otherwise:\n%s", text)
-}
-
-// replace puts what came into the step, each frame under the remarks that stood in
-// its place.
-func (st *storyStep) replace(came []*jsonValue) {
-	var frames []storyFrame
-	for i, v := range came {
-		f := storyFrame{value: v}
-		if i < len(st.frames) {
-			f.remarks = st.frames[i].remarks
-		}
-		frames = append(frames, f)
-	}
-	for _, f := range st.frames[min(len(came), len(st.frames)):] {
-		if f.remarks != "" {
-			frames = append(frames, storyFrame{remarks: f.remarks})
-		}
-	}
-	st.frames = frames
-}
-
-func pagesOf(vs []*jsonValue) string {
-	var b strings.Builder
-	for _, v := range vs {
-		b.WriteString(v.page() + "\n")
-	}
-	return b.String()
 }

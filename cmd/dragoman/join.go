@@ -51,7 +51,7 @@ func joins() map[string]join {
 func joinCoven(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), _ *slog.Logger) error {
 	cc, err := grpcserver.Dial(ctx, to.grpc, grpcserver.DialOptions{})
 	if err != nil {
-		return unreachable(to.grpc, err)
+		return unreachable(to.grpc, "--grpc-addr", err)
 	}
 	defer cc.Close()
 	if to.token != "" {
@@ -59,7 +59,7 @@ func joinCoven(ctx context.Context, to place, card core.Card, handle core.Handle
 	}
 	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})
 	if err != nil {
-		return unreachable(to.grpc, err)
+		return unreachable(to.grpc, "--grpc-addr", err)
 	}
 	return coven.Work(ctx, conn, card, handle, coven.WithJoined(func(*wire.Welcome) { joined(askByTool) }))
 }
@@ -77,8 +77,7 @@ func joinACP(ctx context.Context, to place, card core.Card, handle core.Handler,
 	if err != nil {
 		return err
 	}
-	joined(nil)
-	return acp.Work(ctx, conn, card, handle, acp.WorkOptions{Link: wsLink, Log: log})
+	return acp.Work(ctx, conn, card, handle, acp.WorkOptions{Joined: func() { joined(nil) }, Link: wsLink, Log: log})
 }
 
 // askByTool is how a Coven agent asks another: by a tool of the hub.
@@ -128,16 +127,16 @@ func dialWS(ctx context.Context, to place, path string, header http.Header, limi
 	u.Path, u.RawQuery = strings.TrimSuffix(u.Path, "/")+base, query
 	conn, err := ws.Dial(ctx, u.String(), ws.DialOptions{Limits: ws.Limits{ReadLimit: limit}, Header: header})
 	if err != nil {
-		return nil, unreachable(to.http, err)
+		return nil, unreachable(to.http, "--hub", err)
 	}
 	return conn, nil
 }
 
 // unreachable says what to do when no hub answers.
-func unreachable(at string, err error) error {
+func unreachable(at, flag string, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) || strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "Unavailable") {
-		return fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with --hub or --grpc-addr (%w)", at, err)
+		return fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with %s (%w)", at, flag, err)
 	}
 	return fmt.Errorf("connecting to %s: %w", at, err)
 }

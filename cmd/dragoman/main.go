@@ -93,7 +93,13 @@ the others.
 		},
 		Run:                        func(c *cobra.Command, _ []string) { _ = c.Help() },
 		SuggestionsMinimumDistance: 2,
-		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if err := checkVariables(environ()); err != nil {
+				return &exit{exitUsage, err}
+			}
+			return nil
+		},
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetVersionTemplate("dragoman {{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

@@ -44,6 +44,9 @@ func serve(ctx context.Context, config Config, io streams) error {
 	defer signal.Stop(signals)
 
 	log := newLog(io.err, config.LogLevel, config.LogFormat)
+	if err := checkExposure(config); err != nil {
+		return &exit{exitUsage, err}
+	}
 	s, err := Start(ctx, config, log, nil)
 	if err != nil {
 		return err

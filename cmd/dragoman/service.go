@@ -282,22 +282,20 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	if s.hub != nil {
 		errs = append(errs, s.hub.Close(ctx, reason))
 	}
+	s.gate.Lock()
+	s.stopping = true
+	s.gate.Unlock()
+	if s.acp != nil {
+		s.acp.Close()
+	}
+	errs = append(errs, s.sayGoodbye())
 	s.cancel(errors.New(reason))
+	s.conns.Wait()
 	if s.pi != nil {
 		s.pi.Close()
 	}
 	end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if s.acp != nil {
-		s.acp.Close()
-	}
-	s.gate.Lock()
-	s.stopping = true
-	s.gate.Unlock()
-	s.conns.Wait()
-	if s.grpc != nil {
-		errs = append(errs, s.grpc.Stop(end))
-	}
 	if s.socket != nil {
 		errs = append(errs, s.socket.Close())
 	}
@@ -312,4 +310,29 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 		errs = append(errs, s.dir.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// goodbyeTime is how long connections have to say goodbye in their own way, once
+// the hub has ended their sessions.
+const goodbyeTime = 3 * time.Second
+
+// sayGoodbye waits until the connections have ended by themselves, for a while.
+func (s *Service) sayGoodbye() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
+	defer cancel()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		s.conns.Wait()
+	}()
+	if s.grpc != nil {
+		err = s.grpc.Stop(ctx)
+	}
+	select {
+	case <-gone:
+	case <-ctx.Done():
+		s.cancel(ctx.Err())
+		<-gone
+	}
+	return err
 }

@@ -182,8 +182,11 @@ func owedACP(frame []byte) (asks string, answers []string) {
 			ReportBack *bool `json:"report_back"`
 		} `json:"payload"`
 	}
-	_ = json.Unmarshal(frame, &e) // what is no JSON is answered with an error of its own
+	err := json.Unmarshal(frame, &e)
 	reply, report := "reply to ", "report on "
+	if err != nil || e.Kind == "" {
+		return reply + e.ID, nil // what is no envelope is answered with an error
+	}
 	switch e.Kind {
 	case "query", "ping", "discover", "cancel", "hello":
 		return reply + e.ID, nil
