@@ -197,9 +197,11 @@ func TestStreamCutByAMiddlebox(t *testing.T) {
 	middlebox := lay(t, s.service.bound.HTTP)
 	base := "http://" + middlebox.addr()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
 	open := func(method, path, body, last string) *http.Response {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
+		r, err := http.NewRequestWithContext(ctx, method, base+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

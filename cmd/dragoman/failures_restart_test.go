@@ -1,0 +1,295 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// lives runs stay for an hour of fake time with what becomes of each connection, and
+// returns when each began.
+func lives(t *testing.T, connect func(n int, joined func()) error) (began []time.Time, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err = stay(ctx, slog.New(slog.DiscardHandler), func(_ context.Context, joined func()) error {
+			began = append(began, time.Now())
+			return connect(len(began), joined)
+		})
+	})
+	return began, err
+}
+
+var lost = &link.Reason{Cause: link.PeerGone, Text: "the connection was lost"}
+
+func TestReconnectsWithoutBackoff(t *testing.T) {
+	began, err := lives(t, func(_ int, joined func()) error {
+		joined() // the hub takes the agent in
+		return lost
+	})
+	if err != nil {
+		t.Errorf("got %v, want it to go on for as long as it may", err)
+	}
+	const grown = 7 // after so many the pace has reached its bound
+	if most := grown + int(time.Hour/(backoffMost/2)); len(began) > most {
+		t.Errorf("got %d connections in an hour, want at most %d", len(began), most)
+	}
+	for i := 1; i < len(began); i++ {
+		pause := began[i].Sub(began[i-1])
+		if pause > backoffMost || i >= grown && pause < backoffMost/2 {
+			t.Errorf("got a pause of %v before connection %d, want no more than %v, and half of that once it has grown", pause, i+1, backoffMost)
+		}
+	}
+}
+
+func TestAConnectionThatHeldBeginsThePaceAnew(t *testing.T) {
+	began, err := lives(t, func(n int, joined func()) error {
+		joined()
+		if n == 20 {
+			<-time.After(backoffMost)
+		}
+		return lost
+	})
+	if err != nil || len(began) < 21 {
+		t.Fatalf("got %d connections and %v, want more than 20", len(began), err)
+	}
+	if pause := began[20].Sub(began[19].Add(backoffMost)); pause > backoffLeast {
+		t.Errorf("got a pause of %v behind a connection that held, want at most %v", pause, backoffLeast)
+	}
+}
+
+func TestAnAgentWhoseLostConnectionTheHubStillHoldsComesBack(t *testing.T) {
+	taken := core.NewFault(core.CodeConflict, "agent a already registered")
+	began, err := lives(t, func(n int, joined func()) error {
+		switch n {
+		case 1, 5:
+			joined()
+			return lost
+		case 6:
+			return core.NewFault(core.CodeNotAuthorized, "a may not join")
+		}
+		return taken // until the hub has noticed that the first is lost
+	})
+	if len(began) != 6 || err == nil || err.Error() != "a may not join" {
+		t.Errorf("got %d connections and %v, want 6 and the refusal of the last", len(began), err)
+	}
+	if began, err = lives(t, func(int, func()) error { return taken }); len(began) != 1 || err == nil {
+		t.Errorf("an id that somebody else has: got %d connections and %v, want one and an error", len(began), err)
+	}
+	refused := errors.New("connection refused")
+	if began, err = lives(t, func(int, func()) error { return refused }); len(began) != 1 || !errors.Is(err, refused) {
+		t.Errorf("no hub from the start: got %d connections and %v, want one and %v", len(began), err, refused)
+	}
+}
+
+// An agent's process is killed in the middle of an answer: at once it is in the
+// roster no more, its task has failed, and whoever asked knows.
+func TestDeadChildNeverNoticed(t *testing.T) {
+	s := newStage(t, nil)
+	for _, dialect := range []string{coven.Name, parallax.Dialect, acp.Dialect} {
+		t.Run(dialect, func(t *testing.T) {
+			id, key := "mortal-"+dialect, s.key()
+			door := filepath.Join(t.TempDir(), "door")
+			if err := syscall.Mkfifo(door, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			// The command waits at the door, which opens when the test ends.
+			keeper, err := os.OpenFile(door, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer keeper.Close()
+			agent := program(t, "agent", "--dialect", dialect, "--name", id, "--hub", "http://"+s.service.bound.HTTP, "--grpc-addr", s.service.bound.GRPC,
+				"--", "sh", "-c", "printf 'the first half'; read x <"+door)
+			if err := agent.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer agent.Wait()
+			defer agent.Process.Kill()
+			s.await(t, "joined "+id)
+			asker := connectREST(t, s)
+			defer asker.leave()
+			x := asker.open(inquiry{to: id, content: "wait " + key}, true)
+			x.hear(t, "the first half")
+
+			if err := agent.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			s.await(t, "left "+id)
+			got := x.outcome(t)
+			if got.End != "failed" || got.Code != string(core.CodeUnreachable) || got.Retry != "true" || got.Text != "the first half" {
+				t.Errorf("got %+v, want it failed as unreachable, retryable, behind the first half", got)
+			}
+			if _, here := s.service.hub.Agent(core.AgentID(id)); here {
+				t.Errorf("got %s in the roster, want it gone", id)
+			}
+			if got := asker.open(inquiry{to: id, content: "again " + key}, true).outcome(t); got.Code != string(core.CodeUnknownAgent) {
+				t.Errorf("asking it again: got %+v, want %s", got, core.CodeUnknownAgent)
+			}
+		})
+	}
+}
+
+// served is a hub in a process of its own.
+type served struct {
+	*client
+	grpc string
+	cmd  *exec.Cmd
+}
+
+// serveProgram starts a hub that keeps its journal in dir, and returns once it is
+// ready. It is killed when the test ends, if not before.
+func serveProgram(t *testing.T, dir, sync string) *served {
+	t.Helper()
+	cmd := program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
+	cmd.Env = append(cmd.Env, "DRAGOMAN_JOURNAL_SYNC="+sync)
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h := &served{cmd: cmd}
+	t.Cleanup(h.kill)
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		var said struct{ Message, GRPC, HTTP string }
+		if err := json.Unmarshal(lines.Bytes(), &said); err != nil {
+			t.Fatalf("the hub said %q, want JSON", lines.Text())
+		}
+		if said.Message == "the hub is ready" {
+			h.grpc, h.client = said.GRPC, &client{base: "http://" + said.HTTP, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+			go io.Copy(io.Discard, log)
+			return h
+		}
+	}
+	t.Fatalf("the hub ended before it was ready: %v", cmd.Wait())
+	return nil
+}
+
+// kill ends the hub as the kernel does it: without a word.
+func (h *served) kill() {
+	_ = h.cmd.Process.Kill() // it may have been killed before
+	_ = h.cmd.Wait()
+}
+
+// post opens a task whose receipt says recorded, and returns what the hub answered.
+func (h *served) post(t *testing.T, path, content string, answer any) {
+	t.Helper()
+	resp, err := h.do(t.Context(), http.MethodPost, path, "application/json", map[string]string{"to": "keeper", "content": content, "receipt": "recorded"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A hub is killed right behind a receipt that says recorded: whoever starts it again
+// finds what was recorded. That is what the stage says of either sync policy; what
+// always adds to it is the loss of power, which no test can bring about.
+func TestAcknowledgedWriteLost(t *testing.T) {
+	for _, tt := range []struct{ sync, last string }{
+		{"interval", "answer"}, {"interval", "wait"}, {"always", "answer"}, {"always", "wait"},
+	} {
+		t.Run(tt.sync+" behind "+tt.last, func(t *testing.T) {
+			dir := t.TempDir()
+			first := serveProgram(t, dir, tt.sync)
+			ctx, leave := context.WithCancel(t.Context())
+			in, ended := make(chan struct{}), make(chan error, 1)
+			go func() {
+				card := core.Card{ID: "keeper", MaxConcurrent: 2}
+				ended <- joins()[coven.Name](ctx, place{grpc: first.grpc}, card, func(ctx context.Context, r core.Request, say func(core.Body) error) error {
+					if r.Content == "answer" {
+						return say(core.Text{Text: "the answer"})
+					}
+					<-ctx.Done()
+					return ctx.Err()
+				}, func(asker) { close(in) }, slog.New(slog.DiscardHandler))
+			}()
+			defer func() {
+				leave()
+				<-ended
+			}()
+			select {
+			case <-in:
+			case <-time.After(watchdog):
+				t.Fatal("the agent did not join")
+			}
+			type told struct {
+				ID      core.TaskID
+				State   string
+				Receipt core.Receipt
+				Answer  struct {
+					Text  string
+					Fault *core.Fault
+				}
+			}
+			var done, running told
+			if tt.last == "answer" {
+				first.post(t, "/v1/tasks", "wait", &running)
+			}
+			first.post(t, "/v1/tasks?wait=true", "answer", &done)
+			if tt.last == "wait" {
+				first.post(t, "/v1/tasks", "wait", &running)
+			}
+			first.kill()
+			for name, task := range map[string]told{"finished": done, "running": running} {
+				if task.Receipt.Stage != core.StageRecorded {
+					t.Fatalf("the %s task: got the receipt %+v, want recorded", name, task.Receipt)
+				}
+			}
+
+			second := serveProgram(t, dir, tt.sync)
+			var again told
+			if err := second.get(t.Context(), "/v1/tasks/"+string(done.ID), &again); err != nil || again.State != "done" || again.Answer.Text != "the answer" {
+				t.Errorf("what was finished: got %+v and %v, want the answer", again, err)
+			}
+			again = told{}
+			err := second.get(t.Context(), "/v1/tasks/"+string(running.ID), &again)
+			if f := again.Answer.Fault; err != nil || again.State != "failed" || f == nil || f.Code != core.CodeUnreachable || !f.Retryable {
+				t.Errorf("what was running: got %+v (%v) and %v, want it failed as unreachable, retryable", again, f, err)
+			}
+			for content, task := range map[string]told{"answer": done, "wait": running} {
+				resp, err := second.do(t.Context(), http.MethodGet, "/v1/tasks/"+string(task.ID)+"/events?follow=false", jsonLines, nil)
+				if err != nil {
+					t.Errorf("the events of %s: got %v, want them", content, err)
+					continue
+				}
+				var seq uint64
+				err = follow(resp, func(l line, _ []byte) error {
+					if b, ok := l.Body.(core.Opened); ok && b.Request.Content != content {
+						t.Errorf("got the request %q, want %q", b.Request.Content, content)
+					}
+					if l.Seq != seq+1 {
+						t.Errorf("the events of %s: got sequence %d behind %d, want no gap", content, l.Seq, seq)
+					}
+					seq = l.End()
+					return nil
+				})
+				if err != nil || seq < 3 {
+					t.Errorf("the events of %s: got %d and %v, want all of them", content, seq, err)
+				}
+			}
+		})
+	}
+}
