@@ -3,6 +3,8 @@ package core
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Reach says what an [Address] names. The zero Reach is unset.
@@ -23,6 +25,9 @@ const (
 	domainPrefix     = "domain:"
 	anyText          = "*"
 	hubText          = "hub"
+
+	// maxAddressBytes is room for several capabilities.
+	maxAddressBytes = 8 * MaxIDBytes
 )
 
 // Address is whom something is for. Its text form is the same everywhere: an
@@ -56,6 +61,12 @@ func ParseAddress(text string) (Address, error) {
 	switch {
 	case text == "":
 		return Address{}, nil
+	case len(text) > maxAddressBytes:
+		return Address{}, NewFault(CodeInvalid, "the address has %d bytes: use at most %d", len(text), maxAddressBytes)
+	case !utf8.ValidString(text):
+		return Address{}, NewFault(CodeInvalid, "the address is not UTF-8")
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return Address{}, NewFault(CodeInvalid, "the address has control characters: remove them")
 	case text == anyText:
 		return ToAny(), nil
 	case text == hubText:
@@ -64,14 +75,14 @@ func ParseAddress(text string) (Address, error) {
 		all := strings.Split(text[len(capabilityPrefix):], ",")
 		for i, c := range all {
 			if all[i] = strings.TrimSpace(c); all[i] == "" {
-				return Address{}, NewFault(CodeInvalid, "address %q: a capability is missing; write capability:a or capability:a,b", text)
+				return Address{}, NewFault(CodeInvalid, "address %s: a capability is missing; write capability:a or capability:a,b", jsonQuote([]byte(text)))
 			}
 		}
 		return ToCapability(all...), nil
 	case strings.HasPrefix(text, domainPrefix):
 		domain := text[len(domainPrefix):]
 		if domain == "" || slices.Contains(strings.Split(domain, "."), "") {
-			return Address{}, NewFault(CodeInvalid, "address %q: a part of the domain is empty; write domain:family.calendar", text)
+			return Address{}, NewFault(CodeInvalid, "address %s: a part of the domain is empty; write domain:family.calendar", jsonQuote([]byte(text)))
 		}
 		return ToDomain(domain), nil
 	}

@@ -72,18 +72,21 @@ func TestAnAddressNamesOneThing(t *testing.T) {
 
 func TestAnAddressThatCannotBeReadSaysWhatToChange(t *testing.T) {
 	for text, says := range map[string]string{
-		"capability:":               "write capability:a or capability:a,b",
-		"capability:a,":             "write capability:a or capability:a,b",
-		"capability:a,,b":           "a capability is missing",
-		"capability: ":              "a capability is missing",
-		"domain:":                   "write domain:family.calendar",
-		"domain:a..b":               "a part of the domain is empty",
-		"domain:.a":                 "a part of the domain is empty",
-		"domain:a.":                 "a part of the domain is empty",
-		" ben":                      "begins or ends with blanks: remove them",
-		"ben\n":                     "control characters: remove them",
-		"be\xffn":                   "not UTF-8",
-		strings.Repeat("long", 129): "has 516 bytes: use at most 512",
+		"capability:":                            "write capability:a or capability:a,b",
+		"capability:a,":                          "write capability:a or capability:a,b",
+		"capability:a,,b":                        "a capability is missing",
+		"capability: ":                           "a capability is missing",
+		"domain:":                                "write domain:family.calendar",
+		"domain:a..b":                            "a part of the domain is empty",
+		"domain:.a":                              "a part of the domain is empty",
+		"domain:a.":                              "a part of the domain is empty",
+		" ben":                                   "begins or ends with blanks: remove them",
+		"ben\n":                                  "control characters: remove them",
+		"be\xffn":                                "not UTF-8",
+		"domain:be\xffn":                         "not UTF-8",
+		"capability:write\n":                     "control characters: remove them",
+		"domain:" + strings.Repeat("long", 1024): "has 4103 bytes: use at most 4096",
+		strings.Repeat("long", 129):              "has 516 bytes: use at most 512",
 	} {
 		a, err := core.ParseAddress(text)
 		if !errors.Is(err, &core.Fault{Code: core.CodeInvalid}) {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,8 +53,9 @@ func CheckJSON(data []byte, limits JSONLimits) error {
 	return nil
 }
 
-// DecodeJSON checks data as [CheckJSON] does and decodes it into v, a pointer,
-// by the rules of encoding/json with these exceptions:
+// DecodeJSON checks data as [CheckJSON] does, whose error comes before any other,
+// and decodes it into v, a pointer, by the rules of encoding/json with these
+// exceptions:
 //
 //   - a key counts only in its exact case: one that differs from the JSON name
 //     of a field in case alone is an error that says how to spell it, since two
@@ -88,7 +90,8 @@ func jsonDecode(data []byte, limits JSONLimits, v any, strict bool) error {
 	p := jsonPlanOf(t.Elem())
 	s := jsonScan{data: data, strict: strict}
 	if err := s.run(p, limits); err != nil {
-		return err
+		// What is no JSON has no types and no keys to be wrong.
+		return cmp.Or(CheckJSON(data, limits), error(err))
 	}
 	err := json.Unmarshal(data, v)
 	if err == nil {

@@ -122,8 +122,12 @@ func TestDecodeJSONRefuses(t *testing.T) {
 		"bytes as an array":                                        {`{"bytes":[1]}`, `bytes: want base64 text, got an array`},
 		"a word that is none of the enumeration":                   {`{"levels":["low","mid"]}`, `levels[1]: want "low" or "high", got "mid"`},
 		"a wrong value within a type that decodes itself":          {`{"pair":{"left":"x"}}`, `pair.left: want a whole number, got a string`},
-		"a duplicate key anyway":                                   {`{"id":"a","id":"b"}`, `duplicate key "id" at byte 10: send each key once`},
-		"a duplicate key in what is not decoded":                   {`{"raw":{"a":1,"a":2}}`, `duplicate key "a" at byte 14 (in raw): send each key once`},
+		"a word":                                  {`trust`, `not JSON: unexpected 's' in true at byte 3: write true, or put text in double quotes`},
+		"two words, of which the first is JSON":   {`true false`, `not JSON: unexpected 'f' after the end of the value at byte 5: send one JSON value at a time`},
+		"a wrong type before the text breaks off": {`{"tags":1,"id":`, `not JSON: the text ends too early at byte 15 (in id): send the whole value`},
+		"a wrong type before a duplicate key":     {`{"tags":1,"tags":2}`, `duplicate key "tags" at byte 10: send each key once`},
+		"a duplicate key anyway":                  {`{"id":"a","id":"b"}`, `duplicate key "id" at byte 10: send each key once`},
+		"a duplicate key in what is not decoded":  {`{"raw":{"a":1,"a":2}}`, `duplicate key "a" at byte 14 (in raw): send each key once`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var v jsonNote

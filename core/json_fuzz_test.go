@@ -20,7 +20,7 @@ var jsonSeeds = []string{
 	jsonFrame,
 	`{"a":[1,-0.5e+3,true,false,null,"x\u0041\n"],"b":{"a":{}}}`,
 	`{"id":1,"\u0069d":2}`, `{"a\u0000":1}`, `{"\ud800":1,"\udfff":2}`, `[[[[[[[]]]]]]]`, `[1,]`, `{"a":1,}`, `{"a" 1}`, `01`, `-`, `"\x"`, "\"\xff\"",
-	"\ufeff{}", `{} []`, ` `, `"\u12`, `{"a":tru}`, `[1e]`,
+	"\ufeff{}", `{} []`, `true false`, `trust`, ` `, `"\u12`, `{"a":tru}`, `[1e]`,
 	`{"id":"n","tags":["a"],"counts":{"x":1},"at":"2026-01-02T03:04:05Z","bytes":"aGk=","levels":["low"],"pair":{"left":1},"number":1e9,"children":[{}],"grid":[1,2,3],"small":7}`,
 	`{"ID":"n"}`, `{"small":300}`, `{"any":1e999}`, `{"pair":{"Left":1}}`,
 	jsonKeysOf(20, "k3"), jsonKeysOf(20, "last"),
@@ -103,6 +103,9 @@ func FuzzDecodeJSON(f *testing.F) {
 		strictErr := core.DecodeJSONStrict(data, limits, &strict)
 		checkJSONError(t, err, len(data))
 		checkJSONError(t, strictErr, len(data))
+		if form := core.CheckJSON(data, limits); form != nil && (jsonMessage(err) != form.Error() || jsonMessage(strictErr) != form.Error()) {
+			t.Errorf("got %v and %v, want what is wrong with the form: %v", err, strictErr, form)
+		}
 		if err != nil {
 			if strictErr == nil {
 				t.Errorf("strict accepts what lenient refuses: %v", err)

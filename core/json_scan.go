@@ -36,7 +36,7 @@ func (s *jsonScan) run(p *jsonPlan, limits JSONLimits) *JSONError {
 		return s.wrong("nothing to read", "send one JSON value")
 	}
 	if bytes.HasPrefix(s.data[s.pos:], []byte("\ufeff")) {
-		return s.wrong("byte order mark", "send the text without it")
+		return &JSONError{Problem: "byte order mark", Advice: "send the text without it", Offset: s.pos}
 	}
 	if err := s.value(p); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (s *jsonScan) array(p *jsonPlan) *JSONError {
 // enter steps over the opening bracket, one level down.
 func (s *jsonScan) enter() *JSONError {
 	if s.depth++; s.depth > s.maxDepth {
-		return s.wrong(fmt.Sprintf("nested more than %d deep", s.maxDepth), "send a flatter value")
+		return &JSONError{Offset: s.pos, Problem: fmt.Sprintf("nested more than %d deep", s.maxDepth), Advice: "send a flatter value"}
 	}
 	s.pos++
 	return nil
@@ -205,9 +205,9 @@ func (s *jsonScan) key() ([]byte, *JSONError) {
 	return []byte(text), nil
 }
 
-// wrong makes an error at pos.
+// wrong says why there is no JSON at pos.
 func (s *jsonScan) wrong(problem, advice string) *JSONError {
-	return &JSONError{Offset: s.pos, Problem: problem, Advice: advice}
+	return &JSONError{Offset: s.pos, Problem: "not JSON: " + problem, Advice: advice}
 }
 
 func (s *jsonScan) truncated() *JSONError {

@@ -52,7 +52,7 @@ func (s *jsonScan) literal(word string) *JSONError {
 		}
 		if s.data[s.pos+i] != word[i] {
 			s.pos += i
-			return s.wrong(s.unexpected()+" in "+word, "write "+word)
+			return s.wrong(s.unexpected()+" in "+word, "write "+word+", or put text in double quotes")
 		}
 	}
 	s.pos += len(word)

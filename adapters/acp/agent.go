@@ -26,7 +26,8 @@ func (s *session) discover(ctx context.Context) error {
 	return s.out.send(ctx, message{json: e.Encode(), kind: KindDiscover})
 }
 
-// introduce takes the peer's capabilities: from here on it is an agent.
+// introduce takes the peer's capabilities: from here on it is an agent. Before, it
+// is one for those only who know its id.
 func (s *session) introduce(ctx context.Context, e Envelope) error {
 	var c Capabilities
 	err := e.Read(&c)
@@ -66,22 +67,6 @@ func (s *session) join(card core.Card) error {
 	}
 	s.joined = true
 	return nil
-}
-
-// joinUnasked makes a peer that never said what it can do an agent, because it is
-// addressed by its id. It reports whether the peer is one now.
-func (s *session) joinUnasked() bool {
-	s.mu.Lock()
-	joined := s.joined
-	s.mu.Unlock()
-	if joined {
-		return true
-	}
-	if err := s.join(Capabilities{}.card(s.who.id, nil)); err != nil {
-		s.log.Info("a peer that was addressed cannot be an agent", "error", err)
-		return false
-	}
-	return true
 }
 
 // card says capabilities in the words of the hub. payload is what they were read

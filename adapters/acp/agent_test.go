@@ -108,7 +108,7 @@ func TestADelegateOfAnotherDialectReachesAnACPAgentAndItsResultComesBack(t *test
 	}{
 		"completed": {`"result","payload":{"status":"completed","outcome":"sent","data":[1],"error":null}`, core.Answer{Text: "sent", Data: json.RawMessage(`[1]`), End: core.KindDone}},
 		"partial":   {`"result","payload":{"status":"partial","outcome":"half"}`, core.Answer{Text: "half", Truncated: true, End: core.KindDone}},
-		"failed":    {`"result","payload":{"status":"failed","outcome":"no luck","error":"phone is off"}`, core.Answer{End: core.KindFailed, Fault: core.NewFault(core.CodeInternal, "phone is off")}},
+		"failed":    {`"result","payload":{"status":"failed","outcome":"no luck","error":"phone is off"}`, core.Answer{Text: "no luck", End: core.KindFailed, Fault: core.NewFault(core.CodeInternal, "phone is off")}},
 		"error":     {`"error","payload":{"code":"unknown_domain","message":"not mine","retryable":false}`, core.Answer{End: core.KindFailed, Fault: core.NewFault(core.CodeUnknownDomain, "not mine")}},
 		"cancelled": {`"error","payload":{"code":"cancelled","message":"stopped"}`, core.Answer{End: core.KindCancelled, Fault: core.NewFault(core.CodeCancelled, "stopped")}},
 		"refused":   {`"ack","payload":{"accepted":false}`, core.Answer{End: core.KindFailed, Fault: core.NewFault(core.CodeOverloaded, "the agent refused the task")}},

@@ -2,6 +2,9 @@ package acp
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -15,6 +18,32 @@ func responseOf(a core.Answer) Response {
 // the end.
 func (r Response) Bodies() []core.Body {
 	return bodies(r.Summary, r.Data, r.TokensUsed, r.Truncated)
+}
+
+// failureOf folds a task that has failed into an error, with what was answered
+// before.
+func failureOf(a core.Answer) *Error {
+	e := errorOf(a.Fault)
+	e.Partial = partialOf(a)
+	return e
+}
+
+// leftOut is a task that has failed, without what was answered before: that does
+// not fit into an envelope, and the fault says so.
+func leftOut(a core.Answer) core.Answer {
+	f := *a.Fault
+	f.Message += fmt.Sprintf(" (what was answered before has %d bytes of text and %d files, and does not fit into an envelope; the extension %s has room)",
+		len(a.Text), len(a.Files), ExtensionProgress)
+	a.Fault, a.Text, a.Files = &f, summary(a.Text), nil
+	return a
+}
+
+// partialOf says what was answered before a task failed; nil when that is nothing.
+func partialOf(a core.Answer) json.RawMessage {
+	if a.Text == "" && len(a.Files) == 0 && a.TokensUsed == 0 {
+		return nil
+	}
+	return encode(Partial{a.Text, joinFiles(nil, a.Files), a.TokensUsed})
 }
 
 // resultOf folds a task that has ended into a result.
@@ -39,11 +68,23 @@ func (r Result) Bodies() []core.Body {
 	if r.Error != nil && *r.Error != "" {
 		why = *r.Error
 	}
-	return []core.Body{end(faultFromWords(cmp.Or(why, "the agent failed without saying why")))}
+	f := faultFromWords(cmp.Or(why, "the agent failed without saying why"))
+	text := r.Outcome
+	if text == why || text == f.Message {
+		text = "" // it repeats the error
+	}
+	return append(before(text, r.Data, r.TokensUsed), end(f))
 }
 
-// Body says the error in the words of the hub: how a task ended.
-func (e *Error) Body() core.Body { return end(e.Fault()) }
+// Bodies says the error in the words of the hub: what was answered before, and how
+// the task ended.
+func (e *Error) Bodies() []core.Body {
+	var p Partial
+	if len(e.Partial) > 0 && readValue(e.Partial, &p) != nil {
+		p = Partial{} // it has another form than ours
+	}
+	return append(before(p.Summary, p.Data, p.TokensUsed), end(e.Fault()))
+}
 
 // Body says the ack of a delegate in the words of the hub. A refusal is worth
 // another try, elsewhere or later.
@@ -61,15 +102,34 @@ func (a Ack) Body() core.Body {
 // bodies are the events that an answer in one piece stands for. What it cost is
 // told as output: ACP does not say of what kind its tokens are.
 func bodies(text string, data []byte, tokens int64, truncated bool) []core.Body {
+	rest, out := beside(data, tokens)
+	return append(out, core.Done{Text: text, Data: rest, Truncated: truncated, TokensUsed: tokens})
+}
+
+// before are the events that a failure tells of. Data becomes text: a failure has no
+// other place for it.
+func before(text string, data []byte, tokens int64) []core.Body {
+	rest, out := beside(data, tokens)
+	if len(rest) > 0 {
+		text = strings.TrimPrefix(text+"\n"+string(onOneLine(rest)), "\n")
+	}
+	if text != "" {
+		out = append(out, core.Text{Text: text})
+	}
+	return out
+}
+
+// beside takes the files out of the data of an answer, and returns them with what
+// it cost.
+func beside(data []byte, tokens int64) (rest []byte, out []core.Body) {
 	rest, files := splitFiles(data)
-	var out []core.Body
 	for _, f := range files {
 		out = append(out, f)
 	}
 	if tokens > 0 {
 		out = append(out, core.Usage{Output: tokens})
 	}
-	return append(out, core.Done{Text: text, Data: rest, Truncated: truncated, TokensUsed: tokens})
+	return rest, out
 }
 
 // end is the end of a task that the fault explains.

@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -19,6 +18,9 @@ type asked struct {
 	// declared the extension when it asked.
 	live bool
 	told uint64 // how many progress envelopes it was told
+	// pieces says that text or files came in pieces that it was not told, attached
+	// that the envelope which ends the task has files.
+	pieces, attached bool
 	// inherited says that an earlier connection asked: only the end is news.
 	inherited bool
 	abandoned bool      // nobody waits for it any more; guarded by session.mu
@@ -69,7 +71,7 @@ func (s *session) open(e Envelope, req core.Request, a *asked, keep bool) error 
 }
 
 func (s *session) speaksACP(id core.AgentID) bool {
-	a, ok := s.hub.Agent(id)
+	a, ok := s.hub.Reach(id)
 	return ok && a.Dialect == Dialect
 }
 
@@ -114,27 +116,15 @@ func (s *session) request(e Envelope) (req core.Request, err error) {
 	return req, nil
 }
 
-// address reads the to of an envelope: the text form of an address, the hex alias
-// of an agent, or the id of the hub. Empty yields the zero Address. An ACP peer
-// that has not said what it can do becomes an agent by being addressed.
+// address reads the to of an envelope: the text form of an address, or the id of
+// the hub. Empty yields the zero Address.
 func (s *session) address(to string) (core.Address, error) {
 	a, err := core.ParseAddress(to)
 	if err != nil || a.Agent() == "" {
 		return a, err
 	}
-	if _, here := s.hub.Agent(a.Agent()); here {
-		return a, nil
-	}
-	if alias, ok := asAlias(strings.TrimPrefix(to, keyPrefix)); ok {
-		if id, ok := s.peers.byAlias(s.hub, alias); ok {
-			return core.ToAgent(id), nil
-		}
-	}
-	if to == s.hub.ID() || sameID(to, hubID) {
+	if _, here := s.hub.Reach(a.Agent()); !here && (to == s.hub.ID() || hub.SameAgent(to, hubID)) {
 		return core.ToHub(), nil
-	}
-	if peer := s.peers.session(a.Agent()); peer != nil && peer.joinUnasked() {
-		return core.ToAgent(peer.who.id), nil
 	}
 	return a, nil
 }
@@ -202,8 +192,12 @@ func (s *session) cancel(ctx context.Context, e Envelope) error {
 		return s.unlessRefused(ctx, e, err)
 	}
 	s.mu.Lock()
-	a, past := s.asked[e.Ref], s.answered.has(e.Ref)
+	a, past, job := s.asked[e.Ref], s.answered.has(e.Ref), s.jobs[e.Ref]
 	s.mu.Unlock()
+	if a == nil && job != nil {
+		s.hub.Count("acp.refused." + core.KindCancelRequested.String())
+		return s.unlessRefused(ctx, e, refusef(CodeUnsupported, "ref %q is something that you were asked: to stop it, answer it with an error of code cancelled", e.Ref))
+	}
 	if a == nil && !past {
 		return s.unlessRefused(ctx, e, refusef(CodePeerNotFound, "ref %q is no query or delegate of yours that runs: send the id of the envelope to cancel", e.Ref))
 	}
@@ -211,11 +205,12 @@ func (s *session) cancel(ctx context.Context, e Envelope) error {
 	return s.answer(ctx, KindAck, e.ID, Ack{Accepted: stopped})
 }
 
-// abandon cancels a query whose asker has hung up. What was delegated goes on.
+// abandon cancels a query whose asker has hung up, unless tasks are kept. What was
+// delegated goes on.
 func (s *session) abandon(id string) {
 	s.mu.Lock()
 	a := s.asked[id]
-	if a == nil || a.kind != KindQuery {
+	if a == nil || a.kind != KindQuery || s.opts.KeepTasks {
 		s.mu.Unlock()
 		return
 	}

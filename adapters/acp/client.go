@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -135,7 +137,7 @@ func (c *Client) run(ctx context.Context, kind Kind, req core.Request, payload a
 			return core.Answer{}, err
 		}
 		bodies, last := c.bodies(reply)
-		got.add(reply.From, bodies...)
+		got.rest(reply.From, bodies)
 		if !last {
 			continue
 		}
@@ -179,6 +181,22 @@ func (g *gathered) add(from string, bodies ...core.Body) {
 	}
 }
 
+// rest adds what a reply says and progress has not said already.
+func (g *gathered) rest(from string, bodies []core.Body) {
+	g.mu.Lock()
+	said := func(b core.Body) bool {
+		return slices.ContainsFunc(g.events, func(e core.Event) bool {
+			if f, ok := b.(core.File); ok {
+				return reflect.DeepEqual(e.Body, f)
+			}
+			return e.Body.Kind() == b.Kind() && !b.Kind().Ends()
+		})
+	}
+	fresh := slices.DeleteFunc(slices.Clone(bodies), said)
+	g.mu.Unlock()
+	g.add(from, fresh...)
+}
+
 func (g *gathered) fold() core.Answer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -203,7 +221,7 @@ func (c *Client) bodies(e Envelope) (bodies []core.Body, last bool) {
 	case KindError:
 		var r Error
 		if e.Read(&r) == nil {
-			return []core.Body{r.Body()}, true
+			return r.Bodies(), true
 		}
 	case KindAck:
 		var a Ack

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -89,6 +90,9 @@ type Error struct {
 	Code      Code   `json:"code"`
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
+	// Partial is an addition to the draft: a [Partial]. Anything else in its place
+	// is the sender's own.
+	Partial json.RawMessage `json:"partial,omitempty"`
 }
 
 // Error implements error.

@@ -34,7 +34,7 @@ func (s *session) whom(e Envelope) (*hub.AgentStatus, error) {
 	case to.Agent() == "":
 		return nil, refusef(CodeInvalidEnvelope, "a %s is for the hub or one agent, not for %q: leave to out, or send an agent id", e.Kind, e.To)
 	}
-	agent, ok := s.hub.Agent(to.Agent())
+	agent, ok := s.hub.Reach(to.Agent())
 	if !ok {
 		return nil, refusef(CodePeerNotFound, "no agent %q is here: send a discover without to for a list", e.To)
 	}
@@ -112,7 +112,7 @@ func (s *session) everybody() Capabilities {
 		all.Tools = append(all.Tools, a.Tools...)
 		all.Capabilities = append(all.Capabilities, a.Capabilities...)
 		all.Agents = append(all.Agents, Listed{
-			ID: a.ID, Hex: Alias(a.ID), AgentName: a.Name, Dialect: a.Dialect, Domains: a.Domains, Capabilities: a.Capabilities,
+			ID: a.ID, Hex: hub.Alias(a.ID), AgentName: a.Name, Dialect: a.Dialect, Domains: a.Domains, Capabilities: a.Capabilities,
 			Channels: a.Channels, Model: a.Model, Status: statusOf(a.Load.State),
 		})
 	}

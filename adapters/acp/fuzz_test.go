@@ -20,6 +20,9 @@ func FuzzDecode(f *testing.F) {
 		`{"id":"1","kind":"progress","ref":"q","payload":{"seq":2,"tool_call":{"id":"t","name":"n","input":{"a":[1]}}}}`,
 		`{"id":"1","kind":"query","payload":{"question":{"a":1},"context":{"history":[{"role":"user","text":"hi"}],"files":[{"name":"a","data":"AA=="}],"data":null,"x":1}}}`,
 		`{"id":"1","kind":"response","ref":"q","payload":{"summary":"","data":{"value":1,"files":[{"name":"a","data":"AA=="}]}}}`,
+		`{"id":"1","kind":"error","ref":"q","payload":{"code":"timeout","message":"","partial":{"summary":"ro","data":{"n":1,"files":[{"name":"a","data":"AA=="}]},"tokens_used":3}}}`,
+		`{"id":"1","kind":"result","ref":"q","payload":{"status":"failed","outcome":"ro","error":"overloaded: no","data":[1]}}`,
+		`{"id":"1","kind":"query","payload":{"Question":"x"}}`, `{"id":"1","kind":"progress","ref":"q","payload":{"seq":1,"Text":"x"}}`,
 		`[]`, `{"id":"1","kind":"x","from":null}`, "{\n\"id\":\"1\" ,\r\n\"kind\":\"x\"}\n", `{"id":7,"kind":"ping"}`,
 	} {
 		f.Add([]byte(s))
@@ -78,6 +81,11 @@ func fuzzPayload(t *testing.T, e Envelope) {
 		var r Result
 		if e.Read(&r) == nil {
 			bodies = r.Bodies()
+		}
+	case KindError:
+		var r Error
+		if e.Read(&r) == nil {
+			holds(encode(failureOf(foldBodies(r.Bodies()))))
 		}
 	case KindProgress:
 		seq, body, err := readProgress(e.Payload)

@@ -18,9 +18,12 @@ type job struct {
 	// it as they are.
 	passes bool
 	acked  bool
-	usage  bool // it told what it costs on the way
-	over   bool // the hub has ended it, and it is not known that the peer has
-	ended  bool // the peer has ended it
+	// usage and text say that it told what it costs, and pieces of its answer, on the
+	// way.
+	usage, text bool
+	stopped     bool // it was sent a cancel
+	over        bool // the hub has ended it, and it is not known that the peer has
+	ended       bool // the peer has ended it
 }
 
 // worker gives the peer, as an agent, the events of a task that are for it.
@@ -63,6 +66,9 @@ func (w worker) Assigned(_ core.Event, b core.Assigned) error {
 		m.sent = func() { w.s.self.Delivered(j.task) }
 	}
 	m.lost = func() {
+		w.s.mu.Lock()
+		w.s.retire(j) // it knows of nothing that it could stop
+		w.s.mu.Unlock()
 		_ = w.s.self.Report(j.task, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "agent %s did not fetch what was sent to it", w.s.who.id)}, nil)
 	}
 	return w.s.out.send(w.ctx, m)
@@ -83,9 +89,22 @@ func (w worker) CancelRequested(_ core.Event, b core.CancelRequested) error {
 		w.s.report(j, core.Cancelled{Reason: b.Reason}, nil)
 		return nil
 	}
-	e := w.s.newEnvelope(KindCancel, j.id, Cancel{Reason: b.Reason})
-	w.s.cancels[e.ID] = j.id
 	w.s.mu.Unlock()
+	return w.stop(j, b.Reason)
+}
+
+// stop asks the peer to end a job, once.
+func (w worker) stop(j *job, reason string) error {
+	e := w.s.newEnvelope(KindCancel, j.id, Cancel{Reason: reason})
+	w.s.mu.Lock()
+	again := j.stopped
+	if !again {
+		j.stopped, w.s.cancels[e.ID] = true, j.id
+	}
+	w.s.mu.Unlock()
+	if again {
+		return nil
+	}
 	return w.s.out.send(w.ctx, message{json: e.Encode(), kind: KindCancel, ref: j.id})
 }
 
@@ -132,26 +151,32 @@ func (w worker) ApprovalDecided(core.Event, core.ApprovalDecided) error {
 
 // Done implements core.Sink: the end, which the peer itself brought about or a
 // notice that it took.
-func (w worker) Done(core.Event, core.Done) error { return w.ended() }
+func (w worker) Done(_ core.Event, b core.Done) error { return w.ended(b, "") }
 
-// Failed implements core.Sink: the peer failed, or its time was up.
-func (w worker) Failed(core.Event, core.Failed) error { return w.ended() }
+// Failed implements core.Sink: the peer failed, or its time was up, or the hub had
+// enough of it.
+func (w worker) Failed(_ core.Event, b core.Failed) error { return w.ended(b, b.Fault.Message) }
 
 // Cancelled implements core.Sink.
-func (w worker) Cancelled(core.Event, core.Cancelled) error { return w.ended() }
+func (w worker) Cancelled(_ core.Event, b core.Cancelled) error { return w.ended(b, b.Reason) }
 
-// ended notes that the hub regards the task as ended. What the peer still says of
-// it tells the hub that the peer has room again.
-func (w worker) ended() error {
+// ended notes that the hub regards the task as ended, and has the peer stop. What
+// that still says of it tells the hub that the peer has room again.
+func (w worker) ended(end core.Body, reason string) error {
 	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
 	j := w.s.byTask[w.task.ID()]
 	if j == nil || j.over || j.ended {
+		w.s.mu.Unlock()
 		return nil
 	}
 	j.over = true
 	w.s.remember(j)
-	return nil
+	w.s.mu.Unlock()
+	if end.Kind() == core.KindDone || !j.kind.Known() {
+		return nil
+	}
+	w.s.hub.Count("acp.folded." + end.Kind().String())
+	return w.stop(j, reason)
 }
 
 // What follows is said by the agent or is between the hub and itself; the hub does

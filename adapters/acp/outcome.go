@@ -151,13 +151,19 @@ func (o *outcome) envelope() Envelope {
 	switch {
 	case o.task.e.Kind == KindDelegate:
 		e.Kind, e.Payload = KindResult, encode(resultOf(answer))
-	case answer.Fault != nil:
+	case answer.Fault != nil && o.live:
 		e.Kind, e.Payload = KindError, encode(errorOf(answer.Fault))
+	case answer.Fault != nil:
+		e.Kind, e.Payload = KindError, encode(failureOf(answer))
 	default:
 		e.Payload = encode(responseOf(answer))
 	}
 	if size := len(e.Encode()); size > o.a.opts.MaxEnvelopeBytes {
-		e.Kind, e.Payload = KindError, encode(refusef(CodeTooLarge, "the answer has %d bytes as an envelope, the limit is %d", size, o.a.opts.MaxEnvelopeBytes))
+		told := refusef(CodeTooLarge, "the answer has %d bytes as an envelope, the limit is %d", size, o.a.opts.MaxEnvelopeBytes)
+		if answer.Fault != nil {
+			told = errorOf(leftOut(answer).Fault)
+		}
+		e.Kind, e.Payload = KindError, encode(told)
 	}
 	return e
 }

@@ -14,6 +14,15 @@ func ownFrame(e core.Event) []byte {
 	return e.Foreign.JSON
 }
 
+// partOf marks an event that an envelope tells of beside the end of the task, which
+// has the envelope itself.
+func partOf(raw []byte) []byte {
+	return setMembers([]byte("{}"), field{"kind", valueOf(raw, "kind")})
+}
+
+// isPart reports whether raw is what partOf makes: envelopes have an id.
+func isPart(raw []byte) bool { return raw != nil && valueOf(raw, "id") == nil }
+
 // kindOf returns the kind of an envelope that was decoded or encoded before.
 func kindOf(raw []byte) Kind { return Kind(textOf(raw, "kind")) }
 
@@ -36,15 +45,9 @@ func valueOf(object []byte, key string) []byte {
 	return nil
 }
 
-// withWords returns an envelope whose payload says words in a member, if it does
-// not already.
-func withWords(raw []byte, key, words string) []byte {
-	payload := valueOf(raw, "payload")
-	if textOf(payload, key) == words {
-		return raw
-	}
-	payload = setMembers(payload, field{key, encode(words)})
-	return setMembers(raw, field{"payload", payload})
+// withMember returns an envelope whose payload has the value in a member.
+func withMember(raw []byte, key string, value json.RawMessage) []byte {
+	return setMembers(raw, field{"payload", setMembers(valueOf(raw, "payload"), field{key, value})})
 }
 
 // ownFiles reports whether the payload of an envelope says files itself.

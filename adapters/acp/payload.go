@@ -2,6 +2,9 @@ package acp
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/schemas"
@@ -85,6 +88,14 @@ type Result struct {
 	TokensUsed int64 `json:"tokens_used,omitempty"`
 }
 
+// Partial is what was answered before a query failed, told as a response would have
+// told it.
+type Partial struct {
+	Summary    string          `json:"summary,omitempty"`
+	Data       json.RawMessage `json:"data,omitempty"`
+	TokensUsed int64           `json:"tokens_used,omitempty"`
+}
+
 // Notify is the payload of a notify.
 type Notify struct {
 	Topic      string          `json:"topic"`
@@ -143,7 +154,7 @@ type Capabilities struct {
 // Listed is one agent in the hub's capabilities.
 type Listed struct {
 	ID           core.AgentID `json:"id"`
-	Hex          string       `json:"hex"`
+	Hex          core.AgentID `json:"hex"`
 	AgentName    string       `json:"agent_name"`
 	Dialect      string       `json:"dialect"`
 	Domains      []string     `json:"domains,omitempty"`
@@ -179,10 +190,41 @@ func (e Envelope) Check() error {
 	if schema == nil {
 		schema = schemas.ACPEnvelope()
 	}
-	if err := schema.Validate(e.Raw); err != nil {
-		return refusef(CodeInvalidEnvelope, "%s: %s", e.Kind, err)
+	err := schema.Validate(e.Raw)
+	if err == nil {
+		return nil
 	}
-	return nil
+	var v *schemas.Violation
+	if errors.As(err, &v) {
+		if slip := slipIn(e.Payload, strings.TrimPrefix(v.Path, "payload.")); slip != "" {
+			return refusef(CodeInvalidEnvelope, "payload of %s: %s", e.Kind, slip)
+		}
+	}
+	return refusef(CodeInvalidEnvelope, "%s: %s", e.Kind, err)
+}
+
+// slipIn words what is wrong when the member that a path leads to is there under a
+// key in another case, else it is "".
+func slipIn(object []byte, path string) string {
+	within, name := "", path
+	for {
+		step, rest, deeper := strings.Cut(name, ".")
+		if !deeper {
+			break
+		}
+		object, within, name = valueOf(object, step), within+step+".", rest
+	}
+	for _, m := range members(object) {
+		if m.key != name && strings.EqualFold(m.key, name) {
+			return strings.TrimPrefix(strings.TrimSuffix(within, ".")+": "+misspelt(m.key, name), ": ")
+		}
+	}
+	return ""
+}
+
+// misspelt says that a key is known in another case.
+func misspelt(written, name string) string {
+	return fmt.Sprintf("unknown key %q: did you mean %q?", written, name)
 }
 
 // Read decodes the payload of an envelope into v, a pointer to the type of its

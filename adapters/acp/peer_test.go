@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -25,7 +26,7 @@ func TestTheFirstFromBindsTheConnection(t *testing.T) {
 		expect[Pong](kit, KindPong, "3")
 		kit.say(`{"id":"4","kind":"ping"}`)
 		expect[Pong](kit, KindPong, "4")
-		kit.say(`{"id":"5","from":"%s","kind":"ping"}`, Alias("kit"))
+		kit.say(`{"id":"5","from":"%s","kind":"ping"}`, alias("kit"))
 		expect[Pong](kit, KindPong, "5")
 		kit.say(`{"id":"6","from":"eve","kind":"ping"}`)
 		kit.refused("6", CodeNotAuthorized, `"kit"`)
@@ -142,7 +143,7 @@ func TestPingTellsTheTruthOfTheHubAndOfAnAgent(t *testing.T) {
 		}{
 			{"hub", Pong{"busy", 90, 1, "Dragoman"}},
 			{"shout", Pong{"busy", 90, 1, "Shout"}},
-			{Alias("shout"), Pong{"busy", 90, 1, "Shout"}},
+			{alias("shout"), Pong{"busy", 90, 1, "Shout"}},
 		} {
 			kit.say(`{"id":"p-%s","to":"%s","kind":"ping"}`, c.to, c.to)
 			if got := expect[Pong](kit, KindPong, "p-"+c.to); got != c.want {
@@ -181,8 +182,8 @@ func TestDiscoverTellsWhatOneAgentCanDoAndWhatAllCanDo(t *testing.T) {
 			AgentName: "Dragoman", Domains: []string{"family", "text"}, Channels: []string{"imessage"}, Tools: []string{"tr"}, MaxConcurrentTasks: new(int64(7)),
 			Capabilities: []string{"upper"}, Extensions: []string{"progress"},
 			Agents: []Listed{
-				{ID: "fam", Hex: Alias("fam"), AgentName: "Fam", Dialect: "acp", Domains: []string{"family"}, Channels: []string{"imessage"}, Status: "idle"},
-				{ID: "shout", Hex: Alias("shout"), AgentName: "Shout", Dialect: "plain", Domains: []string{"text", "family"}, Capabilities: []string{"upper"}, Model: "m", Status: "idle"},
+				{ID: "fam", Hex: hub.Alias("fam"), AgentName: "Fam", Dialect: "acp", Domains: []string{"family"}, Channels: []string{"imessage"}, Status: "idle"},
+				{ID: "shout", Hex: hub.Alias("shout"), AgentName: "Shout", Dialect: "plain", Domains: []string{"text", "family"}, Capabilities: []string{"upper"}, Model: "m", Status: "idle"},
 			},
 		}
 		if diff := cmp.Diff(want, expect[Capabilities](kit, KindCapabilities, "2")); diff != "" {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // DefaultKeepResults is how long the result of a delegate waits for a peer that is
@@ -29,11 +28,10 @@ type Peers struct {
 	numbers atomic.Uint64
 	seen    *seenIDs
 
-	mu      sync.Mutex
-	live    map[who][]*session
-	owed    map[who][]owing
-	owing   int
-	aliases map[string]core.AgentID
+	mu    sync.Mutex
+	live  map[who][]*session
+	owed  map[who][]owing
+	owing int
 }
 
 // who is a peer across its connections: the same id of another principal is
@@ -59,7 +57,7 @@ func NewPeers(keep time.Duration) *Peers {
 	}
 	return &Peers{
 		keep: keep, since: time.Now(), seen: newSeenIDs(),
-		live: map[who][]*session{}, owed: map[who][]owing{}, aliases: map[string]core.AgentID{},
+		live: map[who][]*session{}, owed: map[who][]owing{},
 	}
 }
 
@@ -115,44 +113,4 @@ func (p *Peers) sweep() {
 			delete(p.owed, w)
 		}
 	}
-}
-
-// session returns the latest session of the peer that goes by id, whoever its
-// principal is, or nil.
-func (p *Peers) session(id core.AgentID) *session {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for w, all := range p.live {
-		if w.id == id || sameID(string(id), w.id) {
-			return all[len(all)-1]
-		}
-	}
-	return nil
-}
-
-// aliasesMost bounds how many aliases are remembered.
-const aliasesMost = 4096
-
-// byAlias returns the agent that goes by the alias.
-func (p *Peers) byAlias(h *hub.Hub, alias string) (core.AgentID, bool) {
-	p.mu.Lock()
-	id, known := p.aliases[alias]
-	p.mu.Unlock()
-	if known {
-		if _, here := h.Agent(id); here {
-			return id, true
-		}
-	}
-	for _, a := range h.Agents() {
-		if sameID(alias, a.ID) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if len(p.aliases) >= aliasesMost {
-				clear(p.aliases)
-			}
-			p.aliases[alias] = a.ID
-			return a.ID, true
-		}
-	}
-	return "", false
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 const (
@@ -49,7 +50,7 @@ func (x *HTTP) identify(r *http.Request, from string) (p core.Principal, id core
 		case stated == "":
 		case id == "":
 			id = core.AgentID(stated)
-		case !sameID(stated, id):
+		case !hub.SameAgent(stated, id):
 			return p, id, refusef(CodeNotAuthorized, "you are %q and %q at once: send one identity", id, stated)
 		}
 	}

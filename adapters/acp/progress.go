@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -60,8 +61,10 @@ func readProgress(payload json.RawMessage) (seq uint64, body core.Body, err erro
 			}
 			continue
 		}
-		kind, _ := core.ParseKind(m.key)
-		read := pieces[kind]
+		if name := strings.ToLower(m.key); name != m.key && (name == memberSeq || pieces[kindNamed(name)] != nil) {
+			return 0, nil, refusef(CodeInvalidEnvelope, "payload of progress: %s", misspelt(m.key, name))
+		}
+		read := pieces[kindNamed(m.key)]
 		if read == nil || body != nil {
 			continue // an unknown member, or a second one
 		}
@@ -108,6 +111,12 @@ var pieces = map[core.Kind]func(json.RawMessage) (core.Body, error){
 	core.KindFile:              piece[core.File],
 	core.KindUsage:             piece[core.Usage],
 	core.KindRetrying:          piece[core.Retrying],
+}
+
+// kindNamed returns the kind of a member of progress, or zero.
+func kindNamed(key string) core.Kind {
+	kind, _ := core.ParseKind(key)
+	return kind
 }
 
 func piece[B core.Body](value json.RawMessage) (core.Body, error) {

@@ -129,50 +129,98 @@ func TestANoticeSurvivesBeingANotify(t *testing.T) {
 	})
 }
 
-func TestAnEventSurvivesBeingProgress(t *testing.T) {
-	id := rapid.StringMatching(`[a-z0-9]{1,8}`)
-	event := rapid.Custom(func(t *rapid.T) core.Body {
-		switch rapid.IntRange(0, 9).Draw(t, "kind") {
-		case 0:
-			return core.Thinking{Text: word.Draw(t, "text")}
-		case 1:
-			return core.ToolCall{ID: id.Draw(t, "id"), Name: id.Draw(t, "name"), Input: word.Draw(t, "input")}
-		case 2:
-			return core.ToolState{ID: id.Draw(t, "id"), State: core.ToolCondition(rapid.IntRange(1, 8).Draw(t, "state")), Detail: word.Draw(t, "detail")}
-		case 3:
-			return core.ToolResult{ID: id.Draw(t, "id"), Output: word.Draw(t, "output"), IsError: rapid.Bool().Draw(t, "error")}
-		case 4:
-			return aFile.Draw(t, "file")
-		case 5:
-			return core.Usage{Input: rapid.Int64Range(0, 1<<50).Draw(t, "in"), Output: rapid.Int64Range(0, 1<<50).Draw(t, "out")}
-		case 6:
-			return core.Accepted{Estimate: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "ms")) * time.Millisecond}
-		case 7:
-			return core.SessionStarted{Session: word.Draw(t, "session")}
-		case 8:
-			return core.ApprovalRequested{ID: id.Draw(t, "id"), Name: id.Draw(t, "name"), Input: `{"path": "/etc"}`}
+// eventOf draws an event of each kind that progress can say.
+var eventOf = map[core.Kind]*rapid.Generator[core.Body]{
+	core.KindText:     drawn(func(t *rapid.T) core.Body { return core.Text{Text: word.Draw(t, "text")} }),
+	core.KindThinking: drawn(func(t *rapid.T) core.Body { return core.Thinking{Text: word.Draw(t, "text")} }),
+	core.KindAccepted: drawn(func(t *rapid.T) core.Body {
+		return core.Accepted{Estimate: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "ms")) * time.Millisecond}
+	}),
+	core.KindSessionStarted: drawn(func(t *rapid.T) core.Body { return core.SessionStarted{Session: word.Draw(t, "session")} }),
+	core.KindSessionLost:    drawn(func(t *rapid.T) core.Body { return core.SessionLost{Reason: word.Draw(t, "reason")} }),
+	core.KindToolCall:       drawn(func(t *rapid.T) core.Body { return aCall.Draw(t, "call") }),
+	core.KindToolState: drawn(func(t *rapid.T) core.Body {
+		return core.ToolState{ID: anID.Draw(t, "id"), State: core.ToolCondition(rapid.IntRange(1, 8).Draw(t, "state")), Detail: word.Draw(t, "detail")}
+	}),
+	core.KindToolResult: drawn(func(t *rapid.T) core.Body {
+		return core.ToolResult{ID: anID.Draw(t, "id"), Output: word.Draw(t, "output"), IsError: rapid.Bool().Draw(t, "error")}
+	}),
+	core.KindApprovalRequested: drawn(func(t *rapid.T) core.Body { return core.ApprovalRequested(aCall.Draw(t, "call")) }),
+	core.KindApprovalDecided: drawn(func(t *rapid.T) core.Body {
+		return core.ApprovalDecided{
+			ID: anID.Draw(t, "id"), Approved: rapid.Bool().Draw(t, "approved"), All: rapid.Bool().Draw(t, "all"), By: word.Draw(t, "by"), Reason: word.Draw(t, "reason"),
 		}
-		return core.Text{Text: word.Draw(t, "text")}
-	})
-	rapid.Check(t, func(t *rapid.T) {
-		want, seq := event.Draw(t, "event"), rapid.Uint64Range(1, 1<<53).Draw(t, "seq")
-		e := Envelope{ID: "p", From: "a", To: "b", Kind: KindProgress, Ref: "q", Payload: progressOf(seq, want)}
-		e.Raw = e.Encode()
-		if err := e.Check(); err != nil {
-			t.Fatalf("Check of %s: got %v, want no error", e.Raw, err)
+	}),
+	core.KindInjected: drawn(func(t *rapid.T) core.Body {
+		return core.Injected{
+			ID: anID.Draw(t, "id"), Content: word.Draw(t, "content"), Source: word.Draw(t, "source"),
+			Priority: rapid.SampledFrom([]core.InjectionPriority{core.InjectionImmediate, core.InjectionNormal, core.InjectionDeferred}).Draw(t, "priority"),
 		}
-		read, err := Decode(e.Raw, DefaultMaxEnvelopeBytes)
-		if err != nil {
-			t.Fatalf("Decode of %s: got %v, want no error", e.Raw, err)
+	}),
+	core.KindInjectionAnswered: drawn(func(t *rapid.T) core.Body {
+		return core.InjectionAnswered{ID: anID.Draw(t, "id"), Accepted: rapid.Bool().Draw(t, "accepted"), Reason: word.Draw(t, "reason")}
+	}),
+	core.KindFile: drawn(func(t *rapid.T) core.Body { return aFile.Draw(t, "file") }),
+	core.KindUsage: drawn(func(t *rapid.T) core.Body {
+		n := rapid.Int64Range(0, 1<<50)
+		return core.Usage{
+			Input: n.Draw(t, "in"), Output: n.Draw(t, "out"), CacheRead: n.Draw(t, "read"), CacheWrite: n.Draw(t, "write"), Thinking: n.Draw(t, "thinking"),
 		}
-		gotSeq, got, err := readProgress(read.Payload)
-		if err != nil || gotSeq != seq {
-			t.Fatalf("readProgress of %s: got seq %d and %v, want %d and no error", e.Raw, gotSeq, err, seq)
+	}),
+	core.KindRetrying: drawn(func(t *rapid.T) core.Body {
+		return core.Retrying{Attempt: rapid.IntRange(1, 9).Draw(t, "attempt"), Agent: core.AgentID(word.Draw(t, "agent")), Fault: aFault.Draw(t, "fault")}
+	}),
+}
+
+func drawn(draw func(*rapid.T) core.Body) *rapid.Generator[core.Body] { return rapid.Custom(draw) }
+
+var anID = rapid.StringMatching(`[a-z0-9]{1,8}`)
+
+var aCall = rapid.Custom(func(t *rapid.T) core.ToolCall {
+	input := rapid.OneOf(word, rapid.Map(rapid.Map(anyValue, orNull), func(v json.RawMessage) string { return string(v) }))
+	return core.ToolCall{ID: anID.Draw(t, "id"), Name: anID.Draw(t, "name"), Input: input.Draw(t, "input")}
+})
+
+var aFault = rapid.Custom(func(t *rapid.T) *core.Fault {
+	return &core.Fault{
+		Code: rapid.SampledFrom(core.Codes()).Draw(t, "code"), Message: word.Draw(t, "message"), Retryable: rapid.Bool().Draw(t, "retryable"),
+	}
+})
+
+func TestAnEventOfEveryKindThatProgressCanSaySurvivesIt(t *testing.T) {
+	for kind := range pieces {
+		event := eventOf[kind]
+		if event == nil {
+			t.Errorf("got nothing that draws a %s, want every kind of progress drawn", kind)
+			continue
 		}
-		if diff := cmp.Diff(want, got, same, cmp.FilterPath(isInput, cmp.Comparer(sameInput))); diff != "" {
-			t.Fatalf("event (-want +got):\n%s", diff)
-		}
-	})
+		t.Run(kind.String(), func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { survivesProgress(t, event.Draw(t, "event")) }) })
+	}
+}
+
+// survivesProgress holds an event against what a progress envelope makes of it, and
+// the envelope against what the event makes of that.
+func survivesProgress(t *rapid.T, want core.Body) {
+	seq := rapid.Uint64Range(1, 1<<53).Draw(t, "seq")
+	e := Envelope{ID: "p", From: "a", To: "b", Kind: KindProgress, Ref: "q", Payload: progressOf(seq, want)}
+	e.Raw = e.Encode()
+	if err := e.Check(); err != nil {
+		t.Fatalf("Check of %s: got %v, want no error", e.Raw, err)
+	}
+	read, err := Decode(e.Raw, DefaultMaxEnvelopeBytes)
+	if err != nil {
+		t.Fatalf("Decode of %s: got %v, want no error", e.Raw, err)
+	}
+	gotSeq, got, err := readProgress(read.Payload)
+	if err != nil || gotSeq != seq {
+		t.Fatalf("readProgress of %s: got seq %d and %v, want %d and no error", e.Raw, gotSeq, err, seq)
+	}
+	if diff := cmp.Diff(want, got, same, cmp.FilterPath(isInput, cmp.Comparer(sameInput))); diff != "" {
+		t.Fatalf("event (-want +got):\n%s", diff)
+	}
+	if again := progressOf(gotSeq, got); string(again) != string(read.Payload) {
+		t.Fatalf("progress: got  %s\nwant %s", again, read.Payload)
+	}
 }
 
 func TestSetAndDropMemberAgreeWithTheStandardLibrary(t *testing.T) {

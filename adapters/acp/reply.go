@@ -44,7 +44,7 @@ func (s *session) reply(ctx context.Context, e Envelope) error {
 		var r Error
 		err := e.Read(&r)
 		if err == nil {
-			s.conclude(j, []core.Body{r.Body()}, e.Raw)
+			s.conclude(j, r.Bodies(), e.Raw)
 		}
 		return s.unlessRefused(ctx, e, err)
 	case KindAck:
@@ -112,31 +112,42 @@ func (s *session) progressed(ctx context.Context, e Envelope, j *job) error {
 		s.mu.Lock()
 		j.usage = true
 		s.mu.Unlock()
+	case core.Text:
+		s.mu.Lock()
+		j.text = true
+		s.mu.Unlock()
 	}
 	s.report(j, body, e.Raw)
 	return nil
 }
 
 // conclude reports the end of a job: the last of bodies, with the envelope that
-// said it, and what that stands for before.
+// said it, and before that what else it says and progress has not said already.
 func (s *session) conclude(j *job, bodies []core.Body, raw []byte) {
 	s.mu.Lock()
-	known := j.usage
+	said := map[core.Kind]bool{core.KindUsage: j.usage, core.KindText: j.text}
 	s.retire(j)
 	s.mu.Unlock()
 	last := len(bodies) - 1
 	for _, b := range bodies[:last] {
-		if b.Kind() == core.KindUsage && known {
-			continue // it would count twice
+		if !said[b.Kind()] {
+			s.report(j, b, partOf(raw))
 		}
-		s.report(j, b, nil)
 	}
 	s.report(j, bodies[last], raw)
 }
 
 // stray is told a reply to nothing that the peer was asked (promise P7): nobody
-// answers in the name of another.
+// answers in the name of another. One who asked may only try to decide on a tool
+// call in that way.
 func (s *session) stray(ctx context.Context, e Envelope) error {
+	s.mu.Lock()
+	own := s.asked[e.Ref] != nil
+	s.mu.Unlock()
+	if _, body, err := readProgress(e.Payload); own && e.Kind == KindProgress && err == nil && body.Kind() == core.KindApprovalDecided {
+		s.hub.Count("acp.refused." + body.Kind().String())
+		return s.unlessRefused(ctx, e, refusef(CodeUnsupported, "people at the hub decide on calls of tools: ACP has no word for it"))
+	}
 	s.hub.Count("acp.stray")
 	if e.Kind == KindError || e.Kind == KindAck {
 		return nil
@@ -158,7 +169,6 @@ func (s *session) unknown(ctx context.Context, e Envelope) error {
 		s.hub.Count("acp.late")
 		return nil
 	case j != nil && !j.passes:
-		s.hub.Count("acp.refused." + core.KindForeign.String())
 		return s.unlessRefused(ctx, e, s.unknownKind(e))
 	case j != nil && j.kind.Known():
 		s.report(j, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
@@ -169,10 +179,13 @@ func (s *session) unknown(ctx context.Context, e Envelope) error {
 		return nil
 	}
 	to, err := s.address(e.To)
-	if err == nil && (to.Agent() == "" || !s.speaksACP(to.Agent())) {
-		err = s.unknownKind(e)
-		if _, here := s.hub.Agent(to.Agent()); to.Agent() != "" && !here {
+	if err == nil {
+		agent, here := s.hub.Reach(to.Agent())
+		switch {
+		case to.Agent() != "" && !here:
 			err = refusef(CodePeerNotFound, "no agent %q is here: send a discover without to for a list", e.To)
+		case agent.Dialect != Dialect:
+			err = s.unknownKind(e)
 		}
 	}
 	if err == nil {
@@ -186,5 +199,6 @@ func (s *session) unknown(ctx context.Context, e Envelope) error {
 }
 
 func (s *session) unknownKind(e Envelope) *Error {
+	s.hub.Count("acp.refused." + core.KindForeign.String())
 	return refusef(CodeUnknownKind, "the hub does not know the kind %q and passes it on to ACP agents only: address one, or send one of %s", e.Kind, kindList())
 }

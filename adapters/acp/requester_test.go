@@ -104,26 +104,6 @@ func TestAQueryWithoutAnAddressGoesByItsDomainOrToWhoeverIsFree(t *testing.T) {
 	})
 }
 
-func TestAnAgentOfAnotherDialectIsAddressedByItsHexAlias(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		agent := s.plainAgent("shout", core.Card{})
-		kit := s.enter("kit")
-		for i, to := range []string{Alias("shout"), strings.ToUpper(Alias("shout")), "ed25519." + Alias("shout"), "shout"} {
-			id := "q" + string(rune('0'+i))
-			kit.say(`{"id":"%s","kind":"query","to":"%s","payload":{"question":"hello"}}`, id, to)
-			s.report(agent, s.assigned(agent), core.Done{Text: "HELLO"})
-			s.news(agent)
-			if got := expect[Response](kit, KindResponse, id); got.Summary != "HELLO" {
-				t.Errorf("to %s: got %+v, want HELLO", to, got)
-			}
-		}
-		kit.say(`{"id":"ping","kind":"ping","to":"%s"}`, Alias("hub"))
-		if got := expect[Pong](kit, KindPong, "ping"); got.AgentName != DefaultHubName {
-			t.Errorf("to the alias of the hub: got %+v, want the hub", got)
-		}
-	})
-}
-
 func TestADelegateIsAcknowledgedAtOnceAndReportedLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  core.Body
@@ -213,8 +193,8 @@ func TestAFailureIsAnErrorWithItsCode(t *testing.T) {
 				f := core.NewFault(code, "because of %s", code)
 				s.report(agent, s.assigned(agent), core.Failed{Fault: f})
 				got := expect[Error](kit, KindError, "q1")
-				if want := (Error{row.code, f.Message, f.Retryable}); got != want {
-					t.Errorf("got %+v, want %+v", got, want)
+				if diff := cmp.Diff(Error{Code: row.code, Message: f.Message, Retryable: f.Retryable}, got); diff != "" {
+					t.Errorf("error (-want +got):\n%s", diff)
 				}
 			})
 		})

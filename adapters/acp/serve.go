@@ -40,7 +40,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 		out.link.Close(*link.Because(link.Unauthorized, "%s", err))
 	}
 	reason := out.link.Run(ctx, s.receive, s.rejected)
-	s.close(core.NewFault(core.CodeUnreachable, "the connection ended: %s", reason.Error()))
+	s.close(reason.Fault())
 	<-pumped
 	return reason
 }

@@ -83,7 +83,10 @@ func (s *session) identify(id core.AgentID) {
 	}
 	s.who = who{s.principal.ID, id}
 	s.log = s.log.With("peer", id)
-	s.self = s.hub.Connect(hub.Peer{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline})
+	s.self = s.hub.Connect(hub.Peer{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
+	if err := s.self.Join(Capabilities{}.card(id, nil), hub.Seat{OnlyByID: true}); err != nil {
+		s.log.Info("a peer that cannot be addressed by its id", "error", err)
+	}
 	s.inherited = s.peers.arrive(s)
 	close(s.bound)
 }
@@ -137,7 +140,7 @@ func (s *session) welcome(ctx context.Context) error {
 
 // admit checks who an envelope is from, and its shape.
 func (s *session) admit(e Envelope) error {
-	if e.From != "" && !sameID(e.From, s.who.id) {
+	if e.From != "" && !hub.SameAgent(e.From, s.who.id) {
 		return refusef(CodeNotAuthorized, "this connection is %q, not %q: send from as it was first, or connect anew", s.who.id, e.From)
 	}
 	return e.Check()

@@ -232,3 +232,6 @@ var nilReason = link.Reason{Cause: link.Normal}
 func pipe() (ours, theirs *coretest.End[[]byte, []byte]) {
 	return coretest.Pipe[[]byte, []byte](64)
 }
+
+// alias is the hex id of an agent as text.
+func alias(id core.AgentID) string { return string(hub.Alias(id)) }

@@ -114,7 +114,10 @@ func (t *teller) Retrying(e core.Event, b core.Retrying) error { return t.piece(
 
 // CancelRequested implements core.Sink. The cancel was acknowledged already, or
 // was the hub's own; the end follows.
-func (t *teller) CancelRequested(core.Event, core.CancelRequested) error { return nil }
+func (t *teller) CancelRequested(_ core.Event, b core.CancelRequested) error {
+	t.folded(b)
+	return nil
+}
 
 // ForeignFrame implements core.Sink. Kinds that the hub does not know pass from
 // ACP peer to ACP peer.
@@ -142,27 +145,34 @@ func (t *teller) Cancelled(e core.Event, _ core.Cancelled) error { return t.end(
 // piece tells one event by a progress envelope, to a peer that understands it. To
 // any other the answer as a whole will say it, as far as ACP can.
 func (t *teller) piece(e core.Event, body core.Body) error {
-	if !t.asked.live {
-		if !t.asked.inherited && body.Kind() != core.KindText {
-			t.s.hub.Count("acp.folded." + body.Kind().String())
-		}
+	raw, content := ownFrame(e), body.Kind() == core.KindText || body.Kind() == core.KindFile
+	own := kindOf(raw)
+	switch {
+	case own == KindAck: // of the agent: the peer had the hub's, when the hub took the task
+		t.folded(body)
+		return nil
+	case isPart(raw): // the peer gets it with the end
+		t.asked.attached = t.asked.attached || body.Kind() == core.KindFile
+		return nil
+	case !t.asked.live:
+		t.asked.pieces = t.asked.pieces || content
+		t.folded(body)
 		return nil
 	}
 	if err := t.flush(); err != nil {
 		return err
 	}
-	raw := ownFrame(e)
-	switch {
-	case raw == nil:
-		return t.say(body)
-	case kindOf(raw) == KindProgress:
+	if own == KindProgress {
 		return t.pass(raw)
-	case body.Kind() == core.KindAccepted:
-		// The ack of the agent: the peer had the hub's, when the hub took the task.
-		t.s.hub.Count("acp.folded." + body.Kind().String())
-		return nil
 	}
 	return t.say(body)
+}
+
+// folded counts what is told otherwise than as what it is.
+func (t *teller) folded(body core.Body) {
+	if !t.asked.inherited { // else it was counted before
+		t.s.hub.Count("acp.folded." + body.Kind().String())
+	}
 }
 
 // flush tells the text that was gathered, in envelopes of bounded size.
@@ -259,26 +269,45 @@ func (t *teller) conclude(e core.Event) error {
 	case a.kind == KindDelegate:
 		out.Kind, out.Payload = KindResult, encode(resultOf(answer))
 	case answer.Fault != nil && (a.kind.Known() || answer.Fault.Code != core.CodeTimeout && answer.Fault.Code != core.CodeCancelled):
-		out.From, out.Payload = hubID, encode(errorOf(answer.Fault))
+		out.From, out.Payload = hubID, encode(t.failure(answer))
 	case a.kind == KindQuery:
 		out.Kind, out.Payload = KindResponse, encode(responseOf(answer))
 	default:
 		return nil // a notice that was taken, or a kind of which the hub does not know whether it has an answer
 	}
 	raw := out.Encode()
-	if len(raw) > t.s.opts.MaxEnvelopeBytes && a.live && answer.Fault == nil {
+	if len(raw) > t.s.opts.MaxEnvelopeBytes && (a.live || answer.Fault != nil) {
 		out.Payload = encode(t.shorter(answer))
 		raw = out.Encode()
 	}
 	return t.sendEnd(raw)
 }
 
-// shorter is the end of an answer whose pieces the peer has: it does not repeat
-// what does not fit.
+// failure is a task that failed, with what was answered before and not told.
+func (t *teller) failure(answer core.Answer) *Error {
+	if t.asked.live {
+		return errorOf(answer.Fault)
+	}
+	return failureOf(answer)
+}
+
+// shorter is the end of a task without what does not fit: of an answer whose pieces
+// the peer has, what they say; of any other that failed, all that came before.
 func (t *teller) shorter(answer core.Answer) any {
-	answer.Text, answer.Files = summary(answer.Text), nil
-	if t.asked.kind == KindDelegate {
+	switch {
+	case !t.asked.live:
+		t.s.hub.Count("acp.refused." + core.KindText.String())
+		answer = leftOut(answer)
+	case t.asked.attached:
+		answer.Text = summary(answer.Text)
+	default:
+		answer.Text, answer.Files = summary(answer.Text), nil
+	}
+	switch {
+	case t.asked.kind == KindDelegate:
 		return resultOf(answer)
+	case answer.Fault != nil:
+		return t.failure(answer)
 	}
 	return responseOf(answer)
 }
@@ -287,6 +316,7 @@ func (t *teller) shorter(answer core.Answer) any {
 // sent.
 func (t *teller) sendEnd(raw []byte) error {
 	if most := t.s.opts.MaxEnvelopeBytes; len(raw) > most {
+		t.s.hub.Count("acp.refused." + core.KindDone.String())
 		return t.s.answer(t.ctx, KindError, t.asked.id, refusef(CodeTooLarge,
 			"the answer is complete, but has %d bytes as an envelope and the limit is %d: declare the extension progress to get it in pieces, or ask for less", len(raw), most))
 	}
@@ -308,26 +338,33 @@ func (t *teller) sendEnd(raw []byte) error {
 // nil when it is none that answers what the peer sent. When pieces of the answer
 // came before that the peer has not got, its words are the whole of them.
 func (t *teller) fitting(raw []byte) []byte {
+	out := Readdress(raw, string(t.task.Agent()), string(t.s.who.id), t.asked.id)
 	kind := kindOf(raw)
-	member := ""
+	member := map[Kind]string{KindResponse: "summary", KindResult: "outcome"}[kind]
 	switch {
-	case kind == KindError || !t.asked.kind.Known():
-	case kind == KindResponse && t.asked.kind == KindQuery:
-		member = "summary"
-	case kind == KindResult && t.asked.kind == KindDelegate:
-		member = "outcome"
+	case !t.asked.kind.Known():
+		return out
+	case kind == KindError, kind == KindResponse && t.asked.kind == KindQuery, kind == KindResult && t.asked.kind == KindDelegate:
 	default:
 		return nil
 	}
-	out := Readdress(raw, string(t.task.Agent()), string(t.s.who.id), t.asked.id)
-	if member == "" || t.asked.live {
+	if !t.asked.pieces {
 		return out
 	}
 	answer := t.task.Answer()
-	if len(answer.Files) > 0 && !ownFiles(out) {
-		return nil
+	if kind == KindError {
+		if out = withMember(out, "partial", partialOf(answer)); len(out) > t.s.opts.MaxEnvelopeBytes {
+			return nil
+		}
+		return out
 	}
-	return withWords(out, member, answer.Text)
+	switch {
+	case len(answer.Files) > 0 && !ownFiles(out):
+		return nil
+	case textOf(valueOf(out, "payload"), member) == answer.Text:
+		return out
+	}
+	return withMember(out, member, encode(answer.Text))
 }
 
 // pieceMost is the most text that one progress envelope holds.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
@@ -91,7 +89,7 @@ func (t *said) Assigned(_ core.Event, b core.Assigned) error {
 	prompt, folded := promptOf(id, t.task.From(), t.task.Request())
 	if prompt.GetContent() == "" && len(prompt.GetAttachments()) == 0 {
 		// A frame of another dialect's own kind: nothing of it has a place here.
-		s.hub.Count(Name + ".refused.opened")
+		s.hub.Count(Name + ".refused.foreign")
 		s.report(id, core.Failed{Fault: core.NewFault(core.CodeUnknownKind, "a Coven agent takes words, data and files, and the request has none")}, nil)
 		return nil
 	}
@@ -109,11 +107,9 @@ func (t *said) Assigned(_ core.Event, b core.Assigned) error {
 	return nil
 }
 
-// ApprovalDecided tells the decision. Who took it and why Coven has no field for.
+// ApprovalDecided tells the decision.
 func (t *said) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error {
-	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_ToolApproval{
-		ToolApproval: &wire.ToolApprovalResponse{Id: utf8Of(b.ID), Approved: b.Approved, ApproveAll: b.All},
-	}})
+	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_ToolApproval{ToolApproval: approvalOf(b)}})
 	return nil
 }
 
@@ -133,10 +129,8 @@ func (t *said) Injected(_ core.Event, b core.Injected) error {
 	}
 	s.injections[id] = injection{t.task.ID(), b.ID}
 	s.mu.Unlock()
-	in := &wire.InjectContext{InjectionId: id, Content: utf8Of(b.Content), Priority: priorityOf(b.Priority)}
-	if b.Source != "" {
-		in.Source = proto.String(utf8Of(b.Source))
-	}
+	in := injectOf(b)
+	in.InjectionId = id
 	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_InjectContext{InjectContext: in}})
 	return nil
 }
@@ -147,11 +141,7 @@ func (t *said) CancelRequested(_ core.Event, b core.CancelRequested) error {
 		t.session.hub.Count(Name + ".refused.cancel_requested")
 		return nil
 	}
-	c := &wire.CancelRequest{RequestId: utf8Of(string(t.task.ID()))}
-	if b.Reason != "" {
-		c.Reason = proto.String(utf8Of(b.Reason))
-	}
-	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: c}})
+	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: cancelOf(t.task.ID(), b)}})
 	return nil
 }
 
@@ -204,18 +194,4 @@ func (t *said) Retrying(core.Event, core.Retrying) error                   { ret
 
 func shutdownOf(reason string) *wire.ServerMessage {
 	return &wire.ServerMessage{Payload: &wire.ServerMessage_Shutdown{Shutdown: &wire.Shutdown{Reason: utf8Of(reason)}}}
-}
-
-// priorities of an injection, here and there. An unset one means normal.
-var priorities = map[core.InjectionPriority]wire.InjectionPriority{
-	core.InjectionImmediate: wire.InjectionPriority_INJECTION_PRIORITY_IMMEDIATE,
-	core.InjectionNormal:    wire.InjectionPriority_INJECTION_PRIORITY_NORMAL,
-	core.InjectionDeferred:  wire.InjectionPriority_INJECTION_PRIORITY_DEFERRED,
-}
-
-func priorityOf(p core.InjectionPriority) wire.InjectionPriority {
-	if w, ok := priorities[p]; ok {
-		return w
-	}
-	return wire.InjectionPriority_INJECTION_PRIORITY_NORMAL
 }

@@ -9,8 +9,8 @@
 // the package itself opens no socket and knows no transport.
 //
 // The codec is pure: codec.go turns a MessageResponse into an event and back,
-// prompt.go a request into a SendMessage, register.go a RegisterAgent into a card
-// and back. What Coven cannot say is folded into what it can, as [Translation]
+// prompt.go a request into a SendMessage and back, steer.go what steers one,
+// register.go a RegisterAgent into a card and back. What Coven cannot say is folded into what it can, as [Translation]
 // declares; what the hub cannot name travels as it came.
 //
 // A Coven agent asks others with the hub's tools, by ExecutePackTool.

@@ -37,8 +37,8 @@ func Sender(ctx context.Context) string {
 
 // CallTool calls one of the hub's tools for the handler with this context, such as
 // agent_ask, and waits for its result. It returns the Fault that the tool ended
-// with, the cause of ctx, or the reason for which the connection ended. Several
-// may run at once.
+// with, and beside it what an agent that was asked had said before; the cause of
+// ctx; or the reason for which the connection ended. Several may run at once.
 func CallTool(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
 	b, err := bondOf(ctx)
 	if err != nil {
@@ -64,7 +64,8 @@ func CallTool(ctx context.Context, name string, input json.RawMessage) (json.Raw
 		case *wire.PackToolResult_OutputJson:
 			return json.RawMessage(r.OutputJson), nil
 		case *wire.PackToolResult_Error:
-			return nil, faultOf(r.Error)
+			f, beside := failureOf(r.Error)
+			return beside, f
 		}
 		return nil, core.NewFault(core.CodeInternal, "the result of %s is empty", name)
 	case <-ctx.Done():

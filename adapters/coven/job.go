@@ -23,11 +23,7 @@ type job struct {
 }
 
 func newJob(m *wire.SendMessage) *job {
-	r := core.Request{Intent: core.IntentAsk, Thread: core.ThreadID(m.GetThreadId()), Content: m.GetContent()}
-	for _, f := range m.GetAttachments() {
-		r.Attachments = append(r.Attachments, core.File{Name: f.GetFilename(), MediaType: f.GetMimeType(), Data: f.GetData()})
-	}
-	return &job{id: m.GetRequestId(), sender: m.GetSender(), request: r, asked: make(map[string]chan core.ApprovalDecided)}
+	return &job{id: m.GetRequestId(), sender: m.GetSender(), request: requestOf(m), asked: make(map[string]chan core.ApprovalDecided)}
 }
 
 // begin lets a cancel reach the handler. It reports false when one came before.
@@ -137,12 +133,7 @@ func (w *worker) say(ctx context.Context, j *job, b core.Body) error {
 // until ctx ends or the link is closed.
 func (w *worker) tell(ctx context.Context, request string, b core.Body, texted bool) error {
 	if a, ok := b.(core.InjectionAnswered); ok {
-		ack := &wire.InjectionAck{InjectionId: utf8Of(a.ID), Accepted: a.Accepted}
-		if a.Reason != "" {
-			reason := utf8Of(a.Reason)
-			ack.Reason = &reason
-		}
-		return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: ack}})
+		return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: ackOf(a)}})
 	}
 	for _, part := range spell(b, texted, w.maxBytes) {
 		m, err := responseOf(request, part, nil)

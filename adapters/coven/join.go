@@ -37,7 +37,7 @@ func (s *session) register(ctx context.Context, m *wire.AgentMessage) error {
 	if principal.ID == "" {
 		principal.ID = string(card.ID)
 	}
-	peer := s.hub.Connect(hub.Peer{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline})
+	peer := s.hub.Connect(hub.Peer{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
 	// Coven has no notice: one comes as a request whose answer is dropped.
 	if err := peer.Join(card, hub.Seat{NoticeTasks: true}); err != nil {
 		f := core.AsFault(err)

@@ -46,6 +46,9 @@ type Options struct {
 	// Deadline is how long what an agent asks for may take, if it does not say:
 	// 600 s.
 	Deadline time.Duration
+	// KeepTasks lets what an agent asked by agent_ask run on when it has gone, as
+	// what it delegated always does.
+	KeepTasks bool
 	// MaxMessageBytes bounds what is sent, encoded: 4 MiB.
 	MaxMessageBytes int
 	// MaxToolCalls bounds the tools that the agent has called and not yet heard

@@ -29,6 +29,15 @@ func promptOf(task core.TaskID, from core.Principal, r core.Request) (m *wire.Se
 	return m, folded
 }
 
+// requestOf is what a message asks for. What promptOf folded stays in the content.
+func requestOf(m *wire.SendMessage) core.Request {
+	r := core.Request{Intent: core.IntentAsk, Thread: core.ThreadID(m.GetThreadId()), Content: m.GetContent()}
+	for _, f := range m.GetAttachments() {
+		r.Attachments = append(r.Attachments, core.File{Name: f.GetFilename(), MediaType: f.GetMimeType(), Data: f.GetData()})
+	}
+	return r
+}
+
 // contentOf is the content of the request and below it, each under a heading, what
 // else the agent must know. Structures are JSON in a fence that does not occur in
 // them:

@@ -148,7 +148,9 @@ func (s *session) injectionAck(m *wire.InjectionAck) {
 		s.refuse("injection_ack", "injection", m.GetInjectionId())
 		return
 	}
-	s.report(in.task, core.InjectionAnswered{ID: in.id, Accepted: m.GetAccepted(), Reason: m.GetReason()}, nil)
+	answered := answeredOf(m)
+	answered.ID = in.id
+	s.report(in.task, answered, nil)
 }
 
 // forgetLocked forgets a task that the agent is done with.

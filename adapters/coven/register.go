@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/core"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
@@ -64,7 +65,7 @@ func cardOf(r *wire.RegisterAgent, concurrent int) (core.Card, extensions, error
 		Dialect:      Name,
 		Capabilities: slices.Clone(r.GetCapabilities()),
 		// These every agent may use; there is nothing in the protocol to declare them.
-		Features:      core.FeatureStreaming | core.FeatureApprovals | core.FeatureSessions | core.FeatureFiles,
+		Features:      core.FeatureStreaming | core.FeatureApprovals | core.FeatureNotices | core.FeatureSessions | core.FeatureFiles,
 		MaxConcurrent: max(concurrent, 1),
 		Metadata:      metadata,
 	}
@@ -152,7 +153,9 @@ func registerOf(c core.Card, features ...string) (*wire.RegisterAgent, error) {
 		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b, m); err != nil {
 			return nil, core.NewFault(core.CodeInvalid, "the metadata of the card does not fit Coven's AgentMetadata: %v", err)
 		}
-		r.Metadata = m
+		if proto.Size(m) > 0 {
+			r.Metadata = m
+		}
 	}
 	return r, nil
 }

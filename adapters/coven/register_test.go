@@ -12,7 +12,7 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-const always = core.FeatureStreaming | core.FeatureApprovals | core.FeatureSessions | core.FeatureFiles
+const always = core.FeatureStreaming | core.FeatureApprovals | core.FeatureNotices | core.FeatureSessions | core.FeatureFiles
 
 func TestTheRegistrationOfTheSpecificationBecomesItsCard(t *testing.T) {
 	m := new(wire.AgentMessage)

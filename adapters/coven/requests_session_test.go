@@ -283,6 +283,9 @@ func TestAFrameOfAnotherDialectsOwnIsRefused(t *testing.T) {
 		if f := q.until(task, core.KindFailed).Body.(core.Failed).Fault; f.Code != core.CodeUnknownKind {
 			t.Errorf("fault: got %v, want unknown_kind", f)
 		}
+		if got := h.Counters()["coven.refused.foreign"]; got != 1 {
+			t.Errorf("counted: got %d, want 1", got)
+		}
 		a.hangUp()
 	})
 }

@@ -1,7 +1,6 @@
 package coven
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -46,7 +45,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[*wire.AgentMessage, *
 	s.onTime()
 	cancel()
 	if s.peer != nil {
-		s.peer.Close(core.NewFault(core.CodeUnreachable, "%s", cmp.Or(reason.Text, reason.Cause.String())))
+		s.peer.Close(reason.Fault())
 	}
 	pump.Wait()
 	s.forgetAll()

@@ -2,9 +2,11 @@ package coven
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -66,16 +68,46 @@ func (s *session) toolResult(ctx context.Context, o *hub.ToolOutput) error {
 		RequestId: o.Call, Result: &wire.PackToolResult_OutputJson{OutputJson: utf8Of(string(o.Output))},
 	}}}
 	if o.Fault != nil {
-		m = toolFailure(o.Call, faultText(o.Fault))
+		m = toolFailure(o.Call, failureText(o.Fault, o.Output))
 	}
 	err := s.send(ctx, m, nil)
 	var big *errTooLarge
-	if errors.As(err, &big) {
-		s.hub.Count(Name + ".refused.too_large")
-		f := core.NewFault(core.CodeTooLarge, "the result has %d bytes, a message may have %d: ask for less", big.size, big.limit)
-		return s.send(ctx, toolFailure(o.Call, faultText(f)), nil)
+	if !errors.As(err, &big) {
+		return err
 	}
-	return err
+	s.hub.Count(Name + ".refused.too_large")
+	f := o.Fault // what was said before it does not fit
+	if f == nil {
+		f = core.NewFault(core.CodeTooLarge, "the result has %d bytes, a message may have %d: ask for less", big.size, big.limit)
+	}
+	return s.send(ctx, toolFailure(o.Call, faultText(f)), nil)
+}
+
+// failureText is the error of a tool: the fault and, behind an empty line, the
+// JSON that there is beside it. A language model reads on, and a program finds it.
+func failureText(f *core.Fault, beside json.RawMessage) string {
+	if len(beside) == 0 {
+		return faultText(f)
+	}
+	return faultText(f) + besideFault + string(beside)
+}
+
+// besideFault stands between a fault and what was said before it.
+const besideFault = "\n\n"
+
+// failureOf reads what failureText wrote. JSON that tells of no task is the end of
+// the fault's own message.
+func failureOf(text string) (*core.Fault, json.RawMessage) {
+	if i := strings.LastIndex(text, besideFault); i >= 0 {
+		beside := json.RawMessage(text[i+len(besideFault):])
+		var about struct {
+			TaskID core.TaskID `json:"task_id"`
+		}
+		if json.Unmarshal(beside, &about) == nil && about.TaskID != "" {
+			return faultOf(text[:i]), beside
+		}
+	}
+	return faultOf(text), nil
 }
 
 func toolFailure(call, text string) *wire.ServerMessage {

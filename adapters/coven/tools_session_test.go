@@ -1,6 +1,7 @@
 package coven_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -173,5 +174,61 @@ func TestAnAgentThatLeavesWhileAToolRunsTakesNothingWithIt(t *testing.T) {
 		b.respond(&wire.MessageResponse{RequestId: p.GetRequestId(), Event: &wire.MessageResponse_Cancelled{Cancelled: &wire.Cancelled{}}})
 		synctest.Wait()
 		b.hangUp()
+	})
+}
+
+func TestWhatAnAgentSaidBeforeItFailedStandsBelowTheErrorOfTheTool(t *testing.T) {
+	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
+		a, _ := join(t, h, coven.Options{MaxMessageBytes: 8 << 10}, "a")
+		b, _ := join(t, h, coven.Options{}, "b")
+		a.call("c", "agent_ask", `{"to":"b","content":"x"}`)
+		p := b.prompt()
+		b.text(p.GetRequestId(), "half")
+		b.fail(p.GetRequestId(), "broken")
+		want := "internal: broken\n\n" + `{"task_id":"` + p.GetRequestId() + `","state":"failed","text":"half","error":{"code":"internal","message":"broken"}}`
+		if got := a.result().GetError(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		a.call("c", "agent_ask", `{"to":"b","content":"x"}`)
+		p = b.prompt()
+		b.text(p.GetRequestId(), strings.Repeat("x", 8<<10))
+		b.fail(p.GetRequestId(), "broken")
+		if got := a.result().GetError(); got != "internal: broken" {
+			t.Errorf("too much was said: got %q, want the error alone", got)
+		}
+		if got := h.Counters()["coven.refused.too_large"]; got != 1 {
+			t.Errorf("counted: got %d, want 1", got)
+		}
+		a.hangUp()
+		b.hangUp()
+	})
+}
+
+func TestTheAgentsEndTellsWhatWasSaidBeforeAToolFailed(t *testing.T) {
+	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
+		hire(t, h, core.Card{ID: "b"}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+			if r.Content == "speak" {
+				if err := say(core.Text{Text: "half"}); err != nil {
+					return err
+				}
+			}
+			return core.NewFault(core.CodeBudget, "spent:\n\n{\"left\":0}")
+		})
+		said := map[string]string{}
+		hire(t, h, core.Card{ID: "a"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+			for _, content := range []string{"speak", "fail"} {
+				beside, err := coven.CallTool(ctx, "agent_ask", json.RawMessage(`{"to":"b","content":"`+content+`"}`))
+				if f := core.AsFault(err); f == nil || f.Code != core.CodeBudget || f.Message != "spent:\n\n{\"left\":0}" {
+					t.Errorf("%s: got %v, want the fault of b", content, err)
+				}
+				said[content] = string(beside)
+			}
+			return nil
+		})
+		q := ask(t, h)
+		q.until(q.question("a", "x"), core.KindDone)
+		if !strings.Contains(said["speak"], `"text":"half"`) || said["fail"] != "" {
+			t.Errorf("got %v beside the faults, want what was said", said)
+		}
 	})
 }

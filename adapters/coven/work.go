@@ -263,16 +263,12 @@ func (w *worker) admit(ctx context.Context, m *wire.SendMessage) error {
 }
 
 func (w *worker) injected(ctx context.Context, m *wire.InjectContext) error {
-	ack := &wire.InjectionAck{InjectionId: m.GetInjectionId()}
-	reason := "this agent takes no injections"
+	in := injectedOf(m)
+	answer := core.InjectionAnswered{ID: in.ID, Reason: "this agent takes no injections"}
 	if w.inject != nil {
-		in := core.Injected{ID: m.GetInjectionId(), Content: m.GetContent(), Source: m.GetSource(), Priority: inverse(priorities)[m.GetPriority()]}
-		ack.Accepted, reason = w.inject(in)
+		answer.Accepted, answer.Reason = w.inject(in)
 	}
-	if reason != "" {
-		ack.Reason = proto.String(utf8Of(reason))
-	}
-	return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: ack}})
+	return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: ackOf(answer)}})
 }
 
 // decided hands a decision to whoever asked for it first.
@@ -283,7 +279,7 @@ func (w *worker) decided(m *wire.ToolApprovalResponse) {
 	if len(waiting) == 0 {
 		return
 	}
-	waiting[0] <- core.ApprovalDecided{ID: m.GetId(), Approved: m.GetApproved(), All: m.GetApproveAll()}
+	waiting[0] <- decidedOf(m)
 	if w.approvals[m.GetId()] = waiting[1:]; len(waiting) == 1 {
 		delete(w.approvals, m.GetId())
 	}

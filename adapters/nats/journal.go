@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -50,12 +48,6 @@ type Journal struct {
 }
 
 var _ journal.Journal = (*Journal)(nil)
-
-// The headers of a message that is a part of an event.
-const (
-	partHeader  = "Dragoman-Part"
-	partsHeader = "Dragoman-Parts"
-)
 
 // Open starts the embedded server or reaches the external one, and makes the
 // stream when it is missing. Close lets go of it.
@@ -111,7 +103,7 @@ func (j *Journal) open(ctx context.Context, url, name string, keep journal.Reten
 func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 	var msgs []*nats.Msg
 	for run := range runs(records) {
-		m, err := j.encode(run)
+		m, err := encode(j.prefix+string(run[0].Task), run, j.part)
 		if err != nil {
 			return err
 		}
@@ -139,52 +131,6 @@ func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 	return nil
 }
 
-// runs yields the records of one task that stand in a row, as many as make a
-// message of moderate size.
-func runs(records []journal.Record) func(yield func([]journal.Record) bool) {
-	return func(yield func([]journal.Record) bool) {
-		for len(records) > 0 {
-			n, size := 0, 0
-			for n < len(records) && records[n].Task == records[0].Task && (n == 0 || size < runBytes) {
-				size += records[n].Event.Size()
-				n++
-			}
-			if !yield(records[:n]) {
-				return
-			}
-			records = records[n:]
-		}
-	}
-}
-
-// runBytes is about how large a message of several events grows.
-const runBytes = 64 << 10
-
-// encode makes the messages of a run of records of one task: one with an event a
-// line, or as many parts as its size takes. What is appended again is dropped by
-// Read.
-func (j *Journal) encode(run []journal.Record) ([]*nats.Msg, error) {
-	var data []byte
-	for i, r := range run {
-		if i > 0 {
-			data = append(data, '\n')
-		}
-		var err error
-		if data, err = r.Event.AppendJSON(data); err != nil {
-			return nil, fmt.Errorf("encoding event %d of task %s: %w", r.Event.Seq, r.Task, err)
-		}
-	}
-	parts := slices.Collect(slices.Chunk(data, j.part))
-	msgs := make([]*nats.Msg, len(parts))
-	for i, p := range parts {
-		msgs[i] = &nats.Msg{Subject: j.prefix + string(run[0].Task), Data: p}
-		if len(parts) > 1 {
-			msgs[i].Header = nats.Header{partHeader: {strconv.Itoa(i)}, partsHeader: {strconv.Itoa(len(parts))}}
-		}
-	}
-	return msgs, nil
-}
-
 // Read implements journal.Journal.
 func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
 	if !plain(task) {
@@ -204,21 +150,19 @@ read:
 			return nil, fmt.Errorf("reading task %s from the journal: %w", task, err)
 		}
 		at = m.Sequence + 1
-		data, whole := parts.add(m)
+		data, whole := parts.add(m.Header, m.Data)
 		if !whole {
 			continue
 		}
-		for line := range bytes.SplitSeq(data, []byte{'\n'}) {
-			var e core.Event
-			if err := json.Unmarshal(line, &e); err != nil {
-				return nil, fmt.Errorf("message %d of the journal: %w", m.Sequence, err)
-			}
+		events, err := decode(data)
+		if err != nil {
+			return nil, unreadable(m.Sequence, task, err)
+		}
+		for _, e := range events {
 			known = true
-			if e.End() <= seen {
-				continue // appended again
-			}
-			seen = e.End()
-			if rest, ok := e.After(after); ok {
+			rest, ok := e.After(max(after, seen)) // what was appended again is known
+			seen = max(seen, e.End())
+			if ok {
 				if out = append(out, rest); len(out) == limit {
 					break read
 				}
@@ -234,32 +178,9 @@ read:
 	return out, nil
 }
 
-// plain reports whether the id can be a part of a subject.
-func plain(task core.TaskID) bool {
-	return task != "" && !strings.ContainsAny(string(task), ".*> \t\r\n")
-}
-
-// assembly puts the parts of long events together. An event that lost parts to
-// retention is dropped.
-type assembly struct {
-	data []byte
-	next int
-}
-
-func (a *assembly) add(m *jetstream.RawStreamMsg) (data []byte, whole bool) {
-	total, _ := strconv.Atoi(m.Header.Get(partsHeader))
-	if total == 0 {
-		return m.Data, true
-	}
-	i, _ := strconv.Atoi(m.Header.Get(partHeader))
-	if i == 0 {
-		a.data, a.next = nil, 0
-	}
-	if i != a.next {
-		return nil, false
-	}
-	a.data, a.next = append(a.data, m.Data...), i+1
-	return a.data, a.next == total
+// unreadable says of a message that it is none of ours.
+func unreadable(sequence uint64, task core.TaskID, err error) error {
+	return fmt.Errorf("message %d of the journal, of task %s, cannot be read (is it of another version, or of another program?): %w", sequence, task, err)
 }
 
 // Heads implements journal.Journal.
@@ -295,8 +216,11 @@ func (j *Journal) last(ctx context.Context, subject string, task core.TaskID) (c
 		return core.Event{}, err
 	}
 	if m.Header.Get(partsHeader) == "" {
-		var e core.Event
-		return e, json.Unmarshal(m.Data[bytes.LastIndexByte(m.Data, '\n')+1:], &e)
+		events, err := decode(m.Data[bytes.LastIndexByte(m.Data, '\n')+1:])
+		if err != nil {
+			return core.Event{}, unreadable(m.Sequence, task, err)
+		}
+		return events[0], nil
 	}
 	events, err := j.Read(ctx, task, 0, 0) // a long event, or one that was cut off
 	if len(events) == 0 {

@@ -64,7 +64,10 @@ func TestAnExternalServerIsAJournal(t *testing.T) {
 func TestARestartFindsFinishedTasksAndTheirEventsAgain(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, nats.Options{Dir: dir})
-	h := hub.New(hub.Options{Journal: j})
+	opts := hub.Options{Journal: j}
+	promises := coretest.Watch(&opts)
+	h := hub.New(opts)
+	promises.Read(h)
 	peer := hub.Peer{Principal: core.Principal{ID: "r"}}
 	agent, asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}}), h.Connect(peer)
 	if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
@@ -84,6 +87,9 @@ func TestARestartFindsFinishedTasksAndTheirEventsAgain(t *testing.T) {
 	}
 	if err := h.Close(t.Context(), "restart"); err != nil {
 		t.Fatal(err)
+	}
+	for _, broken := range promises.Broken() {
+		t.Error(broken)
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)

@@ -52,10 +52,11 @@ func (a *Agent) Ask(ctx context.Context, r core.Request, hear func(core.Body)) (
 		delete(w.asks, p.RequestID)
 		w.mu.Unlock()
 	}()
-	frame, err := w.frame(typeTaskRequest, p.RequestID, restore(p, r.Foreign))
+	frame, err := w.frame(typeTaskRequest, p.RequestID, p)
 	if err != nil {
 		return core.Answer{}, core.AsFault(err)
 	}
+	frame = restore(frame, r.Foreign)
 	if len(frame) > w.opts.MaxMessageBytes {
 		return core.Answer{}, core.NewFault(core.CodeTooLarge, "the request makes a message of %d bytes, the limit is %d", len(frame), w.opts.MaxMessageBytes)
 	}

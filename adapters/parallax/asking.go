@@ -34,7 +34,8 @@ func (s *session) taskRequest(ctx context.Context, m message, p taskRequest) err
 	if taken {
 		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_request: request "+cut(a.request)+" is still under way: give each its own id")
 	}
-	r, err := p.ask(m.Payload, time.Now())
+	r, err := p.ask(time.Now())
+	r.Foreign = s.foreign(m, taskShape.strip(m.Payload))
 	if err != nil {
 		s.forget(a)
 		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_request: payload: "+core.AsFault(err).Message)
@@ -55,8 +56,8 @@ func (s *session) taskRequest(ctx context.Context, m message, p taskRequest) err
 }
 
 // ask is what a task_request asks for.
-func (p taskRequest) ask(raw []byte, now time.Time) (core.Request, error) {
-	r, err := p.request(raw, now)
+func (p taskRequest) ask(now time.Time) (core.Request, error) {
+	r, err := p.request(now)
 	if err != nil {
 		return r, err
 	}
@@ -76,6 +77,9 @@ func (p taskRequest) ask(raw []byte, now time.Time) (core.Request, error) {
 
 // taskCancel stops what the agent asked for. The end comes as a task_error.
 func (s *session) taskCancel(ctx context.Context, m message, p taskCancel) error {
+	if m.foreign(cancelShape.strip(m.Payload)) != nil {
+		s.hub.Count("parallax.ignored.members") // what the agent is told is the hub's own word
+	}
 	s.mu.Lock()
 	a := s.asked[p.RequestID]
 	var id core.TaskID

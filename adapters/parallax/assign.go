@@ -47,7 +47,7 @@ func (a *agentSink) CancelRequested(_ core.Event, b core.CancelRequested) error 
 	if b.By == hubName && b.Reason == deadlineReason {
 		reason = "execution_timeout" // as the page has it
 	}
-	return a.cancel(reason, false)
+	return a.cancel(reason, nil)
 }
 
 // What the hub calls itself, and a deadline, in a cancel.
@@ -56,20 +56,19 @@ const (
 	deadlineReason = "deadline"
 )
 
-func (a *agentSink) Done(core.Event, core.Done) error {
-	return a.cancel("ended", true)
-}
+func (a *agentSink) Done(_ core.Event, b core.Done) error           { return a.cancel("ended", b) }
+func (a *agentSink) Failed(_ core.Event, b core.Failed) error       { return a.cancel(b.Fault.Message, b) }
+func (a *agentSink) Cancelled(_ core.Event, b core.Cancelled) error { return a.cancel(b.Reason, b) }
 
-func (a *agentSink) Failed(_ core.Event, b core.Failed) error {
-	return a.cancel(b.Fault.Message, true)
-}
+// Injected and ApprovalDecided never come to an agent that declared no injection
+// and asks for no approvals.
+func (a *agentSink) Injected(_ core.Event, b core.Injected) error               { return a.refuse(b) }
+func (a *agentSink) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error { return a.refuse(b) }
 
-func (a *agentSink) Cancelled(_ core.Event, b core.Cancelled) error {
-	return a.cancel(b.Reason, true)
+func (a *agentSink) refuse(b core.Body) error {
+	a.s.hub.Count("parallax.refused." + b.Kind().String())
+	return nil
 }
-
-func (*agentSink) Injected(core.Event, core.Injected) error               { return nil }
-func (*agentSink) ApprovalDecided(core.Event, core.ApprovalDecided) error { return nil }
 
 func (*agentSink) Opened(core.Event, core.Opened) error                       { return nil }
 func (*agentSink) Accepted(core.Event, core.Accepted) error                   { return nil }
@@ -136,7 +135,7 @@ func (s *session) taskFrame(t *hub.Task, r core.Request, a about) ([]byte, error
 		p.Context.Requester = t.From().ID
 		p.Context.HistoryOmitted = omitted
 		p.Timeout = max(1, millisecondsOf(time.Until(r.Deadline)))
-		frame, err := s.frame(typeTask, "", restore(p, r.Foreign))
+		frame, err := s.frameLike(typeTask, p, r.Foreign)
 		switch n := len(r.History); {
 		case err != nil:
 			return nil, err
@@ -174,22 +173,25 @@ func capabilityOf(r core.Request, capabilities []string) string {
 	return ""
 }
 
-// cancel tells the agent to stop, once, if it still works on the task. ended says
-// that the task is over on the hub, so that nothing the agent still says counts.
-func (a *agentSink) cancel(reason string, ended bool) error {
+// cancel tells the agent to stop, once, if it still works on the task. end, unless
+// it is nil, is how the task ended on the hub: nothing the agent still says counts.
+func (a *agentSink) cancel(reason string, end core.Body) error {
 	s, id := a.s, a.task.ID()
 	s.mu.Lock()
 	t := s.tasks.tasks[id]
 	tell := t != nil && !t.over && !t.told && !t.notice
 	if t != nil {
 		t.told = t.told || tell
-		if ended {
+		if end != nil {
 			s.tasks.ends(id, t)
 		}
 	}
 	s.mu.Unlock()
 	if !tell {
 		return nil
+	}
+	if end != nil {
+		s.hub.Count("parallax.folded." + end.Kind().String())
 	}
 	who := about{TaskID: string(id), ExecutionID: t.execution}
 	frame, err := s.frame(typeTaskCancelled, "", taskCancelled{who, orText(reason, "cancelled")})

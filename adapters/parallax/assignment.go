@@ -53,6 +53,8 @@ type taskCancel struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
+var cancelShape = shape{"requestId": nil, "reason": nil}
+
 // taskShape is what has a meaning in task and task_request. The names of patterns
 // pass from one Parallax peer to another; others are never told them.
 var taskShape = shape{
@@ -106,21 +108,23 @@ func taskOf(r core.Request) (task, error) {
 	if f := r.Foreign; f != nil && f.Dialect == Dialect {
 		// A pattern that a Parallax peer named stands.
 		var named struct {
-			PatternName    string `json:"patternName"`
-			PatternVersion string `json:"patternVersion"`
+			Payload struct {
+				PatternName    string `json:"patternName"`
+				PatternVersion string `json:"patternVersion"`
+			} `json:"payload"`
 		}
-		if json.Unmarshal(f.JSON, &named) == nil && named.PatternName != "" {
-			t.PatternName, t.PatternVersion = named.PatternName, named.PatternVersion
+		if p := &named.Payload; json.Unmarshal(f.JSON, &named) == nil && p.PatternName != "" {
+			t.PatternName, t.PatternVersion = p.PatternName, p.PatternVersion
 		}
 	}
 	return t, nil
 }
 
 // request is what a task asks for. now is when its timeout began to run.
-func (t task) request(raw json.RawMessage, now time.Time) (core.Request, error) {
+func (t task) request(now time.Time) (core.Request, error) {
 	r := core.Request{
 		Thread: core.ThreadID(t.Context.Thread), Domain: t.Context.Domain, Priority: priorities[t.Priority],
-		MaxTokens: int64(t.Context.MaxTokens), ReportBack: t.Context.ReportBack, Foreign: taskShape.foreign(raw),
+		MaxTokens: int64(t.Context.MaxTokens), ReportBack: t.Context.ReportBack,
 	}
 	if t.Timeout > 0 {
 		r.Deadline = now.Add(milliseconds(t.Timeout))

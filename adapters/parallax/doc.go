@@ -6,11 +6,12 @@
 // one connection, [Work] the agent's end; neither opens a socket.
 //
 // The package is in two halves. The codec (message.go, assignment.go, result.go,
-// progress.go, refusal.go) turns frames into the values of package core and back;
-// it holds no state. The session (serve.go and the files that it calls) is the
-// state of one connection: which tasks it holds, what it declared, when it was
-// last heard of. Three goroutines run for a connection: the reader and the writer
-// of its link, and the pump that turns what happens on the hub into frames.
+// progress.go, refusal.go, leftover.go) turns frames into the values of package
+// core and back; it holds no state. The session (serve.go and the files that it
+// calls) is the state of one connection: which tasks it holds, what it declared,
+// when it was last heard of. Three goroutines run for a connection: the reader and
+// the writer of its link, and the pump that turns what happens on the hub into
+// frames.
 //
 // What the protocol's page leaves open is decided in docs/dialects/parallax.md,
 // together with the extensions: task_accepted and task_progress, by which answers

@@ -45,6 +45,7 @@ func FuzzDecode(f *testing.F) {
 // retell turns a payload into what the hub makes of it, and back.
 func retell(t *testing.T, m message, value any) {
 	var again any
+	var beside *core.Foreign
 	switch p := value.(type) {
 	case progress:
 		bs, err := p.bodies()
@@ -53,23 +54,26 @@ func retell(t *testing.T, m message, value any) {
 		}
 		for _, b := range bs {
 			if i, ok := itemOf(b); ok {
-				again = restore(progress{about: p.about, Seq: p.Seq, item: i}, p.foreign)
+				again, beside = progress{about: p.about, Seq: p.Seq, item: i}, m.foreign(p.left)
 			}
 		}
 	case taskResult:
 		whole := core.Fold(eventsOf(p.bodies(false, false)))
-		r, err := resultOf(p.about, answer{whole.Text, whole.Data, whole.Files}, whole.TokensUsed, whole.Truncated)
+		r, err := resultOf(p.about, answer{whole.Text, whole.Data, whole.Files})
 		if err != nil {
 			t.Fatalf("result: %v", err)
 		}
-		again = restore(r, resultShape.foreign(m.Payload))
+		again, beside = r, m.foreign(resultShape.strip(m.Payload))
 	case taskError:
-		end := p.end()
-		if f := core.Fold(eventsOf([]core.Body{end})).Fault; f != nil {
-			again = restore(taskErrorOf(p.about, f, foreignError(m.Payload, end)), foreignError(m.Payload, end))
+		whole := core.Fold(eventsOf(p.bodies(false, false)))
+		beside = withCode(m.foreign(errorShape.strip(m.Payload)), p.end())
+		e := taskErrorOf(p.about, whole.Fault, beside)
+		if err := e.partly(answer{Text: whole.Text, Files: whole.Files}, p.Metadata); err != nil {
+			t.Fatalf("error: %v", err)
 		}
+		again = e
 	case taskRequest:
-		r, err := p.ask(m.Payload, time.Now())
+		r, err := p.ask(time.Now())
 		if err != nil {
 			return
 		}
@@ -78,7 +82,7 @@ func retell(t *testing.T, m message, value any) {
 			t.Fatalf("task: %v", err)
 		}
 		told.TaskID = "t"
-		again = restore(told, r.Foreign)
+		again, beside = told, m.foreign(taskShape.strip(m.Payload))
 		m.Type = typeTask
 	}
 	if again == nil {
@@ -88,7 +92,7 @@ func retell(t *testing.T, m message, value any) {
 	if err != nil {
 		t.Fatalf("encode: %v", err)
 	}
-	if _, err := decode(frame); err != nil {
+	if _, err := decode(restore(frame, beside)); err != nil {
 		t.Fatalf("told again as %s: %v", frame, err)
 	}
 }

@@ -11,11 +11,11 @@ import (
 
 // job is one task at the agent's end.
 type job struct {
-	about about
-	task  task
-	raw   []byte
-	at    time.Time
-	said  said
+	about   about
+	message message
+	task    task
+	at      time.Time
+	said    said
 
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // set once somebody works on it
@@ -31,7 +31,7 @@ type jobKey struct{}
 // takeTask hands a task to the handlers, or rejects it when they have more than
 // enough to do.
 func (w *worker) takeTask(ctx context.Context, m message, p task) error {
-	j := &job{about: about{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, task: p, raw: m.Payload, at: time.Now()}
+	j := &job{about: about{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, message: m, task: p, at: time.Now()}
 	w.mu.Lock()
 	_, twice := w.jobs[p.TaskID]
 	if !twice {
@@ -98,11 +98,11 @@ func (w *worker) answer(ctx context.Context, j *job) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // cancelled before it began
 	}
-	r, err := j.task.request(j.raw, j.at)
+	r, err := j.task.request(j.at)
 	if err != nil {
 		return err
 	}
-	r.To = core.ToAgent(w.id)
+	r.To, r.Foreign = core.ToAgent(w.id), j.message.foreign(taskShape.strip(j.message.Payload))
 	if w.extensions[extAccepted] {
 		if err := w.send(ctx, typeTaskAccepted, taskAccepted{about: j.about}); err != nil {
 			return err

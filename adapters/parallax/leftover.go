@@ -41,27 +41,51 @@ func (s shape) strip(object json.RawMessage) json.RawMessage {
 	return left
 }
 
-// foreign keeps what strip leaves of a payload for a peer of the same dialect
-// (promise P11).
-func (s shape) foreign(payload json.RawMessage) *core.Foreign {
-	left := s.strip(payload)
-	if left == nil {
-		return nil
+// envelopeShape is what has a meaning around a payload. A signature is over the
+// message as its sender wrote it: over one that the hub wrote it would be a lie.
+var envelopeShape = shape{"type": nil, "id": nil, "timestamp": nil, "payload": nil, "signature": nil}
+
+// foreign keeps what a message says beyond its meaning, in the form of a message,
+// for a peer of the same dialect (promise P11): the members around the payload,
+// and left, which is what strip left of the payload.
+func (m message) foreign(left json.RawMessage) *core.Foreign {
+	switch {
+	case left != nil && m.more != nil:
+		return &core.Foreign{Dialect: Dialect, JSON: overlay(m.more, under("payload", left))}
+	case left != nil:
+		return &core.Foreign{Dialect: Dialect, JSON: under("payload", left)}
+	case m.more != nil:
+		return &core.Foreign{Dialect: Dialect, JSON: m.more}
 	}
-	return &core.Foreign{Dialect: Dialect, JSON: left}
+	return nil
 }
 
-// restore adds to a payload the members that a peer of the same dialect sent
-// beside what has a meaning. What the payload has itself stands.
-func restore(payload any, f *core.Foreign) any {
-	if f == nil || f.Dialect != Dialect || len(f.JSON) == 0 {
-		return payload
+// membersOf returns what a peer of the same dialect said beside a meaning, as members
+// of a message.
+func membersOf(f *core.Foreign) members {
+	var ms members
+	if f == nil || f.Dialect != Dialect || json.Unmarshal(f.JSON, &ms) != nil {
+		return nil
 	}
-	own, err := marshal(payload)
+	return ms
+}
+
+// restore adds to a message the members that a peer of the same dialect sent
+// beside what has a meaning. What the message has itself stands.
+func restore(frame []byte, f *core.Foreign) []byte {
+	if membersOf(f) == nil {
+		return frame
+	}
+	return overlay(frame, f.JSON)
+}
+
+// under is an object with one member.
+func under(name string, value json.RawMessage) json.RawMessage {
+	object, err := marshal(members{name: value})
 	if err != nil {
-		return payload
+		return nil // it is no JSON
 	}
-	return overlay(own, f.JSON)
+	return object
 }
 
 // overlay adds to an object what only the other has, within objects that both

@@ -19,6 +19,9 @@ type message struct {
 	ID        string          `json:"id,omitempty"`
 	Timestamp string          `json:"timestamp,omitempty"`
 	Payload   json.RawMessage `json:"payload"`
+	Signature string          `json:"signature,omitempty"`
+
+	more json.RawMessage // an object of the members that have no meaning; nil for none
 }
 
 // limits bound a frame beyond its size, which is the session's to judge.
@@ -35,8 +38,14 @@ var fromAgent = []string{
 // message then holds the id, as far as one could be read, and no payload.
 func decode(frame []byte) (message, error) {
 	var m message
-	if err := core.DecodeJSON(frame, limits, &m); err != nil {
-		return message{ID: idOf(frame)}, core.NewFault(core.CodeInvalid, "%s", wording(err))
+	// Almost no message has members of its own: they are looked for only where a
+	// strict reader stumbles.
+	if core.DecodeJSONStrict(frame, limits, &m) != nil {
+		m = message{}
+		if err := core.DecodeJSON(frame, limits, &m); err != nil {
+			return message{ID: idOf(frame)}, core.NewFault(core.CodeInvalid, "%s", wording(err))
+		}
+		m.more = envelopeShape.strip(frame)
 	}
 	broken := message{Type: m.Type, ID: m.ID}
 	if m.Type == "" {

@@ -48,6 +48,8 @@ type Options struct {
 	// TaskTimeout is told in registered where the agent did not choose one, and is
 	// how long what the agent asks of others may take unless it says.
 	TaskTimeout time.Duration
+	// KeepTasks lets what the agent asked of others run on when it has gone.
+	KeepTasks bool
 	// MaxMessageBytes bounds a message, in both directions.
 	MaxMessageBytes int
 	// MaxMessagesPerSecond is how fast the agent is read beyond a burst of as

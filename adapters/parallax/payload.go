@@ -129,6 +129,8 @@ type taskAccepted struct {
 	EstimatedMs count `json:"estimatedMs,omitempty"`
 }
 
+var acceptedShape = shape{"requestId": nil, "taskId": nil, "executionId": nil, "estimatedMs": nil}
+
 // members are the members of a JSON object, values verbatim.
 type members = map[string]json.RawMessage
 

@@ -15,7 +15,7 @@ type progress struct {
 	Seq count `json:"seq,omitempty"`
 	item
 
-	foreign *core.Foreign // what was said beyond that
+	left json.RawMessage // what was said beyond that
 }
 
 // readPayload keeps the members that it does not know. Almost no progress has
@@ -28,7 +28,7 @@ func (p *progress) readPayload(raw json.RawMessage) error {
 	if err := core.DecodeJSON(raw, limits, p); err != nil {
 		return err
 	}
-	p.foreign = progressShape.foreign(raw)
+	p.left = progressShape.strip(raw)
 	return nil
 }
 
@@ -218,6 +218,32 @@ func itemOf(body core.Body) (item, bool) {
 		return item{ForeignFrame: &foreignFrame{b.Dialect, b.Name}}, true
 	}
 	return item{}, false
+}
+
+// itemLike is the item for an event, and what a peer of the same dialect said
+// beside it: all of a frame that means something to such peers alone, and of an
+// attempt that failed what its task_error said.
+func itemLike(e core.Event) (item, *core.Foreign) {
+	switch b := e.Body.(type) {
+	case core.ForeignFrame:
+		if b.Dialect == Dialect {
+			return item{}, e.Foreign
+		}
+	case core.Retrying:
+		again := item{Retrying: &retrying{b.Attempt, string(b.Agent), errorOf(b.Fault, e.Foreign)}}
+		beside := membersOf(e.Foreign)
+		if beside["payload"] == nil {
+			return again, e.Foreign
+		}
+		beside["payload"] = under("retrying", beside["payload"])
+		raw, err := marshal(beside)
+		if err != nil {
+			return again, nil
+		}
+		return again, &core.Foreign{Dialect: Dialect, JSON: raw}
+	}
+	i, _ := itemOf(e.Body)
+	return i, e.Foreign
 }
 
 // callOf is a tool call with its input as JSON where a strict reader takes it.

@@ -69,6 +69,13 @@ type taskError struct {
 	about
 	Error     errorMsg `json:"error"`
 	Retryable *bool    `json:"retryable,omitempty"`
+	// PartialResult is the answer as far as it went, in the form of a result, and
+	// Metadata what a result has there. They are additions to the page, for a peer
+	// without task_progress.
+	PartialResult json.RawMessage `json:"partialResult,omitempty"`
+	Metadata      resultMetadata  `json:"metadata,omitzero"`
+	// Omitted stands for a partial result that does not fit.
+	Omitted *omitted `json:"omitted,omitempty"`
 }
 
 type errorMsg struct {
@@ -77,8 +84,15 @@ type errorMsg struct {
 }
 
 var errorShape = shape{
-	"requestId": nil, "taskId": nil, "executionId": nil, "retryable": nil,
-	"error": shape{"code": nil, "message": nil},
+	"requestId": nil, "taskId": nil, "executionId": nil, "retryable": nil, "partialResult": nil,
+	"error": shape{"code": nil, "message": nil}, "metadata": metadataShape,
+}
+
+// bodies are the events that a task_error stands for, the end last. What streamed
+// and counted say is as in taskResult.bodies.
+func (e taskError) bodies(streamed, counted bool) []core.Body {
+	bs, streamed := e.Metadata.bodies(streamed, counted)
+	return append(append(bs, read(e.PartialResult).partial(streamed)...), e.end())
 }
 
 // end is what a task_error says: that the task failed, or that the agent stopped
@@ -132,10 +146,9 @@ func taskErrorOf(a about, f *core.Fault, foreign *core.Foreign) taskError {
 	return taskError{about: a, Error: *errorOf(f, foreign), Retryable: &f.Retryable}
 }
 
-// foreignError is what a task_error says beyond the Fault. It is kept even when
-// there is nothing else, if the agent used a code of its own.
-func foreignError(payload json.RawMessage, end core.Body) *core.Foreign {
-	f := errorShape.foreign(payload)
+// withCode marks a Fault with a code of the agent's own as one of this dialect,
+// even where there is nothing else to keep: a peer is told that code again.
+func withCode(f *core.Foreign, end core.Body) *core.Foreign {
 	if failed, ok := end.(core.Failed); ok && f == nil && failed.Fault.Peer != "" {
 		f = &core.Foreign{Dialect: Dialect}
 	}

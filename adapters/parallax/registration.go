@@ -26,8 +26,8 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 		principal.ID = string(id)
 	}
 	principal.Dialect = Dialect
-	agent := s.hub.Connect(hub.Peer{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout})
-	if err := agent.Join(card, hub.Seat{NoticeTasks: card.Features.Has(core.FeatureNotices)}); err != nil {
+	agent := s.hub.Connect(hub.Peer{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks})
+	if err := agent.Join(card, hub.Seat{NoticeTasks: true}); err != nil {
 		f := core.AsFault(err)
 		agent.Close(f)
 		if f.Code == core.CodeConflict {
@@ -39,7 +39,6 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 	s.extensions = extensions
 	s.mu.Lock()
 	s.card = card
-	s.standing = standing{most: card.MaxConcurrent, notices: card.Features.Has(core.FeatureNotices)}
 	s.mu.Unlock()
 	if err := s.reply(ctx, typeRegistered, m.ID, s.registered(card, p)); err != nil {
 		return err
@@ -56,11 +55,7 @@ func (s *session) registerAgain(ctx context.Context, m message, p register) erro
 	}
 	s.mu.Lock()
 	card := s.cardOf(s.id, p, s.extensions)
-	if !s.standing.notices {
-		card.Features &^= core.FeatureNotices
-	}
 	s.card = card
-	s.standing.most = card.MaxConcurrent
 	s.mu.Unlock()
 	if err := s.agent.Update(card); err != nil {
 		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)

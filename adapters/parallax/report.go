@@ -15,11 +15,7 @@ func (s *session) taskAccepted(ctx context.Context, m message, p taskAccepted) e
 	if id == "" || again {
 		return err
 	}
-	return s.report(ctx, m, id, core.Accepted{Estimate: milliseconds(p.EstimatedMs)}, accepting(m))
-}
-
-func accepting(m message) *core.Foreign {
-	return shape{"requestId": nil, "taskId": nil, "executionId": nil, "estimatedMs": nil}.foreign(m.Payload)
+	return s.report(ctx, m, id, core.Accepted{Estimate: milliseconds(p.EstimatedMs)}, s.foreign(m, acceptedShape.strip(m.Payload)))
 }
 
 // taskProgress is a piece of what the agent says on the way to its answer.
@@ -34,9 +30,9 @@ func (s *session) taskProgress(ctx context.Context, m message, p progress) error
 			return s.refuse(ctx, m.ID, codeUnsupported, "task_progress: payload: an agent of this dialect does not say "+b.Kind().String()+": leave it out, or fail the task")
 		}
 	}
-	foreign := p.foreign
+	foreign := s.foreign(m, p.left)
 	if len(bodies) == 0 {
-		if foreign == nil {
+		if p.left == nil {
 			return s.refuse(ctx, m.ID, codeInvalidMessage, "task_progress: payload: nothing is said: send text, thinking, toolCall, toolState, toolResult, usage, file or session")
 		}
 		bodies = []core.Body{core.ForeignFrame{Dialect: Dialect, Name: typeTaskProgress}}
@@ -111,30 +107,40 @@ func (s *session) taskResult(ctx context.Context, m message, p taskResult) error
 	if id == "" {
 		return err
 	}
+	s.refuseSaid(p.Metadata)
 	bodies := p.bodies(streamed, counted)
 	if first {
 		bodies = append([]core.Body{core.Accepted{}}, bodies...)
 	}
-	for i, b := range bodies {
-		var foreign *core.Foreign
-		if i == len(bodies)-1 {
-			foreign = resultShape.foreign(m.Payload)
-		}
-		if err := s.report(ctx, m, id, b, foreign); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.reportAll(ctx, m, id, bodies, s.foreign(m, resultShape.strip(m.Payload)))
 }
 
 // taskError says why there is no answer.
 func (s *session) taskError(ctx context.Context, m message, p taskError) error {
-	id, err := s.find(ctx, m, p.about, func(t *holding) { t.over = true })
+	var first, streamed, counted bool
+	id, err := s.find(ctx, m, p.about, func(t *holding) {
+		first, streamed, counted = !t.accepted, t.streamed, t.counted
+		t.over = true
+	})
 	if id == "" {
 		return err
 	}
-	end := p.end()
-	return s.report(ctx, m, id, end, foreignError(m.Payload, end))
+	s.refuseSaid(p.Metadata)
+	bodies := p.bodies(streamed, counted)
+	if first && len(bodies) > 1 { // an error alone may be a rejection
+		bodies = append([]core.Body{core.Accepted{}}, bodies...)
+	}
+	return s.reportAll(ctx, m, id, bodies, withCode(s.foreign(m, errorShape.strip(m.Payload)), p.end()))
+}
+
+// refuseSaid counts what the metadata of an end says that agents do not say. It
+// is no reason to lose the end.
+func (s *session) refuseSaid(m resultMetadata) {
+	for _, b := range m.said() {
+		if !saidByAgent(b.Kind()) {
+			s.hub.Count("parallax.refused." + b.Kind().String())
+		}
+	}
 }
 
 // find returns the task that a message of its agent is about, after changing the
@@ -173,6 +179,18 @@ func (s *session) notHeld(ctx context.Context, m message, a about) error {
 		what += fmt.Sprintf(" in execution %q", cut(a.ExecutionID))
 	}
 	return s.refuse(ctx, m.ID, codeTaskNotHeld, m.Type+": "+what+" is not this connection's: send the taskId and executionId of a task that it was given and has not ended")
+}
+
+// reportAll tells the hub what an end of the agent says. What is kept for a peer of
+// the same dialect goes with the end itself.
+func (s *session) reportAll(ctx context.Context, m message, id core.TaskID, bodies []core.Body, foreign *core.Foreign) error {
+	last := len(bodies) - 1
+	for _, b := range bodies[:last] {
+		if err := s.report(ctx, m, id, b, nil); err != nil {
+			return err
+		}
+	}
+	return s.report(ctx, m, id, bodies[last], foreign)
 }
 
 // report tells the hub what the agent said. That the task has ended meanwhile is

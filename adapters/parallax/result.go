@@ -28,16 +28,18 @@ type taskResult struct {
 type resultMetadata struct {
 	TokensUsed count `json:"tokensUsed,omitempty"`
 	Truncated  bool  `json:"truncated,omitempty"`
-	// Progress is what was said on the way, for a peer without task_progress.
-	Progress []item `json:"progress,omitempty"`
+	// Progress is what was said on the way, an item each, for a peer without
+	// task_progress.
+	Progress []json.RawMessage `json:"progress,omitempty"`
 	// ProgressOmitted is how many items did not fit there.
 	ProgressOmitted int `json:"progressOmitted,omitempty"`
 }
 
 var resultShape = shape{
-	"requestId": nil, "taskId": nil, "executionId": nil, "status": nil, "result": nil,
-	"metadata": shape{"tokensUsed": nil, "truncated": nil, "progress": nil},
+	"requestId": nil, "taskId": nil, "executionId": nil, "status": nil, "result": nil, "metadata": metadataShape,
 }
+
+var metadataShape = shape{"tokensUsed": nil, "truncated": nil, "progress": nil}
 
 // answer is what a result says, taken apart.
 type answer struct {
@@ -191,30 +193,54 @@ func stringOf(raw json.RawMessage) (string, bool) {
 	return s, json.Unmarshal(raw, &s) == nil
 }
 
-// bodies are the events that a result stands for, the end last. streamed says
-// that the text came before, as task_progress: then the text of the result is
-// kept in the end alone, where the pieces outrank it. counted says that the usage
-// did: the page has the sum alone, which otherwise counts as output.
-func (r taskResult) bodies(streamed, counted bool) []core.Body {
+// said are the events that the metadata holds, those that agents do not say among
+// them. What is no item is not worth losing the result.
+func (m resultMetadata) said() []core.Body {
 	var bs []core.Body
-	for _, i := range r.Metadata.Progress {
-		said, _ := i.bodies() // what cannot be said is not worth losing the result
-		for _, b := range said {
-			if k := b.Kind(); k != core.KindText && saidByAgent(k) {
-				bs = append(bs, b)
-				counted = counted || k == core.KindUsage
-			}
+	for _, raw := range m.Progress {
+		var i item
+		if core.DecodeJSON(raw, limits, &i) == nil {
+			said, _ := i.bodies()
+			bs = append(bs, said...)
 		}
 	}
-	if r.Metadata.TokensUsed > 0 && !counted {
-		bs = append(bs, core.Usage{Output: int64(r.Metadata.TokensUsed)})
+	return bs
+}
+
+// bodies are the events that the metadata stands for, and whether the text of the
+// answer is told by now. streamed says that it came before, as task_progress.
+// counted says that the usage did: the page has the sum alone, which otherwise
+// counts as output.
+func (m resultMetadata) bodies(streamed, counted bool) ([]core.Body, bool) {
+	var bs []core.Body
+	told := streamed
+	for _, b := range m.said() {
+		k := b.Kind()
+		if !saidByAgent(k) || (k == core.KindText && streamed) {
+			continue
+		}
+		bs = append(bs, b)
+		counted = counted || k == core.KindUsage
+		told = told || k == core.KindText
 	}
+	if m.TokensUsed > 0 && !counted {
+		bs = append(bs, core.Usage{Output: int64(m.TokensUsed)})
+	}
+	return bs, told
+}
+
+// bodies are the events that a result stands for, the end last. Where text came
+// before, the text of the result is kept in the end alone, where the pieces
+// outrank it.
+func (r taskResult) bodies(streamed, counted bool) []core.Body {
+	bs, streamed := r.Metadata.bodies(streamed, counted)
 	a := read(r.Result)
 	switch r.Status {
 	case statusFailed:
-		return append(bs, core.Failed{Fault: core.NewFault(core.CodeInternal, "%s", orText(a.Text, "the agent reported that it failed and gave no reason"))})
+		end := core.Failed{Fault: core.NewFault(core.CodeInternal, "%s", orText(a.Text, "the agent reported that it failed and gave no reason"))}
+		return append(append(bs, a.beyond().partial(streamed)...), end)
 	case statusCancelled:
-		return append(bs, core.Cancelled{Reason: a.Text})
+		return append(append(bs, a.beyond().partial(streamed)...), core.Cancelled{Reason: a.Text})
 	}
 	done := core.Done{Data: a.Data, Truncated: r.Metadata.Truncated, TokensUsed: int64(r.Metadata.TokensUsed)}
 	if streamed {
@@ -228,13 +254,40 @@ func (r taskResult) bodies(streamed, counted bool) []core.Body {
 	return append(bs, done)
 }
 
+// partial are the events of an answer whose end is no answer: only a whole one has
+// data, so that it is told as text, in JSON.
+func (a answer) partial(streamed bool) []core.Body {
+	var bs []core.Body
+	text := a.Text
+	switch {
+	case len(a.Data) > 0:
+		if value, err := (answer{Text: a.Text, Data: a.Data}).value(); err == nil {
+			text = string(value)
+		}
+	case streamed:
+		text = "" // the pieces have told it
+	}
+	if text != "" {
+		bs = append(bs, core.Text{Text: text})
+	}
+	for _, f := range a.Files {
+		bs = append(bs, f)
+	}
+	return bs
+}
+
+// beyond is the answer without what its text, taken for a reason, says.
+func (a answer) beyond() answer {
+	if len(a.Data) == 0 {
+		a.Text = ""
+	}
+	return a
+}
+
 // resultOf is the task_result for an answer.
-func resultOf(who about, a answer, tokens int64, truncated bool) (taskResult, error) {
+func resultOf(who about, a answer) (taskResult, error) {
 	value, err := a.value()
-	return taskResult{
-		about: who, Status: statusCompleted, Result: value,
-		Metadata: resultMetadata{TokensUsed: count(tokens), Truncated: truncated},
-	}, err
+	return taskResult{about: who, Status: statusCompleted, Result: value}, err
 }
 
 func orText(text, otherwise string) string {

@@ -1,7 +1,9 @@
 package parallax
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"strings"
 	"sync"
 	"time"
@@ -23,9 +25,9 @@ type said struct {
 	// Of a plain agent, which says all at the end.
 	text  strings.Builder
 	files []core.File
-	aside []item // what is neither text nor a file
-	bytes int    // of aside
-	lost  int    // how many did not fit there
+	aside []json.RawMessage // items for what is neither text nor a file
+	bytes int               // of aside
+	lost  int               // how many did not fit there
 }
 
 func (t *said) ended() core.Body {
@@ -114,16 +116,28 @@ func (t *said) gather(body core.Body) {
 		t.lost++
 		return
 	}
-	t.aside, t.bytes = append(t.aside, i), t.bytes+len(raw)
+	t.aside, t.bytes = append(t.aside, raw), t.bytes+len(raw)
+}
+
+// untold is what the end has to tell: what a plain agent has gathered. Where no
+// text was said, it is whole.
+func (t *said) untold(whole string) (answer, resultMetadata) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := answer{Text: t.text.String(), Files: t.files}
+	if a.Text == "" && !t.told {
+		a.Text = whole
+	}
+	return a, resultMetadata{TokensUsed: count(t.spent.Total()), Progress: t.aside, ProgressOmitted: t.lost}
 }
 
 // finish sends the end of a task.
 func (w *worker) finish(ctx context.Context, j *job, end core.Body) error {
 	switch b := end.(type) {
 	case core.Failed:
-		return w.send(ctx, typeTaskError, taskErrorOf(j.about, core.AsFault(b.Fault), nil))
+		return w.sendError(ctx, j, core.AsFault(b.Fault))
 	case core.Cancelled:
-		return w.send(ctx, typeTaskError, taskErrorOf(j.about, core.NewFault(core.CodeCancelled, "%s", orText(b.Reason, "cancelled")), nil))
+		return w.sendError(ctx, j, core.NewFault(core.CodeCancelled, "%s", orText(b.Reason, "cancelled")))
 	case core.Done:
 		return w.sendResult(ctx, j, b)
 	}
@@ -131,35 +145,35 @@ func (w *worker) finish(ctx context.Context, j *job, end core.Body) error {
 }
 
 func (w *worker) sendResult(ctx context.Context, j *job, b core.Done) error {
-	t := &j.said
-	t.mu.Lock()
-	a := answer{Text: t.text.String(), Data: b.Data, Files: t.files}
-	if a.Text == "" && !t.told {
-		a.Text = b.Text
-	}
-	tokens := b.TokensUsed
-	if tokens == 0 {
-		tokens = t.spent.Total()
-	}
-	aside, lost := t.aside, t.lost
-	t.mu.Unlock()
-
-	p, err := resultOf(j.about, a, tokens, b.Truncated)
+	a, m := j.said.untold(b.Text)
+	a.Data = b.Data
+	p, err := resultOf(j.about, a)
 	if err != nil {
 		return w.finish(ctx, j, core.Failed{Fault: core.NewFault(core.CodeInvalid, "the data of the answer is not JSON").Because(err)})
 	}
-	p.Duration = max(1, millisecondsOf(time.Since(j.at)))
-	p.Metadata.Progress, p.Metadata.ProgressOmitted = aside, lost
-	frame, err := w.frame(typeTaskResult, "", p)
-	if err == nil && len(frame) > w.opts.MaxMessageBytes && len(aside) > 0 {
-		p.Metadata.Progress, p.Metadata.ProgressOmitted = nil, lost+len(aside)
-		frame, err = w.frame(typeTaskResult, "", p)
-	}
+	m.TokensUsed, m.Truncated = cmp.Or(count(b.TokensUsed), m.TokensUsed), b.Truncated
+	p.Duration, p.Metadata = max(1, millisecondsOf(time.Since(j.at))), m
+	frame, _, err := fitting(w.opts.MaxMessageBytes, &p.Metadata, func() ([]byte, error) { return w.frame(typeTaskResult, "", p) })
 	if err != nil {
 		return err
 	}
 	if len(frame) > w.opts.MaxMessageBytes {
 		return w.finish(ctx, j, core.Failed{Fault: core.NewFault(core.CodeTooLarge, "the answer makes a message of %d bytes, the limit is %d", len(frame), w.opts.MaxMessageBytes)})
+	}
+	return w.link.Send(ctx, frame, len(frame))
+}
+
+// sendError sends why there is no answer, with what a plain agent has of one.
+func (w *worker) sendError(ctx context.Context, j *job, f *core.Fault) error {
+	p := taskErrorOf(j.about, f, nil)
+	if !w.extensions[extProgress] {
+		if err := p.partly(j.said.untold("")); err != nil {
+			return err
+		}
+	}
+	frame, _, err := p.fitting(w.opts.MaxMessageBytes, func() ([]byte, error) { return w.frame(typeTaskError, "", p) })
+	if err != nil {
+		return err
 	}
 	return w.link.Send(ctx, frame, len(frame))
 }

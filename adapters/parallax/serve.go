@@ -2,6 +2,7 @@ package parallax
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strconv"
@@ -31,7 +32,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 	reason := s.link.Run(ctx, s.receive, s.rejected)
 	s.silence.stop()
 	if s.agent != nil {
-		s.agent.Close(core.NewFault(core.CodeUnreachable, "%s", orText(reason.Text, reason.Cause.String())))
+		s.agent.Close(reason.Fault())
 	}
 	cancel()
 	pump.Wait()
@@ -191,6 +192,21 @@ func (s *session) frame(kind, id string, payload any) ([]byte, error) {
 		id = "hub_" + strconv.FormatUint(s.ids.Add(1), 10)
 	}
 	return encode(kind, id, time.Now(), payload)
+}
+
+// frameLike is frame, with what a peer of the same dialect said beside it.
+func (s *session) frameLike(kind string, payload any, f *core.Foreign) ([]byte, error) {
+	frame, err := s.frame(kind, "", payload)
+	return restore(frame, f), err
+}
+
+// foreign is what a message says beyond its meaning, of which left is of the
+// payload. Its signature cannot be passed on, and the page has no word to say so.
+func (s *session) foreign(m message, left json.RawMessage) *core.Foreign {
+	if m.Signature != "" {
+		s.hub.Count("parallax.refused.signature")
+	}
+	return m.foreign(left)
 }
 
 // pump turns what happens on the hub into frames until the connection or the

@@ -15,8 +15,6 @@ type standing struct {
 	full      bool // it said maxTasks 0
 	unhealthy bool // it missed heartbeats
 	told      core.LoadState
-	most      int // how many tasks it takes at once, as registered
-	notices   bool
 }
 
 // load is what the hub should make of it.
@@ -66,9 +64,6 @@ func (s *session) statusUpdate(ctx context.Context, m message, p statusUpdate) e
 	if p.Capabilities != nil {
 		card.Capabilities, changed = p.Capabilities, true
 		card.Features = features(s.extensions, card.Capabilities)
-		if !s.standing.notices {
-			card.Features &^= core.FeatureNotices // its seat was taken without them
-		}
 	}
 	if p.MaxTasks != nil && *p.MaxTasks > 0 {
 		card.MaxConcurrent, changed = int(min(*p.MaxTasks, 1<<20)), true

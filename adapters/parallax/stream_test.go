@@ -75,7 +75,7 @@ func TestEverythingSaidOnTheWayArrives(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("events otherwise (-want +got):\n%s", diff)
 		}
-		if f := events[8].Foreign; f == nil || string(f.JSON) != `{"confidence":0.5}` {
+		if f := events[8].Foreign; f == nil || string(f.JSON) != `{"payload":{"confidence":0.5}}` {
 			t.Errorf("foreign of a text: got %+v, want its confidence", f)
 		}
 		if answer := core.Fold(events); answer.Text != "hello" {

@@ -47,7 +47,7 @@ func TestATaskIsGivenAsThePageShows(t *testing.T) {
 		if string(answer.Data) != `{"category":"technology","confidence":0.92}` || answer.TokensUsed != 150 || answer.Usage.Output != 150 {
 			t.Errorf("answer: got %+v, want the data and 150 tokens", answer)
 		}
-		if f := events[len(events)-1].Foreign; f == nil || string(f.JSON) != `{"duration":1500,"metadata":{"region":"eu"}}` {
+		if f := events[len(events)-1].Foreign; f == nil || string(f.JSON) != `{"payload":{"duration":1500,"metadata":{"region":"eu"}}}` {
 			t.Errorf("foreign: got %+v, want the fields without a meaning", f)
 		}
 	})
@@ -87,7 +87,7 @@ func TestAFailureKeepsItsCodeAndMessage(t *testing.T) {
 		if diff := cmp.Diff(want, core.Fold(events).Fault, cmpopts.IgnoreUnexported(core.Fault{})); diff != "" {
 			t.Errorf("fault otherwise (-want +got):\n%s", diff)
 		}
-		if f := events[len(events)-1].Foreign; f == nil || string(f.JSON) != `{"error":{"details":{"reason":"Content too long"}}}` {
+		if f := events[len(events)-1].Foreign; f == nil || string(f.JSON) != `{"payload":{"error":{"details":{"reason":"Content too long"}}}}` {
 			t.Errorf("foreign: got %+v, want the details", f)
 		}
 	})
@@ -303,16 +303,47 @@ func TestNoticesReachOnlyWhoWantsThem(t *testing.T) {
 		p.quiet()
 		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
 		p.quiet()
-		p.say(`{"type":"status_update","id":"u","payload":{"capabilities":["x"]}}`)
-		synctest.Wait()
-		if told, err = notice("keen"); err == nil {
-			err = a.answer(told).Fault
-		}
-		if core.AsFault(err).Code != core.CodeUnsupported {
-			t.Errorf("once it wants none: got %v, want unsupported", err)
-		}
-		p.quiet()
 	})
+}
+
+func TestAnAgentChangesItsMindAboutNotices(t *testing.T) {
+	const wants, wantsNone = `{"capabilities":["x","notify"]}`, `{"capabilities":["x"]}`
+	for _, kind := range []string{typeStatusUpdate, typeRegister} {
+		t.Run(kind, func(t *testing.T) {
+			onStage(t, func(s *stage) {
+				a := s.asker()
+				notice := func() (*hub.Task, error) {
+					return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "tea"}}, hub.Opening{})
+				}
+				p := s.registered(Options{AgentID: "a"}, wantsNone)
+				change := func(payload string) {
+					p.say(`{"type":"` + kind + `","id":"u","payload":` + payload + `}`)
+					if kind == typeRegister {
+						p.hear(typeRegistered)
+					}
+					synctest.Wait()
+				}
+				change(wants)
+				if _, err := notice(); err != nil {
+					t.Fatalf("it wants them by now: got %v, want no error", err)
+				}
+				given := inside[task](p, p.hear(typeTask))
+				waits, err := notice() // until the agent has room
+				if err != nil {
+					t.Fatal(err)
+				}
+				change(wantsNone)
+				p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+				if f := a.answer(waits).Fault; f == nil || f.Code != core.CodeUnsupported {
+					t.Errorf("one that waited: got %v, want unsupported", f)
+				}
+				if _, err := notice(); core.AsFault(err).Code != core.CodeUnsupported {
+					t.Errorf("it wants none any more: got %v, want unsupported", err)
+				}
+				p.quiet()
+			})
+		})
+	}
 }
 
 func TestContextCannotBePushedToAnAgent(t *testing.T) {

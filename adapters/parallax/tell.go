@@ -13,8 +13,9 @@ import (
 const pieceBytes = 32 << 10
 
 // requesterSink turns the events of one task into frames to the agent that asked
-// for it: a task_progress each where it declared that extension, and the end.
-// Text that follows text goes out together.
+// for it: a task_progress each where it declared that extension, and the end,
+// which otherwise tells it all (ending.go). Text that follows text goes out
+// together.
 type requesterSink struct {
 	s    *session
 	task *hub.Task
@@ -39,10 +40,10 @@ func (r *requesterSink) about() about {
 // say sends one item, or says that it does not fit.
 func (r *requesterSink) say(i item, f *core.Foreign) error {
 	if !r.s.extensions[extProgress] {
-		return nil // the end tells it: see result
+		return nil
 	}
 	r.ask.seq++
-	frame, err := r.s.frame(typeTaskProgress, "", restore(progress{about: r.about(), Seq: r.ask.seq, item: i}, f))
+	frame, err := r.s.frameLike(typeTaskProgress, progress{about: r.about(), Seq: r.ask.seq, item: i}, f)
 	if err != nil {
 		return err
 	}
@@ -58,14 +59,23 @@ func (r *requesterSink) say(i item, f *core.Foreign) error {
 
 // tell sends what has an item of its own.
 func (r *requesterSink) tell(e core.Event) error {
+	r.folds(e, extProgress)
 	if err := r.flush(); err != nil {
 		return err
 	}
-	i, ok := itemOf(e.Body)
-	if !ok {
-		return nil
+	i, f := itemLike(e)
+	return r.say(i, f)
+}
+
+// folds counts what the end has to tell of, to one without the extension.
+func (r *requesterSink) folds(e core.Event, extension string) {
+	if !r.s.extensions[extension] {
+		r.count("folded", e.Body)
 	}
-	return r.say(i, e.Foreign)
+}
+
+func (r *requesterSink) count(how string, b core.Body) {
+	r.s.hub.Count("parallax." + how + "." + b.Kind().String())
 }
 
 // flush sends the text that was gathered.
@@ -73,6 +83,18 @@ func (r *requesterSink) flush() error {
 	text := r.text.String()
 	r.text.Reset()
 	return pieces(text, func(piece string) error { return r.say(item{Text: &piece}, nil) })
+}
+
+// sayLong sends text in pieces. The first has with it what was said beside.
+func (r *requesterSink) sayLong(text string, f *core.Foreign, of func(piece *string) item) error {
+	if len(text) <= pieceBytes {
+		return r.say(of(&text), f)
+	}
+	return pieces(text, func(piece string) error {
+		beside := f
+		f = nil
+		return r.say(of(&piece), beside)
+	})
 }
 
 // pieces cuts text, between characters, into what fits into a message.
@@ -94,10 +116,12 @@ func (r *requesterSink) Opened(core.Event, core.Opened) error { return nil }
 
 func (r *requesterSink) Assigned(_ core.Event, b core.Assigned) error {
 	r.ask.attempt = b.Attempt
+	r.count("folded", b)
 	return nil
 }
 
 func (r *requesterSink) Accepted(e core.Event, b core.Accepted) error {
+	r.folds(e, extAccepted)
 	if !r.s.extensions[extAccepted] {
 		return nil
 	}
@@ -105,26 +129,27 @@ func (r *requesterSink) Accepted(e core.Event, b core.Accepted) error {
 		return err
 	}
 	p := taskAccepted{r.about(), count(b.Estimate.Milliseconds())}
-	return r.put(r.s.frame(typeTaskAccepted, "", restore(p, e.Foreign)))
+	return r.put(r.s.frameLike(typeTaskAccepted, p, e.Foreign))
 }
 
 func (r *requesterSink) Text(e core.Event, b core.Text) error {
 	r.ask.streamed = true
-	if e.Foreign != nil && len(b.Text) <= pieceBytes {
-		return r.tell(e)
-	}
-	r.text.WriteString(b.Text)
-	return nil
-}
-
-func (r *requesterSink) Thinking(e core.Event, b core.Thinking) error {
-	if e.Foreign != nil && len(b.Text) <= pieceBytes {
-		return r.tell(e)
+	if membersOf(e.Foreign) == nil {
+		r.text.WriteString(b.Text)
+		return nil
 	}
 	if err := r.flush(); err != nil {
 		return err
 	}
-	return pieces(b.Text, func(piece string) error { return r.say(item{Thinking: &piece}, nil) })
+	return r.sayLong(b.Text, e.Foreign, func(piece *string) item { return item{Text: piece} })
+}
+
+func (r *requesterSink) Thinking(e core.Event, b core.Thinking) error {
+	r.folds(e, extProgress)
+	if err := r.flush(); err != nil {
+		return err
+	}
+	return r.sayLong(b.Text, e.Foreign, func(piece *string) item { return item{Thinking: piece} })
 }
 
 func (r *requesterSink) SessionStarted(e core.Event, _ core.SessionStarted) error { return r.tell(e) }
@@ -141,92 +166,21 @@ func (r *requesterSink) ApprovalDecided(e core.Event, _ core.ApprovalDecided) er
 func (r *requesterSink) InjectionAnswered(e core.Event, _ core.InjectionAnswered) error {
 	return r.tell(e)
 }
-func (r *requesterSink) File(e core.Event, _ core.File) error                   { return r.tell(e) }
-func (r *requesterSink) Usage(e core.Event, _ core.Usage) error                 { return r.tell(e) }
-func (r *requesterSink) Retrying(e core.Event, _ core.Retrying) error           { return r.tell(e) }
-func (r *requesterSink) Injected(core.Event, core.Injected) error               { return nil }
-func (r *requesterSink) CancelRequested(core.Event, core.CancelRequested) error { return nil }
+func (r *requesterSink) Usage(e core.Event, _ core.Usage) error               { return r.tell(e) }
+func (r *requesterSink) Retrying(e core.Event, _ core.Retrying) error         { return r.tell(e) }
+func (r *requesterSink) ForeignFrame(e core.Event, _ core.ForeignFrame) error { return r.tell(e) }
+func (r *requesterSink) Injected(core.Event, core.Injected) error             { return nil }
 
-func (r *requesterSink) ForeignFrame(e core.Event, b core.ForeignFrame) error {
-	if b.Dialect != Dialect {
-		return r.tell(e)
-	}
+// File tells a file, which has a place of its own in a result.
+func (r *requesterSink) File(e core.Event, _ core.File) error {
 	if err := r.flush(); err != nil {
 		return err
 	}
-	return r.say(item{}, e.Foreign) // verbatim, to a peer of the same dialect
+	i, f := itemLike(e)
+	return r.say(i, f)
 }
 
-func (r *requesterSink) Done(e core.Event, _ core.Done) error {
-	if err := r.flush(); err != nil {
-		return err
-	}
-	p, err := r.result()
-	if err != nil {
-		return err
-	}
-	frame, err := r.s.frame(typeTaskResult, "", restore(p, e.Foreign))
-	if err != nil {
-		return err
-	}
-	if len(frame) > r.s.opts.MaxMessageBytes && len(p.Metadata.Progress) > 0 {
-		r.s.hub.Count("parallax.refused.progress")
-		p.Metadata.Progress, p.Metadata.ProgressOmitted = nil, len(p.Metadata.Progress)
-		if frame, err = r.s.frame(typeTaskResult, "", restore(p, e.Foreign)); err != nil {
-			return err
-		}
-	}
-	if len(frame) > r.s.opts.MaxMessageBytes {
-		r.s.hub.Count("parallax.refused.result")
-		return r.failed(core.NewFault(core.CodeTooLarge, "the answer makes a message of %d bytes, the limit is %d: declare task_progress to get it in parts, or ask for less", len(frame), r.s.opts.MaxMessageBytes), nil)
-	}
-	r.s.forget(r.ask)
-	return r.put(frame, nil)
-}
-
-// result is the task put together. What went out as progress is not repeated;
-// without that extension what was said on the way stands in the metadata.
-func (r *requesterSink) result() (taskResult, error) {
-	whole := r.task.Answer()
-	a := answer{Text: whole.Text, Data: whole.Data, Files: whole.Files}
-	streams := r.s.extensions[extProgress]
-	if streams {
-		a.Files = nil
-		if r.ask.streamed {
-			a.Text = ""
-		}
-	}
-	p, err := resultOf(r.about(), a, whole.TokensUsed, whole.Truncated)
-	if err != nil || streams {
-		return p, err
-	}
-	for _, e := range r.task.Events() {
-		switch e.Body.Kind() {
-		case core.KindText, core.KindFile:
-			continue
-		}
-		if i, ok := itemOf(e.Body); ok {
-			p.Metadata.Progress = append(p.Metadata.Progress, i)
-		}
-	}
-	return p, nil
-}
-
-func (r *requesterSink) Failed(e core.Event, b core.Failed) error {
-	if err := r.flush(); err != nil {
-		return err
-	}
-	return r.failed(b.Fault, e.Foreign)
-}
-
-func (r *requesterSink) Cancelled(e core.Event, b core.Cancelled) error {
-	if err := r.flush(); err != nil {
-		return err
-	}
-	return r.failed(core.NewFault(core.CodeCancelled, "%s", orText(b.Reason, "cancelled")), e.Foreign)
-}
-
-func (r *requesterSink) failed(f *core.Fault, foreign *core.Foreign) error {
-	r.s.forget(r.ask)
-	return r.put(r.s.frame(typeTaskError, "", restore(taskErrorOf(r.about(), f, foreign), foreign)))
+func (r *requesterSink) CancelRequested(_ core.Event, b core.CancelRequested) error {
+	r.count("folded", b) // the code of the task_error says it
+	return nil
 }

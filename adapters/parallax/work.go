@@ -184,7 +184,10 @@ func (w *worker) take(ctx context.Context, m message) error {
 			return nil
 		})
 	case typeTaskError:
-		return of(m, func(p taskError) error { w.hear(p.RequestID, p.end()); return nil })
+		return of(m, func(p taskError) error {
+			w.hearing(p.RequestID, func(q *ask) []core.Body { return p.bodies(q.streamed, true) })
+			return nil
+		})
 	}
 	return nil // heartbeat_ack, disconnect: the end of the connection says the rest
 }

@@ -242,8 +242,8 @@ func TestAWorkerThatIsStoppedSaysGoodbye(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Errorf("work: got %v, want no error", err)
 		}
-		if got := a.answer(asked); got.Fault == nil || got.Fault.Code != core.CodeUnreachable || !strings.Contains(got.Fault.Message, "disconnected: shutdown") {
-			t.Errorf("answer: got %v, want unreachable because it disconnected", got.Fault)
+		if got := a.answer(asked); got.Fault == nil || got.Fault.Code != core.CodeUnreachable || !strings.Contains(got.Fault.Message, "it ended its connection") {
+			t.Errorf("answer: got %v, want unreachable because it ended its connection", got.Fault)
 		}
 	})
 }

@@ -36,6 +36,7 @@ func failed(text string) outcome { return outcome{err: text} }
 // submit takes a command from a client: admission decides whether it counts at all
 // (section 7.1), execution is up to its lane.
 func (s *Server) submit(c *connection, cmd command) {
+	problem := validate(cmd) // which can take a while, and needs no lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	refuse := func(text string) { c.push(item{frame: appendResponse(nil, cmd, response{err: text})}) }
@@ -47,11 +48,11 @@ func (s *Server) submit(c *connection, cmd command) {
 		refuse("Server is shutting down")
 		return
 	}
-	if text := validate(cmd); text != "" {
+	if problem != "" {
 		if cmd.spec == nil {
 			s.count("refused.foreign")
 		}
-		refuse(text)
+		refuse(problem)
 		return
 	}
 	// Replay, rates and the register of what is in flight stand here.

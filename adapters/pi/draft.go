@@ -15,7 +15,8 @@ type draft struct {
 	blocks   []block
 	calls    int
 	usage    core.Usage
-	size     int // bytes of all blocks
+	size     int    // bytes of all blocks
+	tail     []byte // what stands behind the content while the message grows, encoded once
 	flow     flow
 	// shape is what the beginnings and ends of blocks would have cost in snapshots,
 	// whether or not this reader is told any: the blocks of a message must not
@@ -70,15 +71,44 @@ const (
 // overhead is about what an update costs beside the content of the message.
 const overhead = 512
 
+// spend adds tokens.
+func (d *draft) spend(u core.Usage) { d.usage, d.tail = d.usage.Add(u), nil }
+
 // appendMessage appends the message as far as it went.
-func (d *draft) appendMessage(dst []byte, stop, problem string) []byte {
-	dst = append(dst, `{"role":"assistant","content":[`...)
+func (d *draft) appendMessage(dst []byte) []byte {
+	if d.tail == nil {
+		d.tail = d.appendTail(make([]byte, 0, overhead), stopDone, "")
+	}
+	return append(d.appendContent(dst), d.tail...)
+}
+
+// message returns the message as it ends.
+func (d *draft) message(stop, problem string) []byte {
+	if stop == stopDone && problem == "" {
+		return d.appendMessage(make([]byte, 0, d.room()+len(d.tail)))
+	}
+	return d.appendTail(d.appendContent(make([]byte, 0, d.room()+overhead+len(problem))), stop, problem)
+}
+
+const draftHead = `{"role":"assistant","content":[`
+
+// room is how many bytes the message takes up to its tail.
+func (d *draft) room() int {
+	return len(draftHead) + d.size + len(d.blocks)*len(`,{"type":"thinking","thinking":""}`)
+}
+
+func (d *draft) appendContent(dst []byte) []byte {
+	dst = append(dst, draftHead...)
 	for i := range d.blocks {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = d.blocks[i].appendBlock(dst)
 	}
+	return dst
+}
+
+func (d *draft) appendTail(dst []byte, stop, problem string) []byte {
 	dst = appendString(append(dst, `],"api":"`+api+`","provider":`...), d.provider)
 	dst = appendString(append(dst, `,"model":`...), string(d.agent))
 	dst = appendUsage(append(dst, `,"usage":`...), d.usage)

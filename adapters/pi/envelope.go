@@ -53,6 +53,9 @@ func (c command) text(name string) (string, bool) {
 	if !ok || len(raw) == 0 || raw[0] != '"' {
 		return "", false
 	}
+	if !bytes.ContainsRune(raw, '\\') { // it was checked to be UTF-8
+		return string(raw[1 : len(raw)-1]), true
+	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return "", false
@@ -92,13 +95,14 @@ func (c command) list(name string) ([]json.RawMessage, bool) {
 
 // object returns a field that is an object, as a command of its own so that its
 // members can be read alike.
-func (c command) object(name string) (command, bool) {
-	var inner command
-	raw := c.fields[name]
+func (c command) object(name string) (command, bool) { return objectOf(c.fields[name]) }
+
+func objectOf(raw json.RawMessage) (command, bool) {
+	var c command
 	if len(raw) == 0 || raw[0] != '{' {
-		return inner, false
+		return c, false
 	}
-	return inner, json.Unmarshal(raw, &inner.fields) == nil
+	return c, json.Unmarshal(raw, &c.fields) == nil
 }
 
 // is reports whether the field has the JSON text given.

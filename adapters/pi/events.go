@@ -40,10 +40,39 @@ func sessionEvents(session string) []byte {
 	return append(b, `,"event":`...)
 }
 
-// event returns the frame of an event whose JSON, of about size bytes, fill appends.
-func event(prefix []byte, size int, fill func([]byte) []byte) []byte {
-	b := append(make([]byte, 0, len(prefix)+size+1), prefix...)
-	return append(fill(b), '}')
+// frames are made one behind the other in memory that they share: a run is a dozen
+// of them at once.
+type frames struct {
+	list [][]byte
+	room []byte
+	mute bool // makes none
+}
+
+// framesRoom is how much memory frames share: a run of one short text fits.
+const framesRoom = 4 << 10
+
+// add adds the frame, of about size bytes, that fill appends.
+func (f *frames) add(size int, fill func(dst []byte) []byte) {
+	if f.mute {
+		return
+	}
+	if cap(f.room)-len(f.room) < size {
+		f.room = make([]byte, 0, max(size, framesRoom))
+	}
+	n := len(f.room)
+	b := fill(f.room[n:])
+	if cap(b) == cap(f.room)-n { // it did not outgrow the room
+		f.room = f.room[:n+len(b)]
+	}
+	if f.list == nil {
+		f.list = make([][]byte, 0, 8)
+	}
+	f.list = append(f.list, b[:len(b):len(b)])
+}
+
+// event adds an event whose JSON, of about size bytes, fill appends.
+func (f *frames) event(prefix []byte, size int, fill func([]byte) []byte) {
+	f.add(len(prefix)+size+1, func(b []byte) []byte { return append(fill(append(b, prefix...)), '}') })
 }
 
 const (
@@ -51,22 +80,28 @@ const (
 	turnStart  = `{"type":"turn_start"}`
 )
 
-// plainEvent returns the frame of an event that never varies.
-func plainEvent(prefix []byte, json string) []byte {
-	return event(prefix, len(json), func(b []byte) []byte { return append(b, json...) })
+// plain adds an event that never varies.
+func (f *frames) plain(prefix []byte, json string) {
+	f.event(prefix, len(json), func(b []byte) []byte { return append(b, json...) })
 }
 
-// messageEvent returns the message_start or message_end of an encoded message.
-func messageEvent(prefix []byte, phase string, json []byte) []byte {
-	return event(prefix, len(json)+48, func(b []byte) []byte {
+// message adds the message_start or message_end of an encoded message.
+func (f *frames) message(prefix []byte, phase string, json []byte) {
+	f.event(prefix, len(json)+48, func(b []byte) []byte {
 		b = append(append(b, `{"type":"message_`...), phase...)
 		return append(append(append(b, `","message":`...), json...), '}')
 	})
 }
 
-// turnEnd returns the event that ends a turn.
-func turnEnd(prefix, reply []byte, results []message) []byte {
-	return event(prefix, len(reply)+sizeOf(results)+64, func(b []byte) []byte {
+// spoken adds the two events of a message that comes whole.
+func (f *frames) spoken(prefix []byte, m message) {
+	f.message(prefix, "start", m.json)
+	f.message(prefix, "end", m.json)
+}
+
+// turnEnd adds the event that ends a turn.
+func (f *frames) turnEnd(prefix, reply []byte, results []message) {
+	f.event(prefix, len(reply)+sizeOf(results)+64, func(b []byte) []byte {
 		b = append(append(b, `{"type":"turn_end","message":`...), reply...)
 		return append(appendMessages(append(b, `,"toolResults":`...), results), '}')
 	})
@@ -74,9 +109,8 @@ func turnEnd(prefix, reply []byte, results []message) []byte {
 
 // agentEnd returns the event that ends a run, with all of its messages.
 func agentEnd(prefix []byte, messages []message) []byte {
-	return event(prefix, sizeOf(messages)+48, func(b []byte) []byte {
-		return append(appendMessages(append(b, `{"type":"agent_end","messages":`...), messages), '}')
-	})
+	b := append(make([]byte, 0, len(prefix)+sizeOf(messages)+48), prefix...)
+	return append(appendMessages(append(b, `{"type":"agent_end","messages":`...), messages), '}', '}')
 }
 
 func sizeOf(messages []message) int {
@@ -98,25 +132,20 @@ func appendMessages(dst []byte, messages []message) []byte {
 	return append(dst, ']')
 }
 
-// spoken returns the two events of a message that comes whole.
-func spoken(prefix []byte, m message) [][]byte {
-	return [][]byte{messageEvent(prefix, "start", m.json), messageEvent(prefix, "end", m.json)}
-}
-
-// notice returns an event that asks the client to show a line of text (section 18;
+// notice adds an event that asks the client to show a line of text (section 18;
 // facts, section 7.1).
-func notice(prefix []byte, at int64, kind, text string) []byte {
-	return event(prefix, len(text)+160, func(b []byte) []byte {
+func (f *frames) notice(prefix []byte, at int64, kind, text string) {
+	f.event(prefix, len(text)+160, func(b []byte) []byte {
 		b = strconv.AppendInt(append(b, `{"type":"extension_ui_request","requestId":"notify-`...), at, 10)
 		b = appendString(append(b, `","method":"notify","message":`...), text)
 		return append(appendString(append(b, `,"notifyType":`...), kind), '}')
 	})
 }
 
-// toolEvent returns a tool_execution event of a call: phase is the end of its type,
-// rest appends what it has beside the call.
-func toolEvent(prefix []byte, phase string, c *toolCall, size int, rest func([]byte) []byte) []byte {
-	return event(prefix, len(c.id)+len(c.name)+len(c.args)+size+128, func(b []byte) []byte {
+// tool adds a tool_execution event of a call: phase is the end of its type, rest
+// appends what it has beside the call.
+func (f *frames) tool(prefix []byte, phase string, c *toolCall, size int, rest func([]byte) []byte) {
+	f.event(prefix, len(c.id)+len(c.name)+len(c.args)+size+128, func(b []byte) []byte {
 		b = append(append(b, `{"type":"tool_execution_`...), phase...)
 		b = appendString(append(b, `","toolCallId":`...), c.id)
 		b = appendString(append(b, `,"toolName":`...), c.name)

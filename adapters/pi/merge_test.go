@@ -23,13 +23,18 @@ func read(t interface{ Fatalf(string, ...any) }, tr *Transcript, frames [][]byte
 	return bytes
 }
 
-// whole tells text in chunks and batches as cut draws them, and returns the bytes of
-// everything that the run costs on the wire.
+// whole tells text in chunks and batches as batch draws them, and returns the bytes
+// of everything that the run costs on the wire, the prompt's own message included.
 func whole(t interface{ Fatalf(string, ...any) }, how Snapshots, chunks []string, batch func(i int) bool) (*Transcript, int) {
 	v := newView(testScene(), how)
 	record := newView(testScene(), unheard)
 	var tr Transcript
-	bytes := 0
+	asked := userMessage("hello", nil, atNoon.UnixMilli())
+	var opening frames
+	opening.plain(v.prefix, agentStart)
+	opening.plain(v.prefix, turnStart)
+	opening.spoken(v.prefix, asked)
+	bytes := read(t, &tr, opening.list)
 	deliver := func(b core.Body) {
 		for _, v := range []*view{v, record} {
 			_ = core.Event{At: atNoon, Body: b}.Deliver(v)
@@ -43,7 +48,7 @@ func whole(t interface{ Fatalf(string, ...any) }, how Snapshots, chunks []string
 	}
 	deliver(core.Done{})
 	bytes += read(t, &tr, v.take())
-	bytes += len(agentEnd(sessionEvents("s1"), record.messages))
+	bytes += len(agentEnd(v.prefix, append([]message{asked}, record.messages...)))
 	return &tr, bytes
 }
 
@@ -55,25 +60,41 @@ func chunked(n, size int) []string {
 	return chunks
 }
 
-func TestABurstCostsAtMostEightTimesItsText(t *testing.T) {
+// The bound of merge.go: so many times the text, and so many bytes more.
+const (
+	boundTimes = 8
+	boundSpare = 40_000
+	// boundFrom is from where on the text the times alone suffice.
+	boundFrom = 64_000
+)
+
+func withinBound(text, bytes int) bool {
+	return bytes <= boundTimes*text+boundSpare && (text < boundFrom || bytes <= boundTimes*text)
+}
+
+func TestAnAnswerCostsAtMostEightTimesItsTextAndAConstant(t *testing.T) {
 	every := func(int) bool { return true }
 	for _, tt := range []struct {
 		name    string
 		n, size int
 		batch   func(int) bool
 	}{
-		{"one by one", 5000, 64, every},
-		{"in batches of 256", 5000, 64, func(i int) bool { return i%256 == 255 }},
-		{"tokens", 80_000, 4, every},
-		{"200 KB", 3200, 64, every},
+		{"2.5 KB", 40, 64, every},
+		{"5 KB", 80, 64, every},
+		{"20 KB", 320, 64, every},
+		{"64 KB", 1000, 64, every},
+		{"320 KB", 5000, 64, every},
+		{"320 KB in batches of 256", 5000, 64, func(i int) bool { return i%256 == 255 }},
+		{"64 KB in tokens", 16_000, 4, every},
+		{"2 MB", 32_768, 64, every},
 	} {
 		chunks := chunked(tt.n, tt.size)
 		text := strings.Join(chunks, "")
 		tr, bytes := whole(t, SnapshotsAll, chunks, tt.batch)
-		multiple := float64(bytes) / float64(len(text))
-		t.Logf("%s: %d bytes of text cost %d on the wire, %.2f times", tt.name, len(text), bytes, multiple)
-		if multiple > 8 {
-			t.Errorf("%s: got %.2f times the text, want at most 8", tt.name, multiple)
+		t.Logf("%s: %d bytes of text cost %d on the wire, %.2f times", tt.name, len(text), bytes, float64(bytes)/float64(len(text)))
+		if !withinBound(len(text), bytes) {
+			t.Errorf("%s: got %d bytes for %d of text, want at most %d times that, and below %d bytes %d more",
+				tt.name, bytes, len(text), boundTimes, boundFrom, boundSpare)
 		}
 		if tr.Deltas.String() != text || tr.Snapshots != text {
 			t.Errorf("%s: got %d bytes by deltas and %d by snapshots, want %d", tt.name, tr.Deltas.Len(), len(tr.Snapshots), len(text))
@@ -81,15 +102,51 @@ func TestABurstCostsAtMostEightTimesItsText(t *testing.T) {
 	}
 }
 
+func TestTheBoundHoldsForEveryWayToCutAnAnswer(t *testing.T) {
+	piece := rapid.OneOf(rapid.IntRange(1, 10), rapid.IntRange(1, 300), rapid.IntRange(1, 3000))
+	rapid.Check(t, func(t *rapid.T) {
+		// Each of the pieces comes a few times over.
+		var chunks []string
+		for _, n := range rapid.SliceOfN(piece, 1, 10).Draw(t, "pieces") {
+			for range rapid.IntRange(1, 20).Draw(t, "times") {
+				chunks = append(chunks, strings.Repeat("\n", n))
+			}
+		}
+		_, bytes := whole(t, SnapshotsAll, chunks, func(int) bool { return true })
+		text := len(appendText(nil, strings.Join(chunks, "")))
+		if !withinBound(text, bytes) {
+			t.Fatalf("got %d bytes for %d of text in JSON, %d more than %d times", bytes, text, bytes-boundTimes*text, boundTimes)
+		}
+	})
+}
+
 func TestTheFirstDeltasLeaveAtOnce(t *testing.T) {
-	for _, size := range []int{1, 4, 64, 500} {
+	for size := 1; size <= 500; size++ {
 		v := newView(testScene(), SnapshotsAll)
 		text := 0
-		for i := range 16 {
+		for i := range 8 {
 			_ = core.Event{At: atNoon, Body: core.Text{Text: strings.Repeat("x", size)}}.Deliver(v)
 			text += size
-			if got := len(v.take()); got == 0 && text <= 600 {
+			if got := len(v.take()); got == 0 && text <= 512 {
 				t.Errorf("chunk %d of %d bytes: got no frame, want its delta", i+1, size)
+			}
+		}
+	}
+}
+
+func TestAnAnswerOfAFewKilobytesIsSeenToGrow(t *testing.T) {
+	for _, size := range []int{1, 4, 10, 64, 200} {
+		v := newView(testScene(), SnapshotsAll)
+		told := 0
+		for text := size; text <= 6<<10; text += size {
+			_ = core.Event{At: atNoon, Body: core.Text{Text: strings.Repeat("x", size)}}.Deliver(v)
+			if len(v.take()) > 0 {
+				told = text
+			}
+			// A third of what was told last, in whole chunks.
+			if most := min(max(64, told/3), 1500) + size; told < 4<<10 && text-told > most {
+				t.Errorf("chunks of %d bytes: at %d bytes the client knows %d, want at most %d to be missing", size, text, told, most)
+				break
 			}
 		}
 	}

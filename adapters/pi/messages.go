@@ -54,7 +54,11 @@ func (m message) text() string {
 
 // userMessage is what a person said.
 func userMessage(text string, images []core.File, at int64) message {
-	b := appendString(append([]byte(nil), `{"role":"user","content":[{"type":"text","text":`...), text)
+	size := len(text) + 128
+	for _, f := range images {
+		size += base64.StdEncoding.EncodedLen(len(f.Data)) + 128
+	}
+	b := appendString(append(make([]byte, 0, size), `{"role":"user","content":[{"type":"text","text":`...), text)
 	b = append(b, '}')
 	for _, f := range images {
 		b = append(appendImage(append(b, ','), f), '}')

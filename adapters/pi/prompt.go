@@ -28,12 +28,15 @@ func prompt(s *Server, x *execution) outcome {
 		}
 		return failed(busy)
 	}
+	if _, here := s.clients[x.client]; !here && s.opts.DropTasks {
+		return failed("the client left")
+	}
 	first, err := said(x)
 	if err != nil {
 		return failed(err.Error())
 	}
 	all := append([]queued{first}, ss.steering...)
-	task, err := s.ask(ss, all, x.admitted.Add(longTime))
+	task, err := s.ask(ss, all, x.admitted.Add(s.opts.PromptTimeout))
 	if err != nil {
 		return failed(core.AsFault(err).Message)
 	}
@@ -52,7 +55,7 @@ func steer(s *Server, x *execution) outcome {
 	}
 	ss := x.on
 	if ss.run != nil && len(q.images) == 0 {
-		as := s.as(q.from, true)
+		as := s.as(q.from)
 		defer as.Close(nil)
 		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID}
 		if err = as.Inject(ss.run.last().task.ID(), in); err == nil {
@@ -84,7 +87,7 @@ func abort(s *Server, x *execution) outcome {
 // stop cancels the task of a session's run in the name of who sent x.
 func (s *Server) stop(x *execution, ss *session, why string) {
 	ss.run.aborted = true
-	as := s.as(x.client.principal, true)
+	as := s.as(x.client.principal)
 	defer as.Close(nil)
 	_ = as.Cancel(ss.run.last().task.ID(), why) // a conflict: it has ended by itself
 }
@@ -110,7 +113,7 @@ func answer(s *Server, x *execution) outcome {
 	if r.is("method", `"cancelled"`) {
 		d.Reason = "dismissed"
 	}
-	as := s.as(x.client.principal, true)
+	as := s.as(x.client.principal)
 	defer as.Close(nil)
 	if as.Decide(task, d) != nil {
 		return failed("Request " + id + " already settled")

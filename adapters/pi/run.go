@@ -51,27 +51,27 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 		req.Attachments = append(req.Attachments, q.images...)
 	}
 	req.Content = strings.Join(texts, "\n\n")
-	as := s.as(said[0].from, false)
-	defer as.Close(nil)
-	return as.Open(req, hub.Opening{Keep: true, Unwatched: true})
+	return s.root.Open(req, hub.Opening{For: said[0].from, Keep: true, Unwatched: true})
 }
 
 // begin adds a step to the run. task is nil when the hub refused it for the reason.
 func (s *Server) begin(r *run, said []queued, task *hub.Task, refused *core.Fault) *step {
 	now := time.Now()
-	prefix := sessionEvents(r.session.key.id)
+	prefix := r.session.prefix
 	st := &step{run: r, task: task}
+	opening := frames{room: make([]byte, 0, openingRoom(said))}
 	if len(r.steps) == 0 {
-		st.opening = append(st.opening, plainEvent(prefix, agentStart))
+		opening.plain(prefix, agentStart)
 	} else {
 		st.before = r.last()
 	}
-	st.opening = append(st.opening, plainEvent(prefix, turnStart))
+	opening.plain(prefix, turnStart)
 	for _, q := range said {
 		m := userMessage(q.text, q.images, now.UnixMilli())
 		r.messages = append(r.messages, m)
-		st.opening = append(st.opening, spoken(prefix, m)...)
+		opening.spoken(prefix, m)
 	}
+	st.opening = opening.list
 	r.steps = append(r.steps, st)
 	if task == nil {
 		st.record = newView(s.sceneOf(r.session, ""), SnapshotsAll)
@@ -88,6 +88,18 @@ func (s *Server) begin(r *run, said []queued, task *hub.Task, refused *core.Faul
 		c.push(item{step: st})
 	}
 	return st
+}
+
+// openingRoom is about how many bytes it takes to tell what was said.
+func openingRoom(said []queued) int {
+	n := 256
+	for _, q := range said {
+		n += 2*len(q.text) + 512
+		for _, f := range q.images {
+			n += 3 * len(f.Data)
+		}
+	}
+	return n
 }
 
 // follow takes in the events of a step's task.
@@ -108,19 +120,19 @@ func (s *Server) follow(st *step, events []core.Event) {
 		case core.Cancelled:
 			s.step(st, outcome{}, false)
 		case core.Failed:
-			s.step(st, ranOut(st, e, b), false)
+			s.step(st, s.ranOut(st, e, b), false)
 		}
 	}
 }
 
 // ranOut tells a prompt that the hub ended at its deadline from one whose agent
 // failed: only the former is a failure of the command (facts, section 3.5).
-func ranOut(st *step, e core.Event, b core.Failed) outcome {
+func (s *Server) ranOut(st *step, e core.Event, b core.Failed) outcome {
 	deadline := st.task.Request().Deadline
 	if b.Fault == nil || b.Fault.Code != core.CodeTimeout || e.At.Before(deadline) {
 		return outcome{}
 	}
-	return outcome{err: fmt.Sprintf("Command 'prompt' timed out after %dms", longTime.Milliseconds()), timedOut: true}
+	return outcome{err: fmt.Sprintf("Command 'prompt' timed out after %dms", s.opts.PromptTimeout.Milliseconds()), timedOut: true}
 }
 
 // sayLater makes what the agent did not take in a turn of its own.
@@ -143,7 +155,7 @@ func (s *Server) step(st *step, o outcome, more bool) {
 		if !ok {
 			break
 		}
-		task, err := s.ask(ss, []queued{q}, time.Now().Add(longTime))
+		task, err := s.ask(ss, []queued{q}, time.Now().Add(s.opts.PromptTimeout))
 		if err == nil {
 			s.begin(r, []queued{q}, task, nil)
 			return
@@ -178,7 +190,7 @@ func (s *Server) end(r *run, o outcome) {
 			delete(s.runs, st.task.ID())
 		}
 	}
-	frame := agentEnd(sessionEvents(ss.key.id), r.messages)
+	frame := agentEnd(ss.prefix, r.messages)
 	for c := range ss.readers {
 		c.push(item{fence: r.last()})
 		c.push(item{frame: frame})

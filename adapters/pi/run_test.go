@@ -261,24 +261,32 @@ func TestATurnThatTheHubRefusesEndsTheRunInAnError(t *testing.T) {
 }
 
 func TestAPromptThatTakesTooLongTimesOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{})
-		join(t, h, core.Card{ID: "a", MaxConcurrent: 2}, func(*joined, hub.Batch) {})
-		join(t, h, core.Card{ID: "b"}, answering(core.Failed{Fault: core.NewFault(core.CodeTimeout, "the model timed out")}))
-		c := dial(t, s, ConnOptions{})
-		c.open("s", "a")
-		begun := time.Now()
-		f := c.patient(`{"type":"prompt","sessionId":"s","message":"x"}`)
-		if f.Success || !f.TimedOut || f.Error != "Command 'prompt' timed out after 300000ms" {
-			t.Errorf("got %s, want a timeout", f.Raw)
-		}
-		if got := time.Since(begun); got != 300*time.Second {
-			t.Errorf("it took %v, want 300s", got)
-		}
-		// An agent that ran out of time by itself is a failure of the agent.
-		c.open("t", "b")
-		c.ok(`{"type":"prompt","sessionId":"t","message":"x"}`)
-	})
+	for _, tt := range []struct {
+		set, limit time.Duration
+		want       string
+	}{
+		{0, 300 * time.Second, "Command 'prompt' timed out after 300000ms"},
+		{1500 * time.Millisecond, 1500 * time.Millisecond, "Command 'prompt' timed out after 1500ms"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h, s := newStage(t, Options{PromptTimeout: tt.set})
+			join(t, h, core.Card{ID: "a", MaxConcurrent: 2}, func(*joined, hub.Batch) {})
+			join(t, h, core.Card{ID: "b"}, answering(core.Failed{Fault: core.NewFault(core.CodeTimeout, "the model timed out")}))
+			c := dial(t, s, ConnOptions{})
+			c.open("s", "a")
+			begun := time.Now()
+			f := c.patient(`{"type":"prompt","sessionId":"s","message":"x"}`)
+			if f.Success || !f.TimedOut || f.Error != tt.want {
+				t.Errorf("got %s, want a timeout", f.Raw)
+			}
+			if got := time.Since(begun); got != tt.limit {
+				t.Errorf("it took %v, want %v", got, tt.limit)
+			}
+			// An agent that ran out of time by itself is a failure of the agent.
+			c.open("t", "b")
+			c.ok(`{"type":"prompt","sessionId":"t","message":"x"}`)
+		})
+	}
 }
 
 func TestImagesOfAPromptAreAttachments(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -94,7 +95,7 @@ func (s *Server) newConnection(o ConnOptions) *connection {
 	if c.principal.Authenticated {
 		c.scope = c.principal.ID
 	}
-	c.hub = s.hub.Connect(hub.Peer{Principal: c.principal, Dialect: Name, Deadline: longTime})
+	c.hub = s.hub.Connect(hub.Peer{Principal: c.principal, Dialect: Name, Deadline: s.opts.PromptTimeout})
 	select {
 	case <-s.done:
 		c.late = true
@@ -135,6 +136,14 @@ func (s *Server) detach(c *connection) {
 	for ss := range c.reading {
 		delete(ss.readers, c)
 	}
+	if !s.opts.DropTasks {
+		return
+	}
+	for _, ss := range s.sessions {
+		if ss.run != nil && ss.run.prompt.client == c {
+			s.stop(ss.run.prompt, ss, "the client left")
+		}
+	}
 }
 
 // receive takes one frame from the client. While its outbox is full the client has
@@ -151,8 +160,13 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 	cmd, err := decode(frame, limit)
 	if c.transport == Stdio && (err != nil || !isString(cmd.fields["type"])) {
 		text := "Invalid JSON"
-		if err != nil && json.Valid(frame) {
+		var slips problems
+		checkKeys(&slips, cmd)
+		switch {
+		case err != nil && json.Valid(frame):
 			text += ": " + err.Error()
+		case len(slips) > 0:
+			text += ": " + strings.Join(slips, "; ")
 		}
 		c.push(item{frame: refusal(text)})
 		return nil

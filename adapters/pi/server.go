@@ -38,6 +38,14 @@ type Options struct {
 	// QueuePrompts lets a prompt that comes while another runs wait its turn. Without
 	// it such a prompt fails at once, unless its streamingBehavior says what to do.
 	QueuePrompts bool
+	// PromptTimeout is how long a prompt may take from its admission, the time in which
+	// it waits for its turn included; each steer or follow_up that becomes a turn of its
+	// own has as long again. Then the agent is told to stop and the command fails with
+	// timedOut. Default 300 s.
+	PromptTimeout time.Duration
+	// DropTasks stops a prompt when the client that sent it leaves. Without it prompts
+	// run on.
+	DropTasks bool
 	// DrainTimeout is told to clients with server_shutdown; default 30 s.
 	DrainTimeout time.Duration
 	// Link bounds the connections.
@@ -53,6 +61,7 @@ func (o Options) withDefaults() Options {
 	o.MaxSessions = cmp.Or(o.MaxSessions, 100)
 	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
 	o.BacklogBytes = cmp.Or(o.BacklogBytes, 32<<20)
+	o.PromptTimeout = cmp.Or(o.PromptTimeout, 300*time.Second)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 30*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -133,9 +142,9 @@ func (s *Server) record() {
 // as returns a session of the hub that speaks for the principal. Sessions of pi are
 // shared within their scope, so whoever may use one may steer its runs, as himself.
 // The caller closes it.
-func (s *Server) as(p core.Principal, steer bool) *hub.Session {
-	p.Operator = p.Operator || steer
-	return s.hub.Connect(hub.Peer{Principal: p, Dialect: Name, Deadline: longTime})
+func (s *Server) as(p core.Principal) *hub.Session {
+	p.Operator = true
+	return s.hub.Connect(hub.Peer{Principal: p, Dialect: Name, Deadline: s.opts.PromptTimeout})
 }
 
 // provider names the dialect of an agent, also when it has left.

@@ -15,6 +15,7 @@ import (
 // session is a conversation bound to an agent. Server.mu guards it.
 type session struct {
 	key     sessionKey
+	prefix  []byte // of its events
 	thread  core.ThreadID
 	name    string
 	created time.Time
@@ -112,7 +113,7 @@ func createSession(s *Server, x *execution) outcome {
 	if err != nil {
 		return failed(core.AsFault(err).Message)
 	}
-	ss := &session{key: key, thread: core.ThreadID(core.NewID()), created: time.Now(), agent: to, readers: map[*connection]struct{}{}}
+	ss := &session{key: key, prefix: sessionEvents(id), thread: core.ThreadID(core.NewID()), created: time.Now(), agent: to, readers: map[*connection]struct{}{}}
 	s.sessions[key] = ss
 	x.on = ss
 	data := encode(map[string]any{"sessionId": id, "sessionInfo": s.info(ss)})

@@ -1,6 +1,6 @@
 package pi
 
-import "time"
+import "slices"
 
 // spec is what the server knows of a type of command.
 type spec struct {
@@ -11,38 +11,46 @@ type spec struct {
 	control bool
 	// mutates says that its success raises the version of the session (section 10).
 	mutates bool
-	// timeout is how long it may take from its admission; zero sets no limit.
-	timeout time.Duration
-	// check adds what is wrong with the fields of its own.
-	check func(*problems, command)
+	// fields are those of its own, keys all that it can have.
+	fields []field
+	keys   []string
 	// run executes it, with Server.mu held. Nil is a command of the specification
 	// that this server does not offer.
 	run func(*Server, *execution) outcome
 }
 
-// The classes of time that a command has (facts, section 3.3).
-const longTime = 300 * time.Second
-
 // table has every type of command that the specification and its reference know.
-var table = commands()
+var table = func() map[string]*spec {
+	all := commands()
+	for _, c := range all {
+		c.keys = slices.Clone(envelopeKeys)
+		for _, f := range c.fields {
+			c.keys = append(c.keys, f.name)
+		}
+	}
+	return all
+}()
 
 func commands() map[string]*spec {
-	text := requiredUpTo("message", maxMessage)
+	images := field{name: "images", keys: []string{"type", "data", "mimeType"}}
+	said := []field{requiredUpTo("message", maxMessage), images}
 	read := func(run func(*Server, *execution) outcome) *spec {
 		return &spec{session: true, control: true, run: run}
 	}
 	return map[string]*spec{
 		"list_sessions":        {control: true, run: listSessions},
-		"create_session":       {check: check(optionalID("sessionId", 0), optional("cwd"), optional("agent")), run: createSession},
-		"delete_session":       {control: true, check: target, run: deleteSession},
-		"switch_session":       {control: true, check: target, run: switchSession},
+		"create_session":       {fields: []field{optionalID("sessionId", 0), optional("cwd"), optional("agent")}, run: createSession},
+		"delete_session":       {control: true, fields: []field{target}, run: deleteSession},
+		"switch_session":       {control: true, fields: []field{target}, run: switchSession},
 		"list_stored_sessions": {control: true},
-		"load_session":         {check: check(checkPath, optionalID("sessionId", 0))},
+		"load_session":         {fields: []field{sessionPath, optionalID("sessionId", 0)}},
 		"get_metrics":          {control: true},
 		"health_check":         {control: true, run: healthCheck},
 		"get_startup_recovery": {control: true},
-		"get_command_history": {control: true, check: check(
-			optionalID("sessionIdFilter", 0), optionalID("commandId", maxID), checkHistory)},
+		"get_command_history": {control: true, fields: []field{
+			optionalID("sessionIdFilter", 0), optionalID("commandId", maxID),
+			timestamp("fromTimestamp"), {name: "toTimestamp", check: checkSpan}, {name: "limit", check: checkLimit},
+		}},
 
 		"get_state":               read(getState),
 		"get_messages":            read(getMessages),
@@ -57,33 +65,37 @@ func commands() map[string]*spec {
 		"get_last_assistant_text": read(getLastText),
 		"get_context_usage":       read(getContext),
 
-		"prompt":               {session: true, mutates: true, timeout: longTime, check: text, run: prompt},
-		"steer":                {session: true, control: true, mutates: true, timeout: longTime, check: text, run: steer},
-		"follow_up":            {session: true, control: true, mutates: true, timeout: longTime, check: text, run: followUp},
+		"prompt":               {session: true, mutates: true, fields: append(said, field{name: "streamingBehavior"}), run: prompt},
+		"steer":                {session: true, control: true, mutates: true, fields: said, run: steer},
+		"follow_up":            {session: true, control: true, mutates: true, fields: said, run: followUp},
 		"abort":                {session: true, control: true, mutates: true, run: abort},
-		"set_model":            {session: true, mutates: true, check: check(required("provider"), required("modelId")), run: setModel},
-		"cycle_model":          {session: true, mutates: true, check: checkDirection, run: cycleModel},
-		"set_thinking_level":   {session: true, mutates: true, check: checkLevel},
+		"set_model":            {session: true, mutates: true, fields: []field{required("provider"), required("modelId")}, run: setModel},
+		"cycle_model":          {session: true, mutates: true, fields: []field{direction}, run: cycleModel},
+		"set_thinking_level":   {session: true, mutates: true, fields: []field{level}},
 		"cycle_thinking_level": {session: true, mutates: true},
-		"set_session_name":     {session: true, mutates: true, check: checkName, run: setName},
+		"set_session_name":     {session: true, mutates: true, fields: []field{{name: "name", check: checkName}}, run: setName},
 
-		"compact":               {session: true, mutates: true, timeout: longTime, check: optional("customInstructions")},
+		"compact":               {session: true, mutates: true, fields: []field{optional("customInstructions")}},
 		"abort_compaction":      {session: true, control: true, mutates: true},
-		"set_auto_compaction":   {session: true, mutates: true, check: requiredBoolean("enabled")},
-		"set_auto_retry":        {session: true, mutates: true, check: requiredBoolean("enabled")},
+		"set_auto_compaction":   {session: true, mutates: true, fields: []field{requiredBoolean("enabled")}},
+		"set_auto_retry":        {session: true, mutates: true, fields: []field{requiredBoolean("enabled")}},
 		"abort_retry":           {session: true, control: true, mutates: true},
-		"bash":                  {session: true, mutates: true, timeout: longTime, check: requiredUpTo("command", maxBash)},
+		"bash":                  {session: true, mutates: true, fields: []field{requiredUpTo("command", maxBash), {name: "excludeFromContext"}}},
 		"abort_bash":            {session: true, control: true, mutates: true},
-		"export_html":           {session: true, mutates: true, check: optional("outputPath")},
-		"new_session":           {session: true, mutates: true, timeout: longTime},
-		"switch_session_file":   {session: true, mutates: true, timeout: longTime, check: checkPath},
-		"fork":                  {session: true, mutates: true, timeout: longTime, check: required("entryId")},
-		"navigate_tree":         {session: true, mutates: true, check: check(required("targetId"), checkTree)},
-		"extension_ui_response": {session: true, control: true, check: checkAnswer, run: answer},
+		"export_html":           {session: true, mutates: true, fields: []field{optional("outputPath")}},
+		"new_session":           {session: true, mutates: true, fields: []field{{name: "parentSession"}}},
+		"switch_session_file":   {session: true, mutates: true, fields: []field{sessionPath}},
+		"fork":                  {session: true, mutates: true, fields: []field{required("entryId")}},
+		"navigate_tree":         {session: true, mutates: true, fields: []field{required("targetId"), treeOptions}},
+		"extension_ui_response": {session: true, control: true, fields: []field{{name: "requestId", check: checkRequestID}, uiResponse}, run: answer},
 	}
 }
 
 var (
-	checkDirection = oneOf("direction", "Must be 'forward' or 'backward'", false, "forward", "backward")
-	checkLevel     = oneOf("level", "Must be one of: none, low, medium, high, xhigh", true, "none", "low", "medium", "high", "xhigh")
+	target      = field{name: "sessionId", check: checkTarget}
+	sessionPath = field{name: "sessionPath", check: checkPath}
+	direction   = oneOf("direction", "Must be 'forward' or 'backward'", false, "forward", "backward")
+	level       = oneOf("level", "Must be one of: none, low, medium, high, xhigh", true, "none", "low", "medium", "high", "xhigh")
+	treeOptions = field{name: "options", check: checkTree, keys: []string{"summarize", "replaceInstructions", "customInstructions", "label"}}
+	uiResponse  = field{name: "response", check: checkAnswer, keys: []string{"method", "value", "confirmed", "responses"}}
 )

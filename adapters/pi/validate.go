@@ -36,6 +36,7 @@ func (p *problems) add(field, message string) { *p = append(*p, field+": "+messa
 // admitted (section 4.2).
 func validate(c command) string {
 	var p problems
+	checkKeys(&p, c)
 	_, isText := c.text("type")
 	if !isText {
 		p.add("type", "Command must have a string 'type' field")
@@ -55,8 +56,10 @@ func validate(c command) string {
 	switch {
 	case c.spec != nil:
 		checkSession(&p, c)
-		if c.spec.check != nil {
-			c.spec.check(&p, c)
+		for _, f := range c.spec.fields {
+			if f.check != nil {
+				f.check(&p, c)
+			}
 		}
 	case isText:
 		p.add("type", "Unknown command type '"+c.kind+"'")
@@ -124,56 +127,48 @@ func checkSession(p *problems, c command) {
 	}
 }
 
-// The checks of single commands; table.go says whose.
-
-func check(fs ...func(*problems, command)) func(*problems, command) {
-	return func(p *problems, c command) {
-		for _, f := range fs {
-			f(p, c)
-		}
-	}
-}
+// The fields of single commands; table.go says whose.
 
 // required wants a string that is not empty.
-func required(field string) func(*problems, command) { return requiredUpTo(field, 0) }
+func required(name string) field { return requiredUpTo(name, 0) }
 
-// requiredUpTo wants a string of at most max code units; zero sets no limit.
-func requiredUpTo(field string, most int) func(*problems, command) {
-	return func(p *problems, c command) {
-		s, ok := c.text(field)
+// requiredUpTo wants a string of at most most code units; zero sets no limit.
+func requiredUpTo(name string, most int) field {
+	return field{name: name, check: func(p *problems, c command) {
+		s, ok := c.text(name)
 		switch {
 		case !ok || s == "":
-			p.add(field, requiredString)
+			p.add(name, requiredString)
 		case most > 0 && units(s) > most:
-			p.add(field, fmt.Sprintf("Too long (max %d chars)", most))
+			p.add(name, fmt.Sprintf("Too long (max %d chars)", most))
 		}
-	}
+	}}
 }
 
-func optional(field string) func(*problems, command) {
-	return func(p *problems, c command) {
-		if _, ok := c.text(field); c.has(field) && !ok {
-			p.add(field, ifString)
+func optional(name string) field {
+	return field{name: name, check: func(p *problems, c command) {
+		if _, ok := c.text(name); c.has(name) && !ok {
+			p.add(name, ifString)
 		}
-	}
+	}}
 }
 
-func optionalID(field string, most int) func(*problems, command) {
-	return func(p *problems, c command) {
-		if !c.has(field) {
+func optionalID(name string, most int) field {
+	return field{name: name, check: func(p *problems, c command) {
+		if !c.has(name) {
 			return
 		}
-		s, ok := c.text(field)
+		s, ok := c.text(name)
 		if !ok || blank(s) {
-			p.add(field, notBlank)
+			p.add(name, notBlank)
 		}
 		if most > 0 && units(s) > most {
-			p.add(field, fmt.Sprintf("Too long (max %d chars)", most))
+			p.add(name, fmt.Sprintf("Too long (max %d chars)", most))
 		}
-	}
+	}}
 }
 
-func target(p *problems, c command) {
+func checkTarget(p *problems, c command) {
 	if blank(c.session) {
 		p.add("sessionId", "Required non-empty string")
 	}
@@ -191,25 +186,25 @@ func checkPath(p *problems, c command) {
 	}
 }
 
-func oneOf(field, message string, must bool, texts ...string) func(*problems, command) {
-	return func(p *problems, c command) {
-		s, ok := c.text(field)
-		if (must || c.has(field)) && (!ok || !slices.Contains(texts, s)) {
-			p.add(field, message)
+func oneOf(name, message string, must bool, texts ...string) field {
+	return field{name: name, check: func(p *problems, c command) {
+		s, ok := c.text(name)
+		if (must || c.has(name)) && (!ok || !slices.Contains(texts, s)) {
+			p.add(name, message)
 		}
-	}
+	}}
 }
 
-func requiredBoolean(field string) func(*problems, command) {
-	return func(p *problems, c command) {
-		if !c.is(field, "true", "false") {
-			p.add(field, "Required boolean")
+func requiredBoolean(name string) field {
+	return field{name: name, check: func(p *problems, c command) {
+		if !c.is(name, "true", "false") {
+			p.add(name, "Required boolean")
 		}
-	}
+	}}
 }
 
 func checkName(p *problems, c command) {
-	requiredUpTo("name", maxName)(p, c)
+	requiredUpTo("name", maxName).check(p, c)
 	if name, _ := c.text("name"); strings.ContainsFunc(name, func(r rune) bool { return r <= 31 || r == 127 }) {
 		p.add("name", "Must not contain control characters")
 	}
@@ -238,11 +233,14 @@ func checkTree(p *problems, c command) {
 
 var requestIDs = regexp.MustCompile(`^[a-zA-Z0-9:_-]+$`)
 
-func checkAnswer(p *problems, c command) {
-	requiredUpTo("requestId", maxID)(p, c)
+func checkRequestID(p *problems, c command) {
+	requiredUpTo("requestId", maxID).check(p, c)
 	if id, _ := c.text("requestId"); id != "" && !requestIDs.MatchString(id) {
 		p.add("requestId", "Must contain only alphanumeric characters, colons, underscores, and dashes")
 	}
+}
+
+func checkAnswer(p *problems, c command) {
 	r, ok := c.object("response")
 	if !ok {
 		p.add("response", "Required object")
@@ -254,22 +252,25 @@ func checkAnswer(p *problems, c command) {
 	}
 }
 
-func checkHistory(p *problems, c command) {
-	times := map[string]int64{}
-	for _, f := range []string{"fromTimestamp", "toTimestamp"} {
-		if !c.has(f) {
-			continue
+func timestamp(name string) field {
+	return field{name: name, check: func(p *problems, c command) {
+		if n, ok := c.whole(name); c.has(name) && (!ok || n < 0) {
+			p.add(name, "Must be a non-negative integer timestamp")
 		}
-		n, ok := c.whole(f)
-		if !ok || n < 0 {
-			p.add(f, "Must be a non-negative integer timestamp")
-			continue
-		}
-		times[f] = n
-	}
-	if from, to := times["fromTimestamp"], times["toTimestamp"]; len(times) == 2 && from > to {
+	}}
+}
+
+// checkSpan checks the end of a span of time, and that its beginning is not behind it.
+func checkSpan(p *problems, c command) {
+	timestamp("toTimestamp").check(p, c)
+	from, begins := c.whole("fromTimestamp")
+	to, ends := c.whole("toTimestamp")
+	if begins && ends && from > to && to >= 0 {
 		p.add("fromTimestamp", "Must be less than or equal to toTimestamp")
 	}
+}
+
+func checkLimit(p *problems, c command) {
 	if !c.has("limit") {
 		return
 	}

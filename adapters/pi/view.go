@@ -31,7 +31,7 @@ type view struct {
 	scene
 	prefix []byte
 	told   Snapshots
-	out    [][]byte
+	out    frames
 
 	messages []message
 	draft    *draft
@@ -61,29 +61,16 @@ func newView(s scene, told Snapshots) *view {
 	if s.count == nil {
 		s.count = func(string) {}
 	}
-	return &view{scene: s, told: told, prefix: sessionEvents(s.session), turn: turn{open: true}}
+	return &view{scene: s, told: told, prefix: sessionEvents(s.session), out: frames{mute: told == unheard}, turn: turn{open: true}}
 }
 
 // take returns the frames so far and forgets them. What grew since the last frame
 // is told if it is worth it.
 func (v *view) take() [][]byte {
 	v.flush()
-	out := v.out
-	v.out = nil
+	out := v.out.list
+	v.out.list = nil // what room is left serves the next
 	return out
-}
-
-// emit adds the frames that make returns, unless nobody hears them.
-func (v *view) emit(frames func() [][]byte) {
-	if v.told != unheard {
-		v.out = append(v.out, frames()...)
-	}
-}
-
-func (v *view) emitOne(frame func() []byte) {
-	if v.told != unheard {
-		v.out = append(v.out, frame())
-	}
 }
 
 // begin opens a draft, in a new turn when the last has its reply.
@@ -98,19 +85,21 @@ func (v *view) begin(at time.Time) *draft {
 	v.beginTurn()
 	v.draft = &draft{provider: v.provider(v.agent), agent: v.agent, at: at.UnixMilli(), usage: v.usage}
 	v.usage = core.Usage{}
-	v.emitOne(func() []byte { return messageEvent(v.prefix, "start", v.draft.appendMessage(nil, stopDone, "")) })
+	v.out.event(v.prefix, overhead, func(b []byte) []byte {
+		return append(v.draft.appendMessage(append(b, `{"type":"message_start","message":`...)), '}')
+	})
 	return v.draft
 }
 
 func (v *view) beginTurn() {
 	if !v.turn.open {
 		v.turn.open = true
-		v.emitOne(func() []byte { return plainEvent(v.prefix, turnStart) })
+		v.out.plain(v.prefix, turnStart)
 	}
 }
 
 func (v *view) endTurn() {
-	v.emitOne(func() []byte { return turnEnd(v.prefix, v.turn.reply, v.turn.results) })
+	v.out.turnEnd(v.prefix, v.turn.reply, v.turn.results)
 	v.turn = turn{}
 }
 
@@ -144,7 +133,7 @@ func (v *view) block(kind blockKind) int {
 
 // flush tells what the open blocks have grown by, if it is worth it.
 func (v *view) flush() {
-	if v.draft == nil || v.told == unheard {
+	if v.draft == nil || v.out.mute {
 		return
 	}
 	for i := range v.draft.blocks {
@@ -184,9 +173,7 @@ func (v *view) endBlocks() {
 		if !b.open {
 			continue
 		}
-		if v.told != unheard {
-			v.delta(i, true)
-		}
+		v.delta(i, true)
 		b.open = false
 		v.update(b.kind.name()+"_end", i, len(b.body), func(dst []byte) []byte {
 			dst = append(dst, `,"content":"`...)
@@ -198,38 +185,35 @@ func (v *view) endBlocks() {
 // update emits a message_update about a block; fields appends what it has of its
 // own, about extra bytes.
 func (v *view) update(name string, i, extra int, fields func([]byte) []byte) {
-	if v.told == unheard {
-		return
-	}
-	room := len(v.prefix) + overhead/2 + extra
+	room := overhead/2 + extra
 	if v.told == SnapshotsAll {
 		room += 2*overhead + v.draft.size
 	}
-	b := append(make([]byte, 0, room), v.prefix...)
-	b = append(append(b, `{"type":"message_update","assistantMessageEvent":{"type":"`...), name...)
-	b = strconv.AppendInt(append(b, `","contentIndex":`...), int64(i), 10)
-	if fields != nil {
-		b = fields(b)
-	}
-	if v.told == SnapshotsAll {
-		if v.draft.size <= partialLimit {
-			b = v.draft.appendMessage(append(b, `,"partial":`...), stopDone, "")
+	v.out.event(v.prefix, room, func(b []byte) []byte {
+		b = append(append(b, `{"type":"message_update","assistantMessageEvent":{"type":"`...), name...)
+		b = strconv.AppendInt(append(b, `","contentIndex":`...), int64(i), 10)
+		if fields != nil {
+			b = fields(b)
 		}
-		b = v.draft.appendMessage(append(b, `},"message":`...), stopDone, "")
-		v.out = append(v.out, append(b, '}', '}'))
-		return
-	}
-	v.out = append(v.out, append(b, '}', '}', '}'))
+		if v.told == SnapshotsAll {
+			if v.draft.size <= partialLimit {
+				b = v.draft.appendMessage(append(b, `,"partial":`...))
+			}
+			b = v.draft.appendMessage(append(b, `},"message":`...))
+			return append(b, '}')
+		}
+		return append(b, '}', '}')
+	})
 }
 
 // close ends the draft.
 func (v *view) close(stop, problem string) {
 	d := v.draft
 	v.endBlocks()
-	m := message{role: roleAssistant, json: d.appendMessage(nil, stop, problem), calls: d.calls, usage: d.usage}
+	m := message{role: roleAssistant, json: d.message(stop, problem), calls: d.calls, usage: d.usage}
 	v.draft, v.turn.reply = nil, m.json
 	v.messages = append(v.messages, m)
-	v.emitOne(func() []byte { return messageEvent(v.prefix, "end", m.json) })
+	v.out.message(v.prefix, "end", m.json)
 	for _, l := range v.later {
 		v.speak(l)
 	}
@@ -246,7 +230,7 @@ func (v *view) speak(m message) {
 	if m.role == roleTool {
 		v.turn.results = append(v.turn.results, m)
 	}
-	v.emit(func() [][]byte { return spoken(v.prefix, m) })
+	v.out.spoken(v.prefix, m)
 }
 
 // settle closes a draft that calls tools: what comes now comes after the calls.

@@ -37,7 +37,7 @@ func (v *view) SessionLost(e core.Event, b core.SessionLost) error {
 
 func (v *view) warn(e core.Event, text string) {
 	v.flush()
-	v.emitOne(func() []byte { return notice(v.prefix, e.At.UnixMilli(), "warning", text) })
+	v.out.notice(v.prefix, e.At.UnixMilli(), "warning", text)
 }
 
 // gap tells that a part of the task is gone.
@@ -63,14 +63,12 @@ func (v *view) Text(e core.Event, b core.Text) error {
 func (v *view) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	v.settle()
 	v.flush()
-	v.emitOne(func() []byte {
-		return event(v.prefix, len(b.Input)+256, func(dst []byte) []byte {
-			dst = appendString(append(dst, `{"type":"extension_ui_request","requestId":`...), requestID(v.task, e.Seq))
-			dst = appendString(append(dst, `,"method":"confirm","title":`...), "Allow "+b.Name+"?")
-			dst = appendString(append(dst, `,"message":`...), b.Input)
-			dst = strconv.AppendInt(append(dst, `,"timeout":`...), v.approval.Milliseconds(), 10)
-			return append(dst, '}')
-		})
+	v.out.event(v.prefix, len(b.Input)+256, func(dst []byte) []byte {
+		dst = appendString(append(dst, `{"type":"extension_ui_request","requestId":`...), requestID(v.task, e.Seq))
+		dst = appendString(append(dst, `,"method":"confirm","title":`...), "Allow "+b.Name+"?")
+		dst = appendString(append(dst, `,"message":`...), b.Input)
+		dst = strconv.AppendInt(append(dst, `,"timeout":`...), v.approval.Milliseconds(), 10)
+		return append(dst, '}')
 	})
 	return nil
 }
@@ -104,7 +102,7 @@ func (v *view) ApprovalDecided(e core.Event, b core.ApprovalDecided) error {
 		}
 	}
 	v.flush()
-	v.emitOne(func() []byte { return notice(v.prefix, e.At.UnixMilli(), "info", text) })
+	v.out.notice(v.prefix, e.At.UnixMilli(), "info", text)
 	return nil
 }
 
@@ -176,7 +174,7 @@ func readable(f core.File) bool {
 // Usage adds to the message under way, or to the next.
 func (v *view) Usage(_ core.Event, b core.Usage) error {
 	if v.draft != nil {
-		v.draft.usage = v.draft.usage.Add(b)
+		v.draft.spend(b)
 	} else {
 		v.usage = v.usage.Add(b)
 	}
@@ -187,13 +185,11 @@ func (v *view) Usage(_ core.Event, b core.Usage) error {
 func (v *view) Retrying(_ core.Event, b core.Retrying) error {
 	v.recovered(b.Fault)
 	v.attempt = b.Attempt
-	v.emitOne(func() []byte {
-		return event(v.prefix, 160, func(dst []byte) []byte {
-			dst = strconv.AppendInt(append(dst, `{"type":"auto_retry_start","attempt":`...), int64(b.Attempt), 10)
-			dst = strconv.AppendInt(append(dst, `,"maxAttempts":`...), int64(v.attempts), 10)
-			dst = appendString(append(dst, `,"delayMs":0,"errorMessage":`...), messageOf(b.Fault))
-			return append(dst, '}')
-		})
+	v.out.event(v.prefix, 160, func(dst []byte) []byte {
+		dst = strconv.AppendInt(append(dst, `{"type":"auto_retry_start","attempt":`...), int64(b.Attempt), 10)
+		dst = strconv.AppendInt(append(dst, `,"maxAttempts":`...), int64(v.attempts), 10)
+		dst = appendString(append(dst, `,"delayMs":0,"errorMessage":`...), messageOf(b.Fault))
+		return append(dst, '}')
 	})
 	return nil
 }
@@ -205,15 +201,13 @@ func (v *view) recovered(f *core.Fault) {
 	}
 	attempt := v.attempt
 	v.attempt = 0
-	v.emitOne(func() []byte {
-		return event(v.prefix, 160, func(dst []byte) []byte {
-			dst = strconv.AppendBool(append(dst, `{"type":"auto_retry_end","success":`...), f == nil)
-			dst = strconv.AppendInt(append(dst, `,"attempt":`...), int64(attempt), 10)
-			if f != nil {
-				dst = appendString(append(dst, `,"finalError":`...), f.Message)
-			}
-			return append(dst, '}')
-		})
+	v.out.event(v.prefix, 160, func(dst []byte) []byte {
+		dst = strconv.AppendBool(append(dst, `{"type":"auto_retry_end","success":`...), f == nil)
+		dst = strconv.AppendInt(append(dst, `,"attempt":`...), int64(attempt), 10)
+		if f != nil {
+			dst = appendString(append(dst, `,"finalError":`...), f.Message)
+		}
+		return append(dst, '}')
 	})
 }
 
@@ -231,19 +225,17 @@ func (v *view) CancelRequested(core.Event, core.CancelRequested) error { return 
 func (v *view) ForeignFrame(e core.Event, b core.ForeignFrame) error {
 	v.count("folded.foreign")
 	v.flush()
-	v.emitOne(func() []byte {
-		return event(v.prefix, 256, func(dst []byte) []byte {
-			dst = appendString(append(dst, `{"type":"foreign_frame","dialect":`...), b.Dialect)
-			dst = appendString(append(dst, `,"name":`...), b.Name)
-			if f := e.Foreign; f != nil && len(f.JSON) > 0 {
-				dst = append(append(dst, `,"frame":`...), f.JSON...)
-			}
-			if f := e.Foreign; f != nil && len(f.Wire) > 0 {
-				dst = base64.StdEncoding.AppendEncode(append(dst, `,"wire":"`...), f.Wire)
-				dst = append(dst, '"')
-			}
-			return append(dst, '}')
-		})
+	v.out.event(v.prefix, 256, func(dst []byte) []byte {
+		dst = appendString(append(dst, `{"type":"foreign_frame","dialect":`...), b.Dialect)
+		dst = appendString(append(dst, `,"name":`...), b.Name)
+		if f := e.Foreign; f != nil && len(f.JSON) > 0 {
+			dst = append(append(dst, `,"frame":`...), f.JSON...)
+		}
+		if f := e.Foreign; f != nil && len(f.Wire) > 0 {
+			dst = base64.StdEncoding.AppendEncode(append(dst, `,"wire":"`...), f.Wire)
+			dst = append(dst, '"')
+		}
+		return append(dst, '}')
 	})
 	return nil
 }

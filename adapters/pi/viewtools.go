@@ -54,7 +54,7 @@ func callBlock(id, name string, args json.RawMessage) []byte {
 func (v *view) start(c *toolCall) {
 	if !c.started {
 		c.started = true
-		v.emitOne(func() []byte { return toolEvent(v.prefix, "start", c, 0, nil) })
+		v.out.tool(v.prefix, "start", c, 0, nil)
 	}
 }
 
@@ -82,12 +82,10 @@ func (v *view) ToolState(_ core.Event, b core.ToolState) error {
 	v.flush()
 	c := v.call(b.ID)
 	c.state, c.detail = b.State, b.Detail
-	v.emitOne(func() []byte {
-		return toolEvent(v.prefix, "update", c, len(b.Detail)+96, func(dst []byte) []byte {
-			dst = appendContent(append(dst, `,"partialResult":{"content":`...), b.Detail)
-			dst = append(append(dst, `,"details":{"state":"`...), b.State.String()...)
-			return append(dst, '"', '}', '}')
-		})
+	v.out.tool(v.prefix, "update", c, len(b.Detail)+96, func(dst []byte) []byte {
+		dst = appendContent(append(dst, `,"partialResult":{"content":`...), b.Detail)
+		dst = append(append(dst, `,"details":{"state":"`...), b.State.String()...)
+		return append(dst, '"', '}', '}')
 	})
 	return nil
 }
@@ -110,11 +108,9 @@ func (v *view) result(c *toolCall, output string, isError bool, at time.Time) {
 			break
 		}
 	}
-	v.emitOne(func() []byte {
-		return toolEvent(v.prefix, "end", c, len(output)+96, func(dst []byte) []byte {
-			dst = appendContent(append(dst, `,"result":{"content":`...), output)
-			return strconv.AppendBool(append(dst, `},"isError":`...), isError)
-		})
+	v.out.tool(v.prefix, "end", c, len(output)+96, func(dst []byte) []byte {
+		dst = appendContent(append(dst, `,"result":{"content":`...), output)
+		return strconv.AppendBool(append(dst, `},"isError":`...), isError)
 	})
 	if v.draft == nil {
 		v.beginTurn()

@@ -72,8 +72,7 @@ func TestARecordedReceiptIsNotGivenForAJournalThatHangs(t *testing.T) {
 func TestWhatIsNoFaultIsToldAsInternalAndLogged(t *testing.T) {
 	j := sick{Journal: journal.NewMemory(journal.Retention{}), healed: make(chan struct{}), broken: errors.New("disk on fire")}
 	close(j.healed)
-	h := hub.New(hub.Options{Journal: j})
-	t.Cleanup(func() { h.Close(context.Background(), "the test is over") })
+	h := coretest.NewHub(t, hub.Options{Journal: j})
 	var log bytes.Buffer
 	w := httptest.NewRecorder()
 	rest.New(h, rest.Options{Principal: everybody, Log: slog.New(slog.NewTextHandler(&log, nil))}).

@@ -103,7 +103,7 @@ func (a *api) postTask(c call) error {
 	if err != nil {
 		return err
 	}
-	return a.open(c, req, body.Keep == nil || *body.Keep, body.Receipt)
+	return a.open(c, req, body.Keep, body.Receipt)
 }
 
 func (a *api) postNotice(c call) error {
@@ -115,15 +115,20 @@ func (a *api) postNotice(c call) error {
 	if err != nil {
 		return err
 	}
-	return a.open(c, req, true, body.Receipt)
+	return a.open(c, req, new(true), body.Receipt)
 }
 
 // open opens a task and answers in the form that the client asked for: with a
-// receipt, with the events, or with the outcome.
-func (a *api) open(c call, req core.Request, keep bool, stage core.Stage) error {
+// receipt, with the events, or with the outcome. wanted is whether the task is to
+// be kept when the client leaves, if that was said.
+func (a *api) open(c call, req core.Request, wanted *bool, stage core.Stage) error {
 	form := negotiate(c.r, jsonType, eventType, lineType)
 	wait, err := flag(c.r, "wait", false)
 	stays := wait || form != jsonType
+	keep := !stays || !a.opts.DropTasks
+	if wanted != nil {
+		keep = *wanted
+	}
 	switch {
 	case err != nil:
 		return err

@@ -29,6 +29,10 @@ type Options struct {
 	// Deadline is how long a task may take unless its request says; default
 	// [DefaultDeadline].
 	Deadline time.Duration
+	// DropTasks cancels a task when the client that waits for it or reads it leaves,
+	// unless its request says keep. Without it tasks run on unless the request says
+	// otherwise.
+	DropTasks bool
 	// MaxBodyBytes bounds the body of a request; default [DefaultMaxBodyBytes].
 	MaxBodyBytes int
 	// Version is what GET /v1/hub says of the program.

@@ -39,6 +39,7 @@ type limitsView struct {
 	Threads           int   `json:"threads"`
 	FinishedTasks     int   `json:"finished_tasks"`
 	FinishedBytes     int   `json:"finished_bytes"`
+	UnrecordedBytes   int   `json:"unrecorded_bytes"`
 	CauseMemoryMS     int64 `json:"cause_memory_ms"`
 	BodyBytes         int   `json:"body_bytes"`
 }
@@ -50,7 +51,7 @@ func (a *api) limits() limitsView {
 		CancelGraceMS: l.CancelGrace.Milliseconds(), SlotGraceMS: l.SlotGrace.Milliseconds(),
 		ApprovalTimeoutMS: l.ApprovalTimeout.Milliseconds(), DeadlineMS: a.opts.Deadline.Milliseconds(),
 		RequestBytes: l.RequestBytes, TaskBytes: l.TaskBytes, HistoryBytes: l.HistoryBytes, Threads: l.Threads,
-		FinishedTasks: l.FinishedTasks, FinishedBytes: l.FinishedBytes,
+		FinishedTasks: l.FinishedTasks, FinishedBytes: l.FinishedBytes, UnrecordedBytes: l.UnrecordedBytes,
 		CauseMemoryMS: max(0, l.CauseMemory).Milliseconds(), BodyBytes: a.opts.MaxBodyBytes,
 	}
 }

@@ -88,6 +88,10 @@ func usageCommand(io streams) *cobra.Command {
 		if asJSON {
 			return printJSON(io.out, u)
 		}
+		if len(u.Totals) == 0 {
+			fmt.Fprintln(io.err, "no agent has told of any tokens since the hub started")
+			return nil
+		}
 		t := newTable(io.out, strings.ToUpper(by), "INPUT", "OUTPUT", "THINKING", "CACHE READ", "CACHE WRITE", "TOTAL")
 		for _, x := range u.Totals {
 			n := x.Tokens

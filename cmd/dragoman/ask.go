@@ -73,13 +73,15 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		}
 		if data != "" {
 			if a.Data = json.RawMessage(data); !json.Valid(a.Data) {
-				return &exit{exitUsage, errors.New("--data is not JSON")}
+				return &exit{exitUsage, errors.New("--data is not JSON: write it such as '{\"n\":1}', a text as '\"text\"'")}
 			}
 		}
 		if a.Attachments, err = attach(files); err != nil {
 			return err
 		}
-		a.DeadlineMS = timeout.Milliseconds()
+		if a.DeadlineMS, err = deadline(c, timeout); err != nil {
+			return err
+		}
 		keep := false
 		a.Keep = &keep
 		return ask(c.Context(), to.client(), a, io, asJSON, thinking)
@@ -114,11 +116,19 @@ func attach(paths []string) ([]core.File, error) {
 	for _, p := range paths {
 		b, err := os.ReadFile(p)
 		if err != nil {
-			return nil, &exit{exitUsage, err}
+			return nil, &exit{exitUsage, fmt.Errorf("--file: %w", err)}
 		}
 		files = append(files, core.File{Name: filepath.Base(p), MediaType: mime.TypeByExtension(filepath.Ext(p)), Data: b})
 	}
 	return files, nil
+}
+
+// deadline is what --timeout asks the hub for; 0 leaves it to the hub.
+func deadline(c *cobra.Command, timeout time.Duration) (int64, error) {
+	if c.Flags().Changed("timeout") && timeout < time.Millisecond {
+		return 0, &exit{exitUsage, fmt.Errorf("--timeout %s: use some time, such as 20s, or leave it out", timeout)}
+	}
+	return timeout.Milliseconds(), nil
 }
 
 // ask opens a task and prints its events until the end.
@@ -293,13 +303,16 @@ itself; 'dragoman tail ID' follows it.`,
 	f.DurationVar(&timeout, "timeout", 0, "how `long` the task may take; default: as the hub says")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		a.To, a.Intent, a.DeadlineMS = args[0], "delegate", timeout.Milliseconds()
+		a.To, a.Intent = args[0], "delegate"
+		if a.DeadlineMS, err = deadline(c, timeout); err != nil {
+			return err
+		}
 		if a.Content, err = words(args[1:], io.in); err != nil {
 			return err
 		}
 		if about != "" {
 			if a.Context = json.RawMessage(about); !json.Valid(a.Context) {
-				return &exit{exitUsage, errors.New("--context is not JSON")}
+				return &exit{exitUsage, errors.New("--context is not JSON: write an object such as '{\"room\":\"kitchen\"}'")}
 			}
 		}
 		resp, err := to.client().do(c.Context(), http.MethodPost, "/v1/tasks", "application/json", a)

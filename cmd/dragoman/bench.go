@@ -39,7 +39,10 @@ minute.`,
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		r, err := runBench(ctx, o, io)
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return &exit{exitInterrupted, errLeft}
+		case err != nil:
 			return err
 		}
 		if asJSON {

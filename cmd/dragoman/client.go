@@ -37,6 +37,15 @@ func hubFlags(fs *pflag.FlagSet) *hubPlace {
 
 func (p *hubPlace) place() place { return place{http: p.hub, grpc: p.grpc, token: p.token} }
 
+// hubURL reads the address of a hub.
+func hubURL(text string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimSuffix(text, "/"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, &exit{exitUsage, fmt.Errorf("--hub %q: write it as http://host:port", text)}
+	}
+	return u, nil
+}
+
 // client speaks the REST interface of a hub.
 type client struct {
 	base  string
@@ -59,9 +68,12 @@ func (c *client) do(ctx context.Context, method, path, accept string, body any) 
 		}
 		send = bytes.NewReader(b)
 	}
+	if _, err := hubURL(c.base); err != nil {
+		return nil, err
+	}
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, send)
 	if err != nil {
-		return nil, &exit{exitUsage, fmt.Errorf("--hub %s: %w; write it as http://host:port", c.base, err)}
+		return nil, err
 	}
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -72,21 +84,17 @@ func (c *client) do(ctx context.Context, method, path, accept string, body any) 
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
 		return nil, unreachable(c.base, "--hub", err)
 	}
 	if resp.StatusCode >= 400 {
 		defer resp.Body.Close()
-		return nil, problem(resp)
+		return nil, c.problem(resp)
 	}
 	return resp, nil
 }
 
 // problem makes an error of a refusal.
-func problem(resp *http.Response) error {
+func (c *client) problem(resp *http.Response) error {
 	var p struct {
 		Title  string    `json:"title"`
 		Detail string    `json:"detail"`
@@ -94,7 +102,10 @@ func problem(resp *http.Response) error {
 	}
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what came is told, whole or not
 	if json.Unmarshal(b, &p) != nil || p.Code == "" {
-		return fmt.Errorf("the hub answered %s: %s", resp.Status, strings.TrimSpace(string(b)))
+		return elsewhere(c.base, "--hub", resp.Status)
+	}
+	if p.Code == core.CodeUnknownAgent || p.Code == core.CodeUnknownDomain {
+		p.Detail += "; 'dragoman agents -o wide' lists who is here"
 	}
 	f := core.NewFault(p.Code, "%s", p.Detail)
 	return &exit{codeOf(f), errors.New(f.Message)}

@@ -37,7 +37,7 @@ func commandHandler(argv []string, stderr io.Writer) core.Handler {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 		cmd.WaitDelay = killPatience
-		cmd.Stdin = strings.NewReader(r.Content)
+		cmd.Stdin = strings.NewReader(spoken(r))
 		cmd.Env = append(os.Environ(), "DRAGOMAN_THREAD="+string(r.Thread))
 		if path, err := requestFile(r); err != nil {
 			return err
@@ -63,16 +63,28 @@ func commandHandler(argv []string, stderr io.Writer) core.Handler {
 		case said.err != nil:
 			return said.err
 		case err != nil:
-			return core.NewFault(core.CodeInternal, "%s", strings.TrimSpace(fmt.Sprintf("%s: %s: %s", argv[0], err, errs.text())))
+			what := argv[0] + ": " + err.Error()
+			if said := errs.text(); said != "" {
+				what += ": " + said
+			}
+			return core.NewFault(core.CodeInternal, "%s", what)
 		}
 		return said.flush()
 	}
 }
 
+// spoken is a request in words: of a notice, its topic and its data.
+func spoken(r core.Request) string {
+	if r.Content == "" && r.Notice != nil {
+		return strings.TrimSpace(r.Notice.Topic+" "+string(r.Notice.Data)) + "\n"
+	}
+	return r.Content
+}
+
 // requestFile writes what a request has beside its content, and returns "" when
 // there is nothing.
 func requestFile(r core.Request) (string, error) {
-	if len(r.Data) == 0 && len(r.Context) == 0 && len(r.Attachments) == 0 && len(r.History) == 0 {
+	if len(r.Data) == 0 && len(r.Context) == 0 && len(r.Attachments) == 0 && len(r.History) == 0 && r.Notice == nil {
 		return "", nil
 	}
 	f, err := os.CreateTemp("", "dragoman-request-*.json")

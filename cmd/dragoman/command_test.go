@@ -39,6 +39,10 @@ func TestACommandThatFailsTellsTheEndOfItsStderr(t *testing.T) {
 	if f == nil || f.Code != core.CodeInternal || !strings.Contains(f.Message, "the disk is full") || !strings.Contains(f.Message, "exit status 3") {
 		t.Errorf("got %v, want the status and the end of stderr", err)
 	}
+	_, err = answerOf(t.Context(), core.Request{}, "sh", "-c", "kill -9 $$")
+	if f := core.AsFault(err); f == nil || f.Message != "sh: signal: killed" {
+		t.Errorf("got %v, want how it died and nothing behind it", err)
+	}
 	if _, err = answerOf(t.Context(), core.Request{}, "no-such-command-here"); err == nil || !strings.Contains(err.Error(), "no-such-command-here") {
 		t.Errorf("got %v, want the name of the command that there is not", err)
 	}
@@ -86,6 +90,21 @@ func TestWhatARequestHasBesideItsContentStandsInAFile(t *testing.T) {
 	}
 	if got, err := answerOf(t.Context(), core.Request{Content: "x"}, "sh", "-c", `echo "[$DRAGOMAN_REQUEST]"`); err != nil || got != "[]\n" {
 		t.Errorf("with content alone: got %q and %v, want no file", got, err)
+	}
+}
+
+func TestANoticeIsGivenToACommandInWordsAndWhole(t *testing.T) {
+	notice := core.Request{Intent: core.IntentNotify, Notice: &core.Notice{Topic: "door.open", Data: json.RawMessage(`{"who":"me"}`)}}
+	if got, err := answerOf(t.Context(), notice, "cat"); err != nil || got != "door.open {\"who\":\"me\"}\n" {
+		t.Errorf("got %q and %v on stdin, want its topic and its data", got, err)
+	}
+	var kept core.Request
+	got, err := answerOf(t.Context(), notice, "sh", "-c", "cat $DRAGOMAN_REQUEST")
+	if err == nil {
+		err = json.Unmarshal([]byte(got), &kept)
+	}
+	if err != nil || kept.Notice == nil || kept.Notice.Topic != "door.open" {
+		t.Errorf("got the file %q and %v, want the notice in it", got, err)
 	}
 }
 

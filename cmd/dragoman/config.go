@@ -1,24 +1,10 @@
 package main
 
 import (
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"os"
 	"reflect"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/providers/posflag"
-	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
-
-	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // Config are the settings of a hub. A flag wins over the environment, which wins
@@ -46,10 +32,15 @@ type Config struct {
 	Journal JournalConfig `koanf:"journal"`
 	Limits  LimitsConfig  `koanf:"limits"`
 
+	GRPC      GRPCConfig      `koanf:"grpc"`
+	HTTP      HTTPConfig      `koanf:"http"`
+	WebSocket WebSocketConfig `koanf:"websocket"`
+
 	Coven    CovenConfig    `koanf:"coven"`
 	Parallax ParallaxConfig `koanf:"parallax"`
 	ACP      ACPConfig      `koanf:"acp"`
 	Pi       PiConfig       `koanf:"pi"`
+	REST     RESTConfig     `koanf:"rest"`
 }
 
 // JournalConfig says where tasks are recorded and for how long.
@@ -74,11 +65,36 @@ type LimitsConfig struct {
 	HistoryBytes    int           `koanf:"history_bytes"`
 }
 
+// GRPCConfig bounds the connections of gRPC.
+type GRPCConfig struct {
+	Connections int `koanf:"connections"`
+	// PingInterval and PingTimeout are the hub's own pings, MinClientPing bounds
+	// those of clients.
+	PingInterval  time.Duration `koanf:"ping_interval"`
+	PingTimeout   time.Duration `koanf:"ping_timeout"`
+	MinClientPing time.Duration `koanf:"min_client_ping"`
+}
+
+// HTTPConfig bounds the connections of each HTTP listener.
+type HTTPConfig struct {
+	Connections int `koanf:"connections"`
+}
+
+// WebSocketConfig is the keepalive of every WebSocket.
+type WebSocketConfig struct {
+	PingInterval time.Duration `koanf:"ping_interval"`
+	PingTimeout  time.Duration `koanf:"ping_timeout"`
+}
+
+// In each dialect KeepTasks says whether what was asked runs on when its requester
+// has gone.
+
 // CovenConfig are the settings of the Coven dialect.
 type CovenConfig struct {
 	MaxConcurrent int           `koanf:"max_concurrent"`
 	Deadline      time.Duration `koanf:"deadline"`
 	OrphanGrace   time.Duration `koanf:"orphan_grace"`
+	KeepTasks     bool          `koanf:"keep_tasks"`
 }
 
 // ParallaxConfig are the settings of the Parallax dialect.
@@ -87,6 +103,7 @@ type ParallaxConfig struct {
 	HeartbeatInterval time.Duration `koanf:"heartbeat_interval"`
 	MessageBytes      int           `koanf:"message_bytes"`
 	MessagesPerSecond int           `koanf:"messages_per_second"`
+	KeepTasks         bool          `koanf:"keep_tasks"`
 }
 
 // ACPConfig are the settings of the ACP dialect.
@@ -95,14 +112,24 @@ type ACPConfig struct {
 	DelegateDeadline time.Duration `koanf:"delegate_deadline"`
 	EnvelopeBytes    int           `koanf:"envelope_bytes"`
 	KeepResults      time.Duration `koanf:"keep_results"`
+	KeepTasks        bool          `koanf:"keep_tasks"`
 }
 
 // PiConfig are the settings of the pi-server dialect.
 type PiConfig struct {
-	MessageBytes int `koanf:"message_bytes"`
-	Sessions     int `koanf:"sessions"`
-	Connections  int `koanf:"connections"`
-	Pending      int `koanf:"pending"`
+	PromptTimeout time.Duration `koanf:"prompt_timeout"`
+	MessageBytes  int           `koanf:"message_bytes"`
+	Sessions      int           `koanf:"sessions"`
+	Connections   int           `koanf:"connections"`
+	Pending       int           `koanf:"pending"`
+	KeepTasks     bool          `koanf:"keep_tasks"`
+}
+
+// RESTConfig are the settings of the hub's own HTTP interface.
+type RESTConfig struct {
+	Deadline  time.Duration `koanf:"deadline"`
+	BodyBytes int           `koanf:"body_bytes"`
+	KeepTasks bool          `koanf:"keep_tasks"`
 }
 
 func defaults() map[string]any {
@@ -113,17 +140,16 @@ func defaults() map[string]any {
 		"journal.sync": "interval", "journal.nats_url": "", "journal.name": "dragoman", "journal.age": "168h", "journal.bytes": 1 << 30,
 		"limits.hops": 8, "limits.queue_length": 64, "limits.retries": 2, "limits.cancel_grace": "5s", "limits.slot_grace": "5s",
 		"limits.approval_timeout": "300s", "limits.cause_memory": "30s", "limits.task_bytes": 64 << 20, "limits.history_bytes": 64 << 10,
-		"coven.max_concurrent": 1, "coven.deadline": "600s", "coven.orphan_grace": "2s",
+		"grpc.connections": 4096, "grpc.ping_interval": "15s", "grpc.ping_timeout": "5s", "grpc.min_client_ping": "5s",
+		"http.connections": 4096, "websocket.ping_interval": "30s", "websocket.ping_timeout": "10s",
+		"coven.max_concurrent": 1, "coven.deadline": "600s", "coven.orphan_grace": "2s", "coven.keep_tasks": false,
 		"parallax.task_timeout": "30s", "parallax.heartbeat_interval": "10s", "parallax.message_bytes": 1_000_000, "parallax.messages_per_second": 100,
-		"acp.deadline": "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m",
-		"pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100,
+		"parallax.keep_tasks": false,
+		"acp.deadline":        "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m", "acp.keep_tasks": false,
+		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100, "pi.keep_tasks": true,
+		"rest.deadline": "300s", "rest.body_bytes": 1_000_000, "rest.keep_tasks": true,
 	}
 }
-
-const envPrefix = "DRAGOMAN_"
-
-// clientVariables are read by the commands that talk to a hub.
-var clientVariables = []string{"DRAGOMAN_HUB", "DRAGOMAN_TOKEN", "DRAGOMAN_CONFIG", "DRAGOMAN_THREAD", "DRAGOMAN_REQUEST"}
 
 // serveFlags declares the flags of everything that starts a hub.
 func serveFlags(fs *pflag.FlagSet) {
@@ -139,124 +165,6 @@ func serveFlags(fs *pflag.FlagSet) {
 	fs.String("log-level", "info", "`level` of the log: debug, info, warn or error")
 	fs.String("log-format", "auto", "`format` of the log: auto, human or json")
 	fs.String("ready-file", "", "`file` to write the bound addresses into once all listen")
-}
-
-// loadConfig reads the settings from everywhere.
-func loadConfig(fs *pflag.FlagSet, environ []string) (Config, error) {
-	k := koanf.New(".")
-	if err := k.Load(confmap.Provider(defaults(), "."), nil); err != nil {
-		return Config{}, err
-	}
-	known := k.Keys()
-	path, _ := fs.GetString("config")
-	if path == "" {
-		path = valueOf(environ, envPrefix+"CONFIG")
-	}
-	if path != "" {
-		given := koanf.New(".")
-		if err := given.Load(file.Provider(path), yaml.Parser()); err != nil {
-			return Config{}, fmt.Errorf("reading %s: %w", path, err)
-		}
-		for _, key := range given.Keys() {
-			if !slices.Contains(known, key) {
-				return Config{}, fmt.Errorf("%s: unknown setting %q: did you mean %q?", path, key, nearest(key, known))
-			}
-		}
-		if err := k.Merge(given); err != nil {
-			return Config{}, err
-		}
-	}
-	if err := loadEnviron(k, known, environ); err != nil {
-		return Config{}, err
-	}
-	flags := posflag.ProviderWithFlag(fs, ".", k, func(f *pflag.Flag) (string, any) {
-		key := strings.ReplaceAll(f.Name, "-", "_")
-		if key == "nats_url" {
-			key = "journal.nats_url"
-		}
-		if !f.Changed || !slices.Contains(known, key) {
-			return "", nil
-		}
-		return key, posflag.FlagVal(fs, f)
-	})
-	if err := k.Load(flags, nil); err != nil {
-		return Config{}, err
-	}
-	return decodeConfig(k)
-}
-
-func loadEnviron(k *koanf.Koanf, known, environ []string) error {
-	byName := map[string]string{}
-	for _, key := range known {
-		byName[variable(key)] = key
-	}
-	if err := checkVariables(environ); err != nil {
-		return err
-	}
-	return k.Load(env.Provider(".", env.Opt{
-		Prefix: envPrefix, EnvironFunc: func() []string { return environ },
-		TransformFunc: func(name, value string) (string, any) {
-			key := byName[name]
-			if _, list := defaults()[key].([]string); list {
-				return key, strings.Split(value, ",")
-			}
-			return key, value
-		},
-	}), nil)
-}
-
-// checkVariables refuses variables of ours that nothing reads.
-func checkVariables(environ []string) error {
-	known := slices.Clone(clientVariables)
-	for key := range defaults() {
-		known = append(known, variable(key))
-	}
-	for _, v := range environ {
-		name, _, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) {
-			return fmt.Errorf("unknown variable %s: did you mean %s?", name, nearest(name, known))
-		}
-	}
-	return nil
-}
-
-// variable is the name of the environment variable of a setting.
-func variable(key string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
-}
-
-func decodeConfig(k *koanf.Koanf) (Config, error) {
-	var c Config
-	if err := k.Unmarshal("", &c); err != nil {
-		_, list, _ := strings.Cut(err.Error(), "\n") // a headline, and a line for each
-		return Config{}, fmt.Errorf("the settings do not fit: %s", strings.Join(strings.Fields(list), " "))
-	}
-	return c, c.check()
-}
-
-// defaultConfig is what a hub has when nothing is set.
-func defaultConfig() Config {
-	k := koanf.New(".")
-	c, err := Config{}, k.Load(confmap.Provider(defaults(), "."), nil)
-	if err == nil {
-		c, err = decodeConfig(k)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("the default settings do not fit: %v", err)) // a test reads them
-	}
-	return c
-}
-
-// check holds the settings against schemas/config.json.
-func (c Config) check() error {
-	data, err := json.Marshal(c.plain())
-	if err != nil {
-		return err
-	}
-	if err := schemas.Config().Validate(data); err != nil {
-		return fmt.Errorf("the settings do not fit: %w", err)
-	}
-	return nil
 }
 
 // plain returns the settings as the file has them.
@@ -280,37 +188,3 @@ func plain(v reflect.Value) any {
 	}
 	return m
 }
-
-func valueOf(environ []string, name string) string {
-	for _, v := range environ {
-		if n, value, ok := strings.Cut(v, "="); ok && n == name {
-			return value
-		}
-	}
-	return ""
-}
-
-// nearest returns the known name that shares the most with name.
-func nearest(name string, known []string) string {
-	slices.Sort(known)
-	return slices.MaxFunc(known, func(a, b string) int { return cmp.Compare(alike(name, a), alike(name, b)) })
-}
-
-// alike counts the pairs of letters that two names share.
-func alike(a, b string) float64 {
-	pairs := map[string]int{}
-	for i := range len(a) - 1 {
-		pairs[a[i:i+2]]++
-	}
-	shared := 0
-	for i := range len(b) - 1 {
-		if pairs[b[i:i+2]] > 0 {
-			pairs[b[i:i+2]]--
-			shared++
-		}
-	}
-	return 2 * float64(shared) / float64(max(1, len(a)+len(b)-2))
-}
-
-// environ is the environment of the process.
-func environ() []string { return os.Environ() }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 
@@ -20,16 +21,22 @@ func configOf(t *testing.T, yaml string, environ []string, args ...string) (Conf
 	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	serveFlags(fs)
 	if yaml != "" {
-		path := filepath.Join(t.TempDir(), "dragoman.yaml")
-		if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		args = append(args, "--config", path)
+		args = append(args, "--config", configFile(t, t.TempDir(), yaml))
 	}
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
 	return loadConfig(fs, environ)
+}
+
+// configFile writes a configuration file and returns its path.
+func configFile(t *testing.T, dir, yaml string) string {
+	t.Helper()
+	path := filepath.Join(dir, "dragoman.yaml")
+	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func TestAFlagWinsOverTheEnvironmentWhichWinsOverTheFileWhichWinsOverTheDefault(t *testing.T) {
@@ -62,17 +69,124 @@ func TestAnUnknownSettingIsAnErrorThatNamesTheNearest(t *testing.T) {
 	}
 }
 
-func TestASettingOfTheWrongKindIsAnErrorThatNamesIt(t *testing.T) {
-	for yaml, want := range map[string]string{
-		"log_level: loud":                "log_level",
-		"limits: {hops: many}":           "hops",
-		"limits: {queue_length: 0}":      "queue_length",
-		"journal: {sync: sometimes}":     "sync",
-		"limits: {cancel_grace: 5 bees}": "cancel_grace",
+func TestASettingThatIsNotAllowedIsNamedWithWhatWasGivenWhatIsAllowedAndWhereItStands(t *testing.T) {
+	for _, c := range []struct{ yaml, variable, flag, want string }{
+		{yaml: "log_level: loud", want: `dragoman.yaml: log_level: want debug, info, warn or error, got "loud"`},
+		{yaml: "limits: {hops: many}", want: `dragoman.yaml: limits.hops: want a whole number of at least 1, got "many"`},
+		{yaml: "limits: {queue_length: 0}", want: `dragoman.yaml: limits.queue_length: want a whole number of at least 1, got 0`},
+		{yaml: "limits: {hops: 1.5}", want: `dragoman.yaml: limits.hops: want a whole number of at least 1, got 1.5`},
+		{yaml: "limits.hops: true", want: `dragoman.yaml: limits.hops: want a whole number of at least 1, got true`},
+		{yaml: "limits: 3", want: `dragoman.yaml: limits: want settings below it, such as limits.hops, got 3`},
+		{yaml: "limits: {hops: 2}\nlimits.hops: 3", want: `dragoman.yaml: limits.hops: it is set twice, by its whole name and below a group: remove one`},
+		{yaml: "journal: {sync: sometimes}", want: `dragoman.yaml: journal.sync: want interval or always, got "sometimes"`},
+		{yaml: "journal: {name: a b}", want: `dragoman.yaml: journal.name: want text of the form ^[A-Za-z0-9_-]+$, got "a b"`},
+		{yaml: "limits: {cancel_grace: 5 bees}", want: `dragoman.yaml: limits.cancel_grace: want a time such as 30s or 5m, got "5 bees"`},
+		{yaml: "limits: {cancel_grace: 0s}", want: `dragoman.yaml: limits.cancel_grace: want a time such as 30s or 5m, got "0s"`},
+		{yaml: "stop_timeout: 30", want: `dragoman.yaml: stop_timeout: want a time such as 30s or 5m of at least 0s, got 30`},
+		{yaml: "stop_timeout: -5s", want: `dragoman.yaml: stop_timeout: want a time such as 30s or 5m of at least 0s, got "-5s"`},
+		{yaml: "grpc: {ping_interval: 10ms}", want: `dragoman.yaml: grpc.ping_interval: want a time such as 30s or 5m of at least 1s, got "10ms"`},
+		{yaml: "pi: {prompt_timeout: 200h}", want: `dragoman.yaml: pi.prompt_timeout: want a time such as 30s or 5m of at most 168h, got "200h"`},
+		{yaml: "pi: {keep_tasks: perhaps}", want: `dragoman.yaml: pi.keep_tasks: want true or false, got "perhaps"`},
+		{yaml: "hosts: [1]", want: `dragoman.yaml: hosts: want a list of texts, got "[1]"`},
+		{yaml: "data_dir: [a]", want: `dragoman.yaml: data_dir: want text, got "[a]"`},
+		{yaml: "rest: {body_bytes: 10}", want: `dragoman.yaml: rest.body_bytes: want a whole number of at least 1024, got 10`},
+		{variable: "DRAGOMAN_LIMITS_HOPS=many", want: `DRAGOMAN_LIMITS_HOPS: want a whole number of at least 1, got "many"`},
+		{variable: "DRAGOMAN_STDIO=", want: `DRAGOMAN_STDIO: want true or false, got ""`},
+		{flag: "--log-level=loud", want: `--log-level: want debug, info, warn or error, got "loud"`},
+		{yaml: "[1]", want: "dragoman.yaml: yaml: unmarshal errors: line 1"},
+		{yaml: "a: b: c", want: "dragoman.yaml: yaml: "},
 	} {
-		if _, err := configOf(t, yaml, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want an error that names %s", yaml, err, want)
+		var environ, args []string
+		if c.variable != "" {
+			environ = append(environ, c.variable)
 		}
+		if c.flag != "" {
+			args = append(args, c.flag)
+		}
+		if _, err := configOf(t, c.yaml, environ, args...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s%s%s:\ngot  %v\nwant %s", c.yaml, c.variable, c.flag, err, c.want)
+		}
+	}
+}
+
+func TestASettingIsReadInEveryWayThatItCanBeWritten(t *testing.T) {
+	for yaml, want := range map[string]func(*Config){
+		"":                                  func(*Config) {},
+		"limits:\ndata_dir:":                func(*Config) {},
+		"limits: {hops: 3}":                 func(c *Config) { c.Limits.Hops = 3 },
+		"limits.hops: 3":                    func(c *Config) { c.Limits.Hops = 3 },
+		`limits: {hops: "3"}`:               func(c *Config) { c.Limits.Hops = 3 },
+		"journal: {bytes: 1e9}":             func(c *Config) { c.Journal.Bytes = 1e9 },
+		"hosts: a.example, b.example":       func(c *Config) { c.Hosts = []string{"a.example", "b.example"} },
+		"hosts: [a.example, b.example]":     func(c *Config) { c.Hosts = []string{"a.example", "b.example"} },
+		"limits: {cause_memory: 0s}":        func(c *Config) { c.Limits.CauseMemory = 0 },
+		"pi: {keep_tasks: false}":           func(c *Config) { c.Pi.KeepTasks = false },
+		"grpc: {min_client_ping: 1m30s}":    func(c *Config) { c.GRPC.MinClientPing = 90 * time.Second },
+		"grpc_addr: \"\"\nhttp_addr: :8080": func(c *Config) { c.GRPCAddr, c.HTTPAddr = "", ":8080" },
+	} {
+		wanted := defaultConfig()
+		want(&wanted)
+		got, err := configOf(t, yaml, nil)
+		if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
+			t.Errorf("%s: got %v and (-want +got):\n%s", yaml, err, diff)
+		}
+	}
+}
+
+// FuzzConfig holds that a file is refused in one line that names it, or gives
+// settings that the schema allows and that are the same when they are written down
+// and read again.
+func FuzzConfig(f *testing.F) {
+	for _, text := range []string{
+		"", "grpc_addr: 127.0.0.1:0", "limits:\n  hops: 5\n  cancel_grace: 2s", "limits.hops: 5", "limits: {hops: 1}\nlimits.hops: 2", "hosts: [a, b]",
+		"hosts: a,b", "stop_timeout: 30", "stop_timeout: 1h30m", "journal: {bytes: 1e9}", "journal: {age: 0x10}", "pi: {keep_tasks: yes}", "a: &a [*a]",
+		"a: &a {b: *a}", "? [1]\n: 2", "1: 2", "<<: {limits: {hops: 1}}", "limits: {hops: .inf}", "limits: {hops: 18446744073709551615}",
+		"log_level: !!binary aGk=", "data_dir: 2001-01-01", "--- {}\n--- {}", "\xff", "\x00", "limits: {queue_length: 0}", "rest: {body_bytes: 2_000_000}",
+		"acp: {deadline: 168h}", "pi: {prompt_timeout: 1ns}", "websocket: {ping_interval: 1µs}", "\ufeffstdio: true",
+	} {
+		f.Add([]byte(text))
+	}
+	dir := f.TempDir() // one of each worker, since making them takes long
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := configOf(t, "", nil, "--config", configFile(t, dir, string(text)))
+		if err != nil {
+			if line := err.Error(); !strings.Contains(line, "dragoman.yaml") || strings.Contains(line, "\n") || len(line) > 2000 {
+				t.Fatalf("got %q, want one line that names the file", line)
+			}
+			return
+		}
+		written, err := json.Marshal(got.plain()) // which is YAML
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schemas.Config().Validate(written); err != nil {
+			t.Errorf("got settings that the schema does not allow: %v", err)
+		}
+		again, err := configOf(t, "", nil, "--config", configFile(t, dir, string(written)))
+		if diff := cmp.Diff(got, again); err != nil || diff != "" {
+			t.Errorf("written down and read again: got %v and (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+func TestCheckExplainsEverySetting(t *testing.T) {
+	var out earshot
+	path := configFile(t, t.TempDir(), "grpc: {ping_interval: 20s}")
+	if code := run(t.Context(), []string{"check", "--config", path}, streams{out: &out, err: &out}); code != exitDone {
+		t.Fatalf("got the exit code %d and %s, want it done", code, out.String())
+	}
+	lines := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		key, rest, _ := strings.Cut(line, " ")
+		lines[key] = strings.Join(strings.Fields(rest), " ")
+	}
+	for _, s := range allSettings() {
+		if got, want := lines[s.key], variable(s.key)+" "+s.rule.Description; !strings.HasSuffix(got, want) {
+			t.Errorf("%s: got %q, want it to end %q", s.key, got, want)
+		}
+	}
+	if got, want := lines["grpc.ping_interval"], "20s 15s DRAGOMAN_GRPC_PING_INTERVAL"; !strings.HasPrefix(got, want) {
+		t.Errorf("what differs from the default: got %q, want it to begin %q", got, want)
 	}
 }
 

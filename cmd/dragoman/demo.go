@@ -27,15 +27,19 @@ printed. It exits with 1 if anybody got no answer.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&verbose, "verbose", false, "print the log of the hub on stderr")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
+		wanted, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		ctx, cancel := context.WithTimeout(ctx, demoTime)
+		ctx, cancel := context.WithTimeout(wanted, demoTime)
 		defer cancel()
 		log := slog.New(slog.DiscardHandler)
 		if verbose {
 			log = newLog(io.err, "info", "auto")
 		}
-		return demo(ctx, io, log, asJSON)
+		err := demo(ctx, io, log, asJSON)
+		if wanted.Err() != nil {
+			return &exit{exitInterrupted, errLeft}
+		}
+		return err
 	}
 	return c
 }

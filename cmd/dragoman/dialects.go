@@ -29,7 +29,7 @@ func translations() []core.Translation {
 	return []core.Translation{coven.Translation, parallax.Translation, pi.Translation, acp.Translation}
 }
 
-// The keepalive of WebSockets, and what our own clients read at most of a message.
+// The keepalive of our own clients, and what they read at most of a message.
 const (
 	parallaxBytes = parallax.DefaultMaxMessageBytes
 	acpBytes      = acp.DefaultMaxEnvelopeBytes
@@ -39,11 +39,19 @@ const (
 
 var wsLink = link.Options{PingEvery: pingEvery, PingTimeout: pingTimeout}
 
+// link bounds the WebSockets of a hub.
+func (c WebSocketConfig) link() link.Options {
+	return link.Options{PingEvery: c.PingInterval, PingTimeout: c.PingTimeout}
+}
+
 // open makes the doors of the hub and opens them: here, and nowhere else,
 // transports and dialects meet.
 func (s *Service) open(listeners map[string]net.Listener) {
+	c := s.config
 	if l := listeners["grpc-addr"]; l != nil {
 		s.grpc = grpcserver.New(grpcserver.Options{
+			MaxConnections: c.GRPC.Connections,
+			PingEvery:      c.GRPC.PingInterval, PingTimeout: c.GRPC.PingTimeout, MinClientPing: c.GRPC.MinClientPing,
 			OnPanic: func(method string, value any, stack []byte) {
 				s.log.Error("a handler panicked", "method", method, "panic", value, "stack", string(stack))
 			},
@@ -56,7 +64,9 @@ func (s *Service) open(listeners map[string]net.Listener) {
 		s.run("Unix socket", s.acceptPi)
 	}
 	webOptions := web.Options{
-		Hosts: s.config.Hosts, Origins: s.config.Origins, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
+		Hosts: c.Hosts, Origins: c.Origins, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
+		// What is mounted has limits of its own below this one.
+		MaxConnections: c.HTTP.Connections, MaxBodyBytes: int64(max(c.REST.BodyBytes, c.ACP.EnvelopeBytes)),
 		OnPanic: func(r *http.Request, value any, stack []byte) {
 			s.log.Error("a handler panicked", "path", r.URL.Path, "panic", value, "stack", string(stack))
 		},
@@ -103,7 +113,9 @@ func (s *Service) mountHTTP(r chi.Router) {
 			return core.Principal{ID: "local", Dialect: "rest", Operator: true}, nil
 		},
 		Version: version, Log: s.log,
+		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, DropTasks: !s.config.REST.KeepTasks,
 	}))
+	r.NotFound(nothingHere)
 	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { plainText(w, http.StatusOK, "ok\n") })
 	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if s.draining.Load() {
@@ -112,6 +124,12 @@ func (s *Service) mountHTTP(r chi.Router) {
 		}
 		plainText(w, http.StatusOK, "ready\n")
 	})
+}
+
+// nothingHere answers where the hub has no door, and tells of those that it has.
+func nothingHere(w http.ResponseWriter, r *http.Request) {
+	web.Problem(w, http.StatusNotFound, string(core.CodeUnsupported), "nothing is at "+r.URL.Path+
+		": /v1 is REST (its document /v1/openapi.json), /ws/agent Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /healthz and /readyz the health")
 }
 
 func plainText(w http.ResponseWriter, status int, text string) {
@@ -127,7 +145,7 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 	}
 	c := s.config.Coven
 	reason := coven.Serve(s.ctx, s.hub, conn, coven.Options{
-		ServerID: s.hub.ID(), DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, Logger: s.log,
+		ServerID: s.hub.ID(), DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, KeepTasks: c.KeepTasks, Logger: s.log,
 	})
 	return grpcserver.Status(reason)
 }
@@ -151,7 +169,8 @@ func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 	s.hold(func() {
 		parallax.Serve(s.ctx, s.hub, conn, parallax.Options{
 			AgentID: agent, Capabilities: able, ConnectionID: id, TaskTimeout: c.TaskTimeout, HeartbeatInterval: c.HeartbeatInterval,
-			MaxMessageBytes: c.MessageBytes, MaxMessagesPerSecond: c.MessagesPerSecond, Link: wsLink, Log: s.log,
+			MaxMessageBytes: c.MessageBytes, MaxMessagesPerSecond: orNever(c.MessagesPerSecond), KeepTasks: c.KeepTasks,
+			Link: s.config.WebSocket.link(), Log: s.log,
 		})
 	})
 }
@@ -173,7 +192,8 @@ func (s *Service) acpOptions(id core.AgentID) acp.Options {
 	c := s.config.ACP
 	return acp.Options{
 		AgentID: id, Peers: s.peers, HubName: "dragoman", MaxEnvelopeBytes: c.EnvelopeBytes,
-		Deadline: c.Deadline, DelegateDeadline: c.DelegateDeadline, Link: wsLink, Log: s.log,
+		Deadline: c.Deadline, DelegateDeadline: c.DelegateDeadline, KeepTasks: c.KeepTasks,
+		Link: s.config.WebSocket.link(), Log: s.log,
 	}
 }
 
@@ -182,9 +202,10 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 		plainText(w, http.StatusUpgradeRequired, "Upgrade Required")
 		return
 	}
-	snapshots := pi.SnapshotsAll
-	if r.URL.Query().Get("snapshots") == "none" {
-		snapshots = pi.SnapshotsNone
+	snapshots, err := pi.ParseSnapshots(r.URL.Query().Get("snapshots"))
+	if err != nil {
+		plainText(w, http.StatusBadRequest, core.AsFault(err).Message+"\n")
+		return
 	}
 	conn := s.upgrade(w, r, ws.AcceptOptions{
 		Limits:          ws.Limits{ReadLimit: s.config.Pi.MessageBytes, Oversize: ws.Reject, AcceptBinary: true},

@@ -11,10 +11,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/metadata"
@@ -111,9 +114,9 @@ func askByRequest(a *parallax.Agent) asker {
 
 // dialWS opens a WebSocket to a path of the hub.
 func dialWS(ctx context.Context, to place, path string, header http.Header, limit int) (*ws.Conn, error) {
-	u, err := url.Parse(to.http)
+	u, err := hubURL(to.http)
 	if err != nil {
-		return nil, &exit{exitUsage, fmt.Errorf("--hub %s: %w; write it as http://host:port", to.http, err)}
+		return nil, err
 	}
 	if to.token != "" {
 		header = header.Clone()
@@ -124,7 +127,7 @@ func dialWS(ctx context.Context, to place, path string, header http.Header, limi
 	}
 	u.Scheme = map[string]string{"http": "ws", "https": "wss"}[u.Scheme]
 	base, query, _ := strings.Cut(path, "?")
-	u.Path, u.RawQuery = strings.TrimSuffix(u.Path, "/")+base, query
+	u.Path, u.RawQuery = u.Path+base, query
 	conn, err := ws.Dial(ctx, u.String(), ws.DialOptions{Limits: ws.Limits{ReadLimit: limit}, Header: header})
 	if err != nil {
 		return nil, unreachable(to.http, "--hub", err)
@@ -135,10 +138,38 @@ func dialWS(ctx context.Context, to place, path string, header http.Header, limi
 // unreachable says what to do when no hub answers.
 func unreachable(at, flag string, err error) error {
 	var op *net.OpError
-	if errors.As(err, &op) || strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "Unavailable") {
-		return fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with %s (%w)", at, flag, err)
+	why := plainly(err)
+	if errors.As(err, &op) || strings.HasPrefix(why, "dial ") {
+		return fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with %s (%s)", at, flag, why)
 	}
-	return fmt.Errorf("connecting to %s: %w", at, err)
+	return elsewhere(at, flag, why)
+}
+
+// elsewhere says what to do when something else than a hub answers.
+func elsewhere(at, flag, why string) error {
+	return fmt.Errorf("what answers at %s is no hub, or another door of it: name the address that the hub says when it is ready with %s (%s)", at, flag, why)
+}
+
+// plainly is what an error of connecting comes to: what libraries put around it
+// repeats the address, each in its own way.
+func plainly(err error) string {
+	var op *net.OpError
+	var answer *ws.HandshakeError
+	var request *url.Error
+	switch {
+	case errors.As(err, &op):
+		return op.Error()
+	case errors.As(err, &answer):
+		return answer.Error()
+	case errors.As(err, &request):
+		said, _, _ := strings.Cut(request.Err.Error(), ` "\x`) // bytes of another protocol
+		return said
+	}
+	said := err.Error() // of gRPC, which keeps the text alone
+	if i := strings.LastIndex(said, `desc = "`); i >= 0 {
+		said = strings.TrimSuffix(said[i+len(`desc = "`):], `"`)
+	}
+	return strings.TrimPrefix(said, "transport: Error while dialing: ")
 }
 
 func agentCommand(io streams) *cobra.Command {
@@ -156,7 +187,8 @@ failure with the end of its stderr.
   dragoman agent --dialect coven --name poet --capability verse -- ./poet.sh
 
 What a request has beside its text (data, attachments, history) stands as JSON in
-the file that the variable DRAGOMAN_REQUEST names.`,
+the file that the variable DRAGOMAN_REQUEST names. A notice comes to Coven and
+Parallax agents as a request of its topic and data.`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
@@ -176,6 +208,11 @@ the file that the variable DRAGOMAN_REQUEST names.`,
 			return &exit{exitUsage, fmt.Errorf("--dialect %q: use coven, parallax or acp", dialect)}
 		case name == "" && id == "":
 			return &exit{exitUsage, errors.New("--name is missing: name the agent")}
+		case concurrent < 1:
+			return &exit{exitUsage, fmt.Errorf("--concurrent %d: want at least 1", concurrent)}
+		}
+		if _, err := exec.LookPath(args[0]); err != nil {
+			return &exit{exitUsage, fmt.Errorf("the command cannot be run: %w", err)}
 		}
 		if id == "" {
 			id = name
@@ -192,12 +229,40 @@ the file that the variable DRAGOMAN_REQUEST names.`,
 		log := newLog(io.err, "info", "auto")
 		return stay(ctx, log, func(ctx context.Context, joined func()) error {
 			return connect(ctx, to.place(), card, commandHandler(args, io.err), func(asker) {
-				log.Info("joined: ask it with 'dragoman ask "+id+" ...'", "agent", id, "dialect", dialect)
+				log.Info("joined: ask it with 'dragoman ask "+quoted(id)+" ...'", "agent", id, "dialect", dialect)
 				joined()
 			}, log)
 		})
 	}
 	return c
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	if strings.ContainsFunc(word, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:/@", r)
+	}) {
+		return strconv.Quote(word)
+	}
+	return word
+}
+
+// inTime lets connect join within the patience that there is for what should be
+// quick: at another door of the hub, or of another server, nobody may ever answer.
+func inTime(ctx context.Context, connect func(ctx context.Context, joined func()) error, joined func()) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := fmt.Errorf("nobody took the agent in within %s: are --hub and --grpc-addr the addresses of a hub?", patience)
+	timer := time.AfterFunc(patience, func() { cancel(silent) })
+	defer timer.Stop()
+	err := connect(ctx, func() {
+		timer.Stop()
+		joined()
+	})
+	if errors.Is(context.Cause(ctx), silent) {
+		return silent
+	}
+	return err
 }
 
 // The pace at which an agent comes back after its connection was lost.
@@ -214,7 +279,7 @@ func stay(ctx context.Context, log *slog.Logger, connect func(ctx context.Contex
 	in, wait := false, backoffLeast
 	for {
 		var since time.Time
-		err := connect(ctx, func() { in, since = true, time.Now() })
+		err := inTime(ctx, connect, func() { in, since = true, time.Now() })
 		var turned *core.Fault
 		switch {
 		case ctx.Err() != nil:
@@ -230,7 +295,11 @@ func stay(ctx context.Context, log *slog.Logger, connect func(ctx context.Contex
 			wait = backoffLeast
 		}
 		pause := wait/2 + rand.N(wait/2)
-		log.Warn("the connection has ended: joining again", "reason", err, "in", pause.String())
+		reason := "the hub ended it in good order"
+		if err != nil {
+			reason = err.Error()
+		}
+		log.Warn("the connection has ended: joining again", "reason", reason, "in", pause.String())
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

@@ -117,13 +117,19 @@ the others.
 	return root
 }
 
-// usageArgs makes a wrong number of arguments a usage error.
+// usageArgs makes a wrong number of arguments a usage error that says what to write.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return &exit{exitUsage, fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())}
+		if check(c, args) == nil {
+			return nil
 		}
-		return nil
+		wrong := "something is missing"
+		for n := range args {
+			if check(c, args[:n]) == nil {
+				wrong = fmt.Sprintf("%q is too much", strings.Join(args[n:], " "))
+			}
+		}
+		return &exit{exitUsage, fmt.Errorf("%s: write '%s'; see '%s --help'", wrong, c.UseLine(), c.CommandPath())}
 	}
 }
 

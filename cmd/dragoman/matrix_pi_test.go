@@ -132,6 +132,8 @@ func (c *piClient) begin(q inquiry) *exchange {
 		switch {
 		case err != nil:
 			run.lost(err)
+		case f.TimedOut:
+			run.end(telling{End: "timed out", Words: f.Error})
 		case !f.Success:
 			run.end(telling{End: "refused", Words: f.Error})
 		default:

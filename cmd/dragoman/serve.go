@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -44,7 +43,7 @@ func serve(ctx context.Context, config Config, io streams) error {
 	defer signal.Stop(signals)
 
 	log := newLog(io.err, config.LogLevel, config.LogFormat)
-	if err := checkExposure(config); err != nil {
+	if err := checkDoors(config); err != nil {
 		return &exit{exitUsage, err}
 	}
 	s, err := Start(ctx, config, log, nil)
@@ -96,6 +95,14 @@ func serve(ctx context.Context, config Config, io streams) error {
 	return errors.Join(cause, err)
 }
 
+// checkDoors refuses a hub that nobody could reach, and one that everybody could.
+func checkDoors(c Config) error {
+	if c.GRPCAddr == "" && c.HTTPAddr == "" && c.PiAddr == "" && c.PiSocket == "" && !c.Stdio {
+		return errors.New("every address is empty, so that nobody could reach the hub: give it one of --grpc-addr, --http-addr, --pi-addr, --pi-socket or --stdio")
+	}
+	return checkExposure(c)
+}
+
 func checkCommand(io streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -109,7 +116,7 @@ the default.`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := loadConfig(c.Flags(), environ())
 		if err == nil {
-			err = checkExposure(config)
+			err = checkDoors(config)
 		}
 		if err != nil {
 			return &exit{exitUsage, err}
@@ -117,28 +124,23 @@ the default.`,
 		if asJSON {
 			return printJSON(io.out, config.plain())
 		}
-		values := flatten("", config.plain())
-		t := newTable(io.out, "SETTING", "VALUE", "VARIABLE", "")
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			note := ""
-			if d := fmt.Sprint(defaults()[key]); d != fmt.Sprint(values[key]) && !sameDuration(d, fmt.Sprint(values[key])) {
-				note = "default: " + orDash(d)
-			}
-			t.row(key, orDash(fmt.Sprint(values[key])), variable(key), note)
-		}
-		return t.flush()
+		return explain(io.out, config)
 	}
 	return c
 }
 
-func flatten(prefix string, m map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range m {
-		if inner, ok := v.(map[string]any); ok {
-			maps.Copy(out, flatten(prefix+k+".", inner))
-			continue
+// explain prints what comes of each setting.
+func explain(out io.Writer, c Config) error {
+	values, standard := map[string]string{}, map[string]string{}
+	eachLeaf("", c.plain(), func(key string, value any) { values[key] = fmt.Sprint(value) })
+	eachLeaf("", defaultConfig().plain(), func(key string, value any) { standard[key] = fmt.Sprint(value) })
+	t := newTable(out, "SETTING", "VALUE", "DEFAULT", "VARIABLE", "WHAT IT SETS")
+	for _, s := range allSettings() {
+		other := ""
+		if standard[s.key] != values[s.key] {
+			other = orDash(standard[s.key])
 		}
-		out[prefix+k] = v
+		t.row(s.key, orDash(values[s.key]), other, variable(s.key), s.rule.Description)
 	}
-	return out
+	return t.flush()
 }

@@ -179,7 +179,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 		ID: id, Journal: s.kept, Log: s.log, Rules: policy.Rules{Hops: c.Limits.Hops},
 		Limits: hub.Limits{
 			QueueLength: c.Limits.QueueLength, Retries: orNever(c.Limits.Retries), CancelGrace: c.Limits.CancelGrace, SlotGrace: c.Limits.SlotGrace,
-			ApprovalTimeout: c.Limits.ApprovalTimeout, CauseMemory: orNever(c.Limits.CauseMemory), TaskBytes: c.Limits.TaskBytes, HistoryBytes: c.Limits.HistoryBytes,
+			ApprovalTimeout: c.Limits.ApprovalTimeout, CauseMemory: orNever(c.Limits.CauseMemory), TaskBytes: c.Limits.TaskBytes, HistoryBytes: orNever(c.Limits.HistoryBytes),
 		},
 	}
 	if observer != nil {
@@ -190,7 +190,8 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 		return fmt.Errorf("reading the journal: %w", err)
 	}
 	s.pi = pi.NewServer(s.hub, pi.Options{
-		Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: wsLink, Log: s.log,
+		Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: c.WebSocket.link(), Log: s.log,
+		PromptTimeout: c.Pi.PromptTimeout, DropTasks: !c.Pi.KeepTasks,
 		MaxMessageBytes: c.Pi.MessageBytes, MaxSessions: c.Pi.Sessions, MaxConnections: c.Pi.Connections, MaxPending: c.Pi.Pending,
 	})
 	s.peers = acp.NewPeers(c.ACP.KeepResults)
@@ -210,11 +211,11 @@ func orNever[N int | time.Duration](n N) N {
 // at a time uses it: until what it returns is closed, or the process ends.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the data directory: %w", err)
+		return nil, fmt.Errorf("--data-dir %s: %w; name a directory that you may write into", dir, err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("locking the data directory: %w", err)
+		return nil, fmt.Errorf("--data-dir %s: %w; name a directory that you may write into", dir, err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
@@ -249,10 +250,10 @@ func writeReady(path string, bound Addresses) error {
 	}
 	temp := path + ".tmp"
 	if err := os.WriteFile(temp, append(data, '\n'), 0o600); err != nil {
-		return fmt.Errorf("writing the ready file: %w", err)
+		return fmt.Errorf("--ready-file %s: %w", path, err)
 	}
 	if err := os.Rename(temp, path); err != nil {
-		return fmt.Errorf("writing the ready file: %w", err)
+		return fmt.Errorf("--ready-file %s: %w", path, err)
 	}
 	return nil
 }

@@ -53,6 +53,7 @@ func newStage(t *testing.T, change func(*Config)) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
+	promises.Read(s.service.hub)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), watchdog)
 		defer cancel()

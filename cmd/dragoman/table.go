@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 )
 
 // table prints rows in aligned columns.
@@ -39,10 +38,4 @@ func orDash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-func sameDuration(a, b string) bool {
-	x, err1 := time.ParseDuration(a)
-	y, err2 := time.ParseDuration(b)
-	return err1 == nil && err2 == nil && x == y
 }

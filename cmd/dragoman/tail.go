@@ -29,6 +29,9 @@ An interrupt ends it; the tasks run on.`,
 	f.BoolVar(&asJSON, "json", false, "print every event as a line of JSON")
 	f.StringVar(&color, "color", "auto", "`when` to colour: auto, always or never")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if color != "auto" && color != "always" && color != "never" {
+			return &exit{exitUsage, fmt.Errorf("--color %q: use auto, always or never", color)}
+		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		path := "/v1/events"

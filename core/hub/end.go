@@ -105,18 +105,23 @@ type retained struct {
 	bytes int
 }
 
-// retain keeps an ended task in memory and drops the oldest beyond the limits,
-// as far as the journal has them. Callers hold mu.
+// retain keeps an ended task in memory. Callers hold mu.
 func (h *Hub) retain(t *Task, bytes int) {
+	h.finished.tasks, h.finished.bytes = append(h.finished.tasks, t), h.finished.bytes+bytes
+	h.trim()
+}
+
+// trim drops the oldest ended tasks beyond the limits, as far as the journal has
+// them. Callers hold mu.
+func (h *Hub) trim() {
 	f := &h.finished
-	f.tasks, f.bytes = append(f.tasks, t), f.bytes+bytes
 	for len(f.tasks) > h.limits.FinishedTasks || f.bytes > h.limits.FinishedBytes {
 		oldest := f.tasks[0]
 		oldest.mu.Lock()
 		size, safe := oldest.bytes, oldest.recorded >= oldest.last()
 		oldest.mu.Unlock()
 		if !safe {
-			return // the recorder has not got there yet; the next end tries again
+			return // the recorder has not got there yet; what comes next tries again
 		}
 		delete(h.tasks, oldest.id)
 		f.tasks[0] = nil

@@ -56,10 +56,16 @@ type Hub struct {
 	usage    *usage.Ledger
 	counters counters
 	recorder *recorder
+	// spawn runs something beside the sessions until it returns, or until stop ends
+	// its context and waits for it.
+	spawn func(func(context.Context))
+	stop  func()
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
 	agents   map[core.AgentID]*Session
+	onCall   map[core.AgentID][]*Session // who is found by its id alone, the latest last
+	aliases  aliases
 	tasks    map[core.TaskID]*Task // those that run, and the latest that ended
 	running  int
 	idle     chan struct{} // closed when draining and nothing runs
@@ -74,7 +80,8 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
 		roster: roster.New(), usage: usage.NewLedger(), counters: counters{n: map[string]int64{}},
-		sessions: map[*Session]struct{}{}, agents: map[core.AgentID]*Session{}, tasks: map[core.TaskID]*Task{},
+		sessions: map[*Session]struct{}{}, agents: map[core.AgentID]*Session{}, onCall: map[core.AgentID][]*Session{},
+		aliases: aliases{}, tasks: map[core.TaskID]*Task{},
 		everyone: map[*Session]struct{}{}, idle: make(chan struct{}),
 	}
 	if h.id == "" {
@@ -87,6 +94,13 @@ func New(opts Options) *Hub {
 		h.journal = journal.NewMemory(journal.Retention{})
 	}
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
+	ctx, cancel := context.WithCancel(context.Background())
+	var life sync.WaitGroup
+	h.spawn = func(run func(context.Context)) { life.Go(func() { run(ctx) }) }
+	h.stop = func() {
+		cancel()
+		life.Wait()
+	}
 	h.recorder = startRecorder(h)
 	return h
 }
@@ -141,6 +155,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	for _, t := range h.live() {
 		t.end(core.Failed{Fault: gone}, nil)
 	}
+	h.stop()
 	err := h.recorder.stop()
 	h.mu.Lock()
 	h.closed = gone
@@ -178,13 +193,18 @@ func (h *Hub) Agents() []AgentStatus { return h.status(h.roster.List()) }
 // Match returns who answers for the address, best first.
 func (h *Hub) Match(to core.Address) []AgentStatus { return h.status(h.roster.Match(to)) }
 
-// Agent returns one agent.
+// Agent returns one agent, by its id or alias.
 func (h *Hub) Agent(id core.AgentID) (AgentStatus, bool) {
+	h.mu.Lock()
+	id = h.resolve(id)
+	h.mu.Unlock()
 	e, ok := h.roster.Get(id)
 	if !ok {
 		return AgentStatus{}, false
 	}
-	return h.status([]roster.Entry{e})[0], true
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.statusOf(e), true
 }
 
 // Nearest returns up to three ids of agents here that look most like id.
@@ -195,12 +215,18 @@ func (h *Hub) status(entries []roster.Entry) []AgentStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, e := range entries {
-		out[i] = AgentStatus{Card: e.Card, Load: e.Load, Since: e.Since}
-		if s := h.agents[e.ID]; s != nil {
-			out[i].Principal = s.peer.Principal
-		}
+		out[i] = h.statusOf(e)
 	}
 	return out
+}
+
+// statusOf tells of one agent. Callers hold mu.
+func (h *Hub) statusOf(e roster.Entry) AgentStatus {
+	a := AgentStatus{Card: e.Card, Load: e.Load, Since: e.Since}
+	if s := h.answerer(e.ID); s != nil {
+		a.Principal = s.peer.Principal
+	}
+	return a
 }
 
 // Turns returns the latest turns of a thread, oldest first: nil when the hub

@@ -41,7 +41,7 @@ func TestEveryLimitHasADefaultAndIsSettable(t *testing.T) {
 		}
 		set := hub.Limits{
 			QueueLength: 1, Retries: -1, CancelGrace: 2, SlotGrace: 3, ApprovalTimeout: 4, Deadline: 5, MaxDeadline: 6, RequestBytes: 7,
-			TaskBytes: 8, HistoryBytes: 9, Threads: 10, FinishedTasks: 11, FinishedBytes: 12, CauseMemory: -13,
+			TaskBytes: 8, HistoryBytes: 9, Threads: 10, FinishedTasks: 11, FinishedBytes: 12, UnrecordedBytes: 14, CauseMemory: -13,
 		}
 		if got := set.Or(); got != set {
 			t.Errorf("got %+v, want %+v", got, set)
@@ -188,15 +188,12 @@ func (deaf) Heads(context.Context, func(journal.Head) bool) error { return errDe
 
 func TestAJournalThatCannotBeReadIsAnErrorAndNotAnUnknownTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hub.New(hub.Options{Journal: deaf{journal.NewMemory(journal.Retention{})}})
+		h := coretest.NewHub(t, hub.Options{Journal: deaf{journal.NewMemory(journal.Retention{})}})
 		if err := h.Recover(t.Context()); !errors.Is(err, errDeaf) {
 			t.Errorf("at the start: got %v, want %v", err, errDeaf)
 		}
 		if _, err := h.Task(t.Context(), core.Principal{ID: "r"}, "x"); !errors.Is(err, errDeaf) {
 			t.Errorf("looking for a task: got %v, want %v", err, errDeaf)
-		}
-		if err := h.Close(t.Context(), "the test is over"); err != nil {
-			t.Errorf("closing: got %v, want no error", err)
 		}
 	})
 }
@@ -205,7 +202,11 @@ func TestAJournalThatNeverTakesWhatIsLeftIsToldOfAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		j.refuse.Store(true)
-		h := hub.New(hub.Options{Journal: j})
+		opts := hub.Options{Journal: j}
+		promises := coretest.Watch(&opts)
+		h := hub.New(opts)
+		promises.Read(h)
+		promises.JournalRefused()
 		s := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
 		if _, err := s.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.Opening{}); err == nil {
 			t.Fatal("got no error, want one")
@@ -215,6 +216,9 @@ func TestAJournalThatNeverTakesWhatIsLeftIsToldOfAtTheEnd(t *testing.T) {
 		}
 		if h.Counters()["journal.refused"] == 0 {
 			t.Error("got nothing counted, want the refusals")
+		}
+		for _, broken := range promises.Broken() {
+			t.Error(broken)
 		}
 	})
 }

@@ -1,11 +1,17 @@
 package hub_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"io"
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -104,6 +110,26 @@ func TestASessionThatIsClosedTwiceEndsOnceForTheFirstReason(t *testing.T) {
 		g.events(agent)
 		if _, err := agent.Next(context.Background()); err == nil || core.AsFault(err).Code != core.CodeTooLarge {
 			t.Errorf("got %v from Next, want the first reason", err)
+		}
+	})
+}
+
+func TestWhyAnAgentLeftIsToldToOthersWithoutItsDetailWhichIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		g := &stage{t, coretest.NewHub(t, hub.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})}
+		agent := g.agent("a", able)
+		task := g.ask(g.connect("r"), "a")
+		cut := fmt.Errorf("read tcp 127.0.0.1:49152: %w", io.ErrUnexpectedEOF)
+		agent.Close(core.NewFault(core.CodeUnreachable, "its connection was lost").Because(fmt.Errorf("peer gone: %w", cut)))
+		if got, want := task.Answer().Fault.Message, "agent a left: its connection was lost"; got != want {
+			t.Errorf("the requester was told %q, want %q", got, want)
+		}
+		if want := `agent=a reason="its connection was lost"`; !strings.Contains(log.String(), want) {
+			t.Errorf("got the log %q, want %s in it", log.String(), want)
+		}
+		if want := `detail="peer gone: read tcp 127.0.0.1:49152: unexpected EOF"`; !strings.Contains(log.String(), want) {
+			t.Errorf("got the log %q, want %s in it, once", log.String(), want)
 		}
 	})
 }

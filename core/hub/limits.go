@@ -38,6 +38,10 @@ type Limits struct {
 	// memory beside the journal; defaults 1024 and 64 MiB.
 	FinishedTasks int
 	FinishedBytes int
+	// UnrecordedBytes bounds the ended tasks in memory beyond FinishedBytes, because
+	// the journal has not taken them yet: while there are more, nothing new is taken
+	// in; default 256 MiB.
+	UnrecordedBytes int
 	// CauseMemory is how long after its last task an agent that asks is still
 	// taken to act because of it, so that a timer does not begin a new chain;
 	// default 30 s, negative for not at all.
@@ -60,6 +64,7 @@ func (l Limits) Or() Limits {
 		Threads:         cmp.Or(l.Threads, 4096),
 		FinishedTasks:   cmp.Or(l.FinishedTasks, 1024),
 		FinishedBytes:   cmp.Or(l.FinishedBytes, 64<<20),
+		UnrecordedBytes: cmp.Or(l.UnrecordedBytes, 256<<20),
 		CauseMemory:     cmp.Or(l.CauseMemory, 30*time.Second),
 	}
 }

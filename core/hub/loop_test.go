@@ -2,7 +2,9 @@ package hub_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -16,6 +18,9 @@ func TestEchoStorm(t *testing.T) {
 		g.ask(a, "b")
 		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "and you?"}, hub.Opening{})
 		g.wantFault("asking who asked", err, core.CodeLoop)
+		if strings.Contains(err.Error(), "ended") {
+			t.Errorf("got %v while the cause runs, want nothing of an end", err)
+		}
 		_, err = b.Open(core.Request{To: core.ToAny(), Content: "anybody?"}, hub.Opening{})
 		g.wantFault("asking whoever is free, when only the chain is there", err, core.CodeLoop)
 	})
@@ -48,6 +53,9 @@ func TestChainDepthLaunderedThroughATimer(t *testing.T) {
 		g.sleep(time.Second)
 		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "a second later"}, hub.Opening{})
 		g.wantFault("asking back a second after its task ended", err, core.CodeLoop)
+		if want := fmt.Sprintf("because of task %s, which ended less than 10s ago", inner.ID()); !strings.Contains(core.AsFault(err).Message, want) {
+			t.Errorf("got %v, want it to say that the cause is remembered: %s", err, want)
+		}
 		g.sleep(10 * time.Second)
 		if task := g.ask(b, "a"); task.Hops() != 0 {
 			t.Errorf("long after: got %d hops, want a chain of its own", task.Hops())
@@ -88,6 +96,7 @@ func TestRefusalThatKillsTheRunInsteadOfInformingIt(t *testing.T) {
 // tool reads the session up to the output of a tool.
 func (g *stage) tool(s *hub.Session) *hub.ToolOutput {
 	g.t.Helper()
+	synctest.Wait() // what reads the journal runs beside
 	for {
 		b, ok := g.batch(s)
 		if !ok {

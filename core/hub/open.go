@@ -11,7 +11,10 @@ import (
 
 // Opening says how a session stands to a task that it opens.
 type Opening struct {
-	// Keep lets the task run on when the session ends.
+	// For is who asks, where the session speaks for others: an operator's may. The
+	// zero For is the session's own principal.
+	For core.Principal
+	// Keep lets the task run on when the session ends, as [Peer.Keep] does for all.
 	Keep bool
 	// Unwatched leaves the events of the task out of Next.
 	Unwatched bool
@@ -31,6 +34,13 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 		h.Count("refused." + string(core.AsFault(err).Code))
 		return nil, err
 	}
+	from := s.peer.Principal
+	if o.For.ID != "" {
+		if !from.Operator {
+			return nil, core.NewFault(core.CodeNotAuthorized, "you cannot ask in the name of %s", o.For.ID)
+		}
+		from = o.For
+	}
 	causes, denied := s.causes(req.Cause)
 	req.Cause = "" // what it claims is no cause yet
 	var above []policy.Chain
@@ -41,8 +51,9 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 		req.Cause = causes[0].task // the one with the most hops
 	}
 	t := &Task{
-		hub: h, opener: s, id: core.TaskID(core.NewID()), from: s.peer.Principal, chain: policy.Below(s.agentID(), above),
+		hub: h, opener: s, id: core.TaskID(core.NewID()), from: from, chain: policy.Below(s.agentID(), above),
 		request: req, told: req.History, epoch: 1, state: Queued,
+		events: make([]core.Event, 0, shortTask),
 	}
 	if req.Thread == "" {
 		t.request.Thread = core.ThreadID(t.id)
@@ -66,6 +77,9 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 		return t, nil
 	}
 	f := core.AsFault(err)
+	if f.Code == core.CodeLoop && len(causes) > 0 && causes[0].over {
+		f = core.NewFault(f.Code, "%s; it counts as because of task %s, which ended less than %s ago", f.Message, causes[0].task, h.limits.CauseMemory)
+	}
 	h.Count("refused." + string(f.Code))
 	t.mu.Lock()
 	t.receipt.Stage, t.receipt.Fault = core.StageRefused, f
@@ -73,6 +87,9 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 	t.end(core.Failed{Fault: f}, nil)
 	return t, f
 }
+
+// shortTask is how many events a task is expected to have at least.
+const shortTask = 6
 
 // complete checks a request and fills in what it leaves open.
 func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
@@ -133,16 +150,19 @@ func checkForeign(f *core.Foreign) error {
 func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.trim()
 	switch {
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case h.draining != "":
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping: %s", h.draining)
+		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): ask again once it is back", h.draining)
+	case h.finished.bytes > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
+		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
 	}
 	h.tasks[t.id] = t
 	h.running++
 	s.mu.Lock()
-	s.opened[t.id] = opened{t, o.Keep}
+	s.opened.put(t.id, opened{t, o.Keep || s.peer.Keep})
 	s.mu.Unlock()
 
 	t.mu.Lock()

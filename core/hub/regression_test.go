@@ -181,7 +181,7 @@ func TestATaskOfWhichNothingIsKeptBreaksTheHub(t *testing.T) {
 
 func TestAHubThatIsClosedWithoutAReasonGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hub.New(hub.Options{})
+		h := coretest.NewHub(t, hub.Options{})
 		s := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
 		if err := s.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
 			t.Fatal(err)

@@ -64,7 +64,7 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 	}
 	switch b := body.(type) {
 	case core.Accepted:
-		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, s.id, time.Now()
+		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, time.Now()
 	case core.ApprovalRequested:
 		t.await(b)
 	case core.Usage:
@@ -148,7 +148,7 @@ func (s *Session) Delivered(id core.TaskID) {
 	t := w.task
 	t.mu.Lock()
 	if t.worker == s && t.receipt.Stage < core.StageDelivered {
-		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageDelivered, s.id, time.Now()
+		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageDelivered, t.agent, time.Now()
 	}
 	t.mu.Unlock()
 	if t.request.Intent == core.IntentNotify {

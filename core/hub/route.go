@@ -19,10 +19,17 @@ func (h *Hub) route(t *Task) error {
 		return err
 	}
 	for _, e := range found {
-		if e.Free() || h.beside(t, h.agents[e.ID]) {
-			h.assign(t, h.agents[e.ID])
-			return nil
+		s := h.answerer(e.ID)
+		if !e.Free() && !h.beside(t, s) {
+			continue
 		}
+		if s.id == "" {
+			if err := h.sit(s, s.offer.Card, s.seat); err != nil {
+				return err
+			}
+		}
+		h.assign(t, s)
+		return nil
 	}
 	for _, e := range found {
 		if s := h.agents[e.ID]; e.Said != core.LoadDraining && len(s.queue) < h.limits.QueueLength {
@@ -33,7 +40,7 @@ func (h *Hub) route(t *Task) error {
 	if !slices.ContainsFunc(found, func(e roster.Entry) bool { return e.Said != core.LoadDraining }) {
 		return core.NewFault(core.CodeUnreachable, "%s is draining and takes nothing new: ask again later or ask another", t.request.To)
 	}
-	return core.NewFault(core.CodeOverloaded, "%s has no room: %d tasks wait already; ask again later", t.request.To, h.limits.QueueLength)
+	return core.NewFault(core.CodeOverloaded, "%s has no room: its queue of %d is full; ask again later", t.request.To, h.limits.QueueLength)
 }
 
 // candidates returns who may have the task, best first, or the Fault that says
@@ -46,10 +53,12 @@ func (h *Hub) candidates(t *Task) ([]roster.Entry, error) {
 	}
 	var refused error
 	var out []roster.Entry
-	all := h.roster.Match(to)
-	for _, e := range all {
+	for _, e := range h.match(to) {
+		if e.ID == t.opener.offer.ID {
+			chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
+		}
 		err := h.rules.CheckTarget(t.from, chain, e.ID)
-		if err == nil && t.request.Intent == core.IntentNotify && !e.Features.Has(core.FeatureNotices) && !h.agents[e.ID].seat.NoticeTasks {
+		if err == nil && t.request.Intent == core.IntentNotify && !e.Features.Has(core.FeatureNotices) {
 			err = core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
 		}
 		switch {
@@ -110,7 +119,7 @@ func (h *Hub) assign(t *Task, s *Session) {
 		h.roster.Start(s.id)
 	}
 	s.mu.Lock()
-	s.work[t.id] = &hold{task: t, slot: slot}
+	s.work.put(t.id, &hold{task: t, slot: slot})
 	s.mu.Unlock()
 	t.state, t.worker, t.agent, t.waiting = Running, s, s.id, nil
 	t.attempt++
@@ -214,7 +223,7 @@ func (h *Hub) release(s *Session, t *Task) {
 		return
 	}
 	delete(s.work, t.id)
-	s.last, s.until = cause{t.id, t.chain}, time.Now().Add(h.limits.CauseMemory)
+	s.last, s.until = cause{task: t.id, chain: t.chain, over: true}, time.Now().Add(h.limits.CauseMemory)
 	s.mu.Unlock()
 	if w.timer != nil {
 		w.timer.Stop()

@@ -2,7 +2,9 @@ package hub
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,14 +21,23 @@ type Peer struct {
 	// Deadline is how long its requests may take unless they say; zero takes the
 	// hub's default.
 	Deadline time.Duration
+	// Keep lets all that it asks, its calls of tools included, run on when the
+	// session ends.
+	Keep bool
 }
 
 // Seat is how an agent takes what the vocabulary has and its dialect lacks.
 type Seat struct {
 	// NoticeTasks says that notices come to it as ordinary tasks whose answer is
-	// dropped. Without it an agent with core.FeatureNotices gets them beside its
-	// tasks, and one without that feature gets none.
+	// dropped. Without it they come beside its tasks. An agent whose card lacks
+	// core.FeatureNotices gets none either way.
 	NoticeTasks bool
+	// OnlyByID says that nothing is known of what the session can do. It becomes an
+	// agent the first time that it is given something under its id or alias, and is
+	// listed from then on; no address by capability or domain finds it, nor does *.
+	// It keeps the id from nobody else who joins, but for as long as it has work.
+	// Joining once more without OnlyByID makes it an agent like any other.
+	OnlyByID bool
 }
 
 // Session is the presence of one connection at the hub: it may ask, answer, or
@@ -38,24 +49,28 @@ type Session struct {
 	feed feed
 
 	// Guarded by Hub.mu.
-	id     core.AgentID // "" until it joined
+	id     core.AgentID // "" until it is an agent
 	seat   Seat
+	offer  roster.Entry // how it is found by its id alone; zero if it is not
 	queue  []*Task
 	closed bool
 
 	mu     sync.Mutex
 	card   core.Card
-	work   map[core.TaskID]*hold
-	opened map[core.TaskID]opened
-	viewed map[*Task]struct{}
+	work   table[core.TaskID, *hold]
+	opened table[core.TaskID, opened]
+	viewed table[*Task, struct{}]
 	last   cause     // of the task that it ended last
 	until  time.Time // for how long that counts
+	// lookups are under way, the first of them just now.
+	lookups []lookup
 }
 
 // cause is a task that a session acts because of, and what stands above it.
 type cause struct {
 	task  core.TaskID
 	chain policy.Chain
+	over  bool // the task has ended, and is remembered
 }
 
 // hold is a task that an agent has, or had and not ended yet.
@@ -70,16 +85,27 @@ type opened struct {
 	keep bool
 }
 
+// table is a map that is made with its first entry: most sessions need one or two
+// of theirs.
+type table[K comparable, V any] map[K]V
+
+func (t *table[K, V]) put(k K, v V) {
+	if *t == nil {
+		*t = table[K, V]{}
+	}
+	(*t)[k] = v
+}
+
 func newSession(h *Hub, p Peer) *Session {
-	return &Session{hub: h, peer: p, feed: newFeed(), work: map[core.TaskID]*hold{}, opened: map[core.TaskID]opened{}, viewed: map[*Task]struct{}{}}
+	return &Session{hub: h, peer: p, feed: newFeed()}
 }
 
 // Peer returns who stands behind the session.
 func (s *Session) Peer() Peer { return s.peer }
 
-// Join makes the session the agent of the card. It returns an invalid Fault for
-// an id that cannot be one, and a conflict Fault when the id is taken or the
-// session is an agent already.
+// Join makes the session the agent of the card, at once or, with [Seat.OnlyByID],
+// when it is addressed. It returns an invalid Fault for an id that cannot be one,
+// and a conflict Fault when the id is taken or the session is an agent already.
 func (s *Session) Join(card core.Card, seat Seat) error {
 	if err := core.CheckAgentID(card.ID); err != nil {
 		return err
@@ -91,21 +117,28 @@ func (s *Session) Join(card core.Card, seat Seat) error {
 	switch {
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
-	case s.id != "":
+	case s.id != "" && !s.seat.OnlyByID:
 		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
+	case s.offer.ID != "" && (s.offer.ID != card.ID || seat.OnlyByID):
+		return core.NewFault(core.CodeConflict, "this connection is known as %s already", s.offer.ID)
 	}
-	if err := h.roster.Add(card); err != nil {
+	if seat.OnlyByID {
+		s.seat = seat
+		h.putOnCall(s, card)
+		return nil
+	}
+	if s.id != "" {
+		s.seat = seat
+		h.recard(s, card)
+		return nil
+	}
+	if by := h.agents[card.ID]; by != nil && by.seat.OnlyByID && by.workless() {
+		h.unseat(by, core.NewFault(core.CodeConflict, "another agent has its id now"))
+		by.id = ""
+	}
+	if err := h.sit(s, card, seat); err != nil {
 		return err
 	}
-	s.id, s.seat = card.ID, seat
-	s.mu.Lock()
-	s.card = card
-	s.mu.Unlock()
-	h.agents[card.ID] = s
-	if h.observer != nil {
-		h.observer.Joined(card)
-	}
-	h.log.Info("agent joined", "agent", card.ID, "dialect", card.Dialect, "name", card.Name)
 	h.dispatch(s)
 	return nil
 }
@@ -119,8 +152,31 @@ func (s *Session) Update(card core.Card) error {
 	if s.closed || s.id == "" || s.id != card.ID {
 		return core.NewFault(core.CodeConflict, "this connection is agent %q, not %q", s.id, card.ID)
 	}
-	card = clean(card)
-	h.roster.Change(s.id, func(e *roster.Entry) { e.Card = card })
+	h.recard(s, clean(card))
+	return nil
+}
+
+// sit makes the session an agent. Callers hold mu.
+func (h *Hub) sit(s *Session, card core.Card, seat Seat) error {
+	if err := h.roster.Add(card, seat.OnlyByID); err != nil {
+		return err
+	}
+	s.id, s.seat = card.ID, seat
+	s.mu.Lock()
+	s.card = card
+	s.mu.Unlock()
+	h.agents[card.ID] = s
+	h.aliases.add(card.ID)
+	if h.observer != nil {
+		h.observer.Joined(card)
+	}
+	h.log.Info("agent joined", "agent", card.ID, "dialect", card.Dialect, "name", card.Name)
+	return nil
+}
+
+// recard replaces the card of an agent. Callers hold mu.
+func (h *Hub) recard(s *Session, card core.Card) {
+	h.roster.Change(s.id, func(e *roster.Entry) { e.Card, e.OnlyByID = card, s.seat.OnlyByID })
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
@@ -128,7 +184,21 @@ func (s *Session) Update(card core.Card) error {
 		h.observer.Joined(card)
 	}
 	h.dispatch(s)
-	return nil
+}
+
+// unseat takes the place of an agent away. Callers hold mu.
+func (h *Hub) unseat(s *Session, reason *core.Fault) {
+	h.roster.Remove(s.id)
+	delete(h.agents, s.id)
+	h.forget(s.id)
+	if h.observer != nil {
+		h.observer.Left(s.id)
+	}
+	log := h.log
+	if hidden := detail(reason); hidden != "" {
+		log = log.With("detail", hidden)
+	}
+	log.Info("agent left", "agent", s.id, "reason", reason.Message)
 }
 
 func clean(c core.Card) core.Card {
@@ -177,7 +247,8 @@ func (s *Session) agentID() core.AgentID {
 
 // Close ends the session for the reason: what it works on fails as unreachable or
 // goes to another agent, what it asked is cancelled unless it was to be kept. Next
-// returns the reason. A second Close does nothing.
+// returns the reason. Whoever waits for the agent is told its message, the log its
+// hidden cause. A second Close does nothing.
 func (s *Session) Close(reason *core.Fault) {
 	h := s.hub
 	if reason == nil {
@@ -192,20 +263,16 @@ func (s *Session) Close(reason *core.Fault) {
 	delete(h.sessions, s)
 	delete(h.everyone, s)
 	if s.id != "" {
-		h.roster.Remove(s.id)
-		delete(h.agents, s.id)
-		if h.observer != nil {
-			h.observer.Left(s.id)
-		}
-		h.log.Info("agent left", "agent", s.id, "reason", reason.Message)
+		h.unseat(s, reason)
 	}
+	h.takeOffCall(s)
 	queue := s.queue
 	s.queue = nil
 	h.mu.Unlock()
 
 	s.mu.Lock()
 	work, asked, viewed := s.work, s.opened, s.viewed
-	s.work, s.opened, s.viewed = map[core.TaskID]*hold{}, map[core.TaskID]opened{}, map[*Task]struct{}{}
+	s.work, s.opened, s.viewed = nil, nil, nil
 	s.mu.Unlock()
 
 	gone := core.NewFault(core.CodeUnreachable, "agent %s left: %s", s.id, reason.Message)
@@ -234,6 +301,20 @@ func (s *Session) Close(reason *core.Fault) {
 	s.feed.end(reason)
 }
 
+// detail tells what a fault hides, for the log.
+func detail(f *core.Fault) string {
+	var b strings.Builder
+	for err := f.Unwrap(); err != nil; err = errors.Unwrap(err) {
+		if said := err.Error(); !strings.Contains(b.String(), said) {
+			if b.Len() > 0 {
+				b.WriteString(": ")
+			}
+			b.WriteString(said)
+		}
+	}
+	return b.String()
+}
+
 // causes returns what the session acts because of: the tasks that it works on, or
 // worked on a moment ago. An agent may narrow them to one of its own.
 func (s *Session) causes(narrow core.TaskID) ([]cause, error) {
@@ -244,11 +325,11 @@ func (s *Session) causes(narrow core.TaskID) ([]cause, error) {
 		if w == nil {
 			return nil, core.NewFault(core.CodeNotAuthorized, "you do not work on task %s: name one of your own as the cause, or none", narrow)
 		}
-		return []cause{{narrow, w.task.chain}}, nil
+		return []cause{{task: narrow, chain: w.task.chain}}, nil
 	}
 	var all []cause
 	for id, w := range s.work {
-		all = append(all, cause{id, w.task.chain})
+		all = append(all, cause{task: id, chain: w.task.chain})
 	}
 	if len(all) == 0 && s.last.task != "" && time.Now().Before(s.until) {
 		all = append(all, s.last)

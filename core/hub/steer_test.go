@@ -251,7 +251,7 @@ func TestANoticeIsDoneOnceTheTransportTookIt(t *testing.T) {
 func TestPoliteAgentsThatAnswerEachOtherForEver(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		polite := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "p"}, Dialect: "test"})
-		if err := polite.Join(core.Card{ID: "p"}, hub.Seat{NoticeTasks: true}); err != nil {
+		if err := polite.Join(core.Card{ID: "p", Features: core.FeatureNotices}, hub.Seat{NoticeTasks: true}); err != nil {
 			t.Fatal(err)
 		}
 		g.t.Cleanup(func() { polite.Close(nil) })

@@ -218,6 +218,7 @@ func (t *Task) take(r *reader) (Batch, bool) {
 	}
 	if t.again(r); !r.queued && t.state == Ended {
 		t.drop(r)
+		r.sess.seenToTheEnd(r)
 	}
 	return b, len(b.Events) > 0
 }

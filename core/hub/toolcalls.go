@@ -2,6 +2,7 @@ package hub
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -75,10 +76,14 @@ func runAsk(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
 	}
 	return nil, s.openThen(req, Opening{Unwatched: true}, call, func(t *Task) *ToolOutput {
 		a := t.Answer()
-		if a.Fault != nil {
-			return &ToolOutput{Fault: a.Fault}
+		if a.Fault == nil {
+			return output(askOutput{t.id, a.Agent, a.Text, a.Data})
 		}
-		return output(askOutput{t.id, a.Agent, a.Text, a.Data})
+		o := &ToolOutput{Fault: a.Fault}
+		if a.Text != "" {
+			o.Output = result(t).Output
+		}
+		return o
 	})
 }
 
@@ -125,7 +130,10 @@ func runResult(s *Session, call string, raw json.RawMessage) (*ToolOutput, error
 		return nil, err
 	}
 	t, err := s.mine(in.TaskID)
-	if err != nil {
+	switch {
+	case errors.Is(err, &core.Fault{Code: core.CodeUnknownTask}):
+		return nil, s.lookUp(call, in.TaskID)
+	case err != nil:
 		return nil, err
 	}
 	if in.WaitSeconds <= 0 || t.State() == Ended {

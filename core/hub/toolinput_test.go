@@ -143,3 +143,55 @@ func TestATaskThatEndsWhenTheWaitIsOverIsToldOnce(t *testing.T) {
 		}
 	})
 }
+
+// FuzzToolInput holds that every call of a tool is answered exactly once, with JSON
+// or with a short fault, and that one fault of the input says what to change.
+func FuzzToolInput(f *testing.F) {
+	for i, inputs := range [][]string{
+		{``, `{}`, `{"capability":"acting"}`, `{"domain":"family.calendar"}`, `{"capability":"","domain":"."}`, `{"Capability":"x"}`, `trust`, `[]`},
+		{`{"to":"b","content":"hello"}`, `{"to":"b","content":"hello","data":{"n":1e999},"timeout_seconds":0.5}`, `{"to":"b","content":"x","timeout_seconds":1e308}`,
+			`{"to":"b","content":"x","timeout_seconds":1e-300}`, `{"to":"a","content":"myself"}`, `{"to":"hub","content":"x"}`, `{"to":"capability:","content":"x"}`, `{"to":"*","content":""}`},
+		{`{"to":"b","content":"do it","context":{"k":1}}`, `{"to":"domain:family","content":"do it","context":null}`, `{"to":"b","content":"do it","context":"none"}`},
+		{`{"task_id":"TASK"}`, `{"task_id":"TASK","wait_seconds":100}`, `{"task_id":"TASK","wait_seconds":-1}`, `{"task_id":"TASK","wait_seconds":1e308}`, `{"task_id":"never"}`},
+		{`{"to":"b","topic":"tea","data":[1]}`, `{"to":"b","topic":" "}`, `{"to":"capability:acting","topic":"tea"}`},
+		{`{"task_id":"TASK","reason":"enough"}`, `{"task_id":""}`, `{"task_id":"TASK","reason":null}`, `{"task_id":"TASK","task_id":"TASK"}`},
+	} {
+		for _, input := range inputs {
+			f.Add(uint8(i), []byte(input))
+		}
+	}
+	f.Fuzz(func(t *testing.T, tool uint8, input []byte) {
+		onStage(t, hub.Limits{}, func(g *stage) {
+			a := g.agent("a", able)
+			g.agent("b", able|core.FeatureNotices, func(c *core.Card) { c.Capabilities, c.Domains = []string{"acting"}, []string{"family"} })
+			tools := g.hub.Tools()
+			given := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
+			raw := strings.ReplaceAll(string(input), "TASK", string(given.TaskID))
+			a.CallTool("c1", tools[int(tool)%len(tools)].Name, json.RawMessage(raw))
+			g.sleep(10 * 24 * time.Hour) // longer than any task may take
+			var outputs []*hub.ToolOutput
+			for {
+				b, ok := g.batch(a)
+				if !ok {
+					break
+				}
+				if b.Tool != nil {
+					outputs = append(outputs, b.Tool)
+				}
+			}
+			if len(outputs) != 1 || outputs[0].Call != "c1" {
+				t.Fatalf("got %d outputs, want one of the call", len(outputs))
+			}
+			o := outputs[0]
+			if (o.Fault == nil) == (o.Output == nil) || o.Fault == nil && !json.Valid(o.Output) {
+				t.Errorf("got the output %s and the fault %v, want JSON or a fault", o.Output, o.Fault)
+			}
+			if o.Fault != nil && (o.Fault.Code == core.CodeInternal || o.Fault.Message == "" || len(o.Fault.Message) > 2000) {
+				t.Errorf("got %v, want a short fault of the caller's", o.Fault)
+			}
+			if len(raw) > 0 && core.CheckJSON([]byte(raw), core.JSONLimits{}) != nil && (o.Fault == nil || o.Fault.Code != core.CodeInvalid) {
+				t.Errorf("got %+v for what is no JSON, want an invalid fault", o)
+			}
+		})
+	})
+}

@@ -17,7 +17,9 @@ type Tool struct {
 	Timeout time.Duration
 }
 
-// ToolOutput is what a call of a tool came to: Output, or a Fault.
+// ToolOutput is what a call of a tool came to: Output, or a Fault. Both where an
+// agent that was asked had said something before it failed: Output is then what
+// agent_result tells of the task.
 type ToolOutput struct {
 	// Call is the id that the caller gave.
 	Call   string

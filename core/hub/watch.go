@@ -81,7 +81,7 @@ func (s *Session) Watch(t *Task, from core.Cursor, tag any) error {
 	}
 	t.detach(s, Viewer)
 	s.mu.Lock()
-	s.viewed[t] = struct{}{}
+	s.viewed.put(t, struct{}{})
 	s.mu.Unlock()
 	r := t.attach(s, Viewer, tag, next)
 	if gap != nil {
@@ -112,6 +112,16 @@ func (t *Task) lastOf(epoch uint32) uint64 {
 		last = e.End()
 	}
 	return last
+}
+
+// seenToTheEnd forgets a task that a viewer has read to its end. Callers hold the
+// mu of the task.
+func (s *Session) seenToTheEnd(r *reader) {
+	if r.role == Viewer {
+		s.mu.Lock()
+		delete(s.viewed, r.task)
+		s.mu.Unlock()
+	}
 }
 
 // Unwatch makes the session forget a task that it watches.

@@ -103,7 +103,7 @@ func TestAnEndedTaskIsReadAgainFromTheJournalInsideMergedText(t *testing.T) {
 func TestATaskCutOffByAKilledHubIsFoundFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := journal.NewMemory(journal.Retention{})
-		killed := hub.New(hub.Options{Journal: kept})
+		killed := coretest.NewHub(t, hub.Options{Journal: kept})
 		agent := killed.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
 		if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
 			t.Fatal(err)
@@ -195,6 +195,32 @@ func TestAJournalThatRefusesSlowsNoTaskAndGetsEverythingLater(t *testing.T) {
 		if err := task.Recorded(t.Context(), 3); err != nil {
 			t.Errorf("got %v, want it recorded", err)
 		}
+	})
+}
+
+func TestAJournalThatRefusesFillsTheMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
+		j.refuse.Store(true)
+		limits := hub.Limits{FinishedBytes: 1000, UnrecordedBytes: 5000}
+		g := &stage{t, coretest.NewHub(t, hub.Options{Journal: j, Limits: limits})}
+		agent, asker := g.agent("a", able), g.connect("r")
+		answer := core.Done{Text: strings.Repeat("x", 1000)}
+		req, n := core.Request{To: core.ToAgent("a"), Content: "go"}, 0
+		for {
+			task, err := asker.Open(req, hub.Opening{})
+			if err != nil {
+				g.wantFault("a request that nobody could record", err, core.CodeOverloaded)
+				break
+			}
+			if g.report(agent, task, answer); n > 10 {
+				t.Fatalf("got %d answers of 1000 bytes in memory, want a refusal", n)
+			}
+			n++
+		}
+		j.allow()
+		g.sleep(time.Second)
+		g.report(agent, g.ask(asker, "a"), answer)
 	})
 }
 

@@ -6,11 +6,13 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -221,6 +223,52 @@ func TestTheEndOfTheConnectionIsTheReason(t *testing.T) {
 		})
 	}
 }
+
+func TestALinkThatWasClosedBeforeItRanEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub, _ := pipe(0)
+		l := link.New(hub, link.Options{PingEvery: time.Hour})
+		l.Close(link.Reason{Cause: link.Normal})
+		began := time.Now()
+		l.Run(t.Context(), func(context.Context, []byte) error { return nil }, nil)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("Run: got its return after %v, want it at once", took)
+		}
+	})
+}
+
+func TestOthersAreToldNothingThatTheNetworkSaid(t *testing.T) {
+	broken := &net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 49152}, Err: io.ErrUnexpectedEOF}
+	hub, _ := pipe(1)
+	l := run(t, unreadable{hub, broken}, link.Options{}, nil, nil)
+	r := l.wait()
+	if r.Cause != link.PeerGone || strings.Contains(r.Text, "127.0.0.1") || !errors.Is(&r, broken) {
+		t.Errorf("Run: got %+v, want peer gone with the error as the detail and not as the text", r)
+	}
+	told := map[string]link.Cause{}
+	for cause := link.Normal; cause <= link.Internal; cause++ {
+		r := link.Reason{Cause: cause, Text: "read tcp 127.0.0.1:49152: what the transport said", Err: broken}
+		f := r.Fault()
+		if f.Code != core.CodeUnreachable || !f.Retryable || f.Message == "" || strings.Contains(f.Message, "127.0.0.1") {
+			t.Errorf("%v: got %+v, want it unreachable, in a sentence of the cause alone", cause, f)
+		}
+		if !errors.Is(f, broken) {
+			t.Errorf("%v: got no detail for the log, want what the transport said", cause)
+		}
+		if before, ok := told[f.Message]; ok {
+			t.Errorf("%v: got %q, which is said of %v", cause, f.Message, before)
+		}
+		told[f.Message] = cause
+	}
+}
+
+// unreadable is a connection whose Receive fails.
+type unreadable struct {
+	*coretest.End[[]byte, []byte]
+	err error
+}
+
+func (c unreadable) Receive(context.Context) ([]byte, error) { return nil, c.err }
 
 func TestAWriteToALostConnectionEndsIt(t *testing.T) {
 	hub, _ := pipe(2)

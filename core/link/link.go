@@ -158,7 +158,8 @@ func (l *Link[In, Out]) start(cancel context.CancelFunc) {
 	l.cancel = cancel
 	l.wg.Add(2)
 	if l.reason != nil {
-		l.endLocked()
+		l.endLocked() // closed before it began
+		return
 	}
 	if l.pinger != nil {
 		l.heard.Store(l.now())

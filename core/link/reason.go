@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // Cause says in one word why a connection ended. The zero Cause is unset.
@@ -61,6 +63,31 @@ func (r *Reason) Error() string {
 // Unwrap returns the detail that is kept from the peer.
 func (r *Reason) Unwrap() error { return r.Err }
 
+// departures is what is said of a peer whose connection has ended.
+var departures = map[Cause]string{
+	Normal:       "it ended its connection",
+	PeerGone:     "its connection was lost",
+	ShuttingDown: "the hub is stopping",
+	Protocol:     "it broke the rules of its dialect",
+	TooLarge:     "it sent a message over the limit",
+	Unauthorized: "it was turned away",
+	Replaced:     "a newer connection took its place",
+	Slow:         "it took nothing of what was sent to it",
+	Unresponsive: "it gave no sign of life",
+	Overloaded:   "there was no room for its connection",
+}
+
+// Fault is what others are told of the peer: that it is unreachable, with a fixed
+// sentence for the cause. What the peer or the network said of the end is none of
+// their business: that is the hidden cause of the Fault.
+func (r *Reason) Fault() *core.Fault {
+	said, ok := departures[r.Cause]
+	if !ok {
+		said = "the hub failed"
+	}
+	return core.NewFault(core.CodeUnreachable, "%s", said).Because(r)
+}
+
 // graceful says whether the peer can still be expected to read, so that what is
 // already queued is flushed before the connection is taken down.
 func (r *Reason) graceful() bool {
@@ -98,7 +125,7 @@ func reasonOf(err error) Reason {
 	case errors.Is(err, io.EOF):
 		return Reason{Cause: Normal, Text: "peer closed"}
 	default:
-		return Reason{Cause: PeerGone, Text: err.Error(), Err: err}
+		return Reason{Cause: PeerGone, Text: "the connection was lost", Err: err}
 	}
 }
 

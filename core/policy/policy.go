@@ -56,11 +56,11 @@ func (r Rules) CheckChain(c Chain) error {
 	return nil
 }
 
-// CheckTarget returns a loop Fault when the agent already works in the chain, and
+// CheckTarget returns a loop Fault when the agent stands in the chain already, and
 // a not_authorized Fault when the principal may not ask it.
 func (r Rules) CheckTarget(p core.Principal, c Chain, target core.AgentID) error {
 	if slices.Contains(c.Agents, target) {
-		return core.NewFault(core.CodeLoop, "agent %s already works on a task above this one: asking it again would be a loop", target)
+		return core.NewFault(core.CodeLoop, "agent %s stands in the chain above this task already: asking it again would be a loop", target)
 	}
 	if allowed, ok := r.Ask[p.ID]; ok && !slices.Contains(allowed, target) {
 		return core.NewFault(core.CodeNotAuthorized, "%s may not ask agent %s: the operator can allow it", p.ID, target)

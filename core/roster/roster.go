@@ -18,8 +18,19 @@ type Entry struct {
 	Said core.LoadState
 	// Since is when it joined.
 	Since time.Time
+	// OnlyByID hides it from every address but one by its id.
+	OnlyByID bool
 
 	turn uint64
+}
+
+// Answers reports whether the agent answers for the address, and how well: as its
+// card says, unless it is found by its id alone.
+func (e Entry) Answers(to core.Address) (score int, ok bool) {
+	if e.OnlyByID && to.Reach() != core.ReachAgent {
+		return 0, false
+	}
+	return e.Card.Answers(to)
 }
 
 // Capacity is how many tasks the agent runs at once.
@@ -41,15 +52,16 @@ type Roster struct {
 // New makes an empty Roster.
 func New() *Roster { return &Roster{entries: map[core.AgentID]*Entry{}} }
 
-// Add lets an agent in. It returns a conflict Fault when its id is taken.
-func (r *Roster) Add(card core.Card) error {
+// Add lets an agent in, which may be found by its id alone. It returns a conflict
+// Fault when its id is taken.
+func (r *Roster) Add(card core.Card, onlyByID bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old := r.entries[card.ID]; old != nil {
 		return core.NewFault(core.CodeConflict, "agent %s already registered: choose another id or wait until it has left", card.ID)
 	}
 	now := time.Now()
-	r.entries[card.ID] = &Entry{Card: card, Since: now, Load: core.Load{State: core.LoadIdle, LastSeen: now}}
+	r.entries[card.ID] = &Entry{Card: card, Since: now, OnlyByID: onlyByID, Load: core.Load{State: core.LoadIdle, LastSeen: now}}
 	return nil
 }
 

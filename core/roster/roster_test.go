@@ -17,7 +17,7 @@ func with(t *testing.T, cards ...core.Card) *roster.Roster {
 	t.Helper()
 	r := roster.New()
 	for _, c := range cards {
-		if err := r.Add(c); err != nil {
+		if err := r.Add(c, false); err != nil {
 			t.Fatalf("adding %s: got %v, want no error", c.ID, err)
 		}
 	}
@@ -41,7 +41,7 @@ func wantIDs(t *testing.T, what string, entries []roster.Entry, want ...core.Age
 
 func TestAnIDBelongsToWhoCameFirstUntilItLeaves(t *testing.T) {
 	r := with(t, core.Card{ID: "a", Name: "first"})
-	if err := r.Add(core.Card{ID: "a", Name: "second"}); !errors.Is(err, &core.Fault{Code: core.CodeConflict}) {
+	if err := r.Add(core.Card{ID: "a", Name: "second"}, false); !errors.Is(err, &core.Fault{Code: core.CodeConflict}) {
 		t.Fatalf("an id that is taken: got %v, want a conflict", err)
 	}
 	if e, ok := r.Get("a"); !ok || e.Name != "first" {
@@ -52,7 +52,7 @@ func TestAnIDBelongsToWhoCameFirstUntilItLeaves(t *testing.T) {
 	if _, ok := r.Get("a"); ok {
 		t.Error("got it after it left, want it gone")
 	}
-	if err := r.Add(core.Card{ID: "a", Name: "second"}); err != nil {
+	if err := r.Add(core.Card{ID: "a", Name: "second"}, false); err != nil {
 		t.Errorf("an id that is free again: got %v, want no error", err)
 	}
 }

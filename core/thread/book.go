@@ -50,11 +50,13 @@ func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 	for _, t := range turns {
 		c.turns, c.bytes, b.total = append(c.turns, t), c.bytes+t.Size(), b.total+t.Size()
 	}
-	for len(c.turns) > 1 && c.bytes > b.bytes {
-		b.total -= c.turns[0].Size()
-		c.bytes -= c.turns[0].Size()
-		c.turns = slices.Delete(c.turns, 0, 1)
+	over := 0
+	for ; over < len(c.turns)-1 && c.bytes > b.bytes; over++ {
+		b.total -= c.turns[over].Size()
+		c.bytes -= c.turns[over].Size()
 	}
+	clear(c.turns[:over]) // shifting the rest would cost a long thread dearly with each turn
+	c.turns = c.turns[over:]
 	for b.recent.Len() > b.threads || b.recent.Len() > 1 && b.total > TotalBytes {
 		b.drop(b.recent.Back())
 	}

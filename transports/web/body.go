@@ -59,5 +59,5 @@ func (b *body) Read(p []byte) (int, error) {
 
 // tooLarge answers 413.
 func (b *body) tooLarge() {
-	b.a.refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is over the limit of %d bytes", b.limit))
+	b.a.refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is over the limit of %d bytes: send less, attachments included, or say where it is (a path, a link)", b.limit))
 }

@@ -155,7 +155,7 @@ func (s *Server) recovered(a *answer, r *http.Request) {
 
 // notFound answers where there is no route.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	Problem(w, http.StatusNotFound, "invalid", fmt.Sprintf("there is nothing at %s", r.URL.Path))
+	Problem(w, http.StatusNotFound, "unsupported", fmt.Sprintf("there is nothing at %s", r.URL.Path))
 }
 
 // notAllowed answers where there is a route for other methods, and names those.
@@ -165,7 +165,7 @@ func (s *Server) notAllowed(w http.ResponseWriter, r *http.Request) {
 			w.Header().Add("Allow", m)
 		}
 	}
-	Problem(w, http.StatusMethodNotAllowed, "invalid", fmt.Sprintf("%s is not possible at %s", r.Method, r.URL.Path))
+	Problem(w, http.StatusMethodNotAllowed, "unsupported", fmt.Sprintf("%s is not possible at %s", r.Method, r.URL.Path))
 }
 
 // watch keeps the set of connections that have asked for nothing yet.

@@ -62,9 +62,9 @@ func TestWhatIsNotThereIsSaidInWords(t *testing.T) {
 		s.Router().Post("/tasks", func(http.ResponseWriter, *http.Request) {})
 	})
 	resp, body := do(t, request(t, "GET", "http://"+addr+"/nowhere", nil))
-	wantProblem(t, resp, body, http.StatusNotFound, "invalid", "/nowhere")
+	wantProblem(t, resp, body, http.StatusNotFound, "unsupported", "/nowhere")
 	resp, body = do(t, request(t, "GET", "http://"+addr+"/tasks", nil))
-	wantProblem(t, resp, body, http.StatusMethodNotAllowed, "invalid", "GET")
+	wantProblem(t, resp, body, http.StatusMethodNotAllowed, "unsupported", "GET")
 	if got := resp.Header.Get("Allow"); got != "POST" {
 		t.Errorf("Allow: got %q, want POST", got)
 	}

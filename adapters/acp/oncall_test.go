@@ -1,0 +1,156 @@
+package acp
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// answerQuery has an actor answer the query that comes next.
+func (a *actor) answerQuery(words string) {
+	a.Helper()
+	e := a.expect(KindQuery)
+	a.say(`{"id":"%s","kind":"response","ref":"%s","payload":{"summary":"%s"}}`, core.NewID(), e.ID, words)
+}
+
+func TestAPeerThatNeverSaidWhatItCanDoIsAskedByPeersOfAnyDialect(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		shy, rest := s.enter("shy"), s.plain("rest")
+		for _, to := range []core.AgentID{"shy", hub.Alias("shy"), core.AgentID(strings.ToUpper(alias("shy"))), "ed25519." + hub.Alias("shy")} {
+			task := s.ask(rest, core.Request{To: core.ToAgent(to), Content: "you?"})
+			shy.answerQuery("me")
+			if got := s.ended(task); got.Text != "me" || got.Agent != "shy" {
+				t.Errorf("to %s: got %+v, want me from shy", to, got)
+			}
+		}
+		notice := s.ask(rest, core.Request{To: core.ToAgent("shy"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "a.b"}})
+		shy.expect(KindNotify)
+		if got := s.ended(notice); got.End != core.KindDone {
+			t.Errorf("the notice: got %+v, want done", got)
+		}
+		for _, to := range []core.Address{core.ToAny(), core.ToCapability("x"), core.ToDomain("d")} {
+			if task, err := rest.Open(core.Request{To: to, Content: "?"}, hub.Opening{}); err == nil {
+				t.Errorf("to %s: got it to %s, want nobody", to, task.Agent())
+			}
+		}
+	})
+}
+
+func TestWhoIsOnlyCalledByItsIDIsListedOnceItWasGivenSomething(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.enter("shy")
+		kit := s.enter("kit")
+		kit.say(`{"id":"p1","to":"shy","kind":"ping"}`)
+		if got := expect[Pong](kit, KindPong, "p1"); got.Status != "idle" || got.AgentName != "shy" {
+			t.Errorf("pong: got %+v, want shy, idle", got)
+		}
+		kit.say(`{"id":"c1","to":"%s","kind":"discover"}`, alias("shy"))
+		if got := expect[Capabilities](kit, KindCapabilities, "c1"); got.AgentName != "shy" || len(got.Domains) != 0 {
+			t.Errorf("capabilities: got %+v, want shy with none", got)
+		}
+		kit.say(`{"id":"c2","kind":"discover"}`)
+		if got := expect[Capabilities](kit, KindCapabilities, "c2"); len(got.Agents) != 0 {
+			t.Errorf("the list before: got %+v, want nobody", got.Agents)
+		}
+		s.ask(s.plain("rest"), core.Request{To: core.ToAgent("shy"), Content: "?"})
+		kit.say(`{"id":"c3","kind":"discover"}`)
+		if got := expect[Capabilities](kit, KindCapabilities, "c3"); len(got.Agents) != 1 || got.Agents[0].ID != "shy" || got.Agents[0].Hex != hub.Alias("shy") {
+			t.Errorf("the list then: got %+v, want shy", got.Agents)
+		}
+	})
+}
+
+func TestCapabilitiesMakeAnAgentLikeAnyOtherOfWhoWasCalledByItsID(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		shy, rest := s.enter("shy"), s.plain("rest")
+		first := s.ask(rest, core.Request{To: core.ToAgent("shy"), Content: "you?"})
+		id := shy.expect(KindQuery).ID
+		shy.say(`{"id":"c","kind":"capabilities","payload":{"domains":["d"],"max_concurrent_tasks":2}}`)
+		s.until(func() bool { a, _ := s.hub.Agent("shy"); return a.MaxConcurrent == 2 && a.Load.Active == 1 }, "it has a card, and its task still")
+		second := s.ask(rest, core.Request{To: core.ToDomain("d.e"), Content: "and that?"})
+		shy.answerQuery("that too")
+		shy.say(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"me"}}`, id)
+		if a, b := s.ended(first), s.ended(second); a.Text != "me" || b.Text != "that too" {
+			t.Errorf("got %q and %q, want both answered", a.Text, b.Text)
+		}
+	})
+}
+
+func TestOfTwoConnectionsOfAPeerTheOtherIsCalledWhenOneLeaves(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		old, fresh, rest := s.enter("shy"), s.enter("shy"), s.plain("rest")
+		first := s.ask(rest, core.Request{To: core.ToAgent("shy"), Content: "?"})
+		fresh.answerQuery("the latest")
+		s.ended(first)
+		fresh.leave()
+		second := s.ask(rest, core.Request{To: core.ToAgent("shy"), Content: "?"})
+		old.answerQuery("the other")
+		if got := s.ended(second); got.Text != "the other" {
+			t.Errorf("got %+v, want the other", got)
+		}
+		// Whoever says what it can do goes first, as long as the other has nothing to do.
+		able := s.agent("shy", `{"domains":["d"]}`)
+		third := s.ask(rest, core.Request{To: core.ToAgent("shy"), Content: "?"})
+		able.answerQuery("the able")
+		s.ended(third)
+	})
+}
+
+func TestAnAgentOfAnotherDialectTakesTheIDOfAPeerThatOnlyAsks(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.enter("kit")
+		agent := s.plainAgent("kit", core.Card{})
+		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
+		s.report(agent, task, core.Done{Text: "the agent"})
+		if got := s.ended(task); got.Text != "the agent" {
+			t.Errorf("got %+v, want the agent's answer", got)
+		}
+		kit.silent()
+		kit.say(`{"id":"c","kind":"capabilities","payload":{}}`)
+		kit.refused("c", CodeConflict, "kit")
+	})
+}
+
+func TestAPeerIsNotAskedByItself(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.enter("kit")
+		for _, to := range []string{"kit", alias("kit")} {
+			kit.say(`{"id":"q-%s","to":"%s","kind":"query","payload":{"question":"?"}}`, to, to)
+			kit.refused("q-"+to, CodeLoop, "kit")
+		}
+		// But by who was asked: what that works on then stands above.
+		fam := s.agent("fam", `{"max_concurrent_tasks":2}`)
+		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"when?"}}`)
+		id := fam.expect(KindQuery).ID
+		fam.say(`{"id":"q2","ref":"%s","to":"kit","kind":"query","payload":{"question":"which week?"}}`, id)
+		e := kit.expect(KindQuery)
+		kit.say(`{"id":"q3","ref":"%s","to":"fam","kind":"query","payload":{"question":"which have you?"}}`, e.ID)
+		kit.refused("q3", CodeLoop, "fam")
+		kit.say(`{"id":"r2","ref":"%s","kind":"response","payload":{"summary":"this"}}`, e.ID)
+		fam.expect(KindResponse)
+		fam.say(`{"id":"r1","ref":"%s","kind":"response","payload":{"summary":"Monday"}}`, id)
+		kit.expect(KindResponse)
+	})
+}
+
+func TestAnAgentOfAnotherDialectIsAddressedByItsHexAlias(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		agent := s.plainAgent("shout", core.Card{})
+		kit := s.enter("kit")
+		for i, to := range []string{alias("shout"), strings.ToUpper(alias("shout")), "ed25519." + alias("shout"), "shout"} {
+			id := "q" + string(rune('0'+i))
+			kit.say(`{"id":"%s","kind":"query","to":"%s","payload":{"question":"hello"}}`, id, to)
+			s.report(agent, s.assigned(agent), core.Done{Text: "HELLO"})
+			s.news(agent)
+			if got := expect[Response](kit, KindResponse, id); got.Summary != "HELLO" {
+				t.Errorf("to %s: got %+v, want HELLO", to, got)
+			}
+		}
+		kit.say(`{"id":"ping","kind":"ping","to":"%s"}`, alias("hub"))
+		if got := expect[Pong](kit, KindPong, "ping"); got.AgentName != DefaultHubName {
+			t.Errorf("to the alias of the hub: got %+v, want the hub", got)
+		}
+	})
+}

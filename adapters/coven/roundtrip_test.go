@@ -1,0 +1,157 @@
+package coven
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// drawSaid draws text of at least one character.
+func drawSaid(t *rapid.T, label string) string { return rapid.StringN(1, -1, -1).Draw(t, label) }
+
+// drawMaybe draws a text or none.
+func drawMaybe(t *rapid.T, label string) *string {
+	if !rapid.Bool().Draw(t, "has "+label) {
+		return nil
+	}
+	return proto.String(drawSaid(t, label))
+}
+
+// sent is the message as it comes out of the wire.
+func sent[M proto.Message](t *rapid.T, m M) M {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatalf("encode: got error %v, want none", err)
+	}
+	out := m.ProtoReflect().New().Interface()
+	if err := proto.Unmarshal(b, out); err != nil {
+		t.Fatalf("decode: got error %v, want none", err)
+	}
+	return out.(M)
+}
+
+func sameMessage(t *rapid.T, want, got proto.Message) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Fatalf("back (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnyRequestOfWordsAndFilesComesBackAsItWent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &wire.SendMessage{
+			RequestId: drawSaid(t, "request"), ThreadId: drawSaid(t, "thread"), Sender: drawText(t, "sender"), Content: drawText(t, "content"),
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "attachments") {
+			m.Attachments = append(m.Attachments, &wire.FileAttachment{
+				Filename: drawText(t, "name"), MimeType: drawText(t, "type"), Data: rapid.SliceOf(rapid.Byte()).Draw(t, "data"),
+			})
+		}
+		j := newJob(sent(t, m))
+		if j.request.Intent != core.IntentAsk || string(j.request.Thread) != m.ThreadId || len(j.request.Attachments) != len(m.Attachments) {
+			t.Fatalf("request: got %+v, want what %v says", j.request, m)
+		}
+		back, folded := promptOf(core.TaskID(j.id), core.Principal{ID: j.sender}, j.request)
+		if folded {
+			t.Fatal("folded: got true, want false")
+		}
+		sameMessage(t, m, sent(t, back))
+	})
+}
+
+func TestAnyInjectionComesBackAsItWent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &wire.InjectContext{
+			InjectionId: drawText(t, "id"), Content: drawText(t, "content"), Source: drawMaybe(t, "source"),
+			Priority: wire.InjectionPriority(rapid.Int32Range(1, 3).Draw(t, "priority")),
+		}
+		in := injectedOf(sent(t, m))
+		if in.Priority < core.InjectionImmediate || in.Priority > core.InjectionDeferred {
+			t.Fatalf("priority: got %v, want that of %v", in.Priority, m.Priority)
+		}
+		sameMessage(t, m, injectOf(in))
+	})
+}
+
+func TestAnInjectionWithoutAPriorityIsNormal(t *testing.T) {
+	if got := injectOf(core.Injected{}).Priority; got != wire.InjectionPriority_INJECTION_PRIORITY_NORMAL {
+		t.Errorf("told: got %v, want normal", got)
+	}
+	for _, p := range []wire.InjectionPriority{0, 7, -1} {
+		if got := injectedOf(&wire.InjectContext{Priority: p}).Priority; got != 0 {
+			t.Errorf("priority %d: got %v, want it unset", p, got)
+		}
+	}
+}
+
+func TestAnyAnswerToAnInjectionComesBackAsItWent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &wire.InjectionAck{InjectionId: drawText(t, "id"), Accepted: rapid.Bool().Draw(t, "accepted"), Reason: drawMaybe(t, "reason")}
+		sameMessage(t, m, ackOf(answeredOf(sent(t, m))))
+	})
+}
+
+func TestAnyDecisionComesBackAsItWent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &wire.ToolApprovalResponse{Id: drawText(t, "id"), Approved: rapid.Bool().Draw(t, "approved"), ApproveAll: rapid.Bool().Draw(t, "all")}
+		sameMessage(t, m, approvalOf(decidedOf(sent(t, m))))
+	})
+}
+
+func TestAnyRegistrationComesBackAsItWent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		flags := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
+			featureUsage, featureToolStates, featureInjection, featureCancellation, featureRegistrationError, featureFaultCodes, "from_the_future",
+		}), 0, -1, rapid.ID).Draw(t, "features")
+		m := &wire.RegisterAgent{
+			AgentId: drawSaid(t, "id"), Name: drawSaid(t, "name"), Capabilities: rapid.SliceOf(rapid.String()).Draw(t, "capabilities"),
+			ProtocolFeatures: append([]string(nil), flags...),
+		}
+		if n := rapid.IntRange(1, maxConcurrent).Draw(t, "at once"); n > 1 {
+			m.ProtocolFeatures = append(m.ProtocolFeatures, fmt.Sprint(featureMaxConcurrent, n))
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "domains") {
+			m.ProtocolFeatures = append(m.ProtocolFeatures, featureDomain+drawSaid(t, "domain"))
+		}
+		if model := drawText(t, "model"); model != "" {
+			m.ProtocolFeatures = append(m.ProtocolFeatures, featureModel+model)
+		}
+		surroundings := &wire.AgentMetadata{
+			WorkingDirectory: drawText(t, "directory"), Hostname: drawText(t, "host"), Os: drawText(t, "os"), Backend: drawText(t, "backend"),
+			Workspaces: rapid.SliceOf(rapid.String()).Draw(t, "workspaces"),
+		}
+		if rapid.Bool().Draw(t, "has git") {
+			surroundings.Git = &wire.GitInfo{
+				Branch: drawText(t, "branch"), Commit: drawText(t, "commit"), Remote: drawText(t, "remote"), Dirty: rapid.Bool().Draw(t, "dirty"),
+				Ahead: rapid.Int32().Draw(t, "ahead"), Behind: rapid.Int32().Draw(t, "behind"),
+			}
+		}
+		if proto.Size(surroundings) > 0 {
+			m.Metadata = surroundings
+		}
+		card, _, err := cardOf(sent(t, m), 1)
+		if err != nil {
+			t.Fatalf("cardOf: got error %v, want none", err)
+		}
+		back, err := registerOf(card, flags...)
+		if err != nil {
+			t.Fatalf("registerOf: got error %v, want none", err)
+		}
+		sameMessage(t, m, sent(t, back))
+		again, _, err := cardOf(back, 1)
+		if err != nil {
+			t.Fatalf("cardOf what came back: got error %v, want none", err)
+		}
+		if diff := cmp.Diff(card, again, cmp.Comparer(sameJSON)); diff != "" {
+			t.Fatalf("card (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package coven
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// specimens are one event of every kind. The request of the task has data, which
+// Coven has no field for: its Assigned is what Opened is folded into.
+var specimens = map[core.Kind]core.Body{
+	core.KindOpened: core.Assigned{Agent: "a", Attempt: 1}, core.KindAssigned: core.Assigned{Agent: "other", Attempt: 1},
+	core.KindAccepted: core.Accepted{}, core.KindSessionStarted: core.SessionStarted{}, core.KindSessionLost: core.SessionLost{},
+	core.KindThinking: core.Thinking{}, core.KindText: core.Text{}, core.KindToolCall: core.ToolCall{}, core.KindToolState: core.ToolState{},
+	core.KindToolResult: core.ToolResult{}, core.KindApprovalRequested: core.ApprovalRequested{}, core.KindApprovalDecided: core.ApprovalDecided{},
+	core.KindInjected: core.Injected{ID: "i"}, core.KindInjectionAnswered: core.InjectionAnswered{}, core.KindFile: core.File{}, core.KindUsage: core.Usage{},
+	core.KindRetrying: core.Retrying{}, core.KindCancelRequested: core.CancelRequested{}, core.KindForeign: core.ForeignFrame{Dialect: "other"},
+	core.KindDone: core.Done{}, core.KindFailed: core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")}, core.KindCancelled: core.Cancelled{},
+}
+
+// No kind that a Coven agent says is folded or refused: what it says beside those
+// has no kind, and is counted as coven.refused.*.
+func TestWhatAnAgentCannotBeToldAsItIsIsCounted(t *testing.T) {
+	for _, k := range core.Kinds() {
+		if how := Translation.FromAgent[k].How; how == core.Folded || how == core.Refused {
+			t.Errorf("%s from an agent: got %s, and nothing counts it", k, how)
+		}
+		for name, declared := range map[string]core.Features{"all features": core.FeatureInjection | core.FeatureCancellation, "none": 0} {
+			t.Run(k.String()+"/"+name, func(t *testing.T) {
+				h := coretest.NewHub(t, hub.Options{})
+				peer, asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Peer{Principal: core.Principal{ID: "asker"}})
+				defer asker.Close(nil)
+				defer peer.Close(nil)
+				card := core.Card{ID: "a", Dialect: Name, Features: declared}
+				if err := peer.Join(card, hub.Seat{}); err != nil {
+					t.Fatal(err)
+				}
+				task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Data: json.RawMessage(`[1]`)}, hub.Opening{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := &session{
+					hub: h, peer: peer, card: card, log: slog.New(slog.DiscardHandler),
+					work: map[core.TaskID]*work{}, injections: map[string]injection{},
+				}
+				body := specimens[k]
+				if body == nil {
+					t.Fatalf("%s: got no specimen, want one", k)
+				}
+				if err := (core.Event{Body: body}).Deliver(&said{session: s, task: task}); err != nil {
+					t.Fatal(err)
+				}
+				want := ""
+				switch how := Translation.ToAgent[k].How; {
+				case how == core.Folded, how == core.Refused:
+					want = Name + "." + how.String() + "." + k.String()
+				case declared == 0 && (k == core.KindInjected || k == core.KindCancelRequested):
+					want = Name + ".refused." + k.String()
+				}
+				for name, n := range h.Counters() {
+					if strings.HasPrefix(name, Name+".") && (name != want || n != 1) {
+						t.Errorf("got %s counted %d times, want %q once", name, n, want)
+					}
+				}
+				if want != "" && h.Counters()[want] != 1 {
+					t.Errorf("%s: got %d, want 1", want, h.Counters()[want])
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package coven_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protodelim"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// stream is the messages one behind the other, each behind its length.
+func stream(t testing.TB, messages ...*wire.ServerMessage) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	for _, m := range messages {
+		if _, err := protodelim.MarshalTo(&b, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+// FuzzWhateverAHubSendsAnAgentEndsInGoodOrder plays a hub to an agent that asks for
+// approval and for tools: its Work returns, with a reason, once the hub hangs up.
+func FuzzWhateverAHubSendsAnAgentEndsInGoodOrder(f *testing.F) {
+	welcome := &wire.ServerMessage{Payload: &wire.ServerMessage_Welcome{Welcome: &wire.Welcome{AgentId: "a"}}}
+	request := func(id string) *wire.ServerMessage {
+		return &wire.ServerMessage{Payload: &wire.ServerMessage_SendMessage{SendMessage: &wire.SendMessage{
+			RequestId: id, ThreadId: "t", Content: "go", Attachments: []*wire.FileAttachment{{Filename: "f", Data: []byte{1}}},
+		}}}
+	}
+	approval := &wire.ServerMessage{Payload: &wire.ServerMessage_ToolApproval{ToolApproval: &wire.ToolApprovalResponse{Id: "tool", Approved: true, ApproveAll: true}}}
+	inject := &wire.ServerMessage{Payload: &wire.ServerMessage_InjectContext{InjectContext: &wire.InjectContext{InjectionId: "i", Content: "c", Source: proto.String("s"), Priority: 9}}}
+	cancel := &wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: &wire.CancelRequest{RequestId: "r", Reason: proto.String("why")}}}
+	result := &wire.ServerMessage{Payload: &wire.ServerMessage_PackToolResult{PackToolResult: &wire.PackToolResult{RequestId: "x", Result: &wire.PackToolResult_Error{Error: "loop: \n\n{"}}}}
+	shutdown := &wire.ServerMessage{Payload: &wire.ServerMessage_Shutdown{Shutdown: &wire.Shutdown{Reason: "bye"}}}
+	refusal := &wire.ServerMessage{Payload: &wire.ServerMessage_RegistrationError{RegistrationError: &wire.RegistrationError{Reason: "taken", SuggestedId: "a-1"}}}
+	f.Add(stream(f, welcome, request("r"), request("s"), approval, approval, inject, cancel, result, shutdown))
+	f.Add(stream(f, welcome, welcome, request("r"), request("r"), request(""), cancel, cancel, refusal, &wire.ServerMessage{}))
+	f.Add(stream(f, welcome, shutdown, shutdown, request("r"), approval))
+	f.Add(stream(f, refusal, welcome, request("r")))
+	f.Add(stream(f, request("r")))
+	f.Add(stream(f, shutdown))
+	f.Add([]byte{})
+
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		synctest.Test(t, func(t *testing.T) {
+			server, client := wired(4)
+			worked := make(chan error, 1)
+			go func() {
+				worked <- coven.Work(context.Background(), client, core.Card{ID: "a", MaxConcurrent: 2}, demanding,
+					coven.WithInjections(func(in core.Injected) (bool, string) { return in.Content != "", in.Source }))
+			}()
+			heard := make(chan struct{})
+			go func() {
+				defer close(heard)
+				for {
+					if _, err := server.Receive(context.Background()); err != nil {
+						return
+					}
+				}
+			}()
+			for r := bytes.NewReader(raw); ; {
+				m := new(wire.ServerMessage)
+				if protodelim.UnmarshalFrom(r, m) != nil || server.Send(context.Background(), m) != nil {
+					break // the transport refuses it, or the agent has left
+				}
+			}
+			<-time.After(time.Minute)
+			server.Close(link.Reason{Cause: link.Normal})
+			err := <-worked
+			<-heard
+			var fault *core.Fault
+			var reason *link.Reason
+			if err != nil && !errors.As(err, &fault) && !errors.As(err, &reason) {
+				t.Errorf("got %v, want nothing, a Fault or a Reason", err)
+			}
+		})
+	})
+}
+
+// demanding wants approval and a tool for everything it is asked.
+func demanding(ctx context.Context, r core.Request, say func(core.Body) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := say(core.ApprovalRequested{ID: "tool", Name: "n"}); err != nil {
+		return err
+	}
+	if _, err := coven.AwaitApproval(ctx, "tool"); err != nil {
+		return err
+	}
+	if _, err := coven.CallTool(ctx, "agents_list", nil); err != nil {
+		return err
+	}
+	return say(core.Text{Text: r.Content})
+}

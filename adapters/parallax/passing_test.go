@@ -1,0 +1,278 @@
+package parallax
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// frame returns the next frame as values, without when it was sent.
+func (p *peer) frame() map[string]any {
+	p.Helper()
+	raw, err := p.conn.Receive(p.Context())
+	if err != nil {
+		p.Fatal(err)
+	}
+	f := tree(p, raw).(map[string]any)
+	delete(f, "timestamp")
+	return f
+}
+
+// expect holds that the next frame is want, but for when it was sent.
+func (p *peer) expect(want string) {
+	p.Helper()
+	if diff := cmp.Diff(tree(p, []byte(want)), any(p.frame())); diff != "" {
+		p.Errorf("heard otherwise (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnknownMembersOfARequestReachAParallaxAgentAndASignatureDoesNot(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, full)
+		works := s.registered(Options{AgentID: "works"}, full)
+		asks.say(`{"type":"task_request","id":"q1","timestamp":"2026-01-02T03:04:05Z","trace":{"span":[1]},"signature":"sha256:abc",
+			"payload":{"to":"works","patternName":"mine","patternVersion":"7","input":{"content":"x"},"timeout":9000,"context":{"stepIndex":3,"lane":"a"},"trace":9}}`)
+		got := works.frame()
+		id := got["payload"].(map[string]any)["taskId"].(string)
+		want := `{"type":"task","id":"hub_1","trace":{"span":[1]},"payload":{"taskId":"TASK","executionId":"TASK.1","capability":"x","patternName":"mine","patternVersion":"7",
+			"input":{"content":"x"},"timeout":9000,"priority":"normal","trace":9,
+			"context":{"stepIndex":0,"totalSteps":1,"lane":"a","intent":"ask","requester":"asks","thread":"TASK"}}}`
+		if diff := cmp.Diff(tree(t, []byte(strings.ReplaceAll(want, "TASK", id))), any(got)); diff != "" {
+			t.Errorf("task otherwise (-want +got):\n%s", diff)
+		}
+		s.counted("parallax.refused.signature", 1)
+		works.say(`{"type":"task_result","id":"m","payload":{"taskId":"` + id + `"}}`)
+	})
+}
+
+func TestUnknownMembersOfAnAnswerReachAParallaxRequesterAndASignatureDoesNot(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, full)
+		works := s.registered(Options{AgentID: "works"}, full)
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
+		given := inside[task](works, works.hear(typeTask))
+		long := strings.Repeat("x", pieceBytes+1)
+		for _, frame := range []string{
+			`{"type":"task_accepted","id":"m1","trace":1,"payload":{"taskId":"TASK","estimatedMs":5,"node":"a"}}`,
+			`{"type":"task_progress","id":"m2","trace":2,"signature":"sha256:abc","payload":{"taskId":"TASK","seq":1,"text":"he","confidence":0.5}}`,
+			`{"type":"task_progress","id":"m3","trace":3,"payload":{"taskId":"TASK","seq":2,"thinking":"` + long + `","mood":"good"}}`,
+			`{"type":"task_progress","id":"m4","trace":4,"payload":{"taskId":"TASK","seq":3,"mood":"better"}}`,
+			`{"type":"task_result","id":"m5","trace":{"span":5},"signature":"sha256:def","payload":{"taskId":"TASK","status":"completed","result":null,"duration":3}}`,
+		} {
+			works.say(fill(frame, given))
+		}
+		const ids = `"requestId":"q1","taskId":"TASK","executionId":"TASK.1"`
+		for _, want := range []string{
+			`{"type":"task_accepted","id":"hub_1","trace":1,"payload":{` + ids + `,"estimatedMs":5,"node":"a"}}`,
+			`{"type":"task_progress","id":"hub_2","trace":2,"payload":{` + ids + `,"seq":1,"text":"he","confidence":0.5}}`,
+			`{"type":"task_progress","id":"hub_3","trace":3,"payload":{` + ids + `,"seq":2,"thinking":"` + long[:pieceBytes] + `","mood":"good"}}`,
+			`{"type":"task_progress","id":"hub_4","payload":{` + ids + `,"seq":3,"thinking":"x"}}`,
+			`{"type":"task_progress","id":"hub_5","trace":4,"payload":{` + ids + `,"seq":4,"mood":"better"}}`,
+			`{"type":"task_result","id":"hub_6","trace":{"span":5},"payload":{` + ids + `,"status":"completed","result":null,"duration":3}}`,
+		} {
+			asks.expect(fill(want, given))
+		}
+		s.counted("parallax.refused.signature", 2)
+	})
+}
+
+func TestWhatAFailedAttemptSaidReachesAParallaxRequester(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, `{"capabilities":[],"config":{"extensions":["task_progress","task_request"]}}`)
+		one := s.registered(Options{AgentID: "one"}, full)
+		asks.say(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"x"}}`)
+		given := inside[task](one, one.hear(typeTask))
+		two := s.registered(Options{AgentID: "two"}, full)
+		one.say(fill(`{"type":"task_error","id":"m","trace":1,"payload":{"taskId":"TASK","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}},"retryable":true}}`, given))
+		two.hear(typeTask)
+		asks.expect(fill(`{"type":"task_progress","id":"hub_1","trace":1,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","seq":1,
+			"retrying":{"attempt":1,"agent":"one","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}}}}}`, given))
+		two.say(fill(`{"type":"task_error","id":"m","trace":2,"payload":{"taskId":"TASK","error":{"code":"MY_OWN","message":"no"},"retryable":false}}`, given))
+		asks.expect(fill(`{"type":"task_error","id":"hub_2","trace":2,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.2","error":{"code":"MY_OWN","message":"no"},"retryable":false}}`, given))
+	})
+}
+
+func TestWhatWasSaidBeforeAFailureReachesARequesterWithoutProgress(t *testing.T) {
+	for name, c := range map[string]struct{ end, want string }{
+		"failed": {
+			`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"PROCESSING_ERROR","message":"broke"},"retryable":true}}`,
+			`"error":{"code":"PROCESSING_ERROR","message":"broke"},"retryable":true,`,
+		},
+		"cancelled": {
+			`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED","message":"stopped"}}}`,
+			`"error":{"code":"CANCELLED","message":"stopped"},"retryable":false,`,
+		},
+		"said at the end": {
+			`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"failed","result":"broke"}}`,
+			`"error":{"code":"INTERNAL_ERROR","message":"broke"},"retryable":false,`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(s *stage) {
+				asks := s.registered(Options{AgentID: "asks"}, asksAlone)
+				works := s.registered(Options{AgentID: "works"}, full)
+				asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
+				given := inside[task](works, works.hear(typeTask))
+				for _, said := range []string{`"thinking":"hm","sure":0.5`, `"text":"ha"`, `"text":"lf"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`, `"mood":"bad"`} {
+					works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
+				}
+				works.say(fill(c.end, given))
+				asks.expect(fill(`{"type":"task_error","id":"hub_1","payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1",`+c.want+`
+					"partialResult":{"content":"half","files":[{"name":"f","data":"aGk="}]},
+					"metadata":{"tokensUsed":3,"progress":[{"thinking":"hm","sure":0.5},{"usage":{"input":1,"output":2}},{"mood":"bad"}]}}}`, given))
+				for _, kind := range []core.Kind{core.KindAccepted, core.KindThinking, core.KindUsage, core.KindForeign} {
+					s.counted("parallax.folded."+kind.String(), 1)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatWasSaidBeforeADeadlineReachesARequesterWithoutProgress(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
+		works := s.registered(Options{AgentID: "works"}, full)
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x","timeout":1000}}`)
+		given := inside[task](works, works.hear(typeTask))
+		works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
+		e := inside[taskError](asks, asks.hear(typeTaskError))
+		if e.Error.Code != "TIMEOUT" || string(e.PartialResult) != `"half"` {
+			t.Errorf("got %+v, want TIMEOUT and half", e)
+		}
+		works.hear(typeTaskCancelled)
+		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
+	})
+}
+
+func TestARequesterWithProgressIsNotToldTwiceWhatWasSaidBeforeAFailure(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, full)
+		works := s.registered(Options{AgentID: "works"}, full)
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
+		given := inside[task](works, works.hear(typeTask))
+		works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
+		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, given))
+		asks.hear(typeTaskAccepted)
+		asks.hear(typeTaskProgress)
+		asks.expect(fill(`{"type":"task_error","id":"hub_3","payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","error":{"code":"TIMEOUT","message":"late"},"retryable":true}}`, given))
+	})
+}
+
+func TestAPartialResultThatDoesNotFitIsNamedAndCounted(t *testing.T) {
+	onStage(t, func(s *stage) {
+		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
+		works := s.registered(Options{AgentID: "works"}, full)
+		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
+		given := inside[task](works, works.hear(typeTask))
+		for range 3 {
+			works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, given))
+		}
+		works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","thinking":"hm"}}`, given))
+		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, given))
+		e := inside[taskError](asks, asks.hear(typeTaskError))
+		if e.Error.Code != "TIMEOUT" || e.PartialResult != nil || e.Omitted == nil || e.Omitted.Kind != "partialResult" || e.Omitted.Bytes != 1_200_002 || e.Metadata.ProgressOmitted != 1 {
+			t.Errorf("got %+v and %+v, want the error with what was left out", e, e.Omitted)
+		}
+		s.counted("parallax.refused.partial_result", 1)
+		s.counted("parallax.refused.progress", 1)
+	})
+}
+
+func TestAnAgentMayEndBadlyWithAPartialResult(t *testing.T) {
+	for name, c := range map[string]struct{ said, want, text string }{
+		"words":            {`"partialResult":"half"`, "opened assigned accepted text failed", "half"},
+		"nothing":          {`"partialResult":null`, "opened assigned failed", ""},
+		"words and a file": {`"partialResult":{"content":"half","files":[{"name":"f","data":"aGk="}]}`, "opened assigned accepted text file failed", "half"},
+		"a structure":      {`"partialResult":{"n":1}`, "opened assigned accepted text failed", `{"n":1}`},
+		"on the way":       {`"metadata":{"tokensUsed":3,"progress":[{"thinking":"hm"},{"text":"ha"},{"text":"lf"},{"n":1},7]},"partialResult":"half"`, "opened assigned accepted thinking text text usage failed", "half"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(s *stage) {
+				p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"]}`)
+				a := s.asker()
+				asked := a.ask("a", "go")
+				given := inside[task](p, p.hear(typeTask))
+				p.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X","message":"broke"},`+strings.Replace(c.said, ",7]", "]", 1)+`}}`, given))
+				events := a.events(asked)
+				if got := kinds(events); got != c.want {
+					t.Errorf("events: got %s, want %s", got, c.want)
+				}
+				if got := core.Fold(events); got.Text != c.text || got.Fault.Message != "broke" {
+					t.Errorf("got %q and %v, want %q and broke", got.Text, got.Fault, c.text)
+				}
+			})
+		})
+	}
+}
+
+func TestTheResultOfAFailureLosesNothing(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"]}`)
+		a := s.asker()
+		asked := a.ask("a", "go")
+		given := inside[task](p, p.hear(typeTask))
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"failed","result":{"summary":"broke","shelf":3}}}`, given))
+		if got := a.answer(asked); got.Fault.Message != "broke" || got.Text != `{"summary":"broke","shelf":3}` {
+			t.Errorf("got %q and %v, want the whole result, and broke", got.Text, got.Fault)
+		}
+	})
+}
+
+func TestAPlainWorkerThatFailsTellsWhatItSaid(t *testing.T) {
+	for name, end := range map[string]core.Body{"failed": core.Failed{Fault: core.NewFault(core.CodeBudget, "spent")}, "cancelled": core.Cancelled{Reason: "enough"}} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(s *stage) {
+				s.work(core.Card{ID: "w"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
+					for _, b := range []core.Body{core.Thinking{Text: "hm"}, core.Text{Text: "half"}, core.Usage{Input: 1, Output: 2}, core.File{Name: "f", Data: []byte("hi")}, end} {
+						if err := say(b); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, WorkOptions{Plain: true})
+				a := s.asker()
+				events := a.events(a.ask("w", "go"))
+				if got, want := kinds(events), "opened assigned accepted thinking usage text file "+end.Kind().String(); got != want {
+					t.Errorf("events: got %s, want %s", got, want)
+				}
+				got := core.Fold(events)
+				if got.Text != "half" || got.TokensUsed != 3 || len(got.Files) != 1 {
+					t.Errorf("got %+v, want what was said", got)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAskerHearsAPartialResult(t *testing.T) {
+	q := &ask{news: make(chan struct{}, 1)}
+	w := &worker{asks: map[string]*ask{"ask_1": q}}
+	m, err := decode([]byte(`{"type":"task_error","payload":{"requestId":"ask_1","error":{"code":"TIMEOUT","message":"late"},"partialResult":"half"}}`))
+	if err == nil {
+		err = w.take(t.Context(), m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := core.Fold(eventsOf(q.heard)); got.Text != "half" || got.Fault == nil || got.Fault.Code != core.CodeTimeout {
+		t.Errorf("got %+v, want half and a timeout", got)
+	}
+}
+
+func TestWhatStandsBesideThePayloadIsKeptAsItWas(t *testing.T) {
+	m, err := decode([]byte(`{"type":"heartbeat","kind":"x","big":12345678901234567890,"payload":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(m.foreign(json.RawMessage(`{"n":1}`)).JSON), `{"big":12345678901234567890,"kind":"x","payload":{"n":1}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := m.foreign(nil).JSON; string(got) != `{"big":12345678901234567890,"kind":"x"}` {
+		t.Errorf("got %s, want what stands around the payload", got)
+	}
+}

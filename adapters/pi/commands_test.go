@@ -1,0 +1,166 @@
+package pi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// words is what a user says with one command.
+type words struct {
+	Message string
+	Images  []core.File
+}
+
+func someWords(t *rapid.T) words {
+	w := words{Message: rapid.OneOf(
+		rapid.StringN(1, -1, -1),
+		rapid.Map(rapid.IntRange(1, maxMessage), func(n int) string { return strings.Repeat("x", n) }),
+	).Draw(t, "message")}
+	for i := range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "images") {
+		w.Images = append(w.Images, core.File{
+			Name: fmt.Sprintf("image-%d", i+1), MediaType: rapid.String().Draw(t, "type"), Data: rapid.SliceOf(rapid.Byte()).Draw(t, "data"),
+		})
+	}
+	return w
+}
+
+// frame is the command that says the words.
+func (w words) frame(kind, session, id, behavior string) string {
+	m := map[string]any{"type": kind, "sessionId": session, "id": id, "message": w.Message}
+	var images []any
+	for _, f := range w.Images {
+		images = append(images, map[string]any{"type": "image", "data": base64.StdEncoding.EncodeToString(f.Data), "mimeType": f.MediaType})
+	}
+	if images != nil {
+		m["images"] = images
+	}
+	if behavior != "" {
+		m["streamingBehavior"] = behavior
+	}
+	return string(encode(m))
+}
+
+// together is what the hub holds of words that are said at once.
+func together(all ...words) words {
+	var w words
+	var texts []string
+	for _, one := range all {
+		texts = append(texts, one.Message)
+		w.Images = append(w.Images, one.Images...)
+	}
+	w.Message = strings.Join(texts, "\n\n")
+	return w
+}
+
+// asked is what the agent is asked.
+func asked(task *hub.Task) words { return words{task.Request().Content, task.Request().Attachments} }
+
+// userWords are what the messages of the user say, as clients are shown them.
+func userWords(t *rapid.T, messages []message) []words {
+	var all []words
+	for _, m := range messages {
+		if m.role != roleUser {
+			continue
+		}
+		var s struct {
+			Content []struct{ Type, Text, Data, MimeType string }
+		}
+		if err := json.Unmarshal(m.json, &s); err != nil {
+			t.Fatal(err)
+		}
+		var w words
+		for i, c := range s.Content {
+			if c.Type == "text" {
+				w.Message += c.Text
+				continue
+			}
+			data, err := base64.StdEncoding.DecodeString(c.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Images = append(w.Images, core.File{Name: fmt.Sprintf("image-%d", i), MediaType: c.MimeType, Data: data})
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// ways are the commands that say something to a run under way.
+var ways = []struct {
+	kind, behavior string
+	follows        bool
+}{
+	{"steer", "", false}, {"prompt", "steer", false}, {"follow_up", "", true}, {"prompt", "followUp", true},
+}
+
+func TestWhatAUserSaysReachesTheAgentAndTheSessionWhole(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureFiles}, w.work)
+	rapid.Check(t, func(rt *rapid.T) {
+		c := dial(t, s, ConnOptions{})
+		defer c.Close()
+		c.open("s", "a")
+		same := func(what string, want, got any) {
+			rt.Helper()
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				rt.Fatalf("%s (-want +got):\n%s", what, diff)
+			}
+		}
+		var shown, steering, following []words
+		id := 0
+		do := func(said words, kind, behavior string) {
+			id++
+			c.ok(said.frame(kind, "s", fmt.Sprintf("c%d", id), behavior))
+		}
+
+		first := someWords(rt)
+		opening := []words{first}
+		for range rapid.IntRange(0, 2).Draw(rt, "steered before") {
+			said := someWords(rt)
+			do(said, "steer", "")
+			opening = append(opening, said)
+		}
+		c.send(first.frame("prompt", "s", "run", ""))
+		task := <-w.tasks
+		same("request of the prompt", together(opening...), asked(task))
+		shown = append(shown, opening...)
+
+		for range rapid.IntRange(0, 4).Draw(rt, "said in the run") {
+			said := someWords(rt)
+			how := rapid.SampledFrom(ways).Draw(rt, "how")
+			do(said, how.kind, how.behavior)
+			switch {
+			case how.follows:
+				following = append(following, said)
+			case len(said.Images) > 0: // more than an injection holds
+				steering = append(steering, said)
+			default:
+				in := (<-w.heard).(core.Injected)
+				same("injection", said.Message, in.Content)
+				a.say(task, core.InjectionAnswered{ID: in.ID, Accepted: true})
+				shown = append(shown, said)
+			}
+		}
+		a.say(task, core.Done{})
+		for _, said := range append(steering, following...) {
+			task = <-w.tasks
+			same("request of a turn", said, asked(task))
+			a.say(task, core.Done{})
+			shown = append(shown, said)
+		}
+		c.until(`"type":"response"`, `"id":"run"`, `"success":true`)
+		same("messages of the user", shown, userWords(rt, messagesOf(t, c, "s")))
+		c.ok(`{"type":"delete_session","sessionId":"s"}`)
+	})
+}

@@ -1,0 +1,42 @@
+package pi
+
+import (
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// leaves ends the connection of a client and returns once the server has let go of it.
+func (c *caller) leaves() {
+	c.Close()
+	c.served <- <-c.served
+}
+
+func TestWhatAClientAskedEndsWithItWhereThatIsWanted(t *testing.T) {
+	h, s := newStage(t, Options{QueuePrompts: true, DropTasks: true})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
+	stays, goes := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	stays.open("shared", "a")
+	goes.open("own", "a")
+	stays.send(`{"id":"p1","type":"prompt","sessionId":"shared","message":"one"}`)
+	first := <-w.tasks
+	goes.send(`{"id":"p2","type":"prompt","sessionId":"own","message":"two"}`)
+	second := <-w.tasks
+	goes.send(`{"id":"p3","type":"prompt","sessionId":"shared","message":"three"}`)
+	goes.ok(`{"type":"get_state","sessionId":"shared"}`) // the server has what came before
+	goes.leaves()
+
+	if got, ok := (<-w.heard).(core.CancelRequested); !ok || got.Reason != "the client left" {
+		t.Errorf("what ran: got %#v, want a cancel because the client left", got)
+	}
+	a.say(second, core.Cancelled{})
+	a.say(first, core.Done{})
+	stays.until(`"response"`, `"p1"`, `"success":true`)
+	stays.ok(`{"type":"set_session_name","sessionId":"shared","name":"behind what waited"}`)
+	select {
+	case task := <-w.tasks:
+		t.Errorf("what waited: got %q asked, want it passed over", task.Request().Content)
+	default:
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/providers/posflag"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+)
+
+const envPrefix = "DRAGOMAN_"
+
+// clientVariables are read by the commands that talk to a hub.
+var clientVariables = []string{"DRAGOMAN_HUB", "DRAGOMAN_TOKEN", "DRAGOMAN_CONFIG", "DRAGOMAN_THREAD", "DRAGOMAN_REQUEST"}
+
+// The flags that have another name than their setting.
+var otherFlags = map[string]string{"journal.nats_url": "nats-url"}
+
+// source is a place where settings come from.
+type source struct {
+	name     string
+	provider koanf.Provider
+	parser   koanf.Parser // of what the provider yields as bytes
+	// about is the place of a setting in it, for errors.
+	about func(key string) string
+}
+
+// loadConfig reads the settings from everywhere. An error is one line that names
+// the place, the setting, what was given and what is allowed.
+func loadConfig(fs *pflag.FlagSet, environ []string) (Config, error) {
+	if err := checkVariables(environ); err != nil {
+		return Config{}, err
+	}
+	k := koanf.New(".")
+	path, _ := fs.GetString("config")
+	path = cmp.Or(path, valueOf(environ, envPrefix+"CONFIG"))
+	sources := []source{fromDefaults()}
+	if path != "" {
+		sources = append(sources, fromFile(path))
+	}
+	for _, s := range append(sources, fromEnviron(environ), fromFlags(fs)) {
+		if err := s.into(k); err != nil {
+			return Config{}, err
+		}
+	}
+	var c Config
+	return c, k.Unmarshal("", &c)
+}
+
+// defaultConfig is what a hub has when nothing is set.
+func defaultConfig() Config {
+	c, err := loadConfig(pflag.NewFlagSet("", pflag.ContinueOnError), nil)
+	if err != nil {
+		panic(err) // a test reads them
+	}
+	return c
+}
+
+func fromDefaults() source {
+	return source{"the defaults", confmap.Provider(defaults(), "."), nil, func(key string) string { return "the default of " + key }}
+}
+
+func fromFile(path string) source {
+	return source{path, file.Provider(path), yaml.Parser(), func(key string) string { return path + ": " + key }}
+}
+
+func fromEnviron(environ []string) source {
+	byName := map[string]string{}
+	for _, s := range allSettings() {
+		byName[variable(s.key)] = s.key
+	}
+	return source{"the environment", env.Provider(".", env.Opt{
+		Prefix: envPrefix, EnvironFunc: func() []string { return environ },
+		TransformFunc: func(name, value string) (string, any) { return byName[name], value },
+	}), nil, variable}
+}
+
+func fromFlags(fs *pflag.FlagSet) source {
+	byName := map[string]string{}
+	for _, s := range allSettings() {
+		byName[flagOf(s.key)] = s.key
+	}
+	return source{"the flags", posflag.ProviderWithFlag(fs, ".", nil, func(f *pflag.Flag) (string, any) {
+		if !f.Changed {
+			return "", nil
+		}
+		return byName[f.Name], posflag.FlagVal(fs, f)
+	}), nil, func(key string) string { return "--" + flagOf(key) }}
+}
+
+// into reads a source into k. What a source leaves empty (null) it does not set.
+func (s source) into(k *koanf.Koanf) error {
+	given := koanf.New(".")
+	if err := given.Load(s.provider, s.parser); err != nil {
+		var unread *os.PathError
+		if errors.As(err, &unread) {
+			return fmt.Errorf("--config %s: %w; name a YAML file, or leave it out ('dragoman check' shows every setting)", unread.Path, unread.Err)
+		}
+		return fmt.Errorf("reading %s: %s", s.name, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	values := map[string]any{}
+	twice := ""
+	eachLeaf("", given.Raw(), func(key string, value any) {
+		if _, had := values[key]; had {
+			twice = key
+		}
+		values[key] = value
+	})
+	if twice != "" {
+		return fmt.Errorf("%s: it is set twice, by its whole name and below a group: remove one", s.about(twice))
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value, err := readSetting(key, values[key])
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.about(key), err)
+		}
+		if values[key] = value; value == nil {
+			delete(values, key)
+		}
+	}
+	return k.Load(confmap.Provider(values, "."), nil)
+}
+
+// eachLeaf calls yield for everything in a nested map that is no map itself, by its
+// dotted name.
+func eachLeaf(prefix string, m map[string]any, yield func(key string, value any)) {
+	for name, value := range m {
+		if inner, ok := value.(map[string]any); ok {
+			eachLeaf(prefix+name+".", inner, yield)
+			continue
+		}
+		yield(prefix+name, value)
+	}
+}
+
+// checkVariables refuses variables of ours that nothing reads.
+func checkVariables(environ []string) error {
+	known := slices.Clone(clientVariables)
+	for _, s := range allSettings() {
+		known = append(known, variable(s.key))
+	}
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) {
+			return fmt.Errorf("unknown variable %s: did you mean %s?", name, nearest(name, known))
+		}
+	}
+	return nil
+}
+
+// variable is the name of the environment variable of a setting.
+func variable(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+// flagOf is the name that the flag of a setting has, or would have.
+func flagOf(key string) string {
+	return cmp.Or(otherFlags[key], strings.ReplaceAll(key, "_", "-"))
+}
+
+func valueOf(environ []string, name string) string {
+	for _, v := range environ {
+		if n, value, ok := strings.Cut(v, "="); ok && n == name {
+			return value
+		}
+	}
+	return ""
+}
+
+// nearest returns the known name that shares the most with name.
+func nearest(name string, known []string) string {
+	slices.Sort(known)
+	return slices.MaxFunc(known, func(a, b string) int { return cmp.Compare(alike(name, a), alike(name, b)) })
+}
+
+// alike counts the pairs of letters that two names share.
+func alike(a, b string) float64 {
+	pairs := map[string]int{}
+	for i := range len(a) - 1 {
+		pairs[a[i:i+2]]++
+	}
+	shared := 0
+	for i := range len(b) - 1 {
+		if pairs[b[i:i+2]] > 0 {
+			pairs[b[i:i+2]]--
+			shared++
+		}
+	}
+	return 2 * float64(shared) / float64(max(1, len(a)+len(b)-2))
+}
+
+// environ is the environment of the process.
+func environ() []string { return os.Environ() }

@@ -1,0 +1,96 @@
+package coretest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// account is what somebody knows of a task: its text, and its other events.
+type account struct {
+	last  uint64
+	text  strings.Builder
+	other []core.Event
+}
+
+// add takes in the next event. It tells of a hole or a repetition.
+func (a *account) add(e core.Event) (hole string) {
+	if e.Seq != a.last+1 {
+		hole = fmt.Sprintf("got sequence %d, want %d", e.Seq, a.last+1)
+	}
+	a.last = e.End()
+	if b, ok := e.Body.(core.Text); ok {
+		a.text.WriteString(b.Text)
+	}
+	if !e.Mergeable() {
+		a.other = append(a.other, e)
+	}
+	return hole
+}
+
+// difference is a promise that does not hold, and how.
+type difference struct{ promise, how string }
+
+// differs tells in what an account is not that of the log.
+func (a *account) differs(log *account) (all []difference) {
+	differ := func(promise, format string, args ...any) {
+		all = append(all, difference{promise, fmt.Sprintf(format, args...)})
+	}
+	if a.last != log.last {
+		differ("P5", "it ends at %d, want %d", a.last, log.last)
+	}
+	if a.text.String() != log.text.String() {
+		differ("P3", "got %d bytes of text, the agent said %d", a.text.Len(), log.text.Len())
+	}
+	if len(a.other) != len(log.other) {
+		differ("P3", "got %d events beside the text, want %d", len(a.other), len(log.other))
+		return all
+	}
+	for i, got := range a.other {
+		want := log.other[i]
+		if got.Seq != want.Seq || got.Body.Kind() != want.Body.Kind() {
+			differ("P2", "got %s at %d, want %s at %d", got.Body.Kind(), got.Seq, want.Body.Kind(), want.Seq)
+		}
+		if !sameForeign(foreignOf(got), foreignOf(want)) {
+			differ("P11", "the foreign fields of %s at %d are not those that came", got.Body.Kind(), got.Seq)
+		}
+	}
+	return all
+}
+
+// foreignOf returns what an event carries untouched, the request's included.
+func foreignOf(e core.Event) []*core.Foreign {
+	if b, ok := e.Body.(core.Opened); ok {
+		return []*core.Foreign{e.Foreign, b.Request.Foreign}
+	}
+	return []*core.Foreign{e.Foreign}
+}
+
+func sameForeign(got, want []*core.Foreign) bool {
+	for i, g := range got {
+		w := want[i]
+		if g == nil || w == nil {
+			if g != w {
+				return false
+			}
+			continue
+		}
+		if g.Dialect != w.Dialect || !bytes.Equal(g.Wire, w.Wire) || compact(g.JSON) != compact(w.JSON) {
+			return false
+		}
+	}
+	return true
+}
+
+// compact is JSON without the space between its tokens, which nobody promises to
+// keep.
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}

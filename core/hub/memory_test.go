@@ -1,0 +1,78 @@
+package hub_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"weak"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// What has ended and been recorded is the journal's to remember: no session that
+// asked, answered or looked on keeps it in memory for as long as it stays.
+func TestATaskThatEveryoneReadToItsEndIsLetGo(t *testing.T) {
+	opts := hub.Options{Limits: hub.Limits{FinishedTasks: 1}}
+	promises := coretest.Watch(&opts) // without its readers: the idle one keeps what it has not read
+	g := &stage{t, hub.New(opts)}
+	t.Cleanup(func() {
+		if err := g.hub.Close(context.Background(), "the test is over"); err != nil {
+			t.Error(err)
+		}
+		for _, broken := range promises.Broken() {
+			t.Error(broken)
+		}
+	})
+	agent, asker, viewer := g.agent("a", able), g.connect("r"), g.connect("r")
+	turn := func() weak.Pointer[hub.Task] {
+		task := g.ask(asker, "a")
+		if err := viewer.Watch(task, core.Cursor{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		g.report(agent, task, core.Text{Text: "hello"}, core.Done{})
+		for _, s := range []*hub.Session{agent, asker, viewer} {
+			g.events(s)
+		}
+		if err := task.Recorded(t.Context(), task.Events()[len(task.Events())-1].Seq); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(task)
+	}
+	var past []weak.Pointer[hub.Task]
+	for range 20 {
+		past = append(past, turn())
+	}
+	runtime.GC()
+	kept := 0
+	for _, p := range past {
+		if p.Value() != nil {
+			kept++
+		}
+	}
+	// The latest is kept on purpose, and the agent's memory of its last cause is an id.
+	if kept > 2 {
+		t.Errorf("got %d of %d ended tasks in memory, want the latest alone", kept, len(past))
+	}
+}
+
+func TestOnlyAnOperatorAsksInTheNameOfAnother(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		g.agent("a", able)
+		req := core.Request{To: core.ToAgent("a"), Content: "go"}
+		alice := hub.Opening{For: core.Principal{ID: "alice"}}
+		_, err := g.connect("r").Open(req, alice)
+		g.wantFault("asking as alice", err, core.CodeNotAuthorized)
+
+		door := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "door", Operator: true}})
+		defer door.Close(nil)
+		task, err := door.Open(req, alice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := task.From(); got != alice.For {
+			t.Errorf("got the sender %+v, want %+v", got, alice.For)
+		}
+	})
+}

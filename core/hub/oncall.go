@@ -1,0 +1,73 @@
+package hub
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/roster"
+)
+
+// putOnCall lets the session be found by its id, of which there may be several: the
+// latest comes first. Callers hold mu.
+func (h *Hub) putOnCall(s *Session, card core.Card) {
+	now := time.Now()
+	s.offer = roster.Entry{Card: card, OnlyByID: true, Since: now, Load: core.Load{State: core.LoadIdle, LastSeen: now}}
+	h.onCall[card.ID] = append(h.onCall[card.ID], s)
+	h.aliases.add(card.ID)
+}
+
+// takeOffCall undoes putOnCall. Callers hold mu.
+func (h *Hub) takeOffCall(s *Session) {
+	id := s.offer.ID
+	left := slices.DeleteFunc(h.onCall[id], func(o *Session) bool { return o == s })
+	if h.onCall[id] = left; len(left) == 0 {
+		delete(h.onCall, id)
+		h.forget(id)
+	}
+}
+
+// answerer returns the session that is the agent of the id, or would be once it is
+// given something; nil when there is none. Callers hold mu.
+func (h *Hub) answerer(id core.AgentID) *Session {
+	if s := h.agents[id]; s != nil {
+		return s
+	}
+	if all := h.onCall[id]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return nil
+}
+
+// match returns who answers for the address, best first, those included who would
+// be agents only now. Callers hold mu.
+func (h *Hub) match(to core.Address) []roster.Entry {
+	if id := to.Agent(); id != "" {
+		id = h.resolve(id)
+		if s := h.answerer(id); s != nil && s.id == "" {
+			return []roster.Entry{s.offer}
+		}
+		to = core.ToAgent(id)
+	}
+	return h.roster.Match(to)
+}
+
+// workless reports whether an agent has nothing to do. Callers hold Hub.mu.
+func (s *Session) workless() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.work) == 0 && len(s.queue) == 0
+}
+
+// Reach returns whom an address by the id or alias reaches: an agent, or one who
+// becomes an agent by being given something (see [Seat.OnlyByID]) and is in no list
+// before.
+func (h *Hub) Reach(id core.AgentID) (AgentStatus, bool) {
+	h.mu.Lock()
+	found := h.match(core.ToAgent(id))
+	h.mu.Unlock()
+	if len(found) == 0 {
+		return AgentStatus{}, false
+	}
+	return h.status(found)[0], true
+}

@@ -1,0 +1,224 @@
+package hub_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/policy"
+)
+
+// onCall connects somebody of whom nothing is known but the id.
+func (g *stage) onCall(id string) *hub.Session {
+	g.t.Helper()
+	s := g.connect(id)
+	card := core.Card{ID: core.AgentID(id), Dialect: "test", Features: able | core.FeatureNotices}
+	if err := s.Join(card, hub.Seat{OnlyByID: true}); err != nil {
+		g.t.Fatalf("being found as %s: got %v, want no error", id, err)
+	}
+	return s
+}
+
+func (g *stage) wantAgents(when string, want ...core.AgentID) {
+	g.t.Helper()
+	got := g.hub.Agents()
+	same := len(got) == len(want)
+	for i := range want {
+		same = same && got[i].ID == want[i]
+	}
+	if !same {
+		g.t.Errorf("%s: got the agents %+v, want %v", when, got, want)
+	}
+}
+
+func TestWhoIsFoundOnlyByIDIsAnAgentOnceItIsGivenSomethingByThat(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		quiet, asker := g.onCall("quiet"), g.connect("r")
+		everywhere := []core.Address{core.ToAny(), core.ToCapability("x"), core.ToDomain("work")}
+		for _, to := range everywhere {
+			_, err := asker.Open(core.Request{To: to, Content: "go"}, hub.Opening{})
+			g.wantFault("before, to "+to.String(), err, map[bool]core.Code{true: core.CodeUnknownDomain, false: core.CodeUnknownAgent}[to.Domain() != ""])
+		}
+		g.wantAgents("before")
+		if a, ok := g.hub.Reach("quiet"); !ok || a.Principal.ID != "quiet" || a.Load.State != core.LoadIdle || a.Since.IsZero() {
+			t.Errorf("reach: got %+v and %t, want quiet, idle", a, ok)
+		}
+		task := g.ask(asker, "quiet")
+		g.wantAgents("then", "quiet")
+		g.report(quiet, task, core.Done{})
+		for _, to := range everywhere {
+			_, err := asker.Open(core.Request{To: to, Content: "go"}, hub.Opening{})
+			g.wantFault("after, to "+to.String(), err, map[bool]core.Code{true: core.CodeUnknownDomain, false: core.CodeUnknownAgent}[to.Domain() != ""])
+		}
+		g.report(quiet, g.ask(asker, "quiet"), core.Done{})
+		notice := g.open(asker, core.Request{To: core.ToAgent("quiet"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "a"}})
+		quiet.Delivered(notice.ID())
+		quiet.Close(nil)
+		g.wantAgents("once it has left")
+		_, err := asker.Open(core.Request{To: core.ToAgent("quiet"), Content: "go"}, hub.Opening{})
+		g.wantFault("asking who has left", err, core.CodeUnknownAgent)
+	})
+}
+
+func TestWhoIsFoundOnlyByIDTakesNoTaskThatWaitsForSomebodyElse(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		busy, quiet, asker := g.agent("busy", able), g.onCall("quiet"), g.connect("r")
+		first, waiting := g.ask(asker, "*"), g.ask(asker, "*")
+		g.report(quiet, g.ask(asker, "quiet"), core.Done{})
+		g.wantKinds("what waits for anybody", waiting.Events(), "opened")
+		g.report(busy, first, core.Done{})
+		g.report(busy, waiting, core.Done{})
+	})
+}
+
+func TestAnAliasReachesAnAgentOfAnyDialectInAnySpelling(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		asker := g.connect("r")
+		const key = "ed25519.21FE31dfa154a261626bf854046fd227"
+		for id, s := range map[string]*hub.Session{"full": g.agent("full", able), "quiet": g.onCall("quiet"), key: g.onCall(key)} {
+			alias := string(hub.Alias(core.AgentID(id)))
+			all := []string{id, alias, strings.ToUpper(alias), "ed25519." + alias, "ED25519." + alias}
+			if id == key {
+				all = append(all, strings.ToLower(key), key[len("ed25519."):])
+			}
+			for _, to := range all {
+				task := g.ask(asker, to)
+				if got := task.Agent(); string(got) != id || !hub.SameAgent(to, got) {
+					t.Fatalf("to %s: got it to %q, want %q", to, got, id)
+				}
+				g.report(s, task, core.Done{})
+			}
+			s.Close(nil)
+			_, err := asker.Open(core.Request{To: core.ToAgent(core.AgentID(alias)), Content: "go"}, hub.Opening{})
+			g.wantFault("the alias of who has left", err, core.CodeUnknownAgent)
+		}
+		if hub.SameAgent("nobody", "somebody") || hub.SameAgent(string(hub.Alias("nobody")), "somebody") {
+			t.Error("another name: got the same agent, want another")
+		}
+	})
+}
+
+func TestAnIDGoesBeforeAnAlias(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		g.agent("a", able)
+		other := g.agent(string(hub.Alias("a")), able)
+		task := g.ask(g.connect("r"), string(hub.Alias("a")))
+		if got := task.Agent(); got != hub.Alias("a") {
+			t.Errorf("got it to %q, want the agent of that id", got)
+		}
+		g.report(other, task, core.Done{})
+	})
+}
+
+func TestNobodyAsksItself(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		first, second := g.onCall("quiet"), g.onCall("quiet")
+		for _, s := range []*hub.Session{first, second} {
+			_, err := s.Open(core.Request{To: core.ToAgent(hub.Alias("quiet")), Content: "go"}, hub.Opening{})
+			g.wantFault("asking itself", err, core.CodeLoop)
+		}
+		g.wantAgents("after that")
+	})
+}
+
+func TestWhoWasFoundOnlyByIDBecomesAnAgentLikeAnyOther(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		asker := g.connect("r")
+		card := core.Card{ID: "quiet", Dialect: "test", Features: able, Capabilities: []string{"x"}, MaxConcurrent: 2}
+		for _, asked := range []bool{false, true} {
+			quiet := g.onCall("quiet")
+			var task *hub.Task
+			if asked {
+				task = g.ask(asker, "quiet")
+			}
+			other := card
+			other.ID = "loud"
+			g.wantFault("another id", quiet.Join(other, hub.Seat{}), core.CodeConflict)
+			g.wantFault("the same again", quiet.Join(card, hub.Seat{OnlyByID: true}), core.CodeConflict)
+			if err := quiet.Join(card, hub.Seat{}); err != nil {
+				t.Fatalf("joining in full, asked before: %t: got %v, want no error", asked, err)
+			}
+			g.wantFault("joining twice", quiet.Join(card, hub.Seat{}), core.CodeConflict)
+			g.wantAgents("in full", "quiet")
+			if asked {
+				if a, _ := g.hub.Agent("quiet"); a.Load.Active != 1 {
+					t.Errorf("active: got %d, want what it was given before", a.Load.Active)
+				}
+				g.report(quiet, task, core.Done{})
+			}
+			for _, to := range []string{"*", "capability:x", "quiet"} {
+				g.report(quiet, g.ask(asker, to), core.Done{})
+			}
+			quiet.Close(nil)
+			g.wantAgents("once it has left")
+		}
+	})
+}
+
+func TestAnIDThatIsOnlyCalledGivesWayToWhoJoinsUnlessItHasWork(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		quiet, asker, loud := g.onCall("kit"), g.connect("r"), g.connect("kit2")
+		task := g.ask(asker, "kit")
+		g.wantFault("while it works", loud.Join(core.Card{ID: "kit"}, hub.Seat{}), core.CodeConflict)
+		g.report(quiet, task, core.Done{})
+		if err := loud.Join(core.Card{ID: "kit", Name: "Loud"}, hub.Seat{}); err != nil {
+			t.Fatalf("when it has nothing to do: got %v, want no error", err)
+		}
+		g.report(loud, g.ask(asker, "kit"), core.Done{})
+		g.wantFault("a report of who gave way", quiet.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
+		g.wantFault("joining as well", quiet.Join(core.Card{ID: "kit"}, hub.Seat{}), core.CodeConflict)
+		loud.Close(nil)
+		g.wantAgents("once that has left")
+		g.report(quiet, g.ask(asker, "kit"), core.Done{})
+	})
+}
+
+func TestOfSeveralOfOneIDTheLatestIsCalledThenTheOneBefore(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		first, second, asker := g.onCall("kit"), g.onCall("kit"), g.connect("r")
+		g.report(second, g.ask(asker, "kit"), core.Done{})
+		third := g.onCall("kit")
+		g.report(second, g.ask(asker, string(hub.Alias("kit"))), core.Done{}) // an owner that answers keeps its id
+		third.Close(nil)
+		second.Close(nil)
+		g.report(first, g.ask(asker, string(hub.Alias("kit"))), core.Done{})
+	})
+}
+
+func TestARequestThatIsNotAllowedMakesNobodyAnAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := policy.Rules{Ask: map[string][]core.AgentID{"r": {}}}
+		g := &stage{t, coretest.NewHub(t, hub.Options{Rules: rules})}
+		g.onCall("quiet")
+		_, err := g.connect("r").Open(core.Request{To: core.ToAgent("quiet"), Content: "go"}, hub.Opening{})
+		g.wantFault("who may ask nobody", err, core.CodeNotAuthorized)
+		g.wantAgents("after that")
+	})
+}
+
+func TestTheToolsReachWhoIsFoundOnlyByID(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		quiet, asker := g.onCall("quiet"), g.agent("a", able)
+		asker.CallTool("1", "agents_list", nil)
+		asker.CallTool("2", "agent_ask", []byte(`{"to":"quiet","content":"hi"}`))
+		b, _ := g.batch(quiet)
+		g.report(quiet, b.Task, core.Done{Text: "hello"})
+		asker.CallTool("3", "agents_list", nil)
+		got := map[string]string{}
+		for {
+			b, ok := g.batch(asker)
+			if !ok {
+				break
+			}
+			if b.Tool != nil {
+				got[b.Tool.Call] = string(b.Tool.Output)
+			}
+		}
+		if len(got) != 3 || strings.Contains(got["1"], "quiet") || !strings.Contains(got["2"], `"text":"hello"`) || !strings.Contains(got["3"], `"id":"quiet","name":"quiet","dialect":"test","capabilities":[],"domains":[]`) {
+			t.Errorf("got %s, want an answer, and quiet in the list behind it, with no capabilities", got)
+		}
+	})
+}
