@@ -42,19 +42,12 @@ func (s *session) whom(e Envelope) (*hub.AgentStatus, error) {
 }
 
 func (s *session) hubPong() Pong {
-	p := Pong{Status: "idle", UptimeSecs: seconds(s.peers.since), AgentName: s.opts.HubName}
-	agents := s.hub.Agents()
-	full := 0
-	for _, a := range agents {
-		p.ActiveTasks += int64(a.Load.Active)
-		if a.Load.State == core.LoadOverloaded || a.Load.State == core.LoadDraining {
-			full++
-		}
-	}
+	all := s.hub.Totals()
+	p := Pong{Status: "idle", UptimeSecs: seconds(s.peers.since), AgentName: s.opts.HubName, ActiveTasks: int64(all.Active)}
 	switch {
-	case len(agents) > 0 && full == len(agents):
+	case all.Agents > 0 && all.Full == all.Agents:
 		p.Status = "overloaded"
-	case p.ActiveTasks > 0:
+	case all.Active > 0:
 		p.Status = "busy"
 	}
 	return p

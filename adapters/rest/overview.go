@@ -57,12 +57,9 @@ func (a *api) limits() limitsView {
 }
 
 func (a *api) getHub(c call) error {
-	agents := a.hub.Agents()
-	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Agents: len(agents), Counters: a.hub.Counters(), Limits: a.limits()}
-	for _, s := range agents {
-		v.Tasks.Running += s.Load.Active
-		v.Tasks.Queued += s.Load.Queued
-	}
+	all := a.hub.Totals()
+	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Agents: all.Agents, Counters: a.hub.Counters(), Limits: a.limits()}
+	v.Tasks.Running, v.Tasks.Queued = all.Active, all.Queued
 	return a.reply(c.w, http.StatusOK, v)
 }
 

@@ -190,6 +190,9 @@ type AgentStatus struct {
 // Agents returns who is here, by id.
 func (h *Hub) Agents() []AgentStatus { return h.status(h.roster.List()) }
 
+// Totals adds the agents up. It costs much less than [Hub.Agents].
+func (h *Hub) Totals() roster.Totals { return h.roster.Totals() }
+
 // Match returns who answers for the address, best first.
 func (h *Hub) Match(to core.Address) []AgentStatus { return h.status(h.roster.Match(to)) }
 

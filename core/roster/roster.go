@@ -122,6 +122,26 @@ func (r *Roster) Get(id core.AgentID) (Entry, bool) {
 	return Entry{}, false
 }
 
+// Totals are the agents together.
+type Totals struct {
+	Agents, Active, Queued int
+	// Full is how many of the agents take nothing new.
+	Full int
+}
+
+// Totals adds everybody up.
+func (r *Roster) Totals() (t Totals) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.entries {
+		t.Agents, t.Active, t.Queued = t.Agents+1, t.Active+e.Load.Active, t.Queued+e.Load.Queued
+		if e.Load.State == core.LoadOverloaded || e.Load.State == core.LoadDraining {
+			t.Full++
+		}
+	}
+	return t
+}
+
 // List returns everybody, by id.
 func (r *Roster) List() []Entry {
 	r.mu.Lock()
