@@ -21,6 +21,8 @@ type asked struct {
 	// pieces says that text or files came in pieces that it was not told, attached
 	// that the envelope which ends the task has files.
 	pieces, attached bool
+	// withEnd is what the peer gets with the end alone.
+	withEnd []core.Event
 	// inherited says that an earlier connection asked: only the end is news.
 	inherited bool
 	abandoned bool      // nobody waits for it any more; guarded by session.mu

@@ -77,6 +77,21 @@ func TestAPeerWithTheExtensionIsToldAFailureWithoutWhatItHas(t *testing.T) {
 	})
 }
 
+func TestAnEndThatIsTranslatedTellsAPeerWithTheExtensionWhatItAloneHas(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		fam, kit := s.agent("fam", `{"extensions":["progress"]}`), s.enter("kit").live()
+		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
+		fam.expect(KindQuery)
+		fam.say(`{"id":"p1","kind":"progress","ref":"q1","payload":{"seq":1,"thinking":"hm"}}`)
+		fam.say(`{"id":"e","kind":"result","ref":"q1","payload":{"status":"failed","outcome":"half of it","error":"no flour"}}`)
+		progress, last := kit.told("q1")
+		want := `{"code":"internal","message":"no flour","retryable":false,"partial":{"summary":"half of it"}}`
+		if len(progress) != 1 || last.Kind != KindError || string(last.Payload) != want {
+			t.Errorf("got %d pieces and %s %s, want one and an error %s", len(progress), last.Kind, last.Payload, want)
+		}
+	})
+}
+
 func TestWhatAnACPAgentSaidBeforeItFailedReachesOneWithoutTheExtension(t *testing.T) {
 	const said = `{"id":"p1","kind":"progress","ref":"q1","payload":{"seq":1,"text":"ro"}}`
 	for name, c := range map[string]struct {
@@ -87,6 +102,8 @@ func TestWhatAnACPAgentSaidBeforeItFailedReachesOneWithoutTheExtension(t *testin
 	}{
 		"in pieces": {"query", []string{said, `{"id":"e","kind":"error","ref":"q1","payload":{"code":"internal","message":"oops","z": 1}}`},
 			`{"id":"e","kind":"error","ref":"q1","payload":{"code":"internal","message":"oops","z": 1,"partial":{"summary":"ro"}},"from":"fam","to":"kit"}`, "ro"},
+		"in empty pieces": {"query", []string{strings.Replace(said, `"ro"`, `""`, 1), `{"id":"e","kind":"error","ref":"q1","payload":{"code":"internal","message":"oops"}}`},
+			`{"id":"e","kind":"error","ref":"q1","payload":{"code":"internal","message":"oops"},"from":"fam","to":"kit"}`, ""},
 		"in the error": {"query", []string{`{"id":"e","kind":"error","ref":"q1","payload":{"code":"internal","message":"oops","partial":{"summary":"ro","x": 1}}}`},
 			`{"id":"e","kind":"error","ref":"q1","payload":{"code":"internal","message":"oops","partial":{"summary":"ro","x": 1}},"from":"fam","to":"kit"}`, "ro"},
 		"as its own matter": {"query", []string{`{"id":"e","kind":"error","ref":"q1","payload":{"code":"internal","message":"oops","partial":true}}`},

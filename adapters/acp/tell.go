@@ -153,6 +153,7 @@ func (t *teller) piece(e core.Event, body core.Body) error {
 		return nil
 	case isPart(raw): // the peer gets it with the end
 		t.asked.attached = t.asked.attached || body.Kind() == core.KindFile
+		t.asked.withEnd = append(t.asked.withEnd, e)
 		return nil
 	case !t.asked.live:
 		t.asked.pieces = t.asked.pieces || content
@@ -286,7 +287,9 @@ func (t *teller) conclude(e core.Event) error {
 // failure is a task that failed, with what was answered before and not told.
 func (t *teller) failure(answer core.Answer) *Error {
 	if t.asked.live {
-		return errorOf(answer.Fault)
+		rest := core.Fold(t.asked.withEnd)
+		rest.Fault = answer.Fault
+		return failureOf(rest)
 	}
 	return failureOf(answer)
 }
@@ -353,7 +356,11 @@ func (t *teller) fitting(raw []byte) []byte {
 	}
 	answer := t.task.Answer()
 	if kind == KindError {
-		if out = withMember(out, "partial", partialOf(answer)); len(out) > t.s.opts.MaxEnvelopeBytes {
+		partial := partialOf(answer)
+		if partial == nil {
+			return out // all its pieces were empty
+		}
+		if out = withMember(out, "partial", partial); len(out) > t.s.opts.MaxEnvelopeBytes {
 			return nil
 		}
 		return out

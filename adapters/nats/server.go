@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -76,7 +78,13 @@ func connect(ctx context.Context, s *server.Server, url string) (*nats.Conn, err
 	}
 	nc, err := nats.Connect(url, opts...)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to NATS at %q: %w", url, err)
+		return nil, fmt.Errorf("connecting to NATS at %q: %s", Redacted(url), strings.ReplaceAll(err.Error(), url, Redacted(url)))
 	}
 	return nc, nil
 }
+
+var userinfo = regexp.MustCompile(`(^|,\s*|//)[^@/,]*@`)
+
+// Redacted returns the address of a server, or several with commas between, with
+// its user, password or token blotted out: for logs and for people.
+func Redacted(url string) string { return userinfo.ReplaceAllString(url, "${1}xxxxx@") }

@@ -63,6 +63,12 @@ type LimitsConfig struct {
 	CauseMemory     time.Duration `koanf:"cause_memory"`
 	TaskBytes       int           `koanf:"task_bytes"`
 	HistoryBytes    int           `koanf:"history_bytes"`
+	RequestBytes    int           `koanf:"request_bytes"`
+	MaxDeadline     time.Duration `koanf:"max_deadline"`
+	Threads         int           `koanf:"threads"`
+	FinishedTasks   int           `koanf:"finished_tasks"`
+	FinishedBytes   int           `koanf:"finished_bytes"`
+	UnrecordedBytes int           `koanf:"unrecorded_bytes"`
 }
 
 // GRPCConfig bounds the connections of gRPC.
@@ -140,6 +146,8 @@ func defaults() map[string]any {
 		"journal.sync": "interval", "journal.nats_url": "", "journal.name": "dragoman", "journal.age": "168h", "journal.bytes": 1 << 30,
 		"limits.hops": 8, "limits.queue_length": 64, "limits.retries": 2, "limits.cancel_grace": "5s", "limits.slot_grace": "5s",
 		"limits.approval_timeout": "300s", "limits.cause_memory": "30s", "limits.task_bytes": 64 << 20, "limits.history_bytes": 64 << 10,
+		"limits.request_bytes": 16 << 20, "limits.max_deadline": "168h", "limits.threads": 4096,
+		"limits.finished_tasks": 1024, "limits.finished_bytes": 64 << 20, "limits.unrecorded_bytes": 256 << 20,
 		"grpc.connections": 4096, "grpc.ping_interval": "15s", "grpc.ping_timeout": "5s", "grpc.min_client_ping": "5s",
 		"http.connections": 4096, "websocket.ping_interval": "30s", "websocket.ping_timeout": "10s",
 		"coven.max_concurrent": 1, "coven.deadline": "600s", "coven.orphan_grace": "2s", "coven.keep_tasks": false,

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-hub/dragoman/adapters/nats"
+
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -121,6 +123,7 @@ the default.`,
 		if err != nil {
 			return &exit{exitUsage, err}
 		}
+		config.Journal.NATSURL = nats.Redacted(config.Journal.NATSURL)
 		if asJSON {
 			return printJSON(io.out, config.plain())
 		}

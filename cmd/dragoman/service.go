@@ -180,6 +180,8 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 		Limits: hub.Limits{
 			QueueLength: c.Limits.QueueLength, Retries: orNever(c.Limits.Retries), CancelGrace: c.Limits.CancelGrace, SlotGrace: c.Limits.SlotGrace,
 			ApprovalTimeout: c.Limits.ApprovalTimeout, CauseMemory: orNever(c.Limits.CauseMemory), TaskBytes: c.Limits.TaskBytes, HistoryBytes: orNever(c.Limits.HistoryBytes),
+			RequestBytes: c.Limits.RequestBytes, MaxDeadline: c.Limits.MaxDeadline, Threads: c.Limits.Threads,
+			FinishedTasks: c.Limits.FinishedTasks, FinishedBytes: c.Limits.FinishedBytes, UnrecordedBytes: c.Limits.UnrecordedBytes,
 		},
 	}
 	if observer != nil {

@@ -14,6 +14,30 @@ type account struct {
 	last  uint64
 	text  strings.Builder
 	other []core.Event
+	ends  []place
+}
+
+// place says how long the text was behind an event.
+type place struct {
+	seq  uint64
+	text int
+}
+
+// upTo is the beginning of the account, up to a sequence number.
+func (a *account) upTo(seq uint64) *account {
+	b := &account{last: seq}
+	for _, p := range a.ends {
+		if p.seq <= seq {
+			b.text.Reset()
+			b.text.WriteString(a.text.String()[:p.text])
+		}
+	}
+	for _, e := range a.other {
+		if e.Seq <= seq {
+			b.other = append(b.other, e)
+		}
+	}
+	return b
 }
 
 // add takes in the next event. It tells of a hole or a repetition.
@@ -28,6 +52,7 @@ func (a *account) add(e core.Event) (hole string) {
 	if !e.Mergeable() {
 		a.other = append(a.other, e)
 	}
+	a.ends = append(a.ends, place{a.last, a.text.Len()})
 	return hole
 }
 

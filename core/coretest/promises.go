@@ -66,7 +66,8 @@ type history struct {
 // be made, in front of the Observer that stands there.
 func Watch(opts *hub.Options) *Promises {
 	if opts.Journal == nil {
-		opts.Journal = journal.NewMemory(journal.Retention{})
+		const century = 100 * 365 * 24 * time.Hour // fake time passes quickly
+		opts.Journal = journal.NewMemory(journal.Retention{Age: century})
 	}
 	p := &Promises{
 		limits: opts.Limits.Or(), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer,
@@ -235,8 +236,10 @@ func (p *Promises) compareJournal(id core.TaskID, t *history) {
 	events, err := p.journal.Read(context.Background(), id, 0, 0)
 	var gap *journal.GapError
 	switch {
-	case errors.As(err, &gap), errors.Is(err, journal.ErrUnknown):
-		return // it fell to retention, and the journal says so
+	case errors.As(err, &gap):
+		return // a part fell to retention, and the journal says so
+	case errors.Is(err, journal.ErrUnknown) && p.refused:
+		return
 	case err != nil:
 		p.breaks("P5", id, "reading the journal: %v", err)
 		return
@@ -247,9 +250,11 @@ func (p *Promises) compareJournal(id core.TaskID, t *history) {
 			p.breaks("P2", id, "in the journal: %s", hole)
 		}
 	}
-	if !p.refused {
-		for _, d := range kept.differs(&t.account) {
-			p.breaks(d.promise, id, "in the journal: %s", d.how)
-		}
+	log := &t.account
+	if p.refused {
+		log = log.upTo(kept.last)
+	}
+	for _, d := range kept.differs(log) {
+		p.breaks(d.promise, id, "in the journal: %s", d.how)
 	}
 }

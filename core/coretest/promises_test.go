@@ -87,6 +87,7 @@ func TestTheCheckerFindsEveryBrokenPromise(t *testing.T) {
 		"text behind the end":  {"P1", func(l *life) { l.say("t", core.Text{Text: "late"}) }},
 		"a hole":               {"P2", func(l *life) { l.tasks["t"] = append(l.tasks["t"][:2:2], l.tasks["t"][3:]...) }},
 		"text not recorded":    {"P3", func(l *life) { l.record("t", func(e []core.Event) { e[2].Body = core.Text{Text: "ONE"} }) }},
+		"nothing recorded":     {"P5", func(l *life) { l.recorded = map[core.TaskID][]core.Event{"t": {}} }},
 		"half of it recorded":  {"P5", func(l *life) { l.recorded = map[core.TaskID][]core.Event{"t": l.tasks["t"][:2]} }},
 		"nobody asked":         {"P7", func(l *life) { l.tasks["t"][0].Body = core.Opened{Task: "t"} }},
 		"an agent with two":    {"P8", func(l *life) { l.say("u", opening("u"), core.Assigned{Agent: "a", Attempt: 1}, core.Done{}) }},

@@ -3,6 +3,7 @@ package hub
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -53,21 +54,33 @@ func hexOf(id core.AgentID) (digits core.AgentID, ok bool) {
 	return core.AgentID(strings.ToLower(text)), true
 }
 
-// aliases finds ids by what else they go by.
-type aliases map[core.AgentID]core.AgentID
+// aliases finds ids by what else they go by, in the order in which they came.
+type aliases map[core.AgentID][]core.AgentID
 
 func (a aliases) add(id core.AgentID) {
-	a[Alias(id)] = id
-	if digits, derived := hexOf(id); derived {
-		a[digits] = id
+	for _, name := range namesOf(id) {
+		if !slices.Contains(a[name], id) {
+			a[name] = append(a[name], id)
+		}
 	}
 }
 
 func (a aliases) remove(id core.AgentID) {
-	delete(a, Alias(id))
-	if digits, derived := hexOf(id); derived && a[digits] == id {
-		delete(a, digits)
+	for _, name := range namesOf(id) {
+		a[name] = slices.DeleteFunc(a[name], func(o core.AgentID) bool { return o == id })
+		if len(a[name]) == 0 {
+			delete(a, name)
+		}
 	}
+}
+
+// namesOf are what an id goes by beside itself.
+func namesOf(id core.AgentID) []core.AgentID {
+	names := []core.AgentID{Alias(id)}
+	if digits, derived := hexOf(id); derived {
+		names = append(names, digits)
+	}
+	return names
 }
 
 // resolve returns the id of the agent that goes by id, which may be an alias. What
@@ -77,8 +90,8 @@ func (h *Hub) resolve(id core.AgentID) core.AgentID {
 		return id
 	}
 	if digits, ok := hexOf(id); ok {
-		if of, known := h.aliases[digits]; known {
-			return of
+		if of := h.aliases[digits]; len(of) > 0 {
+			return of[0]
 		}
 	}
 	return id

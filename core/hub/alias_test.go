@@ -33,3 +33,17 @@ func TestAnAliasIsTheBeginningOfTheDigestOfTheID(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAliasOutlivesAnotherAgentWhoseIDItIs(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		g.agent("a", able)
+		other := g.agent(string(hub.Alias("a")), able)
+		if got, _ := g.hub.Agent(hub.Alias("a")); got.ID != hub.Alias("a") {
+			t.Errorf("while the other is here: got %q, want the other", got.ID)
+		}
+		other.Close(nil)
+		if got, ok := g.hub.Agent(hub.Alias("a")); !ok || got.ID != "a" {
+			t.Errorf("once it has left: got %q, want a", got.ID)
+		}
+	})
+}

@@ -67,7 +67,7 @@ func (h *Hub) overdue(s *Session, t *Task) {
 // and what is kept in memory.
 func (h *Hub) ended(t *Task) {
 	t.mu.Lock()
-	waiting, bytes, req, agent := t.waiting, t.bytes, t.request, t.agent
+	waiting, bytes, req, agent := t.waiting, t.weight(), t.request, t.agent
 	t.waiting = nil
 	at := t.events[len(t.events)-1].At
 	done := t.events[len(t.events)-1].Body.Kind() == core.KindDone
@@ -105,6 +105,15 @@ type retained struct {
 	bytes int
 }
 
+// What a task and an event take in memory beside what is said.
+const (
+	taskOverhead  = 2 << 10
+	eventOverhead = 128
+)
+
+// weight is about how many bytes of memory an ended task takes. Callers hold mu.
+func (t *Task) weight() int { return taskOverhead + t.bytes + len(t.events)*eventOverhead }
+
 // retain keeps an ended task in memory. Callers hold mu.
 func (h *Hub) retain(t *Task, bytes int) {
 	h.finished.tasks, h.finished.bytes = append(h.finished.tasks, t), h.finished.bytes+bytes
@@ -118,7 +127,7 @@ func (h *Hub) trim() {
 	for len(f.tasks) > h.limits.FinishedTasks || f.bytes > h.limits.FinishedBytes {
 		oldest := f.tasks[0]
 		oldest.mu.Lock()
-		size, safe := oldest.bytes, oldest.recorded >= oldest.last()
+		size, safe := oldest.weight(), oldest.recorded >= oldest.last()
 		oldest.mu.Unlock()
 		if !safe {
 			return // the recorder has not got there yet; what comes next tries again

@@ -56,10 +56,8 @@ type Hub struct {
 	usage    *usage.Ledger
 	counters counters
 	recorder *recorder
-	// spawn runs something beside the sessions until it returns, or until stop ends
-	// its context and waits for it.
-	spawn func(func(context.Context))
-	stop  func()
+	lookups  chan lookup
+	stop     func() // ends what reads the lookups
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
@@ -81,7 +79,7 @@ func New(opts Options) *Hub {
 		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
 		roster: roster.New(), usage: usage.NewLedger(), counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, agents: map[core.AgentID]*Session{}, onCall: map[core.AgentID][]*Session{},
-		aliases: aliases{}, tasks: map[core.TaskID]*Task{},
+		aliases: aliases{}, lookups: make(chan lookup, maxLookups), tasks: map[core.TaskID]*Task{},
 		everyone: map[*Session]struct{}{}, idle: make(chan struct{}),
 	}
 	if h.id == "" {
@@ -94,15 +92,20 @@ func New(opts Options) *Hub {
 		h.journal = journal.NewMemory(journal.Retention{})
 	}
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
+	h.stop = h.start()
+	h.recorder = startRecorder(h)
+	return h
+}
+
+// start runs what stands beside the sessions, and returns what ends it.
+func (h *Hub) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var life sync.WaitGroup
-	h.spawn = func(run func(context.Context)) { life.Go(func() { run(ctx) }) }
-	h.stop = func() {
+	life.Go(func() { h.readLookups(ctx) })
+	return func() {
 		cancel()
 		life.Wait()
 	}
-	h.recorder = startRecorder(h)
-	return h
 }
 
 // ID names the hub.

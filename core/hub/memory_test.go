@@ -35,6 +35,9 @@ func TestATaskThatEveryoneReadToItsEndIsLetGo(t *testing.T) {
 		for _, s := range []*hub.Session{agent, asker, viewer} {
 			g.events(s)
 		}
+		if err := viewer.Watch(task, task.Events()[len(task.Events())-1].Cursor(), nil); err != nil { // nothing to read any more
+			t.Fatal(err)
+		}
 		if err := task.Recorded(t.Context(), task.Events()[len(task.Events())-1].Seq); err != nil {
 			t.Fatal(err)
 		}

@@ -62,8 +62,6 @@ type Session struct {
 	viewed table[*Task, struct{}]
 	last   cause     // of the task that it ended last
 	until  time.Time // for how long that counts
-	// lookups are under way, the first of them just now.
-	lookups []lookup
 }
 
 // cause is a task that a session acts because of, and what stands above it.

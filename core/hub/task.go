@@ -200,7 +200,7 @@ func (t *Task) take(r *reader) (Batch, bool) {
 	b := Batch{Task: t, Role: r.role, Tag: r.tag}
 	if r.gap != nil {
 		b.Gap, r.gap = r.gap, nil
-		t.again(r)
+		t.goOn(r)
 		return b, true
 	}
 	i := t.index(r.next)
@@ -216,18 +216,20 @@ func (t *Task) take(r *reader) (Batch, bool) {
 	if r.role == Agent {
 		b.Events = forAgent(b.Events, r.sess.features())
 	}
-	if t.again(r); !r.queued && t.state == Ended {
-		t.drop(r)
-		r.sess.seenToTheEnd(r)
-	}
+	t.goOn(r)
 	return b, len(b.Events) > 0
 }
 
-// again makes a reader ready once more if there is more for it. Callers hold mu.
-func (t *Task) again(r *reader) {
-	if r.next < t.last() {
+// goOn makes a reader ready once more if there is more for it, and lets go of one
+// that has read all there will ever be. Callers hold mu.
+func (t *Task) goOn(r *reader) {
+	switch {
+	case r.next < t.last():
 		r.queued = true
 		r.sess.feed.push(r)
+	case t.state == Ended:
+		t.drop(r)
+		r.sess.seenToTheEnd(r)
 	}
 }
 

@@ -89,13 +89,47 @@ func TestAJournalThatHangsHoldsUpNoCallOfATool(t *testing.T) {
 		if o := g.tool(a); o.Call != "c1" || o.Fault == nil || o.Fault.Code != core.CodeTimeout {
 			t.Errorf("got %+v, want a timeout of call c1", o)
 		}
-		for range 17 {
+		for range 66 {
 			a.CallTool("c3", "agent_result", []byte(`{"task_id":"long ago"}`))
 		}
 		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeOverloaded {
 			t.Errorf("got %+v, want one call too many refused", o)
 		}
 	})
+}
+
+func TestWhoHasLeftKeepsNobodyAtTheJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &stage{t, coretest.NewHub(t, hub.Options{Journal: hanging{journal.NewMemory(journal.Retention{})}})}
+		a, b := g.agent("a", able), g.agent("b", able)
+		for range 10 {
+			a.CallTool("c1", "agent_result", []byte(`{"task_id":"long ago"}`))
+		}
+		synctest.Wait() // the first is being read
+		a.Close(nil)
+		b.CallTool("c1", "agent_result", []byte(`{"task_id":"long ago"}`))
+		g.sleep(10 * time.Second)
+		if o := g.tool(b); o.Fault == nil || o.Fault.Code != core.CodeTimeout {
+			t.Errorf("got %+v, want to have had its turn", o)
+		}
+	})
+}
+
+func TestACallOfAToolWhileTheHubStopsRacesWithNothing(t *testing.T) {
+	for range 50 {
+		h := coretest.NewHub(t, hub.Options{})
+		s := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		stopped := make(chan error)
+		go func() { stopped <- h.Close(context.Background(), "over") }()
+		for range 10 {
+			s.CallTool("c1", "agent_result", []byte(`{"task_id":"long ago"}`))
+		}
+		if err := <-stopped; err != nil {
+			t.Fatal(err)
+		}
+		s.CallTool("c1", "agent_result", []byte(`{"task_id":"long ago"}`))
+		s.Close(nil)
+	}
 }
 
 func TestTheAskToolTellsWhatWasSaidBeforeAFailure(t *testing.T) {

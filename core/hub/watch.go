@@ -80,6 +80,9 @@ func (s *Session) Watch(t *Task, from core.Cursor, tag any) error {
 		}
 	}
 	t.detach(s, Viewer)
+	if t.state == Ended && next == t.last() && gap == nil && t.lost <= next {
+		return nil // there is nothing to read, and nothing will come
+	}
 	s.mu.Lock()
 	s.viewed.put(t, struct{}{})
 	s.mu.Unlock()

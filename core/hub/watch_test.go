@@ -202,7 +202,7 @@ func TestAJournalThatRefusesFillsTheMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		j.refuse.Store(true)
-		limits := hub.Limits{FinishedBytes: 1000, UnrecordedBytes: 5000}
+		limits := hub.Limits{FinishedBytes: 1000, UnrecordedBytes: 15_000}
 		g := &stage{t, coretest.NewHub(t, hub.Options{Journal: j, Limits: limits})}
 		agent, asker := g.agent("a", able), g.connect("r")
 		answer := core.Done{Text: strings.Repeat("x", 1000)}
