@@ -1,6 +1,6 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
-.PHONY: build run test check fuzz bench gen demo
+.PHONY: build run test check fuzz bench gen demo soak
 
 build: # bin/dragoman
 	go build -trimpath -o bin/ ./cmd/dragoman
@@ -19,6 +19,9 @@ check: # everything about the repository that is not a test's business
 
 fuzz: # every fuzz target, FUZZTIME each (default 20s)
 	bash .ci/fuzz
+
+soak: # 20,000 tasks with agents that vanish, answer late or never end
+	go test -race -count=1 -timeout 30m -run '^TestSoak' ./cmd/dragoman -soak.tasks 20000
 
 bench: # every benchmark
 	go test -run '^$$' -bench . -benchmem ./...

@@ -92,6 +92,8 @@ func (o *outcome) say(ctx context.Context) func(core.Body) error {
 			return nil
 		case core.Text:
 			return o.sayText(ctx, b)
+		case core.ApprovalRequested:
+			return core.NewFault(core.CodeUnsupported, "an ACP agent cannot ask for an approval: it has no way to hear the decision")
 		case core.Usage:
 			o.usage = o.usage.Add(b)
 		case core.File:

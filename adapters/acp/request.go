@@ -111,12 +111,13 @@ func deadline(now time.Time, ms int64) time.Time {
 	return now.Add(time.Duration(min(ms, most)) * time.Millisecond)
 }
 
-// remaining is how long a deadline is away, in milliseconds, at least 1.
+// remaining is how long a deadline is away, in milliseconds begun, at least 1: the
+// end of the time is the hub's to tell, so its agents do not give up before it.
 func remaining(now, deadline time.Time) int64 {
 	if deadline.IsZero() {
 		return 0
 	}
-	return max(1, deadline.Sub(now).Milliseconds())
+	return max(1, (deadline.Sub(now) + time.Millisecond - 1).Milliseconds())
 }
 
 func orNull(data json.RawMessage) json.RawMessage {

@@ -141,6 +141,7 @@ func (t *said) CancelRequested(_ core.Event, b core.CancelRequested) error {
 		t.session.hub.Count(Name + ".refused.cancel_requested")
 		return nil
 	}
+	t.session.cancelling(t.task.ID(), b.Reason)
 	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: cancelOf(t.task.ID(), b)}})
 	return nil
 }

@@ -13,5 +13,10 @@
 // register.go a RegisterAgent into a card and back. What Coven cannot say is folded into what it can, as [Translation]
 // declares; what the hub cannot name travels as it came.
 //
-// A Coven agent asks others with the hub's tools, by ExecutePackTool.
+// A Coven agent asks others with the hub's tools, by ExecutePackTool. [ServePack]
+// holds the connection of a pack, whose tools it calls in the same way.
+//
+// [ClientService] serves people's programs: their conversations are the threads of the
+// hub. What is remembered of a task is its ledger (clientledger.go), what is told as
+// it happens comes from a teller (clienttell.go).
 package coven

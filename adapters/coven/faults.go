@@ -100,6 +100,13 @@ func faultOf(text string) *core.Fault {
 		return core.NewFault(core.CodeUnsupported, textToolNotFound)
 	case textDuplicateCall:
 		return core.NewFault(core.CodeConflict, textDuplicateCall)
+	case textPackGone:
+		return core.NewFault(core.CodeUnreachable, textPackGone)
+	case textPackSlow:
+		return core.NewFault(core.CodeTimeout, textPackSlow)
+	}
+	if strings.HasPrefix(text, prefixInvalid) {
+		return core.NewFault(core.CodeInvalid, "%s", text)
 	}
 	code, message, ok := strings.Cut(text, ": ")
 	if ok && slices.Contains(core.Codes(), core.Code(code)) {

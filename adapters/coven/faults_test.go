@@ -29,9 +29,9 @@ func TestTheTextsOfTheExistingGatewayAreUnderstood(t *testing.T) {
 	for text, want := range map[string]core.Code{
 		"tool not found":            core.CodeUnsupported,
 		"duplicate request ID":      core.CodeConflict,
-		"pack disconnected":         core.CodeInternal,
-		"invalid input: no JSON":    core.CodeInternal,
-		"context deadline exceeded": core.CodeInternal,
+		"pack disconnected":         core.CodeUnreachable,
+		"invalid input: no JSON":    core.CodeInvalid,
+		"context deadline exceeded": core.CodeTimeout,
 		"":                          core.CodeInternal,
 	} {
 		if got := faultOf(text); got.Code != want || got.Message == "" {

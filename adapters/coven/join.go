@@ -45,6 +45,9 @@ func (s *session) register(ctx context.Context, m *wire.AgentMessage) error {
 		return s.turnAway(ctx, card.ID, ext, f)
 	}
 	s.peer, s.card, s.ext = peer, card, ext
+	if s.opts.MCPToken != nil && s.opts.MCPEndpoint != "" {
+		s.mcpToken, s.revoke = s.opts.MCPToken(peer)
+	}
 	s.log.Debug("agent registered", "agent", card.ID, "principal", principal.ID, "features", card.Features.Names(), "max_concurrent", card.MaxConcurrent)
 	if err := s.send(ctx, s.welcome(principal, instance), nil); err != nil {
 		return fmt.Errorf("send Welcome: %w", err)
@@ -55,30 +58,22 @@ func (s *session) register(ctx context.Context, m *wire.AgentMessage) error {
 
 // turnAway ends the stream of an agent that may not join.
 func (s *session) turnAway(ctx context.Context, id core.AgentID, ext extensions, f *core.Fault) error {
-	s.log.Warn("agent turned away", "agent", id, "code", f.Code, "why", f.Message)
-	if f.Code != core.CodeConflict {
-		return statusOf(f)
+	text := f.Message
+	if f.Code == core.CodeConflict {
+		text = fmt.Sprintf("agent %s already registered", id)
 	}
-	text := fmt.Sprintf("agent %s already registered", id)
+	s.log.Warn("agent turned away", "agent", presentable(id), "code", f.Code, "why", f.Message)
 	if !ext.registrationError {
-		return status(codes.AlreadyExists, text)
+		return status(statuses[f.Code], text)
 	}
-	refusal := &wire.RegistrationError{Reason: text, SuggestedId: string(s.freeID(id))}
+	refusal := &wire.RegistrationError{Reason: text}
+	if f.Code == core.CodeConflict || f.Code == core.CodeInvalid { // another id would do
+		refusal.SuggestedId = string(s.freeID(id))
+	}
 	if err := s.send(ctx, &wire.ServerMessage{Payload: &wire.ServerMessage_RegistrationError{RegistrationError: refusal}}, nil); err != nil {
 		return err
 	}
 	return &link.Reason{Cause: link.Normal, Text: text}
-}
-
-// freeID is an id like the given one that nobody has, or "".
-func (s *session) freeID(id core.AgentID) core.AgentID {
-	for n := 1; n <= 99; n++ {
-		free := core.AgentID(fmt.Sprintf("%s-%d", id, n))
-		if _, taken := s.hub.Agent(free); !taken && core.CheckAgentID(free) == nil {
-			return free
-		}
-	}
-	return ""
 }
 
 // welcome is the answer to a registration (specification, section Welcome).
@@ -88,19 +83,20 @@ func (s *session) welcome(p core.Principal, instance string) *wire.ServerMessage
 		AgentId:     string(s.card.ID),
 		InstanceId:  instance,
 		PrincipalId: p.ID,
-		McpToken:    rand.Text(),
+		McpToken:    s.mcpToken,
 		McpEndpoint: s.opts.MCPEndpoint,
 	}
-	for _, t := range s.hub.Tools() {
-		w.AvailableTools = append(w.AvailableTools, &wire.ToolDefinition{
-			Name: t.Name, Description: t.Description, InputSchemaJson: string(t.InputSchema), TimeoutSeconds: int32(t.Timeout.Seconds()),
-		})
+	for _, t := range s.peer.Tools() {
+		w.AvailableTools = append(w.AvailableTools, definitionOf(t))
 	}
 	if s.opts.Secrets != nil {
 		w.Secrets = s.opts.Secrets(s.card.ID)
 	}
 	return &wire.ServerMessage{Payload: &wire.ServerMessage_Welcome{Welcome: w}}
 }
+
+// instanceLetters is the length of an instance id.
+const instanceLetters = 8
 
 // instanceID is a short code that a person can type: eight letters and digits, none
 // of which looks like another.
@@ -114,7 +110,7 @@ func instanceID() string {
 			if c := letters[r%32]; c != '!' {
 				id.WriteByte(c)
 			}
-			if id.Len() == 8 {
+			if id.Len() == instanceLetters {
 				return id.String()
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -34,6 +35,9 @@ type Options struct {
 	DefaultMaxConcurrent int
 	// MCPEndpoint is told in Welcome; "" tells agents that there is none.
 	MCPEndpoint string
+	// MCPToken makes the token with which the agent calls tools at the endpoint in
+	// its own name; it is void once revoke was called. Nil for none.
+	MCPToken func(*hub.Session) (token string, revoke func())
 	// Secrets returns the environment that Welcome hands to an agent; nil for
 	// none. They are never logged.
 	Secrets func(core.AgentID) map[string]string

@@ -66,6 +66,10 @@ func (s *session) response(m *wire.MessageResponse) {
 		body = core.Failed{Fault: faultOf(e.Fault.Message)}
 	}
 	task := core.TaskID(m.GetRequestId())
+	if c, ok := body.(core.Cancelled); ok && c.Reason == "" {
+		// It was to echo the reason (Fold enhancements, section 4).
+		body = core.Cancelled{Reason: s.whyCancelled(task)}
+	}
 	if s.heard(task, body.Kind()) {
 		s.report(task, core.Accepted{}, nil)
 	}
@@ -103,6 +107,25 @@ func (s *session) heard(task core.TaskID, k core.Kind) (accepts bool) {
 		s.forgetLocked(task)
 	}
 	return accepts
+}
+
+// cancelling keeps the reason for which a task is to be cancelled.
+func (s *session) cancelling(task core.TaskID, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.work[task]; w != nil {
+		w.cancel = reason
+	}
+}
+
+// whyCancelled is that reason, or "".
+func (s *session) whyCancelled(task core.TaskID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.work[task]; w != nil {
+		return w.cancel
+	}
+	return ""
 }
 
 // forget notes that the agent has nothing more to do with a task.

@@ -40,6 +40,7 @@ const (
 // protocol features as they were declared, and the short code of this connection.
 const (
 	metadataFeatures = "protocol_features"
+	metadataGit      = "git"
 	metadataInstance = "instance_id"
 )
 
@@ -108,6 +109,10 @@ func metadataOf(r *wire.RegisterAgent) (map[string]json.RawMessage, error) {
 		b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(r.GetMetadata())
 		if err == nil {
 			err = json.Unmarshal(b, &all)
+		}
+		if err == nil && r.GetMetadata().GetGit() != nil {
+			// That a working copy is clean, and level with its remote, is said by zeros.
+			all[metadataGit], err = protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(r.GetMetadata().GetGit())
 		}
 		if err != nil {
 			return nil, core.NewFault(core.CodeInvalid, "the metadata is not text").Because(err)

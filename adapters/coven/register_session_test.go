@@ -137,10 +137,11 @@ func TestWelcomeTellsTheAgentWhereItIs(t *testing.T) {
 	bubble(t, hub.Options{ID: "the-hub"}, func(t *testing.T, h *hub.Hub) {
 		a, w := join(t, h, coven.Options{
 			Principal: core.Principal{ID: "p-1", Authenticated: true}, MCPEndpoint: "http://127.0.0.1:8080/mcp",
-			Secrets: func(id core.AgentID) map[string]string { return map[string]string{"OWNER": string(id)} },
+			MCPToken: func(*hub.Session) (string, func()) { return "the token", func() {} },
+			Secrets:  func(id core.AgentID) map[string]string { return map[string]string{"OWNER": string(id)} },
 		}, "a")
-		if len(w.GetInstanceId()) != 8 || len(w.GetMcpToken()) < 26 {
-			t.Errorf("got instance_id %q, mcp_token of %d bytes; want 8 and at least 26", w.GetInstanceId(), len(w.GetMcpToken()))
+		if len(w.GetInstanceId()) != 8 {
+			t.Errorf("got instance_id %q, want 8 letters", w.GetInstanceId())
 		}
 		var tools []string
 		for _, tool := range w.GetAvailableTools() {
@@ -154,7 +155,7 @@ func TestWelcomeTellsTheAgentWhereItIs(t *testing.T) {
 		}
 		want := &wire.Welcome{
 			ServerId: "the-hub", AgentId: "a", PrincipalId: "p-1", McpEndpoint: "http://127.0.0.1:8080/mcp", Secrets: map[string]string{"OWNER": "a"},
-			InstanceId: w.GetInstanceId(), McpToken: w.GetMcpToken(), AvailableTools: w.GetAvailableTools(),
+			InstanceId: w.GetInstanceId(), McpToken: "the token", AvailableTools: w.GetAvailableTools(),
 		}
 		if diff := cmp.Diff(want, w, protocmp.Transform()); diff != "" {
 			t.Errorf("Welcome (-want +got):\n%s", diff)

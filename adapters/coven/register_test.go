@@ -92,7 +92,7 @@ func TestACardComesBackFromItsRegistration(t *testing.T) {
 	card := core.Card{
 		ID: "a", Name: "A", Dialect: "coven", Capabilities: []string{"chat"}, Domains: []string{"x.y", "z"}, Model: "m=1", MaxConcurrent: 8,
 		Features: always | core.FeatureUsage,
-		Metadata: map[string]json.RawMessage{"os": json.RawMessage(`"linux"`), "git": json.RawMessage(`{"branch":"main","dirty":true}`)},
+		Metadata: map[string]json.RawMessage{"os": json.RawMessage(`"linux"`), "git": json.RawMessage(`{"branch":"main","commit":"","dirty":false,"remote":"","ahead":0,"behind":2}`)},
 	}
 	r, err := registerOf(card, featureUsage, featureFaultCodes, featureRegistrationError)
 	if err != nil {

@@ -45,6 +45,9 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[*wire.AgentMessage, *
 	s.onTime()
 	cancel()
 	if s.peer != nil {
+		if s.revoke != nil {
+			s.revoke()
+		}
 		s.peer.Close(reason.Fault())
 	}
 	pump.Wait()
@@ -71,6 +74,9 @@ type session struct {
 	peer   *hub.Session
 	card   core.Card
 	ext    extensions
+	// mcpToken is void once revoke was called, which is nil if there is none.
+	mcpToken string
+	revoke   func()
 
 	mu         sync.Mutex
 	work       map[core.TaskID]*work // what the agent has been given and has not ended
@@ -83,6 +89,7 @@ type session struct {
 // work is one request that the agent has.
 type work struct {
 	accepted bool
+	cancel   string // the reason of the CancelRequest that it was sent
 	orphaned *timer // set between session_orphaned and what follows
 }
 

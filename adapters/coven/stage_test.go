@@ -233,7 +233,7 @@ func bubble(t *testing.T, opts hub.Options, test func(t *testing.T, h *hub.Hub))
 // after waits in the bubble.
 func after(d time.Duration) { <-time.After(d) }
 
-func newHub(t *testing.T, opts hub.Options) *hub.Hub { return coretest.NewHub(t, opts) }
+func newHub(t testing.TB, opts hub.Options) *hub.Hub { return coretest.NewHub(t, opts) }
 
 // closing is how an agent that is done closes its half.
 func (a *agent) closing() link.Reason { return link.Reason{Cause: link.Normal} }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -13,7 +11,7 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// executeTool starts a tool of the hub for the agent. It never waits for the tool:
+// executeTool starts a tool of the hub or of a pack for the agent. It never waits for the tool:
 // its result comes by the pump, so that the agent's other messages go on being
 // read. Its error says that the link is closed.
 func (s *session) executeTool(ctx context.Context, m *wire.ExecutePackTool) error {
@@ -42,12 +40,9 @@ func (s *session) admitTool(m *wire.ExecutePackTool) (refusal string) {
 	if used {
 		return textDuplicateCall
 	}
-	if !slices.ContainsFunc(s.hub.Tools(), func(t hub.Tool) bool { return t.Name == m.GetToolName() }) {
-		return textToolNotFound
-	}
 	if in := m.GetInputJson(); in != "" {
 		if err := core.CheckJSON([]byte(in), core.JSONLimits{}); err != nil {
-			return fmt.Sprintf("invalid input: %v", err)
+			return prefixInvalid + err.Error()
 		}
 	}
 	s.mu.Lock()
@@ -68,7 +63,7 @@ func (s *session) toolResult(ctx context.Context, o *hub.ToolOutput) error {
 		RequestId: o.Call, Result: &wire.PackToolResult_OutputJson{OutputJson: utf8Of(string(o.Output))},
 	}}}
 	if o.Fault != nil {
-		m = toolFailure(o.Call, failureText(o.Fault, o.Output))
+		m = toolFailure(o.Call, failureText(o))
 	}
 	err := s.send(ctx, m, nil)
 	var big *errTooLarge
@@ -85,11 +80,16 @@ func (s *session) toolResult(ctx context.Context, o *hub.ToolOutput) error {
 
 // failureText is the error of a tool: the fault and, behind an empty line, the
 // JSON that there is beside it. A language model reads on, and a program finds it.
-func failureText(f *core.Fault, beside json.RawMessage) string {
-	if len(beside) == 0 {
-		return faultText(f)
+func failureText(o *hub.ToolOutput) string {
+	switch {
+	case o.Pack != "":
+		return packFailure(o.Fault)
+	case o.Fault.Code == core.CodeUnsupported && strings.HasPrefix(o.Fault.Message, textToolNotFound):
+		return textToolNotFound
+	case len(o.Output) > 0:
+		return faultText(o.Fault) + besideFault + string(o.Output)
 	}
-	return faultText(f) + besideFault + string(beside)
+	return faultText(o.Fault)
 }
 
 // besideFault stands between a fault and what was said before it.

@@ -3,7 +3,7 @@ package coven
 import "github.com/dragoman-hub/dragoman/core"
 
 // Translation says what becomes of every kind. A Coven agent asks with the hub's
-// tools, so that the dialect takes no part as a requester.
+// tools; it is the clients of Coven that take part as requesters.
 var Translation = core.Translation{
 	Dialect: Name,
 	FromAgent: core.Table{
@@ -55,4 +55,6 @@ var Translation = core.Translation{
 		core.KindFailed:            {How: core.Internal, With: "the agent said it, or was told to cancel"},
 		core.KindCancelled:         {How: core.Internal, With: "the agent said it, or was told to cancel"},
 	},
+	FromRequester: fromClient,
+	ToRequester:   toClient,
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
 // Options say where a Journal is kept.
@@ -32,6 +33,8 @@ type Options struct {
 	Sync Sync
 	// Keep says how much is kept.
 	Keep journal.Retention
+	// KeepUsage says how much is kept of what was spent.
+	KeepUsage usage.Retention
 }
 
 // Journal is a journal.Journal on JetStream.
@@ -40,6 +43,7 @@ type Journal struct {
 	conn   *nats.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
+	usage  *Usage
 	prefix string
 	part   int // the most bytes of one message
 
@@ -50,7 +54,7 @@ type Journal struct {
 var _ journal.Journal = (*Journal)(nil)
 
 // Open starts the embedded server or reaches the external one, and makes the
-// stream when it is missing. Close lets go of it.
+// streams when they are missing. Close lets go of it.
 func Open(ctx context.Context, o Options) (*Journal, error) {
 	name := cmp.Or(o.Name, "dragoman")
 	if strings.ContainsFunc(name, func(r rune) bool {
@@ -58,15 +62,18 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	}) {
 		return nil, fmt.Errorf("the name %q of the journal may have letters, digits, dashes and underscores only", name)
 	}
-	keep := o.Keep.Or()
+	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
 	j := &Journal{prefix: name + ".task."}
 	var err error
 	if o.URL == "" {
-		if j.server, err = embed(o.Dir, o.Sync, keep.Bytes); err != nil {
+		if j.server, err = embed(o.Dir, o.Sync, keep.Bytes+keepUsage.Bytes); err != nil {
 			return nil, err
 		}
 	}
-	if err = j.open(ctx, o.URL, name, keep); err != nil {
+	if err = j.open(ctx, o.URL, name, keep); err == nil {
+		j.usage, err = openUsage(ctx, j.js, name, keepUsage)
+	}
+	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
 	return j, nil

@@ -42,6 +42,7 @@ func (a *api) routes() chi.Router {
 	r.Get("/v1/openapi.json", a.openAPI)
 	r.Get("/v1/hub", a.known(a.getHub))
 	r.Get("/v1/usage", a.known(a.getUsage))
+	r.Get("/v1/approvals", a.known(a.getApprovals))
 	r.Get("/v1/agents", a.known(a.getAgents))
 	r.Get("/v1/agents/{id}", a.known(a.getAgent))
 	r.Get("/v1/threads/{id}", a.known(a.getThread))

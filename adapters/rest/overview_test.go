@@ -92,7 +92,7 @@ func TestUsageIsAddedUp(t *testing.T) {
 			t.Errorf("by %q: got %+v, want 20 tokens for %s", by, u, key)
 		}
 	}
-	g.get("/v1/usage?by=moon").refused(http.StatusBadRequest, core.CodeInvalid, "agent, thread, requester or day")
+	g.get("/v1/usage?by=moon").refused(http.StatusBadRequest, core.CodeInvalid, "agent, thread, requester, day or task")
 }
 
 func TestAThreadTellsItsTurns(t *testing.T) {

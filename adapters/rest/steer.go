@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -25,14 +26,10 @@ type injectBody struct {
 type injection struct {
 	Task core.TaskID `json:"task"`
 	ID   string      `json:"id"`
-}
-
-// decideBody is the body of POST /v1/tasks/{id}/decisions.
-type decideBody struct {
-	ID       string `json:"id"`
-	Approved *bool  `json:"approved"`
-	All      bool   `json:"all"`
-	Reason   string `json:"reason"`
+	// Accepted and Reason are the agent's answer, where the client waited for it and
+	// it came.
+	Accepted *bool  `json:"accepted,omitempty"`
+	Reason   string `json:"reason,omitempty"`
 }
 
 // steer lets act do something to the task in the path. Of an ended task, which may
@@ -74,32 +71,47 @@ func (a *api) postInject(c call) error {
 	case len(body.ID) > core.MaxIDBytes:
 		return core.NewFault(core.CodeInvalid, "id: want at most %d bytes, got %d", core.MaxIDBytes, len(body.ID))
 	}
-	id := cmp.Or(body.ID, core.NewID())
+	wait, err := flag(c.r, "wait", false)
+	if err != nil {
+		return err
+	}
+	in := core.Injected{ID: cmp.Or(body.ID, core.NewID()), Content: body.Content, Priority: body.Priority, Source: body.Source}
 	return a.steer(c, func(s *hub.Session, t *hub.Task) error {
-		err := s.Inject(t.ID(), core.Injected{ID: id, Content: body.Content, Priority: body.Priority, Source: body.Source})
-		if err != nil {
+		events := t.Events()
+		if err := s.Inject(t.ID(), in); err != nil {
 			return err
 		}
-		return a.reply(c.w, http.StatusAccepted, injection{t.ID(), id})
+		told := injection{Task: t.ID(), ID: in.ID}
+		if !wait {
+			return a.reply(c.w, http.StatusAccepted, told)
+		}
+		if err := s.Watch(t, events[len(events)-1].Cursor(), nil); err != nil {
+			return err
+		}
+		if err := told.await(c.r.Context(), s); err != nil {
+			return err
+		}
+		return a.reply(c.w, http.StatusOK, told)
 	})
 }
 
-func (a *api) postDecision(c call) error {
-	var body decideBody
-	if err := a.read(c, &body); err != nil {
-		return err
-	}
-	switch {
-	case body.ID == "":
-		return core.NewFault(core.CodeInvalid, "id: missing; send the id of the approval_requested event")
-	case body.Approved == nil:
-		return core.NewFault(core.CodeInvalid, "approved: missing; send true or false")
-	}
-	d := core.ApprovalDecided{ID: body.ID, Approved: *body.Approved, All: body.All, By: c.from.ID, Reason: body.Reason}
-	return a.steer(c, func(s *hub.Session, t *hub.Task) error {
-		if err := s.Decide(t.ID(), d); err != nil {
+// await waits for what the agent makes of an injection. A task may end without a
+// word about it.
+func (i *injection) await(ctx context.Context, s *hub.Session) error {
+	for {
+		b, err := s.Next(ctx)
+		if err != nil {
 			return err
 		}
-		return a.reply(c.w, http.StatusOK, d)
-	})
+		for _, e := range b.Events {
+			if said, ok := e.Body.(core.InjectionAnswered); ok && said.ID == i.ID {
+				i.Accepted, i.Reason = &said.Accepted, said.Reason
+				return nil
+			}
+			if e.Body.Kind().Ends() {
+				i.Reason = "the task ended before the agent answered"
+				return nil
+			}
+		}
+	}
 }

@@ -123,6 +123,8 @@ func TestSteeringNeedsTheRightBody(t *testing.T) {
 		{"/decisions", `{"approved":true}`, "id: missing"},
 		{"/decisions", `{"id":"c"}`, "approved: missing"},
 		{"/decisions", `{"id":"c","approved":"yes"}`, "want true or false"},
+		{"/decisions", `{"id":"c","approved":false,"all":true}`, "all: it approves all"},
+		{"/inject?wait=perhaps", `{"content":"x"}`, "true or false"},
 	} {
 		g.post(path+c.path, c.body).refused(http.StatusBadRequest, core.CodeInvalid, c.word)
 	}
@@ -156,4 +158,80 @@ func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
 	if d := g.document(id); d.From.ID != "ann" || !d.From.Authenticated {
 		t.Errorf("got %+v, want ann", d.From)
 	}
+}
+
+func TestWhoeverInjectsMayWaitForTheAgentsAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		says     func(id string) core.Body
+		accepted *bool
+		reason   string
+	}{
+		{"accepted", func(id string) core.Body { return core.InjectionAnswered{ID: id, Accepted: true} }, new(true), ""},
+		{"refused", func(id string) core.Body { return core.InjectionAnswered{ID: id, Reason: "too long"} }, new(false), "too long"},
+		{"never answered", func(string) core.Body { return core.Done{} }, nil, "the task ended before the agent answered"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := start(t, hub.Options{}, rest.Options{})
+			a := g.agent("a")
+			id := g.opened(`{"to":"a","content":"hi"}`)
+			task := a.takes()
+			answered := make(chan answer, 1)
+			go func() {
+				answered <- g.post("/v1/tasks/"+string(id)+"/inject?wait=true", `{"id":"i1","content":"psst"}`)
+			}()
+			_, e := a.told(core.KindInjected)
+			a.says(task, core.InjectionAnswered{ID: "another", Accepted: true}, c.says(e.Body.(core.Injected).ID))
+			var got struct {
+				Task     core.TaskID
+				ID       string
+				Accepted *bool
+				Reason   string
+			}
+			(<-answered).into(http.StatusOK, &got)
+			if got.Task != id || got.ID != "i1" || got.Reason != c.reason || (got.Accepted == nil) != (c.accepted == nil) || got.Accepted != nil && *got.Accepted != *c.accepted {
+				t.Errorf("got %+v, want accepted %v because %q", got, c.accepted, c.reason)
+			}
+			if c.accepted != nil {
+				a.says(task, core.Done{})
+			}
+		})
+	}
+}
+
+func TestWhatWaitsForApprovalIsListedForWhoMayDecide(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a", func(c *core.Card) { c.MaxConcurrent = 2 })
+	list := func(who ...string) (all []hub.PendingApproval) {
+		t.Helper()
+		var got struct{ Approvals []hub.PendingApproval }
+		g.get("/v1/approvals", who...).into(http.StatusOK, &got)
+		if got.Approvals == nil {
+			t.Error("got null, want a list")
+		}
+		return got.Approvals
+	}
+	if got := list(); len(got) != 0 {
+		t.Errorf("got %+v, want none", got)
+	}
+	id := g.opened(`{"to":"a","content":"hi"}`, "X-User: ann")
+	task := a.takes()
+	a.says(task, core.ApprovalRequested{ID: "c", Name: "rm", Input: `{"all":true}`})
+	for _, who := range []string{"X-User: ann", "X-User: "} {
+		got := list(who)
+		if len(got) != 1 || got[0].Task != id || got[0].ID != "c" || got[0].Name != "rm" || got[0].Input != `{"all":true}` || got[0].Agent != "a" || got[0].From.ID != "ann" {
+			t.Fatalf("%s: got %+v, want the call of rm", who, got)
+		}
+		if wait := got[0].Until.Sub(got[0].Since); wait != g.hub.Limits().ApprovalTimeout {
+			t.Errorf("got it to wait for %s, want %s", wait, g.hub.Limits().ApprovalTimeout)
+		}
+	}
+	if got := list("X-User: bob"); len(got) != 0 {
+		t.Errorf("bob got %+v, want none", got)
+	}
+	g.post("/v1/tasks/"+string(id)+"/decisions", `{"id":"c","approved":true}`).into(http.StatusOK, &struct{}{})
+	if got := list(); len(got) != 0 {
+		t.Errorf("once decided: got %+v, want none", got)
+	}
+	a.says(task, core.Done{})
 }

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -133,12 +134,10 @@ func deadline(c *cobra.Command, timeout time.Duration) (int64, error) {
 
 // ask opens a task and prints its events until the end.
 func ask(ctx context.Context, hub *client, a asking, io streams, asJSON, thinking bool) error {
+	var cancelling sync.WaitGroup
+	defer cancelling.Wait()
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	resp, err := hub.do(ctx, http.MethodPost, "/v1/tasks", jsonLines, a)
-	if err != nil {
-		return err
-	}
 	opened := make(chan core.TaskID, 1)
 	stop := onInterrupt(func(nth int) {
 		if nth > 1 {
@@ -148,13 +147,24 @@ func ask(ctx context.Context, hub *client, a asking, io streams, asJSON, thinkin
 		select {
 		case id := <-opened:
 			fmt.Fprintln(io.err, "cancelling: interrupt again to leave")
-			go hub.cancel(ctx, id, "interrupted")
+			cancelling.Go(func() {
+				if _, err := hub.cancel(ctx, id, "interrupted"); err != nil && ctx.Err() == nil {
+					fmt.Fprintf(io.err, "dragoman: not cancelled: %s\n", err)
+				}
+			})
 		default:
 			leave(errLeft)
 		}
 	})
 	defer stop()
 
+	resp, err := hub.do(ctx, http.MethodPost, "/v1/tasks", jsonLines, a)
+	switch {
+	case errors.Is(context.Cause(ctx), errLeft):
+		return &exit{exitInterrupted, errLeft}
+	case err != nil:
+		return err
+	}
 	p := &printer{io: io, json: asJSON, thinking: thinking}
 	err = follow(resp, func(l line, raw []byte) error {
 		if b, ok := l.Body.(core.Opened); ok {
@@ -199,6 +209,7 @@ func onInterrupt(fn func(nth int)) (stop func()) {
 type printer struct {
 	io             streams
 	json, thinking bool
+	task           core.TaskID
 	said           bool // some text was printed
 	newline        bool // and it ended with a line break
 	end            core.Body
@@ -224,8 +235,16 @@ func (p *printer) print(l line, raw []byte) error {
 		fmt.Fprintf(p.io.err, "[file %s, %s, %d bytes: --json has it]\n", b.Name, orDash(b.MediaType), len(b.Data))
 	case core.Retrying:
 		fmt.Fprintf(p.io.err, "[%s failed: %s; trying another]\n", b.Agent, b.Fault.Message)
+	case core.Opened:
+		p.task = b.Task
 	case core.ApprovalRequested:
-		fmt.Fprintf(p.io.err, "[%s waits for approval: %s]\n", b.Name, b.Input)
+		fmt.Fprintf(p.io.err, "[%s waits for approval: %s; decide with 'dragoman approve %s %s', or deny]\n", b.Name, b.Input, p.task, quoted(b.ID))
+	case core.ApprovalDecided:
+		fmt.Fprintf(p.io.err, "[%s]\n", verdict(b))
+	case core.ToolState:
+		if p.thinking {
+			fmt.Fprintf(p.io.err, "[%s is %s%s]\n", b.ID, b.State, because(b.Detail))
+		}
 	case core.Thinking:
 		if p.thinking {
 			fmt.Fprintf(p.io.err, "[%s]\n", strings.TrimSpace(b.Text))

@@ -188,12 +188,24 @@ func follow(resp *http.Response, take func(l line, raw []byte) error) error {
 	}
 }
 
-// cancel asks the hub to stop a task, whatever became of the caller's context.
-func (c *client) cancel(ctx context.Context, id core.TaskID, reason string) {
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer done()
-	resp, err := c.do(ctx, http.MethodPost, "/v1/tasks/"+url.PathEscape(string(id))+"/cancel", "application/json", map[string]string{"reason": reason})
-	if err == nil {
-		resp.Body.Close()
+// post sends a document and reads the one that answers it.
+func (c *client) post(ctx context.Context, path string, body, v any) error {
+	resp, err := c.do(ctx, http.MethodPost, path, "application/json", body)
+	if err != nil {
+		return err
 	}
+	defer resp.Body.Close()
+	return json.NewDecoder(resp.Body).Decode(v)
+}
+
+// taskPath is where something of a task is.
+func taskPath(id core.TaskID, what string) string {
+	return "/v1/tasks/" + url.PathEscape(string(id)) + "/" + what
+}
+
+// cancel asks the hub to stop a task and returns where that leaves it.
+func (c *client) cancel(ctx context.Context, id core.TaskID, reason string) (state string, err error) {
+	var task struct{ State string }
+	err = c.post(ctx, taskPath(id, "cancel"), map[string]string{"reason": reason}, &task)
+	return task.State, err
 }

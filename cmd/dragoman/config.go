@@ -30,7 +30,10 @@ type Config struct {
 	StopTimeout time.Duration `koanf:"stop_timeout"`
 
 	Journal JournalConfig `koanf:"journal"`
-	Limits  LimitsConfig  `koanf:"limits"`
+	Usage   UsageConfig   `koanf:"usage"`
+	// Budgets are the limits on what may be spent.
+	Budgets Budgets      `koanf:"budgets"`
+	Limits  LimitsConfig `koanf:"limits"`
 
 	GRPC      GRPCConfig      `koanf:"grpc"`
 	HTTP      HTTPConfig      `koanf:"http"`
@@ -41,6 +44,7 @@ type Config struct {
 	ACP      ACPConfig      `koanf:"acp"`
 	Pi       PiConfig       `koanf:"pi"`
 	REST     RESTConfig     `koanf:"rest"`
+	MCP      MCPConfig      `koanf:"mcp"`
 }
 
 // JournalConfig says where tasks are recorded and for how long.
@@ -52,6 +56,12 @@ type JournalConfig struct {
 	Bytes   int64         `koanf:"bytes"`
 }
 
+// UsageConfig says for how long it is kept what was spent.
+type UsageConfig struct {
+	Age   time.Duration `koanf:"age"`
+	Bytes int64         `koanf:"bytes"`
+}
+
 // LimitsConfig are the numbers of the engine: see hub.Limits.
 type LimitsConfig struct {
 	Hops            int           `koanf:"hops"`
@@ -59,8 +69,14 @@ type LimitsConfig struct {
 	Retries         int           `koanf:"retries"`
 	CancelGrace     time.Duration `koanf:"cancel_grace"`
 	SlotGrace       time.Duration `koanf:"slot_grace"`
+	Disconnect      string        `koanf:"disconnect"`
 	ApprovalTimeout time.Duration `koanf:"approval_timeout"`
 	CauseMemory     time.Duration `koanf:"cause_memory"`
+	Packs           int           `koanf:"packs"`
+	PackTools       int           `koanf:"pack_tools"`
+	PackCalls       int           `koanf:"pack_calls"`
+	ToolTimeout     time.Duration `koanf:"tool_timeout"`
+	MaxToolTimeout  time.Duration `koanf:"max_tool_timeout"`
 	TaskBytes       int           `koanf:"task_bytes"`
 	HistoryBytes    int           `koanf:"history_bytes"`
 	RequestBytes    int           `koanf:"request_bytes"`
@@ -97,10 +113,14 @@ type WebSocketConfig struct {
 
 // CovenConfig are the settings of the Coven dialect.
 type CovenConfig struct {
-	MaxConcurrent int           `koanf:"max_concurrent"`
-	Deadline      time.Duration `koanf:"deadline"`
-	OrphanGrace   time.Duration `koanf:"orphan_grace"`
-	KeepTasks     bool          `koanf:"keep_tasks"`
+	MaxConcurrent   int           `koanf:"max_concurrent"`
+	Deadline        time.Duration `koanf:"deadline"`
+	RegisterTimeout time.Duration `koanf:"register_timeout"`
+	OrphanGrace     time.Duration `koanf:"orphan_grace"`
+	KeepTasks       bool          `koanf:"keep_tasks"`
+	// Secrets is the path of the file: what stands in it is no setting, so that
+	// nothing shows it.
+	Secrets string `koanf:"secrets"`
 }
 
 // ParallaxConfig are the settings of the Parallax dialect.
@@ -138,24 +158,39 @@ type RESTConfig struct {
 	KeepTasks bool          `koanf:"keep_tasks"`
 }
 
+// MCPConfig are the settings of the MCP endpoint.
+type MCPConfig struct {
+	// Endpoint is the address that agents are told, where it is not that of the HTTP
+	// listener.
+	Endpoint    string        `koanf:"endpoint"`
+	Deadline    time.Duration `koanf:"deadline"`
+	CallTimeout time.Duration `koanf:"call_timeout"`
+	BodyBytes   int           `koanf:"body_bytes"`
+	Calls       int           `koanf:"calls"`
+}
+
 func defaults() map[string]any {
 	return map[string]any{
 		"grpc_addr": "127.0.0.1:50051", "http_addr": "127.0.0.1:8080", "pi_addr": "127.0.0.1:3141", "pi_socket": "",
 		"data_dir": "", "stdio": false, "insecure": false, "log_level": "info", "log_format": "auto", "ready_file": "",
 		"hosts": []string{}, "origins": []string{}, "stop_timeout": "30s",
 		"journal.sync": "interval", "journal.nats_url": "", "journal.name": "dragoman", "journal.age": "168h", "journal.bytes": 1 << 30,
-		"limits.hops": 8, "limits.queue_length": 64, "limits.retries": 2, "limits.cancel_grace": "5s", "limits.slot_grace": "5s",
+		"usage.age": "9600h", "usage.bytes": 64 << 20, "budgets": "",
+		"limits.hops": 8, "limits.queue_length": 64, "limits.retries": 2, "limits.cancel_grace": "5s", "limits.slot_grace": "5s", "limits.disconnect": "single",
 		"limits.approval_timeout": "300s", "limits.cause_memory": "30s", "limits.task_bytes": 64 << 20, "limits.history_bytes": 64 << 10,
 		"limits.request_bytes": 16 << 20, "limits.max_deadline": "168h", "limits.threads": 4096,
 		"limits.finished_tasks": 1024, "limits.finished_bytes": 64 << 20, "limits.unrecorded_bytes": 256 << 20,
+		"limits.packs": 64, "limits.pack_tools": 128, "limits.pack_calls": 256, "limits.tool_timeout": "30s", "limits.max_tool_timeout": "300s",
 		"grpc.connections": 4096, "grpc.ping_interval": "15s", "grpc.ping_timeout": "5s", "grpc.min_client_ping": "5s",
 		"http.connections": 4096, "websocket.ping_interval": "30s", "websocket.ping_timeout": "10s",
-		"coven.max_concurrent": 1, "coven.deadline": "600s", "coven.orphan_grace": "2s", "coven.keep_tasks": false,
+		"coven.max_concurrent": 1, "coven.deadline": "600s", "coven.register_timeout": "30s", "coven.orphan_grace": "2s", "coven.keep_tasks": false,
+		"coven.secrets":         "",
 		"parallax.task_timeout": "30s", "parallax.heartbeat_interval": "10s", "parallax.message_bytes": 1_000_000, "parallax.messages_per_second": 100,
 		"parallax.keep_tasks": false,
 		"acp.deadline":        "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m", "acp.keep_tasks": false,
 		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100, "pi.keep_tasks": true,
 		"rest.deadline": "300s", "rest.body_bytes": 1_000_000, "rest.keep_tasks": true,
+		"mcp.endpoint": "", "mcp.deadline": "600s", "mcp.call_timeout": "1h", "mcp.body_bytes": 1_000_000, "mcp.calls": 64,
 	}
 }
 
@@ -163,7 +198,7 @@ func defaults() map[string]any {
 func serveFlags(fs *pflag.FlagSet) {
 	fs.String("config", "", "YAML `file` with the settings")
 	fs.String("grpc-addr", "127.0.0.1:50051", "gRPC `address`, for Coven; port 0 picks a free one")
-	fs.String("http-addr", "127.0.0.1:8080", "HTTP `address`, for Parallax, ACP and REST")
+	fs.String("http-addr", "127.0.0.1:8080", "HTTP `address`, for Parallax, ACP, REST and MCP")
 	fs.String("pi-addr", "127.0.0.1:3141", "pi-server `address`")
 	fs.String("pi-socket", "", "`path` of a Unix socket for pi-server, a JSON object a line")
 	fs.String("data-dir", "", "`directory` of the journal; without one tasks are remembered in memory only")
@@ -186,6 +221,8 @@ func plain(v reflect.Value) any {
 		return x.String()
 	case []string:
 		return append([]string{}, x...)
+	case Budgets:
+		return append(Budgets{}, x...)
 	}
 	if v.Kind() != reflect.Struct {
 		return v.Interface()

@@ -143,6 +143,7 @@ func FuzzConfig(f *testing.F) {
 		"a: &a {b: *a}", "? [1]\n: 2", "1: 2", "<<: {limits: {hops: 1}}", "limits: {hops: .inf}", "limits: {hops: 18446744073709551615}",
 		"log_level: !!binary aGk=", "data_dir: 2001-01-01", "--- {}\n--- {}", "\xff", "\x00", "limits: {queue_length: 0}", "rest: {body_bytes: 2_000_000}",
 		"acp: {deadline: 168h}", "pi: {prompt_timeout: 1ns}", "websocket: {ping_interval: 1µs}", "\ufeffstdio: true",
+		"budgets: [{agent: a, tokens: 1, per: total}, {thread: '*', tokens: 1e6}]", "budgets: '[{agent: a, tokens: 1}]'", "budgets: [{tokens: .inf}]",
 	} {
 		f.Add([]byte(text))
 	}

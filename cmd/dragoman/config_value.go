@@ -106,6 +106,8 @@ func (s setting) convert(raw any) (value any, ok bool) {
 		return d, err == nil
 	case []string:
 		return texts(raw)
+	case Budgets:
+		return readBudgets(raw)
 	}
 	switch n := raw.(type) {
 	case int:
@@ -174,6 +176,8 @@ func (s setting) wanted() string {
 		return "true or false"
 	case []string:
 		return "a list of texts"
+	case Budgets:
+		return budgetsWanted
 	case string:
 		if n := len(r.Enum) - 1; n > 0 {
 			return strings.Join(r.Enum[:n], ", ") + " or " + r.Enum[n]

@@ -52,9 +52,17 @@ var storyLink = wsLink
 func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, func() link.Reason, error) {
 	if dialect == "coven" {
 		server, client := covenPipe()
-		opts := coven.Options{ServerID: p.hub.ID()}
+		opts := coven.Options{ServerID: p.hub.ID(), MCPEndpoint: "http://127.0.0.1:8080/mcp", MCPToken: p.mcp.Issue}
 		return protoEnd[*wire.ServerMessage, *wire.AgentMessage]{client, func() *wire.AgentMessage { return new(wire.AgentMessage) }},
 			func() link.Reason { return coven.Serve(p.ctx, p.hub, server, opts) }, nil
+	}
+	if dialect == "client" {
+		end, serve := p.clientDoor()
+		return end, serve, nil
+	}
+	if dialect == "pack" {
+		end, serve := p.packDoor()
+		return end, serve, nil
 	}
 	server, client := coretest.Pipe[[]byte, []byte](0)
 	var serve func() link.Reason
@@ -81,7 +89,7 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 		}
 		serve = func() link.Reason { return p.pi.Serve(p.ctx, server, opts) }
 	default:
-		return nil, nil, fmt.Errorf("nobody speaks %q: want coven, parallax, pi or acp", dialect)
+		return nil, nil, fmt.Errorf("nobody speaks %q: want coven, client, pack, parallax, pi or acp", dialect)
 	}
 	return jsonEnd{client}, serve, nil
 }
@@ -191,6 +199,8 @@ func (p *storyPlayer) router() http.Handler {
 		p.http = r
 		p.acpHTTP = acp.NewHTTP(p.hub, acp.HTTPOptions{Session: acp.Options{Peers: p.acp, HubName: "dragoman"}})
 		r.Method(http.MethodPost, "/acp", p.acpHTTP)
+		r.Handle("/mcp", p.mcp)
+		r.Handle("/mcp/*", p.mcp)
 		r.Mount("/v1", rest.New(p.hub, rest.Options{
 			Principal: func(*http.Request) (core.Principal, error) {
 				return core.Principal{ID: "local", Dialect: "rest", Operator: true}, nil

@@ -77,6 +77,13 @@ func (e protoEnd[In, Out]) receive(ctx context.Context) (*jsonValue, error) {
 	if err != nil {
 		return nil, err
 	}
+	return toStory(m)
+}
+
+func (e protoEnd[In, Out]) close(r link.Reason) { e.Close(r) }
+
+// toStory shows a message as a story has it.
+func toStory(m proto.Message) (*jsonValue, error) {
 	b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {
 		return nil, err
@@ -87,8 +94,6 @@ func (e protoEnd[In, Out]) receive(ctx context.Context) (*jsonValue, error) {
 	}
 	return unpack(v), nil
 }
-
-func (e protoEnd[In, Out]) close(r link.Reason) { e.Close(r) }
 
 // newerFields is a member that says which fields of a message a hub of today does
 // not know: their numbers, each with a text.
@@ -201,7 +206,7 @@ func (p *storyPeer) leave(r link.Reason) {
 // closing says in JSON how a hub closed a connection.
 func closing(dialect string, r link.Reason) *jsonValue {
 	out := &jsonValue{open: '{'}
-	if dialect == "coven" {
+	if dialect == "coven" || dialect == "client" || dialect == "pack" {
 		st := status.Convert(grpcserver.Status(r))
 		out.set("status", textValue(shouted(st.Code().String())))
 		out.set("message", textValue(st.Message()))

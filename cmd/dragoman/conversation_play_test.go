@@ -15,11 +15,16 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/usage"
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // storyPlayer plays a story to a hub of its own. It lives in a bubble of fake time:
@@ -34,9 +39,11 @@ type storyPlayer struct {
 	ctx     context.Context //nolint:containedctx // that of the program, which the story is
 	cancel  context.CancelCauseFunc
 	acp     *acp.Peers
-	pi      *pi.Server // nil until the first client
+	pi      *pi.Server           // nil until the first client
+	clients *coven.ClientService // likewise
 	http    http.Handler
 	acpHTTP *acp.HTTP
+	mcp     *mcp.Server
 	peers   map[string]*storyPeer
 	calls   map[string]*storyCall
 	names   names
@@ -49,7 +56,7 @@ func playStory(t *testing.T, s *story, update bool) {
 		t: t, story: s, update: update, acp: acp.NewPeers(0), peers: map[string]*storyPeer{}, calls: map[string]*storyCall{}, names: names{map[string]*jsonValue{}, update},
 	}
 	steps := s.steps
-	opts := hub.Options{ID: "the-hub"}
+	opts := hub.Options{ID: "the-hub", Schema: schemas.Compile}
 	if len(steps) > 0 && steps[0].heading == "hub" {
 		if err := hubSettings(&opts, steps[0].body); err != nil {
 			t.Fatal(steps[0].problem(s, "%v", err))
@@ -57,6 +64,7 @@ func playStory(t *testing.T, s *story, update bool) {
 		steps = steps[1:]
 	}
 	p.hub = coretest.NewHub(t, opts)
+	p.mcp = mcp.New(p.hub, mcp.Options{Anonymous: core.Principal{ID: "mcp"}, Version: "1.0.0"})
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	defer p.end()
 	for _, st := range steps {
@@ -77,12 +85,14 @@ func hubSettings(opts *hub.Options, body string) error {
 	set, err := settings(body)
 	for name, value := range set {
 		number, wrong := strconv.Atoi(value)
-		switch name {
-		case "queue length":
+		switch agent, limited := strings.CutPrefix(name, "daily tokens of agent "); {
+		case limited:
+			opts.Budgets = append(opts.Budgets, usage.Budget{By: usage.ByAgent, Key: agent, Tokens: int64(number), Per: usage.Daily})
+		case name == "queue length":
 			opts.Limits.QueueLength = number
-		case "retries":
+		case name == "retries":
 			opts.Limits.Retries = number
-		case "hops":
+		case name == "hops":
 			opts.Rules = policy.Rules{Hops: number}
 		default:
 			wrong = fmt.Errorf("the hub of a story has no setting %q", name)
@@ -105,6 +115,7 @@ func (p *storyPlayer) end() {
 		<-p.closed
 	}
 	p.cancel(nil)
+	p.mcp.Close()
 	if p.acpHTTP != nil {
 		p.acpHTTP.Close()
 	}

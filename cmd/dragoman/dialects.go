@@ -58,6 +58,10 @@ func (s *Service) open(listeners map[string]net.Listener) {
 			OnRefused: func(remote net.Addr) { s.log.Warn("too many connections: one was closed", "remote", remote.String()) },
 		})
 		s.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
+		clients := coven.NewClientService(s.hub, coven.ClientOptions{Deadline: c.Coven.Deadline, Logger: s.log}, s.serveCovenClient)
+		s.grpc.Register(&wire.ClientService_ServiceDesc, clients)
+		s.run("questions", func() error { return clients.AskPeople(s.ctx) })
+		s.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack))
 		s.run("gRPC", func() error { return s.grpc.Serve(l) })
 	}
 	if s.socket != nil {
@@ -66,12 +70,12 @@ func (s *Service) open(listeners map[string]net.Listener) {
 	webOptions := web.Options{
 		Hosts: c.Hosts, Origins: c.Origins, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
 		// What is mounted has limits of its own below this one.
-		MaxConnections: c.HTTP.Connections, MaxBodyBytes: int64(max(c.REST.BodyBytes, c.ACP.EnvelopeBytes)),
+		MaxConnections: c.HTTP.Connections, MaxBodyBytes: int64(max(c.REST.BodyBytes, c.ACP.EnvelopeBytes, c.MCP.BodyBytes)),
 		OnPanic: func(r *http.Request, value any, stack []byte) {
-			s.log.Error("a handler panicked", "path", r.URL.Path, "panic", value, "stack", string(stack))
+			s.log.Error("a handler panicked", "path", pathOf(r), "panic", value, "stack", string(stack))
 		},
 		OnDenied: func(r *http.Request, status int, detail string) {
-			s.log.Info("a request was refused", "path", r.URL.Path, "status", status, "detail", detail)
+			s.log.Info("a request was refused", "path", pathOf(r), "status", status, "detail", detail)
 		},
 		OnRefused: func(remote net.Addr) { s.log.Warn("too many connections: one was closed", "remote", remote.String()) },
 	}
@@ -115,6 +119,7 @@ func (s *Service) mountHTTP(r chi.Router) {
 		Version: version, Log: s.log,
 		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, DropTasks: !s.config.REST.KeepTasks,
 	}))
+	s.mountMCP(r)
 	r.NotFound(nothingHere)
 	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { plainText(w, http.StatusOK, "ok\n") })
 	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -129,7 +134,7 @@ func (s *Service) mountHTTP(r chi.Router) {
 // nothingHere answers where the hub has no door, and tells of those that it has.
 func nothingHere(w http.ResponseWriter, r *http.Request) {
 	web.Problem(w, http.StatusNotFound, string(core.CodeUnsupported), "nothing is at "+r.URL.Path+
-		": /v1 is REST (its document /v1/openapi.json), /ws/agent Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /healthz and /readyz the health")
+		": /v1 is REST (its document /v1/openapi.json), /ws/agent Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /mcp MCP, /healthz and /readyz the health")
 }
 
 func plainText(w http.ResponseWriter, status int, text string) {
@@ -146,8 +151,23 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 	c := s.config.Coven
 	reason := coven.Serve(s.ctx, s.hub, conn, coven.Options{
 		ServerID: s.hub.ID(), DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, KeepTasks: c.KeepTasks, Logger: s.log,
+		RegisterTimeout: c.RegisterTimeout, Secrets: s.secrets.of,
+		MCPEndpoint: s.mcpEndpoint(stream.Context()), MCPToken: s.mcp.Issue,
 	})
 	return grpcserver.Status(reason)
+}
+
+func (s *Service) servePack(m *wire.PackManifest, stream wire.PackService_RegisterServer) error {
+	accept := func() (coven.PackConn, error) { return grpcserver.AcceptPush(s.grpc, stream) }
+	return grpcserver.Status(coven.ServePack(s.ctx, s.hub, m, accept, coven.Options{Logger: s.log}))
+}
+
+func (s *Service) serveCovenClient(stream wire.ClientService_StreamEventsServer, serve coven.ServeClient) error {
+	conn, err := grpcserver.AcceptPush(s.grpc, stream)
+	if err != nil {
+		return err
+	}
+	return grpcserver.Status(serve(s.ctx, conn))
 }
 
 func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {

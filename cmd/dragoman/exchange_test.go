@@ -49,6 +49,10 @@ type exchange struct {
 	id string
 	// cancel takes it back, with a reason where the dialect has room for one.
 	cancel func(ctx context.Context, reason string) error
+	// decide answers the approval that the agent waits for, and inject tells the agent
+	// something while it works: nil where the dialect has no word for it.
+	decide func(ctx context.Context, approved bool) error
+	inject func(ctx context.Context, content string) error
 
 	ended chan struct{}
 
@@ -59,6 +63,7 @@ type exchange struct {
 	news   chan struct{} // closed at the next piece; nil while nobody waits
 	broken string
 	told   telling
+	seen   sights
 }
 
 func newExchange() *exchange { return &exchange{ended: make(chan struct{})} }

@@ -52,6 +52,10 @@ func joins() map[string]join {
 }
 
 func joinCoven(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), _ *slog.Logger) error {
+	return joinCovenWith(ctx, to, card, handle, coven.WithJoined(func(*wire.Welcome) { joined(askByTool) }))
+}
+
+func joinCovenWith(ctx context.Context, to place, card core.Card, handle core.Handler, opts ...coven.WorkOption) error {
 	cc, err := grpcserver.Dial(ctx, to.grpc, grpcserver.DialOptions{})
 	if err != nil {
 		return unreachable(to.grpc, "--grpc-addr", err)
@@ -64,7 +68,7 @@ func joinCoven(ctx context.Context, to place, card core.Card, handle core.Handle
 	if err != nil {
 		return unreachable(to.grpc, "--grpc-addr", err)
 	}
-	return coven.Work(ctx, conn, card, handle, coven.WithJoined(func(*wire.Welcome) { joined(askByTool) }))
+	return coven.Work(ctx, conn, card, handle, opts...)
 }
 
 func joinParallax(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), log *slog.Logger) error {
@@ -76,11 +80,15 @@ func joinParallax(ctx context.Context, to place, card core.Card, handle core.Han
 }
 
 func joinACP(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), log *slog.Logger) error {
+	return joinACPWith(ctx, to, card, handle, acp.WorkOptions{Joined: func() { joined(nil) }, Link: wsLink, Log: log})
+}
+
+func joinACPWith(ctx context.Context, to place, card core.Card, handle core.Handler, opts acp.WorkOptions) error {
 	conn, err := dialWS(ctx, to, "/ws/acp", http.Header{"X-Agent-Id": {string(card.ID)}}, acpBytes)
 	if err != nil {
 		return err
 	}
-	return acp.Work(ctx, conn, card, handle, acp.WorkOptions{Joined: func() { joined(nil) }, Link: wsLink, Log: log})
+	return acp.Work(ctx, conn, card, handle, opts)
 }
 
 // askByTool is how a Coven agent asks another: by a tool of the hub.

@@ -106,7 +106,8 @@ the others.
 		return &exit{exitUsage, fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())}
 	})
 	root.AddCommand(
-		serveCommand(io), demoCommand(io), agentsCommand(io), askCommand(io), delegateCommand(io), agentCommand(io),
+		serveCommand(io), demoCommand(io), agentsCommand(io), askCommand(io), delegateCommand(io), cancelCommand(io),
+		injectCommand(io), approvalsCommand(io), approveCommand(io), denyCommand(io), agentCommand(io),
 		stdioCommand(io), tailCommand(io), usageCommand(io), benchCommand(io), checkCommand(io), versionCommand(io),
 	)
 	for _, c := range root.Commands() {

@@ -46,10 +46,14 @@ func acpError(f *core.Fault) telling {
 // a delegate finds its way to the next connection of the same peer.
 func acpTongue(name string, progress bool, open func(*testing.T, *stage) frames) *tongue {
 	connect := func(t *testing.T, s *stage, id string) *acpPeer { return connectACPPeer(t, open(t, s), id, progress) }
+	tells := everything()
+	if !progress {
+		tells = map[string]func([]string) []string{"usage": summed, "file": all}
+	}
 	return &tongue{
 		name:    name,
 		connect: func(t *testing.T, s *stage, id string) requester { return connect(t, s, id) },
-		streams: progress, data: true, deadlines: true,
+		streams: progress, data: true, deadlines: true, tells: tells,
 		done: telling{End: "response"}, reported: telling{End: "result completed"},
 		failed: acpError, refused: acpError,
 		cancelled: func(reason string) telling { return acpError(core.NewFault(core.CodeCancelled, "%s", reason)) },
@@ -119,11 +123,12 @@ type acpPeer struct {
 	asked  exchanges            // questions
 	calls  exchanges            // what has one answer
 	seqs   map[[2]string]uint64 // of the latest progress, by ref and sender; of the reader
+	live   bool                 // it understands progress
 }
 
 func connectACPPeer(t *testing.T, f frames, id string, progress bool) *acpPeer {
 	t.Helper()
-	p := &acpPeer{id: id, frames: f, link: link.New(f.Conn, link.Options{}), done: make(chan struct{}), seqs: map[[2]string]uint64{}}
+	p := &acpPeer{id: id, frames: f, link: link.New(f.Conn, link.Options{}), done: make(chan struct{}), seqs: map[[2]string]uint64{}, live: progress}
 	go func() {
 		defer close(p.done)
 		reason := p.link.Run(context.Background(), p.receive, nil)
@@ -171,8 +176,8 @@ func (p *acpPeer) receive(_ context.Context, raw []byte) error {
 	}
 	x, call := p.asked.get(e.Ref), p.calls.get(e.Ref)
 	switch {
-	case call != nil && e.Kind == acp.KindHello:
-		call.end(telling{End: "hello"})
+	case call != nil && (e.Kind == acp.KindHello || e.Kind == acp.KindPong):
+		call.end(telling{End: string(e.Kind)})
 		return nil
 	case x == nil && call == nil:
 		return nil // a discover, or what is for nobody here
@@ -186,9 +191,59 @@ func (p *acpPeer) receive(_ context.Context, raw []byte) error {
 	case call != nil:
 		call.end(told)
 	case last:
+		if !p.live {
+			x.seesWhole(e)
+		}
 		x.endBriefly(told)
 	}
 	return nil
+}
+
+// seesWhole notes what the one envelope of an answer tells beside its text.
+func (x *exchange) seesWhole(e acp.Envelope) {
+	var r acp.Response
+	var files struct{ Files []core.File }
+	if e.Kind != acp.KindResponse || e.Read(&r) != nil {
+		return
+	}
+	if r.TokensUsed > 0 {
+		x.sees("usage", "%d", r.TokensUsed)
+	}
+	if json.Unmarshal(r.Data, &files) == nil {
+		for _, f := range files.Files {
+			x.seesBody(f)
+		}
+	}
+}
+
+// acpContext is the notify that tells an agent something about a question of ours.
+func acpContext(from, ref, content string) acp.Envelope {
+	return acp.Envelope{
+		ID: uuid.NewString(), From: from, TS: time.Now().UnixMilli(), Kind: acp.KindNotify,
+		Payload: plainJSON(acp.Notify{
+			Topic: acp.TopicContext, Importance: "high", Data: plainJSON(acp.Context{Ref: ref, Content: content, Priority: "immediate"}),
+		}),
+	}
+}
+
+// inject tells the agent something. Only a refusal is answered; the pong of a ping
+// behind it proves that there is none.
+func (p *acpPeer) inject(ctx context.Context, ref, content string) error {
+	e := acpContext(p.id, ref, content)
+	refused := p.calls.add(e.ID, newExchange())
+	if err := p.send(ctx, e); err != nil {
+		return err
+	}
+	ping := acp.Envelope{ID: uuid.NewString(), From: p.id, To: "hub", TS: time.Now().UnixMilli(), Kind: acp.KindPing, Payload: plainJSON(struct{}{})}
+	if got := p.call(ctx, ping); got != string(acp.KindPong) {
+		return fmt.Errorf("the ping was answered by %q", got)
+	}
+	select {
+	case <-refused.ended:
+		return fmt.Errorf("%s: %s", refused.told.Code, refused.told.Words)
+	default:
+		return nil
+	}
 }
 
 // endBriefly ends an exchange whose text was told in pieces: the last envelope says
@@ -206,8 +261,16 @@ func (x *exchange) endBriefly(told telling) {
 
 func (p *acpPeer) progress(x *exchange, e acp.Envelope) error {
 	var said struct {
-		Seq  uint64  `json:"seq"`
-		Text *string `json:"text"`
+		Seq               uint64                  `json:"seq"`
+		Text              *string                 `json:"text"`
+		ToolCall          *acpCall                `json:"tool_call"`
+		ToolState         *core.ToolState         `json:"tool_state"`
+		ToolResult        *core.ToolResult        `json:"tool_result"`
+		ApprovalRequested *acpCall                `json:"approval_requested"`
+		ApprovalDecided   *core.ApprovalDecided   `json:"approval_decided"`
+		InjectionAnswered *core.InjectionAnswered `json:"injection_answered"`
+		Usage             *core.Usage             `json:"usage"`
+		File              *core.File              `json:"file"`
 	}
 	if err := e.Read(&said); err != nil {
 		return err
@@ -217,10 +280,33 @@ func (p *acpPeer) progress(x *exchange, e acp.Envelope) error {
 		x.breaks("progress %d of %s came behind %d", said.Seq, e.From, p.seqs[of])
 	}
 	p.seqs[of] = said.Seq
-	if said.Text != nil {
+	switch {
+	case said.Text != nil:
 		x.piece(*said.Text)
+	case said.ToolCall != nil:
+		x.seesBody(core.ToolCall{Name: said.ToolCall.Name, Input: string(said.ToolCall.Input)})
+	case said.ToolState != nil:
+		x.seesBody(*said.ToolState)
+	case said.ToolResult != nil:
+		x.seesBody(*said.ToolResult)
+	case said.ApprovalRequested != nil:
+		x.seesBody(core.ApprovalRequested{Name: said.ApprovalRequested.Name})
+	case said.ApprovalDecided != nil:
+		x.seesBody(*said.ApprovalDecided)
+	case said.InjectionAnswered != nil:
+		x.seesBody(*said.InjectionAnswered)
+	case said.Usage != nil:
+		x.seesBody(*said.Usage)
+	case said.File != nil:
+		x.seesBody(*said.File)
 	}
 	return nil
+}
+
+// acpCall is a call of a tool in progress.
+type acpCall struct {
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
 }
 
 func (p *acpPeer) begin(q inquiry) *exchange {
@@ -233,6 +319,7 @@ func (p *acpPeer) begin(q inquiry) *exchange {
 		}
 		return nil
 	}
+	x.inject = func(ctx context.Context, content string) error { return p.inject(ctx, e.ID, content) }
 	if err := p.send(context.Background(), e); err != nil {
 		x.lost(err)
 	}

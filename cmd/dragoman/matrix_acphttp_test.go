@@ -36,7 +36,7 @@ func acpOverHTTP() *tongue {
 	return &tongue{
 		name:    "ACP HTTP",
 		connect: func(t *testing.T, s *stage, id string) requester { return connectACPPoster(t, s, id) },
-		data:    true, deadlines: true,
+		data:    true, deadlines: true, tells: map[string]func([]string) []string{"usage": summed, "file": all},
 		done: telling{End: "response", Status: http.StatusOK}, reported: telling{End: "result completed"},
 		failed: failed, refused: failed,
 		cancelled: func(reason string) telling { return failed(core.NewFault(core.CodeCancelled, "%s", reason)) },
@@ -130,6 +130,17 @@ func (p *acpPoster) begin(q inquiry) *exchange {
 		}
 		return err
 	}
+	x.inject = func(ctx context.Context, content string) error {
+		resp, err := p.do(ctx, http.MethodPost, "/acp", "application/json", acpContext(p.id, e.ID, content).Encode())
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode >= 300 {
+			return fmt.Errorf("the context was answered by %s", resp.Status)
+		}
+		return nil
+	}
 	p.group.Go(func() {
 		answer, status, err := p.post(p.ctx, e)
 		var told telling
@@ -141,6 +152,7 @@ func (p *acpPoster) begin(q inquiry) *exchange {
 			return
 		}
 		told.Status = status
+		x.seesWhole(answer)
 		x.end(told)
 	})
 	return x

@@ -26,7 +26,7 @@ func covenByTools() *tongue {
 	return &tongue{
 		name:    "Coven tools",
 		connect: func(t *testing.T, s *stage, id string) requester { return connectCovenAgent(t, s, id) },
-		data:    true, deadlines: true, delegates: true,
+		data:    true, deadlines: true, delegates: true, tells: map[string]func([]string) []string{"file": all},
 		done: telling{End: "output"}, reported: telling{End: "done"},
 		failed: failed, refused: failed,
 		cancelled: func(reason string) telling {
@@ -48,6 +48,11 @@ type covenAgent struct {
 
 func connectCovenAgent(t *testing.T, s *stage, id string) *covenAgent {
 	t.Helper()
+	return connectCovenAgentWith(t, s, id, "asking")
+}
+
+func connectCovenAgentWith(t *testing.T, s *stage, id string, capabilities ...string) *covenAgent {
+	t.Helper()
 	c := lay(t, s.service.bound.GRPC)
 	cc, err := grpcserver.Dial(t.Context(), c.addr(), grpcserver.DialOptions{})
 	if err != nil {
@@ -65,7 +70,7 @@ func connectCovenAgent(t *testing.T, s *stage, id string) *covenAgent {
 		reason := a.link.Run(context.Background(), a.receive, nil)
 		a.calls.lost(&reason)
 	}()
-	register := &wire.RegisterAgent{AgentId: id, Name: id, Capabilities: []string{"asking"}}
+	register := &wire.RegisterAgent{AgentId: id, Name: id, Capabilities: capabilities}
 	if err := a.send(t.Context(), &wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: register}}); err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +123,7 @@ type covenOutput struct {
 	State   string          `json:"state"`
 	Text    string          `json:"text"`
 	Data    json.RawMessage `json:"data"`
+	Files   []core.File     `json:"files"`
 	Error   *core.Fault     `json:"error"`
 }
 
@@ -142,6 +148,9 @@ func (a *covenAgent) begin(q inquiry) *exchange {
 				x.breaks("agent_ask said %.200s", told.Data)
 			}
 			told.Text, told.Data = o.Text, o.Data
+			for _, f := range o.Files {
+				x.seesBody(f)
+			}
 		}
 		x.end(told)
 	}()

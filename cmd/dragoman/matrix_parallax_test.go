@@ -32,7 +32,7 @@ func parallaxByExtension() *tongue {
 	return &tongue{
 		name:    "Parallax request",
 		connect: func(t *testing.T, s *stage, id string) requester { return connectParallaxAgent(t, s, id) },
-		streams: true, data: true, deadlines: true,
+		streams: true, data: true, deadlines: true, tells: everything(),
 		done: telling{End: "completed"}, failed: failed, refused: failed,
 		cancelled: func(reason string) telling { return failed(core.NewFault(core.CodeCancelled, "%s", reason)) },
 		afterCut: func(t *testing.T, d *duo) string {
@@ -66,6 +66,15 @@ type parallaxFrame struct {
 		Code      string          `json:"code"`
 		Message   string          `json:"message"`
 		Error     struct{ Code, Message string }
+
+		ToolCall          *acpCall                `json:"toolCall"`
+		ToolState         *core.ToolState         `json:"toolState"`
+		ToolResult        *core.ToolResult        `json:"toolResult"`
+		ApprovalRequested *acpCall                `json:"approvalRequested"`
+		ApprovalDecided   *core.ApprovalDecided   `json:"approvalDecided"`
+		InjectionAnswered *core.InjectionAnswered `json:"injectionAnswered"`
+		Usage             *core.Usage             `json:"usage"`
+		File              *core.File              `json:"file"`
 	} `json:"payload"`
 }
 
@@ -141,8 +150,25 @@ func (a *parallaxAgent) receive(_ context.Context, raw []byte) error {
 		if a.seqs[p.RequestID]++; p.Seq != a.seqs[p.RequestID] {
 			x.breaks("progress %d came where %d was due", p.Seq, a.seqs[p.RequestID])
 		}
-		if p.Text != nil {
+		switch {
+		case p.Text != nil:
 			x.piece(*p.Text)
+		case p.ToolCall != nil:
+			x.seesBody(core.ToolCall{Name: p.ToolCall.Name, Input: string(p.ToolCall.Input)})
+		case p.ToolState != nil:
+			x.seesBody(*p.ToolState)
+		case p.ToolResult != nil:
+			x.seesBody(*p.ToolResult)
+		case p.ApprovalRequested != nil:
+			x.seesBody(core.ApprovalRequested{Name: p.ApprovalRequested.Name})
+		case p.ApprovalDecided != nil:
+			x.seesBody(*p.ApprovalDecided)
+		case p.InjectionAnswered != nil:
+			x.seesBody(*p.InjectionAnswered)
+		case p.Usage != nil:
+			x.seesBody(*p.Usage)
+		case p.File != nil:
+			x.seesBody(*p.File)
 		}
 	case "task_result":
 		told := telling{End: p.Status}

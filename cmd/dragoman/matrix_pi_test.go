@@ -33,6 +33,9 @@ func piTongue(name string, open func(*testing.T, *stage) frames) *tongue {
 		name:         name,
 		connect:      func(t *testing.T, s *stage, _ string) requester { return connect(t, s) },
 		streams:      true,
+		tells:        map[string]func([]string) []string{"tool": but("pending"), "approval": all, "injection": all, "usage": summed},
+		fileInText:   func(text string) string { return text + "[file note.txt, text/plain, 17 bytes]\n" + fileText },
+		injectsLater: true,
 		longQuestion: &telling{End: "refused", Words: "Validation failed: message: Too long (max 200000 chars)"},
 		done:         telling{End: "stop"},
 		failed:       broken,
@@ -58,6 +61,7 @@ type piRun struct {
 	*exchange
 	session string
 	heard   pi.Transcript
+	asked   chan string // the ids of what a person is asked
 	// watched is a run that another client began: agent_end is all that this one
 	// hears of its end.
 	watched bool
@@ -85,12 +89,61 @@ func (c *piClient) hear(f pi.Frame) {
 		return
 	}
 	before := run.heard.Deltas.Len()
+	run.sight(f.Event)
 	run.heard.Add(f)
 	if fresh := run.heard.Deltas.String()[before:]; fresh != "" {
 		run.piece(fresh)
 	}
 	if run.watched && run.heard.Kinds[len(run.heard.Kinds)-1] == "agent_end" {
 		run.conclude()
+	}
+}
+
+// sight notes what an event tells beside the text.
+func (r *piRun) sight(event json.RawMessage) {
+	var e struct {
+		Type          string
+		ToolName      string
+		Args          json.RawMessage
+		PartialResult struct{ Details struct{ State string } }
+		Result        struct{ Content []struct{ Text string } }
+		RequestID     string
+		Method        string
+		Title         string
+		Message       json.RawMessage
+	}
+	if json.Unmarshal(event, &e) != nil {
+		return
+	}
+	switch e.Type {
+	case "tool_execution_start":
+		r.sees("tool", "call %s %s", e.ToolName, e.Args)
+	case "tool_execution_update":
+		r.sees("tool", "%s", e.PartialResult.Details.State)
+	case "tool_execution_end":
+		r.sees("tool", "result %s", e.Result.Content[0].Text)
+	case "extension_ui_request":
+		if e.Method == "confirm" {
+			r.asked <- e.RequestID
+			r.sees("approval", "asked %s", strings.TrimSuffix(strings.TrimPrefix(e.Title, "Allow "), "?"))
+		} else if _, said, ok := strings.Cut(string(e.Message), ": "); ok && strings.Contains(said, " by ") {
+			r.sees("approval", "%s", strings.Fields(said)[0])
+		}
+	case "message_end":
+		var m struct {
+			Role    string
+			Content []struct{ Text string }
+			Usage   struct{ Input, Output int64 }
+		}
+		if json.Unmarshal(e.Message, &m) != nil {
+			return
+		}
+		if spent := m.Usage.Input + m.Usage.Output; spent > 0 {
+			r.sees("usage", "%d", spent)
+		}
+		if m.Role == "user" && strings.HasPrefix(m.Content[0].Text, "say ") && len(r.heard.Kinds) > 4 {
+			r.sees("injection", "taken true")
+		}
 	}
 }
 
@@ -117,6 +170,15 @@ func (c *piClient) begin(q inquiry) *exchange {
 	run := c.listen(session, false)
 	run.cancel = func(ctx context.Context, _ string) error {
 		return c.must(ctx, map[string]any{"type": "abort", "sessionId": session})
+	}
+	run.inject = func(ctx context.Context, content string) error {
+		return c.must(ctx, map[string]any{"type": "steer", "sessionId": session, "message": content})
+	}
+	run.decide = func(ctx context.Context, approved bool) error {
+		return c.must(ctx, map[string]any{
+			"type": "extension_ui_response", "sessionId": session, "requestId": <-run.asked,
+			"response": map[string]any{"method": "confirm", "confirmed": approved},
+		})
 	}
 	c.asking.Go(func() {
 		ctx := context.Background()
@@ -145,7 +207,7 @@ func (c *piClient) begin(q inquiry) *exchange {
 
 // listen makes the client hear what happens in a session.
 func (c *piClient) listen(session string, watched bool) *piRun {
-	run := &piRun{exchange: newExchange(), session: session, watched: watched}
+	run := &piRun{exchange: newExchange(), session: session, watched: watched, asked: make(chan string, 8)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.runs[session] = run

@@ -24,7 +24,7 @@ func overREST() *tongue {
 	return &tongue{
 		name:    "REST",
 		connect: func(t *testing.T, s *stage, _ string) requester { return connectREST(t, s) },
-		streams: true, data: true, deadlines: true,
+		streams: true, data: true, deadlines: true, tells: everything(),
 		done:   telling{End: "done", Status: http.StatusOK},
 		failed: failed,
 		refused: func(f *core.Fault) telling {
@@ -62,13 +62,23 @@ func (c *restClient) open(q inquiry, keep bool) *restExchange {
 	}
 	x := &restExchange{exchange: newExchange()}
 	opened := make(chan string, 1)
-	x.cancel = func(ctx context.Context, reason string) error {
+	steer := func(ctx context.Context, how string, body any) error {
 		select {
 		case path := <-opened:
-			return c.steer(ctx, path+"/cancel", map[string]string{"reason": reason})
+			opened <- path
+			return c.steer(ctx, path+how, body)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+	x.cancel = func(ctx context.Context, reason string) error {
+		return steer(ctx, "/cancel", map[string]string{"reason": reason})
+	}
+	x.inject = func(ctx context.Context, content string) error {
+		return steer(ctx, "/inject", map[string]string{"content": content, "priority": "immediate"})
+	}
+	x.decide = func(ctx context.Context, approved bool) error {
+		return steer(ctx, "/decisions", map[string]any{"id": readScene(q.content).key, "approved": approved})
 	}
 	c.group.Go(func() {
 		c.read(x, http.MethodPost, "/v1/tasks", plainJSON(body), func(location string) {
@@ -97,6 +107,7 @@ func (c *restClient) read(x *restExchange, method, path string, body []byte, ope
 			x.breaks("event %d came behind %d", l.Seq, x.seq)
 		}
 		x.seq, x.cursor = l.End(), l.Cursor
+		x.seesBody(l.Body)
 		switch b := l.Body.(type) {
 		case core.Text:
 			x.piece(b.Text)
@@ -132,7 +143,7 @@ func (c *restClient) steer(ctx context.Context, path string, body any) error {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusAccepted {
+	if resp.StatusCode >= 300 {
 		raw, _ := io.ReadAll(resp.Body) // it is only shown
 		return fmt.Errorf("%s: %d %s", path, resp.StatusCode, raw)
 	}

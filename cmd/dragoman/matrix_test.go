@@ -31,6 +31,15 @@ type tongue struct {
 	failed, refused func(*core.Fault) telling
 	// cancelled words the end of what was taken back for a reason.
 	cancelled func(reason string) telling
+	// tells is what becomes of sights in the dialect, by what they are about; nil where
+	// it tells nothing of it.
+	tells map[string]func([]string) []string
+	// fileInText is how an answer in words goes on with the file of a scene, where the
+	// dialect folds it there.
+	fileInText func(text string) string
+	// injectsLater says that what an agent does not take while it works is said to it as
+	// the next turn.
+	injectsLater bool
 	// afterCut cuts off who asked in the middle of an answer, checks what becomes of
 	// it, and says that in a word.
 	afterCut func(t *testing.T, d *duo) string
@@ -68,6 +77,11 @@ var cases = []struct {
 	{"asker cut", askerCutOff},
 	{"unknown agent", unknownAgent},
 	{"full queue", fullQueue},
+	{"tool", toolLife},
+	{"approval", approval},
+	{"injection", injection},
+	{"usage", tokens},
+	{"file", fileSent},
 }
 
 // The matrix: every dialect that can ask, with every dialect that can answer, over

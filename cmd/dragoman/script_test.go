@@ -21,6 +21,11 @@ import (
 //	echo KEY\nTEXT   answers with the text
 //	fail KEY CODE    fails with the code
 //	hang KEY         says half of it and waits until the test posts "KEY released"
+//	tool KEY         uses a tool, and says every step of it
+//	leave KEY        asks leave to use a tool and does as it is told
+//	listen KEY       says half of it and waits until it was told "say KEY"
+//	usage KEY        tells twice what it used
+//	file KEY         sends a file
 type scene struct{ act, key, with, rest string }
 
 func readScene(content string) scene {
@@ -69,7 +74,7 @@ func (s *stage) play(ctx context.Context, r core.Request, say func(core.Body) er
 		}
 		return say(core.Text{Text: secondHalf})
 	}
-	return core.NewFault(core.CodeInvalid, "no scene is called %q", what.act)
+	return s.playFold(ctx, what, say)
 }
 
 func fewWords(key string) string { return "good day, " + key + ": how do you do?" }

@@ -16,12 +16,15 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/usage"
+	"github.com/dragoman-hub/dragoman/schemas"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 	"github.com/dragoman-hub/dragoman/transports/web"
@@ -37,7 +40,10 @@ type Service struct {
 	dir    *os.File // the lock of the data directory, or nil
 	pi     *pi.Server
 	peers  *acp.Peers
-	acp    *acp.HTTP
+	mcp    *mcp.Server
+	// secrets are what Coven agents are told in Welcome, and nobody else.
+	secrets secrets
+	acp     *acp.HTTP
 
 	socket  *stdio.Listener // for pi-server, or nil
 	grpc    *grpcserver.Server
@@ -81,6 +87,9 @@ func Start(ctx context.Context, c Config, log *slog.Logger, observer func(*hub.O
 
 func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err error) {
 	c := s.config
+	if s.secrets, err = readSecrets(c.Coven.Secrets); err != nil {
+		return err
+	}
 	listeners := map[string]net.Listener{}
 	defer func() {
 		if err != nil {
@@ -152,6 +161,7 @@ func checkExposure(c Config) error {
 func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) error {
 	c := s.config
 	keep := journal.Retention{Age: c.Journal.Age, Bytes: c.Journal.Bytes}
+	var spendings usage.Store
 	id := core.NewID()
 	if c.DataDir != "" {
 		var err error
@@ -169,16 +179,27 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 		if err != nil {
 			return err
 		}
-		j, err := nats.Open(ctx, nats.Options{Dir: c.DataDir, URL: c.Journal.NATSURL, Name: c.Journal.Name, Sync: sync, Keep: keep})
+		j, err := nats.Open(ctx, nats.Options{
+			Dir: c.DataDir, URL: c.Journal.NATSURL, Name: c.Journal.Name, Sync: sync, Keep: keep,
+			KeepUsage: usage.Retention{Age: c.Usage.Age, Bytes: c.Usage.Bytes},
+		})
 		if err != nil {
 			return fmt.Errorf("opening the journal: %w", err)
 		}
-		s.kept = j
+		s.kept, spendings = j, j.Usage()
+	}
+	var disconnect hub.Disconnect
+	if err := disconnect.UnmarshalText([]byte(c.Limits.Disconnect)); err != nil {
+		return fmt.Errorf("limits.disconnect: %w", err)
 	}
 	opts := hub.Options{
-		ID: id, Journal: s.kept, Log: s.log, Rules: policy.Rules{Hops: c.Limits.Hops},
+		ID: id, Journal: s.kept, Log: s.log, Rules: policy.Rules{Hops: c.Limits.Hops}, Schema: schemas.Compile,
+		Spendings: spendings, Budgets: c.Budgets.budgets(),
 		Limits: hub.Limits{
 			QueueLength: c.Limits.QueueLength, Retries: orNever(c.Limits.Retries), CancelGrace: c.Limits.CancelGrace, SlotGrace: c.Limits.SlotGrace,
+			Disconnect: disconnect,
+			Packs:      c.Limits.Packs, PackTools: c.Limits.PackTools, PackCalls: c.Limits.PackCalls,
+			ToolTimeout: c.Limits.ToolTimeout, MaxToolTimeout: c.Limits.MaxToolTimeout,
 			ApprovalTimeout: c.Limits.ApprovalTimeout, CauseMemory: orNever(c.Limits.CauseMemory), TaskBytes: c.Limits.TaskBytes, HistoryBytes: orNever(c.Limits.HistoryBytes),
 			RequestBytes: c.Limits.RequestBytes, MaxDeadline: c.Limits.MaxDeadline, Threads: c.Limits.Threads,
 			FinishedTasks: c.Limits.FinishedTasks, FinishedBytes: c.Limits.FinishedBytes, UnrecordedBytes: c.Limits.UnrecordedBytes,
@@ -197,6 +218,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 		MaxMessageBytes: c.Pi.MessageBytes, MaxSessions: c.Pi.Sessions, MaxConnections: c.Pi.Connections, MaxPending: c.Pi.Pending,
 	})
 	s.peers = acp.NewPeers(c.ACP.KeepResults)
+	s.mcp = s.newMCP()
 	return nil
 }
 
@@ -290,6 +312,9 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	s.gate.Unlock()
 	if s.acp != nil {
 		s.acp.Close()
+	}
+	if s.mcp != nil {
+		s.mcp.Close()
 	}
 	errs = append(errs, s.sayGoodbye())
 	s.cancel(errors.New(reason))

@@ -105,7 +105,7 @@ func (s *stage) cast(t *testing.T, dialect string, id core.AgentID, concurrent i
 	var life sync.WaitGroup
 	ended := make(chan error, 1)
 	life.Go(func() {
-		ended <- joins()[dialect](ctx, place{http: "http://" + c.addr(), grpc: c.addr()}, card, s.play, func(asker) {}, s.log)
+		ended <- s.joinListening(ctx, dialect, place{http: "http://" + c.addr(), grpc: c.addr()}, card)
 	})
 	t.Cleanup(func() {
 		leave()
@@ -155,7 +155,7 @@ func (w *witness) Appended(id core.TaskID, e core.Event) {
 	key := w.keys[id]
 	w.keysMu.Unlock()
 	switch kind := e.Body.Kind(); {
-	case kind == core.KindOpened, kind == core.KindText:
+	case kind == core.KindOpened, kind == core.KindText, kind == core.KindApprovalRequested, kind == core.KindInjectionAnswered:
 		w.post(key+" "+kind.String(), e)
 	case kind.Ends():
 		w.post(key+" ended", e)

@@ -183,6 +183,11 @@ func summary(body core.Body) string {
 	case core.Cancelled:
 		s = b.Reason
 	}
+	return brief(s)
+}
+
+// brief puts a text on one line, cut where it is long.
+func brief(s string) string {
 	s = strings.Join(strings.Fields(strings.Map(printable, s)), " ")
 	if r := []rune(s); len(r) > summaryLength {
 		s = string(r[:summaryLength]) + "…"

@@ -52,6 +52,9 @@ type Promises struct {
 	broken []string
 	agents map[core.AgentID]core.Card
 	tasks  map[core.TaskID]*history
+	// working is what each agent works on. Whoever joins under the id of one that
+	// left has none of its tasks, which may be about to fail still.
+	working map[core.AgentID]map[core.TaskID]struct{}
 }
 
 type history struct {
@@ -72,6 +75,7 @@ func Watch(opts *hub.Options) *Promises {
 	p := &Promises{
 		limits: opts.Limits.Or(), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer,
 		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
+		working: map[core.AgentID]map[core.TaskID]struct{}{},
 	}
 	if p.hops <= 0 {
 		p.hops = policy.DefaultHops
@@ -99,6 +103,7 @@ func (p *Promises) Left(id core.AgentID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.agents, id)
+	delete(p.working, id)
 	if p.next != nil {
 		p.next.Left(id)
 	}
@@ -129,6 +134,7 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 	case core.Assigned:
 		p.assigned(id, t, b)
 	case core.Retrying:
+		delete(p.working[t.agent], id)
 		t.agent = "" // nobody has it until it is assigned again
 	case core.Injected:
 		// An agent that has just left is not here any more.
@@ -138,6 +144,7 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 	}
 	if e.Body.Kind().Ends() {
 		t.ends++
+		delete(p.working[t.agent], id)
 		// Time stands still in a bubble and crawls under the race detector.
 		const slack = 30 * time.Second
 		if late := e.At.Sub(t.opened.Request.Deadline); late > p.limits.CancelGrace+slack {
@@ -177,13 +184,11 @@ func (p *Promises) assigned(id core.TaskID, t *history, b core.Assigned) {
 	if slices.Contains(t.opened.Chain, b.Agent) {
 		p.breaks("P10", id, "agent %s already works above it: %v", b.Agent, t.opened.Chain)
 	}
-	running := 0
-	for _, o := range p.tasks {
-		if o.agent == b.Agent && o.ends == 0 && o.opened.Request.Intent != core.IntentNotify {
-			running++
-		}
+	if p.working[b.Agent] == nil {
+		p.working[b.Agent] = map[core.TaskID]struct{}{}
 	}
-	if most := max(1, p.agents[b.Agent].MaxConcurrent); running > most {
+	p.working[b.Agent][id] = struct{}{}
+	if running, most := len(p.working[b.Agent]), max(1, p.agents[b.Agent].MaxConcurrent); running > most {
 		p.breaks("P8", id, "agent %s runs %d tasks, it said %d", b.Agent, running, most)
 	}
 }

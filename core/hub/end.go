@@ -1,8 +1,6 @@
 package hub
 
 import (
-	"time"
-
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -30,46 +28,12 @@ func (t *Task) endedWithout(worker *Session) {
 	t.hub.ended(t)
 }
 
-// linger keeps the slot of a task that ended without its agent until the agent
-// ends it too, or its time to do so is over. An agent that cannot be told to
-// stop has until the deadline of the task.
-func (h *Hub) linger(s *Session, t *Task) {
-	wait := h.limits.SlotGrace
-	if t.request.Intent == core.IntentNotify || !s.features().Has(core.FeatureCancellation) {
-		wait += max(0, time.Until(t.request.Deadline))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if w := s.work[t.id]; w != nil && w.timer == nil {
-		w.timer = time.AfterFunc(wait, func() { h.overdue(s, t) })
-	}
-}
-
-// overdue frees the slot of a task that its agent never ended. An agent that runs
-// one task at a time is stuck: its connection is closed.
-func (h *Hub) overdue(s *Session, t *Task) {
-	s.mu.Lock()
-	w, single := s.work[t.id], s.card.MaxConcurrent <= 1
-	s.mu.Unlock()
-	if w == nil {
-		return
-	}
-	h.Count("agent.overdue")
-	if single && w.slot {
-		h.log.Warn("agent did not end a task in time: closing its connection", "agent", s.agentID(), "task", t.id)
-		s.Close(core.NewFault(core.CodeTimeout, "task %s was not ended in time", t.id))
-		return
-	}
-	h.release(s, t)
-}
-
 // ended does what follows the end of a task: its thread, the queue it stood in,
 // and what is kept in memory.
 func (h *Hub) ended(t *Task) {
 	t.mu.Lock()
-	waiting, bytes, req, agent := t.waiting, t.weight(), t.request, t.agent
+	waiting, bytes, req, events := t.waiting, t.weight(), t.request, t.events
 	t.waiting = nil
-	at := t.events[len(t.events)-1].At
 	done := t.events[len(t.events)-1].Body.Kind() == core.KindDone
 	t.mu.Unlock()
 
@@ -77,9 +41,7 @@ func (h *Hub) ended(t *Task) {
 	delete(t.opener.opened, t.id)
 	t.opener.mu.Unlock()
 	if req.Intent != core.IntentNotify && done {
-		h.threads.Add(req.Thread,
-			core.Turn{Role: core.RoleUser, Text: req.Content, Task: t.id, At: t.events[0].At},
-			core.Turn{Role: core.RoleAssistant, Text: t.Answer().Text, Agent: agent, Task: t.id, At: at})
+		h.addTurns(req, t.id, events)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

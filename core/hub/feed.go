@@ -21,7 +21,8 @@ const (
 )
 
 // Batch is what [Session.Next] returns: exactly one of events, a gap, the output
-// of a tool, or the news that the hub is stopping.
+// of a tool, an execution, the news that there are other tools, or that the hub is
+// stopping.
 type Batch struct {
 	// Task and Role say what Events or Gap are of.
 	Task *Task
@@ -34,6 +35,10 @@ type Batch struct {
 	Gap *Gap
 	// Tool is what a tool that this session called came to.
 	Tool *ToolOutput
+	// Execute is what the pack that this session provides is to do.
+	Execute *Execution
+	// ToolsChanged says that packs came, went or changed: see [Session.WatchTools].
+	ToolsChanged bool
 	// Draining says why the hub is stopping. What runs may still finish.
 	Draining string
 }
@@ -74,6 +79,9 @@ type feed struct {
 	mu       sync.Mutex
 	ready    ring[*reader]
 	tools    ring[*ToolOutput]
+	execute  ring[*Execution]
+	changed  bool // the tools, since that was told last
+	stirred  bool // a thread that is followed has another task
 	draining string
 	ended    error
 	wake     chan struct{}
@@ -91,6 +99,28 @@ func (f *feed) push(r *reader) {
 func (f *feed) pushTool(o *ToolOutput) {
 	f.mu.Lock()
 	f.tools.push(o)
+	f.mu.Unlock()
+	f.signal()
+}
+
+func (f *feed) pushExecution(e *Execution) {
+	f.mu.Lock()
+	f.execute.push(e)
+	f.mu.Unlock()
+	f.signal()
+}
+
+func (f *feed) toolsChanged() {
+	f.mu.Lock()
+	f.changed = true
+	f.mu.Unlock()
+	f.signal()
+}
+
+// stir makes Next return an empty batch.
+func (f *feed) stir() {
+	f.mu.Lock()
+	f.stirred = true
 	f.mu.Unlock()
 	f.signal()
 }
@@ -130,6 +160,17 @@ func (f *feed) pop() (b Batch, r *reader, ok bool, err error) {
 	if o, found := f.tools.pop(); found {
 		return Batch{Tool: o}, nil, true, nil
 	}
+	if e, found := f.execute.pop(); found {
+		return Batch{Execute: e}, nil, true, nil
+	}
+	if f.stirred {
+		f.stirred = false
+		return Batch{}, nil, true, nil
+	}
+	if f.changed {
+		f.changed = false
+		return Batch{ToolsChanged: true}, nil, true, nil
+	}
 	if r, ok = f.ready.pop(); ok {
 		return b, r, true, nil
 	}
@@ -150,6 +191,8 @@ func (s *Session) next(ctx context.Context, alarm <-chan time.Time) (Batch, erro
 		switch {
 		case err != nil:
 			return Batch{}, err
+		case ok && r == nil && b.Execute != nil && !s.hub.packs.take(b.Execute):
+			continue // it is not waited for any more
 		case ok && r == nil:
 			return b, nil
 		case ok:

@@ -25,6 +25,15 @@ type Options struct {
 	Journal journal.Journal
 	Limits  Limits
 	Rules   policy.Rules
+	// Spendings remembers what was spent beyond the end of the hub; nil for nothing
+	// that does. The hub does not close it.
+	Spendings usage.Store
+	// Budgets are the limits on what may be spent.
+	Budgets []usage.Budget
+	// Schema reads the JSON Schema of a pack's tool and returns what holds an input
+	// against it, with errors of one line that name the field. nil leaves the inputs
+	// to the packs.
+	Schema func(schema []byte) (func(input []byte) error, error)
 	// Log gets what operators should know; nil discards it.
 	Log *slog.Logger
 	// Observer sees what happens as it happens; nil for none.
@@ -53,11 +62,16 @@ type Hub struct {
 	journal  journal.Journal
 	roster   *roster.Roster
 	threads  *thread.Book
+	index    *thread.Index
 	usage    *usage.Ledger
-	counters counters
-	recorder *recorder
-	lookups  chan lookup
-	stop     func() // ends what reads the lookups
+	budgets  *usage.Budgets
+	// spendings may be nil.
+	spendings usage.Store
+	counters  counters
+	recorder  *recorder
+	packs     packs
+	lookups   chan lookup
+	stop      func() // ends what reads the lookups
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
@@ -68,16 +82,19 @@ type Hub struct {
 	running  int
 	idle     chan struct{} // closed when draining and nothing runs
 	everyone map[*Session]struct{}
-	finished retained
-	draining string
-	closed   error // what sessions of a hub that has stopped are told
+	// followers read threads, and newest is the task that was taken in last.
+	followers map[core.ThreadID]map[*Session]struct{}
+	newest    core.TaskID
+	finished  retained
+	draining  string
+	closed    error // what sessions of a hub that has stopped are told
 }
 
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
-		roster: roster.New(), usage: usage.NewLedger(), counters: counters{n: map[string]int64{}},
+		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), spendings: opts.Spendings, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, agents: map[core.AgentID]*Session{}, onCall: map[core.AgentID][]*Session{},
 		aliases: aliases{}, lookups: make(chan lookup, maxLookups), tasks: map[core.TaskID]*Task{},
 		everyone: map[*Session]struct{}{}, idle: make(chan struct{}),
@@ -91,7 +108,9 @@ func New(opts Options) *Hub {
 	if h.journal == nil {
 		h.journal = journal.NewMemory(journal.Retention{})
 	}
+	h.packs = newPacks(h.limits, opts.Schema, h.Count)
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
+	h.index, h.followers = thread.NewIndex(thread.IndexTasks), map[core.ThreadID]map[*Session]struct{}{}
 	h.stop = h.start()
 	h.recorder = startRecorder(h)
 	return h
@@ -158,6 +177,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	for _, t := range h.live() {
 		t.end(core.Failed{Fault: gone}, nil)
 	}
+	h.packs.stop(gone)
 	h.stop()
 	err := h.recorder.stop()
 	h.mu.Lock()
@@ -241,10 +261,6 @@ func (h *Hub) Turns(id core.ThreadID) []core.Turn {
 	turns, _ := h.threads.Turns(id, 1<<30)
 	return turns
 }
-
-// Usage returns what was used, added up along one line. It returns an invalid
-// Fault for a line that there is not.
-func (h *Hub) Usage(by usage.By) ([]usage.Total, error) { return h.usage.Totals(by) }
 
 // Count adds one to a named counter: what a dialect folded, refused or ignored.
 func (h *Hub) Count(name string) { h.counters.add(name) }

@@ -18,6 +18,9 @@ type Limits struct {
 	// SlotGrace is how long the slot of a task that ended without its agent stays
 	// taken; default 5 s.
 	SlotGrace time.Duration
+	// Disconnect says whether the connection of an agent that lets this pass is
+	// closed; default DisconnectSingle.
+	Disconnect Disconnect
 	// ApprovalTimeout is how long a person has to decide; default 300 s.
 	ApprovalTimeout time.Duration
 	// Deadline is how long a task may take when neither its request nor its
@@ -42,6 +45,17 @@ type Limits struct {
 	// the journal has not taken them yet: while there are more, nothing new is taken
 	// in; default 256 MiB.
 	UnrecordedBytes int
+	// Packs is how many packs may be connected, and PackTools how many tools each
+	// may provide; defaults 64 and 128.
+	Packs     int
+	PackTools int
+	// PackCalls is how many calls may wait for one pack; default 256. Their inputs
+	// have RequestBytes together.
+	PackCalls int
+	// ToolTimeout is how long a call of a pack's tool may take that does not say,
+	// MaxToolTimeout how long it may say at most; defaults 30 s and 300 s.
+	ToolTimeout    time.Duration
+	MaxToolTimeout time.Duration
 	// CauseMemory is how long after its last task an agent that asks is still
 	// taken to act because of it, so that a timer does not begin a new chain;
 	// default 30 s, negative for not at all.
@@ -55,6 +69,7 @@ func (l Limits) Or() Limits {
 		Retries:         cmp.Or(l.Retries, 2),
 		CancelGrace:     cmp.Or(l.CancelGrace, 5*time.Second),
 		SlotGrace:       cmp.Or(l.SlotGrace, 5*time.Second),
+		Disconnect:      cmp.Or(l.Disconnect, DisconnectSingle),
 		ApprovalTimeout: cmp.Or(l.ApprovalTimeout, 300*time.Second),
 		Deadline:        cmp.Or(l.Deadline, 300*time.Second),
 		MaxDeadline:     cmp.Or(l.MaxDeadline, 7*24*time.Hour),
@@ -65,6 +80,11 @@ func (l Limits) Or() Limits {
 		FinishedTasks:   cmp.Or(l.FinishedTasks, 1024),
 		FinishedBytes:   cmp.Or(l.FinishedBytes, 64<<20),
 		UnrecordedBytes: cmp.Or(l.UnrecordedBytes, 256<<20),
+		Packs:           cmp.Or(l.Packs, 64),
+		PackTools:       cmp.Or(l.PackTools, 128),
+		PackCalls:       cmp.Or(l.PackCalls, 256),
+		ToolTimeout:     cmp.Or(l.ToolTimeout, 30*time.Second),
+		MaxToolTimeout:  cmp.Or(l.MaxToolTimeout, 300*time.Second),
 		CauseMemory:     cmp.Or(l.CauseMemory, 30*time.Second),
 	}
 }

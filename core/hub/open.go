@@ -25,7 +25,7 @@ type Opening struct {
 // Open asks for something. The task's events come from Next, Opened first, unless
 // it was opened unwatched. When the request is refused, the error is a Fault that
 // says why: invalid, too_large, unknown_agent, unknown_domain, unreachable,
-// overloaded, unsupported, not_authorized or loop; the task is returned beside it
+// overloaded, unsupported, not_authorized, loop or budget; the task is returned beside it
 // when the refusal was recorded, and none of its events come from Next.
 func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 	h := s.hub
@@ -51,19 +51,18 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 		req.Cause = causes[0].task // the one with the most hops
 	}
 	t := &Task{
-		hub: h, opener: s, id: core.TaskID(core.NewID()), from: from, chain: policy.Below(s.agentID(), above),
+		hub: h, opener: s.root(), from: from, chain: policy.Below(s.agentID(), above),
 		request: req, told: req.History, epoch: 1, state: Queued,
 		events: make([]core.Event, 0, shortTask),
 	}
-	if req.Thread == "" {
-		t.request.Thread = core.ThreadID(t.id)
-	}
-	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
 	if err := h.admit(s, t, o); err != nil {
 		return nil, err
 	}
 	if err = denied; err == nil {
 		err = h.rules.CheckChain(t.chain)
+	}
+	if err == nil {
+		err = h.afford(t)
 	}
 	if err == nil {
 		err = h.route(t)
@@ -159,8 +158,14 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 	case h.finished.bytes > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
 		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
 	}
+	t.id = h.nextID()
+	if t.request.Thread == "" {
+		t.request.Thread = core.ThreadID(t.id)
+	}
+	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
 	h.tasks[t.id] = t
 	h.running++
+	h.opensTurn(t)
 	s.mu.Lock()
 	s.opened.put(t.id, opened{t, o.Keep || s.peer.Keep})
 	s.mu.Unlock()
@@ -187,6 +192,7 @@ func (t *Task) expire() {
 		t.mu.Unlock()
 		return
 	}
+	t.timeOutTools()
 	if t.state == Running && !t.asked {
 		t.asked = true
 		t.append(core.CancelRequested{By: "hub", Reason: "deadline"}, nil)

@@ -113,16 +113,8 @@ func (r *recorder) write(ctx context.Context, records []journal.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
-	for {
-		err := r.hub.journal.Append(ctx, records...)
-		if err == nil {
-			break
-		}
-		r.hub.Count("journal.refused")
-		r.hub.log.Error("the journal refused records: trying again", "error", err, "records", len(records))
-		select {
-		case <-time.After(recordPause):
-		case <-ctx.Done():
+	for _, write := range []func(context.Context, []journal.Record) error{r.hub.recordSpendings, r.hub.record} {
+		if err := r.insist(ctx, records, write); err != nil {
 			return err
 		}
 	}
@@ -138,4 +130,25 @@ func (r *recorder) write(ctx context.Context, records []journal.Record) error {
 		}
 	}
 	return nil
+}
+
+// insist tries until the records are written.
+func (r *recorder) insist(ctx context.Context, records []journal.Record, write func(context.Context, []journal.Record) error) error {
+	for {
+		err := write(ctx, records)
+		if err == nil {
+			return nil
+		}
+		r.hub.Count("journal.refused")
+		r.hub.log.Error("the journal refused records: trying again", "error", err, "records", len(records))
+		select {
+		case <-time.After(recordPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func (h *Hub) record(ctx context.Context, records []journal.Record) error {
+	return h.journal.Append(ctx, records...)
 }

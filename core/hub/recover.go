@@ -9,12 +9,15 @@ import (
 )
 
 // Recover reads the journal after a start: every task that was running when the
-// hub was killed ends as failed, unreachable and retryable, in a new epoch. It is
-// called once, before anybody connects, and returns the error of the journal.
+// hub was killed ends as failed, unreachable and retryable, in a new epoch. Threads
+// are found again, and what was spent before is added up. It is called once, before
+// anybody connects, and returns the error of the journal.
 func (h *Hub) Recover(ctx context.Context) error {
 	var cut []journal.Record
+	var kept []journal.Head
 	gone := core.NewFault(core.CodeUnreachable, "the hub stopped while the task was running: ask again")
 	err := h.journal.Heads(ctx, func(head journal.Head) bool {
+		kept = append(kept, head)
 		if !head.Last.Body.Kind().Ends() {
 			cut = append(cut, journal.Record{Task: head.Task, Event: core.Event{
 				Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: core.Failed{Fault: gone},
@@ -28,5 +31,11 @@ func (h *Hub) Recover(ctx context.Context) error {
 	if len(cut) > 0 {
 		h.log.Warn("tasks were running when the hub was last stopped", "tasks", len(cut))
 	}
-	return h.journal.Append(ctx, cut...)
+	if err := h.journal.Append(ctx, cut...); err != nil {
+		return err
+	}
+	if err := h.recoverThreads(ctx, kept); err != nil {
+		return err
+	}
+	return h.recoverSpendings(ctx)
 }

@@ -19,8 +19,7 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 	s.mu.Unlock()
 	h := s.hub
 	if w == nil {
-		h.Count("report.not_held")
-		return core.NewFault(core.CodeNotAuthorized, "this connection does not have task %s", id)
+		return h.notHeld(s, id)
 	}
 	t := w.task
 	if err := checkForeign(foreign); err != nil {
@@ -47,6 +46,7 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 		return core.NewFault(core.CodeInvalid, "an agent does not say %s", body.Kind())
 	}
 
+	var crossed []usage.Standing
 	t.mu.Lock()
 	if err := t.held(s); err != nil {
 		t.mu.Unlock()
@@ -68,14 +68,25 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 	case core.ApprovalRequested:
 		t.await(b)
 	case core.Usage:
-		thread := t.request.Thread
-		if thread == core.ThreadID(t.id) {
-			thread = "" // tasks on their own are counted together
-		}
-		h.usage.Add(usage.Spending{Agent: t.agent, Thread: thread, Requester: t.from.ID, At: time.Now(), Tokens: b})
+		crossed = t.spend(b)
 	}
 	t.mu.Unlock()
+	h.noteCrossed(crossed)
 	return nil
+}
+
+// notHeld returns why a session that does not have the task may not report on it:
+// its agent has ended the task, or never had it.
+func (h *Hub) notHeld(s *Session, id core.TaskID) error {
+	h.mu.Lock()
+	t, seated := h.tasks[id], s.id != "" && h.agents[s.id] == s
+	h.mu.Unlock()
+	if t != nil && seated && t.Agent() == s.agentID() && t.State() == Ended {
+		h.Count("report.late")
+		return core.NewFault(core.CodeConflict, "task %s has ended", id)
+	}
+	h.Count("report.not_held")
+	return core.NewFault(core.CodeNotAuthorized, "this connection does not have task %s", id)
 }
 
 // held returns why the session may not report on the task now. Callers hold mu.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
 // route gives a task to the best agent that may have it, or queues it there. It
@@ -58,6 +59,9 @@ func (h *Hub) candidates(t *Task) ([]roster.Entry, error) {
 			chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
 		}
 		err := h.rules.CheckTarget(t.from, chain, e.ID)
+		if err == nil {
+			err = h.budgets.Check(usage.ByAgent, string(e.ID), time.Now())
+		}
 		if err == nil && t.request.Intent == core.IntentNotify && !e.Features.Has(core.FeatureNotices) {
 			err = core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
 		}

@@ -47,6 +47,8 @@ type Session struct {
 	hub  *Hub
 	peer Peer
 	feed feed
+	// trunk is the session that this one is a branch of, or nil.
+	trunk *Session
 
 	// Guarded by Hub.mu.
 	id     core.AgentID // "" until it is an agent
@@ -60,8 +62,10 @@ type Session struct {
 	work   table[core.TaskID, *hold]
 	opened table[core.TaskID, opened]
 	viewed table[*Task, struct{}]
-	last   cause     // of the task that it ended last
-	until  time.Time // for how long that counts
+	// branches are those that have not been closed.
+	branches table[*Session, struct{}]
+	last     cause     // of the task that it ended last
+	until    time.Time // for how long that counts
 }
 
 // cause is a task that a session acts because of, and what stands above it.
@@ -267,11 +271,20 @@ func (s *Session) Close(reason *core.Fault) {
 	queue := s.queue
 	s.queue = nil
 	h.mu.Unlock()
+	h.packs.leave(s, reason)
 
 	s.mu.Lock()
-	work, asked, viewed := s.work, s.opened, s.viewed
-	s.work, s.opened, s.viewed = nil, nil, nil
+	work, asked, viewed, branches := s.work, s.opened, s.viewed, s.branches
+	s.work, s.opened, s.viewed, s.branches = nil, nil, nil, nil
 	s.mu.Unlock()
+	for b := range branches {
+		b.Close(reason)
+	}
+	if s.trunk != nil {
+		s.trunk.mu.Lock()
+		delete(s.trunk.branches, s)
+		s.trunk.mu.Unlock()
+	}
 
 	gone := core.NewFault(core.CodeUnreachable, "agent %s left: %s", s.id, reason.Message)
 	for _, w := range work {
@@ -286,6 +299,7 @@ func (s *Session) Close(reason *core.Fault) {
 	for _, o := range asked {
 		o.task.mu.Lock()
 		o.task.detach(s, Requester)
+		o.task.detach(s, caller)
 		o.task.mu.Unlock()
 		if !o.keep {
 			_ = h.cancel(o.task, s.peer.Principal.ID, "the requester left") // it may have ended by now
@@ -316,6 +330,7 @@ func detail(f *core.Fault) string {
 // causes returns what the session acts because of: the tasks that it works on, or
 // worked on a moment ago. An agent may narrow them to one of its own.
 func (s *Session) causes(narrow core.TaskID) ([]cause, error) {
+	s = s.root()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if narrow != "" {

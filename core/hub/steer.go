@@ -48,8 +48,10 @@ func (h *Hub) cancel(t *Task, by, reason string) error {
 	told := t.state == Running && t.worker.features().Has(core.FeatureCancellation)
 	if told {
 		t.cancel = time.AfterFunc(h.limits.CancelGrace, func() {
-			h.Count("cancel.unanswered")
-			t.end(core.Cancelled{Reason: reason}, nil)
+			if t.end(core.Cancelled{Reason: reason}, nil) {
+				h.Count("cancel.unanswered")
+				h.log.Warn("agent did not answer a cancel in time: the task has ended without it", "agent", t.Agent(), "task", t.id)
+			}
 		})
 	}
 	t.mu.Unlock()
@@ -83,59 +85,5 @@ func (s *Session) Inject(id core.TaskID, in core.Injected) error {
 		return core.NewFault(core.CodeUnsupported, "agent %s takes no context while it works: wait for its answer and ask again", t.agent)
 	}
 	t.append(in, nil)
-	return nil
-}
-
-// Decide answers an approval that the agent of a task waits for. The first answer
-// counts; a later one is a conflict Fault, one that nobody asked for an invalid
-// Fault.
-func (s *Session) Decide(id core.TaskID, d core.ApprovalDecided) error {
-	t, err := s.mine(id)
-	if err != nil {
-		return err
-	}
-	d.By = s.peer.Principal.ID
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.decide(d)
-}
-
-// await begins to wait for a decision. Callers hold mu.
-func (t *Task) await(a core.ApprovalRequested) {
-	if t.pending == nil {
-		t.pending, t.decided = map[string]*time.Timer{}, map[string]bool{}
-	}
-	if t.pending[a.ID] != nil {
-		return
-	}
-	delete(t.decided, a.ID)
-	t.pending[a.ID] = time.AfterFunc(t.hub.limits.ApprovalTimeout, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		_ = t.decide(core.ApprovalDecided{ID: a.ID, By: "hub", Reason: "nobody decided in time"})
-	})
-	if t.allowAll != "" {
-		_ = t.decide(core.ApprovalDecided{ID: a.ID, Approved: true, All: true, By: t.allowAll})
-	}
-}
-
-// decide settles an approval. Callers hold mu.
-func (t *Task) decide(d core.ApprovalDecided) error {
-	timer := t.pending[d.ID]
-	switch {
-	case t.state == Ended:
-		return core.NewFault(core.CodeConflict, "task %s has ended", t.id)
-	case t.decided[d.ID]:
-		return core.NewFault(core.CodeConflict, "the approval of %q was decided before", d.ID)
-	case timer == nil:
-		return core.NewFault(core.CodeInvalid, "task %s waits for no approval of %q", t.id, d.ID)
-	}
-	timer.Stop()
-	delete(t.pending, d.ID)
-	t.decided[d.ID] = true
-	if d.Approved && d.All {
-		t.allowAll = d.By
-	}
-	t.append(d, nil)
 	return nil
 }

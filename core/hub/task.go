@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
 // State says where a task stands. The zero State is unset.
@@ -59,11 +60,10 @@ type Task struct {
 	cancel   *time.Timer
 	asked    bool // a cancel was requested
 	waiting  *Session
-	pending  map[string]*time.Timer // approvals that nobody has decided, by tool id
-	decided  map[string]bool
-	allowAll string // who approved all the tools of the task
 	recorded uint64
 	waiters  []recordWaiter
+	warned   []usage.Standing // the budgets of which the agent was told
+	approvals
 }
 
 // ID names the task.
@@ -139,9 +139,7 @@ func (t *Task) append(body core.Body, foreign *core.Foreign) {
 		if t.cancel != nil {
 			t.cancel.Stop()
 		}
-		for _, timer := range t.pending {
-			timer.Stop()
-		}
+		t.approvals.stop()
 	}
 	if o := t.hub.observer; o != nil {
 		o.Appended(t.id, e)

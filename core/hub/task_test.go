@@ -71,9 +71,9 @@ func TestWhatComesAfterTheEndIsCountedAndNotDelivered(t *testing.T) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")})
-		g.wantFault("a second end", agent.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
+		g.wantFault("a second end", agent.Report(task.ID(), core.Done{}, nil), core.CodeConflict)
 		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "failed")
-		if n := g.hub.Counters()["report.not_held"]; n != 1 {
+		if n := g.hub.Counters()["report.late"]; n != 1 {
 			t.Errorf("got %d counted, want 1", n)
 		}
 	})

@@ -63,6 +63,7 @@ type askOutput struct {
 	AgentID core.AgentID    `json:"agent_id"`
 	Text    string          `json:"text"`
 	Data    json.RawMessage `json:"data,omitempty"`
+	Files   []core.File     `json:"files,omitempty"`
 }
 
 func runAsk(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
@@ -77,7 +78,7 @@ func runAsk(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
 	return nil, s.openThen(req, Opening{Unwatched: true}, call, func(t *Task) *ToolOutput {
 		a := t.Answer()
 		if a.Fault == nil {
-			return output(askOutput{t.id, a.Agent, a.Text, a.Data})
+			return output(askOutput{t.id, a.Agent, a.Text, a.Data, a.Files})
 		}
 		o := &ToolOutput{Fault: a.Fault}
 		if a.Text != "" {
@@ -109,12 +110,13 @@ type resultOutput struct {
 	State  string          `json:"state"`
 	Text   string          `json:"text,omitempty"`
 	Data   json.RawMessage `json:"data,omitempty"`
+	Files  []core.File     `json:"files,omitempty"`
 	Error  *core.Fault     `json:"error,omitempty"`
 }
 
 func result(t *Task) *ToolOutput {
 	a := t.Answer()
-	r := resultOutput{t.id, t.State().String(), a.Text, a.Data, a.Fault}
+	r := resultOutput{t.id, t.State().String(), a.Text, a.Data, a.Files, a.Fault}
 	if a.End != 0 {
 		r.State = a.End.String()
 	}

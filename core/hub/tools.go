@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Tool is a tool that the hub offers to every agent.
+// Tool is a tool that a session may call: one of the hub's own or of a pack.
 type Tool struct {
 	Name        string
 	Description string
@@ -15,14 +15,22 @@ type Tool struct {
 	InputSchema json.RawMessage
 	// Timeout is how long a call may take at most.
 	Timeout time.Duration
+
+	requires []string
 }
+
+// Requires returns the capabilities that whoever calls the tool must have declared,
+// all of them. The hub's own tools require none.
+func (t Tool) Requires() []string { return t.requires }
 
 // ToolOutput is what a call of a tool came to: Output, or a Fault. Both where an
 // agent that was asked had said something before it failed: Output is then what
 // agent_result tells of the task.
 type ToolOutput struct {
 	// Call is the id that the caller gave.
-	Call   string
+	Call string
+	// Pack is whose tool it is; "" for the hub's own.
+	Pack   string
 	Output json.RawMessage
 	Fault  *core.Fault
 }
@@ -34,18 +42,22 @@ var tools = []struct {
 	Tool
 	run func(*Session, string, json.RawMessage) (*ToolOutput, error)
 }{
-	{Tool{"agents_list", "List the agents on this hub, with what they can do and whether they are free.",
-		schema(`"capability":{"type":"string"},"domain":{"type":"string"}`), 30 * time.Second}, runList},
-	{Tool{"agent_ask", "Ask another agent and wait for its answer.",
-		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"data":{},"timeout_seconds":{"type":"number","exclusiveMinimum":0}`, "to", "content"), 600 * time.Second}, runAsk},
-	{Tool{"agent_delegate", "Give another agent a task and go on without waiting; agent_result tells what became of it.",
-		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"context":{"type":"object"}`, "to", "content"), 30 * time.Second}, runDelegate},
-	{Tool{"agent_result", "Tell what became of a task that was delegated, waiting for it if asked to.",
-		schema(`"task_id":{"type":"string"},"wait_seconds":{"type":"number","minimum":0}`, "task_id"), 600 * time.Second}, runResult},
-	{Tool{"agent_notify", "Tell another agent something without expecting an answer.",
-		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"topic":{"type":"string"},"data":{}`, "to", "topic"), 30 * time.Second}, runNotify},
-	{Tool{"agent_cancel", "Stop a task that was asked or delegated.",
-		schema(`"task_id":{"type":"string"},"reason":{"type":"string"}`, "task_id"), 30 * time.Second}, runCancel},
+	{own("agents_list", "List the agents on this hub, with what they can do and whether they are free.",
+		schema(`"capability":{"type":"string"},"domain":{"type":"string"}`), 30*time.Second), runList},
+	{own("agent_ask", "Ask another agent and wait for its answer.",
+		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"data":{},"timeout_seconds":{"type":"number","exclusiveMinimum":0}`, "to", "content"), 600*time.Second), runAsk},
+	{own("agent_delegate", "Give another agent a task and go on without waiting; agent_result tells what became of it.",
+		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"context":{"type":"object"}`, "to", "content"), 30*time.Second), runDelegate},
+	{own("agent_result", "Tell what became of a task that was delegated, waiting for it if asked to.",
+		schema(`"task_id":{"type":"string"},"wait_seconds":{"type":"number","minimum":0}`, "task_id"), 600*time.Second), runResult},
+	{own("agent_notify", "Tell another agent something without expecting an answer.",
+		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"topic":{"type":"string"},"data":{}`, "to", "topic"), 30*time.Second), runNotify},
+	{own("agent_cancel", "Stop a task that was asked or delegated.",
+		schema(`"task_id":{"type":"string"},"reason":{"type":"string"}`, "task_id"), 30*time.Second), runCancel},
+}
+
+func own(name, description string, input json.RawMessage, timeout time.Duration) Tool {
+	return Tool{Name: name, Description: description, InputSchema: input, Timeout: timeout}
 }
 
 func schema(properties string, required ...string) json.RawMessage {
@@ -66,8 +78,20 @@ func (h *Hub) Tools() []Tool {
 	return out
 }
 
-// CallTool calls one of the hub's tools in the name of the session. What it came
-// to arrives from Next under the id of the call; CallTool does not wait for it.
+// Tools returns what the session may call: the hub's own tools, and those of packs
+// for which its card has the capabilities, by name.
+func (s *Session) Tools() []Tool {
+	return append(s.hub.Tools(), s.hub.packs.offered(s.capabilities())...)
+}
+
+func (s *Session) capabilities() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.card.Capabilities
+}
+
+// CallTool calls a tool in the name of the session. What it came to arrives from
+// Next under the id of the call; CallTool does not wait for it.
 func (s *Session) CallTool(call, name string, input json.RawMessage) {
 	for _, t := range tools {
 		if t.Name != name {
@@ -83,7 +107,11 @@ func (s *Session) CallTool(call, name string, input json.RawMessage) {
 		}
 		return
 	}
-	s.feed.pushTool(&ToolOutput{Call: call, Fault: core.NewFault(core.CodeUnsupported, "tool not found: %s", name)})
+	if pack, err := s.callPack(call, name, input); err != nil {
+		f := core.AsFault(err)
+		s.hub.Count("refused.tool." + string(f.Code))
+		s.feed.pushTool(&ToolOutput{Call: call, Pack: pack, Fault: f})
+	}
 }
 
 // output is what a tool answers, as JSON.

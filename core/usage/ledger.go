@@ -18,6 +18,7 @@ const (
 	ByThread    By = "thread"
 	ByRequester By = "requester"
 	ByDay       By = "day"
+	ByTask      By = "task"
 )
 
 // Total is what was used under one key.
@@ -28,51 +29,79 @@ type Total struct {
 	Events int64 `json:"events"`
 }
 
+func (t *Total) add(tokens core.Usage, events int64) {
+	t.Tokens, t.Events = t.Tokens.Add(tokens), t.Events+events
+}
+
 // Spending is one usage event with what it counts for.
 type Spending struct {
-	Agent     core.AgentID
-	Thread    core.ThreadID
-	Requester string
+	// Task and Seq say which event of which task it is: they tell a spending that
+	// comes again from another.
+	Task core.TaskID
+	Seq  uint64
+	// At is when, to the millisecond.
 	At        time.Time
-	Tokens    core.Usage
+	Agent     core.AgentID
+	Requester string
+	// Thread is "" for a task on its own.
+	Thread core.ThreadID
+	Tokens core.Usage
 }
 
-// Ledger adds up. It is safe for concurrent use.
-type Ledger struct {
-	mu     sync.Mutex
-	totals map[By]map[string]*Total
+// key is where the spending counts along a line.
+func (s Spending) key(by By) string {
+	switch by {
+	case ByAgent:
+		return string(s.Agent)
+	case ByThread:
+		return string(s.Thread)
+	case ByRequester:
+		return s.Requester
+	case ByTask:
+		return string(s.Task)
+	}
+	return s.At.UTC().Format(time.DateOnly)
 }
 
-// MaxKeys is how many keys a line has before what is new is added up under
-// OtherKey.
+// MaxKeys is how many keys a line has: what was used under the one that nothing
+// has been added to for the longest then counts under OtherKey.
 const (
 	MaxKeys  = 10_000
 	OtherKey = "(others)"
 )
 
+// Ledger adds up. It is safe for concurrent use.
+type Ledger struct {
+	mu    sync.Mutex
+	lines map[By]*line
+}
+
+type line struct {
+	keys   *recent[Total]
+	others Total
+}
+
 // NewLedger makes an empty Ledger.
 func NewLedger() *Ledger {
-	return &Ledger{totals: map[By]map[string]*Total{ByAgent: {}, ByThread: {}, ByRequester: {}, ByDay: {}}}
+	l := &Ledger{lines: map[By]*line{}}
+	for _, by := range []By{ByAgent, ByThread, ByRequester, ByDay, ByTask} {
+		l.lines[by] = &line{keys: newRecent[Total](MaxKeys), others: Total{Key: OtherKey}}
+	}
+	return l
 }
 
 // Add counts one event. Days are those of UTC.
 func (l *Ledger) Add(s Spending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for by, key := range map[By]string{
-		ByAgent: string(s.Agent), ByThread: string(s.Thread), ByRequester: s.Requester,
-		ByDay: s.At.UTC().Format(time.DateOnly),
-	} {
-		t := l.totals[by][key]
-		if t == nil && len(l.totals[by]) >= MaxKeys {
-			key = OtherKey
-			t = l.totals[by][key]
+	for by, line := range l.lines {
+		key := s.key(by)
+		t, gone := line.keys.at(key)
+		if gone != nil {
+			line.others.add(gone.Tokens, gone.Events)
 		}
-		if t == nil {
-			t = &Total{Key: key}
-			l.totals[by][key] = t
-		}
-		t.Tokens, t.Events = t.Tokens.Add(s.Tokens), t.Events+1
+		t.Key = key
+		t.add(s.Tokens, 1)
 	}
 }
 
@@ -81,13 +110,16 @@ func (l *Ledger) Add(s Spending) {
 func (l *Ledger) Totals(by By) ([]Total, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	byKey, ok := l.totals[by]
-	if !ok {
-		return nil, core.NewFault(core.CodeInvalid, "cannot add up by %q: use agent, thread, requester or day", by)
+	line := l.lines[by]
+	if line == nil {
+		return nil, core.NewFault(core.CodeInvalid, "cannot add up by %q: use agent, thread, requester, day or task", by)
 	}
-	out := make([]Total, 0, len(byKey))
-	for _, t := range byKey {
-		out = append(out, *t)
+	out := make([]Total, 0, len(line.keys.byKey)+1)
+	for e := line.keys.order.Front(); e != nil; e = e.Next() {
+		out = append(out, e.Value.(*held[Total]).value)
+	}
+	if line.others.Events > 0 {
+		out = append(out, line.others)
 	}
 	slices.SortFunc(out, func(a, b Total) int { return cmp.Compare(a.Key, b.Key) })
 	return out, nil

@@ -2,6 +2,7 @@ package usage_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var lines = []usage.By{usage.ByAgent, usage.ByThread, usage.ByRequester, usage.ByDay, usage.ByTask}
+
 func totals(t *testing.T, l *usage.Ledger, by usage.By) []usage.Total {
 	t.Helper()
 	got, err := l.Totals(by)
@@ -31,15 +34,16 @@ func TestTokensAddUpAlongEveryLine(t *testing.T) {
 	monday := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	one := core.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Thinking: 5}
 	ten := core.Usage{Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40, Thinking: 50}
-	l.Add(usage.Spending{Agent: "ben", Thread: "t", Requester: "ana", At: monday, Tokens: one})
-	l.Add(usage.Spending{Agent: "ben", Thread: "u", Requester: "ana", At: monday.AddDate(0, 0, 1), Tokens: ten})
-	l.Add(usage.Spending{Agent: "ali", Thread: "t", Requester: "cem", At: monday, Tokens: ten})
+	l.Add(usage.Spending{Task: "1", Agent: "ben", Thread: "t", Requester: "ana", At: monday, Tokens: one})
+	l.Add(usage.Spending{Task: "1", Agent: "ben", Thread: "u", Requester: "ana", At: monday.AddDate(0, 0, 1), Tokens: ten})
+	l.Add(usage.Spending{Task: "2", Agent: "ali", Thread: "t", Requester: "cem", At: monday, Tokens: ten})
 	both := one.Add(ten)
 	for by, want := range map[usage.By][]usage.Total{
 		usage.ByAgent:     {{Key: "ali", Tokens: ten, Events: 1}, {Key: "ben", Tokens: both, Events: 2}},
 		usage.ByThread:    {{Key: "t", Tokens: both, Events: 2}, {Key: "u", Tokens: ten, Events: 1}},
 		usage.ByRequester: {{Key: "ana", Tokens: both, Events: 2}, {Key: "cem", Tokens: ten, Events: 1}},
 		usage.ByDay:       {{Key: "2026-01-05", Tokens: both, Events: 2}, {Key: "2026-01-06", Tokens: ten, Events: 1}},
+		usage.ByTask:      {{Key: "1", Tokens: both, Events: 2}, {Key: "2", Tokens: ten, Events: 1}},
 	} {
 		if d := cmp.Diff(want, totals(t, l, by)); d != "" {
 			t.Errorf("by %s (-want +got):\n%s", by, d)
@@ -75,7 +79,7 @@ func TestALineThatThereIsNotIsRefused(t *testing.T) {
 			t.Errorf("by %q: got %v and %v, want an invalid fault", by, got, err)
 			continue
 		}
-		if !strings.Contains(err.Error(), "use agent, thread, requester or day") {
+		if !strings.Contains(err.Error(), "use agent, thread, requester, day or task") {
 			t.Errorf("by %q: got %q, want it to say what to use", by, err)
 		}
 	}
@@ -83,7 +87,7 @@ func TestALineThatThereIsNotIsRefused(t *testing.T) {
 
 func TestAnEmptyLedgerHasNoTotals(t *testing.T) {
 	l := usage.NewLedger()
-	for _, by := range []usage.By{usage.ByAgent, usage.ByThread, usage.ByRequester, usage.ByDay} {
+	for _, by := range lines {
 		if got := totals(t, l, by); got == nil || len(got) != 0 {
 			t.Errorf("by %s: got %v, want an empty list", by, got)
 		}
@@ -105,7 +109,7 @@ func TestEveryLineAddsUpToTheSame(t *testing.T) {
 				At: time.Unix(rapid.Int64Range(0, 1<<20).Draw(t, "at"), 0), Tokens: u,
 			})
 		}
-		for _, by := range []usage.By{usage.ByAgent, usage.ByThread, usage.ByRequester, usage.ByDay} {
+		for _, by := range lines {
 			all, err := l.Totals(by)
 			if err != nil {
 				t.Fatal(err)
@@ -144,5 +148,35 @@ func TestManyAddAtOnceAndNothingIsLost(t *testing.T) {
 	group.Wait()
 	if got := totals(t, l, usage.ByAgent)[0].Tokens.Output; got != writers*each {
 		t.Errorf("got %d tokens, want %d", got, writers*each)
+	}
+}
+
+func TestOfTooManyKeysThoseThatRestedLongestAreAddedUpAsOthers(t *testing.T) {
+	l := usage.NewLedger()
+	one := core.Usage{Input: 1}
+	spend := func(agent string) { l.Add(usage.Spending{Agent: core.AgentID(agent), Tokens: one}) }
+	spend("first")
+	spend("busy")
+	spend("busy")
+	for i := range usage.MaxKeys - 2 {
+		spend(fmt.Sprintf("agent-%05d", i))
+	}
+	spend("busy")
+	spend("new")   // first goes for it
+	spend("newer") // and then the oldest of the many
+	all := totals(t, l, usage.ByAgent)
+	if len(all) != usage.MaxKeys+1 {
+		t.Fatalf("got %d keys, want %d and the others", len(all), usage.MaxKeys)
+	}
+	got := map[string]int64{}
+	var events int64
+	for _, x := range all {
+		got[x.Key], events = x.Events, events+x.Events
+	}
+	if got[usage.OtherKey] != 2 || got["busy"] != 3 || got["new"] != 1 || got["newer"] != 1 || got["first"] != 0 || got["agent-00000"] != 0 || got["agent-00001"] != 1 {
+		t.Errorf("got %d others, busy %d, new %d, newer %d, first %d, want 2, 3, 1, 1 and 0", got[usage.OtherKey], got["busy"], got["new"], got["newer"], got["first"])
+	}
+	if want := int64(usage.MaxKeys + 4); events != want {
+		t.Errorf("got %d events in all, want %d: none is lost", events, want)
 	}
 }

@@ -1,0 +1,158 @@
+package coven_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protodelim"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// everyMessage returns every message that an agent can send, with every event that a
+// response can have, and something in every field. Text is the id of the request.
+func everyMessage(request string) []*wire.AgentMessage {
+	var all []*wire.AgentMessage
+	payloads := new(wire.AgentMessage).ProtoReflect().Descriptor().Oneofs().ByName("payload").Fields()
+	for i := range payloads.Len() {
+		events := payloads.Get(i).Message().Oneofs()
+		choices := 1
+		if events.Len() > 0 && !events.Get(0).IsSynthetic() {
+			choices = events.Get(0).Fields().Len()
+		}
+		for choice := range choices {
+			m := new(wire.AgentMessage)
+			populate(m.ProtoReflect().Mutable(payloads.Get(i)).Message(), request, choice)
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// populate puts something into every field, and the given choice into a oneof.
+func populate(m protoreflect.Message, text string, choice int) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if o := f.ContainingOneof(); o != nil && !o.IsSynthetic() && o.Fields().Get(choice) != f {
+			continue
+		}
+		switch {
+		case f.IsList():
+			m.Mutable(f).List().Append(protoreflect.ValueOfString(text))
+		case f.Kind() == protoreflect.MessageKind:
+			populate(m.Mutable(f).Message(), text, choice)
+		case f.Kind() == protoreflect.StringKind:
+			m.Set(f, protoreflect.ValueOfString(text))
+		case f.Kind() == protoreflect.BytesKind:
+			m.Set(f, protoreflect.ValueOfBytes([]byte(text)))
+		case f.Kind() == protoreflect.BoolKind:
+			m.Set(f, protoreflect.ValueOfBool(true))
+		case f.Kind() == protoreflect.EnumKind:
+			m.Set(f, protoreflect.ValueOfEnum(1))
+		case f.Kind() == protoreflect.Int32Kind:
+			m.Set(f, protoreflect.ValueOfInt32(1))
+		case f.Kind() == protoreflect.Int64Kind:
+			m.Set(f, protoreflect.ValueOfInt64(1))
+		}
+	}
+}
+
+func TestEveryMessageOfAnAgentIsAmongTheSeeds(t *testing.T) {
+	var messages, events int
+	for _, m := range everyMessage("r") {
+		messages++
+		if r := m.GetResponse(); r != nil && r.GetEvent() != nil {
+			events++
+		}
+	}
+	if events != 13 || messages != events+4 {
+		t.Errorf("got %d messages with %d events, want the 13 of the specification and the 4 other messages", messages, events)
+	}
+}
+
+// FuzzWhateverAnAgentSaysTheHubGoesOn plays an agent that has a request, which it
+// knows as "r", and says anything. The request ends all the same, the agent's
+// neighbour is not disturbed, and every promise holds.
+func FuzzWhateverAnAgentSaysTheHubGoesOn(f *testing.F) {
+	var all []*wire.AgentMessage
+	for _, m := range everyMessage("r") {
+		f.Add(said(f, m))
+		f.Add(said(f, m, m))
+		all = append(all, m)
+	}
+	f.Add(said(f, all...))
+	f.Add(said(f, &wire.AgentMessage{}, &wire.AgentMessage{Payload: &wire.AgentMessage_Response{Response: &wire.MessageResponse{RequestId: "r"}}}))
+	call := &wire.ExecutePackTool{RequestId: "c", ToolName: "agent_ask", InputJson: `{"to":"neighbour","content":"hello"}`}
+	f.Add(said(f, &wire.AgentMessage{Payload: &wire.AgentMessage_ExecutePackTool{ExecutePackTool: call}}))
+	f.Add([]byte{0xff})
+
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
+			a, _ := join(t, h, coven.Options{}, "a", "cancellation", "injection")
+			hire(t, h, core.Card{ID: "neighbour", MaxConcurrent: 4}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+				return say(core.Text{Text: r.Content})
+			})
+			q := ask(t, h)
+			task := q.question("a", "go on")
+			request := a.prompt().GetRequestId()
+			var heard chan struct{}
+			for r := bytes.NewReader(raw); ; {
+				m := new(wire.AgentMessage)
+				if protodelim.UnmarshalFrom(r, m) != nil {
+					break // the transport refuses it
+				}
+				if m.GetResponse().GetRequestId() == "r" {
+					m.GetResponse().RequestId = request
+				}
+				if heard == nil {
+					heard = make(chan struct{})
+					go func() { // it takes whatever it is told
+						defer close(heard)
+						for {
+							if _, err := a.conn.Receive(context.Background()); err != nil {
+								return
+							}
+						}
+					}()
+				}
+				if a.conn.Send(context.Background(), m) != nil {
+					break // the hub has ended the stream
+				}
+			}
+			next := q.question("neighbour", "are you well?")
+			after(time.Second)
+			synctest.Wait()
+			if got := next.Answer(); got.End != core.KindDone || got.Text != "are you well?" {
+				t.Errorf("the neighbour: got %+v, want its answer", got)
+			}
+			a.hangUp()
+			if heard != nil {
+				<-heard
+			}
+			synctest.Wait()
+			if got := task.State(); got != hub.Ended {
+				t.Errorf("the request: got it %s, want it ended with its agent", got)
+			}
+		})
+	})
+}
+
+// said is what an agent said, each message behind its length.
+func said(f *testing.F, messages ...*wire.AgentMessage) []byte {
+	f.Helper()
+	var b bytes.Buffer
+	for _, m := range messages {
+		if _, err := protodelim.MarshalTo(&b, m); err != nil {
+			f.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}

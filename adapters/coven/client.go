@@ -1,0 +1,221 @@
+package coven
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// ClientOptions are the settings of a ClientService. The zero value of each field
+// stands for the default named beside it.
+type ClientOptions struct {
+	// Principal returns who calls, or an error with a gRPC status; nil is the open
+	// hub, where every caller is "client" and may use every conversation.
+	Principal func(context.Context) (core.Principal, error)
+	// Deadline is how long an answer may take: 600 s.
+	Deadline time.Duration
+	// MaxMessageBytes bounds what is sent, encoded: 4 MiB.
+	MaxMessageBytes int
+	// RememberFor is how long a message that is sent again is known, and Remember how
+	// many are: 5 min and 100000.
+	RememberFor time.Duration
+	Remember    int
+	// Link bounds the streams.
+	Link link.Options
+	// Logger gets what operators should know; nil discards it.
+	Logger *slog.Logger
+}
+
+func (o ClientOptions) withDefaults() ClientOptions {
+	if o.Principal == nil {
+		o.Principal = func(context.Context) (core.Principal, error) {
+			return core.Principal{ID: "client", Dialect: Name, Operator: true}, nil
+		}
+	}
+	o.Deadline = cmp.Or(o.Deadline, DefaultDeadline)
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, DefaultMaxMessageBytes)
+	o.RememberFor = cmp.Or(o.RememberFor, 5*time.Minute)
+	o.Remember = cmp.Or(o.Remember, 100_000)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// ClientService is the gRPC service coven.ClientService: people's programs talk with
+// agents in conversations, which are the threads of the hub. It is safe for
+// concurrent use.
+type ClientService struct {
+	wire.UnimplementedClientServiceServer
+	hub    *hub.Hub
+	opts   ClientOptions
+	accept func(wire.ClientService_StreamEventsServer, ServeClient) error
+	sent   *memory
+	news   *news
+
+	questions questions
+}
+
+// ServeClient tells one reader what is said, over a connection, until that ends.
+type ServeClient func(context.Context, link.Conn[*struct{}, *wire.ClientStreamEvent]) link.Reason
+
+// NewClientService returns a service that hands each stream of events to accept,
+// which makes a connection of it, calls serve with a context that outlives the
+// stream, and returns the status of the reason. accept sends the response headers
+// at once: existing clients wait for them.
+func NewClientService(h *hub.Hub, opts ClientOptions, accept func(wire.ClientService_StreamEventsServer, ServeClient) error) *ClientService {
+	opts = opts.withDefaults()
+	return &ClientService{
+		hub: h, opts: opts, accept: accept, sent: newMemory(opts.Remember, opts.RememberFor), news: newNews(opts.RememberFor),
+		questions: questions{open: map[string]*question{}, readers: map[*reader]struct{}{}},
+	}
+}
+
+// errInvalid is a status for an argument that cannot be.
+func errInvalid(text string) error { return grpcstatus.Error(codes.InvalidArgument, text) }
+
+// errFault is the status of a fault of the hub.
+func errFault(err error) error {
+	f := core.AsFault(err)
+	return grpcstatus.Error(statuses[f.Code], f.Message)
+}
+
+func (s *ClientService) count(what string) { s.hub.Count(Name + "." + what) }
+
+// peer is the session of a call: who calls, in which dialect.
+func (s *ClientService) peer(p core.Principal) hub.Peer {
+	return hub.Peer{Principal: p, Dialect: Name, Deadline: s.opts.Deadline, Keep: true}
+}
+
+// GetMe implements the service.
+func (s *ClientService) GetMe(ctx context.Context, _ *emptypb.Empty) (*wire.MeResponse, error) {
+	p, err := s.opts.Principal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	role := "member"
+	if p.Operator {
+		role = "admin"
+	}
+	return &wire.MeResponse{
+		PrincipalId: utf8Of(p.ID), PrincipalType: "client", DisplayName: utf8Of(p.ID), Status: statusApproved, Roles: []string{role},
+	}, nil
+}
+
+const statusApproved = "approved"
+
+// ListAgents implements the service. Agents come by id, whatever they speak.
+func (s *ClientService) ListAgents(ctx context.Context, r *wire.ListAgentsRequest) (*wire.ListAgentsResponse, error) {
+	if _, err := s.opts.Principal(ctx); err != nil {
+		return nil, err
+	}
+	all := &wire.ListAgentsResponse{}
+	size := 0
+	for _, a := range s.hub.Agents() {
+		m := agentInfo(a)
+		if r.Workspace != nil && !slices.Contains(m.GetMetadata().GetWorkspaces(), r.GetWorkspace()) {
+			continue
+		}
+		if size += infoSize(m); size > s.opts.MaxMessageBytes {
+			return nil, grpcstatus.Errorf(codes.ResourceExhausted, "the list of agents does not fit into %d bytes: ask for one workspace", s.opts.MaxMessageBytes)
+		}
+		all.Agents = append(all.Agents, m)
+	}
+	return all, nil
+}
+
+// RegisterAgent implements the service. Nobody needs to be known on an open hub, so
+// nothing is kept: an agent is who it says it is.
+func (s *ClientService) RegisterAgent(ctx context.Context, r *wire.RegisterAgentRequest) (*wire.RegisterAgentResponse, error) {
+	if _, err := s.opts.Principal(ctx); err != nil {
+		return nil, err
+	}
+	if err := checkRegistration(r.GetDisplayName(), r.GetFingerprint()); err != nil {
+		return nil, err
+	}
+	return &wire.RegisterAgentResponse{PrincipalId: r.GetDisplayName(), Status: statusApproved}, nil
+}
+
+// RegisterClient implements the service, as RegisterAgent does.
+func (s *ClientService) RegisterClient(ctx context.Context, r *wire.RegisterClientRequest) (*wire.RegisterClientResponse, error) {
+	p, err := s.opts.Principal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRegistration(r.GetDisplayName(), r.GetFingerprint()); err != nil {
+		return nil, err
+	}
+	return &wire.RegisterClientResponse{PrincipalId: utf8Of(p.ID), Status: statusApproved}, nil
+}
+
+// checkRegistration says what cannot be registered, in words that clients know.
+func checkRegistration(name, fingerprint string) error {
+	switch {
+	case name == "":
+		return errInvalid("display_name required")
+	case strings.TrimSpace(name) == "":
+		return errInvalid("display_name cannot be only whitespace")
+	case len(name) > 100:
+		return errInvalid("display_name exceeds 100 characters")
+	case strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsSpace(r) && !strings.ContainsRune("-_.", r)
+	}):
+		return errInvalid("display_name contains invalid characters (allowed: alphanumeric, hyphens, underscores, periods, spaces)")
+	case fingerprint == "":
+		return errInvalid("fingerprint required")
+	case len(fingerprint) != 64:
+		return errInvalid("fingerprint must be 64 hex characters (SHA256)")
+	}
+	if _, err := hex.DecodeString(fingerprint); err != nil {
+		return errInvalid("fingerprint must be valid hex characters")
+	}
+	return nil
+}
+
+// ApproveTool implements the service. The decision counts for the call of that agent
+// that has waited longest, where several of its requests have a call of the id.
+func (s *ClientService) ApproveTool(ctx context.Context, r *wire.ApproveToolRequest) (*wire.ApproveToolResponse, error) {
+	p, err := s.opts.Principal(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.GetAgentId() == "":
+		return nil, errInvalid("agent_id required")
+	case r.GetToolId() == "":
+		return nil, errInvalid("tool_id required")
+	}
+	refuse := func(text string) (*wire.ApproveToolResponse, error) {
+		return &wire.ApproveToolResponse{Error: &text}, nil
+	}
+	if _, here := s.hub.Agent(core.AgentID(r.GetAgentId())); !here {
+		return refuse("agent not found")
+	}
+	waiting := s.hub.Approvals(p)
+	i := slices.IndexFunc(waiting, func(a hub.PendingApproval) bool {
+		return string(a.Agent) == r.GetAgentId() && utf8Of(a.ID) == r.GetToolId()
+	})
+	if i < 0 {
+		return refuse("no tool call " + r.GetToolId() + " of this agent waits for a decision")
+	}
+	as := s.hub.Connect(s.peer(p))
+	defer as.Close(nil)
+	d := core.ApprovalDecided{ID: waiting[i].ID, Approved: r.GetApproved(), All: r.GetApproveAll()}
+	if err := as.Decide(waiting[i].Task, d); err != nil {
+		return refuse(core.AsFault(err).Message)
+	}
+	return &wire.ApproveToolResponse{Success: true}, nil
+}

@@ -1,0 +1,205 @@
+package coven
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+func TestAMessageIsKnownForItsTimeAndToItsSenderAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(3, time.Minute)
+		sent := 0
+		once := func(sender, key string) bool {
+			t.Helper()
+			_, known, err := m.once(messageKey{sender, key}, [32]byte{}, func() (string, error) {
+				sent++
+				return fmt.Sprint(sent), nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return known
+		}
+		once("a", "k")
+		if !once("a", "k") || once("b", "k") {
+			t.Error("got it unknown to its sender or known to another, want the contrary")
+		}
+		<-time.After(time.Minute)
+		if once("a", "k") {
+			t.Error("got it known after its time, want it forgotten")
+		}
+		for i := range 5 {
+			once("c", fmt.Sprint(i))
+		}
+		if m.recent.Len() != 3 || len(m.byKey) != 3 {
+			t.Errorf("got %d and %d messages, want the latest 3", m.recent.Len(), len(m.byKey))
+		}
+		fails := func() (string, error) { return "", core.NewFault(core.CodeUnknownAgent, "nobody") }
+		for range 2 {
+			if _, known, err := m.once(messageKey{"d", "k"}, [32]byte{}, fails); known || err == nil {
+				t.Errorf("got %v and %v, want what was not sent to be sent anew", known, err)
+			}
+		}
+	})
+}
+
+func TestNewsAreNewsUntilTheyAreToldOrOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNews(time.Minute)
+		n.open("1")
+		n.open("2")
+		n.told("1")
+		n.told("never")
+		if n.fresh("1") || !n.fresh("2") || n.fresh("never") {
+			t.Error("want the second alone to be news")
+		}
+		<-time.After(2 * time.Minute)
+		n.open("3")
+		if n.fresh("2") || !n.fresh("3") || len(n.at) != 1 || len(n.order) != 1 {
+			t.Errorf("got %v, want the third alone", n.order)
+		}
+		for i := range mostNews + 5 {
+			n.open(core.TaskID(fmt.Sprint("x", i)))
+		}
+		if len(n.at) != mostNews || len(n.order) != mostNews {
+			t.Errorf("got %d and %d, want %d", len(n.at), len(n.order), mostNews)
+		}
+	})
+}
+
+// ofTask lets an agent say bodies of a task and returns it.
+func ofTask(t *testing.T, bodies ...core.Body) *hub.Task {
+	t.Helper()
+	h := coretest.NewHub(t, hub.Options{})
+	agent, asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+	t.Cleanup(func() { agent.Close(nil) })
+	t.Cleanup(func() { asker.Close(nil) })
+	if err := agent.Join(core.Card{ID: "a", Features: core.FeatureStreaming}, hub.Seat{}); err != nil {
+		t.Fatal(err)
+	}
+	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Thread: "t"}, hub.Opening{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range bodies {
+		if err := agent.Report(task.ID(), b, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return task
+}
+
+// toldOf is what a client is told of a task, in words.
+func toldOf(task *hub.Task, maxBytes int) (words []string, messages []*wire.ClientStreamEvent) {
+	messages = ClientOptions{MaxMessageBytes: maxBytes}.tell("t", task, task.Events(), func(string) {})
+	for _, m := range messages {
+		switch p := m.GetPayload().(type) {
+		case *wire.ClientStreamEvent_Text:
+			words = append(words, "text "+p.Text.GetContent())
+		case *wire.ClientStreamEvent_Event:
+			words = append(words, p.Event.GetType()+" "+p.Event.GetText())
+		case *wire.ClientStreamEvent_Done:
+			words = append(words, "done "+p.Done.GetFullResponse())
+		case *wire.ClientStreamEvent_Error:
+			words = append(words, fmt.Sprintf("error %s %t", p.Error.GetMessage(), p.Error.GetRecoverable()))
+		}
+	}
+	return words, messages
+}
+
+func recalled(task *hub.Task, maxBytes int) (words []string) {
+	all, _ := ledgerOf("t", task, maxBytes)
+	for i, e := range all {
+		if i > 0 && e.place.Compare(all[i-1].place) <= 0 {
+			words = append(words, "out of order")
+		}
+		words = append(words, e.event.GetType()+" "+e.event.GetText())
+	}
+	return words
+}
+
+func TestEveryEndIsToldAndRemembered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		said             []core.Body
+		told, remembered []string
+	}{
+		"text and done": {
+			[]core.Body{core.Text{Text: "one "}, core.Text{Text: "two"}, core.Done{Text: "other"}},
+			[]string{"message go", "text one two", "done one two"}, []string{"message go", "message one two"},
+		},
+		"done alone": {
+			[]core.Body{core.Done{Text: "all"}}, []string{"message go", "text all", "done all"}, []string{"message go", "message all"},
+		},
+		"nothing": {[]core.Body{core.Done{}}, []string{"message go", "done "}, []string{"message go"}},
+		"data": {
+			[]core.Body{core.Text{Text: "see"}, core.Done{Data: []byte(`{"a":1}`)}},
+			[]string{"message go", "text see", "text \n\nData:\n```json\n{\"a\":1}\n```", "done see\n\nData:\n```json\n{\"a\":1}\n```"},
+			[]string{"message go", "message see\n\nData:\n```json\n{\"a\":1}\n```"},
+		},
+		"a failure of the agent's": {
+			[]core.Body{core.Text{Text: "so far"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "out of ink")}},
+			[]string{"message go", "text so far", "error out of ink false"}, []string{"message go", "message so far", "error out of ink"},
+		},
+		"a failure with a code": {
+			[]core.Body{core.Failed{Fault: core.NewFault(core.CodeOverloaded, "later")}},
+			[]string{"message go", "error overloaded: later true"}, []string{"message go", "error overloaded: later"},
+		},
+		"cancelled": {
+			[]core.Body{core.Text{Text: "so"}, core.Cancelled{Reason: "enough"}},
+			[]string{"message go", "text so", "error cancelled: enough false"}, []string{"message go", "message so", "error cancelled: enough"},
+		},
+		"a file": {
+			[]core.Body{core.File{Name: "a.txt", MediaType: "text/plain", Data: []byte("hi")}, core.Done{}},
+			[]string{"message go", "file a.txt (text/plain, 2 bytes)", "done "}, []string{"message go", "file a.txt (text/plain, 2 bytes)"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			task := ofTask(t, tt.said...)
+			told, _ := toldOf(task, DefaultMaxMessageBytes)
+			if d := cmp.Diff(tt.told, told); d != "" {
+				t.Errorf("told (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(tt.remembered, recalled(task, DefaultMaxMessageBytes)); d != "" {
+				t.Errorf("remembered (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestWhatNoMessageHasRoomForIsToldInPiecesOrSaid(t *testing.T) {
+	const room = 1000
+	long := strings.Repeat("ü", 5000)
+	task := ofTask(t,
+		core.ToolResult{ID: "t", Output: long}, core.File{Name: "f", Data: []byte(long)}, core.Text{Text: long}, core.Done{Text: long},
+	)
+	words, messages := toldOf(task, room)
+	var text strings.Builder
+	for i, m := range messages {
+		if n := proto.Size(m); n > room {
+			t.Errorf("message %d has %d bytes, want at most %d", i, n, room)
+		}
+		text.WriteString(m.GetText().GetContent())
+	}
+	if text.String() != long {
+		t.Errorf("got %d bytes of text, want all %d", text.Len(), len(long))
+	}
+	if !strings.Contains(words[1], "GET /v1/tasks/"+string(task.ID())) {
+		t.Errorf("got %q of the tool, want it said where the whole is", words[1])
+	}
+	for i, e := range recalled(task, room) {
+		if i > 0 && len(e) > room {
+			t.Errorf("got %d bytes remembered, want fewer than %d", len(e), room)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package coven
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// clientConn is the stream of one reader.
+type clientConn = link.Conn[*struct{}, *wire.ClientStreamEvent]
+
+// StreamEvents implements the service: it tells a conversation from behind
+// since_event_id, then as it goes on. Without since_event_id it tells the latest of
+// what is remembered, as events, then what is still news in full. One that reads
+// slowly reads on from the journal; one that takes nothing at all is closed with
+// RESOURCE_EXHAUSTED and comes back with the last id that it has.
+func (s *ClientService) StreamEvents(r *wire.StreamEventsRequest, stream wire.ClientService_StreamEventsServer) error {
+	p, err := s.opts.Principal(stream.Context())
+	if err != nil {
+		return err
+	}
+	if err := checkKey(r.GetConversationKey()); err != nil {
+		return err
+	}
+	from, err := core.ParsePlace(r.GetSinceEventId())
+	if err != nil {
+		return errInvalid("invalid since_event_id: " + core.AsFault(err).Message)
+	}
+	return s.accept(stream, func(ctx context.Context, conn clientConn) link.Reason {
+		return s.follow(ctx, conn, &reader{
+			service: s, principal: p, key: r.GetConversationKey(), from: from, asked: make(chan *wire.ClientStreamEvent, mostAsked),
+		})
+	})
+}
+
+// follow holds the stream of a reader until it ends, and returns why.
+func (s *ClientService) follow(ctx context.Context, conn clientConn, r *reader) link.Reason {
+	r.link = link.New(conn, s.opts.Link)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var pump sync.WaitGroup
+	pump.Go(func() {
+		if err := r.read(ctx); err != nil && ctx.Err() == nil {
+			r.link.Close(*statusOf(err))
+		}
+	})
+	pump.Go(func() { r.ask(ctx) })
+	s.questions.attach(r)
+	defer s.questions.detach(r)
+	reason := r.link.Run(ctx, func(context.Context, *struct{}) error { return nil }, nil)
+	cancel()
+	pump.Wait()
+	return reason
+}
+
+// reader is one stream of a conversation.
+type reader struct {
+	service   *ClientService
+	principal core.Principal
+	key       string
+	from      core.Place
+	link      *link.Link[*struct{}, *wire.ClientStreamEvent]
+	agent     atomic.Value // of core.AgentID: who answers, as far as was told
+	asked     chan *wire.ClientStreamEvent
+}
+
+// read tells the conversation until ctx ends, the link closes or the hub stops.
+func (r *reader) read(ctx context.Context) error {
+	s := r.service
+	if r.from.Task == "" {
+		if err := r.recall(ctx); err != nil {
+			return err
+		}
+	}
+	c, err := s.hub.Conversation(ctx, s.peer(r.principal), core.ThreadID(r.key), r.from)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for {
+		p, err := c.Next(ctx)
+		switch {
+		case err != nil:
+			return err
+		case p.Gap:
+			s.count("gap")
+			err = r.say(ctx, gapIn(r.key, p.Task))
+		case p.Task != nil:
+			err = r.tell(ctx, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// recall tells the latest of what is remembered of the conversation, as events, up
+// to what is still news, and sets the place where that begins.
+func (r *reader) recall(ctx context.Context) error {
+	s := r.service
+	turns, err := s.hub.LatestTurns(ctx, r.principal, core.ThreadID(r.key), recallEvents)
+	if err != nil {
+		return err
+	}
+	var all []entry
+	for _, t := range turns {
+		r.agent.Store(t.Agent())
+		entries, ended := ledgerOf(r.key, t, s.opts.MaxMessageBytes)
+		if !ended || s.news.fresh(t.ID()) {
+			r.from = core.Place{Task: t.ID()}
+			break
+		}
+		all = append(all, entries...)
+		events := t.Events()
+		r.from = core.PlaceBehind(t.ID(), events[len(events)-1])
+	}
+	for _, e := range all[max(0, len(all)-recallEvents):] {
+		m := &wire.ClientStreamEvent{
+			ConversationKey: r.key, Timestamp: e.event.GetTimestamp(), EventId: e.event.GetId(),
+			Payload: &wire.ClientStreamEvent_Event{Event: e.event},
+		}
+		if err := r.say(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recallEvents is how much of a conversation is told to one who does not say from
+// where.
+const recallEvents = 50
+
+// tell says what happened in a task.
+func (r *reader) tell(ctx context.Context, p hub.Passage) error {
+	s := r.service
+	r.agent.Store(p.Task.Agent())
+	messages := s.opts.tell(r.key, p.Task, p.Events, s.count)
+	for i, m := range messages {
+		sent := func() {}
+		if i == len(messages)-1 && p.Events[len(p.Events)-1].Body.Kind().Ends() {
+			sent = func() { s.news.told(p.Task.ID()) }
+		}
+		if err := r.link.SendThen(ctx, m, proto.Size(m), sent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostAsked is how many questions wait for a stream at most.
+const mostAsked = 16
+
+// ask tells the questions of agents.
+func (r *reader) ask(ctx context.Context) {
+	for {
+		select {
+		case m := <-r.asked:
+			if r.say(ctx, m) != nil {
+				return // the link is closed
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *reader) say(ctx context.Context, m *wire.ClientStreamEvent) error {
+	return r.link.Send(ctx, m, proto.Size(m))
+}
+
+// gapIn says that something that stood here is no longer kept: of the task, or whole
+// tasks.
+func gapIn(key string, t *hub.Task) *wire.ClientStreamEvent {
+	text := "what was said here is no longer kept"
+	if t != nil {
+		text = "a part of task " + string(t.ID()) + " is no longer kept"
+	}
+	at := timestamp(time.Now())
+	return &wire.ClientStreamEvent{ConversationKey: key, Timestamp: at, Payload: &wire.ClientStreamEvent_Event{Event: &wire.Event{
+		ConversationKey: key, Direction: outbound, Author: "hub", Timestamp: at, Type: "gap", Text: &text,
+	}}}
+}

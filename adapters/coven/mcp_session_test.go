@@ -1,0 +1,50 @@
+package coven_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestAnAgentHasItsTokenForAsLongAsItsConnectionLasts(t *testing.T) {
+	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
+		var mu sync.Mutex
+		var said []string
+		say := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, what)
+		}
+		opts := coven.Options{
+			MCPEndpoint: "http://127.0.0.1:8080/mcp",
+			MCPToken: func(s *hub.Session) (string, func()) {
+				say("issued to " + s.Peer().Principal.ID)
+				return "the token", func() {
+					if len(h.Agents()) == 0 {
+						say("too late: the agent has gone")
+					}
+					say("revoked")
+				}
+			},
+		}
+		a, w := join(t, h, opts, "a")
+		if w.GetMcpToken() != "the token" {
+			t.Errorf("got the token %q, want the one that was made", w.GetMcpToken())
+		}
+		a.hangUp()
+		synctest.Wait()
+		if want := []string{"issued to a", "revoked"}; !slices.Equal(said, want) {
+			t.Errorf("got %q, want %q", said, want)
+		}
+		opts.MCPEndpoint = ""
+		b, w := join(t, h, opts, "b")
+		if w.GetMcpToken() != "" || w.GetMcpEndpoint() != "" {
+			t.Errorf("without an endpoint: got %q and a token %q, want neither", w.GetMcpEndpoint(), w.GetMcpToken())
+		}
+		b.hangUp()
+	})
+}

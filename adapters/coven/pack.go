@@ -1,0 +1,104 @@
+package coven
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// PackConn is the connection of a pack: the hub sends, and the pack answers beside
+// it, by [PackService.ToolResult].
+type PackConn = link.Conn[*struct{}, *wire.ExecuteToolRequest]
+
+// ServePack holds the registration of one pack to its end and returns why it ended:
+// its Code and Text are the gRPC status. accept is called once the pack is admitted,
+// so that one that is not hears its status at once; it makes the connection and sends
+// the headers. When ServePack returns, whoever waits for the pack has been answered,
+// its tools are gone and nothing runs any more. Of the options the Principal,
+// MaxMessageBytes, Link and Logger count.
+func ServePack(ctx context.Context, h *hub.Hub, m *wire.PackManifest, accept func() (PackConn, error), opts Options) link.Reason {
+	p := &packSession{hub: h, opts: opts.withDefaults(), id: m.GetPackId()}
+	p.log = p.opts.Logger.With("pack", p.id)
+	if p.id == "" {
+		return *status(codes.InvalidArgument, textPackIDRequired)
+	}
+	principal := p.opts.Principal
+	principal.Dialect = Name
+	if principal.ID == "" {
+		principal.ID = p.id
+	}
+	p.peer = h.Connect(hub.Peer{Principal: principal, Dialect: Name})
+	reason := p.serve(ctx, m, accept)
+	p.peer.Close(reason.Fault())
+	return reason
+}
+
+// packSession is the hub's end of one pack.
+type packSession struct {
+	hub  *hub.Hub
+	opts Options
+	log  *slog.Logger
+	id   string
+	peer *hub.Session
+	link *link.Link[*struct{}, *wire.ExecuteToolRequest]
+}
+
+func (p *packSession) serve(ctx context.Context, m *wire.PackManifest, accept func() (PackConn, error)) link.Reason {
+	if err := p.peer.Provide(p.id, toolsOf(m)); err != nil {
+		p.log.Warn("pack turned away", "why", err)
+		return *packStatus(core.AsFault(err))
+	}
+	conn, err := accept()
+	if err != nil {
+		return link.Reason{Cause: link.PeerGone, Err: err}
+	}
+	p.link = link.New(conn, p.opts.Link)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var pump sync.WaitGroup
+	pump.Go(func() { p.pump(ctx) })
+	reason := p.link.Run(ctx, func(context.Context, *struct{}) error { return nil }, nil)
+	cancel()
+	pump.Wait()
+	return reason
+}
+
+// pump sends what the pack is to do. It ends with the link, or ends it.
+func (p *packSession) pump(ctx context.Context) {
+	for {
+		b, err := p.peer.Next(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				p.link.Close(*statusOf(err))
+			}
+			return
+		}
+		// A hub that stops lets packs work to the end: the agents may need them.
+		if b.Execute != nil {
+			if err := p.execute(ctx, b.Execute); err != nil {
+				return // the link is closed and knows why
+			}
+		}
+	}
+}
+
+// execute tells the pack what to do.
+func (p *packSession) execute(ctx context.Context, e *hub.Execution) error {
+	m := &wire.ExecuteToolRequest{ToolName: e.Tool, InputJson: utf8Of(string(e.Input)), RequestId: e.ID}
+	size := proto.Size(m)
+	if size > p.opts.MaxMessageBytes {
+		p.hub.Count(Name + ".refused.too_large")
+		f := core.NewFault(core.CodeTooLarge, "the call has %d bytes, pack %s takes %d: send less", size, p.id, p.opts.MaxMessageBytes)
+		_ = p.peer.AnswerTool(e.ID, nil, f) // it may have timed out just now
+		return nil
+	}
+	return p.link.Send(ctx, m, size)
+}

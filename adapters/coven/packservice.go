@@ -1,0 +1,59 @@
+package coven
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// PackService is the gRPC service coven.PackService.
+type PackService struct {
+	wire.UnimplementedPackServiceServer
+	hub    *hub.Hub
+	accept func(*wire.PackManifest, wire.PackService_RegisterServer) error
+}
+
+// NewPackService returns a service that hands each registration to accept, which
+// turns it into a connection for [ServePack] and returns the status that the stream
+// ends with. What packs answer goes to the hub.
+func NewPackService(h *hub.Hub, accept func(*wire.PackManifest, wire.PackService_RegisterServer) error) *PackService {
+	return &PackService{hub: h, accept: accept}
+}
+
+// Register implements PackService.
+func (s *PackService) Register(m *wire.PackManifest, stream wire.PackService_RegisterServer) error {
+	return s.accept(m, stream)
+}
+
+// ToolResult implements PackService. It is answered with OK whatever becomes of the
+// result: existing packs end when it is not. The id of a call is a secret between the
+// hub and the pack; who knows it may answer.
+func (s *PackService) ToolResult(_ context.Context, m *wire.ExecuteToolResponse) (*emptypb.Empty, error) {
+	pack := s.hub.Provider(m.GetRequestId())
+	if pack == nil {
+		s.hub.Count(Name + ".ignored.tool_result")
+		return &emptypb.Empty{}, nil
+	}
+	output, fault := s.resultOf(m)
+	_ = pack.AnswerTool(m.GetRequestId(), output, fault) // the hub has told the caller, or counted that nobody waits
+	return &emptypb.Empty{}, nil
+}
+
+// resultOf is what a pack answers: its output, or why there is none.
+func (s *PackService) resultOf(m *wire.ExecuteToolResponse) ([]byte, *core.Fault) {
+	switch r := m.GetResult().(type) {
+	case *wire.ExecuteToolResponse_OutputJson:
+		return []byte(r.OutputJson), nil
+	case *wire.ExecuteToolResponse_Error:
+		return nil, core.NewFault(core.CodeInternal, "%s", beginning(r.Error, maxErrorBytes))
+	}
+	s.hub.Count(Name + ".refused.unset_result")
+	return nil, core.NewFault(core.CodeInternal, textEmptyResult)
+}
+
+// maxErrorBytes is how much of a pack's error is passed on.
+const maxErrorBytes = 64 << 10

@@ -1,0 +1,38 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func FuzzAMessageIsReadOrRefused(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agents_list","arguments":{}}}`,
+		`{"jsonrpc":"2.0","id":"\ud800","method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+		`{"jsonrpc":"2.0","id":1e400,"result":null}`, `[{}]`, `{"jsonrpc":"2.0","id":-0.5,"method":"\u0000","params":null}`, ` `,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		m, bad := readMessage(body, 1<<16)
+		if bad != nil {
+			if answer := failure(m.ID, bad); !json.Valid(answer) || bad.Message == "" {
+				t.Fatalf("got %q, want a refusal in JSON that says why", answer)
+			}
+			return
+		}
+		if m.ID == nil {
+			return
+		}
+		again, bad := readMessage(m.as("MARK"), 1<<17)
+		if bad != nil || string(again.ID) != `"MARK"` || again.Method != m.Method || !bytes.Equal(again.Params, m.Params) {
+			t.Fatalf("got %+v and %v on, want %+v", again, bad, m)
+		}
+		if answer := failure(m.ID, invalid("no")); core.CheckJSON(answer, core.JSONLimits{}) != nil || !bytes.Contains(answer, m.ID) {
+			t.Fatalf("got %q, want an answer to %s", answer, m.ID)
+		}
+	})
+}

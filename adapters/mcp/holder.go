@@ -1,0 +1,95 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// holder is who holds a token, or all who have none: a session of the hub and what
+// runs in its name.
+type holder struct {
+	session *hub.Session
+	limits  Options
+
+	mu      sync.Mutex
+	gone    *core.Fault // why the token is dead
+	running map[*call]struct{}
+	calls   int
+	streams int
+}
+
+// call is a tool that runs, or a stream.
+type call struct {
+	session string          // as the client names it; "" if it does not
+	id      json.RawMessage // nil of a stream without a request
+	stream  bool
+	cancel  context.CancelCauseFunc
+}
+
+func newHolder(s *hub.Session, limits Options) *holder {
+	return &holder{session: s, limits: limits, running: make(map[*call]struct{})}
+}
+
+// begin lets a call in. Its context ends when the client's does, when the client
+// cancels it, and with the token. The caller calls end.
+func (h *holder) begin(ctx context.Context, c *call) (_ context.Context, end func(), _ *core.Fault) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.gone != nil:
+		return nil, nil, h.gone
+	case c.stream && h.streams >= h.limits.MaxStreams:
+		return nil, nil, core.NewFault(core.CodeOverloaded, "%d streams are open under this token: close one, or ask tools/list from time to time", h.streams)
+	case !c.stream && h.calls >= h.limits.MaxCalls:
+		return nil, nil, core.NewFault(core.CodeOverloaded, "%d tools are running under this token: wait for one to end", h.calls)
+	}
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	h.running[c] = struct{}{}
+	h.count(c, 1)
+	return ctx, func() {
+		c.cancel(nil)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.running, c)
+		h.count(c, -1)
+	}, nil
+}
+
+// count notes that a call began or ended. Callers hold mu.
+func (h *holder) count(c *call, n int) {
+	if c.stream {
+		h.streams += n
+		return
+	}
+	h.calls += n
+}
+
+// cancel stops the request of a client's session. Without a session it is not known
+// whose request it is: such a client hangs up.
+func (h *holder) cancel(session string, id json.RawMessage, why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.running {
+		if session != "" && c.session == session && bytes.Equal(c.id, id) {
+			c.cancel(core.NewFault(core.CodeCancelled, "the client cancelled the call%s", why))
+		}
+	}
+}
+
+// leave ends everything that runs.
+func (h *holder) leave(why *core.Fault) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone != nil {
+		return
+	}
+	h.gone = why
+	for c := range h.running {
+		c.cancel(why)
+	}
+}

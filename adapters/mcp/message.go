@@ -1,0 +1,86 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// message is a JSON-RPC message that a client sent. The zero message answers
+// something that nobody asked.
+type message struct {
+	// ID is as it was sent; nil in a notification.
+	ID     json.RawMessage
+	Method string
+	// Params is an object, or nil.
+	Params json.RawMessage
+}
+
+// readMessage reads the body of a request: one message, strictly. Its error is
+// what the client is told, with as much of the message as was found.
+func readMessage(body []byte, most int) (message, *jsonrpc.Error) {
+	if b := bytes.TrimLeft(body, " \t\r\n"); len(b) == 0 {
+		return message{}, invalid("the body is empty: send a JSON-RPC message")
+	} else if b[0] == '[' {
+		return message{}, invalid("the body is a batch: send one message in each request")
+	}
+	var in struct {
+		Version json.RawMessage `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  json.RawMessage `json:"method"`
+		Params  json.RawMessage `json:"params"`
+		Result  json.RawMessage `json:"result"`
+		Error   json.RawMessage `json:"error"`
+	}
+	if err := core.DecodeJSON(body, core.JSONLimits{Bytes: most}, &in); err != nil {
+		return message{}, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: err.Error()}
+	}
+	m := message{Params: in.Params}
+	if len(in.ID) > 0 {
+		if c := in.ID[0]; c != '"' && c != '-' && (c < '0' || c > '9') {
+			return m, invalid("id: want a string or a number, got %.20s", in.ID)
+		}
+		m.ID = in.ID
+	}
+	switch {
+	case string(in.Version) != `"2.0"`:
+		return m, invalid(`jsonrpc: want "2.0", got %.20s`, cmp.Or(string(in.Version), "nothing"))
+	case in.Method == nil && (in.Result != nil || in.Error != nil):
+		return message{}, nil
+	case json.Unmarshal(in.Method, &m.Method) != nil || m.Method == "":
+		return m, invalid("method: want the name of one, got %.20s", cmp.Or(string(in.Method), "nothing"))
+	case string(in.Params) == "null":
+		m.Params = nil
+	case len(in.Params) > 0 && in.Params[0] != '{':
+		return m, invalid("params: want an object, got %.20s", in.Params)
+	}
+	return m, nil
+}
+
+// as returns the message as JSON under another id, which needs no escape.
+func (m message) as(id string) []byte {
+	method, _ := json.Marshal(m.Method) // a string always encodes
+	b := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%s","method":%s`, id, method)
+	if m.Params != nil {
+		b = append(append(b, `,"params":`...), m.Params...)
+	}
+	return append(b, '}')
+}
+
+// failure is the answer to a message that failed before it reached a tool.
+func failure(id json.RawMessage, e *jsonrpc.Error) []byte {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	what, _ := json.Marshal(e) // plain fields always encode
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, what)
+}
+
+func invalid(format string, args ...any) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+}

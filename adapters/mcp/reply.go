@@ -1,0 +1,147 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// reply is the answer to a request on its way from the SDK to the client. A stream
+// passes as it comes; anything else is held until it is whole. Where it stands for
+// the id of the request, the mark that the SDK knows is put back into what the
+// client sent. A client that accepts a stream and has waited for a while gets one,
+// so that it, and whoever is between, sees signs of life until the answer comes.
+type reply struct {
+	w    http.ResponseWriter
+	rc   *http.ResponseController
+	head http.Header
+	mark []byte // as JSON
+	id   json.RawMessage
+
+	mu        sync.Mutex
+	status    int
+	held      []byte
+	streaming bool // the head of a stream has gone out
+	passing   bool // the SDK writes the stream itself
+	over      bool
+	alive     *time.Timer
+	every     time.Duration
+}
+
+func newReply(w http.ResponseWriter, r *http.Request, mark string, id json.RawMessage, o Options) *reply {
+	a := &reply{w: w, rc: http.NewResponseController(w), head: http.Header{}, mark: []byte(`"` + mark + `"`), id: id, every: o.KeepAlive}
+	if acceptsStream(r) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.alive = time.AfterFunc(o.Patience, a.breathe)
+	}
+	return a
+}
+
+// acceptsStream reports whether the client says by name that it reads streams: some
+// that accept anything read JSON only.
+func acceptsStream(r *http.Request) bool {
+	return strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Accept"), ",")), "text/event-stream")
+}
+
+// Header implements http.ResponseWriter.
+func (a *reply) Header() http.Header { return a.head }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *reply) WriteHeader(status int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+// Write implements http.ResponseWriter. The SDK writes a message at a time.
+func (a *reply) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return 0, http.ErrHandlerTimeout
+	}
+	own := bytes.ReplaceAll(p, a.mark, a.id)
+	if strings.HasPrefix(a.head.Get("Content-Type"), "text/event-stream") {
+		a.passing = true
+		a.begin()
+		if _, err := a.w.Write(own); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	a.held = append(a.held, own...)
+	return len(p), nil
+}
+
+// FlushError serves http.ResponseController.
+func (a *reply) FlushError() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.streaming || a.over {
+		return nil
+	}
+	return a.rc.Flush()
+}
+
+// begin sends the head of a stream. Callers hold mu.
+func (a *reply) begin() {
+	if !a.streaming {
+		a.streaming = true
+		beginStream(a.w)
+	}
+}
+
+// breathe lets the client see a sign of life.
+func (a *reply) breathe() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return
+	}
+	a.begin()
+	if _, err := a.w.Write([]byte(signOfLife)); err != nil || a.rc.Flush() != nil {
+		return // the client has gone, as the SDK will notice
+	}
+	a.alive.Reset(a.every)
+}
+
+// finish sends what was held.
+func (a *reply) finish() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.over || a.passing || a.status == 0 && len(a.held) == 0: // nobody is there any more
+	case a.streaming:
+		_, _ = a.w.Write(event(a.message()))
+	default:
+		setHeaders(a.w.Header(), "application/json")
+		a.w.WriteHeader(max(a.status, http.StatusOK))
+		_, _ = a.w.Write(a.message())
+	}
+	a.over = true
+}
+
+// message is what was held as a JSON-RPC message: what the SDK says of a request
+// that it does not take is plain text. Callers hold mu.
+func (a *reply) message() []byte {
+	if a.status < http.StatusBadRequest || strings.HasPrefix(a.head.Get("Content-Type"), "application/json") {
+		return a.held
+	}
+	return failure(a.id, invalid("%s", bytes.TrimSpace(a.held)))
+}
+
+// drop ends the answer: nothing is written after it.
+func (a *reply) drop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	if a.alive != nil {
+		a.alive.Stop()
+	}
+}

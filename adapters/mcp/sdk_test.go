@@ -1,0 +1,201 @@
+package mcp_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/dragoman-hub/dragoman/adapters/mcp"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// versions are those of the protocol that a client may speak: with sessions and
+// without.
+var versions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
+
+// visit connects the SDK's own client; changed gets each news of changed tools.
+func (g *stage) visit(t *testing.T, version, below string, changed chan<- struct{}) *sdk.ClientSession {
+	t.Helper()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changed <- struct{}{} },
+	})
+	cs, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: g.url + below, HTTPClient: g.client, MaxRetries: -1}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatalf("connecting: got %v, want no error", err)
+	}
+	t.Cleanup(func() { cs.Close() })
+	if got := cs.InitializeResult().ProtocolVersion; got != version {
+		t.Errorf("got version %s, want %s", got, version)
+	}
+	return cs
+}
+
+// provide offers tools through a session.
+func provide(t *testing.T, s *hub.Session, tools ...hub.PackTool) {
+	t.Helper()
+	if err := s.Provide("weather", tools); err != nil {
+		t.Fatalf("providing tools: got %v, want no error", err)
+	}
+}
+
+func tool(name string, capabilities ...string) hub.PackTool {
+	return hub.PackTool{
+		Tool:         hub.Tool{Name: name, Description: "It does " + name, InputSchema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`), Timeout: time.Minute},
+		Capabilities: capabilities,
+	}
+}
+
+func namesOf(t *testing.T, cs *sdk.ClientSession) []string {
+	t.Helper()
+	var names []string
+	for tool, err := range cs.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatalf("tools/list: got %v, want no error", err)
+		}
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+func TestTheSDKsOwnClientIsServedInEveryVersionOfTheProtocol(t *testing.T) {
+	t.Parallel()
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			g := start(t, mcp.Options{})
+			ann, bob := g.actor("ann", "meteo"), g.actor("bob")
+			pack := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
+			t.Cleanup(func() { pack.Close(nil) })
+			provide(t, pack, tool("forecast", "meteo"), tool("secret", "admin"))
+			token, revoke := g.door.Issue(ann.Session)
+			defer revoke()
+			changed := make(chan struct{}, 100)
+			cs := g.visit(t, version, "/"+token, changed)
+			if version != "2026-07-28" {
+				if err := cs.Ping(t.Context(), nil); err != nil {
+					t.Errorf("ping: got %v, want no error", err)
+				}
+			}
+			if names := namesOf(t, cs); !slices.Contains(names, "forecast") || slices.Contains(names, "secret") || !slices.Contains(names, "agent_ask") {
+				t.Errorf("got the tools %v, want forecast and agent_ask, and no secret", names)
+			}
+			stranger := g.visit(t, version, "", changed)
+			if names := namesOf(t, stranger); slices.Contains(names, "forecast") {
+				t.Errorf("without a token: got the tools %v, want no forecast", names)
+			}
+
+			done := make(chan *sdk.CallToolResult, 1)
+			call := func(name, input string) {
+				r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(input)})
+				if err != nil {
+					t.Errorf("%s: got %v, want no error", name, err)
+				}
+				done <- r
+			}
+			go call("agent_ask", asking)
+			bob.say(bob.next(core.KindAssigned), core.Text{Text: "42"}, core.Done{})
+			if r := <-done; r.IsError || !strings.Contains(r.Content[0].(*sdk.TextContent).Text, `"text":"42"`) {
+				t.Errorf("agent_ask: got %+v, want 42", r)
+			}
+			go call("forecast", `{"city":"Oslo"}`)
+			b, err := pack.Next(t.Context())
+			if err != nil || b.Execute == nil || b.Execute.Agent != "ann" {
+				t.Fatalf("the pack: got %+v and %v, want an execution for ann", b, err)
+			}
+			if err := pack.AnswerTool(b.Execute.ID, json.RawMessage(`{"sky":"grey"}`), nil); err != nil {
+				t.Fatal(err)
+			}
+			if r := <-done; r.IsError || r.Content[0].(*sdk.TextContent).Text != `{"sky":"grey"}` {
+				t.Errorf("forecast: got %+v, want grey", r)
+			}
+			go call("forecast", `{"city":5}`)
+			if r := <-done; !r.IsError || !strings.Contains(r.Content[0].(*sdk.TextContent).Text, "city") {
+				t.Errorf("forecast: got %+v, want a failure that names city", r)
+			}
+			var wire *jsonrpc.Error
+			if _, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "secret"}); !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInvalidParams {
+				t.Errorf("secret: got %v, want that it is unknown", err)
+			}
+		})
+	}
+}
+
+func TestAClientThatListensIsToldThatTheToolsHaveChanged(t *testing.T) {
+	t.Parallel()
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			g := start(t, mcp.Options{})
+			pack := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
+			t.Cleanup(func() { pack.Close(nil) })
+			changed := make(chan struct{}, 100)
+			cs := g.visit(t, version, "", changed)
+			provide(t, pack, tool("forecast"))
+			<-changed
+			if names := namesOf(t, cs); !slices.Contains(names, "forecast") {
+				t.Errorf("got the tools %v, want forecast", names)
+			}
+			provide(t, pack, tool("outlook"))
+			<-changed
+			if names := namesOf(t, cs); slices.Contains(names, "forecast") || !slices.Contains(names, "outlook") {
+				t.Errorf("got the tools %v, want outlook in place of forecast", names)
+			}
+			pack.Close(nil)
+			<-changed
+			if names := namesOf(t, cs); slices.Contains(names, "outlook") {
+				t.Errorf("got the tools %v, want no outlook", names)
+			}
+		})
+	}
+}
+
+func TestAStreamOfNewsShowsThatItLivesAndEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	g := start(t, mcp.Options{KeepAlive: time.Millisecond, MaxStreams: 1})
+	token, revoke := g.door.Issue(g.actor("ann").Session)
+	resp, err := g.send(t.Context(), http.MethodGet, "", "", "Accept: text/event-stream", "Authorization: Bearer "+token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for range 6 {
+		if lines.Scan(); lines.Text() != ": alive" && lines.Text() != "" {
+			t.Errorf("got %q, want signs of life", lines.Text())
+		}
+	}
+	for _, accept := range []string{"Accept: text/event-stream", "Accept: application/json"} {
+		full, err := g.send(t.Context(), http.MethodGet, "/"+token, "", accept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		full.Body.Close()
+		if want := map[bool]int{true: http.StatusTooManyRequests, false: http.StatusNotAcceptable}[strings.Contains(accept, "event")]; full.StatusCode != want {
+			t.Errorf("%s: got %d, want %d", accept, full.StatusCode, want)
+		}
+	}
+	revoke()
+	for lines.Scan() {
+	}
+	if err := lines.Err(); err != nil {
+		t.Errorf("got %v, want the end", err)
+	}
+	dead, err := g.send(t.Context(), http.MethodGet, "/"+token, "", "Accept: text/event-stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.Body.Close()
+	if dead.StatusCode != http.StatusUnauthorized {
+		t.Errorf("got %d, want 401", dead.StatusCode)
+	}
+}

@@ -1,0 +1,163 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// Path is where the door is mounted: it and everything below it.
+const Path = "/mcp"
+
+// instructions are what a model is told of the tools as a whole.
+const instructions = "These are the tools of a Dragoman hub: agents_list tells which other agents are here, agent_ask asks one and waits, " +
+	"agent_delegate gives work away and agent_result tells what became of it. Tools of other names belong to packs on the hub."
+
+// Server is the door. It is safe for concurrent use.
+type Server struct {
+	hub     *hub.Hub
+	opts    Options
+	sdk     *sdk.Server
+	handler *sdk.StreamableHTTPHandler
+	inputs  inputs
+
+	mu        sync.Mutex
+	holders   map[[sha256.Size]byte]*holder
+	anonymous *holder // nil if nobody may come without a token
+	closed    *core.Fault
+}
+
+// New opens the door to a hub. [Server.Close] closes it.
+func New(h *hub.Hub, opts Options) *Server {
+	s := &Server{hub: h, opts: opts.withDefaults(), holders: make(map[[sha256.Size]byte]*holder)}
+	s.sdk = s.newSDK()
+	s.handler = sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server { return requestOf(r.Context()).sdk }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true,
+		MaxRequestBodyBytes: -1, // it was read before
+		// The server that this one stands behind checks the Host, and knows which are allowed.
+		DisableLocalhostProtection:   true,
+		PropagateRequestCancellation: true,
+	})
+	if p := s.opts.Anonymous; p.ID != "" {
+		p.Dialect = Name
+		s.anonymous = newHolder(h.Connect(hub.Peer{Principal: p, Dialect: Name, Deadline: s.opts.Deadline}), s.opts)
+	}
+	return s
+}
+
+// newSDK returns the protocol without tools: those depend on who asks.
+func (s *Server) newSDK() *sdk.Server {
+	server := sdk.NewServer(&sdk.Implementation{Name: "dragoman", Version: s.opts.Version}, &sdk.ServerOptions{
+		Instructions: instructions,
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
+	})
+	server.AddReceivingMiddleware(s.serveTools)
+	return server
+}
+
+// Issue makes a token for a session of the hub: who shows it acts in the name of
+// the session. It is good until revoke is called, which whoever ends the session
+// does, and which ends what runs under it.
+func (s *Server) Issue(session *hub.Session) (token string, revoke func()) {
+	token = rand.Text()
+	key, h := sha256.Sum256([]byte(token)), newHolder(session, s.opts)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed != nil {
+		h.leave(s.closed)
+	} else {
+		s.holders[key] = h
+	}
+	return token, func() {
+		s.mu.Lock()
+		delete(s.holders, key)
+		s.mu.Unlock()
+		h.leave(core.NewFault(core.CodeUnauthenticated, "the connection that the MCP token belongs to has ended"))
+	}
+}
+
+// Close ends everything that runs and makes every token void. What the HTTP server
+// has under way returns soon after.
+func (s *Server) Close() {
+	s.mu.Lock()
+	holders := s.holders
+	s.holders, s.closed = nil, core.NewFault(core.CodeUnreachable, "the hub is stopping")
+	s.mu.Unlock()
+	for _, h := range holders {
+		h.leave(s.closed)
+	}
+	if s.anonymous != nil {
+		s.anonymous.leave(s.closed)
+		s.anonymous.session.Close(s.closed)
+	}
+}
+
+// who finds out in whose name a request comes: by the token in its path or in its
+// Authorization header.
+func (s *Server) who(r *http.Request) (*holder, *core.Fault) {
+	token := strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
+	if values := r.Header.Values("Authorization"); len(values) > 0 {
+		scheme, shown, _ := strings.Cut(values[0], " ")
+		shown = strings.TrimSpace(shown)
+		switch {
+		case len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || shown == "":
+			return nil, core.NewFault(core.CodeUnauthenticated, "the Authorization header is not understood: send Bearer and the token, or the token in the path")
+		case token != "" && token != shown:
+			return nil, core.NewFault(core.CodeUnauthenticated, "the token in the path and the one in the Authorization header differ: send one")
+		}
+		token = shown
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch h := s.holders[sha256.Sum256([]byte(token))]; {
+	case s.closed != nil:
+		return nil, s.closed
+	case token == "" && s.anonymous != nil:
+		return s.anonymous, nil
+	case token == "":
+		return nil, core.NewFault(core.CodeUnauthenticated, "the token is missing: send the mcp_token of Welcome as Authorization: Bearer, or behind %s/ in the path", Path)
+	case h == nil:
+		return nil, core.NewFault(core.CodeUnauthenticated,
+			"the token is unknown or has expired, for it ends with the connection of the agent that it was given to: connect again and take the mcp_token of the new Welcome")
+	default:
+		return h, nil
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodPost:
+		s.post(w, r)
+	case http.MethodGet:
+		s.listen(w, r)
+	default: // there is no session to delete
+		w.Header().Set("Allow", "GET, POST")
+		s.refuse(w, http.StatusMethodNotAllowed, nil, invalid("%s is not possible here: POST a JSON-RPC message, or GET the stream of news", r.Method))
+	}
+}
+
+// request is one POST on its way through the SDK.
+type request struct {
+	*holder
+	sdk *sdk.Server
+	// client ends when the client hangs up. The context that a method gets from the
+	// SDK does not.
+	client  context.Context //nolint:containedctx // it crosses the SDK, which cuts it off
+	session string
+	id      []byte
+}
+
+type requestKey struct{}
+
+// requestOf returns the request that a method runs for: the SDK keeps the values of
+// the context that it was called with.
+func requestOf(ctx context.Context) *request { return ctx.Value(requestKey{}).(*request) }

@@ -1,0 +1,108 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// signOfLife is a comment in a stream.
+const signOfLife = ": alive\n\n"
+
+// toolsChanged is the news that the protocol has for a stream.
+const toolsChanged = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+
+// event is a message in a stream. It has no line breaks.
+func event(message []byte) []byte { return fmt.Appendf(nil, "event: message\ndata: %s\n\n", message) }
+
+// beginStream answers with the head of a stream.
+func beginStream(w http.ResponseWriter) {
+	setHeaders(w.Header(), "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // or a proxy would hold the pieces back
+	w.WriteHeader(http.StatusOK)
+}
+
+// listen serves the stream of news that a client before the sessionless protocol
+// opens: it says when the tools change.
+func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
+	h, unknown := s.who(r)
+	if unknown != nil {
+		s.turnAway(w, nil, unknown)
+		return
+	}
+	if !acceptsStream(r) {
+		s.refuse(w, http.StatusNotAcceptable, nil, invalid("GET answers with a stream of news: send Accept: text/event-stream, or POST a message"))
+		return
+	}
+	ctx, end, full := h.begin(r.Context(), &call{session: r.Header.Get(sessionHeader), stream: true})
+	if full != nil {
+		s.refuse(w, http.StatusTooManyRequests, nil, &jsonrpc.Error{Code: busy, Message: full.Error()})
+		return
+	}
+	defer end()
+	news := h.watch() // before the client is told that it listens
+	defer news.Close(nil)
+	rc := http.NewResponseController(w)
+	say := func(text []byte) error {
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+		return rc.Flush()
+	}
+	beginStream(w)
+	if say([]byte(signOfLife)) != nil {
+		return
+	}
+	follow(ctx, news, s.opts.KeepAlive, func(changed bool) error {
+		if changed {
+			return say(event([]byte(toolsChanged)))
+		}
+		return say([]byte(signOfLife))
+	})
+}
+
+// watch returns a session that reads when the tools of the holder change. The caller
+// closes it.
+func (h *holder) watch() *hub.Session {
+	b := h.session.Branch()
+	b.WatchTools()
+	return b
+}
+
+// follow calls tell(true) whenever the tools have changed, and tell(false) when
+// nothing was said for so long; zero is for ever. It returns once tell does not want
+// to know any more, ctx ends, or the session does.
+func follow(ctx context.Context, news *hub.Session, silence time.Duration, tell func(changed bool) error) {
+	for {
+		changed, err := next(ctx, news, silence)
+		if err != nil || tell(changed) != nil {
+			return
+		}
+	}
+}
+
+// next waits for a change of the tools, and reports false when none came for so long.
+func next(ctx context.Context, s *hub.Session, silence time.Duration) (changed bool, err error) {
+	window := ctx
+	if silence > 0 {
+		var cancel context.CancelFunc
+		window, cancel = context.WithTimeout(ctx, silence)
+		defer cancel()
+	}
+	for {
+		b, err := s.Next(window)
+		switch {
+		case err != nil && ctx.Err() == nil && window.Err() != nil:
+			return false, nil
+		case err != nil:
+			return false, err
+		case b.ToolsChanged:
+			return true, nil
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package nats
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/usage"
+)
+
+// Usage is a usage.Store on JetStream: a stream beside that of the journal, on the
+// same connection. It lives as long as its Journal.
+type Usage struct {
+	js      jetstream.JetStream
+	stream  jetstream.Stream
+	subject string
+}
+
+var _ usage.Store = (*Usage)(nil)
+
+// Usage returns the store of spendings beside the journal.
+func (j *Journal) Usage() *Usage { return j.usage }
+
+// openUsage makes the stream of spendings when it is missing.
+func openUsage(ctx context.Context, js jetstream.JetStream, name string, keep usage.Retention) (*Usage, error) {
+	u := &Usage{js: js, subject: name + ".usage"}
+	var err error
+	u.stream, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: name + "-usage", Description: "what the tasks of a Dragoman hub spent",
+		Subjects: []string{u.subject}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
+		MaxAge: keep.Age, MaxBytes: keep.Bytes,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the stream of usage: %w", err)
+	}
+	return u, nil
+}
+
+// Append implements usage.Store.
+func (u *Usage) Append(ctx context.Context, spendings ...usage.Spending) error {
+	var data []byte
+	for i, s := range spendings {
+		line, err := json.Marshal(spent(s))
+		if err != nil {
+			return fmt.Errorf("encoding what task %s spent: %w", s.Task, err)
+		}
+		data = append(append(data, line...), '\n')
+		if len(data) < runBytes && i < len(spendings)-1 {
+			continue
+		}
+		if _, err := u.js.PublishMsg(ctx, &nats.Msg{Subject: u.subject, Data: data}); err != nil {
+			return fmt.Errorf("writing usage: %w", err)
+		}
+		data = nil
+	}
+	return nil
+}
+
+// Replay implements usage.Store.
+func (u *Usage) Replay(ctx context.Context, yield func(usage.Spending) bool) error {
+	info, err := u.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("reading usage: %w", err)
+	}
+	if info.State.Msgs == 0 {
+		return nil
+	}
+	reader, err := u.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return fmt.Errorf("reading usage: %w", err)
+	}
+	messages, err := reader.Messages()
+	if err != nil {
+		return fmt.Errorf("reading usage: %w", err)
+	}
+	defer messages.Stop()
+	once := usage.Once(yield)
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return fmt.Errorf("reading usage: %w", err)
+		}
+		place, err := m.Metadata()
+		if err != nil {
+			return fmt.Errorf("reading usage: %w", err)
+		}
+		spendings, err := decodeSpendings(m.Data())
+		if err != nil {
+			return fmt.Errorf("message %d of the usage cannot be read (is it of another version, or of another program?): %w", place.Sequence.Stream, err)
+		}
+		for _, s := range spendings {
+			if !once(s) {
+				return nil
+			}
+		}
+		if place.NumPending == 0 || place.Sequence.Stream >= info.State.LastSeq {
+			return nil
+		}
+	}
+}
+
+// decodeSpendings reads the spendings of a message, one a line.
+func decodeSpendings(data []byte) ([]usage.Spending, error) {
+	var all []usage.Spending
+	for line := range bytes.Lines(data) {
+		var s spending
+		if err := json.Unmarshal(line, &s); err != nil {
+			return nil, err
+		}
+		all = append(all, s.plain())
+	}
+	return all, nil
+}
+
+// spending is a usage.Spending as a line of the stream: short, since there are many.
+type spending struct {
+	Task      core.TaskID   `json:"t"`
+	Seq       uint64        `json:"n"`
+	At        int64         `json:"at"` // in milliseconds
+	Agent     core.AgentID  `json:"a"`
+	Requester string        `json:"r"`
+	Thread    core.ThreadID `json:"th,omitempty"`
+	// Tokens are input, output, cache read, cache write and thinking.
+	Tokens [5]int64 `json:"u"`
+}
+
+func spent(s usage.Spending) spending {
+	u := s.Tokens
+	return spending{s.Task, s.Seq, s.At.UnixMilli(), s.Agent, s.Requester, s.Thread, [...]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thinking}}
+}
+
+func (s spending) plain() usage.Spending {
+	u := s.Tokens
+	return usage.Spending{
+		Task: s.Task, Seq: s.Seq, At: time.UnixMilli(s.At).UTC(), Agent: s.Agent, Requester: s.Requester, Thread: s.Thread,
+		Tokens: core.Usage{Input: u[0], Output: u[1], CacheRead: u[2], CacheWrite: u[3], Thinking: u[4]},
+	}
+}

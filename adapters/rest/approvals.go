@@ -1,0 +1,45 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// getApprovals lists the tool calls that the sender may decide on.
+func (a *api) getApprovals(c call) error {
+	return a.reply(c.w, http.StatusOK, struct {
+		Approvals []hub.PendingApproval `json:"approvals"`
+	}{a.hub.Approvals(c.from)})
+}
+
+// decideBody is the body of POST /v1/tasks/{id}/decisions.
+type decideBody struct {
+	ID       string `json:"id"`
+	Approved *bool  `json:"approved"`
+	All      bool   `json:"all"`
+	Reason   string `json:"reason"`
+}
+
+func (a *api) postDecision(c call) error {
+	var body decideBody
+	if err := a.read(c, &body); err != nil {
+		return err
+	}
+	switch {
+	case body.ID == "":
+		return core.NewFault(core.CodeInvalid, "id: missing; send the id of the approval_requested event")
+	case body.Approved == nil:
+		return core.NewFault(core.CodeInvalid, "approved: missing; send true or false")
+	case body.All && !*body.Approved:
+		return core.NewFault(core.CodeInvalid, "all: it approves all, and approved is false; leave it out, or cancel the task")
+	}
+	d := core.ApprovalDecided{ID: body.ID, Approved: *body.Approved, All: body.All, By: c.from.ID, Reason: body.Reason}
+	return a.steer(c, func(s *hub.Session, t *hub.Task) error {
+		if err := s.Decide(t.ID(), d); err != nil {
+			return err
+		}
+		return a.reply(c.w, http.StatusOK, d)
+	})
+}

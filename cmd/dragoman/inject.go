@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// injectWait is how long the command waits for what an agent makes of context.
+const injectWait = 30 * time.Second
+
+func injectCommand(io streams) *cobra.Command {
+	var priority core.InjectionPriority
+	var name, source string
+	var wait time.Duration
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "inject TASK [WORD...]", Short: "Tell an agent something while it works",
+		Long: `Push context to the agent that works on a task, and wait for what it makes of it.
+Without words, or with "-", it is read from stdin. An agent that takes no context
+while it works is told nothing, and the command says so.`,
+		Example: `  dragoman inject 0198f3c2-... "it is raining" --priority immediate
+  tail -n 20 build.log | dragoman inject 0198f3c2-... --source ci`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	f := c.Flags()
+	to := hubFlags(f)
+	f.StringVar(&name, "priority", "normal", "`when` it takes it in: immediate (into this answer), normal, or deferred (after its work)")
+	f.StringVar(&source, "source", "", "`where` it comes from, for the agent to know")
+	f.DurationVar(&wait, "wait", injectWait, "how `long` to wait for the agent's answer; 0 for not at all")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if priority.UnmarshalText([]byte(name)) != nil || priority == 0 {
+			return &exit{exitUsage, fmt.Errorf("--priority %q: use immediate, normal or deferred", name)}
+		}
+		content, err := words(args[1:], io.in)
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		body := map[string]any{"id": core.NewID(), "content": content, "priority": name, "source": source}
+		told, err := to.client().inject(ctx, core.TaskID(args[0]), body, wait)
+		switch {
+		case ctx.Err() != nil:
+			return &exit{exitInterrupted, errLeft}
+		case err != nil:
+			return err
+		case asJSON:
+			if err := printJSON(io.out, told); err != nil {
+				return err
+			}
+		}
+		switch {
+		case told.Accepted == nil && wait > 0:
+			return &exit{exitFailed, fmt.Errorf("it was sent%s", because(told.Reason))}
+		case told.Accepted != nil && !*told.Accepted:
+			return &exit{exitFailed, fmt.Errorf("the agent did not take it%s", because(told.Reason))}
+		case !asJSON && wait > 0:
+			_, err = fmt.Fprintln(io.out, "accepted"+because(told.Reason))
+		case !asJSON:
+			_, err = fmt.Fprintln(io.out, "sent")
+		}
+		return err
+	}
+	return c
+}
+
+// injected is what became of context.
+type injected struct {
+	Task     core.TaskID `json:"task"`
+	ID       string      `json:"id"`
+	Accepted *bool       `json:"accepted,omitempty"`
+	Reason   string      `json:"reason,omitempty"`
+}
+
+// inject pushes context and waits so long for the agent's answer. It returns a
+// timeout when the agent says nothing in that time: what was sent stays sent.
+func (c *client) inject(ctx context.Context, task core.TaskID, body any, wait time.Duration) (told injected, err error) {
+	path := taskPath(task, "inject")
+	if wait <= 0 {
+		return told, c.post(ctx, path, body, &told)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, errUnanswered)
+	defer cancel()
+	err = c.post(ctx, path+"?wait=true", body, &told)
+	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {
+		err = &exit{exitTimeout, fmt.Errorf("%w within %s: 'dragoman tail %s' shows what comes of it", errUnanswered, wait, task)}
+	}
+	return told, err
+}
+
+var errUnanswered = errors.New("the agent has not said what it makes of it")
+
+func cancelCommand(io streams) *cobra.Command {
+	var reason string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "cancel TASK", Short: "Stop a task", Args: cobra.ExactArgs(1),
+		Long: `Stop a task. Its agent is told if it can be, and has a grace to end it; an agent
+that cannot be told is left to itself. The task prints as cancelled once it is, else as
+cancelling: 'dragoman tail' shows how it ends.`,
+	}
+	f := c.Flags()
+	to := hubFlags(f)
+	f.StringVar(&reason, "reason", "", "`why`, for the agent and whoever reads the task")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		state, err := to.client().cancel(c.Context(), core.TaskID(args[0]), reason)
+		switch {
+		case err != nil:
+			return err
+		case state != core.KindCancelled.String():
+			state = "cancelling"
+		}
+		if asJSON {
+			return printJSON(io.out, map[string]string{"task": args[0], "state": state})
+		}
+		_, err = fmt.Fprintln(io.out, state)
+		return err
+	}
+	return c
+}

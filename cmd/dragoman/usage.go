@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/dragoman-hub/dragoman/core/usage"
+)
+
+// usageTotals is what the hub answers to who asks for the usage.
+type usageTotals struct {
+	By     string        `json:"by"`
+	Totals []usage.Total `json:"totals"`
+}
+
+func usageCommand(io streams) *cobra.Command {
+	var by string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "usage", Short: "Show the tokens that were used", Args: cobra.NoArgs,
+		Long: `Show the tokens that were used, added up by agent, thread, requester, day or task,
+as far back as the hub keeps it; in a terminal, a bar for each of the latest days
+as well.`,
+	}
+	f := c.Flags()
+	to := hubFlags(f)
+	f.StringVar(&by, "by", "agent", "`line` to add up along: agent, thread, requester, day or task")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		ask := func(by string) (u usageTotals, err error) {
+			return u, to.client().get(c.Context(), "/v1/usage?by="+url.QueryEscape(by), &u)
+		}
+		u, err := ask(by)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(io.out, u)
+		}
+		if len(u.Totals) == 0 {
+			fmt.Fprintln(io.err, "no agent has told of any tokens yet")
+			return nil
+		}
+		if err := printTotals(io.out, u); err != nil || !isTerminal(io.out) {
+			return err
+		}
+		days, err := ask(string(usage.ByDay))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(io.out)
+		return printDays(io.out, days.Totals, widthOf(io.out))
+	}
+	return c
+}
+
+// printTotals prints a table of them.
+func printTotals(out io.Writer, u usageTotals) error {
+	t := newTable(out, strings.ToUpper(u.By), "INPUT", "OUTPUT", "THINKING", "CACHE READ", "CACHE WRITE", "TOTAL")
+	for _, x := range u.Totals {
+		n := x.Tokens
+		t.row(orDash(x.Key), fmt.Sprint(n.Input), fmt.Sprint(n.Output), fmt.Sprint(n.Thinking), fmt.Sprint(n.CacheRead), fmt.Sprint(n.CacheWrite), fmt.Sprint(n.Total()))
+	}
+	return t.flush()
+}
+
+// shownDays is how many days have a bar.
+const shownDays = 14
+
+// printDays prints a bar for each of the latest days on which something was used,
+// the longest as long as the width allows.
+func printDays(out io.Writer, days []usage.Total, width int) error {
+	days = days[max(0, len(days)-shownDays):]
+	most := int64(1)
+	for _, d := range days {
+		most = max(most, d.Tokens.Total())
+	}
+	const day, least = len("2026-01-02  "), 10
+	room := max(least, width-day-len(fmt.Sprint(most))-len("  "))
+	t := newTable(out, "DAY", "TOTAL")
+	for _, d := range days {
+		n := d.Tokens.Total()
+		t.row(d.Key, fmt.Sprint(n), bar(n, most, room))
+	}
+	return t.flush()
+}
+
+// eighths are the parts of a cell that a bar may end in.
+var eighths = []rune(" ▏▎▍▌▋▊▉")
+
+// bar is as long as n is of most, in cells of which room are the whole. What is not
+// nothing is seen.
+func bar(n, most int64, room int) string {
+	parts := int(float64(n) / float64(most) * float64(room) * 8)
+	if n > 0 {
+		parts = max(1, parts)
+	}
+	text := strings.Repeat("█", parts/8)
+	if parts%8 > 0 {
+		text += string(eighths[parts%8])
+	}
+	return text
+}
+
+// widthOf is how many cells a line of the terminal has.
+func widthOf(w any) int {
+	const usual = 80
+	f, ok := w.(*os.File)
+	if !ok {
+		return usual
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return usual
+	}
+	return width
+}

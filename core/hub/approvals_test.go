@@ -1,0 +1,155 @@
+package hub_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestWhatWaitsForAPersonIsListedUntilItIsDecided(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
+		first, second := g.ask(asker, "a"), g.ask(asker, "a")
+		begun := time.Now()
+		g.report(agent, second, core.ApprovalRequested{ID: "t", Name: "bash", Input: `{"cmd":"ls"}`})
+		g.sleep(time.Second)
+		g.report(agent, first, core.ApprovalRequested{ID: "t", Name: "edit"}, core.ApprovalRequested{ID: "s", Name: "edit"})
+		me := asker.Peer().Principal
+		want := []hub.PendingApproval{
+			{Task: second.ID(), ID: "t", Name: "bash", Input: `{"cmd":"ls"}`, Agent: "a", From: me, Since: begun, Until: begun.Add(300 * time.Second)},
+			{Task: first.ID(), ID: "s", Name: "edit", Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
+			{Task: first.ID(), ID: "t", Name: "edit", Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
+		}
+		if diff := cmp.Diff(want, g.hub.Approvals(me)); diff != "" {
+			t.Errorf("want (-), got (+):\n%s", diff)
+		}
+		if got := g.hub.Approvals(core.Principal{ID: "somebody else"}); len(got) != 0 {
+			t.Errorf("somebody else got %+v, want nothing", got)
+		}
+		if got := g.hub.Approvals(core.Principal{ID: "chief", Operator: true}); len(got) != 3 {
+			t.Errorf("an operator got %+v, want all three", got)
+		}
+		if err := asker.Decide(second.ID(), core.ApprovalDecided{ID: "t"}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[1:], g.hub.Approvals(me)); diff != "" {
+			t.Errorf("once it was decided: want (-), got (+):\n%s", diff)
+		}
+		g.report(agent, first, core.Done{})
+		g.report(agent, second, core.Done{})
+		if got := g.hub.Approvals(me); len(got) != 0 {
+			t.Errorf("once the tasks have ended: got %+v, want nothing", got)
+		}
+	})
+}
+
+func TestALateDecisionIsToldWhatWasDecidedAndByWhom(t *testing.T) {
+	onStage(t, hub.Limits{Deadline: time.Hour}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.ApprovalRequested{ID: "yes"}, core.ApprovalRequested{ID: "no"}, core.ApprovalRequested{ID: "late"})
+		for id, approved := range map[string]bool{"yes": true, "no": false} {
+			if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: id, Approved: approved}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.sleep(300 * time.Second)
+		for id, want := range map[string]string{"yes": "approved by r", "no": "denied by r", "late": "denied by hub"} {
+			err := asker.Decide(task.ID(), core.ApprovalDecided{ID: id, Approved: true})
+			g.wantFault(id, err, core.CodeConflict)
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %q in it", id, err, want)
+			}
+		}
+		g.report(agent, task, core.Done{})
+	})
+}
+
+func TestWhatTheHubDeniesItSaysOfTheToolAsWell(t *testing.T) {
+	onStage(t, hub.Limits{ApprovalTimeout: time.Minute}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.ToolCall{ID: "t", Name: "bash"}, core.ApprovalRequested{ID: "t", Name: "bash"})
+		g.sleep(time.Minute)
+		events := g.events(asker)
+		g.wantKinds("the requester read", events, "opened", "assigned", "tool_call", "approval_requested", "approval_decided", "tool_state")
+		const why = "nobody decided within 1m0s"
+		if got, want := events[4].Body, (core.ApprovalDecided{ID: "t", By: "hub", Reason: why}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		if got, want := events[5].Body, (core.ToolState{ID: "t", State: core.ToolDenied, Detail: why}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		g.wantKinds("the agent read", g.events(agent), "assigned", "approval_decided")
+		g.report(agent, task, core.Done{})
+	})
+}
+
+func TestWhatAPersonDeniesIsTheAgentsToSay(t *testing.T) {
+	onStage(t, hub.Limits{Deadline: time.Hour}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.ApprovalRequested{ID: "t"})
+		if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "t"}); err != nil {
+			t.Fatal(err)
+		}
+		g.sleep(300 * time.Second)
+		g.report(agent, task, core.ToolState{ID: "t", State: core.ToolDenied}, core.Done{})
+		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "approval_requested", "approval_decided", "tool_state", "done")
+	})
+}
+
+func TestAnApprovalOfAllIsOneOfWhatWaitsAlready(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker, other := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r"), g.connect("o")
+		task, elsewhere := g.ask(asker, "a"), g.ask(other, "a")
+		g.report(agent, elsewhere, core.ApprovalRequested{ID: "1"})
+		g.report(agent, task, core.ApprovalRequested{ID: "1"}, core.ApprovalRequested{ID: "2"}, core.ApprovalRequested{ID: "3"})
+		if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "2", Approved: true, All: true}); err != nil {
+			t.Fatal(err)
+		}
+		g.report(agent, task, core.ApprovalRequested{ID: "4"})
+		var decided []core.ApprovalDecided
+		for _, e := range task.Events() {
+			if d, ok := e.Body.(core.ApprovalDecided); ok {
+				decided = append(decided, d)
+			}
+		}
+		const why = "all tools of the task were approved"
+		want := []core.ApprovalDecided{
+			{ID: "2", Approved: true, All: true, By: "r"}, {ID: "1", Approved: true, All: true, By: "r", Reason: why},
+			{ID: "3", Approved: true, All: true, By: "r", Reason: why}, {ID: "4", Approved: true, All: true, By: "r", Reason: why},
+		}
+		if diff := cmp.Diff(want, decided); diff != "" {
+			t.Errorf("want (-), got (+):\n%s", diff)
+		}
+		if got := g.hub.Approvals(core.Principal{Operator: true}); len(got) != 1 || got[0].Task != elsewhere.ID() {
+			t.Errorf("got %+v, want the call of the other task still to wait", got)
+		}
+		g.report(agent, task, core.Done{})
+		g.report(agent, elsewhere, core.Done{})
+	})
+}
+
+func TestAToolThatIsAskedForAgainIsDecidedAgain(t *testing.T) {
+	onStage(t, hub.Limits{Deadline: time.Hour}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.ApprovalRequested{ID: "t"}, core.ApprovalRequested{ID: "t"})
+		if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "t"}); err != nil {
+			t.Fatal(err)
+		}
+		g.sleep(299 * time.Second)
+		g.report(agent, task, core.ApprovalRequested{ID: "t"})
+		g.sleep(2 * time.Second)
+		if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "t", Approved: true}); err != nil {
+			t.Errorf("got %v, want it open again, for as long again", err)
+		}
+		g.report(agent, task, core.Done{})
+	})
+}

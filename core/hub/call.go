@@ -1,0 +1,58 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Branch returns a session beside s for somebody who acts in its name through
+// another door. What the branch asks counts as asked by s: the causes and the loop
+// guard of s hold for it (promise P10). It reads for itself, so that neither waits
+// for the other. It is no agent. The caller closes it; it ends with s at the latest.
+func (s *Session) Branch() *Session {
+	h, trunk := s.hub, s.root()
+	b := h.Connect(s.peer)
+	b.trunk = trunk
+	h.mu.Lock()
+	gone := trunk.closed
+	trunk.mu.Lock()
+	b.card = trunk.card
+	if !gone {
+		trunk.branches.put(b, struct{}{})
+	}
+	trunk.mu.Unlock()
+	h.mu.Unlock()
+	if gone {
+		b.Close(core.NewFault(core.CodeUnreachable, "the connection has ended"))
+	}
+	return b
+}
+
+// root returns the session in whose name s acts: itself, unless it is a branch.
+func (s *Session) root() *Session {
+	if s.trunk != nil {
+		return s.trunk
+	}
+	return s
+}
+
+// Call calls a tool in the name of the session and waits for what it comes to,
+// without touching what Next returns. When ctx ends, Call returns its cause, and
+// what the tool asked is cancelled unless it was to be kept. When the session ends
+// first, Call returns why.
+func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) (*ToolOutput, error) {
+	b := s.Branch()
+	defer b.Close(core.NewFault(core.CodeCancelled, "the call has ended"))
+	b.CallTool("", name, input)
+	for {
+		next, err := b.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if next.Tool != nil {
+			return next.Tool, nil
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package hub_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// called is what a call came to.
+type called struct {
+	out *hub.ToolOutput
+	err error
+}
+
+// call calls a tool beside everything else.
+func (g *stage) call(ctx context.Context, s *hub.Session, name, input string) <-chan called {
+	done := make(chan called, 1)
+	go func() {
+		out, err := s.Call(ctx, name, json.RawMessage(input))
+		done <- called{out, err}
+	}()
+	synctest.Wait()
+	return done
+}
+
+func TestACallAnswersWhoWaitsForItAndNobodyElse(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		ann, bob := g.agent("ann", able), g.agent("bob", able)
+		done := g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"how much?"}`)
+		task := g.given(bob)
+		g.report(bob, task, core.Text{Text: "42"}, core.Done{})
+		if c := <-done; c.err != nil || c.out.Fault != nil || !strings.Contains(string(c.out.Output), `"text":"42"`) {
+			t.Errorf("got %+v, want 42", c)
+		}
+		if b, ok := g.batch(ann); ok {
+			t.Errorf("ann herself: got %+v, want nothing", b)
+		}
+		if c := <-g.call(g.t.Context(), ann, "nothing", `{}`); c.err != nil || c.out.Fault == nil {
+			t.Errorf("a tool that there is not: got %+v, want a fault", c)
+		}
+	})
+}
+
+func TestACallIsMadeBecauseOfWhatItsSessionWorksOn(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		ann, bob, carl := g.agent("ann", able), g.agent("bob", able), g.agent("carl", able)
+		asked := g.ask(ann, "bob")
+		if c := <-g.call(g.t.Context(), bob, "agent_ask", `{"to":"ann","content":"you do"}`); c.err != nil || c.out.Fault == nil || c.out.Fault.Code != core.CodeLoop {
+			t.Errorf("asking back: got %+v, want a loop", c)
+		}
+		if c := <-g.call(g.t.Context(), bob, "agent_ask", `{"to":"bob","content":"I do"}`); c.err != nil || c.out.Fault == nil || c.out.Fault.Code != core.CodeLoop {
+			t.Errorf("asking itself: got %+v, want a loop", c)
+		}
+		done := g.call(g.t.Context(), bob, "agent_ask", `{"to":"carl","content":"you do"}`)
+		task := g.given(carl)
+		if task.Request().Cause != asked.ID() || task.From().ID != "bob" {
+			t.Errorf("got cause %q from %+v, want %q from bob", task.Request().Cause, task.From(), asked.ID())
+		}
+		g.report(carl, task, core.Done{})
+		<-done
+		g.report(bob, asked, core.Done{})
+		// What it did a moment ago counts as well.
+		if c := <-g.call(g.t.Context(), bob, "agent_ask", `{"to":"ann","content":"thanks"}`); c.err != nil || c.out.Fault == nil || c.out.Fault.Code != core.CodeLoop {
+			t.Errorf("asking back later: got %+v, want a loop", c)
+		}
+	})
+}
+
+func TestACallThatIsGivenUpCancelsWhatItAsked(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		ann, bob := g.agent("ann", able), g.agent("bob", able)
+		why := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(g.t.Context())
+		done := g.call(ctx, ann, "agent_ask", `{"to":"bob","content":"how much?"}`)
+		task := g.given(bob)
+		cancel(why)
+		if c := <-done; !errors.Is(c.err, why) {
+			t.Errorf("got %+v, want %v", c, why)
+		}
+		g.report(bob, task, core.Cancelled{})
+		if got := task.Answer().End; got != core.KindCancelled {
+			t.Errorf("got %s, want that the task was cancelled", got)
+		}
+	})
+}
+
+func TestWhatACallDelegatesRunsOn(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		ann, bob := g.agent("ann", able), g.agent("bob", able)
+		<-g.call(g.t.Context(), ann, "agent_delegate", `{"to":"bob","content":"build it"}`)
+		task := g.given(bob)
+		done := g.call(g.t.Context(), ann, "agent_result", `{"task_id":"`+string(task.ID())+`","wait_seconds":60}`)
+		g.report(bob, task, core.Text{Text: "built"}, core.Done{})
+		if c := <-done; c.err != nil || !strings.Contains(string(c.out.Output), `"text":"built"`) {
+			t.Errorf("got %+v, want what was built", c)
+		}
+	})
+}
+
+func TestACallEndsWithItsSession(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		ann, bob := g.agent("ann", able), g.agent("bob", able)
+		asks, waits := g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"how much?"}`), ann.Branch()
+		task := g.given(bob)
+		ann.Close(core.NewFault(core.CodeUnreachable, "gone fishing"))
+		if c := <-asks; c.err == nil || !strings.Contains(c.err.Error(), "gone fishing") {
+			t.Errorf("got %+v, want why the session ended", c)
+		}
+		g.report(bob, task, core.Cancelled{})
+		if _, err := waits.Next(g.t.Context()); err == nil || !strings.Contains(err.Error(), "gone fishing") {
+			t.Errorf("a branch: got %v, want why the session ended", err)
+		}
+		if c := <-g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"again?"}`); c.err == nil && c.out.Fault == nil {
+			t.Errorf("after the end: got %+v, want a fault", c)
+		}
+		waits.Close(nil)
+	})
+}
+
+func TestCallsWaitForNobodyWhoReadsTheSession(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		ann, bob := g.agent("ann", able), g.agent("bob", able, func(c *core.Card) { c.MaxConcurrent = 100 })
+		var all []<-chan called
+		for range 100 {
+			all = append(all, g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"how much?"}`))
+		}
+		for range 100 {
+			g.report(bob, g.given(bob), core.Done{})
+		}
+		for _, done := range all {
+			if c := <-done; c.err != nil || c.out.Fault != nil {
+				t.Fatalf("got %+v, want an answer", c)
+			}
+		}
+		g.sleep(time.Second)
+	})
+}

@@ -1,0 +1,52 @@
+package hub
+
+import (
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// nextID returns the id of a new task. Tasks are taken in in the order of their
+// ids, over restarts too and whatever the clock does: what reads a thread goes by
+// that order. Callers hold mu.
+func (h *Hub) nextID() core.TaskID {
+	id := core.TaskID(core.NewID())
+	if id <= h.newest {
+		id = following(h.newest)
+	}
+	h.newest = id
+	return id
+}
+
+// noteID takes note of a task that was there before. Callers hold mu.
+func (h *Hub) noteID(id core.TaskID) {
+	if isTaskID(string(id)) {
+		h.newest = max(h.newest, id)
+	}
+}
+
+// isTaskID reports whether the text is written like the id of a task.
+func isTaskID(text string) bool { return len(text) == 36 && strings.Count(text, "-") == 4 }
+
+// following returns the least UUID of version 7 that is greater than the id.
+func following(id core.TaskID) core.TaskID {
+	const version, variant = 14, 19 // where they stand in the text
+	b := []byte(id)
+	for i := len(b) - 1; i >= 0; i-- {
+		first, last := byte('0'), byte('f')
+		switch {
+		case b[i] == '-' || i == version:
+			continue
+		case i == variant:
+			first, last = '8', 'b'
+		}
+		if b[i] < last {
+			if b[i]++; b[i] == '9'+1 {
+				b[i] = 'a'
+			}
+			break
+		}
+		b[i] = first
+	}
+	return core.TaskID(b)
+}

@@ -1,0 +1,65 @@
+package hub_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestWhetherAnAgentThatIgnoresACancelIsDisconnectedCanBeSet(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		does  hub.Disconnect
+		slots int
+		gone  bool
+	}{
+		{"by itself, of one task", 0, 1, true},
+		{"by itself, of several", 0, 2, false},
+		{"single, of one task", hub.DisconnectSingle, 1, true},
+		{"single, of several", hub.DisconnectSingle, 2, false},
+		{"always, of one task", hub.DisconnectAlways, 1, true},
+		{"always, of several", hub.DisconnectAlways, 2, true},
+		{"never, of one task", hub.DisconnectNever, 1, false},
+		{"never, of several", hub.DisconnectNever, 2, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onStage(t, hub.Limits{Disconnect: c.does, CancelGrace: time.Second, SlotGrace: time.Second}, func(g *stage) {
+				g.agent("a", able, func(card *core.Card) { card.MaxConcurrent = c.slots })
+				asker := g.connect("r")
+				task := g.ask(asker, "a")
+				if err := asker.Cancel(task.ID(), "enough"); err != nil {
+					t.Fatal(err)
+				}
+				g.sleep(time.Second)
+				if got := task.Answer().End; got != core.KindCancelled {
+					t.Errorf("after the grace: got %s, want cancelled", got)
+				}
+				g.sleep(time.Second)
+				a, here := g.hub.Agent("a")
+				if here == c.gone || here && a.Load.Active != 0 {
+					t.Errorf("after the second: got it here %t with %d active, want it gone %t, else free", here, a.Load.Active, c.gone)
+				}
+				if n := g.hub.Counters(); n["cancel.unanswered"] != 1 || n["agent.overdue"] != 1 {
+					t.Errorf("got %v, want one cancel unanswered and one agent overdue", n)
+				}
+			})
+		})
+	}
+}
+
+func TestTheAnswersToAnOverdueAgentHaveNames(t *testing.T) {
+	for _, want := range []hub.Disconnect{hub.DisconnectSingle, hub.DisconnectAlways, hub.DisconnectNever} {
+		var got hub.Disconnect
+		if err := got.UnmarshalText([]byte(want.String())); err != nil || got != want {
+			t.Errorf("got %v and %v, want %v", got, err, want)
+		}
+	}
+	var d hub.Disconnect
+	for _, name := range []string{"", "sometimes"} {
+		if err := d.UnmarshalText([]byte(name)); core.AsFault(err) == nil || core.AsFault(err).Code != core.CodeInvalid {
+			t.Errorf("%q: got %v, want an invalid fault", name, err)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// TestEveryCallIsAnsweredOnceWhateverThePacksDo lets packs come, answer, keep silent,
+// change and vanish while callers call and leave.
+func TestEveryCallIsAnsweredOnceWhateverThePacksDo(t *testing.T) {
+	const callers, calls, packs = 8, 300, 3
+	h := coretest.NewHub(t, hub.Options{Limits: hub.Limits{PackCalls: 16, ToolTimeout: 5 * time.Millisecond}})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var playing sync.WaitGroup
+	for i := range packs {
+		playing.Go(func() {
+			for round := 0; ctx.Err() == nil; round++ {
+				playPack(ctx, t, h, fmt.Sprint("p", i), round)
+			}
+		})
+	}
+	watcher := h.Connect(hub.Peer{Principal: core.Principal{ID: "watcher"}})
+	watcher.WatchTools()
+	var calling sync.WaitGroup
+	for i := range callers {
+		calling.Go(func() {
+			s := h.Connect(hub.Peer{Principal: core.Principal{ID: fmt.Sprint("c", i)}})
+			defer s.Close(nil)
+			outstanding := map[string]bool{}
+			for n := range calls {
+				call := fmt.Sprint(n)
+				outstanding[call] = true
+				s.CallTool(call, fmt.Sprintf("p%d_tool", n%packs), []byte(`{"n":1}`))
+				for len(outstanding) > 4 || n == calls-1 && len(outstanding) > 0 {
+					b, err := s.Next(t.Context())
+					if err != nil || b.Tool == nil || !outstanding[b.Tool.Call] || (b.Tool.Fault == nil) == (b.Tool.Output == nil) {
+						t.Errorf("got %+v and %v, want the one answer to a call", b.Tool, err)
+						return
+					}
+					delete(outstanding, b.Tool.Call)
+				}
+			}
+		})
+	}
+	calling.Wait()
+	stop()
+	playing.Wait()
+	if b, err := watcher.Next(t.Context()); err != nil || !b.ToolsChanged {
+		t.Errorf("got %+v and %v, want it told that the tools changed", b, err)
+	}
+	if got := watcher.Tools(); len(got) != len(h.Tools()) {
+		t.Errorf("got %d tools, want the hub's own once all packs have gone", len(got))
+	}
+	watcher.Close(nil)
+}
+
+// playPack is the life of a pack that answers most of what it is asked.
+func playPack(ctx context.Context, t *testing.T, h *hub.Hub, id string, round int) {
+	s := h.Connect(hub.Peer{Principal: core.Principal{ID: id}})
+	defer s.Close(nil)
+	tools := []hub.PackTool{tool(id + "_tool")}
+	if err := s.Provide(id, tools); err != nil {
+		t.Errorf("providing %s: got %v, want no error", id, err)
+	}
+	for n := range 10 + round%20 {
+		b, err := s.Next(ctx)
+		switch {
+		case err != nil:
+			return
+		case n%7 == 3: // silence
+		case n%7 == 5:
+			_ = s.AnswerTool(b.Execute.ID, nil, core.NewFault(core.CodeInternal, "no"))
+		case n%11 == 6:
+			if err := s.Provide(id, append(tools, tool(id+"_more"))); err != nil {
+				t.Errorf("changing %s: got %v, want no error", id, err)
+			}
+		default:
+			_ = s.AnswerTool(b.Execute.ID, b.Execute.Input, nil) // it may be too late
+		}
+	}
+}

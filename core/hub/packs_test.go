@@ -1,0 +1,396 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// tool is a tool of a pack that wants the capabilities.
+func tool(name string, capabilities ...string) hub.PackTool {
+	return hub.PackTool{Tool: hub.Tool{Name: name, Description: "the tool " + name}, Capabilities: capabilities}
+}
+
+// pack connects a pack with the tools.
+func (g *stage) pack(id string, tools ...hub.PackTool) *hub.Session {
+	g.t.Helper()
+	s := g.connect("pack " + id)
+	if err := s.Provide(id, tools); err != nil {
+		g.t.Fatalf("providing %s: got %v, want no error", id, err)
+	}
+	return s
+}
+
+// execution reads what the pack is to do, which must be ready now.
+func (g *stage) execution(pack *hub.Session) *hub.Execution {
+	g.t.Helper()
+	b, ok := g.batch(pack)
+	if !ok || b.Execute == nil {
+		g.t.Fatalf("got %+v, want an execution", b)
+	}
+	return b.Execute
+}
+
+func (g *stage) answer(pack *hub.Session, id, output string) {
+	g.t.Helper()
+	if err := pack.AnswerTool(id, json.RawMessage(output), nil); err != nil {
+		g.t.Fatalf("answering: got %v, want no error", err)
+	}
+}
+
+func names(tools []hub.Tool) string {
+	var all []string
+	for _, t := range tools {
+		all = append(all, t.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+const ownTools = "agents_list agent_ask agent_delegate agent_result agent_notify agent_cancel"
+
+func skilled(capabilities ...string) func(*core.Card) {
+	return func(c *core.Card) { c.Capabilities = capabilities }
+}
+
+func TestACallOfAPacksToolReachesThePackAndItsAnswerTheCaller(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, p := g.agent("a", able), g.pack("sky", tool("weather"))
+		a.CallTool("c1", "weather", []byte(`{"city":"Bonn"}`))
+		e := g.execution(p)
+		if e.Tool != "weather" || string(e.Input) != `{"city":"Bonn"}` || e.Agent != "a" || e.From.ID != "a" || time.Until(e.Deadline) != 30*time.Second {
+			t.Errorf("got %+v, want the call of a, within 30s", e)
+		}
+		g.answer(p, e.ID, `{"sun":true}`)
+		if o := g.tool(a); o.Call != "c1" || o.Pack != "sky" || string(o.Output) != `{"sun":true}` || o.Fault != nil {
+			t.Errorf("got %+v, want the output of the pack", o)
+		}
+		a.CallTool("c2", "weather", nil)
+		e = g.execution(p)
+		if string(e.Input) != "{}" {
+			t.Errorf("no input: got %s, want an empty object", e.Input)
+		}
+		if err := p.AnswerTool(e.ID, nil, core.NewFault(core.CodeInternal, "no clouds")); err != nil {
+			t.Fatal(err)
+		}
+		if o := g.tool(a); o.Fault == nil || o.Fault.Message != "no clouds" || o.Output != nil {
+			t.Errorf("got %+v, want the error of the pack", o)
+		}
+	})
+}
+
+func TestAToolIsForThoseWhoHaveAllItsCapabilities(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		g.pack("box", tool("open"), tool("mail_send", "mail"), tool("admin_kick", "mail", "admin"))
+		for capabilities, want := range map[string]string{"": "open", "mail": "mail_send open", "admin": "open", "admin,mail": "admin_kick mail_send open"} {
+			a := g.agent("a-"+capabilities, able, skilled(strings.Split(capabilities, ",")...))
+			if got := names(a.Tools()); got != ownTools+" "+want {
+				t.Errorf("with %q: got %s, want the hub's own and %s", capabilities, got, want)
+			}
+			for _, name := range []string{"open", "mail_send", "admin_kick"} {
+				a.CallTool("c", name, nil)
+				if strings.Contains(want, name) {
+					continue
+				}
+				if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeNotAuthorized || o.Pack != "box" {
+					t.Errorf("%s with %q: got %+v, want it refused", name, capabilities, o)
+				}
+			}
+		}
+		nobody := g.connect("nobody")
+		if got := names(nobody.Tools()); got != ownTools+" open" {
+			t.Errorf("one who is no agent: got %s, want what needs no capability", got)
+		}
+		if got := nobody.Tools()[6].Requires(); got != nil {
+			t.Errorf("open: got %v required, want nothing", got)
+		}
+	})
+}
+
+func TestACallThatIsNotAnsweredInTimeEndsWithoutThePack(t *testing.T) {
+	onStage(t, hub.Limits{PackCalls: 2}, func(g *stage) {
+		slow, patient := tool("slow"), tool("patient")
+		slow.Timeout, patient.Timeout = 2*time.Second, time.Hour
+		a, p := g.agent("a", able), g.pack("p", slow, patient)
+		a.CallTool("c1", "slow", nil)
+		e := g.execution(p)
+		a.CallTool("c2", "patient", nil)
+		g.sleep(2 * time.Second)
+		if o := g.tool(a); o.Call != "c1" || o.Fault == nil || o.Fault.Code != core.CodeTimeout || !o.Fault.Retryable {
+			t.Errorf("got %+v, want c1 timed out", o)
+		}
+		g.wantFault("answering too late", p.AnswerTool(e.ID, []byte("1"), nil), core.CodeConflict)
+		g.sleep(298 * time.Second)
+		if o := g.tool(a); o.Call != "c2" || o.Fault == nil || o.Fault.Code != core.CodeTimeout {
+			t.Errorf("got %+v, want c2 timed out at the most that a tool may take", o)
+		}
+		if b, ok := g.batch(p); ok {
+			t.Errorf("got %+v, want nothing: the call that nobody waits for was not given", b)
+		}
+		for name, want := range map[string]int64{"tool.timeout": 2, "tool.late": 1} {
+			if got := g.hub.Counters()[name]; got != want {
+				t.Errorf("%s: got %d, want %d", name, got, want)
+			}
+		}
+		for _, call := range []string{"c3", "c4"} {
+			a.CallTool(call, "slow", nil)
+			g.answer(p, g.execution(p).ID, "1")
+			g.tool(a)
+		}
+	})
+}
+
+func TestAPackThatVanishesAnswersAllThatWaitsAtOnce(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b, p := g.agent("a", able), g.agent("b", able), g.pack("p", tool("x"))
+		a.CallTool("told", "x", nil)
+		g.execution(p)
+		b.CallTool("waits", "x", nil)
+		p.Close(core.NewFault(core.CodeUnreachable, "its connection was lost"))
+		for call, s := range map[string]*hub.Session{"told": a, "waits": b} {
+			o := g.tool(s)
+			if o.Call != call || o.Fault == nil || o.Fault.Code != core.CodeUnreachable || !strings.Contains(o.Fault.Message, "its connection was lost") {
+				t.Errorf("got %+v, want %s answered as unreachable", o, call)
+			}
+		}
+		a.CallTool("after", "x", nil)
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnsupported {
+			t.Errorf("got %+v, want the tool to be unknown", o)
+		}
+		if got := names(a.Tools()); got != ownTools {
+			t.Errorf("got %s, want the hub's own", got)
+		}
+		g.pack("p", tool("x")) // the id and the name are free again
+	})
+}
+
+func TestWhatACallerThatLeftAskedIsNotGiven(t *testing.T) {
+	onStage(t, hub.Limits{PackCalls: 2}, func(g *stage) {
+		a, p := g.agent("a", able), g.pack("p", tool("x"))
+		a.CallTool("told", "x", nil)
+		e := g.execution(p)
+		a.CallTool("waits", "x", nil)
+		a.Close(nil)
+		if b, ok := g.batch(p); ok {
+			t.Errorf("got %+v, want nothing", b)
+		}
+		g.answer(p, e.ID, "1")
+		kept := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "k"}, Dialect: "test", Keep: true})
+		kept.CallTool("1", "x", nil)
+		kept.CallTool("2", "x", nil)
+		kept.Close(nil)
+		g.execution(p)
+		g.execution(p)
+	})
+}
+
+func TestSoManyCallsWaitForAPackAndNoMore(t *testing.T) {
+	onStage(t, hub.Limits{PackCalls: 3, RequestBytes: 1000}, func(g *stage) {
+		a, p, q := g.agent("a", able), g.pack("p", tool("x")), g.pack("q", tool("y"))
+		for i := range 4 {
+			a.CallTool(fmt.Sprint(i), "x", nil)
+		}
+		if o := g.tool(a); o.Call != "3" || o.Fault.Code != core.CodeOverloaded || !o.Fault.Retryable {
+			t.Errorf("got %+v, want the fourth refused", o)
+		}
+		g.answer(p, g.execution(p).ID, "1")
+		g.tool(a)
+		a.CallTool("again", "x", nil)
+		if b, ok := g.batch(a); ok {
+			t.Errorf("got %+v, want the call taken behind an answer", b)
+		}
+		big := []byte(`"` + strings.Repeat("x", 600) + `"`)
+		a.CallTool("big", "y", big)
+		a.CallTool("bigger", "y", big)
+		if o := g.tool(a); o.Call != "bigger" || o.Fault.Code != core.CodeOverloaded {
+			t.Errorf("got %+v, want it refused: too many bytes wait", o)
+		}
+		g.answer(q, g.execution(q).ID, "1")
+		if got := g.hub.Counters()["refused.tool.overloaded"]; got != 2 {
+			t.Errorf("counted: got %d, want 2", got)
+		}
+	})
+}
+
+func TestWhatCannotBeAPackIsRefusedWithTheReason(t *testing.T) {
+	bad := func(change func(*hub.PackTool)) []hub.PackTool {
+		x := tool("x")
+		change(&x)
+		return []hub.PackTool{tool("fine"), x}
+	}
+	schema := func(s string) []hub.PackTool { return bad(func(x *hub.PackTool) { x.InputSchema = []byte(s) }) }
+	long := strings.Repeat("x", 60<<10)
+	for name, c := range map[string]struct {
+		id    string
+		tools []hub.PackTool
+		code  core.Code
+		want  string
+	}{
+		"no id":                {"", nil, core.CodeInvalid, "pack id"},
+		"control characters":   {"a\x00", nil, core.CodeInvalid, "pack id"},
+		"a long id":            {strings.Repeat("x", 513), nil, core.CodeInvalid, "512"},
+		"an id that is taken":  {"there", nil, core.CodeConflict, "pack there already registered"},
+		"the hub's own name":   {"p", []hub.PackTool{tool("agent_ask")}, core.CodeConflict, "tool name collision: tool 'agent_ask' already registered as builtin"},
+		"somebody else's name": {"p", []hub.PackTool{tool("taken")}, core.CodeConflict, "tool name collision: tool 'taken' already registered by pack 'there'"},
+		"a name twice":         {"p", []hub.PackTool{tool("x"), tool("x")}, core.CodeInvalid, "'x' stands twice"},
+		"a name with a blank":  {"p", []hub.PackTool{tool("x y")}, core.CodeInvalid, `"x y"`},
+		"no name":              {"p", []hub.PackTool{tool("")}, core.CodeInvalid, "tool name"},
+		"too many tools":       {"p", []hub.PackTool{tool("1"), tool("2"), tool("3"), tool("4")}, core.CodeTooLarge, "the limit is 3"},
+		"a long description":   {"p", bad(func(x *hub.PackTool) { x.Description = long + long }), core.CodeTooLarge, "shorten"},
+		"no UTF-8":             {"p", bad(func(x *hub.PackTool) { x.Description = "\xff" }), core.CodeInvalid, "UTF-8"},
+		"a schema of no JSON":  {"p", schema(`{`), core.CodeInvalid, "input schema of tool x"},
+		"a schema of null":     {"p", schema(`null`), core.CodeInvalid, "got null"},
+		"a schema of strings":  {"p", schema(`{"type":"string"}`), core.CodeInvalid, `want "object"`},
+		"a schema that is bad": {"p", schema(`{"bad":1}`), core.CodeInvalid, "bad: not wanted"},
+		"too many packs":       {"p", nil, core.CodeOverloaded, "2 packs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onPackStage(t, hub.Limits{Packs: 2, PackTools: 3}, func(g *stage) {
+				g.pack("there", tool("taken"))
+				if name == "too many packs" {
+					g.pack("another")
+				}
+				s := g.connect("s")
+				err := s.Provide(c.id, c.tools)
+				g.wantFault(name, err, c.code)
+				if !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v, want %q in it", err, c.want)
+				}
+				if got := names(s.Tools()); got != ownTools+" taken" {
+					t.Errorf("got %s, want nothing of the manifest that was refused", got)
+				}
+			})
+		})
+	}
+}
+
+func TestTheDefinitionsOfAllToolsAreBounded(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		var many []hub.PackTool
+		for i := range 45 {
+			x := tool(fmt.Sprint("t", i))
+			x.Description = strings.Repeat("x", 50<<10)
+			many = append(many, x)
+		}
+		p := g.pack("p", many[:20]...)
+		g.wantFault("twice as much", g.connect("q").Provide("q", append(many[20:], tool("x"))), core.CodeTooLarge)
+		if err := p.Provide("p", many[:10]); err != nil {
+			t.Errorf("less in place of it: got %v, want no error", err)
+		}
+	})
+}
+
+func TestAPackMayChangeWhatItProvides(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, p := g.agent("a", able), g.pack("p", tool("x"), tool("y"))
+		a.WatchTools()
+		a.CallTool("c1", "x", nil)
+		if err := p.Provide("p", []hub.PackTool{tool("y"), tool("z")}); err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := g.batch(a); !ok || !b.ToolsChanged {
+			t.Errorf("got %+v, want it told that the tools changed", b)
+		}
+		if got := names(a.Tools()); got != ownTools+" y z" {
+			t.Errorf("got %s, want what it provides now", got)
+		}
+		a.CallTool("c2", "x", nil)
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnsupported {
+			t.Errorf("got %+v, want x to be gone", o)
+		}
+		g.answer(p, g.execution(p).ID, "1") // what was asked before is still answered
+		g.tool(a)
+		g.wantFault("another id", p.Provide("q", nil), core.CodeConflict)
+		p.Close(nil)
+		g.pack("q")
+		if b, ok := g.batch(a); !ok || !b.ToolsChanged {
+			t.Errorf("got %+v, want it told once that they changed", b)
+		}
+		if b, ok := g.batch(a); ok {
+			t.Errorf("got %+v, want nothing more", b)
+		}
+	})
+}
+
+func TestNobodyAnswersForAnotherPack(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, p, q := g.agent("a", able), g.pack("p", tool("x")), g.pack("q")
+		a.CallTool("c1", "x", nil)
+		e := g.execution(p)
+		if got := g.hub.Provider(e.ID); got != p {
+			t.Errorf("who is to answer: got %v, want the pack", got)
+		}
+		g.wantFault("another pack", q.AnswerTool(e.ID, []byte("1"), nil), core.CodeNotAuthorized)
+		g.wantFault("nobody's", q.AnswerTool("no-such", []byte("1"), nil), core.CodeConflict)
+		g.wantFault("no JSON", p.AnswerTool(e.ID, []byte("sunny"), nil), core.CodeInvalid)
+		if o := g.tool(a); o.Fault == nil || !strings.Contains(o.Fault.Message, "not JSON") {
+			t.Errorf("got %+v, want the caller told that it was no JSON", o)
+		}
+		if got := g.hub.Provider(e.ID); got != nil {
+			t.Errorf("who is to answer: got %v, want nobody", got)
+		}
+	})
+}
+
+func TestAHubThatStopsAnswersWhatPacksDoNot(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, p := g.agent("a", able), g.pack("p", tool("x"))
+		a.CallTool("c1", "x", nil)
+		g.execution(p)
+		if err := g.hub.Close(g.t.Context(), "maintenance"); err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := g.batch(a); !ok || b.Draining == "" {
+			t.Errorf("got %+v, want it told that the hub stops", b)
+		}
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnreachable {
+			t.Errorf("got %+v, want the call answered as unreachable", o)
+		}
+		a.CallTool("c2", "x", nil)
+		g.wantFault("a pack that comes now", g.connect("q").Provide("q", nil), core.CodeUnreachable)
+	})
+}
+
+// notWanted stands for a reader of schemas: it wants no member "bad".
+func notWanted(schema []byte) (func([]byte) error, error) {
+	bad := func(b []byte) error {
+		var m map[string]any
+		if json.Unmarshal(b, &m) == nil && m["bad"] != nil {
+			return errors.New("bad: not wanted")
+		}
+		return nil
+	}
+	return bad, bad(schema)
+}
+
+// onPackStage is onStage with a hub that reads schemas.
+func onPackStage(t *testing.T, limits hub.Limits, test func(*stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(&stage{t, coretest.NewHub(t, hub.Options{Limits: limits, Schema: notWanted})})
+	})
+}
+
+func TestAnInputIsHeldAgainstTheSchemaBeforeThePackSeesIt(t *testing.T) {
+	onPackStage(t, hub.Limits{}, func(g *stage) {
+		a, p := g.agent("a", able), g.pack("p", tool("x"))
+		for input, want := range map[string]string{
+			`{"bad":1}`: "invalid input: bad: not wanted", `{`: "invalid input: not JSON", `{"a":1,"a":2}`: "invalid input: duplicate key",
+		} {
+			a.CallTool("c", "x", []byte(input))
+			if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeInvalid || !strings.HasPrefix(o.Fault.Message, want) {
+				t.Errorf("%s: got %+v, want %s", input, o, want)
+			}
+		}
+		if b, ok := g.batch(p); ok {
+			t.Errorf("got %+v, want nothing for the pack", b)
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package hub
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/thread"
+)
+
+// recoverThreads finds the tasks of threads in the journal again, given its tasks in
+// order: as many as an index knows. The turns of the latest of them are put together
+// anew, for agents that keep none.
+func (h *Hub) recoverThreads(ctx context.Context, kept []journal.Head) error {
+	h.mu.Lock()
+	for _, head := range kept {
+		h.noteID(head.Task)
+	}
+	h.mu.Unlock()
+	type turn struct {
+		task   core.TaskID
+		thread core.ThreadID
+	}
+	var turns []turn
+	for _, head := range kept[max(0, len(kept)-thread.IndexTasks):] {
+		events, err := h.journal.Read(ctx, head.Task, 0, 1)
+		switch gap := new(journal.GapError); {
+		case errors.Is(err, journal.ErrUnknown), errors.As(err, &gap):
+			continue // retention took it, or the beginning that names the thread
+		case err != nil:
+			return err
+		}
+		o, ok := events[0].Body.(core.Opened)
+		if !ok || core.TaskID(o.Request.Thread) == head.Task || o.Request.Intent == core.IntentNotify {
+			continue
+		}
+		h.index.Add(o.Request.Thread, head.Task)
+		turns = append(turns, turn{head.Task, o.Request.Thread})
+	}
+	begun := map[core.ThreadID]bool{}
+	for _, t := range turns[max(0, len(turns)-h.limits.Threads):] {
+		if id := t.thread; !begun[id] && isTaskID(string(id)) {
+			begun[id] = true
+			h.recoverTurn(ctx, core.TaskID(id)) // it may have begun as a task on its own
+		}
+		h.recoverTurn(ctx, t.task)
+	}
+	return nil
+}
+
+// recoverTurn puts the turns of a task into its thread, if it was answered and is
+// kept whole.
+func (h *Hub) recoverTurn(ctx context.Context, task core.TaskID) {
+	events, err := h.journal.Read(ctx, task, 0, 0)
+	if err != nil {
+		return
+	}
+	if o, ok := events[0].Body.(core.Opened); ok && events[len(events)-1].Body.Kind() == core.KindDone {
+		h.addTurns(o.Request, task, events)
+	}
+}
+
+// addTurns writes what was asked and answered into the thread.
+func (h *Hub) addTurns(req core.Request, task core.TaskID, events []core.Event) {
+	a := core.Fold(events)
+	h.threads.Add(req.Thread,
+		core.Turn{Role: core.RoleUser, Text: req.Content, Task: task, At: events[0].At},
+		core.Turn{Role: core.RoleAssistant, Text: a.Text, Agent: a.Agent, Task: task, At: events[len(events)-1].At})
+}

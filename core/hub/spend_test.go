@@ -1,0 +1,357 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/usage"
+)
+
+// onBudget runs a test with a hub that has budgets, under a fake clock that begins
+// at midnight of UTC.
+func onBudget(t *testing.T, opts hub.Options, test func(*stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(&stage{t, coretest.NewHub(t, opts)}) })
+}
+
+func daily(by usage.By, key string, tokens int64) hub.Options {
+	return hub.Options{Budgets: []usage.Budget{{By: by, Key: key, Tokens: tokens, Per: usage.Daily}}}
+}
+
+// total is what was used under a key.
+func (g *stage) total(by usage.By, key string) usage.Total {
+	g.t.Helper()
+	all, err := g.hub.Usage(by)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for _, x := range all {
+		if x.Key == key {
+			return x
+		}
+	}
+	return usage.Total{}
+}
+
+// injections are the contents of what was injected into a task.
+func injections(task *hub.Task) (all []string) {
+	for _, e := range task.Events() {
+		if in, ok := e.Body.(core.Injected); ok {
+			all = append(all, in.Content)
+		}
+	}
+	return all
+}
+
+func TestOnlyUsageEventsCount(t *testing.T) {
+	onBudget(t, daily(usage.ByAgent, "a", 1_000_000), func(g *stage) {
+		a, asker := g.agent("a", 0), g.connect("asker")
+		task := g.ask(asker, "a")
+		g.report(a, task, core.Usage{Input: 30, Output: 12}, core.Done{TokensUsed: 42})
+		if err := a.Report(task.ID(), core.Usage{Output: 1}, nil); err == nil {
+			t.Error("usage behind the end: got no error, want it refused")
+		}
+		want := usage.Total{Key: string(task.ID()), Tokens: core.Usage{Input: 30, Output: 12}, Events: 1}
+		if d := cmp.Diff(want, g.total(usage.ByTask, string(task.ID()))); d != "" {
+			t.Errorf("the task (-want +got):\n%s", d)
+		}
+		if got := g.total(usage.ByAgent, "a").Tokens.Total(); got != 42 {
+			t.Errorf("got %d tokens, want 42: what Done says repeats the usage", got)
+		}
+	})
+}
+
+func TestNoUsageEventBringsASumToOverflowOrBelowNothing(t *testing.T) {
+	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *stage) {
+		a, asker := g.agent("a", 0), g.connect("asker")
+		task := g.ask(asker, "a")
+		g.report(a, task, core.Usage{Input: -5, Output: 4})
+		if got := g.total(usage.ByAgent, "a").Tokens; got != (core.Usage{Output: 4}) {
+			t.Errorf("got %+v, want 4 of output", got)
+		}
+		for range 4 {
+			g.report(a, task, core.Usage{Input: 1<<63 - 1, Output: 1<<63 - 1, Thinking: 1<<63 - 1})
+		}
+		if got := g.total(usage.ByAgent, "a").Tokens; got.Total() <= 0 {
+			t.Errorf("got %+v, want no overflow", got)
+		}
+		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "x"}, hub.Opening{})
+		g.wantFault("beyond the budget", err, core.CodeBudget)
+	})
+}
+
+func TestWhoHasUsedItsBudgetIsRefusedAsABudget(t *testing.T) {
+	for by, key := range map[usage.By]string{usage.ByAgent: "a", usage.ByRequester: "asker", usage.ByThread: "th"} {
+		t.Run(string(by), func(t *testing.T) {
+			onBudget(t, daily(by, key, 100), func(g *stage) {
+				a, asker := g.agent("a", 0), g.connect("asker")
+				req := core.Request{To: core.ToAgent("a"), Content: "go", Thread: "th"}
+				task := g.open(asker, req)
+				g.report(a, task, core.Usage{Output: 99}, core.Done{})
+				task = g.open(asker, req)
+				g.report(a, task, core.Usage{Output: 900}, core.Text{Text: "it is not cut"}, core.Done{})
+
+				refused, err := asker.Open(req, hub.Opening{})
+				g.wantFault("beyond the budget", err, core.CodeBudget)
+				for _, w := range []string{string(by), key, "999", "100 tokens a day", "2000-01-02T00:00:00Z"} {
+					if !strings.Contains(err.Error(), w) {
+						t.Errorf("got %q, want it to say %s", err, w)
+					}
+				}
+				if r := refused.Receipt(); r.Stage != core.StageRefused || r.Fault.Code != core.CodeBudget || refused.Answer().End != core.KindFailed {
+					t.Errorf("got the receipt %+v, want it recorded as refused", r)
+				}
+				if n := g.hub.Counters()["refused.budget"]; n != 1 {
+					t.Errorf("got %d refusals counted, want 1", n)
+				}
+
+				other := map[usage.By]core.Request{
+					usage.ByAgent:     {To: core.ToAgent("b"), Thread: "th"},
+					usage.ByThread:    {To: core.ToAgent("a"), Thread: "other"},
+					usage.ByRequester: {To: core.ToAgent("a"), Thread: "th"},
+				}[by]
+				g.agent("b", 0)
+				if by == usage.ByRequester {
+					asker = g.connect("another")
+				}
+				g.open(asker, other)
+			})
+		})
+	}
+}
+
+func TestABudgetBeginsAnewAtMidnight(t *testing.T) {
+	onBudget(t, daily(usage.ByAgent, "a", 100), func(g *stage) {
+		a, asker := g.agent("a", 0), g.connect("asker")
+		task := g.ask(asker, "a")
+		g.report(a, task, core.Usage{Output: 100}, core.Done{})
+		ask := func() error {
+			task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "x"}, hub.Opening{})
+			if err == nil {
+				g.report(a, task, core.Done{})
+			}
+			return err
+		}
+		g.sleep(24*time.Hour - time.Nanosecond)
+		g.wantFault("at the last moment of the day", ask(), core.CodeBudget)
+		g.sleep(time.Nanosecond)
+		if err := ask(); err != nil {
+			t.Errorf("at midnight: got %v, want no error", err)
+		}
+		for day, want := range map[string]int64{"2000-01-01": 100, "2000-01-02": 0} {
+			if got := g.total(usage.ByDay, day).Tokens.Total(); got != want {
+				t.Errorf("%s: got %d tokens, want %d", day, got, want)
+			}
+		}
+	})
+}
+
+func TestATaskForWhoeverMayHaveItGoesToOneWithTokensLeft(t *testing.T) {
+	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *stage) {
+		a, asker := g.agent("a", 0), g.connect("asker")
+		g.report(a, g.ask(asker, "*"), core.Usage{Output: 10}, core.Done{})
+		b := g.agent("b", 0)
+		for range 3 {
+			task := g.ask(asker, "*")
+			if task.Agent() != "b" {
+				t.Errorf("got agent %s, want b", task.Agent())
+			}
+			g.report(b, task, core.Done{})
+		}
+	})
+}
+
+func TestATaskThatIsAcceptedRunsAlthoughTheBudgetIsUsedMeanwhile(t *testing.T) {
+	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *stage) {
+		a, asker := g.agent("a", 0), g.connect("asker")
+		first, queued := g.ask(asker, "a"), g.ask(asker, "a")
+		g.report(a, first, core.Usage{Output: 10}, core.Done{})
+		if queued.State() != hub.Running {
+			t.Errorf("got it %s, want it running", queued.State())
+		}
+		g.report(a, queued, core.Usage{Output: 10}, core.Done{})
+	})
+}
+
+func TestAnAgentIsWarnedOnceInEachTaskWhereItTakesInjections(t *testing.T) {
+	opts := daily(usage.ByAgent, usage.Everybody, 100)
+	onBudget(t, opts, func(g *stage) {
+		takes := g.agent("takes", core.FeatureInjection, func(c *core.Card) { c.MaxConcurrent = 2 })
+		deaf, asker := g.agent("deaf", 0), g.connect("asker")
+		one, two, three := g.ask(asker, "takes"), g.ask(asker, "takes"), g.ask(asker, "deaf")
+		g.report(takes, one, core.Usage{Output: 79})
+		if got := injections(one); len(got) != 0 {
+			t.Errorf("at 79%%: got %q, want nothing", got)
+		}
+		g.report(takes, one, core.Usage{Output: 1}, core.Usage{Output: 1})
+		g.report(takes, two, core.Usage{Output: 2}, core.Usage{Output: 50})
+		g.report(deaf, three, core.Usage{Output: 99})
+		for task, want := range map[*hub.Task]string{one: "80% consumed. 20 tokens", two: "83% consumed. 17 tokens"} {
+			if got := injections(task); len(got) != 1 || !strings.Contains(got[0], want) {
+				t.Errorf("got %q, want one that says %q", got, want)
+			}
+		}
+		if got := injections(three); len(got) != 0 {
+			t.Errorf("who takes no injections: got %q, want nothing", got)
+		}
+		told := 0
+		for _, e := range g.events(takes) {
+			if in, ok := e.Body.(core.Injected); ok {
+				told++
+				if in.Priority != core.InjectionImmediate || in.Source != "system" || in.ID == "" {
+					t.Errorf("got %+v, want it at once, from the system", in)
+				}
+			}
+		}
+		if told != 2 {
+			t.Errorf("got %d warnings said to the agent, want one in each task", told)
+		}
+		for _, e := range g.events(deaf) {
+			if e.Body.Kind() == core.KindInjected {
+				t.Errorf("got %+v, want nothing that it did not declare", e)
+			}
+		}
+	})
+}
+
+func TestAWarningComesAgainOnAnotherDay(t *testing.T) {
+	onBudget(t, daily(usage.ByAgent, "a", 100), func(g *stage) {
+		a, asker := g.agent("a", core.FeatureInjection), g.connect("asker")
+		task := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(100 * time.Hour)})
+		g.report(a, task, core.Usage{Output: 90})
+		g.sleep(24 * time.Hour)
+		g.report(a, task, core.Usage{Output: 10})
+		if got := injections(task); len(got) != 1 {
+			t.Errorf("got %q, want one warning: the day is new", got)
+		}
+		g.report(a, task, core.Usage{Output: 75})
+		if got := injections(task); len(got) != 2 {
+			t.Errorf("got %q, want another warning", got)
+		}
+	})
+}
+
+func TestWhatWasSpentBeforeARetryCountsForWhoSpentIt(t *testing.T) {
+	store := usage.NewMemory(usage.Retention{})
+	onBudget(t, hub.Options{Spendings: store}, func(g *stage) {
+		a, b, asker := g.agent("a", 0), g.agent("b", 0), g.connect("asker")
+		sessions := map[core.AgentID]*hub.Session{"a": a, "b": b}
+		task := g.ask(asker, "*")
+		first := task.Agent()
+		g.report(sessions[first], task, core.Usage{Input: 5}, core.Failed{Fault: core.NewFault(core.CodeOverloaded, "not now")})
+		second := task.Agent()
+		if second == first {
+			t.Fatalf("got it tried with %s again, want the other", second)
+		}
+		g.report(sessions[second], task, core.Usage{Input: 7}, core.Done{})
+		if err := task.Recorded(g.t.Context(), 7); err != nil {
+			t.Fatal(err)
+		}
+		kept := map[core.AgentID]int64{}
+		if err := store.Replay(context.Background(), func(s usage.Spending) bool {
+			kept[s.Agent] += s.Tokens.Input
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for agent, want := range map[core.AgentID]int64{first: 5, second: 7} {
+			if got := g.total(usage.ByAgent, string(agent)).Tokens.Input; got != want || kept[agent] != want {
+				t.Errorf("%s: got %d, and %d kept, want %d", agent, got, kept[agent], want)
+			}
+		}
+	})
+}
+
+// A hub that starts anew has the usage and the budgets of the one before, however
+// often: what tasks say in the journal is not counted again.
+func TestWhatWasSpentIsCountedOnceAfterEveryStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, kept := usage.NewMemory(usage.Retention{}), journal.NewMemory(journal.Retention{})
+		opts := daily(usage.ByRequester, "asker", 100)
+		opts.Spendings, opts.Journal = store, kept
+		var id core.TaskID
+		for life := range 3 {
+			h := hub.New(opts)
+			g := &stage{t, h}
+			if err := h.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			a, asker := g.agent("a", 0), g.connect("asker")
+			if life == 0 {
+				task := g.open(asker, core.Request{To: core.ToAgent("a"), Thread: "th"})
+				id = task.ID()
+				g.report(a, task, core.Usage{Input: 60, CacheRead: 1000}, core.Usage{Output: 40}, core.Done{TokensUsed: 100})
+			} else if _, err := h.Task(t.Context(), core.Principal{ID: "asker"}, id); err != nil {
+				t.Errorf("life %d: got %v, want the task from the journal", life, err)
+			}
+			for by, key := range map[usage.By]string{
+				usage.ByAgent: "a", usage.ByRequester: "asker", usage.ByThread: "th", usage.ByTask: string(id), usage.ByDay: "2000-01-01",
+			} {
+				want := usage.Total{Key: key, Tokens: core.Usage{Input: 60, Output: 40, CacheRead: 1000}, Events: 2}
+				if d := cmp.Diff(want, g.total(by, key)); d != "" {
+					t.Errorf("life %d, by %s (-want +got):\n%s", life, by, d)
+				}
+			}
+			_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "more"}, hub.Opening{})
+			g.wantFault("beyond the budget", err, core.CodeBudget)
+			a.Close(nil)
+			asker.Close(nil)
+			if err := h.Close(t.Context(), "restart"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// stubborn is a store that refuses a few times, after it has written.
+type stubborn struct {
+	*usage.Memory
+	mu   sync.Mutex
+	left int
+}
+
+func (s *stubborn) Append(ctx context.Context, all ...usage.Spending) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.Memory.Append(ctx, all...); err != nil || s.left == 0 {
+		return err
+	}
+	s.left--
+	return errors.New("the disk is slow")
+}
+
+func TestWhatAStoreRefusedIsTriedAgainAndCountsOnce(t *testing.T) {
+	store := &stubborn{Memory: usage.NewMemory(usage.Retention{}), left: 3}
+	onBudget(t, hub.Options{Spendings: store}, func(g *stage) {
+		a, asker := g.agent("a", 0), g.connect("asker")
+		task := g.ask(asker, "a")
+		g.report(a, task, core.Usage{Input: 1}, core.Usage{Input: 2}, core.Done{})
+		if err := task.Recorded(g.t.Context(), 5); err != nil {
+			t.Fatal(err)
+		}
+		var got []uint64
+		if err := store.Replay(context.Background(), func(s usage.Spending) bool {
+			got = append(got, s.Seq)
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]uint64{3, 4}, got); d != "" {
+			t.Errorf("what is kept when the task is recorded (-want +got):\n%s", d)
+		}
+		if n := g.hub.Counters()["journal.refused"]; n != 3 {
+			t.Errorf("got %d refusals counted, want 3", n)
+		}
+	})
+}

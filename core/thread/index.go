@@ -1,0 +1,108 @@
+package thread
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Index knows the tasks of threads, in the order of their ids. It is bounded: the
+// oldest tasks make room, and it says where some may be missing. It is safe for
+// concurrent use.
+type Index struct {
+	limit int
+
+	mu      sync.Mutex
+	threads map[core.ThreadID]*contents
+	order   []entry     // oldest first
+	lost    core.TaskID // the latest that made room
+}
+
+type contents struct {
+	tasks []core.TaskID
+	lost  core.TaskID // up to here some may be missing
+}
+
+type entry struct {
+	thread core.ThreadID
+	task   core.TaskID
+}
+
+// IndexTasks is how many tasks an Index knows unless it is told otherwise.
+const IndexTasks = 1 << 16
+
+// NewIndex makes an Index of at most so many tasks.
+func NewIndex(limit int) *Index {
+	return &Index{limit: max(limit, 1), threads: map[core.ThreadID]*contents{}}
+}
+
+// Add writes a task into its thread. Its id is greater than those of all tasks
+// added before.
+func (x *Index) Add(id core.ThreadID, task core.TaskID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.threads[id]
+	if c == nil {
+		c = &contents{}
+		x.threads[id] = c
+	}
+	c.tasks, x.order = append(c.tasks, task), append(x.order, entry{id, task})
+	for len(x.order) > x.limit {
+		x.drop(x.order[0])
+		x.order[0] = entry{}
+		x.order = x.order[1:]
+	}
+}
+
+// drop forgets the oldest task. Callers hold mu.
+func (x *Index) drop(e entry) {
+	c := x.threads[e.thread]
+	x.lost, c.lost = e.task, e.task
+	c.tasks[0] = ""
+	if c.tasks = c.tasks[1:]; len(c.tasks) == 0 {
+		delete(x.threads, e.thread)
+	}
+}
+
+// Next returns the first task of a thread behind after, or "" if there is none.
+// It reports whether tasks between them may be missing.
+func (x *Index) Next(id core.ThreadID, after core.TaskID) (task core.TaskID, missing bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.threads[id]
+	if c == nil {
+		return "", after != "" && after < x.lost
+	}
+	i, found := slices.BinarySearch(c.tasks, after)
+	if found {
+		i++
+	}
+	if i < len(c.tasks) {
+		task = c.tasks[i]
+	}
+	return task, after < c.lost || !found && after != "" && after < x.lost
+}
+
+// Latest returns up to n of the latest tasks of a thread, oldest first.
+func (x *Index) Latest(id core.ThreadID, n int) []core.TaskID {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.threads[id]
+	if c == nil {
+		return nil
+	}
+	return slices.Clone(c.tasks[max(0, len(c.tasks)-n):])
+}
+
+// Has reports whether the Index knows the task as one of the thread.
+func (x *Index) Has(id core.ThreadID, task core.TaskID) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.threads[id]
+	if c == nil {
+		return false
+	}
+	_, found := slices.BinarySearch(c.tasks, task)
+	return found
+}

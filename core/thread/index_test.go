@@ -1,0 +1,67 @@
+package thread_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/thread"
+)
+
+func TestAnIndexTellsTheTasksOfAThreadInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.IntRange(1, 12).Draw(t, "limit")
+		x := thread.NewIndex(limit)
+		type entry struct {
+			thread core.ThreadID
+			task   core.TaskID
+		}
+		var all []entry
+		ids := rapid.SampledFrom([]core.ThreadID{"a", "b", "c"})
+		for i := range rapid.IntRange(0, 30).Draw(t, "tasks") {
+			e := entry{ids.Draw(t, "thread"), core.TaskID(fmt.Sprintf("%04d", i+1))}
+			x.Add(e.thread, e.task)
+			all = append(all, e)
+		}
+		known := all[max(0, len(all)-limit):]
+		for _, id := range []core.ThreadID{"a", "b", "c"} {
+			var want, ever []core.TaskID
+			for _, e := range all {
+				if e.thread == id {
+					ever = append(ever, e.task)
+					if slices.Contains(known, e) {
+						want = append(want, e.task)
+					}
+				}
+			}
+			var got []core.TaskID
+			for task, _ := x.Next(id, ""); task != ""; task, _ = x.Next(id, task) {
+				if !x.Has(id, task) {
+					t.Fatalf("thread %s has no %s, which it told", id, task)
+				}
+				got = append(got, task)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("thread %s: got %v, want %v", id, got, want)
+			}
+			if got := x.Latest(id, 2); !slices.Equal(got, want[max(0, len(want)-2):]) {
+				t.Fatalf("the latest two of %s: got %v, want those of %v", id, got, want)
+			}
+			// Whoever stands at a task and is given the next learns when one between
+			// them is no longer known.
+			for i, at := range ever {
+				next, missing := x.Next(id, at)
+				skipped := i+1 < len(ever) && next != ever[i+1]
+				if skipped && !missing {
+					t.Fatalf("behind %s of %s: got %q and nothing missing, want it said that %s is", at, id, next, ever[i+1])
+				}
+			}
+		}
+		if task, missing := x.Next("never", ""); task != "" || missing || x.Has("never", "0001") || x.Latest("never", 3) != nil {
+			t.Fatalf("a thread that never was: got %q and %v, want nothing", task, missing)
+		}
+	})
+}

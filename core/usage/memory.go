@@ -1,0 +1,70 @@
+package usage
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Memory is a Store in memory: what it holds is lost with the process.
+type Memory struct {
+	keep Retention
+
+	mu   sync.Mutex
+	kept []Spending
+	size int64
+	add  func(Spending) bool
+}
+
+// NewMemory makes an empty Memory.
+func NewMemory(keep Retention) *Memory {
+	m := &Memory{keep: keep.Or()}
+	m.add = Once(func(s Spending) bool {
+		s.At = s.At.Truncate(time.Millisecond)
+		m.kept, m.size = append(m.kept, s), m.size+s.bytes()
+		return true
+	})
+	return m
+}
+
+// bytes estimates what the spending costs.
+func (s Spending) bytes() int64 {
+	const header = 80
+	return int64(header + len(s.Task) + len(s.Agent) + len(s.Requester) + len(s.Thread))
+}
+
+// Append implements Store.
+func (m *Memory) Append(_ context.Context, spendings ...Spending) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range spendings {
+		m.add(s)
+	}
+	m.trim()
+	return nil
+}
+
+// trim drops the oldest until the retention holds. Callers hold mu.
+func (m *Memory) trim() {
+	oldest, n := time.Now().Add(-m.keep.Age), 0
+	for n < len(m.kept) && (m.size > m.keep.Bytes || m.kept[n].At.Before(oldest)) {
+		m.size -= m.kept[n].bytes()
+		n++
+	}
+	m.kept = slices.Delete(m.kept, 0, n)
+}
+
+// Replay implements Store.
+func (m *Memory) Replay(_ context.Context, yield func(Spending) bool) error {
+	m.mu.Lock()
+	m.trim()
+	kept := slices.Clone(m.kept)
+	m.mu.Unlock()
+	for _, s := range kept {
+		if !yield(s) {
+			break
+		}
+	}
+	return nil
+}
