@@ -52,8 +52,7 @@ type Promises struct {
 	broken []string
 	agents map[core.AgentID]core.Card
 	tasks  map[core.TaskID]*history
-	// working is what each agent works on. Whoever joins under the id of one that
-	// left has none of its tasks, which may be about to fail still.
+	// working is what each agent works on.
 	working map[core.AgentID]map[core.TaskID]struct{}
 }
 
@@ -103,7 +102,9 @@ func (p *Promises) Left(id core.AgentID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.agents, id)
-	delete(p.working, id)
+	for task := range p.working[id] {
+		p.breaks("P8", task, "agent %s has left and still has it", id)
+	}
 	if p.next != nil {
 		p.next.Left(id)
 	}

@@ -157,3 +157,16 @@ func TestTheCheckerFindsAReceiptThatRanAheadOfFact(t *testing.T) {
 		t.Errorf("got %q, want P4 broken twice", got)
 	}
 }
+
+func TestTheCheckerFindsAnAgentThatLeftWithATask(t *testing.T) {
+	opts := hub.Options{}
+	p := Watch(&opts)
+	p.Joined(core.Card{ID: "a", MaxConcurrent: 1})
+	for i, b := range []core.Body{opening("t"), core.Assigned{Agent: "a", Attempt: 1}} {
+		p.Appended("t", core.Event{Seq: uint64(i + 1), Epoch: 1, At: noon, Body: b})
+	}
+	p.Left("a")
+	if got := strings.Join(p.Broken(), "\n"); !strings.Contains(got, "promise P8 is broken: task t: agent a has left") {
+		t.Errorf("got %q, want P8 broken", got)
+	}
+}

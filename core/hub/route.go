@@ -21,7 +21,7 @@ func (h *Hub) route(t *Task) error {
 	}
 	for _, e := range found {
 		s := h.answerer(e.ID)
-		if !e.Free() && !h.beside(t, s) {
+		if s.closed || !e.Free() && !h.beside(t, s) {
 			continue
 		}
 		if s.id == "" {

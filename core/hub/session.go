@@ -264,8 +264,8 @@ func (s *Session) Close(reason *core.Fault) {
 	s.closed = true
 	delete(h.sessions, s)
 	delete(h.everyone, s)
-	if s.id != "" {
-		h.unseat(s, reason)
+	if s.id != "" { // it keeps its place until its tasks are nobody's, and gets no more
+		h.roster.Change(s.id, func(e *roster.Entry) { e.Said = core.LoadDraining })
 	}
 	h.takeOffCall(s)
 	queue := s.queue
@@ -293,6 +293,11 @@ func (s *Session) Close(reason *core.Fault) {
 		}
 		_ = h.attemptFailed(w.task, s, core.Failed{Fault: gone}, nil) // it may have ended by now
 	}
+	h.mu.Lock()
+	if s.id != "" {
+		h.unseat(s, reason)
+	}
+	h.mu.Unlock()
 	for _, t := range queue {
 		h.requeue(t, gone)
 	}
