@@ -81,7 +81,12 @@ type Server struct {
 	root *hub.Session  // watches every run, for the sessions' own sake
 	done chan struct{} // closed when the root has read everything
 
+	quit    context.CancelFunc // ends the work beside the lock
+	working sync.WaitGroup
+	toDo    chan struct{} // signalled when there is a job
+
 	mu       sync.Mutex
+	jobs     []job
 	sessions map[sessionKey]*session
 	lanes    map[sessionKey]*lane
 	clients  map[*connection]struct{}
@@ -102,7 +107,12 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		hub: h, opts: opts.withDefaults(), begun: time.Now().UnixMilli(), done: make(chan struct{}),
 		root:     h.Connect(hub.Peer{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
 		sessions: map[sessionKey]*session{}, lanes: map[sessionKey]*lane{}, clients: map[*connection]struct{}{},
-		runs: map[core.TaskID]*step{},
+		runs: map[core.TaskID]*step{}, toDo: make(chan struct{}, 1),
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.quit = stop
+	for range workers {
+		s.working.Go(func() { s.labour(ctx) })
 	}
 	go s.record()
 	return s
@@ -114,6 +124,8 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 func (s *Server) Close() {
 	s.root.Close(nil)
 	<-s.done
+	s.quit()
+	s.working.Wait()
 }
 
 // record follows every run, so that the sessions know how they end whether or not
