@@ -42,14 +42,7 @@ type Passage struct {
 // of somebody else, and the error of the journal, for which it may wait.
 func (h *Hub) Conversation(ctx context.Context, p Peer, id core.ThreadID, from core.Place) (*Conversation, error) {
 	c := &Conversation{sess: h.Connect(p), thread: id, place: from}
-	h.mu.Lock()
-	all := h.followers[id]
-	if all == nil {
-		all = map[*Session]struct{}{}
-		h.followers[id] = all
-	}
-	all[c.sess] = struct{}{}
-	h.mu.Unlock()
+	c.sess.follow(id, follower{})
 	if from.Task == "" {
 		return c, nil
 	}
@@ -87,16 +80,7 @@ func (c *Conversation) begin(ctx context.Context) error {
 var unknownTask = &core.Fault{Code: core.CodeUnknownTask}
 
 // Close ends the reading.
-func (c *Conversation) Close() {
-	h := c.sess.hub
-	h.mu.Lock()
-	delete(h.followers[c.thread], c.sess)
-	if len(h.followers[c.thread]) == 0 {
-		delete(h.followers, c.thread)
-	}
-	h.mu.Unlock()
-	c.sess.Close(nil)
-}
+func (c *Conversation) Close() { c.sess.Close(nil) }
 
 // Next waits for what follows. It returns the context's error, the error of the
 // journal, or a Fault once the hub has stopped and everything was read.
@@ -230,17 +214,4 @@ func passes(err error) bool {
 // holds reports whether the task is known as one of the thread.
 func (h *Hub) holds(id core.ThreadID, task core.TaskID) bool {
 	return core.TaskID(id) == task || h.index.Has(id, task)
-}
-
-// opensTurn writes a new task into its thread and wakes who reads that. Callers
-// hold mu.
-func (h *Hub) opensTurn(t *Task) {
-	id := t.request.Thread
-	if core.TaskID(id) == t.id || t.request.Intent == core.IntentNotify {
-		return
-	}
-	h.index.Add(id, t.id)
-	for s := range h.followers[id] {
-		s.feed.stir()
-	}
 }

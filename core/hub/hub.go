@@ -83,7 +83,7 @@ type Hub struct {
 	idle     chan struct{} // closed when draining and nothing runs
 	everyone map[*Session]struct{}
 	// followers read threads, and newest is the task that was taken in last.
-	followers map[core.ThreadID]map[*Session]struct{}
+	followers map[core.ThreadID]map[*Session]follower
 	newest    core.TaskID
 	finished  retained
 	draining  string
@@ -110,7 +110,7 @@ func New(opts Options) *Hub {
 	}
 	h.packs = newPacks(h.limits, opts.Schema, h.Count)
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
-	h.index, h.followers = thread.NewIndex(thread.IndexTasks), map[core.ThreadID]map[*Session]struct{}{}
+	h.index, h.followers = thread.NewIndex(thread.IndexTasks), map[core.ThreadID]map[*Session]follower{}
 	h.stop = h.start()
 	h.recorder = startRecorder(h)
 	return h

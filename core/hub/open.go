@@ -165,7 +165,11 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
 	h.tasks[t.id] = t
 	h.running++
-	h.opensTurn(t)
+	reads := s
+	if o.Unwatched {
+		reads = nil
+	}
+	h.opensTurn(t, reads)
 	s.mu.Lock()
 	s.opened.put(t.id, opened{t, o.Keep || s.peer.Keep})
 	s.mu.Unlock()
@@ -173,7 +177,7 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for w := range h.everyone {
-		if w != s || o.Unwatched {
+		if w != reads {
 			t.attach(w, Viewer, nil, 0)
 		}
 	}

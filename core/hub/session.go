@@ -56,6 +56,8 @@ type Session struct {
 	offer  roster.Entry // how it is found by its id alone; zero if it is not
 	queue  []*Task
 	closed bool
+	// follows are the threads that it follows.
+	follows table[core.ThreadID, struct{}]
 
 	mu     sync.Mutex
 	card   core.Card
@@ -264,6 +266,9 @@ func (s *Session) Close(reason *core.Fault) {
 	s.closed = true
 	delete(h.sessions, s)
 	delete(h.everyone, s)
+	for id := range s.follows {
+		h.unfollow(s, id)
+	}
 	if s.id != "" { // it keeps its place until its tasks are nobody's, and gets no more
 		h.roster.Change(s.id, func(e *roster.Entry) { e.Said = core.LoadDraining })
 	}

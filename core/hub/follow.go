@@ -1,0 +1,72 @@
+package hub
+
+import "github.com/dragoman-hub/dragoman/core"
+
+// follower is how a session follows a thread: it is shown the tasks that are opened
+// there, or only woken.
+type follower struct {
+	shown bool
+	tag   any
+}
+
+// Follow makes the session a viewer of every task that is opened in a thread from
+// now on and that its principal may read, as [Session.WatchAll] does of all; tag
+// comes with their batches. Those that it opens itself it reads as their requester,
+// unless it opened them unwatched. Notices are no part of a thread.
+func (s *Session) Follow(id core.ThreadID, tag any) { s.follow(id, follower{shown: true, tag: tag}) }
+
+func (s *Session) follow(id core.ThreadID, f follower) {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.closed {
+		return
+	}
+	all := h.followers[id]
+	if all == nil {
+		all = map[*Session]follower{}
+		h.followers[id] = all
+	}
+	all[s] = f
+	s.follows.put(id, struct{}{})
+}
+
+// Unfollow ends that. The tasks that it watches already are watched on.
+func (s *Session) Unfollow(id core.ThreadID) {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unfollow(s, id)
+}
+
+// unfollow ends the following of one thread. Callers hold mu.
+func (h *Hub) unfollow(s *Session, id core.ThreadID) {
+	delete(s.follows, id)
+	delete(h.followers[id], s)
+	if len(h.followers[id]) == 0 {
+		delete(h.followers, id)
+	}
+}
+
+// opensTurn writes a new task into its thread and tells who follows that, but for
+// the session that reads it as its requester. Callers hold mu.
+func (h *Hub) opensTurn(t *Task, requester *Session) {
+	id := t.request.Thread
+	if core.TaskID(id) == t.id || t.request.Intent == core.IntentNotify {
+		return
+	}
+	h.index.Add(id, t.id)
+	for s, f := range h.followers[id] {
+		switch {
+		case !f.shown:
+			s.feed.stir()
+		case s != requester && h.rules.MayRead(s.peer.Principal, t.from):
+			s.mu.Lock()
+			s.viewed.put(t, struct{}{})
+			s.mu.Unlock()
+			t.mu.Lock()
+			t.attach(s, Viewer, f.tag, 0)
+			t.mu.Unlock()
+		}
+	}
+}
