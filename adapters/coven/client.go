@@ -66,8 +66,6 @@ type ClientService struct {
 	accept func(wire.ClientService_StreamEventsServer, ServeClient) error
 	sent   *memory
 	news   *news
-
-	questions questions
 }
 
 // ServeClient tells one reader what is said, over a connection, until that ends.
@@ -81,7 +79,6 @@ func NewClientService(h *hub.Hub, opts ClientOptions, accept func(wire.ClientSer
 	opts = opts.withDefaults()
 	return &ClientService{
 		hub: h, opts: opts, accept: accept, sent: newMemory(opts.Remember, opts.RememberFor), news: newNews(opts.RememberFor),
-		questions: questions{open: map[string]*question{}, readers: map[*reader]struct{}{}},
 	}
 }
 

@@ -2,196 +2,76 @@ package coven
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
-	"sync"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// The tool by which an agent that declared the capability asks people a question, as
-// agents of the existing gateway know it.
-const (
-	askPack       = "people"
-	askTool       = "ask_user"
-	askCapability = "ui"
-
-	askTimeout     = 60 * time.Second
-	mostAskTimeout = 300 * time.Second
-)
-
-const askSchema = `{"type":"object","properties":{` +
-	`"question":{"type":"string","minLength":1},` +
-	`"options":{"type":"array","minItems":1,"maxItems":100,"items":{"type":"object","properties":{"label":{"type":"string","minLength":1},"description":{"type":"string"}},"required":["label"],"additionalProperties":false}},` +
-	`"multi_select":{"type":"boolean"},"header":{"type":"string"},` +
-	`"timeout_seconds":{"type":"integer","minimum":1,"maximum":300}},` +
-	`"required":["question","options"],"additionalProperties":false}`
-
-// asked is the input of the tool, and given its output.
-type asked struct {
-	Question string `json:"question"`
-	Options  []struct {
-		Label       string  `json:"label"`
-		Description *string `json:"description"`
-	} `json:"options"`
-	MultiSelect    bool    `json:"multi_select"`
-	Header         *string `json:"header"`
-	TimeoutSeconds int     `json:"timeout_seconds"`
-}
-
-type given struct {
-	Answered   bool     `json:"answered"`
-	Selected   []string `json:"selected,omitempty"`
-	CustomText string   `json:"custom_text,omitempty"`
-	Reason     string   `json:"reason,omitempty"`
-}
-
-// questions are those that agents wait with, and the streams on which they are put.
-type questions struct {
-	mu      sync.Mutex
-	asker   *hub.Session // nil while nobody can ask
-	open    map[string]*question
-	readers map[*reader]struct{}
-}
-
-type question struct {
-	execution string
-	agent     core.AgentID
-	event     *wire.ClientStreamEvent
-	to        map[string]bool // the principals to whom it was put
-	timer     *time.Timer
-}
-
-// AskPeople offers agents the tool ask_user, whose questions are put to who listens to
-// a conversation with the agent, and answered by AnswerQuestion. It returns when ctx
-// ends or the hub stops, or with the Fault for which the tool cannot be offered.
-func (s *ClientService) AskPeople(ctx context.Context) error {
-	as := s.hub.Connect(hub.Peer{Principal: core.Principal{ID: askPack, Dialect: Name}, Dialect: Name})
-	defer as.Close(nil)
-	err := as.Provide(askPack, []hub.PackTool{{
-		Tool: hub.Tool{
-			Name: askTool, Description: "Ask the people who talk with you a question, and wait for what they choose.",
-			InputSchema: json.RawMessage(askSchema), Timeout: mostAskTimeout + 10*time.Second,
-		},
-		Capabilities: []string{askCapability},
-	}})
-	if err != nil {
-		return err
-	}
-	qs := &s.questions
-	qs.mu.Lock()
-	qs.asker = as
-	qs.mu.Unlock()
-	defer func() {
-		qs.mu.Lock()
-		defer qs.mu.Unlock()
-		for id, q := range qs.open {
-			q.timer.Stop()
-			delete(qs.open, id)
-		}
-		qs.asker = nil
-	}()
+// ask puts the questions of agents to the reader, until its link closes or the hub
+// stops. Who answered elsewhere is told him; that it is too late is not, since the
+// question said until when there is time.
+func (r *reader) ask(ctx context.Context) {
 	for {
-		b, err := as.Next(ctx)
+		b, err := r.session.Next(ctx)
 		if err != nil {
-			return nil //nolint:nilerr // it was told to end
+			return
 		}
-		if b.Execute == nil {
+		a := b.Asking
+		switch {
+		case a == nil:
 			continue
+		case a.Given == nil:
+			err = r.say(ctx, userQuestion(r.key, a.Question))
+		case a.Given.By.ID != "" && a.Given.By != r.principal:
+			err = r.say(ctx, answeredIn(r.key, a))
 		}
-		if err := qs.put(b.Execute); err != nil {
-			_ = as.AnswerTool(b.Execute.ID, nil, core.AsFault(err)) // a conflict: it has waited too long
+		if err != nil {
+			return // the link is closed
 		}
 	}
 }
 
-// put puts a question to everybody who listens to its agent.
-func (qs *questions) put(e *hub.Execution) error {
-	var in asked
-	if err := core.DecodeJSON(e.Input, core.JSONLimits{}, &in); err != nil {
-		return core.NewFault(core.CodeInvalid, "invalid input: %s", err)
+// look says whose questions the reader is to be put.
+func (r *reader) look(with core.AgentID) {
+	if with == "" {
+		with = core.AgentID(r.key) // existing clients name conversations for the agent
 	}
-	wait := askTimeout
-	if in.TimeoutSeconds > 0 {
-		wait = min(time.Duration(in.TimeoutSeconds)*time.Second, mostAskTimeout)
+	if with != r.with {
+		r.with = with
+		r.session.LookAt(hub.Sight{Thread: core.ThreadID(r.key), Agent: with, For: r.principal})
 	}
-	id := core.NewID()
+}
+
+func userQuestion(key string, q hub.Question) *wire.ClientStreamEvent {
 	m := &wire.UserQuestionRequest{
-		AgentId: utf8Of(string(e.Agent)), QuestionId: id, Question: in.Question, MultiSelect: in.MultiSelect, Header: in.Header,
-		TimeoutSeconds: int32(wait / time.Second),
+		AgentId: utf8Of(string(q.Agent)), QuestionId: q.ID, Question: q.Text, MultiSelect: q.Several,
+		TimeoutSeconds: int32(q.Until.Sub(q.Since) / time.Second),
 	}
-	for _, o := range in.Options {
-		m.Options = append(m.Options, &wire.QuestionOption{Label: o.Label, Description: o.Description})
+	if q.Header != "" {
+		m.Header = &q.Header
 	}
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	q := &question{
-		execution: e.ID, agent: e.Agent, to: map[string]bool{},
-		event: &wire.ClientStreamEvent{Timestamp: timestamp(time.Now()), Payload: &wire.ClientStreamEvent_UserQuestion{UserQuestion: m}},
+	for _, o := range q.Options {
+		option := &wire.QuestionOption{Label: o.Label}
+		if o.Description != "" {
+			option.Description = &o.Description
+		}
+		m.Options = append(m.Options, option)
 	}
-	for r := range qs.readers {
-		q.offer(r)
-	}
-	if len(q.to) == 0 {
-		return core.NewFault(core.CodeUnsupported, "failed to send question: no connected clients for agent %s", e.Agent)
-	}
-	qs.open[id] = q
-	q.timer = time.AfterFunc(wait, func() { qs.settle(id, given{Reason: "timeout"}) })
-	return nil
-}
-
-// offer puts a question on a stream, if the conversation is with the agent that asks.
-// A stream that has more of them than it takes is left out.
-func (q *question) offer(r *reader) {
-	if with, _ := r.agent.Load().(core.AgentID); with != q.agent && core.AgentID(r.key) != q.agent {
-		return
-	}
-	m := proto.Clone(q.event).(*wire.ClientStreamEvent)
-	m.ConversationKey = utf8Of(r.key)
-	select {
-	case r.asked <- m:
-		q.to[r.principal.ID] = true
-	default:
+	return &wire.ClientStreamEvent{
+		ConversationKey: utf8Of(key), Timestamp: timestamp(time.Now()), Payload: &wire.ClientStreamEvent_UserQuestion{UserQuestion: m},
 	}
 }
 
-// attach lets a stream have the questions that are open, and those to come.
-func (qs *questions) attach(r *reader) {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	qs.readers[r] = struct{}{}
-	for _, q := range qs.open {
-		q.offer(r)
-	}
-}
-
-func (qs *questions) detach(r *reader) {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	delete(qs.readers, r)
-}
-
-// settle answers the agent, and reports whether it still waited.
-func (qs *questions) settle(id string, a given) bool {
-	qs.mu.Lock()
-	q, as := qs.open[id], qs.asker
-	delete(qs.open, id)
-	qs.mu.Unlock()
-	if q == nil || as == nil {
-		return false
-	}
-	q.timer.Stop()
-	output, err := json.Marshal(a)
-	if err != nil {
-		panic(err) // texts always marshal
-	}
-	return as.AnswerTool(q.execution, output, nil) == nil
+// answeredIn tells that somebody else has answered, as an event of the conversation:
+// Coven has no word for it.
+func answeredIn(key string, a *hub.Asking) *wire.ClientStreamEvent {
+	text := utf8Of(a.Given.By.ID + " answered: " + a.Given.String())
+	at := timestamp(time.Now())
+	return &wire.ClientStreamEvent{ConversationKey: utf8Of(key), Timestamp: at, Payload: &wire.ClientStreamEvent_Event{Event: &wire.Event{
+		Id: a.Question.ID, ConversationKey: utf8Of(key), Direction: outbound, Author: "hub", Timestamp: at, Type: "question_answered", Text: &text,
+	}}}
 }
 
 // AnswerQuestion implements the service. The first answer counts.
@@ -205,40 +85,22 @@ func (s *ClientService) AnswerQuestion(ctx context.Context, r *wire.AnswerQuesti
 	case r.GetQuestionId() == "":
 		return nil, errInvalid("question_id required")
 	}
-	if problem := s.questions.check(p, r); problem != "" {
-		return &wire.AnswerQuestionResponse{Error: &problem}, nil
+	refuse := func(text string) (*wire.AnswerQuestionResponse, error) {
+		return &wire.AnswerQuestionResponse{Error: &text}, nil
 	}
-	if !s.questions.settle(r.GetQuestionId(), given{Answered: true, Selected: r.GetSelected(), CustomText: r.GetCustomText()}) {
-		return &wire.AnswerQuestionResponse{Error: proto.String(noQuestion(r))}, nil
-	}
-	return &wire.AnswerQuestionResponse{Success: true}, nil
-}
-
-func noQuestion(r *wire.AnswerQuestionRequest) string {
-	return "no pending question with ID " + r.GetQuestionId()
-}
-
-// check says why an answer does not count, or nothing. The question stays open.
-func (qs *questions) check(p core.Principal, r *wire.AnswerQuestionRequest) string {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	q := qs.open[r.GetQuestionId()]
-	if q == nil || !q.to[p.ID] {
-		return noQuestion(r)
-	}
-	m := q.event.GetUserQuestion()
-	switch {
-	case m.GetAgentId() != r.GetAgentId():
-		return fmt.Sprintf("question %s is not one of agent %s", r.GetQuestionId(), r.GetAgentId())
-	case len(r.GetSelected()) == 0 && r.GetCustomText() == "":
-		return "at least one selection or custom_text is required"
-	case len(r.GetSelected()) > 1 && !m.GetMultiSelect():
-		return "one selection is allowed"
-	}
-	for _, label := range r.GetSelected() {
-		if !slices.ContainsFunc(m.GetOptions(), func(o *wire.QuestionOption) bool { return o.GetLabel() == label }) {
-			return fmt.Sprintf("%q is none of the options", label)
+	for _, q := range s.hub.Questions(p) {
+		if q.ID == r.GetQuestionId() && utf8Of(string(q.Agent)) != r.GetAgentId() {
+			return refuse("question " + q.ID + " is not one of agent " + r.GetAgentId())
 		}
 	}
-	return ""
+	as := s.hub.Connect(s.peer(p))
+	defer as.Close(nil)
+	_, err = as.AnswerQuestion(r.GetQuestionId(), hub.Reply{Selected: r.GetSelected(), Text: r.GetCustomText()})
+	switch f := core.AsFault(err); {
+	case err == nil:
+		return &wire.AnswerQuestionResponse{Success: true}, nil
+	case f.Code == core.CodeInvalid:
+		return refuse(f.Message)
+	}
+	return refuse("no pending question with ID " + r.GetQuestionId())
 }

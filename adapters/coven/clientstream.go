@@ -3,7 +3,6 @@ package coven
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -36,7 +35,7 @@ func (s *ClientService) StreamEvents(r *wire.StreamEventsRequest, stream wire.Cl
 	}
 	return s.accept(stream, func(ctx context.Context, conn clientConn) link.Reason {
 		return s.follow(ctx, conn, &reader{
-			service: s, principal: p, key: r.GetConversationKey(), from: from, asked: make(chan *wire.ClientStreamEvent, mostAsked),
+			service: s, principal: p, key: r.GetConversationKey(), from: from,
 		})
 	})
 }
@@ -44,8 +43,11 @@ func (s *ClientService) StreamEvents(r *wire.StreamEventsRequest, stream wire.Cl
 // follow holds the stream of a reader until it ends, and returns why.
 func (s *ClientService) follow(ctx context.Context, conn clientConn, r *reader) link.Reason {
 	r.link = link.New(conn, s.opts.Link)
+	r.session = s.hub.Connect(s.peer(r.principal))
+	defer r.session.Close(nil)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	r.look("")
 	var pump sync.WaitGroup
 	pump.Go(func() {
 		if err := r.read(ctx); err != nil && ctx.Err() == nil {
@@ -53,8 +55,6 @@ func (s *ClientService) follow(ctx context.Context, conn clientConn, r *reader) 
 		}
 	})
 	pump.Go(func() { r.ask(ctx) })
-	s.questions.attach(r)
-	defer s.questions.detach(r)
 	reason := r.link.Run(ctx, func(context.Context, *struct{}) error { return nil }, nil)
 	cancel()
 	pump.Wait()
@@ -68,8 +68,9 @@ type reader struct {
 	key       string
 	from      core.Place
 	link      *link.Link[*struct{}, *wire.ClientStreamEvent]
-	agent     atomic.Value // of core.AgentID: who answers, as far as was told
-	asked     chan *wire.ClientStreamEvent
+	// session is put questions; with is whose, who answers as far as was told.
+	session *hub.Session
+	with    core.AgentID
 }
 
 // read tells the conversation until ctx ends, the link closes or the hub stops.
@@ -112,7 +113,7 @@ func (r *reader) recall(ctx context.Context) error {
 	}
 	var all []entry
 	for _, t := range turns {
-		r.agent.Store(t.Agent())
+		r.look(t.Agent())
 		entries, ended := ledgerOf(r.key, t, s.opts.MaxMessageBytes)
 		if !ended || s.news.fresh(t.ID()) {
 			r.from = core.Place{Task: t.ID()}
@@ -141,7 +142,7 @@ const recallEvents = 50
 // tell says what happened in a task.
 func (r *reader) tell(ctx context.Context, p hub.Passage) error {
 	s := r.service
-	r.agent.Store(p.Task.Agent())
+	r.look(p.Task.Agent())
 	messages := s.opts.tell(r.key, p.Task, p.Events, s.count)
 	for i, m := range messages {
 		sent := func() {}
@@ -153,23 +154,6 @@ func (r *reader) tell(ctx context.Context, p hub.Passage) error {
 		}
 	}
 	return nil
-}
-
-// mostAsked is how many questions wait for a stream at most.
-const mostAsked = 16
-
-// ask tells the questions of agents.
-func (r *reader) ask(ctx context.Context) {
-	for {
-		select {
-		case m := <-r.asked:
-			if r.say(ctx, m) != nil {
-				return // the link is closed
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 func (r *reader) say(ctx context.Context, m *wire.ClientStreamEvent) error {

@@ -88,6 +88,7 @@ func setModel(s *Server, x *execution) outcome {
 
 func (s *Server) bind(ss *session, m *model) *model {
 	ss.agent, ss.model = core.ToAgent(m.ID), m
+	s.look(ss)
 	return m
 }
 

@@ -96,7 +96,10 @@ func (s *Server) stop(x *execution, ss *session, why string) {
 // counts.
 func answer(s *Server, x *execution) outcome {
 	id, _ := x.text("requestId")
-	task, seq, _ := parseRequestID(id)
+	task, seq, isApproval := parseRequestID(id)
+	if !isApproval {
+		return s.reply(x, id)
+	}
 	st := s.runs[task]
 	if st == nil || st.run.session.key.scope != x.client.scope {
 		return failed("No pending UI request with id " + id)

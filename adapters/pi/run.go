@@ -111,6 +111,7 @@ func (s *Server) follow(st *step, events []core.Event) {
 		case core.Assigned:
 			ss.agent = core.ToAgent(b.Agent)
 			s.refreshModel(ss)
+			s.look(ss)
 		case core.InjectionAnswered:
 			if !b.Accepted {
 				s.sayLater(st, b.ID)

@@ -135,6 +135,7 @@ func (s *Server) detach(c *connection) {
 	}
 	for ss := range c.reading {
 		delete(ss.readers, c)
+		s.look(ss)
 	}
 	if !s.opts.DropTasks {
 		return
@@ -242,6 +243,8 @@ func (c *connection) subscribe(ss *session) {
 			c.push(item{step: st})
 		}
 	}
+	c.askAgain(ss)
+	c.server.look(ss)
 }
 
 // unsubscribe is for a session that is deleted: its run is told no further.

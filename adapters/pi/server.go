@@ -142,6 +142,8 @@ func (s *Server) record() {
 			return
 		case b.Draining != "":
 			s.draining = true
+		case b.Asking != nil:
+			s.asking(b.Asking.Tag.(*session), b.Asking.Question, b.Asking.Given)
 		case st != nil && b.Gap != nil:
 			st.record.gap(b.Gap.From, b.Gap.To, time.Now())
 		case st != nil:

@@ -29,6 +29,7 @@ type session struct {
 
 	steering, following []queued // to be said next, and after that
 	readers             map[*connection]struct{}
+	dialogs             dialogs
 }
 
 // queued is a user's message that waits for its turn.
@@ -140,6 +141,7 @@ func deleteSession(s *Server, x *execution) outcome {
 	for c := range ss.readers {
 		c.unsubscribe(ss)
 	}
+	s.look(ss)
 	return outcome{data: encode(map[string]bool{"deleted": true}), after: func() {
 		s.broadcast(ss.key.scope, serverEvent("session_deleted", map[string]string{"sessionId": ss.key.id}))
 	}}

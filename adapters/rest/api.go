@@ -43,6 +43,8 @@ func (a *api) routes() chi.Router {
 	r.Get("/v1/hub", a.known(a.getHub))
 	r.Get("/v1/usage", a.known(a.getUsage))
 	r.Get("/v1/approvals", a.known(a.getApprovals))
+	r.Get("/v1/questions", a.known(a.getQuestions))
+	r.Post("/v1/questions/{id}/answer", a.known(a.postAnswer))
 	r.Get("/v1/agents", a.known(a.getAgents))
 	r.Get("/v1/agents/{id}", a.known(a.getAgent))
 	r.Get("/v1/threads/{id}", a.known(a.getThread))

@@ -21,7 +21,7 @@ func TestTheExamplesOfThePageAreRight(t *testing.T) {
 	bodies := map[string]func() any{
 		"/v1/tasks": func() any { return &taskBody{} }, "/v1/notices": func() any { return &noticeBody{} },
 		"/v1/tasks/{id}/cancel": func() any { return &cancelBody{} }, "/v1/tasks/{id}/inject": func() any { return &injectBody{} },
-		"/v1/tasks/{id}/decisions": func() any { return &decideBody{} },
+		"/v1/tasks/{id}/decisions": func() any { return &decideBody{} }, "/v1/questions/{id}/answer": func() any { return &answerBody{} },
 	}
 	router := (&api{opts: Options{}.withDefaults()}).routes()
 	commands := regexp.MustCompile(`(?m)^curl.*? '?http://127\.0\.0\.1:8080(/[^\s'?]*)\S*$`).FindAllStringSubmatch(string(page), -1)

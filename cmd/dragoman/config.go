@@ -71,6 +71,8 @@ type LimitsConfig struct {
 	SlotGrace       time.Duration `koanf:"slot_grace"`
 	Disconnect      string        `koanf:"disconnect"`
 	ApprovalTimeout time.Duration `koanf:"approval_timeout"`
+	QuestionTimeout time.Duration `koanf:"question_timeout"`
+	Questions       int           `koanf:"questions"`
 	CauseMemory     time.Duration `koanf:"cause_memory"`
 	Packs           int           `koanf:"packs"`
 	PackTools       int           `koanf:"pack_tools"`
@@ -177,7 +179,7 @@ func defaults() map[string]any {
 		"journal.sync": "interval", "journal.nats_url": "", "journal.name": "dragoman", "journal.age": "168h", "journal.bytes": 1 << 30,
 		"usage.age": "9600h", "usage.bytes": 64 << 20, "budgets": "",
 		"limits.hops": 8, "limits.queue_length": 64, "limits.retries": 2, "limits.cancel_grace": "5s", "limits.slot_grace": "5s", "limits.disconnect": "single",
-		"limits.approval_timeout": "300s", "limits.cause_memory": "30s", "limits.task_bytes": 64 << 20, "limits.history_bytes": 64 << 10,
+		"limits.approval_timeout": "300s", "limits.question_timeout": "60s", "limits.questions": 1000, "limits.cause_memory": "30s", "limits.task_bytes": 64 << 20, "limits.history_bytes": 64 << 10,
 		"limits.request_bytes": 16 << 20, "limits.max_deadline": "168h", "limits.threads": 4096,
 		"limits.finished_tasks": 1024, "limits.finished_bytes": 64 << 20, "limits.unrecorded_bytes": 256 << 20,
 		"limits.packs": 64, "limits.pack_tools": 128, "limits.pack_calls": 256, "limits.tool_timeout": "30s", "limits.max_tool_timeout": "300s",

@@ -49,7 +49,6 @@ func (p *storyPlayer) clientDoor() (storyEnd, func() link.Reason) {
 			st.reason = serve(st.ctx, st.server)
 			return nil
 		})
-		go p.clients.AskPeople(p.ctx)
 	}
 	server, far := coretest.Pipe[*struct{}, *wire.ClientStreamEvent](0)
 	end := clientEnd{

@@ -28,7 +28,6 @@ var samples = []struct {
 // notSaidYet are the samples that no story can tell so far, and why. One that a
 // story tells has to leave this list.
 var notSaidYet = map[string]string{
-	"pi/extension_ui_request.json":          "agents ask for approvals alone, which are a confirm and no select",
 	"pi/list_stored_sessions_response.json": "sessions are not on disk yet",
 	"pi/load_session_response.json":         "sessions are not on disk yet",
 	"pi/load_session_error.json":            "sessions are not on disk yet",

@@ -60,7 +60,6 @@ func (s *Service) open(listeners map[string]net.Listener) {
 		s.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
 		clients := coven.NewClientService(s.hub, coven.ClientOptions{Deadline: c.Coven.Deadline, Logger: s.log}, s.serveCovenClient)
 		s.grpc.Register(&wire.ClientService_ServiceDesc, clients)
-		s.run("questions", func() error { return clients.AskPeople(s.ctx) })
 		s.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack))
 		s.run("gRPC", func() error { return s.grpc.Serve(l) })
 	}

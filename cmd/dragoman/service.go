@@ -200,7 +200,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 			Disconnect: disconnect,
 			Packs:      c.Limits.Packs, PackTools: c.Limits.PackTools, PackCalls: c.Limits.PackCalls,
 			ToolTimeout: c.Limits.ToolTimeout, MaxToolTimeout: c.Limits.MaxToolTimeout,
-			ApprovalTimeout: c.Limits.ApprovalTimeout, CauseMemory: orNever(c.Limits.CauseMemory), TaskBytes: c.Limits.TaskBytes, HistoryBytes: orNever(c.Limits.HistoryBytes),
+			ApprovalTimeout: c.Limits.ApprovalTimeout, QuestionTimeout: c.Limits.QuestionTimeout, Questions: c.Limits.Questions, CauseMemory: orNever(c.Limits.CauseMemory), TaskBytes: c.Limits.TaskBytes, HistoryBytes: orNever(c.Limits.HistoryBytes),
 			RequestBytes: c.Limits.RequestBytes, MaxDeadline: c.Limits.MaxDeadline, Threads: c.Limits.Threads,
 			FinishedTasks: c.Limits.FinishedTasks, FinishedBytes: c.Limits.FinishedBytes, UnrecordedBytes: c.Limits.UnrecordedBytes,
 		},

@@ -53,7 +53,8 @@ type Promises struct {
 	agents map[core.AgentID]core.Card
 	tasks  map[core.TaskID]*history
 	// working is what each agent works on.
-	working map[core.AgentID]map[core.TaskID]struct{}
+	working   map[core.AgentID]map[core.TaskID]struct{}
+	questions questions
 }
 
 type history struct {
@@ -61,6 +62,7 @@ type history struct {
 	opened   core.Opened
 	recorded uint64
 	ends     int
+	ended    time.Time
 	agent    core.AgentID
 }
 
@@ -74,7 +76,7 @@ func Watch(opts *hub.Options) *Promises {
 	p := &Promises{
 		limits: opts.Limits.Or(), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer,
 		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
-		working: map[core.AgentID]map[core.TaskID]struct{}{},
+		working: map[core.AgentID]map[core.TaskID]struct{}{}, questions: questions{},
 	}
 	if p.hops <= 0 {
 		p.hops = policy.DefaultHops
@@ -145,6 +147,7 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 	}
 	if e.Body.Kind().Ends() {
 		t.ends++
+		t.ended = e.At
 		delete(p.working[t.agent], id)
 		// Time stands still in a bubble and crawls under the race detector.
 		const slack = 30 * time.Second
@@ -224,6 +227,7 @@ func (p *Promises) Broken() []string {
 	p.eager.wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.leftOpen()
 	for id, t := range p.tasks {
 		if t.ends != 1 {
 			p.breaks("P1", id, "got %d ends, want 1", t.ends)

@@ -21,7 +21,7 @@ const (
 )
 
 // Batch is what [Session.Next] returns: exactly one of events, a gap, the output
-// of a tool, an execution, the news that there are other tools, or that the hub is
+// of a tool, an execution, a question, the news that there are other tools, or that the hub is
 // stopping.
 type Batch struct {
 	// Task and Role say what Events or Gap are of.
@@ -37,6 +37,8 @@ type Batch struct {
 	Tool *ToolOutput
 	// Execute is what the pack that this session provides is to do.
 	Execute *Execution
+	// Asking is a question to people, or how it ended: see [Session.LookAt].
+	Asking *Asking
 	// ToolsChanged says that packs came, went or changed: see [Session.WatchTools].
 	ToolsChanged bool
 	// Draining says why the hub is stopping. What runs may still finish.
@@ -80,6 +82,7 @@ type feed struct {
 	ready    ring[*reader]
 	tools    ring[*ToolOutput]
 	execute  ring[*Execution]
+	asking   ring[*Asking]
 	changed  bool // the tools, since that was told last
 	stirred  bool // a thread that is followed has another task
 	draining string
@@ -106,6 +109,13 @@ func (f *feed) pushTool(o *ToolOutput) {
 func (f *feed) pushExecution(e *Execution) {
 	f.mu.Lock()
 	f.execute.push(e)
+	f.mu.Unlock()
+	f.signal()
+}
+
+func (f *feed) pushAsking(a *Asking) {
+	f.mu.Lock()
+	f.asking.push(a)
 	f.mu.Unlock()
 	f.signal()
 }
@@ -162,6 +172,9 @@ func (f *feed) pop() (b Batch, r *reader, ok bool, err error) {
 	}
 	if e, found := f.execute.pop(); found {
 		return Batch{Execute: e}, nil, true, nil
+	}
+	if a, found := f.asking.pop(); found {
+		return Batch{Asking: a}, nil, true, nil
 	}
 	if f.stirred {
 		f.stirred = false

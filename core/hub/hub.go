@@ -70,6 +70,7 @@ type Hub struct {
 	counters  counters
 	recorder  *recorder
 	packs     packs
+	questions questions
 	lookups   chan lookup
 	stop      func() // ends what reads the lookups
 
@@ -109,6 +110,7 @@ func New(opts Options) *Hub {
 		h.journal = journal.NewMemory(journal.Retention{})
 	}
 	h.packs = newPacks(h.limits, opts.Schema, h.Count)
+	h.questions = newQuestions(h)
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index, h.followers = thread.NewIndex(thread.IndexTasks), map[core.ThreadID]map[*Session]follower{}
 	h.stop = h.start()
@@ -178,6 +180,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 		t.end(core.Failed{Fault: gone}, nil)
 	}
 	h.packs.stop(gone)
+	h.questions.stop(gone)
 	h.stop()
 	err := h.recorder.stop()
 	h.mu.Lock()

@@ -23,6 +23,10 @@ type Limits struct {
 	Disconnect Disconnect
 	// ApprovalTimeout is how long a person has to decide; default 300 s.
 	ApprovalTimeout time.Duration
+	// QuestionTimeout is how long a person has to answer a question that does not say;
+	// default 60 s. Questions is how many may wait for people; default 1000.
+	QuestionTimeout time.Duration
+	Questions       int
 	// Deadline is how long a task may take when neither its request nor its
 	// requester's dialect says; default 300 s.
 	Deadline time.Duration
@@ -71,6 +75,8 @@ func (l Limits) Or() Limits {
 		SlotGrace:       cmp.Or(l.SlotGrace, 5*time.Second),
 		Disconnect:      cmp.Or(l.Disconnect, DisconnectSingle),
 		ApprovalTimeout: cmp.Or(l.ApprovalTimeout, 300*time.Second),
+		QuestionTimeout: cmp.Or(l.QuestionTimeout, 60*time.Second),
+		Questions:       cmp.Or(l.Questions, 1000),
 		Deadline:        cmp.Or(l.Deadline, 300*time.Second),
 		MaxDeadline:     cmp.Or(l.MaxDeadline, 7*24*time.Hour),
 		RequestBytes:    cmp.Or(l.RequestBytes, 16<<20),

@@ -43,8 +43,8 @@ func (s *Session) callPack(call, name string, input json.RawMessage) (string, er
 	if t == nil {
 		return "", core.NewFault(core.CodeUnsupported, "tool not found: %s", name)
 	}
-	if c, lacks := t.lacks(s.capabilities()); lacks {
-		return t.pack.id, core.NewFault(core.CodeNotAuthorized, "tool %s is for agents that declared the capability %s", name, c)
+	if err := t.refusal(s.capabilities()); err != nil {
+		return t.pack.id, err
 	}
 	if len(input) == 0 {
 		input = json.RawMessage("{}")

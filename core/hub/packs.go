@@ -163,16 +163,6 @@ func (ps *packs) offered(capabilities []string) []Tool {
 	return out
 }
 
-// lacks returns a capability that the tool requires and is not there.
-func (t *packTool) lacks(capabilities []string) (string, bool) {
-	for _, c := range t.requires {
-		if !slices.Contains(capabilities, c) {
-			return c, true
-		}
-	}
-	return "", false
-}
-
 // leave forgets a session that closes: as a pack, whose callers are answered at
 // once, as a watcher, and as a caller.
 func (ps *packs) leave(s *Session, reason *core.Fault) {

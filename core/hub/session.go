@@ -277,6 +277,7 @@ func (s *Session) Close(reason *core.Fault) {
 	s.queue = nil
 	h.mu.Unlock()
 	h.packs.leave(s, reason)
+	h.questions.leave(s)
 
 	s.mu.Lock()
 	work, asked, viewed, branches := s.work, s.opened, s.viewed, s.branches

@@ -140,6 +140,7 @@ func (t *Task) append(body core.Body, foreign *core.Foreign) {
 			t.cancel.Stop()
 		}
 		t.approvals.stop()
+		t.hub.questions.taskEnded(t.id)
 	}
 	if o := t.hub.observer; o != nil {
 		o.Appended(t.id, e)

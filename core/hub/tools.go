@@ -2,6 +2,7 @@ package hub
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -20,7 +21,7 @@ type Tool struct {
 }
 
 // Requires returns the capabilities that whoever calls the tool must have declared,
-// all of them. The hub's own tools require none.
+// all of them.
 func (t Tool) Requires() []string { return t.requires }
 
 // ToolOutput is what a call of a tool came to: Output, or a Fault. Both where an
@@ -54,6 +55,7 @@ var tools = []struct {
 		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"topic":{"type":"string"},"data":{}`, "to", "topic"), 30*time.Second), runNotify},
 	{own("agent_cancel", "Stop a task that was asked or delegated.",
 		schema(`"task_id":{"type":"string"},"reason":{"type":"string"}`, "task_id"), 30*time.Second), runCancel},
+	{askUserTool, runAskUser},
 }
 
 func own(name, description string, input json.RawMessage, timeout time.Duration) Tool {
@@ -70,18 +72,43 @@ func schema(properties string, required ...string) json.RawMessage {
 }
 
 // Tools returns the tools that the hub offers to every agent.
-func (h *Hub) Tools() []Tool {
-	out := make([]Tool, len(tools))
-	for i, t := range tools {
-		out[i] = t.Tool
+func (h *Hub) Tools() []Tool { return h.ToolsFor(nil) }
+
+// ToolsFor returns the tools of its own that the hub offers to an agent with the
+// capabilities.
+func (h *Hub) ToolsFor(capabilities []string) []Tool {
+	var out []Tool
+	for _, t := range tools {
+		if _, lacks := t.lacks(capabilities); !lacks {
+			out = append(out, t.Tool)
+		}
 	}
 	return out
 }
 
-// Tools returns what the session may call: the hub's own tools, and those of packs
-// for which its card has the capabilities, by name.
+// Tools returns what the session may call: tools of the hub's own, then those of
+// packs by name, for which its card has the capabilities.
 func (s *Session) Tools() []Tool {
-	return append(s.hub.Tools(), s.hub.packs.offered(s.capabilities())...)
+	has := s.capabilities()
+	return append(s.hub.ToolsFor(has), s.hub.packs.offered(has)...)
+}
+
+// lacks returns a capability that the tool requires and is not there.
+func (t Tool) lacks(capabilities []string) (string, bool) {
+	for _, c := range t.requires {
+		if !slices.Contains(capabilities, c) {
+			return c, true
+		}
+	}
+	return "", false
+}
+
+// refusal returns a not_authorized Fault for a caller who lacks a capability.
+func (t Tool) refusal(capabilities []string) error {
+	if c, lacks := t.lacks(capabilities); lacks {
+		return core.NewFault(core.CodeNotAuthorized, "tool %s is for agents that declared the capability %s", t.Name, c)
+	}
+	return nil
 }
 
 func (s *Session) capabilities() []string {
@@ -97,7 +124,11 @@ func (s *Session) CallTool(call, name string, input json.RawMessage) {
 		if t.Name != name {
 			continue
 		}
-		out, err := t.run(s, call, input)
+		var out *ToolOutput
+		err := t.refusal(s.capabilities())
+		if err == nil {
+			out, err = t.run(s, call, input)
+		}
 		if err != nil {
 			out = &ToolOutput{Fault: core.AsFault(err)}
 		}

@@ -1,0 +1,197 @@
+package pi
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// dialogs are the questions that are put to the subscribers of a session, and the
+// latest that were settled there. Server.mu guards them.
+type dialogs struct {
+	open    map[string]hub.Question
+	settled []string
+}
+
+// mostSettled is how many settled questions a session tells from those that never
+// were.
+const mostSettled = 64
+
+// look has the questions of a session's conversation put to it while it has
+// subscribers, and those that are open then once more when the first one comes.
+func (s *Server) look(ss *session) {
+	if len(ss.readers) == 0 {
+		s.root.LookAway(ss)
+		clear(ss.dialogs.open)
+		return
+	}
+	at := hub.Sight{Tag: ss, Thread: ss.thread, Agent: ss.agent.Agent(), For: core.Principal{ID: ss.key.scope, Operator: ss.key.scope == ""}}
+	s.root.LookAt(at)
+}
+
+// asking takes in a question, or how it ended. Who answered is told to all, that
+// nobody did to none (facts, section 7.1).
+func (s *Server) asking(ss *session, q hub.Question, given *hub.Given) {
+	_, known := ss.dialogs.open[q.ID]
+	switch {
+	case len(ss.readers) == 0 || known == (given == nil):
+		return
+	case given == nil:
+		if ss.dialogs.open == nil {
+			ss.dialogs.open = map[string]hub.Question{}
+		}
+		ss.dialogs.open[q.ID] = q
+		ss.tell(dialogFrame(ss.prefix, q, q.Until.Sub(q.Since)))
+		return
+	}
+	delete(ss.dialogs.open, q.ID)
+	if n := len(ss.dialogs.settled); n == mostSettled {
+		ss.dialogs.settled = slices.Delete(ss.dialogs.settled, 0, 1)
+	}
+	ss.dialogs.settled = append(ss.dialogs.settled, q.ID)
+	if given.By.ID != "" {
+		var f frames
+		f.notice(ss.prefix, time.Now().UnixMilli(), "info", q.Text+" answered by "+given.By.ID+": "+given.String())
+		ss.tell(f.list[0])
+	}
+}
+
+// tell sends a frame to all subscribers.
+func (ss *session) tell(frame []byte) {
+	for c := range ss.readers {
+		c.push(item{frame: frame})
+	}
+}
+
+// askAgain puts what is open to a client that has come late.
+func (c *connection) askAgain(ss *session) {
+	open := slices.SortedFunc(maps.Values(ss.dialogs.open), func(a, b hub.Question) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
+	})
+	for _, q := range open {
+		c.push(item{frame: dialogFrame(ss.prefix, q, time.Until(q.Until))})
+	}
+}
+
+// dialogMethod is the dialog that a question is told as: what is chosen from is a
+// select. Pi has none for several choices; they are typed, like a text.
+func dialogMethod(q hub.Question) string {
+	if len(q.Options) > 0 && !q.Several {
+		return "select"
+	}
+	return "input"
+}
+
+// dialogFrame is the event that asks (section 18.1).
+func dialogFrame(prefix []byte, q hub.Question, timeout time.Duration) []byte {
+	title := q.Text
+	if q.Header != "" {
+		title = q.Header + ": " + title
+	}
+	if q.Several {
+		for i, o := range q.Options {
+			title += "\n" + strconv.Itoa(i+1) + ". " + optionText(o)
+		}
+	}
+	var f frames
+	f.event(prefix, 2*len(title)+512, func(b []byte) []byte {
+		b = appendString(append(b, `{"type":"extension_ui_request","requestId":`...), q.ID)
+		b = appendString(append(b, `,"method":`...), dialogMethod(q))
+		b = appendString(append(b, `,"title":`...), title)
+		switch {
+		case q.Several:
+			b = append(b, `,"placeholder":"numbers or names, separated by commas"`...)
+		case len(q.Options) > 0:
+			b = append(b, `,"options":[`...)
+			for i, o := range q.Options {
+				if i > 0 {
+					b = append(b, ',')
+				}
+				b = appendString(b, optionText(o))
+			}
+			b = append(b, ']')
+		}
+		return append(strconv.AppendInt(append(b, `,"timeout":`...), timeout.Milliseconds(), 10), '}')
+	})
+	return f.list[0]
+}
+
+// optionText is how an option is shown; the specification has but a text for it.
+func optionText(o hub.Option) string {
+	if o.Description == "" {
+		return o.Label
+	}
+	return o.Label + ": " + o.Description
+}
+
+// reply answers a question (section 18.2).
+func (s *Server) reply(x *execution, id string) outcome {
+	q, here := x.on.dialogs.open[id]
+	if !here {
+		if slices.Contains(x.on.dialogs.settled, id) {
+			return failed("Request " + id + " already settled")
+		}
+		for key, ss := range s.sessions {
+			if _, there := ss.dialogs.open[id]; there && key.scope == x.client.scope {
+				return failed("Session ID mismatch for request " + id)
+			}
+		}
+		return failed("No pending UI request with id " + id)
+	}
+	r, _ := x.object("response")
+	as := s.as(x.client.principal)
+	defer as.Close(nil)
+	if _, err := as.AnswerQuestion(id, replyOf(q, r)); err != nil {
+		return failed("Request " + id + " already settled") // any reply that is made here fits
+	}
+	return outcome{}
+}
+
+// replyOf reads a response. One to another method than was asked, and one without a
+// value, dismiss the question (facts, section 7.1).
+func replyOf(q hub.Question, r command) hub.Reply {
+	method, _ := r.text("method")
+	value, _ := r.text("value")
+	if value = strings.TrimSpace(value); method != dialogMethod(q) || value == "" {
+		return hub.Reply{Dismissed: true}
+	}
+	if label, ok := chosen(q, value); ok {
+		return hub.Reply{Selected: []string{label}}
+	}
+	if !q.Several {
+		return hub.Reply{Text: value}
+	}
+	var picked hub.Reply
+	var rest []string
+	for word := range strings.SplitSeq(value, ",") {
+		switch label, ok := chosen(q, strings.TrimSpace(word)); {
+		case ok && !slices.Contains(picked.Selected, label):
+			picked.Selected = append(picked.Selected, label)
+		case !ok && strings.TrimSpace(word) != "":
+			rest = append(rest, strings.TrimSpace(word))
+		}
+	}
+	if picked.Text = strings.Join(rest, ", "); picked.Text == "" && len(picked.Selected) == 0 {
+		return hub.Reply{Dismissed: true}
+	}
+	return picked
+}
+
+// chosen returns the label of the option that the text means: as it was shown, by
+// its label in any case, or where several are typed by its number.
+func chosen(q hub.Question, text string) (string, bool) {
+	i := slices.IndexFunc(q.Options, func(o hub.Option) bool { return text == optionText(o) || strings.EqualFold(text, o.Label) })
+	if n, err := strconv.Atoi(text); i < 0 && q.Several && err == nil {
+		i = n - 1
+	}
+	if i < 0 || i >= len(q.Options) {
+		return "", false
+	}
+	return q.Options[i].Label, true
+}

@@ -1,0 +1,39 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// getQuestions lists the questions of agents that the sender may answer.
+func (a *api) getQuestions(c call) error {
+	return a.reply(c.w, http.StatusOK, struct {
+		Questions []hub.Question `json:"questions"`
+	}{a.hub.Questions(c.from)})
+}
+
+// answerBody is the body of POST /v1/questions/{id}/answer.
+type answerBody struct {
+	Selected  []string `json:"selected"`
+	Text      string   `json:"custom_text"`
+	Dismissed bool     `json:"dismissed"`
+}
+
+func (a *api) postAnswer(c call) error {
+	var body answerBody
+	if err := a.read(c, &body); err != nil {
+		return err
+	}
+	if body.Dismissed && (len(body.Selected) > 0 || body.Text != "") {
+		return core.NewFault(core.CodeInvalid, "dismissed: it says that there is no answer, and there is one; leave it out")
+	}
+	s := a.connect(c)
+	defer leave(s)
+	given, err := s.AnswerQuestion(c.id(), hub.Reply{Selected: body.Selected, Text: body.Text, Dismissed: body.Dismissed})
+	if err != nil {
+		return err
+	}
+	return a.reply(c.w, http.StatusOK, given)
+}

@@ -1,0 +1,56 @@
+package rest_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/rest"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestAQuestionIsListedForWhoMayAnswerItAndAnsweredOnce(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a", func(c *core.Card) { c.Capabilities = []string{"ui"} })
+	looker := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "ann"}})
+	t.Cleanup(func() { looker.Close(nil) })
+	list := func(who ...string) (all []hub.Question) {
+		t.Helper()
+		var got struct{ Questions []hub.Question }
+		g.get("/v1/questions", who...).into(http.StatusOK, &got)
+		if got.Questions == nil {
+			t.Error("got null, want a list")
+		}
+		return got.Questions
+	}
+	if got := list(); len(got) != 0 {
+		t.Errorf("got %+v, want none", got)
+	}
+	g.opened(`{"to":"a","content":"hi","thread":"trip"}`, "X-User: ann")
+	task := a.takes()
+	looker.LookAt(hub.Sight{Thread: "trip", For: core.Principal{ID: "ann"}})
+	a.s.CallTool("c", "ask_user", []byte(`{"question":"Which day?","options":[{"label":"Monday","description":"the first"},{"label":"Friday"}],"multi_select":true,"header":"Day"}`))
+	got := list("X-User: ann")
+	if len(got) != 1 || got[0].Text != "Which day?" || got[0].Agent != "a" || len(got[0].Options) != 2 || got[0].Tasks[0] != task.ID() {
+		t.Fatalf("got %+v, want the question", got)
+	}
+	if got := list("X-User: bob"); len(got) != 0 {
+		t.Errorf("bob got %+v, want none", got)
+	}
+	path := "/v1/questions/" + got[0].ID + "/answer"
+	g.post(path, `{"selected":["Friday"]}`, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized)
+	g.post(path, `{}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "at least one selection or custom_text is required")
+	g.post(path, `{"selected":["Sunday"]}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "none of the options")
+	g.post(path, `{"dismissed":true,"custom_text":"x"}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "dismissed: it says that there is no answer")
+	g.post("/v1/questions/none/answer", `{"dismissed":true}`).refused(http.StatusNotFound, core.CodeUnknownTask)
+	var given hub.Given
+	g.post(path, `{"selected":["Friday","Monday"],"custom_text":"or Sunday"}`, "X-User: ann").into(http.StatusOK, &given)
+	if !given.Answered || len(given.Selected) != 2 || given.Text != "or Sunday" {
+		t.Errorf("got %+v, want what was said", given)
+	}
+	g.post(path, `{"selected":["Friday"]}`, "X-User: ann").refused(http.StatusConflict, core.CodeConflict, "has been settled")
+	if got := list(); len(got) != 0 {
+		t.Errorf("once answered: got %+v, want none", got)
+	}
+	a.says(task, core.Done{})
+}

@@ -1,0 +1,67 @@
+package coretest
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// questions are those that agents asked people: each is settled once, and none stays
+// open when the last of the tasks that it was asked for has ended.
+type questions map[string]hub.Question
+
+var _ hub.QuestionObserver = (*Promises)(nil)
+
+// Asked implements hub.QuestionObserver.
+func (p *Promises) Asked(q hub.Question) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.questions[q.ID] = q
+	if next, ok := p.next.(hub.QuestionObserver); ok {
+		next.Asked(q)
+	}
+}
+
+// Settled implements hub.QuestionObserver.
+func (p *Promises) Settled(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q, open := p.questions[id]
+	if !open {
+		p.breaks("P1", "", "question %s was settled and is not open", id)
+	}
+	if end, ended := p.endOf(q); ended && time.Since(end) > time.Second {
+		p.breaks("P1", q.Tasks[0], "question %s stayed open %s after the end", id, time.Since(end))
+	}
+	delete(p.questions, id)
+	if next, ok := p.next.(hub.QuestionObserver); ok {
+		next.Settled(id)
+	}
+}
+
+// endOf returns when the last task of a question ended, if all of them have. Callers
+// hold mu.
+func (p *Promises) endOf(q hub.Question) (end time.Time, ended bool) {
+	for _, id := range q.Tasks {
+		t := p.tasks[id]
+		if t == nil || t.ends == 0 {
+			return end, false
+		}
+		if t.ended.After(end) {
+			end = t.ended
+		}
+	}
+	return end, len(q.Tasks) > 0
+}
+
+// leftOpen tells of the questions that nobody settled. Callers hold mu.
+func (p *Promises) leftOpen() {
+	for id, q := range p.questions {
+		var task core.TaskID
+		if len(q.Tasks) > 0 {
+			task = q.Tasks[0]
+		}
+		p.breaks("P1", task, "question %s of agent %s is open though the hub is closed", id, q.Agent)
+	}
+}

@@ -1,0 +1,246 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// asker joins an agent that may ask people.
+func (g *stage) asker(id string) *hub.Session { return g.agent(id, able, skilled("ui")) }
+
+// looker connects somebody who looks at a conversation.
+func (g *stage) looker(id string, thread core.ThreadID, with core.AgentID) *hub.Session {
+	s := g.connect(id)
+	s.LookAt(hub.Sight{Tag: "sight of " + id, Thread: thread, Agent: with, For: core.Principal{ID: id}})
+	return s
+}
+
+// asking reads the question, or what became of it, which must be there now.
+func (g *stage) asking(s *hub.Session) *hub.Asking {
+	g.t.Helper()
+	for {
+		b, ok := g.batch(s)
+		if !ok {
+			g.t.Fatal("got nothing, want a question")
+		}
+		if b.Asking != nil {
+			return b.Asking
+		}
+	}
+}
+
+func (g *stage) askedNothing(what string, s *hub.Session) {
+	g.t.Helper()
+	for b, ok := g.batch(s); ok; b, ok = g.batch(s) {
+		if b.Asking != nil {
+			g.t.Errorf("%s: got %+v, want no question", what, b.Asking)
+		}
+	}
+}
+
+const whichDay = `{"question":"Which day?","options":[{"label":"Monday"},{"label":"Friday"}]}`
+
+func TestAQuestionIsPutToWhoLooksAtTheConversationAndTheFirstAnswerCounts(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, ada := g.asker("a"), g.connect("ada")
+		to, _ := core.ParseAddress("a")
+		task := g.open(ada, core.Request{To: to, Thread: "trip"})
+		here, too := g.looker("ada", "trip", ""), g.looker("ada", "trip", "a")
+		elsewhere, stranger := g.looker("ada", "work", "a"), g.looker("bob", "trip", "a")
+		a.CallTool("c1", "ask_user", []byte(whichDay))
+		got := g.asking(here)
+		want := hub.Question{
+			ID: got.Question.ID, Agent: "a", Tasks: []core.TaskID{task.ID()}, Text: "Which day?", Options: []hub.Option{{Label: "Monday"}, {Label: "Friday"}},
+			Since: got.Question.Since, Until: got.Question.Since.Add(time.Minute),
+		}
+		if diff := cmp.Diff(want, got.Question); diff != "" || got.Tag != "sight of ada" {
+			t.Errorf("got tag %v and (-want +got):\n%s", got.Tag, diff)
+		}
+		g.askedNothing("another thread", elsewhere)
+		g.askedNothing("somebody else's", stranger)
+		late := g.looker("ada", "trip", "")
+		if q := g.asking(late).Question; q.ID != want.ID {
+			t.Errorf("who comes late: got %s, want %s", q.ID, want.ID)
+		}
+		if all := g.hub.Questions(core.Principal{ID: "ada"}); len(all) != 1 || all[0].ID != want.ID {
+			t.Errorf("got %v open, want the question", all)
+		}
+		if all := g.hub.Questions(core.Principal{ID: "bob"}); len(all) != 0 {
+			t.Errorf("somebody else: got %v open, want nothing", all)
+		}
+		_, err := stranger.AnswerQuestion(want.ID, hub.Reply{Selected: []string{"Friday"}})
+		g.wantFault("somebody else answers", err, core.CodeNotAuthorized)
+		for text, r := range map[string]hub.Reply{
+			"at least one selection or custom_text is required": {},
+			"one selection is allowed":                          {Selected: []string{"Monday", "Friday"}},
+			`"Sunday" is none of the options`:                   {Selected: []string{"Sunday"}},
+		} {
+			if _, err := here.AnswerQuestion(want.ID, r); err == nil || core.AsFault(err).Message != text {
+				t.Errorf("got %v, want %q", err, text)
+			}
+		}
+		if _, err := too.AnswerQuestion(want.ID, hub.Reply{Selected: []string{"Friday"}}); err != nil {
+			t.Fatalf("the first answer: got %v, want no error", err)
+		}
+		_, err = here.AnswerQuestion(want.ID, hub.Reply{Selected: []string{"Monday"}})
+		g.wantFault("the second answer", err, core.CodeConflict)
+		_, err = here.AnswerQuestion("q", hub.Reply{Text: "x"})
+		g.wantFault("no question", err, core.CodeUnknownTask)
+		if out := outputOf[hub.Given](g, g.tool(a)); !out.Answered || len(out.Selected) != 1 || out.Selected[0] != "Friday" {
+			t.Errorf("got %+v, want Friday", out)
+		}
+		if end := g.asking(here).Given; end == nil || end.By.ID != "ada" || end.Selected[0] != "Friday" {
+			t.Errorf("the other: got %+v, want it told", end)
+		}
+		g.report(a, task, core.Done{})
+	})
+}
+
+func TestAQuestionThatNobodyCanBeShownIsAnsweredAtOnce(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a := g.asker("a")
+		g.looker("bob", "trip", "b")
+		a.CallTool("c1", "ask_user", []byte(whichDay))
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnsupported {
+			t.Errorf("got %+v, want it unsupported", o)
+		}
+	})
+}
+
+func TestWithoutAnybodyAtItsThreadAQuestionGoesToWhoTalksWithTheAgent(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, ada := g.asker("a"), g.connect("ada")
+		with := g.looker("ada", "chat", "a")
+		task := g.ask(ada, "a")
+		a.CallTool("c1", "ask_user", []byte(whichDay))
+		q := g.asking(with).Question
+		late := g.looker("ada", "another chat", "a")
+		if got := g.asking(late).Question.ID; got != q.ID {
+			t.Errorf("got %s, want %s", got, q.ID)
+		}
+		late.LookAway("sight of ada")
+		if _, err := with.AnswerQuestion(q.ID, hub.Reply{Dismissed: true}); err != nil {
+			t.Fatal(err)
+		}
+		if out := outputOf[hub.Given](g, g.tool(a)); out.Answered || out.Reason != "dismissed" {
+			t.Errorf("got %+v, want it dismissed", out)
+		}
+		g.askedNothing("who looked away", late)
+		g.report(a, task, core.Done{})
+	})
+}
+
+func TestAnAgentThatWorksForAnotherAsksThePeopleOfTheFirst(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		first, second, ada := g.agent("first", able), g.asker("second"), g.connect("ada")
+		to, _ := core.ParseAddress("first")
+		task := g.open(ada, core.Request{To: to, Thread: "trip"})
+		here := g.looker("ada", "trip", "first")
+		g.events(first)
+		first.CallTool("c1", "agent_ask", []byte(`{"to":"second","content":"when?"}`))
+		g.events(second)
+		second.CallTool("c2", "ask_user", []byte(whichDay))
+		if q := g.asking(here).Question; q.Agent != "second" {
+			t.Errorf("got %+v, want the question of the second", q)
+		}
+		g.report(first, task, core.Done{})
+	})
+}
+
+func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
+	for what, tt := range map[string]struct {
+		end    func(*stage, *hub.Session, *hub.Task)
+		reason string
+	}{
+		"its time":        {func(g *stage, _ *hub.Session, _ *hub.Task) { g.sleep(7 * time.Second) }, "timeout"},
+		"its task":        {func(g *stage, a *hub.Session, t *hub.Task) { g.report(a, t, core.Done{}) }, "task_ended"},
+		"its agent":       {func(_ *stage, a *hub.Session, _ *hub.Task) { a.Close(nil) }, ""},
+		"the task's time": {func(g *stage, _ *hub.Session, _ *hub.Task) { g.sleep(5 * time.Second) }, "task_ended"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onStage(t, hub.Limits{QuestionTimeout: 7 * time.Second}, func(g *stage) {
+				a, ada := g.asker("a"), g.connect("ada")
+				to, _ := core.ParseAddress("a")
+				request := core.Request{To: to, Thread: "trip"}
+				if what == "the task's time" {
+					request.Deadline = time.Now().Add(4 * time.Second)
+				}
+				task := g.open(ada, request)
+				here := g.looker("ada", "trip", "")
+				a.CallTool("c1", "ask_user", []byte(whichDay))
+				q := g.asking(here).Question
+				tt.end(g, a, task)
+				if all := g.hub.Questions(core.Principal{ID: "ada", Operator: true}); len(all) != 0 {
+					t.Errorf("got %v open, want nothing", all)
+				}
+				if end := g.asking(here); end.Given == nil || end.Given.Answered {
+					t.Errorf("got %+v, want it told that nobody answers any more", end)
+				}
+				if tt.reason != "" {
+					if out := outputOf[hub.Given](g, g.tool(a)); out.Answered || out.Reason != tt.reason {
+						t.Errorf("got %+v, want no answer: %s", out, tt.reason)
+					}
+				}
+				_, err := here.AnswerQuestion(q.ID, hub.Reply{Selected: []string{"Friday"}})
+				g.wantFault("an answer behind the end", err, core.CodeConflict)
+			})
+		})
+	}
+}
+
+func TestQuestionsAreBoundInNumberAndForAgentsThatDeclaredThem(t *testing.T) {
+	onStage(t, hub.Limits{Questions: 2}, func(g *stage) {
+		a, b := g.asker("a"), g.agent("b", able)
+		g.looker("ada", "trip", "a")
+		for i := range 3 {
+			a.CallTool(fmt.Sprint(i), "ask_user", []byte(whichDay))
+		}
+		if o := g.tool(a); o.Call != "2" || o.Fault == nil || o.Fault.Code != core.CodeOverloaded {
+			t.Errorf("the third: got %+v, want it refused", o)
+		}
+		b.CallTool("c1", "ask_user", []byte(whichDay))
+		if o := g.tool(b); o.Fault == nil || o.Fault.Code != core.CodeNotAuthorized {
+			t.Errorf("without the capability: got %+v, want it refused", o)
+		}
+		if got, want := names(a.Tools()), ownTools+" ask_user"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if got := names(b.Tools()); got != ownTools {
+			t.Errorf("without the capability: got %s, want %s", got, ownTools)
+		}
+		for input, want := range map[string]string{
+			`{"options":[{"label":"a"}]}`:               "question: missing; say what is asked",
+			`{"question":"?","options":[]}`:             "options: want at least one, or leave them out and the answer is a text",
+			`{"question":"?","options":[{"label":""}]}`: "options: each wants a label",
+			`{"question":"?","multi_select":true}`:      "multi_select: there are no options to select",
+			`{"question":"?","timeout_seconds":301}`:    "timeout_seconds: want 1 to 300",
+			`{"question":"?","timeout_seconds":0}`:      "timeout_seconds: want 1 to 300",
+		} {
+			a.CallTool("c1", "ask_user", []byte(input))
+			if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeInvalid || o.Fault.Message != "invalid input: "+want {
+				t.Errorf("%s: got %+v, want %q", input, o.Fault, want)
+			}
+		}
+	})
+}
+
+func TestAQuestionEndsWithTheHub(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a := g.asker("a")
+		g.looker("ada", "trip", "a")
+		a.CallTool("c1", "ask_user", []byte(whichDay))
+		if err := g.hub.Close(context.Background(), "over"); err != nil {
+			t.Fatal(err)
+		}
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnreachable {
+			t.Errorf("got %+v, want it said that the hub stopped", o)
+		}
+	})
+}
