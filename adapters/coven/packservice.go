@@ -3,6 +3,9 @@ package coven
 import (
 	"context"
 
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -29,14 +32,26 @@ func (s *PackService) Register(m *wire.PackManifest, stream wire.PackService_Reg
 	return s.accept(m, stream)
 }
 
-// ToolResult implements PackService. It is answered with OK whatever becomes of the
-// result: existing packs end when it is not. The id of a call is a secret between the
+// MaxResultBytes is how large a ToolResult may be for the hub to read whose it is.
+// One above 4 MiB is refused all the same, as who called is told at once; of a
+// larger one the hub never learns, and the call takes its time.
+const MaxResultBytes = 4 * DefaultMaxMessageBytes
+
+// ToolResult implements PackService. It is answered with OK whatever becomes of a
+// result that fits into a message: existing packs end when it is not. The id of a call is a secret between the
 // hub and the pack; who knows it may answer.
 func (s *PackService) ToolResult(_ context.Context, m *wire.ExecuteToolResponse) (*emptypb.Empty, error) {
 	pack := s.hub.Provider(m.GetRequestId())
 	if pack == nil {
 		s.hub.Count(Name + ".ignored.tool_result")
 		return &emptypb.Empty{}, nil
+	}
+	if size := proto.Size(m); size > DefaultMaxMessageBytes {
+		// No agent could be told it. The caller is not to wait for what comes instead.
+		s.hub.Count(Name + ".refused.too_large")
+		f := core.NewFault(core.CodeTooLarge, "the result has %d bytes, a message may have %d: ask for less", size, DefaultMaxMessageBytes)
+		_ = pack.AnswerTool(m.GetRequestId(), nil, f)
+		return nil, grpcstatus.Error(codes.ResourceExhausted, f.Message)
 	}
 	output, fault := s.resultOf(m)
 	_ = pack.AnswerTool(m.GetRequestId(), output, fault) // the hub has told the caller, or counted that nobody waits

@@ -50,7 +50,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 	c := s.config
 	if l := listeners["grpc-addr"]; l != nil {
 		s.grpc = grpcserver.New(grpcserver.Options{
-			MaxConnections: c.GRPC.Connections,
+			MaxConnections: c.GRPC.Connections, Larger: map[string]int{wire.PackService_ToolResult_FullMethodName: coven.MaxResultBytes},
 			PingEvery:      c.GRPC.PingInterval, PingTimeout: c.GRPC.PingTimeout, MinClientPing: c.GRPC.MinClientPing,
 			OnPanic: func(method string, value any, stack []byte) {
 				s.log.Error("a handler panicked", "method", method, "panic", value, "stack", string(stack))

@@ -274,10 +274,23 @@ func TestAResultThatFitsIntoNoMessageIsRefusedWithTheReason(t *testing.T) {
 		t.Errorf("got %.200v, want too_large with the limit", got)
 	}
 
+	// A result above the limit of a message tells who called at once, and the pack why.
+	result := func(id string, size int) error {
+		return p.result(&wire.ExecuteToolResponse{RequestId: id, Result: &wire.ExecuteToolResponse_OutputJson{OutputJson: `"` + strings.Repeat("x", size) + `"`}})
+	}
+	x = a.call("x", struct{}{})
+	err := result(p.next().GetRequestId(), most)
+	if got := status.Convert(err); got.Code() != codes.ResourceExhausted || !strings.Contains(got.Message(), fmt.Sprint(most)) {
+		t.Errorf("a result above the limit: got %v, want %v with the limit", err, codes.ResourceExhausted)
+	}
+	if got := x.outcome(t); got.Code != "too_large" || !strings.Contains(got.Words, fmt.Sprint(most)) {
+		t.Errorf("got %.200v, want too_large with the limit", got)
+	}
+
+	// Of one that gRPC refuses the hub does not know whose it is: the pack may say it.
 	x = a.call("x", struct{}{})
 	id = p.next().GetRequestId()
-	err := p.result(&wire.ExecuteToolResponse{RequestId: id, Result: &wire.ExecuteToolResponse_OutputJson{OutputJson: `"` + strings.Repeat("x", most) + `"`}})
-	if status.Code(err) != codes.ResourceExhausted {
+	if err := result(id, 4*most); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a result that gRPC refuses: got %v, want %v", err, codes.ResourceExhausted)
 	}
 	if err := p.result(&wire.ExecuteToolResponse{RequestId: id, Result: &wire.ExecuteToolResponse_Error{Error: strings.Repeat("too much ", most/10)}}); err != nil {

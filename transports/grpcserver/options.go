@@ -19,6 +19,9 @@ const DefaultMaxMessageBytes = 4 << 20
 type Options struct {
 	// MaxMessageBytes bounds a message in either direction: 4 MiB.
 	MaxMessageBytes int
+	// Larger are the calls, by their full names, whose requests may be larger than
+	// that, and how large: for services that can say better what is wrong with one.
+	Larger map[string]int
 	// MaxHeaderBytes bounds the metadata of a call, uncompressed: 64 KiB.
 	MaxHeaderBytes int
 	// MaxConnections is how many connections may be open at a time: 4096. One
@@ -98,7 +101,7 @@ func (o Options) withDefaults() Options {
 // server returns what grpc-go makes of o.
 func (o Options) server() []grpc.ServerOption {
 	opts := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(o.MaxMessageBytes),
+		grpc.MaxRecvMsgSize(o.largest()),
 		grpc.MaxHeaderListSize(uint32(o.MaxHeaderBytes)),
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
 		grpc.ConnectionTimeout(o.ConnectTimeout),

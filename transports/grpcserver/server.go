@@ -40,8 +40,8 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{opts: o.withDefaults(), health: health.NewServer()}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	unary := append([]grpc.UnaryServerInterceptor{s.recoverUnary}, s.opts.Unary...)
-	stream := append([]grpc.StreamServerInterceptor{s.recoverStream}, s.opts.Stream...)
+	unary := append([]grpc.UnaryServerInterceptor{s.recoverUnary, s.boundUnary}, s.opts.Unary...)
+	stream := append([]grpc.StreamServerInterceptor{s.recoverStream, s.boundStream}, s.opts.Stream...)
 	stream = append(stream, s.releaseBuiltin)
 	s.grpc = grpc.NewServer(append(s.opts.server(), grpc.ChainUnaryInterceptor(unary...), grpc.ChainStreamInterceptor(stream...))...)
 	healthpb.RegisterHealthServer(s.grpc, s.health)

@@ -1,0 +1,54 @@
+package grpcserver_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+)
+
+// One call may have larger requests than the others: those are held to their limit as
+// if there were no other.
+func TestACallThatMayHaveLargerRequestsLeavesTheOthersTheirLimit(t *testing.T) {
+	o := grpcserver.Options{MaxMessageBytes: 100, Larger: map[string]int{"/test.Talk/Ask": 1000}}
+	_, addr := serve(t, o, func(s *grpcserver.Server) talk {
+		return talk{
+			ask: func(context.Context) (*message, error) { return say("heard"), nil },
+			chat: func(raw rawServer) error {
+				c, err := grpcserver.Accept(s, raw)
+				if err != nil {
+					return err
+				}
+				_, err = c.Receive(raw.Context())
+				r, ok := err.(*link.Reason)
+				if !ok || r.Cause != link.TooLarge {
+					t.Errorf("the server's end: got %v, want %v", err, link.TooLarge)
+				}
+				c.Close(link.Reason{Cause: link.TooLarge})
+				return grpcserver.Status(link.Reason{Cause: link.TooLarge})
+			},
+		}
+	})
+	cc := dial(t, addr, grpcserver.DialOptions{})
+	ask := func(size int, opts ...grpc.CallOption) codes.Code {
+		return status.Code(cc.Invoke(soon(t), "/test.Talk/Ask", say(strings.Repeat("x", size)), new(message), opts...))
+	}
+	for size, want := range map[int]codes.Code{50: codes.OK, 900: codes.OK, 2000: codes.ResourceExhausted} {
+		if got := ask(size); got != want {
+			t.Errorf("a request of %d bytes: got %v, want %v", size, got, want)
+		}
+	}
+	c := open(t, addr, grpcserver.DialOptions{})
+	if err := c.Send(soon(t), say(strings.Repeat("x", 500))); err != nil {
+		t.Fatal(err)
+	}
+	if r := reasonOf(t, c); r.Code != int(codes.ResourceExhausted) {
+		t.Errorf("a message of 500 bytes in a stream: got %v, want %v", r, codes.ResourceExhausted)
+	}
+}
