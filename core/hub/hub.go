@@ -66,13 +66,14 @@ type Hub struct {
 	usage    *usage.Ledger
 	budgets  *usage.Budgets
 	// spendings may be nil.
-	spendings usage.Store
-	counters  counters
-	recorder  *recorder
-	packs     packs
-	questions questions
-	lookups   chan lookup
-	stop      func() // ends what reads the lookups
+	spendings     usage.Store
+	lateSpendings lateSpendings
+	counters      counters
+	recorder      *recorder
+	packs         packs
+	questions     questions
+	lookups       chan lookup
+	stop          func() // ends what reads the lookups
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}

@@ -73,6 +73,9 @@ func (r *recorder) run(ctx context.Context) error {
 			case err != nil:
 				return err
 			case b.Task == nil:
+				if err := r.writeLateSpendings(ctx); err != nil {
+					return err
+				}
 				continue
 			}
 			due = segments.Add(due, b.Task.id, b.Events, time.Now())
@@ -111,10 +114,10 @@ func (r *recorder) drain(due []journal.Record, segments *journal.Segmenter) []jo
 // waits, not the tasks.
 func (r *recorder) write(ctx context.Context, records []journal.Record) error {
 	if len(records) == 0 {
-		return nil
+		return r.writeLateSpendings(ctx)
 	}
 	for _, write := range []func(context.Context, []journal.Record) error{r.hub.recordSpendings, r.hub.record} {
-		if err := r.insist(ctx, records, write); err != nil {
+		if err := r.insist(ctx, func(ctx context.Context) error { return write(ctx, records) }); err != nil {
 			return err
 		}
 	}
@@ -129,18 +132,18 @@ func (r *recorder) write(ctx context.Context, records []journal.Record) error {
 			t.noteRecorded(rec.Event.End())
 		}
 	}
-	return nil
+	return r.writeLateSpendings(ctx)
 }
 
-// insist tries until the records are written.
-func (r *recorder) insist(ctx context.Context, records []journal.Record, write func(context.Context, []journal.Record) error) error {
+// insist tries until it is written.
+func (r *recorder) insist(ctx context.Context, write func(context.Context) error) error {
 	for {
-		err := write(ctx, records)
+		err := write(ctx)
 		if err == nil {
 			return nil
 		}
 		r.hub.Count("journal.refused")
-		r.hub.log.Error("the journal refused records: trying again", "error", err, "records", len(records))
+		r.hub.log.Error("the journal refused records: trying again", "error", err)
 		select {
 		case <-time.After(recordPause):
 		case <-ctx.Done():

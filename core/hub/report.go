@@ -10,9 +10,10 @@ import (
 
 // Report takes in what the agent of the session says of a task. It returns a
 // not_authorized Fault when the session does not have the task, a conflict Fault
-// when the task has ended already (what comes late is counted, not delivered), an
-// invalid Fault for a kind that agents do not say, and a too_large Fault when the
-// task has said more than it may, which ends it.
+// when the task has ended already, an invalid Fault for a kind that agents do not
+// say, and a too_large Fault when the task has said more than it may, which ends it.
+// What comes late is counted and not delivered; the usage of an agent that still
+// works on the task adds up all the same.
 func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) error {
 	s.mu.Lock()
 	w := s.work[id]
@@ -49,7 +50,11 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 	var crossed []usage.Standing
 	t.mu.Lock()
 	if err := t.held(s); err != nil {
+		if u, ok := body.(core.Usage); ok && t.state == Ended && t.worker == s {
+			crossed = t.spendLate(u)
+		}
 		t.mu.Unlock()
+		h.noteCrossed(crossed)
 		return err
 	}
 	if t.bytes > h.limits.TaskBytes {

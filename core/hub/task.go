@@ -63,6 +63,7 @@ type Task struct {
 	recorded uint64
 	waiters  []recordWaiter
 	warned   []usage.Standing // the budgets of which the agent was told
+	late     uint64           // how many usage events came behind the end
 	approvals
 }
 

@@ -1,0 +1,60 @@
+package hub_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/usage"
+)
+
+// An agent that cannot be told to stop works on when its task was cancelled, and says
+// what that cost: it counts, over restarts too, once, and nothing follows the end.
+func TestWhatIsSpentOnACancelledTaskCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, kept := usage.NewMemory(usage.Retention{}), journal.NewMemory(journal.Retention{})
+		opts := daily(usage.ByRequester, "asker", 100)
+		opts.Spendings, opts.Journal = store, kept
+		for life := range 2 {
+			h := hub.New(opts)
+			g := &stage{t, h}
+			if err := h.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			a, asker := g.agent("a", 0), g.connect("asker")
+			if life == 0 {
+				task := g.ask(asker, "a")
+				g.report(a, task, core.Usage{Input: 10})
+				if err := asker.Cancel(task.ID(), "never mind"); err != nil {
+					t.Fatal(err)
+				}
+				ended := len(task.Events())
+				for _, n := range []int64{20, 70} {
+					g.wantFault("usage behind the end", a.Report(task.ID(), core.Usage{Input: n}, nil), core.CodeConflict)
+					g.sleep(time.Second) // the store has it
+				}
+				g.wantFault("the agent's own end", a.Report(task.ID(), core.Done{}, nil), core.CodeConflict)
+				g.wantFault("usage behind that", a.Report(task.ID(), core.Usage{Input: 1000}, nil), core.CodeConflict)
+				if got := len(task.Events()); got != ended {
+					t.Errorf("got %d events, want the %d up to the end", got, ended)
+				}
+			}
+			want := usage.Total{Key: "asker", Tokens: core.Usage{Input: 100}, Events: 3}
+			if d := cmp.Diff(want, g.total(usage.ByRequester, "asker")); d != "" {
+				t.Errorf("life %d (-want +got):\n%s", life, d)
+			}
+			_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "more"}, hub.Opening{})
+			g.wantFault("beyond the budget", err, core.CodeBudget)
+			a.Close(nil)
+			asker.Close(nil)
+			if err := h.Close(t.Context(), "restart"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
