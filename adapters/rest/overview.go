@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"net/http"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/usage"
@@ -27,32 +28,33 @@ type tasksView struct {
 
 // limitsView is what the hub and this interface allow. Times are in milliseconds.
 type limitsView struct {
-	QueueLength       int   `json:"queue_length"`
-	Retries           int   `json:"retries"`
-	CancelGraceMS     int64 `json:"cancel_grace_ms"`
-	SlotGraceMS       int64 `json:"slot_grace_ms"`
-	ApprovalTimeoutMS int64 `json:"approval_timeout_ms"`
-	QuestionTimeoutMS int64 `json:"question_timeout_ms"`
-	Questions         int   `json:"questions"`
-	DeadlineMS        int64 `json:"deadline_ms"`
-	RequestBytes      int   `json:"request_bytes"`
-	TaskBytes         int   `json:"task_bytes"`
-	HistoryBytes      int   `json:"history_bytes"`
-	Threads           int   `json:"threads"`
-	FinishedTasks     int   `json:"finished_tasks"`
-	FinishedBytes     int   `json:"finished_bytes"`
-	UnrecordedBytes   int   `json:"unrecorded_bytes"`
-	CauseMemoryMS     int64 `json:"cause_memory_ms"`
-	BodyBytes         int   `json:"body_bytes"`
+	QueueLength       int    `json:"queue_length"`
+	Retries           int    `json:"retries"`
+	CancelGraceMS     int64  `json:"cancel_grace_ms"`
+	SlotGraceMS       int64  `json:"slot_grace_ms"`
+	Disconnect        string `json:"disconnect"`
+	ApprovalTimeoutMS int64  `json:"approval_timeout_ms"`
+	QuestionTimeoutMS int64  `json:"question_timeout_ms"`
+	Questions         int    `json:"questions"`
+	DeadlineMS        int64  `json:"deadline_ms"`
+	RequestBytes      int    `json:"request_bytes"`
+	TaskBytes         int    `json:"task_bytes"`
+	HistoryBytes      int    `json:"history_bytes"`
+	Threads           int    `json:"threads"`
+	FinishedTasks     int    `json:"finished_tasks"`
+	FinishedBytes     int    `json:"finished_bytes"`
+	UnrecordedBytes   int    `json:"unrecorded_bytes"`
+	CauseMemoryMS     int64  `json:"cause_memory_ms"`
+	BodyBytes         int    `json:"body_bytes"`
 }
 
 func (a *api) limits() limitsView {
 	l := a.hub.Limits()
 	return limitsView{
 		QueueLength: l.QueueLength, Retries: max(0, l.Retries),
-		CancelGraceMS: l.CancelGrace.Milliseconds(), SlotGraceMS: l.SlotGrace.Milliseconds(),
+		CancelGraceMS: l.CancelGrace.Milliseconds(), SlotGraceMS: l.SlotGrace.Milliseconds(), Disconnect: l.Disconnect.String(),
 		ApprovalTimeoutMS: l.ApprovalTimeout.Milliseconds(), QuestionTimeoutMS: l.QuestionTimeout.Milliseconds(), Questions: l.Questions,
-		DeadlineMS: a.opts.Deadline.Milliseconds(),
+		DeadlineMS:   a.opts.Deadline.Milliseconds(),
 		RequestBytes: l.RequestBytes, TaskBytes: l.TaskBytes, HistoryBytes: l.HistoryBytes, Threads: l.Threads,
 		FinishedTasks: l.FinishedTasks, FinishedBytes: l.FinishedBytes, UnrecordedBytes: l.UnrecordedBytes,
 		CauseMemoryMS: max(0, l.CauseMemory).Milliseconds(), BodyBytes: a.opts.MaxBodyBytes,
@@ -76,10 +78,30 @@ func (a *api) getUsage(c call) error {
 	if err != nil {
 		return err
 	}
+	budgets := []budgetView{}
+	for _, b := range a.hub.Budgets() {
+		v := budgetView{By: b.By, Key: b.Key, Tokens: b.Tokens, Per: b.Per, Used: b.Used, Percent: b.Percent()}
+		if !b.Resets.IsZero() {
+			v.Resets = &b.Resets
+		}
+		budgets = append(budgets, v)
+	}
 	return a.reply(c.w, http.StatusOK, struct {
-		By     usage.By      `json:"by"`
-		Totals []usage.Total `json:"totals"`
-	}{by, totals})
+		By      usage.By      `json:"by"`
+		Totals  []usage.Total `json:"totals"`
+		Budgets []budgetView  `json:"budgets"`
+	}{by, totals, budgets})
+}
+
+// budgetView is how much of a limit somebody has used.
+type budgetView struct {
+	By      usage.By     `json:"by"`
+	Key     string       `json:"key"`
+	Tokens  int64        `json:"tokens"`
+	Per     usage.Period `json:"per"`
+	Used    int64        `json:"used"`
+	Percent int64        `json:"percent"`
+	Resets  *time.Time   `json:"resets,omitempty"`
 }
 
 // getThread tells the turns of a thread that the hub remembers. A thread is a name

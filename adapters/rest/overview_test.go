@@ -6,10 +6,14 @@ import (
 	"net/url"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/usage"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
@@ -58,14 +62,19 @@ func TestTheHubAtAGlance(t *testing.T) {
 		Agents      int
 		Tasks       struct{ Running, Queued int }
 		Counters    map[string]int64
-		Limits      map[string]int64
+		Limits      struct {
+			Deadline    int64  `json:"deadline_ms"`
+			BodyBytes   int    `json:"body_bytes"`
+			QueueLength int    `json:"queue_length"`
+			Disconnect  string `json:"disconnect"`
+		}
 	}
 	g.get("/v1/hub").into(http.StatusOK, &v)
 	if v.ID != "h" || v.Version != "1.2.3" || v.Agents != 1 || v.Tasks.Running != 1 || v.Tasks.Queued != 1 {
 		t.Errorf("got %+v, want hub h with an agent, a task that runs and one that waits", v)
 	}
-	if v.Counters["rest.refused.unknown_agent"] != 1 || v.Limits["deadline_ms"] != 300_000 || v.Limits["body_bytes"] != 1_000_000 || v.Limits["queue_length"] != 64 {
-		t.Errorf("got counters %v and limits %v, want one refusal and the defaults", v.Counters, v.Limits)
+	if v.Counters["rest.refused.unknown_agent"] != 1 || v.Limits.Deadline != 300_000 || v.Limits.BodyBytes != 1_000_000 || v.Limits.QueueLength != 64 || v.Limits.Disconnect != "single" {
+		t.Errorf("got counters %v and limits %+v, want one refusal and the defaults", v.Counters, v.Limits)
 	}
 	a.plays(2, core.Done{})
 	g.ended(last)
@@ -93,6 +102,28 @@ func TestUsageIsAddedUp(t *testing.T) {
 		}
 	}
 	g.get("/v1/usage?by=moon").refused(http.StatusBadRequest, core.CodeInvalid, "agent, thread, requester, day or task")
+}
+
+func TestTheUsageTellsHowTheBudgetsStand(t *testing.T) {
+	limits := []usage.Budget{{By: usage.ByAgent, Key: "a", Tokens: 40, Per: usage.Daily}, {By: usage.ByThread, Key: "th", Tokens: 7, Per: usage.Ever}}
+	g := start(t, hub.Options{Budgets: limits}, rest.Options{})
+	a := g.agent("a")
+	g.opened(`{"to":"a","content":"x"}`)
+	a.says(a.takes(), core.Usage{Input: 10}, core.Done{})
+	type budget struct {
+		By, Key, Per          string
+		Tokens, Used, Percent int64
+		Resets                *time.Time
+	}
+	var u struct{ Budgets []budget }
+	g.get("/v1/usage").into(http.StatusOK, &u)
+	want := []budget{{By: "agent", Key: "a", Per: "day", Tokens: 40, Used: 10, Percent: 25}, {By: "thread", Key: "th", Per: "total", Tokens: 7}}
+	if len(u.Budgets) != 2 || u.Budgets[0].Resets == nil {
+		t.Fatalf("got %+v, want two, and when the first begins anew", u.Budgets)
+	}
+	if u.Budgets[0].Resets = nil; !cmp.Equal(want, u.Budgets) {
+		t.Errorf("got %+v, want %+v", u.Budgets, want)
+	}
 }
 
 func TestAThreadTellsItsTurns(t *testing.T) {

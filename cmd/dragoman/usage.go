@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -15,8 +16,20 @@ import (
 
 // usageTotals is what the hub answers to who asks for the usage.
 type usageTotals struct {
-	By     string        `json:"by"`
-	Totals []usage.Total `json:"totals"`
+	By      string        `json:"by"`
+	Totals  []usage.Total `json:"totals"`
+	Budgets []standing    `json:"budgets"`
+}
+
+// standing is how much of a budget is used.
+type standing struct {
+	By      string     `json:"by"`
+	Key     string     `json:"key"`
+	Tokens  int64      `json:"tokens"`
+	Per     string     `json:"per"`
+	Used    int64      `json:"used"`
+	Percent int64      `json:"percent"`
+	Resets  *time.Time `json:"resets,omitempty"`
 }
 
 func usageCommand(io streams) *cobra.Command {
@@ -25,8 +38,8 @@ func usageCommand(io streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "usage", Short: "Show the tokens that were used", Args: cobra.NoArgs,
 		Long: `Show the tokens that were used, added up by agent, thread, requester, day or task,
-as far back as the hub keeps it; in a terminal, a bar for each of the latest days
-as well.`,
+as far back as the hub keeps it, and how the budgets stand; in a terminal, a bar for
+each of the latest days as well.`,
 	}
 	f := c.Flags()
 	to := hubFlags(f)
@@ -45,9 +58,14 @@ as well.`,
 		}
 		if len(u.Totals) == 0 {
 			fmt.Fprintln(io.err, "no agent has told of any tokens yet")
-			return nil
+			return printBudgets(io.out, u.Budgets)
 		}
-		if err := printTotals(io.out, u); err != nil || !isTerminal(io.out) {
+		err = printTotals(io.out, u)
+		if err == nil && len(u.Budgets) > 0 {
+			fmt.Fprintln(io.out)
+			err = printBudgets(io.out, u.Budgets)
+		}
+		if err != nil || !isTerminal(io.out) {
 			return err
 		}
 		days, err := ask(string(usage.ByDay))
@@ -66,6 +84,22 @@ func printTotals(out io.Writer, u usageTotals) error {
 	for _, x := range u.Totals {
 		n := x.Tokens
 		t.row(orDash(x.Key), fmt.Sprint(n.Input), fmt.Sprint(n.Output), fmt.Sprint(n.Thinking), fmt.Sprint(n.CacheRead), fmt.Sprint(n.CacheWrite), fmt.Sprint(n.Total()))
+	}
+	return t.flush()
+}
+
+// printBudgets prints a table of them, if there are any.
+func printBudgets(out io.Writer, budgets []standing) error {
+	if len(budgets) == 0 {
+		return nil
+	}
+	t := newTable(out, "BUDGET OF", "USED", "LIMIT", "PER", "%", "ANEW")
+	for _, b := range budgets {
+		anew := ""
+		if b.Resets != nil {
+			anew = b.Resets.UTC().Format(time.RFC3339)
+		}
+		t.row(b.By+" "+b.Key, fmt.Sprint(b.Used), fmt.Sprint(b.Tokens), b.Per, fmt.Sprint(b.Percent), orDash(anew))
 	}
 	return t.flush()
 }

@@ -48,6 +48,26 @@ func TestTheBarsOfTheDaysAreAsLongAsWhatWasUsed(t *testing.T) {
 	}
 }
 
+func TestTheBudgetsAreATable(t *testing.T) {
+	var out strings.Builder
+	anew := time.Date(2026, 1, 6, 0, 0, 0, 0, time.UTC)
+	err := printBudgets(&out, []standing{
+		{By: "agent", Key: "ben", Tokens: 1000, Per: "day", Used: 800, Percent: 80, Resets: &anew},
+		{By: "thread", Key: "th", Tokens: 7, Per: "total"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	want := []string{"BUDGET OF USED LIMIT PER % ANEW", "agent ben 800 1000 day 80 2026-01-06T00:00:00Z", "thread th 0 7 total 0 -"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func TestABarEndsInEighthsOfACell(t *testing.T) {
 	for _, c := range []struct {
 		n, most int64

@@ -13,6 +13,9 @@ import (
 // Fault for a line that there is not.
 func (h *Hub) Usage(by usage.By) ([]usage.Total, error) { return h.usage.Totals(by) }
 
+// Budgets returns how the limits on what may be spent stand now.
+func (h *Hub) Budgets() []usage.Standing { return h.budgets.Standings(time.Now()) }
+
 // maxTokens is what one usage event counts at most of each sort of tokens, so that
 // no agent brings a sum to overflow.
 const maxTokens = 1 << 40

@@ -1,0 +1,31 @@
+package usage
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Standings returns how every budget stands now, in the order of the limits: one for
+// a named holder by itself, one for everybody by each who spent, who spent most
+// first.
+func (b *Budgets) Standings(now time.Time) []Standing {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := []Standing{}
+	for i, limit := range b.limits {
+		today := account{day: limit.day(now)}
+		var of []Standing
+		for e := b.used[i].order.Front(); e != nil; e = e.Next() {
+			if h := e.Value.(*held[account]); h.value.day.Equal(today.day) {
+				of = append(of, limit.standing(h.key, h.value))
+			}
+		}
+		if len(of) == 0 && limit.Key != Everybody {
+			of = append(of, limit.standing(limit.Key, today))
+		}
+		slices.SortFunc(of, func(a, b Standing) int { return cmp.Or(cmp.Compare(b.Used, a.Used), cmp.Compare(a.Key, b.Key)) })
+		all = append(all, of...)
+	}
+	return all
+}
