@@ -23,6 +23,7 @@ func agentInfo(a hub.AgentStatus) *wire.AgentInfo {
 	if err != nil || (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(told, metadata) != nil {
 		return m
 	}
+	restore(a.Card, nil, metadata)
 	m.Backend, m.WorkingDir = metadata.GetBackend(), metadata.GetWorkingDirectory()
 	if proto.Size(metadata) > 0 {
 		m.Metadata = metadata

@@ -22,6 +22,9 @@ func (s *session) receive(ctx context.Context, m *wire.AgentMessage) error {
 		return <-registered
 	}
 	s.seen()
+	if ignoresFields(m) {
+		s.hub.Count(Name + ".ignored.unknown_fields")
+	}
 	switch p := m.GetPayload().(type) {
 	case *wire.AgentMessage_Response:
 		s.response(p.Response)

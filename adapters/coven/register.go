@@ -125,6 +125,9 @@ func metadataOf(r *wire.RegisterAgent) (map[string]json.RawMessage, error) {
 		}
 		all[metadataFeatures] = b
 	}
+	if kept := unknownFieldsOf(r); kept != nil {
+		all[metadataUnknown] = kept
+	}
 	return all, nil
 }
 
@@ -158,6 +161,7 @@ func registerOf(c core.Card, features ...string) (*wire.RegisterAgent, error) {
 		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b, m); err != nil {
 			return nil, core.NewFault(core.CodeInvalid, "the metadata of the card does not fit Coven's AgentMetadata: %v", err)
 		}
+		restore(c, r, m)
 		if proto.Size(m) > 0 {
 			r.Metadata = m
 		}
