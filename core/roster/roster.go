@@ -2,6 +2,7 @@ package roster
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -58,11 +59,23 @@ func (r *Roster) Add(card core.Card, onlyByID bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old := r.entries[card.ID]; old != nil {
-		return core.NewFault(core.CodeConflict, "agent %s already registered: choose another id or wait until it has left", card.ID)
+		return core.NewFault(core.CodeConflict, "agent %s already registered: choose another id%s or wait until it has left", card.ID, r.another(card.ID))
 	}
 	now := time.Now()
 	r.entries[card.ID] = &Entry{Card: card, Since: now, OnlyByID: onlyByID, Load: core.Load{State: core.LoadIdle, LastSeen: now}}
 	return nil
+}
+
+// another names an id like the given one that is free now, as part of a sentence;
+// nothing where none of the first is.
+func (r *Roster) another(id core.AgentID) string {
+	for n := range 99 {
+		free := core.AgentID(fmt.Sprintf("%s-%d", id, n+1))
+		if r.entries[free] == nil && core.CheckAgentID(free) == nil {
+			return ", such as " + string(free) + ","
+		}
+	}
+	return ""
 }
 
 // Remove lets an agent go.

@@ -3,6 +3,7 @@ package roster_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +44,10 @@ func TestAnIDBelongsToWhoCameFirstUntilItLeaves(t *testing.T) {
 	r := with(t, core.Card{ID: "a", Name: "first"})
 	if err := r.Add(core.Card{ID: "a", Name: "second"}, false); !errors.Is(err, &core.Fault{Code: core.CodeConflict}) {
 		t.Fatalf("an id that is taken: got %v, want a conflict", err)
+	}
+	_ = r.Add(core.Card{ID: "a-1"}, false)
+	if err := r.Add(core.Card{ID: "a"}, false); err == nil || !strings.Contains(err.Error(), "choose another id, such as a-2, or wait") {
+		t.Errorf("an id that is taken: got %v, want it to name one that is free", err)
 	}
 	if e, ok := r.Get("a"); !ok || e.Name != "first" {
 		t.Errorf("got %q, want the first to keep it", e.Name)
