@@ -54,8 +54,8 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"ask"}, exitUsage, "something is missing: write 'dragoman ask TO [WORD...]"},
-		{[]string{"delegate"}, exitUsage, "something is missing: write 'dragoman delegate TO [WORD...]"},
+		{[]string{"ask"}, exitUsage, "TO is missing: write 'dragoman ask TO [WORD...]"},
+		{[]string{"delegate"}, exitUsage, "TO is missing: write 'dragoman delegate TO [WORD...]"},
 		{[]string{"agent", "--dialect", "acp", "--name", "a"}, exitUsage, "-- COMMAND [ARG...]'; see 'dragoman agent --help'"},
 		{[]string{"serve", "now", "please"}, exitUsage, `"now please" is too much: write 'dragoman serve [flags]'`},
 		{[]string{"agents", "a", "b"}, exitUsage, `"b" is too much: write 'dragoman agents [ID]`},
@@ -63,12 +63,38 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"tail", "--color", "blue"}, exitUsage, `--color "blue": use auto, always or never`},
 		{[]string{"ask", "a", "b", "--timeout", "-1s"}, exitUsage, "--timeout -1s: use some time, such as 20s"},
 		{[]string{"ask", "a", "b", "--timeout", "0"}, exitUsage, "--timeout 0s: use some time"},
-		{[]string{"ask", "a", "b", "--file", "/none"}, exitUsage, "--file: open /none: no such file"},
+		{[]string{"ask", "a", "b", "--file", "/none"}, exitUsage, "--file /none: no such file or directory; name a file that you may read"},
 		{[]string{"ask", "a", "b", "--data", "x"}, exitUsage, "--data is not JSON: write it such as"},
 		{[]string{"ask", "somebody", "b", "--hub", hub}, exitFailed, `no agent "somebody" is here; 'dragoman agents -o wide' lists who is here`},
-		{[]string{"ask", "actor", "b", "--hub", hub, "--file", file}, exitFailed, "send less, attachments included, or say where it is"},
+		{[]string{"ask", "actor", "b", "--hub", hub, "--file", file}, exitFailed, "send less, attachments included, or say where it is (a path, a link); the setting rest.body_bytes moves the limit"},
 		{[]string{"agent", "--dialect", "acp", "--name", "a", "--concurrent", "0", "--", "cat"}, exitUsage, "--concurrent 0: want at least 1"},
 		{[]string{"agent", "--dialect", "acp", "--name", "a", "--", "no-such-command-here"}, exitUsage, "the command cannot be run"},
+		{[]string{"ask", "a", "b", "--timeout", "long"}, exitUsage, `--timeout "long": want a time such as 20s or 5m; see 'dragoman ask --help'`},
+		{[]string{"ask", "a", "b", "--max-tokens", "few"}, exitUsage, `--max-tokens "few": want a whole number; see`},
+		{[]string{"ask", "a", "b", "--file", ""}, exitUsage, "--file is empty: give the file, or leave it out"},
+		{[]string{"ask", "a", "b", "--data", ""}, exitUsage, "--data is empty: give the JSON, or leave it out"},
+		{[]string{"delegate", "a", "b", "--context", ""}, exitUsage, "--context is empty: give the JSON, or leave it out"},
+		{[]string{"delegate", "a", "b", "--thread", ""}, exitUsage, "--thread is empty: give the id, or leave it out"},
+		{[]string{"serve", "--stdio=maybe"}, exitUsage, `--stdio "maybe": want true or false; see`},
+		{[]string{"serve", "--http_addr", ":1"}, exitUsage, "unknown flag --http_addr: did you mean --http-addr?; see"},
+		{[]string{"serve", "--purple"}, exitUsage, "unknown flag --purple; see 'dragoman serve --help'"},
+		{[]string{"serve", "-c", "x"}, exitUsage, "unknown flag -c; see"},
+		{[]string{"agents", "--hub"}, exitUsage, "--hub wants a value; see"},
+		{[]string{"help", "sreve"}, exitUsage, `unknown command "sreve": did you mean 'dragoman serve'?`},
+		{[]string{"help", "frobnicate"}, exitUsage, `unknown command "frobnicate": see 'dragoman --help'`},
+		{[]string{"stdio", "--snapshots", "some"}, exitUsage, `--snapshots "some": use all or none, with --dialect pi`},
+		{[]string{"stdio", "--snapshots", "none", "--dialect", "acp"}, exitUsage, `--snapshots "none": use all or none, with --dialect pi`},
+		{[]string{"agent", "sed", "-e", "s/a/b/"}, exitUsage, "--dialect is missing: write coven, parallax or acp, before the command"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--hub", hub, "--", "cat"}, exitUsage, "--hub is not where --dialect coven joins: use --grpc-addr"},
+		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--grpc-addr", grpc, "--", "cat"}, exitUsage, "--grpc-addr is not where --dialect acp joins: use --hub"},
+		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--domain", "A B", "--", "cat"}, exitUsage, `--domain "A B": write words with dots between, such as family.calendar`},
+		{[]string{"agent", "--dialect", acp.Dialect, "--name", "actor", "--hub", hub, "sed", "-e", "p"}, exitFailed, "agent actor already registered: choose another id, such as actor-1, or wait"},
+		{[]string{"agent", "--dialect", parallax.Dialect, "--name", "actor", "--hub", hub, "--", "cat"}, exitFailed, "choose another id, such as actor-1, or wait"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "actor", "--grpc-addr", grpc, "--", "cat"}, exitFailed, "the id actor-1 is free"},
+		{[]string{"serve", "--http-addr", ":70000"}, exitUsage, `--http-addr :70000: "70000" is no port (0 to 65535); write it as host:port`},
+		{[]string{"serve", "--http-addr", "300.1.1.1:80"}, exitUsage, `--http-addr 300.1.1.1:80: "300.1.1.1" is no IP address; write it`},
+		{[]string{"serve", "--http-addr", "8080", "--pi-addr", ":3141"}, exitUsage, "; --pi-addr :3141 is open to the network and nobody has to authenticate: use 127.0.0.1"},
+		{[]string{"serve", "--grpc-addr", grpc, "--http-addr", s.service.bound.HTTP, "--pi-addr", "127.0.0.1:0"}, exitFailed, "bind: address already in use; choose other addresses with --grpc-addr, --http-addr (port 0 picks a free one)"},
 		{[]string{"serve", "--config", "/none.yaml"}, exitUsage, "--config /none.yaml: no such file or directory; name a YAML file"},
 		{append([]string{"serve"}, shut...), exitUsage, "nobody could reach the hub: give it one of"},
 		{append([]string{"check"}, shut...), exitUsage, "nobody could reach the hub: give it one of"},
@@ -122,7 +148,7 @@ func TestAnAgentThatNobodyTakesInGivesUp(t *testing.T) {
 			<-ctx.Done()
 			return errors.New("what came of that")
 		}, func() {})
-		if err == nil || !strings.Contains(err.Error(), "nobody took the agent in") || time.Since(began) != patience {
+		if err == nil || !errors.Is(err, errSilent) || time.Since(began) != patience {
 			t.Errorf("got %v after %v, want it given up after %v", err, time.Since(began), patience)
 		}
 		joined := false

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -62,12 +63,15 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	to := hubFlags(f)
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
 	f.StringVar(&data, "data", "", "`JSON` to send along")
-	f.StringSliceVar(&files, "file", nil, "`file` to attach; may be repeated")
+	f.StringArrayVar(&files, "file", nil, "`file` to attach; may be repeated")
 	f.DurationVar(&timeout, "timeout", 0, "how `long` to wait for the end; default: as the hub says")
 	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "how `long` the answer should be at most, in tokens")
 	f.BoolVar(&thinking, "thinking", false, "print on stderr what the agent thinks and does")
 	f.BoolVar(&asJSON, "json", false, "print every event as a line of JSON")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		if err := refuseEmpty(c, "thread", "data", "file"); err != nil {
+			return err
+		}
 		a.To, a.Intent = args[0], "ask"
 		if a.Content, err = words(args[1:], io.in); err != nil {
 			return err
@@ -116,8 +120,9 @@ func attach(paths []string) ([]core.File, error) {
 	var files []core.File
 	for _, p := range paths {
 		b, err := os.ReadFile(p)
-		if err != nil {
-			return nil, &exit{exitUsage, fmt.Errorf("--file: %w", err)}
+		var why *os.PathError
+		if errors.As(err, &why) {
+			return nil, &exit{exitUsage, fmt.Errorf("--file %s: %w; name a file that you may read", quoted(p), why.Err)}
 		}
 		files = append(files, core.File{Name: filepath.Base(p), MediaType: mime.TypeByExtension(filepath.Ext(p)), Data: b})
 	}
@@ -158,6 +163,9 @@ func ask(ctx context.Context, hub *client, a asking, io streams, asJSON, thinkin
 	})
 	defer stop()
 
+	if err := hub.noteThread(ctx, a.Thread, io.err); err != nil {
+		return err
+	}
 	resp, err := hub.do(ctx, http.MethodPost, "/v1/tasks", jsonLines, a)
 	switch {
 	case errors.Is(context.Cause(ctx), errLeft):
@@ -175,10 +183,28 @@ func ask(ctx context.Context, hub *client, a asking, io streams, asJSON, thinkin
 	switch {
 	case errors.Is(context.Cause(ctx), errLeft):
 		return &exit{exitInterrupted, errLeft}
-	case err != nil:
-		return err
+	case err != nil || p.end == nil:
+		p.breakLine()
+		if p.task == "" {
+			return cutOff(err, "nothing was heard of the task: 'dragoman tail' shows what the hub does")
+		}
+		return cutOff(err, goOn(p.task))
 	}
 	return p.outcome()
+}
+
+// noteThread says so when nothing was said in a thread before: it may be a new one,
+// or a slip of the pen.
+func (c *client) noteThread(ctx context.Context, id string, note io.Writer) error {
+	if id == "" {
+		return nil
+	}
+	var thread struct{ Turns []json.RawMessage }
+	err := c.get(ctx, "/v1/threads/"+url.PathEscape(id), &thread)
+	if err == nil && len(thread.Turns) == 0 {
+		fmt.Fprintf(note, "[the thread %s is new: nothing was said in it before]\n", quoted(id))
+	}
+	return err
 }
 
 // onInterrupt calls fn for every interrupt, with its number, until stop.
@@ -219,6 +245,9 @@ func (p *printer) print(l line, raw []byte) error {
 	if l.Body != nil && l.Body.Kind().Ends() {
 		p.end = l.Body
 	}
+	if b, ok := l.Body.(core.Opened); ok {
+		p.task = b.Task
+	}
 	if p.json {
 		_, err := fmt.Fprintf(p.io.out, "%s\n", raw)
 		return err
@@ -235,8 +264,6 @@ func (p *printer) print(l line, raw []byte) error {
 		fmt.Fprintf(p.io.err, "[file %s, %s, %d bytes: --json has it]\n", b.Name, orDash(b.MediaType), len(b.Data))
 	case core.Retrying:
 		fmt.Fprintf(p.io.err, "[%s failed: %s; trying another]\n", b.Agent, b.Fault.Message)
-	case core.Opened:
-		p.task = b.Task
 	case core.ApprovalRequested:
 		fmt.Fprintf(p.io.err, "[%s waits for approval: %s; decide with 'dragoman approve %s %s', or deny]\n", b.Name, b.Input, p.task, quoted(b.ID))
 	case core.ApprovalDecided:
@@ -287,8 +314,8 @@ func (p *printer) done(b core.Done) error {
 
 // outcome is the end of the task as the end of the program.
 func (p *printer) outcome() error {
-	if p.said && !p.newline && !p.json && p.end != nil && p.end.Kind() != core.KindDone {
-		fmt.Fprintln(p.io.out)
+	if p.end.Kind() != core.KindDone {
+		p.breakLine()
 	}
 	switch b := p.end.(type) {
 	case core.Done:
@@ -301,57 +328,13 @@ func (p *printer) outcome() error {
 		}
 		return &exit{exitFailed, fmt.Errorf("the task was cancelled: %s", orDash(b.Reason))}
 	}
-	return &exit{exitFailed, errors.New("the stream of events ended before the task: the hub has gone")}
+	return nil
 }
 
-func delegateCommand(io streams) *cobra.Command {
-	var a asking
-	var about string
-	var timeout time.Duration
-	var asJSON bool
-	c := &cobra.Command{
-		Use: "delegate TO [WORD...]", Short: "Give an agent a task and do not wait for it",
-		Long: `Give an agent a task and print the id of the task at once. The task runs on by
-itself; 'dragoman tail ID' follows it.`,
-		Args: cobra.MinimumNArgs(1),
+// breakLine ends the line that an answer which was cut off stands in.
+func (p *printer) breakLine() {
+	if p.said && !p.newline {
+		fmt.Fprintln(p.io.out)
+		p.newline = true
 	}
-	f := c.Flags()
-	to := hubFlags(f)
-	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
-	f.StringVar(&about, "context", "", "`JSON` object that the agent should know")
-	f.DurationVar(&timeout, "timeout", 0, "how `long` the task may take; default: as the hub says")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
-	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		a.To, a.Intent = args[0], "delegate"
-		if a.DeadlineMS, err = deadline(c, timeout); err != nil {
-			return err
-		}
-		if a.Content, err = words(args[1:], io.in); err != nil {
-			return err
-		}
-		if about != "" {
-			if a.Context = json.RawMessage(about); !json.Valid(a.Context) {
-				return &exit{exitUsage, errors.New("--context is not JSON: write an object such as '{\"room\":\"kitchen\"}'")}
-			}
-		}
-		resp, err := to.client().do(c.Context(), http.MethodPost, "/v1/tasks", "application/json", a)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		var answer struct {
-			ID      core.TaskID   `json:"id"`
-			Thread  core.ThreadID `json:"thread"`
-			Receipt core.Receipt  `json:"receipt"`
-		}
-		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
-			return err
-		}
-		if asJSON {
-			return printJSON(io.out, answer)
-		}
-		fmt.Fprintln(io.out, answer.ID)
-		return nil
-	}
-	return c
 }

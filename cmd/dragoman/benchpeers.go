@@ -119,11 +119,11 @@ func benchCrowdCommand(streams) *cobra.Command {
 // same two libraries cost without a hub.
 func benchRelayCommand(streams) *cobra.Command {
 	return peerCommand("relay", func(*cobra.Command) {}, func(ctx context.Context, ready func(Addresses) error) error {
-		grpcListener, err := listen(ctx, "grpc-addr", "127.0.0.1:0")
+		grpcListener, err := listen(ctx, "127.0.0.1:0")
 		if err != nil {
 			return err
 		}
-		httpListener, err := listen(ctx, "http-addr", "127.0.0.1:0")
+		httpListener, err := listen(ctx, "127.0.0.1:0")
 		if err != nil {
 			return err
 		}

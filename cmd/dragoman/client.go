@@ -164,7 +164,8 @@ const patience = 10 * time.Second
 
 const jsonLines = "application/x-ndjson"
 
-// follow reads a stream of events line by line. raw is the line as it came.
+// follow reads a stream of events line by line, to its end. raw is the line as it
+// came. It returns errCut when the connection was, and what take returned.
 func follow(resp *http.Response, take func(l line, raw []byte) error) error {
 	defer resp.Body.Close()
 	r := bufio.NewReaderSize(resp.Body, 64<<10)
@@ -183,9 +184,28 @@ func follow(resp *http.Response, take func(l line, raw []byte) error) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("the connection to the hub was cut off (%w): the task may run on; 'dragoman tail' follows it", err)
+			return fmt.Errorf("%w: %w", errCut, err)
 		}
 	}
+}
+
+var errCut = errors.New("the connection to the hub was cut off")
+
+// cutOff says of a stream of events that ended too early what to do next. err is
+// what follow returned.
+func cutOff(err error, then string) error {
+	switch {
+	case err == nil:
+		return fmt.Errorf("%w: the hub has gone; %s", errCut, then)
+	case errors.Is(err, errCut):
+		return fmt.Errorf("%w; %s", err, then)
+	}
+	return err
+}
+
+// goOn is how to hear what becomes of a task.
+func goOn(task core.TaskID) string {
+	return fmt.Sprintf("'dragoman tail %s' shows what becomes of the task", task)
 }
 
 // post sends a document and reads the one that answers it.

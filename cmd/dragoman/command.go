@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
@@ -30,8 +31,9 @@ const (
 // stdin, its stdout streamed as text, a non-zero exit as a failure with the end
 // of its stderr. Each request gets a process of its own, in a group that dies
 // whole when the request is cancelled. What a request has beside its content
-// stands as JSON in the file that DRAGOMAN_REQUEST names.
-func commandHandler(argv []string, stderr io.Writer) core.Handler {
+// stands as JSON in the file that DRAGOMAN_REQUEST names. The log says which runs
+// failed: why stands on stderr already.
+func commandHandler(argv []string, stderr io.Writer, log *slog.Logger) core.Handler {
 	return func(ctx context.Context, r core.Request, say func(core.Body) error) error {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -53,6 +55,7 @@ func commandHandler(argv []string, stderr io.Writer) core.Handler {
 		cmd.Stderr = errs
 
 		if err := cmd.Start(); err != nil {
+			log.Warn("the command cannot be run", "command", argv[0], "error", err)
 			return core.NewFault(core.CodeInternal, "cannot run %s: %s", argv[0], err)
 		}
 		err := cmd.Wait()
@@ -63,6 +66,7 @@ func commandHandler(argv []string, stderr io.Writer) core.Handler {
 		case said.err != nil:
 			return said.err
 		case err != nil:
+			log.Warn("the command failed", "command", argv[0], "error", err, "thread", r.Thread)
 			what := argv[0] + ": " + err.Error()
 			if said := errs.text(); said != "" {
 				what += ": " + said

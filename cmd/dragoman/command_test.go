@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,7 @@ import (
 // answerOf runs a command as a handler and returns the text that it said.
 func answerOf(ctx context.Context, r core.Request, argv ...string) (string, error) {
 	var text strings.Builder
-	err := commandHandler(argv, io.Discard)(ctx, r, func(b core.Body) error {
+	err := commandHandler(argv, io.Discard, slog.New(slog.DiscardHandler))(ctx, r, func(b core.Body) error {
 		text.WriteString(b.(core.Text).Text)
 		return nil
 	})
@@ -48,6 +49,16 @@ func TestACommandThatFailsTellsTheEndOfItsStderr(t *testing.T) {
 	}
 }
 
+func TestACommandThatFailsIsSaidSoWhereTheAgentRunsAndWhyOnlyOnce(t *testing.T) {
+	var terminal earshot
+	log := slog.New(slog.NewTextHandler(&terminal, nil))
+	err := commandHandler([]string{"sh", "-c", "echo the disk is full >&2; exit 3"}, &terminal, log)(t.Context(), core.Request{}, nil)
+	said := terminal.String()
+	if err == nil || !strings.Contains(said, `"the command failed" command=sh error="exit status 3"`) || strings.Count(said, "the disk is full") != 1 {
+		t.Errorf("got %v and %q, want the status in the log and its stderr once", err, said)
+	}
+}
+
 func TestACancelledCommandDiesWithAllThatItStarted(t *testing.T) {
 	// The child of the child tells on a pipe of its own when it is gone.
 	r, w, err := os.Pipe()
@@ -61,7 +72,7 @@ func TestACancelledCommandDiesWithAllThatItStarted(t *testing.T) {
 	said := make(chan struct{}, 1)
 	done := make(chan error, 1)
 	go func() {
-		done <- commandHandler([]string{"sh", "-c", script}, w)(ctx, core.Request{}, func(core.Body) error {
+		done <- commandHandler([]string{"sh", "-c", script}, w, slog.New(slog.DiscardHandler))(ctx, core.Request{}, func(core.Body) error {
 			said <- struct{}{}
 			return nil
 		})

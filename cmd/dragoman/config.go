@@ -150,6 +150,7 @@ type PiConfig struct {
 	Sessions      int           `koanf:"sessions"`
 	Connections   int           `koanf:"connections"`
 	Pending       int           `koanf:"pending"`
+	Snapshots     string        `koanf:"snapshots"`
 	KeepTasks     bool          `koanf:"keep_tasks"`
 }
 
@@ -190,7 +191,7 @@ func defaults() map[string]any {
 		"parallax.task_timeout": "30s", "parallax.heartbeat_interval": "10s", "parallax.message_bytes": 1_000_000, "parallax.messages_per_second": 100,
 		"parallax.keep_tasks": false,
 		"acp.deadline":        "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m", "acp.keep_tasks": false,
-		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100, "pi.keep_tasks": true,
+		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100, "pi.snapshots": "all", "pi.keep_tasks": true,
 		"rest.deadline": "300s", "rest.body_bytes": 1_000_000, "rest.keep_tasks": true,
 		"mcp.endpoint": "", "mcp.deadline": "600s", "mcp.call_timeout": "1h", "mcp.body_bytes": 1_000_000, "mcp.calls": 64,
 	}

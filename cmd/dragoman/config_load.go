@@ -71,7 +71,7 @@ func fromDefaults() source {
 }
 
 func fromFile(path string) source {
-	return source{path, file.Provider(path), yaml.Parser(), func(key string) string { return path + ": " + key }}
+	return source{path, file.Provider(path), oneDocument{yaml.Parser()}, func(key string) string { return path + ": " + key }}
 }
 
 func fromEnviron(environ []string) source {
@@ -149,10 +149,18 @@ func checkVariables(environ []string) error {
 	for _, s := range allSettings() {
 		known = append(known, variable(s.key))
 	}
+	for i, name := range known {
+		known[i] = strings.TrimPrefix(name, envPrefix)
+	}
 	for _, v := range environ {
 		name, _, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) {
-			return fmt.Errorf("unknown variable %s: did you mean %s?", name, nearest(name, known))
+		if bare, ours := strings.CutPrefix(name, envPrefix); ours && !slices.Contains(known, bare) {
+			// What all of them begin with makes no two of them alike.
+			near := nearest(bare, known)
+			if near == "" {
+				return fmt.Errorf("unknown variable %s: 'dragoman check' without it lists all there are", name)
+			}
+			return fmt.Errorf("unknown variable %s: did you mean %s?", name, envPrefix+near)
 		}
 	}
 	return nil
@@ -177,11 +185,24 @@ func valueOf(environ []string, name string) string {
 	return ""
 }
 
-// nearest returns the known name that shares the most with name.
+// likely is how alike two names are of which one is taken for a mistake in the
+// other.
+const likely = 0.45
+
+// nearest returns the known name that is most like name, as a whole or by its last
+// part; "" when none is likely to be meant.
 func nearest(name string, known []string) string {
-	slices.Sort(known)
-	return slices.MaxFunc(known, func(a, b string) int { return cmp.Compare(alike(name, a), alike(name, b)) })
+	best, most := "", likely
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		if a := max(alike(name, k), alike(last(name), last(k))-0.05); a > most {
+			best, most = k, a
+		}
+	}
+	return best
 }
+
+// last is the part of a name behind its last dot.
+func last(name string) string { return name[strings.LastIndex(name, ".")+1:] }
 
 // alike counts the pairs of letters that two names share.
 func alike(a, b string) float64 {

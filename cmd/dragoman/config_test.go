@@ -93,6 +93,11 @@ func TestASettingThatIsNotAllowedIsNamedWithWhatWasGivenWhatIsAllowedAndWhereItS
 		{variable: "DRAGOMAN_LIMITS_HOPS=many", want: `DRAGOMAN_LIMITS_HOPS: want a whole number of at least 1, got "many"`},
 		{variable: "DRAGOMAN_STDIO=", want: `DRAGOMAN_STDIO: want true or false, got ""`},
 		{flag: "--log-level=loud", want: `--log-level: want debug, info, warn or error, got "loud"`},
+		{yaml: "limits: {hops: 2}\n---\nlimits: {hops: 3}", want: "dragoman.yaml: there are several documents in it, with --- between: write one"},
+		{yaml: "limits: {hops: 2}\n---\n%x", want: "dragoman.yaml: "},
+		{yaml: "color: blue", want: "dragoman.yaml: color: unknown setting: 'dragoman check' without it lists all there are"},
+		{yaml: "hops: 2", want: "dragoman.yaml: hops: unknown setting: did you mean limits.hops?"},
+		{variable: "DRAGOMAN_FOO=1", want: "unknown variable DRAGOMAN_FOO: 'dragoman check' without it lists all there are"},
 		{yaml: "[1]", want: "dragoman.yaml: yaml: unmarshal errors: line 1"},
 		{yaml: "a: b: c", want: "dragoman.yaml: yaml: "},
 	} {
@@ -113,6 +118,7 @@ func TestASettingIsReadInEveryWayThatItCanBeWritten(t *testing.T) {
 	for yaml, want := range map[string]func(*Config){
 		"":                                  func(*Config) {},
 		"limits:\ndata_dir:":                func(*Config) {},
+		"---\nlimits: {hops: 3}\n...":       func(c *Config) { c.Limits.Hops = 3 },
 		"limits: {hops: 3}":                 func(c *Config) { c.Limits.Hops = 3 },
 		"limits.hops: 3":                    func(c *Config) { c.Limits.Hops = 3 },
 		`limits: {hops: "3"}`:               func(c *Config) { c.Limits.Hops = 3 },

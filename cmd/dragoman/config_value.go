@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -75,7 +76,11 @@ func readSetting(key string, raw any) (any, error) {
 		}
 		known = append(known, s.key)
 	}
-	return nil, fmt.Errorf("unknown setting: did you mean %s?", nearest(key, known))
+	near := nearest(key, known)
+	if near == "" {
+		return nil, errors.New("unknown setting: 'dragoman check' without it lists all there are")
+	}
+	return nil, fmt.Errorf("unknown setting: did you mean %s?", near)
 }
 
 // read makes a value that the setting allows of what a source says. The error says

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -68,8 +69,8 @@ func (s *Service) open(listeners map[string]net.Listener) {
 	}
 	webOptions := web.Options{
 		Hosts: c.Hosts, Origins: c.Origins, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
-		// What is mounted has limits of its own below this one.
-		MaxConnections: c.HTTP.Connections, MaxBodyBytes: int64(max(c.REST.BodyBytes, c.ACP.EnvelopeBytes, c.MCP.BodyBytes)),
+		// What is mounted has limits of its own, and says which setting moves them.
+		MaxConnections: c.HTTP.Connections, MaxBodyBytes: math.MaxInt64,
 		OnPanic: func(r *http.Request, value any, stack []byte) {
 			s.log.Error("a handler panicked", "path", pathOf(r), "panic", value, "stack", string(stack))
 		},
@@ -100,7 +101,7 @@ func (s *Service) acceptPi() error {
 		if err != nil {
 			return err
 		}
-		s.hold(func() { s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.Stdio}) })
+		s.hold(func() { s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.Stdio, Snapshots: s.snapshots}) })
 	}
 }
 
@@ -221,7 +222,7 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 		plainText(w, http.StatusUpgradeRequired, "Upgrade Required")
 		return
 	}
-	snapshots, err := pi.ParseSnapshots(r.URL.Query().Get("snapshots"))
+	snapshots, err := pi.ParseSnapshots(cmp.Or(r.URL.Query().Get("snapshots"), s.config.Pi.Snapshots))
 	if err != nil {
 		plainText(w, http.StatusBadRequest, core.AsFault(err).Message+"\n")
 		return

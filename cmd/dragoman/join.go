@@ -5,21 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
-	"os/exec"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 	"unicode"
 
-	"github.com/spf13/cobra"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
@@ -180,71 +173,6 @@ func plainly(err error) string {
 	return strings.TrimPrefix(said, "transport: Error while dialing: ")
 }
 
-func agentCommand(io streams) *cobra.Command {
-	var dialect, name, id, model string
-	var able, domains []string
-	var concurrent int
-	c := &cobra.Command{
-		Use:   "agent --dialect D --name N [flags] -- COMMAND [ARG...]",
-		Short: "Make an agent of any command",
-		Long: `Join the hub as an agent that answers every request by running a command: the
-request on its stdin, its stdout streamed back as text, a non-zero exit as a
-failure with the end of its stderr.
-
-  dragoman agent --dialect parallax --name shout -- tr a-z A-Z
-  dragoman agent --dialect coven --name poet --capability verse -- ./poet.sh
-
-What a request has beside its text (data, attachments, history) stands as JSON in
-the file that the variable DRAGOMAN_REQUEST names. A notice comes to Coven and
-Parallax agents as a request of its topic and data.`,
-		Args: cobra.MinimumNArgs(1),
-	}
-	f := c.Flags()
-	f.StringVar(&dialect, "dialect", "", "`dialect` to join in: coven, parallax or acp")
-	f.StringVar(&name, "name", "", "`name` of the agent")
-	f.StringVar(&id, "id", "", "`id` of the agent; default: its name")
-	f.StringVar(&model, "model", "", "`model` that it tells")
-	f.StringSliceVar(&able, "capability", nil, "`capability` that it declares; may be repeated")
-	f.StringSliceVar(&domains, "domain", nil, "`domain` that it declares; may be repeated")
-	f.IntVar(&concurrent, "concurrent", 1, "how many requests it answers at once")
-	to := hubFlags(f)
-	f.StringVar(&to.grpc, "grpc-addr", "127.0.0.1:50051", "gRPC `address` of the hub, for --dialect coven")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		connect, ok := joins()[dialect]
-		switch {
-		case !ok:
-			return &exit{exitUsage, fmt.Errorf("--dialect %q: use coven, parallax or acp", dialect)}
-		case name == "" && id == "":
-			return &exit{exitUsage, errors.New("--name is missing: name the agent")}
-		case concurrent < 1:
-			return &exit{exitUsage, fmt.Errorf("--concurrent %d: want at least 1", concurrent)}
-		}
-		if _, err := exec.LookPath(args[0]); err != nil {
-			return &exit{exitUsage, fmt.Errorf("the command cannot be run: %w", err)}
-		}
-		if id == "" {
-			id = name
-		}
-		card := core.Card{
-			ID: core.AgentID(id), Name: name, Dialect: dialect, Capabilities: able, Domains: domains, Model: model, MaxConcurrent: concurrent,
-			Features: core.FeatureStreaming | core.FeatureCancellation,
-		}
-		if err := core.CheckAgentID(card.ID); err != nil {
-			return &exit{exitUsage, errors.New(core.AsFault(err).Message)}
-		}
-		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		log := newLog(io.err, "info", "auto")
-		return stay(ctx, log, func(ctx context.Context, joined func()) error {
-			return connect(ctx, to.place(), card, commandHandler(args, io.err), func(asker) {
-				log.Info("joined: ask it with 'dragoman ask "+quoted(id)+" ...'", "agent", id, "dialect", dialect)
-				joined()
-			}, log)
-		})
-	}
-	return c
-}
-
 // quoted is a word as a shell takes it.
 func quoted(word string) string {
 	if strings.ContainsFunc(word, func(r rune) bool {
@@ -253,66 +181,4 @@ func quoted(word string) string {
 		return strconv.Quote(word)
 	}
 	return word
-}
-
-// inTime lets connect join within the patience that there is for what should be
-// quick: at another door of the hub, or of another server, nobody may ever answer.
-func inTime(ctx context.Context, connect func(ctx context.Context, joined func()) error, joined func()) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	silent := fmt.Errorf("nobody took the agent in within %s: are --hub and --grpc-addr the addresses of a hub?", patience)
-	timer := time.AfterFunc(patience, func() { cancel(silent) })
-	defer timer.Stop()
-	err := connect(ctx, func() {
-		timer.Stop()
-		joined()
-	})
-	if errors.Is(context.Cause(ctx), silent) {
-		return silent
-	}
-	return err
-}
-
-// The pace at which an agent comes back after its connection was lost.
-const (
-	backoffLeast = time.Second
-	backoffMost  = 30 * time.Second
-)
-
-// stay joins, and joins again when the connection is lost, at a growing pace. Only a
-// connection that held begins the pace anew: a hub that takes the agent in and drops
-// it at once is not run down. It returns an error when it never got in, or when the
-// hub turned it away.
-func stay(ctx context.Context, log *slog.Logger, connect func(ctx context.Context, joined func()) error) error {
-	in, wait := false, backoffLeast
-	for {
-		var since time.Time
-		err := inTime(ctx, connect, func() { in, since = true, time.Now() })
-		var turned *core.Fault
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case in && errors.As(err, &turned) && turned.Code == core.CodeConflict:
-			// The hub may not know yet that the connection before is lost.
-		case errors.As(err, &turned):
-			return errors.New(turned.Message)
-		case !in && err != nil && !errors.Is(err, io.EOF):
-			return err
-		}
-		if !since.IsZero() && time.Since(since) >= backoffMost {
-			wait = backoffLeast
-		}
-		pause := wait/2 + rand.N(wait/2)
-		reason := "the hub ended it in good order"
-		if err != nil {
-			reason = err.Error()
-		}
-		log.Warn("the connection has ended: joining again", "reason", reason, "in", pause.String())
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil
-		}
-		wait = min(2*wait, backoffMost)
-	}
 }

@@ -85,11 +85,7 @@ the others.
 			if len(args) == 0 {
 				return nil
 			}
-			hint := "see 'dragoman --help'"
-			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-				hint = "did you mean 'dragoman " + near[0] + "'?"
-			}
-			return &exit{exitUsage, fmt.Errorf("unknown command %q: %s", args[0], hint)}
+			return unknownCommand(c, args[0])
 		},
 		Run:                        func(c *cobra.Command, _ []string) { _ = c.Help() },
 		SuggestionsMinimumDistance: 2,
@@ -102,9 +98,8 @@ the others.
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetVersionTemplate("dragoman {{.Version}}\n")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &exit{exitUsage, fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())}
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		serveCommand(io), demoCommand(io), agentsCommand(io), askCommand(io), delegateCommand(io), cancelCommand(io),
 		injectCommand(io), approvalsCommand(io), approveCommand(io), denyCommand(io), agentCommand(io),
@@ -118,19 +113,28 @@ the others.
 	return root
 }
 
-// usageArgs makes a wrong number of arguments a usage error that says what to write.
-func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if check(c, args) == nil {
-			return nil
-		}
-		wrong := "something is missing"
-		for n := range args {
-			if check(c, args[:n]) == nil {
-				wrong = fmt.Sprintf("%q is too much", strings.Join(args[n:], " "))
+// unknownCommand is a usage error that names the nearest command.
+func unknownCommand(root *cobra.Command, given string) error {
+	hint := "see 'dragoman --help'"
+	if near := root.SuggestionsFor(given); len(near) > 0 {
+		hint = "did you mean 'dragoman " + near[0] + "'?"
+	}
+	return &exit{exitUsage, fmt.Errorf("unknown command %q: %s", given, hint)}
+}
+
+// helpCommand prints the help of a command, and unlike cobra's own makes an error
+// of one that there is not.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Print the help of a command", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(c.Root(), args[0])
 			}
-		}
-		return &exit{exitUsage, fmt.Errorf("%s: write '%s'; see '%s --help'", wrong, c.UseLine(), c.CommandPath())}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
 	}
 }
 

@@ -62,6 +62,9 @@ func TestTheFirstConversationOfTheReadmeWorks(t *testing.T) {
 	}
 	agent.stop(t)
 	hub.stop(t)
+	if said := hub.said(); !strings.Contains(said, "the hub has stopped") {
+		t.Errorf("got %q, want the hub to say at last that it has stopped", said)
+	}
 }
 
 // blocksUnder returns the blocks of shell under a heading of the README.

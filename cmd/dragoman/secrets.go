@@ -40,7 +40,10 @@ func readSecrets(path string) (secrets, error) {
 		}
 		return nil, fmt.Errorf("coven.secrets: %s: %w; name a YAML file that the hub may read", path, err)
 	}
-	all, err := yaml.Parser().Unmarshal(data)
+	all, err := oneDocument{yaml.Parser()}.Unmarshal(data)
+	if errors.Is(err, errManyDocuments) {
+		return nil, fmt.Errorf("coven.secrets: %s: %w", path, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("coven.secrets: %s is not YAML%s", path, placeOf(err))
 	}

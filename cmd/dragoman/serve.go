@@ -61,7 +61,7 @@ func serve(ctx context.Context, config Config, io streams) error {
 		}
 		s.conns.Go(func() {
 			reason := s.pi.Serve(s.ctx, local, pi.ConnOptions{
-				Principal: core.Principal{ID: "stdio"}, Transport: pi.Stdio,
+				Principal: core.Principal{ID: "stdio"}, Transport: pi.Stdio, Snapshots: s.snapshots,
 			})
 			log.Info("the peer on stdin and stdout has gone", "reason", reason.Error())
 			if s.bound == (Addresses{}) {
@@ -93,6 +93,8 @@ func serve(ctx context.Context, config Config, io streams) error {
 	}
 	if err != nil {
 		log.Error("stopping", "error", err)
+	} else {
+		log.Info("the hub has stopped", "reason", reason)
 	}
 	return errors.Join(cause, err)
 }

@@ -39,8 +39,10 @@ type Service struct {
 	kept   journal.Journal
 	dir    *os.File // the lock of the data directory, or nil
 	pi     *pi.Server
-	peers  *acp.Peers
-	mcp    *mcp.Server
+	// snapshots is what pi clients get that do not say.
+	snapshots pi.Snapshots
+	peers     *acp.Peers
+	mcp       *mcp.Server
 	// secrets are what Coven agents are told in Welcome, and nobody else.
 	secrets secrets
 	acp     *acp.HTTP
@@ -90,7 +92,7 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 	if s.secrets, err = readSecrets(c.Coven.Secrets); err != nil {
 		return err
 	}
-	listeners := map[string]net.Listener{}
+	var listeners map[string]net.Listener
 	defer func() {
 		if err != nil {
 			for _, l := range listeners {
@@ -98,14 +100,8 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 			}
 		}
 	}()
-	for flag, addr := range map[string]string{"grpc-addr": c.GRPCAddr, "http-addr": c.HTTPAddr, "pi-addr": c.PiAddr} {
-		if addr == "" {
-			continue
-		}
-		if listeners[flag], err = listen(ctx, flag, addr); err != nil {
-			delete(listeners, flag)
-			return err
-		}
+	if listeners, err = listenAll(ctx, c); err != nil {
+		return err
 	}
 	if err = s.openHub(ctx, observer); err != nil {
 		return err
@@ -129,42 +125,12 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 	return writeReady(c.ReadyFile, s.bound)
 }
 
-// listen binds an address and says what to do when that fails.
-func listen(ctx context.Context, flag, addr string) (net.Listener, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address with --%s (port 0 picks a free one)", addr, err, flag)
-	}
-	return l, nil
-}
-
-// checkExposure refuses to open an unauthenticated hub to the network by mistake.
-func checkExposure(c Config) error {
-	if c.Insecure {
-		return nil
-	}
-	for flag, addr := range map[string]string{"grpc-addr": c.GRPCAddr, "http-addr": c.HTTPAddr, "pi-addr": c.PiAddr} {
-		if addr == "" {
-			continue
-		}
-		host, _, err := net.SplitHostPort(addr)
-		if err != nil {
-			return fmt.Errorf("--%s %s: %w; write it as host:port", flag, addr, err)
-		}
-		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return fmt.Errorf("--%s %s is open to the network and nobody has to authenticate: use 127.0.0.1, or add --insecure if that is what you want", flag, addr)
-		}
-	}
-	return nil
-}
-
-func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) error {
+func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err error) {
 	c := s.config
 	keep := journal.Retention{Age: c.Journal.Age, Bytes: c.Journal.Bytes}
 	var spendings usage.Store
 	id := core.NewID()
 	if c.DataDir != "" {
-		var err error
 		if s.dir, err = lockDir(c.DataDir); err != nil {
 			return err
 		}
@@ -217,6 +183,9 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 		PromptTimeout: c.Pi.PromptTimeout, DropTasks: !c.Pi.KeepTasks,
 		MaxMessageBytes: c.Pi.MessageBytes, MaxSessions: c.Pi.Sessions, MaxConnections: c.Pi.Connections, MaxPending: c.Pi.Pending,
 	})
+	if s.snapshots, err = pi.ParseSnapshots(c.Pi.Snapshots); err != nil {
+		return fmt.Errorf("pi.snapshots: %w", err)
+	}
 	s.peers = acp.NewPeers(c.ACP.KeepResults)
 	s.mcp = s.newMCP()
 	return nil

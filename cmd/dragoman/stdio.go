@@ -21,7 +21,7 @@ import (
 )
 
 func stdioCommand(io streams) *cobra.Command {
-	var dialect string
+	var dialect, snapshots string
 	c := &cobra.Command{
 		Use: "stdio", Short: "Speak pi-server or ACP with a running hub over stdin and stdout", Args: cobra.NoArgs,
 		Long: `Connect stdin and stdout to a running hub: one JSON object a line, commands in,
@@ -33,6 +33,7 @@ was asked and ends.
 	}
 	f := c.Flags()
 	f.StringVar(&dialect, "dialect", pi.Name, "`dialect`: pi or acp")
+	f.StringVar(&snapshots, "snapshots", "", "`what` updates repeat of a growing message, of pi: all or none; default: as the hub says")
 	to := hubFlags(f)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		bridges := map[string]struct {
@@ -46,6 +47,12 @@ was asked and ends.
 		b, ok := bridges[dialect]
 		if !ok {
 			return &exit{exitUsage, fmt.Errorf("--dialect %q: use pi or acp", dialect)}
+		}
+		if snapshots != "" {
+			if _, err := pi.ParseSnapshots(snapshots); err != nil || dialect != pi.Name {
+				return &exit{exitUsage, fmt.Errorf("--snapshots %q: use all or none, with --dialect pi", snapshots)}
+			}
+			b.path += "?snapshots=" + snapshots
 		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()

@@ -78,7 +78,7 @@ func TestAPersonDecidesFromTheCommandLine(t *testing.T) {
 		s.wants(t, exitFailed, "has ended", "approve", task, key)
 		s.wants(t, exitFailed, "nothing of the task waits", "deny", task)
 	}
-	s.wants(t, exitUsage, "something is missing: write 'dragoman approve TASK [CALL]", "approve")
+	s.wants(t, exitUsage, "TASK is missing: write 'dragoman approve TASK [CALL]", "approve")
 }
 
 func TestTheCallMustBeNamedWhereSeveralWait(t *testing.T) {

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"net/http"
 	"net/url"
@@ -42,32 +42,63 @@ An interrupt ends it; the tasks run on.`,
 		if err != nil {
 			return err
 		}
-		t := tailer{out: io.out, colored: color == "always" || color == "auto" && isTerminal(io.out)}
+		t := newTailer(io.out, color == "always" || color == "auto" && isTerminal(io.out), len(args) == 0)
+		ended := false
 		err = follow(resp, func(l line, raw []byte) error {
+			ended = ended || l.Body != nil && l.Body.Kind().Ends()
 			if asJSON {
 				_, err := fmt.Fprintf(io.out, "%s\n", raw)
 				return err
-			}
-			if l.Task == "" && len(args) == 1 {
-				l.Task = core.TaskID(args[0])
 			}
 			return t.print(l)
 		})
 		switch {
 		case ctx.Err() != nil:
 			return &exit{exitInterrupted, errQuiet}
-		case err == nil && len(args) == 0:
-			return errors.New("the hub has gone")
+		case len(args) == 0:
+			return cutOff(err, "'dragoman tail' follows on once it is back")
+		case err != nil || !ended && resp.StatusCode == http.StatusOK:
+			return cutOff(err, goOn(core.TaskID(args[0])))
 		}
-		return err
+		return nil
 	}
 	return c
 }
 
 // tailer prints one line an event.
 type tailer struct {
-	out     io.Writer
-	colored bool
+	out      io.Writer
+	colored  bool
+	several  bool // tasks are told of, so that each line names its own
+	streamed map[core.TaskID]*maphash.Hash
+}
+
+func newTailer(out io.Writer, colored, several bool) *tailer {
+	return &tailer{out, colored, several, map[core.TaskID]*maphash.Hash{}}
+}
+
+// seed makes hashes of texts comparable.
+var seed = maphash.MakeSeed()
+
+// told reports whether the text of an answer is what was streamed of it, which was
+// printed then. It remembers a number for each task that runs.
+func (t *tailer) told(l line) bool {
+	h := t.streamed[l.Task]
+	switch b := l.Body.(type) {
+	case core.Text:
+		if h == nil {
+			h = new(maphash.Hash)
+			h.SetSeed(seed)
+			t.streamed[l.Task] = h
+		}
+		_, _ = h.WriteString(b.Text) // it never fails
+	case core.Done:
+		delete(t.streamed, l.Task)
+		return h != nil && h.Sum64() == maphash.String(seed, b.Text)
+	case core.Failed, core.Cancelled:
+		delete(t.streamed, l.Task)
+	}
+	return false
 }
 
 // The colours of a terminal.
@@ -80,22 +111,29 @@ const (
 	dim        = "\x1b[2m"
 )
 
-func (t tailer) print(l line) error {
+func (t *tailer) print(l line) error {
+	of := ""
+	if t.several {
+		of = " " + string(l.Task)
+	}
 	switch {
 	case l.Gap != nil:
-		_, err := fmt.Fprintf(t.out, "-- events %d to %d of task %s are no longer kept\n", l.Gap.From, l.Gap.To, l.Task)
+		_, err := fmt.Fprintf(t.out, "-- events %d to %d%s are no longer kept\n", l.Gap.From, l.Gap.To, strings.Replace(of, " ", " of task ", 1))
 		return err
 	case l.Shutdown != nil:
 		_, err := fmt.Fprintf(t.out, "-- the hub is stopping: %s\n", l.Shutdown.Reason)
 		return err
 	}
-	k := l.Body.Kind()
-	_, err := fmt.Fprintf(t.out, "%s %s %4d %s %s\n", t.paint(dim, l.At.Local().Format("15:04:05.000")), short(l.Task), l.Seq,
-		t.paint(colorOf(k), fmt.Sprintf("%-18s", k)), summary(l.Body))
+	k, said := l.Body.Kind(), summary(l.Body)
+	if d, ok := l.Body.(core.Done); t.told(l) && ok {
+		said = brief(string(d.Data))
+	}
+	rest := t.paint(colorOf(k), fmt.Sprintf("%-18s", k)) + " " + said
+	_, err := fmt.Fprintf(t.out, "%s%s %4d %s\n", t.paint(dim, l.At.Local().Format("15:04:05.000")), of, l.Seq, strings.TrimRight(rest, " "))
 	return err
 }
 
-func (t tailer) paint(color, text string) string {
+func (t *tailer) paint(color, text string) string {
 	if !t.colored || color == "" {
 		return text
 	}
@@ -116,14 +154,6 @@ func colorOf(k core.Kind) string {
 		return dim
 	}
 	return ""
-}
-
-// short is the part of a task id that tells tasks of the same day apart.
-func short(id core.TaskID) string {
-	if len(id) <= 12 {
-		return string(id)
-	}
-	return string(id[len(id)-12:])
 }
 
 // summaryLength is how much of an event a line shows.

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func delegateCommand(io streams) *cobra.Command {
+	var a asking
+	var about string
+	var timeout time.Duration
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "delegate TO [WORD...]", Short: "Give an agent a task and do not wait for it",
+		Long: `Give an agent a task and print the id of the task at once. The task runs on by
+itself; 'dragoman tail ID' follows it.`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	f := c.Flags()
+	to := hubFlags(f)
+	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
+	f.StringVar(&about, "context", "", "`JSON` object that the agent should know")
+	f.DurationVar(&timeout, "timeout", 0, "how `long` the task may take; default: as the hub says")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		if err := refuseEmpty(c, "thread", "context"); err != nil {
+			return err
+		}
+		a.To, a.Intent = args[0], "delegate"
+		if a.DeadlineMS, err = deadline(c, timeout); err != nil {
+			return err
+		}
+		if a.Content, err = words(args[1:], io.in); err != nil {
+			return err
+		}
+		if about != "" {
+			if a.Context = json.RawMessage(about); !json.Valid(a.Context) {
+				return &exit{exitUsage, errors.New("--context is not JSON: write an object such as '{\"room\":\"kitchen\"}'")}
+			}
+		}
+		hub := to.client()
+		if err := hub.noteThread(c.Context(), a.Thread, io.err); err != nil {
+			return err
+		}
+		var answer struct {
+			ID      core.TaskID   `json:"id"`
+			Thread  core.ThreadID `json:"thread"`
+			Receipt core.Receipt  `json:"receipt"`
+		}
+		if err := hub.post(c.Context(), "/v1/tasks", a, &answer); err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(io.out, answer)
+		}
+		fmt.Fprintln(io.out, answer.ID)
+		return nil
+	}
+	return c
+}

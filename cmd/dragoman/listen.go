@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// door is an address that a hub listens on, with the flag that sets it.
+type door struct{ flag, addr string }
+
+// doors are the addresses that are not left out.
+func (c Config) doors() []door {
+	var all []door
+	for _, d := range []door{{"grpc-addr", c.GRPCAddr}, {"http-addr", c.HTTPAddr}, {"pi-addr", c.PiAddr}} {
+		if d.addr != "" {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// listen binds an address.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	return new(net.ListenConfig).Listen(ctx, "tcp", addr)
+}
+
+// listenAll binds every address, by its flag. Where some cannot be bound it says so of
+// all of them, with what to do, and leaves none bound.
+func listenAll(ctx context.Context, c Config) (map[string]net.Listener, error) {
+	listeners := map[string]net.Listener{}
+	var refused []error
+	var flags []string
+	for _, d := range c.doors() {
+		l, err := listen(ctx, d.addr)
+		if err != nil {
+			refused, flags = append(refused, err), append(flags, "--"+d.flag)
+			continue
+		}
+		listeners[d.flag] = l
+	}
+	if len(refused) == 0 {
+		return listeners, nil
+	}
+	for _, l := range listeners {
+		l.Close()
+	}
+	return nil, fmt.Errorf("cannot listen: %w; choose other addresses with %s (port 0 picks a free one)", errors.Join(refused...), strings.Join(flags, ", "))
+}
+
+// checkExposure refuses addresses that cannot be one, and to open an
+// unauthenticated hub to the network by mistake.
+func checkExposure(c Config) error {
+	var wrong []error
+	for _, d := range c.doors() {
+		if why := misspelled(d.addr); why != "" {
+			wrong = append(wrong, fmt.Errorf("--%s %s: %s; write it as host:port, such as 127.0.0.1:8080", d.flag, d.addr, why))
+			continue
+		}
+		host, _, _ := net.SplitHostPort(d.addr) // it is spelled well
+		if ip := net.ParseIP(host); !c.Insecure && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			wrong = append(wrong, fmt.Errorf("--%s %s is open to the network and nobody has to authenticate: use 127.0.0.1, or add --insecure if that is what you want", d.flag, d.addr))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// misspelled says why no address is written like that, or nothing.
+func misspelled(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	var why *net.AddrError
+	switch {
+	case errors.As(err, &why):
+		return why.Err
+	case err != nil:
+		return err.Error()
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
+		return fmt.Sprintf("%q is no port (0 to 65535)", port)
+	}
+	numeric := strings.ContainsAny(host, ":") || host != "" && strings.Trim(host, "0123456789.") == ""
+	if bare, _, _ := strings.Cut(host, "%"); numeric && net.ParseIP(bare) == nil {
+		return fmt.Sprintf("%q is no IP address", host)
+	}
+	return ""
+}
