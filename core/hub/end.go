@@ -32,7 +32,7 @@ func (t *Task) endedWithout(worker *Session) {
 // and what is kept in memory.
 func (h *Hub) ended(t *Task) {
 	t.mu.Lock()
-	waiting, bytes, req, events := t.waiting, t.weight(), t.request, t.events
+	waiting, bytes, req, events, agent := t.waiting, t.weight(), t.request, t.events, t.agent
 	t.waiting = nil
 	done := t.events[len(t.events)-1].Body.Kind() == core.KindDone
 	t.mu.Unlock()
@@ -53,6 +53,9 @@ func (h *Hub) ended(t *Task) {
 				break
 			}
 		}
+	}
+	if done && req.Intent != core.IntentNotify {
+		h.notePace(agent, events)
 	}
 	h.running--
 	if h.running == 0 && h.draining != "" {

@@ -13,11 +13,12 @@ type Role uint8
 
 // The roles.
 const (
-	_         Role = iota
-	Requester      // it asked
-	Agent          // it answers
-	Viewer         // it looks on
-	caller         // it called a tool that waits for the end
+	_          Role = iota
+	Requester       // it asked
+	Agent           // it answers
+	Viewer          // it looks on
+	Subscriber      // it hears of a notice: see [Session.Subscribe]
+	caller          // it called a tool that waits for the end
 )
 
 // Batch is what [Session.Next] returns: exactly one of events, a gap, the output
@@ -31,7 +32,8 @@ type Batch struct {
 	Tag any
 	// Events follow one another. They share memory with the log: read only.
 	Events []core.Event
-	// Gap says that a part of the task is gone and will not come.
+	// Gap says that a part of the task is gone and will not come; of a Subscriber,
+	// that many notices are, of which some may have been for it.
 	Gap *Gap
 	// Tool is what a tool that this session called came to.
 	Tool *ToolOutput
@@ -85,6 +87,8 @@ type feed struct {
 	asking   ring[*Asking]
 	changed  bool // the tools, since that was told last
 	stirred  bool // a thread that is followed has another task
+	noticed  bool // there may be notices for a subscriber
+	waited   bool // they let something else go first
 	draining string
 	ended    error
 	wake     chan struct{}
@@ -131,6 +135,14 @@ func (f *feed) toolsChanged() {
 func (f *feed) stir() {
 	f.mu.Lock()
 	f.stirred = true
+	f.mu.Unlock()
+	f.signal()
+}
+
+// notice has Next look whether there are notices for a subscriber.
+func (f *feed) notice() {
+	f.mu.Lock()
+	f.noticed = true
 	f.mu.Unlock()
 	f.signal()
 }
@@ -184,6 +196,11 @@ func (f *feed) pop() (b Batch, r *reader, ok bool, err error) {
 		f.changed = false
 		return Batch{ToolsChanged: true}, nil, true, nil
 	}
+	if f.noticed && (f.waited || f.ready.empty()) {
+		f.noticed, f.waited = false, false
+		return Batch{Role: Subscriber}, nil, true, nil
+	}
+	f.waited = f.noticed
 	if r, ok = f.ready.pop(); ok {
 		return b, r, true, nil
 	}
@@ -206,6 +223,11 @@ func (s *Session) next(ctx context.Context, alarm <-chan time.Time) (Batch, erro
 			return Batch{}, err
 		case ok && r == nil && b.Execute != nil && !s.hub.packs.take(b.Execute):
 			continue // it is not waited for any more
+		case ok && r == nil && b.Role == Subscriber:
+			if b, ok = s.hub.nextNotice(s); ok {
+				return b, nil
+			}
+			continue
 		case ok && r == nil:
 			return b, nil
 		case ok:
@@ -229,6 +251,8 @@ type ring[T any] struct {
 	items []T
 	head  int
 }
+
+func (q *ring[T]) empty() bool { return q.head == len(q.items) }
 
 func (q *ring[T]) push(v T) { q.items = append(q.items, v) }
 

@@ -77,6 +77,7 @@ type Hub struct {
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
+	topics   topics
 	agents   map[core.AgentID]*Session
 	onCall   map[core.AgentID][]*Session // who is found by its id alone, the latest last
 	aliases  aliases
@@ -114,6 +115,7 @@ func New(opts Options) *Hub {
 	h.questions = newQuestions(h)
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index, h.followers = thread.NewIndex(thread.IndexTasks), map[core.ThreadID]map[*Session]follower{}
+	h.topics = newTopics(h.limits)
 	h.stop = h.start()
 	h.recorder = startRecorder(h)
 	return h

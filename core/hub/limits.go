@@ -64,6 +64,10 @@ type Limits struct {
 	// taken to act because of it, so that a timer does not begin a new chain;
 	// default 30 s, negative for not at all.
 	CauseMemory time.Duration
+	// KeepNotices is how long a notice is kept for subscribers who are away or slow,
+	// and NoticeBytes how many bytes of them; defaults 10 min and 4 MiB.
+	KeepNotices time.Duration
+	NoticeBytes int
 }
 
 // Or returns the limits with their defaults in place.
@@ -92,5 +96,7 @@ func (l Limits) Or() Limits {
 		ToolTimeout:     cmp.Or(l.ToolTimeout, 30*time.Second),
 		MaxToolTimeout:  cmp.Or(l.MaxToolTimeout, 300*time.Second),
 		CauseMemory:     cmp.Or(l.CauseMemory, 30*time.Second),
+		KeepNotices:     cmp.Or(l.KeepNotices, 10*time.Minute),
+		NoticeBytes:     cmp.Or(l.NoticeBytes, 4<<20),
 	}
 }

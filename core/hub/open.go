@@ -18,6 +18,8 @@ type Opening struct {
 	Keep bool
 	// Unwatched leaves the events of the task out of Next.
 	Unwatched bool
+	// Private keeps a notice from all but who is addressed.
+	Private bool
 	// Tag comes back with every batch of the task.
 	Tag any
 }
@@ -65,7 +67,7 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 		err = h.afford(t)
 	}
 	if err == nil {
-		err = h.route(t)
+		err = h.deliver(t, o.Private)
 	}
 	if err == nil {
 		if !o.Unwatched {
@@ -110,7 +112,7 @@ func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
 	switch {
 	case req.To.IsZero():
 		return req, core.NewFault(core.CodeInvalid, "the address is missing: send an agent id, capability:NAME, domain:NAME or *")
-	case req.To.Reach() == core.ReachHub:
+	case req.To.Reach() == core.ReachHub && req.Intent != core.IntentNotify:
 		return req, core.NewFault(core.CodeUnsupported, "the hub answers no questions itself: address an agent, or * for whoever is free")
 	case req.Intent == core.IntentNotify && req.Notice == nil:
 		return req, core.NewFault(core.CodeInvalid, "the notice is missing: send a topic")

@@ -272,6 +272,7 @@ func (s *Session) Close(reason *core.Fault) {
 	if s.id != "" { // it keeps its place until its tasks are nobody's, and gets no more
 		h.roster.Change(s.id, func(e *roster.Entry) { e.Said = core.LoadDraining })
 	}
+	h.topics.unsubscribed(s)
 	h.takeOffCall(s)
 	queue := s.queue
 	s.queue = nil

@@ -19,6 +19,8 @@ type Entry struct {
 	Said core.LoadState
 	// Since is when it joined.
 	Since time.Time
+	// Pace is about how long it took for its latest tasks; zero before the first.
+	Pace time.Duration
 	// OnlyByID hides it from every address but one by its id.
 	OnlyByID bool
 

@@ -1,0 +1,56 @@
+package hub
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/roster"
+)
+
+// paceWeight is how many of its latest tasks tell, about, how fast an agent is.
+const paceWeight = 4
+
+// notePace takes note of how long an agent took for a task that is done. Callers
+// hold mu.
+func (h *Hub) notePace(agent core.AgentID, events []core.Event) {
+	last := len(events) - 1
+	for _, e := range slices.Backward(events) {
+		if e.Body.Kind() != core.KindAssigned {
+			continue
+		}
+		took := max(1, events[last].At.Sub(e.At))
+		h.roster.Change(agent, func(e *roster.Entry) {
+			if e.Pace == 0 {
+				e.Pace = took
+				return
+			}
+			e.Pace += (took - e.Pace) / paceWeight
+		})
+		return
+	}
+}
+
+// Estimate returns about how long the task takes from where it stands, by how long its
+// agent took for its latest tasks and by what waits before it. It is zero when the agent
+// has done none since it is here, and when the task has no agent.
+func (t *Task) Estimate() time.Duration {
+	h := t.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t.mu.Lock()
+	s := t.waiting
+	if s == nil {
+		s = t.worker
+	}
+	t.mu.Unlock()
+	if s == nil {
+		return 0
+	}
+	e, _ := h.roster.Get(s.id)
+	turns := 1
+	if i := slices.Index(s.queue, t); i >= 0 {
+		turns += 1 + i/e.Capacity()
+	}
+	return time.Duration(turns) * e.Pace
+}

@@ -1,0 +1,47 @@
+package hub_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestHowLongATaskTakesIsEstimatedByTheLatestOnesAndByWhatWaitsBeforeIt(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		done := func(task *hub.Task, after time.Duration) {
+			g.sleep(after)
+			g.report(agent, task, core.Done{})
+		}
+		want := func(what string, task *hub.Task, want time.Duration) {
+			t.Helper()
+			if got := task.Estimate(); got != want {
+				t.Errorf("%s: got %s, want %s", what, got, want)
+			}
+		}
+		first := g.ask(asker, "a")
+		want("the first", first, 0)
+		done(first, 8*time.Second)
+		second := g.ask(asker, "a")
+		want("the second", second, 8*time.Second)
+		third, fourth := g.ask(asker, "a"), g.ask(asker, "a")
+		want("behind one that runs", third, 16*time.Second)
+		want("behind one that runs and one that waits", fourth, 24*time.Second)
+		done(second, 4*time.Second)
+		want("once the agent was faster", third, 7*time.Second)
+		g.report(agent, third, core.Failed{Fault: core.NewFault(core.CodeInternal, "no")})
+		want("what failed says nothing", fourth, 7*time.Second)
+		done(fourth, 7*time.Second)
+	})
+}
+
+func TestATaskWithoutAnAgentHasNoEstimate(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		task, _ := g.try(g.connect("r"), core.ToAgent("nobody"))
+		if got := task.Estimate(); got != 0 {
+			t.Errorf("got %s, want none", got)
+		}
+	})
+}

@@ -1,0 +1,320 @@
+package hub
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
+)
+
+// ownTopics begins the topics that the hub and its peers use between themselves;
+// nobody else hears them.
+const ownTopics = "dragoman."
+
+// The bounds of subscriptions: topics of one session, and peers that are away.
+const (
+	topicsMost = 64
+	awayMost   = 4096
+)
+
+// topics are who wants to hear of which topics, and the notices of late. Everybody
+// reads those at a pace of his own, from his own place in them. Hub.mu guards it.
+type topics struct {
+	keep      time.Duration
+	mostBytes int
+
+	here   map[*Session]*subscription
+	away   map[subscriber]*subscription
+	recent []published // the numbers of which are first, first+1 and so on
+	first  uint64
+	bytes  int
+}
+
+// subscriber is who subscribes, beyond his connections.
+type subscriber struct {
+	principal string
+	id        core.AgentID
+}
+
+type subscription struct {
+	patterns []string
+	// since is the number behind which it began, next the one behind which the
+	// subscriber goes on, told that of the last notice he was given, and taken that of
+	// the last one that his transport took.
+	since, next, told, taken uint64
+	until                    time.Time // of one who is away: how long he is waited for
+}
+
+// published is a notice that others than its addressee may hear.
+type published struct {
+	task *Task
+	at   time.Time
+	size int
+}
+
+func newTopics(l Limits) topics {
+	return topics{
+		keep: l.KeepNotices, mostBytes: l.NoticeBytes, first: 1,
+		here: map[*Session]*subscription{}, away: map[subscriber]*subscription{},
+	}
+}
+
+// last is the number of the latest notice.
+func (b *topics) last() uint64 { return b.first + uint64(len(b.recent)) - 1 }
+
+func (s *subscription) wants(topic string) bool {
+	return slices.ContainsFunc(s.patterns, func(p string) bool { return core.MatchTopic(p, topic) })
+}
+
+// Subscribe has the session hear, from now on, of every notice of the topics, in
+// which * stands for one word and > at the end for all that follows. They come from
+// Next in the role of a Subscriber. It returns an invalid Fault for what is no topic,
+// and an overloaded one when the session has too many.
+func (s *Session) Subscribe(patterns []string) error {
+	if len(patterns) == 0 {
+		return core.NewFault(core.CodeInvalid, "no topics: say which, such as family.*")
+	}
+	for _, p := range patterns {
+		if err := core.CheckTopicPattern(p); err != nil {
+			return err
+		}
+	}
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.closed {
+		return core.NewFault(core.CodeUnreachable, "the connection has ended")
+	}
+	sub := h.topics.here[s]
+	if sub == nil {
+		at := h.topics.last()
+		sub = &subscription{since: at, next: at, told: at, taken: at}
+	}
+	all := slices.Clone(sub.patterns)
+	for _, p := range patterns {
+		if !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	if len(all) > topicsMost {
+		return core.NewFault(core.CodeOverloaded, "%d topics are more than the %d that a peer may have: use * and >", len(all), topicsMost)
+	}
+	sub.patterns = all
+	h.topics.here[s] = sub
+	return nil
+}
+
+// Unsubscribe undoes Subscribe for the topics as they were given there, or for all
+// of them when there are none. It reports whether there was anything to undo.
+func (s *Session) Unsubscribe(patterns []string) bool {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sub := h.topics.here[s]
+	if sub == nil {
+		return false
+	}
+	before := len(sub.patterns)
+	sub.patterns = slices.DeleteFunc(sub.patterns, func(p string) bool { return len(patterns) == 0 || slices.Contains(patterns, p) })
+	if len(sub.patterns) == 0 {
+		delete(h.topics.here, s)
+	}
+	return len(sub.patterns) < before
+}
+
+// Resubscribe takes up what an earlier session of the same principal and agent id
+// subscribed to, and goes on where that stopped: what its transport took within the
+// last minute comes once more, since nobody knows whether it arrived.
+func (s *Session) Resubscribe() {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := s.subscriber()
+	sub := h.topics.away[key]
+	if sub == nil || s.closed {
+		return
+	}
+	delete(h.topics.away, key)
+	if time.Now().After(sub.until) {
+		return
+	}
+	h.topics.here[s] = sub
+	s.feed.notice()
+}
+
+// subscriber returns who the session is beyond itself. Callers hold Hub.mu.
+func (s *Session) subscriber() subscriber {
+	return subscriber{s.peer.Principal.ID, cmp.Or(s.id, s.offer.ID)}
+}
+
+// doubtful is for how long what a transport took may have been lost with it: longer
+// than it takes to notice a dead connection.
+const doubtful = time.Minute
+
+// unsubscribed keeps the subscription of a session that ends for its successor.
+// Callers hold Hub.mu.
+func (b *topics) unsubscribed(s *Session) {
+	sub := b.here[s]
+	if sub == nil {
+		return
+	}
+	delete(b.here, s)
+	now := time.Now()
+	b.forget(now)
+	from := len(b.recent)
+	for from > 0 && now.Sub(b.recent[from-1].at) < doubtful {
+		from--
+	}
+	if sub.taken < sub.told {
+		sub.next = sub.taken
+	}
+	sub.next = max(sub.since, min(sub.next, b.first+uint64(from)-1))
+	sub.told, sub.taken, sub.until = sub.next, sub.next, now.Add(b.keep)
+	if len(b.away) >= awayMost {
+		b.forgetOne()
+	}
+	b.away[s.subscriber()] = sub
+}
+
+// forgetOne makes room for one who is away.
+func (b *topics) forgetOne() {
+	var key subscriber
+	var oldest *subscription
+	for k, sub := range b.away {
+		if oldest == nil || sub.until.Before(oldest.until) {
+			key, oldest = k, sub
+		}
+	}
+	delete(b.away, key)
+}
+
+// forget drops what is no longer kept.
+func (b *topics) forget(now time.Time) {
+	for len(b.recent) > 0 && (b.bytes > b.mostBytes || now.Sub(b.recent[0].at) > b.keep) {
+		b.bytes -= b.recent[0].size
+		b.recent[0] = published{}
+		b.recent = b.recent[1:]
+		b.first++
+	}
+	for key, sub := range b.away {
+		if now.After(sub.until) {
+			delete(b.away, key)
+		}
+	}
+}
+
+// deliver gives a task to who is to have it: a notice to those too who subscribe to
+// its topic. One for the hub is for them alone.
+func (h *Hub) deliver(t *Task, private bool) error {
+	if t.request.To.Reach() != core.ReachHub {
+		err := h.route(t)
+		if err == nil && t.request.Intent == core.IntentNotify && !private {
+			h.publish(t)
+		}
+		return err
+	}
+	topic := t.request.Notice.Topic
+	if strings.HasPrefix(topic, ownTopics) {
+		return core.NewFault(core.CodeInvalid, "the topic %q is the hub's own: choose another", topic)
+	}
+	if h.publish(t) == 0 {
+		return core.NewFault(core.CodeUnreachable, "nobody subscribes to %q: address an agent, or try again later", topic)
+	}
+	t.end(core.Done{}, nil)
+	return nil
+}
+
+// publish lets subscribers hear of a notice, and returns how many do or will when
+// they are back.
+func (h *Hub) publish(t *Task) (heard int) {
+	topic := t.request.Notice.Topic
+	if strings.HasPrefix(topic, ownTopics) {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	b := &h.topics
+	now := time.Now()
+	b.forget(now)
+	var wake []*Session
+	for s, sub := range b.here {
+		if sub.wants(topic) && h.mayHear(t, s, s.subscriber().id) {
+			wake = append(wake, s)
+		}
+	}
+	heard = len(wake)
+	for key, sub := range b.away {
+		if sub.wants(topic) && h.mayHear(t, nil, key.id) {
+			heard++
+		}
+	}
+	if heard == 0 {
+		return 0
+	}
+	size := taskOverhead + t.request.Size()
+	b.recent, b.bytes = append(b.recent, published{t, now, size}), b.bytes+size
+	for _, s := range wake {
+		s.feed.notice()
+	}
+	return heard
+}
+
+// mayHear reports whether a subscriber may hear of a notice: not who told it, nor one
+// whom he may not address. Callers hold mu.
+func (h *Hub) mayHear(t *Task, s *Session, id core.AgentID) bool {
+	return (s == nil || s != t.opener) && h.rules.CheckTarget(t.from, policy.Chain{}, id) == nil
+}
+
+// nextNotice returns the next notice that the session is to hear, or a gap where such
+// may be gone. It reports false when there is none.
+func (h *Hub) nextNotice(s *Session) (Batch, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	b := &h.topics
+	sub := b.here[s]
+	if sub == nil {
+		return Batch{}, false
+	}
+	if sub.next+1 < b.first {
+		gap := &Gap{From: sub.next + 1, To: b.first - 1}
+		sub.next = gap.To
+		s.feed.notice()
+		return Batch{Role: Subscriber, Gap: gap}, true
+	}
+	for sub.next < b.last() {
+		p := b.recent[sub.next+1-b.first]
+		sub.next++
+		if sub.wants(p.task.request.Notice.Topic) && h.mayHear(p.task, s, s.subscriber().id) {
+			sub.told = sub.next
+			s.feed.notice() // there may be more
+			return Batch{Task: p.task, Role: Subscriber, Tag: sub.next, Events: p.task.Events()[:1]}, true
+		}
+	}
+	return Batch{}, false
+}
+
+// Heard notes that the transport took a notice, which Next returned with the tag. What
+// the session asks within a moment counts as because of it, one hop further (promise
+// P10): those who tell each other back by topics come to an end.
+func (s *Session) Heard(t *Task, tag any) {
+	number, ok := tag.(uint64)
+	if !ok {
+		return
+	}
+	h := s.hub
+	h.mu.Lock()
+	if sub := h.topics.here[s]; sub != nil {
+		sub.taken = max(sub.taken, number)
+	}
+	h.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if now.Before(s.until) && s.last.chain.Hops > t.chain.Hops {
+		return // what it acts because of has come further already
+	}
+	s.last, s.until = cause{task: t.id, chain: policy.Chain{Hops: t.chain.Hops}, over: true}, now.Add(h.limits.CauseMemory)
+}
