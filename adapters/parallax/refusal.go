@@ -22,6 +22,10 @@ const (
 	codeUnsupported     = "UNSUPPORTED"
 )
 
+// Replaced is the Peer of the Fault with which [Work] ends when a newer connection of
+// the same principal took the place of the agent. Coming back would only take it back.
+const Replaced = "REPLACED"
+
 // codes is the table from the codes of a Fault to those of task_error and error.
 // Where the project's documentation has a name, that is it.
 var codes = map[core.Code]string{
@@ -56,6 +60,7 @@ var faultCodes = func() map[string]core.Code {
 		"AUTHENTICATION_EXPIRED": core.CodeUnauthenticated,
 		codeTaskNotHeld:          core.CodeUnknownTask,
 		codeDuplicateName:        core.CodeConflict,
+		Replaced:                 core.CodeConflict,
 		codeProcessing:           core.CodeInternal,
 	}
 	for neutral, own := range codes {

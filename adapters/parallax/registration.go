@@ -27,24 +27,64 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 	}
 	principal.Dialect = Dialect
 	agent := s.hub.Connect(hub.Peer{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks})
-	if err := agent.Join(card, hub.Seat{NoticeTasks: true}); err != nil {
-		f := core.AsFault(err)
-		agent.Close(f)
-		if f.Code == core.CodeConflict {
-			return s.fail(ctx, m.ID, codeDuplicateName, f.Message, link.Reason{Cause: link.Unauthorized, Code: closeDuplicate})
-		}
-		return s.refuse(ctx, m.ID, codeInvalidMessage, f.Message)
+	err = agent.Join(card, s.seat())
+	conflict := err != nil && core.AsFault(err).Code == core.CodeConflict
+	if err != nil && !conflict {
+		agent.Close(core.AsFault(err))
+		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
 	}
 	s.agent, s.id = agent, id
 	s.extensions = extensions
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
-	if err := s.reply(ctx, typeRegistered, m.ID, s.registered(card, p)); err != nil {
+	if conflict {
+		s.contested <- contest{register: m.ID, payload: p, card: card}
+		return nil
+	}
+	return s.welcome(ctx, m.ID, card, p)
+}
+
+// seat is how this dialect takes what it has no words for.
+func (s *session) seat() hub.Seat { return hub.Seat{NoticeTasks: true, Probe: s.link.Ping} }
+
+// welcome tells the agent that it is in.
+func (s *session) welcome(ctx context.Context, id string, card core.Card, p register) error {
+	if err := s.reply(ctx, typeRegistered, id, s.registered(card, p)); err != nil {
 		return err
 	}
 	close(s.joined)
 	return nil
+}
+
+// contest is a register for an id that another connection has.
+type contest struct {
+	register string // the id of the message
+	payload  register
+	card     core.Card
+}
+
+// settle finds out who of the two has the id. That may take a while, so that it is
+// the pump's to do and not the reader's.
+func (s *session) settle(ctx context.Context, c contest) error {
+	switch err := s.agent.Take(ctx, c.card, s.seat()); {
+	case err == nil:
+		return s.welcome(ctx, c.register, c.card, c.payload)
+	case core.AsFault(err).Code == core.CodeConflict:
+		return s.fail(ctx, c.register, codeDuplicateName, core.AsFault(err).Message, link.Reason{Cause: link.Unauthorized, Code: closeDuplicate})
+	default:
+		return s.farewell(ctx, err)
+	}
+}
+
+// isAgent reports whether the hub has taken the agent in.
+func (s *session) isAgent() bool {
+	select {
+	case <-s.joined:
+		return true
+	default:
+		return false
+	}
 }
 
 // registerAgain takes a second register as a new card: a peer that is unsure

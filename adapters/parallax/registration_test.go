@@ -82,7 +82,7 @@ func TestAnAuthenticatedAgentIsItsPrincipalUnlessItNamesItself(t *testing.T) {
 
 func TestATakenIDIsRefusedForGood(t *testing.T) {
 	onStage(t, func(s *stage) {
-		s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`).listen()
 		p := s.connect(Options{AgentID: "a"})
 		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
 		if _, r := p.refused(codeDuplicateName); !r.Fatal {

@@ -22,7 +22,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 	opts = opts.withDefaults()
 	s := &session{
 		hub: h, link: link.New(conn, opts.Link), opts: opts, log: opts.Log.With("connection", opts.ConnectionID),
-		pace: newPace(opts.MaxMessagesPerSecond), joined: make(chan struct{}), tasks: newHeld(), asked: map[string]*asking{},
+		pace: newPace(opts.MaxMessagesPerSecond), contested: make(chan contest, 1), joined: make(chan struct{}), tasks: newHeld(), asked: map[string]*asking{},
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -51,10 +51,11 @@ type session struct {
 	// Of the reader loop; the pump may read them once joined is closed, and what
 	// comes after Run may too.
 	pace       *pace
-	agent      *hub.Session // nil until the agent registered
+	agent      *hub.Session // nil until a register was taken, which may be contested
 	id         core.AgentID
 	extensions map[string]bool
-	joined     chan struct{} // closed once the agent registered
+	contested  chan contest  // a register for an id that another has, for the pump
+	joined     chan struct{} // closed once the agent is in
 	seen       time.Time     // when the hub was last told of a sign of life
 
 	silence silence
@@ -81,8 +82,11 @@ func (s *session) receive(ctx context.Context, frame []byte) error {
 	if err != nil {
 		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
 	}
-	if s.agent == nil && m.Type != typeRegister {
+	switch {
+	case s.agent == nil && m.Type != typeRegister:
 		return s.refuse(ctx, m.ID, codeNotRegistered, m.Type+" came before register: send register first")
+	case s.agent != nil && !s.isAgent():
+		return s.refuse(ctx, m.ID, codeNotRegistered, m.Type+" came before registered: another connection has the id, and it is being asked whether it is still there")
 	}
 	return s.handle(ctx, m)
 }
@@ -216,7 +220,11 @@ func (s *session) pump(ctx context.Context) {
 	defer timer.Stop()
 	select {
 	case <-s.joined:
-		timer.Stop()
+	case c := <-s.contested:
+		if err := s.settle(ctx, c); err != nil {
+			s.end(err)
+			return
+		}
 	case <-s.link.Done():
 		return
 	case <-timer.C:
@@ -224,6 +232,7 @@ func (s *session) pump(ctx context.Context) {
 		s.end(err)
 		return
 	}
+	timer.Stop()
 	for {
 		b, err := s.agent.Next(ctx)
 		if err != nil {
@@ -256,6 +265,8 @@ func (s *session) farewell(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil, f.Code == core.CodeUnreachable:
 		return &link.Reason{Cause: link.ShuttingDown, Text: f.Message, Code: closeGoingAway}
+	case f.Code == core.CodeConflict:
+		return s.fail(ctx, "", Replaced, f.Message, link.Reason{Cause: link.Replaced, Code: closeDuplicate})
 	}
 	return s.fail(ctx, "", codes[f.Code], f.Message, link.Reason{Cause: link.Protocol, Code: closeUnhealthy})
 }

@@ -102,6 +102,17 @@ func (p *peer) refused(code string) (message, refusal) {
 	return m, r
 }
 
+// listen reads whatever comes, so that a ping is answered. Nothing else may read.
+func (p *peer) listen() {
+	go func() {
+		for {
+			if _, err := p.conn.Receive(context.Background()); err != nil {
+				return
+			}
+		}
+	}()
+}
+
 // quiet holds that nothing was sent.
 func (p *peer) quiet() {
 	p.Helper()

@@ -250,7 +250,7 @@ func TestAWorkerThatIsStoppedSaysGoodbye(t *testing.T) {
 
 func TestAWorkerLearnsWhyItWasRefusedOrClosed(t *testing.T) {
 	onStage(t, func(s *stage) {
-		s.registered(Options{AgentID: "w"}, `{"capabilities":[]}`)
+		s.registered(Options{AgentID: "w"}, `{"capabilities":[]}`).listen()
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
 		go Serve(s.Context(), s.hub, theirs, Options{})
 		err := Work(s.Context(), mine, core.Card{ID: "w"}, echo, WorkOptions{})

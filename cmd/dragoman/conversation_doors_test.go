@@ -69,6 +69,9 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 	switch dialect {
 	case "parallax":
 		opts := parallax.Options{AgentID: said["x-agent-id"], Link: storyLink}
+		if id := said["principal"]; id != "" {
+			opts.Principal = core.Principal{ID: id, Authenticated: true}
+		}
 		for able := range strings.SplitSeq(said["x-agent-capabilities"], ",") {
 			if able = strings.TrimSpace(able); able != "" {
 				opts.Capabilities = append(opts.Capabilities, able)

@@ -52,7 +52,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 	if l := listeners["grpc-addr"]; l != nil {
 		s.grpc = grpcserver.New(grpcserver.Options{
 			MaxConnections: c.GRPC.Connections, Larger: map[string]int{wire.PackService_ToolResult_FullMethodName: coven.MaxResultBytes},
-			PingEvery:      c.GRPC.PingInterval, PingTimeout: c.GRPC.PingTimeout, MinClientPing: c.GRPC.MinClientPing,
+			PingEvery: c.GRPC.PingInterval, PingTimeout: c.GRPC.PingTimeout, MinClientPing: c.GRPC.MinClientPing,
 			OnPanic: func(method string, value any, stack []byte) {
 				s.log.Error("a handler panicked", "method", method, "panic", value, "stack", string(stack))
 			},

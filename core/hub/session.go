@@ -2,6 +2,7 @@ package hub
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -38,11 +39,15 @@ type Seat struct {
 	// It keeps the id from nobody else who joins, but for as long as it has work.
 	// Joining once more without OnlyByID makes it an agent like any other.
 	OnlyByID bool
+	// Probe asks the peer for a sign of life, when another connection wants its id:
+	// see [Session.Take]. It returns nil once there was one; ctx bounds it. An agent
+	// without a Probe counts as alive.
+	Probe func(ctx context.Context) error
 }
 
 // Session is the presence of one connection at the hub: it may ask, answer, or
-// both. All methods but Next return without waiting for another peer, a disk or a
-// tool, and all but Next may be called concurrently.
+// both. All methods but Next and Take return without waiting for another peer, a disk or
+// a tool, and all but Next may be called concurrently.
 type Session struct {
 	hub  *Hub
 	peer Peer
@@ -56,6 +61,8 @@ type Session struct {
 	offer  roster.Entry // how it is found by its id alone; zero if it is not
 	queue  []*Task
 	closed bool
+	// vacated is closed once the session is no agent any more.
+	vacated chan struct{}
 	// follows are the threads that it follows.
 	follows table[core.ThreadID, struct{}]
 
@@ -165,7 +172,7 @@ func (h *Hub) sit(s *Session, card core.Card, seat Seat) error {
 	if err := h.roster.Add(card, seat.OnlyByID); err != nil {
 		return err
 	}
-	s.id, s.seat = card.ID, seat
+	s.id, s.seat, s.vacated = card.ID, seat, make(chan struct{})
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
@@ -194,6 +201,7 @@ func (h *Hub) recard(s *Session, card core.Card) {
 func (h *Hub) unseat(s *Session, reason *core.Fault) {
 	h.roster.Remove(s.id)
 	delete(h.agents, s.id)
+	close(s.vacated)
 	h.forget(s.id)
 	if h.observer != nil {
 		h.observer.Left(s.id)

@@ -1,0 +1,97 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// probeTime is how long the first of two connections that nobody authenticated has
+// to show that it is still there.
+const probeTime = 2 * time.Second
+
+// Take is [Session.Join] for an id that another connection may have. Who of the two
+// gets it follows from who they are:
+//
+//   - the same principal, authenticated: the newer one; the older is closed, with a
+//     conflict Fault that says so, and its tasks go where those of an agent go that
+//     left;
+//   - different principals, one of them authenticated: the older one;
+//   - nobody authenticated: the older one if it answers [Seat.Probe] in time, else
+//     the newer one.
+//
+// It returns what Join returns: a conflict Fault where the older one keeps the id.
+// It waits for the probe, so that it is not for the loop that reads a connection;
+// ctx ends the wait, and its cause is returned.
+func (s *Session) Take(ctx context.Context, card core.Card, seat Seat) error {
+	for {
+		err := s.Join(card, seat)
+		if err == nil || core.AsFault(err).Code != core.CodeConflict {
+			return err
+		}
+		by, vacated := s.hub.holder(s, card.ID)
+		if by == nil {
+			if s.agentID() != "" || s.onCall() {
+				return err // it is somebody already, which is its own conflict
+			}
+			continue // the other one has left meanwhile
+		}
+		if keeps, waited := s.yields(ctx, by); waited != nil {
+			return waited
+		} else if keeps {
+			return err
+		}
+		by.Close(core.NewFault(core.CodeConflict, "a newer connection took the place of agent %s", card.ID))
+		select {
+		case <-vacated:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// holder returns the session that has an id which s wants, or nil, and what is
+// closed once it is gone.
+func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, vacated <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if by = h.agents[id]; by == nil || by == s {
+		return nil, nil
+	}
+	return by, by.vacated
+}
+
+// onCall reports whether the session is found by its id alone.
+func (s *Session) onCall() bool {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	return s.offer.ID != ""
+}
+
+// yields reports whether by, who has the id that s wants, keeps it. The error is the
+// cause of ctx.
+func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err error) {
+	s.hub.mu.Lock()
+	leaving, probe := by.closed, by.seat.Probe
+	s.hub.mu.Unlock()
+	first, second := by.peer.Principal, s.peer.Principal
+	switch {
+	case leaving:
+		return false, nil
+	case first.Authenticated && second.Authenticated:
+		return first.ID != second.ID, nil
+	case first.Authenticated || second.Authenticated || probe == nil:
+		return true, nil
+	}
+	asked, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	alive := probe(asked) == nil
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if !alive {
+		s.hub.Count("agent.replaced.silent")
+	}
+	return alive, nil
+}

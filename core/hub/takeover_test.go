@@ -1,0 +1,126 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// as connects somebody whom the hub has authenticated.
+func (g *stage) as(principal string) *hub.Session {
+	s := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: principal, Authenticated: true}, Dialect: "test"})
+	g.t.Cleanup(func() { s.Close(nil) })
+	return s
+}
+
+func TestWhoOfTwoConnectionsHasAnIDFollowsFromWhoTheyAre(t *testing.T) {
+	answers := func(context.Context) error { return nil }
+	silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for _, c := range []struct {
+		name          string
+		first, second string // principals; "" is nobody authenticated
+		probe         func(context.Context) error
+		newer         bool
+		after         time.Duration
+	}{
+		{"the same principal", "alice", "alice", answers, true, 0},
+		{"another principal", "alice", "bob", silent, false, 0},
+		{"nobody behind somebody", "alice", "", silent, false, 0},
+		{"somebody behind nobody", "", "alice", silent, false, 0},
+		{"nobody, and the first answers", "", "", answers, false, 0},
+		{"nobody, and the first is silent", "", "", silent, true, 2 * time.Second},
+		{"nobody, and the first cannot be asked", "", "", nil, false, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onStage(t, hub.Limits{}, func(g *stage) {
+				who := func(principal string) *hub.Session {
+					if principal == "" {
+						return g.connect("local")
+					}
+					return g.as(principal)
+				}
+				first, second := who(c.first), who(c.second)
+				if err := first.Join(core.Card{ID: "a"}, hub.Seat{Probe: c.probe}); err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				err := second.Take(g.t.Context(), core.Card{ID: "a", Name: "newer"}, hub.Seat{})
+				if took := time.Since(start); took != c.after {
+					t.Errorf("it took %v, want %v", took, c.after)
+				}
+				a, _ := g.hub.Agent("a")
+				if !c.newer {
+					g.wantFault("the newer one", err, core.CodeConflict)
+					if a.Name != "a" {
+						t.Errorf("got %q, want the older one kept", a.Name)
+					}
+					return
+				}
+				if err != nil || a.Name != "newer" {
+					t.Fatalf("got %v and %q, want the newer one in", err, a.Name)
+				}
+				if _, err := first.Next(g.t.Context()); err == nil || core.AsFault(err).Code != core.CodeConflict || !strings.Contains(err.Error(), "newer connection") {
+					t.Errorf("the older one is told %v, want that a newer connection took its place", err)
+				}
+			})
+		})
+	}
+}
+
+func TestTheTasksOfWhoeverIsReplacedGoElsewhere(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		first, asker := g.as("alice"), g.connect("r")
+		able := core.Card{ID: "a", Capabilities: []string{"x"}}
+		if err := first.Join(able, hub.Seat{}); err != nil {
+			t.Fatal(err)
+		}
+		task := g.ask(asker, "capability:x")
+		other := g.agent("b", 0, func(c *core.Card) { c.Capabilities = []string{"x"} })
+		second := g.as("alice")
+		if err := second.Take(g.t.Context(), able, hub.Seat{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := task.Agent(); got != "b" {
+			t.Fatalf("the task is at %q, want b", got)
+		}
+		g.wantFault("a late answer of who was replaced", first.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
+		g.report(other, task, core.Text{Text: "done"}, core.Done{})
+		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "retrying", "assigned", "text", "done")
+		g.report(second, g.ask(asker, "a"), core.Done{})
+	})
+}
+
+func TestWhoWaitsForAnIDMayLeave(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		first, second := g.connect("one"), g.connect("two")
+		if err := first.Join(core.Card{ID: "a"}, hub.Seat{Probe: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(g.t.Context())
+		left := errors.New("it left")
+		got := make(chan error, 1)
+		go func() { got <- second.Take(ctx, core.Card{ID: "a"}, hub.Seat{}) }()
+		synctest.Wait()
+		cancel(left)
+		if err := <-got; !errors.Is(err, left) {
+			t.Errorf("got %v, want %v", err, left)
+		}
+		if _, here := g.hub.Agent("a"); !here {
+			t.Error("got nobody, want the first one kept")
+		}
+	})
+}
+
+func TestWhoIsAnAgentAlreadyTakesNoSecondID(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a := g.agent("a", 0)
+		g.wantFault("a second id", a.Take(g.t.Context(), core.Card{ID: "b"}, hub.Seat{}), core.CodeConflict)
+		g.wantFault("its own id again", a.Take(g.t.Context(), core.Card{ID: "a"}, hub.Seat{}), core.CodeConflict)
+	})
+}
