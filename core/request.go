@@ -113,4 +113,7 @@ type Principal struct {
 	// Operator may read and cancel every task: whoever uses an open hub from its
 	// own machine through REST, or was given the right.
 	Operator bool `json:"operator,omitempty"`
+	// Until is when the proof of who it is runs out; zero is never. Its sessions end
+	// then. It is not told.
+	Until time.Time `json:"-"`
 }

@@ -68,7 +68,12 @@ func (s *Server) newSDK() *sdk.Server {
 // does, and which ends what runs under it.
 func (s *Server) Issue(session *hub.Session) (token string, revoke func()) {
 	token = rand.Text()
-	key, h := sha256.Sum256([]byte(token)), newHolder(session, s.opts)
+	return token, s.put(sha256.Sum256([]byte(token)), session)
+}
+
+// put makes the token with the hash key one of a session, until revoke is called.
+func (s *Server) put(key [sha256.Size]byte, session *hub.Session) (revoke func()) {
+	h := newHolder(session, s.opts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed != nil {
@@ -76,11 +81,23 @@ func (s *Server) Issue(session *hub.Session) (token string, revoke func()) {
 	} else {
 		s.holders[key] = h
 	}
-	return token, func() {
+	return func() {
 		s.mu.Lock()
 		delete(s.holders, key)
 		s.mu.Unlock()
 		h.leave(core.NewFault(core.CodeUnauthenticated, "the connection that the MCP token belongs to has ended"))
+	}
+}
+
+// Admit lets a principal in with a token of his own, known by its SHA-256, until leave
+// is called.
+func (s *Server) Admit(token [sha256.Size]byte, p core.Principal) (leave func()) {
+	p.Dialect = Name
+	session := s.hub.Connect(hub.Peer{Principal: p, Dialect: Name, Deadline: s.opts.Deadline})
+	revoke := s.put(token, session)
+	return func() {
+		revoke()
+		session.Close(core.NewFault(core.CodeUnauthenticated, "the token was taken back"))
 	}
 }
 

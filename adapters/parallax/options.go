@@ -22,6 +22,7 @@ const (
 // The WebSocket close codes of this dialect's own; the page defines none.
 const (
 	closeGoingAway       = 1001
+	closeUnauthenticated = 4401
 	closeRegisterTimeout = 4408
 	closeDuplicate       = 4409
 	closeUnhealthy       = 4410

@@ -13,6 +13,7 @@ const (
 	codeNotRegistered   = "NOT_REGISTERED"
 	codeRegisterTimeout = "REGISTER_TIMEOUT"
 	codeDuplicateName   = "DUPLICATE_NAME"
+	codeExpired         = "AUTHENTICATION_EXPIRED"
 	codeTaskNotHeld     = "TASK_NOT_HELD"
 	codeHeartbeatMissed = "HEARTBEAT_MISSED"
 	codeRejected        = "REJECTED"
@@ -52,16 +53,16 @@ var codes = map[core.Code]string{
 // faultCodes is the table back. A code that is in neither table is internal.
 var faultCodes = func() map[string]core.Code {
 	back := map[string]core.Code{
-		codeRejected:             core.CodeOverloaded,
-		"NO_AGENTS":              core.CodeUnreachable,
-		codeInvalidMessage:       core.CodeInvalid,
-		codeMessageTooLarge:      core.CodeTooLarge,
-		"AUTH_FAILED":            core.CodeUnauthenticated,
-		"AUTHENTICATION_EXPIRED": core.CodeUnauthenticated,
-		codeTaskNotHeld:          core.CodeUnknownTask,
-		codeDuplicateName:        core.CodeConflict,
-		Replaced:                 core.CodeConflict,
-		codeProcessing:           core.CodeInternal,
+		codeRejected:        core.CodeOverloaded,
+		"NO_AGENTS":         core.CodeUnreachable,
+		codeInvalidMessage:  core.CodeInvalid,
+		codeMessageTooLarge: core.CodeTooLarge,
+		"AUTH_FAILED":       core.CodeUnauthenticated,
+		codeExpired:         core.CodeUnauthenticated,
+		codeTaskNotHeld:     core.CodeUnknownTask,
+		codeDuplicateName:   core.CodeConflict,
+		Replaced:            core.CodeConflict,
+		codeProcessing:      core.CodeInternal,
 	}
 	for neutral, own := range codes {
 		back[own] = neutral

@@ -265,6 +265,8 @@ func (s *session) farewell(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil, f.Code == core.CodeUnreachable:
 		return &link.Reason{Cause: link.ShuttingDown, Text: f.Message, Code: closeGoingAway}
+	case f.Code == core.CodeUnauthenticated:
+		return s.fail(ctx, "", codeExpired, f.Message, link.Reason{Cause: link.Unauthorized, Code: closeUnauthenticated})
 	case f.Code == core.CodeConflict:
 		return s.fail(ctx, "", Replaced, f.Message, link.Reason{Cause: link.Replaced, Code: closeDuplicate})
 	}

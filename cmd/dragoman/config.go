@@ -39,6 +39,7 @@ type Config struct {
 	HTTP      HTTPConfig      `koanf:"http"`
 	WebSocket WebSocketConfig `koanf:"websocket"`
 
+	Auth     AuthConfig     `koanf:"auth"`
 	Coven    CovenConfig    `koanf:"coven"`
 	Parallax ParallaxConfig `koanf:"parallax"`
 	ACP      ACPConfig      `koanf:"acp"`
@@ -108,6 +109,13 @@ type HTTPConfig struct {
 type WebSocketConfig struct {
 	PingInterval time.Duration `koanf:"ping_interval"`
 	PingTimeout  time.Duration `koanf:"ping_timeout"`
+}
+
+// AuthConfig says who may come in.
+type AuthConfig struct {
+	// Tokens is the path of the file: what stands in it is no setting, so that nothing
+	// shows it.
+	Tokens string `koanf:"tokens"`
 }
 
 // In each dialect KeepTasks says whether what was asked runs on when its requester
@@ -186,6 +194,7 @@ func defaults() map[string]any {
 		"limits.packs": 64, "limits.pack_tools": 128, "limits.pack_calls": 256, "limits.tool_timeout": "30s", "limits.max_tool_timeout": "300s",
 		"grpc.connections": 4096, "grpc.ping_interval": "15s", "grpc.ping_timeout": "5s", "grpc.min_client_ping": "5s",
 		"http.connections": 4096, "websocket.ping_interval": "30s", "websocket.ping_timeout": "10s",
+		"auth.tokens":          "",
 		"coven.max_concurrent": 1, "coven.deadline": "600s", "coven.register_timeout": "30s", "coven.orphan_grace": "2s", "coven.keep_tasks": false,
 		"coven.secrets":         "",
 		"parallax.task_timeout": "30s", "parallax.heartbeat_interval": "10s", "parallax.message_bytes": 1_000_000, "parallax.messages_per_second": 100,

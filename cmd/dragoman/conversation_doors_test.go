@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -71,6 +72,9 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 		opts := parallax.Options{AgentID: said["x-agent-id"], Link: storyLink}
 		if id := said["principal"]; id != "" {
 			opts.Principal = core.Principal{ID: id, Authenticated: true}
+			if good, err := time.ParseDuration(said["token good for"]); err == nil {
+				opts.Principal.Until = time.Now().Add(good)
+			}
 		}
 		for able := range strings.SplitSeq(said["x-agent-capabilities"], ",") {
 			if able = strings.TrimSpace(able); able != "" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"google.golang.org/grpc"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
@@ -52,6 +54,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 	if l := listeners["grpc-addr"]; l != nil {
 		s.grpc = grpcserver.New(grpcserver.Options{
 			MaxConnections: c.GRPC.Connections, Larger: map[string]int{wire.PackService_ToolResult_FullMethodName: coven.MaxResultBytes},
+			Unary: []grpc.UnaryServerInterceptor{s.admitUnary}, Stream: []grpc.StreamServerInterceptor{s.admitStream},
 			PingEvery: c.GRPC.PingInterval, PingTimeout: c.GRPC.PingTimeout, MinClientPing: c.GRPC.MinClientPing,
 			OnPanic: func(method string, value any, stack []byte) {
 				s.log.Error("a handler panicked", "method", method, "panic", value, "stack", string(stack))
@@ -59,7 +62,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 			OnRefused: func(remote net.Addr) { s.log.Warn("too many connections: one was closed", "remote", remote.String()) },
 		})
 		s.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
-		clients := coven.NewClientService(s.hub, coven.ClientOptions{Deadline: c.Coven.Deadline, Logger: s.log}, s.serveCovenClient)
+		clients := coven.NewClientService(s.hub, coven.ClientOptions{Deadline: c.Coven.Deadline, Logger: s.log, Principal: s.covenClient}, s.serveCovenClient)
 		s.grpc.Register(&wire.ClientService_ServiceDesc, clients)
 		s.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack))
 		s.run("gRPC", func() error { return s.grpc.Serve(l) })
@@ -81,12 +84,14 @@ func (s *Service) open(listeners map[string]net.Listener) {
 	}
 	if l := listeners["http-addr"]; l != nil {
 		w := web.New(webOptions)
+		w.Router().Use(s.authenticate)
 		s.mountHTTP(w.Router())
 		s.servers = append(s.servers, w)
 		s.run("HTTP", func() error { return w.Serve(l) })
 	}
 	if l := listeners["pi-addr"]; l != nil {
 		w := web.New(webOptions)
+		w.Router().Use(s.authenticate)
 		w.Router().Handle("/*", http.HandlerFunc(s.servePi))
 		s.servers = append(s.servers, w)
 		s.run("pi-server", func() error { return w.Serve(l) })
@@ -106,15 +111,17 @@ func (s *Service) acceptPi() error {
 }
 
 func (s *Service) mountHTTP(r chi.Router) {
-	s.acp = acp.NewHTTP(s.hub, acp.HTTPOptions{Session: s.acpOptions("")})
-	r.Get("/ws/agent", s.serveParallax)
+	s.acp = acp.NewHTTP(s.hub, acp.HTTPOptions{Session: s.acpOptions(context.Background(), ""), Identify: func(r *http.Request) (core.Principal, core.AgentID, error) {
+		return principalOf(r.Context(), core.Principal{}), "", nil
+	}})
+	r.Get(parallaxPath, s.serveParallax)
 	r.Get("/ws/acp", s.serveACP)
 	r.Get("/ws/pi", s.servePi)
 	r.Method(http.MethodPost, "/acp", s.acp)
 	r.Method(http.MethodGet, "/acp", s.acp)
 	r.Mount("/v1", rest.New(s.hub, rest.Options{
-		Principal: func(*http.Request) (core.Principal, error) {
-			return core.Principal{ID: "local", Dialect: "rest", Operator: true}, nil
+		Principal: func(r *http.Request) (core.Principal, error) {
+			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: "rest", Operator: true}), nil
 		},
 		Version: version, Log: s.log,
 		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, DropTasks: !s.config.REST.KeepTasks,
@@ -151,7 +158,7 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 	c := s.config.Coven
 	reason := coven.Serve(s.ctx, s.hub, conn, coven.Options{
 		ServerID: s.hub.ID(), DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, KeepTasks: c.KeepTasks, Logger: s.log,
-		RegisterTimeout: c.RegisterTimeout, Secrets: s.secrets.of,
+		RegisterTimeout: c.RegisterTimeout, Secrets: s.secrets.of, Principal: principalOf(stream.Context(), core.Principal{}),
 		MCPEndpoint: s.mcpEndpoint(stream.Context()), MCPToken: s.mcp.Issue,
 	})
 	return grpcserver.Status(reason)
@@ -159,7 +166,14 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 
 func (s *Service) servePack(m *wire.PackManifest, stream wire.PackService_RegisterServer) error {
 	accept := func() (coven.PackConn, error) { return grpcserver.AcceptPush(s.grpc, stream) }
-	return grpcserver.Status(coven.ServePack(s.ctx, s.hub, m, accept, coven.Options{Logger: s.log}))
+	return grpcserver.Status(coven.ServePack(s.ctx, s.hub, m, accept, coven.Options{Logger: s.log, Principal: principalOf(stream.Context(), core.Principal{})}))
+}
+
+// covenClient is who calls as a client of Coven.
+func (s *Service) covenClient(ctx context.Context) (core.Principal, error) {
+	p := principalOf(ctx, core.Principal{ID: "client", Operator: true})
+	p.Dialect = coven.Name
+	return p, nil
 }
 
 func (s *Service) serveCovenClient(stream wire.ClientService_StreamEventsServer, serve coven.ServeClient) error {
@@ -169,6 +183,9 @@ func (s *Service) serveCovenClient(stream wire.ClientService_StreamEventsServer,
 	}
 	return grpcserver.Status(serve(s.ctx, conn))
 }
+
+// parallaxPath is where agents of Parallax connect.
+const parallaxPath = "/ws/agent"
 
 func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 	c, id := s.config.Parallax, core.NewID()
@@ -185,10 +202,10 @@ func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 			able = append(able, c)
 		}
 	}
-	agent := r.Header.Get("X-Agent-Id")
+	agent, principal := r.Header.Get("X-Agent-Id"), principalOf(r.Context(), core.Principal{})
 	s.hold(func() {
 		parallax.Serve(s.ctx, s.hub, conn, parallax.Options{
-			AgentID: agent, Capabilities: able, ConnectionID: id, TaskTimeout: c.TaskTimeout, HeartbeatInterval: c.HeartbeatInterval,
+			AgentID: agent, Principal: principal, Capabilities: able, ConnectionID: id, TaskTimeout: c.TaskTimeout, HeartbeatInterval: c.HeartbeatInterval,
 			MaxMessageBytes: c.MessageBytes, MaxMessagesPerSecond: orNever(c.MessagesPerSecond), KeepTasks: c.KeepTasks,
 			Link: s.config.WebSocket.link(), Log: s.log,
 		})
@@ -205,13 +222,14 @@ func (s *Service) serveACP(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		return
 	}
-	s.hold(func() { acp.Serve(s.ctx, s.hub, conn, s.acpOptions(core.AgentID(cmp.Or(id, asked)))) })
+	opts := s.acpOptions(r.Context(), core.AgentID(cmp.Or(id, asked)))
+	s.hold(func() { acp.Serve(s.ctx, s.hub, conn, opts) })
 }
 
-func (s *Service) acpOptions(id core.AgentID) acp.Options {
+func (s *Service) acpOptions(ctx context.Context, id core.AgentID) acp.Options {
 	c := s.config.ACP
 	return acp.Options{
-		AgentID: id, Peers: s.peers, HubName: "dragoman", MaxEnvelopeBytes: c.EnvelopeBytes,
+		AgentID: id, Principal: principalOf(ctx, core.Principal{}), Peers: s.peers, HubName: "dragoman", MaxEnvelopeBytes: c.EnvelopeBytes,
 		Deadline: c.Deadline, DelegateDeadline: c.DelegateDeadline, KeepTasks: c.KeepTasks,
 		Link: s.config.WebSocket.link(), Log: s.log,
 	}
@@ -234,7 +252,10 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		return
 	}
-	s.hold(func() { s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.WebSocket, Snapshots: snapshots}) })
+	principal := principalOf(r.Context(), core.Principal{})
+	s.hold(func() {
+		s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.WebSocket, Snapshots: snapshots, Principal: principal})
+	})
 }
 
 // upgrade makes a WebSocket of a request, or answers it and returns nil.

@@ -41,7 +41,7 @@ var (
 // socket, the core moves events and knows neither.
 var table = []row{
 	{from: []string{"core"}, lib: []string{"github.com/google/uuid"}},
-	{from: []string{"core/link", "core/journal", "core/roster", "core/thread", "core/usage", "core/policy"}, own: []string{"core"}},
+	{from: []string{"core/link", "core/journal", "core/roster", "core/thread", "core/usage", "core/policy", "core/access"}, own: []string{"core"}},
 	{from: []string{"core/hub"}, own: engine},
 	{from: []string{"core/coretest/..."}, own: engine, lib: append([]string{"github.com/rogpeppe/go-internal"}, proving...)},
 

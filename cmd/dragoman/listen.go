@@ -60,8 +60,8 @@ func checkExposure(c Config) error {
 			continue
 		}
 		host, _, _ := net.SplitHostPort(d.addr) // it is spelled well
-		if ip := net.ParseIP(host); !c.Insecure && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			wrong = append(wrong, fmt.Errorf("--%s %s is open to the network and nobody has to authenticate: use 127.0.0.1, or add --insecure if that is what you want", d.flag, d.addr))
+		if ip := net.ParseIP(host); !c.Insecure && c.Auth.Tokens == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			wrong = append(wrong, fmt.Errorf("--%s %s is open to the network and nobody has to authenticate: use 127.0.0.1, set auth.tokens, or add --insecure if that is what you want", d.flag, d.addr))
 		}
 	}
 	return errors.Join(wrong...)

@@ -19,8 +19,12 @@ import (
 // their own.
 func (s *Service) newMCP() *mcp.Server {
 	c := s.config.MCP
+	var anonymous core.Principal
+	if s.tokens.Open() {
+		anonymous.ID = mcp.Name
+	}
 	return mcp.New(s.hub, mcp.Options{
-		Anonymous: core.Principal{ID: mcp.Name}, Version: version, Log: s.log,
+		Anonymous: anonymous, Version: version, Log: s.log,
 		Deadline: c.Deadline, CallTimeout: c.CallTimeout, MaxBodyBytes: c.BodyBytes, MaxCalls: c.Calls,
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/access"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
@@ -45,7 +46,10 @@ type Service struct {
 	mcp       *mcp.Server
 	// secrets are what Coven agents are told in Welcome, and nobody else.
 	secrets secrets
-	acp     *acp.HTTP
+	// tokens are who may come in; atMCP are those let in there, by their hash.
+	tokens access.Tokens
+	atMCP  map[access.Hash]func()
+	acp    *acp.HTTP
 
 	socket  *stdio.Listener // for pi-server, or nil
 	grpc    *grpcserver.Server
@@ -77,7 +81,7 @@ func Start(ctx context.Context, c Config, log *slog.Logger, observer func(*hub.O
 	if err := checkExposure(c); err != nil {
 		return nil, err
 	}
-	s := &Service{config: c, log: log, failed: make(chan error, 1)}
+	s := &Service{config: c, log: log, failed: make(chan error, 1), atMCP: map[access.Hash]func(){}}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := s.start(ctx, observer); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -90,6 +94,9 @@ func Start(ctx context.Context, c Config, log *slog.Logger, observer func(*hub.O
 func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err error) {
 	c := s.config
 	if s.secrets, err = readSecrets(c.Coven.Secrets); err != nil {
+		return err
+	}
+	if err = s.authorize(c.Auth.Tokens); err != nil {
 		return err
 	}
 	var listeners map[string]net.Listener
@@ -188,6 +195,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 	}
 	s.peers = acp.NewPeers(c.ACP.KeepResults)
 	s.mcp = s.newMCP()
+	s.admitToMCP()
 	return nil
 }
 

@@ -145,6 +145,7 @@ func (h *Hub) Connect(p Peer) *Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sessions[s] = struct{}{}
+	s.expire()
 	if h.draining != "" {
 		s.feed.drain(h.draining)
 	}

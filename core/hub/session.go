@@ -65,6 +65,7 @@ type Session struct {
 	vacated chan struct{}
 	// follows are the threads that it follows.
 	follows table[core.ThreadID, struct{}]
+	expiry  *time.Timer // ends the session; nil for one without end
 
 	mu     sync.Mutex
 	card   core.Card
@@ -272,6 +273,9 @@ func (s *Session) Close(reason *core.Fault) {
 		return
 	}
 	s.closed = true
+	if s.expiry != nil {
+		s.expiry.Stop()
+	}
 	delete(h.sessions, s)
 	delete(h.everyone, s)
 	for id := range s.follows {

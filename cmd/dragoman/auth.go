@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/dragoman-hub/dragoman/adapters/mcp"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/transports/web"
+)
+
+// principalKey is where the context of a request has who sends it.
+type principalKey struct{}
+
+// principalOf is who sends a request: who it authenticated as, else whoever comes to
+// this door of an open hub.
+func principalOf(ctx context.Context, otherwise core.Principal) core.Principal {
+	if p, ok := ctx.Value(principalKey{}).(core.Principal); ok && p.Authenticated {
+		return p
+	}
+	return otherwise
+}
+
+// openPaths need no token: they tell whether the hub is there, and nothing of it. MCP
+// has tokens of its own beside those of the hub.
+func openPath(path string) bool {
+	return path == "/healthz" || path == "/readyz" || path == mcp.Path || strings.HasPrefix(path, mcp.Path+"/")
+}
+
+// authenticate lets those through to a door of HTTP who may come in, and answers the
+// rest before anything is upgraded.
+func (s *Service) authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if openPath(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		p, err := s.tokens.Check(r.Header.Values("Authorization"))
+		if err != nil {
+			s.hub.Count("auth.refused")
+			s.log.Info("a request was refused", "path", pathOf(r), "status", http.StatusUnauthorized, "detail", err.Error())
+			unauthorized(w, r, core.AsFault(err).Message)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
+	})
+}
+
+// unauthorized answers a request of nobody knows whom. The page of Parallax gives its
+// own form to the answer.
+func unauthorized(w http.ResponseWriter, r *http.Request, text string) {
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	if r.URL.Path != parallaxPath {
+		web.Problem(w, http.StatusUnauthorized, string(core.CodeUnauthenticated), text)
+		return
+	}
+	body, _ := json.Marshal(map[string]string{"error": text}) // a text always encodes
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnauthorized)
+	_, _ = w.Write(body) // the peer may have gone
+}
+
+// healthService is open to everybody, as /healthz is.
+const healthService = "/grpc.health.v1.Health/"
+
+// admit finds out who makes a gRPC call. The error is a status.
+func (s *Service) admit(ctx context.Context, method string) (context.Context, error) {
+	if strings.HasPrefix(method, healthService) {
+		return ctx, nil
+	}
+	p, err := s.tokens.Check(metadata.ValueFromIncomingContext(ctx, "authorization"))
+	if err != nil {
+		s.hub.Count("auth.refused")
+		s.log.Info("a call was refused", "method", method, "detail", err.Error())
+		return nil, status.Error(codes.Unauthenticated, core.AsFault(err).Message)
+	}
+	return context.WithValue(ctx, principalKey{}, p), nil
+}
+
+func (s *Service) admitUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	ctx, err := s.admit(ctx, info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	return handler(ctx, req)
+}
+
+func (s *Service) admitStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ctx, err := s.admit(ss.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	return handler(srv, knownStream{ss, ctx})
+}
+
+// knownStream is a stream of somebody who is known.
+type knownStream struct {
+	grpc.ServerStream
+	ctx context.Context //nolint:containedctx // it is the stream's own, with who calls
+}
+
+// Context implements [grpc.ServerStream].
+func (s knownStream) Context() context.Context { return s.ctx }
+
+// authorized reads the file of tokens, and puts what stands there into force: those
+// whose tokens are gone are sent away.
+func (s *Service) authorize(path string) error {
+	list, err := readTokens(path)
+	if err != nil {
+		return err
+	}
+	s.tokens.Replace(list)
+	if s.hub != nil {
+		s.hub.Expel(s.tokens.Knows)
+		s.admitToMCP()
+	}
+	return nil
+}
+
+// admitToMCP lets those who have a token of the hub use it at the door of MCP.
+func (s *Service) admitToMCP() {
+	hashes := s.tokens.Hashes()
+	for hash, leave := range s.atMCP {
+		if !slices.Contains(hashes, hash) {
+			leave()
+			delete(s.atMCP, hash)
+		}
+	}
+	for _, hash := range hashes {
+		if s.atMCP[hash] == nil {
+			owner, _ := s.tokens.Owner(hash)
+			s.atMCP[hash] = s.mcp.Admit(hash, owner)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package access
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Hash is the SHA-256 of a token. Tokens are random and long, so that nothing slower
+// is needed to keep them from being guessed.
+type Hash [sha256.Size]byte
+
+// HashOf returns the hash of a token.
+func HashOf(token string) Hash { return sha256.Sum256([]byte(token)) }
+
+// ParseHash reads a hash as 64 hexadecimal digits. The error does not repeat the
+// text: somebody may have written the token there.
+func ParseHash(text string) (h Hash, err error) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(h) {
+		return h, fmt.Errorf("want the SHA-256 of the token as %d hexadecimal digits", 2*len(h))
+	}
+	return Hash(b), nil
+}
+
+// Token is what the hub knows of a token.
+type Token struct {
+	Hash Hash
+	// Principal is who shows it, and Operator that he may read and cancel everything.
+	Principal string
+	Operator  bool
+	// Expires is when it ends to be good; zero is never.
+	Expires time.Time
+}
+
+// Owner is who a token makes of a sender.
+func (t Token) Owner() core.Principal {
+	return core.Principal{ID: t.Principal, Authenticated: true, Operator: t.Operator, Until: t.Expires}
+}
+
+// Tokens are those that are good. They are safe for concurrent use, and may be
+// replaced while they are used. The zero Tokens are those of an open hub.
+type Tokens struct {
+	known atomic.Pointer[map[Hash]Token]
+}
+
+// NewTokens returns Tokens. None is an open hub.
+func NewTokens(list []Token) *Tokens {
+	t := &Tokens{}
+	t.Replace(list)
+	return t
+}
+
+// Replace sets which tokens are good from now on.
+func (t *Tokens) Replace(list []Token) {
+	known := make(map[Hash]Token, len(list))
+	for _, one := range list {
+		known[one.Hash] = one
+	}
+	t.known.Store(&known)
+}
+
+// Open reports whether nobody has to authenticate.
+func (t *Tokens) Open() bool { return len(t.all()) == 0 }
+
+// Knows reports whether the principal has a token that is good now.
+func (t *Tokens) Knows(principal string) bool {
+	for _, one := range t.all() {
+		if one.Principal == principal && one.good() {
+			return true
+		}
+	}
+	return false
+}
+
+// Hashes returns the hashes of all tokens.
+func (t *Tokens) Hashes() []Hash { return slices.Collect(maps.Keys(t.all())) }
+
+// Owner returns who shows the token with the hash.
+func (t *Tokens) Owner(h Hash) (core.Principal, bool) {
+	one, known := t.all()[h]
+	return one.Owner(), known
+}
+
+// Check returns who sends something with these values of the header, or metadata,
+// Authorization: one "Bearer" and a token. On an open hub it is the zero Principal,
+// whatever was sent. The error is an unauthenticated Fault.
+func (t *Tokens) Check(authorization []string) (core.Principal, error) {
+	if t.Open() {
+		return core.Principal{}, nil
+	}
+	if len(authorization) == 0 {
+		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "a token is missing: send it as Authorization: Bearer")
+	}
+	scheme, shown, _ := strings.Cut(authorization[0], " ")
+	one, known := t.all()[HashOf(strings.TrimSpace(shown))]
+	switch {
+	case len(authorization) > 1 || !strings.EqualFold(scheme, "Bearer") || !known:
+		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "Invalid authentication token")
+	case !one.good():
+		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "Token has expired")
+	}
+	return one.Owner(), nil
+}
+
+func (t *Tokens) all() map[Hash]Token {
+	if known := t.known.Load(); known != nil {
+		return *known
+	}
+	return nil
+}
+
+// good reports whether the token has not expired.
+func (t Token) good() bool { return t.Expires.IsZero() || time.Now().Before(t.Expires) }

@@ -1,0 +1,80 @@
+package access_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/access"
+)
+
+func TestATokenSaysWhoShowsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		soon := time.Now().Add(time.Hour)
+		tokens := access.NewTokens([]access.Token{
+			{Hash: access.HashOf("a"), Principal: "alice", Operator: true},
+			{Hash: access.HashOf("b"), Principal: "bob", Expires: soon},
+		})
+		for _, c := range []struct {
+			header []string
+			want   core.Principal
+			fault  string
+		}{
+			{[]string{"Bearer a"}, core.Principal{ID: "alice", Authenticated: true, Operator: true}, ""},
+			{[]string{"bearer  b "}, core.Principal{ID: "bob", Authenticated: true, Until: soon}, ""},
+			{nil, core.Principal{}, "a token is missing"},
+			{[]string{"Bearer c"}, core.Principal{}, "Invalid authentication token"},
+			{[]string{"Bearer"}, core.Principal{}, "Invalid authentication token"},
+			{[]string{"Basic a"}, core.Principal{}, "Invalid authentication token"},
+			{[]string{"Bearer a", "Bearer a"}, core.Principal{}, "Invalid authentication token"},
+		} {
+			got, err := tokens.Check(c.header)
+			if c.fault == "" && (err != nil || got != c.want) {
+				t.Errorf("%q: got %+v and %v, want %+v", c.header, got, err, c.want)
+			}
+			if c.fault != "" && (err == nil || core.AsFault(err).Code != core.CodeUnauthenticated || !strings.Contains(err.Error(), c.fault)) {
+				t.Errorf("%q: got %+v and %v, want %q", c.header, got, err, c.fault)
+			}
+		}
+		<-time.After(time.Hour)
+		if _, err := tokens.Check([]string{"Bearer b"}); err == nil || !strings.Contains(err.Error(), "Token has expired") {
+			t.Errorf("an hour later: got %v, want that it has expired", err)
+		}
+		if tokens.Knows("bob") || !tokens.Knows("alice") {
+			t.Error("an hour later: want alice known and bob not")
+		}
+	})
+}
+
+func TestWithoutTokensNobodyHasToAuthenticate(t *testing.T) {
+	for _, header := range [][]string{nil, {"Bearer whatever"}} {
+		if p, err := new(access.Tokens).Check(header); err != nil || p != (core.Principal{}) {
+			t.Errorf("%q: got %+v and %v, want nobody in particular", header, p, err)
+		}
+	}
+}
+
+func TestTokensAreReplacedAtOnce(t *testing.T) {
+	tokens := access.NewTokens([]access.Token{{Hash: access.HashOf("a"), Principal: "alice"}})
+	tokens.Replace([]access.Token{{Hash: access.HashOf("z"), Principal: "zoe"}})
+	if _, err := tokens.Check([]string{"Bearer a"}); err == nil {
+		t.Error("the token that is gone: got no error, want it refused")
+	}
+	if p, err := tokens.Check([]string{"Bearer z"}); err != nil || p.ID != "zoe" {
+		t.Errorf("the new token: got %+v and %v, want zoe", p, err)
+	}
+}
+
+func TestAHashIsReadWithoutRepeatingWhatStandsThere(t *testing.T) {
+	h, err := access.ParseHash("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb")
+	if err != nil || h != access.HashOf("a") {
+		t.Errorf("got %x and %v, want the hash of a", h, err)
+	}
+	for _, text := range []string{"", "secret-token", "ca97"} {
+		if _, err := access.ParseHash(text); err == nil || text != "" && strings.Contains(err.Error(), text) {
+			t.Errorf("%q: got %v, want an error that does not repeat it", text, err)
+		}
+	}
+}

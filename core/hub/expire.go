@@ -1,0 +1,34 @@
+package hub
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// expired is why a session ends whose principal is nobody any more.
+func expired() *core.Fault {
+	return core.NewFault(core.CodeUnauthenticated, "Token has expired")
+}
+
+// expire ends the session once what its principal showed is good no longer.
+func (s *Session) expire() {
+	if until := s.peer.Principal.Until; !until.IsZero() {
+		s.expiry = time.AfterFunc(time.Until(until), func() { s.Close(expired()) })
+	}
+}
+
+// Expel ends the sessions of all authenticated principals that are no longer known.
+func (h *Hub) Expel(known func(principal string) bool) {
+	var gone []*Session
+	h.mu.Lock()
+	for s := range h.sessions {
+		if p := s.peer.Principal; p.Authenticated && !known(p.ID) {
+			gone = append(gone, s)
+		}
+	}
+	h.mu.Unlock()
+	for _, s := range gone {
+		s.Close(core.NewFault(core.CodeUnauthenticated, "the token was taken back"))
+	}
+}
