@@ -35,6 +35,9 @@ type Options struct {
 	Keep journal.Retention
 	// KeepUsage says how much is kept of what was spent.
 	KeepUsage usage.Retention
+	// Logs are the logs beside the journal, by names of letters, and how much each
+	// keeps.
+	Logs map[string]journal.Retention
 }
 
 // Journal is a journal.Journal on JetStream.
@@ -44,6 +47,7 @@ type Journal struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	usage  *Usage
+	logs   map[string]*Log
 	prefix string
 	part   int // the most bytes of one message
 
@@ -63,15 +67,24 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 		return nil, fmt.Errorf("the name %q of the journal may have letters, digits, dashes and underscores only", name)
 	}
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
-	j := &Journal{prefix: name + ".task."}
+	j := &Journal{prefix: name + ".task.", logs: map[string]*Log{}}
+	room := keep.Bytes + keepUsage.Bytes
+	for _, l := range o.Logs {
+		room += l.Or().Bytes
+	}
 	var err error
 	if o.URL == "" {
-		if j.server, err = embed(o.Dir, o.Sync, keep.Bytes+keepUsage.Bytes); err != nil {
+		if j.server, err = embed(o.Dir, o.Sync, room); err != nil {
 			return nil, err
 		}
 	}
 	if err = j.open(ctx, o.URL, name, keep); err == nil {
 		j.usage, err = openUsage(ctx, j.js, name, keepUsage)
+	}
+	for log, keep := range o.Logs {
+		if err == nil {
+			j.logs[log], err = openLog(ctx, j.js, name, log, keep.Or())
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())

@@ -64,45 +64,19 @@ func (u *Usage) Append(ctx context.Context, spendings ...usage.Spending) error {
 
 // Replay implements usage.Store.
 func (u *Usage) Replay(ctx context.Context, yield func(usage.Spending) bool) error {
-	info, err := u.stream.Info(ctx)
-	if err != nil {
-		return fmt.Errorf("reading usage: %w", err)
-	}
-	if info.State.Msgs == 0 {
-		return nil
-	}
-	reader, err := u.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		return fmt.Errorf("reading usage: %w", err)
-	}
-	messages, err := reader.Messages()
-	if err != nil {
-		return fmt.Errorf("reading usage: %w", err)
-	}
-	defer messages.Stop()
 	once := usage.Once(yield)
-	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
+	return replay(ctx, u.stream, "the usage", func(data []byte, _ time.Time) (bool, error) {
+		spendings, err := decodeSpendings(data)
 		if err != nil {
-			return fmt.Errorf("reading usage: %w", err)
-		}
-		place, err := m.Metadata()
-		if err != nil {
-			return fmt.Errorf("reading usage: %w", err)
-		}
-		spendings, err := decodeSpendings(m.Data())
-		if err != nil {
-			return fmt.Errorf("message %d of the usage cannot be read (is it of another version, or of another program?): %w", place.Sequence.Stream, err)
+			return false, err
 		}
 		for _, s := range spendings {
 			if !once(s) {
-				return nil
+				return false, nil
 			}
 		}
-		if place.NumPending == 0 || place.Sequence.Stream >= info.State.LastSeq {
-			return nil
-		}
-	}
+		return true, nil
+	})
 }
 
 // decodeSpendings reads the spendings of a message, one a line.

@@ -1,0 +1,69 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// MemoryLog is a core.RecordLog in memory: what it holds is lost with the process.
+type MemoryLog struct {
+	keep Retention
+
+	mu    sync.Mutex
+	kept  []logged
+	bytes int64
+}
+
+type logged struct {
+	at   time.Time
+	data []byte
+}
+
+var _ core.RecordLog = (*MemoryLog)(nil)
+
+// NewMemoryLog makes an empty MemoryLog.
+func NewMemoryLog(keep Retention) *MemoryLog { return &MemoryLog{keep: keep.Or()} }
+
+// Append implements core.RecordLog.
+func (m *MemoryLog) Append(_ context.Context, records ...[]byte) error {
+	if err := core.CheckRecords(records); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range records {
+		m.kept = append(m.kept, logged{time.Now(), bytes.Clone(r)})
+		m.bytes += int64(len(r))
+	}
+	m.trim()
+	return nil
+}
+
+// trim drops the oldest until the retention holds. Callers hold mu.
+func (m *MemoryLog) trim() {
+	oldest, n := time.Now().Add(-m.keep.Age), 0
+	for n < len(m.kept) && (m.bytes > m.keep.Bytes || m.kept[n].at.Before(oldest)) {
+		m.bytes -= int64(len(m.kept[n].data))
+		n++
+	}
+	m.kept = slices.Delete(m.kept, 0, n)
+}
+
+// Replay implements core.RecordLog.
+func (m *MemoryLog) Replay(_ context.Context, yield func(time.Time, []byte) bool) error {
+	m.mu.Lock()
+	m.trim()
+	kept := slices.Clone(m.kept)
+	m.mu.Unlock()
+	for _, r := range kept {
+		if !yield(r.at, bytes.Clone(r.data)) {
+			break
+		}
+	}
+	return nil
+}
