@@ -14,10 +14,33 @@ const anonymous = "anon:"
 type execution struct {
 	command
 	client   *connection
-	identity []byte // what its lifecycle events say of it
+	known    *known
 	admitted time.Time
 	lane     *lane    // nil of a command that overtook
 	on       *session // which it is for, once it runs
+	// abort stops what a command does that goes on, when its time is over; nil has
+	// nothing to stop. Server.mu is held when it is called.
+	abort func()
+
+	// How far it is. started says that command_started was said, working that its
+	// handler goes on, settled that its outcome is certain and told that clients have
+	// been told.
+	started, working, settled, told bool
+	// unkept says that the journal does not have it yet, held that it waits for that.
+	unkept, held bool
+
+	// depends are the ids that it depends on, of which met are satisfied; awaited is
+	// the one that it waits for.
+	depends []string
+	met     int
+	awaited *known
+	waiting *time.Timer
+
+	// clock ends it when its time is over. Guarded says that somebody else does: the
+	// hub, at the deadline of a prompt's task.
+	clock   *time.Timer
+	guarded bool
+	expired bool
 }
 
 // outcome is what a handler says. The zero outcome is success without data.
@@ -27,16 +50,22 @@ type outcome struct {
 	timedOut bool
 	// after runs behind the response.
 	after func()
-	// pending says that the command goes on: settle is called later.
+	// pending says that the command goes on: finish is called later.
 	pending bool
 }
 
 func failed(text string) outcome { return outcome{err: text} }
 
 // submit takes a command from a client: admission decides whether it counts at all
-// (section 7.1), execution is up to its lane.
+// (section 7.1), execution is up to its lane. What is refused here has a response
+// and no lifecycle event.
 func (s *Server) submit(c *connection, cmd command) {
 	problem := validate(cmd) // which can take a while, and needs no lock
+	var print fingerprint
+	if problem == "" {
+		print = fingerprintOf(cmd)
+	}
+	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	refuse := func(text string) { c.push(item{frame: appendResponse(nil, cmd, response{err: text})}) }
@@ -55,21 +84,81 @@ func (s *Server) submit(c *connection, cmd command) {
 		refuse(problem)
 		return
 	}
-	// Replay, rates and the register of what is in flight stand here.
-	x := &execution{command: cmd, client: c, admitted: time.Now()}
+	x := s.newExecution(c, cmd, print, now)
+	before, conflict := s.memory.find(x.known, now)
+	switch {
+	case conflict != "":
+		refuse(conflict)
+		return
+	case before != nil:
+		s.repeat(x, before)
+		return
+	}
+	// Here a command is known to be new: what bounds rates stands here.
+	if len(s.flying) >= s.opts.MaxInFlight {
+		s.overflown++
+		refuse(fmt.Sprintf("Server is busy: too many commands in flight (max %d)", s.opts.MaxInFlight))
+		return
+	}
+	s.admit(x)
+}
+
+func (s *Server) newExecution(c *connection, cmd command, print fingerprint, now time.Time) *execution {
 	name := cmd.id
 	if name == "" {
 		s.unnamed++
 		name = anonymous + strconv.FormatInt(s.begun, 10) + ":" + strconv.FormatUint(s.unnamed, 10)
 	}
-	x.identity = appendIdentity(nil, cmd, name)
-	c.pending++
-	s.broadcast(c.scope, lifecycle("accepted", x.identity, nil))
+	key, _ := cmd.text("idempotencyKey")
+	x := &execution{command: cmd, client: c, admitted: now}
+	k := &known{
+		about: about{name: name, explicit: cmd.id != "", kind: cmd.kind, key: key, session: cmd.session, scope: c.scope, lane: cmd.lane(), print: print},
+		names: namesOf(c.space, cmd.id, key), x: x,
+	}
+	k.identity = appendIdentity(nil, cmd, name)
+	if key != "" {
+		k.keyed = keyName{c.scope, k.lane, key}
+	}
+	x.known = k
+	if items, ok := cmd.list("dependsOn"); ok {
+		x.depends = texts(items)
+	}
+	return x
+}
+
+// about is what there is to say of a command, whatever came of it.
+type about struct {
+	name     string // its id, or the synthetic one
+	explicit bool   // the client named it
+	kind     string
+	key      string
+	session  string
+	scope    string
+	lane     string
+	identity []byte // what its lifecycle events say of it
+	print    fingerprint
+	number   uint64 // of its admission
+	run      int64  // of an earlier server, or 0
+}
+
+// admit lets a new command count: from here on it is finished exactly once.
+func (s *Server) admit(x *execution) {
+	s.admissions++
+	x.known.number = s.admissions
+	x.client.pending++
+	s.flying[x] = struct{}{}
+	s.memory.add(x.known)
+	s.keepAccepted(x)
+	s.note(x.known, phaseAccepted, nil)
+	s.broadcast(x.client.scope, lifecycle("accepted", x.known.identity, nil))
 	if s.overtakes(x) {
 		s.execute(x)
-		return
+	} else {
+		s.enqueue(x)
 	}
-	s.enqueue(x)
+	if !x.settled {
+		s.setClock(x)
+	}
 }
 
 // overtakes reports whether a command does not wait for its lane: one that steers
@@ -86,64 +175,18 @@ func (s *Server) overtakes(x *execution) bool {
 	return !s.opts.QueuePrompts || x.is("streamingBehavior", `"steer"`, `"followUp"`)
 }
 
-// execute runs a command. It reports whether that goes on.
-func (s *Server) execute(x *execution) (pending bool) {
-	s.broadcast(x.client.scope, lifecycle("started", x.identity, nil))
-	o := s.perform(x)
-	if !o.pending {
-		s.settle(x, o)
-	}
-	return o.pending
+// engineCounts are the numbers of the engine, for who measures it.
+type engineCounts struct {
+	InFlight, Outcomes, OutcomeBytes, Keys, Lanes int
+	// Admitted is how many commands were admitted, Overflown how many were refused
+	// because too many were in flight.
+	Admitted, Overflown uint64
 }
 
-func (s *Server) perform(x *execution) outcome {
-	if dependencies, _ := x.list("dependsOn"); len(dependencies) > 0 {
-		return failed("dependsOn is not supported by this server yet")
-	}
-	ss := s.lookup(x)
-	if want, ok := x.whole("ifSessionVersion"); ok {
-		switch {
-		case ss == nil:
-			return failed(fmt.Sprintf("Session %s not found for ifSessionVersion=%d", x.session, want))
-		case int64(ss.version) != want:
-			return failed(fmt.Sprintf("Session version mismatch: expected %d, got %d", want, ss.version))
-		}
-	}
-	if x.spec.session {
-		if ss == nil {
-			return failed(notFound(x.session))
-		}
-		x.on = ss
-	}
-	if x.spec.run == nil {
-		return failed("Command '" + x.kind + "' is not supported by this server yet")
-	}
-	return x.spec.run(s, x)
-}
-
-// settle ends a command: exactly one command_finished, then the response, then what
-// follows from it (facts, section 2.2).
-func (s *Server) settle(x *execution, o outcome) {
-	r := response{data: o.data, err: o.err, timedOut: o.timedOut}
-	if ss := x.on; ss != nil && o.err == "" && !ss.deleted {
-		if x.spec.mutates {
-			ss.version++
-		}
-		r.version, r.hasV = ss.version, true
-	}
-	s.broadcast(x.client.scope, lifecycle("finished", x.identity, &r))
-	x.client.push(item{frame: appendResponse(nil, x.command, r)})
-	x.client.answered()
-	if o.after != nil {
-		o.after()
-	}
-}
-
-// broadcast tells every client of the scope.
-func (s *Server) broadcast(scope string, frame []byte) {
-	for c := range s.clients {
-		if c.scope == scope {
-			c.push(item{frame: frame})
-		}
+// counts returns the numbers of the engine. Server.mu is held.
+func (s *Server) counts() engineCounts {
+	return engineCounts{
+		InFlight: len(s.flying), Outcomes: s.memory.order.Len(), OutcomeBytes: s.memory.held, Keys: len(s.memory.keys),
+		Lanes: len(s.lanes), Admitted: s.admissions, Overflown: s.overflown,
 	}
 }

@@ -97,16 +97,16 @@ func BenchmarkChunks(b *testing.B) {
 			const at = 16
 			send, responses := stage(b, how, at)
 			for i := range at {
-				send(fmt.Sprintf(`{"id":"c","type":"create_session","sessionId":"s%d","agent":"a"}`, i))
+				send(fmt.Sprintf(`{"type":"create_session","sessionId":"s%d","agent":"a"}`, i))
 				<-responses
-				send(fmt.Sprintf(`{"id":"w","type":"switch_session","sessionId":"s%d"}`, i))
+				send(fmt.Sprintf(`{"type":"switch_session","sessionId":"s%d"}`, i))
 				<-responses
 			}
 			n := 0
 			b.ResetTimer()
 			for b.Loop() {
 				for i := range at {
-					send(fmt.Sprintf(`{"id":"p","type":"prompt","sessionId":"s%d","message":"x"}`, i))
+					send(fmt.Sprintf(`{"type":"prompt","sessionId":"s%d","message":"x"}`, i))
 				}
 				for range at {
 					<-responses
@@ -115,25 +115,5 @@ func BenchmarkChunks(b *testing.B) {
 			}
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "chunks/s")
 		})
-	}
-}
-
-// BenchmarkGetState sends commands that only look, 64 in flight.
-func BenchmarkGetState(b *testing.B) {
-	send, responses := stage(b, SnapshotsAll, 64)
-	send(`{"id":"c","type":"create_session","sessionId":"s"}`)
-	<-responses
-	inFlight := 0
-	b.ReportAllocs()
-	for b.Loop() {
-		if inFlight == 64 {
-			<-responses
-			inFlight--
-		}
-		send(`{"id":"g","type":"get_state","sessionId":"s"}`)
-		inFlight++
-	}
-	for ; inFlight > 0; inFlight-- {
-		<-responses
 	}
 }

@@ -37,6 +37,7 @@ type Client struct {
 	ended chan struct{}
 	end   link.Reason
 	on    func(Frame)
+	name  string // begins its ids: a principal must not use one twice
 
 	mu      sync.Mutex
 	said    bool // server_ready came
@@ -51,7 +52,7 @@ type Client struct {
 func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)) (*Client, error) {
 	c := &Client{
 		link: link.New(conn, link.Options{}), ready: make(chan struct{}), ended: make(chan struct{}),
-		on: on, waiting: map[string]chan Frame{},
+		on: on, name: core.NewID(), waiting: map[string]chan Frame{},
 	}
 	go func() {
 		defer close(c.ended)
@@ -102,7 +103,7 @@ func (c *Client) receive(_ context.Context, raw []byte) error {
 }
 
 // Do sends a command and waits for its response, which may be a failure. A command
-// without an id gets one. It returns the *link.Reason for which the connection ended,
+// without an id gets one of its own. It returns the *link.Reason for which the connection ended,
 // or the context's error.
 func (c *Client) Do(ctx context.Context, command map[string]any) (Frame, error) {
 	w := make(chan Frame, 1)
@@ -110,7 +111,7 @@ func (c *Client) Do(ctx context.Context, command map[string]any) (Frame, error) 
 	id, _ := command["id"].(string)
 	if id == "" {
 		c.next++
-		id = strconv.Itoa(c.next)
+		id = c.name + ":" + strconv.Itoa(c.next)
 		command = maps.Clone(command)
 		command["id"] = id
 	}

@@ -122,6 +122,7 @@ type response struct {
 	version  int
 	hasV     bool
 	timedOut bool
+	replayed bool
 }
 
 // appendResponse appends the response to c. The id and the type are echoed as

@@ -15,6 +15,9 @@ func appendOutcome(dst []byte, r response, full bool) []byte {
 	if r.hasV {
 		dst = strconv.AppendInt(append(dst, `,"sessionVersion":`...), int64(r.version), 10)
 	}
+	if r.replayed {
+		dst = append(dst, `,"replayed":true`...)
+	}
 	if full && r.timedOut {
 		dst = append(dst, `,"timedOut":true`...)
 	}

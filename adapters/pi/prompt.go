@@ -42,6 +42,7 @@ func prompt(s *Server, x *execution) outcome {
 	}
 	ss.steering = nil
 	ss.run = &run{session: ss, prompt: x}
+	x.guarded = true // by the deadlines of its tasks, which the hub keeps
 	s.begin(ss.run, all, task, nil)
 	return outcome{pending: true}
 }

@@ -36,6 +36,7 @@ type connection struct {
 	server    *Server
 	principal core.Principal
 	scope     string
+	space     space // where its ids mean a command
 	transport Transport
 	told      Snapshots
 	link      *link.Link[[]byte, []byte]
@@ -120,6 +121,13 @@ func (s *Server) attach(c *connection) *link.Reason {
 		"serverVersion": s.opts.Version, "protocolVersion": ProtocolVersion, "transports": []Transport{WebSocket, Stdio},
 	})})
 	s.clients[c] = struct{}{}
+	s.connected++
+	if c.space = (space{principal: c.scope}); c.scope == "" {
+		c.space.conn = s.connected
+	}
+	if len(s.found.outcomes)+len(s.found.cut) > 0 {
+		c.push(item{frame: serverEvent("startup_recovery_summary", s.recovered(c.scope, false))})
+	}
 	return nil
 }
 
@@ -130,6 +138,9 @@ func (s *Server) detach(c *connection) {
 		return
 	}
 	delete(s.clients, c)
+	if c.space.conn != 0 {
+		s.memory.leave(c.space)
+	}
 	if c.transport == WebSocket {
 		s.sockets--
 	}

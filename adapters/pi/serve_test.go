@@ -161,7 +161,6 @@ func TestACommandOfTheSpecificationThatIsNotOfferedSaysSo(t *testing.T) {
 	c.fails(`{"type":"bash","sessionId":"s","command":"ls"}`, "Command 'bash' is not supported by this server yet")
 	c.fails(`{"type":"bash","sessionId":"t","command":"ls"}`, "Session t not found")
 	c.fails(`{"type":"get_metrics"}`, "Command 'get_metrics' is not supported by this server yet")
-	c.fails(`{"id":"b","type":"get_state","sessionId":"s","dependsOn":["a"]}`, "dependsOn is not supported by this server yet")
 }
 
 func TestTooManyPendingCommandsAreRefused(t *testing.T) {

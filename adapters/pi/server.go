@@ -43,6 +43,31 @@ type Options struct {
 	// own has as long again. Then the agent is told to stop and the command fails with
 	// timedOut. Default 300 s.
 	PromptTimeout time.Duration
+	// CommandTimeout is how long a command may take that only looks, or stops
+	// something; default 30 s. What changes settings or makes sessions may take as
+	// long as it needs.
+	CommandTimeout time.Duration
+	// DependencyTimeout is how long a command waits for each other that it depends on;
+	// default 30 s.
+	DependencyTimeout time.Duration
+	// MaxInFlight bounds the commands that are under way, of all connections; default
+	// 10,000.
+	MaxInFlight int
+	// MaxOutcomes is how many outcomes are remembered by id, for each principal (for
+	// each connection on an open hub); default 2000.
+	MaxOutcomes int
+	// OutcomeBytes bounds all outcomes that are remembered; default 64 MiB. Beyond it
+	// the oldest are forgotten.
+	OutcomeBytes int
+	// KeyTTL is how long an idempotencyKey is remembered after its command; default
+	// 600 s.
+	KeyTTL time.Duration
+	// Journal keeps what came of commands beyond the process, and makes their history;
+	// nil keeps nothing. The server does not close it.
+	Journal core.RecordLog
+	// UnkeptBytes bounds what waits for the journal; default 32 MiB. Beyond it the
+	// journal misses commands, which is counted.
+	UnkeptBytes int
 	// DropTasks stops a prompt when the client that sent it leaves. Without it prompts
 	// run on.
 	DropTasks bool
@@ -62,6 +87,13 @@ func (o Options) withDefaults() Options {
 	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
 	o.BacklogBytes = cmp.Or(o.BacklogBytes, 32<<20)
 	o.PromptTimeout = cmp.Or(o.PromptTimeout, 300*time.Second)
+	o.CommandTimeout = cmp.Or(o.CommandTimeout, 30*time.Second)
+	o.DependencyTimeout = cmp.Or(o.DependencyTimeout, 30*time.Second)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, 10_000)
+	o.MaxOutcomes = cmp.Or(o.MaxOutcomes, 2000)
+	o.OutcomeBytes = cmp.Or(o.OutcomeBytes, 64<<20)
+	o.KeyTTL = cmp.Or(o.KeyTTL, 600*time.Second)
+	o.UnkeptBytes = cmp.Or(o.UnkeptBytes, 32<<20)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 30*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -84,16 +116,31 @@ type Server struct {
 	quit    context.CancelFunc // ends the work beside the lock
 	working sync.WaitGroup
 	toDo    chan struct{} // signalled when there is a job
+	writes  chan struct{} // signalled when there is something to keep
 
-	mu       sync.Mutex
-	jobs     []job
-	sessions map[sessionKey]*session
-	lanes    map[sessionKey]*lane
-	clients  map[*connection]struct{}
-	sockets  int // clients over WebSocket
-	runs     map[core.TaskID]*step
-	unnamed  uint64 // commands without an id
-	draining bool
+	mu        sync.Mutex
+	jobs      []job
+	sessions  map[sessionKey]*session
+	lanes     map[sessionKey]*lane
+	clients   map[*connection]struct{}
+	sockets   int // clients over WebSocket
+	runs      map[core.TaskID]*step
+	connected uint64 // connections so far
+	unnamed   uint64 // commands without an id
+	draining  bool
+
+	// The engine.
+	flying     map[*execution]struct{} // admitted and not finished
+	memory     memory
+	past       history
+	found      found
+	admissions uint64
+	overflown  uint64 // commands refused since too many were flying
+	woken      []*execution
+	waking     bool
+	// What is on its way into the journal.
+	toKeep      []keeping
+	toKeepBytes int
 }
 
 // sessionKey names a session or its lane. Sessions of an authenticated principal
@@ -107,12 +154,16 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		hub: h, opts: opts.withDefaults(), begun: time.Now().UnixMilli(), done: make(chan struct{}),
 		root:     h.Connect(hub.Peer{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
 		sessions: map[sessionKey]*session{}, lanes: map[sessionKey]*lane{}, clients: map[*connection]struct{}{},
-		runs: map[core.TaskID]*step{}, toDo: make(chan struct{}, 1),
+		runs: map[core.TaskID]*step{}, toDo: make(chan struct{}, 1), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
 	}
+	s.memory = newMemory(s.opts)
 	ctx, stop := context.WithCancel(context.Background())
 	s.quit = stop
 	for range workers {
 		s.working.Go(func() { s.labour(ctx) })
+	}
+	if s.opts.Journal != nil {
+		s.working.Go(func() { s.write(ctx) })
 	}
 	go s.record()
 	return s
@@ -126,6 +177,11 @@ func (s *Server) Close() {
 	<-s.done
 	s.quit()
 	s.working.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for x := range s.flying {
+		x.stopClocks()
+	}
 }
 
 // record follows every run, so that the sessions know how they end whether or not
@@ -139,6 +195,7 @@ func (s *Server) record() {
 		case err != nil:
 			s.draining = true
 			s.mu.Unlock()
+			s.keepUp() // clients are told what came of their commands before they are left
 			return
 		case b.Draining != "":
 			s.draining = true

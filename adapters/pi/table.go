@@ -46,8 +46,8 @@ func commands() map[string]*spec {
 		"load_session":         {fields: []field{sessionPath, optionalID("sessionId", 0)}},
 		"get_metrics":          {control: true},
 		"health_check":         {control: true, run: healthCheck},
-		"get_startup_recovery": {control: true},
-		"get_command_history": {control: true, fields: []field{
+		"get_startup_recovery": {control: true, run: getRecovery},
+		"get_command_history": {control: true, run: getHistory, fields: []field{
 			optionalID("sessionIdFilter", 0), optionalID("commandId", maxID),
 			timestamp("fromTimestamp"), {name: "toTimestamp", check: checkSpan}, {name: "limit", check: checkLimit},
 		}},

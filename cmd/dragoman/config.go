@@ -160,6 +160,14 @@ type PiConfig struct {
 	Pending       int           `koanf:"pending"`
 	Snapshots     string        `koanf:"snapshots"`
 	KeepTasks     bool          `koanf:"keep_tasks"`
+	// Of the engine.
+	CommandTimeout    time.Duration `koanf:"command_timeout"`
+	DependencyTimeout time.Duration `koanf:"dependency_timeout"`
+	InFlight          int           `koanf:"in_flight"`
+	Outcomes          int           `koanf:"outcomes"`
+	OutcomeBytes      int           `koanf:"outcome_bytes"`
+	KeyTTL            time.Duration `koanf:"key_ttl"`
+	JournalBytes      int64         `koanf:"journal_bytes"`
 }
 
 // RESTConfig are the settings of the hub's own HTTP interface.
@@ -201,6 +209,8 @@ func defaults() map[string]any {
 		"parallax.keep_tasks": false,
 		"acp.deadline":        "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m", "acp.keep_tasks": false,
 		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100, "pi.snapshots": "all", "pi.keep_tasks": true,
+		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.in_flight": 10_000, "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
+		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20,
 		"rest.deadline": "300s", "rest.body_bytes": 1_000_000, "rest.keep_tasks": true,
 		"mcp.endpoint": "", "mcp.deadline": "600s", "mcp.call_timeout": "1h", "mcp.body_bytes": 1_000_000, "mcp.calls": 64,
 	}

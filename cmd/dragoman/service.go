@@ -136,6 +136,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 	c := s.config
 	keep := journal.Retention{Age: c.Journal.Age, Bytes: c.Journal.Bytes}
 	var spendings usage.Store
+	var commands core.RecordLog
 	id := core.NewID()
 	if c.DataDir != "" {
 		if s.dir, err = lockDir(c.DataDir); err != nil {
@@ -155,11 +156,12 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 		j, err := nats.Open(ctx, nats.Options{
 			Dir: c.DataDir, URL: c.Journal.NATSURL, Name: c.Journal.Name, Sync: sync, Keep: keep,
 			KeepUsage: usage.Retention{Age: c.Usage.Age, Bytes: c.Usage.Bytes},
+			Logs:      map[string]journal.Retention{pi.Name: {Age: c.Journal.Age, Bytes: c.Pi.JournalBytes}},
 		})
 		if err != nil {
 			return fmt.Errorf("opening the journal: %w", err)
 		}
-		s.kept, spendings = j, j.Usage()
+		s.kept, spendings, commands = j, j.Usage(), j.Log(pi.Name)
 	}
 	var disconnect hub.Disconnect
 	if err := disconnect.UnmarshalText([]byte(c.Limits.Disconnect)); err != nil {
@@ -189,9 +191,14 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 		Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: c.WebSocket.link(), Log: s.log,
 		PromptTimeout: c.Pi.PromptTimeout, DropTasks: !c.Pi.KeepTasks,
 		MaxMessageBytes: c.Pi.MessageBytes, MaxSessions: c.Pi.Sessions, MaxConnections: c.Pi.Connections, MaxPending: c.Pi.Pending,
+		CommandTimeout: c.Pi.CommandTimeout, DependencyTimeout: c.Pi.DependencyTimeout, MaxInFlight: c.Pi.InFlight,
+		MaxOutcomes: c.Pi.Outcomes, OutcomeBytes: c.Pi.OutcomeBytes, KeyTTL: c.Pi.KeyTTL, Journal: commands,
 	})
 	if s.snapshots, err = pi.ParseSnapshots(c.Pi.Snapshots); err != nil {
 		return fmt.Errorf("pi.snapshots: %w", err)
+	}
+	if err := s.pi.Recover(ctx); err != nil {
+		return err
 	}
 	s.peers = acp.NewPeers(c.ACP.KeepResults)
 	s.mcp = s.newMCP()

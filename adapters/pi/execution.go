@@ -1,0 +1,132 @@
+package pi
+
+import (
+	"fmt"
+	"time"
+)
+
+// execute begins a command (section 7.2).
+func (s *Server) execute(x *execution) {
+	if s.unkept(x) {
+		return // it begins once the journal has it
+	}
+	if !x.started {
+		x.started = true
+		s.keepStarted(x)
+		s.note(x.known, phaseStarted, nil)
+		s.broadcast(x.client.scope, lifecycle("started", x.known.identity, nil))
+	}
+	s.proceed(x)
+}
+
+// proceed does what a command that has begun asks for, once what it depends on has
+// succeeded.
+func (s *Server) proceed(x *execution) {
+	waits, problem := s.await(x)
+	switch {
+	case waits:
+		return
+	case problem != "":
+		s.settle(x, failed(problem))
+		return
+	case x.lane == nil && !s.overtakes(x):
+		s.enqueue(x) // what it was to go beside has ended meanwhile
+		return
+	}
+	x.working = true
+	if o := s.perform(x); !o.pending {
+		x.working = false
+		s.settle(x, o)
+	}
+}
+
+func (s *Server) perform(x *execution) outcome {
+	ss := s.lookup(x)
+	if want, ok := x.whole("ifSessionVersion"); ok {
+		switch {
+		case ss == nil:
+			return failed(fmt.Sprintf("Session %s not found for ifSessionVersion=%d", x.session, want))
+		case int64(ss.version) != want:
+			return failed(fmt.Sprintf("Session version mismatch: expected %d, got %d", want, ss.version))
+		}
+	}
+	if x.spec.session {
+		if ss == nil {
+			return failed(notFound(x.session))
+		}
+		x.on = ss
+	}
+	if x.spec.run == nil {
+		return failed("Command '" + x.kind + "' is not supported by this server yet")
+	}
+	return x.spec.run(s, x)
+}
+
+// finish says what came of a command that went on. What comes too late changes
+// nothing but that its lane goes on (section 11).
+func (s *Server) finish(x *execution, o outcome) {
+	x.working = false
+	s.settle(x, o)
+	s.release(x)
+}
+
+// settle makes the outcome of a command certain, the first time that it is called.
+func (s *Server) settle(x *execution, o outcome) {
+	if x.settled {
+		return
+	}
+	x.settled = true
+	x.stopClocks()
+	if x.expired {
+		o = outcome{err: timedOut(x.kind, s.timeout(x.command)), timedOut: true}
+	}
+	r := response{data: o.data, err: o.err, timedOut: o.timedOut}
+	if ss := x.on; ss != nil && o.err == "" && !ss.deleted {
+		if x.spec.mutates {
+			ss.version++
+		}
+		r.version, r.hasV = ss.version, true
+	}
+	s.keepOutcome(x, r, func() { s.conclude(x, r, o.after) })
+}
+
+// conclude tells everybody what came of a command, remembers it, and lets go on what
+// waited for it.
+func (s *Server) conclude(x *execution, r response, after func()) {
+	k := x.known
+	delete(s.flying, x)
+	if _, here := s.clients[x.client]; !here {
+		s.memory.orphan(k)
+	}
+	s.memory.remember(k, r, time.Now())
+	s.tell(x, r)
+	if after != nil {
+		after()
+	}
+	again, dependents := k.again, k.dependents
+	k.again, k.dependents = nil, nil
+	for _, twin := range again {
+		s.answerAgain(twin, r)
+	}
+	x.told = true
+	s.release(x)
+	s.wake(k, dependents)
+}
+
+// tell tells what came of a command: exactly one command_finished, then the response
+// (facts, section 2.2).
+func (s *Server) tell(x *execution, r response) {
+	s.note(x.known, phaseFinished, &r)
+	s.broadcast(x.client.scope, lifecycle("finished", x.known.identity, &r))
+	x.client.push(item{frame: appendResponse(nil, x.command, r)})
+	x.client.answered()
+}
+
+// broadcast tells every client of the scope.
+func (s *Server) broadcast(scope string, frame []byte) {
+	for c := range s.clients {
+		if c.scope == scope {
+			c.push(item{frame: frame})
+		}
+	}
+}
