@@ -57,7 +57,9 @@ func restore(c core.Card, register *wire.RegisterAgent, m *wire.AgentMetadata) {
 }
 
 // put adds encoded fields to a message, if they are fields.
-func put(m proto.Message, fields []byte) { _ = proto.UnmarshalOptions{Merge: true}.Unmarshal(fields, m) }
+func put(m proto.Message, fields []byte) {
+	_ = proto.UnmarshalOptions{Merge: true}.Unmarshal(fields, m)
+}
 
 // ignoresFields reports whether a message, or what it is about, has fields that this
 // hub does not know and has no use for: nobody else is told of it. What is told to
