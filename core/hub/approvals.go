@@ -125,6 +125,16 @@ func (t *Task) await(a core.ApprovalRequested) {
 	}
 }
 
+// goneOn stops waiting for a decision on a call that its agent went on with, or gave
+// up, without one: there is nobody left to tell. Callers hold mu.
+func (t *Task) goneOn(id string) {
+	if p := t.pending[id]; p != nil {
+		p.timer.Stop()
+		delete(t.pending, id)
+		t.hub.Count("approval.gone_on")
+	}
+}
+
 // undecided denies a call on which nobody decided in time. It is the hub that
 // denies, so it also says where that leaves the tool (Fold enhancements, section 2).
 func (t *Task) undecided(p *pendingCall) {

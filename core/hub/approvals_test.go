@@ -153,3 +153,31 @@ func TestAToolThatIsAskedForAgainIsDecidedAgain(t *testing.T) {
 		g.report(agent, task, core.Done{})
 	})
 }
+
+// An agent that has a patience of its own goes on without a decision: nobody is asked
+// for one any more, and the hub says nothing of the tool behind what the agent said.
+func TestWhatItsAgentWentOnWithWaitsForNobody(t *testing.T) {
+	for what, next := range map[string]core.Body{
+		"it runs": core.ToolState{ID: "t", State: core.ToolRunning}, "it was denied": core.ToolState{ID: "t", State: core.ToolDenied},
+		"it has a result": core.ToolResult{ID: "t", Output: "Tool execution denied by user", IsError: true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onStage(t, hub.Limits{Deadline: time.Hour}, func(g *stage) {
+				agent, asker := g.agent("a", able), g.connect("r")
+				task := g.ask(asker, "a")
+				g.report(agent, task, core.ToolCall{ID: "t"}, core.ApprovalRequested{ID: "t"}, core.ToolState{ID: "t", State: core.ToolAwaitingApproval})
+				if got := g.hub.Approvals(asker.Peer().Principal); len(got) != 1 {
+					t.Errorf("got %+v, want the call to wait still", got)
+				}
+				g.report(agent, task, next)
+				if got := g.hub.Approvals(asker.Peer().Principal); len(got) != 0 {
+					t.Errorf("got %+v, want nothing to wait", got)
+				}
+				g.wantFault("a decision", asker.Decide(task.ID(), core.ApprovalDecided{ID: "t", Approved: true}), core.CodeInvalid)
+				g.sleep(300 * time.Second)
+				g.report(agent, task, core.Done{})
+				g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "tool_call", "approval_requested", "tool_state", next.Kind().String(), "done")
+			})
+		})
+	}
+}

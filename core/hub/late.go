@@ -22,30 +22,63 @@ type lateCall struct {
 	execution        string
 	provider, caller *Session
 	pack, tool, call string
-	tasks            []core.TaskID // what the caller worked on when the hub gave up
+	tasks            []core.TaskID // of which it may be: see tasksOf
 }
 
 // lateMost bounds the calls that are remembered.
 const lateMost = 256
 
-// add remembers a call, and tells of it where the task shows the call: it is the hub
-// that gave up.
-func (l *lateCalls) add(c *packCall) {
+// add remembers a call that the hub is about to give up, so that no answer falls
+// between.
+func (l *lateCalls) add(c *packCall) lateCall {
 	late := lateCall{execution: c.ID, provider: c.pack.session, caller: c.caller.root(), pack: c.pack.id, tool: c.Tool, call: c.call}
-	for _, t := range late.caller.working() {
+	late.tasks = late.caller.tasksOf(c.call)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(late.tasks) > 0 {
+		l.calls = append(l.calls[max(0, len(l.calls)-lateMost+1):], late)
+	}
+	return late
+}
+
+// forget drops a call that was answered in the last moment.
+func (l *lateCalls) forget(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = slices.DeleteFunc(l.calls, func(c lateCall) bool { return c.execution == id })
+}
+
+// tell says that the hub gave up where a task shows the call.
+func (c lateCall) tell() {
+	for _, t := range c.caller.working() {
 		t.mu.Lock()
 		if t.state == Running && slices.Contains(t.openTools(), c.call) {
 			t.append(core.ToolState{ID: c.call, State: core.ToolTimeout, Detail: "the hub gave up waiting"}, nil)
 		}
 		t.mu.Unlock()
-		late.tasks = append(late.tasks, t.id)
 	}
-	if len(late.tasks) == 0 {
-		return
+}
+
+// tasksOf returns the tasks that a call of the agent may be of: those that show it,
+// else the only one that it works on. Of several that show nothing of it none is
+// told: they may be of different people.
+func (s *Session) tasksOf(call string) []core.TaskID {
+	var shown, all []core.TaskID
+	for _, t := range s.working() {
+		all = append(all, t.id)
+		t.mu.Lock()
+		if slices.ContainsFunc(t.events, func(e core.Event) bool {
+			c, ok := e.Body.(core.ToolCall)
+			return ok && c.ID == call
+		}) {
+			shown = append(shown, t.id)
+		}
+		t.mu.Unlock()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.calls = append(l.calls[max(0, len(l.calls)-lateMost+1):], late)
+	if len(shown) == 0 && len(all) == 1 {
+		return all
+	}
+	return shown
 }
 
 // provider returns the session that may still answer, or nil.
@@ -61,8 +94,8 @@ func (l *lateCalls) provider(id string) *Session {
 }
 
 // answer hands a result of the provider to the agent that called: as context of the
-// first task that it worked on then and still does, if it takes any. It reports
-// false when the result went nowhere.
+// task that the call is of, if the agent still works on that and takes any. It
+// reports false when the result went nowhere.
 func (l *lateCalls) answer(provider *Session, id string, output json.RawMessage, fault *core.Fault) bool {
 	l.mu.Lock()
 	i := slices.IndexFunc(l.calls, func(c lateCall) bool { return c.execution == id && c.provider == provider })
@@ -107,7 +140,7 @@ func (s *Session) working() []*Task {
 func (t *Task) injectFor(s *Session, in core.Injected) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state != Running || t.worker != s || !s.features().Has(core.FeatureInjection) {
+	if t.state != Running || t.worker != s || !s.features().Has(core.FeatureInjection) || t.takes(in) != nil {
 		return false
 	}
 	t.append(in, nil)

@@ -48,6 +48,7 @@ func TestAToolThatFinishesLateIsContextForItsAgent(t *testing.T) {
 		first := g.ask(asker, "a")
 		g.sleep(time.Millisecond) // ids are in the order of time
 		second := g.ask(asker, "a")
+		g.report(agent, first, core.ToolCall{ID: "c2", Name: "weather"}, core.ToolCall{ID: "c3", Name: "weather"})
 		g.report(agent, second, core.ToolCall{ID: "c1", Name: "weather"})
 		var late []string
 		for _, call := range []string{"c1", "c2", "c3", "c4"} {
@@ -72,23 +73,24 @@ func TestAToolThatFinishesLateIsContextForItsAgent(t *testing.T) {
 		}
 		g.answer(pack, late[0], `"72F"`)
 		b, _ := g.batch(agent)
-		if len(b.Events) != 1 || b.Task != first {
-			t.Fatalf("got %+v, want one event of the first task", b)
+		if len(b.Events) != 1 || b.Task != second {
+			t.Fatalf("got %+v, want one event of the task that shows the call", b)
 		}
 		in := b.Events[0].Body.(core.Injected)
 		if in.ID == "" || in.Source != "pack:sky" || in.Priority != core.InjectionNormal || !strings.Contains(in.Content, "c1 of weather") || !strings.HasSuffix(in.Content, ` - "72F"`) {
 			t.Errorf("got %+v, want the result, from pack:sky, with normal priority", in)
 		}
 		g.wantFault("answered twice", pack.AnswerTool(late[0], []byte(`1`), nil), core.CodeConflict)
-		g.report(agent, first, core.InjectionAnswered{ID: in.ID, Accepted: true}, core.Done{})
+		g.report(agent, second, core.InjectionAnswered{ID: in.ID, Accepted: true}, core.Done{})
 		if err := pack.AnswerTool(late[1], nil, core.NewFault(core.CodeInternal, "no sky today")); err != nil {
-			t.Errorf("got %v, want a failure to go to the task that is left", err)
+			t.Errorf("got %v, want a failure to go to the other task", err)
 		}
-		events = second.Events()
+		events = first.Events()
 		if in, ok := events[len(events)-1].Body.(core.Injected); !ok || !strings.HasSuffix(in.Content, "no sky today") {
 			t.Errorf("got %+v, want the failure injected", events[len(events)-1].Body)
 		}
-		g.report(agent, second, core.Done{})
+		g.wantFault("of a call that neither task shows", pack.AnswerTool(late[3], []byte(`"for whom?"`), nil), core.CodeConflict)
+		g.report(agent, first, core.Done{})
 		third := g.ask(asker, "a")
 		g.wantFault("when it works on something else", pack.AnswerTool(late[2], []byte(`1`), nil), core.CodeConflict)
 		g.report(agent, third, core.Done{})
@@ -110,5 +112,22 @@ func TestAToolThatFinishesLateIsLeftOutWhereTheAgentTakesNoContext(t *testing.T)
 		g.wantFault("a late answer", pack.AnswerTool(e.ID, []byte(`1`), nil), core.CodeConflict)
 		g.report(agent, task, core.Done{})
 		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "done")
+	})
+}
+
+// An agent that works on one task calls a tool that the task does not show, as agents
+// do whose calls have ids of their own: it can only be of that.
+func TestALateAnswerOfACallThatIsNotShownGoesToTheOnlyTask(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		slow := tool("weather")
+		slow.Timeout = time.Second
+		agent, asker, pack := g.agent("a", able), g.connect("r"), g.pack("sky", slow)
+		task := g.ask(asker, "a")
+		agent.CallTool("c1", "weather", nil)
+		e := g.execution(pack)
+		g.sleep(time.Second)
+		g.answer(pack, e.ID, `"72F"`)
+		g.report(agent, task, core.Done{})
+		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "injected", "done")
 	})
 }

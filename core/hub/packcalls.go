@@ -104,6 +104,7 @@ func (ps *packs) take(e *Execution) bool {
 
 // expire answers a call in place of a pack that did not in time.
 func (ps *packs) expire(c *packCall, after time.Duration) {
+	late := ps.late.add(c)
 	ps.mu.Lock()
 	missed := !c.settled
 	if missed {
@@ -111,9 +112,11 @@ func (ps *packs) expire(c *packCall, after time.Duration) {
 		ps.settle(c, nil, core.NewFault(core.CodeTimeout, "tool %s of pack %s did not answer within %s", c.Tool, c.pack.id, after))
 	}
 	ps.mu.Unlock()
-	if missed {
-		ps.late.add(c)
+	if !missed {
+		ps.late.forget(c.ID)
+		return
 	}
+	late.tell()
 }
 
 // settle answers the caller. Callers hold mu.

@@ -72,6 +72,12 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, time.Now()
 	case core.ApprovalRequested:
 		t.await(b)
+	case core.ToolState:
+		if b.State >= core.ToolRunning {
+			t.goneOn(b.ID)
+		}
+	case core.ToolResult:
+		t.goneOn(b.ID)
 	case core.Usage:
 		crossed = t.spend(b)
 	}

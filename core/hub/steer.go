@@ -62,8 +62,9 @@ func (h *Hub) cancel(t *Task, by, reason string) error {
 }
 
 // Inject pushes context to the agent of a task while it works. The answer comes
-// as an event. It returns an unsupported Fault when the agent takes none, and a
-// conflict Fault when no agent works on the task now.
+// as an event. It returns an unsupported Fault when the agent takes none, a too_large
+// Fault for more than the task has room for, and a conflict Fault when no agent works
+// on the task now.
 func (s *Session) Inject(id core.TaskID, in core.Injected) error {
 	t, err := s.mine(id)
 	if err != nil {
@@ -84,6 +85,21 @@ func (s *Session) Inject(id core.TaskID, in core.Injected) error {
 		s.hub.Count("refused.injection")
 		return core.NewFault(core.CodeUnsupported, "agent %s takes no context while it works: wait for its answer and ask again", t.agent)
 	}
+	if err := t.takes(in); err != nil {
+		return err
+	}
 	t.append(in, nil)
+	return nil
+}
+
+// takes returns a too_large Fault for context that the task has no room for: it has
+// as much as its agent may say. Callers hold mu.
+func (t *Task) takes(in core.Injected) error {
+	switch l := t.hub.limits; {
+	case len(in.Content) > l.RequestBytes:
+		return core.NewFault(core.CodeTooLarge, "the context has %d bytes, the limit is %d: send less, or say where it is", len(in.Content), l.RequestBytes)
+	case t.bytes+len(in.Content) > l.TaskBytes:
+		return core.NewFault(core.CodeTooLarge, "the task would have more than %d bytes: the operator can raise the limit of a task", l.TaskBytes)
+	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -268,5 +269,25 @@ func TestPoliteAgentsThatAnswerEachOtherForEver(t *testing.T) {
 		if got := next.State(); got != hub.Running {
 			t.Errorf("once it has replied: got %s, want running", got)
 		}
+	})
+}
+
+// Context stays with the task: what is pushed into one is bounded as what is asked, and
+// as what its agent says.
+func TestContextThatATaskHasNoRoomForIsRefused(t *testing.T) {
+	onStage(t, hub.Limits{RequestBytes: 300, TaskBytes: 1000}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		g.wantFault("more than a request", asker.Inject(task.ID(), core.Injected{Content: strings.Repeat("x", 301)}), core.CodeTooLarge)
+		var err error
+		n := 0
+		for ; err == nil && n < 20; n++ {
+			err = asker.Inject(task.ID(), core.Injected{Content: strings.Repeat("x", 100)})
+		}
+		g.wantFault("more than a task", err, core.CodeTooLarge)
+		if n < 2 {
+			t.Errorf("got the first refused, want some taken")
+		}
+		g.report(agent, task, core.Done{})
 	})
 }
