@@ -128,6 +128,8 @@ type CovenConfig struct {
 	RegisterTimeout time.Duration `koanf:"register_timeout"`
 	OrphanGrace     time.Duration `koanf:"orphan_grace"`
 	KeepTasks       bool          `koanf:"keep_tasks"`
+	Remember        time.Duration `koanf:"remember"`
+	ToolCalls       int           `koanf:"tool_calls"`
 	// Secrets is the path of the file: what stands in it is no setting, so that
 	// nothing shows it.
 	Secrets string `koanf:"secrets"`
@@ -204,7 +206,7 @@ func defaults() map[string]any {
 		"http.connections": 4096, "websocket.ping_interval": "30s", "websocket.ping_timeout": "10s",
 		"auth.tokens":          "",
 		"coven.max_concurrent": 1, "coven.deadline": "600s", "coven.register_timeout": "30s", "coven.orphan_grace": "2s", "coven.keep_tasks": false,
-		"coven.secrets":         "",
+		"coven.remember": "5m", "coven.tool_calls": 64, "coven.secrets": "",
 		"parallax.task_timeout": "30s", "parallax.heartbeat_interval": "10s", "parallax.message_bytes": 1_000_000, "parallax.messages_per_second": 100,
 		"parallax.keep_tasks": false,
 		"acp.deadline":        "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m", "acp.keep_tasks": false,

@@ -62,7 +62,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 			OnRefused: func(remote net.Addr) { s.log.Warn("too many connections: one was closed", "remote", remote.String()) },
 		})
 		s.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
-		clients := coven.NewClientService(s.hub, coven.ClientOptions{Deadline: c.Coven.Deadline, Logger: s.log, Principal: s.covenClient}, s.serveCovenClient)
+		clients := coven.NewClientService(s.hub, coven.ClientOptions{Deadline: c.Coven.Deadline, RememberFor: c.Coven.Remember, Logger: s.log, Principal: s.covenClient}, s.serveCovenClient)
 		s.grpc.Register(&wire.ClientService_ServiceDesc, clients)
 		s.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack))
 		s.run("gRPC", func() error { return s.grpc.Serve(l) })
@@ -158,7 +158,7 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 	c := s.config.Coven
 	reason := coven.Serve(s.ctx, s.hub, conn, coven.Options{
 		ServerID: s.hub.ID(), DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, KeepTasks: c.KeepTasks, Logger: s.log,
-		RegisterTimeout: c.RegisterTimeout, Secrets: s.secrets.of, Principal: principalOf(stream.Context(), core.Principal{}),
+		RegisterTimeout: c.RegisterTimeout, MaxToolCalls: c.ToolCalls, Secrets: s.secrets.of, Principal: principalOf(stream.Context(), core.Principal{}),
 		MCPEndpoint: s.mcpEndpoint(stream.Context()), MCPToken: s.mcp.Issue,
 	})
 	return grpcserver.Status(reason)
