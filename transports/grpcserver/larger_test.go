@@ -2,6 +2,7 @@ package grpcserver_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -26,8 +27,8 @@ func TestACallThatMayHaveLargerRequestsLeavesTheOthersTheirLimit(t *testing.T) {
 					return err
 				}
 				_, err = c.Receive(raw.Context())
-				r, ok := err.(*link.Reason)
-				if !ok || r.Cause != link.TooLarge {
+				var r *link.Reason
+				if !errors.As(err, &r) || r.Cause != link.TooLarge {
 					t.Errorf("the server's end: got %v, want %v", err, link.TooLarge)
 				}
 				c.Close(link.Reason{Cause: link.TooLarge})
