@@ -131,6 +131,7 @@ func (t *Task) goneOn(id string) {
 	if p := t.pending[id]; p != nil {
 		p.timer.Stop()
 		delete(t.pending, id)
+		t.decided[id] = core.ApprovalDecided{ID: id} // by nobody
 		t.hub.Count("approval.gone_on")
 	}
 }
@@ -156,6 +157,8 @@ func (t *Task) decide(d core.ApprovalDecided) error {
 	switch {
 	case t.state == Ended:
 		return core.NewFault(core.CodeConflict, "task %s has ended", t.id)
+	case decided && before.By == "":
+		return core.NewFault(core.CodeConflict, "agent %s went on without a decision on %q", t.agent, d.ID)
 	case decided && before.Approved:
 		return core.NewFault(core.CodeConflict, "%q was decided before: approved by %s", d.ID, before.By)
 	case decided:

@@ -173,7 +173,7 @@ func TestWhatItsAgentWentOnWithWaitsForNobody(t *testing.T) {
 				if got := g.hub.Approvals(asker.Peer().Principal); len(got) != 0 {
 					t.Errorf("got %+v, want nothing to wait", got)
 				}
-				g.wantFault("a decision", asker.Decide(task.ID(), core.ApprovalDecided{ID: "t", Approved: true}), core.CodeInvalid)
+				g.wantFault("a decision", asker.Decide(task.ID(), core.ApprovalDecided{ID: "t", Approved: true}), core.CodeConflict)
 				g.sleep(300 * time.Second)
 				g.report(agent, task, core.Done{})
 				g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "tool_call", "approval_requested", "tool_state", next.Kind().String(), "done")
