@@ -87,7 +87,7 @@ type Turn struct {
 	Agent AgentID `json:"agent,omitempty"`
 	// Task is the task that the turn belongs to.
 	Task TaskID    `json:"task,omitempty"`
-	At   time.Time `json:"at"`
+	At   time.Time `json:"at,omitzero"`
 }
 
 // Size estimates what the turn costs in memory, in bytes.

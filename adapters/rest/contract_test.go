@@ -142,6 +142,9 @@ func (a answer) conforms(method, path string) {
 	path, _, _ = strings.Cut(path, "?")
 	template, op := route(method, path)
 	contentType := a.header.Get("Content-Type")
+	if len(a.body) > 0 && !strings.HasSuffix(string(a.body), "\n") {
+		a.t.Errorf("%s %s: got %q, want a line break at its end, for those who read it in a terminal", method, path, a.body)
+	}
 	if op == nil {
 		if a.status < 400 {
 			a.t.Errorf("%s %s: got status %d, and the document does not know it", method, path, a.status)

@@ -86,7 +86,7 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	b, _ := json.Marshal(p) // strings, a number and a boolean always encode
-	a.write(w, p.Status, problemType, b)
+	a.write(w, p.Status, problemType, append(b, '\n'))
 }
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {

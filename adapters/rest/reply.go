@@ -21,7 +21,7 @@ func (a *api) reply(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
-	a.write(w, status, jsonType, b)
+	a.write(w, status, jsonType, append(b, '\n')) // for those who read it in a terminal
 	return nil
 }
 

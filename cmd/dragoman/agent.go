@@ -48,7 +48,7 @@ Parallax agents as a request of its topic and data.`,
 	f.StringVar(&model, "model", "", "`model` that it tells")
 	f.StringSliceVar(&able, "capability", nil, "`capability` that it declares; may be repeated")
 	f.StringSliceVar(&domains, "domain", nil, "`domain` that it declares; may be repeated")
-	f.IntVar(&concurrent, "concurrent", 1, "how many requests it answers at once")
+	f.IntVar(&concurrent, "concurrent", 1, "`number` of requests that it answers at once")
 	to := hubFlags(f)
 	f.StringVar(&to.grpc, "grpc-addr", "127.0.0.1:50051", "gRPC `address` of the hub, for --dialect coven")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -64,8 +64,8 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
 	f.StringVar(&data, "data", "", "`JSON` to send along")
 	f.StringArrayVar(&files, "file", nil, "`file` to attach; may be repeated")
-	f.DurationVar(&timeout, "timeout", 0, "how `long` to wait for the end; default: as the hub says")
-	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "how `long` the answer should be at most, in tokens")
+	f.DurationVar(&timeout, "timeout", 0, "`time` that it may take, such as 20s; default: as the hub says")
+	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "`number` of tokens that the answer may have")
 	f.BoolVar(&thinking, "thinking", false, "print on stderr what the agent thinks and does")
 	f.BoolVar(&asJSON, "json", false, "print every event as a line of JSON")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {

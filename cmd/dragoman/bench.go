@@ -31,9 +31,9 @@ minute.`,
 	}
 	f := c.Flags()
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.IntVar(&o.rounds, "rounds", 5, "how `often` hub and relay take turns")
-	f.DurationVar(&o.each, "time", 2*time.Second, "how `long` one turn lasts")
-	f.IntVar(&o.agents, "agents", 200, "how `many` idle agents are weighed")
+	f.IntVar(&o.rounds, "rounds", 5, "`number` of turns that hub and relay take")
+	f.DurationVar(&o.each, "time", 2*time.Second, "`time` that one turn lasts")
+	f.IntVar(&o.agents, "agents", 200, "`number` of idle agents that are weighed")
 	c.AddCommand(benchAgentCommand(io), benchRelayCommand(io), benchCrowdCommand(io))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)

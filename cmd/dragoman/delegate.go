@@ -26,7 +26,7 @@ itself; 'dragoman tail ID' follows it.`,
 	to := hubFlags(f)
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
 	f.StringVar(&about, "context", "", "`JSON` object that the agent should know")
-	f.DurationVar(&timeout, "timeout", 0, "how `long` the task may take; default: as the hub says")
+	f.DurationVar(&timeout, "timeout", 0, "`time` that it may take, such as 20s; default: as the hub says")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if err := refuseEmpty(c, "thread", "context"); err != nil {

@@ -34,7 +34,7 @@ while it works is told nothing, and the command says so.`,
 	to := hubFlags(f)
 	f.StringVar(&name, "priority", "normal", "`when` it takes it in: immediate (into this answer), normal, or deferred (after its work)")
 	f.StringVar(&source, "source", "", "`where` it comes from, for the agent to know")
-	f.DurationVar(&wait, "wait", injectWait, "how `long` to wait for the agent's answer; 0 for not at all")
+	f.DurationVar(&wait, "wait", injectWait, "`time` to wait for the agent's answer; 0 for not at all")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if priority.UnmarshalText([]byte(name)) != nil || priority == 0 {

@@ -52,7 +52,7 @@ func serve(ctx context.Context, config Config, io streams) error {
 	if err != nil {
 		return err
 	}
-	log.Info("the hub is ready", "grpc", s.bound.GRPC, "http", s.bound.HTTP, "pi", s.bound.Pi, "data", config.DataDir, "version", version)
+	log.Info("the hub is ready", readyLine(s.bound, config)...)
 	alone := make(chan struct{})
 	if config.Stdio {
 		local, err := openStdio(io)
@@ -97,6 +97,21 @@ func serve(ctx context.Context, config Config, io streams) error {
 		log.Info("the hub has stopped", "reason", reason)
 	}
 	return errors.Join(cause, err)
+}
+
+// readyLine is where the hub listens and keeps what it has, and nothing of what is
+// left out.
+func readyLine(at Addresses, c Config) []any {
+	var line []any
+	for _, f := range [][2]string{
+		{"grpc", at.GRPC}, {"http", at.HTTP}, {"pi", at.Pi}, {"pi_socket", at.PiSocket},
+		{"data", c.DataDir}, {"nats", nats.Redacted(c.Journal.NATSURL)}, {"version", version},
+	} {
+		if f[1] != "" {
+			line = append(line, f[0], f[1])
+		}
+	}
+	return line
 }
 
 // checkDoors refuses a hub that nobody could reach, and one that everybody could.
