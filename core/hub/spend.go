@@ -84,7 +84,11 @@ func (t *Task) warn(st usage.Standing) {
 // noteCrossed tells the operator of budgets that are nearly spent, or spent.
 func (h *Hub) noteCrossed(crossed []usage.Standing) {
 	for _, st := range crossed {
-		h.log.Warn("a budget is nearly spent", string(st.By), st.Key, "used", st.Used, "tokens", st.Tokens, "per", string(st.Per), "spent", st.Spent())
+		what := "a budget is nearly spent"
+		if st.Spent() {
+			what = "a budget is spent: new tasks are refused"
+		}
+		h.log.Warn(what, string(st.By), st.Key, "used", st.Used, "tokens", st.Tokens, "per", string(st.Per))
 	}
 }
 
