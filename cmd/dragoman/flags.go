@@ -78,31 +78,38 @@ func refuseEmpty(c *cobra.Command, names ...string) error {
 }
 
 // usageArgs makes a wrong number of arguments a usage error that names what is
-// missing, or too much.
+// missing, empty or too much.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if check(c, args) == nil {
-			return nil
+		fits, wrong := check(c, args) == nil, ""
+		if !fits {
+			wrong = nameOf(c, len(args)) + " is missing"
 		}
-		wrong := missing(c, len(args)) + " is missing"
-		for n := range args {
-			if check(c, args[:n]) == nil {
+		for n, arg := range args {
+			switch name := nameOf(c, n); {
+			case !fits && check(c, args[:n]) == nil:
 				wrong = fmt.Sprintf("%q is too much", strings.Join(args[n:], " "))
+			case fits && wrong == "" && arg == "" && !strings.HasSuffix(name, "..."): // words may be
+				wrong = name + " is empty"
 			}
+		}
+		if wrong == "" {
+			return nil
 		}
 		return &exit{exitUsage, fmt.Errorf("%s: write '%s'; see '%s --help'", wrong, c.UseLine(), c.CommandPath())}
 	}
 }
 
-// missing is the name of the first argument that was not given, as the line of use
-// has it.
-func missing(c *cobra.Command, given int) string {
-	use := c.Use
-	if _, after, ok := strings.Cut(use, " -- "); ok {
-		return strings.Fields(after)[0] // what stands before are flags
+// nameOf is the name of an argument, as the line of use has it. What is beyond it
+// belongs to the last.
+func nameOf(c *cobra.Command, n int) string {
+	_, names, _ := strings.Cut(c.Use, " ")
+	if _, behind, ok := strings.Cut(names, " -- "); ok {
+		names = behind // what stands before are flags
 	}
-	if names := strings.Fields(use)[1:]; given < len(names) {
-		return names[given]
+	all := strings.Fields(names)
+	if len(all) == 0 {
+		return ""
 	}
-	return "something"
+	return strings.Trim(all[min(n, len(all)-1)], "[]")
 }
