@@ -96,6 +96,9 @@ Parallax agents as a request of its topic and data.`,
 				joined()
 			}, slog.New(wire))
 		})
+		if err == nil {
+			log.Info("left", "agent", id)
+		}
 		if errors.Is(err, errSilent) {
 			return elsewhere(c.Flag(door).Value.String(), "--"+door, err.Error())
 		}

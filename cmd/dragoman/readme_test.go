@@ -61,6 +61,9 @@ func TestTheFirstConversationOfTheReadmeWorks(t *testing.T) {
 		t.Errorf("stdio: got the text %q and success %t, want HELLO and true\n%s", heard, success, frames)
 	}
 	agent.stop(t)
+	if said := agent.said(); !strings.Contains(said, `"message":"left"`) {
+		t.Errorf("got %q, want the agent to say at last that it has left", said)
+	}
 	hub.stop(t)
 	if said := hub.said(); !strings.Contains(said, "the hub has stopped") {
 		t.Errorf("got %q, want the hub to say at last that it has stopped", said)
