@@ -129,6 +129,18 @@ func (s LoadState) MarshalText() ([]byte, error) { return []byte(s.String()), ni
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *LoadState) UnmarshalText(b []byte) error { return loadStates.parse((*uint8)(s), b, "load") }
 
+// Vitals are how an agent says it is, in a heartbeat.
+type Vitals struct {
+	At time.Time `json:"at"`
+	// Status and Active are in the words of the agent; Active are tasks.
+	Status string `json:"status,omitempty"`
+	Active int    `json:"active"`
+	// Metrics are numbers by the names that the agent gives them.
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+	// Missed is how many heartbeats in a row did not come since.
+	Missed int `json:"missed,omitempty"`
+}
+
 // Load is how much an agent has to do.
 type Load struct {
 	State LoadState `json:"state"`

@@ -56,6 +56,8 @@ type Options struct {
 	// MaxMessagesPerSecond is how fast the agent is read beyond a burst of as
 	// many; task_progress does not count. Negative sets no limit.
 	MaxMessagesPerSecond int
+	// Traffic counts the messages of the connection; nil counts nothing.
+	Traffic *Traffic
 	// Link are the bounds of the connection.
 	Link link.Options
 	// Log gets what operators should know; nil discards it.

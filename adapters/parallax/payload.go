@@ -72,9 +72,9 @@ type registeredConfig struct {
 }
 
 type heartbeat struct {
-	Status      string          `json:"status,omitempty"`
-	ActiveTasks count           `json:"activeTasks"`
-	Metrics     json.RawMessage `json:"metrics,omitempty"`
+	Status      string  `json:"status,omitempty"`
+	ActiveTasks count   `json:"activeTasks"`
+	Metrics     members `json:"metrics,omitempty"`
 }
 
 type heartbeatAck struct {

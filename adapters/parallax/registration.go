@@ -50,6 +50,8 @@ func (s *session) seat() hub.Seat { return hub.Seat{NoticeTasks: true, Probe: s.
 
 // welcome tells the agent that it is in.
 func (s *session) welcome(ctx context.Context, id string, card core.Card, p register) error {
+	s.imposed.Store(int64(s.agent.Terms().Heartbeat))
+	s.told.Store(int64(s.interval()))
 	if err := s.reply(ctx, typeRegistered, id, s.registered(card, p)); err != nil {
 		return err
 	}
@@ -126,7 +128,7 @@ func (s *session) chooseID(p register) (core.AgentID, error) {
 func (s *session) cardOf(id core.AgentID, p register, extensions map[string]bool) core.Card {
 	card := core.Card{
 		ID: id, Name: string(id), Dialect: Dialect, Capabilities: p.Capabilities, Domains: p.Domains,
-		MaxConcurrent: max(1, int(min(p.Config.MaxConcurrentTasks, 1<<20))), Metadata: p.Metadata,
+		MaxConcurrent: int(max(0, min(p.Config.MaxConcurrentTasks, 1<<20))), Metadata: p.Metadata,
 	}
 	if len(card.Capabilities) == 0 {
 		card.Capabilities = s.opts.Capabilities
@@ -169,10 +171,14 @@ func (s *session) registered(card core.Card, p register) registered {
 	if timeout <= 0 {
 		timeout = millisecondsOf(s.opts.TaskTimeout)
 	}
+	running := 1
+	if now, here := s.hub.Agent(card.ID); here {
+		running = now.MaxConcurrent // an operator may have set it
+	}
 	r := registered{
 		AgentID: string(card.ID), ConnectionID: s.opts.ConnectionID, Capabilities: card.Capabilities,
 		Config: registeredConfig{
-			HeartbeatInterval: millisecondsOf(s.opts.HeartbeatInterval), TaskTimeout: timeout, MaxConcurrentTasks: count(card.MaxConcurrent),
+			HeartbeatInterval: millisecondsOf(s.interval()), TaskTimeout: timeout, MaxConcurrentTasks: count(running),
 		},
 	}
 	if r.Capabilities == nil {

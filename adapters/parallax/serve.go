@@ -59,6 +59,9 @@ type session struct {
 	seen       time.Time     // when the hub was last told of a sign of life
 
 	silence silence
+	// imposed is the interval between heartbeats that an operator set; 0 for none. told
+	// is the one that registered told.
+	imposed, told atomic.Int64
 
 	mu       sync.Mutex
 	card     core.Card
@@ -78,6 +81,7 @@ func (s *session) receive(ctx context.Context, frame []byte) error {
 			return err
 		}
 	}
+	defer s.opts.Traffic.came(m.Type, time.Now())
 	s.heard(false)
 	if err != nil {
 		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
@@ -192,6 +196,7 @@ func (s *session) sendAll(ctx context.Context, out []outgoing) error {
 }
 
 func (s *session) frame(kind, id string, payload any) ([]byte, error) {
+	s.opts.Traffic.goes(kind)
 	if id == "" {
 		id = "hub_" + strconv.FormatUint(s.ids.Add(1), 10)
 	}
@@ -251,6 +256,8 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 	switch {
 	case b.Draining != "":
 		return s.send(ctx, typeDisconnect, disconnect{Reason: b.Draining, Graceful: true})
+	case b.Imposed != nil:
+		return s.imposedOn(ctx, b.Imposed)
 	case b.Role == hub.Agent:
 		return s.toAgent(ctx, b)
 	case b.Role == hub.Requester:

@@ -8,14 +8,15 @@ import (
 // silence watches for a peer that has fallen silent: it rings after two intervals
 // without a word and again after three. It begins with the first heartbeat.
 type silence struct {
-	mu      sync.Mutex
-	timer   *time.Timer // nil before the first heartbeat
-	missed  int
-	over    bool
-	ringing sync.WaitGroup // the timer that is set, until it has rung
+	mu       sync.Mutex
+	timer    *time.Timer // nil before the first heartbeat
+	interval time.Duration
+	missed   int
+	over     bool
+	ringing  sync.WaitGroup // the timer that is set, until it has rung
 }
 
-// heard begins the watch anew and reports whether it had rung meanwhile. ring,
+// heard begins the watch anew, with the interval that holds now, and reports whether it had rung meanwhile. ring,
 // always the same function, is called with how many intervals have passed; it
 // must not call back.
 func (q *silence) heard(beat bool, interval time.Duration, ring func(missed int)) bool {
@@ -25,20 +26,20 @@ func (q *silence) heard(beat bool, interval time.Duration, ring func(missed int)
 		return false
 	}
 	rang := q.missed > 0
-	q.missed = 0
+	q.missed, q.interval = 0, interval
 	if q.timer != nil && q.timer.Stop() {
 		q.ringing.Done()
 	}
 	q.ringing.Add(1)
 	if q.timer == nil {
-		q.timer = time.AfterFunc(2*interval, func() { q.ring(interval, ring) })
+		q.timer = time.AfterFunc(2*interval, func() { q.ring(ring) })
 	} else {
 		q.timer.Reset(2 * interval)
 	}
 	return rang
 }
 
-func (q *silence) ring(interval time.Duration, ring func(int)) {
+func (q *silence) ring(ring func(int)) {
 	defer q.ringing.Done()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,7 +49,7 @@ func (q *silence) ring(interval time.Duration, ring func(int)) {
 	q.missed = max(2, q.missed+1)
 	if q.missed == 2 {
 		q.ringing.Add(1)
-		q.timer.Reset(interval)
+		q.timer.Reset(q.interval)
 	}
 	ring(q.missed)
 }

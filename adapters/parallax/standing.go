@@ -1,11 +1,15 @@
 package parallax
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -40,9 +44,54 @@ var states = map[string]core.LoadState{
 // heartbeat answers a heartbeat and takes in how the agent says it is.
 func (s *session) heartbeat(ctx context.Context, m message, p heartbeat) error {
 	s.heard(true)
+	now := time.Now()
+	s.agent.SetVitals(core.Vitals{At: now, Status: cut(p.Status), Active: int(p.ActiveTasks), Metrics: s.metrics(p.Metrics)})
 	s.restand(func(st *standing) { s.say(st, p.Status) })
-	return s.reply(ctx, typeHeartbeatAck, m.ID, heartbeatAck{
-		ServerTime: timestamp(time.Now()), NextHeartbeat: millisecondsOf(s.opts.HeartbeatInterval),
+	return s.reply(ctx, typeHeartbeatAck, m.ID, heartbeatAck{ServerTime: timestamp(now), NextHeartbeat: millisecondsOf(s.interval())})
+}
+
+// mostMetrics bounds how many metrics of an agent are kept, and mostMetricBytes their
+// names.
+const (
+	mostMetrics     = 32
+	mostMetricBytes = 64
+)
+
+// metrics are the numbers of a heartbeat. What is no number is counted and left out.
+func (s *session) metrics(raw members) map[string]float64 {
+	if len(raw) == 0 {
+		return nil
+	}
+	kept := make(map[string]float64, min(len(raw), mostMetrics))
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		var n *float64
+		if len(kept) == mostMetrics || len(name) > mostMetricBytes || json.Unmarshal(raw[name], &n) != nil || n == nil {
+			s.hub.Count("parallax.ignored.metric")
+			continue
+		}
+		kept[name] = *n
+	}
+	return kept
+}
+
+// interval is how often the agent is to send a heartbeat: as an operator says, else
+// as the settings do.
+func (s *session) interval() time.Duration {
+	return cmp.Or(time.Duration(s.imposed.Load()), s.opts.HeartbeatInterval)
+}
+
+// enforced is the interval by which silence is judged. Agents that ignore config_update
+// are to survive it, so that a shorter one than registered told is asked for alone.
+func (s *session) enforced() time.Duration {
+	return max(time.Duration(s.told.Load()), s.interval())
+}
+
+// imposedOn tells the agent what an operator has set.
+func (s *session) imposedOn(ctx context.Context, i *hub.Imposed) error {
+	s.imposed.Store(int64(i.Heartbeat))
+	return s.send(ctx, typeConfigUpdate, configUpdate{
+		Config: updatedConfig{HeartbeatInterval: millisecondsOf(s.interval()), MaxConcurrentTasks: count(i.Running)},
+		Reason: i.Reason,
 	})
 }
 
@@ -120,11 +169,11 @@ func (s *session) heard(beat bool) {
 		return
 	}
 	const often = time.Second // an answer may come in a hundred thousand pieces
-	if now := time.Now(); beat || now.Sub(s.seen) >= often {
+	if now := time.Now(); !beat && now.Sub(s.seen) >= often {
 		s.seen = now
 		s.agent.Seen()
 	}
-	if s.silence.heard(beat, s.opts.HeartbeatInterval, s.silent) {
+	if s.silence.heard(beat, s.enforced(), s.silent) {
 		s.restand(func(st *standing) { st.unhealthy = false })
 	}
 }
@@ -134,10 +183,11 @@ func (s *session) heard(beat bool) {
 func (s *session) silent(missed int) {
 	if missed == 2 {
 		s.hub.Count("parallax.unhealthy")
+		s.agent.Missed(missed)
 		s.restand(func(st *standing) { st.unhealthy = true })
 		return
 	}
-	text := "no heartbeat for 3 intervals of " + s.opts.HeartbeatInterval.String()
+	text := "no heartbeat for 3 intervals of " + s.enforced().String()
 	s.hub.Count("parallax.error." + codeHeartbeatMissed)
 	s.link.Close(link.Reason{Cause: link.Unresponsive, Text: text, Code: closeUnhealthy})
 }

@@ -47,6 +47,7 @@ func (a *api) routes() chi.Router {
 	r.Post("/v1/questions/{id}/answer", a.known(a.postAnswer))
 	r.Get("/v1/agents", a.known(a.getAgents))
 	r.Get("/v1/agents/{id}", a.known(a.getAgent))
+	r.Patch("/v1/agents/{id}", a.known(a.patchAgent))
 	r.Get("/v1/threads/{id}", a.known(a.getThread))
 	r.Get("/v1/events", a.known(a.getAllEvents))
 	r.Post("/v1/notices", a.known(a.postNotice))

@@ -100,7 +100,7 @@ func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
 func (a *api) notAllowed(router chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var methods []string
-		for _, m := range []string{http.MethodGet, http.MethodPost} {
+		for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPatch} {
 			path := r.URL.RawPath
 			if path == "" {
 				path = r.URL.Path

@@ -3,11 +3,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -49,14 +52,14 @@ func agentsCommand(io streams) *cobra.Command {
 		}
 		heads := []string{"ID", "DIALECT", "STATE", "TASKS", "CAPABILITIES"}
 		if output == "wide" {
-			heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
+			heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "HEALTH", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
 		}
 		t := newTable(io.out, heads...)
 		for _, a := range list.Agents {
 			row := []string{string(a.ID), a.Dialect, a.Load.State.String(), fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
 			if output == "wide" {
 				row = append(row, fmt.Sprint(a.Load.Queued), orDash(strings.Join(a.Domains, ",")), orDash(a.Model),
-					orDash(strings.Join(a.Features.Names(), ",")), a.Since.Format("2006-01-02 15:04:05"))
+					orDash(strings.Join(a.Features.Names(), ",")), a.Since.Format("2006-01-02 15:04:05"), health(a.Vitals))
 				row = append(row, surroundings(a.Card)...)
 			}
 			t.row(row...)
@@ -64,4 +67,20 @@ func agentsCommand(io streams) *cobra.Command {
 		return t.flush()
 	}
 	return c
+}
+
+// health is how an agent says it is, in a cell: its status, the heartbeats that it
+// missed since, and its metrics by name.
+func health(v *core.Vitals) string {
+	if v == nil {
+		return "-"
+	}
+	words := []string{orDash(v.Status)}
+	if v.Missed > 0 {
+		words = append(words, fmt.Sprintf("missed:%d", v.Missed))
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
+		words = append(words, fmt.Sprintf("%s:%g", name, v.Metrics[name]))
+	}
+	return strings.Join(words, " ")
 }

@@ -210,7 +210,12 @@ func goOn(task core.TaskID) string {
 
 // post sends a document and reads the one that answers it.
 func (c *client) post(ctx context.Context, path string, body, v any) error {
-	resp, err := c.do(ctx, http.MethodPost, path, "application/json", body)
+	return c.send(ctx, http.MethodPost, path, body, v)
+}
+
+// send is post for any method.
+func (c *client) send(ctx context.Context, method, path string, body, v any) error {
+	resp, err := c.do(ctx, method, path, "application/json", body)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ var acts = []struct {
 	{regexp.MustCompile(`^(.+) stops reading$`), (*storyPlayer).stopsReading},
 	{regexp.MustCompile(`^hub closes (.+)$`), (*storyPlayer).isClosed},
 	{regexp.MustCompile(`^(our .+) ends$`), (*storyPlayer).isClosed},
-	{regexp.MustCompile(`^http (\S+) (GET|POST) (\S+)$`), (*storyPlayer).requests},
+	{regexp.MustCompile(`^http (\S+) (GET|POST|PATCH) (\S+)$`), (*storyPlayer).requests},
 	{regexp.MustCompile(`^hub answers http (\S+)$`), (*storyPlayer).isAnswered},
 	{regexp.MustCompile(`^wait (\S+)$`), (*storyPlayer).waits},
 	{regexp.MustCompile(`^hub stops within (\S+)$`), (*storyPlayer).hubStops},

@@ -127,6 +127,7 @@ func (s *Service) mountHTTP(r chi.Router) {
 		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, DropTasks: !s.config.REST.KeepTasks,
 	}))
 	s.mountMCP(r)
+	r.Method(http.MethodGet, "/metrics", s.metricsHandler())
 	r.NotFound(nothingHere)
 	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { plainText(w, http.StatusOK, "ok\n") })
 	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -141,7 +142,7 @@ func (s *Service) mountHTTP(r chi.Router) {
 // nothingHere answers where the hub has no door, and tells of those that it has.
 func nothingHere(w http.ResponseWriter, r *http.Request) {
 	web.Problem(w, http.StatusNotFound, string(core.CodeUnsupported), "nothing is at "+r.URL.Path+
-		": /v1 is REST (its document /v1/openapi.json), /ws/agent Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /mcp MCP, /healthz and /readyz the health")
+		": /v1 is REST (its document /v1/openapi.json), /ws/agent Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /mcp MCP, /metrics Prometheus, /healthz and /readyz the health")
 }
 
 func plainText(w http.ResponseWriter, status int, text string) {
@@ -207,7 +208,7 @@ func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 		parallax.Serve(s.ctx, s.hub, conn, parallax.Options{
 			AgentID: agent, Principal: principal, Capabilities: able, ConnectionID: id, TaskTimeout: c.TaskTimeout, HeartbeatInterval: c.HeartbeatInterval,
 			MaxMessageBytes: c.MessageBytes, MaxMessagesPerSecond: orNever(c.MessagesPerSecond), KeepTasks: c.KeepTasks,
-			Link: s.config.WebSocket.link(), Log: s.log,
+			Traffic: s.traffic, Link: s.config.WebSocket.link(), Log: s.log,
 		})
 	})
 }

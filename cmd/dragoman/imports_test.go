@@ -65,6 +65,10 @@ var table = []row{
 
 	// The dialects: dialect gives every adapter not named above its row.
 	dialect("coven", "google.golang.org/grpc/codes", "google.golang.org/grpc/status", "google.golang.org/protobuf"),
+	{
+		from: []string{"adapters/metrics/..."}, own: []string{"core", "core/hub"},
+		lib: []string{"github.com/prometheus/client_golang"},
+	},
 	dialect("parallax", "golang.org/x/time/rate"),
 
 	{from: []string{"schemas/..."}, lib: []string{"github.com/santhosh-tekuri/jsonschema/v5"}},

@@ -33,13 +33,17 @@ comes of them.`,
 		if err != nil {
 			return &exit{exitUsage, err}
 		}
-		return serve(c.Context(), config, io)
+		return serve(c.Context(), config, io, func() (Config, error) { return loadConfig(c.Flags(), environ()) })
 	}
 	return c
 }
 
-// serve runs a hub until a signal, or until its only peer has gone.
-func serve(ctx context.Context, config Config, io streams) error {
+// serve runs a hub until a signal, or until its only peer has gone. On SIGHUP it reads
+// the settings again.
+func serve(ctx context.Context, config Config, io streams, read func() (Config, error)) error {
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	defer signal.Stop(reload)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -71,15 +75,27 @@ func serve(ctx context.Context, config Config, io streams) error {
 	}
 
 	var cause error
-	reason := "shutdown"
-	select {
-	case sig := <-signals:
-		log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "patience", config.StopTimeout.String())
-	case cause = <-s.Failed():
-		reason = "a listener ended"
-	case <-alone:
-		reason = "the only peer has gone"
-	case <-ctx.Done():
+	reason := ""
+	for reason == "" {
+		select {
+		case <-reload:
+			again, err := read()
+			if err == nil {
+				err = s.Reload(again)
+			}
+			if err != nil {
+				log.Error("the settings could not be read again: those before hold", "error", err)
+			}
+		case sig := <-signals:
+			log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "patience", config.StopTimeout.String())
+			reason = "shutdown"
+		case cause = <-s.Failed():
+			reason = "a listener ended"
+		case <-alone:
+			reason = "the only peer has gone"
+		case <-ctx.Done():
+			reason = "shutdown"
+		}
 	}
 	stop, cancel := context.WithTimeout(context.Background(), config.StopTimeout)
 	defer cancel()
@@ -149,11 +165,16 @@ the default.`,
 	return c
 }
 
+// leaves are the values of all settings, as text.
+func leaves(c Config) map[string]string {
+	all := map[string]string{}
+	eachLeaf("", c.plain(), func(key string, value any) { all[key] = fmt.Sprint(value) })
+	return all
+}
+
 // explain prints what comes of each setting.
 func explain(out io.Writer, c Config) error {
-	values, standard := map[string]string{}, map[string]string{}
-	eachLeaf("", c.plain(), func(key string, value any) { values[key] = fmt.Sprint(value) })
-	eachLeaf("", defaultConfig().plain(), func(key string, value any) { standard[key] = fmt.Sprint(value) })
+	values, standard := leaves(c), leaves(defaultConfig())
 	t := newTable(out, "SETTING", "VALUE", "DEFAULT", "VARIABLE", "WHAT IT SETS")
 	for _, s := range allSettings() {
 		other := ""

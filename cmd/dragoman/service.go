@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/nats"
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
@@ -47,8 +48,12 @@ type Service struct {
 	// secrets are what Coven agents are told in Welcome, and nobody else.
 	secrets secrets
 	// tokens are who may come in; atMCP are those let in there, by their hash.
-	tokens access.Tokens
-	atMCP  map[access.Hash]func()
+	tokens  access.Tokens
+	atMCP   map[access.Hash]func()
+	traffic *parallax.Traffic
+	// loaded are the settings as they were read last, of which config has those that
+	// hold since the start.
+	loaded Config
 	acp    *acp.HTTP
 
 	socket  *stdio.Listener // for pi-server, or nil
@@ -81,7 +86,7 @@ func Start(ctx context.Context, c Config, log *slog.Logger, observer func(*hub.O
 	if err := checkExposure(c); err != nil {
 		return nil, err
 	}
-	s := &Service{config: c, log: log, failed: make(chan error, 1), atMCP: map[access.Hash]func(){}}
+	s := &Service{config: c, loaded: c, traffic: parallax.NewTraffic(), log: log, failed: make(chan error, 1), atMCP: map[access.Hash]func(){}}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := s.start(ctx, observer); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -22,8 +22,8 @@ const (
 )
 
 // Batch is what [Session.Next] returns: exactly one of events, a gap, the output
-// of a tool, an execution, a question, the news that there are other tools, or that the hub is
-// stopping.
+// of a tool, an execution, a question, the news that there are other tools or other
+// terms, or that the hub is stopping.
 type Batch struct {
 	// Task and Role say what Events or Gap are of.
 	Task *Task
@@ -43,6 +43,8 @@ type Batch struct {
 	Asking *Asking
 	// ToolsChanged says that packs came, went or changed: see [Session.WatchTools].
 	ToolsChanged bool
+	// Imposed says that an operator has set how the agent works.
+	Imposed *Imposed
 	// Draining says why the hub is stopping. What runs may still finish.
 	Draining string
 }
@@ -86,6 +88,7 @@ type feed struct {
 	execute  ring[*Execution]
 	asking   ring[*Asking]
 	changed  bool // the tools, since that was told last
+	imposed  *Imposed
 	stirred  bool // a thread that is followed has another task
 	noticed  bool // there may be notices for a subscriber
 	waited   bool // they let something else go first
@@ -177,6 +180,10 @@ func (f *feed) pop() (b Batch, r *reader, ok bool, err error) {
 	defer f.mu.Unlock()
 	if f.draining != "" {
 		b.Draining, f.draining = f.draining, ""
+		return b, nil, true, nil
+	}
+	if f.imposed != nil {
+		b.Imposed, f.imposed = f.imposed, nil
 		return b, nil, true, nil
 	}
 	if o, found := f.tools.pop(); found {

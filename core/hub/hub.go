@@ -81,6 +81,7 @@ type Hub struct {
 	agents   map[core.AgentID]*Session
 	onCall   map[core.AgentID][]*Session // who is found by its id alone, the latest last
 	aliases  aliases
+	terms    terms
 	tasks    map[core.TaskID]*Task // those that run, and the latest that ended
 	running  int
 	idle     chan struct{} // closed when draining and nothing runs
@@ -215,6 +216,8 @@ type AgentStatus struct {
 	Load      core.Load      `json:"load"`
 	Principal core.Principal `json:"principal"`
 	Since     time.Time      `json:"since"`
+	// Vitals are what the agent last said of how it is; nil if it never did.
+	Vitals *core.Vitals `json:"vitals,omitempty"`
 }
 
 // Agents returns who is here, by id.
@@ -255,7 +258,7 @@ func (h *Hub) status(entries []roster.Entry) []AgentStatus {
 
 // statusOf tells of one agent. Callers hold mu.
 func (h *Hub) statusOf(e roster.Entry) AgentStatus {
-	a := AgentStatus{Card: e.Card, Load: e.Load, Since: e.Since}
+	a := AgentStatus{Card: e.Card, Load: e.Load, Since: e.Since, Vitals: e.Vitals}
 	if s := h.answerer(e.ID); s != nil {
 		a.Principal = s.peer.Principal
 	}

@@ -65,6 +65,7 @@ type Session struct {
 	vacated chan struct{}
 	// follows are the threads that it follows.
 	follows table[core.ThreadID, struct{}]
+	said    int         // how many tasks at once the agent takes by itself; 0 if it did not say
 	expiry  *time.Timer // ends the session; nil for one without end
 
 	mu     sync.Mutex
@@ -174,6 +175,8 @@ func (h *Hub) sit(s *Session, card core.Card, seat Seat) error {
 		return err
 	}
 	s.id, s.seat, s.vacated = card.ID, seat, make(chan struct{})
+	card = h.underTerms(s, card)
+	h.roster.Change(s.id, func(e *roster.Entry) { e.Card = card })
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
@@ -188,6 +191,7 @@ func (h *Hub) sit(s *Session, card core.Card, seat Seat) error {
 
 // recard replaces the card of an agent. Callers hold mu.
 func (h *Hub) recard(s *Session, card core.Card) {
+	card = h.underTerms(s, card)
 	h.roster.Change(s.id, func(e *roster.Entry) { e.Card, e.OnlyByID = card, s.seat.OnlyByID })
 	s.mu.Lock()
 	s.card = card
@@ -215,7 +219,6 @@ func (h *Hub) unseat(s *Session, reason *core.Fault) {
 }
 
 func clean(c core.Card) core.Card {
-	c.MaxConcurrent = max(1, c.MaxConcurrent)
 	if c.Name == "" {
 		c.Name = string(c.ID)
 	}
@@ -233,16 +236,6 @@ func (s *Session) SetLoad(state core.LoadState) {
 	}
 	h.roster.Change(s.id, func(e *roster.Entry) { e.Said, e.Load.LastSeen = state, time.Now() })
 	h.dispatch(s)
-}
-
-// Seen notes a sign of life.
-func (s *Session) Seen() {
-	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !s.closed {
-		h.roster.Change(s.id, func(e *roster.Entry) { e.Load.LastSeen = time.Now() })
-	}
 }
 
 func (s *Session) features() core.Features {

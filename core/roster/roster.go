@@ -21,6 +21,9 @@ type Entry struct {
 	Since time.Time
 	// Pace is about how long it took for its latest tasks; zero before the first.
 	Pace time.Duration
+	// Vitals are what it last said of how it is; nil if it never did. They are not
+	// changed but replaced.
+	Vitals *core.Vitals
 	// OnlyByID hides it from every address but one by its id.
 	OnlyByID bool
 

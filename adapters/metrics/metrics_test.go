@@ -1,0 +1,64 @@
+package metrics_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/dragoman-hub/dragoman/adapters/metrics"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func scrape(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("got %d and %s, want 200", w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+func TestAScrapeTellsWhatTheHubKnows(t *testing.T) {
+	h := coretest.NewHub(t, hub.Options{})
+	handler := metrics.New(h, metrics.Options{Version: "1.2.3", Parallax: func() []metrics.Traffic {
+		return []metrics.Traffic{{"sent", "task", 3, 0}, {"received", "task_result", 2, 0.5}}
+	}})
+	s := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "parallax"})
+	defer s.Close(nil)
+	// An agent may call things what it likes.
+	odd := "a \"b\"\n\xff"
+	if err := s.Join(core.Card{ID: "a", Dialect: "parallax", Capabilities: []string{"x", "x", odd}}, hub.Seat{}); err != nil {
+		t.Fatal(err)
+	}
+	s.SetVitals(core.Vitals{Status: "healthy", Metrics: map[string]float64{"cpuUsage": 45, odd: 1}})
+	s.Missed(2)
+	h.Count("parallax.unhealthy")
+	got := scrape(t, handler)
+	for _, want := range []string{
+		`dragoman_build_info{version="1.2.3"} 1`,
+		`dragoman_agents{dialect="parallax",state="idle"} 1`,
+		`dragoman_tasks_running 0`,
+		`dragoman_tasks_queued 0`,
+		`dragoman_events_total{name="parallax.unhealthy"} 1`,
+		`dragoman_agent_active_tasks{agent="a"} 0`,
+		`dragoman_agent_missed_heartbeats{agent="a"} 2`,
+		`dragoman_agent_vital{agent="a",metric="cpuUsage"} 45`,
+		`parallax_agents_connected{capability="x"} 1`,
+		`parallax_ws_messages_total{direction="sent",type="task"} 3`,
+		`parallax_ws_messages_total{direction="received",type="task_result"} 2`,
+		`parallax_ws_message_latency_seconds_sum{type="task_result"} 0.5`,
+		`parallax_ws_message_latency_seconds_count{type="task_result"} 2`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("got no line %s in:\n%s", want, got)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package rest
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// termsBody is the body of PATCH /v1/agents/{id}. What is left out stays; 0 takes back
+// what was set.
+type termsBody struct {
+	MaxConcurrent       *int   `json:"max_concurrent"`
+	HeartbeatIntervalMS *int64 `json:"heartbeat_interval_ms"`
+	Reason              string `json:"reason"`
+}
+
+// The bounds of what can be set.
+const (
+	mostConcurrent = 1 << 20
+	leastHeartbeat = 100 * time.Millisecond
+	mostHeartbeat  = 24 * time.Hour
+)
+
+// patchAgent sets how an agent works.
+func (a *api) patchAgent(c call) error {
+	if !c.from.Operator {
+		return core.NewFault(core.CodeNotAuthorized, "how an agent works is set by operators")
+	}
+	var body termsBody
+	if err := a.read(c, &body); err != nil {
+		return err
+	}
+	if body.MaxConcurrent == nil && body.HeartbeatIntervalMS == nil {
+		return core.NewFault(core.CodeInvalid, "nothing is to be set: send max_concurrent, heartbeat_interval_ms or both")
+	}
+	if n := body.MaxConcurrent; n != nil && (*n < 0 || *n > mostConcurrent) {
+		return core.NewFault(core.CodeInvalid, "max_concurrent: want 0 to %d, 0 for what the agent says", mostConcurrent)
+	}
+	var beat time.Duration
+	if ms := body.HeartbeatIntervalMS; ms != nil {
+		if *ms != 0 && (*ms < leastHeartbeat.Milliseconds() || *ms > mostHeartbeat.Milliseconds()) {
+			return core.NewFault(core.CodeInvalid, "heartbeat_interval_ms: want %d to %d, or 0 for that of the settings", leastHeartbeat.Milliseconds(), mostHeartbeat.Milliseconds())
+		}
+		beat = time.Duration(*ms) * time.Millisecond
+	}
+	status, err := a.hub.Impose(core.AgentID(c.id()), func(t *hub.Terms) {
+		if body.MaxConcurrent != nil {
+			t.MaxConcurrent = *body.MaxConcurrent
+		}
+		if body.HeartbeatIntervalMS != nil {
+			t.Heartbeat = beat
+		}
+	}, body.Reason)
+	if err != nil {
+		return err
+	}
+	return a.reply(c.w, http.StatusOK, status)
+}

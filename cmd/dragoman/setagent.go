@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// configCommand has what changes the settings of a hub that runs.
+func configCommand(io streams) *cobra.Command {
+	c := &cobra.Command{
+		Use: "config", Short: "Change what a running hub goes by", Args: cobra.NoArgs,
+		Long: `Change what a running hub goes by. Its own settings stand in its file and its
+environment: it reads them again on SIGHUP, and 'dragoman check' explains them.`,
+	}
+	c.AddCommand(setAgentCommand(io))
+	return c
+}
+
+func setAgentCommand(io streams) *cobra.Command {
+	var most int
+	var beat time.Duration
+	var reason string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "set-agent ID [flags]", Short: "Set how an agent works", Args: usageArgs(cobra.ExactArgs(1)),
+		Long: `Set how many tasks an agent runs at once, and how often it sends heartbeats. The
+agent is told where its dialect has a word for it. It holds for whoever has the id,
+until it is set anew or the hub ends.
+
+  dragoman config set-agent shout --max-concurrent 3 --reason "load balancing"`,
+	}
+	f := c.Flags()
+	f.IntVar(&most, "max-concurrent", 0, "how many tasks at once at most; 0 for what the agent says")
+	f.DurationVar(&beat, "heartbeat", 0, "`time` between two heartbeats; 0 for that of the settings")
+	f.StringVar(&reason, "reason", "", "`text` that the agent is told")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	to := hubFlags(f)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		body := map[string]any{}
+		if f.Changed("max-concurrent") {
+			body["max_concurrent"] = most
+		}
+		if f.Changed("heartbeat") {
+			body["heartbeat_interval_ms"] = beat.Milliseconds()
+		}
+		if len(body) == 0 {
+			return &exit{exitUsage, errors.New("nothing is to be set: use --max-concurrent, --heartbeat or both")}
+		}
+		if reason != "" {
+			body["reason"] = reason
+		}
+		var a hub.AgentStatus
+		if err := to.client().send(c.Context(), http.MethodPatch, "/v1/agents/"+url.PathEscape(args[0]), body, &a); err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(io.out, a)
+		}
+		fmt.Fprintf(io.out, "%s runs %d at once\n", a.ID, a.MaxConcurrent)
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/coder/websocket"
+)
+
+// rawAgent is a Parallax agent that a test plays frame by frame on a real WebSocket.
+type rawAgent struct {
+	*testing.T
+	conn *websocket.Conn
+}
+
+func dialRaw(t *testing.T, at string, header http.Header) *rawAgent {
+	t.Helper()
+	conn, resp, err := websocket.Dial(t.Context(), "ws://"+at+parallaxPath, &websocket.DialOptions{HTTPHeader: header})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.Header.Get("X-Connection-Id") == "" {
+		t.Error("got no X-Connection-Id in the answer, want one")
+	}
+	t.Cleanup(func() { conn.CloseNow() })
+	return &rawAgent{t, conn}
+}
+
+func (a *rawAgent) say(frame string) {
+	a.Helper()
+	if err := a.conn.Write(a.Context(), websocket.MessageText, []byte(frame)); err != nil {
+		a.Fatal(err)
+	}
+}
+
+// hears returns the next frame, which must hold all of what.
+func (a *rawAgent) hears(what ...string) string {
+	a.Helper()
+	ctx, cancel := context.WithTimeout(a.Context(), watchdog)
+	defer cancel()
+	_, frame, err := a.conn.Read(ctx)
+	if err != nil {
+		a.Fatalf("got %v, want %q", err, what)
+	}
+	for _, w := range what {
+		if !strings.Contains(string(frame), w) {
+			a.Errorf("got %s, want %s in it", frame, w)
+		}
+	}
+	return string(frame)
+}
+
+// command runs the program in this process and returns what it printed.
+func command(t *testing.T, args ...string) (out string, code int) {
+	t.Helper()
+	var said, errs bytes.Buffer
+	code = run(t.Context(), args, streams{io.NopCloser(strings.NewReader("")), closer{&said}, &errs})
+	t.Logf("dragoman %s: %d %s", strings.Join(args, " "), code, errs.String())
+	return said.String(), code
+}
+
+// closer makes a writer one that can be closed.
+type closer struct{ io.Writer }
+
+func (closer) Close() error { return nil }
+
+func TestAnOperatorSetsHowAnAgentWorksAndSeesHowItIs(t *testing.T) {
+	s := newStage(t, nil)
+	at := s.service.bound.HTTP
+	a := dialRaw(t, at, http.Header{"X-Agent-Id": {"a"}})
+	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":5}}}`)
+	a.hears(`"registered"`)
+	out, code := command(t, "config", "set-agent", "a", "--max-concurrent", "3", "--heartbeat", "5s", "--reason", "balance", "--hub", "http://"+at)
+	if code != exitDone || out != "a runs 3 at once\n" {
+		t.Errorf("got %q and %d, want that it runs 3", out, code)
+	}
+	a.hears(`"config_update"`, `"heartbeatInterval":5000`, `"maxConcurrentTasks":3`, `"reason":"balance"`)
+	if _, code := command(t, "config", "set-agent", "a", "--hub", "http://"+at); code != exitUsage {
+		t.Errorf("nothing to set: got %d, want %d", code, exitUsage)
+	}
+	if _, code := command(t, "config", "set-agent", "b", "--max-concurrent", "3", "--hub", "http://"+at); code != exitFailed {
+		t.Errorf("nobody: got %d, want %d", code, exitFailed)
+	}
+
+	a.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":2,"metrics":{"cpuUsage":45,"memoryUsage":60}}}`)
+	a.hears(`"heartbeat_ack"`)
+	if out, _ := command(t, "agents", "-o", "wide", "--hub", "http://"+at); !strings.Contains(out, "healthy cpuUsage:45 memoryUsage:60") {
+		t.Errorf("got %s, want what the heartbeat told", out)
+	}
+	resp, err := http.Get("http://" + at + "/metrics") //nolint:noctx // it answers at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	scraped, _ := io.ReadAll(resp.Body)
+	for _, want := range []string{
+		`parallax_agents_connected{capability="x"} 1`, `dragoman_agent_vital{agent="a",metric="cpuUsage"} 45`,
+		`parallax_ws_messages_total{direction="received",type="heartbeat"} 1`, `parallax_ws_messages_total{direction="sent",type="config_update"} 1`,
+		`parallax_ws_message_latency_seconds_count{type="heartbeat"} 1`,
+	} {
+		if !strings.Contains(string(scraped), want+"\n") {
+			t.Errorf("got no line %s in /metrics", want)
+		}
+	}
+}
+
+func TestTheSettingsAreReadAgainOnSIGHUP(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("parallax: {heartbeat_interval: 20s}")
+	hub := startHub(t, "--config", path)
+	a := dialRaw(t, hub.http, nil)
+	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
+	a.hears(`"heartbeatInterval":20000`)
+
+	reload := func(text, says string) map[string]any {
+		t.Helper()
+		write(text)
+		if err := hub.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		return hub.said(t, says)
+	}
+	reload("parallax: {heartbeat_interval: 30s}", "the configuration was reloaded")
+	a.hears(`"config_update"`, `"heartbeatInterval":30000`, `"reason":"the configuration was reloaded"`)
+	reload("parallax: {heartbeat_interval: soon}", "the settings could not be read again: those before hold")
+	later := reload("parallax: {heartbeat_interval: 30s}\nlimits: {hops: 3}", "some settings that changed are taken over at the next start")
+	if got, _ := later["settings"].([]any); len(got) != 1 || got[0] != "limits.hops" {
+		t.Errorf("got %v, want limits.hops named", later)
+	}
+
+	b := dialRaw(t, hub.http, nil)
+	b.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
+	b.hears(`"heartbeatInterval":30000`)
+}

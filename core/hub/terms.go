@@ -1,0 +1,131 @@
+package hub
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/roster"
+)
+
+// Terms are what an operator sets of how an agent works. The zero Terms set nothing.
+type Terms struct {
+	// MaxConcurrent bounds how many tasks the agent runs at once; zero leaves that to
+	// the agent. It never makes it more than the agent said it can do, but one that
+	// said nothing gets it whole.
+	MaxConcurrent int
+	// Heartbeat is how often an agent shows that it is well, where its dialect has a
+	// word for that; zero leaves it to the dialect.
+	Heartbeat time.Duration
+}
+
+// Imposed is what a session is told of new terms: those in force, how many tasks its
+// agent runs at once now, and why.
+type Imposed struct {
+	Terms
+	Running int
+	Reason  string
+}
+
+// terms are those of single agents, which outlast their connections, and those of all
+// agents of a dialect. Hub.mu guards them.
+type terms struct {
+	agents   map[core.AgentID]Terms
+	dialects map[string]Terms
+}
+
+// Impose changes the terms of an agent that is here, tells it, and returns what it is
+// now. They hold for whoever has the id until the hub ends. It returns an
+// unknown_agent Fault if nobody has it.
+func (h *Hub) Impose(id core.AgentID, change func(*Terms), reason string) (AgentStatus, error) {
+	h.mu.Lock()
+	id = h.resolve(id)
+	s := h.agents[id]
+	if s == nil || s.closed {
+		h.mu.Unlock()
+		return AgentStatus{}, core.NewFault(core.CodeUnknownAgent, "no agent %q is here", id)
+	}
+	t := h.terms.agents[id]
+	change(&t)
+	if h.terms.agents == nil {
+		h.terms.agents = map[core.AgentID]Terms{}
+	}
+	if h.terms.agents[id] = t; t == (Terms{}) {
+		delete(h.terms.agents, id)
+	}
+	h.impose(s, reason)
+	h.mu.Unlock()
+	h.log.Info("the terms of an agent were set", "agent", id, "max_concurrent", t.MaxConcurrent, "heartbeat", t.Heartbeat.String(), "reason", reason)
+	a, _ := h.Agent(id)
+	return a, nil
+}
+
+// ImposeOn sets the terms of all agents of a dialect, where they have none of their
+// own, and tells those that are here.
+func (h *Hub) ImposeOn(dialect string, t Terms, reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.terms.dialects[dialect] == t {
+		return
+	}
+	if h.terms.dialects == nil {
+		h.terms.dialects = map[string]Terms{}
+	}
+	h.terms.dialects[dialect] = t
+	for _, s := range h.agents {
+		if s.peer.Dialect == dialect && !s.closed {
+			h.impose(s, reason)
+		}
+	}
+}
+
+// Terms returns the terms in force for the agent that the session is.
+func (s *Session) Terms() Terms {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	return s.hub.termsOf(s)
+}
+
+// termsOf are the terms in force. Callers hold mu.
+func (h *Hub) termsOf(s *Session) Terms {
+	own, all := h.terms.agents[s.id], h.terms.dialects[s.peer.Dialect]
+	return Terms{MaxConcurrent: cmp.Or(own.MaxConcurrent, all.MaxConcurrent), Heartbeat: cmp.Or(own.Heartbeat, all.Heartbeat)}
+}
+
+// impose puts the terms of an agent into force. Callers hold mu.
+func (h *Hub) impose(s *Session, reason string) {
+	s.mu.Lock()
+	card := s.card
+	s.mu.Unlock()
+	card.MaxConcurrent = s.said
+	card = h.underTerms(s, card)
+	h.roster.Change(s.id, func(e *roster.Entry) { e.MaxConcurrent = card.MaxConcurrent })
+	s.mu.Lock()
+	s.card = card
+	s.mu.Unlock()
+	s.feed.impose(&Imposed{Terms: h.termsOf(s), Running: card.MaxConcurrent, Reason: reason})
+	h.dispatch(s)
+}
+
+// underTerms is a card as the terms leave it. Callers hold mu.
+func (h *Hub) underTerms(s *Session, card core.Card) core.Card {
+	s.said = card.MaxConcurrent
+	limit := h.termsOf(s).MaxConcurrent
+	switch {
+	case limit > 0 && card.MaxConcurrent < 1:
+		card.MaxConcurrent = limit
+	case limit > 0:
+		card.MaxConcurrent = min(limit, card.MaxConcurrent)
+	}
+	card.MaxConcurrent = max(1, card.MaxConcurrent)
+	return card
+}
+
+// impose makes Next return new terms. Of several that were not read yet the last
+// count.
+func (f *feed) impose(i *Imposed) {
+	f.mu.Lock()
+	f.imposed = i
+	f.mu.Unlock()
+	f.signal()
+}

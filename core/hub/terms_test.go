@@ -1,0 +1,92 @@
+package hub_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// atOnce sets how many tasks an agent runs at once at most.
+func atOnce(n int) func(*hub.Terms) { return func(t *hub.Terms) { t.MaxConcurrent = n } }
+
+func TestAnOperatorBoundsHowManyTasksAnAgentRuns(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
+		silent := g.agent("silent", able)
+		for _, c := range []struct {
+			id        core.AgentID
+			set, want int
+		}{{"a", 2, 2}, {"a", 9, 4}, {"a", 0, 4}, {"silent", 5, 5}, {"silent", 0, 1}, {"a", 1, 1}} {
+			got, err := g.hub.Impose(c.id, atOnce(c.set), "why")
+			if err != nil || got.MaxConcurrent != c.want {
+				t.Errorf("%s at most %d: got %d and %v, want %d", c.id, c.set, got.MaxConcurrent, err, c.want)
+			}
+		}
+		if b, ok := g.batch(a); !ok || b.Imposed == nil || b.Imposed.MaxConcurrent != 1 || b.Imposed.Running != 1 || b.Imposed.Reason != "why" {
+			t.Errorf("the agent is told %+v, want the last terms alone", b.Imposed)
+		}
+		if b, ok := g.batch(a); ok {
+			t.Errorf("got %+v too, want nothing more", b)
+		}
+
+		asker := g.connect("r")
+		first, second := g.ask(asker, "a"), g.ask(asker, "a")
+		if got := second.Agent(); got != "" {
+			t.Errorf("the second task is at %q, want it to wait", got)
+		}
+		if _, err := g.hub.Impose("a", atOnce(0), ""); err != nil {
+			t.Fatal(err)
+		}
+		if got := second.Agent(); got != "a" {
+			t.Errorf("once it may: got %q, want the second task at a", got)
+		}
+		g.report(a, first, core.Done{})
+		g.report(a, second, core.Done{})
+		_ = silent
+	})
+}
+
+func TestTermsOutlastTheConnectionAndTheCard(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
+		if _, err := g.hub.Impose("a", atOnce(2), ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Update(core.Card{ID: "a", MaxConcurrent: 8}); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := g.hub.Agent("a"); got.MaxConcurrent != 2 {
+			t.Errorf("with a new card: got %d, want 2", got.MaxConcurrent)
+		}
+		a.Close(nil)
+		_, err := g.hub.Impose("a", atOnce(3), "")
+		g.wantFault("nobody", err, core.CodeUnknownAgent)
+		again := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
+		if got, _ := g.hub.Agent("a"); got.MaxConcurrent != 2 || again.Terms().MaxConcurrent != 2 {
+			t.Errorf("come back: got %d, want 2", got.MaxConcurrent)
+		}
+	})
+}
+
+func TestTermsOfAnAgentStandAboveThoseOfItsDialect(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, b := g.agent("a", able), g.agent("b", able)
+		if _, err := g.hub.Impose("a", func(t *hub.Terms) { t.Heartbeat = time.Second }, ""); err != nil {
+			t.Fatal(err)
+		}
+		g.hub.ImposeOn("test", hub.Terms{Heartbeat: time.Minute}, "all of you")
+		g.hub.ImposeOn("other", hub.Terms{Heartbeat: time.Hour}, "not you")
+		if got, want := [2]time.Duration{a.Terms().Heartbeat, b.Terms().Heartbeat}, [2]time.Duration{time.Second, time.Minute}; got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		if batch, ok := g.batch(b); !ok || batch.Imposed == nil || batch.Imposed.Heartbeat != time.Minute || batch.Imposed.Reason != "all of you" {
+			t.Errorf("b is told %+v, want a minute", batch.Imposed)
+		}
+		g.hub.ImposeOn("test", hub.Terms{Heartbeat: time.Minute}, "again")
+		if batch, ok := g.batch(b); ok {
+			t.Errorf("the same terms again: got %+v, want nothing", batch)
+		}
+	})
+}
