@@ -108,6 +108,7 @@ type caller struct {
 
 	mu     sync.Mutex
 	frames []Frame
+	times  []time.Time // at which they came
 	news   chan struct{}
 }
 
@@ -125,7 +126,7 @@ func dialOver(t *testing.T, s *Server, o ConnOptions, hubs, clients link.Conn[[]
 	var err error
 	c.Client, err = Connect(ctx, clients, func(f Frame) {
 		c.mu.Lock()
-		c.frames = append(c.frames, f)
+		c.frames, c.times = append(c.frames, f), append(c.times, time.Now())
 		c.mu.Unlock()
 		signal(c.news)
 	})
