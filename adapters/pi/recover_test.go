@@ -1,0 +1,273 @@
+package pi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// restarted is a server that begins with what another left in the log.
+func restarted(t *testing.T, log core.RecordLog) (*hub.Hub, *Server) {
+	t.Helper()
+	h, s := newStage(t, Options{Journal: log})
+	if err := s.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return h, s
+}
+
+// left returns a copy of what stands in the log now, as a killed process leaves it.
+func left(t *testing.T, log core.RecordLog) core.RecordLog {
+	t.Helper()
+	after := journal.NewMemoryLog(journal.Retention{})
+	err := log.Replay(t.Context(), func(_ time.Time, r []byte) bool { return after.Append(t.Context(), r) == nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return after
+}
+
+var ann = ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}
+
+func TestWhatCameOfACommandIsReplayedAfterARestart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options  ConnOptions
+		identity string
+		want     bool
+	}{
+		"an id and a key, on an open hub":      {ConnOptions{}, `"id":"1","idempotencyKey":"k",`, true},
+		"an id alone, on an open hub":          {ConnOptions{}, `"id":"1",`, false},
+		"an id of a principal":                 {ann, `"id":"1",`, true},
+		"a key of a principal":                 {ann, `"idempotencyKey":"k",`, true},
+		"an id and a key, both of a principal": {ann, `"id":"1","idempotencyKey":"k",`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := journal.NewMemoryLog(journal.Retention{})
+			_, s := restarted(t, log)
+			create := `{` + tt.identity + `"type":"create_session","sessionId":"s"}`
+			c := dial(t, s, tt.options)
+			c.send(create)
+			first := c.until(`"response"`, `"create_session"`)
+
+			_, s = restarted(t, left(t, log))
+			c = dial(t, s, tt.options)
+			c.send(create)
+			again := c.until(`"response"`, `"create_session"`)
+			if got := has(again, `"replayed":true`); got != tt.want {
+				t.Fatalf("got replayed %v, want %v: %s", got, tt.want, again.Raw)
+			}
+			if n := c.count("command_started"); (n == 0) != tt.want {
+				t.Errorf("got %d commands started, want none of a replay", n)
+			}
+			if tt.want && string(first.Data) != string(again.Data) {
+				t.Errorf("got %s, want %s", again.Data, first.Data)
+			}
+		})
+	}
+}
+
+func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
+	log := journal.NewMemoryLog(journal.Retention{})
+	h, s := restarted(t, log)
+	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "mute")
+	const prompt = `{"id":"p","idempotencyKey":"k","type":"prompt","sessionId":"s","message":"x"}`
+	c.send(prompt)
+	c.until("command_started", `"p"`)
+	c.send(`{"id":"q","idempotencyKey":"l","type":"set_session_name","sessionId":"s","name":"x"}`)
+	c.until("command_accepted", `"q"`)
+	s.keepUp()
+
+	after := left(t, log)
+	for life := range 2 {
+		_, s = restarted(t, after)
+		c = dial(t, s, ConnOptions{})
+		c.send(prompt)
+		if f := c.until(`"response"`, `"id":"p"`); f.Error != interrupted || !has(f, `"replayed":true`) {
+			t.Errorf("life %d: got %s, want a replay of the failure", life, f.Raw)
+		}
+		var told recovery
+		if err := json.Unmarshal(c.ok(`{"type":"get_startup_recovery"}`).Data, &told); err != nil {
+			t.Fatal(err)
+		}
+		summary := c.until("startup_recovery_summary")
+		if has(summary, `"p"`) || has(summary, `"q"`) {
+			t.Errorf("got %s, want no ids told to everybody", summary.Raw)
+		}
+		want := []recoveredCut{
+			{"p", "prompt", "session:s", phaseStarted, interruptedReason}, {"q", "set_session_name", "session:s", phaseAccepted, interruptedReason},
+		}
+		if life > 0 {
+			want = []recoveredCut{} // they failed in the life before
+		}
+		if !slices.Equal(told.InFlight, want) || told.Failures != len(want) || told.State != "ready" || !told.Initialized {
+			t.Errorf("life %d: got %+v, want %+v cut off", life, told, want)
+		}
+		s.keepUp()
+	}
+}
+
+func TestARestartTellsEveryPrincipalOfItsOwnCommandsOnly(t *testing.T) {
+	log := journal.NewMemoryLog(journal.Retention{})
+	_, s := restarted(t, log)
+	dial(t, s, ann).ok(`{"id":"secret","type":"create_session","sessionId":"s"}`)
+	_, s = restarted(t, left(t, log))
+	for name, want := range map[string]int{"ann": 1, "bob": 0} {
+		c := dial(t, s, ConnOptions{Principal: core.Principal{ID: name, Authenticated: true}})
+		if f := c.ok(`{"type":"get_startup_recovery"}`); strings.Count(string(f.Data), "secret") != want {
+			t.Errorf("%s: got %s, want the id %d times", name, f.Data, want)
+		}
+		if f := c.ok(`{"type":"get_command_history","commandId":"secret"}`); strings.Count(string(f.Data), "recordedAt") != 3*want {
+			t.Errorf("%s: got %s, want %d entries", name, f.Data, 3*want)
+		}
+	}
+}
+
+// valve is a log whose writes wait to be let through, and fail with the error that
+// they are let through with.
+type valve struct {
+	core.RecordLog
+	writes chan []string // the phases that are written
+	let    chan error
+}
+
+func newValve() *valve {
+	return &valve{journal.NewMemoryLog(journal.Retention{}), make(chan []string), make(chan error)}
+}
+
+func (v *valve) Append(ctx context.Context, records ...[]byte) error {
+	var phases []string
+	for _, r := range records {
+		var rec record
+		if err := json.Unmarshal(r, &rec); err != nil {
+			return err
+		}
+		phases = append(phases, string(rec.Phase))
+	}
+	v.writes <- phases
+	if err := <-v.let; err != nil {
+		return err
+	}
+	return v.RecordLog.Append(ctx, records...)
+}
+
+func TestNobodyIsToldWhatTheJournalDoesNotHave(t *testing.T) {
+	v := newValve()
+	_, s := newStage(t, Options{Journal: v})
+	c := dial(t, s, ConnOptions{})
+	c.send(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
+	expect := func(want ...string) {
+		t.Helper()
+		if got := <-v.writes; !slices.Equal(got, want) {
+			t.Errorf("got %v written, want %v", got, want)
+		}
+		c.ok(`{"type":"list_sessions"}`) // what waits holds nobody up
+	}
+	expect("command_accepted")
+	if c.count("command_started", `"1"`) != 0 {
+		t.Error("got it started, want it to wait for the journal")
+	}
+	v.let <- nil
+	expect("command_started", "command_finished")
+	if c.count("command_finished", `"1"`) != 0 || c.count(`"response"`, `"id":"1"`) != 0 {
+		t.Error("got its outcome, want that to wait for the journal")
+	}
+	v.let <- nil
+	c.until(`"response"`, `"id":"1"`, `"success":true`)
+}
+
+func TestAJournalThatFailsStopsNobody(t *testing.T) {
+	v := newValve()
+	h, s := newStage(t, Options{Journal: v})
+	c := dial(t, s, ConnOptions{})
+	c.send(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
+	for range 2 {
+		<-v.writes
+		v.let <- errors.New("the disk is full")
+	}
+	c.until(`"response"`, `"id":"1"`, `"success":true`)
+	c.send(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
+	c.until(`"response"`, `"id":"1"`, `"replayed":true`)
+	if n := h.Counters()["pi.journal.failed"]; n != 3 {
+		t.Errorf("got %d counted, want 3", n)
+	}
+}
+
+func TestTheHistoryOfCommandsIsToldNewestFirst(t *testing.T) {
+	log := journal.NewMemoryLog(journal.Retention{})
+	_, s := restarted(t, log)
+	c := dial(t, s, ConnOptions{})
+	c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`)
+	c.fails(`{"id":"2","type":"set_session_name","sessionId":"s","name":"x","ifSessionVersion":7,"dependsOn":["1"]}`, "Session version mismatch: expected 7, got 0")
+	type told struct {
+		Enabled, Initialized bool
+		InitState            string
+		Filters              map[string]any
+		Entries              []map[string]any
+		Returned             int
+		Truncated            bool
+		MaxItemsReturned     int
+		MaxItemsAllowed      int
+		JournalPath          string
+		SchemaVersion        int
+		InitializationError  *string
+	}
+	ask := func(more string) (h told) {
+		t.Helper()
+		if err := json.Unmarshal(c.ok(`{"type":"get_command_history"`+more+`}`).Data, &h); err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	h := ask(`,"sessionIdFilter":"s"`)
+	if !h.Enabled || !h.Initialized || h.InitState != "ready" || h.Returned != 6 || h.Truncated || h.MaxItemsReturned != 100 || h.MaxItemsAllowed != 500 || h.Filters["sessionIdFilter"] != "s" {
+		t.Errorf("got %+v, want six entries of the session", h)
+	}
+	var phases []string
+	for _, e := range h.Entries {
+		phases = append(phases, e["phase"].(string)[len("command_"):]+" "+e["commandId"].(string))
+	}
+	if want := []string{"finished 2", "started 2", "accepted 2", "finished 1", "started 1", "accepted 1"}; !slices.Equal(phases, want) {
+		t.Errorf("got %v, want %v", phases, want)
+	}
+	last := h.Entries[0]
+	for name, want := range map[string]any{
+		"laneKey": "session:s", "explicitId": true, "sessionId": "s", "ifSessionVersion": 7.0, "success": false,
+		"error": "Session version mismatch: expected 7, got 0", "commandType": "set_session_name",
+	} {
+		if last[name] != want {
+			t.Errorf("%s: got %v, want %v", name, last[name], want)
+		}
+	}
+	if print, _ := last["fingerprint"].(string); !strings.HasPrefix(print, "v2:sha256:") || len(print) != len("v2:sha256:")+64 {
+		t.Errorf("got the fingerprint %q, want v2:sha256: and 64 digits", print)
+	}
+	if h := ask(`,"commandId":"1","limit":2`); h.Returned != 2 || !h.Truncated || h.MaxItemsReturned != 2 {
+		t.Errorf("got %+v, want the last two entries of the command, cut off", h)
+	}
+	if h := ask(`,"toTimestamp":1`); h.Returned != 0 {
+		t.Errorf("got %+v, want nothing of that time", h)
+	}
+}
+
+func TestWithoutAJournalTheHistoryIsDisabled(t *testing.T) {
+	_, s := newStage(t, Options{})
+	c := dial(t, s, ConnOptions{})
+	for _, kind := range []string{"get_command_history", "get_startup_recovery"} {
+		if f := c.ok(`{"type":"` + kind + `"}`); !strings.Contains(string(f.Data), `"enabled":false,"initialized":false,"initState":"disabled"`) {
+			t.Errorf("%s: got %s, want it disabled", kind, f.Data)
+		}
+	}
+	if c.count("startup_recovery_summary") != 0 {
+		t.Error("got a summary, want none where nothing was recovered")
+	}
+}
