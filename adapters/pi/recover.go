@@ -3,6 +3,7 @@ package pi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -22,9 +23,9 @@ func (s *Server) Recover(ctx context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.found.scanned++
-		var r record
-		switch err := json.Unmarshal(data, &r); {
-		case err != nil || len(r.Print) != len(fingerprint{}) || len(r.Identity) < 2:
+		r, err := readRecord(data)
+		switch {
+		case err != nil:
 			s.found.malformed++
 			return true
 		case r.Version != recordVersion:
@@ -74,6 +75,23 @@ func (s *Server) Recover(ctx context.Context) error {
 type flight struct {
 	run    int64
 	number uint64
+}
+
+// readRecord reads a record. One of another version is read as far as that tells.
+func readRecord(data []byte) (r record, err error) {
+	if err := json.Unmarshal(data, &r); err != nil || r.Version != recordVersion {
+		return r, err
+	}
+	var is struct {
+		CommandID *string `json:"commandId"`
+	}
+	if err := json.Unmarshal(r.Identity, &is); err != nil {
+		return r, err
+	}
+	if is.CommandID == nil || len(r.Print) != len(fingerprint{}) {
+		return r, errors.New("a record of no command")
+	}
+	return r, nil
 }
 
 // known returns the command of a record.

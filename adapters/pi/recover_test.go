@@ -271,3 +271,41 @@ func TestWithoutAJournalTheHistoryIsDisabled(t *testing.T) {
 		t.Error("got a summary, want none where nothing was recovered")
 	}
 }
+
+func TestARecordOfAnotherVersionOrOfNothingIsCountedAndPassedOver(t *testing.T) {
+	log := journal.NewMemoryLog(journal.Retention{})
+	_, s := restarted(t, log)
+	dial(t, s, ConnOptions{}).ok(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
+	if err := log.Append(t.Context(), []byte(`{"v":2,"more":1}`), []byte(`{`), []byte(`{"v":1}`), nil); err != nil {
+		t.Fatal(err)
+	}
+	_, s = restarted(t, left(t, log))
+	var told recovery
+	if err := json.Unmarshal(dial(t, s, ConnOptions{}).ok(`{"type":"get_startup_recovery"}`).Data, &told); err != nil {
+		t.Fatal(err)
+	}
+	if told.Scanned != 7 || told.Unsupported != 1 || told.Malformed != 3 || told.Outcomes != 1 || told.Failures != 0 {
+		t.Errorf("got %+v, want seven records, one of another version, three of nothing and one outcome", told)
+	}
+}
+
+// FuzzReadRecord holds that a record is refused, or can be told again.
+func FuzzReadRecord(f *testing.F) {
+	var s Server
+	c := command{kind: "get_state", fields: map[string]json.RawMessage{"dependsOn": []byte(`["a"]`)}}
+	a := &about{name: "1", kind: "get_state", identity: appendIdentity(nil, c, "1")}
+	f.Add(s.encodeRecord(keeping{of: a, phase: phaseFinished, response: response{err: "no", timedOut: true}}))
+	f.Add([]byte(`{"v":1,"is":{"commandId":"x"},"print":""}`))
+	f.Add([]byte(`{"v":1,"is":"{}"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := readRecord(data)
+		if err != nil || r.Version != recordVersion {
+			return
+		}
+		k := r.known()
+		e := entry{of: &k.about, phase: r.Phase, response: response{err: r.Error}, recovered: r.Recovered}
+		if told := appendEntry(nil, e); !json.Valid(told) {
+			t.Errorf("the history of %q is not JSON: %s", data, told)
+		}
+	})
+}

@@ -189,7 +189,7 @@ func TestSyntheticAndApprovalIDsPassOrFailValidationAsTheyShould(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, s := range []string{`{"type":"prompt","id":"1","sessionId":"s","message":"hi"}`, `[]`, `{"type":5}`, `{"type":"x","dependsOn":[1]}`} {
+	for _, s := range []string{`{"type":"prompt","id":"1","sessionId":"s","message":"hi"}`, `[]`, `{"type":5}`, `{"type":"x","dependsOn":[1]}`, `{"type":"get_state","sessionId":5,"ifSessionVersion":{},"idempotencyKey":[]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
@@ -205,6 +205,10 @@ func FuzzDecode(f *testing.F) {
 		_ = json.Unmarshal(r, &back) // an id that is no text is echoed as it is
 		if !json.Valid([]byte("{" + string(appendIdentity(nil, c, "x")) + "}")) {
 			t.Fatalf("the lifecycle event of %q is not JSON", frame)
+		}
+		k := known{about: about{name: "x", kind: c.kind, lane: c.lane(), identity: appendIdentity(nil, c, "x"), print: fingerprintOf(c)}}
+		if e := appendEntry(nil, entry{of: &k.about, phase: phaseAccepted}); !json.Valid(e) {
+			t.Fatalf("the history of %q is not JSON: %s", frame, e)
 		}
 	})
 }

@@ -1,0 +1,70 @@
+package pi
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What takes too long is aborted and told at once; its lane waits until it has really
+// come to an end, and what it came to changes nothing.
+func TestWorkThatTakesTooLongIsAbortedAndItsLateOutcomeChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, s := newStage(t, Options{PromptTimeout: 10 * time.Second})
+		before := table["bash"]
+		t.Cleanup(func() { table["bash"] = before })
+		with, aborted := *before, time.Time{}
+		with.run = func(s *Server, x *execution) outcome {
+			x.abort = func() {
+				aborted = time.Now()
+				time.AfterFunc(5*time.Second, func() { // it takes its time
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.finish(x, outcome{data: encode("late"), after: func() { t.Error("got what follows a success, want none") }})
+				})
+			}
+			return outcome{pending: true}
+		}
+		table["bash"] = &with
+		c := dial(t, s, ConnOptions{})
+		c.ok(`{"type":"create_session","sessionId":"s"}`)
+		began := time.Now()
+		const bash = `{"id":"b","type":"bash","sessionId":"s","command":"sleep"}`
+		c.send(bash)
+		c.send(`{"id":"n","type":"set_session_name","sessionId":"s","name":"next"}`)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if got := aborted.Sub(began); got != 10*time.Second {
+			t.Errorf("got it aborted after %v, want 10s", got)
+		}
+		if f := c.until(`"response"`, `"id":"b"`); f.Error != "Command 'bash' timed out after 10000ms" || !f.TimedOut || f.SessionVersion != nil {
+			t.Errorf("got %s, want it timed out", f.Raw)
+		}
+		if c.count("command_started", `"n"`) != 0 {
+			t.Error("got the next begun, want it to wait for the end of the work")
+		}
+		time.Sleep(5 * time.Second)
+		if f := c.until(`"response"`, `"id":"n"`); f.SessionVersion == nil || *f.SessionVersion != 1 {
+			t.Errorf("got %s, want version 1: the late success does not count", f.Raw)
+		}
+		if f := c.patient(bash); f.Error != "Command 'bash' timed out after 10000ms" || !f.TimedOut || !has(f, `"replayed":true`) {
+			t.Errorf("got %s, want the timeout replayed", f.Raw)
+		}
+		if n := c.count("command_finished", `"commandId":"b"`); n != 2 {
+			t.Errorf("got it finished %d times, want once and once replayed", n)
+		}
+	})
+}
+
+func TestEveryCommandHasAClass(t *testing.T) {
+	for kind := range classes {
+		if table[kind] == nil {
+			t.Errorf("%s has a class and is no command", kind)
+		}
+	}
+	for kind, c := range table {
+		if c.mutates && !c.control && classes[kind] == 0 {
+			t.Errorf("%s changes a session and has no class, want long or endless", kind)
+		}
+	}
+}
