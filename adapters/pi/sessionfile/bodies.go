@@ -1,0 +1,88 @@
+package sessionfile
+
+import "encoding/json"
+
+// Body is what an entry says beside its place in the tree: one of the types below.
+type Body interface{ kind() string }
+
+// The types of entries.
+const (
+	TypeMessage       = "message"
+	TypeModel         = "model_change"
+	TypeThinking      = "thinking_level_change"
+	TypeCompaction    = "compaction"
+	TypeBranchSummary = "branch_summary"
+	TypeCustom        = "custom"
+	TypeCustomMessage = "custom_message"
+	TypeLabel         = "label"
+	TypeInfo          = "session_info"
+)
+
+// Message is an AgentMessage, kept as it came.
+type Message struct {
+	Message json.RawMessage `json:"message"`
+}
+
+// ModelChange says who answers from here on.
+type ModelChange struct {
+	Provider string `json:"provider"`
+	ModelID  string `json:"modelId"`
+}
+
+// ThinkingLevelChange says how much is thought from here on.
+type ThinkingLevelChange struct {
+	ThinkingLevel string `json:"thinkingLevel"`
+}
+
+// Compaction stands for what was said before FirstKeptEntryID.
+type Compaction struct {
+	Summary          string          `json:"summary"`
+	FirstKeptEntryID string          `json:"firstKeptEntryId"`
+	TokensBefore     int64           `json:"tokensBefore"`
+	Details          json.RawMessage `json:"details,omitempty"`
+	FromHook         bool            `json:"fromHook,omitempty"`
+}
+
+// BranchSummary stands for a branch that was left; FromID is where it was left for
+// this one.
+type BranchSummary struct {
+	FromID  string          `json:"fromId"`
+	Summary string          `json:"summary"`
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// Custom is an extension's own. It is no part of the conversation.
+type Custom struct {
+	CustomType string          `json:"customType"`
+	Data       json.RawMessage `json:"data,omitempty"`
+}
+
+// CustomMessage is an extension's word in the conversation. Content is a text or a
+// list of blocks.
+type CustomMessage struct {
+	CustomType string          `json:"customType"`
+	Content    json.RawMessage `json:"content"`
+	Display    bool            `json:"display"`
+	Details    json.RawMessage `json:"details,omitempty"`
+}
+
+// Label marks another entry; an empty Label takes its mark away.
+type Label struct {
+	TargetID string `json:"targetId"`
+	Label    string `json:"label,omitempty"`
+}
+
+// Info names the session.
+type Info struct {
+	Name string `json:"name"`
+}
+
+func (Message) kind() string             { return TypeMessage }
+func (ModelChange) kind() string         { return TypeModel }
+func (ThinkingLevelChange) kind() string { return TypeThinking }
+func (Compaction) kind() string          { return TypeCompaction }
+func (BranchSummary) kind() string       { return TypeBranchSummary }
+func (Custom) kind() string              { return TypeCustom }
+func (CustomMessage) kind() string       { return TypeCustomMessage }
+func (Label) kind() string               { return TypeLabel }
+func (Info) kind() string                { return TypeInfo }
