@@ -171,5 +171,9 @@ func (w *worker) frame(kind, id string, payload any) ([]byte, error) {
 	if id == "" {
 		id = "agent_" + strconv.FormatUint(w.ids.Add(1), 10)
 	}
-	return encode(kind, id, time.Now(), payload)
+	frame, err := encode(kind, id, time.Now(), payload)
+	if err != nil {
+		return nil, err
+	}
+	return sign(frame, w.opts.Secret)
 }

@@ -21,7 +21,8 @@ type message struct {
 	Payload   json.RawMessage `json:"payload"`
 	Signature string          `json:"signature,omitempty"`
 
-	more json.RawMessage // an object of the members that have no meaning; nil for none
+	frame []byte          // as it came
+	more  json.RawMessage // an object of the members that have no meaning; nil for none
 }
 
 // limits bound a frame beyond its size, which is the session's to judge.
@@ -47,6 +48,7 @@ func decode(frame []byte) (message, error) {
 		}
 		m.more = envelopeShape.strip(frame)
 	}
+	m.frame = frame
 	broken := message{Type: m.Type, ID: m.ID}
 	if m.Type == "" {
 		return broken, core.NewFault(core.CodeInvalid, "type: missing; send one of %s", strings.Join(fromAgent, ", "))

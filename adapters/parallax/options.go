@@ -41,6 +41,11 @@ type Options struct {
 	// ConnectionID is what the header X-Connection-Id told the agent; "" for none.
 	ConnectionID string
 
+	// Secret is what an agent's messages are signed with; nil, and nothing of it, is for
+	// agents that do not sign. RequireSignature refuses what is not signed.
+	Secret           func(core.AgentID) []byte
+	RequireSignature bool
+
 	// RegisterTimeout is how long the agent has to register.
 	RegisterTimeout time.Duration
 	// HeartbeatInterval is told in registered, and an agent that has sent a

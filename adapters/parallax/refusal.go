@@ -8,19 +8,21 @@ import (
 
 // The codes of error messages that are about the protocol and not about a task.
 const (
-	codeInvalidMessage  = "INVALID_MESSAGE"
-	codeMessageTooLarge = "MESSAGE_TOO_LARGE"
-	codeNotRegistered   = "NOT_REGISTERED"
-	codeRegisterTimeout = "REGISTER_TIMEOUT"
-	codeDuplicateName   = "DUPLICATE_NAME"
-	codeExpired         = "AUTHENTICATION_EXPIRED"
-	codeTaskNotHeld     = "TASK_NOT_HELD"
-	codeHeartbeatMissed = "HEARTBEAT_MISSED"
-	codeRejected        = "REJECTED"
-	codeProcessing      = "PROCESSING_ERROR"
-	codeCancelled       = "CANCELLED"
-	codeRateLimited     = "RATE_LIMITED"
-	codeUnsupported     = "UNSUPPORTED"
+	codeInvalidMessage    = "INVALID_MESSAGE"
+	codeMessageTooLarge   = "MESSAGE_TOO_LARGE"
+	codeNotRegistered     = "NOT_REGISTERED"
+	codeRegisterTimeout   = "REGISTER_TIMEOUT"
+	codeDuplicateName     = "DUPLICATE_NAME"
+	codeExpired           = "AUTHENTICATION_EXPIRED"
+	codeTaskNotHeld       = "TASK_NOT_HELD"
+	codeHeartbeatMissed   = "HEARTBEAT_MISSED"
+	codeInvalidSignature  = "INVALID_SIGNATURE"
+	codeSignatureRequired = "SIGNATURE_REQUIRED"
+	codeRejected          = "REJECTED"
+	codeProcessing        = "PROCESSING_ERROR"
+	codeCancelled         = "CANCELLED"
+	codeRateLimited       = "RATE_LIMITED"
+	codeUnsupported       = "UNSUPPORTED"
 )
 
 // Replaced is the Peer of the Fault with which [Work] ends when a newer connection of
@@ -53,16 +55,18 @@ var codes = map[core.Code]string{
 // faultCodes is the table back. A code that is in neither table is internal.
 var faultCodes = func() map[string]core.Code {
 	back := map[string]core.Code{
-		codeRejected:        core.CodeOverloaded,
-		"NO_AGENTS":         core.CodeUnreachable,
-		codeInvalidMessage:  core.CodeInvalid,
-		codeMessageTooLarge: core.CodeTooLarge,
-		"AUTH_FAILED":       core.CodeUnauthenticated,
-		codeExpired:         core.CodeUnauthenticated,
-		codeTaskNotHeld:     core.CodeUnknownTask,
-		codeDuplicateName:   core.CodeConflict,
-		Replaced:            core.CodeConflict,
-		codeProcessing:      core.CodeInternal,
+		codeRejected:          core.CodeOverloaded,
+		"NO_AGENTS":           core.CodeUnreachable,
+		codeInvalidMessage:    core.CodeInvalid,
+		codeMessageTooLarge:   core.CodeTooLarge,
+		"AUTH_FAILED":         core.CodeUnauthenticated,
+		codeExpired:           core.CodeUnauthenticated,
+		codeTaskNotHeld:       core.CodeUnknownTask,
+		codeDuplicateName:     core.CodeConflict,
+		Replaced:              core.CodeConflict,
+		codeInvalidSignature:  core.CodeUnauthenticated,
+		codeSignatureRequired: core.CodeUnauthenticated,
+		codeProcessing:        core.CodeInternal,
 	}
 	for neutral, own := range codes {
 		back[own] = neutral

@@ -19,6 +19,9 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 	if err != nil {
 		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
 	}
+	if err := s.trusted(ctx, m, id); err != nil {
+		return err
+	}
 	extensions := declared(p)
 	card := s.cardOf(id, p, extensions)
 	principal := s.opts.Principal

@@ -62,6 +62,8 @@ type session struct {
 	// imposed is the interval between heartbeats that an operator set; 0 for none. told
 	// is the one that registered told.
 	imposed, told atomic.Int64
+	// secret is what messages are signed with; nil for none.
+	secret atomic.Pointer[[]byte]
 
 	mu       sync.Mutex
 	card     core.Card
@@ -91,6 +93,11 @@ func (s *session) receive(ctx context.Context, frame []byte) error {
 		return s.refuse(ctx, m.ID, codeNotRegistered, m.Type+" came before register: send register first")
 	case s.agent != nil && !s.isAgent():
 		return s.refuse(ctx, m.ID, codeNotRegistered, m.Type+" came before registered: another connection has the id, and it is being asked whether it is still there")
+	}
+	if s.agent != nil {
+		if code, text := s.unsigned(m, s.key()); code != "" {
+			return s.refuse(ctx, m.ID, code, text)
+		}
 	}
 	return s.handle(ctx, m)
 }
@@ -195,24 +202,32 @@ func (s *session) sendAll(ctx context.Context, out []outgoing) error {
 	return nil
 }
 
+// frame writes a message and signs it.
 func (s *session) frame(kind, id string, payload any) ([]byte, error) {
+	return s.frameOf(kind, id, payload, nil)
+}
+
+func (s *session) frameOf(kind, id string, payload any, f *core.Foreign) ([]byte, error) {
 	s.opts.Traffic.goes(kind)
 	if id == "" {
 		id = "hub_" + strconv.FormatUint(s.ids.Add(1), 10)
 	}
-	return encode(kind, id, time.Now(), payload)
+	frame, err := encode(kind, id, time.Now(), payload)
+	if err != nil {
+		return nil, err
+	}
+	return sign(restore(frame, f), s.key())
 }
 
 // frameLike is frame, with what a peer of the same dialect said beside it.
 func (s *session) frameLike(kind string, payload any, f *core.Foreign) ([]byte, error) {
-	frame, err := s.frame(kind, "", payload)
-	return restore(frame, f), err
+	return s.frameOf(kind, "", payload, f)
 }
 
 // foreign is what a message says beyond its meaning, of which left is of the
 // payload. Its signature cannot be passed on, and the page has no word to say so.
 func (s *session) foreign(m message, left json.RawMessage) *core.Foreign {
-	if m.Signature != "" {
+	if m.Signature != "" && s.key() == nil {
 		s.hub.Count("parallax.refused.signature")
 	}
 	return m.foreign(left)

@@ -23,6 +23,9 @@ type WorkOptions struct {
 	// HeartbeatInterval is how often it sends a heartbeat; zero does as the hub
 	// says, negative sends none.
 	HeartbeatInterval time.Duration
+	// Secret signs what it says; what the hub says must be signed with it then. Empty
+	// signs and checks nothing.
+	Secret []byte
 	// MaxMessageBytes bounds a message that it sends; zero means
 	// DefaultMaxMessageBytes.
 	MaxMessageBytes int
@@ -141,6 +144,9 @@ func (w *worker) register(ctx context.Context) error {
 // understand.
 func (w *worker) receive(ctx context.Context, frame []byte) error {
 	m, err := decode(frame)
+	if err == nil && !w.trusts(m) {
+		err = core.NewFault(core.CodeUnauthenticated, "the signature is missing or wrong")
+	}
 	if err == nil {
 		err = w.take(ctx, m)
 	}
@@ -149,6 +155,22 @@ func (w *worker) receive(ctx context.Context, frame []byte) error {
 		return nil
 	}
 	return err
+}
+
+// trusts reports whether a message is the hub's. A hub that refuses a register may not
+// know by what to sign that.
+func (w *worker) trusts(m message) bool {
+	if len(w.opts.Secret) == 0 {
+		return true
+	}
+	select {
+	case <-w.registered:
+	default:
+		if m.Type == typeError && m.Signature == "" {
+			return true
+		}
+	}
+	return genuine(m.frame, m.Signature, w.opts.Secret)
 }
 
 func (w *worker) take(ctx context.Context, m message) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 )
 
 func agentCommand(io streams) *cobra.Command {
-	var dialect, name, id, model string
+	var dialect, name, id, model, secretFile string
 	var able, domains []string
 	var concurrent int
 	c := &cobra.Command{
@@ -49,6 +50,7 @@ Parallax agents as a request of its topic and data.`,
 	f.StringSliceVar(&able, "capability", nil, "`capability` that it declares; may be repeated")
 	f.StringSliceVar(&domains, "domain", nil, "`domain` that it declares; may be repeated")
 	f.IntVar(&concurrent, "concurrent", 1, "`number` of requests that it answers at once")
+	f.StringVar(&secretFile, "signing-secret", "", "`file` with the secret that messages are signed with, for --dialect parallax")
 	to := hubFlags(f)
 	f.StringVar(&to.grpc, "grpc-addr", "127.0.0.1:50051", "gRPC `address` of the hub, for --dialect coven")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -85,12 +87,17 @@ Parallax agents as a request of its topic and data.`,
 		if err := checkNames(card); err != nil {
 			return err
 		}
+		at := to.place()
+		var err error
+		if at.secret, err = secretOf(secretFile); err != nil || at.secret != nil && dialect != parallax.Dialect {
+			return &exit{exitUsage, cmp.Or(err, errors.New("--signing-secret: only Parallax agents sign"))}
+		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		log := newLog(io.err, "info", "auto")
 		wire := &later{Handler: log.Handler(), begun: new(atomic.Bool)}
-		err := stay(ctx, log, func(ctx context.Context, joined func()) error {
-			return connect(ctx, to.place(), card, commandHandler(args, io.err, log), func(asker) {
+		err = stay(ctx, log, func(ctx context.Context, joined func()) error {
+			return connect(ctx, at, card, commandHandler(args, io.err, log), func(asker) {
 				log.Info("joined: ask it with 'dragoman ask "+quoted(id)+" ...'", "agent", id, "dialect", dialect)
 				wire.begun.Store(true)
 				joined()

@@ -142,6 +142,9 @@ type ParallaxConfig struct {
 	MessageBytes      int           `koanf:"message_bytes"`
 	MessagesPerSecond int           `koanf:"messages_per_second"`
 	KeepTasks         bool          `koanf:"keep_tasks"`
+	// Secrets is the path of the file with what agents sign with, which nothing shows.
+	Secrets           string `koanf:"secrets"`
+	RequireSignatures bool   `koanf:"require_signatures"`
 }
 
 // ACPConfig are the settings of the ACP dialect.
@@ -208,8 +211,8 @@ func defaults() map[string]any {
 		"coven.max_concurrent": 1, "coven.deadline": "600s", "coven.register_timeout": "30s", "coven.orphan_grace": "2s", "coven.keep_tasks": false,
 		"coven.remember": "5m", "coven.tool_calls": 64, "coven.secrets": "",
 		"parallax.task_timeout": "30s", "parallax.heartbeat_interval": "10s", "parallax.message_bytes": 1_000_000, "parallax.messages_per_second": 100,
-		"parallax.keep_tasks": false,
-		"acp.deadline":        "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m", "acp.keep_tasks": false,
+		"parallax.keep_tasks": false, "parallax.secrets": "", "parallax.require_signatures": false,
+		"acp.deadline": "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m", "acp.keep_tasks": false,
 		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100, "pi.snapshots": "all", "pi.keep_tasks": true,
 		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.in_flight": 10_000, "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
 		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20,

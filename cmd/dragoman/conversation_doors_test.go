@@ -70,6 +70,8 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 	switch dialect {
 	case "parallax":
 		opts := parallax.Options{AgentID: said["x-agent-id"], Link: storyLink}
+		opts.Secret = func(core.AgentID) []byte { return []byte(said["secret"]) }
+		opts.RequireSignature = said["signatures"] == "required"
 		if id := said["principal"]; id != "" {
 			opts.Principal = core.Principal{ID: id, Authenticated: true}
 			if good, err := time.ParseDuration(said["token good for"]); err == nil {

@@ -208,6 +208,7 @@ func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 		parallax.Serve(s.ctx, s.hub, conn, parallax.Options{
 			AgentID: agent, Principal: principal, Capabilities: able, ConnectionID: id, TaskTimeout: c.TaskTimeout, HeartbeatInterval: c.HeartbeatInterval,
 			MaxMessageBytes: c.MessageBytes, MaxMessagesPerSecond: orNever(c.MessagesPerSecond), KeepTasks: c.KeepTasks,
+			Secret: s.signingSecret, RequireSignature: c.RequireSignatures,
 			Traffic: s.traffic, Link: s.config.WebSocket.link(), Log: s.log,
 		})
 	})

@@ -29,6 +29,8 @@ type place struct {
 	http  string // http://host:port
 	grpc  string // host:port
 	token string // to authenticate with; "" for none
+	// secret is what a Parallax agent signs with; nil for none.
+	secret []byte
 }
 
 // asker asks an agent and returns what it answered.
@@ -69,7 +71,7 @@ func joinParallax(ctx context.Context, to place, card core.Card, handle core.Han
 	if err != nil {
 		return err
 	}
-	return parallax.Work(ctx, conn, card, handle, parallax.WorkOptions{Registered: func(a *parallax.Agent) { joined(askByRequest(a)) }, Link: wsLink, Log: log})
+	return parallax.Work(ctx, conn, card, handle, parallax.WorkOptions{Secret: to.secret, Registered: func(a *parallax.Agent) { joined(askByRequest(a)) }, Link: wsLink, Log: log})
 }
 
 func joinACP(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), log *slog.Logger) error {

@@ -11,7 +11,7 @@ import (
 
 // live are the settings that a running hub takes over; files that settings name are
 // read again.
-var live = []string{"parallax.heartbeat_interval"}
+var live = []string{"auth.tokens", "parallax.heartbeat_interval", "parallax.secrets"}
 
 // Reload takes over what changed in the settings and can change while the hub runs,
 // and tells the agents concerned. What needs a start is told to the log. On an error
@@ -20,9 +20,14 @@ func (s *Service) Reload(c Config) error {
 	if (c.Auth.Tokens == "") != (s.config.Auth.Tokens == "") {
 		return errors.New("auth.tokens: a hub begins open or closed: start it anew to change that")
 	}
+	signing, err := readSigningSecrets(c.Parallax.Secrets)
+	if err != nil {
+		return err
+	}
 	if err := s.authorize(c.Auth.Tokens); err != nil {
 		return err
 	}
+	s.signing.Store(&signing)
 	const reason = "the configuration was reloaded"
 	before, now := leaves(s.loaded), leaves(c)
 	if c.Parallax.HeartbeatInterval != s.loaded.Parallax.HeartbeatInterval {

@@ -51,6 +51,8 @@ type Service struct {
 	tokens  access.Tokens
 	atMCP   map[access.Hash]func()
 	traffic *parallax.Traffic
+	// signing are what agents of Parallax sign with.
+	signing atomic.Pointer[signingSecrets]
 	// loaded are the settings as they were read last, of which config has those that
 	// hold since the start.
 	loaded Config
@@ -101,6 +103,11 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 	if s.secrets, err = readSecrets(c.Coven.Secrets); err != nil {
 		return err
 	}
+	signing, err := readSigningSecrets(c.Parallax.Secrets)
+	if err != nil {
+		return err
+	}
+	s.signing.Store(&signing)
 	if err = s.authorize(c.Auth.Tokens); err != nil {
 		return err
 	}
