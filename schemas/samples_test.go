@@ -96,7 +96,7 @@ func TestEveryTypeOfMessageHasASchemaAndASample(t *testing.T) {
 		},
 		"acp": {
 			"ping", "pong", "query", "response", "delegate", "ack", "result", "notify", "cancel", "discover", "capabilities", "error",
-			"hello", "progress",
+			"hello", "progress", "subscribe", "unsubscribe",
 		},
 	}
 	for dialect, got := range map[string]map[string]*Schema{"parallax": parallaxSchemas(), "acp": acpSchemas()} {

@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-//go:embed config.json parallax/*.json parallax/common/*.json acp/*.json acp/common/*.json
+//go:embed config.json parallax/*.json parallax/common/*.json acp/*.json acp/common/*.json acp/samples/*.json
 var files embed.FS
 
 // Schema is the schema of one type of message. It may be used from any number of

@@ -19,7 +19,7 @@ const progressFeatures = core.FeatureStreaming | core.FeatureToolStates
 
 // discover asks the peer what it can do.
 func (s *session) discover(ctx context.Context) error {
-	e := s.newEnvelope(KindDiscover, "", Discover{Extensions: []string{ExtensionProgress}})
+	e := s.newEnvelope(KindDiscover, "", Discover{Extensions: extensions()})
 	s.mu.Lock()
 	s.probe = e.ID
 	s.mu.Unlock()

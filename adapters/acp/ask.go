@@ -63,7 +63,7 @@ func (s *session) open(e Envelope, req core.Request, a *asked, keep bool) error 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a.live = s.progress && (a.kind == KindQuery || a.kind == KindDelegate)
-	t, err := s.self.Open(req, hub.Opening{Keep: keep, Tag: a})
+	t, err := s.self.Open(req, hub.Opening{Keep: keep, Private: a.kind.passes(), Tag: a})
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *session) address(to string) (core.Address, error) {
 	return a, nil
 }
 
-// notify tells somebody something. A notice of context for what the peer asked
+// notify tells somebody something, and those who subscribe to its topic. A notice of context for what the peer asked
 // goes into that task.
 func (s *session) notify(ctx context.Context, e Envelope) error {
 	var n Notify
@@ -147,7 +147,10 @@ func (s *session) notify(ctx context.Context, e Envelope) error {
 		to, err = s.address(e.To)
 	}
 	if err == nil && to.IsZero() {
-		err = refusef(CodeInvalidEnvelope, "a notify is for somebody: say in to for whom, such as an agent id or capability:NAME")
+		to = core.ToHub() // for who subscribes to its topic
+		if n.Topic == TopicContext {
+			err = refusef(CodePeerNotFound, "the ref in data is no query or delegate of yours that runs: send its id, or an address in to")
+		}
 	}
 	if err == nil {
 		req := n.Request()
@@ -207,12 +210,12 @@ func (s *session) cancel(ctx context.Context, e Envelope) error {
 	return s.answer(ctx, KindAck, e.ID, Ack{Accepted: stopped})
 }
 
-// abandon cancels a query whose asker has hung up, unless tasks are kept. What was
-// delegated goes on.
+// abandon cancels a query or a ping whose sender has hung up, unless tasks are kept.
+// What was delegated goes on.
 func (s *session) abandon(id string) {
 	s.mu.Lock()
 	a := s.asked[id]
-	if a == nil || a.kind != KindQuery || s.opts.KeepTasks {
+	if a == nil || a.kind == KindDelegate || s.opts.KeepTasks {
 		s.mu.Unlock()
 		return
 	}

@@ -121,7 +121,7 @@ func TestTheEnvelopeIsReadAsTheDraftAndItsSuccessorsWriteIt(t *testing.T) {
 		"reply_to":       {`{"id":"1","kind":"pong","reply_to":"x"}`, Envelope{ID: "1", Kind: "pong", Ref: "x"}},
 		"payload null":   {`{"id":"1","kind":"ping","payload":null}`, Envelope{ID: "1", Kind: "ping"}},
 		"unknown fields": {`{"id":"1","kind":"ping","x-trace":{"a":[1]},"payload":{"y":1}}`, Envelope{ID: "1", Kind: "ping", Payload: json.RawMessage(`{"y":1}`)}},
-		"unknown kind":   {`{"id":"1","kind":"subscribe","payload":{"topic":"a.>"}}`, Envelope{ID: "1", Kind: "subscribe", Payload: json.RawMessage(`{"topic":"a.>"}`)}},
+		"unknown kind":   {`{"id":"1","kind":"negotiate","payload":{"topic":"a.>"}}`, Envelope{ID: "1", Kind: "negotiate", Payload: json.RawMessage(`{"topic":"a.>"}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Decode([]byte(c.json), 1000)

@@ -3,25 +3,12 @@ package acp
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
-
-// ping answers for the hub, or for an agent with what the hub knows of it.
-func (s *session) ping(ctx context.Context, e Envelope) error {
-	agent, err := s.whom(e)
-	if err != nil {
-		return s.unlessRefused(ctx, e, err)
-	}
-	if agent == nil {
-		return s.answer(ctx, KindPong, e.ID, s.hubPong())
-	}
-	return s.answer(ctx, KindPong, e.ID, Pong{
-		Status: statusOf(agent.Load.State), UptimeSecs: seconds(agent.Since), ActiveTasks: int64(agent.Load.Active), AgentName: agent.Name,
-	})
-}
 
 // whom returns the agent that an envelope is for, or nil when it is for the hub.
 func (s *session) whom(e Envelope) (*hub.AgentStatus, error) {
@@ -81,7 +68,10 @@ func (s *session) describe(ctx context.Context, e Envelope) error {
 	if agent != nil {
 		return s.answer(ctx, KindCapabilities, e.ID, capabilitiesOf(agent.Card))
 	}
-	all := s.everybody()
+	all, err := s.everybody(d.Domain)
+	if err != nil {
+		return s.unlessRefused(ctx, e, err)
+	}
 	out := s.newEnvelope(KindCapabilities, e.ID, all)
 	if raw := out.Encode(); len(raw) <= s.opts.MaxEnvelopeBytes {
 		return s.out.send(ctx, message{json: raw, kind: out.Kind, ref: e.ID})
@@ -91,14 +81,25 @@ func (s *session) describe(ctx context.Context, e Envelope) error {
 	return s.answer(ctx, KindCapabilities, e.ID, all)
 }
 
-// everybody is what all agents can do together, and a list of them.
-func (s *session) everybody() Capabilities {
+// everybody is what all agents can do together, and a list of them. With a domain it
+// is those who answer for it, and for what is below it.
+func (s *session) everybody(domain string) (Capabilities, error) {
 	var most int64
+	var of core.Address
+	if domain != "" {
+		var err error
+		if of, err = core.ParseAddress("domain:" + domain); err != nil {
+			return Capabilities{}, err
+		}
+	}
 	all := Capabilities{
 		AgentName: s.opts.HubName, Domains: []string{}, Channels: []string{}, Tools: []string{}, MaxConcurrentTasks: &most,
-		Extensions: []string{ExtensionProgress},
+		Extensions: extensions(),
 	}
 	for _, a := range s.hub.Agents() {
+		if domain != "" && !concerned(a.Card, of) {
+			continue
+		}
 		most += int64(max(1, a.MaxConcurrent))
 		all.Domains = append(all.Domains, a.Domains...)
 		all.Channels = append(all.Channels, a.Channels...)
@@ -113,7 +114,14 @@ func (s *session) everybody() Capabilities {
 		slices.Sort(*words)
 		*words = slices.Compact(*words)
 	}
-	return all
+	return all, nil
+}
+
+// concerned reports whether an agent has to do with a domain: it answers for it, or
+// for something below it.
+func concerned(card core.Card, domain core.Address) bool {
+	_, answers := card.Answers(domain)
+	return answers || slices.ContainsFunc(card.Domains, func(d string) bool { return strings.HasPrefix(d, domain.Domain()+".") })
 }
 
 // hello agrees on the version. It is optional here: a peer that never sends one
@@ -133,23 +141,6 @@ func (s *session) hello(ctx context.Context, e Envelope) error {
 	return s.answer(ctx, KindHello, e.ID, Hello{
 		ProtocolVersions: []int64{Version}, SelectedVersion: Version, AgentName: s.opts.HubName, Features: features(),
 	})
-}
-
-// pong takes what an agent says of its load.
-func (s *session) pong(ctx context.Context, e Envelope) error {
-	var p Pong
-	if err := e.Read(&p); err != nil {
-		return s.unlessRefused(ctx, e, err)
-	}
-	switch p.Status {
-	case "idle":
-		s.self.SetLoad(core.LoadIdle)
-	case "busy":
-		s.self.SetLoad(core.LoadBusy)
-	case "overloaded":
-		s.self.SetLoad(core.LoadOverloaded)
-	}
-	return nil
 }
 
 // shutdown tells the peer that the hub is stopping.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,7 +29,7 @@ const envelopeDepth = 64
 type Kind string
 
 // The kinds (ACP message types, "Core Types" and "Response/Async Types"), hello
-// of its successor, and our extension progress.
+// of its successor, and our extensions: progress, and subscribe with unsubscribe.
 const (
 	KindPing         Kind = "ping"
 	KindPong         Kind = "pong"
@@ -44,30 +45,30 @@ const (
 	KindError        Kind = "error"
 	KindHello        Kind = "hello"
 	KindProgress     Kind = "progress"
+	KindSubscribe    Kind = "subscribe"
+	KindUnsubscribe  Kind = "unsubscribe"
 )
 
-// Kinds returns every kind that the hub knows.
-func Kinds() []Kind {
-	return []Kind{
-		KindPing, KindPong, KindQuery, KindResponse, KindDelegate, KindAck, KindResult, KindNotify,
-		KindCancel, KindDiscover, KindCapabilities, KindError, KindHello, KindProgress,
-	}
+var kinds = []Kind{
+	KindPing, KindPong, KindQuery, KindResponse, KindDelegate, KindAck, KindResult, KindNotify,
+	KindCancel, KindDiscover, KindCapabilities, KindError, KindHello, KindProgress, KindSubscribe, KindUnsubscribe,
 }
 
+// Kinds returns every kind that the hub knows.
+func Kinds() []Kind { return slices.Clone(kinds) }
+
 // Known reports whether the hub knows the kind.
-func (k Kind) Known() bool {
-	switch k {
-	case KindPing, KindPong, KindQuery, KindResponse, KindDelegate, KindAck, KindResult, KindNotify,
-		KindCancel, KindDiscover, KindCapabilities, KindError, KindHello, KindProgress:
-		return true
-	}
-	return false
-}
+func (k Kind) Known() bool { return slices.Contains(kinds, k) }
+
+// passes reports whether an envelope of the kind goes through the hub to an ACP agent
+// and waits there, beside the tasks, for its first answer: kinds that the hub does not
+// know, and ping.
+func (k Kind) passes() bool { return !k.Known() || k == KindPing }
 
 // Asks reports whether an envelope of the kind expects one in answer.
 func (k Kind) Asks() bool {
 	switch k {
-	case KindPing, KindQuery, KindDelegate, KindCancel, KindDiscover, KindHello:
+	case KindPing, KindQuery, KindDelegate, KindCancel, KindDiscover, KindHello, KindSubscribe, KindUnsubscribe:
 		return true
 	}
 	return false
@@ -224,7 +225,7 @@ func isObject(b []byte) bool {
 
 func kindList() string {
 	var names []string
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		names = append(names, string(k))
 	}
 	return strings.Join(names, ", ")

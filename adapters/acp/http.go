@@ -100,6 +100,7 @@ type caller struct {
 	mu      sync.Mutex
 	waiting map[string]chan message // by the id of the envelope that was posted
 	probed  bool                    // it was asked what it can do
+	streams int                     // how many requests read what arrives
 
 	// Guarded by HTTP.mu.
 	users int
@@ -160,7 +161,7 @@ func (x *HTTP) use(p core.Principal, id core.AgentID) (*caller, error) {
 	}
 	c, fresh, err := x.find(p, id)
 	if fresh {
-		c.s.inherit(c.s.inherited)
+		c.s.takeOver()
 	}
 	return c, err
 }

@@ -27,7 +27,7 @@ type site struct {
 
 func openSite(t *testing.T, opts HTTPOptions) *site {
 	t.Helper()
-	s := &stage{T: t, hub: coretest.NewHub(t, hub.Options{}), peers: NewPeers(0)}
+	s := &stage{T: t, hub: coretest.NewHub(t, hub.Options{}), peers: NewPeers(PeersOptions{})}
 	opts.Session.Peers = s.peers
 	x := NewHTTP(s.hub, opts)
 	server := httptest.NewServer(x)

@@ -195,7 +195,7 @@ func TestWhatTwoACPPeersSayToEachOtherArrivesAsItWasSaid(t *testing.T) {
 		rapid.Check(timeless{t}, func(t *rapid.T) {
 			n++
 			id := "q" + string(encode(n))
-			kind := rapid.SampledFrom([]Kind{KindQuery, KindDelegate, "subscribe"}).Draw(t, "kind")
+			kind := rapid.SampledFrom([]Kind{KindQuery, KindDelegate, "negotiate"}).Draw(t, "kind")
 			asks := map[Kind][]field{KindQuery: {{"question", encode(word.Filter(func(s string) bool { return s != "" }).Draw(t, "question"))}}, KindDelegate: {{"task", encode("x" + word.Draw(t, "task"))}}}
 			sent := setMembers(anEnvelope(t, id, string(kind), "", asks[kind]), field{"to", []byte(`"fam"`)})
 			kit.say("%s", sent)
@@ -203,7 +203,7 @@ func TestWhatTwoACPPeersSayToEachOtherArrivesAsItWasSaid(t *testing.T) {
 				kit.expect(KindAck)
 			}
 			untouched(t, sent, fam.expect(kind))
-			if kind != "subscribe" {
+			if kind != "negotiate" {
 				for seq := range rapid.IntRange(0, 3).Draw(t, "pieces") {
 					piece := anEnvelope(t, id+"p"+string(encode(seq)), "progress", id, []field{{"seq", encode(seq + 1)}, {"text", encode(word.Draw(t, "text"))}})
 					fam.say("%s", piece)
@@ -214,9 +214,9 @@ func TestWhatTwoACPPeersSayToEachOtherArrivesAsItWasSaid(t *testing.T) {
 				KindResponse: {{"summary", encode(word.Draw(t, "summary"))}, {"data", someData.Draw(t, "data")}, {"tokens_used", encode(rapid.IntRange(0, 99).Draw(t, "tokens"))}},
 				KindResult:   {{"status", encode(rapid.SampledFrom([]string{StatusCompleted, StatusPartial, StatusFailed}).Draw(t, "status"))}, {"outcome", encode(word.Draw(t, "outcome"))}},
 				KindError:    {{"code", encode("c" + word.Draw(t, "code"))}, {"message", encode(word.Draw(t, "message"))}},
-				"subscribed": nil,
+				"agreed":     nil,
 			}
-			fits := map[Kind][]Kind{KindQuery: {KindResponse, KindError}, KindDelegate: {KindResult, KindError}, "subscribe": {"subscribed", KindError}}
+			fits := map[Kind][]Kind{KindQuery: {KindResponse, KindError}, KindDelegate: {KindResult, KindError}, "negotiate": {"agreed", KindError}}
 			end := rapid.SampledFrom(fits[kind]).Draw(t, "end")
 			last := anEnvelope(t, id+"e", string(end), id, answers[end])
 			fam.say("%s", last)

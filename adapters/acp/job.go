@@ -62,7 +62,7 @@ func (w worker) Assigned(_ core.Event, b core.Assigned) error {
 		w.s.retire(j) // nothing is expected back
 	}
 	w.s.mu.Unlock()
-	if j.kind.Known() {
+	if !j.kind.passes() {
 		m.sent = func() { w.s.self.Delivered(j.task) }
 	}
 	m.lost = func() {
@@ -82,7 +82,7 @@ func (w worker) CancelRequested(_ core.Event, b core.CancelRequested) error {
 		w.s.mu.Unlock()
 		return nil
 	}
-	if !j.kind.Known() {
+	if j.kind.passes() {
 		// The peer may never have meant to answer: nothing is asked of it.
 		w.s.retire(j)
 		w.s.mu.Unlock()
@@ -172,7 +172,7 @@ func (w worker) ended(end core.Body, reason string) error {
 	j.over = true
 	w.s.remember(j)
 	w.s.mu.Unlock()
-	if end.Kind() == core.KindDone || !j.kind.Known() {
+	if end.Kind() == core.KindDone || j.kind.passes() {
 		return nil
 	}
 	w.s.hub.Count("acp.folded." + end.Kind().String())

@@ -84,6 +84,24 @@ func (b *mailbox) dropLocked(lost []func()) []func() {
 	return lost
 }
 
+// reclaim takes the results back that nobody has read. Their numbers stay taken.
+func (b *mailbox) reclaim() []owing {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var due []owing
+	for i := range b.letters {
+		l := &b.letters[i]
+		if l.number < b.unread || l.owed == nil {
+			continue
+		}
+		due = append(due, *l.owed)
+		b.bytes -= len(l.json)
+		b.total.used.Add(-int64(len(l.json)))
+		l.message = message{}
+	}
+	return due
+}
+
 func (b *mailbox) announceLocked() {
 	close(b.changed)
 	b.changed = make(chan struct{})

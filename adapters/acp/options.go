@@ -58,7 +58,7 @@ func (o Options) withDefaults() Options {
 	o.Deadline = cmp.Or(max(0, o.Deadline), DefaultDeadline)
 	o.DelegateDeadline = cmp.Or(max(0, o.DelegateDeadline), DefaultDelegateDeadline)
 	if o.Peers == nil {
-		o.Peers = NewPeers(0)
+		o.Peers = NewPeers(PeersOptions{})
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

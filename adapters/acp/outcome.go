@@ -152,7 +152,7 @@ func (o *outcome) envelope() Envelope {
 	e := o.a.envelope(KindResponse, o.task.e.From, o.task.e.ID, nil)
 	switch {
 	case o.task.e.Kind == KindDelegate:
-		e.Kind, e.Payload = KindResult, encode(resultOf(answer))
+		e.Kind, e.Payload = KindResult, encode(o.result(answer))
 	case answer.Fault != nil && o.live:
 		e.Kind, e.Payload = KindError, encode(errorOf(answer.Fault))
 	case answer.Fault != nil:
@@ -170,6 +170,13 @@ func (o *outcome) envelope() Envelope {
 	return e
 }
 
+// result is the end of a delegate, which it names.
+func (o *outcome) result(answer core.Answer) Result {
+	r := resultOf(answer)
+	r.TaskRef = brief(o.task.req)
+	return r
+}
+
 // fold puts the answer together as the last envelope tells it.
 func (o *outcome) fold() core.Answer {
 	events := []core.Event{{Seq: 1, At: time.Time{}, Body: core.Text{Text: o.text.String()}}, {Seq: 2, Body: o.usage}}
@@ -182,6 +189,9 @@ func (o *outcome) fold() core.Answer {
 	}
 	return answer
 }
+
+// brief is what a result calls the task.
+func brief(r core.Request) string { return summary(question(r)) }
 
 // summary is the beginning of an answer on one line.
 func summary(text string) string {

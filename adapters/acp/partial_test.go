@@ -34,8 +34,8 @@ func TestWhatWasSaidBeforeAFailureReachesWhoAsked(t *testing.T) {
 		"failed":     {query, failed, `{"code":"budget","message":"no money","retryable":false,"partial":` + halfwayPartial + `}`},
 		"cancelled":  {query, core.Cancelled{Reason: "stop"}, `{"code":"cancelled","message":"stop","retryable":false,"partial":` + halfwayPartial + `}`},
 		"late":       {query, nil, `{"code":"timeout","message":"no answer by the deadline of 2000-01-01T00:00:05Z","retryable":true,"partial":` + halfwayPartial + `}`},
-		"delegate":   {delegate, failed, `{"status":"failed","outcome":"roses are","data":{"files":[{"name":"f","data":"AA=="}]},"error":"budget: no money","tokens_used":7}`},
-		"delegate 2": {delegate, core.Cancelled{Reason: "stop"}, `{"status":"failed","outcome":"roses are","data":{"files":[{"name":"f","data":"AA=="}]},"error":"cancelled: stop","tokens_used":7}`},
+		"delegate":   {delegate, failed, `{"status":"failed","outcome":"roses are","data":{"files":[{"name":"f","data":"AA=="}]},"error":"budget: no money","tokens_used":7,"task_ref":"!"}`},
+		"delegate 2": {delegate, core.Cancelled{Reason: "stop"}, `{"status":"failed","outcome":"roses are","data":{"files":[{"name":"f","data":"AA=="}]},"error":"cancelled: stop","tokens_used":7,"task_ref":"!"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {

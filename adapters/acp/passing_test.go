@@ -76,12 +76,12 @@ func TestUnknownKindsPassBetweenACPPeersBothWays(t *testing.T) {
 		kit, fam := s.enter("kit"), s.agent("fam", `{}`)
 		for i := range 3 { // it is no loop to answer one another
 			id := string(rune('0' + i))
-			kit.say(`{"id":"s%s","from":"kit","to":"fam","kind":"subscribe","payload":{"topic":"a.>"},"x":1}`, id)
-			if got, want := string(fam.expect("subscribe").Raw), `{"id":"s`+id+`","from":"kit","to":"fam","kind":"subscribe","payload":{"topic":"a.>"},"x":1}`; got != want {
+			kit.say(`{"id":"s%s","from":"kit","to":"fam","kind":"negotiate","payload":{"topic":"a.>"},"x":1}`, id)
+			if got, want := string(fam.expect("negotiate").Raw), `{"id":"s`+id+`","from":"kit","to":"fam","kind":"negotiate","payload":{"topic":"a.>"},"x":1}`; got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
-			fam.say(`{"id":"t%s","kind":"subscribed","ref":"s%s","payload":{},"y":2}`, id, id)
-			if got, want := string(kit.expect("subscribed").Raw), `{"id":"t`+id+`","kind":"subscribed","ref":"s`+id+`","payload":{},"y":2,"from":"fam","to":"kit"}`; got != want {
+			fam.say(`{"id":"t%s","kind":"agreed","ref":"s%s","payload":{},"y":2}`, id, id)
+			if got, want := string(kit.expect("agreed").Raw), `{"id":"t`+id+`","kind":"agreed","ref":"s`+id+`","payload":{},"y":2,"from":"fam","to":"kit"}`; got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		}

@@ -14,12 +14,19 @@ import (
 // progress envelopes.
 const ExtensionProgress = "progress"
 
+// ExtensionSubscribe is the name under which the hub declares that it takes
+// subscribe and unsubscribe.
+const ExtensionSubscribe = "subscribe"
+
 // Topics of the notices that the hub itself sends and understands.
 const (
 	// TopicContext is context for a task under way: its data is a [Context].
 	TopicContext = "dragoman.context"
 	// TopicShutdown says that the hub is stopping: its data is {"reason": "..."}.
 	TopicShutdown = "dragoman.shutdown"
+	// TopicMissed says that notices of a subscription are gone: its data is
+	// {"missed": n}, how many at most.
+	TopicMissed = "dragoman.missed"
 )
 
 // Query is the payload of a query.
@@ -86,6 +93,9 @@ type Result struct {
 	Error *string `json:"error"`
 	// TokensUsed is an addition to the draft, which has it in response alone.
 	TokensUsed int64 `json:"tokens_used,omitempty"`
+	// TaskRef is an addition to the draft, which leaves open whether a result names
+	// the task: it does briefly, so that nobody has to look it up.
+	TaskRef string `json:"task_ref,omitempty"`
 }
 
 // Partial is what was answered before a query failed, told as a response would have
@@ -131,6 +141,8 @@ type Pong struct {
 // Discover is the payload of a discover. It is empty in the draft; the hub says in
 // it which extensions it speaks.
 type Discover struct {
+	// Domain is an addition: of the hub, only who has to do with the domain is wanted.
+	Domain     string   `json:"domain,omitempty"`
 	Extensions []string `json:"extensions,omitempty"`
 }
 
@@ -164,6 +176,12 @@ type Listed struct {
 	Status       string       `json:"status"`
 }
 
+// Topics is the payload of a subscribe and an unsubscribe.
+type Topics struct {
+	// Topics are dotted; * stands for one word, > at the end for all that follows.
+	Topics []string `json:"topics,omitempty"`
+}
+
 // Hello is the payload of a hello.
 type Hello struct {
 	ProtocolVersions []int64 `json:"protocol_versions"`
@@ -173,13 +191,15 @@ type Hello struct {
 	Features        []string `json:"features,omitempty"`
 }
 
+// extensions are those that the hub speaks.
+func extensions() []string { return []string{ExtensionProgress, ExtensionSubscribe} }
+
 // features is what the hub says in hello: the kinds that the successor of the draft
 // calls optional, and our extension.
 func features() []string {
-	return []string{
+	return append([]string{
 		string(KindDelegate), string(KindAck), string(KindResult), string(KindCancel), string(KindDiscover), string(KindCapabilities),
-		ExtensionProgress,
-	}
+	}, extensions()...)
 }
 
 // Check holds a decoded envelope against the schema of its kind, or of all kinds

@@ -118,7 +118,7 @@ func TestHelloIsAnsweredWithVersionAndFeatures(t *testing.T) {
 		kit.say(`{"v":1,"id":"h1","from":"kit","to":"hub","kind":"hello","ref":null,"payload":{"protocol_versions":[1,2],"features":["delegate"]}}`)
 		want := Hello{
 			ProtocolVersions: []int64{1}, SelectedVersion: 1, AgentName: "Dragoman",
-			Features: []string{"delegate", "ack", "result", "cancel", "discover", "capabilities", "progress"},
+			Features: []string{"delegate", "ack", "result", "cancel", "discover", "capabilities", "progress", "subscribe"},
 		}
 		if diff := cmp.Diff(want, expect[Hello](kit, KindHello, "h1")); diff != "" {
 			t.Errorf("hello (-want +got):\n%s", diff)
@@ -180,7 +180,7 @@ func TestDiscoverTellsWhatOneAgentCanDoAndWhatAllCanDo(t *testing.T) {
 		kit.say(`{"id":"2","kind":"discover","payload":{}}`)
 		want = Capabilities{
 			AgentName: "Dragoman", Domains: []string{"family", "text"}, Channels: []string{"imessage"}, Tools: []string{"tr"}, MaxConcurrentTasks: new(int64(7)),
-			Capabilities: []string{"upper"}, Extensions: []string{"progress"},
+			Capabilities: []string{"upper"}, Extensions: []string{"progress", "subscribe"},
 			Agents: []Listed{
 				{ID: "fam", Hex: hub.Alias("fam"), AgentName: "Fam", Dialect: "acp", Domains: []string{"family"}, Channels: []string{"imessage"}, Status: "idle"},
 				{ID: "shout", Hex: hub.Alias("shout"), AgentName: "Shout", Dialect: "plain", Domains: []string{"text", "family"}, Capabilities: []string{"upper"}, Model: "m", Status: "idle"},
@@ -210,14 +210,14 @@ func TestAnIDThatWasSeenIsNotActedOnTwice(t *testing.T) {
 		kit.expect(KindResponse)
 		kit.silent()
 		s.news(shout)
-		time.Sleep(seenFor)
+		time.Sleep(DefaultKeepIDs)
 		kit.say(`{"id":"1","kind":"ping"}`)
 		expect[Pong](kit, KindPong, "1")
 	})
 }
 
 func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
-	seen := newSeenIDs()
+	seen := newSeenIDs(DefaultKeepIDs)
 	w := who{"p", "kit"}
 	for i := range seenMost + 5000 {
 		if _, fresh := seen.first(w, fmt.Sprint(i), 1); !fresh {

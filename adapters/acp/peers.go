@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -9,9 +10,19 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// DefaultKeepResults is how long the result of a delegate waits for a peer that is
-// away.
-const DefaultKeepResults = 10 * time.Minute
+// The defaults of [PeersOptions].
+const (
+	DefaultKeepResults = 10 * time.Minute
+	DefaultKeepIDs     = 300 * time.Second // as in the released code (ACP wire facts, section 7)
+)
+
+// PeersOptions are what peers are remembered for; zero takes the default.
+type PeersOptions struct {
+	// KeepResults is how long the result of a delegate waits for a peer that is away.
+	KeepResults time.Duration
+	// KeepIDs is for how long an id of an envelope is not acted on twice.
+	KeepIDs time.Duration
+}
 
 // The bounds of what is kept for peers that are away: results, for one and in all.
 const (
@@ -49,14 +60,12 @@ type owing struct {
 	until time.Time
 }
 
-// NewPeers makes the Peers of a hub. keep is how long a result waits for a peer
-// that is away; 0 means [DefaultKeepResults].
-func NewPeers(keep time.Duration) *Peers {
-	if keep <= 0 {
-		keep = DefaultKeepResults
-	}
+// NewPeers makes the Peers of a hub.
+func NewPeers(opts PeersOptions) *Peers {
+	keep := cmp.Or(max(0, opts.KeepResults), DefaultKeepResults)
+	ids := cmp.Or(max(0, opts.KeepIDs), DefaultKeepIDs)
 	return &Peers{
-		keep: keep, since: time.Now(), seen: newSeenIDs(),
+		keep: keep, since: time.Now(), seen: newSeenIDs(ids),
 		live: map[who][]*session{}, owed: map[who][]owing{},
 	}
 }
@@ -65,12 +74,29 @@ func NewPeers(keep time.Duration) *Peers {
 func (p *Peers) arrive(s *session) []owing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.live[s.who] = append(p.live[s.who], s)
 	due := p.owed[s.who]
+	for _, o := range p.live[s.who] {
+		if o.out.away() {
+			due = append(due, o.out.reclaim()...)
+		}
+	}
+	p.live[s.who] = append(p.live[s.who], s)
+	p.owing -= len(p.owed[s.who])
 	delete(p.owed, s.who)
-	p.owing -= len(due)
 	now := time.Now()
 	return slices.DeleteFunc(due, func(o owing) bool { return now.After(o.until) })
+}
+
+// listening returns the latest session of a peer that it listens to, or nil.
+func (p *Peers) listening(w who) *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range slices.Backward(p.live[w]) {
+		if !s.out.away() {
+			return s
+		}
+	}
+	return nil
 }
 
 // depart removes a session.

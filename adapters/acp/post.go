@@ -100,7 +100,7 @@ func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
 func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e Envelope) {
 	answer := c.await(e.ID)
 	if answer == nil {
-		x.refuse(w, e, seenBefore(e.ID))
+		x.refuse(w, e, c.s.peers.seen.again(e.ID))
 		return
 	}
 	defer c.forgo(e.ID)
@@ -112,7 +112,7 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e Env
 		err = s.act(r.Context(), e)
 	case by == s.number && e.Kind.Asks():
 		s.hub.Count("acp.duplicate")
-		err = seenBefore(e.ID)
+		err = s.peers.seen.again(e.ID)
 	default:
 		s.hub.Count("acp.duplicate")
 		err = s.again(r.Context(), e)

@@ -174,8 +174,7 @@ func (s *session) unknown(ctx context.Context, e Envelope) error {
 		s.report(j, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
 		return nil
 	case j != nil:
-		s.report(j, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
-		s.conclude(j, []core.Body{core.Done{}}, nil)
+		s.passBack(j, e)
 		return nil
 	}
 	to, err := s.address(e.To)
@@ -191,7 +190,7 @@ func (s *session) unknown(ctx context.Context, e Envelope) error {
 	if err == nil {
 		req := core.Request{
 			Intent: core.IntentNotify, To: to,
-			Notice: &core.Notice{Topic: "acp." + string(e.Kind), Data: e.Payload},
+			Notice: passing(e),
 		}
 		err = s.open(e, req, &asked{id: e.ID, kind: e.Kind, reports: true}, false)
 	}

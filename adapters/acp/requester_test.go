@@ -109,10 +109,10 @@ func TestADelegateIsAcknowledgedAtOnceAndReportedLater(t *testing.T) {
 		end  core.Body
 		want string
 	}{
-		"completed": {core.Done{Text: "done", Data: json.RawMessage(`[1]`)}, `{"status":"completed","outcome":"done","data":[1],"error":null}`},
-		"partial":   {core.Done{Text: "half", Truncated: true}, `{"status":"partial","outcome":"half","error":null}`},
-		"failed":    {core.Failed{Fault: core.NewFault(core.CodeBudget, "no money")}, `{"status":"failed","outcome":"no money","error":"budget: no money"}`},
-		"cancelled": {core.Cancelled{Reason: "changed my mind"}, `{"status":"failed","outcome":"changed my mind","error":"cancelled: changed my mind"}`},
+		"completed": {core.Done{Text: "done", Data: json.RawMessage(`[1]`)}, `{"status":"completed","outcome":"done","data":[1],"error":null,"task_ref":"do it"}`},
+		"partial":   {core.Done{Text: "half", Truncated: true}, `{"status":"partial","outcome":"half","error":null,"task_ref":"do it"}`},
+		"failed":    {core.Failed{Fault: core.NewFault(core.CodeBudget, "no money")}, `{"status":"failed","outcome":"no money","error":"budget: no money","task_ref":"do it"}`},
+		"cancelled": {core.Cancelled{Reason: "changed my mind"}, `{"status":"failed","outcome":"changed my mind","error":"cancelled: changed my mind","task_ref":"do it"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
@@ -383,6 +383,6 @@ func TestANotifyReachesAnAgentAndAFailureIsTold(t *testing.T) {
 		kit.say(`{"id":"n2","to":"deaf","kind":"notify","payload":{"topic":"a"}}`)
 		kit.refused("n2", CodeUnsupported, "deaf")
 		kit.say(`{"id":"n3","kind":"notify","payload":{"topic":"a"}}`)
-		kit.refused("n3", CodeInvalidEnvelope, "to")
+		kit.refused("n3", CodePeerNotFound, `nobody subscribes to "a"`)
 	})
 }

@@ -6,17 +6,15 @@ import (
 	"time"
 )
 
-// The bounds within which an id is known to have been seen: those of the released
-// code (ACP wire facts, section 7).
-const (
-	seenFor  = 300 * time.Second
-	seenMost = 100_000
-)
+// seenMost bounds the ids that are known to have been seen, as in the released code
+// (ACP wire facts, section 7).
+const seenMost = 100_000
 
 // seenIDs remembers the ids of envelopes that were acted on, so that none is acted
 // on twice. It is safe for concurrent use.
 type seenIDs struct {
 	seed maphash.Seed
+	keep time.Duration
 
 	mu   sync.Mutex
 	at   map[uint64]sighting
@@ -36,8 +34,8 @@ type seenAt struct {
 	at     time.Time
 }
 
-func newSeenIDs() *seenIDs {
-	return &seenIDs{seed: maphash.MakeSeed(), at: map[uint64]sighting{}}
+func newSeenIDs(keep time.Duration) *seenIDs {
+	return &seenIDs{seed: maphash.MakeSeed(), keep: keep, at: map[uint64]sighting{}}
 }
 
 type seenKey struct {
@@ -61,6 +59,11 @@ func (s *seenIDs) first(w who, id string, session uint64) (by uint64, fresh bool
 	return session, true
 }
 
+// again is what is told of an id that was seen.
+func (s *seenIDs) again(id string) *Error {
+	return refusef(CodeConflict, "an envelope with the id %q came within the last %s: send this one with a fresh id", id, s.keep)
+}
+
 // forget lets an id be used again: it was refused, not acted on.
 func (s *seenIDs) forget(w who, id string) {
 	key := maphash.Comparable(s.seed, seenKey{w, id})
@@ -73,7 +76,7 @@ func (s *seenIDs) forget(w who, id string) {
 func (s *seenIDs) expire(now time.Time) {
 	for s.head < len(s.ring) {
 		e := s.ring[s.head]
-		if len(s.ring)-s.head < seenMost && now.Sub(e.at) < seenFor {
+		if len(s.ring)-s.head < seenMost && now.Sub(e.at) < s.keep {
 			break
 		}
 		if s.at[e.key].number == e.number {

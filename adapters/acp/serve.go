@@ -100,6 +100,10 @@ func reasonOf(err error) link.Reason {
 // linkOutlet sends to the one connection of a peer.
 type linkOutlet struct{ link *link.Link[[]byte, []byte] }
 
+func (o *linkOutlet) away() bool { return false }
+
+func (o *linkOutlet) reclaim() []owing { return nil }
+
 func (o *linkOutlet) send(ctx context.Context, m message) error {
 	err := o.link.SendThen(ctx, m.json, len(m.json), m.sent)
 	if err != nil && m.lost != nil {

@@ -22,12 +22,18 @@ type message struct {
 	// sent is called once the peer's transport took it, lost once it is certain
 	// that it never will; either may be nil. Neither may send.
 	sent, lost func()
+	// owed is what a result is for.
+	owed *owing
 }
 
 // outlet takes what goes to the peer, in order. send waits while there is no room
 // and returns an error once there is no use in sending more.
 type outlet interface {
 	send(ctx context.Context, m message) error
+	// away reports whether the peer does not listen to it at the moment.
+	away() bool
+	// reclaim takes back the results that the peer did not fetch.
+	reclaim() []owing
 }
 
 // session is the state of one peer on one carrier: who it is, what it asked, what
@@ -134,8 +140,14 @@ func (s *session) welcome(ctx context.Context) error {
 	if err := s.discover(ctx); err != nil {
 		return err
 	}
-	s.inherit(s.inherited)
+	s.takeOver()
 	return nil
+}
+
+// takeOver goes on with what an earlier connection of the peer left.
+func (s *session) takeOver() {
+	s.self.Resubscribe()
+	s.inherit(s.inherited)
 }
 
 // admit checks who an envelope is from, and its shape.
@@ -178,6 +190,10 @@ func (s *session) act(ctx context.Context, e Envelope) error {
 		return s.introduce(ctx, e)
 	case KindPong:
 		return s.pong(ctx, e)
+	case KindSubscribe:
+		return s.subscribe(ctx, e)
+	case KindUnsubscribe:
+		return s.unsubscribe(ctx, e)
 	case KindResponse, KindResult, KindAck, KindError, KindProgress:
 		return s.reply(ctx, e)
 	}
@@ -196,11 +212,7 @@ func (s *session) again(ctx context.Context, e Envelope) error {
 	if a != nil && a.kind == KindDelegate {
 		return s.answer(ctx, KindAck, e.ID, Ack{Accepted: true})
 	}
-	return s.refuse(ctx, e, seenBefore(e.ID))
-}
-
-func seenBefore(id string) *Error {
-	return refusef(CodeConflict, "an envelope with the id %q came within the last %s: send this one with a fresh id", id, seenFor)
+	return s.refuse(ctx, e, s.peers.seen.again(e.ID))
 }
 
 // pump passes the news of the hub on until the session of the hub ends or sending
@@ -214,6 +226,8 @@ func (s *session) pump(ctx context.Context) error {
 		switch {
 		case b.Draining != "":
 			err = s.shutdown(ctx, b.Draining)
+		case b.Role == hub.Subscriber:
+			err = s.hear(ctx, b)
 		case b.Gap != nil:
 			s.hub.Count("acp.gap") // what is told in the end is put together from what is left
 		case b.Role == hub.Agent:
@@ -252,6 +266,16 @@ func (s *session) close(reason *core.Fault) {
 }
 
 func (s *session) owing(a *asked) owing { return owing{a.task, a.id, a.until.Add(s.peers.keep)} }
+
+// elsewhere gives the result of a delegate to another connection of the peer when it
+// does not listen to this one, and reports whether it did.
+func (s *session) elsewhere(a *asked) bool {
+	if a.kind != KindDelegate || !a.reports || !s.out.away() {
+		return false
+	}
+	heir := s.peers.listening(s.who)
+	return heir != nil && heir.inherit([]owing{s.owing(a)})
+}
 
 // handOn gives what the session's peer is still owed to another of its connections,
 // or keeps it for the next.

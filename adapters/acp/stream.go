@@ -23,6 +23,7 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer x.release(c)
+	defer c.listen()()
 	if err := c.probe(r); err != nil {
 		x.refuse(w, Envelope{}, err)
 		return
@@ -52,6 +53,10 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		for _, l := range letters {
+			if l.json == nil {
+				at = l.number // a result that went another way
+				continue
+			}
 			if out.envelope(c.mail.eventID(l.number), l.json) != nil {
 				return
 			}
@@ -75,6 +80,27 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 }
+
+// listen notes that the peer reads what arrives, until the returned function is called.
+func (c *caller) listen() (end func()) {
+	add := func(n int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.streams += n
+	}
+	add(1)
+	return func() { add(-1) }
+}
+
+// away implements outlet: nobody reads what arrives.
+func (c *caller) away() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.streams == 0
+}
+
+// reclaim implements outlet.
+func (c *caller) reclaim() []owing { return c.mail.reclaim() }
 
 // probe asks a peer that can hear it for the first time what it can do.
 func (c *caller) probe(r *http.Request) error {

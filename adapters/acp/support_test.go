@@ -28,7 +28,7 @@ func onStage(t *testing.T, play func(t *testing.T, s *stage)) { onStageWith(t, h
 func onStageWith(t *testing.T, opts hub.Options, play func(t *testing.T, s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{T: t, hub: coretest.NewHub(t, opts), peers: NewPeers(0)}
+		s := &stage{T: t, hub: coretest.NewHub(t, opts), peers: NewPeers(PeersOptions{})}
 		play(t, s)
 	})
 }

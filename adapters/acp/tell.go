@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -48,7 +47,7 @@ func (t *teller) Opened(core.Event, core.Opened) error {
 	if t.asked.kind != KindDelegate || t.asked.inherited {
 		return nil
 	}
-	return t.s.answer(t.ctx, KindAck, t.asked.id, Ack{Accepted: true})
+	return t.s.answer(t.ctx, KindAck, t.asked.id, Ack{Accepted: true, EstimatedMS: t.task.Estimate().Milliseconds()})
 }
 
 // Assigned implements core.Sink.
@@ -219,161 +218,6 @@ func (t *teller) pass(raw []byte) error {
 	return t.s.out.send(t.ctx, message{json: out, kind: kindOf(out), ref: t.asked.id})
 }
 
-// end tells how the task ended and forgets it.
-func (t *teller) end(e core.Event) error {
-	if err := t.flush(); err != nil {
-		return err
-	}
-	err := t.conclude(e)
-	t.s.settled(t.asked)
-	return err
-}
-
-// settled forgets a task that has ended and was told.
-func (s *session) settled(a *asked) {
-	s.mu.Lock()
-	delete(s.asked, a.id)
-	s.answered.add(a.id)
-	finish := s.finish
-	if len(s.asked) > 0 {
-		finish = nil
-	}
-	s.mu.Unlock()
-	if finish != nil {
-		finish()
-	}
-}
-
-// conclude sends what the end of the task is in ACP, if anything.
-func (t *teller) conclude(e core.Event) error {
-	a := t.asked
-	switch {
-	case t.abandoned():
-		return nil
-	case a.inherited && time.Since(e.At) > t.s.peers.keep:
-		t.s.hub.Count("acp.result.expired")
-		return nil
-	case !a.reports && a.kind == KindDelegate:
-		return nil
-	}
-	if raw := ownFrame(e); raw != nil {
-		if raw := t.fitting(raw); raw != nil {
-			return t.sendEnd(raw)
-		}
-	}
-	answer := t.task.Answer()
-	out := t.s.newEnvelope(KindError, a.id, nil)
-	if agent := t.task.Agent(); agent != "" {
-		out.From = string(agent)
-	}
-	switch {
-	case a.kind == KindDelegate:
-		out.Kind, out.Payload = KindResult, encode(resultOf(answer))
-	case answer.Fault != nil && (a.kind.Known() || answer.Fault.Code != core.CodeTimeout && answer.Fault.Code != core.CodeCancelled):
-		out.From, out.Payload = hubID, encode(t.failure(answer))
-	case a.kind == KindQuery:
-		out.Kind, out.Payload = KindResponse, encode(responseOf(answer))
-	default:
-		return nil // a notice that was taken, or a kind of which the hub does not know whether it has an answer
-	}
-	raw := out.Encode()
-	if len(raw) > t.s.opts.MaxEnvelopeBytes && (a.live || answer.Fault != nil) {
-		out.Payload = encode(t.shorter(answer))
-		raw = out.Encode()
-	}
-	return t.sendEnd(raw)
-}
-
-// failure is a task that failed, with what was answered before and not told.
-func (t *teller) failure(answer core.Answer) *Error {
-	if t.asked.live {
-		rest := core.Fold(t.asked.withEnd)
-		rest.Fault = answer.Fault
-		return failureOf(rest)
-	}
-	return failureOf(answer)
-}
-
-// shorter is the end of a task without what does not fit: of an answer whose pieces
-// the peer has, what they say; of any other that failed, all that came before.
-func (t *teller) shorter(answer core.Answer) any {
-	switch {
-	case !t.asked.live:
-		t.s.hub.Count("acp.refused." + core.KindText.String())
-		answer = leftOut(answer)
-	case t.asked.attached:
-		answer.Text = summary(answer.Text)
-	default:
-		answer.Text, answer.Files = summary(answer.Text), nil
-	}
-	switch {
-	case t.asked.kind == KindDelegate:
-		return resultOf(answer)
-	case answer.Fault != nil:
-		return t.failure(answer)
-	}
-	return responseOf(answer)
-}
-
-// sendEnd sends the last envelope of a task, or says that it is too large to be
-// sent.
-func (t *teller) sendEnd(raw []byte) error {
-	if most := t.s.opts.MaxEnvelopeBytes; len(raw) > most {
-		t.s.hub.Count("acp.refused." + core.KindDone.String())
-		return t.s.answer(t.ctx, KindError, t.asked.id, refusef(CodeTooLarge,
-			"the answer is complete, but has %d bytes as an envelope and the limit is %d: declare the extension progress to get it in pieces, or ask for less", len(raw), most))
-	}
-	m := message{json: raw, kind: kindOf(raw), ref: t.asked.id}
-	if s, a := t.s, t.asked; a.kind == KindDelegate {
-		m.lost = func() {
-			s.mu.Lock()
-			gone := s.gone
-			s.mu.Unlock()
-			if gone { // else it fell out of a full mailbox, which says so itself
-				s.handOn([]owing{s.owing(a)})
-			}
-		}
-	}
-	return t.s.out.send(t.ctx, m)
-}
-
-// fitting returns the last envelope of an ACP agent as it is to be passed on, or
-// nil when it is none that answers what the peer sent. When pieces of the answer
-// came before that the peer has not got, its words are the whole of them.
-func (t *teller) fitting(raw []byte) []byte {
-	out := Readdress(raw, string(t.task.Agent()), string(t.s.who.id), t.asked.id)
-	kind := kindOf(raw)
-	member := map[Kind]string{KindResponse: "summary", KindResult: "outcome"}[kind]
-	switch {
-	case !t.asked.kind.Known():
-		return out
-	case kind == KindError, kind == KindResponse && t.asked.kind == KindQuery, kind == KindResult && t.asked.kind == KindDelegate:
-	default:
-		return nil
-	}
-	if !t.asked.pieces {
-		return out
-	}
-	answer := t.task.Answer()
-	if kind == KindError {
-		partial := partialOf(answer)
-		if partial == nil {
-			return out // all its pieces were empty
-		}
-		if out = withMember(out, "partial", partial); len(out) > t.s.opts.MaxEnvelopeBytes {
-			return nil
-		}
-		return out
-	}
-	switch {
-	case len(answer.Files) > 0 && !ownFiles(out):
-		return nil
-	case textOf(valueOf(out, "payload"), member) == answer.Text:
-		return out
-	}
-	return withMember(out, member, encode(answer.Text))
-}
-
 // pieceMost is the most text that one progress envelope holds.
 const pieceMost = 64 << 10
 
@@ -390,11 +234,4 @@ func cutText(text string, n int) (part, rest string) {
 		n--
 	}
 	return text[:n], text[n:]
-}
-
-// abandoned reports whether nobody waits for the answer any more.
-func (t *teller) abandoned() bool {
-	t.s.mu.Lock()
-	defer t.s.mu.Unlock()
-	return t.asked.abandoned
 }

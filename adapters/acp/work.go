@@ -45,7 +45,7 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &agentEnd{
-		card: card, opts: opts, link: link.New(conn, opts.Link),
+		card: card, opts: opts, link: link.New(conn, opts.Link), since: time.Now(),
 		queue: make(chan *assigned, card.MaxConcurrent), running: map[string]*assigned{},
 	}
 	inner, cancel := context.WithCancel(ctx)
@@ -90,6 +90,8 @@ type agentEnd struct {
 	// it; of the reader loop alone.
 	hello, knock string
 	turned       error
+
+	since time.Time // when it connected
 
 	mu       sync.Mutex
 	running  map[string]*assigned // by the id of the query or delegate
@@ -195,7 +197,7 @@ func (a *agentEnd) learn(extensions []string) {
 func (a *agentEnd) pong() Pong {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := Pong{Status: "idle", ActiveTasks: int64(len(a.running)), AgentName: a.card.Name}
+	p := Pong{Status: "idle", UptimeSecs: seconds(a.since), ActiveTasks: int64(len(a.running)), AgentName: a.card.Name}
 	switch {
 	case len(a.running) >= a.card.MaxConcurrent:
 		p.Status = "overloaded"

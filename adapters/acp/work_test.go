@@ -26,8 +26,8 @@ func TestTheWorkingEndAnswersPingDiscoverAndWhatItDoesNotKnow(t *testing.T) {
 		if got := expect[Pong](a, KindPong, "2"); got.Status != "idle" || got.AgentName != "Kit" {
 			t.Errorf("pong: got %+v, want idle Kit", got)
 		}
-		a.say(`{"id":"3","from":"hub","kind":"subscribe"}`)
-		a.refused("3", CodeUnknownKind, "subscribe")
+		a.say(`{"id":"3","from":"hub","kind":"negotiate"}`)
+		a.refused("3", CodeUnknownKind, "negotiate")
 		a.say(`{"id":"4","from":"hub","kind":"query","payload":{}}`)
 		a.refused("4", CodeInvalidEnvelope, "question")
 		a.say(`{"id":"5","from":"hub","kind":"cancel","ref":"nothing"}`)

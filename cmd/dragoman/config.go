@@ -80,6 +80,8 @@ type LimitsConfig struct {
 	PackCalls       int           `koanf:"pack_calls"`
 	ToolTimeout     time.Duration `koanf:"tool_timeout"`
 	MaxToolTimeout  time.Duration `koanf:"max_tool_timeout"`
+	KeepNotices     time.Duration `koanf:"keep_notices"`
+	NoticeBytes     int           `koanf:"notice_bytes"`
 	TaskBytes       int           `koanf:"task_bytes"`
 	HistoryBytes    int           `koanf:"history_bytes"`
 	RequestBytes    int           `koanf:"request_bytes"`
@@ -153,6 +155,8 @@ type ACPConfig struct {
 	DelegateDeadline time.Duration `koanf:"delegate_deadline"`
 	EnvelopeBytes    int           `koanf:"envelope_bytes"`
 	KeepResults      time.Duration `koanf:"keep_results"`
+	KeepIDs          time.Duration `koanf:"keep_ids"`
+	MailboxBytes     int           `koanf:"mailbox_bytes"`
 	KeepTasks        bool          `koanf:"keep_tasks"`
 }
 
@@ -205,6 +209,7 @@ func defaults() map[string]any {
 		"limits.request_bytes": 16 << 20, "limits.max_deadline": "168h", "limits.threads": 4096,
 		"limits.finished_tasks": 1024, "limits.finished_bytes": 64 << 20, "limits.unrecorded_bytes": 256 << 20,
 		"limits.packs": 64, "limits.pack_tools": 128, "limits.pack_calls": 256, "limits.tool_timeout": "30s", "limits.max_tool_timeout": "300s",
+		"limits.keep_notices": "10m", "limits.notice_bytes": 4 << 20,
 		"grpc.connections": 4096, "grpc.ping_interval": "15s", "grpc.ping_timeout": "5s", "grpc.min_client_ping": "5s",
 		"http.connections": 4096, "websocket.ping_interval": "30s", "websocket.ping_timeout": "10s",
 		"auth.tokens":          "",
@@ -213,6 +218,7 @@ func defaults() map[string]any {
 		"parallax.task_timeout": "30s", "parallax.heartbeat_interval": "10s", "parallax.message_bytes": 1_000_000, "parallax.messages_per_second": 100,
 		"parallax.keep_tasks": false, "parallax.secrets": "", "parallax.require_signatures": false,
 		"acp.deadline": "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m", "acp.keep_tasks": false,
+		"acp.keep_ids": "300s", "acp.mailbox_bytes": 4 << 20,
 		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100, "pi.snapshots": "all", "pi.keep_tasks": true,
 		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.in_flight": 10_000, "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
 		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20,

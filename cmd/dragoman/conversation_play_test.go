@@ -53,7 +53,7 @@ type storyPlayer struct {
 func playStory(t *testing.T, s *story, update bool) {
 	t.Helper()
 	p := &storyPlayer{
-		t: t, story: s, update: update, acp: acp.NewPeers(0), peers: map[string]*storyPeer{}, calls: map[string]*storyCall{}, names: names{map[string]*jsonValue{}, update},
+		t: t, story: s, update: update, acp: acp.NewPeers(acp.PeersOptions{}), peers: map[string]*storyPeer{}, calls: map[string]*storyCall{}, names: names{map[string]*jsonValue{}, update},
 	}
 	steps := s.steps
 	opts := hub.Options{ID: "the-hub", Schema: schemas.Compile}

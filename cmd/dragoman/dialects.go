@@ -111,9 +111,12 @@ func (s *Service) acceptPi() error {
 }
 
 func (s *Service) mountHTTP(r chi.Router) {
-	s.acp = acp.NewHTTP(s.hub, acp.HTTPOptions{Session: s.acpOptions(context.Background(), ""), Identify: func(r *http.Request) (core.Principal, core.AgentID, error) {
-		return principalOf(r.Context(), core.Principal{}), "", nil
-	}})
+	s.acp = acp.NewHTTP(s.hub, acp.HTTPOptions{
+		Session: s.acpOptions(context.Background(), ""), Idle: s.config.ACP.KeepResults, MailboxBytes: s.config.ACP.MailboxBytes,
+		Identify: func(r *http.Request) (core.Principal, core.AgentID, error) {
+			return principalOf(r.Context(), core.Principal{}), "", nil
+		},
+	})
 	r.Get(parallaxPath, s.serveParallax)
 	r.Get("/ws/acp", s.serveACP)
 	r.Get("/ws/pi", s.servePi)

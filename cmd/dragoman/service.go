@@ -189,6 +189,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 			ToolTimeout: c.Limits.ToolTimeout, MaxToolTimeout: c.Limits.MaxToolTimeout,
 			ApprovalTimeout: c.Limits.ApprovalTimeout, QuestionTimeout: c.Limits.QuestionTimeout, Questions: c.Limits.Questions, CauseMemory: orNever(c.Limits.CauseMemory), TaskBytes: c.Limits.TaskBytes, HistoryBytes: orNever(c.Limits.HistoryBytes),
 			RequestBytes: c.Limits.RequestBytes, MaxDeadline: c.Limits.MaxDeadline, Threads: c.Limits.Threads,
+			KeepNotices: c.Limits.KeepNotices, NoticeBytes: c.Limits.NoticeBytes,
 			FinishedTasks: c.Limits.FinishedTasks, FinishedBytes: c.Limits.FinishedBytes, UnrecordedBytes: c.Limits.UnrecordedBytes,
 		},
 	}
@@ -212,7 +213,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 	if err := s.pi.Recover(ctx); err != nil {
 		return err
 	}
-	s.peers = acp.NewPeers(c.ACP.KeepResults)
+	s.peers = acp.NewPeers(acp.PeersOptions{KeepResults: c.ACP.KeepResults, KeepIDs: c.ACP.KeepIDs})
 	s.mcp = s.newMCP()
 	s.admitToMCP()
 	return nil

@@ -1,0 +1,154 @@
+package acp
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func TestAnAckSaysHowLongItWillTakeWhereTheAgentHasAHistory(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		doer, kit := s.plainAgent("doer", core.Card{}), s.enter("kit")
+		for id, want := range []int64{0, 3000, 3000} {
+			id := string(rune('a' + id))
+			kit.say(`{"id":"%s","to":"doer","kind":"delegate","payload":{"task":"do it"}}`, id)
+			if got := expect[Ack](kit, KindAck, id); !got.Accepted || got.EstimatedMS != want {
+				t.Errorf("ack of %s: got %+v, want accepted in %d ms", id, got, want)
+			}
+			task := s.assigned(doer)
+			time.Sleep(3 * time.Second)
+			s.report(doer, task, core.Done{})
+			s.news(doer) // of its own end
+			kit.expect(KindResult)
+		}
+		kit.say(`{"id":"x","to":"doer","kind":"delegate","payload":{"task":"one"}}`)
+		kit.expect(KindAck)
+		kit.say(`{"id":"y","to":"doer","kind":"delegate","payload":{"task":"two"}}`)
+		if got := expect[Ack](kit, KindAck, "y"); got.EstimatedMS != 6000 {
+			t.Errorf("behind another: got %+v, want 6000 ms", got)
+		}
+	})
+}
+
+func TestAnUrgentDelegateGoesAheadInTheQueueOfItsAgent(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		doer, kit := s.plainAgent("doer", core.Card{}), s.enter("kit")
+		for _, c := range []struct{ id, priority string }{{"runs", "normal"}, {"waits", "normal"}, {"hurry", "urgent"}} {
+			kit.say(`{"id":"%s","to":"doer","kind":"delegate","payload":{"task":"%s","priority":"%s"}}`, c.id, c.id, c.priority)
+			kit.expect(KindAck)
+		}
+		for _, want := range []string{"runs", "hurry", "waits"} {
+			task := s.assigned(doer)
+			if got := task.Request().Content; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			s.report(doer, task, core.Done{})
+			s.news(doer) // of its own end
+		}
+	})
+}
+
+func TestAResultNamesItsTaskInBrief(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		doer, fam, kit := s.plainAgent("doer", core.Card{}), s.agent("fam", `{}`), s.enter("kit")
+		kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"first line\nand %s"}}`, strings.Repeat("x", 1000))
+		kit.expect(KindAck)
+		s.report(doer, s.assigned(doer), core.Done{Text: "done"})
+		if got := expect[Result](kit, KindResult, "d1").TaskRef; got != "first line ..." {
+			t.Errorf("task_ref: got %q, want the first line", got)
+		}
+		const result = `"payload":{"status":"completed","outcome":"done"}`
+		for _, id := range []string{"d2", "d3"} {
+			kit.say(`{"id":"%s","to":"fam","kind":"delegate","payload":{"task":"do it"}}`, id)
+			kit.expect(KindAck)
+			fam.expect(KindDelegate)
+			if id == "d3" {
+				kit.leave()
+			}
+			fam.say(`{"id":"r%s","kind":"result","ref":"%s",`+result+`}`, id, id)
+			if id == "d2" {
+				if got := string(kit.expect(KindResult).Payload); got != `{"status":"completed","outcome":"done"}` {
+					t.Errorf("from one ACP peer to another: got %s, want it as it came", got)
+				}
+			}
+		}
+		kit = s.enter("kit")
+		if got := expect[Result](kit, KindResult, "d3"); got.TaskRef != "do it" {
+			t.Errorf("late, from one ACP peer to another: got %+v, want the task named", got)
+		}
+	})
+}
+
+func TestAResultFindsThePeerOnTheConnectionThatItListensTo(t *testing.T) {
+	const delegate = `{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it"}}`
+	for name, after := range map[string]bool{"that is there at the end": false, "that comes after the end": true} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers}})
+				defer x.Close()
+				doer := s.plainAgent("doer", core.Card{})
+				if w := serve(x, "POST", "kit", delegate); w.Code != 200 {
+					t.Fatalf("POST: got %d, want 200", w.Code)
+				}
+				task := s.assigned(doer)
+				if after {
+					s.report(doer, task, core.Done{Text: "done"})
+					synctest.Wait()
+				}
+				kit := s.enter("kit")
+				if !after {
+					s.report(doer, task, core.Done{Text: "done"})
+				}
+				if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "done" {
+					t.Errorf("result: got %+v, want done", got)
+				}
+				kit.silent()
+				c := x.peers[who{"kit", "kit"}]
+				if letters, _, _ := c.mail.after(0); len(letters) > 1 || len(letters) == 1 && letters[0].json != nil {
+					t.Errorf("over HTTP: got %d envelopes that wait, want none", len(letters))
+				}
+			})
+		})
+	}
+}
+
+func TestDiscoverOfTheHubIsNarrowedToADomainAndFollowsEveryChange(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.plainAgent("cal", core.Card{Domains: []string{"family.calendar"}})
+		s.plainAgent("work", core.Card{Domains: []string{"work"}})
+		fam, kit := s.agent("fam", `{"domains":["family"],"tools":["a"]}`), s.enter("kit")
+		asks := 0
+		want := func(domain string, want ...string) {
+			t.Helper()
+			asks++
+			id := strings.Repeat("i", asks)
+			kit.say(`{"id":"%s","kind":"discover","payload":{"domain":"%s"}}`, id, domain)
+			var got []string
+			for _, a := range expect[Capabilities](kit, KindCapabilities, id).Agents {
+				got = append(got, string(a.ID))
+			}
+			if strings.Join(got, " ") != strings.Join(want, " ") {
+				t.Errorf("%q: got %v, want %v", domain, got, want)
+			}
+		}
+		want("", "cal", "fam", "work")
+		want("family", "cal", "fam")
+		want("family.calendar", "cal", "fam")
+		want("family.school", "fam")
+		want("garden")
+		fam.say(`{"id":"c2","kind":"capabilities","payload":{"domains":["garden"],"tools":["b"]}}`)
+		synctest.Wait()
+		want("garden.roses", "fam")
+		want("family.school")
+		kit.say(`{"id":"one","to":"fam","kind":"discover"}`)
+		if got := expect[Capabilities](kit, KindCapabilities, "one"); got.Tools[0] != "b" {
+			t.Errorf("one agent: got %+v, want what it said last", got)
+		}
+		fam.silent() // the hub answers for it
+		kit.say(`{"id":"bad","kind":"discover","payload":{"domain":"a..b"}}`)
+		kit.refused("bad", CodeInvalidEnvelope, "a..b")
+	})
+}

@@ -1,0 +1,74 @@
+package acp
+
+import (
+	"context"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// pingTimeout is how long an ACP agent has to answer a ping of another peer.
+const pingTimeout = 5 * time.Second
+
+// ping is for the hub, which answers, or for an agent: an ACP agent gets it, for any
+// other the hub answers with what it knows. That it does, too, for the peer itself and
+// for one that never said it is an agent, which a ping does not make it.
+func (s *session) ping(ctx context.Context, e Envelope) error {
+	agent, err := s.whom(e)
+	switch {
+	case err != nil:
+		return s.unlessRefused(ctx, e, err)
+	case agent == nil:
+		return s.answer(ctx, KindPong, e.ID, s.hubPong())
+	}
+	if _, listed := s.hub.Agent(agent.ID); listed && agent.Dialect == Dialect && agent.ID != s.who.id {
+		return s.unlessRefused(ctx, e, s.knock(e, agent))
+	}
+	return s.answer(ctx, KindPong, e.ID, Pong{
+		Status: statusOf(agent.Load.State), UptimeSecs: seconds(agent.Since), ActiveTasks: int64(agent.Load.Active), AgentName: agent.Name,
+	})
+}
+
+// knock passes a ping on to an ACP agent. Its pong comes back as it is.
+func (s *session) knock(e Envelope, agent *hub.AgentStatus) error {
+	req := core.Request{
+		Intent: core.IntentNotify, To: core.ToAgent(agent.ID), Deadline: time.Now().Add(pingTimeout), Notice: passing(e),
+	}
+	return s.open(e, req, &asked{id: e.ID, kind: KindPing, reports: true}, false)
+}
+
+// passing is how the hub regards an envelope that passes through it.
+func passing(e Envelope) *core.Notice {
+	return &core.Notice{Topic: "acp." + string(e.Kind), Data: e.Payload}
+}
+
+// pong takes what an agent says of its load, and gives it to who knocked.
+func (s *session) pong(ctx context.Context, e Envelope) error {
+	var p Pong
+	if err := e.Read(&p); err != nil {
+		return s.unlessRefused(ctx, e, err)
+	}
+	switch p.Status {
+	case "idle":
+		s.self.SetLoad(core.LoadIdle)
+	case "busy":
+		s.self.SetLoad(core.LoadBusy)
+	case "overloaded":
+		s.self.SetLoad(core.LoadOverloaded)
+	}
+	s.mu.Lock()
+	j := s.jobs[e.Ref]
+	knocked := j != nil && j.kind == KindPing && !j.ended
+	s.mu.Unlock()
+	if knocked {
+		s.passBack(j, e)
+	}
+	return nil
+}
+
+// passBack gives the first answer to what passed through the hub to who sent that.
+func (s *session) passBack(j *job, e Envelope) {
+	s.report(j, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
+	s.conclude(j, []core.Body{core.Done{}}, nil)
+}

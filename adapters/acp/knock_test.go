@@ -1,0 +1,104 @@
+package acp
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// stubborn works until it is stopped.
+func stubborn(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func TestAPingForAnACPAgentReachesItAndItsPongComesBackAsItIs(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		fam, kit := s.agent("fam", `{"agent_name":"Fam"}`), s.enter("kit")
+		for _, to := range []string{"fam", alias("fam")} {
+			kit.say(`{"id":"p-%s","to":"%s","kind":"ping","payload":{},"x":1}`, to, to)
+			if got, want := string(fam.expect(KindPing).Raw), `{"id":"p-`+to+`","to":"fam","kind":"ping","payload":{},"x":1,"from":"kit"}`; got != want {
+				t.Errorf("the agent: got %s, want %s", got, want)
+			}
+			fam.say(`{"id":"o-%s","kind":"pong","ref":"p-%s","payload":{"status":"busy","uptime_secs":3600,"active_tasks":2,"mood":"fine"}}`, to, to)
+			if got, want := string(kit.expect(KindPong).Raw), `{"id":"o-`+to+`","kind":"pong","ref":"p-`+to+`","payload":{"status":"busy","uptime_secs":3600,"active_tasks":2,"mood":"fine"},"from":"fam","to":"kit"}`; got != want {
+				t.Errorf("who pings: got %s, want %s", got, want)
+			}
+		}
+		fam.say(`{"id":"o2","kind":"pong","ref":"p-fam","payload":{"status":"busy","uptime_secs":1,"active_tasks":0}}`)
+		kit.silent() // one is enough
+		if a, _ := s.hub.Agent("fam"); a.Load.State != core.LoadBusy || a.Load.Active != 0 {
+			t.Errorf("load: got %+v, want busy as it said, without a task", a.Load)
+		}
+	})
+}
+
+func TestAPingThatAnACPAgentDoesNotAnswerTimesOut(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		fam, kit := s.agent("fam", `{}`), s.enter("kit")
+		kit.say(`{"id":"p1","to":"fam","kind":"ping"}`)
+		fam.expect(KindPing)
+		time.Sleep(pingTimeout - time.Second)
+		kit.silent()
+		time.Sleep(2 * time.Second)
+		kit.refused("p1", CodeTimeout, "")
+		fam.silent() // no cancel: there is nothing to stop
+		fam.say(`{"id":"o1","kind":"pong","ref":"p1","payload":{"status":"idle","uptime_secs":1,"active_tasks":0}}`)
+		kit.silent()
+		kit.say(`{"id":"p2","to":"fam","kind":"ping"}`)
+		fam.expect(KindPing)
+		fam.say(`{"id":"e1","kind":"error","ref":"p2","payload":{"code":"unknown_kind","message":"what?"}}`)
+		kit.refused("p2", CodeUnknownKind, "what?")
+	})
+}
+
+func TestAPingOfItselfOrOfOneWhoIsNoAgentIsAnsweredByTheHub(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		fam, quiet := s.agent("fam", `{"agent_name":"Fam"}`), s.enter("quiet")
+		time.Sleep(time.Minute)
+		for _, to := range []string{"fam", "quiet"} {
+			fam.say(`{"id":"p-%s","to":"%s","kind":"ping"}`, to, to)
+			if got := expect[Pong](fam, KindPong, "p-"+to); got.UptimeSecs != 60 || got.Status != "idle" {
+				t.Errorf("%s: got %+v, want idle for a minute", to, got)
+			}
+		}
+		quiet.silent()
+		if _, listed := s.hub.Agent("quiet"); listed {
+			t.Error("who was pinged is an agent, want that a ping changes nothing")
+		}
+	})
+}
+
+func TestAPingThroughTheHubTakesNoSlotAndOurEndAnswersIt(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.employ(core.Card{ID: "echo", Name: "Echo", MaxConcurrent: 1}, WorkOptions{}, stubborn)
+		kit := s.enter("kit")
+		kit.say(`{"id":"q1","to":"echo","kind":"query","payload":{"question":"?"}}`)
+		time.Sleep(10 * time.Second)
+		kit.say(`{"id":"p1","to":"echo","kind":"ping"}`)
+		if got, want := expect[Pong](kit, KindPong, "p1"), (Pong{"overloaded", 10, 1, "Echo"}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		kit.say(`{"id":"c1","ref":"q1","kind":"cancel","payload":{}}`)
+		kit.expect(KindAck)
+		kit.expect(KindError)
+	})
+}
+
+func TestAPostOfAPingIsHeldOpenUntilTheAgentAnswers(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers}})
+		defer x.Close()
+		s.employ(core.Card{ID: "echo"}, WorkOptions{}, stubborn)
+		if w := serve(x, "POST", "kit", `{"id":"p1","to":"echo","kind":"ping"}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"kind":"pong"`) {
+			t.Errorf("got %d %s, want 200 and a pong", w.Code, w.Body)
+		}
+		s.agent("mute", `{}`)
+		if w := serve(x, "POST", "kit", `{"id":"p2","to":"mute","kind":"ping"}`); w.Code != 504 || !strings.Contains(w.Body.String(), "timeout") {
+			t.Errorf("got %d %s, want 504 timeout", w.Code, w.Body)
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package acp
+
+import (
+	"context"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// subscribe has the peer hear of every notify of the topics from now on.
+func (s *session) subscribe(ctx context.Context, e Envelope) error {
+	topics, err := s.topics(e)
+	if err == nil {
+		err = s.self.Subscribe(topics)
+	}
+	if err != nil {
+		return s.unlessRefused(ctx, e, err)
+	}
+	return s.answer(ctx, KindAck, e.ID, Ack{Accepted: true})
+}
+
+// unsubscribe undoes subscribe: the ack says truthfully whether there was something
+// to undo.
+func (s *session) unsubscribe(ctx context.Context, e Envelope) error {
+	topics, err := s.topics(e)
+	if err != nil {
+		return s.unlessRefused(ctx, e, err)
+	}
+	return s.answer(ctx, KindAck, e.ID, Ack{Accepted: s.self.Unsubscribe(topics)})
+}
+
+// topics reads a subscribe or an unsubscribe, which is for the hub alone.
+func (s *session) topics(e Envelope) ([]string, error) {
+	var t Topics
+	if err := e.Read(&t); err != nil {
+		return nil, err
+	}
+	to, err := s.address(e.To)
+	if err == nil && !to.IsZero() && to.Reach() != core.ReachHub {
+		err = refusef(CodeInvalidEnvelope, "%s is for the hub, not for %q: leave to out", e.Kind, e.To)
+	}
+	return t.Topics, err
+}
+
+// hear passes on a notice of a topic that the peer subscribes to. Each has the same
+// id however often it comes: that of the envelope it began as, or of its task.
+func (s *session) hear(ctx context.Context, b hub.Batch) error {
+	if b.Gap != nil {
+		return s.missed(ctx, b.Gap.To-b.Gap.From+1)
+	}
+	heard := func() { s.self.Heard(b.Task, b.Tag) }
+	if b.Task.Agent() == s.who.id {
+		heard() // it is told as the one addressed
+		return nil
+	}
+	req := b.Task.Request()
+	var out []byte
+	if raw := originOf(req); raw != nil {
+		out = Readdress(raw, b.Task.From().ID, string(s.who.id), "")
+	} else {
+		e := s.newEnvelope(KindNotify, "", notifyOf(*req.Notice))
+		e.ID, e.From = string(b.Task.ID()), b.Task.From().ID
+		out = e.Encode()
+	}
+	if len(out) > s.opts.MaxEnvelopeBytes {
+		s.hub.Count("acp.refused.notice")
+		heard()
+		return s.missed(ctx, 1)
+	}
+	return s.out.send(ctx, message{json: out, kind: KindNotify, sent: heard})
+}
+
+// missed tells the peer that notices of its topics may be gone.
+func (s *session) missed(ctx context.Context, most uint64) error {
+	s.hub.Count("acp.missed")
+	e := s.newEnvelope(KindNotify, "", Notify{
+		Topic: TopicMissed, Data: encode(map[string]uint64{"missed": most}), Importance: core.ImportanceHigh.String(),
+	})
+	return s.out.send(ctx, message{json: e.Encode(), kind: KindNotify})
+}

@@ -1,0 +1,158 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// subscribe has an actor subscribe, and checks that it is acknowledged.
+func (a *actor) subscribe(id string, topics ...string) {
+	a.Helper()
+	list, _ := json.Marshal(topics)
+	a.say(`{"id":"%s","kind":"subscribe","payload":{"topics":%s}}`, id, list)
+	if got := expect[Ack](a, KindAck, id); !got.Accepted {
+		a.Fatalf("%s subscribes: got %+v, want accepted", a.name, got)
+	}
+}
+
+func TestANotifyWithoutAnAddressReachesWhoSubscribesToItsTopicAsItCame(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit, fam, gym := s.enter("kit"), s.enter("fam"), s.enter("gym")
+		fam.subscribe("s1", "hans.*")
+		gym.subscribe("s1", "*.location", "sport.>")
+		kit.say(`{"id":"n1","kind":"notify","payload":{"topic":"hans.location","data":{"at":"gym"},"odd":1},"x":[1, 2]}`)
+		for _, a := range []*actor{fam, gym} {
+			want := `{"id":"n1","kind":"notify","payload":{"topic":"hans.location","data":{"at":"gym"},"odd":1},"x":[1, 2],"from":"kit","to":"` + a.name + `"}`
+			if got := string(a.expect(KindNotify).Raw); got != want {
+				t.Errorf("%s: got %s\nwant %s", a.name, got, want)
+			}
+		}
+		kit.say(`{"id":"n2","kind":"notify","payload":{"topic":"hans.mood"}}`)
+		fam.expect(KindNotify)
+		for _, a := range []*actor{kit, fam, gym} {
+			a.silent()
+		}
+	})
+}
+
+func TestANoticeOfAnotherDialectReachesSubscribersUnderTheIDOfItsTask(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		fam, p := s.enter("fam"), s.plain("p")
+		fam.subscribe("s1", ">")
+		task, err := p.Open(core.Request{To: core.ToHub(), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "a.b", Data: json.RawMessage(`7`), Importance: core.ImportanceHigh}}, hub.Opening{Unwatched: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := fam.expect(KindNotify)
+		if want := `{"topic":"a.b","data":7,"importance":"high"}`; e.ID != string(task.ID()) || e.From != "p" || string(e.Payload) != want {
+			t.Errorf("got %s, want %s from p with the id %s", e.Raw, want, task.ID())
+		}
+	})
+}
+
+func TestWhoIsAddressedAndSubscribesIsToldOnce(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit, other := s.enter("kit"), s.enter("other")
+		fam := s.agent("fam", `{}`)
+		fam.subscribe("s1", ">")
+		other.subscribe("s1", ">")
+		kit.say(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a"}}`)
+		fam.expect(KindNotify)
+		other.expect(KindNotify)
+		fam.silent()
+		kit.say(`{"id":"u1","to":"fam","kind":"strange"}`)
+		fam.expect("strange")
+		other.silent() // what passes between two is theirs
+	})
+}
+
+func TestWhatASubscriptionCannotBeIsRefused(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit := s.agent("kit", `{}`)
+		for i, c := range []struct {
+			say   string
+			code  Code
+			about string
+		}{
+			{`"kind":"subscribe","payload":{"topics":[]}`, CodeInvalidEnvelope, "no topics"},
+			{`"kind":"subscribe","payload":{"topics":["a..b"]}`, CodeInvalidEnvelope, "empty word"},
+			{`"kind":"subscribe","payload":{"topics":"a"}`, CodeInvalidEnvelope, "topics"},
+			{`"kind":"subscribe"`, CodeInvalidEnvelope, "payload"},
+			{`"kind":"subscribe","to":"kit","payload":{"topics":["a"]}`, CodeInvalidEnvelope, "leave to out"},
+			{`"kind":"unsubscribe","to":"kit"`, CodeInvalidEnvelope, "leave to out"},
+			{`"kind":"notify","payload":{"topic":"dragoman.shutdown"}`, CodeInvalidEnvelope, "the hub's own"},
+			{`"kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q9","content":"x"}}`, CodePeerNotFound, "no query or delegate of yours"},
+			{`"kind":"notify","payload":{"topic":"a"}`, CodePeerNotFound, "nobody subscribes"},
+		} {
+			kit.say(`{"id":"i%d",%s}`, i, c.say)
+			kit.refused(fmt.Sprint("i", i), c.code, c.about)
+		}
+		kit.subscribe("s1", "a")
+		for i, want := range []bool{true, false} {
+			kit.say(`{"id":"u%d","to":"hub","kind":"unsubscribe"}`, i)
+			if got := expect[Ack](kit, KindAck, fmt.Sprint("u", i)); got.Accepted != want {
+				t.Errorf("unsubscribe: got %t, want %t", got.Accepted, want)
+			}
+		}
+	})
+}
+
+func TestASubscriberThatWasCutOffIsToldAgainUnderTheSameIDs(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit, fam := s.enter("kit"), s.enter("fam")
+		fam.subscribe("s1", "a.>")
+		kit.say(`{"id":"n1","kind":"notify","payload":{"topic":"a.b"}}`)
+		fam.expect(KindNotify)
+		time.Sleep(2 * time.Minute)
+		kit.say(`{"id":"n2","kind":"notify","payload":{"topic":"a.b"}}`)
+		fam.expect(KindNotify)
+		fam.leave()
+		kit.say(`{"id":"n3","kind":"notify","payload":{"topic":"a.c"}}`)
+		kit.silent() // it is not refused: fam is waited for
+		fam = s.enter("fam")
+		for _, id := range []string{"n2", "n3"} { // of the first it is certain that it arrived
+			if e := fam.expect(KindNotify); e.ID != id {
+				t.Errorf("got %s, want %s", e.Raw, id)
+			}
+		}
+		fam.silent()
+	})
+}
+
+func TestASubscriberIsToldOfWhatIsGoneAndOfWhatDoesNotFit(t *testing.T) {
+	onStageWith(t, hub.Options{Limits: hub.Limits{NoticeBytes: 8 << 10}}, func(t *testing.T, s *stage) {
+		conn, ended := s.plug(Options{AgentID: "fam", MaxEnvelopeBytes: 2 << 10})
+		fam := &actor{stage: s, conn: conn, ended: ended, name: "fam"}
+		fam.expect(KindDiscover)
+		fam.subscribe("s1", "a")
+		kit := s.enter("kit")
+		kit.say(`{"id":"n1","kind":"notify","payload":{"topic":"a","data":"%s"}}`, strings.Repeat("x", 2<<10))
+		if got := expect[Notify](fam, KindNotify, ""); got.Topic != TopicMissed || string(got.Data) != `{"missed":1}` {
+			t.Errorf("got %+v, want that one is missed", got)
+		}
+		time.Sleep(2 * time.Minute)
+		fam.leave()
+		for i := range 12 {
+			kit.say(`{"id":"m%d","kind":"notify","payload":{"topic":"a"}}`, i)
+		}
+		fam = s.enter("fam")
+		got := expect[Notify](fam, KindNotify, "")
+		var missed struct{ Missed int }
+		_ = json.Unmarshal(got.Data, &missed)
+		if got.Topic != TopicMissed || missed.Missed == 0 {
+			t.Fatalf("got %+v, want how many are missed", got)
+		}
+		for i := missed.Missed; i < 12; i++ {
+			if e := fam.expect(KindNotify); e.ID != fmt.Sprint("m", i) {
+				t.Errorf("got %s, want m%d", e.Raw, i)
+			}
+		}
+		fam.silent()
+	})
+}
