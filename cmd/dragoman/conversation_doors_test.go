@@ -157,6 +157,7 @@ func shout(ctx context.Context, r core.Request, say func(core.Body) error) error
 
 // storyCall is an HTTP request that was made and perhaps not answered yet.
 type storyCall struct {
+	stream   bool // the answer has no end
 	cancel   context.CancelFunc
 	done     chan struct{}
 	recorder *httptest.ResponseRecorder // once done is closed
@@ -191,7 +192,7 @@ func (p *storyPlayer) requests(st *storyStep, m []string) error {
 		cancel()
 		return fmt.Errorf("http %s waits for an answer already", name)
 	}
-	call := &storyCall{cancel: cancel, done: make(chan struct{}), recorder: httptest.NewRecorder()}
+	call := &storyCall{stream: method == http.MethodGet && strings.HasPrefix(path, "/acp"), cancel: cancel, done: make(chan struct{}), recorder: httptest.NewRecorder()}
 	p.calls[name] = call
 	router := p.router()
 	go func() {
@@ -208,6 +209,7 @@ func (p *storyPlayer) router() http.Handler {
 		p.http = r
 		p.acpHTTP = acp.NewHTTP(p.hub, acp.HTTPOptions{Session: acp.Options{Peers: p.acp, HubName: "dragoman"}})
 		r.Method(http.MethodPost, "/acp", p.acpHTTP)
+		r.Method(http.MethodGet, "/acp", p.acpHTTP)
 		r.Handle("/mcp", p.mcp)
 		r.Handle("/mcp/*", p.mcp)
 		r.Mount("/v1", rest.New(p.hub, rest.Options{
@@ -220,11 +222,15 @@ func (p *storyPlayer) router() http.Handler {
 }
 
 // isAnswered holds the answer to an HTTP request against what the story says: the
-// status, and the body if there is one.
+// status, and the body if there is one. Who reads a stream of events hangs up then.
 func (p *storyPlayer) isAnswered(st *storyStep, m []string) error {
 	call := p.calls[m[0]]
 	if call == nil {
 		return fmt.Errorf("http %s has asked nothing", m[0])
+	}
+	if call.stream {
+		call.cancel()
+		<-call.done
 	}
 	select {
 	case <-call.done:
@@ -234,7 +240,11 @@ func (p *storyPlayer) isAnswered(st *storyStep, m []string) error {
 	call.cancel()
 	delete(p.calls, m[0])
 	came := []*jsonValue{{text: strconv.Itoa(call.recorder.Code)}}
-	for line := range strings.Lines(call.recorder.Body.String()) {
+	body := call.recorder.Body.String()
+	if call.stream {
+		body = eventLines(body)
+	}
+	for line := range strings.Lines(body) {
 		v, err := parseJSON([]byte(line))
 		if err != nil {
 			return fmt.Errorf("the body is no JSON: %w:\n%s", err, call.recorder.Body)
@@ -242,4 +252,26 @@ func (p *storyPlayer) isAnswered(st *storyStep, m []string) error {
 		came = append(came, v)
 	}
 	return p.judge(st, came, false)
+}
+
+// eventLines writes each server-sent event as a JSON object on a line: its id, its
+// name if it has one, and its data.
+func eventLines(stream string) string {
+	var b strings.Builder
+	for event := range strings.SplitSeq(stream, "\n\n") {
+		var members []string
+		for line := range strings.Lines(event) {
+			key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+			switch key {
+			case "id", "event":
+				members = append(members, fmt.Sprintf("%q:%q", key, value))
+			case "data":
+				members = append(members, `"data":`+value)
+			}
+		}
+		if members != nil {
+			b.WriteString("{" + strings.Join(members, ",") + "}\n")
+		}
+	}
+	return b.String()
 }
