@@ -28,21 +28,18 @@ func (t *Task) endedWithout(worker *Session) {
 	t.hub.ended(t)
 }
 
-// ended does what follows the end of a task: its thread, the queue it stood in,
-// and what is kept in memory.
+// ended does what follows the end of a task: the queue it stood in, and what is kept
+// in memory.
 func (h *Hub) ended(t *Task) {
 	t.mu.Lock()
 	waiting, bytes, req, events, agent := t.waiting, t.weight(), t.request, t.events, t.agent
+	done := events[len(events)-1].Body.Kind() == core.KindDone
 	t.waiting = nil
-	done := t.events[len(t.events)-1].Body.Kind() == core.KindDone
 	t.mu.Unlock()
 
 	t.opener.mu.Lock()
 	delete(t.opener.opened, t.id)
 	t.opener.mu.Unlock()
-	if req.Intent != core.IntentNotify && done {
-		h.addTurns(req, t.id, events)
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if waiting != nil {

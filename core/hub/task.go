@@ -143,6 +143,9 @@ func (t *Task) append(body core.Body, foreign *core.Foreign) {
 		t.approvals.stop()
 		t.hub.questions.taskEnded(t.id)
 	}
+	if k == core.KindDone && t.request.Intent != core.IntentNotify {
+		t.hub.addTurns(t.request, t.id, t.events) // before anybody hears of the end, and asks on
+	}
 	if o := t.hub.observer; o != nil {
 		o.Appended(t.id, e)
 	}

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -110,5 +111,41 @@ func TestAThreadHasWhatWasAnsweredAndNothingElse(t *testing.T) {
 		if got := g.hub.Turns("t"); got != nil {
 			t.Errorf("got %q, want nothing", turns(got))
 		}
+	})
+}
+
+// atTheEnd sees the moment in which a task ends.
+type atTheEnd func()
+
+func (atTheEnd) Joined(core.Card)             {}
+func (atTheEnd) Left(core.AgentID)            {}
+func (atTheEnd) Recorded(core.TaskID, uint64) {}
+func (f atTheEnd) Appended(_ core.TaskID, e core.Event) {
+	if e.Body.Kind().Ends() {
+		f()
+	}
+}
+
+// Whoever hears that a task is done may ask on in the same moment: the turn stands in
+// the thread by then.
+func TestAnAnswerStandsInItsThreadOnceItsEndIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g *stage
+		heard := ""
+		end := atTheEnd(func() { heard = turns(g.hub.Turns("t")) }) // which waits for no lock of the task
+		h := hub.New(hub.Options{Observer: end})
+		g = &stage{t, h}
+		defer func() {
+			if err := h.Close(t.Context(), "over"); err != nil {
+				t.Error(err)
+			}
+		}()
+		a, asker := g.agent("a", able), g.connect("r")
+		g.talk(asker, a, "a", "t", "one?", "1")
+		if want := "user: one? | assistant: 1"; heard != want {
+			t.Errorf("at the end: got %q in the thread, want %q", heard, want)
+		}
+		a.Close(nil)
+		asker.Close(nil)
 	})
 }
