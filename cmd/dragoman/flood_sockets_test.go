@@ -31,11 +31,11 @@ const delugeChunks = 50_000
 func droplet(i int) string { return fmt.Sprintf("%05d %s\n", i, strings.Repeat("~", 600)) }
 
 // A Coven agent says 50,000 things over gRPC to an ACP peer, over a WebSocket, that
-// reads none of it. Meanwhile the same agent answers others of two more dialects in
-// 5,000 chunks each, and is heard while it floods; it is done without waiting for who
+// reads none of it. Meanwhile the same agent answers others, in three dialects, in
+// 5,000 chunks each, one of them while it floods; it is done without waiting for who
 // does not read; and who reads on has lost nothing.
 func TestAFloodOverSocketsLosesNothingAndSlowsNobody(t *testing.T) {
-	s := newStage(t, nil)
+	s := newStage(t, func(c *Config) { c.WebSocket.PingInterval = ample }) // who does not read answers no ping
 	s.hire(t, coven.Name, "torrent", func(ctx context.Context, r core.Request, say func(core.Body) error) error {
 		what := readScene(r.Content)
 		if what.act != "deluge" {
@@ -64,10 +64,12 @@ func TestAFloodOverSocketsLosesNothingAndSlowsNobody(t *testing.T) {
 		return frames{ears, func() {}}
 	}).connect(t, s, "sleeper")
 	defer sleeper.leave()
-	others := map[string]requester{}
-	for _, tongue := range []*tongue{acpOverWebSocket(), piOverWebSocket(), covenByTools()} {
-		others[tongue.name] = tongue.connect(t, s, "quick-"+strings.ToLower(strings.Fields(tongue.name)[0]))
-		defer others[tongue.name].leave()
+	join := func(tongue *tongue) requester {
+		return tongue.connect(t, s, "quick-"+strings.ToLower(strings.Fields(tongue.name)[0]))
+	}
+	acp, pi, tools := join(acpOverWebSocket()), join(piOverWebSocket()), join(covenByTools())
+	for _, other := range []requester{acp, pi, tools} {
+		defer other.leave()
 	}
 
 	key := s.key()
@@ -75,14 +77,14 @@ func TestAFloodOverSocketsLosesNothingAndSlowsNobody(t *testing.T) {
 	s.await(t, key+" text")
 	ears.listens.Lock() // once the frame that is under way is read
 	s.await(t, key+" half")
-	for name, other := range others {
+	for name, other := range map[string]requester{"pi": pi, "Coven": tools} {
 		got := other.begin(inquiry{to: "torrent", content: "burst " + s.key(), deadline: ample}).outcome(t)
 		if got.Text != wholeBurst || got.Broken != "" {
 			t.Errorf("%s, while the flood stands at half: got %d bytes of %d, %s %q", name, len(got.Text), len(wholeBurst), got.End, got.Broken)
 		}
 	}
 	s.post(key+" released", nil)
-	another := others[acpOverWebSocket().name].begin(inquiry{to: "torrent", content: "burst " + s.key(), deadline: ample})
+	another := acp.begin(inquiry{to: "torrent", content: "burst " + s.key(), deadline: ample})
 	if got := another.outcome(t); got.Text != wholeBurst {
 		t.Errorf("in the middle of the flood: got %d bytes of %d, %s", len(got.Text), len(wholeBurst), got.End)
 	}

@@ -63,7 +63,7 @@ func wantUsed(t *testing.T, h *served, tasks int64) {
 		}
 		want := usageTotals{By: string(by), Totals: []usage.Total{{
 			Key: key, Tokens: core.Usage{Input: 1000 * tasks, Output: 500 * tasks, CacheRead: 7 * tasks}, Events: 2 * tasks,
-		}}}
+		}}, Budgets: []standing{{By: "thread", Key: "th", Tokens: 3000, Per: "total", Used: 1500 * tasks, Percent: 50 * tasks}}}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("by %s (-want +got):\n%s", by, d)
 		}
