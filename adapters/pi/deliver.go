@@ -49,13 +49,15 @@ func (c *connection) tell(ctx context.Context, st *step) bool {
 	if !c.reads(st.run.session) {
 		return true
 	}
-	if !c.send(ctx, st.opening) || !c.send(ctx, st.refused) {
+	if !c.send(ctx, st.opening) {
 		return false
 	}
-	if st.task == nil {
-		return true
-	}
 	s := c.server
+	if st.task == nil {
+		v := newView(s.sceneOf(st.run.session, ""), c.told)
+		st.answer(v)
+		return c.send(ctx, v.take())
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, reads := c.reading[st.run.session]; !reads {

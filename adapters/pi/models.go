@@ -38,7 +38,7 @@ const (
 
 func modelOf(a hub.AgentStatus) *model {
 	m := &model{
-		ID: a.ID, Name: cmp.Or(a.Name, string(a.ID)), API: api, Provider: a.Dialect, Input: []string{"text"},
+		ID: a.ID, Name: cmp.Or(a.Name, string(a.ID)), API: api, Provider: a.Dialect, Reasoning: true, Input: []string{"text"},
 		ContextWindow: contextWindow, MaxTokens: maxTokens,
 	}
 	if a.Features.Has(core.FeatureFiles) {
@@ -107,5 +107,5 @@ func cycleModel(s *Server, x *execution) outcome {
 		at = 0
 	}
 	m := s.bind(x.on, list[(at+by+len(list))%len(list)])
-	return outcome{data: encode(map[string]any{"model": m, "thinkingLevel": thinkingOff, "isScoped": false})}
+	return outcome{data: encode(map[string]any{"model": m, "thinkingLevel": x.on.thinkingLevel(), "isScoped": false})}
 }

@@ -1,6 +1,8 @@
 package pi
 
 import (
+	"errors"
+
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -13,6 +15,15 @@ func said(x *execution) (queued, error) {
 	text, _ := x.text("message")
 	files, err := images(x)
 	return queued{text: text, images: files, from: x.client.principal}, err
+}
+
+// toQueue is what the user says to be queued.
+func toQueue(x *execution) (queued, error) {
+	q, err := said(x)
+	if problem := notQueued(q.text); err == nil && problem != "" {
+		err = errors.New(problem)
+	}
+	return q, err
 }
 
 // prompt begins a run, together with what was said to the idle session before. It
@@ -35,12 +46,18 @@ func prompt(s *Server, x *execution) outcome {
 	if err != nil {
 		return failed(err.Error())
 	}
+	if c, argument, ok := slash(first.text); ok {
+		return s.answerSlash(x, first, c.run(s, ss, argument))
+	}
 	all := append([]queued{first}, ss.steering...)
 	task, err := s.ask(ss, all, x.admitted.Add(s.opts.PromptTimeout))
 	if err != nil {
 		return failed(core.AsFault(err).Message)
 	}
-	ss.steering = nil
+	if len(ss.steering) > 0 {
+		ss.steering = nil
+		ss.queueChanged()
+	}
 	ss.run = &run{session: ss, prompt: x}
 	x.guarded = true // by the deadlines of its tasks, which the hub keeps
 	s.begin(ss.run, all, task, nil)
@@ -50,12 +67,12 @@ func prompt(s *Server, x *execution) outcome {
 // steer pushes a message into the run: to the agent while it works when it takes
 // that, else as its next turn. Without a run it waits for the next prompt.
 func steer(s *Server, x *execution) outcome {
-	q, err := said(x)
+	q, err := toQueue(x)
 	if err != nil {
 		return failed(err.Error())
 	}
 	ss := x.on
-	if ss.run != nil && len(q.images) == 0 {
+	if ss.run != nil && ss.run.last().task != nil && len(q.images) == 0 {
 		as := s.as(q.from)
 		defer as.Close(nil)
 		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID}
@@ -64,16 +81,18 @@ func steer(s *Server, x *execution) outcome {
 		}
 	}
 	ss.steering = append(ss.steering, q)
+	ss.queueChanged()
 	return outcome{}
 }
 
 // followUp queues a message behind the run, or behind the next one.
 func followUp(_ *Server, x *execution) outcome {
-	q, err := said(x)
+	q, err := toQueue(x)
 	if err != nil {
 		return failed(err.Error())
 	}
 	x.on.following = append(x.on.following, q)
+	x.on.queueChanged()
 	return outcome{}
 }
 
@@ -88,6 +107,10 @@ func abort(s *Server, x *execution) outcome {
 // stop cancels the task of a session's run in the name of who sent x.
 func (s *Server) stop(x *execution, ss *session, why string) {
 	ss.run.aborted = true
+	if ss.run.retrying.timer != nil {
+		s.giveUp(ss.run, retryCancelled)
+		return
+	}
 	as := s.as(x.client.principal)
 	defer as.Close(nil)
 	_ = as.Cancel(ss.run.last().task.ID(), why) // a conflict: it has ended by itself

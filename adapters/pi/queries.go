@@ -85,15 +85,18 @@ type tool struct {
 	Description string `json:"description"`
 }
 
-// getTools lists the tools that the bound agent declares and those of the hub.
+// getTools lists the tools that the bound agent declares and those that it is
+// offered: the hub's, and those of packs.
 func getTools(s *Server, x *execution) outcome {
 	tools := []tool{}
+	var can []string
 	if a, ok := s.hub.Agent(x.on.agent.Agent()); ok {
 		for _, name := range a.Tools {
 			tools = append(tools, tool{Name: name, Description: "a tool of " + a.Name})
 		}
+		can = a.Capabilities
 	}
-	for _, t := range s.hub.Tools() {
+	for _, t := range s.hub.ToolsFor(can) {
 		tools = append(tools, tool{t.Name, t.Description})
 	}
 	return outcome{data: encode(map[string]any{"tools": tools})}
@@ -118,11 +121,6 @@ func getSkills(s *Server, x *execution) outcome {
 		}
 	}
 	return outcome{data: encode(map[string]any{"skills": skills})}
-}
-
-// getCommands lists no commands: the hub offers none to prompts.
-func getCommands(*Server, *execution) outcome {
-	return outcome{data: encode(map[string]any{"commands": []any{}})}
 }
 
 // healthCheck tells how near the limits are (section 21.2; facts, section 4.5).

@@ -69,6 +69,14 @@ func (ss *session) tell(frame []byte) {
 	}
 }
 
+// tellBehind sends a frame to all subscribers, to each once it has been told the step.
+func (ss *session) tellBehind(st *step, frame []byte) {
+	for c := range ss.readers {
+		c.push(item{fence: st})
+		c.push(item{frame: frame})
+	}
+}
+
 // askAgain puts what is open to a client that has come late.
 func (c *connection) askAgain(ss *session) {
 	open := slices.SortedFunc(maps.Values(ss.dialogs.open), func(a, b hub.Question) int {

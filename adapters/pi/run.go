@@ -21,6 +21,7 @@ type run struct {
 	// messages are those of the steps that ended, and what the user said in the last.
 	messages []message
 	aborted  bool
+	retrying retrying
 }
 
 func (r *run) last() *step { return r.steps[len(r.steps)-1] }
@@ -30,10 +31,11 @@ type step struct {
 	run *run
 	// before is the step before this one, or nil: it is told first.
 	before *step
+	said   []queued
 	// opening is what clients are told before the task's own events.
 	opening [][]byte
-	task    *hub.Task // nil of a step that the hub refused
-	refused [][]byte  // the events of such a step
+	task    *hub.Task   // nil of a step that the hub refused, or answers itself
+	answer  func(*view) // tells such a step
 	// record puts the messages together for the session. Server.mu guards it.
 	record *view
 }
@@ -51,19 +53,22 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 		req.Attachments = append(req.Attachments, q.images...)
 	}
 	req.Content = strings.Join(texts, "\n\n")
+	ss.thinkingContext(&req)
 	return s.root.Open(req, hub.Opening{For: said[0].from, Keep: true, Unwatched: true})
 }
 
-// begin adds a step to the run. task is nil when the hub refused it for the reason.
-func (s *Server) begin(r *run, said []queued, task *hub.Task, refused *core.Fault) *step {
+// begin adds a step to the run. task is nil when the hub refused it, or answers
+// itself: then answer tells it to a view.
+func (s *Server) begin(r *run, said []queued, task *hub.Task, answer func(*view)) *step {
 	now := time.Now()
 	prefix := r.session.prefix
-	st := &step{run: r, task: task}
+	st := &step{run: r, said: said, task: task, answer: answer}
 	opening := frames{room: make([]byte, 0, openingRoom(said))}
-	if len(r.steps) == 0 {
-		opening.plain(prefix, agentStart)
-	} else {
+	if len(r.steps) > 0 {
 		st.before = r.last()
+	}
+	if len(r.steps) == 0 || said == nil { // asked again
+		opening.plain(prefix, agentStart)
 	}
 	opening.plain(prefix, turnStart)
 	for _, q := range said {
@@ -74,9 +79,8 @@ func (s *Server) begin(r *run, said []queued, task *hub.Task, refused *core.Faul
 	st.opening = opening.list
 	r.steps = append(r.steps, st)
 	if task == nil {
-		st.record = newView(s.sceneOf(r.session, ""), SnapshotsAll)
-		_ = st.record.Failed(core.Event{At: now}, core.Failed{Fault: refused}) // a view returns no error
-		st.refused = st.record.take()
+		st.record = newView(s.sceneOf(r.session, ""), unheard)
+		answer(st.record)
 	} else {
 		about := s.sceneOf(r.session, task.ID())
 		about.count = s.count // here alone: once for all views of the task
@@ -117,11 +121,14 @@ func (s *Server) follow(st *step, events []core.Event) {
 				s.sayLater(st, b.ID)
 			}
 		case core.Done:
-			s.step(st, outcome{}, true)
+			s.step(st, outcome{}, "")
 		case core.Cancelled:
-			s.step(st, outcome{}, false)
+			s.step(st, outcome{}, retryCancelled)
 		case core.Failed:
-			s.step(st, s.ranOut(st, e, b), false)
+			o := s.ranOut(st, e, b)
+			if o.err != "" || !s.retry(st, b.Fault) {
+				s.step(st, o, messageOf(b.Fault))
+			}
 		}
 	}
 }
@@ -141,31 +148,44 @@ func (s *Server) sayLater(st *step, injection string) {
 	for _, e := range st.task.Events() {
 		if in, ok := e.Body.(core.Injected); ok && in.ID == injection {
 			st.run.session.steering = append(st.run.session.steering, queued{text: in.Content, from: st.task.From()})
+			st.run.session.queueChanged()
 		}
 	}
 }
 
-// step ends a step: with the next of what was queued, or with the run.
-func (s *Server) step(st *step, o outcome, more bool) {
+// step ends a step: with the next of what was queued, or, at the latest where there
+// was a problem, with the run.
+func (s *Server) step(st *step, o outcome, problem string) {
 	r := st.run
 	ss := r.session
 	r.messages = append(r.messages, st.record.messages...)
 	st.record.messages = nil
+	more := problem == ""
+	if more {
+		s.retried(r, "")
+	}
 	for more && !r.aborted && !ss.deleted {
 		q, ok := ss.next()
 		if !ok {
 			break
 		}
+		ss.tellBehind(r.last(), ss.queueFrame())
 		task, err := s.ask(ss, []queued{q}, time.Now().Add(s.opts.PromptTimeout))
 		if err == nil {
 			s.begin(r, []queued{q}, task, nil)
 			return
 		}
-		refused := s.begin(r, []queued{q}, nil, core.AsFault(err))
+		at, fault := time.Now(), core.AsFault(err)
+		refused := s.begin(r, []queued{q}, nil, func(v *view) {
+			_ = v.Failed(core.Event{At: at}, core.Failed{Fault: fault}) // a view returns no error
+		})
 		r.messages = append(r.messages, refused.record.messages...)
 		more = false
 	}
-	s.end(r, o)
+	s.endRun(r)
+	s.retried(r, problem)
+	s.closeRun(r)
+	s.finish(r.prompt, o)
 }
 
 // next takes what is to be said next.
@@ -180,9 +200,14 @@ func (ss *session) next() (queued, bool) {
 	return queued{}, false
 }
 
-// end ends a run. Its last events, its outcome and its response stand behind a fence
-// at those clients that are still being told the last task.
-func (s *Server) end(r *run, o outcome) {
+// endRun tells that a run has ended, to each client once it has been told the rest.
+func (s *Server) endRun(r *run) {
+	r.session.tellBehind(r.last(), agentEnd(r.session.prefix, r.messages[r.retrying.since:]))
+}
+
+// closeRun leaves the session idle. What is sent behind it stands behind a fence at
+// those clients that are still being told the run.
+func (s *Server) closeRun(r *run) {
 	ss := r.session
 	ss.run = nil
 	ss.messages = append(ss.messages, r.messages...)
@@ -191,12 +216,6 @@ func (s *Server) end(r *run, o outcome) {
 			delete(s.runs, st.task.ID())
 		}
 	}
-	frame := agentEnd(ss.prefix, r.messages)
-	for c := range ss.readers {
-		c.push(item{fence: r.last()})
-		c.push(item{frame: frame})
-	}
-	s.finish(r.prompt, o)
 }
 
 // images reads the images of a prompt (facts, section 5).

@@ -254,6 +254,9 @@ func (c *connection) subscribe(ss *session) {
 			c.push(item{step: st})
 		}
 	}
+	if len(ss.steering)+len(ss.following) > 0 {
+		c.push(item{frame: ss.queueFrame()})
+	}
 	c.askAgain(ss)
 	c.server.look(ss)
 }

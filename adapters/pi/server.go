@@ -68,6 +68,11 @@ type Options struct {
 	// UnkeptBytes bounds what waits for the journal; default 32 MiB. Beyond it the
 	// journal misses commands, which is counted.
 	UnkeptBytes int
+	// Retries is how often what failed in a way that may pass is asked again, unless the
+	// session has set_auto_retry off, and RetryDelay how long before the first time; each
+	// further delay is twice as long. Default 3, negative for never, and 2 s.
+	Retries    int
+	RetryDelay time.Duration
 	// DropTasks stops a prompt when the client that sent it leaves. Without it prompts
 	// run on.
 	DropTasks bool
@@ -94,6 +99,8 @@ func (o Options) withDefaults() Options {
 	o.OutcomeBytes = cmp.Or(o.OutcomeBytes, 64<<20)
 	o.KeyTTL = cmp.Or(o.KeyTTL, 600*time.Second)
 	o.UnkeptBytes = cmp.Or(o.UnkeptBytes, 32<<20)
+	o.Retries = cmp.Or(o.Retries, 3)
+	o.RetryDelay = cmp.Or(o.RetryDelay, 2*time.Second)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 30*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -199,6 +206,7 @@ func (s *Server) record() {
 			return
 		case b.Draining != "":
 			s.draining = true
+			s.stopRetrying()
 		case b.Asking != nil:
 			s.asking(b.Asking.Tag.(*session), b.Asking.Question, b.Asking.Given)
 		case st != nil && b.Gap != nil:

@@ -24,6 +24,8 @@ type session struct {
 	// agent is who is asked: zero until the first prompt has found somebody.
 	agent    core.Address
 	model    *model // of the agent, as it was last seen
+	thinking string // the level that was set, or ""
+	noRetry  bool
 	messages []message
 	run      *run // nil when idle
 
@@ -55,14 +57,10 @@ const isoTime = "2006-01-02T15:04:05.000Z"
 
 func (s *Server) info(ss *session) sessionInfo {
 	return sessionInfo{
-		SessionID: ss.key.id, SessionName: ss.name, Model: s.modelOf(ss), ThinkingLevel: thinkingOff, IsStreaming: ss.run != nil,
+		SessionID: ss.key.id, SessionName: ss.name, Model: s.modelOf(ss), ThinkingLevel: ss.thinkingLevel(), IsStreaming: ss.run != nil,
 		MessageCount: ss.count(), CreatedAt: ss.created.UTC().Format(isoTime),
 	}
 }
-
-// thinkingOff is the one thinking level there is: agents have none that the hub
-// could set.
-const thinkingOff = "off"
 
 // all returns the messages so far, those of the run included as far as they ended.
 func (ss *session) all() []message {

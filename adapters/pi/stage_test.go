@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,7 @@ func newStage(t *testing.T, opts Options) (*hub.Hub, *Server) {
 func stageWith(t *testing.T, hubOpts hub.Options, opts Options) (*hub.Hub, *Server) {
 	t.Helper()
 	h := coretest.NewHub(t, hubOpts)
+	opts.RetryDelay = cmp.Or(opts.RetryDelay, time.Millisecond)
 	s := NewServer(h, opts)
 	t.Cleanup(s.Close)
 	return h, s

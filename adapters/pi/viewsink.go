@@ -185,12 +185,7 @@ func (v *view) Usage(_ core.Event, b core.Usage) error {
 func (v *view) Retrying(_ core.Event, b core.Retrying) error {
 	v.recovered(b.Fault)
 	v.attempt = b.Attempt
-	v.out.event(v.prefix, 160, func(dst []byte) []byte {
-		dst = strconv.AppendInt(append(dst, `{"type":"auto_retry_start","attempt":`...), int64(b.Attempt), 10)
-		dst = strconv.AppendInt(append(dst, `,"maxAttempts":`...), int64(v.attempts), 10)
-		dst = appendString(append(dst, `,"delayMs":0,"errorMessage":`...), messageOf(b.Fault))
-		return append(dst, '}')
-	})
+	v.out.retryStart(v.prefix, b.Attempt, v.attempts, 0, messageOf(b.Fault))
 	return nil
 }
 
@@ -201,14 +196,11 @@ func (v *view) recovered(f *core.Fault) {
 	}
 	attempt := v.attempt
 	v.attempt = 0
-	v.out.event(v.prefix, 160, func(dst []byte) []byte {
-		dst = strconv.AppendBool(append(dst, `{"type":"auto_retry_end","success":`...), f == nil)
-		dst = strconv.AppendInt(append(dst, `,"attempt":`...), int64(attempt), 10)
-		if f != nil {
-			dst = appendString(append(dst, `,"finalError":`...), f.Message)
-		}
-		return append(dst, '}')
-	})
+	problem := ""
+	if f != nil {
+		problem = f.Message
+	}
+	v.out.retryEnd(v.prefix, attempt, problem)
 }
 
 func messageOf(f *core.Fault) string {
@@ -271,7 +263,7 @@ func (v *view) Failed(e core.Event, b core.Failed) error {
 
 // Cancelled ends the last message as aborted.
 func (v *view) Cancelled(e core.Event, b core.Cancelled) error {
-	v.recovered(core.NewFault(core.CodeCancelled, "Retry cancelled"))
+	v.recovered(core.NewFault(core.CodeCancelled, retryCancelled))
 	text := "Request was aborted."
 	if b.Reason != "" {
 		text = "Request was aborted: " + b.Reason

@@ -168,6 +168,8 @@ type PiConfig struct {
 	Connections   int           `koanf:"connections"`
 	Pending       int           `koanf:"pending"`
 	Snapshots     string        `koanf:"snapshots"`
+	Retries       int           `koanf:"retries"`
+	RetryDelay    time.Duration `koanf:"retry_delay"`
 	KeepTasks     bool          `koanf:"keep_tasks"`
 	// Of the engine.
 	CommandTimeout    time.Duration `koanf:"command_timeout"`
@@ -221,7 +223,7 @@ func defaults() map[string]any {
 		"acp.keep_ids": "300s", "acp.mailbox_bytes": 4 << 20,
 		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100, "pi.snapshots": "all", "pi.keep_tasks": true,
 		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.in_flight": 10_000, "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
-		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20,
+		"pi.retries": 3, "pi.retry_delay": "2s", "pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20,
 		"rest.deadline": "300s", "rest.body_bytes": 1_000_000, "rest.keep_tasks": true,
 		"mcp.endpoint": "", "mcp.deadline": "600s", "mcp.call_timeout": "1h", "mcp.body_bytes": 1_000_000, "mcp.calls": 64,
 	}

@@ -206,6 +206,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 		MaxMessageBytes: c.Pi.MessageBytes, MaxSessions: c.Pi.Sessions, MaxConnections: c.Pi.Connections, MaxPending: c.Pi.Pending,
 		CommandTimeout: c.Pi.CommandTimeout, DependencyTimeout: c.Pi.DependencyTimeout, MaxInFlight: c.Pi.InFlight,
 		MaxOutcomes: c.Pi.Outcomes, OutcomeBytes: c.Pi.OutcomeBytes, KeyTTL: c.Pi.KeyTTL, Journal: commands,
+		Retries: orNever(c.Pi.Retries), RetryDelay: c.Pi.RetryDelay,
 	})
 	if s.snapshots, err = pi.ParseSnapshots(c.Pi.Snapshots); err != nil {
 		return fmt.Errorf("pi.snapshots: %w", err)

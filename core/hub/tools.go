@@ -43,22 +43,22 @@ var tools = []struct {
 	Tool
 	run func(*Session, string, json.RawMessage) (*ToolOutput, error)
 }{
-	{own("agents_list", "List the agents on this hub, with what they can do and whether they are free.",
+	{builtin("agents_list", "List the agents on this hub, with what they can do and whether they are free.",
 		schema(`"capability":{"type":"string"},"domain":{"type":"string"}`), 30*time.Second), runList},
-	{own("agent_ask", "Ask another agent and wait for its answer.",
+	{builtin("agent_ask", "Ask another agent and wait for its answer.",
 		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"data":{},"timeout_seconds":{"type":"number","exclusiveMinimum":0}`, "to", "content"), 600*time.Second), runAsk},
-	{own("agent_delegate", "Give another agent a task and go on without waiting; agent_result tells what became of it.",
+	{builtin("agent_delegate", "Give another agent a task and go on without waiting; agent_result tells what became of it.",
 		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"context":{"type":"object"}`, "to", "content"), 30*time.Second), runDelegate},
-	{own("agent_result", "Tell what became of a task that was delegated, waiting for it if asked to.",
+	{builtin("agent_result", "Tell what became of a task that was delegated, waiting for it if asked to.",
 		schema(`"task_id":{"type":"string"},"wait_seconds":{"type":"number","minimum":0}`, "task_id"), 600*time.Second), runResult},
-	{own("agent_notify", "Tell another agent something without expecting an answer.",
+	{builtin("agent_notify", "Tell another agent something without expecting an answer.",
 		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"topic":{"type":"string"},"data":{}`, "to", "topic"), 30*time.Second), runNotify},
-	{own("agent_cancel", "Stop a task that was asked or delegated.",
+	{builtin("agent_cancel", "Stop a task that was asked or delegated.",
 		schema(`"task_id":{"type":"string"},"reason":{"type":"string"}`, "task_id"), 30*time.Second), runCancel},
 	{askUserTool, runAskUser},
 }
 
-func own(name, description string, input json.RawMessage, timeout time.Duration) Tool {
+func builtin(name, description string, input json.RawMessage, timeout time.Duration) Tool {
 	return Tool{Name: name, Description: description, InputSchema: input, Timeout: timeout}
 }
 
@@ -71,12 +71,20 @@ func schema(properties string, required ...string) json.RawMessage {
 	return json.RawMessage(s + "}")
 }
 
-// Tools returns the tools that the hub offers to every agent.
-func (h *Hub) Tools() []Tool { return h.ToolsFor(nil) }
+// Tools returns the tools of its own that the hub offers to every agent.
+func (h *Hub) Tools() []Tool { return own(nil) }
 
-// ToolsFor returns the tools of its own that the hub offers to an agent with the
-// capabilities.
+// ToolsFor returns what an agent with the capabilities may call: tools of the hub's
+// own, then those of packs by name.
 func (h *Hub) ToolsFor(capabilities []string) []Tool {
+	return append(own(capabilities), h.packs.offered(capabilities)...)
+}
+
+// Tools returns what the session may call: see [Hub.ToolsFor].
+func (s *Session) Tools() []Tool { return s.hub.ToolsFor(s.capabilities()) }
+
+// own returns the hub's tools for which the capabilities are enough.
+func own(capabilities []string) []Tool {
 	var out []Tool
 	for _, t := range tools {
 		if _, lacks := t.lacks(capabilities); !lacks {
@@ -84,13 +92,6 @@ func (h *Hub) ToolsFor(capabilities []string) []Tool {
 		}
 	}
 	return out
-}
-
-// Tools returns what the session may call: tools of the hub's own, then those of
-// packs by name, for which its card has the capabilities.
-func (s *Session) Tools() []Tool {
-	has := s.capabilities()
-	return append(s.hub.ToolsFor(has), s.hub.packs.offered(has)...)
 }
 
 // lacks returns a capability that the tool requires and is not there.

@@ -1,0 +1,27 @@
+package pi
+
+// queueChanged tells the subscribers of a session what waits to be said there: that
+// a steer becomes a turn of its own is seen by it.
+func (ss *session) queueChanged() { ss.tell(ss.queueFrame()) }
+
+// queueFrame is the additional event queue_update (section 14), as later versions of
+// pi have it.
+func (ss *session) queueFrame() []byte {
+	var f frames
+	f.event(ss.prefix, 128, func(b []byte) []byte {
+		b = appendQueued(append(b, `{"type":"queue_update","steering":`...), ss.steering)
+		return append(appendQueued(append(b, `,"followUp":`...), ss.following), '}')
+	})
+	return f.list[0]
+}
+
+func appendQueued(dst []byte, all []queued) []byte {
+	dst = append(dst, '[')
+	for i, q := range all {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(dst, q.text)
+	}
+	return append(dst, ']')
+}

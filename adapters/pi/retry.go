@@ -1,0 +1,164 @@
+package pi
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// retrying is what a run knows of its own retries (facts, section 5, Run grammar):
+// what failed in a way that may pass is asked again, of the same agent, behind a
+// delay. The hub's own retries, with another match, come before and are none of
+// these. Server.mu guards it.
+type retrying struct {
+	attempt int // the retry under way, or 0
+	// timer is set while the next attempt is waited for.
+	timer *time.Timer
+	// since is where the messages of the attempt begin, what its last task said
+	// included, which begins at said.
+	since, said int
+}
+
+// retryCancelled is what ends a retry that a person did not want.
+const retryCancelled = "Retry cancelled"
+
+// retry has a step that failed asked again, if that can help. It reports whether it
+// does: then the run goes on. A failure behind a tool call is final, since asking
+// again would use the tool twice.
+func (s *Server) retry(st *step, f *core.Fault) bool {
+	r := st.run
+	ss := r.session
+	n := r.retrying.attempt + 1
+	if f == nil || !f.Retryable || r.aborted || ss.deleted || ss.noRetry || s.draining || n > s.opts.Retries || calledTools(st) {
+		return false
+	}
+	delay := s.opts.RetryDelay << (n - 1)
+	deadline := st.task.Request().Deadline
+	if delay <= 0 || !time.Now().Add(delay).Before(deadline) {
+		return false
+	}
+	r.retrying.attempt, r.retrying.said = n, len(r.messages)
+	r.messages = append(r.messages, st.record.messages...)
+	st.record.messages = nil
+	s.interlude(r, func(out *frames) {
+		out.list = append(out.list, agentEnd(ss.prefix, r.messages[r.retrying.since:]))
+		out.retryStart(ss.prefix, n, s.opts.Retries, delay, messageOf(f))
+	})
+	r.retrying.timer = time.AfterFunc(delay, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if r.retrying.timer != nil && r.retrying.attempt == n {
+			s.again(r, st, deadline)
+		}
+	})
+	return true
+}
+
+// calledTools reports whether the agent has used tools in the step.
+func calledTools(st *step) bool {
+	return slices.ContainsFunc(st.task.Events(), func(e core.Event) bool { return e.Body.Kind() == core.KindToolCall })
+}
+
+// again asks once more what the step did, with what was pushed into it.
+func (s *Server) again(r *run, st *step, deadline time.Time) {
+	said := st.said
+	for _, e := range st.task.Events() {
+		if in, ok := e.Body.(core.Injected); ok && !refused(st.task.Events(), in.ID) {
+			said = append(slices.Clip(said), queued{text: in.Content, from: said[0].from})
+		}
+	}
+	task, err := s.ask(r.session, said, deadline)
+	if err != nil {
+		s.giveUp(r, core.AsFault(err).Message)
+		return
+	}
+	r.retrying.timer = nil
+	attempt := r.messages[r.retrying.said:] // what the agent said in it is gone with it
+	attempt = slices.DeleteFunc(attempt, func(m message) bool { return m.role != roleUser })
+	r.messages = r.messages[:r.retrying.said+len(attempt)]
+	r.retrying.since = len(r.messages)
+	s.begin(r, nil, task, nil).said = said
+}
+
+func refused(events []core.Event, injection string) bool {
+	return slices.ContainsFunc(events, func(e core.Event) bool {
+		b, ok := e.Body.(core.InjectionAnswered)
+		return ok && b.ID == injection && !b.Accepted
+	})
+}
+
+// giveUp ends a run that waits for its next attempt.
+func (s *Server) giveUp(r *run, why string) {
+	r.retrying.timer.Stop()
+	r.retrying.timer = nil
+	s.retried(r, why)
+	s.closeRun(r)
+	s.finish(r.prompt, outcome{})
+}
+
+// stopRetrying ends the runs that wait for their next attempt: the hub is stopping.
+func (s *Server) stopRetrying() {
+	for _, ss := range s.sessions {
+		if r := ss.run; r != nil && r.retrying.timer != nil {
+			s.giveUp(r, "Server is shutting down")
+		}
+	}
+}
+
+// retried tells how the retries of a run ended: with success, or why without.
+func (s *Server) retried(r *run, problem string) {
+	n := r.retrying.attempt
+	if n == 0 {
+		return
+	}
+	r.retrying.attempt = 0
+	s.interlude(r, func(out *frames) { out.retryEnd(r.session.prefix, n, problem) })
+}
+
+// interlude tells clients something between two tasks of a run, also those that come
+// later.
+func (s *Server) interlude(r *run, fill func(*frames)) {
+	var out frames
+	fill(&out)
+	st := &step{run: r, before: r.last(), opening: out.list, answer: func(*view) {}, record: newView(s.sceneOf(r.session, ""), unheard)}
+	r.steps = append(r.steps, st)
+	for c := range r.session.readers {
+		c.push(item{step: st})
+	}
+}
+
+func (f *frames) retryStart(prefix []byte, attempt, most int, delay time.Duration, problem string) {
+	f.event(prefix, len(problem)+160, func(b []byte) []byte {
+		b = strconv.AppendInt(append(b, `{"type":"auto_retry_start","attempt":`...), int64(attempt), 10)
+		b = strconv.AppendInt(append(b, `,"maxAttempts":`...), int64(most), 10)
+		b = strconv.AppendInt(append(b, `,"delayMs":`...), delay.Milliseconds(), 10)
+		return append(appendString(append(b, `,"errorMessage":`...), problem), '}')
+	})
+}
+
+// retryEnd adds the end of a retry; it was a success unless there is a problem.
+func (f *frames) retryEnd(prefix []byte, attempt int, problem string) {
+	f.event(prefix, len(problem)+160, func(b []byte) []byte {
+		b = strconv.AppendBool(append(b, `{"type":"auto_retry_end","success":`...), problem == "")
+		b = strconv.AppendInt(append(b, `,"attempt":`...), int64(attempt), 10)
+		if problem != "" {
+			b = appendString(append(b, `,"finalError":`...), problem)
+		}
+		return append(b, '}')
+	})
+}
+
+func setAutoRetry(_ *Server, x *execution) outcome {
+	x.on.noRetry = x.is("enabled", "false")
+	return outcome{}
+}
+
+// abortRetry ends the run that waits for its next attempt, if one does.
+func abortRetry(s *Server, x *execution) outcome {
+	if r := x.on.run; r != nil && r.retrying.timer != nil {
+		s.giveUp(r, retryCancelled)
+	}
+	return outcome{}
+}

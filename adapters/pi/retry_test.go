@@ -1,0 +1,172 @@
+package pi
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+var busyNow = core.Failed{Fault: core.NewFault(core.CodeOverloaded, "busy")}
+
+// faltering says these in its first tasks, one each, and then answers.
+func faltering(first ...[]core.Body) (work func(*joined, hub.Batch), asked *int) {
+	asked = new(int)
+	return func(a *joined, b hub.Batch) {
+		if !assigned(b) {
+			return
+		}
+		if *asked++; *asked <= len(first) {
+			a.say(b.Task, first[*asked-1]...)
+			return
+		}
+		a.say(b.Task, core.Text{Text: "fine"}, core.Done{})
+	}, asked
+}
+
+func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
+	fails := []core.Body{core.Text{Text: "I"}, busyNow}
+	for what, tt := range map[string]struct {
+		said   [][]core.Body
+		opts   Options
+		before string // a command
+		asked  int
+		took   time.Duration
+		stop   string
+		told   string
+	}{
+		"twice":                 {said: [][]core.Body{fails, fails}, asked: 3, took: 6 * time.Second, stop: stopDone, told: `"success":true,"attempt":2`},
+		"too often":             {said: [][]core.Body{fails, fails, fails, fails}, asked: 4, took: 14 * time.Second, stop: stopError, told: `"success":false,"attempt":3,"finalError":"busy"`},
+		"never":                 {said: [][]core.Body{fails}, opts: Options{Retries: -1}, asked: 1, stop: stopError},
+		"not in this session":   {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":false}`, asked: 1, stop: stopError},
+		"in this session again": {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":true}`, asked: 2, took: 2 * time.Second, stop: stopDone, told: `"success":true,"attempt":1`},
+		"for good":              {said: [][]core.Body{{core.Failed{Fault: core.NewFault(core.CodeInvalid, "no")}}}, asked: 1, stop: stopError},
+		"behind a tool call":    {said: [][]core.Body{{core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, busyNow}}, asked: 1, stop: stopError},
+		"with no time left":     {said: [][]core.Body{fails}, opts: Options{PromptTimeout: time.Second}, asked: 1, stop: stopError},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.opts.RetryDelay = 2 * time.Second
+				h, s := newStage(t, tt.opts)
+				work, asked := faltering(tt.said...)
+				join(t, h, core.Card{ID: "a"}, work)
+				c := dial(t, s, ConnOptions{})
+				c.open("s", "a")
+				if tt.before != "" {
+					c.ok(tt.before)
+				}
+				began := time.Now()
+				if f := c.patient(`{"id":"p","type":"prompt","sessionId":"s","message":"hi"}`); !f.Success {
+					t.Errorf("got %q, want success: that an agent fails is no failure of the command", f.Error)
+				}
+				if took := time.Since(began); took != tt.took {
+					t.Errorf("got it answered after %s, want %s", took, tt.took)
+				}
+				tr := c.transcript("s")
+				if tr.StopReason != tt.stop || *asked != tt.asked {
+					t.Errorf("got it asked %d times and ended as %s, want %d and %s", *asked, tr.StopReason, tt.asked, tt.stop)
+				}
+				if got := c.count("auto_retry_end"); tt.told == "" && got != 0 || tt.told != "" && c.count("auto_retry_end", tt.told) != 1 {
+					t.Errorf("got %d ends of retries, want %q\n%s", got, tt.told, c.log())
+				}
+				if starts, ends := c.count(`"event":{"type":"agent_start"`), c.count(`"event":{"type":"agent_end"`); starts != ends || starts != tt.asked {
+					t.Errorf("got %d beginnings and %d ends, want %d", starts, ends, tt.asked)
+				}
+				var roles []string
+				for _, m := range messagesOf(t, c, "s") {
+					roles = append(roles, m.role)
+				}
+				if tt.asked > 1 {
+					if diff := cmp.Diff([]string{roleUser, roleAssistant}, roles); diff != "" {
+						t.Errorf("messages that stay (-want +got):\n%s", diff)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestARetryAsksAlsoWhatWasPushedIntoTheAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, Options{RetryDelay: time.Second})
+		tasks := make(chan *hub.Task, 3)
+		a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection}, func(a *joined, b hub.Batch) {
+			if assigned(b) {
+				tasks <- b.Task
+			}
+		})
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "a")
+		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
+		first := <-tasks
+		c.ok(`{"type":"steer","sessionId":"s","message":"two"}`)
+		a.say(first, busyNow)
+		synctest.Wait()
+		c.ok(`{"type":"steer","sessionId":"s","message":"three"}`) // nobody works: it waits
+		second := <-tasks
+		if got := second.Request().Content; got != "one\n\ntwo" {
+			t.Errorf("got %q asked, want what was pushed with it", got)
+		}
+		a.say(second, core.Done{})
+		third := <-tasks
+		if got := third.Request().Content; got != "three" {
+			t.Errorf("got %q asked, want three", got)
+		}
+		a.say(third, core.Done{})
+		c.until(`"response"`, `"id":"p"`, `"success":true`)
+	})
+}
+
+func TestARunThatWaitsForItsRetryEndsWithTheSessionTheClientAndTheHub(t *testing.T) {
+	for what, end := range map[string]func(h *hub.Hub, c, other *caller){
+		"abort":   func(_ *hub.Hub, _, other *caller) { other.ok(`{"type":"abort","sessionId":"s"}`) },
+		"session": func(_ *hub.Hub, _, other *caller) { other.ok(`{"type":"delete_session","sessionId":"s"}`) },
+		"client":  func(_ *hub.Hub, c, _ *caller) { c.Close(); c.served <- <-c.served },
+		"hub":     func(h *hub.Hub, _, _ *caller) { _ = h.Close(context.Background(), "over") },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, s := newStage(t, Options{RetryDelay: time.Hour, PromptTimeout: 5 * time.Hour, DropTasks: true})
+				work, asked := faltering([]core.Body{busyNow})
+				join(t, h, core.Card{ID: "a"}, work)
+				c, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+				c.open("s", "a")
+				other.ok(`{"type":"switch_session","sessionId":"s"}`)
+				c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"hi"}`)
+				other.until("auto_retry_start")
+				end(h, c, other)
+				other.until("command_finished", `"commandId":"p"`, `"success":true`)
+				if what != "session" { // who heard of that hears no more
+					other.until("auto_retry_end", `"success":false`)
+				}
+				time.Sleep(2 * time.Hour)
+				if *asked != 1 {
+					t.Errorf("got it asked %d times, want once", *asked)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAgentThatComesBackInTimeIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, Options{RetryDelay: 2 * time.Second})
+		gone := join(t, h, core.Card{ID: "a"}, func(*joined, hub.Batch) {})
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "a")
+		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"hi"}`)
+		synctest.Wait()
+		gone.Close(nil)
+		c.until("auto_retry_start")
+		join(t, h, core.Card{ID: "a"}, echo)
+		c.until(`"response"`, `"id":"p"`, `"success":true`)
+		if tr := c.transcript("s"); tr.Snapshots != "you said hi" || tr.StopReason != stopDone {
+			t.Errorf("got %q and %s, want the answer", tr.Snapshots, tr.StopReason)
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package pi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// slashCommand is something that the hub itself does when a prompt says so.
+type slashCommand struct {
+	name, description string
+	// run returns what the hub answers. Server.mu is held.
+	run func(s *Server, ss *session, argument string) string
+}
+
+// slashCommands are all there are. What begins with another name is for the agent.
+func slashCommands() []slashCommand {
+	return []slashCommand{
+		{"agents", "List the agents that can be talked with", slashAgents},
+		{"use", "Talk with another agent: /use AGENT", slashUse},
+		{"usage", "Show the tokens of this session", slashUsage},
+		{"help", "List these commands", slashHelp},
+	}
+}
+
+// slash returns the command that a message is, with its argument.
+func slash(message string) (c slashCommand, argument string, ok bool) {
+	word, argument, _ := strings.Cut(strings.TrimSpace(message), " ")
+	name, ok := strings.CutPrefix(word, "/")
+	all := slashCommands()
+	i := slices.IndexFunc(all, func(c slashCommand) bool { return ok && c.name == name })
+	if i < 0 {
+		return c, "", false
+	}
+	return all[i], strings.TrimSpace(argument), true
+}
+
+// notQueued refuses to queue what the hub does itself (facts, section 3.5).
+func notQueued(message string) (problem string) {
+	if c, _, ok := slash(message); ok {
+		return `Extension command "/` + c.name + `" cannot be queued. Use prompt() or execute the command when not streaming.`
+	}
+	return ""
+}
+
+// answerSlash lets the hub answer a prompt, in a run without a task.
+func (s *Server) answerSlash(x *execution, said queued, text string) outcome {
+	ss := x.on
+	r := &run{session: ss, prompt: x}
+	ss.run = r
+	at := time.Now()
+	st := s.begin(r, []queued{said}, nil, func(v *view) {
+		v.agent, v.scene.provider = core.AgentID(hubName), func(core.AgentID) string { return api }
+		e := core.Event{At: at}
+		_, _ = v.Text(e, core.Text{Text: text}), v.Done(e, core.Done{}) // a view returns no error
+	})
+	r.messages = append(r.messages, st.record.messages...)
+	s.endRun(r)
+	s.closeRun(r)
+	return outcome{}
+}
+
+// hubName is the model of what the hub answers itself.
+const hubName = "hub"
+
+func slashHelp(*Server, *session, string) string {
+	var b strings.Builder
+	for _, c := range slashCommands() {
+		fmt.Fprintf(&b, "/%s: %s\n", c.name, c.description)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func slashAgents(s *Server, ss *session, _ string) string {
+	all := s.hub.Agents()
+	if len(all) == 0 {
+		return "No agent is here."
+	}
+	var b strings.Builder
+	for _, a := range all {
+		fmt.Fprintf(&b, "%s (%s, %s)", a.ID, a.Dialect, a.Load.State)
+		if what := slices.Concat(a.Capabilities, a.Domains); len(what) > 0 {
+			b.WriteString(": " + strings.Join(what, ", "))
+		}
+		if a.ID == ss.agent.Agent() {
+			b.WriteString(" (you talk with it)")
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func slashUse(s *Server, ss *session, argument string) string {
+	id := core.AgentID(argument)
+	if id == "" {
+		if ss.agent.IsZero() {
+			return "You talk with whoever is free. Name an agent: /use AGENT"
+		}
+		return "You talk with " + ss.agent.String() + ". Name another: /use AGENT"
+	}
+	a, ok := s.hub.Agent(id)
+	if ok {
+		s.bind(ss, modelOf(a))
+		return "You talk with " + string(a.ID) + " now."
+	}
+	text := fmt.Sprintf("No agent %q is here.", id)
+	if near := s.hub.Nearest(id); len(near) > 0 {
+		names := make([]string, len(near))
+		for i, n := range near {
+			names[i] = string(n)
+		}
+		text += " The nearest: " + strings.Join(names, ", ")
+	}
+	return text
+}
+
+func slashUsage(_ *Server, ss *session, _ string) string {
+	var u core.Usage
+	for _, m := range ss.all() {
+		u = u.Add(m.usage)
+	}
+	return fmt.Sprintf("This session has used %d tokens: %d input, %d output, %d read from a cache, %d written to one.",
+		u.Input+u.Output+u.Thinking+u.CacheRead+u.CacheWrite, u.Input, u.Output+u.Thinking, u.CacheRead, u.CacheWrite)
+}
+
+// getCommands lists what the hub does itself (facts, section 4.7).
+func getCommands(*Server, *execution) outcome {
+	type command struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		Source      string `json:"source"`
+	}
+	list := []command{}
+	for _, c := range slashCommands() {
+		list = append(list, command{c.name, c.description, "extension"})
+	}
+	return outcome{data: encode(map[string]any{"commands": list})}
+}
