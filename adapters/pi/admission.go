@@ -61,9 +61,9 @@ func failed(text string) outcome { return outcome{err: text} }
 // and no lifecycle event.
 func (s *Server) submit(c *connection, cmd command) {
 	problem := validate(cmd) // which can take a while, and needs no lock
-	var print fingerprint
+	var intent fingerprint
 	if problem == "" {
-		print = fingerprintOf(cmd)
+		intent = fingerprintOf(cmd)
 	}
 	now := time.Now()
 	s.mu.Lock()
@@ -84,7 +84,7 @@ func (s *Server) submit(c *connection, cmd command) {
 		refuse(problem)
 		return
 	}
-	x := s.newExecution(c, cmd, print, now)
+	x := s.newExecution(c, cmd, intent, now)
 	before, conflict := s.memory.find(x.known, now)
 	switch {
 	case conflict != "":
@@ -103,7 +103,7 @@ func (s *Server) submit(c *connection, cmd command) {
 	s.admit(x)
 }
 
-func (s *Server) newExecution(c *connection, cmd command, print fingerprint, now time.Time) *execution {
+func (s *Server) newExecution(c *connection, cmd command, intent fingerprint, now time.Time) *execution {
 	name := cmd.id
 	if name == "" {
 		s.unnamed++
@@ -112,7 +112,7 @@ func (s *Server) newExecution(c *connection, cmd command, print fingerprint, now
 	key, _ := cmd.text("idempotencyKey")
 	x := &execution{command: cmd, client: c, admitted: now}
 	k := &known{
-		about: about{name: name, explicit: cmd.id != "", kind: cmd.kind, key: key, session: cmd.session, scope: c.scope, lane: cmd.lane(), print: print},
+		about: about{name: name, explicit: cmd.id != "", kind: cmd.kind, key: key, session: cmd.session, scope: c.scope, lane: cmd.lane(), print: intent},
 		names: namesOf(c.space, cmd.id, key), x: x,
 	}
 	k.identity = appendIdentity(nil, cmd, name)

@@ -3,14 +3,12 @@ package pi
 import "time"
 
 // class says how long a type of command may take (facts, section 3.3). The zero
-// class is short.
+// class is short: what only looks, and what stops something.
 type class uint8
 
-// The classes of commands.
+// The other classes.
 const (
 	_ class = iota
-	// short is for what only looks, and for what stops something.
-	short
 	// long is for what agents and programs do. It is aborted when its time is over.
 	long
 	// endless is for what must not be left half done.
@@ -34,8 +32,9 @@ func (s *Server) timeout(c command) time.Duration {
 		return s.opts.PromptTimeout
 	case endless:
 		return 0
+	default:
+		return s.opts.CommandTimeout
 	}
-	return s.opts.CommandTimeout
 }
 
 // setClock limits a command that goes on. The time in which it waited counts.

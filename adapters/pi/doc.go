@@ -8,8 +8,11 @@
 // whoever subscribes to its session sees it from its beginning.
 //
 // A frame from a client becomes a command (envelope.go, validate.go), is admitted
-// or refused (admission.go), waits its turn in the lane of its session (lane.go) and
-// runs (table.go says which function). A prompt becomes a task of the hub; its lane
+// or refused (admission.go), or is known already and replayed (replay.go), waits its
+// turn in the lane of its session (lane.go) and for what it depends on (dependency.go),
+// and runs until it has come to an outcome or its time is over (execution.go,
+// deadline.go; table.go says which function). Outcomes that have to outlive the process
+// go through the journal before anybody is told (keep.go, recover.go). A prompt becomes a task of the hub; its lane
 // goes on when the task has ended.
 //
 // What a client is sent goes through its outbox in order: the outcome of a prompt

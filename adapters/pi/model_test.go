@@ -37,13 +37,13 @@ func (i intent) name() string {
 // modelled is an admitted intent.
 type modelled struct {
 	intent
-	started, settled, expired, working bool
-	met                                int
-	waits                              *modelled // for it
-	outcome                            string
-	finished                           int
-	again                              []intent
-	dependents                         []*modelled
+	started, settled, working bool
+	met                       int
+	waits                     *modelled // for it
+	outcome                   string
+	finished                  int
+	again                     []intent
+	dependents                []*modelled
 }
 
 type modelEvent struct {

@@ -248,8 +248,8 @@ func TestTheHistoryOfCommandsIsToldNewestFirst(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, last[name], want)
 		}
 	}
-	if print, _ := last["fingerprint"].(string); !strings.HasPrefix(print, "v2:sha256:") || len(print) != len("v2:sha256:")+64 {
-		t.Errorf("got the fingerprint %q, want v2:sha256: and 64 digits", print)
+	if digest, _ := last["fingerprint"].(string); !strings.HasPrefix(digest, "v2:sha256:") || len(digest) != len("v2:sha256:")+64 {
+		t.Errorf("got the fingerprint %q, want v2:sha256: and 64 digits", digest)
 	}
 	if h := ask(`,"commandId":"1","limit":2`); h.Returned != 2 || !h.Truncated || h.MaxItemsReturned != 2 {
 		t.Errorf("got %+v, want the last two entries of the command, cut off", h)
