@@ -102,7 +102,7 @@ the others.
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		serveCommand(io), demoCommand(io), agentsCommand(io), askCommand(io), delegateCommand(io), cancelCommand(io),
-		injectCommand(io), approvalsCommand(io), approveCommand(io), denyCommand(io), agentCommand(io),
+		injectCommand(io), approvalsCommand(io), approveCommand(io), denyCommand(io), questionsCommand(io), answerCommand(io), agentCommand(io),
 		stdioCommand(io), tailCommand(io), usageCommand(io), benchCommand(io), acpCommand(io), checkCommand(io), configCommand(io), versionCommand(io),
 	)
 	for _, c := range root.Commands() {
