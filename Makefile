@@ -1,6 +1,6 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
-.PHONY: build run test check fuzz bench gen demo soak
+.PHONY: build run test check fuzz bench gen demo soak guides
 
 build: # bin/dragoman
 	go build -trimpath -o bin/ ./cmd/dragoman
@@ -22,6 +22,9 @@ fuzz: # every fuzz target, FUZZTIME each (default 20s)
 
 soak: # 20,000 tasks with agents that vanish, answer late or never end
 	go test -race -count=1 -timeout 30m -run '^TestSoak' ./cmd/dragoman -soak.tasks 20000
+
+guides: # the sample agents of the Parallax page; installs from npm and Debian into temporary directories
+	go test -count=1 -v -run '^TestTheSampleAgents' ./cmd/dragoman -guides.install
 
 bench: # every benchmark
 	go test -run '^$$' -bench . -benchmem ./...

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// guides lets the tests of the sample agents install what those need.
+var guides = flag.Bool("guides.install", false, "install what the sample agents of the Parallax page need (Node with npm, Python 3 with apt), and run them")
+
+// guide is a sample agent of the Parallax page, which stands in testdata as the page
+// has it.
+type guide struct {
+	file, capability, name string
+	// needs are the programs that have to be there.
+	needs []string
+	// prepare installs the rest into a directory and returns the command.
+	prepare func(t *testing.T, dir string) *exec.Cmd
+	// steered tells that the agent fails and can be cancelled when it is asked to.
+	steered bool
+}
+
+var guideAgents = []guide{
+	{"agent.ts", "classification", "typescript-sample", []string{"node", "npm"}, prepareNode, true},
+	{"agent.py", "analysis", "python-sample", []string{"python3", "apt-get", "dpkg-deb"}, preparePython, false},
+}
+
+// The sample agents of the page answer through a hub that asks for tokens, unchanged
+// but for their address. What they need comes from npm and from Debian, into a
+// directory of the test; nobody has to be root.
+func TestTheSampleAgentsOfTheParallaxPageRunAsTheyStand(t *testing.T) {
+	if !*guides {
+		t.Skip("NOT RUN: it installs packages from npm and Debian; run 'make guides', with Node, npm, Python 3 and apt at hand")
+	}
+	for _, g := range guideAgents {
+		t.Run(g.file, func(t *testing.T) {
+			for _, program := range g.needs {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Fatalf("it needs %s: %v", program, err)
+				}
+			}
+			s := newStage(t, func(c *Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
+			cmd := g.prepare(t, t.TempDir())
+			cmd.Env = append(cmd.Env, "HUB=ws://"+s.service.bound.HTTP+parallaxPath, "TOKEN=sample")
+			var said bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &said, &said
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			t.Cleanup(func() {
+				_ = cmd.Process.Kill() // it may have ended
+				<-ended
+				t.Logf("%s said:\n%s", g.file, said.String())
+			})
+			card := s.await(t, "joined sample").(core.Card)
+			if card.Name != g.name || card.Capabilities[0] != g.capability {
+				t.Errorf("got %+v, want what the sample registers", card)
+			}
+			if a, _ := s.service.hub.Agent(card.ID); !a.Principal.Authenticated {
+				t.Errorf("got %+v, want it authenticated by its token", a.Principal)
+			}
+			g.asks(t, s)
+		})
+	}
+}
+
+// asks asks the agent, on the command line of an operator.
+func (g guide) asks(t *testing.T, s *stage) {
+	t.Helper()
+	ask := func(args ...string) (string, int) {
+		t.Helper()
+		return command(t, append(args, "--hub", "http://"+s.service.bound.HTTP, "--token", "root")...)
+	}
+	if out, code := ask("ask", "capability:"+g.capability, "hello"); code != exitDone || strings.TrimSpace(out) != "HELLO" {
+		t.Errorf("got %q and %d, want HELLO", out, code)
+	}
+	if !g.steered {
+		return
+	}
+	if _, code := ask("ask", "sample", "fail"); code != exitFailed {
+		t.Errorf("asked to fail: got %d, want %d", code, exitFailed)
+	}
+	if _, code := ask("ask", "--timeout", "1s", "sample", "wait"); code != exitTimeout {
+		t.Errorf("asked to wait too long: got %d, want %d", code, exitTimeout)
+	}
+	if out, code := ask("ask", "sample", "still here?"); code != exitDone || strings.TrimSpace(out) != "STILL HERE?" {
+		t.Errorf("after that: got %q and %d, want it still here", out, code)
+	}
+}
+
+// prepareNode installs ws, and TypeScript to read the sample with.
+func prepareNode(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	copyGuide(t, dir, "agent.ts", "run.cjs")
+	install(t, dir, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--no-save", "ws@8", "typescript@5")
+	cmd := exec.Command("node", filepath.Join(dir, "run.cjs"))
+	cmd.Env = os.Environ()
+	return cmd
+}
+
+// preparePython unpacks Debian's python3-websockets, whose lists it reads into
+// a directory of its own: the machine's are root's.
+func preparePython(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	copyGuide(t, dir, "agent.py", "run.py")
+	for _, below := range []string{"state/lists/partial", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(dir, below), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := []string{
+		"-q", "-o", "Dir::State=" + filepath.Join(dir, "state"), "-o", "Dir::State::status=/var/lib/dpkg/status",
+		"-o", "Dir::Cache=" + filepath.Join(dir, "cache"), "-o", "APT::Sandbox::User=", "-o", "APT::Update::Post-Invoke-Success::=", "-o", "APT::Update::Post-Invoke::=",
+	}
+	install(t, dir, "apt-get", append(own, "update")...)
+	install(t, dir, "apt-get", append(own, "download", "python3-websockets")...)
+	packages, err := filepath.Glob(filepath.Join(dir, "python3-websockets_*.deb"))
+	if err != nil || len(packages) != 1 {
+		t.Fatalf("got %q and %v, want one package", packages, err)
+	}
+	install(t, dir, "dpkg-deb", "-x", packages[0], dir)
+	cmd := exec.Command("python3", "-u", filepath.Join(dir, "run.py"))
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(dir, "usr/lib/python3/dist-packages"))
+	return cmd
+}
+
+func copyGuide(t *testing.T, dir string, files ...string) {
+	t.Helper()
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join("testdata/parallax", f))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, f), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// install runs a command that fetches or unpacks something.
+func install(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		t.Fatal(fmt.Errorf("%s %s: %w:\n%s", name, strings.Join(args, " "), err, out))
+	}
+}
