@@ -23,3 +23,11 @@ func checkDirectory(cwd string) string {
 	}
 	return ""
 }
+
+// directory is the working directory of a session that asks for cwd, or for "".
+func (s *Server) directory(cwd string) string {
+	if cwd == "" {
+		return s.opts.Dir
+	}
+	return filepath.Clean(cwd)
+}

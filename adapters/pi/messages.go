@@ -31,20 +31,38 @@ const (
 // the hub.
 const api = "dragoman"
 
-// text returns the text of a message: all of its text blocks, put together.
-func (m message) text() string {
+// contentBlock is a part of the content of a message, as far as it is looked at.
+type contentBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// blocks returns the content of a message; a content that is a text is a block.
+func (m message) blocks() []contentBlock {
 	var shape struct {
 		Content json.RawMessage `json:"content"`
 	}
-	var blocks []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
+	var blocks []contentBlock
+	var text string
+	if json.Unmarshal(m.json, &shape) != nil {
+		return nil
 	}
-	if json.Unmarshal(m.json, &shape) != nil || json.Unmarshal(shape.Content, &blocks) != nil {
-		return ""
+	if json.Unmarshal(shape.Content, &text) == nil {
+		return []contentBlock{{Type: "text", Text: text}}
 	}
+	if json.Unmarshal(shape.Content, &blocks) != nil {
+		return nil
+	}
+	return blocks
+}
+
+// text returns the text of a message: all of its text blocks, put together.
+func (m message) text() string {
 	var b strings.Builder
-	for _, block := range blocks {
+	for _, block := range m.blocks() {
 		if block.Type == "text" {
 			b.WriteString(block.Text)
 		}

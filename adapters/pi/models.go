@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -89,6 +90,7 @@ func setModel(s *Server, x *execution) outcome {
 func (s *Server) bind(ss *session, m *model) *model {
 	ss.agent, ss.model = core.ToAgent(m.ID), m
 	s.look(ss)
+	s.add(ss, sessionfile.ModelChange{Provider: m.Provider, ModelID: string(m.ID)})
 	return m
 }
 

@@ -28,6 +28,7 @@ func getLastText(_ *Server, x *execution) outcome {
 
 // stats are the counts of get_session_stats (facts, section 4.6).
 type stats struct {
+	SessionFile       string        `json:"sessionFile,omitempty"`
 	SessionID         core.ThreadID `json:"sessionId"`
 	UserMessages      int           `json:"userMessages"`
 	AssistantMessages int           `json:"assistantMessages"`
@@ -48,7 +49,7 @@ type tokens struct {
 
 func getStats(_ *Server, x *execution) outcome {
 	all := x.on.all()
-	st := stats{SessionID: x.on.thread, TotalMessages: len(all)}
+	st := stats{SessionFile: x.on.path(), SessionID: x.on.thread, TotalMessages: len(all)}
 	var u core.Usage
 	for _, m := range all {
 		switch m.role {

@@ -16,9 +16,8 @@ type retrying struct {
 	attempt int // the retry under way, or 0
 	// timer is set while the next attempt is waited for.
 	timer *time.Timer
-	// since is where the messages of the attempt begin, what its last task said
-	// included, which begins at said.
-	since, said int
+	// since is where the messages of the attempt begin.
+	since int
 }
 
 // retryCancelled is what ends a retry that a person did not want.
@@ -39,9 +38,7 @@ func (s *Server) retry(st *step, f *core.Fault) bool {
 	if delay <= 0 || !time.Now().Add(delay).Before(deadline) {
 		return false
 	}
-	r.retrying.attempt, r.retrying.said = n, len(r.messages)
-	r.messages = append(r.messages, st.record.messages...)
-	st.record.messages = nil
+	r.retrying.attempt = n
 	s.interlude(r, func(out *frames) {
 		out.list = append(out.list, agentEnd(ss.prefix, r.messages[r.retrying.since:]))
 		out.retryStart(ss.prefix, n, s.opts.Retries, delay, messageOf(f))
@@ -75,9 +72,13 @@ func (s *Server) again(r *run, st *step, deadline time.Time) {
 		return
 	}
 	r.retrying.timer = nil
-	attempt := r.messages[r.retrying.said:] // what the agent said in it is gone with it
-	attempt = slices.DeleteFunc(attempt, func(m message) bool { return m.role != roleUser })
-	r.messages = r.messages[:r.retrying.said+len(attempt)]
+	// What the agent said in the attempt is gone with it, but for a branch of the tree.
+	pushed := slices.DeleteFunc(slices.Clone(r.messages[st.from:]), func(m message) bool { return m.role != roleUser })
+	r.messages = r.messages[:st.from]
+	r.session.tree.move(st.leaf)
+	for _, m := range pushed {
+		s.say(r, m)
+	}
 	r.retrying.since = len(r.messages)
 	s.begin(r, nil, task, nil).said = said
 }

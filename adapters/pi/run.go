@@ -17,9 +17,8 @@ type run struct {
 	session *session
 	prompt  *execution
 	// steps are in order; the last is under way.
-	steps []*step
-	// messages are those of the steps that ended, and what the user said in the last.
-	messages []message
+	steps    []*step
+	messages []message // of the run so far
 	aborted  bool
 	retrying retrying
 }
@@ -38,12 +37,16 @@ type step struct {
 	answer  func(*view) // tells such a step
 	// record puts the messages together for the session. Server.mu guards it.
 	record *view
+	// from is where what answers it begins in the messages of the run, and leaf what
+	// that follows in the conversation.
+	from int
+	leaf *node
 }
 
 // ask opens a task for what the user says. It returns the Fault of the hub when it
 // takes no task.
 func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task, error) {
-	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Thread: ss.thread, Deadline: deadline}
+	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Thread: ss.thread, History: s.toldBefore(ss), Deadline: deadline}
 	if req.To.IsZero() {
 		req.To = core.ToAny()
 	}
@@ -73,10 +76,10 @@ func (s *Server) begin(r *run, said []queued, task *hub.Task, answer func(*view)
 	opening.plain(prefix, turnStart)
 	for _, q := range said {
 		m := userMessage(q.text, q.images, now.UnixMilli())
-		r.messages = append(r.messages, m)
+		s.say(r, m)
 		opening.spoken(prefix, m)
 	}
-	st.opening = opening.list
+	st.opening, st.from, st.leaf = opening.list, len(r.messages), r.session.tree.leaf
 	r.steps = append(r.steps, st)
 	if task == nil {
 		st.record = newView(s.sceneOf(r.session, ""), unheard)
@@ -111,11 +114,13 @@ func (s *Server) follow(st *step, events []core.Event) {
 	ss := st.run.session
 	for _, e := range events {
 		_ = e.Deliver(st.record) // a view returns no error
+		s.gather(st)
 		switch b := e.Body.(type) {
 		case core.Assigned:
-			ss.agent = core.ToAgent(b.Agent)
-			s.refreshModel(ss)
+			s.answers(ss, b.Agent)
 			s.look(ss)
+		case core.SessionLost:
+			delete(ss.knowing, ss.agent.Agent())
 		case core.InjectionAnswered:
 			if !b.Accepted {
 				s.sayLater(st, b.ID)
@@ -158,8 +163,6 @@ func (s *Server) sayLater(st *step, injection string) {
 func (s *Server) step(st *step, o outcome, problem string) {
 	r := st.run
 	ss := r.session
-	r.messages = append(r.messages, st.record.messages...)
-	st.record.messages = nil
 	more := problem == ""
 	if more {
 		s.retried(r, "")
@@ -176,10 +179,9 @@ func (s *Server) step(st *step, o outcome, problem string) {
 			return
 		}
 		at, fault := time.Now(), core.AsFault(err)
-		refused := s.begin(r, []queued{q}, nil, func(v *view) {
+		s.gather(s.begin(r, []queued{q}, nil, func(v *view) {
 			_ = v.Failed(core.Event{At: at}, core.Failed{Fault: fault}) // a view returns no error
-		})
-		r.messages = append(r.messages, refused.record.messages...)
+		}))
 		more = false
 	}
 	s.endRun(r)
@@ -210,7 +212,6 @@ func (s *Server) endRun(r *run) {
 func (s *Server) closeRun(r *run) {
 	ss := r.session
 	ss.run = nil
-	ss.messages = append(ss.messages, r.messages...)
 	for _, st := range r.steps {
 		if st.task != nil {
 			delete(s.runs, st.task.ID())

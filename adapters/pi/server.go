@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -78,6 +79,15 @@ type Options struct {
 	DropTasks bool
 	// DrainTimeout is told to clients with server_shutdown; default 30 s.
 	DrainTimeout time.Duration
+	// Dir is the working directory of sessions that name none; default that of the
+	// process.
+	Dir string
+	// SessionDir is where conversations are written to; "" keeps them in memory alone.
+	SessionDir string
+	// SessionRoots are directories below which files are listed and loaded beside it.
+	SessionRoots []string
+	// MaxFileBytes bounds a session file that is loaded; default 64 MiB.
+	MaxFileBytes int64
 	// Link bounds the connections.
 	Link link.Options
 	// Log gets what operators should know; nil discards it.
@@ -102,6 +112,13 @@ func (o Options) withDefaults() Options {
 	o.Retries = cmp.Or(o.Retries, 3)
 	o.RetryDelay = cmp.Or(o.RetryDelay, 2*time.Second)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 30*time.Second)
+	o.MaxFileBytes = cmp.Or(o.MaxFileBytes, 64<<20)
+	if o.SessionDir != "" {
+		o.SessionDir = resolve(o.SessionDir) // as the paths of loaded files are
+	}
+	if o.Dir == "" {
+		o.Dir, _ = os.Getwd() // "" where that is gone
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -120,6 +137,9 @@ type Server struct {
 	root *hub.Session  // watches every run, for the sessions' own sake
 	done chan struct{} // closed when the root has read everything
 
+	listing   sync.Mutex // of the files on the disk, one list at a time
+	summaries map[string]map[string]summary
+
 	quit    context.CancelFunc // ends the work beside the lock
 	working sync.WaitGroup
 	toDo    chan struct{} // signalled when there is a job
@@ -128,6 +148,7 @@ type Server struct {
 	mu        sync.Mutex
 	jobs      []job
 	sessions  map[sessionKey]*session
+	files     map[string]*file // of sessions, by path
 	lanes     map[sessionKey]*lane
 	clients   map[*connection]struct{}
 	sockets   int // clients over WebSocket
@@ -160,7 +181,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	s := &Server{
 		hub: h, opts: opts.withDefaults(), begun: time.Now().UnixMilli(), done: make(chan struct{}),
 		root:     h.Connect(hub.Peer{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
-		sessions: map[sessionKey]*session{}, lanes: map[sessionKey]*lane{}, clients: map[*connection]struct{}{},
+		sessions: map[sessionKey]*session{}, files: map[string]*file{}, summaries: map[string]map[string]summary{}, lanes: map[sessionKey]*lane{}, clients: map[*connection]struct{}{},
 		runs: map[core.TaskID]*step{}, toDo: make(chan struct{}, 1), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
 	}
 	s.memory = newMemory(s.opts)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -17,17 +18,21 @@ type session struct {
 	key     sessionKey
 	prefix  []byte // of its events
 	thread  core.ThreadID
-	name    string
 	created time.Time
 	version int
 	deleted bool
 	// agent is who is asked: zero until the first prompt has found somebody.
-	agent    core.Address
-	model    *model // of the agent, as it was last seen
-	thinking string // the level that was set, or ""
-	noRetry  bool
-	messages []message
-	run      *run // nil when idle
+	agent core.Address
+	model *model // of the agent, as it was last seen
+	tree  *tree
+	file  *file // of the tree; nil when it is kept in memory alone
+	run   *run  // nil when idle
+	// noRetry says that what failed is not asked again.
+	noRetry bool
+	// told is what was said before the thread began, and knowing who of those that
+	// remember a thread have heard it.
+	told    []core.Turn
+	knowing map[core.AgentID]bool
 
 	steering, following []queued // to be said next, and after that
 	readers             map[*connection]struct{}
@@ -45,6 +50,7 @@ type queued struct {
 type sessionInfo struct {
 	SessionID     string `json:"sessionId"`
 	SessionName   string `json:"sessionName,omitempty"`
+	SessionFile   string `json:"sessionFile,omitempty"`
 	Model         *model `json:"model,omitempty"`
 	ThinkingLevel string `json:"thinkingLevel"`
 	IsStreaming   bool   `json:"isStreaming"`
@@ -57,25 +63,21 @@ const isoTime = "2006-01-02T15:04:05.000Z"
 
 func (s *Server) info(ss *session) sessionInfo {
 	return sessionInfo{
-		SessionID: ss.key.id, SessionName: ss.name, Model: s.modelOf(ss), ThinkingLevel: ss.thinkingLevel(), IsStreaming: ss.run != nil,
-		MessageCount: ss.count(), CreatedAt: ss.created.UTC().Format(isoTime),
+		SessionID: ss.key.id, SessionName: ss.tree.name, SessionFile: ss.path(), Model: s.modelOf(ss), ThinkingLevel: ss.thinkingLevel(),
+		IsStreaming: ss.run != nil, MessageCount: len(ss.tree.context), CreatedAt: ss.created.UTC().Format(isoTime),
 	}
+}
+
+// path is that of the session's file, or "".
+func (ss *session) path() string {
+	if ss.file == nil {
+		return ""
+	}
+	return ss.file.path
 }
 
 // all returns the messages so far, those of the run included as far as they ended.
-func (ss *session) all() []message {
-	if ss.run == nil {
-		return ss.messages
-	}
-	return slices.Concat(ss.messages, ss.run.messages, ss.run.last().record.messages)
-}
-
-func (ss *session) count() int {
-	if ss.run == nil {
-		return len(ss.messages)
-	}
-	return len(ss.messages) + len(ss.run.messages) + len(ss.run.last().record.messages)
-}
+func (ss *session) all() []message { return slices.Clip(ss.tree.context) }
 
 func (s *Server) lookup(x *execution) *session {
 	return s.sessions[sessionKey{x.client.scope, x.session}]
@@ -87,22 +89,14 @@ var sessionIDs = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
 func createSession(s *Server, x *execution) outcome {
 	id := x.session
-	switch {
-	case id == "":
+	if id == "" {
 		id = newSessionID()
-	case !sessionIDs.MatchString(id):
-		return failed("Session ID must contain only alphanumeric characters, underscores, dashes, and dots")
-	case units(id) > maxID:
-		return failed(fmt.Sprintf("Session ID too long (max %d characters)", maxID))
 	}
-	key := sessionKey{x.client.scope, id}
-	if s.sessions[key] != nil {
-		return failed("Session " + id + " already exists")
+	if problem := s.checkSession(x.client.scope, id); problem != "" {
+		return failed(problem)
 	}
-	if len(s.sessions) >= s.opts.MaxSessions {
-		return failed(fmt.Sprintf("Session limit reached (%d sessions)", s.opts.MaxSessions))
-	}
-	if cwd, ok := x.text("cwd"); ok {
+	cwd, ok := x.text("cwd")
+	if ok {
 		if problem := checkDirectory(cwd); problem != "" {
 			return failed(problem)
 		}
@@ -112,12 +106,42 @@ func createSession(s *Server, x *execution) outcome {
 	if err != nil {
 		return failed(core.AsFault(err).Message)
 	}
-	ss := &session{key: key, prefix: sessionEvents(id), thread: core.ThreadID(core.NewID()), created: time.Now(), agent: to, readers: map[*connection]struct{}{}}
+	ss := s.newSession(sessionKey{x.client.scope, id})
+	ss.agent = to
+	s.beginTree(ss, newTree(string(ss.thread), id, s.directory(cwd), ""))
+	return s.created(x, ss)
+}
+
+// checkSession returns why there cannot be a session of the id, or "".
+func (s *Server) checkSession(scope, id string) string {
+	switch {
+	case !sessionIDs.MatchString(id):
+		return "Session ID must contain only alphanumeric characters, underscores, dashes, and dots"
+	case units(id) > maxID:
+		return fmt.Sprintf("Session ID too long (max %d characters)", maxID)
+	case s.sessions[sessionKey{scope, id}] != nil:
+		return "Session " + id + " already exists"
+	case len(s.sessions) >= s.opts.MaxSessions:
+		return fmt.Sprintf("Session limit reached (%d sessions)", s.opts.MaxSessions)
+	}
+	return ""
+}
+
+// newSession registers a session that has no conversation yet.
+func (s *Server) newSession(key sessionKey) *session {
+	ss := &session{
+		key: key, prefix: sessionEvents(key.id), thread: core.ThreadID(core.NewID()), created: time.Now(), readers: map[*connection]struct{}{},
+	}
 	s.sessions[key] = ss
+	return ss
+}
+
+// created says that x has made the session.
+func (s *Server) created(x *execution, ss *session) outcome {
 	x.on = ss
-	data := encode(map[string]any{"sessionId": id, "sessionInfo": s.info(ss)})
+	data := encode(map[string]any{"sessionId": ss.key.id, "sessionInfo": s.info(ss)})
 	return outcome{data: data, after: func() {
-		s.broadcast(key.scope, append(append([]byte(`{"type":"session_created","data":`), data...), '}'))
+		s.broadcast(ss.key.scope, append(append([]byte(`{"type":"session_created","data":`), data...), '}'))
 	}}
 }
 
@@ -136,6 +160,7 @@ func deleteSession(s *Server, x *execution) outcome {
 	}
 	ss.deleted = true
 	delete(s.sessions, ss.key)
+	s.letGo(ss.file)
 	for c := range ss.readers {
 		c.unsubscribe(ss)
 	}
@@ -167,7 +192,8 @@ func listSessions(s *Server, x *execution) outcome {
 	return outcome{data: encode(map[string]any{"sessions": list})}
 }
 
-func setName(_ *Server, x *execution) outcome {
-	x.on.name, _ = x.text("name")
+func setName(s *Server, x *execution) outcome {
+	name, _ := x.text("name")
+	s.add(x.on, sessionfile.Info{Name: name})
 	return outcome{}
 }

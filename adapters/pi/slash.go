@@ -57,7 +57,7 @@ func (s *Server) answerSlash(x *execution, said queued, text string) outcome {
 		e := core.Event{At: at}
 		_, _ = v.Text(e, core.Text{Text: text}), v.Done(e, core.Done{}) // a view returns no error
 	})
-	r.messages = append(r.messages, st.record.messages...)
+	s.gather(st)
 	s.endRun(r)
 	s.closeRun(r)
 	return outcome{}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -17,32 +18,32 @@ const (
 var thinkingLevels = []string{thinkingOff, "low", "medium", "high", "xhigh"}
 
 // thinkingLevel is the level as clients are shown it.
-func (ss *session) thinkingLevel() string { return cmp.Or(ss.thinking, thinkingOff) }
+func (ss *session) thinkingLevel() string { return cmp.Or(ss.tree.level, thinkingOff) }
 
-func setThinking(_ *Server, x *execution) outcome {
+func setThinking(s *Server, x *execution) outcome {
 	level, _ := x.text("level")
 	if level == thinkingNone {
 		level = thinkingOff
 	}
-	x.on.think(level)
+	s.think(x.on, level)
 	return outcome{}
 }
 
 // cycleThinking moves to the next level, and from the last to the first. No agent is
 // without levels: what it makes of one is its own affair.
-func cycleThinking(_ *Server, x *execution) outcome {
+func cycleThinking(s *Server, x *execution) outcome {
 	at := slices.Index(thinkingLevels, x.on.thinkingLevel())
 	level := thinkingLevels[(at+1)%len(thinkingLevels)]
-	x.on.think(level)
+	s.think(x.on, level)
 	return outcome{data: encode(map[string]string{"level": level})}
 }
 
 // think sets the level and tells the subscribers when it is another.
-func (ss *session) think(level string) {
-	if ss.thinking == level {
+func (s *Server) think(ss *session, level string) {
+	if ss.tree.level == level {
 		return
 	}
-	ss.thinking = level
+	s.add(ss, sessionfile.ThinkingLevelChange{ThinkingLevel: level})
 	var f frames
 	f.event(ss.prefix, 96, func(b []byte) []byte {
 		return append(appendString(append(b, `{"type":"thinking_level_change","thinkingLevel":`...), level), '}')
@@ -52,7 +53,7 @@ func (ss *session) think(level string) {
 
 // thinkingContext lets the agent know the level, once somebody has set one.
 func (ss *session) thinkingContext(r *core.Request) {
-	if ss.thinking != "" {
-		r.Context = encode(map[string]string{"thinking_level": ss.thinking})
+	if ss.tree.level != "" {
+		r.Context = encode(map[string]string{"thinking_level": ss.tree.level})
 	}
 }

@@ -94,11 +94,19 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 			return nil, nil, err
 		}
 		if p.pi == nil {
-			p.pi = pi.NewServer(p.hub, pi.Options{Version: "1.0.0", QueuePrompts: true, Link: storyLink})
+			opts := pi.Options{Version: "1.0.0", QueuePrompts: true, Link: storyLink}
+			if p.disk != "" {
+				opts.Dir, opts.SessionDir = p.disk+"/home/user/project", p.disk+"/home/user/.pi/agent/sessions"
+				opts.SessionRoots = []string{p.disk + "/path/to/.pi/sessions"}
+			}
+			p.pi = pi.NewServer(p.hub, opts)
 		}
 		serve = func() link.Reason { return p.pi.Serve(p.ctx, server, opts) }
 	default:
 		return nil, nil, fmt.Errorf("nobody speaks %q: want coven, client, pack, parallax, pi or acp", dialect)
+	}
+	if p.disk != "" {
+		return diskEnd{jsonEnd{client}, p}, serve, nil
 	}
 	return jsonEnd{client}, serve, nil
 }

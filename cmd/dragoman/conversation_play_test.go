@@ -40,6 +40,7 @@ type storyPlayer struct {
 	cancel  context.CancelCauseFunc
 	acp     *acp.Peers
 	pi      *pi.Server           // nil until the first client
+	disk    string               // where the paths of the story begin, or ""
 	clients *coven.ClientService // likewise
 	http    http.Handler
 	acpHTTP *acp.HTTP
@@ -147,6 +148,10 @@ var acts = []struct {
 	{regexp.MustCompile(`^hub answers http (\S+)$`), (*storyPlayer).isAnswered},
 	{regexp.MustCompile(`^wait (\S+)$`), (*storyPlayer).waits},
 	{regexp.MustCompile(`^hub stops within (\S+)$`), (*storyPlayer).hubStops},
+	{regexp.MustCompile(`^file (\S+)$`), (*storyPlayer).hasFile},
+	{regexp.MustCompile(`^directory (\S+)$`), (*storyPlayer).hasDirectory},
+	{regexp.MustCompile(`^link (\S+) to (\S+)$`), (*storyPlayer).hasLink},
+	{regexp.MustCompile(`^hub wrote (\S+)$`), (*storyPlayer).hubWrote},
 	{regexp.MustCompile(`^hub counts$`), (*storyPlayer).hubCounts},
 }
 

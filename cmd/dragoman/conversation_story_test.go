@@ -67,7 +67,7 @@ func readStory(path string) (*story, error) {
 
 // isJSON reports whether the body of the step is JSON values.
 func (st *storyStep) isJSON() bool {
-	return !strings.HasSuffix(st.heading, " verbatim") && !strings.HasSuffix(st.heading, " connects") && !strings.HasSuffix(st.heading, " starts") && st.heading != "hub"
+	return !strings.HasSuffix(st.heading, " verbatim") && !strings.HasPrefix(st.heading, "file ") && !strings.HasSuffix(st.heading, " connects") && !strings.HasSuffix(st.heading, " starts") && st.heading != "hub"
 }
 
 // parse reads the body: JSON values one behind the other, and lines of remarks that

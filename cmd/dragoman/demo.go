@@ -136,6 +136,6 @@ func printWhoAskedWhom(io streams, all []said) error {
 func localConfig() Config {
 	c := defaultConfig()
 	c.GRPCAddr, c.HTTPAddr, c.PiAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
-	c.StopTimeout = time.Second
+	c.StopTimeout, c.Pi.SessionDir = time.Second, ""
 	return c
 }

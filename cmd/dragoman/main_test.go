@@ -28,6 +28,7 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(self, args...)
 	// The race detector would hold up the end of the process by a second.
-	cmd.Env = append(os.Environ(), playsProgram+"=1", "GORACE=atexit_sleep_ms=0")
+	// What it writes below its home is not to stay.
+	cmd.Env = append(os.Environ(), playsProgram+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+t.TempDir())
 	return cmd
 }

@@ -1,0 +1,159 @@
+package pi
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// The roles of messages that entries of other types stand for.
+const (
+	roleBranchSummary = "branchSummary"
+	roleCompaction    = "compactionSummary"
+	roleBash          = "bashExecution"
+)
+
+// messageOfEntry returns what an entry says in the conversation; its role is "" when
+// that is nothing.
+func messageOfEntry(e sessionfile.Entry) message {
+	stamp := func(b []byte) json.RawMessage {
+		at, _ := time.Parse(time.RFC3339, e.Timestamp)
+		return append(strconv.AppendInt(append(b, `,"timestamp":`...), max(0, at.UnixMilli()), 10), '}')
+	}
+	switch e.Type {
+	case sessionfile.TypeMessage:
+		return readMessage(e.Message())
+	case sessionfile.TypeCustomMessage:
+		var b sessionfile.CustomMessage
+		if e.Body(&b) == nil && len(b.Content) > 0 {
+			head := encode(struct {
+				Role string `json:"role"`
+				sessionfile.CustomMessage
+			}{roleCustom, b})
+			return message{role: roleCustom, json: stamp(head[:len(head)-1])}
+		}
+	case sessionfile.TypeBranchSummary:
+		var b sessionfile.BranchSummary
+		if e.Body(&b) == nil && b.Summary != "" {
+			m := appendString([]byte(`{"role":"`+roleBranchSummary+`","summary":`), b.Summary)
+			return message{role: roleBranchSummary, json: stamp(appendString(append(m, `,"fromId":`...), b.FromID))}
+		}
+	case sessionfile.TypeCompaction:
+		var b sessionfile.Compaction
+		if e.Body(&b) == nil {
+			m := appendString([]byte(`{"role":"`+roleCompaction+`","summary":`), b.Summary)
+			return message{role: roleCompaction, json: stamp(strconv.AppendInt(append(m, `,"tokensBefore":`...), b.TokensBefore, 10))}
+		}
+	}
+	return message{}
+}
+
+// readMessage reads a message of a file.
+func readMessage(raw json.RawMessage) message {
+	var shape struct {
+		Role  string `json:"role"`
+		Usage struct {
+			Input      float64 `json:"input"`
+			Output     float64 `json:"output"`
+			CacheRead  float64 `json:"cacheRead"`
+			CacheWrite float64 `json:"cacheWrite"`
+		} `json:"usage"`
+	}
+	if len(raw) == 0 || json.Unmarshal(raw, &shape) != nil || shape.Role == "" {
+		return message{}
+	}
+	m := message{role: shape.Role, json: raw}
+	if m.role == roleAssistant {
+		u := shape.Usage
+		m.usage = core.Usage{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite)}
+		for _, b := range m.blocks() {
+			if b.Type == "toolCall" {
+				m.calls++
+			}
+		}
+	}
+	return m
+}
+
+// estimate is about how many tokens a message takes in a context: a token for four
+// bytes of it, and as many for an image as 4,800 letters take. It is what compaction
+// goes by where no agent has said more.
+func estimate(m message) int64 {
+	const perToken, image = 4, 4_800
+	n := 0
+	for _, b := range m.blocks() {
+		if b.Type == "image" {
+			n += image
+		} else {
+			n += len(b.Text) + len(b.Thinking) + len(b.Name) + len(b.Arguments)
+		}
+	}
+	if n == 0 {
+		n = len(m.spoken())
+	}
+	return int64((n + perToken - 1) / perToken)
+}
+
+// turns returns the latest of the conversation that fit into so many bytes, as an
+// agent is told them that was not there.
+func turns(context []message, bytes int) []core.Turn {
+	var all []core.Turn
+	for _, m := range slices.Backward(context) {
+		turn, ok := m.turn()
+		if !ok {
+			continue
+		}
+		if bytes -= turn.Size(); bytes < 0 {
+			break
+		}
+		all = append(all, turn)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// turn returns a message as a turn of words. What tools came to is none: it shows in
+// what the agent said of it.
+func (m message) turn() (core.Turn, bool) {
+	var shape struct {
+		Model     core.AgentID `json:"model"`
+		Timestamp float64      `json:"timestamp"`
+		Excluded  bool         `json:"excludeFromContext"`
+	}
+	_ = json.Unmarshal(m.json, &shape) // what is of another type is not told
+	t := core.Turn{Role: core.RoleUser, Text: m.spoken(), At: time.UnixMilli(int64(shape.Timestamp))}
+	switch {
+	case m.role == roleTool || shape.Excluded || strings.TrimSpace(t.Text) == "":
+		return t, false
+	case m.role == roleAssistant:
+		t.Role, t.Agent = core.RoleAssistant, shape.Model
+	}
+	return t, true
+}
+
+// spoken is a message in words.
+func (m message) spoken() string {
+	var b struct {
+		Summary string `json:"summary"`
+		Command string `json:"command"`
+		Output  string `json:"output"`
+	}
+	switch m.role {
+	case roleCompaction, roleBranchSummary, roleBash:
+		_ = json.Unmarshal(m.json, &b) // what is of another type is left out
+	}
+	switch m.role {
+	case roleCompaction:
+		return "What was said before, in short:\n\n" + b.Summary
+	case roleBranchSummary:
+		return "What was said on another branch, in short:\n\n" + b.Summary
+	case roleBash:
+		return "I ran `" + b.Command + "`, which printed:\n\n" + b.Output
+	}
+	return m.text()
+}

@@ -1,0 +1,253 @@
+package pi
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// fileOf is the session's file as get_state has it.
+func fileOf(c *caller, session string) string {
+	c.t.Helper()
+	var info sessionInfo
+	if err := json.Unmarshal(c.ok(`{"type":"get_state","sessionId":"`+session+`"}`).Data, &info); err != nil {
+		c.t.Fatal(err)
+	}
+	return info.SessionFile
+}
+
+// settled waits until everything is on the disk.
+func settled(s *Server) {
+	done := make(chan struct{})
+	for idle := false; !idle; {
+		s.mu.Lock()
+		idle = len(s.jobs) == 0
+		for _, f := range s.files {
+			idle = idle && !f.busy
+		}
+		if !idle {
+			s.later(func(context.Context) { done <- struct{}{} })
+		}
+		s.mu.Unlock()
+		if !idle {
+			<-done
+		}
+	}
+}
+
+func readFile(t *testing.T, path string) sessionfile.File {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := sessionfile.Parse(data)
+	if err != nil || f.Skipped > 0 || data[len(data)-1] != '\n' {
+		t.Fatalf("%s: got %v and %d lines skipped of\n%s", path, err, f.Skipped, data)
+	}
+	return f
+}
+
+func kindsIn(f sessionfile.File) string {
+	var all []string
+	for _, e := range f.Entries {
+		name := e.Type
+		if m := readMessage(e.Message()); m.role != "" {
+			name = m.role
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestAConversationIsWrittenAsItGrows(t *testing.T) {
+	dir, cwd := t.TempDir(), t.TempDir()
+	h, s := newStage(t, Options{SessionDir: dir})
+	join(t, h, core.Card{ID: "x"}, answering(core.ToolCall{ID: "1", Name: "read", Input: `{"a":1}`}, core.ToolResult{ID: "1", Output: "got"}, core.Text{Text: "done"}, core.Done{}))
+	c := dial(t, s, ConnOptions{})
+	c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + cwd + `"}`)
+	path := fileOf(c, "s")
+	want := regexp.QuoteMeta(filepath.Join(resolve(dir), "--"+strings.ReplaceAll(cwd[1:], "/", "-")+"--")) + `/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_[0-9a-f-]{36}\.jsonl$`
+	if !regexp.MustCompile(want).MatchString(path) {
+		t.Errorf("got the file %s, want one like %s", path, want)
+	}
+	c.ok(`{"type":"set_session_name","sessionId":"s","name":"before"}`)
+	settled(s)
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("before the first answer: got %v, want no file", err)
+	}
+	c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
+	settled(s)
+	f := readFile(t, path)
+	if got, want := kindsIn(f), "session_info user assistant toolResult assistant"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if f.Header.Cwd != cwd || f.Header.Version != 3 || f.Header.SessionID != "s" {
+		t.Errorf("got the header %+v", f.Header)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got the mode %v and %v, want it for its owner alone", info.Mode(), err)
+	}
+	c.ok(`{"type":"prompt","sessionId":"s","message":"again"}`)
+	c.ok(`{"type":"delete_session","sessionId":"s"}`)
+	settled(s)
+	if got := len(readFile(t, path).Entries); got != 9 {
+		t.Errorf("got %d entries after two prompts, want 9", got)
+	}
+	if s.mu.Lock(); len(s.files) != 0 {
+		t.Errorf("got %d files held without a session, want none", len(s.files))
+	}
+	s.mu.Unlock()
+}
+
+func TestWhatTheDiskDoesNotTakeIsWrittenLater(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not", "there")
+	if err := os.WriteFile(filepath.Dir(dir), nil, 0o600); err != nil { // a file where a directory should be
+		t.Fatal(err)
+	}
+	h, s := newStage(t, Options{SessionDir: dir})
+	join(t, h, core.Card{ID: "x"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "x")
+	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+	settled(s)
+	if got := h.Counters()["pi.session_file.failed"]; got == 0 {
+		t.Error("got no failure counted, want one")
+	}
+	if got := len(messagesOf(t, c, "s")); got != 2 {
+		t.Errorf("got %d messages in memory, want 2", got)
+	}
+	if err := os.Remove(filepath.Dir(dir)); err != nil {
+		t.Fatal(err)
+	}
+	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
+	settled(s)
+	if got, want := kindsIn(readFile(t, fileOf(c, "s"))), "user assistant user assistant"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestATornLineStaysALineOfItsOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	if err := os.WriteFile(path, []byte("{\"type\":\"session\",\"version\":3,\"cwd\":\"/\"}\n{\"type\":\"mess"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line := sessionfile.New("a", "", someTime, sessionfile.Info{Name: "n"}).Line
+	if err := appendLines(path, true, [][]byte{line}); err != nil {
+		t.Fatal(err)
+	}
+	data, _ := os.ReadFile(path)
+	f, err := sessionfile.Parse(data)
+	if err != nil || f.Skipped != 1 || len(f.Entries) != 1 {
+		t.Errorf("got %v, %d skipped and %d entries, want the new entry beside the torn one", err, f.Skipped, len(f.Entries))
+	}
+}
+
+func TestASessionThatIsLoadedTwiceIsWrittenByOne(t *testing.T) {
+	dir := t.TempDir()
+	h, s := newStage(t, Options{SessionDir: dir})
+	join(t, h, core.Card{ID: "x"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "x")
+	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+	settled(s)
+	path := fileOf(c, "s")
+	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
+	for _, id := range []string{"s", "t", "s", "t"} {
+		c.ok(`{"type":"prompt","sessionId":"` + id + `","message":"from ` + id + `"}`)
+	}
+	settled(s)
+	f := readFile(t, path)
+	if got := len(f.Entries); got != 10 {
+		t.Errorf("got %d entries, want those of both: 10", got)
+	}
+	tree := growTree(f)
+	if got, want := len(tree.context), 6; got != want {
+		t.Errorf("got %d messages on the last branch, want %d", got, want)
+	}
+	if got := len(messagesOf(t, c, "s")); got != 6 {
+		t.Errorf("got %d messages in the first session, want its own 6", got)
+	}
+}
+
+func TestALoadedConversationIsToldToItsAgent(t *testing.T) {
+	for name, features := range map[string]core.Features{"one that forgets": 0, "one that remembers": core.FeatureSessions} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			h, s := newStage(t, Options{SessionDir: dir})
+			told := make(chan string, 8)
+			join(t, h, core.Card{ID: "x", Features: features}, func(a *joined, b hub.Batch) {
+				if assigned(b) {
+					var texts []string
+					for _, turn := range b.Task.Request().History {
+						texts = append(texts, turn.Role.String()+": "+turn.Text)
+					}
+					told <- strings.Join(texts, "; ")
+					a.say(b.Task, core.Text{Text: "heard"}, core.Done{})
+				}
+			})
+			c := dial(t, s, ConnOptions{})
+			c.open("s", "x")
+			c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+			<-told
+			settled(s)
+			path := fileOf(c, "s")
+			c.ok(`{"type":"delete_session","sessionId":"s"}`)
+			f := c.ok(`{"type":"load_session","sessionPath":"` + path + `"}`)
+			if !has(f, `"sessionId":"s"`, `"model":{"id":"x"`, `"messageCount":2`) {
+				t.Errorf("got %s, want the session as it was", f.Data)
+			}
+			want := "user: one; assistant: heard"
+			for _, next := range []string{want, map[bool]string{true: "", false: want + "; user: two; assistant: heard"}[features != 0]} {
+				c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
+				if got := <-told; got != next {
+					t.Errorf("got told %q, want %q", got, next)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatIsStoredIsItsOwnersAlone(t *testing.T) {
+	dir := t.TempDir()
+	h, s := newStage(t, Options{SessionDir: dir, SessionRoots: []string{dir}})
+	join(t, h, core.Card{ID: "x"}, echo)
+	as := func(id string) *caller {
+		return dial(t, s, ConnOptions{Principal: core.Principal{ID: id, Authenticated: id != ""}})
+	}
+	ann, bob, anybody := as("ann"), as("bob"), as("")
+	ann.open("s", "x")
+	ann.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+	settled(s)
+	path := fileOf(ann, "s")
+	for _, other := range []*caller{bob, anybody} {
+		other.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, notAllowed)
+		if f := other.ok(`{"type":"list_stored_sessions"}`); string(f.Data) != `{"sessions":[]}` {
+			t.Errorf("got %s listed for somebody else, want nothing", f.Data)
+		}
+	}
+	ann.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
+	if f := ann.ok(`{"type":"list_stored_sessions"}`); !has(f, path) {
+		t.Errorf("got %s, want the file listed for its owner", f.Data)
+	}
+}
+
+func TestAFileThatIsTooLargeIsNotLoaded(t *testing.T) {
+	dir := t.TempDir()
+	_, s := newStage(t, Options{SessionDir: dir, MaxFileBytes: 100})
+	c := dial(t, s, ConnOptions{})
+	path := filepath.Join(resolve(dir), "x.jsonl")
+	if err := os.WriteFile(path, []byte(`{"type":"session","version":3,"cwd":"/"}`+strings.Repeat("\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, "Failed to load session from "+path)
+}

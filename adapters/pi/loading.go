@@ -1,0 +1,92 @@
+package pi
+
+import (
+	"context"
+	"math"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// headBytes is how much of a file is looked at to tell whether it is a session.
+const headBytes = 64 << 10
+
+// stored is a conversation that was read from a file.
+type stored struct {
+	tree *tree
+	path string
+}
+
+// readStored reads the session file of a path. It returns why it cannot, or "". It
+// reads the disk.
+func (s *Server) readStored(scope, path string) (stored, string) {
+	at, problem := s.locate(scope, path)
+	if problem != "" {
+		return stored{}, problem
+	}
+	head, err := at.read(headBytes, math.MaxInt64)
+	if err == nil {
+		_, err = sessionfile.ParseHeader(head)
+	}
+	if err != nil {
+		return stored{}, notASession
+	}
+	data, err := at.read(s.opts.MaxFileBytes, s.opts.MaxFileBytes)
+	if err != nil {
+		return stored{}, cannotBeRead + path
+	}
+	f, err := sessionfile.Parse(data)
+	if err != nil {
+		return stored{}, cannotBeRead + path
+	}
+	if f.Skipped > 0 {
+		s.opts.Log.Warn("a session file has lines that are no entries; they are passed over", "path", path, "lines", f.Skipped)
+	}
+	return stored{tree: growTree(f), path: at.path()}, ""
+}
+
+// loadSession brings a conversation back from its file (section 20.2).
+func loadSession(s *Server, x *execution) outcome {
+	path, _ := x.text("sessionPath")
+	return s.work(x, func(context.Context) outcome {
+		from, problem := s.readStored(x.client.scope, path)
+		if problem != "" {
+			return failed(problem)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		id := x.session
+		if id == "" {
+			id = s.idOf(x.client.scope, from)
+		}
+		if problem := s.checkSession(x.client.scope, id); problem != "" {
+			return failed(problem)
+		}
+		ss := s.newSession(sessionKey{x.client.scope, id})
+		s.take(ss, from)
+		return s.created(x, ss)
+	})
+}
+
+// idOf is the id of a session that is loaded without one: that under which it is
+// listed, else, when that is taken, a new one.
+func (s *Server) idOf(scope string, from stored) string {
+	id := storedID(from.path, from.tree.header)
+	if _, taken := s.sessions[sessionKey{scope, id}]; taken || !sessionIDs.MatchString(id) || units(id) > maxID {
+		return newSessionID()
+	}
+	return id
+}
+
+// take gives the session a conversation from a file, and the agent that answered last
+// there, if it is on the hub. Server.mu is held.
+func (s *Server) take(ss *session, from stored) {
+	s.letGo(ss.file)
+	ss.tree, ss.file = from.tree, s.hold(from.path)
+	ss.file.exists, ss.file.made = true, true
+	provider, id, _ := ss.tree.settings()
+	if a, ok := s.hub.Agent(id); ok && a.Dialect == provider {
+		ss.agent, ss.model = core.ToAgent(id), modelOf(a)
+	}
+	s.recall(ss)
+}

@@ -1,0 +1,51 @@
+package pi
+
+import (
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// say adds a message to the run and to the conversation of its session.
+func (s *Server) say(r *run, m message) {
+	r.messages = append(r.messages, m)
+	s.enter(r.session, r.session.tree.say(m))
+}
+
+// gather takes over the messages that have ended in a step.
+func (s *Server) gather(st *step) {
+	for _, m := range st.record.messages {
+		s.say(st.run, m)
+	}
+	st.record.messages = nil
+}
+
+// answers binds the session to the agent that has taken its task: it has been told
+// what the session's thread does not have.
+func (s *Server) answers(ss *session, id core.AgentID) {
+	changed := ss.agent.Agent() != id
+	if ss.agent = core.ToAgent(id); ss.knowing == nil {
+		ss.knowing = map[core.AgentID]bool{}
+	}
+	ss.knowing[id] = true
+	if s.refreshModel(ss); changed {
+		s.add(ss, sessionfile.ModelChange{Provider: s.provider(id), ModelID: string(id)})
+	}
+}
+
+// toldBefore is what the agent of a session is to know of the conversation beside its
+// thread: what was said before that began. One that remembers threads is told once.
+func (s *Server) toldBefore(ss *session) []core.Turn {
+	id := ss.agent.Agent()
+	if a, ok := s.hub.Agent(id); ok && a.Features.Has(core.FeatureSessions) && ss.knowing[id] {
+		return nil
+	}
+	return ss.told
+}
+
+// recall begins a new thread with the conversation as it stands: the one before has
+// things in it that are no part of that, or lacks some.
+func (s *Server) recall(ss *session) {
+	ss.thread = core.ThreadID(core.NewID())
+	ss.told, ss.knowing = turns(ss.tree.context, s.hub.Limits().HistoryBytes), nil
+	s.look(ss)
+}

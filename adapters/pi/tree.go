@@ -1,0 +1,203 @@
+package pi
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// tree is the conversation of a session: entries that each follow another, and the
+// leaf, where the conversation stands. The path from the root to the leaf is what the
+// agent is to know; what was left for another branch stays. It is only ever added to.
+// Server.mu guards the tree of a session.
+type tree struct {
+	header sessionfile.Header
+	nodes  []*node // as they were added
+	byID   map[string]*node
+	leaf   *node // nil before the first entry
+	// context are the messages on the path, with the latest compaction applied. It is
+	// replaced, never changed.
+	context []message
+	name    string            // of the session
+	level   string            // of thinking, on the path; "" when nothing says
+	labels  map[string]string // by entry
+}
+
+// node is one entry of a tree.
+type node struct {
+	sessionfile.Entry
+	parent *node
+	// said is what the entry adds to the context; its role is "" of an entry that adds
+	// nothing.
+	said message
+}
+
+// newTree begins a conversation in the directory cwd.
+func newTree(id, session, cwd, parentSession string) *tree {
+	return &tree{
+		header: sessionfile.Header{
+			Version: sessionfile.Version, ID: id, Timestamp: time.Now().UTC().Format(sessionfile.Time), Cwd: cwd,
+			ParentSession: parentSession, SessionID: session,
+		},
+		byID: map[string]*node{}, labels: map[string]string{},
+	}
+}
+
+// growTree returns the conversation that a file holds.
+func growTree(f sessionfile.File) *tree {
+	t := newTree(f.Header.ID, "", "", "")
+	t.header = f.Header
+	for _, e := range f.Entries {
+		t.add(e, messageOfEntry(e))
+	}
+	t.rebuild()
+	return t
+}
+
+// add adds an entry behind its parent, which may be any of before, and moves the leaf
+// to it. The context is left to the caller.
+func (t *tree) add(e sessionfile.Entry, said message) *node {
+	n := &node{Entry: e, parent: t.byID[e.ParentID], said: said}
+	t.nodes = append(t.nodes, n)
+	t.byID[e.ID], t.leaf = n, n
+	switch e.Type {
+	case sessionfile.TypeInfo:
+		var b sessionfile.Info
+		if e.Body(&b) == nil {
+			t.name = b.Name
+		}
+	case sessionfile.TypeLabel:
+		var b sessionfile.Label
+		if e.Body(&b) != nil {
+			break
+		}
+		if t.labels[b.TargetID] = b.Label; b.Label == "" {
+			delete(t.labels, b.TargetID)
+		}
+	}
+	return n
+}
+
+// grow adds an entry behind the leaf.
+func (t *tree) grow(b sessionfile.Body) *node {
+	e := t.next(b)
+	n := t.add(e, messageOfEntry(e))
+	switch b := b.(type) {
+	case sessionfile.Compaction:
+		t.rebuild()
+		return n
+	case sessionfile.ThinkingLevelChange:
+		t.level = b.ThinkingLevel
+	}
+	if n.said.role != "" {
+		t.context = append(t.context, n.said)
+	}
+	return n
+}
+
+// say adds a message behind the leaf. It shares memory with its entry from there on.
+func (t *tree) say(m message) *node {
+	e := t.next(sessionfile.Message{Message: m.json})
+	end := len(e.Line) - 1
+	m.json = e.Line[end-len(m.json) : end : end]
+	n := t.add(e, m)
+	t.context = append(t.context, m)
+	return n
+}
+
+// next makes an entry that follows the leaf.
+func (t *tree) next(b sessionfile.Body) sessionfile.Entry {
+	parent := ""
+	if t.leaf != nil {
+		parent = t.leaf.ID
+	}
+	return sessionfile.New(t.freshID(), parent, time.Now(), b)
+}
+
+// freshID returns the id of an entry to come.
+func (t *tree) freshID() string {
+	for {
+		if id := fmt.Sprintf("%08x", rand.Uint32()); t.byID[id] == nil {
+			return id
+		}
+	}
+}
+
+// move lets the conversation go on behind the entry; nil is before all.
+func (t *tree) move(to *node) {
+	t.leaf = to
+	t.rebuild()
+}
+
+// path returns the entries from the root to the leaf.
+func (t *tree) path() []*node { return pathTo(t.leaf) }
+
+func pathTo(n *node) []*node {
+	var all []*node
+	for ; n != nil; n = n.parent {
+		all = append(all, n)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// rebuild makes the context anew: where there is a compaction, its summary stands for
+// what came before the first entry that it keeps.
+func (t *tree) rebuild() {
+	path := t.path()
+	from := 0
+	t.context = nil
+	_, _, t.level = t.settings()
+	last := -1
+	var c sessionfile.Compaction
+	for i, n := range slices.Backward(path) {
+		if n.Type == sessionfile.TypeCompaction && n.Body(&c) == nil {
+			last = i
+			break
+		}
+	}
+	if last >= 0 {
+		t.context = append(t.context, path[last].said)
+		kept := slices.IndexFunc(path[:last], func(n *node) bool { return n.ID == c.FirstKeptEntryID })
+		if from = kept; kept < 0 {
+			from = last
+		}
+	}
+	for i, n := range path {
+		if i >= from && n.said.role != "" && n.Type != sessionfile.TypeCompaction {
+			t.context = append(t.context, n.said)
+		}
+	}
+}
+
+// settings returns who answered last on the path, as a provider and an id, and the
+// thinking level; "" of what nothing says.
+func (t *tree) settings() (provider string, id core.AgentID, level string) {
+	for n := t.leaf; n != nil && (id == "" || level == ""); n = n.parent {
+		switch {
+		case level == "" && n.Type == sessionfile.TypeThinking:
+			var b sessionfile.ThinkingLevelChange
+			if n.Body(&b) == nil {
+				level = b.ThinkingLevel
+			}
+		case id == "" && n.Type == sessionfile.TypeModel:
+			var b sessionfile.ModelChange
+			if n.Body(&b) == nil {
+				provider, id = b.Provider, core.AgentID(b.ModelID)
+			}
+		case id == "" && n.said.role == roleAssistant:
+			var b struct {
+				Provider string       `json:"provider"`
+				Model    core.AgentID `json:"model"`
+			}
+			if core.DecodeJSON(n.said.json, core.JSONLimits{Bytes: len(n.said.json)}, &b) == nil {
+				provider, id = b.Provider, b.Model
+			}
+		}
+	}
+	return provider, id, level
+}
