@@ -24,7 +24,8 @@
 // What was said in a session is a tree of entries (tree.go), of which the path to its
 // leaf is the conversation (context.go). A file of pi's format gets the entries as
 // they come, beside the lock (filing.go), and sessions are listed and loaded from such
-// files (listing.go, loading.go, place.go).
+// files (listing.go, loading.go, place.go). Clients look at the tree and move in it
+// (treeview.go, navigate.go, branching.go).
 //
 // The codec is pure: frames to commands, events to frames. [Client] is the other
 // end of the dialect. The package opens no socket.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
@@ -18,13 +19,14 @@ import (
 // it.
 type file struct {
 	path  string
+	disk  sync.Mutex // held while it is written; taken before Server.mu
 	users int
 	lines [][]byte // that are not on the disk yet
 	// exists says that it is there, or is made with the next line. A conversation
 	// without an answer is not worth a file.
 	exists bool
 	made   bool // by this server, on the disk
-	busy   bool // a worker writes it
+	busy   bool // a worker will write it
 	broken bool // the last attempt failed
 }
 
@@ -111,6 +113,8 @@ func (s *Server) enter(ss *session, n *node) {
 // writeFile brings to the disk what the file is to hold. What cannot be written stays,
 // and is tried again with the next entry.
 func (s *Server) writeFile(f *file) {
+	f.disk.Lock()
+	defer f.disk.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(f.lines) > 0 {
@@ -136,6 +140,18 @@ func (s *Server) writeFile(f *file) {
 			s.opts.Log.Warn("a session has ended whose file could not be written", "path", f.path, "lines", len(f.lines))
 		}
 		s.forget(f)
+	}
+}
+
+// flush brings to the disk what the file of a path is to hold already. It waits for
+// the disk.
+func (s *Server) flush(path string) {
+	s.mu.Lock()
+	f := s.files[path]
+	due := f != nil && f.exists
+	s.mu.Unlock()
+	if due {
+		s.writeFile(f)
 	}
 }
 

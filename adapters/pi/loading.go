@@ -24,6 +24,7 @@ func (s *Server) readStored(scope, path string) (stored, string) {
 	if problem != "" {
 		return stored{}, problem
 	}
+	s.flush(at.path())
 	head, err := at.read(headBytes, math.MaxInt64)
 	if err == nil {
 		_, err = sessionfile.ParseHeader(head)
@@ -88,5 +89,5 @@ func (s *Server) take(ss *session, from stored) {
 	if a, ok := s.hub.Agent(id); ok && a.Dialect == provider {
 		ss.agent, ss.model = core.ToAgent(id), modelOf(a)
 	}
-	s.recall(ss)
+	s.recall(ss, core.ThreadID(core.NewID())) // others may have loaded it as well
 }

@@ -38,6 +38,8 @@ type contentBlock struct {
 	Thinking  string          `json:"thinking"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
+	Data      string          `json:"data"`
+	MimeType  string          `json:"mimeType"`
 }
 
 // blocks returns the content of a message; a content that is a text is a block.

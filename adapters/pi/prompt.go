@@ -101,6 +101,7 @@ func abort(s *Server, x *execution) outcome {
 	if x.on.run != nil {
 		s.stop(x, x.on, "")
 	}
+	s.stopAside(x, x.on, "")
 	return outcome{}
 }
 

@@ -44,8 +44,8 @@ func (s *Server) toldBefore(ss *session) []core.Turn {
 
 // recall begins a new thread with the conversation as it stands: the one before has
 // things in it that are no part of that, or lacks some.
-func (s *Server) recall(ss *session) {
-	ss.thread = core.ThreadID(core.NewID())
+func (s *Server) recall(ss *session, thread core.ThreadID) {
+	ss.thread = thread
 	ss.told, ss.knowing = turns(ss.tree.context, s.hub.Limits().HistoryBytes), nil
 	s.look(ss)
 }

@@ -86,6 +86,8 @@ type Options struct {
 	SessionDir string
 	// SessionRoots are directories below which files are listed and loaded beside it.
 	SessionRoots []string
+	// ExportDirs are directories below which pages may be exported beside SessionDir.
+	ExportDirs []string
 	// MaxFileBytes bounds a session file that is loaded; default 64 MiB.
 	MaxFileBytes int64
 	// Link bounds the connections.
@@ -219,6 +221,7 @@ func (s *Server) record() {
 	for {
 		b, err := s.root.Next(context.Background())
 		s.mu.Lock()
+		question, isAside := b.Tag.(*aside)
 		switch st, _ := b.Tag.(*step); {
 		case err != nil:
 			s.draining = true
@@ -230,6 +233,8 @@ func (s *Server) record() {
 			s.stopRetrying()
 		case b.Asking != nil:
 			s.asking(b.Asking.Tag.(*session), b.Asking.Question, b.Asking.Given)
+		case isAside:
+			s.hear(question, b.Events)
 		case st != nil && b.Gap != nil:
 			st.record.gap(b.Gap.From, b.Gap.To, time.Now())
 		case st != nil:

@@ -29,6 +29,7 @@ type session struct {
 	run   *run  // nil when idle
 	// noRetry says that what failed is not asked again.
 	noRetry bool
+	aside   *aside
 	// told is what was said before the thread began, and knowing who of those that
 	// remember a thread have heard it.
 	told    []core.Turn
@@ -158,6 +159,7 @@ func deleteSession(s *Server, x *execution) outcome {
 	if ss.run != nil {
 		s.stop(x, ss, "the session was deleted")
 	}
+	s.stopAside(x, ss, "the session was deleted")
 	ss.deleted = true
 	delete(s.sessions, ss.key)
 	s.letGo(ss.file)

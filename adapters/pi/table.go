@@ -60,8 +60,8 @@ func commands() map[string]*spec {
 		"get_tools":               read(getTools),
 		"list_session_files":      read(listFiles),
 		"get_session_stats":       read(getStats),
-		"get_fork_messages":       read(nil),
-		"get_tree":                read(nil),
+		"get_fork_messages":       read(forkMessages),
+		"get_tree":                read(getTree),
 		"get_last_assistant_text": read(getLastText),
 		"get_context_usage":       read(getContext),
 
@@ -82,11 +82,11 @@ func commands() map[string]*spec {
 		"abort_retry":           {session: true, control: true, mutates: true, run: abortRetry},
 		"bash":                  {session: true, mutates: true, fields: []field{requiredUpTo("command", maxBash), {name: "excludeFromContext"}}},
 		"abort_bash":            {session: true, control: true, mutates: true},
-		"export_html":           {session: true, mutates: true, fields: []field{optional("outputPath")}},
-		"new_session":           {session: true, mutates: true, fields: []field{{name: "parentSession"}}},
-		"switch_session_file":   {session: true, mutates: true, fields: []field{sessionPath}},
-		"fork":                  {session: true, mutates: true, fields: []field{required("entryId")}},
-		"navigate_tree":         {session: true, mutates: true, fields: []field{required("targetId"), treeOptions}},
+		"export_html":           {session: true, mutates: true, fields: []field{optional("outputPath")}, run: exportHTML},
+		"new_session":           {session: true, mutates: true, fields: []field{{name: "parentSession"}}, run: newConversation},
+		"switch_session_file":   {session: true, mutates: true, fields: []field{sessionPath}, run: switchFile},
+		"fork":                  {session: true, mutates: true, fields: []field{required("entryId")}, run: fork},
+		"navigate_tree":         {session: true, mutates: true, fields: []field{required("targetId"), treeOptions}, run: navigate},
 		"extension_ui_response": {session: true, control: true, fields: []field{{name: "requestId", check: checkRequestID}, uiResponse}, run: answer},
 	}
 }

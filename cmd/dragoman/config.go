@@ -181,6 +181,7 @@ type PiConfig struct {
 	JournalBytes      int64         `koanf:"journal_bytes"`
 	SessionDir        string        `koanf:"session_dir"`
 	SessionRoots      []string      `koanf:"session_roots"`
+	ExportDirs        []string      `koanf:"export_dirs"`
 }
 
 // RESTConfig are the settings of the hub's own HTTP interface.
@@ -226,7 +227,7 @@ func defaults() map[string]any {
 		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100, "pi.snapshots": "all", "pi.keep_tasks": true,
 		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.in_flight": 10_000, "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
 		"pi.retries": 3, "pi.retry_delay": "2s", "pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20,
-		"pi.session_dir": "~/.pi/agent/sessions", "pi.session_roots": []string{"~/.pi/agent/sessions", ".pi/sessions"},
+		"pi.session_dir": "~/.pi/agent/sessions", "pi.session_roots": []string{"~/.pi/agent/sessions", ".pi/sessions"}, "pi.export_dirs": []string{"."},
 		"rest.deadline": "300s", "rest.body_bytes": 1_000_000, "rest.keep_tasks": true,
 		"mcp.endpoint": "", "mcp.deadline": "600s", "mcp.call_timeout": "1h", "mcp.body_bytes": 1_000_000, "mcp.calls": 64,
 	}

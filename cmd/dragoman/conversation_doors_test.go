@@ -97,6 +97,7 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 			opts := pi.Options{Version: "1.0.0", QueuePrompts: true, Link: storyLink}
 			if p.disk != "" {
 				opts.Dir, opts.SessionDir = p.disk+"/home/user/project", p.disk+"/home/user/.pi/agent/sessions"
+				opts.ExportDirs = []string{opts.Dir}
 				opts.SessionRoots = []string{p.disk + "/path/to/.pi/sessions"}
 			}
 			p.pi = pi.NewServer(p.hub, opts)

@@ -28,6 +28,21 @@ func (c PiConfig) sessionRoots() []string {
 	return slices.Compact(all)
 }
 
+// exportDirs are the directories below which pages may be exported: never all of
+// them, as when the hub works in /.
+func (c PiConfig) exportDirs() []string {
+	var all []string
+	for _, dir := range c.ExportDirs {
+		if dir = underHome(dir); dir == "" {
+			continue
+		}
+		if dir, err := filepath.Abs(dir); err == nil && dir != filepath.Dir(dir) {
+			all = append(all, dir)
+		}
+	}
+	return all
+}
+
 // underHome returns a path with the home directory for ~, or "" when nobody knows
 // that.
 func underHome(path string) string {

@@ -203,7 +203,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 	s.pi = pi.NewServer(s.hub, pi.Options{
 		Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: c.WebSocket.link(), Log: s.log,
 		PromptTimeout: c.Pi.PromptTimeout, DropTasks: !c.Pi.KeepTasks,
-		SessionDir: c.Pi.sessionDir(), SessionRoots: c.Pi.sessionRoots(),
+		SessionDir: c.Pi.sessionDir(), SessionRoots: c.Pi.sessionRoots(), ExportDirs: c.Pi.exportDirs(),
 		MaxMessageBytes: c.Pi.MessageBytes, MaxSessions: c.Pi.Sessions, MaxConnections: c.Pi.Connections, MaxPending: c.Pi.Pending,
 		CommandTimeout: c.Pi.CommandTimeout, DependencyTimeout: c.Pi.DependencyTimeout, MaxInFlight: c.Pi.InFlight,
 		MaxOutcomes: c.Pi.Outcomes, OutcomeBytes: c.Pi.OutcomeBytes, KeyTTL: c.Pi.KeyTTL, Journal: commands,

@@ -1,0 +1,210 @@
+package pi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// treeOf is what get_tree tells of a session.
+func treeOf(c *caller, session string) (leaf string, nodes []treeNode) {
+	c.t.Helper()
+	var got struct {
+		CurrentLeafID *string    `json:"currentLeafId"`
+		Nodes         []treeNode `json:"nodes"`
+	}
+	if err := json.Unmarshal(c.ok(`{"type":"get_tree","sessionId":"`+session+`"}`).Data, &got); err != nil {
+		c.t.Fatal(err)
+	}
+	if got.CurrentLeafID != nil {
+		leaf = *got.CurrentLeafID
+	}
+	return leaf, got.Nodes
+}
+
+func shownIn(nodes []treeNode) []string {
+	var all []string
+	for _, n := range nodes {
+		all = append(all, n.EntryType+" "+n.Text+" "+n.Label)
+	}
+	return all
+}
+
+func TestAForkKeepsWhatIsMarkedOnItsWay(t *testing.T) {
+	h, s := newStage(t, Options{SessionDir: t.TempDir()})
+	join(t, h, core.Card{ID: "x"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "x")
+	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
+	c.ok(`{"type":"set_session_name","sessionId":"s","name":"mine"}`)
+	_, nodes := treeOf(c, "s")
+	c.ok(`{"type":"navigate_tree","sessionId":"s","targetId":"` + nodes[1].EntryID + `","options":{"label":"here"}}`)
+	before := fileOf(c, "s")
+	f := c.ok(`{"type":"fork","sessionId":"s","entryId":"` + nodes[2].EntryID + `"}`)
+	if !has(f, `"text":"two"`, `"cancelled":false`) {
+		t.Errorf("got %s", f.Data)
+	}
+	_, nodes = treeOf(c, "s")
+	want := []string{"message one ", "message you said one here", "session_info mine ", "label here → " + nodes[1].EntryID + " "}
+	if d := cmp.Diff(want, shownIn(nodes)); d != "" {
+		t.Errorf("the fork (-want +got):\n%s", d)
+	}
+	c.ok(`{"type":"prompt","sessionId":"s","message":"other"}`)
+	settled(s)
+	if got := readFile(t, fileOf(c, "s")).Header.ParentSession; got != before {
+		t.Errorf("got the parent %s, want %s", got, before)
+	}
+	for _, id := range []string{nodes[1].EntryID, nodes[3].EntryID, "no"} { // not of the user
+		c.fails(`{"type":"fork","sessionId":"s","entryId":"`+id+`"}`, "Invalid entry ID for forking")
+	}
+}
+
+func TestATreeThatIsTooLargeIsNotTold(t *testing.T) {
+	tree := newTree("id", "s", "/", "")
+	for range treeDepth {
+		tree.say(userSays("x"))
+	}
+	if o := tree.tell(); o.err != "" {
+		t.Errorf("a tree as deep as it may be: got %s", o.err)
+	}
+	tree.say(userSays("x"))
+	if o, want := tree.tell(), "Failed to serialize session tree: it is more than 1000 entries deep"; o.err != want {
+		t.Errorf("got %q, want %q", o.err, want)
+	}
+	wide := newTree("id", "s", "/", "")
+	for range treeNodes + 1 {
+		wide.move(nil)
+		wide.grow(sessionfile.Info{Name: "x"})
+	}
+	if o, want := wide.tell(), "Failed to serialize session tree: it has 10001 entries (max 10000)"; o.err != want {
+		t.Errorf("got %q, want %q", o.err, want)
+	}
+}
+
+func TestAnEntryIsShownByWhatItIsAbout(t *testing.T) {
+	tree := newTree("id", "s", "/", "")
+	raw := func(role, rest string) sessionfile.Body {
+		return sessionfile.Message{Message: json.RawMessage(`{"role":"` + role + `",` + rest + `}`)}
+	}
+	for _, c := range []struct {
+		body sessionfile.Body
+		want string
+	}{
+		{raw("user", `"content":"a\n b"`), "a b"},
+		{raw("assistant", `"content":[{"type":"thinking","thinking":"hm"}]`), "hm"},
+		{raw("assistant", `"content":[]`), "[assistant]"},
+		{raw("bashExecution", `"command":"ls","output":""`), "ls"},
+		{raw("bashExecution", `"command":"ls","output":"files"`), "files"},
+		{raw("user", `"content":"`+strings.Repeat("é", 401)+`"`), strings.Repeat("é", 400) + "…"},
+		{sessionfile.ModelChange{Provider: "p", ModelID: "m"}, "p/m"},
+		{sessionfile.ThinkingLevelChange{ThinkingLevel: "high"}, "high"},
+		{sessionfile.Compaction{Summary: "short"}, "short"},
+		{sessionfile.BranchSummary{Summary: "left"}, "left"},
+		{sessionfile.Label{TargetID: "1"}, "(cleared) → 1"},
+		{sessionfile.Label{TargetID: "1", Label: "l"}, "l → 1"},
+		{sessionfile.Custom{CustomType: "mine"}, "mine"},
+		{sessionfile.CustomMessage{CustomType: "mine", Content: json.RawMessage(`"said"`)}, "said"},
+		{sessionfile.Info{}, "[session_info]"},
+	} {
+		if got := preview(tree.grow(c.body)); got != c.want {
+			t.Errorf("%+v: got %q, want %q", c.body, got, c.want)
+		}
+	}
+}
+
+// asking brings a session to a place that can be left with a summary, which an agent
+// gives as the bodies say. It returns the command that asks for it.
+func asking(t *testing.T, work func(*joined, hub.Batch)) (*Server, *caller, string) {
+	h, s := newStage(t, Options{})
+	join(t, h, core.Card{ID: "x"}, work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "x")
+	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
+	_, nodes := treeOf(c, "s")
+	return s, c, `{"type":"navigate_tree","sessionId":"s","targetId":"` + nodes[1].EntryID + `","options":{"summarize":true,"label":"back","customInstructions":"say it"%s}}`
+}
+
+func TestASummaryThatDoesNotComeMovesNothing(t *testing.T) {
+	for want, end := range map[string][]core.Body{
+		"no idea":                   {core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")}},
+		"the agent gave no summary": {core.Done{}},
+	} {
+		_, c, command := asking(t, func(a *joined, b hub.Batch) {
+			switch {
+			case assigned(b) && strings.Contains(b.Task.Request().Content, "say it"):
+				a.say(b.Task, end...)
+			default:
+				echo(a, b)
+			}
+		})
+		leaf, nodes := treeOf(c, "s")
+		c.fails(fmt.Sprintf(command, ""), want)
+		if after, now := treeOf(c, "s"); after != leaf || len(now) != len(nodes) {
+			t.Errorf("%s: got the leaf %s of %d entries, want %s of %d", want, after, len(now), leaf, len(nodes))
+		}
+	}
+}
+
+func TestASummaryIsMarkedAndAskedForAsTheClientWants(t *testing.T) {
+	_, c, command := asking(t, echo)
+	c.ok(fmt.Sprintf(command, `,"replaceInstructions":true`))
+	leaf, nodes := treeOf(c, "s")
+	want := []string{"branch_summary you said say it back", "label back → " + nodes[len(nodes)-2].EntryID + " "}
+	if d := cmp.Diff(want, shownIn(nodes[len(nodes)-2:])); d != "" || leaf != nodes[len(nodes)-1].EntryID {
+		t.Errorf("got the leaf %s and (-want +got):\n%s", leaf, d)
+	}
+}
+
+func TestASessionThatIsDeletedNeedsItsSummaryNoMore(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	_, c, command := asking(t, func(a *joined, b hub.Batch) {
+		if assigned(b) && strings.Contains(b.Task.Request().Content, "say it") {
+			asked <- struct{}{}
+			return
+		}
+		echo(a, b)
+	})
+	done := make(chan Frame, 1)
+	go func() { done <- c.do(fmt.Sprintf(command, "")) }()
+	<-asked
+	c.ok(`{"type":"delete_session","sessionId":"s"}`)
+	if f := <-done; !has(f, `"cancelled":true`) {
+		t.Errorf("got %s, want the move cancelled", f.Raw)
+	}
+}
+
+func TestNobodyIsAskedForASummaryWithoutAnAgent(t *testing.T) {
+	h, s := newStage(t, Options{SessionDir: t.TempDir()})
+	a := join(t, h, core.Card{ID: "x"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "x")
+	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+	_, nodes := treeOf(c, "s")
+	a.Close(nil)
+	settled(s)
+	c.ok(`{"type":"load_session","sessionPath":"` + fileOf(c, "s") + `","sessionId":"t"}`)
+	c.fails(`{"type":"navigate_tree","sessionId":"t","targetId":"`+nodes[0].EntryID+`","options":{"summarize":true}}`, "No model available for summarization")
+}
+
+func TestWhoAnswersFromHereOnIsWritten(t *testing.T) {
+	h, s := newStage(t, Options{})
+	join(t, h, core.Card{ID: "x"}, echo)
+	join(t, h, core.Card{ID: "y"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "x")
+	c.ok(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"y"}`)
+	c.ok(`{"type":"cycle_model","sessionId":"s"}`)
+	_, nodes := treeOf(c, "s")
+	if d := cmp.Diff([]string{"model_change coven/y ", "model_change coven/x "}, shownIn(nodes)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

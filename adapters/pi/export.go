@@ -1,0 +1,230 @@
+package pi
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"html/template"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+)
+
+//go:embed export.html
+var exportPage string
+
+var exportTemplate = template.Must(template.New("export").Parse(exportPage))
+
+// exportMark stands in every page that was exported: only such a file is replaced.
+const exportMark = `<meta name="generator" content="dragoman pi export">`
+
+// page is what the template shows.
+type page struct {
+	Mark              template.HTML
+	Title, Cwd, Began string
+	Parts             []part
+}
+
+// part is one entry or block of a page.
+type part struct {
+	// Kind is user, assistant, note, tool, thinking or problem: how it looks.
+	Kind string
+	// Title is what is shown of a part that is folded.
+	Title, Text string
+	Folded      bool
+	Image       template.URL
+}
+
+// exportHTML writes the conversation as one page that needs nothing else.
+func exportHTML(s *Server, x *execution) outcome {
+	ss := x.on
+	if len(ss.tree.context) == 0 {
+		return failed("Nothing to export yet - start a conversation first")
+	}
+	asked, _ := x.text("outputPath")
+	title, path, nodes, header := ss.tree.name, ss.path(), ss.tree.path(), ss.tree.header
+	if title == "" {
+		title = ss.key.id
+	}
+	return s.work(x, func(context.Context) outcome {
+		to, err := s.exportPath(x.client.scope, asked, header.Cwd, path, ss.key.id)
+		if err != nil {
+			return failed(err.Error())
+		}
+		var b bytes.Buffer
+		p := page{Mark: exportMark, Title: title, Cwd: header.Cwd, Began: header.Timestamp, Parts: partsOf(nodes)}
+		if err := exportTemplate.Execute(&b, p); err != nil {
+			return failed("Failed to export session: " + err.Error())
+		}
+		if err := to.replace(b.Bytes()); err != nil {
+			return failed("Failed to export session: " + err.Error())
+		}
+		return outcome{data: encode(map[string]string{"path": to.path()})}
+	})
+}
+
+var (
+	errExportName  = errors.New("outputPath must point to a .html file")
+	errExportPlace = errors.New("outputPath must be under an allowed directory for this server (its working directory or that of its sessions)")
+	errExportTaken = errors.New("there is a file already that was not exported here; choose another outputPath")
+)
+
+// exportPath is where the page goes: a relative path begins in the session's
+// directory; without one it is there, or else beside the session's file. It reads the
+// disk.
+func (s *Server) exportPath(scope, asked, cwd, file, id string) (place, error) {
+	if asked != "" {
+		if !filepath.IsAbs(asked) {
+			asked = filepath.Join(cwd, asked)
+		}
+		return s.exportTo(scope, asked)
+	}
+	name := id
+	if file != "" {
+		name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	}
+	name = "pi-session-" + name + ".html"
+	to, err := s.exportTo(scope, filepath.Join(cwd, name))
+	if err != nil && file != "" {
+		to, err = s.exportTo(scope, filepath.Join(filepath.Dir(file), name))
+	}
+	return to, err
+}
+
+func (s *Server) exportTo(scope, path string) (place, error) {
+	if filepath.Ext(path) != ".html" || strings.Contains(path, "\x00") {
+		return place{}, errExportName
+	}
+	dirs := []string{s.sessionDir(scope)}
+	if scope == "" {
+		dirs = append(dirs, s.opts.ExportDirs...)
+	}
+	path = resolve(path)
+	for _, dir := range dirs {
+		if dir == "" {
+			continue
+		}
+		root := resolve(dir)
+		if name, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(name) && name != "." {
+			return place{root, name}, nil
+		}
+	}
+	return place{}, errExportPlace
+}
+
+// replace writes the file, whose name may not lead out of its root, unless there is
+// one that was not exported.
+func (p place) replace(data []byte) error {
+	if err := os.MkdirAll(p.root, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(p.root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	switch head, err := p.read(1<<10, math.MaxInt64); {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := root.MkdirAll(filepath.Dir(p.name), 0o700); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	case !bytes.Contains(head, []byte(exportMark)):
+		return errExportTaken
+	}
+	return root.WriteFile(p.name, data, 0o600)
+}
+
+// partsOf returns what a page shows of a path through the tree.
+func partsOf(nodes []*node) []part {
+	var all []part
+	for _, n := range nodes {
+		switch {
+		case n.said.role == roleCompaction || n.said.role == roleBranchSummary:
+			all = append(all, part{Kind: "note", Title: "summary", Text: n.said.spoken(), Folded: true})
+		case n.said.role != "":
+			all = append(all, n.said.parts()...)
+		case n.Type == sessionfile.TypeModel:
+			all = append(all, part{Kind: "note", Text: "model: " + gist(n)})
+		case n.Type == sessionfile.TypeThinking:
+			all = append(all, part{Kind: "note", Text: "thinking: " + gist(n)})
+		}
+	}
+	return all
+}
+
+// parts is a message on a page.
+func (m message) parts() []part {
+	var shape struct {
+		ToolName     string  `json:"toolName"`
+		IsError      bool    `json:"isError"`
+		ErrorMessage string  `json:"errorMessage"`
+		Command      string  `json:"command"`
+		CustomType   string  `json:"customType"`
+		Timestamp    float64 `json:"timestamp"`
+	}
+	_ = json.Unmarshal(m.json, &shape) // what is of another type is not shown
+	kind, folded, title := m.role, false, ""
+	switch m.role {
+	case roleTool:
+		kind, folded, title = "tool", true, "result of "+shape.ToolName
+		if shape.IsError {
+			title += ", an error"
+		}
+	case roleBash:
+		return []part{{Kind: "tool", Folded: true, Title: "$ " + shape.Command, Text: m.gist()}}
+	case roleCustom:
+		kind, title = "note", shape.CustomType
+	}
+	var all []part
+	if m.role == roleUser || m.role == roleAssistant {
+		all = append(all, part{Kind: "who", Title: m.role, Text: time.UnixMilli(int64(shape.Timestamp)).UTC().Format(time.DateTime)})
+	}
+	for _, b := range m.blocks() {
+		p := part{Kind: kind, Folded: folded, Title: title}
+		switch b.Type {
+		case "text":
+			p.Text = b.Text
+		case "thinking":
+			p = part{Kind: "thinking", Folded: true, Title: "thinking", Text: b.Thinking}
+		case "toolCall":
+			p = part{Kind: "tool", Folded: true, Title: b.Name, Text: indented(b.Arguments)}
+		case "image":
+			p.Image = b.picture()
+		}
+		all = append(all, p)
+	}
+	if shape.ErrorMessage != "" {
+		all = append(all, part{Kind: "problem", Text: shape.ErrorMessage})
+	}
+	return all
+}
+
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+var base64Text = regexp.MustCompile(`^[A-Za-z0-9+/]+=*$`)
+
+// picture is the address of an image that is part of the page; "" of anything that
+// is not plainly an image.
+func (b contentBlock) picture() template.URL {
+	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, b.MimeType) || !base64Text.MatchString(b.Data) {
+		return ""
+	}
+	return template.URL("data:" + b.MimeType + ";base64," + b.Data)
+}

@@ -1,0 +1,124 @@
+package pi
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// journey is a move to another place in the tree.
+type journey struct {
+	target *node
+	// leaf is where the conversation goes on; nil is before all.
+	leaf *node
+	// text is what the user said at the target, to be said otherwise.
+	text  *string
+	label string
+}
+
+// navigate moves to another entry. What is left can be summed up, so that the agent
+// knows of it.
+func navigate(s *Server, x *execution) outcome {
+	t := x.on.tree
+	id, _ := x.text("targetId")
+	to := t.byID[id]
+	if to == nil {
+		return failed("Entry " + id + " not found")
+	}
+	if to == t.leaf {
+		return begun()
+	}
+	options, _ := x.object("options")
+	label, _ := options.text("label")
+	j := journey{target: to, leaf: to, label: label}
+	if to.asks() || to.Type == sessionfile.TypeCustomMessage {
+		text := to.said.text()
+		j.leaf, j.text = to.parent, &text
+	}
+	left := t.leftFor(to)
+	if !options.is("summarize", "true") || len(left) == 0 {
+		return s.arrive(x.on, j, "")
+	}
+	if x.on.agent.IsZero() {
+		return failed("No model available for summarization")
+	}
+	err := s.askAside(x, left, summaryQuestion(options), func(summary string, f *core.Fault) {
+		switch {
+		case f != nil && f.Code == core.CodeCancelled:
+			s.finish(x, outcome{data: encode(map[string]bool{"cancelled": true, "aborted": true})})
+		case x.on.deleted:
+			s.finish(x, failed(notFound(x.session)))
+		case f != nil:
+			s.finish(x, failed(f.Message))
+		case strings.TrimSpace(summary) == "":
+			s.finish(x, failed("the agent gave no summary"))
+		default:
+			s.finish(x, s.arrive(x.on, j, summary))
+		}
+	})
+	switch {
+	case errors.Is(err, &core.Fault{Code: core.CodeUnknownAgent}):
+		return failed("No model available for summarization")
+	case err != nil:
+		return failed(core.AsFault(err).Message)
+	}
+	return outcome{pending: true}
+}
+
+// leftFor returns what is said on the path but not on that to the other entry.
+func (t *tree) leftFor(to *node) []message {
+	stays := map[*node]bool{}
+	for n := to; n != nil; n = n.parent {
+		stays[n] = true
+	}
+	var left []message
+	for n := t.leaf; n != nil && !stays[n]; n = n.parent {
+		if n.said.role != "" {
+			left = append(left, n.said)
+		}
+	}
+	slices.Reverse(left)
+	return left
+}
+
+// summaryQuestion asks for a summary of what goes along with it, as the options of
+// navigate_tree want it.
+func summaryQuestion(options command) string {
+	const ask = "Sum up the conversation before this message, so that somebody who has not read it can go on from the summary: what was wanted, " +
+		"what was found out and decided, what was done and to which files, and what is still open. Answer with the summary alone."
+	custom, _ := options.text("customInstructions")
+	switch {
+	case custom == "":
+		return ask
+	case options.is("replaceInstructions", "true"):
+		return custom
+	}
+	return ask + "\n\n" + custom
+}
+
+// arrive goes on where the journey leads, with the summary of what was left if there
+// is one. Server.mu is held.
+func (s *Server) arrive(ss *session, j journey, summary string) outcome {
+	t := ss.tree
+	t.move(j.leaf)
+	marked := j.target
+	if summary != "" {
+		from := "root"
+		if j.leaf != nil {
+			from = j.leaf.ID
+		}
+		marked = s.add(ss, sessionfile.BranchSummary{FromID: from, Summary: summary})
+	}
+	if j.label != "" {
+		s.add(ss, sessionfile.Label{TargetID: marked.ID, Label: j.label})
+	}
+	s.recall(ss, core.ThreadID(core.NewID()))
+	data := map[string]any{"cancelled": false}
+	if j.text != nil {
+		data["editorText"] = *j.text
+	}
+	return outcome{data: encode(data)}
+}
