@@ -251,3 +251,24 @@ func TestAFileThatIsTooLargeIsNotLoaded(t *testing.T) {
 	}
 	c.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, "Failed to load session from "+path)
 }
+
+func TestSessionsThatAreDeletedLeaveNothingInMemory(t *testing.T) {
+	h, s := newStage(t, Options{SessionDir: t.TempDir()})
+	join(t, h, core.Card{ID: "x"}, echo)
+	c := dial(t, s, ConnOptions{})
+	for range 100 {
+		c.open("s", "x")
+		c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
+		_, nodes := treeOf(c, "s")
+		c.ok(`{"type":"fork","sessionId":"s","entryId":"` + nodes[0].EntryID + `"}`)
+		c.ok(`{"type":"delete_session","sessionId":"s"}`)
+	}
+	settled(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for what, n := range map[string]int{"sessions": len(s.sessions), "files": len(s.files), "runs": len(s.runs), "lanes": len(s.lanes), "jobs": len(s.jobs)} {
+		if n != 0 {
+			t.Errorf("got %d %s, want none", n, what)
+		}
+	}
+}

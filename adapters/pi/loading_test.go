@@ -1,0 +1,85 @@
+package pi
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// realSession is a file that pi-coding-agent 0.54.2 wrote: two branches, a summary of
+// the one that was left, entries of every type, and a compaction.
+const realSession = "testdata/session-of-pi-0.54.2.jsonl"
+
+func TestAFileOfTheRealProgramIsLoadedAndGoneOnWith(t *testing.T) {
+	dir := resolve(t.TempDir())
+	path := filepath.Join(dir, "real.jsonl")
+	data, err := os.ReadFile(realSession)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, s := newStage(t, Options{SessionDir: dir})
+	join(t, h, core.Card{ID: "fake-1", Dialect: "fake"}, echo)
+	c := dial(t, s, ConnOptions{})
+	if f := c.ok(`{"type":"list_stored_sessions"}`); !has(f, `"sessionId":"real","sessionName":"files"`, `"cwd":"/home/user/project"`, `"createdAt":"2026-11-21T07:20:13.119Z"`, `"messageCount":5`) {
+		t.Errorf("listed: got %s", f.Data)
+	}
+	f := c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"s"}`)
+	if !has(f, `"sessionName":"files"`, `"model":{"id":"fake-1"`, `"thinkingLevel":"high"`, `"messageCount":5`) {
+		t.Errorf("loaded: got %s", f.Data)
+	}
+	var roles []string
+	for _, m := range messagesOf(t, c, "s") {
+		roles = append(roles, m.role)
+	}
+	want := []string{"compactionSummary", "user", "assistant", "user", "assistant"} // as the real program has it
+	if d := cmp.Diff(want, roles); d != "" {
+		t.Errorf("the messages (-want +got):\n%s", d)
+	}
+	_, nodes := treeOf(c, "s")
+	shown := strings.Join(shownIn(nodes), "\n")
+	for _, line := range []string{
+		"model_change fake/fake-1 ", "message a.txt b.txt ", "message a.txt and b.txt before", "branch_summary The files were removed on another branch. ",
+		"label before → 14ed4500 ", "session_info files ", "custom extension ", "custom_message remember the milk ", "message Sat ", "message I should look. ",
+		"compaction We looked at the files and kept them. ",
+	} {
+		if !strings.Contains("\n"+shown+"\n", "\n"+line+"\n") {
+			t.Errorf("got no entry %q in\n%s", line, shown)
+		}
+	}
+	c.ok(`{"type":"prompt","sessionId":"s","message":"and now?"}`)
+	settled(s)
+	after, err := os.ReadFile(path)
+	if err != nil || !strings.HasPrefix(string(after), string(data)) {
+		t.Fatalf("got %v and %d bytes, want the file as it was, and more behind it", err, len(after))
+	}
+	grown := growTree(readFile(t, path))
+	if got, want := len(grown.context), 7; got != want {
+		t.Errorf("got %d messages in the file, want %d", got, want)
+	}
+}
+
+func TestAnAgentThatIsNotHereIsNotBound(t *testing.T) {
+	dir := resolve(t.TempDir())
+	data, err := os.ReadFile(realSession)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "real.json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, s := newStage(t, Options{SessionDir: dir})
+	join(t, h, core.Card{ID: "fake-1", Dialect: "coven"}, echo) // the same id, of another dialect
+	c := dial(t, s, ConnOptions{})
+	if f := c.ok(`{"type":"load_session","sessionPath":"` + filepath.Join(dir, "real.json") + `"}`); has(f, `"model"`) || !has(f, `"sessionId":"real"`) {
+		t.Errorf("got %s, want no model", f.Data)
+	}
+	c.ok(`{"type":"prompt","sessionId":"real","message":"who is there?"}`) // whoever is free
+}
