@@ -15,10 +15,13 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// piBench is a pi client of raw frames, over a real WebSocket, with a session s.
-func piBench(b *testing.B) *ws.Conn {
+// piBench is a pi client of raw frames, over a real WebSocket, with a session s. dir is
+// where the hub keeps its journal, or "".
+func piBench(b *testing.B, dir string) *ws.Conn {
 	b.Helper()
-	s, err := Start(b.Context(), localConfig(), slog.New(slog.DiscardHandler), nil)
+	config := localConfig()
+	config.DataDir = dir
+	s, err := Start(b.Context(), config, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -64,7 +67,7 @@ func awaitResponses(b *testing.B, c *ws.Conn, n int) (frames int) {
 // BenchmarkGetState sends commands that only look over one WebSocket, each with an id
 // of its own and 64 in flight; each is answered by three events and a response.
 func BenchmarkGetState(b *testing.B) {
-	c := piBench(b)
+	c := piBench(b, "")
 	const window = 64
 	var batch [][]byte
 	inFlight, n, frames := 0, 0, 0
@@ -91,8 +94,17 @@ func BenchmarkGetState(b *testing.B) {
 }
 
 // BenchmarkLoneCommand sends one command after the other, and the same bytes to a
-// WebSocket that echoes them: what a command costs beyond its way.
+// WebSocket that echoes them: what a command costs beyond its way. A command that is
+// kept goes through the journal twice before it is answered.
 func BenchmarkLoneCommand(b *testing.B) {
+	b.Run("forgotten", func(b *testing.B) { benchLone(b, "", `{"id":"l%d","type":"get_state","sessionId":"s"}`) })
+	b.Run("kept", func(b *testing.B) {
+		benchLone(b, b.TempDir(), `{"id":"l%[1]d","idempotencyKey":"l%[1]d","type":"get_state","sessionId":"s"}`)
+	})
+}
+
+func benchLone(b *testing.B, dir, format string) {
+	b.Helper()
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := ws.Accept(w, r, ws.AcceptOptions{})
 		if err != nil {
@@ -107,12 +119,12 @@ func BenchmarkLoneCommand(b *testing.B) {
 	}))
 	defer echo.Close()
 	plain := benchDial(b, "ws"+strings.TrimPrefix(echo.URL, "http"))
-	commands := piBench(b)
+	commands := piBench(b, dir)
 	var ways, costs []time.Duration
 	n := 0
 	for b.Loop() {
 		n++
-		frame := fmt.Appendf(nil, `{"id":"l%d","type":"get_state","sessionId":"s"}`, n)
+		frame := fmt.Appendf(nil, format, n)
 		began := time.Now()
 		if err := plain.Send(b.Context(), frame); err != nil {
 			b.Fatal(err)
