@@ -70,6 +70,7 @@ func (s *Server) submit(c *connection, cmd command) {
 	defer s.mu.Unlock()
 	refuse := func(text string) { c.push(item{frame: appendResponse(nil, cmd, response{err: text})}) }
 	if c.pending >= s.opts.MaxPending {
+		s.reject(beyondPending)
 		refuse(fmt.Sprintf("Too many pending commands for this %s (max %d)", c.carrier(), s.opts.MaxPending))
 		return
 	}
@@ -94,10 +95,8 @@ func (s *Server) submit(c *connection, cmd command) {
 		s.repeat(x, before)
 		return
 	}
-	// Here a command is known to be new: what bounds rates stands here.
-	if len(s.flying) >= s.opts.MaxInFlight {
-		s.overflown++
-		refuse(fmt.Sprintf("Server is busy: too many commands in flight (max %d)", s.opts.MaxInFlight))
+	if text := s.overLimit(c.scope, cmd); text != "" { // it is known to be new here
+		refuse(text)
 		return
 	}
 	s.admit(x)
@@ -187,6 +186,6 @@ type engineCounts struct {
 func (s *Server) counts() engineCounts {
 	return engineCounts{
 		InFlight: len(s.flying), Outcomes: s.memory.order.Len(), OutcomeBytes: s.memory.held, Keys: len(s.memory.keys),
-		Lanes: len(s.lanes), Admitted: s.admissions, Overflown: s.overflown,
+		Lanes: len(s.lanes), Admitted: s.admissions, Overflown: uint64(s.rejected[beyondInFlight].Load()),
 	}
 }

@@ -47,7 +47,7 @@ func drain(ctx context.Context, conn link.Conn[[]byte, []byte], responses chan<-
 // stage is a client of raw frames on a hub with one agent.
 func stage(b *testing.B, how Snapshots, inFlight int) (send func(string), responses chan struct{}) {
 	h := hub.New(hub.Options{})
-	s := NewServer(h, Options{})
+	s := NewServer(h, Options{Rates: unlimited})
 	chunk := strings.Repeat("x", 64)
 	agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "coven"})
 	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 64}, hub.Seat{}); err != nil {

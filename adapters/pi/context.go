@@ -15,7 +15,6 @@ import (
 const (
 	roleBranchSummary = "branchSummary"
 	roleCompaction    = "compactionSummary"
-	roleBash          = "bashExecution"
 )
 
 // messageOfEntry returns what an entry says in the conversation; its role is "" when

@@ -165,7 +165,7 @@ func (c *connection) drain() {
 // leave ends the connection behind everything that the server still has for it.
 func (c *connection) leave(ctx context.Context) {
 	select {
-	case <-c.server.done:
+	case <-c.server.idle:
 	case <-ctx.Done():
 	}
 	c.push(item{last: &link.Reason{Cause: link.ShuttingDown, Text: "Server shutting down", Code: 1001}})

@@ -15,6 +15,10 @@
 // go through the journal before anybody is told (keep.go, recover.go). A prompt becomes a task of the hub; its lane
 // goes on when the task has ended.
 //
+// What all commands are held against is in limits.go and rates.go; agents that keep
+// failing are not asked for a while (agentcircuits.go). Where the operator allows
+// it a client may run programs (bash.go).
+//
 // What a client is sent goes through its outbox in order: the outcome of a prompt
 // stands there behind a fence, which opens once the client has been told the end of
 // the task. The events of the task themselves come from the client's own place in

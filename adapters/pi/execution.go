@@ -55,6 +55,7 @@ func (s *Server) perform(x *execution) outcome {
 			return failed(notFound(x.session))
 		}
 		x.on = ss
+		ss.touched = x.admitted
 	}
 	if x.spec.run == nil {
 		return failed("Command '" + x.kind + "' is not supported by this server yet")
@@ -95,6 +96,7 @@ func (s *Server) settle(x *execution, o outcome) {
 func (s *Server) conclude(x *execution, r response, after func()) {
 	k := x.known
 	delete(s.flying, x)
+	defer s.settled()
 	if _, here := s.clients[x.client]; !here {
 		s.memory.orphan(k)
 	}

@@ -161,8 +161,13 @@ func (s *Server) write(ctx context.Context) {
 		}
 		s.mu.Lock()
 		for _, q := range batch {
-			if err != nil && q.of != nil {
+			switch {
+			case q.of == nil:
+			case err != nil:
+				s.unwritten++
 				s.count("journal.failed")
+			default:
+				s.written++
 			}
 			if q.then != nil {
 				q.then()

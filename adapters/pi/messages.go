@@ -25,6 +25,7 @@ const (
 	roleAssistant = "assistant"
 	roleTool      = "toolResult"
 	roleCustom    = "custom"
+	roleBash      = "bashExecution"
 )
 
 // api is what stands in the api field of models and messages: they come through

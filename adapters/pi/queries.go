@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -122,19 +121,4 @@ func getSkills(s *Server, x *execution) outcome {
 		}
 	}
 	return outcome{data: encode(map[string]any{"skills": skills})}
-}
-
-// healthCheck tells how near the limits are (section 21.2; facts, section 4.5).
-func healthCheck(s *Server, _ *execution) outcome {
-	issues := []string{}
-	nearly := func(what string, n, limit int) {
-		if 10*n >= 9*limit {
-			issues = append(issues, fmt.Sprintf("%s count at %d/%d (90%%+)", what, n, limit))
-		}
-	}
-	nearly("Session", len(s.sessions), s.opts.MaxSessions)
-	nearly("Connection", s.sockets, s.opts.MaxConnections)
-	return outcome{data: encode(map[string]any{
-		"healthy": len(issues) == 0, "issues": issues, "hasOpenCircuit": false, "hasOpenBashCircuit": false,
-	})}
 }

@@ -129,7 +129,7 @@ func TestTooManyCommandsInFlightAreRefused(t *testing.T) {
 	c.open("s", "mute")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
 	c.until("command_started", `"p"`)
-	c.fails(`{"type":"list_sessions"}`, "Server is busy: too many commands in flight (max 1)")
+	c.fails(`{"type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
 	c.until("command_accepted", `"p"`)
 	s.mu.Lock()

@@ -50,14 +50,26 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 	if req.To.IsZero() {
 		req.To = core.ToAny()
 	}
-	var texts []string
+	call, err := s.agents.allow(req.To)
+	if err != nil {
+		s.reject(breakerOpen)
+		return nil, err
+	}
+	texts := ss.ran.words()
 	for _, q := range said {
 		texts = append(texts, q.text)
 		req.Attachments = append(req.Attachments, q.images...)
 	}
 	req.Content = strings.Join(texts, "\n\n")
 	ss.thinkingContext(&req)
-	return s.root.Open(req, hub.Opening{For: said[0].from, Keep: true, Unwatched: true})
+	task, err := s.root.Open(req, hub.Opening{For: said[0].from, Keep: true, Unwatched: true})
+	if err != nil {
+		s.agents.asked(call, "")
+		return nil, err
+	}
+	s.agents.asked(call, task.ID())
+	ss.ran = ran{}
+	return task, nil
 }
 
 // begin adds a step to the run. task is nil when the hub refused it, or answers
@@ -115,6 +127,7 @@ func (s *Server) follow(st *step, events []core.Event) {
 	for _, e := range events {
 		_ = e.Deliver(st.record) // a view returns no error
 		s.gather(st)
+		s.agents.follow(st.task.ID(), e)
 		switch b := e.Body.(type) {
 		case core.Assigned:
 			s.answers(ss, b.Agent)

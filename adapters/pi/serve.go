@@ -112,6 +112,7 @@ func (s *Server) attach(c *connection) *link.Reason {
 	defer s.mu.Unlock()
 	if c.transport == WebSocket {
 		if s.sockets >= s.opts.MaxConnections {
+			s.reject(beyondConnections)
 			text := fmt.Sprintf("Connection limit reached (%d connections)", s.opts.MaxConnections)
 			return &link.Reason{Cause: link.Overloaded, Text: text, Code: 1013}
 		}
@@ -154,6 +155,9 @@ func (s *Server) detach(c *connection) {
 	for _, ss := range s.sessions {
 		if ss.run != nil && ss.run.prompt.client == c {
 			s.stop(ss.run.prompt, ss, "the client left")
+		}
+		if ss.shell != nil && ss.shell.x.client == c {
+			ss.stopShell()
 		}
 	}
 }
@@ -204,6 +208,7 @@ func (c *connection) rejected(_ context.Context, r *link.Reject) error {
 }
 
 func (c *connection) refuseSize(size, limit int) {
+	c.server.reject(beyondSize)
 	c.push(item{frame: refusal(fmt.Sprintf("Message size %d exceeds limit %d", size, limit))})
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -44,6 +45,16 @@ type Options struct {
 	// own has as long again. Then the agent is told to stop and the command fails with
 	// timedOut. Default 300 s.
 	PromptTimeout time.Duration
+	// Rates bound how many commands begin within a minute.
+	Rates Rates
+	// SessionLifetime is how long a session lives from its creation; one that is at
+	// work then lives until it is idle. Default 24 h, negative for ever.
+	SessionLifetime time.Duration
+	// Breakers say when agents that fail and bash are not asked for a while.
+	Breakers Breakers
+	// Bash lets every client run programs, as the user of the hub and for as long as
+	// PromptTimeout.
+	Bash bool
 	// CommandTimeout is how long a command may take that only looks, or stops
 	// something; default 30 s. What changes settings or makes sessions may take as
 	// long as it needs.
@@ -103,6 +114,8 @@ func (o Options) withDefaults() Options {
 	o.MaxSessions = cmp.Or(o.MaxSessions, 100)
 	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
 	o.BacklogBytes = cmp.Or(o.BacklogBytes, 32<<20)
+	o.Rates, o.Breakers = o.Rates.withDefaults(), o.Breakers.withDefaults()
+	o.SessionLifetime = cmp.Or(o.SessionLifetime, 24*time.Hour)
 	o.PromptTimeout = cmp.Or(o.PromptTimeout, 300*time.Second)
 	o.CommandTimeout = cmp.Or(o.CommandTimeout, 30*time.Second)
 	o.DependencyTimeout = cmp.Or(o.DependencyTimeout, 30*time.Second)
@@ -147,6 +160,8 @@ type Server struct {
 	toDo    chan struct{} // signalled when there is a job
 	writes  chan struct{} // signalled when there is something to keep
 
+	rejected [rejections]atomic.Int64 // by reason
+
 	mu        sync.Mutex
 	jobs      []job
 	sessions  map[sessionKey]*session
@@ -159,13 +174,14 @@ type Server struct {
 	unnamed   uint64 // commands without an id
 	draining  bool
 
+	governance
+
 	// The engine.
 	flying     map[*execution]struct{} // admitted and not finished
 	memory     memory
 	past       history
 	found      found
 	admissions uint64
-	overflown  uint64 // commands refused since too many were flying
 	woken      []*execution
 	waking     bool
 	// What is on its way into the journal.
@@ -180,11 +196,13 @@ type sessionKey struct{ scope, id string }
 // NewServer returns the pi-server of a hub. It reads the hub until that is closed
 // or [Server.Close] is called.
 func NewServer(h *hub.Hub, opts Options) *Server {
+	opts = opts.withDefaults()
 	s := &Server{
-		hub: h, opts: opts.withDefaults(), begun: time.Now().UnixMilli(), done: make(chan struct{}),
+		hub: h, opts: opts, begun: time.Now().UnixMilli(), done: make(chan struct{}),
 		root:     h.Connect(hub.Peer{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
 		sessions: map[sessionKey]*session{}, files: map[string]*file{}, summaries: map[string]map[string]summary{}, lanes: map[sessionKey]*lane{}, clients: map[*connection]struct{}{},
 		runs: map[core.TaskID]*step{}, toDo: make(chan struct{}, 1), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
+		governance: newGovernance(opts),
 	}
 	s.memory = newMemory(s.opts)
 	ctx, stop := context.WithCancel(context.Background())
@@ -206,6 +224,7 @@ func (s *Server) Close() {
 	s.root.Close(nil)
 	<-s.done
 	s.quit()
+	s.closeSessions()
 	s.working.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +243,7 @@ func (s *Server) record() {
 		question, isAside := b.Tag.(*aside)
 		switch st, _ := b.Tag.(*step); {
 		case err != nil:
-			s.draining = true
+			s.rest()
 			s.mu.Unlock()
 			s.keepUp() // clients are told what came of their commands before they are left
 			return

@@ -38,6 +38,7 @@ type session struct {
 	steering, following []queued // to be said next, and after that
 	readers             map[*connection]struct{}
 	dialogs             dialogs
+	upkeep
 }
 
 // queued is a user's message that waits for its turn.
@@ -122,10 +123,8 @@ func (s *Server) checkSession(scope, id string) string {
 		return fmt.Sprintf("Session ID too long (max %d characters)", maxID)
 	case s.sessions[sessionKey{scope, id}] != nil:
 		return "Session " + id + " already exists"
-	case len(s.sessions) >= s.opts.MaxSessions:
-		return fmt.Sprintf("Session limit reached (%d sessions)", s.opts.MaxSessions)
 	}
-	return ""
+	return s.noRoom()
 }
 
 // newSession registers a session that has no conversation yet.
@@ -134,6 +133,7 @@ func (s *Server) newSession(key sessionKey) *session {
 		key: key, prefix: sessionEvents(key.id), thread: core.ThreadID(core.NewID()), created: time.Now(), readers: map[*connection]struct{}{},
 	}
 	s.sessions[key] = ss
+	s.watchOver(ss)
 	return ss
 }
 
@@ -160,16 +160,9 @@ func deleteSession(s *Server, x *execution) outcome {
 		s.stop(x, ss, "the session was deleted")
 	}
 	s.stopAside(x, ss, "the session was deleted")
-	ss.deleted = true
-	delete(s.sessions, ss.key)
-	s.letGo(ss.file)
-	for c := range ss.readers {
-		c.unsubscribe(ss)
-	}
-	s.look(ss)
-	return outcome{data: encode(map[string]bool{"deleted": true}), after: func() {
-		s.broadcast(ss.key.scope, serverEvent("session_deleted", map[string]string{"sessionId": ss.key.id}))
-	}}
+	ss.stopShell()
+	s.unload(ss)
+	return outcome{data: encode(map[string]bool{"deleted": true}), after: func() { s.sayDeleted(ss) }}
 }
 
 // switchSession subscribes the connection; a run that is under way is told from its

@@ -19,6 +19,9 @@ import (
 // patience is how long a test waits for what must come: only a failing test does.
 const patience = 30 * time.Second
 
+// unlimited are the rates of servers whose tests are of something else.
+var unlimited = Rates{All: -1, Session: -1, Server: -1, Answers: -1}
+
 func newStage(t *testing.T, opts Options) (*hub.Hub, *Server) {
 	t.Helper()
 	return stageWith(t, hub.Options{}, opts)
@@ -28,6 +31,9 @@ func stageWith(t *testing.T, hubOpts hub.Options, opts Options) (*hub.Hub, *Serv
 	t.Helper()
 	h := coretest.NewHub(t, hubOpts)
 	opts.RetryDelay = cmp.Or(opts.RetryDelay, time.Millisecond)
+	if opts.Rates == (Rates{}) {
+		opts.Rates = unlimited
+	}
 	s := NewServer(h, opts)
 	t.Cleanup(s.Close)
 	return h, s

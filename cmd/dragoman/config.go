@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"reflect"
 	"time"
 
@@ -160,30 +161,6 @@ type ACPConfig struct {
 	KeepTasks        bool          `koanf:"keep_tasks"`
 }
 
-// PiConfig are the settings of the pi-server dialect.
-type PiConfig struct {
-	PromptTimeout time.Duration `koanf:"prompt_timeout"`
-	MessageBytes  int           `koanf:"message_bytes"`
-	Sessions      int           `koanf:"sessions"`
-	Connections   int           `koanf:"connections"`
-	Pending       int           `koanf:"pending"`
-	Snapshots     string        `koanf:"snapshots"`
-	Retries       int           `koanf:"retries"`
-	RetryDelay    time.Duration `koanf:"retry_delay"`
-	KeepTasks     bool          `koanf:"keep_tasks"`
-	// Of the engine.
-	CommandTimeout    time.Duration `koanf:"command_timeout"`
-	DependencyTimeout time.Duration `koanf:"dependency_timeout"`
-	InFlight          int           `koanf:"in_flight"`
-	Outcomes          int           `koanf:"outcomes"`
-	OutcomeBytes      int           `koanf:"outcome_bytes"`
-	KeyTTL            time.Duration `koanf:"key_ttl"`
-	JournalBytes      int64         `koanf:"journal_bytes"`
-	SessionDir        string        `koanf:"session_dir"`
-	SessionRoots      []string      `koanf:"session_roots"`
-	ExportDirs        []string      `koanf:"export_dirs"`
-}
-
 // RESTConfig are the settings of the hub's own HTTP interface.
 type RESTConfig struct {
 	Deadline  time.Duration `koanf:"deadline"`
@@ -203,7 +180,7 @@ type MCPConfig struct {
 }
 
 func defaults() map[string]any {
-	return map[string]any{
+	all := map[string]any{
 		"grpc_addr": "127.0.0.1:50051", "http_addr": "127.0.0.1:8080", "pi_addr": "127.0.0.1:3141", "pi_socket": "",
 		"data_dir": "", "stdio": false, "insecure": false, "log_level": "info", "log_format": "auto", "ready_file": "",
 		"hosts": []string{}, "origins": []string{}, "stop_timeout": "30s",
@@ -224,13 +201,11 @@ func defaults() map[string]any {
 		"parallax.keep_tasks": false, "parallax.secrets": "", "parallax.require_signatures": false,
 		"acp.deadline": "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m", "acp.keep_tasks": false,
 		"acp.keep_ids": "300s", "acp.mailbox_bytes": 4 << 20,
-		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.connections": 1000, "pi.pending": 100, "pi.snapshots": "all", "pi.keep_tasks": true,
-		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.in_flight": 10_000, "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
-		"pi.retries": 3, "pi.retry_delay": "2s", "pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20,
-		"pi.session_dir": "~/.pi/agent/sessions", "pi.session_roots": []string{"~/.pi/agent/sessions", ".pi/sessions"}, "pi.export_dirs": []string{"."},
 		"rest.deadline": "300s", "rest.body_bytes": 1_000_000, "rest.keep_tasks": true,
 		"mcp.endpoint": "", "mcp.deadline": "600s", "mcp.call_timeout": "1h", "mcp.body_bytes": 1_000_000, "mcp.calls": 64,
 	}
+	maps.Copy(all, piDefaults())
+	return all
 }
 
 // serveFlags declares the flags of everything that starts a hub.

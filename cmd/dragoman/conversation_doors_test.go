@@ -94,7 +94,8 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 			return nil, nil, err
 		}
 		if p.pi == nil {
-			opts := pi.Options{Version: "1.0.0", QueuePrompts: true, Link: storyLink}
+			opts := p.piOpts
+			opts.Version, opts.QueuePrompts, opts.Link = "1.0.0", true, storyLink
 			if p.disk != "" {
 				opts.Dir, opts.SessionDir = p.disk+"/home/user/project", p.disk+"/home/user/.pi/agent/sessions"
 				opts.ExportDirs = []string{opts.Dir}

@@ -39,7 +39,8 @@ type storyPlayer struct {
 	ctx     context.Context //nolint:containedctx // that of the program, which the story is
 	cancel  context.CancelCauseFunc
 	acp     *acp.Peers
-	pi      *pi.Server           // nil until the first client
+	pi      *pi.Server // nil until the first client
+	piOpts  pi.Options
 	disk    string               // where the paths of the story begin, or ""
 	clients *coven.ClientService // likewise
 	http    http.Handler
@@ -59,7 +60,7 @@ func playStory(t *testing.T, s *story, update bool) {
 	steps := s.steps
 	opts := hub.Options{ID: "the-hub", Schema: schemas.Compile}
 	if len(steps) > 0 && steps[0].heading == "hub" {
-		if err := hubSettings(&opts, steps[0].body); err != nil {
+		if err := hubSettings(&opts, &p.piOpts, steps[0].body); err != nil {
 			t.Fatal(steps[0].problem(s, "%v", err))
 		}
 		steps = steps[1:]
@@ -82,7 +83,7 @@ func playStory(t *testing.T, s *story, update bool) {
 }
 
 // hubSettings changes the numbers of the hub that a story is played to.
-func hubSettings(opts *hub.Options, body string) error {
+func hubSettings(opts *hub.Options, piOpts *pi.Options, body string) error {
 	set, err := settings(body)
 	for name, value := range set {
 		number, wrong := strconv.Atoi(value)
@@ -95,6 +96,7 @@ func hubSettings(opts *hub.Options, body string) error {
 			opts.Limits.Retries = number
 		case name == "hops":
 			opts.Rules = policy.Rules{Hops: number}
+		case piSetting(piOpts, name, number):
 		default:
 			wrong = fmt.Errorf("the hub of a story has no setting %q", name)
 		}

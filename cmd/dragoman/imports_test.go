@@ -70,6 +70,7 @@ var table = []row{
 		lib: []string{"github.com/prometheus/client_golang"},
 	},
 	dialect("parallax", "golang.org/x/time/rate"),
+	dialect("pi", "github.com/sony/gobreaker/v2"),
 
 	{from: []string{"schemas/..."}, lib: []string{"github.com/santhosh-tekuri/jsonschema/v5"}},
 	{from: []string{"proto/..."}, lib: []string{"google.golang.org/grpc", "google.golang.org/protobuf"}},

@@ -200,15 +200,9 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 	if err := s.hub.Recover(ctx); err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
-	s.pi = pi.NewServer(s.hub, pi.Options{
-		Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: c.WebSocket.link(), Log: s.log,
-		PromptTimeout: c.Pi.PromptTimeout, DropTasks: !c.Pi.KeepTasks,
-		SessionDir: c.Pi.sessionDir(), SessionRoots: c.Pi.sessionRoots(), ExportDirs: c.Pi.exportDirs(),
-		MaxMessageBytes: c.Pi.MessageBytes, MaxSessions: c.Pi.Sessions, MaxConnections: c.Pi.Connections, MaxPending: c.Pi.Pending,
-		CommandTimeout: c.Pi.CommandTimeout, DependencyTimeout: c.Pi.DependencyTimeout, MaxInFlight: c.Pi.InFlight,
-		MaxOutcomes: c.Pi.Outcomes, OutcomeBytes: c.Pi.OutcomeBytes, KeyTTL: c.Pi.KeyTTL, Journal: commands,
-		Retries: orNever(c.Pi.Retries), RetryDelay: c.Pi.RetryDelay,
-	})
+	s.pi = pi.NewServer(s.hub, c.Pi.options(pi.Options{
+		Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: c.WebSocket.link(), Log: s.log, Journal: commands,
+	}))
 	if s.snapshots, err = pi.ParseSnapshots(c.Pi.Snapshots); err != nil {
 		return fmt.Errorf("pi.snapshots: %w", err)
 	}
@@ -305,6 +299,9 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	var errs []error
 	if s.hub != nil {
 		errs = append(errs, s.hub.Close(ctx, reason))
+	}
+	if s.pi != nil {
+		s.pi.Drain(ctx)
 	}
 	s.gate.Lock()
 	s.stopping = true

@@ -1,0 +1,301 @@
+package pi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// shellClient is a client with a session in a directory of its own, where programs
+// may be run.
+func shellClient(t *testing.T, opts Options) (*caller, *Server, string) {
+	t.Helper()
+	opts.Bash = true
+	h, s := newStage(t, opts)
+	join(t, h, core.Card{ID: "a"}, echo)
+	c := dial(t, s, ConnOptions{})
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ok(string(encode(map[string]string{"type": "create_session", "sessionId": "s", "agent": "a", "cwd": dir})))
+	c.ok(`{"type":"switch_session","sessionId":"s"}`)
+	return c, s, dir
+}
+
+// bashFrame is the command that runs a program.
+func bashFrame(id, command string, more ...string) string {
+	m := map[string]any{"type": "bash", "sessionId": "s", "command": command}
+	if id != "" {
+		m["id"] = id
+	}
+	for _, name := range more {
+		m[name] = true
+	}
+	return string(encode(m))
+}
+
+// runs runs a program and returns what came of it.
+func (c *caller) runs(id, command string, more ...string) bashResult {
+	c.t.Helper()
+	var r bashResult
+	if err := json.Unmarshal(c.ok(bashFrame(id, command, more...)).Data, &r); err != nil {
+		c.t.Fatal(err)
+	}
+	return r
+}
+
+// pidIn waits for the file in which a program wrote its id, and returns it.
+func pidIn(t *testing.T, path string) int {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		b, err := os.ReadFile(path)
+		if text, whole := strings.CutSuffix(string(b), "\n"); err == nil && whole {
+			pid, err := strconv.Atoi(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+		<-time.After(time.Millisecond)
+	}
+	t.Fatalf("%s: no id of a process", path)
+	return 0
+}
+
+// dead waits until there is no such process, not even one that waits to be reaped
+// by somebody else than this program.
+func dead(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if errors.Is(err, os.ErrNotExist) && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			return
+		}
+		if _, rest, ok := strings.Cut(string(state), ") "); ok && strings.HasPrefix(rest, "Z") {
+			return
+		}
+		<-time.After(time.Millisecond)
+	}
+	t.Errorf("process %d: got it alive, want it dead", pid)
+}
+
+func TestBashRunsInTheDirectoryOfTheSessionAndTellsWhatCameOfIt(t *testing.T) {
+	c, _, dir := shellClient(t, Options{})
+	got := c.runs("b", `echo out; echo err >&2; pwd; cat; exit 3`)
+	want := bashResult{ExitCode: 3, Output: "out\nerr\n" + dir + "\n", TotalBytes: int64(len("out\nerr\n" + dir + "\n")), TotalLines: 3}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if f := c.until(`"bash_output"`, `"commandId":"b"`); f.SessionID != "s" {
+		t.Errorf("bash_output: got session %q, want s", f.SessionID)
+	}
+	if got := c.runs("k", `kill -TERM $$`); got.ExitCode != 143 || got.Cancelled {
+		t.Errorf("a program that a signal ended: got %+v, want exit code 143", got)
+	}
+}
+
+func TestBashIsGivenNoVariableThatMayBeASecret(t *testing.T) {
+	t.Setenv("DRAGOMAN_TOKEN", "secret")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("LC_TIME", "C")
+	c, _, dir := shellClient(t, Options{})
+	got := c.runs("b", `env; [ -t 0 ] && echo tty`).Output
+	if strings.Contains(got, "secret") {
+		t.Errorf("got %q, want no secret", got)
+	}
+	for _, want := range []string{"PATH=", "LC_TIME=C\n", "TERM=dumb\n", "PWD=" + dir + "\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q in it", got, want)
+		}
+	}
+}
+
+func TestTheAgentIsToldWhatWasRunWithTheNextPrompt(t *testing.T) {
+	c, _, _ := shellClient(t, Options{})
+	c.runs("b1", `echo one; exit 2`)
+	c.runs("b2", `echo two`, "excludeFromContext")
+	c.ok(ask)
+	c.ok(ask)
+	ms := messagesOf(t, c, "s")
+	var roles []string
+	for _, m := range ms {
+		roles = append(roles, m.role)
+	}
+	if got, want := strings.Join(roles, " "), "bashExecution bashExecution user assistant user assistant"; got != want {
+		t.Fatalf("messages: got %s, want %s", got, want)
+	}
+	for i, want := range map[int]string{
+		0: `"command":"echo one; exit 2","output":"one\n","exitCode":2,"cancelled":false,"truncated":false,"timestamp"`,
+		1: `"truncated":false,"excludeFromContext":true,"timestamp"`,
+	} {
+		if got := string(ms[i].json); !strings.Contains(got, want) {
+			t.Errorf("message %d: got %s, want %s in it", i, got, want)
+		}
+	}
+	if got, want := ms[3].text(), "you said Ran `echo one; exit 2`\n```\none\n\n```\n\nCommand exited with code 2\n\nhello"; got != want {
+		t.Errorf("the first answer: got %q, want %q", got, want)
+	}
+	if got, want := ms[5].text(), "you said hello"; got != want {
+		t.Errorf("the second answer: got %q, want %q", got, want)
+	}
+}
+
+func TestEverythingThatBashBeganDiesWithIt(t *testing.T) {
+	const both = `sleep 1000 & echo $! > child; echo $$ > shell; wait`
+	for _, tt := range []struct {
+		name, program string
+		opts          Options
+		end           func(t *testing.T, c *caller)
+		want          string
+	}{
+		{"when it is aborted", both, Options{}, func(_ *testing.T, c *caller) {
+			c.ok(`{"type":"abort_bash","sessionId":"s"}`)
+		}, `"success":true,"data":{"exitCode":0,"output":"","cancelled":true`},
+		{"when the session is deleted", both, Options{}, func(_ *testing.T, c *caller) {
+			c.ok(`{"type":"delete_session","sessionId":"s"}`)
+		}, `"cancelled":true`},
+		{"when it takes too long", both, Options{PromptTimeout: time.Second}, func(*testing.T, *caller) {}, `"success":false,"error":"Command 'bash' timed out after 1000ms","timedOut":true`},
+		{"when the shell ends", `sleep 1000 & echo $! > child; echo $$ > shell`, Options{}, func(*testing.T, *caller) {}, `"exitCode":0`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, _, dir := shellClient(t, tt.opts)
+			c.send(bashFrame("b", tt.program))
+			shell, child := pidIn(t, filepath.Join(dir, "shell")), pidIn(t, filepath.Join(dir, "child"))
+			tt.end(t, c)
+			c.until(`"id":"b","type":"response"`, tt.want)
+			dead(t, shell)
+			dead(t, child)
+		})
+	}
+}
+
+func TestWhatBashRunsEndsWithTheClientWhereThatIsWanted(t *testing.T) {
+	c, _, dir := shellClient(t, Options{DropTasks: true})
+	c.send(bashFrame("b", `echo $$ > shell; sleep 1000`))
+	pid := pidIn(t, filepath.Join(dir, "shell"))
+	c.leaves()
+	dead(t, pid)
+}
+
+func TestAHubThatStopsLetsBashEndAndKillsItWhenThatTakesTooLong(t *testing.T) {
+	for _, tt := range []struct{ name, program, want string }{
+		{"ends", `echo $$ > shell; while [ ! -e go ]; do sleep 0.01; done; echo done`, `"output":"done\n","cancelled":false`},
+		{"takes too long", `echo $$ > shell; sleep 1000`, `"cancelled":true`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, s, dir := shellClient(t, Options{})
+			c.send(bashFrame("b", tt.program))
+			pid := pidIn(t, filepath.Join(dir, "shell"))
+			if err := s.hub.Close(t.Context(), "test"); err != nil {
+				t.Fatal(err)
+			}
+			c.until(`"server_shutdown"`)
+			c.fails(`{"type":"list_sessions"}`, "Server is shutting down")
+			if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tt.name == "takes too long" {
+				cancel()
+			}
+			s.Drain(ctx)
+			c.until(`"id":"b","type":"response"`, tt.want)
+			if r := <-c.served; r.Code != 1001 || r.Text != "Server shutting down" {
+				t.Errorf("close: got %+v, want 1001 Server shutting down", r)
+			} else {
+				c.served <- r
+			}
+			dead(t, pid)
+		})
+	}
+}
+
+func TestOneProgramRunsAtATimeInASessionAndControlOvertakesIt(t *testing.T) {
+	c, _, dir := shellClient(t, Options{QueuePrompts: true})
+	c.send(bashFrame("b1", `echo $$ > shell; while [ ! -e go ]; do sleep 0.01; done; echo first > said`))
+	pidIn(t, filepath.Join(dir, "shell"))
+	c.send(bashFrame("b2", `cat said`))
+	c.ok(`{"type":"get_state","sessionId":"s"}`)
+	if got := c.count(`"command_started"`, `"commandId":"b2"`); got != 0 {
+		t.Errorf("started events of the second: got %d while the first runs, want 0", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.until(`"id":"b2","type":"response"`, `"output":"first\n"`)
+}
+
+func TestEndlessOutputCostsBoundedMemoryAndABoundedStream(t *testing.T) {
+	c, _, _ := shellClient(t, Options{})
+	got := c.runs("b", `yes 0123456789abcdef | head -c 50000000; echo; echo the end`)
+	if !got.Truncated || !strings.HasSuffix(got.Output, "\nthe end\n") || len(got.Output) > tailBytes {
+		t.Errorf("got truncated %v and %d bytes, want the end of it", got.Truncated, len(got.Output))
+	}
+	if lines := strings.Count(got.Output, "\n"); lines > tailLines || got.TotalBytes != 50_000_000+9 {
+		t.Errorf("got %d lines of %d bytes, want at most %d of 50000009", lines, got.TotalBytes, tailLines)
+	}
+	var told, skipped int
+	for _, f := range c.seen() {
+		if !has(f, `"bash_output"`) {
+			continue
+		}
+		var e struct {
+			Delta        string
+			SkippedBytes int
+		}
+		if err := json.Unmarshal(f.Event, &e); err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Delta) > pieceBytes {
+			t.Errorf("a piece: got %d bytes, want at most %d", len(e.Delta), pieceBytes)
+		}
+		told, skipped = told+len(e.Delta), skipped+e.SkippedBytes
+	}
+	if told+skipped != 50_000_009 || skipped == 0 {
+		t.Errorf("got %d bytes told and %d counted, want %d together", told, skipped, 50_000_009)
+	}
+}
+
+func TestBashThatCannotRunOpensItsCircuits(t *testing.T) {
+	for _, tt := range []struct {
+		breakers Breakers
+		want     string
+	}{
+		{Breakers{BashSession: Breaker{Failures: 2}}, "Bash circuit breaker open for session s: Circuit open for bash_session:s (recovery in 30s)"},
+		{Breakers{BashAll: Breaker{Failures: 2}}, "Bash circuit breaker open globally: Circuit open for bash_global (recovery in 30s)"},
+	} {
+		c, _, dir := shellClient(t, Options{Breakers: tt.breakers})
+		for range 3 {
+			if got := c.runs("", `exit 1`); got.ExitCode != 1 {
+				t.Errorf("got %+v, want exit code 1", got)
+			}
+		}
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if f := c.do(`{"type":"bash","sessionId":"s","command":"true"}`); f.Success || !strings.HasPrefix(f.Error, "bash: ") {
+				t.Errorf("without a directory: got success %v and %q, want a failure", f.Success, f.Error)
+			}
+		}
+		c.fails(`{"type":"bash","sessionId":"s","command":"true"}`, tt.want)
+		if f := c.ok(`{"type":"health_check"}`); !has(f, `"hasOpenBashCircuit":true`, "Bash command circuit breaker is open") {
+			t.Errorf("health: got %s, want an open circuit of bash", f.Raw)
+		}
+		if f := c.ok(`{"type":"get_metrics"}`); !has(f, `"bashCircuitBreaker":{"enabled":true,`, `"totalRejected":1}`) {
+			t.Errorf("metrics: got %s, want one rejection", f.Raw)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package pi
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+const ask = `{"type":"prompt","sessionId":"s","message":"hello"}`
+
+// fault is an agent's work: it fails every task with the code.
+func faulty(code core.Code) func(*joined, hub.Batch) {
+	return answering(core.Failed{Fault: core.NewFault(code, "no")})
+}
+
+func TestAnAgentThatKeepsFailingIsNotAskedForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, Options{})
+		var well atomic.Bool
+		join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
+			if well.Load() {
+				echo(a, b)
+				return
+			}
+			faulty(core.CodeInternal)(a, b)
+		})
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "a")
+		for range 5 {
+			c.ok(ask) // the failure is in the message
+		}
+		c.fails(ask, "Circuit breaker open: Circuit open for a (recovery in 30s)")
+		time.Sleep(10 * time.Second)
+		c.fails(ask, "Circuit breaker open: Circuit open for a (recovery in 20s)")
+		if f := c.ok(`{"type":"health_check"}`); !has(f, `"healthy":true`, `"hasOpenCircuit":true`, "One or more LLM provider circuits are open") {
+			t.Errorf("health: got %s, want an open circuit and health", f.Raw)
+		}
+		f := c.ok(`{"type":"get_metrics"}`)
+		if !has(f, `"providerName":"a","state":"open"`, `"totalCalls":5,"totalRejected":2`, `"totalFailures":5`, `"circuitOpen":2`) {
+			t.Errorf("metrics: got %s, want an open circuit of a with 5 calls, 5 failures and 2 rejections", f.Raw)
+		}
+
+		time.Sleep(20*time.Second + 1)
+		c.ok(ask) // one trial, which fails
+		c.fails(ask, "Circuit breaker open: Circuit open for a (recovery in 30s)")
+		time.Sleep(30*time.Second + 1)
+		well.Store(true)
+		c.ok(ask)
+		if f := c.ok(`{"type":"get_metrics"}`); !has(f, `"state":"half_open"`, `"halfOpenCalls":1`) {
+			t.Errorf("metrics: got %s, want a half open circuit with one trial", f.Raw)
+		}
+		c.ok(ask)
+		if f := c.ok(`{"type":"get_metrics"}`); !has(f, `"providerName":"a","state":"closed"`) {
+			t.Errorf("metrics: got %s, want a closed circuit", f.Raw)
+		}
+	})
+}
+
+func TestOnlyRealFailuresOpenACircuit(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		work func(*joined, hub.Batch)
+		open bool
+	}{
+		{"internal", faulty(core.CodeInternal), true},
+		{"unreachable", faulty(core.CodeUnreachable), true},
+		{"timeout", faulty(core.CodeTimeout), true},
+		{"invalid", faulty(core.CodeInvalid), false},
+		{"budget", faulty(core.CodeBudget), false},
+		{"not authorized", faulty(core.CodeNotAuthorized), false},
+		{"cancelled", answering(core.Cancelled{}), false},
+		{"done", answering(core.Done{}), false},
+		{"done after a long time", func(a *joined, b hub.Batch) {
+			if assigned(b) {
+				time.Sleep(4 * time.Minute)
+				a.say(b.Task, core.Done{})
+			}
+		}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, s := newStage(t, Options{Breakers: Breakers{Agent: Breaker{Failures: 2, Window: time.Hour}}})
+				join(t, h, core.Card{ID: "a"}, tt.work)
+				c := dial(t, s, ConnOptions{})
+				c.open("s", "a")
+				c.patient(ask)
+				c.patient(ask)
+				if f := c.patient(ask); strings.HasPrefix(f.Error, "Circuit breaker open") != tt.open {
+					t.Errorf("got error %q, want an open circuit %v", f.Error, tt.open)
+				}
+			})
+		})
+	}
+}
+
+func TestFailuresThatAreOldOpenNoCircuitAndNoneDoesWithoutALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for failures, pause := range map[int]time.Duration{2: time.Minute, -1: 0} {
+			h, s := newStage(t, Options{Breakers: Breakers{Agent: Breaker{Failures: failures}}})
+			join(t, h, core.Card{ID: "a"}, faulty(core.CodeInternal))
+			c := dial(t, s, ConnOptions{})
+			c.open("s", "a")
+			for range 6 {
+				c.ok(ask)
+				time.Sleep(pause)
+			}
+		}
+	})
+}
+
+func TestOneAgentThatFailsDoesNotStopAnother(t *testing.T) {
+	h, s := newStage(t, Options{Breakers: Breakers{Agent: Breaker{Failures: 1}}})
+	join(t, h, core.Card{ID: "bad"}, faulty(core.CodeInternal))
+	join(t, h, core.Card{ID: "good"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "bad")
+	c.open("t", "good")
+	c.ok(ask)
+	c.fails(ask, "Circuit breaker open: Circuit open for bad (recovery in 30s)")
+	c.ok(strings.Replace(ask, `"s"`, `"t"`, 1))
+}
+
+func TestHalfOpenLetsNoMoreThroughThanItsTrials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCircuit("a", Breaker{Failures: 1, Window: time.Minute, Open: time.Second, Trials: 2})
+		k, _ := c.allow()
+		k.end(errFailure)
+		time.Sleep(time.Second + 1)
+		first, _ := c.allow()
+		second, _ := c.allow()
+		if k, why := c.allow(); k != nil || why != "Circuit half-open, max test calls reached for a" {
+			t.Errorf("third trial: got %v and %q, want none", k, why)
+		}
+		first.end(errNeither) // it proved nothing
+		third, why := c.allow()
+		if third == nil {
+			t.Fatalf("a trial in its place: got %q, want one", why)
+		}
+		second.end(nil)
+		third.end(nil)
+		if got := c.state(); got != "closed" {
+			t.Errorf("state: got %s, want closed", got)
+		}
+	})
+}
+
+func TestCircuitsAreForgottenBeyondTheirBound(t *testing.T) {
+	cs := newCircuits(Breakers{}.withDefaults().Agent)
+	for i := range maxCircuits + 10 {
+		cs.circuit(core.AgentID(strings.Repeat("a", i+1)))
+	}
+	if got := len(cs.of); got != maxCircuits {
+		t.Errorf("circuits: got %d, want %d", got, maxCircuits)
+	}
+}

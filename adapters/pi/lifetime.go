@@ -1,0 +1,70 @@
+package pi
+
+import "time"
+
+// zombieAfter is how long after its last command an idle session counts as
+// forgotten (facts, section 4.5).
+const zombieAfter = 5 * time.Minute
+
+// watchOver begins the lifetime of a session that was just made. [Server.unload]
+// ends it.
+func (s *Server) watchOver(ss *session) {
+	ss.touched = time.Now()
+	if s.opts.SessionLifetime > 0 {
+		ss.expiry = time.AfterFunc(s.opts.SessionLifetime, func() { s.retire(ss) })
+	}
+}
+
+// retire deletes a session whose time is over. One that is at work gets as long as
+// that takes.
+func (s *Server) retire(ss *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case ss.deleted || s.stopped:
+	case ss.busy():
+		ss.expiry.Reset(time.Minute)
+	default:
+		s.expired++
+		s.count("sessions.expired")
+		s.unload(ss)
+		s.sayDeleted(ss)
+	}
+}
+
+// busy reports whether something runs in the session.
+func (ss *session) busy() bool { return ss.run != nil || ss.shell != nil || ss.aside != nil }
+
+// forgotten reports whether nobody has asked the idle session anything for long.
+func (ss *session) forgotten() bool { return !ss.busy() && time.Since(ss.touched) > zombieAfter }
+
+// unload takes a session out of the server. What runs in it was stopped before.
+func (s *Server) unload(ss *session) {
+	ss.deleted = true
+	delete(s.sessions, ss.key)
+	s.letGo(ss.file)
+	if ss.expiry != nil {
+		ss.expiry.Stop()
+	}
+	for c := range ss.readers {
+		c.unsubscribe(ss)
+	}
+	s.look(ss)
+}
+
+// closeSessions ends what the sessions of a server that ends still have running.
+func (s *Server) closeSessions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ss := range s.sessions {
+		ss.stopShell()
+		if ss.expiry != nil {
+			ss.expiry.Stop()
+		}
+	}
+}
+
+// sayDeleted tells everybody whom it concerns that a session is no more.
+func (s *Server) sayDeleted(ss *session) {
+	s.broadcast(ss.key.scope, serverEvent("session_deleted", map[string]string{"sessionId": ss.key.id}))
+}

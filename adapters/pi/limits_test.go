@@ -1,0 +1,63 @@
+package pi
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func TestMoreCommandsInFlightThanThereMayBeAreRefused(t *testing.T) {
+	h, s := newStage(t, Options{MaxInFlight: 1, QueuePrompts: true})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	c, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"hello"}`)
+	task := <-w.tasks
+	other.fails(`{"id":"x","type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
+	if got := other.lifecycles("x"); got != 0 {
+		t.Errorf("lifecycle events of what was refused: got %d, want 0", got)
+	}
+	a.say(task, core.Done{})
+	c.until(`"response"`, `"id":"p"`, `"success":true`)
+	other.ok(`{"type":"list_sessions"}`)
+}
+
+func TestASessionEndsWithItsTimeButNotInTheMiddleOfARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, Options{SessionLifetime: time.Hour, PromptTimeout: 3 * time.Hour})
+		w := holding()
+		a := join(t, h, core.Card{ID: "a"}, w.work)
+		c := dial(t, s, ConnOptions{})
+		c.open("idle", "a")
+		c.open("busy", "a")
+		time.Sleep(59 * time.Minute)
+		c.send(`{"id":"p","type":"prompt","sessionId":"busy","message":"hello"}`)
+		task := <-w.tasks
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		c.until(`{"type":"session_deleted","data":{"sessionId":"idle"}}`)
+		c.fails(`{"type":"get_state","sessionId":"idle"}`, "Session idle not found")
+		a.say(task, core.Done{})
+		c.until(`"response"`, `"id":"p"`, `"success":true`)
+		c.ok(`{"type":"get_state","sessionId":"busy"}`)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		c.until(`{"type":"session_deleted","data":{"sessionId":"busy"}}`)
+		if got := len(s.sessions); got != 0 {
+			t.Errorf("sessions: got %d, want 0", got)
+		}
+	})
+}
+
+func TestASessionLivesForEverWhereNoTimeIsSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, s := newStage(t, Options{SessionLifetime: -1})
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "")
+		time.Sleep(1000 * time.Hour)
+		c.ok(`{"type":"get_state","sessionId":"s"}`)
+	})
+}

@@ -1,0 +1,168 @@
+package pi
+
+import (
+	"cmp"
+	"container/list"
+	"fmt"
+	"time"
+)
+
+// Rates are how many commands may begin within any minute (facts, section 1.4). A
+// zero field takes its default, a negative one sets no limit. Each principal that
+// authenticated has minutes of its own, so that none can lock the others out; on an
+// open hub, where everything is shared, all clients share them too.
+type Rates struct {
+	// All bounds all commands together; default 1000.
+	All int
+	// Session bounds the commands for one session, whether or not there is such a
+	// one, and apart from them its delete_session and switch_session; default 100.
+	Session int
+	// Server bounds all other server commands together; default 100.
+	Server int
+	// Answers bounds the extension_ui_response for one session; default 60.
+	Answers int
+}
+
+func (r Rates) withDefaults() Rates {
+	return Rates{cmp.Or(r.All, 1000), cmp.Or(r.Session, 100), cmp.Or(r.Server, 100), cmp.Or(r.Answers, 60)}
+}
+
+const (
+	rateWindow = time.Minute
+	// maxBuckets bounds how many are remembered: beyond it the one that was charged
+	// the longest ago is forgotten.
+	maxBuckets = 10_000
+)
+
+// bucketKind says what a bucket counts.
+type bucketKind uint8
+
+// The kinds of buckets.
+const (
+	_ bucketKind = iota
+	bucketAll
+	bucketSession
+	bucketTarget // delete_session and switch_session of one session
+	bucketServer
+	bucketAnswers
+)
+
+type bucketKey struct {
+	scope   string
+	kind    bucketKind
+	session string // of the kinds that are of one session
+}
+
+// bucket has the times of what began within the last minute, at most as many as
+// its limit.
+type bucket struct {
+	key   bucketKey
+	times []time.Duration
+}
+
+// count forgets what is too old and returns how many there are.
+func (b *bucket) count(now time.Duration) int {
+	old := 0
+	for old < len(b.times) && b.times[old] <= now-rateWindow {
+		old++
+	}
+	b.times = b.times[old:]
+	return len(b.times)
+}
+
+// rates are the sliding windows of a server. Server.mu guards them.
+type rates struct {
+	limits  Rates
+	began   time.Time
+	buckets map[bucketKey]*list.Element
+	order   list.List // of *bucket, that charged last at the back
+}
+
+func newRates(limits Rates) rates {
+	return rates{limits: limits, began: time.Now(), buckets: map[bucketKey]*list.Element{}}
+}
+
+// charge is one bucket that a command counts in.
+type charge struct {
+	key    bucketKey
+	limit  int
+	beyond rejection
+	text   string
+}
+
+// charges appends the buckets of a command, in the order in which they are checked.
+func (r *rates) charges(all []charge, scope string, c command) []charge {
+	const perMinute = "Rate limit exceeded (%d commands/minute)"
+	all = append(all, charge{bucketKey{scope: scope, kind: bucketAll}, r.limits.All, beyondAll, "Global rate limit exceeded (%d commands/minute)"})
+	switch {
+	case c.spec.session:
+		all = append(all, charge{bucketKey{scope, bucketSession, c.session}, r.limits.Session, beyondRate, perMinute})
+	case c.kind == "delete_session" || c.kind == "switch_session":
+		all = append(all, charge{bucketKey{scope, bucketTarget, c.session}, r.limits.Session, beyondRate, perMinute})
+	default:
+		all = append(all, charge{bucketKey{scope: scope, kind: bucketServer}, r.limits.Server, beyondRate, perMinute})
+	}
+	if c.kind == "extension_ui_response" {
+		const text = "Extension UI response rate limit exceeded (%d responses/minute)"
+		all = append(all, charge{bucketKey{scope, bucketAnswers, c.session}, r.limits.Answers, beyondAnswers, text})
+	}
+	return all
+}
+
+// take counts a command that is about to begin. One that is beyond a limit is
+// counted nowhere: take returns the limit and the text that says so.
+func (r *rates) take(scope string, c command) (rejection, string) {
+	now := time.Since(r.began)
+	var room [3]charge
+	all := r.charges(room[:0], scope, c)
+	for _, ch := range all {
+		if ch.limit > 0 && r.count(ch.key, now) >= ch.limit {
+			return ch.beyond, fmt.Sprintf(ch.text, ch.limit)
+		}
+	}
+	for _, ch := range all {
+		if ch.limit > 0 {
+			b := r.bucket(ch.key)
+			b.times = append(b.times, now)
+		}
+	}
+	r.forget(now)
+	return 0, ""
+}
+
+// count returns how many commands a bucket has seen within the last minute.
+func (r *rates) count(key bucketKey, now time.Duration) int {
+	if e := r.buckets[key]; e != nil {
+		return e.Value.(*bucket).count(now)
+	}
+	return 0
+}
+
+// used returns how many commands of the scope began within the last minute.
+func (r *rates) used(scope string) int {
+	return r.count(bucketKey{scope: scope, kind: bucketAll}, time.Since(r.began))
+}
+
+// bucket returns the bucket of the key, as the one charged last.
+func (r *rates) bucket(key bucketKey) *bucket {
+	e := r.buckets[key]
+	if e == nil {
+		e = r.order.PushBack(&bucket{key: key})
+		r.buckets[key] = e
+	}
+	r.order.MoveToBack(e)
+	return e.Value.(*bucket)
+}
+
+// forget lets go of the buckets that have nothing left to count, and of more than
+// there may be.
+func (r *rates) forget(now time.Duration) {
+	for e := r.order.Front(); e != nil; e = r.order.Front() {
+		b := e.Value.(*bucket)
+		if len(r.buckets) <= maxBuckets && b.times[len(b.times)-1] > now-rateWindow {
+			return
+		}
+		r.order.Remove(e)
+		delete(r.buckets, b.key)
+	}
+}

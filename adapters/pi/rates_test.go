@@ -1,0 +1,91 @@
+package pi
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// lifecycles counts the lifecycle events of a command.
+func (c *caller) lifecycles(id string) int {
+	return c.count(`{"type":"command_`, `"commandId":"`+id+`"`)
+}
+
+func TestMoreCommandsThanTheRateAllowsAreRefusedUntilTheOldestIsAMinuteOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, s := newStage(t, Options{Rates: Rates{All: 1000, Session: 3, Server: 2, Answers: 1}})
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "") // one server command, and one that is for its target
+		c.ok(`{"type":"list_sessions"}`)
+		c.fails(`{"id":"x","type":"health_check"}`, "Rate limit exceeded (2 commands/minute)")
+		synctest.Wait()
+		if got := c.lifecycles("x"); got != 0 {
+			t.Errorf("lifecycle events of what was refused: got %d, want 0", got)
+		}
+		c.ok(`{"type":"get_state","sessionId":"s"}`)
+		time.Sleep(30 * time.Second)
+		c.ok(`{"type":"get_state","sessionId":"s"}`)
+		c.ok(`{"type":"get_state","sessionId":"s"}`)
+		for range 3 { // what is refused is not counted
+			c.fails(`{"type":"get_state","sessionId":"s"}`, "Rate limit exceeded (3 commands/minute)")
+		}
+		c.fails(`{"type":"get_state","sessionId":"other"}`, "Session other not found") // it has a rate of its own
+		c.ok(`{"type":"switch_session","sessionId":"s"}`)                              // and so does this
+		c.fails(`{"type":"get_state"}`, "Validation failed: sessionId: Session commands must have a non-empty string 'sessionId'")
+		time.Sleep(30 * time.Second)
+		c.ok(`{"type":"get_state","sessionId":"s"}`)
+		c.fails(`{"type":"get_state","sessionId":"s"}`, "Rate limit exceeded (3 commands/minute)")
+	})
+}
+
+func TestAllCommandsTogetherHaveARateAndAnswersHaveOneMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, s := newStage(t, Options{Rates: Rates{All: 6, Answers: 1}})
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "")
+		const answer = `{"type":"extension_ui_response","sessionId":"s","requestId":"r","response":{"method":"cancelled"}}`
+		c.fails(answer, "No pending UI request with id r")
+		c.fails(answer, "Extension UI response rate limit exceeded (1 responses/minute)")
+		for range 3 { // the refused answer was not counted
+			c.ok(`{"type":"get_state","sessionId":"s"}`)
+		}
+		c.fails(`{"type":"get_state","sessionId":"s"}`, "Global rate limit exceeded (6 commands/minute)")
+	})
+}
+
+func TestAPrincipalCannotUseUpTheRateOfAnother(t *testing.T) {
+	_, s := newStage(t, Options{Rates: Rates{All: 1}})
+	ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+	bob := dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
+	again := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+	ann.ok(`{"type":"list_sessions"}`)
+	again.fails(`{"type":"list_sessions"}`, "Global rate limit exceeded (1 commands/minute)")
+	bob.ok(`{"type":"list_sessions"}`)
+}
+
+func TestRatesForgetWhatIsOldAndRememberNoMoreThanTheirBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRates(Rates{All: -1, Session: 2, Server: 2, Answers: 2})
+		of := func(session string) command {
+			c, err := decode(fmt.Appendf(nil, `{"type":"get_state","sessionId":%q}`, session), 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		for i := range maxBuckets + 100 {
+			r.take("", of(fmt.Sprint(i)))
+		}
+		if got := len(r.buckets); got != maxBuckets || r.order.Len() != got {
+			t.Errorf("buckets: got %d and %d in order, want %d", got, r.order.Len(), maxBuckets)
+		}
+		time.Sleep(rateWindow)
+		r.take("", of("s"))
+		if got := len(r.buckets); got != 1 || r.order.Len() != 1 {
+			t.Errorf("buckets after a minute: got %d, want 1", got)
+		}
+	})
+}

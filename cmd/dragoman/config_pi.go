@@ -1,0 +1,93 @@
+package main
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+)
+
+// PiConfig are the settings of the pi-server dialect.
+type PiConfig struct {
+	PromptTimeout   time.Duration `koanf:"prompt_timeout"`
+	MessageBytes    int           `koanf:"message_bytes"`
+	Sessions        int           `koanf:"sessions"`
+	SessionLifetime time.Duration `koanf:"session_lifetime"`
+	Connections     int           `koanf:"connections"`
+	Pending         int           `koanf:"pending"`
+	Snapshots       string        `koanf:"snapshots"`
+	KeepTasks       bool          `koanf:"keep_tasks"`
+	Retries         int           `koanf:"retries"`
+	RetryDelay      time.Duration `koanf:"retry_delay"`
+	// Of the engine.
+	CommandTimeout    time.Duration `koanf:"command_timeout"`
+	DependencyTimeout time.Duration `koanf:"dependency_timeout"`
+	InFlight          int           `koanf:"in_flight"`
+	Outcomes          int           `koanf:"outcomes"`
+	OutcomeBytes      int           `koanf:"outcome_bytes"`
+	KeyTTL            time.Duration `koanf:"key_ttl"`
+	JournalBytes      int64         `koanf:"journal_bytes"`
+	// Of what is on the disk.
+	SessionDir   string   `koanf:"session_dir"`
+	SessionRoots []string `koanf:"session_roots"`
+	ExportDirs   []string `koanf:"export_dirs"`
+	// Of its governance.
+	Bash     bool             `koanf:"bash"`
+	Rates    PiRatesConfig    `koanf:"rates"`
+	Breakers PiBreakersConfig `koanf:"breakers"`
+}
+
+// PiRatesConfig are how many commands may begin within a minute: see pi.Rates.
+type PiRatesConfig struct {
+	All     int `koanf:"all"`
+	Session int `koanf:"session"`
+	Server  int `koanf:"server"`
+	Answers int `koanf:"answers"`
+}
+
+// PiBreakersConfig say when agents and bash are not asked for a while: see
+// pi.Breakers.
+type PiBreakersConfig struct {
+	AgentFailures int           `koanf:"agent_failures"`
+	AgentWindow   time.Duration `koanf:"agent_window"`
+	// SessionFailures are those of the bash commands of one session, BashFailures
+	// of all.
+	SessionFailures int           `koanf:"session_failures"`
+	BashFailures    int           `koanf:"bash_failures"`
+	BashWindow      time.Duration `koanf:"bash_window"`
+	Open            time.Duration `koanf:"open"`
+	Trials          int           `koanf:"trials"`
+}
+
+func piDefaults() map[string]any {
+	return map[string]any{
+		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.session_lifetime": "24h", "pi.connections": 1000,
+		"pi.pending": 100, "pi.in_flight": 10_000, "pi.snapshots": "all", "pi.keep_tasks": true, "pi.bash": false, "pi.retries": 3, "pi.retry_delay": "2s",
+		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
+		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20,
+		"pi.session_dir": "~/.pi/agent/sessions", "pi.session_roots": []string{"~/.pi/agent/sessions", ".pi/sessions"}, "pi.export_dirs": []string{"."},
+		"pi.rates.all": 1000, "pi.rates.session": 100, "pi.rates.server": 100, "pi.rates.answers": 60,
+		"pi.breakers.agent_failures": 5, "pi.breakers.agent_window": "60s", "pi.breakers.session_failures": 10, "pi.breakers.bash_failures": 50,
+		"pi.breakers.bash_window": "120s", "pi.breakers.open": "30s", "pi.breakers.trials": 2,
+	}
+}
+
+// options adds what is set to the options of a server.
+func (c PiConfig) options(o pi.Options) pi.Options {
+	o.PromptTimeout, o.DropTasks = c.PromptTimeout, !c.KeepTasks
+	o.MaxMessageBytes, o.MaxSessions, o.MaxConnections = c.MessageBytes, c.Sessions, c.Connections
+	o.MaxPending, o.MaxInFlight, o.SessionLifetime = c.Pending, c.InFlight, orNever(c.SessionLifetime)
+	o.CommandTimeout, o.DependencyTimeout = c.CommandTimeout, c.DependencyTimeout
+	o.MaxOutcomes, o.OutcomeBytes, o.KeyTTL = c.Outcomes, c.OutcomeBytes, c.KeyTTL
+	o.Retries, o.RetryDelay, o.Bash = orNever(c.Retries), c.RetryDelay, c.Bash
+	o.SessionDir, o.SessionRoots, o.ExportDirs = c.sessionDir(), c.sessionRoots(), c.exportDirs()
+	r, b := c.Rates, c.Breakers
+	o.Rates = pi.Rates{All: orNever(r.All), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
+	breaker := func(failures int, window time.Duration) pi.Breaker {
+		return pi.Breaker{Failures: orNever(failures), Window: window, Open: b.Open, Trials: b.Trials}
+	}
+	o.Breakers = pi.Breakers{
+		Agent:       breaker(b.AgentFailures, b.AgentWindow),
+		BashSession: breaker(b.SessionFailures, b.BashWindow), BashAll: breaker(b.BashFailures, b.BashWindow),
+	}
+	return o
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+)
+
+func TestTheSettingsOfPiReachItsServer(t *testing.T) {
+	breaker := func(failures int, window time.Duration) pi.Breaker {
+		return pi.Breaker{Failures: failures, Window: window, Open: 30 * time.Second, Trials: 2}
+	}
+	standard := pi.Options{
+		MaxMessageBytes: 10 << 20, MaxPending: 100, MaxSessions: 100, MaxConnections: 1000, MaxInFlight: 10_000, SessionLifetime: 24 * time.Hour,
+		Rates:          pi.Rates{All: 1000, Session: 100, Server: 100, Answers: 60},
+		Breakers:       pi.Breakers{Agent: breaker(5, time.Minute), BashSession: breaker(10, 2*time.Minute), BashAll: breaker(50, 2*time.Minute)},
+		CommandTimeout: 30 * time.Second, DependencyTimeout: 30 * time.Second, MaxOutcomes: 2000, OutcomeBytes: 64 << 20, KeyTTL: 600 * time.Second,
+		Retries: 3, RetryDelay: 2 * time.Second,
+		PromptTimeout: 300 * time.Second,
+	}
+	off := standard
+	off.Rates = pi.Rates{All: -1, Session: -1, Server: -1, Answers: -1}
+	off.Breakers = pi.Breakers{Agent: breaker(-1, time.Minute), BashSession: breaker(-1, 2*time.Minute), BashAll: breaker(-1, 2*time.Minute)}
+	off.SessionLifetime, off.Bash = -1, true
+	const without = `pi: {rates: {all: 0, session: 0, server: 0, answers: 0}, session_lifetime: 0s, bash: true,
+  breakers: {agent_failures: 0, session_failures: 0, bash_failures: 0}}`
+	for yaml, want := range map[string]pi.Options{"": standard, without: off} {
+		c, err := configOf(t, yaml, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, c.Pi.options(pi.Options{}), cmpopts.EquateComparable(), cmpopts.IgnoreFields(pi.Options{}, "Log", "Link", "Journal")); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", yaml, diff)
+		}
+	}
+}
