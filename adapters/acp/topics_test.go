@@ -141,6 +141,7 @@ func TestASubscriberIsToldOfWhatIsGoneAndOfWhatDoesNotFit(t *testing.T) {
 		for i := range 12 {
 			kit.say(`{"id":"m%d","kind":"notify","payload":{"topic":"a"}}`, i)
 		}
+		kit.silent()
 		fam = s.enter("fam")
 		got := expect[Notify](fam, KindNotify, "")
 		var missed struct{ Missed int }

@@ -56,6 +56,31 @@ func TestTheQueueIsInOrderOfPriorityAndThenOfArrival(t *testing.T) {
 	})
 }
 
+func TestWhoIsFreeTakesTheMostUrgentOfWhatWaitsForOthers(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		able := func(id string) *hub.Session {
+			return g.agent(id, able, func(c *core.Card) { c.Capabilities = []string{"x"} })
+		}
+		a, b, asker := able("a"), able("b"), g.connect("r")
+		busy := map[*hub.Session]*hub.Task{a: g.ask(asker, "a"), b: g.ask(asker, "b")}
+		anybody := func(p core.Priority) *hub.Task {
+			return g.open(asker, core.Request{To: core.ToCapability("x"), Priority: p})
+		}
+		later, urgent, first := anybody(core.PriorityLow), anybody(core.PriorityUrgent), anybody(core.PriorityNormal)
+		second := anybody(core.PriorityNormal)
+		c := able("c")
+		for i, want := range []*hub.Task{urgent, first, second, later} {
+			if got := want.State(); got != hub.Running || want.Agent() != "c" {
+				t.Fatalf("%d: got %s at %q, want it running at c", i, got, want.Agent())
+			}
+			g.report(c, want, core.Done{})
+		}
+		for s, task := range busy {
+			g.report(s, task, core.Done{})
+		}
+	})
+}
+
 func TestACardWithMoreRoomTakesInWhatWaits(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker := g.agent("a", able), g.connect("r")

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -154,14 +155,16 @@ func (h *Hub) enqueue(t *Task, s *Session) {
 }
 
 // steal moves a task that waits for somebody else, and that the agent may have as
-// well, into its queue. Callers hold mu.
+// well, into its queue: the most urgent one, and of those the oldest. Callers hold mu.
 func (h *Hub) steal(s *Session) bool {
 	e, ok := h.roster.Get(s.id)
 	if !ok || !e.Free() {
 		return false
 	}
+	var from *Session
+	var best *Task
 	for _, other := range h.agents {
-		for i, t := range other.queue {
+		for _, t := range other.queue {
 			if other == s || t.request.To.Reach() == core.ReachAgent || t.request.Intent == core.IntentNotify || slices.Contains(t.tried, s.id) ||
 				h.rules.CheckTarget(t.from, t.chain, s.id) != nil {
 				continue
@@ -169,14 +172,20 @@ func (h *Hub) steal(s *Session) bool {
 			if mine, answers := e.Answers(t.request.To); !answers || mine < other.score(t) {
 				continue
 			}
-			other.queue = slices.Delete(other.queue, i, i+1)
-			h.queued(other)
-			s.queue = append(s.queue, t)
-			h.queued(s)
-			return true
+			if best == nil || cmp.Or(cmp.Compare(t.request.Priority, best.request.Priority), cmp.Compare(best.id, t.id)) > 0 {
+				from, best = other, t
+			}
+			break // those behind it are no more urgent
 		}
 	}
-	return false
+	if best == nil {
+		return false
+	}
+	from.queue = slices.DeleteFunc(from.queue, func(t *Task) bool { return t == best })
+	h.queued(from)
+	s.queue = append(s.queue, best)
+	h.queued(s)
+	return true
 }
 
 // score tells how well the agent answers for the address of a task.

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestForHowLongAnIDOfACPCountsCanBeSet(t *testing.T) {
+	const ping = `{"v":1,"id":"p1","from":"kit","kind":"ping"}`
+	for keep, want := range map[time.Duration]int{time.Hour: http.StatusConflict, time.Nanosecond: http.StatusOK} {
+		s := newStage(t, func(c *Config) { c.ACP.KeepIDs = keep })
+		for i, want := range []int{http.StatusOK, want} {
+			if status, answer := posts(t, s.service.bound.HTTP, "/acp", ping, nil); status != want {
+				t.Errorf("acp.keep_ids %s, %d: got %d %s, want %d", keep, i, status, answer, want)
+			}
+		}
+	}
+}
