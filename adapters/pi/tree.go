@@ -196,6 +196,9 @@ func (t *tree) settings() (provider string, id core.AgentID, level string) {
 			}
 			if core.DecodeJSON(n.said.json, core.JSONLimits{Bytes: len(n.said.json)}, &b) == nil {
 				provider, id = b.Provider, b.Model
+				if provider == api { // what the hub has said itself
+					provider, id = "", ""
+				}
 			}
 		}
 	}
