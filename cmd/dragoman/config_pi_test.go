@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheSettingsOfPiReachItsServer(t *testing.T) {
+	t.Setenv("HOME", "/home/kit")
 	breaker := func(failures int, window time.Duration) pi.Breaker {
 		return pi.Breaker{Failures: failures, Window: window, Open: 30 * time.Second, Trials: 2}
 	}
@@ -21,15 +22,17 @@ func TestTheSettingsOfPiReachItsServer(t *testing.T) {
 		CommandTimeout: 30 * time.Second, DependencyTimeout: 30 * time.Second, MaxOutcomes: 2000, OutcomeBytes: 64 << 20, KeyTTL: 600 * time.Second,
 		Retries: 3, RetryDelay: 2 * time.Second,
 		PromptTimeout: 300 * time.Second,
+		SessionDir: "/home/kit/.pi/agent/sessions", SessionRoots: []string{"/home/kit/.pi/agent/sessions", "/srv/pi"}, ExportDirs: []string{"/srv/pages"},
 	}
 	off := standard
 	off.Rates = pi.Rates{All: -1, Session: -1, Server: -1, Answers: -1}
 	off.Breakers = pi.Breakers{Agent: breaker(-1, time.Minute), BashSession: breaker(-1, 2*time.Minute), BashAll: breaker(-1, 2*time.Minute)}
 	off.SessionLifetime, off.Bash = -1, true
-	const without = `pi: {rates: {all: 0, session: 0, server: 0, answers: 0}, session_lifetime: 0s, bash: true,
+	off.SessionDir = ""
+	const without = `pi: {rates: {all: 0, session: 0, server: 0, answers: 0}, session_lifetime: 0s, bash: true, session_dir: "",
   breakers: {agent_failures: 0, session_failures: 0, bash_failures: 0}}`
 	for yaml, want := range map[string]pi.Options{"": standard, without: off} {
-		c, err := configOf(t, yaml, nil)
+		c, err := configOf(t, yaml, []string{"DRAGOMAN_PI_SESSION_ROOTS=~/.pi/agent/sessions,/srv/pi", "DRAGOMAN_PI_EXPORT_DIRS=/srv/pages"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,8 @@ func piSetting(o *pi.Options, name string, number int) bool {
 		o.Rates.Answers = number
 	case "pi failures of an agent":
 		o.Breakers.Agent.Failures = number
+	case "pi retries":
+		o.Retries = number
 	case "pi sessions":
 		o.MaxSessions = number
 	case "pi seconds of a session":

@@ -117,7 +117,7 @@ func TestDeadChildNeverNoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer keeper.Close()
-			agent := program(t, "agent", "--dialect", dialect, "--name", id, "--hub", "http://"+s.service.bound.HTTP, "--grpc-addr", s.service.bound.GRPC,
+			agent := program(t, "agent", "--dialect", dialect, "--name", id, "--"+doorOf(dialect), s.placeOf(dialect),
 				"--", "sh", "-c", "printf 'the first half'; read x <"+door)
 			if err := agent.Start(); err != nil {
 				t.Fatal(err)
@@ -292,4 +292,12 @@ func TestAcknowledgedWriteLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// placeOf is where an agent of the dialect joins, as its flag says it.
+func (s *stage) placeOf(dialect string) string {
+	if doorOf(dialect) == "grpc-addr" {
+		return s.service.bound.GRPC
+	}
+	return "http://" + s.service.bound.HTTP
 }
