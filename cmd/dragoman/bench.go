@@ -165,7 +165,7 @@ func (p *processes) start(ctx context.Context, name string, args ...string) (*ch
 	}
 	ready := filepath.Join(p.dir, fmt.Sprintf("%s-%d.json", name, len(p.children)))
 	cmd := exec.Command(self, append(args, "--ready-file", ready)...) //nolint:gosec // it is this very program
-	cmd.Env = withoutSettings(os.Environ())
+	cmd.Env = append(withoutSettings(os.Environ()), measured...)
 	said := &tail{also: discardAll{}}
 	cmd.Stderr = said
 	if err := cmd.Start(); err != nil {
@@ -177,6 +177,12 @@ func (p *processes) start(ctx context.Context, name string, args ...string) (*ch
 		return nil, fmt.Errorf("%s did not start: %w: %s", name, err, said.text())
 	}
 	return c, nil
+}
+
+// measured are the settings of a hub that is measured: as many commands as can be,
+// and nothing on the disk of the user.
+var measured = []string{
+	envPrefix + "PI_RATES_ALL=0", envPrefix + "PI_RATES_SESSION=0", envPrefix + "PI_RATES_SERVER=0", envPrefix + "PI_SESSION_DIR=",
 }
 
 // withoutSettings keeps the user's own hub out of what is measured.

@@ -22,7 +22,7 @@ func TestTheSettingsOfPiReachItsServer(t *testing.T) {
 		CommandTimeout: 30 * time.Second, DependencyTimeout: 30 * time.Second, MaxOutcomes: 2000, OutcomeBytes: 64 << 20, KeyTTL: 600 * time.Second,
 		Retries: 3, RetryDelay: 2 * time.Second,
 		PromptTimeout: 300 * time.Second,
-		SessionDir: "/home/kit/.pi/agent/sessions", SessionRoots: []string{"/home/kit/.pi/agent/sessions", "/srv/pi"}, ExportDirs: []string{"/srv/pages"},
+		SessionDir:    "/home/kit/.pi/agent/sessions", SessionRoots: []string{"/home/kit/.pi/agent/sessions", "/srv/pi"}, ExportDirs: []string{"/srv/pages"},
 	}
 	off := standard
 	off.Rates = pi.Rates{All: -1, Session: -1, Server: -1, Answers: -1}

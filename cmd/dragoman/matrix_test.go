@@ -103,7 +103,11 @@ func TestWhateverTheDialectsEveryQuestionComesToWhatTheyPromise(t *testing.T) {
 
 // playAll plays all cases with a pair.
 func playAll(t *testing.T, asks *tongue, answers string, results *matrix) {
-	s := newStage(t, func(c *Config) { c.Limits.QueueLength = 1 })
+	s := newStage(t, func(c *Config) {
+		c.Limits.QueueLength = 1
+		// A failure is what is looked at, and there are many in a minute.
+		c.Pi.Retries, c.Pi.Breakers.AgentFailures, c.Pi.Rates = 0, 0, PiRatesConfig{}
+	})
 	d := &duo{stage: s, asks: asks, answers: answers, agent: core.AgentID(answers + "-agent")}
 	s.cast(t, answers, d.agent, 4)
 	d.requester = asks.connect(t, s, "asker")

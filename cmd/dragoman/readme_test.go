@@ -130,7 +130,7 @@ func home(t *testing.T) string {
 func shell(dir, script string, env ...string) *exec.Cmd {
 	cmd := exec.Command("/bin/sh", "-ec", script)
 	cmd.Dir = dir
-	cmd.Env = append(withoutSettings(os.Environ()), playsProgram+"=1", "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(withoutSettings(os.Environ()), playsProgram+"=1", "HOME="+dir, "GORACE=atexit_sleep_ms=0")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd
