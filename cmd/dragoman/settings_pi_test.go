@@ -41,5 +41,5 @@ func TestTheEngineOfPiCanBeSet(t *testing.T) {
 	want("a dependency that takes too long", waits, "Command 'dependsOn:p' timed out after 10ms")
 	c.begin(map[string]any{"id": "q", "type": "prompt", "sessionId": "s", "message": "waits"})
 	c.heard("command_accepted", `"q"`)
-	want("one too many in flight", name("x", "one", ""), "Server is busy: too many commands in flight (max 2)")
+	want("one too many in flight", name("x", "one", ""), "Server busy - too many concurrent commands. Please retry.")
 }
