@@ -17,18 +17,24 @@ type aside struct {
 }
 
 // askAside asks the agent of the session in the name of who sent x; what it is to
-// look at goes along as a conversation, as far as limits.history_bytes allow. A
-// session has one such question at a time; [Server.stopAside] ends it early. It
-// returns the Fault of the hub when it takes no task. Server.mu is held.
-func (s *Server) askAside(x *execution, about []message, question string, ended func(string, *core.Fault)) error {
+// look at goes along as a conversation. A session has one such question at a time;
+// [Server.stopAside] ends it early. It returns the Fault of the hub when it takes no
+// task, or of the agent's circuit. Server.mu is held.
+func (s *Server) askAside(x *execution, about []core.Turn, question string, deadline time.Time, ended func(string, *core.Fault)) error {
 	ss := x.on
-	task, err := s.root.Open(core.Request{
-		Intent: core.IntentAsk, To: ss.agent, Content: question, Deadline: time.Now().Add(s.opts.PromptTimeout),
-		History: turns(about, s.hub.Limits().HistoryBytes),
-	}, hub.Opening{For: x.client.principal, Keep: true, Unwatched: true})
+	call, err := s.agents.allow(ss.agent)
 	if err != nil {
+		s.reject(breakerOpen)
 		return err
 	}
+	task, err := s.root.Open(core.Request{
+		Intent: core.IntentAsk, To: ss.agent, Content: question, Deadline: deadline, History: about,
+	}, hub.Opening{For: x.client.principal, Keep: true, Unwatched: true})
+	if err != nil {
+		s.agents.asked(call, "")
+		return err
+	}
+	s.agents.asked(call, task.ID())
 	ss.aside = &aside{task: task}
 	ss.aside.ended = func(text string, f *core.Fault) {
 		ss.aside = nil
@@ -41,6 +47,7 @@ func (s *Server) askAside(x *execution, about []message, question string, ended 
 // hear takes in what has come of a question. Server.mu is held.
 func (s *Server) hear(a *aside, events []core.Event) {
 	for _, e := range events {
+		s.agents.follow(a.task.ID(), e)
 		if e.Body.Kind().Ends() {
 			answer := a.task.Answer()
 			a.ended(answer.Text, answer.Fault)

@@ -83,7 +83,7 @@ func readMessage(raw json.RawMessage) message {
 // bytes of it, and as many for an image as 4,800 letters take. It is what compaction
 // goes by where no agent has said more.
 func estimate(m message) int64 {
-	const perToken, image = 4, 4_800
+	const image = 4_800
 	n := 0
 	for _, b := range m.blocks() {
 		if b.Type == "image" {
@@ -95,25 +95,43 @@ func estimate(m message) int64 {
 	if n == 0 {
 		n = len(m.spoken())
 	}
-	return int64((n + perToken - 1) / perToken)
+	return int64((n + bytesPerToken - 1) / bytesPerToken)
 }
+
+// bytesPerToken is how many bytes of text a token is taken to be.
+const bytesPerToken = 4
 
 // turns returns the latest of the conversation that fit into so many bytes, as an
 // agent is told them that was not there.
 func turns(context []message, bytes int) []core.Turn {
-	var all []core.Turn
-	for _, m := range slices.Backward(context) {
-		turn, ok := m.turn()
+	told, _ := fit(context, bytes, message.turn)
+	return told
+}
+
+// fit returns the latest of the conversation that fit into so many bytes, and how many
+// messages before these do not. A summary that the conversation begins with goes
+// before all others: it stands for the most.
+func fit(context []message, bytes int, turn func(message) (core.Turn, bool)) (told []core.Turn, left int) {
+	var summary []core.Turn
+	if len(context) > 0 && context[0].role == roleCompaction {
+		if t, ok := turn(context[0]); ok && t.Size() <= bytes {
+			summary, bytes = []core.Turn{t}, bytes-t.Size()
+			context = context[1:]
+		}
+	}
+	for i, m := range slices.Backward(context) {
+		t, ok := turn(m)
 		if !ok {
 			continue
 		}
-		if bytes -= turn.Size(); bytes < 0 {
+		if bytes -= t.Size(); bytes < 0 {
+			left = i + 1
 			break
 		}
-		all = append(all, turn)
+		told = append(told, t)
 	}
-	slices.Reverse(all)
-	return all
+	slices.Reverse(told)
+	return append(summary, told...), left
 }
 
 // turn returns a message as a turn of words. What tools came to is none: it shows in

@@ -29,7 +29,8 @@
 // leaf is the conversation (context.go). A file of pi's format gets the entries as
 // they come, beside the lock (filing.go), and sessions are listed and loaded from such
 // files (listing.go, loading.go, place.go). Clients look at the tree and move in it
-// (treeview.go, navigate.go, branching.go).
+// (treeview.go, navigate.go, branching.go). What became too long is summed up by the
+// agent itself: cut.go says what of it, compaction.go how, autocompaction.go when.
 //
 // The codec is pure: frames to commands, events to frames. [Client] is the other
 // end of the dialect. The package opens no socket.

@@ -40,7 +40,7 @@ const (
 func modelOf(a hub.AgentStatus) *model {
 	m := &model{
 		ID: a.ID, Name: cmp.Or(a.Name, string(a.ID)), API: api, Provider: a.Dialect, Reasoning: true, Input: []string{"text"},
-		ContextWindow: contextWindow, MaxTokens: maxTokens,
+		ContextWindow: windowOf(a.Card), MaxTokens: maxTokens,
 	}
 	if a.Features.Has(core.FeatureFiles) {
 		m.Input = append(m.Input, "image")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
@@ -45,7 +46,8 @@ func navigate(s *Server, x *execution) outcome {
 	if x.on.agent.IsZero() {
 		return failed("No model available for summarization")
 	}
-	err := s.askAside(x, left, summaryQuestion(options), func(summary string, f *core.Fault) {
+	about := turns(left, s.hub.Limits().HistoryBytes)
+	err := s.askAside(x, about, summaryQuestion(options), time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
 		switch {
 		case f != nil && f.Code == core.CodeCancelled:
 			s.finish(x, outcome{data: encode(map[string]bool{"cancelled": true, "aborted": true})})

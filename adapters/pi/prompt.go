@@ -108,8 +108,12 @@ func abort(s *Server, x *execution) outcome {
 // stop cancels the task of a session's run in the name of who sent x.
 func (s *Server) stop(x *execution, ss *session, why string) {
 	ss.run.aborted = true
-	if ss.run.retrying.timer != nil {
+	switch {
+	case ss.run.retrying.timer != nil:
 		s.giveUp(ss.run, retryCancelled)
+		return
+	case ss.aside != nil: // the run waits for what comes of it
+		s.stopAside(x, ss, why)
 		return
 	}
 	as := s.as(x.client.principal)

@@ -68,14 +68,11 @@ func getStats(_ *Server, x *execution) outcome {
 }
 
 // getContext tells what the last answer said of the context that it had.
-func getContext(_ *Server, x *execution) outcome {
-	usage := map[string]any{"tokens": nil, "contextWindow": contextWindow, "percent": nil}
-	for _, m := range slices.Backward(x.on.all()) {
-		if u := m.usage; u != (core.Usage{}) {
-			n := u.Input + u.Output + u.Thinking + u.CacheRead + u.CacheWrite
-			usage["tokens"], usage["percent"] = n, float64(n)*100/contextWindow
-			break
-		}
+func getContext(s *Server, x *execution) outcome {
+	window := s.window(x.on)
+	usage := map[string]any{"tokens": nil, "contextWindow": window, "percent": nil}
+	if n := reported(x.on.tree.leaf); n > 0 {
+		usage["tokens"], usage["percent"] = n, float64(n)*100/float64(window)
 	}
 	return outcome{data: encode(usage)}
 }

@@ -45,7 +45,13 @@ func (s *Server) toldBefore(ss *session) []core.Turn {
 // recall begins a new thread with the conversation as it stands: the one before has
 // things in it that are no part of that, or lacks some.
 func (s *Server) recall(ss *session, thread core.ThreadID) {
+	s.recallOf(ss, thread, ss.tree.context)
+}
+
+// recallOf is recall with a part of the conversation: the rest is said again.
+func (s *Server) recallOf(ss *session, thread core.ThreadID, context []message) {
 	ss.thread = thread
-	ss.told, ss.knowing = turns(ss.tree.context, s.hub.Limits().HistoryBytes), nil
+	ss.told, ss.knowing = turns(context, s.hub.Limits().HistoryBytes), nil
+	ss.ran = ran{} // it stands in the conversation
 	s.look(ss)
 }

@@ -18,6 +18,8 @@ type retrying struct {
 	timer *time.Timer
 	// since is where the messages of the attempt begin.
 	since int
+	// compacted says that the conversation has been compacted for it.
+	compacted bool
 }
 
 // retryCancelled is what ends a retry that a person did not want.
@@ -90,10 +92,12 @@ func refused(events []core.Event, injection string) bool {
 	})
 }
 
-// giveUp ends a run that waits for its next attempt.
+// giveUp ends a run that waits for its next attempt, or has come to it in vain.
 func (s *Server) giveUp(r *run, why string) {
-	r.retrying.timer.Stop()
-	r.retrying.timer = nil
+	if r.retrying.timer != nil {
+		r.retrying.timer.Stop()
+		r.retrying.timer = nil
+	}
 	s.retried(r, why)
 	s.closeRun(r)
 	s.finish(r.prompt, outcome{})

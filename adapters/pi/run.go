@@ -144,7 +144,7 @@ func (s *Server) follow(st *step, events []core.Event) {
 			s.step(st, outcome{}, retryCancelled)
 		case core.Failed:
 			o := s.ranOut(st, e, b)
-			if o.err != "" || !s.retry(st, b.Fault) {
+			if o.err != "" || !s.overflowed(st, b.Fault) && !s.retry(st, b.Fault) {
 				s.step(st, o, messageOf(b.Fault))
 			}
 		}
@@ -200,7 +200,9 @@ func (s *Server) step(st *step, o outcome, problem string) {
 	s.endRun(r)
 	s.retried(r, problem)
 	s.closeRun(r)
-	s.finish(r.prompt, o)
+	if problem != "" || !s.compactBehind(r) {
+		s.finish(r.prompt, o)
+	}
 }
 
 // next takes what is to be said next.

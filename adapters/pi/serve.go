@@ -156,6 +156,9 @@ func (s *Server) detach(c *connection) {
 		if ss.run != nil && ss.run.prompt.client == c {
 			s.stop(ss.run.prompt, ss, "the client left")
 		}
+		if ss.compacting != nil && ss.compacting.x.client == c {
+			s.stopAside(ss.compacting.x, ss, "the client left")
+		}
 		if ss.shell != nil && ss.shell.x.client == c {
 			ss.stopShell()
 		}
@@ -257,6 +260,11 @@ func (c *connection) subscribe(ss *session) {
 	if ss.run != nil {
 		for _, st := range ss.run.steps {
 			c.push(item{step: st})
+		}
+	}
+	if ss.run == nil && ss.compacting != nil {
+		for _, frame := range ss.compacting.startFrames() {
+			c.push(item{frame: frame})
 		}
 	}
 	if len(ss.steering)+len(ss.following) > 0 {

@@ -85,6 +85,10 @@ type Options struct {
 	// further delay is twice as long. Default 3, negative for never, and 2 s.
 	Retries    int
 	RetryDelay time.Duration
+	// CompactAt is at which percentage of its agent's context window a conversation is
+	// compacted, unless the session has set_auto_compaction off; default 87, negative
+	// for never.
+	CompactAt int
 	// DropTasks stops a prompt when the client that sent it leaves. Without it prompts
 	// run on.
 	DropTasks bool
@@ -126,6 +130,7 @@ func (o Options) withDefaults() Options {
 	o.UnkeptBytes = cmp.Or(o.UnkeptBytes, 32<<20)
 	o.Retries = cmp.Or(o.Retries, 3)
 	o.RetryDelay = cmp.Or(o.RetryDelay, 2*time.Second)
+	o.CompactAt = cmp.Or(o.CompactAt, 87)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 30*time.Second)
 	o.MaxFileBytes = cmp.Or(o.MaxFileBytes, 64<<20)
 	if o.SessionDir != "" {

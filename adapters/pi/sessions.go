@@ -30,6 +30,10 @@ type session struct {
 	// noRetry says that what failed is not asked again.
 	noRetry bool
 	aside   *aside
+	// compacting is what that is asked for, and noCompaction says that it is only when
+	// a client wants it.
+	compacting   *compaction
+	noCompaction bool
 	// told is what was said before the thread began, and knowing who of those that
 	// remember a thread have heard it.
 	told    []core.Turn

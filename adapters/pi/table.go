@@ -14,8 +14,7 @@ type spec struct {
 	// fields are those of its own, keys all that it can have.
 	fields []field
 	keys   []string
-	// run executes it, with Server.mu held. Nil is a command of the specification
-	// that this server does not offer.
+	// run executes it, with Server.mu held.
 	run func(*Server, *execution) outcome
 }
 
@@ -75,9 +74,9 @@ func commands() map[string]*spec {
 		"cycle_thinking_level": {session: true, mutates: true, run: cycleThinking},
 		"set_session_name":     {session: true, mutates: true, fields: []field{{name: "name", check: checkName}}, run: setName},
 
-		"compact":               {session: true, mutates: true, fields: []field{optional("customInstructions")}},
-		"abort_compaction":      {session: true, control: true, mutates: true},
-		"set_auto_compaction":   {session: true, mutates: true, fields: []field{requiredBoolean("enabled")}},
+		"compact":               {session: true, mutates: true, fields: []field{optional("customInstructions")}, run: compact},
+		"abort_compaction":      {session: true, control: true, mutates: true, run: abortCompaction},
+		"set_auto_compaction":   {session: true, mutates: true, fields: []field{requiredBoolean("enabled")}, run: setAutoCompaction},
 		"set_auto_retry":        {session: true, mutates: true, fields: []field{requiredBoolean("enabled")}, run: setAutoRetry},
 		"abort_retry":           {session: true, control: true, mutates: true, run: abortRetry},
 		"bash":                  {session: true, mutates: true, fields: []field{requiredUpTo("command", maxBash), {name: "excludeFromContext"}}, run: bash},

@@ -145,33 +145,40 @@ func pathTo(n *node) []*node {
 	return all
 }
 
-// rebuild makes the context anew: where there is a compaction, its summary stands for
-// what came before the first entry that it keeps.
+// rebuild makes the context anew.
 func (t *tree) rebuild() {
-	path := t.path()
-	from := 0
 	t.context = nil
 	_, _, t.level = t.settings()
-	last := -1
-	var c sessionfile.Compaction
+	for _, n := range standing(t.leaf) {
+		t.context = append(t.context, n.said)
+	}
+}
+
+// standing returns the entries that say something on the path to a leaf, as the agent
+// is to know them: the summary of the latest compaction, if there is one, stands
+// before what it keeps and for what came before that.
+func standing(leaf *node) []*node {
+	path := pathTo(leaf)
+	var all []*node
 	for i, n := range slices.Backward(path) {
-		if n.Type == sessionfile.TypeCompaction && n.Body(&c) == nil {
-			last = i
-			break
+		var c sessionfile.Compaction
+		if n.Type != sessionfile.TypeCompaction || n.Body(&c) != nil {
+			continue
+		}
+		all = append(all, n)
+		from := slices.IndexFunc(path[:i], func(n *node) bool { return n.ID == c.FirstKeptEntryID })
+		if from < 0 {
+			from = i
+		}
+		path = path[from:]
+		break
+	}
+	for _, n := range path {
+		if n.said.role != "" && n.Type != sessionfile.TypeCompaction {
+			all = append(all, n)
 		}
 	}
-	if last >= 0 {
-		t.context = append(t.context, path[last].said)
-		kept := slices.IndexFunc(path[:last], func(n *node) bool { return n.ID == c.FirstKeptEntryID })
-		if from = kept; kept < 0 {
-			from = last
-		}
-	}
-	for i, n := range path {
-		if i >= from && n.said.role != "" && n.Type != sessionfile.TypeCompaction {
-			t.context = append(t.context, n.said)
-		}
-	}
+	return all
 }
 
 // settings returns who answered last on the path, as a provider and an id, and the

@@ -18,6 +18,7 @@ type PiConfig struct {
 	KeepTasks       bool          `koanf:"keep_tasks"`
 	Retries         int           `koanf:"retries"`
 	RetryDelay      time.Duration `koanf:"retry_delay"`
+	CompactAt       int           `koanf:"compact_at"`
 	// Of the engine.
 	CommandTimeout    time.Duration `koanf:"command_timeout"`
 	DependencyTimeout time.Duration `koanf:"dependency_timeout"`
@@ -61,7 +62,7 @@ type PiBreakersConfig struct {
 func piDefaults() map[string]any {
 	return map[string]any{
 		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.session_lifetime": "24h", "pi.connections": 1000,
-		"pi.pending": 100, "pi.in_flight": 10_000, "pi.snapshots": "all", "pi.keep_tasks": true, "pi.bash": false, "pi.retries": 3, "pi.retry_delay": "2s",
+		"pi.pending": 100, "pi.in_flight": 10_000, "pi.snapshots": "all", "pi.keep_tasks": true, "pi.bash": false, "pi.retries": 3, "pi.retry_delay": "2s", "pi.compact_at": 87,
 		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
 		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20,
 		"pi.session_dir": "~/.pi/agent/sessions", "pi.session_roots": []string{"~/.pi/agent/sessions", ".pi/sessions"}, "pi.export_dirs": []string{"."},
@@ -79,6 +80,7 @@ func (c PiConfig) options(o pi.Options) pi.Options {
 	o.CommandTimeout, o.DependencyTimeout = c.CommandTimeout, c.DependencyTimeout
 	o.MaxOutcomes, o.OutcomeBytes, o.KeyTTL = c.Outcomes, c.OutcomeBytes, c.KeyTTL
 	o.Retries, o.RetryDelay, o.Bash = orNever(c.Retries), c.RetryDelay, c.Bash
+	o.CompactAt = orNever(c.CompactAt)
 	o.SessionDir, o.SessionRoots, o.ExportDirs = c.sessionDir(), c.sessionRoots(), c.exportDirs()
 	r, b := c.Rates, c.Breakers
 	o.Rates = pi.Rates{All: orNever(r.All), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}

@@ -20,16 +20,16 @@ func TestTheSettingsOfPiReachItsServer(t *testing.T) {
 		Rates:          pi.Rates{All: 1000, Session: 100, Server: 100, Answers: 60},
 		Breakers:       pi.Breakers{Agent: breaker(5, time.Minute), BashSession: breaker(10, 2*time.Minute), BashAll: breaker(50, 2*time.Minute)},
 		CommandTimeout: 30 * time.Second, DependencyTimeout: 30 * time.Second, MaxOutcomes: 2000, OutcomeBytes: 64 << 20, KeyTTL: 600 * time.Second,
-		Retries: 3, RetryDelay: 2 * time.Second,
+		Retries: 3, RetryDelay: 2 * time.Second, CompactAt: 87,
 		PromptTimeout: 300 * time.Second,
 		SessionDir:    "/home/kit/.pi/agent/sessions", SessionRoots: []string{"/home/kit/.pi/agent/sessions", "/srv/pi"}, ExportDirs: []string{"/srv/pages"},
 	}
 	off := standard
 	off.Rates = pi.Rates{All: -1, Session: -1, Server: -1, Answers: -1}
 	off.Breakers = pi.Breakers{Agent: breaker(-1, time.Minute), BashSession: breaker(-1, 2*time.Minute), BashAll: breaker(-1, 2*time.Minute)}
-	off.SessionLifetime, off.Bash = -1, true
+	off.SessionLifetime, off.CompactAt, off.Bash = -1, -1, true
 	off.SessionDir = ""
-	const without = `pi: {rates: {all: 0, session: 0, server: 0, answers: 0}, session_lifetime: 0s, bash: true, session_dir: "",
+	const without = `pi: {rates: {all: 0, session: 0, server: 0, answers: 0}, session_lifetime: 0s, compact_at: 0, bash: true, session_dir: "",
   breakers: {agent_failures: 0, session_failures: 0, bash_failures: 0}}`
 	for yaml, want := range map[string]pi.Options{"": standard, without: off} {
 		c, err := configOf(t, yaml, []string{"DRAGOMAN_PI_SESSION_ROOTS=~/.pi/agent/sessions,/srv/pi", "DRAGOMAN_PI_EXPORT_DIRS=/srv/pages"})

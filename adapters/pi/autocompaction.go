@@ -1,0 +1,209 @@
+package pi
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Why a conversation is compacted without a client's asking (section 19.4).
+const (
+	byThreshold = "threshold"
+	byOverflow  = "overflow"
+)
+
+// window is the context window of the session's agent, in tokens.
+func (s *Server) window(ss *session) int {
+	if m := s.modelOf(ss); m != nil {
+		return m.ContextWindow
+	}
+	return contextWindow
+}
+
+// windowOf is the context window that an agent tells of, or else pi's default.
+func windowOf(c core.Card) int {
+	const most = 1 << 30
+	for _, name := range []string{"context_window", "contextWindow"} {
+		var n float64
+		if json.Unmarshal(c.Metadata[name], &n) == nil && n >= 1 && n <= most {
+			return int(n)
+		}
+	}
+	return contextWindow
+}
+
+// tellable is how many bytes of the conversation the session's agent can be told for a
+// summary: about what its context window has room for.
+func (s *Server) tellable(ss *session) int {
+	return min(summaryBytes, s.window(ss)*bytesPerToken*3/4)
+}
+
+// automatic reports whether the session's conversation may be compacted by itself.
+func (s *Server) automatic(ss *session) bool {
+	return s.opts.CompactAt > 0 && !ss.noCompaction && !ss.deleted && !s.draining
+}
+
+// full reports whether the conversation has reached its share of the agent's context
+// window: by what the agent said, else by what it takes about.
+func (s *Server) full(ss *session) bool {
+	limit := int64(s.window(ss)) * int64(s.opts.CompactAt) / 100
+	tokens := reported(ss.tree.leaf)
+	if tokens == 0 && int64(sizeOf(ss.tree.context)) >= limit*bytesPerToken { // else it cannot be
+		for _, m := range ss.tree.context {
+			tokens += estimate(m)
+		}
+	}
+	return tokens >= limit
+}
+
+// compactBehind compacts the conversation behind a run that was done, when it is full.
+// It reports whether it does: then the prompt is answered, and the lane of the session
+// goes on once the compaction has ended, so that the next prompt goes on with it.
+func (s *Server) compactBehind(r *run) bool {
+	ss := r.session
+	if !s.automatic(ss) || !s.full(ss) {
+		return false
+	}
+	divided, problem := s.cutFor(ss.tree.leaf, true)
+	if problem != "" {
+		return false
+	}
+	c := &compaction{cut: divided, x: r.prompt, reason: byThreshold}
+	for _, frame := range c.startFrames() {
+		ss.tellBehind(r.last(), frame)
+	}
+	end := func(result json.RawMessage, f *core.Fault) {
+		var out frames
+		out.compactionEnd(ss.prefix, c.reason, result, f)
+		ss.tell(out.list[0])
+	}
+	err := s.compactWith(c, s.tellable(ss), "", time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
+		var result json.RawMessage
+		if f == nil {
+			result = s.compacted(c, summary)
+		}
+		end(result, f)
+		s.finish(r.prompt, outcome{}) // which was answered: its lane goes on
+	})
+	if err != nil {
+		end(nil, core.AsFault(err))
+		return false
+	}
+	s.settle(r.prompt, outcome{})
+	return true
+}
+
+// overflowed compacts the conversation when it was too large for the agent, and then
+// has the step asked again, once in a run. It reports whether it does: then the run
+// goes on. An agent that has said something, or used a tool, has taken the conversation;
+// what was too large then is its answer.
+func (s *Server) overflowed(st *step, f *core.Fault) bool {
+	r := st.run
+	ss := r.session
+	if f == nil || f.Code != core.CodeTooLarge || r.retrying.compacted || r.aborted || !s.automatic(ss) || hasSaid(st) {
+		return false
+	}
+	divided, problem := s.cutFor(st.leaf, true)
+	if problem != "" {
+		return false
+	}
+	c := &compaction{cut: divided, x: r.prompt, reason: byOverflow}
+	half := 0 // since all of it is too large
+	for _, n := range c.nodes {
+		half += len(n.said.json) / 2
+	}
+	deadline := st.task.Request().Deadline
+	err := s.compactWith(c, min(half, s.tellable(ss)), "", deadline, func(summary string, f *core.Fault) {
+		s.afterOverflow(st, c, deadline, summary, f)
+	})
+	if err != nil {
+		return false
+	}
+	r.retrying.compacted = true
+	s.interlude(r, func(out *frames) {
+		out.list = append(out.list, agentEnd(ss.prefix, r.messages[r.retrying.since:]))
+		out.compactionStart(ss.prefix, c.reason)
+	})
+	return true
+}
+
+// hasSaid reports whether the agent has said or done anything in the step.
+func hasSaid(st *step) bool {
+	return slices.ContainsFunc(st.task.Events(), func(e core.Event) bool {
+		k := e.Body.Kind()
+		return k == core.KindText || k == core.KindToolCall || k == core.KindFile
+	})
+}
+
+// afterOverflow asks the step again behind the compaction, or ends the run as it
+// failed. What the agent is told ends before what it is asked.
+func (s *Server) afterOverflow(st *step, c *compaction, deadline time.Time, summary string, f *core.Fault) {
+	r := st.run
+	ss := r.session
+	var result json.RawMessage
+	if f == nil {
+		ss.tree.move(st.leaf)
+		result = s.compacted(c, summary)
+		st.leaf = ss.tree.leaf
+		before := ss.tree.context
+		for len(before) > 0 && before[len(before)-1].role == roleUser {
+			before = before[:len(before)-1]
+		}
+		s.recallOf(ss, ss.thread, before)
+	}
+	s.interlude(r, func(out *frames) { out.compactionEnd(ss.prefix, c.reason, result, f) })
+	if f == nil {
+		s.again(r, st, deadline)
+		return
+	}
+	s.retried(r, f.Message)
+	s.closeRun(r)
+	o := outcome{}
+	if ranOutAt(deadline, f) {
+		o = outcome{err: timedOut(r.prompt.kind, s.opts.PromptTimeout), timedOut: true}
+	}
+	s.finish(r.prompt, o)
+}
+
+// startFrames tell that the compaction has begun; there are none of one that a client
+// wants.
+func (c *compaction) startFrames() [][]byte {
+	if c.reason == "" {
+		return nil
+	}
+	var out frames
+	out.compactionStart(c.x.on.prefix, c.reason)
+	return out.list
+}
+
+func (f *frames) compactionStart(prefix []byte, reason string) {
+	f.event(prefix, 64, func(b []byte) []byte {
+		return append(appendString(append(b, `{"type":"auto_compaction_start","reason":`...), reason), '}')
+	})
+}
+
+// compactionEnd adds the end of a compaction, which has a result or came to nothing
+// because of the fault. Behind an overflow a result means that the agent is asked
+// again.
+func (f *frames) compactionEnd(prefix []byte, reason string, result json.RawMessage, why *core.Fault) {
+	f.event(prefix, len(result)+256, func(b []byte) []byte {
+		b = append(b, `{"type":"auto_compaction_end"`...)
+		if result != nil {
+			b = append(append(b, `,"result":`...), result...)
+		}
+		aborted := why != nil && why.Code == core.CodeCancelled
+		b = strconv.AppendBool(append(b, `,"aborted":`...), aborted)
+		b = strconv.AppendBool(append(b, `,"willRetry":`...), why == nil && reason == byOverflow)
+		if why != nil && !aborted {
+			text := "Auto-compaction failed: "
+			if reason == byOverflow {
+				text = "Context overflow recovery failed: "
+			}
+			b = appendString(append(b, `,"errorMessage":`...), text+why.Message)
+		}
+		return append(b, '}')
+	})
+}

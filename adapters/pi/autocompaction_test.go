@@ -1,0 +1,282 @@
+package pi
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+const (
+	startedFor = `{"type":"auto_compaction_start","reason":"%s"}`
+	inShortEnd = `"auto_compaction_end","result":{"summary":"in short","firstKeptEntryId":`
+	endedAs    = `{"type":"auto_compaction_end","aborted":%v,"willRetry":false`
+)
+
+func TestAFullContextIsCompactedBehindTheRun(t *testing.T) {
+	for what, tt := range map[string]struct {
+		usage  int64
+		opts   Options
+		before string
+		want   int
+	}{
+		"full":                {usage: 111_360, want: 1},
+		"not full yet":        {usage: 111_359},
+		"at half of it":       {usage: 64_000, opts: Options{CompactAt: 50}, want: 1},
+		"never":               {usage: 128_000, opts: Options{CompactAt: -1}},
+		"not in this session": {usage: 128_000, before: `{"type":"set_auto_compaction","sessionId":"s","enabled":false}`},
+		"but in this":         {usage: 128_000, before: `{"type":"set_auto_compaction","sessionId":"s","enabled":true}`, want: 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newSumming(inShort...)
+				g.usage = tt.usage
+				_, c := g.converse(t, tt.opts)
+				if tt.before != "" {
+					c.ok(tt.before)
+				}
+				c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`) // one turn is too small
+				c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
+				synctest.Wait()
+				if starts, ends := c.count(fmt.Sprintf(startedFor, byThreshold)), c.count(inShortEnd, `"tokensBefore":`+fmt.Sprint(tt.usage), `"aborted":false,"willRetry":false}`); starts != tt.want || ends != tt.want {
+					t.Errorf("got %d starts and %d ends, want %d\n%s", starts, ends, tt.want, c.log())
+				}
+				want := []string{roleCompaction, roleUser, roleAssistant}
+				if tt.want == 0 {
+					want = []string{roleUser, roleAssistant, roleUser, roleAssistant}
+				}
+				if d := cmp.Diff(want, rolesOf(t, c)); d != "" {
+					t.Errorf("what stands (-want +got):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+func TestAContextOfWhichNobodyToldIsTakenToBeAsLargeAsItsWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newSumming(inShort...)
+		long := strings.Repeat("so ", 30_000)
+		_, c := g.converse(t, Options{}, long, long) // 22,500 tokens each, and as many back
+		synctest.Wait()
+		if got := c.count("auto_compaction_start"); got != 0 {
+			t.Errorf("got %d compactions of 90,000 tokens, want none", got)
+		}
+		c.ok(`{"type":"prompt","sessionId":"s","message":"` + long + `"}`)
+		c.until(inShortEnd)
+	})
+}
+
+func TestThePromptIsAnsweredBeforeItsCompactionEndsAndTheNextGoesOnWithIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, Options{})
+		held := make(chan *hub.Task, 1)
+		asked := make(chan core.Request, 1)
+		n := 0
+		a := join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
+			switch n++; {
+			case !assigned(b):
+				n--
+			case asksForSummary(b.Task.Request()):
+				held <- b.Task
+			case n == 4:
+				asked <- b.Task.Request()
+				fallthrough
+			default:
+				a.say(b.Task, core.Usage{Input: 120_000}, core.Text{Text: "yes"}, core.Done{})
+			}
+		})
+		c, late := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+		c.open("s", "a")
+		c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+		c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
+		task := <-held
+		c.send(`{"id":"next","type":"prompt","sessionId":"s","message":"three"}`)
+		late.ok(`{"type":"switch_session","sessionId":"s"}`)
+		late.until(fmt.Sprintf(startedFor, byThreshold))
+		synctest.Wait()
+		if got := c.count("command_started", `"next"`); got != 0 {
+			t.Error("got the next prompt started, want it to wait for the compaction")
+		}
+		a.say(task, inShort...)
+		want := []string{"What was said before, in short:\n\nin short", "two", "yes"}
+		if d := cmp.Diff(want, wordsOf((<-asked).History)); d != "" {
+			t.Errorf("what the next prompt tells (-want +got):\n%s", d)
+		}
+		late.until(inShortEnd)
+		c.until(`"response"`, `"id":"next"`, `"success":true`)
+	})
+}
+
+func TestACompactionOfAFullContextThatComesToNothingSaysSo(t *testing.T) {
+	for want, tt := range map[string]struct {
+		summary []core.Body
+		command string
+	}{
+		fmt.Sprintf(endedAs, false) + `,"errorMessage":"Auto-compaction failed: no idea"}`: {summary: []core.Body{core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")}}},
+		fmt.Sprintf(endedAs, true) + `}`: {command: `{"type":"abort_compaction","sessionId":"s"}`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newSumming(tt.summary...)
+			g.usage = 120_000
+			_, c := g.converse(t, Options{}, "one", "two")
+			g.next(t, true)
+			if tt.command != "" {
+				c.ok(tt.command)
+			}
+			c.until(want)
+			if got := len(rolesOf(t, c)); got != 4 {
+				t.Errorf("got %d messages, want 4", got)
+			}
+			c.ok(`{"type":"set_auto_compaction","sessionId":"s","enabled":false}`)
+			c.ok(`{"type":"prompt","sessionId":"s","message":"three"}`)
+		})
+	}
+}
+
+func TestAnOpenCircuitKeepsAFullContextAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newSumming(core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")})
+		g.usage = 120_000
+		_, c := g.converse(t, Options{Breakers: Breakers{Agent: Breaker{Failures: 1}}}, "one", "two")
+		c.until("auto_compaction_end", "no idea")
+		c.fails(compactIt, "Circuit breaker open: Circuit open for a (recovery in 30s)")
+	})
+}
+
+// tooMuch fails as many times with too_large, with these said before, what is no
+// question for a summary; then it answers.
+func tooMuch(g *summing, times int, first ...core.Body) func(*joined, hub.Batch) {
+	return func(a *joined, b hub.Batch) {
+		if assigned(b) && b.Task.Request().Content == "three" && times > 0 {
+			times--
+			g.requests <- b.Task.Request()
+			a.say(b.Task, append(first, core.Failed{Fault: core.NewFault(core.CodeTooLarge, "too long")})...)
+			return
+		}
+		g.work(a, b)
+	}
+}
+
+// overflowing is a session in which the third prompt is too large so many times.
+func overflowing(t *testing.T, opts Options, g *summing, times int, first ...core.Body) (*hub.Hub, *caller) {
+	t.Helper()
+	h, s := newStage(t, opts)
+	join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, tooMuch(g, times, first...))
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.ok(`{"type":"prompt","sessionId":"s","message":"` + strings.Repeat("one ", 20) + `"}`)
+	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
+	return h, c
+}
+
+const three = `{"id":"3","type":"prompt","sessionId":"s","message":"three"}`
+
+func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
+	long := []string{roleUser, roleAssistant, roleUser, roleAssistant, roleUser, roleAssistant}
+	for what, tt := range map[string]struct {
+		times   int
+		first   []core.Body
+		summary []core.Body
+		opts    Options
+		asked   int // for the third answer
+		end     string
+		stop    string
+		stands  []string
+	}{
+		"once": {times: 1, summary: inShort, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: stopDone,
+			stands: []string{roleCompaction, roleUser, roleAssistant, roleUser, roleAssistant}},
+		"twice": {times: 2, summary: inShort, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: stopError,
+			stands: []string{roleCompaction, roleUser, roleAssistant, roleUser, roleAssistant}},
+		"without a summary": {times: 1, summary: []core.Body{core.Done{}}, asked: 1, stop: stopError, stands: long,
+			end: fmt.Sprintf(endedAs, false) + `,"errorMessage":"Context overflow recovery failed: the agent gave no summary"}`},
+		"behind words":       {times: 1, first: []core.Body{core.Text{Text: "I"}}, asked: 1, stop: stopError, stands: long},
+		"never":              {times: 1, opts: Options{CompactAt: -1}, asked: 1, stop: stopError, stands: long},
+		"not with some left": {times: 0, asked: 1, stop: stopDone, stands: long},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newSumming(tt.summary...)
+				_, c := overflowing(t, tt.opts, g, tt.times, tt.first...)
+				c.ok(three)
+				if tr := c.transcript("s"); tr.StopReason != tt.stop {
+					t.Errorf("got it ended as %s, want %s", tr.StopReason, tt.stop)
+				}
+				starts := 0
+				if tt.end != "" {
+					starts = 1
+				}
+				if got := c.count(fmt.Sprintf(startedFor, byOverflow)); got != starts || c.count("auto_compaction_end", tt.end) != starts {
+					t.Errorf("got %d starts, want %d and the end %q\n%s", got, starts, tt.end, c.log())
+				}
+				if d := cmp.Diff(tt.stands, rolesOf(t, c)); d != "" {
+					t.Errorf("what stands (-want +got):\n%s", d)
+				}
+				var asked []core.Request
+				for len(g.requests) > 0 {
+					if r := <-g.requests; r.Content == "three" {
+						asked = append(asked, r)
+					}
+				}
+				if len(asked) != tt.asked {
+					t.Fatalf("got it asked %d times, want %d", len(asked), tt.asked)
+				}
+				if tt.asked == 2 {
+					want := []string{"What was said before, in short:\n\nin short", "two", "you said two"}
+					if d := cmp.Diff(want, wordsOf(asked[1].History)); d != "" {
+						t.Errorf("what the agent was told the second time (-want +got):\n%s", d)
+					}
+				}
+				if starts, ends := c.count(`"event":{"type":"agent_start"`), c.count(`"event":{"type":"agent_end"`); starts != ends {
+					t.Errorf("got %d beginnings and %d ends, want as many", starts, ends)
+				}
+			})
+		})
+	}
+}
+
+func TestARunThatWaitsForItsCompactionEndsWithTheSessionTheCommandAndTheHub(t *testing.T) {
+	for what, end := range map[string]func(h *hub.Hub, c *caller){
+		"abort":            func(_ *hub.Hub, c *caller) { c.ok(`{"type":"abort","sessionId":"s"}`) },
+		"abort_compaction": func(_ *hub.Hub, c *caller) { c.ok(`{"type":"abort_compaction","sessionId":"s"}`) },
+		"delete_session":   func(_ *hub.Hub, c *caller) { c.ok(`{"type":"delete_session","sessionId":"s"}`) },
+		"hub": func(h *hub.Hub, _ *caller) {
+			ctx, stop := context.WithTimeout(context.Background(), time.Second)
+			defer stop()
+			_ = h.Close(ctx, "over")
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newSumming()
+				h, c := overflowing(t, Options{}, g, 1)
+				c.send(three)
+				g.next(t, true)
+				c.ok(`{"type":"steer","sessionId":"s","message":"queued"}`)
+				end(h, c)
+				c.until(`"response"`, `"id":"3"`, `"success":true`)
+				if got := c.count("auto_compaction_end", `"willRetry":false`); got != 1 && what != "delete_session" {
+					t.Errorf("got %d ends of the compaction, want one\n%s", got, c.log())
+				}
+			})
+		})
+	}
+}
+
+func TestARunWhoseCompactionTakesTooLongIsATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newSumming()
+		_, c := overflowing(t, Options{PromptTimeout: time.Minute}, g, 1)
+		f := c.patient(three)
+		if want := "Command 'prompt' timed out after 60000ms"; f.Error != want || !f.TimedOut {
+			t.Errorf("got %s, want %q and timedOut", f.Raw, want)
+		}
+	})
+}

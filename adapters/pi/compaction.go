@@ -1,0 +1,146 @@
+package pi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// compactionCancelled is what comes of a compaction that somebody does not want.
+const compactionCancelled = "Compaction cancelled"
+
+// compactionQuestion asks for the summary of a conversation that goes on with it.
+const compactionQuestion = "Sum up the conversation before this message. From now on the summary stands for it: whoever goes on, you or another agent, " +
+	"will not have read what it leaves out. Keep everything that is needed to go on:\n\n" +
+	"- the goal, and what is wanted or ruled out;\n" +
+	"- what was decided, and why;\n" +
+	"- what was done and found out, what is still open, and what comes next;\n" +
+	"- names exactly as they stand: people, agents, files, commands, ids, addresses, numbers, errors.\n\n" +
+	"Where the conversation begins with a summary, keep of that what still holds. Do not go on with the conversation and use no tools: answer with the summary alone."
+
+// compaction is one under way in a session: the bound agent is asked for a summary of
+// what was said first. Nothing changes until that is there. Server.mu guards it.
+type compaction struct {
+	*cut
+	x      *execution // in whose name
+	reason string     // of an automatic one, else ""
+}
+
+// summaryBytes bounds what an agent is told for a summary of it: most agents take
+// messages of a megabyte, of which JSON may need as much again.
+const summaryBytes = 512 << 10
+
+// compactWith asks the agent of the session for a summary of what goes, as much as fits
+// into so many bytes. ended is called once, with Server.mu held, with a summary that is
+// fit to stand for it, or with the reason why there is none; a session that is gone
+// meanwhile has none. It returns the Fault for which nobody was asked.
+func (s *Server) compactWith(c *compaction, bytes int, custom string, deadline time.Time, ended func(string, *core.Fault)) error {
+	ss := c.x.on
+	question := compactionQuestion
+	told, left := c.goes(bytes)
+	if left > 0 {
+		question += fmt.Sprintf("\n\nThe first %d messages do not fit here: say in the summary that it lacks what was said in them.", left)
+	}
+	if custom != "" {
+		question += "\n\n" + custom
+	}
+	err := s.askAside(c.x, told, question, deadline, func(summary string, f *core.Fault) {
+		ss.compacting = nil
+		most := s.hub.Limits().HistoryBytes / 2
+		switch {
+		case ss.deleted:
+			f = core.NewFault(core.CodeCancelled, compactionCancelled)
+		case f != nil && f.Code == core.CodeCancelled:
+			f = core.NewFault(core.CodeCancelled, compactionCancelled)
+		case f != nil:
+		case strings.TrimSpace(summary) == "":
+			f = core.NewFault(core.CodeInternal, "the agent gave no summary")
+		case len(summary) > most:
+			f = core.NewFault(core.CodeTooLarge, "the summary has %d bytes, and agents are told at most %d: half of limits.history_bytes", len(summary), most)
+		}
+		ended(summary, f)
+	})
+	if err == nil {
+		ss.compacting = c
+	}
+	return err
+}
+
+// cutFor divides the conversation that ends at leaf. It returns why it cannot be
+// compacted, or "".
+func (s *Server) cutFor(leaf *node, smaller bool) (*cut, string) {
+	told := s.hub.Limits().HistoryBytes
+	if told <= 0 {
+		return nil, "agents are told no earlier turns on this server, so that none could go on with a summary: its setting limits.history_bytes is 0"
+	}
+	return cutAt(leaf, told, smaller)
+}
+
+// compactionResult is what a compaction has come to (facts, section 5).
+type compactionResult struct {
+	Summary          string `json:"summary"`
+	FirstKeptEntryID string `json:"firstKeptEntryId"`
+	TokensBefore     int64  `json:"tokensBefore"`
+}
+
+// compacted lets the summary stand for what goes: the conversation has a new thread,
+// with the summary and what is kept. Server.mu is held.
+func (s *Server) compacted(c *compaction, summary string) json.RawMessage {
+	result := compactionResult{summary, c.first().ID, c.tokens}
+	s.add(c.x.on, sessionfile.Compaction{
+		Summary: result.Summary, FirstKeptEntryID: result.FirstKeptEntryID, TokensBefore: result.TokensBefore,
+	})
+	s.recall(c.x.on, core.ThreadID(core.NewID()))
+	return encode(result)
+}
+
+// compact has the conversation compacted because a client wants it.
+func compact(s *Server, x *execution) outcome {
+	if x.on.agent.IsZero() {
+		return failed("No model selected")
+	}
+	divided, problem := s.cutFor(x.on.tree.leaf, false)
+	if problem != "" {
+		return failed(problem)
+	}
+	custom, _ := x.text("customInstructions")
+	c := &compaction{cut: divided, x: x}
+	deadline := x.admitted.Add(s.opts.PromptTimeout)
+	err := s.compactWith(c, s.tellable(x.on), custom, deadline, func(summary string, f *core.Fault) {
+		switch {
+		case f == nil:
+			s.finish(x, outcome{data: s.compacted(c, summary)})
+		case ranOutAt(deadline, f):
+			s.finish(x, outcome{err: timedOut(x.kind, s.opts.PromptTimeout), timedOut: true})
+		default:
+			s.finish(x, failed(f.Message))
+		}
+	})
+	if err != nil {
+		return failed(core.AsFault(err).Message)
+	}
+	x.guarded = true // by the deadline of the question, which the hub keeps
+	return outcome{pending: true}
+}
+
+// ranOutAt tells the hub's end of a task at its deadline from an agent's own timeout.
+func ranOutAt(deadline time.Time, f *core.Fault) bool {
+	return f.Code == core.CodeTimeout && !time.Now().Before(deadline)
+}
+
+// abortCompaction stops the compaction under way, if there is one.
+func abortCompaction(s *Server, x *execution) outcome {
+	if x.on.compacting != nil {
+		s.stopAside(x, x.on, "")
+	}
+	return outcome{}
+}
+
+func setAutoCompaction(_ *Server, x *execution) outcome {
+	x.on.noCompaction = x.is("enabled", "false")
+	return outcome{}
+}

@@ -1,0 +1,274 @@
+package pi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// summing answers what it is asked as echo does, and what asks for a summary with the
+// bodies. It keeps the requests.
+type summing struct {
+	summary  []core.Body
+	usage    int64 // of an answer, or 0
+	requests chan core.Request
+}
+
+func newSumming(summary ...core.Body) *summing {
+	return &summing{summary: summary, requests: make(chan core.Request, 100)}
+}
+
+var inShort = []core.Body{core.Text{Text: "in short"}, core.Done{}}
+
+func (g *summing) work(a *joined, b hub.Batch) {
+	if !assigned(b) {
+		return
+	}
+	r := b.Task.Request()
+	g.requests <- r
+	if asksForSummary(r) {
+		a.say(b.Task, g.summary...)
+		return
+	}
+	if g.usage > 0 {
+		a.say(b.Task, core.Usage{Input: g.usage})
+	}
+	a.say(b.Task, core.Text{Text: "you said " + r.Content}, core.Done{})
+}
+
+func asksForSummary(r core.Request) bool { return strings.HasPrefix(r.Content, compactionQuestion) }
+
+// next returns what was asked next: for a summary, or not.
+func (g *summing) next(t *testing.T, summary bool) core.Request {
+	t.Helper()
+	for range cap(g.requests) {
+		select {
+		case r := <-g.requests:
+			if asksForSummary(r) == summary {
+				return r
+			}
+		case <-time.After(patience):
+		}
+	}
+	t.Fatal("got nothing asked, want a request")
+	return core.Request{}
+}
+
+// converse is a session in which these were said.
+func (g *summing) converse(t *testing.T, opts Options, turns ...string) (*Server, *caller) {
+	t.Helper()
+	h, s := newStage(t, opts)
+	join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, g.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	for _, text := range turns {
+		c.ok(string(encode(map[string]string{"type": "prompt", "sessionId": "s", "message": text})))
+	}
+	return s, c
+}
+
+const compactIt = `{"id":"c","type":"compact","sessionId":"s"}`
+
+func rolesOf(t *testing.T, c *caller) []string {
+	t.Helper()
+	var roles []string
+	for _, m := range messagesOf(t, c, "s") {
+		roles = append(roles, m.role)
+	}
+	return roles
+}
+
+func wordsOf(turns []core.Turn) []string {
+	var all []string
+	for _, t := range turns {
+		all = append(all, t.Text)
+	}
+	return all
+}
+
+func TestACompactionLetsASummaryStandForWhatWasSaidFirst(t *testing.T) {
+	g := newSumming(inShort...)
+	g.usage = 100_000
+	_, c := g.converse(t, Options{}, "one", "two", "three")
+	f := c.ok(`{"id":"c","type":"compact","sessionId":"s","customInstructions":"mind the gap"}`)
+	var got compactionResult
+	if err := json.Unmarshal(f.Data, &got); err != nil {
+		t.Fatal(err)
+	}
+	_, nodes := treeOf(c, "s")
+	if want := (compactionResult{"in short", nodes[4].EntryID, 100_000}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	prompted, asked := g.next(t, false), g.next(t, true)
+	if d := cmp.Diff([]string{"one", "you said one", "two", "you said two"}, wordsOf(asked.History)); d != "" {
+		t.Errorf("what the agent was told for its summary (-want +got):\n%s", d)
+	}
+	if !strings.HasSuffix(asked.Content, "\n\nmind the gap") || asked.Thread == prompted.Thread {
+		t.Errorf("got %q asked in thread %q, want the client's instructions in another than the session's", asked.Content, asked.Thread)
+	}
+	if d := cmp.Diff([]string{roleCompaction, roleUser, roleAssistant}, rolesOf(t, c)); d != "" {
+		t.Errorf("what stands (-want +got):\n%s", d)
+	}
+	for len(g.requests) > 0 {
+		<-g.requests
+	}
+	c.ok(`{"type":"prompt","sessionId":"s","message":"four"}`)
+	want := []string{"What was said before, in short:\n\nin short", "three", "you said three"}
+	if d := cmp.Diff(want, wordsOf(g.next(t, false).History)); d != "" {
+		t.Errorf("what the agent is told with the next prompt (-want +got):\n%s", d)
+	}
+}
+
+func TestWhatIsKeptIsAtMostHalfOfWhatAnAgentIsTold(t *testing.T) {
+	g := newSumming(inShort...)
+	long := strings.Repeat("so ", 3000) // 2,250 tokens, and its answer as many
+	_, c := g.converse(t, Options{}, long, long, long)
+	c.ok(compactIt)
+	if d := cmp.Diff([]string{roleCompaction, roleUser, roleAssistant}, rolesOf(t, c)); d != "" {
+		t.Errorf("what stands (-want +got):\n%s", d)
+	}
+}
+
+func TestThereMustBeSomethingToCompact(t *testing.T) {
+	for want, turns := range map[string][]string{
+		"Nothing to compact (session too small)": {"one", "two"},
+		"Already compacted":                      {strings.Repeat("so ", 20_000), "two"},
+		"No model selected":                      nil,
+	} {
+		g := newSumming(inShort...)
+		_, c := g.converse(t, Options{}, turns...)
+		switch want {
+		case "No model selected":
+			c.open("t", "")
+			c.fails(`{"type":"compact","sessionId":"t"}`, want)
+			continue
+		case "Already compacted":
+			c.ok(compactIt)
+			c.ok(`{"type":"set_session_name","sessionId":"s","name":"n"}`)
+		}
+		c.fails(`{"type":"compact","sessionId":"s"}`, want)
+	}
+}
+
+func TestNothingIsCompactedWhereAgentsAreToldNothing(t *testing.T) {
+	h, s := stageWith(t, hub.Options{Limits: hub.Limits{HistoryBytes: -1}}, Options{})
+	join(t, h, core.Card{ID: "a"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	if f := c.do(compactIt); f.Success || !strings.Contains(f.Error, "limits.history_bytes") {
+		t.Errorf("got %s, want a failure that names the setting", f.Raw)
+	}
+}
+
+func TestACompactionThatComesToNothingChangesNothing(t *testing.T) {
+	for want, summary := range map[string][]core.Body{
+		"no idea":                   {core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")}},
+		"the agent gave no summary": {core.Text{Text: " "}, core.Done{}},
+		"the summary has 32769 bytes, and agents are told at most 32768: half of limits.history_bytes": {core.Text{Text: strings.Repeat("x", 32769)}, core.Done{}},
+	} {
+		g := newSumming(summary...)
+		g.usage = 100_000
+		_, c := g.converse(t, Options{}, "one", "two")
+		leaf, nodes := treeOf(c, "s")
+		c.fails(compactIt, want)
+		if after, now := treeOf(c, "s"); after != leaf || len(now) != len(nodes) {
+			t.Errorf("%s: got the leaf %s of %d entries, want %s of %d", want, after, len(now), leaf, len(nodes))
+		}
+		c.ok(`{"type":"prompt","sessionId":"s","message":"three"}`)
+		if d := cmp.Diff(6, len(rolesOf(t, c))); d != "" {
+			t.Errorf("%s: messages (-want +got):\n%s", want, d)
+		}
+	}
+}
+
+func TestACompactionIsCancelledByWhoeverWantsThat(t *testing.T) {
+	for what, command := range map[string]string{
+		"abort_compaction": `{"type":"abort_compaction","sessionId":"s"}`,
+		"abort":            `{"type":"abort","sessionId":"s"}`,
+		"delete_session":   `{"type":"delete_session","sessionId":"s"}`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newSumming() // says nothing
+				g.usage = 100_000
+				_, c := g.converse(t, Options{}, "one", "two")
+				c.send(compactIt)
+				g.next(t, true)
+				c.ok(command)
+				c.until(`"response"`, `"id":"c"`, `"success":false`, `"error":"`+compactionCancelled+`"`)
+			})
+		})
+	}
+}
+
+func TestThereIsNothingToAbortWithoutACompaction(t *testing.T) {
+	g := newSumming(inShort...)
+	_, c := g.converse(t, Options{}, "one")
+	if f := c.ok(`{"type":"abort_compaction","sessionId":"s"}`); f.SessionVersion == nil || *f.SessionVersion != 2 {
+		t.Errorf("got %s, want success and the next version", f.Raw)
+	}
+}
+
+func TestACompactionThatTakesTooLongIsATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newSumming()
+		g.usage = 100_000
+		_, c := g.converse(t, Options{PromptTimeout: time.Minute}, "one", "two")
+		f := c.patient(compactIt)
+		if want := "Command 'compact' timed out after 60000ms"; f.Error != want || !f.TimedOut {
+			t.Errorf("got %s, want %q and timedOut", f.Raw, want)
+		}
+		if got := len(rolesOf(t, c)); got != 4 {
+			t.Errorf("got %d messages, want 4", got)
+		}
+	})
+}
+
+func TestAClientThatLeavesTakesItsCompactionWithIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newSumming()
+		g.usage = 100_000
+		s, c := g.converse(t, Options{DropTasks: true}, "one", "two")
+		other := dial(t, s, ConnOptions{})
+		c.send(compactIt)
+		g.next(t, true)
+		c.Close()
+		other.until("command_finished", `"commandId":"c"`, compactionCancelled)
+	})
+}
+
+func TestAnAgentWhoseCircuitIsOpenIsNotAskedForASummary(t *testing.T) {
+	g := newSumming(core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")})
+	g.usage = 100_000
+	_, c := g.converse(t, Options{Breakers: Breakers{Agent: Breaker{Failures: 1}}}, "one", "two")
+	c.fails(compactIt, "no idea")
+	c.fails(`{"type":"compact","sessionId":"s"}`, "Circuit breaker open: Circuit open for a (recovery in 30s)")
+}
+
+func TestWhatDoesNotFitIntoTheQuestionIsSaid(t *testing.T) {
+	h, s := newStage(t, Options{})
+	g := newSumming(inShort...)
+	card := core.Card{ID: "a", Metadata: map[string]json.RawMessage{"context_window": json.RawMessage("20000")}}
+	join(t, h, card, g.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.ok(`{"type":"set_auto_compaction","sessionId":"s","enabled":false}`)
+	for range 5 {
+		c.ok(`{"type":"prompt","sessionId":"s","message":"` + strings.Repeat("so ", 6_000) + `"}`)
+	}
+	c.ok(compactIt)
+	asked := g.next(t, true)
+	if !strings.Contains(asked.Content, "The first 5 messages do not fit here") || len(asked.History) != 3 {
+		t.Errorf("got %d turns and %q, want 3 and the word that 5 are left out", len(asked.History), asked.Content[len(compactionQuestion):])
+	}
+	if f := c.ok(`{"type":"get_context_usage","sessionId":"s"}`); !has(f, `"contextWindow":20000`) {
+		t.Errorf("got %s, want the window that the agent told of", f.Raw)
+	}
+}
