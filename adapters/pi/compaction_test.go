@@ -272,3 +272,35 @@ func TestWhatDoesNotFitIntoTheQuestionIsSaid(t *testing.T) {
 		t.Errorf("got %s, want the window that the agent told of", f.Raw)
 	}
 }
+
+func TestACompactionIsInTheFileOfItsSession(t *testing.T) {
+	g := newSumming(inShort...)
+	g.usage = 100_000
+	s, c := g.converse(t, Options{SessionDir: t.TempDir()}, "one", "two")
+	c.ok(compactIt)
+	settled(s)
+	c.ok(`{"type":"load_session","sessionPath":"` + fileOf(c, "s") + `","sessionId":"t"}`)
+	for len(g.requests) > 0 {
+		<-g.requests
+	}
+	c.ok(`{"type":"prompt","sessionId":"t","message":"three"}`)
+	want := []string{"What was said before, in short:\n\nin short", "two", "you said two"}
+	if d := cmp.Diff(want, wordsOf(g.next(t, false).History)); d != "" {
+		t.Errorf("what the agent is told of a loaded session (-want +got):\n%s", d)
+	}
+}
+
+func TestTheContextWindowIsWhatTheCardTells(t *testing.T) {
+	for metadata, want := range map[string]int{
+		`{}`: contextWindow, `{"context_window":1000000}`: 1_000_000, `{"contextWindow":2e5}`: 200_000,
+		`{"context_window":"many"}`: contextWindow, `{"context_window":0}`: contextWindow, `{"context_window":1e300}`: contextWindow,
+	} {
+		var card core.Card
+		if err := json.Unmarshal([]byte(metadata), &card.Metadata); err != nil {
+			t.Fatal(err)
+		}
+		if got := windowOf(card); got != want {
+			t.Errorf("%s: got %d, want %d", metadata, got, want)
+		}
+	}
+}
