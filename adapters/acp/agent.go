@@ -3,10 +3,10 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // cardFeatures are the powers of every ACP agent: the draft has a cancel and a
@@ -29,10 +29,20 @@ func (s *session) discover(ctx context.Context) error {
 // introduce takes the peer's capabilities: from here on it is an agent. Before, it
 // is one for those only who know its id.
 func (s *session) introduce(ctx context.Context, e Envelope) error {
+	return s.introduceBy(ctx, e, s.join)
+}
+
+// introduceBy is introduce with a way to make the peer an agent. A conflict of
+// [session.join] begins a contest, which answers the envelope later.
+func (s *session) introduceBy(ctx context.Context, e Envelope, join func(context.Context, core.Card) error) error {
 	var c Capabilities
 	err := e.Read(&c)
 	if err == nil {
-		err = s.join(c.card(s.who.id, e.Payload))
+		err = join(ctx, c.card(s.who.id, e.Payload))
+	}
+	if errors.Is(err, errContested) {
+		s.contend(ctx, e)
+		return nil
 	}
 	if err != nil {
 		return s.unlessRefused(ctx, e, err)
@@ -55,18 +65,23 @@ func (s *session) declare(extensions []string) {
 	}
 }
 
-// join makes the peer the agent of the card, or replaces its card.
-func (s *session) join(card core.Card) error {
+// join makes the peer the agent of the card, or replaces its card. It returns
+// errContested when another connection has the id.
+func (s *session) join(_ context.Context, card core.Card) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.joined {
 		return s.self.Update(card)
 	}
-	if err := s.self.Join(card, hub.Seat{}); err != nil {
+	switch err := s.self.Join(card, s.seat()); {
+	case err == nil:
+		s.joined = true
+		return nil
+	case core.AsFault(err).Code == core.CodeConflict:
+		return errContested
+	default:
 		return err
 	}
-	s.joined = true
-	return nil
 }
 
 // card says capabilities in the words of the hub. payload is what they were read

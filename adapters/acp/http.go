@@ -104,7 +104,8 @@ type caller struct {
 
 	// Guarded by HTTP.mu.
 	users int
-	since time.Time // when the last user left
+	used  chan struct{} // closed when the next one comes
+	since time.Time     // when the last user left
 	idle  *time.Timer
 }
 
@@ -184,6 +185,8 @@ func (x *HTTP) find(p core.Principal, id core.AgentID) (c *caller, fresh bool, e
 		c.idle.Stop()
 	}
 	c.users++
+	close(c.used)
+	c.used = make(chan struct{})
 	return c, fresh, nil
 }
 
@@ -192,13 +195,16 @@ func (x *HTTP) beginLocked(key who, p core.Principal) *caller {
 	opts := x.opts.Session
 	opts.Principal = p
 	c := &caller{
-		who: key, mail: newMailbox(x.opts.MailboxBytes, x.total), gone: make(chan struct{}), waiting: map[string]chan message{},
+		who: key, mail: newMailbox(x.opts.MailboxBytes, x.total), gone: make(chan struct{}), used: make(chan struct{}), waiting: map[string]chan message{},
 	}
 	c.s = newSession(x.hub, opts, c)
+	// A POST waits for what it asks for, however long the sender stays.
+	c.s.beside = func(ctx context.Context, f func(context.Context)) { f(context.WithoutCancel(ctx)) }
+	c.s.alive = func(ctx context.Context) error { return x.heard(ctx, c) }
 	c.s.identify(key.id)
 	x.peers[key] = c
 	x.wg.Go(func() {
-		_ = c.s.pump(context.Background()) // ends with the session of the hub, which says why
+		c.s.farewell(context.Background(), c.s.pump(context.Background())) // which ends with the session of the hub
 		x.ended(c)
 	})
 	return c
@@ -218,6 +224,23 @@ func (x *HTTP) ended(c *caller) {
 	close(c.gone)
 	if users == 0 {
 		c.mail.discard()
+	}
+}
+
+// heard returns nil once the peer reads what arrives, or waits for an answer: that is
+// the only sign of life that HTTP has.
+func (x *HTTP) heard(ctx context.Context, c *caller) error {
+	x.mu.Lock()
+	here, used := c.users > 0, c.used
+	x.mu.Unlock()
+	if here {
+		return nil
+	}
+	select {
+	case <-used:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -236,20 +236,6 @@ func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
 	}
 }
 
-func TestASecondConnectionOfAnAgentAsksButDoesNotTakeItsPlace(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		fam := s.agent("fam", `{}`)
-		also := s.enter("fam")
-		also.say(`{"id":"c9","kind":"capabilities","payload":{}}`)
-		also.refused("c9", CodeConflict, "fam")
-		also.say(`{"id":"p","kind":"ping"}`)
-		expect[Pong](also, KindPong, "p")
-		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
-		fam.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"here"}}`, fam.expect(KindQuery).ID)
-		s.ended(task)
-	})
-}
-
 // grudging is a connection whose transport refuses the first message.
 type grudging struct {
 	link.Conn[[]byte, []byte]

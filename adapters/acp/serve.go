@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -19,19 +20,26 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 	opts = opts.withDefaults()
 	out := &linkOutlet{}
 	s := newSession(h, opts, out)
+	var beside sync.WaitGroup
+	s.beside = func(ctx context.Context, f func(context.Context)) { beside.Go(func() { f(ctx) }) }
 	if opts.FinishAfterEOF {
 		opts.Link.EOF = func() {
 			s.whenSettled(func() { out.link.Close(*link.Because(link.Normal, "everything was answered")) })
 		}
 	}
 	out.link = link.New(conn, opts.Link)
+	if _, ok := conn.(link.Pinger); ok {
+		s.alive = out.link.Ping
+	}
 
 	pumped := make(chan struct{})
 	go func() {
 		defer close(pumped)
 		select {
 		case <-s.bound:
-			out.link.Close(reasonOf(s.pump(ctx)))
+			err := s.pump(ctx)
+			s.farewell(ctx, err)
+			out.link.Close(reasonOf(err))
 		case <-out.link.Done():
 		}
 	}()
@@ -41,6 +49,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 	}
 	reason := out.link.Run(ctx, s.receive, s.rejected)
 	s.close(reason.Fault())
+	beside.Wait()
 	<-pumped
 	return reason
 }
@@ -89,6 +98,10 @@ func reasonOf(err error) link.Reason {
 	switch {
 	case errors.As(err, &r):
 		return *r
+	case errors.As(err, &f) && f.Code == core.CodeConflict:
+		return *link.Because(link.Replaced, "%s", f.Message)
+	case errors.As(err, &f) && f.Code == core.CodeUnauthenticated:
+		return link.Reason{Cause: link.Unauthorized, Code: closeUnauthenticated, Text: f.Message}
 	case errors.As(err, &f) && f.Code == core.CodeTimeout:
 		return *link.Because(link.Unresponsive, "%s", f.Message)
 	case errors.As(err, &f):
@@ -96,6 +109,10 @@ func reasonOf(err error) link.Reason {
 	}
 	return link.Reason{Cause: link.ShuttingDown, Text: "shutting down", Err: err}
 }
+
+// closeUnauthenticated is the WebSocket close code for a peer whose token is good no
+// longer.
+const closeUnauthenticated = 4401
 
 // linkOutlet sends to the one connection of a peer.
 type linkOutlet struct{ link *link.Link[[]byte, []byte] }

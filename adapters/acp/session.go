@@ -54,9 +54,15 @@ type session struct {
 	principal core.Principal
 	self      *hub.Session
 	inherited []owing
+	// beside runs what may take a while, which the loop that reads a connection must
+	// not wait for; ctx ends with the connection.
+	beside func(ctx context.Context, f func(ctx context.Context))
+	// alive asks the peer for a sign of life, see [hub.Seat]; nil where that cannot be.
+	alive func(ctx context.Context) error
 
 	mu       sync.Mutex
 	joined   bool
+	contest  contest
 	progress bool              // the peer declared the extension
 	asked    map[string]*asked // by the id of its envelope
 	answered recent            // ids of what it asked, and had an answer to
@@ -90,7 +96,7 @@ func (s *session) identify(id core.AgentID) {
 	s.who = who{s.principal.ID, id}
 	s.log = s.log.With("peer", id)
 	s.self = s.hub.Connect(hub.Peer{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
-	if err := s.self.Join(Capabilities{}.card(id, nil), hub.Seat{OnlyByID: true}); err != nil {
+	if err := s.self.Join(Capabilities{}.card(id, nil), hub.Seat{OnlyByID: true, Probe: s.alive}); err != nil {
 		s.log.Info("a peer that cannot be addressed by its id", "error", err)
 	}
 	s.inherited = s.peers.arrive(s)
@@ -173,6 +179,9 @@ func (s *session) handle(ctx context.Context, e Envelope) error {
 
 // act acts on an envelope that was admitted and not seen before.
 func (s *session) act(ctx context.Context, e Envelope) error {
+	if waits, err := s.waits(e); waits {
+		return s.unlessRefused(ctx, e, err)
+	}
 	switch e.Kind {
 	case KindQuery, KindDelegate:
 		return s.ask(ctx, e)

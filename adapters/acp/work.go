@@ -11,6 +11,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
+// Replaced is the Peer of the Fault with which [Work] ends when a newer connection
+// took the place of the agent. Coming back would only take it back.
+const Replaced = "replaced"
+
 // WorkOptions are the options of [Work]. The zero WorkOptions are the defaults.
 type WorkOptions struct {
 	// NoProgress leaves the extension out: answers are sent in one piece.
@@ -33,8 +37,8 @@ type WorkOptions struct {
 // Work is the agent's end of the dialect: it announces the card, has the handler
 // answer queries and delegates, at most card.MaxConcurrent at once, and honours
 // ping, discover and cancel. It returns nil when the connection ended in good
-// order, a Fault when the hub turned the agent away, and else the *[link.Reason],
-// once no handler runs any more.
+// order, a Fault when the hub turned the agent away (see [Replaced]), and else the
+// *[link.Reason], once no handler runs any more.
 //
 // Pieces of an answer leave at once when the hub understands progress, else
 // together at the end.
@@ -168,10 +172,18 @@ func (a *agentEnd) receive(work, ctx context.Context, raw []byte) error {
 		}
 		return nil
 	case KindError:
-		var told Error
-		if e.Ref == a.hello && e.Read(&told) == nil {
+		switch told := readError(e); {
+		case e.Ref == a.hello:
 			a.turned = told.Fault()
 			return link.Because(link.Normal, "the hub refused the agent")
+		case e.Ref == "" && told.Code == CodeConflict:
+			replaced := told.Fault()
+			replaced.Peer = Replaced
+			a.turned = replaced
+			return link.Because(link.Normal, "the hub has another connection of the agent")
+		case e.Ref == "" && told.Code == CodeNotAuthorized:
+			a.turned = told.Fault()
+			return link.Because(link.Normal, "the hub knows the agent no longer")
 		}
 		a.opts.Log.Warn("the hub refused an envelope", "ref", e.Ref)
 		a.opts.Log.Debug("the refusal", "ref", e.Ref, "payload", string(e.Payload))
@@ -181,6 +193,13 @@ func (a *agentEnd) receive(work, ctx context.Context, raw []byte) error {
 		return nil // an answer to nothing that this end asks
 	}
 	return a.reply(ctx, e, KindError, refusef(CodeUnknownKind, "this agent does not know the kind %q: send one of %s", e.Kind, kindList()))
+}
+
+// readError reads the payload of an error; what cannot be read is unhandled.
+func readError(e Envelope) Error {
+	told := Error{Code: CodeUnhandled}
+	_ = e.Read(&told)
+	return told
 }
 
 // learn notes which extensions the hub understands.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/core"
@@ -198,7 +199,7 @@ func stay(ctx context.Context, log *slog.Logger, connect func(ctx context.Contex
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.As(err, &turned) && turned.Peer == parallax.Replaced:
+		case errors.As(err, &turned) && (turned.Peer == parallax.Replaced || turned.Peer == acp.Replaced):
 			return errors.New(turned.Message)
 		case in && errors.As(err, &turned) && turned.Code == core.CodeConflict:
 			// The hub may not know yet that the connection before is lost.

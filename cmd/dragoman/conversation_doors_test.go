@@ -72,12 +72,7 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 		opts := parallax.Options{AgentID: said["x-agent-id"], Link: storyLink}
 		opts.Secret = func(core.AgentID) []byte { return []byte(said["secret"]) }
 		opts.RequireSignature = said["signatures"] == "required"
-		if id := said["principal"]; id != "" {
-			opts.Principal = core.Principal{ID: id, Authenticated: true}
-			if good, err := time.ParseDuration(said["token good for"]); err == nil {
-				opts.Principal.Until = time.Now().Add(good)
-			}
-		}
+		opts.Principal = principalIn(said)
 		for able := range strings.SplitSeq(said["x-agent-capabilities"], ",") {
 			if able = strings.TrimSpace(able); able != "" {
 				opts.Capabilities = append(opts.Capabilities, able)
@@ -85,7 +80,7 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 		}
 		serve = func() link.Reason { return parallax.Serve(p.ctx, p.hub, server, opts) }
 	case "acp":
-		opts := acp.Options{AgentID: core.AgentID(said["x-agent-id"]), Peers: p.acp, HubName: "dragoman", Link: storyLink}
+		opts := acp.Options{AgentID: core.AgentID(said["x-agent-id"]), Principal: principalIn(said), Peers: p.acp, HubName: "dragoman", Link: storyLink}
 		serve = func() link.Reason { return acp.Serve(p.ctx, p.hub, server, opts) }
 	case "pi":
 		opts := pi.ConnOptions{Principal: core.Principal{ID: said["principal"]}, Transport: pi.Transport(said["transport"])}
@@ -111,6 +106,17 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 		return diskEnd{jsonEnd{client}, p}, serve, nil
 	}
 	return jsonEnd{client}, serve, nil
+}
+
+// principalIn is who a connection authenticated as.
+func principalIn(said map[string]string) (p core.Principal) {
+	if id := said["principal"]; id != "" {
+		p = core.Principal{ID: id, Authenticated: true}
+		if good, err := time.ParseDuration(said["token good for"]); err == nil {
+			p.Until = time.Now().Add(good)
+		}
+	}
+	return p
 }
 
 // starts lets an agent of this project's own join a gateway that the story plays.

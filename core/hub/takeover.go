@@ -32,7 +32,7 @@ func (s *Session) Take(ctx context.Context, card core.Card, seat Seat) error {
 		}
 		by, vacated := s.hub.holder(s, card.ID)
 		if by == nil {
-			if s.agentID() != "" || s.onCall() {
+			if id := s.onCall(); s.agentID() != "" || id != "" && (id != card.ID || seat.OnlyByID) {
 				return err // it is somebody already, which is its own conflict
 			}
 			continue // the other one has left meanwhile
@@ -62,11 +62,11 @@ func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, vacated <-chan s
 	return by, by.vacated
 }
 
-// onCall reports whether the session is found by its id alone.
-func (s *Session) onCall() bool {
+// onCall returns the id by which alone the session is found, or "".
+func (s *Session) onCall() core.AgentID {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	return s.offer.ID != ""
+	return s.offer.ID
 }
 
 // yields reports whether by, who has the id that s wants, keeps it. The error is the
