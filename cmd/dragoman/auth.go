@@ -29,20 +29,31 @@ func principalOf(ctx context.Context, otherwise core.Principal) core.Principal {
 	return otherwise
 }
 
-// openPaths need no token: they tell whether the hub is there, and nothing of it. MCP
-// has tokens of its own beside those of the hub.
+// openPath reports whether a path of the HTTP listener needs no token. Those tell whether
+// the hub is there, and nothing of it; MCP has tokens of its own beside those of the hub.
 func openPath(path string) bool {
 	return path == "/healthz" || path == "/readyz" || path == mcp.Path || strings.HasPrefix(path, mcp.Path+"/")
+}
+
+// besides lets everybody through to the paths that are open, and to the others those
+// whom authenticate lets in.
+func (s *Service) besides(open func(path string) bool) func(next http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		known := s.authenticate(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if open(r.URL.Path) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			known.ServeHTTP(w, r)
+		})
+	}
 }
 
 // authenticate lets those through to a door of HTTP who may come in, and answers the
 // rest before anything is upgraded.
 func (s *Service) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if openPath(r.URL.Path) {
-			next.ServeHTTP(w, r)
-			return
-		}
 		p, err := s.tokens.Check(r.Header.Values("Authorization"))
 		if err != nil {
 			s.hub.Count("auth.refused")

@@ -84,7 +84,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 	}
 	if l := listeners["http-addr"]; l != nil {
 		w := web.New(webOptions)
-		w.Router().Use(s.authenticate)
+		w.Router().Use(s.besides(openPath))
 		s.mountHTTP(w.Router())
 		s.servers = append(s.servers, w)
 		s.run("HTTP", func() error { return w.Serve(l) })

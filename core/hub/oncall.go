@@ -27,6 +27,15 @@ func (h *Hub) takeOffCall(s *Session) {
 	}
 }
 
+// claimed reports whether another session is found by the id alone whose principal
+// is somebody else, as far as either has authenticated: he keeps it. Callers hold mu.
+func (h *Hub) claimed(s *Session, id core.AgentID) bool {
+	return slices.ContainsFunc(h.onCall[id], func(o *Session) bool {
+		first, second := o.peer.Principal, s.peer.Principal
+		return o != s && (first.Authenticated != second.Authenticated || first.Authenticated && first.ID != second.ID)
+	})
+}
+
 // answerer returns the session that is the agent of the id, or would be once it is
 // given something; nil when there is none. Callers hold mu.
 func (h *Hub) answerer(id core.AgentID) *Session {

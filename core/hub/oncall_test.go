@@ -222,3 +222,43 @@ func TestTheToolsReachWhoIsFoundOnlyByID(t *testing.T) {
 		}
 	})
 }
+
+func TestWhoIsCalledByItsIDKeepsItFromOtherPrincipals(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		first, second string // principals; "" is nobody authenticated
+		free          bool
+	}{
+		{"the same principal", "alice", "alice", true},
+		{"another principal", "alice", "bob", false},
+		{"nobody behind somebody", "alice", "", false},
+		{"somebody behind nobody", "", "alice", false},
+		{"nobody at all", "", "", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onStage(t, hub.Limits{}, func(g *stage) {
+				who := func(principal string) *hub.Session {
+					if principal == "" {
+						return g.connect("local")
+					}
+					return g.as(principal)
+				}
+				first, called, joins := who(c.first), who(c.second), who(c.second)
+				if err := first.Join(core.Card{ID: "a"}, hub.Seat{OnlyByID: true}); err != nil {
+					t.Fatal(err)
+				}
+				for _, err := range []error{
+					called.Join(core.Card{ID: "a"}, hub.Seat{OnlyByID: true}),
+					joins.Take(g.t.Context(), core.Card{ID: "a"}, hub.Seat{}),
+				} {
+					if c.free && err != nil {
+						t.Errorf("got %v, want no error", err)
+					}
+					if !c.free {
+						g.wantFault("the id", err, core.CodeConflict)
+					}
+				}
+			})
+		})
+	}
+}

@@ -36,7 +36,8 @@ type Seat struct {
 	// OnlyByID says that nothing is known of what the session can do. It becomes an
 	// agent the first time that it is given something under its id or alias, and is
 	// listed from then on; no address by capability or domain finds it, nor does *.
-	// It keeps the id from nobody else who joins, but for as long as it has work.
+	// It keeps the id from nobody else who joins, but for as long as it has work, and
+	// from other principals where one has authenticated.
 	// Joining once more without OnlyByID makes it an agent like any other.
 	OnlyByID bool
 	// Probe asks the peer for a sign of life, when another connection wants its id:
@@ -134,6 +135,9 @@ func (s *Session) Join(card core.Card, seat Seat) error {
 		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
 	case s.offer.ID != "" && (s.offer.ID != card.ID || seat.OnlyByID):
 		return core.NewFault(core.CodeConflict, "this connection is known as %s already", s.offer.ID)
+	}
+	if h.claimed(s, card.ID) {
+		return core.NewFault(core.CodeConflict, "the id %s belongs to somebody else, who is connected: choose another id, or wait until he has left", card.ID)
 	}
 	if seat.OnlyByID {
 		s.seat = seat

@@ -32,8 +32,8 @@ func (s *Session) Take(ctx context.Context, card core.Card, seat Seat) error {
 		}
 		by, vacated := s.hub.holder(s, card.ID)
 		if by == nil {
-			if id := s.onCall(); s.agentID() != "" || id != "" && (id != card.ID || seat.OnlyByID) {
-				return err // it is somebody already, which is its own conflict
+			if s.agentID() != "" || !s.mayHave(card.ID, seat) {
+				return err // it is somebody already, which is its own conflict, or may not be
 			}
 			continue // the other one has left meanwhile
 		}
@@ -62,11 +62,12 @@ func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, vacated <-chan s
 	return by, by.vacated
 }
 
-// onCall returns the id by which alone the session is found, or "".
-func (s *Session) onCall() core.AgentID {
+// mayHave reports whether nothing keeps the session from the id but who had it.
+func (s *Session) mayHave(id core.AgentID, seat Seat) bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	return s.offer.ID
+	own := s.offer.ID
+	return (own == "" || own == id && !seat.OnlyByID) && !s.hub.claimed(s, id)
 }
 
 // yields reports whether by, who has the id that s wants, keeps it. The error is the
