@@ -23,8 +23,8 @@ fuzz: # every fuzz target, FUZZTIME each (default 20s)
 soak: # 20,000 tasks with agents that vanish, answer late or never end
 	go test -race -count=1 -timeout 30m -run '^TestSoak' ./cmd/dragoman -soak.tasks 20000
 
-guides: # the sample agents of the Parallax page; installs from npm and Debian into temporary directories
-	go test -count=1 -v -run '^TestTheSampleAgents' ./cmd/dragoman -guides.install
+guides: # the sample agents of the Parallax page, and its published SDK; installs from npm and Debian into temporary directories
+	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman -guides.install
 
 bench: # every benchmark
 	go test -run '^$$' -bench . -benchmem ./...

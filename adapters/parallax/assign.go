@@ -136,13 +136,17 @@ func (s *session) taskFrame(t *hub.Task, r core.Request, a about) ([]byte, error
 		p.Context.HistoryOmitted = omitted
 		p.Timeout = max(1, millisecondsOf(time.Until(r.Deadline)))
 		frame, err := s.frameLike(typeTask, p, r.Foreign)
+		size := len(frame)
+		if err == nil && s.gate != nil {
+			size, err = s.gate.sizeOf(frame)
+		}
 		switch n := len(r.History); {
 		case err != nil:
 			return nil, err
-		case len(frame) <= s.opts.MaxMessageBytes:
+		case size <= s.opts.MaxMessageBytes:
 			return frame, nil
 		case n == 0:
-			return nil, core.NewFault(core.CodeTooLarge, "the request makes a message of %d bytes and agent %s takes %d: send less", len(frame), s.id, s.opts.MaxMessageBytes)
+			return nil, core.NewFault(core.CodeTooLarge, "the request makes a message of %d bytes and agent %s takes %d: send less", size, s.id, s.opts.MaxMessageBytes)
 		default:
 			drop := (n + 1) / 2
 			r.History, omitted = r.History[drop:], omitted+drop

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"time"
 )
 
 // Dialect is the name of the dialect in cards, principals and events.
@@ -55,6 +56,24 @@ type registerConfig struct {
 	MaxConcurrentTasks count    `json:"maxConcurrentTasks,omitempty"`
 	TaskTimeout        count    `json:"taskTimeout,omitempty"`
 	Extensions         []string `json:"extensions,omitempty"`
+	// HeartbeatInterval is how often the agent is going to send a heartbeat. It is an
+	// addition to the page, which has it the other way round alone; agents of the
+	// gateway choose it.
+	HeartbeatInterval count `json:"heartbeatInterval,omitempty"`
+}
+
+// The least and the most that an agent may choose between its heartbeats.
+const (
+	leastHeartbeat = time.Second
+	mostHeartbeat  = 5 * time.Minute
+)
+
+// heartbeat is the interval that the agent chose, within bounds; 0 for none.
+func (c registerConfig) heartbeat() time.Duration {
+	if c.HeartbeatInterval <= 0 {
+		return 0
+	}
+	return max(leastHeartbeat, min(milliseconds(c.HeartbeatInterval), mostHeartbeat))
 }
 
 type registered struct {

@@ -38,6 +38,7 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 	}
 	s.agent, s.id = agent, id
 	s.extensions = extensions
+	s.declared = p.Config.heartbeat()
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
@@ -49,7 +50,12 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 }
 
 // seat is how this dialect takes what it has no words for.
-func (s *session) seat() hub.Seat { return hub.Seat{NoticeTasks: true, Probe: s.link.Ping} }
+func (s *session) seat() hub.Seat {
+	if s.gate != nil {
+		return hub.Seat{NoticeTasks: true, Probe: s.probe}
+	}
+	return hub.Seat{NoticeTasks: true, Probe: s.link.Ping}
+}
 
 // welcome tells the agent that it is in.
 func (s *session) welcome(ctx context.Context, id string, card core.Card, p register) error {
@@ -120,6 +126,8 @@ func (s *session) chooseID(p register) (core.AgentID, error) {
 		return core.AgentID(header), nil
 	case own != "":
 		return core.AgentID(own), nil
+	case s.gate != nil:
+		return "", core.NewFault(core.CodeInvalid, "Missing agent_id in hello") // as agents know it
 	case s.opts.Principal.Authenticated:
 		return core.AgentID(s.opts.Principal.ID), nil
 	}

@@ -19,11 +19,19 @@ import (
 // When it returns every goroutine of the connection has ended, and the agent has
 // left the hub. When ctx ends the connection closes as shutting down.
 func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options) link.Reason {
+	return newSession(h, conn, opts).serve(ctx)
+}
+
+// newSession is the state of a connection that has not begun.
+func newSession(h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options) *session {
 	opts = opts.withDefaults()
-	s := &session{
+	return &session{
 		hub: h, link: link.New(conn, opts.Link), opts: opts, log: opts.Log.With("connection", opts.ConnectionID),
 		pace: newPace(opts.MaxMessagesPerSecond), contested: make(chan contest, 1), joined: make(chan struct{}), tasks: newHeld(), asked: map[string]*asking{},
 	}
+}
+
+func (s *session) serve(ctx context.Context) link.Reason {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var pump sync.WaitGroup
@@ -47,6 +55,7 @@ type session struct {
 	opts Options
 	log  *slog.Logger
 	ids  atomic.Uint64
+	gate *gateway // what is peculiar to an agent of the gateway; nil for one of a WebSocket
 
 	// Of the reader loop; the pump may read them once joined is closed, and what
 	// comes after Run may too.
@@ -54,6 +63,7 @@ type session struct {
 	agent      *hub.Session // nil until a register was taken, which may be contested
 	id         core.AgentID
 	extensions map[string]bool
+	declared   time.Duration // the interval between heartbeats that the agent chose; 0 for none
 	contested  chan contest  // a register for an id that another has, for the pump
 	joined     chan struct{} // closed once the agent is in
 	seen       time.Time     // when the hub was last told of a sign of life
@@ -74,7 +84,7 @@ type session struct {
 
 // receive takes one frame from the agent. It runs in the reader loop.
 func (s *session) receive(ctx context.Context, frame []byte) error {
-	if len(frame) > s.opts.MaxMessageBytes {
+	if s.gate == nil && len(frame) > s.opts.MaxMessageBytes {
 		return s.rejected(ctx, &link.Reject{Cause: link.TooLarge, Size: len(frame), Limit: s.opts.MaxMessageBytes})
 	}
 	m, err := decode(frame)

@@ -75,9 +75,9 @@ func (s *session) metrics(raw members) map[string]float64 {
 }
 
 // interval is how often the agent is to send a heartbeat: as an operator says, else
-// as the settings do.
+// as it chose itself, else as the settings do.
 func (s *session) interval() time.Duration {
-	return cmp.Or(time.Duration(s.imposed.Load()), s.opts.HeartbeatInterval)
+	return cmp.Or(time.Duration(s.imposed.Load()), s.declared, s.opts.HeartbeatInterval)
 }
 
 // enforced is the interval by which silence is judged. Agents that ignore config_update

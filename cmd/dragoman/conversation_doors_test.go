@@ -65,6 +65,10 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 		end, serve := p.packDoor()
 		return end, serve, nil
 	}
+	if dialect == "gateway" {
+		end, serve := p.gatewayDoor(said)
+		return end, serve, nil
+	}
 	server, client := coretest.Pipe[[]byte, []byte](0)
 	var serve func() link.Reason
 	switch dialect {
@@ -100,7 +104,7 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 		}
 		serve = func() link.Reason { return p.pi.Serve(p.ctx, server, opts) }
 	default:
-		return nil, nil, fmt.Errorf("nobody speaks %q: want coven, client, pack, parallax, pi or acp", dialect)
+		return nil, nil, fmt.Errorf("nobody speaks %q: want coven, client, pack, parallax, gateway, pi or acp", dialect)
 	}
 	if p.disk != "" {
 		return diskEnd{jsonEnd{client}, p}, serve, nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -206,7 +207,7 @@ func (p *storyPeer) leave(r link.Reason) {
 // closing says in JSON how a hub closed a connection.
 func closing(dialect string, r link.Reason) *jsonValue {
 	out := &jsonValue{open: '{'}
-	if dialect == "coven" || dialect == "client" || dialect == "pack" {
+	if slices.Contains([]string{"coven", "client", "pack", "gateway"}, dialect) {
 		st := status.Convert(grpcserver.Status(r))
 		out.set("status", textValue(shouted(st.Code().String())))
 		out.set("message", textValue(st.Message()))

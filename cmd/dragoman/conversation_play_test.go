@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -45,6 +46,7 @@ type storyPlayer struct {
 	clients *coven.ClientService // likewise
 	http    http.Handler
 	acpHTTP *acp.HTTP
+	refused parallax.Refusals
 	mcp     *mcp.Server
 	peers   map[string]*storyPeer
 	calls   map[string]*storyCall

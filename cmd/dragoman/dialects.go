@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/web"
 	"github.com/dragoman-hub/dragoman/transports/ws"
@@ -65,6 +66,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 		clients := coven.NewClientService(s.hub, coven.ClientOptions{Deadline: c.Coven.Deadline, RememberFor: c.Coven.Remember, Logger: s.log, Principal: s.covenClient}, s.serveCovenClient)
 		s.grpc.Register(&wire.ClientService_ServiceDesc, clients)
 		s.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack))
+		s.grpc.Register(&gatewaywire.AgentGateway_ServiceDesc, parallax.NewGatewayService(s.serveGateway))
 		s.run("gRPC", func() error { return s.grpc.Serve(l) })
 	}
 	if s.socket != nil {
@@ -206,15 +208,9 @@ func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 			able = append(able, c)
 		}
 	}
-	agent, principal := r.Header.Get("X-Agent-Id"), principalOf(r.Context(), core.Principal{})
-	s.hold(func() {
-		parallax.Serve(s.ctx, s.hub, conn, parallax.Options{
-			AgentID: agent, Principal: principal, Capabilities: able, ConnectionID: id, TaskTimeout: c.TaskTimeout, HeartbeatInterval: c.HeartbeatInterval,
-			MaxMessageBytes: c.MessageBytes, MaxMessagesPerSecond: orNever(c.MessagesPerSecond), KeepTasks: c.KeepTasks,
-			Secret: s.signingSecret, RequireSignature: c.RequireSignatures,
-			Traffic: s.traffic, Link: s.config.WebSocket.link(), Log: s.log,
-		})
-	})
+	opts := s.parallaxOptions(r.Context(), id)
+	opts.AgentID, opts.Capabilities, opts.Link = r.Header.Get("X-Agent-Id"), able, s.config.WebSocket.link()
+	s.hold(func() { parallax.Serve(s.ctx, s.hub, conn, opts) })
 }
 
 func (s *Service) serveACP(w http.ResponseWriter, r *http.Request) {

@@ -51,6 +51,7 @@ type Service struct {
 	tokens  access.Tokens
 	atMCP   map[access.Hash]func()
 	traffic *parallax.Traffic
+	refused parallax.Refusals
 	// signing are what agents of Parallax sign with.
 	signing atomic.Pointer[signingSecrets]
 	// loaded are the settings as they were read last, of which config has those that

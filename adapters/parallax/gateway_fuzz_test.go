@@ -1,0 +1,102 @@
+package parallax
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/dragoman-hub/dragoman/core"
+	wire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
+)
+
+// FuzzFromGateway holds that no message of an agent brings the codec down, and that an
+// end always ends its task: what is wrong with it must not keep the task waiting.
+func FuzzFromGateway(f *testing.F) {
+	for _, m := range []*wire.AgentToControlPlane{
+		{RequestId: "hello-a", Payload: &wire.AgentToControlPlane_Hello{Hello: &wire.AgentHello{
+			AgentId: "a", AgentName: "A", Capabilities: []string{"analysis"}, Metadata: map[string]string{"maxConcurrentTasks": "3"}, HeartbeatIntervalMs: 5000,
+		}}},
+		{Payload: &wire.AgentToControlPlane_Heartbeat{Heartbeat: &wire.AgentHeartbeat{Load: 0.5, Status: "healthy", Extra: map[string]string{"cpu": "0.1", "host": "h"}}}},
+		{RequestId: "t.1", Payload: &wire.AgentToControlPlane_TaskResult{TaskResult: &wire.TaskResult{
+			TaskId: "t", ValueJson: `{"answer":[1,{"a":null}]}`, Confidence: 0.9, Reasoning: "because", Metadata: map[string]string{"tokensUsed": "7", "truncated": "yes", "progress": "no"},
+		}}},
+		{RequestId: "t.1", Payload: &wire.AgentToControlPlane_TaskResult{TaskResult: &wire.TaskResult{TaskId: "t", ValueJson: `{"a":1,"a":2}`}}},
+		{RequestId: "t.1", Payload: &wire.AgentToControlPlane_TaskError{TaskError: &wire.TaskError{TaskId: "t", ErrorMessage: "no", ErrorCode: "INTERNAL"}}},
+		{Payload: &wire.AgentToControlPlane_ThreadEvent{ThreadEvent: &wire.ThreadEventReport{ThreadId: "x"}}},
+		{},
+	} {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m wire.AgentToControlPlane
+		if proto.Unmarshal(b, &m) != nil {
+			return
+		}
+		frame, ignored := fromGateway(&m)
+		if frame == nil {
+			if ignored == "" {
+				t.Fatalf("%v: left out without a word", &m)
+			}
+			return
+		}
+		task := m.GetTaskResult().GetTaskId() + m.GetTaskError().GetTaskId()
+		if task == "" || len(task) > 36 || len(m.GetRequestId()) > 40 {
+			return // no task of the hub
+		}
+		got, err := decode(frame)
+		if err != nil {
+			t.Fatalf("%v: got %s, which says: %v", &m, frame, err)
+		}
+		if _, err := payloads[got.Type](got); err != nil {
+			t.Fatalf("%v: got %s, which says: %v", &m, frame, err)
+		}
+	})
+}
+
+// FuzzToGateway holds that whatever a request has in it is told to an agent of the
+// gateway as it is, or refused.
+func FuzzToGateway(f *testing.F) {
+	f.Add(`{"city":"Cairo","n":[1,2.5,-0,1e3],"deep":{"a":null,"b":true}}`, "hello")
+	f.Add(`{"big":9007199254740993,"huge":1e999,"long":123456789012345678901234567890}`, "")
+	f.Add(`[1,2]`, "\x00")
+	f.Fuzz(func(t *testing.T, data, content string) {
+		if !utf8.ValidString(content) || core.CheckJSON([]byte(data), gatewayLimits) != nil {
+			return
+		}
+		p, err := taskOf(core.Request{Content: content, Data: json.RawMessage(data)})
+		if err != nil {
+			return
+		}
+		p.about = about{TaskID: "t", ExecutionID: "t.1"}
+		frame, err := encode(typeTask, "m", time.Unix(0, 0), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _, err := toGateway(frame)
+		if err != nil {
+			if f := core.AsFault(err); f.Code == core.CodeInternal {
+				t.Fatalf("%s: got %v, want it told or refused with a reason", frame, err)
+			}
+			return
+		}
+		if r := m.GetTaskRequest(); r.GetTaskId() != "t" || m.GetRequestId() != "t.1" || r.GetData() == nil {
+			t.Fatalf("%s: got %v, want its task, request and data", frame, m)
+		}
+		if got := m.GetTaskRequest().GetData().GetFields()["content"].GetStringValue(); got != content && json.Valid([]byte(data)) && !hidesContent(data) {
+			t.Fatalf("%s: got %q, want the content", frame, got)
+		}
+	})
+}
+
+// hidesContent reports whether the data has a member that the content stands beside.
+func hidesContent(data string) bool {
+	var ms members
+	return json.Unmarshal([]byte(data), &ms) == nil && ms["content"] != nil
+}

@@ -1,0 +1,62 @@
+package parallax
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestWhoIsRefusedAgainAndAgainWaitsLongerAndAtMostHalfOfItsPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r Refusals
+		for i, want := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second} {
+			began := time.Now()
+			if err := r.holdUp(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+			if got := time.Since(began); got != want {
+				t.Errorf("after %d refusals: held up for %s, want %s", i, got, want)
+			}
+			r.add("a")
+		}
+		if got := r.delay("b"); got != 0 {
+			t.Errorf("another: held up for %s, want no time", got)
+		}
+		time.Sleep(rememberRefusal)
+		if got := r.delay("a"); got != 0 {
+			t.Errorf("long after: held up for %s, want no time", got)
+		}
+	})
+}
+
+func TestHoldingUpEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r Refusals
+		r.add("a")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.holdUp(ctx, "a"); err == nil {
+			t.Error("got no error, want that of the context")
+		}
+	})
+}
+
+func TestOfManyRefusalsTheOldestIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r Refusals
+		for i := range mostRefusals + 1 {
+			r.add(strconv.Itoa(i))
+			time.Sleep(time.Millisecond)
+		}
+		if len(r.seen) != mostRefusals || r.delay("0") != 0 || r.delay("1") == 0 {
+			t.Errorf("got %d remembered, the first for %s, the second for %s; want %d, and the first forgotten", len(r.seen), r.delay("0"), r.delay("1"), mostRefusals)
+		}
+		var none *Refusals
+		none.add("a")
+		if none.delay("a") != 0 {
+			t.Error("nil remembers, want nobody remembered")
+		}
+	})
+}
