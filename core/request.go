@@ -116,4 +116,7 @@ type Principal struct {
 	// Until is when the proof of who it is runs out; zero is never. Its sessions end
 	// then. It is not told.
 	Until time.Time `json:"-"`
+	// Proof names what it proved that with, so that its sessions can be ended when
+	// that is good no longer; it is no secret, and not told.
+	Proof string `json:"-"`
 }

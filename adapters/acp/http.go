@@ -29,7 +29,8 @@ type HTTPOptions struct {
 	Session Options
 	// Identify returns who authentication found the sender of a request to be; nil
 	// is an open hub. With a Principal that is authenticated, id is who it is as an
-	// agent, and "" means the ID of the principal. An error is told as it is when it
+	// agent, and "" leaves that to X-Agent-Id or ?agent_id=, as on a WebSocket, or else
+	// means the ID of the principal. An error is told as it is when it
 	// is a Fault.
 	Identify func(r *http.Request) (p core.Principal, id core.AgentID, err error)
 	// MaxPeers bounds how many peers are remembered. When there are more the one

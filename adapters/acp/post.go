@@ -41,11 +41,12 @@ func (x *HTTP) identify(r *http.Request, from string) (p core.Principal, id core
 		if p, id, err = x.opts.Identify(r); err != nil {
 			return p, id, err
 		}
-		if id == "" && p.Authenticated {
-			id = core.AgentID(p.ID)
-		}
 	}
-	for _, stated := range []string{r.Header.Get(headerAgentID), r.URL.Query().Get(paramAgentID), from} {
+	header, param := r.Header.Get(headerAgentID), r.URL.Query().Get(paramAgentID)
+	if id == "" && p.Authenticated {
+		id = core.AgentID(cmp.Or(header, param, p.ID))
+	}
+	for _, stated := range []string{header, param, from} {
 		switch {
 		case stated == "":
 		case id == "":

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -29,6 +30,13 @@ type call struct {
 	id      json.RawMessage // nil of a stream without a request
 	stream  bool
 	cancel  context.CancelCauseFunc
+}
+
+// expired reports whether what the holder showed is good no longer. What runs under it
+// ends with its session.
+func (h *holder) expired() bool {
+	until := h.session.Peer().Principal.Until
+	return !until.IsZero() && !time.Now().Before(until)
 }
 
 func newHolder(s *hub.Session, limits Options) *holder {

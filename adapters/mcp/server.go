@@ -89,8 +89,8 @@ func (s *Server) put(key [sha256.Size]byte, session *hub.Session) (revoke func()
 	}
 }
 
-// Admit lets a principal in with a token of his own, known by its SHA-256, until leave
-// is called.
+// Admit lets a principal in with a token of his own, known by its SHA-256, until it
+// expires or leave is called.
 func (s *Server) Admit(token [sha256.Size]byte, p core.Principal) (leave func()) {
 	p.Dialect = Name
 	session := s.hub.Connect(hub.Peer{Principal: p, Dialect: Name, Deadline: s.opts.Deadline})
@@ -141,7 +141,7 @@ func (s *Server) who(r *http.Request) (*holder, *core.Fault) {
 		return s.anonymous, nil
 	case token == "":
 		return nil, core.NewFault(core.CodeUnauthenticated, "the token is missing: send the mcp_token of Welcome as Authorization: Bearer, or behind %s/ in the path", Path)
-	case h == nil:
+	case h == nil || h.expired():
 		return nil, core.NewFault(core.CodeUnauthenticated,
 			"the token is unknown or has expired, for it ends with the connection of the agent that it was given to: connect again and take the mcp_token of the new Welcome")
 	default:

@@ -2,6 +2,7 @@ package pi
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -105,6 +106,9 @@ func (c *connection) send(ctx context.Context, frames [][]byte) bool {
 	return true
 }
 
+// unauthenticated is why the hub ends a session whose principal is nobody any more.
+var unauthenticated = &core.Fault{Code: core.CodeUnauthenticated}
+
 // pump reads what the hub has for the client and tells it, until the link closes or
 // the hub stops.
 func (c *connection) pump(ctx context.Context) {
@@ -113,6 +117,10 @@ func (c *connection) pump(ctx context.Context) {
 		b, err := c.hub.Next(ctx)
 		switch {
 		case ctx.Err() != nil:
+			return
+		case errors.Is(err, unauthenticated):
+			// Whoever is nobody any more is told nothing more, but why.
+			c.link.Close(link.Reason{Cause: link.Unauthorized, Text: core.AsFault(err).Message, Code: 1008})
 			return
 		case err != nil:
 			c.leave(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -121,8 +120,8 @@ type knownStream struct {
 // Context implements [grpc.ServerStream].
 func (s knownStream) Context() context.Context { return s.ctx }
 
-// authorized reads the file of tokens, and puts what stands there into force: those
-// whose tokens are gone are sent away.
+// authorize reads the file of tokens, and puts what stands there into force: those
+// whose tokens are gone, or say something else of them now, are sent away.
 func (s *Service) authorize(path string) error {
 	list, err := readTokens(path)
 	if err != nil {
@@ -136,19 +135,24 @@ func (s *Service) authorize(path string) error {
 	return nil
 }
 
+// admission is somebody who may use a token of the hub at the door of MCP.
+type admission struct {
+	owner core.Principal
+	leave func()
+}
+
 // admitToMCP lets those who have a token of the hub use it at the door of MCP.
 func (s *Service) admitToMCP() {
-	hashes := s.tokens.Hashes()
-	for hash, leave := range s.atMCP {
-		if !slices.Contains(hashes, hash) {
-			leave()
+	for hash, at := range s.atMCP {
+		if owner, known := s.tokens.Owner(hash); !known || owner != at.owner {
+			at.leave()
 			delete(s.atMCP, hash)
 		}
 	}
-	for _, hash := range hashes {
-		if s.atMCP[hash] == nil {
+	for _, hash := range s.tokens.Hashes() {
+		if _, here := s.atMCP[hash]; !here {
 			owner, _ := s.tokens.Owner(hash)
-			s.atMCP[hash] = s.mcp.Admit(hash, owner)
+			s.atMCP[hash] = admission{owner, s.mcp.Admit(hash, owner)}
 		}
 	}
 }

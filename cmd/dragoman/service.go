@@ -49,7 +49,7 @@ type Service struct {
 	secrets secrets
 	// tokens are who may come in; atMCP are those let in there, by their hash.
 	tokens  access.Tokens
-	atMCP   map[access.Hash]func()
+	atMCP   map[access.Hash]admission
 	traffic *parallax.Traffic
 	refused parallax.Refusals
 	// signing are what agents of Parallax sign with.
@@ -89,7 +89,7 @@ func Start(ctx context.Context, c Config, log *slog.Logger, observer func(*hub.O
 	if err := checkExposure(c); err != nil {
 		return nil, err
 	}
-	s := &Service{config: c, loaded: c, traffic: parallax.NewTraffic(), log: log, failed: make(chan error, 1), atMCP: map[access.Hash]func(){}}
+	s := &Service{config: c, loaded: c, traffic: parallax.NewTraffic(), log: log, failed: make(chan error, 1), atMCP: map[access.Hash]admission{}}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := s.start(ctx, observer); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -81,7 +81,7 @@ func readToken(item any) (t access.Token, err error) {
 				at, err = time.Parse(time.RFC3339, text)
 				isTime = err == nil
 			}
-			if t.Expires = at; !isTime {
+			if t.Expires = at.UTC(); !isTime {
 				return t, errors.New("expires: want a time such as 2030-01-31T12:00:00Z")
 			}
 		default:

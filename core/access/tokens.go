@@ -40,9 +40,17 @@ type Token struct {
 	Expires time.Time
 }
 
+// operatorProof ends the proof of an operator: a token whose owner is one no more
+// proves something else.
+const operatorProof = "/operator"
+
 // Owner is who a token makes of a sender.
 func (t Token) Owner() core.Principal {
-	return core.Principal{ID: t.Principal, Authenticated: true, Operator: t.Operator, Until: t.Expires}
+	proof := hex.EncodeToString(t.Hash[:])
+	if t.Operator {
+		proof += operatorProof
+	}
+	return core.Principal{ID: t.Principal, Authenticated: true, Operator: t.Operator, Until: t.Expires, Proof: proof}
 }
 
 // Tokens are those that are good. They are safe for concurrent use, and may be
@@ -70,14 +78,13 @@ func (t *Tokens) Replace(list []Token) {
 // Open reports whether nobody has to authenticate.
 func (t *Tokens) Open() bool { return len(t.all()) == 0 }
 
-// Knows reports whether the principal has a token that is good now.
-func (t *Tokens) Knows(principal string) bool {
-	for _, one := range t.all() {
-		if one.Principal == principal && one.good() {
-			return true
-		}
-	}
-	return false
+// Knows reports whether the token that the principal showed is good now, and makes of
+// its owner still what it did.
+func (t *Tokens) Knows(p core.Principal) bool {
+	h, err := ParseHash(strings.TrimSuffix(p.Proof, operatorProof))
+	one, known := t.all()[h]
+	owner := one.Owner()
+	return err == nil && known && one.good() && owner.ID == p.ID && owner.Proof == p.Proof && owner.Until.Equal(p.Until)
 }
 
 // Hashes returns the hashes of all tokens.

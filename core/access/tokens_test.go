@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"encoding/hex"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,8 @@ import (
 func TestATokenSaysWhoShowsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		soon := time.Now().Add(time.Hour)
+		proof := func(token string) string { h := access.HashOf(token); return hex.EncodeToString(h[:]) }
+		bob := core.Principal{ID: "bob", Authenticated: true, Until: soon, Proof: proof("b")}
 		tokens := access.NewTokens([]access.Token{
 			{Hash: access.HashOf("a"), Principal: "alice", Operator: true},
 			{Hash: access.HashOf("b"), Principal: "bob", Expires: soon},
@@ -22,8 +25,8 @@ func TestATokenSaysWhoShowsIt(t *testing.T) {
 			want   core.Principal
 			fault  string
 		}{
-			{[]string{"Bearer a"}, core.Principal{ID: "alice", Authenticated: true, Operator: true}, ""},
-			{[]string{"bearer  b "}, core.Principal{ID: "bob", Authenticated: true, Until: soon}, ""},
+			{[]string{"Bearer a"}, core.Principal{ID: "alice", Authenticated: true, Operator: true, Proof: proof("a") + "/operator"}, ""},
+			{[]string{"bearer  b "}, bob, ""},
 			{nil, core.Principal{}, "a token is missing"},
 			{[]string{"Bearer c"}, core.Principal{}, "Invalid authentication token"},
 			{[]string{"Bearer"}, core.Principal{}, "Invalid authentication token"},
@@ -42,8 +45,8 @@ func TestATokenSaysWhoShowsIt(t *testing.T) {
 		if _, err := tokens.Check([]string{"Bearer b"}); err == nil || !strings.Contains(err.Error(), "Token has expired") {
 			t.Errorf("an hour later: got %v, want that it has expired", err)
 		}
-		if tokens.Knows("bob") || !tokens.Knows("alice") {
-			t.Error("an hour later: want alice known and bob not")
+		if bob.Dialect = "acp"; tokens.Knows(bob) {
+			t.Error("an hour later: got bob known, want him not")
 		}
 	})
 }
@@ -64,6 +67,31 @@ func TestTokensAreReplacedAtOnce(t *testing.T) {
 	}
 	if p, err := tokens.Check([]string{"Bearer z"}); err != nil || p.ID != "zoe" {
 		t.Errorf("the new token: got %+v and %v, want zoe", p, err)
+	}
+}
+
+func TestSomebodyIsKnownAsLongAsHisTokenSaysTheSameOfHim(t *testing.T) {
+	soon, later := time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
+	own := access.Token{Hash: access.HashOf("a"), Principal: "alice", Operator: true, Expires: later}
+	for _, c := range []struct {
+		name string
+		now  access.Token
+		want bool
+	}{
+		{"the same", own, true},
+		{"another token", access.Token{Hash: access.HashOf("b"), Principal: "alice", Operator: true, Expires: later}, false},
+		{"another principal", access.Token{Hash: own.Hash, Principal: "bob", Operator: true, Expires: later}, false},
+		{"an operator no more", access.Token{Hash: own.Hash, Principal: "alice", Expires: later}, false},
+		{"another time", access.Token{Hash: own.Hash, Principal: "alice", Operator: true, Expires: soon}, false},
+	} {
+		p := own.Owner()
+		p.Dialect = "acp"
+		if got := access.NewTokens([]access.Token{c.now}).Knows(p); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+	if access.NewTokens([]access.Token{own}).Knows(core.Principal{ID: "alice", Authenticated: true}) {
+		t.Error("without a proof: got known, want not")
 	}
 }
 

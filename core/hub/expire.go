@@ -18,17 +18,24 @@ func (s *Session) expire() {
 	}
 }
 
-// Expel ends the sessions of all authenticated principals that are no longer known.
-func (h *Hub) Expel(known func(principal string) bool) {
+// takenBack is why a session ends whose principal is nobody any more before his time.
+func takenBack() *core.Fault {
+	return core.NewFault(core.CodeUnauthenticated, "the token was taken back")
+}
+
+// Expel ends the sessions of all authenticated principals that are no longer known as
+// what they are, and those that such a principal, let in before, begins later.
+func (h *Hub) Expel(known func(p core.Principal) bool) {
 	var gone []*Session
 	h.mu.Lock()
+	h.known = known
 	for s := range h.sessions {
-		if p := s.peer.Principal; p.Authenticated && !known(p.ID) {
+		if p := s.peer.Principal; p.Authenticated && !known(p) {
 			gone = append(gone, s)
 		}
 	}
 	h.mu.Unlock()
 	for _, s := range gone {
-		s.Close(core.NewFault(core.CodeUnauthenticated, "the token was taken back"))
+		s.Close(takenBack())
 	}
 }

@@ -86,6 +86,7 @@ type Hub struct {
 	running  int
 	idle     chan struct{} // closed when draining and nothing runs
 	everyone map[*Session]struct{}
+	known    func(core.Principal) bool // see Expel; nil is everybody
 	// followers read threads, and newest is the task that was taken in last.
 	followers map[core.ThreadID]map[*Session]follower
 	newest    core.TaskID
@@ -144,7 +145,6 @@ func (h *Hub) Limits() Limits { return h.limits }
 func (h *Hub) Connect(p Peer) *Session {
 	s := newSession(h, p)
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.sessions[s] = struct{}{}
 	s.expire()
 	if h.draining != "" {
@@ -152,6 +152,11 @@ func (h *Hub) Connect(p Peer) *Session {
 	}
 	if h.closed != nil {
 		s.feed.end(h.closed)
+	}
+	known := h.known
+	h.mu.Unlock()
+	if known != nil && p.Principal.Authenticated && !known(p.Principal) {
+		s.Close(takenBack())
 	}
 	return s
 }
