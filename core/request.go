@@ -88,6 +88,8 @@ type Turn struct {
 	// Task is the task that the turn belongs to.
 	Task TaskID    `json:"task,omitempty"`
 	At   time.Time `json:"at,omitzero"`
+	// From is the principal who asked. It is not told.
+	From string `json:"-"`
 }
 
 // Size estimates what the turn costs in memory, in bytes.

@@ -63,8 +63,11 @@ func (h *Hub) recoverTurn(ctx context.Context, task core.TaskID) {
 
 // addTurns writes what was asked and answered into the thread.
 func (h *Hub) addTurns(req core.Request, task core.TaskID, events []core.Event) {
-	a := core.Fold(events)
+	a, from := core.Fold(events), ""
+	if o, ok := events[0].Body.(core.Opened); ok {
+		from = o.From.ID
+	}
 	h.threads.Add(req.Thread,
-		core.Turn{Role: core.RoleUser, Text: req.Content, Task: task, At: events[0].At},
-		core.Turn{Role: core.RoleAssistant, Text: a.Text, Agent: a.Agent, Task: task, At: events[len(events)-1].At})
+		core.Turn{Role: core.RoleUser, Text: req.Content, Task: task, At: events[0].At, From: from},
+		core.Turn{Role: core.RoleAssistant, Text: a.Text, Agent: a.Agent, Task: task, At: events[len(events)-1].At, From: from})
 }
