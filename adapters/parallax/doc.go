@@ -13,6 +13,10 @@
 // the writer of its link, and the pump that turns what happens on the hub into
 // frames.
 //
+// [ServeGateway] is the hub's end of the gRPC stream that published agents speak: its
+// messages are turned into those of a WebSocket and back (gateway.go, gatewayin.go,
+// gatewayout.go), so that one session serves both.
+//
 // What the protocol's page leaves open is decided in docs/dialects/parallax.md,
 // together with the extensions: task_accepted and task_progress, by which answers
 // stream, and task_request, by which an agent asks another. They are used only

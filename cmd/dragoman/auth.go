@@ -68,7 +68,7 @@ func (s *Service) authenticate(next http.Handler) http.Handler {
 // own form to the answer.
 func unauthorized(w http.ResponseWriter, r *http.Request, text string) {
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	if r.URL.Path != parallaxPath {
+	if r.URL.Path != parallaxPath && !strings.HasPrefix(r.URL.Path, controlPath+"/") {
 		web.Problem(w, http.StatusUnauthorized, string(core.CodeUnauthenticated), text)
 		return
 	}

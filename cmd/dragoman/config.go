@@ -148,6 +148,7 @@ type ParallaxConfig struct {
 	// Secrets is the path of the file with what agents sign with, which nothing shows.
 	Secrets           string `koanf:"secrets"`
 	RequireSignatures bool   `koanf:"require_signatures"`
+	WebhookTargets    string `koanf:"webhook_targets"`
 }
 
 // ACPConfig are the settings of the ACP dialect.
@@ -198,7 +199,7 @@ func defaults() map[string]any {
 		"coven.max_concurrent": 1, "coven.deadline": "600s", "coven.register_timeout": "30s", "coven.orphan_grace": "2s", "coven.keep_tasks": false,
 		"coven.remember": "5m", "coven.tool_calls": 64, "coven.secrets": "",
 		"parallax.task_timeout": "30s", "parallax.heartbeat_interval": "10s", "parallax.message_bytes": 1_000_000, "parallax.messages_per_second": 100,
-		"parallax.keep_tasks": false, "parallax.secrets": "", "parallax.require_signatures": false,
+		"parallax.keep_tasks": false, "parallax.secrets": "", "parallax.require_signatures": false, "parallax.webhook_targets": "public",
 		"acp.deadline": "30s", "acp.delegate_deadline": "1h", "acp.envelope_bytes": 1_000_000, "acp.keep_results": "10m", "acp.keep_tasks": false,
 		"acp.keep_ids": "300s", "acp.mailbox_bytes": 4 << 20,
 		"rest.deadline": "300s", "rest.body_bytes": 1_000_000, "rest.keep_tasks": true,

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
@@ -230,6 +231,9 @@ func (p *storyPlayer) router() http.Handler {
 		p.acpHTTP = acp.NewHTTP(p.hub, acp.HTTPOptions{Session: acp.Options{Peers: p.acp, HubName: "dragoman"}})
 		r.Method(http.MethodPost, "/acp", p.acpHTTP)
 		r.Method(http.MethodGet, "/acp", p.acpHTTP)
+		r.Mount("/api", control.New(p.hub, control.Options{Targets: control.TargetsNone, Principal: func(*http.Request) core.Principal {
+			return core.Principal{ID: "local", Operator: true}
+		}}))
 		r.Handle("/mcp", p.mcp)
 		r.Handle("/mcp/*", p.mcp)
 		r.Mount("/v1", rest.New(p.hub, rest.Options{

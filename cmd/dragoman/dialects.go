@@ -131,6 +131,7 @@ func (s *Service) mountHTTP(r chi.Router) {
 		Version: version, Log: s.log,
 		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, DropTasks: !s.config.REST.KeepTasks,
 	}))
+	s.mountControl(r)
 	s.mountMCP(r)
 	r.Method(http.MethodGet, "/metrics", s.metricsHandler())
 	r.NotFound(nothingHere)
@@ -147,7 +148,7 @@ func (s *Service) mountHTTP(r chi.Router) {
 // nothingHere answers where the hub has no door, and tells of those that it has.
 func nothingHere(w http.ResponseWriter, r *http.Request) {
 	web.Problem(w, http.StatusNotFound, string(core.CodeUnsupported), "nothing is at "+r.URL.Path+
-		": /v1 is REST (its document /v1/openapi.json), /ws/agent Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /mcp MCP, /metrics Prometheus, /healthz and /readyz the health")
+		": /v1 is REST (its document /v1/openapi.json), /ws/agent and /api Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /mcp MCP, /metrics Prometheus, /healthz and /readyz the health")
 }
 
 func plainText(w http.ResponseWriter, status int, text string) {

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"net"
+	"net/http"
 
+	"github.com/go-chi/chi/v5"
 	"google.golang.org/grpc/peer"
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	"github.com/dragoman-hub/dragoman/core"
 	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -34,4 +37,21 @@ func (s *Service) serveGateway(stream gatewaywire.AgentGateway_ConnectServer) er
 		opts.Address, _, _ = net.SplitHostPort(from.Addr.String()) // where there is no port there is one address
 	}
 	return grpcserver.Status(parallax.ServeGateway(s.ctx, s.hub, conn, opts))
+}
+
+// controlPath is where the REST of a Parallax control plane is.
+const controlPath = "/api"
+
+func (s *Service) mountControl(r chi.Router) {
+	targets, err := control.ParseTargets(s.config.Parallax.WebhookTargets)
+	if err != nil {
+		targets = control.TargetsNone // the schema of the settings lets nothing else through
+	}
+	s.control = control.New(s.hub, control.Options{
+		Principal: func(r *http.Request) core.Principal {
+			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: parallax.Dialect, Operator: true})
+		},
+		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, Targets: targets, Log: s.log,
+	})
+	r.Mount(controlPath, s.control)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
@@ -52,6 +53,7 @@ type Service struct {
 	atMCP   map[access.Hash]admission
 	traffic *parallax.Traffic
 	refused parallax.Refusals
+	control *control.Control // of Parallax, or nil
 	// signing are what agents of Parallax sign with.
 	signing atomic.Pointer[signingSecrets]
 	// loaded are the settings as they were read last, of which config has those that
@@ -312,6 +314,9 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	}
 	if s.mcp != nil {
 		s.mcp.Close()
+	}
+	if s.control != nil {
+		s.control.Close()
 	}
 	errs = append(errs, s.sayGoodbye())
 	s.cancel(errors.New(reason))

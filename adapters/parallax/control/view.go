@@ -1,0 +1,108 @@
+package control
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// The statuses of an execution.
+const (
+	statusPending   = "pending"
+	statusRunning   = "running"
+	statusCompleted = "completed"
+	statusFailed    = "failed"
+	statusCancelled = "cancelled"
+)
+
+// execution is a task as the control plane shows it.
+type execution struct {
+	ID          core.TaskID     `json:"id"`
+	PatternName string          `json:"patternName,omitempty"`
+	To          core.Address    `json:"to"`
+	AgentID     core.AgentID    `json:"agentId,omitempty"`
+	StartTime   time.Time       `json:"startTime,omitzero"`
+	EndTime     *time.Time      `json:"endTime,omitempty"`
+	Status      string          `json:"status"`
+	Result      json.RawMessage `json:"result,omitempty"`
+	Error       *failure        `json:"error,omitempty"`
+	Metrics     metrics         `json:"metrics"`
+	Webhook     *hookView       `json:"webhook,omitempty"`
+}
+
+// failure is why an execution was not completed.
+type failure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// metrics are the numbers of an execution.
+type metrics struct {
+	Duration   int64           `json:"duration"` // in milliseconds, so far
+	AgentCount int             `json:"agentCount"`
+	Success    bool            `json:"success"`
+	TokensUsed int64           `json:"tokensUsed,omitempty"`
+	Confidence json.RawMessage `json:"confidence,omitempty"`
+}
+
+// executionOf puts a task together as far as it went.
+func executionOf(t *hub.Task) (execution, error) {
+	// The state comes before the events: one that says ended has its end among them.
+	queued := t.Agent() == ""
+	events, r := t.Events(), t.Request()
+	a := core.Fold(events)
+	first, last := events[0], events[len(events)-1]
+	e := execution{ID: t.ID(), PatternName: patternOf(r), To: r.To, AgentID: t.Agent(), StartTime: first.At, Status: statusRunning}
+	e.Metrics.TokensUsed = a.TokensUsed
+	e.Metrics.Duration = time.Since(first.At).Milliseconds()
+	if e.AgentID != "" {
+		e.Metrics.AgentCount = 1
+	}
+	if a.End == 0 {
+		if queued {
+			e.Status = statusPending
+		}
+		return e, nil
+	}
+	e.EndTime, e.Metrics.Duration = &last.At, last.At.Sub(first.At).Milliseconds()
+	e.Metrics.Confidence = confidenceOf(last.Foreign)
+	if a.Fault != nil {
+		e.Error = &failure{parallax.CodeOf(a.Fault), a.Fault.Message}
+	}
+	switch a.End {
+	case core.KindDone:
+		e.Status, e.Metrics.Success = statusCompleted, true
+		result, err := parallax.Result(a)
+		e.Result = result
+		return e, err
+	case core.KindCancelled:
+		e.Status = statusCancelled
+	default:
+		e.Status = statusFailed
+	}
+	return e, nil
+}
+
+// beside is what a Parallax peer said beside the meaning of a message.
+type beside struct {
+	Payload struct {
+		PatternName string `json:"patternName"`
+		Metadata    struct {
+			Confidence json.RawMessage `json:"confidence"`
+		} `json:"metadata"`
+	} `json:"payload"`
+}
+
+func besideOf(f *core.Foreign) (b beside) {
+	if f == nil || f.Dialect != parallax.Dialect || json.Unmarshal(f.JSON, &b) != nil {
+		return beside{}
+	}
+	return b
+}
+
+func patternOf(r core.Request) string { return besideOf(r.Foreign).Payload.PatternName }
+
+func confidenceOf(f *core.Foreign) json.RawMessage { return besideOf(f).Payload.Metadata.Confidence }
