@@ -36,7 +36,7 @@ func ServeGateway(ctx context.Context, h *hub.Hub, conn GatewayConn, opts Gatewa
 	s.gate = g
 	reason := s.serve(ctx)
 	if reason.Cause == link.Replaced {
-		g.refusals.add(g.key)
+		g.refused()
 	}
 	return reason
 }
@@ -49,9 +49,8 @@ type gateway struct {
 	address  string
 	refusals *Refusals
 
-	key string // of the agent among the refusals; of the reader loop until that has ended
-
 	mu       sync.Mutex
+	key      string        // of the agent among the refusals; "" before its hello
 	accepted bool          // the agent was told that it is in
 	heard    chan struct{} // closed by the next message of the agent
 }
@@ -63,15 +62,14 @@ func (g *gateway) Receive(ctx context.Context) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.hears()
-		if hello := m.GetHello(); hello != nil {
-			g.key = g.address + "\x00" + hello.GetAgentId()
-			if err := g.refusals.holdUp(ctx, g.key); err != nil {
-				return nil, err
-			}
-		} else if g.key == "" {
+		switch key := g.hears(m.GetHello()); {
+		case key == "":
 			g.hub.Count("parallax.ignored.before_hello") // as the gateway of Parallax does
 			continue
+		case m.GetHello() != nil:
+			if err := g.refusals.holdUp(ctx, key); err != nil {
+				return nil, err
+			}
 		}
 		frame, ignored := fromGateway(m)
 		if ignored != "" {
@@ -98,7 +96,9 @@ func (g *gateway) Send(ctx context.Context, frame []byte) error {
 	g.mu.Unlock()
 	switch {
 	case m == nil:
-		g.hub.Count("parallax.folded." + kind)
+		if kind != typeHeartbeatAck {
+			g.hub.Count("parallax.folded." + kind)
+		}
 		return nil
 	case ack == nil:
 		return g.conn.Send(ctx, m)
@@ -108,7 +108,7 @@ func (g *gateway) Send(ctx context.Context, frame []byte) error {
 	case in:
 		return nil // the session has counted what was wrong
 	}
-	g.refusals.add(g.key)
+	g.refused()
 	if err := g.conn.Send(ctx, m); err != nil {
 		return err
 	}
@@ -125,12 +125,27 @@ func (g *gateway) sizeOf(frame []byte) (int, error) {
 	return proto.Size(m), err
 }
 
-// hears tells whoever waits for a sign of life.
-func (g *gateway) hears() {
+// hears tells whoever waits for a sign of life, and returns what the agent is called
+// by among the refusals. hello is nil for any other message.
+func (g *gateway) hears(hello *wire.AgentHello) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	close(g.heard)
 	g.heard = make(chan struct{})
+	if hello != nil {
+		g.key = g.address + "\x00" + hello.GetAgentId()
+	}
+	return g.key
+}
+
+// refused remembers that the agent may not stay.
+func (g *gateway) refused() {
+	g.mu.Lock()
+	key := g.key
+	g.mu.Unlock()
+	if key != "" {
+		g.refusals.add(key)
+	}
 }
 
 // typePing is the ping of the gateway, which a WebSocket has by itself.
