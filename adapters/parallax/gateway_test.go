@@ -1,0 +1,91 @@
+package parallax
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
+)
+
+type gatewayEnd = coretest.End[*wire.ControlPlaneToAgent, *wire.AgentToControlPlane]
+
+// gateway is an agent of the gateway that is in.
+func (s *stage) gateway(opts Options) *gatewayEnd {
+	s.Helper()
+	agent, conn := coretest.Pipe[*wire.AgentToControlPlane, *wire.ControlPlaneToAgent](4)
+	ended := make(chan link.Reason, 1)
+	go func() { ended <- ServeGateway(context.Background(), s.hub, agent, GatewayOptions{Options: opts}) }()
+	s.Cleanup(func() {
+		_ = conn.Close(link.Reason{Cause: link.Normal})
+		<-ended
+		synctest.Wait()
+	})
+	hello := &wire.AgentHello{AgentId: "edge", Capabilities: []string{"analysis"}}
+	if err := conn.Send(s.Context(), &wire.AgentToControlPlane{RequestId: "h", Payload: &wire.AgentToControlPlane_Hello{Hello: hello}}); err != nil {
+		s.Fatal(err)
+	}
+	if m, err := conn.Receive(s.Context()); err != nil || !m.GetAck().GetAccepted() {
+		s.Fatalf("got %v and %v, want it accepted", m, err)
+	}
+	return conn
+}
+
+func TestATaskIsMeasuredInTheFormThatTheGatewayGivesIt(t *testing.T) {
+	onStage(t, func(s *stage) {
+		conn := s.gateway(Options{MaxMessageBytes: 1500})
+		a := s.asker()
+		// A number has two bytes as JSON and eleven as protobuf.
+		task := a.open(core.Request{To: core.ToAgent("edge"), Content: "sum", Data: json.RawMessage(`{"n":[` + strings.TrimSuffix(strings.Repeat("1,", 200), ",") + `]}`)})
+		synctest.Wait()
+		if got := task.Answer().Fault; got == nil || got.Code != core.CodeTooLarge {
+			s.Errorf("got %v, want the task failed as too large", got)
+		}
+		task = a.open(core.Request{To: core.ToAgent("edge"), Content: "sum", Data: json.RawMessage(`{"n":[1,2.5,9007199254740993]}`)})
+		m, err := conn.Receive(s.Context())
+		if err != nil {
+			s.Fatal(err)
+		}
+		n := m.GetTaskRequest().GetData().GetFields()["n"].GetListValue().GetValues()
+		if len(n) != 3 || n[0].GetNumberValue() != 1 || n[1].GetNumberValue() != 2.5 || n[2].GetStringValue() != "9007199254740993" {
+			s.Errorf("got %v, want numbers, and the digits of one that a double does not hold", n)
+		}
+		if err := conn.Send(s.Context(), &wire.AgentToControlPlane{Payload: &wire.AgentToControlPlane_TaskResult{
+			TaskResult: &wire.TaskResult{TaskId: string(task.ID()), ValueJson: "12", Confidence: 0.5, Reasoning: "it adds up"},
+		}}); err != nil {
+			s.Fatal(err)
+		}
+		synctest.Wait()
+		answer, thought := task.Answer(), ""
+		for _, e := range task.Events() {
+			if b, ok := e.Body.(core.Thinking); ok {
+				thought += b.Text
+			}
+		}
+		if string(answer.Data) != "12" || thought != "it adds up" {
+			s.Errorf("got %s after thinking %q, want 12 and its reasons", answer.Data, thought)
+		}
+	})
+}
+
+func TestAnAnswerOfAnotherStreamOfTheGatewayDoesNotCount(t *testing.T) {
+	onStage(t, func(s *stage) {
+		conn := s.gateway(Options{})
+		thief := s.registered(Options{}, `{"agentId":"thief","capabilities":["analysis"]}`)
+		a := s.asker()
+		task := a.open(core.Request{To: core.ToAgent("edge"), Content: "sum"})
+		if _, err := conn.Receive(s.Context()); err != nil {
+			s.Fatal(err)
+		}
+		thief.say(`{"type":"task_result","id":"1","payload":{"taskId":"` + string(task.ID()) + `","result":"stolen"}}`)
+		thief.refused(codeTaskNotHeld)
+		if end := task.Answer().End; end != 0 {
+			s.Errorf("got the task ended as %s, want it left to who has it", end)
+		}
+	})
+}
