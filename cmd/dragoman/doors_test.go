@@ -21,6 +21,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core/access"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
@@ -128,10 +129,14 @@ func TestEveryDoorOfGRPCAsksForAToken(t *testing.T) {
 		call func(ctx context.Context) error
 		open bool
 	}{
-		"agents":     {call: func(ctx context.Context) error { return first(wire.NewCovenControlClient(cc).AgentStream(ctx)) }},
-		"clients":    {call: func(ctx context.Context) error { _, err := clients.GetMe(ctx, nil); return err }},
-		"agent list": {call: func(ctx context.Context) error { _, err := clients.ListAgents(ctx, &wire.ListAgentsRequest{}); return err }},
-		"events":     {call: func(ctx context.Context) error { return first(clients.StreamEvents(ctx, &wire.StreamEventsRequest{})) }},
+		"agents":  {call: func(ctx context.Context) error { return first(wire.NewCovenControlClient(cc).AgentStream(ctx)) }},
+		"clients": {call: func(ctx context.Context) error { _, err := clients.GetMe(ctx, nil); return err }},
+		"agent list": {call: func(ctx context.Context) error {
+			_, err := clients.ListAgents(ctx, &wire.ListAgentsRequest{})
+			return err
+		}},
+		"events":  {call: func(ctx context.Context) error { return first(clients.StreamEvents(ctx, &wire.StreamEventsRequest{})) }},
+		"gateway": {call: func(ctx context.Context) error { return first(gatewaywire.NewAgentGatewayClient(cc).Connect(ctx)) }},
 		"packs": {call: func(ctx context.Context) error {
 			return first(wire.NewPackServiceClient(cc).Register(ctx, &wire.PackManifest{}))
 		}},
