@@ -43,7 +43,7 @@ func (s *Server) tellable(ss *session) int {
 
 // automatic reports whether the session's conversation may be compacted by itself.
 func (s *Server) automatic(ss *session) bool {
-	return s.opts.CompactAt > 0 && !ss.noCompaction && !ss.deleted && !s.draining
+	return s.opts.CompactAt > 0 && !ss.noCompaction && !ss.shared && !ss.deleted && !s.draining
 }
 
 // full reports whether the conversation has reached its share of the agent's context

@@ -2,13 +2,20 @@ package pi
 
 import "slices"
 
-// lane is a line of commands that run one at a time, first in, first out (section
+// lane is a line of turns that are taken one at a time, first in, first out (section
 // 7.3). Server.mu guards it.
 type lane struct {
 	key     sessionKey
-	waiting []*execution
-	running *execution
+	waiting []laneTurn
+	running laneTurn
 	turning bool // its commands are being run, further down the stack
+}
+
+// laneTurn is a command, or what somebody else has asked in the thread of the session:
+// exactly one field is set. The zero laneTurn is none.
+type laneTurn struct {
+	x     *execution
+	heard *heard
 }
 
 // serverLane is the id of the lane of commands without a session. No session can
@@ -30,32 +37,43 @@ func (c command) lane() string {
 
 // enqueue puts a command into its lane and runs what can run.
 func (s *Server) enqueue(x *execution) {
-	key := sessionKey{x.client.scope, x.known.lane}
+	s.line(sessionKey{x.client.scope, x.known.lane}, laneTurn{x: x})
+}
+
+// line puts a turn into a lane and runs what can run.
+func (s *Server) line(key sessionKey, t laneTurn) {
 	l := s.lanes[key]
 	if l == nil {
 		l = &lane{key: key}
 		s.lanes[key] = l
 	}
-	x.lane = l
-	l.waiting = append(l.waiting, x)
+	if t.x != nil {
+		t.x.lane = l
+	}
+	l.waiting = append(l.waiting, t)
 	s.advance(l)
 }
 
-// advance runs the commands of a lane until one goes on or none is left.
+// advance takes the turns of a lane until one goes on or none is left.
 func (s *Server) advance(l *lane) {
 	if l.turning {
 		return
 	}
 	l.turning = true
-	for l.running == nil && len(l.waiting) > 0 {
-		x := l.waiting[0]
-		l.waiting[0] = nil
+	for l.running == (laneTurn{}) && len(l.waiting) > 0 {
+		t := l.waiting[0]
+		l.waiting[0] = laneTurn{}
 		l.waiting = l.waiting[1:]
-		l.running = x
-		s.execute(x)
+		l.running = t
+		switch {
+		case t.x != nil:
+			s.execute(t.x)
+		case !s.show(t.heard):
+			l.running = laneTurn{}
+		}
 	}
 	l.turning = false
-	if l.running == nil {
+	if l.running == (laneTurn{}) {
 		delete(s.lanes, l.key)
 	}
 }
@@ -64,16 +82,27 @@ func (s *Server) advance(l *lane) {
 // clients have been told what came of it.
 func (s *Server) release(x *execution) {
 	l := x.lane
-	if l == nil || l.running != x || x.working || !x.told {
+	if l == nil || l.running.x != x || x.working || !x.told {
 		return
 	}
-	l.running = nil
+	l.running = laneTurn{}
+	s.advance(l)
+}
+
+// over lets the lane go on behind a run.
+func (s *Server) over(r *run, o outcome) {
+	if r.prompt != nil {
+		s.finish(r.prompt, o)
+		return
+	}
+	l := s.lanes[r.session.key]
+	l.running = laneTurn{}
 	s.advance(l)
 }
 
 // withdraw takes a command out of its lane that has not run.
 func (l *lane) withdraw(x *execution) {
-	if i := slices.Index(l.waiting, x); i >= 0 {
+	if i := slices.Index(l.waiting, laneTurn{x: x}); i >= 0 {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
 	}
 }

@@ -43,6 +43,7 @@ func (s *Server) unload(ss *session) {
 	ss.deleted = true
 	delete(s.sessions, ss.key)
 	s.letGo(ss.file)
+	s.depart(ss)
 	if ss.expiry != nil {
 		ss.expiry.Stop()
 	}

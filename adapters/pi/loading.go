@@ -63,7 +63,8 @@ func loadSession(s *Server, x *execution) outcome {
 		if problem := s.checkSession(x.client.scope, id); problem != "" {
 			return failed(problem)
 		}
-		ss := s.newSession(sessionKey{x.client.scope, id})
+		ss := newSession(x, id)
+		s.register(ss)
 		s.take(ss, from)
 		return s.created(x, ss)
 	})

@@ -2,6 +2,7 @@ package pi
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -77,6 +78,7 @@ func steer(s *Server, x *execution) outcome {
 		defer as.Close(nil)
 		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID}
 		if err = as.Inject(ss.run.last().task.ID(), in); err == nil {
+			ss.run.last().pushed(in.ID, q)
 			return outcome{}
 		}
 	}
@@ -129,15 +131,16 @@ func answer(s *Server, x *execution) outcome {
 	if !isApproval {
 		return s.reply(x, id)
 	}
-	st := s.runs[task]
-	if st == nil || st.run.session.key.scope != x.client.scope {
+	here := s.runs[task]
+	i := slices.IndexFunc(here, func(st *step) bool { return st.run.session.key.scope == x.client.scope })
+	if i < 0 {
 		return failed("No pending UI request with id " + id)
 	}
-	asked, ok := approvalAt(st.task.Events(), seq)
+	asked, ok := approvalAt(here[i].task.Events(), seq)
 	switch {
 	case !ok:
 		return failed("No pending UI request with id " + id)
-	case st.run.session != x.on:
+	case here[i].run.session != x.on:
 		return failed("Session ID mismatch for request " + id)
 	}
 	r, _ := x.object("response")

@@ -8,7 +8,14 @@ import (
 
 // The commands that only look.
 
-func getState(s *Server, x *execution) outcome { return outcome{data: encode(s.info(x.on))} }
+// getState tells, beside what the reference does, the thread by which others can join
+// the conversation.
+func getState(s *Server, x *execution) outcome {
+	return outcome{data: encode(struct {
+		sessionInfo
+		Thread core.ThreadID `json:"thread"`
+	}{s.info(x.on), x.on.thread})}
+}
 
 func getMessages(_ *Server, x *execution) outcome {
 	all := x.on.all()

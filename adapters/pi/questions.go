@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -31,8 +30,7 @@ func (s *Server) look(ss *session) {
 		clear(ss.dialogs.open)
 		return
 	}
-	at := hub.Sight{Tag: ss, Thread: ss.thread, Agent: ss.agent.Agent(), For: core.Principal{ID: ss.key.scope, Operator: ss.key.scope == ""}}
-	s.root.LookAt(at)
+	s.root.LookAt(hub.Sight{Tag: ss, Thread: ss.thread, Agent: ss.agent.Agent(), For: ss.viewer})
 }
 
 // asking takes in a question, or how it ended. Who answered is told to all, that

@@ -50,7 +50,11 @@ func (s *Server) recall(ss *session, thread core.ThreadID) {
 
 // recallOf is recall with a part of the conversation: the rest is said again.
 func (s *Server) recallOf(ss *session, thread core.ThreadID, context []message) {
-	ss.thread = thread
+	if ss.thread != thread {
+		s.depart(ss)
+		ss.thread, ss.shared = thread, false
+	}
+	s.attend(ss)
 	ss.told, ss.knowing = turns(context, s.hub.Limits().HistoryBytes), nil
 	ss.ran = ran{} // it stands in the conversation
 	s.look(ss)

@@ -100,7 +100,7 @@ func (s *Server) giveUp(r *run, why string) {
 	}
 	s.retried(r, why)
 	s.closeRun(r)
-	s.finish(r.prompt, outcome{})
+	s.over(r, outcome{})
 }
 
 // stopRetrying ends the runs that wait for their next attempt: the hub is stopping.

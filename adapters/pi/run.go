@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // of steps, each a task of the hub. Server.mu guards it.
 type run struct {
 	session *session
-	prompt  *execution
+	prompt  *execution // nil of one that began with what somebody else has asked
 	// steps are in order; the last is under way.
 	steps    []*step
 	messages []message // of the run so far
@@ -34,6 +35,8 @@ type step struct {
 	// opening is what clients are told before the task's own events.
 	opening [][]byte
 	task    *hub.Task   // nil of a step that the hub refused, or answers itself
+	heard   bool        // somebody else has opened the task
+	seen    uint64      // the sequence number of the task that was followed last
 	answer  func(*view) // tells such a step
 	// record puts the messages together for the session. Server.mu guards it.
 	record *view
@@ -41,6 +44,16 @@ type step struct {
 	// that follows in the conversation.
 	from int
 	leaf *node
+	// steered is what was pushed into the task here, by the id of its injection.
+	steered map[string]queued
+}
+
+// pushed notes that the agent is told what the user says while it works.
+func (st *step) pushed(injection string, q queued) {
+	if st.steered == nil {
+		st.steered = map[string]queued{}
+	}
+	st.steered[injection] = q
 }
 
 // ask opens a task for what the user says. It returns the Fault of the hub when it
@@ -69,82 +82,99 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 	}
 	s.agents.asked(call, task.ID())
 	ss.ran = ran{}
+	if with := s.companies[ss.thread]; with != nil && len(with.sessions) > 1 {
+		s.share(with, ss, task)
+	}
 	return task, nil
 }
 
 // begin adds a step to the run. task is nil when the hub refused it, or answers
 // itself: then answer tells it to a view.
 func (s *Server) begin(r *run, said []queued, task *hub.Task, answer func(*view)) *step {
-	now := time.Now()
-	prefix := r.session.prefix
+	now := time.Now().UnixMilli()
+	words := make([]message, len(said))
+	for i, q := range said {
+		words[i] = userMessage(q.text, q.images, now)
+	}
 	st := &step{run: r, said: said, task: task, answer: answer}
-	opening := frames{room: make([]byte, 0, openingRoom(said))}
+	s.open(st, words)
+	return st
+}
+
+// open adds a step to its run; words are the messages that it begins with, none of a
+// step that asks again.
+func (s *Server) open(st *step, words []message) {
+	r := st.run
+	prefix := r.session.prefix
+	opening := frames{room: make([]byte, 0, 2*sizeOf(words)+256*(len(words)+1))}
 	if len(r.steps) > 0 {
 		st.before = r.last()
 	}
-	if len(r.steps) == 0 || said == nil { // asked again
+	if len(r.steps) == 0 || len(words) == 0 { // asked again
 		opening.plain(prefix, agentStart)
 	}
 	opening.plain(prefix, turnStart)
-	for _, q := range said {
-		m := userMessage(q.text, q.images, now.UnixMilli())
+	for _, m := range words {
 		s.say(r, m)
 		opening.spoken(prefix, m)
 	}
 	st.opening, st.from, st.leaf = opening.list, len(r.messages), r.session.tree.leaf
 	r.steps = append(r.steps, st)
-	if task == nil {
+	if st.task == nil {
 		st.record = newView(s.sceneOf(r.session, ""), unheard)
-		answer(st.record)
+		st.answer(st.record)
 	} else {
-		about := s.sceneOf(r.session, task.ID())
-		about.count = s.count // here alone: once for all views of the task
+		id := st.task.ID()
+		about := s.sceneOf(r.session, id)
+		if len(s.runs[id]) == 0 {
+			about.count = s.count // here alone: once for all views of the task
+		}
 		st.record = newView(about, unheard)
-		s.runs[task.ID()] = st
-		_ = s.root.Watch(task, core.Cursor{}, st) // the beginning is a cursor of every task
+		s.runs[id] = append(s.runs[id], st)
+		_ = s.root.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
 	}
 	for c := range r.session.readers {
 		c.push(item{step: st})
 	}
-	return st
-}
-
-// openingRoom is about how many bytes it takes to tell what was said.
-func openingRoom(said []queued) int {
-	n := 256
-	for _, q := range said {
-		n += 2*len(q.text) + 512
-		for _, f := range q.images {
-			n += 3 * len(f.Data)
-		}
-	}
-	return n
 }
 
 // follow takes in the events of a step's task.
 func (s *Server) follow(st *step, events []core.Event) {
 	ss := st.run.session
 	for _, e := range events {
+		e, news := e.After(st.seen)
+		if !news {
+			continue
+		}
+		st.seen = e.End()
 		_ = e.Deliver(st.record) // a view returns no error
 		s.gather(st)
-		s.agents.follow(st.task.ID(), e)
+		if !st.heard {
+			s.agents.follow(st.task.ID(), e)
+		}
 		switch b := e.Body.(type) {
 		case core.Assigned:
-			s.answers(ss, b.Agent)
-			s.look(ss)
+			if !st.heard || ss.agent.IsZero() {
+				s.answers(ss, b.Agent)
+				s.look(ss)
+			}
 		case core.SessionLost:
-			delete(ss.knowing, ss.agent.Agent())
+			delete(ss.knowing, st.record.agent)
 		case core.InjectionAnswered:
-			if !b.Accepted {
-				s.sayLater(st, b.ID)
+			if q, here := st.steered[b.ID]; here && !b.Accepted {
+				ss.steering = append(ss.steering, q)
+				ss.queueChanged()
 			}
 		case core.Done:
 			s.step(st, outcome{}, "")
 		case core.Cancelled:
 			s.step(st, outcome{}, retryCancelled)
 		case core.Failed:
-			o := s.ranOut(st, e, b)
-			if o.err != "" || !s.overflowed(st, b.Fault) && !s.retry(st, b.Fault) {
+			o := outcome{}
+			if !st.heard {
+				o = s.ranOut(st, e, b)
+			}
+			if o.err != "" || st.heard || !s.overflowed(st, b.Fault) && !s.retry(st, b.Fault) {
 				s.step(st, o, messageOf(b.Fault))
 			}
 		}
@@ -159,16 +189,6 @@ func (s *Server) ranOut(st *step, e core.Event, b core.Failed) outcome {
 		return outcome{}
 	}
 	return outcome{err: fmt.Sprintf("Command 'prompt' timed out after %dms", s.opts.PromptTimeout.Milliseconds()), timedOut: true}
-}
-
-// sayLater makes what the agent did not take in a turn of its own.
-func (s *Server) sayLater(st *step, injection string) {
-	for _, e := range st.task.Events() {
-		if in, ok := e.Body.(core.Injected); ok && in.ID == injection {
-			st.run.session.steering = append(st.run.session.steering, queued{text: in.Content, from: st.task.From()})
-			st.run.session.queueChanged()
-		}
-	}
 }
 
 // step ends a step: with the next of what was queued, or, at the latest where there
@@ -201,7 +221,7 @@ func (s *Server) step(st *step, o outcome, problem string) {
 	s.retried(r, problem)
 	s.closeRun(r)
 	if problem != "" || !s.compactBehind(r) {
-		s.finish(r.prompt, o)
+		s.over(r, o)
 	}
 }
 
@@ -228,8 +248,12 @@ func (s *Server) closeRun(r *run) {
 	ss := r.session
 	ss.run = nil
 	for _, st := range r.steps {
-		if st.task != nil {
-			delete(s.runs, st.task.ID())
+		if st.task == nil {
+			continue
+		}
+		id := st.task.ID()
+		if s.runs[id] = slices.DeleteFunc(s.runs[id], func(other *step) bool { return other == st }); len(s.runs[id]) == 0 {
+			delete(s.runs, id)
 		}
 	}
 }

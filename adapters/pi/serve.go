@@ -153,8 +153,8 @@ func (s *Server) detach(c *connection) {
 		return
 	}
 	for _, ss := range s.sessions {
-		if ss.run != nil && ss.run.prompt.client == c {
-			s.stop(ss.run.prompt, ss, "the client left")
+		if r := ss.run; r != nil && r.prompt != nil && r.prompt.client == c {
+			s.stop(r.prompt, ss, "the client left")
 		}
 		if ss.compacting != nil && ss.compacting.x.client == c {
 			s.stopAside(ss.compacting.x, ss, "the client left")

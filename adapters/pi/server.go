@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -173,8 +174,9 @@ type Server struct {
 	files     map[string]*file // of sessions, by path
 	lanes     map[sessionKey]*lane
 	clients   map[*connection]struct{}
-	sockets   int // clients over WebSocket
-	runs      map[core.TaskID]*step
+	sockets   int                     // clients over WebSocket
+	runs      map[core.TaskID][]*step // more than one where sessions share a thread
+	companies map[core.ThreadID]*company
 	connected uint64 // connections so far
 	unnamed   uint64 // commands without an id
 	draining  bool
@@ -206,7 +208,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		hub: h, opts: opts, begun: time.Now().UnixMilli(), done: make(chan struct{}),
 		root:     h.Connect(hub.Peer{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
 		sessions: map[sessionKey]*session{}, files: map[string]*file{}, summaries: map[string]map[string]summary{}, lanes: map[sessionKey]*lane{}, clients: map[*connection]struct{}{},
-		runs: map[core.TaskID]*step{}, toDo: make(chan struct{}, 1), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
+		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, toDo: make(chan struct{}, 1), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
 		governance: newGovernance(opts),
 	}
 	s.memory = newMemory(s.opts)
@@ -245,10 +247,12 @@ func (s *Server) record() {
 	for {
 		b, err := s.root.Next(context.Background())
 		s.mu.Lock()
-		question, isAside := b.Tag.(*aside)
-		switch st, _ := b.Tag.(*step); {
+		switch {
 		case err != nil:
 			s.rest()
+			for _, ss := range s.sessions {
+				s.stopHearing(ss) // there is nothing more to be heard
+			}
 			s.mu.Unlock()
 			s.keepUp() // clients are told what came of their commands before they are left
 			return
@@ -257,14 +261,27 @@ func (s *Server) record() {
 			s.stopRetrying()
 		case b.Asking != nil:
 			s.asking(b.Asking.Tag.(*session), b.Asking.Question, b.Asking.Given)
-		case isAside:
-			s.hear(question, b.Events)
-		case st != nil && b.Gap != nil:
-			st.record.gap(b.Gap.From, b.Gap.To, time.Now())
-		case st != nil:
-			s.follow(st, b.Events)
+		default:
+			s.read(b)
 		}
 		s.mu.Unlock()
+	}
+}
+
+// read takes in what has come of a task. Server.mu is held.
+func (s *Server) read(b hub.Batch) {
+	switch tag := b.Tag.(type) {
+	case *aside:
+		s.hear(tag, b.Events)
+	case *company:
+		s.overhear(tag, b.Task)
+	case *step:
+		for _, st := range slices.Clone(s.runs[b.Task.ID()]) {
+			if b.Gap != nil && b.Gap.To > st.seen {
+				st.record.gap(b.Gap.From, b.Gap.To, time.Now())
+			}
+			s.follow(st, b.Events)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ type session struct {
 	key     sessionKey
 	prefix  []byte // of its events
 	thread  core.ThreadID
+	viewer  core.Principal // whose the session is
 	created time.Time
 	version int
 	deleted bool
@@ -43,6 +44,7 @@ type session struct {
 	readers             map[*connection]struct{}
 	dialogs             dialogs
 	upkeep
+	listening
 }
 
 // queued is a user's message that waits for its turn.
@@ -112,8 +114,14 @@ func createSession(s *Server, x *execution) outcome {
 	if err != nil {
 		return failed(core.AsFault(err).Message)
 	}
-	ss := s.newSession(sessionKey{x.client.scope, id})
+	ss := newSession(x, id)
 	ss.agent = to
+	if thread, ok := x.text("thread"); ok {
+		ss.thread = core.ThreadID(thread)
+		return s.joinThread(x, ss, s.directory(cwd))
+	}
+	s.register(ss)
+	s.attend(ss)
 	s.beginTree(ss, newTree(string(ss.thread), id, s.directory(cwd), ""))
 	return s.created(x, ss)
 }
@@ -131,14 +139,19 @@ func (s *Server) checkSession(scope, id string) string {
 	return s.noRoom()
 }
 
-// newSession registers a session that has no conversation yet.
-func (s *Server) newSession(key sessionKey) *session {
-	ss := &session{
-		key: key, prefix: sessionEvents(key.id), thread: core.ThreadID(core.NewID()), created: time.Now(), readers: map[*connection]struct{}{},
+// newSession makes a session of who sent x that has no conversation yet.
+func newSession(x *execution, id string) *session {
+	scope := x.client.scope
+	return &session{
+		key: sessionKey{scope, id}, prefix: sessionEvents(id), thread: core.ThreadID(core.NewID()), created: time.Now(), readers: map[*connection]struct{}{},
+		viewer: core.Principal{ID: scope, Operator: scope == "" || x.client.principal.Operator},
 	}
-	s.sessions[key] = ss
+}
+
+// register lets the session be found.
+func (s *Server) register(ss *session) {
+	s.sessions[ss.key] = ss
 	s.watchOver(ss)
-	return ss
 }
 
 // created says that x has made the session.
@@ -160,13 +173,16 @@ func deleteSession(s *Server, x *execution) outcome {
 	if ss == nil {
 		return failed(notFound(x.session))
 	}
-	if ss.run != nil {
+	if ss.run != nil && !ss.run.last().heard {
 		s.stop(x, ss, "the session was deleted")
 	}
 	s.stopAside(x, ss, "the session was deleted")
 	ss.stopShell()
 	s.unload(ss)
-	return outcome{data: encode(map[string]bool{"deleted": true}), after: func() { s.sayDeleted(ss) }}
+	return outcome{data: encode(map[string]bool{"deleted": true}), after: func() {
+		s.sayDeleted(ss)
+		s.stopHearing(ss)
+	}}
 }
 
 // switchSession subscribes the connection; a run that is under way is told from its

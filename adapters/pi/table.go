@@ -38,7 +38,7 @@ func commands() map[string]*spec {
 	}
 	return map[string]*spec{
 		"list_sessions":        {control: true, run: listSessions},
-		"create_session":       {fields: []field{optionalID("sessionId", 0), optional("cwd"), optional("agent")}, run: createSession},
+		"create_session":       {fields: []field{optionalID("sessionId", 0), optional("cwd"), optional("agent"), {name: "thread", check: checkThread}}, run: createSession},
 		"delete_session":       {control: true, fields: []field{target}, run: deleteSession},
 		"switch_session":       {control: true, fields: []field{target}, run: switchSession},
 		"list_stored_sessions": {control: true, run: listStored},

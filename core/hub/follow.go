@@ -11,8 +11,8 @@ type follower struct {
 
 // Follow makes the session a viewer of every task that is opened in a thread from
 // now on and that its principal may read, as [Session.WatchAll] does of all; tag
-// comes with their batches. Those that it opens itself it reads as their requester,
-// unless it opened them unwatched. Notices are no part of a thread.
+// comes with their batches. Those that it opens itself are not among them. Notices are
+// no part of a thread.
 func (s *Session) Follow(id core.ThreadID, tag any) { s.follow(id, follower{shown: true, tag: tag}) }
 
 func (s *Session) follow(id core.ThreadID, f follower) {
@@ -49,8 +49,8 @@ func (h *Hub) unfollow(s *Session, id core.ThreadID) {
 }
 
 // opensTurn writes a new task into its thread and tells who follows that, but for
-// the session that reads it as its requester. Callers hold mu.
-func (h *Hub) opensTurn(t *Task, requester *Session) {
+// the session that opens it. Callers hold mu.
+func (h *Hub) opensTurn(t *Task, by *Session) {
 	id := t.request.Thread
 	if core.TaskID(id) == t.id || t.request.Intent == core.IntentNotify {
 		return
@@ -60,7 +60,7 @@ func (h *Hub) opensTurn(t *Task, requester *Session) {
 		switch {
 		case !f.shown:
 			s.feed.stir()
-		case s != requester && h.rules.MayRead(s.peer.Principal, t.from):
+		case s != by && h.rules.MayRead(s.peer.Principal, t.from):
 			s.mu.Lock()
 			s.viewed.put(t, struct{}{})
 			s.mu.Unlock()

@@ -37,6 +37,10 @@ func TestWhoFollowsAThreadReadsItsOwnTasksOnce(t *testing.T) {
 		task := g.open(asker, core.Request{To: core.ToAgent("a"), Thread: "talk", Content: "hello"})
 		g.report(agent, task, core.Done{})
 		g.wantKinds("what it is told", g.events(asker), "opened", "assigned", "done")
+		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Thread: "talk", Content: "hello"}, hub.Opening{Unwatched: true}); err != nil {
+			t.Fatal(err)
+		}
+		g.wantKinds("what it is told of what it does not watch", g.events(asker))
 	})
 }
 

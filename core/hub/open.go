@@ -171,7 +171,7 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 	if o.Unwatched {
 		reads = nil
 	}
-	h.opensTurn(t, reads)
+	h.opensTurn(t, s)
 	s.mu.Lock()
 	s.opened.put(t.id, opened{t, o.Keep || s.peer.Keep})
 	s.mu.Unlock()

@@ -1,0 +1,157 @@
+package pi
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// company are the sessions that have a thread: as a rule one, and besides it those of
+// operators, who may look on at everybody's. Server.mu guards it.
+type company struct{ sessions map[*session]struct{} }
+
+// heard is a turn in the lane of a session: what somebody else has asked in its
+// thread. It is told as a run like any other, when the lane has come to it.
+type heard struct {
+	session *session
+	thread  core.ThreadID // which the session may have left by then
+	task    *hub.Task
+}
+
+// mostHeard is how many turns of others may wait for a session to tell them.
+const mostHeard = 100
+
+// attend lets the session hear what others ask in its thread. Server.mu is held.
+func (s *Server) attend(ss *session) {
+	with := s.companies[ss.thread]
+	if with == nil {
+		with = &company{map[*session]struct{}{}}
+		s.companies[ss.thread] = with
+		s.root.Follow(ss.thread, with)
+	}
+	with.sessions[ss] = struct{}{}
+}
+
+// depart ends that. Server.mu is held.
+func (s *Server) depart(ss *session) {
+	with := s.companies[ss.thread]
+	if with == nil {
+		return
+	}
+	delete(with.sessions, ss)
+	if len(with.sessions) == 0 {
+		delete(s.companies, ss.thread)
+		s.root.Unfollow(ss.thread)
+	}
+}
+
+// overhear takes in that somebody else has opened a task in a thread. Server.mu is held.
+func (s *Server) overhear(with *company, task *hub.Task) {
+	s.root.Unwatch(task) // until it is told
+	s.share(with, nil, task)
+}
+
+// share lets all sessions of a thread tell a task, but for the one that has opened it.
+// Server.mu is held.
+func (s *Server) share(with *company, own *session, task *hub.Task) {
+	for ss := range with.sessions {
+		switch {
+		case ss == own || !ss.sees(task):
+		case ss.joining:
+			ss.early = append(ss.early, task)
+		default:
+			s.listen(ss, task)
+		}
+	}
+}
+
+// sees reports whether who has the session may read the task.
+func (ss *session) sees(task *hub.Task) bool {
+	return ss.viewer.Operator || ss.viewer.ID == task.From().ID
+}
+
+// listen puts a task of somebody else into the lane of the session. Server.mu is held.
+func (s *Server) listen(ss *session, task *hub.Task) {
+	if ss.hearing >= mostHeard {
+		s.count("heard.overrun")
+		var f frames
+		f.notice(ss.prefix, time.Now().UnixMilli(), "warning",
+			"task "+string(task.ID())+" of "+task.From().ID+" is not shown here: "+strconv.Itoa(mostHeard)+" others wait to be")
+		ss.tell(f.list[0])
+		return
+	}
+	ss.hearing++
+	s.line(ss.key, laneTurn{heard: &heard{ss, ss.thread, task}})
+}
+
+// show begins to tell a turn of somebody else. It reports false of one that the
+// session is not concerned with any more. Server.mu is held.
+func (s *Server) show(h *heard) bool {
+	ss := h.session
+	ss.hearing--
+	if ss.deleted || s.stopped || ss.thread != h.thread {
+		return false
+	}
+	ss.shared = true
+	ss.run = &run{session: ss}
+	s.open(&step{run: ss.run, task: h.task, heard: true}, askedWith(h.task))
+	return true
+}
+
+// stopHearing ends the telling of a run that is somebody else's, if that is what runs
+// in the session; the run goes on without it. Server.mu is held.
+func (s *Server) stopHearing(ss *session) {
+	r := ss.run
+	if r == nil || !r.last().heard {
+		return
+	}
+	task := r.last().task
+	s.closeRun(r)
+	if len(s.runs[task.ID()]) == 0 {
+		s.root.Unwatch(task)
+	}
+	s.over(r, outcome{})
+}
+
+// askedWith are the messages that a task was asked with, as if its sender had said them
+// here; the additional member from says who that is.
+func askedWith(task *hub.Task) []message {
+	req := task.Request()
+	at := time.Now()
+	if e := task.Events(); len(e) > 0 && e[0].Seq == 1 {
+		at = e[0].At
+	}
+	text := req.Content
+	var images []core.File
+	var files []message
+	add := func(more string) {
+		if text != "" {
+			text += "\n"
+		}
+		text += more
+	}
+	if len(req.Data) > 0 {
+		add(string(req.Data))
+	}
+	for _, f := range req.Attachments {
+		switch {
+		case strings.HasPrefix(f.MediaType, "image/"):
+			images = append(images, f)
+		case readable(f):
+			add(fileNote(f) + "\n" + string(f.Data))
+		default:
+			add(fileNote(f))
+			files = append(files, fileMessage(f, at.UnixMilli()))
+		}
+	}
+	return append([]message{saidBy(userMessage(text, images, at.UnixMilli()), task.From().ID)}, files...)
+}
+
+// saidBy adds to a message who said it.
+func saidBy(m message, from string) message {
+	m.json = append(appendString(append(m.json[:len(m.json)-1], `,"from":`...), from), '}')
+	return m
+}

@@ -1,0 +1,281 @@
+package pi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// somebody asks in a thread without being a client of pi.
+type somebody struct {
+	*hub.Session
+	t *testing.T
+}
+
+func anybody(t *testing.T, h *hub.Hub, name string) *somebody {
+	t.Helper()
+	s := h.Connect(hub.Peer{Principal: core.Principal{ID: name}, Dialect: "rest"})
+	t.Cleanup(func() { s.Close(nil) })
+	return &somebody{s, t}
+}
+
+func (who *somebody) ask(thread core.ThreadID, agent, content string) *hub.Task {
+	who.t.Helper()
+	task, err := who.Open(core.Request{To: core.ToAgent(core.AgentID(agent)), Thread: thread, Content: content}, hub.Opening{Keep: true, Unwatched: true})
+	if err != nil {
+		who.t.Fatal(err)
+	}
+	return task
+}
+
+// threadOf returns the thread of a session, as clients learn it.
+func threadOf(c *caller, session string) core.ThreadID {
+	c.t.Helper()
+	return core.ThreadID(textOf(c, `{"type":"get_state","sessionId":"`+session+`"}`, "thread"))
+}
+
+func textOf(c *caller, command, name string) string {
+	c.t.Helper()
+	r, _ := objectOf(c.ok(command).Data)
+	text, _ := r.text(name)
+	return text
+}
+
+func TestASessionShowsWhatOthersAskInItsThread(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	c, late := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.open("t", "a") // hears nothing of it
+	thread := threadOf(c, "s")
+	if got := textOf(c, `{"type":"get_session_stats","sessionId":"s"}`, "sessionId"); got != string(thread) {
+		t.Errorf("sessionId of get_session_stats: got %s, want the thread %s", got, thread)
+	}
+	commands := c.count(`"command_`)
+	anybody(t, h, "rest").ask(thread, "a", "Two?")
+	task := <-w.tasks
+	c.until(`"role":"user"`, `"text":"Two?"`, `"from":"rest"`)
+	late.ok(`{"type":"switch_session","sessionId":"s"}`)
+	a.say(task, core.Text{Text: " Two."}, core.Done{})
+	want := strings.Fields(`agent_start turn_start message_start message_end
+		message_start message_update/text_start message_update/text_delta message_update/text_end message_end turn_end agent_end`)
+	for _, c := range []*caller{c, late} {
+		c.until(`"agent_end"`)
+		tr := c.transcript("s")
+		if diff := cmp.Diff(want, slices.Compact(ofTheRun(tr))); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		if tr.Snapshots != "begun Two." {
+			t.Errorf("text: got %q, want all of the answer", tr.Snapshots)
+		}
+	}
+	// A switch_session of the late one is all that clients heard of commands.
+	if got := c.count(`"command_`) - commands; got != 3 {
+		t.Errorf("lifecycle events: got %d, want the 3 of the late client's command", got)
+	}
+	if got := roles(t, c, "s"); got != "user:Two? assistant:begun Two." {
+		t.Errorf("messages: got %s", got)
+	}
+	if got := roles(t, c, "t"); got != "" {
+		t.Errorf("messages of the other session: got %s, want none", got)
+	}
+	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"isStreaming":false`) || f.SessionVersion == nil || *f.SessionVersion != 0 {
+		t.Errorf("state: got %s, want idle and of version 0", f.Raw)
+	}
+}
+
+func TestRunsOfOthersAndOnesOwnAreToldOneAfterTheOther(t *testing.T) {
+	h, s := newStage(t, Options{QueuePrompts: true})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
+	who.ask(thread, "a", "one")
+	first := <-w.tasks
+	c.until(`"role":"user"`, `"text":"one"`)
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"two"}`)
+	c.until(`command_accepted`, `"p"`)
+	who.ask(thread, "a", "three")
+	third := <-w.tasks
+	a.say(third, core.Text{Text: " three"}, core.Done{}) // before the others
+	if c.count(`command_started`, `"p"`) > 0 {
+		t.Error("the prompt has started beside a run that is told")
+	}
+	a.say(first, core.Text{Text: " one"}, core.Done{})
+	a.say(<-w.tasks, core.Text{Text: " two"}, core.Done{})
+	c.until(`"agent_end"`, `"text":"three"`)
+	want := "user:one assistant:begun one user:two assistant:begun two user:three assistant:begun three"
+	if got := roles(t, c, "s"); got != want {
+		t.Errorf("messages: got %s, want %s", got, want)
+	}
+	one := slices.Compact(ofTheRun(c.transcript("s")))
+	if n := len(one) / 3; len(one) != 3*n || strings.Join(one[:n], " ") != strings.Join(one[n:2*n], " ") || one[0] != "agent_start" || one[n-1] != "agent_end" {
+		t.Errorf("events: got %v, want three runs one after the other", one)
+	}
+}
+
+func TestARunOfSomebodyElseIsSteeredAbortedAndFollowedLikeOnesOwn(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureCancellation | core.FeatureApprovals}, w.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
+
+	task := who.ask(thread, "a", "one")
+	<-w.tasks
+	c.until(`"role":"user"`, `"text":"one"`)
+	c.ok(`{"type":"steer","sessionId":"s","message":"left"}`)
+	in := (<-w.heard).(core.Injected)
+	if err := who.Inject(task.ID(), core.Injected{ID: "theirs", Content: "up"}); err != nil {
+		t.Fatal(err)
+	}
+	<-w.heard
+	// Of what the agent does not take only that becomes a turn which was said here.
+	a.say(task, core.InjectionAnswered{ID: in.ID}, core.InjectionAnswered{ID: "theirs"})
+	a.say(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
+	id := c.until("extension_ui_request", `"confirm"`)
+	var asked UIRequest
+	if err := core.DecodeJSON(id.Event, core.JSONLimits{Bytes: len(id.Event)}, &asked); err != nil {
+		t.Fatal(err)
+	}
+	c.ok(`{"type":"extension_ui_response","sessionId":"s","requestId":"` + asked.RequestID + `","response":{"method":"confirm","confirmed":true}}`)
+	if d, ok := (<-w.heard).(core.ApprovalDecided); !ok || !d.Approved {
+		t.Errorf("decision: got %+v, want approved", d)
+	}
+	a.say(task, core.ToolResult{ID: "k", Output: "gone"}, core.Done{})
+	next := <-w.tasks
+	if got := next.Request(); got.Content != "left" || got.Thread != thread {
+		t.Errorf("the turn behind: got %q in thread %s, want left in %s", got.Content, got.Thread, thread)
+	}
+	a.say(next, core.Done{})
+	c.until("agent_end")
+
+	task = who.ask(thread, "a", "two")
+	<-w.tasks
+	c.until(`"role":"user"`, `"text":"two"`)
+	c.ok(`{"type":"abort","sessionId":"s"}`)
+	if got, ok := (<-w.heard).(core.CancelRequested); !ok {
+		t.Errorf("got %+v, want the agent to be told to stop", got)
+	}
+	a.say(task, core.Cancelled{})
+	c.until("agent_end", `"stopReason":"aborted"`)
+}
+
+func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
+	h, s := newStage(t, Options{QueuePrompts: true})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
+	c.ok(`{"type":"new_session","sessionId":"s"}`)
+	next := threadOf(c, "s")
+	if next == thread {
+		t.Fatal("new_session has left the thread as it was")
+	}
+	old := who.ask(thread, "a", "old")
+	a.say(<-w.tasks, core.Done{})
+	<-w.ended(t, h, old)
+	task := who.ask(next, "a", "new")
+	<-w.tasks
+	c.until(`"role":"user"`, `"text":"new"`)
+	if got := c.count(`"text":"old"`); got != 0 {
+		t.Errorf("got %d frames of the thread that was left, want none", got)
+	}
+	// Deleting the session lets the run of the other one go on, and the lane too.
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"never"}`)
+	c.until(`command_accepted`, `"p"`)
+	c.ok(`{"type":"delete_session","sessionId":"s"}`)
+	if f := c.until(`"response"`, `"p"`); f.Error != notFound("s") {
+		t.Errorf("the prompt that waited: got %s", f.Raw)
+	}
+	a.say(task, core.Done{})
+	<-w.ended(t, h, task)
+	if got := task.Answer().Fault; got != nil {
+		t.Errorf("the task of the other one: got %v, want done", got)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.companies) + len(s.runs) + len(s.lanes); n != 0 {
+		t.Errorf("got %d things left, want none", n)
+	}
+}
+
+// ended waits for a task to end.
+func (*held) ended(t *testing.T, h *hub.Hub, task *hub.Task) <-chan struct{} {
+	t.Helper()
+	over := make(chan struct{})
+	v := h.Connect(hub.Peer{Principal: core.Principal{ID: "viewer", Operator: true}})
+	if err := v.Watch(task, core.Cursor{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(over)
+		defer v.Close(nil)
+		for {
+			b, err := v.Next(t.Context())
+			if err != nil {
+				return
+			}
+			for _, e := range b.Events {
+				if e.Body.Kind().Ends() {
+					return
+				}
+			}
+		}
+	}()
+	return over
+}
+
+func TestASessionTellsThatItCannotShowEveryTurnOfOthers(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 1000}, w.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"mine"}`)
+	mine := <-w.tasks
+	for i := range mostHeard + 1 {
+		who.ask(thread, "a", fmt.Sprint(i))
+		a.say(<-w.tasks, core.Done{})
+	}
+	c.until("notify", "is not shown here: 100 others wait to be")
+	a.say(mine, core.Done{})
+	c.until(`"agent_end"`, fmt.Sprintf(`"text":"%d"`, mostHeard-1))
+	if got := len(messagesOf(t, c, "s")); got != 2*(mostHeard+1) {
+		t.Errorf("messages: got %d, want %d", got, 2*(mostHeard+1))
+	}
+	if got := h.Counters()["pi.heard.overrun"]; got != 1 {
+		t.Errorf("pi.heard.overrun: got %d, want 1", got)
+	}
+}
+
+func TestTheEndOfTheHubLetsNothingWaitBehindARunOfSomebodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, Options{QueuePrompts: true})
+		w := holding()
+		join(t, h, core.Card{ID: "a"}, w.work)
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "a")
+		anybody(t, h, "rest").ask(threadOf(c, "s"), "a", "one")
+		<-w.tasks
+		c.until(`"text":"begun"`)
+		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"two"}`)
+		c.until(`command_accepted`, `"p"`)
+		_ = h.Close(t.Context(), "over")
+		if f := c.until(`"response"`, `"p"`); f.Success {
+			t.Errorf("the prompt that waited: got %s, want a failure", f.Raw)
+		}
+	})
+}
