@@ -198,31 +198,3 @@ func TestTheStatisticsAddUp(t *testing.T) {
 		t.Errorf("get_context_usage: got %s", f.Data)
 	}
 }
-
-func TestManySessionsLeaveNothingBehind(t *testing.T) {
-	h, s := newStage(t, Options{})
-	join(t, h, core.Card{ID: "a"}, echo)
-	c := dial(t, s, ConnOptions{})
-	cycle := func(n int) {
-		for range n {
-			c.open("s", "a")
-			c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
-			c.ok(`{"type":"delete_session","sessionId":"s"}`)
-		}
-		c.mu.Lock()
-		c.frames = nil
-		c.mu.Unlock()
-	}
-	cycle(200)
-	s.mu.Lock()
-	left := len(s.sessions) + len(s.lanes) + len(s.runs)
-	for k := range s.clients {
-		k.mu.Lock()
-		left += len(k.reading) + len(k.views) + k.pending
-		k.mu.Unlock()
-	}
-	s.mu.Unlock()
-	if left != 0 {
-		t.Errorf("got %d things left after every session was deleted, want none", left)
-	}
-}
