@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -21,7 +22,7 @@ func said(x *execution) (queued, error) {
 // toQueue is what the user says to be queued.
 func toQueue(x *execution) (queued, error) {
 	q, err := said(x)
-	if problem := notQueued(q.text); err == nil && problem != "" {
+	if problem := cmp.Or(notQueued(q.text), x.on.room(q)); err == nil && problem != "" {
 		err = errors.New(problem)
 	}
 	return q, err

@@ -1,5 +1,33 @@
 package pi
 
+import (
+	"fmt"
+	"slices"
+)
+
+// mostQueued bounds in bytes what waits to be said in a session.
+const mostQueued = 32 << 20
+
+// room returns why nothing of that size can be queued in the session, or "".
+func (ss *session) room(q queued) string {
+	waiting := q.size()
+	for _, other := range slices.Concat(ss.steering, ss.following) {
+		waiting += other.size()
+	}
+	if waiting > mostQueued {
+		return fmt.Sprintf("Too much waits to be said in session %s (max %d bytes)", ss.key.id, mostQueued)
+	}
+	return ""
+}
+
+func (q queued) size() int {
+	n := len(q.text)
+	for _, f := range q.images {
+		n += len(f.Data)
+	}
+	return n
+}
+
 // queueChanged tells the subscribers of a session what waits to be said there: that
 // a steer becomes a turn of its own is seen by it.
 func (ss *session) queueChanged() { ss.tell(ss.queueFrame()) }

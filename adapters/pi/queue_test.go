@@ -1,0 +1,29 @@
+package pi
+
+import (
+	"encoding/base64"
+	"fmt"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func TestWhatWaitsToBeSaidIsBounded(t *testing.T) {
+	h, s := newStage(t, Options{})
+	join(t, h, core.Card{ID: "a"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	image := base64.StdEncoding.EncodeToString(make([]byte, 5<<20))
+	say := func(kind string) string {
+		return `{"type":"` + kind + `","sessionId":"s","message":"look","images":[{"data":"` + image + `","mimeType":"image/png"}]}`
+	}
+	full := fmt.Sprintf("Too much waits to be said in session s (max %d bytes)", mostQueued)
+	for i := range 6 {
+		c.ok(say([]string{"steer", "follow_up"}[i%2]))
+	}
+	c.fails(say("steer"), full)
+	c.fails(say("follow_up"), full)
+	c.ok(`{"type":"follow_up","sessionId":"s","message":"small"}`)
+	c.ok(`{"type":"new_session","sessionId":"s"}`) // drops what was queued
+	c.ok(say("follow_up"))
+}
