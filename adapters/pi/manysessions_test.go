@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"runtime"
@@ -8,8 +9,10 @@ import (
 	"weak"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // TestTenThousandSessionsLeaveNothingBehind measures what 10,000 sessions that are
@@ -29,25 +32,21 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 	s := NewServer(h, Options{MaxOutcomes: 100, Rates: unlimited})
 	t.Cleanup(s.Close)
 	join(t, h, core.Card{ID: "a"}, echo)
-	c := dial(t, s, ConnOptions{Snapshots: SnapshotsNone})
+	end := plainClient(t, s)
 	var sessions []weak.Pointer[session]
 	cycle := func(n int) {
 		for i := range n {
 			id := fmt.Sprint("session-", i)
-			c.ok(`{"type":"create_session","sessionId":"` + id + `","agent":"a"}`)
-			if i%10 == 0 {
-				c.ok(`{"type":"switch_session","sessionId":"` + id + `"}`)
-			}
-			c.ok(`{"type":"prompt","sessionId":"` + id + `","message":"` + id + `"}`)
+			end.send(`{"type":"create_session","sessionId":"`+id+`","agent":"a"}`, `{"type":"switch_session","sessionId":"`+id+`"}`,
+				`{"type":"prompt","sessionId":"`+id+`","message":"hello"}`)
+			end.until(`"command":"prompt","success":true`)
 			if i%100 == 0 {
 				s.mu.Lock()
 				sessions = append(sessions, weak.Make(s.sessions[sessionKey{"", id}]))
 				s.mu.Unlock()
 			}
-			c.ok(`{"type":"delete_session","sessionId":"` + id + `"}`)
-			c.mu.Lock()
-			c.frames, c.times = nil, nil
-			c.mu.Unlock()
+			end.send(`{"type":"delete_session","sessionId":"` + id + `"}`)
+			end.until(`"session_deleted"`)
 		}
 	}
 	heap := func() uint64 {
@@ -86,6 +85,49 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 	for what, n := range left {
 		if n != 0 {
 			t.Errorf("got %d %s left, want none", n, what)
+		}
+	}
+}
+
+// plain is a client that looks at the text of frames alone: it costs little.
+type plain struct {
+	t    *testing.T
+	conn link.Conn[[]byte, []byte]
+}
+
+func plainClient(t *testing.T, s *Server) plain {
+	t.Helper()
+	hubs, clients := coretest.Pipe[[]byte, []byte](64)
+	served := make(chan link.Reason, 1)
+	go func() { served <- s.Serve(context.Background(), hubs, ConnOptions{Snapshots: SnapshotsNone}) }()
+	t.Cleanup(func() {
+		clients.Close(link.Reason{Cause: link.Normal})
+		<-served
+	})
+	return plain{t, clients}
+}
+
+func (p plain) send(frames ...string) {
+	p.t.Helper()
+	for _, f := range frames {
+		if err := p.conn.Send(context.Background(), []byte(f)); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// until reads up to the frame that has the text.
+func (p plain) until(text string) {
+	p.t.Helper()
+	for {
+		f, err := p.conn.Receive(context.Background())
+		switch {
+		case err != nil:
+			p.t.Fatal(err)
+		case bytes.Contains(f, []byte(`"success":false`)):
+			p.t.Fatalf("got %s", f)
+		case bytes.Contains(f, []byte(text)):
+			return
 		}
 	}
 }

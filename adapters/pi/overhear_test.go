@@ -279,3 +279,26 @@ func TestTheEndOfTheHubLetsNothingWaitBehindARunOfSomebodyElse(t *testing.T) {
 		}
 	})
 }
+
+func TestAConversationWithOthersIsNotCompactedByItself(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		g := newSumming(inShort...)
+		g.usage = 120_000
+		h, s := newStage(t, Options{CompactAt: 50})
+		join(t, h, core.Card{ID: "a"}, g.work)
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "a")
+		thread := threadOf(c, "s")
+		if shared {
+			anybody(t, h, "rest").ask(thread, "a", "zero")
+			c.until("agent_end")
+		}
+		for _, text := range []string{"one", "two", "three"} {
+			c.ok(`{"type":"prompt","sessionId":"s","message":"` + text + `"}`)
+		}
+		c.ok(`{"type":"set_session_name","sessionId":"s","name":"behind all"}`)
+		if stays := threadOf(c, "s") == thread; stays != shared {
+			t.Errorf("shared %v: got a thread that stays %v, want it to stay where it is shared", shared, stays)
+		}
+	}
+}
