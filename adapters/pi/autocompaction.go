@@ -50,13 +50,7 @@ func (s *Server) automatic(ss *session) bool {
 // window: by what the agent said, else by what it takes about.
 func (s *Server) full(ss *session) bool {
 	limit := int64(s.window(ss)) * int64(s.opts.CompactAt) / 100
-	tokens := reported(ss.tree.leaf)
-	if tokens == 0 && int64(sizeOf(ss.tree.context)) >= limit*bytesPerToken { // else it cannot be
-		for _, m := range ss.tree.context {
-			tokens += estimate(m)
-		}
-	}
-	return tokens >= limit
+	return ss.tree.fills(limit)
 }
 
 // compactBehind compacts the conversation behind a run that was done, when it is full.

@@ -18,11 +18,15 @@ const keepRecent = 20_000
 // its agent said of it; 0 where nobody has said so since the latest compaction.
 func reported(leaf *node) int64 {
 	for n := leaf; n != nil && n.Type != sessionfile.TypeCompaction; n = n.parent {
-		if u := n.said.usage; u != (core.Usage{}) {
-			return u.Input + u.Output + u.Thinking + u.CacheRead + u.CacheWrite
+		if tokens := tokensOf(n.said.usage); tokens > 0 {
+			return tokens
 		}
 	}
 	return 0
+}
+
+func tokensOf(u core.Usage) int64 {
+	return u.Input + u.Output + u.Thinking + u.CacheRead + u.CacheWrite
 }
 
 // cut is where a compaction divides a conversation.

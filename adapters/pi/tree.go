@@ -22,6 +22,7 @@ type tree struct {
 	// context are the messages on the path, with the latest compaction applied. It is
 	// replaced, never changed.
 	context []message
+	weight  weight            // of the context
 	name    string            // of the session
 	level   string            // of thinking, on the path; "" when nothing says
 	labels  map[string]string // by entry
@@ -94,9 +95,17 @@ func (t *tree) grow(b sessionfile.Body) *node {
 		t.level = b.ThinkingLevel
 	}
 	if n.said.role != "" {
-		t.context = append(t.context, n.said)
+		t.take(n.said)
 	}
 	return n
+}
+
+// take makes a message behind the leaf a part of the context.
+func (t *tree) take(m message) {
+	t.context = append(t.context, m)
+	if n := tokensOf(m.usage); n > 0 {
+		t.weight.reported = n
+	}
 }
 
 // say adds a message behind the leaf. It shares memory with its entry from there on.
@@ -105,7 +114,7 @@ func (t *tree) say(m message) *node {
 	end := len(e.Line) - 1
 	m.json = e.Line[end-len(m.json) : end : end]
 	n := t.add(e, m)
-	t.context = append(t.context, m)
+	t.take(m)
 	return n
 }
 
@@ -147,7 +156,7 @@ func pathTo(n *node) []*node {
 
 // rebuild makes the context anew.
 func (t *tree) rebuild() {
-	t.context = nil
+	t.context, t.weight = nil, weight{reported: reported(t.leaf)}
 	_, _, t.level = t.settings()
 	for _, n := range standing(t.leaf) {
 		t.context = append(t.context, n.said)

@@ -179,10 +179,10 @@ func (p *processes) start(ctx context.Context, name string, args ...string) (*ch
 	return c, nil
 }
 
-// measured are the settings of a hub that is measured: as many commands as can be,
-// and nothing on the disk of the user.
+// measured are the settings of a hub that is measured: as many commands as can be, no
+// summaries of what they said, and nothing on the disk of the user.
 var measured = []string{
-	envPrefix + "PI_RATES_ALL=0", envPrefix + "PI_RATES_SESSION=0", envPrefix + "PI_RATES_SERVER=0", envPrefix + "PI_SESSION_DIR=",
+	envPrefix + "PI_RATES_ALL=0", envPrefix + "PI_RATES_SESSION=0", envPrefix + "PI_RATES_SERVER=0", envPrefix + "PI_COMPACT_AT=0", envPrefix + "PI_SESSION_DIR=",
 }
 
 // withoutSettings keeps the user's own hub out of what is measured.

@@ -26,7 +26,7 @@ func benchAsk(b *testing.B, atOnce, chunks int) {
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	c := localConfig()
-	c.DataDir = b.TempDir()
+	c.DataDir, c.Pi.Rates, c.Pi.CompactAt = b.TempDir(), PiRatesConfig{}, 0 // without rates, and summaries
 	s, err := Start(ctx, c, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		b.Fatal(err)
