@@ -28,7 +28,7 @@ func windowOf(c core.Card) int {
 	const most = 1 << 30
 	for _, name := range []string{"context_window", "contextWindow"} {
 		var n float64
-		if json.Unmarshal(c.Metadata[name], &n) == nil && n >= 1 && n <= most {
+		if raw, told := c.Metadata[name]; told && json.Unmarshal(raw, &n) == nil && n >= 1 && n <= most {
 			return int(n)
 		}
 	}
