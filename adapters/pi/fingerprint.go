@@ -25,8 +25,11 @@ func fingerprintOf(c command) fingerprint {
 	for name, raw := range c.fields {
 		room += len(name) + len(raw) + 4
 	}
+	var few [8]string
+	names := slices.AppendSeq(few[:0], maps.Keys(c.fields))
+	slices.Sort(names)
 	b := append(make([]byte, 0, room), '{')
-	for _, name := range slices.Sorted(maps.Keys(c.fields)) {
+	for _, name := range names {
 		if name == "id" || name == "idempotencyKey" {
 			continue
 		}

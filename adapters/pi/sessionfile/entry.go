@@ -49,15 +49,14 @@ type Entry struct {
 // New makes an entry. The message of a [Message] must be JSON without line breaks.
 func New(id, parent string, at time.Time, b Body) Entry {
 	e := Entry{Type: b.kind(), ID: id, ParentID: parent, Timestamp: at.UTC().Format(Time)}
-	head := encode(envelope{Type: e.Type, ID: e.ID, ParentID: pointer(parent), Timestamp: e.Timestamp})
-	head = head[:len(head)-1]
-	if m, ok := b.(Message); ok { // which may be long: it is copied once
-		e.Line = make([]byte, 0, len(head)+len(m.Message)+len(`,"message":}`))
-		e.Line = append(append(e.Line, head...), `,"message":`...)
-		e.Line = append(append(e.Line, m.Message...), '}')
+	m, isMessage := b.(Message)
+	const names = len(`{"type":"","id":"","parentId":"","timestamp":"","message":}`)
+	line := e.appendHead(make([]byte, 0, names+len(e.Type)+len(id)+len(parent)+len(e.Timestamp)+len(m.Message)))
+	if isMessage { // which may be long: it is copied once
+		e.Line = append(append(append(line, `,"message":`...), m.Message...), '}')
 		return e
 	}
-	e.Line = append(append(head, ','), encode(b)[1:]...)
+	e.Line = append(append(line, ','), encode(b)[1:]...)
 	return e
 }
 
@@ -78,12 +77,27 @@ func (e Entry) Message() json.RawMessage {
 	return e.Line[at : at+len(m.Message) : at+len(m.Message)]
 }
 
-// envelope is what all entries have.
-type envelope struct {
-	Type      string  `json:"type"`
-	ID        string  `json:"id"`
-	ParentID  *string `json:"parentId"`
-	Timestamp string  `json:"timestamp"`
+// appendHead appends what all entries have, without the brace behind it.
+func (e Entry) appendHead(dst []byte) []byte {
+	dst = appendText(append(dst, `{"type":`...), e.Type)
+	dst = appendText(append(dst, `,"id":`...), e.ID)
+	dst = append(dst, `,"parentId":`...)
+	if e.ParentID == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendText(dst, e.ParentID)
+	}
+	return appendText(append(dst, `,"timestamp":`...), e.Timestamp)
+}
+
+// appendText appends a JSON string. Most stand as they are.
+func appendText(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return append(dst, encode(s)...)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
 }
 
 func pointer(id string) *string {
