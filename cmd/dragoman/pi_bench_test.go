@@ -20,7 +20,7 @@ import (
 func piBench(b *testing.B, dir string) *ws.Conn {
 	b.Helper()
 	config := localConfig()
-	config.DataDir = dir
+	config.DataDir, config.Pi.Rates = dir, PiRatesConfig{} // without rates
 	s, err := Start(b.Context(), config, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		b.Fatal(err)
@@ -59,6 +59,9 @@ func awaitResponses(b *testing.B, c *ws.Conn, n int) (frames int) {
 		}
 		if frames++; strings.Contains(string(m[:min(len(m), 64)]), `"type":"response"`) {
 			n--
+			if strings.Contains(string(m), `"success":false`) {
+				b.Fatalf("got %s, want a success", m)
+			}
 		}
 	}
 	return frames
