@@ -152,8 +152,9 @@ type Server struct {
 	hub  *hub.Hub
 	opts Options
 	// begun tells the synthetic ids of this server from those of earlier ones.
-	begun   int64
-	dialect sync.Map // core.AgentID to the name of its dialect
+	begun    int64
+	dialect  sync.Map // core.AgentID to the name of its dialect
+	dialects atomic.Int32
 
 	root *hub.Session  // watches every run, for the sessions' own sake
 	done chan struct{} // closed when the root has read everything
@@ -293,10 +294,26 @@ func (s *Server) as(p core.Principal) *hub.Session {
 	return s.hub.Connect(hub.Peer{Principal: p, Dialect: Name, Deadline: s.opts.PromptTimeout})
 }
 
+// mostDialects is of how many agents the dialect is known when they have left.
+const mostDialects = 4096
+
+// noteDialect remembers the dialect of an agent. Where there are too many, those that
+// are here are learnt anew.
+func (s *Server) noteDialect(id core.AgentID, name string) {
+	if known, ok := s.dialect.Load(id); ok && known == name {
+		return
+	}
+	if s.dialects.Add(1) > mostDialects {
+		s.dialects.Store(1)
+		s.dialect.Clear()
+	}
+	s.dialect.Store(id, name)
+}
+
 // provider names the dialect of an agent, also when it has left.
 func (s *Server) provider(id core.AgentID) string {
 	if a, ok := s.hub.Agent(id); ok {
-		s.dialect.Store(id, a.Dialect)
+		s.noteDialect(id, a.Dialect)
 		return a.Dialect
 	}
 	d, _ := s.dialect.Load(id)

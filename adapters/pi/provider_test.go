@@ -1,0 +1,31 @@
+package pi
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestTheDialectsOfAgentsThatHaveLeftAreNotKeptForEver(t *testing.T) {
+	h, s := newStage(t, Options{})
+	join(t, h, core.Card{ID: "here", Dialect: "coven"}, func(*joined, hub.Batch) {})
+	for i := range 3 * mostDialects {
+		s.noteDialect(core.AgentID(fmt.Sprint("agent-", i)), "acp")
+	}
+	kept := 0
+	s.dialect.Range(func(any, any) bool {
+		kept++
+		return true
+	})
+	if kept > mostDialects {
+		t.Errorf("got %d agents, want at most %d", kept, mostDialects)
+	}
+	if got := s.provider(core.AgentID(fmt.Sprint("agent-", 3*mostDialects-1))); got != "acp" {
+		t.Errorf("the last who left: got %q, want acp", got)
+	}
+	if got := s.provider("here"); got != "coven" {
+		t.Errorf("who is here: got %q, want coven", got)
+	}
+}
