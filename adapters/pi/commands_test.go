@@ -104,7 +104,7 @@ var ways = []struct {
 }
 
 func TestWhatAUserSaysReachesTheAgentAndTheSessionWhole(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, Options{CompactAt: -1}) // long words would have the agent asked for a summary
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureFiles}, w.work)
 	rapid.Check(t, func(rt *rapid.T) {
