@@ -17,7 +17,7 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		server, client := wired(0) // nothing is taken before the agent reads
 		a := &agent{t: t, conn: client, end: make(chan link.Reason, 1)}
-		go func() { a.end <- coven.Serve(context.Background(), h, server, coven.Options{}) }()
+		go func() { a.end <- coven.Serve(context.Background(), h, server, &coven.Options{}) }()
 		a.register("a", "max_concurrent=2")
 		if a.receive().GetWelcome() == nil {
 			t.Fatal("got no Welcome, want one")

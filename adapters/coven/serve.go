@@ -18,8 +18,13 @@ import (
 // Serve holds the connection of one agent from its RegisterAgent to the end and
 // returns why it ended. The gRPC status to end the stream with, where the
 // specification names one, is the Code and Text of the reason. When Serve returns,
-// the connection is down, the agent has left the hub and nothing runs any more.
-func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[*wire.AgentMessage, *wire.ServerMessage], opts Options) link.Reason {
+// the connection is down, the agent has left the hub and nothing runs any more. It
+// keeps nothing of opts.
+func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[*wire.AgentMessage, *wire.ServerMessage], opts *Options) link.Reason {
+	return newSession(h, conn, opts).run(ctx)
+}
+
+func newSession(h *hub.Hub, conn link.Conn[*wire.AgentMessage, *wire.ServerMessage], opts *Options) *session {
 	s := &session{
 		hub:    h,
 		opts:   opts.withDefaults(),
@@ -31,7 +36,12 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[*wire.AgentMessage, *
 	}
 	s.log = s.opts.Logger
 	s.link = link.New(conn, s.opts.Link)
+	return s
+}
 
+// run is Serve. Its frame, and those of its callers, stand below the reader loop for
+// as long as the connection lasts: they are to be small.
+func (s *session) run(ctx context.Context) link.Reason {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	late := s.timers.after(s.opts.RegisterTimeout, func() {

@@ -66,7 +66,7 @@ func connect(t *testing.T, h *hub.Hub, opts coven.Options) *agent {
 	t.Helper()
 	server, client := wired(64)
 	a := &agent{t: t, conn: client, end: make(chan link.Reason, 1)}
-	go func() { a.end <- coven.Serve(context.Background(), h, server, opts) }()
+	go func() { a.end <- coven.Serve(context.Background(), h, server, &opts) }()
 	t.Cleanup(func() { client.Close(link.Reason{Cause: link.Normal}) })
 	return a
 }

@@ -71,7 +71,7 @@ func TestARequestThatEndedBeforeItWasSentIsNotSent(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		server, client := wired(0)
 		a := &agent{t: t, conn: client, end: make(chan link.Reason, 1)}
-		go func() { a.end <- coven.Serve(context.Background(), h, server, coven.Options{}) }()
+		go func() { a.end <- coven.Serve(context.Background(), h, server, &coven.Options{}) }()
 		a.register("a", "max_concurrent=4")
 		a.receive() // Welcome
 		q := ask(t, h)

@@ -26,7 +26,7 @@ func hire(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler, opts ..
 	ctx, cancel := context.WithCancel(context.Background())
 	joined, served, worked := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	opts = append(opts, coven.WithHeartbeat(0), coven.WithJoined(func(*wire.Welcome) { close(joined) }))
-	go func() { coven.Serve(context.Background(), h, server, coven.Options{}); close(served) }()
+	go func() { coven.Serve(context.Background(), h, server, &coven.Options{}); close(served) }()
 	go func() { worked <- coven.Work(ctx, client, card, handle, opts...) }()
 	quit = func() error {
 		cancel()
@@ -396,7 +396,7 @@ func TestAnIDThatIsTakenIsAConflict(t *testing.T) {
 		hire(t, h, core.Card{ID: "a"}, idle)
 		server, client := wired(8)
 		served := make(chan struct{})
-		go func() { coven.Serve(context.Background(), h, server, coven.Options{}); close(served) }()
+		go func() { coven.Serve(context.Background(), h, server, &coven.Options{}); close(served) }()
 		err := coven.Work(context.Background(), client, core.Card{ID: "a"}, idle)
 		if !isFault(err, core.CodeConflict) || !strings.Contains(err.Error(), "a-1 is free") {
 			t.Errorf("got %v, want a conflict Fault that names a free id", err)
@@ -428,7 +428,7 @@ func TestAnAgentFinishesItsWorkWhenTheHubStops(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		server, client := wired(8)
 		served, worked := make(chan link.Reason, 1), make(chan error, 1)
-		go func() { served <- coven.Serve(context.Background(), h, server, coven.Options{}) }()
+		go func() { served <- coven.Serve(context.Background(), h, server, &coven.Options{}) }()
 		go func() {
 			worked <- coven.Work(context.Background(), client, core.Card{ID: "a"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 				after(10 * time.Second)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -94,31 +93,6 @@ func (s *Service) admit(ctx context.Context, method string) (context.Context, er
 	}
 	return context.WithValue(ctx, principalKey{}, p), nil
 }
-
-func (s *Service) admitUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	ctx, err := s.admit(ctx, info.FullMethod)
-	if err != nil {
-		return nil, err
-	}
-	return handler(ctx, req)
-}
-
-func (s *Service) admitStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	ctx, err := s.admit(ss.Context(), info.FullMethod)
-	if err != nil {
-		return err
-	}
-	return handler(srv, knownStream{ss, ctx})
-}
-
-// knownStream is a stream of somebody who is known.
-type knownStream struct {
-	grpc.ServerStream
-	ctx context.Context //nolint:containedctx // it is the stream's own, with who calls
-}
-
-// Context implements [grpc.ServerStream].
-func (s knownStream) Context() context.Context { return s.ctx }
 
 // authorize reads the file of tokens, and puts what stands there into force: those
 // whose tokens are gone, or say something else of them now, are sent away.

@@ -56,7 +56,7 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 		server, client := covenPipe()
 		opts := coven.Options{ServerID: p.hub.ID(), MCPEndpoint: "http://127.0.0.1:8080/mcp", MCPToken: p.mcp.Issue}
 		return protoEnd[*wire.ServerMessage, *wire.AgentMessage]{client, func() *wire.AgentMessage { return new(wire.AgentMessage) }},
-			func() link.Reason { return coven.Serve(p.ctx, p.hub, server, opts) }, nil
+			func() link.Reason { return coven.Serve(p.ctx, p.hub, server, &opts) }, nil
 	}
 	if dialect == "client" {
 		end, serve := p.clientDoor()

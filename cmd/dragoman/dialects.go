@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"google.golang.org/grpc"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
@@ -55,7 +54,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 	if l := listeners["grpc-addr"]; l != nil {
 		s.grpc = grpcserver.New(grpcserver.Options{
 			MaxConnections: c.GRPC.Connections, Larger: map[string]int{wire.PackService_ToolResult_FullMethodName: coven.MaxResultBytes},
-			Unary: []grpc.UnaryServerInterceptor{s.admitUnary}, Stream: []grpc.StreamServerInterceptor{s.admitStream},
+			Admit:     s.admit,
 			PingEvery: c.GRPC.PingInterval, PingTimeout: c.GRPC.PingTimeout, MinClientPing: c.GRPC.MinClientPing,
 			OnPanic: func(method string, value any, stack []byte) {
 				s.log.Error("a handler panicked", "method", method, "panic", value, "stack", string(stack))
@@ -162,13 +161,17 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 	if err != nil {
 		return err
 	}
+	return grpcserver.Status(coven.Serve(s.ctx, s.hub, conn, s.covenOptions(stream.Context())))
+}
+
+// covenOptions are those of the agent whose call ctx is of.
+func (s *Service) covenOptions(ctx context.Context) *coven.Options {
 	c := s.config.Coven
-	reason := coven.Serve(s.ctx, s.hub, conn, coven.Options{
+	return &coven.Options{
 		ServerID: s.hub.ID(), DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, KeepTasks: c.KeepTasks, Logger: s.log,
-		RegisterTimeout: c.RegisterTimeout, MaxToolCalls: c.ToolCalls, Secrets: s.secrets.of, Principal: principalOf(stream.Context(), core.Principal{}),
-		MCPEndpoint: s.mcpEndpoint(stream.Context()), MCPToken: s.mcp.Issue,
-	})
-	return grpcserver.Status(reason)
+		RegisterTimeout: c.RegisterTimeout, MaxToolCalls: c.ToolCalls, Secrets: s.secrets.of, Principal: principalOf(ctx, core.Principal{}),
+		MCPEndpoint: s.mcpEndpoint(ctx), MCPToken: s.mcp.Issue,
+	}
 }
 
 func (s *Service) servePack(m *wire.PackManifest, stream wire.PackService_RegisterServer) error {

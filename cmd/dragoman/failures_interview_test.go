@@ -138,7 +138,7 @@ func (c protobufs[In, Out]) Send(ctx context.Context, m Out) error {
 func covenPipes(t *testing.T, h *hub.Hub) protobufs[*wire.ServerMessage, *wire.AgentMessage] {
 	hubs, peers := pipes()
 	server := protobufs[*wire.AgentMessage, *wire.ServerMessage]{hubs, func() *wire.AgentMessage { return new(wire.AgentMessage) }}
-	inLife(t, func(ctx context.Context) { coven.Serve(ctx, h, server, coven.Options{}) }, hangUp(peers))
+	inLife(t, func(ctx context.Context) { coven.Serve(ctx, h, server, &coven.Options{}) }, hangUp(peers))
 	return protobufs[*wire.ServerMessage, *wire.AgentMessage]{peers, func() *wire.ServerMessage { return new(wire.ServerMessage) }}
 }
 

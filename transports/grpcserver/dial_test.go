@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -46,9 +45,9 @@ func TestDialGivesUpWithItsContext(t *testing.T) {
 
 func TestDialAcceptsAServerThatRefusesToTellItsHealth(t *testing.T) {
 	_, addr := serve(t, grpcserver.Options{
-		Unary: []grpc.UnaryServerInterceptor{func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+		Admit: func(context.Context, string) (context.Context, error) {
 			return nil, status.Error(codes.Unauthenticated, "missing authorization header")
-		}},
+		},
 	}, nothing)
 	dial(t, addr, grpcserver.DialOptions{})
 }

@@ -1,9 +1,6 @@
 package grpcserver
 
 import (
-	"context"
-
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -21,39 +18,32 @@ func (o Options) largest() int {
 	return most
 }
 
-// check refuses a request that is larger than those of its method may be.
-func (o Options) check(method string, m any) error {
-	limit := max(o.MaxMessageBytes, o.Larger[method])
-	if limit == o.largest() {
-		return nil // grpc-go has seen to it
+// bound is how large a request of one method may be; zero where grpc-go sees to it.
+type bound int
+
+// boundOf returns the bound of a method.
+func (s *Server) boundOf(method string) bound {
+	if limit := max(s.opts.MaxMessageBytes, s.opts.Larger[method]); limit < s.largest {
+		return bound(limit)
 	}
-	if pm, ok := m.(proto.Message); ok && proto.Size(pm) > limit {
-		return status.Errorf(codes.ResourceExhausted, "grpc: received message larger than max (%d vs. %d)", proto.Size(pm), limit)
+	return 0
+}
+
+// check refuses a request that is larger than those of its method may be.
+func (b bound) check(m any) error {
+	if b == 0 {
+		return nil
+	}
+	pm, ok := m.(proto.Message)
+	if !ok {
+		return nil
+	}
+	if size := proto.Size(pm); size > int(b) {
+		return tooLargeStatus(size, int(b))
 	}
 	return nil
 }
 
-func (s *Server) boundUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if err := s.opts.check(info.FullMethod, req); err != nil {
-		return nil, err
-	}
-	return handler(ctx, req)
-}
-
-func (s *Server) boundStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	return handler(srv, &boundedStream{ss, s.opts, info.FullMethod})
-}
-
-// boundedStream holds what it receives to the limit of its method.
-type boundedStream struct {
-	grpc.ServerStream
-	opts   Options
-	method string
-}
-
-func (b *boundedStream) RecvMsg(m any) error {
-	if err := b.ServerStream.RecvMsg(m); err != nil {
-		return err
-	}
-	return b.opts.check(b.method, m)
+func tooLargeStatus(size, limit int) error {
+	return status.Errorf(codes.ResourceExhausted, "grpc: received message larger than max (%d vs. %d)", size, limit)
 }

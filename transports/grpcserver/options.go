@@ -1,6 +1,7 @@
 package grpcserver
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"time"
@@ -54,10 +55,10 @@ type Options struct {
 	// TLS, if set, is required of every client.
 	TLS *tls.Config
 
-	// Unary and Stream are run in this order around every call, health and
-	// reflection included.
-	Unary  []grpc.UnaryServerInterceptor
-	Stream []grpc.StreamServerInterceptor
+	// Admit, if set, is asked of every call, health and reflection included, before
+	// its handler runs. The context that it returns is the call's; its error, a status,
+	// is all that the client is told. It may be called from several goroutines.
+	Admit func(ctx context.Context, method string) (context.Context, error)
 
 	// OnPanic is told of a handler that panicked; its client is told INTERNAL.
 	// It may be called from several goroutines.
@@ -101,7 +102,6 @@ func (o Options) withDefaults() Options {
 // server returns what grpc-go makes of o.
 func (o Options) server() []grpc.ServerOption {
 	opts := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(o.largest()),
 		grpc.MaxHeaderListSize(uint32(o.MaxHeaderBytes)),
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
 		grpc.ConnectionTimeout(o.ConnectTimeout),

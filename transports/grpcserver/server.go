@@ -5,17 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
-	"google.golang.org/grpc/status"
 )
 
 // handlerGrace is how long Stop waits for handlers whose connections it has cut.
@@ -23,9 +19,11 @@ const handlerGrace = 5 * time.Second
 
 // Server is a gRPC server. Make one with New.
 type Server struct {
-	opts   Options
-	grpc   *grpc.Server
-	health *health.Server
+	opts Options
+	// largest is the most that a request of any method may have.
+	largest int
+	grpc    *grpc.Server
+	health  *health.Server
 
 	// stopping ends when Stop begins.
 	stopping context.Context //nolint:containedctx // it is the life of the server, which ends with Stop
@@ -40,10 +38,8 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{opts: o.withDefaults(), health: health.NewServer()}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	unary := append([]grpc.UnaryServerInterceptor{s.recoverUnary, s.boundUnary}, s.opts.Unary...)
-	stream := append([]grpc.StreamServerInterceptor{s.recoverStream, s.boundStream}, s.opts.Stream...)
-	stream = append(stream, s.releaseBuiltin)
-	s.grpc = grpc.NewServer(append(s.opts.server(), grpc.ChainUnaryInterceptor(unary...), grpc.ChainStreamInterceptor(stream...))...)
+	s.largest = s.opts.largest()
+	s.grpc = grpc.NewServer(append(s.opts.server(), grpc.MaxRecvMsgSize(s.largest), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream))...)
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	return s
@@ -108,40 +104,5 @@ func (s *Server) Stop(ctx context.Context) error {
 		return fmt.Errorf("stop grpc: calls were cut off: %w", ctx.Err())
 	case <-timer.C:
 		return fmt.Errorf("stop grpc: a handler still runs %v after its connection was cut: %w", handlerGrace, ctx.Err())
-	}
-}
-
-// releaseBuiltin ends the streams of health and reflection when Stop begins:
-// nobody else would, and each would hold it up.
-func (s *Server) releaseBuiltin(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if strings.HasPrefix(info.FullMethod, "/grpc.") {
-		end, err := ender(ss.Context())
-		if err != nil {
-			return err
-		}
-		defer context.AfterFunc(s.stopping, func() {
-			_ = end.WriteStatus(status.New(codes.Unavailable, "the server is stopping"))
-		})()
-	}
-	return handler(srv, ss)
-}
-
-// recoverStream turns a panic of a stream's handler into INTERNAL.
-func (s *Server) recoverStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
-	defer s.recovered(info.FullMethod, &err)
-	return handler(srv, ss)
-}
-
-// recoverUnary turns a panic of a call's handler into INTERNAL.
-func (s *Server) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
-	defer s.recovered(info.FullMethod, &err)
-	return handler(ctx, req)
-}
-
-// recovered is deferred around a handler.
-func (s *Server) recovered(method string, err *error) {
-	if v := recover(); v != nil {
-		s.opts.OnPanic(method, v, debug.Stack())
-		*err = status.Error(codes.Internal, "internal error")
 	}
 }

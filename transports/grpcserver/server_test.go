@@ -238,11 +238,11 @@ func TestAPanicIsOneCallsMisfortune(t *testing.T) {
 	}
 }
 
-func TestAnInterceptorRefusesBeforeAnyHeaderIsSent(t *testing.T) {
+func TestACallThatIsNotAdmittedIsRefusedBeforeAnyHeaderIsSent(t *testing.T) {
 	_, addr := serve(t, grpcserver.Options{
-		Stream: []grpc.StreamServerInterceptor{func(any, grpc.ServerStream, *grpc.StreamServerInfo, grpc.StreamHandler) error {
-			return status.Error(codes.Unauthenticated, "unknown public key")
-		}},
+		Admit: func(context.Context, string) (context.Context, error) {
+			return nil, status.Error(codes.Unauthenticated, "unknown public key")
+		},
 	}, nothing)
 	cs, err := chat(dial(t, addr, grpcserver.DialOptions{}))(soon(t))
 	if err != nil {
@@ -253,6 +253,38 @@ func TestAnInterceptorRefusesBeforeAnyHeaderIsSent(t *testing.T) {
 	}
 	if _, err := cs.Recv(); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("got %v, want UNAUTHENTICATED", err)
+	}
+}
+
+func TestTheHandlerOfACallSeesTheContextWithWhichItWasAdmitted(t *testing.T) {
+	type who struct{}
+	seen := make(chan any, 2)
+	_, addr := serve(t, grpcserver.Options{
+		Admit: func(ctx context.Context, method string) (context.Context, error) {
+			return context.WithValue(ctx, who{}, method), nil
+		},
+	}, func(*grpcserver.Server) talk {
+		return talk{
+			ask:  func(ctx context.Context) (*message, error) { seen <- ctx.Value(who{}); return say(""), nil },
+			chat: func(raw rawServer) error { seen <- raw.Context().Value(who{}); return nil },
+		}
+	})
+	cc := dial(t, addr, grpcserver.DialOptions{})
+	if err := cc.Invoke(soon(t), "/test.Talk/Ask", say(""), new(message)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := <-seen, any("/test.Talk/Ask"); got != want {
+		t.Errorf("a call: got %v, want %v", got, want)
+	}
+	cs, err := chat(cc)(soon(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cs.Recv(); err != io.EOF {
+		t.Fatalf("got %v, want %v", err, io.EOF)
+	}
+	if got, want := <-seen, any("/test.Talk/Chat"); got != want {
+		t.Errorf("a stream: got %v, want %v", got, want)
 	}
 }
 

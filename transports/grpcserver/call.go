@@ -1,0 +1,94 @@
+package grpcserver
+
+import (
+	"context"
+	"runtime/debug"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// What every call passes on its way to its handler is one function, and one wrapper of
+// its stream: a chain of them would stand on the stack of each stream for as long as it
+// is open, and double it.
+
+// stream stands around a call with a stream.
+func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	defer s.recovered(info.FullMethod, &err)
+	ctx, err := s.admit(ss.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	leave, err := s.releaseBuiltin(ctx, info.FullMethod)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return handler(srv, &call{ss, ctx, s.boundOf(info.FullMethod)})
+}
+
+// unary stands around a call without one.
+func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
+	defer s.recovered(info.FullMethod, &err)
+	if ctx, err = s.admit(ctx, info.FullMethod); err != nil {
+		return nil, err
+	}
+	if err := s.boundOf(info.FullMethod).check(req); err != nil {
+		return nil, err
+	}
+	return handler(ctx, req)
+}
+
+// admit asks whether the call may be made.
+func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
+	if s.opts.Admit == nil {
+		return ctx, nil
+	}
+	return s.opts.Admit(ctx, method)
+}
+
+// call is the stream of a call that was admitted. It holds what it receives to the
+// limit of its method.
+type call struct {
+	grpc.ServerStream
+	ctx   context.Context //nolint:containedctx // it is the stream's own, with who calls
+	bound bound
+}
+
+// Context implements [grpc.ServerStream].
+func (c *call) Context() context.Context { return c.ctx }
+
+// RecvMsg implements [grpc.ServerStream].
+func (c *call) RecvMsg(m any) error {
+	if err := c.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	return c.bound.check(m)
+}
+
+// releaseBuiltin sees to it that the streams of health and reflection end when Stop
+// begins: nobody else would, and each would hold it up. It returns what to do when
+// the handler returns.
+func (s *Server) releaseBuiltin(ctx context.Context, method string) (leave func(), err error) {
+	if !strings.HasPrefix(method, "/grpc.") {
+		return func() {}, nil
+	}
+	end, err := ender(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(s.stopping, func() {
+		_ = end.WriteStatus(status.New(codes.Unavailable, "the server is stopping"))
+	})
+	return func() { stop() }, nil
+}
+
+// recovered is deferred around a handler. It turns a panic of it into INTERNAL.
+func (s *Server) recovered(method string, err *error) {
+	if v := recover(); v != nil {
+		s.opts.OnPanic(method, v, debug.Stack())
+		*err = status.Error(codes.Internal, "internal error")
+	}
+}
