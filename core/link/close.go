@@ -26,11 +26,11 @@ func (l *Link[In, Out]) closeLocked(r Reason) {
 		r.Cause = Normal
 	}
 	l.reason = &r
-	close(l.done)
 	l.refuseLocked()
 	if l.running {
 		l.endLocked()
 	}
+	close(l.done) // last: from here on Run waits for what endLocked has begun
 }
 
 // endLocked sees to it that the socket goes down: by the writer loop once it has
@@ -39,7 +39,6 @@ func (l *Link[In, Out]) endLocked() {
 	l.cancel()
 	l.stopLocked(&l.slow)
 	l.stopLocked(&l.silence)
-	l.work.Signal()
 	switch {
 	case l.reason.graceful():
 		l.armLocked(&l.drain, l.opts.DrainTimeout, l.giveUp)
@@ -49,6 +48,7 @@ func (l *Link[In, Out]) endLocked() {
 	default:
 		l.cut = true
 	}
+	l.wakeLocked()
 }
 
 // giveUp ends a flush that takes too long.

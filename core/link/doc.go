@@ -9,10 +9,10 @@
 //	// the socket is down, nothing runs any more: clean up at leisure
 //
 // The reader loop is the goroutine that called Run; it hands each message to
-// receive, in order. The writer loop is one more goroutine; it takes what
-// [Link.Send] has queued, all of it in one go, and writes it. Between messages
-// neither allocates, and an idle link costs a goroutine and a few hundred
-// bytes.
+// receive, in order. The writer loop is one more goroutine, which there is while
+// something is queued; it takes what [Link.Send] has queued, all of it in one go,
+// and writes it. Between messages neither allocates, and an idle link costs a few
+// hundred bytes beside the goroutine that called Run.
 //
 // The queue is bounded in bytes. When it is full, Send waits: a slow peer slows
 // down those who send to it and nobody else, and nothing is ever dropped. A

@@ -67,7 +67,7 @@ type Link[In, Out any] struct {
 	epoch   time.Time // what the clock counts from
 
 	done chan struct{}  // closed with the first reason
-	wg   sync.WaitGroup // the writer loop and every armed alarm
+	wg   sync.WaitGroup // the writer loop, if it runs, and every armed alarm
 	down sync.Once      // takes the socket down
 
 	// heard is when the reader loop last went to listen, or busy while it does
@@ -76,14 +76,18 @@ type Link[In, Out any] struct {
 
 	mu      sync.Mutex
 	reason  *Reason            // nil until closed
+	wire    context.Context    //nolint:containedctx // the life of the socket, which Run began
 	cancel  context.CancelFunc // ends the context of the callbacks
 	running bool
 	cut     bool // nothing more may be written
 
-	work    sync.Cond // something is queued, or the link was closed
+	awake   bool      // the writer loop runs
+	woken   int       // how often it was, since it was last sent home
+	work    sync.Cond // the writer loop is to look what there is for it
 	queue   batch[Out]
 	queued  int // bytes, queued or being written
 	waiting []*waiter[Out]
+	taken   batch[Out] // what the writer loop writes: its own while it runs
 
 	writing   int64 // when the write under way began; 0 if there is none
 	unblocked int64 // when a write that had been stuck last ended
@@ -128,16 +132,15 @@ func (l *Link[In, Out]) Run(
 	defer cancel()
 	// The Conn is woken by its Close alone: were it to see ctx end, it would go
 	// down before what is queued has been flushed.
-	wire := context.WithoutCancel(ctx)
+	l.wire = context.WithoutCancel(ctx)
 
 	l.start(cancel)
-	go l.write(wire)
 	stop := context.AfterFunc(ctx, func() {
 		defer l.wg.Done()
 		l.Close(endOf(ctx))
 	})
 
-	l.read(wire, inner, receive, rejected)
+	l.read(inner, receive, rejected)
 	<-l.done
 	if stop() {
 		l.wg.Done()
@@ -146,8 +149,8 @@ func (l *Link[In, Out]) Run(
 	return *l.reason
 }
 
-// start marks the link as running and counts the writer loop and the watch over
-// the context.
+// start marks the link as running, counts the watch over the context, and has what
+// was queued before written.
 func (l *Link[In, Out]) start(cancel context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +159,7 @@ func (l *Link[In, Out]) start(cancel context.CancelFunc) {
 	}
 	l.running = true
 	l.cancel = cancel
-	l.wg.Add(2)
+	l.wg.Add(1)
 	if l.reason != nil {
 		l.endLocked() // closed before it began
 		return
@@ -164,6 +167,9 @@ func (l *Link[In, Out]) start(cancel context.CancelFunc) {
 	if l.pinger != nil {
 		l.heard.Store(l.now())
 		l.armLocked(&l.silence, l.opts.PingEvery, l.keepAlive)
+	}
+	if len(l.queue.messages) > 0 {
+		l.wakeLocked()
 	}
 }
 

@@ -120,7 +120,7 @@ func (l *Link[In, Out]) enqueueLocked(m Out, n note) {
 	l.queue.push(m, n)
 	l.queued += n.charge
 	if len(l.queue.messages) == 1 {
-		l.work.Signal()
+		l.wakeLocked()
 	}
 }
 

@@ -14,7 +14,7 @@ const busy = math.MaxInt64
 // read is the reader loop: the only caller of Receive. It ends when the link is
 // closed or the peer has ended its side.
 func (l *Link[In, Out]) read(
-	wire, inner context.Context,
+	inner context.Context,
 	receive func(context.Context, In) error,
 	rejected func(context.Context, *Reject) error,
 ) {
@@ -22,7 +22,7 @@ func (l *Link[In, Out]) read(
 		if l.pinger != nil {
 			l.heard.Store(l.now())
 		}
-		m, err := l.conn.Receive(wire)
+		m, err := l.conn.Receive(l.wire)
 		if l.pinger != nil {
 			l.heard.Store(busy)
 		}

@@ -1,7 +1,6 @@
 package link
 
 import (
-	"context"
 	"runtime"
 	"time"
 )
@@ -13,34 +12,63 @@ const (
 	// smallBatch is up to how many messages a batch is worth waiting for more,
 	// for as long as it takes to let the other goroutines run once.
 	smallBatch = 8
+	// homely is up to how often the writer loop goes home when there is nothing to
+	// write. One that is needed more often stays: to start it anew costs more than to
+	// wake it, since a new stack has to grow.
+	homely = 4
 	// stuck is from when on a write counts as one that the peer held up.
 	stuck = time.Second
 )
 
-// write is the writer loop: the only caller of Send and SendBatch. It ends when
-// the link is closed and flushed, or may flush no more, and leaves the socket
-// down.
-func (l *Link[In, Out]) write(wire context.Context) {
-	defer l.wg.Done()
-	defer l.takeDown()
-	var b batch[Out]
-	for l.take(&b) {
-		if err := l.writeBatch(wire, &b); err != nil {
-			l.Close(reasonOf(err))
-			return
-		}
-		b.reset()
+// wakeLocked has the writer loop look what there is for it. An idle link has none:
+// nearly all are idle, and the stack of a loop that waits is most of what one costs.
+func (l *Link[In, Out]) wakeLocked() {
+	switch {
+	case l.awake:
+		l.work.Signal()
+	case l.running:
+		l.awake = true
+		l.woken++
+		l.wg.Add(1)
+		go l.write()
 	}
 }
 
-// take waits for messages and exchanges all that are queued for the empty b. It
-// reports false when nothing more is to be written.
-func (l *Link[In, Out]) take(b *batch[Out]) bool {
+// write is the writer loop: the only caller of Send and SendBatch. It ends when
+// nothing is queued, until it is woken again; or when the link is closed and flushed,
+// or may flush no more, and leaves the socket down.
+func (l *Link[In, Out]) write() {
+	defer l.wg.Done()
+	for {
+		found, idle := l.take()
+		switch {
+		case idle:
+			return
+		case !found:
+			l.takeDown()
+			return
+		}
+		if err := l.writeBatch(&l.taken); err != nil {
+			l.Close(reasonOf(err))
+			l.takeDown()
+			return
+		}
+		l.taken.reset()
+	}
+}
+
+// take exchanges all that is queued for the empty batch of the writer loop. Where
+// nothing is found, the loop is to end: idle, or with the link.
+func (l *Link[In, Out]) take() (found, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.queue.messages) == 0 && l.reason == nil {
-		b.trim()
+		l.taken.trim()
 		l.queue.trim()
+		if l.woken <= homely {
+			l.awake = false
+			return false, true
+		}
 		l.work.Wait()
 	}
 	if l.batcher != nil && len(l.queue.messages) <= smallBatch && l.reason == nil {
@@ -51,15 +79,15 @@ func (l *Link[In, Out]) take(b *batch[Out]) bool {
 		l.mu.Lock()
 	}
 	if l.cut || len(l.queue.messages) == 0 {
-		return false
+		return false, false
 	}
-	l.queue, *b = *b, l.queue
-	return true
+	l.queue, l.taken = l.taken, l.queue
+	return true, false
 }
 
 // writeBatch writes b in pieces. An error says that the connection is lost; nil
 // also comes of a link that was cut, for take to notice.
-func (l *Link[In, Out]) writeBatch(wire context.Context, b *batch[Out]) error {
+func (l *Link[In, Out]) writeBatch(b *batch[Out]) error {
 	for from := 0; from < len(b.messages); {
 		to, charge := l.piece(b, from)
 		if !l.beginWrite() {
@@ -67,9 +95,9 @@ func (l *Link[In, Out]) writeBatch(wire context.Context, b *batch[Out]) error {
 		}
 		var err error
 		if l.batcher != nil && to-from > 1 {
-			err = l.batcher.SendBatch(wire, b.messages[from:to])
+			err = l.batcher.SendBatch(l.wire, b.messages[from:to])
 		} else {
-			err = l.conn.Send(wire, b.messages[from])
+			err = l.conn.Send(l.wire, b.messages[from])
 		}
 		if err != nil {
 			return err
@@ -126,11 +154,17 @@ func (l *Link[In, Out]) endWrite(charge int) {
 }
 
 // judgeWrite closes the link if the write under way has taken too long. It rings
-// again when that could next be so.
+// again when that could next be so. Where nothing is being written, it sends the
+// writer loop home.
 func (l *Link[In, Out]) judgeWrite() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.reason != nil || l.writing == 0 {
+	if l.reason != nil {
+		return
+	}
+	if l.writing == 0 {
+		l.woken = 0
+		l.work.Signal()
 		return
 	}
 	left := l.opts.WriteTimeout - time.Duration(l.now()-l.writing)
