@@ -53,6 +53,18 @@ func CheckJSON(data []byte, limits JSONLimits) error {
 	return nil
 }
 
+// JSONMembers checks data as [CheckJSON] does and returns the members of the object
+// that it is, by their unescaped keys. The values are as they stand in data and share
+// its memory. Of any other value there are no members: the map is nil.
+func JSONMembers(data []byte, limits JSONLimits) (map[string]json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	s := jsonScan{data: data, members: &members}
+	if err := s.run(nil, limits); err != nil {
+		return nil, err
+	}
+	return members, nil
+}
+
 // DecodeJSON checks data as [CheckJSON] does, whose error comes before any other,
 // and decodes it into v, a pointer, by the rules of encoding/json with these
 // exceptions:

@@ -92,6 +92,28 @@ func FuzzCheckJSON(f *testing.F) {
 	})
 }
 
+func FuzzJSONMembers(f *testing.F) {
+	for _, seed := range jsonSeeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		limits := core.JSONLimits{Depth: jsonFuzzDepth}
+		got, err := core.JSONMembers(data, limits)
+		if form := core.CheckJSON(data, limits); jsonMessage(err) != jsonMessage(form) {
+			t.Errorf("got %v, want what CheckJSON says: %v", err, form)
+		}
+		var want map[string]json.RawMessage
+		if err == nil && bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+			if err := json.Unmarshal(data, &want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	})
+}
+
 func FuzzDecodeJSON(f *testing.F) {
 	for _, seed := range jsonSeeds {
 		f.Add([]byte(seed))

@@ -20,6 +20,8 @@ type jsonScan struct {
 	maxDepth int
 	strict   bool // unknown keys are errors
 	probe    bool // leaves are tried out on their types
+	// members gathers those of the outermost object; nil gathers none.
+	members *map[string]json.RawMessage
 }
 
 func (s *jsonScan) run(p *jsonPlan, limits JSONLimits) *JSONError {
@@ -94,6 +96,10 @@ func (s *jsonScan) object(p *jsonPlan) *JSONError {
 	if err := s.enter(); err != nil {
 		return err
 	}
+	gathers := s.members != nil && s.depth == 1
+	if gathers {
+		*s.members = map[string]json.RawMessage{}
+	}
 	var keys jsonKeys
 	for first := true; ; first = false {
 		if done, err := s.next(first, '}', "an object"); done || err != nil {
@@ -124,8 +130,12 @@ func (s *jsonScan) object(p *jsonPlan) *JSONError {
 		}
 		s.pos++
 		s.space()
+		began := s.pos
 		if err := s.value(of); err != nil {
 			return err.underKey(key)
+		}
+		if gathers {
+			(*s.members)[string(key)] = s.data[began:s.pos:s.pos]
 		}
 	}
 }

@@ -31,13 +31,8 @@ const unknownCommand = `"unknown"`
 // command without fields.
 func decode(frame []byte, limit int) (command, error) {
 	var c command
-	if err := core.CheckJSON(frame, core.JSONLimits{Bytes: limit}); err != nil {
-		return c, err
-	}
-	if trimmed := bytes.TrimLeft(frame, " \t\r\n"); trimmed[0] != '{' {
-		return c, nil
-	}
-	if err := json.Unmarshal(frame, &c.fields); err != nil { // a map takes keys as they are
+	var err error
+	if c.fields, err = core.JSONMembers(frame, core.JSONLimits{Bytes: limit}); err != nil {
 		return c, err
 	}
 	c.kind, _ = c.text("type")
@@ -98,11 +93,11 @@ func (c command) list(name string) ([]json.RawMessage, bool) {
 func (c command) object(name string) (command, bool) { return objectOf(c.fields[name]) }
 
 func objectOf(raw json.RawMessage) (command, bool) {
-	var c command
 	if len(raw) == 0 || raw[0] != '{' {
-		return c, false
+		return command{}, false
 	}
-	return c, json.Unmarshal(raw, &c.fields) == nil
+	fields, err := core.JSONMembers(raw, core.JSONLimits{Bytes: len(raw)})
+	return command{fields: fields}, err == nil
 }
 
 // is reports whether the field has the JSON text given.
