@@ -27,8 +27,12 @@ func (s *Server) window(ss *session) int {
 func windowOf(c core.Card) int {
 	const most = 1 << 30
 	for _, name := range []string{"context_window", "contextWindow"} {
+		raw, told := c.Metadata[name]
+		if !told {
+			continue
+		}
 		var n float64
-		if raw, told := c.Metadata[name]; told && json.Unmarshal(raw, &n) == nil && n >= 1 && n <= most {
+		if json.Unmarshal(raw, &n) == nil && n >= 1 && n <= most {
 			return int(n)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -123,7 +124,7 @@ type response struct {
 // appendResponse appends the response to c. The id and the type are echoed as
 // they came, valid or not.
 func appendResponse(dst []byte, c command, r response) []byte {
-	dst = append(dst, '{')
+	dst = append(slices.Grow(dst, 160+len(c.fields["id"])+len(r.data)+len(r.err)), '{')
 	if id, ok := c.fields["id"]; ok {
 		dst = append(append(append(dst, `"id":`...), id...), ',')
 	}

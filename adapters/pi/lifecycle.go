@@ -1,6 +1,9 @@
 package pi
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // appendOutcome appends what a command came to; a response has more to say of it
 // than command_finished.
@@ -27,7 +30,7 @@ func appendOutcome(dst []byte, r response, full bool) []byte {
 // appendIdentity appends what all lifecycle events of a command say of it (facts,
 // section 2.1). name is its id, or the synthetic one.
 func appendIdentity(dst []byte, c command, name string) []byte {
-	dst = appendString(append(dst, `"commandId":`...), name)
+	dst = appendString(append(slices.Grow(dst, len(name)+128), `"commandId":`...), name)
 	dst = appendString(append(dst, `,"commandType":`...), c.kind)
 	if id, ok := c.fields["sessionId"]; ok {
 		dst = append(append(dst, `,"sessionId":`...), id...)

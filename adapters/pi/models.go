@@ -37,13 +37,16 @@ const (
 	maxTokens     = 16_384
 )
 
+// inputs are what agents take: the first all of them.
+var inputs = [...]string{"text", "image"}
+
 func modelOf(a hub.AgentStatus) *model {
 	m := &model{
-		ID: a.ID, Name: cmp.Or(a.Name, string(a.ID)), API: api, Provider: a.Dialect, Reasoning: true, Input: []string{"text"},
+		ID: a.ID, Name: cmp.Or(a.Name, string(a.ID)), API: api, Provider: a.Dialect, Reasoning: true, Input: inputs[:1],
 		ContextWindow: windowOf(a.Card), MaxTokens: maxTokens,
 	}
 	if a.Features.Has(core.FeatureFiles) {
-		m.Input = append(m.Input, "image")
+		m.Input = inputs[:]
 	}
 	return m
 }

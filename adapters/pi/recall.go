@@ -28,6 +28,7 @@ func (s *Server) answers(ss *session, id core.AgentID) {
 	}
 	ss.knowing[id] = true
 	if s.refreshModel(ss); changed {
+		s.look(ss)
 		s.add(ss, sessionfile.ModelChange{Provider: s.provider(id), ModelID: string(id)})
 	}
 }
@@ -35,6 +36,9 @@ func (s *Server) answers(ss *session, id core.AgentID) {
 // toldBefore is what the agent of a session is to know of the conversation beside its
 // thread: what was said before that began. One that remembers threads is told once.
 func (s *Server) toldBefore(ss *session) []core.Turn {
+	if len(ss.told) == 0 {
+		return nil
+	}
 	id := ss.agent.Agent()
 	if a, ok := s.hub.Agent(id); ok && a.Features.Has(core.FeatureSessions) && ss.knowing[id] {
 		return nil

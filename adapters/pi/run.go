@@ -156,7 +156,6 @@ func (s *Server) follow(st *step, events []core.Event) {
 		case core.Assigned:
 			if !st.heard || ss.agent.IsZero() {
 				s.answers(ss, b.Agent)
-				s.look(ss)
 			}
 		case core.SessionLost:
 			delete(ss.knowing, st.record.agent)

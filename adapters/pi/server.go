@@ -325,7 +325,7 @@ func (s *Server) provider(id core.AgentID) string {
 func (s *Server) sceneOf(ss *session, task core.TaskID) scene {
 	limits := s.hub.Limits()
 	return scene{
-		session: ss.key.id, task: task, provider: s.provider, approval: limits.ApprovalTimeout, attempts: max(0, limits.Retries),
+		prefix: ss.prefix, task: task, provider: s.provider, approval: limits.ApprovalTimeout, attempts: max(0, limits.Retries),
 	}
 }
 

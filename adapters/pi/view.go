@@ -10,8 +10,8 @@ import (
 
 // scene is what a view must know beside the events.
 type scene struct {
-	session string
-	task    core.TaskID
+	prefix []byte // of the events of its session
+	task   core.TaskID
 	// provider names the dialect of an agent.
 	provider func(core.AgentID) string
 	// approval is how long a person has to decide.
@@ -29,9 +29,8 @@ type scene struct {
 // A view is a [core.Sink]. Its methods add frames to out and return nil.
 type view struct {
 	scene
-	prefix []byte
-	told   Snapshots
-	out    frames
+	told Snapshots
+	out  frames
 
 	messages []message
 	draft    *draft
@@ -61,7 +60,7 @@ func newView(s scene, told Snapshots) *view {
 	if s.count == nil {
 		s.count = func(string) {}
 	}
-	return &view{scene: s, told: told, prefix: sessionEvents(s.session), out: frames{mute: told == unheard}, turn: turn{open: true}}
+	return &view{scene: s, told: told, out: frames{mute: told == unheard}, turn: turn{open: true}}
 }
 
 // take returns the frames so far and forgets them. What grew since the last frame

@@ -24,7 +24,7 @@ func numbered(bodies ...core.Body) []core.Event {
 
 func testScene() scene {
 	return scene{
-		session: "s1", task: "0198c0de-0000-7000-8000-000000000000", approval: 300 * time.Second, attempts: 2,
+		prefix: sessionEvents("s1"), task: "0198c0de-0000-7000-8000-000000000000", approval: 300 * time.Second, attempts: 2,
 		provider: func(core.AgentID) string { return "coven" },
 	}
 }
