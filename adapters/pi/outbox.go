@@ -19,12 +19,25 @@ type item struct {
 	last *link.Reason
 }
 
+// itemBytes is about what an item costs beside what it has to tell.
+const itemBytes = 64
+
+// size is what an item counts for while it waits: its bytes, and those that a step
+// keeps in memory for as long.
+func (it item) size() int {
+	n := itemBytes + len(it.frame)
+	if it.step != nil {
+		n += it.step.size()
+	}
+	return n
+}
+
 // outbox is what a client is to be sent, in order. Whoever has something for a
 // client puts it here and goes on.
 type outbox struct {
 	mu    sync.Mutex
 	items []item
-	bytes int // of frames here and on their way into the link
+	bytes int // of items here, and of frames on their way into the link
 	// limit is in bytes: beyond a part of it the client's own commands wait, beyond
 	// all of it the client is too slow.
 	limit int
@@ -42,10 +55,11 @@ func newOutbox(limit int) outbox {
 
 // push adds an item. It reports false when the client is too slow to be sent more.
 func (o *outbox) push(it item) bool {
+	size := it.size()
 	o.mu.Lock()
 	o.items = append(o.items, it)
-	o.bytes += len(it.frame)
-	full := o.bytes-len(it.frame) > o.limit
+	full := o.bytes > o.limit
+	o.bytes += size
 	o.mu.Unlock()
 	signal(o.ready)
 	return !full
@@ -71,7 +85,7 @@ func (o *outbox) take(ctx context.Context, spare []item) ([]item, error) {
 	}
 }
 
-// sent notes that the link has taken so many bytes.
+// sent notes that so many bytes wait here no longer.
 func (o *outbox) sent(n int) {
 	o.mu.Lock()
 	before, enough := o.bytes, o.limit/patienceShare

@@ -48,6 +48,19 @@ type step struct {
 	steered map[string]queued
 }
 
+// size is how many bytes a step keeps in memory that waits to be told: its opening and
+// what its task was asked. What came of it is counted with the agent_end behind it.
+func (st *step) size() int {
+	n := 0
+	for _, frame := range st.opening {
+		n += len(frame)
+	}
+	if st.task != nil {
+		n += st.task.Request().Size()
+	}
+	return n
+}
+
 // pushed notes that the agent is told what the user says while it works.
 func (st *step) pushed(injection string, q queued) {
 	if st.steered == nil {
