@@ -15,6 +15,7 @@ type governance struct {
 	expired  int64    // sessions that outlived their time
 	// bashTimeouts are the commands that took too long.
 	bashTimeouts int64
+	recent       []recentEvent
 	// written and unwritten are the records that the journal took and did not.
 	written, unwritten int64
 

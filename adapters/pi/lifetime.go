@@ -67,5 +67,6 @@ func (s *Server) closeSessions() {
 
 // sayDeleted tells everybody whom it concerns that a session is no more.
 func (s *Server) sayDeleted(ss *session) {
+	s.happened("session_deleted")
 	s.broadcast(ss.key.scope, serverEvent("session_deleted", map[string]string{"sessionId": ss.key.id}))
 }

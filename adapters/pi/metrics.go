@@ -30,10 +30,11 @@ type metrics struct {
 	CircuitBreakers    []circuitMetrics `json:"circuitBreakers"`
 	BashCircuitBreaker bashMetrics      `json:"bashCircuitBreaker"`
 	Metrics            struct {
-		Counters     map[string]int64 `json:"counters"`
-		Gauges       map[string]int64 `json:"gauges"`
-		Histograms   struct{}         `json:"histograms"`
-		RecentEvents []struct{}       `json:"recentEvents"`
+		Counters map[string]int64 `json:"counters"`
+		Gauges   map[string]int64 `json:"gauges"`
+		// Histograms has none: nobody knows the shape that the reference gives them.
+		Histograms   struct{}      `json:"histograms"`
+		RecentEvents []recentEvent `json:"recentEvents"`
 	} `json:"metrics"`
 }
 
@@ -60,9 +61,9 @@ type stores struct {
 		QueueFullRejections int `json:"queueFullRejections"`
 	} `json:"lock"`
 	ExtensionUI struct {
-		PendingCount       int `json:"pendingCount"`
-		MaxPendingRequests int `json:"maxPendingRequests"`
-		RejectedCount      int `json:"rejectedCount"`
+		PendingCount       int   `json:"pendingCount"`
+		MaxPendingRequests int   `json:"maxPendingRequests"`
+		RejectedCount      int64 `json:"rejectedCount"`
 	} `json:"extensionUI"`
 	SessionStore struct {
 		MetadataResetCount int `json:"metadataResetCount"`
@@ -159,17 +160,19 @@ func getMetrics(s *Server, x *execution) outcome {
 	m.Stores.Replay.InFlightRejections = s.rejected[beyondInFlight].Load()
 	m.Stores.Version.SessionCount = len(s.sessions)
 	m.Stores.Execution.LaneCount = len(s.lanes)
+	counters := s.hub.Counters()
 	m.Stores.ExtensionUI.PendingCount = s.openDialogs()
+	m.Stores.ExtensionUI.MaxPendingRequests, m.Stores.ExtensionUI.RejectedCount = s.hub.Limits().Questions, counters["refused.question"]
 	m.Stores.Journal = s.journalMetrics()
 
 	m.Metrics.Counters = map[string]int64{"pi_server_connections_total": int64(s.connected)}
-	for name, n := range s.hub.Counters() {
+	for name, n := range counters {
 		if rest, ours := strings.CutPrefix(name, Name+"."); ours {
 			m.Metrics.Counters["pi_server_"+strings.ReplaceAll(rest, ".", "_")] = n
 		}
 	}
 	m.Metrics.Gauges = map[string]int64{"pi_server_connections_active": int64(len(s.clients))}
-	m.Metrics.RecentEvents = []struct{}{}
+	m.Metrics.RecentEvents = append([]recentEvent{}, s.recent...)
 	return outcome{data: encode(m)}
 }
 

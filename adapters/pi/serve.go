@@ -121,6 +121,7 @@ func (s *Server) attach(c *connection) *link.Reason {
 	c.push(item{frame: serverEvent("server_ready", map[string]any{
 		"serverVersion": s.opts.Version, "protocolVersion": ProtocolVersion, "transports": []Transport{WebSocket, Stdio},
 	})})
+	s.happened("server_ready")
 	s.clients[c] = struct{}{}
 	s.connected++
 	if c.space = (space{principal: c.scope}); c.scope == "" {

@@ -159,6 +159,7 @@ func (s *Server) created(x *execution, ss *session) outcome {
 	x.on = ss
 	data := encode(map[string]any{"sessionId": ss.key.id, "sessionInfo": s.info(ss)})
 	return outcome{data: data, after: func() {
+		s.happened("session_created")
 		s.broadcast(ss.key.scope, append(append([]byte(`{"type":"session_created","data":`), data...), '}'))
 	}}
 }

@@ -162,6 +162,7 @@ func (qs *questions) admit(q *asked, tasked bool) error {
 	case tasked && len(q.tasks) == 0:
 		return core.NewFault(core.CodeCancelled, "the task has ended")
 	case len(qs.open) >= qs.hub.limits.Questions:
+		qs.hub.Count("refused.question")
 		return core.NewFault(core.CodeOverloaded, "%d questions wait for people: ask again later", len(qs.open))
 	}
 	for _, anywhere := range []bool{false, true} {

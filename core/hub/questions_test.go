@@ -205,6 +205,9 @@ func TestQuestionsAreBoundInNumberAndForAgentsThatDeclaredThem(t *testing.T) {
 		if o := g.tool(a); o.Call != "2" || o.Fault == nil || o.Fault.Code != core.CodeOverloaded {
 			t.Errorf("the third: got %+v, want it refused", o)
 		}
+		if n := g.hub.Counters()["refused.question"]; n != 1 {
+			t.Errorf("refused.question: got %d, want 1", n)
+		}
 		b.CallTool("c1", "ask_user", []byte(whichDay))
 		if o := g.tool(b); o.Fault == nil || o.Fault.Code != core.CodeNotAuthorized {
 			t.Errorf("without the capability: got %+v, want it refused", o)

@@ -1,0 +1,141 @@
+package pi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func metricsOf(c *caller) metrics {
+	c.t.Helper()
+	var m metrics
+	if err := json.Unmarshal(c.ok(`{"type":"get_metrics"}`).Data, &m); err != nil {
+		c.t.Fatal(err)
+	}
+	return m
+}
+
+func TestTheMetricsHaveTheLatestEventsOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, s := newStage(t, Options{SessionLifetime: time.Hour})
+		c := dial(t, s, ConnOptions{})
+		c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`)
+		c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`) // nothing is made again
+		c.ok(`{"type":"create_session","sessionId":"t"}`)
+		time.Sleep(time.Minute)
+		c.ok(`{"type":"delete_session","sessionId":"s"}`)
+		time.Sleep(time.Hour)
+		began := time.Now().Add(-61 * time.Minute).UnixMilli()
+		event := func(name string, after time.Duration) recentEvent {
+			return recentEvent{"pi_server_event_" + name, "event", map[string]string{"event": name}, began + after.Milliseconds()}
+		}
+		want := []recentEvent{
+			event("server_ready", 0), event("session_created", 0), event("session_created", 0),
+			event("session_deleted", time.Minute), event("session_deleted", time.Hour),
+		}
+		if d := cmp.Diff(want, metricsOf(c).Metrics.RecentEvents); d != "" {
+			t.Errorf("recent events (-want +got):\n%s", d)
+		}
+		for i := range mostRecent {
+			c.ok(fmt.Sprintf(`{"type":"create_session","sessionId":"%d"}`, i))
+			c.ok(fmt.Sprintf(`{"type":"delete_session","sessionId":"%d"}`, i))
+		}
+		if got := metricsOf(c).Metrics.RecentEvents; len(got) != mostRecent || got[mostRecent-1].Tags["event"] != "session_deleted" {
+			t.Errorf("recent events: got %d, want the %d latest", len(got), mostRecent)
+		}
+	})
+}
+
+func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
+	h, s := newStage(t, Options{
+		MaxMessageBytes: 300, MaxSessions: 2, MaxConnections: 2, MaxPending: 2, MaxInFlight: 2,
+		Rates: Rates{All: 16, Session: 3, Server: -1, Answers: 1}, Breakers: Breakers{Agent: Breaker{Failures: 1}},
+	})
+	join(t, h, core.Card{ID: "bad"}, faulty(core.CodeInternal))
+	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
+	c := dial(t, s, ConnOptions{})
+	busy := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+
+	hubs, clients := coretest.Pipe[[]byte, []byte](8)
+	go func() { s.Serve(t.Context(), hubs, ConnOptions{}) }()
+	if _, err := Connect(t.Context(), clients, nil); err == nil {
+		t.Error("a connection too many: got no error, want one")
+	}
+	c.send(`{"type":"list_sessions","x":"` + strings.Repeat("x", 300) + `"}`)
+	c.until("Message size")
+	c.ok(`{"type":"create_session","sessionId":"s","agent":"bad"}`)
+	busy.ok(`{"type":"create_session","sessionId":"m","agent":"mute"}`)
+	c.fails(`{"type":"create_session","sessionId":"t"}`, "Session limit reached (2 sessions)")
+	c.ok(ask)
+	c.fails(ask, "Circuit breaker open: Circuit open for bad (recovery in 30s)")
+	c.ok(`{"type":"get_state","sessionId":"s"}`)
+	c.fails(`{"type":"get_state","sessionId":"s"}`, "Rate limit exceeded (3 commands/minute)")
+	const reply = `{"type":"extension_ui_response","sessionId":"x","requestId":"r","response":{"method":"cancelled"}}`
+	c.fails(reply, "Session x not found")
+	c.fails(reply, "Extension UI response rate limit exceeded (1 responses/minute)")
+	busy.send(`{"id":"p","type":"prompt","sessionId":"m","message":"x"}`)
+	busy.send(`{"id":"q","type":"set_session_name","sessionId":"m","name":"x"}`)
+	busy.until("command_accepted", `"q"`)
+	busy.fails(`{"type":"list_sessions"}`, "Too many pending commands for this connection (max 2)")
+	c.fails(`{"type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
+	busy.Close()
+	ann := dial(t, s, ConnOptions{Transport: Stdio, Principal: core.Principal{ID: "ann", Authenticated: true}})
+	ann.fails(`{"type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
+	s.mu.Lock()
+	s.opts.MaxInFlight = 100 // so that the numbers can be asked for
+	s.mu.Unlock()
+	for c.do(`{"type":"health_check"}`).Success {
+	}
+	ann.ok(`{"type":"abort","sessionId":"m"}`)
+
+	got := metricsOf(ann)
+	want := map[string]int64{
+		"sessionLimit": 1, "messageSize": 1, "rateLimit": 1, "globalRateLimit": 1, "connectionLimit": 1, "extensionUIResponseRateLimit": 1,
+		"pendingLimit": 1, "inFlightLimit": 2, "circuitOpen": 1,
+	}
+	if d := cmp.Diff(want, got.CommandsRejected); d != "" {
+		t.Errorf("rejections (-want +got):\n%s", d)
+	}
+	if n := got.Stores.Replay.InFlightRejections; n != 2 {
+		t.Errorf("inFlightRejections: got %d, want 2", n)
+	}
+	if n := got.Stores.ExtensionUI.MaxPendingRequests; n != h.Limits().Questions {
+		t.Errorf("maxPendingRequests: got %d, want %d", n, h.Limits().Questions)
+	}
+	for why := rejection(1); why < rejections; why++ {
+		if name := "pi_server_rejected_" + why.String(); got.Metrics.Counters[name] != s.rejected[why].Load() || got.Metrics.Counters[name] == 0 {
+			t.Errorf("%s: got %d, want %d", name, got.Metrics.Counters[name], s.rejected[why].Load())
+		}
+	}
+}
+
+func TestQuestionsBeyondTheLimitOfTheHubAreInTheMetrics(t *testing.T) {
+	h, s := stageWith(t, hub.Options{Limits: hub.Limits{Questions: 1}}, Options{})
+	fault := make(chan *core.Fault, 2)
+	a := join(t, h, core.Card{ID: "a", Capabilities: []string{"ui"}}, func(_ *joined, b hub.Batch) {
+		if b.Tool != nil {
+			fault <- b.Tool.Fault
+		}
+	})
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	for _, id := range []string{"1", "2"} {
+		a.CallTool(id, "ask_user", []byte(`{"question":"Which?"}`))
+	}
+	if f := <-fault; f == nil || f.Code != core.CodeOverloaded {
+		t.Fatalf("the second question: got %v, want it refused", f)
+	}
+	c.until("extension_ui_request")
+	if got := metricsOf(c).Stores.ExtensionUI; got.PendingCount != 1 || got.MaxPendingRequests != 1 || got.RejectedCount != 1 {
+		t.Errorf("got %+v, want one open, one at most, one refused", got)
+	}
+}
