@@ -154,10 +154,14 @@ func (s *Server) register(ss *session) {
 	s.watchOver(ss)
 }
 
-// created says that x has made the session.
+// created says that x has made the session. That one was loaded is no event (facts,
+// section 2.1).
 func (s *Server) created(x *execution, ss *session) outcome {
 	x.on = ss
 	data := encode(map[string]any{"sessionId": ss.key.id, "sessionInfo": s.info(ss)})
+	if x.kind != "create_session" {
+		return outcome{data: data}
+	}
 	return outcome{data: data, after: func() {
 		s.happened("session_created")
 		s.broadcast(ss.key.scope, append(append([]byte(`{"type":"session_created","data":`), data...), '}'))
