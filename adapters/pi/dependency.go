@@ -24,6 +24,8 @@ func (s *Server) await(x *execution) (waits bool, problem string) {
 		case x.lane != nil && k.x.lane == x.lane:
 			// It stands behind: what stood before has finished.
 			return false, "Dependency '" + d + "' is queued in the same lane and cannot be awaited from this command"
+		case s.waitsFor(k.x, x):
+			return false, "Dependency '" + d + "' waits for this command and cannot be awaited from it"
 		}
 		x.awaited = k
 		k.dependents = append(k.dependents, x)
@@ -31,6 +33,27 @@ func (s *Server) await(x *execution) (waits bool, problem string) {
 		return true, ""
 	}
 	return false, ""
+}
+
+// waitsFor reports whether y cannot go on before x has come to an end: because it stands
+// behind x in its lane, or what it depends on does, and so forth (section 9.2).
+func (s *Server) waitsFor(y, x *execution) bool {
+	for range len(s.flying) {
+		switch {
+		case y == x:
+			return true
+		case y.awaited != nil:
+			y = y.awaited.x
+		case y.lane != nil && y.lane.running.x != y:
+			y = y.lane.running.x
+		default:
+			return false
+		}
+		if y == nil { // what it waited for has just ended, or is no command
+			return false
+		}
+	}
+	return false
 }
 
 // abandon fails a command that has waited long enough for another.

@@ -1,0 +1,69 @@
+package pi
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// waitsInTurn is why a command fails that waits for one which waits for it.
+func waitsInTurn(id string) string {
+	return "Dependency '" + id + "' waits for this command and cannot be awaited from it"
+}
+
+func TestACommandFailsAtOnceThatDependsOnOneWhichWaitsForItself(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		commands []string
+		failed   string // this one
+		on       string // because of that
+		goOn     []string
+	}{
+		{"through one that overtakes", []string{
+			`{"id":"a","type":"set_session_name","sessionId":"s","name":"a","dependsOn":["k"]}`,
+			`{"id":"b","type":"set_session_name","sessionId":"s","name":"b"}`,
+			`{"id":"k","type":"get_last_assistant_text","sessionId":"s","dependsOn":["b"]}`,
+		}, "a", "k", []string{"b", "k"}},
+		{"both overtake", []string{
+			`{"id":"b","type":"set_session_name","sessionId":"s","name":"b"}`,
+			`{"id":"k","type":"get_last_assistant_text","sessionId":"s","dependsOn":["b","l"]}`,
+			`{"id":"l","type":"get_last_assistant_text","sessionId":"s","dependsOn":["k"]}`,
+		}, "k", "l", []string{"b"}},
+		{"through another lane", []string{
+			`{"id":"a","type":"set_session_name","sessionId":"s","name":"a","dependsOn":["d"]}`,
+			`{"id":"b","type":"set_session_name","sessionId":"s","name":"b"}`,
+			`{"id":"c","type":"set_session_name","sessionId":"t","name":"c","dependsOn":["b"]}`,
+			`{"id":"d","type":"set_session_name","sessionId":"t","name":"d"}`,
+		}, "a", "d", []string{"b", "c", "d"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, s := newStage(t, Options{})
+				w := holding()
+				a := join(t, h, core.Card{ID: "a"}, w.work)
+				c := dial(t, s, ConnOptions{})
+				c.open("s", "a")
+				c.ok(`{"type":"create_session","sessionId":"t"}`)
+				c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
+				task := <-w.tasks
+				for _, command := range tt.commands {
+					c.send(command)
+				}
+				synctest.Wait()
+				began := time.Now()
+				a.say(task, core.Done{})
+				if f := c.until(`{"id":"` + tt.failed + `","type":"response"`); f.Success || f.Error != waitsInTurn(tt.on) {
+					t.Errorf("got %s, want it to fail because %s waits for it", f.Raw, tt.on)
+				}
+				for _, id := range tt.goOn {
+					c.until(`{"id":"`+id+`","type":"response"`, `"success":true`)
+				}
+				if took := time.Since(began); took != 0 {
+					t.Errorf("got all of it in %v, want it at once", took)
+				}
+			})
+		})
+	}
+}
