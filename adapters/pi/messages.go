@@ -137,16 +137,27 @@ func fileNote(f core.File) string {
 	return "[file " + f.Name + ", " + kind + ", " + strconv.Itoa(len(f.Data)) + " bytes]"
 }
 
+// argumentsDepth is how deep the input of a tool may be nested: what stands around it
+// in a frame or in a session file goes with it into what every reader of JSON takes.
+const argumentsDepth = 56
+
 // arguments returns the input of a tool as the object that pi wants: the input
-// itself when it is one, else an object that holds it.
+// itself when it is one, on one line, as messages stand in session files; else an
+// object that holds it. What is no strict JSON is a text.
 func arguments(input string) json.RawMessage {
 	raw := bytes.TrimSpace([]byte(input))
+	strict := core.CheckJSON(raw, core.JSONLimits{Bytes: len(raw), Depth: argumentsDepth}) == nil
+	if strict && bytes.ContainsAny(raw, "\r\n") {
+		var line bytes.Buffer
+		_ = json.Compact(&line, raw) // it was checked
+		raw = line.Bytes()
+	}
 	switch {
 	case len(raw) == 0:
 		return json.RawMessage("{}")
-	case json.Valid(raw) && raw[0] == '{':
+	case strict && raw[0] == '{':
 		return raw
-	case json.Valid(raw):
+	case strict:
 		return append(append(json.RawMessage(`{"input":`), raw...), '}')
 	}
 	return append(appendString(json.RawMessage(`{"input":`), input), '}')

@@ -1,0 +1,36 @@
+package pi
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// What an agent gives a tool is its own affair: whatever it is, the line in the file
+// stays one that every reader of the format reads, this one too.
+func TestWhateverAToolWasGivenTheFileOfTheSessionIsReadAgain(t *testing.T) {
+	for name, input := range map[string]string{
+		"lines of JSON":      "{\n  \"path\": \"a\",\r\n\t\"lines\": [1,\n2]\n}",
+		"a key twice":        `{"path":"a","path":"b"}`,
+		"nested deeply":      strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200),
+		"nested almost so":   strings.Repeat(`{"a":`, 62) + "1" + strings.Repeat("}", 62),
+		"no JSON":            `{"path":`,
+		"no object":          "[1,\n2]",
+		"a NUL in a key":     "{\"a\\u0000b\":1}",
+		"no UTF-8":           "{\"a\":\"\xff\"}",
+		"a key in two cases": `{"Path":"a","path":"b"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, s := newStage(t, Options{SessionDir: t.TempDir()})
+			join(t, h, core.Card{ID: "x"}, answering(core.ToolCall{ID: "1", Name: "read", Input: input}, core.ToolResult{ID: "1", Output: "got"}, core.Text{Text: "done"}, core.Done{}))
+			c := dial(t, s, ConnOptions{})
+			c.open("s", "x")
+			c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+			settled(s)
+			if got, want := kindsIn(readFile(t, fileOf(c, "s"))), "user assistant toolResult assistant"; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
