@@ -88,7 +88,7 @@ func (s *Server) forget(f *file) {
 // schedule has the file written. Server.mu is held.
 func (s *Server) schedule(f *file) {
 	f.busy = true
-	s.later(func(context.Context) { s.writeFile(f) })
+	s.jobs.add(func(context.Context) { s.writeFile(f) })
 }
 
 // add adds an entry to the session's conversation and its file. Server.mu is held.

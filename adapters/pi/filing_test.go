@@ -29,12 +29,12 @@ func settled(s *Server) {
 	done := make(chan struct{})
 	for idle := false; !idle; {
 		s.mu.Lock()
-		idle = len(s.jobs) == 0
+		idle = len(s.jobs.waiting) == 0
 		for _, f := range s.files {
 			idle = idle && !f.busy
 		}
 		if !idle {
-			s.later(func(context.Context) { done <- struct{}{} })
+			s.jobs.add(func(context.Context) { done <- struct{}{} })
 		}
 		s.mu.Unlock()
 		if !idle {
@@ -266,7 +266,7 @@ func TestSessionsThatAreDeletedLeaveNothingInMemory(t *testing.T) {
 	settled(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for what, n := range map[string]int{"sessions": len(s.sessions), "files": len(s.files), "runs": len(s.runs), "lanes": len(s.lanes), "jobs": len(s.jobs)} {
+	for what, n := range map[string]int{"sessions": len(s.sessions), "files": len(s.files), "runs": len(s.runs), "lanes": len(s.lanes), "jobs": len(s.jobs.waiting)} {
 		if n != 0 {
 			t.Errorf("got %d %s, want none", n, what)
 		}

@@ -57,7 +57,7 @@ func listStored(s *Server, x *execution) outcome {
 		live[ss.file.path] = info
 		list = append(list, info)
 	}
-	return s.work(x, func(ctx context.Context) outcome {
+	return s.workOf(&s.lists, x, func(ctx context.Context) outcome {
 		for _, f := range s.storedFiles(ctx, scope) {
 			if _, known := live[f.SessionFile]; !known {
 				list = append(list, f)
@@ -70,61 +70,88 @@ func listStored(s *Server, x *execution) outcome {
 	})
 }
 
-// storedFiles reads what the session files of a scope hold; one that has not changed
-// since is not read again.
+// storedFiles reads what the session files of a scope hold, those that were written
+// last; one that has not changed since is not read again. One caller at a time.
 func (s *Server) storedFiles(ctx context.Context, scope string) []storedInfo {
-	s.listing.Lock()
-	defer s.listing.Unlock()
 	before, now := s.summaries[scope], map[string]summary{}
 	var list []storedInfo
-	for _, root := range s.roots(scope) {
-		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			name, _ := filepath.Rel(root, path)
-			switch {
-			case ctx.Err() != nil || len(list) >= listMost:
-				return fs.SkipAll
-			case err != nil:
-				return nil // what cannot be read is not there
-			case d.IsDir() && name != "." && (strings.Count(name, string(filepath.Separator)) >= listDepth-1 || scope == "" && strings.HasPrefix(name, privatePrefix)):
-				return fs.SkipDir
-			case !d.Type().IsRegular() || !isSessionName(path):
-				return nil
+	for _, f := range s.findFiles(ctx, scope) {
+		if ctx.Err() != nil || len(list) == listMost {
+			break
+		}
+		path := f.at.path()
+		known, ok := before[path]
+		if !ok || known.size != f.info.Size() || !known.at.Equal(f.info.ModTime()) {
+			if known, ok = s.summarize(f); !ok {
+				continue
 			}
-			info, err := d.Info()
-			if _, twice := now[path]; err != nil || twice {
-				return nil
-			}
-			known, ok := before[path]
-			if !ok || known.size != info.Size() || !known.at.Equal(info.ModTime()) {
-				if known, ok = s.summarize(place{root, name}, info); !ok {
-					return nil
-				}
-			}
-			now[path] = known
-			list = append(list, known.info)
-			return nil
-		})
+		}
+		now[path] = known
+		list = append(list, known.info)
 	}
 	s.summaries[scope] = now
 	return list
 }
 
+// sighted is a file that may be a session by its name.
+type sighted struct {
+	at   place
+	info fs.FileInfo
+}
+
+// findFiles returns the files below the roots of a scope, each once, the latest first.
+func (s *Server) findFiles(ctx context.Context, scope string) []sighted {
+	var all []sighted
+	seen := map[string]bool{}
+	for _, root := range s.roots(scope) {
+		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			name, _ := filepath.Rel(root, path)
+			switch {
+			case ctx.Err() != nil:
+				return fs.SkipAll
+			case err != nil:
+				return nil // what cannot be read is not there
+			case d.IsDir() && name != "." && (strings.Count(name, string(filepath.Separator)) >= listDepth-1 || scope == "" && s.private(path)):
+				return fs.SkipDir
+			case !d.Type().IsRegular() || !isSessionName(path) || seen[path]:
+				return nil
+			}
+			if info, err := d.Info(); err == nil {
+				seen[path] = true
+				all = append(all, sighted{place{root, name}, info})
+			}
+			return nil
+		})
+	}
+	slices.SortStableFunc(all, func(a, b sighted) int { return b.info.ModTime().Compare(a.info.ModTime()) })
+	return all
+}
+
 // summarize reads a file for the list; one that is no session is not listed.
-func (s *Server) summarize(at place, info os.FileInfo) (summary, bool) {
-	data, err := at.read(s.opts.MaxFileBytes, s.opts.MaxFileBytes)
+func (s *Server) summarize(f sighted) (summary, bool) {
+	data, err := f.at.read(s.opts.MaxFileBytes, s.opts.MaxFileBytes)
 	if err != nil {
 		return summary{}, false
 	}
-	f, err := sessionfile.Parse(data)
+	parsed, err := sessionfile.Parse(data)
 	if err != nil {
 		return summary{}, false
 	}
-	known := summary{size: info.Size(), at: info.ModTime(), info: storedInfoOf(at.path(), growTree(f))}
+	known := summary{size: f.info.Size(), at: f.info.ModTime(), info: storedInfoOf(f.at.path(), growTreeOf(parsed, inBrief))}
 	known.info.FileExists = true
 	if known.info.CreatedAt == "" {
-		known.info.CreatedAt = info.ModTime().UTC().Format(isoTime)
+		known.info.CreatedAt = f.info.ModTime().UTC().Format(isoTime)
 	}
 	return known, true
+}
+
+// inBrief reads of an entry what it takes to count the messages: most of a file are
+// their words, which a list does not tell.
+func inBrief(e sessionfile.Entry) message {
+	if e.Type == sessionfile.TypeMessage {
+		return message{role: e.Type}
+	}
+	return messageOfEntry(e)
 }
 
 // storedInfoOf is what a list says of a conversation in a file.
@@ -160,7 +187,7 @@ type sessionFile struct {
 // those that were written last first (facts, section 3.5).
 func listFiles(s *Server, x *execution) outcome {
 	scope, cwd := x.client.scope, x.on.tree.header.Cwd
-	return s.work(x, func(ctx context.Context) outcome {
+	return s.workOf(&s.lists, x, func(ctx context.Context) outcome {
 		files := []sessionFile{}
 		for _, f := range s.storedFiles(ctx, scope) {
 			if f.Cwd != cwd {

@@ -24,6 +24,13 @@ func (s *Server) sessionDir(scope string) string {
 	return filepath.Join(s.opts.SessionDir, privatePrefix+hex.EncodeToString(sum[:8]))
 }
 
+// private reports whether a path, links resolved, is in the directory of a principal,
+// from whichever root it was come upon.
+func (s *Server) private(path string) bool {
+	name, err := filepath.Rel(s.opts.SessionDir, path)
+	return err == nil && s.opts.SessionDir != "" && strings.HasPrefix(name, privatePrefix)
+}
+
 // roots returns the directories below which a scope may list and load files, links
 // resolved. Those that are not there are left out. It reads the disk.
 func (s *Server) roots(scope string) []string {
@@ -78,7 +85,7 @@ func (s *Server) locate(scope, path string) (place, string) {
 	path = resolve(path)
 	for _, root := range s.roots(scope) {
 		name, err := filepath.Rel(root, path)
-		if err != nil || !filepath.IsLocal(name) || name == "." || scope == "" && strings.HasPrefix(name, privatePrefix) {
+		if err != nil || !filepath.IsLocal(name) || name == "." || scope == "" && s.private(path) {
 			continue
 		}
 		return place{root, name}, ""

@@ -159,18 +159,17 @@ type Server struct {
 	root *hub.Session  // watches every run, for the sessions' own sake
 	done chan struct{} // closed when the root has read everything
 
-	listing   sync.Mutex // of the files on the disk, one list at a time
-	summaries map[string]map[string]summary
+	summaries map[string]map[string]summary // of files, by scope and path; of the one who lists
 
 	quit    context.CancelFunc // ends the work beside the lock
 	working sync.WaitGroup
-	toDo    chan struct{} // signalled when there is a job
 	writes  chan struct{} // signalled when there is something to keep
 
 	rejected [rejections]atomic.Int64 // by reason
 
 	mu        sync.Mutex
-	jobs      []job
+	jobs      jobs // at the disk
+	lists     jobs // of the files there, one at a time
 	sessions  map[sessionKey]*session
 	files     map[string]*file // of sessions, by path
 	lanes     map[sessionKey]*lane
@@ -209,15 +208,16 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		hub: h, opts: opts, begun: time.Now().UnixMilli(), done: make(chan struct{}),
 		root:     h.Connect(hub.Peer{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
 		sessions: map[sessionKey]*session{}, files: map[string]*file{}, summaries: map[string]map[string]summary{}, lanes: map[sessionKey]*lane{}, clients: map[*connection]struct{}{},
-		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, toDo: make(chan struct{}, 1), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
+		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: newJobs(), lists: newJobs(), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
 		governance: newGovernance(opts),
 	}
 	s.memory = newMemory(s.opts)
 	ctx, stop := context.WithCancel(context.Background())
 	s.quit = stop
 	for range workers {
-		s.working.Go(func() { s.labour(ctx) })
+		s.working.Go(func() { s.labour(ctx, &s.jobs) })
 	}
+	s.working.Go(func() { s.labour(ctx, &s.lists) })
 	if s.opts.Journal != nil {
 		s.working.Go(func() { s.write(ctx) })
 	}

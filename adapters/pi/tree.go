@@ -49,11 +49,14 @@ func newTree(id, session, cwd, parentSession string) *tree {
 }
 
 // growTree returns the conversation that a file holds.
-func growTree(f sessionfile.File) *tree {
+func growTree(f sessionfile.File) *tree { return growTreeOf(f, messageOfEntry) }
+
+// growTreeOf is growTree with what an entry says as said reads it.
+func growTreeOf(f sessionfile.File, said func(sessionfile.Entry) message) *tree {
 	t := newTree(f.Header.ID, "", "", "")
 	t.header = f.Header
 	for _, e := range f.Entries {
-		t.add(e, messageOfEntry(e))
+		t.add(e, said(e))
 	}
 	t.rebuild()
 	return t
