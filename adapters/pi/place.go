@@ -51,12 +51,12 @@ func (s *Server) roots(scope string) []string {
 }
 
 // The reasons for which a path is refused (facts, section 7.3), in the order in
-// which they are looked for. The words of the second but last are those of section
-// 22 of the specification.
+// which they are looked for. That of a place begins with the words of section 22 of
+// the specification.
 const (
 	notAbsolute  = "sessionPath must be an absolute path"
 	notJSONL     = "sessionPath must point to a .jsonl or .json session file"
-	notAllowed   = "sessionPath must be under an allowed session directory"
+	notAllowed   = "sessionPath must be under an allowed session directory for this server (e.g. ~/.pi/agent/sessions/ or this project's .pi/sessions/)"
 	notASession  = "sessionPath must point to an existing session file"
 	cannotBeRead = "Failed to load session from "
 )
