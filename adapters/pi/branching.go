@@ -50,6 +50,9 @@ func switchFile(s *Server, x *execution) outcome {
 		if ss.deleted {
 			return failed(notFound(ss.key.id))
 		}
+		if x.settled { // it took too long, and its client was told so
+			return outcome{}
+		}
 		s.take(ss, from)
 		ss.steering, ss.following = nil, nil
 		return begun()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 //go:embed export.html
@@ -122,19 +123,11 @@ func (s *Server) exportTo(scope, path string) (place, error) {
 }
 
 // replace writes the file, whose name may not lead out of its root, unless there is
-// one that was not exported.
+// one that was not exported. It is there whole, or as it was before.
 func (p place) replace(data []byte) error {
-	if err := os.MkdirAll(p.root, 0o700); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(p.root)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	switch head, err := p.read(1<<10, math.MaxInt64); {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := root.MkdirAll(filepath.Dir(p.name), 0o700); err != nil {
+		if err := p.makeRoom(); err != nil {
 			return err
 		}
 	case err != nil:
@@ -142,7 +135,19 @@ func (p place) replace(data []byte) error {
 	case !bytes.Contains(head, []byte(exportMark)):
 		return errExportTaken
 	}
-	return root.WriteFile(p.name, data, 0o600)
+	root, err := os.OpenRoot(p.root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	part := p.name + "." + core.NewID()
+	if err = root.WriteFile(part, data, 0o600); err == nil {
+		err = root.Rename(part, p.name)
+	}
+	if err != nil {
+		_ = root.Remove(part) // which is nothing, or a half
+	}
+	return err
 }
 
 // partsOf returns what a page shows of a path through the tree.

@@ -2,11 +2,12 @@ package pi
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,8 @@ import (
 // until a worker has written it. All sessions of one path share it. Server.mu guards
 // it.
 type file struct {
-	path  string
+	at    place
+	path  string     // of at
 	disk  sync.Mutex // held while it is written; taken before Server.mu
 	users int
 	lines [][]byte // that are not on the disk yet
@@ -30,12 +32,20 @@ type file struct {
 	broken bool // the last attempt failed
 }
 
-// fileName is the path below dir of a new conversation (facts, section 7.3).
-func fileName(dir string, t *tree) string {
-	folder := strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(t.header.Cwd, "/"))
+// fileName is the path below the session directory of a new conversation (facts,
+// section 7.3).
+func fileName(t *tree) string {
+	folder := strings.NewReplacer("/", "-", `\`, "-", ":", "-", "\x00", "-").Replace(strings.TrimPrefix(t.header.Cwd, "/"))
+	if len(folder) > mostFolder { // which the real program cannot write
+		sum := sha256.Sum256([]byte(folder))
+		folder = strings.ToValidUTF8(folder[:mostFolder-2*len(sum)], "") + hex.EncodeToString(sum[:])
+	}
 	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(t.header.Timestamp)
-	return filepath.Join(dir, "--"+folder+"--", stamp+"_"+t.header.ID+".jsonl")
+	return filepath.Join("--"+folder+"--", stamp+"_"+t.header.ID+".jsonl")
 }
+
+// mostFolder is how many bytes of the name of a directory are for that of another.
+const mostFolder = 250
 
 // beginTree gives the session a new conversation, and that a file. Server.mu is held.
 func (s *Server) beginTree(ss *session, t *tree) {
@@ -45,18 +55,19 @@ func (s *Server) beginTree(ss *session, t *tree) {
 	if dir == "" {
 		return
 	}
-	ss.file = s.hold(fileName(dir, t))
+	ss.file = s.hold(place{dir, fileName(t)})
 	ss.file.lines = append(ss.file.lines, t.header.Line())
 	for _, n := range t.nodes {
 		s.enter(ss, n)
 	}
 }
 
-// hold returns the file of a path for one more session. Server.mu is held.
-func (s *Server) hold(path string) *file {
+// hold returns the file of a place for one more session. Server.mu is held.
+func (s *Server) hold(at place) *file {
+	path := at.path()
 	f := s.files[path]
 	if f == nil {
-		f = &file{path: path}
+		f = &file{at: at, path: path}
 		s.files[path] = f
 	}
 	f.users++
@@ -111,7 +122,8 @@ func (s *Server) enter(ss *session, n *node) {
 }
 
 // writeFile brings to the disk what the file is to hold. What cannot be written stays,
-// and is tried again with the next entry.
+// and is tried again with the next entry; a file that somebody has removed is made
+// anew.
 func (s *Server) writeFile(f *file) {
 	f.disk.Lock()
 	defer f.disk.Unlock()
@@ -121,18 +133,19 @@ func (s *Server) writeFile(f *file) {
 		lines := f.lines
 		f.lines = nil
 		s.mu.Unlock()
-		err := appendLines(f.path, f.made, lines)
+		err := f.at.append(f.made, lines)
 		s.mu.Lock()
 		if err == nil {
-			f.made, f.broken = true, false
+			f.made = true
+			s.sayBroken(f, nil)
 			continue
 		}
 		f.lines = append(lines, f.lines...)
-		s.count("session_file.failed")
-		if !f.broken {
-			s.opts.Log.Warn("a session file cannot be written; what it misses is kept in memory and tried again", "path", f.path, "error", err)
+		if f.made && errors.Is(err, fs.ErrNotExist) && s.remake(f) {
+			continue
 		}
-		f.broken = true
+		s.count("session_file.failed")
+		s.sayBroken(f, err)
 		break
 	}
 	if f.busy = false; f.users == 0 {
@@ -140,6 +153,81 @@ func (s *Server) writeFile(f *file) {
 			s.opts.Log.Warn("a session has ended whose file could not be written", "path", f.path, "lines", len(f.lines))
 		}
 		s.forget(f)
+	}
+}
+
+// sayBroken tells operators and those who look at its sessions that the file cannot be
+// written, or can again, where that is news.
+func (s *Server) sayBroken(f *file, err error) {
+	if f.broken == (err != nil) {
+		return
+	}
+	f.broken = err != nil
+	kind, text := "info", "This conversation is written to its file again."
+	if f.broken {
+		s.opts.Log.Warn("a session file cannot be written; what it misses is kept in memory and tried again", "path", f.path, "error", err)
+		why := err
+		if at := (*fs.PathError)(nil); errors.As(err, &at) {
+			why = at.Err
+		}
+		kind, text = "error", "This conversation cannot be written to its file ("+why.Error()+"). It is kept in memory, and tried again with what is said next."
+	}
+	for _, ss := range s.sessions {
+		if ss.file == f {
+			var out frames
+			out.notice(ss.prefix, time.Now().UnixMilli(), kind, text)
+			ss.tell(out.list[0])
+		}
+	}
+}
+
+// remake has a file that is no longer there written anew, with all that its sessions
+// know, the latest last. It reports false when it has none.
+func (s *Server) remake(f *file) bool {
+	var trees []*tree
+	for _, ss := range s.sessions {
+		if ss.file == f && len(ss.tree.nodes) > 0 {
+			trees = append(trees, ss.tree)
+		}
+	}
+	if len(trees) == 0 {
+		return false
+	}
+	slices.SortFunc(trees, func(a, b *tree) int {
+		return strings.Compare(a.nodes[len(a.nodes)-1].Timestamp, b.nodes[len(b.nodes)-1].Timestamp)
+	})
+	header := trees[0].header
+	header.Version = sessionfile.Version // as its entries are by now
+	lines := [][]byte{header.Line()}
+	known := map[string]bool{}
+	for _, t := range trees {
+		for _, n := range t.nodes {
+			if !known[n.ID] {
+				known[n.ID] = true
+				lines = append(lines, n.Line)
+			}
+		}
+	}
+	s.opts.Log.Warn("a session file is gone; it is made anew", "path", f.path)
+	f.made, f.lines = false, lines
+	return true
+}
+
+// writeRest brings to the disk what could not be written before: it is the last
+// attempt. Nobody else may be at work on files.
+func (s *Server) writeRest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		if !f.exists || len(f.lines) == 0 {
+			continue
+		}
+		s.mu.Unlock()
+		s.writeFile(f)
+		s.mu.Lock()
+		if len(f.lines) > 0 {
+			s.opts.Log.Error("the server ends, and a session file could not be written", "path", f.path, "lines", len(f.lines))
+		}
 	}
 }
 
@@ -153,45 +241,6 @@ func (s *Server) flush(path string) {
 	if due {
 		s.writeFile(f)
 	}
-}
-
-// appendLines appends lines to a file, whole or not at all. A file that is not there
-// yet is made, readable by its owner alone.
-func appendLines(path string, there bool, lines [][]byte) (err error) {
-	flags := os.O_RDWR | os.O_APPEND
-	if !there {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return err
-		}
-		flags |= os.O_CREATE
-	}
-	f, err := os.OpenFile(path, flags, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	end, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	var b []byte
-	if last := make([]byte, 1); end > 0 {
-		if _, err := f.ReadAt(last, end-1); err != nil {
-			return err
-		}
-		if last[0] != '\n' { // somebody's torn line stays one
-			b = append(b, '\n')
-		}
-	}
-	for _, l := range lines {
-		b = append(append(b, l...), '\n')
-	}
-	if _, err = f.Write(b); err != nil {
-		if undone := f.Truncate(end); undone != nil {
-			err = fmt.Errorf("%w; and taking the half of it back: %w", err, undone)
-		}
-	}
-	return err
 }
 
 // fileTime reads the time in the name of a session file.

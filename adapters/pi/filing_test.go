@@ -137,12 +137,13 @@ func TestWhatTheDiskDoesNotTakeIsWrittenLater(t *testing.T) {
 }
 
 func TestATornLineStaysALineOfItsOwn(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.jsonl")
+	at := place{t.TempDir(), "x.jsonl"}
+	path := at.path()
 	if err := os.WriteFile(path, []byte("{\"type\":\"session\",\"version\":3,\"cwd\":\"/\"}\n{\"type\":\"mess"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	line := sessionfile.New("a", "", someTime, sessionfile.Info{Name: "n"}).Line
-	if err := appendLines(path, true, [][]byte{line}); err != nil {
+	if err := at.append(true, [][]byte{line}); err != nil {
 		t.Fatal(err)
 	}
 	data, _ := os.ReadFile(path)

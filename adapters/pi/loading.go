@@ -14,7 +14,7 @@ const headBytes = 64 << 10
 // stored is a conversation that was read from a file.
 type stored struct {
 	tree *tree
-	path string
+	at   place
 }
 
 // readStored reads the session file of a path. It returns why it cannot, or "". It
@@ -43,7 +43,7 @@ func (s *Server) readStored(scope, path string) (stored, string) {
 	if f.Skipped > 0 {
 		s.opts.Log.Warn("a session file has lines that are no entries; they are passed over", "path", path, "lines", f.Skipped)
 	}
-	return stored{tree: growTree(f), path: at.path()}, ""
+	return stored{tree: growTree(f), at: at}, ""
 }
 
 // loadSession brings a conversation back from its file (section 20.2).
@@ -73,7 +73,7 @@ func loadSession(s *Server, x *execution) outcome {
 // idOf is the id of a session that is loaded without one: that under which it is
 // listed, else, when that is taken, a new one.
 func (s *Server) idOf(scope string, from stored) string {
-	id := storedID(from.path, from.tree.header)
+	id := storedID(from.at.path(), from.tree.header)
 	if _, taken := s.sessions[sessionKey{scope, id}]; taken || !sessionIDs.MatchString(id) || units(id) > maxID {
 		return newSessionID()
 	}
@@ -84,7 +84,7 @@ func (s *Server) idOf(scope string, from stored) string {
 // there, if it is on the hub. Server.mu is held.
 func (s *Server) take(ss *session, from stored) {
 	s.letGo(ss.file)
-	ss.tree, ss.file = from.tree, s.hold(from.path)
+	ss.tree, ss.file = from.tree, s.hold(from.at)
 	ss.file.exists, ss.file.made = true, true
 	provider, id, _ := ss.tree.settings()
 	if a, ok := s.hub.Agent(id); ok && a.Dialect == provider {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // privatePrefix begins the names of the directories that belong to one principal.
@@ -110,27 +111,39 @@ var (
 	errTooLarge   = errors.New("it is too large")
 )
 
-// read reads up to limit bytes of the file, whose name may not lead out of its root
-// even now. It returns an error when the file has more than most bytes.
+// read reads up to limit bytes of the file. It returns an error when the file has more
+// than most bytes, and the errors of open.
 func (p place) read(limit, most int64) ([]byte, error) {
-	root, err := os.OpenRoot(p.root)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	info, err := root.Stat(p.name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errNotRegular
-	case info.Size() > most:
-		return nil, errTooLarge
-	}
-	f, err := root.Open(p.name)
+	f, info, err := p.open(os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if info.Size() > most {
+		return nil, errTooLarge
+	}
 	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// open opens the file, whose name may not lead out of its root even now. It returns an
+// error for what is no regular file, and never waits for another program.
+func (p place) open(flags int) (*os.File, os.FileInfo, error) {
+	root, err := os.OpenRoot(p.root)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(p.name, flags|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
 }

@@ -234,6 +234,7 @@ func (s *Server) Close() {
 	s.quit()
 	s.closeSessions()
 	s.working.Wait()
+	s.writeRest()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for x := range s.flying {

@@ -1,0 +1,227 @@
+package pi
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// spoken makes a session s in which one thing was said, and returns the place of its
+// file.
+func spoken(t *testing.T, opts Options) (*caller, *Server, string) {
+	t.Helper()
+	h, s := newStage(t, opts)
+	join(t, h, core.Card{ID: "x"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "x")
+	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+	settled(s)
+	return c, s, fileOf(c, "s")
+}
+
+func TestALinkPutInPlaceOfAFileLeadsNobodyOut(t *testing.T) {
+	for name, swap := range map[string]func(path, victim string) error{
+		"of the file": func(path, victim string) error {
+			return os.Symlink(victim, path)
+		},
+		"of its directory": func(path, victim string) error {
+			if err := os.Remove(filepath.Dir(path)); err != nil {
+				return err
+			}
+			return os.Symlink(filepath.Dir(victim), filepath.Dir(path))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s, path := spoken(t, Options{SessionDir: t.TempDir()})
+			victim := filepath.Join(resolve(t.TempDir()), filepath.Base(path))
+			if err := os.WriteFile(victim, []byte("precious\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := swap(path, victim); err != nil {
+				t.Fatal(err)
+			}
+			c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
+			settled(s)
+			if got, err := os.ReadFile(victim); err != nil || string(got) != "precious\n" {
+				t.Errorf("got %q and %v in a file that is not the session's, want it as it was", got, err)
+			}
+			if got := len(messagesOf(t, c, "s")); got != 4 {
+				t.Errorf("got %d messages in memory, want 4", got)
+			}
+		})
+	}
+}
+
+func TestAPipeInPlaceOfAFileIsNotWaitedFor(t *testing.T) {
+	at := place{t.TempDir(), "x.jsonl"}
+	if err := syscall.Mkfifo(at.path(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := at.read(1, 1); err == nil {
+		t.Error("read: got no error, want one")
+	}
+	if err := at.append(true, [][]byte{[]byte("{}")}); err == nil {
+		t.Error("append: got no error, want one")
+	}
+}
+
+func TestAFileThatSomebodyRemovesIsMadeAnew(t *testing.T) {
+	c, s, path := spoken(t, Options{SessionDir: t.TempDir()})
+	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
+	c.ok(`{"type":"prompt","sessionId":"t","message":"two"}`)
+	settled(s)
+	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	c.ok(`{"type":"prompt","sessionId":"s","message":"three"}`)
+	settled(s)
+	f := readFile(t, path)
+	if got, want := len(f.Entries), 6; got != want {
+		t.Errorf("got %d entries, want those of both sessions: %d", got, want)
+	}
+	if got := len(growTree(f).context); got != 4 {
+		t.Errorf("got %d messages on the latest branch, want 4", got)
+	}
+}
+
+func TestWhoLooksOnIsToldThatAFileCannotBeWritten(t *testing.T) {
+	c, s, path := spoken(t, Options{SessionDir: t.TempDir()})
+	c.ok(`{"type":"switch_session","sessionId":"s"}`)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil { // a directory where the file was
+		t.Fatal(err)
+	}
+	for range 2 {
+		c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
+		settled(s)
+	}
+	if got := c.count(`"method":"notify"`, `"notifyType":"error"`, "cannot be written to its file"); got != 1 {
+		t.Errorf("got told %d times that the file cannot be written, want once", got)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.ok(`{"type":"prompt","sessionId":"s","message":"three"}`)
+	c.until(`"method":"notify"`, `"notifyType":"info"`, "written to its file again")
+	settled(s)
+	if got := len(growTree(readFile(t, path)).context); got != 8 {
+		t.Errorf("got %d messages in the file, want 8", got)
+	}
+}
+
+func TestAServerThatEndsTriesAgainToWriteWhatIsLeft(t *testing.T) {
+	for name, mended := range map[string]bool{"and can": true, "and cannot": false} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "sessions")
+			if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file where a directory should be
+				t.Fatal(err)
+			}
+			var log strings.Builder
+			h := coretest.NewHub(t, hub.Options{})
+			s := NewServer(h, Options{SessionDir: dir, Rates: unlimited, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			join(t, h, core.Card{ID: "x"}, echo)
+			c := dial(t, s, ConnOptions{})
+			c.open("s", "x")
+			c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+			settled(s)
+			path := fileOf(c, "s")
+			if mended {
+				if err := os.Remove(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.leaves()
+			s.Close()
+			if mended {
+				if got, want := kindsIn(readFile(t, path)), "user assistant"; got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+			}
+			if got := strings.Contains(log.String(), "could not be written"); got == mended {
+				t.Errorf("got the log\n%s\nwant it to say what is lost: %v", log.String(), !mended)
+			}
+		})
+	}
+}
+
+func TestASessionInADirectoryOfALongNameIsWritten(t *testing.T) {
+	cwd := resolve(t.TempDir())
+	for range 5 {
+		cwd = filepath.Join(cwd, strings.Repeat("é", 60))
+	}
+	if err := os.MkdirAll(cwd, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h, s := newStage(t, Options{SessionDir: t.TempDir()})
+	join(t, h, core.Card{ID: "x"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + cwd + `"}`)
+	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+	settled(s)
+	if got := readFile(t, fileOf(c, "s")); got.Header.Cwd != cwd {
+		t.Errorf("got cwd %q, want %q", got.Header.Cwd, cwd)
+	}
+	if f := c.ok(`{"type":"list_session_files","sessionId":"s"}`); !has(f, filepath.Base(fileOf(c, "s"))) {
+		t.Errorf("got %s, want the file listed", f.Data)
+	}
+}
+
+func TestTheHalfOfALineIsTakenBackUnlessSomebodyWroteBehindIt(t *testing.T) {
+	for behind, want := range map[string]string{"": "old\n", "theirs\n": "old\n{\"hatheirs\n"} {
+		f, err := os.OpenFile(filepath.Join(t.TempDir(), "x"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const half = `{"ha`
+		if _, err := f.WriteString("old\n" + half + behind); err != nil {
+			t.Fatal(err)
+		}
+		if err := takeBack(f, 4, int64(len(half))); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(f.Name()); err != nil || string(got) != want {
+			t.Errorf("got %q and %v, want %q", got, err, want)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAFileThatIsSwitchedToTooLateIsNotSwitchedTo(t *testing.T) {
+	c, s, path := spoken(t, Options{SessionDir: t.TempDir(), PromptTimeout: 100 * time.Millisecond})
+	c.ok(`{"type":"create_session","sessionId":"t"}`)
+	release := make(chan struct{})
+	s.mu.Lock()
+	for range workers {
+		s.jobs.add(func(context.Context) { <-release }) // a disk that takes its time
+	}
+	s.mu.Unlock()
+	c.fails(`{"type":"switch_session_file","sessionId":"t","sessionPath":"`+path+`"}`, "Command 'switch_session_file' timed out after 100ms")
+	close(release)
+	settled(s)
+	if got := len(messagesOf(t, c, "t")); got != 0 {
+		t.Errorf("got %d messages of another conversation, want none", got)
+	}
+}
