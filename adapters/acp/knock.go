@@ -58,6 +58,7 @@ func (s *session) pong(ctx context.Context, e Envelope) error {
 		s.self.SetLoad(core.LoadOverloaded)
 	}
 	s.mu.Lock()
+	s.full = p.Status == "overloaded"
 	j := s.jobs[e.Ref]
 	knocked := j != nil && j.kind == KindPing && !j.ended
 	s.mu.Unlock()
@@ -71,4 +72,16 @@ func (s *session) pong(ctx context.Context, e Envelope) error {
 func (s *session) passBack(j *job, e Envelope) {
 	s.report(j, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
 	s.conclude(j, []core.Body{core.Done{}}, nil)
+}
+
+// roomAgain takes back that the peer is overloaded, since it has ended a task: a pong
+// tells of one moment, and nobody may ever ask for another.
+func (s *session) roomAgain() {
+	s.mu.Lock()
+	full := s.full
+	s.full = false
+	s.mu.Unlock()
+	if full {
+		s.self.SetLoad(core.LoadIdle)
+	}
 }

@@ -79,12 +79,48 @@ func TestAPingThroughTheHubTakesNoSlotAndOurEndAnswersIt(t *testing.T) {
 		kit.say(`{"id":"q1","to":"echo","kind":"query","payload":{"question":"?"}}`)
 		time.Sleep(10 * time.Second)
 		kit.say(`{"id":"p1","to":"echo","kind":"ping"}`)
-		if got, want := expect[Pong](kit, KindPong, "p1"), (Pong{"overloaded", 10, 1, "Echo"}); got != want {
+		if got, want := expect[Pong](kit, KindPong, "p1"), (Pong{"busy", 10, 1, "Echo"}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		kit.say(`{"id":"c1","ref":"q1","kind":"cancel","payload":{}}`)
 		kit.expect(KindAck)
 		kit.expect(KindError)
+	})
+}
+
+func TestAnAgentThatWasFullWhenItWasPingedGetsWorkAgainOnceItHasEndedATask(t *testing.T) {
+	t.Run("our end", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			s.employ(core.Card{ID: "echo"}, WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+				time.Sleep(time.Second)
+				return say(core.Text{Text: r.Content})
+			})
+			kit := s.enter("kit")
+			kit.say(`{"id":"q1","to":"echo","kind":"query","payload":{"question":"one"}}`)
+			kit.say(`{"id":"p1","to":"echo","kind":"ping"}`)
+			kit.expect(KindPong)
+			kit.expect(KindResponse)
+			kit.say(`{"id":"q2","to":"echo","kind":"query","payload":{"question":"two"}}`)
+			if got := expect[Response](kit, KindResponse, "q2"); got.Summary != "two" {
+				t.Errorf("got %+v, want two", got)
+			}
+		})
+	})
+	t.Run("one that says overloaded", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			fam, kit := s.agent("fam", `{"max_concurrent_tasks":2}`), s.enter("kit")
+			for _, id := range []string{"q1", "q2"} {
+				kit.say(`{"id":"%s","to":"fam","kind":"query","payload":{"question":"?"}}`, id)
+				fam.expect(KindQuery)
+			}
+			fam.say(`{"id":"o1","kind":"pong","payload":{"status":"overloaded","uptime_secs":1,"active_tasks":2}}`)
+			kit.say(`{"id":"q3","to":"fam","kind":"query","payload":{"question":"?"}}`)
+			fam.silent()
+			fam.say(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"!"}}`)
+			if e := fam.expect(KindQuery); e.ID != "q3" {
+				t.Errorf("got %s, want the one that waited", e.Raw)
+			}
+		})
 	})
 }
 

@@ -135,6 +135,9 @@ func (s *session) conclude(j *job, bodies []core.Body, raw []byte) {
 		}
 	}
 	s.report(j, bodies[last], raw)
+	if !j.kind.passes() {
+		s.roomAgain()
+	}
 }
 
 // stray is told a reply to nothing that the peer was asked (promise P7): nobody

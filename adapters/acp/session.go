@@ -64,6 +64,7 @@ type session struct {
 	joined   bool
 	contest  contest
 	progress bool              // the peer declared the extension
+	full     bool              // it said that it is overloaded, and has ended no task since
 	asked    map[string]*asked // by the id of its envelope
 	answered recent            // ids of what it asked, and had an answer to
 	jobs     map[string]*job   // by the id of the envelope that it got

@@ -217,11 +217,8 @@ func (a *agentEnd) pong() Pong {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := Pong{Status: "idle", UptimeSecs: seconds(a.since), ActiveTasks: int64(len(a.running)), AgentName: a.card.Name}
-	switch {
-	case len(a.running) >= a.card.MaxConcurrent:
-		p.Status = "overloaded"
-	case len(a.running) > 0:
-		p.Status = "busy"
+	if len(a.running) > 0 {
+		p.Status = "busy" // the hub knows how much it takes, and gives it no more
 	}
 	return p
 }
