@@ -255,6 +255,9 @@ func (s *session) assignment(t *hub.Task, j *job) message {
 	}
 	e := s.newEnvelope(j.kind, "", payload)
 	e.From = t.From().ID
+	if j.kind == KindNotify {
+		e.ID = string(j.task) // the same whenever it comes: see hear
+	}
 	j.id = e.ID
 	return message{json: e.Encode(), kind: j.kind}
 }

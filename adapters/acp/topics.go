@@ -49,10 +49,6 @@ func (s *session) hear(ctx context.Context, b hub.Batch) error {
 		return s.missed(ctx, b.Gap.To-b.Gap.From+1)
 	}
 	heard := func() { s.self.Heard(b.Task, b.Tag) }
-	if b.Task.Agent() == s.who.id {
-		heard() // it is told as the one addressed
-		return nil
-	}
 	req := b.Task.Request()
 	var out []byte
 	if raw := originOf(req); raw != nil {

@@ -125,6 +125,31 @@ func TestASubscriberThatWasCutOffIsToldAgainUnderTheSameIDs(t *testing.T) {
 	})
 }
 
+func TestANotifyThatMayBeLostWithTheConnectionOfItsAddresseeComesAgainUnderItsID(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		kit, fam := s.enter("kit"), s.agent("fam", `{}`)
+		kit.say(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","x":1}}`)
+		first := fam.expect(KindNotify)
+		fam.leave()
+		fam = s.enter("fam")
+		if again := fam.expect(KindNotify); string(again.Raw) != string(first.Raw) {
+			t.Errorf("got %s, want %s as before", again.Raw, first.Raw)
+		}
+		s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "b"}})
+		first = fam.expect(KindNotify)
+		fam.leave()
+		fam = s.enter("fam")
+		fam.expect(KindNotify)
+		if again := fam.expect(KindNotify); string(again.Payload) != string(first.Payload) || again.ID != first.ID || again.From != first.From {
+			t.Errorf("of another dialect: got %s, want %s as before", again.Raw, first.Raw)
+		}
+		time.Sleep(2 * time.Minute) // now it is certain
+		fam.leave()
+		fam = s.enter("fam")
+		fam.silent()
+	})
+}
+
 func TestASubscriberIsToldOfWhatIsGoneAndOfWhatDoesNotFit(t *testing.T) {
 	onStageWith(t, hub.Options{Limits: hub.Limits{NoticeBytes: 8 << 10}}, func(t *testing.T, s *stage) {
 		conn, ended := s.plug(Options{AgentID: "fam", MaxEnvelopeBytes: 2 << 10})

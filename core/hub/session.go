@@ -67,6 +67,7 @@ type Session struct {
 	// follows are the threads that it follows.
 	follows table[core.ThreadID, struct{}]
 	said    int         // how many tasks at once the agent takes by itself; 0 if it did not say
+	heir    subscriber  // as whom it goes on where an earlier one stopped; zero if it does not
 	expiry  *time.Timer // ends the session; nil for one without end
 
 	mu     sync.Mutex

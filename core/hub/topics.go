@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -28,29 +27,26 @@ type topics struct {
 
 	here   map[*Session]*subscription
 	away   map[subscriber]*subscription
-	recent []published // the numbers of which are first, first+1 and so on
+	heirs  map[subscriber][]*Session // see [Session.Resubscribe]
+	recent []published               // the numbers of which are first, first+1 and so on
 	first  uint64
 	bytes  int
-}
-
-// subscriber is who subscribes, beyond his connections.
-type subscriber struct {
-	principal string
-	id        core.AgentID
 }
 
 type subscription struct {
 	patterns []string
 	// since is the number behind which it began, next the one behind which the
 	// subscriber goes on, told that of the last notice he was given, and taken that of
-	// the last one that his transport took.
-	since, next, told, taken uint64
-	until                    time.Time // of one who is away: how long he is waited for
+	// the last one that his transport took. Up to again he gets what was for himself
+	// once more.
+	since, next, told, taken, again uint64
+	until                           time.Time // of one who is away: how long he is waited for
 }
 
-// published is a notice that others than its addressee may hear.
+// published is a notice that others than its addressee may hear, or he once more.
 type published struct {
 	task *Task
+	to   subscriber // the addressee, if he goes on over connections
 	at   time.Time
 	size int
 }
@@ -58,7 +54,7 @@ type published struct {
 func newTopics(l Limits) topics {
 	return topics{
 		keep: l.KeepNotices, mostBytes: l.NoticeBytes, first: 1,
-		here: map[*Session]*subscription{}, away: map[subscriber]*subscription{},
+		here: map[*Session]*subscription{}, away: map[subscriber]*subscription{}, heirs: map[subscriber][]*Session{},
 	}
 }
 
@@ -102,6 +98,9 @@ func (s *Session) Subscribe(patterns []string) error {
 	if len(all) > topicsMost {
 		return core.NewFault(core.CodeOverloaded, "%d topics are more than the %d that a peer may have: use * and >", len(all), topicsMost)
 	}
+	if len(sub.patterns) == 0 {
+		sub.since = h.topics.last()
+	}
 	sub.patterns = all
 	h.topics.here[s] = sub
 	return nil
@@ -119,76 +118,10 @@ func (s *Session) Unsubscribe(patterns []string) bool {
 	}
 	before := len(sub.patterns)
 	sub.patterns = slices.DeleteFunc(sub.patterns, func(p string) bool { return len(patterns) == 0 || slices.Contains(patterns, p) })
-	if len(sub.patterns) == 0 {
+	if len(sub.patterns) == 0 && sub.next >= sub.again {
 		delete(h.topics.here, s)
 	}
 	return len(sub.patterns) < before
-}
-
-// Resubscribe takes up what an earlier session of the same principal and agent id
-// subscribed to, and goes on where that stopped: what its transport took within the
-// last minute comes once more, since nobody knows whether it arrived.
-func (s *Session) Resubscribe() {
-	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	key := s.subscriber()
-	sub := h.topics.away[key]
-	if sub == nil || s.closed {
-		return
-	}
-	delete(h.topics.away, key)
-	if time.Now().After(sub.until) {
-		return
-	}
-	h.topics.here[s] = sub
-	s.feed.notice()
-}
-
-// subscriber returns who the session is beyond itself. Callers hold Hub.mu.
-func (s *Session) subscriber() subscriber {
-	return subscriber{s.peer.Principal.ID, cmp.Or(s.id, s.offer.ID)}
-}
-
-// doubtful is for how long what a transport took may have been lost with it: longer
-// than it takes to notice a dead connection.
-const doubtful = time.Minute
-
-// unsubscribed keeps the subscription of a session that ends for its successor.
-// Callers hold Hub.mu.
-func (b *topics) unsubscribed(s *Session) {
-	sub := b.here[s]
-	if sub == nil {
-		return
-	}
-	delete(b.here, s)
-	now := time.Now()
-	b.forget(now)
-	from := len(b.recent)
-	for from > 0 && now.Sub(b.recent[from-1].at) < doubtful {
-		from--
-	}
-	if sub.taken < sub.told {
-		sub.next = sub.taken
-	}
-	sub.next = max(sub.since, min(sub.next, b.first+uint64(from)-1))
-	sub.told, sub.taken, sub.until = sub.next, sub.next, now.Add(b.keep)
-	if len(b.away) >= awayMost {
-		b.forgetOne()
-	}
-	b.away[s.subscriber()] = sub
-}
-
-// forgetOne makes room for one who is away.
-func (b *topics) forgetOne() {
-	var key subscriber
-	var oldest *subscription
-	for k, sub := range b.away {
-		if oldest == nil || sub.until.Before(oldest.until) {
-			key, oldest = k, sub
-		}
-	}
-	delete(b.away, key)
 }
 
 // forget drops what is no longer kept.
@@ -220,19 +153,19 @@ func (h *Hub) deliver(t *Task, private bool) error {
 	if strings.HasPrefix(topic, ownTopics) {
 		return core.NewFault(core.CodeInvalid, "the topic %q is the hub's own: choose another", topic)
 	}
-	if h.publish(t) == 0 {
+	if !h.publish(t) {
 		return core.NewFault(core.CodeUnreachable, "nobody subscribes to %q: address an agent, or try again later", topic)
 	}
 	t.end(core.Done{}, nil)
 	return nil
 }
 
-// publish lets subscribers hear of a notice, and returns how many do or will when
-// they are back.
-func (h *Hub) publish(t *Task) (heard int) {
+// publish lets subscribers hear of a notice, and reports whether there are any, here
+// or awaited. It keeps it for its addressee too, who may have to hear it once more.
+func (h *Hub) publish(t *Task) (heard bool) {
 	topic := t.request.Notice.Topic
 	if strings.HasPrefix(topic, ownTopics) {
-		return 0
+		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -245,17 +178,19 @@ func (h *Hub) publish(t *Task) (heard int) {
 			wake = append(wake, s)
 		}
 	}
-	heard = len(wake)
+	heard = len(wake) > 0
 	for key, sub := range b.away {
-		if sub.wants(topic) && h.mayHear(t, nil, key.id) {
-			heard++
+		if heard {
+			break
 		}
+		heard = sub.wants(topic) && h.mayHear(t, nil, key.id)
 	}
-	if heard == 0 {
-		return 0
+	to := t.addressee()
+	if !heard && to == (subscriber{}) {
+		return false
 	}
 	size := taskOverhead + t.request.Size()
-	b.recent, b.bytes = append(b.recent, published{t, now, size}), b.bytes+size
+	b.recent, b.bytes = append(b.recent, published{t, to, now, size}), b.bytes+size
 	for _, s := range wake {
 		s.feed.notice()
 	}
@@ -287,11 +222,17 @@ func (h *Hub) nextNotice(s *Session) (Batch, bool) {
 	for sub.next < b.last() {
 		p := b.recent[sub.next+1-b.first]
 		sub.next++
-		if sub.wants(p.task.request.Notice.Topic) && h.mayHear(p.task, s, s.subscriber().id) {
+		own := p.to != (subscriber{}) && p.to == s.heir
+		switch {
+		case own && sub.next > sub.again: // he is told it as the one addressed
+		case own && p.task.done(), sub.next > sub.since && sub.wants(p.task.request.Notice.Topic) && h.mayHear(p.task, s, s.subscriber().id):
 			sub.told = sub.next
 			s.feed.notice() // there may be more
 			return Batch{Task: p.task, Role: Subscriber, Tag: sub.next, Events: p.task.Events()[:1]}, true
 		}
+	}
+	if len(sub.patterns) == 0 {
+		delete(b.here, s) // he has what was for himself
 	}
 	return Batch{}, false
 }

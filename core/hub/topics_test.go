@@ -159,6 +159,89 @@ func TestASubscriberWhoComesBackHearsWhatHeMissedAndWhatMayNotHaveArrived(t *tes
 	})
 }
 
+func TestASubscriberWhoIsBackBeforeHisLostConnectionIsMissedHearsAllOfIt(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		teller, lost := g.connect("teller"), g.connect("hearer")
+		lost.Resubscribe()
+		if err := lost.Subscribe([]string{"n.*"}); err != nil {
+			t.Fatal(err)
+		}
+		g.mustTell(teller, "n.1")
+		g.hears(lost, true, "n.1") // into a connection that nobody reads any more
+		also, back := g.connect("hearer"), g.connect("hearer")
+		also.Resubscribe()
+		back.Resubscribe()
+		if err := also.Subscribe([]string{"m"}); err != nil {
+			t.Fatal(err)
+		}
+		g.mustTell(teller, "n.2", "m")
+		lost.Close(nil)
+		g.hears(back, true, "n.1", "n.2")
+		g.mustTell(teller, "n.3")
+		g.hears(back, true, "n.3")
+		back.Close(nil) // what it had is now the other's
+		g.mustTell(teller, "n.4")
+		g.hears(also, true, "n.1", "n.2", "m", "n.3", "n.4")
+		also.Close(nil)
+		g.mustTell(teller, "m", "n.5")
+	})
+}
+
+func TestWhatTwoConnectionsOfASubscriberLeaveIsKeptTogether(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		teller, one, two := g.connect("teller"), g.subscribes("hearer", "a"), g.subscribes("hearer", "b")
+		one.Close(nil)
+		two.Close(nil)
+		g.mustTell(teller, "a", "b")
+		back := g.connect("hearer")
+		back.Resubscribe()
+		g.hears(back, true, "a", "b")
+	})
+}
+
+func TestANoticeForAnAgentComesAgainWhenItsConnectionMayHaveLostIt(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		teller := g.connect("teller")
+		agent := g.onCall("agent")
+		agent.Resubscribe()
+		tell := func(topic string) {
+			t.Helper()
+			if _, err := g.tells(teller, topic, core.ToAgent("agent")); err != nil {
+				t.Fatalf("telling %s: got %v, want no error", topic, err)
+			}
+		}
+		take := func(want string) {
+			t.Helper()
+			for _, b := range g.batches(agent) {
+				if b.Role == hub.Agent && b.Events[0].Body.Kind() == core.KindAssigned {
+					if got := b.Task.Request().Notice.Topic; got != want {
+						t.Errorf("got %s, want %s", got, want)
+					}
+					agent.Delivered(b.Task.ID())
+				}
+			}
+		}
+		tell("n.1")
+		take("n.1")
+		g.sleep(2 * time.Minute)
+		tell("n.2")
+		take("n.2")
+		tell("n.3") // its transport does not take it: the teller is told
+		agent.Close(nil)
+		agent = g.onCall("agent")
+		agent.Resubscribe()
+		g.hears(agent, true, "n.2")
+		tell("n.4")
+		take("n.4")
+		g.hears(agent, true)
+		g.sleep(2 * time.Minute)
+		agent.Close(nil)
+		agent = g.onCall("agent")
+		agent.Resubscribe()
+		g.hears(agent, true)
+	})
+}
+
 func TestWhatWasToldBeforeASubscriptionIsNotHeard(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		teller, first := g.connect("teller"), g.subscribes("first", ">")
