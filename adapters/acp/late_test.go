@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -63,6 +64,53 @@ func TestAResultThatComesLateReachesThePeerWhereverItIs(t *testing.T) {
 			kit = s.enter("kit")
 			kit.silent()
 			s.counted("acp.result.expired", 1)
+		})
+	})
+	t.Run("cut off as it comes", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			doer := s.plainAgent("doer", core.Card{})
+			kit := s.enter("kit")
+			kit.say(delegate)
+			kit.expect(KindAck)
+			s.report(doer, s.assigned(doer), core.Done{Text: "done"})
+			synctest.Wait() // it is on its way, and nobody reads it
+			kit.leave()
+			kit = s.enter("kit")
+			if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "done" {
+				t.Errorf("result: got %+v, want done", got)
+			}
+			time.Sleep(2 * time.Minute) // now it is certain
+			kit.leave()
+			kit = s.enter("kit")
+			kit.silent()
+		})
+	})
+	t.Run("back before the lost connection is missed", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			doer := s.plainAgent("doer", core.Card{})
+			lost := s.enter("kit")
+			lost.say(delegate)
+			lost.expect(KindAck)
+			s.report(doer, s.assigned(doer), core.Done{Text: "done"})
+			kit := s.enter("kit")
+			lost.leave()
+			if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "done" {
+				t.Errorf("result: got %+v, want done", got)
+			}
+		})
+	})
+	t.Run("not again to one that took its leave", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			doer := s.plainAgent("doer", core.Card{})
+			kit := s.enter("kit")
+			kit.say(delegate)
+			kit.expect(KindAck)
+			s.report(doer, s.assigned(doer), core.Done{Text: "done"})
+			kit.expect(KindResult)
+			_ = kit.conn.Close(nilReason)
+			<-kit.ended
+			kit = s.enter("kit")
+			kit.silent()
 		})
 	})
 	t.Run("here by another connection", func(t *testing.T) {

@@ -48,7 +48,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 		out.link.Close(*link.Because(link.Unauthorized, "%s", err))
 	}
 	reason := out.link.Run(ctx, s.receive, s.rejected)
-	s.close(reason.Fault())
+	s.close(reason.Fault(), out.doubtful(reason)...)
 	beside.Wait()
 	<-pumped
 	return reason
@@ -113,18 +113,3 @@ func reasonOf(err error) link.Reason {
 // closeUnauthenticated is the WebSocket close code for a peer whose token is good no
 // longer.
 const closeUnauthenticated = 4401
-
-// linkOutlet sends to the one connection of a peer.
-type linkOutlet struct{ link *link.Link[[]byte, []byte] }
-
-func (o *linkOutlet) away() bool { return false }
-
-func (o *linkOutlet) reclaim() []owing { return nil }
-
-func (o *linkOutlet) send(ctx context.Context, m message) error {
-	err := o.link.SendThen(ctx, m.json, len(m.json), m.sent)
-	if err != nil && m.lost != nil {
-		m.lost()
-	}
-	return err
-}

@@ -251,9 +251,10 @@ func (s *session) pump(ctx context.Context) error {
 	}
 }
 
-// close ends the session of the hub. Delegates whose result is still to come go to
-// another connection of the peer, or wait for one. A second close does nothing.
-func (s *session) close(reason *core.Fault) {
+// close ends the session of the hub. Delegates whose result is still to come, or is
+// due since it may be lost, go to another connection of the peer, or wait for one. A
+// second close does nothing.
+func (s *session) close(reason *core.Fault, due ...owing) {
 	if s.id() == "" {
 		return
 	}
@@ -264,7 +265,6 @@ func (s *session) close(reason *core.Fault) {
 		return
 	}
 	s.gone = true
-	var due []owing
 	for _, a := range s.asked {
 		if a.kind == KindDelegate && a.reports {
 			due = append(due, s.owing(a))

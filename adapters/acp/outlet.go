@@ -1,0 +1,75 @@
+package acp
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// unsureFor is for how long what a connection took may have been lost with it: longer
+// than it takes to notice a dead one.
+const unsureFor = time.Minute
+
+// linkOutlet sends to the one connection of a peer.
+type linkOutlet struct {
+	link *link.Link[[]byte, []byte]
+
+	mu      sync.Mutex
+	results []*handed // the latest
+}
+
+// handed is a result that was given to the connection; taken is when the transport
+// took it, or zero.
+type handed struct {
+	owing
+	taken time.Time
+}
+
+func (o *linkOutlet) away() bool { return false }
+
+func (o *linkOutlet) reclaim() []owing { return nil }
+
+func (o *linkOutlet) send(ctx context.Context, m message) error {
+	sent := m.sent
+	if m.owed != nil {
+		sent = o.note(*m.owed)
+	}
+	err := o.link.SendThen(ctx, m.json, len(m.json), sent)
+	if err != nil && m.lost != nil {
+		m.lost()
+	}
+	return err
+}
+
+// note remembers a result that is handed to the connection. What it returns is called
+// once the transport took it.
+func (o *linkOutlet) note(owed owing) (taken func()) {
+	h := &handed{owing: owed}
+	now := time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.results = slices.DeleteFunc(o.results, func(h *handed) bool { return !h.taken.IsZero() && now.Sub(h.taken) >= unsureFor })
+	o.results = append(o.results[max(0, len(o.results)+1-owedMost):], h)
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		h.taken = time.Now()
+	}
+}
+
+// doubtful returns the results that may not have reached the peer though they were
+// sent, once the connection has ended. A peer that took its leave had what was sent.
+func (o *linkOutlet) doubtful(end link.Reason) (due []owing) {
+	now := time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, h := range o.results {
+		if h.taken.IsZero() || end.Cause != link.Normal && now.Sub(h.taken) < unsureFor {
+			due = append(due, h.owing)
+		}
+	}
+	return due
+}
