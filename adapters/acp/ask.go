@@ -36,7 +36,7 @@ func (s *session) ask(ctx context.Context, e Envelope) error {
 	req, err := s.request(e)
 	if err == nil {
 		a := &asked{id: e.ID, kind: e.Kind, reports: e.Kind == KindQuery || req.ReportBack}
-		err = s.open(e, req, a, e.Kind == KindDelegate && req.ReportBack)
+		err = s.open(e, req, a, e.Kind == KindDelegate)
 	}
 	return s.unlessRefused(ctx, e, err)
 }
@@ -173,9 +173,7 @@ func (s *session) inject(e Envelope, n Notify) (*asked, error) {
 	if c.Ref == "" {
 		c.Ref = e.Ref
 	}
-	s.mu.Lock()
-	a := s.asked[c.Ref]
-	s.mu.Unlock()
+	a, _ := s.own(c.Ref)
 	if a == nil {
 		return nil, nil
 	}
@@ -196,8 +194,9 @@ func (s *session) cancel(ctx context.Context, e Envelope) error {
 	if err := e.Read(&c); err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
+	a, past := s.own(e.Ref)
 	s.mu.Lock()
-	a, past, job := s.asked[e.Ref], s.answered.has(e.Ref), s.jobs[e.Ref]
+	job := s.jobs[e.Ref]
 	s.mu.Unlock()
 	if a == nil && job != nil {
 		s.hub.Count("acp.refused." + core.KindCancelRequested.String())
@@ -208,6 +207,20 @@ func (s *session) cancel(ctx context.Context, e Envelope) error {
 	}
 	stopped := a != nil && s.self.Cancel(a.task, c.Reason) == nil
 	return s.answer(ctx, KindAck, e.ID, Ack{Accepted: stopped})
+}
+
+// own returns what the peer asked under an id, on whichever of its connections, or nil;
+// past says that it has been answered.
+func (s *session) own(id string) (a *asked, past bool) {
+	for _, o := range s.peers.connections(s.who) {
+		o.mu.Lock()
+		a, past = o.asked[id], past || o.answered.has(id)
+		o.mu.Unlock()
+		if a != nil {
+			break
+		}
+	}
+	return a, past
 }
 
 // abandon cancels a query or a ping whose sender has hung up, unless tasks are kept.
@@ -234,7 +247,7 @@ func (s *session) inherit(due []owing) bool {
 			s.log.Info("a result is no longer there", "task", o.task, "error", err)
 			continue
 		}
-		a := &asked{id: o.id, kind: KindDelegate, reports: true, inherited: true, until: o.until.Add(-s.peers.keep), task: o.task}
+		a := &asked{id: o.id, kind: KindDelegate, reports: o.reports, inherited: true, until: o.until.Add(-s.peers.keep), task: o.task}
 		s.mu.Lock()
 		if s.gone {
 			s.mu.Unlock()

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,6 +144,56 @@ func TestAQueryIsCancelledWhenItsAskerLeavesAndADelegateRunsOn(t *testing.T) {
 		}
 		s.report(doer, query, core.Cancelled{})
 		s.report(doer, delegate, core.Done{})
+	})
+}
+
+func TestADelegateThatWantsNoReportRunsOnWhenItsSenderLeavesAndCanBeCancelled(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		doer := s.plainAgent("doer", core.Card{Features: core.FeatureCancellation})
+		kit := s.enter("kit")
+		kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
+		kit.expect(KindAck)
+		task := s.assigned(doer)
+		kit.leave()
+		synctest.Wait()
+		kit = s.enter("kit")
+		kit.say(`{"id":"c1","kind":"cancel","ref":"d1","payload":{"reason":"rain"}}`)
+		if got := expect[Ack](kit, KindAck, "c1"); !got.Accepted {
+			t.Errorf("cancel: got %+v, want accepted", got)
+		}
+		if got, ok := s.news(doer).Events[0].Body.(core.CancelRequested); !ok || got.Reason != "rain" {
+			t.Errorf("the agent: got %+v, want to be stopped because of the cancel, and not before", got)
+		}
+		s.report(doer, task, core.Cancelled{Reason: "rain"})
+		kit.silent()
+	})
+}
+
+func TestWhatAPeerAskedOnOneConnectionItSteersOnAnother(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		doer := s.plainAgent("doer", core.Card{Features: core.FeatureCancellation | core.FeatureInjection})
+		kit, eve := s.enter("kit"), s.enter("eve")
+		x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers}})
+		defer x.Close()
+		kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it"}}`)
+		kit.expect(KindAck)
+		task := s.assigned(doer)
+		if w := serve(x, "POST", "kit", `{"id":"n1","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"d1","content":"hurry"}}}`); w.Code != 202 {
+			t.Errorf("context: got %d %s, want 202", w.Code, w.Body)
+		}
+		if in, ok := s.news(doer).Events[0].Body.(core.Injected); !ok || in.Content != "hurry" {
+			t.Errorf("the agent: got %+v, want the context", in)
+		}
+		eve.say(`{"id":"c0","kind":"cancel","ref":"d1"}`)
+		eve.refused("c0", CodePeerNotFound, "d1")
+		if w := serve(x, "POST", "kit", `{"id":"c1","kind":"cancel","ref":"d1"}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"accepted":true`) {
+			t.Errorf("cancel: got %d %s, want 200 and accepted", w.Code, w.Body)
+		}
+		s.report(doer, task, core.Cancelled{})
+		kit.expect(KindResult)
+		if w := serve(x, "POST", "kit", `{"id":"c2","kind":"cancel","ref":"d1"}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"accepted":false`) {
+			t.Errorf("cancel of what has ended: got %d %s, want 200 and not accepted", w.Code, w.Body)
+		}
 	})
 }
 

@@ -39,8 +39,7 @@ type Options struct {
 	// delegate, for which the draft sets none; 0 means [DefaultDelegateDeadline].
 	Deadline, DelegateDeadline time.Duration
 	// KeepTasks lets all that a peer asked run on when it has gone, as a delegate
-	// with report_back always does. The answer to a POST that was cut off is then
-	// among what GET tells.
+	// always does. The answer to a POST that was cut off is then among what GET tells.
 	KeepTasks bool
 	// FinishAfterEOF is for connections of two separate directions, such as our
 	// stdin and stdout: when the peer has said all it wants to say, the session

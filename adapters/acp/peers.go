@@ -52,10 +52,11 @@ type who struct {
 	id        core.AgentID
 }
 
-// owing is a delegate whose result its peer has not got.
+// owing is a delegate that runs, or whose result its peer has not got.
 type owing struct {
-	task core.TaskID
-	id   string // of the delegate
+	task    core.TaskID
+	id      string // of the delegate
+	reports bool   // a result is to follow
 	// until is when it is no longer kept, at the latest.
 	until time.Time
 }
@@ -97,6 +98,13 @@ func (p *Peers) listening(w who) *session {
 		}
 	}
 	return nil
+}
+
+// connections returns the sessions of a peer.
+func (p *Peers) connections(w who) []*session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.live[w])
 }
 
 // depart removes a session.

@@ -216,10 +216,7 @@ func (s *session) again(ctx context.Context, e Envelope) error {
 	if !e.Kind.Asks() {
 		return nil
 	}
-	s.mu.Lock()
-	a := s.asked[e.ID]
-	s.mu.Unlock()
-	if a != nil && a.kind == KindDelegate {
+	if a, _ := s.own(e.ID); a != nil && a.kind == KindDelegate {
 		return s.answer(ctx, KindAck, e.ID, Ack{Accepted: true})
 	}
 	return s.refuse(ctx, e, s.peers.seen.again(e.ID))
@@ -266,7 +263,7 @@ func (s *session) close(reason *core.Fault, due ...owing) {
 	}
 	s.gone = true
 	for _, a := range s.asked {
-		if a.kind == KindDelegate && a.reports {
+		if a.kind == KindDelegate {
 			due = append(due, s.owing(a))
 		}
 	}
@@ -275,7 +272,7 @@ func (s *session) close(reason *core.Fault, due ...owing) {
 	s.handOn(due)
 }
 
-func (s *session) owing(a *asked) owing { return owing{a.task, a.id, a.until.Add(s.peers.keep)} }
+func (s *session) owing(a *asked) owing { return owing{a.task, a.id, a.reports, a.until.Add(s.peers.keep)} }
 
 // elsewhere gives the result of a delegate to another connection of the peer when it
 // does not listen to this one, and reports whether it did.
