@@ -12,7 +12,7 @@ demo: build # one hub and an agent of each dialect, each asking every other
 	./bin/dragoman demo
 
 test: # every test, with the race detector (which needs a C compiler)
-	go test -race -shuffle=on ./...
+	bash .ci/test
 
 check: # everything about the repository that is not a test's business
 	bash .ci/check
@@ -23,8 +23,8 @@ fuzz: # every fuzz target, FUZZTIME each (default 20s)
 soak: # 20,000 tasks with agents that vanish, answer late or never end
 	go test -race -count=1 -timeout 30m -run '^TestSoak' ./cmd/dragoman -soak.tasks 20000
 
-guides: # the sample agents of the Parallax page, and its published SDK; installs from npm and Debian into temporary directories
-	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman -guides.install
+guides: # the sample agents of the Parallax page and its published SDK, which make test runs too; fails where they cannot be installed
+	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman -guides.required
 
 bench: # every benchmark
 	go test -run '^$$' -bench . -benchmem ./...

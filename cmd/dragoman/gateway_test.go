@@ -106,9 +106,8 @@ func TestTheGatewayAsksForATokenWhereTheHubDoes(t *testing.T) {
 // The published package depends on one that the registry does not have and its code
 // never uses: a stub stands in for it, as the package's own users have to do.
 func TestThePublishedSDKOfParallaxAnswersAPiClient(t *testing.T) {
-	if !*guides {
-		t.Skip("NOT RUN: it installs packages from npm; run 'make guides', with Node and npm at hand")
-	}
+	t.Parallel()
+	needs(t, "node", "npm")
 	dir := t.TempDir()
 	copyGuide(t, dir, "sdk.cjs")
 	for name, text := range map[string]string{
@@ -123,7 +122,7 @@ func TestThePublishedSDKOfParallaxAnswersAPiClient(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	install(t, dir, "npm", "install", "--no-audit", "--no-fund")
+	installNode(t, dir)
 	s := newStage(t, nil)
 	run := func(id string) *bufio.Scanner {
 		t.Helper()

@@ -2,10 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,9 +10,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 )
-
-// guides lets the tests of the sample agents install what those need.
-var guides = flag.Bool("guides.install", false, "install what the sample agents of the Parallax page need (Node with npm, Python 3 with apt), and run them")
 
 // guide is a sample agent of the Parallax page, which stands in testdata as the page
 // has it.
@@ -39,18 +32,13 @@ var guideAgents = []guide{
 // but for their address. What they need comes from npm and from Debian, into a
 // directory of the test; nobody has to be root.
 func TestTheSampleAgentsOfTheParallaxPageRunAsTheyStand(t *testing.T) {
-	if !*guides {
-		t.Skip("NOT RUN: it installs packages from npm and Debian; run 'make guides', with Node, npm, Python 3 and apt at hand")
-	}
+	t.Parallel()
 	for _, g := range guideAgents {
 		t.Run(g.file, func(t *testing.T) {
-			for _, program := range g.needs {
-				if _, err := exec.LookPath(program); err != nil {
-					t.Fatalf("it needs %s: %v", program, err)
-				}
-			}
-			s := newStage(t, func(c *Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
+			t.Parallel()
+			needs(t, g.needs...)
 			cmd := g.prepare(t, t.TempDir())
+			s := newStage(t, func(c *Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
 			cmd.Env = append(cmd.Env, "HUB=ws://"+s.service.bound.HTTP+parallaxPath, "TOKEN=sample")
 			var said bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &said, &said
@@ -104,7 +92,7 @@ func (g guide) asks(t *testing.T, s *stage) {
 func prepareNode(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	copyGuide(t, dir, "agent.ts", "run.cjs")
-	install(t, dir, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--no-save", "ws@8", "typescript@5")
+	installNode(t, dir, "--no-save", "ws@8", "typescript@5")
 	cmd := exec.Command("node", filepath.Join(dir, "run.cjs"))
 	cmd.Env = os.Environ()
 	return cmd
@@ -123,6 +111,8 @@ func preparePython(t *testing.T, dir string) *exec.Cmd {
 	own := []string{
 		"-q", "-o", "Dir::State=" + filepath.Join(dir, "state"), "-o", "Dir::State::status=/var/lib/dpkg/status",
 		"-o", "Dir::Cache=" + filepath.Join(dir, "cache"), "-o", "APT::Sandbox::User=", "-o", "APT::Update::Post-Invoke-Success::=", "-o", "APT::Update::Post-Invoke::=",
+		// What fails is to fail, and soon.
+		"-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=20", "-o", "Acquire::https::Timeout=20",
 	}
 	install(t, dir, "apt-get", append(own, "update")...)
 	install(t, dir, "apt-get", append(own, "download", "python3-websockets")...)
@@ -146,18 +136,5 @@ func copyGuide(t *testing.T, dir string, files ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// install runs a command that fetches or unpacks something.
-func install(t *testing.T, dir, name string, args ...string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err = errors.Join(err, ctx.Err()); err != nil {
-		t.Fatal(fmt.Errorf("%s %s: %w:\n%s", name, strings.Join(args, " "), err, out))
 	}
 }
