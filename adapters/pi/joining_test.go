@@ -109,3 +109,38 @@ func TestAnOperatorSeesTheRunsOfASessionWhoseThreadHeJoined(t *testing.T) {
 		t.Errorf("messages of ann: got %s", got)
 	}
 }
+
+// The session is shared by all connections of its principal, who steer its runs; but
+// what is asked there is asked by who asks, with no more rights than that.
+func TestAPromptIsAskedWithTheRightsOfWhoAsks(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+	boss := dial(t, s, ConnOptions{Principal: core.Principal{ID: "boss", Authenticated: true, Operator: true}})
+	for _, c := range []*caller{ann, boss} {
+		c.ok(`{"type":"create_session","sessionId":"s","agent":"a","thread":"news"}`)
+	}
+	anybody(t, h, "bob").ask("news", "a", "for bob alone")
+	a.say(<-w.tasks, core.Done{})
+	for i, c := range []struct {
+		*caller
+		from core.Principal
+		told int
+	}{
+		{ann, core.Principal{ID: "ann", Dialect: Name, Authenticated: true}, 0},
+		{boss, core.Principal{ID: "boss", Dialect: Name, Authenticated: true, Operator: true}, 4},
+	} {
+		id := fmt.Sprint("p", i)
+		c.send(fmt.Sprintf(`{"id":%q,"type":"prompt","sessionId":"s","message":"and?"}`, id))
+		task := <-w.tasks
+		if got := task.Request().History; len(got) != c.told {
+			t.Errorf("%s: got the turns %v told to the agent, want %d", c.from.ID, got, c.told)
+		}
+		if got := task.From(); got != c.from {
+			t.Errorf("got %+v recorded as who asked, want %+v", got, c.from)
+		}
+		a.say(task, core.Done{})
+		c.until(`"response"`, `"id":"`+id+`"`)
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coder/websocket"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -171,98 +170,5 @@ func TestEveryDoorOfGRPCAsksForAToken(t *testing.T) {
 				t.Errorf("%s with the token %q: got %v, want refused %v", name, token, err, want)
 			}
 		}
-	}
-}
-
-func TestEveryConnectionOfATokenEndsWithIt(t *testing.T) {
-	path := tokensFile(t, "root", "bob")
-	s := newStage(t, func(c *Config) { c.Auth.Tokens = path })
-	hub := "http://" + s.service.bound.HTTP
-	ended := map[string]chan error{}
-	follow := func(name string, read func() error) {
-		done := make(chan error, 1)
-		ended[name] = done
-		go func() {
-			for {
-				if err := read(); err != nil {
-					done <- err
-					return
-				}
-			}
-		}()
-	}
-	for name, at := range map[string]string{
-		"Parallax": "ws://" + s.service.bound.HTTP + "/ws/agent", "ACP": "ws://" + s.service.bound.HTTP + "/ws/acp", "pi": "ws://" + s.service.bound.Pi + "/",
-	} {
-		conn, _, err := websocket.Dial(t.Context(), at, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer bob"}, "X-Agent-Id": {"b-" + name}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.CloseNow()
-		if name == "Parallax" {
-			if err := conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, _, err := conn.Read(t.Context()); err != nil { // it is in
-			t.Fatal(err)
-		}
-		follow(name, func() error { _, _, err := conn.Read(t.Context()); return err })
-	}
-	for name, url := range map[string]string{"GET /acp": hub + "/acp?agent_id=b-http", "GET /mcp": hub + "/mcp"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header = http.Header{"Authorization": {"Bearer bob"}, "Accept": {"text/event-stream"}}
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			t.Fatalf("%s: got %d, want 200", name, resp.StatusCode)
-		}
-		buf := make([]byte, 1<<10)
-		follow(name, func() error { _, err := resp.Body.Read(buf); return err })
-	}
-	cc, err := grpcserver.Dial(t.Context(), s.service.bound.GRPC, grpcserver.DialOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cc.Close()
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer bob")
-	agent, err := wire.NewCovenControlClient(cc).AgentStream(ctx)
-	if err == nil {
-		err = agent.Send(&wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: &wire.RegisterAgent{AgentId: "b-coven", Name: "b"}}})
-	}
-	if err == nil {
-		_, err = agent.Recv() // Welcome
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	follow("Coven", func() error { _, err := agent.Recv(); return err })
-	pack, err := wire.NewPackServiceClient(cc).Register(ctx, &wire.PackManifest{PackId: "p", Version: "1"})
-	if err == nil {
-		_, err = pack.Header()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	follow("pack", func() error { _, err := pack.Recv(); return err })
-
-	writeTokens(t, path, "root")
-	if err := s.service.authorize(path); err != nil {
-		t.Fatal(err)
-	}
-	for name, done := range ended {
-		ctx, cancel := context.WithTimeout(t.Context(), watchdog)
-		select {
-		case <-done:
-		case <-ctx.Done():
-			t.Errorf("%s: got it still connected, want it ended with its token", name)
-		}
-		cancel()
 	}
 }
