@@ -135,13 +135,25 @@ func TestTheSettingsAreReadAgainOnSIGHUP(t *testing.T) {
 	}
 	reload("parallax: {heartbeat_interval: 30s}", "the configuration was reloaded")
 	a.hears(`"config_update"`, `"heartbeatInterval":30000`, `"reason":"the configuration was reloaded"`)
-	reload("parallax: {heartbeat_interval: soon}", "the settings could not be read again: those before hold")
+	const refused = "the settings could not be read again: those before hold"
+	for text, why := range map[string]string{
+		"parallax: {heartbeat_interval: soon}":                                "parallax.heartbeat_interval",
+		"parallax: [":                                                         path,
+		"parallax: {heartbeat_interval: 40s, interval: 1s}":                   "parallax.interval",
+		"parallax: {heartbeat_interval: 40s, secrets: " + path + ".none}":     "parallax.secrets",
+		"{parallax: {heartbeat_interval: 40s}, auth: {tokens: " + path + "}}": "auth.tokens",
+	} {
+		if got, _ := reload(text, refused)["error"].(string); !strings.Contains(got, why) {
+			t.Errorf("%s: got the error %q, want it to name %s", text, got, why)
+		}
+		b := dialRaw(t, hub.http, nil)
+		b.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
+		b.hears(`"heartbeatInterval":30000`)
+	}
 	later := reload("parallax: {heartbeat_interval: 30s}\nlimits: {hops: 3}", "some settings that changed are taken over at the next start")
 	if got, _ := later["settings"].([]any); len(got) != 1 || got[0] != "limits.hops" {
 		t.Errorf("got %v, want limits.hops named", later)
 	}
-
-	b := dialRaw(t, hub.http, nil)
-	b.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
-	b.hears(`"heartbeatInterval":30000`)
+	reload("parallax: {heartbeat_interval: 50s}", "the configuration was reloaded")
+	a.hears(`"config_update"`, `"heartbeatInterval":50000`) // and nothing of those before
 }
