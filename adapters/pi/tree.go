@@ -1,7 +1,8 @@
 package pi
 
 import (
-	"fmt"
+	"encoding/binary"
+	"encoding/hex"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ import (
 type tree struct {
 	header sessionfile.Header
 	nodes  []*node // as they were added
+	room   []node  // for those to come
 	byID   map[string]*node
 	leaf   *node // nil before the first entry
 	// context are the messages on the path, with the latest compaction applied. It is
@@ -65,7 +67,19 @@ func growTreeOf(f sessionfile.File, said func(sessionfile.Entry) message) *tree 
 // add adds an entry behind its parent, which may be any of before, and moves the leaf
 // to it. The context is left to the caller.
 func (t *tree) add(e sessionfile.Entry, said message) *node {
-	n := &node{Entry: e, parent: t.byID[e.ParentID], said: said}
+	return t.append(node{Entry: e, parent: t.byID[e.ParentID], said: said})
+}
+
+// mostRoom is for how many nodes a tree makes room at once: a long conversation is a
+// few large objects, and not as many as it has entries.
+const mostRoom = 32
+
+func (t *tree) append(made node) *node {
+	if len(t.room) == cap(t.room) {
+		t.room = make([]node, 0, min(mostRoom, len(t.nodes)+2))
+	}
+	t.room = append(t.room, made)
+	n, e := &t.room[len(t.room)-1], made.Entry
 	t.nodes = append(t.nodes, n)
 	t.byID[e.ID], t.leaf = n, n
 	switch e.Type {
@@ -116,7 +130,7 @@ func (t *tree) say(m message) *node {
 	e := t.next(sessionfile.Message{Message: m.json})
 	end := len(e.Line) - 1
 	m.json = e.Line[end-len(m.json) : end : end]
-	n := t.add(e, m)
+	n := t.append(node{Entry: e, parent: t.leaf, said: m})
 	t.take(m)
 	return n
 }
@@ -127,13 +141,17 @@ func (t *tree) next(b sessionfile.Body) sessionfile.Entry {
 	if t.leaf != nil {
 		parent = t.leaf.ID
 	}
-	return sessionfile.New(t.freshID(), parent, time.Now(), b)
+	id := t.freshID()
+	return sessionfile.New(string(id[:]), parent, time.Now(), b)
 }
 
-// freshID returns the id of an entry to come.
-func (t *tree) freshID() string {
+// freshID returns the id of an entry to come: eight hexadecimal digits.
+func (t *tree) freshID() (id [8]byte) {
 	for {
-		if id := fmt.Sprintf("%08x", rand.Uint32()); t.byID[id] == nil {
+		var random [len(id) / 2]byte
+		binary.BigEndian.PutUint32(random[:], rand.Uint32())
+		hex.Encode(id[:], random[:])
+		if t.byID[string(id[:])] == nil {
 			return id
 		}
 	}

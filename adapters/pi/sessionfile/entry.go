@@ -48,7 +48,9 @@ type Entry struct {
 
 // New makes an entry. The message of a [Message] must be JSON without line breaks.
 func New(id, parent string, at time.Time, b Body) Entry {
-	e := Entry{Type: b.kind(), ID: id, ParentID: parent, Timestamp: at.UTC().Format(Time)}
+	var few [64]byte
+	own := string(at.UTC().AppendFormat(append(few[:0], id...), Time)) // entries stay: one string for both
+	e := Entry{Type: b.kind(), ID: own[:len(id)], ParentID: parent, Timestamp: own[len(id):]}
 	m, isMessage := b.(Message)
 	const names = len(`{"type":"","id":"","parentId":"","timestamp":"","message":}`)
 	line := e.appendHead(make([]byte, 0, names+len(e.Type)+len(id)+len(parent)+len(e.Timestamp)+len(m.Message)))
