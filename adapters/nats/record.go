@@ -42,11 +42,18 @@ func runs(records []journal.Record) func(yield func([]journal.Record) bool) {
 // runBytes is about how large a message of several events grows.
 const runBytes = 64 << 10
 
+// eventBytes is about what an event costs beside its texts.
+const eventBytes = 160
+
 // encode makes the messages of a run of records of one task: one with an event a
 // line, or as many parts as its size takes. What is appended again is dropped by
 // Read.
 func encode(subject string, run []journal.Record, part int) ([]*nats.Msg, error) {
-	var data []byte
+	size := 0
+	for _, r := range run {
+		size += r.Event.Size() + eventBytes
+	}
+	data := make([]byte, 0, size)
 	for i, r := range run {
 		if i > 0 {
 			data = append(data, '\n')

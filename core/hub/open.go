@@ -127,13 +127,16 @@ func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
 	case req.Size() > h.limits.RequestBytes:
 		return req, core.NewFault(core.CodeTooLarge, "the request has %d bytes, the limit is %d", req.Size(), h.limits.RequestBytes)
 	}
-	raw := map[string]json.RawMessage{"data": req.Data, "context": req.Context}
+	var noticed json.RawMessage
 	if req.Notice != nil {
-		raw["data of the notice"] = req.Notice.Data
+		noticed = req.Notice.Data
 	}
-	for name, raw := range raw {
-		if len(raw) > 0 && !json.Valid(raw) {
-			return req, core.NewFault(core.CodeInvalid, "%s is not JSON", name)
+	for _, part := range [...]struct {
+		name string
+		raw  json.RawMessage
+	}{{"data", req.Data}, {"context", req.Context}, {"data of the notice", noticed}} {
+		if len(part.raw) > 0 && !json.Valid(part.raw) {
+			return req, core.NewFault(core.CodeInvalid, "%s is not JSON", part.name)
 		}
 	}
 	return req, checkForeign(req.Foreign)

@@ -54,8 +54,9 @@ func (h *Hub) candidates(t *Task) ([]roster.Entry, error) {
 		chain.Agents = slices.DeleteFunc(slices.Clone(chain.Agents), func(id core.AgentID) bool { return id != t.opener.id })
 	}
 	var refused error
-	var out []roster.Entry
-	for _, e := range h.match(to) {
+	found := h.match(to)
+	out := found[:0]
+	for _, e := range found {
 		if e.ID == t.opener.offer.ID {
 			chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
 		}

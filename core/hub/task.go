@@ -49,6 +49,7 @@ type Task struct {
 	bytes    int
 	epoch    uint32
 	readers  []*reader
+	room     []reader // for those to come
 	state    State
 	worker   *Session
 	agent    core.AgentID
@@ -157,9 +158,24 @@ func (t *Task) append(body core.Body, foreign *core.Foreign) {
 	}
 }
 
+// fewReaders has room for the readers that most tasks have: the journal, who asked, who
+// answers and two who look on.
+type fewReaders struct {
+	list [5]*reader
+	room [5]reader
+}
+
 // attach adds a reader that goes on behind next. Callers hold mu.
 func (t *Task) attach(s *Session, role Role, tag any, next uint64) *reader {
-	r := &reader{task: t, sess: s, role: role, tag: tag, next: next}
+	if t.readers == nil {
+		few := new(fewReaders)
+		t.readers, t.room = few.list[:0], few.room[:0]
+	}
+	if len(t.room) == cap(t.room) {
+		t.room = make([]reader, 0, 1)
+	}
+	t.room = append(t.room, reader{task: t, sess: s, role: role, tag: tag, next: next})
+	r := &t.room[len(t.room)-1]
 	if next < t.lost {
 		r.gap, r.next = &Gap{From: next + 1, To: t.lost}, t.lost
 	}
@@ -261,14 +277,29 @@ func (t *Task) index(next uint64) int {
 	return sort.Search(len(t.events), func(i int) bool { return t.events[i].End() > next })
 }
 
-// forAgent keeps the events that are said to an agent with these features.
+// forAgent keeps the events that are said to an agent with these features. Where these
+// stand in a row it copies none.
 func forAgent(events []core.Event, f core.Features) []core.Event {
-	var out []core.Event
-	for _, e := range events {
+	said := func(e core.Event) bool {
 		switch k := e.Body.Kind(); {
 		case k == core.KindCancelRequested && !f.Has(core.FeatureCancellation),
 			k == core.KindInjected && !f.Has(core.FeatureInjection):
-		case k.ForAgent() || k.Ends():
+			return false
+		default:
+			return k.ForAgent() || k.Ends()
+		}
+	}
+	from := slices.IndexFunc(events, said)
+	if from < 0 {
+		return nil
+	}
+	to := from + 1
+	for to < len(events) && said(events[to]) {
+		to++
+	}
+	out := events[from:to:to]
+	for _, e := range events[to:] {
+		if said(e) {
 			out = append(out, e)
 		}
 	}
