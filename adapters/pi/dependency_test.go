@@ -67,3 +67,19 @@ func TestACommandFailsAtOnceThatDependsOnOneWhichWaitsForItself(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatAClientHasAskedInTurnIsDoneThoughItLeaves(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	host, c := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.ok(`{"id":"t","type":"create_session","sessionId":"t"}`)
+	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
+	task := <-w.tasks
+	c.send(`{"id":"n","type":"set_session_name","sessionId":"t","name":"n","dependsOn":["p","t"]}`)
+	c.until("command_started", `"n"`)
+	c.leaves()
+	a.say(task, core.Done{})
+	host.until("command_finished", `"commandId":"n"`, `"success":true`)
+}

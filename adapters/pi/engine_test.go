@@ -11,10 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // toiling has commands of a type do what their field plan says: take so many
-// milliseconds, and fail or not.
+// microseconds, and fail or not.
 func toiling(t *testing.T, kinds ...string) {
 	t.Helper()
 	for _, kind := range kinds {
@@ -38,7 +40,7 @@ func toil(s *Server, x *execution) outcome {
 	if takes == 0 {
 		return o
 	}
-	time.AfterFunc(time.Duration(takes)*time.Millisecond, func() {
+	time.AfterFunc(time.Duration(takes)*time.Microsecond, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.finish(x, o)
@@ -47,12 +49,15 @@ func toil(s *Server, x *execution) outcome {
 }
 
 // kindsOfWork are commands of every class: one that takes long, one without a limit,
-// one that overtakes, and one that never waits.
+// two that overtake, and those that make sessions, end them, and look at them.
 var kindsOfWork = []intent{
-	{kind: "bash", mutates: true, limit: 10_000},
+	{kind: "bash", mutates: true, limit: 10_000_000},
 	{kind: "export_html", mutates: true},
-	{kind: "get_tree", control: true, limit: 4000},
-	{kind: "list_session_files", control: true, limit: 4000},
+	{kind: "get_tree", control: true, limit: 4_000_000},
+	{kind: "create_session"},
+	{kind: "list_session_files", control: true, limit: 4_000_000},
+	{kind: "switch_session", control: true, limit: 4_000_000},
+	{kind: "delete_session", control: true},
 }
 
 // frame is the intent on the wire.
@@ -73,32 +78,53 @@ func (i intent) frame() string {
 	return string(encode(m))
 }
 
+// someIntents are commands of two clients that share ids and keys and depend on one
+// another: each by itself, or several in one breath behind work in their session. No
+// two times in them are alike.
 func someIntents(t *rapid.T) (all []intent) {
-	ids := []string{"a", "b", "c", "d"}
-	at := 0
-	for n := range rapid.IntRange(1, 20).Draw(t, "commands") {
-		if len(all) > 0 && rapid.IntRange(0, 5).Draw(t, "again") == 5 {
-			i := rapid.SampledFrom(all).Draw(t, "the same") // sent once more, perhaps over another connection
-			at += 7 * rapid.IntRange(1, 700).Draw(t, "later")
-			i.at, i.client = at, rapid.IntRange(0, 1).Draw(t, "by")
+	at, burst := 0, 0
+	var first intent // of the burst
+	for n := range 30 - rapid.IntRange(0, 29).Draw(t, "fewer commands") {
+		own := func(n int) string { return fmt.Sprint("c", n) }
+		dependsOn := func(ids ...string) []string { return rapid.SliceOfN(rapid.SampledFrom(ids), 0, 2).Draw(t, "on") }
+		if burst--; burst > 0 {
+			at += 1000
+			i := rapid.SampledFrom(kindsOfWork[:3]).Draw(t, "kind of the burst")
+			i.at, i.client, i.session, i.id, i.ifVersion = at+n, first.client, first.session, own(n), -1
+			i.depends = dependsOn(own(n+1), own(n-1), own(n+2), own(n-2))
+			all = append(all, i)
+			continue
+		}
+		at += 1000 * rapid.SampledFrom([]int{20, 300, 5, 1500, 3500}).Draw(t, "after")
+		client := rapid.SampledFrom([]int{0, 0, 1, 0}).Draw(t, "client")
+		what := rapid.IntRange(0, 15).Draw(t, "what")
+		switch {
+		case what == 15:
+			all = append(all, intent{at: at + n, client: client, leaves: true})
+			continue
+		case what > 12 && len(all) > 0: // sent once more, perhaps over another connection
+			i := rapid.SampledFrom(all).Draw(t, "the same")
+			i.at, i.client = at+n, client
 			all = append(all, i)
 			continue
 		}
 		i := rapid.SampledFrom(kindsOfWork).Draw(t, "kind")
-		at += 7 * rapid.IntRange(1, 300).Draw(t, "after")
-		i.at, i.client = at, rapid.IntRange(0, 1).Draw(t, "client")
-		i.session = rapid.SampledFrom([]string{"s", "s", "s", "t", "nowhere"}).Draw(t, "session")
-		i.id = rapid.SampledFrom(append(ids, "", "")).Draw(t, "id")
-		i.key = rapid.SampledFrom([]string{"", "", "", "k", "l"}).Draw(t, "key")
-		if rapid.IntRange(0, 2).Draw(t, "works") > 0 {
-			i.takes = 5*rapid.IntRange(1, 1500).Draw(t, "takes") + n%5
+		i.at, i.client = at+n, client
+		i.session = rapid.SampledFrom([]string{"s", "t", "s", "t", "s", "nowhere"}).Draw(t, "session")
+		i.id = rapid.SampledFrom([]string{own(n), own(n), own(n), own(n), "a", "b", ""}).Draw(t, "id")
+		i.key = rapid.SampledFrom([]string{"", "", "", "", "", "k", "l"}).Draw(t, "key")
+		if table[i.kind].session { // the others take no time
+			if takes := rapid.SampledFrom([]int{700, 11_000, 50, 0, 4500, 2500}).Draw(t, "takes"); takes > 0 {
+				i.takes = 1000*takes + 32*(n+1)
+			}
+			i.fails = rapid.SampledFrom([]bool{false, false, true, false}).Draw(t, "fails")
+			burst, first = rapid.SampledFrom([]int{0, 0, 5, 9}).Draw(t, "burst"), i
 		}
-		i.fails = rapid.IntRange(0, 4).Draw(t, "fails") == 0
-		if i.id != "" && rapid.Bool().Draw(t, "depends") {
-			i.depends = rapid.SliceOfN(rapid.SampledFrom(ids), 0, 3).Draw(t, "on")
+		if i.id != "" && rapid.SampledFrom([]bool{false, true, true}).Draw(t, "depends") {
+			i.depends = dependsOn(own(n-1), own(n-2), own(n-3), own(n+1), "a", own(n))
 		}
 		i.ifVersion = -1
-		if rapid.IntRange(0, 4).Draw(t, "holds to a version") == 0 {
+		if i.kind != "create_session" && i.kind != "switch_session" && rapid.IntRange(0, 7).Draw(t, "holds to a version") > 5 {
 			i.ifVersion = rapid.IntRange(0, 3).Draw(t, "version")
 		}
 		all = append(all, i)
@@ -121,8 +147,11 @@ func heardIn(t *rapid.T, f Frame) string {
 		t.Fatalf("%s: %v", f.Raw, err)
 	}
 	outcome := d.Error
-	if d.Success && d.SessionVersion != nil {
+	switch {
+	case d.Success && d.SessionVersion != nil:
 		outcome = fmt.Sprintf("ok %d", *d.SessionVersion)
+	case d.Success:
+		outcome = "ok"
 	}
 	if strings.HasPrefix(outcome, "Command '") && strings.Contains(outcome, "timed out") && !strings.Contains(outcome, "dependsOn:") {
 		outcome += " timedOut"
@@ -147,54 +176,75 @@ func heardIn(t *rapid.T, f Frame) string {
 	return strings.TrimSpace(phase + " " + name + " " + d.CommandType + " " + outcome)
 }
 
-// Random commands of two clients, with ids, keys, dependencies, versions and work that
-// takes its time, come to what the model says, at the moment that it says; the order
-// of events is that of the specification.
+// Random commands of two clients, of an open hub or of one principal, with ids, keys,
+// dependencies, versions and work that takes its time, over connections that end and
+// come again, come to what the model says, at the moment that it says; the order of
+// events is that of the specification.
 func TestTheEngineDoesWhatItsModelDoes(t *testing.T) {
 	toiling(t, "bash", "export_html", "get_tree", "list_session_files")
 	synctest.Test(t, func(t *testing.T) {
+		came := map[string]int{} // to what how many commands came
 		// Without the deadline, which a bubble has none of.
-		rapid.Check(struct{ rapid.TB }{t}, func(rt *rapid.T) { playEngine(t, rt, someIntents(rt)) })
+		rapid.Check(struct{ rapid.TB }{t}, func(rt *rapid.T) {
+			principal := rapid.Bool().Draw(rt, "one principal")
+			most := rapid.SampledFrom([]int{3, 2000}).Draw(rt, "outcomes")
+			playEngine(t, rt, newEngineModel(principal, most), someIntents(rt), came)
+		})
+		t.Logf("what commands came to: %v", came)
 	})
 }
 
-func playEngine(t *testing.T, rt *rapid.T, all []intent) {
+// outcomes are what commands come to, by a part of the answer.
+var outcomes = []string{
+	"ok", "ok replayed", "timedOut", "timedOut replayed", "dependsOn:", "Conflicting id '", "Conflicting idempotencyKey", "same lane", "waits for this",
+	"depend on itself", "unknown", "failed: ", "mismatch", "not found", "already exists", "it failed",
+}
+
+func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came map[string]int) {
 	_, s := newStage(t, Options{
-		PromptTimeout: 10 * time.Second, CommandTimeout: 4 * time.Second, DependencyTimeout: 3 * time.Second, KeyTTL: 8 * time.Second,
+		PromptTimeout: 10 * time.Second, CommandTimeout: 4 * time.Second, DependencyTimeout: 3 * time.Second, KeyTTL: 8 * time.Second, MaxOutcomes: m.most,
 	})
-	m := &engineModel{
-		dependencyLimit: 3000, ttl: 8000, ids: map[string]*modelled{}, keys: map[string]*modelled{}, versions: map[string]int{"s": 0, "t": 0},
-		lanes: map[string]*modelLane{"s": {}, "t": {}, "nowhere": {}}, told: map[int][]string{}, answers: map[int][]string{},
-	}
 	for _, i := range all {
 		m.events = append(m.events, modelEvent{i.at, func() { m.submit(i) }})
 	}
 	m.run()
 	if m.tied {
+		came["skipped"]++
 		rt.Skip("two things happen at once")
 	}
-	host := dial(t, s, ConnOptions{})
+	var as ConnOptions
+	if m.principal {
+		as.Principal = core.Principal{ID: "ann", Authenticated: true}
+	}
+	host := dial(t, s, as)
 	for _, session := range []string{"s", "t"} {
 		host.ok(`{"type":"create_session","sessionId":"` + session + `"}`)
 	}
-	clients := []*caller{dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})}
+	heard := len(host.seen())
+	clients := [2][]*caller{{dial(t, s, as)}, {dial(t, s, as)}} // by their connections
 	began := time.Now()
 	for _, i := range all {
-		time.Sleep(time.Until(began.Add(time.Duration(i.at) * time.Millisecond)))
-		clients[i.client].send(i.frame())
+		time.Sleep(time.Until(began.Add(time.Duration(i.at) * time.Microsecond)))
+		of := &clients[i.client]
+		if now := (*of)[len(*of)-1]; i.leaves {
+			now.leaves()
+			*of = append(*of, dial(t, s, as))
+		} else {
+			now.send(i.frame())
+		}
 		synctest.Wait()
 	}
-	time.Sleep(5 * time.Minute) // all that goes on has ended
+	time.Sleep(time.Until(began.Add(time.Duration(m.now)*time.Microsecond + time.Second))) // all that goes on has ended
 	synctest.Wait()
 
-	told, lanes := map[int][]string{}, map[string]string{}
-	for i, f := range clients[0].seen() {
+	told, lanes, phases := map[int][]string{}, map[string]string{}, map[string][3]int{}
+	for i, f := range host.seen()[heard:] {
 		if !strings.HasPrefix(f.Type, "command_") {
 			continue
 		}
-		at := int(clients[0].times[i].Sub(began).Milliseconds())
+		at := int(host.times[heard+i].Sub(began).Microseconds())
 		told[at] = append(told[at], heardIn(rt, f))
-		checkOrder(rt, lanes, f)
+		checkOrder(rt, lanes, phases, f)
 	}
 	for _, list := range []map[int][]string{told, m.told} {
 		for at := range list {
@@ -202,20 +252,34 @@ func playEngine(t *testing.T, rt *rapid.T, all []intent) {
 		}
 	}
 	if d := cmp.Diff(m.told, told); d != "" {
-		rt.Fatalf("what everybody is told, by the time in ms (-model +engine):\n%s", d)
+		rt.Fatalf("what everybody is told, by the time in us (-model +engine):\n%s", d)
 	}
-	for n, c := range clients {
-		var got []string
-		for _, f := range c.seen() {
-			if f.Type == "response" {
-				got = append(got, heardIn(rt, f))
+	for client, conns := range clients {
+		for conn, c := range conns {
+			var got []string
+			frames := c.seen()
+			for i, f := range frames {
+				if f.Type == "response" {
+					got = append(got, heardIn(rt, f))
+					if frames[i-1].Type != "command_finished" && !strings.HasPrefix(f.Error, "Conflicting") {
+						rt.Errorf("%s: got it behind %s, want its command_finished there", f.Raw, frames[i-1].Raw)
+					}
+				}
 			}
-		}
-		want := slices.Clone(m.answers[n])
-		slices.Sort(got)
-		slices.Sort(want)
-		if d := cmp.Diff(want, got); d != "" {
-			rt.Fatalf("the responses of client %d (-model +engine):\n%s", n, d)
+			want := slices.Clone(m.answers[[2]int{client, conn}])
+			slices.Sort(got)
+			slices.Sort(want)
+			if d := cmp.Diff(want, got); d != "" {
+				rt.Fatalf("the responses of client %d over its connection %d (-model +engine):\n%s", client, conn, d)
+			}
+			for _, answer := range got {
+				for _, outcome := range outcomes {
+					if strings.Contains(answer, outcome) {
+						came[outcome]++
+					}
+				}
+			}
+			c.Close()
 		}
 	}
 	s.mu.Lock()
@@ -223,19 +287,32 @@ func playEngine(t *testing.T, rt *rapid.T, all []intent) {
 		rt.Errorf("in the end: got %+v, want nothing in flight", n)
 	}
 	s.mu.Unlock()
-	for _, c := range append(clients, host) {
-		c.Close()
-	}
+	host.Close()
 }
 
-// checkOrder holds that the commands of a lane run one at a time (section 7.3).
-func checkOrder(t *rapid.T, lanes map[string]string, f Frame) {
+// checkOrder holds that a command is accepted, started and finished in this order
+// (section 7.2), and that the commands of a lane run one at a time (section 7.3). phases
+// counts what was told of each id.
+func checkOrder(t *rapid.T, lanes map[string]string, phases map[string][3]int, f Frame) {
 	var d struct {
 		CommandID, CommandType, SessionID, Error string
 		Replayed                                 bool
 	}
 	if err := json.Unmarshal(f.Data, &d); err != nil {
 		t.Fatal(err)
+	}
+	n := phases[d.CommandID]
+	inTheQueue := d.Error == timedOut(d.CommandType, 10*time.Second) // perhaps: then it never starts
+	switch {
+	case f.Type == "command_accepted":
+		n[0]++
+	case f.Type == "command_started":
+		n[1]++
+	case !d.Replayed && !inTheQueue:
+		n[2]++
+	}
+	if phases[d.CommandID] = n; n[1] > n[0] || n[2] > n[1] {
+		t.Errorf("%s: got it told before what comes first", f.Raw)
 	}
 	if d.Replayed || table[d.CommandType].control {
 		return

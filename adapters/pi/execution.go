@@ -94,9 +94,6 @@ func (s *Server) conclude(x *execution, r response, after func()) {
 	k := x.known
 	delete(s.flying, x)
 	defer s.settled()
-	if _, here := s.clients[x.client]; !here {
-		s.memory.orphan(k)
-	}
 	s.memory.remember(k, r, time.Now())
 	s.tell(x, r)
 	if after != nil {

@@ -2,24 +2,26 @@ package pi
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // The reference model of the engine: what stands in the specification, said as
-// plainly as it goes, on a clock of milliseconds.
+// plainly as it goes, on a clock of microseconds.
 
 // intent is one command of a client, as the model sees it.
 type intent struct {
-	at, client       int
+	at, client, conn int
 	id, key          string
 	kind, session    string
-	takes            int // milliseconds that its work takes
+	takes            int // microseconds that its work takes
 	fails            bool
 	depends          []string
 	ifVersion        int // -1 without
 	control, mutates bool
-	limit            int // milliseconds, 0 without
+	limit            int  // microseconds, 0 without
+	leaves           bool // no command: the client's connection ends, and another takes its place
 }
 
 // meaning is what two intents have in common that are the same.
@@ -37,6 +39,7 @@ func (i intent) name() string {
 // modelled is an admitted intent.
 type modelled struct {
 	intent
+	on                        *modelSession
 	started, settled, working bool
 	met                       int
 	waits                     *modelled // for it
@@ -51,6 +54,12 @@ type modelEvent struct {
 	do func()
 }
 
+// modelSession is a session until it is deleted.
+type modelSession struct {
+	version int
+	deleted bool
+}
+
 type modelLane struct {
 	waiting []*modelled
 	running *modelled
@@ -63,14 +72,32 @@ type engineModel struct {
 	tied     bool // two things happen at once: what comes of that is nobody's promise
 	ids      map[string]*modelled
 	keys     map[string]*modelled
+	kept     map[string][]*modelled // what is known by an id, by whose that is
 	lanes    map[string]*modelLane
-	versions map[string]int
+	sessions map[string]*modelSession
 	woken    []*modelled
 	waking   bool
 
-	dependencyLimit, ttl int
-	told                 map[int][]string // by time: what everybody is told
-	answers              map[int][]string // by client
+	dependencyLimit, ttl, most int
+	principal                  bool                // all clients are one
+	told                       map[int][]string    // by time: what everybody is told
+	conns                      [2]int              // which connection each client has
+	answers                    map[[2]int][]string // by client and connection
+}
+
+func newEngineModel(principal bool, most int) *engineModel {
+	m := &engineModel{
+		dependencyLimit: 3_000_000, ttl: 8_000_000, most: most, principal: principal, ids: map[string]*modelled{}, keys: map[string]*modelled{},
+		kept: map[string][]*modelled{}, sessions: map[string]*modelSession{"s": {}, "t": {}}, lanes: map[string]*modelLane{},
+		told: map[int][]string{}, answers: map[[2]int][]string{},
+	}
+	for _, session := range []string{"s", "t", "nowhere"} {
+		m.lanes[session] = &modelLane{}
+	}
+	if principal { // who made the sessions has its outcomes remembered like all of them
+		m.kept["ann"] = []*modelled{{}, {}}
+	}
+	return m
 }
 
 func (m *engineModel) later(after int, do func()) {
@@ -94,23 +121,56 @@ func (m *engineModel) tell(what string, i intent, more string) {
 	m.told[m.now] = append(m.told[m.now], strings.TrimSpace(what+" "+i.name()+" "+i.kind+" "+more))
 }
 
+// answer tells the client, if it has the connection yet over which it asked.
 func (m *engineModel) answer(i intent, outcome string) {
-	m.answers[i.client] = append(m.answers[i.client], i.id+" "+i.kind+" "+outcome)
+	if m.conns[i.client] == i.conn {
+		at := [2]int{i.client, i.conn}
+		m.answers[at] = append(m.answers[at], i.id+" "+i.kind+" "+outcome)
+	}
 }
 
-// names are those under which the outcome of an intent is found.
-func (i intent) names() []string {
+// space is where the ids of an intent mean a command.
+func (m *engineModel) space(i intent) string {
+	if m.principal {
+		return "ann"
+	}
+	return fmt.Sprintf("%d.%d", i.client, i.conn)
+}
+
+// names are those under which the outcome of an intent is found, and whose they are.
+func (m *engineModel) names(i intent) (whose string, names []string) {
 	if i.id == "" {
-		return nil
+		return "", nil
 	}
-	own := fmt.Sprintf("%d/%s", i.client, i.id)
-	if i.key == "" {
-		return []string{own}
+	whose = m.space(i)
+	names = []string{whose + "/" + i.id}
+	if i.key != "" && !m.principal {
+		return "*", append(names, "*/"+i.id+"/"+i.key)
 	}
-	return []string{"*/" + i.id + "/" + i.key, own}
+	return whose, names
+}
+
+// remember keeps the latest outcomes of whoever has the ids.
+func (m *engineModel) remember(x *modelled) {
+	whose, names := m.names(x.intent)
+	if names == nil {
+		return
+	}
+	m.kept[whose] = append(m.kept[whose], x)
+	if len(m.kept[whose]) <= m.most {
+		return
+	}
+	oldest := m.kept[whose][0]
+	m.kept[whose] = m.kept[whose][1:]
+	maps.DeleteFunc(m.ids, func(_ string, y *modelled) bool { return y == oldest })
 }
 
 func (m *engineModel) submit(i intent) {
+	if i.leaves {
+		m.conns[i.client]++
+		return
+	}
+	i.conn = m.conns[i.client]
 	var before *modelled
 	token := fmt.Sprintf("idempotencyKey '%s'", i.key)
 	if i.key != "" {
@@ -119,7 +179,9 @@ func (m *engineModel) submit(i intent) {
 			before = nil
 		}
 	}
-	for _, name := range i.names() {
+	_, names := m.names(i)
+	slices.Reverse(names) // what has a key is looked for first
+	for _, name := range names {
 		if before == nil {
 			before, token = m.ids[name], fmt.Sprintf("id '%s'", i.id)
 		}
@@ -136,7 +198,7 @@ func (m *engineModel) submit(i intent) {
 		return
 	}
 	x := &modelled{intent: i}
-	for _, name := range i.names() {
+	for _, name := range names {
 		m.ids[name] = x
 	}
 	if i.key != "" {
@@ -184,7 +246,7 @@ func (m *engineModel) begin(x *modelled) {
 func (m *engineModel) proceed(x *modelled) {
 	for ; x.met < len(x.depends); x.met++ {
 		d := x.depends[x.met]
-		on := m.ids[fmt.Sprintf("%d/%s", x.client, d)]
+		on := m.ids[m.space(x.intent)+"/"+d]
 		switch {
 		case d == x.id:
 			m.settle(x, "Command '"+d+"' cannot depend on itself")
@@ -195,13 +257,16 @@ func (m *engineModel) proceed(x *modelled) {
 		case on.outcome == "" && !x.control && !on.control && on.session == x.session:
 			m.settle(x, "Dependency '"+d+"' is queued in the same lane and cannot be awaited from this command")
 			return
+		case on.outcome == "" && m.waitsFor(on, x):
+			m.settle(x, "Dependency '"+d+"' waits for this command and cannot be awaited from it")
+			return
 		case on.outcome == "":
 			x.waits = on
 			on.dependents = append(on.dependents, x)
 			m.later(m.dependencyLimit, func() {
 				if x.waits == on && !x.settled {
 					x.waits = nil
-					m.settle(x, fmt.Sprintf("Command 'dependsOn:%s' timed out after %dms", d, m.dependencyLimit))
+					m.settle(x, fmt.Sprintf("Command 'dependsOn:%s' timed out after %dms", d, m.dependencyLimit/1000))
 				}
 			})
 			return
@@ -210,14 +275,23 @@ func (m *engineModel) proceed(x *modelled) {
 			return
 		}
 	}
-	version, here := m.versions[x.session]
+	x.on = m.sessions[x.session]
 	switch {
-	case x.ifVersion >= 0 && !here:
+	case x.ifVersion >= 0 && x.on == nil:
 		m.settle(x, fmt.Sprintf("Session %s not found for ifSessionVersion=%d", x.session, x.ifVersion))
-	case x.ifVersion >= 0 && x.ifVersion != version:
-		m.settle(x, fmt.Sprintf("Session version mismatch: expected %d, got %d", x.ifVersion, version))
-	case !here:
+	case x.ifVersion >= 0 && x.ifVersion != x.on.version:
+		m.settle(x, fmt.Sprintf("Session version mismatch: expected %d, got %d", x.ifVersion, x.on.version))
+	case x.kind == "create_session" && x.on != nil:
+		m.settle(x, "Session "+x.session+" already exists")
+	case x.kind == "create_session":
+		m.sessions[x.session] = &modelSession{}
+		m.settle(x, "ok 0")
+	case x.on == nil:
 		m.settle(x, "Session "+x.session+" not found")
+	case x.kind == "delete_session":
+		x.on.deleted = true
+		delete(m.sessions, x.session)
+		m.settle(x, "ok")
 	case x.takes == 0:
 		m.worked(x)
 	default:
@@ -230,16 +304,34 @@ func (m *engineModel) proceed(x *modelled) {
 	}
 }
 
+// waitsFor reports whether y waits for x, or for what does.
+func (m *engineModel) waitsFor(y, x *modelled) bool {
+	for seen := map[*modelled]bool{}; y != nil && y.outcome == "" && !seen[y]; {
+		if y == x {
+			return true
+		}
+		seen[y] = true
+		next := y.waits
+		if l := m.lanes[y.session]; slices.Contains(l.waiting, y) {
+			next = l.running
+		}
+		y = next
+	}
+	return false
+}
+
 func (m *engineModel) worked(x *modelled) {
 	switch {
 	case x.settled:
 	case x.fails:
 		m.settle(x, "it failed")
+	case x.on.deleted:
+		m.settle(x, "ok")
 	default:
 		if x.mutates {
-			m.versions[x.session]++
+			x.on.version++
 		}
-		m.settle(x, fmt.Sprintf("ok %d", m.versions[x.session]))
+		m.settle(x, fmt.Sprintf("ok %d", x.on.version))
 	}
 }
 
@@ -250,11 +342,12 @@ func (m *engineModel) expire(x *modelled) {
 	l := m.lanes[x.session]
 	l.waiting = slices.DeleteFunc(l.waiting, func(y *modelled) bool { return x == y })
 	x.waits = nil
-	m.settle(x, fmt.Sprintf("Command '%s' timed out after %dms timedOut", x.kind, x.limit))
+	m.settle(x, fmt.Sprintf("Command '%s' timed out after %dms timedOut", x.kind, x.limit/1000))
 }
 
 func (m *engineModel) settle(x *modelled, outcome string) {
 	x.settled, x.outcome, x.finished = true, outcome, m.now
+	m.remember(x)
 	m.tell("finished", x.intent, outcome)
 	m.answer(x.intent, outcome)
 	m.replay(x)

@@ -198,22 +198,12 @@ func (m *memory) age(now time.Time) {
 	}
 }
 
-// leave forgets the ids of a connection that has ended: nobody can name them again.
+// leave forgets the ids of a connection that has ended, once nothing of it is in flight:
+// nobody can name them again, and nothing depends on them.
 func (m *memory) leave(of space) {
 	for len(m.spaces[of]) > 0 {
 		m.forgetID(m.spaces[of][0])
 	}
-}
-
-// orphan forgets the ids of a command in flight whose connection has ended.
-func (m *memory) orphan(k *known) {
-	if len(k.names) == 0 || k.names[0].conn == 0 {
-		return
-	}
-	for _, name := range k.names {
-		delete(m.ids, name)
-	}
-	k.names = nil
 }
 
 // repeat answers a command that is known already with what came of it, at once or

@@ -165,9 +165,6 @@ func TestTheMemoryOfCommandsKeepsItsBoundsAndItsOrder(t *testing.T) {
 					continue
 				}
 				i := rapid.IntRange(0, len(flying)-1).Draw(t, "finishes")
-				if rapid.Bool().Draw(t, "orphaned") {
-					m.orphan(flying[i])
-				}
 				m.remember(flying[i], response{data: []byte(strings.Repeat("x", rapid.IntRange(0, 9*knownBytes).Draw(t, "bytes")))}, now)
 				flying = slices.Delete(flying, i, i+1)
 			}

@@ -140,9 +140,7 @@ func (s *Server) detach(c *connection) {
 		return
 	}
 	delete(s.clients, c)
-	if c.space.conn != 0 {
-		s.memory.leave(c.space)
-	}
+	c.forget()
 	if c.transport == WebSocket {
 		s.sockets--
 	}
@@ -234,7 +232,16 @@ func (c *connection) push(it item) {
 // answered notes that a command has its response. Server.mu is held.
 func (c *connection) answered() {
 	c.pending--
+	c.forget()
 	c.leaveIfDone()
+}
+
+// forget lets go of the ids of a connection that has ended with all its commands.
+// Server.mu is held.
+func (c *connection) forget() {
+	if _, here := c.server.clients[c]; !here && c.pending == 0 && c.space.conn != 0 {
+		c.server.memory.leave(c.space)
+	}
 }
 
 // endOfInput lets what runs be answered before the connection ends.
