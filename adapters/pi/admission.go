@@ -92,7 +92,9 @@ func (s *Server) submit(c *connection, cmd command) {
 		refuse(conflict)
 		return
 	case before != nil:
-		s.repeat(x, before)
+		if text := s.repeat(x, before); text != "" {
+			refuse(text)
+		}
 		return
 	}
 	if text := s.overLimit(c.scope, cmd); text != "" { // it is known to be new here

@@ -58,7 +58,7 @@ func (s *Server) expire(x *execution) {
 	if x.lane != nil {
 		x.lane.withdraw(x)
 	}
-	x.awaited = nil
+	x.giveUpWaiting()
 	x.stopClocks()
 	if x.working && x.abort != nil {
 		x.abort()

@@ -3,6 +3,7 @@ package pi
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -63,8 +64,16 @@ func (s *Server) abandon(x *execution, k *known) {
 	if x.awaited != k || x.settled {
 		return
 	}
-	x.awaited = nil
+	x.giveUpWaiting()
 	s.settle(x, failed(timedOut("dependsOn:"+x.depends[x.met], s.opts.DependencyTimeout)))
+}
+
+// giveUpWaiting takes a command from those that wait for another.
+func (x *execution) giveUpWaiting() {
+	if k := x.awaited; k != nil {
+		k.dependents = slices.DeleteFunc(k.dependents, func(other *execution) bool { return other == x })
+		x.awaited = nil
+	}
 }
 
 // wake lets those go on that waited for a command. One chain of dependents after the

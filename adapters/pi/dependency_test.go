@@ -83,3 +83,33 @@ func TestWhatAClientHasAskedInTurnIsDoneThoughItLeaves(t *testing.T) {
 	a.say(task, core.Done{})
 	host.until("command_finished", `"commandId":"n"`, `"success":true`)
 }
+
+func TestWhatWaitedInVainIsForgottenByWhatItWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, Options{CommandTimeout: 20 * time.Second})
+		w := holding()
+		a := join(t, h, core.Card{ID: "a"}, w.work)
+		c := dial(t, s, ConnOptions{})
+		c.open("s", "a")
+		c.ok(`{"type":"create_session","sessionId":"t"}`)
+		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
+		task := <-w.tasks
+		for _, tt := range []struct{ command, want string }{
+			{`{"type":"get_state","sessionId":"s","dependsOn":["p"]}`, timedOut("get_state", 20*time.Second)},
+			{`{"type":"set_session_name","sessionId":"t","name":"n","dependsOn":["p"]}`, timedOut("dependsOn:p", 30*time.Second)},
+		} {
+			if f := c.patient(tt.command); f.Error != tt.want {
+				t.Errorf("%s: got %q, want %q", tt.command, f.Error, tt.want)
+			}
+		}
+		s.mu.Lock()
+		for x := range s.flying {
+			if n := len(x.known.dependents); n != 0 {
+				t.Errorf("%s: got %d that wait for it, want none", x.id, n)
+			}
+		}
+		s.mu.Unlock()
+		a.say(task, core.Done{})
+		c.until(`{"id":"p","type":"response"`)
+	})
+}

@@ -101,6 +101,7 @@ func (s *Server) conclude(x *execution, r response, after func()) {
 	}
 	again, dependents := k.again, k.dependents
 	k.again, k.dependents = nil, nil
+	s.duplicates -= len(again)
 	for _, twin := range again {
 		s.answerAgain(twin, r)
 	}

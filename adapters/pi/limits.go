@@ -33,6 +33,9 @@ func (s *Server) reject(why rejection) {
 	s.count("rejected." + why.String())
 }
 
+// tooMany is what is told beyond the bound of commands in flight.
+const tooMany = "Server busy - too many concurrent commands. Please retry."
+
 // overLimit holds a valid command that is about to be executed for the first time
 // against the limits that are no connection's own, and counts it. It returns why the
 // command is not admitted: such a one has no lifecycle (section 4.2), although the
@@ -40,7 +43,7 @@ func (s *Server) reject(why rejection) {
 func (s *Server) overLimit(scope string, c command) string {
 	if len(s.flying) >= s.opts.MaxInFlight {
 		s.reject(beyondInFlight)
-		return "Server busy - too many concurrent commands. Please retry."
+		return tooMany
 	}
 	why, text := s.rates.take(scope, c)
 	if why != 0 {

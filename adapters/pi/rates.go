@@ -94,17 +94,21 @@ type charge struct {
 func (r *rates) charges(all []charge, scope string, c command) []charge {
 	const perMinute = "Rate limit exceeded (%d commands/minute)"
 	all = append(all, charge{bucketKey{scope: scope, kind: bucketAll}, r.limits.All, beyondAll, "Global rate limit exceeded (%d commands/minute)"})
+	session := c.session
+	if len(session) > maxID {
+		session = "" // one bucket for all names that no session can have, however long
+	}
 	switch {
 	case c.spec.session:
-		all = append(all, charge{bucketKey{scope, bucketSession, c.session}, r.limits.Session, beyondRate, perMinute})
+		all = append(all, charge{bucketKey{scope, bucketSession, session}, r.limits.Session, beyondRate, perMinute})
 	case c.kind == "delete_session" || c.kind == "switch_session":
-		all = append(all, charge{bucketKey{scope, bucketTarget, c.session}, r.limits.Session, beyondRate, perMinute})
+		all = append(all, charge{bucketKey{scope, bucketTarget, session}, r.limits.Session, beyondRate, perMinute})
 	default:
 		all = append(all, charge{bucketKey{scope: scope, kind: bucketServer}, r.limits.Server, beyondRate, perMinute})
 	}
 	if c.kind == "extension_ui_response" {
 		const text = "Extension UI response rate limit exceeded (%d responses/minute)"
-		all = append(all, charge{bucketKey{scope, bucketAnswers, c.session}, r.limits.Answers, beyondAnswers, text})
+		all = append(all, charge{bucketKey{scope, bucketAnswers, session}, r.limits.Answers, beyondAnswers, text})
 	}
 	return all
 }

@@ -2,6 +2,8 @@ package pi
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +66,19 @@ func TestAPrincipalCannotUseUpTheRateOfAnother(t *testing.T) {
 	ann.ok(`{"type":"list_sessions"}`)
 	again.fails(`{"type":"list_sessions"}`, "Global rate limit exceeded (1 commands/minute)")
 	bob.ok(`{"type":"list_sessions"}`)
+}
+
+func TestNamesThatNoSessionCanHaveTakeNoMemory(t *testing.T) {
+	r := newRates(Rates{All: -1, Server: -1}.withDefaults())
+	for i := range 2 * maxBuckets {
+		c := command{kind: "get_state", session: strings.Repeat("x", maxID) + strconv.Itoa(i), spec: table["get_state"]}
+		if _, text := r.take("", c); (text != "") != (i >= r.limits.Session) {
+			t.Fatalf("command %d for a session that cannot be: got %q", i, text)
+		}
+	}
+	if len(r.buckets) != 1 {
+		t.Errorf("got %d buckets, want one for all of them", len(r.buckets))
+	}
 }
 
 func TestRatesForgetWhatIsOldAndRememberNoMoreThanTheirBound(t *testing.T) {

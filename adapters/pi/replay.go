@@ -207,16 +207,23 @@ func (m *memory) leave(of space) {
 }
 
 // repeat answers a command that is known already with what came of it, at once or
-// when the original has finished (section 7.4).
-func (s *Server) repeat(x *execution, before *known) {
+// when the original has finished (section 7.4). It returns why it does not, of one that
+// would wait beside too many others.
+func (s *Server) repeat(x *execution, before *known) string {
+	if before.x != nil && s.duplicates >= s.opts.MaxInFlight {
+		s.reject(beyondInFlight)
+		return tooMany
+	}
 	x.client.pending++
 	s.note(x.known, phaseAccepted, nil)
 	s.broadcast(x.client.scope, lifecycle("accepted", x.known.identity, nil))
 	if before.x != nil {
 		before.again = append(before.again, x)
-		return
+		s.duplicates++
+		return ""
 	}
 	s.answerAgain(x, before.response)
+	return ""
 }
 
 func (s *Server) answerAgain(x *execution, r response) {

@@ -139,6 +139,36 @@ func TestTooManyCommandsInFlightAreRefused(t *testing.T) {
 	}
 }
 
+func TestTheDuplicatesThatWaitAreBounded(t *testing.T) {
+	h, s := newStage(t, Options{MaxInFlight: 3})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	as := ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}
+	host := dial(t, s, as)
+	host.open("s", "a")
+	const asked = `{"id":"p","type":"prompt","sessionId":"s","message":"x"}`
+	host.send(asked)
+	task := <-w.tasks
+	for range 3 { // each comes, asks again and goes: what it waits for goes on
+		c := dial(t, s, as)
+		c.send(asked)
+		c.until("command_accepted", `"p"`)
+		c.leaves()
+	}
+	c := dial(t, s, as)
+	c.fails(asked, "Server busy - too many concurrent commands. Please retry.")
+	c.ok(`{"type":"list_sessions"}`) // which is none of them
+	a.say(task, core.Done{})
+	host.until(`"response"`, `"id":"p"`, `"success":true`)
+	if !c.repeats(asked) {
+		t.Error("behind its end: got it done again, want a replay")
+	}
+	host.ok(`{"type":"health_check"}`) // it is told behind all of that
+	if n := host.count("command_finished", `"p"`, `"replayed":true`); n != 4 {
+		t.Errorf("got %d replays finished, want those of the 3 that left and 1 more", n)
+	}
+}
+
 // What is remembered keeps to its bounds, and every name leads to what has it.
 func TestTheMemoryOfCommandsKeepsItsBoundsAndItsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -185,6 +185,7 @@ type Server struct {
 
 	// The engine.
 	flying     map[*execution]struct{} // admitted and not finished
+	duplicates int                     // that wait for one of these
 	memory     memory
 	past       history
 	found      found
