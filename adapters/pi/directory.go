@@ -7,7 +7,8 @@ import (
 )
 
 // checkDirectory returns why a session cannot have the working directory, or "".
-// The directory is checked as pi-server does; agents run where they run.
+// The directory is checked as pi-server does; agents run where they run. It reads the
+// disk.
 func checkDirectory(cwd string) string {
 	switch {
 	case strings.Contains(cwd, "\x00") || strings.HasPrefix(cwd, "~"):
@@ -22,12 +23,4 @@ func checkDirectory(cwd string) string {
 		return "CWD must point to an existing directory"
 	}
 	return ""
-}
-
-// directory is the working directory of a session that asks for cwd, or for "".
-func (s *Server) directory(cwd string) string {
-	if cwd == "" {
-		return s.opts.Dir
-	}
-	return filepath.Clean(cwd)
 }

@@ -67,6 +67,24 @@ func TestAListThatTakesLongHoldsUpNothingElse(t *testing.T) {
 	}
 }
 
+func TestADirectoryThatIsSlowToAnswerHoldsUpNothingElse(t *testing.T) {
+	_, s := newStage(t, Options{})
+	c := dial(t, s, ConnOptions{})
+	release := make(chan struct{})
+	s.mu.Lock()
+	for range workers {
+		s.jobs.add(func(context.Context) { <-release }) // a disk that takes its time
+	}
+	s.mu.Unlock()
+	c.send(`{"id":"slow","type":"create_session","sessionId":"s","cwd":"/"}`)
+	c.ok(`{"type":"create_session","sessionId":"t"}`)
+	if f := c.ok(`{"type":"list_sessions"}`); has(f, `"sessionId":"s"`) {
+		t.Errorf("got %s before the disk was there, want no session s", f.Data)
+	}
+	close(release)
+	c.until(`"id":"slow","type":"response"`, `"success":true`, `"sessionVersion":0`)
+}
+
 func TestFilesOfAPrincipalAreNobodyElsesFromWhicheverRoot(t *testing.T) {
 	above := resolve(t.TempDir())
 	h, s := newStage(t, Options{SessionDir: filepath.Join(above, "sessions"), SessionRoots: []string{above}})

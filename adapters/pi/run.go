@@ -3,6 +3,7 @@ package pi
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -272,7 +273,10 @@ func (s *Server) closeRun(r *run) {
 
 // images reads the images of a prompt (facts, section 5).
 func images(x *execution) ([]core.File, error) {
-	items, _ := x.list("images")
+	items, ok := x.list("images")
+	if !ok && x.has("images") && !x.is("images", "null") {
+		return nil, errors.New("images: want an array of images, each an object with data and mimeType")
+	}
 	var files []core.File
 	for i, raw := range items {
 		var image struct {

@@ -311,6 +311,7 @@ func TestImagesOfAPromptAreAttachments(t *testing.T) {
 	c.until(`"role":"user"`, `"mimeType":"image/png"`)
 	c.fails(`{"type":"prompt","sessionId":"s","message":"x","images":[{"data":"?"}]}`, "images[0].data: want base64")
 	c.fails(`{"type":"prompt","sessionId":"s","message":"x","images":[7]}`, "images[0]: want an object with data and mimeType")
+	c.fails(`{"type":"prompt","sessionId":"s","message":"x","images":{"data":"AQI=","mimeType":"image/png"}}`, "images: want an array of images, each an object with data and mimeType")
 }
 
 func TestAnApprovalIsAnsweredOnceAndByAnybodyOfTheSession(t *testing.T) {

@@ -1,8 +1,11 @@
 package pi
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -96,18 +99,27 @@ func notFound(id string) string { return "Session " + id + " not found" }
 var sessionIDs = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
 func createSession(s *Server, x *execution) outcome {
+	cwd, named := x.text("cwd")
+	if !named {
+		return s.create(x, s.opts.Dir, "")
+	}
+	return s.work(x, func(context.Context) outcome {
+		problem := checkDirectory(cwd)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.create(x, filepath.Clean(cwd), problem)
+	})
+}
+
+// create makes a session in a directory, unless there is a problem with that. Server.mu
+// is held.
+func (s *Server) create(x *execution, cwd, problem string) outcome {
 	id := x.session
 	if id == "" {
 		id = newSessionID()
 	}
-	if problem := s.checkSession(x.client.scope, id); problem != "" {
+	if problem := cmp.Or(s.checkSession(x.client.scope, id), problem); problem != "" {
 		return failed(problem)
-	}
-	cwd, ok := x.text("cwd")
-	if ok {
-		if problem := checkDirectory(cwd); problem != "" {
-			return failed(problem)
-		}
 	}
 	text, _ := x.text("agent")
 	to, err := core.ParseAddress(text)
@@ -118,11 +130,11 @@ func createSession(s *Server, x *execution) outcome {
 	ss.agent = to
 	if thread, ok := x.text("thread"); ok {
 		ss.thread = core.ThreadID(thread)
-		return s.joinThread(x, ss, s.directory(cwd))
+		return s.joinThread(x, ss, cwd)
 	}
 	s.register(ss)
 	s.attend(ss)
-	s.beginTree(ss, newTree(string(ss.thread), id, s.directory(cwd), ""))
+	s.beginTree(ss, newTree(string(ss.thread), id, cwd, ""))
 	return s.created(x, ss)
 }
 

@@ -25,7 +25,8 @@ func (q *jobs) add(j job) {
 }
 
 // work has do run beside the lock, since it waits for a disk: the command settles
-// with what it returns. The context ends with the server. Server.mu is held.
+// with what it returns, unless that is pending on something else. The context ends with
+// the server. Server.mu is held.
 func (s *Server) work(x *execution, do func(context.Context) outcome) outcome {
 	return s.workOf(&s.jobs, x, do)
 }
@@ -36,7 +37,9 @@ func (s *Server) workOf(q *jobs, x *execution, do func(context.Context) outcome)
 		o := do(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.finish(x, o)
+		if !o.pending {
+			s.finish(x, o)
+		}
 	})
 	return outcome{pending: true}
 }
