@@ -66,7 +66,7 @@ func TestAResultNamesItsTaskInBrief(t *testing.T) {
 			kit.expect(KindAck)
 			fam.expect(KindDelegate)
 			if id == "d3" {
-		time.Sleep(unsureFor) // what came is certain
+				time.Sleep(unsureFor) // what came is certain
 				kit.leave()
 			}
 			fam.say(`{"id":"r%s","kind":"result","ref":"%s",`+result+`}`, id, id)

@@ -200,7 +200,7 @@ func TestAnIDThatWasSeenIsNotActedOnTwice(t *testing.T) {
 		kit, bob := s.enter("kit"), s.enter("bob")
 		kit.say(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?","deadline_ms":900000}}`)
 		task := s.assigned(shout)
-		kit.say(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?"}}`)
+		kit.say(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?","deadline_ms":900000}}`)
 		bob.say(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?"}}`)
 		if other := s.assigned(shout); other.From().ID != "bob" {
 			t.Errorf("got a second task from %s, want one from bob, whose id it is", other.From().ID)
@@ -216,22 +216,51 @@ func TestAnIDThatWasSeenIsNotActedOnTwice(t *testing.T) {
 	})
 }
 
+func TestAnotherEnvelopeUnderAnIDThatWasSeenIsAConflict(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		doer, kit := s.plainAgent("doer", core.Card{MaxConcurrent: 9}), s.enter("kit")
+		x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers}})
+		defer x.Close()
+		kit.say(`{"id":"1","ts":1,"to":"doer","kind":"delegate","payload":{"task":"one"}}`)
+		kit.expect(KindAck)
+		task := s.assigned(doer)
+		kit.say(`{"id":"1","ts":2,"to":"doer","kind":"delegate","payload":{"task":"one"}}`) // is the same
+		kit.say(`{"id":"1","ts":3,"to":"doer","kind":"delegate","payload":{"task":"two"}}`)
+		kit.refused("1", CodeConflict, "fresh id")
+		kit.say(`{"id":"1","to":"doer","kind":"notify","payload":{"topic":"a"}}`)
+		kit.refused("1", CodeConflict, "fresh id")
+		for task, want := range map[string]int{"one": 200, "two": 409} {
+			if w := serve(x, "POST", "kit", fmt.Sprintf(`{"id":"1","to":"doer","kind":"delegate","payload":{"task":"%s"}}`, task)); w.Code != want {
+				t.Errorf("%s by POST: got %d %s, want %d", task, w.Code, w.Body, want)
+			}
+		}
+		s.report(doer, task, core.Done{})
+		kit.expect(KindResult)
+		if w := serve(x, "POST", "bob", `{"id":"1","to":"doer","kind":"delegate","payload":{"task":"three"}}`); w.Code != 200 {
+			t.Errorf("of bob: got %d %s, want 200", w.Code, w.Body)
+		}
+		if w := serve(x, "POST", "bob", `{"id":"1","to":"doer","kind":"delegate","payload":{"task":"three"}}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"ack"`) {
+			t.Errorf("of bob again, since his first POST was cut: got %d %s, want another ack", w.Code, w.Body)
+		}
+	})
+}
+
 func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
 	seen := newSeenIDs(DefaultKeepIDs)
 	w := who{"p", "kit"}
 	for i := range seenMost + 5000 {
-		if _, fresh := seen.first(w, fmt.Sprint(i), 1); !fresh {
+		if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(i)}, 1); !fresh {
 			t.Fatalf("id %d: got seen, want fresh", i)
 		}
 	}
 	if len(seen.at) > seenMost || len(seen.ring) > 2*seenMost {
 		t.Errorf("got %d ids and a ring of %d, want at most %d ids", len(seen.at), len(seen.ring), seenMost)
 	}
-	if _, fresh := seen.first(w, fmt.Sprint(seenMost+4999), 1); fresh {
+	if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(seenMost + 4999)}, 1); fresh {
 		t.Error("the latest: got fresh, want seen")
 	}
 	seen.forget(w, fmt.Sprint(seenMost+4999))
-	if _, fresh := seen.first(w, fmt.Sprint(seenMost+4999), 1); !fresh {
+	if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(seenMost + 4999)}, 1); !fresh {
 		t.Error("one that was forgotten: got seen, want fresh")
 	}
 }

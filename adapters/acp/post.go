@@ -108,15 +108,11 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e Env
 	s := c.s
 	s.self.Seen()
 	var err error
-	switch by, fresh := s.peers.seen.first(s.who, e.ID, s.number); {
-	case fresh:
+	if _, same, fresh := s.peers.seen.first(s.who, e, s.number); fresh {
 		err = s.act(r.Context(), e)
-	case by == s.number && e.Kind.Asks():
+	} else {
 		s.hub.Count("acp.duplicate")
-		err = s.peers.seen.again(e.ID)
-	default:
-		s.hub.Count("acp.duplicate")
-		err = s.again(r.Context(), e)
+		err = s.again(r.Context(), e, same)
 	}
 	if err != nil {
 		x.refuse(w, e, err)

@@ -26,6 +26,7 @@ type seenIDs struct {
 type sighting struct {
 	session uint64 // which session saw it
 	number  uint64
+	says    uint64 // a digest of what it says, but for when
 }
 
 type seenAt struct {
@@ -43,20 +44,24 @@ type seenKey struct {
 	id  string
 }
 
-// first notes that the session saw the id of its peer. When it was seen before
-// within bounds it returns false and by whom.
-func (s *seenIDs) first(w who, id string, session uint64) (by uint64, fresh bool) {
-	key, now := maphash.Comparable(s.seed, seenKey{w, id}), time.Now()
+// seenText is what makes an envelope that came twice the same one.
+type seenText struct{ kind, to, ref, payload string }
+
+// first notes that the session saw an envelope of its peer. When its id was seen
+// before within bounds it returns false, by whom, and whether it was the same one.
+func (s *seenIDs) first(w who, e Envelope, session uint64) (by uint64, same, fresh bool) {
+	key, now := maphash.Comparable(s.seed, seenKey{w, e.ID}), time.Now()
+	says := maphash.Comparable(s.seed, seenText{string(e.Kind), e.To, e.Ref, string(e.Payload)})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire(now)
 	if was, ok := s.at[key]; ok {
-		return was.session, false
+		return was.session, was.says == says, false
 	}
 	s.next++
-	s.at[key] = sighting{session, s.next}
+	s.at[key] = sighting{session, s.next, says}
 	s.ring = append(s.ring, seenAt{key, s.next, now})
-	return session, true
+	return session, true, true
 }
 
 // again is what is told of an id that was seen.

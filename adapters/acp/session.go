@@ -168,12 +168,12 @@ func (s *session) admit(e Envelope) error {
 // handle acts on an envelope that was admitted, unless its id was seen before.
 func (s *session) handle(ctx context.Context, e Envelope) error {
 	s.self.Seen()
-	if by, fresh := s.peers.seen.first(s.who, e.ID, s.number); !fresh {
+	if by, same, fresh := s.peers.seen.first(s.who, e, s.number); !fresh {
 		s.hub.Count("acp.duplicate")
-		if by == s.number {
+		if by == s.number && same {
 			return nil // its sender has an answer, or will have
 		}
-		return s.again(ctx, e)
+		return s.again(ctx, e, same)
 	}
 	return s.act(ctx, e)
 }
@@ -210,13 +210,15 @@ func (s *session) act(ctx context.Context, e Envelope) error {
 	return s.unknown(ctx, e)
 }
 
-// again is told an envelope that an earlier connection of the peer sent too, whose
-// answer went nowhere. A delegate that still runs is acknowledged again.
-func (s *session) again(ctx context.Context, e Envelope) error {
-	if !e.Kind.Asks() {
+// again is told an envelope whose id was seen before. The same one was sent on an
+// earlier connection or by an earlier POST, where its answer went nowhere: a delegate
+// that still runs is acknowledged again. Another one is not acted on, and its sender
+// is to know that.
+func (s *session) again(ctx context.Context, e Envelope, same bool) error {
+	if same && !e.Kind.Asks() {
 		return nil
 	}
-	if a, _ := s.own(e.ID); a != nil && a.kind == KindDelegate {
+	if a, _ := s.own(e.ID); same && a != nil && a.kind == KindDelegate {
 		return s.answer(ctx, KindAck, e.ID, Ack{Accepted: true})
 	}
 	return s.refuse(ctx, e, s.peers.seen.again(e.ID))
@@ -272,7 +274,9 @@ func (s *session) close(reason *core.Fault, due ...owing) {
 	s.handOn(due)
 }
 
-func (s *session) owing(a *asked) owing { return owing{a.task, a.id, a.reports, a.until.Add(s.peers.keep)} }
+func (s *session) owing(a *asked) owing {
+	return owing{a.task, a.id, a.reports, a.until.Add(s.peers.keep)}
+}
 
 // elsewhere gives the result of a delegate to another connection of the peer when it
 // does not listen to this one, and reports whether it did.
