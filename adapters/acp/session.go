@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -322,15 +321,6 @@ func (s *session) refuse(ctx context.Context, e Envelope, err error) error {
 		return nil
 	}
 	return s.answer(ctx, KindError, e.ID, told)
-}
-
-// asError says any error in the words of ACP.
-func asError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return errorOf(core.AsFault(err))
 }
 
 // recentMost is how many ids are remembered after their time.
