@@ -316,7 +316,11 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 		s.mcp.Close()
 	}
 	if s.control != nil {
-		s.control.Close()
+		s.conns.Go(func() { // beside those who say goodbye, for as long
+			ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
+			defer cancel()
+			s.control.Close(ctx)
+		})
 	}
 	errs = append(errs, s.sayGoodbye())
 	s.cancel(errors.New(reason))

@@ -84,8 +84,9 @@ func New(h *hub.Hub, opts Options) *Control {
 	return c
 }
 
-// Close ends the deliveries. What was not taken by then is lost.
-func (c *Control) Close() { c.hooks.close() }
+// Close ends the deliveries, once the hub is closed. What is due then is still tried
+// until ctx ends; what was not taken is lost, and the log says how much.
+func (c *Control) Close(ctx context.Context) { c.hooks.close(ctx) }
 
 // call is one request.
 type call struct {

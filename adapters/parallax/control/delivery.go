@@ -81,7 +81,8 @@ func (q *hooks) view(id core.TaskID) *hookView {
 	return v
 }
 
-// deliverAll delivers what is due until ctx ends.
+// deliverAll delivers what is due until ctx ends, or until nothing is and the queue is
+// finished.
 func (q *hooks) deliverAll(ctx context.Context) {
 	client := &http.Client{Transport: q.opts.Transport, Timeout: deliveryTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for {
@@ -91,7 +92,8 @@ func (q *hooks) deliverAll(ctx context.Context) {
 		}
 		began := time.Now()
 		status, err := d.post(ctx, client)
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil {
+			q.queue.push(d) // it was cut off
 			return
 		}
 		d.made++

@@ -10,10 +10,11 @@ import (
 // queue holds the deliveries that wait, the next to be due first. Several may take
 // from it.
 type queue struct {
-	mu    sync.Mutex
-	byDue byDue
-	bytes int
-	wake  chan struct{} // holds one token when somebody should look again
+	mu       sync.Mutex
+	byDue    byDue
+	bytes    int
+	finished bool
+	wake     chan struct{} // holds one token when somebody should look again
 }
 
 // push adds a delivery, or reports that there is no room for it.
@@ -29,12 +30,32 @@ func (q *queue) push(d *delivery) bool {
 	return room
 }
 
-// next waits for the next delivery that is due; nil once ctx has ended.
+// finish ends the waiting for what is not due yet.
+func (q *queue) finish() {
+	q.mu.Lock()
+	q.finished = true
+	q.mu.Unlock()
+	q.look()
+}
+
+// rest is what still waits.
+func (q *queue) rest() []*delivery {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.byDue
+}
+
+// next waits for the next delivery that is due; nil once ctx has ended, or the queue is
+// finished and nothing is due.
 func (q *queue) next(ctx context.Context) *delivery {
-	for {
+	for ctx.Err() == nil {
 		d, wait := q.pop(time.Now())
-		if d != nil {
+		switch {
+		case d != nil:
 			return d
+		case wait < 0:
+			q.look() // so does another
+			return nil
 		}
 		t := time.NewTimer(wait)
 		select {
@@ -43,20 +64,23 @@ func (q *queue) next(ctx context.Context) *delivery {
 		case <-ctx.Done():
 		}
 		t.Stop()
-		if ctx.Err() != nil {
-			return nil
-		}
 	}
+	return nil
 }
 
-// pop takes the first delivery if it is due, else returns how long to wait for it.
+// pop takes the first delivery if it is due, else returns how long to wait for it: less
+// than nothing where nobody should.
 func (q *queue) pop(now time.Time) (*delivery, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.byDue) == 0 {
-		return nil, time.Hour
+	wait := time.Hour
+	if len(q.byDue) > 0 {
+		wait = q.byDue[0].due.Sub(now)
 	}
-	if wait := q.byDue[0].due.Sub(now); wait > 0 {
+	switch {
+	case wait > 0 && q.finished:
+		return nil, -1
+	case wait > 0:
 		return nil, wait
 	}
 	d := heap.Pop(&q.byDue).(*delivery)

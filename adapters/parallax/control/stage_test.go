@@ -46,7 +46,9 @@ func onStage(t *testing.T, opts Options, play func(*stage)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go s.work(ctx, agent)
 		defer func() {
-			s.control.Close()
+			over, cut := context.WithCancel(t.Context())
+			cut()
+			s.control.Close(over)
 			agent.Close(core.NewFault(core.CodeUnreachable, "the test is over"))
 			cancel()
 			synctest.Wait()

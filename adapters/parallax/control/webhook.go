@@ -68,6 +68,7 @@ type hooks struct {
 	session *hub.Session
 	queue   queue
 	cancel  context.CancelFunc
+	read    chan struct{} // closed once nothing more is heard of the tasks
 	running sync.WaitGroup
 
 	mu    sync.Mutex
@@ -89,26 +90,52 @@ var watcher = core.Principal{ID: "webhooks", Dialect: parallax.Dialect, Operator
 
 func newHooks(h *hub.Hub, opts Options) *hooks {
 	ctx, cancel := context.WithCancel(context.Background())
-	q := &hooks{opts: opts, hub: h, cancel: cancel, known: map[core.TaskID]*hook{}}
+	q := &hooks{opts: opts, hub: h, cancel: cancel, read: make(chan struct{}), known: map[core.TaskID]*hook{}}
 	q.queue.wake = make(chan struct{}, 1)
 	if opts.Targets == TargetsNone {
+		close(q.read)
 		return q
 	}
 	q.session = h.Connect(hub.Peer{Principal: watcher, Dialect: parallax.Dialect})
-	q.running.Go(func() { q.read(ctx) })
+	q.running.Go(func() {
+		defer close(q.read)
+		q.follow(ctx)
+	})
 	for range deliverers {
 		q.running.Go(func() { q.deliverAll(ctx) })
 	}
 	return q
 }
 
-func (q *hooks) close() {
+// close tells what is left to be told until ctx ends. The hub has ended all tasks, and
+// how they ended is due too.
+func (q *hooks) close(ctx context.Context) {
+	select {
+	case <-q.read:
+	case <-ctx.Done():
+	}
 	if q.session != nil {
 		q.session.Close(core.NewFault(core.CodeUnreachable, "the webhooks have ended"))
 	}
-	q.cancel()
+	stop := context.AfterFunc(ctx, q.cancel)
+	defer stop()
+	q.queue.finish()
 	q.running.Wait()
+	q.cancel()
+	if lost := q.queue.rest(); len(lost) > 0 {
+		var of []core.TaskID
+		for _, d := range lost {
+			q.hub.Count("parallax.webhook.lost")
+			if id := d.hook.task; len(of) < mostNamed && !slices.Contains(of, id) {
+				of = append(of, id)
+			}
+		}
+		q.opts.Log.Warn("deliveries of webhooks were lost with the hub: they wait in memory", "deliveries", len(lost), "executions", of)
+	}
 }
+
+// mostNamed is how many executions are named whose webhook is not told to the end.
+const mostNamed = 16
 
 // room refuses another webhook while those that wait are too many.
 func (q *hooks) room() error {
@@ -149,8 +176,8 @@ func (q *hooks) of(id core.TaskID) *webhook {
 	return nil
 }
 
-// read takes what happens to the tasks until the hub or the control plane stops.
-func (q *hooks) read(ctx context.Context) {
+// follow takes what happens to the tasks until the hub or the control plane stops.
+func (q *hooks) follow(ctx context.Context) {
 	for {
 		b, err := q.session.Next(ctx)
 		if err != nil {

@@ -8,7 +8,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -119,6 +121,61 @@ func TestAWebhookThatIsNeverTakenIsGivenUp(t *testing.T) {
 		}
 		if !s.control.hooks.known[b.ID].over() {
 			s.Error("got more to come, want it over")
+		}
+	})
+}
+
+func TestWhatIsDueIsStillToldWhenTheHubStopsAndTheRestIsSaidToBeLost(t *testing.T) {
+	g := &target{statuses: []int{500, 200}}
+	var log strings.Builder
+	opts := g.options()
+	opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	onStage(t, opts, func(s *stage) {
+		const body = `{"capability":"shouting","input":"%s","webhook":{"url":"http://hooks.example"}}`
+		retried := get[begun](s, 202, "POST", "/api/executions", fmt.Sprintf(body, "hello"))
+		get[begun](s, 202, "POST", "/api/executions", fmt.Sprintf(body, "wait"))
+		now, cut := context.WithCancel(s.Context())
+		cut()
+		if err := s.hub.Close(now, "shutdown"); err != nil {
+			s.Error(err)
+		}
+		began := time.Now()
+		within, cancel := context.WithTimeout(s.Context(), time.Minute)
+		defer cancel()
+		s.control.Close(within)
+		if took := time.Since(began); took != 0 {
+			s.Errorf("got it closed after %s, want it as soon as nothing was due", took)
+		}
+		if len(g.hits) != 2 || g.hits[1].header.Get("X-Parallax-Event") != "execution.failed" {
+			s.Errorf("got %d deliveries, want how the other ended among them", len(g.hits))
+		}
+		if got := log.String(); !strings.Contains(got, "deliveries=1") || !strings.Contains(got, string(retried.ID)) {
+			s.Errorf("got the log %q, want what is lost", got)
+		}
+		if got := s.hub.Counters()["parallax.webhook.lost"]; got != 1 {
+			s.Errorf("got %d counted as lost, want 1", got)
+		}
+	})
+}
+
+func TestADeliveryThatIsCutOffWhenTheHubStopsIsSaidToBeLost(t *testing.T) {
+	var log strings.Builder
+	silent := &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, server) }() // until the client hangs up
+		return client, nil
+	}}
+	onStage(t, Options{Targets: TargetsAny, Transport: silent, Log: slog.New(slog.NewTextHandler(&log, nil))}, func(s *stage) {
+		get[begun](s, 202, "POST", "/api/executions", `{"capability":"shouting","input":"hello","webhook":{"url":"http://hooks.example"}}`)
+		if err := s.hub.Close(s.Context(), "shutdown"); err != nil {
+			s.Error(err)
+		}
+		began := time.Now()
+		within, cancel := context.WithTimeout(s.Context(), 3*time.Second)
+		defer cancel()
+		s.control.Close(within)
+		if took := time.Since(began); took != 3*time.Second || !strings.Contains(log.String(), "deliveries=1") {
+			s.Errorf("got it closed after %s with the log %q, want the delivery lost after 3s", took, log.String())
 		}
 	})
 }
