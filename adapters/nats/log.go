@@ -113,7 +113,16 @@ func replay(ctx context.Context, stream jetstream.Stream, what string, each func
 	}
 	defer messages.Stop()
 	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
+		m, err := nextOf(ctx, messages)
+		if errors.Is(err, errSilent) {
+			var now *jetstream.StreamInfo
+			if now, err = stream.Info(ctx); err == nil {
+				if now.State.Msgs == 0 || now.State.FirstSeq > info.State.LastSeq {
+					return nil // what was there has grown too old meanwhile
+				}
+				continue
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", what, err)
 		}
@@ -129,4 +138,21 @@ func replay(ctx context.Context, stream jetstream.Stream, what string, each func
 			return nil
 		}
 	}
+}
+
+// errSilent says that no message came for a while.
+var errSilent = errors.New("no message came")
+
+// silence is how long nothing comes before it is asked whether anything will.
+const silence = time.Second
+
+// nextOf waits for the next message for as long as silence.
+func nextOf(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, error) {
+	within, cancel := context.WithTimeoutCause(ctx, silence, errSilent)
+	defer cancel()
+	m, err := messages.Next(jetstream.NextContext(within))
+	if err != nil && ctx.Err() == nil && within.Err() != nil {
+		return nil, errSilent
+	}
+	return m, err
 }
