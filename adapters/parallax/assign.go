@@ -23,6 +23,7 @@ func (s *session) toAgent(ctx context.Context, b hub.Batch) error {
 // outgoing is a frame that is ready to be sent, and what to do once the
 // transport has taken it.
 type outgoing struct {
+	kind  string
 	frame []byte
 	sent  func()
 }
@@ -103,7 +104,7 @@ func (a *agentSink) assign(attempt int) error {
 	s.mu.Lock()
 	s.tasks.tasks[id] = &holding{execution: who.ExecutionID, notice: notice}
 	s.mu.Unlock()
-	a.out = append(a.out, outgoing{frame, func() { s.agent.Delivered(id) }})
+	a.out = append(a.out, outgoing{typeTask, frame, func() { s.agent.Delivered(id) }})
 	return nil
 }
 
@@ -199,6 +200,6 @@ func (a *agentSink) cancel(reason string, end core.Body) error {
 	}
 	who := about{TaskID: string(id), ExecutionID: t.execution}
 	frame, err := s.frame(typeTaskCancelled, "", taskCancelled{who, orText(reason, "cancelled")})
-	a.out = append(a.out, outgoing{frame: frame})
+	a.out = append(a.out, outgoing{kind: typeTaskCancelled, frame: frame})
 	return err
 }

@@ -106,7 +106,8 @@ func (r *requesterSink) Done(e core.Event, _ core.Done) error {
 		return r.failed(core.NewFault(core.CodeTooLarge, "the answer makes a message of %d bytes, the limit is %d: declare task_progress to get it in parts, or ask for less", len(frame), limit), nil)
 	}
 	r.s.forget(r.ask)
-	return r.put(frame, nil)
+	r.put(typeTaskResult, frame)
+	return nil
 }
 
 // Failed ends what was asked with a task_error.
@@ -137,5 +138,6 @@ func (r *requesterSink) failed(f *core.Fault, foreign *core.Foreign) error {
 		r.s.hub.Count("parallax.refused." + what)
 	}
 	r.s.forget(r.ask)
-	return r.put(frame, err)
+	r.put(typeTaskError, frame)
+	return err
 }

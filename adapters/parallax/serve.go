@@ -162,6 +162,7 @@ func (s *session) streams(m message) bool {
 
 // rejected answers a message that was too large to be read.
 func (s *session) rejected(ctx context.Context, r *link.Reject) error {
+	defer s.opts.Traffic.came(unknownType, time.Now())
 	if r.Cause != link.TooLarge {
 		return s.refuse(ctx, "", codeInvalidMessage, r.Text)
 	}
@@ -199,12 +200,14 @@ func (s *session) reply(ctx context.Context, kind, id string, payload any) error
 	if err != nil {
 		return err
 	}
+	s.opts.Traffic.goes(kind)
 	return s.link.Send(ctx, frame, len(frame))
 }
 
 // sendAll queues frames in order.
 func (s *session) sendAll(ctx context.Context, out []outgoing) error {
 	for _, o := range out {
+		s.opts.Traffic.goes(o.kind)
 		if err := s.link.SendThen(ctx, o.frame, len(o.frame), o.sent); err != nil {
 			return err
 		}
@@ -218,7 +221,6 @@ func (s *session) frame(kind, id string, payload any) ([]byte, error) {
 }
 
 func (s *session) frameOf(kind, id string, payload any, f *core.Foreign) ([]byte, error) {
-	s.opts.Traffic.goes(kind)
 	if id == "" {
 		id = "hub_" + strconv.FormatUint(s.ids.Add(1), 10)
 	}

@@ -24,9 +24,8 @@ type requesterSink struct {
 	out  []outgoing
 }
 
-func (r *requesterSink) put(frame []byte, err error) error {
-	r.out = append(r.out, outgoing{frame: frame})
-	return err
+func (r *requesterSink) put(kind string, frame []byte) {
+	r.out = append(r.out, outgoing{kind: kind, frame: frame})
 }
 
 func (r *requesterSink) about() about {
@@ -54,7 +53,8 @@ func (r *requesterSink) say(i item, f *core.Foreign) error {
 			return err
 		}
 	}
-	return r.put(frame, nil)
+	r.put(typeTaskProgress, frame)
+	return nil
 }
 
 // tell sends what has an item of its own.
@@ -129,7 +129,9 @@ func (r *requesterSink) Accepted(e core.Event, b core.Accepted) error {
 		return err
 	}
 	p := taskAccepted{r.about(), count(b.Estimate.Milliseconds())}
-	return r.put(r.s.frameLike(typeTaskAccepted, p, e.Foreign))
+	frame, err := r.s.frameLike(typeTaskAccepted, p, e.Foreign)
+	r.put(typeTaskAccepted, frame)
+	return err
 }
 
 func (r *requesterSink) Text(e core.Event, b core.Text) error {
