@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -34,10 +33,7 @@ on every member: enough for a language model to write them.
 				return &exit{exitUsage, err}
 			}
 			if asJSON {
-				enc := json.NewEncoder(io.out)
-				enc.SetEscapeHTML(false)
-				enc.SetIndent("", "  ")
-				return enc.Encode(examples)
+				return printJSON(io.out, examples)
 			}
 			for i, e := range examples {
 				if i > 0 {

@@ -146,6 +146,22 @@ func TestNothingIsOwedToAPeerThatAskedNothing(t *testing.T) {
 	}
 }
 
+func TestALineThatIsAnsweredWithoutItsIDIsOwedNothingMore(t *testing.T) {
+	s := newStage(t, nil)
+	for _, line := range []string{
+		`{"id":"a","type":"list_sessions","x":1,"x":2}`, `{"ID":"a","type":"list_sessions"}`, `{"id":"a"`, `{"id":"a","type":"response"}`,
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		var stdout, stderr earshot
+		in := io.NopCloser(strings.NewReader(line + "\n"))
+		code := run(ctx, []string{"stdio", "--hub", "http://" + s.service.bound.HTTP}, streams{in, &stdout, &stderr})
+		if ctx.Err() != nil || code != exitDone || strings.Count(stdout.String(), `"success":false`) != 1 {
+			t.Errorf("%s: got %d, %q and %q, want one failure and the end", line, code, stdout.String(), stderr.String())
+		}
+		cancel()
+	}
+}
+
 func TestAnAgentThatNobodyTakesInGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

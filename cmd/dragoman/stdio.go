@@ -164,18 +164,18 @@ func bridge(ctx context.Context, local *stdio.Conn, remote *ws.Conn, owed func([
 	return nil
 }
 
-// owedPi says which response a pi-server frame asks for or is. What has no id is
-// answered in turn.
+// owedPi says that a pi-server frame of the client asks for a response, and whether
+// one of the hub is a response. They are counted alone: every frame has one, but one
+// that cannot be read has it without its id.
 func owedPi(frame []byte) (asks string, answers []string) {
+	const response = "response"
 	var f struct {
-		Type string          `json:"type"`
-		ID   json.RawMessage `json:"id"`
+		Type string `json:"type"`
 	}
-	_ = json.Unmarshal(frame, &f) // what is no JSON is answered without an id
-	if f.Type == "response" {
-		return "", []string{"command " + string(f.ID)}
+	if err := json.Unmarshal(frame, &f); err == nil && f.Type == response {
+		answers = []string{response}
 	}
-	return "command " + string(f.ID), nil
+	return response, answers
 }
 
 // owedACP says which reply an ACP envelope asks for or is. A delegate that wants

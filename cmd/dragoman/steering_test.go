@@ -81,6 +81,16 @@ func TestAPersonDecidesFromTheCommandLine(t *testing.T) {
 	s.wants(t, exitUsage, "TASK is missing: write 'dragoman approve TASK [CALL]", "approve")
 }
 
+func TestJSONForAPersonHasItsCharactersAsTheyAre(t *testing.T) {
+	var out strings.Builder
+	if err := printJSON(&out, map[string]string{"input": `<a> & "b"`}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "{\n  \"input\": \"<a> & \\\"b\\\"\"\n}\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestTheCallMustBeNamedWhereSeveralWait(t *testing.T) {
 	waiting := []hub.PendingApproval{{Task: "1", ID: "a"}, {Task: "2", ID: "b c"}, {Task: "2", ID: "d"}}
 	for _, c := range []struct {

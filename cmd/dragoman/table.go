@@ -29,6 +29,7 @@ func (t *table) flush() error { return t.w.Flush() }
 // printJSON writes a value for programs to read.
 func printJSON(out io.Writer, v any) error {
 	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false) // people read it too, and no browser does
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
