@@ -2,6 +2,7 @@ package pi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -63,6 +64,9 @@ func exportHTML(s *Server, x *execution) outcome {
 		}
 		var b bytes.Buffer
 		p := page{Mark: exportMark, Title: title, Cwd: header.Cwd, Began: header.Timestamp, Parts: partsOf(nodes)}
+		if began, err := time.Parse(time.RFC3339, header.Timestamp); err == nil {
+			p.Began = pageTime(began)
+		}
 		if err := exportTemplate.Execute(&b, p); err != nil {
 			return failed("Failed to export session: " + err.Error())
 		}
@@ -172,6 +176,8 @@ func partsOf(nodes []*node) []part {
 func (m message) parts() []part {
 	var shape struct {
 		ToolName     string  `json:"toolName"`
+		Model        string  `json:"model"`
+		From         string  `json:"from"`
 		IsError      bool    `json:"isError"`
 		ErrorMessage string  `json:"errorMessage"`
 		Command      string  `json:"command"`
@@ -193,7 +199,9 @@ func (m message) parts() []part {
 	}
 	var all []part
 	if m.role == roleUser || m.role == roleAssistant {
-		all = append(all, part{Kind: "who", Title: m.role, Text: time.UnixMilli(int64(shape.Timestamp)).UTC().Format(time.DateTime)})
+		// Several agents and people may talk in one conversation.
+		who := cmp.Or(shape.Model, shape.From, m.role)
+		all = append(all, part{Kind: "who", Title: who, Text: pageTime(time.UnixMilli(int64(shape.Timestamp)))})
 	}
 	for _, b := range m.blocks() {
 		p := part{Kind: kind, Folded: folded, Title: title}
@@ -214,6 +222,8 @@ func (m message) parts() []part {
 	}
 	return all
 }
+
+func pageTime(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
 
 func indented(raw json.RawMessage) string {
 	var b bytes.Buffer

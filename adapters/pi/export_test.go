@@ -36,10 +36,13 @@ func TestAPageHasTheWholeConversationAndNothingOfItsCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(data)
-	for _, part := range []string{"asked", "thinking", "calling", "read", "result", "broken", "done", "data:image/png;base64,", "prefers-color-scheme: dark", "<details"} {
+	for _, part := range []string{"asked", "thinking", "calling", "read", "result", "broken", "done", "data:image/png;base64,", "prefers-color-scheme: dark", "<details", `<p class="who">user `, `<p class="who">x `} {
 		if !strings.Contains(text, part) {
 			t.Errorf("got a page without %q:\n%s", part, text)
 		}
+	}
+	if since := regexp.MustCompile(`since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`); len(since.FindString(text)) == 0 {
+		t.Errorf("got a page that does not say since when, as people write it:\n%s", text)
 	}
 	if bad := regexp.MustCompile(`(?i)<script|<svg|<img src=x|<[^>]* on[a-z]+=|https?://`).FindString(text); bad != "" {
 		t.Errorf("got %q on the page, want it escaped, and nothing that is elsewhere:\n%s", bad, text)

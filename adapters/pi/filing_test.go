@@ -79,7 +79,11 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	if !regexp.MustCompile(want).MatchString(path) {
 		t.Errorf("got the file %s, want one like %s", path, want)
 	}
-	c.ok(`{"type":"set_session_name","sessionId":"s","name":"before"}`)
+	c.ok(`{"type":"set_session_name","sessionId":"s","name":" before "}`)
+	c.ok(`{"type":"set_session_name","sessionId":"s","name":"  "}`) // names nothing, as in pi
+	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"sessionName":"before"`) {
+		t.Errorf("got %s, want the name without blanks", f.Data)
+	}
 	settled(s)
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("before the first answer: got %v, want no file", err)
@@ -87,7 +91,7 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
 	settled(s)
 	f := readFile(t, path)
-	if got, want := kindsIn(f), "session_info user assistant toolResult assistant"; got != want {
+	if got, want := kindsIn(f), "session_info session_info user assistant toolResult assistant"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if f.Header.Cwd != cwd || f.Header.Version != 3 || f.Header.SessionID != "s" {
@@ -100,8 +104,8 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"s","message":"again"}`)
 	c.ok(`{"type":"delete_session","sessionId":"s"}`)
 	settled(s)
-	if got := len(readFile(t, path).Entries); got != 9 {
-		t.Errorf("got %d entries after two prompts, want 9", got)
+	if got := len(readFile(t, path).Entries); got != 10 {
+		t.Errorf("got %d entries after two prompts, want 10", got)
 	}
 	if s.mu.Lock(); len(s.files) != 0 {
 		t.Errorf("got %d files held without a session, want none", len(s.files))

@@ -226,6 +226,6 @@ func listSessions(s *Server, x *execution) outcome {
 
 func setName(s *Server, x *execution) outcome {
 	name, _ := x.text("name")
-	s.add(x.on, sessionfile.Info{Name: name})
+	s.add(x.on, sessionfile.Info{Name: strings.TrimSpace(name)})
 	return outcome{}
 }

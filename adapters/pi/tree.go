@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
@@ -86,7 +87,7 @@ func (t *tree) append(made node) *node {
 	case sessionfile.TypeInfo:
 		var b sessionfile.Info
 		if e.Body(&b) == nil {
-			t.name = b.Name
+			t.name = cmp.Or(b.Name, t.name) // pi: an empty one names nothing
 		}
 	case sessionfile.TypeLabel:
 		var b sessionfile.Label
