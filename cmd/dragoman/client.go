@@ -108,6 +108,9 @@ func (c *client) problem(resp *http.Response) error {
 		p.Detail += "; 'dragoman agents -o wide' lists who is here"
 	}
 	f := core.NewFault(p.Code, "%s", p.Detail)
+	if p.Code == core.CodeUnauthenticated {
+		f = wantsToken(c.token)
+	}
 	return &exit{codeOf(f), errors.New(f.Message)}
 }
 

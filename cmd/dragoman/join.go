@@ -63,7 +63,12 @@ func joinCovenWith(ctx context.Context, to place, card core.Card, handle core.Ha
 	if err != nil {
 		return unreachable(to.grpc, "--grpc-addr", err)
 	}
-	return coven.Work(ctx, conn, card, handle, opts...)
+	err = coven.Work(ctx, conn, card, handle, opts...)
+	var turned *core.Fault
+	if errors.As(err, &turned) && turned.Code == core.CodeUnauthenticated {
+		return wantsToken(to.token)
+	}
+	return err
 }
 
 func joinParallax(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), log *slog.Logger) error {
@@ -132,10 +137,23 @@ func dialWS(ctx context.Context, to place, path string, header http.Header, limi
 	base, query, _ := strings.Cut(path, "?")
 	u.Path, u.RawQuery = u.Path+base, query
 	conn, err := ws.Dial(ctx, u.String(), ws.DialOptions{Limits: ws.Limits{ReadLimit: limit}, Header: header})
+	var answer *ws.HandshakeError
+	if errors.As(err, &answer) && answer.Status == http.StatusUnauthorized {
+		return nil, wantsToken(to.token)
+	}
 	if err != nil {
 		return nil, unreachable(to.http, "--hub", err)
 	}
 	return conn, nil
+}
+
+// wantsToken says what to do when the hub does not take the token that it was shown;
+// "" is none.
+func wantsToken(shown string) *core.Fault {
+	if shown == "" {
+		return core.NewFault(core.CodeUnauthenticated, "the hub asks for a token: give it with --token or DRAGOMAN_TOKEN")
+	}
+	return core.NewFault(core.CodeUnauthenticated, "the hub does not know the token, or it has expired: give another with --token or DRAGOMAN_TOKEN")
 }
 
 // unreachable says what to do when no hub answers.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 	"github.com/dragoman-hub/dragoman/transports/ws"
@@ -57,6 +58,10 @@ was asked and ends.
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		conn, err := dialWS(ctx, to.place(), b.path, nil, b.limit)
+		var turned *core.Fault
+		if errors.As(err, &turned) {
+			return errors.New(turned.Message)
+		}
 		if err != nil {
 			return err
 		}
