@@ -138,12 +138,20 @@ func checkDoors(c Config) error {
 	return checkExposure(c)
 }
 
+// checkFiles reads the files that settings name, as a start does.
+func checkFiles(c Config) error {
+	_, tokens := readTokens(c.Auth.Tokens)
+	_, told := readSecrets(c.Coven.Secrets)
+	_, signing := readSigningSecrets(c.Parallax.Secrets)
+	return errors.Join(tokens, told, signing)
+}
+
 func checkCommand(io streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "check", Short: "Check the settings and explain them", Args: cobra.NoArgs,
-		Long: `Read the settings as 'dragoman serve' would, say what is wrong with them, and print
-what comes of them: each with its value, its variable, and whether it differs from
+		Long: `Read the settings and the files that they name as 'dragoman serve' would, say what is
+wrong with them, and print what comes of them: each with its value, its variable, and whether it differs from
 the default.`,
 	}
 	serveFlags(c.Flags())
@@ -151,7 +159,7 @@ the default.`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := loadConfig(c.Flags(), environ())
 		if err == nil {
-			err = checkDoors(config)
+			err = errors.Join(checkDoors(config), checkFiles(config))
 		}
 		if err != nil {
 			return &exit{exitUsage, err}
