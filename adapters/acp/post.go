@@ -154,6 +154,10 @@ func statusFor(m message) int {
 	return told.status()
 }
 
+// Refuse answers a request that is turned away before it is read: with an error
+// envelope, and the status that fits err.
+func (x *HTTP) Refuse(w http.ResponseWriter, err error) { x.refuse(w, Envelope{}, err) }
+
 // refuse answers with an error envelope.
 func (x *HTTP) refuse(w http.ResponseWriter, e Envelope, err error) {
 	told := asError(err)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
@@ -56,22 +57,29 @@ func (s *Service) authenticate(next http.Handler) http.Handler {
 		if err != nil {
 			s.hub.Count("auth.refused")
 			s.log.Info("a request was refused", "path", pathOf(r), "status", http.StatusUnauthorized, "detail", err.Error())
-			unauthorized(w, r, core.AsFault(err).Message)
+			s.unauthorized(w, r, core.AsFault(err))
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
 	})
 }
 
-// unauthorized answers a request of nobody knows whom. The page of Parallax gives its
-// own form to the answer.
-func unauthorized(w http.ResponseWriter, r *http.Request, text string) {
+// unauthorized answers a request of nobody knows whom, in the form that errors have at
+// its door. That of a Parallax agent is in the page of Parallax.
+func (s *Service) unauthorized(w http.ResponseWriter, r *http.Request, why *core.Fault) {
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	if r.URL.Path != parallaxPath && !strings.HasPrefix(r.URL.Path, controlPath+"/") {
-		web.Problem(w, http.StatusUnauthorized, string(core.CodeUnauthenticated), text)
+	flat := map[string]string{"error": why.Message}
+	switch {
+	case r.URL.Path == acpPath && s.acp != nil: // pi-server is served at any path, without the others too
+		s.acp.Refuse(w, why)
+		return
+	case strings.HasPrefix(r.URL.Path, controlPath+"/"):
+		flat["code"] = parallax.CodeOf(why)
+	case r.URL.Path != parallaxPath:
+		web.Problem(w, http.StatusUnauthorized, string(why.Code), why.Message)
 		return
 	}
-	body, _ := json.Marshal(map[string]string{"error": text}) // a text always encodes
+	body, _ := json.Marshal(flat) // texts always encode
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusUnauthorized)
 	_, _ = w.Write(body) // the peer may have gone

@@ -54,7 +54,10 @@ func TestAHubWithTokensLetsNobodyInWithoutOne(t *testing.T) {
 		{http.MethodGet, at + "/v1/agents", "wrong", `"code":"unauthenticated"`},
 		{http.MethodPost, at + "/v1/tasks", "", `"code":"unauthenticated"`},
 		{http.MethodGet, at + "/ws/acp", "wrong", "Invalid authentication token"},
-		{http.MethodPost, at + "/acp", "", "a token is missing"},
+		{http.MethodPost, at + "/acp", "", `"kind":"error","ref":null,"payload":{"code":"not_authorized","message":"a token is missing`},
+		{http.MethodGet, at + "/acp", "wrong", `"kind":"error","ref":null,"payload":{"code":"not_authorized","message":"Invalid authentication token`},
+		{http.MethodGet, at + "/api/agents", "", `{"code":"UNAUTHORIZED","error":"a token is missing: send it as Authorization: Bearer"}`},
+		{http.MethodGet, pi + "/acp", "", "a token is missing"},
 		{http.MethodGet, at + "/ws/pi", "", "a token is missing"},
 		{http.MethodGet, at + "/nowhere", "", "a token is missing"},
 		{http.MethodGet, pi + "/", "wrong", "Invalid authentication token"},
@@ -231,5 +234,12 @@ func TestAFileOfTokensThatCannotBeReadIsNotRepeated(t *testing.T) {
 	list, err := readTokens(path)
 	if err != nil || len(list) != 1 || list[0].Hash != access.HashOf("a") || list[0].Expires.Year() != 2030 {
 		t.Errorf("got %+v and %v, want the token of a until 2030", list, err)
+	}
+}
+
+func TestAHubOfPiAloneRefusesAtEveryPath(t *testing.T) {
+	s := newStage(t, func(c *Config) { c.Auth.Tokens, c.HTTPAddr = tokensFile(t, "alice"), "" })
+	if status, answer := posts(t, s.service.bound.Pi, acpPath, "{}", nil); status != http.StatusUnauthorized || !strings.Contains(answer, "a token is missing") {
+		t.Errorf("got %d and %s, want 401 and that a token is missing", status, answer)
 	}
 }

@@ -121,8 +121,8 @@ func (s *Service) mountHTTP(r chi.Router) {
 	r.Get(parallaxPath, s.serveParallax)
 	r.Get("/ws/acp", s.serveACP)
 	r.Get("/ws/pi", s.servePi)
-	r.Method(http.MethodPost, "/acp", s.acp)
-	r.Method(http.MethodGet, "/acp", s.acp)
+	r.Method(http.MethodPost, acpPath, s.acp)
+	r.Method(http.MethodGet, acpPath, s.acp)
 	r.Mount("/v1", rest.New(s.hub, rest.Options{
 		Principal: func(r *http.Request) (core.Principal, error) {
 			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: "rest", Operator: true}), nil
@@ -193,6 +193,9 @@ func (s *Service) serveCovenClient(stream wire.ClientService_StreamEventsServer,
 	}
 	return grpcserver.Status(serve(s.ctx, conn))
 }
+
+// acpPath is where peers of ACP post envelopes, and read what arrives for them.
+const acpPath = "/acp"
 
 // parallaxPath is where agents of Parallax connect.
 const parallaxPath = "/ws/agent"
