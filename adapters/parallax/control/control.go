@@ -70,13 +70,18 @@ func New(h *hub.Hub, opts Options) *Control {
 	r.Get("/api/executions/{id}/events/stream", c.known(c.streamEvents))
 	r.Post("/api/executions/{id}/cancel", c.known(c.postCancel))
 	r.Post("/api/executions/{id}/retry", c.known(c.postRetry))
-	nothing := func(status int) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			c.answer(w, status, problem{r.Method + " " + r.URL.Path + " is not of this control plane: it has agents and executions", "NOT_FOUND"})
+	r.NotFound(func(w http.ResponseWriter, req *http.Request) {
+		c.answer(w, http.StatusNotFound, problem{req.Method + " " + req.URL.Path + " is not of this control plane: it has agents and executions", "NOT_FOUND"})
+	})
+	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
+		use := http.MethodGet // every path has one method
+		if !r.Match(chi.NewRouteContext(), use, req.URL.Path) {
+			use = http.MethodPost
 		}
-	}
-	r.NotFound(nothing(http.StatusNotFound))
-	r.MethodNotAllowed(nothing(http.StatusMethodNotAllowed))
+		w.Header().Set("Allow", use)
+		why := core.NewFault(core.CodeUnsupported, "%s is not for %s: use %s", req.Method, req.URL.Path, use)
+		c.answer(w, http.StatusMethodNotAllowed, problem{why.Message, parallax.CodeOf(why)})
+	})
 	c.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// An outer chi router leaves its own idea of the path behind.
 		r.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), chi.RouteCtxKey, nil)))

@@ -124,6 +124,8 @@ func TestWhatCannotBeIsRefusedWithWhatToChange(t *testing.T) {
 			`{"input":"a"}`: "400 capability: missing",
 			`{"agentId":"shout","capability":"shouting"}`:                                         "400 agentId and capability: send one of them",
 			`{"capability":"singing","input":"a"}`:                                                "503 ",
+			`{"capability":"shouting"}`:                                                           "400 input: missing; send what is asked",
+			`{"capability":"shouting","input":null}`:                                              "400 input: missing; send what is asked",
 			`{"agentId":"nobody","input":"a"}`:                                                    "404 ",
 			`{"capability":"shouting","options":{"timeout":-1}}`:                                  "400 options.timeout: want 1 to",
 			`{"capability":"shouting","options":{"credentials":{"type":"pat"}}}`:                  "400 options.credentials:",
@@ -144,8 +146,15 @@ func TestWhatCannotBeIsRefusedWithWhatToChange(t *testing.T) {
 		if code, _ := s.call("GET", "/api/patterns", ""); code != 404 {
 			s.Errorf("patterns: got %d, want 404", code)
 		}
-		if code, text := s.call("DELETE", "/api/agents", ""); code != 405 {
-			s.Errorf("got %d %s, want 405", code, text)
+		for request, want := range map[string]string{
+			"DELETE /api/agents":          `{"error":"DELETE is not for /api/agents: use GET","code":"UNSUPPORTED"}`,
+			"GET /api/executions":         `{"error":"GET is not for /api/executions: use POST","code":"UNSUPPORTED"}`,
+			"GET /api/executions/x/retry": `{"error":"GET is not for /api/executions/x/retry: use POST","code":"UNSUPPORTED"}`,
+		} {
+			method, path, _ := strings.Cut(request, " ")
+			if code, text := s.call(method, path, ""); code != 405 || strings.TrimSpace(text) != want {
+				s.Errorf("%s: got %d %s, want 405 %s", request, code, text, want)
+			}
 		}
 	})
 	onStage(t, Options{Targets: TargetsNone}, func(s *stage) {

@@ -110,6 +110,9 @@ func (c *Control) postExecution(k call) error {
 			return err
 		}
 	}
+	if in := string(b.Input); in == "" || in == "null" {
+		return core.NewFault(core.CodeInvalid, "input: missing; send what is asked: a text, or an object with content")
+	}
 	return c.begin(k, r, w, begun{Message: "Execution started"}, b.Stream || b.Options.Stream)
 }
 
