@@ -2,8 +2,8 @@
 // CovenControl.AgentStream, and the agent's.
 //
 // [Serve] holds one agent's connection from RegisterAgent to the end. The reader
-// loop takes the agent's messages in order; the pump, one goroutine, takes what
-// the hub has for the agent; both write through the link and are joined before
+// loop takes the agent's messages in order; the pump, a goroutine that there is while
+// there is news, takes what the hub has for the agent; both write through the link and are joined before
 // Serve returns. [Work] is the other end: it registers as an agent and runs a
 // [core.Handler] for each request. [NewService] is what a gRPC server registers;
 // the package itself opens no socket and knows no transport.

@@ -52,7 +52,7 @@ func (s *session) register(ctx context.Context, m *wire.AgentMessage) error {
 	if err := s.send(ctx, s.welcome(principal, instance), nil); err != nil {
 		return fmt.Errorf("send Welcome: %w", err)
 	}
-	close(s.joined)
+	s.onJoined()
 	return nil
 }
 

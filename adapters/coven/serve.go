@@ -26,12 +26,11 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[*wire.AgentMessage, *
 
 func newSession(h *hub.Hub, conn link.Conn[*wire.AgentMessage, *wire.ServerMessage], opts *Options) *session {
 	s := &session{
-		hub:    h,
-		opts:   opts.withDefaults(),
-		joined: make(chan struct{}),
-		work:   make(map[core.TaskID]*work),
-		calls:  make(map[string]struct{}),
+		hub:  h,
+		opts: opts.withDefaults(),
 
+		work:       make(map[core.TaskID]*work),
+		calls:      make(map[string]struct{}),
 		injections: make(map[string]injection),
 	}
 	s.log = s.opts.Logger
@@ -49,8 +48,9 @@ func (s *session) run(ctx context.Context) link.Reason {
 	})
 	s.onTime = func() { s.timers.stop(late) }
 
-	var pump sync.WaitGroup
-	pump.Go(func() { s.pump(ctx) })
+	s.onJoined = func() {
+		s.dismiss = s.peer.Attend(ctx, func(b hub.Batch, err error) bool { return s.news(ctx, b, err) })
+	}
 	reason := s.link.Run(ctx, s.receive, s.rejected)
 	s.onTime()
 	cancel()
@@ -59,8 +59,10 @@ func (s *session) run(ctx context.Context) link.Reason {
 			s.revoke()
 		}
 		s.peer.Close(reason.Fault())
+		if s.dismiss != nil {
+			s.dismiss()
+		}
 	}
-	pump.Wait()
 	s.forgetAll()
 	s.timers.wait()
 	return reason
@@ -73,17 +75,17 @@ type session struct {
 	log    *slog.Logger
 	link   *link.Link[*wire.AgentMessage, *wire.ServerMessage]
 	timers timers
-	// These two belong to the reader loop: what stops the watch over the
-	// registration, and when the hub was last told that the agent lives.
-	onTime   func()
-	lastSeen time.Time
+	// These belong to the reader loop: what stops the watch over the registration, what
+	// starts the pump, what ends it, once it was, and when the hub was last told that the
+	// agent lives.
+	onTime, onJoined, dismiss func()
+	lastSeen                  time.Time
 
-	// joined is closed once Welcome is queued: nothing is sent before. What
-	// follows is set by then, by the reader loop, and not changed after.
-	joined chan struct{}
-	peer   *hub.Session
-	card   core.Card
-	ext    extensions
+	// What follows is set once Welcome is queued, by the reader loop, and not changed
+	// after: the pump sends nothing before.
+	peer *hub.Session
+	card core.Card
+	ext  extensions
 	// mcpToken is void once revoke was called, which is nil if there is none.
 	mcpToken string
 	revoke   func()
@@ -109,23 +111,14 @@ type injection struct {
 	id   string
 }
 
-// pump takes what the hub has for the agent, in order, and sends it.
-func (s *session) pump(ctx context.Context) {
-	select {
-	case <-s.joined:
-	case <-s.link.Done():
-		return
+// news takes what the hub has for the agent, in order, and sends it. It runs in the
+// pump, and reports whether there is to be more.
+func (s *session) news(ctx context.Context, b hub.Batch, end error) bool {
+	if end != nil {
+		s.leave(ctx, end)
+		return false
 	}
-	for {
-		b, err := s.peer.Next(ctx)
-		if err != nil {
-			s.leave(ctx, err)
-			return
-		}
-		if err := s.deliver(ctx, b); err != nil {
-			return // the link is closed and knows why
-		}
-	}
+	return s.deliver(ctx, b) == nil // else the link is closed and knows why
 }
 
 // leave ends a connection that the hub has nothing more for.

@@ -95,6 +95,10 @@ type feed struct {
 	draining string
 	ended    error
 	wake     chan struct{}
+	// attendance is told of news, where nobody waits for it; attended says that its
+	// goroutine runs.
+	attendance *attendance
+	attended   bool
 }
 
 func newFeed() feed { return feed{wake: make(chan struct{}, 1)} }
@@ -167,13 +171,6 @@ func (f *feed) end(err error) {
 	f.signal()
 }
 
-func (f *feed) signal() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
-}
-
 // pop returns what is ready: a batch, or a reader to take one from.
 func (f *feed) pop() (b Batch, r *reader, ok bool, err error) {
 	f.mu.Lock()
@@ -224,24 +221,8 @@ func (s *Session) Next(ctx context.Context) (Batch, error) { return s.next(ctx, 
 // empty batch.
 func (s *Session) next(ctx context.Context, alarm <-chan time.Time) (Batch, error) {
 	for {
-		b, r, ok, err := s.feed.pop()
-		switch {
-		case err != nil:
-			return Batch{}, err
-		case ok && r == nil && b.Execute != nil && !s.hub.packs.take(b.Execute):
-			continue // it is not waited for any more
-		case ok && r == nil && b.Role == Subscriber:
-			if b, ok = s.hub.nextNotice(s); ok {
-				return b, nil
-			}
-			continue
-		case ok && r == nil:
-			return b, nil
-		case ok:
-			if b, ok = r.task.take(r); ok {
-				return b, nil
-			}
-			continue
+		if b, found, err := s.poll(); found || err != nil {
+			return b, err
 		}
 		select {
 		case <-s.feed.wake:
@@ -249,6 +230,30 @@ func (s *Session) next(ctx context.Context, alarm <-chan time.Time) (Batch, erro
 			return Batch{}, nil
 		case <-ctx.Done():
 			return Batch{}, context.Cause(ctx)
+		}
+	}
+}
+
+// poll returns what Next would if there is something. Once the session has been ended
+// and everything was read, it returns why.
+func (s *Session) poll() (b Batch, found bool, err error) {
+	for {
+		b, r, ok, err := s.feed.pop()
+		switch {
+		case err != nil || !ok:
+			return Batch{}, false, err
+		case r == nil && b.Execute != nil && !s.hub.packs.take(b.Execute):
+			continue // it is not waited for any more
+		case r == nil && b.Role == Subscriber:
+			if b, ok = s.hub.nextNotice(s); ok {
+				return b, true, nil
+			}
+		case r == nil:
+			return b, true, nil
+		default:
+			if b, ok = r.task.take(r); ok {
+				return b, true, nil
+			}
 		}
 	}
 }

@@ -1,0 +1,158 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// attendants is how many goroutines attend a session.
+func attendants() int {
+	stacks := make([]byte, 1<<20)
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*attendance).run(")
+}
+
+// attended are the news of a session, as Attend serves them.
+type attended struct {
+	leave  func()
+	events []core.Event
+	ends   []error
+	calls  int
+	within atomic.Int32 // how many calls are under way
+}
+
+// attend keeps what is served, until stop says that it is enough.
+func (g *stage) attend(ctx context.Context, s *hub.Session, stop func(hub.Batch) bool) *attended {
+	a := &attended{}
+	a.leave = s.Attend(ctx, func(b hub.Batch, err error) bool {
+		if a.within.Add(1) != 1 {
+			g.t.Errorf("call %d: got it beside another, want one after the other", a.calls+1)
+		}
+		defer a.within.Add(-1)
+		a.calls++
+		a.events = append(a.events, b.Events...)
+		if err != nil {
+			a.ends = append(a.ends, err)
+		}
+		return stop == nil || !stop(b)
+	})
+	return a
+}
+
+func TestAnAttendedSessionIsServedAllNewsInOrderAndKeepsNoGoroutineWhenThereIsNone(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		news := g.attend(context.Background(), asker, nil)
+		for i := range 3 {
+			synctest.Wait()
+			if got := attendants(); got != 0 {
+				t.Errorf("goroutines after %d words: got %d, want none", i, got)
+			}
+			g.report(agent, task, core.Text{Text: fmt.Sprint(i, " ")})
+		}
+		g.report(agent, task, core.Done{})
+		synctest.Wait()
+		g.wantKinds("served", news.events, "opened", "assigned", "text", "text", "text", "done")
+		if got, want := text(news.events), "0 1 2 "; got != want {
+			t.Errorf("text: got %q, want %q", got, want)
+		}
+		news.leave()
+	})
+}
+
+func TestTheGoroutineOfASessionWithMuchNewsStaysUntilThereIsNoneForHalfAMinute(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		news := g.attend(context.Background(), asker, nil)
+		say := func(n int) {
+			for range n {
+				g.report(agent, task, core.Text{Text: "x"})
+				synctest.Wait()
+			}
+		}
+		say(20)
+		if got := attendants(); got != 1 {
+			t.Errorf("goroutines amid news: got %d, want 1", got)
+		}
+		g.sleep(31 * time.Second)
+		if got := attendants(); got != 0 {
+			t.Errorf("goroutines half a minute later: got %d, want none", got)
+		}
+		say(20)
+		if got := attendants(); got != 1 {
+			t.Errorf("goroutines amid news again: got %d, want 1", got)
+		}
+		if got, want := text(news.events), strings.Repeat("x", 40); got != want {
+			t.Errorf("text: got %q, want %q", got, want)
+		}
+		news.leave()
+		g.report(agent, task, core.Done{})
+	})
+}
+
+func TestAnAttendedSessionIsToldItsEndOnceAndNothingAfter(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		asker := g.connect("r")
+		news := g.attend(context.Background(), asker, nil)
+		asker.Close(core.NewFault(core.CodeUnreachable, "gone"))
+		synctest.Wait()
+		news.leave()
+		if len(news.ends) != 1 || news.calls != 1 {
+			t.Errorf("got %v in %d calls, want one error in one call", news.ends, news.calls)
+		}
+	})
+}
+
+func TestASessionIsAttendedNoLongerThanWanted(t *testing.T) {
+	for name, end := range map[string]func(*attended, context.CancelFunc){
+		"left":                  func(a *attended, _ context.CancelFunc) { a.leave() },
+		"at the end of context": func(_ *attended, cancel context.CancelFunc) { cancel() },
+		"when it had enough":    func(*attended, context.CancelFunc) {},
+	} {
+		for _, before := range []int{1, 20} { // with a goroutine that waits, and without
+			t.Run(fmt.Sprint(name, " after ", before), func(t *testing.T) {
+				onStage(t, hub.Limits{}, func(g *stage) {
+					agent, asker := g.agent("a", able), g.connect("r")
+					task := g.ask(asker, "a")
+					ctx, cancel := context.WithCancel(context.Background())
+					defer cancel()
+					said := 0
+					enough := func(b hub.Batch) bool {
+						return name == "when it had enough" && strings.HasSuffix(text(b.Events), "!")
+					}
+					news := g.attend(ctx, asker, enough)
+					for range before {
+						g.report(agent, task, core.Text{Text: "x"})
+						said++
+						synctest.Wait()
+					}
+					g.report(agent, task, core.Text{Text: "!"})
+					synctest.Wait()
+					end(news, cancel)
+					synctest.Wait()
+					g.report(agent, task, core.Text{Text: "unheard"}, core.Done{})
+					synctest.Wait()
+					if got, want := text(news.events), strings.Repeat("x", said)+"!"; got != want {
+						t.Errorf("text: got %q, want %q", got, want)
+					}
+					if got := attendants(); got != 0 {
+						t.Errorf("goroutines: got %d, want none", got)
+					}
+					if name != "left" {
+						news.leave()
+					}
+				})
+			})
+		}
+	}
+}
