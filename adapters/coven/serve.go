@@ -46,7 +46,10 @@ func (s *session) run(ctx context.Context) link.Reason {
 	late := s.timers.after(s.opts.RegisterTimeout, func() {
 		s.link.Close(*status(codes.DeadlineExceeded, "no RegisterAgent within "+s.opts.RegisterTimeout.String()))
 	})
-	s.onTime = func() { s.timers.stop(late) }
+	s.onTime = func() {
+		s.timers.stop(late)
+		late = nil
+	}
 
 	s.onJoined = func() {
 		s.dismiss = s.peer.Attend(ctx, func(b hub.Batch, err error) bool { return s.news(ctx, b, err) })

@@ -36,8 +36,10 @@ func (s *Session) Attend(ctx context.Context, serve func(Batch, error) bool) (le
 	a := &attendance{ctx: ctx, sess: s, serve: serve}
 	s.feed.mu.Lock()
 	s.feed.attendance = a
+	if len(s.feed.wake) > 0 { // there may be news already
+		s.feed.rouse()
+	}
 	s.feed.mu.Unlock()
-	s.feed.signal() // there may be news already
 	return func() {
 		s.feed.dismiss()
 		a.running.Wait()
@@ -86,6 +88,11 @@ func (f *feed) signal() {
 	case f.wake <- struct{}{}:
 	default:
 	}
+	f.rouse()
+}
+
+// rouse has who attends the session see what there is. The caller holds mu.
+func (f *feed) rouse() {
 	if f.attendance != nil && !f.attended {
 		f.attended = true
 		f.attendance.running.Add(1)

@@ -12,19 +12,27 @@ import (
 // latest comes first. Callers hold mu.
 func (h *Hub) putOnCall(s *Session, card core.Card) {
 	now := time.Now()
-	s.offer = roster.Entry{Card: card, OnlyByID: true, Since: now, Load: core.Load{State: core.LoadIdle, LastSeen: now}}
+	s.offer = &roster.Entry{Card: card, OnlyByID: true, Since: now, Load: core.Load{State: core.LoadIdle, LastSeen: now}}
 	h.onCall[card.ID] = append(h.onCall[card.ID], s)
 	h.aliases.add(card.ID)
 }
 
 // takeOffCall undoes putOnCall. Callers hold mu.
 func (h *Hub) takeOffCall(s *Session) {
-	id := s.offer.ID
+	id := s.offered()
 	left := slices.DeleteFunc(h.onCall[id], func(o *Session) bool { return o == s })
 	if h.onCall[id] = left; len(left) == 0 {
 		delete(h.onCall, id)
 		h.forget(id)
 	}
+}
+
+// offered is the id by which alone the session is found, or "". Callers hold mu.
+func (s *Session) offered() core.AgentID {
+	if s.offer == nil {
+		return ""
+	}
+	return s.offer.ID
 }
 
 // claimed reports whether another session is found by the id alone whose principal
@@ -54,7 +62,7 @@ func (h *Hub) match(to core.Address) []roster.Entry {
 	if id := to.Agent(); id != "" {
 		id = h.resolve(id)
 		if s := h.answerer(id); s != nil && s.id == "" {
-			return []roster.Entry{s.offer}
+			return []roster.Entry{*s.offer}
 		}
 		to = core.ToAgent(id)
 	}

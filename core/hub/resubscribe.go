@@ -42,7 +42,7 @@ func (s *Session) Resubscribe() {
 
 // subscriber returns who the session is beyond itself. Callers hold Hub.mu.
 func (s *Session) subscriber() subscriber {
-	return subscriber{s.peer.Principal.ID, cmp.Or(s.id, s.offer.ID)}
+	return subscriber{s.peer.Principal.ID, cmp.Or(s.id, s.offered())}
 }
 
 // unsubscribed keeps the subscription of a session that ends for its successor, or

@@ -57,7 +57,7 @@ func (h *Hub) candidates(t *Task) ([]roster.Entry, error) {
 	found := h.match(to)
 	out := found[:0]
 	for _, e := range found {
-		if e.ID == t.opener.offer.ID {
+		if e.ID == t.opener.offered() {
 			chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
 		}
 		err := h.rules.CheckTarget(t.from, chain, e.ID)

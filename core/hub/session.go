@@ -59,7 +59,7 @@ type Session struct {
 	// Guarded by Hub.mu.
 	id     core.AgentID // "" until it is an agent
 	seat   Seat
-	offer  roster.Entry // how it is found by its id alone; zero if it is not
+	offer  *roster.Entry // how it is found by its id alone; nil if it is not
 	queue  []*Task
 	closed bool
 	// vacated is closed once the session is no agent any more.
@@ -134,7 +134,7 @@ func (s *Session) Join(card core.Card, seat Seat) error {
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case s.id != "" && !s.seat.OnlyByID:
 		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
-	case s.offer.ID != "" && (s.offer.ID != card.ID || seat.OnlyByID):
+	case s.offer != nil && (s.offer.ID != card.ID || seat.OnlyByID):
 		return core.NewFault(core.CodeConflict, "this connection is known as %s already", s.offer.ID)
 	}
 	if h.claimed(s, card.ID) {

@@ -66,7 +66,7 @@ func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, vacated <-chan s
 func (s *Session) mayHave(id core.AgentID, seat Seat) bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	own := s.offer.ID
+	own := s.offered()
 	return (own == "" || own == id && !seat.OnlyByID) && !s.hub.claimed(s, id)
 }
 
