@@ -51,9 +51,13 @@ type Journal struct {
 	prefix string
 	part   int // the most bytes of one message
 
-	mu     sync.Mutex // held while messages are sent
+	mu     sync.Mutex // held while messages are made and sent
+	room   []byte     // for the data of the next
 	stored uint64     // the place of the last message that was stored
 }
+
+// mostRoom is how much room for data the journal keeps.
+const mostRoom = 1 << 20
 
 var _ journal.Journal = (*Journal)(nil)
 
@@ -121,19 +125,22 @@ func (j *Journal) open(ctx context.Context, url, name string, keep journal.Reten
 // acknowledged: a stream stores what one connection sends in order, and the place
 // that the acknowledgement tells proves that every message before it was stored.
 func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	var msgs []*nats.Msg
+	room := j.room[:0]
 	for run := range runs(records) {
-		m, err := encode(j.prefix+string(run[0].Task), run, j.part)
-		if err != nil {
+		var err error
+		if msgs, room, err = encode(msgs, room, j.prefix+string(run[0].Task), run, j.part); err != nil {
 			return err
 		}
-		msgs = append(msgs, m...)
 	}
 	if len(msgs) == 0 {
 		return nil
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	if cap(room) <= mostRoom {
+		j.room = room // the connection copies what it publishes
+	}
 	for _, m := range msgs[:len(msgs)-1] {
 		if err := j.conn.PublishMsg(m); err != nil {
 			return fmt.Errorf("writing to the journal: %w", err)

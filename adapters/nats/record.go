@@ -42,36 +42,30 @@ func runs(records []journal.Record) func(yield func([]journal.Record) bool) {
 // runBytes is about how large a message of several events grows.
 const runBytes = 64 << 10
 
-// eventBytes is about what an event costs beside its texts.
-const eventBytes = 160
-
-// encode makes the messages of a run of records of one task: one with an event a
-// line, or as many parts as its size takes. What is appended again is dropped by
-// Read.
-func encode(subject string, run []journal.Record, part int) ([]*nats.Msg, error) {
-	size := 0
-	for _, r := range run {
-		size += r.Event.Size() + eventBytes
-	}
-	data := make([]byte, 0, size)
+// encode appends to msgs the messages of a run of records of one task: one with an event
+// a line, or as many parts as its size takes. Their data is appended to room. What is
+// appended again is dropped by Read.
+func encode(msgs []*nats.Msg, room []byte, subject string, run []journal.Record, part int) ([]*nats.Msg, []byte, error) {
+	before, began := len(msgs), len(room)
 	for i, r := range run {
 		if i > 0 {
-			data = append(data, '\n')
+			room = append(room, '\n')
 		}
 		var err error
-		if data, err = r.Event.AppendJSON(data); err != nil {
-			return nil, fmt.Errorf("encoding event %d of task %s: %w", r.Event.Seq, r.Task, err)
+		if room, err = r.Event.AppendJSON(room); err != nil {
+			return nil, nil, fmt.Errorf("encoding event %d of task %s: %w", r.Event.Seq, r.Task, err)
 		}
 	}
-	parts := slices.Collect(slices.Chunk(data, part))
-	msgs := make([]*nats.Msg, len(parts))
-	for i, p := range parts {
-		msgs[i] = &nats.Msg{Subject: subject, Data: p}
-		if len(parts) > 1 {
-			msgs[i].Header = nats.Header{partHeader: {strconv.Itoa(i)}, partsHeader: {strconv.Itoa(len(parts))}}
+	data := room[began:]
+	parts := (len(data) + part - 1) / part
+	for p := range slices.Chunk(data, part) {
+		m := &nats.Msg{Subject: subject, Data: p}
+		if parts > 1 {
+			m.Header = nats.Header{partHeader: {strconv.Itoa(len(msgs) - before)}, partsHeader: {strconv.Itoa(parts)}}
 		}
+		msgs = append(msgs, m)
 	}
-	return msgs, nil
+	return msgs, room, nil
 }
 
 // decode reads the events of a whole message: at least one, or an error.

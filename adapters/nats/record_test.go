@@ -34,7 +34,7 @@ func FuzzRecord(f *testing.F) {
 	failed := core.Event{Seq: 4, Epoch: 1, At: at, Body: core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")},
 		Foreign: &core.Foreign{Dialect: "coven", Wire: []byte{0, 1, '\n'}}}
 	for _, run := range [][]core.Event{{opened}, {opened, text, failed}, {text}} {
-		msgs, err := encode("s", recordsOf(run...), 1<<20)
+		msgs, _, err := encode(nil, nil, "s", recordsOf(run...), 1<<20)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func FuzzRecord(f *testing.F) {
 			t.Fatal("got neither an event nor an error, want one of them")
 		}
 		part = 1 + max(0, part)%4096
-		msgs, err := encode("s", recordsOf(events...), part)
+		msgs, _, err := encode(nil, nil, "s", recordsOf(events...), part)
 		if err != nil {
 			t.Fatalf("writing what was read: got %v, want no error", err)
 		}
@@ -67,7 +67,7 @@ func FuzzRecord(f *testing.F) {
 		if err != nil || len(again) != len(events) {
 			t.Fatalf("reading what was written: got %d events and %v, want %d", len(again), err, len(events))
 		}
-		same, err := encode("s", recordsOf(again...), part)
+		same, _, err := encode(nil, nil, "s", recordsOf(again...), part)
 		if err != nil || !bytes.Equal(assembled(same), whole) {
 			t.Fatalf("got %s and %v, want it stable: %s", assembled(same), err, whole)
 		}

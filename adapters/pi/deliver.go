@@ -116,6 +116,7 @@ var unauthenticated = &core.Fault{Code: core.CodeUnauthenticated}
 // the hub stops.
 func (c *connection) pump(ctx context.Context) {
 	defer close(c.pumped)
+	var room []byte // which the frames of all runs share
 	for {
 		b, err := c.hub.Next(ctx)
 		switch {
@@ -142,6 +143,7 @@ func (c *connection) pump(ctx context.Context) {
 		if v == nil {
 			continue
 		}
+		v.out.room = room
 		if b.Gap != nil {
 			v.gap(b.Gap.From, b.Gap.To, time.Now())
 		}
@@ -150,7 +152,9 @@ func (c *connection) pump(ctx context.Context) {
 			_ = e.Deliver(v) // a view returns no error
 			ended = ended || e.Body.Kind().Ends()
 		}
-		if !c.send(ctx, v.take()) {
+		told := v.take()
+		room = v.out.room
+		if !c.send(ctx, told) {
 			return
 		}
 		if ended {

@@ -84,7 +84,7 @@ func (d *draft) appendMessage(dst []byte) []byte {
 
 // message returns the message as it ends.
 func (d *draft) message(stop, problem string) []byte {
-	if stop == stopDone && problem == "" {
+	if d.tail != nil && stop == stopDone && problem == "" {
 		return d.appendMessage(make([]byte, 0, d.room()+len(d.tail)))
 	}
 	return d.appendTail(d.appendContent(make([]byte, 0, d.room()+overhead+len(problem))), stop, problem)
