@@ -90,7 +90,7 @@ func (n *node) asks() bool { return n.Type == sessionfile.TypeMessage && n.said.
 func fork(s *Server, x *execution) outcome {
 	id, _ := x.text("entryId")
 	ss := x.on
-	at := ss.tree.byID[id]
+	at := ss.tree.find(id)
 	if at == nil || !at.asks() {
 		return failed("Invalid entry ID for forking")
 	}

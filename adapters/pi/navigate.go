@@ -25,7 +25,7 @@ type journey struct {
 func navigate(s *Server, x *execution) outcome {
 	t := x.on.tree
 	id, _ := x.text("targetId")
-	to := t.byID[id]
+	to := t.find(id)
 	if to == nil {
 		return failed("Entry " + id + " not found")
 	}

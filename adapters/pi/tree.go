@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
+	"hash/maphash"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -18,10 +19,10 @@ import (
 // Server.mu guards the tree of a session.
 type tree struct {
 	header sessionfile.Header
-	nodes  []*node // as they were added
-	room   []node  // for those to come
-	byID   map[string]*node
-	leaf   *node // nil before the first entry
+	nodes  []*node          // as they were added
+	room   []node           // for those to come
+	places map[uint64]int32 // among the nodes, by the sum of the id: see find
+	leaf   *node            // nil before the first entry
 	// context are the messages on the path, with the latest compaction applied. It is
 	// replaced, never changed.
 	context []message
@@ -47,7 +48,7 @@ func newTree(id, session, cwd, parentSession string) *tree {
 			Version: sessionfile.Version, ID: id, Timestamp: time.Now().UTC().Format(sessionfile.Time), Cwd: cwd,
 			ParentSession: parentSession, SessionID: session,
 		},
-		byID: map[string]*node{}, labels: map[string]string{},
+		places: map[uint64]int32{}, labels: map[string]string{},
 	}
 }
 
@@ -68,7 +69,7 @@ func growTreeOf(f sessionfile.File, said func(sessionfile.Entry) message) *tree 
 // add adds an entry behind its parent, which may be any of before, and moves the leaf
 // to it. The context is left to the caller.
 func (t *tree) add(e sessionfile.Entry, said message) *node {
-	return t.append(node{Entry: e, parent: t.byID[e.ParentID], said: said})
+	return t.append(node{Entry: e, parent: t.find(e.ParentID), said: said})
 }
 
 // mostRoom is for how many nodes a tree makes room at once: a long conversation is a
@@ -81,8 +82,9 @@ func (t *tree) append(made node) *node {
 	}
 	t.room = append(t.room, made)
 	n, e := &t.room[len(t.room)-1], made.Entry
+	t.places[idSum(e.ID)] = int32(len(t.nodes)) //nolint:gosec // no memory holds as many
 	t.nodes = append(t.nodes, n)
-	t.byID[e.ID], t.leaf = n, n
+	t.leaf = n
 	switch e.Type {
 	case sessionfile.TypeInfo:
 		var b sessionfile.Info
@@ -99,6 +101,26 @@ func (t *tree) append(made node) *node {
 		}
 	}
 	return n
+}
+
+var idSeed = maphash.MakeSeed()
+
+func idSum(id string) uint64 { return maphash.String(idSeed, id) }
+
+// find returns the entry of an id, or nil. Conversations stay, and collections look at
+// every pointer in them: the places have none.
+func (t *tree) find(id string) *node {
+	at, ok := t.places[idSum(id)]
+	if !ok {
+		return nil
+	}
+	if n := t.nodes[at]; n.ID == id {
+		return n
+	}
+	if i := slices.IndexFunc(t.nodes, func(n *node) bool { return n.ID == id }); i >= 0 { // two of one sum
+		return t.nodes[i]
+	}
+	return nil
 }
 
 // grow adds an entry behind the leaf.
@@ -152,7 +174,7 @@ func (t *tree) freshID() (id [8]byte) {
 		var random [len(id) / 2]byte
 		binary.BigEndian.PutUint32(random[:], rand.Uint32())
 		hex.Encode(id[:], random[:])
-		if t.byID[string(id[:])] == nil {
+		if t.find(string(id[:])) == nil {
 			return id
 		}
 	}

@@ -10,7 +10,7 @@ const (
 	// bound in bytes also bounds how many empty ones there are.
 	leastCharge = 64
 	// spareRoom is for how many messages an idle link keeps room.
-	spareRoom = 16
+	spareRoom = 64
 )
 
 // batch is a run of messages and, beside each, what the writer needs to know.
