@@ -279,7 +279,11 @@ func (s *Server) read(b hub.Batch) {
 	case *company:
 		s.overhear(tag, b.Task)
 	case *step:
-		for _, st := range slices.Clone(s.runs[b.Task.ID()]) {
+		steps := s.runs[b.Task.ID()]
+		if len(steps) > 1 {
+			steps = slices.Clone(steps) // one that ends leaves them
+		}
+		for _, st := range steps {
 			if b.Gap != nil && b.Gap.To > st.seen {
 				st.record.gap(b.Gap.From, b.Gap.To, time.Now())
 			}
