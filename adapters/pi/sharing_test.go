@@ -1,11 +1,14 @@
 package pi
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -46,4 +49,125 @@ func TestAClientThatJoinsInTheMiddleOfARunEndsWithTheSameMessages(t *testing.T) 
 	if got, want := roles(t, second, "s"), roles(t, first, "s"); got != want || !strings.HasSuffix(got, "user:and then? assistant:begun!") {
 		t.Errorf("messages: got %s for the second, want %s as for the first", got, want)
 	}
+}
+
+// whole is everything that a client was told of the runs of a session, frame by frame,
+// but for how a text that grows was cut: the deltas of a block are put together before
+// its end. Of updates that repeat the message so far nothing is taken.
+func (c *caller) whole(session string, updates bool) []string {
+	var all []string
+	grown := map[int]string{}
+	for _, f := range c.seen() {
+		if f.SessionID != session {
+			continue
+		}
+		var e struct {
+			Type   string
+			Update struct {
+				Type         string
+				ContentIndex int
+				Delta        string
+			} `json:"assistantMessageEvent"`
+		}
+		if err := json.Unmarshal(f.Event, &e); err != nil {
+			c.t.Fatal(err)
+		}
+		u := e.Update
+		switch {
+		case e.Type == "queue_update": // it comes beside the run
+		case e.Type == "message_update" && !updates:
+		case strings.HasSuffix(u.Type, "_delta"):
+			grown[u.ContentIndex] += u.Delta
+		default:
+			if strings.HasSuffix(u.Type, "_end") {
+				all = append(all, fmt.Sprintf("block %d: %s", u.ContentIndex, grown[u.ContentIndex]))
+				delete(grown, u.ContentIndex)
+			}
+			all = append(all, string(f.Raw))
+		}
+	}
+	return all
+}
+
+// Wherever in a run a client subscribes, it is told the same frames as one that was
+// there from the beginning: over several turns, and over an attempt that failed.
+func TestWhoeverSubscribesWheneverIsToldTheSameFrames(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var script [][]core.Body // what the agent says in each of its tasks
+		turns := rapid.IntRange(1, 3).Draw(rt, "turns")
+		for turn := range turns {
+			if rapid.Bool().Draw(rt, "an attempt fails") {
+				f := &core.Fault{Code: core.CodeOverloaded, Message: "not now", Retryable: true}
+				script = append(script, []core.Body{core.Text{Text: "half"}, core.Failed{Fault: f}})
+			}
+			script = append(script, saidInATurn(rt, turn))
+		}
+		steps := len(slices.Concat(script...))
+		joins := []int{rapid.IntRange(0, steps-1).Draw(rt, "one comes"), rapid.IntRange(0, steps-1).Draw(rt, "another comes")}
+
+		h, s := newStage(t, Options{})
+		w := holding()
+		a := join(t, h, core.Card{ID: "a", Features: core.FeatureFiles | core.FeatureToolStates}, w.work)
+		early := dial(t, s, ConnOptions{Snapshots: SnapshotsNone})
+		late := []*caller{dial(t, s, ConnOptions{Snapshots: SnapshotsNone}), dial(t, s, ConnOptions{})}
+		early.open("s", "a")
+		early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"0"}`)
+		task := <-w.tasks
+		for turn := 1; turn < turns; turn++ {
+			early.ok(fmt.Sprintf(`{"type":"follow_up","sessionId":"s","message":"%d"}`, turn))
+		}
+		at := 0
+		for n, bodies := range script {
+			if n > 0 {
+				task = <-w.tasks
+			}
+			for _, b := range bodies {
+				for i, c := range late {
+					if joins[i] == at {
+						c.ok(`{"type":"switch_session","sessionId":"s"}`)
+					}
+				}
+				a.say(task, b)
+				at++
+			}
+		}
+		all := append(late, early)
+		for _, c := range all {
+			c.until(`"command_finished"`, `"commandId":"p"`, `"success":true`)
+		}
+		for i, c := range all {
+			deltas := i != 1 // the other one is told snapshots
+			if d := cmp.Diff(early.whole("s", deltas), c.whole("s", deltas)); d != "" {
+				rt.Fatalf("what client %d was told, who came before %d (-early +late):\n%s", i, joins[min(i, 1)], d)
+			}
+			if got := c.transcript("s").Snapshots; got != early.transcript("s").Snapshots || got == "" {
+				rt.Errorf("client %d: got the text %q, want %q", i, got, early.transcript("s").Snapshots)
+			}
+			c.Close()
+		}
+		a.Close(nil)
+	})
+}
+
+// saidInATurn draws what an agent may say in a task, in any order, up to its end.
+func saidInATurn(t *rapid.T, turn int) []core.Body {
+	var bodies []core.Body
+	for i := range rapid.IntRange(0, 8).Draw(t, "length") {
+		switch id := fmt.Sprint(turn, "-", i); rapid.IntRange(0, 6).Draw(t, "kind") {
+		case 0:
+			bodies = append(bodies, core.Thinking{Text: "thought " + id})
+		case 1:
+			bodies = append(bodies, core.ToolCall{ID: id, Name: "ls", Input: `{"n":` + fmt.Sprint(i) + `}`},
+				core.ToolState{ID: id, State: core.ToolRunning}, core.ToolResult{ID: id, Output: "out " + id})
+		case 2:
+			bodies = append(bodies, core.Usage{Input: int64(i), Output: 1})
+		case 3:
+			bodies = append(bodies, core.File{Name: "f" + id, MediaType: rapid.SampledFrom([]string{"text/plain", "image/png"}).Draw(t, "media"), Data: []byte(id)})
+		case 4:
+			bodies = append(bodies, core.SessionLost{Reason: id})
+		default:
+			bodies = append(bodies, core.Text{Text: strings.Repeat("text "+id+" ", rapid.SampledFrom([]int{1, 10, 400}).Draw(t, "size"))})
+		}
+	}
+	return append(bodies, core.Done{})
 }
