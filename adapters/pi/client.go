@@ -21,6 +21,7 @@ type Frame struct {
 	Error          string          `json:"error"`
 	SessionVersion *int            `json:"sessionVersion"`
 	TimedOut       bool            `json:"timedOut"`
+	Replayed       bool            `json:"replayed"`
 	// Data is of a response, and of every event of the server.
 	Data json.RawMessage `json:"data"`
 	// Of an event of a session.

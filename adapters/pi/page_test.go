@@ -54,3 +54,46 @@ func TestThePageOfTheDialectNamesEveryStoryOfASection(t *testing.T) {
 		}
 	}
 }
+
+// Whatever the table of the specification's sections names is there, and it has every
+// section that says MUST (pi-server 1.0.0).
+func TestTheSectionsOfTheSpecificationHaveTheirProof(t *testing.T) {
+	page, err := os.ReadFile("../../docs/dialects/pi.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "\n## The specification, section by section\n")
+	rows := regexp.MustCompile("(?m)^\\| ([0-9., ]+) \\| .+ \\| (.+) \\|$").FindAllStringSubmatch(rest, -1)
+	sections := map[string]bool{}
+	var tests []byte
+	for _, pattern := range []string{"*_test.go", "../../cmd/dragoman/*_test.go"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests = append(tests, text...)
+		}
+	}
+	for _, row := range rows {
+		for section := range strings.SplitSeq(row[1], ", ") {
+			sections[section] = true
+		}
+		for proof := range strings.SplitSeq(row[2], ", ") {
+			name := strings.Trim(proof, "`")
+			_, err := os.Stat("../../schemas/conversations/pi/" + name + ".txtar")
+			if err != nil && !strings.Contains(string(tests), "func "+name+"(t *testing.T)") {
+				t.Errorf("section %s: %s is neither a story nor a test", row[1], proof)
+			}
+		}
+	}
+	for section := range strings.FieldsSeq("3.1 4 4.1 4.2 5.1 7.1 7.2 7.4 8.1 8.2 9 9.1 9.2 10 10.1 11 13 20.2") {
+		if !sections[section] {
+			t.Errorf("section %s says MUST and has no row", section)
+		}
+	}
+}

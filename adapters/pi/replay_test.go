@@ -139,6 +139,39 @@ func TestTooManyCommandsInFlightAreRefused(t *testing.T) {
 	}
 }
 
+func TestAPrincipalThatComesBackIsToldWhatCameOfItsCommands(t *testing.T) {
+	h, s := newStage(t, Options{})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
+	as := func(id string) *caller { return dial(t, s, ConnOptions{Principal: core.Principal{ID: id, Authenticated: true}}) }
+	ann, bob := as("ann"), as("bob")
+	for _, c := range []*caller{ann, bob} { // each counts from 1
+		c.ok(`{"id":"1","type":"create_session","sessionId":"s","agent":"a"}`)
+		c.send(`{"id":"2","type":"prompt","sessionId":"s","message":"x"}`)
+		a.say(<-w.tasks, core.Done{})
+		c.until(`{"id":"2","type":"response"`, `"success":true,"sessionVersion":1}`)
+	}
+	ann.send(`{"id":"3","type":"prompt","sessionId":"s","message":"y"}`)
+	task := <-w.tasks
+	ann.leaves()
+	again := as("ann")
+	for _, command := range []string{`{"id":"1","type":"create_session","sessionId":"s","agent":"a"}`, `{"id":"2","type":"prompt","sessionId":"s","message":"x"}`} {
+		if !again.repeats(command) {
+			t.Errorf("%s: got it done again, want a replay", command)
+		}
+	}
+	again.send(`{"id":"3","type":"prompt","sessionId":"s","message":"y"}`)
+	again.until("command_accepted", `"3"`)
+	a.say(task, core.Done{})
+	again.until(`{"id":"3","type":"response"`, `"success":true,"sessionVersion":2,"replayed":true}`)
+	if n := again.count("command_started", `"prompt"`); n != 0 {
+		t.Errorf("got %d prompts started, want none again", n)
+	}
+	if len(w.tasks) != 0 {
+		t.Error("the agent was asked again")
+	}
+}
+
 func TestTheDuplicatesThatWaitAreBounded(t *testing.T) {
 	h, s := newStage(t, Options{MaxInFlight: 3})
 	w := holding()

@@ -36,14 +36,14 @@ func TestWhatCameOfPiCommandsSurvivesAKill(t *testing.T) {
 			for life := range 2 {
 				h = serveProgram(t, dir, sync)
 				c = piOf(t, h)
-				if f := c.do(create); !f.Success || !c.replayed(f) || string(f.Data) != string(made.Data) {
+				if f := c.do(create); !f.Success || !f.Replayed || string(f.Data) != string(made.Data) {
 					t.Errorf("life %d: got %s, want %s replayed", life, f.Raw, made.Raw)
 				}
-				if f := c.do(rename); !f.Success || !c.replayed(f) || f.SessionVersion == nil || *f.SessionVersion != 1 {
+				if f := c.do(rename); !f.Success || !f.Replayed || f.SessionVersion == nil || *f.SessionVersion != 1 {
 					t.Errorf("life %d: got %s, want the success replayed with version 1", life, f.Raw)
 				}
 				const want = "Command did not finish before previous shutdown and was marked failed during recovery"
-				if f := c.do(prompt); f.Error != want || !c.replayed(f) {
+				if f := c.do(prompt); f.Error != want || !f.Replayed {
 					t.Errorf("life %d: got %s, want the prompt replayed as cut off", life, f.Raw)
 				}
 				if f := c.do(map[string]any{"type": "get_command_history", "commandId": "p"}); strings.Count(string(f.Data), "restart_inflight_marked_failed") != 1 {
@@ -139,8 +139,4 @@ next:
 			c.t.Fatalf("no frame with %q", parts)
 		}
 	}
-}
-
-func (c *piOfHub) replayed(f pi.Frame) bool {
-	return strings.Contains(string(f.Raw), `"replayed":true`)
 }
