@@ -63,7 +63,7 @@ func TestTheSectionsOfTheSpecificationHaveTheirProof(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(page), "\n## The specification, section by section\n")
-	rows := regexp.MustCompile("(?m)^\\| ([0-9., ]+) \\| .+ \\| (.+) \\|$").FindAllStringSubmatch(rest, -1)
+	rows := regexp.MustCompile(`(?m)^\| ([0-9., ]+) \| .+ \| (.+) \|$`).FindAllStringSubmatch(rest, -1)
 	sections := map[string]bool{}
 	var tests []byte
 	for _, pattern := range []string{"*_test.go", "../../cmd/dragoman/*_test.go"} {

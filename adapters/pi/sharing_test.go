@@ -131,7 +131,7 @@ func TestWhoeverSubscribesWheneverIsToldTheSameFrames(t *testing.T) {
 				at++
 			}
 		}
-		all := append(late, early)
+		all := slices.Concat(late, []*caller{early})
 		for _, c := range all {
 			c.until(`"command_finished"`, `"commandId":"p"`, `"success":true`)
 		}
