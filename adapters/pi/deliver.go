@@ -28,7 +28,7 @@ func (c *connection) deliver(ctx context.Context) {
 
 func (c *connection) deliverOne(ctx context.Context, it item) bool {
 	if it.frame == nil {
-		c.out.sent(it.size()) // what a run has to tell from here on waits in the hub
+		c.out.sent(it) // what a run has to tell from here on waits in the hub
 	}
 	switch {
 	case it.step != nil:
@@ -40,7 +40,7 @@ func (c *connection) deliverOne(ctx context.Context, it item) bool {
 		return false
 	}
 	err := c.link.Send(ctx, it.frame, len(it.frame))
-	c.out.sent(it.size())
+	c.out.sent(it)
 	return err == nil
 }
 

@@ -11,8 +11,9 @@ import (
 // set.
 type item struct {
 	frame []byte
-	// step is to be told from its beginning.
-	step *step
+	// step is to be told from its beginning; keeps is how many bytes it has in memory.
+	step  *step
+	keeps int
 	// fence holds back what follows until the step has been told.
 	fence *step
 	// last closes the connection.
@@ -22,15 +23,8 @@ type item struct {
 // itemBytes is about what an item costs beside what it has to tell.
 const itemBytes = 64
 
-// size is what an item counts for while it waits: its bytes, and those that a step
-// keeps in memory for as long.
-func (it item) size() int {
-	n := itemBytes + len(it.frame)
-	if it.step != nil {
-		n += it.step.size()
-	}
-	return n
-}
+// size is what an item counts for while it waits, beside what a step keeps.
+func (it item) size() int { return itemBytes + len(it.frame) }
 
 // outbox is what a client is to be sent, in order. Whoever has something for a
 // client puts it here and goes on.
@@ -38,6 +32,9 @@ type outbox struct {
 	mu    sync.Mutex
 	items []item
 	bytes int // of items here, and of frames on their way into the link
+	// live is what the steps keep that wait here, by their run. As long as that goes on
+	// it keeps them itself, and whoever comes late may be told all of it; then they count.
+	live map[*run]int
 	// limit is in bytes: beyond a part of it the client's own commands wait, beyond
 	// all of it the client is too slow.
 	limit int
@@ -55,11 +52,19 @@ func newOutbox(limit int) outbox {
 
 // push adds an item. It reports false when the client is too slow to be sent more.
 func (o *outbox) push(it item) bool {
-	size := it.size()
+	if it.step != nil {
+		it.keeps = it.step.size()
+	}
 	o.mu.Lock()
+	if it.step != nil {
+		if o.live == nil {
+			o.live = map[*run]int{}
+		}
+		o.live[it.step.run] += it.keeps
+	}
 	o.items = append(o.items, it)
 	full := o.bytes > o.limit
-	o.bytes += size
+	o.bytes += it.size()
 	o.mu.Unlock()
 	signal(o.ready)
 	return !full
@@ -85,11 +90,29 @@ func (o *outbox) take(ctx context.Context, spare []item) ([]item, error) {
 	}
 }
 
-// sent notes that so many bytes wait here no longer.
-func (o *outbox) sent(n int) {
+// over notes that a run has ended: it is for the client alone now that its steps are
+// kept.
+func (o *outbox) over(r *run) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.bytes += o.live[r]
+	delete(o.live, r)
+}
+
+// sent notes that an item waits here no longer: the link has taken its frame, or it is
+// its turn.
+func (o *outbox) sent(it item) {
 	o.mu.Lock()
 	before, enough := o.bytes, o.limit/patienceShare
-	o.bytes -= n
+	o.bytes -= it.size()
+	if it.step != nil {
+		r := it.step.run
+		if _, lives := o.live[r]; !lives {
+			o.bytes -= it.keeps
+		} else if o.live[r] -= it.keeps; o.live[r] == 0 {
+			delete(o.live, r)
+		}
+	}
 	freed := before > enough && o.bytes <= enough
 	o.mu.Unlock()
 	if freed {

@@ -143,7 +143,9 @@ func TestAPrincipalThatComesBackIsToldWhatCameOfItsCommands(t *testing.T) {
 	h, s := newStage(t, Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
-	as := func(id string) *caller { return dial(t, s, ConnOptions{Principal: core.Principal{ID: id, Authenticated: true}}) }
+	as := func(id string) *caller {
+		return dial(t, s, ConnOptions{Principal: core.Principal{ID: id, Authenticated: true}})
+	}
 	ann, bob := as("ann"), as("bob")
 	for _, c := range []*caller{ann, bob} { // each counts from 1
 		c.ok(`{"id":"1","type":"create_session","sessionId":"s","agent":"a"}`)

@@ -260,6 +260,9 @@ func (s *Server) endRun(r *run) {
 func (s *Server) closeRun(r *run) {
 	ss := r.session
 	ss.run = nil
+	for c := range ss.readers {
+		c.out.over(r)
+	}
 	for _, st := range r.steps {
 		if st.task == nil {
 			continue

@@ -287,6 +287,9 @@ func (c *connection) subscribe(ss *session) {
 func (c *connection) unsubscribe(ss *session) {
 	delete(ss.readers, c)
 	delete(c.reading, ss)
+	if ss.run != nil {
+		c.out.over(ss.run)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for st := range c.views {
