@@ -42,7 +42,7 @@ func bash(s *Server, x *execution) outcome {
 	dir := ss.tree.header.Cwd
 	s.working.Go(func() {
 		defer stop()
-		code, err := runShell(ctx, dir, command, sh.said)
+		code, err := runShell(ctx, s.opts.Reaper, dir, command, sh.said)
 		sh.said.end()
 		s.mu.Lock()
 		defer s.mu.Unlock()

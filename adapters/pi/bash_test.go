@@ -20,7 +20,11 @@ import (
 // may be run.
 func shellClient(t *testing.T, opts Options) (*caller, *Server, string) {
 	t.Helper()
-	opts.Bash = true
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Bash, opts.Reaper = true, []string{self, playsReaper}
 	h, s := newStage(t, opts)
 	join(t, h, core.Card{ID: "a"}, echo)
 	c := dial(t, s, ConnOptions{})
@@ -153,6 +157,7 @@ func TestTheAgentIsToldWhatWasRunWithTheNextPrompt(t *testing.T) {
 
 func TestEverythingThatBashBeganDiesWithIt(t *testing.T) {
 	const both = `sleep 1000 & echo $! > child; echo $$ > shell; wait`
+	const away = `(setsid bash -c 'echo $$ > child; exec sleep 1000' &); while [ ! -s child ]; do sleep 0.01; done; echo $$ > shell; `
 	for _, tt := range []struct {
 		name, program string
 		opts          Options
@@ -166,6 +171,10 @@ func TestEverythingThatBashBeganDiesWithIt(t *testing.T) {
 			c.ok(`{"type":"delete_session","sessionId":"s"}`)
 		}, `"cancelled":true`},
 		{"when it takes too long", both, Options{PromptTimeout: time.Second}, func(*testing.T, *caller) {}, `"success":false,"error":"Command 'bash' timed out after 1000ms","timedOut":true`},
+		{"when it has left the group and is aborted", away + `wait; sleep 1000`, Options{}, func(_ *testing.T, c *caller) {
+			c.ok(`{"type":"abort_bash","sessionId":"s"}`)
+		}, `"cancelled":true`},
+		{"when it has left the group and the shell ends", away, Options{}, func(*testing.T, *caller) {}, `"exitCode":0`},
 		{"when the shell ends", `sleep 1000 & echo $! > child; echo $$ > shell`, Options{}, func(*testing.T, *caller) {}, `"exitCode":0`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

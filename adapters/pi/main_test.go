@@ -1,9 +1,20 @@
 package pi
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/reaper"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// playsReaper as the first argument makes the test binary a reaper.
+const playsReaper = "reap"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == playsReaper {
+		os.Exit(reaper.Run(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -56,6 +56,9 @@ type Options struct {
 	// Bash lets every client run programs, as the user of the hub and for as long as
 	// PromptTimeout.
 	Bash bool
+	// Reaper is a command line that runs the one behind it as reaper.Run does, so that
+	// nothing outlives its bash. Without it what leaves the process group does.
+	Reaper []string
 	// CommandTimeout is how long a command may take that only looks, or stops
 	// something; default 30 s. What changes settings or makes sessions may take as
 	// long as it needs.

@@ -19,33 +19,42 @@ import (
 // that begin with DRAGOMAN_.
 var shellEnvironment = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR"}
 
-// straggling is how long the output may stay open once the shell has ended and
-// nobody of its group is left.
-const straggling = time.Second
+// straggling is how long a program may take to end that is to end, and its output may
+// stay open once it has.
+const straggling = 5 * time.Second
 
 // runShell runs a command in a directory until it ends or the context does; then
-// it and everything of its process group has ended, however that came. Input is
-// empty; what is printed to either output goes to out. It returns the exit code, of
-// a program that a signal ended 128 and its number, and an error if it could not
-// run.
-func runShell(ctx context.Context, dir, command string, out io.Writer) (code int, err error) {
+// everything that it began has ended, however that came. Input is empty; what is
+// printed to either output goes to out. It returns the exit code, of a program that a
+// signal ended 128 and its number, and an error if it could not run. The reaper is the
+// command line that is to run it (package reaper); without one what leaves the group of
+// the program escapes.
+func runShell(ctx context.Context, reaper []string, dir, command string, out io.Writer) (code int, err error) {
 	shell, err := exec.LookPath("bash")
 	if err != nil {
 		return 0, fmt.Errorf("bash: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, shell, "-c", command)
+	argv := append(slices.Clip(reaper), shell, "-c", command)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // that is what it is for
 	cmd.Dir = dir
 	cmd.Env = environment(os.Environ(), dir)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.Cancel = kill
 	cmd.WaitDelay = straggling
+	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if len(reaper) > 0 {
+		line, err := cmd.StdinPipe()
+		if err != nil {
+			return 0, fmt.Errorf("bash: %w", err)
+		}
+		end = line.Close
+	}
+	cmd.Cancel = end
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("bash: %w", err)
 	}
 	err = cmd.Wait()
-	_ = kill() // what it left behind, if anything
+	_ = end() // what it left behind, if anything
 	var ended *exec.ExitError
 	switch {
 	case errors.As(err, &ended):
