@@ -20,14 +20,19 @@ func (s *Server) restart(ss *session, t *tree) {
 	ss.steering, ss.following = nil, nil
 }
 
-// newConversation begins anew in the same session.
+// newConversation begins anew in the same session, with the agent and the thinking level
+// that it has.
 func newConversation(s *Server, x *execution) outcome {
 	parent, _ := x.text("parentSession")
 	if units(parent) > maxPath {
 		return failed(fmt.Sprintf("parentSession too long (max %d chars)", maxPath))
 	}
 	ss := x.on
-	s.restart(ss, ss.tree.successor(ss.key.id, parent))
+	t := ss.tree.successor(ss.key.id, parent)
+	if level := ss.tree.level; level != "" {
+		t.grow(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
+	}
+	s.restart(ss, t)
 	return begun()
 }
 

@@ -46,7 +46,8 @@ func (s *Server) readStored(scope, path string) (stored, string) {
 	return stored{tree: growTree(f), at: at}, ""
 }
 
-// loadSession brings a conversation back from its file (section 20.2).
+// loadSession brings a conversation back from its file (section 20.2). Nobody else is
+// told of the session (facts, section 2.1).
 func loadSession(s *Server, x *execution) outcome {
 	path, _ := x.text("sessionPath")
 	return s.work(x, func(context.Context) outcome {
@@ -66,7 +67,7 @@ func loadSession(s *Server, x *execution) outcome {
 		ss := newSession(x, id)
 		s.register(ss)
 		s.take(ss, from)
-		return s.created(x, ss)
+		return s.opened(x, ss)
 	})
 }
 

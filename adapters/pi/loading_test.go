@@ -83,3 +83,30 @@ func TestAnAgentThatIsNotHereIsNotBound(t *testing.T) {
 	}
 	c.ok(`{"type":"prompt","sessionId":"real","message":"who is there?"}`) // whoever is free
 }
+
+func TestOnlyAResponseTellsOfASessionThatWasLoaded(t *testing.T) {
+	c, s, path := spoken(t, Options{SessionDir: t.TempDir()})
+	other := dial(t, s, ConnOptions{})
+	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
+	c.ok(`{"type":"create_session","sessionId":"u"}`)
+	for _, who := range []*caller{c, other} {
+		who.until(`"type":"session_created"`, `"sessionId":"u"`) // what came before it is there
+		if got := who.count(`"type":"session_created"`, `"sessionId":"t"`); got != 0 {
+			t.Errorf("got %d session_created of a session that was loaded, want none", got)
+		}
+	}
+}
+
+func TestASessionThatBeginsAnewKeepsItsAgentAndItsThinkingLevel(t *testing.T) {
+	c, s, _ := spoken(t, Options{SessionDir: t.TempDir()})
+	c.ok(`{"type":"set_thinking_level","sessionId":"s","level":"high"}`)
+	c.ok(`{"type":"new_session","sessionId":"s"}`)
+	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"thinkingLevel":"high"`, `"model":{"id":"x"`, `"messageCount":0`) {
+		t.Errorf("got %s, want the level and the agent of before, and no messages", f.Data)
+	}
+	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
+	settled(s)
+	if got := growTree(readFile(t, fileOf(c, "s"))).level; got != "high" {
+		t.Errorf("in the file: got the level %q, want high", got)
+	}
+}

@@ -166,18 +166,21 @@ func (s *Server) register(ss *session) {
 	s.watchOver(ss)
 }
 
-// created says that x has made the session. That one was loaded is no event (facts,
-// section 2.1).
+// created says that x has made the session, and tells everybody. That one was loaded is
+// no event (facts, section 2.1).
 func (s *Server) created(x *execution, ss *session) outcome {
-	x.on = ss
-	data := encode(map[string]any{"sessionId": ss.key.id, "sessionInfo": s.info(ss)})
-	if x.kind != "create_session" {
-		return outcome{data: data}
-	}
-	return outcome{data: data, after: func() {
+	o := s.opened(x, ss)
+	o.after = func() {
 		s.happened("session_created")
-		s.broadcast(ss.key.scope, append(append([]byte(`{"type":"session_created","data":`), data...), '}'))
-	}}
+		s.broadcast(ss.key.scope, append(append([]byte(`{"type":"session_created","data":`), o.data...), '}'))
+	}
+	return o
+}
+
+// opened says that x has a session now.
+func (s *Server) opened(x *execution, ss *session) outcome {
+	x.on = ss
+	return outcome{data: encode(map[string]any{"sessionId": ss.key.id, "sessionInfo": s.info(ss)})}
 }
 
 // newSessionID makes the id of a session that its client did not name.
