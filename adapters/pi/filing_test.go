@@ -255,6 +255,9 @@ func TestAFileThatIsTooLargeIsNotLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, "Failed to load session from "+path)
+	if f := c.ok(`{"type":"list_stored_sessions"}`); !has(f, path, `"fileExists":true`) {
+		t.Errorf("got %s, want the file listed all the same", f.Data)
+	}
 }
 
 func TestSessionsThatAreDeletedLeaveNothingInMemory(t *testing.T) {

@@ -3,6 +3,7 @@ package pi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -127,13 +128,13 @@ func (s *Server) findFiles(ctx context.Context, scope string) []sighted {
 	return all
 }
 
-// summarize reads a file for the list; one that is no session is not listed.
+// summarize reads a file for the list; one that is no session is not listed, and of one
+// that is too large its header is all that is told.
 func (s *Server) summarize(f sighted) (summary, bool) {
-	data, err := f.at.read(s.opts.MaxFileBytes, s.opts.MaxFileBytes)
-	if err != nil {
-		return summary{}, false
+	parsed, err := s.readFile(f.at)
+	if errors.Is(err, errTooLarge) {
+		parsed.Header, err = readHeader(f.at)
 	}
-	parsed, err := sessionfile.Parse(data)
 	if err != nil {
 		return summary{}, false
 	}

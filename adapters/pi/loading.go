@@ -25,25 +25,36 @@ func (s *Server) readStored(scope, path string) (stored, string) {
 		return stored{}, problem
 	}
 	s.flush(at.path())
-	head, err := at.read(headBytes, math.MaxInt64)
-	if err == nil {
-		_, err = sessionfile.ParseHeader(head)
-	}
-	if err != nil {
+	if _, err := readHeader(at); err != nil {
 		return stored{}, notASession
 	}
-	data, err := at.read(s.opts.MaxFileBytes, s.opts.MaxFileBytes)
+	f, err := s.readFile(at)
 	if err != nil {
-		return stored{}, cannotBeRead + path
-	}
-	f, err := sessionfile.Parse(data)
-	if err != nil {
+		s.opts.Log.Warn("a session file cannot be loaded", "path", path, "error", err, "session_bytes", s.opts.MaxFileBytes)
 		return stored{}, cannotBeRead + path
 	}
 	if f.Skipped > 0 {
 		s.opts.Log.Warn("a session file has lines that are no entries; they are passed over", "path", path, "lines", f.Skipped)
 	}
 	return stored{tree: growTree(f), at: at}, ""
+}
+
+// readHeader reads the first line of a session file.
+func readHeader(at place) (sessionfile.Header, error) {
+	head, err := at.read(headBytes, math.MaxInt64)
+	if err != nil {
+		return sessionfile.Header{}, err
+	}
+	return sessionfile.ParseHeader(head)
+}
+
+// readFile reads a session file that is not too large.
+func (s *Server) readFile(at place) (sessionfile.File, error) {
+	data, err := at.read(s.opts.MaxFileBytes, s.opts.MaxFileBytes)
+	if err != nil {
+		return sessionfile.File{}, err
+	}
+	return sessionfile.Parse(data)
 }
 
 // loadSession brings a conversation back from its file (section 20.2). Nobody else is

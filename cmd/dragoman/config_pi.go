@@ -29,6 +29,7 @@ type PiConfig struct {
 	JournalBytes      int64         `koanf:"journal_bytes"`
 	// Of what is on the disk.
 	SessionDir   string   `koanf:"session_dir"`
+	SessionBytes int64    `koanf:"session_bytes"`
 	SessionRoots []string `koanf:"session_roots"`
 	ExportDirs   []string `koanf:"export_dirs"`
 	// Of its governance.
@@ -64,7 +65,7 @@ func piDefaults() map[string]any {
 		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.session_lifetime": "24h", "pi.connections": 1000,
 		"pi.pending": 100, "pi.in_flight": 10_000, "pi.snapshots": "all", "pi.keep_tasks": true, "pi.bash": false, "pi.retries": 3, "pi.retry_delay": "2s", "pi.compact_at": 87,
 		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
-		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20,
+		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20, "pi.session_bytes": 64 << 20,
 		"pi.session_dir": "~/.pi/agent/sessions", "pi.session_roots": []string{"~/.pi/agent/sessions", ".pi/sessions"}, "pi.export_dirs": []string{"."},
 		"pi.rates.all": 1000, "pi.rates.session": 100, "pi.rates.server": 100, "pi.rates.answers": 60,
 		"pi.breakers.agent_failures": 5, "pi.breakers.agent_window": "60s", "pi.breakers.session_failures": 10, "pi.breakers.bash_failures": 50,
@@ -82,6 +83,7 @@ func (c PiConfig) options(o pi.Options) pi.Options {
 	o.Retries, o.RetryDelay, o.Bash = orNever(c.Retries), c.RetryDelay, c.Bash
 	o.CompactAt = orNever(c.CompactAt)
 	o.SessionDir, o.SessionRoots, o.ExportDirs = c.sessionDir(), c.sessionRoots(), c.exportDirs()
+	o.MaxFileBytes = c.SessionBytes
 	r, b := c.Rates, c.Breakers
 	o.Rates = pi.Rates{All: orNever(r.All), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
 	breaker := func(failures int, window time.Duration) pi.Breaker {

@@ -21,8 +21,8 @@ func TestTheSettingsOfPiReachItsServer(t *testing.T) {
 		Breakers:       pi.Breakers{Agent: breaker(5, time.Minute), BashSession: breaker(10, 2*time.Minute), BashAll: breaker(50, 2*time.Minute)},
 		CommandTimeout: 30 * time.Second, DependencyTimeout: 30 * time.Second, MaxOutcomes: 2000, OutcomeBytes: 64 << 20, KeyTTL: 600 * time.Second,
 		Retries: 3, RetryDelay: 2 * time.Second, CompactAt: 87,
-		PromptTimeout: 300 * time.Second,
-		SessionDir:    "/home/kit/.pi/agent/sessions", SessionRoots: []string{"/home/kit/.pi/agent/sessions", "/srv/pi"}, ExportDirs: []string{"/srv/pages"},
+		PromptTimeout: 300 * time.Second, MaxFileBytes: 64 << 20,
+		SessionDir: "/home/kit/.pi/agent/sessions", SessionRoots: []string{"/home/kit/.pi/agent/sessions", "/srv/pi"}, ExportDirs: []string{"/srv/pages"},
 	}
 	off := standard
 	off.Rates = pi.Rates{All: -1, Session: -1, Server: -1, Answers: -1}
