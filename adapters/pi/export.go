@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"html/template"
 	"io/fs"
 	"math"
@@ -181,6 +182,9 @@ func (m message) parts() []part {
 		IsError      bool    `json:"isError"`
 		ErrorMessage string  `json:"errorMessage"`
 		Command      string  `json:"command"`
+		Output       string  `json:"output"`
+		ExitCode     int     `json:"exitCode"`
+		Cancelled    bool    `json:"cancelled"`
 		CustomType   string  `json:"customType"`
 		Timestamp    float64 `json:"timestamp"`
 	}
@@ -193,7 +197,14 @@ func (m message) parts() []part {
 			title += ", an error"
 		}
 	case roleBash:
-		return []part{{Kind: "tool", Folded: true, Title: "$ " + shape.Command, Text: m.gist()}}
+		title = "$ " + shape.Command
+		switch {
+		case shape.Cancelled:
+			title += " (cancelled)"
+		case shape.ExitCode != 0:
+			title += fmt.Sprintf(" (exit code %d)", shape.ExitCode)
+		}
+		return []part{{Kind: "tool", Folded: true, Title: title, Text: shape.Output}}
 	case roleCustom:
 		kind, title = "note", shape.CustomType
 	}
@@ -203,7 +214,11 @@ func (m message) parts() []part {
 		who := cmp.Or(shape.Model, shape.From, m.role)
 		all = append(all, part{Kind: "who", Title: who, Text: pageTime(time.UnixMilli(int64(shape.Timestamp)))})
 	}
-	for _, b := range m.blocks() {
+	blocks := m.blocks()
+	if m.role == roleTool && len(blocks) == 0 { // it printed nothing, which is worth knowing
+		blocks = []contentBlock{{Type: "text"}}
+	}
+	for _, b := range blocks {
 		p := part{Kind: kind, Folded: folded, Title: title}
 		switch b.Type {
 		case "text":

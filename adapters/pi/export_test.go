@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -93,4 +95,20 @@ func TestAPageGoesNowhereElse(t *testing.T) {
 	ann := as(core.Principal{ID: "ann", Authenticated: true})
 	ann.fails(`{"type":"export_html","sessionId":"s","outputPath":"`+filepath.Join(cwd, "ann.html")+`"}`, errExportPlace.Error())
 	ann.ok(`{"type":"export_html","sessionId":"s"}`)
+}
+
+func TestAPageShowsAlsoWhatPrintedNothing(t *testing.T) {
+	for _, tt := range []struct {
+		said message
+		want part
+	}{
+		{toolMessage("1", "touch", "", true, 0), part{Kind: "tool", Folded: true, Title: "result of touch, an error"}},
+		{bashMessage("false", "", 1, false, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ false (exit code 1)"}},
+		{bashMessage("sleep 9", "a", 0, true, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ sleep 9 (cancelled)", Text: "a"}},
+		{bashMessage("true", "", 0, false, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ true"}},
+	} {
+		if d := cmp.Diff([]part{tt.want}, tt.said.parts()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.said.json, d)
+		}
+	}
 }
