@@ -1,0 +1,109 @@
+package pi
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// whatever are commands that get into each other's way.
+var whatever = strings.Split(`"type":"create_session","agent":"a"
+"type":"create_session","agent":"a","cwd":"/"
+"type":"switch_session"
+"type":"prompt","message":"one"
+"type":"prompt","message":"two"
+"type":"prompt","message":"/use b"
+"type":"prompt","message":"three","streamingBehavior":"steer"
+"type":"steer","message":"this way"
+"type":"follow_up","message":"and then"
+"type":"abort"
+"type":"compact"
+"type":"abort_compaction"
+"type":"abort_retry"
+"type":"set_auto_retry","enabled":true
+"type":"bash","command":"echo printed; sleep 0.01"
+"type":"abort_bash"
+"type":"new_session"
+"type":"get_tree"
+"type":"get_messages"
+"type":"get_fork_messages"
+"type":"export_html"
+"type":"list_stored_sessions"
+"type":"cycle_model"
+"type":"get_session_stats"
+"type":"delete_session"`, "\n")
+
+// moody is the work of an agent that answers, fails in every way that is met by more
+// than an end, or says nothing more until its time is over.
+func moody(a *joined, b hub.Batch) {
+	if !assigned(b) {
+		return
+	}
+	long := core.Text{Text: strings.Repeat("words ", 1000)}
+	moods := [][]core.Body{
+		{core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "not now", Retryable: true}}},
+		{core.Failed{Fault: core.NewFault(core.CodeTooLarge, "too large")}},
+		{core.Failed{Fault: core.NewFault(core.CodeInvalid, "no")}},
+		{core.Text{Text: "begun"}},
+		{core.ToolCall{ID: "1", Name: "look", Input: "{}"}, core.ToolResult{ID: "1", Output: "seen"}, long, core.Done{}},
+		{long, core.Usage{Input: 5000, Output: 10}, core.Done{}},
+		{core.Text{Text: "yes"}, core.Done{}},
+	}
+	for _, body := range moods[rand.IntN(len(moods))] {
+		_ = a.Report(b.Task.ID(), body, nil) // it may have been cancelled meanwhile
+	}
+}
+
+func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning(t *testing.T) {
+	dir := t.TempDir()
+	never := Breaker{Failures: -1}
+	h, s := newStage(t, Options{
+		QueuePrompts: true, Bash: true, SessionDir: dir, ExportDirs: []string{dir}, CompactAt: 1, PromptTimeout: 200 * time.Millisecond,
+		MaxPending: 1000, Breakers: Breakers{Agent: never, BashSession: never, BashAll: never},
+	})
+	features := core.FeatureCancellation | core.FeatureInjection
+	join(t, h, core.Card{ID: "a", MaxConcurrent: 100, Features: features}, moody)
+	join(t, h, core.Card{ID: "b", MaxConcurrent: 100}, moody)
+	const commands = 120
+	clients := []*caller{dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})}
+	for i := range commands {
+		for _, c := range clients {
+			what := whatever[rand.IntN(len(whatever))]
+			c.send(fmt.Sprintf(`{"id":"c%d","sessionId":"s%d",%s}`, i, rand.IntN(2), what))
+		}
+	}
+	for _, c := range clients {
+		for i := range commands {
+			response := fmt.Sprintf(`{"id":"c%d","type":"response"`, i)
+			c.until(response)
+			if got := c.count(response); got != 1 {
+				t.Errorf("command %d: got %d responses, want 1", i, got)
+			}
+		}
+	}
+	// What goes on behind a response, as a compaction does, has its turn in the lane.
+	for _, id := range []string{"s0", "s1"} {
+		clients[0].do(`{"type":"set_session_name","sessionId":"` + id + `","name":"last"}`)
+	}
+	settled(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.flying) != 0 || len(s.lanes) != 0 || len(s.runs) != 0 {
+		t.Errorf("got %d commands, %d lanes and %d tasks that go on, want none", len(s.flying), len(s.lanes), len(s.runs))
+	}
+	for key, ss := range s.sessions {
+		if ss.busy() || ss.compacting != nil {
+			t.Errorf("session %s: got it busy, want it idle", key.id)
+		}
+		if ss.file != nil && ss.file.made {
+			if got, want := len(growTree(readFile(t, ss.file.path)).nodes), len(ss.tree.nodes); got != want {
+				t.Errorf("session %s: got %d entries in its file, want %d", key.id, got, want)
+			}
+		}
+	}
+}
