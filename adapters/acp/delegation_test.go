@@ -116,6 +116,32 @@ func TestAResultFindsThePeerOnTheConnectionThatItListensTo(t *testing.T) {
 	}
 }
 
+func TestDiscoverOfAnACPAgentHasAllThatItSaid(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		fam := s.agent("fam", `{"agent_name":"Fam","domains":["family"],"extensions":["progress"],"mood":{"b": 1, "a": 2},"languages":["en"],"max_concurrent_tasks":2}`)
+		conn, ended := s.plug(Options{AgentID: "small", MaxEnvelopeBytes: 1 << 10})
+		kit, small := s.enter("kit"), &actor{stage: s, conn: conn, ended: ended, name: "small"}
+		small.expect(KindDiscover)
+		for i, want := range []string{
+			`{"agent_name":"Fam","domains":["family"],"channels":[],"tools":[],"max_concurrent_tasks":2,"extensions":["progress"],"languages":["en"],"mood":{"b": 1, "a": 2}}`,
+			`{"agent_name":"Fam","domains":[],"channels":[],"tools":[],"max_concurrent_tasks":0}`,
+			`{"agent_name":"Fam","domains":[],"channels":[],"tools":[],"max_concurrent_tasks":1}`,
+		} {
+			kit.say(`{"id":"d%d","to":"fam","kind":"discover"}`, i)
+			if got := string(kit.expect(KindCapabilities).Payload); i < 2 && got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			small.say(`{"id":"d%d","to":"fam","kind":"discover"}`, i)
+			if got := string(small.expect(KindCapabilities).Payload); got != want {
+				t.Errorf("who takes little: got  %s\nwant %s", got, want)
+			}
+			next := []string{`"max_concurrent_tasks":0`, `"novel":"` + strings.Repeat("x", 1<<10) + `"`, `"domains":[]`}[i]
+			fam.say(`{"id":"c%d","kind":"capabilities","payload":{"agent_name":"Fam",%s}}`, i, next)
+			synctest.Wait()
+		}
+	})
+}
+
 func TestDiscoverOfTheHubIsNarrowedToADomainAndFollowsEveryChange(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.plainAgent("cal", core.Card{Domains: []string{"family.calendar"}})

@@ -2,6 +2,8 @@ package acp
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +68,14 @@ func (s *session) describe(ctx context.Context, e Envelope) error {
 		return s.unlessRefused(ctx, e, err)
 	}
 	if agent != nil {
-		return s.answer(ctx, KindCapabilities, e.ID, capabilitiesOf(agent.Card))
+		out := s.newEnvelope(KindCapabilities, e.ID, nil)
+		for _, own := range []bool{true, false} {
+			out.Payload = described(agent, own)
+			if len(out.Encode()) <= s.opts.MaxEnvelopeBytes {
+				break
+			}
+		}
+		return s.out.send(ctx, message{json: out.Encode(), kind: out.Kind, ref: e.ID})
 	}
 	all, err := s.everybody(d.Domain)
 	if err != nil {
@@ -79,6 +88,28 @@ func (s *session) describe(ctx context.Context, e Envelope) error {
 	s.hub.Count("acp.capabilities.without_agents")
 	all.Agents = nil // the list is an addition of ours; the rest stands without it
 	return s.answer(ctx, KindCapabilities, e.ID, all)
+}
+
+// described says what one agent can do; with own also what one of ACP said of itself
+// in members that the hub does not know (promise P11).
+func described(agent *hub.AgentStatus, own bool) json.RawMessage {
+	c := capabilitiesOf(agent.Card)
+	if agent.Load.State == core.LoadDraining {
+		*c.MaxConcurrentTasks = 0
+	}
+	if agent.Dialect != Dialect {
+		return encode(c)
+	}
+	if agent.Features.Has(progressFeatures) {
+		c.Extensions = []string{ExtensionProgress}
+	}
+	var said []field
+	for _, key := range slices.Sorted(maps.Keys(agent.Metadata)) {
+		if own {
+			said = append(said, field{key, agent.Metadata[key]})
+		}
+	}
+	return setMembers(encode(c), said...)
 }
 
 // everybody is what all agents can do together, and a list of them. With a domain it
