@@ -121,8 +121,8 @@ func (c *caller) send(_ context.Context, m message) error {
 		return nil
 	}
 	delete(c.waiting, m.ref)
+	waits <- m // it has room for one
 	c.mu.Unlock()
-	waits <- m
 	return nil
 }
 

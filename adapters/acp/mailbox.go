@@ -31,7 +31,12 @@ type mailbox struct {
 type letter struct {
 	message
 	number uint64 // from 1
+	charge int    // what it counts for in bytes
 }
+
+// leastCharge is what the smallest letter counts for, and one that was reclaimed, so
+// that a bound in bytes also bounds how many there are.
+const leastCharge = 64
 
 // budget bounds the bytes of several mailboxes together.
 type budget struct {
@@ -53,9 +58,10 @@ func (b *mailbox) put(m message) {
 		}
 		return
 	}
-	b.letters = append(b.letters, letter{m, b.first + uint64(len(b.letters))})
-	b.bytes += len(m.json)
-	b.total.used.Add(int64(len(m.json)))
+	charge := max(len(m.json), leastCharge)
+	b.letters = append(b.letters, letter{m, b.first + uint64(len(b.letters)), charge})
+	b.bytes += charge
+	b.total.used.Add(int64(charge))
 	var lost []func()
 	for len(b.letters) > 1 && (b.bytes > b.most || b.total.used.Load() > b.total.most) {
 		lost = b.dropLocked(lost)
@@ -73,8 +79,8 @@ func (b *mailbox) dropLocked(lost []func()) []func() {
 	b.letters[0] = letter{}
 	b.letters = b.letters[1:]
 	b.first++
-	b.bytes -= len(l.json)
-	b.total.used.Add(-int64(len(l.json)))
+	b.bytes -= l.charge
+	b.total.used.Add(-int64(l.charge))
 	if l.number >= b.unread {
 		b.unread = l.number + 1
 		if l.lost != nil {
@@ -95,9 +101,9 @@ func (b *mailbox) reclaim() []owing {
 			continue
 		}
 		due = append(due, *l.owed)
-		b.bytes -= len(l.json)
-		b.total.used.Add(-int64(len(l.json)))
-		l.message = message{}
+		b.bytes -= l.charge - leastCharge
+		b.total.used.Add(-int64(l.charge - leastCharge))
+		l.message, l.charge = message{}, leastCharge
 	}
 	return due
 }

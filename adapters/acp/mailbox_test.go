@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"context"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -118,6 +119,39 @@ func TestAMailboxIsBoundedAndSaysWhatIsGone(t *testing.T) {
 	if got := total.used.Load(); got != 0 {
 		t.Errorf("bytes in all after the end: got %d, want 0", got)
 	}
+}
+
+func TestAMailboxIsBoundedInNumberThoughItsResultsGoAnotherWay(t *testing.T) {
+	b := newMailbox(1<<10, &budget{most: 1 << 20})
+	for i := range 1000 {
+		b.put(message{json: make([]byte, 300), owed: &owing{}})
+		if due := b.reclaim(); len(due) != 1 {
+			t.Fatalf("result %d: got %d reclaimed, want 1", i, len(due))
+		}
+	}
+	if got := len(b.letters); got > 16 {
+		t.Errorf("got %d letters, want at most 16", got)
+	}
+}
+
+func TestAnAnswerThatComesAsThePostIsCutIsNotLostWhereTasksAreKept(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers, KeepTasks: true}})
+		defer x.Close()
+		gone, hangUp := context.WithCancel(t.Context())
+		hangUp()
+		written := 0
+		for i := range 20 {
+			r := httptest.NewRequestWithContext(gone, "POST", "/acp", strings.NewReader(fmt.Sprintf(`{"id":"p%d","from":"kit","kind":"ping"}`, i)))
+			w := httptest.NewRecorder()
+			x.ServeHTTP(w, r)
+			written += min(1, w.Body.Len())
+		}
+		letters, _, _ := x.peers[who{"kit", "kit"}].mail.after(0)
+		if len(letters)+written != 20 {
+			t.Errorf("got %d answers written and %d that wait, want 20", written, len(letters))
+		}
+	})
 }
 
 func TestAQueryThatAnHTTPAgentNeverFetchedIsToldWhenItIsForgotten(t *testing.T) {

@@ -131,7 +131,15 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e Env
 	case m := <-answer:
 		x.write(w, statusFor(m), m.json)
 	case <-r.Context().Done():
-		s.abandon(e.ID)
+		c.forgo(e.ID)
+		select {
+		case m := <-answer: // it came as the peer hung up
+			if s.opts.KeepTasks || e.Kind == KindDelegate {
+				c.mail.put(m)
+			}
+		default:
+			s.abandon(e.ID)
+		}
 	case <-c.gone:
 		select {
 		case m := <-answer:
