@@ -146,11 +146,12 @@ func (s *session) notify(ctx context.Context, e Envelope) error {
 	if err == nil {
 		to, err = s.address(e.To)
 	}
-	if err == nil && to.IsZero() {
+	switch {
+	case err != nil:
+	case n.Topic == TopicContext:
+		err = refusef(CodePeerNotFound, "the ref in data is no query or delegate of yours that runs: send its id")
+	case to.IsZero():
 		to = core.ToHub() // for who subscribes to its topic
-		if n.Topic == TopicContext {
-			err = refusef(CodePeerNotFound, "the ref in data is no query or delegate of yours that runs: send its id, or an address in to")
-		}
 	}
 	if err == nil {
 		req := n.Request()

@@ -88,6 +88,8 @@ func TestWhatASubscriptionCannotBeIsRefused(t *testing.T) {
 			{`"kind":"unsubscribe","to":"kit"`, CodeInvalidEnvelope, "leave to out"},
 			{`"kind":"notify","payload":{"topic":"dragoman.shutdown"}`, CodeInvalidEnvelope, "the hub's own"},
 			{`"kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q9","content":"x"}}`, CodePeerNotFound, "no query or delegate of yours"},
+			{`"to":"fam","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q9","content":"x"}}`, CodePeerNotFound, "no query or delegate of yours"},
+			{`"to":"fam","kind":"notify","payload":{"topic":"dragoman.shutdown"}`, CodeInvalidEnvelope, "the hub's own"},
 			{`"kind":"notify","payload":{"topic":"a"}`, CodePeerNotFound, "nobody subscribes"},
 		} {
 			kit.say(`{"id":"i%d",%s}`, i, c.say)

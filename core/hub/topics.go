@@ -140,8 +140,12 @@ func (b *topics) forget(now time.Time) {
 }
 
 // deliver gives a task to who is to have it: a notice to those too who subscribe to
-// its topic. One for the hub is for them alone.
+// its topic. One for the hub is for them alone. What the hub itself tells its peers
+// nobody else does, whoever it is for: they act on it.
 func (h *Hub) deliver(t *Task, private bool) error {
+	if n := t.request.Notice; n != nil && strings.HasPrefix(n.Topic, ownTopics) {
+		return core.NewFault(core.CodeInvalid, "the topic %q is the hub's own: choose another", n.Topic)
+	}
 	if t.request.To.Reach() != core.ReachHub {
 		err := h.route(t)
 		if err == nil && t.request.Intent == core.IntentNotify && !private {
@@ -149,12 +153,8 @@ func (h *Hub) deliver(t *Task, private bool) error {
 		}
 		return err
 	}
-	topic := t.request.Notice.Topic
-	if strings.HasPrefix(topic, ownTopics) {
-		return core.NewFault(core.CodeInvalid, "the topic %q is the hub's own: choose another", topic)
-	}
 	if !h.publish(t) {
-		return core.NewFault(core.CodeUnreachable, "nobody subscribes to %q: address an agent, or try again later", topic)
+		return core.NewFault(core.CodeUnreachable, "nobody subscribes to %q: address an agent, or try again later", t.request.Notice.Topic)
 	}
 	t.end(core.Done{}, nil)
 	return nil
@@ -164,9 +164,6 @@ func (h *Hub) deliver(t *Task, private bool) error {
 // or awaited. It keeps it for its addressee too, who may have to hear it once more.
 func (h *Hub) publish(t *Task) (heard bool) {
 	topic := t.request.Notice.Topic
-	if strings.HasPrefix(topic, ownTopics) {
-		return false
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	b := &h.topics

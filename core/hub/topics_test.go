@@ -76,16 +76,14 @@ func TestANoticeForTheHubReachesEverybodyWhoSubscribesToItsTopic(t *testing.T) {
 	})
 }
 
-func TestANoticeForAnAgentReachesSubscribersTooUnlessItIsPrivateOrTheHubsOwn(t *testing.T) {
+func TestANoticeForAnAgentReachesSubscribersTooUnlessItIsPrivate(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, hearer, teller := g.agent("a", core.FeatureNotices), g.subscribes("hearer", ">"), g.connect("teller")
-		for _, topic := range []string{"hans.location", "dragoman.context"} {
-			task, err := g.tells(teller, topic, core.ToAgent("a"))
-			if err != nil {
-				t.Fatalf("%s: got %v, want no error", topic, err)
-			}
-			agent.Delivered(task.ID())
+		task, err := g.tells(teller, "hans.location", core.ToAgent("a"))
+		if err != nil {
+			t.Fatalf("telling an agent: got %v, want no error", err)
 		}
+		agent.Delivered(task.ID())
 		private, err := teller.Open(core.Request{To: core.ToAgent("a"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "secret"}}, hub.Opening{Private: true})
 		if err != nil {
 			t.Fatal(err)
@@ -94,6 +92,19 @@ func TestANoticeForAnAgentReachesSubscribersTooUnlessItIsPrivateOrTheHubsOwn(t *
 		_, err = g.tells(teller, "lost", core.ToAgent("nobody"))
 		g.wantFault("to nobody", err, core.CodeUnknownAgent)
 		g.hears(hearer, true, "hans.location")
+	})
+}
+
+func TestNobodyTellsInTheNameOfTheHub(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, teller := g.agent("a", core.FeatureNotices), g.connect("teller")
+		for _, topic := range []string{"dragoman.context", "dragoman.shutdown", "dragoman."} {
+			_, err := g.tells(teller, topic, core.ToAgent("a"))
+			g.wantFault(topic, err, core.CodeInvalid)
+		}
+		if got := g.batches(agent); len(got) > 0 {
+			t.Errorf("the agent: got %+v, want nothing", got)
+		}
 	})
 }
 
