@@ -108,6 +108,7 @@ func TestAResultThatComesLateReachesThePeerWhereverItIs(t *testing.T) {
 			kit.expect(KindAck)
 			s.report(doer, s.assigned(doer), core.Done{Text: "done"})
 			kit.expect(KindResult)
+			synctest.Wait() // the transport knows that it took it
 			_ = kit.conn.Close(nilReason)
 			<-kit.ended
 			kit = s.enter("kit")
