@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -30,6 +31,59 @@ func TestAnAckSaysHowLongItWillTakeWhereTheAgentHasAHistory(t *testing.T) {
 		if got := expect[Ack](kit, KindAck, "y"); got.EstimatedMS != 6000 {
 			t.Errorf("behind another: got %+v, want 6000 ms", got)
 		}
+	})
+}
+
+func TestADelegateThatWantsNoReportIsOverForItsAgentWithTheAck(t *testing.T) {
+	const silent, next = `{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do it","report_back":false}}`, `{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`
+	t.Run("of an agent that follows the draft", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			fam, kit := s.agent("fam", `{}`), s.enter("kit")
+			kit.say(silent)
+			kit.expect(KindAck)
+			fam.expect(KindDelegate)
+			time.Sleep(3 * time.Second)
+			fam.say(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
+			kit.say(next)
+			fam.expect(KindQuery) // it has room: no result of the first is to come
+			kit.say(`{"id":"d2","to":"fam","kind":"delegate","payload":{"task":"do it again"}}`)
+			if got := expect[Ack](kit, KindAck, "d2"); got.EstimatedMS != 0 {
+				t.Errorf("ack: got %+v, want no estimate by what told of no end", got)
+			}
+			fam.say(`{"id":"r1","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done"}}`)
+			s.counted("acp.late", 1)
+			kit.silent()
+		})
+	})
+	t.Run("of our end, once it has done it", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			s.employ(core.Card{ID: "fam"}, WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+				time.Sleep(time.Second)
+				return say(core.Text{Text: r.Content})
+			})
+			kit := s.enter("kit")
+			kit.say(silent)
+			kit.expect(KindAck)
+			began := time.Now()
+			kit.say(next)
+			kit.expect(KindResponse)
+			if got := time.Since(began); got != 2*time.Second {
+				t.Errorf("the next was answered after %s, want one after the other in 2s", got)
+			}
+		})
+	})
+	t.Run("of our end, when it fails", func(t *testing.T) {
+		onStage(t, func(t *testing.T, s *stage) {
+			s.employ(core.Card{ID: "fam"}, WorkOptions{}, func(context.Context, core.Request, func(core.Body) error) error {
+				return core.NewFault(core.CodeInternal, "no")
+			})
+			kit := s.client(ClientOptions{ID: "kit"})
+			e := kit.Envelope(KindDelegate, "fam", Delegate{Task: "do it", ReportBack: new(bool)})
+			if _, err := kit.Do(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+			s.until(func() bool { a, _ := s.hub.Agent("fam"); return a.Load.Active == 0 }, "it has room again")
+		})
 	})
 }
 

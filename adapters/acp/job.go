@@ -18,6 +18,8 @@ type job struct {
 	// it as they are.
 	passes bool
 	acked  bool
+	// silent says that the peer was asked for no report: it ends the job with its ack.
+	silent bool
 	// usage and text say that it told what it costs, and pieces of its answer, on the
 	// way.
 	usage, text bool
@@ -233,6 +235,7 @@ func (s *session) assignment(t *hub.Task, j *job) message {
 	req := t.Request()
 	if raw := originOf(req); raw != nil {
 		j.id, j.kind = textOf(raw, "id"), kindOf(raw)
+		j.silent = j.kind == KindDelegate && !req.ReportBack
 		s.mu.Lock()
 		taken := s.jobs[j.id] != nil
 		s.mu.Unlock()

@@ -39,7 +39,7 @@ func (a *agentEnd) answer(work context.Context, t *assigned, handle core.Handler
 		ctx, done = context.WithDeadline(ctx, t.req.Deadline)
 		defer done()
 	}
-	if t.e.Kind == KindDelegate {
+	if t.e.Kind == KindDelegate && t.req.ReportBack {
 		_ = a.reply(work, t.e, KindAck, Ack{Accepted: true}) // when it cannot be sent, nor can the rest
 	}
 	err := context.Cause(ctx)
@@ -63,7 +63,10 @@ func (a *agentEnd) answer(work context.Context, t *assigned, handle core.Handler
 	cancels := t.cancels
 	a.mu.Unlock()
 	t.cancel(nil)
-	if t.e.Kind == KindQuery || t.req.ReportBack {
+	if t.e.Kind == KindDelegate && !t.req.ReportBack && o.end.Kind() == core.KindDone {
+		// The ack is the end of it for the other side too: only now there is room again.
+		_ = a.reply(work, t.e, KindAck, Ack{Accepted: true})
+	} else {
 		_ = a.send(work, last)
 	}
 	for _, c := range cancels {

@@ -69,6 +69,9 @@ func (s *session) acked(ctx context.Context, e Envelope, j *job) error {
 		return s.cancelAnswered(ctx, e, j)
 	case a.Accepted:
 		s.report(j, a.Body(), e.Raw)
+		if j.silent {
+			s.conclude(j, []core.Body{core.Done{}}, nil) // nothing more is to come
+		}
 	default:
 		s.conclude(j, []core.Body{a.Body()}, e.Raw)
 	}

@@ -11,9 +11,13 @@ import (
 // paceWeight is how many of its latest tasks tell, about, how fast an agent is.
 const paceWeight = 4
 
-// notePace takes note of how long an agent took for a task that is done. Callers
+// notePace takes note of how long an agent took for a task that is done. One of which
+// no report is wanted may have ended for the hub before its agent was done. Callers
 // hold mu.
 func (h *Hub) notePace(agent core.AgentID, events []core.Event) {
+	if o, ok := events[0].Body.(core.Opened); ok && o.Request.Intent == core.IntentDelegate && !o.Request.ReportBack {
+		return
+	}
 	last := len(events) - 1
 	for _, e := range slices.Backward(events) {
 		if e.Body.Kind() != core.KindAssigned {
