@@ -109,6 +109,8 @@ func (c *restClient) read(x *restExchange, method, path string, body []byte, ope
 		x.seq, x.cursor = l.End(), l.Cursor
 		x.seesBody(l.Body)
 		switch b := l.Body.(type) {
+		case core.Assigned:
+			x.sees("assigned", "%s", b.Agent)
 		case core.Text:
 			x.piece(b.Text)
 		case core.Done:
@@ -155,12 +157,20 @@ func (c *restClient) steer(ctx context.Context, path string, body any) error {
 func restAfterCut(t *testing.T, d *duo) string {
 	first := connectREST(t, d.stage)
 	defer first.leave()
-	key := d.key()
-	x := first.open(d.inquiry("hang "+key), true)
-	x.hear(t, firstHalf)
-	lone := d.key()
-	y := first.open(d.inquiry("hang "+lone), false)
-	y.hear(t, firstHalf)
+	rest := firstHalf + secondHalf
+	midway := func(keep bool) (string, *restExchange) {
+		t.Helper()
+		key := d.key()
+		x := first.open(d.inquiry("hang "+key), keep)
+		d.await(t, key+d.underway())
+		if x.awaitSight(t, "assigned"); d.inPieces() {
+			x.hear(t, firstHalf)
+			rest = secondHalf
+		}
+		return key, x
+	}
+	key, x := midway(true)
+	lone, y := midway(false)
 	first.cut()
 	for _, x := range []*restExchange{x, y} {
 		if got := x.outcome(t); got.End != "lost" {
@@ -175,6 +185,6 @@ func restAfterCut(t *testing.T, d *duo) string {
 		second.read(z, http.MethodGet, x.id+"/events?from="+x.cursor.String(), nil, func(string) {})
 	})
 	d.finished(t, key)
-	same(t, z.outcome(t), d.answer(secondHalf))
+	same(t, z.outcome(t), d.answer(rest))
 	return "runs on, resumed"
 }

@@ -93,7 +93,7 @@ func (s *stage) end(t *testing.T, key string) core.Body {
 func (s *stage) cast(t *testing.T, dialect string, id core.AgentID, concurrent int) *cable {
 	t.Helper()
 	target := s.service.bound.HTTP
-	if dialect == coven.Name {
+	if dialect == coven.Name || dialect == gatewayName {
 		target = s.service.bound.GRPC
 	}
 	c := lay(t, target)
