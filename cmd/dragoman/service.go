@@ -182,8 +182,12 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 	if err := disconnect.UnmarshalText([]byte(c.Limits.Disconnect)); err != nil {
 		return fmt.Errorf("limits.disconnect: %w", err)
 	}
+	keepTerms, terms, err := termsIn(c.DataDir)
+	if err != nil {
+		return err
+	}
 	opts := hub.Options{
-		ID: id, Journal: s.kept, Log: s.log, Rules: policy.Rules{Hops: c.Limits.Hops}, Schema: schemas.Compile,
+		Terms: terms, KeepTerms: keepTerms, ID: id, Journal: s.kept, Log: s.log, Rules: policy.Rules{Hops: c.Limits.Hops}, Schema: schemas.Compile,
 		Spendings: spendings, Budgets: c.Budgets.budgets(),
 		Limits: hub.Limits{
 			QueueLength: c.Limits.QueueLength, Retries: orNever(c.Limits.Retries), CancelGrace: c.Limits.CancelGrace, SlotGrace: c.Limits.SlotGrace,

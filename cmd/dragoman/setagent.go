@@ -31,8 +31,8 @@ func setAgentCommand(io streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "set-agent ID [flags]", Short: "Set how an agent works", Args: usageArgs(cobra.ExactArgs(1)),
 		Long: `Set how many tasks an agent runs at once, and how often it sends heartbeats. The
-agent is told where its dialect has a word for it. It holds for whoever has the id,
-until it is set anew or the hub ends.
+agent is told where its dialect has a word for it. It holds for whoever has the id
+until it is set anew, over restarts too where the hub has a data directory.
 
   dragoman config set-agent shout --max-concurrent 3 --reason "load balancing"`,
 	}

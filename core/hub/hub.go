@@ -30,6 +30,10 @@ type Options struct {
 	Spendings usage.Store
 	// Budgets are the limits on what may be spent.
 	Budgets []usage.Budget
+	// Terms are those of agents that were set before, and KeepTerms remembers all of
+	// them beyond the end of the hub, one call at a time; nil for nothing that does.
+	Terms     map[core.AgentID]Terms
+	KeepTerms func(map[core.AgentID]Terms) error
 	// Schema reads the JSON Schema of a pack's tool and returns what holds an input
 	// against it, with errors of one line that name the field. nil leaves the inputs
 	// to the packs.
@@ -102,7 +106,7 @@ func New(opts Options) *Hub {
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), spendings: opts.Spendings, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, agents: map[core.AgentID]*Session{}, onCall: map[core.AgentID][]*Session{},
 		aliases: aliases{}, lookups: make(chan lookup, maxLookups), tasks: map[core.TaskID]*Task{},
-		everyone: map[*Session]struct{}{}, idle: make(chan struct{}),
+		everyone: map[*Session]struct{}{}, idle: make(chan struct{}), terms: terms{agents: maps.Clone(opts.Terms), keep: opts.KeepTerms},
 	}
 	if h.id == "" {
 		h.id = core.NewID()

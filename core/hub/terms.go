@@ -2,6 +2,8 @@ package hub
 
 import (
 	"cmp"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -32,11 +34,14 @@ type Imposed struct {
 type terms struct {
 	agents   map[core.AgentID]Terms
 	dialects map[string]Terms
+	keep     func(map[core.AgentID]Terms) error // nil for nothing that remembers them
+	keeping  sync.Mutex                         // locked before Hub.mu
 }
 
 // Impose changes the terms of an agent that is here, tells it, and returns what it is
-// now. They hold for whoever has the id until the hub ends. It returns an
-// unknown_agent Fault if nobody has it.
+// now. They hold for whoever has the id, and for the next hub where terms are kept. It
+// returns an unknown_agent Fault if nobody has it, and an internal Fault where they are
+// in force but could not be kept.
 func (h *Hub) Impose(id core.AgentID, change func(*Terms), reason string) (AgentStatus, error) {
 	h.mu.Lock()
 	id = h.resolve(id)
@@ -56,8 +61,26 @@ func (h *Hub) Impose(id core.AgentID, change func(*Terms), reason string) (Agent
 	h.impose(s, reason)
 	h.mu.Unlock()
 	h.log.Info("the terms of an agent were set", "agent", id, "max_concurrent", t.MaxConcurrent, "heartbeat", t.Heartbeat.String(), "reason", reason)
+	if err := h.keepTerms(); err != nil {
+		h.log.Error("the terms of agents could not be kept: they end with the hub", "error", err)
+		return AgentStatus{}, core.NewFault(core.CodeInternal, "the terms of agent %s are in force, but could not be kept: they end with the hub", id).Because(err)
+	}
 	a, _ := h.Agent(id)
 	return a, nil
+}
+
+// keepTerms has the terms of agents remembered as they are now. What is kept last is what
+// was set last.
+func (h *Hub) keepTerms() error {
+	if h.terms.keep == nil {
+		return nil
+	}
+	h.terms.keeping.Lock()
+	defer h.terms.keeping.Unlock()
+	h.mu.Lock()
+	all := maps.Clone(h.terms.agents)
+	h.mu.Unlock()
+	return h.terms.keep(all)
 }
 
 // ImposeOn sets the terms of all agents of a dialect, where they have none of their

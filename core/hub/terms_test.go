@@ -1,10 +1,13 @@
 package hub_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -89,4 +92,31 @@ func TestTermsOfAnAgentStandAboveThoseOfItsDialect(t *testing.T) {
 			t.Errorf("the same terms again: got %+v, want nothing", batch)
 		}
 	})
+}
+
+func TestTermsThatCannotBeKeptAreInForceAndTheOperatorIsTold(t *testing.T) {
+	full := errors.New("the disk is full")
+	var kept []map[core.AgentID]hub.Terms
+	h := coretest.NewHub(t, hub.Options{
+		Terms: map[core.AgentID]hub.Terms{"a": {MaxConcurrent: 2}},
+		KeepTerms: func(all map[core.AgentID]hub.Terms) error {
+			kept = append(kept, all)
+			return full
+		},
+	})
+	s := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
+	defer s.Close(nil)
+	if err := s.Join(core.Card{ID: "a", MaxConcurrent: 4}, hub.Seat{}); err != nil {
+		t.Fatal(err)
+	}
+	if a, _ := h.Agent("a"); a.MaxConcurrent != 2 {
+		t.Errorf("got %d at once, want 2 as was set before", a.MaxConcurrent)
+	}
+	_, err := h.Impose("a", atOnce(3), "")
+	if f := core.AsFault(err); !errors.Is(err, full) || f.Code != core.CodeInternal || !strings.Contains(f.Message, "in force") {
+		t.Errorf("got %v, want it told that they end with the hub", err)
+	}
+	if a, _ := h.Agent("a"); a.MaxConcurrent != 3 || len(kept) != 1 || kept[0]["a"].MaxConcurrent != 3 {
+		t.Errorf("got %d at once and %v to keep, want 3", a.MaxConcurrent, kept)
+	}
 }
