@@ -135,7 +135,7 @@ func (s *session) taskFrame(t *hub.Task, r core.Request, a about) ([]byte, error
 		p.about, p.Capability = a, capability
 		p.Context.Requester = t.From().ID
 		p.Context.HistoryOmitted = omitted
-		p.Timeout = max(1, millisecondsOf(time.Until(r.Deadline)))
+		p.Timeout = max(1, millisecondsOf(time.Until(t.Due())))
 		frame, err := s.frameLike(typeTask, p, r.Foreign)
 		size := len(frame)
 		if err == nil && s.gate != nil {

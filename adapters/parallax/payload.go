@@ -68,6 +68,10 @@ const (
 	mostHeartbeat  = 5 * time.Minute
 )
 
+// mostTaskTimeout is the most that an agent may allow for a task: no deadline is further
+// away.
+const mostTaskTimeout = 365 * 24 * time.Hour
+
 // heartbeat is the interval that the agent chose, within bounds; 0 for none.
 func (c registerConfig) heartbeat() time.Duration {
 	if c.HeartbeatInterval <= 0 {

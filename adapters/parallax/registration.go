@@ -1,6 +1,7 @@
 package parallax
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -30,6 +31,7 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 	}
 	principal.Dialect = Dialect
 	agent := s.hub.Connect(hub.Peer{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks})
+	s.most = min(milliseconds(p.Config.TaskTimeout), mostTaskTimeout)
 	err = agent.Join(card, s.seat())
 	conflict := err != nil && core.AsFault(err).Code == core.CodeConflict
 	if err != nil && !conflict {
@@ -43,10 +45,10 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 	s.card = card
 	s.mu.Unlock()
 	if conflict {
-		s.contested <- contest{register: m.ID, payload: p, card: card}
+		s.contested <- contest{register: m.ID, card: card}
 		return nil
 	}
-	return s.welcome(ctx, m.ID, card, p)
+	return s.welcome(ctx, m.ID, card)
 }
 
 // seat is how this dialect takes what it has no words for.
@@ -54,14 +56,14 @@ func (s *session) seat() hub.Seat {
 	if s.gate != nil {
 		return hub.Seat{NoticeTasks: true, Probe: s.probe}
 	}
-	return hub.Seat{NoticeTasks: true, Probe: s.link.Ping}
+	return hub.Seat{NoticeTasks: true, Probe: s.link.Ping, MostTime: s.most}
 }
 
 // welcome tells the agent that it is in.
-func (s *session) welcome(ctx context.Context, id string, card core.Card, p register) error {
+func (s *session) welcome(ctx context.Context, id string, card core.Card) error {
 	s.imposed.Store(int64(s.agent.Terms().Heartbeat))
 	s.told.Store(int64(s.interval()))
-	if err := s.reply(ctx, typeRegistered, id, s.registered(card, p)); err != nil {
+	if err := s.reply(ctx, typeRegistered, id, s.registered(card)); err != nil {
 		return err
 	}
 	close(s.joined)
@@ -71,7 +73,6 @@ func (s *session) welcome(ctx context.Context, id string, card core.Card, p regi
 // contest is a register for an id that another connection has.
 type contest struct {
 	register string // the id of the message
-	payload  register
 	card     core.Card
 }
 
@@ -80,7 +81,7 @@ type contest struct {
 func (s *session) settle(ctx context.Context, c contest) error {
 	switch err := s.agent.Take(ctx, c.card, s.seat()); {
 	case err == nil:
-		return s.welcome(ctx, c.register, c.card, c.payload)
+		return s.welcome(ctx, c.register, c.card)
 	case core.AsFault(err).Code == core.CodeConflict:
 		return s.fail(ctx, c.register, codeDuplicateName, core.AsFault(err).Message, link.Reason{Cause: link.Unauthorized, Code: closeDuplicate})
 	default:
@@ -99,7 +100,8 @@ func (s *session) isAgent() bool {
 }
 
 // registerAgain takes a second register as a new card: a peer that is unsure
-// whether the first arrived may repeat it. The extensions stay as they were.
+// whether the first arrived may repeat it. The extensions stay as they were, and how long
+// a task may take.
 func (s *session) registerAgain(ctx context.Context, m message, p register) error {
 	if p.AgentID != "" && p.AgentID != string(s.id) {
 		return s.refuse(ctx, m.ID, codeInvalidMessage, "payload.agentId: this connection is agent "+string(s.id)+": connect again to be another")
@@ -111,7 +113,7 @@ func (s *session) registerAgain(ctx context.Context, m message, p register) erro
 	if err := s.agent.Update(card); err != nil {
 		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
 	}
-	return s.reply(ctx, typeRegistered, m.ID, s.registered(card, p))
+	return s.reply(ctx, typeRegistered, m.ID, s.registered(card))
 }
 
 // chooseID settles who the agent is: X-Agent-Id, else the payload, else who it
@@ -177,11 +179,8 @@ func declared(p register) map[string]bool {
 	return both
 }
 
-func (s *session) registered(card core.Card, p register) registered {
-	timeout := p.Config.TaskTimeout
-	if timeout <= 0 {
-		timeout = millisecondsOf(s.opts.TaskTimeout)
-	}
+func (s *session) registered(card core.Card) registered {
+	timeout := millisecondsOf(cmp.Or(s.most, s.opts.TaskTimeout))
 	running := 1
 	if now, here := s.hub.Agent(card.ID); here {
 		running = now.MaxConcurrent // an operator may have set it

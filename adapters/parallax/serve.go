@@ -64,6 +64,7 @@ type session struct {
 	id         core.AgentID
 	extensions map[string]bool
 	declared   time.Duration // the interval between heartbeats that the agent chose; 0 for none
+	most       time.Duration // how long a task may take, as the agent says; 0 for the deadline
 	contested  chan contest  // a register for an id that another has, for the pump
 	joined     chan struct{} // closed once the agent is in
 	seen       time.Time     // when the hub was last told of a sign of life

@@ -204,6 +204,53 @@ func TestADeadlineIsToldAsAnExecutionTimeoutAndALateAnswerFreesTheAgent(t *testi
 	})
 }
 
+func TestATaskTakesNoLongerThanTheAgentSaysThatItMay(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"],"config":{"taskTimeout":2000}}`)
+		a := s.asker()
+		far := time.Now().Add(time.Hour)
+		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: far})
+		began := time.Now()
+		given := inside[task](p, p.hear(typeTask))
+		if given.Timeout != 2000 {
+			t.Errorf("got a timeout of %d told, want 2000", given.Timeout)
+		}
+		if got := inside[taskCancelled](p, p.hear(typeTaskCancelled)); got.Reason != "execution_timeout" {
+			t.Errorf("reason: got %q, want execution_timeout", got.Reason)
+		}
+		got := a.answer(asked)
+		if took := time.Since(began); took != 2*time.Second || got.Fault == nil || got.Fault.Code != core.CodeTimeout || !strings.Contains(got.Fault.Message, "2s") {
+			t.Errorf("got %+v after %s, want a timeout that names the agent's 2s", got.Fault, took)
+		}
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
+
+		// A nearer deadline counts as ever.
+		asked = a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(time.Second)})
+		given = inside[task](p, p.hear(typeTask))
+		if given.Timeout != 1000 {
+			t.Errorf("got a timeout of %d told, want 1000", given.Timeout)
+		}
+		p.hear(typeTaskCancelled)
+		a.answer(asked)
+		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
+
+		// Whoever gets the task next has its own time, from then on.
+		asked = a.open(core.Request{To: core.ToCapability("x"), Content: "go", Deadline: far})
+		given = inside[task](p, p.hear(typeTask))
+		patient := s.registered(Options{AgentID: "patient"}, `{"capabilities":["x"]}`)
+		p.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"no"}}}`, given))
+		given = inside[task](patient, patient.hear(typeTask))
+		time.Sleep(time.Minute)
+		if want := count(time.Until(far).Milliseconds() + 60_000); given.Timeout != want {
+			t.Errorf("got a timeout of %d told, want %d until the deadline", given.Timeout, want)
+		}
+		patient.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"done"}}`, given))
+		if got := a.answer(asked); got.Text != "done" {
+			t.Errorf("got %+v, want it done", got)
+		}
+	})
+}
+
 func TestAnAgentThatNeverEndsItsTaskIsClosed(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)

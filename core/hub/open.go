@@ -186,18 +186,22 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 			t.attach(w, Viewer, nil, 0)
 		}
 	}
-	t.deadline = time.AfterFunc(time.Until(t.request.Deadline), t.expire)
+	t.due = t.request.Deadline
+	t.deadline = time.AfterFunc(time.Until(t.due), t.expire)
 	t.append(core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents}, nil)
 	return nil
 }
 
-// expire ends a task whose deadline has come: its agent is told to stop, its
+// expire ends a task that is due: its agent is told to stop, its
 // requester that the time is up. Both happen at once, so that an agent that stops
 // quickly does not make a cancelled task of it.
 func (t *Task) expire() {
-	late := core.NewFault(core.CodeTimeout, "no answer by the deadline of %s", t.request.Deadline.UTC().Format(time.RFC3339Nano))
 	t.mu.Lock()
-	if t.state == Ended {
+	left := time.Until(t.due)
+	if t.state != Ended && left > 0 { // another agent has it since just now, or somebody set the clock
+		t.deadline.Reset(left)
+	}
+	if t.state == Ended || left > 0 {
 		t.mu.Unlock()
 		return
 	}
@@ -207,7 +211,7 @@ func (t *Task) expire() {
 		t.append(core.CancelRequested{By: "hub", Reason: "deadline"}, nil)
 	}
 	t.receipt.Stage, t.receipt.At = core.StageExpired, time.Now()
-	t.append(core.Failed{Fault: late}, nil)
+	t.append(core.Failed{Fault: t.overtime()}, nil)
 	worker := t.worker
 	t.mu.Unlock()
 	t.endedWithout(worker)

@@ -141,6 +141,7 @@ func (h *Hub) attemptFailed(t *Task, s *Session, failed core.Failed, foreign *co
 		t.append(core.Retrying{Attempt: t.attempt, Agent: s.id, Fault: failed.Fault}, foreign)
 		t.detach(s, Agent)
 		t.worker, t.state = nil, Queued
+		t.dueWith(0)
 		h.questions.taskEnded(t.id)
 		t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
 	default:

@@ -129,6 +129,9 @@ func (h *Hub) assign(t *Task, s *Session) {
 	s.mu.Unlock()
 	t.state, t.worker, t.agent, t.waiting = Running, s, s.id, nil
 	t.attempt++
+	if t.request.Intent != core.IntentNotify {
+		t.dueWith(s.seat.MostTime)
+	}
 	t.request.History = t.told
 	if !s.card.Features.Has(core.FeatureSessions) {
 		if turns, ok := h.threads.Turns(t.request.Thread, h.limits.HistoryBytes); ok {

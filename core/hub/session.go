@@ -33,6 +33,9 @@ type Seat struct {
 	// dropped. Without it they come beside its tasks. An agent whose card lacks
 	// core.FeatureNotices gets none either way.
 	NoticeTasks bool
+	// MostTime is how long a task may take with the agent: one that takes longer fails
+	// as if its deadline had come. Zero is until the deadline.
+	MostTime time.Duration
 	// OnlyByID says that nothing is known of what the session can do. It becomes an
 	// agent the first time that it is given something under its id or alias, and is
 	// listed from then on; no address by capability or domain finds it, nor does *.

@@ -57,7 +57,9 @@ type Task struct {
 	tried    []core.AgentID
 	output   bool
 	receipt  core.Receipt
-	deadline *time.Timer
+	deadline *time.Timer   // rings when the task is due
+	due      time.Time     // the deadline, or when an agent has had its time
+	within   time.Duration // how long that is; 0 where the deadline comes first
 	cancel   *time.Timer
 	asked    bool // a cancel was requested
 	waiting  *Session

@@ -1,0 +1,33 @@
+package hub
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Due is when the task has to be done: at its deadline, or before, as soon as the agent
+// that works on it has had it for as long as it takes a task at most.
+func (t *Task) Due() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.due
+}
+
+// dueWith sets when the task has to be done by an agent that takes as long at most; zero
+// is until the deadline. Callers hold mu.
+func (t *Task) dueWith(most time.Duration) {
+	t.due, t.within = t.request.Deadline, 0
+	if at := time.Now().Add(most); most > 0 && at.Before(t.due) {
+		t.due, t.within = at, most
+	}
+	t.deadline.Reset(time.Until(t.due))
+}
+
+// overtime is how a task ends that is due. Callers hold mu.
+func (t *Task) overtime() *core.Fault {
+	if t.within > 0 {
+		return core.NewFault(core.CodeTimeout, "no answer within the %s that agent %s takes for a task at most", t.within, t.agent)
+	}
+	return core.NewFault(core.CodeTimeout, "no answer by the deadline of %s", t.due.UTC().Format(time.RFC3339Nano))
+}
