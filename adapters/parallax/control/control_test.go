@@ -1,12 +1,18 @@
 package control
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
 func TestAnExecutionIsATaskOfTheHub(t *testing.T) {
@@ -160,6 +166,49 @@ func TestWhatCannotBeIsRefusedWithWhatToChange(t *testing.T) {
 	onStage(t, Options{Targets: TargetsNone}, func(s *stage) {
 		if code, text := s.call("POST", "/api/executions", `{"capability":"shouting","webhook":{"url":"https://example.com"}}`); code != 403 {
 			s.Errorf("webhooks that are turned off: got %d %s, want 403", code, text)
+		}
+	})
+}
+
+func TestWhatIsNoLongerKeptOfAnExecutionIsSaidToBeMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{T: t, hub: coretest.NewHub(t, hub.Options{
+			Journal: journal.NewMemory(journal.Retention{Bytes: 20_000}), Limits: hub.Limits{FinishedTasks: 1},
+		})}
+		operator := core.Principal{ID: "local", Operator: true}
+		s.control = New(s.hub, Options{Targets: TargetsNone, Principal: func(*http.Request) core.Principal { return operator }})
+		agent, asker := s.hub.Connect(hub.Peer{Principal: core.Principal{ID: "a"}}), s.hub.Connect(hub.Peer{Principal: operator})
+		defer agent.Close(nil)
+		defer asker.Close(nil)
+		if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+			t.Fatal(err)
+		}
+		long, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{Unwatched: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 40 {
+			if err := agent.Report(long.ID(), core.Thinking{Text: strings.Repeat("x", 900)}, nil); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // each is recorded by itself
+		}
+		if err := agent.Report(long.ID(), core.Done{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 { // it leaves the memory once others have ended
+			other, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "another"}, hub.Opening{Unwatched: true})
+			if err != nil || agent.Report(other.ID(), core.Done{}, nil) != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second) // until all is recorded
+		}
+		_, text := s.call("GET", "/api/executions/"+string(long.ID())+"/events/stream", "")
+		if !strings.Contains(text, "event: gap\n") || !strings.Contains(text, `"from":1,`) || !strings.Contains(text, "event: completed") {
+			t.Errorf("got %.600s, want a gap, and the rest", text)
+		}
+		if _, text := s.call("GET", "/api/executions/"+string(long.ID())+"/events", ""); !strings.Contains(text, `"type":"gap"`) {
+			t.Errorf("got %.300s, want a gap among the events", text)
 		}
 	})
 }

@@ -64,14 +64,26 @@ func viewsOf(t *hub.Task, e core.Event) []eventView {
 	return []eventView{say("progress", json.RawMessage(raw))}
 }
 
+// gapOf says that events from one number to another are no longer kept.
+func gapOf(t *hub.Task, from, to uint64, at time.Time) eventView {
+	return eventView{t.ID(), "gap", struct {
+		From uint64 `json:"from"`
+		To   uint64 `json:"to"`
+	}{from, to}, at.UTC()}
+}
+
 // getEvents lists what happened so far.
 func (c *Control) getEvents(k call) error {
 	t, err := c.task(k)
 	if err != nil {
 		return err
 	}
-	all := []eventView{}
+	all, told := []eventView{}, uint64(0)
 	for _, e := range t.Events() {
+		if e.Seq > told+1 {
+			all = append(all, gapOf(t, told+1, e.Seq-1, e.At))
+		}
+		told = e.End()
 		all = append(all, viewsOf(t, e)...)
 	}
 	c.answer(k.w, http.StatusOK, struct {
@@ -122,6 +134,8 @@ func (c *Control) streamEvents(k call) error {
 			return nil // the client has gone, or the hub stops: the stream is cut, and can be resumed
 		case silent:
 			out.write(": alive\n\n")
+		case b.Gap != nil:
+			out.say("", gapOf(t, b.Gap.From, b.Gap.To, time.Now()))
 		}
 		for _, e := range b.Events {
 			views := viewsOf(t, e)
