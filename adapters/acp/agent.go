@@ -97,9 +97,12 @@ func (c Capabilities) card(id core.AgentID, payload json.RawMessage) core.Card {
 	if slices.Contains(c.Extensions, ExtensionProgress) {
 		card.Features |= progressFeatures
 	}
+	if c.TakesContext != nil && !*c.TakesContext {
+		card.Features &^= core.FeatureInjection
+	}
 	for _, m := range members(payload) {
 		switch m.key {
-		case "agent_name", "domains", "channels", "tools", "max_concurrent_tasks", "model", "capabilities", "extensions", "agents":
+		case "agent_name", "domains", "channels", "tools", "max_concurrent_tasks", "model", "capabilities", "extensions", "takes_context", "agents":
 		default:
 			if card.Metadata == nil {
 				card.Metadata = map[string]json.RawMessage{}

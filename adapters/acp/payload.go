@@ -159,6 +159,9 @@ type Capabilities struct {
 	// finds, and which extensions the peer speaks.
 	Capabilities []string `json:"capabilities,omitempty"`
 	Extensions   []string `json:"extensions,omitempty"`
+	// TakesContext is an addition to the draft: false says that the peer can make
+	// nothing of a notify of [TopicContext]. Unset means that it can.
+	TakesContext *bool `json:"takes_context,omitempty"`
 	// Agents is said by the hub alone: who stands behind it.
 	Agents []Listed `json:"agents,omitempty"`
 }

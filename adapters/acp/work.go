@@ -28,7 +28,8 @@ type WorkOptions struct {
 	// Link bounds the connection.
 	Link link.Options
 	// Notice is told every notify, from the reader of the connection: it must
-	// return soon. Nil ignores them.
+	// return soon. Nil ignores them, and says of the agent that it takes no context
+	// while it works.
 	Notice func(from string, n core.Notice)
 	// Log gets what is worth knowing; nil discards it.
 	Log *slog.Logger
@@ -116,6 +117,9 @@ func (a *agentEnd) capabilities() Capabilities {
 	c := capabilitiesOf(a.card)
 	if !a.opts.NoProgress {
 		c.Extensions = []string{ExtensionProgress}
+	}
+	if a.opts.Notice == nil {
+		c.TakesContext = new(bool)
 	}
 	return c
 }

@@ -21,7 +21,9 @@ func TestTheWorkingEndAnswersPingDiscoverAndWhatItDoesNotKnow(t *testing.T) {
 			t.Errorf("capabilities: got %+v, want those of the card", got)
 		}
 		a.say(`{"id":"1","from":"hub","kind":"discover"}`)
-		expect[Capabilities](a, KindCapabilities, "1")
+		if got := expect[Capabilities](a, KindCapabilities, "1"); got.TakesContext == nil || *got.TakesContext {
+			t.Errorf("capabilities of who hears no notify: got %+v, want it said that no context is taken", got)
+		}
 		a.say(`{"id":"2","from":"hub","kind":"ping"}`)
 		if got := expect[Pong](a, KindPong, "2"); got.Status != "idle" || got.AgentName != "Kit" {
 			t.Errorf("pong: got %+v, want idle Kit", got)
