@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -307,5 +308,27 @@ func FuzzReadRecord(f *testing.F) {
 		if told := appendEntry(nil, e); !json.Valid(told) {
 			t.Errorf("the history of %q is not JSON: %s", data, told)
 		}
+	})
+}
+
+func TestAServerThatIsStoppedInAHurryKeepsWhatCameOfItsCommandsAndEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := journal.NewMemoryLog(journal.Retention{})
+		h, s := newStage(t, Options{Journal: log})
+		w := holding()
+		join(t, h, core.Card{ID: "x"}, w.work)
+		c := dial(t, s, ConnOptions{})
+		c.ok(`{"type":"create_session","sessionId":"s","agent":"x"}`)
+		c.send(`{"id":"p","idempotencyKey":"k","type":"prompt","sessionId":"s","message":"long"}`)
+		<-w.tasks
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		s.Drain(over)
+		synctest.Wait() // who works for the server has heard of it
+		if err := h.Close(over, "now"); err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		c.until(`"response"`, `"id":"p"`)
+		s.Close()
 	})
 }

@@ -164,9 +164,12 @@ type Server struct {
 
 	summaries map[string]map[string]summary // of files, by scope and path; of the one who lists
 
-	quit    context.CancelFunc // ends the work beside the lock
-	working sync.WaitGroup
-	writes  chan struct{} // signalled when there is something to keep
+	quit context.CancelFunc // ends the work beside the lock
+	// lastWord ends the writing of the journal, which goes on behind quit: what is answered
+	// in a hurry is kept too.
+	lastWord context.CancelFunc
+	working  sync.WaitGroup
+	writes   chan struct{} // signalled when there is something to keep
 
 	rejected [rejections]atomic.Int64 // by reason
 
@@ -218,12 +221,14 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	s.memory = newMemory(s.opts)
 	ctx, stop := context.WithCancel(context.Background())
 	s.quit = stop
+	writing, stop := context.WithCancel(context.Background())
+	s.lastWord = stop
 	for range workers {
 		s.working.Go(func() { s.labour(ctx, &s.jobs) })
 	}
 	s.working.Go(func() { s.labour(ctx, &s.lists) })
 	if s.opts.Journal != nil {
-		s.working.Go(func() { s.write(ctx) })
+		s.working.Go(func() { s.write(writing) })
 	}
 	go s.record()
 	return s
@@ -236,6 +241,7 @@ func (s *Server) Close() {
 	s.root.Close(nil)
 	<-s.done
 	s.quit()
+	s.lastWord()
 	s.closeSessions()
 	s.working.Wait()
 	s.writeRest()
