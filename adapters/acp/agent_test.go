@@ -49,7 +49,10 @@ func TestAPeerIsAnAgentOnceItSendsItsCapabilities(t *testing.T) {
 		kit.say(`{"id":"c2","kind":"capabilities","payload":{"domains":["work"]}}`)
 		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.MaxConcurrent == 1 && a.Domains[0] == "work" }, "the card is replaced")
 		kit.say(`{"id":"c2b","kind":"capabilities","payload":{"takes_context":false}}`)
-		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Features == cardFeatures&^core.FeatureInjection && len(a.Metadata) == 0 }, "it takes no context")
+		s.until(func() bool {
+			a, _ := s.hub.Agent("kit")
+			return a.Features == cardFeatures&^core.FeatureInjection && len(a.Metadata) == 0
+		}, "it takes no context")
 		kit.say(`{"id":"c3","kind":"capabilities","payload":{"max_concurrent_tasks":0}}`)
 		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.State == core.LoadDraining }, "it takes nothing")
 		kit.silent()

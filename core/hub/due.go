@@ -29,5 +29,5 @@ func (t *Task) overtime() *core.Fault {
 	if t.within > 0 {
 		return core.NewFault(core.CodeTimeout, "no answer within the %s that agent %s takes for a task at most", t.within, t.agent)
 	}
-	return core.NewFault(core.CodeTimeout, "no answer by the deadline of %s", t.due.UTC().Format(time.RFC3339Nano))
+	return core.NewFault(core.CodeTimeout, "no answer by the deadline of %s", t.due.UTC().Round(time.Millisecond).Format(time.RFC3339Nano))
 }

@@ -135,6 +135,17 @@ func TestAnAgentSaysOnlyWhatAgentsSay(t *testing.T) {
 	})
 }
 
+func TestWhoIsToldThatTheTimeIsUpIsToldItToTheMillisecond(t *testing.T) {
+	onStage(t, hub.Limits{Deadline: 1234567 * time.Microsecond}, func(g *stage) {
+		g.agent("a", able)
+		task := g.ask(g.connect("r"), "a")
+		g.sleep(2 * time.Second)
+		if got, want := task.Answer().Fault.Message, "no answer by the deadline of 2000-01-01T00:00:01.235Z"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
 func TestWhatAnAgentSaysAfterTheDeadlineIsCounted(t *testing.T) {
 	onStage(t, hub.Limits{Deadline: time.Second}, func(g *stage) {
 		agent, asker := g.agent("a", able), g.connect("r")
