@@ -120,6 +120,10 @@ func TestATypicalMistakeIsNamedWithWhatIsWanted(t *testing.T) {
 			ACP("response"), `{"id":"1","kind":"response","payload":{"summary":"x"}}`,
 			`ref: missing; send the id of the message that this one answers`,
 		},
+		"a cancel of nothing": {
+			ACP("cancel"), `{"id":"1","kind":"cancel","payload":{}}`,
+			`ref: missing; send the id of the query or delegate that is called off`,
+		},
 		"an answer to null": {
 			ACP("response"), `{"id":"1","kind":"response","ref":null,"payload":{"summary":"x"}}`,
 			`ref: want a string (the id of the message that this one answers), got null`,

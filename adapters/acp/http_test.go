@@ -262,9 +262,10 @@ func TestAnErrorOverHTTPIsAnEnvelopeWithAFittingStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res.Body.Close()
-	if res.StatusCode != 400 {
-		t.Errorf("GET by nobody: got %d, want 400", res.StatusCode)
+	defer res.Body.Close()
+	said, _ := io.ReadAll(res.Body)
+	if want := "say who you are: in the header X-Agent-Id, by ?agent_id=, or in the from of a POST"; res.StatusCode != 400 || !strings.Contains(string(said), want) {
+		t.Errorf("GET by nobody: got %d %s, want 400 and %q", res.StatusCode, said, want)
 	}
 }
 
@@ -404,5 +405,23 @@ func TestClosingEndsWhatIsHeldOpen(t *testing.T) {
 	}
 	if got, _ := s.post("", `{"id":"p1","from":"kit","kind":"ping"}`); got != 502 {
 		t.Errorf("a ping after the end: got %d, want 502", got)
+	}
+}
+
+func TestAPeerWithATokenIsToldHowToBeAnotherAgent(t *testing.T) {
+	s := openSite(t, HTTPOptions{Identify: func(*http.Request) (core.Principal, core.AgentID, error) {
+		return core.Principal{ID: "bob", Authenticated: true}, "", nil
+	}})
+	for header, want := range map[string]string{
+		"":    `your token makes you \"bob\", not \"zed\": leave from out, or say in the header X-Agent-Id which agent you are`,
+		"kit": `you are \"kit\" and \"zed\" at once: send one identity`,
+	} {
+		status, e := s.post(header, `{"id":"1","from":"zed","kind":"ping"}`)
+		if status != 403 || !strings.Contains(string(e.Raw), want) {
+			t.Errorf("X-Agent-Id %q: got %d %s, want 403 and %s", header, status, e.Raw, want)
+		}
+	}
+	if status, e := s.post("zed", `{"id":"2","from":"zed","kind":"ping"}`); status != 200 || e.Kind != KindPong {
+		t.Errorf("got %d %s, want a pong for zed", status, e.Raw)
 	}
 }

@@ -51,12 +51,15 @@ func (x *HTTP) identify(r *http.Request, from string) (p core.Principal, id core
 		case stated == "":
 		case id == "":
 			id = core.AgentID(stated)
-		case !hub.SameAgent(stated, id):
+		case hub.SameAgent(stated, id):
+		case p.Authenticated && header == "" && param == "":
+			return p, id, refusef(CodeNotAuthorized, "your token makes you %q, not %q: leave from out, or say in the header %s which agent you are", id, stated, headerAgentID)
+		default:
 			return p, id, refusef(CodeNotAuthorized, "you are %q and %q at once: send one identity", id, stated)
 		}
 	}
 	if id == "" {
-		return p, id, refusef(CodeInvalidEnvelope, "say who you are: in from, or in the header %s", headerAgentID)
+		return p, id, refusef(CodeInvalidEnvelope, "say who you are: in the header %s, by ?%s=, or in the from of a POST", headerAgentID, paramAgentID)
 	}
 	return p, id, nil
 }

@@ -159,7 +159,7 @@ func (s *session) takeOver() {
 // admit checks who an envelope is from, and its shape.
 func (s *session) admit(e Envelope) error {
 	if e.From != "" && !hub.SameAgent(e.From, s.who.id) {
-		return refusef(CodeNotAuthorized, "this connection is %q, not %q: send from as it was first, or connect anew", s.who.id, e.From)
+		return refusef(CodeNotAuthorized, "this connection is %q, not %q: send that in from, or leave it out, or connect anew", s.who.id, e.From)
 	}
 	return e.Check()
 }

@@ -34,7 +34,8 @@ func TestAClientWithoutASessionHeaderIsServed(t *testing.T) {
 		t.Errorf("ping: got %s, want {}", r.Result)
 	}
 	var tools struct {
-		Tools []struct {
+		CacheScope string
+		Tools      []struct {
 			Name, Description string
 			InputSchema       map[string]any
 		}
@@ -42,6 +43,9 @@ func TestAClientWithoutASessionHeaderIsServed(t *testing.T) {
 	r = g.post("", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`).rpc(http.StatusOK)
 	if err := json.Unmarshal(r.Result, &tools); err != nil {
 		t.Fatalf("tools/list: got %s, want tools", r.Result)
+	}
+	if tools.CacheScope != "private" {
+		t.Errorf("cacheScope: got %q, want private, since others may be offered other tools", tools.CacheScope)
 	}
 	var names []string
 	for _, tool := range tools.Tools {

@@ -31,7 +31,8 @@ func (s *Server) serveTools(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 func list(tools []hub.Tool) *sdk.ListToolsResult {
-	out := &sdk.ListToolsResult{Tools: []*sdk.Tool{}}
+	// Others may be offered other tools.
+	out := &sdk.ListToolsResult{Cacheable: sdk.Cacheable{CacheScope: "private"}, Tools: []*sdk.Tool{}}
 	for _, t := range tools {
 		out.Tools = append(out.Tools, &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
 	}
