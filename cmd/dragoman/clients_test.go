@@ -366,7 +366,7 @@ func TestAnAgentAsksPeopleAQuestion(t *testing.T) {
 		"another agent":    {&wire.AnswerQuestionRequest{AgentId: "guide", QuestionId: q.GetQuestionId(), Selected: []string{"Friday"}}, "question " + q.GetQuestionId() + " is not one of agent guide"},
 		"nothing":          {&wire.AnswerQuestionRequest{AgentId: "asker", QuestionId: q.GetQuestionId()}, "at least one selection or custom_text is required"},
 		"too much":         {&wire.AnswerQuestionRequest{AgentId: "asker", QuestionId: q.GetQuestionId(), Selected: []string{"Friday", "Monday"}}, "one selection is allowed"},
-		"another day":      {&wire.AnswerQuestionRequest{AgentId: "asker", QuestionId: q.GetQuestionId(), Selected: []string{"Sunday"}}, `"Sunday" is none of the options`},
+		"another day":      {&wire.AnswerQuestionRequest{AgentId: "asker", QuestionId: q.GetQuestionId(), Selected: []string{"Sunday"}}, `"Sunday" is none of the options: Monday, Friday`},
 	} {
 		if got, err := ada.AnswerQuestion(t.Context(), tt.answer); err != nil || got.GetSuccess() || got.GetError() != tt.want {
 			t.Errorf("%s: got %v and %v, want %q", name, got, err, tt.want)

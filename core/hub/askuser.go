@@ -3,6 +3,7 @@ package hub
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -75,10 +76,18 @@ func (q *Question) check(r Reply) error {
 	case len(r.Selected) > 1 && !q.Several:
 		return core.NewFault(core.CodeInvalid, "one selection is allowed")
 	}
+	labels := make([]string, 0, len(q.Options))
+	for _, o := range q.Options {
+		labels = append(labels, o.Label)
+	}
 	for _, label := range r.Selected {
-		if !slices.ContainsFunc(q.Options, func(o Option) bool { return o.Label == label }) {
-			return core.NewFault(core.CodeInvalid, "%q is none of the options", label)
+		if slices.Contains(labels, label) {
+			continue
 		}
+		if len(labels) == 0 {
+			return core.NewFault(core.CodeInvalid, "the question has no options: answer in words of your own")
+		}
+		return core.NewFault(core.CodeInvalid, "%q is none of the options: %.500s", label, strings.Join(labels, ", "))
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestAQuestionIsPutToWhoLooksAtTheConversationAndTheFirstAnswerCounts(t *tes
 		for text, r := range map[string]hub.Reply{
 			"at least one selection or custom_text is required": {},
 			"one selection is allowed":                          {Selected: []string{"Monday", "Friday"}},
-			`"Sunday" is none of the options`:                   {Selected: []string{"Sunday"}},
+			`"Sunday" is none of the options: Monday, Friday`:   {Selected: []string{"Sunday"}},
 		} {
 			if _, err := here.AnswerQuestion(want.ID, r); err == nil || core.AsFault(err).Message != text {
 				t.Errorf("got %v, want %q", err, text)
@@ -230,6 +230,21 @@ func TestQuestionsAreBoundInNumberAndForAgentsThatDeclaredThem(t *testing.T) {
 			if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeInvalid || o.Fault.Message != "invalid input: "+want {
 				t.Errorf("%s: got %+v, want %q", input, o.Fault, want)
 			}
+		}
+	})
+}
+
+func TestAQuestionWithoutOptionsIsAnsweredInWords(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, ada := g.asker("a"), g.looker("ada", "trip", "a")
+		a.CallTool("c1", "ask_user", []byte(`{"question":"Which day?"}`))
+		q := g.asking(ada).Question
+		const want = "the question has no options: answer in words of your own"
+		if _, err := ada.AnswerQuestion(q.ID, hub.Reply{Selected: []string{"Friday"}}); err == nil || core.AsFault(err).Message != want {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		if _, err := ada.AnswerQuestion(q.ID, hub.Reply{Text: "Friday"}); err != nil {
+			t.Errorf("got %v, want it to count", err)
 		}
 	})
 }
