@@ -212,7 +212,7 @@ func defaults() map[string]any {
 // serveFlags declares the flags of everything that starts a hub.
 func serveFlags(fs *pflag.FlagSet) {
 	fs.String("config", "", "YAML `file` with the settings")
-	fs.String("grpc-addr", "127.0.0.1:50051", "gRPC `address`, for Coven; port 0 picks a free one, an empty text leaves it out, as for the others")
+	fs.String("grpc-addr", "127.0.0.1:50051", "gRPC `address`, for Coven and the gateway of Parallax; port 0 picks a free one, an empty text leaves it out, as for the others")
 	fs.String("http-addr", "127.0.0.1:8080", "HTTP `address`, for Parallax, ACP, pi-server, REST and MCP")
 	fs.String("pi-addr", "127.0.0.1:3141", "pi-server `address`")
 	fs.String("pi-socket", "", "`path` of a Unix socket for pi-server, a JSON object a line")

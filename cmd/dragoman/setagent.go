@@ -37,7 +37,7 @@ until it is set anew, over restarts too where the hub has a data directory.
   dragoman config set-agent shout --max-concurrent 3 --reason "load balancing"`,
 	}
 	f := c.Flags()
-	f.IntVar(&most, "max-concurrent", 0, "how many tasks at once at most; 0 for what the agent says")
+	f.IntVar(&most, "max-concurrent", 0, "`number` of tasks at once at most; 0 for what the agent says")
 	f.DurationVar(&beat, "heartbeat", 0, "`time` between two heartbeats; 0 for that of the settings")
 	f.StringVar(&reason, "reason", "", "`text` that the agent is told")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
