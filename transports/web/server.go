@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -160,12 +161,15 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 
 // notAllowed answers where there is a route for other methods, and names those.
 func (s *Server) notAllowed(w http.ResponseWriter, r *http.Request) {
+	var use []string
 	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 		if s.router.Match(chi.NewRouteContext(), m, r.URL.Path) {
-			w.Header().Add("Allow", m)
+			use = append(use, m)
 		}
 	}
-	Problem(w, http.StatusMethodNotAllowed, "unsupported", fmt.Sprintf("%s is not possible at %s", r.Method, r.URL.Path))
+	allow := strings.Join(use, ", ")
+	w.Header().Set("Allow", allow)
+	Problem(w, http.StatusMethodNotAllowed, "unsupported", fmt.Sprintf("%s is not possible at %s: use %s", r.Method, r.URL.Path, allow))
 }
 
 // watch keeps the set of connections that have asked for nothing yet.

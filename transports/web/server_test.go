@@ -64,7 +64,7 @@ func TestWhatIsNotThereIsSaidInWords(t *testing.T) {
 	resp, body := do(t, request(t, "GET", "http://"+addr+"/nowhere", nil))
 	wantProblem(t, resp, body, http.StatusNotFound, "unsupported", "/nowhere")
 	resp, body = do(t, request(t, "GET", "http://"+addr+"/tasks", nil))
-	wantProblem(t, resp, body, http.StatusMethodNotAllowed, "unsupported", "GET")
+	wantProblem(t, resp, body, http.StatusMethodNotAllowed, "unsupported", "GET is not possible at /tasks: use POST")
 	if got := resp.Header.Get("Allow"); got != "POST" {
 		t.Errorf("Allow: got %q, want POST", got)
 	}
