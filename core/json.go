@@ -132,5 +132,9 @@ func jsonRefused(err error) *JSONError {
 			Problem: fmt.Sprintf("want %s, got %s", jsonDescribe(mismatch.Type), mismatch.Value),
 		}
 	}
+	var rule *Fault // of a type of ours: its code is said beside it
+	if errors.As(err, &rule) {
+		return &JSONError{Problem: rule.Message}
+	}
 	return &JSONError{Problem: string(bytes.TrimPrefix([]byte(err.Error()), []byte("json: ")))}
 }
