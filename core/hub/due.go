@@ -17,11 +17,15 @@ func (t *Task) Due() time.Time {
 // dueWith sets when the task has to be done by an agent that takes as long at most; zero
 // is until the deadline. Callers hold mu.
 func (t *Task) dueWith(most time.Duration) {
-	t.due, t.within = t.request.Deadline, 0
-	if at := time.Now().Add(most); most > 0 && at.Before(t.due) {
-		t.due, t.within = at, most
+	due := t.request.Deadline
+	t.within = 0
+	if at := time.Now().Add(most); most > 0 && at.Before(due) {
+		due, t.within = at, most
 	}
-	t.deadline.Reset(time.Until(t.due))
+	if !due.Equal(t.due) {
+		t.due = due
+		t.deadline.Reset(time.Until(due))
+	}
 }
 
 // overtime is how a task ends that is due. Callers hold mu.
