@@ -108,10 +108,12 @@ type HTTPConfig struct {
 	Connections int `koanf:"connections"`
 }
 
-// WebSocketConfig is the keepalive of every WebSocket.
+// WebSocketConfig is the keepalive of every WebSocket, and its patience with a peer
+// that takes nothing.
 type WebSocketConfig struct {
 	PingInterval time.Duration `koanf:"ping_interval"`
 	PingTimeout  time.Duration `koanf:"ping_timeout"`
+	WriteTimeout time.Duration `koanf:"write_timeout"`
 }
 
 // AuthConfig says who may come in.
@@ -194,7 +196,7 @@ func defaults() map[string]any {
 		"limits.packs": 64, "limits.pack_tools": 128, "limits.pack_calls": 256, "limits.tool_timeout": "30s", "limits.max_tool_timeout": "300s",
 		"limits.keep_notices": "10m", "limits.notice_bytes": 4 << 20,
 		"grpc.connections": 4096, "grpc.ping_interval": "15s", "grpc.ping_timeout": "5s", "grpc.min_client_ping": "5s",
-		"http.connections": 4096, "websocket.ping_interval": "30s", "websocket.ping_timeout": "10s",
+		"http.connections": 4096, "websocket.ping_interval": "30s", "websocket.ping_timeout": "10s", "websocket.write_timeout": "30s",
 		"auth.tokens":          "",
 		"coven.max_concurrent": 1, "coven.deadline": "600s", "coven.register_timeout": "30s", "coven.orphan_grace": "2s", "coven.keep_tasks": false,
 		"coven.remember": "5m", "coven.tool_calls": 64, "coven.secrets": "",

@@ -44,7 +44,7 @@ var wsLink = link.Options{PingEvery: pingEvery, PingTimeout: pingTimeout}
 
 // link bounds the WebSockets of a hub.
 func (c WebSocketConfig) link() link.Options {
-	return link.Options{PingEvery: c.PingInterval, PingTimeout: c.PingTimeout}
+	return link.Options{PingEvery: c.PingInterval, PingTimeout: c.PingTimeout, WriteTimeout: c.WriteTimeout}
 }
 
 // open makes the doors of the hub and opens them: here, and nowhere else,

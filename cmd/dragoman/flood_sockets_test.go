@@ -35,7 +35,10 @@ func droplet(i int) string { return fmt.Sprintf("%05d %s\n", i, strings.Repeat("
 // 5,000 chunks each, one of them while it floods; it is done without waiting for who
 // does not read; and who reads on has lost nothing.
 func TestAFloodOverSocketsLosesNothingAndSlowsNobody(t *testing.T) {
-	s := newStage(t, func(c *Config) { c.WebSocket.PingInterval = ample }) // who does not read answers no ping
+	s := newStage(t, func(c *Config) {
+		// Who does not read answers no ping, and takes nothing for as long as the others need.
+		c.WebSocket.PingInterval, c.WebSocket.WriteTimeout = ample, ample
+	})
 	s.hire(t, coven.Name, "torrent", func(ctx context.Context, r core.Request, say func(core.Body) error) error {
 		what := readScene(r.Content)
 		if what.act != "deluge" {

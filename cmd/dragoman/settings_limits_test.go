@@ -60,22 +60,46 @@ func TestTheKeepaliveOfWebSocketsCanBeSet(t *testing.T) {
 	} {
 		t.Run(door, func(t *testing.T) {
 			t.Parallel()
-			conn := bareConn(t, addr)
-			_, err := io.WriteString(conn, "GET "+door+" HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-				"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := bufio.NewReader(conn)
-			resp, err := http.ReadResponse(r, nil)
-			if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
-				t.Fatalf("got %v and %v, want a WebSocket", resp, err)
-			}
+			_, r := bareWebSocket(t, addr, door)
 			pings, err := unansweredPings(r)
 			if errors.Is(err, os.ErrDeadlineExceeded) || pings == 0 {
 				t.Errorf("got %d pings and %v, want a ping and, since nobody answers, the end", pings, err)
 			}
 		})
+	}
+}
+
+// bareWebSocket speaks WebSocket by hand.
+func bareWebSocket(t *testing.T, addr, path string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn := bareConn(t, addr)
+	_, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("got %v and %v, want a WebSocket", resp, err)
+	}
+	return conn, r
+}
+
+func TestHowLongAWebSocketMayTakeNothingCanBeSet(t *testing.T) {
+	s := newStage(t, func(c *Config) { c.WebSocket.WriteTimeout = time.Second })
+	conn, _ := bareWebSocket(t, s.service.bound.HTTP, "/ws/acp?agent_id=deaf")
+	var frames []byte // a masked text each, of fewer than 126 bytes, all of one id
+	for range 1000 {
+		const ask = `{"id":"d","from":"deaf","v":1,"kind":"query","payload":{}}`
+		frames = append(append(frames, 0x81, 0x80|byte(len(ask)), 0, 0, 0, 0), ask...)
+	}
+	for { // each is answered with an error that nobody reads
+		if _, err := conn.Write(frames); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("a peer that takes nothing: got it kept, want it closed within a second")
+		} else if err != nil {
+			return
+		}
 	}
 }
 
