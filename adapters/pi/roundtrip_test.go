@@ -111,13 +111,15 @@ func accountOf(events []core.Event) account {
 	return a
 }
 
-// argumentsOf is the input of a tool as pi's clients know it: an object.
+// argumentsOf is the input of a tool as pi's clients know it: an object. What readers of
+// session files would not take for JSON is a text.
 func argumentsOf(input string) string {
 	var v any
+	strict := core.CheckJSON([]byte(input), core.JSONLimits{Bytes: len(input), Depth: argumentsDepth}) == nil
 	switch err := json.Unmarshal([]byte(input), &v); {
 	case strings.TrimSpace(input) == "":
 		return "{}"
-	case err != nil:
+	case err != nil || !strict:
 		v = map[string]any{"input": input}
 	default:
 		if _, ok := v.(map[string]any); !ok {
