@@ -20,9 +20,11 @@ type attendance struct {
 	ctx   context.Context //nolint:containedctx // it is for how long the session is attended
 	sess  *Session
 	serve func(Batch, error) bool
-	// running is the goroutine, while there is one; woken is how often there was, since
-	// it last waited in vain, and belongs to it.
+	// running is the goroutine, while there is one, as awake says, which the lock of the
+	// feed guards; woken is how often there was, since it last waited in vain, and belongs
+	// to it.
 	running sync.WaitGroup
+	awake   bool
 	woken   int
 }
 
@@ -30,18 +32,19 @@ type attendance struct {
 // in a goroutine that there is while there is news and for a while after: for sessions
 // of which most are idle, since a goroutine that waits is most of what one costs. That
 // ends when ctx does, when serve returns false or when it was given an error. Nobody
-// may call Next beside it. The function that Attend returns is called once: it waits
-// until serve has returned, and will not be called any more.
+// may call Next beside it. The function that Attend returns is called once, not by
+// serve: it waits until serve has returned, and will not be called any more. Then the
+// session may be attended anew.
 func (s *Session) Attend(ctx context.Context, serve func(Batch, error) bool) (leave func()) {
 	a := &attendance{ctx: ctx, sess: s, serve: serve}
-	s.feed.mu.Lock()
-	s.feed.attendance = a
-	if len(s.feed.wake) > 0 { // there may be news already
-		s.feed.rouse()
-	}
-	s.feed.mu.Unlock()
+	f := &s.feed
+	f.mu.Lock()
+	f.attendance = a
+	f.mu.Unlock()
+	f.signal() // there may be news already
 	return func() {
-		s.feed.dismiss()
+		f.dismiss(a)
+		f.signal() // to who waits for some
 		a.running.Wait()
 	}
 }
@@ -56,16 +59,15 @@ func (a *attendance) run() {
 		defer timer.Stop()
 		bored = timer.C
 	}
-	for a.ctx.Err() == nil {
+	for f.attends(a) {
 		b, found, err := a.sess.poll()
 		switch {
 		case found || err != nil:
 			if !a.serve(b, err) || err != nil {
-				f.dismiss()
-				return
+				f.dismiss(a)
 			}
 		case bored == nil:
-			if f.rest() {
+			if f.rest(a) {
 				return
 			}
 		default:
@@ -77,7 +79,6 @@ func (a *attendance) run() {
 			}
 		}
 	}
-	f.dismiss()
 }
 
 // signal says that there is news.
@@ -93,29 +94,41 @@ func (f *feed) signal() {
 
 // rouse has who attends the session see what there is. The caller holds mu.
 func (f *feed) rouse() {
-	if f.attendance != nil && !f.attended {
-		f.attended = true
-		f.attendance.running.Add(1)
-		go f.attendance.run()
+	if a := f.attendance; a != nil && !a.awake {
+		a.awake = true
+		a.running.Add(1)
+		go a.run()
 	}
 }
 
-// rest notes that nobody waits for news. It reports false if there is some.
-func (f *feed) rest() bool {
+// attends reports whether a is to be told of news.
+func (f *feed) attends(a *attendance) bool {
+	if a.ctx.Err() != nil {
+		f.dismiss(a)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.attendance == a
+}
+
+// rest notes that a waits for no news. It reports false if there is some.
+func (f *feed) rest(a *attendance) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
 	case <-f.wake:
 		return false
 	default:
-		f.attended = false
+		a.awake = false
 		return true
 	}
 }
 
-// dismiss notes that nobody is to be told of news any more.
-func (f *feed) dismiss() {
+// dismiss notes that a is not to be told of news any more.
+func (f *feed) dismiss(a *attendance) {
 	f.mu.Lock()
-	f.attendance = nil
-	f.mu.Unlock()
+	defer f.mu.Unlock()
+	if f.attendance == a {
+		f.attendance = nil
+	}
 }

@@ -156,3 +156,47 @@ func TestASessionIsAttendedNoLongerThanWanted(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoLeavesASessionDoesNotWaitForNewsAndIsServedNoMore(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		news := g.attend(context.Background(), asker, nil)
+		for range 20 {
+			g.report(agent, task, core.Text{Text: "x"})
+			synctest.Wait()
+		}
+		began := time.Now()
+		news.leave()
+		if took := time.Since(began); took != 0 {
+			t.Errorf("leaving took %v, want no time", took)
+		}
+		g.report(agent, task, core.Text{Text: "unheard"})
+		synctest.Wait()
+		if got, want := text(news.events), strings.Repeat("x", 20); got != want {
+			t.Errorf("text: got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestASessionThatWasLeftIsAttendedAnewFromWhereThatStopped(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		first := g.attend(context.Background(), asker, func(b hub.Batch) bool { return strings.HasSuffix(text(b.Events), "enough") })
+		for _, said := range []string{"one ", "two ", "enough"} {
+			g.report(agent, task, core.Text{Text: said})
+			synctest.Wait()
+		}
+		first.leave()
+		g.report(agent, task, core.Text{Text: "three "})
+		second := g.attend(context.Background(), asker, nil)
+		synctest.Wait()
+		g.report(agent, task, core.Text{Text: "four "}, core.Done{})
+		synctest.Wait()
+		second.leave()
+		if got, want := text(first.events)+"|"+text(second.events), "one two enough|three four "; got != want {
+			t.Errorf("text: got %q, want %q", got, want)
+		}
+	})
+}

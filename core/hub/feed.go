@@ -95,10 +95,8 @@ type feed struct {
 	draining string
 	ended    error
 	wake     chan struct{}
-	// attendance is told of news, where nobody waits for it; attended says that its
-	// goroutine runs.
+	// attendance is told of news, where nobody waits for it.
 	attendance *attendance
-	attended   bool
 }
 
 func newFeed() feed { return feed{wake: make(chan struct{}, 1)} }
