@@ -199,9 +199,10 @@ func (t *Task) detach(s *Session, role Role) {
 	}
 }
 
-// drop removes a reader. Callers hold mu.
+// drop removes a reader. Callers hold mu. Its room stays as long as the task does, and
+// keeps nothing of whose it was.
 func (t *Task) drop(r *reader) {
-	r.gone = true
+	r.gone, r.sess, r.tag = true, nil, nil
 	if i := slices.Index(t.readers, r); i >= 0 {
 		t.readers = slices.Delete(t.readers, i, i+1)
 	}
@@ -249,8 +250,8 @@ func (t *Task) goOn(r *reader) {
 		r.queued = true
 		r.sess.feed.push(r)
 	case t.state == Ended:
-		t.drop(r)
 		r.sess.seenToTheEnd(r)
+		t.drop(r)
 	}
 }
 
@@ -258,7 +259,7 @@ func (t *Task) goOn(r *reader) {
 func (t *Task) takeEnd(r *reader) (Batch, bool) {
 	t.mu.Lock()
 	r.queued = false
-	done := t.state == Ended && !r.gone
+	done, tag := t.state == Ended && !r.gone, r.tag
 	if done {
 		t.drop(r)
 	}
@@ -266,7 +267,7 @@ func (t *Task) takeEnd(r *reader) (Batch, bool) {
 	if !done {
 		return Batch{}, false
 	}
-	o := r.tag.(func(*Task) *ToolOutput)(t)
+	o := tag.(func(*Task) *ToolOutput)(t)
 	return Batch{Tool: o}, o != nil
 }
 

@@ -3,11 +3,13 @@ package hub_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -34,6 +36,32 @@ func TestReconnectLosesOrRepeatsEvents(t *testing.T) {
 		if got := text(seen) + text(missed); got != "one two three four" {
 			t.Errorf("got %q, want %q", got, "one two three four")
 		}
+	})
+}
+
+func TestATaskKeepsNothingOfThoseWhoReadIt(t *testing.T) {
+	type page struct{ text [1 << 10]byte }
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		watch := func(read bool) weak.Pointer[page] {
+			viewer, p := g.connect("v"), new(page)
+			if err := viewer.Watch(task, core.Cursor{}, p); err != nil {
+				t.Fatal(err)
+			}
+			if read {
+				g.events(viewer)
+			}
+			viewer.Close(nil)
+			return weak.Make(p)
+		}
+		for name, p := range map[string]weak.Pointer[page]{"one who read": watch(true), "one who did not": watch(false)} {
+			runtime.GC()
+			if p.Value() != nil {
+				t.Errorf("%s: got what he watched it with still in memory, want it gone with him", name)
+			}
+		}
+		g.report(agent, task, core.Done{})
 	})
 }
 
