@@ -53,31 +53,41 @@ func (b *topics) unsubscribed(s *Session) {
 	if b.heirs[key] = left; len(left) == 0 {
 		delete(b.heirs, key)
 	}
-	sub := b.here[s]
+	sub, now := b.here[s], time.Now()
 	delete(b.here, s)
-	now := time.Now()
+	if sub != nil && sub.spent(now) {
+		sub = nil
+	}
+	if sub == nil && s.heir == (subscriber{}) {
+		return
+	}
 	b.forget(now)
 	from := len(b.recent)
-	own := false
+	own := false // there may be something for himself
 	for from > 0 && now.Sub(b.recent[from-1].at) < doubtful {
 		from--
 		own = own || s.heir != (subscriber{}) && b.recent[from].to == s.heir
 	}
 	certain := b.first + uint64(from) - 1
+	if sub != nil {
+		if sub.doubted(now) {
+			certain = min(certain, sub.from)
+		}
+		if sub.taken < sub.told {
+			sub.next = sub.taken
+		}
+		own = own || min(sub.next, certain) < sub.again
+	}
 	switch {
-	case sub == nil && !own:
-		return
+	case own && sub == nil:
+		sub = &subscription{since: b.last(), next: certain, again: b.last()}
+	case own:
+		sub.next, sub.again = min(sub.next, certain), b.last()
 	case sub == nil:
-		sub = &subscription{since: certain, next: certain, told: certain, taken: certain}
+		return
+	default:
+		sub.next = max(sub.since, min(sub.next, certain))
 	}
-	if sub.taken < sub.told {
-		sub.next = sub.taken
-	}
-	least := sub.since
-	if own {
-		sub.again, least = b.last(), min(least, certain)
-	}
-	sub.next = max(least, min(sub.next, certain))
 	sub.told, sub.taken, sub.until = sub.next, sub.next, now.Add(b.keep)
 	if len(left) > 0 {
 		b.goOn(left[len(left)-1], sub)
@@ -91,13 +101,19 @@ func (b *topics) unsubscribed(s *Session) {
 	b.away[key] = sub
 }
 
+// doubted reports whether what came since the subscriber is back may be lost, whenever
+// it was told.
+func (s *subscription) doubted(now time.Time) bool { return now.Sub(s.back) < doubtful }
+
 // goOn has a session take over what another one left. Callers hold Hub.mu.
 func (b *topics) goOn(s *Session, sub *subscription) {
 	if own := b.here[s]; own != nil {
-		own.join(sub)
-	} else {
-		b.here[s] = sub
+		joined := *own // in a place of its own: what is on its way was told as of the old one
+		joined.join(sub)
+		sub = &joined
 	}
+	sub.from, sub.back = sub.next, time.Now()
+	b.here[s] = sub
 	s.feed.notice()
 }
 

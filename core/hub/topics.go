@@ -41,6 +41,20 @@ type subscription struct {
 	// once more.
 	since, next, told, taken, again uint64
 	until                           time.Time // of one who is away: how long he is waited for
+	// back is when the session took the subscription over, behind the number from.
+	back time.Time
+	from uint64
+}
+
+// hearing is the tag of a notice that a subscriber is given.
+type hearing struct {
+	sub    *subscription
+	number uint64
+}
+
+// spent reports whether a subscription has nothing to give any more.
+func (s *subscription) spent(now time.Time) bool {
+	return len(s.patterns) == 0 && s.next >= s.again && !s.doubted(now)
 }
 
 // published is a notice that others than its addressee may hear, or he once more.
@@ -100,6 +114,9 @@ func (s *Session) Subscribe(patterns []string) error {
 	}
 	if len(sub.patterns) == 0 {
 		sub.since = h.topics.last()
+		if sub.next >= sub.again {
+			sub.next = sub.since
+		}
 	}
 	sub.patterns = all
 	h.topics.here[s] = sub
@@ -118,7 +135,7 @@ func (s *Session) Unsubscribe(patterns []string) bool {
 	}
 	before := len(sub.patterns)
 	sub.patterns = slices.DeleteFunc(sub.patterns, func(p string) bool { return len(patterns) == 0 || slices.Contains(patterns, p) })
-	if len(sub.patterns) == 0 && sub.next >= sub.again {
+	if sub.spent(time.Now()) {
 		delete(h.topics.here, s)
 	}
 	return len(sub.patterns) < before
@@ -225,10 +242,10 @@ func (h *Hub) nextNotice(s *Session) (Batch, bool) {
 		case own && p.task.done(), sub.next > sub.since && sub.wants(p.task.request.Notice.Topic) && h.mayHear(p.task, s, s.subscriber().id):
 			sub.told = sub.next
 			s.feed.notice() // there may be more
-			return Batch{Task: p.task, Role: Subscriber, Tag: sub.next, Events: p.task.Events()[:1]}, true
+			return Batch{Task: p.task, Role: Subscriber, Tag: hearing{sub, sub.next}, Events: p.task.Events()[:1]}, true
 		}
 	}
-	if len(sub.patterns) == 0 {
+	if sub.spent(time.Now()) {
 		delete(b.here, s) // he has what was for himself
 	}
 	return Batch{}, false
@@ -238,14 +255,14 @@ func (h *Hub) nextNotice(s *Session) (Batch, bool) {
 // the session asks within a moment counts as because of it, one hop further (promise
 // P10): those who tell each other back by topics come to an end.
 func (s *Session) Heard(t *Task, tag any) {
-	number, ok := tag.(uint64)
+	heard, ok := tag.(hearing)
 	if !ok {
 		return
 	}
 	h := s.hub
 	h.mu.Lock()
-	if sub := h.topics.here[s]; sub != nil {
-		sub.taken = max(sub.taken, number)
+	if h.topics.here[s] == heard.sub {
+		heard.sub.taken = max(heard.sub.taken, heard.number)
 	}
 	h.mu.Unlock()
 	s.mu.Lock()

@@ -40,7 +40,7 @@ func TestReconnectLosesOrRepeatsEvents(t *testing.T) {
 }
 
 func TestATaskKeepsNothingOfThoseWhoReadIt(t *testing.T) {
-	type page struct{ text [1 << 10]byte }
+	type page [1 << 10]byte
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
