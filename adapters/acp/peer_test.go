@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -253,8 +254,8 @@ func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
 			t.Fatalf("id %d: got seen, want fresh", i)
 		}
 	}
-	if len(seen.at) > seenMost || len(seen.ring) > 2*seenMost {
-		t.Errorf("got %d ids and a ring of %d, want at most %d ids", len(seen.at), len(seen.ring), seenMost)
+	if ring := len(seen.by["p"].ring); len(seen.at) > seenMost || ring > 2*seenMost {
+		t.Errorf("got %d ids and a ring of %d, want at most %d ids", len(seen.at), ring, seenMost)
 	}
 	if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(seenMost + 4999)}, 1); fresh {
 		t.Error("the latest: got fresh, want seen")
@@ -263,6 +264,36 @@ func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
 	if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(seenMost + 4999)}, 1); !fresh {
 		t.Error("one that was forgotten: got seen, want fresh")
 	}
+}
+
+func TestOneWhoFloodsMakesNobodyElseForgetHisIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := newSeenIDs(DefaultKeepIDs)
+		kit, fam, eve := who{"kit", "kit"}, who{"fam", "fam"}, who{"eve", "eve"}
+		seen.first(kit, Envelope{ID: "1"}, 1)
+		for i := range seenMost {
+			seen.first(eve, Envelope{ID: fmt.Sprint(i)}, 2)
+		}
+		seen.first(fam, Envelope{ID: "1"}, 3)
+		for i := range seenMost {
+			seen.first(who{"eve", "another of hers"}, Envelope{ID: fmt.Sprint(i)}, 2)
+		}
+		for _, w := range []who{kit, fam} {
+			if _, _, fresh := seen.first(w, Envelope{ID: "1"}, 1); fresh {
+				t.Errorf("the id of %s: got fresh, want seen", w.id)
+			}
+		}
+		if _, _, fresh := seen.first(eve, Envelope{ID: "1"}, 2); !fresh {
+			t.Error("the oldest of who floods: got seen, want it forgotten")
+		}
+		time.Sleep(DefaultKeepIDs)
+		if _, _, fresh := seen.first(fam, Envelope{ID: "1"}, 3); !fresh {
+			t.Error("after its time: got seen, want fresh")
+		}
+		if len(seen.at) != 1 || len(seen.by) != 1 || seen.count != 1 {
+			t.Errorf("after all their time: got %d ids of %d principals, %d counted, want one", len(seen.at), len(seen.by), seen.count)
+		}
+	})
 }
 
 // grudging is a connection whose transport refuses the first message.

@@ -16,17 +16,25 @@ type seenIDs struct {
 	seed maphash.Seed
 	keep time.Duration
 
-	mu   sync.Mutex
-	at   map[uint64]sighting
-	ring []seenAt // in the order of time, from head
-	head int
-	next uint64
+	mu    sync.Mutex
+	at    map[uint64]sighting
+	by    map[string]*sightings // by principal
+	most  *sightings            // of the principal that has most, as far as is known
+	count int                   // of all
+	next  uint64
+	swept time.Time
 }
 
 type sighting struct {
 	session uint64 // which session saw it
 	number  uint64
 	says    uint64 // a digest of what it says, but for when
+}
+
+// sightings are those of one principal, in the order of time, from head.
+type sightings struct {
+	ring []seenAt
+	head int
 }
 
 type seenAt struct {
@@ -36,7 +44,7 @@ type seenAt struct {
 }
 
 func newSeenIDs(keep time.Duration) *seenIDs {
-	return &seenIDs{seed: maphash.MakeSeed(), keep: keep, at: map[uint64]sighting{}}
+	return &seenIDs{seed: maphash.MakeSeed(), keep: keep, at: map[uint64]sighting{}, by: map[string]*sightings{}, swept: time.Now()}
 }
 
 type seenKey struct {
@@ -44,24 +52,46 @@ type seenKey struct {
 	id  string
 }
 
-// seenText is what makes an envelope that came twice the same one.
-type seenText struct{ kind, to, ref, payload string }
-
 // first notes that the session saw an envelope of its peer. When its id was seen
 // before within bounds it returns false, by whom, and whether it was the same one.
+// One who sends more than there is room for forgets his own ids, not those of others.
 func (s *seenIDs) first(w who, e Envelope, session uint64) (by uint64, same, fresh bool) {
-	key, now := maphash.Comparable(s.seed, seenKey{w, e.ID}), time.Now()
-	says := maphash.Comparable(s.seed, seenText{string(e.Kind), e.To, e.Ref, string(e.Payload)})
+	key, says, now := maphash.Comparable(s.seed, seenKey{w, e.ID}), s.digest(e), time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire(now)
+	s.sweep(now)
+	mine := s.by[w.principal]
+	if mine == nil {
+		mine = &sightings{}
+		s.by[w.principal] = mine
+	}
+	s.expire(mine, now)
 	if was, ok := s.at[key]; ok {
 		return was.session, was.says == says, false
 	}
 	s.next++
 	s.at[key] = sighting{session, s.next, says}
-	s.ring = append(s.ring, seenAt{key, s.next, now})
+	mine.ring = append(mine.ring, seenAt{key, s.next, now})
+	s.count++
+	if s.most == nil || mine.len() > s.most.len() {
+		s.most = mine
+	}
+	if s.count > seenMost {
+		s.drop(s.most)
+	}
 	return session, true, true
+}
+
+// digest is of what makes an envelope that came twice the same one.
+func (s *seenIDs) digest(e Envelope) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	for _, text := range [...]string{string(e.Kind), e.To, e.Ref} {
+		_, _ = h.WriteString(text) // never an error
+		_ = h.WriteByte(0xff)      // which no text has
+	}
+	_, _ = h.Write(e.Payload)
+	return h.Sum64()
 }
 
 // again is what is told of an id that was seen.
@@ -77,20 +107,39 @@ func (s *seenIDs) forget(w who, id string) {
 	delete(s.at, key)
 }
 
-// expire drops what is too old or too much. Callers hold mu.
-func (s *seenIDs) expire(now time.Time) {
-	for s.head < len(s.ring) {
-		e := s.ring[s.head]
-		if len(s.ring)-s.head < seenMost && now.Sub(e.at) < s.keep {
-			break
-		}
-		if s.at[e.key].number == e.number {
-			delete(s.at, e.key)
-		}
-		s.head++
+func (r *sightings) len() int { return len(r.ring) - r.head }
+
+// expire drops what a principal sent too long ago. Callers hold mu.
+func (s *seenIDs) expire(r *sightings, now time.Time) {
+	for r.len() > 0 && now.Sub(r.ring[r.head].at) >= s.keep {
+		s.drop(r)
 	}
-	if s.head > 1024 && s.head > len(s.ring)/2 {
-		s.ring = append([]seenAt(nil), s.ring[s.head:]...)
-		s.head = 0
+}
+
+// sweep drops what those sent too long ago who send no more, every now and then.
+// Callers hold mu.
+func (s *seenIDs) sweep(now time.Time) {
+	if now.Sub(s.swept) < s.keep {
+		return
+	}
+	s.swept = now
+	for principal, r := range s.by {
+		if s.expire(r, now); r.len() == 0 {
+			delete(s.by, principal)
+		}
+	}
+}
+
+// drop drops the oldest that a principal sent. Callers hold mu.
+func (s *seenIDs) drop(r *sightings) {
+	e := r.ring[r.head]
+	if s.at[e.key].number == e.number {
+		delete(s.at, e.key)
+	}
+	s.count--
+	r.head++
+	if r.head > 16 && r.head > len(r.ring)/2 {
+		r.ring = append([]seenAt(nil), r.ring[r.head:]...)
+		r.head = 0
 	}
 }
