@@ -11,12 +11,13 @@ func (t *teller) end(e core.Event) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	var err error
 	if !t.s.elsewhere(t.asked) {
-		err = t.conclude(e)
+		if err := t.conclude(e); err != nil {
+			return err // it is still owed: see close
+		}
 	}
 	t.s.settled(t.asked)
-	return err
+	return nil
 }
 
 // settled forgets a task that has ended and was told.
