@@ -161,7 +161,7 @@ func TestAResultFindsThePeerOnTheConnectionThatItListensTo(t *testing.T) {
 					t.Errorf("result: got %+v, want done", got)
 				}
 				kit.silent()
-				c := x.peers[who{"kit", "kit"}]
+				c := x.peers[callerKey{who: who{"kit", "kit"}}]
 				if letters, _, _ := c.mail.after(0); len(letters) > 1 || len(letters) == 1 && letters[0].json != nil {
 					t.Errorf("over HTTP: got %d envelopes that wait, want none", len(letters))
 				}

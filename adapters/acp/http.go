@@ -67,7 +67,7 @@ type HTTP struct {
 	total *budget
 
 	mu     sync.Mutex
-	peers  map[who]*caller
+	peers  map[callerKey]*caller
 	closed bool
 	wg     sync.WaitGroup // pumps and closings
 }
@@ -75,7 +75,7 @@ type HTTP struct {
 // NewHTTP makes an HTTP. Close ends it.
 func NewHTTP(h *hub.Hub, opts HTTPOptions) *HTTP {
 	opts = opts.withDefaults()
-	return &HTTP{hub: h, opts: opts, total: &budget{most: opts.TotalBytes}, peers: map[who]*caller{}}
+	return &HTTP{hub: h, opts: opts, total: &budget{most: opts.TotalBytes}, peers: map[callerKey]*caller{}}
 }
 
 // Close forgets all peers, ends what is held open, and returns once nothing runs
@@ -90,9 +90,16 @@ func (x *HTTP) Close() {
 	x.wg.Wait()
 }
 
+// callerKey tells callers apart: one who shows two tokens of a principal has with each
+// the rights of that one alone.
+type callerKey struct {
+	who
+	operator bool
+}
+
 // caller is a peer that has only HTTP.
 type caller struct {
-	who  who
+	key  callerKey
 	s    *session
 	mail *mailbox
 	// gone is closed once the hub has no session for it any more.
@@ -170,7 +177,7 @@ func (x *HTTP) use(p core.Principal, id core.AgentID) (*caller, error) {
 
 // find returns the caller of an identity, and whether it is a new one.
 func (x *HTTP) find(p core.Principal, id core.AgentID) (c *caller, fresh bool, err error) {
-	key := who{cmp.Or(p.ID, string(id)), id}
+	key := callerKey{who{cmp.Or(p.ID, string(id)), id}, p.Operator}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
@@ -192,11 +199,11 @@ func (x *HTTP) find(p core.Principal, id core.AgentID) (c *caller, fresh bool, e
 }
 
 // beginLocked remembers a new caller.
-func (x *HTTP) beginLocked(key who, p core.Principal) *caller {
+func (x *HTTP) beginLocked(key callerKey, p core.Principal) *caller {
 	opts := x.opts.Session
 	opts.Principal = p
 	c := &caller{
-		who: key, mail: newMailbox(x.opts.MailboxBytes, x.total), gone: make(chan struct{}), used: make(chan struct{}), waiting: map[string]chan message{},
+		key: key, mail: newMailbox(x.opts.MailboxBytes, x.total), gone: make(chan struct{}), used: make(chan struct{}), waiting: map[string]chan message{},
 	}
 	c.s = newSession(x.hub, opts, c)
 	// A POST waits for what it asks for, however long the sender stays.
@@ -215,8 +222,8 @@ func (x *HTTP) beginLocked(key who, p core.Principal) *caller {
 // gets what is in there first.
 func (x *HTTP) ended(c *caller) {
 	x.mu.Lock()
-	if x.peers[c.who] == c {
-		delete(x.peers, c.who)
+	if x.peers[c.key] == c {
+		delete(x.peers, c.key)
 	}
 	users := c.users
 	x.mu.Unlock()
@@ -249,7 +256,7 @@ func (x *HTTP) heard(ctx context.Context, c *caller) error {
 func (x *HTTP) release(c *caller) {
 	x.mu.Lock()
 	c.users--
-	forgotten := x.peers[c.who] != c
+	forgotten := x.peers[c.key] != c
 	switch {
 	case c.users > 0 || forgotten:
 	case c.idle != nil:
@@ -260,7 +267,7 @@ func (x *HTTP) release(c *caller) {
 		c.idle = time.AfterFunc(x.opts.Idle, func() {
 			x.mu.Lock()
 			defer x.mu.Unlock()
-			if c.users == 0 && x.peers[c.who] == c {
+			if c.users == 0 && x.peers[c.key] == c {
 				x.forgetLocked(c)
 			}
 		})
@@ -274,7 +281,7 @@ func (x *HTTP) release(c *caller) {
 
 // forgetLocked ends the session of a caller; its pump does the rest.
 func (x *HTTP) forgetLocked(c *caller) {
-	delete(x.peers, c.who)
+	delete(x.peers, c.key)
 	if c.idle != nil {
 		c.idle.Stop()
 	}

@@ -425,3 +425,33 @@ func TestAPeerWithATokenIsToldHowToBeAnotherAgent(t *testing.T) {
 		t.Errorf("got %d %s, want a pong for zed", status, e.Raw)
 	}
 }
+
+func TestWhoShowsALesserTokenOfAPrincipalHasItsRightsAloneOverHTTP(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		principal := core.Principal{ID: "alice", Authenticated: true}
+		x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers}, Identify: func(r *http.Request) (core.Principal, core.AgentID, error) {
+			p := principal
+			p.Operator = r.Header.Get("Authorization") == "operator"
+			return p, "kit", nil
+		}})
+		defer x.Close()
+		doer := s.plainAgent("doer", core.Card{MaxConcurrent: 3})
+		for i, token := range []string{"operator", "lesser", "operator"} {
+			r := httptest.NewRequest("POST", "/acp", strings.NewReader(fmt.Sprintf(`{"id":"d%d","to":"doer","kind":"delegate","payload":{"task":"do it","report_back":false}}`, i)))
+			r.Header.Set("Authorization", token)
+			w := httptest.NewRecorder()
+			x.ServeHTTP(w, r)
+			if w.Code != http.StatusOK {
+				t.Fatalf("%s: got %d %s, want 200", token, w.Code, w.Body)
+			}
+			task := s.assigned(doer)
+			if got, want := task.From().Operator, token == "operator"; got != want {
+				t.Errorf("by the token of the %s: got an operator %t, want %t", token, got, want)
+			}
+			defer s.report(doer, task, core.Done{})
+		}
+		if got := len(x.peers); got != 2 {
+			t.Errorf("got %d callers, want one with the rights of each token", got)
+		}
+	})
+}

@@ -147,7 +147,7 @@ func TestAnAnswerThatComesAsThePostIsCutIsNotLostWhereTasksAreKept(t *testing.T)
 			x.ServeHTTP(w, r)
 			written += min(1, w.Body.Len())
 		}
-		letters, _, _ := x.peers[who{"kit", "kit"}].mail.after(0)
+		letters, _, _ := x.peers[callerKey{who: who{"kit", "kit"}}].mail.after(0)
 		if len(letters)+written != 20 {
 			t.Errorf("got %d answers written and %d that wait, want 20", written, len(letters))
 		}
