@@ -21,7 +21,7 @@ var backoff = []time.Duration{0, time.Minute, 5 * time.Minute, 30 * time.Minute,
 
 const (
 	// deliverers is how many deliveries are under way at once.
-	deliverers = 8
+	deliverers = 4 * mostAtOnce
 	// deliveryTime is how long one may take.
 	deliveryTime = 30 * time.Second
 	// mostAttempts is how many attempts of an execution the log keeps: more than there
@@ -92,8 +92,9 @@ func (q *hooks) deliverAll(ctx context.Context) {
 		}
 		began := time.Now()
 		status, err := d.post(ctx, client)
+		q.queue.done(d)
 		if err != nil && ctx.Err() != nil {
-			q.queue.push(d) // it was cut off
+			q.enqueue(d) // it was cut off
 			return
 		}
 		d.made++

@@ -3,18 +3,29 @@ package control
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
+
+// mostAtOnce is how many deliveries are under way to one target: fewer than there are
+// deliverers, so that one that never answers leaves some to the others.
+const mostAtOnce = 8
 
 // queue holds the deliveries that wait, the next to be due first. Several may take
 // from it.
 type queue struct {
 	mu       sync.Mutex
 	byDue    byDue
+	under    map[string]int         // how many are under way, by target
+	held     map[string][]*delivery // those that are due and have too many of theirs before them
 	bytes    int
 	finished bool
 	wake     chan struct{} // holds one token when somebody should look again
+}
+
+func newQueue() queue {
+	return queue{under: map[string]int{}, held: map[string][]*delivery{}, wake: make(chan struct{}, 1)}
 }
 
 // push adds a delivery, or reports that there is no room for it.
@@ -42,7 +53,11 @@ func (q *queue) finish() {
 func (q *queue) rest() []*delivery {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.byDue
+	all := slices.Clone(q.byDue)
+	for _, held := range q.held {
+		all = append(all, held...)
+	}
+	return all
 }
 
 // next waits for the next delivery that is due; nil once ctx has ended, or the queue is
@@ -68,27 +83,57 @@ func (q *queue) next(ctx context.Context) *delivery {
 	return nil
 }
 
-// pop takes the first delivery if it is due, else returns how long to wait for it: less
-// than nothing where nobody should.
+// pop takes the first delivery that is due to a target that may have one more, else
+// returns how long to wait for the next: less than nothing where nobody should. Whoever
+// has taken one calls done.
 func (q *queue) pop(now time.Time) (*delivery, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	wait := time.Hour
-	if len(q.byDue) > 0 {
-		wait = q.byDue[0].due.Sub(now)
+	for len(q.byDue) > 0 {
+		if wait := q.byDue[0].due.Sub(now); wait > 0 {
+			return nil, q.patience(wait)
+		}
+		d := heap.Pop(&q.byDue).(*delivery)
+		to := d.hook.target
+		if q.under[to] == mostAtOnce {
+			q.held[to] = append(q.held[to], d)
+			continue
+		}
+		q.under[to]++
+		q.bytes -= len(d.body)
+		if len(q.byDue) > 0 {
+			q.look() // another may wait for what comes now
+		}
+		return d, 0
 	}
-	switch {
-	case wait > 0 && q.finished:
-		return nil, -1
-	case wait > 0:
-		return nil, wait
+	return nil, q.patience(time.Hour)
+}
+
+// patience is how long to wait for what is due after a while. Callers hold mu.
+func (q *queue) patience(wait time.Duration) time.Duration {
+	if q.finished {
+		return -1
 	}
-	d := heap.Pop(&q.byDue).(*delivery)
-	q.bytes -= len(d.body)
-	if len(q.byDue) > 0 {
-		q.look() // another may wait for what comes now
+	return wait
+}
+
+// done notes that a delivery is under way no more, and lets the next to its target go.
+func (q *queue) done(d *delivery) {
+	to := d.hook.target
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.under[to]--; q.under[to] == 0 {
+		delete(q.under, to)
 	}
-	return d, 0
+	held := q.held[to]
+	if len(held) == 0 {
+		return
+	}
+	heap.Push(&q.byDue, held[0])
+	if q.held[to] = held[1:]; len(held) == 1 {
+		delete(q.held, to)
+	}
+	q.look()
 }
 
 func (q *queue) look() {

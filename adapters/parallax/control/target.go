@@ -44,24 +44,25 @@ func ParseTargets(name string) (Targets, error) {
 	return 0, fmt.Errorf("want none, public or any, not %q", name)
 }
 
-// check refuses an address that can be told to be wrong before anybody connects. What
+// check returns the host of an address, or refuses one that can be told to be wrong before
+// anybody connects. What
 // its name resolves to is judged by the connection itself: a name may change its mind.
-func (t Targets) check(address string) error {
+func (t Targets) check(address string) (host string, err error) {
 	u, err := url.Parse(address)
 	switch {
 	case t == TargetsNone:
-		return core.NewFault(core.CodeNotAuthorized, "webhook: this hub delivers none: the setting parallax.webhook_targets allows them")
+		return "", core.NewFault(core.CodeNotAuthorized, "webhook: this hub delivers none: the setting parallax.webhook_targets allows them")
 	case err != nil || u.Host == "" || len(address) > 2048:
-		return core.NewFault(core.CodeInvalid, "webhook.url: want an absolute URL such as https://example.com/hook")
+		return "", core.NewFault(core.CodeInvalid, "webhook.url: want an absolute URL such as https://example.com/hook")
 	case u.User != nil:
-		return core.NewFault(core.CodeInvalid, "webhook.url: no user and password in it: deliveries are signed with webhook.secret")
+		return "", core.NewFault(core.CodeInvalid, "webhook.url: no user and password in it: deliveries are signed with webhook.secret")
 	case u.Scheme != "https" && (u.Scheme != "http" || t != TargetsAny):
-		return core.NewFault(core.CodeInvalid, "webhook.url: want https, got %q; the setting parallax.webhook_targets: any allows http", u.Scheme)
+		return "", core.NewFault(core.CodeInvalid, "webhook.url: want https, got %q; the setting parallax.webhook_targets: any allows http", u.Scheme)
 	}
 	if ip, err := netip.ParseAddr(strings.Trim(u.Hostname(), "[]")); err == nil && t != TargetsAny && !public(ip) {
-		return core.NewFault(core.CodeInvalid, "webhook.url: %s is no address of the public Internet; the setting parallax.webhook_targets: any allows it", ip)
+		return "", core.NewFault(core.CodeInvalid, "webhook.url: %s is no address of the public Internet; the setting parallax.webhook_targets: any allows it", ip)
 	}
-	return nil
+	return strings.ToLower(u.Hostname()), nil
 }
 
 // errTarget is an address that no webhook may be delivered to.

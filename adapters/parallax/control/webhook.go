@@ -30,15 +30,17 @@ type webhookBody struct {
 // webhook is where to tell what becomes of an execution.
 type webhook struct {
 	url    string
+	target string // the host of url
 	secret []byte
 	events []string // without hookPrefix
 }
 
 func (b webhookBody) webhook(targets Targets) (*webhook, error) {
-	if err := targets.check(b.URL); err != nil {
+	host, err := targets.check(b.URL)
+	if err != nil {
 		return nil, err
 	}
-	w := &webhook{url: b.URL, secret: []byte(b.Secret)}
+	w := &webhook{url: b.URL, target: host, secret: []byte(b.Secret)}
 	for _, e := range b.Events {
 		e = strings.TrimPrefix(e, hookPrefix)
 		switch e {
@@ -90,8 +92,7 @@ var watcher = core.Principal{ID: "webhooks", Dialect: parallax.Dialect, Operator
 
 func newHooks(h *hub.Hub, opts Options) *hooks {
 	ctx, cancel := context.WithCancel(context.Background())
-	q := &hooks{opts: opts, hub: h, cancel: cancel, read: make(chan struct{}), known: map[core.TaskID]*hook{}}
-	q.queue.wake = make(chan struct{}, 1)
+	q := &hooks{opts: opts, hub: h, cancel: cancel, read: make(chan struct{}), known: map[core.TaskID]*hook{}, queue: newQueue()}
 	if opts.Targets == TargetsNone {
 		close(q.read)
 		return q

@@ -20,6 +20,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // hit is a delivery as its target sees it.
@@ -176,6 +178,51 @@ func TestADeliveryThatIsCutOffWhenTheHubStopsIsSaidToBeLost(t *testing.T) {
 		s.control.Close(within)
 		if took := time.Since(began); took != 3*time.Second || !strings.Contains(log.String(), "deliveries=1") {
 			s.Errorf("got it closed after %s with the log %q, want the delivery lost after 3s", took, log.String())
+		}
+	})
+}
+
+func TestATargetThatNeverAnswersHoldsUpNoOther(t *testing.T) {
+	g := &target{statuses: []int{200}}
+	hanging := map[string]int{}
+	var mu sync.Mutex
+	mixed := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if !strings.HasPrefix(strings.ToLower(address), "silent") {
+			return g.dial(ctx, network, address)
+		}
+		mu.Lock()
+		hanging[strings.ToLower(address)]++
+		mu.Unlock()
+		client, server := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, server) }() // until the client hangs up
+		return client, nil
+	}}
+	onStage(t, Options{Targets: TargetsAny, Transport: mixed}, func(s *stage) {
+		start := func(host string) core.TaskID {
+			return get[begun](s, 202, "POST", "/api/executions", `{"capability":"shouting","input":"hello","webhook":{"url":"http://`+host+`"}}`).ID
+		}
+		for i := range 3 * deliverers {
+			start([]string{"silent.example", "Silent.example:81", "silent2.example"}[i%3])
+		}
+		synctest.Wait()
+		mu.Lock()
+		if first, second := hanging["silent.example:80"]+hanging["silent.example:81"], hanging["silent2.example:80"]; first != mostAtOnce || second != mostAtOnce {
+			s.Errorf("got %v under way, want %d to each host", hanging, mostAtOnce)
+		}
+		mu.Unlock()
+		answers := start("hooks.example")
+		synctest.Wait()
+		if len(g.hits) != 1 {
+			s.Errorf("got %d deliveries to who answers, want one at once", len(g.hits))
+		}
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		hooks := s.control.hooks
+		if got := s.hub.Counters()["parallax.webhook.failed"]; got != 3*deliverers {
+			s.Errorf("got %d given up, want each of the others", got)
+		}
+		if q := &hooks.queue; !hooks.known[answers].over() || len(q.rest()) != 0 || len(q.under) != 0 || len(q.held) != 0 || q.bytes != 0 {
+			s.Errorf("got %d that wait, %v under way and %d bytes, want none", len(q.rest()), q.under, q.bytes)
 		}
 	})
 }
