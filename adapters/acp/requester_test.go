@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -101,6 +102,35 @@ func TestAQueryWithoutAnAddressGoesByItsDomainOrToWhoeverIsFree(t *testing.T) {
 		kit.refused("q6", CodeUnsupported, "hub")
 		kit.say(`{"id":"q7","kind":"query","to":"kit","payload":{"question":"when?"}}`)
 		kit.refused("q7", CodeLoop, "kit")
+	})
+}
+
+func TestADomainBesideAnIDIsAHintAndNoFence(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		calendar, shop := s.plainAgent("calendar", core.Card{Domains: []string{"family"}}), s.plainAgent("shop", core.Card{Domains: []string{"groceries"}})
+		kit := s.enter("kit")
+		for i, domain := range []string{"family.calendar", "nobody.serves.this"} {
+			for j, kind := range []string{`"query","payload":{"question"`, `"delegate","payload":{"report_back":false,"task"`} {
+				kit.say(`{"id":"%d%d","to":"shop","kind":%s:"when?","domain":"%s"}}`, i, j, kind, domain)
+				if kind[1] == 'd' {
+					kit.expect(KindAck)
+				}
+				task := s.assigned(shop)
+				if got := task.Request().Domain; got != domain {
+					t.Errorf("%s: got the domain %q, want it passed on as %q", kind, got, domain)
+				}
+				s.report(shop, task, core.Done{Text: "never"})
+				if kind[1] == 'q' {
+					kit.expect(KindResponse)
+				}
+				s.news(shop) // how it ended
+			}
+		}
+		now, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+		defer cancel()
+		if got, err := calendar.Next(now); err == nil {
+			t.Errorf("who serves the domain: got %+v, want nothing", got)
+		}
 	})
 }
 

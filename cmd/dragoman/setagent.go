@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -59,6 +60,9 @@ until it is set anew, over restarts too where the hub has a data directory.
 		var a hub.AgentStatus
 		if err := to.client().send(c.Context(), http.MethodPatch, "/v1/agents/"+url.PathEscape(args[0]), body, &a); err != nil {
 			return err
+		}
+		if beat > 0 && a.Dialect != parallax.Dialect {
+			fmt.Fprintf(io.err, "%s speaks %s, where the hub sets no interval of heartbeats: nothing comes of --heartbeat\n", a.ID, a.Dialect)
 		}
 		if asJSON {
 			return printJSON(io.out, a)

@@ -12,6 +12,10 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // rawAgent is a Parallax agent that a test plays frame by frame on a real WebSocket.
@@ -107,6 +111,29 @@ func TestAnOperatorSetsHowAnAgentWorksAndSeesHowItIs(t *testing.T) {
 	} {
 		if !strings.Contains(string(scraped), want+"\n") {
 			t.Errorf("got no line %s in /metrics", want)
+		}
+	}
+}
+
+func TestAnIntervalOfHeartbeatsIsSaidToBeOfNoUseWhereTheDialectHasNone(t *testing.T) {
+	s := newStage(t, nil)
+	at := s.service.bound.HTTP
+	a := dialRaw(t, at, http.Header{"X-Agent-Id": {"a"}})
+	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
+	a.hears(`"registered"`)
+	b := s.service.hub.Connect(hub.Peer{Principal: core.Principal{ID: "b"}, Dialect: acp.Dialect})
+	defer b.Close(nil)
+	if err := b.Join(core.Card{ID: "b", Dialect: acp.Dialect}, hub.Seat{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		id, flag string
+		want     bool
+	}{{"a", "--heartbeat=5s", false}, {"b", "--heartbeat=5s", true}, {"b", "--heartbeat=0s", false}, {"b", "--max-concurrent=2", false}} {
+		var errs bytes.Buffer
+		code := run(t.Context(), []string{"config", "set-agent", c.id, c.flag, "--hub", "http://" + at}, streams{io.NopCloser(strings.NewReader("")), closer{io.Discard}, &errs})
+		if got := strings.Contains(errs.String(), "b speaks acp"); code != exitDone || got != c.want {
+			t.Errorf("%s %s: got %d and %q, want it said: %t", c.id, c.flag, code, errs.String(), c.want)
 		}
 	}
 }

@@ -48,7 +48,8 @@ func termsIn(dir string) (keep func(map[core.AgentID]hub.Terms) error, terms map
 	return func(all map[core.AgentID]hub.Terms) error { return writeTerms(path, all) }, terms, nil
 }
 
-// writeTerms writes the file, which appears whole.
+// writeTerms writes the file, which appears whole: also when the power fails, since a
+// hub does not start with one that is broken.
 func writeTerms(path string, all map[core.AgentID]hub.Terms) error {
 	kept := keptTerms{Agents: map[core.AgentID]agentTerms{}}
 	for id, t := range all {
@@ -59,7 +60,15 @@ func writeTerms(path string, all map[core.AgentID]hub.Terms) error {
 		return err
 	}
 	temp := path + ".tmp"
-	if err := os.WriteFile(temp, append(data, '\n'), 0o600); err != nil {
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temp, path)
