@@ -121,8 +121,7 @@ func (s *Service) mountHTTP(r chi.Router) {
 	r.Get(parallaxPath, s.serveParallax)
 	r.Get("/ws/acp", s.serveACP)
 	r.Get("/ws/pi", s.servePi)
-	r.Method(http.MethodPost, acpPath, s.acp)
-	r.Method(http.MethodGet, acpPath, s.acp)
+	r.Handle(acpPath, s.acp)
 	r.Mount("/v1", rest.New(s.hub, rest.Options{
 		Principal: func(r *http.Request) (core.Principal, error) {
 			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: "rest", Operator: true}), nil

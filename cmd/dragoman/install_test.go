@@ -66,6 +66,9 @@ func install(t *testing.T, dir, name string, args ...string) {
 	if err = errors.Join(err, ctx.Err()); err == nil {
 		return
 	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		notRun(t, fmt.Sprintf("%s did not end within %s", name, watchdog))
+	}
 	if what := reachedNobody.Find(out); what != nil {
 		notRun(t, fmt.Sprintf("%s reached nobody to install from: %s", name, what))
 	}

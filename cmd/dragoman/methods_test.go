@@ -1,0 +1,33 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestEveryDoorSaysInItsOwnFormWhichMethodAPathTakes(t *testing.T) {
+	at := "http://" + newStage(t, nil).service.bound.HTTP
+	for path, want := range map[string]struct{ allow, says string }{
+		acpPath:                 {"GET, POST", `"kind":"error"`},
+		"/mcp":                  {"GET, POST", `"jsonrpc":"2.0"`},
+		"/v1/agents":            {"GET", `"code":"unsupported"`},
+		controlPath + "/agents": {"GET", `"code":"UNSUPPORTED"`},
+		parallaxPath:            {"GET", `"code":"unsupported"`},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, at+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if allow := resp.Header.Get("Allow"); err != nil || resp.StatusCode != http.StatusMethodNotAllowed || allow != want.allow || !strings.Contains(string(said), want.says) {
+			t.Errorf("DELETE %s: got %s, Allow %q, %s and %v, want 405, Allow %q and %s", path, resp.Status, allow, said, err, want.allow, want.says)
+		}
+	}
+}
