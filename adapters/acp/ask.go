@@ -52,6 +52,9 @@ func (s *session) unlessRefused(ctx context.Context, e Envelope, err error) erro
 
 // open opens a task for an envelope.
 func (s *session) open(e Envelope, req core.Request, a *asked, keep bool) error {
+	if under, _ := s.own(e.ID); under != nil {
+		return refusef(CodeConflict, "what you asked under the id %q is still under way: send this one with a fresh id", e.ID)
+	}
 	if id := req.To.Agent(); id == "" || s.speaksACP(id) {
 		req.Foreign = &core.Foreign{Dialect: Dialect, JSON: e.Raw}
 	}
@@ -131,8 +134,8 @@ func (s *session) address(to string) (core.Address, error) {
 	return a, nil
 }
 
-// notify tells somebody something, and those who subscribe to its topic. A notice of context for what the peer asked
-// goes into that task.
+// notify tells somebody something, and those who subscribe to its topic. A notice of
+// context for what the peer asked goes into that task.
 func (s *session) notify(ctx context.Context, e Envelope) error {
 	var n Notify
 	err := e.Read(&n)

@@ -131,6 +131,31 @@ func TestAResultThatComesLateReachesThePeerWhereverItIs(t *testing.T) {
 	})
 }
 
+func TestAnIDIsNotUsedAgainWhileWhatWasAskedUnderItRuns(t *testing.T) {
+	const delegate = `{"id":"1","to":"doer","kind":"delegate","payload":{"task":"%s"}}`
+	onStage(t, func(t *testing.T, s *stage) {
+		doer := s.plainAgent("doer", core.Card{MaxConcurrent: 2})
+		kit, also := s.enter("kit"), s.enter("kit")
+		kit.say(delegate, "the first")
+		kit.expect(KindAck)
+		first := s.assigned(doer)
+		time.Sleep(DefaultKeepIDs + time.Second) // nobody knows any more that it was seen
+		for _, a := range []*actor{kit, also, kit} {
+			a.say(delegate, "another")
+			a.refused("1", CodeConflict, "still")
+		}
+		s.report(doer, first, core.Done{Text: "done"})
+		if got := expect[Result](kit, KindResult, "1"); got.Outcome != "done" {
+			t.Errorf("result: got %+v, want that of the first", got)
+		}
+		also.say(delegate, "another")
+		also.expect(KindAck)
+		s.news(doer) // how the first ended
+		s.report(doer, s.assigned(doer), core.Done{})
+		also.expect(KindResult)
+	})
+}
+
 func TestAQueryIsCancelledWhenItsAskerLeavesAndADelegateRunsOn(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		doer := s.plainAgent("doer", core.Card{MaxConcurrent: 2, Features: core.FeatureCancellation})
