@@ -48,6 +48,7 @@ func runShell(ctx context.Context, reaper []string, dir, command string, out io.
 			return 0, fmt.Errorf("bash: %w", err)
 		}
 		end = line.Close
+		cmd.Args[0] = os.Args[0] // by which name people know it
 	}
 	cmd.Cancel = end
 	if err := cmd.Start(); err != nil {

@@ -159,7 +159,11 @@ type served struct {
 // ready. It is killed when the test ends, if not before.
 func serveProgram(t *testing.T, dir, sync string) *served {
 	t.Helper()
-	cmd := program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
+	return serveAs(t, program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json"), sync)
+}
+
+func serveAs(t *testing.T, cmd *exec.Cmd, sync string) *served {
+	t.Helper()
 	cmd.Env = append(cmd.Env, "DRAGOMAN_JOURNAL_SYNC="+sync)
 	log, err := cmd.StderrPipe()
 	if err != nil {

@@ -14,6 +14,11 @@ const reap = "reap"
 
 // reaperCommand is the command line of that, or nil where nobody knows this program.
 func reaperCommand() []string {
+	// On Linux that is the program which runs, also once its file was replaced or removed.
+	const running = "/proc/self/exe"
+	if _, err := os.Stat(running); err == nil {
+		return []string{running, reap}
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil

@@ -42,6 +42,37 @@ func TestNothingThatBashBeganOutlivesAHubThatIsKilled(t *testing.T) {
 	}
 }
 
+// An upgrade replaces the file of a hub that runs.
+func TestBashRunsOnWhereTheFileOfTheHubIsGone(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the file has to stay here")
+	}
+	t.Setenv("DRAGOMAN_PI_BASH", "true")
+	cmd := program(t, "serve", "--data-dir", "", "--grpc-addr", "", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
+	file := filepath.Join(t.TempDir(), "dragoman")
+	if err := os.Link(cmd.Path, file); err != nil {
+		t.Skip("the file of the test cannot be linked: ", err)
+	}
+	cmd.Path = file
+	c := piOf(t, serveAs(t, cmd, "interval"))
+	if err := os.WriteFile(file+".new", []byte("#!/bin/sh\nexit 9\n"), 0o700); err != nil { //nolint:gosec // it is to be a program
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+	c.do(map[string]any{"type": "create_session", "sessionId": "s", "cwd": t.TempDir()})
+	if got := c.do(map[string]any{"type": "bash", "sessionId": "s", "command": "echo here"}); !strings.Contains(string(got.Data), `"output":"here\n"`) {
+		t.Errorf("got %s %s, want what the command printed", got.Error, got.Data)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.do(map[string]any{"type": "bash", "sessionId": "s", "command": "echo gone"}); !strings.Contains(string(got.Data), `"output":"gone\n"`) {
+		t.Errorf("got %s %s, want what the command printed", got.Error, got.Data)
+	}
+}
+
 // pidIn waits for the file in which a program wrote its id.
 func pidIn(t *testing.T, path string) int {
 	t.Helper()

@@ -2,6 +2,7 @@ package reaper_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -144,5 +145,38 @@ func TestAProgramDiesWithItsReaper(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	_ = line.Close()
+	dead(t, child)
+}
+
+// A container may have no /proc: then nobody tells what has left the group.
+func TestTheGroupOfAProgramEndsWithTheLineWhereProcessesAreNotTold(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "none", dir).CombinedOutput(); err != nil {
+		t.Skipf("nothing can be mounted here: %v: %s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "unshare", "-rm", "bash", "-c", `mount -t tmpfs none /proc && exec "$0" reap bash -c 'sleep 1000 & echo $! > child; sleep 1000; true'`, self)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	line, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	child := pidIn(t, filepath.Join(dir, "child"))
+	if err := line.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 137 {
+		t.Errorf("got %d, want 137", got)
+	}
 	dead(t, child)
 }

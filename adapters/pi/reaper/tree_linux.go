@@ -19,8 +19,9 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killAll kills every descendant of this process.
-func killAll(int) {
+// killAll kills every descendant of this process; where nobody tells which those are,
+// the group of the program.
+func killAll(pid int) {
 	children := map[int][]int{}
 	entries, _ := os.ReadDir("/proc") // what there is of it
 	for _, e := range entries {
@@ -28,6 +29,9 @@ func killAll(int) {
 			parent := parentOf(pid)
 			children[parent] = append(children[parent], pid)
 		}
+	}
+	if len(children) == 0 {
+		_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended
 	}
 	for next := children[os.Getpid()]; len(next) > 0; next = next[1:] {
 		_ = syscall.Kill(next[0], syscall.SIGKILL) // it may have ended
