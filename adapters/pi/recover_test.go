@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -331,4 +332,24 @@ func TestAServerThatIsStoppedInAHurryKeepsWhatCameOfItsCommandsAndEnds(t *testin
 		c.until(`"response"`, `"id":"p"`)
 		s.Close()
 	})
+}
+
+// The journal is closed behind the server: until then it takes what ends with that.
+func TestWhatEndsWithTheServerIsInTheJournal(t *testing.T) {
+	log := journal.NewMemoryLog(journal.Retention{})
+	c, s, dir := shellClient(t, Options{Journal: log})
+	run := `{"id":"b","idempotencyKey":"k","type":"bash","sessionId":"s","command":"echo $$ > shell; sleep 1000"}`
+	c.send(run)
+	pidIn(t, filepath.Join(dir, "shell"))
+	if err := s.hub.Close(t.Context(), "now"); err != nil {
+		t.Fatal(err)
+	}
+	c.leaves()
+	s.Close()
+	_, again := restarted(t, log)
+	c = dial(t, again, ConnOptions{})
+	c.send(run)
+	if f := c.until(`"response"`, `"id":"b"`); !has(f, `"cancelled":true`, `"replayed":true`) {
+		t.Errorf("got %s, want what came of it", f.Raw)
+	}
 }

@@ -164,11 +164,12 @@ type Server struct {
 
 	summaries map[string]map[string]summary // of files, by scope and path; of the one who lists
 
-	quit context.CancelFunc // ends the work beside the lock
-	// lastWord ends the writing of the journal, which goes on behind quit: what is answered
-	// in a hurry is kept too.
+	quit    context.CancelFunc // ends the work beside the lock
+	working sync.WaitGroup
+	// lastWord ends the writing of the journal, which goes on behind that work: what is
+	// answered in a hurry is kept too.
 	lastWord context.CancelFunc
-	working  sync.WaitGroup
+	writing  sync.WaitGroup
 	writes   chan struct{} // signalled when there is something to keep
 
 	rejected [rejections]atomic.Int64 // by reason
@@ -228,7 +229,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	}
 	s.working.Go(func() { s.labour(ctx, &s.lists) })
 	if s.opts.Journal != nil {
-		s.working.Go(func() { s.write(writing) })
+		s.writing.Go(func() { s.write(writing) })
 	}
 	go s.record()
 	return s
@@ -241,9 +242,10 @@ func (s *Server) Close() {
 	s.root.Close(nil)
 	<-s.done
 	s.quit()
-	s.lastWord()
 	s.closeSessions()
 	s.working.Wait()
+	s.lastWord()
+	s.writing.Wait()
 	s.writeRest()
 	s.mu.Lock()
 	defer s.mu.Unlock()
