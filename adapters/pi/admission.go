@@ -17,6 +17,7 @@ type execution struct {
 	known    *known
 	admitted time.Time
 	lane     *lane    // nil of a command that overtook
+	meant    *session // which it was admitted for, if there was one
 	on       *session // which it is for, once it runs
 	// abort stops what a command does that goes on, when its time is over; nil has
 	// nothing to stop. Server.mu is held when it is called.
@@ -146,6 +147,9 @@ type about struct {
 func (s *Server) admit(x *execution) {
 	s.admissions++
 	x.known.number = s.admissions
+	if !x.makes() {
+		x.meant = s.lookup(x)
+	}
 	x.client.pending++
 	s.flying[x] = struct{}{}
 	s.memory.add(x.known)
@@ -160,20 +164,6 @@ func (s *Server) admit(x *execution) {
 	if !x.settled {
 		s.setClock(x)
 	}
-}
-
-// overtakes reports whether a command does not wait for its lane: one that steers
-// or reads, and a prompt that says, or must be told, what becomes of it beside a
-// running one.
-func (s *Server) overtakes(x *execution) bool {
-	if x.spec.control || x.kind != "prompt" {
-		return x.spec.control
-	}
-	ss := s.lookup(x)
-	if ss == nil || ss.run == nil {
-		return false
-	}
-	return !s.opts.QueuePrompts || x.is("streamingBehavior", `"steer"`, `"followUp"`)
 }
 
 // engineCounts are the numbers of the engine, for who measures it.

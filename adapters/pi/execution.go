@@ -50,6 +50,9 @@ func (s *Server) perform(x *execution) outcome {
 			return failed(fmt.Sprintf("Session version mismatch: expected %d, got %d", want, ss.version))
 		}
 	}
+	if _, here := s.clients[x.client]; !here && s.opts.DropTasks && classes[x.kind] == long {
+		return failed("the client left")
+	}
 	if x.spec.session {
 		if ss == nil {
 			return failed(notFound(x.session))

@@ -13,7 +13,7 @@ func (c *caller) leaves() {
 }
 
 func TestWhatAClientAskedEndsWithItWhereThatIsWanted(t *testing.T) {
-	h, s := newStage(t, Options{QueuePrompts: true, DropTasks: true})
+	h, s := newStage(t, Options{QueuePrompts: true, DropTasks: true, Bash: true})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
 	stays, goes := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
@@ -24,6 +24,8 @@ func TestWhatAClientAskedEndsWithItWhereThatIsWanted(t *testing.T) {
 	goes.send(`{"id":"p2","type":"prompt","sessionId":"own","message":"two"}`)
 	second := <-w.tasks
 	goes.send(`{"id":"p3","type":"prompt","sessionId":"shared","message":"three"}`)
+	goes.send(`{"id":"c4","type":"compact","sessionId":"shared"}`)
+	goes.send(`{"id":"b5","type":"bash","sessionId":"shared","command":"true"}`)
 	goes.ok(`{"type":"get_state","sessionId":"shared"}`) // the server has what came before
 	goes.leaves()
 
@@ -34,6 +36,11 @@ func TestWhatAClientAskedEndsWithItWhereThatIsWanted(t *testing.T) {
 	a.say(first, core.Done{})
 	stays.until(`"response"`, `"p1"`, `"success":true`)
 	stays.ok(`{"type":"set_session_name","sessionId":"shared","name":"behind what waited"}`)
+	for _, id := range []string{"p3", "c4", "b5"} {
+		if f := stays.until(`command_finished`, `"`+id+`"`); !has(f, `"error":"the client left"`) {
+			t.Errorf("what waited: got %s, want it not begun because the client left", f.Data)
+		}
+	}
 	select {
 	case task := <-w.tasks:
 		t.Errorf("what waited: got %q asked, want it passed over", task.Request().Content)

@@ -27,7 +27,7 @@ func (s *Server) retire(ss *session) {
 	default:
 		s.expired++
 		s.count("sessions.expired")
-		s.unload(ss)
+		s.unload(ss, s.admissions+1)
 		s.sayDeleted(ss)
 	}
 }
@@ -38,9 +38,10 @@ func (ss *session) busy() bool { return ss.run != nil || ss.shell != nil || ss.a
 // forgotten reports whether nobody has asked the idle session anything for long.
 func (ss *session) forgotten() bool { return !ss.busy() && time.Since(ss.touched) > zombieAfter }
 
-// unload takes a session out of the server. What runs in it was stopped before.
-func (s *Server) unload(ss *session) {
-	ss.deleted = true
+// unload takes a session out of the server. What runs in it was stopped before; commands
+// from number until on are for another session of its name.
+func (s *Server) unload(ss *session, until uint64) {
+	ss.deleted, ss.until = true, until
 	delete(s.sessions, ss.key)
 	s.letGo(ss.file)
 	s.depart(ss)

@@ -60,6 +60,9 @@ func (s *Server) readFile(at place) (sessionfile.File, error) {
 // loadSession brings a conversation back from its file (section 20.2). Nobody else is
 // told of the session (facts, section 2.1).
 func loadSession(s *Server, x *execution) outcome {
+	if s.lookup(x) != nil {
+		return failed(exists(x.session))
+	}
 	path, _ := x.text("sessionPath")
 	return s.work(x, func(context.Context) outcome {
 		from, problem := s.readStored(x.client.scope, path)

@@ -45,6 +45,8 @@ type modelled struct {
 	waits                     *modelled // for it
 	outcome                   string
 	finished                  int
+	number                    int           // of its admission
+	meant                     *modelSession // that there was then
 	again                     []intent
 	dependents                []*modelled
 }
@@ -58,6 +60,7 @@ type modelEvent struct {
 type modelSession struct {
 	version int
 	deleted bool
+	until   int // the admission of what deleted it
 }
 
 type modelLane struct {
@@ -75,6 +78,7 @@ type engineModel struct {
 	kept     map[string][]*modelled // what is known by an id, by whose that is
 	lanes    map[string]*modelLane
 	sessions map[string]*modelSession
+	admitted []*modelled
 	woken    []*modelled
 	waking   bool
 
@@ -205,7 +209,11 @@ func (m *engineModel) submit(i intent) {
 		m.keys[i.session+"/"+i.key] = x
 	}
 	m.tell("accepted", i, "")
-	if i.control {
+	m.admitted = append(m.admitted, x)
+	if x.number = len(m.admitted); i.kind != "create_session" {
+		x.meant = m.sessions[i.session]
+	}
+	if i.control || m.makesAnother(x) {
 		m.begin(x)
 	} else {
 		l := m.lanes[i.session]
@@ -215,6 +223,14 @@ func (m *engineModel) submit(i intent) {
 	if !x.settled && i.limit > 0 {
 		m.later(i.limit, func() { m.expire(x) })
 	}
+}
+
+// makesAnother reports whether x is to make a session that nothing before it takes away.
+func (m *engineModel) makesAnother(x *modelled) bool {
+	return x.kind == "create_session" && len(x.depends) == 0 && m.sessions[x.session] != nil &&
+		!slices.ContainsFunc(m.admitted, func(y *modelled) bool {
+			return y.kind == "delete_session" && y.session == x.session && y.outcome == "" && y != x
+		})
 }
 
 func (m *engineModel) replay(x *modelled) {
@@ -276,6 +292,9 @@ func (m *engineModel) proceed(x *modelled) {
 		}
 	}
 	x.on = m.sessions[x.session]
+	if x.meant != nil && x.meant.deleted && x.number < x.meant.until {
+		x.on = nil
+	}
 	switch {
 	case x.ifVersion >= 0 && x.on == nil:
 		m.settle(x, fmt.Sprintf("Session %s not found for ifSessionVersion=%d", x.session, x.ifVersion))
@@ -289,7 +308,7 @@ func (m *engineModel) proceed(x *modelled) {
 	case x.on == nil:
 		m.settle(x, "Session "+x.session+" not found")
 	case x.kind == "delete_session":
-		x.on.deleted = true
+		x.on.deleted, x.on.until = true, x.number
 		delete(m.sessions, x.session)
 		m.settle(x, "ok")
 	case x.takes == 0:

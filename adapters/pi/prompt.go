@@ -41,9 +41,6 @@ func prompt(s *Server, x *execution) outcome {
 		}
 		return failed(busy)
 	}
-	if _, here := s.clients[x.client]; !here && s.opts.DropTasks {
-		return failed("the client left")
-	}
 	first, err := said(x)
 	if err != nil {
 		return failed(err.Error())

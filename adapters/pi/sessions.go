@@ -25,6 +25,9 @@ type session struct {
 	created time.Time
 	version int
 	deleted bool
+	// until is the number of the first command that is for another session of the name,
+	// once this one was deleted.
+	until uint64
 	// agent is who is asked: zero until the first prompt has found somebody.
 	agent core.Address
 	model *model // of the agent, as it was last seen
@@ -90,15 +93,25 @@ func (ss *session) path() string {
 // all returns the messages so far, those of the run included as far as they ended.
 func (ss *session) all() []message { return slices.Clip(ss.tree.context) }
 
+// lookup returns the session that a command is for, or nil. Where that was deleted by
+// one that was admitted later, it is none that was made under the name since.
 func (s *Server) lookup(x *execution) *session {
+	if m := x.meant; m != nil && m.deleted && x.known.number < m.until {
+		return nil
+	}
 	return s.sessions[sessionKey{x.client.scope, x.session}]
 }
 
 func notFound(id string) string { return "Session " + id + " not found" }
 
+func exists(id string) string { return "Session " + id + " already exists" }
+
 var sessionIDs = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
 func createSession(s *Server, x *execution) outcome {
+	if s.lookup(x) != nil {
+		return failed(exists(x.session))
+	}
 	cwd, named := x.text("cwd")
 	if !named {
 		return s.create(x, s.opts.Dir, "")
@@ -146,7 +159,7 @@ func (s *Server) checkSession(scope, id string) string {
 	case units(id) > maxID:
 		return fmt.Sprintf("Session ID too long (max %d characters)", maxID)
 	case s.sessions[sessionKey{scope, id}] != nil:
-		return "Session " + id + " already exists"
+		return exists(id)
 	}
 	return s.noRoom()
 }
@@ -198,7 +211,7 @@ func deleteSession(s *Server, x *execution) outcome {
 	}
 	s.stopAside(x, ss, "the session was deleted")
 	ss.stopShell()
-	s.unload(ss)
+	s.unload(ss, x.known.number)
 	return outcome{data: encode(map[string]bool{"deleted": true}), after: func() {
 		s.sayDeleted(ss)
 		s.stopHearing(ss)
