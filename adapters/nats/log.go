@@ -107,7 +107,7 @@ func replay(ctx context.Context, stream jetstream.Stream, what string, each func
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", what, err)
 	}
-	messages, err := reader.Messages()
+	messages, err := reader.Messages(jetstream.PullHeartbeat(beat))
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", what, err)
 	}
@@ -143,8 +143,14 @@ func replay(ctx context.Context, stream jetstream.Stream, what string, each func
 // errSilent says that no message came for a while.
 var errSilent = errors.New("no message came")
 
-// silence is how long nothing comes before it is asked whether anything will.
-const silence = time.Second
+const (
+	// beat is how often a server that has nothing says so: a client that hears nothing for
+	// twice as long, in one wait, asks anew.
+	beat = time.Second
+	// silence is how long nothing comes before it is asked whether anything will: longer
+	// than that.
+	silence = 3 * beat
+)
 
 // nextOf waits for the next message for as long as silence.
 func nextOf(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, error) {
