@@ -1,8 +1,11 @@
 package hub_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -112,5 +115,80 @@ func TestWhatWasToldBeforeAnAgentSubscribedIsNotHeardBecauseItsConnectionWasLost
 		lost.Close(nil)
 		g.mustTell(teller, "n.2")
 		g.hears(kept, true, "own", "n.2")
+	})
+}
+
+// hearer is a connection of a subscriber, whose transport takes what it is given until
+// it is stuck; when it is lost, so is what that took within the last minute.
+type hearer struct {
+	*hub.Session
+	stuck bool
+	took  map[string]time.Time
+}
+
+func TestHoweverASubscriberLosesHisConnectionsHeHearsOfEverything(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		onStage(t, hub.Limits{KeepNotices: 24 * time.Hour}, func(g *stage) {
+			teller := g.connect("teller")
+			defer teller.Close(nil)
+			var here []*hearer
+			var told []string
+			heard := map[string]bool{}
+			read := func() {
+				for _, c := range here {
+					for _, b := range g.batches(c.Session) {
+						if b.Role == hub.Subscriber && b.Gap == nil && !c.stuck {
+							c.Heard(b.Task, b.Tag)
+							c.took[b.Task.Request().Notice.Topic] = time.Now()
+						}
+					}
+				}
+			}
+			connect := func() {
+				c := &hearer{Session: g.connect("hearer"), took: map[string]time.Time{}}
+				c.Resubscribe()
+				here = append(here, c)
+			}
+			lose := func(i int) {
+				c := here[i]
+				here = append(here[:i:i], here[i+1:]...)
+				c.Close(nil)
+				for topic, at := range c.took {
+					heard[topic] = heard[topic] || time.Since(at) >= time.Minute
+				}
+			}
+			connect()
+			if err := here[0].Subscribe([]string{"n.*"}); err != nil {
+				g.t.Fatal(err)
+			}
+			for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+				switch step := rapid.SampledFrom([]string{"tell", "tell", "sleep", "connect", "lose", "lose", "stick"}).Draw(rt, "step"); {
+				case step == "tell":
+					told = append(told, fmt.Sprint("n.", len(told)))
+					g.mustTell(teller, told[len(told)-1])
+				case step == "sleep":
+					g.sleep(time.Duration(rapid.IntRange(1, 90).Draw(rt, "seconds")) * time.Second)
+				case step == "connect" && len(here) < 3:
+					connect()
+				case step == "lose" && len(here) > 0:
+					lose(rapid.IntRange(0, len(here)-1).Draw(rt, "which"))
+				case step == "stick" && len(here) > 0:
+					here[rapid.IntRange(0, len(here)-1).Draw(rt, "which")].stuck = true
+				}
+				read()
+			}
+			for len(here) > 0 {
+				lose(0)
+				read()
+			}
+			connect()
+			read()
+			for _, topic := range told {
+				if _, took := here[0].took[topic]; !took && !heard[topic] {
+					rt.Errorf("%s: got it never heard for certain, want it told until it is", topic)
+				}
+			}
+			here[0].Close(nil)
+		})
 	})
 }
