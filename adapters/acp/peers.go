@@ -117,24 +117,44 @@ func (p *Peers) depart(s *session) {
 	}
 }
 
-// leave keeps what is owed to a peer, oldest first to go when it is too much. If
+// leave keeps what is owed to a peer. When it is too much, first what reports nothing
+// goes and then what would be kept the shortest; lost is how many results that are. If
 // the peer is here by another connection, it keeps nothing and returns that.
-func (p *Peers) leave(w who, due []owing) *session {
+func (p *Peers) leave(w who, due []owing) (here *session, lost int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if here := p.live[w]; len(here) > 0 {
-		return here[len(here)-1]
+		return here[len(here)-1], 0
 	}
 	if p.owing+len(due) > owedMostAll {
 		p.sweep()
 	}
 	before := len(p.owed[w])
 	all := slices.Concat(p.owed[w], due)
-	over := max(len(all)-owedMost, p.owing+len(due)-owedMostAll, 0)
-	all = all[min(over, len(all)):]
+	over := min(max(len(all)-owedMost, p.owing+len(due)-owedMostAll, 0), len(all))
+	if over > 0 {
+		slices.SortStableFunc(all, owing.compare)
+	}
+	for _, o := range all[:over] {
+		if o.reports {
+			lost++
+		}
+	}
+	all = all[over:]
 	p.owing += len(all) - before
 	p.owed[w] = all
-	return nil
+	return nil, lost
+}
+
+// compare says which of two is kept rather.
+func (o owing) compare(other owing) int {
+	switch {
+	case o.reports == other.reports:
+		return o.until.Compare(other.until)
+	case o.reports:
+		return 1
+	}
+	return -1
 }
 
 // sweep drops what is no longer kept. Callers hold mu.

@@ -291,7 +291,13 @@ func (s *session) elsewhere(a *asked) bool {
 // or keeps it for the next.
 func (s *session) handOn(due []owing) {
 	for len(due) > 0 {
-		heir := s.peers.leave(s.who, due)
+		heir, lost := s.peers.leave(s.who, due)
+		if lost > 0 {
+			s.log.Warn("results of delegates are lost: too many wait for who is away", "results", lost)
+			for range lost {
+				s.hub.Count("acp.result.lost")
+			}
+		}
 		if heir == nil || heir.inherit(due) {
 			return
 		}
