@@ -302,7 +302,11 @@ func checkOrder(t *rapid.T, lanes map[string]string, phases map[string][3]int, f
 		t.Fatal(err)
 	}
 	n := phases[d.CommandID]
-	inTheQueue := d.Error == timedOut(d.CommandType, 10*time.Second) // perhaps: then it never starts
+	limit := 10 * time.Second
+	if table[d.CommandType].control {
+		limit = 4 * time.Second
+	}
+	inTheQueue := d.Error == timedOut(d.CommandType, limit) // perhaps: then it never starts
 	switch {
 	case f.Type == "command_accepted":
 		n[0]++

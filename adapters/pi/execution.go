@@ -29,7 +29,7 @@ func (s *Server) proceed(x *execution) {
 	case problem != "":
 		s.settle(x, failed(problem))
 		return
-	case x.lane == nil && !s.overtakes(x):
+	case x.lane == nil && !x.spec.control && !s.overtakes(x):
 		s.enqueue(x) // what it was to go beside has ended meanwhile
 		return
 	}

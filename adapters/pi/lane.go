@@ -9,6 +9,7 @@ type lane struct {
 	waiting []laneTurn
 	running laneTurn
 	turning bool // its commands are being run, further down the stack
+	steers  int  // how many wait that overtake what runs
 }
 
 // laneTurn is a command, or what somebody else has asked in the thread of the session:
@@ -49,9 +50,65 @@ func (s *Server) line(key sessionKey, t laneTurn) {
 	}
 	if t.x != nil {
 		t.x.lane = l
+		l.steers += t.steers()
 	}
 	l.waiting = append(l.waiting, t)
 	s.advance(l)
+}
+
+// steers is 1 of a command that overtakes what runs, else 0.
+func (t laneTurn) steers() int {
+	if t.x != nil && t.x.spec.control {
+		return 1
+	}
+	return 0
+}
+
+// makes reports whether the turn may make the session of its lane.
+func (t laneTurn) makes() bool {
+	return t.x != nil && t.x.makes()
+}
+
+// makes reports whether a command that stands in the lane before x makes its session.
+func (l *lane) makes(x *execution) bool {
+	if l == nil {
+		return false
+	}
+	if l.running.makes() {
+		return true
+	}
+	for _, t := range l.waiting {
+		if t.x == x {
+			break
+		}
+		if t.makes() {
+			return true
+		}
+	}
+	return false
+}
+
+// next takes the turn that is next, if there is one: the first, or when one goes on the
+// first that overtakes it.
+func (s *Server) next(l *lane) (laneTurn, bool) {
+	free := l.running == (laneTurn{})
+	if !free && (l.steers == 0 || l.running.makes() && s.sessions[l.key] == nil) {
+		return laneTurn{}, false
+	}
+	for i, t := range l.waiting {
+		if !free && (t.steers() == 0 || !s.overtakes(t.x)) {
+			continue
+		}
+		if i == 0 {
+			l.waiting[0] = laneTurn{}
+			l.waiting = l.waiting[1:]
+		} else {
+			l.waiting = slices.Delete(l.waiting, i, i+1)
+		}
+		l.steers -= t.steers()
+		return t, true
+	}
+	return laneTurn{}, false
 }
 
 // advance takes the turns of a lane until one goes on or none is left.
@@ -60,10 +117,12 @@ func (s *Server) advance(l *lane) {
 		return
 	}
 	l.turning = true
-	for l.running == (laneTurn{}) && len(l.waiting) > 0 {
-		t := l.waiting[0]
-		l.waiting[0] = laneTurn{}
-		l.waiting = l.waiting[1:]
+	for t, ok := s.next(l); ok; t, ok = s.next(l) {
+		if t.steers() > 0 {
+			t.x.lane = nil
+			s.execute(t.x)
+			continue
+		}
 		l.running = t
 		switch {
 		case t.x != nil:
@@ -104,5 +163,6 @@ func (s *Server) over(r *run, o outcome) {
 func (l *lane) withdraw(x *execution) {
 	if i := slices.Index(l.waiting, laneTurn{x: x}); i >= 0 {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
+		l.steers -= laneTurn{x: x}.steers()
 	}
 }

@@ -213,10 +213,10 @@ func (m *engineModel) submit(i intent) {
 	if x.number = len(m.admitted); i.kind != "create_session" {
 		x.meant = m.sessions[i.session]
 	}
-	if i.control || m.makesAnother(x) {
+	l := m.lanes[i.session]
+	if i.control && !m.making(l, x) || m.makesAnother(x) {
 		m.begin(x)
 	} else {
-		l := m.lanes[i.session]
 		l.waiting = append(l.waiting, x)
 		m.advance(l)
 	}
@@ -246,11 +246,36 @@ func (m *engineModel) advance(l *modelLane) {
 		return
 	}
 	l.turning = true
-	for l.running == nil && len(l.waiting) > 0 {
-		l.running, l.waiting = l.waiting[0], l.waiting[1:]
-		m.begin(l.running)
+	for {
+		at := slices.IndexFunc(l.waiting, func(x *modelled) bool { return l.running == nil || x.control && !m.making(l, x) })
+		if at < 0 {
+			break
+		}
+		x := l.waiting[at]
+		if l.waiting = slices.Delete(l.waiting, at, at+1); !x.control {
+			l.running = x
+		}
+		m.begin(x)
 	}
 	l.turning = false
+}
+
+// making reports whether the session, which is not there, is made in the lane before x.
+func (m *engineModel) making(l *modelLane, x *modelled) bool {
+	before := l.waiting
+	if at := slices.Index(before, x); at >= 0 {
+		before = before[:at]
+	}
+	makes := func(y *modelled) bool { return y != nil && y.kind == "create_session" }
+	return m.lookup(x) == nil && (makes(l.running) || slices.ContainsFunc(before, makes))
+}
+
+// lookup returns the session that x was admitted for, or would be, if it is there.
+func (m *engineModel) lookup(x *modelled) *modelSession {
+	if x.meant != nil && x.meant.deleted && x.number < x.meant.until {
+		return nil
+	}
+	return m.sessions[x.session]
 }
 
 func (m *engineModel) begin(x *modelled) {
@@ -270,7 +295,7 @@ func (m *engineModel) proceed(x *modelled) {
 		case on == nil:
 			m.settle(x, "Dependency '"+d+"' is unknown")
 			return
-		case on.outcome == "" && !x.control && !on.control && on.session == x.session:
+		case on.outcome == "" && !x.control && on.session == x.session && (!on.control || slices.Contains(m.lanes[x.session].waiting, on)):
 			m.settle(x, "Dependency '"+d+"' is queued in the same lane and cannot be awaited from this command")
 			return
 		case on.outcome == "" && m.waitsFor(on, x):
@@ -291,10 +316,7 @@ func (m *engineModel) proceed(x *modelled) {
 			return
 		}
 	}
-	x.on = m.sessions[x.session]
-	if x.meant != nil && x.meant.deleted && x.number < x.meant.until {
-		x.on = nil
-	}
+	x.on = m.lookup(x)
 	switch {
 	case x.ifVersion >= 0 && x.on == nil:
 		m.settle(x, fmt.Sprintf("Session %s not found for ifSessionVersion=%d", x.session, x.ifVersion))

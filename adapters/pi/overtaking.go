@@ -1,19 +1,16 @@
 package pi
 
 // overtakes reports whether a command does not wait for its lane: one that steers or
-// reads, a prompt that says, or must be told, what becomes of it beside a running one,
-// and one that cannot make its session.
+// reads, unless its session is still to be made there; a prompt that says, or must be told,
+// what becomes of it beside a running one; and one that cannot make its session.
 func (s *Server) overtakes(x *execution) bool {
+	ss := s.lookup(x)
 	switch {
 	case x.spec.control:
-		return true
+		return ss != nil || x.known.lane == serverLane || !s.lanes[sessionKey{x.client.scope, x.known.lane}].makes(x)
 	case x.makes():
 		return s.makesAnother(x)
-	case x.kind != "prompt":
-		return false
-	}
-	ss := s.lookup(x)
-	if ss == nil || ss.run == nil {
+	case x.kind != "prompt" || ss == nil || ss.run == nil:
 		return false
 	}
 	return !s.opts.QueuePrompts || x.is("streamingBehavior", `"steer"`, `"followUp"`)

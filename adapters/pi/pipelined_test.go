@@ -1,0 +1,82 @@
+package pi
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// stuckDisk holds up everything that waits for a disk until the test lets it go.
+func stuckDisk(t *testing.T, s *Server) (letGo func()) {
+	t.Helper()
+	gate := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range workers {
+		s.jobs.add(func(context.Context) { <-gate })
+	}
+	return func() { close(gate) }
+}
+
+// Lanes are first in, first out (section 7.3): what only overtakes what runs does not
+// overtake the making of its session.
+func TestAClientThatDoesNotWaitForItsSessionFindsIt(t *testing.T) {
+	for name, tt := range map[string]struct {
+		frames []string
+		want   string
+	}{
+		"looks": {
+			[]string{`{"id":"1","type":"switch_session","sessionId":"s"}`, `{"id":"2","type":"get_state","sessionId":"s"}`},
+			"1 true, 2 true",
+		},
+		"stops what it asks": {
+			[]string{`{"id":"1","type":"prompt","sessionId":"s","message":"long"}`, `{"id":"2","type":"abort","sessionId":"s"}`},
+			"2 true, 1 true",
+		},
+		"deletes it and makes it anew": {
+			[]string{
+				`{"id":"1","type":"delete_session","sessionId":"s"}`, `{"id":"2","type":"get_state","sessionId":"s"}`,
+				`{"id":"3","type":"create_session","sessionId":"s","agent":"x"}`, `{"id":"4","type":"get_state","sessionId":"s"}`,
+			},
+			"1 true, 2 false, 3 true, 4 true",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, s := newStage(t, Options{QueuePrompts: true})
+			join(t, h, core.Card{ID: "x", Features: core.FeatureCancellation}, func(a *joined, b hub.Batch) {
+				for _, e := range b.Events {
+					if e.Body.Kind() == core.KindCancelRequested {
+						a.say(b.Task, core.Cancelled{})
+					}
+				}
+			})
+			c := dial(t, s, ConnOptions{})
+			letGo := stuckDisk(t, s)
+			c.send(`{"id":"0","type":"create_session","sessionId":"s","agent":"x","cwd":"/"}`)
+			for _, f := range tt.frames {
+				c.send(f)
+			}
+			// Other sessions, and the server itself, do not wait.
+			c.ok(`{"id":"l","type":"list_sessions"}`)
+			c.fails(`{"id":"o","type":"get_state","sessionId":"other"}`, "Session other not found")
+			letGo()
+			for i := range tt.frames {
+				c.until(`"type":"response"`, fmt.Sprintf(`"id":"%d"`, i+1))
+			}
+			var got []string
+			for _, f := range c.seen() {
+				if id, err := strconv.Atoi(strings.Trim(string(f.ID), `"`)); err == nil && id > 0 && f.Type == "response" {
+					got = append(got, fmt.Sprintf("%d %t", id, f.Success))
+				}
+			}
+			if strings.Join(got, ", ") != tt.want {
+				t.Errorf("got %s, want %s", strings.Join(got, ", "), tt.want)
+			}
+		})
+	}
+}
