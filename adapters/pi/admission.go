@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -126,6 +127,19 @@ func (s *Server) newExecution(c *connection, cmd command, intent fingerprint, no
 		x.depends = texts(items)
 	}
 	return x
+}
+
+// shed lets go of what a command that goes on needs no more: all but what its response
+// says, and what is named. The fields share the memory of their frame, however small each
+// is.
+func (x *execution) shed(names ...string) {
+	left := map[string]json.RawMessage{}
+	for _, name := range append(names, "id", "type") {
+		if raw, ok := x.fields[name]; ok {
+			left[name] = bytes.Clone(raw)
+		}
+	}
+	x.fields = left
 }
 
 // about is what there is to say of a command, whatever came of it.

@@ -124,6 +124,7 @@ func compact(s *Server, x *execution) outcome {
 		return failed(core.AsFault(err).Message)
 	}
 	x.guarded = true // by the deadline of the question, which the hub keeps
+	x.shed()
 	return outcome{pending: true}
 }
 

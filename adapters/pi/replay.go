@@ -218,6 +218,7 @@ func (s *Server) repeat(x *execution, before *known) string {
 	s.note(x.known, phaseAccepted, nil)
 	s.broadcast(x.client.scope, lifecycle("accepted", x.known.identity, nil))
 	if before.x != nil {
+		x.shed()
 		before.again = append(before.again, x)
 		s.duplicates++
 		return ""
