@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -129,19 +128,6 @@ func (s *Server) newExecution(c *connection, cmd command, intent fingerprint, no
 	return x
 }
 
-// shed lets go of what a command that goes on needs no more: all but what its response
-// says, and what is named. The fields share the memory of their frame, however small each
-// is.
-func (x *execution) shed(names ...string) {
-	left := map[string]json.RawMessage{}
-	for _, name := range append(names, "id", "type") {
-		if raw, ok := x.fields[name]; ok {
-			left[name] = bytes.Clone(raw)
-		}
-	}
-	x.fields = left
-}
-
 // about is what there is to say of a command, whatever came of it.
 type about struct {
 	name     string // its id, or the synthetic one
@@ -166,6 +152,7 @@ func (s *Server) admit(x *execution) {
 	}
 	x.client.pending++
 	s.flying[x] = struct{}{}
+	s.flyingBytes += x.size
 	s.memory.add(x.known)
 	s.keepAccepted(x)
 	s.note(x.known, phaseAccepted, nil)

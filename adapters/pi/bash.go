@@ -38,7 +38,7 @@ func bash(s *Server, x *execution) outcome {
 	sh.stop, x.abort = stop, stop
 	sh.said = &shellOutput{tell: func(delta string, skipped int64) { s.sayOutput(ss, sh, delta, skipped) }}
 	ss.shell = sh
-	x.shed("command", "excludeFromContext")
+	s.shed(x, "command", "excludeFromContext")
 	command, _ := x.text("command")
 	dir := ss.tree.header.Cwd
 	s.working.Go(func() {

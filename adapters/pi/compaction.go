@@ -124,7 +124,7 @@ func compact(s *Server, x *execution) outcome {
 		return failed(core.AsFault(err).Message)
 	}
 	x.guarded = true // by the deadline of the question, which the hub keeps
-	x.shed()
+	s.shed(x)
 	return outcome{pending: true}
 }
 

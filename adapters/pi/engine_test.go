@@ -283,7 +283,7 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 		}
 	}
 	s.mu.Lock()
-	if n := s.counts(); n.InFlight != 0 || n.Lanes != 0 {
+	if n := s.counts(); n.InFlight != 0 || n.Lanes != 0 || s.flyingBytes != 0 {
 		rt.Errorf("in the end: got %+v, want nothing in flight", n)
 	}
 	s.mu.Unlock()

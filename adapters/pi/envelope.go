@@ -14,6 +14,7 @@ import (
 type command struct {
 	// fields are all members of the frame, by their exact names.
 	fields map[string]json.RawMessage
+	size   int // of the frame, in bytes
 	// kind is the type, or "" when it is no string.
 	kind string
 	// id is the id, or "" when there is none or it is no string.
@@ -36,6 +37,7 @@ func decode(frame []byte, limit int) (command, error) {
 	if c.fields, err = core.JSONMembers(frame, core.JSONLimits{Bytes: limit}); err != nil {
 		return c, err
 	}
+	c.size = len(frame)
 	c.kind, _ = c.text("type")
 	c.id, _ = c.text("id")
 	c.session, _ = c.text("sessionId")

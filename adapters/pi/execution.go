@@ -96,6 +96,7 @@ func (s *Server) settle(x *execution, o outcome) {
 func (s *Server) conclude(x *execution, r response, after func()) {
 	k := x.known
 	delete(s.flying, x)
+	s.flyingBytes -= x.size
 	defer s.settled()
 	s.memory.remember(k, r, time.Now())
 	s.tell(x, r)

@@ -41,7 +41,9 @@ const tooMany = "Server busy - too many concurrent commands. Please retry."
 // command is not admitted: such a one has no lifecycle (section 4.2), although the
 // reference gives it a command_finished.
 func (s *Server) overLimit(scope string, c command) string {
-	if len(s.flying) >= s.opts.MaxInFlight {
+	// What all could have at once is always let in: an abort finds its way past prompts.
+	large := c.size > s.opts.InFlightBytes/s.opts.MaxInFlight && s.flyingBytes > 0 && s.flyingBytes+c.size > s.opts.InFlightBytes
+	if len(s.flying) >= s.opts.MaxInFlight || large {
 		s.reject(beyondInFlight)
 		return tooMany
 	}

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,36 @@ func TestMoreCommandsInFlightThanThereMayBeAreRefused(t *testing.T) {
 	a.say(task, core.Done{})
 	c.until(`"response"`, `"id":"p"`, `"success":true`)
 	other.ok(`{"type":"list_sessions"}`)
+}
+
+func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
+	h, s := newStage(t, Options{InFlightBytes: 1_000_000, QueuePrompts: true})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	large := func(id string) string {
+		return `{"id":"` + id + `","type":"prompt","sessionId":"s","message":"hello","unknown":"` + strings.Repeat("x", 600_000) + `"}`
+	}
+	c.send(large("1")) // which needs its frame no more once it runs
+	first := <-w.tasks
+	c.send(large("2"))
+	c.until("command_accepted", `"2"`)
+	c.send(large("3"))
+	if f := c.until(`"response"`, `"id":"3"`); f.Error != tooMany {
+		t.Errorf("beyond the bound: got %s, want it refused", f.Raw)
+	}
+	c.ok(`{"type":"steer","sessionId":"s","message":"small"}`)
+	a.say(first, core.Done{})
+	a.say(<-w.tasks, core.Done{}) // what steered
+	c.until(`"response"`, `"id":"1"`, `"success":true`)
+	a.say(<-w.tasks, core.Done{})
+	c.until(`"response"`, `"id":"2"`, `"success":true`)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flyingBytes != 0 {
+		t.Errorf("in the end: got %d bytes in flight, want 0", s.flyingBytes)
+	}
 }
 
 func TestASessionEndsWithItsTimeButNotInTheMiddleOfARun(t *testing.T) {

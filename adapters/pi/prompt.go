@@ -60,7 +60,7 @@ func prompt(s *Server, x *execution) outcome {
 	ss.run = &run{session: ss, prompt: x}
 	x.guarded = true // by the deadlines of its tasks, which the hub keeps
 	s.begin(ss.run, all, task, nil)
-	x.shed()
+	s.shed(x)
 	return outcome{pending: true}
 }
 

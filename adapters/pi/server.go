@@ -69,6 +69,9 @@ type Options struct {
 	// MaxInFlight bounds the commands that are under way, of all connections; default
 	// 10,000.
 	MaxInFlight int
+	// InFlightBytes bounds the frames of those that still need them; default 256 MiB.
+	// Frames of its MaxInFlight-th part are admitted beyond it, and one alone of any size.
+	InFlightBytes int
 	// MaxOutcomes is how many outcomes are remembered by id, for each principal (for
 	// each connection on an open hub); default 2000.
 	MaxOutcomes int
@@ -128,6 +131,7 @@ func (o Options) withDefaults() Options {
 	o.CommandTimeout = cmp.Or(o.CommandTimeout, 30*time.Second)
 	o.DependencyTimeout = cmp.Or(o.DependencyTimeout, 30*time.Second)
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, 10_000)
+	o.InFlightBytes = cmp.Or(o.InFlightBytes, 256<<20)
 	o.MaxOutcomes = cmp.Or(o.MaxOutcomes, 2000)
 	o.OutcomeBytes = cmp.Or(o.OutcomeBytes, 64<<20)
 	o.KeyTTL = cmp.Or(o.KeyTTL, 600*time.Second)
@@ -191,14 +195,15 @@ type Server struct {
 	governance
 
 	// The engine.
-	flying     map[*execution]struct{} // admitted and not finished
-	duplicates int                     // that wait for one of these
-	memory     memory
-	past       history
-	found      found
-	admissions uint64
-	woken      []*execution
-	waking     bool
+	flying      map[*execution]struct{} // admitted and not finished
+	flyingBytes int                     // of their frames
+	duplicates  int                     // that wait for one of these
+	memory      memory
+	past        history
+	found       found
+	admissions  uint64
+	woken       []*execution
+	waking      bool
 	// What is on its way into the journal.
 	toKeep      []keeping
 	toKeepBytes int

@@ -23,6 +23,7 @@ type PiConfig struct {
 	CommandTimeout    time.Duration `koanf:"command_timeout"`
 	DependencyTimeout time.Duration `koanf:"dependency_timeout"`
 	InFlight          int           `koanf:"in_flight"`
+	InFlightBytes     int           `koanf:"in_flight_bytes"`
 	Outcomes          int           `koanf:"outcomes"`
 	OutcomeBytes      int           `koanf:"outcome_bytes"`
 	KeyTTL            time.Duration `koanf:"key_ttl"`
@@ -63,7 +64,7 @@ type PiBreakersConfig struct {
 func piDefaults() map[string]any {
 	return map[string]any{
 		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.session_lifetime": "24h", "pi.connections": 1000,
-		"pi.pending": 100, "pi.in_flight": 10_000, "pi.snapshots": "all", "pi.keep_tasks": true, "pi.bash": false, "pi.retries": 3, "pi.retry_delay": "2s", "pi.compact_at": 87,
+		"pi.pending": 100, "pi.in_flight": 10_000, "pi.in_flight_bytes": 256 << 20, "pi.snapshots": "all", "pi.keep_tasks": true, "pi.bash": false, "pi.retries": 3, "pi.retry_delay": "2s", "pi.compact_at": 87,
 		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
 		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20, "pi.session_bytes": 64 << 20,
 		"pi.session_dir": "~/.pi/agent/sessions", "pi.session_roots": []string{"~/.pi/agent/sessions", ".pi/sessions"}, "pi.export_dirs": []string{"."},
@@ -77,7 +78,7 @@ func piDefaults() map[string]any {
 func (c PiConfig) options(o pi.Options) pi.Options {
 	o.PromptTimeout, o.DropTasks = c.PromptTimeout, !c.KeepTasks
 	o.MaxMessageBytes, o.MaxSessions, o.MaxConnections = c.MessageBytes, c.Sessions, c.Connections
-	o.MaxPending, o.MaxInFlight, o.SessionLifetime = c.Pending, c.InFlight, orNever(c.SessionLifetime)
+	o.MaxPending, o.MaxInFlight, o.InFlightBytes, o.SessionLifetime = c.Pending, c.InFlight, c.InFlightBytes, orNever(c.SessionLifetime)
 	o.CommandTimeout, o.DependencyTimeout = c.CommandTimeout, c.DependencyTimeout
 	o.MaxOutcomes, o.OutcomeBytes, o.KeyTTL = c.Outcomes, c.OutcomeBytes, c.KeyTTL
 	o.Retries, o.RetryDelay, o.Bash = orNever(c.Retries), c.RetryDelay, c.Bash

@@ -16,7 +16,7 @@ func TestTheSettingsOfPiReachItsServer(t *testing.T) {
 		return pi.Breaker{Failures: failures, Window: window, Open: 30 * time.Second, Trials: 2}
 	}
 	standard := pi.Options{
-		MaxMessageBytes: 10 << 20, MaxPending: 100, MaxSessions: 100, MaxConnections: 1000, MaxInFlight: 10_000, SessionLifetime: 24 * time.Hour,
+		MaxMessageBytes: 10 << 20, MaxPending: 100, MaxSessions: 100, MaxConnections: 1000, MaxInFlight: 10_000, InFlightBytes: 256 << 20, SessionLifetime: 24 * time.Hour,
 		Rates:          pi.Rates{All: 1000, Session: 100, Server: 100, Answers: 60},
 		Breakers:       pi.Breakers{Agent: breaker(5, time.Minute), BashSession: breaker(10, 2*time.Minute), BashAll: breaker(50, 2*time.Minute)},
 		CommandTimeout: 30 * time.Second, DependencyTimeout: 30 * time.Second, MaxOutcomes: 2000, OutcomeBytes: 64 << 20, KeyTTL: 600 * time.Second,
