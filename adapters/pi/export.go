@@ -145,7 +145,7 @@ func (p place) replace(data []byte) error {
 		return err
 	}
 	defer root.Close()
-	part := p.name + "." + core.NewID()
+	part := filepath.Join(filepath.Dir(p.name), "."+core.NewID()+".part")
 	if err = root.WriteFile(part, data, 0o600); err == nil {
 		err = root.Rename(part, p.name)
 	}

@@ -112,3 +112,19 @@ func TestAPageShowsAlsoWhatPrintedNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestAPageMayHaveTheLongestNameThatAFileCan(t *testing.T) {
+	at := place{t.TempDir(), strings.Repeat("x", 250) + ".html"}
+	for _, text := range []string{"one", "two"} {
+		want := exportMark + text
+		if err := at.replace([]byte(want)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(at.path()); string(got) != want {
+			t.Errorf("got %q and %v, want %q", got, err, want)
+		}
+	}
+	if names, err := os.ReadDir(at.root); err != nil || len(names) != 1 {
+		t.Errorf("got %v and %v, want the page alone", names, err)
+	}
+}
