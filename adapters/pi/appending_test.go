@@ -88,7 +88,7 @@ func TestAFileThatSomebodyRemovesIsMadeAnew(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"s","message":"three"}`)
 	settled(s)
 	f := readFile(t, path)
-	if got, want := len(f.Entries), 6; got != want {
+	if got, want := len(f.Entries), 7; got != want {
 		t.Errorf("got %d entries, want those of both sessions: %d", got, want)
 	}
 	if got := len(growTree(f).context); got != 4 {
@@ -154,7 +154,7 @@ func TestAServerThatEndsTriesAgainToWriteWhatIsLeft(t *testing.T) {
 			c.leaves()
 			s.Close()
 			if mended {
-				if got, want := kindsIn(readFile(t, path)), "user assistant"; got != want {
+				if got, want := kindsIn(readFile(t, path)), "model_change user assistant"; got != want {
 					t.Errorf("got %s, want %s", got, want)
 				}
 			}

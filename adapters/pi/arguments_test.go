@@ -28,7 +28,7 @@ func TestWhateverAToolWasGivenTheFileOfTheSessionIsReadAgain(t *testing.T) {
 			c.open("s", "x")
 			c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 			settled(s)
-			if got, want := kindsIn(readFile(t, fileOf(c, "s"))), "user assistant toolResult assistant"; got != want {
+			if got, want := kindsIn(readFile(t, fileOf(c, "s"))), "model_change user assistant toolResult assistant"; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})

@@ -27,7 +27,7 @@ func (s *Server) askAside(x *execution, about []core.Turn, question string, dead
 		s.reject(breakerOpen)
 		return err
 	}
-	task, err := s.root.Open(core.Request{
+	task, err := s.openTask(ss, core.Request{
 		Intent: core.IntentAsk, To: ss.agent, Content: question, Deadline: deadline, History: about,
 	}, hub.Opening{For: x.client.principal, Keep: true, Unwatched: true})
 	if err != nil {

@@ -29,6 +29,7 @@ func newConversation(s *Server, x *execution) outcome {
 	}
 	ss := x.on
 	t := ss.tree.successor(ss.key.id, parent)
+	s.noteAgent(ss, t)
 	if level := ss.tree.level; level != "" {
 		t.grow(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
 	}

@@ -46,14 +46,14 @@ func TestAForkKeepsWhatIsMarkedOnItsWay(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
 	c.ok(`{"type":"set_session_name","sessionId":"s","name":"mine"}`)
 	_, nodes := treeOf(c, "s")
-	c.ok(`{"type":"navigate_tree","sessionId":"s","targetId":"` + nodes[1].EntryID + `","options":{"label":"here"}}`)
+	c.ok(`{"type":"navigate_tree","sessionId":"s","targetId":"` + nodes[2].EntryID + `","options":{"label":"here"}}`)
 	before := fileOf(c, "s")
-	f := c.ok(`{"type":"fork","sessionId":"s","entryId":"` + nodes[2].EntryID + `"}`)
+	f := c.ok(`{"type":"fork","sessionId":"s","entryId":"` + nodes[3].EntryID + `"}`)
 	if !has(f, `"text":"two"`, `"cancelled":false`) {
 		t.Errorf("got %s", f.Data)
 	}
 	_, nodes = treeOf(c, "s")
-	want := []string{"message one ", "message you said one here", "session_info mine ", "label here → " + nodes[1].EntryID + " "}
+	want := []string{"model_change coven/x ", "message one ", "message you said one here", "session_info mine ", "label here → " + nodes[2].EntryID + " "}
 	if d := cmp.Diff(want, shownIn(nodes)); d != "" {
 		t.Errorf("the fork (-want +got):\n%s", d)
 	}
@@ -62,7 +62,7 @@ func TestAForkKeepsWhatIsMarkedOnItsWay(t *testing.T) {
 	if got := readFile(t, fileOf(c, "s")).Header.ParentSession; got != before {
 		t.Errorf("got the parent %s, want %s", got, before)
 	}
-	for _, id := range []string{nodes[1].EntryID, nodes[3].EntryID, "no"} { // not of the user
+	for _, id := range []string{nodes[0].EntryID, nodes[2].EntryID, nodes[4].EntryID, "no"} { // not of the user
 		c.fails(`{"type":"fork","sessionId":"s","entryId":"`+id+`"}`, "Invalid entry ID for forking")
 	}
 }
@@ -204,7 +204,7 @@ func TestWhoAnswersFromHereOnIsWritten(t *testing.T) {
 	c.ok(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"y"}`)
 	c.ok(`{"type":"cycle_model","sessionId":"s"}`)
 	_, nodes := treeOf(c, "s")
-	if d := cmp.Diff([]string{"model_change coven/y ", "model_change coven/x "}, shownIn(nodes)); d != "" {
+	if d := cmp.Diff([]string{"model_change coven/x ", "model_change coven/y ", "model_change coven/x "}, shownIn(nodes)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -103,7 +103,7 @@ func TestACompactionLetsASummaryStandForWhatWasSaidFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, nodes := treeOf(c, "s")
-	if want := (compactionResult{"in short", nodes[4].EntryID, 100_000}); got != want {
+	if want := (compactionResult{"in short", nodes[5].EntryID, 100_000}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	prompted, asked := g.next(t, false), g.next(t, true)

@@ -91,7 +91,7 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
 	settled(s)
 	f := readFile(t, path)
-	if got, want := kindsIn(f), "session_info session_info user assistant toolResult assistant"; got != want {
+	if got, want := kindsIn(f), "model_change session_info session_info user assistant toolResult assistant"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if f.Header.Cwd != cwd || f.Header.Version != 3 || f.Header.SessionID != "s" {
@@ -104,8 +104,8 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"s","message":"again"}`)
 	c.ok(`{"type":"delete_session","sessionId":"s"}`)
 	settled(s)
-	if got := len(readFile(t, path).Entries); got != 10 {
-		t.Errorf("got %d entries after two prompts, want 10", got)
+	if got := len(readFile(t, path).Entries); got != 11 {
+		t.Errorf("got %d entries after two prompts, want 11", got)
 	}
 	if s.mu.Lock(); len(s.files) != 0 {
 		t.Errorf("got %d files held without a session, want none", len(s.files))
@@ -135,7 +135,7 @@ func TestWhatTheDiskDoesNotTakeIsWrittenLater(t *testing.T) {
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
 	settled(s)
-	if got, want := kindsIn(readFile(t, fileOf(c, "s"))), "user assistant user assistant"; got != want {
+	if got, want := kindsIn(readFile(t, fileOf(c, "s"))), "model_change user assistant user assistant"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -172,8 +172,8 @@ func TestASessionThatIsLoadedTwiceIsWrittenByOne(t *testing.T) {
 	}
 	settled(s)
 	f := readFile(t, path)
-	if got := len(f.Entries); got != 10 {
-		t.Errorf("got %d entries, want those of both: 10", got)
+	if got := len(f.Entries); got != 11 {
+		t.Errorf("got %d entries, want those of both: 11", got)
 	}
 	tree := growTree(f)
 	if got, want := len(tree.context), 6; got != want {
@@ -268,7 +268,7 @@ func TestSessionsThatAreDeletedLeaveNothingInMemory(t *testing.T) {
 		c.open("s", "x")
 		c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
 		_, nodes := treeOf(c, "s")
-		c.ok(`{"type":"fork","sessionId":"s","entryId":"` + nodes[0].EntryID + `"}`)
+		c.ok(`{"type":"fork","sessionId":"s","entryId":"` + nodes[1].EntryID + `"}`)
 		c.ok(`{"type":"delete_session","sessionId":"s"}`)
 	}
 	settled(s)

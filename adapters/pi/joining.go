@@ -97,6 +97,9 @@ func (s *Server) catchUp(ss *session, turns []*hub.Task) {
 	for _, m := range past {
 		s.enter(ss, ss.tree.say(m))
 	}
+	if id := ss.agent.Agent(); id != "" {
+		s.add(ss, s.modelChange(id))
+	}
 	for _, t := range slices.Concat(turns[running:], early) {
 		s.listen(ss, t)
 	}

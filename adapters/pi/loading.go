@@ -95,15 +95,12 @@ func (s *Server) idOf(scope string, from stored) string {
 	return id
 }
 
-// take gives the session a conversation from a file, and the agent that answered last
-// there, if it is on the hub. Server.mu is held.
+// take gives the session a conversation from a file, and the agent with which it was had
+// last. Server.mu is held.
 func (s *Server) take(ss *session, from stored) {
 	s.letGo(ss.file)
 	ss.tree, ss.file = from.tree, s.hold(from.at)
 	ss.file.exists, ss.file.made = true, true
-	provider, id, _ := ss.tree.settings()
-	if a, ok := s.hub.Agent(id); ok && a.Dialect == provider {
-		ss.agent, ss.model = core.ToAgent(id), modelOf(a)
-	}
+	s.goOnWith(ss)
 	s.recall(ss, core.ThreadID(core.NewID())) // others may have loaded it as well
 }

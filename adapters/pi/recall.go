@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -29,7 +28,7 @@ func (s *Server) answers(ss *session, id core.AgentID) {
 	ss.knowing[id] = true
 	if s.refreshModel(ss); changed {
 		s.look(ss)
-		s.add(ss, sessionfile.ModelChange{Provider: s.provider(id), ModelID: string(id)})
+		s.add(ss, s.modelChange(id))
 	}
 }
 

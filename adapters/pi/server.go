@@ -96,6 +96,9 @@ type Options struct {
 	// compacted, unless the session has set_auto_compaction off; default 87, negative
 	// for never.
 	CompactAt int
+	// Dialects are those of the agents of the hub: a conversation in a file that was had
+	// with one of them stays bound to its agent, whether or not that is here.
+	Dialects []string
 	// DropTasks stops a prompt when the client that sent it leaves. Without it prompts
 	// run on.
 	DropTasks bool

@@ -147,7 +147,9 @@ func (s *Server) create(x *execution, cwd, problem string) outcome {
 	}
 	s.register(ss)
 	s.attend(ss)
-	s.beginTree(ss, newTree(string(ss.thread), id, cwd, ""))
+	t := newTree(string(ss.thread), id, cwd, "")
+	s.noteAgent(ss, t)
+	s.beginTree(ss, t)
 	return s.created(x, ss)
 }
 

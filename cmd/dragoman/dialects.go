@@ -32,6 +32,16 @@ func translations() []core.Translation {
 	return []core.Translation{coven.Translation, parallax.Translation, pi.Translation, acp.Translation}
 }
 
+// agentDialects are those that agents speak.
+func agentDialects() (names []string) {
+	for _, t := range translations() {
+		if t.FromAgent != nil {
+			names = append(names, t.Dialect)
+		}
+	}
+	return names
+}
+
 // The keepalive of our own clients, and what they read at most of a message.
 const (
 	parallaxBytes = parallax.DefaultMaxMessageBytes

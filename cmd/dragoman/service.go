@@ -208,7 +208,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 		return fmt.Errorf("reading the journal: %w", err)
 	}
 	s.pi = pi.NewServer(s.hub, c.Pi.options(pi.Options{
-		Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: c.WebSocket.link(), Log: s.log, Journal: commands, Reaper: reaperCommand(),
+		Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: c.WebSocket.link(), Log: s.log, Journal: commands, Reaper: reaperCommand(), Dialects: agentDialects(),
 	}))
 	if s.snapshots, err = pi.ParseSnapshots(c.Pi.Snapshots); err != nil {
 		return fmt.Errorf("pi.snapshots: %w", err)
