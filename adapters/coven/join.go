@@ -63,7 +63,7 @@ func (s *session) turnAway(ctx context.Context, id core.AgentID, ext extensions,
 		text = fmt.Sprintf("agent %s already registered", id)
 	}
 	s.log.Warn("agent turned away", "agent", presentable(id), "code", f.Code, "why", f.Message)
-	if !ext.registrationError {
+	if !ext.registrationError || f.Code == core.CodeUnreachable { // which passes
 		return status(statuses[f.Code], text)
 	}
 	refusal := &wire.RegistrationError{Reason: text}

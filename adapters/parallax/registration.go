@@ -36,6 +36,9 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 	conflict := err != nil && core.AsFault(err).Code == core.CodeConflict
 	if err != nil && !conflict {
 		agent.Close(core.AsFault(err))
+		if core.AsFault(err).Code == core.CodeUnreachable {
+			return s.comesTooLate(ctx, err)
+		}
 		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
 	}
 	s.agent, s.id = agent, id
@@ -87,6 +90,14 @@ func (s *session) settle(ctx context.Context, c contest) error {
 	default:
 		return s.farewell(ctx, err)
 	}
+}
+
+// comesTooLate tells an agent that the hub is stopping, as those are told that it has.
+func (s *session) comesTooLate(ctx context.Context, err error) error {
+	if err := s.send(ctx, typeDisconnect, disconnect{Reason: core.AsFault(err).Message, Graceful: true}); err != nil {
+		return err
+	}
+	return s.farewell(ctx, err)
 }
 
 // isAgent reports whether the hub has taken the agent in.

@@ -131,7 +131,7 @@ func (c *connection) pump(ctx context.Context) {
 			return
 		case b.Draining != "":
 			if c.drain(); c.late {
-				c.leave(ctx)
+				c.push(stopped)
 				return
 			}
 			continue
@@ -177,11 +177,14 @@ func (c *connection) drain() {
 	})})
 }
 
+// stopped ends a connection because the server is stopping.
+var stopped = item{last: &link.Reason{Cause: link.ShuttingDown, Text: "Server shutting down", Code: 1001}}
+
 // leave ends the connection behind everything that the server still has for it.
 func (c *connection) leave(ctx context.Context) {
 	select {
 	case <-c.server.idle:
 	case <-ctx.Done():
 	}
-	c.push(item{last: &link.Reason{Cause: link.ShuttingDown, Text: "Server shutting down", Code: 1001}})
+	c.push(stopped)
 }

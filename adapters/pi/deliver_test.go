@@ -260,6 +260,13 @@ func TestADrainingHubIsToldRefusedAndClosed(t *testing.T) {
 		if c.count(`"commandId":"x"`) != 0 {
 			t.Error("a refused command has a lifecycle")
 		}
+		late := dial(t, s, ConnOptions{})
+		late.until("server_shutdown")
+		if got := <-late.served; got.Code != 1001 || got.Text != "Server shutting down" {
+			t.Errorf("who comes while it stops: got %+v, want it turned away:\n%s", got, late.log())
+		} else {
+			late.served <- got
+		}
 		a.say(task, core.Text{Text: " ended"}, core.Done{})
 		if err := <-closed; err != nil {
 			t.Error(err)

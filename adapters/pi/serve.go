@@ -43,7 +43,7 @@ type connection struct {
 	hub       *hub.Session // reads the tasks of the sessions that it subscribed to
 	out       outbox
 	pumped    chan struct{} // closed when there are no more events
-	late      bool          // it came when the hub had stopped: nobody will end it
+	late      bool          // it came when the hub was stopping: it is told so, and ends
 
 	// Guarded by Server.mu.
 	pending int
@@ -110,6 +110,7 @@ func (s *Server) newConnection(o ConnOptions) *connection {
 func (s *Server) attach(c *connection) *link.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.late = c.late || s.draining
 	if c.transport == WebSocket {
 		if s.sockets >= s.opts.MaxConnections {
 			s.reject(beyondConnections)

@@ -275,8 +275,13 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// upgrade makes a WebSocket of a request, or answers it and returns nil.
+// upgrade makes a WebSocket of a request, or answers it and returns nil. A hub that is
+// stopping makes none.
 func (s *Service) upgrade(w http.ResponseWriter, r *http.Request, o ws.AcceptOptions) *ws.Conn {
+	if s.draining.Load() {
+		plainText(w, http.StatusServiceUnavailable, "Server is shutting down\n") // as pi clients know it
+		return nil
+	}
 	if o.Hosts, o.Origins = s.config.Hosts, s.config.Origins; len(o.Hosts) > 0 {
 		o.Hosts = append(slices.Clip(o.Hosts), "localhost", "127.0.0.1", "::1") // they go without saying
 	}

@@ -30,6 +30,30 @@ func TestAnIDThatCannotBeAnAgentsIsRefused(t *testing.T) {
 	})
 }
 
+func TestAHubThatIsStoppingTakesNobodyIn(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		here, late, onCall, asker := g.agent("a", able), g.connect("late"), g.connect("on call"), g.connect("r")
+		if err := onCall.Join(core.Card{ID: "p"}, hub.Seat{OnlyByID: true}); err != nil {
+			t.Fatal(err)
+		}
+		task := g.ask(asker, "a")
+		closed := make(chan error, 1)
+		go func() { closed <- g.hub.Close(context.Background(), "maintenance") }()
+		synctest.Wait()
+		g.wantFault("one that comes too late", late.Join(core.Card{ID: "late"}, hub.Seat{}), core.CodeUnreachable)
+		g.wantFault("one by its id alone", late.Join(core.Card{ID: "late"}, hub.Seat{OnlyByID: true}), core.CodeUnreachable)
+		g.wantFault("one that was on call", onCall.Join(core.Card{ID: "p"}, hub.Seat{}), core.CodeUnreachable)
+		g.wantFault("one that takes an id", late.Take(context.Background(), core.Card{ID: "a"}, hub.Seat{}), core.CodeUnreachable)
+		if err := here.Update(core.Card{ID: "a", Name: "still here"}); err != nil {
+			t.Errorf("one that is here: got %v, want its card replaced", err)
+		}
+		g.report(here, task, core.Done{})
+		if err := <-closed; err != nil {
+			t.Errorf("closing: got %v, want no error", err)
+		}
+	})
+}
+
 func TestAnIDStaysWithWhoHasIt(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		first, second, asker := g.agent("a", able), g.connect("x"), g.connect("r")

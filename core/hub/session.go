@@ -122,8 +122,9 @@ func newSession(h *Hub, p Peer) *Session {
 func (s *Session) Peer() Peer { return s.peer }
 
 // Join makes the session the agent of the card, at once or, with [Seat.OnlyByID],
-// when it is addressed. It returns an invalid Fault for an id that cannot be one,
-// and a conflict Fault when the id is taken or the session is an agent already.
+// when it is addressed. It returns an invalid Fault for an id that cannot be one, a
+// conflict Fault when the id is taken or the session is an agent already, and an
+// unreachable one when the hub is stopping.
 func (s *Session) Join(card core.Card, seat Seat) error {
 	if err := core.CheckAgentID(card.ID); err != nil {
 		return err
@@ -135,6 +136,8 @@ func (s *Session) Join(card core.Card, seat Seat) error {
 	switch {
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
+	case h.draining != "":
+		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): come again once it is back", h.draining)
 	case s.id != "" && !s.seat.OnlyByID:
 		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
 	case s.offer != nil && (s.offer.ID != card.ID || seat.OnlyByID):

@@ -73,8 +73,14 @@ func (l *Listener) Accept() (*Conn, error) {
 // Path returns where the socket is.
 func (l *Listener) Path() string { return l.l.Addr().String() }
 
-// Close ends listening and removes the socket. Connections live on.
-func (l *Listener) Close() error { return l.l.Close() }
+// Close ends listening and removes the socket. Connections live on. A second Close
+// does nothing.
+func (l *Listener) Close() error {
+	if err := l.l.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
 
 // Dial connects to the Unix socket at path.
 func Dial(ctx context.Context, path string, opts Options) (*Conn, error) {
