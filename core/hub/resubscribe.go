@@ -70,13 +70,8 @@ func (b *topics) unsubscribed(s *Session) {
 	}
 	certain := b.first + uint64(from) - 1
 	if sub != nil {
-		if sub.doubted(now) {
-			certain = min(certain, sub.from)
-		}
-		if sub.taken < sub.told {
-			sub.next = sub.taken
-		}
-		own = own || min(sub.next, certain) < sub.again
+		sub.next = sub.doubt(now)
+		own = own || sub.next < sub.again
 	}
 	switch {
 	case own && sub == nil:
@@ -86,9 +81,9 @@ func (b *topics) unsubscribed(s *Session) {
 	case sub == nil:
 		return
 	default:
-		sub.next = max(sub.since, min(sub.next, certain))
+		sub.next = max(sub.since, sub.next)
 	}
-	sub.told, sub.taken, sub.until = sub.next, sub.next, now.Add(b.keep)
+	sub.told, sub.taken, sub.lately, sub.until = sub.next, sub.next, nil, now.Add(b.keep)
 	if len(left) > 0 {
 		b.goOn(left[len(left)-1], sub)
 		return
@@ -101,18 +96,49 @@ func (b *topics) unsubscribed(s *Session) {
 	b.away[key] = sub
 }
 
-// doubted reports whether what came since the subscriber is back may be lost, whenever
-// it was told.
-func (s *subscription) doubted(now time.Time) bool { return now.Sub(s.back) < doubtful }
+// taking is when a transport began to take notices behind the number, within a moment.
+type taking struct {
+	behind uint64
+	at     time.Time
+}
+
+// moment is how exactly it is known when a transport took a notice.
+const moment = time.Second
+
+// took notes that the transport took a notice, in the order in which they were given.
+func (s *subscription) took(number uint64, now time.Time) {
+	if n := len(s.lately); n == 0 || now.Sub(s.lately[n-1].at) >= moment {
+		s.lately = slices.DeleteFunc(s.lately, func(t taking) bool { return t.sure(now) })
+		s.lately = append(s.lately, taking{number - 1, now})
+	}
+	s.taken = max(s.taken, number)
+}
+
+// sure reports whether all that was taken in that moment has arrived.
+func (t taking) sure(now time.Time) bool { return now.Sub(t.at) >= doubtful+moment }
+
+// doubt is the number behind which what the subscriber was given may not have arrived.
+func (s *subscription) doubt(now time.Time) uint64 {
+	least := s.next
+	if s.taken < s.told {
+		least = s.taken
+	}
+	for _, t := range s.lately {
+		if !t.sure(now) {
+			least = min(least, t.behind)
+		}
+	}
+	return least
+}
 
 // goOn has a session take over what another one left. Callers hold Hub.mu.
 func (b *topics) goOn(s *Session, sub *subscription) {
 	if own := b.here[s]; own != nil {
 		joined := *own // in a place of its own: what is on its way was told as of the old one
+		joined.lately = slices.Clone(own.lately)
 		joined.join(sub)
 		sub = &joined
 	}
-	sub.from, sub.back = sub.next, time.Now()
 	b.here[s] = sub
 	s.feed.notice()
 }

@@ -118,11 +118,33 @@ func TestWhatWasToldBeforeAnAgentSubscribedIsNotHeardBecauseItsConnectionWasLost
 	})
 }
 
-// hearer is a connection of a subscriber, whose transport takes what it is given until
-// it is stuck; when it is lost, so is what that took within the last minute.
+func TestWhoHasMissedNothingIsToldOfNoGapWhenHeIsBack(t *testing.T) {
+	for _, taken := range []bool{true, false} {
+		onStage(t, hub.Limits{NoticeBytes: 50_000}, func(g *stage) {
+			teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
+			g.subscribes("other", ">")
+			g.mustTell(teller, "n.1")
+			g.hears(hearer, true, "n.1")
+			g.sleep(2 * time.Minute)
+			for range 100 { // more than is kept
+				g.mustTell(teller, "m")
+			}
+			g.mustTell(teller, "n.2")
+			g.hears(hearer, taken, "n.2")
+			hearer.Close(nil)
+			hearer = g.connect("hearer")
+			hearer.Resubscribe()
+			g.hears(hearer, true, "n.2")
+		})
+	}
+}
+
+// hearer is a connection of a subscriber, whose transport takes what it is given, but
+// while it is stuck; when it is lost, so is what that took within the last minute.
 type hearer struct {
 	*hub.Session
 	stuck bool
+	given []hub.Batch
 	took  map[string]time.Time
 }
 
@@ -136,8 +158,9 @@ func TestHoweverASubscriberLosesHisConnectionsHeHearsOfEverything(t *testing.T) 
 			heard := map[string]bool{}
 			read := func() {
 				for _, c := range here {
-					for _, b := range g.batches(c.Session) {
-						if b.Role == hub.Subscriber && b.Gap == nil && !c.stuck {
+					c.given = append(c.given, g.batches(c.Session)...)
+					for ; len(c.given) > 0 && !c.stuck; c.given = c.given[1:] {
+						if b := c.given[0]; b.Role == hub.Subscriber && b.Gap == nil {
 							c.Heard(b.Task, b.Tag)
 							c.took[b.Task.Request().Notice.Topic] = time.Now()
 						}
@@ -173,7 +196,8 @@ func TestHoweverASubscriberLosesHisConnectionsHeHearsOfEverything(t *testing.T) 
 				case step == "lose" && len(here) > 0:
 					lose(rapid.IntRange(0, len(here)-1).Draw(rt, "which"))
 				case step == "stick" && len(here) > 0:
-					here[rapid.IntRange(0, len(here)-1).Draw(rt, "which")].stuck = true
+					c := here[rapid.IntRange(0, len(here)-1).Draw(rt, "which")]
+					c.stuck = !c.stuck
 				}
 				read()
 			}

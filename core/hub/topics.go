@@ -41,9 +41,7 @@ type subscription struct {
 	// once more.
 	since, next, told, taken, again uint64
 	until                           time.Time // of one who is away: how long he is waited for
-	// back is when the session took the subscription over, behind the number from.
-	back time.Time
-	from uint64
+	lately                          []taking  // what his transport took so late that it may be lost with it
 }
 
 // hearing is the tag of a notice that a subscriber is given.
@@ -54,7 +52,7 @@ type hearing struct {
 
 // spent reports whether a subscription has nothing to give any more.
 func (s *subscription) spent(now time.Time) bool {
-	return len(s.patterns) == 0 && s.next >= s.again && !s.doubted(now)
+	return len(s.patterns) == 0 && s.doubt(now) >= s.again
 }
 
 // published is a notice that others than its addressee may hear, or he once more.
@@ -187,9 +185,13 @@ func (h *Hub) publish(t *Task) (heard bool) {
 	now := time.Now()
 	b.forget(now)
 	var wake []*Session
+	var passed []*subscription // that have heard everything, and do not hear this
 	for s, sub := range b.here {
-		if sub.wants(topic) && h.mayHear(t, s, s.subscriber().id) {
+		switch {
+		case sub.wants(topic) && h.mayHear(t, s, s.subscriber().id):
 			wake = append(wake, s)
+		case sub.next == b.last():
+			passed = append(passed, sub)
 		}
 	}
 	heard = len(wake) > 0
@@ -205,6 +207,9 @@ func (h *Hub) publish(t *Task) (heard bool) {
 	}
 	size := taskOverhead + t.request.Size()
 	b.recent, b.bytes = append(b.recent, published{t, to, now, size}), b.bytes+size
+	for _, sub := range passed {
+		sub.next = b.last()
+	}
 	for _, s := range wake {
 		s.feed.notice()
 	}
@@ -240,6 +245,9 @@ func (h *Hub) nextNotice(s *Session) (Batch, bool) {
 		switch {
 		case own && sub.next > sub.again: // he is told it as the one addressed
 		case own && p.task.done(), sub.next > sub.since && sub.wants(p.task.request.Notice.Topic) && h.mayHear(p.task, s, s.subscriber().id):
+			if sub.taken >= sub.told {
+				sub.taken = sub.next - 1 // what he was not given since then cannot be lost
+			}
 			sub.told = sub.next
 			s.feed.notice() // there may be more
 			return Batch{Task: p.task, Role: Subscriber, Tag: hearing{sub, sub.next}, Events: p.task.Events()[:1]}, true
@@ -262,7 +270,7 @@ func (s *Session) Heard(t *Task, tag any) {
 	h := s.hub
 	h.mu.Lock()
 	if h.topics.here[s] == heard.sub {
-		heard.sub.taken = max(heard.sub.taken, heard.number)
+		heard.sub.took(heard.number, time.Now())
 	}
 	h.mu.Unlock()
 	s.mu.Lock()
