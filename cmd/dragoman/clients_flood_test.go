@@ -95,7 +95,9 @@ func TestAConversationIsFoundAgainAfterTheHubWasKilled(t *testing.T) {
 	defer joinsAs(t, second.grpc, "keeper")()
 	again := bob.listens("keeper", "")
 	// Behind what was before it hears what happens, and not what another listener was told.
-	again.hears(func(m *wire.ClientStreamEvent) bool { return inWords([]*wire.ClientStreamEvent{m})[0] == "error: "+gone })
+	again.hears(func(m *wire.ClientStreamEvent) bool {
+		return inWords([]*wire.ClientStreamEvent{m})[0] == "error: "+gone
+	})
 	bob.says("keeper", "answer 5")
 	got := inWords(again.hears(isDone))
 	if d := cmp.Diff([]string{"asked: answer 5", "text: the answer", "done: the answer"}, got); d != "" {
