@@ -15,18 +15,14 @@ type Index struct {
 
 	mu      sync.Mutex
 	threads map[core.ThreadID]*contents
-	order   []entry     // oldest first
+	order   []*contents // of each task, oldest first
 	lost    core.TaskID // the latest that made room
 }
 
 type contents struct {
+	id    core.ThreadID
 	tasks []core.TaskID
 	lost  core.TaskID // up to here some may be missing
-}
-
-type entry struct {
-	thread core.ThreadID
-	task   core.TaskID
 }
 
 // IndexTasks is how many tasks an Index knows unless it is told otherwise.
@@ -44,24 +40,23 @@ func (x *Index) Add(id core.ThreadID, task core.TaskID) {
 	defer x.mu.Unlock()
 	c := x.threads[id]
 	if c == nil {
-		c = &contents{}
+		c = &contents{id: id}
 		x.threads[id] = c
 	}
-	c.tasks, x.order = append(c.tasks, task), append(x.order, entry{id, task})
+	c.tasks, x.order = append(c.tasks, task), append(x.order, c)
 	for len(x.order) > x.limit {
 		x.drop(x.order[0])
-		x.order[0] = entry{}
+		x.order[0] = nil
 		x.order = x.order[1:]
 	}
 }
 
-// drop forgets the oldest task. Callers hold mu.
-func (x *Index) drop(e entry) {
-	c := x.threads[e.thread]
-	x.lost, c.lost = e.task, e.task
+// drop forgets the oldest task, which is of the thread c. Callers hold mu.
+func (x *Index) drop(c *contents) {
+	x.lost, c.lost = c.tasks[0], c.tasks[0]
 	c.tasks[0] = ""
 	if c.tasks = c.tasks[1:]; len(c.tasks) == 0 {
-		delete(x.threads, e.thread)
+		delete(x.threads, c.id)
 	}
 }
 
