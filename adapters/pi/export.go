@@ -71,8 +71,11 @@ func exportHTML(s *Server, x *execution) outcome {
 		if err := exportTemplate.Execute(&b, p); err != nil {
 			return failed("Failed to export session: " + err.Error())
 		}
-		if err := to.replace(b.Bytes()); err != nil {
+		switch err := to.replace(b.Bytes()); {
+		case errors.Is(err, errExportTaken):
 			return failed("Failed to export session: " + err.Error())
+		case err != nil:
+			return failed("Failed to export session: " + to.path() + " cannot be written (" + plainly(err).Error() + ")")
 		}
 		return outcome{data: encode(map[string]string{"path": to.path()})}
 	})

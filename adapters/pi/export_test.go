@@ -79,7 +79,7 @@ func TestAPageGoesNowhereElse(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(other, "page.html"): errExportPlace.Error(),
 		"page.html":                       errExportPlace.Error(), // below the session's directory, which is not allowed
-		link:                              "Failed to export session: openat link.html: path escapes from parent",
+		link:                              "Failed to export session: " + resolve(cwd) + "/link.html cannot be written (path escapes from parent)",
 		cwd + "/../page.html":             errExportPlace.Error(),
 		filepath.Join(cwd, "page.txt"):    errExportName.Error(),
 		ours:                              "Failed to export session: " + errExportTaken.Error(),

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -166,11 +167,7 @@ func (s *Server) sayBroken(f *file, err error) {
 	kind, text := "info", "This conversation is written to its file again."
 	if f.broken {
 		s.opts.Log.Warn("a session file cannot be written; what it misses is kept in memory and tried again", "path", f.path, "error", err)
-		why := err
-		if at := (*fs.PathError)(nil); errors.As(err, &at) {
-			why = at.Err
-		}
-		kind, text = "error", "This conversation cannot be written to its file ("+why.Error()+"). It is kept in memory, and tried again with what is said next."
+		kind, text = "error", "This conversation cannot be written to its file ("+plainly(err).Error()+"). It is kept in memory, and tried again with what is said next."
 	}
 	for _, ss := range s.sessions {
 		if ss.file == f {
@@ -179,6 +176,19 @@ func (s *Server) sayBroken(f *file, err error) {
 			ss.tell(out.list[0])
 		}
 	}
+}
+
+// plainly is an error of the disk without the name of the call that failed, and the path.
+func plainly(err error) error {
+	var at *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at):
+		return at.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
 }
 
 // remake has a file that is no longer there written anew, with all that its sessions

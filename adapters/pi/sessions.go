@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
@@ -138,6 +139,9 @@ func (s *Server) create(x *execution, cwd, problem string) outcome {
 	to, err := core.ParseAddress(text)
 	if err != nil {
 		return failed(core.AsFault(err).Message)
+	}
+	if strings.ContainsFunc(to.String(), unicode.IsSpace) && len(s.hub.Match(to)) == 0 {
+		return failed("address " + string(encode(text)) + ": it has blanks, and nobody here answers for it; write an agent's id, capability:a,b, domain:a.b or *")
 	}
 	ss := newSession(x, id)
 	ss.agent = to

@@ -100,6 +100,11 @@ func TestASessionIsBoundToItsAgent(t *testing.T) {
 	c.open("able", "capability:war")
 	c.ok(`{"type":"prompt","sessionId":"able","message":"hi"}`)
 	c.fails(`{"type":"create_session","agent":"capability:"}`, `address "capability:": a capability is missing; write capability:a or capability:a,b`)
+	for _, blanks := range []string{"bad agent!!", "domain:a b", "capability:a b"} {
+		c.fails(`{"type":"create_session","agent":"`+blanks+`"}`, `address "`+blanks+`": it has blanks, and nobody here answers for it; write an agent's id, capability:a,b, domain:a.b or *`)
+	}
+	join(t, h, core.Card{ID: "with blanks"}, echo)
+	c.ok(`{"type":"create_session","agent":"with blanks"}`)
 	if f := c.ok(`{"type":"get_skills","sessionId":"any"}`); !has(f, `"name":"war"`) {
 		t.Errorf("get_skills: got %s", f.Data)
 	}

@@ -132,7 +132,9 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 		if s.socket, err = stdio.Listen(c.PiSocket, stdio.Options{}); err != nil {
 			return fmt.Errorf("--pi-socket %s: %w", c.PiSocket, err)
 		}
-		s.bound.PiSocket = s.socket.Path()
+		if s.bound.PiSocket, err = filepath.Abs(s.socket.Path()); err != nil { // who reads it may be elsewhere
+			return fmt.Errorf("--pi-socket %s: %w", c.PiSocket, err)
+		}
 	}
 	if l := listeners["grpc-addr"]; l != nil {
 		s.bound.GRPC = l.Addr().String()

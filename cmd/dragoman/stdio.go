@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync"
@@ -22,7 +23,7 @@ import (
 )
 
 func stdioCommand(io streams) *cobra.Command {
-	var dialect, snapshots string
+	var dialect, snapshots, id string
 	c := &cobra.Command{
 		Use: "stdio", Short: "Speak pi-server or ACP with a running hub over stdin and stdout", Args: cobra.NoArgs,
 		Long: `Connect stdin and stdout to a running hub: one JSON object a line, commands in,
@@ -30,11 +31,12 @@ responses and events out. After the end of stdin it waits for the answers to wha
 was asked and ends.
 
   echo '{"id":"1","type":"list_sessions"}' | dragoman stdio
-  echo '{"v":1,"id":"1","from":"me","kind":"discover"}' | dragoman stdio --dialect acp`,
+  echo '{"v":1,"id":"1","kind":"discover"}' | dragoman stdio --dialect acp --id me`,
 	}
 	f := c.Flags()
 	f.StringVar(&dialect, "dialect", pi.Name, "`dialect`: pi or acp")
 	f.StringVar(&snapshots, "snapshots", "", "`what` updates repeat of a growing message, of pi: all or none; default: as the hub says")
+	f.StringVar(&id, "id", "", "`id` to speak as, of acp; default: whose the token is, or what from of the first envelope says")
 	to := hubFlags(f)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		bridges := map[string]struct {
@@ -55,9 +57,19 @@ was asked and ends.
 			}
 			b.path += "?snapshots=" + snapshots
 		}
+		var as http.Header
+		if id != "" {
+			if dialect != acp.Dialect {
+				return &exit{exitUsage, errors.New("--id is of --dialect acp")}
+			}
+			if err := core.CheckAgentID(core.AgentID(id)); err != nil {
+				return &exit{exitUsage, fmt.Errorf("--id: %s", core.AsFault(err).Message)}
+			}
+			as = http.Header{"X-Agent-Id": {id}}
+		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		conn, err := dialWS(ctx, to.place(), b.path, nil, b.limit)
+		conn, err := dialWS(ctx, to.place(), b.path, as, b.limit)
 		var turned *core.Fault
 		if errors.As(err, &turned) {
 			return errors.New(turned.Message)

@@ -262,6 +262,23 @@ func TestOthersAreToldNothingThatTheNetworkSaid(t *testing.T) {
 	}
 }
 
+func TestWhyAConnectionEndedIsSaidOnce(t *testing.T) {
+	for want, r := range map[string]link.Reason{
+		"Server shutting down":              {Cause: link.ShuttingDown, Text: "Server shutting down"},
+		"shutting down":                     {Cause: link.ShuttingDown},
+		"shutting down: the hub stopped: x": {Cause: link.ShuttingDown, Text: "the hub stopped: x"},
+		"slow: it took nothing":             {Cause: link.Slow, Text: "it took nothing"},
+	} {
+		if got := r.Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	stopping := link.Reason{Cause: link.ShuttingDown, Text: "the hub stopped: shutdown"}
+	if f := stopping.Fault(); errors.Unwrap(f) != nil {
+		t.Errorf("an agent that left a hub which is stopping: got the detail %v, want none beside %q", errors.Unwrap(f), f.Message)
+	}
+}
+
 // unreadable is a connection whose Receive fails.
 type unreadable struct {
 	*coretest.End[[]byte, []byte]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -54,10 +55,14 @@ type Reason struct {
 
 // Error implements error.
 func (r *Reason) Error() string {
-	if r.Text == "" {
-		return r.Cause.String()
+	cause := r.Cause.String()
+	switch {
+	case r.Text == "":
+		return cause
+	case strings.HasSuffix(r.Text, cause): // which says it already
+		return r.Text
 	}
-	return r.Cause.String() + ": " + r.Text
+	return cause + ": " + r.Text
 }
 
 // Unwrap returns the detail that is kept from the peer.
@@ -79,13 +84,18 @@ var departures = map[Cause]string{
 
 // Fault is what others are told of the peer: that it is unreachable, with a fixed
 // sentence for the cause. What the peer or the network said of the end is none of
-// their business: that is the hidden cause of the Fault.
+// their business: that is the hidden cause of the Fault. That the hub is stopping is all
+// there is to that.
 func (r *Reason) Fault() *core.Fault {
 	said, ok := departures[r.Cause]
 	if !ok {
 		said = "the hub failed"
 	}
-	return core.NewFault(core.CodeUnreachable, "%s", said).Because(r)
+	f := core.NewFault(core.CodeUnreachable, "%s", said)
+	if r.Cause == ShuttingDown && r.Err == nil {
+		return f
+	}
+	return f.Because(r)
 }
 
 // graceful says whether the peer can still be expected to read, so that what is

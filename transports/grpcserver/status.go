@@ -81,7 +81,7 @@ func served(err error) error {
 		return io.EOF
 	}
 	st := status.Convert(err)
-	r := &link.Reason{Cause: link.PeerGone, Text: st.Message(), Code: int(st.Code()), Err: err}
+	r := &link.Reason{Cause: link.PeerGone, Text: st.Message(), Code: int(st.Code())}
 	switch st.Code() {
 	case codes.ResourceExhausted:
 		r.Cause = link.TooLarge
@@ -99,7 +99,7 @@ func answered(err error) error {
 		return io.EOF
 	}
 	st := status.Convert(err)
-	r := &link.Reason{Cause: causeOf[st.Code()], Text: st.Message(), Code: int(st.Code()), Err: err}
+	r := &link.Reason{Cause: causeOf[st.Code()], Text: st.Message(), Code: int(st.Code())}
 	if strings.HasPrefix(r.Text, "grpc: received message larger than max") {
 		r.Cause = link.TooLarge
 	}

@@ -187,6 +187,8 @@ func TestAClientThatCancelsIsGone(t *testing.T) {
 	client.Close(link.Reason{Cause: link.PeerGone})
 	if got := reasonOf(t, server); got.Cause != link.PeerGone {
 		t.Errorf("got %v, want cause %v", got, link.PeerGone)
+	} else if got.Text != "context canceled" || got.Err != nil {
+		t.Errorf("got the text %q and the detail %v, want the text of the status once", got.Text, got.Err)
 	}
 }
 
