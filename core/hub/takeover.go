@@ -22,8 +22,8 @@ const probeTime = 2 * time.Second
 //     the newer one.
 //
 // It returns what Join returns: a conflict Fault where the older one keeps the id.
-// It waits for the probe, so that it is not for the loop that reads a connection;
-// ctx ends the wait, and its cause is returned.
+// It waits for the probe, so that it is not for the loop that reads a connection. When
+// ctx ends its cause is returned, once the probe that is under way has come to its end.
 func (s *Session) Take(ctx context.Context, card core.Card, seat Seat) error {
 	for {
 		err := s.Join(card, seat)
@@ -85,7 +85,9 @@ func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err erro
 	case first.Authenticated || second.Authenticated || probe == nil:
 		return true, nil
 	}
-	asked, cancel := context.WithTimeout(ctx, probeTime)
+	// A transport may have to drop the connection over which a ping was given up half
+	// written: that s leaves is no reason to do that to by.
+	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 	defer cancel()
 	alive := probe(asked) == nil
 	if ctx.Err() != nil {

@@ -99,7 +99,13 @@ func TestTheTasksOfWhoeverIsReplacedGoElsewhere(t *testing.T) {
 func TestWhoWaitsForAnIDMayLeave(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		first, second := g.connect("one"), g.connect("two")
-		if err := first.Join(core.Card{ID: "a"}, hub.Seat{Probe: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}); err != nil {
+		var gaveUp error
+		probe := func(ctx context.Context) error {
+			<-ctx.Done()
+			gaveUp = ctx.Err()
+			return gaveUp
+		}
+		if err := first.Join(core.Card{ID: "a"}, hub.Seat{Probe: probe}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(g.t.Context())
@@ -110,6 +116,9 @@ func TestWhoWaitsForAnIDMayLeave(t *testing.T) {
 		cancel(left)
 		if err := <-got; !errors.Is(err, left) {
 			t.Errorf("got %v, want %v", err, left)
+		}
+		if !errors.Is(gaveUp, context.DeadlineExceeded) { // a ping that is cancelled may take its connection with it
+			t.Errorf("the probe was given up with %v, want it to have all of its time", gaveUp)
 		}
 		if _, here := g.hub.Agent("a"); !here {
 			t.Error("got nobody, want the first one kept")
