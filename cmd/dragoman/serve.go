@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -39,11 +38,6 @@ comes of them.`,
 	return c
 }
 
-// collectAt is by how many percent what a hub has in memory grows before it looks for
-// garbage, twice Go's own: most of what it makes is garbage at once, and what stays are
-// conversations, through which each search goes.
-const collectAt = 200
-
 // serve runs a hub until a signal, or until its only peer has gone. On SIGHUP it reads
 // the settings again.
 func serve(ctx context.Context, config Config, io streams, read func() (Config, error)) error {
@@ -57,9 +51,6 @@ func serve(ctx context.Context, config Config, io streams, read func() (Config, 
 	log := newLog(io.err, config.LogLevel, config.LogFormat)
 	if err := checkDoors(config); err != nil {
 		return &exit{exitUsage, err}
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectAt)
 	}
 	s, err := Start(ctx, config, log, nil)
 	if err != nil {
