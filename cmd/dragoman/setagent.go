@@ -67,7 +67,11 @@ until it is set anew, over restarts too where the hub has a data directory.
 		if asJSON {
 			return printJSON(io.out, a)
 		}
-		fmt.Fprintf(io.out, "%s runs %d at once\n", a.ID, a.MaxConcurrent)
+		bound := ""
+		if most > a.MaxConcurrent {
+			bound = ": it says itself that it takes no more"
+		}
+		fmt.Fprintf(io.out, "%s runs %d at once%s\n", a.ID, a.MaxConcurrent, bound)
 		return nil
 	}
 	return c

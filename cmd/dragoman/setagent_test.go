@@ -115,6 +115,19 @@ func TestAnOperatorSetsHowAnAgentWorksAndSeesHowItIs(t *testing.T) {
 	}
 }
 
+func TestWhoSetsMoreThanAnAgentTakesIsToldThatItTakesNoMore(t *testing.T) {
+	s := newStage(t, nil)
+	at := s.service.bound.HTTP
+	a := dialRaw(t, at, http.Header{"X-Agent-Id": {"a"}})
+	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":2}}}`)
+	a.hears(`"registered"`)
+	for most, want := range map[string]string{"3": "a runs 2 at once: it says itself that it takes no more\n", "2": "a runs 2 at once\n", "0": "a runs 2 at once\n"} {
+		if out, code := command(t, "config", "set-agent", "a", "--max-concurrent", most, "--hub", "http://"+at); code != exitDone || out != want {
+			t.Errorf("%s: got %q and %d, want %q", most, out, code, want)
+		}
+	}
+}
+
 func TestAnIntervalOfHeartbeatsIsSaidToBeOfNoUseWhereTheDialectHasNone(t *testing.T) {
 	s := newStage(t, nil)
 	at := s.service.bound.HTTP
