@@ -44,8 +44,8 @@ type Seat struct {
 	// Joining once more without OnlyByID makes it an agent like any other.
 	OnlyByID bool
 	// Probe asks the peer for a sign of life, when another connection wants its id:
-	// see [Session.Take]. It returns nil once there was one; ctx bounds it. An agent
-	// without a Probe counts as alive.
+	// see [Session.Take]. It returns nil once there was one; ctx bounds it, and is not
+	// cancelled. An agent without a Probe counts as alive.
 	Probe func(ctx context.Context) error
 }
 

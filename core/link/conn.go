@@ -32,7 +32,8 @@ type Conn[In, Out any] interface {
 
 // Pinger is a Conn that can prove that its peer is alive. Ping returns once the
 // peer has answered; it may run beside Receive, Send and Close, needs a Receive
-// under way to see the answer, and is woken by Close.
+// under way to see the answer, and is woken by Close. A ctx that ends while the ping
+// is being written may take the connection with it: bound a ping, and do not cancel it.
 type Pinger interface {
 	Ping(ctx context.Context) error
 }
