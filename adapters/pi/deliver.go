@@ -9,47 +9,62 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// deliver sends what is in the outbox, in order, until the link closes.
-func (c *connection) deliver(ctx context.Context) {
-	var items []item
+// deliver sends what is in the outbox, in order, as far as nothing has to be told
+// before. It reports false once the connection is to end.
+func (c *connection) deliver(ctx context.Context) bool {
 	for {
-		var err error
-		if items, err = c.out.take(ctx, items); err != nil {
-			return
-		}
-		for i, it := range items {
-			if !c.deliverOne(ctx, it) {
-				return
+		if len(c.turn) == 0 {
+			if c.turn = c.out.take(c.spare); len(c.turn) == 0 {
+				return true
 			}
-			items[i] = item{}
+			c.spare = c.turn[:0]
+		}
+		it := c.turn[0]
+		if c.held(it) {
+			return true
+		}
+		c.turn[0] = item{}
+		c.turn = c.turn[1:]
+		if !c.deliverOne(ctx, it) {
+			return false
 		}
 	}
 }
 
-func (c *connection) deliverOne(ctx context.Context, it item) bool {
-	if it.frame == nil {
-		c.out.sent(it) // what a run has to tell from here on waits in the hub
+// held reports whether a step has to be told to its end before it is the item's turn.
+func (c *connection) held(it item) bool {
+	behind := it.fence
+	if it.step != nil {
+		behind = it.step.before
 	}
+	if behind == nil || c.deaf {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, telling := c.views[behind]
+	return telling
+}
+
+func (c *connection) deliverOne(ctx context.Context, it item) bool {
+	var err error
+	if it.frame != nil {
+		err = c.link.Send(ctx, it.frame, len(it.frame))
+	}
+	c.out.sent(it) // what a run has to tell from here on waits in the hub
 	switch {
 	case it.step != nil:
 		return c.tell(ctx, it.step)
-	case it.fence != nil:
-		return c.await(ctx, it.fence)
 	case it.last != nil:
 		c.link.Close(*it.last)
 		return false
 	}
-	err := c.link.Send(ctx, it.frame, len(it.frame))
-	c.out.sent(it)
 	return err == nil
 }
 
-// tell begins to tell a step, once the one before it has been told: its opening now,
-// the events of its task as the pump reads them.
+// tell begins to tell a step: its opening now, the events of its task as the pump
+// reads them.
 func (c *connection) tell(ctx context.Context, st *step) bool {
-	if st.before != nil && !c.await(ctx, st.before) {
-		return false
-	}
 	if !c.reads(st.run.session) {
 		return true
 	}
@@ -81,25 +96,6 @@ func (c *connection) reads(ss *session) bool {
 	return ok
 }
 
-// await waits until a step has been told, or is told no further.
-func (c *connection) await(ctx context.Context, st *step) bool {
-	for {
-		c.mu.Lock()
-		_, telling := c.views[st]
-		c.mu.Unlock()
-		if !telling {
-			return true
-		}
-		select {
-		case <-c.done:
-		case <-c.pumped:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
 func (c *connection) send(ctx context.Context, frames [][]byte) bool {
 	for _, f := range frames {
 		if c.link.Send(ctx, f, len(f)) != nil {
@@ -112,13 +108,12 @@ func (c *connection) send(ctx context.Context, frames [][]byte) bool {
 // unauthenticated is why the hub ends a session whose principal is nobody any more.
 var unauthenticated = &core.Fault{Code: core.CodeUnauthenticated}
 
-// pump reads what the hub has for the client and tells it, until the link closes or
-// the hub stops.
+// pump sends the client what is in its outbox and what the hub has for it, until the
+// link closes or the hub stops.
 func (c *connection) pump(ctx context.Context) {
-	defer close(c.pumped)
 	var room []byte // which the frames of all runs share
-	for {
-		b, err := c.hub.Next(ctx)
+	for c.deliver(ctx) {
+		b, err := c.hub.NextOr(ctx, c.out.ready)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -132,7 +127,7 @@ func (c *connection) pump(ctx context.Context) {
 		case b.Draining != "":
 			if c.drain(); c.late {
 				c.push(stopped)
-				return
+				c.deaf = true
 			}
 			continue
 		}
@@ -161,7 +156,6 @@ func (c *connection) pump(ctx context.Context) {
 			c.mu.Lock()
 			delete(c.views, st)
 			c.mu.Unlock()
-			signal(c.done)
 		}
 	}
 }
@@ -182,9 +176,16 @@ var stopped = item{last: &link.Reason{Cause: link.ShuttingDown, Text: "Server sh
 
 // leave ends the connection behind everything that the server still has for it.
 func (c *connection) leave(ctx context.Context) {
-	select {
-	case <-c.server.idle:
-	case <-ctx.Done():
+	c.deaf = true
+	idle := c.server.idle
+	for c.deliver(ctx) {
+		select {
+		case <-c.out.ready:
+		case <-idle:
+			c.push(stopped)
+			idle = nil
+		case <-ctx.Done():
+			return
+		}
 	}
-	c.push(stopped)
 }

@@ -70,24 +70,17 @@ func (o *outbox) push(it item) bool {
 	return !full
 }
 
-// take waits for items and returns all there are, in the memory of spare. It
-// returns the context's error.
-func (o *outbox) take(ctx context.Context, spare []item) ([]item, error) {
-	for {
-		o.mu.Lock()
-		items := o.items
-		if len(items) > 0 {
-			o.items = spare[:0]
-			o.mu.Unlock()
-			return items, nil
-		}
-		o.mu.Unlock()
-		select {
-		case <-o.ready:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+// take returns all the items there are, and keeps the memory of spare for the next; or
+// nothing, and leaves spare alone.
+func (o *outbox) take(spare []item) []item {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	items := o.items
+	if len(items) == 0 {
+		return nil
 	}
+	o.items = spare[:0]
+	return items
 }
 
 // over notes that a run has ended: it is for the client alone now that its steps are

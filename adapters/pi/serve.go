@@ -42,8 +42,12 @@ type connection struct {
 	link      *link.Link[[]byte, []byte]
 	hub       *hub.Session // reads the tasks of the sessions that it subscribed to
 	out       outbox
-	pumped    chan struct{} // closed when there are no more events
-	late      bool          // it came when the hub was stopping: it is told so, and ends
+	late      bool // it came when the hub was stopping: it is told so, and ends
+
+	// The pump's own: what it took from the outbox and has not delivered, room for what
+	// it takes next, and whether no more events come, so that nothing waits for them.
+	turn, spare []item
+	deaf        bool
 
 	// Guarded by Server.mu.
 	pending int
@@ -52,7 +56,6 @@ type connection struct {
 
 	mu    sync.Mutex
 	views map[*step]*view
-	done  chan struct{} // signalled when a step was told
 }
 
 // Serve holds a connection until it ends and returns why. When it returns the
@@ -71,14 +74,13 @@ func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o Co
 	log.Info("pi client connected")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var loops sync.WaitGroup
-	loops.Go(func() { c.pump(ctx) })
-	loops.Go(func() { c.deliver(ctx) })
+	var pump sync.WaitGroup
+	pump.Go(func() { c.pump(ctx) })
 	reason := c.link.Run(ctx, c.receive, c.rejected)
 	s.detach(c)
 	c.hub.Close(core.NewFault(core.CodeUnreachable, "the connection ended: %s", reason.Error()))
 	cancel()
-	loops.Wait()
+	pump.Wait()
 	for st := range c.views {
 		c.hub.Unwatch(st.task)
 	}
@@ -89,7 +91,7 @@ func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o Co
 func (s *Server) newConnection(o ConnOptions) *connection {
 	c := &connection{
 		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), told: o.Snapshots, out: newOutbox(s.opts.BacklogBytes),
-		pumped: make(chan struct{}), reading: map[*session]struct{}{}, views: map[*step]*view{}, done: make(chan struct{}, 1),
+		reading: map[*session]struct{}{}, views: map[*step]*view{},
 	}
 	c.principal.ID = cmp.Or(c.principal.ID, "pi-"+core.NewID())
 	c.principal.Dialect = cmp.Or(c.principal.Dialect, Name)
@@ -299,5 +301,5 @@ func (c *connection) unsubscribe(ss *session) {
 			c.hub.Unwatch(st.task)
 		}
 	}
-	signal(c.done)
+	signal(c.out.ready) // what waited for their end
 }

@@ -213,11 +213,15 @@ func (f *feed) pop() (b Batch, r *reader, ok bool, err error) {
 // watches, of tools it called, or of the hub itself. One goroutine calls it. It
 // returns the context's error, or a Fault once the session has been ended and
 // everything was read.
-func (s *Session) Next(ctx context.Context) (Batch, error) { return s.next(ctx, nil) }
+func (s *Session) Next(ctx context.Context) (Batch, error) { return s.next(ctx, nil, nil) }
 
-// next is Next with a second thing to wake up for, upon which it returns an
-// empty batch.
-func (s *Session) next(ctx context.Context, alarm <-chan time.Time) (Batch, error) {
+// NextOr is Next, but returns an empty batch when there is no news and something else
+// is received from other: for a goroutine that has more to look after.
+func (s *Session) NextOr(ctx context.Context, other <-chan struct{}) (Batch, error) {
+	return s.next(ctx, nil, other)
+}
+
+func (s *Session) next(ctx context.Context, alarm <-chan time.Time, other <-chan struct{}) (Batch, error) {
 	for {
 		if b, found, err := s.poll(); found || err != nil {
 			return b, err
@@ -225,6 +229,8 @@ func (s *Session) next(ctx context.Context, alarm <-chan time.Time) (Batch, erro
 		select {
 		case <-s.feed.wake:
 		case <-alarm:
+			return Batch{}, nil
+		case <-other:
 			return Batch{}, nil
 		case <-ctx.Done():
 			return Batch{}, context.Cause(ctx)

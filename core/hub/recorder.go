@@ -66,7 +66,7 @@ func (r *recorder) run(ctx context.Context) error {
 			alarm.Reset(wait)
 		}
 		if len(due) == 0 {
-			b, err := r.sess.next(ctx, alarm.C)
+			b, err := r.sess.next(ctx, alarm.C, nil)
 			switch {
 			case errors.Is(err, errStopped):
 				return r.write(ctx, segments.Flush(due))
