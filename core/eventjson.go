@@ -3,7 +3,6 @@ package core
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 )
 
@@ -21,46 +20,6 @@ type eventJSON struct {
 	Kind    string          `json:"kind"`
 	Body    json.RawMessage `json:"body"`
 	Foreign *Foreign        `json:"foreign,omitempty"`
-}
-
-// MarshalJSON writes the stable JSON form of the event.
-func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
-
-// AppendJSON appends the stable JSON form of the event to b. It spares the second
-// look that encoding/json takes at what a MarshalJSON returns.
-func (e Event) AppendJSON(b []byte) ([]byte, error) {
-	if e.Body == nil {
-		return nil, fmt.Errorf("event %d has no body", e.Seq)
-	}
-	body, err := json.Marshal(e.Body)
-	if err != nil {
-		return nil, err
-	}
-	b = strconv.AppendUint(append(b, `{"seq":`...), e.Seq, 10)
-	if e.Merged != nil {
-		cuts, err := json.Marshal(e.Merged)
-		if err != nil {
-			return nil, err
-		}
-		b = append(append(b, `,"merged":`...), cuts...)
-	}
-	if e.Epoch != 0 {
-		b = strconv.AppendUint(append(b, `,"epoch":`...), uint64(e.Epoch), 10)
-	}
-	b = append(b, `,"at":"`...)
-	if b, err = e.At.AppendText(b); err != nil {
-		return nil, err
-	}
-	b = append(append(append(b, `","kind":"`...), e.Body.Kind().String()...), `","body":`...)
-	b = append(b, body...)
-	if e.Foreign != nil {
-		foreign, err := json.Marshal(e.Foreign)
-		if err != nil {
-			return nil, err
-		}
-		b = append(append(b, `,"foreign":`...), foreign...)
-	}
-	return append(b, '}'), nil
 }
 
 // UnmarshalJSON reads the JSON form. A kind that it does not know is an

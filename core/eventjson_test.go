@@ -273,3 +273,78 @@ func TestATurnThatNobodyToldTheTimeOfHasNone(t *testing.T) {
 		}
 	}
 }
+
+// TestAnEventIsWrittenAsByReflection holds what AppendJSON writes by hand against what
+// encoding/json makes of the same types, byte for byte.
+func TestAnEventIsWrittenAsByReflection(t *testing.T) {
+	same := func(t rapid.TB, e core.Event) {
+		want, err := json.Marshal(struct {
+			Seq     uint64        `json:"seq"`
+			Merged  *core.Merged  `json:"merged,omitempty"`
+			Epoch   uint32        `json:"epoch,omitempty"`
+			At      time.Time     `json:"at"`
+			Kind    string        `json:"kind"`
+			Body    core.Body     `json:"body"`
+			Foreign *core.Foreign `json:"foreign,omitempty"`
+		}{e.Seq, e.Merged, e.Epoch, e.At, e.Body.Kind().String(), e.Body, e.Foreign})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := e.AppendJSON(nil); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("got %s and %v, want %s", got, err, want)
+		}
+	}
+	for _, e := range oneOfEach() {
+		same(t, e)
+	}
+	for _, text := range []string{"", "\x7f", "\xff", "a\xc3", "\u2028\u2029", "<a href=\"x\">&</a>", `\`, "\t\b\f\r\n\x00\x1f", "grün 😀"} {
+		same(t, core.Event{Body: core.Text{Text: text}})
+		same(t, core.Event{Body: core.Opened{Task: core.TaskID(text), Request: core.Request{To: core.ToAgent(core.AgentID(text)), Content: text}}})
+	}
+	for _, k := range core.Kinds() {
+		t.Run(k.String(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { same(t, coretest.EventOf(k).Draw(t, "event")) })
+		})
+	}
+}
+
+func TestAnEventThatHasNoJSONFormIsAnError(t *testing.T) {
+	late := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, e := range map[string]core.Event{
+		"no body":                     {Seq: 1},
+		"a time behind the year 9999": {Seq: 1, At: late, Body: core.Done{}},
+		"such a deadline":             {Seq: 1, Body: core.Opened{Request: core.Request{Deadline: late}}},
+		"data that is no JSON":        {Seq: 1, Body: core.Done{Data: json.RawMessage("{")}},
+		"context that is no JSON":     {Seq: 1, Body: core.Opened{Request: core.Request{Context: json.RawMessage("x")}}},
+	} {
+		if got, err := e.AppendJSON(nil); err == nil {
+			t.Errorf("%s: got %s, want an error", name, got)
+		}
+	}
+}
+
+// BenchmarkEvents writes the events of a question and its answer, as a journal does.
+func BenchmarkEvents(b *testing.B) {
+	at := time.Now()
+	task := core.TaskID(core.NewID())
+	var events []core.Event
+	for i, body := range []core.Body{
+		core.Opened{Task: task, From: core.Principal{ID: "pi-3", Dialect: "pi"}, Request: core.Request{
+			Intent: core.IntentAsk, To: core.ToAgent("agent"), Thread: core.ThreadID(core.NewID()), Content: "What is the answer?", Deadline: at.Add(time.Minute),
+		}},
+		core.Assigned{Agent: "agent", Attempt: 1}, core.Accepted{}, core.Text{Text: "forty-two"}, core.Done{},
+	} {
+		events = append(events, core.Event{Seq: uint64(i + 1), Epoch: 1, At: at, Body: body})
+	}
+	var room []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		room = room[:0]
+		for _, e := range events {
+			var err error
+			if room, err = e.AppendJSON(room); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
