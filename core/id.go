@@ -2,6 +2,7 @@ package core
 
 import (
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -10,6 +11,15 @@ import (
 
 // TaskID names a task: a UUID of version 7, so that ids sort by time.
 type TaskID string
+
+// Begun returns the time that the id tells, to the millisecond, and whether it tells one.
+func (id TaskID) Begun() (time.Time, bool) {
+	u, err := uuid.Parse(string(id))
+	if err != nil || u.Version() != 7 {
+		return time.Time{}, false
+	}
+	return time.Unix(u.Time().UnixTime()), true
+}
 
 // AgentID names an agent: what it calls itself, unique on the hub across dialects.
 type AgentID string

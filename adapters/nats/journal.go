@@ -1,12 +1,10 @@
 package nats
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -14,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -48,7 +45,11 @@ type Journal struct {
 	stream jetstream.Stream
 	usage  *Usage
 	logs   map[string]*Log
-	prefix string
+	prefix string // of the subjects, before the slot
+	// former is what they began with when every task had one, and old whether there
+	// are such.
+	former string
+	old    bool
 	part   int // the most bytes of one message
 
 	mu     sync.Mutex // held while messages are made and sent
@@ -71,7 +72,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 		return nil, fmt.Errorf("the name %q of the journal may have letters, digits, dashes and underscores only", name)
 	}
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
-	j := &Journal{prefix: name + ".task.", logs: map[string]*Log{}}
+	j := &Journal{prefix: name + ".begun.", former: name + ".task.", logs: map[string]*Log{}}
 	room := keep.Bytes + keepUsage.Bytes
 	for _, l := range o.Logs {
 		room += l.Or().Bytes
@@ -106,8 +107,8 @@ func (j *Journal) open(ctx context.Context, url, name string, keep journal.Reten
 		return err
 	}
 	j.stream, err = j.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: name + "-tasks", Description: "the tasks of a Dragoman hub, a subject each",
-		Subjects: []string{j.prefix + ">"}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
+		Name: name + "-tasks", Description: "the tasks of a Dragoman hub, a subject for those begun within 4 seconds",
+		Subjects: []string{j.prefix + ">", j.former + ">"}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
 		MaxAge: keep.Age, MaxBytes: keep.Bytes, AllowDirect: true,
 	})
 	if err != nil {
@@ -118,6 +119,12 @@ func (j *Journal) open(ctx context.Context, url, name string, keep journal.Reten
 		return fmt.Errorf("reading the stream of the journal: %w", err)
 	}
 	j.stored = info.State.LastSeq
+	switch _, err := j.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(j.former+">")); {
+	case err == nil:
+		j.old = true
+	case !errors.Is(err, jetstream.ErrMsgNotFound):
+		return fmt.Errorf("looking into the journal: %w", err)
+	}
 	return nil
 }
 
@@ -131,7 +138,7 @@ func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 	room := j.room[:0]
 	for run := range runs(records) {
 		var err error
-		if msgs, room, err = encode(msgs, room, j.prefix+string(run[0].Task), run, j.part); err != nil {
+		if msgs, room, err = encode(msgs, room, j.prefix+slot(run[0].Task), run, j.part); err != nil {
 			return err
 		}
 	}
@@ -156,104 +163,6 @@ func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 		return fmt.Errorf("writing to the journal: it is at %d after %d messages, want %d: some were not stored", ack.Sequence, len(msgs), want)
 	}
 	return nil
-}
-
-// Read implements journal.Journal.
-func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
-	if !plain(task) {
-		return nil, journal.ErrUnknown
-	}
-	subject := jetstream.WithGetMsgSubject(j.prefix + string(task))
-	var out []core.Event
-	var parts assembly
-	seen, known := uint64(0), false
-read:
-	for at := uint64(1); ; {
-		m, err := j.stream.GetMsg(ctx, at, subject)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading task %s from the journal: %w", task, err)
-		}
-		at = m.Sequence + 1
-		data, whole := parts.add(m.Header, m.Data)
-		if !whole {
-			continue
-		}
-		events, err := decode(data)
-		if err != nil {
-			return nil, unreadable(m.Sequence, task, err)
-		}
-		for _, e := range events {
-			known = true
-			rest, ok := e.After(max(after, seen)) // what was appended again is known
-			seen = max(seen, e.End())
-			if ok {
-				if out = append(out, rest); len(out) == limit {
-					break read
-				}
-			}
-		}
-	}
-	switch {
-	case !known:
-		return nil, journal.ErrUnknown
-	case len(out) > 0 && out[0].Seq > after+1:
-		return out, &journal.GapError{Task: task, From: after + 1, To: out[0].Seq - 1}
-	}
-	return out, nil
-}
-
-// unreadable says of a message that it is none of ours.
-func unreadable(sequence uint64, task core.TaskID, err error) error {
-	return fmt.Errorf("message %d of the journal, of task %s, cannot be read (is it of another version, or of another program?): %w", sequence, task, err)
-}
-
-// Heads implements journal.Journal.
-func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) error {
-	info, err := j.stream.Info(ctx, jetstream.WithSubjectFilter(j.prefix+">"))
-	if err != nil {
-		return fmt.Errorf("listing the journal: %w", err)
-	}
-	subjects := make([]string, 0, len(info.State.Subjects))
-	for s := range info.State.Subjects {
-		subjects = append(subjects, s)
-	}
-	slices.Sort(subjects)
-	for _, s := range subjects {
-		task := core.TaskID(strings.TrimPrefix(s, j.prefix))
-		last, err := j.last(ctx, s, task)
-		switch {
-		case errors.Is(err, journal.ErrUnknown) || errors.Is(err, jetstream.ErrMsgNotFound):
-			continue // it fell to retention meanwhile
-		case err != nil:
-			return fmt.Errorf("reading the end of task %s: %w", task, err)
-		}
-		if !yield(journal.Head{Task: task, Last: last}) {
-			return nil
-		}
-	}
-	return nil
-}
-
-func (j *Journal) last(ctx context.Context, subject string, task core.TaskID) (core.Event, error) {
-	m, err := j.stream.GetLastMsgForSubject(ctx, subject)
-	if err != nil {
-		return core.Event{}, err
-	}
-	if m.Header.Get(partsHeader) == "" {
-		events, err := decode(m.Data[bytes.LastIndexByte(m.Data, '\n')+1:])
-		if err != nil {
-			return core.Event{}, unreadable(m.Sequence, task, err)
-		}
-		return events[0], nil
-	}
-	events, err := j.Read(ctx, task, 0, 0) // a long event, or one that was cut off
-	if len(events) == 0 {
-		return core.Event{}, cmp.Or(err, journal.ErrUnknown)
-	}
-	return events[len(events)-1], nil
 }
 
 // Close implements journal.Journal. The embedded server is stopped and has

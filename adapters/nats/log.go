@@ -65,13 +65,13 @@ func (l *Log) Append(ctx context.Context, records ...[]byte) error {
 
 // Replay implements core.RecordLog.
 func (l *Log) Replay(ctx context.Context, yield func(time.Time, []byte) bool) error {
-	return replay(ctx, l.stream, "the log "+l.name, func(data []byte, written time.Time) (bool, error) {
-		records, err := splitRecords(data)
+	return replay(ctx, l.stream, "the log "+l.name, func(m jetstream.Msg, place *jetstream.MsgMetadata) (bool, error) {
+		records, err := splitRecords(m.Data())
 		if err != nil {
 			return false, err
 		}
 		for _, r := range records {
-			if !yield(written, r) {
+			if !yield(place.Timestamp, r) {
 				return false, nil
 			}
 		}
@@ -95,7 +95,7 @@ func splitRecords(data []byte) (records [][]byte, err error) {
 
 // replay calls each for every message of a stream that is there now, oldest first,
 // until it returns false. what names the stream in errors.
-func replay(ctx context.Context, stream jetstream.Stream, what string, each func(data []byte, written time.Time) (more bool, err error)) error {
+func replay(ctx context.Context, stream jetstream.Stream, what string, each func(m jetstream.Msg, place *jetstream.MsgMetadata) (more bool, err error)) error {
 	info, err := stream.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", what, err)
@@ -130,7 +130,7 @@ func replay(ctx context.Context, stream jetstream.Stream, what string, each func
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", what, err)
 		}
-		more, err := each(m.Data(), place.Timestamp)
+		more, err := each(m, place)
 		if err != nil {
 			return fmt.Errorf("message %d of %s cannot be read (is it of another version, or of another program?): %w", place.Sequence.Stream, what, err)
 		}

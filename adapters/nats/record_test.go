@@ -2,6 +2,7 @@ package nats
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,6 +23,26 @@ func recordsOf(events ...core.Event) []journal.Record {
 	return run
 }
 
+// recordsIn are the records of a whole message; its subject is of the task "former".
+func recordsIn(data []byte) (records []journal.Record, err error) {
+	for task, lines := range tasks(data, "former") {
+		if !plain(task) {
+			return nil, errNoTask
+		}
+		events, err := decode(lines)
+		if err != nil {
+			if events != nil {
+				return nil, errors.New("there are events beside the error")
+			}
+			return nil, err
+		}
+		for _, e := range events {
+			records = append(records, journal.Record{Task: task, Event: e})
+		}
+	}
+	return records, nil
+}
+
 // FuzzRecord holds that whatever is read back from the store is refused, or is
 // events that are written and read again as they are, in however many parts; and
 // that a message of which a part is missing is not taken for a whole one.
@@ -33,41 +54,47 @@ func FuzzRecord(f *testing.F) {
 	})
 	failed := core.Event{Seq: 4, Epoch: 1, At: at, Body: core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")},
 		Foreign: &core.Foreign{Dialect: "coven", Wire: []byte{0, 1, '\n'}}}
-	for _, run := range [][]core.Event{{opened}, {opened, text, failed}, {text}} {
-		msgs, _, err := encode(nil, nil, "s", recordsOf(run...), 1<<20)
+	both := append(recordsOf(opened, text), journal.Record{Task: "u", Event: opened}, journal.Record{Task: "t", Event: failed})
+	for _, run := range [][]journal.Record{recordsOf(opened), recordsOf(opened, text, failed), recordsOf(text), both} {
+		msgs, _, err := encode(nil, nil, "s", run, 1<<20)
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(msgs[0].Data, 7)
+		f.Add(bytes.TrimPrefix(msgs[0].Data, []byte(taskLine+"t"+endOfTask)), 7)
 	}
 	for _, data := range []string{
 		"", "\n", "{}", "null", `{"seq":1,"kind":"text","body":{"text":"a"}}` + "\n", `{"seq":1,"kind":"later","body":{}}`,
 		`{"seq":18446744073709551615,"kind":"text","body":{"text":"ab"},"merged":{"cuts":[0]}}`, "\x00\xff",
+		taskLine, taskLine + endOfTask, taskLine + "t" + endOfTask, taskLine + "a.b" + endOfTask + `{"seq":1,"kind":"done","body":{}}`,
+		taskLine + "t" + endOfTask + taskLine + "u" + endOfTask, taskLine + "t" + endOfTask + `{"seq":1,"kind":"done","body":{}}` + "\n" + taskLine + "u",
 	} {
 		f.Add([]byte(data), 1)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, part int) {
-		events, err := decode(data)
+		records, err := recordsIn(data)
 		if err != nil {
-			if events != nil {
-				t.Errorf("got %d events beside the error, want none", len(events))
-			}
 			return
 		}
-		if len(events) == 0 {
+		if len(records) == 0 {
 			t.Fatal("got neither an event nor an error, want one of them")
 		}
 		part = 1 + max(0, part)%4096
-		msgs, _, err := encode(nil, nil, "s", recordsOf(events...), part)
+		msgs, _, err := encode(nil, nil, "s", records, part)
 		if err != nil {
 			t.Fatalf("writing what was read: got %v, want no error", err)
 		}
 		whole := assembled(msgs)
-		again, err := decode(whole)
-		if err != nil || len(again) != len(events) {
-			t.Fatalf("reading what was written: got %d events and %v, want %d", len(again), err, len(events))
+		again, err := recordsIn(whole)
+		if err != nil || len(again) != len(records) {
+			t.Fatalf("reading what was written: got %d events and %v, want %d", len(again), err, len(records))
 		}
-		same, _, err := encode(nil, nil, "s", recordsOf(again...), part)
+		for i := range again {
+			if again[i].Task != records[i].Task {
+				t.Fatalf("event %d: got it of task %q, want %q", i, again[i].Task, records[i].Task)
+			}
+		}
+		same, _, err := encode(nil, nil, "s", again, part)
 		if err != nil || !bytes.Equal(assembled(same), whole) {
 			t.Fatalf("got %s and %v, want it stable: %s", assembled(same), err, whole)
 		}
@@ -125,7 +152,7 @@ func TestWhatIsNoRecordOfOursIsNamedAndNotPassedOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			data := map[core.TaskID]string{"torn": `{"seq":2,"kind":"te`, "later": `{"seq":2,"kind":"sung","body":{}}`}[task]
-			ack, err := j.js.Publish(t.Context(), j.prefix+string(task), []byte(data))
+			ack, err := j.js.Publish(t.Context(), j.prefix+slot(task), []byte(taskLine+string(task)+endOfTask+data))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,6 +165,28 @@ func TestWhatIsNoRecordOfOursIsNamedAndNotPassedOver(t *testing.T) {
 				t.Errorf("listing it: got %v, want %q in it", err, want)
 			}
 		})
+	}
+}
+
+func TestAMessageThatNamesNoTaskIsNotPassedOver(t *testing.T) {
+	j, err := Open(t.Context(), Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for _, data := range []string{`{"seq":1,"kind":"text","body":{"text":"a"}}`, taskLine + "t", ""} {
+		if _, err := j.js.Publish(t.Context(), j.prefix+"t", []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j.Read(t.Context(), "t", 0, 0); !errors.Is(err, errNoTask) {
+			t.Errorf("reading %q: got %v, want %v", data, err, errNoTask)
+		}
+		if err := j.Heads(t.Context(), func(journal.Head) bool { return true }); !errors.Is(err, errNoTask) {
+			t.Errorf("listing %q: got %v, want %v", data, err, errNoTask)
+		}
+		if err := j.stream.Purge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

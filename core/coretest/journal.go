@@ -80,6 +80,23 @@ func Journal(t *testing.T, open func(t *testing.T) journal.Journal) {
 			t.Errorf("order (-want +got):\n%s", d)
 		}
 	})
+	run("the heads tell the thread of a task whose beginning is kept", func(t *testing.T, j journal.Journal) {
+		opening := func(intent core.Intent) []core.Event {
+			s := story(2)
+			s[0].Body = core.Opened{Request: core.Request{Intent: intent, To: core.ToAgent("x"), Thread: "thread"}}
+			return s
+		}
+		write(t, j, "asked", opening(core.IntentAsk)...)
+		write(t, j, "cut", story(3)[1:]...)
+		write(t, j, "told", opening(core.IntentNotify)...)
+		got := map[core.TaskID]core.ThreadID{}
+		if err := j.Heads(t.Context(), func(h journal.Head) bool { got[h.Task] = h.Thread; return true }); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(map[core.TaskID]core.ThreadID{"asked": "thread", "cut": "", "told": ""}, got); d != "" {
+			t.Errorf("threads (-want +got):\n%s", d)
+		}
+	})
 	run("an event larger than any message comes back whole", func(t *testing.T, j journal.Journal) {
 		s := story(2)
 		s[1].Body = core.File{Name: "big", Data: []byte(strings.Repeat("0123456789abcdef", 2<<16))}

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"errors"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -18,33 +17,21 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []journal.Head) error {
 		h.noteID(head.Task)
 	}
 	h.mu.Unlock()
-	type turn struct {
-		task   core.TaskID
-		thread core.ThreadID
-	}
-	var turns []turn
+	var turns []journal.Head
 	for _, head := range kept[max(0, len(kept)-thread.IndexTasks):] {
-		events, err := h.journal.Read(ctx, head.Task, 0, 1)
-		switch gap := new(journal.GapError); {
-		case errors.Is(err, journal.ErrUnknown), errors.As(err, &gap):
-			continue // retention took it, or the beginning that names the thread
-		case err != nil:
-			return err
+		if head.Thread == "" || core.TaskID(head.Thread) == head.Task {
+			continue // it is on its own, or retention took the beginning that names the thread
 		}
-		o, ok := events[0].Body.(core.Opened)
-		if !ok || core.TaskID(o.Request.Thread) == head.Task || o.Request.Intent == core.IntentNotify {
-			continue
-		}
-		h.index.Add(o.Request.Thread, head.Task)
-		turns = append(turns, turn{head.Task, o.Request.Thread})
+		h.index.Add(head.Thread, head.Task)
+		turns = append(turns, head)
 	}
 	begun := map[core.ThreadID]bool{}
 	for _, t := range turns[max(0, len(turns)-h.limits.Threads):] {
-		if id := t.thread; !begun[id] && isTaskID(string(id)) {
+		if id := t.Thread; !begun[id] && isTaskID(string(id)) {
 			begun[id] = true
 			h.recoverTurn(ctx, core.TaskID(id)) // it may have begun as a task on its own
 		}
-		h.recoverTurn(ctx, t.task)
+		h.recoverTurn(ctx, t.Task)
 	}
 	return nil
 }

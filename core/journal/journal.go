@@ -40,8 +40,19 @@ type Journal interface {
 // Head is how far the journal has a task.
 type Head struct {
 	Task core.TaskID
+	// Thread is what [ThreadOf] tells of its first event; "" when that is gone.
+	Thread core.ThreadID
 	// Last is the last event kept: the end of the task, unless it was cut off.
 	Last core.Event
+}
+
+// ThreadOf returns the conversation that a task is a part of, given its first event:
+// "" of a notice, which is a part of none.
+func ThreadOf(first core.Event) core.ThreadID {
+	if o, ok := first.Body.(core.Opened); ok && o.Request.Intent != core.IntentNotify {
+		return o.Request.Thread
+	}
+	return ""
 }
 
 // ErrUnknown says that the journal has nothing of a task.

@@ -1,0 +1,95 @@
+package nats_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/nats"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// question is what a journal sees of a task that is asked and answered at once.
+func question() []journal.Record {
+	at, task := time.Now(), core.TaskID(core.NewID())
+	var records []journal.Record
+	for i, body := range []core.Body{
+		core.Opened{Task: task, From: core.Principal{ID: "pi-3", Dialect: "pi"}, Request: core.Request{
+			Intent: core.IntentAsk, To: core.ToAgent("agent"), Thread: core.ThreadID(core.NewID()), Content: "What is the answer?", Deadline: at.Add(time.Minute),
+		}},
+		core.Assigned{Agent: "agent", Attempt: 1}, core.Accepted{}, core.Text{Text: "forty-two"}, core.Done{},
+	} {
+		records = append(records, journal.Record{Task: task, Event: core.Event{Seq: uint64(i + 1), Epoch: 1, At: at, Body: body}})
+	}
+	return records
+}
+
+// ask appends so many questions, a dozen at a time, and returns their tasks.
+func ask(b *testing.B, j *nats.Journal, questions int) (tasks []core.TaskID) {
+	b.Helper()
+	for len(tasks) < questions {
+		var records []journal.Record
+		for range min(12, questions-len(tasks)) {
+			q := question()
+			tasks, records = append(tasks, q[0].Task), append(records, q...)
+		}
+		if err := j.Append(b.Context(), records...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return tasks
+}
+
+func openBench(b *testing.B) *nats.Journal {
+	b.Helper()
+	j, err := nats.Open(b.Context(), nats.Options{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = j.Close() })
+	return j
+}
+
+// BenchmarkQuestions is what the tasks of a busy hub cost the journal.
+func BenchmarkQuestions(b *testing.B) {
+	j := openBench(b)
+	b.ReportAllocs()
+	b.ResetTimer()
+	ask(b, j, b.N)
+}
+
+// BenchmarkReadAmongMany finds a task among 200,000.
+func BenchmarkReadAmongMany(b *testing.B) {
+	j := openBench(b)
+	tasks := ask(b, j, 200_000)
+	for name, from := range map[string]int{"early": 1000, "middle": 100_000, "late": 199_000} {
+		b.Run(name, func(b *testing.B) {
+			n := from
+			for b.Loop() {
+				n = (n + 7) % len(tasks)
+				if events, err := j.Read(b.Context(), tasks[n], 0, 0); err != nil || len(events) != 5 {
+					b.Fatalf("got %d events and %v, want 5", len(events), err)
+				}
+			}
+		})
+	}
+	b.Run("unknown", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := j.Read(b.Context(), tasks[100_000][:30]+"ffffff", 0, 0); err == nil {
+				b.Fatal("got no error, want one")
+			}
+		}
+	})
+}
+
+// BenchmarkHeads is how long a start looks through 200,000 tasks.
+func BenchmarkHeads(b *testing.B) {
+	j := openBench(b)
+	ask(b, j, 200_000)
+	for b.Loop() {
+		n := 0
+		if err := j.Heads(b.Context(), func(journal.Head) bool { n++; return true }); err != nil || n != 200_000 {
+			b.Fatalf("got %d tasks and %v, want 200,000", n, err)
+		}
+	}
+}

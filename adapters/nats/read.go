@@ -1,0 +1,135 @@
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// Read implements journal.Journal. It goes through what its subject has from when the
+// task began to its end; where the beginning is not found there, from the start.
+func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	if !plain(task) {
+		return nil, journal.ErrUnknown
+	}
+	r := reading{task: task, after: after, limit: limit}
+	subject, from := j.prefix+slot(task), uint64(1)
+	if j.old {
+		if err := j.read(ctx, &r, j.former+string(task), 1); err != nil {
+			return nil, err
+		}
+	} else {
+		from = j.since(ctx, subject, task)
+	}
+	err := j.read(ctx, &r, subject, from)
+	if err == nil && from > 1 && r.first != 1 {
+		r = reading{task: task, after: after, limit: limit}
+		err = j.read(ctx, &r, subject, 1)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case r.first == 0:
+		return nil, journal.ErrUnknown
+	case len(r.out) > 0 && r.out[0].Seq > after+1:
+		return r.out, &journal.GapError{Task: task, From: after + 1, To: r.out[0].Seq - 1}
+	}
+	return r.out, nil
+}
+
+// since returns where in the stream a subject goes on after the time that the id of a
+// task tells; 1 when it tells none, or there is nothing.
+func (j *Journal) since(ctx context.Context, subject string, task core.TaskID) uint64 {
+	begun, ok := task.Begun()
+	if !ok {
+		return 1
+	}
+	ask, err := json.Marshal(struct {
+		At      time.Time `json:"start_time"`
+		Subject string    `json:"next_by_subj"`
+	}{begun, subject})
+	if err != nil {
+		return 1
+	}
+	m, err := j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"DIRECT.GET."+j.stream.CachedInfo().Config.Name, ask)
+	if err != nil {
+		return 1
+	}
+	place, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return 1
+	}
+	return place
+}
+
+// reading is what was found of a task so far.
+type reading struct {
+	task  core.TaskID
+	after uint64
+	limit int
+	out   []core.Event
+	first uint64 // the sequence number of the first event, even if it is not wanted
+	seen  uint64 // up to where events are known
+	whole bool   // nothing more is wanted
+}
+
+// read looks for the task in what a subject has from a place in the stream on.
+func (j *Journal) read(ctx context.Context, r *reading, subject string, from uint64) error {
+	var parts assembly
+	for filter := jetstream.WithGetMsgSubject(subject); !r.whole; {
+		m, err := j.stream.GetMsg(ctx, from, filter)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading task %s from the journal: %w", r.task, err)
+		}
+		from = m.Sequence + 1
+		data, whole := parts.add(m.Header, m.Data)
+		if !whole {
+			continue
+		}
+		for task, lines := range tasks(data, j.taskOf(m.Subject)) {
+			if !plain(task) {
+				return unreadable(m.Sequence, r.task, errNoTask)
+			}
+			if task != r.task {
+				continue
+			}
+			events, err := decode(lines)
+			if err != nil {
+				return unreadable(m.Sequence, task, err)
+			}
+			r.add(events)
+		}
+	}
+	return nil
+}
+
+// add takes in the next events of the task.
+func (r *reading) add(events []core.Event) {
+	if r.first == 0 {
+		r.first = events[0].Seq
+	}
+	for _, e := range events {
+		rest, ok := e.After(max(r.after, r.seen)) // what was appended again is known
+		r.seen = max(r.seen, e.End())
+		if ok && !r.whole {
+			r.out = append(r.out, rest)
+		}
+		r.whole = r.whole || e.Body.Kind().Ends() || r.limit > 0 && len(r.out) == r.limit
+	}
+}
+
+// unreadable says of a message that it is none of ours.
+func unreadable(sequence uint64, task core.TaskID, err error) error {
+	return fmt.Errorf("message %d of the journal, of task %s, cannot be read (is it of another version, or of another program?): %w", sequence, task, err)
+}
