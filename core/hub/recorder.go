@@ -95,6 +95,7 @@ func (r *recorder) run(ctx context.Context) error {
 
 // drain takes in what else is ready, so that a busy hub writes in bulk.
 func (r *recorder) drain(due []journal.Record, segments *journal.Segmenter) []journal.Record {
+	now := time.Now()
 	for len(due) < recordBatch {
 		b, reader, ok, _ := r.sess.feed.pop()
 		if !ok {
@@ -104,7 +105,7 @@ func (r *recorder) drain(due []journal.Record, segments *journal.Segmenter) []jo
 			b, ok = reader.task.take(reader)
 		}
 		if ok && b.Task != nil {
-			due = segments.Add(due, b.Task.id, b.Events, time.Now())
+			due = segments.Add(due, b.Task.id, b.Events, now)
 		}
 	}
 	return due

@@ -32,20 +32,23 @@ func NewSegmenter() *Segmenter { return &Segmenter{open: map[core.TaskID]*segmen
 
 // Add takes events of one task in and appends to out the records that are due.
 func (g *Segmenter) Add(out []Record, task core.TaskID, events []core.Event, now time.Time) []Record {
-	for _, e := range events {
-		if !e.Mergeable() {
-			out = append(g.close(out, task), Record{task, e})
+	s := g.open[task]
+	for i, e := range events {
+		switch {
+		case !e.Mergeable():
+			out, s = append(g.close(out, s), Record{task, e}), nil
 			continue
-		}
-		s := g.open[task]
-		if s == nil {
+		case s == nil && i+1 < len(events) && !events[i+1].Mergeable():
+			out = append(out, Record{task, e}) // a segment of one, which the next would close
+			continue
+		case s == nil:
 			s = &segment{task: task, since: now}
 			g.open[task] = s
 			g.order = append(g.order, s)
 		}
 		s.events = append(s.events, e)
 		if s.bytes += len(e.Body.(core.Text).Text); s.bytes >= SegmentBytes {
-			out = g.close(out, task)
+			out, s = g.close(out, s), nil
 		}
 	}
 	return out
@@ -60,7 +63,7 @@ func (g *Segmenter) Due(out []Record, now time.Time) ([]Record, time.Duration) {
 			if wait := s.since.Add(SegmentAge).Sub(now); wait > 0 {
 				return out, wait
 			}
-			out = g.close(out, s.task)
+			out = g.close(out, s)
 		}
 		g.order[0], g.order = nil, g.order[1:]
 	}
@@ -72,20 +75,20 @@ func (g *Segmenter) Due(out []Record, now time.Time) ([]Record, time.Duration) {
 func (g *Segmenter) Flush(out []Record) []Record {
 	for _, s := range g.order {
 		if len(s.events) > 0 {
-			out = g.close(out, s.task)
+			out = g.close(out, s)
 		}
 	}
 	g.order = nil
 	return out
 }
 
-func (g *Segmenter) close(out []Record, task core.TaskID) []Record {
-	s := g.open[task]
+// close appends what an open segment holds back to out; nil is none.
+func (g *Segmenter) close(out []Record, s *segment) []Record {
 	if s == nil {
 		return out
 	}
-	delete(g.open, task)
-	out = append(out, Record{task, core.MergeText(s.events)})
+	delete(g.open, s.task)
+	out = append(out, Record{s.task, core.MergeText(s.events)})
 	s.events = nil
 	return out
 }
