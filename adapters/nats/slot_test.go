@@ -97,6 +97,11 @@ func TestTasksThatBeganTogetherShareAMessageAndAreReadApart(t *testing.T) {
 func TestAJournalWithASubjectATaskIsRead(t *testing.T) {
 	dir := t.TempDir()
 	j := opened(t, Options{Dir: dir})
+	config := j.stream.CachedInfo().Config
+	config.Subjects = []string{j.former + ">"}
+	if _, err := j.js.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
 	whole, cut := core.TaskID(core.NewID()), core.TaskID(core.NewID())
 	story := life("thread", 3)
 	for _, w := range []struct {
