@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,13 +24,36 @@ func BenchmarkPiAsksCoven(b *testing.B) {
 }
 
 func benchAsk(b *testing.B, atOnce, chunks int) {
-	ctx, cancel := context.WithCancel(b.Context())
-	defer cancel()
+	hub, stop := benchHub(b)
+	defer stop()
+	b.ReportAllocs()
+	b.ResetTimer()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var workers sync.WaitGroup
+	for w := range atOnce {
+		workers.Go(func() {
+			for left.Add(-1) >= 0 {
+				if n, err := hub.ask(b.Context(), w, chunks); err != nil || n != chunks*benchChunk {
+					b.Errorf("got %d bytes and %v, want %d", n, err, chunks*benchChunk)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64(b.N*chunks)/b.Elapsed().Seconds(), "chunks/s")
+}
+
+// benchHub is a client of a hub that has the agent of a bench.
+func benchHub(tb testing.TB) (hub *side, stop func()) {
+	ctx, cancel := context.WithCancel(tb.Context())
 	c := localConfig()
-	c.DataDir, c.Pi.Rates, c.Pi.CompactAt = b.TempDir(), PiRatesConfig{}, 0 // without rates, and summaries
+	c.DataDir, c.Pi.Rates, c.Pi.CompactAt = tb.TempDir(), PiRatesConfig{}, 0 // without rates, and summaries
 	s, err := Start(ctx, c, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	var group sync.WaitGroup
 	in := make(chan struct{})
@@ -40,34 +64,63 @@ func benchAsk(b *testing.B, atOnce, chunks int) {
 	<-in
 	hub, closeHub, err := connectHub(ctx, s.bound)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	var left atomic.Int64
-	left.Store(int64(b.N))
-	var workers sync.WaitGroup
-	for w := range atOnce {
-		workers.Go(func() {
-			for left.Add(-1) >= 0 {
-				if n, err := hub.ask(ctx, w, chunks); err != nil || n != chunks*benchChunk {
-					b.Errorf("got %d bytes and %v, want %d", n, err, chunks*benchChunk)
-					return
-				}
+	return hub, func() {
+		if err := closeHub(); err != nil {
+			tb.Error(err)
+		}
+		cancel()
+		group.Wait()
+		end, done := context.WithTimeout(context.Background(), 5*time.Second)
+		defer done()
+		if err := s.Stop(end, "the benchmark is over"); err != nil {
+			tb.Error(err)
+		}
+	}
+}
+
+// The client of a bench tells frames by how they begin, so the hub must begin them so.
+func TestTheClientOfABenchCountsEveryByteOfAnAnswer(t *testing.T) {
+	hub, stop := benchHub(t)
+	defer stop()
+	for _, chunks := range []int{0, 1, 100} {
+		if n, err := hub.ask(t.Context(), benchParallel-1, chunks); n != chunks*benchChunk || err != nil {
+			t.Errorf("an answer of %d chunks: got %d bytes and %v, want %d", chunks, n, err, chunks*benchChunk)
+		}
+	}
+	if hub.wire.Load() < 101*benchChunk {
+		t.Errorf("bytes of frames: got %d, want more than there is text", hub.wire.Load())
+	}
+}
+
+func TestTheClientOfABenchNoticesWhatGoesWrong(t *testing.T) {
+	const delta = `{"type":"event","sessionId":"%s","event":{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,`
+	for _, tt := range []struct{ name, frame, want, told string }{
+		{name: "a response", frame: `{"id":"3-7","type":"response","command":"prompt","success":true}`},
+		{name: "a refusal", frame: `{"id":"3-7","type":"response","command":"prompt","success":false}`, told: "refused"},
+		{name: "a response to nobody", frame: `{"type":"response","command":"prompt","success":false}`, want: "not what a pi client expects"},
+		{name: "a response to another", frame: `{"id":"64-7","type":"response","success":true}`, want: "no worker 64"},
+		{name: "text for another", frame: fmt.Sprintf(delta+`"delta":"x"}}}`, "-1"), want: "no worker -1"},
+		{name: "a delta without text", frame: fmt.Sprintf(delta+`"content":"x"}}}`, "3"), want: "a delta without its text"},
+		{name: "a delta that is cut off", frame: fmt.Sprintf(delta+`"delta":"x`, "3"), want: "a delta without its text"},
+		{name: "something else", frame: `{"kind":"event"}`, want: "not what a pi client expects"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &side{}
+			s.workers[3].done = make(chan error, 1)
+			if err := s.hearHub([]byte(tt.frame)); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if tt.want != "" {
+				return
+			}
+			if err := s.hearHub([]byte(tt.frame)); err == nil {
+				t.Error("twice: got nil, want that it came twice")
+			}
+			if err := <-s.workers[3].done; (err == nil) != (tt.told == "") || err != nil && !strings.Contains(err.Error(), tt.told) {
+				t.Errorf("told to the worker: got %v, want %q", err, tt.told)
 			}
 		})
-	}
-	workers.Wait()
-	b.StopTimer()
-	b.ReportMetric(float64(b.N*chunks)/b.Elapsed().Seconds(), "chunks/s")
-	if err := closeHub(); err != nil {
-		b.Error(err)
-	}
-	cancel()
-	group.Wait()
-	stop, done := context.WithTimeout(context.Background(), 5*time.Second)
-	defer done()
-	if err := s.Stop(stop, "the benchmark is over"); err != nil {
-		b.Error(err)
 	}
 }

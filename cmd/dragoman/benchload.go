@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,15 +14,23 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// question asks for so many chunks and returns how many bytes of text came.
-type question func(ctx context.Context, worker, chunks int) (int, error)
-
-// side is the hub or the relay, seen by the client.
+// side is the hub or the relay, seen by a client that asks for many workers over one
+// connection.
 type side struct {
-	ask        question
+	link       *link.Link[[]byte, []byte]
+	question   func(worker int, number int64, chunks int) ([]byte, error)
+	asked      atomic.Int64
+	workers    [benchParallel]benchWorker
 	wire, text atomic.Int64 // bytes of frames and of text, in bursts
+}
+
+// benchWorker asks one question at a time.
+type benchWorker struct {
+	got  atomic.Int64 // bytes of text that have come
+	done chan error
 }
 
 func (s *side) multiple() float64 { return float64(s.wire.Load()) / float64(max(1, s.text.Load())) }
@@ -41,93 +50,144 @@ func connectBench(ctx context.Context, hub, relay Addresses) (sides, func() erro
 	return sides{h, r}, func() error { return errors.Join(closeHub(), closeRelay()) }, nil
 }
 
-// connectHub is a pi client with a session for each worker. It looks at no more of
-// a frame than it needs, so that what is measured is the hub and not the client.
+// run has every frame heard, until leave is called.
+func (s *side) run(ctx context.Context, conn *ws.Conn, hear func([]byte) error) (leave func() error) {
+	s.link = link.New(conn, link.Options{})
+	for w := range s.workers {
+		s.workers[w].done = make(chan error, 1)
+	}
+	var group sync.WaitGroup
+	group.Go(func() {
+		s.link.Run(context.WithoutCancel(ctx), func(_ context.Context, b []byte) error {
+			s.wire.Add(int64(len(b)))
+			return hear(b)
+		}, nil)
+	})
+	return func() error {
+		s.link.Close(link.Reason{Cause: link.Normal})
+		group.Wait()
+		return nil
+	}
+}
+
+// ask asks for so many chunks and returns how many bytes of text came.
+func (s *side) ask(ctx context.Context, worker, chunks int) (int, error) {
+	w := &s.workers[worker]
+	w.got.Store(0)
+	frame, err := s.question(worker, s.asked.Add(1), chunks)
+	if err == nil {
+		err = s.exchange(ctx, w, frame)
+	}
+	return int(w.got.Load()), err
+}
+
+// exchange sends a frame for a worker and waits for the end of its answer.
+func (s *side) exchange(ctx context.Context, w *benchWorker, frame []byte) error {
+	if err := s.link.Send(ctx, frame, len(frame)); err != nil {
+		return err
+	}
+	select {
+	case err := <-w.done:
+		return err
+	case <-s.link.Done():
+		end := s.link.Reason()
+		return fmt.Errorf("the connection has ended: %w", cmp.Or(end.Err, error(&end)))
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// worker returns the worker of that number.
+func (s *side) worker(number string) (*benchWorker, error) {
+	n, err := strconv.Atoi(number)
+	if err == nil && (n < 0 || n >= len(s.workers)) {
+		err = fmt.Errorf("there is no worker %d", n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &s.workers[n], nil
+}
+
+// connectHub is a pi client with a session for each worker.
 func connectHub(ctx context.Context, at Addresses) (*side, func() error, error) {
 	conn, err := dialWS(ctx, place{http: "http://" + at.Pi}, "/", nil, 256<<20)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &side{}
-	l := link.New(conn, link.Options{})
-	var got [benchParallel]atomic.Int64 // bytes of text, by worker
-	var done [benchParallel]chan error
-	for w := range done {
-		done[w] = make(chan error, 1)
+	command := func(worker int, number int64, rest string) []byte {
+		return fmt.Appendf(nil, `{"id":"%d-%d","sessionId":"%d",%s}`, worker, number, worker, rest)
 	}
-	var group sync.WaitGroup
-	group.Go(func() {
-		l.Run(context.WithoutCancel(ctx), func(_ context.Context, b []byte) error {
-			s.wire.Add(int64(len(b)))
-			delta, isDelta := member(b, `"type":"text_delta"`, `"delta":"`)
-			id, isResponse := member(b, `"type":"response"`, `"id":"`)
-			switch {
-			case isDelta:
-				session, _ := member(b, "", `"sessionId":"`)
-				worker, err := strconv.Atoi(string(session))
-				if err != nil {
-					return err
-				}
-				got[worker].Add(int64(len(delta)))
-			case isResponse:
-				worker, err := strconv.Atoi(strings.SplitN(string(id), "-", 2)[0])
-				if err != nil {
-					return err
-				}
-				err = nil
-				if bytes.Contains(b, []byte(`"success":false`)) {
-					err = fmt.Errorf("the hub refused: %s", b)
-				}
-				done[worker] <- err
-			}
-			return nil
-		}, nil)
-	})
-	var asked atomic.Int64
-	do := func(ctx context.Context, worker int, command string) error {
-		frame := fmt.Appendf(nil, `{"id":"%d-%d","sessionId":"%d",%s}`, worker, asked.Add(1), worker, command)
-		if err := l.Send(ctx, frame, len(frame)); err != nil {
-			return err
-		}
-		select {
-		case err := <-done[worker]:
-			return err
-		case <-l.Done():
-			return errors.New("the hub has gone")
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	for w := range benchParallel {
-		for _, command := range []string{`"type":"create_session","agent":"` + benchAgent + `"`, `"type":"switch_session"`} {
-			if err := do(ctx, w, command); err != nil {
-				return nil, nil, err
+	s := &side{question: func(worker int, number int64, chunks int) ([]byte, error) {
+		return command(worker, number, `"type":"prompt","message":"`+strconv.Itoa(chunks)+`"`), nil
+	}}
+	leave := s.run(ctx, conn, s.hearHub)
+	for w := range s.workers {
+		for _, rest := range []string{`"type":"create_session","agent":"` + benchAgent + `"`, `"type":"switch_session"`} {
+			if err := s.exchange(ctx, &s.workers[w], command(w, s.asked.Add(1), rest)); err != nil {
+				return nil, nil, errors.Join(err, leave())
 			}
 		}
 	}
-	s.ask = func(ctx context.Context, worker, chunks int) (int, error) {
-		got[worker].Store(0)
-		err := do(ctx, worker, fmt.Sprintf(`"type":"prompt","message":"%d"`, chunks))
-		return int(got[worker].Load()), err
-	}
-	return s, func() error {
-		l.Close(link.Reason{Cause: link.Normal})
-		group.Wait()
-		return nil
-	}, nil
+	return s, leave, nil
 }
 
-// member returns the text that stands behind name in a frame that has mark in it.
-func member(frame []byte, mark, name string) ([]byte, bool) {
-	if !bytes.Contains(frame, []byte(mark)) {
-		return nil, false
+// hearHub reads what a pi client needs: pieces of text and responses. It tells by the
+// beginning of a frame and reads no more of the others, so that what is measured is
+// the hub and not the client.
+func (s *side) hearHub(b []byte) error {
+	const (
+		event    = `{"type":"event","sessionId":"`
+		piece    = `,"event":{"type":"message_update","assistantMessageEvent":{"type":"text_delta",`
+		response = `{"id":"`
+		nobodys  = `{"type":"response",`
+		other    = `{"type":"`
+	)
+	if rest, ok := bytes.CutPrefix(b, []byte(event)); ok {
+		session, rest, _ := bytes.Cut(rest, []byte(`"`))
+		w, err := s.worker(string(session))
+		if err != nil || !bytes.HasPrefix(rest, []byte(piece)) {
+			return err
+		}
+		return w.read(rest)
 	}
-	_, rest, ok := bytes.Cut(frame, []byte(name))
-	if !ok {
-		return nil, false
+	if rest, ok := bytes.CutPrefix(b, []byte(response)); ok {
+		asker, rest, _ := bytes.Cut(rest, []byte("-"))
+		w, err := s.worker(string(asker))
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(rest, []byte(`","type":"response",`)) || !bytes.Contains(rest, []byte(`,"success":true`)) {
+			err = fmt.Errorf("the hub refused: %s", b)
+		}
+		return w.answered(err)
 	}
-	text, _, ok := bytes.Cut(rest, []byte(`"`))
-	return text, ok
+	if !bytes.HasPrefix(b, []byte(other)) || bytes.HasPrefix(b, []byte(nobodys)) {
+		return fmt.Errorf("not what a pi client expects: %s", b)
+	}
+	return nil
+}
+
+// read counts the text of a delta, up to the next quotation mark: what the agent
+// says has none in it.
+func (w *benchWorker) read(frame []byte) error {
+	_, text, begun := bytes.Cut(frame, []byte(`"delta":"`))
+	n := bytes.IndexByte(text, '"')
+	if !begun || n < 0 {
+		return fmt.Errorf("a delta without its text: %s", frame)
+	}
+	w.got.Add(int64(n))
+	return nil
+}
+
+// answered says that the question of the worker has its answer.
+func (w *benchWorker) answered(err error) error {
+	select {
+	case w.done <- err:
+		return nil
+	default:
+		return errors.New("a question was answered twice")
+	}
 }
 
 // relayFrame is what the plain relay speaks with its client.
@@ -138,65 +198,35 @@ type relayFrame struct {
 	Done    bool   `json:"done,omitempty"`
 }
 
-// connectRelay is a client of the plain relay.
+// connectRelay is a client of the plain relay. Its questions have a number, since an
+// agent may still hold the id of the one before.
 func connectRelay(ctx context.Context, at Addresses) (*side, func() error, error) {
 	conn, err := dialWS(ctx, place{http: "http://" + at.HTTP}, "/", nil, 1<<20)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &side{}
-	l := link.New(conn, link.Options{})
-	var got [benchParallel]atomic.Int64
-	var asked atomic.Int64
-	var done [benchParallel]chan struct{}
-	for w := range done {
-		done[w] = make(chan struct{}, 1)
+	s := &side{question: func(worker int, number int64, chunks int) ([]byte, error) {
+		return json.Marshal(relayFrame{ID: fmt.Sprintf("%d-%d", worker, number), Message: strconv.Itoa(chunks)})
+	}}
+	return s, s.run(ctx, conn, s.hearRelay), nil
+}
+
+// hearRelay reads a [relayFrame].
+func (s *side) hearRelay(b []byte) error {
+	var f relayFrame
+	if err := json.Unmarshal(b, &f); err != nil {
+		return err
 	}
-	var group sync.WaitGroup
-	group.Go(func() {
-		l.Run(context.WithoutCancel(ctx), func(_ context.Context, b []byte) error {
-			s.wire.Add(int64(len(b)))
-			var f relayFrame
-			if err := json.Unmarshal(b, &f); err != nil {
-				return err
-			}
-			id, _, _ := strings.Cut(f.ID, "-")
-			worker, err := strconv.Atoi(id)
-			if err != nil {
-				return err
-			}
-			got[worker].Add(int64(len(f.Delta)))
-			if f.Done {
-				done[worker] <- struct{}{}
-			}
-			return nil
-		}, nil)
-	})
-	s.ask = func(ctx context.Context, worker, chunks int) (int, error) {
-		got[worker].Store(0)
-		// An agent may still hold the id of the question before.
-		id := fmt.Sprintf("%d-%d", worker, asked.Add(1))
-		b, err := json.Marshal(relayFrame{ID: id, Message: strconv.Itoa(chunks)})
-		if err != nil {
-			return 0, err
-		}
-		if err := l.Send(ctx, b, len(b)); err != nil {
-			return 0, err
-		}
-		select {
-		case <-done[worker]:
-			return int(got[worker].Load()), nil
-		case <-l.Done():
-			return 0, errors.New("the relay has gone")
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		}
+	asker, _, _ := strings.Cut(f.ID, "-")
+	w, err := s.worker(asker)
+	if err != nil {
+		return err
 	}
-	return s, func() error {
-		l.Close(link.Reason{Cause: link.Normal})
-		group.Wait()
-		return nil
-	}, nil
+	w.got.Add(int64(len(f.Delta)))
+	if f.Done {
+		return w.answered(nil)
+	}
+	return nil
 }
 
 // takeTurns asks the hub and the relay in turns.
