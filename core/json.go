@@ -53,16 +53,21 @@ func CheckJSON(data []byte, limits JSONLimits) error {
 	return nil
 }
 
+// JSONMember is one member of an object.
+type JSONMember struct {
+	Key   []byte // unescaped
+	Value json.RawMessage
+}
+
 // JSONMembers checks data as [CheckJSON] does and returns the members of the object
-// that it is, by their unescaped keys. The values are as they stand in data and share
-// its memory. Of any other value there are no members: the map is nil.
-func JSONMembers(data []byte, limits JSONLimits) (map[string]json.RawMessage, error) {
-	var members map[string]json.RawMessage
-	s := jsonScan{data: data, members: &members}
+// that it is, in their order and no key twice. Values are as they stand in data; they
+// share its memory, and so do keys. Of any other value there are no members.
+func JSONMembers(data []byte, limits JSONLimits) ([]JSONMember, error) {
+	s := jsonScan{data: data, gathers: true}
 	if err := s.run(nil, limits); err != nil {
 		return nil, err
 	}
-	return members, nil
+	return s.members, nil
 }
 
 // DecodeJSON checks data as [CheckJSON] does, whose error comes before any other,

@@ -20,8 +20,8 @@ type jsonScan struct {
 	maxDepth int
 	strict   bool // unknown keys are errors
 	probe    bool // leaves are tried out on their types
-	// members gathers those of the outermost object; nil gathers none.
-	members *map[string]json.RawMessage
+	gathers  bool // the members of the outermost object
+	members  []JSONMember
 }
 
 func (s *jsonScan) run(p *jsonPlan, limits JSONLimits) *JSONError {
@@ -91,14 +91,18 @@ func (s *jsonScan) value(p *jsonPlan) *JSONError {
 	return err
 }
 
+// jsonFewMembers is for how many members there is room at once: most messages have no
+// more.
+const jsonFewMembers = 4
+
 // object reads the object that begins at pos.
 func (s *jsonScan) object(p *jsonPlan) *JSONError {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	gathers := s.members != nil && s.depth == 1
+	gathers := s.gathers && s.depth == 1
 	if gathers {
-		*s.members = map[string]json.RawMessage{}
+		s.members = make([]JSONMember, 0, jsonFewMembers)
 	}
 	var keys jsonKeys
 	for first := true; ; first = false {
@@ -135,7 +139,7 @@ func (s *jsonScan) object(p *jsonPlan) *JSONError {
 			return err.underKey(key)
 		}
 		if gathers {
-			(*s.members)[string(key)] = s.data[began:s.pos:s.pos]
+			s.members = append(s.members, JSONMember{key, s.data[began:s.pos:s.pos]})
 		}
 	}
 }

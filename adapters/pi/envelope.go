@@ -12,8 +12,7 @@ import (
 // command is one frame of a client, decoded (section 4). The codec keeps every
 // field: what a command does not use is ignored, not lost.
 type command struct {
-	// fields are all members of the frame, by their exact names.
-	fields map[string]json.RawMessage
+	fields members
 	size   int // of the frame, in bytes
 	// kind is the type, or "" when it is no string.
 	kind string
@@ -23,6 +22,19 @@ type command struct {
 	session string
 	// spec is what the table knows of the type; nil of an unknown one.
 	spec *spec
+}
+
+// members are those of an object, by their exact names.
+type members []core.JSONMember
+
+// get returns the value of the member of that name.
+func (m members) get(name string) (json.RawMessage, bool) {
+	for i := range m {
+		if string(m[i].Key) == name {
+			return m[i].Value, true
+		}
+	}
+	return nil, false
 }
 
 // unknownCommand is what a response names when the frame names nothing.
@@ -47,8 +59,8 @@ func decode(frame []byte, limit int) (command, error) {
 
 // text returns a field that is a string.
 func (c command) text(name string) (string, bool) {
-	raw, ok := c.fields[name]
-	if !ok || len(raw) == 0 || raw[0] != '"' {
+	raw, _ := c.fields.get(name)
+	if !isString(raw) {
 		return "", false
 	}
 	if !bytes.ContainsRune(raw, '\\') { // it was checked to be UTF-8
@@ -63,14 +75,14 @@ func (c command) text(name string) (string, bool) {
 
 // has reports whether the frame has the field, whatever its value.
 func (c command) has(name string) bool {
-	_, ok := c.fields[name]
+	_, ok := c.fields.get(name)
 	return ok
 }
 
 // whole returns a field that is an integer, in any notation.
 func (c command) whole(name string) (int64, bool) {
 	var f float64
-	raw := c.fields[name]
+	raw, _ := c.fields.get(name)
 	if len(raw) == 0 || json.Unmarshal(raw, &f) != nil || string(raw) == "null" {
 		return 0, false
 	}
@@ -83,7 +95,7 @@ func (c command) whole(name string) (int64, bool) {
 
 // list returns a field that is an array.
 func (c command) list(name string) ([]json.RawMessage, bool) {
-	raw := c.fields[name]
+	raw, _ := c.fields.get(name)
 	if len(raw) == 0 || raw[0] != '[' {
 		return nil, false
 	}
@@ -93,7 +105,10 @@ func (c command) list(name string) ([]json.RawMessage, bool) {
 
 // object returns a field that is an object, as a command of its own so that its
 // members can be read alike.
-func (c command) object(name string) (command, bool) { return objectOf(c.fields[name]) }
+func (c command) object(name string) (command, bool) {
+	raw, _ := c.fields.get(name)
+	return objectOf(raw)
+}
 
 func objectOf(raw json.RawMessage) (command, bool) {
 	if len(raw) == 0 || raw[0] != '{' {
@@ -105,12 +120,8 @@ func objectOf(raw json.RawMessage) (command, bool) {
 
 // is reports whether the field has the JSON text given.
 func (c command) is(name string, texts ...string) bool {
-	for _, t := range texts {
-		if string(c.fields[name]) == t {
-			return true
-		}
-	}
-	return false
+	raw, _ := c.fields.get(name)
+	return slices.Contains(texts, string(raw))
 }
 
 // response is what a command came to (section 5).
@@ -126,12 +137,13 @@ type response struct {
 // appendResponse appends the response to c. The id and the type are echoed as
 // they came, valid or not.
 func appendResponse(dst []byte, c command, r response) []byte {
-	dst = append(slices.Grow(dst, 160+len(c.fields["id"])+len(r.data)+len(r.err)), '{')
-	if id, ok := c.fields["id"]; ok {
+	id, ok := c.fields.get("id")
+	dst = append(slices.Grow(dst, 160+len(id)+len(r.data)+len(r.err)), '{')
+	if ok {
 		dst = append(append(append(dst, `"id":`...), id...), ',')
 	}
 	dst = append(dst, `"type":"response","command":`...)
-	if kind, ok := c.fields["type"]; ok {
+	if kind, ok := c.fields.get("type"); ok {
 		dst = append(dst, kind...)
 	} else {
 		dst = append(dst, unknownCommand...)

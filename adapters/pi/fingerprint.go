@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // fingerprint tells what a command asks for, apart from the tokens that name it
@@ -22,22 +24,24 @@ func (f fingerprint) String() string { return "v2:sha256:" + hex.EncodeToString(
 // section 6.4).
 func fingerprintOf(c command) fingerprint {
 	room := 16
-	for name, raw := range c.fields {
-		room += len(name) + len(raw) + 4
-	}
-	var few [8]string
-	names := slices.AppendSeq(few[:0], maps.Keys(c.fields))
-	slices.Sort(names)
-	b := append(make([]byte, 0, room), '{')
-	for _, name := range names {
-		if name == "id" || name == "idempotencyKey" {
-			continue
+	var few [8]*core.JSONMember
+	counted := few[:0]
+	for i := range c.fields {
+		switch m := &c.fields[i]; string(m.Key) {
+		case "id", "idempotencyKey":
+		default:
+			room += len(m.Key) + len(m.Value) + 4
+			counted = append(counted, m)
 		}
-		if len(b) > 1 {
+	}
+	slices.SortFunc(counted, func(a, b *core.JSONMember) int { return bytes.Compare(a.Key, b.Key) })
+	b := append(make([]byte, 0, room), '{')
+	for i, m := range counted {
+		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, name), ':')
-		b = appendCanonicalRaw(b, c.fields[name])
+		b = append(appendString(b, string(m.Key)), ':')
+		b = appendCanonicalRaw(b, m.Value)
 	}
 	return sha256.Sum256(append(b, '}'))
 }

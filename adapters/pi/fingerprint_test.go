@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"pgregory.net/rapid"
 )
 
@@ -125,12 +126,13 @@ func FuzzFingerprint(f *testing.F) {
 		if err != nil {
 			return
 		}
-		canonical := map[string]json.RawMessage{}
-		for name, raw := range c.fields {
-			canonical[name] = appendCanonicalRaw(nil, raw)
-			if !json.Valid(canonical[name]) {
-				t.Fatalf("%s: got %s, want JSON", raw, canonical[name])
+		var canonical members
+		for _, m := range slices.Backward(c.fields) { // in another order
+			value := appendCanonicalRaw(nil, m.Value)
+			if !json.Valid(value) {
+				t.Fatalf("%s: got %s, want JSON", m.Value, value)
 			}
+			canonical = append(canonical, core.JSONMember{Key: m.Key, Value: value})
 		}
 		if got, want := fingerprintOf(command{fields: canonical}), fingerprintOf(c); got != want {
 			t.Errorf("got %s, want %s of %s", got, want, frame)

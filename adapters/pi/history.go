@@ -114,7 +114,7 @@ func getHistory(s *Server, x *execution) outcome {
 	}
 	filters := map[string]any{}
 	for _, name := range []string{"sessionIdFilter", "commandId", "fromTimestamp", "toTimestamp"} {
-		if raw, ok := x.fields[name]; ok {
+		if raw, ok := x.fields.get(name); ok {
 			filters[name] = raw
 		}
 	}

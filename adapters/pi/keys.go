@@ -46,7 +46,8 @@ func checkKeys(p *problems, c command) {
 
 func checkSpelling(p *problems, path string, c command, known []string) {
 	from := len(*p)
-	for key := range c.fields {
+	for _, m := range c.fields {
+		key := string(m.Key)
 		if slices.Contains(known, key) {
 			continue
 		}

@@ -32,17 +32,17 @@ func appendOutcome(dst []byte, r response, full bool) []byte {
 func appendIdentity(dst []byte, c command, name string) []byte {
 	dst = appendString(append(slices.Grow(dst, len(name)+128), `"commandId":`...), name)
 	dst = appendString(append(dst, `,"commandType":`...), c.kind)
-	if id, ok := c.fields["sessionId"]; ok {
+	if id, ok := c.fields.get("sessionId"); ok {
 		dst = append(append(dst, `,"sessionId":`...), id...)
 	}
 	dst = append(dst, `,"dependsOn":`...)
-	if d, ok := c.fields["dependsOn"]; ok {
+	if d, ok := c.fields.get("dependsOn"); ok {
 		dst = append(dst, d...)
 	} else {
 		dst = append(dst, '[', ']')
 	}
 	for _, name := range []string{"ifSessionVersion", "idempotencyKey"} {
-		if raw, ok := c.fields[name]; ok {
+		if raw, ok := c.fields.get(name); ok {
 			dst = append(append(append(dst, ',', '"'), name...), '"', ':')
 			dst = append(dst, raw...)
 		}

@@ -294,7 +294,7 @@ func TestARecordOfAnotherVersionOrOfNothingIsCountedAndPassedOver(t *testing.T) 
 // FuzzReadRecord holds that a record is refused, or can be told again.
 func FuzzReadRecord(f *testing.F) {
 	var s Server
-	c := command{kind: "get_state", fields: map[string]json.RawMessage{"dependsOn": []byte(`["a"]`)}}
+	c := command{kind: "get_state", fields: members{{Key: []byte("dependsOn"), Value: []byte(`["a"]`)}}}
 	a := &about{name: "1", kind: "get_state", identity: appendIdentity(nil, c, "1")}
 	f.Add(s.encodeRecord(keeping{of: a, phase: phaseFinished, response: response{err: "no", timedOut: true}}))
 	f.Add([]byte(`{"v":1,"is":{"commandId":"x"},"print":""}`))

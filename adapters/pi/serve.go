@@ -179,7 +179,7 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 		return nil
 	}
 	cmd, err := decode(frame, limit)
-	if c.transport == Stdio && (err != nil || !isString(cmd.fields["type"])) {
+	if kind, _ := cmd.fields.get("type"); c.transport == Stdio && (err != nil || !isString(kind)) {
 		text := "Invalid JSON"
 		var slips problems
 		checkKeys(&slips, cmd)

@@ -1,8 +1,9 @@
 package pi
 
 import (
-	"bytes"
-	"encoding/json"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // shed lets go of what a command needs no more that is admitted and goes on: all but what
@@ -14,15 +15,20 @@ func (s *Server) shed(x *execution, names ...string) {
 }
 
 // shed is that of a command which does not count as in flight. The fields share the
-// memory of their frame, however small each is.
+// memory of their frame, however small each is: those that stay get some of their own.
 func (x *execution) shed(names ...string) {
+	names = append(names, "id", "type")
+	x.fields = slices.DeleteFunc(x.fields, func(m core.JSONMember) bool { return !slices.Contains(names, string(m.Key)) })
 	x.size = 0
-	left := map[string]json.RawMessage{}
-	for _, name := range append(names, "id", "type") {
-		if raw, ok := x.fields[name]; ok {
-			left[name] = bytes.Clone(raw)
-			x.size += len(raw)
-		}
+	room := 0
+	for _, m := range x.fields {
+		x.size += len(m.Value)
+		room += len(m.Key) + len(m.Value)
 	}
-	x.fields = left
+	own := make([]byte, 0, room)
+	for i, m := range x.fields {
+		key, value := len(own), len(own)+len(m.Key)
+		own = append(append(own, m.Key...), m.Value...)
+		x.fields[i] = core.JSONMember{Key: own[key:value:value], Value: own[value:len(own):len(own)]}
+	}
 }

@@ -1,0 +1,27 @@
+package pi
+
+import "testing"
+
+func TestACommandThatShedsKeepsWhatItNeedsApartFromItsFrame(t *testing.T) {
+	frame := []byte(`{"message":"hello","id":"1","sessionId":"s","\u0074ype":"\u0062ash","command":"ls"}`)
+	c, err := decode(frame, len(frame))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &execution{command: c}
+	x.shed("command", "cwd")
+	clear(frame) // as the memory of the next one
+	if x.has("message") || x.has("sessionId") || len(x.fields) != 3 {
+		t.Errorf("got %q, want the id, the type and the command alone", x.fields)
+	}
+	if command, _ := x.text("command"); command != "ls" {
+		t.Errorf("got the command %q, want ls", command)
+	}
+	got := string(appendResponse(nil, x.command, response{}))
+	if want := `{"id":"1","type":"response","command":"\u0062ash","success":true}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if want := len(`"1"`) + len(`"\u0062ash"`) + len(`"ls"`); x.size != want {
+		t.Errorf("got %d bytes that count, want %d", x.size, want)
+	}
+}
