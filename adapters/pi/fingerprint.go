@@ -35,7 +35,8 @@ func fingerprintOf(c command) fingerprint {
 		}
 	}
 	slices.SortFunc(counted, func(a, b *core.JSONMember) int { return bytes.Compare(a.Key, b.Key) })
-	b := append(make([]byte, 0, room), '{')
+	var small [256]byte
+	b := append(slices.Grow(small[:0], room), '{')
 	for i, m := range counted {
 		if i > 0 {
 			b = append(b, ',')

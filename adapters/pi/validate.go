@@ -37,15 +37,16 @@ func (p *problems) add(field, message string) { *p = append(*p, field+": "+messa
 func validate(c command) string {
 	var p problems
 	checkKeys(&p, c)
-	_, isText := c.text("type")
-	if !isText {
+	kind, _ := c.fields.get("type")
+	if !isString(kind) {
 		p.add("type", "Command must have a string 'type' field")
 	}
-	if c.has("id") && checkIdentity(&p, c, "id") && strings.HasPrefix(c.id, anonymous) {
+	if c.has("id") && checkIdentity(&p, "id", c.id) && strings.HasPrefix(c.id, anonymous) {
 		p.add("id", "Cannot use reserved prefix '"+anonymous+"'")
 	}
 	if c.has("idempotencyKey") {
-		checkIdentity(&p, c, "idempotencyKey")
+		key, _ := c.text("idempotencyKey")
+		checkIdentity(&p, "idempotencyKey", key)
 	}
 	checkDependencies(&p, c)
 	if c.has("ifSessionVersion") {
@@ -61,7 +62,7 @@ func validate(c command) string {
 				f.check(&p, c)
 			}
 		}
-	case isText:
+	case isString(kind):
 		p.add("type", "Unknown command type '"+c.kind+"'")
 	}
 	if len(p) == 0 {
@@ -83,9 +84,9 @@ func units(s string) int {
 	return n
 }
 
-func checkIdentity(p *problems, c command, field string) bool {
-	s, ok := c.text(field)
-	if !ok || blank(s) {
+// checkIdentity checks what a command has there that names it: "" of what is no string.
+func checkIdentity(p *problems, field, s string) bool {
+	if blank(s) {
 		p.add(field, notBlank)
 		return false
 	}
@@ -135,12 +136,13 @@ func required(name string) field { return requiredUpTo(name, 0) }
 // requiredUpTo wants a string of at most most code units; zero sets no limit.
 func requiredUpTo(name string, most int) field {
 	return field{name: name, check: func(p *problems, c command) {
-		s, ok := c.text(name)
-		switch {
-		case !ok || s == "":
+		switch raw, _ := c.fields.get(name); {
+		case !isString(raw) || len(raw) == len(`""`):
 			p.add(name, requiredString)
-		case most > 0 && units(s) > most:
-			p.add(name, fmt.Sprintf("Too long (max %d chars)", most))
+		case most > 0 && len(raw) > most: // a unit takes a byte at least
+			if s, _ := c.text(name); units(s) > most {
+				p.add(name, fmt.Sprintf("Too long (max %d chars)", most))
+			}
 		}
 	}}
 }

@@ -53,6 +53,8 @@ func TestEveryRuleOfTheEnvelopeHasItsText(t *testing.T) {
 		{`{"type":"prompt","sessionId":"s","message":""}`, "message: Required string"},
 		{`{"type":"steer","sessionId":"s","message":"` + strings.Repeat("x", 200_001) + `"}`, "message: Too long (max 200000 chars)"},
 		{`{"type":"follow_up","sessionId":"s","message":"` + strings.Repeat("😀", 100_001) + `"}`, "message: Too long (max 200000 chars)"},
+		{`{"type":"follow_up","sessionId":"s","message":"` + strings.Repeat("😀", 100_000) + `"}`, ""},
+		{`{"type":"prompt","sessionId":"s","message":"` + strings.Repeat(`\u0041`, 100_000) + `"}`, ""},
 		{`{"type":"set_model","sessionId":"s"}`, "provider: Required string; modelId: Required string"},
 		{`{"type":"set_thinking_level","sessionId":"s","level":"off"}`, "level: Must be one of: none, low, medium, high, xhigh"},
 		{`{"type":"bash","sessionId":"s","command":"` + strings.Repeat("x", 20_001) + `"}`, "command: Too long (max 20000 chars)"},
