@@ -21,7 +21,7 @@ type agentCall struct {
 	// has says that the agent has the task: before that it is to blame for nothing,
 	// since it may be busy with others for good reason.
 	has bool
-	*call
+	call
 }
 
 func newCircuits(b Breaker) circuits {
@@ -56,7 +56,7 @@ func (cs *circuits) allow(to core.Address) (*agentCall, error) {
 		return nil, nil
 	}
 	k, why := cs.circuit(id).allow()
-	if k == nil {
+	if why != "" {
 		return nil, core.NewFault(core.CodeOverloaded, "Circuit breaker open: %s", why)
 	}
 	return &agentCall{agent: id, call: k}, nil
@@ -83,7 +83,7 @@ func (cs *circuits) follow(task core.TaskID, e core.Event) {
 			return
 		}
 		cs.end(task, errNeither)
-		if k, _ := cs.circuit(b.Agent).allow(); k != nil {
+		if k, why := cs.circuit(b.Agent).allow(); why == "" {
 			cs.calls[task] = &agentCall{b.Agent, true, k}
 		}
 	case core.Retrying:

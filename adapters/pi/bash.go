@@ -16,7 +16,7 @@ type shell struct {
 	stop context.CancelFunc
 	// said is what it printed.
 	said  *shellOutput
-	calls [2]*call // of the circuit of the session and the one of all
+	calls [2]call // of the circuit of the session and the one of all
 }
 
 // bash runs a command in the directory of the session (section 17.2). Its lane sees
@@ -58,15 +58,15 @@ func (s *Server) admitShell(ss *session, sh *shell) string {
 		ss.circuit = newCircuit("bash_session:"+ss.key.id, s.opts.Breakers.BashSession)
 	}
 	own, why := ss.circuit.allow()
-	if own == nil {
+	if why != "" {
 		return "Bash circuit breaker open for session " + ss.key.id + ": " + why
 	}
 	all, why := s.bash.allow()
-	if all == nil {
+	if why != "" {
 		own.end(errNeither)
 		return "Bash circuit breaker open globally: " + why
 	}
-	sh.calls = [2]*call{own, all}
+	sh.calls = [2]call{own, all}
 	return ""
 }
 

@@ -56,6 +56,7 @@ const slow = 30 * time.Second
 type circuit struct {
 	name    string
 	enabled bool
+	half    bool // the gate is half-open
 	open    time.Duration
 	gate    *gobreaker.TwoStepCircuitBreaker[struct{}]
 
@@ -76,9 +77,11 @@ func newCircuit(name string, b Breaker) *circuit {
 	const buckets = 12 // the window slides in steps of a twelfth
 	c.gate = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name: name, MaxRequests: uint32(min(max(b.Trials, 1), math.MaxUint32)), Interval: b.Window, BucketPeriod: b.Window / buckets, Timeout: b.Open,
-		ReadyToTrip:   func(n gobreaker.Counts) bool { return c.enabled && int64(n.TotalFailures) >= int64(b.Failures) },
-		OnStateChange: func(string, gobreaker.State, gobreaker.State) { c.lastChange, c.trials = time.Now(), 0 },
-		IsExcluded:    func(err error) bool { return errors.Is(err, errNeither) },
+		ReadyToTrip: func(n gobreaker.Counts) bool { return c.enabled && int64(n.TotalFailures) >= int64(b.Failures) },
+		OnStateChange: func(_ string, _, now gobreaker.State) {
+			c.half, c.lastChange, c.trials = now == gobreaker.StateHalfOpen, time.Now(), 0
+		},
+		IsExcluded: func(err error) bool { return errors.Is(err, errNeither) },
 	})
 	return c
 }
@@ -91,7 +94,7 @@ type call struct {
 }
 
 // allow lets a call through, or says why not in the words of the reference.
-func (c *circuit) allow() (*call, string) {
+func (c *circuit) allow() (k call, why string) {
 	now := time.Now()
 	c.lastAccess = now
 	done, err := c.gate.Allow()
@@ -99,21 +102,21 @@ func (c *circuit) allow() (*call, string) {
 	case errors.Is(err, gobreaker.ErrOpenState):
 		c.rejected++
 		left := c.open - now.Sub(c.lastChange)
-		return nil, fmt.Sprintf("Circuit open for %s (recovery in %ds)", c.name, int(math.Ceil(max(left, 0).Seconds())))
+		return call{}, fmt.Sprintf("Circuit open for %s (recovery in %ds)", c.name, int(math.Ceil(max(left, 0).Seconds())))
 	case err != nil:
 		c.rejected++
-		return nil, "Circuit half-open, max test calls reached for " + c.name
+		return call{}, "Circuit half-open, max test calls reached for " + c.name
 	}
 	c.calls++
-	if c.gate.State() == gobreaker.StateHalfOpen {
+	if c.half {
 		c.trials++
 	}
-	return &call{c, now, done}, ""
+	return call{c, now, done}, ""
 }
 
 // end tells the circuit what became of a call: nil of a success, errFailure,
 // errNeither.
-func (k *call) end(err error) {
+func (k call) end(err error) {
 	c := k.circuit
 	took := time.Since(k.began)
 	if !errors.Is(err, errNeither) {
