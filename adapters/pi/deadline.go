@@ -40,7 +40,10 @@ func (s *Server) timeout(c command) time.Duration {
 // setClock limits a command that goes on and that nobody else watches over. The time in
 // which it waited counts.
 func (s *Server) setClock(x *execution) {
-	if limit := s.timeout(x.command); limit > 0 && !x.guarded {
+	if x.guarded {
+		return
+	}
+	if limit := s.timeout(x.command); limit > 0 {
 		x.clock = time.AfterFunc(time.Until(x.admitted.Add(limit)), func() { s.expire(x) })
 	}
 }

@@ -97,7 +97,11 @@ func (ss *session) all() []message { return slices.Clip(ss.tree.context) }
 // lookup returns the session that a command is for, or nil. Where that was deleted by
 // one that was admitted later, it is none that was made under the name since.
 func (s *Server) lookup(x *execution) *session {
-	if m := x.meant; m != nil && m.deleted && x.known.number < m.until {
+	switch m := x.meant; {
+	case m == nil:
+	case !m.deleted:
+		return m // which has its name as long as it lives
+	case x.known.number < m.until:
 		return nil
 	}
 	return s.sessions[sessionKey{x.client.scope, x.session}]
