@@ -138,7 +138,7 @@ type response struct {
 // they came, valid or not.
 func appendResponse(dst []byte, c command, r response) []byte {
 	id, ok := c.fields.get("id")
-	dst = append(slices.Grow(dst, 160+len(id)+len(r.data)+len(r.err)), '{')
+	dst = append(slices.Grow(dst, 112+len(id)+len(r.data)+len(r.err)), '{')
 	if ok {
 		dst = append(append(append(dst, `"id":`...), id...), ',')
 	}

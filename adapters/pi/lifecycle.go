@@ -30,14 +30,17 @@ func appendOutcome(dst []byte, r response, full bool) []byte {
 // appendIdentity appends what all lifecycle events of a command say of it (facts,
 // section 2.1). name is its id, or the synthetic one.
 func appendIdentity(dst []byte, c command, name string) []byte {
-	dst = appendString(append(slices.Grow(dst, len(name)+128), `"commandId":`...), name)
+	session, inSession := c.fields.get("sessionId")
+	depends, dependent := c.fields.get("dependsOn")
+	dst = slices.Grow(dst, 64+len(name)+len(c.kind)+len(session)+len(depends))
+	dst = appendString(append(dst, `"commandId":`...), name)
 	dst = appendString(append(dst, `,"commandType":`...), c.kind)
-	if id, ok := c.fields.get("sessionId"); ok {
-		dst = append(append(dst, `,"sessionId":`...), id...)
+	if inSession {
+		dst = append(append(dst, `,"sessionId":`...), session...)
 	}
 	dst = append(dst, `,"dependsOn":`...)
-	if d, ok := c.fields.get("dependsOn"); ok {
-		dst = append(dst, d...)
+	if dependent {
+		dst = append(dst, depends...)
 	} else {
 		dst = append(dst, '[', ']')
 	}
@@ -52,7 +55,11 @@ func appendIdentity(dst []byte, c command, name string) []byte {
 
 // lifecycle returns the frame of a lifecycle event; r is nil but for the last.
 func lifecycle(phase string, identity []byte, r *response) []byte {
-	b := append(make([]byte, 0, len(identity)+128), `{"type":"command_`...)
+	room := len(identity) + 48
+	if r != nil {
+		room += len(r.err) + 64
+	}
+	b := append(make([]byte, 0, room), `{"type":"command_`...)
 	b = append(append(append(b, phase...), `","data":{`...), identity...)
 	if r != nil {
 		b = appendOutcome(b, *r, false)
