@@ -97,7 +97,11 @@ func (s *Server) show(h *heard) bool {
 	}
 	ss.shared = true
 	ss.run = &run{session: ss}
-	s.open(&step{run: ss.run, task: h.task, heard: true}, askedWith(h.task))
+	words := askedWith(h.task)
+	for _, m := range words {
+		s.say(ss.run, m)
+	}
+	s.open(&step{run: ss.run, task: h.task, heard: true}, words)
 	return true
 }
 

@@ -106,21 +106,25 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 // itself: then answer tells it to a view.
 func (s *Server) begin(r *run, said []queued, task *hub.Task, answer func(*view)) *step {
 	now := time.Now().UnixMilli()
-	words := make([]message, len(said))
-	for i, q := range said {
-		words[i] = userMessage(q.text, q.images, now)
+	before := len(r.messages)
+	for _, q := range said {
+		s.say(r, userMessage(q.text, q.images, now))
 	}
 	st := &step{run: r, said: said, task: task, answer: answer}
-	s.open(st, words)
+	s.open(st, r.messages[before:])
 	return st
 }
 
-// open adds a step to its run; words are the messages that it begins with, none of a
-// step that asks again.
+// open adds a step to its run; words are the messages that it begins with, which have
+// been said: none of a step that asks again.
 func (s *Server) open(st *step, words []message) {
 	r := st.run
 	prefix := r.session.prefix
-	opening := frames{room: make([]byte, 0, 2*sizeOf(words)+256*(len(words)+1))}
+	events := 2 + 2*len(words)
+	opening := frames{
+		list: make([][]byte, 0, events),
+		room: make([]byte, 0, events*(len(prefix)+48)+2*sizeOf(words)),
+	}
 	if len(r.steps) > 0 {
 		st.before = r.last()
 	}
@@ -129,7 +133,6 @@ func (s *Server) open(st *step, words []message) {
 	}
 	opening.plain(prefix, turnStart)
 	for _, m := range words {
-		s.say(r, m)
 		opening.spoken(prefix, m)
 	}
 	st.opening, st.from, st.leaf = opening.list, len(r.messages), r.session.tree.leaf
