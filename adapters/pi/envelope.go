@@ -81,9 +81,12 @@ func (c command) has(name string) bool {
 
 // whole returns a field that is an integer, in any notation.
 func (c command) whole(name string) (int64, bool) {
+	raw, ok := c.fields.get(name)
+	if !ok {
+		return 0, false
+	}
 	var f float64
-	raw, _ := c.fields.get(name)
-	if len(raw) == 0 || json.Unmarshal(raw, &f) != nil || string(raw) == "null" {
+	if json.Unmarshal(raw, &f) != nil || string(raw) == "null" {
 		return 0, false
 	}
 	const exact = 1 << 53

@@ -143,11 +143,12 @@ func (s *Server) open(st *step, words []message) {
 	} else {
 		id := st.task.ID()
 		about := s.sceneOf(r.session, id)
-		if len(s.runs[id]) == 0 {
-			about.count = s.count // here alone: once for all views of the task
+		beside := s.runs[id]
+		if len(beside) == 0 {
+			about.count = s.scene.count // here alone: once for all views of the task
 		}
 		st.record = newView(about, unheard)
-		s.runs[id] = append(s.runs[id], st)
+		s.runs[id] = append(beside, st)
 		_ = s.root.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
 	}
 	for c := range r.session.readers {
@@ -271,8 +272,11 @@ func (s *Server) closeRun(r *run) {
 			continue
 		}
 		id := st.task.ID()
-		if s.runs[id] = slices.DeleteFunc(s.runs[id], func(other *step) bool { return other == st }); len(s.runs[id]) == 0 {
+		rest := slices.DeleteFunc(s.runs[id], func(other *step) bool { return other == st })
+		if len(rest) == 0 {
 			delete(s.runs, id)
+		} else {
+			s.runs[id] = rest
 		}
 	}
 }

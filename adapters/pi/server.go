@@ -166,6 +166,8 @@ type Server struct {
 	dialect  sync.Map // core.AgentID to the name of its dialect
 	dialects atomic.Int32
 
+	scene scene // of every view
+
 	root *hub.Session  // watches every run, for the sessions' own sake
 	done chan struct{} // closed when the root has read everything
 
@@ -227,7 +229,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: newJobs(), lists: newJobs(), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
 		governance: newGovernance(opts),
 	}
-	s.memory = newMemory(s.opts)
+	s.memory, s.scene = newMemory(s.opts), s.newScene()
 	ctx, stop := context.WithCancel(context.Background())
 	s.quit = stop
 	writing, stop := context.WithCancel(context.Background())
@@ -346,12 +348,17 @@ func (s *Server) provider(id core.AgentID) string {
 	return name
 }
 
-// sceneOf is what a view of a task of the session must know.
-func (s *Server) sceneOf(ss *session, task core.TaskID) scene {
+// newScene is what the views of all tasks have in common; it counts.
+func (s *Server) newScene() scene {
 	limits := s.hub.Limits()
-	return scene{
-		prefix: ss.prefix, task: task, provider: s.provider, approval: limits.ApprovalTimeout, attempts: max(0, limits.Retries),
-	}
+	return scene{provider: s.provider, approval: limits.ApprovalTimeout, attempts: max(0, limits.Retries), count: s.count}
+}
+
+// sceneOf is what a view of a task of the session must know. It counts for nobody.
+func (s *Server) sceneOf(ss *session, task core.TaskID) scene {
+	about := s.scene
+	about.prefix, about.task, about.count = ss.prefix, task, nil
+	return about
 }
 
 // count returns a function that counts what becomes of kinds in this dialect.
