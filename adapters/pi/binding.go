@@ -38,12 +38,12 @@ func (s *Server) goOnWith(ss *session) {
 	switch {
 	case id == "" || !ours && (!here || a.Dialect != provider):
 	case here:
-		ss.agent, ss.model = core.ToAgent(id), modelOf(a)
+		ss.agent, ss.model = core.ToAgent(id), new(modelOf(a))
 	default:
 		ss.agent, ss.model = core.ToAgent(id), nil
 		if provider != api {
 			s.noteDialect(id, provider)
-			ss.model = modelOf(hub.AgentStatus{Card: core.Card{ID: id, Dialect: provider}})
+			ss.model = new(modelOf(hub.AgentStatus{Card: core.Card{ID: id, Dialect: provider}}))
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (s *Server) choose(ss *session, turns []*hub.Task) {
 	}
 	for _, id := range ids {
 		if a, ok := s.hub.Agent(id); ok && id != "" {
-			ss.agent, ss.model = core.ToAgent(a.ID), modelOf(a)
+			ss.agent, ss.model = core.ToAgent(a.ID), new(modelOf(a))
 			return
 		}
 	}

@@ -40,8 +40,8 @@ const (
 // inputs are what agents take: the first all of them.
 var inputs = [...]string{"text", "image"}
 
-func modelOf(a hub.AgentStatus) *model {
-	m := &model{
+func modelOf(a hub.AgentStatus) model {
+	m := model{
 		ID: a.ID, Name: cmp.Or(a.Name, string(a.ID)), API: api, Provider: a.Dialect, Reasoning: true, Input: inputs[:1],
 		ContextWindow: windowOf(a.Card), MaxTokens: maxTokens,
 	}
@@ -55,7 +55,10 @@ func modelOf(a hub.AgentStatus) *model {
 func (s *Server) refreshModel(ss *session) {
 	id := ss.agent.Agent()
 	if a, ok := s.hub.Agent(id); ok && id != "" {
-		ss.model = modelOf(a)
+		if ss.model == nil {
+			ss.model = new(model)
+		}
+		*ss.model = modelOf(a)
 	} else if ss.model != nil && ss.model.ID != id {
 		ss.model = nil
 	}
@@ -70,7 +73,7 @@ func (s *Server) modelOf(ss *session) *model {
 func (s *Server) models() []*model {
 	list := []*model{}
 	for _, a := range s.hub.Agents() {
-		list = append(list, modelOf(a))
+		list = append(list, new(modelOf(a)))
 	}
 	return list
 }
@@ -87,7 +90,7 @@ func setModel(s *Server, x *execution) outcome {
 	if !ok || a.Dialect != provider {
 		return failed("Model not found: " + provider + "/" + id)
 	}
-	return outcome{data: encode(map[string]any{"model": s.bind(x.on, modelOf(a))})}
+	return outcome{data: encode(map[string]any{"model": s.bind(x.on, new(modelOf(a)))})}
 }
 
 func (s *Server) bind(ss *session, m *model) *model {

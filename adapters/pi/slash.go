@@ -103,7 +103,7 @@ func slashUse(s *Server, ss *session, argument string) string {
 	}
 	a, ok := s.hub.Agent(id)
 	if ok {
-		s.bind(ss, modelOf(a))
+		s.bind(ss, new(modelOf(a)))
 		return "You talk with " + string(a.ID) + " now."
 	}
 	text := fmt.Sprintf("No agent %q is here.", id)
