@@ -62,11 +62,11 @@ func failed(text string) outcome { return outcome{err: text} }
 // and no lifecycle event.
 func (s *Server) submit(c *connection, cmd command) {
 	problem := validate(cmd) // which can take a while, and needs no lock
-	var intent fingerprint
-	if problem == "" {
-		intent = fingerprintOf(cmd)
-	}
 	now := time.Now()
+	var x *execution
+	if problem == "" {
+		x = s.newExecution(c, cmd, now)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	refuse := func(text string) { c.push(item{frame: appendResponse(nil, cmd, response{err: text})}) }
@@ -86,7 +86,6 @@ func (s *Server) submit(c *connection, cmd command) {
 		refuse(problem)
 		return
 	}
-	x := s.newExecution(c, cmd, intent, now)
 	before, conflict := s.memory.find(x.known, now)
 	switch {
 	case conflict != "":
@@ -105,16 +104,16 @@ func (s *Server) submit(c *connection, cmd command) {
 	s.admit(x)
 }
 
-func (s *Server) newExecution(c *connection, cmd command, intent fingerprint, now time.Time) *execution {
+// newExecution returns a command that may be admitted. It needs no lock.
+func (s *Server) newExecution(c *connection, cmd command, now time.Time) *execution {
 	name := cmd.id
 	if name == "" {
-		s.unnamed++
-		name = anonymous + strconv.FormatInt(s.begun, 10) + ":" + strconv.FormatUint(s.unnamed, 10)
+		name = anonymous + strconv.FormatInt(s.begun, 10) + ":" + strconv.FormatUint(s.unnamed.Add(1), 10)
 	}
 	key, _ := cmd.text("idempotencyKey")
 	x := &execution{command: cmd, client: c, admitted: now}
 	k := &known{
-		about: about{name: name, explicit: cmd.id != "", kind: cmd.kind, key: key, session: cmd.session, scope: c.scope, lane: cmd.lane(), print: intent},
+		about: about{name: name, explicit: cmd.id != "", kind: cmd.kind, key: key, session: cmd.session, scope: c.scope, lane: cmd.lane(), print: fingerprintOf(cmd)},
 		names: namesOf(c.space, cmd.id, key), x: x,
 	}
 	k.identity = appendIdentity(nil, cmd, name)

@@ -181,6 +181,7 @@ type Server struct {
 	writing  sync.WaitGroup
 	writes   chan struct{} // signalled when there is something to keep
 
+	unnamed  atomic.Uint64            // commands without an id
 	rejected [rejections]atomic.Int64 // by reason
 
 	mu        sync.Mutex
@@ -194,7 +195,6 @@ type Server struct {
 	runs      map[core.TaskID][]*step // more than one where sessions share a thread
 	companies map[core.ThreadID]*company
 	connected uint64 // connections so far
-	unnamed   uint64 // commands without an id
 	draining  bool
 
 	governance
