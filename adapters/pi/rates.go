@@ -119,43 +119,45 @@ func (r *rates) take(scope string, c command) (rejection, string) {
 	now := time.Since(r.began)
 	var room [3]charge
 	all := r.charges(room[:0], scope, c)
-	for _, ch := range all {
-		if ch.limit > 0 && r.count(ch.key, now) >= ch.limit {
+	var in [len(room)]*list.Element // the buckets, nil of one to be made
+	for i := range all {
+		ch := &all[i]
+		if in[i] = r.buckets[ch.key]; ch.limit > 0 && count(in[i], now) >= ch.limit {
 			return ch.beyond, fmt.Sprintf(ch.text, ch.limit)
 		}
 	}
-	for _, ch := range all {
-		if ch.limit > 0 {
-			b := r.bucket(ch.key)
-			b.times = append(b.times, now)
+	for i := range all {
+		if all[i].limit > 0 {
+			r.charge(in[i], all[i].key, now)
 		}
 	}
 	r.forget(now)
 	return 0, ""
 }
 
-// count returns how many commands a bucket has seen within the last minute.
-func (r *rates) count(key bucketKey, now time.Duration) int {
-	if e := r.buckets[key]; e != nil {
-		return e.Value.(*bucket).count(now)
+// count returns how many commands a bucket, or none, has seen within the last minute.
+func count(e *list.Element, now time.Duration) int {
+	if e == nil {
+		return 0
 	}
-	return 0
+	return e.Value.(*bucket).count(now)
 }
 
 // used returns how many commands of the scope began within the last minute.
 func (r *rates) used(scope string) int {
-	return r.count(bucketKey{scope: scope, kind: bucketAll}, time.Since(r.began))
+	return count(r.buckets[bucketKey{scope: scope, kind: bucketAll}], time.Since(r.began))
 }
 
-// bucket returns the bucket of the key, as the one charged last.
-func (r *rates) bucket(key bucketKey) *bucket {
-	e := r.buckets[key]
+// charge counts a command in a bucket, which is made where there is none for the key,
+// and is the one charged last then.
+func (r *rates) charge(e *list.Element, key bucketKey, now time.Duration) {
 	if e == nil {
 		e = r.order.PushBack(&bucket{key: key})
 		r.buckets[key] = e
 	}
 	r.order.MoveToBack(e)
-	return e.Value.(*bucket)
+	b := e.Value.(*bucket)
+	b.times = append(b.times, now)
 }
 
 // forget lets go of the buckets that have nothing left to count, and of more than
