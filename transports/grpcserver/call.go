@@ -26,7 +26,7 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		return err
 	}
 	defer leave()
-	return handler(srv, &call{ss, ctx, s.boundOf(info.FullMethod)})
+	return handler(srv, &call{ss, ctx, bounded{bound: s.boundOf(info.FullMethod)}})
 }
 
 // unary stands around a call without one.
@@ -35,7 +35,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	if ctx, err = s.admit(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
-	if err := s.boundOf(info.FullMethod).check(req); err != nil {
+	if err := check(req, s.boundOf(info.FullMethod)); err != nil {
 		return nil, err
 	}
 	return handler(ctx, req)
@@ -53,8 +53,8 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 // limit of its method.
 type call struct {
 	grpc.ServerStream
-	ctx   context.Context //nolint:containedctx // it is the stream's own, with who calls
-	bound bound
+	ctx  context.Context //nolint:containedctx // it is the stream's own, with who calls
+	next bounded         // what is being received
 }
 
 // Context implements [grpc.ServerStream].
@@ -62,10 +62,16 @@ func (c *call) Context() context.Context { return c.ctx }
 
 // RecvMsg implements [grpc.ServerStream].
 func (c *call) RecvMsg(m any) error {
-	if err := c.ServerStream.RecvMsg(m); err != nil {
-		return err
+	if c.next.bound == 0 {
+		return c.ServerStream.RecvMsg(m)
 	}
-	return c.bound.check(m)
+	c.next.message = m
+	err := c.ServerStream.RecvMsg(&c.next)
+	c.next.message = nil
+	if err == nil && c.next.size > c.next.bound {
+		return tooLargeStatus(c.next.size, c.next.bound)
+	}
+	return err
 }
 
 // releaseBuiltin sees to it that the streams of health and reflection end when Stop

@@ -2,6 +2,9 @@ package grpcserver
 
 import (
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	protocodec "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
@@ -18,30 +21,49 @@ func (o Options) largest() int {
 	return most
 }
 
-// bound is how large a request of one method may be; zero where grpc-go sees to it.
-type bound int
-
-// boundOf returns the bound of a method.
-func (s *Server) boundOf(method string) bound {
+// boundOf returns how large a request of the method may be; zero where grpc-go sees
+// to it.
+func (s *Server) boundOf(method string) int {
 	if limit := max(s.opts.MaxMessageBytes, s.opts.Larger[method]); limit < s.largest {
-		return bound(limit)
+		return limit
 	}
 	return 0
 }
 
-// check refuses a request that is larger than those of its method may be.
-func (b bound) check(m any) error {
-	if b == 0 {
+// check refuses a request, read already, that is larger than bound, unless that is
+// zero.
+func check(req any, bound int) error {
+	pm, ok := req.(proto.Message)
+	if bound == 0 || !ok {
 		return nil
 	}
-	pm, ok := m.(proto.Message)
-	if !ok {
-		return nil
-	}
-	if size := proto.Size(pm); size > int(b) {
-		return tooLargeStatus(size, int(b))
+	if size := proto.Size(pm); size > bound {
+		return tooLargeStatus(size, bound)
 	}
 	return nil
+}
+
+// bounded stands for a message of a stream that is to be read if it is not larger
+// than bound. Its size, which is known before it is read, need not be counted after.
+type bounded struct {
+	message     any
+	bound, size int
+}
+
+// codec is that of grpc-go, and knows what is bounded.
+type codec struct{ encoding.CodecV2 }
+
+func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
+
+// Unmarshal implements [encoding.CodecV2].
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	if b, ok := v.(*bounded); ok {
+		if b.size = data.Len(); b.size > b.bound {
+			return nil // an error would end the stream as a broken one
+		}
+		v = b.message
+	}
+	return c.CodecV2.Unmarshal(data, v)
 }
 
 func tooLargeStatus(size, limit int) error {

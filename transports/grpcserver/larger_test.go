@@ -26,6 +26,10 @@ func TestACallThatMayHaveLargerRequestsLeavesTheOthersTheirLimit(t *testing.T) {
 				if err != nil {
 					return err
 				}
+				m, err := c.Receive(raw.Context())
+				if err != nil || len(m.Value) != 50 {
+					t.Errorf("a message of 50 bytes: got %v, %v, want it", m, err)
+				}
 				_, err = c.Receive(raw.Context())
 				var r *link.Reason
 				if !errors.As(err, &r) || r.Cause != link.TooLarge {
@@ -46,8 +50,10 @@ func TestACallThatMayHaveLargerRequestsLeavesTheOthersTheirLimit(t *testing.T) {
 		}
 	}
 	c := open(t, addr, grpcserver.DialOptions{})
-	if err := c.Send(soon(t), say(strings.Repeat("x", 500))); err != nil {
-		t.Fatal(err)
+	for _, size := range []int{50, 500} {
+		if err := c.Send(soon(t), say(strings.Repeat("x", size))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if r := reasonOf(t, c); r.Code != int(codes.ResourceExhausted) {
 		t.Errorf("a message of 500 bytes in a stream: got %v, want %v", r, codes.ResourceExhausted)

@@ -39,7 +39,7 @@ func New(o Options) *Server {
 	s := &Server{opts: o.withDefaults(), health: health.NewServer()}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.largest = s.opts.largest()
-	s.grpc = grpc.NewServer(append(s.opts.server(), grpc.MaxRecvMsgSize(s.largest), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream))...)
+	s.grpc = grpc.NewServer(append(s.opts.server(), grpc.MaxRecvMsgSize(s.largest), grpc.ForceServerCodecV2(newCodec()), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream))...)
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	return s
