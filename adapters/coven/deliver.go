@@ -3,6 +3,7 @@ package coven
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -22,14 +23,13 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 			return err
 		}
 	case b.Task != nil && b.Role == hub.Agent:
-		to := said{session: s, task: b.Task}
+		if s.comesTooLate(b) {
+			s.report(b.Task.ID(), core.Cancelled{Reason: "it ended before the agent was given it"}, nil)
+			break
+		}
+		to := said{ctx, s, b.Task}
 		for _, e := range b.Events {
 			if err := e.Deliver(&to); err != nil {
-				return err
-			}
-		}
-		for _, m := range to.messages {
-			if err := s.tell(ctx, b.Task.ID(), m); err != nil {
 				return err
 			}
 		}
@@ -37,17 +37,27 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 	return s.settle(ctx)
 }
 
+// comesTooLate reports whether a task is given to the agent that has ended by now: it
+// is never given. That it does not work on it the hub has still to be told.
+func (s *session) comesTooLate(b hub.Batch) bool {
+	n := len(b.Events)
+	return n > 0 && b.Events[n-1].Body.Kind().Ends() && slices.ContainsFunc(b.Events, func(e core.Event) bool {
+		a, ok := e.Body.(core.Assigned)
+		return ok && a.Agent == s.card.ID
+	})
+}
+
 // tell sends one message about a task. One that is too large ends the task, or
 // answers the injection, and leaves the agent alone.
-func (s *session) tell(ctx context.Context, task core.TaskID, m message) error {
-	err := s.send(ctx, m.wire, m.sent)
+func (s *session) tell(ctx context.Context, task core.TaskID, m *wire.ServerMessage, sent func()) error {
+	err := s.send(ctx, m, sent)
 	var big *errTooLarge
 	if !errors.As(err, &big) {
 		return err
 	}
 	s.hub.Count(Name + ".refused.too_large")
 	f := core.NewFault(core.CodeTooLarge, "the message to agent %s has %d bytes, it takes %d: send less, or fewer attachments", s.card.ID, big.size, big.limit)
-	switch p := m.wire.GetPayload().(type) {
+	switch p := m.GetPayload().(type) {
 	case *wire.ServerMessage_InjectContext:
 		s.mu.Lock()
 		in := s.injections[p.InjectContext.GetInjectionId()]
@@ -61,24 +71,17 @@ func (s *session) tell(ctx context.Context, task core.TaskID, m message) error {
 	return nil
 }
 
-// message is one message to the agent, and what to do once its transport took it.
-type message struct {
-	wire *wire.ServerMessage
-	sent func()
-}
-
-// said turns the events of one batch of a task into messages to the agent that
-// works on it. What the agent said itself does not come back to it.
+// said tells the agent that works on a task the events of one batch. What the agent
+// said itself does not come back to it.
 type said struct {
-	session  *session
-	task     *hub.Task
-	assigned bool // the task was given to the agent in this very batch
-	messages []message
+	ctx     context.Context //nolint:containedctx // it is the pump's, for as long as the batch takes
+	session *session
+	task    *hub.Task
 }
 
 var _ core.Sink = (*said)(nil)
 
-func (t *said) add(m *wire.ServerMessage) { t.messages = append(t.messages, message{wire: m}) }
+func (t *said) tell(m *wire.ServerMessage) error { return t.session.tell(t.ctx, t.task.ID(), m, nil) }
 
 // Assigned gives the task to the agent.
 func (t *said) Assigned(_ core.Event, b core.Assigned) error {
@@ -99,18 +102,13 @@ func (t *said) Assigned(_ core.Event, b core.Assigned) error {
 	s.mu.Lock()
 	s.work[id] = &work{}
 	s.mu.Unlock()
-	t.assigned = true
-	t.messages = append(t.messages, message{
-		wire: &wire.ServerMessage{Payload: &wire.ServerMessage_SendMessage{SendMessage: prompt}},
-		sent: func() { s.peer.Delivered(id) },
-	})
-	return nil
+	m := &wire.ServerMessage{Payload: &wire.ServerMessage_SendMessage{SendMessage: prompt}}
+	return s.tell(t.ctx, id, m, func() { s.peer.Delivered(id) })
 }
 
 // ApprovalDecided tells the decision.
 func (t *said) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error {
-	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_ToolApproval{ToolApproval: approvalOf(b)}})
-	return nil
+	return t.tell(&wire.ServerMessage{Payload: &wire.ServerMessage_ToolApproval{ToolApproval: approvalOf(b)}})
 }
 
 // Injected pushes context to an agent that declared injection.
@@ -127,12 +125,14 @@ func (t *said) Injected(_ core.Event, b core.Injected) error {
 	if _, used := s.injections[id]; used || id == "" {
 		id = core.NewID()
 	}
+	if s.injections == nil {
+		s.injections = make(map[string]injection)
+	}
 	s.injections[id] = injection{t.task.ID(), b.ID}
 	s.mu.Unlock()
 	in := injectOf(b)
 	in.InjectionId = id
-	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_InjectContext{InjectContext: in}})
-	return nil
+	return t.tell(&wire.ServerMessage{Payload: &wire.ServerMessage_InjectContext{InjectContext: in}})
 }
 
 // CancelRequested asks an agent that declared cancellation to stop.
@@ -142,19 +142,12 @@ func (t *said) CancelRequested(_ core.Event, b core.CancelRequested) error {
 		return nil
 	}
 	t.session.cancelling(t.task.ID(), b.Reason)
-	t.add(&wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: cancelOf(t.task.ID(), b)}})
-	return nil
+	return t.tell(&wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: cancelOf(t.task.ID(), b)}})
 }
 
-// ended forgets the task. One that ended before the agent was given it is never
-// given; the report tells the hub that the agent does not work on it.
+// ended forgets the task.
 func (t *said) ended() error {
-	s, id := t.session, t.task.ID()
-	s.forget(id)
-	if t.assigned {
-		t.messages = nil
-		s.report(id, core.Cancelled{Reason: "it ended before the agent was given it"}, nil)
-	}
+	t.session.forget(t.task.ID())
 	return nil
 }
 

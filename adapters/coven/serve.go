@@ -28,10 +28,7 @@ func newSession(h *hub.Hub, conn link.Conn[*wire.AgentMessage, *wire.ServerMessa
 	s := &session{
 		hub:  h,
 		opts: opts.withDefaults(),
-
-		work:       make(map[core.TaskID]*work),
-		calls:      make(map[string]struct{}),
-		injections: make(map[string]injection),
+		work: make(map[core.TaskID]*work),
 	}
 	s.log = s.opts.Logger
 	s.link = link.New(conn, s.opts.Link)
@@ -95,8 +92,8 @@ type session struct {
 
 	mu         sync.Mutex
 	work       map[core.TaskID]*work // what the agent has been given and has not ended
-	injections map[string]injection  // by the id on the wire, until answered
-	calls      map[string]struct{}   // tools that the agent waits for, by request id
+	injections map[string]injection  // by the id on the wire, until answered; made when one is needed
+	calls      map[string]struct{}   // tools that the agent waits for, by request id; likewise
 	draining   string                // why the hub is stopping
 	told       bool                  // Shutdown was sent
 }

@@ -50,6 +50,9 @@ func (s *session) admitTool(m *wire.ExecutePackTool) (refusal string) {
 	if len(s.calls) >= s.opts.MaxToolCalls {
 		return faultText(core.NewFault(core.CodeOverloaded, "%d tools are running for this agent: wait for one to end", len(s.calls)))
 	}
+	if s.calls == nil {
+		s.calls = make(map[string]struct{})
+	}
 	s.calls[call] = struct{}{}
 	return ""
 }

@@ -2,13 +2,13 @@ package coven
 
 import (
 	"encoding/json"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // specimens are one event of every kind. The request of the task has data, which
@@ -44,15 +44,14 @@ func TestWhatAnAgentCannotBeToldAsItIsIsCounted(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := &session{
-					hub: h, peer: peer, card: card, log: slog.New(slog.DiscardHandler),
-					work: map[core.TaskID]*work{}, injections: map[string]injection{},
-				}
+				conn, _ := coretest.Pipe[*wire.AgentMessage, *wire.ServerMessage](1)
+				s := newSession(h, conn, &Options{})
+				s.peer, s.card = peer, card
 				body := specimens[k]
 				if body == nil {
 					t.Fatalf("%s: got no specimen, want one", k)
 				}
-				if err := (core.Event{Body: body}).Deliver(&said{session: s, task: task}); err != nil {
+				if err := (core.Event{Body: body}).Deliver(&said{t.Context(), s, task}); err != nil {
 					t.Fatal(err)
 				}
 				want := ""

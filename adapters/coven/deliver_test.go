@@ -1,0 +1,47 @@
+package coven
+
+import (
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+func TestATaskThatEndedBeforeItsAgentHeardOfItIsNotGivenAndTakesNoSlot(t *testing.T) {
+	h := coretest.NewHub(t, hub.Options{})
+	peer, asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Peer{Principal: core.Principal{ID: "asker"}})
+	defer asker.Close(nil)
+	defer peer.Close(nil)
+	card := core.Card{ID: "a", Dialect: Name, Features: core.FeatureInjection}
+	if err := peer.Join(card, hub.Seat{}); err != nil {
+		t.Fatal(err)
+	}
+	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := asker.Inject(task.ID(), core.Injected{ID: "i", Content: "more"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := asker.Cancel(task.ID(), "never mind"); err != nil {
+		t.Fatal(err)
+	}
+	conn, _ := coretest.Pipe[*wire.AgentMessage, *wire.ServerMessage](1)
+	s := newSession(h, conn, &Options{})
+	s.peer, s.card = peer, card
+	b, err := peer.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.deliver(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if queued := s.link.Queued(); queued != 0 || len(s.work) != 0 {
+		t.Errorf("got %d bytes for the agent and %d tasks that it has, want none", queued, len(s.work))
+	}
+	if a, _ := h.Agent("a"); a.Load.Active != 0 {
+		t.Errorf("got %d active tasks, want 0: the hub waits for the agent to end this one", a.Load.Active)
+	}
+}
