@@ -8,31 +8,25 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// jobKey is where a handler's context keeps its bond.
+// jobKey is where a handler's context keeps its job.
 type jobKey struct{}
 
-// bond ties a handler's context to its connection.
-type bond struct {
-	worker *worker
-	job    *job
-}
-
-func bondOf(ctx context.Context) (bond, error) {
-	b, ok := ctx.Value(jobKey{}).(bond)
+func jobOf(ctx context.Context) (*job, error) {
+	j, ok := ctx.Value(jobKey{}).(*job)
 	if !ok {
-		return bond{}, core.NewFault(core.CodeInvalid, "this context is not that of a Coven handler")
+		return nil, core.NewFault(core.CodeInvalid, "this context is not that of a Coven handler")
 	}
-	return b, nil
+	return j, nil
 }
 
 // Sender returns who asked for what the handler with this context answers, as the
 // hub named it; "" outside of a handler.
 func Sender(ctx context.Context) string {
-	b, err := bondOf(ctx)
+	j, err := jobOf(ctx)
 	if err != nil {
 		return ""
 	}
-	return b.job.sender
+	return j.message.GetSender()
 }
 
 // CallTool calls one of the hub's tools for the handler with this context, such as
@@ -40,11 +34,11 @@ func Sender(ctx context.Context) string {
 // with, and beside it what an agent that was asked had said before; the cause of
 // ctx; or the reason for which the connection ended. Several may run at once.
 func CallTool(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
-	b, err := bondOf(ctx)
+	j, err := jobOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w, id := b.worker, core.NewID()
+	w, id := j.worker, core.NewID()
 	answer := make(chan *wire.PackToolResult, 1)
 	w.mu.Lock()
 	w.calls[id] = answer
@@ -85,6 +79,9 @@ func (w *worker) expectDecision(j *job, tool string) {
 	if j.asked[tool] != nil {
 		return
 	}
+	if j.asked == nil {
+		j.asked = make(map[string]chan core.ApprovalDecided)
+	}
 	j.asked[tool] = decision
 	w.approvals[tool] = append(w.approvals[tool], decision)
 }
@@ -93,26 +90,26 @@ func (w *worker) expectDecision(j *job, tool string) {
 // this context has said [core.ApprovalRequested]. It returns an invalid Fault when
 // it has not, the cause of ctx, or the reason for which the connection ended.
 func AwaitApproval(ctx context.Context, tool string) (core.ApprovalDecided, error) {
-	b, err := bondOf(ctx)
+	j, err := jobOf(ctx)
 	if err != nil {
 		return core.ApprovalDecided{}, err
 	}
-	b.worker.mu.Lock()
-	decision := b.job.asked[tool]
-	b.worker.mu.Unlock()
+	j.worker.mu.Lock()
+	decision := j.asked[tool]
+	j.worker.mu.Unlock()
 	if decision == nil {
 		return core.ApprovalDecided{}, core.NewFault(core.CodeInvalid, "nobody was asked to approve %q: say ApprovalRequested first", tool)
 	}
 	select {
 	case d := <-decision:
-		b.worker.mu.Lock()
-		delete(b.job.asked, tool)
-		b.worker.mu.Unlock()
+		j.worker.mu.Lock()
+		delete(j.asked, tool)
+		j.worker.mu.Unlock()
 		return d, nil
 	case <-ctx.Done():
 		return core.ApprovalDecided{}, context.Cause(ctx)
-	case <-b.worker.link.Done():
-		reason := b.worker.link.Reason()
+	case <-j.worker.link.Done():
+		reason := j.worker.link.Reason()
 		return core.ApprovalDecided{}, &reason
 	}
 }

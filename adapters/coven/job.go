@@ -8,23 +8,20 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// job is one request at the agent's end.
+// job is one request at the agent's end. Its handler's context leads to it.
 type job struct {
-	id      string
-	sender  string
-	request core.Request
+	worker  *worker
+	message *wire.SendMessage
 
 	mu     sync.Mutex
-	cancel context.CancelCauseFunc // nil until it runs
-	why    *core.Fault             // why it was cancelled; nil if it was not
-	ended  bool                    // its end was said
-	texted bool                    // a piece of text was said
-	asked  map[string]chan core.ApprovalDecided
+	cancel context.CancelCauseFunc              // nil until it runs
+	why    *core.Fault                          // why it was cancelled; nil if it was not
+	ended  bool                                 // its end was said
+	texted bool                                 // a piece of text was said
+	asked  map[string]chan core.ApprovalDecided // guarded by worker.mu; made when one is needed
 }
 
-func newJob(m *wire.SendMessage) *job {
-	return &job{id: m.GetRequestId(), sender: m.GetSender(), request: requestOf(m), asked: make(map[string]chan core.ApprovalDecided)}
-}
+func (j *job) id() string { return j.message.GetRequestId() }
 
 // begin lets a cancel reach the handler. It reports false when one came before.
 func (j *job) begin(cancel context.CancelCauseFunc) bool {
@@ -55,13 +52,14 @@ func (j *job) cause() *core.Fault {
 
 // run lets the handler answer one request and sees to it that it ends.
 func (w *worker) run(ctx context.Context, j *job) {
-	inner, cancel := context.WithCancelCause(context.WithValue(ctx, jobKey{}, bond{w, j}))
+	inner, cancel := context.WithCancelCause(context.WithValue(ctx, jobKey{}, j))
 	defer cancel(nil)
 	var err error
 	begun := j.begin(cancel)
 	if begun {
-		j.request.To = core.ToAgent(w.card.ID)
-		err = w.handle(inner, j.request, func(b core.Body) error { return w.say(inner, j, b) })
+		r := requestOf(j.message)
+		r.To = core.ToAgent(w.card.ID)
+		err = w.handle(inner, r, func(b core.Body) error { return w.say(inner, j, b) })
 	}
 	var end core.Body = core.Done{}
 	switch why := j.cause(); {
@@ -78,7 +76,7 @@ func (w *worker) run(ctx context.Context, j *job) {
 // forget makes room for the next request, or leaves if there will be none.
 func (w *worker) forget(j *job) {
 	w.mu.Lock()
-	delete(w.running, j.id)
+	delete(w.running, j.id())
 	for id, mine := range j.asked {
 		w.approvals[id] = without(w.approvals[id], mine)
 		if len(w.approvals[id]) == 0 {
@@ -126,7 +124,7 @@ func (w *worker) say(ctx context.Context, j *job, b core.Body) error {
 	if ends {
 		ctx = context.WithoutCancel(ctx) // the end of a cancelled request is still due
 	}
-	return w.tell(ctx, j.id, b, texted)
+	return w.tell(ctx, j.id(), b, texted)
 }
 
 // tell sends the messages that a body is told by. It waits for room in the queue

@@ -55,11 +55,12 @@ func TestAnyRequestOfWordsAndFilesComesBackAsItWent(t *testing.T) {
 				Filename: drawText(t, "name"), MimeType: drawText(t, "type"), Data: rapid.SliceOf(rapid.Byte()).Draw(t, "data"),
 			})
 		}
-		j := newJob(sent(t, m))
-		if j.request.Intent != core.IntentAsk || string(j.request.Thread) != m.ThreadId || len(j.request.Attachments) != len(m.Attachments) {
-			t.Fatalf("request: got %+v, want what %v says", j.request, m)
+		got := sent(t, m)
+		r := requestOf(got)
+		if r.Intent != core.IntentAsk || string(r.Thread) != m.ThreadId || len(r.Attachments) != len(m.Attachments) {
+			t.Fatalf("request: got %+v, want what %v says", r, m)
 		}
-		back, folded := promptOf(core.TaskID(j.id), core.Principal{ID: j.sender}, j.request)
+		back, folded := promptOf(core.TaskID(got.RequestId), core.Principal{ID: got.Sender}, r)
 		if folded {
 			t.Fatal("folded: got true, want false")
 		}

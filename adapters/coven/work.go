@@ -240,11 +240,11 @@ func (w *worker) join(m *wire.ServerMessage) error {
 // admit puts a request in line. The hub keeps to what the agent declared; one
 // that does not is told.
 func (w *worker) admit(ctx context.Context, m *wire.SendMessage) error {
-	j := newJob(m)
+	id, j := m.GetRequestId(), &job{worker: w, message: m}
 	w.mu.Lock()
-	_, again := w.running[j.id]
+	_, again := w.running[id]
 	if !again {
-		w.running[j.id] = j
+		w.running[id] = j
 	}
 	w.mu.Unlock()
 	if again {
@@ -256,10 +256,10 @@ func (w *worker) admit(ctx context.Context, m *wire.SendMessage) error {
 	default:
 	}
 	w.mu.Lock()
-	delete(w.running, j.id)
+	delete(w.running, id)
 	w.mu.Unlock()
 	f := core.NewFault(core.CodeOverloaded, "%d requests wait already", cap(w.jobs))
-	return w.tell(ctx, j.id, core.Failed{Fault: f}, false)
+	return w.tell(ctx, id, core.Failed{Fault: f}, false)
 }
 
 func (w *worker) injected(ctx context.Context, m *wire.InjectContext) error {
