@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -46,31 +47,29 @@ func Open[Out, In any](
 		return nil, err
 	}
 	c := &clientStream[In, Out]{
-		cs:        cs,
-		cancel:    cancel,
-		sending:   make(chan struct{}, 1),
-		receiving: make(chan struct{}, 1),
-		ended:     make(chan struct{}),
+		cs:     cs,
+		cancel: cancel,
+		ended:  make(chan struct{}),
 	}
 	s := newStream(c.recv, c.send, answered, or(o.MaxMessageBytes, DefaultMaxMessageBytes))
 	s.finish = c.finish
 	return s, nil
 }
 
-// clientStream is the client's end of a stream. Its two locks are channels with
-// one place: to end the stream in good order, finish takes over from the loops.
+// clientStream is the client's end of a stream. To end it in good order, finish takes
+// over from the loops: that is what the two locks are for.
 type clientStream[In, Out any] struct {
 	cs                 grpc.BidiStreamingClient[Out, In]
 	cancel             context.CancelFunc
-	sending, receiving chan struct{}
+	sending, receiving sync.Mutex
 	// ended is closed when the stream has ended with err.
 	ended chan struct{}
 	err   error
 }
 
 func (c *clientStream[In, Out]) recv() (*In, error) {
-	c.receiving <- struct{}{}
-	defer func() { <-c.receiving }()
+	c.receiving.Lock()
+	defer c.receiving.Unlock()
 	m, err := c.cs.Recv()
 	if err != nil && c.err == nil {
 		c.err = err
@@ -83,9 +82,9 @@ func (c *clientStream[In, Out]) recv() (*In, error) {
 // send writes m. gRPC tells a sender only that the stream has ended; why, the
 // reader is about to hear, if there is one.
 func (c *clientStream[In, Out]) send(m *Out) error {
-	c.sending <- struct{}{}
+	c.sending.Lock()
 	err := c.cs.Send(m)
-	<-c.sending
+	c.sending.Unlock()
 	if !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -107,9 +106,9 @@ func (c *clientStream[In, Out]) finish(_ link.Reason, polite bool) {
 		return
 	}
 	defer time.AfterFunc(partingTime, c.cancel).Stop()
-	c.sending <- struct{}{} // a Send that is stuck is woken by the timer
+	c.sending.Lock() // a Send that is stuck is woken by the timer
 	c.cs.CloseSend()
-	<-c.sending
+	c.sending.Unlock()
 	for {
 		if _, err := c.recv(); err != nil {
 			return
