@@ -40,11 +40,10 @@ func (s *Session) Attend(ctx context.Context, serve func(Batch, error) bool) (le
 	f := &s.feed
 	f.mu.Lock()
 	f.attendance = a
-	f.mu.Unlock()
 	f.signal() // there may be news already
+	f.mu.Unlock()
 	return func() {
 		f.dismiss(a)
-		f.signal() // to who waits for some
 		a.running.Wait()
 	}
 }
@@ -81,19 +80,13 @@ func (a *attendance) run() {
 	}
 }
 
-// signal says that there is news.
+// signal says that there is news, to who waits for some and to who attends the
+// session. The caller holds mu.
 func (f *feed) signal() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
-	f.rouse()
-}
-
-// rouse has who attends the session see what there is. The caller holds mu.
-func (f *feed) rouse() {
 	if a := f.attendance; a != nil && !a.awake {
 		a.awake = true
 		a.running.Add(1)
@@ -124,11 +117,13 @@ func (f *feed) rest(a *attendance) bool {
 	}
 }
 
-// dismiss notes that a is not to be told of news any more.
+// dismiss notes that a is not to be told of news any more, and tells a so if it waits
+// for some.
 func (f *feed) dismiss(a *attendance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.attendance == a {
 		f.attendance = nil
+		f.signal()
 	}
 }

@@ -103,69 +103,69 @@ func newFeed() feed { return feed{wake: make(chan struct{}, 1)} }
 
 func (f *feed) push(r *reader) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.ready.push(r)
-	f.mu.Unlock()
 	f.signal()
 }
 
 func (f *feed) pushTool(o *ToolOutput) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.tools.push(o)
-	f.mu.Unlock()
 	f.signal()
 }
 
 func (f *feed) pushExecution(e *Execution) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.execute.push(e)
-	f.mu.Unlock()
 	f.signal()
 }
 
 func (f *feed) pushAsking(a *Asking) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.asking.push(a)
-	f.mu.Unlock()
 	f.signal()
 }
 
 func (f *feed) toolsChanged() {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.changed = true
-	f.mu.Unlock()
 	f.signal()
 }
 
 // stir makes Next return an empty batch.
 func (f *feed) stir() {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.stirred = true
-	f.mu.Unlock()
 	f.signal()
 }
 
 // notice has Next look whether there are notices for a subscriber.
 func (f *feed) notice() {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.noticed = true
-	f.mu.Unlock()
 	f.signal()
 }
 
 func (f *feed) drain(reason string) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.draining = reason
-	f.mu.Unlock()
 	f.signal()
 }
 
 // end makes Next return err once everything that is ready was read.
 func (f *feed) end(err error) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.ended == nil {
 		f.ended = err
 	}
-	f.mu.Unlock()
 	f.signal()
 }
 

@@ -148,7 +148,7 @@ func (h *Hub) underTerms(s *Session, card core.Card) core.Card {
 // count.
 func (f *feed) impose(i *Imposed) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.imposed = i
-	f.mu.Unlock()
 	f.signal()
 }
