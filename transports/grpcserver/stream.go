@@ -123,13 +123,15 @@ func (s *Stream[In, Out]) sent(err error) error {
 }
 
 // Fits returns the size of m on the wire and whether that is within the limit.
-// It may be called from anywhere.
+// It may be called from anywhere. The size is the one that was counted last, by
+// proto.Size or here, if any was: whoever queues messages by their size has counted it
+// already, and m is not to be changed after.
 func (s *Stream[In, Out]) Fits(m *Out) (size int, ok bool) {
 	pm, ok := any(m).(proto.Message)
 	if !ok {
 		return 0, true // the codec will say so
 	}
-	size = proto.Size(pm)
+	size = proto.MarshalOptions{UseCachedSize: true}.Size(pm)
 	return size, size <= s.limit
 }
 
