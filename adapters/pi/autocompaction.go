@@ -111,7 +111,7 @@ func (s *Server) overflowed(st *step, f *core.Fault) bool {
 	c := &compaction{cut: divided, x: r.prompt, reason: byOverflow}
 	half := 0 // since all of it is too large
 	for _, n := range c.nodes {
-		half += len(n.said.json) / 2
+		half += len(n.said().json) / 2
 	}
 	deadline := st.task.Request().Deadline
 	err := s.compactWith(c, min(half, s.tellable(ss)), "", deadline, func(summary string, f *core.Fault) {
@@ -150,7 +150,7 @@ func (s *Server) afterOverflow(st *step, c *compaction, deadline time.Time, summ
 		for len(before) > 0 && before[len(before)-1].role == roleUser {
 			before = before[:len(before)-1]
 		}
-		s.recallOf(ss, ss.thread, before)
+		s.recallOf(ss, ss.thread, messagesIn(before))
 	}
 	s.interlude(r, func(out *frames) { out.compactionEnd(ss.prefix, c.reason, result, f) })
 	if f == nil {

@@ -80,8 +80,8 @@ func forkMessages(s *Server, x *execution) outcome {
 			if !n.asks() {
 				continue
 			}
-			if text := n.said.text(); text != "" {
-				list = append(list, forkable{n.ID, text})
+			if text := n.said().text(); text != "" {
+				list = append(list, forkable{n.ID(), text})
 			}
 		}
 		return outcome{data: encode(map[string]any{"messages": list})}
@@ -89,7 +89,7 @@ func forkMessages(s *Server, x *execution) outcome {
 }
 
 // asks reports whether the entry is a message of the user.
-func (n *node) asks() bool { return n.Type == sessionfile.TypeMessage && n.said.role == roleUser }
+func (n *node) asks() bool { return n.Type == sessionfile.TypeMessage && n.role == roleUser }
 
 // fork goes on in a file of its own, as if the message of the user had not been said
 // yet; the client may say something else.
@@ -102,17 +102,18 @@ func fork(s *Server, x *execution) outcome {
 	}
 	t := ss.tree.successor(ss.key.id, ss.path())
 	for _, n := range pathTo(at.parent) {
-		t.add(n.Entry, n.said)
+		t.add(n.Entry, n.said())
 	}
 	t.rebuild()
 	if t.name != ss.tree.name {
 		t.grow(sessionfile.Info{Name: ss.tree.name})
 	}
 	for _, n := range t.nodes[:len(t.nodes):len(t.nodes)] {
-		if label := ss.tree.labels[n.ID]; label != t.labels[n.ID] {
-			t.grow(sessionfile.Label{TargetID: n.ID, Label: label})
+		id := n.ID()
+		if label := ss.tree.labels[id]; label != t.labels[id] {
+			t.grow(sessionfile.Label{TargetID: id, Label: label})
 		}
 	}
 	s.restart(ss, t)
-	return outcome{data: encode(map[string]any{"sessionId": t.header.ID, "text": at.said.text(), "cancelled": false})}
+	return outcome{data: encode(map[string]any{"sessionId": t.header.ID, "text": at.said().text(), "cancelled": false})}
 }

@@ -91,11 +91,11 @@ func TestATreeThatIsTooLargeIsNotTold(t *testing.T) {
 
 func TestAnEntryIsShownByWhatItIsAbout(t *testing.T) {
 	tree := newTree("id", "s", "/", "")
-	raw := func(role, rest string) sessionfile.Body {
-		return sessionfile.Message{Message: json.RawMessage(`{"role":"` + role + `",` + rest + `}`)}
+	raw := func(role, rest string) message {
+		return readMessage(json.RawMessage(`{"role":"` + role + `",` + rest + `}`))
 	}
 	for _, c := range []struct {
-		body sessionfile.Body
+		body any // or a message
 		want string
 	}{
 		{raw("user", `"content":"a\n b"`), "a b"},
@@ -114,7 +114,13 @@ func TestAnEntryIsShownByWhatItIsAbout(t *testing.T) {
 		{sessionfile.CustomMessage{CustomType: "mine", Content: json.RawMessage(`"said"`)}, "said"},
 		{sessionfile.Info{}, "[session_info]"},
 	} {
-		if got := preview(tree.grow(c.body)); got != c.want {
+		var n *node
+		if m, ok := c.body.(message); ok {
+			n = tree.say(m)
+		} else {
+			n = tree.grow(c.body.(sessionfile.Body))
+		}
+		if got := preview(n); got != c.want {
 			t.Errorf("%+v: got %q, want %q", c.body, got, c.want)
 		}
 	}

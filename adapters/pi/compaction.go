@@ -90,7 +90,7 @@ type compactionResult struct {
 // compacted lets the summary stand for what goes: the conversation has a new thread,
 // with the summary and what is kept. Server.mu is held.
 func (s *Server) compacted(c *compaction, summary string) json.RawMessage {
-	result := compactionResult{summary, c.first().ID, c.tokens}
+	result := compactionResult{summary, c.first().ID(), c.tokens}
 	s.add(c.x.on, sessionfile.Compaction{
 		Summary: result.Summary, FirstKeptEntryID: result.FirstKeptEntryID, TokensBefore: result.TokensBefore,
 	})

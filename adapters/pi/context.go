@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
@@ -21,7 +22,7 @@ const (
 // that is nothing.
 func messageOfEntry(e sessionfile.Entry) message {
 	stamp := func(b []byte) json.RawMessage {
-		at, _ := time.Parse(time.RFC3339, e.Timestamp)
+		at, _ := time.Parse(time.RFC3339, e.Timestamp())
 		return append(strconv.AppendInt(append(b, `,"timestamp":`...), max(0, at.UnixMilli()), 10), '}')
 	}
 	switch e.Type {
@@ -66,7 +67,7 @@ func readMessage(raw json.RawMessage) message {
 	if len(raw) == 0 || json.Unmarshal(raw, &shape) != nil || shape.Role == "" {
 		return message{}
 	}
-	m := message{role: shape.Role, json: raw}
+	m := message{role: unique.Make(shape.Role).Value(), json: raw} // entries stay
 	if m.role == roleAssistant {
 		u := shape.Usage
 		m.usage = core.Usage{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite)}

@@ -18,7 +18,7 @@ const keepRecent = 20_000
 // its agent said of it; 0 where nobody has said so since the latest compaction.
 func reported(leaf *node) int64 {
 	for n := leaf; n != nil && n.Type != sessionfile.TypeCompaction; n = n.parent {
-		if tokens := tokensOf(n.said.usage); tokens > 0 {
+		if tokens := tokensOf(n.usage); tokens > 0 {
 			return tokens
 		}
 	}
@@ -47,7 +47,7 @@ func (c *cut) first() *node { return c.nodes[c.from] }
 // or "".
 func cutAt(leaf *node, toldBytes int, smaller bool) (*cut, string) {
 	last := leaf
-	for last != nil && last.said.role == "" {
+	for last != nil && last.role == "" {
 		last = last.parent
 	}
 	if last != nil && last.Type == sessionfile.TypeCompaction {
@@ -57,7 +57,7 @@ func cutAt(leaf *node, toldBytes int, smaller bool) (*cut, string) {
 	var all int64
 	sizes := make([]int64, len(c.nodes))
 	for i, n := range c.nodes {
-		sizes[i] = estimate(n.said)
+		sizes[i] = estimate(n.said())
 		all += sizes[i]
 	}
 	keep := min(keepRecent, int64(toldBytes/bytesPerToken/2))
@@ -77,16 +77,16 @@ func cutAt(leaf *node, toldBytes int, smaller bool) (*cut, string) {
 		if kept += sizes[i]; kept > keep && c.from >= 0 {
 			break
 		}
-		if n.said.role == roleTool {
+		if n.role == roleTool {
 			results++
 		}
-		results = max(0, results-n.said.calls)
+		results = max(0, results-n.calls)
 		if results == 0 && n.begins() {
 			c.from = i
 		}
 	}
 	fresh := 0 // the first that no summary stands for
-	if len(c.nodes) > 0 && c.nodes[0].said.role == roleCompaction {
+	if len(c.nodes) > 0 && c.nodes[0].role == roleCompaction {
 		fresh = 1
 	}
 	if c.from <= fresh {
@@ -97,17 +97,13 @@ func cutAt(leaf *node, toldBytes int, smaller bool) (*cut, string) {
 
 // begins reports whether a turn of the user's begins with the entry.
 func (n *node) begins() bool {
-	return slices.Contains([]string{roleUser, roleBash, roleBranchSummary}, n.said.role)
+	return slices.Contains([]string{roleUser, roleBash, roleBranchSummary}, n.role)
 }
 
 // goes is what the summary is to stand for, the latest that fits into so many bytes,
 // and how many messages do not.
 func (c *cut) goes(bytes int) (told []core.Turn, left int) {
-	messages := make([]message, c.from)
-	for i, n := range c.nodes[:c.from] {
-		messages[i] = n.said
-	}
-	return fit(messages, bytes, message.account)
+	return fit(messagesIn(c.nodes[:c.from]), bytes, message.account)
 }
 
 // account is a message as a turn with the tools that were used in it, of which an

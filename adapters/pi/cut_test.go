@@ -48,7 +48,7 @@ func TestACompactionKeepsWholeTurns(t *testing.T) {
 			case kind == 4:
 				utter(tr, roleBash, n, 0, 0)
 			case kind == 5 && tr.leaf != nil:
-				tr.grow(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: tr.leaf.ID})
+				tr.grow(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: tr.leaf.ID()})
 			default:
 				calls := rapid.IntRange(0, 2).Draw(rt, "calls")
 				utter(tr, roleAssistant, n, calls, rapid.Int64Range(0, 50_000).Draw(rt, "used"))
@@ -62,16 +62,16 @@ func TestACompactionKeepsWholeTurns(t *testing.T) {
 		}
 		kept := c.nodes[c.from:]
 		if !kept[0].begins() {
-			rt.Errorf("got the kept part beginning with a %s, want the beginning of a turn", kept[0].said.role)
+			rt.Errorf("got the kept part beginning with a %s, want the beginning of a turn", kept[0].role)
 		}
-		if c.nodes[c.from-1].said.role == roleCompaction {
+		if c.nodes[c.from-1].role == roleCompaction {
 			rt.Error("got nothing but the summary of before to sum up, want something new")
 		}
 		var tokens int64
 		unanswered := 0
 		for _, n := range kept {
-			tokens += estimate(n.said)
-			if unanswered += n.said.calls; n.said.role == roleTool {
+			tokens += estimate(n.said())
+			if unanswered += n.calls; n.role == roleTool {
 				unanswered--
 			}
 			if unanswered < 0 && open == 0 {
@@ -83,7 +83,7 @@ func TestACompactionKeepsWholeTurns(t *testing.T) {
 			rt.Errorf("got %d tokens kept in several turns, want %d at most", tokens, most)
 		}
 		before := len(tr.nodes)
-		tr.grow(sessionfile.Compaction{Summary: "new", FirstKeptEntryID: c.first().ID})
+		tr.grow(sessionfile.Compaction{Summary: "new", FirstKeptEntryID: c.first().ID()})
 		if got := standing(tr.leaf); len(got) != 1+len(kept) || got[0] != tr.nodes[before] || !slices.Equal(got[1:], kept) {
 			rt.Errorf("got %d entries standing behind the compaction, want it and the %d kept", len(got), len(kept))
 		}
@@ -98,7 +98,7 @@ func mixed(nodes []*node) bool {
 		if n.begins() && open > 0 {
 			return true
 		}
-		if open += n.said.calls; n.said.role == roleTool {
+		if open += n.calls; n.role == roleTool {
 			open--
 		}
 	}
@@ -133,11 +133,11 @@ func TestAnAgentIsToldWhichToolsWereUsed(t *testing.T) {
 func TestASummaryOfBeforeGoesBeforeAllOthers(t *testing.T) {
 	tr := newTree("id", "s", "/", "")
 	first := utter(tr, roleUser, 10, 0, 0)
-	tr.grow(sessionfile.Compaction{Summary: "short", FirstKeptEntryID: first.ID})
+	tr.grow(sessionfile.Compaction{Summary: "short", FirstKeptEntryID: first.ID()})
 	for range 4 {
 		utter(tr, roleUser, 100, 0, 0)
 	}
-	told, left := fit(tr.context, 300, message.turn)
+	told, left := fit(messagesIn(tr.context), 300, message.turn)
 	if len(told) == 0 || !strings.HasSuffix(told[0].Text, "short") || left == 0 {
 		t.Errorf("got %d turns, %d messages left out, want the summary first and some left out", len(told), left)
 	}

@@ -163,10 +163,10 @@ func partsOf(nodes []*node) []part {
 	var all []part
 	for _, n := range nodes {
 		switch {
-		case n.said.role == roleCompaction || n.said.role == roleBranchSummary:
-			all = append(all, part{Kind: "note", Title: "summary", Text: n.said.spoken(), Folded: true})
-		case n.said.role != "":
-			all = append(all, n.said.parts()...)
+		case n.role == roleCompaction || n.role == roleBranchSummary:
+			all = append(all, part{Kind: "note", Title: "summary", Text: n.said().spoken(), Folded: true})
+		case n.role != "":
+			all = append(all, n.said().parts()...)
 		case n.Type == sessionfile.TypeModel:
 			all = append(all, part{Kind: "note", Text: "model: " + gist(n)})
 		case n.Type == sessionfile.TypeThinking:

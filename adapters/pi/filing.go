@@ -117,7 +117,7 @@ func (s *Server) enter(ss *session, n *node) {
 		return
 	}
 	f.lines = append(f.lines, n.Line)
-	if f.exists = f.exists || n.said.role == roleAssistant; f.exists && !f.busy {
+	if f.exists = f.exists || n.role == roleAssistant; f.exists && !f.busy {
 		s.schedule(f)
 	}
 }
@@ -204,7 +204,7 @@ func (s *Server) remake(f *file) bool {
 		return false
 	}
 	slices.SortFunc(trees, func(a, b *tree) int {
-		return strings.Compare(a.nodes[len(a.nodes)-1].Timestamp, b.nodes[len(b.nodes)-1].Timestamp)
+		return strings.Compare(a.nodes[len(a.nodes)-1].Timestamp(), b.nodes[len(b.nodes)-1].Timestamp())
 	})
 	header := trees[0].header
 	header.Version = sessionfile.Version // as its entries are by now
@@ -212,8 +212,8 @@ func (s *Server) remake(f *file) bool {
 	known := map[string]bool{}
 	for _, t := range trees {
 		for _, n := range t.nodes {
-			if !known[n.ID] {
-				known[n.ID] = true
+			if id := n.ID(); !known[id] {
+				known[id] = true
 				lines = append(lines, n.Line)
 			}
 		}

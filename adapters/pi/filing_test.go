@@ -146,7 +146,7 @@ func TestATornLineStaysALineOfItsOwn(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{\"type\":\"session\",\"version\":3,\"cwd\":\"/\"}\n{\"type\":\"mess"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	line := sessionfile.New("a", "", someTime, sessionfile.Info{Name: "n"}).Line
+	line := sessionfile.New(new(sessionfile.Page), "a", nil, someTime, sessionfile.Info{Name: "n"}).Line
 	if err := at.append(true, [][]byte{line}); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func navigate(s *Server, x *execution) outcome {
 	label, _ := options.text("label")
 	j := journey{target: to, leaf: to, label: label}
 	if to.asks() || to.Type == sessionfile.TypeCustomMessage {
-		text := to.said.text()
+		text := to.said().text()
 		j.leaf, j.text = to.parent, &text
 	}
 	left := t.leftFor(to)
@@ -78,8 +78,8 @@ func (t *tree) leftFor(to *node) []message {
 	}
 	var left []message
 	for n := t.leaf; n != nil && !stays[n]; n = n.parent {
-		if n.said.role != "" {
-			left = append(left, n.said)
+		if n.role != "" {
+			left = append(left, n.said())
 		}
 	}
 	slices.Reverse(left)
@@ -110,12 +110,12 @@ func (s *Server) arrive(ss *session, j journey, summary string) outcome {
 	if summary != "" {
 		from := "root"
 		if j.leaf != nil {
-			from = j.leaf.ID
+			from = j.leaf.ID()
 		}
 		marked = s.add(ss, sessionfile.BranchSummary{FromID: from, Summary: summary})
 	}
 	if j.label != "" {
-		s.add(ss, sessionfile.Label{TargetID: marked.ID, Label: j.label})
+		s.add(ss, sessionfile.Label{TargetID: marked.ID(), Label: j.label})
 	}
 	s.recall(ss, core.ThreadID(core.NewID()))
 	data := map[string]any{"cancelled": false}

@@ -48,7 +48,7 @@ func (s *Server) toldBefore(ss *session) []core.Turn {
 // recall begins a new thread with the conversation as it stands: the one before has
 // things in it that are no part of that, or lacks some.
 func (s *Server) recall(ss *session, thread core.ThreadID) {
-	s.recallOf(ss, thread, ss.tree.context)
+	s.recallOf(ss, thread, ss.all())
 }
 
 // recallOf is recall with a part of the conversation: the rest is said again.

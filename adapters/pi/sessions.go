@@ -92,7 +92,7 @@ func (ss *session) path() string {
 }
 
 // all returns the messages so far, those of the run included as far as they ended.
-func (ss *session) all() []message { return slices.Clip(ss.tree.context) }
+func (ss *session) all() []message { return messagesIn(ss.tree.context) }
 
 // lookup returns the session that a command is for, or nil. Where that was deleted by
 // one that was admitted later, it is none that was made under the name since.

@@ -19,13 +19,14 @@ import (
 // Server.mu guards the tree of a session.
 type tree struct {
 	header sessionfile.Header
-	nodes  []*node          // as they were added
-	room   []node           // for those to come
-	places map[uint64]int32 // among the nodes, by the sum of the id: see find
+	nodes  []*node // as they were added
+	room   []node  // for those to come
+	page   sessionfile.Page
+	places map[uint32]int32 // among the nodes, by the sum of the id: see find
 	leaf   *node            // nil before the first entry
-	// context are the messages on the path, with the latest compaction applied. It is
-	// replaced, never changed.
-	context []message
+	// context are the entries that say something on the path, with the latest compaction
+	// applied. It is replaced, never changed.
+	context []*node
 	weight  weight            // of the context
 	name    string            // of the session
 	level   string            // of thinking, on the path; "" when nothing says
@@ -36,9 +37,29 @@ type tree struct {
 type node struct {
 	sessionfile.Entry
 	parent *node
-	// said is what the entry adds to the context; its role is "" of an entry that adds
-	// nothing.
-	said message
+	// role is that of what the entry adds to the context, "" of one that adds nothing.
+	role  string
+	calls int
+	usage core.Usage
+}
+
+// said is what the entry adds to the context. It shares memory with the entry, where
+// that is a message.
+func (n *node) said() message {
+	raw := n.Message()
+	if n.role == "" || raw == nil {
+		return messageOfEntry(n.Entry)
+	}
+	return message{role: n.role, json: raw, calls: n.calls, usage: n.usage}
+}
+
+// messagesIn are what entries add to the context.
+func messagesIn(nodes []*node) []message {
+	all := make([]message, len(nodes))
+	for i, n := range nodes {
+		all[i] = n.said()
+	}
+	return all
 }
 
 // newTree begins a conversation in the directory cwd.
@@ -48,7 +69,7 @@ func newTree(id, session, cwd, parentSession string) *tree {
 			Version: sessionfile.Version, ID: id, Timestamp: time.Now().UTC().Format(sessionfile.Time), Cwd: cwd,
 			ParentSession: parentSession, SessionID: session,
 		},
-		places: map[uint64]int32{}, labels: map[string]string{},
+		places: map[uint32]int32{}, labels: map[string]string{},
 	}
 }
 
@@ -69,20 +90,20 @@ func growTreeOf(f sessionfile.File, said func(sessionfile.Entry) message) *tree 
 // add adds an entry behind its parent, which may be any of before, and moves the leaf
 // to it. The context is left to the caller.
 func (t *tree) add(e sessionfile.Entry, said message) *node {
-	return t.append(node{Entry: e, parent: t.find(e.ParentID), said: said})
+	return t.append(e, t.find(e.ParentID()), said)
 }
 
-// mostRoom is for how many nodes a tree makes room at once: a long conversation is a
-// few large objects, and not as many as it has entries.
-const mostRoom = 32
+// mostRoom is for how many nodes a tree makes room at once, about 4 KiB of them: a long
+// conversation is a few large objects, and not as many as it has entries.
+const mostRoom = 26
 
-func (t *tree) append(made node) *node {
+func (t *tree) append(e sessionfile.Entry, parent *node, said message) *node {
 	if len(t.room) == cap(t.room) {
 		t.room = make([]node, 0, min(mostRoom, len(t.nodes)+2))
 	}
-	t.room = append(t.room, made)
-	n, e := &t.room[len(t.room)-1], made.Entry
-	t.places[idSum(e.ID)] = int32(len(t.nodes)) //nolint:gosec // no memory holds as many
+	t.room = append(t.room, node{e, parent, said.role, said.calls, said.usage})
+	n := &t.room[len(t.room)-1]
+	t.places[idSum(e.ID())] = int32(len(t.nodes)) //nolint:gosec // no memory holds as many
 	t.nodes = append(t.nodes, n)
 	t.leaf = n
 	switch e.Type {
@@ -105,7 +126,7 @@ func (t *tree) append(made node) *node {
 
 var idSeed = maphash.MakeSeed()
 
-func idSum(id string) uint64 { return maphash.String(idSeed, id) }
+func idSum(id string) uint32 { return uint32(maphash.String(idSeed, id)) } //nolint:gosec // a part of it does
 
 // find returns the entry of an id, or nil. Conversations stay, and collections look at
 // every pointer in them: the places have none.
@@ -114,10 +135,10 @@ func (t *tree) find(id string) *node {
 	if !ok {
 		return nil
 	}
-	if n := t.nodes[at]; n.ID == id {
+	if n := t.nodes[at]; n.ID() == id {
 		return n
 	}
-	if i := slices.IndexFunc(t.nodes, func(n *node) bool { return n.ID == id }); i >= 0 { // two of one sum
+	if i := slices.IndexFunc(t.nodes, func(n *node) bool { return n.ID() == id }); i >= 0 { // two of one sum
 		return t.nodes[i]
 	}
 	return nil
@@ -125,8 +146,9 @@ func (t *tree) find(id string) *node {
 
 // grow adds an entry behind the leaf.
 func (t *tree) grow(b sessionfile.Body) *node {
-	e := t.next(b)
-	n := t.add(e, messageOfEntry(e))
+	id := t.freshID()
+	e := sessionfile.New(&t.page, string(id[:]), t.last(), time.Now(), b)
+	n := t.append(e, t.leaf, messageOfEntry(e))
 	switch b := b.(type) {
 	case sessionfile.Compaction:
 		t.rebuild()
@@ -134,38 +156,34 @@ func (t *tree) grow(b sessionfile.Body) *node {
 	case sessionfile.ThinkingLevelChange:
 		t.level = b.ThinkingLevel
 	}
-	if n.said.role != "" {
-		t.take(n.said)
+	if n.role != "" {
+		t.take(n)
 	}
 	return n
 }
 
-// take makes a message behind the leaf a part of the context.
-func (t *tree) take(m message) {
-	t.context = append(t.context, m)
-	if n := tokensOf(m.usage); n > 0 {
-		t.weight.reported = n
+// take makes what is said behind the leaf a part of the context.
+func (t *tree) take(n *node) {
+	t.context = append(t.context, n)
+	if tokens := tokensOf(n.usage); tokens > 0 {
+		t.weight.reported = tokens
 	}
 }
 
-// say adds a message behind the leaf. It shares memory with its entry from there on.
+// say adds a message behind the leaf.
 func (t *tree) say(m message) *node {
-	e := t.next(sessionfile.Message{Message: m.json})
-	end := len(e.Line) - 1
-	m.json = e.Line[end-len(m.json) : end : end]
-	n := t.append(node{Entry: e, parent: t.leaf, said: m})
-	t.take(m)
+	id := t.freshID()
+	n := t.append(sessionfile.NewMessage(&t.page, string(id[:]), t.last(), time.Now(), m.json), t.leaf, m)
+	t.take(n)
 	return n
 }
 
-// next makes an entry that follows the leaf.
-func (t *tree) next(b sessionfile.Body) sessionfile.Entry {
-	parent := ""
-	if t.leaf != nil {
-		parent = t.leaf.ID
+// last is the entry that the next one follows, or nil.
+func (t *tree) last() *sessionfile.Entry {
+	if t.leaf == nil {
+		return nil
 	}
-	id := t.freshID()
-	return sessionfile.New(string(id[:]), parent, time.Now(), b)
+	return &t.leaf.Entry
 }
 
 // freshID returns the id of an entry to come: eight hexadecimal digits.
@@ -174,7 +192,7 @@ func (t *tree) freshID() (id [8]byte) {
 		var random [len(id) / 2]byte
 		binary.BigEndian.PutUint32(random[:], rand.Uint32())
 		hex.Encode(id[:], random[:])
-		if t.find(string(id[:])) == nil {
+		if _, taken := t.places[idSum(string(id[:]))]; !taken {
 			return id
 		}
 	}
@@ -200,11 +218,8 @@ func pathTo(n *node) []*node {
 
 // rebuild makes the context anew.
 func (t *tree) rebuild() {
-	t.context, t.weight = nil, weight{reported: reported(t.leaf)}
+	t.context, t.weight = standing(t.leaf), weight{reported: reported(t.leaf)}
 	_, _, t.level = t.settings()
-	for _, n := range standing(t.leaf) {
-		t.context = append(t.context, n.said)
-	}
 }
 
 // standing returns the entries that say something on the path to a leaf, as the agent
@@ -219,7 +234,7 @@ func standing(leaf *node) []*node {
 			continue
 		}
 		all = append(all, n)
-		from := slices.IndexFunc(path[:i], func(n *node) bool { return n.ID == c.FirstKeptEntryID })
+		from := slices.IndexFunc(path[:i], func(n *node) bool { return n.ID() == c.FirstKeptEntryID })
 		if from < 0 {
 			from = i
 		}
@@ -227,7 +242,7 @@ func standing(leaf *node) []*node {
 		break
 	}
 	for _, n := range path {
-		if n.said.role != "" && n.Type != sessionfile.TypeCompaction {
+		if n.role != "" && n.Type != sessionfile.TypeCompaction {
 			all = append(all, n)
 		}
 	}
@@ -249,12 +264,12 @@ func (t *tree) settings() (provider string, id core.AgentID, level string) {
 			if n.Body(&b) == nil {
 				provider, id = b.Provider, core.AgentID(b.ModelID)
 			}
-		case id == "" && n.said.role == roleAssistant:
+		case id == "" && n.role == roleAssistant:
 			var b struct {
 				Provider string       `json:"provider"`
 				Model    core.AgentID `json:"model"`
 			}
-			if core.DecodeJSON(n.said.json, core.JSONLimits{Bytes: len(n.said.json)}, &b) == nil {
+			if raw := n.Message(); core.DecodeJSON(raw, core.JSONLimits{Bytes: len(raw)}, &b) == nil {
 				provider, id = b.Provider, b.Model
 				if provider == api { // what the hub has said itself
 					provider, id = "", ""

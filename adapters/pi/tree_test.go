@@ -15,10 +15,10 @@ var someTime = time.UnixMilli(1_800_000_000_000)
 
 func userSays(text string) message { return userMessage(text, nil, someTime.UnixMilli()) }
 
-func spokenIn(context []message) string {
+func spokenIn(context []*node) string {
 	var all []string
-	for _, m := range context {
-		all = append(all, m.spoken())
+	for _, n := range context {
+		all = append(all, n.said().spoken())
 	}
 	return strings.Join(all, " | ")
 }
@@ -36,7 +36,7 @@ func TestTheContextIsThePathToTheLeaf(t *testing.T) {
 	if got := spokenIn(tree.context); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := string(tree.context[2].json); got != `{"role":"custom","customType":"mine","content":"hello","display":true,"timestamp":`+got[len(got)-14:] {
+	if got := string(tree.context[2].said().json); got != `{"role":"custom","customType":"mine","content":"hello","display":true,"timestamp":`+got[len(got)-14:] {
 		t.Errorf("a message of an extension: got %s", got)
 	}
 	tree.move(nil)
@@ -50,13 +50,13 @@ func TestACompactionStandsForWhatCameBeforeWhatItKeeps(t *testing.T) {
 	tree.say(userSays("a"))
 	b := tree.say(userSays("b"))
 	tree.say(userSays("c"))
-	tree.grow(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: b.ID, TokensBefore: 9})
+	tree.grow(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: b.ID(), TokensBefore: 9})
 	d := tree.say(userSays("d"))
 	summary := "What was said before, in short:\n\n"
 	if got, want := spokenIn(tree.context), summary+"s | b | c | d"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	tree.grow(sessionfile.Compaction{Summary: "t", FirstKeptEntryID: d.ID, TokensBefore: 9})
+	tree.grow(sessionfile.Compaction{Summary: "t", FirstKeptEntryID: d.ID(), TokensBefore: 9})
 	if got, want := spokenIn(tree.context), summary+"t | d"; got != want {
 		t.Errorf("compacted again: got %q, want %q", got, want)
 	}
@@ -82,10 +82,11 @@ func TestATreeIsTheSameOnceItWasReadAgain(t *testing.T) {
 			}
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0, 1:
-				tree.say(userSays(rapid.StringN(0, 10, 20).Draw(t, "text")))
+				text := rapid.StringN(0, 10, 20).Draw(t, "text")
+				tree.say(userSays(strings.Repeat(text, rapid.SampledFrom([]int{1, 200}).Draw(t, "times"))))
 			case 2:
 				if n := one(); n != nil {
-					tree.grow(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: n.ID})
+					tree.grow(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: n.ID()})
 				}
 			case 3:
 				tree.move(one())
@@ -96,7 +97,7 @@ func TestATreeIsTheSameOnceItWasReadAgain(t *testing.T) {
 				tree.grow(sessionfile.ThinkingLevelChange{ThinkingLevel: "high"})
 			case 6:
 				if n := one(); n != nil {
-					tree.grow(sessionfile.Label{TargetID: n.ID, Label: rapid.SampledFrom([]string{"", "l"}).Draw(t, "label")})
+					tree.grow(sessionfile.Label{TargetID: n.ID(), Label: rapid.SampledFrom([]string{"", "l"}).Draw(t, "label")})
 				}
 			}
 		}

@@ -69,21 +69,23 @@ func (t *tree) tell() outcome {
 	}
 	var leaf *string
 	if t.leaf != nil {
-		leaf = &t.leaf.ID
+		id := t.leaf.ID()
+		leaf = &id
 	}
 	return outcome{data: encode(map[string]any{"currentLeafId": leaf, "nodes": nodes})}
 }
 
 func (t *tree) show(n *node) treeNode {
-	shown := treeNode{EntryID: n.ID, EntryType: n.Type, Text: preview(n), Label: t.labels[n.ID]}
+	shown := treeNode{EntryID: n.ID(), EntryType: n.Type, Text: preview(n), Label: t.labels[n.ID()]}
 	if n.parent != nil {
-		shown.ParentID = &n.parent.ID
+		id := n.parent.ID()
+		shown.ParentID = &id
 	}
-	if n.Timestamp != "" {
-		shown.Timestamp = &n.Timestamp
+	if at := n.Timestamp(); at != "" {
+		shown.Timestamp = &at
 	}
-	if n.Type == sessionfile.TypeMessage && n.said.role != "" {
-		shown.Role = &n.said.role
+	if n.Type == sessionfile.TypeMessage && n.role != "" {
+		shown.Role = &n.role
 	}
 	return shown
 }
@@ -93,7 +95,7 @@ func preview(n *node) string {
 	text := strings.Join(strings.Fields(gist(n)), " ")
 	if text == "" {
 		if n.Type == sessionfile.TypeMessage {
-			return "[" + cmp.Or(n.said.role, n.Type) + "]"
+			return "[" + cmp.Or(n.role, n.Type) + "]"
 		}
 		return "[" + n.Type + "]"
 	}
@@ -117,7 +119,7 @@ func gist(n *node) string {
 	}
 	switch n.Type {
 	case sessionfile.TypeMessage, sessionfile.TypeCustomMessage:
-		return n.said.gist()
+		return n.said().gist()
 	default:
 		if n.Body(&b) != nil {
 			return ""

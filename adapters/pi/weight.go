@@ -18,13 +18,13 @@ func (t *tree) fills(limit int64) bool {
 		return w.reported >= limit
 	}
 	for ; w.sized < len(t.context); w.sized++ {
-		w.bytes += len(t.context[w.sized].json)
+		w.bytes += len(t.context[w.sized].said().json)
 	}
 	if int64(w.bytes) < limit*bytesPerToken { // it cannot be
 		return false
 	}
 	for ; w.weighed < len(t.context); w.weighed++ {
-		w.tokens += estimate(t.context[w.weighed])
+		w.tokens += estimate(t.context[w.weighed].said())
 	}
 	return w.tokens >= limit
 }

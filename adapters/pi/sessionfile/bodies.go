@@ -2,7 +2,8 @@ package sessionfile
 
 import "encoding/json"
 
-// Body is what an entry says beside its place in the tree: one of the types below.
+// Body is what an entry that is no message says beside its place in the tree: one of
+// the types below.
 type Body interface{ kind() string }
 
 // The types of entries.
@@ -17,11 +18,6 @@ const (
 	TypeLabel         = "label"
 	TypeInfo          = "session_info"
 )
-
-// Message is an AgentMessage, kept as it came.
-type Message struct {
-	Message json.RawMessage `json:"message"`
-}
 
 // ModelChange says who answers from here on.
 type ModelChange struct {
@@ -77,7 +73,6 @@ type Info struct {
 	Name string `json:"name"`
 }
 
-func (Message) kind() string             { return TypeMessage }
 func (ModelChange) kind() string         { return TypeModel }
 func (ThinkingLevelChange) kind() string { return TypeThinking }
 func (Compaction) kind() string          { return TypeCompaction }

@@ -3,6 +3,7 @@ package sessionfile
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -35,68 +36,119 @@ func (h Header) Line() []byte {
 	}{"session", h})
 }
 
-// Entry is a line behind the header.
+// Entry is a line behind the header. Conversations stay in memory, and collections of
+// garbage follow every pointer in them: an entry knows what stands where in its line.
 type Entry struct {
+	// Type is one of those that this package names, or another.
 	Type string
-	ID   string
-	// ParentID is the entry that this one follows, or "" of one that follows none.
-	ParentID  string
-	Timestamp string
 	// Line is the whole entry, without the end of the line. It is read only.
 	Line []byte
+	// Texts are between their quotes. They have to be decoded where one is escaped.
+	id, parent, at, message span
+	escaped                 bool
 }
 
-// New makes an entry. The message of a [Message] must be JSON without line breaks.
-func New(id, parent string, at time.Time, b Body) Entry {
-	var few [64]byte
-	own := string(at.UTC().AppendFormat(append(few[:0], id...), Time)) // entries stay: one string for both
-	e := Entry{Type: b.kind(), ID: own[:len(id)], ParentID: parent, Timestamp: own[len(id):]}
-	m, isMessage := b.(Message)
-	const names = len(`{"type":"","id":"","parentId":"","timestamp":"","message":}`)
-	line := e.appendHead(make([]byte, 0, names+len(e.Type)+len(id)+len(parent)+len(e.Timestamp)+len(m.Message)))
-	if isMessage { // which may be long: it is copied once
-		e.Line = append(append(append(line, `,"message":`...), m.Message...), '}')
-		return e
-	}
-	e.Line = append(append(line, ','), encode(b)[1:]...)
+// span is a part of a line.
+type span struct{ from, to uint32 }
+
+func spanOf(from, to int) span { return span{uint32(from), uint32(to)} } //nolint:gosec // no line is as long
+
+// NewMessage makes the entry of a message, JSON without line breaks, whose line is to
+// stand in the page. It follows the parent, or none.
+func NewMessage(in *Page, id string, parent *Entry, at time.Time, message json.RawMessage) Entry {
+	const name = `,"message":`
+	e := begin(in, TypeMessage, id, parent, at, len(name)+len(message)+1)
+	from := len(e.Line) + len(name)
+	e.Line = append(append(append(e.Line, name...), message...), '}')
+	e.message = spanOf(from, from+len(message))
 	return e
 }
 
+// New is NewMessage for an entry that says something else.
+func New(in *Page, id string, parent *Entry, at time.Time, b Body) Entry {
+	body := encode(b)[1:]
+	e := begin(in, b.kind(), id, parent, at, 1+len(body))
+	e.Line = append(append(e.Line, ','), body...)
+	return e
+}
+
+// begin makes an entry with what all have, before as many bytes as it goes on for.
+func begin(in *Page, kind, id string, parent *Entry, at time.Time, more int) Entry {
+	follows := []byte("null")
+	if parent != nil {
+		follows = parent.Line[parent.id.from-1 : parent.id.to+1]
+	}
+	const names = len(`{"type":"","id":"","parentId":,"timestamp":""`)
+	e := Entry{Type: kind, Line: in.room(names + len(kind) + len(id) + len(follows) + len(Time) + more)}
+	e.Line = append(append(append(e.Line, `{"type":"`...), kind...), `","id":`...)
+	from := len(e.Line)
+	e.Line = appendText(e.Line, id)
+	e.id = e.textAt(from, len(e.Line))
+	e.Line = append(e.Line, `,"parentId":`...)
+	from = len(e.Line)
+	e.Line = append(e.Line, follows...)
+	if parent != nil {
+		e.parent = e.textAt(from, len(e.Line))
+	}
+	e.Line = append(e.Line, `,"timestamp":"`...)
+	from = len(e.Line)
+	e.Line = at.UTC().AppendFormat(e.Line, Time)
+	e.at = spanOf(from, len(e.Line))
+	e.Line = append(e.Line, '"')
+	return e
+}
+
+// textAt is where the text of a JSON string in the line is.
+func (e *Entry) textAt(from, to int) span {
+	e.escaped = e.escaped || bytes.IndexByte(e.Line[from:to], '\\') >= 0
+	return spanOf(from+1, to-1)
+}
+
+// text is what stands there: on no heap where the caller keeps it nowhere, since all of
+// this is inlined.
+func (e *Entry) text(s span) string {
+	if e.escaped {
+		return e.decode(s)
+	}
+	return string(e.Line[s.from:s.to])
+}
+
+func (e *Entry) decode(s span) (text string) {
+	if s != (span{}) {
+		_ = json.Unmarshal(e.Line[s.from-1:s.to+1], &text) // it was checked
+	}
+	return text
+}
+
+// ID is the id of the entry.
+func (e *Entry) ID() string { return e.text(e.id) }
+
+// ParentID is the id of the entry that this one follows, or "" of one that follows none.
+func (e *Entry) ParentID() string { return e.text(e.parent) }
+
+// Timestamp is when the entry was made, as its line has it.
+func (e *Entry) Timestamp() string { return e.text(e.at) }
+
 // Body decodes what the entry says into a pointer to one of the bodies. It returns
 // the error of [core.DecodeJSON].
-func (e Entry) Body(into any) error {
+func (e *Entry) Body(into any) error {
 	return core.DecodeJSON(e.Line, core.JSONLimits{Bytes: len(e.Line)}, into)
 }
 
 // Message returns the message of an entry that is one, else nil. It shares memory
 // with the line.
-func (e Entry) Message() json.RawMessage {
-	var m Message
-	if e.Type != TypeMessage || e.Body(&m) != nil || len(m.Message) == 0 {
+func (e *Entry) Message() json.RawMessage {
+	if e.message.from == e.message.to {
 		return nil
 	}
-	at := bytes.Index(e.Line, m.Message) // the same bytes, wherever they stand first
-	return e.Line[at : at+len(m.Message) : at+len(m.Message)]
-}
-
-// appendHead appends what all entries have, without the brace behind it.
-func (e Entry) appendHead(dst []byte) []byte {
-	dst = appendText(append(dst, `{"type":`...), e.Type)
-	dst = appendText(append(dst, `,"id":`...), e.ID)
-	dst = append(dst, `,"parentId":`...)
-	if e.ParentID == "" {
-		dst = append(dst, "null"...)
-	} else {
-		dst = appendText(dst, e.ParentID)
-	}
-	return appendText(append(dst, `,"timestamp":`...), e.Timestamp)
+	return e.Line[e.message.from:e.message.to:e.message.to]
 }
 
 // appendText appends a JSON string. Most stand as they are.
 func appendText(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return append(dst, encode(s)...)
+			return append(dst, encode(strings.Clone(s))...) // no other has to be on the heap
 		}
 	}
 	return append(append(append(dst, '"'), s...), '"')

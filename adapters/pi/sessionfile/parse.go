@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unique"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -62,7 +63,7 @@ func Parse(data []byte) (File, error) {
 	if f.Header, err = readHeader(head); err != nil {
 		return f, err
 	}
-	known := map[string]bool{}
+	seen := map[string]bool{}
 	last := ""
 	for n := 1; len(rest) > 0; n++ {
 		var line []byte
@@ -71,11 +72,12 @@ func Parse(data []byte) (File, error) {
 			continue
 		}
 		e, ok := readEntry(line, n, last, f.Entries)
-		if !ok || known[e.ID] {
+		if !ok || seen[e.ID()] {
 			f.Skipped++
 			continue
 		}
-		known[e.ID], last = true, e.ID
+		last = e.ID()
+		seen[last] = true
 		f.Entries = append(f.Entries, e)
 	}
 	return f, nil
@@ -85,58 +87,82 @@ func Parse(data []byte) (File, error) {
 // without an id follows.
 func readEntry(line []byte, n int, last string, before []Entry) (Entry, bool) {
 	var shape struct {
-		Type      string  `json:"type"`
-		ID        string  `json:"id"`
-		ParentID  *string `json:"parentId"`
-		Timestamp string  `json:"timestamp"`
+		Type      string          `json:"type"`
+		ID        json.RawMessage `json:"id"`
+		ParentID  json.RawMessage `json:"parentId"`
+		Timestamp json.RawMessage `json:"timestamp"`
 	}
 	if line[0] != '{' || core.DecodeJSON(line, limits(line), &shape) != nil || shape.Type == "" || shape.Type == "session" {
 		return Entry{}, false
 	}
-	e := Entry{Type: shape.Type, ID: shape.ID, Timestamp: shape.Timestamp, Line: line}
-	if shape.ParentID != nil {
-		e.ParentID = *shape.ParentID
+	e := Entry{Type: unique.Make(shape.Type).Value(), Line: line} // entries stay
+	if !e.place(&e.id, shape.ID) || !e.place(&e.parent, shape.ParentID) || !e.place(&e.at, shape.Timestamp) {
+		return Entry{}, false
 	}
-	if e.ID != "" {
-		return e.renamed(), true
+	var said struct {
+		Message json.RawMessage `json:"message"`
 	}
-	// The same id each time that the file is read: what is appended refers to it.
-	e.ID, e.ParentID = fmt.Sprintf("%08x", n), last
-	return e.completed(before).renamed(), true
+	if e.Type == TypeMessage && e.Body(&said) == nil {
+		e.message = e.find(said.Message)
+	}
+	switch role := e.renamed(); {
+	case e.ID() == "": // the same id each time that the file is read: what is appended refers to it
+		line = e.completed(fmt.Sprintf("%08x", n), last, before)
+	case role != nil:
+		line = role
+	default:
+		return e, true
+	}
+	return readEntry(line, n, last, before)
 }
 
-// completed writes the id and the parent of an entry of version 1 into its line.
-func (e Entry) completed(before []Entry) Entry {
+// place finds a text by its bytes. It reports false for what is neither a text nor null.
+func (e *Entry) place(s *span, raw json.RawMessage) bool {
+	if len(raw) == 0 || string(raw) == "null" {
+		return true
+	}
+	if raw[0] != '"' {
+		return false
+	}
+	at := e.find(raw)
+	*s = e.textAt(int(at.from), int(at.to))
+	return true
+}
+
+// find returns where the line has a value, or where it has another of the same bytes.
+func (e *Entry) find(value []byte) span {
+	at := bytes.Index(e.Line, value)
+	return spanOf(at, at+len(value))
+}
+
+// completed is the line of an entry of version 1 with the id and the parent that it has.
+func (e *Entry) completed(id, parent string, before []Entry) []byte {
 	fields := e.fields()
-	fields["id"], fields["parentId"] = encode(e.ID), encode(pointer(e.ParentID))
+	fields["id"], fields["parentId"] = encode(id), encode(pointer(parent))
 	var first int
 	if raw, ok := fields["firstKeptEntryIndex"]; ok && e.Type == TypeCompaction && json.Unmarshal(raw, &first) == nil {
 		delete(fields, "firstKeptEntryIndex")
 		if first--; first >= 0 && first < len(before) { // it counted the header
-			fields["firstKeptEntryId"] = encode(before[first].ID)
+			fields["firstKeptEntryId"] = encode(before[first].ID())
 		}
 	}
-	e.Line = encode(fields)
-	return e
+	return encode(fields)
 }
 
-// renamed gives a message the role that it has since version 3.
-func (e Entry) renamed() Entry {
-	if e.Type != TypeMessage || !bytes.Contains(e.Line, []byte(`"hookMessage"`)) {
-		return e
-	}
+// renamed is the line of a message with the role that it has since version 3, or nil of
+// one that has it.
+func (e *Entry) renamed() []byte {
 	var message map[string]json.RawMessage
-	if json.Unmarshal(e.Message(), &message) != nil || string(message["role"]) != `"hookMessage"` {
-		return e
+	if !bytes.Contains(e.Message(), []byte(`"hookMessage"`)) || json.Unmarshal(e.Message(), &message) != nil || string(message["role"]) != `"hookMessage"` {
+		return nil
 	}
 	message["role"] = json.RawMessage(`"custom"`)
 	fields := e.fields()
 	fields["message"] = encode(message)
-	e.Line = encode(fields)
-	return e
+	return encode(fields)
 }
 
-func (e Entry) fields() map[string]json.RawMessage {
+func (e *Entry) fields() map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(e.Line, &fields) // it was checked
 	return fields

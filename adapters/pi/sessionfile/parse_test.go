@@ -24,6 +24,14 @@ const written = `{"type":"session","version":3,"id":"85e0dab2-0000-4000-8000-000
 {"type":"message","id":"55555555","parentId":"44444444","timestamp":"2026-11-20T21:29:09.000Z","message":{"role":"assistant","content":[]},"later":true}
 {"type":"message","id":"66666666","parentId":"55555555","timest`
 
+// shown is all that entries say.
+func shown(entries []sessionfile.Entry) (all [][]string) {
+	for _, e := range entries {
+		all = append(all, []string{e.Type, e.ID(), e.ParentID(), e.Timestamp(), string(e.Message()), string(e.Line)})
+	}
+	return all
+}
+
 func TestAFileOfTheRealProgramIsRead(t *testing.T) {
 	f, err := sessionfile.Parse([]byte(written))
 	if err != nil {
@@ -36,7 +44,7 @@ func TestAFileOfTheRealProgramIsRead(t *testing.T) {
 	var got []string
 	lines := strings.Split(written, "\n")
 	for i, e := range f.Entries {
-		got = append(got, e.Type+" "+e.ID+" < "+e.ParentID)
+		got = append(got, e.Type+" "+e.ID()+" < "+e.ParentID())
 		if string(e.Line) != lines[i+1] {
 			t.Errorf("entry %d: got the line %s, want it as it stands: %s", i, e.Line, lines[i+1])
 		}
@@ -87,8 +95,8 @@ func TestWhatOlderVersionsLeaveOutIsFilledIn(t *testing.T) {
 	}
 	parents := []string{"", "00000001", "00000002", "00000003"}
 	for i, e := range f.Entries {
-		if e.ParentID != parents[i] {
-			t.Errorf("entry %d: got the parent %q, want %q", i, e.ParentID, parents[i])
+		if e.ParentID() != parents[i] {
+			t.Errorf("entry %d: got the parent %q, want %q", i, e.ParentID(), parents[i])
 		}
 	}
 	if got, want := string(f.Entries[1].Message()), `{"content":"two","customType":"x","role":"custom"}`; got != want {
@@ -97,6 +105,31 @@ func TestWhatOlderVersionsLeaveOutIsFilledIn(t *testing.T) {
 	var c sessionfile.Compaction
 	if err := f.Entries[2].Body(&c); err != nil || c.FirstKeptEntryID != "00000002" || c.TokensBefore != 7 {
 		t.Errorf("the compaction: got %+v and %v, want it to keep from entry 00000002", c, err)
+	}
+}
+
+func TestTheTextsOfAnEntryAreReadWhereverTheyStand(t *testing.T) {
+	for line, want := range map[string][]string{
+		`{"message":{"id":"x"},"id":"x","type":"message","timestamp":"x"}`:                       {"message", "x", "", "x", `{"id":"x"}`},
+		`{"type":"id","id":"type","parentId":"id","timestamp":""}`:                               {"id", "type", "id", "", ""},
+		`{"type":"m\u00e4","id":"\"","parentId":"\\","timestamp":"é","message":{"role":"user"}}`: {"mä", `"`, `\`, "é", ""},
+		`{"type" : "\u006dessage", "id" : "1", "parentId" : null, "message" : [ 1 ]}`:            {"message", "1", "", "", "[ 1 ]"},
+		`{"type":"message","id":"1","messAge":{"role":"user"}}`:                                  {"message", "1", "", "", ""},
+		`{"type":"message","id":"1","timestamp":null,"message":null}`:                            {"message", "1", "", "", "null"},
+	} {
+		f, err := sessionfile.Parse(append(sessionfile.Header{}.Line(), "\n"+line...))
+		if err != nil || len(f.Entries) != 1 {
+			t.Errorf("%s: got %d entries and %v, want one", line, len(f.Entries), err)
+			continue
+		}
+		if d := cmp.Diff([][]string{append(want, line)}, shown(f.Entries)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", line, d)
+		}
+	}
+	for _, line := range []string{`{"type":1,"id":"1"}`, `{"type":"x","id":1}`, `{"type":"x","id":"1","parentId":[]}`, `{"type":"x","id":"1","timestamp":{}}`, `{"type":null,"id":"1"}`} {
+		if f, err := sessionfile.Parse(append(sessionfile.Header{}.Line(), "\n"+line...)); err != nil || f.Skipped != 1 {
+			t.Errorf("%s: got %d entries and %v, want it passed over", line, len(f.Entries), err)
+		}
 	}
 }
 
@@ -109,13 +142,14 @@ func TestALineThatIsNoEntryIsPassedOver(t *testing.T) {
 {"id":"3"}
 ` + "\x00\xff\r\n" + `{"type":"label","id":"4","parentId":"1","timestamp":"t","targetId":"1"}` + "\r\n"
 	f, err := sessionfile.Parse([]byte(text))
-	if err != nil || len(f.Entries) != 2 || f.Skipped != 5 || f.Entries[1].ID != "4" {
+	if err != nil || len(f.Entries) != 2 || f.Skipped != 5 || f.Entries[1].ID() != "4" {
 		t.Errorf("got %d entries and %d skipped, want 2 and 5", len(f.Entries), f.Skipped)
 	}
 }
 
 func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
-	text := rapid.StringMatching(`[ -~\n"\\<>&é]{0,20}`)
+	few := rapid.StringMatching(`[ -~\n"\\<>&é]{0,20}`)
+	text := rapid.Map(few, func(s string) string { return strings.Repeat(s, 1+len(s)%3*30) }) // some for a page of their own
 	raw := rapid.Custom(func(t *rapid.T) json.RawMessage {
 		b, err := json.Marshal(map[string]string{"role": "user", "content": text.Draw(t, "content")})
 		if err != nil {
@@ -124,7 +158,7 @@ func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
 		return b
 	})
 	body := rapid.OneOf(
-		rapid.Map(raw, func(m json.RawMessage) sessionfile.Body { return sessionfile.Message{Message: m} }),
+		rapid.Just[sessionfile.Body](nil), // a message
 		rapid.Map(text, func(s string) sessionfile.Body { return sessionfile.ModelChange{Provider: s, ModelID: s} }),
 		rapid.Map(text, func(s string) sessionfile.Body { return sessionfile.ThinkingLevelChange{ThinkingLevel: s} }),
 		rapid.Map(text, func(s string) sessionfile.Body {
@@ -141,17 +175,25 @@ func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		head := sessionfile.Header{Version: 3, ID: "id", Timestamp: "2026-01-01T00:00:00.000Z", Cwd: text.Draw(t, "cwd"), SessionID: "s"}
 		file := append(head.Line(), '\n')
+		var page sessionfile.Page
 		var want []sessionfile.Entry
 		for i, b := range rapid.SliceOfN(body, 0, 10).Draw(t, "bodies") {
-			parent := ""
+			var parent *sessionfile.Entry
 			if i > 0 {
-				parent = want[rapid.IntRange(0, i-1).Draw(t, "parent")].ID
+				parent = &want[rapid.IntRange(0, i-1).Draw(t, "parent")]
 			}
-			e := sessionfile.New(fmt.Sprintf("%08x", 100+i), parent, time.UnixMilli(int64(i)), b)
-			if m, ok := b.(sessionfile.Message); ok && !bytes.Equal(e.Message(), m.Message) {
-				t.Fatalf("got the message %s, want %s", e.Message(), m.Message)
+			id, at := text.Draw(t, "id")+fmt.Sprintf("%08x", 100+i), time.UnixMilli(int64(i))
+			if b != nil {
+				want = append(want, sessionfile.New(&page, id, parent, at, b))
+			} else {
+				m := raw.Draw(t, "message")
+				want = append(want, sessionfile.NewMessage(&page, id, parent, at, m))
+				if got := want[i].Message(); !bytes.Equal(got, m) {
+					t.Fatalf("got the message %s, want %s", got, m)
+				}
 			}
-			want = append(want, e)
+		}
+		for _, e := range want { // once all of the page is written
 			file = append(append(file, e.Line...), '\n')
 		}
 		f, err := sessionfile.Parse(file)
@@ -161,7 +203,7 @@ func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
 		if d := cmp.Diff(head, f.Header); d != "" {
 			t.Fatalf("the header (-want +got):\n%s", d)
 		}
-		if d := cmp.Diff(want, f.Entries); d != "" {
+		if d := cmp.Diff(shown(want), shown(f.Entries)); d != "" {
 			t.Fatalf("the entries (-want +got):\n%s", d)
 		}
 	})
@@ -177,7 +219,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again := append(file.Header.Line(), '\n')
 		for _, e := range file.Entries {
-			if bytes.ContainsRune(e.Line, '\n') || !json.Valid(e.Line) || e.ID == "" {
+			if bytes.ContainsRune(e.Line, '\n') || !json.Valid(e.Line) || e.ID() == "" {
 				t.Fatalf("got the entry %+v with the line %q, want a line of JSON", e, e.Line)
 			}
 			e.Message()
@@ -187,7 +229,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil || twice.Skipped != 0 {
 			t.Fatalf("what was read cannot be read again: %v, %d skipped", err, twice.Skipped)
 		}
-		if d := cmp.Diff(file.Entries, twice.Entries); d != "" {
+		if d := cmp.Diff(shown(file.Entries), shown(twice.Entries)); d != "" {
 			t.Fatalf("read again (-first +second):\n%s", d)
 		}
 	})
