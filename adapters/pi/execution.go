@@ -50,7 +50,7 @@ func (s *Server) perform(x *execution) outcome {
 			return failed(fmt.Sprintf("Session version mismatch: expected %d, got %d", want, ss.version))
 		}
 	}
-	if _, here := s.clients[x.client]; !here && s.opts.DropTasks && classes[x.kind] == long {
+	if !x.client.attached && s.opts.DropTasks && classes[x.kind] == long {
 		return failed("the client left")
 	}
 	if x.spec.session {
@@ -125,7 +125,7 @@ func (s *Server) tell(x *execution, r response) {
 
 // broadcast tells every client of the scope.
 func (s *Server) broadcast(scope string, frame []byte) {
-	for c := range s.clients {
+	for _, c := range s.clients {
 		if c.scope == scope {
 			c.push(item{frame: frame})
 		}

@@ -48,7 +48,7 @@ func (s *Server) unload(ss *session, until uint64) {
 	if ss.expiry != nil {
 		ss.expiry.Stop()
 	}
-	for c := range ss.readers {
+	for _, c := range ss.readers {
 		c.unsubscribe(ss)
 	}
 	s.look(ss)

@@ -76,7 +76,7 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 	}
 	s.mu.Lock()
 	left := map[string]int{"sessions": len(s.sessions), "lanes": len(s.lanes), "runs": len(s.runs), "threads": len(s.companies), "commands": len(s.flying)}
-	for k := range s.clients {
+	for _, k := range s.clients {
 		k.mu.Lock()
 		left["readings"] += len(k.reading) + len(k.views) + k.pending
 		k.mu.Unlock()

@@ -62,14 +62,14 @@ func (s *Server) asking(ss *session, q hub.Question, given *hub.Given) {
 
 // tell sends a frame to all subscribers.
 func (ss *session) tell(frame []byte) {
-	for c := range ss.readers {
+	for _, c := range ss.readers {
 		c.push(item{frame: frame})
 	}
 }
 
 // tellBehind sends a frame to all subscribers, to each once it has been told the step.
 func (ss *session) tellBehind(st *step, frame []byte) {
-	for c := range ss.readers {
+	for _, c := range ss.readers {
 		c.push(item{fence: st})
 		c.push(item{frame: frame})
 	}

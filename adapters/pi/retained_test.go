@@ -27,9 +27,7 @@ func TestACommandThatGoesOnDoesNotKeepItsFrame(t *testing.T) {
 			join(t, s.hub, core.Card{ID: "x"}, w.work)
 			c.ok(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"x"}`)
 			s.mu.Lock()
-			var on *connection
-			for on = range s.clients {
-			}
+			on := s.clients[0]
 			s.mu.Unlock()
 			submit := func() weak.Pointer[byte] {
 				frame := []byte(tt.frame)

@@ -129,7 +129,7 @@ func (s *Server) interlude(r *run, fill func(*frames)) {
 	fill(&out)
 	st := &step{run: r, before: r.last(), opening: out.list, answer: func(*view) {}, record: newView(s.sceneOf(r.session, ""), unheard)}
 	r.steps = append(r.steps, st)
-	for c := range r.session.readers {
+	for _, c := range r.session.readers {
 		c.push(item{step: st})
 	}
 }

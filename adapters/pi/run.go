@@ -151,7 +151,7 @@ func (s *Server) open(st *step, words []message) {
 		s.runs[id] = append(beside, st)
 		_ = s.root.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
 	}
-	for c := range r.session.readers {
+	for _, c := range r.session.readers {
 		c.push(item{step: st})
 	}
 }
@@ -264,7 +264,7 @@ func (s *Server) endRun(r *run) {
 func (s *Server) closeRun(r *run) {
 	ss := r.session
 	ss.run = nil
-	for c := range ss.readers {
+	for _, c := range ss.readers {
 		c.out.over(r)
 	}
 	for _, st := range r.steps {

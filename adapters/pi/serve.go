@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -50,9 +51,10 @@ type connection struct {
 	deaf        bool
 
 	// Guarded by Server.mu.
-	pending int
-	ended   bool // nothing more comes in; the connection ends with the last response
-	reading map[*session]struct{}
+	pending  int
+	attached bool // among the clients
+	ended    bool // nothing more comes in; the connection ends with the last response
+	reading  map[*session]struct{}
 
 	mu    sync.Mutex
 	views map[*step]*view
@@ -125,7 +127,7 @@ func (s *Server) attach(c *connection) *link.Reason {
 		"serverVersion": s.opts.Version, "protocolVersion": ProtocolVersion, "transports": []Transport{WebSocket, Stdio},
 	})})
 	s.happened("server_ready")
-	s.clients[c] = struct{}{}
+	s.clients, c.attached = append(s.clients, c), true
 	s.connected++
 	if c.space = (space{principal: c.scope}); c.scope == "" {
 		c.space.conn = s.connected
@@ -139,16 +141,16 @@ func (s *Server) attach(c *connection) *link.Reason {
 func (s *Server) detach(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.clients[c]; !ok {
+	if !c.attached {
 		return
 	}
-	delete(s.clients, c)
+	s.clients, c.attached = without(s.clients, c), false
 	c.forget()
 	if c.transport == WebSocket {
 		s.sockets--
 	}
 	for ss := range c.reading {
-		delete(ss.readers, c)
+		ss.readers = without(ss.readers, c)
 		s.look(ss)
 	}
 	if !s.opts.DropTasks {
@@ -242,7 +244,7 @@ func (c *connection) answered() {
 // forget lets go of the ids of a connection that has ended with all its commands.
 // Server.mu is held.
 func (c *connection) forget() {
-	if _, here := c.server.clients[c]; !here && c.pending == 0 && c.space.conn != 0 {
+	if !c.attached && c.pending == 0 && c.space.conn != 0 {
 		c.server.memory.leave(c.space)
 	}
 }
@@ -263,10 +265,10 @@ func (c *connection) leaveIfDone() {
 
 // subscribe adds the client to the readers of a session. Server.mu is held.
 func (c *connection) subscribe(ss *session) {
-	if _, ok := ss.readers[c]; ok || ss.deleted {
+	if _, ok := c.reading[ss]; ok || ss.deleted {
 		return
 	}
-	ss.readers[c] = struct{}{}
+	ss.readers = append(ss.readers, c)
 	c.reading[ss] = struct{}{}
 	if ss.run != nil {
 		for _, st := range ss.run.steps {
@@ -285,10 +287,15 @@ func (c *connection) subscribe(ss *session) {
 	c.server.look(ss)
 }
 
+// without returns the connections but for one. It changes none that are being told.
+func without(all []*connection, c *connection) []*connection {
+	return slices.DeleteFunc(slices.Clone(all), func(other *connection) bool { return other == c })
+}
+
 // unsubscribe is for a session that is deleted: its run is told no further.
 // Server.mu is held.
 func (c *connection) unsubscribe(ss *session) {
-	delete(ss.readers, c)
+	ss.readers = without(ss.readers, c)
 	delete(c.reading, ss)
 	if ss.run != nil {
 		c.out.over(ss.run)

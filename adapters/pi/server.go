@@ -190,7 +190,7 @@ type Server struct {
 	sessions  map[sessionKey]*session
 	files     map[string]*file // of sessions, by path
 	lanes     map[sessionKey]*lane
-	clients   map[*connection]struct{}
+	clients   []*connection
 	sockets   int                     // clients over WebSocket
 	runs      map[core.TaskID][]*step // more than one where sessions share a thread
 	companies map[core.ThreadID]*company
@@ -225,7 +225,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	s := &Server{
 		hub: h, opts: opts, begun: time.Now().UnixMilli(), done: make(chan struct{}),
 		root:     h.Connect(hub.Peer{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
-		sessions: map[sessionKey]*session{}, files: map[string]*file{}, summaries: map[string]map[string]summary{}, lanes: map[sessionKey]*lane{}, clients: map[*connection]struct{}{},
+		sessions: map[sessionKey]*session{}, files: map[string]*file{}, summaries: map[string]map[string]summary{}, lanes: map[sessionKey]*lane{},
 		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: newJobs(), lists: newJobs(), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
 		governance: newGovernance(opts),
 	}

@@ -48,7 +48,7 @@ type session struct {
 	knowing map[core.AgentID]bool
 
 	steering, following []queued // to be said next, and after that
-	readers             map[*connection]struct{}
+	readers             []*connection
 	dialogs             dialogs
 	upkeep
 	listening
@@ -178,7 +178,7 @@ func (s *Server) checkSession(scope, id string) string {
 func newSession(x *execution, id string) *session {
 	scope := x.client.scope
 	return &session{
-		key: sessionKey{scope, id}, prefix: sessionEvents(id), thread: core.ThreadID(core.NewID()), created: time.Now(), readers: map[*connection]struct{}{},
+		key: sessionKey{scope, id}, prefix: sessionEvents(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
 		viewer: core.Principal{ID: scope, Operator: scope == "" || x.client.principal.Operator},
 	}
 }

@@ -104,7 +104,7 @@ func (s *Server) sayOutput(ss *session, sh *shell, delta string, skipped int64) 
 	b = append(b, '}', '}')
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for c := range ss.readers {
+	for _, c := range ss.readers {
 		c.push(item{frame: b})
 	}
 }
