@@ -3,6 +3,7 @@ package sessionfile
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,34 +75,39 @@ func New(in *Page, id string, parent *Entry, at time.Time, b Body) Entry {
 
 // begin makes an entry with what all have, before as many bytes as it goes on for.
 func begin(in *Page, kind, id string, parent *Entry, at time.Time, more int) Entry {
-	follows := []byte("null")
+	follows, escaped := []byte("null"), false
 	if parent != nil {
-		follows = parent.Line[parent.id.from-1 : parent.id.to+1]
+		follows, escaped = parent.Line[parent.id.from-1:parent.id.to+1], parent.escaped
 	}
 	const names = len(`{"type":"","id":"","parentId":,"timestamp":""`)
 	e := Entry{Type: kind, Line: in.room(names + len(kind) + len(id) + len(follows) + len(Time) + more)}
 	e.Line = append(append(append(e.Line, `{"type":"`...), kind...), `","id":`...)
-	from := len(e.Line)
+	from := len(e.Line) + 1
 	e.Line = appendText(e.Line, id)
-	e.id = e.textAt(from, len(e.Line))
+	e.id = spanOf(from, len(e.Line)-1)
+	e.escaped = escaped || len(e.Line)-1-from != len(id)
 	e.Line = append(e.Line, `,"parentId":`...)
-	from = len(e.Line)
+	from = len(e.Line) + 1
 	e.Line = append(e.Line, follows...)
 	if parent != nil {
-		e.parent = e.textAt(from, len(e.Line))
+		e.parent = spanOf(from, len(e.Line)-1)
 	}
 	e.Line = append(e.Line, `,"timestamp":"`...)
 	from = len(e.Line)
-	e.Line = at.UTC().AppendFormat(e.Line, Time)
+	e.Line = appendTime(e.Line, at)
 	e.at = spanOf(from, len(e.Line))
 	e.Line = append(e.Line, '"')
 	return e
 }
 
-// textAt is where the text of a JSON string in the line is.
-func (e *Entry) textAt(from, to int) span {
-	e.escaped = e.escaped || bytes.IndexByte(e.Line[from:to], '\\') >= 0
-	return spanOf(from+1, to-1)
+// appendTime appends a point in time in the form of [Time], of which only the seconds
+// have a quick way.
+func appendTime(dst []byte, at time.Time) []byte {
+	dst = at.UTC().AppendFormat(dst, time.RFC3339)
+	end := len(dst) - 1
+	dst = strconv.AppendInt(dst[:end], int64(1000+at.Nanosecond()/1e6), 10)
+	dst[end] = '.'
+	return append(dst, 'Z')
 }
 
 // text is what stands there: on no heap where the caller keeps it nowhere, since all of

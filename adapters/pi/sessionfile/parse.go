@@ -125,7 +125,8 @@ func (e *Entry) place(s *span, raw json.RawMessage) bool {
 		return false
 	}
 	at := e.find(raw)
-	*s = e.textAt(int(at.from), int(at.to))
+	*s = span{at.from + 1, at.to - 1}
+	e.escaped = e.escaped || bytes.IndexByte(raw, '\\') >= 0
 	return true
 }
 

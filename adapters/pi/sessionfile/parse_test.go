@@ -182,7 +182,7 @@ func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
 			if i > 0 {
 				parent = &want[rapid.IntRange(0, i-1).Draw(t, "parent")]
 			}
-			id, at := text.Draw(t, "id")+fmt.Sprintf("%08x", 100+i), time.UnixMilli(int64(i))
+			id, at := text.Draw(t, "id")+fmt.Sprintf("%08x", 100+i), time.UnixMilli(rapid.Int64Range(0, 1e14).Draw(t, "at"))
 			if b != nil {
 				want = append(want, sessionfile.New(&page, id, parent, at, b))
 			} else {
@@ -191,6 +191,14 @@ func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
 				if got := want[i].Message(); !bytes.Equal(got, m) {
 					t.Fatalf("got the message %s, want %s", got, m)
 				}
+			}
+			follows := ""
+			if parent != nil {
+				follows = parent.ID()
+			}
+			made := []string{id, follows, at.UTC().Format(sessionfile.Time)}
+			if d := cmp.Diff(made, shown(want[i:])[0][1:4]); d != "" {
+				t.Fatalf("what it was made of (-want +got):\n%s", d)
 			}
 		}
 		for _, e := range want { // once all of the page is written
