@@ -154,7 +154,7 @@ func (s *Server) admit(x *execution) {
 	s.flyingBytes += x.size
 	s.memory.add(x.known)
 	s.keepAccepted(x)
-	s.note(x.known, phaseAccepted, nil)
+	s.note(x.known, phaseAccepted, x.admitted, nil)
 	s.broadcast(x.client.scope, lifecycle("accepted", x.known.identity, nil))
 	if s.overtakes(x) {
 		s.execute(x)

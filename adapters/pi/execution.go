@@ -13,7 +13,7 @@ func (s *Server) execute(x *execution) {
 	if !x.started {
 		x.started = true
 		s.keepStarted(x)
-		s.note(x.known, phaseStarted, nil)
+		s.note(x.known, phaseStarted, time.Now(), nil)
 		s.broadcast(x.client.scope, lifecycle("started", x.known.identity, nil))
 	}
 	s.proceed(x)
@@ -88,7 +88,7 @@ func (s *Server) settle(x *execution, o outcome) {
 		}
 		r.version, r.hasV = ss.version, true
 	}
-	s.keepOutcome(x, r, func() { s.conclude(x, r, o.after) })
+	s.keepOutcome(x, r, o.after)
 }
 
 // conclude tells everybody what came of a command, remembers it, and lets go on what
@@ -98,8 +98,9 @@ func (s *Server) conclude(x *execution, r response, after func()) {
 	delete(s.flying, x)
 	s.flyingBytes -= x.size
 	defer s.settled()
-	s.memory.remember(k, r, time.Now())
-	s.tell(x, r)
+	now := time.Now()
+	s.memory.remember(k, r, now)
+	s.tell(x, now, r)
 	if after != nil {
 		after()
 	}
@@ -107,7 +108,7 @@ func (s *Server) conclude(x *execution, r response, after func()) {
 	k.again, k.dependents = nil, nil
 	s.duplicates -= len(again)
 	for _, twin := range again {
-		s.answerAgain(twin, r)
+		s.answerAgain(twin, now, r)
 	}
 	x.told = true
 	s.release(x)
@@ -116,8 +117,8 @@ func (s *Server) conclude(x *execution, r response, after func()) {
 
 // tell tells what came of a command: exactly one command_finished, then the response
 // (facts, section 2.2).
-func (s *Server) tell(x *execution, r response) {
-	s.note(x.known, phaseFinished, &r)
+func (s *Server) tell(x *execution, at time.Time, r response) {
+	s.note(x.known, phaseFinished, at, &r)
 	s.broadcast(x.client.scope, lifecycle("finished", x.known.identity, &r))
 	x.client.push(item{frame: appendResponse(nil, x.command, r)})
 	x.client.answered()

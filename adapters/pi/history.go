@@ -65,11 +65,11 @@ func (h *history) add(e entry) {
 }
 
 // note keeps what happened to a command for get_command_history.
-func (s *Server) note(k *known, p phase, r *response) {
+func (s *Server) note(k *known, p phase, at time.Time, r *response) {
 	if s.opts.Journal == nil {
 		return
 	}
-	e := entry{at: time.Now().UnixMilli(), of: &k.about, phase: p}
+	e := entry{at: at.UnixMilli(), of: &k.about, phase: p}
 	if r != nil {
 		e.response = *r
 	}

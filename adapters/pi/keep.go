@@ -119,11 +119,11 @@ func (s *Server) keepStarted(x *execution) {
 	}
 }
 
-// keepOutcome has the journal know what came of a command before anybody else does:
-// what a client was told is what it will be told again.
-func (s *Server) keepOutcome(x *execution, r response, then func()) {
-	if !s.kept(x.known) || !s.keep(keeping{of: &x.known.about, phase: phaseFinished, at: time.Now(), response: r, then: then}) {
-		then()
+// keepOutcome concludes a command once the journal knows what came of it, before
+// anybody else does: what a client was told is what it will be told again.
+func (s *Server) keepOutcome(x *execution, r response, after func()) {
+	if !s.kept(x.known) || !s.keep(keeping{of: &x.known.about, phase: phaseFinished, at: time.Now(), response: r, then: func() { s.conclude(x, r, after) }}) {
+		s.conclude(x, r, after)
 	}
 }
 

@@ -59,7 +59,7 @@ type memory struct {
 	// Outcomes leave in the order in which they came: of all, of each space, and
 	// those with a key.
 	order  list.List
-	spaces map[space][]*known
+	spaces map[space]*[]*known
 	aging  []*known
 	held   int // bytes of the outcomes
 }
@@ -67,7 +67,7 @@ type memory struct {
 func newMemory(o Options) memory {
 	return memory{
 		most: o.MaxOutcomes, bytes: o.OutcomeBytes, ttl: o.KeyTTL,
-		ids: map[idName]*known{}, keys: map[keyName]*known{}, spaces: map[space][]*known{},
+		ids: map[idName]*known{}, keys: map[keyName]*known{}, spaces: map[space]*[]*known{},
 	}
 }
 
@@ -128,9 +128,13 @@ func (m *memory) remember(k *known, r response, now time.Time) {
 	k.place = m.order.PushBack(k)
 	if len(k.names) > 0 {
 		of := k.names[0].space
-		m.spaces[of] = append(m.spaces[of], k)
-		if len(m.spaces[of]) > m.most {
-			m.forgetID(m.spaces[of][0])
+		line := m.spaces[of]
+		if line == nil {
+			line = new([]*known)
+			m.spaces[of] = line
+		}
+		if *line = append(*line, k); len(*line) > m.most {
+			m.forgetID((*line)[0])
 		}
 	}
 	if k.key != "" {
@@ -152,10 +156,9 @@ func (m *memory) forgetID(k *known) {
 		return
 	}
 	of := k.names[0].space
-	if line := m.spaces[of]; len(line) > 1 {
-		line[0] = nil
-		m.spaces[of] = line[1:]
-	} else {
+	line := m.spaces[of]
+	(*line)[0] = nil
+	if *line = (*line)[1:]; len(*line) == 0 {
 		delete(m.spaces, of)
 	}
 	for _, name := range k.names {
@@ -201,8 +204,8 @@ func (m *memory) age(now time.Time) {
 // leave forgets the ids of a connection that has ended, once nothing of it is in flight:
 // nobody can name them again, and nothing depends on them.
 func (m *memory) leave(of space) {
-	for len(m.spaces[of]) > 0 {
-		m.forgetID(m.spaces[of][0])
+	for line := m.spaces[of]; line != nil && len(*line) > 0; {
+		m.forgetID((*line)[0])
 	}
 }
 
@@ -215,7 +218,7 @@ func (s *Server) repeat(x *execution, before *known) string {
 		return tooMany
 	}
 	x.client.pending++
-	s.note(x.known, phaseAccepted, nil)
+	s.note(x.known, phaseAccepted, x.admitted, nil)
 	s.broadcast(x.client.scope, lifecycle("accepted", x.known.identity, nil))
 	if before.x != nil {
 		x.shed()
@@ -223,13 +226,13 @@ func (s *Server) repeat(x *execution, before *known) string {
 		s.duplicates++
 		return ""
 	}
-	s.answerAgain(x, before.response)
+	s.answerAgain(x, x.admitted, before.response)
 	return ""
 }
 
-func (s *Server) answerAgain(x *execution, r response) {
+func (s *Server) answerAgain(x *execution, at time.Time, r response) {
 	r.replayed = true
-	s.tell(x, r)
+	s.tell(x, at, r)
 	if x.kind == "switch_session" && r.err == "" {
 		if ss := s.lookup(x); ss != nil {
 			x.client.subscribe(ss) // it may be another connection

@@ -251,8 +251,8 @@ func checkMemory(t *rapid.T, m *memory) {
 		t.Fatalf("got %d bytes held and %d said, want them alike and at most %d", held, m.held, m.bytes)
 	}
 	for of, line := range m.spaces {
-		if len(line) > m.most || len(line) == 0 {
-			t.Fatalf("got %d outcomes of %v, want 1 to %d", len(line), of, m.most)
+		if len(*line) > m.most || len(*line) == 0 {
+			t.Fatalf("got %d outcomes of %v, want 1 to %d", len(*line), of, m.most)
 		}
 	}
 	for _, k := range slices.Concat(slices.Collect(maps.Values(m.ids)), slices.Collect(maps.Values(m.keys))) {
