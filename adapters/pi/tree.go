@@ -22,7 +22,9 @@ type tree struct {
 	nodes  []*node // as they were added
 	room   []node  // for those to come
 	page   sessionfile.Page
-	places map[uint32]int32 // among the nodes, by the sum of the id: see find
+	read   int              // how many of the nodes come from elsewhere: the first
+	places map[uint64]int32 // of those, by the sum of the id: see find
+	number uint32           // of the latest id that was given here
 	leaf   *node            // nil before the first entry
 	// context are the entries that say something on the path, with the latest compaction
 	// applied. It is replaced, never changed.
@@ -69,7 +71,7 @@ func newTree(id, session, cwd, parentSession string) *tree {
 			Version: sessionfile.Version, ID: id, Timestamp: time.Now().UTC().Format(sessionfile.Time), Cwd: cwd,
 			ParentSession: parentSession, SessionID: session,
 		},
-		places: map[uint32]int32{}, labels: map[string]string{},
+		places: map[uint64]int32{}, number: rand.Uint32(), labels: map[string]string{},
 	}
 }
 
@@ -87,10 +89,14 @@ func growTreeOf(f sessionfile.File, said func(sessionfile.Entry) message) *tree 
 	return t
 }
 
-// add adds an entry behind its parent, which may be any of before, and moves the leaf
-// to it. The context is left to the caller.
-func (t *tree) add(e sessionfile.Entry, said message) *node {
-	return t.append(e, t.find(e.ParentID()), said)
+// add adds an entry that was made elsewhere behind its parent, which may be any of before,
+// and moves the leaf to it. It is for a tree in which none was made yet. The context is
+// left to the caller.
+func (t *tree) add(e sessionfile.Entry, said message) {
+	parent := t.find(e.ParentID())
+	t.places[idSum(e.ID())] = int32(t.read) //nolint:gosec // no memory holds as many
+	t.read++
+	t.append(e, parent, said)
 }
 
 // mostRoom is for how many nodes a tree makes room at once, about 4 KiB of them: a long
@@ -103,7 +109,6 @@ func (t *tree) append(e sessionfile.Entry, parent *node, said message) *node {
 	}
 	t.room = append(t.room, node{e, parent, said.role, said.calls, said.usage})
 	n := &t.room[len(t.room)-1]
-	t.places[idSum(e.ID())] = int32(len(t.nodes)) //nolint:gosec // no memory holds as many
 	t.nodes = append(t.nodes, n)
 	t.leaf = n
 	switch e.Type {
@@ -126,20 +131,21 @@ func (t *tree) append(e sessionfile.Entry, parent *node, said message) *node {
 
 var idSeed = maphash.MakeSeed()
 
-func idSum(id string) uint32 { return uint32(maphash.String(idSeed, id)) } //nolint:gosec // a part of it does
+func idSum(id string) uint64 { return maphash.String(idSeed, id) }
 
-// find returns the entry of an id, or nil. Conversations stay, and collections look at
-// every pointer in them: the places have none.
+// find returns the entry of an id, or nil: seldom of one that was made here, and of those
+// that come from elsewhere often. Conversations stay, and collections look at every pointer
+// in them: the places have none.
 func (t *tree) find(id string) *node {
-	at, ok := t.places[idSum(id)]
-	if !ok {
-		return nil
+	among := t.nodes[t.read:]
+	if at, ok := t.places[idSum(id)]; ok {
+		if n := t.nodes[at]; n.ID() == id {
+			return n
+		}
+		among = t.nodes // two of one sum
 	}
-	if n := t.nodes[at]; n.ID() == id {
-		return n
-	}
-	if i := slices.IndexFunc(t.nodes, func(n *node) bool { return n.ID() == id }); i >= 0 { // two of one sum
-		return t.nodes[i]
+	if i := slices.IndexFunc(among, func(n *node) bool { return n.ID() == id }); i >= 0 {
+		return among[i]
 	}
 	return nil
 }
@@ -186,12 +192,15 @@ func (t *tree) last() *sessionfile.Entry {
 	return &t.leaf.Entry
 }
 
-// freshID returns the id of an entry to come: eight hexadecimal digits.
+// freshID returns the id of an entry to come: eight hexadecimal digits. They count up from
+// a random number, so that no entry that was made here has to be looked at, which is long
+// out of the processor's caches.
 func (t *tree) freshID() (id [8]byte) {
 	for {
-		var random [len(id) / 2]byte
-		binary.BigEndian.PutUint32(random[:], rand.Uint32())
-		hex.Encode(id[:], random[:])
+		t.number++
+		var number [len(id) / 2]byte
+		binary.BigEndian.PutUint32(number[:], t.number)
+		hex.Encode(id[:], number[:])
 		if _, taken := t.places[idSum(string(id[:]))]; !taken {
 			return id
 		}

@@ -2,6 +2,7 @@ package pi
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,41 @@ func TestATreeIsTheSameOnceItWasReadAgain(t *testing.T) {
 			t.Fatalf("got %q, %q, %q, want %q, %q, %q", got, again.name, again.level, want, tree.name, tree.level)
 		}
 	})
+}
+
+func TestAnEntryOfAReadTreeHasAnIDOfItsOwnAndIsFound(t *testing.T) {
+	file := newTree("id", "s", "/", "")
+	file.number = 1<<32 - 3
+	for range 4 {
+		file.say(userSays("read")) // up to 00000001
+	}
+	tree := newTree("id", "s", "/", "")
+	for _, n := range file.nodes {
+		tree.add(n.Entry, n.said())
+	}
+	tree.number = file.number - 4
+	for range 4 {
+		tree.say(userSays("said"))
+	}
+	var ids []string
+	for i, n := range tree.nodes {
+		ids = append(ids, n.ID())
+		if got := tree.find(n.ID()); got != n {
+			t.Errorf("entry %d: got %v, want it found by its id %s", i, got, n.ID())
+		}
+		if i > 0 && n.parent != tree.nodes[i-1] {
+			t.Errorf("entry %d: got the parent %v, want the one before", i, n.parent)
+		}
+	}
+	want := []string{"fffffffe", "ffffffff", "00000000", "00000001", "00000002", "00000003", "00000004", "00000005"}
+	if !slices.Equal(ids, want) {
+		t.Errorf("got the ids %q, want %q", ids, want)
+	}
+	for _, id := range []string{"", "00000006", "FFFFFFFE", "x"} {
+		if got := tree.find(id); got != nil {
+			t.Errorf("got %v for %q, want nothing", got, id)
+		}
+	}
 }
 
 func TestTheLatestTurnsThatFitAreTold(t *testing.T) {
