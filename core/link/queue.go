@@ -37,7 +37,8 @@ func (b *batch[Out]) reset() {
 	b.messages, b.notes = b.messages[:0], b.notes[:0]
 }
 
-// trim gives back the room that a burst has needed.
+// trim gives back the room that a burst has needed, before the writer loop goes home:
+// as long as the loop stays, the next burst may need it again.
 func (b *batch[Out]) trim() {
 	if cap(b.messages) > spareRoom {
 		*b = batch[Out]{}

@@ -63,9 +63,9 @@ func (l *Link[In, Out]) take() (found, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.queue.messages) == 0 && l.reason == nil {
-		l.taken.trim()
-		l.queue.trim()
 		if l.woken <= homely {
+			l.taken.trim()
+			l.queue.trim()
 			l.awake = false
 			return false, true
 		}

@@ -1,0 +1,46 @@
+package link
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// taker takes everything at once and hears nothing.
+type taker struct{ closed chan struct{} }
+
+func (c taker) Receive(context.Context) (int, error)   { <-c.closed; return 0, context.Canceled }
+func (c taker) Send(context.Context, int) error        { return nil }
+func (c taker) SendBatch(context.Context, []int) error { return nil }
+func (c taker) Close(Reason) error                     { close(c.closed); return nil }
+
+func TestTheRoomOfABurstIsKeptWhileMessagesComeAndGivenBackOnceNoneDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New[int, int](taker{make(chan struct{})}, Options{})
+		go l.Run(context.Background(), nil, nil)
+		burst := func() {
+			for range 4 * spareRoom {
+				_ = l.Send(context.Background(), 1, 1)
+			}
+			synctest.Wait()
+		}
+		rooms := func() int {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return cap(l.queue.messages) + cap(l.taken.messages)
+		}
+		for range homely + 2 {
+			burst()
+		}
+		if got := rooms(); got < 4*spareRoom {
+			t.Errorf("between two bursts: got room for %d messages, want it kept for %d", got, 4*spareRoom)
+		}
+		<-time.After(2 * DefaultWriteTimeout)
+		if got := rooms(); got > spareRoom {
+			t.Errorf("when nothing came for long: got room for %d messages, want none", got)
+		}
+		l.Close(Reason{})
+		synctest.Wait()
+	})
+}
