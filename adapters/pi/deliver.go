@@ -83,7 +83,7 @@ func (c *connection) tell(ctx context.Context, st *step) bool {
 		return true
 	}
 	c.mu.Lock()
-	c.views[st] = newView(s.sceneOf(st.run.session, st.task.ID()), c.told)
+	c.views[st] = newViewTo(&c.frames, s.sceneOf(st.run.session, st.task.ID()), c.told)
 	c.mu.Unlock()
 	_ = c.hub.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
 	return true
@@ -111,7 +111,6 @@ var unauthenticated = &core.Fault{Code: core.CodeUnauthenticated}
 // pump sends the client what is in its outbox and what the hub has for it, until the
 // link closes or the hub stops.
 func (c *connection) pump(ctx context.Context) {
-	var room []byte // which the frames of all runs share
 	for c.deliver(ctx) {
 		b, err := c.hub.NextOr(ctx, c.out.ready)
 		switch {
@@ -138,7 +137,7 @@ func (c *connection) pump(ctx context.Context) {
 		if v == nil {
 			continue
 		}
-		v.out.room = room
+		c.frames.anew()
 		if b.Gap != nil {
 			v.gap(b.Gap.From, b.Gap.To, time.Now())
 		}
@@ -147,9 +146,7 @@ func (c *connection) pump(ctx context.Context) {
 			_ = e.Deliver(v) // a view returns no error
 			ended = ended || e.Body.Kind().Ends()
 		}
-		told := v.take()
-		room = v.out.room
-		if !c.send(ctx, told) {
+		if v.flush(); !c.frames.send(ctx, c.link) {
 			return
 		}
 		if ended {

@@ -41,11 +41,14 @@ func sessionEvents(session string) []byte {
 }
 
 // frames are made one behind the other in memory that they share: a run is a dozen
-// of them at once.
+// of them at once. Nil makes none.
 type frames struct {
 	list [][]byte
 	room []byte
-	mute bool // makes none
+	// lends says that they stand on sheets: on sheet now, unless on memory of their own.
+	lends bool
+	sheet *sheet
+	ends  []end // of sheets, among the frames in list
 }
 
 // framesRoom is how much memory frames share: a run of one short text fits.
@@ -53,11 +56,11 @@ const framesRoom = 4 << 10
 
 // add adds the frame, of about size bytes, that fill appends.
 func (f *frames) add(size int, fill func(dst []byte) []byte) {
-	if f.mute {
+	if f == nil {
 		return
 	}
 	if cap(f.room)-len(f.room) < size {
-		f.room = make([]byte, 0, max(size, framesRoom))
+		f.turn(size)
 	}
 	n := len(f.room)
 	b := fill(f.room[n:])

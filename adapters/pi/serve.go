@@ -46,8 +46,10 @@ type connection struct {
 	late      bool // it came when the hub was stopping: it is told so, and ends
 
 	// The pump's own: what it took from the outbox and has not delivered, room for what
-	// it takes next, and whether no more events come, so that nothing waits for them.
+	// it takes next, the frames of all views that it sends next, and whether no more
+	// events come, so that nothing waits for them.
 	turn, spare []item
+	frames      frames
 	deaf        bool
 
 	// Guarded by Server.mu.
@@ -93,7 +95,7 @@ func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o Co
 func (s *Server) newConnection(o ConnOptions) *connection {
 	c := &connection{
 		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), told: o.Snapshots, out: newOutbox(s.opts.BacklogBytes),
-		reading: map[*session]struct{}{}, views: map[*step]*view{},
+		frames: frames{lends: true}, reading: map[*session]struct{}{}, views: map[*step]*view{},
 	}
 	c.principal.ID = cmp.Or(c.principal.ID, "pi-"+core.NewID())
 	c.principal.Dialect = cmp.Or(c.principal.Dialect, Name)

@@ -30,7 +30,7 @@ type scene struct {
 type view struct {
 	scene
 	told Snapshots
-	out  frames
+	out  *frames // nil of one that is unheard
 
 	messages []message
 	draft    *draft
@@ -54,19 +54,30 @@ type turn struct {
 
 // newView returns a view of a task whose turn has begun.
 func newView(s scene, told Snapshots) *view {
+	if told == unheard {
+		return newViewTo(nil, s, told)
+	}
+	return newViewTo(&frames{}, s, told)
+}
+
+// newViewTo is newView of one that adds to out.
+func newViewTo(out *frames, s scene, told Snapshots) *view {
 	if told == 0 {
 		told = SnapshotsAll
 	}
 	if s.count == nil {
 		s.count = func(string) {}
 	}
-	return &view{scene: s, told: told, out: frames{mute: told == unheard}, turn: turn{open: true}}
+	return &view{scene: s, told: told, out: out, turn: turn{open: true}}
 }
 
 // take returns the frames so far and forgets them. What grew since the last frame
 // is told if it is worth it.
 func (v *view) take() [][]byte {
 	v.flush()
+	if v.out == nil {
+		return nil
+	}
 	out := v.out.list
 	v.out.list = nil // what room is left serves the next
 	return out
@@ -132,7 +143,7 @@ func (v *view) block(kind blockKind) int {
 
 // flush tells what the open blocks have grown by, if it is worth it.
 func (v *view) flush() {
-	if v.draft == nil || v.out.mute {
+	if v.draft == nil || v.out == nil {
 		return
 	}
 	for i := range v.draft.blocks {

@@ -1,6 +1,7 @@
 package coretest
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -75,8 +76,11 @@ func (e *End[In, Out]) Receive(ctx context.Context) (In, error) {
 	}
 }
 
-// Send implements [link.Conn].
+// Send implements [link.Conn]. Bytes are copied, as every transport does.
 func (e *End[In, Out]) Send(ctx context.Context, m Out) error {
+	if b, ok := any(m).([]byte); ok {
+		m, _ = any(bytes.Clone(b)).(Out)
+	}
 	if isClosed(e.self.closed) {
 		return net.ErrClosed
 	}

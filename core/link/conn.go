@@ -20,8 +20,9 @@ type Conn[In, Out any] interface {
 	Receive(ctx context.Context) (In, error)
 
 	// Send writes one whole message and returns once the operating system or the
-	// transport's flow control has taken it. The caller changes m no more. When
-	// ctx ends first the connection is unusable and must be closed.
+	// transport's flow control has taken it. Bytes are the caller's again then: nothing
+	// of them is kept. Any other m the caller changes no more. When ctx ends first, or
+	// any other error is returned, the connection is unusable and must be closed.
 	Send(ctx context.Context, m Out) error
 
 	// Close takes the connection down, telling the peer the reason where the

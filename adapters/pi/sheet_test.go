@@ -1,0 +1,57 @@
+package pi
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// However far the transport lags behind, every frame leaves as it was made.
+func TestASheetIsNotWrittenOnAnewBeforeItsFramesWereSent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		hubs, clients := coretest.Pipe[[]byte, []byte](rapid.IntRange(0, 3).Draw(t, "ahead"))
+		l := link.New(hubs, link.Options{QueueBytes: rapid.SampledFrom([]int{1 << 10, 64 << 10}).Draw(t, "queue")})
+		var all sync.WaitGroup
+		all.Go(func() { l.Run(context.Background(), nil, nil) })
+		var got [][]byte
+		all.Go(func() {
+			for {
+				b, err := clients.Receive(context.Background())
+				if err != nil {
+					return
+				}
+				got = append(got, b)
+			}
+		})
+		f := frames{lends: true}
+		var want [][]byte
+		for range rapid.IntRange(1, 30).Draw(t, "batches") {
+			f.anew()
+			for _, size := range rapid.SliceOfN(rapid.SampledFrom([]int{1, 300, 1000, framesRoom, 3 * framesRoom}), 0, 8).Draw(t, "sizes") {
+				frame := bytes.Repeat(strconv.AppendInt(nil, int64(len(want)), 10), size)[:size]
+				f.add(rapid.SampledFrom([]int{0, size / 2, size, 2 * size}).Draw(t, "about"), func(dst []byte) []byte { return append(dst, frame...) })
+				want = append(want, frame)
+			}
+			if !f.send(context.Background(), l) {
+				t.Fatal("got a closed link, want it open")
+			}
+		}
+		l.Close(link.Reason{Cause: link.Normal})
+		all.Wait()
+		if len(got) != len(want) {
+			t.Fatalf("got %d frames, want %d", len(got), len(want))
+		}
+		for i := range want {
+			if !bytes.Equal(got[i], want[i]) {
+				t.Fatalf("frame %d: got %.40q, want %.40q", i, got[i], want[i])
+			}
+		}
+	})
+}
