@@ -13,6 +13,7 @@ type draft struct {
 	agent    core.AgentID
 	at       int64
 	blocks   []block
+	first    [1]block // most have no other
 	calls    int
 	usage    core.Usage
 	size     int    // bytes of all blocks
@@ -68,8 +69,12 @@ const (
 	stopAborted = "aborted"
 )
 
-// overhead is about what an update costs beside the content of the message.
-const overhead = 512
+const (
+	// overhead is about what an update costs beside the content of the message.
+	overhead = 512
+	// tailSize is about what stands behind the content, without its names.
+	tailSize = 272
+)
 
 // spend adds tokens.
 func (d *draft) spend(u core.Usage) { d.usage, d.tail = d.usage.Add(u), nil }
@@ -77,7 +82,7 @@ func (d *draft) spend(u core.Usage) { d.usage, d.tail = d.usage.Add(u), nil }
 // appendMessage appends the message as far as it went.
 func (d *draft) appendMessage(dst []byte) []byte {
 	if d.tail == nil {
-		d.tail = d.appendTail(make([]byte, 0, overhead), stopDone, "")
+		d.tail = d.appendTail(make([]byte, 0, d.tailRoom()), stopDone, "")
 	}
 	return append(d.appendContent(dst), d.tail...)
 }
@@ -87,7 +92,7 @@ func (d *draft) message(stop, problem string) []byte {
 	if d.tail != nil && stop == stopDone && problem == "" {
 		return d.appendMessage(make([]byte, 0, d.room()+len(d.tail)))
 	}
-	return d.appendTail(d.appendContent(make([]byte, 0, d.room()+overhead+len(problem))), stop, problem)
+	return d.appendTail(d.appendContent(make([]byte, 0, d.room()+d.tailRoom()+len(problem))), stop, problem)
 }
 
 const draftHead = `{"role":"assistant","content":[`
@@ -96,6 +101,9 @@ const draftHead = `{"role":"assistant","content":[`
 func (d *draft) room() int {
 	return len(draftHead) + d.size + len(d.blocks)*len(`,{"type":"thinking","thinking":""}`)
 }
+
+// tailRoom is how many bytes what stands behind the content takes.
+func (d *draft) tailRoom() int { return tailSize + len(d.provider) + len(d.agent) }
 
 func (d *draft) appendContent(dst []byte) []byte {
 	dst = append(dst, draftHead...)

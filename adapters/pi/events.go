@@ -68,7 +68,7 @@ func (f *frames) add(size int, fill func(dst []byte) []byte) {
 		f.room = f.room[:n+len(b)]
 	}
 	if f.list == nil {
-		f.list = make([][]byte, 0, 8)
+		f.list = make([][]byte, 0, 4)
 	}
 	f.list = append(f.list, b[:len(b):len(b)])
 }

@@ -42,9 +42,13 @@ type outbox struct {
 	room  chan struct{}
 }
 
-// patienceShare is the part of its limit beyond which an outbox makes its own client
-// wait.
-const patienceShare = 16
+const (
+	// patienceShare is the part of its limit beyond which an outbox makes its own client
+	// wait.
+	patienceShare = 16
+	// spareItems is for how many items an outbox keeps room that it does not need.
+	spareItems = 1024
+)
 
 func newOutbox(limit int) outbox {
 	return outbox{limit: limit, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
@@ -78,6 +82,9 @@ func (o *outbox) take(spare []item) []item {
 	items := o.items
 	if len(items) == 0 {
 		return nil
+	}
+	if cap(spare) > spareItems {
+		spare = nil
 	}
 	o.items = spare[:0]
 	return items

@@ -33,7 +33,8 @@ type view struct {
 	out  *frames // nil of one that is unheard
 
 	messages []message
-	draft    *draft
+	draft    *draft // that grows: latest, or nil
+	latest   draft
 	turn     turn
 	calls    []*toolCall // without a result
 	later    []message   // wait for the draft to end
@@ -93,7 +94,9 @@ func (v *view) begin(at time.Time) *draft {
 		v.endTurn()
 	}
 	v.beginTurn()
-	v.draft = &draft{provider: v.provider(v.agent), agent: v.agent, at: at.UnixMilli(), usage: v.usage}
+	v.latest = draft{provider: v.provider(v.agent), agent: v.agent, at: at.UnixMilli(), usage: v.usage}
+	v.draft = &v.latest
+	v.draft.blocks = v.draft.first[:0]
 	v.usage = core.Usage{}
 	v.out.event(v.prefix, overhead, func(b []byte) []byte {
 		return append(v.draft.appendMessage(append(b, `{"type":"message_start","message":`...)), '}')
@@ -221,7 +224,7 @@ func (v *view) close(stop, problem string) {
 	d := v.draft
 	v.endBlocks()
 	m := message{role: roleAssistant, json: d.message(stop, problem), calls: d.calls, usage: d.usage}
-	v.draft, v.turn.reply = nil, m.json
+	v.draft, v.latest, v.turn.reply = nil, draft{}, m.json
 	v.messages = append(v.messages, m)
 	v.out.message(v.prefix, "end", m.json)
 	for _, l := range v.later {
