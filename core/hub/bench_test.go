@@ -61,13 +61,56 @@ func BenchmarkTextEvent(b *testing.B) {
 	}
 }
 
-// finish ends the task and reads both sessions up to its end.
-func finish(b *testing.B, agent, asker *hub.Session, task *hub.Task) {
+// BenchmarkQuestion opens a task in a thread, answers it with one piece of text and
+// reads it to its end: what the engine itself costs for each question.
+func BenchmarkQuestion(b *testing.B) {
+	h := hub.New(hub.Options{Journal: discard{}})
+	agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "test"})
+	if err := agent.Join(core.Card{ID: "a", Features: core.FeatureSessions}, hub.Seat{}); err != nil {
+		b.Fatal(err)
+	}
+	asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+	looker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+	req := core.Request{To: core.ToAgent("a"), Thread: "t", Content: strings.Repeat("x", 64)}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		task, err := asker.Open(req, hub.Opening{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := looker.Watch(task, core.Cursor{}, nil); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := agent.Next(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		agent.Delivered(task.ID())
+		if err := agent.Report(task.ID(), core.Text{Text: req.Content}, nil); err != nil {
+			b.Fatal(err)
+		}
+		finish(b, agent, asker, task, looker)
+		if n++; n%1000 == 0 { // the recorder gathers at its own pace
+			b.StopTimer()
+			if err := task.Recorded(b.Context(), 4); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+		}
+	}
+	b.StopTimer()
+	if err := h.Close(b.Context(), "done"); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// finish ends the task and reads the sessions up to its end.
+func finish(b *testing.B, agent, asker *hub.Session, task *hub.Task, lookers ...*hub.Session) {
 	b.Helper()
 	if err := agent.Report(task.ID(), core.Done{}, nil); err != nil {
 		b.Fatal(err)
 	}
-	for _, s := range []*hub.Session{agent, asker} {
+	for _, s := range append(lookers, agent, asker) {
 		for {
 			batch, err := s.Next(context.Background())
 			if err != nil {
