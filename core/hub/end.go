@@ -63,7 +63,7 @@ func (h *Hub) ended(t *Task) {
 
 // retained are the ended tasks in memory, oldest first.
 type retained struct {
-	tasks []*Task
+	tasks ring[*Task]
 	bytes int
 }
 
@@ -78,7 +78,8 @@ func (t *Task) weight() int { return taskOverhead + t.bytes + len(t.events)*even
 
 // retain keeps an ended task in memory. Callers hold mu.
 func (h *Hub) retain(t *Task, bytes int) {
-	h.finished.tasks, h.finished.bytes = append(h.finished.tasks, t), h.finished.bytes+bytes
+	h.finished.tasks.push(t)
+	h.finished.bytes += bytes
 	h.trim()
 }
 
@@ -86,8 +87,8 @@ func (h *Hub) retain(t *Task, bytes int) {
 // them. Callers hold mu.
 func (h *Hub) trim() {
 	f := &h.finished
-	for len(f.tasks) > h.limits.FinishedTasks || f.bytes > h.limits.FinishedBytes {
-		oldest := f.tasks[0]
+	for f.tasks.len() > h.limits.FinishedTasks || f.bytes > h.limits.FinishedBytes {
+		oldest := f.tasks.first()
 		oldest.mu.Lock()
 		size, safe := oldest.weight(), oldest.recorded >= oldest.last()
 		oldest.mu.Unlock()
@@ -95,7 +96,7 @@ func (h *Hub) trim() {
 			return // the recorder has not got there yet; what comes next tries again
 		}
 		delete(h.tasks, oldest.id)
-		f.tasks[0] = nil
-		f.tasks, f.bytes = f.tasks[1:], f.bytes-size
+		f.tasks.pop()
+		f.bytes -= size
 	}
 }

@@ -198,7 +198,7 @@ func (f *feed) pop() (b Batch, r *reader, ok bool, err error) {
 		f.changed = false
 		return Batch{ToolsChanged: true}, nil, true, nil
 	}
-	if f.noticed && (f.waited || f.ready.empty()) {
+	if f.noticed && (f.waited || f.ready.len() == 0) {
 		f.noticed, f.waited = false, false
 		return Batch{Role: Subscriber}, nil, true, nil
 	}
@@ -268,9 +268,19 @@ type ring[T any] struct {
 	head  int
 }
 
-func (q *ring[T]) empty() bool { return q.head == len(q.items) }
+func (q *ring[T]) len() int { return len(q.items) - q.head }
 
-func (q *ring[T]) push(v T) { q.items = append(q.items, v) }
+// first returns what pop will; the ring is not empty.
+func (q *ring[T]) first() T { return q.items[q.head] }
+
+func (q *ring[T]) push(v T) {
+	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 {
+		left := copy(q.items, q.items[q.head:])
+		clear(q.items[left:])
+		q.items, q.head = q.items[:left], 0
+	}
+	q.items = append(q.items, v)
+}
 
 func (q *ring[T]) pop() (v T, ok bool) {
 	if q.head == len(q.items) {
@@ -283,8 +293,6 @@ func (q *ring[T]) pop() (v T, ok bool) {
 		if cap(q.items) > 1024 {
 			q.items = nil
 		}
-	} else if q.head > 1024 && q.head > len(q.items)/2 {
-		q.items, q.head = append([]T(nil), q.items[q.head:]...), 0
 	}
 	return v, true
 }
