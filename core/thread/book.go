@@ -25,7 +25,7 @@ const TotalBytes = 256 << 20
 
 type chapter struct {
 	id    core.ThreadID
-	turns []core.Turn
+	turns window[core.Turn]
 	bytes int
 }
 
@@ -48,15 +48,13 @@ func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 	}
 	c := el.Value.(*chapter)
 	for _, t := range turns {
-		c.turns, c.bytes, b.total = append(c.turns, t), c.bytes+t.Size(), b.total+t.Size()
+		c.turns.add(t)
+		c.bytes, b.total = c.bytes+t.Size(), b.total+t.Size()
 	}
-	over := 0
-	for ; over < len(c.turns)-1 && c.bytes > b.bytes; over++ {
-		b.total -= c.turns[over].Size()
-		c.bytes -= c.turns[over].Size()
+	for len(c.turns.left()) > 1 && c.bytes > b.bytes {
+		size := c.turns.drop().Size()
+		c.bytes, b.total = c.bytes-size, b.total-size
 	}
-	clear(c.turns[:over]) // shifting the rest would cost a long thread dearly with each turn
-	c.turns = c.turns[over:]
 	for b.recent.Len() > b.threads || b.recent.Len() > 1 && b.total > TotalBytes {
 		b.drop(b.recent.Back())
 	}
@@ -71,7 +69,7 @@ func (b *Book) Turns(id core.ThreadID, bytes int) ([]core.Turn, bool) {
 	if el == nil {
 		return nil, false
 	}
-	turns := el.Value.(*chapter).turns
+	turns := el.Value.(*chapter).turns.left()
 	n := len(turns)
 	for n > 0 && bytes >= turns[n-1].Size() {
 		n--

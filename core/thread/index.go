@@ -15,13 +15,13 @@ type Index struct {
 
 	mu      sync.Mutex
 	threads map[core.ThreadID]*contents
-	order   []*contents // of each task, oldest first
-	lost    core.TaskID // the latest that made room
+	order   window[*contents] // of each task, oldest first
+	lost    core.TaskID       // the latest that made room
 }
 
 type contents struct {
 	id    core.ThreadID
-	tasks []core.TaskID
+	tasks window[core.TaskID]
 	lost  core.TaskID // up to here some may be missing
 }
 
@@ -43,19 +43,18 @@ func (x *Index) Add(id core.ThreadID, task core.TaskID) {
 		c = &contents{id: id}
 		x.threads[id] = c
 	}
-	c.tasks, x.order = append(c.tasks, task), append(x.order, c)
-	for len(x.order) > x.limit {
-		x.drop(x.order[0])
-		x.order[0] = nil
-		x.order = x.order[1:]
+	c.tasks.add(task)
+	x.order.add(c)
+	for len(x.order.left()) > x.limit {
+		x.drop(x.order.drop())
 	}
 }
 
 // drop forgets the oldest task, which is of the thread c. Callers hold mu.
 func (x *Index) drop(c *contents) {
-	x.lost, c.lost = c.tasks[0], c.tasks[0]
-	c.tasks[0] = ""
-	if c.tasks = c.tasks[1:]; len(c.tasks) == 0 {
+	c.lost = c.tasks.drop()
+	x.lost = c.lost
+	if len(c.tasks.left()) == 0 {
 		delete(x.threads, c.id)
 	}
 }
@@ -69,12 +68,13 @@ func (x *Index) Next(id core.ThreadID, after core.TaskID) (task core.TaskID, mis
 	if c == nil {
 		return "", after != "" && after < x.lost
 	}
-	i, found := slices.BinarySearch(c.tasks, after)
+	tasks := c.tasks.left()
+	i, found := slices.BinarySearch(tasks, after)
 	if found {
 		i++
 	}
-	if i < len(c.tasks) {
-		task = c.tasks[i]
+	if i < len(tasks) {
+		task = tasks[i]
 	}
 	return task, after < c.lost || !found && after != "" && after < x.lost
 }
@@ -87,7 +87,8 @@ func (x *Index) Latest(id core.ThreadID, n int) []core.TaskID {
 	if c == nil {
 		return nil
 	}
-	return slices.Clone(c.tasks[max(0, len(c.tasks)-n):])
+	tasks := c.tasks.left()
+	return slices.Clone(tasks[max(0, len(tasks)-n):])
 }
 
 // Has reports whether the Index knows the task as one of the thread.
@@ -98,6 +99,6 @@ func (x *Index) Has(id core.ThreadID, task core.TaskID) bool {
 	if c == nil {
 		return false
 	}
-	_, found := slices.BinarySearch(c.tasks, task)
+	_, found := slices.BinarySearch(c.tasks.left(), task)
 	return found
 }
