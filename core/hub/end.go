@@ -38,7 +38,7 @@ func (h *Hub) ended(t *Task) {
 	t.mu.Unlock()
 
 	t.opener.mu.Lock()
-	delete(t.opener.opened, t.id)
+	delete(t.opener.opened, t)
 	t.opener.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()

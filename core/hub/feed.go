@@ -61,12 +61,13 @@ const batchEvents = 256
 type reader struct {
 	task   *Task
 	sess   *Session
-	role   Role
 	tag    any
 	next   uint64 // the sequence number behind which to go on
-	queued bool   // stands in the feed's ready list
-	gone   bool
 	gap    *Gap
+	after  *reader // the next one of the task
+	role   Role
+	queued bool // stands in the feed's ready list
+	gone   bool
 }
 
 // wants reports whether an event of the kind is news to the reader.

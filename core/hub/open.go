@@ -54,7 +54,7 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 	}
 	t := &Task{
 		hub: h, opener: s.root(), from: from, chain: policy.Below(s.agentID(), above),
-		request: req, told: req.History, epoch: 1, state: Queued,
+		request: req, told: len(req.History), epoch: 1, state: Queued,
 		events: make([]core.Event, 0, shortTask),
 	}
 	if err := h.admit(s, t, o); err != nil {
@@ -176,7 +176,7 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 	}
 	h.opensTurn(t, s)
 	s.mu.Lock()
-	s.opened.put(t.id, opened{t, o.Keep || s.peer.Keep})
+	s.opened.put(t, o.Keep || s.peer.Keep)
 	s.mu.Unlock()
 
 	t.mu.Lock()

@@ -132,10 +132,10 @@ func (h *Hub) assign(t *Task, s *Session) {
 	if t.request.Intent != core.IntentNotify {
 		t.dueWith(s.seat.MostTime)
 	}
-	t.request.History = t.told
+	t.request.History = t.request.History[:t.told:t.told]
 	if !s.card.Features.Has(core.FeatureSessions) {
 		if turns, ok := h.threads.Turns(t.request.Thread, h.limits.HistoryBytes); ok {
-			t.request.History = append(slices.Clip(t.told), h.readable(t.from, turns)...)
+			t.request.History = append(t.request.History, h.readable(t.from, turns)...)
 		}
 	}
 	t.attach(s, Agent, nil, t.last())

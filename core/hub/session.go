@@ -76,7 +76,7 @@ type Session struct {
 	mu     sync.Mutex
 	card   core.Card
 	work   table[core.TaskID, *hold]
-	opened table[core.TaskID, opened]
+	opened table[*Task, bool] // whether it runs on without the session
 	viewed table[*Task, struct{}]
 	// branches are those that have not been closed.
 	branches table[*Session, struct{}]
@@ -96,11 +96,6 @@ type hold struct {
 	task  *Task
 	slot  bool
 	timer *time.Timer // frees the slot of a task that ended without its agent
-}
-
-type opened struct {
-	task *Task
-	keep bool
 }
 
 // table is a map that is made with its first entry: most sessions need one or two
@@ -324,13 +319,13 @@ func (s *Session) Close(reason *core.Fault) {
 	for _, t := range queue {
 		h.requeue(t, gone)
 	}
-	for _, o := range asked {
-		o.task.mu.Lock()
-		o.task.detach(s, Requester)
-		o.task.detach(s, caller)
-		o.task.mu.Unlock()
-		if !o.keep {
-			_ = h.cancel(o.task, s.peer.Principal.ID, "the requester left") // it may have ended by now
+	for t, keep := range asked {
+		t.mu.Lock()
+		t.detach(s, Requester)
+		t.detach(s, caller)
+		t.mu.Unlock()
+		if !keep {
+			_ = h.cancel(t, s.peer.Principal.ID, "the requester left") // it may have ended by now
 		}
 	}
 	for t := range viewed {

@@ -37,31 +37,31 @@ type Task struct {
 	id     core.TaskID
 	from   core.Principal
 	chain  policy.Chain
-	// loaded says that the task was read from the journal: it has ended, and its
-	// text may be merged.
-	loaded bool
 
-	mu       sync.Mutex
-	request  core.Request
-	told     []core.Turn // the history that the requester sent
-	events   []core.Event
-	lost     uint64 // up to here the events fell to retention
-	bytes    int
-	epoch    uint32
-	readers  []*reader
-	room     []reader // for those to come
-	state    State
+	mu      sync.Mutex
+	request core.Request
+	told    int // how many turns of its history the requester sent
+	events  []core.Event
+	lost    uint64 // up to here the events fell to retention
+	bytes   int
+	epoch   uint32
+	state   State
+	// loaded says that the task was read from the journal: it has ended, and its
+	// text may be merged. It does not change.
+	loaded   bool
+	output   bool // the agent has answered something
+	asked    bool // a cancel was requested
+	readers  *reader
+	few      [4]reader // the journal, who answers and two who asked or look on: most tasks have no others
 	worker   *Session
 	agent    core.AgentID
 	attempt  int
 	tried    []core.AgentID
-	output   bool
 	receipt  core.Receipt
 	deadline *time.Timer   // rings when the task is due
 	due      time.Time     // the deadline, or when an agent has had its time
 	within   time.Duration // how long that is; 0 where the deadline comes first
 	cancel   *time.Timer
-	asked    bool // a cancel was requested
 	waiting  *Session
 	recorded uint64
 	waiters  []recordWaiter
@@ -152,7 +152,7 @@ func (t *Task) append(body core.Body, foreign *core.Foreign) {
 	if o := t.hub.observer; o != nil {
 		o.Appended(t.id, e)
 	}
-	for _, r := range t.readers {
+	for r := t.readers; r != nil; r = r.after {
 		if !r.queued && r.wants(k) {
 			r.queued = true
 			r.sess.feed.push(r)
@@ -160,28 +160,18 @@ func (t *Task) append(body core.Body, foreign *core.Foreign) {
 	}
 }
 
-// fewReaders has room for the readers that most tasks have: the journal, who asked, who
-// answers and two who look on.
-type fewReaders struct {
-	list [5]*reader
-	room [5]reader
-}
-
 // attach adds a reader that goes on behind next. Callers hold mu.
 func (t *Task) attach(s *Session, role Role, tag any, next uint64) *reader {
-	if t.readers == nil {
-		few := new(fewReaders)
-		t.readers, t.room = few.list[:0], few.room[:0]
-	}
-	if len(t.room) == cap(t.room) {
-		t.room = make([]reader, 0, 1)
-	}
-	t.room = append(t.room, reader{task: t, sess: s, role: role, tag: tag, next: next})
-	r := &t.room[len(t.room)-1]
+	r := t.room()
+	*r = reader{task: t, sess: s, role: role, tag: tag, next: next}
 	if next < t.lost {
 		r.gap, r.next = &Gap{From: next + 1, To: t.lost}, t.lost
 	}
-	t.readers = append(t.readers, r)
+	end := &t.readers
+	for *end != nil {
+		end = &(*end).after
+	}
+	*end = r
 	if r.gap != nil || (r.next < t.last() && (role != caller || t.state == Ended)) {
 		r.queued = true
 		s.feed.push(r)
@@ -189,9 +179,19 @@ func (t *Task) attach(s *Session, role Role, tag any, next uint64) *reader {
 	return r
 }
 
+// room is for one more reader. Callers hold mu.
+func (t *Task) room() *reader {
+	for i := range t.few {
+		if t.few[i].task == nil {
+			return &t.few[i]
+		}
+	}
+	return new(reader)
+}
+
 // detach removes the reader of a session in a role. Callers hold mu.
 func (t *Task) detach(s *Session, role Role) {
-	for _, r := range t.readers {
+	for r := t.readers; r != nil; r = r.after {
 		if r.sess == s && r.role == role {
 			t.drop(r)
 			return
@@ -203,8 +203,11 @@ func (t *Task) detach(s *Session, role Role) {
 // keeps nothing of whose it was.
 func (t *Task) drop(r *reader) {
 	r.gone, r.sess, r.tag = true, nil, nil
-	if i := slices.Index(t.readers, r); i >= 0 {
-		t.readers = slices.Delete(t.readers, i, i+1)
+	for at := &t.readers; *at != nil; at = &(*at).after {
+		if *at == r {
+			*at = r.after
+			return
+		}
 	}
 }
 

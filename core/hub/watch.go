@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -100,9 +99,12 @@ func (s *Session) Watch(t *Task, from core.Cursor, tag any) error {
 // reads reports whether a session reads the task already, but as its agent.
 // Callers hold mu.
 func (t *Task) reads(s *Session) bool {
-	return slices.ContainsFunc(t.readers, func(r *reader) bool {
-		return r.sess == s && (r.role == Requester || r.role == Viewer)
-	})
+	for r := t.readers; r != nil; r = r.after {
+		if r.sess == s && (r.role == Requester || r.role == Viewer) {
+			return true
+		}
+	}
+	return false
 }
 
 // lastOf returns the last sequence number of an epoch. Callers hold mu.
