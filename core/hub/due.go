@@ -19,8 +19,10 @@ func (t *Task) Due() time.Time {
 func (t *Task) dueWith(most time.Duration) {
 	due := t.request.Deadline
 	t.within = 0
-	if at := time.Now().Add(most); most > 0 && at.Before(due) {
-		due, t.within = at, most
+	if most > 0 {
+		if at := time.Now().Add(most); at.Before(due) {
+			due, t.within = at, most
+		}
 	}
 	if !due.Equal(t.due) {
 		t.due = due

@@ -57,16 +57,21 @@ func (h *Hub) answerer(id core.AgentID) *Session {
 }
 
 // match returns who answers for the address, best first, those included who would
-// be agents only now. Callers hold mu.
-func (h *Hub) match(to core.Address) []roster.Entry {
-	if id := to.Agent(); id != "" {
-		id = h.resolve(id)
-		if s := h.answerer(id); s != nil && s.id == "" {
-			return []roster.Entry{*s.offer}
-		}
-		to = core.ToAgent(id)
+// be agents only now. One that is addressed by its id stands in the room that is given,
+// which is empty. Callers hold mu.
+func (h *Hub) match(to core.Address, room []roster.Entry) []roster.Entry {
+	id := to.Agent()
+	if id == "" {
+		return h.roster.Match(to)
 	}
-	return h.roster.Match(to)
+	id = h.resolve(id)
+	if s := h.answerer(id); s != nil && s.id == "" {
+		return append(room, *s.offer)
+	}
+	if e, here := h.roster.Get(id); here {
+		room = append(room, e)
+	}
+	return room
 }
 
 // workless reports whether an agent has nothing to do. Callers hold Hub.mu.
@@ -81,7 +86,7 @@ func (s *Session) workless() bool {
 // before.
 func (h *Hub) Reach(id core.AgentID) (AgentStatus, bool) {
 	h.mu.Lock()
-	found := h.match(core.ToAgent(id))
+	found := h.match(core.ToAgent(id), nil)
 	h.mu.Unlock()
 	if len(found) == 0 {
 		return AgentStatus{}, false

@@ -167,7 +167,6 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 	if t.request.Thread == "" {
 		t.request.Thread = core.ThreadID(t.id)
 	}
-	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
 	h.tasks[t.id] = t
 	h.running++
 	reads := s
@@ -181,14 +180,16 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now := time.Now()
+	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: now}
 	for w := range h.everyone {
 		if w != reads {
 			t.attach(w, Viewer, nil, 0)
 		}
 	}
 	t.due = t.request.Deadline
-	t.deadline = time.AfterFunc(time.Until(t.due), t.expire)
-	t.append(core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents}, nil)
+	t.deadline = time.AfterFunc(t.due.Sub(now), t.expire)
+	t.appendAt(now, core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents}, nil)
 	return nil
 }
 

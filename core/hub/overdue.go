@@ -67,5 +67,5 @@ func (h *Hub) overdue(s *Session, t *Task) {
 		return
 	}
 	h.log.Warn("agent did not end a task in time: its slot is free again", "agent", s.agentID(), "task", t.id)
-	h.release(s, t)
+	h.release(s, t, time.Now())
 }

@@ -69,7 +69,7 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 	}
 	switch b := body.(type) {
 	case core.Accepted:
-		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, time.Now()
+		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, t.events[len(t.events)-1].At
 	case core.ApprovalRequested:
 		t.await(b)
 	case core.ToolState:
@@ -115,12 +115,13 @@ func (t *Task) held(s *Session) error {
 
 func (s *Session) reportEnd(t *Task, body core.Body, foreign *core.Foreign) error {
 	t.mu.Lock()
+	now := time.Now()
 	err := t.held(s)
 	if err == nil {
-		t.append(body, foreign)
+		t.appendAt(now, body, foreign)
 	}
 	t.mu.Unlock()
-	s.hub.release(s, t)
+	s.hub.release(s, t, now)
 	if err == nil {
 		s.hub.ended(t)
 	}
@@ -148,7 +149,7 @@ func (h *Hub) attemptFailed(t *Task, s *Session, failed core.Failed, foreign *co
 		t.append(failed, foreign)
 	}
 	t.mu.Unlock()
-	h.release(s, t)
+	h.release(s, t, time.Now())
 	switch {
 	case again:
 		if h.route(t) != nil {
@@ -178,7 +179,7 @@ func (s *Session) Delivered(id core.TaskID) {
 	if t.request.Intent == core.IntentNotify {
 		t.end(core.Done{}, nil)
 		if !w.slot {
-			s.hub.release(s, t)
+			s.hub.release(s, t, time.Now())
 		}
 	}
 }

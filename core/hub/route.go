@@ -16,11 +16,13 @@ import (
 func (h *Hub) route(t *Task) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	found, err := h.candidates(t)
+	var room [1]roster.Entry
+	found, err := h.candidates(t, room[:0])
 	if err != nil {
 		return err
 	}
-	for _, e := range found {
+	for i := range found {
+		e := &found[i]
 		s := h.answerer(e.ID)
 		if s.closed || !e.Free() && !h.beside(t, s) {
 			continue
@@ -46,23 +48,24 @@ func (h *Hub) route(t *Task) error {
 }
 
 // candidates returns who may have the task, best first, or the Fault that says
-// why nobody may. Callers hold mu.
-func (h *Hub) candidates(t *Task) ([]roster.Entry, error) {
+// why nobody may; room is for a single one. Callers hold mu.
+func (h *Hub) candidates(t *Task, room []roster.Entry) ([]roster.Entry, error) {
 	to, chain := t.request.To, t.chain
 	if t.request.Intent == core.IntentNotify {
 		// A notice may go back to who told: its hops are bound enough.
 		chain.Agents = slices.DeleteFunc(slices.Clone(chain.Agents), func(id core.AgentID) bool { return id != t.opener.id })
 	}
 	var refused error
-	found := h.match(to)
+	found := h.match(to, room)
 	out := found[:0]
-	for _, e := range found {
+	for i := range found {
+		e := &found[i]
 		if e.ID == t.opener.offered() {
 			chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
 		}
 		err := h.rules.CheckTarget(t.from, chain, e.ID)
 		if err == nil {
-			err = h.budgets.Check(usage.ByAgent, string(e.ID), time.Now())
+			err = h.budgets.Check(usage.ByAgent, string(e.ID), time.Now)
 		}
 		if err == nil && t.request.Intent == core.IntentNotify && !e.Features.Has(core.FeatureNotices) {
 			err = core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
@@ -72,7 +75,7 @@ func (h *Hub) candidates(t *Task) ([]roster.Entry, error) {
 			refused = err
 		case slices.Contains(t.tried, e.ID):
 		default:
-			out = append(out, e)
+			out = append(out, *e)
 		}
 	}
 	switch {
@@ -238,8 +241,8 @@ func (h *Hub) requeue(t *Task, gone *core.Fault) {
 }
 
 // release takes a task off an agent's hands and gives it the next. The agent
-// ended it, or its time to do so is over.
-func (h *Hub) release(s *Session, t *Task) {
+// ended it now, or its time to do so is over.
+func (h *Hub) release(s *Session, t *Task, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.mu.Lock()
@@ -249,7 +252,7 @@ func (h *Hub) release(s *Session, t *Task) {
 		return
 	}
 	delete(s.work, t.id)
-	s.last, s.until = cause{task: t.id, chain: t.chain, over: true}, time.Now().Add(h.limits.CauseMemory)
+	s.last, s.until = cause{task: t.id, chain: t.chain, over: true}, now.Add(h.limits.CauseMemory)
 	s.mu.Unlock()
 	if w.timer != nil {
 		w.timer.Stop()

@@ -96,11 +96,10 @@ func (h *Hub) noteCrossed(crossed []usage.Standing) {
 // no more tokens to use. Whether an agent has is asked of each that could have the
 // task.
 func (h *Hub) afford(t *Task) error {
-	now := time.Now()
-	if err := h.budgets.Check(usage.ByRequester, t.from.ID, now); err != nil {
+	if err := h.budgets.Check(usage.ByRequester, t.from.ID, time.Now); err != nil {
 		return err
 	}
-	return h.budgets.Check(usage.ByThread, string(t.sharedThread()), now)
+	return h.budgets.Check(usage.ByThread, string(t.sharedThread()), time.Now)
 }
 
 // recordSpendings hands what is spent in records to the store. The recorder does it

@@ -132,8 +132,11 @@ func (t *Task) last() uint64 {
 
 // append adds an event to the log and wakes its readers. Callers hold mu and
 // have seen that the task has not ended.
-func (t *Task) append(body core.Body, foreign *core.Foreign) {
-	e := core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: time.Now(), Body: body, Foreign: foreign}
+func (t *Task) append(body core.Body, foreign *core.Foreign) { t.appendAt(time.Now(), body, foreign) }
+
+// appendAt is append for who has looked at the clock. Callers have held mu since then.
+func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
+	e := core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: now, Body: body, Foreign: foreign}
 	t.events = append(t.events, e)
 	t.bytes += e.Size()
 	k := body.Kind()

@@ -150,8 +150,8 @@ func (b *Budgets) Add(s Spending) []Standing {
 }
 
 // Check returns a budget Fault when an agent, thread or requester has no more
-// tokens to use now.
-func (b *Budgets) Check(by By, key string, now time.Time) error {
+// tokens to use now. It asks what time it is only where there is a limit.
+func (b *Budgets) Check(by By, key string, now func() time.Time) error {
 	if len(b.limits) == 0 {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (b *Budgets) Check(by By, key string, now time.Time) error {
 			continue
 		}
 		a := b.used[i].get(key)
-		if a == nil || a.day.Before(limit.day(now)) {
+		if a == nil || a.day.Before(limit.day(now())) {
 			continue
 		}
 		if st := limit.standing(key, *a); st.Spent() {

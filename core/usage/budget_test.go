@@ -16,13 +16,15 @@ import (
 
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
+func clock(now time.Time) func() time.Time { return func() time.Time { return now } }
+
 func spent(tokens int64, at time.Time) usage.Spending {
 	return usage.Spending{Task: "k", Agent: "ben", Requester: "ana", Thread: "th", At: at, Tokens: core.Usage{Input: tokens}}
 }
 
 func refused(t *testing.T, b *usage.Budgets, by usage.By, key string, now time.Time, words ...string) {
 	t.Helper()
-	err := b.Check(by, key, now)
+	err := b.Check(by, key, clock(now))
 	if !errors.Is(err, &core.Fault{Code: core.CodeBudget}) {
 		t.Errorf("%s %s: got %v, want a budget fault", by, key, err)
 		return
@@ -36,7 +38,7 @@ func refused(t *testing.T, b *usage.Budgets, by usage.By, key string, now time.T
 
 func allowed(t *testing.T, b *usage.Budgets, by usage.By, key string, now time.Time) {
 	t.Helper()
-	if err := b.Check(by, key, now); err != nil {
+	if err := b.Check(by, key, clock(now)); err != nil {
 		t.Errorf("%s %s: got %v, want no error", by, key, err)
 	}
 }
@@ -166,7 +168,7 @@ func TestABudgetIsRefusedExactlyOnceItIsUsed(t *testing.T) {
 				t.Fatalf("%s at %d of %d: got a warning %t, want %t", agent, used[agent], limit.Tokens, len(near) > 0, want)
 			}
 			for _, other := range []string{"a", "b", "c"} {
-				if got, want := b.Check(usage.ByAgent, other, now) != nil, used[other] >= limit.Tokens; got != want {
+				if got, want := b.Check(usage.ByAgent, other, clock(now)) != nil, used[other] >= limit.Tokens; got != want {
 					t.Fatalf("%s at %d of %d: got it refused %t, want %t", other, used[other], limit.Tokens, got, want)
 				}
 			}
