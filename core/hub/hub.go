@@ -88,6 +88,7 @@ type Hub struct {
 	terms    terms
 	tasks    map[core.TaskID]*Task // those that run, and the latest that ended
 	running  int
+	waiting  int           // tasks in the queues of agents
 	idle     chan struct{} // closed when draining and nothing runs
 	everyone map[*Session]struct{}
 	known    func(core.Principal) bool // see Expel; nil is everybody

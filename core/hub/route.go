@@ -173,6 +173,9 @@ func (h *Hub) enqueue(t *Task, s *Session) {
 // steal moves a task that waits for somebody else, and that the agent may have as
 // well, into its queue: the most urgent one, and of those the oldest. Callers hold mu.
 func (h *Hub) steal(s *Session) bool {
+	if h.waiting == 0 {
+		return false
+	}
 	e, ok := h.roster.Get(s.id)
 	if !ok || !e.Free() {
 		return false
@@ -210,8 +213,12 @@ func (s *Session) score(t *Task) int {
 	return n
 }
 
+// queued notes that the queue of an agent is another. Callers hold mu.
 func (h *Hub) queued(s *Session) {
-	h.roster.Change(s.id, func(e *roster.Entry) { e.Load.Queued = len(s.queue) })
+	h.roster.Change(s.id, func(e *roster.Entry) {
+		h.waiting += len(s.queue) - e.Load.Queued
+		e.Load.Queued = len(s.queue)
+	})
 }
 
 // dispatch gives an agent what waits for it, as far as it has room. Callers hold

@@ -287,6 +287,7 @@ func (s *Session) Close(reason *core.Fault) {
 	h.takeOffCall(s)
 	queue := s.queue
 	s.queue = nil
+	h.queued(s)
 	h.mu.Unlock()
 	h.packs.leave(s, reason)
 	h.questions.leave(s)

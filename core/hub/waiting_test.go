@@ -1,0 +1,86 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func TestTheHubKnowsHowManyTasksWait(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := New(Options{Limits: Limits{QueueLength: 4}})
+		now, stop := context.WithCancel(t.Context())
+		stop() // waits for no task
+		defer func() { _ = h.Close(now, "over") }()
+		asker := h.Connect(Peer{Principal: core.Principal{ID: "asker"}, Dialect: "test"})
+		var agents []*Session
+		var opened []*Task
+		joined := 0
+		some := func() *Session { return agents[rapid.IntRange(0, len(agents)-1).Draw(rt, "agent")] }
+		act := map[string]func(){
+			"join": func() {
+				joined++
+				s := h.Connect(Peer{Principal: core.Principal{ID: "agent"}, Dialect: "test"})
+				card := core.Card{ID: core.AgentID(fmt.Sprint("agent", joined)), Capabilities: []string{"x"}}
+				if err := s.Join(card, Seat{}); err != nil {
+					rt.Fatal(err)
+				}
+				agents = append(agents, s)
+			},
+			"leave": func() {
+				gone := some()
+				gone.Close(nil)
+				for i, s := range agents {
+					if s == gone {
+						agents = append(agents[:i], agents[i+1:]...)
+						break
+					}
+				}
+			},
+			"ask": func() {
+				to := core.ToCapability("x")
+				if rapid.Bool().Draw(rt, "by id") {
+					to = core.ToAgent(some().agentID())
+				}
+				if task, err := asker.Open(core.Request{To: to, Content: "?"}, Opening{Unwatched: true}); err == nil {
+					opened = append(opened, task)
+				}
+			},
+			"answer": func() {
+				for _, task := range some().working() {
+					_ = task.worker.Report(task.id, core.Done{}, nil)
+				}
+			},
+			"cancel": func() {
+				if n := len(opened); n > 0 {
+					_ = asker.Cancel(opened[rapid.IntRange(0, n-1).Draw(rt, "task")].id, "enough")
+				}
+			},
+			"load": func() {
+				some().SetLoad(rapid.SampledFrom([]core.LoadState{core.LoadIdle, core.LoadOverloaded, core.LoadDraining}).Draw(rt, "load"))
+			},
+		}
+		names := []string{"join", "leave", "ask", "ask", "ask", "ask", "answer", "cancel", "load"}
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			name := rapid.SampledFrom(names).Draw(rt, "step")
+			if len(agents) == 0 {
+				name = "join"
+			}
+			act[name]()
+			h.mu.Lock()
+			waiting := 0
+			for _, s := range h.agents {
+				waiting += len(s.queue)
+			}
+			got := h.waiting
+			h.mu.Unlock()
+			if got != waiting {
+				rt.Fatalf("after %s: the hub counts %d tasks that wait, want %d", name, got, waiting)
+			}
+		}
+	})
+}
