@@ -37,12 +37,16 @@ func Fold(events []Event) Answer {
 			size += len(b.Text)
 		}
 	}
-	text.Grow(size)
 	for _, e := range events {
 		switch b := e.Body.(type) {
 		case Assigned:
 			a.Agent = b.Agent
 		case Text:
+			if len(b.Text) == size { // all there is
+				a.Text = b.Text
+				continue
+			}
+			text.Grow(size - text.Len())
 			text.WriteString(b.Text)
 		case File:
 			a.Files = append(a.Files, b)
@@ -50,8 +54,8 @@ func Fold(events []Event) Answer {
 			a.Usage = a.Usage.Add(b)
 		case Done:
 			a.End, a.Data, a.Truncated, a.TokensUsed = KindDone, b.Data, b.Truncated, b.TokensUsed
-			if text.Len() == 0 {
-				text.WriteString(b.Text)
+			if size == 0 {
+				a.Text = b.Text
 			}
 		case Failed:
 			a.End, a.Fault = KindFailed, b.Fault
@@ -59,7 +63,9 @@ func Fold(events []Event) Answer {
 			a.End, a.Fault = KindCancelled, NewFault(CodeCancelled, "%s", cmp.Or(b.Reason, "cancelled"))
 		}
 	}
-	a.Text = text.String()
+	if text.Len() > 0 {
+		a.Text = text.String()
+	}
 	if a.TokensUsed == 0 {
 		a.TokensUsed = a.Usage.Total()
 	}
