@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -100,8 +101,8 @@ func TestTheClientOfABenchNoticesWhatGoesWrong(t *testing.T) {
 		{name: "a response", frame: `{"id":"3-7","type":"response","command":"prompt","success":true}`},
 		{name: "a refusal", frame: `{"id":"3-7","type":"response","command":"prompt","success":false}`, told: "refused"},
 		{name: "a response to nobody", frame: `{"type":"response","command":"prompt","success":false}`, want: "not what a pi client expects"},
-		{name: "a response to another", frame: `{"id":"64-7","type":"response","success":true}`, want: "no worker 64"},
-		{name: "text for another", frame: fmt.Sprintf(delta+`"delta":"x"}}}`, "-1"), want: "no worker -1"},
+		{name: "a response to another", frame: `{"id":"64-7","type":"response","success":true}`, want: "a worker that there is not"},
+		{name: "text for another", frame: fmt.Sprintf(delta+`"delta":"x"}}}`, "-1"), want: "a worker that there is not"},
 		{name: "a delta without text", frame: fmt.Sprintf(delta+`"content":"x"}}}`, "3"), want: "a delta without its text"},
 		{name: "a delta that is cut off", frame: fmt.Sprintf(delta+`"delta":"x`, "3"), want: "a delta without its text"},
 		{name: "something else", frame: `{"kind":"event"}`, want: "not what a pi client expects"},
@@ -122,5 +123,39 @@ func TestTheClientOfABenchNoticesWhatGoesWrong(t *testing.T) {
 				t.Errorf("told to the worker: got %v, want %q", err, tt.told)
 			}
 		})
+	}
+}
+
+func TestTheClientOfTheRelayNoticesWhatGoesWrong(t *testing.T) {
+	s := &side{}
+	s.workers[3].done = make(chan error, 1)
+	for _, tt := range []struct {
+		frame relayFrame
+		raw   string
+		want  string
+	}{
+		{frame: relayFrame{ID: "3-7", Delta: "xx"}},
+		{frame: relayFrame{ID: "3-7", Delta: "x", Done: true}},
+		{frame: relayFrame{ID: "3-7", Done: true}, want: "answered twice"},
+		{frame: relayFrame{ID: "64-7", Done: true}, want: "a worker that there is not"},
+		{raw: `{"id":"3-7","delta":"x`, want: "a delta without its text"},
+		{raw: `{"done":true}`, want: "not what the relay speaks"},
+	} {
+		frame := []byte(tt.raw)
+		if tt.raw == "" {
+			var err error
+			if frame, err = json.Marshal(tt.frame); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.hearRelay(frame); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", frame, err, tt.want)
+		}
+	}
+	if got := s.workers[3].got.Load(); got != 3 {
+		t.Errorf("bytes of text: got %d, want 3", got)
+	}
+	if err := <-s.workers[3].done; err != nil {
+		t.Errorf("told to the worker: got %v, want an answer", err)
 	}
 }

@@ -2,13 +2,10 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +15,11 @@ import (
 )
 
 // side is the hub or the relay, seen by a client that asks for many workers over one
-// connection.
+// connection. Of a frame that comes in it looks at the beginning, and reads on only
+// where that says so: what is to be measured is the other end of the connection.
 type side struct {
 	link       *link.Link[[]byte, []byte]
-	question   func(worker int, number int64, chunks int) ([]byte, error)
+	question   func(worker int, number int64, chunks int) []byte
 	asked      atomic.Int64
 	workers    [benchParallel]benchWorker
 	wire, text atomic.Int64 // bytes of frames and of text, in bursts
@@ -74,10 +72,7 @@ func (s *side) run(ctx context.Context, conn *ws.Conn, hear func([]byte) error) 
 func (s *side) ask(ctx context.Context, worker, chunks int) (int, error) {
 	w := &s.workers[worker]
 	w.got.Store(0)
-	frame, err := s.question(worker, s.asked.Add(1), chunks)
-	if err == nil {
-		err = s.exchange(ctx, w, frame)
-	}
+	err := s.exchange(ctx, w, s.question(worker, s.asked.Add(1), chunks))
 	return int(w.got.Load()), err
 }
 
@@ -91,22 +86,20 @@ func (s *side) exchange(ctx context.Context, w *benchWorker, frame []byte) error
 		return err
 	case <-s.link.Done():
 		end := s.link.Reason()
-		return fmt.Errorf("the connection has ended: %w", cmp.Or(end.Err, error(&end)))
+		return fmt.Errorf("the connection has ended: %w", &end)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// worker returns the worker of that number.
-func (s *side) worker(number string) (*benchWorker, error) {
-	n, err := strconv.Atoi(number)
-	if err == nil && (n < 0 || n >= len(s.workers)) {
-		err = fmt.Errorf("there is no worker %d", n)
+// addressed returns the worker whose number rest begins with, and what follows it.
+func (s *side) addressed(rest []byte) (*benchWorker, []byte, error) {
+	end := max(0, bytes.IndexAny(rest, `-"`))
+	n, err := strconv.Atoi(string(rest[:end]))
+	if err != nil || n < 0 || n >= len(s.workers) {
+		return nil, nil, fmt.Errorf("for a worker that there is not: %s", rest)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &s.workers[n], nil
+	return &s.workers[n], rest[end:], nil
 }
 
 // connectHub is a pi client with a session for each worker.
@@ -118,8 +111,8 @@ func connectHub(ctx context.Context, at Addresses) (*side, func() error, error) 
 	command := func(worker int, number int64, rest string) []byte {
 		return fmt.Appendf(nil, `{"id":"%d-%d","sessionId":"%d",%s}`, worker, number, worker, rest)
 	}
-	s := &side{question: func(worker int, number int64, chunks int) ([]byte, error) {
-		return command(worker, number, `"type":"prompt","message":"`+strconv.Itoa(chunks)+`"`), nil
+	s := &side{question: func(worker int, number int64, chunks int) []byte {
+		return command(worker, number, `"type":"prompt","message":"`+strconv.Itoa(chunks)+`"`)
 	}}
 	leave := s.run(ctx, conn, s.hearHub)
 	for w := range s.workers {
@@ -132,28 +125,25 @@ func connectHub(ctx context.Context, at Addresses) (*side, func() error, error) 
 	return s, leave, nil
 }
 
-// hearHub reads what a pi client needs: pieces of text and responses. It tells by the
-// beginning of a frame and reads no more of the others, so that what is measured is
-// the hub and not the client.
+// hearHub reads what a pi client needs: pieces of text and responses. The rest of a
+// run, told in frames of the same two beginnings, is only counted.
 func (s *side) hearHub(b []byte) error {
 	const (
 		event    = `{"type":"event","sessionId":"`
-		piece    = `,"event":{"type":"message_update","assistantMessageEvent":{"type":"text_delta",`
+		piece    = `","event":{"type":"message_update","assistantMessageEvent":{"type":"text_delta",`
 		response = `{"id":"`
 		nobodys  = `{"type":"response",`
 		other    = `{"type":"`
 	)
 	if rest, ok := bytes.CutPrefix(b, []byte(event)); ok {
-		session, rest, _ := bytes.Cut(rest, []byte(`"`))
-		w, err := s.worker(string(session))
+		w, rest, err := s.addressed(rest)
 		if err != nil || !bytes.HasPrefix(rest, []byte(piece)) {
 			return err
 		}
 		return w.read(rest)
 	}
 	if rest, ok := bytes.CutPrefix(b, []byte(response)); ok {
-		asker, rest, _ := bytes.Cut(rest, []byte("-"))
-		w, err := s.worker(string(asker))
+		w, rest, err := s.addressed(rest)
 		if err != nil {
 			return err
 		}
@@ -168,8 +158,8 @@ func (s *side) hearHub(b []byte) error {
 	return nil
 }
 
-// read counts the text of a delta, up to the next quotation mark: what the agent
-// says has none in it.
+// read counts the text of a delta, up to the next quotation mark: what the agent says
+// has none in it.
 func (w *benchWorker) read(frame []byte) error {
 	_, text, begun := bytes.Cut(frame, []byte(`"delta":"`))
 	n := bytes.IndexByte(text, '"')
@@ -205,25 +195,28 @@ func connectRelay(ctx context.Context, at Addresses) (*side, func() error, error
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &side{question: func(worker int, number int64, chunks int) ([]byte, error) {
-		return json.Marshal(relayFrame{ID: fmt.Sprintf("%d-%d", worker, number), Message: strconv.Itoa(chunks)})
+	s := &side{question: func(worker int, number int64, chunks int) []byte {
+		return fmt.Appendf(nil, `{"id":"%d-%d","message":"%d"}`, worker, number, chunks)
 	}}
 	return s, s.run(ctx, conn, s.hearRelay), nil
 }
 
 // hearRelay reads a [relayFrame].
 func (s *side) hearRelay(b []byte) error {
-	var f relayFrame
-	if err := json.Unmarshal(b, &f); err != nil {
-		return err
+	rest, ok := bytes.CutPrefix(b, []byte(`{"id":"`))
+	if !ok {
+		return fmt.Errorf("not what the relay speaks: %s", b)
 	}
-	asker, _, _ := strings.Cut(f.ID, "-")
-	w, err := s.worker(asker)
+	w, rest, err := s.addressed(rest)
 	if err != nil {
 		return err
 	}
-	w.got.Add(int64(len(f.Delta)))
-	if f.Done {
+	if bytes.Contains(rest, []byte(`","delta":"`)) {
+		if err := w.read(rest); err != nil {
+			return err
+		}
+	}
+	if bytes.HasSuffix(rest, []byte(`,"done":true}`)) {
 		return w.answered(nil)
 	}
 	return nil
