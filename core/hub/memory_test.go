@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -43,9 +44,18 @@ func TestATaskThatEveryoneReadToItsEndIsLetGo(t *testing.T) {
 		}
 		return weak.Make(task)
 	}
+	// Among timers that run, the runtime keeps some of those that were stopped.
+	run := func(d time.Duration) {
+		timer := time.AfterFunc(d, func() {})
+		t.Cleanup(func() { timer.Stop() })
+	}
+	for range 100 {
+		run(time.Minute)
+	}
 	var past []weak.Pointer[hub.Task]
 	for range 20 {
 		past = append(past, turn())
+		run(time.Hour)
 	}
 	runtime.GC()
 	kept := 0

@@ -188,9 +188,20 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 		}
 	}
 	t.due = t.request.Deadline
-	t.deadline = time.AfterFunc(t.due.Sub(now), t.expire)
+	id := t.id // not the task: the runtime keeps timers for a while that were stopped
+	t.deadline = time.AfterFunc(t.due.Sub(now), func() { h.expire(id) })
 	t.appendAt(now, core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents}, nil)
 	return nil
+}
+
+// expire ends a task that is due, unless it ended in this moment and is gone.
+func (h *Hub) expire(id core.TaskID) {
+	h.mu.Lock()
+	t := h.tasks[id]
+	h.mu.Unlock()
+	if t != nil {
+		t.expire()
+	}
 }
 
 // expire ends a task that is due: its agent is told to stop, its
