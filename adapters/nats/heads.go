@@ -2,11 +2,14 @@ package nats
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -17,9 +20,14 @@ import (
 // head is what is known of a task while the stream is read.
 type head struct {
 	thread core.ThreadID
-	last   []byte // the line of the last event
+	seq    uint64 // of the last event
+	last   []byte // its line; nil of one that is longer than shortLine
 	place  uint64 // of the message that has it
 }
+
+// shortLine bounds what is kept of a task until all heads are known. A last event that
+// is longer is read again.
+const shortLine = 512
 
 // Heads implements journal.Journal. It reads the stream once, in order.
 func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) error {
@@ -42,7 +50,13 @@ func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) erro
 				}
 				h.thread = journal.ThreadOf(e)
 			}
-			h.last, h.place = bytes.Clone(lines[bytes.LastIndexByte(lines, '\n')+1:]), place.Sequence.Stream
+			last := lines[bytes.LastIndexByte(lines, '\n')+1:]
+			if seq := seqOf(last); seq == 0 || seq >= h.seq { // else it was appended again, up to here
+				h.seq, h.last, h.place = seq, nil, place.Sequence.Stream
+				if len(last) <= shortLine {
+					h.last = bytes.Clone(last)
+				}
+			}
 			heads[task] = h
 		}
 		return true, nil
@@ -52,13 +66,41 @@ func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) erro
 	}
 	for _, task := range slices.Sorted(maps.Keys(heads)) {
 		h := heads[task]
-		var last core.Event
-		if err := json.Unmarshal(h.last, &last); err != nil {
-			return unreadable(h.place, task, err)
+		last, err := j.lastOf(ctx, task, h)
+		if errors.Is(err, journal.ErrUnknown) {
+			continue // it fell to retention meanwhile
+		}
+		if err != nil {
+			return err
 		}
 		if !yield(journal.Head{Task: task, Thread: h.thread, Last: last}) {
 			break
 		}
 	}
 	return nil
+}
+
+// lastOf returns the last event of a task.
+func (j *Journal) lastOf(ctx context.Context, task core.TaskID, h head) (last core.Event, err error) {
+	if h.last != nil {
+		if err = json.Unmarshal(h.last, &last); err != nil {
+			err = unreadable(h.place, task, err)
+		}
+		return last, err
+	}
+	events, err := j.Read(ctx, task, h.seq-1, 0)
+	if len(events) == 0 {
+		return last, cmp.Or(err, journal.ErrUnknown)
+	}
+	return events[len(events)-1], nil
+}
+
+// seqOf returns the sequence number of the event that a line is of; 0 where it is of none.
+func seqOf(line []byte) uint64 {
+	digits, _, _ := bytes.Cut(bytes.TrimPrefix(line, []byte(`{"seq":`)), []byte{','})
+	n, err := strconv.ParseUint(string(digits), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Read implements journal.Journal. It goes through what its subject has from when the
-// task began to its end; where the beginning is not found there, from the start.
+// task began to its end; where not all of that is found there, from the start.
 func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
 	if !plain(task) {
 		return nil, journal.ErrUnknown
@@ -26,24 +26,29 @@ func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limi
 		if err := j.read(ctx, &r, j.former+string(task), 1); err != nil {
 			return nil, err
 		}
-	} else {
+	}
+	if r.seen == 0 { // what began there may have ended at any time
 		from = j.since(ctx, subject, task)
 	}
 	err := j.read(ctx, &r, subject, from)
-	if err == nil && from > 1 && r.first != 1 {
+	if err == nil && from > 1 && (!r.whole || r.hole) {
 		r = reading{task: task, after: after, limit: limit}
 		err = j.read(ctx, &r, subject, 1)
 	}
 	switch {
 	case err != nil:
 		return nil, err
-	case r.first == 0:
+	case r.seen == 0:
 		return nil, journal.ErrUnknown
 	case len(r.out) > 0 && r.out[0].Seq > after+1:
 		return r.out, &journal.GapError{Task: task, From: after + 1, To: r.out[0].Seq - 1}
 	}
 	return r.out, nil
 }
+
+// patience is how long a read waits to be told where a task began, which only makes it
+// quicker.
+const patience = time.Second
 
 // since returns where in the stream a subject goes on after the time that the id of a
 // task tells; 1 when it tells none, or there is nothing.
@@ -59,6 +64,8 @@ func (j *Journal) since(ctx context.Context, subject string, task core.TaskID) u
 	if err != nil {
 		return 1
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	m, err := j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"DIRECT.GET."+j.stream.CachedInfo().Config.Name, ask)
 	if err != nil {
 		return 1
@@ -76,8 +83,8 @@ type reading struct {
 	after uint64
 	limit int
 	out   []core.Event
-	first uint64 // the sequence number of the first event, even if it is not wanted
-	seen  uint64 // up to where events are known
+	seen  uint64 // up to where events are known; 0 before there are any
+	hole  bool   // some before those are not
 	whole bool   // nothing more is wanted
 }
 
@@ -116,10 +123,8 @@ func (j *Journal) read(ctx context.Context, r *reading, subject string, from uin
 
 // add takes in the next events of the task.
 func (r *reading) add(events []core.Event) {
-	if r.first == 0 {
-		r.first = events[0].Seq
-	}
 	for _, e := range events {
+		r.hole = r.hole || e.Seq > r.seen+1
 		rest, ok := e.After(max(r.after, r.seen)) // what was appended again is known
 		r.seen = max(r.seen, e.End())
 		if ok && !r.whole {
