@@ -17,7 +17,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 	var kept []journal.Head
 	gone := core.NewFault(core.CodeUnreachable, "the hub stopped while the task was running: ask again")
 	err := h.journal.Heads(ctx, func(head journal.Head) bool {
-		kept = append(kept, head)
+		kept = append(kept, journal.Head{Task: head.Task, Thread: head.Thread}) // ends may be long
 		if !head.Last.Body.Kind().Ends() {
 			cut = append(cut, journal.Record{Task: head.Task, Event: core.Event{
 				Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: core.Failed{Fault: gone},

@@ -1,7 +1,9 @@
 package hub
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -25,16 +27,20 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []journal.Head) error {
 		h.index.Add(head.Thread, head.Task)
 		turns = append(turns, head)
 	}
-	begun := map[core.ThreadID]bool{}
+	begun := map[core.TaskID]bool{}
 	for _, t := range turns[max(0, len(turns)-h.limits.Threads):] {
-		if id := t.Thread; !begun[id] && isTaskID(string(id)) {
+		if id := core.TaskID(t.Thread); !begun[id] {
 			begun[id] = true
-			h.recoverTurn(ctx, core.TaskID(id)) // it may have begun as a task on its own
+			if _, one := slices.BinarySearchFunc(kept, id, headOf); one { // it began as a task on its own
+				h.recoverTurn(ctx, id)
+			}
 		}
 		h.recoverTurn(ctx, t.Task)
 	}
 	return nil
 }
+
+func headOf(h journal.Head, task core.TaskID) int { return cmp.Compare(h.Task, task) }
 
 // recoverTurn puts the turns of a task into its thread, if it was answered and is
 // kept whole.

@@ -1,0 +1,51 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// searched is a journal that tells what was looked for in it in vain.
+type searched struct {
+	*journal.Memory
+	missed []core.TaskID
+}
+
+func (j *searched) Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	events, err := j.Memory.Read(ctx, task, after, limit)
+	if errors.Is(err, journal.ErrUnknown) {
+		j.missed = append(j.missed, task)
+	}
+	return events, err
+}
+
+// A journal may have to go through much to say that it has nothing of a task.
+func TestAStartLooksForNoTaskThatIsNotInTheJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := &searched{Memory: journal.NewMemory(journal.Retention{})}
+		before := &stage{t, coretest.NewHub(t, hub.Options{Journal: kept})}
+		a, asker := before.agent("a", able), before.connect("r")
+		session := core.NewID() // that names a thread as a task would
+		before.talk(asker, a, "a", session, "one", "1")
+		before.sleep(time.Second)
+
+		h := coretest.NewHub(t, hub.Options{Journal: kept})
+		if err := h.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(kept.missed) > 0 {
+			t.Errorf("looked for %v, want nothing that is not there", kept.missed)
+		}
+		if got, want := turns(h.Turns(core.ThreadID(session))), "user: one | assistant: 1"; got != want {
+			t.Errorf("got the thread %q, want %q", got, want)
+		}
+	})
+}
