@@ -1,10 +1,12 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,19 +33,21 @@ func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limi
 		from = j.since(ctx, subject, task)
 	}
 	err := j.read(ctx, &r, subject, from)
-	if err == nil && from > 1 && (!r.whole || r.hole) {
+	if err == nil && from > 1 && !r.whole {
 		r = reading{task: task, after: after, limit: limit}
 		err = j.read(ctx, &r, subject, 1)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case r.seen == 0:
-		return nil, journal.ErrUnknown
-	case len(r.out) > 0 && r.out[0].Seq > after+1:
-		return r.out, &journal.GapError{Task: task, From: after + 1, To: r.out[0].Seq - 1}
 	}
-	return r.out, nil
+	if r.seen == 0 {
+		return nil, journal.ErrUnknown
+	}
+	out := r.events()
+	if len(out) > 0 && out[0].Seq > after+1 {
+		return out, &journal.GapError{Task: task, From: after + 1, To: out[0].Seq - 1}
+	}
+	return out, nil
 }
 
 // patience is how long a read waits to be told where a task began, which only makes it
@@ -79,13 +83,14 @@ func (j *Journal) since(ctx context.Context, subject string, task core.TaskID) u
 
 // reading is what was found of a task so far.
 type reading struct {
-	task  core.TaskID
-	after uint64
-	limit int
-	out   []core.Event
-	seen  uint64 // up to where events are known; 0 before there are any
-	hole  bool   // some before those are not
-	whole bool   // nothing more is wanted
+	task   core.TaskID
+	after  uint64
+	limit  int
+	found  []core.Event // as they stand in the store
+	wanted int          // how many of them are
+	seen   uint64       // up to where events are known; 0 before there are any
+	hole   bool         // some before those are not, or stand behind them
+	whole  bool         // nothing more is wanted
 }
 
 // read looks for the task in what a subject has from a place in the stream on.
@@ -121,17 +126,32 @@ func (j *Journal) read(ctx context.Context, r *reading, subject string, from uin
 	return nil
 }
 
-// add takes in the next events of the task.
+// add takes in the next events of the task. What was appended again, after an error with
+// which the first of several messages was lost, stands behind what came after it.
 func (r *reading) add(events []core.Event) {
 	for _, e := range events {
 		r.hole = r.hole || e.Seq > r.seen+1
-		rest, ok := e.After(max(r.after, r.seen)) // what was appended again is known
-		r.seen = max(r.seen, e.End())
-		if ok && !r.whole {
-			r.out = append(r.out, rest)
+		if e.End() > max(r.after, r.seen) {
+			r.wanted++
 		}
-		r.whole = r.whole || e.Body.Kind().Ends() || r.limit > 0 && len(r.out) == r.limit
+		r.seen = max(r.seen, e.End())
+		r.found = append(r.found, e)
+		r.whole = !r.hole && (r.whole || e.Body.Kind().Ends() || r.limit > 0 && r.wanted >= r.limit)
 	}
+}
+
+// events returns those that are wanted, in order, each once.
+func (r *reading) events() (out []core.Event) {
+	if r.hole {
+		slices.SortStableFunc(r.found, func(a, b core.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	}
+	seen := r.after
+	for _, e := range r.found {
+		if rest, ok := e.After(seen); ok && (r.limit <= 0 || len(out) < r.limit) {
+			out, seen = append(out, rest), rest.End()
+		}
+	}
+	return out
 }
 
 // unreadable says of a message that it is none of ours.
