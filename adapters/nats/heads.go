@@ -21,17 +21,28 @@ import (
 type head struct {
 	thread core.ThreadID
 	seq    uint64 // of the last event
-	last   []byte // its line; nil of one that is longer than shortLine
+	last   []byte // its line; nil where there was no room for it
 	place  uint64 // of the message that has it
 }
 
-// shortLine bounds what is kept of a task until all heads are known. A last event that
-// is longer is read again.
-const shortLine = 512
+// What is kept of last events until all heads are known: short lines, and of longer ones
+// so many bytes. Others are read again.
+const (
+	shortLine = 512
+	longLines = 256 << 20
+)
+
+// long is how much of the room for long lines a line takes.
+func long(line []byte) int {
+	if len(line) <= shortLine {
+		return 0
+	}
+	return len(line)
+}
 
 // Heads implements journal.Journal. It reads the stream once, in order.
 func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) error {
-	heads := map[core.TaskID]head{}
+	heads, room := map[core.TaskID]head{}, j.lines
 	var parts assembly
 	err := replay(ctx, j.stream, "the journal", func(m jetstream.Msg, place *jetstream.MsgMetadata) (bool, error) {
 		data, whole := parts.add(m.Headers(), m.Data())
@@ -52,9 +63,10 @@ func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) erro
 			}
 			last := lines[bytes.LastIndexByte(lines, '\n')+1:]
 			if seq := seqOf(last); seq == 0 || seq >= h.seq { // else it was appended again, up to here
+				room += long(h.last)
 				h.seq, h.last, h.place = seq, nil, place.Sequence.Stream
-				if len(last) <= shortLine {
-					h.last = bytes.Clone(last)
+				if size := long(last); size == 0 || size <= room {
+					h.last, room = bytes.Clone(last), room-size
 				}
 			}
 			heads[task] = h

@@ -51,6 +51,7 @@ type Journal struct {
 	former string
 	old    bool
 	part   int // the most bytes of one message
+	lines  int // the most bytes of long lines that Heads keeps
 
 	mu     sync.Mutex // held while messages are made and sent
 	room   []byte     // for the data of the next
@@ -72,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 		return nil, fmt.Errorf("the name %q of the journal may have letters, digits, dashes and underscores only", name)
 	}
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
-	j := &Journal{prefix: name + ".begun.", former: name + ".task.", logs: map[string]*Log{}}
+	j := &Journal{prefix: name + ".begun.", former: name + ".task.", logs: map[string]*Log{}, lines: longLines}
 	room := keep.Bytes + keepUsage.Bytes
 	for _, l := range o.Logs {
 		room += l.Or().Bytes
