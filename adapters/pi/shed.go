@@ -15,20 +15,24 @@ func (s *Server) shed(x *execution, names ...string) {
 }
 
 // shed is that of a command which does not count as in flight. The fields share the
-// memory of their frame, however small each is: those that stay get some of their own.
+// memory of their frame, and of the list that may have had many more: those that stay,
+// however small each is, get some of their own.
 func (x *execution) shed(names ...string) {
 	names = append(names, "id", "type")
-	x.fields = slices.DeleteFunc(x.fields, func(m core.JSONMember) bool { return !slices.Contains(names, string(m.Key)) })
+	left, room := make(members, 0, len(names)), 0
 	x.size = 0
-	room := 0
 	for _, m := range x.fields {
-		x.size += len(m.Value)
-		room += len(m.Key) + len(m.Value)
+		if slices.Contains(names, string(m.Key)) {
+			left = append(left, m)
+			x.size += len(m.Value)
+			room += len(m.Key) + len(m.Value)
+		}
 	}
 	own := make([]byte, 0, room)
-	for i, m := range x.fields {
+	for i, m := range left {
 		key, value := len(own), len(own)+len(m.Key)
 		own = append(append(own, m.Key...), m.Value...)
-		x.fields[i] = core.JSONMember{Key: own[key:value:value], Value: own[value:len(own):len(own)]}
+		left[i] = core.JSONMember{Key: own[key:value:value], Value: own[value:len(own):len(own)]}
 	}
+	x.fields = left
 }

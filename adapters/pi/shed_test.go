@@ -1,9 +1,16 @@
 package pi
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestACommandThatShedsKeepsWhatItNeedsApartFromItsFrame(t *testing.T) {
-	frame := []byte(`{"message":"hello","id":"1","sessionId":"s","\u0074ype":"\u0062ash","command":"ls"}`)
+	many := ""
+	for i := range 100 {
+		many += fmt.Sprintf(`"%d":1,`, i)
+	}
+	frame := []byte(`{` + many + `"message":"hello","id":"1","sessionId":"s","\u0074ype":"\u0062ash","command":"ls"}`)
 	c, err := decode(frame, len(frame))
 	if err != nil {
 		t.Fatal(err)
@@ -13,6 +20,9 @@ func TestACommandThatShedsKeepsWhatItNeedsApartFromItsFrame(t *testing.T) {
 	clear(frame) // as the memory of the next one
 	if x.has("message") || x.has("sessionId") || len(x.fields) != 3 {
 		t.Errorf("got %q, want the id, the type and the command alone", x.fields)
+	}
+	if room := cap(x.fields); room > 4 {
+		t.Errorf("got room for %d fields, want it for those that were named", room)
 	}
 	if command, _ := x.text("command"); command != "ls" {
 		t.Errorf("got the command %q, want ls", command)
