@@ -17,7 +17,9 @@ func (c *connection) deliver(ctx context.Context) bool {
 			if c.turn = c.out.take(c.spare); len(c.turn) == 0 {
 				return true
 			}
-			c.spare = c.turn[:0]
+			if c.spare = c.turn[:0]; cap(c.spare) > spareItems {
+				c.spare = nil
+			}
 		}
 		it := c.turn[0]
 		if c.held(it) {

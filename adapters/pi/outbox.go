@@ -83,9 +83,6 @@ func (o *outbox) take(spare []item) []item {
 	if len(items) == 0 {
 		return nil
 	}
-	if cap(spare) > spareItems {
-		spare = nil
-	}
 	o.items = spare[:0]
 	return items
 }

@@ -143,3 +143,20 @@ func TestAClientThatReadsNothingOfARunIsClosedAsSlowAndComesBack(t *testing.T) {
 		}
 	})
 }
+
+func TestTheRoomOfABurstIsGivenBackOnceItWasSent(t *testing.T) {
+	_, s := newStage(t, Options{})
+	hubs, _ := coretest.Pipe[[]byte, []byte](1)
+	c := s.newConnection(ConnOptions{})
+	defer c.hub.Close(nil)
+	c.link = link.New(hubs, link.Options{})
+	rooms := func() int { return cap(c.turn) + cap(c.spare) + cap(c.out.items) }
+	for _, burst := range []int{2 * spareItems, 1, 2 * spareItems, 2 * spareItems} {
+		for range burst {
+			c.push(item{frame: []byte("x")})
+		}
+		if !c.deliver(t.Context()) || rooms() > 2*spareItems {
+			t.Errorf("behind %d frames: got room for %d more, want it for %d at most", burst, rooms(), 2*spareItems)
+		}
+	}
+}
