@@ -89,6 +89,9 @@ func (f *frames) send(ctx context.Context, l *link.Link[[]byte, []byte]) bool {
 			return false
 		}
 	}
+	if f.sheet == nil {
+		f.room = nil // of a frame too large for a sheet
+	}
 	clear(f.list)
 	clear(f.ends)
 	if f.list, f.ends = f.list[:0], f.ends[:0]; cap(f.list) > spareFrames {

@@ -55,3 +55,18 @@ func TestASheetIsNotWrittenOnAnewBeforeItsFramesWereSent(t *testing.T) {
 		}
 	})
 }
+
+func TestAConnectionKeepsNoMoreThanASheetOfWhatItHasSent(t *testing.T) {
+	hubs, _ := coretest.Pipe[[]byte, []byte](1)
+	l := link.New(hubs, link.Options{})
+	f := frames{lends: true}
+	for _, size := range []int{100, 2 * framesRoom, 100, 100 * framesRoom} {
+		f.add(size, func(dst []byte) []byte { return append(dst, make([]byte, size)...) })
+		if !f.send(t.Context(), l) {
+			t.Fatal("got a closed link, want it open")
+		}
+		if cap(f.room) > framesRoom {
+			t.Errorf("behind a frame of %d bytes: got %d kept, want at most %d", size, cap(f.room), framesRoom)
+		}
+	}
+}
