@@ -4,6 +4,7 @@ package stdio_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,31 @@ func TestEachLineIsAMessageAndEachMessageALine(t *testing.T) {
 	}()
 	if got, _ := io.ReadAll(out); string(got) != "one\ntwo\n\nfour\n" {
 		t.Errorf("sent: got %q, want a line for each message", got)
+	}
+}
+
+func TestWhatWasSentMayBeWrittenOverAtOnce(t *testing.T) {
+	c, _, out := pipes(t, stdio.Options{})
+	var want string
+	var batch [][]byte
+	for _, size := range []int{1, 5_000, 70_000, 3, 40_000, 40_000} {
+		batch = append(batch, []byte(strings.Repeat("x", size)))
+		want += strings.Repeat("x", size) + "\n"
+	}
+	go func() {
+		for _, m := range batch {
+			own := bytes.Clone(m)
+			_ = c.Send(context.Background(), own)
+			clear(own)
+		}
+		_ = c.SendBatch(context.Background(), batch)
+		for _, m := range batch {
+			clear(m)
+		}
+		_ = c.Close(link.Reason{Cause: link.Normal})
+	}()
+	if got, _ := io.ReadAll(out); string(got) != want+want {
+		t.Errorf("got %d bytes, want the %d that were sent", len(got), len(want+want))
 	}
 }
 
