@@ -50,8 +50,8 @@ type Seat struct {
 }
 
 // Session is the presence of one connection at the hub: it may ask, answer, or
-// both. All methods but Next and Take return without waiting for another peer, a disk or
-// a tool, and all but Next may be called concurrently.
+// both. All methods but Next, NextOr and Take return without waiting for another peer, a
+// disk or a tool, and all but the first two may be called concurrently.
 type Session struct {
 	hub  *Hub
 	peer Peer
