@@ -10,10 +10,15 @@ import (
 )
 
 // deliver sends what is in the outbox, in order, as far as nothing has to be told
-// before. It reports false once the connection is to end.
+// before. What comes in after it has looked waits for the next call, so that the hub
+// has its turn however much is broadcast. It reports false once the connection is to end.
 func (c *connection) deliver(ctx context.Context) bool {
-	for {
+	for looked := false; ; {
 		if len(c.turn) == 0 {
+			if looked {
+				return true
+			}
+			looked = true
 			if c.turn = c.out.take(c.spare); len(c.turn) == 0 {
 				return true
 			}

@@ -394,3 +394,30 @@ func TestABurstOfChunksArrivesWholeAndWithinItsMeasure(t *testing.T) {
 		}
 	}
 }
+
+func TestTheHubHasItsTurnHoweverMuchIsBroadcast(t *testing.T) {
+	_, s := newStage(t, Options{})
+	hubs, _ := coretest.Pipe[[]byte, []byte](0)
+	c := s.newConnection(ConnOptions{})
+	defer c.hub.Close(nil)
+	c.link = link.New(hubs, link.Options{})
+	ss := &session{}
+	c.reading[ss] = struct{}{}
+	const most = 10
+	told := 0
+	var more *step // each comes while the one before it is delivered
+	more = &step{run: &run{session: ss}, answer: func(*view) {
+		if told++; told < most {
+			c.push(item{step: more})
+		}
+	}}
+	c.push(item{step: more})
+	for want := 1; want <= most; want++ {
+		if !c.deliver(t.Context()) || told != want {
+			t.Fatalf("call %d: got %d delivered, want one a call", want, told)
+		}
+		if want < most && len(c.out.ready) == 0 {
+			t.Fatalf("call %d: got nobody told that more waits", want)
+		}
+	}
+}
