@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -127,3 +128,62 @@ func finish(b *testing.B, agent, asker *hub.Session, task *hub.Task, lookers ...
 type discard struct{ journal.Journal }
 
 func (discard) Append(context.Context, ...journal.Record) error { return nil }
+
+// BenchmarkManyAgents asks by every kind of address, and takes in a heartbeat while a
+// task waits, with few agents and with very many.
+func BenchmarkManyAgents(b *testing.B) {
+	for _, agents := range []int{10, 20_000} {
+		h := hub.New(hub.Options{Journal: discard{}, Limits: hub.Limits{UnrecordedBytes: 1 << 40}})
+		sessions := map[core.AgentID]*hub.Session{}
+		for n := range agents {
+			s := h.Connect(hub.Peer{Principal: core.Principal{ID: "agents"}, Dialect: "test"})
+			id := core.AgentID(fmt.Sprintf("agent-%d", n))
+			if err := s.Join(core.Card{ID: id, Capabilities: []string{"sums"}, Domains: []string{"family"}}, hub.Seat{}); err != nil {
+				b.Fatal(err)
+			}
+			sessions[id] = s
+		}
+		asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+		for _, to := range []core.Address{core.ToAgent("agent-7"), core.ToAny(), core.ToCapability("sums"), core.ToDomain("family.calendar")} {
+			b.Run(fmt.Sprintf("%d/%s", agents, to), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					task, err := asker.Open(core.Request{To: to, Content: "?"}, hub.Opening{Unwatched: true})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if err := sessions[task.Agent()].Report(task.ID(), core.Done{}, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+		b.Run(fmt.Sprintf("%d/unknown", agents), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := asker.Open(core.Request{To: core.ToAgent("agemt-7"), Content: "?"}, hub.Opening{Unwatched: true}); err == nil {
+					b.Fatal("got it taken in, want it refused")
+				}
+			}
+		})
+		for range 2 { // the second waits
+			if _, err := asker.Open(core.Request{To: core.ToAgent("agent-7"), Content: "?"}, hub.Opening{Unwatched: true}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run(fmt.Sprintf("%d/heartbeat", agents), func(b *testing.B) {
+			for b.Loop() {
+				sessions["agent-8"].SetLoad(core.LoadIdle)
+			}
+		})
+		if err := h.Close(stopped, "done"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// stopped waits for no task.
+var stopped = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()

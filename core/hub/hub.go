@@ -88,8 +88,8 @@ type Hub struct {
 	terms    terms
 	tasks    map[core.TaskID]*Task // those that run, and the latest that ended
 	running  int
-	waiting  int           // tasks in the queues of agents
-	idle     chan struct{} // closed when draining and nothing runs
+	movable  map[*Session]struct{} // whose queues have tasks that others may have too
+	idle     chan struct{}         // closed when draining and nothing runs
 	everyone map[*Session]struct{}
 	known    func(core.Principal) bool // see Expel; nil is everybody
 	// followers read threads, and newest is the task that was taken in last.
@@ -107,7 +107,7 @@ func New(opts Options) *Hub {
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), spendings: opts.Spendings, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, agents: map[core.AgentID]*Session{}, onCall: map[core.AgentID][]*Session{},
 		aliases: aliases{}, lookups: make(chan lookup, maxLookups), tasks: map[core.TaskID]*Task{},
-		everyone: map[*Session]struct{}{}, idle: make(chan struct{}), terms: terms{agents: maps.Clone(opts.Terms), keep: opts.KeepTerms},
+		everyone: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), terms: terms{agents: maps.Clone(opts.Terms), keep: opts.KeepTerms},
 	}
 	if h.id == "" {
 		h.id = core.NewID()

@@ -56,22 +56,14 @@ func (h *Hub) answerer(id core.AgentID) *Session {
 	return nil
 }
 
-// match returns who answers for the address, best first, those included who would
-// be agents only now. One that is addressed by its id stands in the room that is given,
-// which is empty. Callers hold mu.
-func (h *Hub) match(to core.Address, room []roster.Entry) []roster.Entry {
-	id := to.Agent()
-	if id == "" {
-		return h.roster.Match(to)
-	}
+// find returns whom an address by the id or alias reaches, or would once it is given
+// something. Callers hold mu.
+func (h *Hub) find(id core.AgentID) (roster.Entry, bool) {
 	id = h.resolve(id)
 	if s := h.answerer(id); s != nil && s.id == "" {
-		return append(room, *s.offer)
+		return *s.offer, true
 	}
-	if e, here := h.roster.Get(id); here {
-		room = append(room, e)
-	}
-	return room
+	return h.roster.Get(id)
 }
 
 // workless reports whether an agent has nothing to do. Callers hold Hub.mu.
@@ -86,10 +78,10 @@ func (s *Session) workless() bool {
 // before.
 func (h *Hub) Reach(id core.AgentID) (AgentStatus, bool) {
 	h.mu.Lock()
-	found := h.match(core.ToAgent(id), nil)
-	h.mu.Unlock()
-	if len(found) == 0 {
+	defer h.mu.Unlock()
+	e, ok := h.find(id)
+	if !ok {
 		return AgentStatus{}, false
 	}
-	return h.status(found)[0], true
+	return h.statusOf(e), true
 }

@@ -31,7 +31,12 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 		if b.Fault == nil {
 			body = core.Failed{Fault: core.NewFault(core.CodeInternal, "the agent failed without saying why")}
 		}
-		return h.attemptFailed(t, s, body.(core.Failed), foreign)
+		failed := body.(core.Failed)
+		again, err := h.attemptFailed(t, s, attempt{agent: s.agentID()}, failed, foreign)
+		if again && h.route(t) != nil {
+			t.end(failed, nil)
+		}
+		return err
 	case core.Done:
 		if len(b.Data) > 0 && !json.Valid(b.Data) {
 			return core.NewFault(core.CodeInvalid, "the data of the answer is not JSON")
@@ -128,17 +133,36 @@ func (s *Session) reportEnd(t *Task, body core.Body, foreign *core.Foreign) erro
 	return err
 }
 
-// attemptFailed ends a task, or gives it to another agent where the request
-// leaves that open and nothing has been said yet.
-func (h *Hub) attemptFailed(t *Task, s *Session, failed core.Failed, foreign *core.Foreign) error {
+// attempt is a try at a task that failed: by whom the task is not tried again. An agent
+// that failed is not given it any more; of one whose connection was lost that
+// connection is not, and the next one counts as another agent.
+type attempt struct {
+	agent core.AgentID
+	sess  *Session
+}
+
+// triedBy reports whether the session is not to be given the task any more. Callers hold
+// Hub.mu, while the task waits or looks for an agent.
+func (t *Task) triedBy(s *Session) bool {
+	for _, a := range t.tried {
+		if a.sess == s || a.sess == nil && (a.agent == s.id || a.agent == s.offered()) {
+			return true
+		}
+	}
+	return false
+}
+
+// attemptFailed ends a task, or takes it from its agent and reports that it is to go to
+// another, where the request leaves that open and nothing has been said yet.
+func (h *Hub) attemptFailed(t *Task, s *Session, by attempt, failed core.Failed, foreign *core.Foreign) (again bool, err error) {
 	t.mu.Lock()
-	err := t.held(s)
-	again := err == nil && failed.Fault.Retryable && !t.output && !t.asked && t.attempt <= h.limits.Retries &&
+	err = t.held(s)
+	again = err == nil && failed.Fault.Retryable && !t.output && !t.asked && t.attempt <= h.limits.Retries &&
 		t.request.To.Reach() != core.ReachAgent
 	switch {
 	case err != nil:
 	case again:
-		t.tried = append(t.tried, s.id)
+		t.tried = append(t.tried, by)
 		t.append(core.Retrying{Attempt: t.attempt, Agent: s.id, Fault: failed.Fault}, foreign)
 		t.detach(s, Agent)
 		t.worker, t.state = nil, Queued
@@ -150,15 +174,10 @@ func (h *Hub) attemptFailed(t *Task, s *Session, failed core.Failed, foreign *co
 	}
 	t.mu.Unlock()
 	h.release(s, t, time.Now())
-	switch {
-	case again:
-		if h.route(t) != nil {
-			t.end(failed, nil)
-		}
-	case err == nil:
+	if err == nil && !again {
 		h.ended(t)
 	}
-	return err
+	return again, err
 }
 
 // Delivered notes that the agent's transport took the assignment of a task: the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -16,87 +17,112 @@ import (
 func (h *Hub) route(t *Task) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var room [1]roster.Entry
-	found, err := h.candidates(t, room[:0])
-	if err != nil {
-		return err
+	c := choice{hub: h, task: t, chain: t.chain}
+	if t.request.Intent == core.IntentNotify {
+		// A notice may go back to who told: its hops are bound enough.
+		c.chain.Agents = slices.DeleteFunc(slices.Clone(c.chain.Agents), func(id core.AgentID) bool { return id != t.opener.id })
 	}
-	for i := range found {
-		e := &found[i]
-		s := h.answerer(e.ID)
-		if s.closed || !e.Free() && !h.beside(t, s) {
-			continue
+	if to := t.request.To; to.Reach() == core.ReachAgent {
+		if e, ok := h.find(to.Agent()); ok {
+			c.consider(&e)
 		}
-		if s.id == "" {
-			if err := h.sit(s, s.offer.Card, s.seat); err != nil {
+	} else {
+		h.roster.Best(to, c.consider)
+	}
+	switch {
+	case c.now != nil:
+		if c.now.id == "" {
+			if err := h.sit(c.now, c.now.offer.Card, c.now.seat); err != nil {
 				return err
 			}
 		}
-		h.assign(t, s)
+		h.assign(t, c.now)
+		return nil
+	case c.later != nil:
+		h.enqueue(t, c.later)
 		return nil
 	}
-	for _, e := range found {
-		if s := h.agents[e.ID]; e.Said != core.LoadDraining && len(s.queue) < h.limits.QueueLength {
-			h.enqueue(t, s)
-			return nil
-		}
-	}
-	if !slices.ContainsFunc(found, func(e roster.Entry) bool { return e.Said != core.LoadDraining }) {
-		return core.NewFault(core.CodeUnreachable, "%s is draining and takes nothing new: ask again later or ask another", t.request.To)
-	}
-	return core.NewFault(core.CodeOverloaded, "%s has no room: its queue of %d is full; ask again later", t.request.To, h.limits.QueueLength)
+	return c.refusal()
 }
 
-// candidates returns who may have the task, best first, or the Fault that says
-// why nobody may; room is for a single one. Callers hold mu.
-func (h *Hub) candidates(t *Task, room []roster.Entry) ([]roster.Entry, error) {
-	to, chain := t.request.To, t.chain
-	if t.request.Intent == core.IntentNotify {
-		// A notice may go back to who told: its hops are bound enough.
-		chain.Agents = slices.DeleteFunc(slices.Clone(chain.Agents), func(id core.AgentID) bool { return id != t.opener.id })
+// choice looks for the agent that gets a task, among those that answer for its
+// address. Hub.mu guards it.
+type choice struct {
+	hub   *Hub
+	task  *Task
+	chain policy.Chain
+
+	now     *Session // the best one that has room
+	later   *Session // the best one in whose queue there is room
+	found   bool     // somebody may have the task
+	open    bool     // of those somebody is not draining
+	refused error    // why the last one that may not have it may not
+}
+
+// consider takes one agent in view. It is called for the better ones first.
+func (c *choice) consider(e *roster.Entry) roster.Verdict {
+	h, t := c.hub, c.task
+	s := h.answerer(e.ID)
+	chain := c.chain
+	if e.ID == t.opener.offered() {
+		chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
 	}
-	var refused error
-	found := h.match(to, room)
-	out := found[:0]
-	for i := range found {
-		e := &found[i]
-		if e.ID == t.opener.offered() {
-			chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
-		}
-		err := h.rules.CheckTarget(t.from, chain, e.ID)
-		if err == nil {
-			err = h.budgets.Check(usage.ByAgent, string(e.ID), time.Now)
-		}
-		if err == nil && t.request.Intent == core.IntentNotify && !e.Features.Has(core.FeatureNotices) {
-			err = core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
-		}
-		switch {
-		case err != nil:
-			refused = err
-		case slices.Contains(t.tried, e.ID):
-		default:
-			out = append(out, *e)
-		}
+	err := h.rules.CheckTarget(t.from, chain, e.ID)
+	if err == nil {
+		err = h.budgets.Check(usage.ByAgent, string(e.ID), time.Now)
 	}
+	if err == nil && t.request.Intent == core.IntentNotify && !e.Features.Has(core.FeatureNotices) {
+		err = core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
+	}
+	if err != nil {
+		c.refused = err
+		return roster.Continue
+	}
+	if t.triedBy(s) {
+		return roster.Continue
+	}
+	c.found = true
+	if !s.closed && (e.Free() || h.beside(t, s)) {
+		c.now = s
+		return roster.Stop
+	}
+	if e.Said == core.LoadDraining {
+		return roster.Continue
+	}
+	c.open = true
+	if c.later == nil && len(s.queue) < h.limits.QueueLength {
+		c.later = s
+	}
+	if c.later != nil {
+		return roster.SkipWorse // those behind it have no room now, and wait longer
+	}
+	return roster.Continue
+}
+
+// refusal returns the Fault that says why nobody gets the task.
+func (c *choice) refusal() error {
+	to := c.task.request.To
 	switch {
-	case len(out) > 0:
-		return out, nil
-	case refused != nil:
-		return nil, refused
+	case c.open:
+		return core.NewFault(core.CodeOverloaded, "%s has no room: its queue of %d is full; ask again later", to, c.hub.limits.QueueLength)
+	case c.found:
+		return core.NewFault(core.CodeUnreachable, "%s is draining and takes nothing new: ask again later or ask another", to)
+	case c.refused != nil:
+		return c.refused
 	}
 	switch to.Reach() {
 	case core.ReachAgent:
-		near := h.roster.Nearest(to.Agent())
+		near := c.hub.roster.Nearest(to.Agent())
 		if len(near) == 0 {
-			return nil, core.NewFault(core.CodeUnknownAgent, "no agent %q is here", to.Agent())
+			return core.NewFault(core.CodeUnknownAgent, "no agent %q is here", to.Agent())
 		}
-		return nil, core.NewFault(core.CodeUnknownAgent, "no agent %q is here; the nearest: %s", to.Agent(), join(near))
+		return core.NewFault(core.CodeUnknownAgent, "no agent %q is here; the nearest: %s", to.Agent(), join(near))
 	case core.ReachDomain:
-		return nil, core.NewFault(core.CodeUnknownDomain, "no agent serves the domain %q", to.Domain())
+		return core.NewFault(core.CodeUnknownDomain, "no agent serves the domain %q", to.Domain())
 	case core.ReachCapability:
-		return nil, core.NewFault(core.CodeUnknownAgent, "no agent here has the capability %s", strings.Join(to.Capabilities(), " and "))
+		return core.NewFault(core.CodeUnknownAgent, "no agent here has the capability %s", strings.Join(to.Capabilities(), " and "))
 	}
-	return nil, core.NewFault(core.CodeUnknownAgent, "no agent is here to ask")
+	return core.NewFault(core.CodeUnknownAgent, "no agent is here to ask")
 }
 
 func join(ids []core.AgentID) string {
@@ -173,7 +199,7 @@ func (h *Hub) enqueue(t *Task, s *Session) {
 // steal moves a task that waits for somebody else, and that the agent may have as
 // well, into its queue: the most urgent one, and of those the oldest. Callers hold mu.
 func (h *Hub) steal(s *Session) bool {
-	if h.waiting == 0 {
+	if len(h.movable) == 0 {
 		return false
 	}
 	e, ok := h.roster.Get(s.id)
@@ -182,10 +208,9 @@ func (h *Hub) steal(s *Session) bool {
 	}
 	var from *Session
 	var best *Task
-	for _, other := range h.agents {
+	for other := range h.movable {
 		for _, t := range other.queue {
-			if other == s || t.request.To.Reach() == core.ReachAgent || t.request.Intent == core.IntentNotify || slices.Contains(t.tried, s.id) ||
-				h.rules.CheckTarget(t.from, t.chain, s.id) != nil {
+			if other == s || !t.movable() || t.triedBy(s) || h.rules.CheckTarget(t.from, t.chain, s.id) != nil {
 				continue
 			}
 			if mine, answers := e.Answers(t.request.To); !answers || mine < other.score(t) {
@@ -207,6 +232,11 @@ func (h *Hub) steal(s *Session) bool {
 	return true
 }
 
+// movable reports whether another agent may have a task that waits for one.
+func (t *Task) movable() bool {
+	return t.request.To.Reach() != core.ReachAgent && t.request.Intent != core.IntentNotify
+}
+
 // score tells how well the agent answers for the address of a task.
 func (s *Session) score(t *Task) int {
 	n, _ := s.card.Answers(t.request.To)
@@ -215,10 +245,12 @@ func (s *Session) score(t *Task) int {
 
 // queued notes that the queue of an agent is another. Callers hold mu.
 func (h *Hub) queued(s *Session) {
-	h.roster.Change(s.id, func(e *roster.Entry) {
-		h.waiting += len(s.queue) - e.Load.Queued
-		e.Load.Queued = len(s.queue)
-	})
+	if slices.ContainsFunc(s.queue, (*Task).movable) {
+		h.movable[s] = struct{}{}
+	} else {
+		delete(h.movable, s)
+	}
+	h.roster.Change(s.id, func(e *roster.Entry) { e.Load.Queued = len(s.queue) })
 }
 
 // dispatch gives an agent what waits for it, as far as it has room. Callers hold
@@ -233,17 +265,6 @@ func (h *Hub) dispatch(s *Session) {
 		s.queue = slices.Delete(s.queue, 0, 1)
 		h.queued(s)
 		h.assign(t, s)
-	}
-}
-
-// requeue finds another place for a task that waited for an agent which left.
-func (h *Hub) requeue(t *Task, gone *core.Fault) {
-	if t.request.To.Reach() == core.ReachAgent {
-		t.end(core.Failed{Fault: gone}, nil)
-		return
-	}
-	if err := h.route(t); err != nil {
-		t.end(core.Failed{Fault: core.AsFault(err)}, nil)
 	}
 }
 

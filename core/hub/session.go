@@ -177,12 +177,13 @@ func (s *Session) Update(card core.Card) error {
 
 // sit makes the session an agent. Callers hold mu.
 func (h *Hub) sit(s *Session, card core.Card, seat Seat) error {
+	s.id = card.ID
+	card = h.underTerms(s, card)
 	if err := h.roster.Add(card, seat.OnlyByID); err != nil {
+		s.id = ""
 		return err
 	}
-	s.id, s.seat, s.vacated = card.ID, seat, make(chan struct{})
-	card = h.underTerms(s, card)
-	h.roster.Change(s.id, func(e *roster.Entry) { e.Card = card })
+	s.seat, s.vacated = seat, make(chan struct{})
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
@@ -198,7 +199,7 @@ func (h *Hub) sit(s *Session, card core.Card, seat Seat) error {
 // recard replaces the card of an agent. Callers hold mu.
 func (h *Hub) recard(s *Session, card core.Card) {
 	card = h.underTerms(s, card)
-	h.roster.Change(s.id, func(e *roster.Entry) { e.Card, e.OnlyByID = card, s.seat.OnlyByID })
+	h.roster.SetCard(card, s.seat.OnlyByID)
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
@@ -262,6 +263,20 @@ func (s *Session) agentID() core.AgentID {
 // returns the reason. Whoever waits for the agent is told its message, the log its
 // hidden cause. A second Close does nothing.
 func (s *Session) Close(reason *core.Fault) {
+	for _, l := range s.close(reason) {
+		l.task.end(core.Failed{Fault: l.why}, nil)
+	}
+}
+
+// orphan is a task that lost its agent and has no other, and why it would fail.
+type orphan struct {
+	task *Task
+	why  *core.Fault
+}
+
+// close ends the session but for the orphans, which another agent may have: they are
+// for the caller to end, or to give away.
+func (s *Session) close(reason *core.Fault) (left []orphan) {
 	h := s.hub
 	if reason == nil {
 		reason = core.NewFault(core.CodeUnreachable, "the connection ended")
@@ -269,7 +284,7 @@ func (s *Session) Close(reason *core.Fault) {
 	h.mu.Lock()
 	if s.closed {
 		h.mu.Unlock()
-		return
+		return nil
 	}
 	s.closed = true
 	if s.expiry != nil {
@@ -310,7 +325,9 @@ func (s *Session) Close(reason *core.Fault) {
 		if w.timer != nil {
 			w.timer.Stop()
 		}
-		_ = h.attemptFailed(w.task, s, core.Failed{Fault: gone}, nil) // it may have ended by now
+		if again, _ := h.attemptFailed(w.task, s, attempt{sess: s}, core.Failed{Fault: gone}, nil); again && h.route(w.task) != nil { // it may have ended by now
+			left = append(left, orphan{w.task, gone})
+		}
 	}
 	h.mu.Lock()
 	if s.id != "" {
@@ -318,7 +335,11 @@ func (s *Session) Close(reason *core.Fault) {
 	}
 	h.mu.Unlock()
 	for _, t := range queue {
-		h.requeue(t, gone)
+		if t.request.To.Reach() == core.ReachAgent {
+			t.end(core.Failed{Fault: gone}, nil)
+		} else if err := h.route(t); err != nil {
+			left = append(left, orphan{t, core.AsFault(err)})
+		}
 	}
 	for t, keep := range asked {
 		t.mu.Lock()
@@ -335,6 +356,7 @@ func (s *Session) Close(reason *core.Fault) {
 		t.mu.Unlock()
 	}
 	s.feed.end(reason)
+	return left
 }
 
 // detail tells what a fault hides, for the log.

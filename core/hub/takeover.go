@@ -16,7 +16,7 @@ const probeTime = 2 * time.Second
 //
 //   - the same principal, authenticated: the newer one; the older is closed, with a
 //     conflict Fault that says so, and its tasks go where those of an agent go that
-//     left;
+//     left, to the newer one among others;
 //   - different principals, one of them authenticated: the older one;
 //   - nobody authenticated: the older one if it answers [Seat.Probe] in time, else
 //     the newer one.
@@ -25,6 +25,14 @@ const probeTime = 2 * time.Second
 // It waits for the probe, so that it is not for the loop that reads a connection. When
 // ctx ends its cause is returned, once the probe that is under way has come to its end.
 func (s *Session) Take(ctx context.Context, card core.Card, seat Seat) error {
+	var left []orphan
+	defer func() {
+		for _, o := range left {
+			if s.hub.route(o.task) != nil {
+				o.task.end(core.Failed{Fault: o.why}, nil)
+			}
+		}
+	}()
 	for {
 		err := s.Join(card, seat)
 		if err == nil || core.AsFault(err).Code != core.CodeConflict {
@@ -42,7 +50,7 @@ func (s *Session) Take(ctx context.Context, card core.Card, seat Seat) error {
 		} else if keeps {
 			return err
 		}
-		by.Close(core.NewFault(core.CodeConflict, "a newer connection took the place of agent %s", card.ID))
+		left = append(left, by.close(core.NewFault(core.CodeConflict, "a newer connection took the place of agent %s", card.ID))...)
 		select {
 		case <-vacated:
 		case <-ctx.Done():

@@ -133,3 +133,72 @@ func TestWhoIsAnAgentAlreadyTakesNoSecondID(t *testing.T) {
 		g.wantFault("its own id again", a.Take(g.t.Context(), core.Card{ID: "a"}, hub.Seat{}), core.CodeConflict)
 	})
 }
+
+func TestANewerConnectionGetsTheTasksThatTheOlderOneHadNotBegun(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		able := core.Card{ID: "a", Capabilities: []string{"sums"}, MaxConcurrent: 2}
+		first, second, asker := g.as("alice"), g.as("alice"), g.connect("asker")
+		if err := first.Join(able, hub.Seat{}); err != nil {
+			t.Fatal(err)
+		}
+		ask := func(to core.Address) *hub.Task {
+			task, err := asker.Open(core.Request{To: to, Content: "1+1"}, hub.Opening{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return task
+		}
+		unanswered, begun, named, waits := ask(core.ToCapability("sums")), ask(core.ToCapability("sums")), ask(core.ToAgent("a")), ask(core.ToCapability("sums"))
+		if err := first.Report(begun.ID(), core.Text{Text: "t"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := second.Take(g.t.Context(), able, hub.Seat{}); err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range map[string]struct {
+			task *hub.Task
+			want hub.State
+		}{
+			"unanswered": {unanswered, hub.Running}, "queued": {waits, hub.Running},
+			"begun": {begun, hub.Ended}, "addressed by id": {named, hub.Ended},
+		} {
+			if got := c.task.State(); got != c.want {
+				t.Errorf("%s: got %s, want %s", name, got, c.want)
+			}
+		}
+		for _, task := range []*hub.Task{unanswered, waits} {
+			if err := second.Report(task.ID(), core.Done{Text: "2"}, nil); err != nil {
+				t.Errorf("the newer connection answers: got %v, want no error", err)
+			}
+		}
+	})
+}
+
+func TestAnAgentThatFailedATaskIsNotGivenItOverANewConnection(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		able := core.Card{ID: "a", Capabilities: []string{"sums"}}
+		first, second, busy, asker := g.as("alice"), g.as("alice"), g.connect("b"), g.connect("asker")
+		if err := first.Join(able, hub.Seat{}); err != nil {
+			t.Fatal(err)
+		}
+		task, err := asker.Open(core.Request{To: core.ToCapability("sums"), Content: "1+1"}, hub.Opening{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := busy.Join(core.Card{ID: "b", Capabilities: []string{"sums"}}, hub.Seat{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := asker.Open(core.Request{To: core.ToAgent("b"), Content: "wait"}, hub.Opening{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Report(task.ID(), core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "not me", Retryable: true}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := second.Take(g.t.Context(), able, hub.Seat{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := task.State(); got != hub.Queued {
+			t.Errorf("got it %s, want it to wait for the other agent", got)
+		}
+	})
+}

@@ -56,7 +56,7 @@ type Task struct {
 	worker   *Session
 	agent    core.AgentID
 	attempt  int
-	tried    []core.AgentID
+	tried    []attempt
 	receipt  core.Receipt
 	deadline *time.Timer   // rings when the task is due
 	due      time.Time     // the deadline, or when an agent has had its time

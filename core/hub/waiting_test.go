@@ -3,6 +3,8 @@ package hub
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -10,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestTheHubKnowsHowManyTasksWait(t *testing.T) {
+func TestTheHubKnowsInWhichQueuesOthersMayLook(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := New(Options{Limits: Limits{QueueLength: 4}})
 		now, stop := context.WithCancel(t.Context())
@@ -72,14 +74,16 @@ func TestTheHubKnowsHowManyTasksWait(t *testing.T) {
 			}
 			act[name]()
 			h.mu.Lock()
-			waiting := 0
+			want := map[*Session]struct{}{}
 			for _, s := range h.agents {
-				waiting += len(s.queue)
+				if slices.ContainsFunc(s.queue, (*Task).movable) {
+					want[s] = struct{}{}
+				}
 			}
-			got := h.waiting
+			got := maps.Clone(h.movable)
 			h.mu.Unlock()
-			if got != waiting {
-				rt.Fatalf("after %s: the hub counts %d tasks that wait, want %d", name, got, waiting)
+			if !maps.Equal(got, want) {
+				rt.Fatalf("after %s: the hub looks in %d queues, want %d", name, len(got), len(want))
 			}
 		}
 	})

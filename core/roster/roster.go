@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +26,7 @@ type Entry struct {
 	// OnlyByID hides it from every address but one by its id.
 	OnlyByID bool
 
-	turn uint64
+	turn uint64 // grows with each task that it is given
 }
 
 // Answers reports whether the agent answers for the address, and how well: as its
@@ -48,26 +47,41 @@ func (e Entry) Takes() bool { return e.Said != core.LoadOverloaded && e.Said != 
 // Free reports whether the agent can run one more task now.
 func (e Entry) Free() bool { return e.Takes() && e.Load.Active < e.Capacity() }
 
-// Roster is who is here. It is safe for concurrent use.
+// Roster is who is here. It is safe for concurrent use. Finding the best agent for an
+// address costs the same with ten agents and with twenty thousand.
 type Roster struct {
 	mu      sync.Mutex
-	entries map[core.AgentID]*Entry
+	entries map[core.AgentID]*record
+	groups  map[groupKey]*group
+	names   names
 	turns   uint64
 }
 
+// record is an entry and where it stands.
+type record struct {
+	Entry
+	rank   rank
+	places []place // in each of its groups
+}
+
 // New makes an empty Roster.
-func New() *Roster { return &Roster{entries: map[core.AgentID]*Entry{}} }
+func New() *Roster {
+	return &Roster{entries: map[core.AgentID]*record{}, groups: map[groupKey]*group{}}
+}
 
 // Add lets an agent in, which may be found by its id alone. It returns a conflict
 // Fault when its id is taken.
 func (r *Roster) Add(card core.Card, onlyByID bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if old := r.entries[card.ID]; old != nil {
+	if r.entries[card.ID] != nil {
 		return core.NewFault(core.CodeConflict, "agent %s already registered: choose another id%s or wait until it has left", card.ID, r.another(card.ID))
 	}
 	now := time.Now()
-	r.entries[card.ID] = &Entry{Card: card, Since: now, OnlyByID: onlyByID, Load: core.Load{State: core.LoadIdle, LastSeen: now}}
+	e := &record{Entry: Entry{Card: card, Since: now, OnlyByID: onlyByID, Load: core.Load{State: core.LoadIdle, LastSeen: now}}}
+	r.entries[card.ID] = e
+	r.names.add(card.ID)
+	r.join(e)
 	return nil
 }
 
@@ -87,11 +101,34 @@ func (r *Roster) another(id core.AgentID) string {
 func (r *Roster) Remove(id core.AgentID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	e := r.entries[id]
+	if e == nil {
+		return
+	}
+	r.leave(e)
+	r.names.remove(id)
 	delete(r.entries, id)
 }
 
+// SetCard replaces the card of an agent, whose id stays, and says whether it is found
+// by its id alone. It reports whether the agent is here.
+func (r *Roster) SetCard(card core.Card, onlyByID bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[card.ID]
+	if e == nil {
+		return false
+	}
+	r.leave(e)
+	e.Card, e.OnlyByID = card, onlyByID
+	e.Load.State = e.state()
+	r.join(e)
+	return true
+}
+
 // Change lets fn alter the entry of an agent, and reports whether it is here. fn
-// must not call the roster.
+// must not call the roster, and leaves the capabilities, the domains and OnlyByID as
+// they are: see SetCard.
 func (r *Roster) Change(id core.AgentID, fn func(*Entry)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,8 +136,9 @@ func (r *Roster) Change(id core.AgentID, fn func(*Entry)) bool {
 	if e == nil {
 		return false
 	}
-	fn(e)
+	fn(&e.Entry)
 	e.Load.State = e.state()
+	r.reorder(e)
 	return true
 }
 
@@ -135,7 +173,7 @@ func (r *Roster) Get(id core.AgentID) (Entry, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.entries[id]; e != nil {
-		return *e, true
+		return e.Entry, true
 	}
 	return Entry{}, false
 }
@@ -165,17 +203,15 @@ func (r *Roster) List() []Entry {
 	r.mu.Lock()
 	all := make([]Entry, 0, len(r.entries))
 	for _, e := range r.entries {
-		all = append(all, *e)
+		all = append(all, e.Entry)
 	}
 	r.mu.Unlock()
 	slices.SortFunc(all, func(a, b Entry) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
 
-// Match returns who answers for the address, best first: the longest domain
-// prefix, then whoever takes work, then the lowest load relative to capacity,
-// ties in turn. Agents of an address by id are returned whether they take work
-// or not.
+// Match returns everybody who answers for the address, best first: see [Roster.Best].
+// Agents of an address by id are returned whether they take work or not.
 func (r *Roster) Match(to core.Address) []Entry {
 	if to.Reach() == core.ReachAgent {
 		if e, ok := r.Get(to.Agent()); ok {
@@ -183,87 +219,18 @@ func (r *Roster) Match(to core.Address) []Entry {
 		}
 		return nil
 	}
-	type scored struct {
-		Entry
-		score int
-	}
-	var found []scored
-	r.mu.Lock()
-	for _, e := range r.entries {
-		if score, ok := e.Answers(to); ok {
-			found = append(found, scored{*e, score})
-		}
-	}
-	r.mu.Unlock()
-	slices.SortFunc(found, func(a, b scored) int {
-		return cmp.Or(
-			cmp.Compare(b.score, a.score),
-			compareBool(b.Takes(), a.Takes()),
-			cmp.Compare(a.pressure(), b.pressure()),
-			cmp.Compare(a.turn, b.turn),
-			cmp.Compare(a.ID, b.ID),
-		)
+	var all []Entry
+	r.Best(to, func(e *Entry) Verdict {
+		all = append(all, *e)
+		return Continue
 	})
-	out := make([]Entry, len(found))
-	for i, f := range found {
-		out[i] = f.Entry
-	}
-	return out
+	return all
 }
 
-func (e Entry) pressure() float64 {
-	return float64(e.Load.Active+e.Load.Queued) / float64(e.Capacity())
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
-}
-
-// Nearest returns up to three ids that look most like id, for an error message.
+// Nearest returns up to three ids that look most like id, for an error message. Where
+// very many are here it compares those that begin or end alike.
 func (r *Roster) Nearest(id core.AgentID) []core.AgentID {
-	type near struct {
-		id core.AgentID
-		d  int
-	}
-	var all []near
-	for _, e := range r.List() {
-		d := distance(strings.ToLower(string(id)), strings.ToLower(string(e.ID)))
-		if d <= max(2, len(id)/2) || strings.Contains(strings.ToLower(string(e.ID)), strings.ToLower(string(id))) {
-			all = append(all, near{e.ID, d})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b near) int { return cmp.Compare(a.d, b.d) })
-	var out []core.AgentID
-	for _, n := range all[:min(3, len(all))] {
-		out = append(out, n.id)
-	}
-	return out
-}
-
-// distance is the edit distance of two short texts; long ones are cut.
-func distance(a, b string) int {
-	const most = 64
-	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.names.nearest(id)
 }

@@ -1,0 +1,118 @@
+package roster
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// names finds ids that look alike among very many: those that begin alike stand beside
+// one another in one list, those that end alike in the other.
+type names struct {
+	forward, backward []name
+}
+
+// name is an id in the form in which a list orders it.
+type name struct {
+	text string
+	id   core.AgentID
+}
+
+// Up to compareAll ids, all are compared; of more, as many from either side of where an
+// id would stand in each list.
+const (
+	compareAll  = 64
+	compareSide = 16
+)
+
+func (n *names) add(id core.AgentID) {
+	f, b := folded(id)
+	n.forward, n.backward = insert(n.forward, name{f, id}), insert(n.backward, name{b, id})
+}
+
+func (n *names) remove(id core.AgentID) {
+	f, b := folded(id)
+	n.forward, n.backward = without(n.forward, name{f, id}), without(n.backward, name{b, id})
+}
+
+func insert(list []name, n name) []name {
+	i, _ := slices.BinarySearchFunc(list, n, compareNames)
+	return slices.Insert(list, i, n)
+}
+
+func without(list []name, n name) []name {
+	if i, here := slices.BinarySearchFunc(list, n, compareNames); here {
+		return slices.Delete(list, i, i+1)
+	}
+	return list
+}
+
+func compareNames(a, b name) int {
+	return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.id, b.id))
+}
+
+// folded returns an id in lower case, and the same from its end to its beginning.
+func folded(id core.AgentID) (forward, backward string) {
+	forward = strings.ToLower(string(id))
+	reversed := []byte(forward)
+	slices.Reverse(reversed)
+	return forward, string(reversed)
+}
+
+// nearest returns up to three ids that look most like id, the nearest first.
+func (n *names) nearest(id core.AgentID) []core.AgentID {
+	forward, backward := folded(id)
+	compare := n.forward
+	if len(compare) > compareAll {
+		compare = slices.Concat(around(n.forward, forward), around(n.backward, backward))
+	}
+	type near struct {
+		id core.AgentID
+		d  int
+	}
+	var all []near
+	for _, o := range compare {
+		other := strings.ToLower(string(o.id))
+		d := distance(forward, other)
+		if d <= max(2, len(forward)/2) || strings.Contains(other, forward) {
+			all = append(all, near{o.id, d})
+		}
+	}
+	slices.SortFunc(all, func(a, b near) int { return cmp.Or(cmp.Compare(a.d, b.d), cmp.Compare(a.id, b.id)) })
+	all = slices.Compact(all)
+	var out []core.AgentID
+	for _, o := range all[:min(3, len(all))] {
+		out = append(out, o.id)
+	}
+	return out
+}
+
+// around returns the names on either side of where a text would stand.
+func around(list []name, text string) []name {
+	i, _ := slices.BinarySearchFunc(list, name{text: text}, compareNames)
+	return list[max(0, i-compareSide):min(len(list), i+compareSide)]
+}
+
+// distance is the edit distance of two short texts; long ones are cut.
+func distance(a, b string) int {
+	const most = 64
+	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
+	var row [most + 1]int
+	for j := range len(b) + 1 {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,265 @@
+package roster
+
+import (
+	"cmp"
+	"container/heap"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// rank orders the agents that answer equally well: see [Roster.Best].
+type rank struct {
+	takes, free bool
+	pressure    float64 // what it has to do, relative to its capacity
+	turn        uint64
+}
+
+func (e *Entry) rank() rank {
+	return rank{
+		takes: e.Takes(), free: e.Free(),
+		pressure: float64(e.Load.Active+e.Load.Queued) / float64(e.Capacity()), turn: e.turn,
+	}
+}
+
+// before reports whether an agent is a better choice than another.
+func (e *record) before(o *record) bool {
+	a, b := &e.rank, &o.rank
+	switch {
+	case a.takes != b.takes:
+		return a.takes
+	case a.free != b.free:
+		return a.free
+	case a.pressure != b.pressure:
+		return a.pressure < b.pressure
+	case a.turn != b.turn:
+		return a.turn < b.turn
+	}
+	return cmp.Less(e.ID, o.ID)
+}
+
+// groupKey names the agents that are found together: everybody, or those that declared
+// a capability or a domain.
+type groupKey struct {
+	by   core.Reach
+	name string
+}
+
+// group is a heap of agents, the best one first.
+type group struct {
+	key     groupKey
+	members []member
+}
+
+// member is an agent in a group, which is the nth of the agent's places.
+type member struct {
+	*record
+	nth int
+}
+
+// place is where an agent stands in a group.
+type place struct {
+	group *group
+	index int
+}
+
+var _ heap.Interface = (*group)(nil)
+
+// Len implements heap.Interface, as do Less, Swap, Push and Pop.
+func (g *group) Len() int           { return len(g.members) }
+func (g *group) Less(i, j int) bool { return g.members[i].before(g.members[j].record) }
+
+func (g *group) Swap(i, j int) {
+	g.members[i], g.members[j] = g.members[j], g.members[i]
+	g.members[i].stands(i)
+	g.members[j].stands(j)
+}
+
+func (g *group) Push(x any) {
+	m := x.(member)
+	g.members = append(g.members, m)
+	m.stands(len(g.members) - 1)
+}
+
+func (g *group) Pop() any {
+	last := len(g.members) - 1
+	m := g.members[last]
+	g.members[last] = member{}
+	g.members = g.members[:last]
+	return m
+}
+
+func (m member) stands(at int) { m.places[m.nth].index = at }
+
+// groupsOf are what an agent is found in, each once.
+func (e *Entry) groupsOf() []groupKey {
+	if e.OnlyByID {
+		return nil
+	}
+	keys := []groupKey{{by: core.ReachAny}}
+	seen := map[groupKey]bool{}
+	add := func(k groupKey) {
+		if !seen[k] {
+			seen[k] = true
+			keys = append(keys, k)
+		}
+	}
+	for _, c := range e.Capabilities {
+		add(groupKey{core.ReachCapability, c})
+	}
+	for _, d := range e.Domains {
+		add(groupKey{core.ReachDomain, strings.TrimSuffix(d, ".*")})
+	}
+	return keys
+}
+
+// join puts an agent into its groups. Callers hold mu.
+func (r *Roster) join(e *record) {
+	e.rank = e.Entry.rank()
+	keys := e.groupsOf()
+	e.places = make([]place, len(keys))
+	for i, k := range keys {
+		g := r.groups[k]
+		if g == nil {
+			g = &group{key: k}
+			r.groups[k] = g
+		}
+		e.places[i].group = g
+		heap.Push(g, member{e, i})
+	}
+}
+
+// leave takes an agent out of its groups. Callers hold mu.
+func (r *Roster) leave(e *record) {
+	for _, p := range e.places {
+		heap.Remove(p.group, p.index)
+		if p.group.Len() == 0 {
+			delete(r.groups, p.group.key)
+		}
+	}
+	e.places = nil
+}
+
+// reorder moves an agent within its groups after a change. Callers hold mu.
+func (r *Roster) reorder(e *record) {
+	now := e.Entry.rank()
+	if now == e.rank {
+		return
+	}
+	e.rank = now
+	for _, p := range e.places {
+		heap.Fix(p.group, p.index)
+	}
+}
+
+// Verdict says how [Roster.Best] goes on.
+type Verdict uint8
+
+// The verdicts. Those that are worse than an agent are the agents behind it which
+// answer for the address as well as it does; others may answer less well and have room.
+const (
+	Continue  Verdict = iota // with the next one
+	SkipWorse                // with those that answer less well
+	Stop                     // not at all
+)
+
+// Best calls yield for the agents that answer for the address, best first: the longest
+// domain prefix, then whoever takes work, then whoever has room now, then the lowest
+// load relative to capacity, ties in turn. The first agent costs the same however many
+// are here; each further one the logarithm of how many were seen. Of an address by
+// several capabilities those with the rarest one are gone through. An address by id
+// matches nobody: use [Roster.Get]. yield must not call the roster, nor keep or change
+// the entry.
+func (r *Roster) Best(to core.Address, yield func(*Entry) Verdict) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch to.Reach() {
+	case core.ReachAny:
+		r.groups[groupKey{by: core.ReachAny}].each(func(e *record) Verdict { return yield(&e.Entry) })
+	case core.ReachCapability:
+		all := to.Capabilities()
+		var rarest *group
+		for _, c := range all {
+			g := r.groups[groupKey{core.ReachCapability, c}]
+			if g == nil {
+				return
+			}
+			if rarest == nil || g.Len() < rarest.Len() {
+				rarest = g
+			}
+		}
+		rarest.each(func(e *record) Verdict {
+			if _, ok := e.Answers(to); len(all) > 1 && !ok {
+				return Continue
+			}
+			return yield(&e.Entry)
+		})
+	case core.ReachDomain:
+		for prefix, more := to.Domain(), true; more; {
+			more = r.groups[groupKey{core.ReachDomain, prefix}].each(func(e *record) Verdict {
+				if score, _ := e.Answers(to); score != len(prefix) {
+					return Continue // it declared a longer prefix too, and was seen there
+				}
+				return yield(&e.Entry)
+			})
+			dot := strings.LastIndexByte(prefix, '.')
+			if dot < 0 {
+				return
+			}
+			prefix = prefix[:dot]
+		}
+	}
+}
+
+// each yields the members in order until told otherwise, and reports whether others
+// than they are wanted. It looks at no more of the heap than it must: whoever comes
+// next stands below somebody who was yielded.
+func (g *group) each(yield func(*record) Verdict) (more bool) {
+	if g == nil {
+		return true
+	}
+	switch yield(g.members[0].record) { // mostly the only one, and in need of no frontier
+	case Stop:
+		return false
+	case SkipWorse:
+		return true
+	}
+	next := &frontier{group: g}
+	next.descend(0)
+	for next.Len() > 0 {
+		i := heap.Pop(next).(int)
+		switch yield(g.members[i].record) {
+		case Stop:
+			return false
+		case SkipWorse:
+			return true
+		}
+		next.descend(i)
+	}
+	return true
+}
+
+// frontier is a heap of places in a group: of those whose parents were yielded.
+type frontier struct {
+	group *group
+	at    []int
+}
+
+// descend adds those below a place.
+func (f *frontier) descend(i int) {
+	for child := 2*i + 1; child <= 2*i+2 && child < f.group.Len(); child++ {
+		heap.Push(f, child)
+	}
+}
+
+func (f *frontier) Len() int           { return len(f.at) }
+func (f *frontier) Less(i, j int) bool { return f.group.Less(f.at[i], f.at[j]) }
+func (f *frontier) Swap(i, j int)      { f.at[i], f.at[j] = f.at[j], f.at[i] }
+func (f *frontier) Push(x any)         { f.at = append(f.at, x.(int)) }
+
+func (f *frontier) Pop() any {
+	last := len(f.at) - 1
+	i := f.at[last]
+	f.at = f.at[:last]
+	return i
+}
