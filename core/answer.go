@@ -27,24 +27,27 @@ type Answer struct {
 	Agent AgentID
 }
 
-// Fold puts the events of a task together.
-func Fold(events []Event) Answer {
+// Fold puts the events of a task together, which may be given in several pieces, one
+// behind the other.
+func Fold(pieces ...[]Event) Answer {
 	var a Answer
 	var text strings.Builder
 	size := 0
-	for _, e := range events {
-		if b, ok := e.Body.(Text); ok {
-			size += len(b.Text)
+	for _, events := range pieces {
+		for _, e := range events {
+			if b, ok := e.Body.(Text); ok {
+				size += len(b.Text)
+			}
 		}
 	}
-	for _, e := range events {
+	add := func(e Event) {
 		switch b := e.Body.(type) {
 		case Assigned:
 			a.Agent = b.Agent
 		case Text:
 			if len(b.Text) == size { // all there is
 				a.Text = b.Text
-				continue
+				return
 			}
 			text.Grow(size - text.Len())
 			text.WriteString(b.Text)
@@ -61,6 +64,11 @@ func Fold(events []Event) Answer {
 			a.End, a.Fault = KindFailed, b.Fault
 		case Cancelled:
 			a.End, a.Fault = KindCancelled, NewFault(CodeCancelled, "%s", cmp.Or(b.Reason, "cancelled"))
+		}
+	}
+	for _, events := range pieces {
+		for _, e := range events {
+			add(e)
 		}
 	}
 	if text.Len() > 0 {

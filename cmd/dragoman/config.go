@@ -56,6 +56,7 @@ type JournalConfig struct {
 	Name    string        `koanf:"name"`
 	Age     time.Duration `koanf:"age"`
 	Bytes   int64         `koanf:"bytes"`
+	Lag     time.Duration `koanf:"lag"`
 }
 
 // UsageConfig says for how long it is kept what was spent.
@@ -187,7 +188,7 @@ func defaults() map[string]any {
 		"grpc_addr": "127.0.0.1:50051", "http_addr": "127.0.0.1:8080", "pi_addr": "127.0.0.1:3141", "pi_socket": "",
 		"data_dir": "", "stdio": false, "insecure": false, "log_level": "info", "log_format": "auto", "ready_file": "",
 		"hosts": []string{}, "origins": []string{}, "stop_timeout": "30s",
-		"journal.sync": "interval", "journal.nats_url": "", "journal.name": "dragoman", "journal.age": "168h", "journal.bytes": 1 << 30,
+		"journal.sync": "interval", "journal.nats_url": "", "journal.name": "dragoman", "journal.age": "168h", "journal.lag": "200ms", "journal.bytes": 1 << 30,
 		"usage.age": "9600h", "usage.bytes": 64 << 20, "budgets": "",
 		"limits.hops": 8, "limits.queue_length": 64, "limits.retries": 2, "limits.cancel_grace": "5s", "limits.slot_grace": "5s", "limits.disconnect": "single",
 		"limits.approval_timeout": "300s", "limits.question_timeout": "60s", "limits.questions": 1000, "limits.cause_memory": "30s", "limits.task_bytes": 64 << 20, "limits.history_bytes": 64 << 10,

@@ -198,7 +198,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 			ToolTimeout: c.Limits.ToolTimeout, MaxToolTimeout: c.Limits.MaxToolTimeout,
 			ApprovalTimeout: c.Limits.ApprovalTimeout, QuestionTimeout: c.Limits.QuestionTimeout, Questions: c.Limits.Questions, CauseMemory: orNever(c.Limits.CauseMemory), TaskBytes: c.Limits.TaskBytes, HistoryBytes: orNever(c.Limits.HistoryBytes),
 			RequestBytes: c.Limits.RequestBytes, MaxDeadline: c.Limits.MaxDeadline, Threads: c.Limits.Threads,
-			KeepNotices: c.Limits.KeepNotices, NoticeBytes: c.Limits.NoticeBytes,
+			JournalLag: orNever(c.Journal.Lag), KeepNotices: c.Limits.KeepNotices, NoticeBytes: c.Limits.NoticeBytes,
 			FinishedTasks: c.Limits.FinishedTasks, FinishedBytes: c.Limits.FinishedBytes, UnrecordedBytes: c.Limits.UnrecordedBytes,
 		},
 	}

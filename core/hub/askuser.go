@@ -109,7 +109,7 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*ToolOutput, erro
 	q := &asked{Question: question, caller: s, call: call, tasks: map[core.TaskID]struct{}{}, shown: map[place]struct{}{}}
 	tasks := s.root().working()
 	for _, t := range tasks {
-		if t.State() == Ended {
+		if t.hasEnded() {
 			continue
 		}
 		q.Tasks = append(q.Tasks, t.id)

@@ -181,6 +181,41 @@ func BenchmarkManyAgents(b *testing.B) {
 	}
 }
 
+// BenchmarkOnlookers lets many watch a task and leave: what each of them costs.
+func BenchmarkOnlookers(b *testing.B) {
+	for _, onlookers := range []int{50, 5000} {
+		b.Run(fmt.Sprint(onlookers), func(b *testing.B) {
+			h := hub.New(hub.Options{Journal: discard{}})
+			agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "test"})
+			if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+				b.Fatal(err)
+			}
+			task, err := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"}).Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			all := make([]*hub.Session, onlookers)
+			for i := range all {
+				all[i] = h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+			}
+			for b.Loop() {
+				for _, s := range all {
+					if err := s.Watch(task, core.Cursor{}, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+				for _, s := range all {
+					s.Unwatch(task)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*onlookers), "ns/onlooker")
+			if err := h.Close(stopped, "done"); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
 // stopped waits for no task.
 var stopped = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -69,7 +69,7 @@ func (c *Conversation) begin(ctx context.Context) error {
 		return err
 	}
 	if at := c.place.Cursor; t.State() == Ended {
-		if e := t.Events(); at == e[len(e)-1].Cursor() || at == (core.Cursor{Epoch: e[len(e)-1].Epoch, Seq: e[len(e)-1].End() + 1}) {
+		if e := t.lastEvent(); at == e.Cursor() || at == (core.Cursor{Epoch: e.Epoch, Seq: e.End() + 1}) {
 			return nil
 		}
 	}

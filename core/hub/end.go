@@ -32,8 +32,8 @@ func (t *Task) endedWithout(worker *Session) {
 // in memory.
 func (h *Hub) ended(t *Task) {
 	t.mu.Lock()
-	waiting, bytes, req, events, agent := t.waiting, t.weight(), t.request, t.events, t.agent
-	done := events[len(events)-1].Body.Kind() == core.KindDone
+	waiting, bytes, req, log, agent := t.waiting, t.weight(), t.request, t.log, t.agent
+	done := log.last().Body.Kind() == core.KindDone
 	t.waiting = nil
 	t.mu.Unlock()
 
@@ -52,7 +52,7 @@ func (h *Hub) ended(t *Task) {
 		}
 	}
 	if done && req.Intent != core.IntentNotify {
-		h.notePace(agent, events)
+		h.notePace(agent, &log)
 	}
 	h.running--
 	if h.running == 0 && h.draining != "" {
@@ -74,7 +74,7 @@ const (
 )
 
 // weight is about how many bytes of memory an ended task takes. Callers hold mu.
-func (t *Task) weight() int { return taskOverhead + t.bytes + len(t.events)*eventOverhead }
+func (t *Task) weight() int { return taskOverhead + t.bytes + t.log.len()*eventOverhead }
 
 // retain keeps an ended task in memory. Callers hold mu.
 func (h *Hub) retain(t *Task, bytes int) {

@@ -53,10 +53,6 @@ type Batch struct {
 // to To.
 type Gap struct{ From, To uint64 }
 
-// batchEvents bounds the events of one batch, so that the tasks of a session
-// take turns.
-const batchEvents = 256
-
 // reader is one reader of one task's log. Task.mu guards it.
 type reader struct {
 	task   *Task
@@ -64,9 +60,11 @@ type reader struct {
 	tag    any
 	next   uint64 // the sequence number behind which to go on
 	gap    *Gap
-	after  *reader // the next one of the task
+	before *reader // its neighbours among those of the task
+	after  *reader
 	role   Role
 	queued bool // stands in the feed's ready list
+	held   bool // the end of the task is what it waits for, until that is recorded
 	gone   bool
 }
 
@@ -107,6 +105,13 @@ func (f *feed) push(r *reader) {
 	defer f.mu.Unlock()
 	f.ready.push(r)
 	f.signal()
+}
+
+// isEmpty reports whether no task has news.
+func (f *feed) isEmpty() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ready.len() == 0
 }
 
 func (f *feed) pushTool(o *ToolOutput) {

@@ -61,9 +61,6 @@ func (h *Hub) opensTurn(t *Task, by *Session) {
 		case !f.shown:
 			s.feed.stir()
 		case s != by && h.rules.MayRead(s.peer.Principal, t.from):
-			s.mu.Lock()
-			s.viewed.put(t, struct{}{})
-			s.mu.Unlock()
 			t.mu.Lock()
 			t.attach(s, Viewer, f.tag, 0)
 			t.mu.Unlock()

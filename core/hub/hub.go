@@ -213,7 +213,7 @@ func (h *Hub) live() []*Task {
 	defer h.mu.Unlock()
 	var ts []*Task
 	for _, t := range h.tasks {
-		if t.State() != Ended {
+		if !t.hasEnded() {
 			ts = append(ts, t)
 		}
 	}

@@ -67,11 +67,11 @@ func (s *Session) tasksOf(call string) []core.TaskID {
 	for _, t := range s.working() {
 		all = append(all, t.id)
 		t.mu.Lock()
-		if slices.ContainsFunc(t.events, func(e core.Event) bool {
-			c, ok := e.Body.(core.ToolCall)
-			return ok && c.ID == call
-		}) {
-			shown = append(shown, t.id)
+		for e := range t.log.all() {
+			if c, ok := e.Body.(core.ToolCall); ok && c.ID == call {
+				shown = append(shown, t.id)
+				break
+			}
 		}
 		t.mu.Unlock()
 	}
@@ -158,7 +158,7 @@ func (t *Task) openTools() []string {
 		}
 		open[id] = now
 	}
-	for _, e := range t.events {
+	for e := range t.log.all() {
 		switch b := e.Body.(type) {
 		case core.ToolCall:
 			is(b.ID, true)

@@ -49,6 +49,10 @@ type Limits struct {
 	// the journal has not taken them yet: while there are more, nothing new is taken
 	// in; default 256 MiB.
 	UnrecordedBytes int
+	// JournalLag is how far the journal may be behind what happens: while it is further
+	// behind, the end of a task is told once it is recorded; default 200 ms, negative to
+	// record every end before it is told.
+	JournalLag time.Duration
 	// Packs is how many packs may be connected, and PackTools how many tools each
 	// may provide; defaults 64 and 128.
 	Packs     int
@@ -90,6 +94,7 @@ func (l Limits) Or() Limits {
 		FinishedTasks:   cmp.Or(l.FinishedTasks, 1024),
 		FinishedBytes:   cmp.Or(l.FinishedBytes, 64<<20),
 		UnrecordedBytes: cmp.Or(l.UnrecordedBytes, 256<<20),
+		JournalLag:      cmp.Or(l.JournalLag, 200*time.Millisecond),
 		Packs:           cmp.Or(l.Packs, 64),
 		PackTools:       cmp.Or(l.PackTools, 128),
 		PackCalls:       cmp.Or(l.PackCalls, 256),

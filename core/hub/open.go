@@ -55,7 +55,7 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 	t := &Task{
 		hub: h, opener: s.root(), from: from, chain: policy.Below(s.agentID(), above),
 		request: req, told: len(req.History), epoch: 1, state: Queued,
-		events: make([]core.Event, 0, shortTask),
+		log: newEventLog(shortTask),
 	}
 	if err := h.admit(s, t, o); err != nil {
 		return nil, err

@@ -14,16 +14,15 @@ const paceWeight = 4
 // notePace takes note of how long an agent took for a task that is done. One of which
 // no report is wanted may have ended for the hub before its agent was done. Callers
 // hold mu.
-func (h *Hub) notePace(agent core.AgentID, events []core.Event) {
-	if o, ok := events[0].Body.(core.Opened); ok && o.Request.Intent == core.IntentDelegate && !o.Request.ReportBack {
+func (h *Hub) notePace(agent core.AgentID, log *eventLog) {
+	if o, ok := log.at(0).Body.(core.Opened); ok && o.Request.Intent == core.IntentDelegate && !o.Request.ReportBack {
 		return
 	}
-	last := len(events) - 1
-	for _, e := range slices.Backward(events) {
+	for e := range log.backward() {
 		if e.Body.Kind() != core.KindAssigned {
 			continue
 		}
-		took := max(1, events[last].At.Sub(e.At))
+		took := max(1, log.last().At.Sub(e.At))
 		h.roster.Change(agent, func(e *roster.Entry) {
 			if e.Pace == 0 {
 				e.Pace = took

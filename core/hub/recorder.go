@@ -16,6 +16,7 @@ import (
 type recorder struct {
 	hub    *Hub
 	sess   *Session
+	lag    lag
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error
@@ -35,6 +36,7 @@ var errStopped = errors.New("the recorder was stopped")
 func startRecorder(h *Hub) *recorder {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &recorder{hub: h, sess: newSession(h, Peer{Principal: core.Principal{ID: "journal", Operator: true}}), cancel: cancel, done: make(chan struct{})}
+	r.sess.records = true
 	r.sess.WatchAll()
 	go func() {
 		defer close(r.done)
@@ -66,6 +68,9 @@ func (r *recorder) run(ctx context.Context) error {
 			alarm.Reset(wait)
 		}
 		if len(due) == 0 {
+			if r.sess.feed.isEmpty() {
+				r.lag.end()
+			}
 			b, err := r.sess.next(ctx, alarm.C, nil)
 			switch {
 			case errors.Is(err, errStopped):
@@ -86,6 +91,7 @@ func (r *recorder) run(ctx context.Context) error {
 			}
 			due = r.drain(due, segments)
 		}
+		r.lag.begin(due)
 		slices.SortStableFunc(due, func(a, b journal.Record) int { return cmp.Compare(a.Task, b.Task) })
 		if err := r.write(ctx, due); err != nil {
 			return err

@@ -50,17 +50,19 @@ func (h *Hub) recoverTurn(ctx context.Context, task core.TaskID) {
 		return
 	}
 	if o, ok := events[0].Body.(core.Opened); ok && events[len(events)-1].Body.Kind() == core.KindDone {
-		h.addTurns(o.Request, task, events)
+		log := logOf(events)
+		h.addTurns(o.Request, task, &log)
 	}
 }
 
 // addTurns writes what was asked and answered into the thread.
-func (h *Hub) addTurns(req core.Request, task core.TaskID, events []core.Event) {
-	a, from := core.Fold(events), ""
-	if o, ok := events[0].Body.(core.Opened); ok {
+func (h *Hub) addTurns(req core.Request, task core.TaskID, log *eventLog) {
+	a, from := log.fold(log.len()), ""
+	first, last := log.at(0), log.last()
+	if o, ok := first.Body.(core.Opened); ok {
 		from = o.From.ID
 	}
 	h.threads.Add(req.Thread,
-		core.Turn{Role: core.RoleUser, Text: req.Content, Task: task, At: events[0].At, From: from},
-		core.Turn{Role: core.RoleAssistant, Text: a.Text, Agent: a.Agent, Task: task, At: events[len(events)-1].At, From: from})
+		core.Turn{Role: core.RoleUser, Text: req.Content, Task: task, At: first.At, From: from},
+		core.Turn{Role: core.RoleAssistant, Text: a.Text, Agent: a.Agent, Task: task, At: last.At, From: from})
 }

@@ -74,7 +74,7 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 	}
 	switch b := body.(type) {
 	case core.Accepted:
-		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, t.events[len(t.events)-1].At
+		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, t.log.last().At
 	case core.ApprovalRequested:
 		t.await(b)
 	case core.ToolState:
@@ -97,7 +97,7 @@ func (h *Hub) notHeld(s *Session, id core.TaskID) error {
 	h.mu.Lock()
 	t, seated := h.tasks[id], s.id != "" && h.agents[s.id] == s
 	h.mu.Unlock()
-	if t != nil && seated && t.Agent() == s.agentID() && t.State() == Ended {
+	if t != nil && seated && t.Agent() == s.agentID() && t.hasEnded() {
 		h.Count("report.late")
 		return core.NewFault(core.CodeConflict, "task %s has ended", id)
 	}

@@ -173,7 +173,7 @@ func (t *Task) addressee() subscriber {
 func (t *Task) done() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.state == Ended && t.events[len(t.events)-1].Body.Kind() == core.KindDone
+	return t.state == Ended && t.log.last().Body.Kind() == core.KindDone
 }
 
 // forgetOne makes room for one who is away.

@@ -56,6 +56,8 @@ type Session struct {
 	hub  *Hub
 	peer Peer
 	feed feed
+	// records says that it reads for the journal.
+	records bool
 	// trunk is the session that this one is a branch of, or nil.
 	trunk *Session
 
@@ -77,7 +79,7 @@ type Session struct {
 	card   core.Card
 	work   table[core.TaskID, *hold]
 	opened table[*Task, bool] // whether it runs on without the session
-	viewed table[*Task, struct{}]
+	viewed table[*Task, *reader]
 	// branches are those that have not been closed.
 	branches table[*Session, struct{}]
 	last     cause     // of the task that it ended last
@@ -350,9 +352,11 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 			_ = h.cancel(t, s.peer.Principal.ID, "the requester left") // it may have ended by now
 		}
 	}
-	for t := range viewed {
+	for t, r := range viewed {
 		t.mu.Lock()
-		t.detach(s, Viewer)
+		if !r.gone {
+			t.drop(r)
+		}
 		t.mu.Unlock()
 	}
 	s.feed.end(reason)

@@ -26,7 +26,7 @@ const maxTokens = 1 << 40
 func (t *Task) spending(e core.Event, u core.Usage) usage.Spending {
 	s := usage.Spending{Task: t.id, Seq: e.Seq, At: e.At, Agent: t.agent, Requester: t.from.ID, Thread: t.sharedThread()}
 	attempt := 0
-	for _, x := range t.events { // after a retry another agent has it
+	for x := range t.log.all() { // after a retry another agent has it
 		if a, ok := x.Body.(core.Assigned); ok && x.Seq < e.Seq {
 			s.Agent, attempt = a.Agent, attempt+1
 		}
@@ -56,7 +56,7 @@ func (t *Task) sharedThread() core.ThreadID {
 // that runs is not cut. It returns the budgets that came to be nearly spent, or
 // spent, by this event. Callers hold mu.
 func (t *Task) spend(u core.Usage) (crossed []usage.Standing) {
-	s := t.spending(t.events[len(t.events)-1], u)
+	s := t.spending(t.log.last(), u)
 	t.hub.usage.Add(s)
 	for _, st := range t.hub.budgets.Add(s) {
 		if st.Crossed() {

@@ -61,7 +61,7 @@ func (t *Task) isRecorded() bool {
 // Callers hold mu.
 func (t *Task) spendLate(u core.Usage) (crossed []usage.Standing) {
 	t.late++
-	last := t.events[len(t.events)-1]
+	last := t.log.last()
 	last.Seq, last.Merged, last.At = last.End()+t.late, nil, time.Now() // no event has the number
 	s := t.spending(last, u)
 	t.hub.Count("usage.late")

@@ -41,7 +41,7 @@ type Task struct {
 	mu      sync.Mutex
 	request core.Request
 	told    int // how many turns of its history the requester sent
-	events  []core.Event
+	log     eventLog
 	lost    uint64 // up to here the events fell to retention
 	bytes   int
 	epoch   uint32
@@ -49,9 +49,11 @@ type Task struct {
 	// loaded says that the task was read from the journal: it has ended, and its
 	// text may be merged. It does not change.
 	loaded   bool
+	shown    bool // its end was told, or may be: see endWaits
 	output   bool // the agent has answered something
 	asked    bool // a cancel was requested
 	readers  *reader
+	lastRead *reader   // the last of the readers
 	few      [4]reader // the journal, who answers and two who asked or look on: most tasks have no others
 	worker   *Session
 	agent    core.AgentID
@@ -93,11 +95,21 @@ func (t *Task) Agent() core.AgentID {
 	return t.agent
 }
 
-// State returns where it stands.
+// State returns where it stands, as far as that may be told: see [Limits.JournalLag].
 func (t *Task) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.endWaits() {
+		return Running
+	}
 	return t.state
+}
+
+// hasEnded reports whether the log has its end, told or not.
+func (t *Task) hasEnded() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.state == Ended
 }
 
 // Receipt returns how far it got (promise P4).
@@ -110,22 +122,24 @@ func (t *Task) Receipt() core.Receipt {
 // Answer puts the task together as far as it went.
 func (t *Task) Answer() core.Answer {
 	t.mu.Lock()
-	events := t.events
+	log, n := t.log, t.readable()
 	t.mu.Unlock()
-	return core.Fold(events)
+	return log.fold(n)
 }
 
-// Events returns the events so far. They share memory with the log: read only.
+// Events returns the events so far. They may share memory with the log: read only. Of a
+// task with very many it copies them.
 func (t *Task) Events() []core.Event {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.events[:len(t.events):len(t.events)]
+	log, n := t.log, t.readable()
+	t.mu.Unlock()
+	return log.slice(n)
 }
 
 // last returns the last sequence number. Callers hold mu.
 func (t *Task) last() uint64 {
-	if n := len(t.events); n > 0 {
-		return t.events[n-1].End()
+	if t.log.len() > 0 {
+		return t.log.last().End()
 	}
 	return t.lost
 }
@@ -137,7 +151,7 @@ func (t *Task) append(body core.Body, foreign *core.Foreign) { t.appendAt(time.N
 // appendAt is append for who has looked at the clock. Callers have held mu since then.
 func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 	e := core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: now, Body: body, Foreign: foreign}
-	t.events = append(t.events, e)
+	t.log.append(e)
 	t.bytes += e.Size()
 	k := body.Kind()
 	if k.Ends() {
@@ -150,15 +164,14 @@ func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 		t.hub.questions.taskEnded(t.id)
 	}
 	if k == core.KindDone && t.request.Intent != core.IntentNotify {
-		t.hub.addTurns(t.request, t.id, t.events) // before anybody hears of the end, and asks on
+		t.hub.addTurns(t.request, t.id, &t.log) // before anybody hears of the end, and asks on
 	}
 	if o := t.hub.observer; o != nil {
 		o.Appended(t.id, e)
 	}
 	for r := t.readers; r != nil; r = r.after {
-		if !r.queued && r.wants(k) {
-			r.queued = true
-			r.sess.feed.push(r)
+		if r.wants(k) {
+			t.wake(r)
 		}
 	}
 }
@@ -170,14 +183,19 @@ func (t *Task) attach(s *Session, role Role, tag any, next uint64) *reader {
 	if next < t.lost {
 		r.gap, r.next = &Gap{From: next + 1, To: t.lost}, t.lost
 	}
-	end := &t.readers
-	for *end != nil {
-		end = &(*end).after
+	if r.before = t.lastRead; r.before == nil {
+		t.readers = r
+	} else {
+		r.before.after = r
 	}
-	*end = r
+	t.lastRead = r
+	if role == Viewer && !s.records {
+		s.mu.Lock()
+		s.viewed.put(t, r)
+		s.mu.Unlock()
+	}
 	if r.gap != nil || (r.next < t.last() && (role != caller || t.state == Ended)) {
-		r.queued = true
-		s.feed.push(r)
+		t.wake(r)
 	}
 	return r
 }
@@ -192,7 +210,8 @@ func (t *Task) room() *reader {
 	return new(reader)
 }
 
-// detach removes the reader of a session in a role. Callers hold mu.
+// detach removes the reader of a session in a role that is not Viewer, of which there
+// are few and which stand in front. Callers hold mu.
 func (t *Task) detach(s *Session, role Role) {
 	for r := t.readers; r != nil; r = r.after {
 		if r.sess == s && r.role == role {
@@ -206,12 +225,17 @@ func (t *Task) detach(s *Session, role Role) {
 // keeps nothing of whose it was.
 func (t *Task) drop(r *reader) {
 	r.gone, r.sess, r.tag = true, nil, nil
-	for at := &t.readers; *at != nil; at = &(*at).after {
-		if *at == r {
-			*at = r.after
-			return
-		}
+	if r.before == nil {
+		t.readers = r.after
+	} else {
+		r.before.after = r.after
 	}
+	if r.after == nil {
+		t.lastRead = r.before
+	} else {
+		r.after.before = r.before
+	}
+	r.before, r.after = nil, nil
 }
 
 // take returns what is new for a reader that was ready; false if nothing is.
@@ -231,16 +255,21 @@ func (t *Task) take(r *reader) (Batch, bool) {
 		t.goOn(r)
 		return b, true
 	}
-	i := t.index(r.next)
-	j := min(len(t.events), i+batchEvents)
-	if i == j {
+	i, end := t.index(r.next), t.log.len()
+	if r.waitsForRecord() {
+		end = t.readable()
+		r.held = end < t.log.len()
+	}
+	if i >= end {
 		return Batch{}, false
 	}
-	b.Events = t.events[i:j:j]
-	if rest, ok := b.Events[0].After(r.next); ok && rest.Seq != b.Events[0].Seq {
+	b.Events = t.log.from(i)
+	b.Events = b.Events[:min(len(b.Events), end-i)]
+	behind := r.next
+	r.next = b.Events[len(b.Events)-1].End()
+	if rest, ok := b.Events[0].After(behind); ok && rest.Seq != b.Events[0].Seq {
 		b.Events = append([]core.Event{rest}, b.Events[1:]...)
 	}
-	r.next = t.events[j-1].End()
 	if r.role == Agent {
 		b.Events = forAgent(b.Events, r.sess.features())
 	}
@@ -252,9 +281,9 @@ func (t *Task) take(r *reader) (Batch, bool) {
 // that has read all there will ever be. Callers hold mu.
 func (t *Task) goOn(r *reader) {
 	switch {
+	case r.held && t.index(r.next) == t.log.len()-1: // the end comes once it is recorded
 	case r.next < t.last():
-		r.queued = true
-		r.sess.feed.push(r)
+		t.wake(r)
 	case t.state == Ended:
 		r.sess.seenToTheEnd(r)
 		t.drop(r)
@@ -265,7 +294,8 @@ func (t *Task) goOn(r *reader) {
 func (t *Task) takeEnd(r *reader) (Batch, bool) {
 	t.mu.Lock()
 	r.queued = false
-	done, tag := t.state == Ended && !r.gone, r.tag
+	r.held = t.state == Ended && !r.gone && t.endWaits()
+	done, tag := t.state == Ended && !r.gone && !r.held, r.tag
 	if done {
 		t.drop(r)
 	}
@@ -283,7 +313,7 @@ func (t *Task) index(next uint64) int {
 	if !t.loaded {
 		return int(next - t.lost) // sequence numbers have no holes
 	}
-	return sort.Search(len(t.events), func(i int) bool { return t.events[i].End() > next })
+	return sort.Search(t.log.len(), func(i int) bool { return t.log.at(i).End() > next })
 }
 
 // forAgent keeps the events that are said to an agent with these features. Where these
@@ -344,6 +374,9 @@ func (t *Task) noteRecorded(seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.recorded = max(t.recorded, seq)
+	if t.state == Ended && t.recorded >= t.last() {
+		t.showEnd()
+	}
 	left := t.waiters[:0]
 	for _, w := range t.waiters {
 		if w.seq <= seq {

@@ -42,7 +42,7 @@ func (h *Hub) load(ctx context.Context, id core.TaskID) (*Task, error) {
 	case err != nil:
 		return nil, err
 	}
-	t := &Task{hub: h, id: id, events: events, loaded: true, state: Ended, epoch: events[len(events)-1].Epoch}
+	t := &Task{hub: h, id: id, log: logOf(events), loaded: true, state: Ended, epoch: events[len(events)-1].Epoch}
 	if gap != nil {
 		t.lost = gap.To
 	}
@@ -78,20 +78,14 @@ func (s *Session) Watch(t *Task, from core.Cursor, tag any) error {
 			next, gap = kept, &Gap{From: kept + 1, To: from.Seq}
 		}
 	}
-	t.detach(s, Viewer)
+	t.leave(s)
 	if t.state == Ended && next == t.last() && gap == nil && t.lost <= next {
 		return nil // there is nothing to read, and nothing will come
 	}
-	s.mu.Lock()
-	s.viewed.put(t, struct{}{})
-	s.mu.Unlock()
 	r := t.attach(s, Viewer, tag, next)
 	if gap != nil {
 		r.gap = gap
-		if !r.queued {
-			r.queued = true
-			s.feed.push(r)
-		}
+		t.wake(r)
 	}
 	return nil
 }
@@ -110,7 +104,7 @@ func (t *Task) reads(s *Session) bool {
 // lastOf returns the last sequence number of an epoch. Callers hold mu.
 func (t *Task) lastOf(epoch uint32) uint64 {
 	last := t.lost
-	for _, e := range t.events {
+	for e := range t.log.all() {
 		if e.Epoch > epoch {
 			break
 		}
@@ -131,12 +125,20 @@ func (s *Session) seenToTheEnd(r *reader) {
 
 // Unwatch makes the session forget a task that it watches.
 func (s *Session) Unwatch(t *Task) {
-	s.mu.Lock()
-	delete(s.viewed, t)
-	s.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.detach(s, Viewer)
+	t.leave(s)
+}
+
+// leave removes the session from the viewers. Callers hold mu.
+func (t *Task) leave(s *Session) {
+	s.mu.Lock()
+	r := s.viewed[t]
+	delete(s.viewed, t)
+	s.mu.Unlock()
+	if r != nil && !r.gone {
+		t.drop(r)
+	}
 }
 
 // WatchAll makes the session a reader of every task from now on, those that run

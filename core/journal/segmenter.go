@@ -12,12 +12,16 @@ const (
 	SegmentBytes = 4 << 10
 )
 
+// spareEvents is the most room that is kept for the events of another segment.
+const spareEvents = 256
+
 // Segmenter holds back the text of running tasks for a moment, so that pieces in
 // a row become one record. Everything else passes at once, behind the text before
 // it. It is for one goroutine.
 type Segmenter struct {
 	open  map[core.TaskID]*segment
-	order []*segment // by age; those already closed have no events
+	order []*segment   // by age; those already closed have no events
+	spare []core.Event // room for the events of the next segment
 }
 
 type segment struct {
@@ -42,7 +46,8 @@ func (g *Segmenter) Add(out []Record, task core.TaskID, events []core.Event, now
 			out = append(out, Record{task, e}) // a segment of one, which the next would close
 			continue
 		case s == nil:
-			s = &segment{task: task, since: now}
+			s = &segment{task: task, since: now, events: g.spare}
+			g.spare = nil
 			g.open[task] = s
 			g.order = append(g.order, s)
 		}
@@ -89,6 +94,10 @@ func (g *Segmenter) close(out []Record, s *segment) []Record {
 	}
 	delete(g.open, s.task)
 	out = append(out, Record{s.task, core.MergeText(s.events)})
+	clear(s.events)
+	if cap(s.events) <= spareEvents {
+		g.spare = s.events[:0]
+	}
 	s.events = nil
 	return out
 }

@@ -1,0 +1,130 @@
+package hub_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// slow is a journal that takes a while for each write.
+type slow struct {
+	journal.Journal
+	takes time.Duration
+}
+
+func (s *slow) Append(ctx context.Context, records ...journal.Record) error {
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.Journal.Append(ctx, records...)
+}
+
+// onSlowDisk runs a test with a journal that takes as long as the disk says.
+func onSlowDisk(t *testing.T, takes, lag time.Duration, test func(*stage, *slow)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		disk := &slow{journal.NewMemory(journal.Retention{}), takes}
+		test(&stage{t, coretest.NewHub(t, hub.Options{Journal: disk, Limits: hub.Limits{JournalLag: lag}})}, disk)
+	})
+}
+
+func TestAnEndWaitsForItsRecordOnceTheJournalIsBehind(t *testing.T) {
+	onSlowDisk(t, time.Second, 200*time.Millisecond, func(g *stage, _ *slow) {
+		agent, asker, caller := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 3 }), g.connect("asker"), g.agent("caller", able)
+		first := g.ask(asker, "a")
+		g.given(agent)
+		g.sleep(10 * time.Millisecond) // the journal writes the beginning of the first until 1.002 s
+		g.report(agent, first, core.Text{Text: "early"}, core.Done{})
+		g.wantKinds("within the limit", g.events(asker), "opened", "assigned", "text", "done")
+
+		g.sleep(300 * time.Millisecond)
+		second := g.ask(asker, "a")
+		caller.CallTool("c", "agent_ask", []byte(`{"to":"a","content":"go"}`))
+		g.given(agent)
+		g.report(agent, second, core.Text{Text: "late"}, core.Done{})
+		g.report(agent, g.given(agent), core.Done{Text: "told"})
+		g.wantKinds("beyond the limit", g.events(asker), "opened", "assigned", "text")
+		if got := second.State(); got != hub.Running {
+			t.Errorf("beyond the limit: got the task %s, want running", got)
+		}
+		if got := second.Answer(); got.End != 0 || got.Text != "late" {
+			t.Errorf("beyond the limit: got the answer %q with the end %s, want the text alone", got.Text, got.End)
+		}
+		if got := first.State(); got != hub.Ended {
+			t.Errorf("an end that was told: got the task %s, want ended", got)
+		}
+		if b, ok := g.batch(caller); ok {
+			t.Errorf("beyond the limit: got %+v for the tool, want nothing", b)
+		}
+
+		g.sleep(3 * time.Second)
+		g.wantKinds("once it is recorded", g.events(asker), "done")
+		if got := second.State(); got != hub.Ended {
+			t.Errorf("once it is recorded: got the task %s, want ended", got)
+		}
+		if o := g.tool(caller); o.Fault != nil {
+			t.Errorf("once it is recorded: got %+v for the tool, want its answer", o.Fault)
+		}
+	})
+}
+
+func TestEveryEndWaitsForItsRecordWhereThatIsWanted(t *testing.T) {
+	onSlowDisk(t, 20*time.Millisecond, -1, func(g *stage, _ *slow) {
+		agent, asker := g.agent("a", 0), g.connect("asker")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.Text{Text: "x"}, core.Done{})
+		g.wantKinds("before it is recorded", g.events(asker), "opened", "assigned", "text")
+		late := g.connect("asker")
+		if err := late.Watch(task, core.Cursor{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		g.wantKinds("who comes later", g.events(late), "opened", "assigned", "text")
+		g.sleep(100 * time.Millisecond)
+		g.wantKinds("once it is recorded", g.events(asker), "done")
+		g.wantKinds("who came later", g.events(late), "done")
+	})
+}
+
+func TestNoEndIsToldThatTheJournalNeverTook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &slow{journal.NewMemory(journal.Retention{}), time.Hour}
+		h := hub.New(hub.Options{Journal: disk})
+		g := &stage{t, h}
+		agent, asker := g.agent("a", 0), g.connect("asker")
+		task := g.ask(asker, "a")
+		g.sleep(time.Second)
+		g.report(agent, task, core.Text{Text: "x"}, core.Done{})
+		if err := h.Close(t.Context(), "over"); err == nil {
+			t.Error("closing: got no error, want that of the journal")
+		}
+		var told []core.Event
+		for {
+			b, err := asker.Next(t.Context())
+			if err != nil {
+				break
+			}
+			told = append(told, b.Events...)
+		}
+		g.wantKinds("told", told, "opened", "assigned", "text")
+	})
+}
+
+func TestTheJournalKeepsUpAndNoEndWaits(t *testing.T) {
+	onSlowDisk(t, 0, time.Millisecond, func(g *stage, _ *slow) {
+		agent, asker := g.agent("a", 0), g.connect("asker")
+		for range 20 {
+			task := g.ask(asker, "a")
+			g.report(agent, task, core.Done{Text: "x"})
+			g.wantKinds("told", g.events(asker), "opened", "assigned", "done")
+			g.sleep(10 * time.Millisecond)
+		}
+	})
+}
