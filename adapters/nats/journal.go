@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -45,7 +46,9 @@ type Journal struct {
 	stream jetstream.Stream
 	usage  *Usage
 	logs   map[string]*Log
-	prefix string // of the subjects, before the slot
+	// address is where the external server is, to be shown.
+	address string
+	prefix  string // of the subjects, before the slot
 	// former is what they began with when every task had one, and old whether there
 	// are such.
 	former string
@@ -53,7 +56,18 @@ type Journal struct {
 	part   int // the most bytes of one message
 	lines  int // the most bytes of long lines that Heads keeps
 
-	mu     sync.Mutex // held while messages are made and sent
+	// home, config and streams are those of the embedded server: its directory, what
+	// JetStream runs with and the streams there are, that of the tasks first.
+	home    *home
+	config  server.JetStreamConfig
+	streams []string
+	broken  breakage
+	// reopening is held for reading while the streams are used, and for writing while
+	// their store is opened again.
+	reopening sync.RWMutex
+	stop      func() // ends the goroutine that does so
+
+	mu     sync.Mutex // held while messages are made and sent; before reopening
 	room   []byte     // for the data of the next
 	stored uint64     // the place of the last message that was stored
 }
@@ -73,7 +87,10 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 		return nil, fmt.Errorf("the name %q of the journal may have letters, digits, dashes and underscores only", name)
 	}
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
-	j := &Journal{prefix: name + ".begun.", former: name + ".task.", logs: map[string]*Log{}, lines: longLines}
+	j := &Journal{
+		address: Redacted(o.URL), prefix: name + ".begun.", former: name + ".task.", logs: map[string]*Log{}, lines: longLines,
+		broken: breakage{told: make(chan struct{}, 1)}, stop: func() {},
+	}
 	room := keep.Bytes + keepUsage.Bytes
 	for _, l := range o.Logs {
 		room += l.Or().Bytes
@@ -85,12 +102,15 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 		}
 	}
 	if err = j.open(ctx, o.URL, name, keep); err == nil {
-		j.usage, err = openUsage(ctx, j.js, name, keepUsage)
+		j.usage, err = j.openUsage(ctx, name, keepUsage)
 	}
 	for log, keep := range o.Logs {
 		if err == nil {
-			j.logs[log], err = openLog(ctx, j.js, name, log, keep.Or())
+			j.logs[log], err = j.openLog(ctx, name, log, keep.Or())
 		}
+	}
+	if err == nil && j.server != nil {
+		err = j.tend(o.Dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -129,6 +149,28 @@ func (j *Journal) open(ctx context.Context, url, name string, keep journal.Reten
 	return nil
 }
 
+// tend watches over the directory and the store of the embedded server until Close.
+func (j *Journal) tend(dir string) (err error) {
+	j.streams = []string{nameOf(j.stream), nameOf(j.usage.stream)}
+	for _, l := range j.logs {
+		j.streams = append(j.streams, nameOf(l.stream))
+	}
+	j.config = *j.server.JetStreamConfig()
+	if j.home, err = openHome(dir, j.config.StoreDir, j.streams...); err != nil {
+		return err
+	}
+	// JetStream adds the last element itself.
+	j.config.StoreDir = filepath.Dir(j.config.StoreDir)
+	ctx, cancel := context.WithCancel(context.Background())
+	var life sync.WaitGroup
+	life.Go(func() { j.mend(ctx) })
+	j.stop = func() {
+		cancel()
+		life.Wait()
+	}
+	return nil
+}
+
 // Append implements journal.Journal. Only the last message asks to be
 // acknowledged: a stream stores what one connection sends in order, and the place
 // that the acknowledgement tells proves that every message before it was stored.
@@ -149,19 +191,14 @@ func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 	if cap(room) <= mostRoom {
 		j.room = room // the connection copies what it publishes
 	}
-	for _, m := range msgs[:len(msgs)-1] {
-		if err := j.conn.PublishMsg(m); err != nil {
-			return fmt.Errorf("writing to the journal: %w", err)
-		}
-	}
-	ack, err := j.js.PublishMsg(ctx, msgs[len(msgs)-1])
+	place, err := j.send(ctx, j.stream, msgs...)
 	if err != nil {
 		return fmt.Errorf("writing to the journal: %w", err)
 	}
 	want := j.stored + uint64(len(msgs))
-	j.stored = ack.Sequence
-	if ack.Sequence != want {
-		return fmt.Errorf("writing to the journal: it is at %d after %d messages, want %d: some were not stored", ack.Sequence, len(msgs), want)
+	j.stored = place
+	if place != want {
+		return fmt.Errorf("writing to the journal: it is at %d after %d messages, want %d: some were not stored", place, len(msgs), want)
 	}
 	return nil
 }
@@ -169,6 +206,7 @@ func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 // Close implements journal.Journal. The embedded server is stopped and has
 // written everything to its files when it returns.
 func (j *Journal) Close() error {
+	j.stop()
 	if j.conn != nil {
 		j.conn.Close()
 	}
@@ -176,5 +214,5 @@ func (j *Journal) Close() error {
 		j.server.Shutdown()
 		j.server.WaitForShutdown()
 	}
-	return nil
+	return j.home.close()
 }

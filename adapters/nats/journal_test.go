@@ -2,6 +2,7 @@ package nats_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,33 @@ func TestAnExternalServerIsAJournal(t *testing.T) {
 		n++
 		return open(t, nats.Options{URL: s.ClientURL(), Name: "hub-" + string(rune('a'+n))})
 	})
+}
+
+func TestTheHealthOfAJournalTellsThatAnExternalServerIsGone(t *testing.T) {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	stop := func() { s.Shutdown(); s.WaitForShutdown() }
+	t.Cleanup(stop)
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server did not start")
+	}
+	j := open(t, nats.Options{URL: s.ClientURL()})
+	defer j.Close()
+	if err := j.Health(); err != nil {
+		t.Errorf("while it is there: got %v, want nothing wrong", err)
+	}
+	stop()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := j.Append(ctx, told("x")...); err == nil {
+		t.Error("appending: got no error, want one")
+	}
+	if err := j.Health(); err == nil || !strings.Contains(err.Error(), s.ClientURL()) {
+		t.Errorf("once it is gone: got %v, want it to name %s", err, s.ClientURL())
+	}
 }
 
 func TestARestartFindsFinishedTasksAndTheirEventsAgain(t *testing.T) {

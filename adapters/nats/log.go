@@ -17,7 +17,7 @@ import (
 // Log is a core.RecordLog on JetStream: a stream beside that of the journal, on the
 // same connection. It lives as long as its Journal.
 type Log struct {
-	js      jetstream.JetStream
+	journal *Journal
 	stream  jetstream.Stream
 	name    string
 	subject string
@@ -29,10 +29,10 @@ var _ core.RecordLog = (*Log)(nil)
 func (j *Journal) Log(name string) *Log { return j.logs[name] }
 
 // openLog makes the stream of a log when it is missing.
-func openLog(ctx context.Context, js jetstream.JetStream, hub, name string, keep journal.Retention) (*Log, error) {
-	l := &Log{js: js, name: name, subject: hub + ".log." + name}
+func (j *Journal) openLog(ctx context.Context, hub, name string, keep journal.Retention) (*Log, error) {
+	l := &Log{journal: j, name: name, subject: hub + ".log." + name}
 	var err error
-	l.stream, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	l.stream, err = j.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: hub + "-log-" + name, Description: "what the part " + name + " of a Dragoman hub has to know again",
 		Subjects: []string{l.subject}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
 		MaxAge: keep.Age, MaxBytes: keep.Bytes,
@@ -55,7 +55,7 @@ func (l *Log) Append(ctx context.Context, records ...[]byte) error {
 		if len(data) < runBytes && i < len(records)-1 {
 			continue
 		}
-		if _, err := l.js.PublishMsg(ctx, &nats.Msg{Subject: l.subject, Data: data}); err != nil {
+		if _, err := l.journal.send(ctx, l.stream, &nats.Msg{Subject: l.subject, Data: data}); err != nil {
 			return fmt.Errorf("writing to the log %s: %w", l.name, err)
 		}
 		data = nil

@@ -81,7 +81,7 @@ func TestAReplayAsksAnewWhenItsQuestionWasLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := j.Usage()
-	if _, err := u.js.Publish(t.Context(), u.subject, []byte("x")); err != nil {
+	if _, err := j.js.Publish(t.Context(), u.subject, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	stream, err := js.Stream(t.Context(), u.stream.CachedInfo().Config.Name)

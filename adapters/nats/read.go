@@ -22,6 +22,8 @@ func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limi
 	if !plain(task) {
 		return nil, journal.ErrUnknown
 	}
+	j.reopening.RLock()
+	defer j.reopening.RUnlock()
 	r := reading{task: task, after: after, limit: limit}
 	subject, from := j.prefix+slot(task), uint64(1)
 	if j.old {

@@ -31,7 +31,7 @@ func TestAReplayDoesNotWaitForWhatGrewTooOldMeanwhile(t *testing.T) {
 	t.Cleanup(func() { _ = j.Close() })
 	u := j.Usage()
 	for range 3 {
-		if _, err := u.js.Publish(t.Context(), u.subject, []byte("x")); err != nil {
+		if _, err := j.js.Publish(t.Context(), u.subject, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 	}

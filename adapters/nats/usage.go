@@ -17,7 +17,7 @@ import (
 // Usage is a usage.Store on JetStream: a stream beside that of the journal, on the
 // same connection. It lives as long as its Journal.
 type Usage struct {
-	js      jetstream.JetStream
+	journal *Journal
 	stream  jetstream.Stream
 	subject string
 }
@@ -28,10 +28,10 @@ var _ usage.Store = (*Usage)(nil)
 func (j *Journal) Usage() *Usage { return j.usage }
 
 // openUsage makes the stream of spendings when it is missing.
-func openUsage(ctx context.Context, js jetstream.JetStream, name string, keep usage.Retention) (*Usage, error) {
-	u := &Usage{js: js, subject: name + ".usage"}
+func (j *Journal) openUsage(ctx context.Context, name string, keep usage.Retention) (*Usage, error) {
+	u := &Usage{journal: j, subject: name + ".usage"}
 	var err error
-	u.stream, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	u.stream, err = j.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: name + "-usage", Description: "what the tasks of a Dragoman hub spent",
 		Subjects: []string{u.subject}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
 		MaxAge: keep.Age, MaxBytes: keep.Bytes,
@@ -54,7 +54,7 @@ func (u *Usage) Append(ctx context.Context, spendings ...usage.Spending) error {
 		if len(data) < runBytes && i < len(spendings)-1 {
 			continue
 		}
-		if _, err := u.js.PublishMsg(ctx, &nats.Msg{Subject: u.subject, Data: data}); err != nil {
+		if _, err := u.journal.send(ctx, u.stream, &nats.Msg{Subject: u.subject, Data: data}); err != nil {
 			return fmt.Errorf("writing usage: %w", err)
 		}
 		data = nil

@@ -33,6 +33,11 @@ type Journal interface {
 	// returns false.
 	Heads(ctx context.Context, yield func(Head) bool) error
 
+	// Health returns nil while records can be written, as far as is known without
+	// writing any. Otherwise it returns why not, and what to do, in a sentence for
+	// operators. It does not wait.
+	Health() error
+
 	// Close writes up what there is and lets go of the journal.
 	Close() error
 }

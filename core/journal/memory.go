@@ -133,5 +133,8 @@ func (m *Memory) Heads(_ context.Context, yield func(Head) bool) error {
 	return nil
 }
 
+// Health implements Journal.
+func (m *Memory) Health() error { return nil }
+
 // Close implements Journal.
 func (m *Memory) Close() error { return nil }
