@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
@@ -23,7 +24,10 @@ type sick struct {
 	journal.Journal
 	healed chan struct{} // until then nothing is written
 	broken error         // what reading comes to
+	health error         // what it says of itself
 }
+
+func (s sick) Health() error { return s.health }
 
 func (s sick) Append(ctx context.Context, records ...journal.Record) error {
 	select {
@@ -67,6 +71,28 @@ func TestARecordedReceiptIsNotGivenForAJournalThatHangs(t *testing.T) {
 		}
 		a.says(task, core.Done{})
 	})
+}
+
+func TestTheHubAtAGlanceTellsThatTheJournalTakesNoRecords(t *testing.T) {
+	type view struct {
+		Journal struct {
+			State, Reason string
+			Since         time.Time
+		}
+	}
+	var v view
+	start(t, hub.Options{}, rest.Options{}).get("/v1/hub").into(http.StatusOK, &v)
+	if v.Journal.State != "ok" || v.Journal.Reason != "" || !v.Journal.Since.IsZero() {
+		t.Errorf("a journal that is well: got %+v, want ok alone", v.Journal)
+	}
+	began, j := time.Now(), sick{Journal: journal.NewMemory(journal.Retention{}), healed: make(chan struct{}), health: errors.New("the disk is full: make room")}
+	close(j.healed)
+	g := start(t, hub.Options{Journal: j}, rest.Options{})
+	v = view{}
+	g.get("/v1/hub").into(http.StatusOK, &v)
+	if v.Journal.State != "failing" || v.Journal.Reason != j.health.Error() || v.Journal.Since.Before(began) || v.Journal.Since.After(time.Now()) {
+		t.Errorf("a journal on a full disk: got %+v, want it failing since now, and why", v.Journal)
+	}
 }
 
 func TestWhatIsNoFaultIsToldAsInternalAndLogged(t *testing.T) {

@@ -16,6 +16,7 @@ type hubView struct {
 	// Agents is how many are here.
 	Agents   int              `json:"agents"`
 	Tasks    tasksView        `json:"tasks"`
+	Journal  journalView      `json:"journal"`
 	Counters map[string]int64 `json:"counters"`
 	Limits   limitsView       `json:"limits"`
 }
@@ -24,6 +25,22 @@ type hubView struct {
 type tasksView struct {
 	Running int `json:"running"`
 	Queued  int `json:"queued"`
+}
+
+// journalView says whether the journal takes records.
+type journalView struct {
+	State string `json:"state"` // "ok" or "failing"
+	// Reason is why it takes none and what to do, and Since when.
+	Reason string     `json:"reason,omitempty"`
+	Since  *time.Time `json:"since,omitempty"`
+}
+
+func (a *api) journal() journalView {
+	health := a.hub.JournalHealth()
+	if health.Err == nil {
+		return journalView{State: "ok"}
+	}
+	return journalView{State: "failing", Reason: health.Err.Error(), Since: &health.Since}
 }
 
 // limitsView is what the hub and this interface allow. Times are in milliseconds.
@@ -63,7 +80,7 @@ func (a *api) limits() limitsView {
 
 func (a *api) getHub(c call) error {
 	all := a.hub.Totals()
-	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Agents: all.Agents, Counters: a.hub.Counters(), Limits: a.limits()}
+	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Agents: all.Agents, Journal: a.journal(), Counters: a.hub.Counters(), Limits: a.limits()}
 	v.Tasks.Running, v.Tasks.Queued = all.Active, all.Queued
 	return a.reply(c.w, http.StatusOK, v)
 }

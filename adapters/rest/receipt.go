@@ -20,7 +20,11 @@ func (a *api) recorded(c call, t *hub.Task, seq uint64) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	f := core.NewFault(core.CodeTimeout, "the task was taken in, and the journal has not confirmed it in %s: see what became of it before you ask again", recordTimeout)
+	why := ""
+	if a.hub.JournalHealth().Err != nil {
+		why = ", since it takes no records at present (GET /v1/hub tells why)"
+	}
+	f := core.NewFault(core.CodeTimeout, "the task was taken in, and the journal has not confirmed it in %s%s: see what became of it before you ask again", recordTimeout, why)
 	f.Retryable = false // a second request would be a second task
 	return &refusal{err: f.Because(err), task: t.ID()}
 }

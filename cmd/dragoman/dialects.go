@@ -144,13 +144,7 @@ func (s *Service) mountHTTP(r chi.Router) {
 	r.Method(http.MethodGet, "/metrics", s.metricsHandler())
 	r.NotFound(nothingHere)
 	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { plainText(w, http.StatusOK, "ok\n") })
-	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if s.draining.Load() {
-			plainText(w, http.StatusServiceUnavailable, "stopping\n")
-			return
-		}
-		plainText(w, http.StatusOK, "ready\n")
-	})
+	r.Get("/readyz", s.serveReady)
 }
 
 // nothingHere answers where the hub has no door, and tells of those that it has.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -153,6 +152,8 @@ type served struct {
 	*client
 	grpc string
 	cmd  *exec.Cmd
+	said *earshot      // on stderr, once it was ready
+	mute chan struct{} // closed once stderr has ended
 }
 
 // serveProgram starts a hub that keeps its journal in dir, and returns once it is
@@ -172,7 +173,7 @@ func serveAs(t *testing.T, cmd *exec.Cmd, sync string) *served {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	h := &served{cmd: cmd}
+	h := &served{cmd: cmd, said: &earshot{}, mute: make(chan struct{})}
 	t.Cleanup(h.kill)
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		var said struct{ Message, GRPC, HTTP string }
@@ -181,7 +182,12 @@ func serveAs(t *testing.T, cmd *exec.Cmd, sync string) *served {
 		}
 		if said.Message == "the hub is ready" {
 			h.grpc, h.client = said.GRPC, &client{base: "http://" + said.HTTP, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
-			go io.Copy(io.Discard, log)
+			go func() {
+				defer close(h.mute)
+				for lines.Scan() {
+					_, _ = h.said.Write(append(lines.Bytes(), '\n')) // it takes everything
+				}
+			}()
 			return h
 		}
 	}

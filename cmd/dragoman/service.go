@@ -72,7 +72,7 @@ type Service struct {
 	gate     sync.Mutex // between hold and Stop
 	stopping bool
 	conns    sync.WaitGroup // connections that the listeners handed over
-	loops    sync.WaitGroup // listeners
+	loops    sync.WaitGroup // listeners, and what looks at the journal
 	failed   chan error     // the first listener that ended by itself
 }
 
@@ -146,6 +146,7 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 		s.bound.Pi = l.Addr().String()
 	}
 	s.open(listeners)
+	s.loops.Go(s.watchJournal)
 	return writeReady(c.ReadyFile, s.bound)
 }
 

@@ -74,6 +74,7 @@ type Hub struct {
 	lateSpendings lateSpendings
 	counters      counters
 	recorder      *recorder
+	health        health
 	packs         packs
 	questions     questions
 	lookups       chan lookup

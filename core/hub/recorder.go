@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -20,6 +22,9 @@ type recorder struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error
+	// stopping is set once the hub stops: then a journal that refuses is not asked for
+	// long.
+	stopping atomic.Bool
 }
 
 // The recorder's pace: how long it gathers what happens together, how much it
@@ -29,6 +34,12 @@ const (
 	recordGather = 2 * time.Millisecond
 	recordBatch  = 512
 	recordPause  = 250 * time.Millisecond
+)
+
+// How long a hub that stops waits for its journal: in all, and for one that refuses.
+const (
+	recordLast    = 10 * time.Second
+	recordRefused = 2 * time.Second
 )
 
 var errStopped = errors.New("the recorder was stopped")
@@ -45,14 +56,19 @@ func startRecorder(h *Hub) *recorder {
 	return r
 }
 
-// stop lets the recorder write what there is, and ends it.
+// stop lets the recorder write what there is, and ends it. Its error says how many
+// tasks are not recorded.
 func (r *recorder) stop() error {
+	r.stopping.Store(true)
 	r.sess.feed.end(errStopped)
-	limit := time.AfterFunc(10*time.Second, r.cancel) // a journal that hangs must not hang the hub
+	limit := time.AfterFunc(recordLast, r.cancel) // a journal that hangs must not hang the hub
 	<-r.done
 	limit.Stop()
 	r.cancel()
-	return r.err
+	if r.err != nil {
+		return fmt.Errorf("writing up the journal: tasks that are lost, whole or in part, since they are not recorded: %d: %w", r.hub.unrecorded(), r.err)
+	}
+	return nil
 }
 
 func (r *recorder) run(ctx context.Context) error {
@@ -144,13 +160,22 @@ func (r *recorder) write(ctx context.Context, records []journal.Record) error {
 
 // insist tries until it is written.
 func (r *recorder) insist(ctx context.Context, write func(context.Context) error) error {
-	for {
+	for first := (time.Time{}); ; {
 		err := write(ctx)
 		if err == nil {
+			if !first.IsZero() {
+				r.hub.noteRefused(nil)
+			}
 			return nil
 		}
+		if first.IsZero() {
+			first = time.Now()
+		}
 		r.hub.Count("journal.refused")
-		r.hub.log.Error("the journal refused records: trying again", "error", err)
+		r.hub.noteRefused(err)
+		if r.stopping.Load() && time.Since(first) >= recordRefused {
+			return err
+		}
 		select {
 		case <-time.After(recordPause):
 		case <-ctx.Done():

@@ -1,0 +1,133 @@
+package hub_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// lines is a log as text.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+// with returns the lines that hold the text.
+func (l *lines) with(text string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.all.String()) {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+func TestAJournalThatRefusesIsToldOfOnceAndAgainWhenItIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
+		var log lines
+		h := coretest.NewHub(t, hub.Options{Journal: j, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		g := &stage{t, h}
+		agent, asker := g.agent("a", able), g.connect("r")
+		if got := h.JournalHealth(); got.Err != nil || !got.Since.IsZero() {
+			t.Errorf("at the start: got %+v, want nothing wrong", got)
+		}
+		j.refuse.Store(true)
+		g.report(agent, g.ask(asker, "a"), core.Done{})
+		g.sleep(time.Minute)
+		if got, failed := h.JournalHealth(), time.Since(h.JournalHealth().Since); got.Err == nil || got.Err.Error() != "the disk is full" || failed < 59*time.Second || failed > time.Minute {
+			t.Errorf("after a minute: got %v for %v, want the journal's own error for a minute", got.Err, failed)
+		}
+		j.allow()
+		g.sleep(time.Second)
+		if got := h.JournalHealth(); got.Err != nil || !got.Since.IsZero() {
+			t.Errorf("once it takes records again: got %+v, want nothing wrong", got)
+		}
+		if got := log.with("the disk is full"); len(got) != 1 || !strings.Contains(got[0], "level=ERROR") {
+			t.Errorf("got the lines %q, want one", got)
+		}
+		if got := log.with("the journal takes records again"); len(got) != 1 {
+			t.Errorf("got the lines %q, want one", got)
+		}
+		if got := h.Counters(); got["journal.failing"] != 1 || got["journal.refused"] < 100 {
+			t.Errorf("got the counters %v, want journal.failing 1 and every refusal", got)
+		}
+	})
+}
+
+// ill is a journal that knows by itself that it cannot take records.
+type ill struct {
+	*journal.Memory
+	why error
+}
+
+func (i *ill) Health() error { return i.why }
+
+func TestAJournalThatKnowsThatItCannotRecordIsToldOfBeforeAnythingIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &ill{Memory: journal.NewMemory(journal.Retention{})}
+		var log lines
+		h := coretest.NewHub(t, hub.Options{Journal: j, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		j.why = errors.New("the directory was removed")
+		for range 3 {
+			if got := h.JournalHealth(); !errors.Is(got.Err, j.why) || got.Since.IsZero() {
+				t.Errorf("got %+v, want %v", got, j.why)
+			}
+		}
+		if got := log.with("the directory was removed"); len(got) != 1 {
+			t.Errorf("got the lines %q, want one", got)
+		}
+		j.why = nil
+		if got := h.JournalHealth(); got.Err != nil {
+			t.Errorf("once it is well: got %v, want nothing wrong", got.Err)
+		}
+	})
+}
+
+func TestAStopSaysHowManyTasksAreNotRecordedAndDoesNotWaitLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
+		opts := hub.Options{Journal: j}
+		promises := coretest.Watch(&opts)
+		h := hub.New(opts)
+		promises.Read(h)
+		promises.JournalRefused()
+		g := &stage{t, h}
+		agent, asker := g.agent("a", able), g.connect("r")
+		g.report(agent, g.ask(asker, "a"), core.Done{})
+		g.sleep(time.Second)
+		j.refuse.Store(true)
+		for range 3 {
+			g.report(agent, g.ask(asker, "a"), core.Done{})
+		}
+		start := time.Now()
+		err := h.Close(t.Context(), "the test is over")
+		if err == nil || !strings.Contains(err.Error(), "since they are not recorded: 3") || !strings.Contains(err.Error(), "the disk is full") {
+			t.Errorf("closing: got %v, want it to say that 3 tasks are not recorded, and why", err)
+		}
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("closing: got it after %v, want at most 3s", took)
+		}
+		for _, broken := range promises.Broken() {
+			t.Error(broken)
+		}
+	})
+}
