@@ -28,8 +28,8 @@ var errCancelled = errors.New("the hub cancelled the task")
 // jobKey finds the job in the context of its handler.
 type jobKey struct{}
 
-// takeTask hands a task to the handlers, or rejects it when they have more than
-// enough to do.
+// takeTask hands a task to the handlers, or refuses it as overloaded when they have more
+// than enough to do: REJECTED would say that this agent is never the one to ask.
 func (w *worker) takeTask(ctx context.Context, m message, p task) error {
 	j := &job{about: about{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, message: m, task: p, at: time.Now()}
 	w.mu.Lock()
@@ -47,7 +47,6 @@ func (w *worker) takeTask(ctx context.Context, m message, p task) error {
 	default:
 		w.drop(j)
 		f := core.NewFault(core.CodeOverloaded, "the agent works on %d tasks already", w.card.MaxConcurrent)
-		f.Peer = codeRejected
 		return w.send(ctx, typeTaskError, taskErrorOf(j.about, f, nil))
 	}
 }

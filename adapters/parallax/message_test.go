@@ -197,7 +197,7 @@ func TestEveryCodeOfAFaultTravelsThereAndBack(t *testing.T) {
 }
 
 func TestACodeOfTheAgentsOwnIsSeenAgainByItsDialectAlone(t *testing.T) {
-	for code, want := range map[string]core.Code{"PROCESSING_ERROR": core.CodeInternal, "REJECTED": core.CodeOverloaded, "OUT_OF_CHEESE": core.CodeInternal, "TIMEOUT": core.CodeTimeout} {
+	for code, want := range map[string]core.Code{"PROCESSING_ERROR": core.CodeInternal, "REJECTED": core.CodeUnsupported, "OUT_OF_CHEESE": core.CodeInternal, "TIMEOUT": core.CodeTimeout} {
 		in := taskError{Error: errorMsg{code, "no"}, Retryable: new(true)}
 		f := in.fault()
 		if f.Code != want || !f.Retryable || f.Message != "no" {

@@ -52,10 +52,11 @@ var codes = map[core.Code]string{
 	core.CodeInternal:        "INTERNAL_ERROR",
 }
 
-// faultCodes is the table back. A code that is in neither table is internal.
+// faultCodes is the table back. A code that is in neither table is internal. REJECTED
+// says "not me": it is not overloaded, which the same agent may be asked again for.
 var faultCodes = func() map[string]core.Code {
 	back := map[string]core.Code{
-		codeRejected:          core.CodeOverloaded,
+		codeRejected:          core.CodeUnsupported,
 		"NO_AGENTS":           core.CodeUnreachable,
 		codeInvalidMessage:    core.CodeInvalid,
 		codeMessageTooLarge:   core.CodeTooLarge,
@@ -114,8 +115,8 @@ func (e taskError) end() core.Body {
 	return core.Failed{Fault: e.fault()}
 }
 
-// fault is the Fault behind a task_error. Without a word on retrying a rejection
-// may be retried, anything else as its code says.
+// fault is the Fault behind a task_error. Without a word on retrying, another agent may
+// be asked what this one rejected, and anything else is retried as its code says.
 func (e taskError) fault() *core.Fault {
 	code, known := faultCodes[e.Error.Code]
 	if !known {
@@ -126,6 +127,7 @@ func (e taskError) fault() *core.Fault {
 		message = "the agent gave no reason"
 	}
 	f := core.NewFault(code, "%s", message)
+	f.Retryable = f.Retryable || e.Error.Code == codeRejected // by another agent
 	if e.Retryable != nil {
 		f.Retryable = *e.Retryable
 	}

@@ -300,7 +300,7 @@ func TestAWorkerWhoseConnectionIsCutEndsItsHandlers(t *testing.T) {
 	})
 }
 
-func TestAWorkerSurvivesRepetitionsAndRejectsWhatIsTooMuch(t *testing.T) {
+func TestAWorkerSurvivesRepetitionsAndRefusesWhatIsTooMuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mine, hubEnd := coretest.Pipe[[]byte, []byte](16)
 		worked := make(chan error, 1)
@@ -321,8 +321,8 @@ func TestAWorkerSurvivesRepetitionsAndRejectsWhatIsTooMuch(t *testing.T) {
 			hub.say(`{"type":"task","id":"t","payload":{"taskId":"` + id + `","input":{"content":"go"}}}`)
 			synctest.Wait() // 1 is worked on, 2 waits, 3 is too much
 		}
-		if e := inside[taskError](hub, hub.hear(typeTaskError)); e.TaskID != "3" || e.Error.Code != codeRejected || !*e.Retryable {
-			t.Errorf("got %+v, want 3 rejected, retryable", e)
+		if e := inside[taskError](hub, hub.hear(typeTaskError)); e.TaskID != "3" || e.Error.Code != codes[core.CodeOverloaded] || !*e.Retryable {
+			t.Errorf("got %+v, want 3 refused as overloaded, retryable", e)
 		}
 		hub.say(`{"type":"task_cancelled","id":"c","payload":{"taskId":"2","reason":"before it began"}}`)
 		hub.say(`{"type":"task_cancelled","id":"c","payload":{"taskId":"1","executionId":"another","reason":"not this one"}}`)

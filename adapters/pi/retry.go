@@ -9,7 +9,7 @@ import (
 )
 
 // retrying is what a run knows of its own retries (facts, section 5, Run grammar):
-// what failed in a way that may pass is asked again, of the same agent, behind a
+// what failed in a way that may pass (see passes) is asked again, of the same agent, behind a
 // delay. The hub's own retries, with another match, come before and are none of
 // these. Server.mu guards it.
 type retrying struct {
@@ -32,7 +32,7 @@ func (s *Server) retry(st *step, f *core.Fault) bool {
 	r := st.run
 	ss := r.session
 	n := r.retrying.attempt + 1
-	if f == nil || !f.Retryable || r.aborted || ss.deleted || ss.noRetry || s.draining || n > s.opts.Retries || calledTools(st) {
+	if !passes(f) || r.aborted || ss.deleted || ss.noRetry || s.draining || n > s.opts.Retries || calledTools(st) {
 		return false
 	}
 	delay := s.opts.RetryDelay << (n - 1)
@@ -53,6 +53,20 @@ func (s *Server) retry(st *step, f *core.Fault) bool {
 		}
 	})
 	return true
+}
+
+// passes reports whether the agent that failed may succeed when it is asked again: what is
+// retryable for another reason is for another agent, whom the hub has asked already where
+// the address allows it.
+func passes(f *core.Fault) bool {
+	if f == nil || !f.Retryable {
+		return false
+	}
+	switch f.Code {
+	case core.CodeOverloaded, core.CodeUnreachable, core.CodeRateLimited, core.CodeTimeout:
+		return true
+	}
+	return false
 }
 
 // calledTools reports whether the agent has used tools in the step.

@@ -2,6 +2,7 @@ package pi
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +47,9 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 		"not in this session":   {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":false}`, asked: 1, stop: stopError},
 		"in this session again": {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":true}`, asked: 2, took: 2 * time.Second, stop: stopDone, told: `"success":true,"attempt":1`},
 		"for good":              {said: [][]core.Body{{core.Failed{Fault: core.NewFault(core.CodeInvalid, "no")}}}, asked: 1, stop: stopError},
+		"as not for this agent": {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeUnsupported, Message: "not me", Retryable: true, Peer: "REJECTED"}}}}, asked: 1, stop: stopError},
+		"as broken, retryable":  {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeInternal, Message: "broke", Retryable: true}}}}, asked: 1, stop: stopError},
+		"as not retryable":      {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "closed for today"}}}}, asked: 1, stop: stopError},
 		"behind a tool call":    {said: [][]core.Body{{core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, busyNow}}, asked: 1, stop: stopError},
 		"with no time left":     {said: [][]core.Body{fails}, opts: Options{PromptTimeout: time.Second}, asked: 1, stop: stopError},
 	} {
@@ -88,6 +92,16 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestOnlyWhatMayPassIsAskedAgainOfTheSameAgent(t *testing.T) {
+	worth := []core.Code{core.CodeOverloaded, core.CodeUnreachable, core.CodeRateLimited, core.CodeTimeout}
+	for _, code := range core.Codes() {
+		f := &core.Fault{Code: code, Message: "no", Retryable: true}
+		if got, want := passes(f), slices.Contains(worth, code); got != want {
+			t.Errorf("%s, retryable: got asked again %v, want %v", code, got, want)
+		}
 	}
 }
 
