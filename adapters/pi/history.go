@@ -126,7 +126,7 @@ func getHistory(s *Server, x *execution) outcome {
 		Truncated bool            `json:"truncated"`
 		Most      int             `json:"maxItemsReturned"`
 		Allowed   int             `json:"maxItemsAllowed"`
-	}{s.journalState(), filters, append(entries, ']'), returned, truncated, limit, maxHistory})}
+	}{s.journalState(x.client), filters, append(entries, ']'), returned, truncated, limit, maxHistory})}
 }
 
 func appendEntry(dst []byte, e entry) []byte {
@@ -164,14 +164,24 @@ type journalState struct {
 	Initialized bool   `json:"initialized"`
 	State       string `json:"initState"`
 	Error       string `json:"initializationError,omitempty"`
-	// Path is blotted out: where the hub keeps its data is none of its clients'
-	// business.
+	// Path is told to operators alone: see [Server.journalPath].
 	Path   string `json:"journalPath"`
 	Schema int    `json:"schemaVersion"`
 }
 
-func (s *Server) journalState() journalState {
-	j := journalState{Enabled: s.opts.Journal != nil, State: "disabled", Path: "[redacted]", Schema: recordVersion}
+// redacted stands for a path that a client is not told.
+const redacted = "[redacted]"
+
+// journalPath is where the journal is, as c may know it. c is nil where everybody is told.
+func (s *Server) journalPath(c *connection) string {
+	if c == nil || !c.operates() {
+		return redacted
+	}
+	return s.opts.JournalPath
+}
+
+func (s *Server) journalState(c *connection) journalState {
+	j := journalState{Enabled: s.opts.Journal != nil, State: "disabled", Path: s.journalPath(c), Schema: recordVersion}
 	switch {
 	case !j.Enabled:
 	case s.found.failed != "":
@@ -217,19 +227,19 @@ type recoveredCut struct {
 	Reason string `json:"reason"`
 }
 
-// recovered tells a scope what the start found of its commands. The lists are left
-// out of what goes to everybody.
-func (s *Server) recovered(scope string, lists bool) recovery {
+// recovered tells a scope what the start found of its commands. c is the client that asked
+// for it; without one, what everybody is told, it has neither lists nor paths.
+func (s *Server) recovered(scope string, c *connection) recovery {
 	f := &s.found
 	r := recovery{
-		journalState: s.journalState(), Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
+		journalState: s.journalState(c), Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
 		OutcomeIDs: []string{}, InFlight: []recoveredCut{}, Most: recoveryMost,
 	}
 	other := func(k *known) bool { return k.scope != scope }
 	outcomes, cut := slices.DeleteFunc(slices.Clone(f.outcomes), other), slices.DeleteFunc(slices.Clone(f.cut), other)
 	r.Outcomes, r.Failures = len(outcomes), len(cut)
 	most := 0
-	if lists {
+	if c != nil {
 		most = recoveryMost
 	}
 	for _, k := range outcomes[:min(most, len(outcomes))] {
@@ -247,5 +257,5 @@ func (s *Server) recovered(scope string, lists bool) recovery {
 }
 
 func getRecovery(s *Server, x *execution) outcome {
-	return outcome{data: encode(s.recovered(x.client.scope, true))}
+	return outcome{data: encode(s.recovered(x.client.scope, x.client))}
 }

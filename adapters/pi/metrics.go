@@ -163,7 +163,7 @@ func getMetrics(s *Server, x *execution) outcome {
 	counters := s.hub.Counters()
 	m.Stores.ExtensionUI.PendingCount = s.openDialogs()
 	m.Stores.ExtensionUI.MaxPendingRequests, m.Stores.ExtensionUI.RejectedCount = s.hub.Limits().Questions, counters["refused.question"]
-	m.Stores.Journal = s.journalMetrics()
+	m.Stores.Journal = s.journalMetrics(x.client)
 
 	m.Metrics.Counters = map[string]int64{"pi_server_connections_total": int64(s.connected)}
 	for name, n := range counters {
@@ -187,11 +187,11 @@ func (s *Server) zombies() int {
 	return n
 }
 
-// journalMetrics are those of the journal of commands.
-func (s *Server) journalMetrics() journalMetrics {
+// journalMetrics are those of the journal of commands, as c is told them.
+func (s *Server) journalMetrics(c *connection) journalMetrics {
 	f := s.found
 	m := journalMetrics{
-		Enabled: s.opts.Journal != nil, Initialized: f.ready, JournalPath: "[redacted]", SchemaVersion: recordVersion, AppendFailurePolicy: "best_effort",
+		Enabled: s.opts.Journal != nil, Initialized: f.ready, JournalPath: s.journalPath(c), SchemaVersion: recordVersion, AppendFailurePolicy: "best_effort",
 		EntriesWritten: s.written, WriteErrors: s.unwritten, EntriesScanned: int64(f.scanned), MalformedEntries: int64(f.malformed),
 		UnsupportedVersionEntries: int64(f.unsupported), RecoveredOutcomes: int64(len(f.outcomes)), RecoveredInFlightFailures: int64(len(f.cut)),
 	}

@@ -269,8 +269,57 @@ func TestWithoutAJournalTheHistoryIsDisabled(t *testing.T) {
 			t.Errorf("%s: got %s, want it disabled", kind, f.Data)
 		}
 	}
-	if c.count("startup_recovery_summary") != 0 {
-		t.Error("got a summary, want none where nothing was recovered")
+}
+
+func TestEverybodyIsToldWhatTheStartFoundDirectlyBehindServerReady(t *testing.T) {
+	log := journal.NewMemoryLog(journal.Retention{})
+	_, s := newStage(t, Options{Journal: log, JournalPath: "/srv/hub"})
+	if err := s.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dial(t, s, ann).ok(`{"id":"secret","type":"create_session","sessionId":"s"}`)
+	_, again := newStage(t, Options{Journal: left(t, log), JournalPath: "/srv/hub"})
+	if err := again.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, without := newStage(t, Options{})
+	for name, tt := range map[string]struct {
+		s    *Server
+		o    ConnOptions
+		want string
+	}{
+		"who has a past":      {again, ann, `"enabled":true,"initialized":true,"initState":"ready","journalPath":"[redacted]"`},
+		"who has none":        {again, ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}}, `"recoveredOutcomes":0,`},
+		"a client over lines": {again, ConnOptions{Transport: Stdio}, `"recoveredOutcomes":0,`},
+		"without a journal":   {without, ConnOptions{}, `"enabled":false,"initialized":false,"initState":"disabled","journalPath":"[redacted]"`},
+	} {
+		c := dial(t, tt.s, tt.o)
+		c.until("startup_recovery_summary")
+		if frames := c.seen(); !has(frames[0], "server_ready") || !has(frames[1], `{"type":"startup_recovery_summary"`, tt.want) || has(frames[1], "secret") {
+			t.Errorf("%s: got %s, want a summary with %s and no ids behind server_ready", name, c.log(), tt.want)
+		}
+	}
+}
+
+func TestOperatorsAloneAreToldWhereTheJournalIs(t *testing.T) {
+	_, s := newStage(t, Options{Journal: journal.NewMemoryLog(journal.Retention{}), JournalPath: "/srv/hub"})
+	for name, tt := range map[string]struct {
+		o    core.Principal
+		want string
+	}{
+		"a principal":               {core.Principal{ID: "ann", Authenticated: true}, redacted},
+		"an operator":               {core.Principal{ID: "root", Authenticated: true, Operator: true}, "/srv/hub"},
+		"whoever is on an open hub": {core.Principal{}, "/srv/hub"},
+	} {
+		c := dial(t, s, ConnOptions{Principal: tt.o})
+		for _, kind := range []string{"get_startup_recovery", "get_command_history", "get_metrics"} {
+			if f := c.ok(`{"type":"` + kind + `"}`); !has(f, `"journalPath":"`+tt.want+`"`) {
+				t.Errorf("%s, %s: got %s, want the path %s", name, kind, f.Data, tt.want)
+			}
+		}
+		if c.count("startup_recovery_summary", "/srv/hub") != 0 {
+			t.Errorf("%s: got the path in startup_recovery_summary, want it in no event", name)
+		}
 	}
 }
 

@@ -111,7 +111,7 @@ func (s *Server) newConnection(o ConnOptions) *connection {
 	return c
 }
 
-// attach lets the client hear what is broadcast, server_ready first. It returns why
+// attach lets the client hear what is broadcast, server_ready and what the start found first. It returns why
 // there is no room for it.
 func (s *Server) attach(c *connection) *link.Reason {
 	s.mu.Lock()
@@ -128,17 +128,18 @@ func (s *Server) attach(c *connection) *link.Reason {
 	c.push(item{frame: serverEvent("server_ready", map[string]any{
 		"serverVersion": s.opts.Version, "protocolVersion": ProtocolVersion, "transports": []Transport{WebSocket, Stdio},
 	})})
+	c.push(item{frame: serverEvent("startup_recovery_summary", s.recovered(c.scope, nil))})
 	s.happened("server_ready")
 	s.clients, c.attached = append(s.clients, c), true
 	s.connected++
 	if c.space = (space{principal: c.scope}); c.scope == "" {
 		c.space.conn = s.connected
 	}
-	if len(s.found.outcomes)+len(s.found.cut) > 0 {
-		c.push(item{frame: serverEvent("startup_recovery_summary", s.recovered(c.scope, false))})
-	}
 	return nil
 }
+
+// operates reports whether the client is an operator's: on an open hub everybody's is.
+func (c *connection) operates() bool { return c.scope == "" || c.principal.Operator }
 
 func (s *Server) detach(c *connection) {
 	s.mu.Lock()

@@ -44,7 +44,7 @@ func TestAPromptIsAnsweredInTheOrderThatClientsRelyOn(t *testing.T) {
 	}
 	got := types(t, c.seen())
 	want := strings.Fields(`
-		server_ready
+		server_ready startup_recovery_summary
 		command_accepted command_started command_finished response session_created
 		command_accepted command_started command_finished response
 		command_accepted command_started

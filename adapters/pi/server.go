@@ -84,6 +84,8 @@ type Options struct {
 	// Journal keeps what came of commands beyond the process, and makes their history;
 	// nil keeps nothing. The server does not close it.
 	Journal core.RecordLog
+	// JournalPath says where the journal is, to operators alone; "" is nowhere.
+	JournalPath string
 	// UnkeptBytes bounds what waits for the journal; default 32 MiB. Beyond it the
 	// journal misses commands, which is counted.
 	UnkeptBytes int

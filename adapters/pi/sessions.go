@@ -179,7 +179,7 @@ func newSession(x *execution, id string) *session {
 	scope := x.client.scope
 	return &session{
 		key: sessionKey{scope, id}, prefix: sessionEvents(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
-		viewer: core.Principal{ID: scope, Operator: scope == "" || x.client.principal.Operator},
+		viewer: core.Principal{ID: scope, Operator: x.client.operates()},
 	}
 }
 

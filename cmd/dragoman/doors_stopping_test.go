@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
@@ -57,7 +58,7 @@ func TestAHubThatIsStoppingOpensNoSocketAnyMore(t *testing.T) {
 		}
 		told = append(told, line.Type)
 	}
-	if len(told) != 2 || told[0] != "server_ready" || told[1] != "server_shutdown" {
-		t.Errorf("over the Unix socket: got %q, want server_ready, server_shutdown and the end", told)
+	if want := []string{"server_ready", "startup_recovery_summary", "server_shutdown"}; !slices.Equal(told, want) {
+		t.Errorf("over the Unix socket: got %q, want %q and the end", told, want)
 	}
 }

@@ -211,7 +211,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 		return fmt.Errorf("reading the journal: %w", err)
 	}
 	s.pi = pi.NewServer(s.hub, c.Pi.options(pi.Options{
-		Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: c.WebSocket.link(), Log: s.log, Journal: commands, Reaper: reaperCommand(), Dialects: agentDialects(),
+		Version: version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: c.WebSocket.link(), Log: s.log, Journal: commands, JournalPath: c.journalPath(), Reaper: reaperCommand(), Dialects: agentDialects(),
 	}))
 	if s.snapshots, err = pi.ParseSnapshots(c.Pi.Snapshots); err != nil {
 		return fmt.Errorf("pi.snapshots: %w", err)
@@ -223,6 +223,22 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 	s.mcp = s.newMCP()
 	s.admitToMCP()
 	return nil
+}
+
+// journalPath is where the journal is: the data directory, the address of a NATS server, or
+// "" of one in memory.
+func (c Config) journalPath() string {
+	if c.Journal.NATSURL != "" {
+		return nats.Redacted(c.Journal.NATSURL)
+	}
+	if c.DataDir == "" {
+		return ""
+	}
+	path, err := filepath.Abs(c.DataDir)
+	if err != nil {
+		return c.DataDir
+	}
+	return path
 }
 
 // orNever makes of a zero that a person wrote what the engine takes for never: its
