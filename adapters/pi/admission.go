@@ -19,9 +19,15 @@ type execution struct {
 	lane     *lane    // nil of a command that overtook
 	meant    *session // which it was admitted for, if there was one
 	on       *session // which it is for, once it runs
+	// before is what came of it before the start, of a command that is done again; nil of
+	// every other.
+	before *response
 	// abort stops what a command does that goes on, when its time is over; nil has
 	// nothing to stop. Server.mu is held when it is called.
 	abort func()
+
+	// queued says that it succeeds because its message waits in memory.
+	queued bool
 
 	// How far it is. started says that command_started was said, working that its
 	// handler goes on, settled that its outcome is certain and told that clients have
@@ -91,13 +97,15 @@ func (s *Server) submit(c *connection, cmd command) {
 	case conflict != "":
 		refuse(conflict)
 		return
+	case before != nil && s.outdated(before):
+		x.doAgain(before.response)
 	case before != nil:
 		if text := s.repeat(x, before); text != "" {
 			refuse(text)
 		}
 		return
 	}
-	if text := s.overLimit(c.scope, cmd); text != "" { // it is known to be new here
+	if text := s.overLimit(c.space, cmd); text != "" { // it is known to be new here
 		refuse(text)
 		return
 	}

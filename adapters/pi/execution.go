@@ -42,7 +42,10 @@ func (s *Server) proceed(x *execution) {
 
 func (s *Server) perform(x *execution) outcome {
 	ss := s.lookup(x)
-	if want, ok := x.whole("ifSessionVersion"); ok {
+	if p := s.parkedFor(x); ss == nil && p != nil {
+		return s.bringBack(x, p)
+	}
+	if want, ok := x.whole("ifSessionVersion"); ok && x.before == nil {
 		switch {
 		case ss == nil:
 			return failed(fmt.Sprintf("Session %s not found for ifSessionVersion=%d", x.session, want))

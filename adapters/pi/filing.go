@@ -253,6 +253,22 @@ func (s *Server) flush(path string) {
 	}
 }
 
+// flushLeft brings to the disk what sessions left that are not in memory any more. It waits
+// for the disk.
+func (s *Server) flushLeft() {
+	s.mu.Lock()
+	var paths []string
+	for path, f := range s.files {
+		if f.users == 0 {
+			paths = append(paths, path)
+		}
+	}
+	s.mu.Unlock()
+	for _, path := range paths {
+		s.flush(path)
+	}
+}
+
 // fileTime reads the time in the name of a session file.
 func fileTime(name string) (time.Time, bool) {
 	stamp, _, _ := strings.Cut(name, "_")

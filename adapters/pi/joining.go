@@ -51,7 +51,7 @@ func (s *Server) joinThread(x *execution, ss *session, cwd string) outcome {
 		turns, err := s.hub.LatestTurns(ctx, core.Principal{Operator: true}, ss.thread, mostTurns)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		problem := s.checkSession(ss.key.scope, ss.key.id)
+		problem := s.checkSession(x, ss.key.id)
 		if err != nil {
 			problem = core.AsFault(err).Message
 		}

@@ -45,6 +45,10 @@ type record struct {
 	SessionVersion *int            `json:"version,omitempty"`
 	TimedOut       bool            `json:"timed_out,omitempty"`
 	Recovered      bool            `json:"recovered,omitempty"`
+	// Queued says that its success is about a message that waits in memory, Opened where the
+	// conversation of its session is.
+	Queued bool    `json:"queued,omitempty"`
+	Opened *opened `json:"opened,omitempty"`
 	// Long says that the answer did not fit: the command runs again when it comes
 	// again. Only answers to questions are ever that long.
 	Long bool `json:"long,omitempty"`
@@ -57,6 +61,8 @@ type keeping struct {
 	at        time.Time
 	response  response
 	recovered bool
+	queued    bool
+	opened    *opened
 	then      func() // nil does not wait
 }
 
@@ -122,7 +128,11 @@ func (s *Server) keepStarted(x *execution) {
 // keepOutcome concludes a command once the journal knows what came of it, before
 // anybody else does: what a client was told is what it will be told again.
 func (s *Server) keepOutcome(x *execution, r response, after func()) {
-	if !s.kept(x.known) || !s.keep(keeping{of: &x.known.about, phase: phaseFinished, at: time.Now(), response: r, then: func() { s.conclude(x, r, after) }}) {
+	q := keeping{of: &x.known.about, phase: phaseFinished, at: time.Now(), response: r, then: func() { s.conclude(x, r, after) }}
+	if r.err == "" {
+		q.queued, q.opened = x.queued, x.opens()
+	}
+	if !s.kept(x.known) || !s.keep(q) {
 		s.conclude(x, r, after)
 	}
 }
@@ -198,6 +208,7 @@ func (s *Server) encodeRecord(q keeping) []byte {
 		Version: recordVersion, Run: s.begun, Number: a.number, At: q.at.UnixMilli(), Phase: q.phase, Scope: a.scope, Name: a.name,
 		Explicit: a.explicit, Kind: a.kind, Key: a.key, Session: a.session, Lane: a.lane, Identity: a.object(), Print: a.print[:],
 		Error: o.err, Data: o.data, TimedOut: o.timedOut, Recovered: q.recovered,
+		Queued: q.queued, Opened: q.opened,
 	}
 	if a.run != 0 {
 		r.Run = a.run

@@ -1,7 +1,5 @@
 package pi
 
-import "fmt"
-
 // rejection is why a command or a connection was not let in.
 type rejection uint8
 
@@ -40,25 +38,16 @@ const tooMany = "Server busy - too many concurrent commands. Please retry."
 // against the limits that are no connection's own, and counts it. It returns why the
 // command is not admitted: such a one has no lifecycle (section 4.2), although the
 // reference gives it a command_finished.
-func (s *Server) overLimit(scope string, c command) string {
+func (s *Server) overLimit(of space, c command) string {
 	// What all could have at once is always let in: an abort finds its way past prompts.
 	large := c.size > s.opts.InFlightBytes/s.opts.MaxInFlight && s.flyingBytes > 0 && s.flyingBytes+c.size > s.opts.InFlightBytes
 	if len(s.flying) >= s.opts.MaxInFlight || large {
 		s.reject(beyondInFlight)
 		return tooMany
 	}
-	why, text := s.rates.take(scope, c)
+	why, text := s.rates.take(of, c)
 	if why != 0 {
 		s.reject(why)
 	}
 	return text
-}
-
-// noRoom returns why one more session cannot live, or "".
-func (s *Server) noRoom() string {
-	if len(s.sessions) < s.opts.MaxSessions {
-		return ""
-	}
-	s.reject(beyondSessions)
-	return fmt.Sprintf("Session limit reached (%d sessions)", s.opts.MaxSessions)
 }

@@ -74,6 +74,7 @@ func listStored(s *Server, x *execution) outcome {
 // storedFiles reads what the session files of a scope hold, those that were written
 // last; one that has not changed since is not read again. One caller at a time.
 func (s *Server) storedFiles(ctx context.Context, scope string) []storedInfo {
+	s.flushLeft()
 	before, now := s.summaries[scope], map[string]summary{}
 	var list []storedInfo
 	for _, f := range s.findFiles(ctx, scope) {

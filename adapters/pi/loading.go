@@ -60,8 +60,8 @@ func (s *Server) readFile(at place) (sessionfile.File, error) {
 // loadSession brings a conversation back from its file (section 20.2). Nobody else is
 // told of the session (facts, section 2.1).
 func loadSession(s *Server, x *execution) outcome {
-	if s.lookup(x) != nil {
-		return failed(exists(x.session))
+	if ss := s.lookup(x); ss != nil {
+		return s.haveAlready(x, ss)
 	}
 	path, _ := x.text("sessionPath")
 	return s.work(x, func(context.Context) outcome {
@@ -75,7 +75,7 @@ func loadSession(s *Server, x *execution) outcome {
 		if id == "" {
 			id = s.idOf(x.client.scope, from)
 		}
-		if problem := s.checkSession(x.client.scope, id); problem != "" {
+		if problem := s.checkSession(x, id); problem != "" {
 			return failed(problem)
 		}
 		ss := newSession(x, id)

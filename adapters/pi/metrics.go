@@ -140,7 +140,7 @@ var rejectedAs = map[rejection]string{
 }
 
 // getMetrics tells the numbers of the server (section 21.3): of the whole of it, but
-// for the rate, which is that of the client's principal.
+// for the rate, which is that of the client.
 func getMetrics(s *Server, x *execution) outcome {
 	m := metrics{
 		SessionCount: len(s.sessions), ConnectionCount: s.sockets, TotalCommandsExecuted: s.executed,
@@ -150,8 +150,8 @@ func getMetrics(s *Server, x *execution) outcome {
 	for why, name := range rejectedAs {
 		m.CommandsRejected[name] = s.rejected[why].Load()
 	}
-	m.RateLimitUsage.GlobalCount = s.rates.used(x.client.scope)
-	m.RateLimitUsage.GlobalLimit = max(0, s.opts.Rates.All)
+	m.RateLimitUsage.GlobalCount = s.rates.used(x.client.space)
+	m.RateLimitUsage.GlobalLimit = max(0, s.opts.Rates.Client)
 
 	m.Stores.Replay.InFlightCount = len(s.flying)
 	m.Stores.Replay.OutcomeCount, m.Stores.Replay.IdempotencyCacheSize = s.memory.order.Len(), len(s.memory.keys)
@@ -174,6 +174,17 @@ func getMetrics(s *Server, x *execution) outcome {
 	m.Metrics.Gauges = map[string]int64{"pi_server_connections_active": int64(len(s.clients))}
 	m.Metrics.RecentEvents = append([]recentEvent{}, s.recent...)
 	return outcome{data: encode(m)}
+}
+
+// held counts the sessions of a client that make no room for others.
+func (s *Server) held(by space) int {
+	n := 0
+	for _, ss := range s.sessions {
+		if ss.owner == by && (ss.busy() || len(ss.readers) > 0) {
+			n++
+		}
+	}
+	return n
 }
 
 // zombies counts the sessions that nobody seems to remember.
@@ -253,14 +264,14 @@ func (s *Server) bashMetrics() bashMetrics {
 
 // healthCheck tells how near the limits are and what is out of order (section 21.2;
 // facts, section 4.5).
-func healthCheck(s *Server, _ *execution) outcome {
+func healthCheck(s *Server, x *execution) outcome {
 	issues := []string{}
 	nearly := func(what string, n, limit int) {
 		if 10*n >= 9*limit {
 			issues = append(issues, fmt.Sprintf("%s count at %d/%d (90%%+)", what, n, limit))
 		}
 	}
-	nearly("Session", len(s.sessions), s.opts.MaxSessions)
+	nearly("Session", s.held(x.client.space), s.opts.MaxSessions)
 	nearly("Connection", s.sockets, s.opts.MaxConnections)
 	if n := s.zombies(); n > 0 {
 		issues = append(issues, fmt.Sprintf("%d zombie sessions detected", n))

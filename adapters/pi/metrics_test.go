@@ -57,8 +57,8 @@ func TestTheMetricsHaveTheLatestEventsOfTheServer(t *testing.T) {
 
 func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 	h, s := newStage(t, Options{
-		MaxMessageBytes: 300, MaxSessions: 2, MaxConnections: 2, MaxPending: 2, MaxInFlight: 2,
-		Rates: Rates{All: 16, Session: 3, Server: -1, Answers: 1}, Breakers: Breakers{Agent: Breaker{Failures: 1}},
+		MaxMessageBytes: 300, MaxSessions: 1, MaxConnections: 2, MaxPending: 2, MaxInFlight: 2,
+		Rates: Rates{Client: 17, Session: 3, Server: -1, Answers: 1}, Breakers: Breakers{Agent: Breaker{Failures: 1}},
 	})
 	join(t, h, core.Card{ID: "bad"}, faulty(core.CodeInternal))
 	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
@@ -73,8 +73,9 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 	c.send(`{"type":"list_sessions","x":"` + strings.Repeat("x", 300) + `"}`)
 	c.until("Message size")
 	c.ok(`{"type":"create_session","sessionId":"s","agent":"bad"}`)
+	c.ok(`{"type":"switch_session","sessionId":"s"}`)
 	busy.ok(`{"type":"create_session","sessionId":"m","agent":"mute"}`)
-	c.fails(`{"type":"create_session","sessionId":"t"}`, "Session limit reached (2 sessions)")
+	c.fails(`{"type":"create_session","sessionId":"t"}`, "Session limit reached (1 sessions)")
 	c.ok(ask)
 	c.fails(ask, "Circuit breaker open: Circuit open for bad (recovery in 30s)")
 	c.ok(`{"type":"get_state","sessionId":"s"}`)

@@ -84,6 +84,9 @@ func getModels(s *Server, _ *execution) outcome {
 
 // setModel binds the session to an agent.
 func setModel(s *Server, x *execution) outcome {
+	if m, was := x.modelBefore(); was {
+		return outcome{data: encode(map[string]any{"model": s.bind(x.on, m)})}
+	}
 	provider, _ := x.text("provider")
 	id, _ := x.text("modelId")
 	a, ok := s.hub.Agent(core.AgentID(id))
@@ -91,6 +94,14 @@ func setModel(s *Server, x *execution) outcome {
 		return failed("Model not found: " + provider + "/" + id)
 	}
 	return outcome{data: encode(map[string]any{"model": s.bind(x.on, new(modelOf(a)))})}
+}
+
+// modelBefore is the agent that x bound the session to before it is done again: that may
+// not be back yet.
+func (x *execution) modelBefore() (*model, bool) {
+	var before struct{ Model *model }
+	was := x.again(&before) && before.Model != nil
+	return before.Model, was
 }
 
 func (s *Server) bind(ss *session, m *model) *model {
@@ -102,6 +113,9 @@ func (s *Server) bind(ss *session, m *model) *model {
 
 // cycleModel moves the session to the next agent, or the one before.
 func cycleModel(s *Server, x *execution) outcome {
+	if m, was := x.modelBefore(); was {
+		return cycled(x, s.bind(x.on, m))
+	}
 	list := s.models()
 	if len(list) <= 1 {
 		return outcome{data: encode(nil)}
@@ -114,6 +128,9 @@ func cycleModel(s *Server, x *execution) outcome {
 	if at < 0 && by < 0 {
 		at = 0
 	}
-	m := s.bind(x.on, list[(at+by+len(list))%len(list)])
+	return cycled(x, s.bind(x.on, list[(at+by+len(list))%len(list)]))
+}
+
+func cycled(x *execution, m *model) outcome {
 	return outcome{data: encode(map[string]any{"model": m, "thinkingLevel": x.on.thinkingLevel(), "isScoped": false})}
 }

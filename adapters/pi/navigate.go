@@ -39,6 +39,9 @@ func navigate(s *Server, x *execution) outcome {
 		text := to.said().text()
 		j.leaf, j.text = to.parent, &text
 	}
+	if x.before != nil && options.is("summarize", "true") {
+		return outcome{data: x.before.data} // the summary is in the conversation, behind the move
+	}
 	left := t.leftFor(to)
 	if !options.is("summarize", "true") || len(left) == 0 {
 		return s.arrive(x.on, j, "")

@@ -97,3 +97,27 @@ func TestTheSectionsOfTheSpecificationHaveTheirProof(t *testing.T) {
 		}
 	}
 }
+
+func TestThePageSaysWhatBecomesOfEachSuccessAfterARestart(t *testing.T) {
+	page, err := os.ReadFile("../../docs/dialects/pi.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "\n| succeeded before the restart | comes again after it |\n")
+	rows, _, _ := strings.Cut(rest, "\n\n")
+	again := map[string]bool{}
+	for row := range strings.Lines(rows) {
+		for _, m := range regexp.MustCompile("`([a-z_]+)(\\*?)`").FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
+			for kind := range table {
+				if kind == m[1] || m[2] != "" && strings.HasPrefix(kind, m[1]) {
+					again[kind] = again[kind] || strings.Contains(row, "again:") || strings.Contains(row, "| asked again") || strings.Contains(row, "| done again,")
+				}
+			}
+		}
+	}
+	for kind, of := range table {
+		if got, said := again[kind]; !said || got != of.again {
+			t.Errorf("%s: the page says done again %v (%v), want %v", kind, got, said, of.again)
+		}
+	}
+}

@@ -78,11 +78,13 @@ func steer(s *Server, x *execution) outcome {
 		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID}
 		if err = as.Inject(ss.run.last().task.ID(), in); err == nil {
 			ss.run.last().pushed(in.ID, q)
+			x.queued = true // until the agent has taken it
 			return outcome{}
 		}
 	}
 	ss.steering = append(ss.steering, q)
 	ss.queueChanged()
+	x.queued = true
 	return outcome{}
 }
 
@@ -94,6 +96,7 @@ func followUp(_ *Server, x *execution) outcome {
 	}
 	x.on.following = append(x.on.following, q)
 	x.on.queueChanged()
+	x.queued = true
 	return outcome{}
 }
 

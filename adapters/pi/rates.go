@@ -8,23 +8,25 @@ import (
 )
 
 // Rates are how many commands may begin within any minute (facts, section 1.4). A
-// zero field takes its default, a negative one sets no limit. Each principal that
-// authenticated has minutes of its own, so that none can lock the others out; on an
-// open hub, where everything is shared, all clients share them too.
+// zero field takes its default, a negative one sets no limit. A client here is a
+// principal, over all of its connections, or on an open hub one connection: none can
+// lock the others out.
 type Rates struct {
-	// All bounds all commands together; default 1000.
+	// All bounds the commands of the whole hub; default without limit.
 	All int
-	// Session bounds the commands for one session, whether or not there is such a
+	// Client bounds all commands of a client; default 1000.
+	Client int
+	// Session bounds a client's commands for one session, whether or not there is such a
 	// one, and apart from them its delete_session and switch_session; default 100.
 	Session int
-	// Server bounds all other server commands together; default 100.
+	// Server bounds all other server commands of a client; default 100.
 	Server int
-	// Answers bounds the extension_ui_response for one session; default 60.
+	// Answers bounds a client's extension_ui_response for one session; default 60.
 	Answers int
 }
 
 func (r Rates) withDefaults() Rates {
-	return Rates{cmp.Or(r.All, 1000), cmp.Or(r.Session, 100), cmp.Or(r.Server, 100), cmp.Or(r.Answers, 60)}
+	return Rates{r.All, cmp.Or(r.Client, 1000), cmp.Or(r.Session, 100), cmp.Or(r.Server, 100), cmp.Or(r.Answers, 60)}
 }
 
 const (
@@ -39,8 +41,9 @@ type bucketKind uint8
 
 // The kinds of buckets.
 const (
-	_ bucketKind = iota
-	bucketAll
+	_         bucketKind = iota
+	bucketAll            // of the whole hub
+	bucketClient
 	bucketSession
 	bucketTarget // delete_session and switch_session of one session
 	bucketServer
@@ -48,7 +51,7 @@ const (
 )
 
 type bucketKey struct {
-	scope   string
+	of      space // nobody's of bucketAll
 	kind    bucketKind
 	session string // of the kinds that are of one session
 }
@@ -91,34 +94,38 @@ type charge struct {
 }
 
 // charges appends the buckets of a command, in the order in which they are checked.
-func (r *rates) charges(all []charge, scope string, c command) []charge {
-	const perMinute = "Rate limit exceeded (%d commands/minute)"
-	all = append(all, charge{bucketKey{scope: scope, kind: bucketAll}, r.limits.All, beyondAll, "Global rate limit exceeded (%d commands/minute)"})
+func (r *rates) charges(all []charge, of space, c command) []charge {
+	const (
+		together  = "Global rate limit exceeded (%d commands/minute)"
+		perMinute = "Rate limit exceeded (%d commands/minute)"
+	)
+	all = append(all, charge{bucketKey{kind: bucketAll}, r.limits.All, beyondAll, together})
+	all = append(all, charge{bucketKey{of: of, kind: bucketClient}, r.limits.Client, beyondAll, together})
 	session := c.session
 	if len(session) > maxID {
 		session = "" // one bucket for all names that no session can have, however long
 	}
 	switch {
 	case c.spec.session:
-		all = append(all, charge{bucketKey{scope, bucketSession, session}, r.limits.Session, beyondRate, perMinute})
+		all = append(all, charge{bucketKey{of, bucketSession, session}, r.limits.Session, beyondRate, perMinute})
 	case c.kind == "delete_session" || c.kind == "switch_session":
-		all = append(all, charge{bucketKey{scope, bucketTarget, session}, r.limits.Session, beyondRate, perMinute})
+		all = append(all, charge{bucketKey{of, bucketTarget, session}, r.limits.Session, beyondRate, perMinute})
 	default:
-		all = append(all, charge{bucketKey{scope: scope, kind: bucketServer}, r.limits.Server, beyondRate, perMinute})
+		all = append(all, charge{bucketKey{of: of, kind: bucketServer}, r.limits.Server, beyondRate, perMinute})
 	}
 	if c.kind == "extension_ui_response" {
 		const text = "Extension UI response rate limit exceeded (%d responses/minute)"
-		all = append(all, charge{bucketKey{scope, bucketAnswers, session}, r.limits.Answers, beyondAnswers, text})
+		all = append(all, charge{bucketKey{of, bucketAnswers, session}, r.limits.Answers, beyondAnswers, text})
 	}
 	return all
 }
 
 // take counts a command that is about to begin. One that is beyond a limit is
 // counted nowhere: take returns the limit and the text that says so.
-func (r *rates) take(scope string, c command) (rejection, string) {
+func (r *rates) take(of space, c command) (rejection, string) {
 	now := time.Since(r.began)
-	var room [3]charge
-	all := r.charges(room[:0], scope, c)
+	var room [4]charge
+	all := r.charges(room[:0], of, c)
 	var in [len(room)]*list.Element // the buckets, nil of one to be made
 	for i := range all {
 		ch := &all[i]
@@ -143,9 +150,9 @@ func count(e *list.Element, now time.Duration) int {
 	return e.Value.(*bucket).count(now)
 }
 
-// used returns how many commands of the scope began within the last minute.
-func (r *rates) used(scope string) int {
-	return count(r.buckets[bucketKey{scope: scope, kind: bucketAll}], time.Since(r.began))
+// used returns how many commands of the client began within the last minute.
+func (r *rates) used(of space) int {
+	return count(r.buckets[bucketKey{of: of, kind: bucketClient}], time.Since(r.began))
 }
 
 // charge counts a command in a bucket, which is made where there is none for the key,

@@ -18,7 +18,7 @@ func (c *caller) lifecycles(id string) int {
 
 func TestMoreCommandsThanTheRateAllowsAreRefusedUntilTheOldestIsAMinuteOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{Rates: Rates{All: 1000, Session: 3, Server: 2, Answers: 1}})
+		_, s := newStage(t, Options{Rates: Rates{Session: 3, Server: 2, Answers: 1}})
 		c := dial(t, s, ConnOptions{})
 		c.open("s", "") // one server command, and one that is for its target
 		c.ok(`{"type":"list_sessions"}`)
@@ -43,9 +43,9 @@ func TestMoreCommandsThanTheRateAllowsAreRefusedUntilTheOldestIsAMinuteOld(t *te
 	})
 }
 
-func TestAllCommandsTogetherHaveARateAndAnswersHaveOneMore(t *testing.T) {
+func TestAllCommandsOfAClientHaveARateAndAnswersHaveOneMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{Rates: Rates{All: 6, Answers: 1}})
+		_, s := newStage(t, Options{Rates: Rates{Client: 6, Answers: 1}})
 		c := dial(t, s, ConnOptions{})
 		c.open("s", "")
 		const answer = `{"type":"extension_ui_response","sessionId":"s","requestId":"r","response":{"method":"cancelled"}}`
@@ -59,7 +59,7 @@ func TestAllCommandsTogetherHaveARateAndAnswersHaveOneMore(t *testing.T) {
 }
 
 func TestAPrincipalCannotUseUpTheRateOfAnother(t *testing.T) {
-	_, s := newStage(t, Options{Rates: Rates{All: 1}})
+	_, s := newStage(t, Options{Rates: Rates{Client: 1}})
 	ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 	bob := dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
 	again := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
@@ -68,11 +68,50 @@ func TestAPrincipalCannotUseUpTheRateOfAnother(t *testing.T) {
 	bob.ok(`{"type":"list_sessions"}`)
 }
 
+func TestAConnectionOfAnOpenHubCannotUseUpTheRateOfAnother(t *testing.T) {
+	_, s := newStage(t, Options{Rates: Rates{Client: 250}})
+	greedy, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	greedy.ok(`{"type":"create_session","sessionId":"s"}`)
+	for range 99 {
+		greedy.ok(`{"type":"list_sessions"}`)
+	}
+	greedy.fails(`{"type":"create_session","sessionId":"t"}`, "Rate limit exceeded (100 commands/minute)")
+	for range 100 {
+		greedy.ok(`{"type":"get_state","sessionId":"s"}`)
+	}
+	greedy.fails(`{"type":"get_state","sessionId":"s"}`, "Rate limit exceeded (100 commands/minute)")
+	for i := range 50 {
+		greedy.ok(`{"type":"switch_session","sessionId":"s","n":` + strconv.Itoa(i) + `}`)
+	}
+	greedy.fails(`{"type":"switch_session","sessionId":"s"}`, "Global rate limit exceeded (250 commands/minute)")
+
+	other.ok(`{"type":"create_session","sessionId":"t"}`)
+	other.ok(`{"type":"get_state","sessionId":"s"}`)
+	other.ok(`{"type":"switch_session","sessionId":"s"}`)
+	if f := other.ok(`{"type":"get_metrics"}`); !has(f, `"rateLimitUsage":{"globalCount":4,"globalLimit":250}`) {
+		t.Errorf("got %s, want the four commands of this client counted", f.Data)
+	}
+}
+
+func TestTheWholeHubHasARateWhereOneIsSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, s := newStage(t, Options{Rates: Rates{All: 2}})
+		ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+		bob := dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
+		ann.ok(`{"type":"list_sessions"}`)
+		bob.ok(`{"type":"list_sessions"}`)
+		bob.fails(`{"type":"list_sessions"}`, "Global rate limit exceeded (2 commands/minute)")
+		ann.fails(`{"type":"list_sessions"}`, "Global rate limit exceeded (2 commands/minute)")
+		time.Sleep(rateWindow)
+		ann.ok(`{"type":"list_sessions"}`)
+	})
+}
+
 func TestNamesThatNoSessionCanHaveTakeNoMemory(t *testing.T) {
-	r := newRates(Rates{All: -1, Server: -1}.withDefaults())
+	r := newRates(Rates{Client: -1, Server: -1}.withDefaults())
 	for i := range 2 * maxBuckets {
 		c := command{kind: "get_state", session: strings.Repeat("x", maxID) + strconv.Itoa(i), spec: table["get_state"]}
-		if _, text := r.take("", c); (text != "") != (i >= r.limits.Session) {
+		if _, text := r.take(space{}, c); (text != "") != (i >= r.limits.Session) {
 			t.Fatalf("command %d for a session that cannot be: got %q", i, text)
 		}
 	}
@@ -83,7 +122,7 @@ func TestNamesThatNoSessionCanHaveTakeNoMemory(t *testing.T) {
 
 func TestRatesForgetWhatIsOldAndRememberNoMoreThanTheirBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRates(Rates{All: -1, Session: 2, Server: 2, Answers: 2})
+		r := newRates(Rates{Session: 2, Server: 2, Answers: 2})
 		of := func(session string) command {
 			c, err := decode(fmt.Appendf(nil, `{"type":"get_state","sessionId":%q}`, session), 1000)
 			if err != nil {
@@ -92,13 +131,13 @@ func TestRatesForgetWhatIsOldAndRememberNoMoreThanTheirBound(t *testing.T) {
 			return c
 		}
 		for i := range maxBuckets + 100 {
-			r.take("", of(fmt.Sprint(i)))
+			r.take(space{}, of(fmt.Sprint(i)))
 		}
 		if got := len(r.buckets); got != maxBuckets || r.order.Len() != got {
 			t.Errorf("buckets: got %d and %d in order, want %d", got, r.order.Len(), maxBuckets)
 		}
 		time.Sleep(rateWindow)
-		r.take("", of("s"))
+		r.take(space{}, of("s"))
 		if got := len(r.buckets); got != 1 || r.order.Len() != 1 {
 			t.Errorf("buckets after a minute: got %d, want 1", got)
 		}

@@ -123,6 +123,7 @@ func (s *Server) remind(k *known, r record) {
 		s.found.started[k] = true
 	case phaseFinished:
 		delete(s.found.started, k)
+		s.parkAgain(r)
 		e.response = response{err: r.Error, data: r.Data, timedOut: r.TimedOut}
 		if r.SessionVersion != nil {
 			e.version, e.hasV = *r.SessionVersion, true
@@ -133,7 +134,11 @@ func (s *Server) remind(k *known, r record) {
 		at := time.UnixMilli(r.At)
 		s.memory.age(at)
 		s.memory.add(k)
-		s.memory.remember(k, e.response, at)
+		outcome := e.response
+		if r.Queued {
+			outcome = response{err: doubtful}
+		}
+		s.memory.remember(k, outcome, at)
 		s.found.outcomes = append(s.found.outcomes, k)
 	}
 	s.past.add(e)

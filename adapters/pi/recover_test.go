@@ -53,24 +53,26 @@ func TestWhatCameOfACommandIsReplayedAfterARestart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := journal.NewMemoryLog(journal.Retention{})
-			_, s := restarted(t, log)
-			create := `{` + tt.identity + `"type":"create_session","sessionId":"s"}`
+			h, s := restarted(t, log)
+			join(t, h, core.Card{ID: "a"}, echo)
+			prompt := `{` + tt.identity + `"type":"prompt","sessionId":"s","message":"x"}`
 			c := dial(t, s, tt.options)
-			c.send(create)
-			first := c.until(`"response"`, `"create_session"`)
+			c.open("s", "a")
+			c.send(prompt)
+			first := c.until(`"response"`, `"prompt"`)
 
 			_, s = restarted(t, left(t, log))
 			c = dial(t, s, tt.options)
-			c.send(create)
-			again := c.until(`"response"`, `"create_session"`)
+			c.send(prompt)
+			again := c.until(`"response"`, `"prompt"`)
 			if got := has(again, `"replayed":true`); got != tt.want {
 				t.Fatalf("got replayed %v, want %v: %s", got, tt.want, again.Raw)
 			}
 			if n := c.count("command_started"); (n == 0) != tt.want {
 				t.Errorf("got %d commands started, want none of a replay", n)
 			}
-			if tt.want && string(first.Data) != string(again.Data) {
-				t.Errorf("got %s, want %s", again.Data, first.Data)
+			if tt.want && (!first.Success || !again.Success || *again.SessionVersion != *first.SessionVersion) {
+				t.Errorf("got %s, want %s", again.Raw, first.Raw)
 			}
 		})
 	}

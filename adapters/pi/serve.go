@@ -156,6 +156,7 @@ func (s *Server) detach(c *connection) {
 		ss.readers = without(ss.readers, c)
 		s.look(ss)
 	}
+	s.disown(c)
 	if !s.opts.DropTasks {
 		return
 	}

@@ -259,7 +259,7 @@ func TestHealthCheckHasItsShape(t *testing.T) {
 	if err := json.Unmarshal(c.ok(`{"type":"health_check"}`).Data, &got); err != nil || !got.Healthy || len(got.Issues) != 0 {
 		t.Errorf("got %+v and %v, want healthy", got, err)
 	}
-	c.ok(`{"type":"create_session","sessionId":"s"}`)
+	c.open("s", "")
 	c.fails(`{"type":"create_session","sessionId":"t"}`, "Session limit reached (1 sessions)")
 	if f := c.ok(`{"type":"health_check"}`); !strings.Contains(string(f.Data), `Session count at 1/1 (90%+)`) {
 		t.Errorf("got %s, want the issue named", f.Data)

@@ -30,8 +30,10 @@ type Options struct {
 	// MaxPending is how many commands of one connection may wait for their response;
 	// default 100.
 	MaxPending int
-	// MaxSessions bounds the live sessions; default 100.
-	MaxSessions int
+	// MaxSessions bounds the live sessions of a client, which is a principal, or on an open
+	// hub a connection, and AllSessions those of all; default 100 and 10,000. Beyond it
+	// idle sessions without a subscriber are parked.
+	MaxSessions, AllSessions int
 	// MaxConnections bounds the WebSocket connections; default 1000.
 	MaxConnections int
 	// BacklogBytes bounds what waits for a client that reads more slowly than it is
@@ -128,6 +130,7 @@ func (o Options) withDefaults() Options {
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 10<<20)
 	o.MaxPending = cmp.Or(o.MaxPending, 100)
 	o.MaxSessions = cmp.Or(o.MaxSessions, 100)
+	o.AllSessions = cmp.Or(o.AllSessions, 10_000)
 	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
 	o.BacklogBytes = cmp.Or(o.BacklogBytes, 32<<20)
 	o.Rates, o.Breakers = o.Rates.withDefaults(), o.Breakers.withDefaults()
@@ -190,6 +193,7 @@ type Server struct {
 	jobs      jobs // at the disk
 	lists     jobs // of the files there, one at a time
 	sessions  map[sessionKey]*session
+	parked    map[sessionKey]*parked
 	files     map[string]*file // of sessions, by path
 	lanes     map[sessionKey]*lane
 	clients   []*connection
@@ -227,7 +231,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	s := &Server{
 		hub: h, opts: opts, begun: time.Now().UnixMilli(), done: make(chan struct{}),
 		root:     h.Connect(hub.Peer{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
-		sessions: map[sessionKey]*session{}, files: map[string]*file{}, summaries: map[string]map[string]summary{}, lanes: map[sessionKey]*lane{},
+		sessions: map[sessionKey]*session{}, parked: map[sessionKey]*parked{}, files: map[string]*file{}, summaries: map[string]map[string]summary{}, lanes: map[sessionKey]*lane{},
 		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: newJobs(), lists: newJobs(), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
 		governance: newGovernance(opts),
 	}

@@ -23,6 +23,7 @@ type session struct {
 	prefix  []byte // of its events
 	thread  core.ThreadID
 	viewer  core.Principal // whose the session is
+	owner   space          // against whose limit it counts
 	created time.Time
 	version int
 	deleted bool
@@ -114,8 +115,8 @@ func exists(id string) string { return "Session " + id + " already exists" }
 var sessionIDs = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
 func createSession(s *Server, x *execution) outcome {
-	if s.lookup(x) != nil {
-		return failed(exists(x.session))
+	if ss := s.lookup(x); ss != nil {
+		return s.haveAlready(x, ss)
 	}
 	cwd, named := x.text("cwd")
 	if !named {
@@ -136,7 +137,7 @@ func (s *Server) create(x *execution, cwd, problem string) outcome {
 	if id == "" {
 		id = newSessionID()
 	}
-	if problem := cmp.Or(s.checkSession(x.client.scope, id), problem); problem != "" {
+	if problem := cmp.Or(s.checkSession(x, id), problem); problem != "" {
 		return failed(problem)
 	}
 	text, _ := x.text("agent")
@@ -161,17 +162,26 @@ func (s *Server) create(x *execution, cwd, problem string) outcome {
 	return s.created(x, ss)
 }
 
-// checkSession returns why there cannot be a session of the id, or "".
-func (s *Server) checkSession(scope, id string) string {
+// haveAlready is what comes of making a session that exists: it is what a command wants that
+// made it before the start and is done again.
+func (s *Server) haveAlready(x *execution, ss *session) outcome {
+	if x.before == nil {
+		return failed(exists(x.session))
+	}
+	return s.opened(x, ss)
+}
+
+// checkSession returns why x cannot make a session of the id, or "".
+func (s *Server) checkSession(x *execution, id string) string {
 	switch {
 	case !sessionIDs.MatchString(id):
 		return "Session ID must contain only alphanumeric characters, underscores, dashes, and dots"
 	case units(id) > maxID:
 		return fmt.Sprintf("Session ID too long (max %d characters)", maxID)
-	case s.sessions[sessionKey{scope, id}] != nil:
+	case s.sessions[sessionKey{x.client.scope, id}] != nil:
 		return exists(id)
 	}
-	return s.noRoom()
+	return s.makeRoom(ownerOf(x.client))
 }
 
 // newSession makes a session of who sent x that has no conversation yet.
@@ -179,13 +189,14 @@ func newSession(x *execution, id string) *session {
 	scope := x.client.scope
 	return &session{
 		key: sessionKey{scope, id}, prefix: sessionEvents(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
-		viewer: core.Principal{ID: scope, Operator: x.client.operates()},
+		owner: ownerOf(x.client), viewer: core.Principal{ID: scope, Operator: x.client.operates()},
 	}
 }
 
 // register lets the session be found.
 func (s *Server) register(ss *session) {
 	s.sessions[ss.key] = ss
+	delete(s.parked, ss.key)
 	s.watchOver(ss)
 }
 
@@ -213,6 +224,11 @@ func newSessionID() string {
 
 func deleteSession(s *Server, x *execution) outcome {
 	ss := s.lookup(x)
+	deleted := encode(map[string]bool{"deleted": true})
+	if key := (sessionKey{x.client.scope, x.session}); ss == nil && (s.parked[key] != nil || x.before != nil) {
+		delete(s.parked, key) // everybody has been told already
+		return outcome{data: deleted}
+	}
 	if ss == nil {
 		return failed(notFound(x.session))
 	}
@@ -222,7 +238,7 @@ func deleteSession(s *Server, x *execution) outcome {
 	s.stopAside(x, ss, "the session was deleted")
 	ss.stopShell()
 	s.unload(ss, x.known.number)
-	return outcome{data: encode(map[string]bool{"deleted": true}), after: func() {
+	return outcome{data: deleted, after: func() {
 		s.sayDeleted(ss)
 		s.stopHearing(ss)
 	}}

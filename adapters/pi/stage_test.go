@@ -20,7 +20,7 @@ import (
 const patience = 30 * time.Second
 
 // unlimited are the rates of servers whose tests are of something else.
-var unlimited = Rates{All: -1, Session: -1, Server: -1, Answers: -1}
+var unlimited = Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
 
 func newStage(t *testing.T, opts Options) (*hub.Hub, *Server) {
 	t.Helper()

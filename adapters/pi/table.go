@@ -11,6 +11,12 @@ type spec struct {
 	control bool
 	// mutates says that its success raises the version of the session (section 10).
 	mutates bool
+	// again says that its success speaks of what the process had in memory, or only looked:
+	// after a restart it is done again and not replayed. Other successes say what was done,
+	// which the end of the process does not undo.
+	again bool
+	// opens says that it decides which conversation its session has.
+	opens bool
 	// fields are those of its own, keys all that it can have.
 	fields []field
 	keys   []string
@@ -34,19 +40,19 @@ func commands() map[string]*spec {
 	images := field{name: "images", keys: []string{"type", "data", "mimeType"}}
 	said := []field{requiredUpTo("message", maxMessage), images}
 	read := func(run func(*Server, *execution) outcome) *spec {
-		return &spec{session: true, control: true, run: run}
+		return &spec{session: true, control: true, again: true, run: run}
 	}
 	return map[string]*spec{
-		"list_sessions":        {control: true, run: listSessions},
-		"create_session":       {fields: []field{optionalID("sessionId", 0), optional("cwd"), optional("agent"), {name: "thread", check: checkThread}}, run: createSession},
-		"delete_session":       {control: true, fields: []field{target}, run: deleteSession},
-		"switch_session":       {control: true, fields: []field{target}, run: switchSession},
-		"list_stored_sessions": {control: true, run: listStored},
-		"load_session":         {fields: []field{sessionPath, optionalID("sessionId", 0)}, run: loadSession},
-		"get_metrics":          {control: true, run: getMetrics},
-		"health_check":         {control: true, run: healthCheck},
-		"get_startup_recovery": {control: true, run: getRecovery},
-		"get_command_history": {control: true, run: getHistory, fields: []field{
+		"list_sessions":        {control: true, again: true, run: listSessions},
+		"create_session":       {again: true, opens: true, fields: []field{optionalID("sessionId", 0), optional("cwd"), optional("agent"), {name: "thread", check: checkThread}}, run: createSession},
+		"delete_session":       {control: true, again: true, fields: []field{target}, run: deleteSession},
+		"switch_session":       {control: true, again: true, opens: true, fields: []field{target}, run: switchSession},
+		"list_stored_sessions": {control: true, again: true, run: listStored},
+		"load_session":         {again: true, opens: true, fields: []field{sessionPath, optionalID("sessionId", 0)}, run: loadSession},
+		"get_metrics":          {control: true, again: true, run: getMetrics},
+		"health_check":         {control: true, again: true, run: healthCheck},
+		"get_startup_recovery": {control: true, again: true, run: getRecovery},
+		"get_command_history": {control: true, again: true, run: getHistory, fields: []field{
 			optionalID("sessionIdFilter", 0), optionalID("commandId", maxID),
 			timestamp("fromTimestamp"), {name: "toTimestamp", check: checkSpan}, {name: "limit", check: checkLimit},
 		}},
@@ -68,24 +74,24 @@ func commands() map[string]*spec {
 		"steer":                {session: true, control: true, mutates: true, fields: said, run: steer},
 		"follow_up":            {session: true, control: true, mutates: true, fields: said, run: followUp},
 		"abort":                {session: true, control: true, mutates: true, run: abort},
-		"set_model":            {session: true, mutates: true, fields: []field{required("provider"), required("modelId")}, run: setModel},
-		"cycle_model":          {session: true, mutates: true, fields: []field{direction}, run: cycleModel},
-		"set_thinking_level":   {session: true, mutates: true, fields: []field{level}, run: setThinking},
-		"cycle_thinking_level": {session: true, mutates: true, run: cycleThinking},
-		"set_session_name":     {session: true, mutates: true, fields: []field{{name: "name", check: checkName}}, run: setName},
+		"set_model":            {session: true, mutates: true, again: true, fields: []field{required("provider"), required("modelId")}, run: setModel},
+		"cycle_model":          {session: true, mutates: true, again: true, fields: []field{direction}, run: cycleModel},
+		"set_thinking_level":   {session: true, mutates: true, again: true, fields: []field{level}, run: setThinking},
+		"cycle_thinking_level": {session: true, mutates: true, again: true, run: cycleThinking},
+		"set_session_name":     {session: true, mutates: true, again: true, fields: []field{{name: "name", check: checkName}}, run: setName},
 
 		"compact":               {session: true, mutates: true, fields: []field{optional("customInstructions")}, run: compact},
 		"abort_compaction":      {session: true, control: true, mutates: true, run: abortCompaction},
-		"set_auto_compaction":   {session: true, mutates: true, fields: []field{requiredBoolean("enabled")}, run: setAutoCompaction},
-		"set_auto_retry":        {session: true, mutates: true, fields: []field{requiredBoolean("enabled")}, run: setAutoRetry},
+		"set_auto_compaction":   {session: true, mutates: true, again: true, fields: []field{requiredBoolean("enabled")}, run: setAutoCompaction},
+		"set_auto_retry":        {session: true, mutates: true, again: true, fields: []field{requiredBoolean("enabled")}, run: setAutoRetry},
 		"abort_retry":           {session: true, control: true, mutates: true, run: abortRetry},
 		"bash":                  {session: true, mutates: true, fields: []field{requiredUpTo("command", maxBash), {name: "excludeFromContext"}}, run: bash},
 		"abort_bash":            {session: true, control: true, mutates: true, run: abortBash},
 		"export_html":           {session: true, mutates: true, fields: []field{optional("outputPath")}, run: exportHTML},
-		"new_session":           {session: true, mutates: true, fields: []field{{name: "parentSession"}}, run: newConversation},
-		"switch_session_file":   {session: true, mutates: true, fields: []field{sessionPath}, run: switchFile},
-		"fork":                  {session: true, mutates: true, fields: []field{required("entryId")}, run: fork},
-		"navigate_tree":         {session: true, mutates: true, fields: []field{required("targetId"), treeOptions}, run: navigate},
+		"new_session":           {session: true, mutates: true, opens: true, fields: []field{{name: "parentSession"}}, run: newConversation},
+		"switch_session_file":   {session: true, mutates: true, opens: true, fields: []field{sessionPath}, run: switchFile},
+		"fork":                  {session: true, mutates: true, opens: true, fields: []field{required("entryId")}, run: fork},
+		"navigate_tree":         {session: true, mutates: true, again: true, fields: []field{required("targetId"), treeOptions}, run: navigate},
 		"extension_ui_response": {session: true, control: true, fields: []field{{name: "requestId", check: checkRequestID}, uiResponse}, run: answer},
 	}
 }

@@ -34,6 +34,10 @@ func setThinking(s *Server, x *execution) outcome {
 func cycleThinking(s *Server, x *execution) outcome {
 	at := slices.Index(thinkingLevels, x.on.thinkingLevel())
 	level := thinkingLevels[(at+1)%len(thinkingLevels)]
+	var before struct{ Level string }
+	if x.again(&before) {
+		level = before.Level
+	}
 	s.think(x.on, level)
 	return outcome{data: encode(map[string]string{"level": level})}
 }

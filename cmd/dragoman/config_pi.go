@@ -11,6 +11,7 @@ type PiConfig struct {
 	PromptTimeout   time.Duration `koanf:"prompt_timeout"`
 	MessageBytes    int           `koanf:"message_bytes"`
 	Sessions        int           `koanf:"sessions"`
+	SessionsAll     int           `koanf:"sessions_all"`
 	SessionLifetime time.Duration `koanf:"session_lifetime"`
 	Connections     int           `koanf:"connections"`
 	Pending         int           `koanf:"pending"`
@@ -42,6 +43,7 @@ type PiConfig struct {
 // PiRatesConfig are how many commands may begin within a minute: see pi.Rates.
 type PiRatesConfig struct {
 	All     int `koanf:"all"`
+	Client  int `koanf:"client"`
 	Session int `koanf:"session"`
 	Server  int `koanf:"server"`
 	Answers int `koanf:"answers"`
@@ -63,12 +65,12 @@ type PiBreakersConfig struct {
 
 func piDefaults() map[string]any {
 	return map[string]any{
-		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.session_lifetime": "24h", "pi.connections": 1000,
+		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.sessions_all": 10_000, "pi.session_lifetime": "24h", "pi.connections": 1000,
 		"pi.pending": 100, "pi.in_flight": 10_000, "pi.in_flight_bytes": 256 << 20, "pi.snapshots": "all", "pi.keep_tasks": true, "pi.bash": false, "pi.retries": 3, "pi.retry_delay": "2s", "pi.compact_at": 87,
 		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
 		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20, "pi.session_bytes": 64 << 20,
 		"pi.session_dir": "~/.pi/agent/sessions", "pi.session_roots": []string{"~/.pi/agent/sessions", ".pi/sessions"}, "pi.export_dirs": []string{"."},
-		"pi.rates.all": 1000, "pi.rates.session": 100, "pi.rates.server": 100, "pi.rates.answers": 60,
+		"pi.rates.all": 0, "pi.rates.client": 1000, "pi.rates.session": 100, "pi.rates.server": 100, "pi.rates.answers": 60,
 		"pi.breakers.agent_failures": 5, "pi.breakers.agent_window": "60s", "pi.breakers.session_failures": 10, "pi.breakers.bash_failures": 50,
 		"pi.breakers.bash_window": "120s", "pi.breakers.open": "30s", "pi.breakers.trials": 2,
 	}
@@ -77,7 +79,7 @@ func piDefaults() map[string]any {
 // options adds what is set to the options of a server.
 func (c PiConfig) options(o pi.Options) pi.Options {
 	o.PromptTimeout, o.DropTasks = c.PromptTimeout, !c.KeepTasks
-	o.MaxMessageBytes, o.MaxSessions, o.MaxConnections = c.MessageBytes, c.Sessions, c.Connections
+	o.MaxMessageBytes, o.MaxSessions, o.AllSessions, o.MaxConnections = c.MessageBytes, c.Sessions, c.SessionsAll, c.Connections
 	o.MaxPending, o.MaxInFlight, o.InFlightBytes, o.SessionLifetime = c.Pending, c.InFlight, c.InFlightBytes, orNever(c.SessionLifetime)
 	o.CommandTimeout, o.DependencyTimeout = c.CommandTimeout, c.DependencyTimeout
 	o.MaxOutcomes, o.OutcomeBytes, o.KeyTTL = c.Outcomes, c.OutcomeBytes, c.KeyTTL
@@ -86,7 +88,7 @@ func (c PiConfig) options(o pi.Options) pi.Options {
 	o.SessionDir, o.SessionRoots, o.ExportDirs = c.sessionDir(), c.sessionRoots(), c.exportDirs()
 	o.MaxFileBytes = c.SessionBytes
 	r, b := c.Rates, c.Breakers
-	o.Rates = pi.Rates{All: orNever(r.All), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
+	o.Rates = pi.Rates{All: orNever(r.All), Client: orNever(r.Client), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
 	breaker := func(failures int, window time.Duration) pi.Breaker {
 		return pi.Breaker{Failures: orNever(failures), Window: window, Open: b.Open, Trials: b.Trials}
 	}

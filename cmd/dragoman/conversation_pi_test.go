@@ -13,7 +13,7 @@ func piSetting(o *pi.Options, name string, number int) bool {
 	case "pi bash":
 		o.Bash = number > 0
 	case "pi commands a minute":
-		o.Rates.All = number
+		o.Rates.Client = number
 	case "pi commands a minute for a session":
 		o.Rates.Session = number
 	case "pi server commands a minute":

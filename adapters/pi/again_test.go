@@ -1,0 +1,224 @@
+package pi
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// nextLife is a server that begins with what another left in the log and in its sessions'
+// files.
+func nextLife(t *testing.T, log core.RecordLog, dir string) (*hub.Hub, *Server) {
+	t.Helper()
+	h, s := newStage(t, Options{Journal: log, SessionDir: dir, Dialects: []string{"coven"}})
+	if err := s.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return h, s
+}
+
+// onDisk brings what the session's file is to hold to the disk.
+func (s *Server) onDisk(key sessionKey) {
+	s.mu.Lock()
+	path := s.sessions[key].path()
+	s.mu.Unlock()
+	s.flush(path)
+}
+
+// withNames gives a command an id and a key, by its place in a list.
+func withNames(n int, command string) string {
+	id := string(rune('a' + n))
+	return `{"id":"` + id + `","idempotencyKey":"` + id + `",` + command[1:]
+}
+
+func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
+	commands := []struct {
+		command string
+		again   string // what comes of it in the next life: "done again", "replayed", or an error that is replayed
+	}{
+		{`{"type":"create_session","sessionId":"s","agent":"a"}`, "done again"},
+		{`{"type":"switch_session","sessionId":"s"}`, "done again"},
+		{`{"type":"prompt","sessionId":"s","message":"hello"}`, "replayed"},
+		{`{"type":"set_session_name","sessionId":"s","name":"mine"}`, "done again"},
+		{`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"b"}`, "done again"},
+		{`{"type":"cycle_model","sessionId":"s"}`, "done again"}, // to a
+		{`{"type":"set_thinking_level","sessionId":"s","level":"low","ifSessionVersion":4,"dependsOn":["f"]}`, "done again"},
+		{`{"type":"cycle_thinking_level","sessionId":"s"}`, "done again"}, // to medium
+		{`{"type":"set_auto_retry","sessionId":"s","enabled":false}`, "done again"},
+		{`{"type":"set_auto_compaction","sessionId":"s","enabled":false}`, "done again"},
+		{`{"type":"get_state","sessionId":"s"}`, "done again"},
+		{`{"type":"list_sessions"}`, "done again"},
+		{`{"type":"steer","sessionId":"s","message":"lost"}`, doubtful},
+		{`{"type":"follow_up","sessionId":"s","message":"lost"}`, doubtful},
+		{`{"type":"abort","sessionId":"s"}`, "replayed"},
+	}
+	for name, tt := range map[string]struct {
+		dir      string
+		messages int
+	}{"from its file": {t.TempDir(), 2}, "without one": {"", 0}} {
+		t.Run(name, func(t *testing.T) {
+			log := journal.NewMemoryLog(journal.Retention{})
+			h, s := nextLife(t, log, tt.dir)
+			join(t, h, core.Card{ID: "a"}, echo)
+			join(t, h, core.Card{ID: "b"}, echo)
+			c := dial(t, s, ConnOptions{})
+			for i, cmd := range commands {
+				c.ok(withNames(i, cmd.command))
+			}
+			if tt.dir != "" {
+				s.onDisk(sessionKey{"", "s"})
+			}
+
+			h, s = nextLife(t, left(t, log), tt.dir) // nobody is back yet
+			c = dial(t, s, ConnOptions{})
+			for i, cmd := range commands {
+				f := c.do(withNames(i, cmd.command))
+				switch {
+				case cmd.again == "done again" && (!f.Success || f.Replayed):
+					t.Errorf("%s: got %s, want it done again", cmd.command, f.Raw)
+				case cmd.again == "replayed" && (!f.Success || !f.Replayed):
+					t.Errorf("%s: got %s, want it replayed", cmd.command, f.Raw)
+				case strings.HasPrefix(cmd.again, "Message") && (f.Error != cmd.again || !f.Replayed):
+					t.Errorf("%s: got %s, want the error %q replayed", cmd.command, f.Raw, cmd.again)
+				}
+			}
+			state := c.ok(`{"type":"get_state","sessionId":"s"}`)
+			if !has(state, `"sessionName":"mine"`, `"thinkingLevel":"medium"`, `"model":{"id":"a"`) {
+				t.Errorf("got %s, want the name, the level and the model that clients were told", state.Raw)
+			}
+			s.mu.Lock()
+			ss := s.sessions[sessionKey{"", "s"}]
+			if !ss.noRetry || !ss.noCompaction || len(ss.readers) != 1 {
+				t.Errorf("got noRetry %v, noCompaction %v and %d subscribers, want both and one", ss.noRetry, ss.noCompaction, len(ss.readers))
+			}
+			s.mu.Unlock()
+			if got := len(messagesOf(t, c, "s")); got != tt.messages {
+				t.Errorf("got %d messages, want %d", got, tt.messages)
+			}
+			join(t, h, core.Card{ID: "a"}, echo)
+			c.ok(`{"type":"prompt","sessionId":"s","message":"and now?"}`)
+			if got := c.transcript("s").Snapshots; got != "you said and now?" {
+				t.Errorf("got %q, want the answer told to the subscriber", got)
+			}
+			// From now on these are outcomes of this life.
+			if f := c.ok(withNames(0, commands[0].command)); !f.Replayed {
+				t.Errorf("got %s, want a replay", f.Raw)
+			}
+		})
+	}
+}
+
+// Who does not ask again for what was done has the session all the same, as its file has it.
+func TestASessionOfAnEarlierLifeComesBackWithTheCommandThatNamesIt(t *testing.T) {
+	log, dir := journal.NewMemoryLog(journal.Retention{}), t.TempDir()
+	h, s := nextLife(t, log, dir)
+	join(t, h, core.Card{ID: "a"}, echo)
+	c := dial(t, s, ConnOptions{})
+	made := c.ok(`{"id":"1","idempotencyKey":"1","type":"create_session","agent":"a"}`)
+	id := stringIn(t, made.Data, "sessionId")
+	c.ok(`{"id":"2","idempotencyKey":"2","type":"prompt","sessionId":"` + id + `","message":"one"}`)
+	c.ok(`{"id":"3","idempotencyKey":"3","type":"new_session","sessionId":"` + id + `"}`)
+	c.ok(`{"id":"4","idempotencyKey":"4","type":"prompt","sessionId":"` + id + `","message":"two"}`)
+	c.ok(`{"id":"5","idempotencyKey":"5","type":"create_session","sessionId":"deleted","agent":"a"}`)
+	c.ok(`{"id":"6","idempotencyKey":"6","type":"prompt","sessionId":"deleted","message":"three"}`)
+	s.onDisk(sessionKey{"", id})
+	s.onDisk(sessionKey{"", "deleted"})
+	c.ok(`{"id":"7","idempotencyKey":"7","type":"delete_session","sessionId":"deleted"}`)
+
+	after := left(t, log)
+	_, s = nextLife(t, after, dir)
+	c = dial(t, s, ConnOptions{})
+	if f := c.ok(`{"type":"switch_session","sessionId":"` + id + `"}`); *f.SessionVersion != 3 || !has(f, `"messageCount":2`) {
+		t.Errorf("got %s, want the session with its version and its latest conversation", f.Raw)
+	}
+	c.fails(`{"type":"switch_session","sessionId":"deleted"}`, "Session deleted not found")
+	// Who asks for all of it again ends where it ended.
+	c.ok(`{"id":"5","idempotencyKey":"5","type":"create_session","sessionId":"deleted","agent":"a"}`)
+	c.ok(`{"id":"7","idempotencyKey":"7","type":"delete_session","sessionId":"deleted"}`)
+	c.fails(`{"type":"get_state","sessionId":"deleted"}`, "Session deleted not found")
+	if f := c.ok(`{"id":"3","idempotencyKey":"3","type":"new_session","sessionId":"` + id + `"}`); !f.Replayed {
+		t.Errorf("got %s, want it replayed: the session is in that conversation", f.Raw)
+	}
+	// The id that the server chose is the session's again.
+	if f := c.ok(`{"id":"1","idempotencyKey":"1","type":"create_session","agent":"a"}`); stringIn(t, f.Data, "sessionId") != id || f.Replayed {
+		t.Errorf("got %s, want session %s, which is there", f.Raw, id)
+	}
+	if said := messagesOf(t, c, id); len(said) != 2 || !strings.Contains(string(said[0].json), "two") {
+		t.Errorf("got %d messages, want the latest conversation", len(said))
+	}
+}
+
+func TestASessionOfAnEarlierLifeIsGoneWithItsFileAndItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, dir := journal.NewMemoryLog(journal.Retention{}), t.TempDir()
+		h, s := nextLife(t, log, dir)
+		join(t, h, core.Card{ID: "a"}, echo)
+		c := dial(t, s, ConnOptions{})
+		const create = `{"id":"1","idempotencyKey":"1","type":"create_session","sessionId":"s","agent":"a"}`
+		c.ok(create)
+		c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+		s.onDisk(sessionKey{"", "s"})
+		after := left(t, log)
+
+		_, s = nextLife(t, after, t.TempDir()) // in which the file is not
+		c = dial(t, s, ConnOptions{})
+		c.fails(`{"type":"switch_session","sessionId":"s"}`, "Session s not found")
+		c.ok(create)
+		if said := messagesOf(t, c, "s"); len(said) != 0 {
+			t.Errorf("got %d messages, want a session that begins", len(said))
+		}
+
+		time.Sleep(25 * time.Hour)
+		_, s = nextLife(t, after, dir)
+		dial(t, s, ConnOptions{}).fails(`{"type":"switch_session","sessionId":"s"}`, "Session s not found")
+		if files, err := filepath.Glob(filepath.Join(dir, "*", "*.jsonl")); err != nil || len(files) != 1 {
+			t.Errorf("got %q and %v, want the file to stay", files, err)
+		}
+	})
+}
+
+// stringIn returns a member of a JSON object.
+func stringIn(t *testing.T, object []byte, name string) string {
+	t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal(object, &members); err != nil {
+		t.Fatal(err)
+	}
+	text, _ := members[name].(string)
+	return text
+}
+
+func TestASummaryIsNotAskedForAgainAfterARestart(t *testing.T) {
+	log, dir := journal.NewMemoryLog(journal.Retention{}), t.TempDir()
+	h, s := nextLife(t, log, dir)
+	join(t, h, core.Card{ID: "a"}, echo)
+	c := dial(t, s, ConnOptions{})
+	c.ok(`{"id":"1","idempotencyKey":"1","type":"create_session","sessionId":"s","agent":"a"}`)
+	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
+	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
+	var forkable struct {
+		Messages []struct {
+			EntryID string `json:"entryId"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(c.ok(`{"type":"get_fork_messages","sessionId":"s"}`).Data, &forkable); err != nil {
+		t.Fatal(err)
+	}
+	navigate := `{"id":"2","idempotencyKey":"2","type":"navigate_tree","sessionId":"s","targetId":"` + forkable.Messages[1].EntryID + `","options":{"summarize":true}}`
+	before := c.ok(navigate)
+	messages := len(messagesOf(t, c, "s"))
+	s.onDisk(sessionKey{"", "s"})
+
+	_, s = nextLife(t, left(t, log), dir) // in which nobody could be asked
+	c = dial(t, s, ConnOptions{})
+	if again := c.ok(navigate); string(again.Data) != string(before.Data) || len(messagesOf(t, c, "s")) != messages {
+		t.Errorf("got %s and %d messages, want %s and %d", again.Data, len(messagesOf(t, c, "s")), before.Data, messages)
+	}
+}

@@ -1,0 +1,83 @@
+package pi
+
+import (
+	"fmt"
+	"slices"
+)
+
+// ownerOf is the client whose limit a session of c counts against: c, or nobody where that
+// is a connection which has ended. Server.mu is held.
+func ownerOf(c *connection) space {
+	if c.space.conn != 0 && !c.attached {
+		return space{}
+	}
+	return c.space
+}
+
+// makeRoom parks idle sessions until one more of the owner can live. It returns why none
+// can, or "". Server.mu is held.
+func (s *Server) makeRoom(of space) string {
+	own := func(ss *session) bool { return ss.owner == of }
+	if n := s.spare(s.opts.MaxSessions-1, own); n >= s.opts.MaxSessions {
+		return s.noRoom(s.opts.MaxSessions)
+	}
+	if len(s.sessions) < s.opts.AllSessions {
+		return ""
+	}
+	if n := s.spare(s.opts.AllSessions-1, func(*session) bool { return true }); n >= s.opts.AllSessions {
+		return s.noRoom(s.opts.AllSessions)
+	}
+	return ""
+}
+
+func (s *Server) noRoom(most int) string {
+	s.reject(beyondSessions)
+	return fmt.Sprintf("Session limit reached (%d sessions)", most)
+}
+
+// spare parks sessions of a kind, the one idle longest first, until at most so many live. It
+// returns how many do.
+func (s *Server) spare(most int, kind func(*session) bool) int {
+	var all []*session
+	for _, ss := range s.sessions {
+		if kind(ss) {
+			all = append(all, ss)
+		}
+	}
+	if len(all) <= most {
+		return len(all)
+	}
+	slices.SortFunc(all, func(a, b *session) int { return a.touched.Compare(b.touched) })
+	wanted := s.wanted()
+	n := len(all)
+	for _, ss := range all {
+		if n > most && !wanted[ss.key] && s.canPark(ss) {
+			s.park(ss)
+			n--
+		}
+	}
+	return n
+}
+
+// wanted are the sessions that commands in flight name.
+func (s *Server) wanted() map[sessionKey]bool {
+	all := make(map[sessionKey]bool, len(s.flying))
+	for x := range s.flying {
+		all[sessionKey{x.client.scope, x.session}] = true
+	}
+	return all
+}
+
+// disown has the sessions of a connection that ended count as nobody's, of which there
+// may be as many as of a client. Server.mu is held.
+func (s *Server) disown(c *connection) {
+	if c.space.conn == 0 {
+		return
+	}
+	for _, ss := range s.sessions {
+		if ss.owner == c.space {
+			ss.owner = space{}
+		}
+	}
+	s.spare(s.opts.MaxSessions, func(ss *session) bool { return ss.owner == space{} })
+}
