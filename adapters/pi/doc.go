@@ -12,11 +12,13 @@
 // turn in the lane of its session (lane.go) and for what it depends on (dependency.go),
 // and runs until it has come to an outcome or its time is over (execution.go,
 // deadline.go; table.go says which function). Outcomes that have to outlive the process
-// go through the journal before anybody is told (keep.go, recover.go). A prompt becomes a task of the hub; its lane
+// go through the journal before anybody is told (keep.go, recover.go); again.go says which of
+// them hold after a restart. A prompt becomes a task of the hub; its lane
 // goes on when the task has ended.
 //
-// What all commands are held against is in limits.go and rates.go; agents that keep
-// failing are not asked for a while (agentcircuits.go). Where the operator allows
+// What all commands are held against is in limits.go and rates.go. Idle sessions leave
+// memory when others need room, and come back when they are named (room.go, parking.go).
+// Agents that keep failing are not asked for a while (agentcircuits.go). Where the operator allows
 // it a client may run programs (bash.go).
 //
 // What a client is sent goes through its outbox in order: the outcome of a prompt
