@@ -137,6 +137,8 @@ func TestAnAgentIDMayBeAnyNameThatIsNoOtherAddress(t *testing.T) {
 		core.AgentID(strings.Repeat("x", 513)): "has 513 bytes: use at most 512",
 		"a\x00b":                               "control characters: remove them",
 		"a\u0085b":                             "control characters: remove them",
+		"a\nb":                                 "control characters: remove them",
+		"a\u2028b":                             "control characters: remove them",
 		"\xff":                                 "not UTF-8",
 		"a ":                                   "blanks: remove them",
 		"\u00a0a":                              "blanks: remove them",

@@ -35,7 +35,8 @@ const MaxIDBytes = 512
 
 // CheckAgentID returns an invalid Fault that says what to change when id cannot
 // be the id of an agent: empty, longer than [MaxIDBytes], with control
-// characters, or written like another kind of [Address].
+// characters (line breaks of any kind among them), or written like another kind of
+// [Address].
 func CheckAgentID(id AgentID) error {
 	s := string(id)
 	switch {
@@ -45,7 +46,7 @@ func CheckAgentID(id AgentID) error {
 		return NewFault(CodeInvalid, "the agent id has %d bytes: use at most %d", len(s), MaxIDBytes)
 	case !utf8.ValidString(s):
 		return NewFault(CodeInvalid, "the agent id is not UTF-8")
-	case strings.ContainsFunc(s, unicode.IsControl):
+	case strings.ContainsFunc(s, breaksLine):
 		return NewFault(CodeInvalid, "the agent id has control characters: remove them")
 	case strings.TrimSpace(s) != s:
 		return NewFault(CodeInvalid, "the agent id begins or ends with blanks: remove them")
@@ -54,3 +55,7 @@ func CheckAgentID(id AgentID) error {
 	}
 	return nil
 }
+
+// breaksLine reports whether a rune ends a line or steers a terminal. Unicode does not
+// count its line and paragraph separators as control characters.
+func breaksLine(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/knadh/koanf/parsers/yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/dragoman-hub/dragoman/core/access"
 )
@@ -31,8 +31,8 @@ func readTokens(path string) ([]access.Token, error) {
 		}
 		return nil, fmt.Errorf("auth.tokens: %s: %w; name a YAML file that the hub may read", path, err)
 	}
-	root, err := yaml.Parser().Unmarshal(data)
-	if err != nil {
+	var root map[string]any
+	if err := yaml.Unmarshal(data, &root); err != nil {
 		return nil, fmt.Errorf("auth.tokens: %s is not YAML%s", path, placeOf(err))
 	}
 	items, ok := root["tokens"].([]any)
@@ -42,17 +42,27 @@ func readTokens(path string) ([]access.Token, error) {
 	var list []access.Token
 	for i, item := range items {
 		one, err := readToken(item)
-		if err != nil {
-			return nil, fmt.Errorf("auth.tokens: %s: token %d: %w", path, i+1, err)
-		}
 		for _, other := range list {
-			if other.Hash == one.Hash {
-				return nil, fmt.Errorf("auth.tokens: %s: token %d stands there twice: give everybody a token of his own", path, i+1)
+			if err == nil && other.Hash == one.Hash {
+				err = errors.New("its hash stands there twice: give everybody a token of their own")
 			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("auth.tokens: %s, line %d: token %d: %w", path, lineOfToken(data, i), i+1, err)
 		}
 		list = append(list, one)
 	}
 	return list, nil
+}
+
+// lineOfToken is the line on which a token of the list begins.
+func lineOfToken(data []byte, nth int) int {
+	var file struct{ Tokens []yaml.Node }
+	_ = yaml.Unmarshal(data, &file) // it has been read as YAML before
+	if nth >= len(file.Tokens) {
+		return 1
+	}
+	return file.Tokens[nth].Line
 }
 
 // readToken reads one token of the list.
@@ -64,9 +74,10 @@ func readToken(item any) (t access.Token, err error) {
 	for key, value := range of {
 		switch text, isText := value.(string); key {
 		case "principal":
-			if t.Principal = text; text == "" || len(text) > maxPrincipalBytes {
-				return t, fmt.Errorf("principal: want a text of at most %d bytes", maxPrincipalBytes)
+			if err := access.CheckPrincipal(text); err != nil {
+				return t, err
 			}
+			t.Principal = text
 		case "sha256":
 			if t.Hash, err = access.ParseHash(text); err != nil {
 				return t, fmt.Errorf("sha256: %w", err)
@@ -93,6 +104,3 @@ func readToken(item any) (t access.Token, err error) {
 	}
 	return t, nil
 }
-
-// maxPrincipalBytes bounds the name of a principal, which stands in every task.
-const maxPrincipalBytes = 256
