@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -25,6 +26,9 @@ import (
 
 // errLeft says that the person did not want to wait for the end.
 var errLeft = errors.New("interrupted")
+
+// interruption is the reason that the hub is given for the cancel of an interrupt.
+const interruption = "interrupted"
 
 // asking is what a person asks for, as POST /v1/tasks takes it.
 type asking struct {
@@ -144,6 +148,7 @@ func ask(ctx context.Context, hub *client, a asking, io streams, asJSON, thinkin
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	opened := make(chan core.TaskID, 1)
+	var asked atomic.Bool // the hub took our cancel
 	stop := onInterrupt(func(nth int) {
 		if nth > 1 {
 			leave(errLeft)
@@ -153,7 +158,9 @@ func ask(ctx context.Context, hub *client, a asking, io streams, asJSON, thinkin
 		case id := <-opened:
 			fmt.Fprintln(io.err, "cancelling: interrupt again to leave")
 			cancelling.Go(func() {
-				if _, err := hub.cancel(ctx, id, "interrupted"); err != nil && ctx.Err() == nil {
+				_, err := hub.cancel(ctx, id, interruption)
+				asked.Store(err == nil)
+				if err != nil && ctx.Err() == nil {
 					fmt.Fprintf(io.err, "dragoman: not cancelled: %s\n", err)
 				}
 			})
@@ -180,6 +187,7 @@ func ask(ctx context.Context, hub *client, a asking, io streams, asJSON, thinkin
 		}
 		return p.print(l, raw)
 	})
+	cancelling.Wait() // the end may overtake the answer to the cancel
 	switch {
 	case errors.Is(context.Cause(ctx), errLeft):
 		return &exit{exitInterrupted, errLeft}
@@ -190,7 +198,7 @@ func ask(ctx context.Context, hub *client, a asking, io streams, asJSON, thinkin
 		}
 		return cutOff(err, goOn(p.task))
 	}
-	return p.outcome()
+	return p.outcome(asked.Load())
 }
 
 // noteThread says so when nothing was said in a thread before: it may be a new one,
@@ -312,21 +320,27 @@ func (p *printer) done(b core.Done) error {
 	return nil
 }
 
-// outcome is the end of the task as the end of the program.
-func (p *printer) outcome() error {
+// outcome is the end of the task as the end of the program. interrupted says that
+// this program asked for its cancel: the texts of agents and others decide nothing.
+func (p *printer) outcome(interrupted bool) error {
 	if p.end.Kind() != core.KindDone {
 		p.breakLine()
 	}
 	switch b := p.end.(type) {
-	case core.Done:
-		return nil
 	case core.Failed:
-		return &exit{codeOf(b.Fault), fmt.Errorf("the task failed (%s): %s", b.Fault.Code, b.Fault.Message)}
-	case core.Cancelled:
-		if b.Reason == "interrupted" {
-			return &exit{exitInterrupted, errors.New("cancelled")}
+		failure := fmt.Errorf("the task failed (%s): %s", b.Fault.Code, b.Fault.Message)
+		if interrupted {
+			return &exit{exitInterrupted, fmt.Errorf("cancelled, and %w", failure)}
 		}
-		return &exit{exitFailed, fmt.Errorf("the task was cancelled: %s", orDash(b.Reason))}
+		return &exit{codeOf(b.Fault), failure}
+	case core.Cancelled:
+		switch {
+		case interrupted && b.Reason == interruption:
+			return &exit{exitInterrupted, errors.New("cancelled")}
+		case interrupted:
+			return &exit{exitInterrupted, errors.New("cancelled" + because(b.Reason))}
+		}
+		return &exit{exitFailed, errors.New("the task was cancelled" + because(b.Reason))}
 	}
 	return nil
 }
