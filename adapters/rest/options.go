@@ -37,6 +37,9 @@ type Options struct {
 	MaxBodyBytes int
 	// Version is what GET /v1/hub says of the program.
 	Version string
+	// Addresses returns where the sender of a request reaches the listeners of the hub,
+	// for GET /v1/hub; nil tells of none.
+	Addresses func(*http.Request) Addresses
 	// Log gets what operators should know; nil discards it.
 	Log *slog.Logger
 	// KeepAlive is how often a silent stream of server-sent events says that it
@@ -47,9 +50,20 @@ type Options struct {
 	WriteTimeout time.Duration
 }
 
+// Addresses are the listeners of the hub as host:port, each as one client reaches it;
+// "" of what it cannot reach.
+type Addresses struct {
+	GRPC string `json:"grpc,omitempty"`
+	HTTP string `json:"http,omitempty"`
+	Pi   string `json:"pi,omitempty"`
+}
+
 func (o Options) withDefaults() Options {
 	if o.Principal == nil {
 		o.Principal = func(*http.Request) (core.Principal, error) { return core.Principal{}, nil }
+	}
+	if o.Addresses == nil {
+		o.Addresses = func(*http.Request) Addresses { return Addresses{} }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -13,6 +13,8 @@ import (
 type hubView struct {
 	ID      string `json:"id"`
 	Version string `json:"version"`
+	// Addresses are where the sender reaches the listeners.
+	Addresses Addresses `json:"addresses,omitzero"`
 	// Agents is how many are here.
 	Agents   int              `json:"agents"`
 	Tasks    tasksView        `json:"tasks"`
@@ -80,7 +82,7 @@ func (a *api) limits() limitsView {
 
 func (a *api) getHub(c call) error {
 	all := a.hub.Totals()
-	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Agents: all.Agents, Journal: a.journal(), Counters: a.hub.Counters(), Limits: a.limits()}
+	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Agents: all.Agents, Journal: a.journal(), Counters: a.hub.Counters(), Limits: a.limits()}
 	v.Tasks.Running, v.Tasks.Queued = all.Active, all.Queued
 	return a.reply(c.w, http.StatusOK, v)
 }

@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -52,13 +53,17 @@ func TestAnAgentIsFoundByAnyIDItMayHave(t *testing.T) {
 }
 
 func TestTheHubAtAGlance(t *testing.T) {
-	g := start(t, hub.Options{ID: "h"}, rest.Options{})
+	g := start(t, hub.Options{ID: "h"}, rest.Options{Addresses: func(r *http.Request) rest.Addresses {
+		host, _, _ := net.SplitHostPort(r.Host)
+		return rest.Addresses{GRPC: host + ":1"}
+	}})
 	a := g.agent("a", func(c *core.Card) { c.MaxConcurrent = 1 })
 	g.opened(`{"to":"a","content":"1"}`)
 	last := g.opened(`{"to":"a","content":"2"}`)
 	g.get("/v1/agents/none").refused(http.StatusNotFound, core.CodeUnknownAgent)
 	var v struct {
 		ID, Version string
+		Addresses   map[string]string
 		Agents      int
 		Tasks       struct{ Running, Queued int }
 		Counters    map[string]int64
@@ -72,6 +77,9 @@ func TestTheHubAtAGlance(t *testing.T) {
 	g.get("/v1/hub").into(http.StatusOK, &v)
 	if v.ID != "h" || v.Version != "1.2.3" || v.Agents != 1 || v.Tasks.Running != 1 || v.Tasks.Queued != 1 {
 		t.Errorf("got %+v, want hub h with an agent, a task that runs and one that waits", v)
+	}
+	if d := cmp.Diff(map[string]string{"grpc": "127.0.0.1:1"}, v.Addresses); d != "" {
+		t.Errorf("the addresses (-want +got):\n%s", d)
 	}
 	if v.Counters["rest.refused.unknown_agent"] != 1 || v.Limits.Deadline != 300_000 || v.Limits.BodyBytes != 1_000_000 || v.Limits.QueueLength != 64 || v.Limits.Disconnect != "single" {
 		t.Errorf("got counters %v and limits %+v, want one refusal and the defaults", v.Counters, v.Limits)

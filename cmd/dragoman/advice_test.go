@@ -90,7 +90,8 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"stdio", "--snapshots", "some"}, exitUsage, `--snapshots "some": use all or none, with --dialect pi`},
 		{[]string{"stdio", "--snapshots", "none", "--dialect", "acp"}, exitUsage, `--snapshots "none": use all or none, with --dialect pi`},
 		{[]string{"agent", "sed", "-e", "s/a/b/"}, exitUsage, "--dialect is missing: write coven, parallax or acp, before the command"},
-		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--hub", hub, "--", "cat"}, exitUsage, "--hub is not where --dialect coven joins: use --grpc-addr"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--hub", pi, "--", "cat"}, exitFailed, "is no hub, or another door of it: name the address that the hub says when it is ready with --hub (426 Upgrade Required)"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", "", "--", "cat"}, exitUsage, "--grpc-addr is empty: give the address, or leave it out"},
 		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--grpc-addr", grpc, "--", "cat"}, exitUsage, "--grpc-addr is not where --dialect acp joins: use --hub"},
 		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--domain", "A B", "--", "cat"}, exitUsage, `--domain "A B": write words with dots between, such as family.calendar`},
 		{[]string{"agent", "--dialect", acp.Dialect, "--name", "actor", "--hub", hub, "sed", "-e", "p"}, exitFailed, "agent actor already registered: choose another id, such as actor-1, or wait"},
@@ -196,7 +197,7 @@ func TestWhoComesBackSaysWhyHeLeft(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			var log earshot
-			_ = stay(ctx, slog.New(slog.NewTextHandler(&log, nil)), func(_ context.Context, joined func()) error {
+			_ = stay(ctx, slog.New(slog.NewTextHandler(&log, nil)), 0, func(_ context.Context, joined func()) error {
 				joined()
 				return tt.err
 			})

@@ -21,6 +21,7 @@ func TestACommandWithoutAGoodTokenSaysHowToGiveOne(t *testing.T) {
 		{"agent", "--dialect", acp.Dialect, "--name", "a", "--hub", hub, "cat"},
 		{"agent", "--dialect", parallax.Dialect, "--name", "a", "--hub", hub, "cat"},
 		{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", grpc, "cat"},
+		{"agent", "--dialect", coven.Name, "--name", "a", "--hub", hub, "cat"},
 	} {
 		for token, want := range map[string]string{
 			"":      "dragoman: the hub asks for a token: give it with --token or DRAGOMAN_TOKEN\n",

@@ -53,7 +53,8 @@ Parallax agents as a request of its topic and data.`,
 	f.IntVar(&concurrent, "concurrent", 1, "`number` of requests that it answers at once")
 	f.StringVar(&secretFile, "signing-secret", "", "`file` with the secret that messages are signed with, for --dialect parallax")
 	to := hubFlags(f)
-	f.StringVar(&to.grpc, "grpc-addr", "127.0.0.1:50051", "gRPC `address` of the hub, for --dialect coven")
+	f.StringVar(&to.grpc, "grpc-addr", "", "gRPC `address` of the hub, for --dialect coven; default: as the hub says")
+	wait := waitFlag(f, "a hub")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		connect, ok := joins()[dialect]
 		switch {
@@ -66,14 +67,14 @@ Parallax agents as a request of its topic and data.`,
 		case concurrent < 1:
 			return &exit{exitUsage, fmt.Errorf("--concurrent %d: want at least 1", concurrent)}
 		}
-		door := doorOf(dialect)
-		for _, other := range []string{"hub", "grpc-addr"} {
-			if other != door && c.Flags().Changed(other) {
-				return &exit{exitUsage, fmt.Errorf("--%s is not where --dialect %s joins: use --%s", other, dialect, door)}
-			}
+		if dialect != coven.Name && to.grpc != "" {
+			return &exit{exitUsage, fmt.Errorf("--grpc-addr is not where --dialect %s joins: use --hub", dialect)}
 		}
-		if err := refuseEmpty(c, "capability", "domain"); err != nil {
+		if err := refuseEmpty(c, "capability", "domain", "grpc-addr"); err != nil {
 			return err
+		}
+		if _, err := time.ParseDuration(args[0]); err == nil && c.Flags().Changed("wait") {
+			return &exit{exitUsage, fmt.Errorf("%s would be the command: write --wait=%[1]s", args[0])}
 		}
 		if _, err := exec.LookPath(args[0]); err != nil {
 			return &exit{exitUsage, fmt.Errorf("the command cannot be run: %w", err)}
@@ -97,7 +98,7 @@ Parallax agents as a request of its topic and data.`,
 		defer stop()
 		log := newLog(io.err, "info", "auto")
 		wire := &later{Handler: log.Handler(), begun: new(atomic.Bool)}
-		err = stay(ctx, log, func(ctx context.Context, joined func()) error {
+		err = stay(ctx, log, *wait, func(ctx context.Context, joined func()) error {
 			return connect(ctx, at, card, commandHandler(args, io.err, log), func(asker) {
 				log.Info("joined: ask it with 'dragoman ask "+quoted(id)+" ...'", "agent", id, "dialect", dialect)
 				wire.begun.Store(true)
@@ -108,19 +109,15 @@ Parallax agents as a request of its topic and data.`,
 			log.Info("left", "agent", id)
 		}
 		if errors.Is(err, errSilent) {
-			return elsewhere(c.Flag(door).Value.String(), "--"+door, err.Error())
+			at, flag := to.hub, "--hub"
+			if to.grpc != "" {
+				at, flag = to.grpc, "--grpc-addr"
+			}
+			return elsewhere(at, flag, err.Error())
 		}
 		return err
 	}
 	return c
-}
-
-// doorOf is the flag that says where a dialect joins.
-func doorOf(dialect string) string {
-	if dialect == coven.Name {
-		return "grpc-addr"
-	}
-	return "hub"
 }
 
 // checkNames makes a usage error of an id that no agent can have, and of a domain
@@ -188,13 +185,22 @@ const (
 
 // stay joins, and joins again when the connection is lost, at a growing pace. Only a
 // connection that held begins the pace anew: a hub that takes the agent in and drops
-// it at once is not run down. It returns an error when it never got in, or when the
-// hub turned it away.
-func stay(ctx context.Context, log *slog.Logger, connect func(ctx context.Context, joined func()) error) error {
+// it at once is not run down. It waits up to patience for a hub that is not there yet.
+// It returns an error when it never got in, or when the hub turned it away.
+func stay(ctx context.Context, log *slog.Logger, patience time.Duration, connect func(ctx context.Context, joined func()) error) error {
 	in, wait := false, backoffLeast
+	arrival := newPatient(patience, noHub, func(err error) {
+		log.Info("waiting for a hub", "for", patience.String(), "reason", err.Error())
+	})
 	for {
 		var since time.Time
-		err := inTime(ctx, connect, func() { in, since = true, time.Now() })
+		join := func() error { return inTime(ctx, connect, func() { in, since = true, time.Now() }) }
+		var err error
+		if in {
+			err = join()
+		} else {
+			err = arrival.try(ctx, join)
+		}
 		var turned *core.Fault
 		switch {
 		case ctx.Err() != nil:

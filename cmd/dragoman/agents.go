@@ -50,13 +50,13 @@ func agentsCommand(io streams) *cobra.Command {
 			fmt.Fprintln(io.err, "no agent is here: join one, such as 'dragoman agent --dialect parallax --name shout -- tr a-z A-Z'")
 			return nil
 		}
-		heads := []string{"ID", "DIALECT", "STATE", "TASKS", "CAPABILITIES"}
+		heads := []string{"ID", "NAME", "DIALECT", "STATE", "TASKS", "CAPABILITIES"}
 		if output == "wide" {
 			heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "HEALTH", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
 		}
 		t := newTable(io.out, heads...)
 		for _, a := range list.Agents {
-			row := []string{string(a.ID), a.Dialect, a.Load.State.String(), fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
+			row := []string{string(a.ID), orDash(a.Name), a.Dialect, a.Load.State.String(), fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
 			if output == "wide" {
 				row = append(row, fmt.Sprint(a.Load.Queued), orDash(strings.Join(a.Domains, ",")), orDash(a.Model),
 					orDash(strings.Join(a.Features.Names(), ",")), a.Since.Format("2006-01-02 15:04:05"), health(a.Vitals))

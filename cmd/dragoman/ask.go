@@ -70,6 +70,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	f.StringArrayVar(&files, "file", nil, "`file` to attach; may be repeated")
 	f.DurationVar(&timeout, "timeout", 0, "`time` that it may take, such as 20s; default: as the hub says")
 	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "`number` of tokens that the answer may have")
+	wait := waitFlag(f, "a hub, or an agent,")
 	f.BoolVar(&thinking, "thinking", false, "print on stderr what the agent thinks and does")
 	f.BoolVar(&asJSON, "json", false, "print every event as a line of JSON")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
@@ -93,7 +94,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		}
 		keep := false
 		a.Keep = &keep
-		return ask(c.Context(), to.client(), a, io, asJSON, thinking)
+		return ask(c.Context(), to.client(), a, io, *wait, asJSON, thinking)
 	}
 	return c
 }
@@ -141,8 +142,9 @@ func deadline(c *cobra.Command, timeout time.Duration) (int64, error) {
 	return timeout.Milliseconds(), nil
 }
 
-// ask opens a task and prints its events until the end.
-func ask(ctx context.Context, hub *client, a asking, io streams, asJSON, thinking bool) error {
+// ask opens a task and prints its events until the end. It waits so long for a hub or an
+// agent that is not there yet.
+func ask(ctx context.Context, hub *client, a asking, io streams, wait time.Duration, asJSON, thinking bool) error {
 	var cancelling sync.WaitGroup
 	defer cancelling.Wait()
 	ctx, leave := context.WithCancelCause(ctx)
@@ -170,10 +172,15 @@ func ask(ctx context.Context, hub *client, a asking, io streams, asJSON, thinkin
 	})
 	defer stop()
 
-	if err := hub.noteThread(ctx, a.Thread, io.err); err != nil {
-		return err
+	arrival := newPatient(wait, nobodyYet, func(err error) { fmt.Fprintf(io.err, "[waiting up to %s: %s]\n", wait, err) })
+	err := arrival.try(ctx, func() error { return hub.noteThread(ctx, a.Thread, io.err) })
+	var resp *http.Response
+	if err == nil {
+		err = arrival.try(ctx, func() (err error) {
+			resp, err = hub.do(ctx, http.MethodPost, "/v1/tasks", jsonLines, a)
+			return err
+		})
 	}
-	resp, err := hub.do(ctx, http.MethodPost, "/v1/tasks", jsonLines, a)
 	switch {
 	case errors.Is(context.Cause(ctx), errLeft):
 		return &exit{exitInterrupted, errLeft}

@@ -53,8 +53,10 @@ type client struct {
 	http  *http.Client
 }
 
-func (p *hubPlace) client() *client {
-	return &client{base: strings.TrimSuffix(p.hub, "/"), token: p.token, http: &http.Client{}}
+func (p *hubPlace) client() *client { return p.place().client() }
+
+func (p place) client() *client {
+	return &client{base: strings.TrimSuffix(p.http, "/"), token: p.token, http: &http.Client{}}
 }
 
 // do sends a request and returns the answer when it is a success. accept is the
@@ -111,8 +113,17 @@ func (c *client) problem(resp *http.Response) error {
 	if p.Code == core.CodeUnauthenticated {
 		f = wantsToken(c.token)
 	}
-	return &exit{codeOf(f), errors.New(f.Message)}
+	return &exit{codeOf(f), refusal{f}}
 }
+
+// refusal is a Fault of the hub as a person reads it: without its code.
+type refusal struct{ *core.Fault }
+
+// Error implements error.
+func (r refusal) Error() string { return r.Message }
+
+// Unwrap returns the Fault.
+func (r refusal) Unwrap() error { return r.Fault }
 
 // codeOf is the exit code of a fault.
 func codeOf(f *core.Fault) int {

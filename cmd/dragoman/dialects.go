@@ -136,7 +136,7 @@ func (s *Service) mountHTTP(r chi.Router) {
 		Principal: func(r *http.Request) (core.Principal, error) {
 			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: "rest", Operator: true}), nil
 		},
-		Version: version, Log: s.log,
+		Version: version, Addresses: s.bound.reachedBy, Log: s.log,
 		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, DropTasks: !s.config.REST.KeepTasks,
 	}))
 	s.mountControl(r)

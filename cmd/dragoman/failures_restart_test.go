@@ -29,7 +29,7 @@ func lives(t *testing.T, connect func(n int, joined func()) error) (began []time
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		err = stay(ctx, slog.New(slog.DiscardHandler), func(_ context.Context, joined func()) error {
+		err = stay(ctx, slog.New(slog.DiscardHandler), 0, func(_ context.Context, joined func()) error {
 			began = append(began, time.Now())
 			return connect(len(began), joined)
 		})
@@ -116,7 +116,7 @@ func TestDeadChildNeverNoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer keeper.Close()
-			agent := program(t, "agent", "--dialect", dialect, "--name", id, "--"+doorOf(dialect), s.placeOf(dialect),
+			agent := program(t, "agent", "--dialect", dialect, "--name", id, "--hub", "http://"+s.service.bound.HTTP,
 				"--", "sh", "-c", "printf 'the first half'; read x <"+door)
 			if err := agent.Start(); err != nil {
 				t.Fatal(err)
@@ -302,12 +302,4 @@ func TestAcknowledgedWriteLost(t *testing.T) {
 			}
 		})
 	}
-}
-
-// placeOf is where an agent of the dialect joins, as its flag says it.
-func (s *stage) placeOf(dialect string) string {
-	if doorOf(dialect) == "grpc-addr" {
-		return s.service.bound.GRPC
-	}
-	return "http://" + s.service.bound.HTTP
 }

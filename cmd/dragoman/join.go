@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -27,7 +28,7 @@ import (
 // place says where a hub is.
 type place struct {
 	http  string // http://host:port
-	grpc  string // host:port
+	grpc  string // host:port; "" is as the hub says
 	token string // to authenticate with; "" for none
 	// secret is what a Parallax agent signs with; nil for none.
 	secret []byte
@@ -51,9 +52,13 @@ func joinCoven(ctx context.Context, to place, card core.Card, handle core.Handle
 }
 
 func joinCovenWith(ctx context.Context, to place, card core.Card, handle core.Handler, opts ...coven.WorkOption) error {
-	cc, err := grpcserver.Dial(ctx, to.grpc, grpcserver.DialOptions{})
+	at, err := to.grpcAddr(ctx)
 	if err != nil {
-		return unreachable(to.grpc, "--grpc-addr", err)
+		return err
+	}
+	cc, err := grpcserver.Dial(ctx, at, grpcserver.DialOptions{})
+	if err != nil {
+		return unreachable(at, "--grpc-addr", err)
 	}
 	defer cc.Close()
 	if to.token != "" {
@@ -61,7 +66,7 @@ func joinCovenWith(ctx context.Context, to place, card core.Card, handle core.Ha
 	}
 	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})
 	if err != nil {
-		return unreachable(to.grpc, "--grpc-addr", err)
+		return unreachable(at, "--grpc-addr", err)
 	}
 	err = coven.Work(ctx, conn, card, handle, opts...)
 	var turned *core.Fault
@@ -69,6 +74,25 @@ func joinCovenWith(ctx context.Context, to place, card core.Card, handle core.Ha
 		return wantsToken(to.token)
 	}
 	return err
+}
+
+// grpcAddr is where the hub serves gRPC, for who was told nothing else: the hub names it.
+func (p place) grpcAddr(ctx context.Context) (string, error) {
+	if p.grpc != "" {
+		return p.grpc, nil
+	}
+	var hub struct{ Addresses rest.Addresses }
+	err := p.client().get(ctx, "/v1/hub", &hub)
+	var turned *core.Fault
+	switch {
+	case errors.As(err, &turned) && turned.Code == core.CodeUnauthenticated:
+		return "", turned
+	case err != nil && !noHub(err):
+		return "", errors.New(err.Error()) // no other refusal is for good
+	case err == nil && hub.Addresses.GRPC == "":
+		err = fmt.Errorf("the hub at %s names no gRPC address that can be reached from here: start it with one, or name it with --grpc-addr", p.http)
+	}
+	return hub.Addresses.GRPC, err
 }
 
 func joinParallax(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), log *slog.Logger) error {
@@ -138,8 +162,11 @@ func dialWS(ctx context.Context, to place, path string, header http.Header, limi
 	u.Path, u.RawQuery = u.Path+base, query
 	conn, err := ws.Dial(ctx, u.String(), ws.DialOptions{Limits: ws.Limits{ReadLimit: limit}, Header: header})
 	var answer *ws.HandshakeError
-	if errors.As(err, &answer) && answer.Status == http.StatusUnauthorized {
+	switch {
+	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized:
 		return nil, wantsToken(to.token)
+	case errors.As(err, &answer) && answer.Status == http.StatusServiceUnavailable:
+		return nil, absence{fmt.Errorf("the hub at %s takes nobody in now, since it is stopping or full: try again later (%s)", to.http, answer)}
 	}
 	if err != nil {
 		return nil, unreachable(to.http, "--hub", err)
@@ -161,7 +188,7 @@ func unreachable(at, flag string, err error) error {
 	var op *net.OpError
 	why := plainly(err)
 	if errors.As(err, &op) || strings.HasPrefix(why, "dial ") {
-		return fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with %s (%s)", at, flag, why)
+		return absence{fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with %s (%s)", at, flag, why)}
 	}
 	return elsewhere(at, flag, why)
 }

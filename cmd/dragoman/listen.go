@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/netip"
 	"strings"
+
+	"github.com/dragoman-hub/dragoman/adapters/rest"
 )
 
 // door is an address that a hub listens on, with the flag that sets it.
@@ -20,6 +24,37 @@ func (c Config) doors() []door {
 		}
 	}
 	return all
+}
+
+// reached is the address of the listener that is bound to one, for somebody who came
+// from an address to another of ours; "" when they cannot reach it, or there is none.
+func reached(bound string, to, from net.Addr) string {
+	host, port, err := net.SplitHostPort(bound)
+	if err != nil {
+		return "" // there is no such listener
+	}
+	ours, _ := to.(*net.TCPAddr)
+	theirs, _ := from.(*net.TCPAddr)
+	near := theirs != nil && (theirs.IP.IsLoopback() || ours != nil && theirs.IP.Equal(ours.IP))
+	switch ip := net.ParseIP(host); {
+	case ip.IsUnspecified() && near && ip.To4() != nil:
+		host = "127.0.0.1"
+	case ip.IsUnspecified() && ours != nil && (ip.To4() == nil || ours.IP.To4() != nil):
+		host = (&net.IPAddr{IP: ours.IP, Zone: ours.Zone}).String()
+	case ip.IsUnspecified(), ip.IsLoopback() && !near:
+		return ""
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// reachedBy are the listeners as the sender of a request reaches them.
+func (a Addresses) reachedBy(r *http.Request) rest.Addresses {
+	to, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	var from net.Addr
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		from = net.TCPAddrFromAddrPort(at)
+	}
+	return rest.Addresses{GRPC: reached(a.GRPC, to, from), HTTP: reached(a.HTTP, to, from), Pi: reached(a.Pi, to, from)}
 }
 
 // listen binds an address.

@@ -47,22 +47,11 @@ func (s *Service) mcpEndpoint(stream context.Context) string {
 // endpoint is the address of MCP for somebody who came from an address to one of
 // ours and will come again to the HTTP listener that is bound to a third.
 func endpoint(bound string, to, from net.Addr) string {
-	host, port, err := net.SplitHostPort(bound)
-	if err != nil {
-		return "" // there is no such listener
-	}
-	ours, _ := to.(*net.TCPAddr)
-	theirs, _ := from.(*net.TCPAddr)
-	near := theirs != nil && (theirs.IP.IsLoopback() || ours != nil && theirs.IP.Equal(ours.IP))
-	switch ip := net.ParseIP(host); {
-	case ip.IsUnspecified() && near && ip.To4() != nil:
-		host = "127.0.0.1"
-	case ip.IsUnspecified() && ours != nil && (ip.To4() == nil || ours.IP.To4() != nil):
-		host = (&net.IPAddr{IP: ours.IP, Zone: ours.Zone}).String()
-	case ip.IsUnspecified(), ip.IsLoopback() && !near:
+	at := reached(bound, to, from)
+	if at == "" {
 		return ""
 	}
-	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: mcp.Path}).String()
+	return (&url.URL{Scheme: "http", Host: at, Path: mcp.Path}).String()
 }
 
 // pathOf is the path of a request without the token that may stand in it.
