@@ -103,7 +103,7 @@ the others.
 	root.AddCommand(
 		serveCommand(io), demoCommand(io), agentsCommand(io), askCommand(io), delegateCommand(io), cancelCommand(io),
 		injectCommand(io), approvalsCommand(io), approveCommand(io), denyCommand(io), questionsCommand(io), answerCommand(io), agentCommand(io),
-		stdioCommand(io), tailCommand(io), usageCommand(io), benchCommand(io), acpCommand(io), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(),
+		stdioCommand(io), tailCommand(io), usageCommand(io), benchCommand(io), acpCommand(), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(),
 	)
 	for _, c := range root.Commands() {
 		if c.Args != nil {

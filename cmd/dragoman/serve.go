@@ -147,16 +147,32 @@ func checkFiles(c Config) error {
 }
 
 func checkCommand(io streams) *cobra.Command {
-	var asJSON bool
+	var asJSON, envelope bool
 	c := &cobra.Command{
-		Use: "check", Short: "Check the settings and explain them", Args: cobra.NoArgs,
+		Use: "check [KIND...]", Short: "Check the settings and explain them, or the envelopes of ACP",
 		Long: `Read the settings and the files that they name as 'dragoman serve' would, say what is
-wrong with them, and print what comes of them: each with its value, its variable, and whether it differs from
-the default.`,
+wrong with them, and print what comes of them: each with its value, its variable, and
+whether it differs from the default.
+
+With --envelope print instead how the envelopes of ACP look: an example of each kind,
+or of the kinds named, with a comment on every member. It is enough for a language
+model to write them.`,
+		Example: `  dragoman check --config dragoman.yaml
+  dragoman check --envelope query response error`,
+		Args: func(c *cobra.Command, args []string) error {
+			if envelope {
+				return nil
+			}
+			return cobra.NoArgs(c, args)
+		},
 	}
 	serveFlags(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON; of --envelope an array, without comments")
+	c.Flags().BoolVar(&envelope, "envelope", false, "print how the envelopes of ACP look, of the kinds named or of all")
+	c.RunE = func(c *cobra.Command, kinds []string) error {
+		if envelope {
+			return printEnvelopes(io.out, kinds, asJSON)
+		}
 		config, err := loadConfig(c.Flags(), environ())
 		if err == nil {
 			err = errors.Join(checkDoors(config), checkFiles(config))

@@ -24,7 +24,7 @@ type nopCloser struct{ io.Writer }
 func (nopCloser) Close() error { return nil }
 
 func TestTheExamplesOfACPAreEnvelopesOfEveryKind(t *testing.T) {
-	code, out, _ := printed(t, "acp", "examples", "--json")
+	code, out, _ := printed(t, "check", "--envelope", "--json")
 	var all []struct {
 		Kind    acp.Kind
 		Example json.RawMessage
@@ -44,12 +44,30 @@ func TestTheExamplesOfACPAreEnvelopesOfEveryKind(t *testing.T) {
 }
 
 func TestTheExamplesOfACPAreAnnotatedAndMayBeChosen(t *testing.T) {
-	code, out, _ := printed(t, "acp", "examples", "query", "ack")
+	code, out, _ := printed(t, "check", "--envelope", "query", "ack")
 	if code != exitDone || !strings.HasPrefix(out, "// query: ") || !strings.Contains(out, "\n\n// ack: ") || strings.Contains(out, "// notify: ") {
 		t.Errorf("got %d and\n%s\nwant query and ack, annotated", code, out)
 	}
-	code, _, errs := printed(t, "acp", "examples", "telegram")
+	code, _, errs := printed(t, "check", "--envelope", "telegram")
 	if code != exitUsage || !strings.Contains(errs, `no kind "telegram": name some of ping, `) {
 		t.Errorf("got %d %s, want a usage error that names the kinds", code, errs)
+	}
+}
+
+func TestTheCommandThatShowedEnvelopesSaysWhereTheyAreNow(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"acp"}, "write 'dragoman check --envelope'"},
+		{[]string{"acp", "--help"}, "write 'dragoman check --envelope'"},
+		{[]string{"acp", "examples", "query", "--json"}, "write 'dragoman check --envelope query --json'"},
+	} {
+		if code, out, complaint := printed(t, tt.args...); code != exitUsage || out != "" || !strings.Contains(complaint, tt.want) {
+			t.Errorf("dragoman %q: got %d, %q and %q, want a usage error with %q", tt.args, code, out, complaint, tt.want)
+		}
+	}
+	if code, _, complaint := printed(t, "check", "query"); code != exitUsage || !strings.Contains(complaint, `"query" is too much`) {
+		t.Errorf("kinds without --envelope: got %d and %q, want a usage error", code, complaint)
 	}
 }
