@@ -15,6 +15,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
 func serveCommand(io streams) *cobra.Command {
@@ -59,7 +60,7 @@ func serve(ctx context.Context, config Config, io streams, read func() (Config, 
 	log.Info("the hub is ready", readyLine(s.bound, config)...)
 	alone := make(chan struct{})
 	if config.Stdio {
-		local, err := openStdio(io)
+		local, err := openStdio(io, stdio.Options{})
 		if err != nil {
 			return err
 		}
