@@ -109,11 +109,11 @@ Parallax agents as a request of its topic and data.`,
 			log.Info("left", "agent", id)
 		}
 		if errors.Is(err, errSilent) {
-			at, flag := to.hub, "--hub"
+			where, flag := to.hub, to.named()
 			if to.grpc != "" {
-				at, flag = to.grpc, "--grpc-addr"
+				where, flag = to.grpc, "--grpc-addr"
 			}
-			return elsewhere(at, flag, err.Error())
+			return elsewhere(where, flag, err.Error())
 		}
 		return err
 	}

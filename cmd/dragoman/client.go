@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,28 +21,38 @@ import (
 )
 
 // hubPlace are the flags that say where the hub is.
-type hubPlace struct{ hub, token, grpc string }
+type hubPlace struct {
+	hub, token, grpc string
+
+	named func() string // where the address of the hub stands
+}
 
 // hubFlags declares the flags of every command that talks to a hub.
 func hubFlags(fs *pflag.FlagSet) *hubPlace {
 	p := &hubPlace{}
-	hub := os.Getenv("DRAGOMAN_HUB")
-	if hub == "" {
-		hub = "http://127.0.0.1:8080"
+	const variable, flag = "DRAGOMAN_HUB", "hub"
+	fromEnviron := os.Getenv(variable)
+	fs.StringVar(&p.hub, flag, cmp.Or(fromEnviron, "http://127.0.0.1:8080"), "`address` of the hub (DRAGOMAN_HUB)")
+	p.named = func() string {
+		if fromEnviron != "" && !fs.Changed(flag) {
+			return variable
+		}
+		return "--" + flag
 	}
-	fs.StringVar(&p.hub, "hub", hub, "`address` of the hub (DRAGOMAN_HUB)")
 	fs.StringVar(&p.token, "token", os.Getenv("DRAGOMAN_TOKEN"), "`token` to authenticate with (DRAGOMAN_TOKEN)")
 	fs.Lookup("token").DefValue = "" // a help text shows no secret
 	return p
 }
 
-func (p *hubPlace) place() place { return place{http: p.hub, grpc: p.grpc, token: p.token} }
+func (p *hubPlace) place() place {
+	return place{http: p.hub, named: p.named(), grpc: p.grpc, token: p.token}
+}
 
-// hubURL reads the address of a hub.
-func hubURL(text string) (*url.URL, error) {
+// hubURL reads the address of a hub, which stands in the flag or variable named.
+func hubURL(text, named string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &exit{exitUsage, fmt.Errorf("--hub %q: write it as http://host:port", text)}
+		return nil, &exit{exitUsage, fmt.Errorf("%s %q: write it as http://host:port", named, text)}
 	}
 	return u, nil
 }
@@ -49,6 +60,7 @@ func hubURL(text string) (*url.URL, error) {
 // client speaks the REST interface of a hub.
 type client struct {
 	base  string
+	named string // where base stands, for errors
 	token string
 	http  *http.Client
 }
@@ -56,7 +68,7 @@ type client struct {
 func (p *hubPlace) client() *client { return p.place().client() }
 
 func (p place) client() *client {
-	return &client{base: strings.TrimSuffix(p.http, "/"), token: p.token, http: &http.Client{}}
+	return &client{base: strings.TrimSuffix(p.http, "/"), named: p.named, token: p.token, http: &http.Client{}}
 }
 
 // do sends a request and returns the answer when it is a success. accept is the
@@ -70,7 +82,7 @@ func (c *client) do(ctx context.Context, method, path, accept string, body any) 
 		}
 		send = bytes.NewReader(b)
 	}
-	if _, err := hubURL(c.base); err != nil {
+	if _, err := hubURL(c.base, c.named); err != nil {
 		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, send)
@@ -86,7 +98,7 @@ func (c *client) do(ctx context.Context, method, path, accept string, body any) 
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return nil, unreachable(c.base, "--hub", err)
+		return nil, unreachable(c.base, c.named, err)
 	}
 	if resp.StatusCode >= 400 {
 		defer resp.Body.Close()
@@ -104,7 +116,7 @@ func (c *client) problem(resp *http.Response) error {
 	}
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what came is told, whole or not
 	if json.Unmarshal(b, &p) != nil || p.Code == "" {
-		return elsewhere(c.base, "--hub", resp.Status)
+		return elsewhere(c.base, c.named, resp.Status)
 	}
 	if p.Code == core.CodeUnknownAgent || p.Code == core.CodeUnknownDomain {
 		p.Detail += "; 'dragoman agents -o wide' lists who is here"

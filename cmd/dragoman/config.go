@@ -13,6 +13,9 @@ import (
 // koanf tags; a flag has dashes for underscores, a variable is in capitals with
 // DRAGOMAN_ in front. schemas/config.json describes each.
 type Config struct {
+	// Places are where the settings stand that do not have their default.
+	Places origins `koanf:"-"`
+
 	GRPCAddr  string `koanf:"grpc_addr"`
 	HTTPAddr  string `koanf:"http_addr"`
 	PiAddr    string `koanf:"pi_addr"`
@@ -48,6 +51,9 @@ type Config struct {
 	REST     RESTConfig     `koanf:"rest"`
 	MCP      MCPConfig      `koanf:"mcp"`
 }
+
+// noSetting is the koanf tag of a field that is none.
+const noSetting = "-"
 
 // JournalConfig says where tasks are recorded and for how long.
 type JournalConfig struct {
@@ -247,7 +253,9 @@ func plain(v reflect.Value) any {
 	}
 	m := map[string]any{}
 	for i := range v.NumField() {
-		m[v.Type().Field(i).Tag.Get("koanf")] = plain(v.Field(i))
+		if name := v.Type().Field(i).Tag.Get("koanf"); name != noSetting {
+			m[name] = plain(v.Field(i))
+		}
 	}
 	return m
 }

@@ -31,8 +31,10 @@ type source struct {
 	name     string
 	provider koanf.Provider
 	parser   koanf.Parser // of what the provider yields as bytes
-	// about is the place of a setting in it, for errors.
-	about func(key string) string
+	// about is where a setting stands in it.
+	about func(key string) origin
+	// named is where the path of a file stands.
+	named origin
 }
 
 // loadConfig reads the settings from everywhere. An error is one line that names
@@ -41,19 +43,29 @@ func loadConfig(fs *pflag.FlagSet, environ []string) (Config, error) {
 	if err := checkVariables(environ); err != nil {
 		return Config{}, err
 	}
+	c := Config{Places: origins{}}
 	k := koanf.New(".")
-	path, _ := fs.GetString("config")
-	path = cmp.Or(path, valueOf(environ, envPrefix+"CONFIG"))
-	sources := []source{fromDefaults()}
-	if path != "" {
-		sources = append(sources, fromFile(path))
+	if _, err := fromDefaults().into(k); err != nil {
+		return Config{}, err
 	}
-	for _, s := range append(sources, fromEnviron(environ), fromFlags(fs)) {
-		if err := s.into(k); err != nil {
+	sources := []source{fromEnviron(environ), fromFlags(fs)}
+	path, _ := fs.GetString("config")
+	named := origin{name: "--config"}
+	if path == "" {
+		path, named.name = valueOf(environ, envPrefix+"CONFIG"), envPrefix+"CONFIG"
+	}
+	if path != "" {
+		sources = append([]source{fromFile(path, named)}, sources...)
+	}
+	for _, s := range sources {
+		keys, err := s.into(k)
+		if err != nil {
 			return Config{}, err
 		}
+		for _, key := range keys {
+			c.Places[key] = s.about(key)
+		}
 	}
-	var c Config
 	return c, k.Unmarshal("", &c)
 }
 
@@ -67,11 +79,12 @@ func defaultConfig() Config {
 }
 
 func fromDefaults() source {
-	return source{"the defaults", confmap.Provider(defaults(), "."), nil, func(key string) string { return "the default of " + key }}
+	return source{"the defaults", confmap.Provider(defaults(), "."), nil, func(key string) origin { return origin{name: "the default of " + key} }, origin{}}
 }
 
-func fromFile(path string) source {
-	return source{path, file.Provider(path), oneDocument{yaml.Parser()}, func(key string) string { return path + ": " + key }}
+// fromFile is a file of settings; named is where its path stands.
+func fromFile(path string, named origin) source {
+	return source{path, file.Provider(path), oneDocument{yaml.Parser()}, func(key string) origin { return origin{path, key} }, named}
 }
 
 func fromEnviron(environ []string) source {
@@ -82,7 +95,7 @@ func fromEnviron(environ []string) source {
 	return source{"the environment", env.Provider(".", env.Opt{
 		Prefix: envPrefix, EnvironFunc: func() []string { return environ },
 		TransformFunc: func(name, value string) (string, any) { return byName[name], value },
-	}), nil, variable}
+	}), nil, func(key string) origin { return origin{name: variable(key)} }, origin{}}
 }
 
 func fromFlags(fs *pflag.FlagSet) source {
@@ -95,18 +108,19 @@ func fromFlags(fs *pflag.FlagSet) source {
 			return "", nil
 		}
 		return byName[f.Name], posflag.FlagVal(fs, f)
-	}), nil, func(key string) string { return "--" + flagOf(key) }}
+	}), nil, func(key string) origin { return origin{name: "--" + flagOf(key)} }, origin{}}
 }
 
-// into reads a source into k. What a source leaves empty (null) it does not set.
-func (s source) into(k *koanf.Koanf) error {
+// into reads a source into k, and returns the settings that stand there. What a source
+// leaves empty (null) it does not set.
+func (s source) into(k *koanf.Koanf) (set []string, err error) {
 	given := koanf.New(".")
 	if err := given.Load(s.provider, s.parser); err != nil {
 		var unread *os.PathError
 		if errors.As(err, &unread) {
-			return fmt.Errorf("--config %s: %w; name a YAML file, or leave it out ('dragoman check' shows every setting)", unread.Path, unread.Err)
+			return nil, fmt.Errorf("%s %s: %w; name a YAML file, or leave it out ('dragoman check' shows every setting)", s.named, unread.Path, unread.Err)
 		}
-		return fmt.Errorf("reading %s: %s", s.name, strings.Join(strings.Fields(err.Error()), " "))
+		return nil, fmt.Errorf("reading %s: %s", s.name, strings.Join(strings.Fields(err.Error()), " "))
 	}
 	values := map[string]any{}
 	twice := ""
@@ -117,18 +131,18 @@ func (s source) into(k *koanf.Koanf) error {
 		values[key] = value
 	})
 	if twice != "" {
-		return fmt.Errorf("%s: it is set twice, by its whole name and below a group: remove one", s.about(twice))
+		return nil, fmt.Errorf("%s: it is set twice, by its whole name and below a group: remove one", s.about(twice))
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		value, err := readSetting(key, values[key])
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.about(key), err)
+			return nil, fmt.Errorf("%s: %w", s.about(key), err)
 		}
 		if values[key] = value; value == nil {
 			delete(values, key)
 		}
 	}
-	return k.Load(confmap.Provider(values, "."), nil)
+	return slices.Sorted(maps.Keys(values)), k.Load(confmap.Provider(values, "."), nil)
 }
 
 // eachLeaf calls yield for everything in a nested map that is no map itself, by its

@@ -49,6 +49,9 @@ func settingsOf(prefix string, of reflect.Type, group rule) []setting {
 	for i := range of.NumField() {
 		f := of.Field(i)
 		name := f.Tag.Get("koanf")
+		if name == noSetting {
+			continue
+		}
 		if f.Type.Kind() == reflect.Struct {
 			all = append(all, settingsOf(prefix+name+".", f.Type, group.Properties[name])...)
 			continue

@@ -61,7 +61,7 @@ func (c WebSocketConfig) link() link.Options {
 // transports and dialects meet.
 func (s *Service) open(listeners map[string]net.Listener) {
 	c := s.config
-	if l := listeners["grpc-addr"]; l != nil {
+	if l := listeners["grpc_addr"]; l != nil {
 		s.grpc = grpcserver.New(grpcserver.Options{
 			MaxConnections: c.GRPC.Connections, Larger: map[string]int{wire.PackService_ToolResult_FullMethodName: coven.MaxResultBytes},
 			Admit:     s.admit,
@@ -93,14 +93,14 @@ func (s *Service) open(listeners map[string]net.Listener) {
 		},
 		OnRefused: func(remote net.Addr) { s.log.Warn("too many connections: one was closed", "remote", remote.String()) },
 	}
-	if l := listeners["http-addr"]; l != nil {
+	if l := listeners["http_addr"]; l != nil {
 		w := web.New(webOptions)
 		w.Router().Use(s.besides(openPath))
 		s.mountHTTP(w.Router())
 		s.servers = append(s.servers, w)
 		s.run("HTTP", func() error { return w.Serve(l) })
 	}
-	if l := listeners["pi-addr"]; l != nil {
+	if l := listeners["pi_addr"]; l != nil {
 		w := web.New(webOptions)
 		w.Router().Use(s.authenticate)
 		w.Router().Handle("/*", http.HandlerFunc(s.servePi))

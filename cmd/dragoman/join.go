@@ -28,6 +28,7 @@ import (
 // place says where a hub is.
 type place struct {
 	http  string // http://host:port
+	named string // the flag or variable that http stands in
 	grpc  string // host:port; "" is as the hub says
 	token string // to authenticate with; "" for none
 	// secret is what a Parallax agent signs with; nil for none.
@@ -146,7 +147,7 @@ func askByRequest(a *parallax.Agent) asker {
 
 // dialWS opens a WebSocket to a path of the hub.
 func dialWS(ctx context.Context, to place, path string, header http.Header, limit int) (*ws.Conn, error) {
-	u, err := hubURL(to.http)
+	u, err := hubURL(to.http, to.named)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func dialWS(ctx context.Context, to place, path string, header http.Header, limi
 		return nil, absence{fmt.Errorf("the hub at %s takes nobody in now, since it is stopping or full: try again later (%s)", to.http, answer)}
 	}
 	if err != nil {
-		return nil, unreachable(to.http, "--hub", err)
+		return nil, unreachable(to.http, to.named, err)
 	}
 	return conn, nil
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 )
 
-// door is an address that a hub listens on, with the flag that sets it.
-type door struct{ flag, addr string }
+// door is an address that a hub listens on, with the setting that has it.
+type door struct{ key, addr string }
 
 // doors are the addresses that are not left out.
 func (c Config) doors() []door {
 	var all []door
-	for _, d := range []door{{"grpc-addr", c.GRPCAddr}, {"http-addr", c.HTTPAddr}, {"pi-addr", c.PiAddr}} {
+	for _, d := range []door{{"grpc_addr", c.GRPCAddr}, {"http_addr", c.HTTPAddr}, {"pi_addr", c.PiAddr}} {
 		if d.addr != "" {
 			all = append(all, d)
 		}
@@ -62,19 +62,19 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return new(net.ListenConfig).Listen(ctx, "tcp", addr)
 }
 
-// listenAll binds every address, by its flag. Where some cannot be bound it says so of
+// listenAll binds every address, by its setting. Where some cannot be bound it says so of
 // all of them, with what to do, and leaves none bound.
 func listenAll(ctx context.Context, c Config) (map[string]net.Listener, error) {
 	listeners := map[string]net.Listener{}
 	var refused []error
-	var flags []string
+	var places []string
 	for _, d := range c.doors() {
 		l, err := listen(ctx, d.addr)
 		if err != nil {
-			refused, flags = append(refused, err), append(flags, "--"+d.flag)
+			refused, places = append(refused, err), append(places, c.at(d.key).in())
 			continue
 		}
-		listeners[d.flag] = l
+		listeners[d.key] = l
 	}
 	if len(refused) == 0 {
 		return listeners, nil
@@ -82,7 +82,7 @@ func listenAll(ctx context.Context, c Config) (map[string]net.Listener, error) {
 	for _, l := range listeners {
 		l.Close()
 	}
-	return nil, fmt.Errorf("cannot listen: %w; choose other addresses with %s (port 0 picks a free one)", errors.Join(refused...), strings.Join(flags, ", "))
+	return nil, fmt.Errorf("cannot listen: %w; choose other addresses with %s (port 0 picks a free one)", errors.Join(refused...), strings.Join(places, ", "))
 }
 
 // checkExposure refuses addresses that cannot be one, and to open an
@@ -91,12 +91,12 @@ func checkExposure(c Config) error {
 	var wrong []error
 	for _, d := range c.doors() {
 		if why := misspelled(d.addr); why != "" {
-			wrong = append(wrong, fmt.Errorf("--%s %s: %s; write it as host:port, such as 127.0.0.1:8080", d.flag, d.addr, why))
+			wrong = append(wrong, fmt.Errorf("%s %s: %s; write it as host:port, such as 127.0.0.1:8080", c.at(d.key), d.addr, why))
 			continue
 		}
 		host, _, _ := net.SplitHostPort(d.addr) // it is spelled well
 		if ip := net.ParseIP(host); !c.Insecure && c.Auth.Tokens == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			wrong = append(wrong, fmt.Errorf("--%s %s is open to the network and nobody has to authenticate: use 127.0.0.1, set auth.tokens, or add --insecure if that is what you want", d.flag, d.addr))
+			wrong = append(wrong, fmt.Errorf("%s %s is open to the network and nobody has to authenticate: use 127.0.0.1, set auth.tokens, or add --insecure if that is what you want", c.at(d.key), d.addr))
 		}
 	}
 	return errors.Join(wrong...)

@@ -130,24 +130,27 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 	}
 	if c.PiSocket != "" {
 		if s.socket, err = stdio.Listen(c.PiSocket, stdio.Options{}); err != nil {
-			return fmt.Errorf("--pi-socket %s: %w", c.PiSocket, err)
+			return fmt.Errorf("%s %s: %w", c.at("pi_socket"), c.PiSocket, err)
 		}
 		if s.bound.PiSocket, err = filepath.Abs(s.socket.Path()); err != nil { // who reads it may be elsewhere
-			return fmt.Errorf("--pi-socket %s: %w", c.PiSocket, err)
+			return fmt.Errorf("%s %s: %w", c.at("pi_socket"), c.PiSocket, err)
 		}
 	}
-	if l := listeners["grpc-addr"]; l != nil {
+	if l := listeners["grpc_addr"]; l != nil {
 		s.bound.GRPC = l.Addr().String()
 	}
-	if l := listeners["http-addr"]; l != nil {
+	if l := listeners["http_addr"]; l != nil {
 		s.bound.HTTP = l.Addr().String()
 	}
-	if l := listeners["pi-addr"]; l != nil {
+	if l := listeners["pi_addr"]; l != nil {
 		s.bound.Pi = l.Addr().String()
 	}
 	s.open(listeners)
 	s.loops.Go(s.watchJournal)
-	return writeReady(c.ReadyFile, s.bound)
+	if err = writeReady(c.ReadyFile, s.bound); err != nil {
+		return fmt.Errorf("%s %s: %w", c.at("ready_file"), c.ReadyFile, err)
+	}
+	return nil
 }
 
 func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err error) {
@@ -157,8 +160,10 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 	var commands core.RecordLog
 	id := core.NewID()
 	if c.DataDir != "" {
-		if s.dir, err = lockDir(c.DataDir); err != nil {
-			return err
+		if s.dir, err = lockDir(c.DataDir); errors.Is(err, errTaken) {
+			return fmt.Errorf("another hub uses the data directory %s: stop it, or name another with %s", c.DataDir, c.at("data_dir").in())
+		} else if err != nil {
+			return fmt.Errorf("%s %s: %w; name a directory that you may write into", c.at("data_dir"), c.DataDir, err)
 		}
 		if id, err = stableID(c.DataDir); err != nil {
 			return err
@@ -250,19 +255,23 @@ func orNever[N int | time.Duration](n N) N {
 	return n
 }
 
+// errTaken says that another hub uses a data directory.
+var errTaken = errors.New("another hub uses it")
+
 // lockDir makes a data directory when it is missing, and sees to it that one hub
-// at a time uses it: until what it returns is closed, or the process ends.
+// at a time uses it: until what it returns is closed, or the process ends. It returns
+// errTaken when another one does.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("--data-dir %s: %w; name a directory that you may write into", dir, err)
+		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("--data-dir %s: %w; name a directory that you may write into", dir, err)
+		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("another hub uses the data directory %s: stop it, or name another with --data-dir", dir)
+		return nil, errTaken
 	}
 	return f, nil
 }
@@ -293,12 +302,9 @@ func writeReady(path string, bound Addresses) error {
 	}
 	temp := path + ".tmp"
 	if err := os.WriteFile(temp, append(data, '\n'), 0o600); err != nil {
-		return fmt.Errorf("--ready-file %s: %w", path, err)
+		return err
 	}
-	if err := os.Rename(temp, path); err != nil {
-		return fmt.Errorf("--ready-file %s: %w", path, err)
-	}
-	return nil
+	return os.Rename(temp, path)
 }
 
 // run serves until the listener is stopped; what ends it otherwise is told to

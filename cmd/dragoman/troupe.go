@@ -113,7 +113,7 @@ func (a *actor) answer(ctx context.Context, r core.Request, say func(core.Body) 
 
 // bySending asks by sending an agent on an errand, through REST.
 func bySending(to place, agent string) asker {
-	hub := (&hubPlace{hub: to.http}).client()
+	hub := to.client()
 	return func(ctx context.Context, other, content string) (string, error) {
 		task, err := json.Marshal(errand{other, content})
 		if err != nil {
