@@ -36,6 +36,7 @@ failure with the end of its stderr.
 
   dragoman agent --dialect parallax --name shout -- tr a-z A-Z
   dragoman agent --dialect coven --name poet --capability verse -- ./poet.sh
+  dragoman agent --wait --dialect acp --name bell -- ./bell.sh     # before the hub is up
 
 What a request has beside its text (data, attachments, history) stands as JSON in
 the file that the variable DRAGOMAN_REQUEST names. A notice comes to Coven and
@@ -47,7 +48,7 @@ Parallax agents as a request of its topic and data.`,
 	f.StringVar(&dialect, "dialect", "", "`dialect` to join in: coven, parallax or acp")
 	f.StringVar(&name, "name", "", "`name` of the agent")
 	f.StringVar(&id, "id", "", "`id` of the agent; default: its name")
-	f.StringVar(&model, "model", "", "`model` that it tells")
+	f.StringVar(&model, "model", "", "`model` that it says it uses")
 	f.StringSliceVar(&able, "capability", nil, "`capability` that it declares; may be repeated")
 	f.StringSliceVar(&domains, "domain", nil, "`domain` that it declares; may be repeated")
 	f.IntVar(&concurrent, "concurrent", 1, "`number` of requests that it answers at once")
@@ -73,7 +74,7 @@ Parallax agents as a request of its topic and data.`,
 		if err := refuseEmpty(c, "capability", "domain", "grpc-addr"); err != nil {
 			return err
 		}
-		if _, err := time.ParseDuration(args[0]); err == nil && c.Flags().Changed("wait") {
+		if _, isTime := readTime(args[0]); isTime && c.Flags().Changed("wait") {
 			return &exit{exitUsage, fmt.Errorf("%s would be the command: write --wait=%[1]s", args[0])}
 		}
 		if _, err := exec.LookPath(args[0]); err != nil {

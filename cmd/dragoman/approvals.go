@@ -76,7 +76,7 @@ func decision(io streams, approved bool, all *bool) *cobra.Command {
 	c := &cobra.Command{Args: cobra.RangeArgs(1, 2)}
 	f := c.Flags()
 	to := hubFlags(f)
-	f.StringVar(&reason, "reason", "", "`why`, for whoever reads the task")
+	f.StringVar(&reason, "reason", "", "`text` that says why, for whoever reads the task")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		client, task := to.client(), core.TaskID(args[0])

@@ -48,7 +48,6 @@ func askCommand(io streams) *cobra.Command {
 	var a asking
 	var data string
 	var files []string
-	var timeout time.Duration
 	var asJSON, thinking bool
 	c := &cobra.Command{
 		Use: "ask TO [WORD...]", Short: "Ask an agent and print its answer as it comes",
@@ -68,7 +67,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
 	f.StringVar(&data, "data", "", "`JSON` to send along")
 	f.StringArrayVar(&files, "file", nil, "`file` to attach; may be repeated")
-	f.DurationVar(&timeout, "timeout", 0, "`time` that it may take, such as 20s; default: as the hub says")
+	timeout := timeFlag(f, "timeout", 0, "`time` that it may take, such as 20s; default: as the hub says")
 	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "`number` of tokens that the answer may have")
 	wait := waitFlag(f, "a hub, or an agent,")
 	f.BoolVar(&thinking, "thinking", false, "print on stderr what the agent thinks and does")
@@ -89,7 +88,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		if a.Attachments, err = attach(files); err != nil {
 			return err
 		}
-		if a.DeadlineMS, err = deadline(c, timeout); err != nil {
+		if a.DeadlineMS, err = deadline(c, *timeout); err != nil {
 			return err
 		}
 		keep := false
@@ -124,7 +123,11 @@ func asText(s string) (string, error) {
 func attach(paths []string) ([]core.File, error) {
 	var files []core.File
 	for _, p := range paths {
-		b, err := os.ReadFile(p)
+		from, err := fromHome(p)
+		if err != nil {
+			return nil, &exit{exitUsage, fmt.Errorf("--file %s: %w", quoted(p), err)}
+		}
+		b, err := os.ReadFile(from)
 		var why *os.PathError
 		if errors.As(err, &why) {
 			return nil, &exit{exitUsage, fmt.Errorf("--file %s: %w; name a file that you may read", quoted(p), why.Err)}

@@ -55,6 +55,10 @@ func loadConfig(fs *pflag.FlagSet, environ []string) (Config, error) {
 		path, named.name = valueOf(environ, envPrefix+"CONFIG"), envPrefix+"CONFIG"
 	}
 	if path != "" {
+		path, err := fromHome(path)
+		if err != nil {
+			return Config{}, fmt.Errorf("%s: %w", named, err)
+		}
 		sources = append([]source{fromFile(path, named)}, sources...)
 	}
 	for _, s := range sources {
@@ -66,7 +70,24 @@ func loadConfig(fs *pflag.FlagSet, environ []string) (Config, error) {
 			c.Places[key] = s.about(key)
 		}
 	}
-	return c, k.Unmarshal("", &c)
+	if err := k.Unmarshal("", &c); err != nil {
+		return Config{}, err
+	}
+	return c, c.expandPaths()
+}
+
+// expandPaths puts the home directory in the place of ~ in the paths of settings. Those
+// of pi are shown as they were written, and expanded where they are used.
+func (c *Config) expandPaths() (err error) {
+	for key, path := range map[string]*string{
+		"data_dir": &c.DataDir, "pi_socket": &c.PiSocket, "ready_file": &c.ReadyFile,
+		"auth.tokens": &c.Auth.Tokens, "coven.secrets": &c.Coven.Secrets, "parallax.secrets": &c.Parallax.Secrets,
+	} {
+		if *path, err = fromHome(*path); err != nil {
+			return fmt.Errorf("%s: %w", c.at(key), err)
+		}
+	}
+	return nil
 }
 
 // defaultConfig is what a hub has when nothing is set.

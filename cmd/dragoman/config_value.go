@@ -110,8 +110,7 @@ func (s setting) convert(raw any) (value any, ok bool) {
 		b, err := strconv.ParseBool(text)
 		return b, err == nil
 	case time.Duration:
-		d, err := time.ParseDuration(text)
-		return d, err == nil
+		return readTime(text)
 	case []string:
 		return texts(raw)
 	case Budgets:
@@ -124,9 +123,15 @@ func (s setting) convert(raw any) (value any, ok bool) {
 		whole := int64(n)
 		return whole, float64(whole) == n && -1<<53 < whole && whole < 1<<53
 	}
+	if n, ok := readSize(text); ok && s.inBytes() {
+		return n, true
+	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil
 }
+
+// inBytes reports whether the setting is a number of bytes.
+func (s setting) inBytes() bool { return strings.HasSuffix(s.key, "bytes") }
 
 // texts reads a list, or text with commas between.
 func texts(raw any) (list []string, ok bool) {
@@ -195,7 +200,7 @@ func (s setting) wanted() string {
 		}
 		return "text"
 	case time.Duration:
-		text := "a time such as 30s or 5m"
+		text := "a time such as 30s, 5m or 7d"
 		switch {
 		case r.Least != "" && r.Most != "":
 			text += " from " + r.Least + " to " + r.Most
@@ -206,10 +211,14 @@ func (s setting) wanted() string {
 		}
 		return text
 	}
-	if r.Minimum != nil {
-		return fmt.Sprintf("a whole number of at least %d", *r.Minimum)
+	text := "a whole number"
+	if s.inBytes() {
+		text = "a number of bytes such as 1000000 or 64MiB"
 	}
-	return "a whole number"
+	if r.Minimum != nil {
+		text += fmt.Sprintf(" of at least %d", *r.Minimum)
+	}
+	return text
 }
 
 // shown is what a source says, as an error repeats it.

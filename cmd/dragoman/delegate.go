@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +13,6 @@ import (
 func delegateCommand(io streams) *cobra.Command {
 	var a asking
 	var about string
-	var timeout time.Duration
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "delegate TO [WORD...]", Short: "Give an agent a task and do not wait for it",
@@ -26,14 +24,14 @@ itself; 'dragoman tail ID' follows it.`,
 	to := hubFlags(f)
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
 	f.StringVar(&about, "context", "", "`JSON` object that the agent should know")
-	f.DurationVar(&timeout, "timeout", 0, "`time` that it may take, such as 20s; default: as the hub says")
+	timeout := timeFlag(f, "timeout", 0, "`time` that it may take, such as 20s; default: as the hub says")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if err := refuseEmpty(c, "thread", "context"); err != nil {
 			return err
 		}
 		a.To, a.Intent = args[0], "delegate"
-		if a.DeadlineMS, err = deadline(c, timeout); err != nil {
+		if a.DeadlineMS, err = deadline(c, *timeout); err != nil {
 			return err
 		}
 		if a.Content, err = words(args[1:], io.in); err != nil {

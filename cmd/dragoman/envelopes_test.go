@@ -54,6 +54,14 @@ func TestTheExamplesOfACPAreAnnotatedAndMayBeChosen(t *testing.T) {
 	}
 }
 
+func TestHelpIsPrintedOfACommandBelowAnother(t *testing.T) {
+	for _, args := range [][]string{{"help", "config", "set-agent"}, {"config", "set-agent", "--help"}} {
+		if code, out, complaint := printed(t, args...); code != exitDone || !strings.Contains(out, "dragoman config set-agent ID [flags]") {
+			t.Errorf("dragoman %q: got %d, %q and %q, want the help of set-agent", args, code, out, complaint)
+		}
+	}
+}
+
 func TestTheCommandThatShowedEnvelopesSaysWhereTheyAreNow(t *testing.T) {
 	for _, tt := range []struct {
 		args []string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -48,13 +49,20 @@ func unknownFlag(c *cobra.Command, given *pflag.NotExistError) string {
 func allowedBy(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "duration":
-		return "want a time such as 20s or 5m"
+		return "want a time such as 20s, 5m or 7d"
 	case "int", "int64":
 		return "want a whole number"
 	case "bool":
 		return "want true or false"
 	}
 	return errors.Unwrap(err).Error()
+}
+
+// timeFlag declares a flag with a time as people write it.
+func timeFlag(fs *pflag.FlagSet, name string, otherwise time.Duration, usage string) *time.Duration {
+	d := otherwise
+	fs.Var((*timeValue)(&d), name, usage)
+	return &d
 }
 
 // refuseEmpty makes a usage error of a flag that was given an empty text: it stands

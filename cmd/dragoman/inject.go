@@ -19,7 +19,6 @@ const injectWait = 30 * time.Second
 func injectCommand(io streams) *cobra.Command {
 	var priority core.InjectionPriority
 	var name, source string
-	var wait time.Duration
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "inject TASK [WORD...]", Short: "Tell an agent something while it works",
@@ -32,9 +31,9 @@ while it works is told nothing, and the command says so.`,
 	}
 	f := c.Flags()
 	to := hubFlags(f)
-	f.StringVar(&name, "priority", "normal", "`when` it takes it in: immediate (into this answer), normal, or deferred (after its work)")
-	f.StringVar(&source, "source", "", "`where` it comes from, for the agent to know")
-	f.DurationVar(&wait, "wait", injectWait, "`time` to wait for the agent's answer; 0 for not at all")
+	f.StringVar(&name, "priority", "normal", "`priority`: immediate (into this answer), normal, or deferred (after its work)")
+	f.StringVar(&source, "source", "", "`name` of what it comes from, which the agent is told")
+	wait := timeFlag(f, "wait", injectWait, "`time` to wait for the agent's answer; 0 for not at all")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if priority.UnmarshalText([]byte(name)) != nil || priority == 0 {
@@ -47,7 +46,7 @@ while it works is told nothing, and the command says so.`,
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		body := map[string]any{"id": core.NewID(), "content": content, "priority": name, "source": source}
-		told, err := to.client().inject(ctx, core.TaskID(args[0]), body, wait)
+		told, err := to.client().inject(ctx, core.TaskID(args[0]), body, *wait)
 		switch {
 		case ctx.Err() != nil:
 			return &exit{exitInterrupted, errLeft}
@@ -59,11 +58,11 @@ while it works is told nothing, and the command says so.`,
 			}
 		}
 		switch {
-		case told.Accepted == nil && wait > 0:
+		case told.Accepted == nil && *wait > 0:
 			return &exit{exitFailed, fmt.Errorf("it was sent%s", because(told.Reason))}
 		case told.Accepted != nil && !*told.Accepted:
 			return &exit{exitFailed, fmt.Errorf("the agent did not take it%s", because(told.Reason))}
-		case !asJSON && wait > 0:
+		case !asJSON && *wait > 0:
 			_, err = fmt.Fprintln(io.out, "accepted"+because(told.Reason))
 		case !asJSON:
 			_, err = fmt.Fprintln(io.out, "sent")
@@ -110,7 +109,7 @@ cancelling: 'dragoman tail' shows how it ends.`,
 	}
 	f := c.Flags()
 	to := hubFlags(f)
-	f.StringVar(&reason, "reason", "", "`why`, for the agent and whoever reads the task")
+	f.StringVar(&reason, "reason", "", "`text` that says why, for the agent and whoever reads the task")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		state, err := to.client().cancel(c.Context(), core.TaskID(args[0]), reason)

@@ -17,7 +17,7 @@ func newLog(w io.Writer, level, format string) *slog.Logger {
 		human = isTerminal(w)
 	}
 	if human {
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05"}
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05", NoColor: !colors(w)}
 	}
 	least, err := zerolog.ParseLevel(level)
 	if err != nil {
@@ -25,6 +25,10 @@ func newLog(w io.Writer, level, format string) *slog.Logger {
 	}
 	return slog.New(zerolog.NewSlogHandler(zerolog.New(w).Level(least).With().Timestamp().Logger()))
 }
+
+// colors reports whether what is written to w may have colours: on a terminal, unless
+// its user wants none (no-color.org).
+func colors(w any) bool { return isTerminal(w) && os.Getenv("NO_COLOR") == "" }
 
 // isTerminal reports whether what is written to w is seen by a person.
 func isTerminal(w any) bool {

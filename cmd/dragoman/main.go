@@ -81,14 +81,7 @@ the others.
   dragoman agent --dialect parallax --name shout -- tr a-z A-Z
   dragoman ask shout "hello"                           # HELLO`,
 		SilenceErrors: true, SilenceUsage: true, Version: version,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return unknownCommand(c, args[0])
-		},
-		Run:                        func(c *cobra.Command, _ []string) { _ = c.Help() },
-		SuggestionsMinimumDistance: 2,
+		Args: subcommand, Run: printHelp,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if err := checkVariables(environ()); err != nil {
 				return &exit{exitUsage, err}
@@ -106,18 +99,30 @@ the others.
 		stdioCommand(io), tailCommand(io), usageCommand(io), benchCommand(io), acpCommand(), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(),
 	)
 	for _, c := range root.Commands() {
-		if c.Args != nil {
+		if c.Args != nil && c.RunE != nil { // others only have commands below them
 			c.Args = usageArgs(c.Args)
 		}
 	}
 	return root
 }
 
-// unknownCommand is a usage error that names the nearest command.
-func unknownCommand(root *cobra.Command, given string) error {
-	hint := "see 'dragoman --help'"
-	if near := root.SuggestionsFor(given); len(near) > 0 {
-		hint = "did you mean 'dragoman " + near[0] + "'?"
+// subcommand is the argument check of a command that only has others below it: what
+// stands there is none of them.
+func subcommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return unknownCommand(c, args[0])
+}
+
+func printHelp(c *cobra.Command, _ []string) { _ = c.Help() }
+
+// unknownCommand is a usage error that names the nearest command below another.
+func unknownCommand(above *cobra.Command, given string) error {
+	above.SuggestionsMinimumDistance = 2
+	hint := "see '" + above.CommandPath() + " --help'"
+	if near := above.SuggestionsFor(given); len(near) > 0 {
+		hint = "did you mean '" + above.CommandPath() + " " + near[0] + "'?"
 	}
 	return &exit{exitUsage, fmt.Errorf("unknown command %q: %s", given, hint)}
 }
@@ -126,11 +131,15 @@ func unknownCommand(root *cobra.Command, given string) error {
 // of one that there is not.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Print the help of a command", Args: cobra.MaximumNArgs(1),
+		Use: "help [COMMAND...]", Short: "Print the help of a command",
 		RunE: func(c *cobra.Command, args []string) error {
-			about, rest, err := c.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return unknownCommand(c.Root(), args[0])
+			about := c.Root()
+			for _, name := range args {
+				below, rest, err := about.Find([]string{name})
+				if err != nil || len(rest) > 0 {
+					return unknownCommand(about, name)
+				}
+				about = below
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()

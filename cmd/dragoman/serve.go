@@ -25,8 +25,8 @@ func serveCommand(io streams) *cobra.Command {
 are told, running tasks may finish, then it ends. A second one ends it at once.
 
 Every setting can stand in a YAML file (--config), in the environment (DRAGOMAN_
-and the name in capitals) or on the command line; 'dragoman check' explains what
-comes of them.`,
+and the name in capitals) or on the command line; 'dragoman check' explains each
+and shows its value.`,
 	}
 	serveFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -152,8 +152,8 @@ func checkCommand(io streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "check [KIND...]", Short: "Check the settings and explain them, or the envelopes of ACP",
 		Long: `Read the settings and the files that they name as 'dragoman serve' would, say what is
-wrong with them, and print what comes of them: each with its value, its variable, and
-whether it differs from the default.
+wrong with them, and print each with its value, its default where that is another,
+its variable and what it sets.
 
 With --envelope print instead how the envelopes of ACP look: an example of each kind,
 or of the kinds named, with a comment on every member. It is enough for a language

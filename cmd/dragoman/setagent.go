@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +15,10 @@ import (
 // configCommand has what changes the settings of a hub that runs.
 func configCommand(io streams) *cobra.Command {
 	c := &cobra.Command{
-		Use: "config", Short: "Change what a running hub goes by", Args: cobra.NoArgs,
-		Long: `Change what a running hub goes by. Its own settings stand in its file and its
-environment: it reads them again on SIGHUP, and 'dragoman check' explains them.`,
+		Use: "config", Short: "Change the settings of a running hub", Args: subcommand, Run: printHelp,
+		Long: `Change the settings of a hub while it runs. Those that it starts with stand in its
+file and its environment: it reads them again on SIGHUP, and 'dragoman check' explains
+them.`,
 	}
 	c.AddCommand(setAgentCommand(io))
 	return c
@@ -26,7 +26,6 @@ environment: it reads them again on SIGHUP, and 'dragoman check' explains them.`
 
 func setAgentCommand(io streams) *cobra.Command {
 	var most int
-	var beat time.Duration
 	var reason string
 	var asJSON bool
 	c := &cobra.Command{
@@ -39,7 +38,7 @@ until it is set anew, over restarts too where the hub has a data directory.
 	}
 	f := c.Flags()
 	f.IntVar(&most, "max-concurrent", 0, "`number` of tasks at once at most; 0 for what the agent says")
-	f.DurationVar(&beat, "heartbeat", 0, "`time` between two heartbeats; 0 for that of the settings")
+	beat := timeFlag(f, "heartbeat", 0, "`time` between two heartbeats; 0 for the one in the settings")
 	f.StringVar(&reason, "reason", "", "`text` that the agent is told")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	to := hubFlags(f)
@@ -61,7 +60,7 @@ until it is set anew, over restarts too where the hub has a data directory.
 		if err := to.client().send(c.Context(), http.MethodPatch, "/v1/agents/"+url.PathEscape(args[0]), body, &a); err != nil {
 			return err
 		}
-		if beat > 0 && a.Dialect != parallax.Dialect {
+		if *beat > 0 && a.Dialect != parallax.Dialect {
 			fmt.Fprintf(io.err, "%s speaks %s, where the hub sets no interval of heartbeats: nothing comes of --heartbeat\n", a.ID, a.Dialect)
 		}
 		if asJSON {

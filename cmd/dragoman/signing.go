@@ -60,6 +60,10 @@ func secretOf(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
 	}
+	path, err := fromHome(path)
+	if err != nil {
+		return nil, fmt.Errorf("--signing-secret: %w", err)
+	}
 	secret, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--signing-secret: %w", err)

@@ -29,8 +29,8 @@ was asked and ends.
 	}
 	f := c.Flags()
 	f.StringVar(&dialect, "dialect", pi.Name, "`dialect`: pi or acp")
-	f.StringVar(&snapshots, "snapshots", "", "`what` updates repeat of a growing message, of pi: all or none; default: as the hub says")
-	f.StringVar(&id, "id", "", "`id` to speak as, of acp; default: whose the token is, or what from of the first envelope says")
+	f.StringVar(&snapshots, "snapshots", "", "`amount` of a growing message that its updates repeat, with --dialect pi: all or none; default: as the hub says")
+	f.StringVar(&id, "id", "", "`id` to speak as, with --dialect acp; default: the principal of the token, else from of the first envelope")
 	to := hubFlags(f)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		bridges := map[string]bridge{pi.Name: piBridge(), acp.Dialect: acpBridge()}
@@ -47,7 +47,7 @@ was asked and ends.
 		var as http.Header
 		if id != "" {
 			if dialect != acp.Dialect {
-				return &exit{exitUsage, errors.New("--id is of --dialect acp")}
+				return &exit{exitUsage, errors.New("--id is for --dialect acp alone")}
 			}
 			if err := core.CheckAgentID(core.AgentID(id)); err != nil {
 				return &exit{exitUsage, fmt.Errorf("--id: %s", core.AsFault(err).Message)}

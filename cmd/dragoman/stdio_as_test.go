@@ -33,7 +33,7 @@ func TestWhoSpeaksOverStdioIsSaidByAFlagOrTheToken(t *testing.T) {
 		}
 	}
 	code, _, complaint := typed(t, "stdio", "--id", "me")
-	if code != exitUsage || !strings.Contains(complaint, "--id is of --dialect acp") {
+	if code != exitUsage || !strings.Contains(complaint, "--id is for --dialect acp alone") {
 		t.Errorf("with pi: got %d and %q, want it refused", code, complaint)
 	}
 }

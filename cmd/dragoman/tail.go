@@ -27,7 +27,7 @@ An interrupt ends it; the tasks run on.`,
 	f := c.Flags()
 	to := hubFlags(f)
 	f.BoolVar(&asJSON, "json", false, "print every event as a line of JSON")
-	f.StringVar(&color, "color", "auto", "`when` to colour: auto, always or never")
+	f.StringVar(&color, "color", "auto", "`when` to colour: auto (on a terminal, unless NO_COLOR is set), always or never")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if color != "auto" && color != "always" && color != "never" {
 			return &exit{exitUsage, fmt.Errorf("--color %q: use auto, always or never", color)}
@@ -42,7 +42,7 @@ An interrupt ends it; the tasks run on.`,
 		if err != nil {
 			return err
 		}
-		t := newTailer(io.out, color == "always" || color == "auto" && isTerminal(io.out), len(args) == 0)
+		t := newTailer(io.out, color == "always" || color == "auto" && colors(io.out), len(args) == 0)
 		ended := false
 		err = follow(resp, func(l line, raw []byte) error {
 			ended = ended || l.Body != nil && l.Body.Kind().Ends()

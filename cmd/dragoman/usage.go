@@ -43,7 +43,7 @@ each of the latest days as well.`,
 	}
 	f := c.Flags()
 	to := hubFlags(f)
-	f.StringVar(&by, "by", "agent", "`line` to add up along: agent, thread, requester, day or task")
+	f.StringVar(&by, "by", "agent", "`key` to add up by: agent, thread, requester, day or task")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		ask := func(by string) (u usageTotals, err error) {
@@ -93,7 +93,7 @@ func printBudgets(out io.Writer, budgets []standing) error {
 	if len(budgets) == 0 {
 		return nil
 	}
-	t := newTable(out, "BUDGET OF", "USED", "LIMIT", "PER", "%", "ANEW")
+	t := newTable(out, "BUDGET OF", "USED", "LIMIT", "PER", "%", "RESETS")
 	for _, b := range budgets {
 		anew := ""
 		if b.Resets != nil {

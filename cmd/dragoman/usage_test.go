@@ -62,7 +62,7 @@ func TestTheBudgetsAreATable(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
 	}
-	want := []string{"BUDGET OF USED LIMIT PER % ANEW", "agent ben 800 1000 day 80 2026-01-06T00:00:00Z", "thread th 0 7 total 0 -"}
+	want := []string{"BUDGET OF USED LIMIT PER % RESETS", "agent ben 800 1000 day 80 2026-01-06T00:00:00Z", "thread th 0 7 total 0 -"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

@@ -21,7 +21,7 @@ const (
 
 // waitFlag declares --wait of a command that can wait for somebody.
 func waitFlag(fs *pflag.FlagSet, whom string) *time.Duration {
-	d := fs.Duration("wait", 0, "wait for "+whom+" that is not there yet, for at most so much `time` (--wait=30s)")
+	d := timeFlag(fs, "wait", 0, "wait for "+whom+" that is not there yet, for at most so much `time` (--wait=30s)")
 	fs.Lookup("wait").NoOptDefVal = waitUsual
 	return d
 }
