@@ -74,8 +74,8 @@ Parallax agents as a request of its topic and data.`,
 		if err := refuseEmpty(c, "capability", "domain", "grpc-addr"); err != nil {
 			return err
 		}
-		if _, isTime := readTime(args[0]); isTime && c.Flags().Changed("wait") {
-			return &exit{exitUsage, fmt.Errorf("%s would be the command: write --wait=%[1]s", args[0])}
+		if err := checkWait(c, args, "the command"); err != nil {
+			return err
 		}
 		if _, err := exec.LookPath(args[0]); err != nil {
 			return &exit{exitUsage, fmt.Errorf("the command cannot be run: %w", err)}

@@ -76,6 +76,9 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		if err := refuseEmpty(c, "thread", "data", "file"); err != nil {
 			return err
 		}
+		if err := checkWait(c, args, "the agent to ask"); err != nil {
+			return err
+		}
 		a.To, a.Intent = args[0], "ask"
 		if a.Content, err = words(args[1:], io.in); err != nil {
 			return err

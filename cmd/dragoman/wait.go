@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -24,6 +25,14 @@ func waitFlag(fs *pflag.FlagSet, whom string) *time.Duration {
 	d := timeFlag(fs, "wait", 0, "wait for "+whom+" that is not there yet, for at most so much `time` (--wait=30s)")
 	fs.Lookup("wait").NoOptDefVal = waitUsual
 	return d
+}
+
+// checkWait makes a usage error of a time behind a blank, which would be an argument.
+func checkWait(c *cobra.Command, args []string, what string) error {
+	if _, isTime := readTime(args[0]); isTime && c.Flags().Changed("wait") {
+		return &exit{exitUsage, fmt.Errorf("%s would be %s: write --wait=%[1]s", args[0], what)}
+	}
+	return nil
 }
 
 // absence is an error of a hub that is not there, and may come.

@@ -111,6 +111,7 @@ func TestWhoWaitsInVainIsToldForHowLongAndForWhom(t *testing.T) {
 		{[]string{"ask", "--wait=1ms", "--hub", nobody, "a", "b"}, "dragoman: waited 1ms in vain: no hub answers at " + nobody},
 		{[]string{"ask", "--wait=1ms", "--hub", hub, "a", "b"}, `dragoman: waited 1ms in vain: no agent "a" is here; 'dragoman agents`},
 		{[]string{"agent", "--wait", "--hub", hub, "--dialect", "acp", "--name", "a", "1ms", "--", "cat"}, "1ms would be the command: write --wait=1ms"},
+		{[]string{"ask", "--wait", "1ms", "a", "b", "--hub", hub}, "1ms would be the agent to ask: write --wait=1ms"},
 	} {
 		code, _, complaint := typed(t, tt.args...)
 		if !strings.Contains(complaint, tt.want) || code == exitDone {
