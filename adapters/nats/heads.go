@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
@@ -20,9 +18,12 @@ import (
 // head is what is known of a task while the stream is read.
 type head struct {
 	thread core.ThreadID
-	seq    uint64 // of the last event
-	last   []byte // its line; nil where there was no room for it
-	place  uint64 // of the message that has it
+	begun  uint64 // the place of the message that has its first event
+	place  uint64 // of the message that has its last
+	seq    uint64 // of that event
+	ended  bool
+	lost   bool   // nothing but that it was is known: the rest was damaged
+	last   []byte // the line of that event; nil where it is the end, or there was no room for it
 }
 
 // What is kept of last events until all heads are known: short lines, and of longer ones
@@ -40,65 +41,126 @@ func long(line []byte) int {
 	return len(line)
 }
 
+// heads are those of all tasks, as far as the stream was read.
+type heads struct {
+	of    map[core.TaskID]*head
+	room  int    // for long lines
+	place uint64 // of the last message
+	hole  uint64 // the last place at which there is none, with some before it
+}
+
 // Heads implements journal.Journal. It reads the stream once, in order.
 func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) error {
-	heads, room := map[core.TaskID]head{}, j.lines
+	before, err := j.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+	h := heads{of: map[core.TaskID]*head{}, room: j.lines}
 	var parts assembly
-	err := replay(ctx, j.stream, "the journal", func(m jetstream.Msg, place *jetstream.MsgMetadata) (bool, error) {
-		data, whole := parts.add(m.Headers(), m.Data())
+	err = j.replay(ctx, j.stream, "the journal", func(m message) (bool, error) {
+		h.pass(m.place)
+		data, whole := parts.add(m.header, m.data)
 		if !whole {
 			return true, nil
 		}
-		for task, lines := range tasks(data, j.taskOf(m.Subject())) {
-			if !plain(task) {
-				return false, errNoTask
+		for task, lines := range tasks(data, j.taskOf(m.subject)) {
+			if err := h.add(m.place, task, lines); err != nil {
+				return false, err
 			}
-			h := heads[task]
-			if first, _, _ := bytes.Cut(lines, []byte{'\n'}); bytes.HasPrefix(first, []byte(`{"seq":1,`)) {
-				var e core.Event
-				if err := json.Unmarshal(first, &e); err != nil {
-					return false, fmt.Errorf("task %s: %w", task, err)
-				}
-				h.thread = journal.ThreadOf(e)
-			}
-			last := lines[bytes.LastIndexByte(lines, '\n')+1:]
-			if seq := seqOf(last); seq == 0 || seq >= h.seq { // else it was appended again, up to here
-				room += long(h.last)
-				h.seq, h.last, h.place = seq, nil, place.Sequence.Stream
-				if size := long(last); size == 0 || size <= room {
-					h.last, room = bytes.Clone(last), room-size
-				}
-			}
-			heads[task] = h
 		}
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, task := range slices.Sorted(maps.Keys(heads)) {
-		h := heads[task]
-		last, err := j.lastOf(ctx, task, h)
-		if errors.Is(err, journal.ErrUnknown) {
+	if h.place < before.State.LastSeq {
+		h.pass(before.State.LastSeq + 1)
+	}
+	now, err := j.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+	first := now.State.FirstSeq
+	if h.hole < first {
+		h.hole = 0 // it fell to retention
+	}
+	for task, seq := range j.lost {
+		if h.of[task] == nil {
+			h.of[task] = &head{seq: seq, place: first, lost: true}
+		}
+	}
+	for _, task := range slices.Sorted(maps.Keys(h.of)) {
+		d := h.of[task]
+		if d.place < first {
 			continue // it fell to retention meanwhile
 		}
-		if err != nil {
-			return err
+		out := journal.Head{Task: task, Ended: d.ended, Damaged: !d.ended && (d.lost || d.place < h.hole)}
+		if d.begun >= first {
+			out.Thread = d.thread
 		}
-		if !yield(journal.Head{Task: task, Thread: h.thread, Last: last}) {
+		if !d.ended {
+			if out.Last, err = j.lastOf(ctx, task, d); errors.Is(err, journal.ErrUnknown) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !yield(out) {
 			break
 		}
 	}
 	return nil
 }
 
+// pass notes that the stream goes on at a place.
+func (h *heads) pass(place uint64) {
+	if h.place > 0 && place > h.place+1 {
+		h.hole = place - 1
+	}
+	h.place = place
+}
+
+// add takes in what a message has of a task.
+func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
+	d := h.of[task]
+	if d == nil {
+		if !plain(task) {
+			return errNoTask
+		}
+		d = &head{}
+		h.of[task] = d
+	}
+	if first, _, _ := bytes.Cut(lines, []byte{'\n'}); bytes.HasPrefix(first, []byte(`{"seq":1,`)) {
+		thread, err := threadOf(first)
+		if err != nil {
+			return fmt.Errorf("task %s: %w", task, err)
+		}
+		d.thread, d.begun = thread, place
+	}
+	last := lines[bytes.LastIndexByte(lines, '\n')+1:]
+	seq := seqOf(last)
+	if seq > 0 && seq < d.seq {
+		return nil // it was appended again, up to here
+	}
+	h.room += long(d.last)
+	d.seq, d.ended, d.last, d.place = seq, ends(last), nil, place
+	if size := long(last); !d.ended && (size == 0 || size <= h.room) {
+		d.last, h.room = bytes.Clone(last), h.room-size
+	}
+	return nil
+}
+
 // lastOf returns the last event of a task.
-func (j *Journal) lastOf(ctx context.Context, task core.TaskID, h head) (last core.Event, err error) {
+func (j *Journal) lastOf(ctx context.Context, task core.TaskID, h *head) (last core.Event, err error) {
 	if h.last != nil {
 		if err = json.Unmarshal(h.last, &last); err != nil {
 			err = unreadable(h.place, task, err)
 		}
 		return last, err
+	}
+	if h.lost {
+		return core.Event{Seq: h.seq, Epoch: 1}, nil
 	}
 	events, err := j.Read(ctx, task, h.seq-1, 0)
 	if len(events) == 0 {
@@ -115,4 +177,33 @@ func seqOf(line []byte) uint64 {
 		return 0
 	}
 	return n
+}
+
+// ends reports whether a line is of an event that ends its task. What stands before the
+// kind in a line has no texts that could look like it.
+func ends(line []byte) bool {
+	_, rest, _ := bytes.Cut(line, []byte(`"kind":"`))
+	name, _, _ := bytes.Cut(rest, []byte{'"'})
+	kind, known := core.ParseKind(string(name))
+	return known && kind.Ends()
+}
+
+// threadOf returns what journal.ThreadOf does, given the line of the first event of a
+// task. The members before the thread stand in a fixed order, and a quote inside of
+// their texts behind a backslash; where there is one of those, the line is decoded.
+func threadOf(line []byte) (core.ThreadID, error) {
+	_, rest, found := bytes.Cut(line, []byte(`"request":{"intent":"`))
+	intent, rest, _ := bytes.Cut(rest, []byte(`","to":"`))
+	to, rest, _ := bytes.Cut(rest, []byte(`",`))
+	thread, named := bytes.CutPrefix(rest, []byte(`"thread":"`))
+	thread, _, closed := bytes.Cut(thread, []byte{'"'})
+	switch {
+	case !found || !closed && named || bytes.IndexByte(to, '\\') >= 0 || bytes.IndexByte(thread, '\\') >= 0:
+		var e core.Event
+		err := json.Unmarshal(line, &e)
+		return journal.ThreadOf(e), err
+	case !named || string(intent) == core.IntentNotify.String():
+		return "", nil
+	}
+	return core.ThreadID(thread), nil
 }

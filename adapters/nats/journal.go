@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -33,6 +35,9 @@ type Options struct {
 	Keep journal.Retention
 	// KeepUsage says how much is kept of what was spent.
 	KeepUsage usage.Retention
+	// Log gets what the embedded server warns of, and what was found damaged; nil
+	// drops it.
+	Log *slog.Logger
 	// Logs are the logs beside the journal, by names of letters, and how much each
 	// keeps.
 	Logs map[string]journal.Retention
@@ -53,8 +58,10 @@ type Journal struct {
 	// are such.
 	former string
 	old    bool
-	part   int // the most bytes of one message
-	lines  int // the most bytes of long lines that Heads keeps
+	dir    string                 // where the embedded server keeps its streams
+	lost   map[core.TaskID]uint64 // tasks named in what was found damaged, and up to which event it went
+	part   int                    // the most bytes of one message
+	lines  int                    // the most bytes of long lines that Heads keeps
 
 	// home, config and streams are those of the embedded server: its directory, what
 	// JetStream runs with and the streams there are, that of the tasks first.
@@ -91,22 +98,27 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 		address: Redacted(o.URL), prefix: name + ".begun.", former: name + ".task.", logs: map[string]*Log{}, lines: longLines,
 		broken: breakage{told: make(chan struct{}, 1)}, stop: func() {},
 	}
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	room := keep.Bytes + keepUsage.Bytes
 	for _, l := range o.Logs {
 		room += l.Or().Bytes
 	}
 	var err error
 	if o.URL == "" {
-		if j.server, err = embed(o.Dir, o.Sync, room); err != nil {
+		if j.lost, err = inspect(o.Dir, log); err != nil {
 			return nil, err
 		}
+		if j.server, err = embed(o.Dir, o.Sync, room, log); err != nil {
+			return nil, err
+		}
+		j.dir = streamsDir(o.Dir)
 	}
 	if err = j.open(ctx, o.URL, name, keep); err == nil {
 		j.usage, err = j.openUsage(ctx, name, keepUsage)
 	}
-	for log, keep := range o.Logs {
+	for l, keep := range o.Logs {
 		if err == nil {
-			j.logs[log], err = j.openLog(ctx, name, log, keep.Or())
+			j.logs[l], err = j.openLog(ctx, name, l, keep.Or())
 		}
 	}
 	if err == nil && j.server != nil {

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -65,13 +66,13 @@ func (l *Log) Append(ctx context.Context, records ...[]byte) error {
 
 // Replay implements core.RecordLog.
 func (l *Log) Replay(ctx context.Context, yield func(time.Time, []byte) bool) error {
-	return replay(ctx, l.stream, "the log "+l.name, func(m jetstream.Msg, place *jetstream.MsgMetadata) (bool, error) {
-		records, err := splitRecords(m.Data())
+	return l.journal.replay(ctx, l.stream, "the log "+l.name, func(m message) (bool, error) {
+		records, err := splitRecords(bytes.Clone(m.data)) // they are kept
 		if err != nil {
 			return false, err
 		}
 		for _, r := range records {
-			if !yield(place.Timestamp, r) {
+			if !yield(m.at, r) {
 				return false, nil
 			}
 		}
@@ -91,74 +92,4 @@ func splitRecords(data []byte) (records [][]byte, err error) {
 		data = data[end:]
 	}
 	return records, nil
-}
-
-// replay calls each for every message of a stream that is there now, oldest first,
-// until it returns false. what names the stream in errors.
-func replay(ctx context.Context, stream jetstream.Stream, what string, each func(m jetstream.Msg, place *jetstream.MsgMetadata) (more bool, err error)) error {
-	info, err := stream.Info(ctx)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", what, err)
-	}
-	if info.State.Msgs == 0 {
-		return nil
-	}
-	reader, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", what, err)
-	}
-	messages, err := reader.Messages(jetstream.PullHeartbeat(beat))
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", what, err)
-	}
-	defer messages.Stop()
-	for {
-		m, err := nextOf(ctx, messages)
-		if errors.Is(err, errSilent) {
-			var now *jetstream.StreamInfo
-			if now, err = stream.Info(ctx); err == nil {
-				if now.State.Msgs == 0 || now.State.FirstSeq > info.State.LastSeq {
-					return nil // what was there has grown too old meanwhile
-				}
-				continue
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", what, err)
-		}
-		place, err := m.Metadata()
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", what, err)
-		}
-		more, err := each(m, place)
-		if err != nil {
-			return fmt.Errorf("message %d of %s cannot be read (is it of another version, or of another program?): %w", place.Sequence.Stream, what, err)
-		}
-		if !more || place.NumPending == 0 || place.Sequence.Stream >= info.State.LastSeq {
-			return nil
-		}
-	}
-}
-
-// errSilent says that no message came for a while.
-var errSilent = errors.New("no message came")
-
-const (
-	// beat is how often a server that has nothing says so: a client that hears nothing for
-	// twice as long, in one wait, asks anew.
-	beat = time.Second
-	// silence is how long nothing comes before it is asked whether anything will: longer
-	// than that.
-	silence = 3 * beat
-)
-
-// nextOf waits for the next message for as long as silence.
-func nextOf(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, error) {
-	within, cancel := context.WithTimeoutCause(ctx, silence, errSilent)
-	defer cancel()
-	m, err := messages.Next(jetstream.NextContext(within))
-	if err != nil && ctx.Err() == nil && within.Err() != nil {
-		return nil, errSilent
-	}
-	return m, err
 }

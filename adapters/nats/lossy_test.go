@@ -91,7 +91,7 @@ func TestAReplayAsksAnewWhenItsQuestionWasLost(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	read := 0
-	err = replay(ctx, stream, "the usage", func(jetstream.Msg, *jetstream.MsgMetadata) (bool, error) { read++; return true, nil })
+	err = replayAsked(ctx, stream, 1, 1, "the usage", func(message) (bool, error) { read++; return true, nil })
 	if err != nil || read != 1 || !deaf.lost.Load() {
 		t.Errorf("got %d messages and %v, want 1", read, err)
 	}

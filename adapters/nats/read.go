@@ -46,8 +46,11 @@ func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limi
 		return nil, journal.ErrUnknown
 	}
 	out := r.events()
-	if len(out) > 0 && out[0].Seq > after+1 {
-		return out, &journal.GapError{Task: task, From: after + 1, To: out[0].Seq - 1}
+	for seen, i := after, 0; i < len(out); i++ {
+		if out[i].Seq > seen+1 {
+			return out, &journal.GapError{Task: task, From: seen + 1, To: out[i].Seq - 1}
+		}
+		seen = out[i].End()
 	}
 	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -44,7 +45,7 @@ func ParseSync(name string) (Sync, error) {
 const payload = 1 << 20
 
 // embed starts a server in this process that listens nowhere.
-func embed(dir string, sync Sync, bytes int64) (*server.Server, error) {
+func embed(dir string, sync Sync, bytes int64, log *slog.Logger) (*server.Server, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
@@ -59,6 +60,7 @@ func embed(dir string, sync Sync, bytes int64) (*server.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the embedded NATS server: %w", err)
 	}
+	s.SetLogger(serverLog{log}, false, false)
 	s.Start()
 	if !s.ReadyForConnections(10 * time.Second) {
 		s.Shutdown()

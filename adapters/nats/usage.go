@@ -65,8 +65,8 @@ func (u *Usage) Append(ctx context.Context, spendings ...usage.Spending) error {
 // Replay implements usage.Store.
 func (u *Usage) Replay(ctx context.Context, yield func(usage.Spending) bool) error {
 	once := usage.Once(yield)
-	return replay(ctx, u.stream, "the usage", func(m jetstream.Msg, _ *jetstream.MsgMetadata) (bool, error) {
-		spendings, err := decodeSpendings(m.Data())
+	return u.journal.replay(ctx, u.stream, "the usage", func(m message) (bool, error) {
+		spendings, err := decodeSpendings(m.data)
 		if err != nil {
 			return false, err
 		}

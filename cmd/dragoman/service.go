@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -177,7 +178,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 			return err
 		}
 		j, err := nats.Open(ctx, nats.Options{
-			Dir: c.DataDir, URL: c.Journal.NATSURL, Name: c.Journal.Name, Sync: sync, Keep: keep,
+			Dir: c.DataDir, URL: c.Journal.NATSURL, Name: c.Journal.Name, Sync: sync, Keep: keep, Log: s.log,
 			KeepUsage: usage.Retention{Age: c.Usage.Age, Bytes: c.Usage.Bytes},
 			Logs:      map[string]journal.Retention{pi.Name: {Age: c.Journal.Age, Bytes: c.Pi.JournalBytes}},
 		})
@@ -224,6 +225,9 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 	if err := s.pi.Recover(ctx); err != nil {
 		return err
 	}
+	// What was read is garbage by now, several times what stays of it: without this it
+	// would be minutes until the system had it back.
+	debug.FreeOSMemory()
 	s.peers = acp.NewPeers(acp.PeersOptions{KeepResults: c.ACP.KeepResults, KeepIDs: c.ACP.KeepIDs})
 	s.mcp = s.newMCP()
 	s.admitToMCP()

@@ -9,27 +9,40 @@ import (
 )
 
 // Recover reads the journal after a start: every task that was running when the
-// hub was killed ends as failed, unreachable and retryable, in a new epoch. Threads
-// are found again, and what was spent before is added up. It is called once, before
-// anybody connects, and returns the error of the journal.
+// hub was killed ends as failed, unreachable and retryable, in a new epoch. One whose
+// end may be in a part of the journal that was lost ends as failed, internal and not
+// retryable: it may have been done. Threads are found again, and what was spent before is
+// added up. It is called once, before anybody connects, and returns the error of the
+// journal.
 func (h *Hub) Recover(ctx context.Context) error {
 	var cut []journal.Record
-	var kept []journal.Head
+	var kept []recovered
+	damaged := 0
 	gone := core.NewFault(core.CodeUnreachable, "the hub stopped while the task was running: ask again")
+	unsure := core.NewFault(core.CodeInternal, "a part of the journal was damaged, and with it what became of this task: it may have been done; the log of the hub says more")
 	err := h.journal.Heads(ctx, func(head journal.Head) bool {
-		kept = append(kept, journal.Head{Task: head.Task, Thread: head.Thread}) // ends may be long
-		if !head.Last.Body.Kind().Ends() {
-			cut = append(cut, journal.Record{Task: head.Task, Event: core.Event{
-				Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: core.Failed{Fault: gone},
-			}})
+		kept = append(kept, recovered{head.Task, head.Thread})
+		if head.Ended {
+			return true
 		}
+		fault := gone
+		if head.Damaged {
+			fault = unsure
+			damaged++
+		}
+		cut = append(cut, journal.Record{Task: head.Task, Event: core.Event{
+			Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: core.Failed{Fault: fault},
+		}})
 		return true
 	})
 	if err != nil {
 		return err
 	}
-	if len(cut) > 0 {
-		h.log.Warn("tasks were running when the hub was last stopped", "tasks", len(cut))
+	if n := len(cut) - damaged; n > 0 {
+		h.log.Warn("tasks were running when the hub was last stopped", "tasks", n)
+	}
+	if damaged > 0 {
+		h.log.Error("the ends of tasks may be in a part of the journal that was damaged: they are told that it is not known whether they were done", "tasks", damaged)
 	}
 	if err := h.journal.Append(ctx, cut...); err != nil {
 		return err
@@ -38,4 +51,10 @@ func (h *Hub) Recover(ctx context.Context) error {
 		return err
 	}
 	return h.recoverSpendings(ctx)
+}
+
+// recovered is a task that the journal has.
+type recovered struct {
+	task   core.TaskID
+	thread core.ThreadID
 }

@@ -6,41 +6,40 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
 // recoverThreads finds the tasks of threads in the journal again, given its tasks in
 // order: as many as an index knows. The turns of the latest of them are put together
 // anew, for agents that keep none.
-func (h *Hub) recoverThreads(ctx context.Context, kept []journal.Head) error {
+func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 	h.mu.Lock()
 	for _, head := range kept {
-		h.noteID(head.Task)
+		h.noteID(head.task)
 	}
 	h.mu.Unlock()
-	var turns []journal.Head
+	var turns []recovered
 	for _, head := range kept[max(0, len(kept)-thread.IndexTasks):] {
-		if head.Thread == "" || core.TaskID(head.Thread) == head.Task {
+		if head.thread == "" || core.TaskID(head.thread) == head.task {
 			continue // it is on its own, or retention took the beginning that names the thread
 		}
-		h.index.Add(head.Thread, head.Task)
+		h.index.Add(head.thread, head.task)
 		turns = append(turns, head)
 	}
 	begun := map[core.TaskID]bool{}
 	for _, t := range turns[max(0, len(turns)-h.limits.Threads):] {
-		if id := core.TaskID(t.Thread); !begun[id] {
+		if id := core.TaskID(t.thread); !begun[id] {
 			begun[id] = true
 			if _, one := slices.BinarySearchFunc(kept, id, headOf); one { // it began as a task on its own
 				h.recoverTurn(ctx, id)
 			}
 		}
-		h.recoverTurn(ctx, t.Task)
+		h.recoverTurn(ctx, t.task)
 	}
 	return nil
 }
 
-func headOf(h journal.Head, task core.TaskID) int { return cmp.Compare(h.Task, task) }
+func headOf(r recovered, task core.TaskID) int { return cmp.Compare(r.task, task) }
 
 // recoverTurn puts the turns of a task into its thread, if it was answered and is
 // kept whole.

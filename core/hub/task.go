@@ -43,6 +43,7 @@ type Task struct {
 	told    int // how many turns of its history the requester sent
 	log     eventLog
 	lost    uint64 // up to here the events fell to retention
+	holed   bool   // of those that were read from the journal, some in between were damaged; it does not change
 	bytes   int
 	epoch   uint32
 	state   State
@@ -124,7 +125,9 @@ func (t *Task) Answer() core.Answer {
 	t.mu.Lock()
 	log, n := t.log, t.readable()
 	t.mu.Unlock()
-	return log.fold(n)
+	a := log.fold(n)
+	a.Truncated = a.Truncated || t.holed
+	return a
 }
 
 // Events returns the events so far. They may share memory with the log: read only. Of a
@@ -266,6 +269,18 @@ func (t *Task) take(r *reader) (Batch, bool) {
 	b.Events = t.log.from(i)
 	b.Events = b.Events[:min(len(b.Events), end-i)]
 	behind := r.next
+	if t.holed {
+		if first := b.Events[0].Seq; first > behind+1 {
+			b.Events, b.Gap, r.next = nil, &Gap{From: behind + 1, To: first - 1}, first-1
+			t.goOn(r)
+			return b, true
+		}
+		for k := 1; k < len(b.Events); k++ {
+			if b.Events[k].Seq > b.Events[k-1].End()+1 {
+				b.Events = b.Events[:k:k]
+			}
+		}
+	}
 	r.next = b.Events[len(b.Events)-1].End()
 	if rest, ok := b.Events[0].After(behind); ok && rest.Seq != b.Events[0].Seq {
 		b.Events = append([]core.Event{rest}, b.Events[1:]...)

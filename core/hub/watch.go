@@ -44,7 +44,10 @@ func (h *Hub) load(ctx context.Context, id core.TaskID) (*Task, error) {
 	}
 	t := &Task{hub: h, id: id, log: logOf(events), loaded: true, state: Ended, epoch: events[len(events)-1].Epoch}
 	if gap != nil {
-		t.lost = gap.To
+		t.lost = events[0].Seq - 1
+		for i := range events[1:] {
+			t.holed = t.holed || events[i+1].Seq > events[i].End()+1
+		}
 	}
 	for _, e := range events {
 		switch b := e.Body.(type) {

@@ -26,7 +26,8 @@ type Journal interface {
 	// Read returns up to limit events of the task that stand for sequence
 	// numbers greater than after, in order; limit <= 0 sets none. It returns
 	// ErrUnknown when nothing of the task is kept, and a *GapError beside the
-	// events when what follows after is gone.
+	// events for the first part that is gone from what follows after: in front of
+	// them, or, where records were damaged, between them.
 	Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error)
 
 	// Heads calls yield for every task, in the order of their ids, until yield
@@ -47,8 +48,13 @@ type Head struct {
 	Task core.TaskID
 	// Thread is what [ThreadOf] tells of its first event; "" when that is gone.
 	Thread core.ThreadID
-	// Last is the last event kept: the end of the task, unless it was cut off.
+	// Ended says that the journal has the end of the task.
+	Ended bool
+	// Last is the last event kept of a task that has not ended. Of one of which only
+	// that it was is known it has no body.
 	Last core.Event
+	// Damaged says that records behind Last were lost, and with them perhaps the end.
+	Damaged bool
 }
 
 // ThreadOf returns the conversation that a task is a part of, given its first event:
@@ -63,7 +69,8 @@ func ThreadOf(first core.Event) core.ThreadID {
 // ErrUnknown says that the journal has nothing of a task.
 var ErrUnknown = errors.New("the journal has nothing of the task")
 
-// GapError says that a part of a task fell to retention.
+// GapError says that a part of a task is gone: it fell to retention, or its records were
+// damaged.
 type GapError struct {
 	Task core.TaskID
 	// From and To are the first and the last sequence number that are missing.

@@ -121,7 +121,13 @@ func (m *Memory) Heads(_ context.Context, yield func(Head) bool) error {
 	m.trim()
 	heads := make([]Head, 0, len(m.tasks))
 	for id, k := range m.tasks {
-		heads = append(heads, Head{Task: id, Thread: ThreadOf(k.events[0]), Last: k.events[len(k.events)-1]})
+		head := Head{Task: id, Thread: ThreadOf(k.events[0])}
+		if last := k.events[len(k.events)-1]; last.Body.Kind().Ends() {
+			head.Ended = true
+		} else {
+			head.Last = last
+		}
+		heads = append(heads, head)
 	}
 	m.mu.Unlock()
 	slices.SortFunc(heads, func(a, b Head) int { return cmp.Compare(a.Task, b.Task) })

@@ -1,0 +1,220 @@
+package nats
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/minio/highwayhash"
+	"github.com/nats-io/nats.go"
+)
+
+// The embedded server keeps the messages of a stream in files, blocks, as records:
+//
+//	length 4 | sequence 8 | time 8 | length of the subject 2 | subject |
+//	length of the header 4 | header | data | checksum 8
+//
+// The length of the header stands only where the highest bit of the length is set. The
+// checksum is over the sequence, the time, the subject, the header and the data: over
+// none of the lengths.
+const (
+	recordStart = 22
+	checksum    = 8
+	leastRecord = recordStart + checksum
+	mostRecord  = 32 << 20
+
+	hasHeader = 1 << 31 // in a length
+	erased    = 1 << 63 // in a sequence: there is no message any more
+	tombstone = 1 << 62 // in a sequence: the message before with that number is gone
+)
+
+// streamsDir is where the embedded server keeps its streams, below the data directory.
+func streamsDir(dir string) string { return filepath.Join(dir, "nats", "jetstream", "$G", "streams") }
+
+// block is a file of messages of a stream.
+type block struct {
+	path  string
+	index int
+	hash  *highwayhash.Digest64
+}
+
+// blocksOf returns the blocks of the stream in a directory, in order.
+func blocksOf(stream string) (blocks []block, err error) {
+	files, err := filepath.Glob(filepath.Join(stream, "msgs", "*.blk"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		index, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".blk"))
+		if err != nil {
+			continue // the server looks at no such file
+		}
+		key := sha256.Sum256(fmt.Appendf(nil, "%s-%d", filepath.Base(stream), index))
+		hash, err := highwayhash.NewDigest64(key[:])
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, block{path, index, hash})
+	}
+	slices.SortFunc(blocks, func(a, b block) int { return cmp.Compare(a.index, b.index) })
+	return blocks, nil
+}
+
+// read returns what is in the file. It uses the room if that is large enough.
+func (b *block) read(room []byte) ([]byte, error) {
+	f, err := os.Open(b.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := int(info.Size())
+	if cap(room) < size {
+		room = make([]byte, size)
+	}
+	n, err := f.ReadAt(room[:size], 0)
+	if n < size {
+		return nil, err
+	}
+	return room[:size], nil
+}
+
+// record is one of a block. Its parts share memory with what was read.
+type record struct {
+	size    int
+	place   uint64 // with its flags
+	at      int64  // in nanoseconds
+	subject []byte
+	header  []byte
+	data    []byte
+}
+
+// live reports whether the record is a message.
+func (r record) live() bool { return r.place&(erased|tombstone) == 0 && r.place != 0 }
+
+// sizeOf returns how long the record at the beginning of text says it is; 0 where no
+// record can be that long.
+func sizeOf(text []byte) int {
+	if len(text) < leastRecord {
+		return 0
+	}
+	size := binary.LittleEndian.Uint32(text) &^ hasHeader
+	if size < leastRecord || size > mostRecord {
+		return 0
+	}
+	return int(size)
+}
+
+// record reads the record at the beginning of text; false where there is none that is
+// whole and as it was written.
+func (b *block) record(text []byte) (r record, ok bool) {
+	size := sizeOf(text)
+	if size == 0 || size > len(text) {
+		return record{}, false
+	}
+	text = text[:size]
+	subject := int(binary.LittleEndian.Uint16(text[20:]))
+	rest := text[recordStart : size-checksum]
+	if subject > len(rest) {
+		return record{}, false
+	}
+	r = record{size: size, place: binary.LittleEndian.Uint64(text[4:]), at: int64(binary.LittleEndian.Uint64(text[12:]))}
+	r.subject, r.data = rest[:subject], rest[subject:]
+	if text[3]&0x80 != 0 {
+		if len(r.data) < 4 {
+			return record{}, false
+		}
+		header := binary.LittleEndian.Uint32(r.data)
+		r.data = r.data[4:]
+		if uint64(header) <= uint64(len(r.data)) { // else align tells it
+			r.header, r.data = r.data[:header], r.data[header:]
+		}
+	}
+	sum := b.sum(text)
+	return r, bytes.Equal(sum[:], text[size-checksum:])
+}
+
+// sum returns the checksum that a record has to have, given that its lengths are right.
+func (b *block) sum(text []byte) (sum [checksum]byte) {
+	rest := text[recordStart : len(text)-checksum]
+	subject := int(binary.LittleEndian.Uint16(text[20:]))
+	b.hash.Reset()
+	_, _ = b.hash.Write(text[4:20])
+	if text[3]&0x80 != 0 {
+		_, _ = b.hash.Write(rest[:subject])
+		rest = rest[subject+4:]
+	}
+	_, _ = b.hash.Write(rest)
+	b.hash.Sum(sum[:0])
+	return sum
+}
+
+// message is a message of a stream. Its data is valid until who is given it returns.
+type message struct {
+	place   uint64
+	at      time.Time
+	subject string
+	header  nats.Header
+	data    []byte
+}
+
+// replayFiles calls each for the messages of a stream from first to last as they stand
+// in the files of the embedded server, oldest first, and returns the place from which
+// on the server has to be asked: it stops in front of whatever it cannot read. more is
+// what each returned at last.
+func replayFiles(stream string, first, last uint64, each func(message) (more bool, err error)) (next uint64, more bool, err error) {
+	next = first
+	blocks, err := blocksOf(stream)
+	if err != nil {
+		return next, true, nil
+	}
+	var room []byte
+	var subject string
+	for _, b := range blocks {
+		text, err := b.read(room)
+		if os.IsNotExist(err) {
+			continue // it has grown too old meanwhile
+		}
+		if err != nil {
+			return next, true, nil
+		}
+		for room = text; len(text) > 0; {
+			r, ok := b.record(text)
+			if !ok {
+				return next, true, nil
+			}
+			text = text[r.size:]
+			if !r.live() || r.place < next {
+				continue
+			}
+			if r.place > last {
+				return next, false, nil
+			}
+			if string(r.subject) != subject {
+				subject = string(r.subject)
+			}
+			m := message{place: r.place, at: time.Unix(0, r.at).UTC(), subject: subject, data: r.data}
+			if len(r.header) > 0 {
+				if m.header, err = nats.DecodeHeadersMsg(r.header); err != nil {
+					return next, true, nil
+				}
+			}
+			if more, err := each(m); err != nil || !more {
+				return next, false, err
+			}
+			next = r.place + 1
+		}
+	}
+	return next, next <= last, nil
+}

@@ -1,0 +1,606 @@
+package nats
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/usage"
+)
+
+// small makes the blocks of the journal 32 KB long.
+var small = journal.Retention{Bytes: 125_000}
+
+// archive is a store that was written by a journal, and what is in it.
+type archive struct {
+	dir   string
+	tasks []core.TaskID
+	of    map[core.TaskID][]core.Event
+	// running are those of the tasks that have not ended.
+	running map[core.TaskID]bool
+}
+
+// archived writes tasks in four blocks: some in one message with others, some over
+// several messages, one in parts, some that have not ended.
+func archived(t *testing.T) archive {
+	t.Helper()
+	a := archive{dir: t.TempDir(), of: map[core.TaskID][]core.Event{}, running: map[core.TaskID]bool{}}
+	j := opened(t, Options{Dir: a.dir, Keep: small})
+	write := func(records ...journal.Record) {
+		t.Helper()
+		if err := j.Append(t.Context(), records...); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			if a.of[r.Task] == nil {
+				a.tasks = append(a.tasks, r.Task)
+			}
+			a.of[r.Task] = append(a.of[r.Task], r.Event)
+		}
+	}
+	j.part = 2000
+	for i := range 32 {
+		var together []journal.Record
+		for n := range 3 {
+			together = append(together, recorded(core.TaskID(core.NewID()), answered(i*3+n)...)...)
+		}
+		apart, running := core.TaskID(core.NewID()), core.TaskID(core.NewID())
+		story := answered(i)
+		if i == 16 {
+			story[3].Body = core.File{Name: "large", Data: bytes.Repeat([]byte("0123456789abcdef"), 500)}
+		}
+		write(recorded(apart, story[:3]...)...)
+		if i%10 == 0 {
+			a.running[running] = true
+			write(recorded(running, answered(i)[:2]...)...)
+		}
+		write(together...)
+		write(recorded(apart, story[3:]...)...)
+		if err := j.Usage().Append(t.Context(), usage.Spending{Task: apart, Seq: 5, At: time.Now(), Agent: "a", Requester: "r"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// answered is what happens to a task that is answered.
+func answered(n int) (events []core.Event) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6e8, time.UTC)
+	for i, b := range []core.Body{
+		core.Opened{From: core.Principal{ID: "r"}, Request: core.Request{To: core.ToAgent("a"), Thread: "thread", Content: strings.Repeat("why? ", n%20)}},
+		core.Assigned{Agent: "a", Attempt: 1}, core.Accepted{}, core.Text{Text: fmt.Sprint("because of ", n)}, core.Done{},
+	} {
+		events = append(events, core.Event{Seq: uint64(i + 1), Epoch: 1, At: at, Body: b})
+	}
+	return events
+}
+
+// copied is a copy of the archive that may be damaged.
+func (a archive) copied(t interface {
+	Fatal(...any)
+	TempDir() string
+}) archive {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(a.dir)); err != nil {
+		t.Fatal(err)
+	}
+	a.dir = dir
+	return a
+}
+
+func (a archive) file(path ...string) string {
+	return filepath.Join(append([]string{streamsDir(a.dir), "dragoman-tasks"}, path...)...)
+}
+
+// stored is a message in a block: where it is, and whose.
+type stored struct {
+	block, start, end int
+	tasks             []core.TaskID
+}
+
+// messages are those in the files, in order.
+func (a archive) messages(t testing.TB) (all []stored) {
+	t.Helper()
+	blocks, err := blocksOf(a.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last []core.TaskID
+	for i, b := range blocks {
+		text, err := b.read(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := 0; at < len(text); {
+			r, ok := b.record(text[at:])
+			if !ok {
+				t.Fatalf("block %d has no record at %d, want one", i, at)
+			}
+			if bytes.HasPrefix(r.data, []byte(taskLine)) {
+				last = nil
+				for task := range tasks(r.data, "") {
+					last = append(last, task)
+				}
+			} // else it is a further part
+			all = append(all, stored{i, at, at + r.size, last})
+			at += r.size
+		}
+	}
+	return all
+}
+
+// blockFile is the file of a block.
+func (a archive) blockFile(index int) string { return a.file("msgs", fmt.Sprint(index+1, ".blk")) }
+
+// change changes a file of the archive.
+func (a archive) change(t *testing.T, path string, how func([]byte) []byte) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, how(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tester is a *testing.T or a *rapid.T.
+type tester interface {
+	Helper()
+	Context() context.Context
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+}
+
+// found is what a journal has after it was opened, and after a hub has recovered it.
+type found struct {
+	log    string
+	whole  int // tasks that are as they were
+	gaps   map[core.TaskID]*journal.GapError
+	ended  map[core.TaskID]core.Code // how the hub ended them
+	again  []core.TaskID             // done, and told to be asked again
+	absent []core.TaskID
+	copies []string
+}
+
+// recover opens the archive, has a hub recover it, and looks for all tasks. Nothing may
+// be there that never was.
+func (a archive) recover(t tester) found {
+	t.Helper()
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	j, err := Open(t.Context(), Options{Dir: a.dir, Keep: small, Log: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	h := hub.New(hub.Options{Journal: j, Log: logger})
+	defer h.Close(t.Context(), "the test is over")
+	if err := h.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f := found{gaps: map[core.TaskID]*journal.GapError{}, ended: map[core.TaskID]core.Code{}}
+	for _, task := range a.tasks {
+		events, err := j.Read(t.Context(), task, 0, 0)
+		var gap *journal.GapError
+		switch {
+		case errors.Is(err, journal.ErrUnknown):
+			f.absent = append(f.absent, task)
+			continue
+		case errors.As(err, &gap):
+			f.gaps[task] = gap
+		case err != nil:
+			t.Fatal(err)
+		}
+		last := events[len(events)-1]
+		if !last.Body.Kind().Ends() {
+			t.Errorf("task %s: got %s at its end, want an end", task, last.Body.Kind())
+		}
+		if b, is := last.Body.(core.Failed); is {
+			f.ended[task] = b.Fault.Code
+			events = events[:len(events)-1]
+			if b.Fault.Retryable != (b.Fault.Code == core.CodeUnreachable) {
+				t.Errorf("task %s: got retryable %t of a fault %s", task, b.Fault.Retryable, b.Fault.Code)
+			}
+			if b.Fault.Retryable && !a.running[task] {
+				f.again = append(f.again, task)
+			}
+		}
+		was := a.of[task]
+		for _, e := range events {
+			got, err := e.AppendJSON(nil)
+			want, wantErr := was[e.Seq-1].AppendJSON(nil)
+			if !bytes.Equal(got, want) || err != nil || wantErr != nil {
+				t.Errorf("task %s: got %s (%v), want %s (%v)", task, got, err, want, wantErr)
+			}
+		}
+		if len(events) == len(was) {
+			f.whole++
+		}
+	}
+	if err := filepath.WalkDir(filepath.Join(a.dir, "nats-damaged"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			f.copies = append(f.copies, filepath.Base(path))
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	f.log = log.String()
+	return f
+}
+
+func flipped(at int) func([]byte) []byte {
+	return func(text []byte) []byte {
+		text[at] ^= 0x10
+		return text
+	}
+}
+
+// TestOneFlippedBitLosesNothing flips a bit in each part of a record, in the first and in
+// the last block, and in the other files of the store.
+func TestOneFlippedBitLosesNothing(t *testing.T) {
+	whole := archived(t)
+	messages := whole.messages(t)
+	first := slices.IndexFunc(messages, func(m stored) bool { return m.block == 1 })
+	last := slices.IndexFunc(messages, func(m stored) bool { return m.block == messages[len(messages)-1].block })
+	if messages[last].block < 3 {
+		t.Fatalf("got %d blocks, want 4", messages[last].block+1)
+	}
+	for name, m := range map[string]stored{
+		"the first message of all": messages[0], "one of the first block": messages[first/2], "the last of the first block": messages[first-1],
+		"the first of the last block": messages[last], "the last of all": messages[len(messages)-1],
+	} {
+		for part, at := range map[string]int{
+			"the length": m.start, "the high byte of the length": m.start + 3, "the number": m.start + 4, "the time": m.start + 12, "the length of the subject": m.start + 20,
+			"the subject": m.start + recordStart + 3, "the data": (m.start + m.end) / 2, "the checksum": m.end - 1,
+		} {
+			t.Run(part+" of "+name, func(t *testing.T) {
+				a := whole.copied(t)
+				a.change(t, a.blockFile(m.block), flipped(at))
+				f := a.recover(t)
+				f.wantAll(t, a)
+				if len(f.copies) != 1 || f.copies[0] != filepath.Base(a.blockFile(m.block)) || !strings.Contains(f.log, "is mended") {
+					t.Errorf("got copies of %v and the log\n%swant a copy of block %d, and a word of it", f.copies, f.log, m.block)
+				}
+			})
+		}
+	}
+	for _, name := range []string{"msgs/index.db", "meta.inf", "meta.sum"} {
+		t.Run(name, func(t *testing.T) {
+			a := whole.copied(t)
+			a.change(t, a.file(name), flipped(10))
+			f := a.recover(t)
+			f.wantAll(t, a)
+			if !strings.Contains(f.log, "level=WARN") && !strings.Contains(f.log, "level=ERROR") {
+				t.Errorf("got the log\n%swant a word of it", f.log)
+			}
+			if again := a.recover(t); strings.Contains(again.log, "Filestore") || strings.Contains(again.log, "damaged") {
+				t.Errorf("got the log\n%s of the next start, want it healed", again.log)
+			}
+		})
+	}
+}
+
+// wantAll holds that all tasks are as they were, and those ended that were running.
+func (f found) wantAll(t *testing.T, a archive) {
+	t.Helper()
+	if f.whole != len(a.tasks) || len(f.gaps) > 0 || len(f.absent) > 0 || len(f.again) > 0 {
+		t.Errorf("got %d tasks as they were, %d with gaps, %d absent, %d to be asked again, want all %d as they were", f.whole, len(f.gaps), len(f.absent), len(f.again), len(a.tasks))
+	}
+	for task, code := range f.ended {
+		if code != core.CodeUnreachable {
+			t.Errorf("task %s: got the end %s, want unreachable: nothing is lost", task, code)
+		}
+	}
+	if len(f.ended) != len(a.running) {
+		t.Errorf("got %d tasks that were ended, want %d", len(f.ended), len(a.running))
+	}
+}
+
+// smeared overwrites a part of a file.
+func smeared(from, to int) func([]byte) []byte {
+	return func(text []byte) []byte {
+		copy(text[from:to], bytes.Repeat([]byte("smear"), to-from))
+		return text
+	}
+}
+
+// touched are the tasks of which a part of a block has something.
+func touched(messages []stored, block, from, to int) map[core.TaskID]bool {
+	tasks := map[core.TaskID]bool{}
+	for _, m := range messages {
+		if m.block == block && m.start < to && from < m.end {
+			for _, task := range m.tasks {
+				tasks[task] = true
+			}
+		}
+	}
+	return tasks
+}
+
+// wantOthers holds that all tasks but those that were touched are as they were, and that
+// of no other than a running one is said that it may be asked again.
+func (f found) wantOthers(t tester, a archive, touched map[core.TaskID]bool) {
+	t.Helper()
+	for task := range f.gaps {
+		if !touched[task] {
+			t.Errorf("task %s has a gap, want none: it was not touched", task)
+		}
+	}
+	for _, task := range f.absent {
+		if !touched[task] {
+			t.Errorf("task %s is absent, want it: it was not touched", task)
+		}
+	}
+	for task := range f.ended {
+		if !touched[task] && !a.running[task] {
+			t.Errorf("task %s was ended by the hub, want its own end: it was not touched", task)
+		}
+	}
+	if least := len(a.tasks) - len(touched); f.whole < least {
+		t.Errorf("got %d tasks as they were, want at least %d", f.whole, least)
+	}
+	if len(f.again) > 0 {
+		t.Errorf("got %v done and told to be asked again, want none", f.again)
+	}
+}
+
+func TestWhatIsDamagedBeyondMendingIsToldOfItsTasksAlone(t *testing.T) {
+	whole := archived(t)
+	messages := whole.messages(t)
+	last := messages[len(messages)-1].block
+	for name, block := range map[string]int{"the first block": 0, "a block in the middle": 1, "the last block": last} {
+		t.Run(name, func(t *testing.T) {
+			a := whole.copied(t)
+			i := slices.IndexFunc(messages, func(m stored) bool { return m.block == block && m.start > 0 && len(m.tasks) == 3 })
+			m := messages[i]
+			from, to := (m.start+m.end)/2, (m.start+m.end)/2+100
+			a.change(t, a.blockFile(block), smeared(from, to))
+			f := a.recover(t)
+			lost := touched(messages, block, from, to)
+			f.wantOthers(t, a, lost)
+			if len(f.absent) > 1 { // the one whose id is smeared, if any
+				t.Errorf("got %d tasks absent, want their ends told", len(f.absent))
+			}
+			for task := range lost {
+				if code, ended := f.ended[task]; ended && code != core.CodeInternal {
+					t.Errorf("task %s: got the end %s, want %s", task, code, core.CodeInternal)
+				}
+			}
+			if len(f.copies) != 1 || !strings.Contains(f.log, "beyond mending") || !strings.Contains(f.log, f.copies[0]) {
+				t.Errorf("got copies of %v and the log\n%swant a copy, and a word of it", f.copies, f.log)
+			}
+			again := a.recover(t)
+			again.wantOthers(t, a, lost)
+			if len(again.ended) != len(f.ended) || len(again.copies) != 1 {
+				t.Errorf("the next start: got %d tasks ended, want %d, and no more copies", len(again.ended), len(f.ended))
+			}
+		})
+	}
+}
+
+// TestATaskIsToldOfTheGapInTheMiddleOfIt damages the second of three messages of a task.
+func TestATaskIsToldOfTheGapInTheMiddleOfIt(t *testing.T) {
+	dir, task := t.TempDir(), core.TaskID(core.NewID())
+	a := archive{dir: dir}
+	j := opened(t, Options{Dir: dir, Keep: small})
+	for _, part := range [][]core.Event{answered(1)[:2], answered(1)[2:4], answered(1)[4:]} {
+		if err := j.Append(t.Context(), recorded(task, part...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m := a.messages(t)[1]
+	a.change(t, a.blockFile(0), smeared(m.end-60, m.end-30))
+	j = opened(t, Options{Dir: dir, Keep: small})
+	events, err := j.Read(t.Context(), task, 0, 0)
+	var gap *journal.GapError
+	if !errors.As(err, &gap) || gap.From != 3 || gap.To != 4 || len(events) != 3 {
+		t.Errorf("got %d events and %v, want 3 and a gap from 3 to 4", len(events), err)
+	}
+	heads := listed(t, j)
+	if len(heads) != 1 || !heads[0].Ended || heads[0].Damaged {
+		t.Errorf("got the heads %+v, want one of a task that has ended", heads)
+	}
+
+	h := coretest.NewHub(t, hub.Options{Journal: j})
+	s := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+	defer s.Close(nil)
+	found, err := h.Task(t.Context(), core.Principal{ID: "r"}, task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := found.Answer(); a.End != core.KindDone || !a.Truncated {
+		t.Errorf("got the answer %+v, want it done, and truncated", a)
+	}
+	if err := s.Watch(found, core.Cursor{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	var read []string
+	for len(read) < 3 {
+		b, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Gap != nil {
+			read = append(read, fmt.Sprint("gap ", *b.Gap))
+		} else {
+			read = append(read, fmt.Sprint(b.Events[0].Seq, " to ", b.Events[len(b.Events)-1].Seq))
+		}
+	}
+	if d := cmp.Diff([]string{"1 to 2", "gap {3 4}", "5 to 5"}, read); d != "" {
+		t.Errorf("what a reader is told (-want +got):\n%s", d)
+	}
+}
+
+// TestAWriteThatWasCutOffIsAnOrdinaryStart has the last block end within a record, as
+// after a loss of power: there is no index, since nobody closed the store.
+func TestAWriteThatWasCutOffIsAnOrdinaryStart(t *testing.T) {
+	whole := archived(t)
+	messages := whole.messages(t)
+	m := messages[len(messages)-1]
+	for name, how := range map[string]func([]byte) []byte{
+		"within the head of a record": func(b []byte) []byte { return b[:m.start+10] },
+		"within its data":             func(b []byte) []byte { return b[:(m.start+m.end)/2] },
+		"one byte before its end":     func(b []byte) []byte { return b[:m.end-1] },
+		"before it":                   func(b []byte) []byte { return b[:m.start] },
+		"zeros in its place":          func(b []byte) []byte { clear(b[m.start:]); return b },
+		"zeros from its middle on":    func(b []byte) []byte { clear(b[(m.start+m.end)/2:]); return b },
+		"zeros behind it":             func(b []byte) []byte { return append(b, make([]byte, 4096)...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := whole.copied(t)
+			if err := os.Remove(a.file("msgs", "index.db")); err != nil {
+				t.Fatal(err)
+			}
+			a.change(t, a.blockFile(m.block), how)
+			f := a.recover(t)
+			if len(f.copies) > 0 || strings.Contains(f.log, "level=ERROR") {
+				t.Errorf("got copies of %v and the log\n%swant none, and no error", f.copies, f.log)
+			}
+			if len(f.absent) > 0 || len(f.gaps) > 0 || f.whole < len(a.tasks)-len(m.tasks) {
+				t.Errorf("got %d absent, %d gaps, %d tasks as they were, want none, none and at least %d", len(f.absent), len(f.gaps), f.whole, len(a.tasks)-len(m.tasks))
+			}
+			for task, code := range f.ended {
+				if code != core.CodeUnreachable {
+					t.Errorf("task %s: got the end %s, want it to be asked again", task, code)
+				}
+			}
+		})
+	}
+}
+
+// TestWhatAClosedStoreLacksIsNoticed cuts off what the index of a store that was closed
+// says is there, and takes a block away.
+func TestWhatAClosedStoreLacksIsNoticed(t *testing.T) {
+	whole := archived(t)
+	messages := whole.messages(t)
+	m := messages[len(messages)-1]
+	t.Run("the end of the last block", func(t *testing.T) {
+		a := whole.copied(t)
+		a.change(t, a.blockFile(m.block), func(b []byte) []byte { return b[:m.start] })
+		f := a.recover(t)
+		f.wantOthers(t, a, touched(messages, m.block, m.start, m.end))
+		for _, task := range m.tasks {
+			if f.ended[task] != core.CodeInternal {
+				t.Errorf("task %s: got the end %q, want %q", task, f.ended[task], core.CodeInternal)
+			}
+		}
+	})
+	t.Run("a block", func(t *testing.T) {
+		a := whole.copied(t)
+		if err := os.Remove(a.blockFile(1)); err != nil {
+			t.Fatal(err)
+		}
+		a.recover(t).wantOthers(t, a, touched(messages, 1, 0, 1<<20))
+	})
+}
+
+// TestWhatFellToRetentionIsNoDamage has a store that was trimmed, emptied, and left by a
+// process that was killed.
+func TestWhatFellToRetentionIsNoDamage(t *testing.T) {
+	for name, left := range map[string]func(*testing.T, *Journal) string{
+		"closed": func(t *testing.T, j *Journal) string { return "" },
+		"emptied and closed": func(t *testing.T, j *Journal) string {
+			if err := j.stream.Purge(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return ""
+		},
+		"left": func(t *testing.T, j *Journal) string {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(j.dir)))))); err != nil {
+				t.Fatal(err)
+			}
+			return dir
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := archive{dir: t.TempDir()}
+			j := opened(t, Options{Dir: a.dir, Keep: journal.Retention{Bytes: 40_000}})
+			running := core.TaskID(core.NewID())
+			for i := range 60 {
+				if err := j.Append(t.Context(), recorded(core.TaskID(core.NewID()), answered(i)...)...); err != nil {
+					t.Fatal(err)
+				}
+				if i == 50 {
+					if err := j.Append(t.Context(), recorded(running, answered(1)[:2]...)...); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			dir := left(t, j)
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if dir != "" {
+				a.dir = dir
+			}
+			var log bytes.Buffer
+			j = opened(t, Options{Dir: a.dir, Keep: journal.Retention{Bytes: 40_000}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			for _, h := range listed(t, j) {
+				if h.Damaged || !h.Ended && h.Task != running {
+					t.Errorf("got the head %+v, want no damage", h)
+				}
+			}
+			if strings.Contains(log.String(), "level=ERROR") {
+				t.Errorf("got the log\n%swant no error", log.String())
+			}
+		})
+	}
+}
+
+// TestWhateverIsDamagedNoDoneTaskIsAskedAgain damages the store in any place, in any way.
+func TestWhateverIsDamagedNoDoneTaskIsAskedAgain(t *testing.T) {
+	whole := archived(t)
+	messages := whole.messages(t)
+	until := time.Now().Add(3 * time.Second)
+	rapid.Check(t, func(r *rapid.T) {
+		if time.Now().After(until) {
+			return // there is time for no more
+		}
+		a := whole.copied(t)
+		lost := map[core.TaskID]bool{}
+		for range rapid.IntRange(1, 3).Draw(r, "places") {
+			m := messages[rapid.IntRange(0, len(messages)-1).Draw(r, "message")]
+			from := m.start + rapid.IntRange(0, m.end-m.start-1).Draw(r, "byte")
+			size := rapid.SampledFrom([]int{0, 1, 3, 40, 4096}).Draw(r, "bytes")
+			a.change(t, a.blockFile(m.block), func(text []byte) []byte {
+				to := min(from+size, len(text))
+				if size == 0 {
+					text[from] ^= 1 << rapid.IntRange(0, 7).Draw(r, "bit")
+					to = from + 1
+				}
+				maps.Copy(lost, touched(messages, m.block, from, to))
+				for i := from; i < to && size > 0; i++ {
+					text[i] ^= byte(rapid.IntRange(1, 255).Draw(r, "other"))
+				}
+				return text
+			})
+		}
+		a.recover(r).wantOthers(r, a, lost)
+	})
+}

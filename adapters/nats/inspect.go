@@ -1,0 +1,197 @@
+package nats
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/minio/highwayhash"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// inspection looks through the files of the embedded server before it is started. The
+// server cuts a file off at the first record that is not as it was written, and all that
+// stands behind it is lost. So such a record is mended where its content proves how it
+// was, and taken out where it does not, once there is a copy of the file.
+type inspection struct {
+	data   string // the data directory
+	copies string // where copies of what was damaged are; "" before there are any
+	log    *slog.Logger
+	until  time.Time // bits are searched for until then
+	lost   map[core.TaskID]uint64
+}
+
+// searching is for how long in all it is searched for bits that were flipped.
+const searching = 3 * time.Second
+
+// inspect looks through all streams below the data directory. It returns the tasks that
+// are named in records that had to be taken out, and up to which event these went.
+func inspect(data string, log *slog.Logger) (lost map[core.TaskID]uint64, err error) {
+	in := inspection{data: data, log: log, until: time.Now().Add(searching), lost: map[core.TaskID]uint64{}}
+	streams, err := filepath.Glob(filepath.Join(streamsDir(data), "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range streams {
+		if err := in.stream(s); err != nil {
+			return nil, fmt.Errorf("looking through the journal: %w", err)
+		}
+	}
+	return in.lost, nil
+}
+
+// stream looks through one stream.
+func (in *inspection) stream(dir string) error {
+	if err := in.settings(dir); err != nil {
+		return err
+	}
+	blocks, err := blocksOf(dir)
+	if err != nil {
+		return err
+	}
+	var room []byte
+	var last uint64
+	closed := closedAt(dir)
+	for i, b := range blocks {
+		text, err := b.read(room)
+		if err != nil {
+			return err
+		}
+		room = text
+		w := walk{block: b, in: in, stream: filepath.Base(dir), newest: i == len(blocks)-1, last: last, closed: closed}
+		rest, sound, err := w.through(text)
+		if err == nil && !sound {
+			err = in.replace(b.path, rest)
+		}
+		if err != nil {
+			return err
+		}
+		last = w.last
+	}
+	return nil
+}
+
+// closedAt returns the place of the last message that the index of a stream has: what the
+// server wrote there when the store was closed, or some minutes ago. It is 0 where there
+// is no index, or none that is sound.
+func closedAt(dir string) uint64 {
+	text, err := os.ReadFile(filepath.Join(dir, "msgs", "index.db"))
+	const start = 2 // magic, version
+	if err != nil || len(text) < start+checksum {
+		return 0
+	}
+	text, sum := text[:len(text)-checksum], text[len(text)-checksum:]
+	if want := sumOf(dir, text); !bytes.Equal(sum, want[:]) {
+		return 0
+	}
+	text = text[start:]
+	var place uint64
+	for range 5 { // messages, bytes, first place, its time, last place
+		var n int
+		if place, n = binary.Uvarint(text); n <= 0 {
+			return 0
+		}
+		text = text[n:]
+	}
+	return place
+}
+
+// sumOf is the checksum of a file of a stream that is no block.
+func sumOf(dir string, text []byte) (sum [checksum]byte) {
+	key := sha256.Sum256([]byte(filepath.Base(dir)))
+	binary.LittleEndian.PutUint64(sum[:], highwayhash.Sum64(text, key[:]))
+	return sum
+}
+
+// settings looks at the description of a stream. The server passes over a stream with a
+// damaged one; when there is none it is made again, and the messages are found.
+func (in *inspection) settings(dir string) error {
+	file, sumFile := filepath.Join(dir, "meta.inf"), filepath.Join(dir, "meta.sum")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	want := sumOf(dir, text)
+	if got, err := os.ReadFile(sumFile); err != nil || string(got) == hex.EncodeToString(want[:]) {
+		return ignoreMissing(err)
+	}
+	for _, path := range []string{file, sumFile} {
+		if err := in.keep(path); err != nil {
+			return err
+		}
+	}
+	in.log.Error("the settings of a stream of the journal were damaged, and are written again; its messages are not touched", "file", file, "copies", in.copies)
+	return errors.Join(os.Remove(sumFile), os.Remove(file))
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// keep copies a file to where copies of what was damaged are.
+func (in *inspection) keep(path string) error {
+	if in.copies == "" {
+		in.copies = filepath.Join(in.data, "nats-damaged", time.Now().UTC().Format("20060102T150405.000Z"))
+	}
+	below, err := filepath.Rel(streamsDir(in.data), path)
+	if err != nil {
+		return err
+	}
+	copied := filepath.Join(in.copies, below)
+	if _, err := os.Stat(copied); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
+		return fmt.Errorf("keeping a copy of what is damaged: %w", err)
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = writeWhole(copied, text)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping a copy of what is damaged: %w", err)
+	}
+	return nil
+}
+
+// replace puts a block in the place of the one that was damaged, of which there is a
+// copy. The index of the server, which still has what was taken out, goes first.
+func (in *inspection) replace(path string, text []byte) error {
+	if err := os.Remove(filepath.Join(filepath.Dir(path), "index.db")); ignoreMissing(err) != nil {
+		return err
+	}
+	return writeWhole(path, text)
+}
+
+// writeWhole writes a file so that it is there whole or not at all, whatever happens
+// meanwhile.
+func writeWhole(path string, text []byte) error {
+	temp := path + ".tmp"
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
