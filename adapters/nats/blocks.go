@@ -90,6 +90,23 @@ func (b *block) read(room []byte) ([]byte, error) {
 	return room[:size], nil
 }
 
+// first returns the place of the first message; 0 where the block does not begin with one.
+func (b *block) first() uint64 {
+	f, err := os.Open(b.path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	var start [recordStart]byte
+	if _, err := f.ReadAt(start[:], 0); err != nil {
+		return 0
+	}
+	if r := (record{place: binary.LittleEndian.Uint64(start[4:])}); r.live() {
+		return r.place
+	}
+	return 0
+}
+
 // record is one of a block. Its parts share memory with what was read.
 type record struct {
 	size    int
@@ -181,7 +198,12 @@ func replayFiles(stream string, first, last uint64, each func(message) (more boo
 	}
 	var room []byte
 	var subject string
-	for _, b := range blocks {
+	for i, b := range blocks {
+		if i+1 < len(blocks) {
+			if behind := blocks[i+1].first(); behind > 0 && behind <= next {
+				continue
+			}
+		}
 		text, err := b.read(room)
 		if os.IsNotExist(err) {
 			continue // it has grown too old meanwhile

@@ -57,7 +57,7 @@ func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) erro
 	}
 	h := heads{of: map[core.TaskID]*head{}, room: j.lines}
 	var parts assembly
-	err = j.replay(ctx, j.stream, "the journal", func(m message) (bool, error) {
+	err = j.replay(ctx, j.stream, 1, "the journal", func(m message) (bool, error) {
 		h.pass(m.place)
 		data, whole := parts.add(m.header, m.data)
 		if !whole {

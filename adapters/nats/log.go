@@ -66,7 +66,7 @@ func (l *Log) Append(ctx context.Context, records ...[]byte) error {
 
 // Replay implements core.RecordLog.
 func (l *Log) Replay(ctx context.Context, yield func(time.Time, []byte) bool) error {
-	return l.journal.replay(ctx, l.stream, "the log "+l.name, func(m message) (bool, error) {
+	return l.journal.replay(ctx, l.stream, 1, "the log "+l.name, func(m message) (bool, error) {
 		records, err := splitRecords(bytes.Clone(m.data)) // they are kept
 		if err != nil {
 			return false, err

@@ -10,10 +10,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// replay calls each for every message of a stream that is there now, oldest first,
-// until it returns false. what names the stream in errors. The files of the embedded
-// server are read themselves, which takes a tenth of the time.
-func (j *Journal) replay(ctx context.Context, stream jetstream.Stream, what string, each func(message) (more bool, err error)) error {
+// replay calls each for every message of a stream that is there now, from a place on and
+// oldest first, until it returns false. what names the stream in errors. The files of the
+// embedded server are read themselves, which takes a tenth of the time.
+func (j *Journal) replay(ctx context.Context, stream jetstream.Stream, from uint64, what string, each func(message) (more bool, err error)) error {
 	info, err := stream.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", what, err)
@@ -28,10 +28,10 @@ func (j *Journal) replay(ctx context.Context, stream jetstream.Stream, what stri
 		}
 		return more, err
 	}
-	next := uint64(1)
+	next := max(from, info.State.FirstSeq)
 	if j.dir != "" {
 		var more bool
-		if next, more, err = replayFiles(filepath.Join(j.dir, info.Config.Name), info.State.FirstSeq, info.State.LastSeq, checked); err != nil || !more {
+		if next, more, err = replayFiles(filepath.Join(j.dir, info.Config.Name), next, info.State.LastSeq, checked); err != nil || !more {
 			return err
 		}
 		switch _, err := stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(">")); {
@@ -41,11 +41,11 @@ func (j *Journal) replay(ctx context.Context, stream jetstream.Stream, what stri
 			return fmt.Errorf("reading %s: %w", what, err)
 		}
 	}
-	return replayAsked(ctx, stream, info.State.LastSeq, next, what, checked)
+	return replayAsked(ctx, stream, next, info.State.LastSeq, what, checked)
 }
 
 // replayAsked asks the server for the messages of a stream, from a place on.
-func replayAsked(ctx context.Context, stream jetstream.Stream, last, next uint64, what string, each func(message) (more bool, err error)) error {
+func replayAsked(ctx context.Context, stream jetstream.Stream, next, last uint64, what string, each func(message) (more bool, err error)) error {
 	config := jetstream.OrderedConsumerConfig{}
 	if next > 1 {
 		config = jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: next}

@@ -37,7 +37,7 @@ func TestAReplayDoesNotWaitForWhatGrewTooOldMeanwhile(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err = j.replay(ctx, &aged{Stream: u.stream}, "the usage", func(message) (bool, error) {
+	err = j.replay(ctx, &aged{Stream: u.stream}, 1, "the usage", func(message) (bool, error) {
 		t.Error("got a message, want none")
 		return false, nil
 	})

@@ -65,7 +65,7 @@ func (u *Usage) Append(ctx context.Context, spendings ...usage.Spending) error {
 // Replay implements usage.Store.
 func (u *Usage) Replay(ctx context.Context, yield func(usage.Spending) bool) error {
 	once := usage.Once(yield)
-	return u.journal.replay(ctx, u.stream, "the usage", func(m message) (bool, error) {
+	return u.journal.replay(ctx, u.stream, 1, "the usage", func(m message) (bool, error) {
 		spendings, err := decodeSpendings(m.data)
 		if err != nil {
 			return false, err
@@ -83,9 +83,12 @@ func (u *Usage) Replay(ctx context.Context, yield func(usage.Spending) bool) err
 func decodeSpendings(data []byte) ([]usage.Spending, error) {
 	var all []usage.Spending
 	for line := range bytes.Lines(data) {
-		var s spending
-		if err := json.Unmarshal(line, &s); err != nil {
-			return nil, err
+		s, ok := scanSpending(line)
+		if !ok {
+			s = spending{}
+			if err := json.Unmarshal(line, &s); err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, s.plain())
 	}
@@ -115,4 +118,50 @@ func (s spending) plain() usage.Spending {
 		Task: s.Task, Seq: s.Seq, At: time.UnixMilli(s.At).UTC(), Agent: s.Agent, Requester: s.Requester, Thread: s.Thread,
 		Tokens: core.Usage{Input: u[0], Output: u[1], CacheRead: u[2], CacheWrite: u[3], Thinking: u[4]},
 	}
+}
+
+// scanSpending reads a line as Append writes it: a start reads very many, and without
+// reflection that takes a fifth of the time. It reports false for any other line.
+func scanSpending(line []byte) (s spending, ok bool) {
+	rest, ok := line, true
+	skip := func(text string) bool {
+		found := false
+		rest, found = bytes.CutPrefix(rest, []byte(text))
+		return found
+	}
+	text := func(key string) string {
+		ok = ok && skip(key)
+		end := bytes.IndexByte(rest, '"')
+		if ok = ok && end >= 0; !ok {
+			return ""
+		}
+		t := rest[:end]
+		for _, c := range t {
+			ok = ok && c >= ' ' && c <= '~' && c != '\\'
+		}
+		rest = rest[end+1:]
+		return string(t)
+	}
+	number := func(key string) (n int64) {
+		ok = ok && skip(key)
+		digits := 0
+		for digits < len(rest) && digits < 18 && rest[digits] >= '0' && rest[digits] <= '9' {
+			n, digits = n*10+int64(rest[digits]-'0'), digits+1
+		}
+		ok = ok && digits > 0 && (digits == 1 || rest[0] != '0')
+		rest = rest[digits:]
+		return n
+	}
+	s.Task = core.TaskID(text(`{"t":"`))
+	s.Seq = uint64(number(`,"n":`))
+	s.At = number(`,"at":`)
+	s.Agent = core.AgentID(text(`,"a":"`))
+	s.Requester = text(`,"r":"`)
+	if bytes.HasPrefix(rest, []byte(`,"th":"`)) {
+		s.Thread = core.ThreadID(text(`,"th":"`))
+	}
+	for i, key := range [...]string{`,"u":[`, ",", ",", ",", ","} {
+		s.Tokens[i] = number(key)
+	}
+	return s, ok && string(bytes.TrimRight(rest, "\r\n")) == "]}"
 }

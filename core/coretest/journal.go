@@ -97,6 +97,55 @@ func Journal(t *testing.T, open func(t *testing.T) journal.Journal) {
 			t.Errorf("threads (-want +got):\n%s", d)
 		}
 	})
+	run("the heads tell of an end, and how far the others are", func(t *testing.T, j journal.Journal) {
+		ended := story(3)
+		ended[2].Body = core.Done{Text: "that is all"}
+		write(t, j, "ended", ended...)
+		write(t, j, "running", story(3)...)
+		got := map[core.TaskID]journal.Head{}
+		if err := j.Heads(t.Context(), func(h journal.Head) bool { got[h.Task] = h; return true }); err != nil {
+			t.Fatal(err)
+		}
+		want := map[core.TaskID]journal.Head{"ended": {Task: "ended", Ended: true}, "running": {Task: "running", Last: story(3)[2]}}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("heads (-want +got):\n%s", d)
+		}
+	})
+	run("stories are told of tasks that are kept from beginning to end", func(t *testing.T, j journal.Journal) {
+		want := map[core.TaskID][]core.Event{}
+		for _, task := range []core.TaskID{"whole", "in-two", "again", "other"} {
+			s := story(6)
+			s[5].Body = core.Done{Text: string(task)}
+			want[task] = s
+		}
+		write(t, j, "whole", want["whole"]...)
+		write(t, j, "in-two", want["in-two"][:3]...)
+		write(t, j, "cut", want["whole"][2:]...)
+		write(t, j, "running", want["whole"][:4]...)
+		write(t, j, "other", want["other"]...)
+		write(t, j, "again", want["again"][:4]...)
+		write(t, j, "again", want["again"][2:]...)
+		write(t, j, "in-two", want["in-two"][3:]...)
+		delete(want, "other")
+		got := map[core.TaskID][]core.Event{}
+		wanted := []core.TaskID{"again", "cut", "in-two", "never", "running", "whole"}
+		if err := j.Stories(t.Context(), wanted, func(task core.TaskID, events []core.Event) bool {
+			if got[task] != nil {
+				t.Errorf("task %s was told twice, want it once", task)
+			}
+			got[task] = events
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("stories (-want +got):\n%s", d)
+		}
+		told := 0
+		if err := j.Stories(t.Context(), wanted, func(core.TaskID, []core.Event) bool { told++; return false }); err != nil || told != 1 {
+			t.Errorf("got %d stories and %v, want one: then it was to stop", told, err)
+		}
+	})
 	run("an event larger than any message comes back whole", func(t *testing.T, j journal.Journal) {
 		s := story(2)
 		s[1].Body = core.File{Name: "big", Data: []byte(strings.Repeat("0123456789abcdef", 2<<16))}

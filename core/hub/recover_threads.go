@@ -26,33 +26,27 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 		h.index.Add(head.thread, head.task)
 		turns = append(turns, head)
 	}
+	var wanted []core.TaskID
 	begun := map[core.TaskID]bool{}
 	for _, t := range turns[max(0, len(turns)-h.limits.Threads):] {
 		if id := core.TaskID(t.thread); !begun[id] {
 			begun[id] = true
 			if _, one := slices.BinarySearchFunc(kept, id, headOf); one { // it began as a task on its own
-				h.recoverTurn(ctx, id)
+				wanted = append(wanted, id)
 			}
 		}
-		h.recoverTurn(ctx, t.task)
+		wanted = append(wanted, t.task)
 	}
-	return nil
+	return h.journal.Stories(ctx, wanted, func(task core.TaskID, events []core.Event) bool {
+		if o, ok := events[0].Body.(core.Opened); ok && events[len(events)-1].Body.Kind() == core.KindDone {
+			log := logOf(events)
+			h.addTurns(o.Request, task, &log)
+		}
+		return true
+	})
 }
 
 func headOf(r recovered, task core.TaskID) int { return cmp.Compare(r.task, task) }
-
-// recoverTurn puts the turns of a task into its thread, if it was answered and is
-// kept whole.
-func (h *Hub) recoverTurn(ctx context.Context, task core.TaskID) {
-	events, err := h.journal.Read(ctx, task, 0, 0)
-	if err != nil {
-		return
-	}
-	if o, ok := events[0].Body.(core.Opened); ok && events[len(events)-1].Body.Kind() == core.KindDone {
-		log := logOf(events)
-		h.addTurns(o.Request, task, &log)
-	}
-}
 
 // addTurns writes what was asked and answered into the thread.
 func (h *Hub) addTurns(req core.Request, task core.TaskID, log *eventLog) {

@@ -34,6 +34,11 @@ type Journal interface {
 	// returns false.
 	Heads(ctx context.Context, yield func(Head) bool) error
 
+	// Stories calls yield with the events of each of the tasks that is kept from its
+	// beginning to its end, about in the order in which they ended, until yield returns
+	// false. It passes over the others.
+	Stories(ctx context.Context, tasks []core.TaskID, yield func(core.TaskID, []core.Event) bool) error
+
 	// Health returns nil while records can be written, as far as is known without
 	// writing any. Otherwise it returns why not, and what to do, in a sentence for
 	// operators. It does not wait.

@@ -1,0 +1,83 @@
+package nats
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// Stories implements journal.Journal. It reads the stream once, from where the first of
+// the tasks began.
+func (j *Journal) Stories(ctx context.Context, wanted []core.TaskID, yield func(core.TaskID, []core.Event) bool) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	first, left := wanted[0], make(map[core.TaskID][]byte, len(wanted))
+	for _, task := range wanted {
+		first, left[task] = min(first, task), nil
+	}
+	from := uint64(1)
+	if !j.old {
+		from = j.since(ctx, j.prefix+slot(first), first)
+	}
+	var parts assembly
+	more := true
+	err := j.replay(ctx, j.stream, from, "the journal", func(m message) (bool, error) {
+		data, whole := parts.add(m.header, m.data)
+		if !whole {
+			return true, nil
+		}
+		for task, lines := range tasks(data, j.taskOf(m.subject)) {
+			known, is := left[task]
+			if !is {
+				continue
+			}
+			last := lines[bytes.LastIndexByte(lines, '\n')+1:]
+			if !ends(last) {
+				left[task] = append(append(known, lines...), '\n')
+				continue
+			}
+			if story, err := decode(append(known, lines...)); err == nil && follows(story) {
+				delete(left, task)
+				more = yield(task, story)
+			}
+			if !more || len(left) == 0 {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil || !more {
+		return err
+	}
+	for _, task := range wanted { // those of which something was appended again, or the clock was set
+		if _, is := left[task]; !is {
+			continue
+		}
+		events, err := j.Read(ctx, task, 0, 0)
+		var gap *journal.GapError
+		switch {
+		case errors.Is(err, journal.ErrUnknown) || errors.As(err, &gap):
+		case err != nil:
+			return err
+		case events[len(events)-1].Body.Kind().Ends() && !yield(task, events):
+			return nil
+		}
+	}
+	return nil
+}
+
+// follows reports whether events follow one another from the first on.
+func follows(events []core.Event) bool {
+	seen := uint64(0)
+	for _, e := range events {
+		if e.Seq != seen+1 {
+			return false
+		}
+		seen = e.End()
+	}
+	return true
+}
