@@ -119,7 +119,7 @@ func toldOf(task *hub.Task, maxBytes int) (words []string, messages []*wire.Clie
 }
 
 func recalled(task *hub.Task, maxBytes int) (words []string) {
-	all, _ := ledgerOf("t", task, maxBytes)
+	all := ledgerOf("t", task, task.Events(), maxBytes)
 	for i, e := range all {
 		if i > 0 && e.place.Compare(all[i-1].place) <= 0 {
 			words = append(words, "out of order")

@@ -9,10 +9,11 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// ask puts the questions of agents to the reader, until its link closes or the hub
-// stops. Who answered elsewhere is told him; that it is too late is not, since the
+// attend tells the reader what does not stand in the line of the conversation, until
+// its link closes or the hub stops: questions of agents, and the turns that are told
+// apart. It tells who answered a question elsewhere, but not that it is too late: the
 // question said until when there is time.
-func (r *reader) ask(ctx context.Context) {
+func (r *reader) attend(ctx context.Context) {
 	for {
 		b, err := r.session.Next(ctx)
 		if err != nil {
@@ -20,6 +21,11 @@ func (r *reader) ask(ctx context.Context) {
 		}
 		a := b.Asking
 		switch {
+		case b.Gap != nil:
+			r.service.count("gap")
+			err = r.say(ctx, gapIn(r.key, b.Task))
+		case b.Task != nil:
+			err = r.hearApart(ctx, b.Tag.(*apart), b.Events)
 		case a == nil:
 			continue
 		case a.Given == nil:

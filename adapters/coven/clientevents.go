@@ -87,8 +87,8 @@ const pageOverhead = 4 << 10
 // add takes in what stands in the next turn. It reports false when the page is full,
 // or when the turn still runs.
 func (g *page) add(t *hub.Task) bool {
-	entries, ended := ledgerOf(g.key, t, g.maxBytes)
-	for _, e := range entries {
+	events := t.Events()
+	for _, e := range ledgerOf(g.key, t, events, g.maxBytes) {
 		switch {
 		case e.place.Compare(g.from) <= 0, e.at.Before(g.since), !g.until.IsZero() && e.at.After(g.until):
 			continue
@@ -100,5 +100,5 @@ func (g *page) add(t *hub.Task) bool {
 		}
 		g.events, g.room = append(g.events, e.event), g.room-size
 	}
-	return ended
+	return events[len(events)-1].Body.Kind().Ends()
 }

@@ -46,15 +46,22 @@ type ledger struct {
 
 var _ core.Sink = (*ledger)(nil)
 
-// ledgerOf returns what a conversation remembers of a task, in order, and whether
-// the task has ended.
-func ledgerOf(key string, t *hub.Task, maxBytes int) (_ []entry, ended bool) {
+// ledgerOf returns what a conversation remembers of a task that has these events, in
+// order.
+func ledgerOf(key string, t *hub.Task, events []core.Event, maxBytes int) []entry {
 	l := &ledger{key: key, task: t, maxBytes: maxBytes}
-	for _, e := range t.Events() {
+	for _, e := range events {
 		_ = e.Deliver(l) // it returns no error
-		ended = ended || e.Body.Kind().Ends()
 	}
-	return l.entries, ended
+	return l.entries
+}
+
+// message is the entry as a stream tells it.
+func (e entry) message() *wire.ClientStreamEvent {
+	return &wire.ClientStreamEvent{
+		ConversationKey: e.event.GetConversationKey(), Timestamp: e.event.GetTimestamp(), EventId: e.event.GetId(),
+		Payload: &wire.ClientStreamEvent_Event{Event: e.event},
+	}
 }
 
 // timestamp is how times are told.

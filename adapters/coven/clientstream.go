@@ -3,6 +3,7 @@ package coven
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -17,8 +18,8 @@ import (
 type clientConn = link.Conn[*struct{}, *wire.ClientStreamEvent]
 
 // StreamEvents implements the service: it tells a conversation from behind
-// since_event_id, then as it goes on. Without since_event_id it tells the latest of
-// what is remembered, as events, then what is still news in full. One that reads
+// since_event_id, then as it goes on. Without since_event_id it tells the history as
+// events, then the caller's latest message and what follows in full. One that reads
 // slowly reads on from the journal; one that takes nothing at all is closed with
 // RESOURCE_EXHAUSTED and comes back with the last id that it has.
 func (s *ClientService) StreamEvents(r *wire.StreamEventsRequest, stream wire.ClientService_StreamEventsServer) error {
@@ -54,7 +55,7 @@ func (s *ClientService) follow(ctx context.Context, conn clientConn, r *reader) 
 			r.link.Close(*statusOf(err))
 		}
 	})
-	pump.Go(func() { r.ask(ctx) })
+	pump.Go(func() { r.attend(ctx) })
 	reason := r.link.Run(ctx, func(context.Context, *struct{}) error { return nil }, nil)
 	cancel()
 	pump.Wait()
@@ -68,9 +69,12 @@ type reader struct {
 	key       string
 	from      core.Place
 	link      *link.Link[*struct{}, *wire.ClientStreamEvent]
-	// session is put questions; with is whose, who answers as far as was told.
+	// session is put questions, and watches the turns that are told apart; with is
+	// whose questions, who answers as far as was told.
 	session *hub.Session
 	with    core.AgentID
+	// apart counts the turns that are told apart and have not ended.
+	apart atomic.Int32
 }
 
 // read tells the conversation until ctx ends, the link closes or the hub stops.
@@ -103,42 +107,6 @@ func (r *reader) read(ctx context.Context) error {
 	}
 }
 
-// recall tells the latest of what is remembered of the conversation, as events, up
-// to what is still news, and sets the place where that begins.
-func (r *reader) recall(ctx context.Context) error {
-	s := r.service
-	turns, err := s.hub.LatestTurns(ctx, r.principal, core.ThreadID(r.key), recallEvents)
-	if err != nil {
-		return err
-	}
-	var all []entry
-	for _, t := range turns {
-		r.look(t.Agent())
-		entries, ended := ledgerOf(r.key, t, s.opts.MaxMessageBytes)
-		if !ended || s.news.fresh(t.ID()) {
-			r.from = core.Place{Task: t.ID()}
-			break
-		}
-		all = append(all, entries...)
-		events := t.Events()
-		r.from = core.PlaceBehind(t.ID(), events[len(events)-1])
-	}
-	for _, e := range all[max(0, len(all)-recallEvents):] {
-		m := &wire.ClientStreamEvent{
-			ConversationKey: r.key, Timestamp: e.event.GetTimestamp(), EventId: e.event.GetId(),
-			Payload: &wire.ClientStreamEvent_Event{Event: e.event},
-		}
-		if err := r.say(ctx, m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// recallEvents is how much of a conversation is told to one who does not say from
-// where.
-const recallEvents = 50
-
 // tell says what happened in a task.
 func (r *reader) tell(ctx context.Context, p hub.Passage) error {
 	s := r.service
@@ -146,8 +114,11 @@ func (r *reader) tell(ctx context.Context, p hub.Passage) error {
 	messages := s.opts.tell(r.key, p.Task, p.Events, s.count)
 	for i, m := range messages {
 		sent := func() {}
-		if i == len(messages)-1 && p.Events[len(p.Events)-1].Body.Kind().Ends() {
+		if i == len(messages)-1 && p.Events[len(p.Events)-1].Body.Kind().Ends() && p.Task.From().ID == r.principal.ID {
 			sent = func() { s.news.told(p.Task.ID()) }
+		}
+		if r.apart.Load() > 0 {
+			m.EventId = "" // whoever goes on from here would miss how those turns end
 		}
 		if err := r.link.SendThen(ctx, m, proto.Size(m), sent); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -16,7 +17,20 @@ import (
 // person is a program of a person's: a client of ClientService over gRPC.
 type person struct {
 	wire.ClientServiceClient
-	t *testing.T
+	t     *testing.T
+	token string
+}
+
+// as is the person with a token.
+func (p *person) as(token string) *person { return &person{p.ClientServiceClient, p.t, token} }
+
+// context is what a call of the person's has, until it takes too long.
+func (p *person) context() (context.Context, context.CancelFunc) {
+	ctx := p.t.Context()
+	if p.token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+p.token)
+	}
+	return context.WithTimeout(ctx, watchdog)
 }
 
 // arrive connects a person to the gRPC address of a hub.
@@ -27,13 +41,13 @@ func arrive(t *testing.T, addr string) *person {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cc.Close() })
-	return &person{wire.NewClientServiceClient(cc), t}
+	return &person{wire.NewClientServiceClient(cc), t, ""}
 }
 
 // says sends a message and returns its id. Each has a key of its own.
 func (p *person) says(conversation, content string, files ...*wire.FileAttachment) string {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), watchdog)
+	ctx, cancel := p.context()
 	defer cancel()
 	got, err := p.SendMessage(ctx, &wire.ClientSendMessageRequest{
 		ConversationKey: conversation, Content: content, Attachments: files, IdempotencyKey: conversation + "/" + strings.Fields(content)[1],
@@ -48,7 +62,7 @@ func (p *person) says(conversation, content string, files ...*wire.FileAttachmen
 // hub thinks right. The headers have come when it returns.
 func (p *person) listens(conversation, since string) *ear {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), watchdog)
+	ctx, cancel := p.context()
 	r := &wire.StreamEventsRequest{ConversationKey: conversation}
 	if since != "" {
 		r.SinceEventId = &since
@@ -152,7 +166,7 @@ func remembered(e *wire.Event) string {
 // recalls returns a conversation as it is remembered, in pages of so many events.
 func (p *person) recalls(conversation string, limit int32) []*wire.Event {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), watchdog)
+	ctx, cancel := p.context()
 	defer cancel()
 	var all []*wire.Event
 	r := &wire.GetEventsRequest{ConversationKey: conversation, Limit: &limit}

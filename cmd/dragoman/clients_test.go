@@ -77,6 +77,61 @@ func TestAnAnswerThatNobodyHeardIsNews(t *testing.T) {
 	}
 }
 
+// coven-admin's chat sends a message, opens the stream without an id and stops at the
+// first done. It hears the answer to that message, also where nobody heard the one
+// before and where the one before still runs.
+func TestAClientThatStopsAtItsFirstDoneHearsItsOwnAnswer(t *testing.T) {
+	s := newStage(t, nil)
+	s.cast(t, coven.Name, "guide", 2)
+	ada := arrive(t, s.service.bound.GRPC)
+	unheard, runs := s.key(), s.key()
+	ada.says("guide", "say "+unheard)
+	s.end(t, unheard)
+	ada.says("guide", "hang "+runs)
+	s.await(t, runs+" begun")
+	for range 3 {
+		key := s.key()
+		ada.says("guide", "say "+key)
+		stream := ada.listens("guide", "")
+		heard := inWords(stream.hears(isDone))
+		stream.leaves()
+		want := []string{"asked: say " + key, "text: " + fewWords(key), "done: " + fewWords(key)}
+		if d := cmp.Diff(want, heard[max(0, len(heard)-len(want)):]); d != "" {
+			t.Errorf("of %v, the last (-want +got):\n%s", heard, d)
+		}
+		for _, before := range heard[:max(0, len(heard)-len(want))] {
+			if !strings.HasPrefix(before, "asked: ") && !strings.HasPrefix(before, "message: ") {
+				t.Errorf("got %q before its own message, want history alone", before)
+			}
+		}
+	}
+	s.post(runs+" released", nil)
+	s.end(t, runs)
+}
+
+// An operator listens to a conversation of somebody else. Whoever asked still hears the
+// answer as news, and the operator begins at his own message.
+func TestAnAnswerIsNewsToWhoAskedWhoeverElseHeardIt(t *testing.T) {
+	s := newStage(t, func(c *Config) { c.Auth.Tokens = tokensFile(t, "alice", "root") })
+	agent := s.worker(t, "guide")
+	p := arrive(t, s.service.bound.GRPC)
+	alice, root := p.as("alice"), p.as("root")
+	root.says("guide", "ask first")
+	own := agent.given()
+	alice.says("guide", "ask second")
+	hers := agent.given()
+	agent.says(hers, core.Done{Text: "hers"})
+	agent.says(own, core.Done{Text: "his"})
+	want := []string{"asked: ask first", "text: his", "done: his", "asked: ask second", "text: hers", "done: hers"}
+	stream := root.listens("guide", "")
+	if d := cmp.Diff(want, append(inWords(stream.hears(isDone)), inWords(stream.hears(isDone))...)); d != "" {
+		t.Errorf("the operator (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(want[3:], inWords(alice.listens("guide", "").hears(isDone))); d != "" {
+		t.Errorf("who asked (-want +got):\n%s", d)
+	}
+}
+
 // Two people talk with one agent: each hears both, in one order, and reads the same.
 func TestTwoClientsShareAConversation(t *testing.T) {
 	s := newStage(t, nil)
