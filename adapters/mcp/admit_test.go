@@ -27,6 +27,6 @@ func TestATokenOfTheHubIsNoGoodHereOnceItHasExpired(t *testing.T) {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil { // it ends with the token
 		t.Errorf("the stream: got %v, want it ended in good order", err)
 	}
-	g.post("", calling("1", "agents_list", `{}`), "Authorization: Bearer hers").fails(http.StatusUnauthorized, -32600, "expired")
-	g.post("/hers", calling("1", "agents_list", `{}`)).fails(http.StatusUnauthorized, -32600, "expired")
+	g.post("", calling("1", "agents_list", `{}`), "Authorization: Bearer hers").fails(http.StatusBadRequest, -32600, "expired")
+	g.post("/hers", calling("1", "agents_list", `{}`)).fails(http.StatusBadRequest, -32600, "expired")
 }

@@ -117,9 +117,9 @@ func TestATokenDiesWithItsConnection(t *testing.T) {
 		g.post("", calling("7", "agents_list", `{}`), "Authorization: Bearer "+token),
 		g.post("/nonsense", calling("7", "agents_list", `{}`)),
 	} {
-		a.fails(http.StatusUnauthorized, -32600, "connect again")
-		if r := a.rpc(http.StatusUnauthorized); string(r.ID) != "7" || a.header.Get("WWW-Authenticate") != "Bearer" {
-			t.Errorf("got id %s and WWW-Authenticate %q, want 7 and Bearer", r.ID, a.header.Get("WWW-Authenticate"))
+		a.fails(http.StatusBadRequest, -32600, "connect again")
+		if r := a.rpc(http.StatusBadRequest); string(r.ID) != "7" || a.header.Get("WWW-Authenticate") != "" {
+			t.Errorf("got id %s and WWW-Authenticate %q, want 7 and nothing", r.ID, a.header.Get("WWW-Authenticate"))
 		}
 	}
 }
@@ -129,10 +129,10 @@ func TestATokenThatIsShownInAnOddWayIsRefused(t *testing.T) {
 	g := start(t, mcp.Options{})
 	token, revoke := g.door.Issue(g.actor("ann").Session)
 	defer revoke()
-	g.post("/"+token, hello, "Authorization: Bearer other").fails(http.StatusUnauthorized, -32600, "differ")
-	g.post("", hello, "Authorization: Basic "+token).fails(http.StatusUnauthorized, -32600, "Bearer")
-	g.post("", hello, "Authorization: Bearer").fails(http.StatusUnauthorized, -32600, "Bearer")
-	g.post("/"+token+"/more", hello).fails(http.StatusUnauthorized, -32600, "unknown")
+	g.post("/"+token, hello, "Authorization: Bearer other").fails(http.StatusBadRequest, -32600, "differ")
+	g.post("", hello, "Authorization: Basic "+token).fails(http.StatusBadRequest, -32600, "Bearer")
+	g.post("", hello, "Authorization: Bearer").fails(http.StatusBadRequest, -32600, "Bearer")
+	g.post("/"+token+"/more", hello).fails(http.StatusBadRequest, -32600, "unknown")
 }
 
 func TestWithoutAnAnonymousPrincipalATokenIsNeeded(t *testing.T) {

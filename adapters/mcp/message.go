@@ -62,6 +62,30 @@ func readMessage(body []byte, most int) (message, *jsonrpc.Error) {
 	return m, nil
 }
 
+// progressToken returns what the client of a tool call wants its progress told under,
+// as it was sent; nil if it does not.
+func (m message) progressToken() (json.RawMessage, *jsonrpc.Error) {
+	var in struct {
+		Meta struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+	}
+	if m.Method != methodCallTool || m.Params == nil {
+		return nil, nil
+	}
+	if err := core.DecodeJSON(m.Params, core.JSONLimits{}, &in); err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "params: " + err.Error()}
+	}
+	switch t := in.Meta.Token; {
+	case t == nil, string(t) == "null":
+		return nil, nil
+	case t[0] == '"', t[0] == '-', t[0] >= '0' && t[0] <= '9':
+		return t, nil
+	default:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("_meta.progressToken: want a string or a number, got %.20s", t)}
+	}
+}
+
 // as returns the message as JSON under another id, which needs no escape.
 func (m message) as(id string) []byte {
 	method, _ := json.Marshal(m.Method) // a string always encodes

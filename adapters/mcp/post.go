@@ -51,7 +51,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	h, unknown := s.who(r)
 	switch {
 	case unknown != nil:
-		s.turnAway(w, m.ID, unknown)
+		s.turnAway(w, r, m, unknown)
 	case bad != nil:
 		s.refuse(w, http.StatusBadRequest, m.ID, bad)
 	case m.ID == nil:
@@ -72,6 +72,11 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 
 // pass hands a request to the SDK and its answer to the client.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request, req *request, m message) {
+	token, bad := m.progressToken()
+	if bad != nil {
+		s.refuse(w, http.StatusBadRequest, m.ID, bad)
+		return
+	}
 	ctx := r.Context()
 	if m.Method == methodListen {
 		var end func()
@@ -103,6 +108,7 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, req *request, m me
 	}
 	a := newReply(w, r, mark, m.ID, s.opts)
 	defer a.drop()
+	req.running = func(tool string) { a.tellProgress(token, tool) }
 	s.handler.ServeHTTP(a, inner)
 	a.finish()
 }
@@ -148,14 +154,20 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, 
 	return body, 0, nil
 }
 
-// turnAway answers somebody who may not come in.
-func (s *Server) turnAway(w http.ResponseWriter, id json.RawMessage, why *core.Fault) {
-	if why.Code != core.CodeUnauthenticated {
-		s.refuse(w, http.StatusServiceUnavailable, id, &jsonrpc.Error{Code: busy, Message: why.Message})
-		return
+// turnAway answers somebody who may not come in. A message with a token that is not
+// good gets 400: official clients take 401, and some 403, for an invitation to OAuth,
+// which this server does not offer, and then never show what the error says.
+func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, m message, why *core.Fault) {
+	switch e := invalid("%s", why.Message); {
+	case why.Code != core.CodeUnauthenticated:
+		e.Code = busy
+		s.refuse(w, http.StatusServiceUnavailable, m.ID, e)
+	case showsToken(r) && (m.Method != "" || r.Method == http.MethodGet):
+		s.refuse(w, http.StatusBadRequest, m.ID, e)
+	default:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		s.refuse(w, http.StatusUnauthorized, m.ID, e)
 	}
-	w.Header().Set("WWW-Authenticate", "Bearer")
-	s.refuse(w, http.StatusUnauthorized, id, invalid("%s", why.Message))
 }
 
 // refuse answers a message with an error of the protocol.

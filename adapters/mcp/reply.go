@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,7 +14,9 @@ import (
 // passes as it comes; anything else is held until it is whole. Where it stands for
 // the id of the request, the mark that the SDK knows is put back into what the
 // client sent. A client that accepts a stream and has waited for a while gets one,
-// so that it, and whoever is between, sees signs of life until the answer comes.
+// so that it, and whoever is between, sees signs of life until the answer comes: one
+// that named a progress token gets the stream as soon as its tool runs, with progress
+// in it, by which official clients judge whether to go on waiting.
 type reply struct {
 	w    http.ResponseWriter
 	rc   *http.ResponseController
@@ -29,6 +32,23 @@ type reply struct {
 	over      bool
 	alive     *time.Timer
 	every     time.Duration
+	// progress is set while a tool runs whose progress is told.
+	progress *progress
+}
+
+// progress is what a client is told of a tool that runs.
+type progress struct {
+	token json.RawMessage // as the client sent it
+	tool  string
+	since time.Time
+	told  int
+}
+
+// next is the next notification. Its number rises each time; there is no total.
+func (p *progress) next() []byte {
+	p.told++
+	message, _ := json.Marshal(fmt.Sprintf("%s has been running for %s", p.tool, time.Since(p.since).Round(time.Second))) // a string always encodes
+	return event(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":%s}}`, p.token, p.told, message))
 }
 
 func newReply(w http.ResponseWriter, r *http.Request, mark string, id json.RawMessage, o Options) *reply {
@@ -36,7 +56,11 @@ func newReply(w http.ResponseWriter, r *http.Request, mark string, id json.RawMe
 	if acceptsStream(r) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.alive = time.AfterFunc(o.Patience, a.breathe)
+		a.alive = time.AfterFunc(o.Patience, func() {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.breathe()
+		})
 	}
 	return a
 }
@@ -97,15 +121,31 @@ func (a *reply) begin() {
 	}
 }
 
-// breathe lets the client see a sign of life.
-func (a *reply) breathe() {
+// tellProgress tells at once that a tool runs, and from then on often enough that
+// KeepAlive is never exceeded. Without a token, or for a client that does not accept a
+// stream, it does nothing.
+func (a *reply) tellProgress(token json.RawMessage, tool string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.alive == nil || token == nil {
+		return
+	}
+	a.progress = &progress{token: token, tool: tool, since: time.Now()}
+	a.every -= a.every / 3
+	a.breathe()
+}
+
+// breathe lets the client see a sign of life, and goes on to do so. Callers hold mu.
+func (a *reply) breathe() {
 	if a.over {
 		return
 	}
 	a.begin()
-	if _, err := a.w.Write([]byte(signOfLife)); err != nil || a.rc.Flush() != nil {
+	sign := []byte(signOfLife)
+	if a.progress != nil {
+		sign = a.progress.next()
+	}
+	if _, err := a.w.Write(sign); err != nil || a.rc.Flush() != nil {
 		return // the client has gone, as the SDK will notice
 	}
 	a.alive.Reset(a.every)

@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/core"
@@ -195,7 +197,52 @@ func TestAStreamOfNewsShowsThatItLivesAndEndsWithItsToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead.Body.Close()
-	if dead.StatusCode != http.StatusUnauthorized {
-		t.Errorf("got %d, want 401", dead.StatusCode)
+	if dead.StatusCode != http.StatusBadRequest {
+		t.Errorf("got %d, want 400", dead.StatusCode)
+	}
+}
+
+// Official clients take 401 and 403 for an invitation to OAuth. There is none here, so
+// what is wrong with the token would never be seen.
+func TestATokenThatHasExpiredIsSaidToBeSoWithoutOAuth(t *testing.T) {
+	t.Parallel()
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			g := start(t, mcp.Options{})
+			token, revoke := g.door.Issue(g.actor("ann").Session)
+			login, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+				PreregisteredClient: &oauthex.ClientCredentials{ClientID: "test"}, RedirectURL: "http://127.0.0.1/callback",
+				AuthorizationCodeFetcher: func(context.Context, *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+					return nil, errors.New("a person was asked to log in")
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			connect := func() (*sdk.ClientSession, error) {
+				client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+				return client.Connect(t.Context(), &sdk.StreamableClientTransport{
+					Endpoint: g.url + "/" + token, HTTPClient: g.client, OAuthHandler: login,
+				}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+			}
+			cs, err := connect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cs.Close()
+			revoke()
+			if _, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "agents_list"}); err == nil || !strings.Contains(err.Error(), "has expired") {
+				t.Errorf("a call: got %v, want that the token has expired", err)
+			}
+			if _, err := connect(); err == nil || !strings.Contains(err.Error(), "has expired") {
+				t.Errorf("another client: got %v, want that the token has expired", err)
+			}
+			for _, m := range []string{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, ""} {
+				if got := g.post("/"+token, m).status; got != map[bool]int{true: http.StatusBadRequest, false: http.StatusUnauthorized}[m != ""] {
+					t.Errorf("%q with it: got %d, want 400 of a notification and 401 of nothing at all", m, got)
+				}
+			}
+		})
 	}
 }

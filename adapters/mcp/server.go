@@ -117,10 +117,19 @@ func (s *Server) Close() {
 	}
 }
 
+func tokenInPath(r *http.Request) string {
+	return strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
+}
+
+// showsToken reports whether a request has a token, good or not.
+func showsToken(r *http.Request) bool {
+	return tokenInPath(r) != "" || len(r.Header.Values("Authorization")) > 0
+}
+
 // who finds out in whose name a request comes: by the token in its path or in its
 // Authorization header.
 func (s *Server) who(r *http.Request) (*holder, *core.Fault) {
-	token := strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
+	token := tokenInPath(r)
 	if values := r.Header.Values("Authorization"); len(values) > 0 {
 		scheme, shown, _ := strings.Cut(values[0], " ")
 		shown = strings.TrimSpace(shown)
@@ -171,6 +180,8 @@ type request struct {
 	client  context.Context //nolint:containedctx // it crosses the SDK, which cuts it off
 	session string
 	id      []byte
+	// running tells the client that the tool that it called runs, if it wants to know.
+	running func(tool string)
 }
 
 type requestKey struct{}

@@ -32,7 +32,7 @@ func beginStream(w http.ResponseWriter) {
 func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	h, unknown := s.who(r)
 	if unknown != nil {
-		s.turnAway(w, nil, unknown)
+		s.turnAway(w, r, message{}, unknown)
 		return
 	}
 	if !acceptsStream(r) {

@@ -60,6 +60,7 @@ func (s *Server) callTool(r *request, p *sdk.CallToolParamsRaw) (sdk.Result, err
 		return s.failed(refused, nil), nil
 	}
 	defer end()
+	r.running(p.Name)
 	late := core.NewFault(core.CodeTimeout, "%s took longer than %s and was stopped: give long work to agent_delegate and ask agent_result what became of it", p.Name, s.opts.CallTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.CallTimeout, late)
 	defer cancel()
