@@ -31,7 +31,11 @@ func principalOf(ctx context.Context, otherwise core.Principal) core.Principal {
 // openPath reports whether a path of the HTTP listener needs no token. Those tell whether
 // the hub is there, and nothing of it; MCP has tokens of its own beside those of the hub.
 func openPath(path string) bool {
-	return path == "/healthz" || path == "/readyz" || path == mcp.Path || strings.HasPrefix(path, mcp.Path+"/")
+	switch path {
+	case "/healthz", "/readyz", gatewayHealth, gatewayReady, mcp.Path:
+		return true
+	}
+	return strings.HasPrefix(path, mcp.Path+"/")
 }
 
 // besides lets everybody through to the paths that are open, and to the others those

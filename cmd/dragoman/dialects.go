@@ -145,12 +145,13 @@ func (s *Service) mountHTTP(r chi.Router) {
 	r.NotFound(nothingHere)
 	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { plainText(w, http.StatusOK, "ok\n") })
 	r.Get("/readyz", s.serveReady)
+	s.mountGatewayHealth(r)
 }
 
 // nothingHere answers where the hub has no door, and tells of those that it has.
 func nothingHere(w http.ResponseWriter, r *http.Request) {
 	web.Problem(w, http.StatusNotFound, string(core.CodeUnsupported), "nothing is at "+r.URL.Path+
-		": /v1 is REST (its document /v1/openapi.json), /ws/agent and /api Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /mcp MCP, /metrics Prometheus, /healthz and /readyz the health")
+		": /v1 is REST (its document /v1/openapi.json), /ws/agent and /api Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /mcp MCP, /metrics Prometheus, /healthz and /readyz the health (/health and /health/ready as coven-gateway tells it)")
 }
 
 func plainText(w http.ResponseWriter, status int, text string) {

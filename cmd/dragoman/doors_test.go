@@ -74,6 +74,9 @@ func TestEveryDoorOfHTTPAsksForAToken(t *testing.T) {
 		{method: http.MethodGet, url: pi + "/healthz", upgrade: true},
 		{method: http.MethodGet, url: hub + "/healthz", open: true},
 		{method: http.MethodGet, url: hub + "/readyz", open: true},
+		{method: http.MethodGet, url: hub + "/health", open: true},
+		{method: http.MethodGet, url: hub + "/health/ready", open: true},
+		{method: http.MethodGet, url: hub + "/health/../v1/agents"},
 	} {
 		for token, good := range shownTokens {
 			ctx, cancel := context.WithCancel(t.Context())
