@@ -422,7 +422,7 @@ func TestATaskIsToldOfTheGapInTheMiddleOfIt(t *testing.T) {
 		t.Errorf("got %d events and %v, want 3 and a gap from 3 to 4", len(events), err)
 	}
 	heads := listed(t, j)
-	if len(heads) != 1 || !heads[0].Ended || heads[0].Damaged {
+	if len(heads) != 1 || heads[0].End == 0 || heads[0].Damaged {
 		t.Errorf("got the heads %+v, want one of a task that has ended", heads)
 	}
 
@@ -562,7 +562,7 @@ func TestWhatFellToRetentionIsNoDamage(t *testing.T) {
 			var log bytes.Buffer
 			j = opened(t, Options{Dir: a.dir, Keep: journal.Retention{Bytes: 40_000}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			for _, h := range listed(t, j) {
-				if h.Damaged || !h.Ended && h.Task != running {
+				if h.Damaged || h.End == 0 && h.Task != running {
 					t.Errorf("got the head %+v, want no damage", h)
 				}
 			}

@@ -116,7 +116,7 @@ func fullDisk(t *testing.T, disk *coretest.Disk, sync nats.Sync) {
 	heads := 0
 	if err := again.Heads(t.Context(), func(h journal.Head) bool {
 		heads++
-		if !h.Ended {
+		if h.End == 0 {
 			t.Errorf("task %s has not ended, want its end", h.Task)
 		}
 		return true

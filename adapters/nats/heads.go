@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -21,7 +22,8 @@ type head struct {
 	begun  uint64 // the place of the message that has its first event
 	place  uint64 // of the message that has its last
 	seq    uint64 // of that event
-	ended  bool
+	end    core.Kind
+	at     time.Time // when it ended
 	lost   bool   // nothing but that it was is known: the rest was damaged
 	last   []byte // the line of that event; nil where it is the end, or there was no room for it
 }
@@ -94,11 +96,11 @@ func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) erro
 		if d.place < first {
 			continue // it fell to retention meanwhile
 		}
-		out := journal.Head{Task: task, Ended: d.ended, Damaged: !d.ended && (d.lost || d.place < h.hole)}
+		out := journal.Head{Task: task, End: d.end, At: d.at, Damaged: d.end == 0 && (d.lost || d.place < h.hole)}
 		if d.begun >= first {
 			out.Thread = d.thread
 		}
-		if !d.ended {
+		if d.end == 0 {
 			if out.Last, err = j.lastOf(ctx, task, d); errors.Is(err, journal.ErrUnknown) {
 				continue
 			}
@@ -144,8 +146,12 @@ func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 		return nil // it was appended again, up to here
 	}
 	h.room += long(d.last)
-	d.seq, d.ended, d.last, d.place = seq, ends(last), nil, place
-	if size := long(last); !d.ended && (size == 0 || size <= h.room) {
+	d.seq, d.last, d.place = seq, nil, place
+	var err error
+	if d.end, d.at, err = endOf(last); err != nil {
+		return fmt.Errorf("task %s: %w", task, err)
+	}
+	if size := long(last); d.end == 0 && (size == 0 || size <= h.room) {
 		d.last, h.room = bytes.Clone(last), h.room-size
 	}
 	return nil
@@ -179,13 +185,22 @@ func seqOf(line []byte) uint64 {
 	return n
 }
 
-// ends reports whether a line is of an event that ends its task. What stands before the
-// kind in a line has no texts that could look like it.
-func ends(line []byte) bool {
-	_, rest, _ := bytes.Cut(line, []byte(`"kind":"`))
+// endOf returns the kind of the event that a line is of, and when that happened, if it
+// ends its task; else nothing. What stands before the kind in a line has no texts that
+// could look like it.
+func endOf(line []byte) (end core.Kind, at time.Time, err error) {
+	before, rest, _ := bytes.Cut(line, []byte(`"kind":"`))
 	name, _, _ := bytes.Cut(rest, []byte{'"'})
-	kind, known := core.ParseKind(string(name))
-	return known && kind.Ends()
+	end, known := core.ParseKind(string(name))
+	if !known || !end.Ends() {
+		return 0, at, nil
+	}
+	_, text, _ := bytes.Cut(before, []byte(`"at":"`))
+	text, _, _ = bytes.Cut(text, []byte{'"'})
+	if err := at.UnmarshalText(text); err != nil {
+		return 0, at, fmt.Errorf("the time of its end: %w", err)
+	}
+	return end, at, nil
 }
 
 // threadOf returns what journal.ThreadOf does, given the line of the first event of a

@@ -75,7 +75,7 @@ func TestTasksThatBeganTogetherShareAMessageAndAreReadApart(t *testing.T) {
 	for i := range 12 {
 		task, events := begun(at.Add(time.Duration(i)*time.Millisecond)), life(core.ThreadID(fmt.Sprint("thread ", i)), i)
 		all = append(all, recorded(task, events...)...)
-		want = append(want, journal.Head{Task: task, Thread: core.ThreadID(fmt.Sprint("thread ", i)), Ended: true})
+		want = append(want, journal.Head{Task: task, Thread: core.ThreadID(fmt.Sprint("thread ", i)), End: core.KindDone, At: events[0].At})
 	}
 	if err := j.Append(t.Context(), all...); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestAJournalWithASubjectATaskIsRead(t *testing.T) {
 	}
 
 	j = opened(t, Options{Dir: dir})
-	if d := cmp.Diff([]journal.Head{{Task: whole, Thread: "thread", Ended: true}, {Task: cut, Thread: "thread", Last: story[2]}}, listed(t, j)); d != "" {
+	if d := cmp.Diff([]journal.Head{{Task: whole, Thread: "thread", End: core.KindDone, At: story[0].At}, {Task: cut, Thread: "thread", Last: story[2]}}, listed(t, j)); d != "" {
 		t.Errorf("the heads (-want +got):\n%s", d)
 	}
 	end := core.Event{Seq: 4, Epoch: 2, At: story[0].At, Body: core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")}}

@@ -36,7 +36,7 @@ func (j *Journal) Stories(ctx context.Context, wanted []core.TaskID, yield func(
 				continue
 			}
 			last := lines[bytes.LastIndexByte(lines, '\n')+1:]
-			if !ends(last) {
+			if end, _, err := endOf(last); err == nil && end == 0 {
 				left[task] = append(append(known, lines...), '\n')
 				continue
 			}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"math"
 	"net/http"
 	"strings"
 
@@ -8,10 +9,29 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
+// mostAgents is how many agents a page may have.
+const mostAgents = 1000
+
+// getAgents lists who is here: all at once where no limit is given, as clients without
+// pages expect.
 func (a *api) getAgents(c call) error {
-	return a.reply(c.w, http.StatusOK, struct {
+	after := core.AgentID(c.r.URL.Query().Get("after"))
+	limit, err := number(c.r, "limit", math.MaxInt, mostAgents)
+	if err == nil && after != "" {
+		err = core.CheckAgentID(after)
+	}
+	if err != nil {
+		return err
+	}
+	page, more := a.hub.AgentPage(after, limit, func(core.Card) bool { return true })
+	out := struct {
 		Agents []hub.AgentStatus `json:"agents"`
-	}{a.hub.Agents()})
+		After  core.AgentID      `json:"after,omitempty"`
+	}{Agents: page}
+	if more > 0 {
+		out.After = page[len(page)-1].ID
+	}
+	return a.reply(c.w, http.StatusOK, out)
 }
 
 func (a *api) getAgent(c call) error {

@@ -51,6 +51,7 @@ func (a *api) routes() chi.Router {
 	r.Get("/v1/threads/{id}", a.known(a.getThread))
 	r.Get("/v1/events", a.known(a.getAllEvents))
 	r.Post("/v1/notices", a.known(a.postNotice))
+	r.Get("/v1/tasks", a.known(a.getTasks))
 	r.Post("/v1/tasks", a.known(a.postTask))
 	r.Get("/v1/tasks/{id}", a.known(a.getTask))
 	r.Get("/v1/tasks/{id}/events", a.known(a.getEvents))

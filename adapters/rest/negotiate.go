@@ -52,3 +52,17 @@ func flag(r *http.Request, name string, otherwise bool) (bool, error) {
 	}
 	return v, nil
 }
+
+// number reads a query parameter that is a number from 1 to most; otherwise stands for
+// one that is absent or empty.
+func number(r *http.Request, name string, otherwise, most int) (int, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, core.NewFault(core.CodeInvalid, "?%s=%s: send a number from 1 to %d", name, text, most)
+	}
+	return n, nil
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // statuses is the HTTP status of every Fault.
@@ -72,6 +73,9 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem{Type: "about:blank", Status: statuses[f.Code], Detail: f.Message, Code: f.Code, Retryable: f.Retryable}
 	if p.Status == 0 {
 		p.Status, p.Code = http.StatusInternalServerError, core.CodeInternal
+	}
+	if errors.Is(err, hub.ErrStopping) {
+		p.Status = http.StatusServiceUnavailable
 	}
 	var more *refusal
 	if errors.As(err, &more) {

@@ -107,7 +107,7 @@ func TestUnknownPathsAndWrongMethodsAreProblems(t *testing.T) {
 	for _, path := range []string{"/v1/nothing", "/v1/tasks/", "/v2/tasks", "/v1/tasks/x/y"} {
 		g.get(path).refused(http.StatusNotFound, core.CodeUnsupported, path, "/v1/openapi.json")
 	}
-	for path, allow := range map[string]string{"/v1/tasks": "POST", "/v1/agents": "GET", "/v1/tasks/x/cancel": "POST", "/v1/agents/a%2Fb": "GET, PATCH"} {
+	for path, allow := range map[string]string{"/v1/tasks": "GET, POST", "/v1/agents": "GET", "/v1/tasks/x/cancel": "POST", "/v1/agents/a%2Fb": "GET, PATCH"} {
 		for _, method := range []string{http.MethodPut, http.MethodDelete, "BREW"} {
 			a := g.do(method, path, "")
 			a.refused(http.StatusMethodNotAllowed, core.CodeUnsupported, method, "use "+allow)
@@ -159,7 +159,7 @@ func TestANewTaskIsRefusedWhileTheHubStops(t *testing.T) {
 	if err := g.hub.Close(t.Context(), "maintenance"); err != nil {
 		t.Fatal(err)
 	}
-	if p := g.post("/v1/tasks", `{"to":"a","content":"x"}`).refused(http.StatusBadGateway, core.CodeUnreachable, "maintenance"); !p.Retryable {
+	if p := g.post("/v1/tasks", `{"to":"a","content":"x"}`).refused(http.StatusServiceUnavailable, core.CodeUnreachable, "maintenance"); !p.Retryable {
 		t.Error("got a problem that is not retryable, want one that is")
 	}
 }

@@ -84,7 +84,7 @@ func TestBodiesHaveTheKeysThatTheDocumentTells(t *testing.T) {
 		"BodyCancelled": core.Cancelled{},
 	} {
 		var has, told []string
-		for f := range reflect.TypeOf(v).Fields() {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" && key != "-" {
 				has = append(has, key)
 			}

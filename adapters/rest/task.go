@@ -3,26 +3,54 @@ package rest
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
+// taskHead is what there is to know of a task beside its answer: what was asked, and
+// where it stands.
+type taskHead struct {
+	ID          core.TaskID     `json:"id"`
+	Thread      core.ThreadID   `json:"thread"`
+	State       string          `json:"state"`
+	Agent       core.AgentID    `json:"agent,omitempty"`
+	Intent      core.Intent     `json:"intent"`
+	To          core.Address    `json:"to"`
+	From        core.Principal  `json:"from"`
+	Hops        int             `json:"hops"`
+	Cause       core.TaskID     `json:"cause,omitempty"`
+	OpenedAt    time.Time       `json:"opened_at,omitzero"`
+	Deadline    time.Time       `json:"deadline,omitzero"`
+	Receipt     core.Receipt    `json:"receipt"`
+	Content     string          `json:"content"`
+	Data        json.RawMessage `json:"data,omitempty"`
+	Attachments []core.File     `json:"attachments,omitempty"`
+	Context     json.RawMessage `json:"context,omitempty"`
+	Domain      string          `json:"domain,omitempty"`
+	Priority    core.Priority   `json:"priority,omitempty"`
+	MaxTokens   int64           `json:"max_tokens,omitempty"`
+	ReportBack  bool            `json:"report_back,omitempty"`
+	Notice      *core.Notice    `json:"notice,omitempty"`
+}
+
+func headOf(s hub.TaskStatus) taskHead {
+	r := s.Request
+	return taskHead{
+		ID: s.ID, Thread: r.Thread, State: s.State, Agent: s.Agent, Intent: r.Intent, To: r.To, From: s.From, Hops: s.Hops, Cause: r.Cause,
+		OpenedAt: s.OpenedAt, Deadline: r.Deadline, Receipt: s.Receipt,
+		Content: r.Content, Data: r.Data, Attachments: r.Attachments, Context: r.Context, Domain: r.Domain, Priority: r.Priority,
+		MaxTokens: r.MaxTokens, ReportBack: r.ReportBack, Notice: r.Notice,
+	}
+}
+
 // taskView is a task put together: the answer of GET /v1/tasks/{id}.
 type taskView struct {
-	ID       core.TaskID    `json:"id"`
-	Thread   core.ThreadID  `json:"thread"`
-	State    string         `json:"state"`
-	Agent    core.AgentID   `json:"agent,omitempty"`
-	Intent   core.Intent    `json:"intent"`
-	To       core.Address   `json:"to"`
-	From     core.Principal `json:"from"`
-	Hops     int            `json:"hops"`
-	OpenedAt time.Time      `json:"opened_at,omitzero"`
-	Deadline time.Time      `json:"deadline,omitzero"`
-	Receipt  core.Receipt   `json:"receipt"`
-	Answer   answerView     `json:"answer"`
+	taskHead
+	Answer answerView `json:"answer"`
 }
 
 // answerView is a core.Answer as JSON.
@@ -39,17 +67,9 @@ type answerView struct {
 
 // document puts a task together as far as it went.
 func document(t *hub.Task) taskView {
-	// The state comes before the events: one that says ended has its end among them.
-	state := t.State().String()
-	events, req := t.Events(), t.Request()
-	v := taskView{
-		ID: t.ID(), Thread: req.Thread, State: state, Agent: t.Agent(), Intent: req.Intent, To: req.To, From: t.From(),
-		Hops: t.Hops(), Deadline: req.Deadline, Receipt: t.Receipt(),
-	}
-	if len(events) > 0 && events[0].Body.Kind() == core.KindOpened {
-		v.OpenedAt = events[0].At
-	}
-	f := core.Fold(events)
+	// The status comes before the answer: one that says ended has its end there.
+	v := taskView{taskHead: headOf(t.Status())}
+	f := t.Answer()
 	v.Answer = answerView{Text: f.Text, Data: f.Data, Files: f.Files, Usage: f.Usage, Truncated: f.Truncated, TokensUsed: f.TokensUsed, Fault: f.Fault}
 	if f.End != 0 {
 		v.State, v.Answer.End = f.End.String(), f.End.String()
@@ -63,4 +83,38 @@ func (a *api) getTask(c call) error {
 		return err
 	}
 	return a.reply(c.w, http.StatusOK, document(t))
+}
+
+// getTasks lists the tasks that the sender may read, newest first.
+func (a *api) getTasks(c call) error {
+	q := c.r.URL.Query()
+	f := hub.TaskFilter{
+		State: q.Get("state"), Agent: core.AgentID(q.Get("agent")), From: q.Get("from"), Thread: core.ThreadID(q.Get("thread")), Before: core.TaskID(q.Get("before")),
+	}
+	var err error
+	switch f.Limit, err = number(c.r, "limit", hub.DefaultListed, hub.MostListed); {
+	case err != nil:
+		return err
+	case f.State != "" && !slices.Contains(hub.TaskStates, f.State):
+		return core.NewFault(core.CodeInvalid, "?state=%s: send one of %s", f.State, strings.Join(hub.TaskStates, ", "))
+	case f.Agent != "" && core.CheckAgentID(f.Agent) != nil:
+		return core.NewFault(core.CodeInvalid, "?agent=: %s", core.AsFault(core.CheckAgentID(f.Agent)).Message)
+	case len(f.Thread) > core.MaxIDBytes:
+		return core.NewFault(core.CodeInvalid, "?thread=: want at most %d bytes, got %d", core.MaxIDBytes, len(f.Thread))
+	}
+	if _, isTask := f.Before.Begun(); f.Before != "" && !isTask {
+		return core.NewFault(core.CodeInvalid, "?before=%s: send the id of a task, as before of the page before", f.Before)
+	}
+	found, before, err := a.hub.Tasks(c.r.Context(), c.from, f)
+	if err != nil {
+		return err
+	}
+	tasks := []taskHead{}
+	for _, s := range found {
+		tasks = append(tasks, headOf(s))
+	}
+	return a.reply(c.w, http.StatusOK, struct {
+		Tasks  []taskHead  `json:"tasks"`
+		Before core.TaskID `json:"before,omitempty"`
+	}{tasks, before})
 }

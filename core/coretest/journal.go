@@ -106,7 +106,7 @@ func Journal(t *testing.T, open func(t *testing.T) journal.Journal) {
 		if err := j.Heads(t.Context(), func(h journal.Head) bool { got[h.Task] = h; return true }); err != nil {
 			t.Fatal(err)
 		}
-		want := map[core.TaskID]journal.Head{"ended": {Task: "ended", Ended: true}, "running": {Task: "running", Last: story(3)[2]}}
+		want := map[core.TaskID]journal.Head{"ended": {Task: "ended", End: core.KindDone, At: ended[2].At}, "running": {Task: "running", Last: story(3)[2]}}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("heads (-want +got):\n%s", d)
 		}

@@ -90,12 +90,13 @@ func (h *Hub) trim() {
 	for f.tasks.len() > h.limits.FinishedTasks || f.bytes > h.limits.FinishedBytes {
 		oldest := f.tasks.first()
 		oldest.mu.Lock()
-		size, safe := oldest.weight(), oldest.recorded >= oldest.last()
+		size, safe, last := oldest.weight(), oldest.recorded >= oldest.last(), oldest.log.last()
 		oldest.mu.Unlock()
 		if !safe {
 			return // the recorder has not got there yet; what comes next tries again
 		}
 		delete(h.tasks, oldest.id)
+		h.catalog.settle(oldest.id, last)
 		f.tasks.pop()
 		f.bytes -= size
 	}

@@ -97,6 +97,7 @@ type Hub struct {
 	followers map[core.ThreadID]map[*Session]follower
 	newest    core.TaskID
 	finished  retained
+	catalog   catalog
 	draining  string
 	closed    error // what sessions of a hub that has stopped are told
 }

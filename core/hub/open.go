@@ -2,6 +2,7 @@ package hub
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -150,6 +151,9 @@ func checkForeign(f *core.Foreign) error {
 	return nil
 }
 
+// ErrStopping is behind the Fault that refuses a request because the hub is stopping.
+var ErrStopping = errors.New("the hub is stopping")
+
 // admit takes a task in: from here on it is recorded, watched and sure to end.
 func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 	h.mu.Lock()
@@ -159,7 +163,7 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case h.draining != "":
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): ask again once it is back", h.draining)
+		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): ask again once it is back", h.draining).Because(ErrStopping)
 	case h.finished.bytes > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
 		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
 	}
@@ -168,6 +172,7 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 		t.request.Thread = core.ThreadID(t.id)
 	}
 	h.tasks[t.id] = t
+	h.catalog.add(known{id: t.id})
 	h.running++
 	reads := s
 	if o.Unwatched {

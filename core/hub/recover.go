@@ -22,17 +22,21 @@ func (h *Hub) Recover(ctx context.Context) error {
 	unsure := core.NewFault(core.CodeInternal, "a part of the journal was damaged, and with it what became of this task: it may have been done; the log of the hub says more")
 	err := h.journal.Heads(ctx, func(head journal.Head) bool {
 		kept = append(kept, recovered{head.Task, head.Thread})
-		if head.Ended {
-			return true
+		end, at := head.End, head.At
+		if end == 0 {
+			fault := gone
+			if head.Damaged {
+				fault = unsure
+				damaged++
+			}
+			end, at = core.KindFailed, time.Now()
+			cut = append(cut, journal.Record{Task: head.Task, Event: core.Event{
+				Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: at, Body: core.Failed{Fault: fault},
+			}})
 		}
-		fault := gone
-		if head.Damaged {
-			fault = unsure
-			damaged++
-		}
-		cut = append(cut, journal.Record{Task: head.Task, Event: core.Event{
-			Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: core.Failed{Fault: fault},
-		}})
+		h.mu.Lock()
+		h.catalog.add(known{head.Task, end, at.UnixNano()})
+		h.mu.Unlock()
 		return true
 	})
 	if err != nil {

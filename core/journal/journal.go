@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -53,8 +54,10 @@ type Head struct {
 	Task core.TaskID
 	// Thread is what [ThreadOf] tells of its first event; "" when that is gone.
 	Thread core.ThreadID
-	// Ended says that the journal has the end of the task.
-	Ended bool
+	// End is the kind of the end of the task, and At when it ended; zero while the journal
+	// has no end.
+	End core.Kind
+	At  time.Time
 	// Last is the last event kept of a task that has not ended. Of one of which only
 	// that it was is known it has no body.
 	Last core.Event

@@ -123,7 +123,7 @@ func (m *Memory) Heads(_ context.Context, yield func(Head) bool) error {
 	for id, k := range m.tasks {
 		head := Head{Task: id, Thread: ThreadOf(k.events[0])}
 		if last := k.events[len(k.events)-1]; last.Body.Kind().Ends() {
-			head.Ended = true
+			head.End, head.At = last.Body.Kind(), last.At
 		} else {
 			head.Last = last
 		}

@@ -210,6 +210,24 @@ func (r *Roster) List() []Entry {
 	return all
 }
 
+// Page returns the first n agents behind an id, by id, that keep lets through, and how
+// many more there are behind those. keep must not call the roster.
+func (r *Roster) Page(after core.AgentID, n int, keep func(core.Card) bool) (page []Entry, more int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var ids []core.AgentID
+	for id, e := range r.entries {
+		if id > after && keep(e.Card) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids[:min(n, len(ids))] {
+		page = append(page, r.entries[id].Entry)
+	}
+	return page, len(ids) - len(page)
+}
+
 // Match returns everybody who answers for the address, best first: see [Roster.Best].
 // Agents of an address by id are returned whether they take work or not.
 func (r *Roster) Match(to core.Address) []Entry {

@@ -1,0 +1,177 @@
+package hub_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+var addresses = cmpopts.EquateComparable(core.Address{})
+
+var everybody = core.Principal{ID: "root", Operator: true}
+
+// lists returns the states of the tasks that a filter finds, by the names that the test
+// gave them, page by page.
+func (g *stage) lists(names map[core.TaskID]string, p core.Principal, f hub.TaskFilter) (pages [][]string) {
+	g.t.Helper()
+	for {
+		all, before, err := g.hub.Tasks(g.t.Context(), p, f)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		page := []string{}
+		for _, s := range all {
+			page = append(page, names[s.ID]+" "+s.State)
+		}
+		pages = append(pages, page)
+		if before == "" {
+			return pages
+		}
+		f.Before = before
+	}
+}
+
+// However many tasks are in memory, and after a restart, the list is the same.
+func TestTasksAreListedNewestFirstFromMemoryAndTheJournal(t *testing.T) {
+	for _, kept := range []int{1, 100} {
+		onStage(t, hub.Limits{FinishedTasks: kept}, func(g *stage) {
+			a, b := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 8 }), g.agent("b", able)
+			ann, bob := g.connect("ann"), g.connect("bob")
+			names := map[core.TaskID]string{}
+			ask := func(name string, s *hub.Session, to core.AgentID, thread core.ThreadID) *hub.Task {
+				task := g.open(s, core.Request{To: core.ToAgent(to), Content: "do " + name, Thread: thread})
+				names[task.ID()] = name
+				return task
+			}
+			g.report(a, ask("first", ann, "a", "talk"), core.Text{Text: "x"}, core.Done{})
+			g.report(a, ask("second", bob, "a", "talk"), core.Failed{Fault: core.NewFault(core.CodeInternal, "no")})
+			g.report(b, ask("third", ann, "b", ""), core.Done{})
+			g.sleep(time.Second) // the journal has them
+			runs := ask("fourth", ann, "b", "talk")
+			waits := ask("fifth", bob, "b", "")
+			g.sleep(time.Second)
+			all := []string{"fifth queued", "fourth running", "third done", "second failed", "first done"}
+			wants := func(what string, p core.Principal, f hub.TaskFilter, want ...[]string) {
+				t.Helper()
+				if d := cmp.Diff(want, g.lists(names, p, f), cmpopts.EquateEmpty()); d != "" {
+					t.Errorf("%s, with %d kept in memory (-want +got):\n%s", what, kept, d)
+				}
+			}
+			wants("all", everybody, hub.TaskFilter{}, all)
+			wants("in pages", everybody, hub.TaskFilter{Limit: 2}, all[:2], all[2:4], all[4:])
+			wants("those of ann", core.Principal{ID: "ann"}, hub.TaskFilter{}, []string{all[1], all[2], all[4]})
+			wants("from bob", everybody, hub.TaskFilter{From: "bob"}, []string{all[0], all[3]})
+			wants("from nobody", everybody, hub.TaskFilter{From: "nobody"}, nil)
+			wants("of agent a", everybody, hub.TaskFilter{Agent: "a"}, all[3:])
+			wants("done", everybody, hub.TaskFilter{State: "done"}, []string{all[2], all[4]})
+			wants("running", everybody, hub.TaskFilter{State: "running"}, all[1:2])
+			wants("queued", everybody, hub.TaskFilter{State: "queued"}, all[:1])
+			wants("in a thread", everybody, hub.TaskFilter{Thread: "talk"}, []string{all[1], all[3], all[4]})
+			wants("in a thread of its own", everybody, hub.TaskFilter{Thread: core.ThreadID(waits.ID())}, all[:1])
+			wants("before the third", everybody, hub.TaskFilter{Before: runs.ID()}, all[2:])
+			wants("ann's of b in the thread", core.Principal{ID: "ann"}, hub.TaskFilter{Agent: "b", Thread: "talk"}, all[1:2])
+
+			got, _, err := g.hub.Tasks(t.Context(), everybody, hub.TaskFilter{State: "running"})
+			if err != nil || len(got) != 1 {
+				t.Fatalf("got %v and %v, want one", got, err)
+			}
+			if d := cmp.Diff(runs.Status(), got[0], addresses); d != "" {
+				t.Errorf("a task by itself and in the list:\n%s", d)
+			}
+			g.report(b, runs, core.Done{})
+			g.report(b, waits, core.Done{})
+		})
+	}
+}
+
+func TestTasksAreListedAfterARestart(t *testing.T) {
+	kept := journal.NewMemory(journal.Retention{})
+	names := map[core.TaskID]string{}
+	want := map[core.TaskID]hub.TaskStatus{}
+	first := coretest.NewHub(t, hub.Options{Journal: kept})
+	asker, agent := first.Connect(hub.Peer{Principal: core.Principal{ID: "ann"}}), first.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
+	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 8}, hub.Seat{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: fmt.Sprint("do ", i), Thread: "talk"}, hub.Opening{Keep: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := agent.Report(task.ID(), core.Done{Text: "so"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := task.Recorded(t.Context(), 3); err != nil {
+			t.Fatal(err)
+		}
+		names[task.ID()], want[task.ID()] = fmt.Sprint(i), task.Status()
+	}
+	asker.Close(nil)
+	agent.Close(nil)
+	if err := first.Close(t.Context(), "restart"); err != nil {
+		t.Fatal(err)
+	}
+	cut := core.TaskID(core.NewID()) // it ran when the hub was killed
+	begun := core.Event{Seq: 1, Epoch: 1, At: time.Now(), Body: core.Opened{Task: cut, From: core.Principal{ID: "ann"}, Request: core.Request{Intent: core.IntentAsk, To: core.ToAgent("a"), Content: "cut", Thread: "talk"}}}
+	if err := kept.Append(t.Context(), journal.Record{Task: cut, Event: begun}); err != nil {
+		t.Fatal(err)
+	}
+	names[cut] = "cut"
+
+	g := &stage{t, coretest.NewHub(t, hub.Options{Journal: kept})}
+	if err := g.hub.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pages := [][]string{{"cut failed", "4 done"}, {"3 done", "2 done"}, {"1 done", "0 done"}}
+	if d := cmp.Diff(pages, g.lists(names, core.Principal{ID: "ann"}, hub.TaskFilter{Thread: "talk", Limit: 2})); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	all, _, err := g.hub.Tasks(t.Context(), everybody, hub.TaskFilter{State: "done"})
+	if err != nil || len(all) != 5 {
+		t.Fatalf("got %d tasks and %v, want 5", len(all), err)
+	}
+	for _, got := range all {
+		w := want[got.ID]
+		if r := got.Receipt; r.Stage != core.StageRecorded || r.Agent != "a" || r.Task != got.ID {
+			t.Errorf("got the receipt %+v, want it recorded", r)
+		}
+		w.Receipt = got.Receipt
+		if d := cmp.Diff(w, got, addresses); d != "" {
+			t.Errorf("task %s before and after (-want +got):\n%s", names[got.ID], d)
+		}
+	}
+}
+
+// A list costs what its page has and no more than it may look at, however many tasks
+// there are.
+func TestAPageLooksAtSoManyTasksAtMost(t *testing.T) {
+	onStage(t, hub.Limits{FinishedTasks: 1}, func(g *stage) {
+		a, ann, bob := g.agent("a", able), g.connect("ann"), g.connect("bob")
+		oldest := g.ask(bob, "a")
+		g.report(a, oldest, core.Done{})
+		for range 600 {
+			g.report(a, g.ask(ann, "a"), core.Done{})
+		}
+		g.sleep(time.Second)
+		g.report(a, g.ask(ann, "a"), core.Done{}) // with it all but itself leave memory
+		pages := g.lists(map[core.TaskID]string{oldest.ID(): "oldest"}, everybody, hub.TaskFilter{From: "bob"})
+		if len(pages) < 3 || len(pages) > 4 {
+			t.Errorf("got %d pages, want about one for each 250 tasks that had to be read", len(pages))
+		}
+		if found := slices.Concat(pages...); len(found) != 1 || found[0] != "oldest done" {
+			t.Errorf("got %v, want the oldest found at last", found)
+		}
+		if got := g.lists(nil, everybody, hub.TaskFilter{State: "running"}); len(got) != 1 || len(got[0]) != 0 {
+			t.Errorf("those that run: got %v, want none at once", got)
+		}
+	})
+}
