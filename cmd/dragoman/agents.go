@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -19,7 +20,8 @@ func agentsCommand(io streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "agents [ID]", Short: "List the agents on the hub", Args: cobra.MaximumNArgs(1),
-		Long: "List the agents on the hub: who they are, what they speak, and whether they are free.",
+		Long: `List the agents on the hub, or one of them: who they are, what they speak, and
+whether they are free.`,
 	}
 	f := c.Flags()
 	to := hubFlags(f)
@@ -30,43 +32,75 @@ func agentsCommand(io streams) *cobra.Command {
 		if output != "" && output != "wide" && output != "json" {
 			return &exit{exitUsage, fmt.Errorf("--output %q: use wide or json", output)}
 		}
-		var list struct {
-			Agents []hub.AgentStatus `json:"agents"`
-		}
+		client := to.client()
 		if len(args) == 1 {
-			var one json.RawMessage
-			if err := to.client().get(c.Context(), "/v1/agents/"+url.PathEscape(args[0]), &one); err != nil {
+			path := "/v1/agents/" + url.PathEscape(args[0])
+			if asJSON {
+				var one json.RawMessage
+				if err := client.get(c.Context(), path, &one); err != nil {
+					return err
+				}
+				return printJSON(io.out, one)
+			}
+			var one hub.AgentStatus
+			if err := client.get(c.Context(), path, &one); err != nil {
 				return err
 			}
-			return printJSON(io.out, one)
+			return printAgents(io, []hub.AgentStatus{one}, output == "wide")
 		}
-		if err := to.client().get(c.Context(), "/v1/agents", &list); err != nil {
+		list, err := client.agents(c.Context())
+		switch {
+		case err != nil:
 			return err
-		}
-		if asJSON {
-			return printJSON(io.out, list)
-		}
-		if len(list.Agents) == 0 {
+		case asJSON:
+			return printJSON(io.out, map[string]any{"agents": list})
+		case len(list) == 0:
 			fmt.Fprintln(io.err, "no agent is here: join one, such as 'dragoman agent --dialect parallax --name shout -- tr a-z A-Z'")
 			return nil
 		}
-		heads := []string{"ID", "NAME", "DIALECT", "STATE", "TASKS", "CAPABILITIES"}
-		if output == "wide" {
-			heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "HEALTH", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
-		}
-		t := newTable(io.out, heads...)
-		for _, a := range list.Agents {
-			row := []string{string(a.ID), orDash(a.Name), a.Dialect, a.Load.State.String(), fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
-			if output == "wide" {
-				row = append(row, fmt.Sprint(a.Load.Queued), orDash(strings.Join(a.Domains, ",")), orDash(a.Model),
-					orDash(strings.Join(a.Features.Names(), ",")), a.Since.Format("2006-01-02 15:04:05"), health(a.Vitals))
-				row = append(row, surroundings(a.Card)...)
-			}
-			t.row(row...)
-		}
-		return t.flush()
+		return printAgents(io, list, output == "wide")
 	}
 	return c
+}
+
+// agentsPage is how many agents are asked for at once.
+const agentsPage = 500
+
+// agents returns all agents on the hub, page by page.
+func (c *client) agents(ctx context.Context) ([]hub.AgentStatus, error) {
+	list := []hub.AgentStatus{}
+	for after := core.AgentID(""); ; {
+		var page struct {
+			Agents []hub.AgentStatus
+			After  core.AgentID
+		}
+		if err := c.get(ctx, fmt.Sprintf("/v1/agents?limit=%d&after=%s", agentsPage, url.QueryEscape(string(after))), &page); err != nil {
+			return nil, err
+		}
+		list = append(list, page.Agents...)
+		if after = page.After; after == "" {
+			return list, nil
+		}
+	}
+}
+
+// printAgents prints a table of agents; a wide one has all that there is to know.
+func printAgents(io streams, list []hub.AgentStatus, wide bool) error {
+	heads := []string{"ID", "NAME", "DIALECT", "STATE", "TASKS", "CAPABILITIES"}
+	if wide {
+		heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "HEALTH", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
+	}
+	t := newTable(io.out, heads...)
+	for _, a := range list {
+		row := []string{string(a.ID), orDash(a.Name), a.Dialect, a.Load.State.String(), fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
+		if wide {
+			row = append(row, fmt.Sprint(a.Load.Queued), orDash(strings.Join(a.Domains, ",")), orDash(a.Model),
+				orDash(strings.Join(a.Features.Names(), ",")), a.Since.Format("2006-01-02 15:04:05"), health(a.Vitals))
+			row = append(row, surroundings(a.Card)...)
+		}
+		t.row(row...)
+	}
+	return t.flush()
 }
 
 // health is how an agent says it is, in a cell: its status, the heartbeats that it

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -88,6 +89,12 @@ func decision(io streams, approved bool, all *bool) *cobra.Command {
 			if err == nil {
 				call, err = theCall(waiting, task, *all)
 			}
+			if errors.Is(err, errNothingWaits) {
+				var known struct{ State string }
+				if unknown := client.get(c.Context(), "/v1/tasks/"+url.PathEscape(args[0]), &known); unknown != nil {
+					err = unknown
+				}
+			}
 			if err != nil {
 				return err
 			}
@@ -106,6 +113,8 @@ func decision(io streams, approved bool, all *bool) *cobra.Command {
 	return c
 }
 
+var errNothingWaits = errors.New("nothing of the task waits for a decision: 'dragoman approvals' lists what does")
+
 // theCall is the call of the task that is meant where none is named: the only one,
 // or any where all are approved.
 func theCall(waiting []hub.PendingApproval, task core.TaskID, all bool) (string, error) {
@@ -120,7 +129,7 @@ func theCall(waiting []hub.PendingApproval, task core.TaskID, all bool) (string,
 	}
 	switch len(calls) {
 	case 0:
-		return "", errors.New("nothing of the task waits for a decision: 'dragoman approvals' lists what does")
+		return "", errNothingWaits
 	case 1:
 		for _, a := range waiting {
 			if a.Task == task {

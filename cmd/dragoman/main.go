@@ -94,7 +94,7 @@ the others.
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		serveCommand(io), demoCommand(io), agentsCommand(io), askCommand(io), delegateCommand(io), cancelCommand(io),
+		serveCommand(io), demoCommand(io), agentsCommand(io), tasksCommand(io), askCommand(io), delegateCommand(io), cancelCommand(io),
 		injectCommand(io), approvalsCommand(io), approveCommand(io), denyCommand(io), questionsCommand(io), answerCommand(io), agentCommand(io),
 		stdioCommand(io), tailCommand(io), usageCommand(io), benchCommand(io), acpCommand(), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(),
 	)
