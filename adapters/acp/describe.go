@@ -82,12 +82,32 @@ func (s *session) describe(ctx context.Context, e Envelope) error {
 		return s.unlessRefused(ctx, e, err)
 	}
 	out := s.newEnvelope(KindCapabilities, e.ID, all)
-	if raw := out.Encode(); len(raw) <= s.opts.MaxEnvelopeBytes {
-		return s.out.send(ctx, message{json: raw, kind: out.Kind, ref: e.ID})
+	if len(out.Encode()) > s.opts.MaxEnvelopeBytes {
+		out = s.fewer(e, all)
 	}
-	s.hub.Count("acp.capabilities.without_agents")
-	all.Agents = nil // the list is an addition of ours; the rest stands without it
-	return s.answer(ctx, KindCapabilities, e.ID, all)
+	raw := out.Encode()
+	if len(raw) > s.opts.MaxEnvelopeBytes {
+		return s.unlessRefused(ctx, e, refusef(CodeTooLarge, "what the agents here can do has %d bytes, an envelope at most %d: send a discover with a domain", len(raw), s.opts.MaxEnvelopeBytes))
+	}
+	return s.out.send(ctx, message{json: raw, kind: out.Kind, ref: e.ID})
+}
+
+// fewer answers a discover with as many of the agents as there is room for, by id, and
+// how many more there are.
+func (s *session) fewer(e Envelope, all Capabilities) Envelope {
+	s.hub.Count("acp.capabilities.fewer_agents")
+	list := all.Agents
+	all.Agents, all.MoreAgents = []Listed{}, len(list)
+	room := s.opts.MaxEnvelopeBytes - len(s.newEnvelope(KindCapabilities, e.ID, all).Encode()) - len(`"agents":[],`)
+	n := 0
+	for n < len(list) {
+		if room -= len(encode(list[n])) + len(","); room < 0 {
+			break
+		}
+		n++
+	}
+	all.Agents, all.MoreAgents = list[:n], len(list)-n
+	return s.newEnvelope(KindCapabilities, e.ID, all)
 }
 
 // described says what one agent can do; with own also what one of ACP said of itself

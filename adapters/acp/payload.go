@@ -162,8 +162,10 @@ type Capabilities struct {
 	// TakesContext is an addition to the draft: false says that the peer can make
 	// nothing of a notify of [TopicContext]. Unset means that it can.
 	TakesContext *bool `json:"takes_context,omitempty"`
-	// Agents is said by the hub alone: who stands behind it.
-	Agents []Listed `json:"agents,omitempty"`
+	// Agents is said by the hub alone: who stands behind it, by id. MoreAgents is how
+	// many of them the envelope had no room for.
+	Agents     []Listed `json:"agents,omitempty"`
+	MoreAgents int      `json:"more_agents,omitempty"`
 }
 
 // Listed is one agent in the hub's capabilities.

@@ -115,22 +115,30 @@ func (s *ClientService) GetMe(ctx context.Context, _ *emptypb.Empty) (*wire.MeRe
 
 const statusApproved = "approved"
 
-// ListAgents implements the service. Agents come by id, whatever they speak.
+// ListAgents implements the service. Agents come by id, whatever they speak; where a
+// message has no room for what they say of themselves, without that.
 func (s *ClientService) ListAgents(ctx context.Context, r *wire.ListAgentsRequest) (*wire.ListAgentsResponse, error) {
 	if _, err := s.opts.Principal(ctx); err != nil {
 		return nil, err
 	}
 	all := &wire.ListAgentsResponse{}
-	size := 0
+	whole, short := 0, 0
 	for _, a := range s.hub.Agents() {
 		m := agentInfo(a)
 		if r.Workspace != nil && !slices.Contains(m.GetMetadata().GetWorkspaces(), r.GetWorkspace()) {
 			continue
 		}
-		if size += infoSize(m); size > s.opts.MaxMessageBytes {
-			return nil, grpcstatus.Errorf(codes.ResourceExhausted, "the list of agents does not fit into %d bytes: ask for one workspace", s.opts.MaxMessageBytes)
-		}
 		all.Agents = append(all.Agents, m)
+		whole, short = whole+infoSize(m), short+infoSize(&wire.AgentInfo{Id: m.GetId(), Name: m.GetName(), Backend: m.GetBackend(), WorkingDir: m.GetWorkingDir(), Connected: true})
+	}
+	switch {
+	case short > s.opts.MaxMessageBytes:
+		return nil, grpcstatus.Errorf(codes.ResourceExhausted, "the list of agents does not fit into %d bytes: ask for one workspace", s.opts.MaxMessageBytes)
+	case whole > s.opts.MaxMessageBytes:
+		s.count("agents.without_metadata")
+		for _, m := range all.GetAgents() {
+			m.Metadata = nil
+		}
 	}
 	return all, nil
 }

@@ -31,24 +31,53 @@ type agentView struct {
 	State        core.LoadState `json:"state"`
 }
 
+// The bounds of what agents_list tells at once.
+const (
+	defaultListedAgents = 100
+	mostListedAgents    = 500
+	listedAgentsBytes   = 256 << 10
+)
+
+// agentList is what agents_list tells: agents by id, and where there are more how many,
+// and behind which id they come.
+type agentList struct {
+	Agents []agentView  `json:"agents"`
+	More   int          `json:"more,omitempty"`
+	After  core.AgentID `json:"after,omitempty"`
+}
+
 func runList(s *Session, _ string, raw json.RawMessage) (*ToolOutput, error) {
-	var in struct {
-		Capability string `json:"capability"`
-		Domain     string `json:"domain"`
-	}
+	in := struct {
+		Capability string       `json:"capability"`
+		Domain     string       `json:"domain"`
+		Limit      int          `json:"limit"`
+		After      core.AgentID `json:"after"`
+	}{Limit: defaultListedAgents}
 	if err := readInput(raw, &in); err != nil {
 		return nil, err
 	}
-	agents := []agentView{}
-	for _, a := range s.hub.Agents() {
-		_, able := a.Answers(core.ToCapability(in.Capability))
-		_, home := a.Answers(core.ToDomain(in.Domain))
-		if in.Capability != "" && !able || in.Domain != "" && !home {
-			continue
-		}
-		agents = append(agents, agentView{a.ID, a.Name, a.Dialect, append([]string{}, a.Capabilities...), append([]string{}, a.Domains...), a.Model, a.Load.State})
+	if in.Limit < 1 || in.Limit > mostListedAgents {
+		return nil, core.NewFault(core.CodeInvalid, "invalid input: limit: want 1 to %d, got %d", mostListedAgents, in.Limit)
 	}
-	return output(map[string]any{"agents": agents}), nil
+	able, home := core.ToCapability(in.Capability), core.ToDomain(in.Domain)
+	page, more := s.hub.AgentPage(in.After, in.Limit, func(c core.Card) bool {
+		_, can := c.Answers(able)
+		_, lives := c.Answers(home)
+		return (in.Capability == "" || can) && (in.Domain == "" || lives)
+	})
+	list, bytes := agentList{Agents: []agentView{}, More: more}, 0
+	for i, a := range page {
+		v := agentView{a.ID, a.Name, a.Dialect, append([]string{}, a.Capabilities...), append([]string{}, a.Domains...), a.Model, a.Load.State}
+		if bytes += len(output(v).Output); i > 0 && bytes > listedAgentsBytes {
+			list.More += len(page) - i
+			break
+		}
+		list.Agents = append(list.Agents, v)
+	}
+	if list.More > 0 {
+		list.After = list.Agents[len(list.Agents)-1].ID
+	}
+	return output(list), nil
 }
 
 type askInput struct {

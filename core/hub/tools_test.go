@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,35 @@ func TestTheListToolTellsWhoIsHere(t *testing.T) {
 			if len(got.Agents) != want {
 				t.Errorf("%s: got %v, want %d agents", input, got.Agents, want)
 			}
+		}
+	})
+}
+
+func TestTheListToolTellsAPageAndHowManyMore(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a := g.agent("a", able)
+		for i := range 150 {
+			g.agent(fmt.Sprintf("n%03d", i), able, func(c *core.Card) { c.Capabilities = []string{"x", strings.Repeat("long", 1<<10)} })
+		}
+		type page struct {
+			Agents []struct{ ID string }
+			More   int
+			After  string
+		}
+		for input, want := range map[string]page{
+			`{"capability":"x","limit":2}`:                {More: 148, After: "n001"},
+			`{"capability":"x","limit":2,"after":"n147"}`: {},
+			`{"limit":500}`:                               {More: 88, After: "n061"}, // as many as 256 KiB take
+			`{}`:                                          {More: 88, After: "n061"},
+		} {
+			got := call[page](g, a, "agents_list", input)
+			if n := len(got.Agents); got.More != want.More || got.After != want.After || n == 0 || want.After != "" && got.Agents[n-1].ID != want.After {
+				t.Errorf("%s: got %d agents, %d more behind %q, want %d behind %q", input, n, got.More, got.After, want.More, want.After)
+			}
+		}
+		a.CallTool("c1", "agents_list", []byte(`{"limit":0}`))
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeInvalid || !strings.Contains(o.Fault.Message, "1 to 500") {
+			t.Errorf("got %+v, want it refused", o)
 		}
 	})
 }
