@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"context"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -10,37 +11,56 @@ import (
 // aside is a question to the agent of a session beside its conversation: for a
 // summary. Server.mu guards it.
 type aside struct {
-	task *hub.Task
+	task *hub.Task // nil until it is opened
+	// stopped ends the question once its task is opened, for those who no longer want
+	// it; nil while it is wanted.
+	stopped func()
 	// ended is called once, with Server.mu held, when the agent has answered or will
 	// not: then with the reason.
 	ended func(text string, f *core.Fault)
 }
 
-// askAside asks the agent of the session in the name of who sent x; what it is to
-// look at goes along as a conversation. A session has one such question at a time;
-// [Server.stopAside] ends it early. It returns the Fault of the hub when it takes no
-// task, or of the agent's circuit. Server.mu is held.
-func (s *Server) askAside(x *execution, about []core.Turn, question string, deadline time.Time, ended func(string, *core.Fault)) error {
+// askAside asks the agent of the session in the name of who sent x. prepare returns
+// what the agent is to look at and the question; it runs without Server.mu, since it
+// reads a whole conversation. A session has one such question at a time;
+// [Server.stopAside] ends it early. It returns the Fault of the agent's circuit when
+// that is open; whatever else goes wrong is told to ended. Server.mu is held.
+func (s *Server) askAside(x *execution, prepare func() (about []core.Turn, question string), deadline time.Time, ended func(text string, f *core.Fault)) error {
 	ss := x.on
 	call, err := s.agents.allow(ss.agent)
 	if err != nil {
 		s.reject(breakerOpen)
 		return err
 	}
-	task, err := s.openTask(ss, core.Request{
-		Intent: core.IntentAsk, To: ss.agent, Content: question, Deadline: deadline, History: about,
-	}, hub.Opening{For: x.client.principal, Keep: true, Unwatched: true})
-	if err != nil {
-		s.agents.asked(call, "")
-		return err
-	}
-	s.agents.asked(call, task.ID())
-	ss.aside = &aside{task: task}
-	ss.aside.ended = func(text string, f *core.Fault) {
+	a := &aside{}
+	a.ended = func(text string, f *core.Fault) {
 		ss.aside = nil
 		ended(text, f)
 	}
-	_ = s.root.Watch(task, core.Cursor{}, ss.aside) // the beginning is a cursor of every task
+	ss.aside = a
+	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Deadline: deadline}
+	how := hub.Opening{For: x.client.principal, Keep: true, Unwatched: true}
+	known := ss.knows(ss.agent)
+	s.asides.add(func(context.Context) {
+		req.History, req.Content = prepare()
+		task, err := s.openTask(req, how, known)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil {
+			s.agents.asked(call, "")
+			a.ended("", core.AsFault(err))
+			return
+		}
+		a.task = task
+		s.agents.asked(call, task.ID())
+		_ = s.root.Watch(task, core.Cursor{}, a) // the beginning is a cursor of every task
+		switch {
+		case s.stopped: // nothing more is heard
+			a.over()
+		case a.stopped != nil:
+			a.stopped()
+		}
+	})
 	return nil
 }
 
@@ -49,20 +69,34 @@ func (s *Server) hear(a *aside, events []core.Event) {
 	for _, e := range events {
 		s.agents.follow(a.task.ID(), e)
 		if e.Body.Kind().Ends() {
-			answer := a.task.Answer()
-			a.ended(answer.Text, answer.Fault)
+			a.over()
 			return
 		}
 	}
 }
 
+// over ends a question whose task has ended. Server.mu is held.
+func (a *aside) over() {
+	answer := a.task.Answer()
+	a.ended(answer.Text, answer.Fault)
+}
+
 // stopAside ends the question of a session, if there is one, in the name of who sent
 // x. Server.mu is held.
 func (s *Server) stopAside(x *execution, ss *session, why string) {
-	if ss.aside == nil {
+	a := ss.aside
+	if a == nil {
 		return
 	}
-	as := s.as(x.client.principal)
-	defer as.Close(nil)
-	_ = as.Cancel(ss.aside.task.ID(), why) // a conflict: it has ended by itself
+	who := x.client.principal
+	stop := func() {
+		as := s.as(who)
+		defer as.Close(nil)
+		_ = as.Cancel(a.task.ID(), why) // a conflict: it has ended by itself
+	}
+	if a.task == nil {
+		a.stopped = stop
+		return
+	}
+	stop()
 }

@@ -54,7 +54,7 @@ func (s *Server) automatic(ss *session) bool {
 // window: by what the agent said, else by what it takes about.
 func (s *Server) full(ss *session) bool {
 	limit := int64(s.window(ss)) * int64(s.opts.CompactAt) / 100
-	return ss.tree.fills(limit)
+	return ss.tree.weight.fills(limit)
 }
 
 // compactBehind compacts the conversation behind a run that was done, when it is full.
@@ -62,7 +62,7 @@ func (s *Server) full(ss *session) bool {
 // goes on once the compaction has ended, so that the next prompt goes on with it.
 func (s *Server) compactBehind(r *run) bool {
 	ss := r.session
-	if !s.automatic(ss) || !s.full(ss) {
+	if !s.automatic(ss) || !s.full(ss) || ss.pause.holds(ss.agent.Agent(), time.Now()) {
 		return false
 	}
 	divided, problem := s.cutFor(ss.tree.leaf, true)
@@ -80,18 +80,50 @@ func (s *Server) compactBehind(r *run) bool {
 	}
 	err := s.compactWith(c, s.tellable(ss), "", time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
 		var result json.RawMessage
-		if f == nil {
+		switch {
+		case f == nil:
 			result = s.compacted(c, summary)
+		case f.Code != core.CodeCancelled:
+			ss.pause.longer(ss.agent.Agent(), time.Now())
 		}
 		end(result, f)
 		s.finish(r.prompt, outcome{}) // which was answered: its lane goes on
 	})
 	if err != nil {
+		ss.pause.longer(ss.agent.Agent(), time.Now())
 		end(nil, core.AsFault(err))
 		return false
 	}
 	s.settle(r.prompt, outcome{})
 	return true
+}
+
+// pause keeps a full conversation that its agent could not sum up from being tried again
+// behind each answer.
+type pause struct {
+	agent core.AgentID // that failed
+	until time.Time
+	last  time.Duration
+}
+
+// The bounds of a pause: each is twice as long as the one before.
+const (
+	shortestPause = time.Minute
+	longestPause  = time.Hour
+)
+
+// holds reports whether the agent is not asked for a summary yet.
+func (p pause) holds(agent core.AgentID, now time.Time) bool {
+	return p.agent == agent && now.Before(p.until)
+}
+
+// longer begins a pause behind one more failure of the agent.
+func (p *pause) longer(agent core.AgentID, now time.Time) {
+	if p.agent != agent {
+		*p = pause{agent: agent}
+	}
+	p.last = min(max(2*p.last, shortestPause), longestPause)
+	p.until = now.Add(p.last)
 }
 
 // overflowed compacts the conversation when it was too large for the agent, and then

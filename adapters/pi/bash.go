@@ -138,7 +138,9 @@ func bashMessage(command, output string, code int, cancelled, truncated, exclude
 		b = append(b, `,"excludeFromContext":true`...)
 	}
 	b = append(b, `,"timestamp":`...)
-	return message{role: roleBash, json: append(strconv.AppendInt(b, at, 10), '}')}
+	m := message{role: roleBash, json: append(strconv.AppendInt(b, at, 10), '}')}
+	m.count(len(ranWords)-len("%s%s")+len(command)+len(output), 0)
+	return m
 }
 
 // ranText is what the agent is told of a command.

@@ -32,7 +32,7 @@ func (s *Server) modelChange(id core.AgentID) sessionfile.ModelChange {
 // what was said to it. Models that the real program talked with itself bind nobody.
 // Server.mu is held.
 func (s *Server) goOnWith(ss *session) {
-	provider, id, _ := ss.tree.settings()
+	provider, id := ss.tree.agent()
 	a, here := s.hub.Agent(id)
 	ours := provider == api || slices.Contains(s.opts.Dialects, provider)
 	switch {
@@ -48,12 +48,17 @@ func (s *Server) goOnWith(ss *session) {
 	}
 }
 
-// openTask opens a task for the agent of a session. One that is away may come back, so
-// that this can be tried again. It returns the Fault of the hub when it takes no task.
-func (s *Server) openTask(ss *session, req core.Request, o hub.Opening) (*hub.Task, error) {
+// openTask opens a task for the agent of a session. known says that the agent was here
+// and may come back, so that an agent that is away can be asked again. It returns the
+// Fault of the hub when it takes no task. It needs no lock.
+func (s *Server) openTask(req core.Request, o hub.Opening, known bool) (*hub.Task, error) {
 	task, err := s.root.Open(req, o)
-	if err != nil && core.AsFault(err).Code == core.CodeUnknownAgent && ss.model != nil && ss.model.ID == req.To.Agent() {
-		return nil, core.NewFault(core.CodeUnreachable, "agent %q is not connected: ask again once it is back, or choose another with set_model", ss.model.ID)
+	if err != nil && known && core.AsFault(err).Code == core.CodeUnknownAgent {
+		return nil, core.NewFault(core.CodeUnreachable, "agent %q is not connected: ask again once it is back, or choose another with set_model", req.To.Agent())
 	}
 	return task, err
 }
+
+// knows reports whether the address names the agent that the session has talked with.
+// Server.mu is held.
+func (ss *session) knows(to core.Address) bool { return ss.model != nil && ss.model.ID == to.Agent() }

@@ -37,18 +37,21 @@ const summaryBytes = 512 << 10
 // compactWith asks the agent of the session for a summary of what goes, as much as fits
 // into so many bytes. ended is called once, with Server.mu held, with a summary that is
 // fit to stand for it, or with the reason why there is none; a session that is gone
-// meanwhile has none. It returns the Fault for which nobody was asked.
+// meanwhile has none. It returns the Fault of an open circuit, for which nobody is asked.
 func (s *Server) compactWith(c *compaction, bytes int, custom string, deadline time.Time, ended func(string, *core.Fault)) error {
 	ss := c.x.on
-	question := compactionQuestion
-	told, left := c.goes(bytes)
-	if left > 0 {
-		question += fmt.Sprintf("\n\nThe first %d messages do not fit here: say in the summary that it lacks what was said in them.", left)
+	prepare := func() ([]core.Turn, string) {
+		question := compactionQuestion
+		told, left := c.goes(bytes)
+		if left > 0 {
+			question += fmt.Sprintf("\n\nThe first %d messages do not fit here: say in the summary that it lacks what was said in them.", left)
+		}
+		if custom != "" {
+			question += "\n\n" + custom
+		}
+		return told, question
 	}
-	if custom != "" {
-		question += "\n\n" + custom
-	}
-	err := s.askAside(c.x, told, question, deadline, func(summary string, f *core.Fault) {
+	err := s.askAside(c.x, prepare, deadline, func(summary string, f *core.Fault) {
 		ss.compacting = nil
 		most := s.hub.Limits().HistoryBytes / 2
 		switch {
@@ -95,6 +98,7 @@ func (s *Server) compacted(c *compaction, summary string) json.RawMessage {
 		Summary: result.Summary, FirstKeptEntryID: result.FirstKeptEntryID, TokensBefore: result.TokensBefore,
 	})
 	s.recall(c.x.on, core.ThreadID(core.NewID()))
+	c.x.on.pause = pause{}
 	return encode(result)
 }
 

@@ -2,6 +2,7 @@ package pi
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,15 +64,18 @@ func readMessage(raw json.RawMessage) message {
 			CacheRead  float64 `json:"cacheRead"`
 			CacheWrite float64 `json:"cacheWrite"`
 		} `json:"usage"`
+		Content json.RawMessage `json:"content"`
 	}
 	if len(raw) == 0 || json.Unmarshal(raw, &shape) != nil || shape.Role == "" {
 		return message{}
 	}
 	m := message{role: unique.Make(shape.Role).Value(), json: raw} // entries stay
+	blocks := blocksOf(shape.Content)
+	m.countBlocks(blocks)
 	if m.role == roleAssistant {
 		u := shape.Usage
 		m.usage = core.Usage{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite)}
-		for _, b := range m.blocks() {
+		for _, b := range blocks {
 			if b.Type == "toolCall" {
 				m.calls++
 			}
@@ -79,28 +83,6 @@ func readMessage(raw json.RawMessage) message {
 	}
 	return m
 }
-
-// estimate is about how many tokens a message takes in a context: a token for four
-// bytes of it, and as many for an image as 4,800 letters take. It is what compaction
-// goes by where no agent has said more.
-func estimate(m message) int64 {
-	const image = 4_800
-	n := 0
-	for _, b := range m.blocks() {
-		if b.Type == "image" {
-			n += image
-		} else {
-			n += len(b.Text) + len(b.Thinking) + len(b.Name) + len(b.Arguments)
-		}
-	}
-	if n == 0 {
-		n = len(m.spoken())
-	}
-	return int64((n + bytesPerToken - 1) / bytesPerToken)
-}
-
-// bytesPerToken is how many bytes of text a token is taken to be.
-const bytesPerToken = 4
 
 // turns returns the latest of the conversation that fit into so many bytes, as an
 // agent is told them that was not there.
@@ -121,6 +103,10 @@ func fit(context []message, bytes int, turn func(message) (core.Turn, bool)) (to
 		}
 	}
 	for i, m := range slices.Backward(context) {
+		if m.words > bytes { // it need not be read
+			left = i + 1
+			break
+		}
 		t, ok := turn(m)
 		if !ok {
 			continue
@@ -138,24 +124,38 @@ func fit(context []message, bytes int, turn func(message) (core.Turn, bool)) (to
 // turn returns a message as a turn of words. What tools came to is none: it shows in
 // what the agent said of it.
 func (m message) turn() (core.Turn, bool) {
+	t, _, ok := m.turnAndBlocks()
+	return t, ok
+}
+
+// turnAndBlocks is turn with the content of the message, which is decoded once for both.
+func (m message) turnAndBlocks() (t core.Turn, blocks []contentBlock, ok bool) {
 	var shape struct {
-		Model     core.AgentID `json:"model"`
-		Timestamp float64      `json:"timestamp"`
-		Excluded  bool         `json:"excludeFromContext"`
+		Model     core.AgentID    `json:"model"`
+		Timestamp float64         `json:"timestamp"`
+		Excluded  bool            `json:"excludeFromContext"`
+		Content   json.RawMessage `json:"content"`
 	}
 	_ = json.Unmarshal(m.json, &shape) // what is of another type is not told
-	t := core.Turn{Role: core.RoleUser, Text: m.spoken(), At: time.UnixMilli(int64(shape.Timestamp))}
+	blocks = blocksOf(shape.Content)
+	t = core.Turn{Role: core.RoleUser, Text: m.spokenAs(blocks), At: time.UnixMilli(int64(shape.Timestamp))}
 	switch {
 	case m.role == roleTool || shape.Excluded || strings.TrimSpace(t.Text) == "":
-		return t, false
+		return t, blocks, false
 	case m.role == roleAssistant:
 		t.Role, t.Agent = core.RoleAssistant, shape.Model
 	}
-	return t, true
+	return t, blocks, true
 }
 
 // spoken is a message in words.
-func (m message) spoken() string {
+func (m message) spoken() string { return m.spokenAs(m.blocks()) }
+
+// ranWords is how a bash command is told in words.
+const ranWords = "I ran `%s`, which printed:\n\n%s"
+
+// spokenAs is spoken of a message with this content.
+func (m message) spokenAs(blocks []contentBlock) string {
 	var b struct {
 		Summary string `json:"summary"`
 		Command string `json:"command"`
@@ -171,7 +171,7 @@ func (m message) spoken() string {
 	case roleBranchSummary:
 		return "What was said on another branch, in short:\n\n" + b.Summary
 	case roleBash:
-		return "I ran `" + b.Command + "`, which printed:\n\n" + b.Output
+		return fmt.Sprintf(ranWords, b.Command, b.Output)
 	}
-	return m.text()
+	return textIn(blocks)
 }

@@ -57,7 +57,7 @@ func cutAt(leaf *node, toldBytes int, smaller bool) (*cut, string) {
 	var all int64
 	sizes := make([]int64, len(c.nodes))
 	for i, n := range c.nodes {
-		sizes[i] = estimate(n.said())
+		sizes[i] = n.tokens
 		all += sizes[i]
 	}
 	keep := min(keepRecent, int64(toldBytes/bytesPerToken/2))
@@ -109,12 +109,12 @@ func (c *cut) goes(bytes int) (told []core.Turn, left int) {
 // account is a message as a turn with the tools that were used in it, of which an
 // agent that makes a summary has to know: their input names the files.
 func (m message) account() (core.Turn, bool) {
-	t, ok := m.turn()
+	t, blocks, ok := m.turnAndBlocks()
 	if m.calls == 0 {
 		return t, ok
 	}
 	lines := []string{t.Text}
-	for _, b := range m.blocks() {
+	for _, b := range blocks {
 		if b.Type == "toolCall" {
 			lines = append(lines, "[used "+b.Name+" with "+shortened(b.Arguments, 400)+"]")
 		}

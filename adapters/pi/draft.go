@@ -17,6 +17,8 @@ type draft struct {
 	calls    int
 	usage    core.Usage
 	size     int    // bytes of all blocks
+	said     int    // bytes of text, thinking and calls, before they were escaped
+	words    int    // of those the text alone
 	tail     []byte // what stands behind the content while the message grows, encoded once
 	flow     flow
 	// shape is what the beginnings and ends of blocks would have cost in snapshots,
@@ -133,6 +135,9 @@ func (d *draft) grow(i int, text string) {
 	before := len(b.body)
 	b.body = appendText(b.body, text)
 	d.size += len(b.body) - before
+	if d.said += len(text); b.kind == blockText {
+		d.words += len(text)
+	}
 }
 
 // affordsShape reports whether n more updates for the sake of blocks are worth

@@ -17,6 +17,10 @@ type message struct {
 	json  json.RawMessage
 	calls int        // of tools, in an assistant's message
 	usage core.Usage // of an assistant's message
+	// tokens is about how many the message takes in a context; 0 where nobody has
+	// counted yet. words is how many bytes of text it says at least.
+	tokens int64
+	words  int
 }
 
 // The roles of messages.
@@ -43,29 +47,43 @@ type contentBlock struct {
 	MimeType  string          `json:"mimeType"`
 }
 
-// blocks returns the content of a message; a content that is a text is a block.
+// blocks returns the content of a message.
 func (m message) blocks() []contentBlock {
 	var shape struct {
 		Content json.RawMessage `json:"content"`
 	}
-	var blocks []contentBlock
-	var text string
 	if json.Unmarshal(m.json, &shape) != nil {
 		return nil
 	}
-	if json.Unmarshal(shape.Content, &text) == nil {
+	return blocksOf(shape.Content)
+}
+
+// blocksOf decodes the content of a message; a content that is a text is a block.
+func blocksOf(content json.RawMessage) []contentBlock {
+	if isString(content) {
+		var text string
+		if json.Unmarshal(content, &text) != nil {
+			return nil
+		}
 		return []contentBlock{{Type: "text", Text: text}}
 	}
-	if json.Unmarshal(shape.Content, &blocks) != nil {
+	var blocks []contentBlock
+	if json.Unmarshal(content, &blocks) != nil {
 		return nil
 	}
 	return blocks
 }
 
-// text returns the text of a message: all of its text blocks, put together.
-func (m message) text() string {
+// text returns the text of a message.
+func (m message) text() string { return textIn(m.blocks()) }
+
+// textIn returns the text of all text blocks, put together.
+func textIn(blocks []contentBlock) string {
+	if len(blocks) == 1 && blocks[0].Type == "text" {
+		return blocks[0].Text
+	}
 	var b strings.Builder
-	for _, block := range m.blocks() {
+	for _, block := range blocks {
 		if block.Type == "text" {
 			b.WriteString(block.Text)
 		}
@@ -85,7 +103,9 @@ func userMessage(text string, images []core.File, at int64) message {
 		b = append(appendImage(append(b, ','), f), '}')
 	}
 	b = append(b, `],"timestamp":`...)
-	return message{role: roleUser, json: append(strconv.AppendInt(b, at, 10), '}')}
+	m := message{role: roleUser, json: append(strconv.AppendInt(b, at, 10), '}')}
+	m.count(len(text)+len(images)*imageBytes, len(text))
+	return m
 }
 
 // appendImage appends an image block without its closing brace.
@@ -101,7 +121,9 @@ func toolMessage(id, name, output string, isError bool, at int64) message {
 	b = appendString(append(b, `,"toolName":`...), name)
 	b = append(appendContent(append(b, `,"content":`...), output), `,"isError":`...)
 	b = append(strconv.AppendBool(b, isError), `,"timestamp":`...)
-	return message{role: roleTool, json: append(strconv.AppendInt(b, at, 10), '}')}
+	m := message{role: roleTool, json: append(strconv.AppendInt(b, at, 10), '}')}
+	m.count(len(output), 0)
+	return m
 }
 
 // appendContent appends the content of one text block; none of an empty text.

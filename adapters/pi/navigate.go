@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -49,13 +48,16 @@ func navigate(s *Server, x *execution) outcome {
 	if x.on.agent.IsZero() {
 		return failed("No model available for summarization")
 	}
-	about := turns(left, s.hub.Limits().HistoryBytes)
-	err := s.askAside(x, about, summaryQuestion(options), time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
+	question := summaryQuestion(options)
+	prepare := func() ([]core.Turn, string) { return turns(left, s.hub.Limits().HistoryBytes), question }
+	err := s.askAside(x, prepare, time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
 		switch {
 		case f != nil && f.Code == core.CodeCancelled:
 			s.finish(x, outcome{data: encode(map[string]bool{"cancelled": true, "aborted": true})})
 		case x.on.deleted:
 			s.finish(x, failed(notFound(x.session)))
+		case f != nil && f.Code == core.CodeUnknownAgent:
+			s.finish(x, failed("No model available for summarization"))
 		case f != nil:
 			s.finish(x, failed(f.Message))
 		case strings.TrimSpace(summary) == "":
@@ -64,10 +66,7 @@ func navigate(s *Server, x *execution) outcome {
 			s.finish(x, s.arrive(x.on, j, summary))
 		}
 	})
-	switch {
-	case errors.Is(err, &core.Fault{Code: core.CodeUnknownAgent}):
-		return failed("No model available for summarization")
-	case err != nil:
+	if err != nil {
 		return failed(core.AsFault(err).Message)
 	}
 	return outcome{pending: true}

@@ -89,7 +89,7 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 	}
 	req.Content = strings.Join(texts, "\n\n")
 	ss.thinkingContext(&req)
-	task, err := s.openTask(ss, req, hub.Opening{For: said[0].from, Keep: true, Unwatched: true})
+	task, err := s.openTask(req, hub.Opening{For: said[0].from, Keep: true, Unwatched: true}, ss.knows(req.To))
 	if err != nil {
 		s.agents.asked(call, "")
 		return nil, err

@@ -192,6 +192,7 @@ type Server struct {
 	mu        sync.Mutex
 	jobs      jobs // at the disk
 	lists     jobs // of the files there, one at a time
+	asides    jobs // questions that are being prepared
 	sessions  map[sessionKey]*session
 	parked    map[sessionKey]*parked
 	files     map[string]*file // of sessions, by path
@@ -232,7 +233,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		hub: h, opts: opts, begun: time.Now().UnixMilli(), done: make(chan struct{}),
 		root:     h.Connect(hub.Peer{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
 		sessions: map[sessionKey]*session{}, parked: map[sessionKey]*parked{}, files: map[string]*file{}, summaries: map[string]map[string]summary{}, lanes: map[sessionKey]*lane{},
-		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: newJobs(), lists: newJobs(), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
+		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: newJobs(), lists: newJobs(), asides: newJobs(), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
 		governance: newGovernance(opts),
 	}
 	s.memory, s.scene = newMemory(s.opts), s.newScene()
@@ -244,6 +245,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		s.working.Go(func() { s.labour(ctx, &s.jobs) })
 	}
 	s.working.Go(func() { s.labour(ctx, &s.lists) })
+	s.working.Go(func() { s.labour(ctx, &s.asides) })
 	if s.opts.Journal != nil {
 		s.writing.Go(func() { s.write(writing) })
 	}
@@ -282,6 +284,9 @@ func (s *Server) record() {
 			s.rest()
 			for _, ss := range s.sessions {
 				s.stopHearing(ss) // there is nothing more to be heard
+				if a := ss.aside; a != nil && a.task != nil {
+					a.over()
+				}
 			}
 			s.mu.Unlock()
 			s.keepUp() // clients are told what came of their commands before they are left

@@ -43,6 +43,7 @@ type session struct {
 	// a client wants it.
 	compacting   *compaction
 	noCompaction bool
+	pause        pause // of what is compacted by itself
 	// told is what was said before the thread began, and knowing who of those that
 	// remember a thread have heard it.
 	told    []core.Turn

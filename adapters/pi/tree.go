@@ -40,9 +40,11 @@ type node struct {
 	sessionfile.Entry
 	parent *node
 	// role is that of what the entry adds to the context, "" of one that adds nothing.
-	role  string
-	calls int
-	usage core.Usage
+	role   string
+	calls  int
+	usage  core.Usage
+	tokens int64 // about, that it takes in a context
+	words  int   // bytes of text that it says, at least
 }
 
 // said is what the entry adds to the context. It shares memory with the entry, where
@@ -52,7 +54,7 @@ func (n *node) said() message {
 	if n.role == "" || raw == nil {
 		return messageOfEntry(n.Entry)
 	}
-	return message{role: n.role, json: raw, calls: n.calls, usage: n.usage}
+	return message{role: n.role, json: raw, calls: n.calls, usage: n.usage, tokens: n.tokens, words: n.words}
 }
 
 // messagesIn are what entries add to the context.
@@ -107,7 +109,7 @@ func (t *tree) append(e sessionfile.Entry, parent *node, said message) *node {
 	if len(t.room) == cap(t.room) {
 		t.room = make([]node, 0, min(mostRoom, len(t.nodes)+2))
 	}
-	t.room = append(t.room, node{e, parent, said.role, said.calls, said.usage})
+	t.room = append(t.room, node{e, parent, said.role, said.calls, said.usage, estimate(said), said.words})
 	n := &t.room[len(t.room)-1]
 	t.nodes = append(t.nodes, n)
 	t.leaf = n
@@ -171,6 +173,7 @@ func (t *tree) grow(b sessionfile.Body) *node {
 // take makes what is said behind the leaf a part of the context.
 func (t *tree) take(n *node) {
 	t.context = append(t.context, n)
+	t.weight.counted += n.tokens
 	if tokens := tokensOf(n.usage); tokens > 0 {
 		t.weight.reported = tokens
 	}
@@ -228,7 +231,10 @@ func pathTo(n *node) []*node {
 // rebuild makes the context anew.
 func (t *tree) rebuild() {
 	t.context, t.weight = standing(t.leaf), weight{reported: reported(t.leaf)}
-	_, _, t.level = t.settings()
+	for _, n := range t.context {
+		t.weight.counted += n.tokens
+	}
+	t.level = t.thinking()
 }
 
 // standing returns the entries that say something on the path to a leaf, as the agent
@@ -258,22 +264,28 @@ func standing(leaf *node) []*node {
 	return all
 }
 
-// settings returns who answered last on the path, as a provider and an id, and the
-// thinking level; "" of what nothing says.
-func (t *tree) settings() (provider string, id core.AgentID, level string) {
-	for n := t.leaf; n != nil && (id == "" || level == ""); n = n.parent {
+// thinking returns the thinking level on the path, "" where nothing says.
+func (t *tree) thinking() string {
+	for n := t.leaf; n != nil; n = n.parent {
+		var b sessionfile.ThinkingLevelChange
+		if n.Type == sessionfile.TypeThinking && n.Body(&b) == nil && b.ThinkingLevel != "" {
+			return b.ThinkingLevel
+		}
+	}
+	return ""
+}
+
+// agent returns who answered last on the path, as a provider and an id; "" where nothing
+// says. It decodes an answer.
+func (t *tree) agent() (provider string, id core.AgentID) {
+	for n := t.leaf; n != nil && id == ""; n = n.parent {
 		switch {
-		case level == "" && n.Type == sessionfile.TypeThinking:
-			var b sessionfile.ThinkingLevelChange
-			if n.Body(&b) == nil {
-				level = b.ThinkingLevel
-			}
-		case id == "" && n.Type == sessionfile.TypeModel:
+		case n.Type == sessionfile.TypeModel:
 			var b sessionfile.ModelChange
 			if n.Body(&b) == nil {
 				provider, id = b.Provider, core.AgentID(b.ModelID)
 			}
-		case id == "" && n.role == roleAssistant:
+		case n.role == roleAssistant:
 			var b struct {
 				Provider string       `json:"provider"`
 				Model    core.AgentID `json:"model"`
@@ -286,5 +298,5 @@ func (t *tree) settings() (provider string, id core.AgentID, level string) {
 			}
 		}
 	}
-	return provider, id, level
+	return provider, id
 }

@@ -224,6 +224,7 @@ func (v *view) close(stop, problem string) {
 	d := v.draft
 	v.endBlocks()
 	m := message{role: roleAssistant, json: d.message(stop, problem), calls: d.calls, usage: d.usage}
+	m.count(d.said, d.words)
 	v.draft, v.latest, v.turn.reply = nil, draft{}, m.json
 	v.messages = append(v.messages, m)
 	v.out.message(v.prefix, "end", m.json)

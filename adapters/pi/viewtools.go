@@ -37,6 +37,7 @@ func (v *view) ToolCall(e core.Event, b core.ToolCall) error {
 	}
 	d.blocks[i].body = body
 	d.size += len(body)
+	d.said += len(b.Name) + len(c.args)
 	v.update("toolcall_end", i, len(body), func(dst []byte) []byte {
 		return append(append(dst, `,"toolCall":`...), body...)
 	})

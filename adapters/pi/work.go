@@ -9,8 +9,8 @@ import (
 // there: that can take long, and holds up nothing else.
 const workers = 4
 
-// job is something that waits for a disk, beside the lock; x is the command that it is
-// done for, if it is for one.
+// job is something that takes long, beside the lock: it waits for a disk, or reads a
+// conversation. x is the command that it is done for, if it is for one.
 type job struct {
 	do func(context.Context)
 	x  *execution

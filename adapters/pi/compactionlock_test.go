@@ -1,0 +1,196 @@
+package pi
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// answersOf is an agent that answers everything with so many bytes, and every question
+// for a summary with the bodies.
+func answersOf(size int, summary ...core.Body) func(*joined, hub.Batch) {
+	return func(a *joined, b hub.Batch) {
+		switch {
+		case !assigned(b):
+		case asksForSummary(b.Task.Request()):
+			a.say(b.Task, summary...)
+		default:
+			a.say(b.Task, core.Text{Text: strings.Repeat("long ", size/5)}, core.Done{})
+		}
+	}
+}
+
+const promptIt = `{"type":"prompt","sessionId":"s","message":"more"}`
+
+// heldUp keeps the worker that prepares questions busy until release is called.
+func heldUp(t *testing.T, s *Server) (release func()) {
+	t.Helper()
+	begun, until := make(chan struct{}), make(chan struct{})
+	s.mu.Lock()
+	s.asides.add(func(context.Context) { close(begun); <-until })
+	s.mu.Unlock()
+	<-begun
+	return func() { close(until) }
+}
+
+func TestANeighbourIsAnsweredWhileACompactionIsPrepared(t *testing.T) {
+	h, s := newStage(t, Options{CompactAt: -1})
+	join(t, h, core.Card{ID: "a"}, answersOf(100_000, inShort...))
+	c, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.ok(promptIt)
+	c.ok(promptIt)
+	release := heldUp(t, s)
+	c.send(compactIt)
+	other.until("command_started", `"commandId":"c"`)
+	other.open("t", "a")
+	other.ok(`{"type":"prompt","sessionId":"t","message":"hello"}`)
+	other.ok(`{"type":"get_state","sessionId":"s"}`)
+	if got := c.count(`"response"`, `"id":"c"`); got != 0 {
+		t.Errorf("got %d responses to compact, want it still under way", got)
+	}
+	release()
+	c.until(`"response"`, `"id":"c"`, `"success":true`)
+}
+
+func TestWhatIsPreparedForASummaryIsStoppedByAbort(t *testing.T) {
+	h, s := newStage(t, Options{CompactAt: -1})
+	join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, answersOf(100_000))
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	c.ok(promptIt)
+	c.ok(promptIt)
+	release := heldUp(t, s)
+	c.send(compactIt)
+	c.until("command_started", `"commandId":"c"`)
+	c.ok(`{"type":"abort_compaction","sessionId":"s"}`)
+	release()
+	c.until(`"response"`, `"id":"c"`, `"success":false`, `"error":"`+compactionCancelled+`"`)
+}
+
+// underLock returns how many bytes do allocates while the server's lock is held.
+func underLock(s *Server, do func()) uint64 {
+	var before, after runtime.MemStats
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// What is decoded or copied is allocated.
+func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
+	h, s := newStage(t, Options{CompactAt: -1})
+	join(t, h, core.Card{ID: "a"}, answersOf(200_000, inShort...))
+	c := dial(t, s, ConnOptions{})
+	c.open("s", "a")
+	for range 4 {
+		c.ok(promptIt)
+	}
+	const most = 64 << 10
+	release := heldUp(t, s)
+	defer release()
+	x := &execution{client: s.clients[0], command: command{session: "s"}, on: s.sessions[sessionKey{"", "s"}]}
+	began := underLock(s, func() {
+		if !s.full(x.on) {
+			t.Error("got room in the context, want it full")
+		}
+		divided, problem := s.cutFor(x.on.tree.leaf, true)
+		if problem != "" {
+			t.Fatal(problem)
+		}
+		c := &compaction{cut: divided, x: x}
+		if err := s.compactWith(c, s.tellable(x.on), "", time.Now().Add(time.Minute), func(string, *core.Fault) {}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if began > most {
+		t.Errorf("got %d bytes allocated to begin a compaction of 800,000, want %d at most", began, most)
+	}
+	ended := underLock(s, func() {
+		divided, _ := s.cutFor(x.on.tree.leaf, true)
+		s.compacted(&compaction{cut: divided, x: x}, "in short")
+	})
+	if ended > most {
+		t.Errorf("got %d bytes allocated to end a compaction of 800,000, want %d at most", ended, most)
+	}
+}
+
+func TestAMessageIsCountedWhenItIsMadeAsItIsWhenItIsRead(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.StringMatching(`[a-zäß"\\\n ]{0,40}`)
+		v := newView(testScene(), unheard)
+		for range rapid.IntRange(1, 6).Draw(rt, "events") {
+			var b core.Body
+			switch rapid.IntRange(0, 4).Draw(rt, "kind") {
+			case 0:
+				b = core.Thinking{Text: text.Draw(rt, "thought")}
+			case 1:
+				b = core.ToolCall{ID: "1", Name: "read", Input: `{"path":"` + rapid.StringMatching(`[a-z]{0,9}`).Draw(rt, "path") + `"}`}
+			case 2:
+				b = core.ToolResult{ID: "1", Output: text.Draw(rt, "output")}
+			case 3:
+				b = core.File{Name: "f", MediaType: "image/png", Data: []byte("x")}
+			default:
+				b = core.Text{Text: text.Draw(rt, "text")}
+			}
+			_ = core.Event{At: atNoon, Body: b}.Deliver(v)
+		}
+		_ = core.Event{At: atNoon, Body: core.Done{}}.Deliver(v)
+		all := append(v.messages, userMessage(text.Draw(rt, "question"), []core.File{{MediaType: "image/png"}}, 1), //nolint:gocritic // they are all
+			bashMessage("ls", text.Draw(rt, "printed"), 0, false, false, false, 1))
+		for _, m := range all {
+			read := readMessage(m.json)
+			if m.tokens > 0 && m.tokens != read.tokens {
+				rt.Errorf("got %d tokens counted when it was made and %d when it was read: %s", m.tokens, read.tokens, m.json)
+			}
+			if m.words > len(read.text()) {
+				rt.Errorf("got %d bytes of text counted, want %d at most: %s", m.words, len(read.text()), m.json)
+			}
+			if read.words != len(read.text()) {
+				rt.Errorf("got %d bytes of text read, want %d: %s", read.words, len(read.text()), m.json)
+			}
+		}
+	})
+}
+
+func TestACompactionThatFailedIsNotTriedBehindTheNextAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, Options{})
+		summary := []core.Body{core.Failed{Fault: core.NewFault(core.CodeInvalid, "no idea")}}
+		join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) { answersOf(400_000, summary...)(a, b) })
+		join(t, h, core.Card{ID: "b"}, answersOf(400_000, inShort...))
+		c := dial(t, s, ConnOptions{Snapshots: SnapshotsNone})
+		c.open("s", "a")
+		tries := func(n, want int, when string) {
+			t.Helper()
+			for range n {
+				c.ok(promptIt)
+			}
+			synctest.Wait()
+			if got := c.count(fmt.Sprintf(startedFor, byThreshold)); got != want {
+				t.Errorf("%s: got %d compactions tried, want %d", when, got, want)
+			}
+		}
+		tries(5, 1, "behind the first answers")
+		time.Sleep(shortestPause)
+		tries(2, 2, "a minute later")
+		time.Sleep(shortestPause)
+		tries(2, 2, "another minute later, when the pause is twice as long")
+		time.Sleep(shortestPause)
+		tries(2, 3, "when that is over")
+		c.ok(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"b"}`)
+		tries(1, 4, "with another agent")
+		c.until(inShortEnd)
+	})
+}
