@@ -22,6 +22,8 @@ type execution struct {
 	// before is what came of it before the start, of a command that is done again; nil of
 	// every other.
 	before *response
+	// readers are who had subscribed to that session when it was admitted.
+	readers []*connection
 	// abort stops what a command does that goes on, when its time is over; nil has
 	// nothing to stop. Server.mu is held when it is called.
 	abort func()
@@ -154,16 +156,18 @@ type about struct {
 func (s *Server) admit(x *execution) {
 	s.admissions++
 	x.known.number = s.admissions
+	named := s.lookup(x)
 	if !x.makes() {
-		x.meant = s.lookup(x)
+		x.meant = named
 	}
+	x.seenBy(named)
 	x.client.pending++
 	s.flying[x] = struct{}{}
 	s.flyingBytes += x.size
 	s.memory.add(x.known)
 	s.keepAccepted(x)
 	s.note(x.known, phaseAccepted, x.admitted, nil)
-	s.broadcast(x.client.scope, lifecycle("accepted", x.known.identity, nil))
+	s.announce(x, lifecycle("accepted", x.known.identity, nil))
 	if s.overtakes(x) {
 		s.execute(x)
 	} else {

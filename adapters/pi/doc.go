@@ -21,7 +21,8 @@
 // Agents that keep failing are not asked for a while (agentcircuits.go). Where the operator allows
 // it a client may run programs (bash.go).
 //
-// What a client is sent goes through its outbox in order: the outcome of a prompt
+// What happens to a command is told to its own client at once and to others gathered,
+// as far as they want it (audience.go). What a client is sent goes through its outbox in order: the outcome of a prompt
 // stands there behind a fence, which opens once the client has been told the end of
 // the task. The events of the task themselves come from the client's own place in
 // the task's log, at the client's own pace: a [view] turns them into AgentSession

@@ -202,7 +202,7 @@ var outcomes = []string{
 
 func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came map[string]int) {
 	_, s := newStage(t, Options{
-		PromptTimeout: 10 * time.Second, CommandTimeout: 4 * time.Second, DependencyTimeout: 3 * time.Second, KeyTTL: 8 * time.Second, MaxOutcomes: m.most,
+		GatherTime: -1, PromptTimeout: 10 * time.Second, CommandTimeout: 4 * time.Second, DependencyTimeout: 3 * time.Second, KeyTTL: 8 * time.Second, MaxOutcomes: m.most,
 	})
 	for _, i := range all {
 		m.events = append(m.events, modelEvent{i.at, func() { m.submit(i) }})

@@ -14,7 +14,7 @@ func (s *Server) execute(x *execution) {
 		x.started = true
 		s.keepStarted(x)
 		s.note(x.known, phaseStarted, time.Now(), nil)
-		s.broadcast(x.client.scope, lifecycle("started", x.known.identity, nil))
+		s.announce(x, lifecycle("started", x.known.identity, nil))
 	}
 	s.proceed(x)
 }
@@ -122,16 +122,7 @@ func (s *Server) conclude(x *execution, r response, after func()) {
 // (facts, section 2.2).
 func (s *Server) tell(x *execution, at time.Time, r response) {
 	s.note(x.known, phaseFinished, at, &r)
-	s.broadcast(x.client.scope, lifecycle("finished", x.known.identity, &r))
+	s.announce(x, lifecycle("finished", x.known.identity, &r))
 	x.client.push(item{frame: appendResponse(nil, x.command, r)})
 	x.client.answered()
-}
-
-// broadcast tells every client of the scope.
-func (s *Server) broadcast(scope string, frame []byte) {
-	for _, c := range s.clients {
-		if c.scope == scope {
-			c.push(item{frame: frame})
-		}
-	}
 }

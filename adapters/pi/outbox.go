@@ -32,6 +32,8 @@ type outbox struct {
 	mu    sync.Mutex
 	items []item
 	bytes int // of items here, and of frames on their way into the link
+	// gathered is how many bytes came since the last look for which nobody was woken.
+	gathered int
 	// live is what the steps keep that wait here, by their run. As long as that goes on
 	// it keeps them itself, and whoever comes late may be told all of it; then they count.
 	live map[*run]int
@@ -56,6 +58,27 @@ func newOutbox(limit int) outbox {
 
 // push adds an item. It reports false when the client is too slow to be sent more.
 func (o *outbox) push(it item) bool {
+	ok := o.add(it, false)
+	signal(o.ready)
+	return ok
+}
+
+// pushLater is push of an item that may wait for [outbox.wake], or for the next push.
+func (o *outbox) pushLater(it item) bool {
+	return o.add(it, true)
+}
+
+// wake has what was pushed for later sent.
+func (o *outbox) wake() {
+	o.mu.Lock()
+	waits := o.gathered > 0
+	o.mu.Unlock()
+	if waits {
+		signal(o.ready)
+	}
+}
+
+func (o *outbox) add(it item, later bool) bool {
 	if it.step != nil {
 		it.keeps = it.step.size()
 	}
@@ -69,8 +92,13 @@ func (o *outbox) push(it item) bool {
 	o.items = append(o.items, it)
 	full := o.bytes > o.limit
 	o.bytes += it.size()
+	if later {
+		before := o.gathered
+		if o.gathered += it.size(); before < gatherBytes && o.gathered >= gatherBytes {
+			signal(o.ready)
+		}
+	}
 	o.mu.Unlock()
-	signal(o.ready)
 	return !full
 }
 
@@ -83,6 +111,7 @@ func (o *outbox) take(spare []item) []item {
 	if len(items) == 0 {
 		return nil
 	}
+	o.gathered = 0
 	o.items = spare[:0]
 	return items
 }

@@ -219,7 +219,8 @@ func (s *Server) repeat(x *execution, before *known) string {
 	}
 	x.client.pending++
 	s.note(x.known, phaseAccepted, x.admitted, nil)
-	s.broadcast(x.client.scope, lifecycle("accepted", x.known.identity, nil))
+	x.seenBy(s.lookup(x))
+	s.announce(x, lifecycle("accepted", x.known.identity, nil))
 	if before.x != nil {
 		x.shed()
 		before.again = append(before.again, x)

@@ -30,6 +30,7 @@ type ConnOptions struct {
 	Principal core.Principal
 	Transport Transport
 	Snapshots Snapshots
+	Lifecycle Lifecycle
 }
 
 // connection is one client.
@@ -40,6 +41,7 @@ type connection struct {
 	space     space // where its ids mean a command
 	transport Transport
 	told      Snapshots
+	lifecycle Lifecycle
 	link      *link.Link[[]byte, []byte]
 	hub       *hub.Session // reads the tasks of the sessions that it subscribed to
 	out       outbox
@@ -94,7 +96,7 @@ func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o Co
 
 func (s *Server) newConnection(o ConnOptions) *connection {
 	c := &connection{
-		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), told: o.Snapshots, out: newOutbox(s.opts.BacklogBytes),
+		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), told: o.Snapshots, lifecycle: o.Lifecycle, out: newOutbox(s.opts.BacklogBytes),
 		frames: frames{lends: true}, reading: map[*session]struct{}{}, views: map[*step]*view{},
 	}
 	c.principal.ID = cmp.Or(c.principal.ID, "pi-"+core.NewID())
@@ -232,8 +234,13 @@ func (c *connection) carrier() string {
 }
 
 // push puts an item into the outbox; a client that lets it run over is closed.
-func (c *connection) push(it item) {
-	if !c.out.push(it) {
+func (c *connection) push(it item) { c.pushed(c.out.push(it)) }
+
+// pushLater is push of an item that may wait for others: see [Server.sendSoon].
+func (c *connection) pushLater(it item) { c.pushed(c.out.pushLater(it)) }
+
+func (c *connection) pushed(ok bool) {
+	if !ok {
 		c.link.Close(link.Reason{Cause: link.Slow, Text: "Server overloaded - backpressure critical", Code: 1011})
 	}
 }

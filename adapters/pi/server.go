@@ -106,6 +106,9 @@ type Options struct {
 	// DropTasks stops a prompt when the client that sent it leaves. Without it prompts
 	// run on.
 	DropTasks bool
+	// GatherTime is how long lifecycle events of others' commands wait for more, so that
+	// each of them does not wake every client; default 10 ms, negative for not at all.
+	GatherTime time.Duration
 	// DrainTimeout is told to clients with server_shutdown; default 30 s.
 	DrainTimeout time.Duration
 	// Dir is the working directory of sessions that name none; default that of the
@@ -147,6 +150,7 @@ func (o Options) withDefaults() Options {
 	o.Retries = cmp.Or(o.Retries, 3)
 	o.RetryDelay = cmp.Or(o.RetryDelay, 2*time.Second)
 	o.CompactAt = cmp.Or(o.CompactAt, 87)
+	o.GatherTime = cmp.Or(o.GatherTime, 10*time.Millisecond)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 30*time.Second)
 	o.MaxFileBytes = cmp.Or(o.MaxFileBytes, 64<<20)
 	if o.SessionDir != "" {
@@ -198,6 +202,8 @@ type Server struct {
 	files     map[string]*file // of sessions, by path
 	lanes     map[sessionKey]*lane
 	clients   []*connection
+	gathered  *time.Timer             // has clients sent what is pushed for later; nil before the first
+	gathering bool                    // gathered is set
 	sockets   int                     // clients over WebSocket
 	runs      map[core.TaskID][]*step // more than one where sessions share a thread
 	companies map[core.ThreadID]*company
@@ -269,6 +275,9 @@ func (s *Server) Close() {
 	defer s.mu.Unlock()
 	for x := range s.flying {
 		x.stopClocks()
+	}
+	if s.gathered != nil {
+		s.gathered.Stop()
 	}
 }
 

@@ -16,6 +16,7 @@ type PiConfig struct {
 	Connections     int           `koanf:"connections"`
 	Pending         int           `koanf:"pending"`
 	Snapshots       string        `koanf:"snapshots"`
+	Lifecycle       string        `koanf:"lifecycle"`
 	KeepTasks       bool          `koanf:"keep_tasks"`
 	Retries         int           `koanf:"retries"`
 	RetryDelay      time.Duration `koanf:"retry_delay"`
@@ -66,7 +67,7 @@ type PiBreakersConfig struct {
 func piDefaults() map[string]any {
 	return map[string]any{
 		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.sessions_all": 10_000, "pi.session_lifetime": "24h", "pi.connections": 1000,
-		"pi.pending": 100, "pi.in_flight": 10_000, "pi.in_flight_bytes": 256 << 20, "pi.snapshots": "all", "pi.keep_tasks": true, "pi.bash": false, "pi.retries": 3, "pi.retry_delay": "2s", "pi.compact_at": 87,
+		"pi.pending": 100, "pi.in_flight": 10_000, "pi.in_flight_bytes": 256 << 20, "pi.snapshots": "all", "pi.lifecycle": "all", "pi.keep_tasks": true, "pi.bash": false, "pi.retries": 3, "pi.retry_delay": "2s", "pi.compact_at": 87,
 		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
 		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20, "pi.session_bytes": 64 << 20,
 		"pi.session_dir": "~/.pi/agent/sessions", "pi.session_roots": []string{"~/.pi/agent/sessions", ".pi/sessions"}, "pi.export_dirs": []string{"."},

@@ -96,6 +96,7 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 		if p.pi == nil {
 			opts := p.piOpts
 			opts.Version, opts.QueuePrompts, opts.Link = "1.0.0", true, storyLink
+			opts.GatherTime = -1 // a story has no clock: what happens is told at once
 			if p.disk != "" {
 				opts.Dir, opts.SessionDir = p.disk+"/home/user/project", p.disk+"/home/user/.pi/agent/sessions"
 				opts.ExportDirs = []string{opts.Dir}

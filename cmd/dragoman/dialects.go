@@ -117,7 +117,7 @@ func (s *Service) acceptPi() error {
 		if err != nil {
 			return err
 		}
-		s.hold(func() { s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.Stdio, Snapshots: s.snapshots}) })
+		s.hold(func() { s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.Stdio, Snapshots: s.snapshots, Lifecycle: s.lifecycle}) })
 	}
 }
 
@@ -252,8 +252,10 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 		plainText(w, http.StatusUpgradeRequired, "Upgrade Required")
 		return
 	}
-	snapshots, err := pi.ParseSnapshots(cmp.Or(r.URL.Query().Get("snapshots"), s.config.Pi.Snapshots))
-	if err != nil {
+	asked := r.URL.Query()
+	snapshots, err := pi.ParseSnapshots(cmp.Or(asked.Get("snapshots"), s.config.Pi.Snapshots))
+	lifecycle, wrong := pi.ParseLifecycle(cmp.Or(asked.Get("lifecycle"), s.config.Pi.Lifecycle))
+	if err = cmp.Or(err, wrong); err != nil {
 		plainText(w, http.StatusBadRequest, core.AsFault(err).Message+"\n")
 		return
 	}
@@ -266,7 +268,7 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 	}
 	principal := principalOf(r.Context(), core.Principal{})
 	s.hold(func() {
-		s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.WebSocket, Snapshots: snapshots, Principal: principal})
+		s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.WebSocket, Snapshots: snapshots, Lifecycle: lifecycle, Principal: principal})
 	})
 }
 

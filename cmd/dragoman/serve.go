@@ -66,7 +66,7 @@ func serve(ctx context.Context, config Config, io streams, read func() (Config, 
 		}
 		s.conns.Go(func() {
 			reason := s.pi.Serve(s.ctx, local, pi.ConnOptions{
-				Principal: core.Principal{ID: "stdio"}, Transport: pi.Stdio, Snapshots: s.snapshots,
+				Principal: core.Principal{ID: "stdio"}, Transport: pi.Stdio, Snapshots: s.snapshots, Lifecycle: s.lifecycle,
 			})
 			log.Info("the peer on stdin and stdout has gone", "reason", reason.Error())
 			if s.bound == (Addresses{}) {

@@ -43,8 +43,9 @@ type Service struct {
 	kept   journal.Journal
 	dir    *os.File // the lock of the data directory, or nil
 	pi     *pi.Server
-	// snapshots is what pi clients get that do not say.
+	// snapshots and lifecycle are what pi clients get that do not say.
 	snapshots pi.Snapshots
+	lifecycle pi.Lifecycle
 	peers     *acp.Peers
 	mcp       *mcp.Server
 	// secrets are what Coven agents are told in Welcome, and nobody else.
@@ -221,6 +222,9 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 	}))
 	if s.snapshots, err = pi.ParseSnapshots(c.Pi.Snapshots); err != nil {
 		return fmt.Errorf("pi.snapshots: %w", err)
+	}
+	if s.lifecycle, err = pi.ParseLifecycle(c.Pi.Lifecycle); err != nil {
+		return fmt.Errorf("pi.lifecycle: %w", err)
 	}
 	if err := s.pi.Recover(ctx); err != nil {
 		return err
