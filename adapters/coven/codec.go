@@ -112,12 +112,18 @@ func responseOf(request string, body core.Body, foreign *core.Foreign) (*wire.Me
 		m.RequestId = request
 		return m, nil
 	}
+	if b, ok := body.(core.Text); ok { // most are: in one piece of memory
+		m := &struct {
+			wire.MessageResponse
+			event wire.MessageResponse_Text
+		}{}
+		m.RequestId, m.event.Text, m.Event = request, utf8Of(b.Text), &m.event
+		return &m.MessageResponse, nil
+	}
 	m := &wire.MessageResponse{RequestId: request}
 	switch b := body.(type) {
 	case core.Thinking:
 		m.Event = &wire.MessageResponse_Thinking{Thinking: utf8Of(b.Text)}
-	case core.Text:
-		m.Event = &wire.MessageResponse_Text{Text: utf8Of(b.Text)}
 	case core.ToolCall:
 		m.Event = &wire.MessageResponse_ToolUse{ToolUse: &wire.ToolUse{Id: utf8Of(b.ID), Name: utf8Of(b.Name), InputJson: utf8Of(b.Input)}}
 	case core.ToolState:

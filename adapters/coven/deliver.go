@@ -27,9 +27,9 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 			s.report(b.Task.ID(), core.Cancelled{Reason: "it ended before the agent was given it"}, nil)
 			break
 		}
-		to := said{ctx, s, b.Task}
+		s.saying = said{ctx, s, b.Task}
 		for _, e := range b.Events {
-			if err := e.Deliver(&to); err != nil {
+			if err := e.Deliver(&s.saying); err != nil {
 				return err
 			}
 		}
@@ -51,6 +51,9 @@ func (s *session) comesTooLate(b hub.Batch) bool {
 // answers the injection, and leaves the agent alone.
 func (s *session) tell(ctx context.Context, task core.TaskID, m *wire.ServerMessage, sent func()) error {
 	err := s.send(ctx, m, sent)
+	if err == nil {
+		return nil
+	}
 	var big *errTooLarge
 	if !errors.As(err, &big) {
 		return err
@@ -89,7 +92,7 @@ func (t *said) Assigned(_ core.Event, b core.Assigned) error {
 	if b.Agent != s.card.ID {
 		return nil
 	}
-	prompt, folded := promptOf(id, t.task.From(), t.task.Request())
+	prompt, m, folded := promptOf(id, t.task.From(), t.task.Request())
 	if prompt.GetContent() == "" && len(prompt.GetAttachments()) == 0 {
 		// A frame of another dialect's own kind: nothing of it has a place here.
 		s.hub.Count(Name + ".refused.foreign")
@@ -102,7 +105,6 @@ func (t *said) Assigned(_ core.Event, b core.Assigned) error {
 	s.mu.Lock()
 	s.work[id] = &work{}
 	s.mu.Unlock()
-	m := &wire.ServerMessage{Payload: &wire.ServerMessage_SendMessage{SendMessage: prompt}}
 	return s.tell(t.ctx, id, m, func() { s.peer.Delivered(id) })
 }
 

@@ -80,7 +80,7 @@ func FuzzAnyRequestMakesAMessageThatEncodes(f *testing.F) {
 			History:     []core.Turn{{Role: core.RoleUser, Text: turn}},
 			Attachments: []core.File{{Name: turn, Data: data}},
 		}
-		m, folded := promptOf("task", core.Principal{ID: sender}, r)
+		m, _, folded := promptOf("task", core.Principal{ID: sender}, r)
 		if _, err := proto.Marshal(m); err != nil {
 			t.Fatalf("encode: got error %v, want none", err)
 		}

@@ -133,14 +133,28 @@ func (w *worker) tell(ctx context.Context, request string, b core.Body, texted b
 	if a, ok := b.(core.InjectionAnswered); ok {
 		return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: ackOf(a)}})
 	}
+	if plain(b, w.maxBytes) {
+		return w.respond(ctx, request, b)
+	}
 	for _, part := range spell(b, texted, w.maxBytes) {
-		m, err := responseOf(request, part, nil)
-		if err != nil {
-			return err
-		}
-		if err := w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_Response{Response: m}}); err != nil {
+		if err := w.respond(ctx, request, part); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// respond sends one response.
+func (w *worker) respond(ctx context.Context, request string, b core.Body) error {
+	m, err := responseOf(request, b, nil)
+	if err != nil {
+		return err
+	}
+	// In one piece of memory, since there are many.
+	whole := &struct {
+		wire.AgentMessage
+		payload wire.AgentMessage_Response
+	}{}
+	whole.payload.Response, whole.Payload = m, &whole.payload
+	return w.send(ctx, &whole.AgentMessage)
 }

@@ -11,22 +11,25 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// promptOf is the message that gives a task to the agent, and whether something
-// of the request was folded into its content because Coven has no field for it.
-func promptOf(task core.TaskID, from core.Principal, r core.Request) (m *wire.SendMessage, folded bool) {
+// promptOf is the message that gives a task to the agent, what it is sent in, and whether
+// something of the request was folded into its content because Coven has no field for it.
+func promptOf(task core.TaskID, from core.Principal, r core.Request) (m *wire.SendMessage, in *wire.ServerMessage, folded bool) {
 	content, folded := contentOf(r)
-	m = &wire.SendMessage{
-		RequestId: utf8Of(string(task)),
-		// Agents work on one request of a thread at a time: requests without a
-		// thread must not wait for one another.
-		ThreadId: utf8Of(cmp.Or(string(r.Thread), string(task))),
-		Sender:   utf8Of(from.ID),
-		Content:  utf8Of(content),
-	}
+	whole := &struct { // in one piece of memory
+		wire.ServerMessage
+		payload wire.ServerMessage_SendMessage
+		prompt  wire.SendMessage
+	}{}
+	m, whole.Payload, whole.payload.SendMessage = &whole.prompt, &whole.payload, &whole.prompt
+	m.RequestId = utf8Of(string(task))
+	// Agents work on one request of a thread at a time: requests without a thread must
+	// not wait for one another.
+	m.ThreadId = utf8Of(cmp.Or(string(r.Thread), string(task)))
+	m.Sender, m.Content = utf8Of(from.ID), utf8Of(content)
 	for _, f := range r.Attachments {
 		m.Attachments = append(m.Attachments, &wire.FileAttachment{Filename: utf8Of(f.Name), MimeType: utf8Of(f.MediaType), Data: f.Data})
 	}
-	return m, folded
+	return m, &whole.ServerMessage, folded
 }
 
 // requestOf is what a message asks for. What promptOf folded stays in the content.

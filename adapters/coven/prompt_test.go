@@ -12,7 +12,7 @@ import (
 )
 
 func TestARequestOfWordsAloneIsSentWordForWord(t *testing.T) {
-	got, folded := promptOf("task-1", core.Principal{ID: "alice"}, core.Request{
+	got, _, folded := promptOf("task-1", core.Principal{ID: "alice"}, core.Request{
 		Thread: "th", Content: "  What now?\n", Attachments: []core.File{{Name: "a.txt", MediaType: "text/plain", Data: []byte("x")}},
 	})
 	want := &wire.SendMessage{
@@ -28,14 +28,14 @@ func TestARequestOfWordsAloneIsSentWordForWord(t *testing.T) {
 }
 
 func TestARequestWithoutAThreadHasOneOfItsOwn(t *testing.T) {
-	got, _ := promptOf("task-1", core.Principal{}, core.Request{Content: "x"})
+	got, _, _ := promptOf("task-1", core.Principal{}, core.Request{Content: "x"})
 	if got.GetThreadId() != "task-1" {
 		t.Errorf("thread: got %q, want %q", got.GetThreadId(), "task-1")
 	}
 }
 
 func TestWhatCovenHasNoFieldForStandsBelowTheContent(t *testing.T) {
-	got, folded := promptOf("t", core.Principal{}, core.Request{
+	got, _, folded := promptOf("t", core.Principal{}, core.Request{
 		Content: "Who is free on Friday?", Data: json.RawMessage(`{"week":12}`), Context: json.RawMessage(`{"city":"Graz"}`),
 		History: []core.Turn{{Role: core.RoleUser, Text: "hi"}, {Role: core.RoleAssistant, Agent: "b", Text: "hello"}},
 		Domain:  "family.calendar", MaxTokens: 100,
@@ -55,7 +55,7 @@ func TestWhatCovenHasNoFieldForStandsBelowTheContent(t *testing.T) {
 }
 
 func TestANoticeSaysThatNoAnswerIsExpected(t *testing.T) {
-	got, _ := promptOf("t", core.Principal{}, core.Request{
+	got, _, _ := promptOf("t", core.Principal{}, core.Request{
 		Intent: core.IntentNotify,
 		Notice: &core.Notice{Topic: "build.done", Data: json.RawMessage(`{"ok":true}`), Importance: core.ImportanceHigh},
 	})

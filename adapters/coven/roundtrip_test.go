@@ -60,7 +60,7 @@ func TestAnyRequestOfWordsAndFilesComesBackAsItWent(t *testing.T) {
 		if r.Intent != core.IntentAsk || string(r.Thread) != m.ThreadId || len(r.Attachments) != len(m.Attachments) {
 			t.Fatalf("request: got %+v, want what %v says", r, m)
 		}
-		back, folded := promptOf(core.TaskID(got.RequestId), core.Principal{ID: got.Sender}, r)
+		back, _, folded := promptOf(core.TaskID(got.RequestId), core.Principal{ID: got.Sender}, r)
 		if folded {
 			t.Fatal("folded: got true, want false")
 		}

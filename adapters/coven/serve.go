@@ -81,6 +81,8 @@ type session struct {
 	onTime, onJoined, dismiss func()
 	lastSeen                  time.Time
 
+	saying said // the pump's own: what it tells the agent now
+
 	// What follows is set once Welcome is queued, by the reader loop, and not changed
 	// after: the pump sends nothing before.
 	peer *hub.Session

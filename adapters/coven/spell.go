@@ -8,6 +8,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
+// plain reports whether a body is what [spell] makes of it: a short piece of text, or an
+// end without a word.
+func plain(b core.Body, maxBytes int) bool {
+	switch b := b.(type) {
+	case core.Text:
+		return len(b.Text) <= maxBytes/2
+	case core.Done:
+		return b.Text == "" && len(b.Data) == 0 && !b.Truncated && b.TokensUsed == 0
+	}
+	return false
+}
+
 // spell turns what a handler says into bodies that Coven has an event for. Text is
 // cut to fit into messages, at characters; structured answers become text; what
 // Done says of itself becomes a status line; an end always fits. texted says that

@@ -24,6 +24,7 @@ type execution struct {
 	before *response
 	// readers are who had subscribed to that session when it was admitted.
 	readers []*connection
+	phases  []byte // room for the frames of its lifecycle events to come
 	// abort stops what a command does that goes on, when its time is over; nil has
 	// nothing to stop. Server.mu is held when it is called.
 	abort func()
@@ -124,8 +125,9 @@ func (s *Server) newExecution(c *connection, cmd command, now time.Time) *execut
 	x := &execution{command: cmd, client: c, admitted: now}
 	k := &known{
 		about: about{name: name, explicit: cmd.id != "", kind: cmd.kind, key: key, session: cmd.session, scope: c.scope, lane: cmd.lane(), print: fingerprintOf(cmd)},
-		names: namesOf(c.space, cmd.id, key), x: x,
+		x:     x,
 	}
+	k.names = namesOf(k.few[:0], c.space, cmd.id, key)
 	k.identity = appendIdentity(nil, cmd, name)
 	if key != "" {
 		k.keyed = keyName{c.scope, k.lane, key}
@@ -167,7 +169,7 @@ func (s *Server) admit(x *execution) {
 	s.memory.add(x.known)
 	s.keepAccepted(x)
 	s.note(x.known, phaseAccepted, x.admitted, nil)
-	s.announce(x, lifecycle("accepted", x.known.identity, nil))
+	s.announce(x, x.lifecycle("accepted", nil))
 	if s.overtakes(x) {
 		s.execute(x)
 	} else {

@@ -99,7 +99,8 @@ func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
 	}
 	const most = 64 << 10
 	release := heldUp(t, s)
-	defer release()
+	over := make(chan struct{})
+	defer func() { release(); <-over }()
 	x := &execution{client: s.clients[0], command: command{session: "s"}, on: s.sessions[sessionKey{"", "s"}]}
 	began := underLock(s, func() {
 		if !s.full(x.on) {
@@ -110,7 +111,7 @@ func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
 			t.Fatal(problem)
 		}
 		c := &compaction{cut: divided, x: x}
-		if err := s.compactWith(c, s.tellable(x.on), "", time.Now().Add(time.Minute), func(string, *core.Fault) {}); err != nil {
+		if err := s.compactWith(c, s.tellable(x.on), "", time.Now().Add(time.Minute), func(string, *core.Fault) { close(over) }); err != nil {
 			t.Fatal(err)
 		}
 	})

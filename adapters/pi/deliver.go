@@ -90,7 +90,11 @@ func (c *connection) tell(ctx context.Context, st *step) bool {
 		return true
 	}
 	c.mu.Lock()
-	c.views[st] = newViewTo(&c.frames, s.sceneOf(st.run.session, st.task.ID()), c.told)
+	v := c.over
+	if c.over = nil; v == nil {
+		v = &view{}
+	}
+	c.views[st] = v.begins(&c.frames, s.sceneOf(st.run.session, st.task.ID()), c.told)
 	c.mu.Unlock()
 	_ = c.hub.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
 	return true
@@ -159,6 +163,8 @@ func (c *connection) pump(ctx context.Context) {
 		if ended {
 			c.mu.Lock()
 			delete(c.views, st)
+			c.over = v
+			*v = view{}
 			c.mu.Unlock()
 		}
 	}

@@ -14,7 +14,7 @@ func (s *Server) execute(x *execution) {
 		x.started = true
 		s.keepStarted(x)
 		s.note(x.known, phaseStarted, time.Now(), nil)
-		s.announce(x, lifecycle("started", x.known.identity, nil))
+		s.announce(x, x.lifecycle("started", nil))
 	}
 	s.proceed(x)
 }
@@ -122,7 +122,7 @@ func (s *Server) conclude(x *execution, r response, after func()) {
 // (facts, section 2.2).
 func (s *Server) tell(x *execution, at time.Time, r response) {
 	s.note(x.known, phaseFinished, at, &r)
-	s.announce(x, lifecycle("finished", x.known.identity, &r))
+	s.announce(x, x.lifecycle("finished", &r))
 	x.client.push(item{frame: appendResponse(nil, x.command, r)})
 	x.client.answered()
 }

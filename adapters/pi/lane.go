@@ -8,8 +8,9 @@ type lane struct {
 	key     sessionKey
 	waiting []laneTurn
 	running laneTurn
-	turning bool // its commands are being run, further down the stack
-	steers  int  // how many wait that overtake what runs
+	turning bool        // its commands are being run, further down the stack
+	steers  int         // how many wait that overtake what runs
+	few     [1]laneTurn // room for those that wait, as a rule
 }
 
 // laneTurn is a command, or what somebody else has asked in the thread of the session:
@@ -46,6 +47,7 @@ func (s *Server) line(key sessionKey, t laneTurn) {
 	l := s.lanes[key]
 	if l == nil {
 		l = &lane{key: key}
+		l.waiting = l.few[:0]
 		s.lanes[key] = l
 	}
 	if t.x != nil {

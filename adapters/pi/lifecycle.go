@@ -53,18 +53,23 @@ func appendIdentity(dst []byte, c command, name string) []byte {
 	return dst
 }
 
-// lifecycle returns the frame of a lifecycle event; r is nil but for the last.
-func lifecycle(phase string, identity []byte, r *response) []byte {
-	room := len(identity) + 48
-	if r != nil {
-		room += len(r.err) + 64
+// lifecycle returns the frame of a lifecycle event of the command; r is nil but for the
+// last. The frames of a command share their memory.
+func (x *execution) lifecycle(phase string, r *response) []byte {
+	identity := x.known.identity
+	if x.phases == nil {
+		x.phases = make([]byte, 0, 3*(len(identity)+48)+64)
 	}
-	b := append(make([]byte, 0, room), `{"type":"command_`...)
+	b := append(x.phases, `{"type":"command_`...)
 	b = append(append(append(b, phase...), `","data":{`...), identity...)
 	if r != nil {
 		b = appendOutcome(b, *r, false)
 	}
-	return append(b, '}', '}')
+	b = append(b, '}', '}')
+	if cap(b) == cap(x.phases) { // it did not outgrow them
+		x.phases = b[len(b):]
+	}
+	return b[:len(b):len(b)]
 }
 
 // serverEvent returns the frame of an event of the server itself (section 16).

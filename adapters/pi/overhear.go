@@ -96,7 +96,7 @@ func (s *Server) show(h *heard) bool {
 		return false
 	}
 	ss.shared = true
-	ss.run = &run{session: ss}
+	ss.run = newRun(ss, nil)
 	words := askedWith(h.task)
 	for _, m := range words {
 		s.say(ss.run, m)

@@ -57,7 +57,7 @@ func prompt(s *Server, x *execution) outcome {
 		ss.steering = nil
 		ss.queueChanged()
 	}
-	ss.run = &run{session: ss, prompt: x, messages: make([]message, 0, len(all)+1)}
+	ss.run = newRun(ss, x)
 	x.guarded = true // by the deadlines of its tasks, which the hub keeps
 	s.begin(ss.run, all, task, nil)
 	s.shed(x)

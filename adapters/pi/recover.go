@@ -105,7 +105,7 @@ func (r record) known() *known {
 		id = r.Name
 	}
 	if r.Scope != "" {
-		k.names = namesOf(space{principal: r.Scope}, id, r.Key)
+		k.names = namesOf(nil, space{principal: r.Scope}, id, r.Key)
 	} else if id != "" && r.Key != "" {
 		k.names = []idName{{everybody, id, r.Key}}
 	}

@@ -33,8 +33,9 @@ type keyName struct {
 // it is in flight. Server.mu guards it; what does not change may be read without.
 type known struct {
 	about
-	names []idName // under which it is found; the first says whose it is
-	keyed keyName  // the zero value: it has no key
+	names []idName  // under which it is found; the first says whose it is
+	few   [1]idName // of those, in most commands
+	keyed keyName   // the zero value: it has no key
 	// x is the command while it is in flight, nil once it has finished.
 	x *execution
 	// response and finished are what came of it.
@@ -71,15 +72,15 @@ func newMemory(o Options) memory {
 	}
 }
 
-// namesOf returns the names of a command with an id, or none.
-func namesOf(of space, id, key string) []idName {
+// namesOf appends the names of a command with an id; one without has none.
+func namesOf(dst []idName, of space, id, key string) []idName {
 	switch {
 	case id == "":
 		return nil
 	case of.conn != 0 && key != "":
-		return []idName{{everybody, id, key}, {of, id, ""}}
+		return append(dst, idName{everybody, id, key}, idName{of, id, ""})
 	}
-	return []idName{{of, id, ""}}
+	return append(dst, idName{of, id, ""})
 }
 
 // find returns the command that was known by a name of k before, and the text of
@@ -220,7 +221,7 @@ func (s *Server) repeat(x *execution, before *known) string {
 	x.client.pending++
 	s.note(x.known, phaseAccepted, x.admitted, nil)
 	x.seenBy(s.lookup(x))
-	s.announce(x, lifecycle("accepted", x.known.identity, nil))
+	s.announce(x, x.lifecycle("accepted", nil))
 	if before.x != nil {
 		x.shed()
 		before.again = append(before.again, x)

@@ -217,7 +217,7 @@ func TestTheMemoryOfCommandsKeepsItsBoundsAndItsOrder(t *testing.T) {
 				m.leave(space{conn: rapid.Uint64Range(1, 3).Draw(t, "leaves")})
 			case 1, 2, 3:
 				id, key := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f", "g", "h"}).Draw(t, "id"), rapid.SampledFrom([]string{"", "", "k", "l"}).Draw(t, "key")
-				k := &known{about: about{name: id, key: key}, names: namesOf(space{conn: rapid.Uint64Range(0, 3).Draw(t, "conn")}, id, key), x: &execution{}}
+				k := &known{about: about{name: id, key: key}, names: namesOf(nil, space{conn: rapid.Uint64Range(0, 3).Draw(t, "conn")}, id, key), x: &execution{}}
 				if key != "" {
 					k.keyed = keyName{"", "s", key}
 				}

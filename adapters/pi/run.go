@@ -23,6 +23,30 @@ type run struct {
 	messages []message // of the run so far
 	aborted  bool
 	retrying retrying
+
+	few runRoom
+}
+
+// runRoom is the memory of a run with one question and one answer, as most are.
+type runRoom struct {
+	step     step
+	steps    [1]*step
+	messages [2]message
+}
+
+// newRun returns a run that has not begun.
+func newRun(ss *session, prompt *execution) *run {
+	r := &run{session: ss, prompt: prompt}
+	r.steps, r.messages = r.few.steps[:0], r.few.messages[:0]
+	return r
+}
+
+// newStep returns a step to fill in, which open adds to the run.
+func (r *run) newStep() *step {
+	if len(r.steps) == 0 {
+		return &r.few.step
+	}
+	return &step{}
 }
 
 func (r *run) last() *step { return r.steps[len(r.steps)-1] }
@@ -41,6 +65,7 @@ type step struct {
 	answer  func(*view) // tells such a step
 	// record puts the messages together for the session. Server.mu guards it.
 	record *view
+	own    view // that record is
 	// from is where what answers it begins in the messages of the run, and leaf what
 	// that follows in the conversation.
 	from int
@@ -110,7 +135,8 @@ func (s *Server) begin(r *run, said []queued, task *hub.Task, answer func(*view)
 	for _, q := range said {
 		s.say(r, userMessage(q.text, q.images, now))
 	}
-	st := &step{run: r, said: said, task: task, answer: answer}
+	st := r.newStep()
+	st.run, st.said, st.task, st.answer = r, said, task, answer
 	s.open(st, r.messages[before:])
 	return st
 }
@@ -138,7 +164,7 @@ func (s *Server) open(st *step, words []message) {
 	st.opening, st.from, st.leaf = opening.list, len(r.messages), r.session.tree.leaf
 	r.steps = append(r.steps, st)
 	if st.task == nil {
-		st.record = newView(s.sceneOf(r.session, ""), unheard)
+		st.record = st.own.begins(nil, s.sceneOf(r.session, ""), unheard)
 		st.answer(st.record)
 	} else {
 		id := st.task.ID()
@@ -147,7 +173,7 @@ func (s *Server) open(st *step, words []message) {
 		if len(beside) == 0 {
 			about.count = s.scene.count // here alone: once for all views of the task
 		}
-		st.record = newView(about, unheard)
+		st.record = st.own.begins(nil, about, unheard)
 		s.runs[id] = append(beside, st)
 		_ = s.root.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
 	}

@@ -62,6 +62,7 @@ type connection struct {
 
 	mu    sync.Mutex
 	views map[*step]*view
+	over  *view // that has told its task, for the next
 }
 
 // Serve holds a connection until it ends and returns why. When it returns the

@@ -49,7 +49,7 @@ func notQueued(message string) (problem string) {
 // answerSlash lets the hub answer a prompt, in a run without a task.
 func (s *Server) answerSlash(x *execution, said queued, text string) outcome {
 	ss := x.on
-	r := &run{session: ss, prompt: x}
+	r := newRun(ss, x)
 	ss.run = r
 	at := time.Now()
 	st := s.begin(r, []queued{said}, nil, func(v *view) {

@@ -33,7 +33,8 @@ type view struct {
 	out  *frames // nil of one that is unheard
 
 	messages []message
-	draft    *draft // that grows: latest, or nil
+	few      [1]message // of those, in most views
+	draft    *draft     // that grows: latest, or nil
 	latest   draft
 	turn     turn
 	calls    []*toolCall // without a result
@@ -55,21 +56,23 @@ type turn struct {
 
 // newView returns a view of a task whose turn has begun.
 func newView(s scene, told Snapshots) *view {
+	v := &view{}
 	if told == unheard {
-		return newViewTo(nil, s, told)
+		return v.begins(nil, s, told)
 	}
-	return newViewTo(&frames{}, s, told)
+	return v.begins(&frames{}, s, told)
 }
 
-// newViewTo is newView of one that adds to out.
-func newViewTo(out *frames, s scene, told Snapshots) *view {
+// begins makes v, which may have told another task to its end, a view that adds to out.
+func (v *view) begins(out *frames, s scene, told Snapshots) *view {
 	if told == 0 {
 		told = SnapshotsAll
 	}
 	if s.count == nil {
 		s.count = func(string) {}
 	}
-	return &view{scene: s, told: told, out: out, turn: turn{open: true}}
+	*v = view{scene: s, told: told, out: out, turn: turn{open: true}}
+	return v
 }
 
 // take returns the frames so far and forgets them. What grew since the last frame
@@ -226,12 +229,20 @@ func (v *view) close(stop, problem string) {
 	m := message{role: roleAssistant, json: d.message(stop, problem), calls: d.calls, usage: d.usage}
 	m.count(d.said, d.words)
 	v.draft, v.latest, v.turn.reply = nil, draft{}, m.json
-	v.messages = append(v.messages, m)
+	v.keep(m)
 	v.out.message(v.prefix, "end", m.json)
 	for _, l := range v.later {
 		v.speak(l)
 	}
 	v.later = nil
+}
+
+// keep adds a message that has ended.
+func (v *view) keep(m message) {
+	if v.messages == nil {
+		v.messages = v.few[:0]
+	}
+	v.messages = append(v.messages, m)
 }
 
 // speak adds a message that comes whole; while a draft is open it waits.
@@ -240,7 +251,7 @@ func (v *view) speak(m message) {
 		v.later = append(v.later, m)
 		return
 	}
-	v.messages = append(v.messages, m)
+	v.keep(m)
 	if m.role == roleTool {
 		v.turn.results = append(v.turn.results, m)
 	}
