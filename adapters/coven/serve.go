@@ -120,6 +120,7 @@ func (s *session) news(ctx context.Context, b hub.Batch, end error) bool {
 		s.leave(ctx, end)
 		return false
 	}
+	defer s.link.Flush()
 	return s.deliver(ctx, b) == nil // else the link is closed and knows why
 }
 
@@ -171,11 +172,28 @@ func (e *errTooLarge) Error() string { return "message over the limit" }
 
 // send queues a message, or returns *errTooLarge without sending it.
 func (s *session) send(ctx context.Context, m *wire.ServerMessage, sent func()) error {
-	size := proto.Size(m)
-	if size > s.opts.MaxMessageBytes {
-		return &errTooLarge{size, s.opts.MaxMessageBytes}
+	size, err := s.sizeOf(m)
+	if err != nil {
+		return err
 	}
 	return s.link.SendThen(ctx, m, size, sent)
+}
+
+// queue is send for the pump, which has the link flushed.
+func (s *session) queue(ctx context.Context, m *wire.ServerMessage, sent func()) error {
+	size, err := s.sizeOf(m)
+	if err != nil {
+		return err
+	}
+	return s.link.QueueThen(ctx, m, size, sent)
+}
+
+func (s *session) sizeOf(m *wire.ServerMessage) (int, error) {
+	size := proto.Size(m)
+	if size > s.opts.MaxMessageBytes {
+		return 0, &errTooLarge{size, s.opts.MaxMessageBytes}
+	}
+	return size, nil
 }
 
 // refuse counts what the agent should not have sent. Coven has no frame to tell

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -56,7 +57,7 @@ func (c *connection) held(it item) bool {
 func (c *connection) deliverOne(ctx context.Context, it item) bool {
 	var err error
 	if it.frame != nil {
-		err = c.link.Send(ctx, it.frame, len(it.frame))
+		err = c.link.QueueThen(ctx, it.frame, len(it.frame), nil)
 	}
 	c.out.sent(it) // what a run has to tell from here on waits in the hub
 	switch {
@@ -109,7 +110,7 @@ func (c *connection) reads(ss *session) bool {
 
 func (c *connection) send(ctx context.Context, frames [][]byte) bool {
 	for _, f := range frames {
-		if c.link.Send(ctx, f, len(f)) != nil {
+		if c.link.QueueThen(ctx, f, len(f), nil) != nil {
 			return false
 		}
 	}
@@ -123,7 +124,7 @@ var unauthenticated = &core.Fault{Code: core.CodeUnauthenticated}
 // link closes or the hub stops.
 func (c *connection) pump(ctx context.Context) {
 	for c.deliver(ctx) {
-		b, err := c.hub.NextOr(ctx, c.out.ready)
+		b, err := c.next(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -170,6 +171,29 @@ func (c *connection) pump(ctx context.Context) {
 	}
 }
 
+// next returns the next news of the hub, or nothing where there may be more in the outbox.
+// Before it waits it has everything written.
+func (c *connection) next(ctx context.Context) (hub.Batch, error) {
+	b, err := c.hub.NextOr(ctx, always)
+	if err != nil || b.Tag != nil || b.Draining != "" {
+		return b, err
+	}
+	select {
+	case <-c.out.ready:
+		return b, nil
+	default:
+	}
+	c.link.Flush()
+	return c.hub.NextOr(ctx, c.out.ready)
+}
+
+// always can be received from.
+var always = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
 // drain tells the client that the hub is stopping. What runs may still end.
 func (c *connection) drain() {
 	s := c.server
@@ -189,6 +213,7 @@ func (c *connection) leave(ctx context.Context) {
 	c.deaf = true
 	idle := c.server.idle
 	for c.deliver(ctx) {
+		c.link.Flush()
 		select {
 		case <-c.out.ready:
 		case <-idle:

@@ -12,7 +12,10 @@
 // receive, in order. The writer loop is one more goroutine, which there is while
 // something is queued; it takes what [Link.Send] has queued, all of it in one go,
 // and writes it. Between messages neither allocates, and an idle link costs a few
-// hundred bytes beside the goroutine that called Run.
+// hundred bytes beside the goroutine that called Run. A goroutine of its own that
+// sends, such as a pump, may queue with [Link.QueueThen] and write with [Link.Flush]:
+// little then needs no writer loop. Never do so where a message is received: it would
+// wait for the peer. There is one writer at a time.
 //
 // The queue is bounded in bytes. When it is full, Send waits: a slow peer slows
 // down those who send to it and nobody else, and nothing is ever dropped. A

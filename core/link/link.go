@@ -82,6 +82,8 @@ type Link[In, Out any] struct {
 	cut     bool // nothing more may be written
 
 	awake   bool      // the writer loop runs
+	resting bool      // it waits for work
+	lent    bool      // a Flush writes in its place
 	woken   int       // how often it was, since it was last sent home
 	work    sync.Cond // the writer loop is to look what there is for it
 	queue   batch[Out]

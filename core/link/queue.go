@@ -69,6 +69,16 @@ func (l *Link[In, Out]) Send(ctx context.Context, m Out, size int) error {
 // has not, or if nobody can tell. sent runs in the writer loop: it must return
 // soon and must not call Send.
 func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func()) error {
+	return l.send(ctx, m, size, sent, true)
+}
+
+// QueueThen is SendThen for a caller that writes by itself: m may wait until it calls
+// [Link.Flush], which it does before it waits for anything else.
+func (l *Link[In, Out]) QueueThen(ctx context.Context, m Out, size int, sent func()) error {
+	return l.send(ctx, m, size, sent, false)
+}
+
+func (l *Link[In, Out]) send(ctx context.Context, m Out, size int, sent func(), wake bool) error {
 	n := note{charge: max(size, leastCharge), sent: sent}
 
 	l.mu.Lock()
@@ -77,10 +87,15 @@ func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func
 		return l.reason
 	}
 	if len(l.waiting) == 0 && l.fitsLocked(n) {
-		l.enqueueLocked(m, n)
+		l.queue.push(m, n)
+		l.queued += n.charge
+		if wake || l.queued > flushBytes {
+			l.wakeLocked()
+		}
 		l.mu.Unlock()
 		return nil
 	}
+	l.wakeLocked() // what is queued is to make room
 	w := &waiter[Out]{message: m, note: n, ready: make(chan struct{})}
 	l.waiting = append(l.waiting, w)
 	l.mu.Unlock()

@@ -16,6 +16,9 @@ const (
 	// write. One that is needed more often stays: to start it anew costs more than to
 	// wake it, since a new stack has to grow.
 	homely = 4
+	// flushBytes is up to how many bytes Flush writes by itself. A burst is worth a loop
+	// that writes while the next messages are made.
+	flushBytes = 8 << 10
 	// stuck is from when on a write counts as one that the peer held up.
 	stuck = time.Second
 )
@@ -24,7 +27,9 @@ const (
 // nearly all are idle, and the stack of a loop that waits is most of what one costs.
 func (l *Link[In, Out]) wakeLocked() {
 	switch {
+	case l.lent: // the Flush has it looked at again
 	case l.awake:
+		l.resting = false
 		l.work.Signal()
 	case l.running:
 		l.awake = true
@@ -34,7 +39,8 @@ func (l *Link[In, Out]) wakeLocked() {
 	}
 }
 
-// write is the writer loop: the only caller of Send and SendBatch. It ends when
+// write is the writer loop: with Flush, which writes in its place, the only caller of
+// Send and SendBatch. It ends when
 // nothing is queued, until it is woken again; or when the link is closed and flushed,
 // or may flush no more, and leaves the socket down.
 func (l *Link[In, Out]) write() {
@@ -62,14 +68,16 @@ func (l *Link[In, Out]) write() {
 func (l *Link[In, Out]) take() (found, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.queue.messages) == 0 && l.reason == nil {
-		if l.woken <= homely {
+	for l.lent || len(l.queue.messages) == 0 && l.reason == nil {
+		if l.woken <= homely && !l.lent {
 			l.taken.trim()
 			l.queue.trim()
 			l.awake = false
 			return false, true
 		}
+		l.resting = true
 		l.work.Wait()
+		l.resting = false
 	}
 	if l.batcher != nil && len(l.queue.messages) <= smallBatch && l.reason == nil {
 		// Whoever is about to send gets on board, at the price of a look at the run
@@ -83,6 +91,35 @@ func (l *Link[In, Out]) take() (found, idle bool) {
 	}
 	l.queue, l.taken = l.taken, l.queue
 	return true, false
+}
+
+// Flush writes what is queued, in the calling goroutine where the writer loop has nothing
+// to do: it spares a small message the way through another goroutine. It waits as long
+// as one write takes, and leaves a lot to the writer loop. An error closes the link.
+func (l *Link[In, Out]) Flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue.messages) == 0 || !l.running || l.reason != nil || l.lent {
+		return
+	}
+	if l.awake && !l.resting || l.queued > flushBytes {
+		l.wakeLocked()
+		return
+	}
+	l.lent = true
+	l.wg.Add(1)
+	defer l.wg.Done()
+	l.queue, l.taken = l.taken, l.queue
+	l.mu.Unlock()
+	err := l.writeBatch(&l.taken)
+	if err != nil {
+		l.Close(reasonOf(err))
+	}
+	l.mu.Lock()
+	l.taken.reset()
+	if l.lent = false; len(l.queue.messages) > 0 || l.reason != nil {
+		l.wakeLocked()
+	}
 }
 
 // writeBatch writes b in pieces. An error says that the connection is lost; nil
