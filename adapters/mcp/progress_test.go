@@ -51,8 +51,8 @@ func readStream(t *testing.T, body string) (s said) {
 		if err := json.Unmarshal([]byte(data), &m); err != nil {
 			t.Fatalf("got %q, want a message: %v", data, err)
 		}
-		switch {
-		case m.Method == "notifications/progress":
+		switch m.Method {
+		case "notifications/progress":
 			if len(s.answers) > 0 || !strings.HasPrefix(m.Params.Message, "agent_ask") {
 				t.Errorf("got %s behind %d answers, want progress of agent_ask before its answer", data, len(s.answers))
 			}

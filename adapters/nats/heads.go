@@ -24,8 +24,8 @@ type head struct {
 	seq    uint64 // of that event
 	end    core.Kind
 	at     time.Time // when it ended
-	lost   bool   // nothing but that it was is known: the rest was damaged
-	last   []byte // the line of that event; nil where it is the end, or there was no room for it
+	lost   bool      // nothing but that it was is known: the rest was damaged
+	last   []byte    // the line of that event; nil where it is the end, or there was no room for it
 }
 
 // What is kept of last events until all heads are known: short lines, and of longer ones

@@ -60,7 +60,8 @@ func (x *execution) lifecycle(phase string, r *response) []byte {
 	if x.phases == nil {
 		x.phases = make([]byte, 0, 3*(len(identity)+48)+64)
 	}
-	b := append(x.phases, `{"type":"command_`...)
+	b := x.phases
+	b = append(b, `{"type":"command_`...)
 	b = append(append(append(b, phase...), `","data":{`...), identity...)
 	if r != nil {
 		b = appendOutcome(b, *r, false)

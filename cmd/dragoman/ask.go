@@ -183,7 +183,7 @@ func ask(ctx context.Context, hub *client, a asking, io streams, wait time.Durat
 	var resp *http.Response
 	if err == nil {
 		err = arrival.try(ctx, func() (err error) {
-			resp, err = hub.do(ctx, http.MethodPost, "/v1/tasks", jsonLines, a)
+			resp, err = hub.do(ctx, http.MethodPost, "/v1/tasks", jsonLines, a) //nolint:bodyclose // follow closes it
 			return err
 		})
 	}

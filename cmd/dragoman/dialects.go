@@ -117,7 +117,9 @@ func (s *Service) acceptPi() error {
 		if err != nil {
 			return err
 		}
-		s.hold(func() { s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.Stdio, Snapshots: s.snapshots, Lifecycle: s.lifecycle}) })
+		s.hold(func() {
+			s.pi.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.Stdio, Snapshots: s.snapshots, Lifecycle: s.lifecycle})
+		})
 	}
 }
 

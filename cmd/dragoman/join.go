@@ -167,7 +167,7 @@ func dialWS(ctx context.Context, to place, path string, header http.Header, limi
 	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized:
 		return nil, wantsToken(to.token)
 	case errors.As(err, &answer) && answer.Status == http.StatusServiceUnavailable:
-		return nil, absence{fmt.Errorf("the hub at %s takes nobody in now, since it is stopping or full: try again later (%s)", to.http, answer)}
+		return nil, absence{fmt.Errorf("the hub at %s takes nobody in now, since it is stopping or full: try again later (%w)", to.http, answer)}
 	}
 	if err != nil {
 		return nil, unreachable(to.http, to.named, err)
