@@ -21,8 +21,8 @@ type Card struct {
 	Tools    []string `json:"tools,omitempty"`
 	Channels []string `json:"channels,omitempty"`
 	Features Features `json:"features"`
-	// MaxConcurrent is how many tasks the agent runs at once; less than one
-	// means one.
+	// MaxConcurrent is how many tasks the agent runs at once; less than one says
+	// nothing of it, and means one unless an operator sets more.
 	MaxConcurrent int `json:"max_concurrent"`
 	// Metadata is what else the agent told, verbatim.
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`

@@ -89,7 +89,7 @@ func (s *session) join(_ context.Context, card core.Card) error {
 func (c Capabilities) card(id core.AgentID, payload json.RawMessage) core.Card {
 	card := core.Card{
 		ID: id, Name: c.AgentName, Dialect: Dialect, Capabilities: c.Capabilities, Domains: c.Domains, Model: c.Model,
-		Tools: c.Tools, Channels: c.Channels, Features: cardFeatures, MaxConcurrent: 1,
+		Tools: c.Tools, Channels: c.Channels, Features: cardFeatures,
 	}
 	if c.MaxConcurrentTasks != nil {
 		card.MaxConcurrent = int(max(1, min(*c.MaxConcurrentTasks, 1<<20)))

@@ -152,7 +152,7 @@ type Capabilities struct {
 	Domains   []string `json:"domains"`
 	Channels  []string `json:"channels"`
 	Tools     []string `json:"tools"`
-	// MaxConcurrentTasks unset means one; 0 means that the peer takes no work.
+	// MaxConcurrentTasks unset means one, unless an operator sets more; 0 means that the peer takes no work.
 	MaxConcurrentTasks *int64 `json:"max_concurrent_tasks,omitempty"`
 	Model              string `json:"model,omitempty"`
 	// Capabilities and Extensions are additions to the draft: what capability:NAME

@@ -35,12 +35,12 @@ func FuzzWhatAnAgentSendsIsKeptOrRefused(f *testing.F) {
 			return // the transport has refused it
 		}
 		if r := m.GetRegister(); r != nil {
-			card, _, err := cardOf(r, 1)
+			card, _, err := cardOf(r)
 			if err != nil {
 				t.Fatalf("cardOf of decoded bytes: got error %v, want none", err)
 			}
-			if card.MaxConcurrent < 1 || card.MaxConcurrent > maxConcurrent {
-				t.Errorf("MaxConcurrent: got %d, want 1 to %d", card.MaxConcurrent, maxConcurrent)
+			if card.MaxConcurrent < 0 || card.MaxConcurrent > maxConcurrent {
+				t.Errorf("MaxConcurrent: got %d, want 0 to %d", card.MaxConcurrent, maxConcurrent)
 			}
 			if _, err := registerOf(card); err != nil {
 				t.Errorf("registerOf its card: got error %v, want none", err)

@@ -26,7 +26,7 @@ func (s *session) register(ctx context.Context, m *wire.AgentMessage) error {
 	if p.Register.GetAgentId() == "" {
 		return status(codes.InvalidArgument, textIDRequired)
 	}
-	card, ext, err := cardOf(p.Register, s.opts.DefaultMaxConcurrent)
+	card, ext, err := cardOf(p.Register)
 	if err != nil {
 		return statusOf(err)
 	}
@@ -39,7 +39,7 @@ func (s *session) register(ctx context.Context, m *wire.AgentMessage) error {
 	}
 	peer := s.hub.Connect(hub.Peer{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
 	// Coven has no notice: one comes as a request whose answer is dropped.
-	if err := peer.Join(card, hub.Seat{NoticeTasks: true}); err != nil {
+	if err := peer.Join(card, hub.Seat{NoticeTasks: true, Concurrent: s.opts.DefaultMaxConcurrent}); err != nil {
 		f := core.AsFault(err)
 		peer.Close(f)
 		return s.turnAway(ctx, card.ID, ext, f)

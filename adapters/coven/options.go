@@ -31,7 +31,7 @@ type Options struct {
 	// who the agent says it is: the open hub, where the agent id decides.
 	Principal core.Principal
 	// DefaultMaxConcurrent is how many requests an agent gets at a time that does
-	// not say: 1, as its specification has it.
+	// not say, unless an operator sets how many it gets: 1, as its specification has it.
 	DefaultMaxConcurrent int
 	// MCPEndpoint is told in Welcome; "" tells agents that there is none.
 	MCPEndpoint string

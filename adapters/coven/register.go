@@ -52,10 +52,10 @@ type extensions struct {
 	registrationError, faultCodes bool
 }
 
-// cardOf is the card of an agent that registers. An agent that does not say how
-// many requests it runs at once gets concurrent. It returns an invalid Fault for
-// metadata that is not text.
-func cardOf(r *wire.RegisterAgent, concurrent int) (core.Card, extensions, error) {
+// cardOf is the card of an agent that registers. Its MaxConcurrent is 0 for an agent
+// that does not say how many requests it runs at once. It returns an invalid Fault
+// for metadata that is not text.
+func cardOf(r *wire.RegisterAgent) (core.Card, extensions, error) {
 	metadata, err := metadataOf(r)
 	if err != nil {
 		return core.Card{}, extensions{}, err
@@ -66,9 +66,8 @@ func cardOf(r *wire.RegisterAgent, concurrent int) (core.Card, extensions, error
 		Dialect:      Name,
 		Capabilities: slices.Clone(r.GetCapabilities()),
 		// These every agent may use; there is nothing in the protocol to declare them.
-		Features:      core.FeatureStreaming | core.FeatureApprovals | core.FeatureNotices | core.FeatureSessions | core.FeatureFiles,
-		MaxConcurrent: max(concurrent, 1),
-		Metadata:      metadata,
+		Features: core.FeatureStreaming | core.FeatureApprovals | core.FeatureNotices | core.FeatureSessions | core.FeatureFiles,
+		Metadata: metadata,
 	}
 	var ext extensions
 	for _, f := range r.GetProtocolFeatures() {
@@ -143,7 +142,7 @@ func registerOf(c core.Card, features ...string) (*wire.RegisterAgent, error) {
 	for _, capability := range c.Capabilities {
 		r.Capabilities = append(r.Capabilities, utf8Of(capability))
 	}
-	if c.MaxConcurrent > 1 {
+	if c.MaxConcurrent > 0 {
 		r.ProtocolFeatures = append(r.ProtocolFeatures, featureMaxConcurrent+strconv.Itoa(c.MaxConcurrent))
 	}
 	for _, d := range c.Domains {

@@ -33,15 +33,14 @@ func TestTheRegistrationOfTheSpecificationBecomesItsCard(t *testing.T) {
 	}`), m); err != nil {
 		t.Fatal(err)
 	}
-	got, ext, err := cardOf(m.GetRegister(), 1)
+	got, ext, err := cardOf(m.GetRegister())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := core.Card{
 		ID: "550e8400-e29b-41d4-a716-446655440000", Name: "mux-agent-1", Dialect: "coven",
-		Capabilities:  []string{"chat", "base", "notes"},
-		Features:      always | core.FeatureUsage | core.FeatureToolStates | core.FeatureInjection | core.FeatureCancellation,
-		MaxConcurrent: 1,
+		Capabilities: []string{"chat", "base", "notes"},
+		Features:     always | core.FeatureUsage | core.FeatureToolStates | core.FeatureInjection | core.FeatureCancellation,
 		Metadata: map[string]json.RawMessage{
 			"working_directory": json.RawMessage(`"/home/user/project"`),
 			"hostname":          json.RawMessage(`"dev-machine"`),
@@ -66,11 +65,11 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 func TestAnAgentThatSaysNothingOfItselfHasACard(t *testing.T) {
-	got, _, err := cardOf(&wire.RegisterAgent{AgentId: "a"}, 8)
+	got, _, err := cardOf(&wire.RegisterAgent{AgentId: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := core.Card{ID: "a", Name: "a", Dialect: "coven", Features: always, MaxConcurrent: 8, Metadata: map[string]json.RawMessage{}}
+	want := core.Card{ID: "a", Name: "a", Dialect: "coven", Features: always, Metadata: map[string]json.RawMessage{}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("card (-want +got):\n%s", diff)
 	}
@@ -79,11 +78,11 @@ func TestAnAgentThatSaysNothingOfItselfHasACard(t *testing.T) {
 func TestUnknownProtocolFeaturesAreHarmless(t *testing.T) {
 	got, ext, err := cardOf(&wire.RegisterAgent{AgentId: "a", ProtocolFeatures: []string{
 		"pack_tools", "", "=", "max_concurrent", "max_concurrent=", "max_concurrent=x", "max_concurrent=0", "max_concurrent=-3", "domain=", "token_usage=", "Token_Usage",
-	}}, 1)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Features != always || got.MaxConcurrent != 1 || got.Domains != nil || ext != (extensions{}) {
+	if got.Features != always || got.MaxConcurrent != 0 || got.Domains != nil || ext != (extensions{}) {
 		t.Errorf("got %+v, %+v; want nothing of it to have changed the card", got, ext)
 	}
 }
@@ -98,7 +97,7 @@ func TestACardComesBackFromItsRegistration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, ext, err := cardOf(r, 1)
+	got, ext, err := cardOf(r)
 	if err != nil {
 		t.Fatal(err)
 	}

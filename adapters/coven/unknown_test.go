@@ -21,7 +21,7 @@ func newer[M proto.Message](m M, text string) M {
 func TestFieldsOfARegistrationThatNobodyKnowsArePassedOnAsTheyCame(t *testing.T) {
 	git := newer(&wire.GitInfo{Branch: "main"}, "in git")
 	metadata := newer(&wire.AgentMetadata{Os: "linux", Git: git}, "in metadata")
-	card, _, err := cardOf(newer(&wire.RegisterAgent{AgentId: "a", Metadata: metadata}, "in register"), 1)
+	card, _, err := cardOf(newer(&wire.RegisterAgent{AgentId: "a", Metadata: metadata}, "in register"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestFieldsOfARegistrationThatNobodyKnowsArePassedOnAsTheyCame(t *testing.T)
 
 func TestKeptFieldsThatAreNoneDoNoHarm(t *testing.T) {
 	for _, kept := range []string{`7`, `{"metadata":"!"}`, `{"metadata":"/w=="}`, `{"git":"/w=="}`} {
-		card, _, err := cardOf(&wire.RegisterAgent{AgentId: "a", Metadata: &wire.AgentMetadata{Os: "linux"}}, 1)
+		card, _, err := cardOf(&wire.RegisterAgent{AgentId: "a", Metadata: &wire.AgentMetadata{Os: "linux"}})
 		if err != nil {
 			t.Fatal(err)
 		}

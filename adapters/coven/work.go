@@ -65,6 +65,7 @@ func WithLink(o link.Options) WorkOption {
 // of ctx when that ended, and otherwise the *[link.Reason] for which the connection
 // was lost. It returns once every handler has; conn is closed then.
 func Work(ctx context.Context, conn link.Conn[*wire.ServerMessage, *wire.AgentMessage], card core.Card, handle core.Handler, opts ...WorkOption) error {
+	card.MaxConcurrent = max(card.MaxConcurrent, 1)
 	w := &worker{
 		card: card, handle: handle, heartbeat: DefaultHeartbeat, maxBytes: DefaultMaxMessageBytes,
 		running:   make(map[string]*job),
@@ -82,8 +83,7 @@ func Work(ctx context.Context, conn link.Conn[*wire.ServerMessage, *wire.AgentMe
 		_ = conn.Close(link.Reason{Cause: link.Normal}) // nothing was said on it
 		return err
 	}
-	slots := max(card.MaxConcurrent, 1)
-	w.jobs = make(chan *job, slots+backlog)
+	w.jobs = make(chan *job, card.MaxConcurrent+backlog)
 	w.link = link.New(conn, w.linkOptions)
 	// It fits, and the queue is empty: this does not wait and cannot fail.
 	_ = w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: register}})
@@ -92,7 +92,7 @@ func Work(ctx context.Context, conn link.Conn[*wire.ServerMessage, *wire.AgentMe
 	// it must not look like an answer.
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
-	for range slots {
+	for range card.MaxConcurrent {
 		wg.Go(func() {
 			for j := range w.jobs {
 				w.run(inner, j)

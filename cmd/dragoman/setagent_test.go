@@ -128,6 +128,30 @@ func TestWhoSetsMoreThanAnAgentTakesIsToldThatItTakesNoMore(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatDeclaredNoLimitRunsAsManyAsAnOperatorSets(t *testing.T) {
+	s := newStage(t, nil)
+	at := s.service.bound.HTTP
+	a := dialRaw(t, at, http.Header{"X-Agent-Id": {"parallax"}})
+	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
+	a.hears(`"registered"`)
+	if first, err := registerCoven(t, openCoven(t, s.service.bound.GRPC), "coven"); first.GetWelcome() == nil {
+		t.Fatalf("got %v, %v; want Welcome", first, err)
+	}
+	b, err := openSocket(t, at, "/ws/acp?agent_id=acp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.says(`{"v":1,"id":"c","kind":"capabilities","payload":{"domains":["y"]}}`, `"discover"`)
+	b.says(`{"v":1,"id":"p","kind":"ping","payload":{}}`, `"pong"`)
+	for _, id := range []string{"parallax", "coven", "acp"} {
+		for _, c := range []struct{ most, want string }{{"3", id + " runs 3 at once\n"}, {"0", id + " runs 1 at once\n"}} {
+			if out, code := command(t, "config", "set-agent", id, "--max-concurrent", c.most, "--hub", "http://"+at); code != exitDone || out != c.want {
+				t.Errorf("%s set to %s: got %q and %d, want %q", id, c.most, out, code, c.want)
+			}
+		}
+	}
+}
+
 func TestAnIntervalOfHeartbeatsIsSaidToBeOfNoUseWhereTheDialectHasNone(t *testing.T) {
 	s := newStage(t, nil)
 	at := s.service.bound.HTTP

@@ -47,7 +47,7 @@ type Options struct {
 // Observer sees the life of a hub from inside, in order. Its methods are called
 // with locks held: they must return at once and not call the hub.
 type Observer interface {
-	// Joined and Left tell who is here.
+	// Joined and Left tell who is here. Joined comes again whenever the card changes.
 	Joined(core.Card)
 	Left(core.AgentID)
 	// Appended tells every event of every task, in the order of its sequence.

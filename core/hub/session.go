@@ -33,6 +33,9 @@ type Seat struct {
 	// dropped. Without it they come beside its tasks. An agent whose card lacks
 	// core.FeatureNotices gets none either way.
 	NoticeTasks bool
+	// Concurrent is how many tasks at once it gets when its card says no number and
+	// an operator set none; zero is one.
+	Concurrent int
 	// MostTime is how long a task may take with the agent: one that takes longer fails
 	// as if its deadline had come. Zero is until the deadline.
 	MostTime time.Duration

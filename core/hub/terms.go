@@ -126,6 +126,9 @@ func (h *Hub) impose(s *Session, reason string) {
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
+	if h.observer != nil {
+		h.observer.Joined(card)
+	}
 	s.feed.impose(&Imposed{Terms: h.termsOf(s), Running: card.MaxConcurrent, Reason: reason})
 	h.dispatch(s)
 }
@@ -135,8 +138,8 @@ func (h *Hub) underTerms(s *Session, card core.Card) core.Card {
 	s.said = card.MaxConcurrent
 	limit := h.termsOf(s).MaxConcurrent
 	switch {
-	case limit > 0 && card.MaxConcurrent < 1:
-		card.MaxConcurrent = limit
+	case card.MaxConcurrent < 1:
+		card.MaxConcurrent = cmp.Or(limit, s.seat.Concurrent)
 	case limit > 0:
 		card.MaxConcurrent = min(limit, card.MaxConcurrent)
 	}

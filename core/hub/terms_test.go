@@ -51,6 +51,34 @@ func TestAnOperatorBoundsHowManyTasksAnAgentRuns(t *testing.T) {
 	})
 }
 
+func TestAnAgentThatSaysNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		for id, seat := range map[string]hub.Seat{"one": {}, "two": {Concurrent: 2}} {
+			a := g.connect(id)
+			if err := a.Join(core.Card{ID: core.AgentID(id), Features: able}, seat); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []struct{ set, want int }{{0, max(1, seat.Concurrent)}, {5, 5}, {1, 1}, {3, 3}} {
+				got, err := g.hub.Impose(core.AgentID(id), atOnce(c.set), "")
+				if err != nil || got.MaxConcurrent != c.want {
+					t.Errorf("%s set to %d: got %d and %v, want %d", id, c.set, got.MaxConcurrent, err, c.want)
+				}
+			}
+			asker, running := g.connect("r"), 0
+			for range 4 {
+				if g.ask(asker, id).State() == hub.Running {
+					running++
+				}
+			}
+			if running != 3 {
+				t.Errorf("%s set to 3: got %d tasks at once, want 3", id, running)
+			}
+			asker.Close(nil)
+			a.Close(nil)
+		}
+	})
+}
+
 func TestTermsOutlastTheConnectionAndTheCard(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		a := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
