@@ -90,9 +90,11 @@ type Turn struct {
 	At   time.Time `json:"at,omitzero"`
 	// From is the principal who asked. It is not told.
 	From string `json:"-"`
+	// Written keeps the turn as a dialect writes it; nil keeps nothing. It is not told.
+	Written *Written `json:"-"`
 }
 
-// Size estimates what the turn costs in memory, in bytes.
+// Size estimates what the turn costs in memory, in bytes, without what Written keeps.
 func (t Turn) Size() int { return 96 + len(t.Text) }
 
 // Notice is something told that no answer is expected to.

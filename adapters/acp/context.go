@@ -9,6 +9,7 @@ import (
 
 // The members of a context that have a place of their own in a request.
 const (
+	memberContext = "context"
 	memberHistory = "history"
 	memberData    = "data"
 	memberFiles   = "files"
@@ -21,20 +22,36 @@ type turn struct {
 	Agent core.AgentID `json:"agent,omitempty"`
 }
 
+func writeTurns(b []byte, history []core.Turn) []byte {
+	return core.WriteTurns(b, history, Dialect, func(t core.Turn) []byte { return encode(turn{t.Role, t.Text, t.Agent}) })
+}
+
+// withHistory writes the earlier turns into an envelope that has an empty history. They
+// are most of a long conversation, and none is encoded or read again for it.
+func withHistory(raw []byte, history []core.Turn) []byte {
+	from, to := placeOf(raw, "payload", memberContext, memberHistory)
+	if from == to {
+		return raw
+	}
+	size := len(raw)
+	for _, t := range history {
+		size += t.Size() + len(t.Text)/16
+	}
+	out := append(make([]byte, 0, size), raw[:from]...)
+	out = writeTurns(append(out, '['), history)
+	return append(append(out, ']'), raw[to:]...)
+}
+
 // joinContext puts what a request has beside its words into one context object:
-// history, data and files. It returns nil when there is nothing.
+// history, where it is not nil, data and files. It returns nil when there is nothing.
 func joinContext(r core.Request) json.RawMessage {
 	object := []byte(r.Context)
 	if len(object) > 0 && !isObject(object) {
 		object = setMembers([]byte("{}"), field{memberValue, object})
 	}
 	var add []field
-	if len(r.History) > 0 {
-		turns := make([]turn, len(r.History))
-		for i, t := range r.History {
-			turns[i] = turn{t.Role, t.Text, t.Agent}
-		}
-		add = append(add, field{memberHistory, encode(turns)})
+	if r.History != nil {
+		add = append(add, field{memberHistory, append(writeTurns([]byte("["), r.History), ']')})
 	}
 	if len(r.Data) > 0 {
 		add = append(add, field{memberData, r.Data})

@@ -246,7 +246,10 @@ func (s *session) assignment(t *hub.Task, j *job) message {
 		}
 		return message{json: out, kind: j.kind}
 	}
-	now := time.Now()
+	now, history := time.Now(), req.History
+	if req.History = nil; len(history) > 0 {
+		req.History = []core.Turn{} // its place
+	}
 	var payload any
 	switch req.Intent {
 	case core.IntentDelegate:
@@ -262,7 +265,11 @@ func (s *session) assignment(t *hub.Task, j *job) message {
 		e.ID = string(j.task) // the same whenever it comes: see hear
 	}
 	j.id = e.ID
-	return message{json: e.Encode(), kind: j.kind}
+	raw := e.Encode()
+	if len(history) > 0 {
+		raw = withHistory(raw, history)
+	}
+	return message{json: raw, kind: j.kind}
 }
 
 // originOf returns the ACP envelope that a request began as, or nil.

@@ -3,6 +3,7 @@ package acp
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // member is one member of a JSON object: its key, and where it stands. The text of
@@ -33,6 +34,21 @@ func members(object []byte) []member {
 		}
 	}
 	return all
+}
+
+// placeOf finds the value that the keys lead to, from object to object: where it
+// begins and ends, twice the same where it is not there.
+func placeOf(object []byte, keys ...string) (from, to int) {
+	to = len(object)
+	for _, key := range keys {
+		within := members(object[from:to])
+		i := slices.IndexFunc(within, func(m member) bool { return m.key == key })
+		if i < 0 {
+			return 0, 0
+		}
+		from, to = from+within[i].from, from+within[i].to
+	}
+	return from, to
 }
 
 // field is a member to be written.

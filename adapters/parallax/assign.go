@@ -127,21 +127,25 @@ func (s *session) taskFrame(t *hub.Task, r core.Request, a about) ([]byte, error
 	s.mu.Lock()
 	capability := capabilityOf(r, s.card.Capabilities)
 	s.mu.Unlock()
-	for omitted := 0; ; {
-		p, err := taskOf(r)
-		if err != nil {
-			return nil, err
+	history := r.History
+	r.History = nil
+	p, err := taskOf(r)
+	if err != nil {
+		return nil, err
+	}
+	p.about, p.Capability = a, capability
+	p.Context.Requester = t.From().ID
+	p.Timeout = max(1, millisecondsOf(time.Until(t.Due())))
+	for {
+		frame, err := encode(typeTask, s.nextID(), time.Now(), p)
+		if err == nil {
+			frame, err = s.sealed(withHistory(frame, history), r.Foreign)
 		}
-		p.about, p.Capability = a, capability
-		p.Context.Requester = t.From().ID
-		p.Context.HistoryOmitted = omitted
-		p.Timeout = max(1, millisecondsOf(time.Until(t.Due())))
-		frame, err := s.frameLike(typeTask, p, r.Foreign)
 		size := len(frame)
 		if err == nil && s.gate != nil {
 			size, err = s.gate.sizeOf(frame)
 		}
-		switch n := len(r.History); {
+		switch n := len(history); {
 		case err != nil:
 			return nil, err
 		case size <= s.opts.MaxMessageBytes:
@@ -150,7 +154,8 @@ func (s *session) taskFrame(t *hub.Task, r core.Request, a about) ([]byte, error
 			return nil, core.NewFault(core.CodeTooLarge, "the request makes a message of %d bytes and agent %s takes %d: send less", size, s.id, s.opts.MaxMessageBytes)
 		default:
 			drop := (n + 1) / 2
-			r.History, omitted = r.History[drop:], omitted+drop
+			history = history[drop:]
+			p.Context.HistoryOmitted += drop
 			s.hub.Count("parallax.folded.history")
 		}
 	}

@@ -12,14 +12,15 @@ import (
 // task is the payload of task (page, "Task Assignment").
 type task struct {
 	about
-	PatternName    string          `json:"patternName,omitempty"`
-	PatternVersion string          `json:"patternVersion,omitempty"`
-	Capability     string          `json:"capability,omitempty"`
-	Input          json.RawMessage `json:"input"`
+	PatternName    string `json:"patternName,omitempty"`
+	PatternVersion string `json:"patternVersion,omitempty"`
+	Capability     string `json:"capability,omitempty"`
 	// Timeout is how many milliseconds are left.
 	Timeout  count       `json:"timeout,omitempty"`
 	Priority string      `json:"priority,omitempty"`
 	Context  taskContext `json:"context,omitzero"`
+	// Input comes last: see withHistory.
+	Input json.RawMessage `json:"input"`
 }
 
 // taskContext is what has a meaning in task.payload.context. The page has the
@@ -145,7 +146,7 @@ func inputOf(r core.Request) (json.RawMessage, error) {
 		parts["attachments"] = wireFiles(r.Attachments)
 	}
 	if len(r.History) > 0 {
-		parts["history"] = turnsOf(r.History)
+		parts["history"] = json.RawMessage(append(writeTurns([]byte("["), r.History), ']'))
 	}
 	if len(r.Context) > 0 {
 		parts["context"] = r.Context
@@ -224,15 +225,34 @@ func readInput(input json.RawMessage, r *core.Request) error {
 	return nil
 }
 
-func turnsOf(history []core.Turn) []turn {
-	ts := make([]turn, len(history))
-	for i, t := range history {
-		ts[i] = turn{Role: t.Role.String(), Content: t.Text, Agent: string(t.Agent), TaskID: string(t.Task)}
-		if !t.At.IsZero() {
-			ts[i].Timestamp = t.At.UTC().Format(time.RFC3339Nano)
-		}
+func writeTurns(b []byte, history []core.Turn) []byte {
+	return core.WriteTurns(b, history, Dialect, encodeTurn)
+}
+
+func encodeTurn(t core.Turn) []byte {
+	wire := turn{Role: t.Role.String(), Content: t.Text, Agent: string(t.Agent), TaskID: string(t.Task)}
+	if !t.At.IsZero() {
+		wire.Timestamp = t.At.UTC().Format(time.RFC3339Nano)
 	}
-	return ts
+	text, _ := marshal(wire) // texts always encode
+	return text
+}
+
+// withHistory writes the earlier turns into the input of a task message that was
+// encoded without them. They are most of a long conversation, and none is encoded or
+// read again for it.
+func withHistory(frame []byte, history []core.Turn) []byte {
+	if len(history) == 0 {
+		return frame
+	}
+	const ends = "}}}" // of the input, the payload and the message
+	size := len(frame) + len(`,"history":[]`)
+	for _, t := range history {
+		size += t.Size() + len(t.Text)/16 + 64
+	}
+	out := append(make([]byte, 0, size), frame[:len(frame)-len(ends)]...)
+	out = writeTurns(append(out, `,"history":[`...), history)
+	return append(append(out, ']'), ends...)
 }
 
 // historyOf reads an array of turns, and whether it is exactly that.

@@ -223,14 +223,21 @@ func (s *session) frame(kind, id string, payload any) ([]byte, error) {
 
 func (s *session) frameOf(kind, id string, payload any, f *core.Foreign) ([]byte, error) {
 	if id == "" {
-		id = "hub_" + strconv.FormatUint(s.ids.Add(1), 10)
+		id = s.nextID()
 	}
 	frame, err := encode(kind, id, time.Now(), payload)
 	if err != nil {
 		return nil, err
 	}
+	return s.sealed(frame, f)
+}
+
+// sealed is a frame with what a peer of the same dialect said beside it, signed.
+func (s *session) sealed(frame []byte, f *core.Foreign) ([]byte, error) {
 	return sign(restore(frame, f), s.key())
 }
+
+func (s *session) nextID() string { return "hub_" + strconv.FormatUint(s.ids.Add(1), 10) }
 
 // frameLike is frame, with what a peer of the same dialect said beside it.
 func (s *session) frameLike(kind string, payload any, f *core.Foreign) ([]byte, error) {

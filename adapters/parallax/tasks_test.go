@@ -29,7 +29,7 @@ func TestATaskIsGivenAsThePageShows(t *testing.T) {
 		want := task{
 			about:       about{TaskID: string(asked.ID()), ExecutionID: string(asked.ID()) + ".1"},
 			PatternName: "dragoman.ask", PatternVersion: "1.0.0", Capability: "analysis", Timeout: 1500, Priority: "high",
-			Input:   []byte(`{"attachments":[{"name":"a.txt","mediaType":"text/plain","data":"aGk="}],"content":"Document text to classify","context":{"k":1},"history":[{"role":"user","content":"before"}],"options":{"categories":["technology"]}}`),
+			Input:   []byte(`{"attachments":[{"name":"a.txt","mediaType":"text/plain","data":"aGk="}],"content":"Document text to classify","context":{"k":1},"options":{"categories":["technology"]},"history":[{"role":"user","content":"before"}]}`),
 			Context: taskContext{TotalSteps: 1, Intent: "ask", Thread: string(asked.ID()), Domain: "d", MaxTokens: 50, Requester: "asker"},
 		}
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(task{})); diff != "" {

@@ -163,21 +163,10 @@ func (h *Hub) assign(t *Task, s *Session) {
 	}
 	t.request.History = t.request.History[:t.told:t.told]
 	if !s.card.Features.Has(core.FeatureSessions) {
-		if turns, ok := h.threads.Turns(t.request.Thread, h.limits.HistoryBytes); ok {
-			t.request.History = append(t.request.History, h.readable(t.from, turns)...)
-		}
+		t.request.History = h.withHistory(t)
 	}
 	t.attach(s, Agent, nil, t.last())
 	t.append(core.Assigned{Agent: s.id, Attempt: t.attempt}, nil)
-}
-
-// readable leaves those turns of a thread that whoever authenticated may read: the name of a
-// thread is no secret, and an agent that is told what others said may be asked for it.
-func (h *Hub) readable(p core.Principal, turns []core.Turn) []core.Turn {
-	if !p.Authenticated {
-		return turns
-	}
-	return slices.DeleteFunc(turns, func(t core.Turn) bool { return !h.rules.MayRead(p, core.Principal{ID: t.From}) })
 }
 
 // enqueue lets a task wait for an agent, urgent ones first. Callers hold mu.

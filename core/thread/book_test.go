@@ -2,6 +2,7 @@ package thread_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -127,16 +128,43 @@ func TestAThreadThatIsForgottenBeginsAnew(t *testing.T) {
 }
 
 func TestWhatIsReadStaysAsItWas(t *testing.T) {
-	b := thread.NewBook(2, cost(2))
-	b.Add("t", says("a"), says("b"))
-	got, _ := b.Turns("t", plenty)
-	b.Add("t", says("c"), says("d"))
-	if got[0].Text != "a" || got[1].Text != "b" {
-		t.Errorf("got %q and %q, want a and b as they were read", got[0].Text, got[1].Text)
+	b := thread.NewBook(2, cost(8))
+	var read [][]core.Turn
+	var want [][]string
+	var said []string
+	for i := range 100 {
+		said = append(said, string(rune('a'+i%26)))
+		b.Add("t", says(said[i]))
+		turns, _ := b.Turns("t", plenty)
+		_ = append(turns, says("of the reader"))
+		read, want = append(read, turns), append(want, said[max(0, i-7):i+1])
 	}
-	got[0].Text = "changed"
-	if now := read(b, "t", plenty); now != "c d" {
-		t.Errorf("got %q, want %q", now, "c d")
+	for i, turns := range read {
+		var got []string
+		for _, turn := range turns {
+			got = append(got, turn.Text)
+		}
+		if !slices.Equal(got, want[i]) {
+			t.Fatalf("what was read at %d: got %q, want %q", i, got, want[i])
+		}
+	}
+}
+
+func TestATurnIsEncodedOnceForEveryQuestionThatFollows(t *testing.T) {
+	b, encoded := thread.NewBook(2, plenty), 0
+	for i := range 10 {
+		b.Add("t", says(fmt.Sprint(i)))
+		turns, _ := b.Turns("t", plenty)
+		written := core.WriteTurns(nil, turns, "test", func(turn core.Turn) []byte {
+			encoded++
+			return []byte(turn.Text)
+		})
+		if want := "0,1,2,3,4,5,6,7,8,9"[:2*i+1]; string(written) != want {
+			t.Errorf("got %s, want %s", written, want)
+		}
+	}
+	if encoded != 10 {
+		t.Errorf("ten turns: got %d encodings, want 10", encoded)
 	}
 }
 

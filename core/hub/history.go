@@ -1,0 +1,30 @@
+package hub
+
+import (
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// withHistory is what the requester told of the conversation, and behind it the turns
+// of its thread that an agent without a memory gets. Those are shared with the thread.
+// Callers hold t.mu.
+func (h *Hub) withHistory(t *Task) []core.Turn {
+	told := t.request.History
+	turns, _ := h.threads.Turns(t.request.Thread, h.limits.HistoryBytes)
+	turns = h.readable(t.from, turns)
+	if len(told) == 0 {
+		return turns
+	}
+	return append(told, turns...)
+}
+
+// readable leaves those turns of a thread that whoever authenticated may read: the name of a
+// thread is no secret, and an agent that is told what others said may be asked for it.
+func (h *Hub) readable(p core.Principal, turns []core.Turn) []core.Turn {
+	hidden := func(t core.Turn) bool { return !h.rules.MayRead(p, core.Principal{ID: t.From}) }
+	if !p.Authenticated || !slices.ContainsFunc(turns, hidden) {
+		return turns
+	}
+	return slices.DeleteFunc(slices.Clone(turns), hidden)
+}
