@@ -79,6 +79,8 @@ func JSONMembers(data []byte, limits JSONLimits) ([]JSONMember, error) {
 //     readers could take it for different things; other unknown keys are ignored;
 //   - a value of the wrong type is an error that names the path and what is
 //     wanted there; null is taken everywhere and leaves the zero value;
+//   - a whole number may be written with a fraction of zeros or an exponent, as in
+//     5.0 and 1e3, up to 2^53: to most languages it is the same number;
 //   - a []byte is base64 text only.
 //
 // Types with an UnmarshalJSON of their own, and json.RawMessage, are not looked
@@ -110,6 +112,7 @@ func jsonDecode(data []byte, limits JSONLimits, v any, strict bool) error {
 		// What is no JSON has no types and no keys to be wrong.
 		return cmp.Or(CheckJSON(data, limits), error(err))
 	}
+	data = s.inDigits()
 	err := json.Unmarshal(data, v)
 	if err == nil {
 		return nil

@@ -36,7 +36,7 @@ const (
 	jsonFree            // anything: an empty interface
 	jsonOwn             // anything: the type decodes itself
 	jsonText            // a string
-	jsonWhole           // a number without fraction and exponent
+	jsonWhole           // a number without fraction
 	jsonReal            // a number
 	jsonLogic           // true or false
 	jsonList            // an array

@@ -22,6 +22,7 @@ type jsonScan struct {
 	probe    bool // leaves are tried out on their types
 	gathers  bool // the members of the outermost object
 	members  []JSONMember
+	wholes   []jsonWholeNumber // those that encoding/json would not take
 }
 
 func (s *jsonScan) run(p *jsonPlan, limits JSONLimits) *JSONError {
@@ -72,7 +73,7 @@ func (s *jsonScan) value(p *jsonPlan) *JSONError {
 		var whole bool
 		whole, err = s.number()
 		if err == nil && !whole && p != nil && p.kind == jsonWhole {
-			return &JSONError{Offset: start, Problem: fmt.Sprintf("want a whole number, got %s", jsonCut(s.data[start:s.pos]))}
+			err = s.wholeNumber(start)
 		}
 	case jsonBoolean:
 		if s.data[s.pos] == 't' {

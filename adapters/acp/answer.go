@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,25 @@ import (
 
 // responseOf folds a task that is done into a response.
 func responseOf(a core.Answer) Response {
-	return Response{Data: orNull(joinFiles(a.Data, a.Files)), Summary: a.Text, TokensUsed: a.TokensUsed, Truncated: a.Truncated}
+	return Response{Data: orNull(joinFiles(a.Data, a.Files)), Summary: inWords(a), TokensUsed: a.TokensUsed, Truncated: a.Truncated}
+}
+
+// wordsMost bounds the words that only repeat data.
+const wordsMost = 4 << 10
+
+// inWords is what an answer says in words, never nothing: data alone is its compact
+// JSON, cut where that is long, since it stands beside it whole.
+func inWords(a core.Answer) string {
+	var compact bytes.Buffer
+	switch {
+	case a.Text != "":
+		return a.Text
+	case len(a.Data) > 0 && json.Compact(&compact, a.Data) == nil && compact.Len() > wordsMost:
+		return summary(compact.String())
+	case compact.Len() > 0:
+		return compact.String()
+	}
+	return "done"
 }
 
 // Bodies says the response in the words of the hub: its files, what it cost, and
@@ -46,13 +65,16 @@ func partialOf(a core.Answer) json.RawMessage {
 	return encode(Partial{a.Text, joinFiles(nil, a.Files), a.TokensUsed})
 }
 
+// structure reports whether data is an object or an array, which nobody says in words.
+func structure(data []byte) bool { return len(data) > 0 && (data[0] == '{' || data[0] == '[') }
+
 // resultOf folds a task that has ended into a result.
 func resultOf(a core.Answer) Result {
-	r := Result{Status: StatusCompleted, Outcome: a.Text, Data: joinFiles(a.Data, a.Files), TokensUsed: a.TokensUsed}
+	r := Result{Status: StatusCompleted, Outcome: inWords(a), Data: joinFiles(a.Data, a.Files), TokensUsed: a.TokensUsed}
 	switch {
 	case a.Fault != nil:
 		why := words(a.Fault)
-		r.Status, r.Error, r.Outcome = StatusFailed, &why, cmp.Or(a.Text, a.Fault.Message)
+		r.Status, r.Error, r.Outcome = StatusFailed, &why, cmp.Or(a.Text, a.Fault.Message, StatusFailed)
 	case a.Truncated:
 		r.Status = StatusPartial
 	}
@@ -103,6 +125,9 @@ func (a Ack) Body() core.Body {
 // told as output: ACP does not say of what kind its tokens are.
 func bodies(text string, data []byte, tokens int64, truncated bool) []core.Body {
 	rest, out := beside(data, tokens)
+	if structure(rest) && text == inWords(core.Answer{Data: rest}) {
+		text = "" // the data alone, told twice
+	}
 	return append(out, core.Done{Text: text, Data: rest, Truncated: truncated, TokensUsed: tokens})
 }
 

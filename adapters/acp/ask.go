@@ -52,7 +52,7 @@ func (s *session) unlessRefused(ctx context.Context, e Envelope, err error) erro
 
 // open opens a task for an envelope.
 func (s *session) open(e Envelope, req core.Request, a *asked, keep bool) error {
-	if under, _ := s.own(e.ID); under != nil {
+	if s.own(e.ID) != nil {
 		return refusef(CodeConflict, "what you asked under the id %q is still under way: send this one with a fresh id", e.ID)
 	}
 	if id := req.To.Agent(); id == "" || s.speaksACP(id) {
@@ -177,7 +177,7 @@ func (s *session) inject(e Envelope, n Notify) (*asked, error) {
 	if c.Ref == "" {
 		c.Ref = e.Ref
 	}
-	a, _ := s.own(c.Ref)
+	a := s.own(c.Ref)
 	if a == nil {
 		return nil, nil
 	}
@@ -198,33 +198,31 @@ func (s *session) cancel(ctx context.Context, e Envelope) error {
 	if err := e.Read(&c); err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
-	a, past := s.own(e.Ref)
+	a := s.own(e.Ref)
 	s.mu.Lock()
 	job := s.jobs[e.Ref]
 	s.mu.Unlock()
-	if a == nil && job != nil {
+	if a == nil && job != nil && !job.ended {
 		s.hub.Count("acp.refused." + core.KindCancelRequested.String())
 		return s.unlessRefused(ctx, e, refusef(CodeUnsupported, "ref %q is something that you were asked: to stop it, answer it with an error of code cancelled", e.Ref))
 	}
-	if a == nil && !past {
-		return s.unlessRefused(ctx, e, refusef(CodePeerNotFound, "ref %q is no query or delegate of yours that runs: send the id of the envelope to cancel", e.Ref))
+	if a == nil || s.self.Cancel(a.task, c.Reason) != nil {
+		return s.answer(ctx, KindAck, e.ID, Ack{Accepted: false})
 	}
-	stopped := a != nil && s.self.Cancel(a.task, c.Reason) == nil
-	return s.answer(ctx, KindAck, e.ID, Ack{Accepted: stopped})
+	return s.answer(ctx, KindAck, e.ID, Ack{Accepted: true})
 }
 
-// own returns what the peer asked under an id, on whichever of its connections, or nil;
-// past says that it has been answered.
-func (s *session) own(id string) (a *asked, past bool) {
+// own returns what the peer asked under an id, on whichever of its connections, or nil.
+func (s *session) own(id string) *asked {
 	for _, o := range s.peers.connections(s.who) {
 		o.mu.Lock()
-		a, past = o.asked[id], past || o.answered.has(id)
+		a := o.asked[id]
 		o.mu.Unlock()
 		if a != nil {
-			break
+			return a
 		}
 	}
-	return a, past
+	return nil
 }
 
 // abandon cancels a query or a ping whose sender has hung up, unless tasks are kept.

@@ -149,8 +149,8 @@ func TestABadEnvelopeIsRefusedInWordsThatSayWhatToChange(t *testing.T) {
 	}{
 		"not JSON":          {`hello`, CodeInvalidEnvelope, "", "byte 0"},
 		"binary":            {"\x00\xff\xfe", CodeInvalidEnvelope, "", "byte"},
-		"cut off":           {`{"id":"7","kind":"ping"`, CodeInvalidEnvelope, "", ""},
-		"two at once":       {`{"id":"7","kind":"ping"}{"id":"8","kind":"ping"}`, CodeInvalidEnvelope, "", ""},
+		"cut off":           {`{"id":"7","kind":"ping"`, CodeInvalidEnvelope, "7", ""},
+		"two at once":       {`{"id":"7","kind":"ping"}{"id":"8","kind":"ping"}`, CodeInvalidEnvelope, "7", ""},
 		"an array":          {`[1,2]`, CodeInvalidEnvelope, "", "object"},
 		"null":              {`null`, CodeInvalidEnvelope, "", "object"},
 		"no id":             {`{"kind":"ping"}`, CodeInvalidEnvelope, "", "id"},

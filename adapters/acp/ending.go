@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -24,7 +25,6 @@ func (t *teller) end(e core.Event) error {
 func (s *session) settled(a *asked) {
 	s.mu.Lock()
 	delete(s.asked, a.id)
-	s.answered.add(a.id)
 	finish := s.finish
 	if len(s.asked) > 0 {
 		finish = nil
@@ -44,7 +44,7 @@ func (t *teller) conclude(e core.Event) error {
 	case a.inherited && time.Since(e.At) > t.s.peers.keep:
 		t.s.hub.Count("acp.result.expired")
 		return nil
-	case !a.reports && a.kind == KindDelegate:
+	case !a.reports && a.kind == KindDelegate && !t.refused(e):
 		return nil
 	}
 	if raw := ownFrame(e); raw != nil {
@@ -58,7 +58,7 @@ func (t *teller) conclude(e core.Event) error {
 		out.From = string(agent)
 	}
 	switch {
-	case a.kind == KindDelegate:
+	case a.kind == KindDelegate && a.reports:
 		out.Kind, out.Payload = KindResult, encode(t.result(answer))
 	case answer.Fault != nil && (a.kind.Known() || answer.Fault.Code != core.CodeTimeout && answer.Fault.Code != core.CodeCancelled):
 		out.From, out.Payload = hubID, encode(t.failure(answer))
@@ -73,6 +73,18 @@ func (t *teller) conclude(e core.Event) error {
 		raw = out.Encode()
 	}
 	return t.sendEnd(raw)
+}
+
+// refused reports whether a delegate that wants no report is told of its end: nobody
+// did it, and its requester did not take it back.
+func (t *teller) refused(end core.Event) bool {
+	switch end.Body.Kind() {
+	case core.KindFailed:
+		return true
+	case core.KindCancelled:
+		return !slices.ContainsFunc(t.task.Events(), func(e core.Event) bool { return e.Body.Kind() == core.KindCancelRequested })
+	}
+	return false
 }
 
 // result is the end of a delegate, which it names.
@@ -105,7 +117,7 @@ func (t *teller) shorter(answer core.Answer) any {
 		answer.Text, answer.Files = summary(answer.Text), nil
 	}
 	switch {
-	case t.asked.kind == KindDelegate:
+	case t.asked.kind == KindDelegate && t.asked.reports:
 		return t.result(answer)
 	case answer.Fault != nil:
 		return t.failure(answer)

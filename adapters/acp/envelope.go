@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -112,11 +113,11 @@ type wireEnvelope struct {
 // the Envelope has it, even beside an error.
 func Decode(b []byte, limit int) (Envelope, error) {
 	if len(b) > limit {
-		return Envelope{ID: peekID(b)}, refusef(CodeTooLarge, "the envelope has %d bytes, the limit is %d: send less, or a reference to it", len(b), limit)
+		return peek(b), refusef(CodeTooLarge, "the envelope has %d bytes, the limit is %d: send less, or a reference to it", len(b), limit)
 	}
 	var w wireEnvelope
 	if err := core.DecodeJSON(b, core.JSONLimits{Bytes: limit, Depth: envelopeDepth}, &w); err != nil {
-		return Envelope{ID: peekID(b)}, invalid(err)
+		return peek(b), invalid(err)
 	}
 	e := Envelope{ID: w.ID, From: w.From, To: w.To, TS: int64(w.TS), Kind: Kind(w.Kind), Ref: w.Ref, Payload: w.Payload, Raw: b}
 	if e.Ref == "" {
@@ -196,17 +197,38 @@ func encode(v any) []byte {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
-// peekID finds the id of an envelope that is wrong somewhere else, so that the
-// sender can tell which of its envelopes an error is about.
-func peekID(b []byte) string {
-	var w struct {
-		ID json.RawMessage `json:"id"`
+// peek finds out what an envelope is that is wrong somewhere, as far as it can be read:
+// its id, so that the sender can tell which of its envelopes an error is about, its kind
+// and its ref, so that what waits for it waits no longer.
+func peek(b []byte) (e Envelope) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return e
 	}
-	var id string
-	if json.Unmarshal(b, &w) != nil || json.Unmarshal(w.ID, &id) != nil || len(id) > core.MaxIDBytes {
-		return ""
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return e
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return e
+		}
+		var text string
+		if json.Unmarshal(value, &text) != nil || len(text) > core.MaxIDBytes {
+			continue
+		}
+		name, _ := key.(string)
+		switch strings.ToLower(name) { // a key in another case may be what is wrong
+		case "id":
+			e.ID = text
+		case "kind":
+			e.Kind = Kind(text)
+		case "ref", "reply_to":
+			e.Ref = cmp.Or(e.Ref, text)
+		}
 	}
-	return id
+	return e
 }
 
 // invalid turns what the reader of JSON said into an Error.

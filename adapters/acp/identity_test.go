@@ -107,7 +107,7 @@ func TestEveryFrameIsTheSameAfterAWayThroughTheWordsOfTheHub(t *testing.T) {
 		KindResponse: func(t *rapid.T) {
 			r := Response{
 				Data:    orNull(joinFiles(anyValue.Filter(func(v json.RawMessage) bool { return string(v) != "null" }).Draw(t, "data"), rapid.SliceOfN(aFile, 0, 2).Draw(t, "files"))),
-				Summary: word.Draw(t, "summary"), TokensUsed: tokens.Draw(t, "tokens"), Truncated: rapid.Bool().Draw(t, "truncated"),
+				Summary: said.Draw(t, "summary"), TokensUsed: tokens.Draw(t, "tokens"), Truncated: rapid.Bool().Draw(t, "truncated"),
 			}
 			stays(t, KindResponse, r, func(r Response) any { return responseOf(foldBodies(r.Bodies())) })
 		},

@@ -43,8 +43,20 @@ func passing(e Envelope) *core.Notice {
 	return &core.Notice{Topic: "acp." + string(e.Kind), Data: e.Payload}
 }
 
-// pong takes what an agent says of its load, and gives it to who knocked.
+// pong takes what an agent says of its load, and gives it to who knocked. One that
+// answers a kind that the hub does not know says nothing to the hub.
 func (s *session) pong(ctx context.Context, e Envelope) error {
+	s.mu.Lock()
+	j := s.jobs[e.Ref]
+	passes := j != nil && j.kind.passes() && !j.ended
+	unknown := j != nil && !j.kind.Known()
+	s.mu.Unlock()
+	if passes {
+		s.passBack(j, e)
+	}
+	if unknown {
+		return nil
+	}
 	var p Pong
 	if err := e.Read(&p); err != nil {
 		return s.unlessRefused(ctx, e, err)
@@ -59,18 +71,17 @@ func (s *session) pong(ctx context.Context, e Envelope) error {
 	}
 	s.mu.Lock()
 	s.full = p.Status == "overloaded"
-	j := s.jobs[e.Ref]
-	knocked := j != nil && j.kind == KindPing && !j.ended
 	s.mu.Unlock()
-	if knocked {
-		s.passBack(j, e)
-	}
 	return nil
 }
 
-// passBack gives the first answer to what passed through the hub to who sent that.
+// passBack gives the first answer to what passed through the hub to who sent that, and
+// what comes by progress before it.
 func (s *session) passBack(j *job, e Envelope) {
 	s.report(j, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
+	if e.Kind == KindProgress {
+		return
+	}
 	s.conclude(j, []core.Body{core.Done{}}, nil)
 }
 

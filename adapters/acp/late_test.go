@@ -211,7 +211,9 @@ func TestWhatAPeerAskedOnOneConnectionItSteersOnAnother(t *testing.T) {
 			t.Errorf("the agent: got %+v, want the context", in)
 		}
 		eve.say(`{"id":"c0","kind":"cancel","ref":"d1"}`)
-		eve.refused("c0", CodePeerNotFound, "d1")
+		if got := expect[Ack](eve, KindAck, "c0"); got.Accepted {
+			t.Errorf("a cancel by somebody else: got %+v, want not accepted", got)
+		}
 		if w := serve(x, "POST", "kit", `{"id":"c1","kind":"cancel","ref":"d1"}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"accepted":true`) {
 			t.Errorf("cancel: got %d %s, want 200 and accepted", w.Code, w.Body)
 		}

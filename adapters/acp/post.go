@@ -85,9 +85,6 @@ func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		p, id, err = x.identify(r, e.From)
 	}
-	if err == nil {
-		err = e.Check()
-	}
 	var c *caller
 	if err == nil {
 		c, err = x.use(p, id)
@@ -97,6 +94,11 @@ func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer x.release(c)
+	if err := e.Check(); err != nil {
+		c.s.answerRefused(e, asError(err))
+		x.refuse(w, e, err)
+		return
+	}
 	x.exchange(w, r, c, e)
 }
 

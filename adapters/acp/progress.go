@@ -56,7 +56,7 @@ func readProgress(payload json.RawMessage) (seq uint64, body core.Body, err erro
 	for _, m := range members(payload) {
 		value := payload[m.from:m.to]
 		if m.key == memberSeq {
-			if seq, err = strconv.ParseUint(string(value), 10, 64); err != nil {
+			if readValue(value, &seq) != nil {
 				return 0, nil, refusef(CodeInvalidEnvelope, "payload of progress: seq is a number from 0")
 			}
 			continue

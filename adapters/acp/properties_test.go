@@ -104,6 +104,9 @@ func TestAnAnswerSurvivesBeingAResponseOrAResult(t *testing.T) {
 		}
 		var r Response
 		read(t, KindResponse, responseOf(want), &r)
+		if want.Text == "" && !structure(want.Data) {
+			want.Text = inWords(want) // which is never nothing
+		}
 		if diff := cmp.Diff(want, foldBodies(r.Bodies()), same); diff != "" {
 			t.Fatalf("as a response (-want +got):\n%s", diff)
 		}

@@ -24,6 +24,9 @@ func (s *session) reply(ctx context.Context, e Envelope) error {
 	case late:
 		s.hub.Count("acp.late")
 		return nil
+	case !j.kind.Known():
+		s.passBack(j, e)
+		return nil
 	}
 	switch e.Kind {
 	case KindResponse:
@@ -141,6 +144,28 @@ func (s *session) conclude(j *job, bodies []core.Body, raw []byte) {
 	if !j.kind.passes() {
 		s.roomAgain()
 	}
+}
+
+// answerRefused ends the job that an envelope was to end which the hub has refused.
+// Nobody waits for another one: its sender may never send it.
+func (s *session) answerRefused(e Envelope, why *Error) {
+	switch e.Kind {
+	case KindResponse, KindResult, KindError:
+	default:
+		return
+	}
+	s.mu.Lock()
+	j := s.jobs[e.Ref]
+	gone := j == nil || j.ended
+	s.mu.Unlock()
+	if gone {
+		return
+	}
+	code := core.CodeInternal
+	if why.Code == CodeTooLarge {
+		code = core.CodeTooLarge
+	}
+	s.conclude(j, []core.Body{core.Failed{Fault: core.NewFault(code, "the answer of agent %s was refused: %s", s.who.id, why.Message)}}, nil)
 }
 
 // stray is told a reply to nothing that the peer was asked (promise P7): nobody

@@ -84,7 +84,7 @@ func notifyOf(n core.Notice) Notify {
 // structured reports whether a request is a question in a structure, which the
 // draft allows: one that says its data and nothing else.
 func structured(r core.Request) bool {
-	if len(r.Data) == 0 || r.Data[0] != '{' && r.Data[0] != '[' {
+	if !structure(r.Data) {
 		return false
 	}
 	return r.Content == "" || r.Content == string(onOneLine(r.Data))

@@ -168,14 +168,58 @@ func TestADelegateIsAcknowledgedAtOnceAndReportedLater(t *testing.T) {
 }
 
 func TestADelegateThatWantsNoReportGetsNothingAfterItsAck(t *testing.T) {
-	for _, end := range []core.Body{core.Done{Text: "done"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "no")}} {
-		onStage(t, func(t *testing.T, s *stage) {
-			agent := s.plainAgent("doer", core.Card{})
-			kit := s.enter("kit")
-			kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
+	for name, end := range map[string]func(s *stage, kit *actor, agent *hub.Session, task *hub.Task){
+		"it is done": func(s *stage, _ *actor, agent *hub.Session, task *hub.Task) {
+			s.report(agent, task, core.Done{Text: "done"})
+		},
+		"it is taken back": func(s *stage, kit *actor, agent *hub.Session, task *hub.Task) {
+			kit.say(`{"id":"c1","kind":"cancel","ref":"d1"}`)
 			kit.expect(KindAck)
-			s.report(agent, s.assigned(agent), end)
-			kit.silent()
+			s.news(agent)
+			s.report(agent, task, core.Cancelled{Reason: "stopped"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				agent := s.plainAgent("doer", core.Card{Features: core.FeatureCancellation})
+				kit := s.enter("kit")
+				kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
+				kit.expect(KindAck)
+				end(s, kit, agent, s.assigned(agent))
+				kit.silent()
+			})
+		})
+	}
+}
+
+func TestADelegateThatWantsNoReportAndIsNotDoneIsToldByALateError(t *testing.T) {
+	for name, c := range map[string]struct {
+		say  string
+		want Error
+	}{
+		"refused by its ack":  {`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":false,"reason":"not today"}}`, Error{Code: CodeOverloaded, Message: "the agent refused the task: not today", Retryable: true}},
+		"refused by an error": {`{"id":"e1","kind":"error","ref":"d1","payload":{"code":"unsupported","message":"cannot"}}`, Error{Code: "unsupported", Message: "cannot"}},
+		"given up":            {`{"id":"e1","kind":"error","ref":"d1","payload":{"code":"cancelled","message":"going home"}}`, Error{Code: CodeCancelled, Message: "going home"}},
+		"left behind":         {"", Error{Code: CodePeerNotFound, Message: "agent fam left", Retryable: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				fam, kit := s.agent("fam", `{}`), s.enter("kit")
+				kit.say(`{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
+				if got := expect[Ack](kit, KindAck, "d1"); !got.Accepted {
+					t.Errorf("the ack of the hub: got %+v, want accepted", got)
+				}
+				fam.expect(KindDelegate)
+				if c.say == "" {
+					fam.leave()
+				} else {
+					fam.say("%s", c.say)
+				}
+				if got := expect[Error](kit, KindError, "d1"); got.Code != c.want.Code || got.Retryable != c.want.Retryable || !strings.HasPrefix(got.Message, c.want.Message) {
+					t.Errorf("the error: got %+v, want %+v", got, c.want)
+				}
+				kit.silent()
+			})
 		})
 	}
 }
@@ -264,7 +308,9 @@ func TestACancelByRefStopsAQueryAndADelegate(t *testing.T) {
 					t.Errorf("a second cancel, of what has ended: got %+v, want not accepted", got)
 				}
 				kit.say(`{"id":"c3","kind":"cancel","ref":"unheard"}`)
-				kit.refused("c3", CodePeerNotFound, "unheard")
+				if got := expect[Ack](kit, KindAck, "c3"); got.Accepted {
+					t.Errorf("a cancel of what never was: got %+v, want not accepted", got)
+				}
 			})
 		})
 	}

@@ -86,7 +86,7 @@ func (s *session) whenSettled(finish func()) {
 // rejected tells the peer of a message that the transport refused.
 func (s *session) rejected(ctx context.Context, r *link.Reject) error {
 	if r.Cause == link.TooLarge {
-		return s.refuse(ctx, Envelope{}, refusef(CodeTooLarge, "%s: send less, or a reference to it", r.Text))
+		return s.refuse(ctx, peek([]byte(r.Head)), refusef(CodeTooLarge, "%s: send less, or a reference to it", r.Text))
 	}
 	return s.refuse(ctx, Envelope{}, refusef(CodeInvalidEnvelope, "%s", r.Text))
 }

@@ -65,7 +65,6 @@ type session struct {
 	progress bool              // the peer declared the extension
 	full     bool              // it said that it is overloaded, and has ended no task since
 	asked    map[string]*asked // by the id of its envelope
-	answered recent            // ids of what it asked, and had an answer to
 	jobs     map[string]*job   // by the id of the envelope that it got
 	byTask   map[core.TaskID]*job
 	past     recent            // ids of jobs that have ended
@@ -217,7 +216,7 @@ func (s *session) again(ctx context.Context, e Envelope, same bool) error {
 	if same && !e.Kind.Asks() {
 		return nil
 	}
-	if a, _ := s.own(e.ID); same && a != nil && a.kind == KindDelegate {
+	if a := s.own(e.ID); same && a != nil && a.kind == KindDelegate {
 		return s.answer(ctx, KindAck, e.ID, Ack{Accepted: true})
 	}
 	return s.refuse(ctx, e, s.peers.seen.again(e.ID))
@@ -318,10 +317,12 @@ func (s *session) answer(ctx context.Context, kind Kind, ref string, payload any
 }
 
 // refuse tells the peer what is wrong with an envelope. An error is never answered
-// with another, so that two ends cannot refuse each other for ever.
+// with another, so that two ends cannot refuse each other for ever. Where it was to end
+// a task, that has failed.
 func (s *session) refuse(ctx context.Context, e Envelope, err error) error {
 	told := asError(err)
 	s.hub.Count("acp.error." + string(told.Code))
+	s.answerRefused(e, told)
 	if e.Kind == KindError {
 		s.log.Debug("an error that was refused", "id", e.ID, "why", told)
 		return nil

@@ -46,8 +46,8 @@ func interviewers() []interviewer {
 	return []interviewer{
 		{"REST", unchanged[asked], unchanged[answered], askByREST},
 		{"Parallax", unchanged[asked], unchanged[answered], askByParallax},
-		{"ACP query", query, unchanged[answered], askByACP((*acp.Client).Ask)},
-		{"ACP delegate", delegate, unchanged[answered], askByACP((*acp.Client).Delegate)},
+		{"ACP query", query, wordedByACP, askByACP((*acp.Client).Ask)},
+		{"ACP delegate", delegate, wordedByACP, askByACP((*acp.Client).Delegate)},
 		{"agent_ask", func(a asked) asked {
 			return asked{Intent: core.IntentAsk, Priority: core.PriorityNormal, Content: a.Content, Data: a.Data}
 		}, textAndData, askByCoven(askTool)},

@@ -111,7 +111,7 @@ func respondents() []respondent {
 			}
 			a.Thread, a.ReportBack = "", true
 			return a
-		}, unchanged[answered], joinACPInMemory},
+		}, wordedByACP, joinACPInMemory},
 	}
 }
 
@@ -148,6 +148,19 @@ func foldedByCoven(a answered) answered {
 		a.Text += inFence("Data", a.Data)
 	}
 	a.Data, a.Truncated = nil, false
+	return a
+}
+
+// wordedByACP is an answer that has words, but where its structure says all: in ACP what
+// an answer says in words is never empty.
+func wordedByACP(a answered) answered {
+	switch {
+	case a.Text != "" || len(a.Data) > 0 && (a.Data[0] == '{' || a.Data[0] == '['):
+	case a.Data != nil:
+		a.Text = string(a.Data)
+	default:
+		a.Text = "done"
+	}
 	return a
 }
 

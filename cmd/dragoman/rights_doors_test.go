@@ -202,7 +202,7 @@ func TestNobodyButItsPrincipalHasToDoWithAnACPMailbox(t *testing.T) {
 	task := agent.given()
 	for _, token := range []string{"bob", "root"} {
 		for _, c := range []struct{ body, want string }{
-			{`{"id":"c-` + token + `","from":"family","kind":"cancel","ref":"d1","payload":{"reason":"x"}}`, "no query or delegate of yours"},
+			{`{"id":"c-` + token + `","from":"family","kind":"cancel","ref":"d1","payload":{"reason":"x"}}`, `"accepted":false`},
 			{`{"id":"r-` + token + `","from":"family","kind":"result","ref":"d1","payload":{"status":"success","output":"forged"}}`, ""},
 			{`{"id":"p-` + token + `","from":"family","kind":"progress","ref":"d1","payload":{"text":"forged"}}`, ""},
 		} {

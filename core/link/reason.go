@@ -121,6 +121,8 @@ type Reject struct {
 	Text  string
 	// Size and Limit are in bytes, when the message was too large.
 	Size, Limit int
+	// Head is how such a message begins, as far as the transport kept it.
+	Head string
 }
 
 // Error implements error.

@@ -28,6 +28,8 @@ func TestAnOversizedMessageIsRejectedAndTheConnectionLivesOn(t *testing.T) {
 					t.Errorf("message of %d bytes: got %d bytes and %v, want it", size, len(got), err)
 				case size > limit && (r.Cause != link.TooLarge || r.Size != size || r.Limit != limit):
 					t.Errorf("message of %d bytes: got %+v %v, want it rejected as too large, %d over %d", size, r, err, size, limit)
+				case size > limit && (len(r.Head) == 0 || !strings.HasPrefix(m, r.Head)):
+					t.Errorf("message of %d bytes: got the head %q, want how it begins", size, r.Head)
 				}
 				if next, err := receive(server); next != "next" {
 					t.Errorf("the message after it: got %q %v, want next", next, err)

@@ -75,7 +75,8 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	}
 	if err := fill(r, buf, c.limits.ReadLimit); err != nil {
 		if errors.Is(err, errOversize) {
-			return nil, c.pass(ctx, r, buf, len(*buf), &link.Reject{Cause: link.TooLarge, Limit: c.limits.ReadLimit})
+			head := string((*buf)[:min(len(*buf), headBytes)])
+			return nil, c.pass(ctx, r, buf, len(*buf), &link.Reject{Cause: link.TooLarge, Limit: c.limits.ReadLimit, Head: head})
 		}
 		return nil, c.lost(ctx, err)
 	}
@@ -88,6 +89,10 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	}
 	return handOver(buf), nil
 }
+
+// headBytes is how much of a message that is too large its Reject has: what most
+// dialects say before the part that made it so.
+const headBytes = 4 << 10
 
 // handOver returns what is in buf for good: a copy without slack of what is
 // small, and buf itself if it is too large to be lent again.

@@ -1,0 +1,143 @@
+package acp
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func TestAnAnswerThatTheHubRefusesEndsItsTaskAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		ask, answer string
+		refused     Code
+		told        string // what the requester gets, in part
+	}{
+		"without a summary":         {`query`, `{"id":"r1","kind":"response","ref":"%s","payload":{"data":1}}`, CodeInvalidEnvelope, "summary"},
+		"with data that is too big": {`query`, `{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"` + strings.Repeat("x", DefaultMaxEnvelopeBytes) + `"}}`, CodeTooLarge, "1000000"},
+		"that is no JSON":           {`query`, `{"id":"r1","kind":"response","ref":"%s","payload":{"summary":}}`, CodeInvalidEnvelope, "not JSON"},
+		"in the name of another":    {`query`, `{"id":"r1","from":"eve","kind":"response","ref":"%s","payload":{"summary":"x"}}`, CodeNotAuthorized, "eve"},
+		"under an id used before":   {`query`, `{"id":"used","kind":"response","ref":"%s","payload":{"summary":"x"}}`, CodeConflict, "used"},
+		"of a status unheard of":    {`delegate`, `{"id":"r1","kind":"result","ref":"%s","payload":{"status":"fine","outcome":"x"}}`, CodeInvalidEnvelope, "status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				fam, kit := s.agent("fam", `{}`), s.enter("kit")
+				fam.say(`{"id":"used","kind":"ping"}`)
+				fam.expect(KindPong)
+				began := time.Now()
+				kit.say(`{"id":"q1","to":"fam","kind":"%s","payload":{"question":"?","task":"!"}}`, c.ask)
+				if c.ask == "delegate" {
+					kit.expect(KindAck)
+				}
+				id := fam.next().ID
+				fam.say("%s", strings.Replace(c.answer, "%s", id, 1))
+				if got := fam.expect(KindError); !strings.Contains(string(got.Payload), `"`+string(c.refused)+`"`) {
+					t.Errorf("the agent: got %s, want %s", got.Raw, c.refused)
+				}
+				got := kit.next()
+				if (got.Kind != KindError && got.Kind != KindResult) || got.Ref != "q1" || !strings.Contains(string(got.Payload), "was refused") || !strings.Contains(string(got.Payload), c.told) {
+					t.Errorf("the requester: got %s, want that the answer was refused, with %q", got.Raw, c.told)
+				}
+				if took := time.Since(began); took != 0 {
+					t.Errorf("it took %s, want it told at once", took)
+				}
+				kit.say(`{"id":"q2","to":"fam","kind":"query","payload":{"question":"again?"}}`)
+				fam.expect(KindQuery) // it has room
+			})
+		})
+	}
+}
+
+func TestWordsOfAnAnswerAreNeverNothing(t *testing.T) {
+	long := json.RawMessage(`"` + strings.Repeat("x", 8<<10) + `"`)
+	for name, c := range map[string]struct {
+		answer core.Done
+		file   bool
+		want   string
+	}{
+		"text":                {core.Done{Text: "Mon", Data: json.RawMessage(`1`)}, false, "Mon"},
+		"data alone":          {core.Done{Data: json.RawMessage("{\"day\": \"Mon\",\n \"at\": [ 4 ]}")}, false, `{"day":"Mon","at":[4]}`},
+		"much data alone":     {core.Done{Data: long}, false, string(long[:summaryBytes]) + " ..."},
+		"a file alone":        {core.Done{}, true, "done"},
+		"nothing but the end": {core.Done{}, false, "done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				doer, kit := s.plainAgent("doer", core.Card{}), s.enter("kit")
+				for _, kind := range []Kind{KindQuery, KindDelegate} {
+					kit.say(`{"id":"%s","to":"doer","kind":"%s","payload":{"question":"?","task":"!"}}`, kind, kind)
+					if kind == KindDelegate {
+						kit.expect(KindAck)
+					}
+					task := s.assigned(doer)
+					if c.file {
+						s.report(doer, task, core.File{Name: "f", Data: []byte("x")})
+					}
+					s.report(doer, task, c.answer)
+					s.news(doer) // of its own end
+					if kind == KindQuery {
+						if got := expect[Response](kit, KindResponse, "query"); got.Summary != c.want {
+							t.Errorf("summary: got %q, want %q", got.Summary, c.want)
+						}
+					} else if got := expect[Result](kit, KindResult, "delegate"); got.Outcome != c.want {
+						t.Errorf("outcome: got %q, want %q", got.Outcome, c.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestANumberWithoutAFractionIsAnIntegerHoweverItIsWritten(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		fam := s.agent("fam", `{"max_concurrent_tasks":2e0,"extensions":["progress"]}`)
+		if a, _ := s.hub.Agent("fam"); a.MaxConcurrent != 2 {
+			t.Errorf("max_concurrent_tasks 2e0: got %d, want 2", a.MaxConcurrent)
+		}
+		doer, kit := s.plainAgent("doer", core.Card{}), s.enter("kit")
+		kit.say(`{"v":1.0,"id":"q1","to":"doer","kind":"query","payload":{"question":{"n":5.0},"max_tokens":5.0,"deadline_ms":1e3}}`)
+		task := s.assigned(doer)
+		if r := task.Request(); r.MaxTokens != 5 || time.Until(r.Deadline) != time.Second || string(r.Data) != `{"n":5.0}` {
+			t.Errorf("got %d tokens, %s and %s, want 5, 1s and the question as it was written", r.MaxTokens, time.Until(r.Deadline), r.Data)
+		}
+		s.report(doer, task, core.Done{Text: "x"})
+		kit.expect(KindResponse)
+		asked := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
+		id := fam.expect(KindQuery).ID
+		fam.say(`{"id":"p1","kind":"progress","ref":"%s","payload":{"seq":1.0,"usage":{"input":1e2,"output":3.0}}}`, id)
+		fam.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"x","tokens_used":1.03e2}}`, id)
+		if got := s.ended(asked); got.Usage != (core.Usage{Input: 100, Output: 3}) || got.TokensUsed != 103 {
+			t.Errorf("got %+v, want 100, 3 and 103 tokens", got)
+		}
+		kit.say(`{"id":"q2","to":"doer","kind":"query","payload":{"question":"?","max_tokens":5.5}}`)
+		kit.refused("q2", CodeInvalidEnvelope, "5.5")
+	})
+}
+
+func TestAnyReplyToAnUnknownKindGoesBackUntouched(t *testing.T) {
+	for _, kind := range []Kind{KindAck, KindPong, KindResponse, KindResult, KindError, "agreed"} {
+		t.Run(string(kind), func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				kit, fam := s.enter("kit"), s.agent("fam", `{}`)
+				kit.say(`{"id":"s1","to":"fam","kind":"negotiate"}`)
+				fam.expect("negotiate")
+				payload := `{"accepted":true,"status":"overloaded","summary":"","outcome":"","code":"x","message":"","z": 1.0}`
+				if kind == KindResult {
+					payload = `{"status":"partial","outcome":"","z": 1.0}`
+				}
+				fam.say(`{"id":"t1","kind":"%s","ref":"s1","payload":%s,"y":2}`, kind, payload)
+				if got, want := string(kit.expect(kind).Raw), `{"id":"t1","kind":"`+string(kind)+`","ref":"s1","payload":`+payload+`,"y":2,"from":"fam","to":"kit"}`; got != want {
+					t.Errorf("got  %s\nwant %s", got, want)
+				}
+				kit.silent()
+				fam.silent()
+				if a, _ := s.hub.Agent("fam"); a.Load.State != core.LoadIdle {
+					t.Errorf("the load of fam: got %s, want idle: it told kit, not the hub", a.Load.State)
+				}
+			})
+		})
+	}
+}
