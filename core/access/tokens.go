@@ -97,7 +97,8 @@ func (t *Tokens) Owner(h Hash) (core.Principal, bool) {
 }
 
 // Check returns who sends something with these values of the header, or metadata,
-// Authorization: one "Bearer" and a token. On an open hub it is the zero Principal,
+// Authorization: one "Bearer" or, as clients of Parallax write it, "ApiKey" and a token,
+// or alone a token that begins with "plx_". On an open hub it is the zero Principal,
 // whatever was sent. The error is an unauthenticated Fault.
 func (t *Tokens) Check(authorization []string) (core.Principal, error) {
 	if t.Open() {
@@ -106,15 +107,24 @@ func (t *Tokens) Check(authorization []string) (core.Principal, error) {
 	if len(authorization) == 0 {
 		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "a token is missing: send it as Authorization: Bearer")
 	}
-	scheme, shown, _ := strings.Cut(authorization[0], " ")
-	one, known := t.all()[HashOf(strings.TrimSpace(shown))]
+	shown, read := shownIn(authorization[0])
+	one, known := t.all()[HashOf(shown)]
 	switch {
-	case len(authorization) > 1 || !strings.EqualFold(scheme, "Bearer") || !known:
+	case len(authorization) > 1 || !read || !known:
 		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "Invalid authentication token")
 	case !one.good():
 		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "Token has expired")
 	}
 	return one.Owner(), nil
+}
+
+// shownIn is the token that a value of Authorization shows.
+func shownIn(value string) (token string, ok bool) {
+	scheme, shown, two := strings.Cut(value, " ")
+	if !two {
+		return value, strings.HasPrefix(value, "plx_")
+	}
+	return strings.TrimSpace(shown), strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "ApiKey")
 }
 
 func (t *Tokens) all() map[Hash]Token {

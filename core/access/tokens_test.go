@@ -19,6 +19,7 @@ func TestATokenSaysWhoShowsIt(t *testing.T) {
 		tokens := access.NewTokens([]access.Token{
 			{Hash: access.HashOf("a"), Principal: "alice", Operator: true},
 			{Hash: access.HashOf("b"), Principal: "bob", Expires: soon},
+			{Hash: access.HashOf("plx_d"), Principal: "dan"},
 		})
 		for _, c := range []struct {
 			header []string
@@ -27,6 +28,10 @@ func TestATokenSaysWhoShowsIt(t *testing.T) {
 		}{
 			{[]string{"Bearer a"}, core.Principal{ID: "alice", Authenticated: true, Operator: true, Proof: proof("a") + "/operator"}, ""},
 			{[]string{"bearer  b "}, bob, ""},
+			{[]string{"ApiKey b"}, bob, ""},
+			{[]string{"plx_d"}, core.Principal{ID: "dan", Authenticated: true, Proof: proof("plx_d")}, ""},
+			{[]string{"plx_e"}, core.Principal{}, "Invalid authentication token"},
+			{[]string{"a"}, core.Principal{}, "Invalid authentication token"},
 			{nil, core.Principal{}, "a token is missing"},
 			{[]string{"Bearer c"}, core.Principal{}, "Invalid authentication token"},
 			{[]string{"Bearer"}, core.Principal{}, "Invalid authentication token"},

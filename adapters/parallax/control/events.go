@@ -49,9 +49,7 @@ func viewsOf(t *hub.Task, e core.Event) []eventView {
 			Result json.RawMessage `json:"result"`
 		}{result})}
 	case core.Failed:
-		return []eventView{say(statusFailed, struct {
-			Error failure `json:"error"`
-		}{failure{parallax.CodeOf(b.Fault), b.Fault.Message}})}
+		return []eventView{say(statusFailed, problem{b.Fault.Message, parallax.CodeOf(b.Fault)})}
 	case core.Cancelled:
 		return []eventView{say(statusCancelled, struct {
 			Reason string `json:"reason"`

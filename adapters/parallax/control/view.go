@@ -28,15 +28,12 @@ type execution struct {
 	EndTime     *time.Time      `json:"endTime,omitempty"`
 	Status      string          `json:"status"`
 	Result      json.RawMessage `json:"result,omitempty"`
-	Error       *failure        `json:"error,omitempty"`
-	Metrics     metrics         `json:"metrics"`
-	Webhook     *hookView       `json:"webhook,omitempty"`
-}
-
-// failure is why an execution was not completed.
-type failure struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Confidence  json.RawMessage `json:"confidence,omitempty"`
+	// Error is text and Code stands beside it, as in every error of the control plane.
+	Error   string    `json:"error,omitempty"`
+	Code    string    `json:"code,omitempty"`
+	Metrics metrics   `json:"metrics"`
+	Webhook *hookView `json:"webhook,omitempty"`
 }
 
 // metrics are the numbers of an execution.
@@ -68,9 +65,10 @@ func executionOf(t *hub.Task) (execution, error) {
 		return e, nil
 	}
 	e.EndTime, e.Metrics.Duration = &last.At, last.At.Sub(first.At).Milliseconds()
-	e.Metrics.Confidence = confidenceOf(last.Foreign)
+	e.Confidence = confidenceOf(last.Foreign)
+	e.Metrics.Confidence = e.Confidence
 	if a.Fault != nil {
-		e.Error = &failure{parallax.CodeOf(a.Fault), a.Fault.Message}
+		e.Error, e.Code = a.Fault.Message, parallax.CodeOf(a.Fault)
 	}
 	switch a.End {
 	case core.KindDone:

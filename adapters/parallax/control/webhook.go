@@ -212,7 +212,10 @@ func (q *hooks) tell(k *hook, t *hub.Task, e core.Event) {
 		q.opts.Log.Error("a webhook could not be told", "task", k.task, "error", err)
 		return
 	}
-	d := endedData{aboutExecution: aboutExecution{t.ID(), pattern{Name: v.PatternName}}, Duration: v.Metrics.Duration, Result: v.Result, Error: v.Error}
+	d := endedData{aboutExecution: aboutExecution{t.ID(), pattern{Name: v.PatternName}}, Duration: v.Metrics.Duration, Result: v.Result}
+	if v.Error != "" {
+		d.Error = &failure{v.Code, v.Error}
+	}
 	if v.AgentID != "" {
 		d.Agents = []agentResult{{ID: v.AgentID, Status: v.Status, Result: v.Result}}
 	}
@@ -245,6 +248,10 @@ type (
 		Agents   []agentResult   `json:"agents,omitempty"`
 		Error    *failure        `json:"error,omitempty"`
 		Reason   string          `json:"reason,omitempty"`
+	}
+	failure struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
 	}
 	agentResult struct {
 		ID     core.AgentID    `json:"id"`
