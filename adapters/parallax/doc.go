@@ -17,6 +17,9 @@
 // messages are turned into those of a WebSocket and back (gateway.go, gatewayin.go,
 // gatewayout.go), so that one session serves both.
 //
+// Package registry beside it does the same for agents that are gRPC servers themselves,
+// by way of the gateway.
+//
 // What the protocol's page leaves open is decided in docs/dialects/parallax.md,
 // together with the extensions: task_accepted and task_progress, by which answers
 // stream, and task_request, by which an agent asks another. They are used only

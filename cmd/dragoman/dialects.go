@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
+	registrywire "github.com/dragoman-hub/dragoman/proto/parallax/registry"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/web"
 	"github.com/dragoman-hub/dragoman/transports/ws"
@@ -76,6 +77,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 		s.grpc.Register(&wire.ClientService_ServiceDesc, clients)
 		s.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack))
 		s.grpc.Register(&gatewaywire.AgentGateway_ServiceDesc, parallax.NewGatewayService(s.serveGateway))
+		s.grpc.Register(&registrywire.Registry_ServiceDesc, s.newRegistry())
 		s.run("gRPC", func() error { return s.grpc.Serve(l) })
 	}
 	if s.socket != nil {

@@ -31,12 +31,17 @@ func (s *Service) serveGateway(stream gatewaywire.AgentGateway_ConnectServer) er
 	if err != nil {
 		return err
 	}
-	opts := parallax.GatewayOptions{Options: s.parallaxOptions(stream.Context(), core.NewID()), Refusals: &s.refused}
+	return grpcserver.Status(parallax.ServeGateway(s.ctx, s.hub, conn, s.gatewayOptions(stream.Context())))
+}
+
+// gatewayOptions are those of an agent that makes the call of ctx.
+func (s *Service) gatewayOptions(ctx context.Context) parallax.GatewayOptions {
+	opts := parallax.GatewayOptions{Options: s.parallaxOptions(ctx, core.NewID()), Refusals: &s.refused}
 	opts.MaxMessageBytes = grpcserver.DefaultMaxMessageBytes
-	if from, ok := peer.FromContext(stream.Context()); ok {
+	if from, ok := peer.FromContext(ctx); ok {
 		opts.Address, _, _ = net.SplitHostPort(from.Addr.String()) // where there is no port there is one address
 	}
-	return grpcserver.Status(parallax.ServeGateway(s.ctx, s.hub, conn, opts))
+	return opts
 }
 
 // controlPath is where the REST of a Parallax control plane is.

@@ -103,13 +103,14 @@ func TestTheGatewayAsksForATokenWhereTheHubDoes(t *testing.T) {
 	}
 }
 
-// The published package depends on one that the registry does not have and its code
-// never uses: a stub stands in for it, as the package's own users have to do.
-func TestThePublishedSDKOfParallaxAnswersAPiClient(t *testing.T) {
-	t.Parallel()
+// installSDK installs the published package of Parallax and returns where. It depends on
+// one that the registry does not have and its code never uses: a stub stands in for it,
+// as the package's own users have to do.
+func installSDK(t *testing.T, guides ...string) (dir string) {
+	t.Helper()
 	needs(t, "node", "npm")
-	dir := t.TempDir()
-	copyGuide(t, dir, "sdk.cjs")
+	dir = t.TempDir()
+	copyGuide(t, dir, guides...)
 	for name, text := range map[string]string{
 		"package.json":      `{"private": true, "dependencies": {"@parallaxai/sdk-typescript": "0.4.0"}, "overrides": {"@prism-lang/confidence": "file:./stub"}}`,
 		"stub/package.json": `{"name": "@prism-lang/confidence", "version": "1.2.7"}`,
@@ -123,37 +124,58 @@ func TestThePublishedSDKOfParallaxAnswersAPiClient(t *testing.T) {
 		}
 	}
 	installNode(t, dir)
-	s := newStage(t, nil)
-	run := func(id string) *bufio.Scanner {
-		t.Helper()
-		cmd := exec.Command("node", "sdk.cjs", id)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HUB="+s.service.bound.GRPC)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill() // it may have ended
-			_, _ = io.Copy(io.Discard, out)
-			_ = cmd.Wait() // it was killed
-		})
-		return bufio.NewScanner(out)
+	return dir
+}
+
+// nodeProgram is a program of Node that runs, and what it says.
+type nodeProgram struct {
+	*testing.T
+	out *bufio.Scanner
+	cmd *exec.Cmd
+}
+
+// runNode runs a program of Node, which is killed with the test.
+func runNode(t *testing.T, dir string, env []string, args ...string) nodeProgram {
+	t.Helper()
+	cmd := exec.Command("node", args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	hears := func(out *bufio.Scanner, want string) {
-		t.Helper()
-		for out.Scan() {
-			t.Log(out.Text())
-			if strings.HasPrefix(out.Text(), want) {
-				return
-			}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait() // it was killed
+	})
+	return nodeProgram{t, bufio.NewScanner(out), cmd}
+}
+
+// hears waits for a line and returns it.
+func (p nodeProgram) hears(want string) string {
+	p.Helper()
+	for p.out.Scan() {
+		p.Log(p.out.Text())
+		if strings.HasPrefix(p.out.Text(), want) {
+			return p.out.Text()
 		}
-		t.Fatalf("it ended before it said %q: %v", want, out.Err())
+	}
+	p.Fatalf("it ended before it said %q: %v", want, p.out.Err())
+	return ""
+}
+
+func TestThePublishedSDKOfParallaxAnswersAPiClient(t *testing.T) {
+	t.Parallel()
+	dir := installSDK(t, "sdk.cjs")
+	s := newStage(t, nil)
+	run := func(id string) nodeProgram {
+		return runNode(t, dir, []string{"HUB=" + s.service.bound.GRPC}, "sdk.cjs", id)
 	}
 	first := run("shout")
-	hears(first, "IN")
+	first.hears("IN")
 	card := s.await(t, "joined shout").(core.Card)
 	if diff := cmp.Diff([]string{"Shouting Agent", "parallax", "shouting"}, append([]string{card.Name, card.Dialect}, card.Capabilities...)); diff != "" {
 		t.Errorf("the agent differs (-want +got):\n%s", diff)
@@ -175,10 +197,10 @@ func TestThePublishedSDKOfParallaxAnswersAPiClient(t *testing.T) {
 	}
 	// One of the same id is refused, and its reconnecting is slowed down.
 	second := run("shout")
-	hears(second, "OUT: Gateway rejected")
+	second.hears("OUT: Gateway rejected")
 	began := time.Now()
 	for range 3 {
-		hears(second, "Gateway stream ended")
+		second.hears("Gateway stream ended")
 	}
 	if took := time.Since(began); took < 5*time.Second { // by itself it waits for 1 s, then for 2
 		t.Errorf("it was refused twice more within %s, want each answer held up longer", took)

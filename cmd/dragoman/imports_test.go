@@ -69,7 +69,7 @@ var table = []row{
 		from: []string{"adapters/metrics/..."}, own: []string{"core", "core/hub"},
 		lib: []string{"github.com/prometheus/client_golang"},
 	},
-	dialect("parallax", "github.com/go-chi/chi/v5", "golang.org/x/time/rate", "google.golang.org/protobuf"),
+	dialect("parallax", "github.com/go-chi/chi/v5", "golang.org/x/time/rate", "google.golang.org/grpc", "google.golang.org/protobuf"),
 	dialect("pi", "github.com/sony/gobreaker/v2"),
 
 	{from: []string{"schemas/..."}, lib: []string{"github.com/santhosh-tekuri/jsonschema/v5"}},

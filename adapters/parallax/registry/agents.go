@@ -1,0 +1,147 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	wire "github.com/dragoman-hub/dragoman/proto/parallax/registry"
+)
+
+// agentOf is an agent of whatever dialect as the registry shows it. It is asked through
+// the hub, which its endpoint says.
+func agentOf(a hub.AgentStatus) *wire.AgentRegistration {
+	m := &wire.AgentRegistration_Metadata{Labels: map[string]string{}}
+	for name, raw := range a.Metadata {
+		text := string(raw)
+		_ = json.Unmarshal(raw, &text) // what is no text is told as its JSON
+		switch name {
+		case "version":
+			m.Version = text
+		case "region":
+			m.Region = text
+		case "name", "endpoint":
+		default:
+			m.Labels[name] = text
+		}
+	}
+	return &wire.AgentRegistration{
+		Id: string(a.ID), Name: a.Name, Endpoint: a.Dialect + "://" + string(a.ID), Capabilities: a.Capabilities, Metadata: m,
+		RegisteredAt: timestamppb.New(a.Since),
+	}
+}
+
+// matches reports whether an agent has all the capabilities and labels.
+func matches(a *wire.AgentRegistration, capabilities []string, labels map[string]string) bool {
+	for _, c := range capabilities {
+		if !slices.Contains(a.GetCapabilities(), c) {
+			return false
+		}
+	}
+	for name, value := range labels {
+		if have, there := a.GetMetadata().GetLabels()[name]; !there || have != value {
+			return false
+		}
+	}
+	return true
+}
+
+// GetAgent implements [wire.RegistryServer].
+func (r *Registry) GetAgent(_ context.Context, in *wire.GetAgentRequest) (*wire.AgentRegistration, error) {
+	a, here := r.hub.Agent(core.AgentID(in.GetAgentId()))
+	if !here {
+		return nil, status.Errorf(codes.NotFound, "no agent %q is here", in.GetAgentId())
+	}
+	return agentOf(a), nil
+}
+
+// mostListed is how many agents one answer has at most.
+const mostListed = 1000
+
+// ListAgents implements [wire.RegistryServer]. The token by which a list goes on is the
+// id of the agent that it stopped at.
+func (r *Registry) ListAgents(_ context.Context, in *wire.ListAgentsRequest) (*wire.ListAgentsResponse, error) {
+	out := &wire.ListAgentsResponse{}
+	limit := mostListed
+	if n := int(in.GetLimit()); n > 0 {
+		limit = min(n, limit)
+	}
+	for _, status := range r.hub.Agents() { // by id
+		a := agentOf(status)
+		if !matches(a, in.GetCapabilities(), in.GetLabels()) {
+			continue
+		}
+		out.TotalCount++
+		switch {
+		case a.GetId() <= in.GetContinuationToken():
+		case len(out.Agents) < limit:
+			out.Agents = append(out.Agents, a)
+		default:
+			out.NextContinuationToken = out.Agents[limit-1].GetId()
+		}
+	}
+	return out, nil
+}
+
+// watchEvery is how often the registry looks who is here, as that of Parallax does.
+const watchEvery = 2 * time.Second
+
+// Watch implements [wire.RegistryServer].
+func (r *Registry) Watch(in *wire.WatchRequest, out grpc.ServerStreamingServer[wire.WatchEvent]) error {
+	known := map[string]*wire.AgentRegistration{}
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for first := true; ; first = false {
+		now := map[string]*wire.AgentRegistration{}
+		for _, status := range r.hub.Agents() {
+			if a := agentOf(status); matches(a, in.GetCapabilities(), nil) {
+				now[a.GetId()] = a
+			}
+		}
+		if !first || in.GetIncludeInitial() {
+			for _, e := range changes(known, now) {
+				if err := out.Send(e); err != nil {
+					return err
+				}
+			}
+		}
+		known = now
+		select {
+		case <-tick.C:
+		case <-out.Context().Done():
+			return nil
+		}
+	}
+}
+
+// changes are what became of those who were here, by id.
+func changes(before, now map[string]*wire.AgentRegistration) (all []*wire.WatchEvent) {
+	at := timestamppb.Now()
+	say := func(kind wire.WatchEvent_EventType, a *wire.AgentRegistration) {
+		all = append(all, &wire.WatchEvent{Type: kind, Agent: a, Timestamp: at})
+	}
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		if now[id] == nil {
+			say(wire.WatchEvent_DELETED, before[id])
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(now)) {
+		switch was := before[id]; {
+		case was == nil:
+			say(wire.WatchEvent_ADDED, now[id])
+		case !proto.Equal(was, now[id]):
+			say(wire.WatchEvent_MODIFIED, now[id])
+		}
+	}
+	return all
+}
