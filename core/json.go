@@ -107,16 +107,17 @@ func jsonDecode(data []byte, limits JSONLimits, v any, strict bool) error {
 		return &json.InvalidUnmarshalError{Type: t}
 	}
 	p := jsonPlanOf(t.Elem())
-	s := jsonScan{data: data, strict: strict}
+	kept := jsonKept(t.Elem())
+	s := jsonScan{data: data, strict: strict, gathers: len(kept) > 0 && len(data) >= jsonBulk}
 	if err := s.run(p, limits); err != nil {
 		// What is no JSON has no types and no keys to be wrong.
 		return cmp.Or(CheckJSON(data, limits), error(err))
 	}
-	data = s.inDigits()
-	err := json.Unmarshal(data, v)
+	err := s.unmarshal(v, kept)
 	if err == nil {
 		return nil
 	}
+	data = s.inDigits()
 	// What the plan cannot see (a range, a type's own rules) is rare: read again,
 	// trying out leaf by leaf, to say where it is.
 	s = jsonScan{data: data, strict: strict, probe: true}

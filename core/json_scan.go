@@ -22,6 +22,7 @@ type jsonScan struct {
 	probe    bool // leaves are tried out on their types
 	gathers  bool // the members of the outermost object
 	members  []JSONMember
+	begins   []int             // where their values do
 	wholes   []jsonWholeNumber // those that encoding/json would not take
 }
 
@@ -141,6 +142,7 @@ func (s *jsonScan) object(p *jsonPlan) *JSONError {
 		}
 		if gathers {
 			s.members = append(s.members, JSONMember{key, s.data[began:s.pos:s.pos]})
+			s.begins = append(s.begins, began)
 		}
 	}
 }

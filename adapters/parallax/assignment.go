@@ -186,8 +186,8 @@ func readInput(input json.RawMessage, r *core.Request) error {
 		r.Content = text
 		return nil
 	}
-	var ms members
-	if json.Unmarshal(input, &ms) != nil {
+	ms := membersIn(input)
+	if ms == nil {
 		r.Data = input
 		return nil
 	}
@@ -204,7 +204,7 @@ func readInput(input json.RawMessage, r *core.Request) error {
 		delete(ms, "history")
 	}
 	if c := bytes.TrimSpace(ms["context"]); len(c) > 0 && c[0] == '{' {
-		r.Context = c
+		r.Context = bytes.Clone(c) // it may be small, and the message large
 		delete(ms, "context")
 	}
 	if n, ok := noticeOf(ms["notice"]); ok {
@@ -214,7 +214,7 @@ func readInput(input json.RawMessage, r *core.Request) error {
 	switch data, whole := ms["data"]; {
 	case len(ms) == 0:
 	case whole && len(ms) == 1:
-		r.Data = data
+		r.Data = bytes.Clone(data)
 	default:
 		left, err := marshal(ms)
 		if err != nil {

@@ -13,8 +13,8 @@ type shape map[string]shape
 // strip returns the object without the members that s names, nil if nothing is
 // left. Anything but an object is left as it is.
 func (s shape) strip(object json.RawMessage) json.RawMessage {
-	var ms members
-	if json.Unmarshal(object, &ms) != nil || ms == nil {
+	ms := membersIn(object)
+	if ms == nil {
 		return object
 	}
 	for name, inner := range s {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // Dialect is the name of the dialect in cards, principals and events.
@@ -156,6 +158,19 @@ var acceptedShape = shape{"requestId": nil, "taskId": nil, "executionId": nil, "
 
 // members are the members of a JSON object, values verbatim.
 type members = map[string]json.RawMessage
+
+// membersIn are the members of an object that was checked before; nil of anything else.
+func membersIn(object json.RawMessage) members {
+	all, err := core.JSONMembers(object, core.JSONLimits{Bytes: len(object)})
+	if err != nil || all == nil {
+		return nil
+	}
+	ms := make(members, len(all))
+	for _, m := range all {
+		ms[string(m.Key)] = m.Value
+	}
+	return ms
+}
 
 // count is a whole number as peers write it: 30000, 30000.0 and 3e4 are the same
 // number to the languages they are written in. Fractions are rounded.
