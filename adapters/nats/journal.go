@@ -45,6 +45,7 @@ type Options struct {
 
 // Journal is a journal.Journal on JetStream.
 type Journal struct {
+	log    *slog.Logger
 	server *server.Server // nil when the server is external
 	conn   *nats.Conn
 	js     jetstream.JetStream
@@ -95,20 +96,19 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	}
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
 	j := &Journal{
-		address: Redacted(o.URL), prefix: name + ".begun.", former: name + ".task.", logs: map[string]*Log{}, lines: longLines,
+		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), address: Redacted(o.URL), prefix: name + ".begun.", former: name + ".task.", logs: map[string]*Log{}, lines: longLines,
 		broken: breakage{told: make(chan struct{}, 1)}, stop: func() {},
 	}
-	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	room := keep.Bytes + keepUsage.Bytes
 	for _, l := range o.Logs {
 		room += l.Or().Bytes
 	}
 	var err error
 	if o.URL == "" {
-		if j.lost, err = inspect(o.Dir, log); err != nil {
+		if j.lost, err = inspect(o.Dir, j.log); err != nil {
 			return nil, err
 		}
-		if j.server, err = embed(o.Dir, o.Sync, room, log); err != nil {
+		if j.server, err = embed(o.Dir, o.Sync, room, j.log); err != nil {
 			return nil, err
 		}
 		j.dir = streamsDir(o.Dir)
