@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
+	"path"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -22,24 +21,38 @@ func benchCommand(io streams) *cobra.Command {
 	var o benchOptions
 	c := &cobra.Command{
 		Use: "bench", Short: "Measure the hub against a plain relay", Args: cobra.NoArgs,
-		Long: `Measure what the hub costs. A pi client over WebSocket asks a Coven agent over gRPC,
-each in a process of its own: once through the hub, once through a plain relay that
-is made of the same two libraries and nothing else. Both take turns, so that a
-machine that slows down slows down both; the ratio says what the hub adds.
+		Long: `Measure what the hub costs. Clients, the hub and the agents are a process each, and
+beside the hub runs a plain relay that is made of the same libraries and nothing else.
+Both take turns, so that a machine that slows down slows down both; the ratio says
+what the hub adds.
 
-It uses free ports of this machine and a temporary directory, and takes about a
-minute.`,
+It uses free ports of this machine and a temporary directory. Without --rows it takes
+two minutes. The rows are:
+
+` + describeBenchRows(),
+		Example: `  dragoman bench --rows single
+  dragoman bench --rows 'pair-rest-*' --rounds 3 --time 500ms
+  dragoman bench --rows single,parallel --base-binary ./dragoman-before`,
 	}
 	f := c.Flags()
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.IntVar(&o.rounds, "rounds", 5, "`number` of turns that hub and relay take")
+	f.IntVar(&o.rounds, "rounds", 5, "`number` of turns that each side takes")
 	f.DurationVar(&o.each, "time", 2*time.Second, "`time` that one turn lasts")
 	f.IntVar(&o.agents, "agents", 200, "`number` of idle agents that are weighed")
+	f.IntVar(&o.crowd, "crowd", 10_000, "`number` of agents in the crowd rows")
+	f.StringSliceVar(&o.rows, "rows", nil, "`names` of the rows to measure, with * and ?; 'all' for every row")
+	f.StringVar(&o.hubBinary, "hub-binary", "", "`path` of the program that runs as the hub; default this one")
+	f.StringVar(&o.baseBinary, "base-binary", "", "`path` of another build, whose hub takes turns with the hub")
+	f.StringArrayVar(&o.hubEnv, "hub-env", nil, "`NAME=VALUE` in the environment of the hub, such as DRAGOMAN_JOURNAL_SYNC=always; may be repeated")
 	c.AddCommand(benchAgentCommand(io), benchRelayCommand(io), benchCrowdCommand(io))
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		rows, err := chooseBenchRows(o.rows)
+		if err != nil {
+			return &exit{exitUsage, err}
+		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		r, err := runBench(ctx, o, io)
+		r, err := runBench(ctx, o, rows, io)
 		switch {
 		case ctx.Err() != nil:
 			return &exit{exitInterrupted, errLeft}
@@ -55,27 +68,65 @@ minute.`,
 }
 
 type benchOptions struct {
-	rounds int
-	each   time.Duration
-	agents int
+	rounds                int
+	each                  time.Duration
+	agents, crowd         int
+	rows                  []string
+	hubBinary, baseBinary string
+	hubEnv                []string
 }
 
-// benchResult is everything that was measured.
-type benchResult struct {
-	Version string `json:"version"`
-	Go      string `json:"go"`
-	CPUs    int    `json:"cpus"`
-	// Single is one question of one chunk after the other, Parallel 64 at a time,
-	// Burst answers of 5,000 chunks of 64 bytes, 16 at a time.
-	Single   comparison `json:"single"`
-	Parallel comparison `json:"parallel"`
-	Burst    comparison `json:"burst"`
-	// WireMultiple is how many bytes a pi client gets for a byte of text in Burst.
-	WireMultiple float64 `json:"wire_multiple"`
-	// Idle is how many bytes an idle agent keeps resident, by dialect.
-	Idle map[string]int64 `json:"idle_bytes"`
-	// Start is the time from the start of the process to its listening.
-	Start series `json:"start"`
+// benchRow is one thing that is measured.
+type benchRow struct {
+	name, about string
+	// byRequest rows take long and are measured only when they are named.
+	byRequest bool
+	measure   func(ctx context.Context, b *bench, r *rowResult) error
+}
+
+// chooseBenchRows returns the rows that match one of the patterns; without patterns
+// the rows that are not by request.
+func chooseBenchRows(patterns []string) ([]benchRow, error) {
+	var chosen []benchRow
+	used := map[string]bool{}
+	for _, row := range benchRows() {
+		wanted := len(patterns) == 0 && !row.byRequest
+		for _, p := range patterns {
+			matches, err := path.Match(p, row.name)
+			if err != nil {
+				return nil, fmt.Errorf("--rows %q: %w", p, err)
+			}
+			if matches || p == "all" {
+				wanted, used[p] = true, true
+			}
+		}
+		if wanted {
+			chosen = append(chosen, row)
+		}
+	}
+	for _, p := range patterns {
+		if !used[p] {
+			return nil, fmt.Errorf("--rows %q: no row has that name; 'dragoman bench --help' lists them", p)
+		}
+	}
+	return chosen, nil
+}
+
+// describeBenchRows lists the rows for the help text.
+func describeBenchRows() string {
+	var s strings.Builder
+	for _, row := range benchRows() {
+		if strings.HasPrefix(row.name, "pair-") {
+			continue
+		}
+		about := row.about
+		if row.byRequest {
+			about += " (by request)"
+		}
+		fmt.Fprintf(&s, "  %-24s %s\n", row.name, about)
+	}
+	fmt.Fprintf(&s, "  %-24s %s", "pair-REQUESTER-AGENT-N", "a requester asks an agent, N (1 or 64) at a time (by request)")
+	return s.String()
 }
 
 // The shape of the load.
@@ -86,8 +137,8 @@ const (
 	benchChunk       = 64
 )
 
-// runBench starts the processes, measures, and ends them.
-func runBench(ctx context.Context, o benchOptions, io streams) (r benchResult, err error) {
+// runBench measures the rows and ends every process that it started.
+func runBench(ctx context.Context, o benchOptions, rows []benchRow, io streams) (r benchResult, err error) {
 	// The garbage of the client is not what is measured, and the hub's pays for fifteen
 	// frames where the relay's pays for two.
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
@@ -96,195 +147,16 @@ func runBench(ctx context.Context, o benchOptions, io streams) (r benchResult, e
 		return r, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	p := &processes{dir: dir, err: io.err}
-	defer func() { err = errors.Join(err, p.end()) }()
-	r = benchResult{Version: version, Go: runtime.Version(), CPUs: runtime.NumCPU(), Idle: map[string]int64{}}
-
-	fmt.Fprintln(io.err, "starting the hub...")
-	if r.Start, err = p.timeStarts(ctx, o.rounds); err != nil {
-		return r, err
-	}
-	hub, err := p.hub(ctx, "hub")
-	if err != nil {
-		return r, err
-	}
-	relay, err := p.relay(ctx)
-	if err != nil {
-		return r, err
-	}
-	for _, grpc := range []string{hub.addrs.GRPC, relay.addrs.GRPC} {
-		if _, err := p.start(ctx, "agent", "bench", "agent", "--grpc-addr", grpc); err != nil {
-			return r, err
+	b := &bench{benchOptions: o, processes: processes{dir: dir}, shared: map[string][]server{}}
+	defer func() { err = errors.Join(err, b.end()) }()
+	r = benchResult{Version: version, Go: runtime.Version(), CPUs: runtime.NumCPU()}
+	for _, row := range rows {
+		fmt.Fprintf(io.err, "%s: %s...\n", row.name, row.about)
+		result := rowResult{Name: row.name, About: row.about}
+		if err := row.measure(ctx, b, &result); err != nil {
+			return r, fmt.Errorf("%s: %w", row.name, err)
 		}
-	}
-	asks, closeBoth, err := connectBench(ctx, hub.addrs, relay.addrs)
-	if err != nil {
-		return r, err
-	}
-	for _, m := range []struct {
-		name           string
-		into           *comparison
-		atOnce, chunks int
-	}{
-		{"one at a time", &r.Single, 1, 1},
-		{fmt.Sprintf("%d at a time", benchParallel), &r.Parallel, benchParallel, 1},
-		{fmt.Sprintf("answers of %d chunks, %d at a time", benchBurstChunks, benchBurstAtOnce), &r.Burst, benchBurstAtOnce, benchBurstChunks},
-	} {
-		fmt.Fprintf(io.err, "asking: %s...\n", m.name)
-		if *m.into, err = takeTurns(ctx, o, asks, m.atOnce, m.chunks); err != nil {
-			return r, errors.Join(fmt.Errorf("%s: %w", m.name, err), closeBoth())
-		}
-	}
-	r.WireMultiple = asks.hub.multiple()
-	if err := closeBoth(); err != nil {
-		return r, err
-	}
-	fmt.Fprintln(io.err, "weighing idle agents...")
-	for dialect := range joins() {
-		if r.Idle[dialect], err = p.weigh(ctx, dialect, o.agents); err != nil {
-			return r, err
-		}
+		r.Rows = append(r.Rows, result)
 	}
 	return r, nil
-}
-
-// processes are the children of a bench. Each tells in a ready file where it
-// listens, or that it is there.
-type processes struct {
-	dir      string
-	err      interface{ Write([]byte) (int, error) }
-	children []*child
-}
-
-type child struct {
-	cmd   *exec.Cmd
-	addrs Addresses
-}
-
-// start runs this program again with the arguments and waits until it is ready.
-func (p *processes) start(ctx context.Context, name string, args ...string) (*child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	ready := filepath.Join(p.dir, fmt.Sprintf("%s-%d.json", name, len(p.children)))
-	cmd := exec.Command(self, append(args, "--ready-file", ready)...) //nolint:gosec // it is this very program
-	cmd.Env = append(withoutSettings(os.Environ()), measured...)
-	said := &tail{also: discardAll{}}
-	cmd.Stderr = said
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	c := &child{cmd: cmd}
-	p.children = append(p.children, c)
-	if c.addrs, err = awaitReady(ctx, ready); err != nil {
-		return nil, fmt.Errorf("%s did not start: %w: %s", name, err, said.text())
-	}
-	return c, nil
-}
-
-// measured are the settings of a hub that is measured: as many commands as can be, no
-// summaries of what they said, and nothing on the disk of the user.
-var measured = []string{
-	envPrefix + "PI_RATES_ALL=0", envPrefix + "PI_RATES_SESSION=0", envPrefix + "PI_RATES_SERVER=0", envPrefix + "PI_COMPACT_AT=0", envPrefix + "PI_SESSION_DIR=",
-}
-
-// withoutSettings keeps the user's own hub out of what is measured.
-func withoutSettings(environ []string) []string {
-	var kept []string
-	for _, v := range environ {
-		if !strings.HasPrefix(v, envPrefix) {
-			kept = append(kept, v)
-		}
-	}
-	return kept
-}
-
-type discardAll struct{}
-
-// Write implements io.Writer.
-func (discardAll) Write(b []byte) (int, error) { return len(b), nil }
-
-func (p *processes) hub(ctx context.Context, name string) (*child, error) {
-	return p.start(ctx, name, "serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "127.0.0.1:0",
-		"--data-dir", filepath.Join(p.dir, fmt.Sprintf("%s-%d", name, len(p.children))), "--log-level", "warn")
-}
-
-func (p *processes) relay(ctx context.Context) (*child, error) {
-	return p.start(ctx, "relay", "bench", "relay")
-}
-
-// stop ends a child and waits for it.
-func (c *child) stop() error {
-	if c.cmd.ProcessState != nil {
-		return nil
-	}
-	_ = c.cmd.Process.Signal(os.Interrupt) // it may have ended
-	kill := time.AfterFunc(5*time.Second, func() { _ = c.cmd.Process.Kill() })
-	defer kill.Stop()
-	err := c.cmd.Wait()
-	var status *exec.ExitError
-	if errors.As(err, &status) {
-		return nil // how a child ends is not what is measured
-	}
-	return err
-}
-
-// end stops all children, the last first.
-func (p *processes) end() error {
-	var errs []error
-	for i := len(p.children) - 1; i >= 0; i-- {
-		errs = append(errs, p.children[i].stop())
-	}
-	return errors.Join(errs...)
-}
-
-// timeStarts measures how long a hub with an empty journal takes to listen.
-func (p *processes) timeStarts(ctx context.Context, n int) (series, error) {
-	var s series
-	for range n {
-		began := time.Now()
-		c, err := p.hub(ctx, "start")
-		if err != nil {
-			return s, err
-		}
-		s.add(time.Since(began))
-		if err := c.stop(); err != nil {
-			return s, err
-		}
-	}
-	s.sort()
-	return s, nil
-}
-
-// weigh measures how much resident memory an idle agent costs a fresh hub.
-func (p *processes) weigh(ctx context.Context, dialect string, n int) (int64, error) {
-	hub, err := p.hub(ctx, "idle")
-	if err != nil {
-		return 0, err
-	}
-	defer hub.stop() //nolint:errcheck // end stops it too
-	// The first agents pay for what is made once.
-	few, err := p.crowd(ctx, hub, dialect, "few", n/4)
-	if err != nil {
-		return 0, err
-	}
-	before, err := resident(hub.cmd.Process.Pid)
-	if err != nil {
-		return 0, err
-	}
-	many, err := p.crowd(ctx, hub, dialect, "many", n)
-	if err != nil {
-		return 0, err
-	}
-	after, err := resident(hub.cmd.Process.Pid)
-	if err != nil {
-		return 0, err
-	}
-	return (after - before) / int64(n), errors.Join(many.stop(), few.stop())
-}
-
-func (p *processes) crowd(ctx context.Context, hub *child, dialect, name string, n int) (*child, error) {
-	return p.start(ctx, name, "bench", "crowd", "--dialect", dialect, "--prefix", name, "--count", fmt.Sprint(n),
-		"--grpc-addr", hub.addrs.GRPC, "--hub", "http://"+hub.addrs.HTTP)
 }

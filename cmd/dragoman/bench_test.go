@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -58,17 +59,17 @@ func benchHub(tb testing.TB) (hub *side, stop func()) {
 	}
 	var group sync.WaitGroup
 	in := make(chan struct{})
-	card := core.Card{ID: benchAgent, MaxConcurrent: benchParallel, Features: core.FeatureStreaming | core.FeatureCancellation}
+	card := core.Card{ID: core.AgentID(benchAgent(coven.Name)), MaxConcurrent: benchParallel, Features: core.FeatureStreaming | core.FeatureCancellation}
 	group.Go(func() {
 		_ = joinCoven(ctx, place{grpc: s.bound.GRPC}, card, benchHandler, func(asker) { close(in) }, nil)
 	})
 	<-in
-	hub, closeHub, err := connectHub(ctx, s.bound)
+	hub, err = connectPi(ctx, s.bound, benchAgent(coven.Name), 0, benchParallel, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return hub, func() {
-		if err := closeHub(); err != nil {
+		if err := hub.close(); err != nil {
 			tb.Error(err)
 		}
 		cancel()
@@ -108,15 +109,15 @@ func TestTheClientOfABenchNoticesWhatGoesWrong(t *testing.T) {
 		{name: "something else", frame: `{"kind":"event"}`, want: "not what a pi client expects"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := &side{}
+			s := &wsAsker{}
 			s.workers[3].done = make(chan error, 1)
-			if err := s.hearHub([]byte(tt.frame)); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			if err := s.hearPi([]byte(tt.frame)); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			if tt.want != "" {
 				return
 			}
-			if err := s.hearHub([]byte(tt.frame)); err == nil {
+			if err := s.hearPi([]byte(tt.frame)); err == nil {
 				t.Error("twice: got nil, want that it came twice")
 			}
 			if err := <-s.workers[3].done; (err == nil) != (tt.told == "") || err != nil && !strings.Contains(err.Error(), tt.told) {
@@ -127,7 +128,7 @@ func TestTheClientOfABenchNoticesWhatGoesWrong(t *testing.T) {
 }
 
 func TestTheClientOfTheRelayNoticesWhatGoesWrong(t *testing.T) {
-	s := &side{}
+	s := &wsAsker{}
 	s.workers[3].done = make(chan error, 1)
 	for _, tt := range []struct {
 		frame relayFrame

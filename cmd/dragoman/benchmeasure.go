@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -39,39 +38,84 @@ func (s series) MarshalJSON() ([]byte, error) {
 type turn struct {
 	took series
 	rate float64 // chunks a second
+	wire float64 // bytes an answer, over a WebSocket
 }
 
-// comparison is the hub beside the relay. The ratios are medians over the rounds
-// of the ratio of each round.
+// comparison is what the sides did that took turns.
 type comparison struct {
-	AtOnce int    `json:"at_once"`
-	Chunks int    `json:"chunks"`
-	Hub    series `json:"hub"`
-	Relay  series `json:"relay"`
-	// Rates are chunks a second, the median over the rounds.
-	HubRate   float64 `json:"hub_rate"`
-	RelayRate float64 `json:"relay_rate"`
-	// P50Ratio is the hub's median time over the relay's, RateRatio its rate over
-	// the relay's.
-	P50Ratio  float64 `json:"p50_ratio"`
-	RateRatio float64 `json:"rate_ratio"`
-
-	p50s, rates, hubRates, relayRates []float64
+	AtOnce int          `json:"at_once"`
+	Chunks int          `json:"chunks"`
+	Sides  []sideResult `json:"sides"`
 }
 
-func (c *comparison) add(hub, relay turn) {
-	c.Hub.values = append(c.Hub.values, hub.took.values...)
-	c.Relay.values = append(c.Relay.values, relay.took.values...)
-	c.p50s = append(c.p50s, float64(hub.took.at(.5))/float64(max(1, relay.took.at(.5))))
-	c.rates = append(c.rates, hub.rate/max(1, relay.rate))
-	c.hubRates, c.relayRates = append(c.hubRates, hub.rate), append(c.relayRates, relay.rate)
+// sideResult is what one side did in all rounds. The ratios are those of the first
+// side to this one: medians over the rounds of the ratio of each round.
+type sideResult struct {
+	Name string `json:"name"`
+	Took series `json:"took"`
+	// Rate is chunks a second, and Wire how many bytes came for an answer: medians
+	// over the rounds.
+	Rate float64 `json:"rate"`
+	Wire float64 `json:"wire_bytes,omitempty"`
+	// P50Ratio is the first side's median time over this one's, P99Ratio that of their
+	// 99th percentiles, RateRatio its rate over this one's.
+	P50Ratio  float64 `json:"p50_ratio,omitempty"`
+	P99Ratio  float64 `json:"p99_ratio,omitempty"`
+	RateRatio float64 `json:"rate_ratio,omitempty"`
+
+	rates, wires, p50s, p99s, ratios []float64
+}
+
+// add takes in a round: a turn of each side.
+func (c *comparison) add(turns []turn) {
+	first := turns[0]
+	for i, t := range turns {
+		s := &c.Sides[i]
+		s.Took.values = append(s.Took.values, t.took.values...)
+		s.rates, s.wires = append(s.rates, t.rate), append(s.wires, t.wire)
+		if i == 0 {
+			continue
+		}
+		s.p50s = append(s.p50s, float64(first.took.at(.5))/float64(max(1, t.took.at(.5))))
+		s.p99s = append(s.p99s, float64(first.took.at(.99))/float64(max(1, t.took.at(.99))))
+		s.ratios = append(s.ratios, first.rate/max(1, t.rate))
+	}
 }
 
 func (c *comparison) finish() {
-	c.Hub.sort()
-	c.Relay.sort()
-	c.P50Ratio, c.RateRatio = median(c.p50s), median(c.rates)
-	c.HubRate, c.RelayRate = median(c.hubRates), median(c.relayRates)
+	for i := range c.Sides {
+		s := &c.Sides[i]
+		s.Took.sort()
+		s.Rate, s.Wire = median(s.rates), median(s.wires)
+		s.P50Ratio, s.P99Ratio, s.RateRatio = median(s.p50s), median(s.p99s), median(s.ratios)
+	}
+}
+
+// benchResult is everything that was measured.
+type benchResult struct {
+	Version string      `json:"version"`
+	Go      string      `json:"go"`
+	CPUs    int         `json:"cpus"`
+	Rows    []rowResult `json:"rows"`
+}
+
+// rowResult is what came of a row: sides that took turns, figures, or both.
+type rowResult struct {
+	Name  string `json:"name"`
+	About string `json:"about"`
+	*comparison
+	Figures []figure `json:"figures,omitempty"`
+}
+
+// figure is one number.
+type figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+func (r *rowResult) figure(name string, value float64, unit string) {
+	r.Figures = append(r.Figures, figure{name, value, unit})
 }
 
 func median(v []float64) float64 {
@@ -83,27 +127,37 @@ func median(v []float64) float64 {
 }
 
 func (r benchResult) print(out io.Writer) error {
-	fmt.Fprintf(out, "dragoman %s, %s, %d CPUs. A pi client over WebSocket asks a Coven agent over gRPC.\n\n", r.Version, r.Go, r.CPUs)
-	t := newTable(out, "WORK", "", "P50", "P90", "P99", "CHUNKS/S", "HUB : RELAY")
-	for _, m := range []struct {
-		name string
-		c    comparison
-	}{
-		{"1 chunk, one at a time", r.Single}, {fmt.Sprintf("1 chunk, %d at a time", r.Parallel.AtOnce), r.Parallel},
-		{fmt.Sprintf("%d chunks, %d at a time", r.Burst.Chunks, r.Burst.AtOnce), r.Burst},
-	} {
-		row := func(name, who string, s series, rate float64, ratio string) {
-			t.row(name, who, round(s.at(.5)), round(s.at(.9)), round(s.at(.99)), fmt.Sprintf("%.0f", rate), ratio)
+	fmt.Fprintf(out, "dragoman %s, %s, %d CPUs\n\n", r.Version, r.Go, r.CPUs)
+	t := newTable(out, "ROW", "SIDE", "P50", "P90", "P99", "CHUNKS/S", "BYTES/ANSWER", "THE FIRST TO IT")
+	compared := false
+	for _, row := range r.Rows {
+		if row.comparison == nil {
+			continue
 		}
-		row(m.name, "hub", m.c.Hub, m.c.HubRate, fmt.Sprintf("p50 %.2f, rate %.2f", m.c.P50Ratio, m.c.RateRatio))
-		row("", "relay", m.c.Relay, m.c.RelayRate, "")
+		name := row.Name
+		compared = true
+		for i, s := range row.Sides {
+			ratios, bytes := "", ""
+			if i > 0 {
+				ratios = fmt.Sprintf("p50 %.2f, p99 %.2f, rate %.2f", s.P50Ratio, s.P99Ratio, s.RateRatio)
+			}
+			if s.Wire > 0 {
+				bytes = fmt.Sprintf("%.0f", s.Wire)
+			}
+			t.row(name, s.Name, round(s.Took.at(.5)), round(s.Took.at(.9)), round(s.Took.at(.99)), fmt.Sprintf("%.0f", s.Rate), bytes, ratios)
+			name = ""
+		}
 	}
-	if err := t.flush(); err != nil {
-		return err
+	if compared {
+		if err := t.flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "\nbytes a pi client gets for a byte of text, in bursts: %.2f\nstart to ready: p50 %s, max %s\n", r.WireMultiple, round(r.Start.at(.5)), round(r.Start.at(1)))
-	for _, d := range slices.Sorted(maps.Keys(r.Idle)) {
-		fmt.Fprintf(out, "an idle %s agent: %.1f KiB resident\n", d, float64(r.Idle[d])/1024)
+	for _, row := range r.Rows {
+		for _, f := range row.Figures {
+			fmt.Fprintf(out, "%s, %s: %.4g %s\n", row.Name, f.Name, f.Value, f.Unit)
+		}
 	}
 	return nil
 }
@@ -114,7 +168,7 @@ func round(d time.Duration) string {
 
 // awaitReady waits until a child has written its ready file.
 func awaitReady(ctx context.Context, path string) (a Addresses, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a crowd takes a while
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -132,14 +186,17 @@ func awaitReady(ctx context.Context, path string) (a Addresses, err error) {
 }
 
 // resident returns how much memory a process keeps resident, in bytes.
-func resident(pid int) (int64, error) {
+func resident(pid int) (int64, error) { return memoryOf(pid, "VmRSS:") }
+
+// memoryOf returns a line of what Linux says of the memory of a process, in bytes.
+func memoryOf(pid int, line string) (int64, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, fmt.Errorf("weighing agents needs /proc: %w", err)
 	}
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {
-		if kib, ok := strings.CutPrefix(s.Text(), "VmRSS:"); ok {
+		if kib, ok := strings.CutPrefix(s.Text(), line); ok {
 			var n int64
 			_, err := fmt.Sscanf(kib, "%d kB", &n)
 			return n << 10, err

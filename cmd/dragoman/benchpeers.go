@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
+	"maps"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,13 +20,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
-	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// The commands here are the other processes of a bench: an agent, a plain relay,
-// and a crowd of idle agents. They are hidden; only 'dragoman bench' runs them.
+// The commands here are the other processes of a bench: an agent, and a crowd of
+// agents. They are hidden; only 'dragoman bench' runs them.
 
-const benchAgent = "bench"
+// benchAgent is the id of the agent of a dialect that answers in a bench.
+func benchAgent(dialect string) string { return "bench-" + dialect }
+
+// benchDialects are the dialects of agents, in alphabetical order.
+func benchDialects() []string { return slices.Sorted(maps.Keys(joins())) }
 
 // peerCommand makes a hidden command that runs until it is interrupted, and says
 // in its ready file that it is there.
@@ -48,10 +50,15 @@ func peerCommand(name string, flags func(*cobra.Command), run func(ctx context.C
 	return c
 }
 
-// benchHandler answers a number with so many chunks.
+// benchHandler answers a number with so many chunks, and a request to sum up a
+// conversation with a sentence. Behind the number may stand what was said earlier.
 func benchHandler(_ context.Context, r core.Request, say func(core.Body) error) error {
-	n, err := strconv.Atoi(strings.TrimSpace(r.Content))
-	if err != nil {
+	first, _, _ := strings.Cut(r.Content, "\n")
+	n, err := strconv.Atoi(strings.TrimSpace(first))
+	switch {
+	case err != nil && strings.HasPrefix(first, "Sum up "):
+		return say(core.Text{Text: "Numbers were given and answered."})
+	case err != nil:
 		return core.NewFault(core.CodeInvalid, "send how many chunks you want")
 	}
 	chunk := strings.Repeat("x", benchChunk)
@@ -64,28 +71,44 @@ func benchHandler(_ context.Context, r core.Request, say func(core.Body) error) 
 }
 
 func benchAgentCommand(streams) *cobra.Command {
-	var addr string
-	return peerCommand("agent", func(c *cobra.Command) { c.Flags().StringVar(&addr, "grpc-addr", "", "") },
+	var dialect string
+	var to place
+	return peerCommand("agent", func(c *cobra.Command) { peerFlags(c, &dialect, &to) },
 		func(ctx context.Context, ready func(Addresses) error) error {
-			card := core.Card{ID: benchAgent, MaxConcurrent: benchParallel, Features: core.FeatureStreaming | core.FeatureCancellation}
+			card := core.Card{
+				ID: core.AgentID(benchAgent(dialect)), MaxConcurrent: benchParallel, Features: core.FeatureStreaming | core.FeatureCancellation,
+			}
 			var failed error
-			err := joinCoven(ctx, place{grpc: addr}, card, benchHandler, func(asker) { failed = ready(Addresses{GRPC: addr}) }, slog.New(slog.DiscardHandler))
+			err := joins()[dialect](ctx, to, card, benchHandler, func(asker) { failed = ready(Addresses{}) }, slog.New(slog.DiscardHandler))
 			return errors.Join(failed, err)
 		})
 }
 
+func peerFlags(c *cobra.Command, dialect *string, to *place) {
+	f := c.Flags()
+	f.StringVar(dialect, "dialect", "", "")
+	f.StringVar(&to.grpc, "grpc-addr", "", "")
+	f.StringVar(&to.http, "hub", "", "")
+}
+
+// crowdCapability is what the agents of a crowd can do.
+const crowdCapability = "crowded"
+
 func benchCrowdCommand(streams) *cobra.Command {
 	var dialect, prefix string
-	var count int
+	var count, share int
 	var to place
 	return peerCommand("crowd", func(c *cobra.Command) {
+		peerFlags(c, &dialect, &to)
 		f := c.Flags()
-		f.StringVar(&dialect, "dialect", "", "")
 		f.StringVar(&prefix, "prefix", "", "")
 		f.IntVar(&count, "count", 0, "")
-		f.StringVar(&to.grpc, "grpc-addr", "", "")
-		f.StringVar(&to.http, "hub", "", "")
+		f.IntVar(&share, "share", 0, "")
 	}, func(ctx context.Context, ready func(Addresses) error) error {
+		join := joins()[dialect]
+		if share > 0 {
+			join = joinCovenSharing(share)
+		}
 		var group sync.WaitGroup
 		defer group.Wait()
 		ctx, leave := context.WithCancel(ctx)
@@ -93,9 +116,9 @@ func benchCrowdCommand(streams) *cobra.Command {
 		failed := make(chan error, count)
 		for i := range count {
 			in := make(chan struct{})
-			card := core.Card{ID: core.AgentID(fmt.Sprintf("%s-%d", prefix, i)), Features: core.FeatureCancellation}
+			card := core.Card{ID: core.AgentID(fmt.Sprintf("%s-%d", prefix, i)), Capabilities: []string{crowdCapability}, Features: core.FeatureCancellation}
 			group.Go(func() {
-				failed <- joins()[dialect](ctx, to, card, benchHandler, func(asker) { close(in) }, slog.New(slog.DiscardHandler))
+				failed <- join(ctx, to, card, benchHandler, func(asker) { close(in) }, slog.New(slog.DiscardHandler))
 			})
 			select {
 			case <-in:
@@ -115,115 +138,25 @@ func benchCrowdCommand(streams) *cobra.Command {
 	})
 }
 
-// benchRelayCommand is a relay between a WebSocket and a gRPC stream: what the
-// same two libraries cost without a hub.
-func benchRelayCommand(streams) *cobra.Command {
-	return peerCommand("relay", func(*cobra.Command) {}, func(ctx context.Context, ready func(Addresses) error) error {
-		grpcListener, err := listen(ctx, "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		httpListener, err := listen(ctx, "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		r := &relay{agent: make(chan *relayAgent, 1), grpc: grpcserver.New(grpcserver.Options{})}
-		r.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(r.serveAgent))
-		web := &http.Server{Handler: http.HandlerFunc(r.serveClient), ReadHeaderTimeout: patience}
-		var group sync.WaitGroup
-		failed := make(chan error, 2)
-		group.Go(func() { failed <- r.grpc.Serve(grpcListener) })
-		group.Go(func() { failed <- web.Serve(httpListener) })
-		if err := ready(Addresses{GRPC: address(grpcListener), HTTP: address(httpListener)}); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			err = nil
-		case err = <-failed:
-		}
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		web.Close()
-		_ = r.grpc.Stop(end) // it is over
-		group.Wait()
-		return err
-	})
-}
-
-func address(l net.Listener) string { return l.Addr().String() }
-
-// relay passes on between its one agent and its one client.
-type relay struct {
-	agent chan *relayAgent
-	grpc  *grpcserver.Server
-}
-
-type relayAgent struct {
-	stream wire.CovenControl_AgentStreamServer
-	done   chan struct{}
-}
-
-// serveAgent welcomes the agent and leaves its stream to the client's goroutines.
-func (r *relay) serveAgent(stream wire.CovenControl_AgentStreamServer) error {
-	m, err := stream.Recv()
-	if err != nil {
-		return err
-	}
-	welcome := &wire.Welcome{ServerId: "relay", AgentId: m.GetRegister().GetAgentId()}
-	if err := stream.Send(&wire.ServerMessage{Payload: &wire.ServerMessage_Welcome{Welcome: welcome}}); err != nil {
-		return err
-	}
-	a := &relayAgent{stream, make(chan struct{})}
-	r.agent <- a
-	select {
-	case <-a.done:
-	case <-stream.Context().Done():
-	}
-	return nil
-}
-
-// serveClient carries questions to the agent and answers back, frame by frame.
-func (r *relay) serveClient(w http.ResponseWriter, q *http.Request) {
-	conn, err := ws.Accept(w, q, ws.AcceptOptions{})
-	if err != nil {
-		return
-	}
-	ctx := q.Context()
-	a := <-r.agent
-	defer close(a.done)
-	defer conn.Close(link.Reason{Cause: link.Normal})
-	var group sync.WaitGroup
-	defer group.Wait()
-	group.Go(func() {
-		for {
-			b, err := conn.Receive(ctx)
+// joinCovenSharing joins Coven agents of which so many share a connection, so that a
+// large crowd needs few files. Agents must join one after the other.
+func joinCovenSharing(share int) join {
+	var calls wire.CovenControlClient
+	joined := 0
+	return func(ctx context.Context, to place, card core.Card, handle core.Handler, in func(asker), _ *slog.Logger) error {
+		if joined%share == 0 {
+			cc, err := grpcserver.Dial(ctx, to.grpc, grpcserver.DialOptions{})
 			if err != nil {
-				return
+				return err
 			}
-			var f relayFrame
-			if json.Unmarshal(b, &f) != nil {
-				return
-			}
-			ask := &wire.SendMessage{RequestId: f.ID, Content: f.Message}
-			if a.stream.Send(&wire.ServerMessage{Payload: &wire.ServerMessage_SendMessage{SendMessage: ask}}) != nil {
-				return
-			}
+			calls = wire.NewCovenControlClient(cc) // it lives as long as the process
 		}
-	})
-	for {
-		m, err := a.stream.Recv()
+		joined++
+		conn, err := grpcserver.Open(ctx, calls.AgentStream, grpcserver.OpenOptions{})
 		if err != nil {
-			return
+			return err
 		}
-		e := m.GetResponse()
-		f := relayFrame{ID: e.GetRequestId(), Delta: e.GetText(), Done: e.GetDone() != nil}
-		if f.Delta == "" && !f.Done {
-			continue
-		}
-		b, err := json.Marshal(f)
-		if err != nil || conn.Send(ctx, b) != nil {
-			return
-		}
+		defer conn.Close(link.Reason{Cause: link.Normal})
+		return coven.Work(ctx, conn, card, handle, coven.WithJoined(func(*wire.Welcome) { in(askByTool) }))
 	}
 }
