@@ -16,6 +16,8 @@ import (
 	"github.com/knadh/koanf/providers/posflag"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+
+	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
 const envPrefix = "DRAGOMAN_"
@@ -73,7 +75,18 @@ func loadConfig(fs *pflag.FlagSet, environ []string) (Config, error) {
 	if err := k.Unmarshal("", &c); err != nil {
 		return Config{}, err
 	}
+	if _, given := c.Places["journal.bytes"]; !given {
+		c.Journal.Bytes = c.journalBytes()
+	}
 	return c, c.expandPaths()
+}
+
+// journalBytes is the default of journal.bytes, which depends on where the journal is.
+func (c Config) journalBytes() int64 {
+	if c.DataDir == "" && c.Journal.NATSURL == "" {
+		return journal.MemoryBytes
+	}
+	return journal.Retention{}.Or().Bytes
 }
 
 // expandPaths puts the home directory in the place of ~ in the paths of settings. Those

@@ -30,7 +30,7 @@ const anything = "*"
 var (
 	// engine is all of core but its test support.
 	engine = []string{
-		"core", "core/hub", "core/journal", "core/link", "core/policy", "core/roster", "core/thread", "core/usage",
+		"core", "core/fifo", "core/hub", "core/journal", "core/link", "core/policy", "core/roster", "core/thread", "core/usage",
 	}
 	// testing libraries, for tests and for what only tests import.
 	proving = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
@@ -41,7 +41,9 @@ var (
 // socket, the core moves events and knows neither.
 var table = []row{
 	{from: []string{"core"}, lib: []string{"github.com/google/uuid"}},
-	{from: []string{"core/link", "core/journal", "core/roster", "core/thread", "core/usage", "core/policy", "core/access"}, own: []string{"core"}},
+	{from: []string{"core/fifo"}},
+	{from: []string{"core/journal"}, own: []string{"core", "core/fifo"}},
+	{from: []string{"core/link", "core/roster", "core/thread", "core/usage", "core/policy", "core/access"}, own: []string{"core"}},
 	{from: []string{"core/hub"}, own: engine},
 	{from: []string{"core/coretest/..."}, own: engine, lib: append([]string{"github.com/rogpeppe/go-internal"}, proving...)},
 

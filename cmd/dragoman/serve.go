@@ -199,7 +199,9 @@ func leaves(c Config) map[string]string {
 
 // explain prints what comes of each setting.
 func explain(out io.Writer, c Config) error {
-	values, standard := leaves(c), leaves(defaultConfig())
+	usual := defaultConfig()
+	usual.Journal.Bytes = c.journalBytes()
+	values, standard := leaves(c), leaves(usual)
 	t := newTable(out, "SETTING", "VALUE", "DEFAULT", "VARIABLE", "WHAT IT SETS")
 	for _, s := range allSettings() {
 		other := ""

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // end ends a task in the name of the hub. It reports false when the task had
@@ -63,7 +64,7 @@ func (h *Hub) ended(t *Task) {
 
 // retained are the ended tasks in memory, oldest first.
 type retained struct {
-	tasks ring[*Task]
+	tasks fifo.Queue[*Task]
 	bytes int
 }
 
@@ -78,7 +79,7 @@ func (t *Task) weight() int { return taskOverhead + t.bytes + t.log.len()*eventO
 
 // retain keeps an ended task in memory. Callers hold mu.
 func (h *Hub) retain(t *Task, bytes int) {
-	h.finished.tasks.push(t)
+	h.finished.tasks.Push(t)
 	h.finished.bytes += bytes
 	h.trim()
 }
@@ -87,8 +88,8 @@ func (h *Hub) retain(t *Task, bytes int) {
 // them. Callers hold mu.
 func (h *Hub) trim() {
 	f := &h.finished
-	for f.tasks.len() > h.limits.FinishedTasks || f.bytes > h.limits.FinishedBytes {
-		oldest := f.tasks.first()
+	for f.tasks.Len() > h.limits.FinishedTasks || f.bytes > h.limits.FinishedBytes {
+		oldest := f.tasks.First()
 		oldest.mu.Lock()
 		size, safe, last := oldest.weight(), oldest.recorded >= oldest.last(), oldest.log.last()
 		oldest.mu.Unlock()
@@ -97,7 +98,7 @@ func (h *Hub) trim() {
 		}
 		delete(h.tasks, oldest.id)
 		h.catalog.settle(oldest.id, last)
-		f.tasks.pop()
+		f.tasks.Pop()
 		f.bytes -= size
 	}
 }

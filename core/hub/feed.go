@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // Role says what a session is to a task. The zero Role is unset.
@@ -82,10 +83,10 @@ func (r *reader) wants(k core.Kind) bool {
 // feed gathers what is new for a session, in the order in which it became so.
 type feed struct {
 	mu       sync.Mutex
-	ready    ring[*reader]
-	tools    ring[*ToolOutput]
-	execute  ring[*Execution]
-	asking   ring[*Asking]
+	ready    fifo.Queue[*reader]
+	tools    fifo.Queue[*ToolOutput]
+	execute  fifo.Queue[*Execution]
+	asking   fifo.Queue[*Asking]
 	changed  bool // the tools, since that was told last
 	imposed  *Imposed
 	stirred  bool // a thread that is followed has another task
@@ -103,7 +104,7 @@ func newFeed() feed { return feed{wake: make(chan struct{}, 1)} }
 func (f *feed) push(r *reader) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ready.push(r)
+	f.ready.Push(r)
 	f.signal()
 }
 
@@ -111,27 +112,27 @@ func (f *feed) push(r *reader) {
 func (f *feed) isEmpty() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.ready.len() == 0
+	return f.ready.Len() == 0
 }
 
 func (f *feed) pushTool(o *ToolOutput) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tools.push(o)
+	f.tools.Push(o)
 	f.signal()
 }
 
 func (f *feed) pushExecution(e *Execution) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.execute.push(e)
+	f.execute.Push(e)
 	f.signal()
 }
 
 func (f *feed) pushAsking(a *Asking) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asking.push(a)
+	f.asking.Push(a)
 	f.signal()
 }
 
@@ -187,13 +188,13 @@ func (f *feed) pop() (b Batch, r *reader, ok bool, err error) {
 		b.Imposed, f.imposed = f.imposed, nil
 		return b, nil, true, nil
 	}
-	if o, found := f.tools.pop(); found {
+	if o, found := f.tools.Pop(); found {
 		return Batch{Tool: o}, nil, true, nil
 	}
-	if e, found := f.execute.pop(); found {
+	if e, found := f.execute.Pop(); found {
 		return Batch{Execute: e}, nil, true, nil
 	}
-	if a, found := f.asking.pop(); found {
+	if a, found := f.asking.Pop(); found {
 		return Batch{Asking: a}, nil, true, nil
 	}
 	if f.stirred {
@@ -204,12 +205,12 @@ func (f *feed) pop() (b Batch, r *reader, ok bool, err error) {
 		f.changed = false
 		return Batch{ToolsChanged: true}, nil, true, nil
 	}
-	if f.noticed && (f.waited || f.ready.len() == 0) {
+	if f.noticed && (f.waited || f.ready.Len() == 0) {
 		f.noticed, f.waited = false, false
 		return Batch{Role: Subscriber}, nil, true, nil
 	}
 	f.waited = f.noticed
-	if r, ok = f.ready.pop(); ok {
+	if r, ok = f.ready.Pop(); ok {
 		return b, r, true, nil
 	}
 	return b, nil, false, f.ended
@@ -266,39 +267,4 @@ func (s *Session) poll() (b Batch, found bool, err error) {
 			}
 		}
 	}
-}
-
-// ring is a queue that keeps its memory while it is in use.
-type ring[T any] struct {
-	items []T
-	head  int
-}
-
-func (q *ring[T]) len() int { return len(q.items) - q.head }
-
-// first returns what pop will; the ring is not empty.
-func (q *ring[T]) first() T { return q.items[q.head] }
-
-func (q *ring[T]) push(v T) {
-	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 {
-		left := copy(q.items, q.items[q.head:])
-		clear(q.items[left:])
-		q.items, q.head = q.items[:left], 0
-	}
-	q.items = append(q.items, v)
-}
-
-func (q *ring[T]) pop() (v T, ok bool) {
-	if q.head == len(q.items) {
-		return v, false
-	}
-	var zero T
-	v, q.items[q.head] = q.items[q.head], zero
-	if q.head++; q.head == len(q.items) {
-		q.items, q.head = q.items[:0], 0
-		if cap(q.items) > 1024 {
-			q.items = nil
-		}
-	}
-	return v, true
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -174,7 +175,7 @@ const CatalogTasks = 1 << 16
 
 // catalog knows the latest tasks in the order of their ids, and how those ended that
 // are no longer in memory. Hub.mu guards it.
-type catalog struct{ tasks ring[known] }
+type catalog struct{ tasks fifo.Queue[known] }
 
 // known is a task in the catalog.
 type known struct {
@@ -201,15 +202,15 @@ func (c catalogued) state() string {
 
 // add notes a task; its id is greater than those before.
 func (c *catalog) add(k known) {
-	c.tasks.push(k)
-	if c.tasks.len() > CatalogTasks {
-		c.tasks.pop()
+	c.tasks.Push(k)
+	if c.tasks.Len() > CatalogTasks {
+		c.tasks.Pop()
 	}
 }
 
 // find returns where a task stands, or would.
 func (c *catalog) find(id core.TaskID) (all []known, i int, found bool) {
-	all = c.tasks.items[c.tasks.head:]
+	all = c.tasks.Items()
 	i, found = slices.BinarySearchFunc(all, id, func(k known, id core.TaskID) int { return cmp.Compare(k.id, id) })
 	return all, i, found
 }

@@ -8,15 +8,20 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // Retention says how much a journal keeps. Whatever is reached first applies.
 type Retention struct {
 	// Age is how long a record is kept; zero means 7 days.
 	Age time.Duration
-	// Bytes is how much is kept in all; zero means 1 GiB.
+	// Bytes is how much is kept in all; zero means 1 GiB, in memory [MemoryBytes].
 	Bytes int64
 }
+
+// MemoryBytes is how much a journal in memory keeps by default: the memory is not there
+// for other things.
+const MemoryBytes = 128 << 20
 
 // Or returns the retention with its defaults in place.
 func (r Retention) Or() Retention {
@@ -29,7 +34,7 @@ type Memory struct {
 
 	mu    sync.Mutex
 	tasks map[core.TaskID]*kept
-	order []mark // every record, oldest first
+	order fifo.Queue[mark] // every record, oldest first
 	bytes int64
 }
 
@@ -46,6 +51,7 @@ type mark struct {
 
 // NewMemory makes an empty Memory.
 func NewMemory(keep Retention) *Memory {
+	keep.Bytes = cmp.Or(keep.Bytes, MemoryBytes)
 	return &Memory{keep: keep.Or(), tasks: map[core.TaskID]*kept{}}
 }
 
@@ -64,7 +70,8 @@ func (m *Memory) Append(_ context.Context, records ...Record) error {
 		}
 		k.events = append(k.events, r.Event)
 		size := int64(r.Event.Size())
-		m.order, m.bytes = append(m.order, mark{r.Task, time.Now(), size}), m.bytes+size
+		m.order.Push(mark{r.Task, time.Now(), size})
+		m.bytes += size
 	}
 	m.trim()
 	return nil
@@ -73,9 +80,8 @@ func (m *Memory) Append(_ context.Context, records ...Record) error {
 // trim drops the oldest records until the retention holds. Callers hold mu.
 func (m *Memory) trim() {
 	oldest := time.Now().Add(-m.keep.Age)
-	n := 0
-	for n < len(m.order) && (m.bytes > m.keep.Bytes || m.order[n].at.Before(oldest)) {
-		o := m.order[n]
+	for m.order.Len() > 0 && (m.bytes > m.keep.Bytes || m.order.First().at.Before(oldest)) {
+		o, _ := m.order.Pop()
 		k := m.tasks[o.task]
 		k.lost = k.events[0].End()
 		k.events[0] = core.Event{}
@@ -83,10 +89,6 @@ func (m *Memory) trim() {
 			delete(m.tasks, o.task)
 		}
 		m.bytes -= o.size
-		n++
-	}
-	if n > 0 {
-		m.order = slices.Delete(m.order, 0, n)
 	}
 }
 

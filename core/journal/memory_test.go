@@ -1,6 +1,8 @@
 package journal_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +19,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestMemoryIsAJournal(t *testing.T) {
 	coretest.Journal(t, func(*testing.T) journal.Journal { return journal.NewMemory(journal.Retention{}) })
 	coretest.JournalRetention(t, func(*testing.T) journal.Journal { return journal.NewMemory(journal.Retention{Bytes: 64 << 10}) })
+}
+
+func TestMemoryKeeps128MiBUnlessItIsTold(t *testing.T) {
+	j := journal.NewMemory(journal.Retention{})
+	text := core.Text{Text: strings.Repeat("x", 1<<20)}
+	for i := range 130 {
+		if err := j.Append(t.Context(), journal.Record{Task: "a", Event: core.Event{Seq: uint64(i + 1), Body: text}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := j.Read(t.Context(), "a", 0, 0)
+	var gap *journal.GapError
+	if len(got) != 127 || !errors.As(err, &gap) || gap.To != 3 {
+		t.Errorf("got %d events of about 1 MiB and %v, want 127 and a gap up to 3", len(got), err)
+	}
 }
 
 func TestMemoryForgetsWhatIsTooOld(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // MemoryLog is a core.RecordLog in memory: what it holds is lost with the process.
@@ -15,7 +16,7 @@ type MemoryLog struct {
 	keep Retention
 
 	mu    sync.Mutex
-	kept  []logged
+	kept  fifo.Queue[logged] // oldest first
 	bytes int64
 }
 
@@ -37,7 +38,7 @@ func (m *MemoryLog) Append(_ context.Context, records ...[]byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range records {
-		m.kept = append(m.kept, logged{time.Now(), bytes.Clone(r)})
+		m.kept.Push(logged{time.Now(), bytes.Clone(r)})
 		m.bytes += int64(len(r))
 	}
 	m.trim()
@@ -46,19 +47,18 @@ func (m *MemoryLog) Append(_ context.Context, records ...[]byte) error {
 
 // trim drops the oldest until the retention holds. Callers hold mu.
 func (m *MemoryLog) trim() {
-	oldest, n := time.Now().Add(-m.keep.Age), 0
-	for n < len(m.kept) && (m.bytes > m.keep.Bytes || m.kept[n].at.Before(oldest)) {
-		m.bytes -= int64(len(m.kept[n].data))
-		n++
+	oldest := time.Now().Add(-m.keep.Age)
+	for m.kept.Len() > 0 && (m.bytes > m.keep.Bytes || m.kept.First().at.Before(oldest)) {
+		r, _ := m.kept.Pop()
+		m.bytes -= int64(len(r.data))
 	}
-	m.kept = slices.Delete(m.kept, 0, n)
 }
 
 // Replay implements core.RecordLog.
 func (m *MemoryLog) Replay(_ context.Context, yield func(time.Time, []byte) bool) error {
 	m.mu.Lock()
 	m.trim()
-	kept := slices.Clone(m.kept)
+	kept := slices.Clone(m.kept.Items())
 	m.mu.Unlock()
 	for _, r := range kept {
 		if !yield(r.at, bytes.Clone(r.data)) {

@@ -1,0 +1,2 @@
+// Package fifo is a queue of values in memory, first in, first out.
+package fifo

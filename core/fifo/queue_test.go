@@ -1,0 +1,66 @@
+package fifo
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestAQueueGivesBackInOrderWhatItWasGivenAndKeepsNoneOfIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q Queue[int]
+		var want []int
+		given := 0
+		for _, in := range rapid.SliceOfN(rapid.Bool(), 1, 500).Draw(t, "pushes") {
+			if in {
+				given++
+				q.Push(given)
+				want = append(want, given)
+				continue
+			}
+			got, ok := q.Pop()
+			if ok != (len(want) > 0) || ok && got != want[0] {
+				t.Fatalf("Pop: got %d, %t with %v left", got, ok, want)
+			}
+			want = want[min(1, len(want)):]
+		}
+		if q.Len() != len(want) || len(want) > 0 && q.First() != want[0] {
+			t.Fatalf("got %d left, the first of %v, want %v", q.Len(), q.items, want)
+		}
+		if all := q.Items(); !slices.Equal(all, want) {
+			t.Fatalf("Items: got %v, want %v", all, want)
+		}
+		var kept []int
+		for _, v := range q.items[:cap(q.items)] {
+			if v != 0 {
+				kept = append(kept, v)
+			}
+		}
+		if !slices.Equal(kept, want) {
+			t.Errorf("the queue keeps %v, want %v", kept, want)
+		}
+	})
+}
+
+// A queue that holds many values and takes one for each that it gives back moves all of
+// them now and then, not each time.
+func TestAFullQueueSeldomMovesWhatItHolds(t *testing.T) {
+	const held, turns = 1000, 100_000
+	var q Queue[int]
+	for i := range held {
+		q.Push(i)
+	}
+	moved := 0
+	for i := range turns {
+		head, first := q.head, &q.items[0]
+		q.Push(i)
+		if q.head < head || &q.items[0] != first {
+			moved += q.Len()
+		}
+		q.Pop()
+	}
+	if moved > 2*turns {
+		t.Errorf("%d values were moved by %d turns, want at most two a turn", moved, turns)
+	}
+}
