@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -62,6 +64,14 @@ func (c WebSocketConfig) link() link.Options {
 // transports and dialects meet.
 func (s *Service) open(listeners map[string]net.Listener) {
 	c := s.config
+	tooMany := func(setting string) func(net.Addr) {
+		return func(remote net.Addr) {
+			s.refusals.refused("too many connections ("+setting+"): one was closed", remote)
+		}
+	}
+	for name, l := range listeners {
+		listeners[name] = loudListener{l, s.refusals}
+	}
 	if l := listeners["grpc_addr"]; l != nil {
 		s.grpc = grpcserver.New(grpcserver.Options{
 			MaxConnections: c.GRPC.Connections, Larger: map[string]int{wire.PackService_ToolResult_FullMethodName: coven.MaxResultBytes},
@@ -70,7 +80,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 			OnPanic: func(method string, value any, stack []byte) {
 				s.log.Error("a handler panicked", "method", method, "panic", value, "stack", string(stack))
 			},
-			OnRefused: func(remote net.Addr) { s.log.Warn("too many connections: one was closed", "remote", remote.String()) },
+			OnRefused: tooMany("grpc.connections"), AdmitConn: s.files.admitted,
 		})
 		s.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
 		clients := coven.NewClientService(s.hub, coven.ClientOptions{Deadline: c.Coven.Deadline, RememberFor: c.Coven.Remember, Logger: s.log, Principal: s.covenClient}, s.serveCovenClient)
@@ -93,7 +103,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 		OnDenied: func(r *http.Request, status int, detail string) {
 			s.log.Info("a request was refused", "path", pathOf(r), "status", status, "detail", detail)
 		},
-		OnRefused: func(remote net.Addr) { s.log.Warn("too many connections: one was closed", "remote", remote.String()) },
+		OnRefused: tooMany("http.connections"), Admit: s.files.admit, Always: []string{healthPath, readyPath},
 	}
 	if l := listeners["http_addr"]; l != nil {
 		w := web.New(webOptions)
@@ -116,7 +126,15 @@ func (s *Service) open(listeners map[string]net.Listener) {
 func (s *Service) acceptPi() error {
 	for {
 		conn, err := s.socket.Accept()
-		if err != nil {
+		switch {
+		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+			s.refusals.refused("a connection could not be accepted: "+plainly(err), &net.UnixAddr{Name: s.socket.Path(), Net: "unix"})
+			select {
+			case <-time.After(100 * time.Millisecond): // as net/http does
+			case <-s.ctx.Done():
+			}
+			continue
+		case err != nil:
 			return err
 		}
 		s.hold(func() {
@@ -147,10 +165,17 @@ func (s *Service) mountHTTP(r chi.Router) {
 	s.mountMCP(r)
 	r.Method(http.MethodGet, "/metrics", s.metricsHandler())
 	r.NotFound(nothingHere)
-	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { plainText(w, http.StatusOK, "ok\n") })
-	r.Get("/readyz", s.serveReady)
+	r.Get(healthPath, func(w http.ResponseWriter, _ *http.Request) { plainText(w, http.StatusOK, "ok\n") })
+	r.Get(readyPath, s.serveReady)
 	s.mountGatewayHealth(r)
 }
+
+// Where a program asks for the health of the hub. It is told even when there is no room
+// for another connection.
+const (
+	healthPath = "/healthz"
+	readyPath  = "/readyz"
+)
 
 // nothingHere answers where the hub has no door, and tells of those that it has.
 func nothingHere(w http.ResponseWriter, r *http.Request) {

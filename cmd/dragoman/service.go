@@ -63,10 +63,12 @@ type Service struct {
 	loaded Config
 	acp    *acp.HTTP
 
-	socket  *stdio.Listener // for pi-server, or nil
-	grpc    *grpcserver.Server
-	servers []*web.Server
-	bound   Addresses
+	files    *descriptors
+	refusals *refusalLog
+	socket   *stdio.Listener // for pi-server, or nil
+	grpc     *grpcserver.Server
+	servers  []*web.Server
+	bound    Addresses
 
 	ctx      context.Context //nolint:containedctx // it is the life of the service: connections end with it
 	cancel   context.CancelCauseFunc
@@ -105,6 +107,10 @@ func Start(ctx context.Context, c Config, log *slog.Logger, observer func(*hub.O
 
 func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err error) {
 	c := s.config
+	s.refusals = newRefusalLog(s.log)
+	if s.files, err = newDescriptors(s.refusals.refused); err != nil {
+		return err
+	}
 	if s.secrets, err = readSecrets(c.Coven.Secrets); err != nil {
 		return err
 	}
@@ -131,7 +137,7 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 		return err
 	}
 	if c.PiSocket != "" {
-		if s.socket, err = stdio.Listen(c.PiSocket, stdio.Options{}); err != nil {
+		if s.socket, err = stdio.Listen(c.PiSocket, stdio.Options{Admit: s.files.admitted}); err != nil {
 			return fmt.Errorf("%s %s: %w", c.at("pi_socket"), c.PiSocket, err)
 		}
 		if s.bound.PiSocket, err = filepath.Abs(s.socket.Path()); err != nil { // who reads it may be elsewhere

@@ -13,6 +13,7 @@ import (
 type crowd struct {
 	net.Listener
 	limit   int
+	room    func(net.Conn) bool
 	refused func(net.Addr)
 
 	mu    sync.Mutex
@@ -27,11 +28,14 @@ func (c *crowd) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.admit(conn) {
+		room := c.room(conn)
+		if room && c.admit(conn) {
 			return conn, nil
 		}
 		conn.Close()
-		c.refused(conn.RemoteAddr())
+		if room {
+			c.refused(conn.RemoteAddr())
+		}
 	}
 }
 

@@ -28,6 +28,9 @@ type Options struct {
 	// MaxConnections is how many connections may be open at a time: 4096. One
 	// more is closed as soon as it is accepted.
 	MaxConnections int
+	// AdmitConn, if set, is asked whether there is room for a connection. It may be called
+	// from several goroutines.
+	AdmitConn func(net.Conn) bool
 	// MaxStreams is how many calls one connection may have under way: 128.
 	MaxStreams int
 
@@ -92,6 +95,9 @@ func (o Options) withDefaults() Options {
 	o.WriteBuffer = or(o.WriteBuffer, 8<<10)
 	if o.OnPanic == nil {
 		o.OnPanic = func(string, any, []byte) {}
+	}
+	if o.AdmitConn == nil {
+		o.AdmitConn = func(net.Conn) bool { return true }
 	}
 	if o.OnRefused == nil {
 		o.OnRefused = func(net.Addr) {}

@@ -63,7 +63,7 @@ func (s *Server) MaxMessageBytes() int { return s.opts.MaxMessageBytes }
 // upon which it returns nil once everything has ended. It closes l. It may be
 // called for several listeners; MaxConnections holds for each.
 func (s *Server) Serve(l net.Listener) error {
-	c := &crowd{Listener: l, limit: s.opts.MaxConnections, refused: s.opts.OnRefused}
+	c := &crowd{Listener: l, limit: s.opts.MaxConnections, room: s.opts.AdmitConn, refused: s.opts.OnRefused}
 	s.mu.Lock()
 	s.crowds = append(s.crowds, c)
 	s.mu.Unlock()

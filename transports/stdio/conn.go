@@ -22,6 +22,9 @@ const joinBytes = 64 << 10
 type Options struct {
 	// Limit is the largest line in bytes, without its end. 0 means [DefaultLimit].
 	Limit int
+	// Admit, if set, is asked of every connection that a [Listener] accepts. One that it
+	// has no room for is closed.
+	Admit func(net.Conn) bool
 }
 
 var (

@@ -63,11 +63,16 @@ func removeStale(path string) error {
 // Accept waits for the next connection. After Close it returns an error that
 // wraps [net.ErrClosed].
 func (l *Listener) Accept() (*Conn, error) {
-	c, err := l.l.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		c, err := l.l.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.opts.Admit == nil || l.opts.Admit(c) {
+			return New(c, c, l.opts), nil
+		}
+		c.Close()
 	}
-	return New(c, c, l.opts), nil
 }
 
 // Path returns where the socket is.

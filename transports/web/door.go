@@ -1,9 +1,12 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,9 +22,7 @@ const (
 // door is a listener that lets in so many connections at a time.
 type door struct {
 	net.Listener
-	limit   int
-	polite  bool // say 503 before closing
-	refused func(net.Addr)
+	server *Server
 
 	telling chan struct{} // one place for each refusal under way
 	closing context.CancelFunc
@@ -32,9 +33,9 @@ type door struct {
 	inside int
 }
 
-// newDoor returns a door before l.
-func newDoor(l net.Listener, limit int, polite bool, refused func(net.Addr)) *door {
-	d := &door{Listener: l, limit: limit, polite: polite, refused: refused, telling: make(chan struct{}, refusals)}
+// newDoor returns a door before l, with the limits of the server.
+func newDoor(l net.Listener, s *Server) *door {
+	d := &door{Listener: l, server: s, telling: make(chan struct{}, refusals)}
 	d.closed, d.closing = context.WithCancel(context.Background())
 	return d
 }
@@ -46,11 +47,17 @@ func (d *door) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if d.enter() {
+		switch in, told := d.server.opts.Admit(conn); {
+		case in && d.enter():
 			return &guest{Conn: conn, leave: sync.OnceFunc(d.leave)}, nil
+		case in:
+			d.refuse(conn)
+			d.server.opts.OnRefused(conn.RemoteAddr())
+		case told:
+			d.refuse(conn)
+		default:
+			conn.Close()
 		}
-		d.refuse(conn)
-		d.refused(conn.RemoteAddr())
 	}
 }
 
@@ -65,7 +72,7 @@ func (d *door) Close() error {
 func (d *door) enter() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.inside >= d.limit {
+	if d.inside >= d.server.opts.MaxConnections {
 		return false
 	}
 	d.inside++
@@ -91,12 +98,17 @@ func (d *door) refuse(conn net.Conn) {
 	d.wg.Go(func() {
 		defer func() { <-d.telling }()
 		defer conn.Close()
-		if !d.polite {
+		if d.server.opts.TLS != nil {
 			return
 		}
 		defer context.AfterFunc(d.closed, func() { conn.Close() })()
 		conn.SetDeadline(time.Now().Add(farewell))
-		if _, err := conn.Read(make([]byte, 1024)); err != nil {
+		head, err := readHead(conn)
+		if err != nil {
+			return
+		}
+		if d.always(head) {
+			d.answer(conn, head)
 			return
 		}
 		// It is sent away, whether it listens or not.
@@ -106,6 +118,79 @@ func (d *door) refuse(conn net.Conn) {
 		}
 		_, _ = io.Copy(io.Discard, conn)
 	})
+}
+
+// readHead reads until the head of a request has come, or as much as a short one has.
+func readHead(conn net.Conn) ([]byte, error) {
+	buf, n := make([]byte, 4096), 0
+	for n < len(buf) && !bytes.Contains(buf[:n], []byte("\r\n\r\n")) {
+		m, err := conn.Read(buf[n:])
+		if n += m; err != nil {
+			return buf[:n], err
+		}
+	}
+	return buf[:n], nil
+}
+
+// always reports whether a request is answered although there is no room.
+func (d *door) always(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte("\r\n"))
+	method, rest, _ := bytes.Cut(line, []byte(" "))
+	path, _, _ := bytes.Cut(rest, []byte(" "))
+	return (string(method) == http.MethodGet || string(method) == http.MethodHead) && slices.Contains(d.server.opts.Always, string(path))
+}
+
+// answer has the server answer one request, whose head has been read, and waits until it
+// has closed the connection.
+func (d *door) answer(conn net.Conn, head []byte) {
+	line, rest, _ := bytes.Cut(head, []byte("\r\n"))
+	head = slices.Concat(line, []byte("\r\nConnection: close\r\n"), rest)
+	one := &lone{Conn: conn, head: bytes.NewReader(head), closed: make(chan struct{})}
+	l := &single{Listener: d.Listener, conn: one}
+	_ = d.server.http.Serve(l) // it ends with the second Accept
+	if l.conn == nil {
+		<-one.closed
+	}
+}
+
+// single is a listener that accepts one connection.
+type single struct {
+	net.Listener
+	conn net.Conn
+}
+
+// Accept returns the connection, and then that there are no more.
+func (s *single) Accept() (net.Conn, error) {
+	conn := s.conn
+	if s.conn = nil; conn == nil {
+		return nil, io.EOF
+	}
+	return conn, nil
+}
+
+// Close leaves the listener open.
+func (s *single) Close() error { return nil }
+
+// lone is a connection of which the head of a request has been read.
+type lone struct {
+	net.Conn
+	head   *bytes.Reader
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Read reads the head once more, and then the connection.
+func (l *lone) Read(p []byte) (int, error) {
+	if l.head.Len() > 0 {
+		return l.head.Read(p)
+	}
+	return l.Conn.Read(p)
+}
+
+// Close closes the connection.
+func (l *lone) Close() error {
+	defer l.once.Do(func() { close(l.closed) })
+	return l.Conn.Close()
 }
 
 // guest is a connection that was let in.

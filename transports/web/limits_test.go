@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,6 +102,32 @@ func TestOneConnectionTooManyIsToldSo(t *testing.T) {
 		}
 		<-refused
 	}
+}
+
+func TestWhereThereIsNoRoomSomePathsAreAnsweredOnce(t *testing.T) {
+	var told atomic.Bool
+	told.Store(true)
+	_, addr := serve(t, web.Options{Admit: func(net.Conn) (bool, bool) { return false, told.Load() }, Always: []string{"/hello"}}, hello)
+	conn, r := dial(t, addr)
+	io.WriteString(conn, "GET /hello HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\nGET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("got %v and %v, want 200", resp, err)
+	}
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "hello " {
+		t.Errorf("got %q and %v, want hello", body, err)
+	}
+	wantClosed(t, r)
+	for _, head := range []string{"GET /hello/you", "POST /hello", "GET /"} {
+		conn, r := dial(t, addr)
+		io.WriteString(conn, head+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+		if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 503 {
+			t.Errorf("%s: got %v and %v, want 503", head, resp, err)
+		}
+	}
+	told.Store(false)
+	_, r = dial(t, addr)
+	wantClosed(t, r)
 }
 
 func TestAClientThatDoesNotReadLosesItsAnswer(t *testing.T) {

@@ -37,6 +37,12 @@ type Options struct {
 	// MaxConnections is how many connections may be open at a time, those that
 	// became WebSockets included: 4096. One more is answered 503 and closed.
 	MaxConnections int
+	// Admit, if set, is asked of every connection: whether there is room for it, and if
+	// not whether there is room to tell it so. It may be called from several goroutines.
+	Admit func(net.Conn) (in, told bool)
+	// Always are paths that are answered, once, to a connection for which there is no
+	// room: such as those of health.
+	Always []string
 
 	// ReadHeaderTimeout is how long the head of a request may take: 10 s.
 	ReadHeaderTimeout time.Duration
@@ -92,6 +98,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnDenied == nil {
 		o.OnDenied = func(*http.Request, int, string) {}
+	}
+	if o.Admit == nil {
+		o.Admit = func(net.Conn) (in, told bool) { return true, true }
 	}
 	if o.OnRefused == nil {
 		o.OnRefused = func(net.Addr) {}

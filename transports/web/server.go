@@ -64,7 +64,7 @@ func (s *Server) Router() chi.Router { return s.router }
 // begins, upon which it returns nil. It closes l. It may be called for several listeners;
 // MaxConnections holds for each.
 func (s *Server) Serve(l net.Listener) error {
-	d := newDoor(l, s.opts.MaxConnections, s.opts.TLS == nil, s.opts.OnRefused)
+	d := newDoor(l, s)
 	defer d.Close()
 	var err error
 	if s.opts.TLS != nil {
