@@ -63,7 +63,7 @@ func benchRows() []benchRow {
 		}
 	}
 	return append(rows,
-		benchRow{name: "memory", about: "resident memory after single, parallel and burst, and 30 s after", byRequest: true, measure: measureMemory},
+		benchRow{name: "memory", about: "resident memory after single, parallel and burst, 30 s after, and with the sessions deleted", byRequest: true, measure: measureMemory},
 		benchRow{name: "idle", about: "resident memory of an idle agent, by dialect", measure: measureIdle},
 	)
 }
@@ -323,21 +323,24 @@ func (b *bench) weighLoaded(ctx context.Context, r *rowResult, hubs []server) er
 		one.name = h.name
 		sides = append(sides, one)
 	}
-	defer closeAll(sides) //nolint:errcheck // nothing is lost
 	for _, load := range []struct{ atOnce, chunks int }{{1, 1}, {benchParallel, 1}, {benchBurstAtOnce, benchBurstChunks}} {
 		if _, err := takeTurns(ctx, b.benchOptions, sides, load.atOnce, load.chunks, nil); err != nil {
-			return err
+			return errors.Join(err, closeAll(sides))
 		}
 	}
-	if err := errors.Join(weigh("at most", "VmHWM:"), weigh("after the load", "VmRSS:")); err != nil {
-		return err
-	}
+	err := errors.Join(weigh("at most", "VmHWM:"), weigh("after the load", "VmRSS:"), pause(ctx, settled), weigh(settled.String()+" later", "VmRSS:"))
+	// What was said in a session stays in memory as long as the session.
+	return errors.Join(err, closeAll(sides), pause(ctx, settled), weigh("with the sessions deleted", "VmRSS:"))
+}
+
+// pause waits, or returns why it did not.
+func pause(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(settled):
+	case <-time.After(d):
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return weigh(settled.String()+" later", "VmRSS:")
 }
 
 // measureIdle weighs idle agents of every dialect.

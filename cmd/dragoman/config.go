@@ -73,6 +73,8 @@ type UsageConfig struct {
 
 // LimitsConfig are the numbers of the engine: see hub.Limits.
 type LimitsConfig struct {
+	// Memory is what GOMEMLIMIT is set from.
+	Memory          int64         `koanf:"memory"`
 	Hops            int           `koanf:"hops"`
 	QueueLength     int           `koanf:"queue_length"`
 	Retries         int           `koanf:"retries"`
@@ -196,7 +198,7 @@ func defaults() map[string]any {
 		"hosts": []string{}, "origins": []string{}, "stop_timeout": "30s",
 		"journal.sync": "interval", "journal.nats_url": "", "journal.name": "dragoman", "journal.age": "168h", "journal.lag": "200ms", "journal.bytes": 1 << 30,
 		"usage.age": "9600h", "usage.bytes": 64 << 20, "budgets": "",
-		"limits.hops": 8, "limits.queue_length": 64, "limits.retries": 2, "limits.cancel_grace": "5s", "limits.slot_grace": "5s", "limits.disconnect": "single",
+		"limits.memory": 0, "limits.hops": 8, "limits.queue_length": 64, "limits.retries": 2, "limits.cancel_grace": "5s", "limits.slot_grace": "5s", "limits.disconnect": "single",
 		"limits.approval_timeout": "300s", "limits.question_timeout": "60s", "limits.questions": 1000, "limits.cause_memory": "30s", "limits.task_bytes": 64 << 20, "limits.history_bytes": 64 << 10,
 		"limits.request_bytes": 16 << 20, "limits.max_deadline": "168h", "limits.threads": 4096,
 		"limits.finished_tasks": 1024, "limits.finished_bytes": 64 << 20, "limits.unrecorded_bytes": 256 << 20,

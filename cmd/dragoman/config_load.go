@@ -78,6 +78,9 @@ func loadConfig(fs *pflag.FlagSet, environ []string) (Config, error) {
 	if _, given := c.Places["journal.bytes"]; !given {
 		c.Journal.Bytes = c.journalBytes()
 	}
+	if c.Limits.Memory == 0 {
+		c.Limits.Memory = halfOfMemory(os.DirFS("/"))
+	}
 	return c, c.expandPaths()
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,10 +54,14 @@ func serve(ctx context.Context, config Config, io streams, read func() (Config, 
 	if err := checkDoors(config); err != nil {
 		return &exit{exitUsage, err}
 	}
+	limitMemory(config.Limits.Memory)
 	s, err := Start(ctx, config, log, nil)
 	if err != nil {
 		return err
 	}
+	idle := time.NewTicker(idleCheck)
+	defer idle.Stop()
+	s.loops.Go(func() { returnMemory(s.ctx, idle.C, log) })
 	log.Info("the hub is ready", readyLine(s.bound, config)...)
 	alone := make(chan struct{})
 	if config.Stdio {
