@@ -147,7 +147,7 @@ func runBench(ctx context.Context, o benchOptions, rows []benchRow, io streams) 
 		return r, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	b := &bench{benchOptions: o, processes: processes{dir: dir}, shared: map[string][]server{}}
+	b := &bench{benchOptions: o, processes: processes{dir: dir}, shared: map[string][]server{}, known: map[string][]string{}}
 	defer func() { err = errors.Join(err, b.end()) }()
 	r = benchResult{Version: version, Go: runtime.Version(), CPUs: runtime.NumCPU()}
 	for _, row := range rows {

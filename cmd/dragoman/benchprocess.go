@@ -26,8 +26,8 @@ type child struct {
 	addrs Addresses
 }
 
-// start runs a program, by default this one, and waits until it is ready. env is added
-// to the environment of a measured hub.
+// start runs a program, by default this one, with more in its environment, and waits
+// until it is ready.
 func (p *processes) start(ctx context.Context, name, binary string, env []string, args ...string) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -36,7 +36,7 @@ func (p *processes) start(ctx context.Context, name, binary string, env []string
 	p.started++
 	ready := filepath.Join(p.dir, fmt.Sprintf("%s-%d.json", name, p.started))
 	cmd := exec.Command(cmp.Or(binary, self), append(args, "--ready-file", ready)...) //nolint:gosec // the user names it
-	cmd.Env = slices.Concat(withoutSettings(os.Environ()), measured, env)
+	cmd.Env = slices.Concat(withoutSettings(os.Environ()), env)
 	said := &tail{also: discardAll{}}
 	cmd.Stderr = said
 	if err := cmd.Start(); err != nil {
@@ -59,7 +59,36 @@ func (p *processes) peer(ctx context.Context, name string, args ...string) (*chi
 // can be, no summaries of what was said, and nothing on the disk of the user.
 var measured = []string{
 	envPrefix + "PARALLAX_MESSAGES_PER_SECOND=0",
-	envPrefix + "PI_RATES_ALL=0", envPrefix + "PI_RATES_SESSION=0", envPrefix + "PI_RATES_SERVER=0", envPrefix + "PI_COMPACT_AT=0", envPrefix + "PI_SESSION_DIR=",
+	envPrefix + "PI_RATES_CLIENT=0", envPrefix + "PI_RATES_ALL=0", envPrefix + "PI_RATES_SESSION=0", envPrefix + "PI_RATES_SERVER=0", envPrefix + "PI_COMPACT_AT=0", envPrefix + "PI_SESSION_DIR=",
+}
+
+// knownTo returns the settings of a measured hub that a binary has: another build may not
+// know all.
+func (b *bench) knownTo(ctx context.Context, binary string) ([]string, error) {
+	if binary == "" {
+		return measured, nil
+	}
+	if known, asked := b.known[binary]; asked {
+		return known, nil
+	}
+	known := slices.Clone(measured)
+	for {
+		check := exec.CommandContext(ctx, binary, "check") //nolint:gosec // the user names it
+		check.Env = slices.Concat(withoutSettings(os.Environ()), known)
+		said, err := check.CombinedOutput()
+		if err == nil {
+			b.known[binary] = known
+			return known, nil
+		}
+		before := len(known)
+		known = slices.DeleteFunc(known, func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return strings.Contains(string(said), "unknown variable "+name+":")
+		})
+		if len(known) == before {
+			return nil, fmt.Errorf("%s check: %w: %s", binary, err, said)
+		}
+	}
 }
 
 // withoutSettings keeps the user's own hub out of what is measured.
@@ -109,6 +138,8 @@ type bench struct {
 	processes
 	// shared are the hubs and relays that several rows use, by the hubs' settings.
 	shared map[string][]server
+	// known are the settings that other builds have, by their paths.
+	known map[string][]string
 }
 
 // server is a process that is asked: a hub or the relay.
@@ -123,7 +154,11 @@ func (b *bench) hub(ctx context.Context, name string, env ...string) (*child, er
 }
 
 func (b *bench) serve(ctx context.Context, name, binary string, env []string) (*child, error) {
-	return b.start(ctx, name, binary, env, "serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "127.0.0.1:0",
+	known, err := b.knownTo(ctx, binary)
+	if err != nil {
+		return nil, err
+	}
+	return b.start(ctx, name, binary, slices.Concat(known, env), "serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "127.0.0.1:0",
 		"--data-dir", filepath.Join(b.dir, fmt.Sprintf("%s-%d", name, b.started)), "--log-level", "warn")
 }
 

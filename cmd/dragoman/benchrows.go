@@ -330,7 +330,7 @@ func (b *bench) weighLoaded(ctx context.Context, r *rowResult, hubs []server) er
 	}
 	err := errors.Join(weigh("at most", "VmHWM:"), weigh("after the load", "VmRSS:"), pause(ctx, settled), weigh(settled.String()+" later", "VmRSS:"))
 	// What was said in a session stays in memory as long as the session.
-	return errors.Join(err, closeAll(sides), pause(ctx, settled), weigh("with the sessions deleted", "VmRSS:"))
+	return errors.Join(err, closeAll(sides), pause(ctx, seldomReturned*idleCheck+idleCheck), weigh("with the sessions deleted", "VmRSS:"))
 }
 
 // pause waits, or returns why it did not.

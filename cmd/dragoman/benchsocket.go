@@ -148,11 +148,11 @@ func connectPi(ctx context.Context, at Addresses, agent string, first, n int, in
 	own.close = func() error { // the next row makes sessions of the same names
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		var errs []error
-		for w := first; w < first+n; w++ {
-			errs = append(errs, s.exchange(end, &s.workers[w], command(w, benchAsked.Add(1), `"type":"delete_session"`)))
+		var err error
+		for w := first; w < first+n && err == nil; w++ {
+			err = s.exchange(end, &s.workers[w], command(w, benchAsked.Add(1), `"type":"delete_session"`))
 		}
-		return errors.Join(append(errs, leave())...)
+		return errors.Join(err, leave())
 	}
 	return own, nil
 }

@@ -84,9 +84,16 @@ func cgroupLimits(root fs.FS) (limits []int64) {
 // idleCheck is how often it is looked whether the process is idle.
 const idleCheck = 5 * time.Second
 
-// worthReturning is how much more memory than after the last time has to be held before
-// it is returned again.
-const worthReturning = 32 << 20
+const (
+	// worthReturning is how much more memory than after the last time has to be held for
+	// memory to be returned at once when the process is idle.
+	worthReturning = 32 << 20
+	// seldomReturned is how many checks have to pass otherwise: what was in use may have
+	// become free although no more is held.
+	seldomReturned = 12
+	// idleBytes are allocated in that time at most by a hub that does nothing.
+	idleBytes = 128 << 10
+)
 
 // returnMemory gives memory back to the system when the process has become idle, until ctx
 // ends. The runtime does not by itself: it collects when the heap has doubled, which an
@@ -94,11 +101,11 @@ const worthReturning = 32 << 20
 //
 // One ticker looks at what was allocated since the last tick. Nothing has to tell it of
 // work, so that no path of a message pays for it. It returns memory once in an idle period,
-// since a collection costs as much as there is in memory: more has to be held before it does
-// so again.
+// since a collection costs as much as there is in memory: when a load has left more, and
+// once a minute at most when there was little work.
 func returnMemory(ctx context.Context, ticks <-chan time.Time, log *slog.Logger) {
 	allocated, held := memoryNow()
-	kept := held
+	returned, kept, checks := allocated, held, 0
 	for {
 		select {
 		case <-ticks:
@@ -107,15 +114,18 @@ func returnMemory(ctx context.Context, ticks <-chan time.Time, log *slog.Logger)
 		}
 		before := allocated
 		allocated, held = memoryNow()
+		kept = min(kept, held)
+		checks++
 		busy := allocated-before > held/16
-		if busy || held < kept+worthReturning {
-			kept = min(kept, held)
+		grown := held >= kept+worthReturning
+		worked := allocated-returned > idleBytes
+		if busy || !grown && (!worked || checks < seldomReturned) {
 			continue
 		}
-		debug.FreeOSMemory()
 		was := held
+		debug.FreeOSMemory()
 		allocated, held = memoryNow()
-		kept = held
+		returned, kept, checks = allocated, held, 0
 		log.Debug("the hub is idle: memory was returned to the system", "held_before", was, "held", held)
 	}
 }
