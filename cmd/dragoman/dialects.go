@@ -103,7 +103,7 @@ func (s *Service) open(listeners map[string]net.Listener) {
 		OnDenied: func(r *http.Request, status int, detail string) {
 			s.log.Info("a request was refused", "path", pathOf(r), "status", status, "detail", detail)
 		},
-		OnRefused: tooMany("http.connections"), Admit: s.files.admit, Always: []string{healthPath, readyPath},
+		OnRefused: tooMany("http.connections"), Admit: s.files.admit, Always: []string{healthPath, readyPath, gatewayHealth, gatewayReady},
 	}
 	if l := listeners["http_addr"]; l != nil {
 		w := web.New(webOptions)
