@@ -349,12 +349,3 @@ func (r *recent) add(id string) (forgotten string) {
 	r.next = (r.next + 1) % recentMost
 	return forgotten
 }
-
-func (r *recent) has(id string) bool {
-	for _, have := range r.ids {
-		if have == id {
-			return true
-		}
-	}
-	return false
-}
