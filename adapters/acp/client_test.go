@@ -16,6 +16,10 @@ import (
 // recorder is an outlet that keeps what is sent.
 type recorder struct{ sent []message }
 
+func (r *recorder) hold() {}
+
+func (r *recorder) flush() {}
+
 func (r *recorder) away() bool { return false }
 
 func (r *recorder) reclaim() []owing { return nil }

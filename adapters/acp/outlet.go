@@ -28,6 +28,10 @@ type handed struct {
 	taken time.Time
 }
 
+func (o *linkOutlet) hold() { o.link.Hold() }
+
+func (o *linkOutlet) flush() { o.link.Flush() }
+
 func (o *linkOutlet) away() bool { return false }
 
 func (o *linkOutlet) reclaim() []owing { return nil }

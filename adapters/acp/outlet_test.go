@@ -12,6 +12,10 @@ import (
 // more at what it had.
 type breaking struct{}
 
+func (breaking) hold() {}
+
+func (breaking) flush() {}
+
 func (breaking) away() bool { return false }
 
 func (breaking) reclaim() []owing { return nil }

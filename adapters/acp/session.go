@@ -29,6 +29,10 @@ type message struct {
 // and returns an error once there is no use in sending more.
 type outlet interface {
 	send(ctx context.Context, m message) error
+	// hold lets what is sent wait until flush, so that it may go together: see
+	// [link.Link.Hold].
+	hold()
+	flush()
 	// away reports whether the peer does not listen to it at the moment.
 	away() bool
 	// reclaim takes back the results that the peer did not fetch.
@@ -230,22 +234,30 @@ func (s *session) pump(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case b.Draining != "":
-			err = s.shutdown(ctx, b.Draining)
-		case b.Role == hub.Subscriber:
-			err = s.hear(ctx, b)
-		case b.Gap != nil:
-			s.hub.Count("acp.gap") // what is told in the end is put together from what is left
-		case b.Role == hub.Agent:
-			err = s.work(ctx, b)
-		case b.Task != nil:
-			err = s.tell(ctx, b)
-		}
+		s.out.hold()
+		err = s.self.Drain(b, func(b hub.Batch) error { return s.news(ctx, b) })
+		s.out.flush()
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// news sends what the hub has.
+func (s *session) news(ctx context.Context, b hub.Batch) error {
+	switch {
+	case b.Draining != "":
+		return s.shutdown(ctx, b.Draining)
+	case b.Role == hub.Subscriber:
+		return s.hear(ctx, b)
+	case b.Gap != nil:
+		s.hub.Count("acp.gap") // what is told in the end is put together from what is left
+	case b.Role == hub.Agent:
+		return s.work(ctx, b)
+	case b.Task != nil:
+		return s.tell(ctx, b)
+	}
+	return nil
 }
 
 // close ends the session of the hub. Delegates whose result is still to come, or is

@@ -92,6 +92,12 @@ func (c *caller) listen() (end func()) {
 	return func() { add(-1) }
 }
 
+// hold implements outlet: every envelope goes by itself.
+func (c *caller) hold() {}
+
+// flush implements outlet.
+func (c *caller) flush() {}
+
 // away implements outlet: nobody reads what arrives.
 func (c *caller) away() bool {
 	c.mu.Lock()

@@ -47,10 +47,10 @@ func (s *session) comesTooLate(b hub.Batch) bool {
 	})
 }
 
-// tell queues one message about a task. One that is too large ends the task, or
+// tell sends one message about a task. One that is too large ends the task, or
 // answers the injection, and leaves the agent alone.
 func (s *session) tell(ctx context.Context, task core.TaskID, m *wire.ServerMessage, sent func()) error {
-	err := s.queue(ctx, m, sent)
+	err := s.send(ctx, m, sent)
 	if err == nil {
 		return nil
 	}

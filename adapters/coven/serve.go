@@ -120,8 +120,9 @@ func (s *session) news(ctx context.Context, b hub.Batch, end error) bool {
 		s.leave(ctx, end)
 		return false
 	}
+	s.link.Hold()
 	defer s.link.Flush()
-	return s.deliver(ctx, b) == nil // else the link is closed and knows why
+	return s.peer.Drain(b, func(b hub.Batch) error { return s.deliver(ctx, b) }) == nil // else the link is closed and knows why
 }
 
 // leave ends a connection that the hub has nothing more for.
@@ -172,28 +173,11 @@ func (e *errTooLarge) Error() string { return "message over the limit" }
 
 // send queues a message, or returns *errTooLarge without sending it.
 func (s *session) send(ctx context.Context, m *wire.ServerMessage, sent func()) error {
-	size, err := s.sizeOf(m)
-	if err != nil {
-		return err
-	}
-	return s.link.SendThen(ctx, m, size, sent)
-}
-
-// queue is send for the pump, which has the link flushed.
-func (s *session) queue(ctx context.Context, m *wire.ServerMessage, sent func()) error {
-	size, err := s.sizeOf(m)
-	if err != nil {
-		return err
-	}
-	return s.link.QueueThen(ctx, m, size, sent)
-}
-
-func (s *session) sizeOf(m *wire.ServerMessage) (int, error) {
 	size := proto.Size(m)
 	if size > s.opts.MaxMessageBytes {
-		return 0, &errTooLarge{size, s.opts.MaxMessageBytes}
+		return &errTooLarge{size, s.opts.MaxMessageBytes}
 	}
-	return size, nil
+	return s.link.SendThen(ctx, m, size, sent)
 }
 
 // refuse counts what the agent should not have sent. Coven has no frame to tell

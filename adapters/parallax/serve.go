@@ -279,7 +279,10 @@ func (s *session) pump(ctx context.Context) {
 			s.end(s.farewell(ctx, err))
 			return
 		}
-		if err := s.deliver(ctx, b); err != nil {
+		s.link.Hold()
+		err = s.agent.Drain(b, func(b hub.Batch) error { return s.deliver(ctx, b) })
+		s.link.Flush()
+		if err != nil {
 			s.end(err)
 			return
 		}

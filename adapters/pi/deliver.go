@@ -57,7 +57,7 @@ func (c *connection) held(it item) bool {
 func (c *connection) deliverOne(ctx context.Context, it item) bool {
 	var err error
 	if it.frame != nil {
-		err = c.link.QueueThen(ctx, it.frame, len(it.frame), nil)
+		err = c.link.Send(ctx, it.frame, len(it.frame))
 	}
 	c.out.sent(it) // what a run has to tell from here on waits in the hub
 	switch {
@@ -110,7 +110,7 @@ func (c *connection) reads(ss *session) bool {
 
 func (c *connection) send(ctx context.Context, frames [][]byte) bool {
 	for _, f := range frames {
-		if c.link.QueueThen(ctx, f, len(f), nil) != nil {
+		if c.link.Send(ctx, f, len(f)) != nil {
 			return false
 		}
 	}
@@ -123,6 +123,8 @@ var unauthenticated = &core.Fault{Code: core.CodeUnauthenticated}
 // pump sends the client what is in its outbox and what the hub has for it, until the
 // link closes or the hub stops.
 func (c *connection) pump(ctx context.Context) {
+	c.link.Hold()
+	defer c.link.Flush()
 	for c.deliver(ctx) {
 		b, err := c.next(ctx)
 		switch {
@@ -184,7 +186,9 @@ func (c *connection) next(ctx context.Context) (hub.Batch, error) {
 	default:
 	}
 	c.link.Flush()
-	return c.hub.NextOr(ctx, c.out.ready)
+	b, err = c.hub.NextOr(ctx, c.out.ready)
+	c.link.Hold()
+	return b, err
 }
 
 // always can be received from.

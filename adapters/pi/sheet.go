@@ -85,7 +85,7 @@ func (f *frames) send(ctx context.Context, l *link.Link[[]byte, []byte]) bool {
 		if len(ends) > 0 && ends[0].at == i {
 			sent, ends = ends[0].sheet.letGo, ends[1:]
 		}
-		if l.QueueThen(ctx, b, len(b), sent) != nil {
+		if l.SendThen(ctx, b, len(b), sent) != nil {
 			return false
 		}
 	}

@@ -245,6 +245,27 @@ func (s *Session) next(ctx context.Context, alarm <-chan time.Time, other <-chan
 	}
 }
 
+// drainBatches bounds how many batches Drain delivers, so that what was sent first does
+// not wait long for what goes along with it.
+const drainBatches = 32
+
+// Drain calls deliver for a batch that Next returned, and for those that are ready behind
+// it, so that they may be written together. It returns the first error of deliver; the
+// error of the session comes from Next. Only the caller of Next, or of Attend from within
+// its function, calls it.
+func (s *Session) Drain(b Batch, deliver func(Batch) error) error {
+	for range drainBatches {
+		if err := deliver(b); err != nil {
+			return err
+		}
+		var found bool
+		if b, found, _ = s.poll(); !found {
+			return nil
+		}
+	}
+	return deliver(b)
+}
+
 // poll returns what Next would if there is something. Once the session has been ended
 // and everything was read, it returns why.
 func (s *Session) poll() (b Batch, found bool, err error) {

@@ -13,7 +13,7 @@
 // something is queued; it takes what [Link.Send] has queued, all of it in one go,
 // and writes it. Between messages neither allocates, and an idle link costs a few
 // hundred bytes beside the goroutine that called Run. A goroutine of its own that
-// sends, such as a pump, may queue with [Link.QueueThen] and write with [Link.Flush]:
+// sends, such as a pump, may [Link.Hold] what it sends and write it with [Link.Flush]:
 // little then needs no writer loop. Never do so where a message is received: it would
 // wait for the peer. There is one writer at a time.
 //

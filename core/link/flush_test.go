@@ -1,7 +1,6 @@
 package link_test
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -11,21 +10,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// queue queues number n for the next Flush.
-func (r *running) queue(n, size int) {
-	r.t.Helper()
-	if err := r.QueueThen(context.Background(), number(n), size, nil); err != nil {
-		r.t.Errorf("QueueThen of message %d: got %v, want it queued", n, err)
-	}
-}
-
 func TestWhatIsQueuedIsWrittenByTheOneWhoFlushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(8)
 		l := run(t, hub, link.Options{}, nil, nil)
 		synctest.Wait() // what is queued before is written when it begins
-		l.queue(1, 8)
-		l.queue(2, 8)
+		l.Hold()
+		l.send(1, 8)
+		l.send(2, 8)
 		synctest.Wait()
 		if got := l.Queued(); got != 2*64 {
 			t.Errorf("bytes queued before a Flush: got %d, want %d", got, 2*64)
@@ -34,16 +26,18 @@ func TestWhatIsQueuedIsWrittenByTheOneWhoFlushes(t *testing.T) {
 		if got := l.Queued(); got != 0 || writers() != 0 {
 			t.Errorf("behind a Flush: got %d bytes queued and %d writer loops, want neither", got, writers())
 		}
-		l.queue(3, 8)
-		l.send(4, 8) // which writes what was queued before it, too
+		l.send(3, 8) // nothing is held any more
+		l.send(4, 8)
 		synctest.Wait()
-		l.queue(5, 8)
-		l.queue(6, 100<<10) // too much to be written by the one who flushes
+		l.Hold()
+		l.send(5, 8)
+		l.send(6, 100<<10) // too much to be written by the one who flushes
 		synctest.Wait()
 		if got := l.Queued(); got != 0 {
 			t.Errorf("bytes queued behind a large message: got %d, want none", got)
 		}
-		l.queue(7, 8)
+		l.Hold()
+		l.send(7, 8)
 		l.Close(link.Reason{Cause: link.Normal}) // flushes too
 		if got, _ := collect(peer); !slices.Equal(got, upTo(7)) {
 			t.Errorf("got %v, want %v", got, upTo(7))
@@ -62,11 +56,10 @@ func TestAFlushBesideSendersLosesNothingAndKeepsTheirOrder(t *testing.T) {
 		sending.Go(func() {
 			for i := range each {
 				n := s*each + i
-				if s%2 == 0 {
-					l.send(n, 8)
-					continue
+				if s == 0 && i%3 == 0 {
+					l.Hold()
 				}
-				if l.queue(n, 8); i%3 == 0 || i == each-1 {
+				if l.send(n, 8); s == 0 && (i%3 == 2 || i == each-1) {
 					l.Flush()
 				}
 			}
@@ -96,7 +89,8 @@ func TestAFlushThatIsStuckEndsWithItsLink(t *testing.T) {
 		hub, _ := pipe(0) // of which nobody reads
 		l := run(t, hub, link.Options{WriteTimeout: time.Minute}, nil, nil)
 		synctest.Wait()
-		l.queue(1, 8)
+		l.Hold()
+		l.send(1, 8)
 		began := time.Now()
 		l.Flush()
 		if took := time.Since(began); took != time.Minute {

@@ -84,6 +84,7 @@ type Link[In, Out any] struct {
 	awake   bool      // the writer loop runs
 	resting bool      // it waits for work
 	lent    bool      // a Flush writes in its place
+	held    bool      // what is queued waits for a Flush
 	woken   int       // how often it was, since it was last sent home
 	work    sync.Cond // the writer loop is to look what there is for it
 	queue   batch[Out]

@@ -69,16 +69,6 @@ func (l *Link[In, Out]) Send(ctx context.Context, m Out, size int) error {
 // has not, or if nobody can tell. sent runs in the writer loop: it must return
 // soon and must not call Send.
 func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func()) error {
-	return l.send(ctx, m, size, sent, true)
-}
-
-// QueueThen is SendThen for a caller that writes by itself: m may wait until it calls
-// [Link.Flush], which it does before it waits for anything else.
-func (l *Link[In, Out]) QueueThen(ctx context.Context, m Out, size int, sent func()) error {
-	return l.send(ctx, m, size, sent, false)
-}
-
-func (l *Link[In, Out]) send(ctx context.Context, m Out, size int, sent func(), wake bool) error {
 	n := note{charge: max(size, leastCharge), sent: sent}
 
 	l.mu.Lock()
@@ -89,7 +79,7 @@ func (l *Link[In, Out]) send(ctx context.Context, m Out, size int, sent func(), 
 	if len(l.waiting) == 0 && l.fitsLocked(n) {
 		l.queue.push(m, n)
 		l.queued += n.charge
-		if wake || l.queued > flushBytes {
+		if !l.held || l.queued > flushBytes {
 			l.wakeLocked()
 		}
 		l.mu.Unlock()

@@ -93,12 +93,23 @@ func (l *Link[In, Out]) take() (found, idle bool) {
 	return true, false
 }
 
-// Flush writes what is queued, in the calling goroutine where the writer loop has nothing
+// Hold lets what is sent from here on, by anybody, wait in the queue for the [Link.Flush]
+// of the caller, who is the one goroutine of the connection that sends what others have
+// for the peer. It calls Flush before it waits for anything but room in the queue. More
+// than a Flush writes by itself does not wait.
+func (l *Link[In, Out]) Hold() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = true
+}
+
+// Flush ends a Hold and writes what is queued, in the calling goroutine where the writer loop has nothing
 // to do: it spares a small message the way through another goroutine. It waits as long
 // as one write takes, and leaves a lot to the writer loop. An error closes the link.
 func (l *Link[In, Out]) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.held = false
 	if len(l.queue.messages) == 0 || !l.running || l.reason != nil || l.lent {
 		return
 	}
