@@ -139,7 +139,7 @@ func (a *api) open(c call, req core.Request, wanted *bool, stage core.Stage) err
 	}
 	s := a.connect(c)
 	defer leave(s)
-	t, err := s.Open(req, hub.Opening{Keep: keep, Unwatched: !stays})
+	t, err := s.Open(req, hub.Opening{Keep: keep, Unwatched: form == jsonType})
 	if err != nil {
 		if t != nil {
 			return &refusal{err: err, task: t.ID()}
@@ -157,6 +157,7 @@ func (a *api) open(c call, req core.Request, wanted *bool, stage core.Stage) err
 		a.relay(c, s, form, follow{task: t})
 		return nil
 	case wait:
+		s.AwaitEnd(t)
 		return a.outcome(c, s, t, stage)
 	}
 	return a.reply(c.w, http.StatusCreated, opened{t.ID(), t.Request().Thread, receipt(t, stage)})

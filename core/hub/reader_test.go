@@ -290,3 +290,32 @@ func TestASecondCloseOfAHubDoesNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestWhoAwaitsTheEndIsWokenForNothingElse(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", 0), g.connect("asker")
+		for name, early := range map[string]bool{"before it": false, "behind it": true} {
+			task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{Unwatched: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !early {
+				asker.AwaitEnd(task)
+			}
+			g.report(agent, task, core.Text{Text: "x"})
+			if b, ok := g.batch(asker); ok {
+				t.Errorf("%s: got %+v before the end, want nothing", name, b)
+			}
+			g.report(agent, task, core.Done{})
+			if early {
+				asker.AwaitEnd(task)
+			}
+			if b, ok := g.batch(asker); !ok || b.Task != task || b.Role != hub.Requester || len(b.Events) > 0 {
+				t.Errorf("%s: got %+v, want the task alone", name, b)
+			}
+			if b, ok := g.batch(asker); ok {
+				t.Errorf("%s: got %+v behind the end, want nothing", name, b)
+			}
+		}
+	})
+}

@@ -305,7 +305,7 @@ func (t *Task) goOn(r *reader) {
 	}
 }
 
-// takeEnd returns the output of the tool that waited for the task to end.
+// takeEnd returns what waited for the task to end: the output of a tool, or the news.
 func (t *Task) takeEnd(r *reader) (Batch, bool) {
 	t.mu.Lock()
 	r.queued = false
@@ -318,7 +318,11 @@ func (t *Task) takeEnd(r *reader) (Batch, bool) {
 	if !done {
 		return Batch{}, false
 	}
-	o := tag.(func(*Task) *ToolOutput)(t)
+	then, isCall := tag.(func(*Task) *ToolOutput)
+	if !isCall {
+		return Batch{Task: t, Role: Requester, Tag: tag}, true
+	}
+	o := then(t)
 	return Batch{Tool: o}, o != nil
 }
 

@@ -93,6 +93,15 @@ func (s *Session) Watch(t *Task, from core.Cursor, tag any) error {
 	return nil
 }
 
+// AwaitEnd has Next return a batch of the task without events, as its requester's, once
+// its end may be told. The session has opened the task, unwatched: who wants the outcome
+// alone is not woken for what comes before it.
+func (s *Session) AwaitEnd(t *Task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.attach(s, caller, nil, 0)
+}
+
 // reads reports whether a session reads the task already, but as its agent.
 // Callers hold mu.
 func (t *Task) reads(s *Session) bool {

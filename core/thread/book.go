@@ -2,6 +2,7 @@ package thread
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -31,10 +32,14 @@ type chapter struct {
 	bytes   int
 }
 
-func (c *chapter) add(t core.Turn) {
-	t.Written = new(core.Written)
-	c.turns = append(c.turns, t)
-	c.bytes += t.Size()
+func (c *chapter) add(turns []core.Turn) {
+	written := make([]core.Written, len(turns))
+	c.turns = slices.Grow(c.turns, len(turns))
+	for i, t := range turns {
+		t.Written = &written[i]
+		c.turns = append(c.turns, t)
+		c.bytes += t.Size()
+	}
 }
 
 // drop forgets the oldest turn. The rest is copied once in a
@@ -66,9 +71,7 @@ func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 	}
 	c := el.Value.(*chapter)
 	b.total -= 2 * c.bytes
-	for _, t := range turns {
-		c.add(t)
-	}
+	c.add(turns)
 	for len(c.turns) > 1 && c.bytes > b.bytes {
 		c.drop()
 	}
