@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,6 +91,7 @@ func TestARequestOfAnotherDialectReachesAnACPAgentAsAQuery(t *testing.T) {
 		if string(e.Payload) != want {
 			t.Errorf("payload: got %s\nwant %s", e.Payload, want)
 		}
+		synctest.Wait() // that it was written is noted behind the write
 		if got := task.Receipt().Stage; got != core.StageDelivered {
 			t.Errorf("receipt: got %s, want delivered", got)
 		}

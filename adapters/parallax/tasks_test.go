@@ -35,6 +35,7 @@ func TestATaskIsGivenAsThePageShows(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(task{})); diff != "" {
 			t.Errorf("task otherwise (-want +got):\n%s", diff)
 		}
+		synctest.Wait() // that it was written is noted behind the write
 		if r := asked.Receipt(); r.Stage != core.StageDelivered || r.Agent != "a" {
 			t.Errorf("receipt: got %+v, want delivered to a", r)
 		}
