@@ -76,7 +76,7 @@ func TestASettingThatIsNotAllowedIsNamedWithWhatWasGivenWhatIsAllowedAndWhereItS
 		{yaml: "limits: {queue_length: 0}", want: `dragoman.yaml: limits.queue_length: want a whole number of at least 1, got 0`},
 		{yaml: "limits: {hops: 1.5}", want: `dragoman.yaml: limits.hops: want a whole number of at least 1, got 1.5`},
 		{yaml: "limits.hops: true", want: `dragoman.yaml: limits.hops: want a whole number of at least 1, got true`},
-		{yaml: "limits: 3", want: `dragoman.yaml: limits: want settings below it, such as limits.hops, got 3`},
+		{yaml: "limits: 3", want: `dragoman.yaml: limits: want settings below it, such as limits.memory, got 3`},
 		{yaml: "limits: {hops: 2}\nlimits.hops: 3", want: `dragoman.yaml: limits.hops: it is set twice, by its whole name and below a group: remove one`},
 		{yaml: "journal: {sync: sometimes}", want: `dragoman.yaml: journal.sync: want interval or always, got "sometimes"`},
 		{yaml: "journal: {name: a b}", want: `dragoman.yaml: journal.name: want text of the form ^[A-Za-z0-9_-]+$, got "a b"`},

@@ -103,10 +103,12 @@ func (s *Service) open(listeners map[string]net.Listener) {
 		OnDenied: func(r *http.Request, status int, detail string) {
 			s.log.Info("a request was refused", "path", pathOf(r), "status", status, "detail", detail)
 		},
-		OnRefused: tooMany("http.connections"), Admit: s.files.admit, Always: []string{healthPath, readyPath, gatewayHealth, gatewayReady},
+		OnRefused: tooMany("http.connections"), Admit: s.files.admit,
 	}
 	if l := listeners["http_addr"]; l != nil {
-		w := web.New(webOptions)
+		options := webOptions
+		options.Always = []string{healthPath, readyPath, gatewayHealth, gatewayReady}
+		w := web.New(options)
 		w.Router().Use(s.besides(openPath))
 		s.mountHTTP(w.Router())
 		s.servers = append(s.servers, w)

@@ -195,7 +195,7 @@ func TestHowManyConnectionsThereMayBeCanBeSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ask := func() int {
 				conn := bareConn(t, addr)
-				if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+				if _, err := io.WriteString(conn, "GET /v1/hub HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 					t.Fatal(err)
 				}
 				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
