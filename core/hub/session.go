@@ -182,13 +182,14 @@ func (s *Session) Update(card core.Card) error {
 
 // sit makes the session an agent. Callers hold mu.
 func (h *Hub) sit(s *Session, card core.Card, seat Seat) error {
-	s.id = card.ID
+	before := s.seat
+	s.id, s.seat = card.ID, seat
 	card = h.underTerms(s, card)
 	if err := h.roster.Add(card, seat.OnlyByID); err != nil {
-		s.id = ""
+		s.id, s.seat = "", before
 		return err
 	}
-	s.seat, s.vacated = seat, make(chan struct{})
+	s.vacated = make(chan struct{})
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()

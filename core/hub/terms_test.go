@@ -58,6 +58,9 @@ func TestAnAgentThatSaysNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 			if err := a.Join(core.Card{ID: core.AgentID(id), Features: able}, seat); err != nil {
 				t.Fatal(err)
 			}
+			if got, _ := g.hub.Agent(core.AgentID(id)); got.MaxConcurrent != max(1, seat.Concurrent) {
+				t.Errorf("%s as it joined: got %d, want %d", id, got.MaxConcurrent, max(1, seat.Concurrent))
+			}
 			for _, c := range []struct{ set, want int }{{0, max(1, seat.Concurrent)}, {5, 5}, {1, 1}, {3, 3}} {
 				got, err := g.hub.Impose(core.AgentID(id), atOnce(c.set), "")
 				if err != nil || got.MaxConcurrent != c.want {
