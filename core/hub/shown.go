@@ -12,7 +12,8 @@ import (
 // further behind, the end of a task is told only when it is recorded. Text never waits.
 // The agent of a task never waits either: it has the end from itself, or is to stop.
 
-// lag is the age of the oldest event that the recorder has not written yet.
+// lag is the age of the oldest event that the recorder has not written yet, or for how
+// long it writes something else.
 type lag struct{ since atomic.Pointer[time.Time] }
 
 // begin notes what is about to be written.
@@ -29,6 +30,12 @@ func (l *lag) begin(records []journal.Record) {
 	l.since.Store(&oldest)
 }
 
+// hold notes that the journal waits for something else from now on.
+func (l *lag) hold() {
+	now := time.Now()
+	l.since.CompareAndSwap(nil, &now)
+}
+
 // end notes that everything is written.
 func (l *lag) end() { l.since.Store(nil) }
 
@@ -43,13 +50,17 @@ func (l *lag) exceeds(limit time.Duration) bool {
 }
 
 // endWaits reports whether the task has an end that may not be told yet. Once it may, it
-// may for good. Callers hold mu.
+// may for good and to everybody: whoever looks first wakes those who waited. Callers
+// hold mu.
 func (t *Task) endWaits() bool {
 	if t.state != Ended || t.shown {
 		return false
 	}
-	t.shown = t.recorded >= t.last() || !t.hub.recorder.lag.exceeds(t.hub.limits.JournalLag)
-	return !t.shown
+	if t.recorded < t.last() && t.hub.recorder.lag.exceeds(t.hub.limits.JournalLag) {
+		return true
+	}
+	t.showEnd()
+	return false
 }
 
 // readable returns how many events may be told. Callers hold mu.
@@ -67,7 +78,7 @@ func (t *Task) lastEvent() core.Event {
 	return t.log.last()
 }
 
-// showEnd wakes the readers that waited for the end to be recorded. Callers hold mu.
+// showEnd lets the end be told, and wakes the readers that waited for it. Callers hold mu.
 func (t *Task) showEnd() {
 	t.shown = true
 	for r := t.readers; r != nil; r = r.after {

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
 // slow is a journal that takes a while for each write.
@@ -126,5 +127,76 @@ func TestTheJournalKeepsUpAndNoEndWaits(t *testing.T) {
 			g.wantKinds("told", g.events(asker), "opened", "assigned", "done")
 			g.sleep(10 * time.Millisecond)
 		}
+	})
+}
+
+// A journal that goes on is less far behind, though it does not have the end yet.
+func TestAnEndThatOneIsToldIsToldToAllWhoWaitForIt(t *testing.T) {
+	onSlowDisk(t, time.Second, 200*time.Millisecond, func(g *stage, _ *slow) {
+		agent, asker, caller := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 3 }), g.connect("asker"), g.agent("caller", able)
+		g.ask(asker, "a") // the journal writes it until 1.002 s
+		g.given(agent)
+		g.sleep(900 * time.Millisecond)
+		g.events(asker)
+		task := g.ask(asker, "a")
+		caller.CallTool("c", "agent_ask", []byte(`{"to":"a","content":"go"}`))
+		g.given(agent)
+		g.report(agent, task, core.Done{Text: "x"})
+		g.report(agent, g.given(agent), core.Done{Text: "told"})
+		g.wantKinds("beyond the limit", g.events(asker), "opened", "assigned")
+
+		g.sleep(150 * time.Millisecond) // the journal writes what is that old
+		if got := task.State(); got != hub.Ended {
+			t.Fatalf("within the limit: got the task %s, want ended", got)
+		}
+		g.wantKinds("who waited", g.events(asker), "done")
+	})
+}
+
+func TestWhoComesToWatchAllIsToldOfTheEndsThatWait(t *testing.T) {
+	onSlowDisk(t, 20*time.Millisecond, -1, func(g *stage, _ *slow) {
+		agent, asker, late := g.agent("a", 0), g.connect("asker"), g.connect("late")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.Text{Text: "x"}, core.Done{})
+		late.WatchAll()
+		g.wantKinds("before it is recorded", g.events(late))
+		g.sleep(100 * time.Millisecond)
+		g.wantKinds("once it is recorded", g.events(late), "done")
+	})
+}
+
+// slowStore is a store of spendings that takes as long for each write.
+type slowStore struct {
+	usage.Store
+	takes time.Duration
+}
+
+func (s *slowStore) Append(ctx context.Context, all ...usage.Spending) error {
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.Store.Append(ctx, all...)
+}
+
+func TestAnEndWaitsForAJournalThatWaitsForWhatWasSpentLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowStore{usage.NewMemory(usage.Retention{}), time.Second}
+		g := &stage{t, coretest.NewHub(t, hub.Options{Spendings: store, Limits: hub.Limits{JournalLag: 200 * time.Millisecond}})}
+		agent, asker := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("asker")
+		left := g.ask(asker, "a")
+		if err := asker.Cancel(left.ID(), "never mind"); err != nil {
+			t.Fatal(err)
+		}
+		g.sleep(100 * time.Millisecond)
+		g.wantFault("usage behind the end", agent.Report(left.ID(), core.Usage{Input: 1}, nil), core.CodeConflict)
+		g.sleep(500 * time.Millisecond) // the store writes that
+		g.events(asker)
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.Done{Text: "x"})
+		g.wantKinds("while the journal waits", g.events(asker), "opened", "assigned")
+		g.sleep(time.Second)
+		g.wantKinds("once it is recorded", g.events(asker), "done")
 	})
 }

@@ -85,5 +85,6 @@ func (r *recorder) writeLateSpendings(ctx context.Context) error {
 	if len(due) == 0 {
 		return nil
 	}
+	r.lag.hold()
 	return r.insist(ctx, func(ctx context.Context) error { return r.hub.spendings.Append(ctx, due...) })
 }

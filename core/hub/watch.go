@@ -153,8 +153,8 @@ func (t *Task) leave(s *Session) {
 	}
 }
 
-// WatchAll makes the session a reader of every task from now on, those that run
-// included. It is for operators.
+// WatchAll makes the session a reader of every task from now on, those that run, or
+// whose end is still to be told, included. It is for operators.
 func (s *Session) WatchAll() {
 	h := s.hub
 	h.mu.Lock()
@@ -165,8 +165,13 @@ func (s *Session) WatchAll() {
 	h.everyone[s] = struct{}{}
 	for _, t := range h.tasks {
 		t.mu.Lock()
-		if t.state != Ended && !t.reads(s) {
-			t.attach(s, Viewer, nil, t.last())
+		next := t.last()
+		waits := t.endWaits()
+		if waits {
+			next--
+		}
+		if (waits || t.state != Ended) && !t.reads(s) {
+			t.attach(s, Viewer, nil, next)
 		}
 		t.mu.Unlock()
 	}
