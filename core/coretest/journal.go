@@ -193,6 +193,15 @@ func JournalRetention(t *testing.T, open func(t *testing.T) journal.Journal) {
 	if _, err := j.Read(t.Context(), "a", gap.To, 0); err != nil {
 		t.Errorf("reading behind the gap: got %v, want no error", err)
 	}
+
+	write(t, j, "slow", story(3)...)
+	write(t, j, "b", events...) // after which nothing is left of the slow one
+	late := story(4)[3]
+	write(t, j, "slow", late)
+	got, err = j.Read(t.Context(), "slow", 0, 0)
+	if len(got) != 1 || got[0].Seq != 4 || !errors.As(err, &gap) || gap.From != 1 || gap.To != 3 {
+		t.Errorf("a task that goes on when its beginning is gone: got %v and %v, want event 4 and the gap 1 to 3", got, err)
+	}
 }
 
 // story is a task of n events of text.

@@ -62,7 +62,7 @@ func (m *Memory) Append(_ context.Context, records ...Record) error {
 	for _, r := range records {
 		k := m.tasks[r.Task]
 		if k == nil {
-			k = &kept{}
+			k = &kept{lost: r.Event.Seq - 1} // of a task of which everything fell to retention
 			m.tasks[r.Task] = k
 		}
 		if n := len(k.events); n > 0 && k.events[n-1].End() >= r.Event.Seq {
