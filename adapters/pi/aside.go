@@ -75,11 +75,19 @@ func (s *Server) hear(a *aside, events []core.Event) {
 	}
 }
 
-// over ends a question whose task has ended. Server.mu is held.
+// over ends a question whose task has ended, or of which the hub tells no more. Server.mu
+// is held.
 func (a *aside) over() {
 	answer := a.task.Answer()
+	if answer.End == 0 {
+		answer.Fault = cutOff
+	}
 	a.ended(answer.Text, answer.Fault)
 }
+
+// cutOff is why nothing comes of what is asked: the end of its task is told only once it
+// is recorded.
+var cutOff = core.NewFault(core.CodeUnreachable, "the hub stopped before the end of the answer was recorded")
 
 // stopAside ends the question of a session, if there is one, in the name of who sent
 // x. Server.mu is held.

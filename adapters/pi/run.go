@@ -280,6 +280,13 @@ func (ss *session) next() (queued, bool) {
 	return queued{}, false
 }
 
+// cutOff ends a step of whose task the hub tells no more.
+func (s *Server) cutOff(st *step) {
+	_ = st.record.Failed(core.Event{At: time.Now()}, core.Failed{Fault: cutOff}) // a view returns no error
+	s.gather(st)
+	s.step(st, outcome{}, messageOf(cutOff))
+}
+
 // endRun tells that a run has ended, to each client once it has been told the rest.
 func (s *Server) endRun(r *run) {
 	r.session.tellBehind(r.last(), agentEnd(r.session.prefix, r.messages[r.retrying.since:]))

@@ -296,6 +296,9 @@ func (s *Server) record() {
 				if a := ss.aside; a != nil && a.task != nil {
 					a.over()
 				}
+				if r := ss.run; r != nil && ss.aside == nil && r.last().task != nil {
+					s.cutOff(r.last())
+				}
 			}
 			s.mu.Unlock()
 			s.keepUp() // clients are told what came of their commands before they are left

@@ -1,0 +1,75 @@
+package pi
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// stalling is a journal that takes nothing any more once it is stuck.
+type stalling struct {
+	journal.Journal
+	stuck atomic.Bool
+}
+
+func (s *stalling) Append(ctx context.Context, records ...journal.Record) error {
+	if s.stuck.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return s.Journal.Append(ctx, records...)
+}
+
+// The end of a task is told only once it is recorded: a hub that stops while its journal
+// takes nothing never tells it.
+func TestWhatIsNeverToldItsEndIsCutOffWhenTheHubStops(t *testing.T) {
+	for name, command := range map[string]string{
+		"a prompt":     `{"id":"x","type":"prompt","sessionId":"s","message":"one more"}`,
+		"a compaction": `{"id":"x","type":"compact","sessionId":"s"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &stalling{Journal: journal.NewMemory(journal.Retention{})}
+				h := hub.New(hub.Options{Journal: disk})
+				s := NewServer(h, Options{Rates: unlimited, CompactAt: -1})
+				t.Cleanup(s.Close)
+				says := answersOf(100_000, inShort...)
+				join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
+					if assigned(b) && disk.stuck.Load() {
+						<-time.After(time.Second)
+					}
+					says(a, b)
+				})
+				c := dial(t, s, ConnOptions{})
+				c.open("s", "a")
+				c.ok(promptIt)
+				c.ok(promptIt)
+				disk.stuck.Store(true)
+				c.send(command)
+				<-time.After(2 * time.Second)
+				if err := h.Close(t.Context(), "over"); err == nil {
+					t.Fatal("closing: got no error, want that of the journal")
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				start := time.Now()
+				s.Drain(ctx)
+				if took := time.Since(start); took > time.Second {
+					t.Errorf("the commands in flight ended after %s, want it at once", took)
+				}
+				if f := c.until(`"response"`, `"id":"x"`); name == "a compaction" && f.Success {
+					t.Errorf("got %s, want no summary of which the end is not known", f.Raw)
+				}
+				if said := c.count(`"stopReason":"error"`); name == "a prompt" && said == 0 {
+					t.Error("got nothing that says that the answer was cut off")
+				}
+			})
+		})
+	}
+}
