@@ -252,6 +252,33 @@ func TestTheRegistryTellsWhoIsHere(t *testing.T) {
 	}
 }
 
+func TestWhoWatchesTheRegistryHoldsUpNoStop(t *testing.T) {
+	s := newStage(t, nil)
+	a, _ := serveConfidence(t)
+	r := registryOf(t, s)
+	ctx, cancel := context.WithCancel(context.Background()) // that of the test ends before the hub is stopped
+	defer cancel()
+	watch, err := r.Watch(ctx, &registry.WatchRequest{IncludeInitial: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Register(ctx, registration("a", a.endpoint)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.service.Stop(ctx, "enough"); err != nil {
+		t.Errorf("stopping: got %v, want no error", err)
+	}
+	for err == nil {
+		_, err = watch.Recv()
+	}
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("watched: got %v, want UNAVAILABLE", err)
+	}
+}
+
 func TestThePublishedSDKOfParallaxServesAsAnAgent(t *testing.T) {
 	t.Parallel()
 	dir := installSDK(t, "serve.cjs")

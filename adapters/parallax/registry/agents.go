@@ -96,11 +96,11 @@ func (r *Registry) ListAgents(_ context.Context, in *wire.ListAgentsRequest) (*w
 // watchEvery is how often the registry looks who is here, as that of Parallax does.
 const watchEvery = 2 * time.Second
 
-// Watch implements [wire.RegistryServer].
+// Watch implements [wire.RegistryServer]. It ends with the hub.
 func (r *Registry) Watch(in *wire.WatchRequest, out grpc.ServerStreamingServer[wire.WatchEvent]) error {
 	known := map[string]*wire.AgentRegistration{}
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
+	watcher := r.hub.Connect(hub.Peer{Principal: r.opts.Principal(out.Context())})
+	defer watcher.Close(nil)
 	for first := true; ; first = false {
 		now := map[string]*wire.AgentRegistration{}
 		for _, status := range r.hub.Agents() {
@@ -116,10 +116,25 @@ func (r *Registry) Watch(in *wire.WatchRequest, out grpc.ServerStreamingServer[w
 			}
 		}
 		known = now
-		select {
-		case <-tick.C:
-		case <-out.Context().Done():
+		if err := pause(out.Context(), watcher); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits until it is time to look again. It returns why there is nothing more to see.
+func pause(ctx context.Context, watcher *hub.Session) error {
+	until, cancel := context.WithTimeout(ctx, watchEvery)
+	defer cancel()
+	for {
+		_, err := watcher.Next(until)
+		switch {
+		case ctx.Err() != nil:
+			return status.FromContextError(ctx.Err()).Err()
+		case until.Err() != nil:
 			return nil
+		case err != nil:
+			return status.Error(codes.Unavailable, core.AsFault(err).Message)
 		}
 	}
 }
