@@ -27,7 +27,8 @@ import (
 type listening struct {
 	confidence.UnimplementedConfidenceAgentServer
 	endpoint string
-	stopped  chan error // the cause of each call that was cut off
+	began    chan struct{} // closed when it is asked to wait
+	stopped  chan error    // the cause of each call that was cut off
 }
 
 func (a *listening) Analyze(ctx context.Context, r *confidence.AgentRequest) (*confidence.ConfidenceResult, error) {
@@ -35,6 +36,7 @@ func (a *listening) Analyze(ctx context.Context, r *confidence.AgentRequest) (*c
 	case "fail":
 		return nil, status.Error(codes.Internal, "no idea")
 	case "wait":
+		close(a.began)
 		<-ctx.Done()
 		a.stopped <- ctx.Err()
 		return nil, ctx.Err()
@@ -57,7 +59,7 @@ func serveConfidence(t *testing.T) (a *listening, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a = &listening{endpoint: l.Addr().String(), stopped: make(chan error, 4)}
+	a = &listening{endpoint: l.Addr().String(), began: make(chan struct{}), stopped: make(chan error, 4)}
 	g := grpc.NewServer()
 	confidence.RegisterConfidenceAgentServer(g, a)
 	done := make(chan struct{})
@@ -113,9 +115,7 @@ func TestAnAgentThatIsAServerRegistersAndIsCalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for task.Receipt().Stage < core.StageDelivered {
-		time.Sleep(time.Millisecond)
-	}
+	<-a.began
 	if err := asker.Cancel(task.ID(), "enough"); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type direct struct {
 	stop  context.CancelFunc
 
 	heard chan *gateway.AgentToControlPlane // what the agent says
-	work  chan *gateway.ControlPlaneToAgent // for a caller that is free
+	work  chan job                          // for a caller that is free
 	acked chan *gateway.ServerAck           // the answer to the hello
 	group sync.WaitGroup                    // of callers
 
@@ -43,10 +43,17 @@ type direct struct {
 	running map[string]context.CancelFunc // by task
 }
 
+// job is a message for a caller. life is that of the call for a task: it may be cancelled
+// before there is a caller for it.
+type job struct {
+	message *gateway.ControlPlaneToAgent
+	life    context.Context //nolint:containedctx // it is the life of the call, which ends with it
+}
+
 // newDirect makes a stream on which the hello has been said. It lives until its Close.
 func newDirect(agent confidence.ConfidenceAgentClient, hello *gateway.AgentHello) *direct {
 	d := &direct{
-		agent: agent, heard: make(chan *gateway.AgentToControlPlane, mostHeard), work: make(chan *gateway.ControlPlaneToAgent),
+		agent: agent, heard: make(chan *gateway.AgentToControlPlane, mostHeard), work: make(chan job),
 		acked: make(chan *gateway.ServerAck, 1), running: map[string]context.CancelFunc{},
 	}
 	d.base, d.stop = context.WithCancel(context.Background())
@@ -100,17 +107,27 @@ func (d *direct) Send(ctx context.Context, m *gateway.ControlPlaneToAgent) error
 			cancel()
 		}
 		return nil
-	case *gateway.ControlPlaneToAgent_TaskRequest, *gateway.ControlPlaneToAgent_Ping:
-		return d.hand(ctx, m)
+	case *gateway.ControlPlaneToAgent_TaskRequest:
+		life, cancel := context.WithCancel(d.base)
+		d.mu.Lock()
+		d.running[p.TaskRequest.GetTaskId()] = cancel
+		d.mu.Unlock()
+		err := d.hand(ctx, job{m, life})
+		if err != nil {
+			d.forget(p.TaskRequest)
+		}
+		return err
+	case *gateway.ControlPlaneToAgent_Ping:
+		return d.hand(ctx, job{message: m})
 	}
 	return nil // threads, of which the hub starts none
 }
 
 // hand gives a message to a caller: one that is free, else a new one, else the first
 // that will be.
-func (d *direct) hand(ctx context.Context, m *gateway.ControlPlaneToAgent) error {
+func (d *direct) hand(ctx context.Context, j job) error {
 	select {
-	case d.work <- m:
+	case d.work <- j:
 		return nil
 	default:
 	}
@@ -121,7 +138,7 @@ func (d *direct) hand(ctx context.Context, m *gateway.ControlPlaneToAgent) error
 	}
 	d.mu.Unlock()
 	select {
-	case d.work <- m:
+	case d.work <- j:
 		return nil
 	case <-d.base.Done():
 		return net.ErrClosed
@@ -136,9 +153,10 @@ func (d *direct) call() {
 		select {
 		case <-d.base.Done():
 			return
-		case m := <-d.work:
-			if t := m.GetTaskRequest(); t != nil {
-				d.say(d.analyze(m.GetRequestId(), t))
+		case j := <-d.work:
+			if t := j.message.GetTaskRequest(); t != nil {
+				d.say(d.analyze(j.life, j.message.GetRequestId(), t))
+				d.forget(t)
 			} else if d.healthy() {
 				d.lives()
 			}
@@ -157,25 +175,27 @@ func (d *direct) say(m *gateway.AgentToControlPlane) {
 // hub's to tell.
 const patience = time.Second
 
+// forget ends the call for a task.
+func (d *direct) forget(t *gateway.TaskRequest) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if cancel := d.running[t.GetTaskId()]; cancel != nil {
+		cancel()
+		delete(d.running, t.GetTaskId())
+	}
+}
+
 // analyze has the agent answer a task.
-func (d *direct) analyze(request string, t *gateway.TaskRequest) *gateway.AgentToControlPlane {
-	ctx, cancel := context.WithCancel(d.base)
-	defer cancel()
+func (d *direct) analyze(ctx context.Context, request string, t *gateway.TaskRequest) *gateway.AgentToControlPlane {
 	if t.GetTimeoutMs() > 0 {
 		var done context.CancelFunc
 		ctx, done = context.WithTimeout(ctx, time.Duration(t.GetTimeoutMs())*time.Millisecond+patience)
 		defer done()
 	}
-	d.mu.Lock()
-	d.running[t.GetTaskId()] = cancel
-	d.mu.Unlock()
 	r, err := d.agent.Analyze(ctx, &confidence.AgentRequest{
 		TaskId: t.GetTaskId(), TaskDescription: t.GetTaskDescription(), Data: t.GetData(), Context: t.GetContext(),
 		TimeoutMs: t.GetTimeoutMs(), PatternName: t.GetPatternName(),
 	})
-	d.mu.Lock()
-	delete(d.running, t.GetTaskId())
-	d.mu.Unlock()
 	m := &gateway.AgentToControlPlane{RequestId: request}
 	if err != nil {
 		f := faultOf(err)
