@@ -9,24 +9,37 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// recordTimeout is how long a client waits for a journal that does not answer.
-const recordTimeout = 30 * time.Second
+// recordTimeout is how long a client waits for a journal that does not answer, and
+// recordLook how often it is looked at meanwhile whether it takes records at all.
+const (
+	recordTimeout = 30 * time.Second
+	recordLook    = time.Second
+)
 
 // recorded waits until the journal has the task up to seq.
 func (a *api) recorded(c call, t *hub.Task, seq uint64) error {
-	ctx, cancel := context.WithTimeout(c.r.Context(), recordTimeout)
+	for began := time.Now(); ; {
+		err := within(c.r.Context(), recordLook, func(ctx context.Context) error { return t.Recorded(ctx, seq) })
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		f := core.NewFault(core.CodeTimeout, "the task was taken in, and the journal has not confirmed it in %s: see what became of it before you ask again", recordTimeout)
+		switch why := a.hub.JournalHealth().Err; {
+		case why != nil:
+			f = core.NewFault(core.CodeOverloaded, "the task was taken in, and cannot be recorded now: %s; see what became of it before you ask again", why)
+		case time.Since(began) < recordTimeout:
+			continue
+		}
+		f.Retryable = false // a second request would be a second task
+		return &refusal{err: f.Because(err), task: t.ID()}
+	}
+}
+
+// within calls wait with a context that ends after d.
+func within(ctx context.Context, d time.Duration, wait func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	err := t.Recorded(ctx, seq)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	why := ""
-	if a.hub.JournalHealth().Err != nil {
-		why = ", since it takes no records at present (GET /v1/hub tells why)"
-	}
-	f := core.NewFault(core.CodeTimeout, "the task was taken in, and the journal has not confirmed it in %s%s: see what became of it before you ask again", recordTimeout, why)
-	f.Retryable = false // a second request would be a second task
-	return &refusal{err: f.Because(err), task: t.ID()}
+	return wait(ctx)
 }
 
 // receipt returns how far the task got. Once a stage was waited for, it says no

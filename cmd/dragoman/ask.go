@@ -169,7 +169,7 @@ func ask(ctx context.Context, hub *client, a asking, io streams, wait time.Durat
 				_, err := hub.cancel(ctx, id, interruption)
 				asked.Store(err == nil)
 				if err != nil && ctx.Err() == nil {
-					fmt.Fprintf(io.err, "dragoman: not cancelled: %s\n", err)
+					fmt.Fprintf(io.err, "dragoman: not cancelled: %s; a task that has ended is told once its end is recorded (GET /readyz says whether it can be)\n", err)
 				}
 			})
 		default:

@@ -132,6 +132,7 @@ func TestASettingIsReadInEveryWayThatItCanBeWritten(t *testing.T) {
 		"hosts: a.example, b.example":       func(c *Config) { c.Hosts = []string{"a.example", "b.example"} },
 		"hosts: [a.example, b.example]":     func(c *Config) { c.Hosts = []string{"a.example", "b.example"} },
 		"limits: {cause_memory: 0s}":        func(c *Config) { c.Limits.CauseMemory = 0 },
+		"journal: {lag: 0s}":                func(c *Config) { c.Journal.Lag = 0 },
 		"pi: {keep_tasks: false}":           func(c *Config) { c.Pi.KeepTasks = false },
 		"grpc: {min_client_ping: 1m30s}":    func(c *Config) { c.GRPC.MinClientPing = 90 * time.Second },
 		"grpc_addr: \"\"\nhttp_addr: :8080": func(c *Config) { c.GRPCAddr, c.HTTPAddr = "", ":8080" },
