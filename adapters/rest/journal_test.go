@@ -73,6 +73,28 @@ func TestARecordedReceiptIsNotGivenForAJournalThatHangs(t *testing.T) {
 	})
 }
 
+func TestWhoWantsARecordIsToldAtOnceThatTheJournalTakesNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := sick{Journal: journal.NewMemory(journal.Retention{}), healed: make(chan struct{}), health: errors.New("the disk is full: make room")}
+		h := coretest.NewHub(t, hub.Options{Journal: j})
+		t.Cleanup(func() { close(j.healed) })
+		g := &stage{t: t, hub: h}
+		a := g.agent("a")
+		w, began := httptest.NewRecorder(), time.Now()
+		rest.New(h, rest.Options{Principal: everybody}).
+			ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/tasks", strings.NewReader(`{"to":"a","content":"x","receipt":"recorded"}`)))
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v, want a second at most", took)
+		}
+		got := answer{t, w.Code, w.Header(), w.Body.Bytes()}
+		got.conforms(http.MethodPost, "/v1/tasks")
+		if p := got.refused(http.StatusServiceUnavailable, core.CodeOverloaded, "taken in", "make room"); p.Retryable {
+			t.Error("got a problem that is retryable, want one that is not: a second request would be a second task")
+		}
+		a.says(a.takes(), core.Done{})
+	})
+}
+
 func TestTheHubAtAGlanceTellsThatTheJournalTakesNoRecords(t *testing.T) {
 	type view struct {
 		Journal struct {
