@@ -298,6 +298,6 @@ func (w *walk) tell(f fate, text []byte, at int) {
 		}
 	}
 	const most = 16
-	log.Error("a record of the journal was damaged beyond mending, and is taken out: what it had of these tasks, and of others, is lost",
+	log.Error("a record of the journal was damaged beyond mending, and is taken out with what it had: the tasks named, as far as their names could be read, and perhaps others",
 		"tasks", len(named), "first", named[:min(len(named), most)])
 }

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/core"
@@ -54,7 +55,7 @@ func acpBridge() bridge {
 			if why.Cause == link.TooLarge {
 				told.Code = acp.CodeTooLarge
 			}
-			return acp.Envelope{ID: core.NewID(), From: "hub", Kind: acp.KindError, Payload: asJSONLine(told)}.Encode()
+			return acp.Envelope{ID: core.NewID(), From: "hub", TS: time.Now().UnixMilli(), Kind: acp.KindError, Payload: asJSONLine(told)}.Encode()
 		},
 		last: func() (line []byte, answer string) {
 			id := core.NewID()

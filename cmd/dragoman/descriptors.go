@@ -95,7 +95,7 @@ func (r *refusalLog) refused(why string, remote net.Addr) {
 	}
 	c.told, c.more = now, 0
 	r.mu.Unlock()
-	r.log.Warn(why, "remote", remote.String(), "before_it", more)
+	r.log.Warn(why, "remote", remote.String(), "others_refused", more)
 }
 
 // loudListener logs why no connection can be accepted. Servers try again and are silent.

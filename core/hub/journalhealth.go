@@ -45,7 +45,7 @@ func (h *Hub) judge() JournalHealth {
 	now.Err = cmp.Or(known, h.health.refused)
 	switch {
 	case now.Err == nil && failing:
-		h.log.Warn("the journal takes records again", "failed_for", time.Since(now.Since).Round(time.Millisecond))
+		h.log.Warn("the journal takes records again", "failed_for", time.Since(now.Since).Round(time.Millisecond).String())
 		now.Since, h.health.logged = time.Time{}, ""
 	case now.Err != nil && (!failing || known != nil && known.Error() != h.health.logged):
 		if !failing {
