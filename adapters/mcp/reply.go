@@ -14,7 +14,7 @@ import (
 // passes as it comes; anything else is held until it is whole. Where it stands for
 // the id of the request, the mark that the SDK knows is put back into what the
 // client sent. A client that accepts a stream and has waited for a while gets one,
-// so that it, and whoever is between, sees signs of life until the answer comes: one
+// so that it and what stands between see signs of life until the answer comes: one
 // that named a progress token gets the stream as soon as its tool runs, with progress
 // in it, by which official clients judge whether to go on waiting.
 type reply struct {

@@ -11,8 +11,8 @@ import (
 )
 
 // home is the data directory of the embedded server as it was opened. Files in a
-// directory that was removed, moved or replaced take writes all the same, and nobody
-// finds them again: what counts is whether a path still leads to what was opened.
+// directory that was removed, moved or replaced still take writes, and nobody finds
+// them again: what counts is whether a path still leads to what was opened.
 type home struct {
 	dir     string
 	streams string // where the directories of streams are

@@ -89,7 +89,7 @@ var errSilent = errors.New("no message came")
 
 const (
 	// beat is how often a server that has nothing says so: a client that hears nothing for
-	// twice as long, in one wait, asks anew.
+	// twice as long, in one wait, asks again.
 	beat = time.Second
 	// silence is how long nothing comes before it is asked whether anything will: longer
 	// than that.

@@ -115,7 +115,7 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 	}
 }
 
-// Who does not ask again for what was done has the session all the same, as its file has it.
+// Who does not ask again for what was done still has the session, as its file has it.
 func TestASessionOfAnEarlierLifeComesBackWithTheCommandThatNamesIt(t *testing.T) {
 	log, dir := journal.NewMemoryLog(journal.Retention{}), t.TempDir()
 	h, s := nextLife(t, log, dir)

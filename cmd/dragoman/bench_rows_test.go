@@ -43,7 +43,7 @@ func TestRowsOfTheBenchAreChosenByName(t *testing.T) {
 	}
 }
 
-// Hub and relay answer every byte, whoever asks whom; a row that did not would fail.
+// Hub and relay answer every byte, for every pair; a row that did not would fail.
 func TestTheRowsOfTheBenchMeasureBothSides(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -110,7 +110,7 @@ func TestAClientThatStopsAtItsFirstDoneHearsItsOwnAnswer(t *testing.T) {
 }
 
 // An operator listens to a conversation of somebody else. Whoever asked still hears the
-// answer as news, and the operator begins at his own message.
+// answer as news, and the operator begins at its own message.
 func TestAnAnswerIsNewsToWhoAskedWhoeverElseHeardIt(t *testing.T) {
 	s := newStage(t, func(c *Config) { c.Auth.Tokens = tokensFile(t, "alice", "root") })
 	agent := s.worker(t, "guide")

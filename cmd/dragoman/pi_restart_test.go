@@ -94,7 +94,7 @@ func TestAPiSessionComesBackFromItsFileAfterAKill(t *testing.T) {
 	leave()
 
 	for life, commands := range [][]map[string]any{
-		{create, subscribe, first}, {subscribe}, {create}, {}, // a client that asks for nothing again names the session all the same
+		{create, subscribe, first}, {subscribe}, {create}, {}, // a client that asks for nothing again still names the session
 	} {
 		h = serve()
 		leave = joinsAs(t, h.grpc, "a")

@@ -103,9 +103,10 @@ func (l *Link[In, Out]) Hold() {
 	l.held = true
 }
 
-// Flush ends a Hold and writes what is queued, in the calling goroutine where the writer loop has nothing
-// to do: it spares a small message the way through another goroutine. It waits as long
-// as one write takes, and leaves a lot to the writer loop. An error closes the link.
+// Flush ends a Hold and writes what is queued, in the calling goroutine where the writer
+// loop has nothing to do: it spares a small message the way through another goroutine. It
+// waits as long as one write takes, and leaves more than that to the writer loop. An error
+// closes the link.
 func (l *Link[In, Out]) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

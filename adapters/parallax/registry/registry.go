@@ -76,7 +76,7 @@ func (r *Registry) Register(ctx context.Context, in *wire.RegisterRequest) (*wir
 	l := lease{d, a.GetEndpoint(), r.opts.Principal(ctx)}
 	id := leaseOf(a.GetId())
 	if old, here := r.lease(id, l.principal); here && old.endpoint == l.endpoint {
-		old.stream.leave() // it has registered anew
+		old.stream.leave() // it has registered again
 	}
 	over := make(chan struct{})
 	r.opts.Serve(ctx, d, func() {
