@@ -25,9 +25,12 @@ type asked struct {
 	withEnd []core.Event
 	// inherited says that an earlier connection asked: only the end is news.
 	inherited bool
-	abandoned bool      // nobody waits for it any more; guarded by session.mu
-	until     time.Time // the deadline
-	task      core.TaskID
+	abandoned bool // nobody waits for it any more; guarded by session.mu
+	// stopping is closed once a cancel of it has its ack, which the end must not
+	// overtake; nil while there is none. Guarded by session.mu of who asked.
+	stopping chan struct{}
+	until    time.Time // the deadline
+	task     core.TaskID
 }
 
 // ask opens a task for a query or a delegate. Its first answer comes from the pump,
@@ -198,7 +201,8 @@ func (s *session) cancel(ctx context.Context, e Envelope) error {
 	if err := e.Read(&c); err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
-	a := s.own(e.Ref)
+	a, acked := s.stopping(e.Ref)
+	defer acked()
 	s.mu.Lock()
 	job := s.jobs[e.Ref]
 	s.mu.Unlock()
@@ -214,15 +218,45 @@ func (s *session) cancel(ctx context.Context, e Envelope) error {
 
 // own returns what the peer asked under an id, on whichever of its connections, or nil.
 func (s *session) own(id string) *asked {
+	a, _ := s.find(id, func(*asked) {})
+	return a
+}
+
+// stopping is own for a cancel: the end of what it returns waits until acked is called.
+func (s *session) stopping(id string) (a *asked, acked func()) {
+	ch := make(chan struct{})
+	first := false
+	a, o := s.find(id, func(a *asked) {
+		if first = a.stopping == nil; first {
+			a.stopping = ch
+		}
+	})
+	if !first {
+		return a, func() {}
+	}
+	return a, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		a.stopping = nil
+		close(ch)
+	}
+}
+
+// find returns what the peer asked under an id and the session of the connection on
+// which it did, having called do with that session's mu held.
+func (s *session) find(id string, do func(*asked)) (*asked, *session) {
 	for _, o := range s.peers.connections(s.who) {
 		o.mu.Lock()
 		a := o.asked[id]
+		if a != nil {
+			do(a)
+		}
 		o.mu.Unlock()
 		if a != nil {
-			return a
+			return a, o
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // abandon cancels a query or a ping whose sender has hung up, unless tasks are kept.

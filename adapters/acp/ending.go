@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -12,6 +13,9 @@ func (t *teller) end(e core.Event) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
+	if err := t.awaitAck(); err != nil {
+		return err
+	}
 	if !t.s.elsewhere(t.asked) {
 		if err := t.conclude(e); err != nil {
 			return err // it is still owed: see close
@@ -19,6 +23,22 @@ func (t *teller) end(e core.Event) error {
 	}
 	t.s.settled(t.asked)
 	return nil
+}
+
+// awaitAck waits until a cancel that is being handled has its ack.
+func (t *teller) awaitAck() error {
+	t.s.mu.Lock()
+	acked := t.asked.stopping
+	t.s.mu.Unlock()
+	if acked == nil {
+		return nil
+	}
+	select {
+	case <-acked:
+		return nil
+	case <-t.ctx.Done():
+		return context.Cause(t.ctx)
+	}
 }
 
 // settled forgets a task that has ended and was told.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -84,6 +85,23 @@ func TestAPingThroughTheHubTakesNoSlotAndOurEndAnswersIt(t *testing.T) {
 		}
 		kit.say(`{"id":"c1","ref":"q1","kind":"cancel","payload":{}}`)
 		kit.expect(KindAck)
+		kit.expect(KindError)
+	})
+}
+
+func TestTheEndOfWhatIsCancelledWaitsForTheAckOfTheCancel(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.employ(core.Card{ID: "echo", Name: "Echo", MaxConcurrent: 1}, WorkOptions{}, stubborn)
+		kit := s.enter("kit")
+		kit.say(`{"id":"q1","to":"echo","kind":"query","payload":{"question":"?"}}`)
+		synctest.Wait()
+		c := s.peers.connections(who{"kit", "kit"})[0]
+		a, acked := c.stopping("q1") // its ack is on the way
+		if err := c.self.Cancel(a.task, ""); err != nil {
+			t.Fatal(err)
+		}
+		kit.silent()
+		acked()
 		kit.expect(KindError)
 	})
 }
