@@ -73,7 +73,7 @@ func (s *session) join(_ context.Context, card core.Card) error {
 	if s.joined {
 		return s.self.Update(card)
 	}
-	switch err := s.self.Join(card, s.seat()); {
+	switch err := s.self.Join(card, s.joinOptions()); {
 	case err == nil:
 		s.joined = true
 		return nil

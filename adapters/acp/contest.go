@@ -82,7 +82,7 @@ func (s *session) take(ctx context.Context, card core.Card) error {
 	if !errors.Is(err, errContested) {
 		return err
 	}
-	if err = s.self.Take(ctx, card, s.seat()); err == nil {
+	if err = s.self.Take(ctx, card, s.joinOptions()); err == nil {
 		s.mu.Lock()
 		s.joined = true
 		s.mu.Unlock()
@@ -90,8 +90,8 @@ func (s *session) take(ctx context.Context, card core.Card) error {
 	return err
 }
 
-// seat is how this dialect takes what it has no words for.
-func (s *session) seat() hub.Seat { return hub.Seat{Probe: s.alive} }
+// joinOptions are how this dialect takes what it has no words for.
+func (s *session) joinOptions() hub.JoinOptions { return hub.JoinOptions{Probe: s.alive} }
 
 // farewell tells the peer why the hub ends its session, where that is about the
 // peer: a newer connection has its place, or its token is good no longer.

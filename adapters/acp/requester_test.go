@@ -19,7 +19,7 @@ func (s *stage) plainAgent(id string, card core.Card) *hub.Session {
 	p := s.plain(id)
 	card.ID = core.AgentID(id)
 	card.Dialect = "plain"
-	if err := p.Join(card, hub.Seat{}); err != nil {
+	if err := p.Join(card, hub.JoinOptions{}); err != nil {
 		s.Fatalf("joining %s: got %v, want no error", id, err)
 	}
 	return p

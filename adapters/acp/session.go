@@ -60,7 +60,7 @@ type session struct {
 	// beside runs what may take a while, which the loop that reads a connection must
 	// not wait for; ctx ends with the connection.
 	beside func(ctx context.Context, f func(ctx context.Context))
-	// alive asks the peer for a sign of life, see [hub.Seat]; nil where that cannot be.
+	// alive asks the peer for a sign of life, see [hub.JoinOptions]; nil where that cannot be.
 	alive func(ctx context.Context) error
 
 	mu       sync.Mutex
@@ -98,8 +98,8 @@ func (s *session) identify(id core.AgentID) {
 	}
 	s.who = who{s.principal.ID, id}
 	s.log = s.log.With("peer", id)
-	s.self = s.hub.Connect(hub.Peer{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
-	if err := s.self.Join(Capabilities{}.card(id, nil), hub.Seat{OnlyByID: true, Probe: s.alive}); err != nil {
+	s.self = s.hub.Connect(hub.Identity{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
+	if err := s.self.Join(Capabilities{}.card(id, nil), hub.JoinOptions{OnlyByID: true, Probe: s.alive}); err != nil {
 		s.log.Info("a peer that cannot be addressed by its id", "error", err)
 	}
 	s.inherited = s.peers.arrive(s)

@@ -209,7 +209,7 @@ func (s *stage) client(opts ClientOptions) *Client {
 // plain opens a session of the hub itself, of no dialect that translates.
 func (s *stage) plain(id string) *hub.Session {
 	s.Helper()
-	p := s.hub.Connect(hub.Peer{Principal: core.Principal{ID: id, Dialect: "plain"}, Dialect: "plain"})
+	p := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: id, Dialect: "plain"}, Dialect: "plain"})
 	s.Cleanup(func() { p.Close(nil) })
 	return p
 }

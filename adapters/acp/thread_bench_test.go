@@ -34,7 +34,7 @@ func BenchmarkQuestion(b *testing.B) {
 					break
 				}
 			}
-			asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "asker"}})
+			asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
 			ask := func(thread core.ThreadID) {
 				if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Thread: thread, Content: strings.Repeat("What of \"this\"?\n", 6)}, hub.Opening{}); err != nil {
 					b.Fatal(err)

@@ -94,8 +94,8 @@ func errFault(err error) error {
 func (s *ClientService) count(what string) { s.hub.Count(Name + "." + what) }
 
 // peer is the session of a call: who calls, in which dialect.
-func (s *ClientService) peer(p core.Principal) hub.Peer {
-	return hub.Peer{Principal: p, Dialect: Name, Deadline: s.opts.Deadline, Keep: true}
+func (s *ClientService) peer(p core.Principal) hub.Identity {
+	return hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Deadline, Keep: true}
 }
 
 // GetMe implements the service.

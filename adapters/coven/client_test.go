@@ -82,10 +82,10 @@ func TestNewsAreNewsUntilTheyAreToldOrOld(t *testing.T) {
 func ofTask(t *testing.T, bodies ...core.Body) *hub.Task {
 	t.Helper()
 	h := coretest.NewHub(t, hub.Options{})
-	agent, asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+	agent, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 	t.Cleanup(func() { agent.Close(nil) })
 	t.Cleanup(func() { asker.Close(nil) })
-	if err := agent.Join(core.Card{ID: "a", Features: core.FeatureStreaming}, hub.Seat{}); err != nil {
+	if err := agent.Join(core.Card{ID: "a", Features: core.FeatureStreaming}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Thread: "t"}, hub.Opening{})

@@ -11,11 +11,11 @@ import (
 
 func TestATaskThatEndedBeforeItsAgentHeardOfItIsNotGivenAndTakesNoSlot(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{})
-	peer, asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Peer{Principal: core.Principal{ID: "asker"}})
+	peer, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
 	defer asker.Close(nil)
 	defer peer.Close(nil)
 	card := core.Card{ID: "a", Dialect: Name, Features: core.FeatureInjection}
-	if err := peer.Join(card, hub.Seat{}); err != nil {
+	if err := peer.Join(card, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})

@@ -37,9 +37,9 @@ func (s *session) register(ctx context.Context, m *wire.AgentMessage) error {
 	if principal.ID == "" {
 		principal.ID = string(card.ID)
 	}
-	peer := s.hub.Connect(hub.Peer{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
+	peer := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
 	// Coven has no notice: one comes as a request whose answer is dropped.
-	if err := peer.Join(card, hub.Seat{NoticeTasks: true, Concurrent: s.opts.DefaultMaxConcurrent}); err != nil {
+	if err := peer.Join(card, hub.JoinOptions{NoticeTasks: true, Concurrent: s.opts.DefaultMaxConcurrent}); err != nil {
 		f := core.AsFault(err)
 		peer.Close(f)
 		return s.turnAway(ctx, card.ID, ext, f)

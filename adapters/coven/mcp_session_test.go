@@ -22,7 +22,7 @@ func TestAnAgentHasItsTokenForAsLongAsItsConnectionLasts(t *testing.T) {
 		opts := coven.Options{
 			MCPEndpoint: "http://127.0.0.1:8080/mcp",
 			MCPToken: func(s *hub.Session) (string, func()) {
-				say("issued to " + s.Peer().Principal.ID)
+				say("issued to " + s.Identity().Principal.ID)
 				return "the token", func() {
 					if len(h.Agents()) == 0 {
 						say("too late: the agent has gone")

@@ -35,7 +35,7 @@ func ServePack(ctx context.Context, h *hub.Hub, m *wire.PackManifest, accept fun
 	if principal.ID == "" {
 		principal.ID = p.id
 	}
-	p.peer = h.Connect(hub.Peer{Principal: principal, Dialect: Name})
+	p.peer = h.Connect(hub.Identity{Principal: principal, Dialect: Name})
 	reason := p.serve(ctx, m, accept)
 	p.peer.Close(reason.Fault())
 	return reason

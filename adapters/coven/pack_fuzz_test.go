@@ -39,9 +39,9 @@ func FuzzManifest(f *testing.F) {
 		for _, d := range m.GetTools() {
 			able = append(able, d.GetRequiredCapabilities()...)
 		}
-		s := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
+		s := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
 		defer s.Close(nil)
-		if err := s.Join(core.Card{ID: "a", Capabilities: able}, hub.Seat{}); err != nil {
+		if err := s.Join(core.Card{ID: "a", Capabilities: able}, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		admitted := false

@@ -176,7 +176,7 @@ func TestWelcomeComesBeforeARequestThatWaitsForTheAgent(t *testing.T) {
 		h := newHub(t, hub.Options{Observer: early})
 		go func() {
 			id := <-early.joined
-			s := h.Connect(hub.Peer{Principal: core.Principal{ID: "early"}})
+			s := h.Connect(hub.Identity{Principal: core.Principal{ID: "early"}})
 			_, _ = s.Open(core.Request{To: core.ToAgent(id), Content: "quick"}, hub.Opening{Keep: true})
 			s.Close(nil)
 		}()

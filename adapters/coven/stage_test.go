@@ -171,7 +171,7 @@ type asker struct {
 }
 
 func ask(t *testing.T, h *hub.Hub) *asker {
-	s := h.Connect(hub.Peer{Principal: core.Principal{ID: "asker"}, Dialect: "test"})
+	s := h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}, Dialect: "test"})
 	t.Cleanup(func() { s.Close(nil) })
 	return &asker{t, s, map[*hub.Task][]core.Event{}}
 }

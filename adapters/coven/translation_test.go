@@ -33,11 +33,11 @@ func TestWhatAnAgentCannotBeToldAsItIsIsCounted(t *testing.T) {
 		for name, declared := range map[string]core.Features{"all features": core.FeatureInjection | core.FeatureCancellation, "none": 0} {
 			t.Run(k.String()+"/"+name, func(t *testing.T) {
 				h := coretest.NewHub(t, hub.Options{})
-				peer, asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Peer{Principal: core.Principal{ID: "asker"}})
+				peer, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
 				defer asker.Close(nil)
 				defer peer.Close(nil)
 				card := core.Card{ID: "a", Dialect: Name, Features: declared}
-				if err := peer.Join(card, hub.Seat{}); err != nil {
+				if err := peer.Join(card, hub.JoinOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Data: json.RawMessage(`[1]`)}, hub.Opening{})

@@ -35,7 +35,7 @@ type call struct {
 // expired reports whether what the holder showed is good no longer. What runs under it
 // ends with its session.
 func (h *holder) expired() bool {
-	until := h.session.Peer().Principal.Until
+	until := h.session.Identity().Principal.Until
 	return !until.IsZero() && !time.Now().Before(until)
 }
 

@@ -76,7 +76,7 @@ func TestTheSDKsOwnClientIsServedInEveryVersionOfTheProtocol(t *testing.T) {
 			t.Parallel()
 			g := start(t, mcp.Options{})
 			ann, bob := g.actor("ann", "meteo"), g.actor("bob")
-			pack := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
+			pack := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
 			t.Cleanup(func() { pack.Close(nil) })
 			provide(t, pack, tool("forecast", "meteo"), tool("secret", "admin"))
 			token, revoke := g.door.Issue(ann.Session)
@@ -138,7 +138,7 @@ func TestAClientThatListensIsToldThatTheToolsHaveChanged(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			g := start(t, mcp.Options{})
-			pack := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
+			pack := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
 			t.Cleanup(func() { pack.Close(nil) })
 			changed := make(chan struct{}, 100)
 			cs := g.visit(t, version, "", changed)

@@ -48,7 +48,7 @@ func New(h *hub.Hub, opts Options) *Server {
 	})
 	if p := s.opts.Anonymous; p.ID != "" {
 		p.Dialect = Name
-		s.anonymous = newHolder(h.Connect(hub.Peer{Principal: p, Dialect: Name, Deadline: s.opts.Deadline}), s.opts)
+		s.anonymous = newHolder(h.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Deadline}), s.opts)
 	}
 	return s
 }
@@ -93,7 +93,7 @@ func (s *Server) put(key [sha256.Size]byte, session *hub.Session) (revoke func()
 // expires or leave is called.
 func (s *Server) Admit(token [sha256.Size]byte, p core.Principal) (leave func()) {
 	p.Dialect = Name
-	session := s.hub.Connect(hub.Peer{Principal: p, Dialect: Name, Deadline: s.opts.Deadline})
+	session := s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Deadline})
 	revoke := s.put(token, session)
 	return func() {
 		revoke()

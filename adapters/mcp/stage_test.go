@@ -52,13 +52,13 @@ type actor struct {
 
 func (g *stage) actor(id string, capabilities ...string) *actor {
 	g.t.Helper()
-	s := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: id}, Dialect: "test"})
+	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"})
 	g.t.Cleanup(func() { s.Close(nil) })
 	card := core.Card{
 		ID: core.AgentID(id), Dialect: "test", Capabilities: capabilities, MaxConcurrent: 8,
 		Features: core.FeatureStreaming | core.FeatureCancellation | core.FeatureSessions,
 	}
-	if err := s.Join(card, hub.Seat{}); err != nil {
+	if err := s.Join(card, hub.JoinOptions{}); err != nil {
 		g.t.Fatalf("joining %s: got %v, want no error", id, err)
 	}
 	return &actor{s, g.t}

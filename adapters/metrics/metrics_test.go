@@ -31,11 +31,11 @@ func TestAScrapeTellsWhatTheHubKnows(t *testing.T) {
 	handler := metrics.New(h, metrics.Options{Version: "1.2.3", Parallax: func() []metrics.Traffic {
 		return []metrics.Traffic{{"sent", "task", 3, 0}, {"received", "task_result", 2, 0.5}}
 	}})
-	s := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "parallax"})
+	s := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "parallax"})
 	defer s.Close(nil)
 	// An agent may call things what it likes.
 	odd := "a \"b\"\n\xff"
-	if err := s.Join(core.Card{ID: "a", Dialect: "parallax", Capabilities: []string{"x", "x", odd}}, hub.Seat{}); err != nil {
+	if err := s.Join(core.Card{ID: "a", Dialect: "parallax", Capabilities: []string{"x", "x", odd}}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.SetVitals(core.Vitals{Status: "healthy", Metrics: map[string]float64{"cpuUsage": 45, odd: 1}})

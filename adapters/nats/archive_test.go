@@ -67,7 +67,7 @@ func archived(t *testing.T) archive {
 		}
 		write(together...)
 		write(recorded(apart, story[3:]...)...)
-		if err := j.Usage().Append(t.Context(), usage.Spending{Task: apart, Seq: 5, At: time.Now(), Agent: "a", Requester: "r"}); err != nil {
+		if err := j.Usage().Append(t.Context(), usage.Record{Task: apart, Seq: 5, At: time.Now(), Agent: "a", Requester: "r"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -199,7 +199,7 @@ func TestATaskIsToldOfTheGapInTheMiddleOfIt(t *testing.T) {
 	}
 
 	h := coretest.NewHub(t, hub.Options{Journal: j})
-	s := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+	s := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 	defer s.Close(nil)
 	found, err := h.Task(t.Context(), core.Principal{ID: "r"}, task)
 	if err != nil {

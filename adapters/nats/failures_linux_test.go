@@ -102,7 +102,7 @@ func fullDisk(t *testing.T, disk *coretest.Disk, sync nats.Sync) {
 		}
 		write(-1, 10)
 	}
-	insist(t, func(ctx context.Context) error { return j.Usage().Append(ctx, usage.Spending{Task: "after", Seq: 1}) })
+	insist(t, func(ctx context.Context) error { return j.Usage().Append(ctx, usage.Record{Task: "after", Seq: 1}) })
 	insist(t, func(ctx context.Context) error { return j.Log("pi").Append(ctx, []byte("after")) })
 	for _, records := range all {
 		whole(t, j, records)
@@ -126,7 +126,7 @@ func fullDisk(t *testing.T, disk *coretest.Disk, sync nats.Sync) {
 	for _, records := range all {
 		whole(t, again, records)
 	}
-	if spent := 0; again.Usage().Replay(t.Context(), func(s usage.Spending) bool { spent++; return true }) != nil || spent != 1 {
+	if spent := 0; again.Usage().Replay(t.Context(), func(s usage.Record) bool { spent++; return true }) != nil || spent != 1 {
 		t.Errorf("after a restart: got %d spendings, want 1", spent)
 	}
 	if said := 0; again.Log("pi").Replay(t.Context(), func(time.Time, []byte) bool { said++; return true }) != nil || said != 1 {
@@ -139,7 +139,7 @@ func beside(t *testing.T, j *nats.Journal) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := j.Usage().Append(ctx, usage.Spending{Task: "t", Seq: 1}); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if err := j.Usage().Append(ctx, usage.Record{Task: "t", Seq: 1}); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("usage: got %v, want it refused with the reason", err)
 	}
 	if err := j.Log("pi").Append(ctx, []byte("x")); err == nil || errors.Is(err, context.DeadlineExceeded) {

@@ -61,7 +61,7 @@ func TestRecordedInFilesThatWereRemoved(t *testing.T) {
 			lost := map[string]error{
 				"the health": j.Health(),
 				"a task":     j.Append(t.Context(), later...),
-				"usage":      j.Usage().Append(t.Context(), usage.Spending{Task: "later", Seq: 1}),
+				"usage":      j.Usage().Append(t.Context(), usage.Record{Task: "later", Seq: 1}),
 				"a log":      j.Log("pi").Append(t.Context(), []byte("later")),
 			}
 			for what, err := range lost {

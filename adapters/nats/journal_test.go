@@ -96,9 +96,9 @@ func TestARestartFindsFinishedTasksAndTheirEventsAgain(t *testing.T) {
 	promises := coretest.Watch(&opts)
 	h := hub.New(opts)
 	promises.Read(h)
-	peer := hub.Peer{Principal: core.Principal{ID: "r"}}
-	agent, asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}}), h.Connect(peer)
-	if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+	peer := hub.Identity{Principal: core.Principal{ID: "r"}}
+	agent, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(peer)
+	if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "remember"}, hub.Opening{})

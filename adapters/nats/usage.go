@@ -43,7 +43,7 @@ func (j *Journal) openUsage(ctx context.Context, name string, keep usage.Retenti
 }
 
 // Append implements usage.Store.
-func (u *Usage) Append(ctx context.Context, spendings ...usage.Spending) error {
+func (u *Usage) Append(ctx context.Context, spendings ...usage.Record) error {
 	var data []byte
 	for i, s := range spendings {
 		line, err := json.Marshal(spent(s))
@@ -63,7 +63,7 @@ func (u *Usage) Append(ctx context.Context, spendings ...usage.Spending) error {
 }
 
 // Replay implements usage.Store.
-func (u *Usage) Replay(ctx context.Context, yield func(usage.Spending) bool) error {
+func (u *Usage) Replay(ctx context.Context, yield func(usage.Record) bool) error {
 	once := usage.Once(yield)
 	return u.journal.replay(ctx, u.stream, 1, "the usage", func(m message) (bool, error) {
 		spendings, err := decodeSpendings(m.data)
@@ -80,8 +80,8 @@ func (u *Usage) Replay(ctx context.Context, yield func(usage.Spending) bool) err
 }
 
 // decodeSpendings reads the spendings of a message, one a line.
-func decodeSpendings(data []byte) ([]usage.Spending, error) {
-	var all []usage.Spending
+func decodeSpendings(data []byte) ([]usage.Record, error) {
+	var all []usage.Record
 	for line := range bytes.Lines(data) {
 		s, ok := scanSpending(line)
 		if !ok {
@@ -107,14 +107,14 @@ type spending struct {
 	Tokens [5]int64 `json:"u"`
 }
 
-func spent(s usage.Spending) spending {
+func spent(s usage.Record) spending {
 	u := s.Tokens
 	return spending{s.Task, s.Seq, s.At.UnixMilli(), s.Agent, s.Requester, s.Thread, [...]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thinking}}
 }
 
-func (s spending) plain() usage.Spending {
+func (s spending) plain() usage.Record {
 	u := s.Tokens
-	return usage.Spending{
+	return usage.Record{
 		Task: s.Task, Seq: s.Seq, At: time.UnixMilli(s.At).UTC(), Agent: s.Agent, Requester: s.Requester, Thread: s.Thread,
 		Tokens: core.Usage{Input: u[0], Output: u[1], CacheRead: u[2], CacheWrite: u[3], Thinking: u[4]},
 	}

@@ -50,7 +50,7 @@ func TestAnExternalServerRemembersWhatWasSpent(t *testing.T) {
 
 func TestWhatWasSpentIsThereWhenTheStoreIsOpenedAgain(t *testing.T) {
 	dir := t.TempDir()
-	want := usage.Spending{
+	want := usage.Record{
 		Task: "t", Seq: 4, At: time.Now().UTC().Truncate(time.Millisecond), Agent: "a", Requester: "r", Thread: "th", Tokens: core.Usage{Input: 1, Output: 2},
 	}
 	j := open(t, nats.Options{Dir: dir})
@@ -60,8 +60,8 @@ func TestWhatWasSpentIsThereWhenTheStoreIsOpenedAgain(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var got []usage.Spending
-	if err := openUsage(t, nats.Options{Dir: dir}).Replay(t.Context(), func(s usage.Spending) bool {
+	var got []usage.Record
+	if err := openUsage(t, nats.Options{Dir: dir}).Replay(t.Context(), func(s usage.Record) bool {
 		got = append(got, s)
 		return true
 	}); err != nil || len(got) != 1 || got[0] != want {
@@ -78,7 +78,7 @@ func BenchmarkReplay(b *testing.B) {
 	defer j.Close()
 	const spendings = 100_000
 	for i := range spendings { // each on its own, as on a hub that is not busy
-		if err := j.Usage().Append(b.Context(), usage.Spending{
+		if err := j.Usage().Append(b.Context(), usage.Record{
 			Task: core.TaskID(core.NewID()), Seq: 5, At: time.Now(), Agent: core.AgentID("agent-" + string(rune('a'+i%26))), Requester: "somebody",
 			Thread: core.ThreadID(core.NewID()), Tokens: core.Usage{Input: 1500, Output: 200},
 		}); err != nil {
@@ -88,7 +88,7 @@ func BenchmarkReplay(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		l, n := usage.NewLedger(), 0
-		if err := j.Usage().Replay(b.Context(), func(s usage.Spending) bool {
+		if err := j.Usage().Replay(b.Context(), func(s usage.Record) bool {
 			l.Add(s)
 			n++
 			return true

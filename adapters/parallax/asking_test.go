@@ -113,9 +113,9 @@ func TestALongTextReachesAnAgentInPiecesThatFit(t *testing.T) {
 	text := strings.Repeat("\x01世", 300_000) // six bytes for one, escaped
 	onStage(t, func(s *stage) {
 		asks := s.registered(Options{AgentID: "asks"}, full)
-		other := s.hub.Connect(hub.Peer{Principal: core.Principal{ID: "other"}})
+		other := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "other"}})
 		defer other.Close(nil)
-		if err := other.Join(core.Card{ID: "other", Dialect: "other"}, hub.Seat{}); err != nil {
+		if err := other.Join(core.Card{ID: "other", Dialect: "other"}, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"other","input":"hello"}}`)
@@ -248,9 +248,9 @@ func TestWhatAgentsOfOtherDialectsSayReachesAParallaxAgentThatAsked(t *testing.T
 	onStage(t, func(s *stage) {
 		asks := s.registered(Options{AgentID: "asks"}, full)
 		join := func(id core.AgentID) *hub.Session {
-			other := s.hub.Connect(hub.Peer{Principal: core.Principal{ID: string(id)}})
+			other := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: string(id)}})
 			s.Cleanup(func() { other.Close(nil) })
-			if err := other.Join(core.Card{ID: id, Dialect: "other", Capabilities: []string{"y"}, Features: core.FeatureInjection}, hub.Seat{}); err != nil {
+			if err := other.Join(core.Card{ID: id, Dialect: "other", Capabilities: []string{"y"}, Features: core.FeatureInjection}, hub.JoinOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			return other

@@ -30,9 +30,9 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 		principal.ID = string(id)
 	}
 	principal.Dialect = Dialect
-	agent := s.hub.Connect(hub.Peer{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks})
+	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks})
 	s.most = min(milliseconds(p.Config.TaskTimeout), mostTaskTimeout)
-	err = agent.Join(card, s.seat())
+	err = agent.Join(card, s.joinOptions())
 	conflict := err != nil && core.AsFault(err).Code == core.CodeConflict
 	if err != nil && !conflict {
 		agent.Close(core.AsFault(err))
@@ -54,12 +54,12 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 	return s.welcome(ctx, m.ID, card)
 }
 
-// seat is how this dialect takes what it has no words for.
-func (s *session) seat() hub.Seat {
+// joinOptions are how this dialect takes what it has no words for.
+func (s *session) joinOptions() hub.JoinOptions {
 	if s.gate != nil {
-		return hub.Seat{NoticeTasks: true, Probe: s.probe}
+		return hub.JoinOptions{NoticeTasks: true, Probe: s.probe}
 	}
-	return hub.Seat{NoticeTasks: true, Probe: s.link.Ping, MostTime: s.most}
+	return hub.JoinOptions{NoticeTasks: true, Probe: s.link.Ping, MostTime: s.most}
 }
 
 // welcome tells the agent that it is in.
@@ -82,7 +82,7 @@ type contest struct {
 // settle finds out who of the two has the id. That may take a while, so that it is
 // the pump's to do and not the reader's.
 func (s *session) settle(ctx context.Context, c contest) error {
-	switch err := s.agent.Take(ctx, c.card, s.seat()); {
+	switch err := s.agent.Take(ctx, c.card, s.joinOptions()); {
 	case err == nil:
 		return s.welcome(ctx, c.register, c.card)
 	case core.AsFault(err).Code == core.CodeConflict:

@@ -152,7 +152,7 @@ type asker struct {
 }
 
 func (s *stage) asker() *asker {
-	a := &asker{s, s.hub.Connect(hub.Peer{Principal: core.Principal{ID: "asker"}, Deadline: time.Minute})}
+	a := &asker{s, s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}, Deadline: time.Minute})}
 	s.Cleanup(func() { a.session.Close(nil) })
 	return a
 }

@@ -24,7 +24,7 @@ func TestEveryMessageIsCountedOnceHoweverOftenItWasWritten(t *testing.T) {
 	onStage(t, func(s *stage) {
 		traffic := NewTraffic()
 		p := s.registered(Options{AgentID: "a", MaxMessageBytes: 2000, Traffic: traffic}, `{"capabilities":[],"config":{"maxConcurrentTasks":2,"extensions":["task_request","task_progress"]}}`)
-		asker := s.hub.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+		asker := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
 		defer asker.Close(nil)
 		// Its history does not fit, and is cut until it does.
 		var history []core.Turn

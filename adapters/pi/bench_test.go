@@ -49,8 +49,8 @@ func stage(b *testing.B, how Snapshots, inFlight int) (send func(string), respon
 	h := hub.New(hub.Options{})
 	s := NewServer(h, Options{Rates: unlimited})
 	chunk := strings.Repeat("x", 64)
-	agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "coven"})
-	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 64}, hub.Seat{}); err != nil {
+	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "coven"})
+	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 64}, hub.JoinOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	var wg sync.WaitGroup

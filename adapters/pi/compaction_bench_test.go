@@ -28,8 +28,8 @@ func benchNeighbour(b *testing.B, opts Options, summary core.Body) {
 	opts.Rates = unlimited
 	s := NewServer(h, opts)
 	chunk := strings.Repeat("x", 64)
-	agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "coven"})
-	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 64}, hub.Seat{}); err != nil {
+	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "coven"})
+	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 64}, hub.JoinOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	compactions := 0

@@ -21,7 +21,7 @@ type somebody struct {
 
 func anybody(t *testing.T, h *hub.Hub, name string) *somebody {
 	t.Helper()
-	s := h.Connect(hub.Peer{Principal: core.Principal{ID: name}, Dialect: "rest"})
+	s := h.Connect(hub.Identity{Principal: core.Principal{ID: name}, Dialect: "rest"})
 	t.Cleanup(func() { s.Close(nil) })
 	return &somebody{s, t}
 }
@@ -215,7 +215,7 @@ func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
 func (*held) ended(t *testing.T, h *hub.Hub, task *hub.Task) <-chan struct{} {
 	t.Helper()
 	over := make(chan struct{})
-	v := h.Connect(hub.Peer{Principal: core.Principal{ID: "viewer", Operator: true}})
+	v := h.Connect(hub.Identity{Principal: core.Principal{ID: "viewer", Operator: true}})
 	if err := v.Watch(task, core.Cursor{}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func (s *Server) newConnection(o ConnOptions) *connection {
 	if c.principal.Authenticated {
 		c.scope = c.principal.ID
 	}
-	c.hub = s.hub.Connect(hub.Peer{Principal: c.principal, Dialect: Name, Deadline: s.opts.PromptTimeout})
+	c.hub = s.hub.Connect(hub.Identity{Principal: c.principal, Dialect: Name, Deadline: s.opts.PromptTimeout})
 	select {
 	case <-s.done:
 		c.late = true

@@ -237,7 +237,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	opts = opts.withDefaults()
 	s := &Server{
 		hub: h, opts: opts, begun: time.Now().UnixMilli(), done: make(chan struct{}),
-		root:     h.Connect(hub.Peer{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
+		root:     h.Connect(hub.Identity{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
 		sessions: map[sessionKey]*session{}, parked: map[sessionKey]*parked{}, files: map[string]*file{}, summaries: map[string]map[string]summary{}, lanes: map[sessionKey]*lane{},
 		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: newJobs(), lists: newJobs(), asides: newJobs(), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
 		governance: newGovernance(opts),
@@ -341,7 +341,7 @@ func (s *Server) read(b hub.Batch) {
 // The caller closes it.
 func (s *Server) as(p core.Principal) *hub.Session {
 	p.Operator = true
-	return s.hub.Connect(hub.Peer{Principal: p, Dialect: Name, Deadline: s.opts.PromptTimeout})
+	return s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.PromptTimeout})
 }
 
 // mostDialects is of how many agents the dialect is known when they have left.

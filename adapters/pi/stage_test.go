@@ -53,8 +53,8 @@ func join(t *testing.T, h *hub.Hub, card core.Card, work func(a *joined, b hub.B
 	if card.Dialect == "" {
 		card.Dialect = "coven"
 	}
-	a := &joined{h.Connect(hub.Peer{Principal: core.Principal{ID: string(card.ID)}, Dialect: card.Dialect}), t}
-	if err := a.Join(card, hub.Seat{}); err != nil {
+	a := &joined{h.Connect(hub.Identity{Principal: core.Principal{ID: string(card.ID)}, Dialect: card.Dialect}), t}
+	if err := a.Join(card, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup

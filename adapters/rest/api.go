@@ -89,7 +89,7 @@ func (a *api) known(serve func(call) error) http.HandlerFunc {
 // connect begins the session that a request is to the hub. The caller ends it with
 // leave.
 func (a *api) connect(c call) *hub.Session {
-	return a.hub.Connect(hub.Peer{Principal: c.from, Dialect: Name, Deadline: a.opts.Deadline})
+	return a.hub.Connect(hub.Identity{Principal: c.from, Dialect: Name, Deadline: a.opts.Deadline})
 }
 
 func leave(s *hub.Session) {

@@ -12,7 +12,7 @@ import (
 func TestAQuestionIsListedForWhoMayAnswerItAndAnsweredOnce(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a", func(c *core.Card) { c.Capabilities = []string{"ui"} })
-	looker := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "ann"}})
+	looker := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}})
 	t.Cleanup(func() { looker.Close(nil) })
 	list := func(who ...string) (all []hub.Question) {
 		t.Helper()

@@ -207,13 +207,13 @@ const able = core.FeatureStreaming | core.FeatureCancellation | core.FeatureInje
 // agent joins an agent; change alters its card.
 func (g *stage) agent(id string, change ...func(*core.Card)) *agent {
 	g.t.Helper()
-	s := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: id}, Dialect: "test"})
+	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"})
 	g.t.Cleanup(func() { s.Close(nil) })
 	card := core.Card{ID: core.AgentID(id), Dialect: "test", Features: able, MaxConcurrent: 8}
 	for _, c := range change {
 		c(&card)
 	}
-	if err := s.Join(card, hub.Seat{}); err != nil {
+	if err := s.Join(card, hub.JoinOptions{}); err != nil {
 		g.t.Fatalf("joining %s: got %v, want no error", id, err)
 	}
 	return &agent{g.t, s}
@@ -270,7 +270,7 @@ func (g *stage) ended(id core.TaskID) core.Event {
 	if err != nil {
 		g.t.Fatalf("finding task %s: got %v, want it", id, err)
 	}
-	s := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "test", Operator: true}})
+	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "test", Operator: true}})
 	defer s.Close(nil)
 	if err := s.Watch(t, core.Cursor{}, nil); err != nil {
 		g.t.Fatal(err)

@@ -70,9 +70,9 @@ func (d *liveDoors) webSockets(t *testing.T) error {
 // streamsOfHTTP opens what answers by a stream, of which all but MCP and ACP follow a
 // task that goes on.
 func (d *liveDoors) streamsOfHTTP(t *testing.T) error {
-	busy := d.s.service.hub.Connect(corehub.Peer{Principal: core.Principal{ID: "host"}})
+	busy := d.s.service.hub.Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
 	t.Cleanup(func() { busy.Close(nil) })
-	if err := busy.Join(core.Card{ID: "busy", MaxConcurrent: 2}, corehub.Seat{}); err != nil {
+	if err := busy.Join(core.Card{ID: "busy", MaxConcurrent: 2}, corehub.JoinOptions{}); err != nil {
 		return err
 	}
 	hub := "http://" + d.s.service.bound.HTTP

@@ -19,7 +19,7 @@ func TestAHubThatIsStoppingOpensNoSocketAnyMore(t *testing.T) {
 	s := newStage(t, func(c *Config) { c.PiSocket = path })
 	s.cast(t, coven.Name, "actor", 8)
 	key := s.key()
-	asker := s.service.hub.Connect(hub.Peer{Principal: core.Principal{ID: "asker"}})
+	asker := s.service.hub.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
 	defer asker.Close(nil)
 	if _, err := asker.Open(core.Request{Intent: core.IntentAsk, To: core.ToAgent("actor"), Content: "hang " + key}, hub.Opening{Unwatched: true}); err != nil {
 		t.Fatal(err)

@@ -29,9 +29,9 @@ func TestAskWasInterruptedWhenItAskedForTheCancelItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, nil)
-			agent := s.service.hub.Connect(hub.Peer{Principal: core.Principal{ID: "kettle"}, Dialect: "test"})
+			agent := s.service.hub.Connect(hub.Identity{Principal: core.Principal{ID: "kettle"}, Dialect: "test"})
 			defer agent.Close(nil)
-			if err := agent.Join(core.Card{ID: "kettle", Features: core.FeatureCancellation}, hub.Seat{}); err != nil {
+			if err := agent.Join(core.Card{ID: "kettle", Features: core.FeatureCancellation}, hub.JoinOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			var task core.TaskID

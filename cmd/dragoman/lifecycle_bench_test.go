@@ -36,8 +36,8 @@ func benchManyPi(b *testing.B, clients int, lifecycle string) {
 			b.Error(err)
 		}
 	})
-	agent := s.hub.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "coven"})
-	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: clients}, hub.Seat{}); err != nil {
+	agent := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "coven"})
+	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: clients}, hub.JoinOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	go answerShortly(agent)

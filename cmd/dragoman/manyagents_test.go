@@ -22,7 +22,7 @@ const manyAgents = 9000
 func (s *stage) crowded(t *testing.T) {
 	t.Helper()
 	for i := range manyAgents {
-		a := s.service.hub.Connect(corehub.Peer{Principal: core.Principal{ID: "host"}})
+		a := s.service.hub.Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
 		t.Cleanup(func() { a.Close(nil) })
 		card := core.Card{
 			ID: core.AgentID(fmt.Sprintf("agent-%04d", i)), Name: fmt.Sprintf("The agent with the number %d", i), Dialect: coven.Name,
@@ -30,7 +30,7 @@ func (s *stage) crowded(t *testing.T) {
 			Model: "a-model-of-some-name", MaxConcurrent: 2,
 			Metadata: map[string]json.RawMessage{"working_directory": []byte(`"/home/user/project"`), "workspaces": []byte(`["docs"]`), "os": []byte(`"` + strings.Repeat("x", 400) + `"`)},
 		}
-		if err := a.Join(card, corehub.Seat{}); err != nil {
+		if err := a.Join(card, corehub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -309,7 +309,7 @@ func TestAResultThatFitsIntoNoMessageIsRefusedWithTheReason(t *testing.T) {
 
 func TestAPackThatComesBackWithAnotherManifestChangesTheTools(t *testing.T) {
 	s := newStage(t, nil)
-	watcher := s.service.hub.Connect(hub.Peer{Principal: core.Principal{ID: "watcher"}})
+	watcher := s.service.hub.Connect(hub.Identity{Principal: core.Principal{ID: "watcher"}})
 	defer watcher.Close(nil)
 	watcher.WatchTools()
 	changed := func() {

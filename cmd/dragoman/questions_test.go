@@ -12,7 +12,7 @@ func TestAPersonAnswersAQuestionFromTheCommandLine(t *testing.T) {
 	s := newStage(t, nil)
 	asker := connectCovenAgentWith(t, s, "asker", "ui")
 	defer asker.leave()
-	looker := s.service.hub.Connect(hub.Peer{Principal: core.Principal{ID: "local"}})
+	looker := s.service.hub.Connect(hub.Identity{Principal: core.Principal{ID: "local"}})
 	defer looker.Close(nil)
 	looker.LookAt(hub.Sight{Agent: "asker", For: core.Principal{ID: "local"}})
 	if code, out, complaint := s.typed(t, "questions"); code != exitDone || out != "" || complaint != "nobody is asked anything\n" {

@@ -109,7 +109,7 @@ func TestAnAgentThatIsAServerRegistersAndIsCalled(t *testing.T) {
 		t.Errorf("asked to fail: got %d, want %d", code, exitFailed)
 	}
 	// The call is cut off when the task is cancelled.
-	asker := s.service.hub.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+	asker := s.service.hub.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 	defer asker.Close(nil)
 	task, err := asker.Open(core.Request{To: core.ToAgent("shout"), Content: "wait"}, hub.Opening{})
 	if err != nil {

@@ -24,12 +24,12 @@ type worker struct {
 
 func (s *stage) worker(t *testing.T, id core.AgentID) worker {
 	t.Helper()
-	a := s.service.hub.Connect(corehub.Peer{Principal: core.Principal{ID: "host"}})
+	a := s.service.hub.Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
 	t.Cleanup(func() { a.Close(nil) })
 	card := core.Card{
 		ID: id, MaxConcurrent: 8, Capabilities: []string{"ui"}, Features: core.FeatureApprovals | core.FeatureInjection | core.FeatureCancellation | core.FeatureStreaming,
 	}
-	if err := a.Join(card, corehub.Seat{}); err != nil {
+	if err := a.Join(card, corehub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return worker{a, t}

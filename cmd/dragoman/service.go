@@ -204,7 +204,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) (err
 	}
 	opts := hub.Options{
 		Terms: terms, KeepTerms: keepTerms, ID: id, Journal: s.kept, Log: s.log, Rules: policy.Rules{Hops: c.Limits.Hops}, Schema: schemas.Compile,
-		Spendings: spendings, Budgets: c.Budgets.budgets(),
+		UsageStore: spendings, Budgets: c.Budgets.budgets(),
 		Limits: hub.Limits{
 			QueueLength: c.Limits.QueueLength, Retries: orNever(c.Limits.Retries), CancelGrace: c.Limits.CancelGrace, SlotGrace: c.Limits.SlotGrace,
 			Disconnect: disconnect,

@@ -158,9 +158,9 @@ func TestAnIntervalOfHeartbeatsIsSaidToBeOfNoUseWhereTheDialectHasNone(t *testin
 	a := dialRaw(t, at, http.Header{"X-Agent-Id": {"a"}})
 	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
 	a.hears(`"registered"`)
-	b := s.service.hub.Connect(hub.Peer{Principal: core.Principal{ID: "b"}, Dialect: acp.Dialect})
+	b := s.service.hub.Connect(hub.Identity{Principal: core.Principal{ID: "b"}, Dialect: acp.Dialect})
 	defer b.Close(nil)
-	if err := b.Join(core.Card{ID: "b", Dialect: acp.Dialect}, hub.Seat{}); err != nil {
+	if err := b.Join(core.Card{ID: "b", Dialect: acp.Dialect}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -197,9 +197,9 @@ func TestTheFirstInterruptOfAskCancelsAndWaits(t *testing.T) {
 
 func TestTheSecondInterruptOfAskLeaves(t *testing.T) {
 	s := newStage(t, nil)
-	stubborn := s.service.hub.Connect(hub.Peer{Principal: core.Principal{ID: "stubborn"}, Dialect: "test"})
+	stubborn := s.service.hub.Connect(hub.Identity{Principal: core.Principal{ID: "stubborn"}, Dialect: "test"})
 	defer stubborn.Close(nil)
-	if err := stubborn.Join(core.Card{ID: "stubborn", Features: core.FeatureCancellation}, hub.Seat{}); err != nil {
+	if err := stubborn.Join(core.Card{ID: "stubborn", Features: core.FeatureCancellation}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	key := s.key()

@@ -105,9 +105,9 @@ func TestAgentsAreListedPageByPageOnTheCommandLine(t *testing.T) {
 	const many = agentsPage + 7
 	host := s.service.hub
 	for i := range many {
-		a := host.Connect(corehub.Peer{Principal: core.Principal{ID: "host"}})
+		a := host.Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
 		t.Cleanup(func() { a.Close(nil) })
-		if err := a.Join(core.Card{ID: core.AgentID(fmt.Sprintf("agent-%04d", i)), Capabilities: []string{"chat"}, MaxConcurrent: 2}, corehub.Seat{}); err != nil {
+		if err := a.Join(core.Card{ID: core.AgentID(fmt.Sprintf("agent-%04d", i)), Capabilities: []string{"chat"}, MaxConcurrent: 2}, corehub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

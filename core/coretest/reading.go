@@ -27,7 +27,7 @@ func (p *Promises) Read(h *hub.Hub) {
 }
 
 func newReading(h *hub.Hub, id string) *reading {
-	r := &reading{session: h.Connect(hub.Peer{Principal: core.Principal{ID: "reader-" + id, Operator: true}}), tasks: map[core.TaskID]*account{}}
+	r := &reading{session: h.Connect(hub.Identity{Principal: core.Principal{ID: "reader-" + id, Operator: true}}), tasks: map[core.TaskID]*account{}}
 	r.session.WatchAll()
 	return r
 }

@@ -51,8 +51,8 @@ func Usage(t *testing.T, open func(t *testing.T) usage.Store) {
 	run("a replay ends where its reader wants", func(t *testing.T, s usage.Store) {
 		all := spendings(5)
 		appendAll(t, s, all...)
-		var got []usage.Spending
-		if err := s.Replay(t.Context(), func(s usage.Spending) bool {
+		var got []usage.Record
+		if err := s.Replay(t.Context(), func(s usage.Record) bool {
 			got = append(got, s)
 			return len(got) < 2
 		}); err != nil {
@@ -93,12 +93,12 @@ func UsageRetention(t *testing.T, open func(t *testing.T) usage.Store) {
 
 // spendings are n of different tasks, agents, requesters and threads, a millisecond
 // apart.
-func spendings(n int) []usage.Spending {
+func spendings(n int) []usage.Record {
 	at := time.Now().UTC().Truncate(time.Millisecond).Add(-time.Hour)
-	all := make([]usage.Spending, n)
+	all := make([]usage.Record, n)
 	for i := range all {
 		k := int64(i + 1)
-		all[i] = usage.Spending{
+		all[i] = usage.Record{
 			Task: core.TaskID(fmt.Sprintf("task-%d", i)), Seq: uint64(i%9 + 1), At: at.Add(time.Duration(i) * time.Millisecond),
 			Agent: core.AgentID(fmt.Sprintf("agent-%d", i%3)), Requester: fmt.Sprintf("requester-%d", i%5),
 			Tokens: core.Usage{Input: k, Output: 2 * k, CacheRead: 3 * k, CacheWrite: 4 * k, Thinking: 5 * k},
@@ -110,17 +110,17 @@ func spendings(n int) []usage.Spending {
 	return all
 }
 
-func appendAll(t *testing.T, s usage.Store, all ...usage.Spending) {
+func appendAll(t *testing.T, s usage.Store, all ...usage.Record) {
 	t.Helper()
 	if err := s.Append(t.Context(), all...); err != nil {
 		t.Fatalf("appending: got %v, want no error", err)
 	}
 }
 
-func replayed(t *testing.T, s usage.Store) []usage.Spending {
+func replayed(t *testing.T, s usage.Store) []usage.Record {
 	t.Helper()
-	var all []usage.Spending
-	if err := s.Replay(t.Context(), func(s usage.Spending) bool {
+	var all []usage.Record
+	if err := s.Replay(t.Context(), func(s usage.Record) bool {
 		all = append(all, s)
 		return true
 	}); err != nil {
@@ -129,7 +129,7 @@ func replayed(t *testing.T, s usage.Store) []usage.Spending {
 	return all
 }
 
-func wantSpendings(t *testing.T, got, want []usage.Spending) {
+func wantSpendings(t *testing.T, got, want []usage.Record) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("spendings (-want +got):\n%s", d)

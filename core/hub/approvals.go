@@ -50,7 +50,7 @@ func (s *Session) Decide(id core.TaskID, d core.ApprovalDecided) error {
 	if err != nil {
 		return err
 	}
-	d.By = s.peer.Principal.ID
+	d.By = s.identity.Principal.ID
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.decide(d); err != nil {

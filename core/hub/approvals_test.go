@@ -19,7 +19,7 @@ func TestWhatWaitsForAPersonIsListedUntilItIsDecided(t *testing.T) {
 		g.report(agent, second, core.ApprovalRequested{ID: "t", Name: "bash", Input: `{"cmd":"ls"}`})
 		g.sleep(time.Second)
 		g.report(agent, first, core.ApprovalRequested{ID: "t", Name: "edit"}, core.ApprovalRequested{ID: "s", Name: "edit"})
-		me := asker.Peer().Principal
+		me := asker.Identity().Principal
 		want := []hub.PendingApproval{
 			{Task: second.ID(), ID: "t", Name: "bash", Input: `{"cmd":"ls"}`, Agent: "a", From: me, Since: begun, Until: begun.Add(300 * time.Second)},
 			{Task: first.ID(), ID: "s", Name: "edit", Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
@@ -166,11 +166,11 @@ func TestWhatItsAgentWentOnWithWaitsForNobody(t *testing.T) {
 				agent, asker := g.agent("a", able), g.connect("r")
 				task := g.ask(asker, "a")
 				g.report(agent, task, core.ToolCall{ID: "t"}, core.ApprovalRequested{ID: "t"}, core.ToolState{ID: "t", State: core.ToolAwaitingApproval})
-				if got := g.hub.Approvals(asker.Peer().Principal); len(got) != 1 {
+				if got := g.hub.Approvals(asker.Identity().Principal); len(got) != 1 {
 					t.Errorf("got %+v, want the call to wait still", got)
 				}
 				g.report(agent, task, next)
-				if got := g.hub.Approvals(asker.Peer().Principal); len(got) != 0 {
+				if got := g.hub.Approvals(asker.Identity().Principal); len(got) != 0 {
 					t.Errorf("got %+v, want nothing to wait", got)
 				}
 				g.wantFault("a decision", asker.Decide(task.ID(), core.ApprovalDecided{ID: "t", Approved: true}), core.CodeConflict)

@@ -37,7 +37,7 @@ type attendance struct {
 // session may be attended anew.
 func (s *Session) Attend(ctx context.Context, serve func(Batch, error) bool) (leave func()) {
 	a := &attendance{ctx: ctx, sess: s, serve: serve}
-	f := &s.feed
+	f := &s.inbox
 	f.mu.Lock()
 	f.attendance = a
 	f.signal() // there may be news already
@@ -51,7 +51,7 @@ func (s *Session) Attend(ctx context.Context, serve func(Batch, error) bool) (le
 // run serves what is new. It returns when nothing is.
 func (a *attendance) run() {
 	defer a.running.Done()
-	f := &a.sess.feed
+	f := &a.sess.inbox
 	var bored <-chan time.Time
 	if a.woken++; a.woken > homely {
 		timer := time.NewTimer(attentive)
@@ -82,7 +82,7 @@ func (a *attendance) run() {
 
 // signal says that there is news, to who waits for some and to who attends the
 // session. The caller holds mu.
-func (f *feed) signal() {
+func (f *inbox) signal() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -95,7 +95,7 @@ func (f *feed) signal() {
 }
 
 // attends reports whether a is to be told of news.
-func (f *feed) attends(a *attendance) bool {
+func (f *inbox) attends(a *attendance) bool {
 	if a.ctx.Err() != nil {
 		f.dismiss(a)
 	}
@@ -105,7 +105,7 @@ func (f *feed) attends(a *attendance) bool {
 }
 
 // rest notes that a waits for no news. It reports false if there is some.
-func (f *feed) rest(a *attendance) bool {
+func (f *inbox) rest(a *attendance) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
@@ -119,7 +119,7 @@ func (f *feed) rest(a *attendance) bool {
 
 // dismiss notes that a is not to be told of news any more, and tells a so if it waits
 // for some.
-func (f *feed) dismiss(a *attendance) {
+func (f *inbox) dismiss(a *attendance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.attendance == a {

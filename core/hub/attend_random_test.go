@@ -17,10 +17,10 @@ import (
 func TestHoweverNewsComesAnAttendedSessionIsServedAllOfItAndOneAtATime(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{})
 	rapid.Check(t, func(rt *rapid.T) {
-		asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
-		agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
+		asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
+		agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
 		defer agent.Close(nil)
-		if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 8, Features: able}, hub.Seat{}); err != nil {
+		if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 8, Features: able}, hub.JoinOptions{}); err != nil {
 			rt.Fatal(err)
 		}
 		words := rapid.SliceOfN(rapid.IntRange(0, 30), 1, 4).Draw(rt, "words of each task")

@@ -23,11 +23,11 @@ func BenchmarkTextEvent(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			h := hub.New(opts)
-			agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "test"})
-			if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+			agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
+			if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 				b.Fatal(err)
 			}
-			asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+			asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
 			chunk := strings.Repeat("x", 64)
 			ctx := context.Background()
 			b.ReportAllocs()
@@ -66,12 +66,12 @@ func BenchmarkTextEvent(b *testing.B) {
 // reads it to its end: what the engine itself costs for each question.
 func BenchmarkQuestion(b *testing.B) {
 	h := hub.New(hub.Options{Journal: discard{}})
-	agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "test"})
-	if err := agent.Join(core.Card{ID: "a", Features: core.FeatureSessions}, hub.Seat{}); err != nil {
+	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
+	if err := agent.Join(core.Card{ID: "a", Features: core.FeatureSessions}, hub.JoinOptions{}); err != nil {
 		b.Fatal(err)
 	}
-	asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"})
-	looker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+	asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+	looker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
 	req := core.Request{To: core.ToAgent("a"), Thread: "t", Content: strings.Repeat("x", 64)}
 	b.ReportAllocs()
 	n := 0
@@ -136,14 +136,14 @@ func BenchmarkManyAgents(b *testing.B) {
 		h := hub.New(hub.Options{Journal: discard{}, Limits: hub.Limits{UnrecordedBytes: 1 << 40}})
 		sessions := map[core.AgentID]*hub.Session{}
 		for n := range agents {
-			s := h.Connect(hub.Peer{Principal: core.Principal{ID: "agents"}, Dialect: "test"})
+			s := h.Connect(hub.Identity{Principal: core.Principal{ID: "agents"}, Dialect: "test"})
 			id := core.AgentID(fmt.Sprintf("agent-%d", n))
-			if err := s.Join(core.Card{ID: id, Capabilities: []string{"sums"}, Domains: []string{"family"}}, hub.Seat{}); err != nil {
+			if err := s.Join(core.Card{ID: id, Capabilities: []string{"sums"}, Domains: []string{"family"}}, hub.JoinOptions{}); err != nil {
 				b.Fatal(err)
 			}
 			sessions[id] = s
 		}
-		asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+		asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
 		for _, to := range []core.Address{core.ToAgent("agent-7"), core.ToAny(), core.ToCapability("sums"), core.ToDomain("family.calendar")} {
 			b.Run(fmt.Sprintf("%d/%s", agents, to), func(b *testing.B) {
 				b.ReportAllocs()
@@ -186,17 +186,17 @@ func BenchmarkOnlookers(b *testing.B) {
 	for _, onlookers := range []int{50, 5000} {
 		b.Run(fmt.Sprint(onlookers), func(b *testing.B) {
 			h := hub.New(hub.Options{Journal: discard{}})
-			agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}, Dialect: "test"})
-			if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+			agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
+			if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 				b.Fatal(err)
 			}
-			task, err := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"}).Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+			task, err := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"}).Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
 			if err != nil {
 				b.Fatal(err)
 			}
 			all := make([]*hub.Session, onlookers)
 			for i := range all {
-				all[i] = h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+				all[i] = h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
 			}
 			for b.Loop() {
 				for _, s := range all {

@@ -13,7 +13,7 @@ import (
 // for the other. It is no agent. The caller closes it; it ends with s at the latest.
 func (s *Session) Branch() *Session {
 	h, trunk := s.hub, s.root()
-	b := h.Connect(s.peer)
+	b := h.Connect(s.identity)
 	b.trunk = trunk
 	h.mu.Lock()
 	gone := trunk.closed

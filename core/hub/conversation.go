@@ -40,7 +40,7 @@ type Passage struct {
 // the end of a task is behind that task. Close ends it. It returns an invalid Fault
 // for a place that its task does not have, a not_authorized Fault for one in a task
 // of somebody else, and the error of the journal, for which it may wait.
-func (h *Hub) Conversation(ctx context.Context, p Peer, id core.ThreadID, from core.Place) (*Conversation, error) {
+func (h *Hub) Conversation(ctx context.Context, p Identity, id core.ThreadID, from core.Place) (*Conversation, error) {
 	c := &Conversation{sess: h.Connect(p), thread: id, place: from}
 	c.sess.follow(id, follower{})
 	if from.Task == "" {
@@ -60,7 +60,7 @@ func (c *Conversation) begin(ctx context.Context) error {
 		c.lost = true
 		return nil
 	}
-	t, err := h.Task(ctx, c.sess.peer.Principal, c.place.Task)
+	t, err := h.Task(ctx, c.sess.identity.Principal, c.place.Task)
 	switch {
 	case errors.Is(err, unknownTask):
 		c.lost = true
@@ -115,7 +115,7 @@ func (c *Conversation) Next(ctx context.Context) (Passage, error) {
 // turn goes on to the next task, if there is one. It reports a gap, once, where
 // there was one that is gone.
 func (c *Conversation) turn(ctx context.Context) (gap bool, err error) {
-	t, missing, err := c.sess.hub.nextTurn(ctx, c.sess.peer.Principal, c.thread, c.place.Task)
+	t, missing, err := c.sess.hub.nextTurn(ctx, c.sess.identity.Principal, c.thread, c.place.Task)
 	switch {
 	case err != nil:
 		return false, err

@@ -20,7 +20,7 @@ import (
 // reads begins to read a thread in the name of id.
 func (g *stage) reads(id, of string, from core.Place) *hub.Conversation {
 	g.t.Helper()
-	c, err := g.hub.Conversation(g.t.Context(), hub.Peer{Principal: core.Principal{ID: id}, Dialect: "test"}, core.ThreadID(of), from)
+	c, err := g.hub.Conversation(g.t.Context(), hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"}, core.ThreadID(of), from)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestOfAThreadEverybodyReadsWhatTheyMay(t *testing.T) {
 		got, _ := g.passages(g.reads("ada", "t", core.Place{}))
 		g.wantWords("ada", got, "opened hers", "assigned", "text 1", "done", "opened hers again", "assigned", "text 3", "done")
 		from := core.PlaceBehind(secret.ID(), secret.Events()[0])
-		_, err := g.hub.Conversation(t.Context(), hub.Peer{Principal: core.Principal{ID: "ada"}}, "t", from)
+		_, err := g.hub.Conversation(t.Context(), hub.Identity{Principal: core.Principal{ID: "ada"}}, "t", from)
 		g.wantFault("a place in what is his", err, core.CodeNotAuthorized)
 	})
 }
@@ -170,7 +170,7 @@ func TestAPlaceThatItsTaskDoesNotHaveIsRefused(t *testing.T) {
 		a, asker := g.agent("a", able), g.connect("r")
 		task := g.talk(asker, a, "a", "t", "one", "1")
 		for _, at := range []core.Cursor{{Epoch: 1, Seq: 99}, {Epoch: 9, Seq: 1}, {Epoch: 2, Seq: 5}} {
-			_, err := g.hub.Conversation(t.Context(), hub.Peer{Principal: core.Principal{ID: "r"}}, "t", core.Place{Task: task.ID(), Cursor: at})
+			_, err := g.hub.Conversation(t.Context(), hub.Identity{Principal: core.Principal{ID: "r"}}, "t", core.Place{Task: task.ID(), Cursor: at})
 			g.wantFault("behind "+at.String(), err, core.CodeInvalid)
 		}
 	})

@@ -25,7 +25,7 @@ func TestATaskIsDueWhenItsAgentHasHadItsTimeHoweverOftenItIsTriedAgain(t *testin
 				s := g.connect(string(id))
 				defer s.Close(nil)
 				most[id] = seconds("most time")
-				if err := s.Join(core.Card{ID: id, Features: able}, hub.Seat{MostTime: most[id]}); err != nil {
+				if err := s.Join(core.Card{ID: id, Features: able}, hub.JoinOptions{MostTime: most[id]}); err != nil {
 					g.t.Fatal(err)
 				}
 				agents[id] = s

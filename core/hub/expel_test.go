@@ -11,7 +11,7 @@ func TestWhoIsKnownNoLongerIsSentAwayAndCannotBeginAnew(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		alice, bob, nobody := g.as("alice"), g.as("bob"), g.connect("local")
 		for _, s := range []*hub.Session{alice, bob, nobody} {
-			if err := s.Join(core.Card{ID: core.AgentID(s.Peer().Principal.ID)}, hub.Seat{}); err != nil {
+			if err := s.Join(core.Card{ID: core.AgentID(s.Identity().Principal.ID)}, hub.JoinOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -22,7 +22,7 @@ func TestWhoIsKnownNoLongerIsSentAwayAndCannotBeginAnew(t *testing.T) {
 			_, err := s.Next(t.Context())
 			g.wantFault("what bob is told", err, core.CodeUnauthenticated)
 		}
-		if err := g.as("alice").Join(core.Card{ID: "second"}, hub.Seat{}); err != nil {
+		if err := g.as("alice").Join(core.Card{ID: "second"}, hub.JoinOptions{}); err != nil {
 			t.Errorf("alice again: got %v, want no error", err)
 		}
 	})

@@ -13,7 +13,7 @@ func expired() *core.Fault {
 
 // expire ends the session once what its principal showed is good no longer.
 func (s *Session) expire() {
-	if until := s.peer.Principal.Until; !until.IsZero() {
+	if until := s.identity.Principal.Until; !until.IsZero() {
 		s.expiry = time.AfterFunc(time.Until(until), func() { s.Close(expired()) })
 	}
 }
@@ -30,7 +30,7 @@ func (h *Hub) Expel(known func(p core.Principal) bool) {
 	h.mu.Lock()
 	h.known = known
 	for s := range h.sessions {
-		if p := s.peer.Principal; p.Authenticated && !known(p) {
+		if p := s.identity.Principal; p.Authenticated && !known(p) {
 			gone = append(gone, s)
 		}
 	}

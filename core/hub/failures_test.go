@@ -20,12 +20,12 @@ import (
 func TestOrderLost(t *testing.T) {
 	const chunks, readers = 3000, 4
 	h := coretest.NewHub(t, hub.Options{})
-	agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
+	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
 	defer agent.Close(nil)
-	if err := agent.Join(core.Card{ID: "a", Features: able}, hub.Seat{}); err != nil {
+	if err := agent.Join(core.Card{ID: "a", Features: able}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+	asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 	defer asker.Close(nil)
 	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
 	if err != nil {
@@ -33,7 +33,7 @@ func TestOrderLost(t *testing.T) {
 	}
 	sessions := []*hub.Session{asker}
 	for range readers {
-		s := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		s := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 		defer s.Close(nil)
 		if err := s.Watch(task, core.Cursor{}, nil); err != nil {
 			t.Fatal(err)

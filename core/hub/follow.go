@@ -59,8 +59,8 @@ func (h *Hub) opensTurn(t *Task, by *Session) {
 	for s, f := range h.followers[id] {
 		switch {
 		case !f.shown:
-			s.feed.stir()
-		case s != by && h.rules.MayRead(s.peer.Principal, t.from):
+			s.inbox.stir()
+		case s != by && h.rules.MayRead(s.identity.Principal, t.from):
 			t.mu.Lock()
 			t.attach(s, Viewer, f.tag, 0)
 			t.mu.Unlock()

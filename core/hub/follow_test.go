@@ -47,9 +47,9 @@ func TestWhoFollowsAThreadReadsItsOwnTasksOnce(t *testing.T) {
 func TestAThreadOfSomebodyElseShowsNothingToWhoFollowsIt(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent := g.agent("a", able)
-		owner := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "owner", Authenticated: true}})
+		owner := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "owner", Authenticated: true}})
 		defer owner.Close(nil)
-		other := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "other", Authenticated: true}})
+		other := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "other", Authenticated: true}})
 		defer other.Close(nil)
 		other.Follow("talk", nil)
 		task := g.open(owner, core.Request{To: core.ToAgent("a"), Thread: "talk", Content: "hello"})

@@ -25,9 +25,9 @@ type Options struct {
 	Journal journal.Journal
 	Limits  Limits
 	Rules   policy.Rules
-	// Spendings remembers what was spent beyond the end of the hub; nil for nothing
+	// UsageStore remembers what was spent beyond the end of the hub; nil for nothing
 	// that does. The hub does not close it.
-	Spendings usage.Store
+	UsageStore usage.Store
 	// Budgets are the limits on what may be spent.
 	Budgets []usage.Budget
 	// Terms are those of agents that were set before, and KeepTerms remembers all of
@@ -69,16 +69,16 @@ type Hub struct {
 	index    *thread.Index
 	usage    *usage.Ledger
 	budgets  *usage.Budgets
-	// spendings may be nil.
-	spendings     usage.Store
-	lateSpendings lateSpendings
-	counters      counters
-	recorder      *recorder
-	health        health
-	packs         packs
-	questions     questions
-	lookups       chan lookup
-	stop          func() // ends what reads the lookups
+	// usageStore may be nil.
+	usageStore usage.Store
+	lateUsage  lateUsage
+	counters   counters
+	recorder   *recorder
+	health     health
+	packs      packs
+	questions  questions
+	lookups    chan lookup
+	stop       func() // ends what reads the lookups
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
@@ -106,7 +106,7 @@ type Hub struct {
 func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
-		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), spendings: opts.Spendings, counters: counters{n: map[string]int64{}},
+		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, agents: map[core.AgentID]*Session{}, onCall: map[core.AgentID][]*Session{},
 		aliases: aliases{}, lookups: make(chan lookup, maxLookups), tasks: map[core.TaskID]*Task{},
 		everyone: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), terms: terms{agents: maps.Clone(opts.Terms), keep: opts.KeepTerms},
@@ -149,16 +149,16 @@ func (h *Hub) Limits() Limits { return h.limits }
 
 // Connect begins a session for a connection. The caller ends it with
 // [Session.Close] and reads it with [Session.Next].
-func (h *Hub) Connect(p Peer) *Session {
+func (h *Hub) Connect(p Identity) *Session {
 	s := newSession(h, p)
 	h.mu.Lock()
 	h.sessions[s] = struct{}{}
 	s.expire()
 	if h.draining != "" {
-		s.feed.drain(h.draining)
+		s.inbox.drain(h.draining)
 	}
 	if h.closed != nil {
-		s.feed.end(h.closed)
+		s.inbox.end(h.closed)
 	}
 	known := h.known
 	h.mu.Unlock()
@@ -184,7 +184,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 		close(h.idle)
 	}
 	for s := range h.sessions {
-		s.feed.drain(reason)
+		s.inbox.drain(reason)
 	}
 	h.mu.Unlock()
 
@@ -205,7 +205,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	sessions := maps.Clone(h.sessions)
 	h.mu.Unlock()
 	for s := range sessions {
-		s.feed.end(gone)
+		s.inbox.end(gone)
 	}
 	return err
 }
@@ -272,7 +272,7 @@ func (h *Hub) status(entries []roster.Entry) []AgentStatus {
 func (h *Hub) statusOf(e roster.Entry) AgentStatus {
 	a := AgentStatus{Card: e.Card, Load: e.Load, Since: e.Since, Vitals: e.Vitals}
 	if s := h.answerer(e.ID); s != nil {
-		a.Principal = s.peer.Principal
+		a.Principal = s.identity.Principal
 	}
 	return a
 }

@@ -54,7 +54,7 @@ func TestEveryLimitHasADefaultAndIsSettable(t *testing.T) {
 func TestADeadlineComesFromTheRequestElseFromTheDialectElseFromTheHub(t *testing.T) {
 	onStage(t, hub.Limits{Deadline: time.Hour, MaxDeadline: 24 * time.Hour}, func(g *stage) {
 		g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 9 })
-		asker, quick := g.connect("r"), g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "r"}, Dialect: "quick", Deadline: time.Minute})
+		asker, quick := g.connect("r"), g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "quick", Deadline: time.Minute})
 		defer quick.Close(nil)
 		to := core.ToAgent("a")
 		for name, c := range map[string]struct {
@@ -163,9 +163,9 @@ func TestWhatAnAgentSaysAfterTheDeadlineIsCounted(t *testing.T) {
 
 func TestAnOperatorReadsAGapWhereTheBeginningIsGone(t *testing.T) {
 	forgotten(t, 2, func(g *stage, _ *hub.Session, id core.TaskID) {
-		operator := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "o", Operator: true}})
+		operator := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "o", Operator: true}})
 		defer operator.Close(nil)
-		task, err := g.hub.Task(g.t.Context(), operator.Peer().Principal, id)
+		task, err := g.hub.Task(g.t.Context(), operator.Identity().Principal, id)
 		if err != nil {
 			g.t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ func TestAJournalThatNeverTakesWhatIsLeftIsToldOfAtTheEnd(t *testing.T) {
 		h := hub.New(opts)
 		promises.Read(h)
 		promises.JournalRefused()
-		s := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		s := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 		if _, err := s.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.Opening{}); err == nil {
 			t.Fatal("got no error, want one")
 		}

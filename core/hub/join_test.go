@@ -19,12 +19,12 @@ func TestAnIDThatCannotBeAnAgentsIsRefused(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		s := g.connect("a")
 		for _, id := range []core.AgentID{"", "*", "hub", "capability:x", "domain:x", "a\nb", " a", core.AgentID(strings.Repeat("x", 513))} {
-			g.wantFault("the id "+string(id), s.Join(core.Card{ID: id}, hub.Seat{}), core.CodeInvalid)
+			g.wantFault("the id "+string(id), s.Join(core.Card{ID: id}, hub.JoinOptions{}), core.CodeInvalid)
 		}
 		if got := g.hub.Agents(); len(got) != 0 {
 			t.Errorf("got %d agents, want none", len(got))
 		}
-		if err := s.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+		if err := s.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 			t.Errorf("a good id after all: got %v, want no error", err)
 		}
 	})
@@ -33,17 +33,17 @@ func TestAnIDThatCannotBeAnAgentsIsRefused(t *testing.T) {
 func TestAHubThatIsStoppingTakesNobodyIn(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		here, late, onCall, asker := g.agent("a", able), g.connect("late"), g.connect("on call"), g.connect("r")
-		if err := onCall.Join(core.Card{ID: "p"}, hub.Seat{OnlyByID: true}); err != nil {
+		if err := onCall.Join(core.Card{ID: "p"}, hub.JoinOptions{OnlyByID: true}); err != nil {
 			t.Fatal(err)
 		}
 		task := g.ask(asker, "a")
 		closed := make(chan error, 1)
 		go func() { closed <- g.hub.Close(context.Background(), "maintenance") }()
 		synctest.Wait()
-		g.wantFault("one that comes too late", late.Join(core.Card{ID: "late"}, hub.Seat{}), core.CodeUnreachable)
-		g.wantFault("one by its id alone", late.Join(core.Card{ID: "late"}, hub.Seat{OnlyByID: true}), core.CodeUnreachable)
-		g.wantFault("one that was on call", onCall.Join(core.Card{ID: "p"}, hub.Seat{}), core.CodeUnreachable)
-		g.wantFault("one that takes an id", late.Take(context.Background(), core.Card{ID: "a"}, hub.Seat{}), core.CodeUnreachable)
+		g.wantFault("one that comes too late", late.Join(core.Card{ID: "late"}, hub.JoinOptions{}), core.CodeUnreachable)
+		g.wantFault("one by its id alone", late.Join(core.Card{ID: "late"}, hub.JoinOptions{OnlyByID: true}), core.CodeUnreachable)
+		g.wantFault("one that was on call", onCall.Join(core.Card{ID: "p"}, hub.JoinOptions{}), core.CodeUnreachable)
+		g.wantFault("one that takes an id", late.Take(context.Background(), core.Card{ID: "a"}, hub.JoinOptions{}), core.CodeUnreachable)
 		if err := here.Update(core.Card{ID: "a", Name: "still here"}); err != nil {
 			t.Errorf("one that is here: got %v, want its card replaced", err)
 		}
@@ -57,15 +57,15 @@ func TestAHubThatIsStoppingTakesNobodyIn(t *testing.T) {
 func TestAnIDStaysWithWhoHasIt(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		first, second, asker := g.agent("a", able), g.connect("x"), g.connect("r")
-		g.wantFault("the id of another", second.Join(core.Card{ID: "a"}, hub.Seat{}), core.CodeConflict)
-		g.wantFault("a second id", first.Join(core.Card{ID: "b"}, hub.Seat{}), core.CodeConflict)
-		g.wantFault("the same id again", first.Join(core.Card{ID: "a"}, hub.Seat{}), core.CodeConflict)
+		g.wantFault("the id of another", second.Join(core.Card{ID: "a"}, hub.JoinOptions{}), core.CodeConflict)
+		g.wantFault("a second id", first.Join(core.Card{ID: "b"}, hub.JoinOptions{}), core.CodeConflict)
+		g.wantFault("the same id again", first.Join(core.Card{ID: "a"}, hub.JoinOptions{}), core.CodeConflict)
 		task := g.ask(asker, "a")
 		g.wantFault("a report of who was refused", second.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
 		g.report(first, task, core.Done{})
 
 		first.Close(nil)
-		if err := second.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+		if err := second.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 			t.Fatalf("once it has left: got %v, want no error", err)
 		}
 		g.report(second, g.ask(asker, "a"), core.Done{})
@@ -165,7 +165,7 @@ func TestASessionThatHasEndedCanDoNothing(t *testing.T) {
 		s.Close(nil)
 		_, err := s.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
 		g.wantFault("asking", err, core.CodeUnreachable)
-		g.wantFault("joining", s.Join(core.Card{ID: "b"}, hub.Seat{}), core.CodeUnreachable)
+		g.wantFault("joining", s.Join(core.Card{ID: "b"}, hub.JoinOptions{}), core.CodeUnreachable)
 		agent.Close(nil)
 		g.wantFault("reporting", agent.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
 		agent.Delivered(task.ID())

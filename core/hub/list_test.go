@@ -98,8 +98,8 @@ func TestTasksAreListedAfterARestart(t *testing.T) {
 	names := map[core.TaskID]string{}
 	want := map[core.TaskID]hub.TaskStatus{}
 	first := coretest.NewHub(t, hub.Options{Journal: kept})
-	asker, agent := first.Connect(hub.Peer{Principal: core.Principal{ID: "ann"}}), first.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
-	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 8}, hub.Seat{}); err != nil {
+	asker, agent := first.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}}), first.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
+	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 8}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 5 {

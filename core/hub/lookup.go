@@ -47,7 +47,7 @@ func (h *Hub) readLookups(ctx context.Context) {
 			}
 			o := h.readResult(ctx, l)
 			o.Call = l.call
-			l.session.feed.pushTool(o)
+			l.session.inbox.pushTool(o)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func (s *Session) isClosed() bool {
 func (h *Hub) readResult(ctx context.Context, l lookup) *ToolOutput {
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
-	t, err := h.Task(ctx, l.session.peer.Principal, l.task)
+	t, err := h.Task(ctx, l.session.identity.Principal, l.task)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &ToolOutput{Fault: core.NewFault(core.CodeTimeout, "the journal did not answer within %s: call again", lookupLimit)}

@@ -78,7 +78,7 @@ func TestOnlyAnOperatorAsksInTheNameOfAnother(t *testing.T) {
 		_, err := g.connect("r").Open(req, alice)
 		g.wantFault("asking as alice", err, core.CodeNotAuthorized)
 
-		door := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "door", Operator: true}})
+		door := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "door", Operator: true}})
 		defer door.Close(nil)
 		task, err := door.Open(req, alice)
 		if err != nil {

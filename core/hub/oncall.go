@@ -39,7 +39,7 @@ func (s *Session) offered() core.AgentID {
 // is somebody else, as far as either has authenticated: he keeps it. Callers hold mu.
 func (h *Hub) claimed(s *Session, id core.AgentID) bool {
 	return slices.ContainsFunc(h.onCall[id], func(o *Session) bool {
-		first, second := o.peer.Principal, s.peer.Principal
+		first, second := o.identity.Principal, s.identity.Principal
 		return o != s && (first.Authenticated != second.Authenticated || first.Authenticated && first.ID != second.ID)
 	})
 }
@@ -74,7 +74,7 @@ func (s *Session) workless() bool {
 }
 
 // Reach returns whom an address by the id or alias reaches: an agent, or one who
-// becomes an agent by being given something (see [Seat.OnlyByID]) and is in no list
+// becomes an agent by being given something (see [JoinOptions.OnlyByID]) and is in no list
 // before.
 func (h *Hub) Reach(id core.AgentID) (AgentStatus, bool) {
 	h.mu.Lock()

@@ -16,7 +16,7 @@ func (g *stage) onCall(id string) *hub.Session {
 	g.t.Helper()
 	s := g.connect(id)
 	card := core.Card{ID: core.AgentID(id), Dialect: "test", Features: able | core.FeatureNotices}
-	if err := s.Join(card, hub.Seat{OnlyByID: true}); err != nil {
+	if err := s.Join(card, hub.JoinOptions{OnlyByID: true}); err != nil {
 		g.t.Fatalf("being found as %s: got %v, want no error", id, err)
 	}
 	return s
@@ -136,12 +136,12 @@ func TestWhoWasFoundOnlyByIDBecomesAnAgentLikeAnyOther(t *testing.T) {
 			}
 			other := card
 			other.ID = "loud"
-			g.wantFault("another id", quiet.Join(other, hub.Seat{}), core.CodeConflict)
-			g.wantFault("the same again", quiet.Join(card, hub.Seat{OnlyByID: true}), core.CodeConflict)
-			if err := quiet.Join(card, hub.Seat{}); err != nil {
+			g.wantFault("another id", quiet.Join(other, hub.JoinOptions{}), core.CodeConflict)
+			g.wantFault("the same again", quiet.Join(card, hub.JoinOptions{OnlyByID: true}), core.CodeConflict)
+			if err := quiet.Join(card, hub.JoinOptions{}); err != nil {
 				t.Fatalf("joining in full, asked before: %t: got %v, want no error", asked, err)
 			}
-			g.wantFault("joining twice", quiet.Join(card, hub.Seat{}), core.CodeConflict)
+			g.wantFault("joining twice", quiet.Join(card, hub.JoinOptions{}), core.CodeConflict)
 			g.wantAgents("in full", "quiet")
 			if asked {
 				if a, _ := g.hub.Agent("quiet"); a.Load.Active != 1 {
@@ -162,14 +162,14 @@ func TestAnIDThatIsOnlyCalledGivesWayToWhoJoinsUnlessItHasWork(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		quiet, asker, loud := g.onCall("kit"), g.connect("r"), g.connect("kit2")
 		task := g.ask(asker, "kit")
-		g.wantFault("while it works", loud.Join(core.Card{ID: "kit"}, hub.Seat{}), core.CodeConflict)
+		g.wantFault("while it works", loud.Join(core.Card{ID: "kit"}, hub.JoinOptions{}), core.CodeConflict)
 		g.report(quiet, task, core.Done{})
-		if err := loud.Join(core.Card{ID: "kit", Name: "Loud"}, hub.Seat{}); err != nil {
+		if err := loud.Join(core.Card{ID: "kit", Name: "Loud"}, hub.JoinOptions{}); err != nil {
 			t.Fatalf("when it has nothing to do: got %v, want no error", err)
 		}
 		g.report(loud, g.ask(asker, "kit"), core.Done{})
 		g.wantFault("a report of who gave way", quiet.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
-		g.wantFault("joining as well", quiet.Join(core.Card{ID: "kit"}, hub.Seat{}), core.CodeConflict)
+		g.wantFault("joining as well", quiet.Join(core.Card{ID: "kit"}, hub.JoinOptions{}), core.CodeConflict)
 		loud.Close(nil)
 		g.wantAgents("once that has left")
 		g.report(quiet, g.ask(asker, "kit"), core.Done{})
@@ -244,12 +244,12 @@ func TestWhoIsCalledByItsIDKeepsItFromOtherPrincipals(t *testing.T) {
 					return g.as(principal)
 				}
 				first, called, joins := who(c.first), who(c.second), who(c.second)
-				if err := first.Join(core.Card{ID: "a"}, hub.Seat{OnlyByID: true}); err != nil {
+				if err := first.Join(core.Card{ID: "a"}, hub.JoinOptions{OnlyByID: true}); err != nil {
 					t.Fatal(err)
 				}
 				for _, err := range []error{
-					called.Join(core.Card{ID: "a"}, hub.Seat{OnlyByID: true}),
-					joins.Take(g.t.Context(), core.Card{ID: "a"}, hub.Seat{}),
+					called.Join(core.Card{ID: "a"}, hub.JoinOptions{OnlyByID: true}),
+					joins.Take(g.t.Context(), core.Card{ID: "a"}, hub.JoinOptions{}),
 				} {
 					if c.free && err != nil {
 						t.Errorf("got %v, want no error", err)

@@ -15,7 +15,7 @@ type Opening struct {
 	// For is who asks, where the session speaks for others: an operator's may. The
 	// zero For is the session's own principal.
 	For core.Principal
-	// Keep lets the task run on when the session ends, as [Peer.Keep] does for all.
+	// Keep lets the task run on when the session ends, as [Identity.Keep] does for all.
 	Keep bool
 	// Unwatched leaves the events of the task out of Next.
 	Unwatched bool
@@ -37,7 +37,7 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 		h.Count("refused." + string(core.AsFault(err).Code))
 		return nil, err
 	}
-	from := s.peer.Principal
+	from := s.identity.Principal
 	if o.For.ID != "" {
 		if !from.Operator {
 			return nil, core.NewFault(core.CodeNotAuthorized, "you cannot ask in the name of %s", o.For.ID)
@@ -103,7 +103,7 @@ func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
 	}
 	now := time.Now()
 	if req.Deadline.IsZero() {
-		wait := s.peer.Deadline
+		wait := s.identity.Deadline
 		if wait <= 0 {
 			wait = h.limits.Deadline
 		}
@@ -180,7 +180,7 @@ func (h *Hub) admit(s *Session, t *Task, o Opening) error {
 	}
 	h.opensTurn(t, s)
 	s.mu.Lock()
-	s.opened.put(t, o.Keep || s.peer.Keep)
+	s.opened.put(t, o.Keep || s.identity.Keep)
 	s.mu.Unlock()
 
 	t.mu.Lock()

@@ -58,7 +58,7 @@ func (s *Session) callPack(call, name string, input json.RawMessage) (string, er
 	}
 	e := Execution{
 		ID: core.NewID(), Tool: name, Input: input, Deadline: time.Now().Add(t.Timeout),
-		From: s.peer.Principal, Agent: s.agentID(),
+		From: s.identity.Principal, Agent: s.agentID(),
 	}
 	return t.pack.id, ps.give(t, &packCall{Execution: e, pack: t.pack, caller: s, call: call})
 }
@@ -82,7 +82,7 @@ func (ps *packs) give(t *packTool, c *packCall) error {
 	p.bytes += len(c.Input)
 	ps.calls[c.ID] = c
 	c.timer = time.AfterFunc(t.Timeout, func() { ps.expire(c, t.Timeout) })
-	p.session.feed.pushExecution(&c.Execution)
+	p.session.inbox.pushExecution(&c.Execution)
 	return nil
 }
 
@@ -121,7 +121,7 @@ func (ps *packs) expire(c *packCall, after time.Duration) {
 
 // settle answers the caller. Callers hold mu.
 func (ps *packs) settle(c *packCall, output json.RawMessage, fault *core.Fault) {
-	c.caller.feed.pushTool(&ToolOutput{Call: c.call, Pack: c.pack.id, Output: output, Fault: fault})
+	c.caller.inbox.pushTool(&ToolOutput{Call: c.call, Pack: c.pack.id, Output: output, Fault: fault})
 	ps.drop(c)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // packs are the packs that are connected, by the sessions that provide them, and
-// what is asked of them. Its mu is locked last, but for those of feeds.
+// what is asked of them. Its mu is locked last, but for those of inboxes.
 type packs struct {
 	limits Limits
 	schema func([]byte) (func([]byte) error, error)
@@ -73,7 +73,7 @@ func (s *Session) Provide(id string, tools []PackTool) error {
 	if err := h.packs.admit(p); err != nil {
 		return err
 	}
-	h.log.Info("pack provides tools", "pack", id, "dialect", s.peer.Dialect, "tools", len(tools))
+	h.log.Info("pack provides tools", "pack", id, "dialect", s.identity.Dialect, "tools", len(tools))
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (ps *packs) withdraw(p *pack) {
 // changed tells who watches. Callers hold mu.
 func (ps *packs) changed() {
 	for s := range ps.watchers {
-		s.feed.toolsChanged()
+		s.inbox.toolsChanged()
 	}
 }
 
@@ -177,7 +177,7 @@ func (ps *packs) leave(s *Session, reason *core.Fault) {
 				ps.settle(c, nil, core.NewFault(core.CodeUnreachable, "pack %s left: %s", p.id, reason.Message))
 			}
 			delete(ps.calls, c.ID)
-		case c.caller == s && !c.taken && !s.peer.Keep:
+		case c.caller == s && !c.taken && !s.identity.Keep:
 			ps.drop(c) // the pack has not been told: nobody needs it to be
 		}
 	}

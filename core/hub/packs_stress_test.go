@@ -27,12 +27,12 @@ func TestEveryCallIsAnsweredOnceWhateverThePacksDo(t *testing.T) {
 			}
 		})
 	}
-	watcher := h.Connect(hub.Peer{Principal: core.Principal{ID: "watcher"}})
+	watcher := h.Connect(hub.Identity{Principal: core.Principal{ID: "watcher"}})
 	watcher.WatchTools()
 	var calling sync.WaitGroup
 	for i := range callers {
 		calling.Go(func() {
-			s := h.Connect(hub.Peer{Principal: core.Principal{ID: fmt.Sprint("c", i)}})
+			s := h.Connect(hub.Identity{Principal: core.Principal{ID: fmt.Sprint("c", i)}})
 			defer s.Close(nil)
 			outstanding := map[string]bool{}
 			for n := range calls {
@@ -64,7 +64,7 @@ func TestEveryCallIsAnsweredOnceWhateverThePacksDo(t *testing.T) {
 
 // playPack is the life of a pack that answers most of what it is asked.
 func playPack(ctx context.Context, t *testing.T, h *hub.Hub, id string, round int) {
-	s := h.Connect(hub.Peer{Principal: core.Principal{ID: id}})
+	s := h.Connect(hub.Identity{Principal: core.Principal{ID: id}})
 	defer s.Close(nil)
 	tools := []hub.PackTool{tool(id + "_tool")}
 	if err := s.Provide(id, tools); err != nil {

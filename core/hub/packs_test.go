@@ -182,7 +182,7 @@ func TestWhatACallerThatLeftAskedIsNotGiven(t *testing.T) {
 			t.Errorf("got %+v, want nothing", b)
 		}
 		g.answer(p, e.ID, "1")
-		kept := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "k"}, Dialect: "test", Keep: true})
+		kept := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "k"}, Dialect: "test", Keep: true})
 		kept.CallTool("1", "x", nil)
 		kept.CallTool("2", "x", nil)
 		kept.Close(nil)

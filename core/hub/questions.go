@@ -85,7 +85,7 @@ type QuestionObserver interface {
 }
 
 // questions are those that agents wait with, and where they can be shown. Its mu is
-// locked last, but for those of feeds.
+// locked last, but for those of inboxes.
 type questions struct {
 	hub      *Hub
 	observer QuestionObserver // nil for none
@@ -255,9 +255,9 @@ func (qs *questions) settle(q *asked, g Given, fault *core.Fault) {
 		}
 		o.Output = b
 	}
-	q.caller.feed.pushTool(o)
+	q.caller.inbox.pushTool(o)
 	for p := range q.shown {
-		p.sess.feed.pushAsking(&Asking{Question: q.Question, Tag: p.tag, Given: &g})
+		p.sess.inbox.pushAsking(&Asking{Question: q.Question, Tag: p.tag, Given: &g})
 	}
 	if qs.observer != nil {
 		qs.observer.Settled(q.ID)
@@ -318,15 +318,15 @@ func (s *Session) AnswerQuestion(id string, r Reply) (Given, error) {
 		return Given{}, core.NewFault(core.CodeConflict, "question %s has been settled", id)
 	case q == nil:
 		return Given{}, core.NewFault(core.CodeUnknownTask, "no question %q waits for an answer", id)
-	case !qs.may(s.peer.Principal, q):
+	case !qs.may(s.identity.Principal, q):
 		return Given{}, core.NewFault(core.CodeNotAuthorized, "question %s is put to somebody else", id)
 	}
 	if err := q.check(r); err != nil {
 		return Given{}, err
 	}
-	g := Given{Answered: true, Selected: r.Selected, Text: r.Text, By: s.peer.Principal}
+	g := Given{Answered: true, Selected: r.Selected, Text: r.Text, By: s.identity.Principal}
 	if r.Dismissed {
-		g = Given{Reason: reasonDismissed, By: s.peer.Principal}
+		g = Given{Reason: reasonDismissed, By: s.identity.Principal}
 	}
 	qs.settle(q, g, nil)
 	return g, nil

@@ -46,7 +46,7 @@ var errStopped = errors.New("the recorder was stopped")
 
 func startRecorder(h *Hub) *recorder {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &recorder{hub: h, sess: newSession(h, Peer{Principal: core.Principal{ID: "journal", Operator: true}}), cancel: cancel, done: make(chan struct{})}
+	r := &recorder{hub: h, sess: newSession(h, Identity{Principal: core.Principal{ID: "journal", Operator: true}}), cancel: cancel, done: make(chan struct{})}
 	r.sess.records = true
 	r.sess.WatchAll()
 	go func() {
@@ -60,7 +60,7 @@ func startRecorder(h *Hub) *recorder {
 // tasks are not recorded.
 func (r *recorder) stop() error {
 	r.stopping.Store(true)
-	r.sess.feed.end(errStopped)
+	r.sess.inbox.end(errStopped)
 	limit := time.AfterFunc(recordLast, r.cancel) // a journal that hangs must not hang the hub
 	<-r.done
 	limit.Stop()
@@ -84,7 +84,7 @@ func (r *recorder) run(ctx context.Context) error {
 			alarm.Reset(wait)
 		}
 		if len(due) == 0 {
-			if r.sess.feed.isEmpty() {
+			if r.sess.inbox.isEmpty() {
 				r.lag.end()
 			}
 			b, err := r.sess.next(ctx, alarm.C, nil)
@@ -94,7 +94,7 @@ func (r *recorder) run(ctx context.Context) error {
 			case err != nil:
 				return err
 			case b.Task == nil:
-				if err := r.writeLateSpendings(ctx); err != nil {
+				if err := r.writeLateUsage(ctx); err != nil {
 					return err
 				}
 				continue
@@ -119,7 +119,7 @@ func (r *recorder) run(ctx context.Context) error {
 func (r *recorder) drain(due []journal.Record, segments *journal.Segmenter) []journal.Record {
 	now := time.Now()
 	for len(due) < recordBatch {
-		b, reader, ok, _ := r.sess.feed.pop()
+		b, reader, ok, _ := r.sess.inbox.pop()
 		if !ok {
 			break
 		}
@@ -137,9 +137,9 @@ func (r *recorder) drain(due []journal.Record, segments *journal.Segmenter) []jo
 // waits, not the tasks.
 func (r *recorder) write(ctx context.Context, records []journal.Record) error {
 	if len(records) == 0 {
-		return r.writeLateSpendings(ctx)
+		return r.writeLateUsage(ctx)
 	}
-	for _, write := range []func(context.Context, []journal.Record) error{r.hub.recordSpendings, r.hub.record} {
+	for _, write := range []func(context.Context, []journal.Record) error{r.hub.recordUsage, r.hub.record} {
 		if err := r.insist(ctx, func(ctx context.Context) error { return write(ctx, records) }); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (r *recorder) write(ctx context.Context, records []journal.Record) error {
 			t.noteRecorded(rec.Event.End())
 		}
 	}
-	return r.writeLateSpendings(ctx)
+	return r.writeLateUsage(ctx)
 }
 
 // insist tries until it is written.

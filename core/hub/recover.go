@@ -54,7 +54,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 	if err := h.recoverThreads(ctx, kept); err != nil {
 		return err
 	}
-	return h.recoverSpendings(ctx)
+	return h.recoverUsage(ctx)
 }
 
 // recovered is a task that the journal has.

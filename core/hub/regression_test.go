@@ -41,10 +41,10 @@ func TestAConnectionThatEndedSpeaksForTheAgentThatCameAfterIt(t *testing.T) {
 
 func TestATaskThatEndsWhileItsAgentLeavesFreesASlotOfTheNextAgent(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{Limits: hub.Limits{FinishedTasks: 10}})
-	asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+	asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 	defer asker.Close(nil)
-	agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
-	if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
+	if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for round := range 300 {
@@ -52,12 +52,12 @@ func TestATaskThatEndsWhileItsAgentLeavesFreesASlotOfTheNextAgent(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		old, next := agent, h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
+		old, next := agent, h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
 		var group sync.WaitGroup
 		group.Go(func() { old.Close(nil) })
 		group.Go(func() { _ = old.Report(task.ID(), core.Done{}, nil) })
 		group.Go(func() {
-			for next.Join(core.Card{ID: "a"}, hub.Seat{}) != nil {
+			for next.Join(core.Card{ID: "a"}, hub.JoinOptions{}) != nil {
 			}
 		})
 		group.Wait()
@@ -149,7 +149,7 @@ func forgotten(t *testing.T, lost uint64, test func(g *stage, asker *hub.Session
 
 func TestARequesterIsToldThatItsOwnTaskBelongsToSomebodyElse(t *testing.T) {
 	forgotten(t, 1, func(g *stage, asker *hub.Session, id core.TaskID) {
-		task, err := g.hub.Task(g.t.Context(), asker.Peer().Principal, id)
+		task, err := g.hub.Task(g.t.Context(), asker.Identity().Principal, id)
 		if err != nil {
 			if f := core.AsFault(err); f.Code != core.CodeUnknownTask {
 				g.t.Errorf("got %v, want the task with a gap, or that it is no longer kept", f)
@@ -172,7 +172,7 @@ func TestATaskOfWhichNothingIsKeptBreaksTheHub(t *testing.T) {
 				g.t.Errorf("got the panic %v, want an unknown_task fault", p)
 			}
 		}()
-		_, err := g.hub.Task(g.t.Context(), asker.Peer().Principal, id)
+		_, err := g.hub.Task(g.t.Context(), asker.Identity().Principal, id)
 		if !errors.Is(err, &core.Fault{Code: core.CodeUnknownTask}) {
 			g.t.Errorf("got %v, want an unknown_task fault", err)
 		}
@@ -182,11 +182,11 @@ func TestATaskOfWhichNothingIsKeptBreaksTheHub(t *testing.T) {
 func TestAHubThatIsClosedWithoutAReasonGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := coretest.NewHub(t, hub.Options{})
-		s := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
-		if err := s.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+		s := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
+		if err := s.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 		if err := h.Close(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}

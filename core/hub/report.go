@@ -52,7 +52,7 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 		return core.NewFault(core.CodeInvalid, "an agent does not say %s", body.Kind())
 	}
 
-	var crossed []usage.Standing
+	var crossed []usage.BudgetStatus
 	t.mu.Lock()
 	if err := t.held(s); err != nil {
 		if u, ok := body.(core.Usage); ok && t.state == Ended && t.worker == s {

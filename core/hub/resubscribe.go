@@ -42,7 +42,7 @@ func (s *Session) Resubscribe() {
 
 // subscriber returns who the session is beyond itself. Callers hold Hub.mu.
 func (s *Session) subscriber() subscriber {
-	return subscriber{s.peer.Principal.ID, cmp.Or(s.id, s.offered())}
+	return subscriber{s.identity.Principal.ID, cmp.Or(s.id, s.offered())}
 }
 
 // unsubscribed keeps the subscription of a session that ends for its successor, or
@@ -140,7 +140,7 @@ func (b *topics) goOn(s *Session, sub *subscription) {
 		sub = &joined
 	}
 	b.here[s] = sub
-	s.feed.notice()
+	s.inbox.notice()
 }
 
 // join adds what another connection of the same subscriber subscribed to, as far as

@@ -32,7 +32,7 @@ func (h *Hub) route(t *Task) error {
 	switch {
 	case c.now != nil:
 		if c.now.id == "" {
-			if err := h.sit(c.now, c.now.offer.Card, c.now.seat); err != nil {
+			if err := h.sit(c.now, c.now.offer.Card, c.now.opts); err != nil {
 				return err
 			}
 		}
@@ -139,7 +139,7 @@ func join(ids []core.AgentID) string {
 // beside reports whether the agent takes the task without a slot: a notice, where
 // its dialect has them.
 func (h *Hub) beside(t *Task, s *Session) bool {
-	return t.request.Intent == core.IntentNotify && !s.seat.NoticeTasks
+	return t.request.Intent == core.IntentNotify && !s.opts.NoticeTasks
 }
 
 // assign gives a task to an agent. Callers hold mu.
@@ -159,7 +159,7 @@ func (h *Hub) assign(t *Task, s *Session) {
 	t.state, t.worker, t.agent, t.waiting = Running, s, s.id, nil
 	t.attempt++
 	if t.request.Intent != core.IntentNotify {
-		t.dueWith(s.seat.MostTime)
+		t.dueWith(s.opts.MostTime)
 	}
 	t.request.History = t.request.History[:t.told:t.told]
 	if !s.card.Features.Has(core.FeatureSessions) {

@@ -63,7 +63,7 @@ func TestHowManyHopsAChainMayHaveIsSettable(t *testing.T) {
 func TestAnOperatorSteersEveryTask(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker := g.agent("a", able), g.connect("r")
-		operator := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "o", Operator: true}})
+		operator := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "o", Operator: true}})
 		defer operator.Close(nil)
 		task := g.ask(asker, "a")
 		if err := operator.Inject(task.ID(), core.Injected{Content: "hurry"}); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
-// Peer is who stands behind a connection.
-type Peer struct {
+// Identity is who stands behind a connection.
+type Identity struct {
 	Principal core.Principal
 	// Dialect is what it speaks.
 	Dialect string
@@ -27,8 +27,8 @@ type Peer struct {
 	Keep bool
 }
 
-// Seat is how an agent takes what the vocabulary has and its dialect lacks.
-type Seat struct {
+// JoinOptions is how an agent takes what the vocabulary has and its dialect lacks.
+type JoinOptions struct {
 	// NoticeTasks says that notices come to it as ordinary tasks whose answer is
 	// dropped. Without it they come beside its tasks. An agent whose card lacks
 	// core.FeatureNotices gets none either way.
@@ -56,9 +56,9 @@ type Seat struct {
 // both. All methods but Next, NextOr and Take return without waiting for another peer, a
 // disk or a tool, and all but the first two may be called concurrently.
 type Session struct {
-	hub  *Hub
-	peer Peer
-	feed feed
+	hub      *Hub
+	identity Identity
+	inbox    inbox
 	// records says that it reads for the journal.
 	records bool
 	// trunk is the session that this one is a branch of, or nil.
@@ -66,7 +66,7 @@ type Session struct {
 
 	// Guarded by Hub.mu.
 	id     core.AgentID // "" until it is an agent
-	seat   Seat
+	opts   JoinOptions
 	offer  *roster.Entry // how it is found by its id alone; nil if it is not
 	queue  []*Task
 	closed bool
@@ -114,18 +114,18 @@ func (t *table[K, V]) put(k K, v V) {
 	(*t)[k] = v
 }
 
-func newSession(h *Hub, p Peer) *Session {
-	return &Session{hub: h, peer: p, feed: newFeed()}
+func newSession(h *Hub, p Identity) *Session {
+	return &Session{hub: h, identity: p, inbox: newInbox()}
 }
 
-// Peer returns who stands behind the session.
-func (s *Session) Peer() Peer { return s.peer }
+// Identity returns who stands behind the session.
+func (s *Session) Identity() Identity { return s.identity }
 
-// Join makes the session the agent of the card, at once or, with [Seat.OnlyByID],
+// Join makes the session the agent of the card, at once or, with [JoinOptions.OnlyByID],
 // when it is addressed. It returns an invalid Fault for an id that cannot be one, a
 // conflict Fault when the id is taken or the session is an agent already, and an
 // unreachable one when the hub is stopping.
-func (s *Session) Join(card core.Card, seat Seat) error {
+func (s *Session) Join(card core.Card, opts JoinOptions) error {
 	if err := core.CheckAgentID(card.ID); err != nil {
 		return err
 	}
@@ -138,29 +138,29 @@ func (s *Session) Join(card core.Card, seat Seat) error {
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case h.draining != "":
 		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): come again once it is back", h.draining)
-	case s.id != "" && !s.seat.OnlyByID:
+	case s.id != "" && !s.opts.OnlyByID:
 		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
-	case s.offer != nil && (s.offer.ID != card.ID || seat.OnlyByID):
+	case s.offer != nil && (s.offer.ID != card.ID || opts.OnlyByID):
 		return core.NewFault(core.CodeConflict, "this connection is known as %s already", s.offer.ID)
 	}
 	if h.claimed(s, card.ID) {
 		return core.NewFault(core.CodeConflict, "the id %s belongs to somebody else, who is connected: choose another id, or wait until he has left", card.ID)
 	}
-	if seat.OnlyByID {
-		s.seat = seat
+	if opts.OnlyByID {
+		s.opts = opts
 		h.putOnCall(s, card)
 		return nil
 	}
 	if s.id != "" {
-		s.seat = seat
+		s.opts = opts
 		h.recard(s, card)
 		return nil
 	}
-	if by := h.agents[card.ID]; by != nil && by.seat.OnlyByID && by.workless() {
+	if by := h.agents[card.ID]; by != nil && by.opts.OnlyByID && by.workless() {
 		h.unseat(by, core.NewFault(core.CodeConflict, "another agent has its id now"))
 		by.id = ""
 	}
-	if err := h.sit(s, card, seat); err != nil {
+	if err := h.sit(s, card, opts); err != nil {
 		return err
 	}
 	h.dispatch(s)
@@ -181,12 +181,12 @@ func (s *Session) Update(card core.Card) error {
 }
 
 // sit makes the session an agent. Callers hold mu.
-func (h *Hub) sit(s *Session, card core.Card, seat Seat) error {
-	before := s.seat
-	s.id, s.seat = card.ID, seat
+func (h *Hub) sit(s *Session, card core.Card, opts JoinOptions) error {
+	before := s.opts
+	s.id, s.opts = card.ID, opts
 	card = h.underTerms(s, card)
-	if err := h.roster.Add(card, seat.OnlyByID); err != nil {
-		s.id, s.seat = "", before
+	if err := h.roster.Add(card, opts.OnlyByID); err != nil {
+		s.id, s.opts = "", before
 		return err
 	}
 	s.vacated = make(chan struct{})
@@ -205,7 +205,7 @@ func (h *Hub) sit(s *Session, card core.Card, seat Seat) error {
 // recard replaces the card of an agent. Callers hold mu.
 func (h *Hub) recard(s *Session, card core.Card) {
 	card = h.underTerms(s, card)
-	h.roster.SetCard(card, s.seat.OnlyByID)
+	h.roster.SetCard(card, s.opts.OnlyByID)
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
@@ -353,7 +353,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		t.detach(s, caller)
 		t.mu.Unlock()
 		if !keep {
-			_ = h.cancel(t, s.peer.Principal.ID, "the requester left") // it may have ended by now
+			_ = h.cancel(t, s.identity.Principal.ID, "the requester left") // it may have ended by now
 		}
 	}
 	for t, r := range viewed {
@@ -363,7 +363,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		}
 		t.mu.Unlock()
 	}
-	s.feed.end(reason)
+	s.inbox.end(reason)
 	return left
 }
 

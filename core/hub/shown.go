@@ -93,7 +93,7 @@ func (t *Task) showEnd() {
 func (t *Task) wake(r *reader) {
 	if !r.queued {
 		r.queued = true
-		r.sess.feed.push(r)
+		r.sess.inbox.push(r)
 	}
 }
 

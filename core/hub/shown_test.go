@@ -171,7 +171,7 @@ type slowStore struct {
 	takes time.Duration
 }
 
-func (s *slowStore) Append(ctx context.Context, all ...usage.Spending) error {
+func (s *slowStore) Append(ctx context.Context, all ...usage.Record) error {
 	select {
 	case <-time.After(s.takes):
 	case <-ctx.Done():
@@ -183,7 +183,7 @@ func (s *slowStore) Append(ctx context.Context, all ...usage.Spending) error {
 func TestAnEndWaitsForAJournalThatWaitsForWhatWasSpentLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowStore{usage.NewMemory(usage.Retention{}), time.Second}
-		g := &stage{t, coretest.NewHub(t, hub.Options{Spendings: store, Limits: hub.Limits{JournalLag: 200 * time.Millisecond}})}
+		g := &stage{t, coretest.NewHub(t, hub.Options{UsageStore: store, Limits: hub.Limits{JournalLag: 200 * time.Millisecond}})}
 		agent, asker := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("asker")
 		left := g.ask(asker, "a")
 		if err := asker.Cancel(left.ID(), "never mind"); err != nil {

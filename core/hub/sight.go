@@ -82,5 +82,5 @@ func (q *asked) show(s *Session, tag any) {
 		return
 	}
 	q.shown[p] = struct{}{}
-	s.feed.pushAsking(&Asking{Question: q.Question, Tag: tag})
+	s.inbox.pushAsking(&Asking{Question: q.Question, Tag: tag})
 }

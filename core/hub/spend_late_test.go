@@ -19,7 +19,7 @@ func TestWhatIsSpentOnACancelledTaskCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, kept := usage.NewMemory(usage.Retention{}), journal.NewMemory(journal.Retention{})
 		opts := daily(usage.ByRequester, "asker", 100)
-		opts.Spendings, opts.Journal = store, kept
+		opts.UsageStore, opts.Journal = store, kept
 		for life := range 2 {
 			h := hub.New(opts)
 			g := &stage{t, h}

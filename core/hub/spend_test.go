@@ -244,7 +244,7 @@ func TestAWarningComesAgainOnAnotherDay(t *testing.T) {
 
 func TestWhatWasSpentBeforeARetryCountsForWhoSpentIt(t *testing.T) {
 	store := usage.NewMemory(usage.Retention{})
-	onBudget(t, hub.Options{Spendings: store}, func(g *stage) {
+	onBudget(t, hub.Options{UsageStore: store}, func(g *stage) {
 		a, b, asker := g.agent("a", 0), g.agent("b", 0), g.connect("asker")
 		sessions := map[core.AgentID]*hub.Session{"a": a, "b": b}
 		task := g.ask(asker, "*")
@@ -259,7 +259,7 @@ func TestWhatWasSpentBeforeARetryCountsForWhoSpentIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept := map[core.AgentID]int64{}
-		if err := store.Replay(context.Background(), func(s usage.Spending) bool {
+		if err := store.Replay(context.Background(), func(s usage.Record) bool {
 			kept[s.Agent] += s.Tokens.Input
 			return true
 		}); err != nil {
@@ -279,7 +279,7 @@ func TestWhatWasSpentIsCountedOnceAfterEveryStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, kept := usage.NewMemory(usage.Retention{}), journal.NewMemory(journal.Retention{})
 		opts := daily(usage.ByRequester, "asker", 100)
-		opts.Spendings, opts.Journal = store, kept
+		opts.UsageStore, opts.Journal = store, kept
 		var id core.TaskID
 		for life := range 3 {
 			h := hub.New(opts)
@@ -321,7 +321,7 @@ type stubborn struct {
 	left int
 }
 
-func (s *stubborn) Append(ctx context.Context, all ...usage.Spending) error {
+func (s *stubborn) Append(ctx context.Context, all ...usage.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.Memory.Append(ctx, all...); err != nil || s.left == 0 {
@@ -333,7 +333,7 @@ func (s *stubborn) Append(ctx context.Context, all ...usage.Spending) error {
 
 func TestWhatAStoreRefusedIsTriedAgainAndCountsOnce(t *testing.T) {
 	store := &stubborn{Memory: usage.NewMemory(usage.Retention{}), left: 3}
-	onBudget(t, hub.Options{Spendings: store}, func(g *stage) {
+	onBudget(t, hub.Options{UsageStore: store}, func(g *stage) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")
 		g.report(a, task, core.Usage{Input: 1}, core.Usage{Input: 2}, core.Done{})
@@ -341,7 +341,7 @@ func TestWhatAStoreRefusedIsTriedAgainAndCountsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []uint64
-		if err := store.Replay(context.Background(), func(s usage.Spending) bool {
+		if err := store.Replay(context.Background(), func(s usage.Record) bool {
 			got = append(got, s.Seq)
 			return true
 		}); err != nil {

@@ -27,7 +27,7 @@ func onStage(t *testing.T, limits hub.Limits, test func(*stage)) {
 }
 
 func (g *stage) connect(id string) *hub.Session {
-	s := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: id}, Dialect: "test"})
+	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"})
 	g.t.Cleanup(func() { s.Close(nil) })
 	return s
 }
@@ -40,7 +40,7 @@ func (g *stage) agent(id string, f core.Features, change ...func(*core.Card)) *h
 	for _, c := range change {
 		c(&card)
 	}
-	if err := s.Join(card, hub.Seat{}); err != nil {
+	if err := s.Join(card, hub.JoinOptions{}); err != nil {
 		g.t.Fatalf("joining %s: got %v, want no error", id, err)
 	}
 	return s

@@ -15,7 +15,7 @@ func (s *Session) Cancel(id core.TaskID, reason string) error {
 	if err != nil {
 		return err
 	}
-	return s.hub.cancel(t, s.peer.Principal.ID, reason)
+	return s.hub.cancel(t, s.identity.Principal.ID, reason)
 }
 
 // mine returns a live task that the session's principal may steer.
@@ -27,7 +27,7 @@ func (s *Session) mine(id core.TaskID) (*Task, error) {
 	switch {
 	case t == nil:
 		return nil, core.NewFault(core.CodeUnknownTask, "no task %s runs here", id)
-	case !h.rules.MayRead(s.peer.Principal, t.from):
+	case !h.rules.MayRead(s.identity.Principal, t.from):
 		return nil, core.NewFault(core.CodeNotAuthorized, "task %s belongs to somebody else", id)
 	}
 	return t, nil

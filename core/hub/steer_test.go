@@ -123,7 +123,7 @@ func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
 		task := g.ask(asker, "a")
 		g.wantFault("a cancel", thief.Cancel(task.ID(), ""), core.CodeNotAuthorized)
 		g.wantFault("an injection", thief.Inject(task.ID(), core.Injected{Content: "hi"}), core.CodeNotAuthorized)
-		_, err := g.hub.Task(t.Context(), thief.Peer().Principal, task.ID())
+		_, err := g.hub.Task(t.Context(), thief.Identity().Principal, task.ID())
 		g.wantFault("a look", err, core.CodeNotAuthorized)
 		g.wantFault("a cancel of nothing", asker.Cancel("no-such-task", ""), core.CodeUnknownTask)
 	})
@@ -147,7 +147,7 @@ func TestRefreshKillsTheRun(t *testing.T) {
 		g.report(agent, kept, core.Text{Text: "for later"}, core.Done{})
 
 		back := g.connect("r")
-		again, err := g.hub.Task(t.Context(), back.Peer().Principal, kept.ID())
+		again, err := g.hub.Task(t.Context(), back.Identity().Principal, kept.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,8 +251,8 @@ func TestANoticeIsDoneOnceTheTransportTookIt(t *testing.T) {
 
 func TestPoliteAgentsThatAnswerEachOtherForEver(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		polite := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "p"}, Dialect: "test"})
-		if err := polite.Join(core.Card{ID: "p", Features: core.FeatureNotices}, hub.Seat{NoticeTasks: true}); err != nil {
+		polite := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "p"}, Dialect: "test"})
+		if err := polite.Join(core.Card{ID: "p", Features: core.FeatureNotices}, hub.JoinOptions{NoticeTasks: true}); err != nil {
 			t.Fatal(err)
 		}
 		g.t.Cleanup(func() { polite.Close(nil) })

@@ -69,7 +69,7 @@ var stressEnds = []core.Body{
 
 // rudeAgent is one connection of an agent: a pump and two goroutines that answer.
 func rudeAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
-	s := h.Connect(hub.Peer{Principal: core.Principal{ID: string(id)}, Dialect: "test"})
+	s := h.Connect(hub.Identity{Principal: core.Principal{ID: string(id)}, Dialect: "test"})
 	defer s.Close(nil)
 	card := core.Card{ID: id, MaxConcurrent: 1 + r.IntN(3), Capabilities: []string{"x"}[:r.IntN(2)]}
 	for _, f := range []core.Features{core.FeatureCancellation, core.FeatureNotices, core.FeatureSessions} {
@@ -77,7 +77,7 @@ func rudeAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
 			card.Features |= f
 		}
 	}
-	if s.Join(card, hub.Seat{NoticeTasks: r.IntN(2) == 0}) != nil {
+	if s.Join(card, hub.JoinOptions{NoticeTasks: r.IntN(2) == 0}) != nil {
 		return
 	}
 	work := make(chan *hub.Task, 4096)
@@ -170,7 +170,7 @@ func (a *asker) principal() core.Principal { return core.Principal{ID: a.name} }
 // live is one connection: it asks, steers, and leaves at once, when some of its
 // tasks have ended or when all have.
 func (a *asker) live() {
-	s := a.hub.Connect(hub.Peer{Principal: a.principal(), Dialect: "test"})
+	s := a.hub.Connect(hub.Identity{Principal: a.principal(), Dialect: "test"})
 	var pump sync.WaitGroup
 	pump.Go(func() { a.pump(s) })
 	asked, before := 0, a.ended
@@ -268,7 +268,7 @@ func (a *asker) take(b hub.Batch) {
 func (a *asker) readOut() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	s := a.hub.Connect(hub.Peer{Principal: a.principal(), Dialect: "test"})
+	s := a.hub.Connect(hub.Identity{Principal: a.principal(), Dialect: "test"})
 	defer s.Close(nil)
 	for id, read := range a.tasks {
 		task, err := a.hub.Task(ctx, a.principal(), id)

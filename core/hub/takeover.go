@@ -18,13 +18,13 @@ const probeTime = 2 * time.Second
 //     conflict Fault that says so, and its tasks go where those of an agent go that
 //     left, to the newer one among others;
 //   - different principals, one of them authenticated: the older one;
-//   - nobody authenticated: the older one if it answers [Seat.Probe] in time, else
+//   - nobody authenticated: the older one if it answers [JoinOptions.Probe] in time, else
 //     the newer one.
 //
 // It returns what Join returns: a conflict Fault where the older one keeps the id.
 // It waits for the probe, so that it is not for the loop that reads a connection. When
 // ctx ends its cause is returned, once the probe that is under way has come to its end.
-func (s *Session) Take(ctx context.Context, card core.Card, seat Seat) error {
+func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) error {
 	var left []orphan
 	defer func() {
 		for _, o := range left {
@@ -34,13 +34,13 @@ func (s *Session) Take(ctx context.Context, card core.Card, seat Seat) error {
 		}
 	}()
 	for {
-		err := s.Join(card, seat)
+		err := s.Join(card, opts)
 		if err == nil || core.AsFault(err).Code != core.CodeConflict {
 			return err
 		}
 		by, vacated := s.hub.holder(s, card.ID)
 		if by == nil {
-			if s.agentID() != "" || !s.mayHave(card.ID, seat) {
+			if s.agentID() != "" || !s.mayHave(card.ID, opts) {
 				return err // it is somebody already, which is its own conflict, or may not be
 			}
 			continue // the other one has left meanwhile
@@ -71,20 +71,20 @@ func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, vacated <-chan s
 }
 
 // mayHave reports whether nothing keeps the session from the id but who had it.
-func (s *Session) mayHave(id core.AgentID, seat Seat) bool {
+func (s *Session) mayHave(id core.AgentID, opts JoinOptions) bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	own := s.offered()
-	return (own == "" || own == id && !seat.OnlyByID) && !s.hub.claimed(s, id)
+	return (own == "" || own == id && !opts.OnlyByID) && !s.hub.claimed(s, id)
 }
 
 // yields reports whether by, who has the id that s wants, keeps it. The error is the
 // cause of ctx.
 func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err error) {
 	s.hub.mu.Lock()
-	leaving, probe := by.closed, by.seat.Probe
+	leaving, probe := by.closed, by.opts.Probe
 	s.hub.mu.Unlock()
-	first, second := by.peer.Principal, s.peer.Principal
+	first, second := by.identity.Principal, s.identity.Principal
 	switch {
 	case leaving:
 		return false, nil

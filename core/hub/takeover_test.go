@@ -14,7 +14,7 @@ import (
 
 // as connects somebody whom the hub has authenticated.
 func (g *stage) as(principal string) *hub.Session {
-	s := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: principal, Authenticated: true}, Dialect: "test"})
+	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: principal, Authenticated: true}, Dialect: "test"})
 	g.t.Cleanup(func() { s.Close(nil) })
 	return s
 }
@@ -46,11 +46,11 @@ func TestWhoOfTwoConnectionsHasAnIDFollowsFromWhoTheyAre(t *testing.T) {
 					return g.as(principal)
 				}
 				first, second := who(c.first), who(c.second)
-				if err := first.Join(core.Card{ID: "a"}, hub.Seat{Probe: c.probe}); err != nil {
+				if err := first.Join(core.Card{ID: "a"}, hub.JoinOptions{Probe: c.probe}); err != nil {
 					t.Fatal(err)
 				}
 				start := time.Now()
-				err := second.Take(g.t.Context(), core.Card{ID: "a", Name: "newer"}, hub.Seat{})
+				err := second.Take(g.t.Context(), core.Card{ID: "a", Name: "newer"}, hub.JoinOptions{})
 				if took := time.Since(start); took != c.after {
 					t.Errorf("it took %v, want %v", took, c.after)
 				}
@@ -77,13 +77,13 @@ func TestTheTasksOfWhoeverIsReplacedGoElsewhere(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		first, asker := g.as("alice"), g.connect("r")
 		able := core.Card{ID: "a", Capabilities: []string{"x"}}
-		if err := first.Join(able, hub.Seat{}); err != nil {
+		if err := first.Join(able, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		task := g.ask(asker, "capability:x")
 		other := g.agent("b", 0, func(c *core.Card) { c.Capabilities = []string{"x"} })
 		second := g.as("alice")
-		if err := second.Take(g.t.Context(), able, hub.Seat{}); err != nil {
+		if err := second.Take(g.t.Context(), able, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := task.Agent(); got != "b" {
@@ -105,13 +105,13 @@ func TestWhoWaitsForAnIDMayLeave(t *testing.T) {
 			gaveUp = ctx.Err()
 			return gaveUp
 		}
-		if err := first.Join(core.Card{ID: "a"}, hub.Seat{Probe: probe}); err != nil {
+		if err := first.Join(core.Card{ID: "a"}, hub.JoinOptions{Probe: probe}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(g.t.Context())
 		left := errors.New("it left")
 		got := make(chan error, 1)
-		go func() { got <- second.Take(ctx, core.Card{ID: "a"}, hub.Seat{}) }()
+		go func() { got <- second.Take(ctx, core.Card{ID: "a"}, hub.JoinOptions{}) }()
 		synctest.Wait()
 		cancel(left)
 		if err := <-got; !errors.Is(err, left) {
@@ -129,8 +129,8 @@ func TestWhoWaitsForAnIDMayLeave(t *testing.T) {
 func TestWhoIsAnAgentAlreadyTakesNoSecondID(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		a := g.agent("a", 0)
-		g.wantFault("a second id", a.Take(g.t.Context(), core.Card{ID: "b"}, hub.Seat{}), core.CodeConflict)
-		g.wantFault("its own id again", a.Take(g.t.Context(), core.Card{ID: "a"}, hub.Seat{}), core.CodeConflict)
+		g.wantFault("a second id", a.Take(g.t.Context(), core.Card{ID: "b"}, hub.JoinOptions{}), core.CodeConflict)
+		g.wantFault("its own id again", a.Take(g.t.Context(), core.Card{ID: "a"}, hub.JoinOptions{}), core.CodeConflict)
 	})
 }
 
@@ -138,7 +138,7 @@ func TestANewerConnectionGetsTheTasksThatTheOlderOneHadNotBegun(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		able := core.Card{ID: "a", Capabilities: []string{"sums"}, MaxConcurrent: 2}
 		first, second, asker := g.as("alice"), g.as("alice"), g.connect("asker")
-		if err := first.Join(able, hub.Seat{}); err != nil {
+		if err := first.Join(able, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		ask := func(to core.Address) *hub.Task {
@@ -152,7 +152,7 @@ func TestANewerConnectionGetsTheTasksThatTheOlderOneHadNotBegun(t *testing.T) {
 		if err := first.Report(begun.ID(), core.Text{Text: "t"}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := second.Take(g.t.Context(), able, hub.Seat{}); err != nil {
+		if err := second.Take(g.t.Context(), able, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		for name, c := range map[string]struct {
@@ -178,14 +178,14 @@ func TestAnAgentThatFailedATaskIsNotGivenItOverANewConnection(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		able := core.Card{ID: "a", Capabilities: []string{"sums"}}
 		first, second, busy, asker := g.as("alice"), g.as("alice"), g.connect("b"), g.connect("asker")
-		if err := first.Join(able, hub.Seat{}); err != nil {
+		if err := first.Join(able, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		task, err := asker.Open(core.Request{To: core.ToCapability("sums"), Content: "1+1"}, hub.Opening{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := busy.Join(core.Card{ID: "b", Capabilities: []string{"sums"}}, hub.Seat{}); err != nil {
+		if err := busy.Join(core.Card{ID: "b", Capabilities: []string{"sums"}}, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := asker.Open(core.Request{To: core.ToAgent("b"), Content: "wait"}, hub.Opening{}); err != nil {
@@ -194,7 +194,7 @@ func TestAnAgentThatFailedATaskIsNotGivenItOverANewConnection(t *testing.T) {
 		if err := first.Report(task.ID(), core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "not me", Retryable: true}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := second.Take(g.t.Context(), able, hub.Seat{}); err != nil {
+		if err := second.Take(g.t.Context(), able, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := task.State(); got != hub.Queued {

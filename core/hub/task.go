@@ -68,8 +68,8 @@ type Task struct {
 	waiting  *Session
 	recorded uint64
 	waiters  []recordWaiter
-	warned   []usage.Standing // the budgets of which the agent was told
-	late     uint64           // how many usage events came behind the end
+	warned   []usage.BudgetStatus // the budgets of which the agent was told
+	late     uint64               // how many usage events came behind the end
 	approvals
 }
 

@@ -96,7 +96,7 @@ func (h *Hub) ImposeOn(dialect string, t Terms, reason string) {
 	}
 	h.terms.dialects[dialect] = t
 	for _, s := range h.agents {
-		if s.peer.Dialect == dialect && !s.closed {
+		if s.identity.Dialect == dialect && !s.closed {
 			h.impose(s, reason)
 		}
 	}
@@ -111,7 +111,7 @@ func (s *Session) Terms() Terms {
 
 // termsOf are the terms in force. Callers hold mu.
 func (h *Hub) termsOf(s *Session) Terms {
-	own, all := h.terms.agents[s.id], h.terms.dialects[s.peer.Dialect]
+	own, all := h.terms.agents[s.id], h.terms.dialects[s.identity.Dialect]
 	return Terms{MaxConcurrent: cmp.Or(own.MaxConcurrent, all.MaxConcurrent), Heartbeat: cmp.Or(own.Heartbeat, all.Heartbeat)}
 }
 
@@ -129,7 +129,7 @@ func (h *Hub) impose(s *Session, reason string) {
 	if h.observer != nil {
 		h.observer.Joined(card)
 	}
-	s.feed.impose(&Imposed{Terms: h.termsOf(s), Running: card.MaxConcurrent, Reason: reason})
+	s.inbox.impose(&Imposed{Terms: h.termsOf(s), Running: card.MaxConcurrent, Reason: reason})
 	h.dispatch(s)
 }
 
@@ -139,7 +139,7 @@ func (h *Hub) underTerms(s *Session, card core.Card) core.Card {
 	limit := h.termsOf(s).MaxConcurrent
 	switch {
 	case card.MaxConcurrent < 1:
-		card.MaxConcurrent = cmp.Or(limit, s.seat.Concurrent)
+		card.MaxConcurrent = cmp.Or(limit, s.opts.Concurrent)
 	case limit > 0:
 		card.MaxConcurrent = min(limit, card.MaxConcurrent)
 	}
@@ -149,7 +149,7 @@ func (h *Hub) underTerms(s *Session, card core.Card) core.Card {
 
 // impose makes Next return new terms. Of several that were not read yet the last
 // count.
-func (f *feed) impose(i *Imposed) {
+func (f *inbox) impose(i *Imposed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.imposed = i

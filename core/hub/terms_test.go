@@ -53,15 +53,15 @@ func TestAnOperatorBoundsHowManyTasksAnAgentRuns(t *testing.T) {
 
 func TestAnAgentThatSaysNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		for id, seat := range map[string]hub.Seat{"one": {}, "two": {Concurrent: 2}} {
+		for id, opts := range map[string]hub.JoinOptions{"one": {}, "two": {Concurrent: 2}} {
 			a := g.connect(id)
-			if err := a.Join(core.Card{ID: core.AgentID(id), Features: able}, seat); err != nil {
+			if err := a.Join(core.Card{ID: core.AgentID(id), Features: able}, opts); err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := g.hub.Agent(core.AgentID(id)); got.MaxConcurrent != max(1, seat.Concurrent) {
-				t.Errorf("%s as it joined: got %d, want %d", id, got.MaxConcurrent, max(1, seat.Concurrent))
+			if got, _ := g.hub.Agent(core.AgentID(id)); got.MaxConcurrent != max(1, opts.Concurrent) {
+				t.Errorf("%s as it joined: got %d, want %d", id, got.MaxConcurrent, max(1, opts.Concurrent))
 			}
-			for _, c := range []struct{ set, want int }{{0, max(1, seat.Concurrent)}, {5, 5}, {1, 1}, {3, 3}} {
+			for _, c := range []struct{ set, want int }{{0, max(1, opts.Concurrent)}, {5, 5}, {1, 1}, {3, 3}} {
 				got, err := g.hub.Impose(core.AgentID(id), atOnce(c.set), "")
 				if err != nil || got.MaxConcurrent != c.want {
 					t.Errorf("%s set to %d: got %d and %v, want %d", id, c.set, got.MaxConcurrent, err, c.want)
@@ -135,9 +135,9 @@ func TestTermsThatCannotBeKeptAreInForceAndTheOperatorIsTold(t *testing.T) {
 			return full
 		},
 	})
-	s := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
+	s := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
 	defer s.Close(nil)
-	if err := s.Join(core.Card{ID: "a", MaxConcurrent: 4}, hub.Seat{}); err != nil {
+	if err := s.Join(core.Card{ID: "a", MaxConcurrent: 4}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if a, _ := h.Agent("a"); a.MaxConcurrent != 2 {

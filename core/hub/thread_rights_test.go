@@ -10,7 +10,7 @@ import (
 func TestAnAgentIsToldOfAThreadWhatTheOneWhoAsksMayRead(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent := g.agent("a", able)
-		operator := g.hub.Connect(hub.Peer{Principal: core.Principal{ID: "root", Authenticated: true, Operator: true}, Dialect: "test"})
+		operator := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "root", Authenticated: true, Operator: true}, Dialect: "test"})
 		defer operator.Close(nil)
 		for _, c := range []struct {
 			asker *hub.Session

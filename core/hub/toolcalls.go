@@ -181,7 +181,7 @@ func runResult(s *Session, call string, raw json.RawMessage) (*ToolOutput, error
 		if waits {
 			o := result(t)
 			o.Call = call
-			s.feed.pushTool(o)
+			s.inbox.pushTool(o)
 		}
 	})
 	return nil, nil

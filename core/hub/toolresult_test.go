@@ -118,7 +118,7 @@ func TestWhoHasLeftKeepsNobodyAtTheJournal(t *testing.T) {
 func TestACallOfAToolWhileTheHubStopsRacesWithNothing(t *testing.T) {
 	for range 50 {
 		h := coretest.NewHub(t, hub.Options{})
-		s := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		s := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 		stopped := make(chan error)
 		go func() { stopped <- h.Close(context.Background(), "over") }()
 		for range 10 {

@@ -135,14 +135,14 @@ func (s *Session) CallTool(call, name string, input json.RawMessage) {
 		}
 		if out != nil {
 			out.Call = call
-			s.feed.pushTool(out)
+			s.inbox.pushTool(out)
 		}
 		return
 	}
 	if pack, err := s.callPack(call, name, input); err != nil {
 		f := core.AsFault(err)
 		s.hub.Count("refused.tool." + string(f.Code))
-		s.feed.pushTool(&ToolOutput{Call: call, Pack: pack, Fault: f})
+		s.inbox.pushTool(&ToolOutput{Call: call, Pack: pack, Fault: f})
 	}
 }
 

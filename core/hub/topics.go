@@ -211,7 +211,7 @@ func (h *Hub) publish(t *Task) (heard bool) {
 		sub.next = b.last()
 	}
 	for _, s := range wake {
-		s.feed.notice()
+		s.inbox.notice()
 	}
 	return heard
 }
@@ -235,7 +235,7 @@ func (h *Hub) nextNotice(s *Session) (Batch, bool) {
 	if sub.next+1 < b.first {
 		gap := &Gap{From: sub.next + 1, To: b.first - 1}
 		sub.next = gap.To
-		s.feed.notice()
+		s.inbox.notice()
 		return Batch{Role: Subscriber, Gap: gap}, true
 	}
 	for sub.next < b.last() {
@@ -249,7 +249,7 @@ func (h *Hub) nextNotice(s *Session) (Batch, bool) {
 				sub.taken = sub.next - 1 // what he was not given since then cannot be lost
 			}
 			sub.told = sub.next
-			s.feed.notice() // there may be more
+			s.inbox.notice() // there may be more
 			return Batch{Task: p.task, Role: Subscriber, Tag: hearing{sub, sub.next}, Events: p.task.Events()[:1]}, true
 		}
 	}

@@ -18,7 +18,7 @@ func TestTheHubKnowsInWhichQueuesOthersMayLook(t *testing.T) {
 		now, stop := context.WithCancel(t.Context())
 		stop() // waits for no task
 		defer func() { _ = h.Close(now, "over") }()
-		asker := h.Connect(Peer{Principal: core.Principal{ID: "asker"}, Dialect: "test"})
+		asker := h.Connect(Identity{Principal: core.Principal{ID: "asker"}, Dialect: "test"})
 		var agents []*Session
 		var opened []*Task
 		joined := 0
@@ -26,9 +26,9 @@ func TestTheHubKnowsInWhichQueuesOthersMayLook(t *testing.T) {
 		act := map[string]func(){
 			"join": func() {
 				joined++
-				s := h.Connect(Peer{Principal: core.Principal{ID: "agent"}, Dialect: "test"})
+				s := h.Connect(Identity{Principal: core.Principal{ID: "agent"}, Dialect: "test"})
 				card := core.Card{ID: core.AgentID(fmt.Sprint("agent", joined)), Capabilities: []string{"x"}}
-				if err := s.Join(card, Seat{}); err != nil {
+				if err := s.Join(card, JoinOptions{}); err != nil {
 					rt.Fatal(err)
 				}
 				agents = append(agents, s)

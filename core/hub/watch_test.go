@@ -107,7 +107,7 @@ func TestAnEndedTaskIsReadAgainFromTheJournalInsideMergedText(t *testing.T) {
 			g.sleep(time.Second)
 		}
 		g.events(asker)
-		again, err := g.hub.Task(g.t.Context(), asker.Peer().Principal, task.ID())
+		again, err := g.hub.Task(g.t.Context(), asker.Identity().Principal, task.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,11 +132,11 @@ func TestATaskCutOffByAKilledHubIsFoundFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := journal.NewMemory(journal.Retention{})
 		killed := coretest.NewHub(t, hub.Options{Journal: kept})
-		agent := killed.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
-		if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+		agent := killed.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
+		if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		asker := killed.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		asker := killed.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
 		if err != nil {
 			t.Fatal(err)
@@ -165,9 +165,9 @@ func TestATaskCutOffByAKilledHubIsFoundFailed(t *testing.T) {
 		if err := h.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		back := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		back := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 		defer back.Close(nil)
-		found, err := h.Task(t.Context(), back.Peer().Principal, task.ID())
+		found, err := h.Task(t.Context(), back.Identity().Principal, task.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,12 +197,12 @@ func TestAJournalThatRefusesSlowsNoTaskAndGetsEverythingLater(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		j.refuse.Store(true)
 		h := coretest.NewHub(t, hub.Options{Journal: j})
-		agent := h.Connect(hub.Peer{Principal: core.Principal{ID: "a"}})
+		agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
 		defer agent.Close(nil)
-		if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+		if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		asker := h.Connect(hub.Peer{Principal: core.Principal{ID: "r"}})
+		asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 		defer asker.Close(nil)
 		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
 		if err != nil {

@@ -38,8 +38,8 @@ type Budget struct {
 // are warned.
 const NearlySpent = 80
 
-// Standing is how much of a budget somebody has used.
-type Standing struct {
+// BudgetStatus is how much of a budget somebody has used.
+type BudgetStatus struct {
 	Budget
 	// Key is whose it is, of a budget that everybody has too.
 	Key  string
@@ -51,31 +51,31 @@ type Standing struct {
 }
 
 // Percent is how much of it is used, rounded down.
-func (s Standing) Percent() int64 { return int64(float64(s.Used) * 100 / float64(s.Tokens)) }
+func (s BudgetStatus) Percent() int64 { return int64(float64(s.Used) * 100 / float64(s.Tokens)) }
 
 // Spent reports whether nothing is left.
-func (s Standing) Spent() bool { return s.Used >= s.Tokens }
+func (s BudgetStatus) Spent() bool { return s.Used >= s.Tokens }
 
 // Crossed reports whether it was the last spending that made it nearly spent, or
 // spent.
-func (s Standing) Crossed() bool {
+func (s BudgetStatus) Crossed() bool {
 	before := s
 	before.Used = s.before
 	return before.Percent() < NearlySpent || s.Spent() && !before.Spent()
 }
 
 // Same reports whether both are of one budget of one holder in one period.
-func (s Standing) Same(o Standing) bool {
+func (s BudgetStatus) Same(o BudgetStatus) bool {
 	return s.Budget == o.Budget && s.Key == o.Key && s.Resets.Equal(o.Resets)
 }
 
 // Warning is what those who spend the budget are told of it.
-func (s Standing) Warning() string {
+func (s BudgetStatus) Warning() string {
 	return fmt.Sprintf("SYSTEM: Budget is %d%% consumed. %d tokens remaining. (%s)", s.Percent(), max(0, s.Tokens-s.Used), s.terms())
 }
 
 // Fault is the refusal of what would spend more than there is.
-func (s Standing) Fault() *core.Fault {
+func (s BudgetStatus) Fault() *core.Fault {
 	after := ""
 	if s.Per == Daily {
 		after = ": ask again then"
@@ -84,7 +84,7 @@ func (s Standing) Fault() *core.Fault {
 }
 
 // terms says what the limit is and when it begins anew.
-func (s Standing) terms() string {
+func (s BudgetStatus) terms() string {
 	if s.Per == Ever {
 		return fmt.Sprintf("%s %q may use %d tokens in total, and only the operator can raise that", s.By, s.Key, s.Tokens)
 	}
@@ -117,13 +117,13 @@ func NewBudgets(limits []Budget) *Budgets {
 
 // Add counts a spending, and returns how the budgets stand that it counts for and
 // that are nearly spent or spent.
-func (b *Budgets) Add(s Spending) []Standing {
+func (b *Budgets) Add(s Record) []BudgetStatus {
 	if len(b.limits) == 0 {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var near []Standing
+	var near []BudgetStatus
 	for i, limit := range b.limits {
 		key := s.key(limit.By)
 		if !limit.of(key) {
@@ -185,8 +185,8 @@ func (l Budget) day(at time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
-func (l Budget) standing(key string, a account) Standing {
-	st := Standing{Budget: l, Key: key, Used: a.used}
+func (l Budget) standing(key string, a account) BudgetStatus {
+	st := BudgetStatus{Budget: l, Key: key, Used: a.used}
 	if l.Per != Ever {
 		st.Resets = a.day.AddDate(0, 0, 1)
 	}

@@ -18,8 +18,8 @@ var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
 func clock(now time.Time) func() time.Time { return func() time.Time { return now } }
 
-func spent(tokens int64, at time.Time) usage.Spending {
-	return usage.Spending{Task: "k", Agent: "ben", Requester: "ana", Thread: "th", At: at, Tokens: core.Usage{Input: tokens}}
+func spent(tokens int64, at time.Time) usage.Record {
+	return usage.Record{Task: "k", Agent: "ben", Requester: "ana", Thread: "th", At: at, Tokens: core.Usage{Input: tokens}}
 }
 
 func refused(t *testing.T, b *usage.Budgets, by usage.By, key string, now time.Time, words ...string) {
@@ -160,7 +160,7 @@ func TestABudgetIsRefusedExactlyOnceItIsUsed(t *testing.T) {
 			agent := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "agent")
 			n := rapid.Int64Range(0, 20).Draw(t, "spent")
 			mine := limit.Key == usage.Everybody || limit.Key == agent
-			near := b.Add(usage.Spending{Agent: core.AgentID(agent), At: now, Tokens: core.Usage{Output: n}})
+			near := b.Add(usage.Record{Agent: core.AgentID(agent), At: now, Tokens: core.Usage{Output: n}})
 			if mine {
 				used[agent] += n
 			}
@@ -179,7 +179,7 @@ func TestABudgetIsRefusedExactlyOnceItIsUsed(t *testing.T) {
 func TestOfTooManyHoldersThoseThatSpentLastAreRemembered(t *testing.T) {
 	b := usage.NewBudgets([]usage.Budget{{By: usage.ByRequester, Key: usage.Everybody, Tokens: 1, Per: usage.Ever}})
 	for i := range usage.MaxKeys + 1 {
-		b.Add(usage.Spending{Requester: fmt.Sprint(i), At: noon, Tokens: core.Usage{Input: 1}})
+		b.Add(usage.Record{Requester: fmt.Sprint(i), At: noon, Tokens: core.Usage{Input: 1}})
 	}
 	allowed(t, b, usage.ByRequester, "0", noon)
 	refused(t, b, usage.ByRequester, "1", noon)

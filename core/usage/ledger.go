@@ -33,8 +33,8 @@ func (t *Total) add(tokens core.Usage, events int64) {
 	t.Tokens, t.Events = t.Tokens.Add(tokens), t.Events+events
 }
 
-// Spending is one usage event with what it counts for.
-type Spending struct {
+// Record is one usage event with what it counts for.
+type Record struct {
 	// Task and Seq say which event of which task it is: they tell a spending that
 	// comes again from another.
 	Task core.TaskID
@@ -49,7 +49,7 @@ type Spending struct {
 }
 
 // key is where the spending counts along a line.
-func (s Spending) key(by By) string {
+func (s Record) key(by By) string {
 	switch by {
 	case ByAgent:
 		return string(s.Agent)
@@ -91,7 +91,7 @@ func NewLedger() *Ledger {
 }
 
 // Add counts one event. Days are those of UTC.
-func (l *Ledger) Add(s Spending) {
+func (l *Ledger) Add(s Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for by, line := range l.lines {

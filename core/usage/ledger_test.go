@@ -34,9 +34,9 @@ func TestTokensAddUpAlongEveryLine(t *testing.T) {
 	monday := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	one := core.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Thinking: 5}
 	ten := core.Usage{Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40, Thinking: 50}
-	l.Add(usage.Spending{Task: "1", Agent: "ben", Thread: "t", Requester: "ana", At: monday, Tokens: one})
-	l.Add(usage.Spending{Task: "1", Agent: "ben", Thread: "u", Requester: "ana", At: monday.AddDate(0, 0, 1), Tokens: ten})
-	l.Add(usage.Spending{Task: "2", Agent: "ali", Thread: "t", Requester: "cem", At: monday, Tokens: ten})
+	l.Add(usage.Record{Task: "1", Agent: "ben", Thread: "t", Requester: "ana", At: monday, Tokens: one})
+	l.Add(usage.Record{Task: "1", Agent: "ben", Thread: "u", Requester: "ana", At: monday.AddDate(0, 0, 1), Tokens: ten})
+	l.Add(usage.Record{Task: "2", Agent: "ali", Thread: "t", Requester: "cem", At: monday, Tokens: ten})
 	both := one.Add(ten)
 	for by, want := range map[usage.By][]usage.Total{
 		usage.ByAgent:     {{Key: "ali", Tokens: ten, Events: 1}, {Key: "ben", Tokens: both, Events: 2}},
@@ -61,7 +61,7 @@ func TestDaysAreThoseOfUTC(t *testing.T) {
 		time.Date(2026, 1, 5, 23, 59, 59, 999, time.UTC), // the last moment
 		time.Date(2026, 1, 6, 0, 0, 0, 0, time.UTC),      // the first
 	} {
-		l.Add(usage.Spending{At: at, Tokens: core.Usage{Input: 1}})
+		l.Add(usage.Record{At: at, Tokens: core.Usage{Input: 1}})
 	}
 	want := []usage.Total{
 		{Key: "2026-01-05", Tokens: core.Usage{Input: 2}, Events: 2},
@@ -104,7 +104,7 @@ func TestEveryLineAddsUpToTheSame(t *testing.T) {
 		for range n {
 			u := core.Usage{Input: tokens.Draw(t, "input"), Output: tokens.Draw(t, "output"), Thinking: tokens.Draw(t, "thinking")}
 			want = want.Add(u)
-			l.Add(usage.Spending{
+			l.Add(usage.Record{
 				Agent: core.AgentID(name.Draw(t, "agent")), Thread: core.ThreadID(name.Draw(t, "thread")), Requester: name.Draw(t, "requester"),
 				At: time.Unix(rapid.Int64Range(0, 1<<20).Draw(t, "at"), 0), Tokens: u,
 			})
@@ -138,7 +138,7 @@ func TestManyAddAtOnceAndNothingIsLost(t *testing.T) {
 	for range writers {
 		group.Go(func() {
 			for range each {
-				l.Add(usage.Spending{Agent: "a", Tokens: core.Usage{Output: 1}})
+				l.Add(usage.Record{Agent: "a", Tokens: core.Usage{Output: 1}})
 				if _, err := l.Totals(usage.ByAgent); err != nil {
 					t.Errorf("reading: got %v, want no error", err)
 				}
@@ -154,7 +154,7 @@ func TestManyAddAtOnceAndNothingIsLost(t *testing.T) {
 func TestOfTooManyKeysThoseThatRestedLongestAreAddedUpAsOthers(t *testing.T) {
 	l := usage.NewLedger()
 	one := core.Usage{Input: 1}
-	spend := func(agent string) { l.Add(usage.Spending{Agent: core.AgentID(agent), Tokens: one}) }
+	spend := func(agent string) { l.Add(usage.Record{Agent: core.AgentID(agent), Tokens: one}) }
 	spend("first")
 	spend("busy")
 	spend("busy")

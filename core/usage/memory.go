@@ -12,15 +12,15 @@ type Memory struct {
 	keep Retention
 
 	mu   sync.Mutex
-	kept []Spending
+	kept []Record
 	size int64
-	add  func(Spending) bool
+	add  func(Record) bool
 }
 
 // NewMemory makes an empty Memory.
 func NewMemory(keep Retention) *Memory {
 	m := &Memory{keep: keep.Or()}
-	m.add = Once(func(s Spending) bool {
+	m.add = Once(func(s Record) bool {
 		s.At = s.At.Truncate(time.Millisecond)
 		m.kept, m.size = append(m.kept, s), m.size+s.bytes()
 		return true
@@ -29,13 +29,13 @@ func NewMemory(keep Retention) *Memory {
 }
 
 // bytes estimates what the spending costs.
-func (s Spending) bytes() int64 {
+func (s Record) bytes() int64 {
 	const header = 80
 	return int64(header + len(s.Task) + len(s.Agent) + len(s.Requester) + len(s.Thread))
 }
 
 // Append implements Store.
-func (m *Memory) Append(_ context.Context, spendings ...Spending) error {
+func (m *Memory) Append(_ context.Context, spendings ...Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range spendings {
@@ -56,7 +56,7 @@ func (m *Memory) trim() {
 }
 
 // Replay implements Store.
-func (m *Memory) Replay(_ context.Context, yield func(Spending) bool) error {
+func (m *Memory) Replay(_ context.Context, yield func(Record) bool) error {
 	m.mu.Lock()
 	m.trim()
 	kept := slices.Clone(m.kept)

@@ -18,13 +18,13 @@ func TestAStoreInMemoryForgetsWhatIsTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := usage.NewMemory(usage.Retention{Age: 48 * time.Hour})
 		count := func() (n int) {
-			if err := m.Replay(t.Context(), func(usage.Spending) bool { n++; return true }); err != nil {
+			if err := m.Replay(t.Context(), func(usage.Record) bool { n++; return true }); err != nil {
 				t.Fatal(err)
 			}
 			return n
 		}
 		for i := range 3 {
-			if err := m.Append(t.Context(), usage.Spending{Task: "t", Seq: uint64(i + 1), At: time.Now()}); err != nil {
+			if err := m.Append(t.Context(), usage.Record{Task: "t", Seq: uint64(i + 1), At: time.Now()}); err != nil {
 				t.Fatal(err)
 			}
 			<-time.After(24 * time.Hour)

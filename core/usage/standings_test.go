@@ -17,7 +17,7 @@ func TestEveryBudgetTellsHowItStandsToday(t *testing.T) {
 		{By: usage.ByThread, Key: "quiet", Tokens: 10, Per: usage.Daily},
 	})
 	told := func(now time.Time) (all []string) {
-		for _, s := range b.Standings(now) {
+		for _, s := range b.Status(now) {
 			all = append(all, fmt.Sprintf("%s %s %d of %d, %d%%, until %s", s.By, s.Key, s.Used, s.Tokens, s.Percent(), s.Resets.Format(time.DateOnly)))
 		}
 		return all

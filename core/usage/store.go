@@ -13,11 +13,11 @@ type Store interface {
 	// survive what the store promises. Those of one task come in the order of
 	// their sequence. After an error none, some or all were written; appending
 	// them again is harmless.
-	Append(ctx context.Context, spendings ...Spending) error
+	Append(ctx context.Context, spendings ...Record) error
 
 	// Replay calls yield for everything that is kept, oldest first and each
 	// spending once, until yield returns false.
-	Replay(ctx context.Context, yield func(Spending) bool) error
+	Replay(ctx context.Context, yield func(Record) bool) error
 }
 
 // Retention says how much a Store keeps. Whatever is reached first applies.
@@ -36,9 +36,9 @@ func (r Retention) Or() Retention {
 
 // Once passes every spending on to next the first time that it comes. What comes
 // again has to do so before [MaxKeys] other tasks.
-func Once(next func(Spending) bool) func(Spending) bool {
+func Once(next func(Record) bool) func(Record) bool {
 	seen := newRecent[uint64](MaxKeys)
-	return func(s Spending) bool {
+	return func(s Record) bool {
 		last, _ := seen.at(string(s.Task))
 		if s.Seq <= *last {
 			return true

@@ -183,7 +183,7 @@ func (c *Control) read(k call, v any) error {
 
 // session begins the session that a request is to the hub. The caller ends it.
 func (c *Control) session(k call) *hub.Session {
-	return c.hub.Connect(hub.Peer{Principal: k.from, Dialect: parallax.Dialect, Deadline: c.opts.Deadline})
+	return c.hub.Connect(hub.Identity{Principal: k.from, Dialect: parallax.Dialect, Deadline: c.opts.Deadline})
 }
 
 func leave(s *hub.Session) { s.Close(core.NewFault(core.CodeUnreachable, "the HTTP request ended")) }

@@ -177,10 +177,10 @@ func TestWhatIsNoLongerKeptOfAnExecutionIsSaidToBeMissing(t *testing.T) {
 		})}
 		operator := core.Principal{ID: "local", Operator: true}
 		s.control = New(s.hub, Options{Targets: TargetsNone, Principal: func(*http.Request) core.Principal { return operator }})
-		agent, asker := s.hub.Connect(hub.Peer{Principal: core.Principal{ID: "a"}}), s.hub.Connect(hub.Peer{Principal: operator})
+		agent, asker := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), s.hub.Connect(hub.Identity{Principal: operator})
 		defer agent.Close(nil)
 		defer asker.Close(nil)
-		if err := agent.Join(core.Card{ID: "a"}, hub.Seat{}); err != nil {
+		if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		long, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{Unwatched: true})

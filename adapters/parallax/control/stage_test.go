@@ -37,10 +37,10 @@ func onStage(t *testing.T, opts Options, play func(*stage)) {
 			return core.Principal{ID: "local", Operator: true}
 		}
 		s.control = New(s.hub, opts)
-		agent := s.hub.Connect(hub.Peer{Principal: core.Principal{ID: "shout"}, Dialect: "parallax"})
+		agent := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "shout"}, Dialect: "parallax"})
 		card := core.Card{ID: "shout", Name: "Shout", Dialect: "parallax", Capabilities: []string{"shouting"}, Features: core.FeatureCancellation, MaxConcurrent: 4}
 		card.Metadata = map[string]json.RawMessage{"region": json.RawMessage(`"eu"`)}
-		if err := agent.Join(card, hub.Seat{}); err != nil {
+		if err := agent.Join(card, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -97,7 +97,7 @@ func newHooks(h *hub.Hub, opts Options) *hooks {
 		close(q.read)
 		return q
 	}
-	q.session = h.Connect(hub.Peer{Principal: watcher, Dialect: parallax.Dialect})
+	q.session = h.Connect(hub.Identity{Principal: watcher, Dialect: parallax.Dialect})
 	q.running.Go(func() {
 		defer close(q.read)
 		q.follow(ctx)

@@ -99,7 +99,7 @@ const watchEvery = 2 * time.Second
 // Watch implements [wire.RegistryServer]. It ends with the hub.
 func (r *Registry) Watch(in *wire.WatchRequest, out grpc.ServerStreamingServer[wire.WatchEvent]) error {
 	known := map[string]*wire.AgentRegistration{}
-	watcher := r.hub.Connect(hub.Peer{Principal: r.opts.Principal(out.Context())})
+	watcher := r.hub.Connect(hub.Identity{Principal: r.opts.Principal(out.Context())})
 	defer watcher.Close(nil)
 	for first := true; ; first = false {
 		now := map[string]*wire.AgentRegistration{}

@@ -64,7 +64,7 @@ type reader struct {
 	before *reader // its neighbours among those of the task
 	after  *reader
 	role   Role
-	queued bool // stands in the feed's ready list
+	queued bool // stands in the inbox's ready list
 	held   bool // the end of the task is what it waits for, until that is recorded
 	gone   bool
 }
@@ -80,8 +80,8 @@ func (r *reader) wants(k core.Kind) bool {
 	return true
 }
 
-// feed gathers what is new for a session, in the order in which it became so.
-type feed struct {
+// inbox gathers what is new for a session, in the order in which it became so.
+type inbox struct {
 	mu       sync.Mutex
 	ready    fifo.Queue[*reader]
 	tools    fifo.Queue[*ToolOutput]
@@ -99,9 +99,9 @@ type feed struct {
 	attendance *attendance
 }
 
-func newFeed() feed { return feed{wake: make(chan struct{}, 1)} }
+func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
 
-func (f *feed) push(r *reader) {
+func (f *inbox) push(r *reader) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ready.Push(r)
@@ -109,34 +109,34 @@ func (f *feed) push(r *reader) {
 }
 
 // isEmpty reports whether no task has news.
-func (f *feed) isEmpty() bool {
+func (f *inbox) isEmpty() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready.Len() == 0
 }
 
-func (f *feed) pushTool(o *ToolOutput) {
+func (f *inbox) pushTool(o *ToolOutput) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tools.Push(o)
 	f.signal()
 }
 
-func (f *feed) pushExecution(e *Execution) {
+func (f *inbox) pushExecution(e *Execution) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.execute.Push(e)
 	f.signal()
 }
 
-func (f *feed) pushAsking(a *Asking) {
+func (f *inbox) pushAsking(a *Asking) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asking.Push(a)
 	f.signal()
 }
 
-func (f *feed) toolsChanged() {
+func (f *inbox) toolsChanged() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changed = true
@@ -144,7 +144,7 @@ func (f *feed) toolsChanged() {
 }
 
 // stir makes Next return an empty batch.
-func (f *feed) stir() {
+func (f *inbox) stir() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stirred = true
@@ -152,14 +152,14 @@ func (f *feed) stir() {
 }
 
 // notice has Next look whether there are notices for a subscriber.
-func (f *feed) notice() {
+func (f *inbox) notice() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.noticed = true
 	f.signal()
 }
 
-func (f *feed) drain(reason string) {
+func (f *inbox) drain(reason string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.draining = reason
@@ -167,7 +167,7 @@ func (f *feed) drain(reason string) {
 }
 
 // end makes Next return err once everything that is ready was read.
-func (f *feed) end(err error) {
+func (f *inbox) end(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended == nil {
@@ -177,7 +177,7 @@ func (f *feed) end(err error) {
 }
 
 // pop returns what is ready: a batch, or a reader to take one from.
-func (f *feed) pop() (b Batch, r *reader, ok bool, err error) {
+func (f *inbox) pop() (b Batch, r *reader, ok bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.draining != "" {
@@ -234,7 +234,7 @@ func (s *Session) next(ctx context.Context, alarm <-chan time.Time, other <-chan
 			return b, err
 		}
 		select {
-		case <-s.feed.wake:
+		case <-s.inbox.wake:
 		case <-alarm:
 			return Batch{}, nil
 		case <-other:
@@ -270,7 +270,7 @@ func (s *Session) Drain(b Batch, deliver func(Batch) error) error {
 // and everything was read, it returns why.
 func (s *Session) poll() (b Batch, found bool, err error) {
 	for {
-		b, r, ok, err := s.feed.pop()
+		b, r, ok, err := s.inbox.pop()
 		switch {
 		case err != nil || !ok:
 			return Batch{}, false, err

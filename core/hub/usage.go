@@ -14,7 +14,7 @@ import (
 func (h *Hub) Usage(by usage.By) ([]usage.Total, error) { return h.usage.Totals(by) }
 
 // Budgets returns how the limits on what may be spent stand now.
-func (h *Hub) Budgets() []usage.Standing { return h.budgets.Standings(time.Now()) }
+func (h *Hub) Budgets() []usage.BudgetStatus { return h.budgets.Status(time.Now()) }
 
 // maxTokens is what one usage event counts at most of each sort of tokens, so that
 // no agent brings a sum to overflow.
@@ -23,8 +23,8 @@ const maxTokens = 1 << 40
 // spending is what a usage event of the task counts for. It is usage events alone
 // that count: what an agent says in Done of the tokens it used repeats them, and a
 // dialect that has no other word for them reports a usage event. Callers hold mu.
-func (t *Task) spending(e core.Event, u core.Usage) usage.Spending {
-	s := usage.Spending{Task: t.id, Seq: e.Seq, At: e.At, Agent: t.agent, Requester: t.from.ID, Thread: t.sharedThread()}
+func (t *Task) spending(e core.Event, u core.Usage) usage.Record {
+	s := usage.Record{Task: t.id, Seq: e.Seq, At: e.At, Agent: t.agent, Requester: t.from.ID, Thread: t.sharedThread()}
 	attempt := 0
 	for x := range t.log.all() { // after a retry another agent has it
 		if a, ok := x.Body.(core.Assigned); ok && x.Seq < e.Seq {
@@ -55,7 +55,7 @@ func (t *Task) sharedThread() core.ThreadID {
 // warned once of each budget that is nearly spent, where it takes injections; a task
 // that runs is not cut. It returns the budgets that came to be nearly spent, or
 // spent, by this event. Callers hold mu.
-func (t *Task) spend(u core.Usage) (crossed []usage.Standing) {
+func (t *Task) spend(u core.Usage) (crossed []usage.BudgetStatus) {
 	s := t.spending(t.log.last(), u)
 	t.hub.usage.Add(s)
 	for _, st := range t.hub.budgets.Add(s) {
@@ -68,7 +68,7 @@ func (t *Task) spend(u core.Usage) (crossed []usage.Standing) {
 }
 
 // warn tells the agent that a budget is nearly spent. Callers hold mu.
-func (t *Task) warn(st usage.Standing) {
+func (t *Task) warn(st usage.BudgetStatus) {
 	for _, told := range t.warned {
 		if told.Same(st) {
 			return
@@ -82,7 +82,7 @@ func (t *Task) warn(st usage.Standing) {
 }
 
 // noteCrossed tells the operator of budgets that are nearly spent, or spent.
-func (h *Hub) noteCrossed(crossed []usage.Standing) {
+func (h *Hub) noteCrossed(crossed []usage.BudgetStatus) {
 	for _, st := range crossed {
 		what := "a budget is nearly spent"
 		if st.Spent() {
@@ -102,14 +102,14 @@ func (h *Hub) afford(t *Task) error {
 	return h.budgets.Check(usage.ByThread, string(t.sharedThread()), time.Now)
 }
 
-// recordSpendings hands what is spent in records to the store. The recorder does it
+// recordUsage hands what is spent in records to the store. The recorder does it
 // before it hands them to the journal, so that the usage of what is recorded is
 // recorded too.
-func (h *Hub) recordSpendings(ctx context.Context, records []journal.Record) error {
-	if h.spendings == nil {
+func (h *Hub) recordUsage(ctx context.Context, records []journal.Record) error {
+	if h.usageStore == nil {
 		return nil
 	}
-	var due []usage.Spending
+	var due []usage.Record
 	for _, r := range records {
 		u, ok := r.Event.Body.(core.Usage)
 		if !ok {
@@ -125,16 +125,16 @@ func (h *Hub) recordSpendings(ctx context.Context, records []journal.Record) err
 	if len(due) == 0 {
 		return nil
 	}
-	return h.spendings.Append(ctx, due...)
+	return h.usageStore.Append(ctx, due...)
 }
 
-// recoverSpendings adds up what was spent before the start. The events of tasks
+// recoverUsage adds up what was spent before the start. The events of tasks
 // are not looked at again, so that nothing counts twice.
-func (h *Hub) recoverSpendings(ctx context.Context) error {
-	if h.spendings == nil {
+func (h *Hub) recoverUsage(ctx context.Context) error {
+	if h.usageStore == nil {
 		return nil
 	}
-	return h.spendings.Replay(ctx, func(s usage.Spending) bool {
+	return h.usageStore.Replay(ctx, func(s usage.Record) bool {
 		h.usage.Add(s)
 		h.budgets.Add(s)
 		return true

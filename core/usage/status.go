@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Standings returns how every budget stands now, in the order of the limits: one for
+// Status returns how every budget stands now, in the order of the limits: one for
 // a named holder by itself, one for everybody by each who spent, who spent most
 // first.
-func (b *Budgets) Standings(now time.Time) []Standing {
+func (b *Budgets) Status(now time.Time) []BudgetStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := []Standing{}
+	all := []BudgetStatus{}
 	for i, limit := range b.limits {
 		today := account{day: limit.day(now)}
-		var of []Standing
+		var of []BudgetStatus
 		for e := b.used[i].order.Front(); e != nil; e = e.Next() {
 			if h := e.Value.(*held[account]); h.value.day.Equal(today.day) {
 				of = append(of, limit.standing(h.key, h.value))
@@ -24,7 +24,7 @@ func (b *Budgets) Standings(now time.Time) []Standing {
 		if len(of) == 0 && limit.Key != Everybody {
 			of = append(of, limit.standing(limit.Key, today))
 		}
-		slices.SortFunc(of, func(a, b Standing) int { return cmp.Or(cmp.Compare(b.Used, a.Used), cmp.Compare(a.Key, b.Key)) })
+		slices.SortFunc(of, func(a, b BudgetStatus) int { return cmp.Or(cmp.Compare(b.Used, a.Used), cmp.Compare(a.Key, b.Key)) })
 		all = append(all, of...)
 	}
 	return all
