@@ -1,7 +1,7 @@
 package core
 
-// Each kind names itself, goes to its own method of a Sink, and knows roughly
-// what it holds.
+// Each kind names itself, goes to its own method of a Sink (and of an AgentSink, if it
+// is said to agents), and estimates its size.
 
 func (Opened) Kind() Kind            { return KindOpened }
 func (Assigned) Kind() Kind          { return KindAssigned }
@@ -48,6 +48,14 @@ func (b ForeignFrame) deliver(e Event, s Sink) error      { return s.ForeignFram
 func (b Done) deliver(e Event, s Sink) error              { return s.Done(e, b) }
 func (b Failed) deliver(e Event, s Sink) error            { return s.Failed(e, b) }
 func (b Cancelled) deliver(e Event, s Sink) error         { return s.Cancelled(e, b) }
+
+func (b Assigned) deliverToAgent(e Event, s AgentSink) error        { return s.Assigned(e, b) }
+func (b ApprovalDecided) deliverToAgent(e Event, s AgentSink) error { return s.ApprovalDecided(e, b) }
+func (b Injected) deliverToAgent(e Event, s AgentSink) error        { return s.Injected(e, b) }
+func (b CancelRequested) deliverToAgent(e Event, s AgentSink) error { return s.CancelRequested(e, b) }
+func (b Done) deliverToAgent(e Event, s AgentSink) error            { return s.Done(e, b) }
+func (b Failed) deliverToAgent(e Event, s AgentSink) error          { return s.Failed(e, b) }
+func (b Cancelled) deliverToAgent(e Event, s AgentSink) error       { return s.Cancelled(e, b) }
 
 func (b Opened) size() int            { return 64 + b.Request.Size() }
 func (b Assigned) size() int          { return len(b.Agent) + 24 }

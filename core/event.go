@@ -38,6 +38,15 @@ func (e Event) Cursor() Cursor { return Cursor{Epoch: e.Epoch, Seq: e.End()} }
 // Deliver hands the event to the method of s that its kind names.
 func (e Event) Deliver(s Sink) error { return e.Body.deliver(e, s) }
 
+// DeliverToAgent hands the event to the method of s that its kind names. A kind
+// that is not said to an agent goes nowhere.
+func (e Event) DeliverToAgent(s AgentSink) error {
+	if b, ok := e.Body.(agentBody); ok {
+		return b.deliverToAgent(e, s)
+	}
+	return nil
+}
+
 // Size estimates what the event costs in memory, in bytes.
 func (e Event) Size() int {
 	const header = 80
@@ -71,10 +80,30 @@ type Body interface {
 	size() int
 }
 
-// Sink takes events, one method per kind. Every dialect has at least one.
-type Sink interface {
-	Opened(Event, Opened) error
+// agentBody is a Body that is said to the agent that works on the task: of the kinds
+// for which [Kind.ForAgent] holds, and of those that end a task.
+type agentBody interface {
+	Body
+	deliverToAgent(e Event, s AgentSink) error
+}
+
+// AgentSink takes the events that are said to the agent that works on a task, one
+// method per kind. Every dialect that has agents has one.
+type AgentSink interface {
 	Assigned(Event, Assigned) error
+	ApprovalDecided(Event, ApprovalDecided) error
+	Injected(Event, Injected) error
+	CancelRequested(Event, CancelRequested) error
+	Done(Event, Done) error
+	Failed(Event, Failed) error
+	Cancelled(Event, Cancelled) error
+}
+
+// Sink takes the events of a task, one method per kind. Every dialect that has
+// requesters has one.
+type Sink interface {
+	AgentSink
+	Opened(Event, Opened) error
 	Accepted(Event, Accepted) error
 	SessionStarted(Event, SessionStarted) error
 	SessionLost(Event, SessionLost) error
@@ -84,15 +113,9 @@ type Sink interface {
 	ToolState(Event, ToolState) error
 	ToolResult(Event, ToolResult) error
 	ApprovalRequested(Event, ApprovalRequested) error
-	ApprovalDecided(Event, ApprovalDecided) error
-	Injected(Event, Injected) error
 	InjectionAnswered(Event, InjectionAnswered) error
 	File(Event, File) error
 	Usage(Event, Usage) error
 	Retrying(Event, Retrying) error
-	CancelRequested(Event, CancelRequested) error
 	ForeignFrame(Event, ForeignFrame) error
-	Done(Event, Done) error
-	Failed(Event, Failed) error
-	Cancelled(Event, Cancelled) error
 }

@@ -89,6 +89,26 @@ func TestAnEventGoesToTheMethodOfItsKindAndNoOther(t *testing.T) {
 	}
 }
 
+func TestAnAgentIsTheSinkOfWhatIsSaidToItAndOfTheEnds(t *testing.T) {
+	for _, k := range core.Kinds() {
+		t.Run(k.String(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				s := &recordingSink{}
+				if err := coretest.EventOf(k).Draw(t, "event").DeliverToAgent(s); err != nil {
+					t.Fatal(err)
+				}
+				var want []core.Kind
+				if k.ForAgent() || k.Ends() {
+					want = []core.Kind{k}
+				}
+				if !slices.Equal(s.got, want) {
+					t.Fatalf("got it at %v, want it at %v", s.got, want)
+				}
+			})
+		})
+	}
+}
+
 func TestTheSizeOfAnEventIsAtLeastWhatItHolds(t *testing.T) {
 	big := make([]byte, 10_000)
 	long := string(big)

@@ -35,18 +35,20 @@ type worker struct {
 	task *hub.Task
 }
 
+var _ core.AgentSink = worker{}
+
 // work passes on what is news for the agent that the peer is.
 func (s *session) work(ctx context.Context, b hub.Batch) error {
 	w := worker{ctx, s, b.Task}
 	for _, e := range b.Events {
-		if err := e.Deliver(w); err != nil {
+		if err := e.DeliverToAgent(w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Assigned implements core.Sink: the peer gets the task.
+// Assigned implements core.AgentSink: the peer gets the task.
 func (w worker) Assigned(_ core.Event, b core.Assigned) error {
 	if b.Agent != w.s.who.id {
 		return nil
@@ -76,7 +78,7 @@ func (w worker) Assigned(_ core.Event, b core.Assigned) error {
 	return w.s.out.send(w.ctx, m)
 }
 
-// CancelRequested implements core.Sink.
+// CancelRequested implements core.AgentSink.
 func (w worker) CancelRequested(_ core.Event, b core.CancelRequested) error {
 	w.s.mu.Lock()
 	j := w.s.byTask[w.task.ID()]
@@ -110,7 +112,7 @@ func (w worker) stop(j *job, reason string) error {
 	return w.s.out.send(w.ctx, message{json: e.Encode(), kind: KindCancel, ref: j.id})
 }
 
-// Injected implements core.Sink: context travels as a notify. ACP has no word for
+// Injected implements core.AgentSink: context travels as a notify. ACP has no word for
 // what the agent makes of it, so that what is answered is that it was sent.
 func (w worker) Injected(_ core.Event, b core.Injected) error {
 	w.s.mu.Lock()
@@ -144,22 +146,22 @@ func (w worker) Injected(_ core.Event, b core.Injected) error {
 	})
 }
 
-// ApprovalDecided implements core.Sink. ACP agents ask for no approvals: what they
+// ApprovalDecided implements core.AgentSink. ACP agents ask for no approvals: what they
 // say of the kind is refused.
 func (w worker) ApprovalDecided(core.Event, core.ApprovalDecided) error {
 	w.s.hub.Count("acp.refused." + core.KindApprovalDecided.String())
 	return nil
 }
 
-// Done implements core.Sink: the end, which the peer itself brought about or a
+// Done implements core.AgentSink: the end, which the peer itself brought about or a
 // notice that it took.
 func (w worker) Done(_ core.Event, b core.Done) error { return w.ended(b, "") }
 
-// Failed implements core.Sink: the peer failed, or its time was up, or the hub had
+// Failed implements core.AgentSink: the peer failed, or its time was up, or the hub had
 // enough of it.
 func (w worker) Failed(_ core.Event, b core.Failed) error { return w.ended(b, b.Fault.Message) }
 
-// Cancelled implements core.Sink.
+// Cancelled implements core.AgentSink.
 func (w worker) Cancelled(_ core.Event, b core.Cancelled) error { return w.ended(b, b.Reason) }
 
 // ended notes that the hub regards the task as ended, and has the peer stop. What
@@ -180,54 +182,6 @@ func (w worker) ended(end core.Body, reason string) error {
 	w.s.hub.Count("acp.folded." + end.Kind().String())
 	return w.stop(j, reason)
 }
-
-// What follows is said by the agent or is between the hub and itself; the hub does
-// not hand it to agents.
-
-// Opened implements core.Sink.
-func (w worker) Opened(core.Event, core.Opened) error { return nil }
-
-// Accepted implements core.Sink.
-func (w worker) Accepted(core.Event, core.Accepted) error { return nil }
-
-// SessionStarted implements core.Sink.
-func (w worker) SessionStarted(core.Event, core.SessionStarted) error { return nil }
-
-// SessionLost implements core.Sink.
-func (w worker) SessionLost(core.Event, core.SessionLost) error { return nil }
-
-// Thinking implements core.Sink.
-func (w worker) Thinking(core.Event, core.Thinking) error { return nil }
-
-// Text implements core.Sink.
-func (w worker) Text(core.Event, core.Text) error { return nil }
-
-// ToolCall implements core.Sink.
-func (w worker) ToolCall(core.Event, core.ToolCall) error { return nil }
-
-// ToolState implements core.Sink.
-func (w worker) ToolState(core.Event, core.ToolState) error { return nil }
-
-// ToolResult implements core.Sink.
-func (w worker) ToolResult(core.Event, core.ToolResult) error { return nil }
-
-// ApprovalRequested implements core.Sink.
-func (w worker) ApprovalRequested(core.Event, core.ApprovalRequested) error { return nil }
-
-// InjectionAnswered implements core.Sink.
-func (w worker) InjectionAnswered(core.Event, core.InjectionAnswered) error { return nil }
-
-// File implements core.Sink.
-func (w worker) File(core.Event, core.File) error { return nil }
-
-// Usage implements core.Sink.
-func (w worker) Usage(core.Event, core.Usage) error { return nil }
-
-// Retrying implements core.Sink.
-func (w worker) Retrying(core.Event, core.Retrying) error { return nil }
-
-// ForeignFrame implements core.Sink.
-func (w worker) ForeignFrame(core.Event, core.ForeignFrame) error { return nil }
 
 // assignment makes the envelope that gives the peer a task, and fills in the job.
 // One that began as an ACP envelope of the same kind stays it.

@@ -29,7 +29,7 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 		}
 		s.saying = said{ctx, s, b.Task}
 		for _, e := range b.Events {
-			if err := e.Deliver(&s.saying); err != nil {
+			if err := e.DeliverToAgent(&s.saying); err != nil {
 				return err
 			}
 		}
@@ -82,7 +82,7 @@ type said struct {
 	task    *hub.Task
 }
 
-var _ core.Sink = (*said)(nil)
+var _ core.AgentSink = (*said)(nil)
 
 func (t *said) tell(m *wire.ServerMessage) error { return t.session.tell(t.ctx, t.task.ID(), m, nil) }
 
@@ -153,40 +153,14 @@ func (t *said) ended() error {
 	return nil
 }
 
-// Done implements core.Sink.
+// Done implements core.AgentSink.
 func (t *said) Done(core.Event, core.Done) error { return t.ended() }
 
-// Failed implements core.Sink.
+// Failed implements core.AgentSink.
 func (t *said) Failed(core.Event, core.Failed) error { return t.ended() }
 
-// Cancelled implements core.Sink.
+// Cancelled implements core.AgentSink.
 func (t *said) Cancelled(core.Event, core.Cancelled) error { return t.ended() }
-
-// ForeignFrame drops what has no place here: a frame of the agent's own comes back
-// to it as its other events do, one of a requester Coven cannot carry.
-func (t *said) ForeignFrame(_ core.Event, b core.ForeignFrame) error {
-	if b.Dialect != Name {
-		t.session.hub.Count(Name + ".refused.foreign")
-	}
-	return nil
-}
-
-// The agent said these itself, or they are between the hub and others.
-
-func (t *said) Opened(core.Event, core.Opened) error                       { return nil }
-func (t *said) Accepted(core.Event, core.Accepted) error                   { return nil }
-func (t *said) SessionStarted(core.Event, core.SessionStarted) error       { return nil }
-func (t *said) SessionLost(core.Event, core.SessionLost) error             { return nil }
-func (t *said) Thinking(core.Event, core.Thinking) error                   { return nil }
-func (t *said) Text(core.Event, core.Text) error                           { return nil }
-func (t *said) ToolCall(core.Event, core.ToolCall) error                   { return nil }
-func (t *said) ToolState(core.Event, core.ToolState) error                 { return nil }
-func (t *said) ToolResult(core.Event, core.ToolResult) error               { return nil }
-func (t *said) ApprovalRequested(core.Event, core.ApprovalRequested) error { return nil }
-func (t *said) InjectionAnswered(core.Event, core.InjectionAnswered) error { return nil }
-func (t *said) File(core.Event, core.File) error                           { return nil }
-func (t *said) Usage(core.Event, core.Usage) error                         { return nil }
-func (t *said) Retrying(core.Event, core.Retrying) error                   { return nil }
 
 func shutdownOf(reason string) *wire.ServerMessage {
 	return &wire.ServerMessage{Payload: &wire.ServerMessage_Shutdown{Shutdown: &wire.Shutdown{Reason: utf8Of(reason)}}}

@@ -11,15 +11,16 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// specimens are one event of every kind. The request of the task has data, which
-// Coven has no field for: its Assigned is what Opened is folded into.
+// specimens are one event of every kind, or for a kind that is not said to agents the
+// one that stands for it: a request with data, for which Coven has no field, is folded
+// into its Assigned, and a request that is a frame of another dialect is refused there.
 var specimens = map[core.Kind]core.Body{
 	core.KindOpened: core.Assigned{Agent: "a", Attempt: 1}, core.KindAssigned: core.Assigned{Agent: "other", Attempt: 1},
 	core.KindAccepted: core.Accepted{}, core.KindSessionStarted: core.SessionStarted{}, core.KindSessionLost: core.SessionLost{},
 	core.KindThinking: core.Thinking{}, core.KindText: core.Text{}, core.KindToolCall: core.ToolCall{}, core.KindToolState: core.ToolState{},
 	core.KindToolResult: core.ToolResult{}, core.KindApprovalRequested: core.ApprovalRequested{}, core.KindApprovalDecided: core.ApprovalDecided{},
 	core.KindInjected: core.Injected{ID: "i"}, core.KindInjectionAnswered: core.InjectionAnswered{}, core.KindFile: core.File{}, core.KindUsage: core.Usage{},
-	core.KindRetrying: core.Retrying{}, core.KindCancelRequested: core.CancelRequested{}, core.KindForeign: core.ForeignFrame{Dialect: "other"},
+	core.KindRetrying: core.Retrying{}, core.KindCancelRequested: core.CancelRequested{}, core.KindForeign: core.Assigned{Agent: "a", Attempt: 1},
 	core.KindDone: core.Done{}, core.KindFailed: core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")}, core.KindCancelled: core.Cancelled{},
 }
 
@@ -40,7 +41,11 @@ func TestWhatAnAgentCannotBeToldAsItIsIsCounted(t *testing.T) {
 				if err := peer.Join(card, hub.JoinOptions{}); err != nil {
 					t.Fatal(err)
 				}
-				task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Data: json.RawMessage(`[1]`)}, hub.Opening{})
+				request := core.Request{To: core.ToAgent("a"), Content: "go", Data: json.RawMessage(`[1]`)}
+				if k == core.KindForeign { // an agent meets it as a request alone
+					request.Content, request.Data, request.Foreign = "", nil, &core.Foreign{Dialect: "other", JSON: json.RawMessage(`{}`)}
+				}
+				task, err := asker.Open(request, hub.Opening{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -51,7 +56,7 @@ func TestWhatAnAgentCannotBeToldAsItIsIsCounted(t *testing.T) {
 				if body == nil {
 					t.Fatalf("%s: got no specimen, want one", k)
 				}
-				if err := (core.Event{Body: body}).Deliver(&said{t.Context(), s, task}); err != nil {
+				if err := (core.Event{Body: body}).DeliverToAgent(&said{t.Context(), s, task}); err != nil {
 					t.Fatal(err)
 				}
 				want := ""

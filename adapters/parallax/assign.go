@@ -13,7 +13,7 @@ import (
 func (s *session) toAgent(ctx context.Context, b hub.Batch) error {
 	sink := &agentSink{s: s, task: b.Task}
 	for _, e := range b.Events {
-		if err := e.Deliver(sink); err != nil {
+		if err := e.DeliverToAgent(sink); err != nil {
 			return err
 		}
 	}
@@ -28,13 +28,14 @@ type outgoing struct {
 	sent  func()
 }
 
-// agentSink turns the events of one task into frames to the agent that works on
-// it. What the agent said itself needs no telling.
+// agentSink turns the events of one task into frames to the agent that works on it.
 type agentSink struct {
 	s    *session
 	task *hub.Task
 	out  []outgoing
 }
+
+var _ core.AgentSink = (*agentSink)(nil)
 
 func (a *agentSink) Assigned(_ core.Event, b core.Assigned) error {
 	if b.Agent != a.s.id {
@@ -70,22 +71,6 @@ func (a *agentSink) refuse(b core.Body) error {
 	a.s.hub.Count("parallax.refused." + b.Kind().String())
 	return nil
 }
-
-func (*agentSink) Opened(core.Event, core.Opened) error                       { return nil }
-func (*agentSink) Accepted(core.Event, core.Accepted) error                   { return nil }
-func (*agentSink) SessionStarted(core.Event, core.SessionStarted) error       { return nil }
-func (*agentSink) SessionLost(core.Event, core.SessionLost) error             { return nil }
-func (*agentSink) Thinking(core.Event, core.Thinking) error                   { return nil }
-func (*agentSink) Text(core.Event, core.Text) error                           { return nil }
-func (*agentSink) ToolCall(core.Event, core.ToolCall) error                   { return nil }
-func (*agentSink) ToolState(core.Event, core.ToolState) error                 { return nil }
-func (*agentSink) ToolResult(core.Event, core.ToolResult) error               { return nil }
-func (*agentSink) ApprovalRequested(core.Event, core.ApprovalRequested) error { return nil }
-func (*agentSink) InjectionAnswered(core.Event, core.InjectionAnswered) error { return nil }
-func (*agentSink) File(core.Event, core.File) error                           { return nil }
-func (*agentSink) Usage(core.Event, core.Usage) error                         { return nil }
-func (*agentSink) Retrying(core.Event, core.Retrying) error                   { return nil }
-func (*agentSink) ForeignFrame(core.Event, core.ForeignFrame) error           { return nil }
 
 // assign gives the agent the task, or fails it where it cannot be given.
 func (a *agentSink) assign(attempt int) error {

@@ -79,7 +79,7 @@ func TestWhatAnAgentCannotBeToldIsCounted(t *testing.T) {
 				asked := a.ask("a", "go")
 				given := inside[task](p, p.hear(typeTask))
 				session := &session{hub: s.hub, id: "a", tasks: held{tasks: map[core.TaskID]*holding{asked.ID(): {execution: given.ExecutionID}}}}
-				if err := (core.Event{Body: b}).Deliver(&agentSink{s: session, task: asked}); err != nil {
+				if err := (core.Event{Body: b}).DeliverToAgent(&agentSink{s: session, task: asked}); err != nil {
 					t.Fatal(err)
 				}
 				s.wantCounted(Translation.ToAgent[b.Kind()].How, b, false)
