@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -211,7 +212,7 @@ func (c *compaction) startFrames() [][]byte {
 
 func (f *frames) compactionStart(prefix []byte, reason string) {
 	f.event(prefix, 64, func(b []byte) []byte {
-		return append(appendString(append(b, `{"type":"auto_compaction_start","reason":`...), reason), '}')
+		return append(wire.AppendString(append(b, `{"type":"auto_compaction_start","reason":`...), reason), '}')
 	})
 }
 
@@ -232,7 +233,7 @@ func (f *frames) compactionEnd(prefix []byte, reason string, result json.RawMess
 			if reason == byOverflow {
 				text = "Context overflow recovery failed: "
 			}
-			b = appendString(append(b, `,"errorMessage":`...), text+why.Message)
+			b = wire.AppendString(append(b, `,"errorMessage":`...), text+why.Message)
 		}
 		return append(b, '}')
 	})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 // bashOff is what clients are told where bash is not allowed.
@@ -97,7 +99,7 @@ func (s *Server) endShell(ctx context.Context, ss *session, sh *shell, code int,
 	}
 	output, truncated := sh.said.text()
 	s.recordRun(ss, sh, output, code, cancelled, truncated)
-	s.finish(sh.x, outcome{data: encode(bashResult{
+	s.finish(sh.x, outcome{data: wire.Encode(bashResult{
 		ExitCode: code, Output: output, Cancelled: cancelled, Truncated: truncated,
 		TotalBytes: sh.said.bytes, TotalLines: sh.said.total(),
 	})})
@@ -129,8 +131,8 @@ func (s *Server) recordRun(ss *session, sh *shell, output string, code int, canc
 
 // bashMessage is the record of a command (facts, section 5).
 func bashMessage(command, output string, code int, cancelled, truncated, excluded bool, at int64) message {
-	b := appendString([]byte(`{"role":"bashExecution","command":`), command)
-	b = appendString(append(b, `,"output":`...), output)
+	b := wire.AppendString([]byte(`{"role":"bashExecution","command":`), command)
+	b = wire.AppendString(append(b, `,"output":`...), output)
 	b = strconv.AppendInt(append(b, `,"exitCode":`...), int64(code), 10)
 	b = strconv.AppendBool(append(b, `,"cancelled":`...), cancelled)
 	b = strconv.AppendBool(append(b, `,"truncated":`...), truncated)

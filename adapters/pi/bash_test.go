@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -32,7 +33,7 @@ func shellClient(t *testing.T, opts Options) (*caller, *Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.ok(string(encode(map[string]string{"type": "create_session", "sessionId": "s", "agent": "a", "cwd": dir})))
+	c.ok(string(wire.Encode(map[string]string{"type": "create_session", "sessionId": "s", "agent": "a", "cwd": dir})))
 	c.ok(`{"type":"switch_session","sessionId":"s"}`)
 	return c, s, dir
 }
@@ -46,7 +47,7 @@ func bashFrame(id, command string, more ...string) string {
 	for _, name := range more {
 		m[name] = true
 	}
-	return string(encode(m))
+	return string(wire.Encode(m))
 }
 
 // runs runs a program and returns what came of it.

@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 // begun is what commands say that give a session another conversation: nobody here
 // cancels one.
-func begun() outcome { return outcome{data: encode(map[string]bool{"cancelled": false})} }
+func begun() outcome { return outcome{data: wire.Encode(map[string]bool{"cancelled": false})} }
 
 // restart gives the session a conversation that its thread does not have. What was
 // queued for the one before is dropped. Server.mu is held.
@@ -84,7 +85,7 @@ func forkMessages(s *Server, x *execution) outcome {
 				list = append(list, forkable{n.ID(), text})
 			}
 		}
-		return outcome{data: encode(map[string]any{"messages": list})}
+		return outcome{data: wire.Encode(map[string]any{"messages": list})}
 	})
 }
 
@@ -115,5 +116,5 @@ func fork(s *Server, x *execution) outcome {
 		}
 	}
 	s.restart(ss, t)
-	return outcome{data: encode(map[string]any{"sessionId": t.header.ID, "text": at.said().text(), "cancelled": false})}
+	return outcome{data: wire.Encode(map[string]any{"sessionId": t.header.ID, "text": at.said().text(), "cancelled": false})}
 }

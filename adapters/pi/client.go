@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -116,7 +117,7 @@ func (c *Client) Do(ctx context.Context, command map[string]any) (Frame, error) 
 		command = maps.Clone(command)
 		command["id"] = id
 	}
-	key := string(appendString(nil, id))
+	key := string(wire.AppendString(nil, id))
 	c.waiting[key] = w
 	c.mu.Unlock()
 	defer func() {
@@ -126,7 +127,7 @@ func (c *Client) Do(ctx context.Context, command map[string]any) (Frame, error) 
 			delete(c.waiting, key)
 		}
 	}()
-	if err := c.Send(ctx, encode(command)); err != nil {
+	if err := c.Send(ctx, wire.Encode(command)); err != nil {
 		return Frame{}, err
 	}
 	select {

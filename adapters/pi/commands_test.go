@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -47,7 +48,7 @@ func (w words) frame(kind, session, id, behavior string) string {
 	if behavior != "" {
 		m["streamingBehavior"] = behavior
 	}
-	return string(encode(m))
+	return string(wire.Encode(m))
 }
 
 // together is what the hub holds of words that are said at once.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -99,7 +100,7 @@ func (s *Server) compacted(c *compaction, summary string) json.RawMessage {
 	})
 	s.recall(c.x.on, core.ThreadID(core.NewID()))
 	c.x.on.pause = pause{}
-	return encode(result)
+	return wire.Encode(result)
 }
 
 // compact has the conversation compacted because a client wants it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -69,7 +70,7 @@ func (g *summing) converse(t *testing.T, opts Options, turns ...string) (*Server
 	c := dial(t, s, ConnOptions{})
 	c.open("s", "a")
 	for _, text := range turns {
-		c.ok(string(encode(map[string]string{"type": "prompt", "sessionId": "s", "message": text})))
+		c.ok(string(wire.Encode(map[string]string{"type": "prompt", "sessionId": "s", "message": text})))
 	}
 	return s, c
 }

@@ -10,6 +10,7 @@ import (
 	"unique"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -32,7 +33,7 @@ func messageOfEntry(e sessionfile.Entry) message {
 	case sessionfile.TypeCustomMessage:
 		var b sessionfile.CustomMessage
 		if e.Body(&b) == nil && len(b.Content) > 0 {
-			head := encode(struct {
+			head := wire.Encode(struct {
 				Role string `json:"role"`
 				sessionfile.CustomMessage
 			}{roleCustom, b})
@@ -41,13 +42,13 @@ func messageOfEntry(e sessionfile.Entry) message {
 	case sessionfile.TypeBranchSummary:
 		var b sessionfile.BranchSummary
 		if e.Body(&b) == nil && b.Summary != "" {
-			m := appendString([]byte(`{"role":"`+roleBranchSummary+`","summary":`), b.Summary)
-			return message{role: roleBranchSummary, json: stamp(appendString(append(m, `,"fromId":`...), b.FromID))}
+			m := wire.AppendString([]byte(`{"role":"`+roleBranchSummary+`","summary":`), b.Summary)
+			return message{role: roleBranchSummary, json: stamp(wire.AppendString(append(m, `,"fromId":`...), b.FromID))}
 		}
 	case sessionfile.TypeCompaction:
 		var b sessionfile.Compaction
 		if e.Body(&b) == nil {
-			m := appendString([]byte(`{"role":"`+roleCompaction+`","summary":`), b.Summary)
+			m := wire.AppendString([]byte(`{"role":"`+roleCompaction+`","summary":`), b.Summary)
 			return message{role: roleCompaction, json: stamp(strconv.AppendInt(append(m, `,"tokensBefore":`...), b.TokensBefore, 10))}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 // What takes too long is aborted and told at once; its lane waits until it has really
@@ -20,7 +22,7 @@ func TestWorkThatTakesTooLongIsAbortedAndItsLateOutcomeChangesNothing(t *testing
 				time.AfterFunc(5*time.Second, func() { // it takes its time
 					s.mu.Lock()
 					defer s.mu.Unlock()
-					s.finish(x, outcome{data: encode("late"), after: func() { t.Error("got what follows a success, want none") }})
+					s.finish(x, outcome{data: wire.Encode("late"), after: func() { t.Error("got what follows a success, want none") }})
 				})
 			}
 			return outcome{pending: true}

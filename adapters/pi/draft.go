@@ -3,6 +3,7 @@ package pi
 import (
 	"strconv"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -119,12 +120,12 @@ func (d *draft) appendContent(dst []byte) []byte {
 }
 
 func (d *draft) appendTail(dst []byte, stop, problem string) []byte {
-	dst = appendString(append(dst, `],"api":"`+api+`","provider":`...), d.provider)
-	dst = appendString(append(dst, `,"model":`...), string(d.agent))
+	dst = wire.AppendString(append(dst, `],"api":"`+api+`","provider":`...), d.provider)
+	dst = wire.AppendString(append(dst, `,"model":`...), string(d.agent))
 	dst = appendUsage(append(dst, `,"usage":`...), d.usage)
 	dst = append(append(append(dst, `,"stopReason":"`...), stop...), '"')
 	if problem != "" {
-		dst = appendString(append(dst, `,"errorMessage":`...), problem)
+		dst = wire.AppendString(append(dst, `,"errorMessage":`...), problem)
 	}
 	return append(strconv.AppendInt(append(dst, `,"timestamp":`...), d.at, 10), '}')
 }
@@ -133,7 +134,7 @@ func (d *draft) appendTail(dst []byte, stop, problem string) []byte {
 func (d *draft) grow(i int, text string) {
 	b := &d.blocks[i]
 	before := len(b.body)
-	b.body = appendText(b.body, text)
+	b.body = wire.AppendText(b.body, text)
 	d.size += len(b.body) - before
 	if d.said += len(text); b.kind == blockText {
 		d.words += len(text)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -75,7 +76,7 @@ func (i intent) frame() string {
 	if i.ifVersion >= 0 {
 		m["ifSessionVersion"] = i.ifVersion
 	}
-	return string(encode(m))
+	return string(wire.Encode(m))
 }
 
 // someIntents are commands of two clients that share ids and keys and depend on one

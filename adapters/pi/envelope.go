@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -60,7 +61,7 @@ func decode(frame []byte, limit int) (command, error) {
 // text returns a field that is a string.
 func (c command) text(name string) (string, bool) {
 	raw, _ := c.fields.get(name)
-	if !isString(raw) {
+	if !wire.IsString(raw) {
 		return "", false
 	}
 	if !bytes.ContainsRune(raw, '\\') { // it was checked to be UTF-8

@@ -3,6 +3,7 @@ package pi
 import (
 	"strconv"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -36,7 +37,7 @@ func ParseSnapshots(text string) (Snapshots, error) {
 
 // sessionEvents is what every event of a session begins with (section 19).
 func sessionEvents(session string) []byte {
-	b := appendString([]byte(`{"type":"event","sessionId":`), session)
+	b := wire.AppendString([]byte(`{"type":"event","sessionId":`), session)
 	return append(b, `,"event":`...)
 }
 
@@ -140,8 +141,8 @@ func appendMessages(dst []byte, messages []message) []byte {
 func (f *frames) notice(prefix []byte, at int64, kind, text string) {
 	f.event(prefix, len(text)+160, func(b []byte) []byte {
 		b = strconv.AppendInt(append(b, `{"type":"extension_ui_request","requestId":"notify-`...), at, 10)
-		b = appendString(append(b, `","method":"notify","message":`...), text)
-		return append(appendString(append(b, `,"notifyType":`...), kind), '}')
+		b = wire.AppendString(append(b, `","method":"notify","message":`...), text)
+		return append(wire.AppendString(append(b, `,"notifyType":`...), kind), '}')
 	})
 }
 
@@ -150,8 +151,8 @@ func (f *frames) notice(prefix []byte, at int64, kind, text string) {
 func (f *frames) tool(prefix []byte, phase string, c *toolCall, size int, rest func([]byte) []byte) {
 	f.event(prefix, len(c.id)+len(c.name)+len(c.args)+size+128, func(b []byte) []byte {
 		b = append(append(b, `{"type":"tool_execution_`...), phase...)
-		b = appendString(append(b, `","toolCallId":`...), c.id)
-		b = appendString(append(b, `,"toolName":`...), c.name)
+		b = wire.AppendString(append(b, `","toolCallId":`...), c.id)
+		b = wire.AppendString(append(b, `,"toolName":`...), c.name)
 		if phase != "end" {
 			b = append(append(b, `,"args":`...), c.args...)
 		}

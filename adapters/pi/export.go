@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -77,7 +78,7 @@ func exportHTML(s *Server, x *execution) outcome {
 		case err != nil:
 			return failed("Failed to export session: " + to.path() + " cannot be written (" + plainly(err).Error() + ")")
 		}
-		return outcome{data: encode(map[string]string{"path": to.path()})}
+		return outcome{data: wire.Encode(map[string]string{"path": to.path()})}
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -41,7 +42,7 @@ func fingerprintOf(c command) fingerprint {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, string(m.Key)), ':')
+		b = append(wire.AppendString(b, string(m.Key)), ':')
 		b = appendCanonicalRaw(b, m.Value)
 	}
 	return sha256.Sum256(append(b, '}'))
@@ -71,7 +72,7 @@ func appendCanonical(dst []byte, v any) []byte {
 	case bool:
 		return strconv.AppendBool(dst, v)
 	case string:
-		return appendString(dst, v)
+		return wire.AppendString(dst, v)
 	case json.Number:
 		return appendNumber(dst, v)
 	case []any:
@@ -89,7 +90,7 @@ func appendCanonical(dst []byte, v any) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendString(dst, name), ':')
+			dst = append(wire.AppendString(dst, name), ':')
 			dst = appendCanonical(dst, v[name])
 		}
 		return append(dst, '}')
@@ -105,5 +106,5 @@ func appendNumber(dst []byte, n json.Number) []byte {
 	case f == 0:
 		return append(dst, '0')
 	}
-	return append(dst, encode(f)...)
+	return append(dst, wire.Encode(f)...)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"pgregory.net/rapid"
 )
@@ -50,7 +51,7 @@ func otherwise(v any, r *rand.Rand) string {
 	switch v := v.(type) {
 	case string:
 		if r.IntN(2) == 0 {
-			return string(encode(v))
+			return string(wire.Encode(v))
 		}
 		var b strings.Builder
 		for _, unit := range utf16.Encode([]rune(v)) {
@@ -74,7 +75,7 @@ func otherwise(v any, r *rand.Rand) string {
 		}
 		return "{\t" + strings.Join(members, ", ") + " }"
 	}
-	return string(encode(v))
+	return string(wire.Encode(v))
 }
 
 func printOf(t interface{ Fatal(...any) }, text string) fingerprint {
@@ -89,17 +90,17 @@ func TestAFingerprintIsOfTheMeaningAndNotOfTheWriting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := map[string]any{"type": "prompt", "id": "1", "more": someValue(t, 3)}
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		plain := string(encode(v))
+		plain := string(wire.Encode(v))
 		if got, want := printOf(t, otherwise(v, r)), printOf(t, plain); got != want {
 			t.Fatalf("got %s, want %s of %s", got, want, plain)
 		}
 		other := maps.Clone(v)
 		other["id"], other["idempotencyKey"] = "2", "k"
-		if got, want := printOf(t, string(encode(other))), printOf(t, plain); got != want {
+		if got, want := printOf(t, string(wire.Encode(other))), printOf(t, plain); got != want {
 			t.Fatalf("another id: got %s, want %s", got, want)
 		}
 		other["more"] = map[string]any{"": v["more"]}
-		if printOf(t, string(encode(other))) == printOf(t, plain) {
+		if printOf(t, string(wire.Encode(other))) == printOf(t, plain) {
 			t.Fatalf("another meaning: got the same fingerprint of %s", plain)
 		}
 	})

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 // phase is a step in the life of a command, by the name of its event.
@@ -118,7 +120,7 @@ func getHistory(s *Server, x *execution) outcome {
 			filters[name] = raw
 		}
 	}
-	return outcome{data: encode(struct {
+	return outcome{data: wire.Encode(struct {
 		journalState
 		Filters   map[string]any  `json:"filters"`
 		Entries   json.RawMessage `json:"entries"`
@@ -131,11 +133,11 @@ func getHistory(s *Server, x *execution) outcome {
 
 func appendEntry(dst []byte, e entry) []byte {
 	dst = strconv.AppendInt(append(dst, `{"recordedAt":`...), e.at, 10)
-	dst = appendString(append(dst, `,"phase":`...), string(e.phase))
+	dst = wire.AppendString(append(dst, `,"phase":`...), string(e.phase))
 	dst = append(append(dst, ','), e.of.identity...)
-	dst = appendString(append(dst, `,"laneKey":`...), e.of.laneKey())
+	dst = wire.AppendString(append(dst, `,"laneKey":`...), e.of.laneKey())
 	dst = strconv.AppendUint(append(dst, `,"laneSequence":`...), e.of.number, 10)
-	dst = appendString(append(dst, `,"fingerprint":`...), e.of.print.String())
+	dst = wire.AppendString(append(dst, `,"fingerprint":`...), e.of.print.String())
 	dst = strconv.AppendBool(append(dst, `,"explicitId":`...), e.of.explicit)
 	if e.phase == phaseFinished {
 		dst = appendOutcome(dst, e.response, true)
@@ -144,7 +146,7 @@ func appendEntry(dst []byte, e entry) []byte {
 		dst = append(dst, `,"recovered":true`...)
 	}
 	if e.recovered && e.err == interrupted {
-		dst = appendString(append(dst, `,"recoveryReason":`...), interruptedReason)
+		dst = wire.AppendString(append(dst, `,"recoveryReason":`...), interruptedReason)
 	}
 	return append(dst, '}')
 }
@@ -257,5 +259,5 @@ func (s *Server) recovered(scope string, c *connection) recovery {
 }
 
 func getRecovery(s *Server, x *execution) outcome {
-	return outcome{data: encode(s.recovered(x.client.scope, x.client))}
+	return outcome{data: wire.Encode(s.recovered(x.client.scope, x.client))}
 }

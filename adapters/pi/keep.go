@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -216,11 +217,11 @@ func (s *Server) encodeRecord(q keeping) []byte {
 	if o.hasV {
 		r.SessionVersion = &o.version
 	}
-	if data := encode(r); len(data) <= core.MaxRecord {
+	if data := wire.Encode(r); len(data) <= core.MaxRecord {
 		return data
 	}
 	r.Data, r.Long = nil, true
-	return encode(r)
+	return wire.Encode(r)
 }
 
 // object is the identity as a JSON value.

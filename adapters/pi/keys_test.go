@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 func TestAKnownKeyInAnotherCaseIsNamed(t *testing.T) {
@@ -66,7 +68,7 @@ func TestEveryKeyOfEveryCommandHasOneSpelling(t *testing.T) {
 		if other[i] = unicode.ToUpper(other[i]); string(other) == key {
 			other[i] = unicode.ToLower(other[i])
 		}
-		c, err := decode(encode(map[string]any{"type": kind, string(other): 1}), 1<<20)
+		c, err := decode(wire.Encode(map[string]any{"type": kind, string(other): 1}), 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +115,7 @@ func TestAnExtraKeyIsHarmless(t *testing.T) {
 				return strings.EqualFold(s, known)
 			})
 		}).Draw(t, "key")
-		frame := encode(map[string]any{"type": "prompt", "sessionId": "s", "message": "x", key: json.RawMessage(`{"Type":[1]}`)})
+		frame := wire.Encode(map[string]any{"type": "prompt", "sessionId": "s", "message": "x", key: json.RawMessage(`{"Type":[1]}`)})
 		c, err := decode(frame, 1<<20)
 		if err != nil {
 			t.Fatalf("%s: %v", frame, err)

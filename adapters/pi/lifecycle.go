@@ -3,6 +3,8 @@ package pi
 import (
 	"slices"
 	"strconv"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 // appendOutcome appends what a command came to; a response has more to say of it
@@ -10,7 +12,7 @@ import (
 func appendOutcome(dst []byte, r response, full bool) []byte {
 	dst = strconv.AppendBool(append(dst, `,"success":`...), r.err == "")
 	if r.err != "" {
-		dst = appendString(append(dst, `,"error":`...), r.err)
+		dst = wire.AppendString(append(dst, `,"error":`...), r.err)
 	}
 	if full && r.data != nil {
 		dst = append(append(dst, `,"data":`...), r.data...)
@@ -33,8 +35,8 @@ func appendIdentity(dst []byte, c command, name string) []byte {
 	session, inSession := c.fields.get("sessionId")
 	depends, dependent := c.fields.get("dependsOn")
 	dst = slices.Grow(dst, 64+len(name)+len(c.kind)+len(session)+len(depends))
-	dst = appendString(append(dst, `"commandId":`...), name)
-	dst = appendString(append(dst, `,"commandType":`...), c.kind)
+	dst = wire.AppendString(append(dst, `"commandId":`...), name)
+	dst = wire.AppendString(append(dst, `,"commandType":`...), c.kind)
 	if inSession {
 		dst = append(append(dst, `,"sessionId":`...), session...)
 	}
@@ -75,6 +77,6 @@ func (x *execution) lifecycle(phase string, r *response) []byte {
 
 // serverEvent returns the frame of an event of the server itself (section 16).
 func serverEvent(kind string, data any) []byte {
-	b := appendString([]byte(`{"type":`), kind)
-	return append(append(append(b, `,"data":`...), encode(data)...), '}')
+	b := wire.AppendString([]byte(`{"type":`), kind)
+	return append(append(append(b, `,"data":`...), wire.Encode(data)...), '}')
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 const (
@@ -67,7 +68,7 @@ func listStored(s *Server, x *execution) outcome {
 		slices.SortStableFunc(list, func(a, b storedInfo) int {
 			return cmp.Or(strings.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(a.SessionID, b.SessionID))
 		})
-		return outcome{data: encode(map[string]any{"sessions": append([]storedInfo{}, list...)})}
+		return outcome{data: wire.Encode(map[string]any{"sessions": append([]storedInfo{}, list...)})}
 	})
 }
 
@@ -201,6 +202,6 @@ func listFiles(s *Server, x *execution) outcome {
 			}
 		}
 		slices.SortStableFunc(files, func(a, b sessionFile) int { return strings.Compare(b.ModifiedAt, a.ModifiedAt) })
-		return outcome{data: encode(map[string]any{"files": files})}
+		return outcome{data: wire.Encode(map[string]any{"files": files})}
 	})
 }

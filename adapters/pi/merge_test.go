@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -113,7 +114,7 @@ func TestTheBoundHoldsForEveryWayToCutAnAnswer(t *testing.T) {
 			}
 		}
 		_, bytes := whole(t, SnapshotsAll, chunks, func(int) bool { return true })
-		text := len(appendText(nil, strings.Join(chunks, "")))
+		text := len(wire.AppendText(nil, strings.Join(chunks, "")))
 		if !withinBound(text, bytes) {
 			t.Fatalf("got %d bytes for %d of text in JSON, %d more than %d times", bytes, text, bytes-boundTimes*text, boundTimes)
 		}

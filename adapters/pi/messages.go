@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -60,7 +61,7 @@ func (m message) blocks() []contentBlock {
 
 // blocksOf decodes the content of a message; a content that is a text is a block.
 func blocksOf(content json.RawMessage) []contentBlock {
-	if isString(content) {
+	if wire.IsString(content) {
 		var text string
 		if json.Unmarshal(content, &text) != nil {
 			return nil
@@ -97,7 +98,7 @@ func userMessage(text string, images []core.File, at int64) message {
 	for _, f := range images {
 		size += base64.StdEncoding.EncodedLen(len(f.Data)) + 128
 	}
-	b := appendString(append(make([]byte, 0, size), `{"role":"user","content":[{"type":"text","text":`...), text)
+	b := wire.AppendString(append(make([]byte, 0, size), `{"role":"user","content":[{"type":"text","text":`...), text)
 	b = append(b, '}')
 	for _, f := range images {
 		b = append(appendImage(append(b, ','), f), '}')
@@ -112,13 +113,13 @@ func userMessage(text string, images []core.File, at int64) message {
 func appendImage(dst []byte, f core.File) []byte {
 	dst = append(dst, `{"type":"image","data":"`...)
 	dst = base64.StdEncoding.AppendEncode(dst, f.Data)
-	return appendString(append(dst, `","mimeType":`...), f.MediaType)
+	return wire.AppendString(append(dst, `","mimeType":`...), f.MediaType)
 }
 
 // toolMessage is what a tool call came to.
 func toolMessage(id, name, output string, isError bool, at int64) message {
-	b := appendString(append([]byte(nil), `{"role":"toolResult","toolCallId":`...), id)
-	b = appendString(append(b, `,"toolName":`...), name)
+	b := wire.AppendString(append([]byte(nil), `{"role":"toolResult","toolCallId":`...), id)
+	b = wire.AppendString(append(b, `,"toolName":`...), name)
 	b = append(appendContent(append(b, `,"content":`...), output), `,"isError":`...)
 	b = append(strconv.AppendBool(b, isError), `,"timestamp":`...)
 	m := message{role: roleTool, json: append(strconv.AppendInt(b, at, 10), '}')}
@@ -131,7 +132,7 @@ func appendContent(dst []byte, text string) []byte {
 	if text == "" {
 		return append(dst, '[', ']')
 	}
-	return append(appendString(append(dst, `[{"type":"text","text":`...), text), '}', ']')
+	return append(wire.AppendString(append(dst, `[{"type":"text","text":`...), text), '}', ']')
 }
 
 // fileMessage carries a file that is no text: an image as an image, any other in
@@ -142,10 +143,10 @@ func fileMessage(f core.File, at int64) message {
 	if strings.HasPrefix(f.MediaType, "image/") {
 		b = append(appendImage(b, f), '}')
 	} else {
-		b = append(appendString(append(b, `{"type":"text","text":`...), fileNote(f)), '}')
+		b = append(wire.AppendString(append(b, `{"type":"text","text":`...), fileNote(f)), '}')
 		details["data"] = f.Data
 	}
-	b = append(append(b, `],"display":true,"details":`...), encode(details)...)
+	b = append(append(b, `],"display":true,"details":`...), wire.Encode(details)...)
 	b = append(b, `,"timestamp":`...)
 	return message{role: roleCustom, json: append(strconv.AppendInt(b, at, 10), '}')}
 }
@@ -182,7 +183,7 @@ func arguments(input string) json.RawMessage {
 	case strict:
 		return append(append(json.RawMessage(`{"input":`), raw...), '}')
 	}
-	return append(appendString(json.RawMessage(`{"input":`), input), '}')
+	return append(wire.AppendString(json.RawMessage(`{"input":`), input), '}')
 }
 
 // appendUsage appends tokens as pi counts them: thinking is output there.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -173,7 +174,7 @@ func getMetrics(s *Server, x *execution) outcome {
 	}
 	m.Metrics.Gauges = map[string]int64{"pi_server_connections_active": int64(len(s.clients))}
 	m.Metrics.RecentEvents = append([]recentEvent{}, s.recent...)
-	return outcome{data: encode(m)}
+	return outcome{data: wire.Encode(m)}
 }
 
 // held counts the sessions of a client that make no room for others.
@@ -285,7 +286,7 @@ func healthCheck(s *Server, x *execution) outcome {
 	if shells {
 		issues = append(issues, "Bash command circuit breaker is open")
 	}
-	return outcome{data: encode(map[string]any{
+	return outcome{data: wire.Encode(map[string]any{
 		"healthy": healthy, "issues": issues, "hasOpenCircuit": agents, "hasOpenBashCircuit": shells,
 	})}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -79,13 +80,13 @@ func (s *Server) models() []*model {
 }
 
 func getModels(s *Server, _ *execution) outcome {
-	return outcome{data: encode(map[string]any{"models": s.models()})}
+	return outcome{data: wire.Encode(map[string]any{"models": s.models()})}
 }
 
 // setModel binds the session to an agent.
 func setModel(s *Server, x *execution) outcome {
 	if m, was := x.modelBefore(); was {
-		return outcome{data: encode(map[string]any{"model": s.bind(x.on, m)})}
+		return outcome{data: wire.Encode(map[string]any{"model": s.bind(x.on, m)})}
 	}
 	provider, _ := x.text("provider")
 	id, _ := x.text("modelId")
@@ -93,7 +94,7 @@ func setModel(s *Server, x *execution) outcome {
 	if !ok || a.Dialect != provider {
 		return failed("Model not found: " + provider + "/" + id)
 	}
-	return outcome{data: encode(map[string]any{"model": s.bind(x.on, new(modelOf(a)))})}
+	return outcome{data: wire.Encode(map[string]any{"model": s.bind(x.on, new(modelOf(a)))})}
 }
 
 // modelBefore is the agent that x bound the session to before it is done again: that may
@@ -118,7 +119,7 @@ func cycleModel(s *Server, x *execution) outcome {
 	}
 	list := s.models()
 	if len(list) <= 1 {
-		return outcome{data: encode(nil)}
+		return outcome{data: wire.Encode(nil)}
 	}
 	by := 1
 	if x.is("direction", `"backward"`) {
@@ -132,5 +133,5 @@ func cycleModel(s *Server, x *execution) outcome {
 }
 
 func cycled(x *execution, m *model) outcome {
-	return outcome{data: encode(map[string]any{"model": m, "thinkingLevel": x.on.thinkingLevel(), "isScoped": false})}
+	return outcome{data: wire.Encode(map[string]any{"model": m, "thinkingLevel": x.on.thinkingLevel(), "isScoped": false})}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -53,7 +54,7 @@ func navigate(s *Server, x *execution) outcome {
 	err := s.askAside(x, prepare, time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
 		switch {
 		case f != nil && f.Code == core.CodeCancelled:
-			s.finish(x, outcome{data: encode(map[string]bool{"cancelled": true, "aborted": true})})
+			s.finish(x, outcome{data: wire.Encode(map[string]bool{"cancelled": true, "aborted": true})})
 		case x.on.deleted:
 			s.finish(x, failed(notFound(x.session)))
 		case f != nil && f.Code == core.CodeUnknownAgent:
@@ -124,5 +125,5 @@ func (s *Server) arrive(ss *session, j journey, summary string) outcome {
 	if j.text != nil {
 		data["editorText"] = *j.text
 	}
-	return outcome{data: encode(data)}
+	return outcome{data: wire.Encode(data)}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -156,6 +157,6 @@ func askedWith(task *hub.Task) []message {
 
 // saidBy adds to a message who said it.
 func saidBy(m message, from string) message {
-	m.json = append(appendString(append(m.json[:len(m.json)-1], `,"from":`...), from), '}')
+	m.json = append(wire.AppendString(append(m.json[:len(m.json)-1], `,"from":`...), from), '}')
 	return m
 }

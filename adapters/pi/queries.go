@@ -3,6 +3,7 @@ package pi
 import (
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -11,7 +12,7 @@ import (
 // getState tells, beside what the reference does, the thread by which others can join
 // the conversation.
 func getState(s *Server, x *execution) outcome {
-	return outcome{data: encode(struct {
+	return outcome{data: wire.Encode(struct {
 		sessionInfo
 		Thread core.ThreadID `json:"thread"`
 	}{s.info(x.on), x.on.thread})}
@@ -26,10 +27,10 @@ func getMessages(_ *Server, x *execution) outcome {
 func getLastText(_ *Server, x *execution) outcome {
 	for _, m := range slices.Backward(x.on.all()) {
 		if m.role == roleAssistant {
-			return outcome{data: encode(map[string]any{"text": m.text()})}
+			return outcome{data: wire.Encode(map[string]any{"text": m.text()})}
 		}
 	}
-	return outcome{data: encode(map[string]any{"text": nil})}
+	return outcome{data: wire.Encode(map[string]any{"text": nil})}
 }
 
 // stats are the counts of get_session_stats (facts, section 4.6).
@@ -71,7 +72,7 @@ func getStats(_ *Server, x *execution) outcome {
 	}
 	output := u.Output + u.Thinking
 	st.Tokens = tokens{u.Input, output, u.CacheRead, u.CacheWrite, u.Input + output + u.CacheRead + u.CacheWrite}
-	return outcome{data: encode(st)}
+	return outcome{data: wire.Encode(st)}
 }
 
 // getContext tells what the last answer said of the context that it had.
@@ -81,7 +82,7 @@ func getContext(s *Server, x *execution) outcome {
 	if n := reported(x.on.tree.leaf); n > 0 {
 		usage["tokens"], usage["percent"] = n, float64(n)*100/float64(window)
 	}
-	return outcome{data: encode(usage)}
+	return outcome{data: wire.Encode(usage)}
 }
 
 type tool struct {
@@ -103,7 +104,7 @@ func getTools(s *Server, x *execution) outcome {
 	for _, t := range s.hub.ToolsFor(can) {
 		tools = append(tools, tool{t.Name, t.Description})
 	}
-	return outcome{data: encode(map[string]any{"tools": tools})}
+	return outcome{data: wire.Encode(map[string]any{"tools": tools})}
 }
 
 type skill struct {
@@ -124,5 +125,5 @@ func getSkills(s *Server, x *execution) outcome {
 			skills = append(skills, skill{Name: d, Description: "a domain of " + a.Name, Source: "path"})
 		}
 	}
-	return outcome{data: encode(map[string]any{"skills": skills})}
+	return outcome{data: wire.Encode(map[string]any{"skills": skills})}
 }

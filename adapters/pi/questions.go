@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -107,9 +108,9 @@ func dialogFrame(prefix []byte, q hub.Question, timeout time.Duration) []byte {
 	}
 	var f frames
 	f.event(prefix, 2*len(title)+512, func(b []byte) []byte {
-		b = appendString(append(b, `{"type":"extension_ui_request","requestId":`...), q.ID)
-		b = appendString(append(b, `,"method":`...), dialogMethod(q))
-		b = appendString(append(b, `,"title":`...), title)
+		b = wire.AppendString(append(b, `{"type":"extension_ui_request","requestId":`...), q.ID)
+		b = wire.AppendString(append(b, `,"method":`...), dialogMethod(q))
+		b = wire.AppendString(append(b, `,"title":`...), title)
 		switch {
 		case q.Several:
 			b = append(b, `,"placeholder":"numbers or names, separated by commas"`...)
@@ -119,7 +120,7 @@ func dialogFrame(prefix []byte, q hub.Question, timeout time.Duration) []byte {
 				if i > 0 {
 					b = append(b, ',')
 				}
-				b = appendString(b, optionText(o))
+				b = wire.AppendString(b, optionText(o))
 			}
 			b = append(b, ']')
 		}

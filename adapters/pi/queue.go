@@ -3,6 +3,8 @@ package pi
 import (
 	"fmt"
 	"slices"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 // mostQueued bounds in bytes what waits to be said in a session.
@@ -49,7 +51,7 @@ func appendQueued(dst []byte, all []queued) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, q.text)
+		dst = wire.AppendString(dst, q.text)
 	}
 	return append(dst, ']')
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -179,7 +180,7 @@ func (r *reader) end(message json.RawMessage) {
 		m = r.compare(message, true)
 		for i, c := range m.Content {
 			if c.Type == "toolCall" {
-				r.Said = append(r.Said, piece{Kind: c.Type, ID: c.ID, Name: c.Name, Text: r.blocks[i].raw, Arguments: string(encode(c.Arguments))})
+				r.Said = append(r.Said, piece{Kind: c.Type, ID: c.ID, Name: c.Name, Text: r.blocks[i].raw, Arguments: string(wire.Encode(c.Arguments))})
 				continue
 			}
 			r.say(c.Type, c.body())

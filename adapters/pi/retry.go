@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -153,7 +154,7 @@ func (f *frames) retryStart(prefix []byte, attempt, most int, delay time.Duratio
 		b = strconv.AppendInt(append(b, `{"type":"auto_retry_start","attempt":`...), int64(attempt), 10)
 		b = strconv.AppendInt(append(b, `,"maxAttempts":`...), int64(most), 10)
 		b = strconv.AppendInt(append(b, `,"delayMs":`...), delay.Milliseconds(), 10)
-		return append(appendString(append(b, `,"errorMessage":`...), problem), '}')
+		return append(wire.AppendString(append(b, `,"errorMessage":`...), problem), '}')
 	})
 }
 
@@ -163,7 +164,7 @@ func (f *frames) retryEnd(prefix []byte, attempt int, problem string) {
 		b = strconv.AppendBool(append(b, `{"type":"auto_retry_end","success":`...), problem == "")
 		b = strconv.AppendInt(append(b, `,"attempt":`...), int64(attempt), 10)
 		if problem != "" {
-			b = appendString(append(b, `,"finalError":`...), problem)
+			b = wire.AppendString(append(b, `,"finalError":`...), problem)
 		}
 		return append(b, '}')
 	})

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -105,7 +106,7 @@ func TestAScriptMakesThreeHundredSessionsOneAfterAnother(t *testing.T) {
 			// So has who loads its file.
 			for _, info := range stored.Sessions {
 				if info.SessionID == "s001" {
-					c.ok(string(encode(map[string]string{"type": "load_session", "sessionPath": info.SessionPath})))
+					c.ok(string(wire.Encode(map[string]string{"type": "load_session", "sessionPath": info.SessionPath})))
 				}
 			}
 			if said := messagesOf(t, c, "s001"); len(said) != 2 {

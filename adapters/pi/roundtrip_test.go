@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 )
@@ -126,7 +127,7 @@ func argumentsOf(input string) string {
 			v = map[string]any{"input": v}
 		}
 	}
-	return string(encode(v))
+	return string(wire.Encode(v))
 }
 
 // sorted is the account of a message that changed between text, thinking and calls so

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -188,7 +189,7 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 		return nil
 	}
 	cmd, err := decode(frame, limit)
-	if kind, _ := cmd.fields.get("type"); c.transport == Stdio && (err != nil || !isString(kind)) {
+	if kind, _ := cmd.fields.get("type"); c.transport == Stdio && (err != nil || !wire.IsString(kind)) {
 		text := "Invalid JSON"
 		var slips problems
 		checkKeys(&slips, cmd)
@@ -208,8 +209,6 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 	c.server.submit(c, cmd)
 	return nil
 }
-
-func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
 
 // rejected answers a frame that the transport did not take.
 func (c *connection) rejected(_ context.Context, r *link.Reject) error {

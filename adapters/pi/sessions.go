@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -147,7 +148,7 @@ func (s *Server) create(x *execution, cwd, problem string) outcome {
 		return failed(core.AsFault(err).Message)
 	}
 	if strings.ContainsFunc(to.String(), unicode.IsSpace) && len(s.hub.Match(to)) == 0 {
-		return failed("address " + string(encode(text)) + ": it has blanks, and nobody here answers for it; write an agent's id, capability:a,b, domain:a.b or *")
+		return failed("address " + string(wire.Encode(text)) + ": it has blanks, and nobody here answers for it; write an agent's id, capability:a,b, domain:a.b or *")
 	}
 	ss := newSession(x, id)
 	ss.agent = to
@@ -215,7 +216,7 @@ func (s *Server) created(x *execution, ss *session) outcome {
 // opened says that x has a session now.
 func (s *Server) opened(x *execution, ss *session) outcome {
 	x.on = ss
-	return outcome{data: encode(map[string]any{"sessionId": ss.key.id, "sessionInfo": s.info(ss)})}
+	return outcome{data: wire.Encode(map[string]any{"sessionId": ss.key.id, "sessionInfo": s.info(ss)})}
 }
 
 // newSessionID makes the id of a session that its client did not name.
@@ -225,7 +226,7 @@ func newSessionID() string {
 
 func deleteSession(s *Server, x *execution) outcome {
 	ss := s.lookup(x)
-	deleted := encode(map[string]bool{"deleted": true})
+	deleted := wire.Encode(map[string]bool{"deleted": true})
 	if key := (sessionKey{x.client.scope, x.session}); ss == nil && (s.parked[key] != nil || x.before != nil) {
 		delete(s.parked, key) // everybody has been told already
 		return outcome{data: deleted}
@@ -253,7 +254,7 @@ func switchSession(s *Server, x *execution) outcome {
 		return failed(notFound(x.session))
 	}
 	x.on = ss
-	return outcome{data: encode(map[string]any{"sessionInfo": s.info(ss)}), after: func() { x.client.subscribe(ss) }}
+	return outcome{data: wire.Encode(map[string]any{"sessionInfo": s.info(ss)}), after: func() { x.client.subscribe(ss) }}
 }
 
 func listSessions(s *Server, x *execution) outcome {
@@ -264,7 +265,7 @@ func listSessions(s *Server, x *execution) outcome {
 		}
 	}
 	slices.SortFunc(list, func(a, b sessionInfo) int { return strings.Compare(a.SessionID, b.SessionID) })
-	return outcome{data: encode(map[string]any{"sessions": list})}
+	return outcome{data: wire.Encode(map[string]any{"sessions": list})}
 }
 
 func setName(s *Server, x *execution) outcome {

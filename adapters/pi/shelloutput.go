@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 // The rate at which output is told while a program runs: at most a piece of
@@ -96,8 +98,8 @@ func runes(p []byte) int {
 // do not know (section 14).
 func (s *Server) sayOutput(ss *session, sh *shell, delta string, skipped int64) {
 	b := append(make([]byte, 0, len(ss.prefix)+len(delta)+256), ss.prefix...)
-	b = appendString(append(b, `{"type":"bash_output","commandId":`...), sh.x.known.name)
-	b = appendString(append(b, `,"delta":`...), delta)
+	b = wire.AppendString(append(b, `{"type":"bash_output","commandId":`...), sh.x.known.name)
+	b = wire.AppendString(append(b, `,"delta":`...), delta)
 	if skipped > 0 {
 		b = strconv.AppendInt(append(b, `,"skippedBytes":`...), skipped, 10)
 	}

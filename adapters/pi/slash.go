@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -137,5 +138,5 @@ func getCommands(*Server, *execution) outcome {
 	for _, c := range slashCommands() {
 		list = append(list, command{c.name, c.description, "extension"})
 	}
-	return outcome{data: encode(map[string]any{"commands": list})}
+	return outcome{data: wire.Encode(map[string]any{"commands": list})}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -251,7 +252,7 @@ func (c *caller) open(session, agent string) {
 	if agent != "" {
 		create["agent"] = agent
 	}
-	c.ok(string(encode(create)))
+	c.ok(string(wire.Encode(create)))
 	c.ok(`{"type":"switch_session","sessionId":"` + session + `"}`)
 }
 

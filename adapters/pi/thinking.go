@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -39,7 +40,7 @@ func cycleThinking(s *Server, x *execution) outcome {
 		level = before.Level
 	}
 	s.think(x.on, level)
-	return outcome{data: encode(map[string]string{"level": level})}
+	return outcome{data: wire.Encode(map[string]string{"level": level})}
 }
 
 // think sets the level and tells the subscribers when it is another.
@@ -50,7 +51,7 @@ func (s *Server) think(ss *session, level string) {
 	s.add(ss, sessionfile.ThinkingLevelChange{ThinkingLevel: level})
 	var f frames
 	f.event(ss.prefix, 96, func(b []byte) []byte {
-		return append(appendString(append(b, `{"type":"thinking_level_change","thinkingLevel":`...), level), '}')
+		return append(wire.AppendString(append(b, `{"type":"thinking_level_change","thinkingLevel":`...), level), '}')
 	})
 	ss.tell(f.list[0])
 }
@@ -58,6 +59,6 @@ func (s *Server) think(ss *session, level string) {
 // thinkingContext lets the agent know the level, once somebody has set one.
 func (ss *session) thinkingContext(r *core.Request) {
 	if ss.tree.level != "" {
-		r.Context = encode(map[string]string{"thinking_level": ss.tree.level})
+		r.Context = wire.Encode(map[string]string{"thinking_level": ss.tree.level})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 // The most that get_tree tells (facts, section 4.9).
@@ -72,7 +73,7 @@ func (t *tree) tell() outcome {
 		id := t.leaf.ID()
 		leaf = &id
 	}
-	return outcome{data: encode(map[string]any{"currentLeafId": leaf, "nodes": nodes})}
+	return outcome{data: wire.Encode(map[string]any{"currentLeafId": leaf, "nodes": nodes})}
 }
 
 func (t *tree) show(n *node) treeNode {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 // The bounds of a command, in UTF-16 code units.
@@ -38,7 +40,7 @@ func validate(c command) string {
 	var p problems
 	checkKeys(&p, c)
 	kind, _ := c.fields.get("type")
-	if !isString(kind) {
+	if !wire.IsString(kind) {
 		p.add("type", "Command must have a string 'type' field")
 	}
 	if c.has("id") && checkIdentity(&p, "id", c.id) && strings.HasPrefix(c.id, anonymous) {
@@ -62,7 +64,7 @@ func validate(c command) string {
 				f.check(&p, c)
 			}
 		}
-	case isString(kind):
+	case wire.IsString(kind):
 		p.add("type", "Unknown command type '"+c.kind+"'")
 	}
 	if len(p) == 0 {
@@ -137,7 +139,7 @@ func required(name string) field { return requiredUpTo(name, 0) }
 func requiredUpTo(name string, most int) field {
 	return field{name: name, check: func(p *problems, c command) {
 		switch raw, _ := c.fields.get(name); {
-		case !isString(raw) || len(raw) == len(`""`):
+		case !wire.IsString(raw) || len(raw) == len(`""`):
 			p.add(name, requiredString)
 		case most > 0 && len(raw) > most: // a unit takes a byte at least
 			if s, _ := c.text(name); units(s) > most {

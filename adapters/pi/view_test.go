@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -71,7 +72,7 @@ func brief(t *testing.T, frame []byte) string {
 		delete(u, "partial")
 		delete(f.Event, "message")
 	}
-	return string(encode(trim(f.Event)))
+	return string(wire.Encode(trim(f.Event)))
 }
 
 func trim(v any) any {

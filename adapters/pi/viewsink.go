@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -64,9 +65,9 @@ func (v *view) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	v.settle()
 	v.flush()
 	v.out.event(v.prefix, len(b.Input)+256, func(dst []byte) []byte {
-		dst = appendString(append(dst, `{"type":"extension_ui_request","requestId":`...), requestID(v.task, e.Seq))
-		dst = appendString(append(dst, `,"method":"confirm","title":`...), "Allow "+b.Name+"?")
-		dst = appendString(append(dst, `,"message":`...), b.Input)
+		dst = wire.AppendString(append(dst, `{"type":"extension_ui_request","requestId":`...), requestID(v.task, e.Seq))
+		dst = wire.AppendString(append(dst, `,"method":"confirm","title":`...), "Allow "+b.Name+"?")
+		dst = wire.AppendString(append(dst, `,"message":`...), b.Input)
 		dst = strconv.AppendInt(append(dst, `,"timeout":`...), v.approval.Milliseconds(), 10)
 		return append(dst, '}')
 	})
@@ -218,8 +219,8 @@ func (v *view) ForeignFrame(e core.Event, b core.ForeignFrame) error {
 	v.count("folded.foreign")
 	v.flush()
 	v.out.event(v.prefix, 256, func(dst []byte) []byte {
-		dst = appendString(append(dst, `{"type":"foreign_frame","dialect":`...), b.Dialect)
-		dst = appendString(append(dst, `,"name":`...), b.Name)
+		dst = wire.AppendString(append(dst, `{"type":"foreign_frame","dialect":`...), b.Dialect)
+		dst = wire.AppendString(append(dst, `,"name":`...), b.Name)
 		if f := e.Foreign; f != nil && len(f.JSON) > 0 {
 			dst = append(append(dst, `,"frame":`...), f.JSON...)
 		}

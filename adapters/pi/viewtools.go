@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -32,7 +33,7 @@ func (v *view) ToolCall(e core.Event, b core.ToolCall) error {
 		v.update("toolcall_start", i, 0, nil)
 		d.blocks[i].body = body
 		v.update("toolcall_delta", i, len(b.Input), func(dst []byte) []byte {
-			return appendString(append(dst, `,"delta":`...), b.Input)
+			return wire.AppendString(append(dst, `,"delta":`...), b.Input)
 		})
 	}
 	d.blocks[i].body = body
@@ -46,8 +47,8 @@ func (v *view) ToolCall(e core.Event, b core.ToolCall) error {
 
 // callBlock is a call within a message.
 func callBlock(id, name string, args json.RawMessage) []byte {
-	b := appendString([]byte(`{"type":"toolCall","id":`), id)
-	b = appendString(append(b, `,"name":`...), name)
+	b := wire.AppendString([]byte(`{"type":"toolCall","id":`), id)
+	b = wire.AppendString(append(b, `,"name":`...), name)
 	return append(append(append(b, `,"arguments":`...), args...), '}')
 }
 

@@ -1,4 +1,4 @@
-package pi
+package wire_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 func TestTextIsEscapedSoThatEveryReaderGetsItBack(t *testing.T) {
@@ -18,15 +20,15 @@ func FuzzAppendString(f *testing.F) {
 }
 
 func checkEscaped(t interface{ Fatalf(string, ...any) }, s string) {
-	b := appendString(nil, s)
+	b := wire.AppendString(nil, s)
 	var got string
 	if err := json.Unmarshal(b, &got); err != nil {
-		t.Fatalf("appendString(%q) = %s: %v", s, b, err)
+		t.Fatalf("AppendString(%q) = %s: %v", s, b, err)
 	}
 	if want := strings.ToValidUTF8(s, "\ufffd"); got != want && s == want {
-		t.Fatalf("appendString(%q) reads back as %q", s, got)
+		t.Fatalf("AppendString(%q) reads back as %q", s, got)
 	}
 	if strings.ContainsAny(string(b), "\n\r") {
-		t.Fatalf("appendString(%q) breaks a line: %q", s, b)
+		t.Fatalf("AppendString(%q) breaks a line: %q", s, b)
 	}
 }

@@ -1,4 +1,4 @@
-package pi
+package wire
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendText appends s as it stands inside a JSON string. Unlike encoding/json it
+// AppendText appends s as it stands inside a JSON string. Unlike encoding/json it
 // leaves <, > and & alone: escaped, code would grow sixfold on the wire. What is
 // not UTF-8 becomes U+FFFD.
-func appendText(dst []byte, s string) []byte {
+func AppendText(dst []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -46,14 +46,13 @@ func appendText(dst []byte, s string) []byte {
 	return append(dst, s[start:]...)
 }
 
-// appendString appends s as a JSON string.
-func appendString(dst []byte, s string) []byte {
-	return append(appendText(append(dst, '"'), s), '"')
+// AppendString appends s as a JSON string.
+func AppendString(dst []byte, s string) []byte {
+	return append(AppendText(append(dst, '"'), s), '"')
 }
 
-// encode returns v as JSON. It is for values of this package's own making, which
-// always have a JSON form.
-func encode(v any) json.RawMessage {
+// Encode returns v as JSON. It panics where v has no JSON form.
+func Encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -62,3 +61,6 @@ func encode(v any) json.RawMessage {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
+
+// IsString reports whether a JSON value is a string.
+func IsString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
