@@ -150,7 +150,7 @@ func TestASessionOfAnEarlierLifeComesBackWithTheCommandThatNamesIt(t *testing.T)
 	if f := c.ok(`{"id":"1","idempotencyKey":"1","type":"create_session","agent":"a"}`); stringIn(t, f.Data, "sessionId") != id || f.Replayed {
 		t.Errorf("got %s, want session %s, which is there", f.Raw, id)
 	}
-	if said := messagesOf(t, c, id); len(said) != 2 || !strings.Contains(string(said[0].json), "two") {
+	if said := messagesOf(t, c, id); len(said) != 2 || !strings.Contains(string(said[0].JSON), "two") {
 		t.Errorf("got %d messages, want the latest conversation", len(said))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -91,7 +92,7 @@ func TestAFileThatSomebodyRemovesIsMadeAnew(t *testing.T) {
 	if got, want := len(f.Entries), 7; got != want {
 		t.Errorf("got %d entries, want those of both sessions: %d", got, want)
 	}
-	if got := len(growTree(f).context); got != 4 {
+	if got := len(conversation.FromFile(f).Context); got != 4 {
 		t.Errorf("got %d messages on the latest branch, want 4", got)
 	}
 }
@@ -125,7 +126,7 @@ func TestWhoLooksOnIsToldThatAFileCannotBeWritten(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"s","message":"three"}`)
 	c.until(`"method":"notify"`, `"notifyType":"info"`, "written to its file again")
 	settled(s)
-	if got := len(growTree(readFile(t, path)).context); got != 8 {
+	if got := len(conversation.FromFile(readFile(t, path)).Context); got != 8 {
 		t.Errorf("got %d messages in the file, want 8", got)
 	}
 }

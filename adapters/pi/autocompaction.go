@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -24,26 +25,10 @@ func (s *Server) window(ss *session) int {
 	return contextWindow
 }
 
-// windowOf is the context window that an agent tells of, or else pi's default.
-func windowOf(c core.Card) int {
-	const most = 1 << 30
-	for _, name := range []string{"context_window", "contextWindow"} {
-		raw, told := c.Metadata[name]
-		if !told {
-			continue
-		}
-		var n float64
-		if json.Unmarshal(raw, &n) == nil && n >= 1 && n <= most {
-			return int(n)
-		}
-	}
-	return contextWindow
-}
-
 // tellable is how many bytes of the conversation the session's agent can be told for a
 // summary: about what its context window has room for.
 func (s *Server) tellable(ss *session) int {
-	return min(summaryBytes, s.window(ss)*bytesPerToken*3/4)
+	return min(summaryBytes, s.window(ss)*conversation.BytesPerToken*3/4)
 }
 
 // automatic reports whether the session's conversation may be compacted by itself.
@@ -55,7 +40,7 @@ func (s *Server) automatic(ss *session) bool {
 // window: by what the agent said, else by what it takes about.
 func (s *Server) full(ss *session) bool {
 	limit := int64(s.window(ss)) * int64(s.opts.CompactAt) / 100
-	return ss.tree.weight.fills(limit)
+	return ss.tree.Fills(limit)
 }
 
 // compactBehind compacts the conversation behind a run that was done, when it is full.
@@ -66,11 +51,11 @@ func (s *Server) compactBehind(r *run) bool {
 	if !s.automatic(ss) || !s.full(ss) || ss.pause.holds(ss.agent.Agent(), time.Now()) {
 		return false
 	}
-	divided, problem := s.cutFor(ss.tree.leaf, true)
+	divided, problem := s.cutFor(ss.tree.Leaf, true)
 	if problem != "" {
 		return false
 	}
-	c := &compaction{cut: divided, x: r.prompt, reason: byThreshold}
+	c := &compaction{Cut: divided, x: r.prompt, reason: byThreshold}
 	for _, frame := range c.startFrames() {
 		ss.tellBehind(r.last(), frame)
 	}
@@ -141,10 +126,10 @@ func (s *Server) overflowed(st *step, f *core.Fault) bool {
 	if problem != "" {
 		return false
 	}
-	c := &compaction{cut: divided, x: r.prompt, reason: byOverflow}
+	c := &compaction{Cut: divided, x: r.prompt, reason: byOverflow}
 	half := 0 // since all of it is too large
-	for _, n := range c.nodes {
-		half += len(n.said().json) / 2
+	for _, n := range c.Nodes {
+		half += len(n.Said().JSON) / 2
 	}
 	deadline := st.task.Request().Deadline
 	err := s.compactWith(c, min(half, s.tellable(ss)), "", deadline, func(summary string, f *core.Fault) {
@@ -176,14 +161,14 @@ func (s *Server) afterOverflow(st *step, c *compaction, deadline time.Time, summ
 	ss := r.session
 	var result json.RawMessage
 	if f == nil {
-		ss.tree.move(st.leaf)
+		ss.tree.Move(st.leaf)
 		result = s.compacted(c, summary)
-		st.leaf = ss.tree.leaf
-		before := ss.tree.context
-		for len(before) > 0 && before[len(before)-1].role == roleUser {
+		st.leaf = ss.tree.Leaf
+		before := ss.tree.Context
+		for len(before) > 0 && before[len(before)-1].Role == conversation.RoleUser {
 			before = before[:len(before)-1]
 		}
-		s.recallOf(ss, ss.thread, messagesIn(before))
+		s.recallOf(ss, ss.thread, conversation.Messages(before))
 	}
 	s.interlude(r, func(out *frames) { out.compactionEnd(ss.prefix, c.reason, result, f) })
 	if f == nil {

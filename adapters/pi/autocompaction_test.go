@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -48,9 +49,9 @@ func TestAFullContextIsCompactedBehindTheRun(t *testing.T) {
 				if starts, ends := c.count(fmt.Sprintf(startedFor, byThreshold)), c.count(inShortEnd, `"tokensBefore":`+fmt.Sprint(tt.usage), `"aborted":false,"willRetry":false}`); starts != tt.want || ends != tt.want {
 					t.Errorf("got %d starts and %d ends, want %d\n%s", starts, ends, tt.want, c.log())
 				}
-				want := []string{roleCompaction, roleUser, roleAssistant}
+				want := []string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant}
 				if tt.want == 0 {
-					want = []string{roleUser, roleAssistant, roleUser, roleAssistant}
+					want = []string{conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}
 				}
 				if d := cmp.Diff(want, rolesOf(t, c)); d != "" {
 					t.Errorf("what stands (-want +got):\n%s", d)
@@ -180,7 +181,7 @@ func overflowing(t *testing.T, opts Options, g *summing, times int, first ...cor
 const three = `{"id":"3","type":"prompt","sessionId":"s","message":"three"}`
 
 func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
-	long := []string{roleUser, roleAssistant, roleUser, roleAssistant, roleUser, roleAssistant}
+	long := []string{conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}
 	for what, tt := range map[string]struct {
 		times   int
 		first   []core.Body
@@ -192,9 +193,9 @@ func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
 		stands  []string
 	}{
 		"once": {times: 1, summary: inShort, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: stopDone,
-			stands: []string{roleCompaction, roleUser, roleAssistant, roleUser, roleAssistant}},
+			stands: []string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}},
 		"twice": {times: 2, summary: inShort, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: stopError,
-			stands: []string{roleCompaction, roleUser, roleAssistant, roleUser, roleAssistant}},
+			stands: []string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}},
 		"without a summary": {times: 1, summary: []core.Body{core.Done{}}, asked: 1, stop: stopError, stands: long,
 			end: fmt.Sprintf(endedAs, false) + `,"errorMessage":"Context overflow recovery failed: the agent gave no summary"}`},
 		"behind words":       {times: 1, first: []core.Body{core.Text{Text: "I"}}, asked: 1, stop: stopError, stands: long},

@@ -3,9 +3,9 @@ package pi
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
@@ -42,7 +42,7 @@ func bash(s *Server, x *execution) outcome {
 	ss.shell = sh
 	s.shed(x, "command", "excludeFromContext")
 	command, _ := x.text("command")
-	dir := ss.tree.header.Cwd
+	dir := ss.tree.Header.Cwd
 	s.working.Go(func() {
 		defer stop()
 		code, err := runShell(ctx, s.opts.Reaper, dir, command, sh.said)
@@ -123,26 +123,10 @@ func (s *Server) recordRun(ss *session, sh *shell, output string, code int, canc
 	}
 	command, _ := sh.x.text("command")
 	excluded := sh.x.is("excludeFromContext", "true")
-	s.enter(ss, ss.tree.say(bashMessage(command, output, code, cancelled, truncated, excluded, time.Now().UnixMilli())))
+	s.enter(ss, ss.tree.Say(conversation.BashMessage(command, output, code, cancelled, truncated, excluded, time.Now().UnixMilli())))
 	if !excluded {
 		ss.ran.add(ranText(command, output, code, cancelled, truncated))
 	}
-}
-
-// bashMessage is the record of a command (facts, section 5).
-func bashMessage(command, output string, code int, cancelled, truncated, excluded bool, at int64) message {
-	b := wire.AppendString([]byte(`{"role":"bashExecution","command":`), command)
-	b = wire.AppendString(append(b, `,"output":`...), output)
-	b = strconv.AppendInt(append(b, `,"exitCode":`...), int64(code), 10)
-	b = strconv.AppendBool(append(b, `,"cancelled":`...), cancelled)
-	b = strconv.AppendBool(append(b, `,"truncated":`...), truncated)
-	if excluded {
-		b = append(b, `,"excludeFromContext":true`...)
-	}
-	b = append(b, `,"timestamp":`...)
-	m := message{role: roleBash, json: append(strconv.AppendInt(b, at, 10), '}')}
-	m.count(len(ranWords)-len("%s%s")+len(command)+len(output), 0)
-	return m
 }
 
 // ranText is what the agent is told of a command.

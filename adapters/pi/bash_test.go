@@ -135,7 +135,7 @@ func TestTheAgentIsToldWhatWasRunWithTheNextPrompt(t *testing.T) {
 	ms := messagesOf(t, c, "s")
 	var roles []string
 	for _, m := range ms {
-		roles = append(roles, m.role)
+		roles = append(roles, m.Role)
 	}
 	if got, want := strings.Join(roles, " "), "bashExecution bashExecution user assistant user assistant"; got != want {
 		t.Fatalf("messages: got %s, want %s", got, want)
@@ -144,14 +144,14 @@ func TestTheAgentIsToldWhatWasRunWithTheNextPrompt(t *testing.T) {
 		0: `"command":"echo one; exit 2","output":"one\n","exitCode":2,"cancelled":false,"truncated":false,"timestamp"`,
 		1: `"truncated":false,"excludeFromContext":true,"timestamp"`,
 	} {
-		if got := string(ms[i].json); !strings.Contains(got, want) {
+		if got := string(ms[i].JSON); !strings.Contains(got, want) {
 			t.Errorf("message %d: got %s, want %s in it", i, got, want)
 		}
 	}
-	if got, want := ms[3].text(), "you said Ran `echo one; exit 2`\n```\none\n\n```\n\nCommand exited with code 2\n\nhello"; got != want {
+	if got, want := ms[3].Text(), "you said Ran `echo one; exit 2`\n```\none\n\n```\n\nCommand exited with code 2\n\nhello"; got != want {
 		t.Errorf("the first answer: got %q, want %q", got, want)
 	}
-	if got, want := ms[5].text(), "you said hello"; got != want {
+	if got, want := ms[5].Text(), "you said hello"; got != want {
 		t.Errorf("the second answer: got %q, want %q", got, want)
 	}
 }

@@ -3,6 +3,7 @@ package pi
 import (
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -10,15 +11,15 @@ import (
 
 // noteAgent has a conversation that begins say with which agent it is had, as the real
 // program does (facts, section 7.3). Server.mu is held.
-func (s *Server) noteAgent(ss *session, t *tree) {
+func (s *Server) noteAgent(ss *session, t *conversation.Tree) {
 	if id := ss.agent.Agent(); id != "" {
-		t.grow(s.modelChange(id))
+		t.Add(s.modelChange(id))
 	}
 }
 
 // modelChange is the entry that says that an agent is talked with from there on.
 func (s *Server) modelChange(id core.AgentID) sessionfile.ModelChange {
-	provider := api // of one that was never here
+	provider := conversation.API // of one that was never here
 	if a, ok := s.hub.Agent(id); ok {
 		provider, id = a.Dialect, a.ID
 	} else if known := s.provider(id); known != "" {
@@ -32,16 +33,16 @@ func (s *Server) modelChange(id core.AgentID) sessionfile.ModelChange {
 // what was said to it. Models that the real program talked with itself bind nobody.
 // Server.mu is held.
 func (s *Server) goOnWith(ss *session) {
-	provider, id := ss.tree.agent()
+	provider, id := ss.tree.Agent()
 	a, here := s.hub.Agent(id)
-	ours := provider == api || slices.Contains(s.opts.Dialects, provider)
+	ours := provider == conversation.API || slices.Contains(s.opts.Dialects, provider)
 	switch {
 	case id == "" || !ours && (!here || a.Dialect != provider):
 	case here:
 		ss.agent, ss.model = core.ToAgent(id), new(modelOf(a))
 	default:
 		ss.agent, ss.model = core.ToAgent(id), nil
-		if provider != api {
+		if provider != conversation.API {
 			s.noteDialect(id, provider)
 			ss.model = new(modelOf(hub.AgentStatus{Card: core.Card{ID: id, Dialect: provider}}))
 		}

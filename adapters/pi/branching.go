@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -15,9 +16,9 @@ func begun() outcome { return outcome{data: wire.Encode(map[string]bool{"cancell
 
 // restart gives the session a conversation that its thread does not have. What was
 // queued for the one before is dropped. Server.mu is held.
-func (s *Server) restart(ss *session, t *tree) {
+func (s *Server) restart(ss *session, t *conversation.Tree) {
 	s.beginTree(ss, t)
-	s.recall(ss, core.ThreadID(t.header.ID))
+	s.recall(ss, core.ThreadID(t.Header.ID))
 	ss.steering, ss.following = nil, nil
 }
 
@@ -29,18 +30,13 @@ func newConversation(s *Server, x *execution) outcome {
 		return failed(fmt.Sprintf("parentSession too long (max %d chars)", maxPath))
 	}
 	ss := x.on
-	t := ss.tree.successor(ss.key.id, parent)
+	t := ss.tree.Successor(ss.key.id, parent)
 	s.noteAgent(ss, t)
-	if level := ss.tree.level; level != "" {
-		t.grow(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
+	if level := ss.tree.Level; level != "" {
+		t.Add(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
 	}
 	s.restart(ss, t)
 	return begun()
-}
-
-// successor is a conversation without entries, in the same directory.
-func (t *tree) successor(session, parent string) *tree {
-	return newTree(core.NewID(), session, t.header.Cwd, parent)
 }
 
 // switchFile lets the session go on with the conversation of a file.
@@ -66,55 +62,36 @@ func switchFile(s *Server, x *execution) outcome {
 	})
 }
 
-// forkable is a message that a conversation can be forked before.
-type forkable struct {
-	EntryID string `json:"entryId"`
-	Text    string `json:"text"`
-}
-
 // forkMessages lists what the user has said, on all branches.
 func forkMessages(s *Server, x *execution) outcome {
-	nodes := x.on.tree.nodes
+	t := x.on.tree.Frozen()
 	return s.work(x, func(context.Context) outcome {
-		list := []forkable{}
-		for _, n := range nodes {
-			if !n.asks() {
-				continue
-			}
-			if text := n.said().text(); text != "" {
-				list = append(list, forkable{n.ID(), text})
-			}
-		}
-		return outcome{data: wire.Encode(map[string]any{"messages": list})}
+		return outcome{data: wire.Encode(map[string]any{"messages": t.Questions()})}
 	})
 }
-
-// asks reports whether the entry is a message of the user.
-func (n *node) asks() bool { return n.Type == sessionfile.TypeMessage && n.role == roleUser }
 
 // fork goes on in a file of its own, as if the message of the user had not been said
 // yet; the client may say something else.
 func fork(s *Server, x *execution) outcome {
 	id, _ := x.text("entryId")
 	ss := x.on
-	at := ss.tree.find(id)
-	if at == nil || !at.asks() {
+	at := ss.tree.Find(id)
+	if at == nil || !at.Asks() {
 		return failed("Invalid entry ID for forking")
 	}
-	t := ss.tree.successor(ss.key.id, ss.path())
-	for _, n := range pathTo(at.parent) {
-		t.add(n.Entry, n.said())
-	}
-	t.rebuild()
-	if t.name != ss.tree.name {
-		t.grow(sessionfile.Info{Name: ss.tree.name})
-	}
-	for _, n := range t.nodes[:len(t.nodes):len(t.nodes)] {
-		id := n.ID()
-		if label := ss.tree.labels[id]; label != t.labels[id] {
-			t.grow(sessionfile.Label{TargetID: id, Label: label})
-		}
-	}
+	t := ss.tree.Fork(at, ss.key.id, ss.path())
 	s.restart(ss, t)
-	return outcome{data: wire.Encode(map[string]any{"sessionId": t.header.ID, "text": at.said().text(), "cancelled": false})}
+	return outcome{data: wire.Encode(map[string]any{"sessionId": t.Header.ID, "text": at.Said().Text(), "cancelled": false})}
+}
+
+// getTree tells all branches. That takes a while and runs beside the lock.
+func getTree(s *Server, x *execution) outcome {
+	t := x.on.tree.Frozen()
+	return s.work(x, func(context.Context) outcome {
+		shown, err := t.Outline()
+		if err != nil {
+			return failed(err.Error())
+		}
+		return outcome{data: wire.Encode(shown)}
+	})
 }

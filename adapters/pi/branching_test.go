@@ -8,17 +8,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // treeOf is what get_tree tells of a session.
-func treeOf(c *caller, session string) (leaf string, nodes []treeNode) {
+func treeOf(c *caller, session string) (leaf string, nodes []conversation.TreeNode) {
 	c.t.Helper()
 	var got struct {
-		CurrentLeafID *string    `json:"currentLeafId"`
-		Nodes         []treeNode `json:"nodes"`
+		CurrentLeafID *string                 `json:"currentLeafId"`
+		Nodes         []conversation.TreeNode `json:"nodes"`
 	}
 	if err := json.Unmarshal(c.ok(`{"type":"get_tree","sessionId":"`+session+`"}`).Data, &got); err != nil {
 		c.t.Fatal(err)
@@ -29,7 +29,7 @@ func treeOf(c *caller, session string) (leaf string, nodes []treeNode) {
 	return leaf, got.Nodes
 }
 
-func shownIn(nodes []treeNode) []string {
+func shownIn(nodes []conversation.TreeNode) []string {
 	var all []string
 	for _, n := range nodes {
 		all = append(all, n.EntryType+" "+n.Text+" "+n.Label)
@@ -64,65 +64,6 @@ func TestAForkKeepsWhatIsMarkedOnItsWay(t *testing.T) {
 	}
 	for _, id := range []string{nodes[0].EntryID, nodes[2].EntryID, nodes[4].EntryID, "no"} { // not of the user
 		c.fails(`{"type":"fork","sessionId":"s","entryId":"`+id+`"}`, "Invalid entry ID for forking")
-	}
-}
-
-func TestATreeThatIsTooLargeIsNotTold(t *testing.T) {
-	tree := newTree("id", "s", "/", "")
-	for range treeDepth {
-		tree.say(userSays("x"))
-	}
-	if o := tree.tell(); o.err != "" {
-		t.Errorf("a tree as deep as it may be: got %s", o.err)
-	}
-	tree.say(userSays("x"))
-	if o, want := tree.tell(), "Failed to serialize session tree: it is more than 1000 entries deep"; o.err != want {
-		t.Errorf("got %q, want %q", o.err, want)
-	}
-	wide := newTree("id", "s", "/", "")
-	for range treeNodes + 1 {
-		wide.move(nil)
-		wide.grow(sessionfile.Info{Name: "x"})
-	}
-	if o, want := wide.tell(), "Failed to serialize session tree: it has 10001 entries (max 10000)"; o.err != want {
-		t.Errorf("got %q, want %q", o.err, want)
-	}
-}
-
-func TestAnEntryIsShownByWhatItIsAbout(t *testing.T) {
-	tree := newTree("id", "s", "/", "")
-	raw := func(role, rest string) message {
-		return readMessage(json.RawMessage(`{"role":"` + role + `",` + rest + `}`))
-	}
-	for _, c := range []struct {
-		body any // or a message
-		want string
-	}{
-		{raw("user", `"content":"a\n b"`), "a b"},
-		{raw("assistant", `"content":[{"type":"thinking","thinking":"hm"}]`), "hm"},
-		{raw("assistant", `"content":[]`), "[assistant]"},
-		{raw("bashExecution", `"command":"ls","output":""`), "ls"},
-		{raw("bashExecution", `"command":"ls","output":"files"`), "files"},
-		{raw("user", `"content":"`+strings.Repeat("é", 401)+`"`), strings.Repeat("é", 400) + "…"},
-		{sessionfile.ModelChange{Provider: "p", ModelID: "m"}, "p/m"},
-		{sessionfile.ThinkingLevelChange{ThinkingLevel: "high"}, "high"},
-		{sessionfile.Compaction{Summary: "short"}, "short"},
-		{sessionfile.BranchSummary{Summary: "left"}, "left"},
-		{sessionfile.Label{TargetID: "1"}, "(cleared) → 1"},
-		{sessionfile.Label{TargetID: "1", Label: "l"}, "l → 1"},
-		{sessionfile.Custom{CustomType: "mine"}, "mine"},
-		{sessionfile.CustomMessage{CustomType: "mine", Content: json.RawMessage(`"said"`)}, "said"},
-		{sessionfile.Info{}, "[session_info]"},
-	} {
-		var n *node
-		if m, ok := c.body.(message); ok {
-			n = tree.say(m)
-		} else {
-			n = tree.grow(c.body.(sessionfile.Body))
-		}
-		if got := preview(n); got != c.want {
-			t.Errorf("%+v: got %q, want %q", c.body, got, c.want)
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -67,16 +68,16 @@ func together(all ...words) words {
 func asked(task *hub.Task) words { return words{task.Request().Content, task.Request().Attachments} }
 
 // userWords are what the messages of the user say, as clients are shown them.
-func userWords(t *rapid.T, messages []message) []words {
+func userWords(t *rapid.T, messages []conversation.Message) []words {
 	var all []words
 	for _, m := range messages {
-		if m.role != roleUser {
+		if m.Role != conversation.RoleUser {
 			continue
 		}
 		var s struct {
 			Content []struct{ Type, Text, Data, MimeType string }
 		}
-		if err := json.Unmarshal(m.json, &s); err != nil {
+		if err := json.Unmarshal(m.JSON, &s); err != nil {
 			t.Fatal(err)
 		}
 		var w words

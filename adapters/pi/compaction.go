@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -26,7 +27,7 @@ const compactionQuestion = "Sum up the conversation before this message. From no
 // compaction is one under way in a session: the bound agent is asked for a summary of
 // what was said first. Nothing changes until that is there. Server.mu guards it.
 type compaction struct {
-	*cut
+	*conversation.Cut
 	x      *execution // in whose name
 	reason string     // of an automatic one, else ""
 }
@@ -43,7 +44,7 @@ func (s *Server) compactWith(c *compaction, bytes int, custom string, deadline t
 	ss := c.x.on
 	prepare := func() ([]core.Turn, string) {
 		question := compactionQuestion
-		told, left := c.goes(bytes)
+		told, left := c.Removed(bytes)
 		if left > 0 {
 			question += fmt.Sprintf("\n\nThe first %d messages do not fit here: say in the summary that it lacks what was said in them.", left)
 		}
@@ -76,12 +77,12 @@ func (s *Server) compactWith(c *compaction, bytes int, custom string, deadline t
 
 // cutFor divides the conversation that ends at leaf. It returns why it cannot be
 // compacted, or "".
-func (s *Server) cutFor(leaf *node, smaller bool) (*cut, string) {
+func (s *Server) cutFor(leaf *conversation.Node, smaller bool) (*conversation.Cut, string) {
 	told := s.hub.Limits().HistoryBytes
 	if told <= 0 {
 		return nil, "agents are told no earlier turns on this server, so that none could go on with a summary: its setting limits.history_bytes is 0"
 	}
-	return cutAt(leaf, told, smaller)
+	return conversation.CutAt(leaf, told, smaller)
 }
 
 // compactionResult is what a compaction has come to (facts, section 5).
@@ -94,7 +95,7 @@ type compactionResult struct {
 // compacted lets the summary stand for what goes: the conversation has a new thread,
 // with the summary and what is kept. Server.mu is held.
 func (s *Server) compacted(c *compaction, summary string) json.RawMessage {
-	result := compactionResult{summary, c.first().ID(), c.tokens}
+	result := compactionResult{summary, c.First().ID(), c.Tokens}
 	s.add(c.x.on, sessionfile.Compaction{
 		Summary: result.Summary, FirstKeptEntryID: result.FirstKeptEntryID, TokensBefore: result.TokensBefore,
 	})
@@ -108,12 +109,12 @@ func compact(s *Server, x *execution) outcome {
 	if x.on.agent.IsZero() {
 		return failed("No model selected")
 	}
-	divided, problem := s.cutFor(x.on.tree.leaf, false)
+	divided, problem := s.cutFor(x.on.tree.Leaf, false)
 	if problem != "" {
 		return failed(problem)
 	}
 	custom, _ := x.text("customInstructions")
-	c := &compaction{cut: divided, x: x}
+	c := &compaction{Cut: divided, x: x}
 	deadline := x.admitted.Add(s.opts.PromptTimeout)
 	err := s.compactWith(c, s.tellable(x.on), custom, deadline, func(summary string, f *core.Fault) {
 		switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -81,7 +82,7 @@ func rolesOf(t *testing.T, c *caller) []string {
 	t.Helper()
 	var roles []string
 	for _, m := range messagesOf(t, c, "s") {
-		roles = append(roles, m.role)
+		roles = append(roles, m.Role)
 	}
 	return roles
 }
@@ -114,7 +115,7 @@ func TestACompactionLetsASummaryStandForWhatWasSaidFirst(t *testing.T) {
 	if !strings.HasSuffix(asked.Content, "\n\nmind the gap") || asked.Thread == prompted.Thread {
 		t.Errorf("got %q asked in thread %q, want the client's instructions in another than the session's", asked.Content, asked.Thread)
 	}
-	if d := cmp.Diff([]string{roleCompaction, roleUser, roleAssistant}, rolesOf(t, c)); d != "" {
+	if d := cmp.Diff([]string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant}, rolesOf(t, c)); d != "" {
 		t.Errorf("what stands (-want +got):\n%s", d)
 	}
 	for len(g.requests) > 0 {
@@ -132,7 +133,7 @@ func TestWhatIsKeptIsAtMostHalfOfWhatAnAgentIsTold(t *testing.T) {
 	long := strings.Repeat("so ", 3000) // 2,250 tokens, and its answer as many
 	_, c := g.converse(t, Options{}, long, long, long)
 	c.ok(compactIt)
-	if d := cmp.Diff([]string{roleCompaction, roleUser, roleAssistant}, rolesOf(t, c)); d != "" {
+	if d := cmp.Diff([]string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant}, rolesOf(t, c)); d != "" {
 		t.Errorf("what stands (-want +got):\n%s", d)
 	}
 }

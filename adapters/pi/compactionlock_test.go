@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -106,11 +107,11 @@ func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
 		if !s.full(x.on) {
 			t.Error("got room in the context, want it full")
 		}
-		divided, problem := s.cutFor(x.on.tree.leaf, true)
+		divided, problem := s.cutFor(x.on.tree.Leaf, true)
 		if problem != "" {
 			t.Fatal(problem)
 		}
-		c := &compaction{cut: divided, x: x}
+		c := &compaction{Cut: divided, x: x}
 		if err := s.compactWith(c, s.tellable(x.on), "", time.Now().Add(time.Minute), func(string, *core.Fault) { close(over) }); err != nil {
 			t.Fatal(err)
 		}
@@ -119,8 +120,8 @@ func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
 		t.Errorf("got %d bytes allocated to begin a compaction of 800,000, want %d at most", began, most)
 	}
 	ended := underLock(s, func() {
-		divided, _ := s.cutFor(x.on.tree.leaf, true)
-		s.compacted(&compaction{cut: divided, x: x}, "in short")
+		divided, _ := s.cutFor(x.on.tree.Leaf, true)
+		s.compacted(&compaction{Cut: divided, x: x}, "in short")
 	})
 	if ended > most {
 		t.Errorf("got %d bytes allocated to end a compaction of 800,000, want %d at most", ended, most)
@@ -148,18 +149,18 @@ func TestAMessageIsCountedWhenItIsMadeAsItIsWhenItIsRead(t *testing.T) {
 			_ = core.Event{At: atNoon, Body: b}.Deliver(v)
 		}
 		_ = core.Event{At: atNoon, Body: core.Done{}}.Deliver(v)
-		all := append(v.messages, userMessage(text.Draw(rt, "question"), []core.File{{MediaType: "image/png"}}, 1), //nolint:gocritic // they are all
-			bashMessage("ls", text.Draw(rt, "printed"), 0, false, false, false, 1))
+		all := append(v.messages, conversation.UserMessage(text.Draw(rt, "question"), []core.File{{MediaType: "image/png"}}, 1), //nolint:gocritic // they are all
+			conversation.BashMessage("ls", text.Draw(rt, "printed"), 0, false, false, false, 1))
 		for _, m := range all {
-			read := readMessage(m.json)
-			if m.tokens > 0 && m.tokens != read.tokens {
-				rt.Errorf("got %d tokens counted when it was made and %d when it was read: %s", m.tokens, read.tokens, m.json)
+			read := conversation.ReadMessage(m.JSON)
+			if m.Tokens > 0 && m.Tokens != read.Tokens {
+				rt.Errorf("got %d tokens counted when it was made and %d when it was read: %s", m.Tokens, read.Tokens, m.JSON)
 			}
-			if m.words > len(read.text()) {
-				rt.Errorf("got %d bytes of text counted, want %d at most: %s", m.words, len(read.text()), m.json)
+			if m.Words > len(read.Text()) {
+				rt.Errorf("got %d bytes of text counted, want %d at most: %s", m.Words, len(read.Text()), m.JSON)
 			}
-			if read.words != len(read.text()) {
-				rt.Errorf("got %d bytes of text read, want %d: %s", read.words, len(read.text()), m.json)
+			if read.Words != len(read.Text()) {
+				rt.Errorf("got %d bytes of text read, want %d: %s", read.Words, len(read.Text()), m.JSON)
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package pi
 import (
 	"strconv"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -120,9 +121,9 @@ func (d *draft) appendContent(dst []byte) []byte {
 }
 
 func (d *draft) appendTail(dst []byte, stop, problem string) []byte {
-	dst = wire.AppendString(append(dst, `],"api":"`+api+`","provider":`...), d.provider)
+	dst = wire.AppendString(append(dst, `],"api":"`+conversation.API+`","provider":`...), d.provider)
 	dst = wire.AppendString(append(dst, `,"model":`...), string(d.agent))
-	dst = appendUsage(append(dst, `,"usage":`...), d.usage)
+	dst = conversation.AppendUsage(append(dst, `,"usage":`...), d.usage)
 	dst = append(append(append(dst, `,"stopReason":"`...), stop...), '"')
 	if problem != "" {
 		dst = wire.AppendString(append(dst, `,"errorMessage":`...), problem)

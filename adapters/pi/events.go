@@ -3,6 +3,7 @@ package pi
 import (
 	"strconv"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -98,42 +99,23 @@ func (f *frames) message(prefix []byte, phase string, json []byte) {
 }
 
 // spoken adds the two events of a message that comes whole.
-func (f *frames) spoken(prefix []byte, m message) {
-	f.message(prefix, "start", m.json)
-	f.message(prefix, "end", m.json)
+func (f *frames) spoken(prefix []byte, m conversation.Message) {
+	f.message(prefix, "start", m.JSON)
+	f.message(prefix, "end", m.JSON)
 }
 
 // turnEnd adds the event that ends a turn.
-func (f *frames) turnEnd(prefix, reply []byte, results []message) {
-	f.event(prefix, len(reply)+sizeOf(results)+64, func(b []byte) []byte {
+func (f *frames) turnEnd(prefix, reply []byte, results []conversation.Message) {
+	f.event(prefix, len(reply)+conversation.JSONSize(results)+64, func(b []byte) []byte {
 		b = append(append(b, `{"type":"turn_end","message":`...), reply...)
-		return append(appendMessages(append(b, `,"toolResults":`...), results), '}')
+		return append(conversation.AppendMessages(append(b, `,"toolResults":`...), results), '}')
 	})
 }
 
 // agentEnd returns the event that ends a run, with all of its messages.
-func agentEnd(prefix []byte, messages []message) []byte {
-	b := append(make([]byte, 0, len(prefix)+sizeOf(messages)+48), prefix...)
-	return append(appendMessages(append(b, `{"type":"agent_end","messages":`...), messages), '}', '}')
-}
-
-func sizeOf(messages []message) int {
-	n := 2
-	for _, m := range messages {
-		n += len(m.json) + 1
-	}
-	return n
-}
-
-func appendMessages(dst []byte, messages []message) []byte {
-	dst = append(dst, '[')
-	for i, m := range messages {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, m.json...)
-	}
-	return append(dst, ']')
+func agentEnd(prefix []byte, messages []conversation.Message) []byte {
+	b := append(make([]byte, 0, len(prefix)+conversation.JSONSize(messages)+48), prefix...)
+	return append(conversation.AppendMessages(append(b, `{"type":"agent_end","messages":`...), messages), '}', '}')
 }
 
 // notice adds an event that asks the client to show a line of text (section 18;

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -51,11 +52,11 @@ type part struct {
 // exportHTML writes the conversation as one page that needs nothing else.
 func exportHTML(s *Server, x *execution) outcome {
 	ss := x.on
-	if len(ss.tree.context) == 0 {
+	if len(ss.tree.Context) == 0 {
 		return failed("Nothing to export yet - start a conversation first")
 	}
 	asked, _ := x.text("outputPath")
-	title, path, nodes, header := ss.tree.name, ss.path(), ss.tree.path(), ss.tree.header
+	title, path, nodes, header := ss.tree.Name, ss.path(), ss.tree.Path(), ss.tree.Header
 	if title == "" {
 		title = ss.key.id
 	}
@@ -160,25 +161,25 @@ func (p place) replace(data []byte) error {
 }
 
 // partsOf returns what a page shows of a path through the tree.
-func partsOf(nodes []*node) []part {
+func partsOf(nodes []*conversation.Node) []part {
 	var all []part
 	for _, n := range nodes {
 		switch {
-		case n.role == roleCompaction || n.role == roleBranchSummary:
-			all = append(all, part{Kind: "note", Title: "summary", Text: n.said().spoken(), Folded: true})
-		case n.role != "":
-			all = append(all, n.said().parts()...)
+		case n.Role == conversation.RoleCompaction || n.Role == conversation.RoleBranchSummary:
+			all = append(all, part{Kind: "note", Title: "summary", Text: n.Said().Spoken(), Folded: true})
+		case n.Role != "":
+			all = append(all, partsOfMessage(n.Said())...)
 		case n.Type == sessionfile.TypeModel:
-			all = append(all, part{Kind: "note", Text: "model: " + gist(n)})
+			all = append(all, part{Kind: "note", Text: "model: " + conversation.Gist(n)})
 		case n.Type == sessionfile.TypeThinking:
-			all = append(all, part{Kind: "note", Text: "thinking: " + gist(n)})
+			all = append(all, part{Kind: "note", Text: "thinking: " + conversation.Gist(n)})
 		}
 	}
 	return all
 }
 
-// parts is a message on a page.
-func (m message) parts() []part {
+// partsOfMessage is a message on a page.
+func partsOfMessage(m conversation.Message) []part {
 	var shape struct {
 		ToolName     string  `json:"toolName"`
 		Model        string  `json:"model"`
@@ -192,15 +193,15 @@ func (m message) parts() []part {
 		CustomType   string  `json:"customType"`
 		Timestamp    float64 `json:"timestamp"`
 	}
-	_ = json.Unmarshal(m.json, &shape) // what is of another type is not shown
-	kind, folded, title := m.role, false, ""
-	switch m.role {
-	case roleTool:
+	_ = json.Unmarshal(m.JSON, &shape) // what is of another type is not shown
+	kind, folded, title := m.Role, false, ""
+	switch m.Role {
+	case conversation.RoleTool:
 		kind, folded, title = "tool", true, "result of "+shape.ToolName
 		if shape.IsError {
 			title += ", an error"
 		}
-	case roleBash:
+	case conversation.RoleBash:
 		title = "$ " + shape.Command
 		switch {
 		case shape.Cancelled:
@@ -209,18 +210,18 @@ func (m message) parts() []part {
 			title += fmt.Sprintf(" (exit code %d)", shape.ExitCode)
 		}
 		return []part{{Kind: "tool", Folded: true, Title: title, Text: shape.Output}}
-	case roleCustom:
+	case conversation.RoleCustom:
 		kind, title = "note", shape.CustomType
 	}
 	var all []part
-	if m.role == roleUser || m.role == roleAssistant {
+	if m.Role == conversation.RoleUser || m.Role == conversation.RoleAssistant {
 		// Several agents and people may talk in one conversation.
-		who := cmp.Or(shape.Model, shape.From, m.role)
+		who := cmp.Or(shape.Model, shape.From, m.Role)
 		all = append(all, part{Kind: "who", Title: who, Text: pageTime(time.UnixMilli(int64(shape.Timestamp)))})
 	}
-	blocks := m.blocks()
-	if m.role == roleTool && len(blocks) == 0 { // it printed nothing, which is worth knowing
-		blocks = []contentBlock{{Type: "text"}}
+	blocks := m.Blocks()
+	if m.Role == conversation.RoleTool && len(blocks) == 0 { // it printed nothing, which is worth knowing
+		blocks = []conversation.Block{{Type: "text"}}
 	}
 	for _, b := range blocks {
 		p := part{Kind: kind, Folded: folded, Title: title}
@@ -232,7 +233,7 @@ func (m message) parts() []part {
 		case "toolCall":
 			p = part{Kind: "tool", Folded: true, Title: b.Name, Text: indented(b.Arguments)}
 		case "image":
-			p.Image = b.picture()
+			p.Image = picture(b)
 		}
 		all = append(all, p)
 	}
@@ -256,7 +257,7 @@ var base64Text = regexp.MustCompile(`^[A-Za-z0-9+/]+=*$`)
 
 // picture is the address of an image that is part of the page; "" of anything that
 // is not plainly an image.
-func (b contentBlock) picture() template.URL {
+func picture(b conversation.Block) template.URL {
 	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, b.MimeType) || !base64Text.MatchString(b.Data) {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -99,16 +100,16 @@ func TestAPageGoesNowhereElse(t *testing.T) {
 
 func TestAPageShowsAlsoWhatPrintedNothing(t *testing.T) {
 	for _, tt := range []struct {
-		said message
+		said conversation.Message
 		want part
 	}{
-		{toolMessage("1", "touch", "", true, 0), part{Kind: "tool", Folded: true, Title: "result of touch, an error"}},
-		{bashMessage("false", "", 1, false, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ false (exit code 1)"}},
-		{bashMessage("sleep 9", "a", 0, true, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ sleep 9 (cancelled)", Text: "a"}},
-		{bashMessage("true", "", 0, false, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ true"}},
+		{conversation.ToolMessage("1", "touch", "", true, 0), part{Kind: "tool", Folded: true, Title: "result of touch, an error"}},
+		{conversation.BashMessage("false", "", 1, false, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ false (exit code 1)"}},
+		{conversation.BashMessage("sleep 9", "a", 0, true, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ sleep 9 (cancelled)", Text: "a"}},
+		{conversation.BashMessage("true", "", 0, false, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ true"}},
 	} {
-		if d := cmp.Diff([]part{tt.want}, tt.said.parts()); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.said.json, d)
+		if d := cmp.Diff([]part{tt.want}, partsOfMessage(tt.said)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.said.JSON, d)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 )
 
@@ -35,21 +36,21 @@ type file struct {
 
 // fileName is the path below the session directory of a new conversation (facts,
 // section 7.3).
-func fileName(t *tree) string {
-	folder := strings.NewReplacer("/", "-", `\`, "-", ":", "-", "\x00", "-").Replace(strings.TrimPrefix(t.header.Cwd, "/"))
+func fileName(t *conversation.Tree) string {
+	folder := strings.NewReplacer("/", "-", `\`, "-", ":", "-", "\x00", "-").Replace(strings.TrimPrefix(t.Header.Cwd, "/"))
 	if len(folder) > mostFolder { // which the real program cannot write
 		sum := sha256.Sum256([]byte(folder))
 		folder = strings.ToValidUTF8(folder[:mostFolder-2*len(sum)], "") + hex.EncodeToString(sum[:])
 	}
-	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(t.header.Timestamp)
-	return filepath.Join("--"+folder+"--", stamp+"_"+t.header.ID+".jsonl")
+	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(t.Header.Timestamp)
+	return filepath.Join("--"+folder+"--", stamp+"_"+t.Header.ID+".jsonl")
 }
 
 // mostFolder is how many bytes of the name of a directory are for that of another.
 const mostFolder = 250
 
 // beginTree gives the session a new conversation, and that a file. Server.mu is held.
-func (s *Server) beginTree(ss *session, t *tree) {
+func (s *Server) beginTree(ss *session, t *conversation.Tree) {
 	s.letGo(ss.file)
 	ss.tree, ss.file = t, nil
 	dir := s.sessionDir(ss.key.scope)
@@ -57,8 +58,8 @@ func (s *Server) beginTree(ss *session, t *tree) {
 		return
 	}
 	ss.file = s.hold(place{dir, fileName(t)})
-	ss.file.lines = append(ss.file.lines, t.header.Line())
-	for _, n := range t.nodes {
+	ss.file.lines = append(ss.file.lines, t.Header.Line())
+	for _, n := range t.Nodes {
 		s.enter(ss, n)
 	}
 }
@@ -104,20 +105,20 @@ func (s *Server) schedule(f *file) {
 }
 
 // add adds an entry to the session's conversation and its file. Server.mu is held.
-func (s *Server) add(ss *session, b sessionfile.Body) *node {
-	n := ss.tree.grow(b)
+func (s *Server) add(ss *session, b sessionfile.Body) *conversation.Node {
+	n := ss.tree.Add(b)
 	s.enter(ss, n)
 	return n
 }
 
 // enter lets the file of the session have an entry. Server.mu is held.
-func (s *Server) enter(ss *session, n *node) {
+func (s *Server) enter(ss *session, n *conversation.Node) {
 	f := ss.file
 	if f == nil {
 		return
 	}
 	f.lines = append(f.lines, n.Line)
-	if f.exists = f.exists || n.role == roleAssistant; f.exists && !f.busy {
+	if f.exists = f.exists || n.Role == conversation.RoleAssistant; f.exists && !f.busy {
 		s.schedule(f)
 	}
 }
@@ -194,24 +195,24 @@ func plainly(err error) error {
 // remake has a file that is no longer there written anew, with all that its sessions
 // know, the latest last. It reports false when it has none.
 func (s *Server) remake(f *file) bool {
-	var trees []*tree
+	var trees []*conversation.Tree
 	for _, ss := range s.sessions {
-		if ss.file == f && len(ss.tree.nodes) > 0 {
+		if ss.file == f && len(ss.tree.Nodes) > 0 {
 			trees = append(trees, ss.tree)
 		}
 	}
 	if len(trees) == 0 {
 		return false
 	}
-	slices.SortFunc(trees, func(a, b *tree) int {
-		return strings.Compare(a.nodes[len(a.nodes)-1].Timestamp(), b.nodes[len(b.nodes)-1].Timestamp())
+	slices.SortFunc(trees, func(a, b *conversation.Tree) int {
+		return strings.Compare(a.Nodes[len(a.Nodes)-1].Timestamp(), b.Nodes[len(b.Nodes)-1].Timestamp())
 	})
-	header := trees[0].header
+	header := trees[0].Header
 	header.Version = sessionfile.Version // as its entries are by now
 	lines := [][]byte{header.Line()}
 	known := map[string]bool{}
 	for _, t := range trees {
-		for _, n := range t.nodes {
+		for _, n := range t.Nodes {
 			if id := n.ID(); !known[id] {
 				known[id] = true
 				lines = append(lines, n.Line)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -60,8 +61,8 @@ func kindsIn(f sessionfile.File) string {
 	var all []string
 	for _, e := range f.Entries {
 		name := e.Type
-		if m := readMessage(e.Message()); m.role != "" {
-			name = m.role
+		if m := conversation.ReadMessage(e.Message()); m.Role != "" {
+			name = m.Role
 		}
 		all = append(all, name)
 	}
@@ -175,8 +176,8 @@ func TestASessionThatIsLoadedTwiceIsWrittenByOne(t *testing.T) {
 	if got := len(f.Entries); got != 11 {
 		t.Errorf("got %d entries, want those of both: 11", got)
 	}
-	tree := growTree(f)
-	if got, want := len(tree.context), 6; got != want {
+	tree := conversation.FromFile(f)
+	if got, want := len(tree.Context), 6; got != want {
 		t.Errorf("got %d messages on the last branch, want %d", got, want)
 	}
 	if got := len(messagesOf(t, c, "s")); got != 6 {

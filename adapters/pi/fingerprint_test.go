@@ -11,9 +11,10 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"pgregory.net/rapid"
+
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"pgregory.net/rapid"
 )
 
 // someValue draws a JSON value.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -65,7 +66,7 @@ func (s *Server) joinThread(x *execution, ss *session, cwd string) outcome {
 			return failed(problem)
 		}
 		s.register(ss)
-		s.beginTree(ss, newTree(core.NewID(), ss.key.id, cwd, ""))
+		s.beginTree(ss, conversation.New(core.NewID(), ss.key.id, cwd, ""))
 		s.catchUp(ss, turns)
 		return s.created(x, ss)
 	})
@@ -81,7 +82,7 @@ func (s *Server) catchUp(ss *session, turns []*hub.Task) {
 		early = slices.DeleteFunc(early, func(t *hub.Task) bool { return t.ID() <= last })
 	}
 	s.choose(ss, turns)
-	var past []message
+	var past []conversation.Message
 	room := s.opts.MaxFileBytes
 	running := slices.IndexFunc(turns, func(t *hub.Task) bool { return t.State() != hub.Ended })
 	if running < 0 {
@@ -89,13 +90,13 @@ func (s *Server) catchUp(ss *session, turns []*hub.Task) {
 	}
 	for _, t := range slices.Backward(turns[:running]) {
 		told := s.retell(ss, t)
-		if room -= int64(sizeOf(told)); room < 0 {
+		if room -= int64(conversation.JSONSize(told)); room < 0 {
 			break
 		}
 		past = append(told, past...)
 	}
 	for _, m := range past {
-		s.enter(ss, ss.tree.say(m))
+		s.enter(ss, ss.tree.Say(m))
 	}
 	if id := ss.agent.Agent(); id != "" {
 		s.add(ss, s.modelChange(id))
@@ -124,7 +125,7 @@ func (s *Server) choose(ss *session, turns []*hub.Task) {
 }
 
 // retell returns the messages of a task that has ended.
-func (s *Server) retell(ss *session, t *hub.Task) []message {
+func (s *Server) retell(ss *session, t *hub.Task) []conversation.Message {
 	v := newView(s.sceneOf(ss, t.ID()), unheard)
 	for _, e := range t.Events() {
 		_ = e.Deliver(v) // a view returns no error

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
@@ -140,7 +141,7 @@ func (s *Server) summarize(f sighted) (summary, bool) {
 	if err != nil {
 		return summary{}, false
 	}
-	known := summary{size: f.info.Size(), at: f.info.ModTime(), info: storedInfoOf(f.at.path(), growTreeOf(parsed, inBrief))}
+	known := summary{size: f.info.Size(), at: f.info.ModTime(), info: storedInfoOf(f.at.path(), conversation.FromFileWith(parsed, inBrief))}
 	known.info.FileExists = true
 	if known.info.CreatedAt == "" {
 		known.info.CreatedAt = f.info.ModTime().UTC().Format(isoTime)
@@ -150,16 +151,16 @@ func (s *Server) summarize(f sighted) (summary, bool) {
 
 // inBrief reads of an entry what it takes to count the messages: most of a file are
 // their words, which a list does not tell.
-func inBrief(e sessionfile.Entry) message {
+func inBrief(e sessionfile.Entry) conversation.Message {
 	if e.Type == sessionfile.TypeMessage {
-		return message{role: e.Type}
+		return conversation.Message{Role: e.Type}
 	}
-	return messageOfEntry(e)
+	return conversation.MessageOf(e)
 }
 
 // storedInfoOf is what a list says of a conversation in a file.
-func storedInfoOf(path string, t *tree) storedInfo {
-	created := t.header.Timestamp
+func storedInfoOf(path string, t *conversation.Tree) storedInfo {
+	created := t.Header.Timestamp
 	if _, err := time.Parse(time.RFC3339, created); err != nil {
 		created = ""
 		if at, ok := fileTime(filepath.Base(path)); ok {
@@ -167,9 +168,9 @@ func storedInfoOf(path string, t *tree) storedInfo {
 		}
 	}
 	return storedInfo{
-		SessionID: storedID(path, t.header), SessionName: t.name, SessionFile: path, SessionPath: path,
-		Cwd: cmp.Or(t.header.Cwd, "/unknown"), CreatedAt: created,
-		ThinkingLevel: cmp.Or(t.level, thinkingOff), MessageCount: len(t.context),
+		SessionID: storedID(path, t.Header), SessionName: t.Name, SessionFile: path, SessionPath: path,
+		Cwd: cmp.Or(t.Header.Cwd, "/unknown"), CreatedAt: created,
+		ThinkingLevel: cmp.Or(t.Level, thinkingOff), MessageCount: len(t.Context),
 	}
 }
 
@@ -189,7 +190,7 @@ type sessionFile struct {
 // listFiles lists the session files that belong to the directory of the session,
 // those that were written last first (facts, section 3.5).
 func listFiles(s *Server, x *execution) outcome {
-	scope, cwd := x.client.scope, x.on.tree.header.Cwd
+	scope, cwd := x.client.scope, x.on.tree.Header.Cwd
 	return s.workOf(&s.lists, x, func(ctx context.Context) outcome {
 		files := []sessionFile{}
 		for _, f := range s.storedFiles(ctx, scope) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -13,7 +14,7 @@ const headBytes = 64 << 10
 
 // stored is a conversation that was read from a file.
 type stored struct {
-	tree *tree
+	tree *conversation.Tree
 	at   place
 }
 
@@ -36,7 +37,7 @@ func (s *Server) readStored(scope, path string) (stored, string) {
 	if f.Skipped > 0 {
 		s.opts.Log.Warn("a session file has lines that are no entries; they are passed over", "path", path, "lines", f.Skipped)
 	}
-	return stored{tree: growTree(f), at: at}, ""
+	return stored{tree: conversation.FromFile(f), at: at}, ""
 }
 
 // readHeader reads the first line of a session file.
@@ -88,7 +89,7 @@ func loadSession(s *Server, x *execution) outcome {
 // idOf is the id of a session that is loaded without one: that under which it is
 // listed, else, when that is taken, a new one.
 func (s *Server) idOf(scope string, from stored) string {
-	id := storedID(from.at.path(), from.tree.header)
+	id := storedID(from.at.path(), from.tree.Header)
 	if _, taken := s.sessions[sessionKey{scope, id}]; taken || !sessionIDs.MatchString(id) || units(id) > maxID {
 		return newSessionID()
 	}

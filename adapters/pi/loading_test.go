@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -37,7 +38,7 @@ func TestAFileOfTheRealProgramIsLoadedAndGoneOnWith(t *testing.T) {
 	}
 	var roles []string
 	for _, m := range messagesOf(t, c, "s") {
-		roles = append(roles, m.role)
+		roles = append(roles, m.Role)
 	}
 	want := []string{"compactionSummary", "user", "assistant", "user", "assistant"} // as the real program has it
 	if d := cmp.Diff(want, roles); d != "" {
@@ -60,8 +61,8 @@ func TestAFileOfTheRealProgramIsLoadedAndGoneOnWith(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(after), string(data)) {
 		t.Fatalf("got %v and %d bytes, want the file as it was, and more behind it", err, len(after))
 	}
-	grown := growTree(readFile(t, path))
-	if got, want := len(grown.context), 7; got != want {
+	grown := conversation.FromFile(readFile(t, path))
+	if got, want := len(grown.Context), 7; got != want {
 		t.Errorf("got %d messages in the file, want %d", got, want)
 	}
 }
@@ -106,7 +107,7 @@ func TestASessionThatBeginsAnewKeepsItsAgentAndItsThinkingLevel(t *testing.T) {
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
 	settled(s)
-	if got := growTree(readFile(t, fileOf(c, "s"))).level; got != "high" {
+	if got := conversation.FromFile(readFile(t, fileOf(c, "s"))).Level; got != "high" {
 		t.Errorf("in the file: got the level %q, want high", got)
 	}
 }

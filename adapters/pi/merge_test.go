@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -30,7 +31,7 @@ func whole(t interface{ Fatalf(string, ...any) }, how Snapshots, chunks []string
 	v := newView(testScene(), how)
 	record := newView(testScene(), unheard)
 	var tr Transcript
-	asked := userMessage("hello", nil, atNoon.UnixMilli())
+	asked := conversation.UserMessage("hello", nil, atNoon.UnixMilli())
 	var opening frames
 	opening.plain(v.prefix, agentStart)
 	opening.plain(v.prefix, turnStart)
@@ -49,7 +50,7 @@ func whole(t interface{ Fatalf(string, ...any) }, how Snapshots, chunks []string
 	}
 	deliver(core.Done{})
 	bytes += read(t, &tr, v.take())
-	bytes += len(agentEnd(v.prefix, append([]message{asked}, record.messages...)))
+	bytes += len(agentEnd(v.prefix, append([]conversation.Message{asked}, record.messages...)))
 	return &tr, bytes
 }
 
@@ -200,9 +201,9 @@ func TestMessagesDoNotDependOnWhoReads(t *testing.T) {
 				}
 			}
 		}
-		want := string(appendMessages(nil, views[0].messages))
+		want := string(conversation.AppendMessages(nil, views[0].messages))
 		for j, v := range views {
-			if got := string(appendMessages(nil, v.messages)); got != want {
+			if got := string(conversation.AppendMessages(nil, v.messages)); got != want {
 				t.Fatalf("view %d: messages differ:\n got %s\nwant %s", j, got, want)
 			}
 			if v.turn.open || v.draft != nil || len(v.calls) > 0 || len(v.later) > 0 {

@@ -2,8 +2,10 @@ package pi
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -43,7 +45,7 @@ var inputs = [...]string{"text", "image"}
 
 func modelOf(a hub.AgentStatus) model {
 	m := model{
-		ID: a.ID, Name: cmp.Or(a.Name, string(a.ID)), API: api, Provider: a.Dialect, Reasoning: true, Input: inputs[:1],
+		ID: a.ID, Name: cmp.Or(a.Name, string(a.ID)), API: conversation.API, Provider: a.Dialect, Reasoning: true, Input: inputs[:1],
 		ContextWindow: windowOf(a.Card), MaxTokens: maxTokens,
 	}
 	if a.Features.Has(core.FeatureFiles) {
@@ -134,4 +136,20 @@ func cycleModel(s *Server, x *execution) outcome {
 
 func cycled(x *execution, m *model) outcome {
 	return outcome{data: wire.Encode(map[string]any{"model": m, "thinkingLevel": x.on.thinkingLevel(), "isScoped": false})}
+}
+
+// windowOf is the context window that an agent tells of, or else pi's default.
+func windowOf(c core.Card) int {
+	const most = 1 << 30
+	for _, name := range []string{"context_window", "contextWindow"} {
+		raw, told := c.Metadata[name]
+		if !told {
+			continue
+		}
+		var n float64
+		if json.Unmarshal(raw, &n) == nil && n >= 1 && n <= most {
+			return int(n)
+		}
+	}
+	return contextWindow
 }

@@ -1,10 +1,10 @@
 package pi
 
 import (
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -12,9 +12,9 @@ import (
 
 // journey is a move to another place in the tree.
 type journey struct {
-	target *node
+	target *conversation.Node
 	// leaf is where the conversation goes on; nil is before all.
-	leaf *node
+	leaf *conversation.Node
 	// text is what the user said at the target, to be said otherwise.
 	text  *string
 	label string
@@ -25,24 +25,24 @@ type journey struct {
 func navigate(s *Server, x *execution) outcome {
 	t := x.on.tree
 	id, _ := x.text("targetId")
-	to := t.find(id)
+	to := t.Find(id)
 	if to == nil {
 		return failed("Entry " + id + " not found")
 	}
-	if to == t.leaf {
+	if to == t.Leaf {
 		return begun()
 	}
 	options, _ := x.object("options")
 	label, _ := options.text("label")
 	j := journey{target: to, leaf: to, label: label}
-	if to.asks() || to.Type == sessionfile.TypeCustomMessage {
-		text := to.said().text()
-		j.leaf, j.text = to.parent, &text
+	if to.Asks() || to.Type == sessionfile.TypeCustomMessage {
+		text := to.Said().Text()
+		j.leaf, j.text = to.Parent, &text
 	}
 	if x.before != nil && options.is("summarize", "true") {
 		return outcome{data: x.before.data} // the summary is in the conversation, behind the move
 	}
-	left := t.leftFor(to)
+	left := t.LeftFor(to)
 	if !options.is("summarize", "true") || len(left) == 0 {
 		return s.arrive(x.on, j, "")
 	}
@@ -50,7 +50,7 @@ func navigate(s *Server, x *execution) outcome {
 		return failed("No model available for summarization")
 	}
 	question := summaryQuestion(options)
-	prepare := func() ([]core.Turn, string) { return turns(left, s.hub.Limits().HistoryBytes), question }
+	prepare := func() ([]core.Turn, string) { return conversation.Turns(left, s.hub.Limits().HistoryBytes), question }
 	err := s.askAside(x, prepare, time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
 		switch {
 		case f != nil && f.Code == core.CodeCancelled:
@@ -73,22 +73,6 @@ func navigate(s *Server, x *execution) outcome {
 	return outcome{pending: true}
 }
 
-// leftFor returns what is said on the path but not on that to the other entry.
-func (t *tree) leftFor(to *node) []message {
-	stays := map[*node]bool{}
-	for n := to; n != nil; n = n.parent {
-		stays[n] = true
-	}
-	var left []message
-	for n := t.leaf; n != nil && !stays[n]; n = n.parent {
-		if n.role != "" {
-			left = append(left, n.said())
-		}
-	}
-	slices.Reverse(left)
-	return left
-}
-
 // summaryQuestion asks for a summary of what goes along with it, as the options of
 // navigate_tree want it.
 func summaryQuestion(options command) string {
@@ -108,7 +92,7 @@ func summaryQuestion(options command) string {
 // is one. Server.mu is held.
 func (s *Server) arrive(ss *session, j journey, summary string) outcome {
 	t := ss.tree
-	t.move(j.leaf)
+	t.Move(j.leaf)
 	marked := j.target
 	if summary != "" {
 		from := "root"

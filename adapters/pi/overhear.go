@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -123,7 +123,7 @@ func (s *Server) stopHearing(ss *session) {
 
 // askedWith are the messages that a task was asked with, as if its sender had said them
 // here; the additional member from says who that is.
-func askedWith(task *hub.Task) []message {
+func askedWith(task *hub.Task) []conversation.Message {
 	req := task.Request()
 	at := time.Now()
 	if e := task.Events(); len(e) > 0 && e[0].Seq == 1 {
@@ -131,7 +131,7 @@ func askedWith(task *hub.Task) []message {
 	}
 	text := req.Content
 	var images []core.File
-	var files []message
+	var files []conversation.Message
 	add := func(more string) {
 		if text != "" {
 			text += "\n"
@@ -145,18 +145,12 @@ func askedWith(task *hub.Task) []message {
 		switch {
 		case strings.HasPrefix(f.MediaType, "image/"):
 			images = append(images, f)
-		case readable(f):
-			add(fileNote(f) + "\n" + string(f.Data))
+		case conversation.IsText(f):
+			add(conversation.FileNote(f) + "\n" + string(f.Data))
 		default:
-			add(fileNote(f))
-			files = append(files, fileMessage(f, at.UnixMilli()))
+			add(conversation.FileNote(f))
+			files = append(files, conversation.FileMessage(f, at.UnixMilli()))
 		}
 	}
-	return append([]message{saidBy(userMessage(text, images, at.UnixMilli()), task.From().ID)}, files...)
-}
-
-// saidBy adds to a message who said it.
-func saidBy(m message, from string) message {
-	m.json = append(wire.AppendString(append(m.json[:len(m.json)-1], `,"from":`...), from), '}')
-	return m
+	return append([]conversation.Message{conversation.SaidBy(conversation.UserMessage(text, images, at.UnixMilli()), task.From().ID)}, files...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -11,8 +12,8 @@ import (
 // room for another, or the process that had it ended. The next command that names it
 // brings it back. Server.mu guards it.
 type parked struct {
-	path string // of the file
-	tree *tree  // in place of the file, of a session in which nothing was said
+	path string             // of the file
+	tree *conversation.Tree // in place of the file, of a session in which nothing was said
 	made time.Time
 	// What the file does not have.
 	version               int
@@ -26,7 +27,7 @@ const mostParked = 10_000
 
 // canPark reports whether the idle session can come back as it is. Server.mu is held.
 func (s *Server) canPark(ss *session) bool {
-	nodes := ss.tree.nodes
+	nodes := ss.tree.Nodes
 	switch {
 	case ss.busy(), len(ss.readers) > 0, s.lanes[ss.key] != nil, len(ss.steering)+len(ss.following) > 0:
 		return false
@@ -36,7 +37,7 @@ func (s *Server) canPark(ss *session) bool {
 		return true
 	case ss.file == nil || ss.file.broken:
 		return false
-	case len(nodes) > 0 && ss.tree.leaf != nodes[len(nodes)-1]: // a file goes on at its end
+	case len(nodes) > 0 && ss.tree.Leaf != nodes[len(nodes)-1]: // a file goes on at its end
 		return false
 	}
 	var size int64
@@ -48,7 +49,7 @@ func (s *Server) canPark(ss *session) bool {
 
 // unsaid reports whether nothing was said in the session, so that it has no file yet.
 func (ss *session) unsaid() bool {
-	return len(ss.tree.context) == 0 && (ss.file == nil || !ss.file.exists)
+	return len(ss.tree.Context) == 0 && (ss.file == nil || !ss.file.exists)
 }
 
 // park takes an idle session out of memory. Server.mu is held.
@@ -134,7 +135,7 @@ func (s *Server) unpark(x *execution, key sessionKey, p *parked, from stored) st
 	s.register(ss)
 	ss.version, ss.noRetry, ss.noCompaction = p.version, p.noRetry, p.noCompaction
 	if p.tree != nil {
-		ss.thread = core.ThreadID(p.tree.header.ID)
+		ss.thread = core.ThreadID(p.tree.Header.ID)
 		ss.agent = p.agent
 		s.attend(ss)
 		s.beginTree(ss, p.tree)

@@ -3,6 +3,7 @@ package pi
 import (
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -20,14 +21,14 @@ func getState(s *Server, x *execution) outcome {
 
 func getMessages(_ *Server, x *execution) outcome {
 	all := x.on.all()
-	b := append(make([]byte, 0, sizeOf(all)+16), `{"messages":`...)
-	return outcome{data: append(appendMessages(b, all), '}')}
+	b := append(make([]byte, 0, conversation.JSONSize(all)+16), `{"messages":`...)
+	return outcome{data: append(conversation.AppendMessages(b, all), '}')}
 }
 
 func getLastText(_ *Server, x *execution) outcome {
 	for _, m := range slices.Backward(x.on.all()) {
-		if m.role == roleAssistant {
-			return outcome{data: wire.Encode(map[string]any{"text": m.text()})}
+		if m.Role == conversation.RoleAssistant {
+			return outcome{data: wire.Encode(map[string]any{"text": m.Text()})}
 		}
 	}
 	return outcome{data: wire.Encode(map[string]any{"text": nil})}
@@ -59,14 +60,14 @@ func getStats(_ *Server, x *execution) outcome {
 	st := stats{SessionFile: x.on.path(), SessionID: x.on.thread, TotalMessages: len(all)}
 	var u core.Usage
 	for _, m := range all {
-		switch m.role {
-		case roleUser:
+		switch m.Role {
+		case conversation.RoleUser:
 			st.UserMessages++
-		case roleAssistant:
+		case conversation.RoleAssistant:
 			st.AssistantMessages++
-			st.ToolCalls += m.calls
-			u = u.Add(m.usage)
-		case roleTool:
+			st.ToolCalls += m.Calls
+			u = u.Add(m.Usage)
+		case conversation.RoleTool:
 			st.ToolResults++
 		}
 	}
@@ -79,7 +80,7 @@ func getStats(_ *Server, x *execution) outcome {
 func getContext(s *Server, x *execution) outcome {
 	window := s.window(x.on)
 	usage := map[string]any{"tokens": nil, "contextWindow": window, "percent": nil}
-	if n := reported(x.on.tree.leaf); n > 0 {
+	if n := conversation.ReportedTokens(x.on.tree.Leaf); n > 0 {
 		usage["tokens"], usage["percent"] = n, float64(n)*100/float64(window)
 	}
 	return outcome{data: wire.Encode(usage)}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -101,7 +102,7 @@ func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning
 			t.Errorf("session %s: got it busy, want it idle", key.id)
 		}
 		if ss.file != nil && ss.file.made {
-			if got, want := len(growTree(readFile(t, ss.file.path)).nodes), len(ss.tree.nodes); got != want {
+			if got, want := len(conversation.FromFile(readFile(t, ss.file.path)).Nodes), len(ss.tree.Nodes); got != want {
 				t.Errorf("session %s: got %d entries in its file, want %d", key.id, got, want)
 			}
 		}

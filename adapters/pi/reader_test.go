@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -170,13 +171,13 @@ func (r *reader) end(message json.RawMessage) {
 		r.t.Fatalf("message %s: %v", message, err)
 	}
 	switch m.Role {
-	case roleUser:
+	case conversation.RoleUser:
 		r.Injected = append(r.Injected, m.text())
-	case roleTool:
+	case conversation.RoleTool:
 		if got := (toolEnd{m.ToolCallID, m.text(), m.IsError}); !slices.Contains(r.Results, got) {
 			r.t.Fatalf("got the message %+v, want one of what ended: %+v", got, r.Results)
 		}
-	case roleAssistant:
+	case conversation.RoleAssistant:
 		m = r.compare(message, true)
 		for i, c := range m.Content {
 			if c.Type == "toolCall" {

@@ -1,13 +1,14 @@
 package pi
 
 import (
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 // say adds a message to the run and to the conversation of its session.
-func (s *Server) say(r *run, m message) {
+func (s *Server) say(r *run, m conversation.Message) {
 	r.messages = append(r.messages, m)
-	s.enter(r.session, r.session.tree.say(m))
+	s.enter(r.session, r.session.tree.Say(m))
 }
 
 // gather takes over the messages that have ended in a step.
@@ -52,13 +53,13 @@ func (s *Server) recall(ss *session, thread core.ThreadID) {
 }
 
 // recallOf is recall with a part of the conversation: the rest is said again.
-func (s *Server) recallOf(ss *session, thread core.ThreadID, context []message) {
+func (s *Server) recallOf(ss *session, thread core.ThreadID, context []conversation.Message) {
 	if ss.thread != thread {
 		s.depart(ss)
 		ss.thread, ss.shared = thread, false
 	}
 	s.attend(ss)
-	ss.told, ss.knowing = turns(context, s.hub.Limits().HistoryBytes), nil
+	ss.told, ss.knowing = conversation.Turns(context, s.hub.Limits().HistoryBytes), nil
 	ss.ran = ran{} // it stands in the conversation
 	s.look(ss)
 }

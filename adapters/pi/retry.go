@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -90,9 +91,9 @@ func (s *Server) again(r *run, st *step, deadline time.Time) {
 	}
 	r.retrying.timer = nil
 	// What the agent said in the attempt is gone with it, but for a branch of the tree.
-	pushed := slices.DeleteFunc(slices.Clone(r.messages[st.from:]), func(m message) bool { return m.role != roleUser })
+	pushed := slices.DeleteFunc(slices.Clone(r.messages[st.from:]), func(m conversation.Message) bool { return m.Role != conversation.RoleUser })
 	r.messages = r.messages[:st.from]
-	r.session.tree.move(st.leaf)
+	r.session.tree.Move(st.leaf)
 	for _, m := range pushed {
 		s.say(r, m)
 	}

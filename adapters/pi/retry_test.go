@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -83,10 +84,10 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 				}
 				var roles []string
 				for _, m := range messagesOf(t, c, "s") {
-					roles = append(roles, m.role)
+					roles = append(roles, m.Role)
 				}
 				if tt.asked > 1 {
-					if diff := cmp.Diff([]string{roleUser, roleAssistant}, roles); diff != "" {
+					if diff := cmp.Diff([]string{conversation.RoleUser, conversation.RoleAssistant}, roles); diff != "" {
 						t.Errorf("messages that stay (-want +got):\n%s", diff)
 					}
 				}

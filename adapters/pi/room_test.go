@@ -100,7 +100,7 @@ func TestAScriptMakesThreeHundredSessionsOneAfterAnother(t *testing.T) {
 			}
 			c.ok(`{"type":"prompt","sessionId":"s000","message":"still here?"}`)
 			said := messagesOf(t, c, "s000")
-			if len(said) != 4 || !strings.Contains(string(said[0].json), "hello from s000") || !strings.Contains(string(said[3].json), "you said still here?") {
+			if len(said) != 4 || !strings.Contains(string(said[0].JSON), "hello from s000") || !strings.Contains(string(said[3].JSON), "you said still here?") {
 				t.Errorf("got %d messages, want those of before and the new ones", len(said))
 			}
 			// So has who loads its file.

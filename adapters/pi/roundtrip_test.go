@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -116,7 +117,7 @@ func accountOf(events []core.Event) account {
 // session files would not take for JSON is a text.
 func argumentsOf(input string) string {
 	var v any
-	strict := core.CheckJSON([]byte(input), core.JSONLimits{Bytes: len(input), Depth: argumentsDepth}) == nil
+	strict := core.CheckJSON([]byte(input), core.JSONLimits{Bytes: len(input), Depth: conversation.ArgumentsDepth}) == nil
 	switch err := json.Unmarshal([]byte(input), &v); {
 	case strings.TrimSpace(input) == "":
 		return "{}"

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -20,7 +21,7 @@ type run struct {
 	prompt  *execution // nil of one that began with what somebody else has asked
 	// steps are in order; the last is under way.
 	steps    []*step
-	messages []message // of the run so far
+	messages []conversation.Message // of the run so far
 	aborted  bool
 	retrying retrying
 
@@ -31,7 +32,7 @@ type run struct {
 type runRoom struct {
 	step     step
 	steps    [1]*step
-	messages [2]message
+	messages [2]conversation.Message
 }
 
 // newRun returns a run that has not begun.
@@ -69,7 +70,7 @@ type step struct {
 	// from is where what answers it begins in the messages of the run, and leaf what
 	// that follows in the conversation.
 	from int
-	leaf *node
+	leaf *conversation.Node
 	// steered is what was pushed into the task here, by the id of its injection.
 	steered map[string]queued
 }
@@ -133,7 +134,7 @@ func (s *Server) begin(r *run, said []queued, task *hub.Task, answer func(*view)
 	now := time.Now().UnixMilli()
 	before := len(r.messages)
 	for _, q := range said {
-		s.say(r, userMessage(q.text, q.images, now))
+		s.say(r, conversation.UserMessage(q.text, q.images, now))
 	}
 	st := r.newStep()
 	st.run, st.said, st.task, st.answer = r, said, task, answer
@@ -143,13 +144,13 @@ func (s *Server) begin(r *run, said []queued, task *hub.Task, answer func(*view)
 
 // open adds a step to its run; words are the messages that it begins with, which have
 // been said: none of a step that asks again.
-func (s *Server) open(st *step, words []message) {
+func (s *Server) open(st *step, words []conversation.Message) {
 	r := st.run
 	prefix := r.session.prefix
 	events := 2 + 2*len(words)
 	opening := frames{
 		list: make([][]byte, 0, events),
-		room: make([]byte, 0, events*(len(prefix)+48)+2*sizeOf(words)),
+		room: make([]byte, 0, events*(len(prefix)+48)+2*conversation.JSONSize(words)),
 	}
 	if len(r.steps) > 0 {
 		st.before = r.last()
@@ -161,7 +162,7 @@ func (s *Server) open(st *step, words []message) {
 	for _, m := range words {
 		opening.spoken(prefix, m)
 	}
-	st.opening, st.from, st.leaf = opening.list, len(r.messages), r.session.tree.leaf
+	st.opening, st.from, st.leaf = opening.list, len(r.messages), r.session.tree.Leaf
 	r.steps = append(r.steps, st)
 	if st.task == nil {
 		st.record = st.own.begins(nil, s.sceneOf(r.session, ""), unheard)

@@ -192,7 +192,7 @@ func roles(t *testing.T, c *caller, session string) string {
 	t.Helper()
 	var parts []string
 	for _, m := range messagesOf(t, c, session) {
-		parts = append(parts, m.role+":"+m.text())
+		parts = append(parts, m.Role+":"+m.Text())
 	}
 	return strings.Join(parts, " ")
 }

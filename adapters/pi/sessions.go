@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -34,7 +35,7 @@ type session struct {
 	// agent is who is asked: zero until the first prompt has found somebody.
 	agent core.Address
 	model *model // of the agent, as it was last seen
-	tree  *tree
+	tree  *conversation.Tree
 	file  *file // of the tree; nil when it is kept in memory alone
 	run   *run  // nil when idle
 	// noRetry says that what failed is not asked again.
@@ -81,8 +82,8 @@ const isoTime = "2006-01-02T15:04:05.000Z"
 
 func (s *Server) info(ss *session) sessionInfo {
 	return sessionInfo{
-		SessionID: ss.key.id, SessionName: ss.tree.name, SessionFile: ss.path(), Model: s.modelOf(ss), ThinkingLevel: ss.thinkingLevel(),
-		IsStreaming: ss.run != nil, MessageCount: len(ss.tree.context), CreatedAt: ss.created.UTC().Format(isoTime),
+		SessionID: ss.key.id, SessionName: ss.tree.Name, SessionFile: ss.path(), Model: s.modelOf(ss), ThinkingLevel: ss.thinkingLevel(),
+		IsStreaming: ss.run != nil, MessageCount: len(ss.tree.Context), CreatedAt: ss.created.UTC().Format(isoTime),
 	}
 }
 
@@ -95,7 +96,7 @@ func (ss *session) path() string {
 }
 
 // all returns the messages so far, those of the run included as far as they ended.
-func (ss *session) all() []message { return messagesIn(ss.tree.context) }
+func (ss *session) all() []conversation.Message { return conversation.Messages(ss.tree.Context) }
 
 // lookup returns the session that a command is for, or nil. Where that was deleted by
 // one that was admitted later, it is none that was made under the name since.
@@ -158,7 +159,7 @@ func (s *Server) create(x *execution, cwd, problem string) outcome {
 	}
 	s.register(ss)
 	s.attend(ss)
-	t := newTree(string(ss.thread), id, cwd, "")
+	t := conversation.New(string(ss.thread), id, cwd, "")
 	s.noteAgent(ss, t)
 	s.beginTree(ss, t)
 	return s.created(x, ss)

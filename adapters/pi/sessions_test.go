@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -93,8 +94,8 @@ func TestASessionIsBoundToItsAgent(t *testing.T) {
 		c.ok(`{"type":"prompt","sessionId":"any","message":"hi"}`)
 	}
 	for _, m := range messagesOf(t, c, "any") {
-		if m.role == roleAssistant && !strings.Contains(string(m.json), `"provider":"parallax","model":"x"`) {
-			t.Errorf("answered by %s, want by x", m.json)
+		if m.Role == conversation.RoleAssistant && !strings.Contains(string(m.JSON), `"provider":"parallax","model":"x"`) {
+			t.Errorf("answered by %s, want by x", m.JSON)
 		}
 	}
 	c.open("able", "capability:war")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -54,7 +55,7 @@ func (s *Server) answerSlash(x *execution, said queued, text string) outcome {
 	ss.run = r
 	at := time.Now()
 	st := s.begin(r, []queued{said}, nil, func(v *view) {
-		v.agent, v.scene.provider = core.AgentID(hubName), func(core.AgentID) string { return api }
+		v.agent, v.scene.provider = core.AgentID(hubName), func(core.AgentID) string { return conversation.API }
 		e := core.Event{At: at}
 		_, _ = v.Text(e, core.Text{Text: text}), v.Done(e, core.Done{}) // a view returns no error
 	})
@@ -121,7 +122,7 @@ func slashUse(s *Server, ss *session, argument string) string {
 func slashUsage(_ *Server, ss *session, _ string) string {
 	var u core.Usage
 	for _, m := range ss.all() {
-		u = u.Add(m.usage)
+		u = u.Add(m.Usage)
 	}
 	return fmt.Sprintf("This session has used %d tokens: %d input, %d output, %d read from a cache, %d written to one.",
 		u.Input+u.Output+u.Thinking+u.CacheRead+u.CacheWrite, u.Input, u.Output+u.Thinking, u.CacheRead, u.CacheWrite)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -22,6 +23,9 @@ const patience = 30 * time.Second
 
 // unlimited are the rates of servers whose tests are of something else.
 var unlimited = Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
+
+// someTime is when what a test makes was said.
+var someTime = time.UnixMilli(1_800_000_000_000)
 
 func newStage(t *testing.T, opts Options) (*hub.Hub, *Server) {
 	t.Helper()
@@ -282,7 +286,7 @@ func (c *caller) patient(command string) Frame {
 }
 
 // messagesOf returns the messages of a session.
-func messagesOf(t *testing.T, c *caller, session string) []message {
+func messagesOf(t *testing.T, c *caller, session string) []conversation.Message {
 	t.Helper()
 	var data struct {
 		Messages []json.RawMessage `json:"messages"`
@@ -290,7 +294,7 @@ func messagesOf(t *testing.T, c *caller, session string) []message {
 	if err := json.Unmarshal(c.ok(`{"type":"get_messages","sessionId":"`+session+`"}`).Data, &data); err != nil {
 		t.Fatal(err)
 	}
-	var ms []message
+	var ms []conversation.Message
 	for _, raw := range data.Messages {
 		var shape struct {
 			Role string `json:"role"`
@@ -298,7 +302,7 @@ func messagesOf(t *testing.T, c *caller, session string) []message {
 		if err := json.Unmarshal(raw, &shape); err != nil {
 			t.Fatal(err)
 		}
-		ms = append(ms, message{role: shape.Role, json: raw})
+		ms = append(ms, conversation.Message{Role: shape.Role, JSON: raw})
 	}
 	return ms
 }

@@ -19,7 +19,7 @@ const (
 var thinkingLevels = []string{thinkingOff, "low", "medium", "high", "xhigh"}
 
 // thinkingLevel is the level as clients are shown it.
-func (ss *session) thinkingLevel() string { return cmp.Or(ss.tree.level, thinkingOff) }
+func (ss *session) thinkingLevel() string { return cmp.Or(ss.tree.Level, thinkingOff) }
 
 func setThinking(s *Server, x *execution) outcome {
 	level, _ := x.text("level")
@@ -45,7 +45,7 @@ func cycleThinking(s *Server, x *execution) outcome {
 
 // think sets the level and tells the subscribers when it is another.
 func (s *Server) think(ss *session, level string) {
-	if ss.tree.level == level {
+	if ss.tree.Level == level {
 		return
 	}
 	s.add(ss, sessionfile.ThinkingLevelChange{ThinkingLevel: level})
@@ -58,7 +58,7 @@ func (s *Server) think(ss *session, level string) {
 
 // thinkingContext lets the agent know the level, once somebody has set one.
 func (ss *session) thinkingContext(r *core.Request) {
-	if ss.tree.level != "" {
-		r.Context = wire.Encode(map[string]string{"thinking_level": ss.tree.level})
+	if ss.tree.Level != "" {
+		r.Context = wire.Encode(map[string]string{"thinking_level": ss.tree.Level})
 	}
 }

@@ -3,6 +3,8 @@ package pi
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 )
 
 // Transcript puts the events of one session together, as a client does that shows
@@ -64,10 +66,10 @@ func (t *Transcript) Add(f Frame) {
 		StopReason   string `json:"stopReason"`
 		ErrorMessage string `json:"errorMessage"`
 	}
-	if e.Type == "turn_end" || e.Message == nil || json.Unmarshal(e.Message, &m) != nil || m.Role != roleAssistant {
+	if e.Type == "turn_end" || e.Message == nil || json.Unmarshal(e.Message, &m) != nil || m.Role != conversation.RoleAssistant {
 		return
 	}
-	t.Snapshots = t.ended + message{json: e.Message}.text()
+	t.Snapshots = t.ended + conversation.Message{JSON: e.Message}.Text()
 	if e.Type == "message_end" {
 		t.ended = t.Snapshots
 		t.StopReason, t.ErrorMessage = m.StopReason, m.ErrorMessage

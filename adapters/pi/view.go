@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -32,13 +33,13 @@ type view struct {
 	told Snapshots
 	out  *frames // nil of one that is unheard
 
-	messages []message
-	few      [1]message // of those, in most views
-	draft    *draft     // that grows: latest, or nil
+	messages []conversation.Message
+	few      [1]conversation.Message // of those, in most views
+	draft    *draft                  // that grows: latest, or nil
 	latest   draft
 	turn     turn
-	calls    []*toolCall // without a result
-	later    []message   // wait for the draft to end
+	calls    []*toolCall            // without a result
+	later    []conversation.Message // wait for the draft to end
 	injected []core.Injected
 
 	agent   core.AgentID
@@ -51,7 +52,7 @@ type view struct {
 type turn struct {
 	open    bool
 	reply   json.RawMessage
-	results []message
+	results []conversation.Message
 }
 
 // newView returns a view of a task whose turn has begun.
@@ -226,11 +227,11 @@ func (v *view) update(name string, i, extra int, fields func([]byte) []byte) {
 func (v *view) close(stop, problem string) {
 	d := v.draft
 	v.endBlocks()
-	m := message{role: roleAssistant, json: d.message(stop, problem), calls: d.calls, usage: d.usage}
-	m.count(d.said, d.words)
-	v.draft, v.latest, v.turn.reply = nil, draft{}, m.json
+	m := conversation.Message{Role: conversation.RoleAssistant, JSON: d.message(stop, problem), Calls: d.calls, Usage: d.usage}
+	m.Count(d.said, d.words)
+	v.draft, v.latest, v.turn.reply = nil, draft{}, m.JSON
 	v.keep(m)
-	v.out.message(v.prefix, "end", m.json)
+	v.out.message(v.prefix, "end", m.JSON)
 	for _, l := range v.later {
 		v.speak(l)
 	}
@@ -238,7 +239,7 @@ func (v *view) close(stop, problem string) {
 }
 
 // keep adds a message that has ended.
-func (v *view) keep(m message) {
+func (v *view) keep(m conversation.Message) {
 	if v.messages == nil {
 		v.messages = v.few[:0]
 	}
@@ -246,13 +247,13 @@ func (v *view) keep(m message) {
 }
 
 // speak adds a message that comes whole; while a draft is open it waits.
-func (v *view) speak(m message) {
+func (v *view) speak(m conversation.Message) {
 	if v.draft != nil {
 		v.later = append(v.later, m)
 		return
 	}
 	v.keep(m)
-	if m.role == roleTool {
+	if m.Role == conversation.RoleTool {
 		v.turn.results = append(v.turn.results, m)
 	}
 	v.out.spoken(v.prefix, m)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -79,7 +80,7 @@ func trim(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		delete(v, "timestamp")
-		if v["role"] == roleAssistant {
+		if v["role"] == conversation.RoleAssistant {
 			delete(v, "api")
 			delete(v, "provider")
 			delete(v, "model")

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -134,7 +134,7 @@ func (v *view) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
 		v.endTurn()
 	}
 	v.beginTurn()
-	v.speak(userMessage(in.Content, nil, e.At.UnixMilli()))
+	v.speak(conversation.UserMessage(in.Content, nil, e.At.UnixMilli()))
 	return nil
 }
 
@@ -147,11 +147,11 @@ func (v *view) File(e core.Event, b core.File) error {
 	if d.affordsShape(2) {
 		v.endBlocks()
 	}
-	note := fileNote(b)
-	if readable(b) {
+	note := conversation.FileNote(b)
+	if conversation.IsText(b) {
 		note += "\n" + string(b.Data)
 	} else {
-		v.speak(fileMessage(b, e.At.UnixMilli()))
+		v.speak(conversation.FileMessage(b, e.At.UnixMilli()))
 	}
 	i := v.block(blockText)
 	if len(d.blocks[i].body) > 0 {
@@ -162,14 +162,6 @@ func (v *view) File(e core.Event, b core.File) error {
 		v.endBlocks()
 	}
 	return nil
-}
-
-// readable reports whether a file is text.
-func readable(f core.File) bool {
-	kind, _, _ := strings.Cut(f.MediaType, ";")
-	text := strings.HasPrefix(kind, "text/") || kind == "application/json" || strings.HasSuffix(kind, "+json") ||
-		kind == "application/xml" || strings.HasSuffix(kind, "+xml") || kind == "application/yaml"
-	return text && utf8.Valid(f.Data)
 }
 
 // Usage adds to the message under way, or to the next.
@@ -286,7 +278,7 @@ func (v *view) broken(e core.Event, stop, text string) {
 func (v *view) end(e core.Event, stop, problem string) {
 	v.close(stop, problem)
 	for _, in := range v.injected {
-		v.speak(userMessage(in.Content, nil, e.At.UnixMilli()))
+		v.speak(conversation.UserMessage(in.Content, nil, e.At.UnixMilli()))
 	}
 	v.injected = nil
 	v.endTurn()

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -22,7 +23,7 @@ type toolCall struct {
 func (v *view) ToolCall(e core.Event, b core.ToolCall) error {
 	d := v.begin(e.At)
 	v.endBlocks()
-	c := &toolCall{id: b.ID, name: b.Name, args: arguments(b.Input)}
+	c := &toolCall{id: b.ID, name: b.Name, args: conversation.ToolArguments(b.Input)}
 	v.calls = append(v.calls, c)
 
 	i := len(d.blocks)
@@ -85,7 +86,7 @@ func (v *view) ToolState(_ core.Event, b core.ToolState) error {
 	c := v.call(b.ID)
 	c.state, c.detail = b.State, b.Detail
 	v.out.tool(v.prefix, "update", c, len(b.Detail)+96, func(dst []byte) []byte {
-		dst = appendContent(append(dst, `,"partialResult":{"content":`...), b.Detail)
+		dst = conversation.AppendContent(append(dst, `,"partialResult":{"content":`...), b.Detail)
 		dst = append(append(dst, `,"details":{"state":"`...), b.State.String()...)
 		return append(dst, '"', '}', '}')
 	})
@@ -111,13 +112,13 @@ func (v *view) result(c *toolCall, output string, isError bool, at time.Time) {
 		}
 	}
 	v.out.tool(v.prefix, "end", c, len(output)+96, func(dst []byte) []byte {
-		dst = appendContent(append(dst, `,"result":{"content":`...), output)
+		dst = conversation.AppendContent(append(dst, `,"result":{"content":`...), output)
 		return strconv.AppendBool(append(dst, `},"isError":`...), isError)
 	})
 	if v.draft == nil {
 		v.beginTurn()
 	}
-	v.speak(toolMessage(c.id, c.name, output, isError, at.UnixMilli()))
+	v.speak(conversation.ToolMessage(c.id, c.name, output, isError, at.UnixMilli()))
 }
 
 // resolve ends the calls that the agent left without a result.

@@ -1,4 +1,4 @@
-package pi
+package conversation
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 
 // utter adds a message of the role to a conversation: n letters, and of an assistant
 // also so many calls and tokens.
-func utter(t *tree, role string, n, calls int, used int64) *node {
+func utter(t *Tree, role string, n, calls int, used int64) *Node {
 	text := strings.Repeat("x", n)
 	content := []map[string]any{{"type": "text", "text": text}}
 	for i := range calls {
@@ -26,65 +26,65 @@ func utter(t *tree, role string, n, calls int, used int64) *node {
 	if used > 0 {
 		m["usage"] = map[string]int64{"input": used}
 	}
-	if role == roleBash {
+	if role == RoleBash {
 		m["command"], m["output"] = "ls", text
 	}
 	raw, _ := json.Marshal(m)
-	return t.say(readMessage(raw))
+	return t.Say(ReadMessage(raw))
 }
 
 func TestACompactionKeepsWholeTurns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		tr := newTree("id", "s", "/", "")
+		tr := New("id", "s", "/", "")
 		open := 0
 		for range rapid.IntRange(0, 40).Draw(rt, "messages") {
 			n := rapid.IntRange(0, 9000).Draw(rt, "letters")
 			switch kind := rapid.IntRange(0, 9).Draw(rt, "kind"); {
 			case open > 0 && kind > 1:
-				utter(tr, roleTool, n, 0, 0)
+				utter(tr, RoleTool, n, 0, 0)
 				open--
 			case kind < 4:
-				utter(tr, roleUser, n, 0, 0)
+				utter(tr, RoleUser, n, 0, 0)
 			case kind == 4:
-				utter(tr, roleBash, n, 0, 0)
-			case kind == 5 && tr.leaf != nil:
-				tr.grow(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: tr.leaf.ID()})
+				utter(tr, RoleBash, n, 0, 0)
+			case kind == 5 && tr.Leaf != nil:
+				tr.Add(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: tr.Leaf.ID()})
 			default:
 				calls := rapid.IntRange(0, 2).Draw(rt, "calls")
-				utter(tr, roleAssistant, n, calls, rapid.Int64Range(0, 50_000).Draw(rt, "used"))
+				utter(tr, RoleAssistant, n, calls, rapid.Int64Range(0, 50_000).Draw(rt, "used"))
 				open += calls
 			}
 		}
 		told := rapid.IntRange(1, 200_000).Draw(rt, "told")
-		c, problem := cutAt(tr.leaf, told, rapid.Bool().Draw(rt, "smaller"))
+		c, problem := CutAt(tr.Leaf, told, rapid.Bool().Draw(rt, "smaller"))
 		if problem != "" {
 			return
 		}
-		kept := c.nodes[c.from:]
+		kept := c.Nodes[c.from:]
 		if !kept[0].begins() {
-			rt.Errorf("got the kept part beginning with a %s, want the beginning of a turn", kept[0].role)
+			rt.Errorf("got the kept part beginning with a %s, want the beginning of a turn", kept[0].Role)
 		}
-		if c.nodes[c.from-1].role == roleCompaction {
+		if c.Nodes[c.from-1].Role == RoleCompaction {
 			rt.Error("got nothing but the summary of before to sum up, want something new")
 		}
 		var tokens int64
 		unanswered := 0
 		for _, n := range kept {
-			tokens += estimate(n.said())
-			if unanswered += n.calls; n.role == roleTool {
+			tokens += estimate(n.Said())
+			if unanswered += n.calls; n.Role == RoleTool {
 				unanswered--
 			}
 			if unanswered < 0 && open == 0 {
 				rt.Error("got the result of a tool kept without its call")
 			}
 		}
-		turns := slices.IndexFunc(kept[1:], (*node).begins)
-		if most := min(keepRecent, int64(told/bytesPerToken/2)); turns >= 0 && tokens > most && open == 0 && !mixed(kept) {
+		turns := slices.IndexFunc(kept[1:], (*Node).begins)
+		if most := min(keepRecent, int64(told/BytesPerToken/2)); turns >= 0 && tokens > most && open == 0 && !mixed(kept) {
 			rt.Errorf("got %d tokens kept in several turns, want %d at most", tokens, most)
 		}
-		before := len(tr.nodes)
-		tr.grow(sessionfile.Compaction{Summary: "new", FirstKeptEntryID: c.first().ID()})
-		if got := standing(tr.leaf); len(got) != 1+len(kept) || got[0] != tr.nodes[before] || !slices.Equal(got[1:], kept) {
+		before := len(tr.Nodes)
+		tr.Add(sessionfile.Compaction{Summary: "new", FirstKeptEntryID: c.First().ID()})
+		if got := contextOf(tr.Leaf); len(got) != 1+len(kept) || got[0] != tr.Nodes[before] || !slices.Equal(got[1:], kept) {
 			rt.Errorf("got %d entries standing behind the compaction, want it and the %d kept", len(got), len(kept))
 		}
 	})
@@ -92,13 +92,13 @@ func TestACompactionKeepsWholeTurns(t *testing.T) {
 
 // mixed reports whether turns begin between a call and its result: those cannot be
 // parted.
-func mixed(nodes []*node) bool {
+func mixed(nodes []*Node) bool {
 	open := 0
 	for _, n := range nodes {
 		if n.begins() && open > 0 {
 			return true
 		}
-		if open += n.calls; n.role == roleTool {
+		if open += n.calls; n.Role == RoleTool {
 			open--
 		}
 	}
@@ -106,17 +106,17 @@ func mixed(nodes []*node) bool {
 }
 
 func TestAnAgentIsToldWhichToolsWereUsed(t *testing.T) {
-	tr := newTree("id", "s", "/", "")
-	utter(tr, roleUser, 3, 0, 0)
-	utter(tr, roleAssistant, 2, 1, 0)
-	utter(tr, roleTool, 5, 0, 0)
-	utter(tr, roleAssistant, 0, 1, 0)
-	utter(tr, roleUser, 1, 0, 1000)
-	c, problem := cutAt(tr.leaf, 8, true)
+	tr := New("id", "s", "/", "")
+	utter(tr, RoleUser, 3, 0, 0)
+	utter(tr, RoleAssistant, 2, 1, 0)
+	utter(tr, RoleTool, 5, 0, 0)
+	utter(tr, RoleAssistant, 0, 1, 0)
+	utter(tr, RoleUser, 1, 0, 1000)
+	c, problem := CutAt(tr.Leaf, 8, true)
 	if problem != "" {
 		t.Fatal(problem)
 	}
-	told, left := c.goes(1000)
+	told, left := c.Removed(1000)
 	want := []core.Turn{
 		{Role: core.RoleUser, Text: "xxx"},
 		{Role: core.RoleAssistant, Text: "xx\n[used read with {\"path\":\"a.go\"}]"},
@@ -131,13 +131,13 @@ func TestAnAgentIsToldWhichToolsWereUsed(t *testing.T) {
 }
 
 func TestASummaryOfBeforeGoesBeforeAllOthers(t *testing.T) {
-	tr := newTree("id", "s", "/", "")
-	first := utter(tr, roleUser, 10, 0, 0)
-	tr.grow(sessionfile.Compaction{Summary: "short", FirstKeptEntryID: first.ID()})
+	tr := New("id", "s", "/", "")
+	first := utter(tr, RoleUser, 10, 0, 0)
+	tr.Add(sessionfile.Compaction{Summary: "short", FirstKeptEntryID: first.ID()})
 	for range 4 {
-		utter(tr, roleUser, 100, 0, 0)
+		utter(tr, RoleUser, 100, 0, 0)
 	}
-	told, left := fit(messagesIn(tr.context), 300, message.turn)
+	told, left := fit(Messages(tr.Context), 300, Message.turn)
 	if len(told) == 0 || !strings.HasSuffix(told[0].Text, "short") || left == 0 {
 		t.Errorf("got %d turns, %d messages left out, want the summary first and some left out", len(told), left)
 	}

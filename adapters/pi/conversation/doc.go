@@ -1,0 +1,8 @@
+// Package conversation keeps what was said in a pi session: a tree of entries, of which
+// the path to the leaf is the context of its agent.
+//
+// A [Message] is one AgentMessage, encoded once. A [Tree] grows by messages and by other
+// entries ([Tree.Say], [Tree.Add]); it can be moved to another entry, forked, shown as an
+// [Outline] and cut for a compaction ([CutAt]). A tree belongs to one owner, who guards
+// it; its entries never change.
+package conversation

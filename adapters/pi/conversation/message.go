@@ -1,0 +1,312 @@
+package conversation
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Message is one AgentMessage (facts, section 5), encoded once and sent and kept
+// as it is.
+type Message struct {
+	Role  string
+	JSON  json.RawMessage
+	Calls int        // of tools, in an assistant's message
+	Usage core.Usage // of an assistant's message
+	// Tokens is about how many the message takes in a context; 0 where nobody has
+	// counted yet. words is how many bytes of text it says at least.
+	Tokens int64
+	Words  int
+}
+
+// The roles of messages.
+const (
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+	RoleTool      = "toolResult"
+	RoleCustom    = "custom"
+	RoleBash      = "bashExecution"
+)
+
+// API is what stands in the api field of models and messages: they come through
+// the hub.
+const API = "dragoman"
+
+// Block is a part of the content of a message, as far as it is looked at.
+type Block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Data      string          `json:"data"`
+	MimeType  string          `json:"mimeType"`
+}
+
+// Blocks returns the content of a message.
+func (m Message) Blocks() []Block {
+	var shape struct {
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(m.JSON, &shape) != nil {
+		return nil
+	}
+	return blocksOf(shape.Content)
+}
+
+// blocksOf decodes the content of a message; a content that is a text is a block.
+func blocksOf(content json.RawMessage) []Block {
+	if wire.IsString(content) {
+		var text string
+		if json.Unmarshal(content, &text) != nil {
+			return nil
+		}
+		return []Block{{Type: "text", Text: text}}
+	}
+	var blocks []Block
+	if json.Unmarshal(content, &blocks) != nil {
+		return nil
+	}
+	return blocks
+}
+
+// Text returns the text of a message.
+func (m Message) Text() string { return textIn(m.Blocks()) }
+
+// textIn returns the text of all text blocks, put together.
+func textIn(blocks []Block) string {
+	if len(blocks) == 1 && blocks[0].Type == "text" {
+		return blocks[0].Text
+	}
+	var b strings.Builder
+	for _, block := range blocks {
+		if block.Type == "text" {
+			b.WriteString(block.Text)
+		}
+	}
+	return b.String()
+}
+
+// UserMessage is what a person said.
+func UserMessage(text string, images []core.File, at int64) Message {
+	size := len(text) + 128
+	for _, f := range images {
+		size += base64.StdEncoding.EncodedLen(len(f.Data)) + 128
+	}
+	b := wire.AppendString(append(make([]byte, 0, size), `{"role":"user","content":[{"type":"text","text":`...), text)
+	b = append(b, '}')
+	for _, f := range images {
+		b = append(appendImage(append(b, ','), f), '}')
+	}
+	b = append(b, `],"timestamp":`...)
+	m := Message{Role: RoleUser, JSON: append(strconv.AppendInt(b, at, 10), '}')}
+	m.Count(len(text)+len(images)*imageBytes, len(text))
+	return m
+}
+
+// appendImage appends an image block without its closing brace.
+func appendImage(dst []byte, f core.File) []byte {
+	dst = append(dst, `{"type":"image","data":"`...)
+	dst = base64.StdEncoding.AppendEncode(dst, f.Data)
+	return wire.AppendString(append(dst, `","mimeType":`...), f.MediaType)
+}
+
+// ToolMessage is what a tool call came to.
+func ToolMessage(id, name, output string, isError bool, at int64) Message {
+	b := wire.AppendString(append([]byte(nil), `{"role":"toolResult","toolCallId":`...), id)
+	b = wire.AppendString(append(b, `,"toolName":`...), name)
+	b = append(AppendContent(append(b, `,"content":`...), output), `,"isError":`...)
+	b = append(strconv.AppendBool(b, isError), `,"timestamp":`...)
+	m := Message{Role: RoleTool, JSON: append(strconv.AppendInt(b, at, 10), '}')}
+	m.Count(len(output), 0)
+	return m
+}
+
+// AppendContent appends the content of one text block; none of an empty text.
+func AppendContent(dst []byte, text string) []byte {
+	if text == "" {
+		return append(dst, '[', ']')
+	}
+	return append(wire.AppendString(append(dst, `[{"type":"text","text":`...), text), '}', ']')
+}
+
+// FileMessage carries a file that is no text: an image as an image, any other in
+// the details.
+func FileMessage(f core.File, at int64) Message {
+	b := []byte(`{"role":"custom","customType":"file","content":[`)
+	details := map[string]any{"name": f.Name, "mediaType": f.MediaType}
+	if strings.HasPrefix(f.MediaType, "image/") {
+		b = append(appendImage(b, f), '}')
+	} else {
+		b = append(wire.AppendString(append(b, `{"type":"text","text":`...), FileNote(f)), '}')
+		details["data"] = f.Data
+	}
+	b = append(append(b, `],"display":true,"details":`...), wire.Encode(details)...)
+	b = append(b, `,"timestamp":`...)
+	return Message{Role: RoleCustom, JSON: append(strconv.AppendInt(b, at, 10), '}')}
+}
+
+// FileNote names a file within text.
+func FileNote(f core.File) string {
+	kind := f.MediaType
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	return "[file " + f.Name + ", " + kind + ", " + strconv.Itoa(len(f.Data)) + " bytes]"
+}
+
+// BytesPerToken is how many bytes of text a token is taken to be, and imageBytes as how
+// many bytes of text an image counts.
+const (
+	BytesPerToken = 4
+	imageBytes    = 4_800
+)
+
+// ArgumentsDepth is how deep the input of a tool may be nested: what stands around it
+// in a frame or in a session file goes with it into what every reader of JSON takes.
+const ArgumentsDepth = 56
+
+// ToolArguments returns the input of a tool as the object that pi wants: the input
+// itself when it is one, on one line, as messages stand in session files; else an
+// object that holds it. What is no strict JSON is a text.
+func ToolArguments(input string) json.RawMessage {
+	raw := bytes.TrimSpace([]byte(input))
+	strict := core.CheckJSON(raw, core.JSONLimits{Bytes: len(raw), Depth: ArgumentsDepth}) == nil
+	if strict && bytes.ContainsAny(raw, "\r\n") {
+		var line bytes.Buffer
+		_ = json.Compact(&line, raw) // it was checked
+		raw = line.Bytes()
+	}
+	switch {
+	case len(raw) == 0:
+		return json.RawMessage("{}")
+	case strict && raw[0] == '{':
+		return raw
+	case strict:
+		return append(append(json.RawMessage(`{"input":`), raw...), '}')
+	}
+	return append(wire.AppendString(json.RawMessage(`{"input":`), input), '}')
+}
+
+// AppendUsage appends tokens as pi counts them: thinking is output there.
+func AppendUsage(dst []byte, u core.Usage) []byte {
+	field := func(name string, n int64) {
+		dst = strconv.AppendInt(append(dst, name...), n, 10)
+	}
+	output := u.Output + u.Thinking
+	field(`{"input":`, u.Input)
+	field(`,"output":`, output)
+	field(`,"cacheRead":`, u.CacheRead)
+	field(`,"cacheWrite":`, u.CacheWrite)
+	field(`,"totalTokens":`, u.Input+output+u.CacheRead+u.CacheWrite)
+	return append(dst, `,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`...)
+}
+
+// IsText reports whether a file is text.
+func IsText(f core.File) bool {
+	kind, _, _ := strings.Cut(f.MediaType, ";")
+	text := strings.HasPrefix(kind, "text/") || kind == "application/json" || strings.HasSuffix(kind, "+json") ||
+		kind == "application/xml" || strings.HasSuffix(kind, "+xml") || kind == "application/yaml"
+	return text && utf8.Valid(f.Data)
+}
+
+// BashMessage is the record of a command (facts, section 5).
+func BashMessage(command, output string, code int, cancelled, truncated, excluded bool, at int64) Message {
+	b := wire.AppendString([]byte(`{"role":"bashExecution","command":`), command)
+	b = wire.AppendString(append(b, `,"output":`...), output)
+	b = strconv.AppendInt(append(b, `,"exitCode":`...), int64(code), 10)
+	b = strconv.AppendBool(append(b, `,"cancelled":`...), cancelled)
+	b = strconv.AppendBool(append(b, `,"truncated":`...), truncated)
+	if excluded {
+		b = append(b, `,"excludeFromContext":true`...)
+	}
+	b = append(b, `,"timestamp":`...)
+	m := Message{Role: RoleBash, JSON: append(strconv.AppendInt(b, at, 10), '}')}
+	m.Count(len(ranWords)-len("%s%s")+len(command)+len(output), 0)
+	return m
+}
+
+// SaidBy adds to a message who said it.
+func SaidBy(m Message, from string) Message {
+	m.JSON = append(wire.AppendString(append(m.JSON[:len(m.JSON)-1], `,"from":`...), from), '}')
+	return m
+}
+
+func JSONSize(messages []Message) int {
+	n := 2
+	for _, m := range messages {
+		n += len(m.JSON) + 1
+	}
+	return n
+}
+
+func AppendMessages(dst []byte, messages []Message) []byte {
+	dst = append(dst, '[')
+	for i, m := range messages {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, m.JSON...)
+	}
+	return append(dst, ']')
+}
+
+// gist is the text of a message, else what it thought, else what a command of the
+// user printed or was.
+func (m Message) gist() string {
+	if text := m.Text(); text != "" {
+		return text
+	}
+	for _, b := range m.Blocks() {
+		if b.Thinking != "" {
+			return b.Thinking
+		}
+	}
+	var b struct {
+		Output  string `json:"output"`
+		Command string `json:"command"`
+		Summary string `json:"summary"`
+	}
+	_ = json.Unmarshal(m.JSON, &b) // what is of another type is not shown
+	return cmp.Or(b.Output, b.Command, b.Summary)
+}
+
+// Count notes how many bytes of text a message takes in a context, and of those how many
+// it says.
+func (m *Message) Count(bytes, words int) {
+	m.Tokens, m.Words = int64((bytes+BytesPerToken-1)/BytesPerToken), words
+}
+
+// estimate is about how many tokens a message takes in a context. It is what compaction
+// goes by where no agent has said more. A message that was not counted when it was made
+// has to be decoded.
+func estimate(m Message) int64 {
+	if m.Tokens == 0 && len(m.JSON) > 0 {
+		m.countBlocks(m.Blocks())
+	}
+	return m.Tokens
+}
+
+// countBlocks counts a message by its content.
+func (m *Message) countBlocks(blocks []Block) {
+	n := 0
+	for _, b := range blocks {
+		if b.Type == "image" {
+			n += imageBytes
+		} else {
+			n += len(b.Text) + len(b.Thinking) + len(b.Name) + len(b.Arguments)
+		}
+	}
+	words := len(textIn(blocks))
+	if n == 0 {
+		n = len(m.spokenAs(blocks))
+	}
+	m.Count(n, words)
+}

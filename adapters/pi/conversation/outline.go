@@ -1,0 +1,149 @@
+package conversation
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+)
+
+// The most that get_tree tells (facts, section 4.9).
+const (
+	treeNodes   = 10_000
+	treeDepth   = 1_000
+	previewSize = 400
+)
+
+// TreeNode is an entry as get_tree shows it.
+type TreeNode struct {
+	EntryID   string  `json:"entryId"`
+	ParentID  *string `json:"parentId"`
+	EntryType string  `json:"entryType"`
+	Role      *string `json:"role"`
+	Text      string  `json:"text"`
+	Timestamp *string `json:"timestamp"`
+	Label     string  `json:"label,omitempty"`
+}
+
+// Outline is a tree as get_tree shows it.
+type Outline struct {
+	Leaf  *string    `json:"currentLeafId"`
+	Nodes []TreeNode `json:"nodes"`
+}
+
+// Frozen returns the tree as it stands, for a reader beside its owner: entries do not
+// change.
+func (t *Tree) Frozen() *Tree {
+	frozen := *t
+	frozen.labels = maps.Clone(t.labels)
+	return &frozen
+}
+
+// Outline lists the entries of all branches, each before those that follow it. It returns
+// an error for a tree that is too large to be shown.
+func (t *Tree) Outline() (Outline, error) {
+	if len(t.Nodes) > treeNodes {
+		return Outline{}, fmt.Errorf("Failed to serialize session tree: it has %d entries (max %d)", len(t.Nodes), treeNodes) //nolint:staticcheck // as the reference has it
+	}
+	after := map[*Node][]*Node{}
+	for _, n := range slices.Backward(t.Nodes) {
+		after[n.Parent] = append(after[n.Parent], n)
+	}
+	type place struct {
+		*Node
+		depth int
+	}
+	var stack []place
+	push := func(parent *Node, depth int) {
+		for _, n := range after[parent] {
+			stack = append(stack, place{n, depth})
+		}
+	}
+	nodes := make([]TreeNode, 0, len(t.Nodes))
+	for push(nil, 1); len(stack) > 0; {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if at.depth > treeDepth {
+			return Outline{}, fmt.Errorf("Failed to serialize session tree: it is more than %d entries deep", treeDepth) //nolint:staticcheck // as the reference has it
+		}
+		nodes = append(nodes, t.show(at.Node))
+		push(at.Node, at.depth+1)
+	}
+	var leaf *string
+	if t.Leaf != nil {
+		id := t.Leaf.ID()
+		leaf = &id
+	}
+	return Outline{leaf, nodes}, nil
+}
+
+func (t *Tree) show(n *Node) TreeNode {
+	shown := TreeNode{EntryID: n.ID(), EntryType: n.Type, Text: preview(n), Label: t.labels[n.ID()]}
+	if n.Parent != nil {
+		id := n.Parent.ID()
+		shown.ParentID = &id
+	}
+	if at := n.Timestamp(); at != "" {
+		shown.Timestamp = &at
+	}
+	if n.Type == sessionfile.TypeMessage && n.Role != "" {
+		shown.Role = &n.Role
+	}
+	return shown
+}
+
+// preview is a line that tells an entry from others.
+func preview(n *Node) string {
+	text := strings.Join(strings.Fields(Gist(n)), " ")
+	if text == "" {
+		if n.Type == sessionfile.TypeMessage {
+			return "[" + cmp.Or(n.Role, n.Type) + "]"
+		}
+		return "[" + n.Type + "]"
+	}
+	if utf8.RuneCountInString(text) > previewSize {
+		text = string([]rune(text)[:previewSize]) + "…"
+	}
+	return text
+}
+
+// Gist is what an entry is about.
+func Gist(n *Node) string {
+	var b struct {
+		Provider      string `json:"provider"`
+		ModelID       string `json:"modelId"`
+		ThinkingLevel string `json:"thinkingLevel"`
+		Summary       string `json:"summary"`
+		Label         string `json:"label"`
+		TargetID      string `json:"targetId"`
+		CustomType    string `json:"customType"`
+		Name          string `json:"name"`
+	}
+	switch n.Type {
+	case sessionfile.TypeMessage, sessionfile.TypeCustomMessage:
+		return n.Said().gist()
+	default:
+		if n.Body(&b) != nil {
+			return ""
+		}
+	}
+	switch n.Type {
+	case sessionfile.TypeModel:
+		return b.Provider + "/" + b.ModelID
+	case sessionfile.TypeThinking:
+		return b.ThinkingLevel
+	case sessionfile.TypeCompaction, sessionfile.TypeBranchSummary:
+		return b.Summary
+	case sessionfile.TypeLabel:
+		return cmp.Or(b.Label, "(cleared)") + " → " + b.TargetID
+	case sessionfile.TypeCustom:
+		return b.CustomType
+	case sessionfile.TypeInfo:
+		return b.Name
+	}
+	return ""
+}

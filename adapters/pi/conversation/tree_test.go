@@ -1,0 +1,229 @@
+package conversation
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+)
+
+var testTime = time.UnixMilli(1_800_000_000_000)
+
+func userSays(text string) Message { return UserMessage(text, nil, testTime.UnixMilli()) }
+
+func spokenIn(context []*Node) string {
+	var all []string
+	for _, n := range context {
+		all = append(all, n.Said().Spoken())
+	}
+	return strings.Join(all, " | ")
+}
+
+func TestTheContextIsThePathToTheLeaf(t *testing.T) {
+	tree := New("id", "s", "/", "")
+	a := tree.Say(userSays("a"))
+	tree.Say(userSays("b"))
+	tree.Move(a)
+	tree.Add(sessionfile.BranchSummary{FromID: "x", Summary: "there was b"})
+	tree.Add(sessionfile.Custom{CustomType: "mine"})
+	tree.Add(sessionfile.CustomMessage{CustomType: "mine", Content: json.RawMessage(`"hello"`), Display: true})
+	tree.Say(userSays("c"))
+	want := "a | What was said on another branch, in short:\n\nthere was b | hello | c"
+	if got := spokenIn(tree.Context); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := string(tree.Context[2].Said().JSON); got != `{"role":"custom","customType":"mine","content":"hello","display":true,"timestamp":`+got[len(got)-14:] {
+		t.Errorf("a message of an extension: got %s", got)
+	}
+	tree.Move(nil)
+	if got := spokenIn(tree.Context); got != "" {
+		t.Errorf("before all: got %q, want nothing", got)
+	}
+}
+
+func TestACompactionStandsForWhatCameBeforeWhatItKeeps(t *testing.T) {
+	tree := New("id", "s", "/", "")
+	tree.Say(userSays("a"))
+	b := tree.Say(userSays("b"))
+	tree.Say(userSays("c"))
+	tree.Add(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: b.ID(), TokensBefore: 9})
+	d := tree.Say(userSays("d"))
+	summary := "What was said before, in short:\n\n"
+	if got, want := spokenIn(tree.Context), summary+"s | b | c | d"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	tree.Add(sessionfile.Compaction{Summary: "t", FirstKeptEntryID: d.ID(), TokensBefore: 9})
+	if got, want := spokenIn(tree.Context), summary+"t | d"; got != want {
+		t.Errorf("compacted again: got %q, want %q", got, want)
+	}
+	tree.Add(sessionfile.Compaction{Summary: "u", FirstKeptEntryID: "unknown"})
+	if got, want := spokenIn(tree.Context), summary+"u"; got != want {
+		t.Errorf("keeping nothing: got %q, want %q", got, want)
+	}
+	tree.Move(b)
+	if got, want := spokenIn(tree.Context), "a | b"; got != want {
+		t.Errorf("before the compaction: got %q, want %q", got, want)
+	}
+}
+
+func TestATreeIsTheSameOnceItWasReadAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tree := New("id", "s", "/", "")
+		for range rapid.IntRange(0, 30).Draw(t, "steps") {
+			one := func() *Node {
+				if i := rapid.IntRange(-1, len(tree.Nodes)-1).Draw(t, "node"); i >= 0 {
+					return tree.Nodes[i]
+				}
+				return nil
+			}
+			switch rapid.IntRange(0, 6).Draw(t, "what") {
+			case 0, 1:
+				text := rapid.StringN(0, 10, 20).Draw(t, "text")
+				tree.Say(userSays(strings.Repeat(text, rapid.SampledFrom([]int{1, 200}).Draw(t, "times"))))
+			case 2:
+				if n := one(); n != nil {
+					tree.Add(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: n.ID()})
+				}
+			case 3:
+				tree.Move(one())
+				tree.Say(userSays("moved")) // a leaf that is not the last entry is not on the disk
+			case 4:
+				tree.Add(sessionfile.Info{Name: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "name")})
+			case 5:
+				tree.Add(sessionfile.ThinkingLevelChange{ThinkingLevel: "high"})
+			case 6:
+				if n := one(); n != nil {
+					tree.Add(sessionfile.Label{TargetID: n.ID(), Label: rapid.SampledFrom([]string{"", "l"}).Draw(t, "label")})
+				}
+			}
+		}
+		data := append(tree.Header.Line(), '\n')
+		for _, n := range tree.Nodes {
+			data = append(append(data, n.Line...), '\n')
+		}
+		f, err := sessionfile.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := FromFile(f)
+		if got, want := spokenIn(again.Context), spokenIn(tree.Context); got != want || again.Name != tree.Name || again.Level != tree.Level || len(again.labels) != len(tree.labels) {
+			t.Fatalf("got %q, %q, %q, want %q, %q, %q", got, again.Name, again.Level, want, tree.Name, tree.Level)
+		}
+	})
+}
+
+func TestAnEntryOfAReadTreeHasAnIDOfItsOwnAndIsFound(t *testing.T) {
+	file := New("id", "s", "/", "")
+	file.number = 1<<32 - 3
+	for range 4 {
+		file.Say(userSays("read")) // up to 00000001
+	}
+	tree := New("id", "s", "/", "")
+	for _, n := range file.Nodes {
+		tree.load(n.Entry, n.Said())
+	}
+	tree.number = file.number - 4
+	for range 4 {
+		tree.Say(userSays("said"))
+	}
+	var ids []string
+	for i, n := range tree.Nodes {
+		ids = append(ids, n.ID())
+		if got := tree.Find(n.ID()); got != n {
+			t.Errorf("entry %d: got %v, want it found by its id %s", i, got, n.ID())
+		}
+		if i > 0 && n.Parent != tree.Nodes[i-1] {
+			t.Errorf("entry %d: got the parent %v, want the one before", i, n.Parent)
+		}
+	}
+	want := []string{"fffffffe", "ffffffff", "00000000", "00000001", "00000002", "00000003", "00000004", "00000005"}
+	if !slices.Equal(ids, want) {
+		t.Errorf("got the ids %q, want %q", ids, want)
+	}
+	for _, id := range []string{"", "00000006", "FFFFFFFE", "x"} {
+		if got := tree.Find(id); got != nil {
+			t.Errorf("got %v for %q, want nothing", got, id)
+		}
+	}
+}
+
+func TestTheLatestTurnsThatFitAreTold(t *testing.T) {
+	var context []Message
+	for _, text := range []string{"one", "two", "three"} {
+		context = append(context, userSays(text), ToolMessage("1", "read", "output", false, 1))
+	}
+	size := func(text string) int { turn, _ := userSays(text).turn(); return turn.Size() }
+	for bytes, want := range map[int]int{-1: 0, 0: 0, size("three"): 1, size("three") + size("two"): 2, 1 << 20: 3} {
+		if got := Turns(context, bytes); len(got) != want {
+			t.Errorf("in %d bytes: got %d turns, want %d", bytes, len(got), want)
+		}
+	}
+	image := Message{Role: RoleUser, JSON: json.RawMessage(`{"role":"user","content":[{"type":"text","text":"12345678"},{"type":"image","data":"aaaa"}]}`)}
+	if got := estimate(image); got != 1202 {
+		t.Errorf("got an estimate of %d tokens, want 1202", got)
+	}
+}
+
+func TestATreeThatIsTooLargeIsNotTold(t *testing.T) {
+	tree := New("id", "s", "/", "")
+	for range treeDepth {
+		tree.Say(userSays("x"))
+	}
+	if _, err := tree.Outline(); err != nil {
+		t.Errorf("a tree as deep as it may be: got %v", err)
+	}
+	tree.Say(userSays("x"))
+	if _, err := tree.Outline(); err == nil || err.Error() != "Failed to serialize session tree: it is more than 1000 entries deep" {
+		t.Errorf("got %v, want that it is too deep", err)
+	}
+	wide := New("id", "s", "/", "")
+	for range treeNodes + 1 {
+		wide.Move(nil)
+		wide.Add(sessionfile.Info{Name: "x"})
+	}
+	if _, err := wide.Outline(); err == nil || err.Error() != "Failed to serialize session tree: it has 10001 entries (max 10000)" {
+		t.Errorf("got %v, want that it has too many entries", err)
+	}
+}
+
+func TestAnEntryIsShownByWhatItIsAbout(t *testing.T) {
+	tree := New("id", "s", "/", "")
+	raw := func(role, rest string) Message {
+		return ReadMessage(json.RawMessage(`{"role":"` + role + `",` + rest + `}`))
+	}
+	for _, c := range []struct {
+		body any // or a message
+		want string
+	}{
+		{raw("user", `"content":"a\n b"`), "a b"},
+		{raw("assistant", `"content":[{"type":"thinking","thinking":"hm"}]`), "hm"},
+		{raw("assistant", `"content":[]`), "[assistant]"},
+		{raw("bashExecution", `"command":"ls","output":""`), "ls"},
+		{raw("bashExecution", `"command":"ls","output":"files"`), "files"},
+		{raw("user", `"content":"`+strings.Repeat("é", 401)+`"`), strings.Repeat("é", 400) + "…"},
+		{sessionfile.ModelChange{Provider: "p", ModelID: "m"}, "p/m"},
+		{sessionfile.ThinkingLevelChange{ThinkingLevel: "high"}, "high"},
+		{sessionfile.Compaction{Summary: "short"}, "short"},
+		{sessionfile.BranchSummary{Summary: "left"}, "left"},
+		{sessionfile.Label{TargetID: "1"}, "(cleared) → 1"},
+		{sessionfile.Label{TargetID: "1", Label: "l"}, "l → 1"},
+		{sessionfile.Custom{CustomType: "mine"}, "mine"},
+		{sessionfile.CustomMessage{CustomType: "mine", Content: json.RawMessage(`"said"`)}, "said"},
+		{sessionfile.Info{}, "[session_info]"},
+	} {
+		var n *Node
+		if m, ok := c.body.(Message); ok {
+			n = tree.Say(m)
+		} else {
+			n = tree.Add(c.body.(sessionfile.Body))
+		}
+		if got := preview(n); got != c.want {
+			t.Errorf("%+v: got %q, want %q", c.body, got, c.want)
+		}
+	}
+}
