@@ -47,7 +47,7 @@ func (t *teller) Opened(core.Event, core.Opened) error {
 	if t.asked.kind != KindDelegate || t.asked.inherited {
 		return nil
 	}
-	return t.s.answer(t.ctx, KindAck, t.asked.id, Ack{Accepted: true, EstimatedMS: t.task.Estimate().Milliseconds()})
+	return t.s.answer(t.ctx, KindAck, t.asked.id, Ack{Accepted: true, EstimatedMS: t.s.hub.Estimate(t.task.ID()).Milliseconds()})
 }
 
 // Assigned implements core.Sink.

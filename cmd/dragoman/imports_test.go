@@ -30,7 +30,7 @@ const anything = "*"
 var (
 	// engine is all of core but its test support.
 	engine = []string{
-		"core", "core/fifo", "core/hub", "core/journal", "core/link", "core/policy", "core/roster", "core/thread", "core/usage",
+		"core", "core/fifo", "core/hub", "core/journal", "core/link", "core/policy", "core/recorder", "core/roster", "core/task", "core/thread", "core/usage",
 	}
 	// testing libraries, for tests and for what only tests import.
 	proving = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
@@ -44,6 +44,8 @@ var table = []row{
 	{from: []string{"core/fifo"}},
 	{from: []string{"core/journal"}, own: []string{"core", "core/fifo"}},
 	{from: []string{"core/link", "core/roster", "core/thread", "core/usage", "core/policy", "core/access"}, own: []string{"core"}},
+	{from: []string{"core/task"}, own: []string{"core", "core/fifo", "core/journal", "core/policy", "core/usage"}},
+	{from: []string{"core/recorder"}, own: []string{"core", "core/fifo", "core/journal", "core/task", "core/usage"}},
 	{from: []string{"core/hub"}, own: engine},
 	{from: []string{"core/coretest/..."}, own: engine, lib: append([]string{"github.com/rogpeppe/go-internal"}, proving...)},
 

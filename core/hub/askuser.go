@@ -109,10 +109,10 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*ToolOutput, erro
 	q := &asked{Question: question, caller: s, call: call, tasks: map[core.TaskID]struct{}{}, shown: map[place]struct{}{}}
 	tasks := s.root().working()
 	for _, t := range tasks {
-		if t.hasEnded() {
+		if t.HasEnded() {
 			continue
 		}
-		q.Tasks = append(q.Tasks, t.id)
+		q.Tasks = append(q.Tasks, t.ID())
 		q.within = append(q.within, s.hub.above(t)...)
 	}
 	return nil, s.hub.questions.put(q, tasks)
@@ -124,10 +124,8 @@ func (h *Hub) above(t *Task) []source {
 	var all []source
 	for t != nil {
 		r := t.Request()
-		all = append(all, source{r.Thread, t.from})
-		h.mu.Lock()
-		t = h.tasks[r.Cause]
-		h.mu.Unlock()
+		all = append(all, source{r.Thread, t.From()})
+		t = h.tasks.Get(r.Cause)
 	}
 	return all
 }

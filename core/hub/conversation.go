@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // Conversation is one reader's way through a thread: the tasks of the thread that
@@ -68,8 +69,8 @@ func (c *Conversation) begin(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if at := c.place.Cursor; t.State() == Ended {
-		if e := t.lastEvent(); at == e.Cursor() || at == (core.Cursor{Epoch: e.Epoch, Seq: e.End() + 1}) {
+	if at := c.place.Cursor; t.State() == task.Ended {
+		if e := t.Last(); at == e.Cursor() || at == (core.Cursor{Epoch: e.Epoch, Seq: e.End() + 1}) {
 			return nil
 		}
 	}
@@ -104,7 +105,7 @@ func (c *Conversation) Next(ctx context.Context) (Passage, error) {
 			return Passage{Task: b.Task, Gap: true}, nil
 		}
 		last := b.Events[len(b.Events)-1]
-		c.place = core.PlaceBehind(b.Task.id, last)
+		c.place = core.PlaceBehind(b.Task.ID(), last)
 		if last.Body.Kind().Ends() {
 			c.task = nil
 		}
@@ -125,7 +126,7 @@ func (c *Conversation) turn(ctx context.Context) (gap bool, err error) {
 	case t == nil:
 		return false, nil
 	}
-	c.place, c.lost, c.told = core.Place{Task: t.id}, false, false
+	c.place, c.lost, c.told = core.Place{Task: t.ID()}, false, false
 	c.task = t
 	return false, c.sess.Watch(t, core.Cursor{}, nil)
 }
@@ -153,7 +154,7 @@ func (h *Hub) Thread(ctx context.Context, p core.Principal, id core.ThreadID, fr
 		if err != nil || t == nil || !yield(t) {
 			return missing, err
 		}
-		after = t.id
+		after = t.ID()
 	}
 }
 
@@ -161,7 +162,7 @@ func (h *Hub) Thread(ctx context.Context, p core.Principal, id core.ThreadID, fr
 // read, oldest first. It may wait for the journal, whose error it returns.
 func (h *Hub) LatestTurns(ctx context.Context, p core.Principal, id core.ThreadID, n int) ([]*Task, error) {
 	ids := h.index.Latest(id, n)
-	if len(ids) < n && isTaskID(string(id)) {
+	if len(ids) < n && task.IsID(string(id)) {
 		ids = slices.Insert(ids, 0, core.TaskID(id)) // it began as a task on its own
 	}
 	var all []*Task
@@ -179,7 +180,7 @@ func (h *Hub) LatestTurns(ctx context.Context, p core.Principal, id core.ThreadI
 // nextTurn returns the first task of a thread behind after that the principal may
 // read, or nil. It reports whether some before it are no longer kept.
 func (h *Hub) nextTurn(ctx context.Context, p core.Principal, id core.ThreadID, after core.TaskID) (t *Task, missing bool, err error) {
-	if first := core.TaskID(id); after == "" && isTaskID(string(id)) {
+	if first := core.TaskID(id); after == "" && task.IsID(string(id)) {
 		t, err := h.Task(ctx, p, first) // it may have begun as a task on its own
 		switch {
 		case err == nil && t.Request().Thread == id:

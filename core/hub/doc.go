@@ -1,20 +1,18 @@
-// Package hub is the engine: it takes requests in, gives them to agents, and
-// keeps every task to its promises until it has ended.
+// Package hub is the engine: it lets agents and those who ask meet, gives each task to
+// the agent that is to have it, and keeps it to its promises until it has ended.
 //
 // A connection is a [Session]: it may ask, answer, or both. What it asks becomes a
-// [Task], an append-only log of events. Everybody who cares about a task (who
-// asked, who answers, who looks on, the journal) is a reader of that log with a
-// place and a pace of its own, so nobody waits for anybody. A session reads all of
-// its tasks through one call, [Session.Next], or is called itself ([Session.Attend]).
+// [task.Task], an append-only log of events with readers. A session reads all of its
+// tasks through one call, [Session.Next], or is called itself ([Session.Attend]).
 //
 //	requester ── Open ──▶ Task log ── Next ──▶ agent
 //	requester ◀── Next ── Task log ◀── Report ── agent
-//	journal   ◀── Next ──────┘
+//	journal   ◀───────────┘ recorder
 //
-// No method waits but Next, NextOr and Take. The hub starts one goroutine, the recorder,
-// and timers.
+// No method waits but Next, NextOr and Take. The hub starts two goroutines, the recorder
+// and one that reads results from the journal for tools, and timers.
 //
-// Locks, from the outermost: Hub.mu (who is here, slots, queues), Task.mu (one log
-// and its state), Session.mu (what a session works on and reads). None is held
-// while anything waits.
+// Locks, from the outermost: Hub.mu (sessions, slots, queues), the views of a session
+// (which tasks it watches), the store of tasks, a task, Session.mu (what a session works
+// on and has opened). None is held while anything waits.
 package hub

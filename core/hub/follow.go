@@ -50,20 +50,18 @@ func (h *Hub) unfollow(s *Session, id core.ThreadID) {
 
 // opensTurn writes a new task into its thread and tells who follows that, but for
 // the session that opens it. Callers hold mu.
-func (h *Hub) opensTurn(t *Task, by *Session) {
-	id := t.request.Thread
-	if core.TaskID(id) == t.id || t.request.Intent == core.IntentNotify {
+func (h *Hub) opensTurn(j *job, by *Session) {
+	id := j.Thread()
+	if !j.IsTurn() {
 		return
 	}
-	h.index.Add(id, t.id)
+	h.index.Add(id, j.ID())
 	for s, f := range h.followers[id] {
 		switch {
 		case !f.shown:
 			s.inbox.stir()
-		case s != by && h.rules.MayRead(s.identity.Principal, t.from):
-			t.mu.Lock()
-			t.attach(s, Viewer, f.tag, 0)
-			t.mu.Unlock()
+		case s != by && h.rules.MayRead(s.identity.Principal, j.From()):
+			s.view(j.Task, f.tag)
 		}
 	}
 }

@@ -4,15 +4,15 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // withHistory is what the requester told of the conversation, and behind it the turns
 // of its thread that an agent without a memory gets. Those are shared with the thread.
-// Callers hold t.mu.
-func (h *Hub) withHistory(t *Task) []core.Turn {
-	told := t.request.History
-	turns, _ := h.threads.Turns(t.request.Thread, h.limits.HistoryBytes)
-	turns = h.readable(t.from, turns)
+// It is called with the lock of the task held.
+func (h *Hub) withHistory(t *task.Task, told []core.Turn) []core.Turn {
+	turns, _ := h.threads.Turns(t.Thread(), h.limits.HistoryBytes)
+	turns = h.readable(t.From(), turns)
 	if len(told) == 0 {
 		return turns
 	}

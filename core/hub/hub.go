@@ -5,13 +5,16 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/recorder"
 	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/thread"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -71,10 +74,9 @@ type Hub struct {
 	budgets  *usage.Budgets
 	// usageStore may be nil.
 	usageStore usage.Store
-	lateUsage  lateUsage
 	counters   counters
-	recorder   *recorder
-	health     health
+	recorder   *recorder.Recorder
+	tasks      *task.Store
 	packs      packs
 	questions  questions
 	lookups    chan lookup
@@ -87,17 +89,13 @@ type Hub struct {
 	onCall   map[core.AgentID][]*Session // who is found by its id alone, the latest last
 	aliases  aliases
 	terms    terms
-	tasks    map[core.TaskID]*Task // those that run, and the latest that ended
-	running  int
+	jobs     map[core.TaskID]*job  // tasks that have not ended
 	movable  map[*Session]struct{} // whose queues have tasks that others may have too
 	idle     chan struct{}         // closed when draining and nothing runs
 	everyone map[*Session]struct{}
 	known    func(core.Principal) bool // see Expel; nil is everybody
-	// followers read threads, and newest is the task that was taken in last.
+	// followers read threads.
 	followers map[core.ThreadID]map[*Session]follower
-	newest    core.TaskID
-	finished  retained
-	catalog   catalog
 	draining  string
 	closed    error // what sessions of a hub that has stopped are told
 }
@@ -108,7 +106,7 @@ func New(opts Options) *Hub {
 		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, agents: map[core.AgentID]*Session{}, onCall: map[core.AgentID][]*Session{},
-		aliases: aliases{}, lookups: make(chan lookup, maxLookups), tasks: map[core.TaskID]*Task{},
+		aliases: aliases{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
 		everyone: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), terms: terms{agents: maps.Clone(opts.Terms), keep: opts.KeepTerms},
 	}
 	if h.id == "" {
@@ -126,7 +124,14 @@ func New(opts Options) *Hub {
 	h.index, h.followers = thread.NewIndex(thread.IndexTasks), map[core.ThreadID]map[*Session]follower{}
 	h.topics = newTopics(h.limits)
 	h.stop = h.start()
-	h.recorder = startRecorder(h)
+	h.tasks = task.NewStore(task.Limits{
+		TaskBytes: h.limits.TaskBytes, RequestBytes: h.limits.RequestBytes,
+		ApprovalTimeout: h.limits.ApprovalTimeout, CancelGrace: h.limits.CancelGrace, Retries: h.limits.Retries,
+		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes,
+	}, host{h}, h.journal)
+	h.recorder = recorder.Start(recorder.Options{
+		Journal: h.journal, Usage: h.usageStore, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, Count: h.Count, Log: h.log,
+	})
 	return h
 }
 
@@ -180,7 +185,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	}
 	h.draining = cmp.Or(reason, "shutdown")
 	reason = h.draining
-	if h.running == 0 {
+	if len(h.jobs) == 0 {
 		close(h.idle)
 	}
 	for s := range h.sessions {
@@ -194,12 +199,12 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	}
 	gone := core.NewFault(core.CodeUnreachable, "the hub stopped: %s", reason)
 	for _, t := range h.live() {
-		t.end(core.Failed{Fault: gone}, nil)
+		t.End(core.Failed{Fault: gone})
 	}
 	h.packs.stop(gone)
 	h.questions.stop(gone)
 	h.stop()
-	err := h.recorder.stop()
+	err := h.recorder.Stop(h.unrecorded)
 	h.mu.Lock()
 	h.closed = gone
 	sessions := maps.Clone(h.sessions)
@@ -210,17 +215,25 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	return err
 }
 
-func (h *Hub) live() []*Task {
+// live returns the tasks that have not ended.
+func (h *Hub) live() []*job {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var ts []*Task
-	for _, t := range h.tasks {
-		if !t.hasEnded() {
-			ts = append(ts, t)
+	return slices.Collect(maps.Values(h.jobs))
+}
+
+// unrecorded returns how many tasks the journal does not have up to their last event.
+func (h *Hub) unrecorded() (n int) {
+	for _, t := range h.tasks.InMemory() {
+		if !t.IsRecorded() {
+			n++
 		}
 	}
-	return ts
+	return n
 }
+
+// JournalHealth looks at the journal: see [recorder.Recorder.Health].
+func (h *Hub) JournalHealth() recorder.Health { return h.recorder.Health() }
 
 // AgentStatus is an agent as others may see it.
 type AgentStatus struct {

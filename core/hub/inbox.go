@@ -7,19 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
-)
-
-// Role says what a session is to a task. The zero Role is unset.
-type Role uint8
-
-// The roles.
-const (
-	_          Role = iota
-	Requester       // it asked
-	Agent           // it answers
-	Viewer          // it looks on
-	Subscriber      // it hears of a notice: see [Session.Subscribe]
-	caller          // it called a tool that waits for the end
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // Batch is what [Session.Next] returns: exactly one of events, a gap, the output
@@ -28,14 +16,14 @@ const (
 type Batch struct {
 	// Task and Role say what Events or Gap are of.
 	Task *Task
-	Role Role
+	Role task.Role
 	// Tag is what the session gave when it opened or watched the task.
 	Tag any
 	// Events follow one another. They share memory with the log: read only.
 	Events []core.Event
 	// Gap says that a part of the task is gone and will not come; of a Subscriber,
 	// that many notices are, of which some may have been for it.
-	Gap *Gap
+	Gap *task.Gap
 	// Tool is what a tool that this session called came to.
 	Tool *ToolOutput
 	// Execute is what the pack that this session provides is to do.
@@ -50,40 +38,10 @@ type Batch struct {
 	Draining string
 }
 
-// Gap is a part of a task that is no longer kept: the sequence numbers from From
-// to To.
-type Gap struct{ From, To uint64 }
-
-// reader is one reader of one task's log. Task.mu guards it.
-type reader struct {
-	task   *Task
-	sess   *Session
-	tag    any
-	next   uint64 // the sequence number behind which to go on
-	gap    *Gap
-	before *reader // its neighbours among those of the task
-	after  *reader
-	role   Role
-	queued bool // stands in the inbox's ready list
-	held   bool // the end of the task is what it waits for, until that is recorded
-	gone   bool
-}
-
-// wants reports whether an event of the kind is news to the reader.
-func (r *reader) wants(k core.Kind) bool {
-	switch r.role {
-	case Agent:
-		return k.ForAgent() || k.Ends()
-	case caller:
-		return k.Ends()
-	}
-	return true
-}
-
 // inbox gathers what is new for a session, in the order in which it became so.
 type inbox struct {
 	mu       sync.Mutex
-	ready    fifo.Queue[*reader]
+	ready    fifo.Queue[*task.Reader]
 	tools    fifo.Queue[*ToolOutput]
 	execute  fifo.Queue[*Execution]
 	asking   fifo.Queue[*Asking]
@@ -101,18 +59,11 @@ type inbox struct {
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
 
-func (f *inbox) push(r *reader) {
+func (f *inbox) push(r *task.Reader) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ready.Push(r)
 	f.signal()
-}
-
-// isEmpty reports whether no task has news.
-func (f *inbox) isEmpty() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.ready.Len() == 0
 }
 
 func (f *inbox) pushTool(o *ToolOutput) {
@@ -177,7 +128,7 @@ func (f *inbox) end(err error) {
 }
 
 // pop returns what is ready: a batch, or a reader to take one from.
-func (f *inbox) pop() (b Batch, r *reader, ok bool, err error) {
+func (f *inbox) pop() (b Batch, r *task.Reader, ok bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.draining != "" {
@@ -207,7 +158,7 @@ func (f *inbox) pop() (b Batch, r *reader, ok bool, err error) {
 	}
 	if f.noticed && (f.waited || f.ready.Len() == 0) {
 		f.noticed, f.waited = false, false
-		return Batch{Role: Subscriber}, nil, true, nil
+		return Batch{Role: task.Subscriber}, nil, true, nil
 	}
 	f.waited = f.noticed
 	if r, ok = f.ready.Pop(); ok {
@@ -276,16 +227,36 @@ func (s *Session) poll() (b Batch, found bool, err error) {
 			return Batch{}, false, err
 		case r == nil && b.Execute != nil && !s.hub.packs.take(b.Execute):
 			continue // it is not waited for any more
-		case r == nil && b.Role == Subscriber:
+		case r == nil && b.Role == task.Subscriber:
 			if b, ok = s.hub.nextNotice(s); ok {
 				return b, true, nil
 			}
 		case r == nil:
 			return b, true, nil
 		default:
-			if b, ok = r.task.take(r); ok {
+			if b, ok = s.take(r); ok {
 				return b, true, nil
 			}
 		}
 	}
+}
+
+// take returns what is new for a reader of the session; false if nothing is.
+func (s *Session) take(r *task.Reader) (Batch, bool) {
+	p, ok := r.Take()
+	if p.Over && p.Role == task.Viewer {
+		s.views.forget(p.Task)
+	}
+	if !ok {
+		return Batch{}, false
+	}
+	if p.Role != task.Waiter {
+		return Batch{Task: p.Task, Role: p.Role, Tag: p.Tag, Events: p.Events, Gap: p.Gap}, true
+	}
+	then, isCall := p.Tag.(func(*Task) *ToolOutput)
+	if !isCall {
+		return Batch{Task: p.Task, Role: task.Requester, Tag: p.Tag}, true
+	}
+	o := then(p.Task)
+	return Batch{Tool: o}, o != nil
 }

@@ -51,11 +51,7 @@ func (l *lateCalls) forget(id string) {
 // tell says that the hub gave up where a task shows the call.
 func (c lateCall) tell() {
 	for _, t := range c.caller.working() {
-		t.mu.Lock()
-		if t.state == Running && slices.Contains(t.openTools(), c.call) {
-			t.append(core.ToolState{ID: c.call, State: core.ToolTimeout, Detail: "the hub gave up waiting"}, nil)
-		}
-		t.mu.Unlock()
+		t.TimeOutTool(c.call)
 	}
 }
 
@@ -65,15 +61,10 @@ func (c lateCall) tell() {
 func (s *Session) tasksOf(call string) []core.TaskID {
 	var shown, all []core.TaskID
 	for _, t := range s.working() {
-		all = append(all, t.id)
-		t.mu.Lock()
-		for e := range t.log.all() {
-			if c, ok := e.Body.(core.ToolCall); ok && c.ID == call {
-				shown = append(shown, t.id)
-				break
-			}
+		all = append(all, t.ID())
+		if t.HasToolCall(call) {
+			shown = append(shown, t.ID())
 		}
-		t.mu.Unlock()
 	}
 	if len(shown) == 0 && len(all) == 1 {
 		return all
@@ -116,7 +107,7 @@ func (l *lateCalls) answer(provider *Session, id string, output json.RawMessage,
 		Content: "Tool result from " + source + ", of the call " + c.call + " of " + c.tool + " that was answered as timed out - " + result,
 	}
 	for _, t := range c.caller.working() {
-		if slices.Contains(c.tasks, t.id) && t.injectFor(c.caller, in) {
+		if slices.Contains(c.tasks, t.ID()) && t.InjectFor(c.caller.worker(), in) {
 			return true
 		}
 	}
@@ -129,54 +120,8 @@ func (s *Session) working() []*Task {
 	defer s.mu.Unlock()
 	var tasks []*Task
 	for _, w := range s.work {
-		tasks = append(tasks, w.task)
+		tasks = append(tasks, w.job.Task)
 	}
-	slices.SortFunc(tasks, func(a, b *Task) int { return cmp.Compare(a.id, b.id) }) // ids are in the order of time
+	slices.SortFunc(tasks, func(a, b *Task) int { return cmp.Compare(a.ID(), b.ID()) }) // ids are in the order of time
 	return tasks
-}
-
-// injectFor pushes context in the name of the hub, if the agent works on the task
-// and takes any.
-func (t *Task) injectFor(s *Session, in core.Injected) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.state != Running || t.worker != s || !s.features().Has(core.FeatureInjection) || t.takes(in) != nil {
-		return false
-	}
-	t.append(in, nil)
-	return true
-}
-
-// openTools returns the tool calls that have come to nothing yet, in order, by their
-// ids. Callers hold mu.
-func (t *Task) openTools() []string {
-	var ids []string
-	open := map[string]bool{}
-	is := func(id string, now bool) {
-		if _, known := open[id]; !known {
-			ids = append(ids, id)
-		}
-		open[id] = now
-	}
-	for e := range t.log.all() {
-		switch b := e.Body.(type) {
-		case core.ToolCall:
-			is(b.ID, true)
-		case core.ApprovalRequested:
-			is(b.ID, true)
-		case core.ToolState:
-			is(b.ID, b.State <= core.ToolRunning)
-		case core.ToolResult:
-			is(b.ID, false)
-		}
-	}
-	return slices.DeleteFunc(ids, func(id string) bool { return !open[id] })
-}
-
-// timeOutTools says that the time of every open tool call is over, because that of
-// the task is: it is the hub that decides so. Callers hold mu.
-func (t *Task) timeOutTools() {
-	for _, id := range t.openTools() {
-		t.append(core.ToolState{ID: id, State: core.ToolTimeout, Detail: "the deadline of the task passed"}, nil)
-	}
 }

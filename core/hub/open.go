@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // Opening says how a session stands to a task that it opens.
@@ -53,45 +54,33 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 	if len(causes) > 0 {
 		req.Cause = causes[0].task // the one with the most hops
 	}
-	t := &Task{
-		hub: h, opener: s.root(), from: from, chain: policy.Below(s.agentID(), above),
-		request: req, told: len(req.History), epoch: 1, state: Queued,
-		log: newEventLog(shortTask),
-	}
+	t := &job{Task: h.tasks.New(from, policy.Below(s.agentID(), above), req), opener: s.root()}
 	if err := h.admit(s, t, o); err != nil {
 		return nil, err
 	}
 	if err = denied; err == nil {
-		err = h.rules.CheckChain(t.chain)
+		err = h.rules.CheckChain(t.Chain())
 	}
 	if err == nil {
-		err = h.afford(t)
+		err = h.afford(t.Task)
 	}
 	if err == nil {
 		err = h.deliver(t, o.Private)
 	}
 	if err == nil {
 		if !o.Unwatched {
-			t.mu.Lock()
-			t.attach(s, Requester, o.Tag, 0)
-			t.mu.Unlock()
+			t.Attach(s.worker(), task.Requester, o.Tag, 0)
 		}
-		return t, nil
+		return t.Task, nil
 	}
 	f := core.AsFault(err)
 	if f.Code == core.CodeLoop && len(causes) > 0 && causes[0].over {
 		f = core.NewFault(f.Code, "%s; it counts as because of task %s, which ended less than %s ago", f.Message, causes[0].task, h.limits.CauseMemory)
 	}
 	h.Count("refused." + string(f.Code))
-	t.mu.Lock()
-	t.receipt.Stage, t.receipt.Fault = core.StageRefused, f
-	t.mu.Unlock()
-	t.end(core.Failed{Fault: f}, nil)
-	return t, f
+	t.Refuse(f)
+	return t.Task, f
 }
-
-// shortTask is how many events a task is expected to have at least.
-const shortTask = 6
 
 // complete checks a request and fills in what it leaves open.
 func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
@@ -155,81 +144,28 @@ func checkForeign(f *core.Foreign) error {
 var ErrStopping = errors.New("the hub is stopping")
 
 // admit takes a task in: from here on it is recorded, watched and sure to end.
-func (h *Hub) admit(s *Session, t *Task, o Opening) error {
+func (h *Hub) admit(s *Session, j *job, o Opening) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.trim()
 	switch {
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case h.draining != "":
 		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): ask again once it is back", h.draining).Because(ErrStopping)
-	case h.finished.bytes > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
+	case h.tasks.FinishedBytes() > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
 		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
 	}
-	t.id = h.nextID()
-	if t.request.Thread == "" {
-		t.request.Thread = core.ThreadID(t.id)
-	}
-	h.tasks[t.id] = t
-	h.catalog.add(known{id: t.id})
-	h.running++
-	reads := s
-	if o.Unwatched {
-		reads = nil
-	}
-	h.opensTurn(t, s)
-	s.mu.Lock()
-	s.opened.put(t, o.Keep || s.identity.Keep)
-	s.mu.Unlock()
-
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
-	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: now}
+	h.tasks.Open(j.Task)
+	h.jobs[j.ID()] = j
+	h.recorder.Record(j.Task)
 	for w := range h.everyone {
-		if w != reads {
-			t.attach(w, Viewer, nil, 0)
+		if w != s || o.Unwatched {
+			w.view(j.Task, nil)
 		}
 	}
-	t.due = t.request.Deadline
-	id := t.id // not the task: the runtime keeps timers for a while that were stopped
-	t.deadline = time.AfterFunc(t.due.Sub(now), func() { h.expire(id) })
-	t.appendAt(now, core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents}, nil)
+	h.opensTurn(j, s)
+	s.mu.Lock()
+	s.opened.put(j.Task, o.Keep || s.identity.Keep)
+	s.mu.Unlock()
 	return nil
-}
-
-// expire ends a task that is due, unless it ended in this moment and is gone.
-func (h *Hub) expire(id core.TaskID) {
-	h.mu.Lock()
-	t := h.tasks[id]
-	h.mu.Unlock()
-	if t != nil {
-		t.expire()
-	}
-}
-
-// expire ends a task that is due: its agent is told to stop, its
-// requester that the time is up. Both happen at once, so that an agent that stops
-// quickly does not make a cancelled task of it.
-func (t *Task) expire() {
-	t.mu.Lock()
-	left := time.Until(t.due)
-	if t.state != Ended && left > 0 { // another agent has it since just now, or somebody set the clock
-		t.deadline.Reset(left)
-	}
-	if t.state == Ended || left > 0 {
-		t.mu.Unlock()
-		return
-	}
-	t.timeOutTools()
-	if t.state == Running && !t.asked {
-		t.asked = true
-		t.append(core.CancelRequested{By: "hub", Reason: "deadline"}, nil)
-	}
-	t.receipt.Stage, t.receipt.At = core.StageExpired, time.Now()
-	t.append(core.Failed{Fault: t.overtime()}, nil)
-	worker := t.worker
-	t.mu.Unlock()
-	t.endedWithout(worker)
 }

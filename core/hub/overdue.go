@@ -39,33 +39,33 @@ func (d *Disconnect) UnmarshalText(b []byte) error {
 // linger keeps the slot of a task that ended without its agent until the agent
 // ends it too, or its time to do so is over. An agent that cannot be told to
 // stop has until the deadline of the task.
-func (h *Hub) linger(s *Session, t *Task) {
+func (h *Hub) linger(s *Session, j *job) {
 	wait := h.limits.SlotGrace
-	if t.request.Intent == core.IntentNotify || !s.features().Has(core.FeatureCancellation) {
-		wait += max(0, time.Until(t.request.Deadline))
+	if j.IsNotice() || !s.worker().Features().Has(core.FeatureCancellation) {
+		wait += max(0, time.Until(j.Deadline()))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.work[t.id]; w != nil && w.timer == nil {
-		w.timer = time.AfterFunc(wait, func() { h.overdue(s, t) })
+	if w := s.work[j.ID()]; w != nil && w.timer == nil {
+		w.timer = time.AfterFunc(wait, func() { h.overdue(s, j) })
 	}
 }
 
 // overdue gives up on an agent that never ended a task: its slot is free again, or
 // its connection is closed.
-func (h *Hub) overdue(s *Session, t *Task) {
+func (h *Hub) overdue(s *Session, j *job) {
 	s.mu.Lock()
-	w, single := s.work[t.id], s.card.MaxConcurrent <= 1
+	w, single := s.work[j.ID()], s.card.MaxConcurrent <= 1
 	s.mu.Unlock()
 	if w == nil {
 		return
 	}
 	h.Count("agent.overdue")
 	if on := h.limits.Disconnect; w.slot && (on == DisconnectAlways || on == DisconnectSingle && single) {
-		h.log.Warn("agent did not end a task in time: closing its connection", "agent", s.agentID(), "task", t.id)
-		s.Close(core.NewFault(core.CodeTimeout, "task %s was not ended in time", t.id))
+		h.log.Warn("agent did not end a task in time: closing its connection", "agent", s.agentID(), "task", j.ID())
+		s.Close(core.NewFault(core.CodeTimeout, "task %s was not ended in time", j.ID()))
 		return
 	}
-	h.log.Warn("agent did not end a task in time: its slot is free again", "agent", s.agentID(), "task", t.id)
-	h.release(s, t, time.Now())
+	h.log.Warn("agent did not end a task in time: its slot is free again", "agent", s.agentID(), "task", j.ID())
+	h.release(s, j, time.Now())
 }

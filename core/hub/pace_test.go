@@ -17,7 +17,7 @@ func TestHowLongATaskTakesIsEstimatedByTheLatestOnesAndByWhatWaitsBeforeIt(t *te
 		}
 		want := func(what string, task *hub.Task, want time.Duration) {
 			t.Helper()
-			if got := task.Estimate(); got != want {
+			if got := g.hub.Estimate(task.ID()); got != want {
 				t.Errorf("%s: got %s, want %s", what, got, want)
 			}
 		}
@@ -40,7 +40,7 @@ func TestHowLongATaskTakesIsEstimatedByTheLatestOnesAndByWhatWaitsBeforeIt(t *te
 func TestATaskWithoutAnAgentHasNoEstimate(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		task, _ := g.try(g.connect("r"), core.ToAgent("nobody"))
-		if got := task.Estimate(); got != 0 {
+		if got := g.hub.Estimate(task.ID()); got != 0 {
 			t.Errorf("got %s, want none", got)
 		}
 	})

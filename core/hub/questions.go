@@ -130,11 +130,10 @@ func newQuestions(h *Hub) questions {
 // put opens a question, or returns a Fault when it cannot be put to anybody.
 func (qs *questions) put(q *asked, tasks []*Task) error {
 	for _, t := range tasks {
-		t.mu.Lock()
-		if t.state != Ended { // when it ends it looks for what is bound to it
-			qs.bind(q, t.id)
+		qs.bind(q, t.ID())
+		if t.HasEnded() { // when it ends later it looks for what is bound to it
+			qs.taskEnded(t.ID())
 		}
-		t.mu.Unlock()
 	}
 	qs.mu.Lock()
 	defer qs.mu.Unlock()

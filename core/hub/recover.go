@@ -34,9 +34,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 				Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: at, Body: core.Failed{Fault: fault},
 			}})
 		}
-		h.mu.Lock()
-		h.catalog.add(known{head.Task, end, at.UnixNano()})
-		h.mu.Unlock()
+		h.tasks.Recover(head.Task, end, at)
 		return true
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
@@ -13,11 +14,6 @@ import (
 // order: as many as an index knows. The turns of the latest of them are put together
 // anew, for agents that keep none.
 func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
-	h.mu.Lock()
-	for _, head := range kept {
-		h.noteID(head.task)
-	}
-	h.mu.Unlock()
 	var turns []recovered
 	for _, head := range kept[max(0, len(kept)-thread.IndexTasks):] {
 		if head.thread == "" || core.TaskID(head.thread) == head.task {
@@ -37,10 +33,10 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 		}
 		wanted = append(wanted, t.task)
 	}
-	return h.journal.Stories(ctx, wanted, func(task core.TaskID, events []core.Event) bool {
+	return h.journal.Stories(ctx, wanted, func(id core.TaskID, events []core.Event) bool {
 		if o, ok := events[0].Body.(core.Opened); ok && events[len(events)-1].Body.Kind() == core.KindDone {
-			log := logOf(events)
-			h.addTurns(o.Request, task, &log)
+			log := task.LogOf(events)
+			h.addTurns(o.Request, id, &log)
 		}
 		return true
 	})
@@ -49,13 +45,13 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 func headOf(r recovered, task core.TaskID) int { return cmp.Compare(r.task, task) }
 
 // addTurns writes what was asked and answered into the thread.
-func (h *Hub) addTurns(req core.Request, task core.TaskID, log *eventLog) {
-	a, from := log.fold(log.len()), ""
-	first, last := log.at(0), log.last()
+func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) {
+	a, from := log.Fold(log.Len()), ""
+	first, last := log.At(0), log.Last()
 	if o, ok := first.Body.(core.Opened); ok {
 		from = o.From.ID
 	}
 	h.threads.Add(req.Thread,
-		core.Turn{Role: core.RoleUser, Text: req.Content, Task: task, At: first.At, From: from},
-		core.Turn{Role: core.RoleAssistant, Text: a.Text, Agent: a.Agent, Task: task, At: last.At, From: from})
+		core.Turn{Role: core.RoleUser, Text: req.Content, Task: id, At: first.At, From: from},
+		core.Turn{Role: core.RoleAssistant, Text: a.Text, Agent: a.Agent, Task: id, At: last.At, From: from})
 }

@@ -160,20 +160,11 @@ func (s *subscription) join(o *subscription) {
 
 // addressee returns who the notice was given to, if he goes on over connections; else
 // it is zero. Callers hold Hub.mu.
-func (t *Task) addressee() subscriber {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.worker == nil {
-		return subscriber{}
+func (j *job) addressee() subscriber {
+	if w, given := j.Worker().(*worker); given {
+		return w.heir
 	}
-	return t.worker.heir
-}
-
-// done reports whether the task has ended well.
-func (t *Task) done() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.state == Ended && t.log.last().Body.Kind() == core.KindDone
+	return subscriber{}
 }
 
 // forgetOne makes room for one who is away.

@@ -9,20 +9,21 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
 // route gives a task to the best agent that may have it, or queues it there. It
 // returns a Fault when nobody can.
-func (h *Hub) route(t *Task) error {
+func (h *Hub) route(j *job) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := choice{hub: h, task: t, chain: t.chain}
-	if t.request.Intent == core.IntentNotify {
+	c := choice{hub: h, job: j, chain: j.Chain()}
+	if j.IsNotice() {
 		// A notice may go back to who told: its hops are bound enough.
-		c.chain.Agents = slices.DeleteFunc(slices.Clone(c.chain.Agents), func(id core.AgentID) bool { return id != t.opener.id })
+		c.chain.Agents = slices.DeleteFunc(slices.Clone(c.chain.Agents), func(id core.AgentID) bool { return id != j.opener.id })
 	}
-	if to := t.request.To; to.Reach() == core.ReachAgent {
+	if to := j.To(); to.Reach() == core.ReachAgent {
 		if e, ok := h.find(to.Agent()); ok {
 			c.consider(&e)
 		}
@@ -36,10 +37,10 @@ func (h *Hub) route(t *Task) error {
 				return err
 			}
 		}
-		h.assign(t, c.now)
+		h.assign(j, c.now)
 		return nil
 	case c.later != nil:
-		h.enqueue(t, c.later)
+		h.enqueue(j, c.later)
 		return nil
 	}
 	return c.refusal()
@@ -49,7 +50,7 @@ func (h *Hub) route(t *Task) error {
 // address. Hub.mu guards it.
 type choice struct {
 	hub   *Hub
-	task  *Task
+	job   *job
 	chain policy.Chain
 
 	now     *Session // the best one that has room
@@ -61,28 +62,28 @@ type choice struct {
 
 // consider takes one agent in view. It is called for the better ones first.
 func (c *choice) consider(e *roster.Entry) roster.Verdict {
-	h, t := c.hub, c.task
+	h, j := c.hub, c.job
 	s := h.answerer(e.ID)
 	chain := c.chain
-	if e.ID == t.opener.offered() {
+	if e.ID == j.opener.offered() {
 		chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
 	}
-	err := h.rules.CheckTarget(t.from, chain, e.ID)
+	err := h.rules.CheckTarget(j.From(), chain, e.ID)
 	if err == nil {
 		err = h.budgets.Check(usage.ByAgent, string(e.ID), time.Now)
 	}
-	if err == nil && t.request.Intent == core.IntentNotify && !e.Features.Has(core.FeatureNotices) {
+	if err == nil && j.IsNotice() && !e.Features.Has(core.FeatureNotices) {
 		err = core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
 	}
 	if err != nil {
 		c.refused = err
 		return roster.Continue
 	}
-	if t.triedBy(s) {
+	if j.triedBy(s) {
 		return roster.Continue
 	}
 	c.found = true
-	if !s.closed && (e.Free() || h.beside(t, s)) {
+	if !s.closed && (e.Free() || takesNoSlot(j.Task, s)) {
 		c.now = s
 		return roster.Stop
 	}
@@ -101,7 +102,7 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 
 // refusal returns the Fault that says why nobody gets the task.
 func (c *choice) refusal() error {
-	to := c.task.request.To
+	to := c.job.To()
 	switch {
 	case c.open:
 		return core.NewFault(core.CodeOverloaded, "%s has no room: its queue of %d is full; ask again later", to, c.hub.limits.QueueLength)
@@ -136,53 +137,55 @@ func join(ids []core.AgentID) string {
 	return b.String()
 }
 
-// beside reports whether the agent takes the task without a slot: a notice, where
+// takesNoSlot reports whether the agent takes the task without a slot: a notice, where
 // its dialect has them.
-func (h *Hub) beside(t *Task, s *Session) bool {
-	return t.request.Intent == core.IntentNotify && !s.opts.NoticeTasks
-}
+func takesNoSlot(t *task.Task, s *Session) bool { return t.IsNotice() && !s.opts.NoticeTasks }
 
 // assign gives a task to an agent. Callers hold mu.
-func (h *Hub) assign(t *Task, s *Session) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.state == Ended {
-		return
-	}
-	slot := !h.beside(t, s)
+func (h *Hub) assign(j *job, s *Session) {
+	slot := !takesNoSlot(j.Task, s)
+	s.mu.Lock()
+	s.work.put(j.ID(), &holding{job: j, slot: slot})
+	s.mu.Unlock()
 	if slot {
 		h.roster.Start(s.id)
 	}
-	s.mu.Lock()
-	s.work.put(t.id, &hold{task: t, slot: slot})
-	s.mu.Unlock()
-	t.state, t.worker, t.agent, t.waiting = Running, s, s.id, nil
-	t.attempt++
-	if t.request.Intent != core.IntentNotify {
-		t.dueWith(s.opts.MostTime)
-	}
-	t.request.History = t.request.History[:t.told:t.told]
+	j.waiting = nil
+	a := task.Assignment{Worker: s.worker(), Agent: s.id, MostTime: s.opts.MostTime}
 	if !s.card.Features.Has(core.FeatureSessions) {
-		t.request.History = h.withHistory(t)
+		a.History = func(told []core.Turn) []core.Turn { return h.withHistory(j.Task, told) }
 	}
-	t.attach(s, Agent, nil, t.last())
-	t.append(core.Assigned{Agent: s.id, Attempt: t.attempt}, nil)
+	if j.Assign(a) {
+		return
+	}
+	s.mu.Lock()
+	delete(s.work, j.ID())
+	s.mu.Unlock()
+	if slot {
+		h.roster.Finish(s.id)
+	}
 }
 
 // enqueue lets a task wait for an agent, urgent ones first. Callers hold mu.
-func (h *Hub) enqueue(t *Task, s *Session) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.state == Ended {
-		return
+func (h *Hub) enqueue(j *job, s *Session) {
+	if j.HasEnded() {
+		return // and who ended it does not look for it in a queue any more
 	}
-	t.waiting = s
+	j.waiting = s
 	i := len(s.queue)
-	for i > 0 && s.queue[i-1].request.Priority < t.request.Priority {
+	for i > 0 && s.queue[i-1].Priority() < j.Priority() {
 		i--
 	}
-	s.queue = slices.Insert(s.queue, i, t)
+	s.queue = slices.Insert(s.queue, i, j)
 	h.queued(s)
+}
+
+// unqueue takes a task out of the queue in which it waits. Callers hold mu.
+func (h *Hub) unqueue(s *Session, j *job) {
+	if i := slices.Index(s.queue, j); i >= 0 {
+		s.queue = slices.Delete(s.queue, i, i+1)
+		h.queued(s)
+	}
 }
 
 // steal moves a task that waits for somebody else, and that the agent may have as
@@ -196,17 +199,17 @@ func (h *Hub) steal(s *Session) bool {
 		return false
 	}
 	var from *Session
-	var best *Task
+	var best *job
 	for other := range h.movable {
-		for _, t := range other.queue {
-			if other == s || !t.movable() || t.triedBy(s) || h.rules.CheckTarget(t.from, t.chain, s.id) != nil {
+		for _, j := range other.queue {
+			if other == s || !j.isMovable() || j.triedBy(s) || h.rules.CheckTarget(j.From(), j.Chain(), s.id) != nil {
 				continue
 			}
-			if mine, answers := e.Answers(t.request.To); !answers || mine < other.score(t) {
+			if mine, answers := e.Answers(j.To()); !answers || mine < other.score(j) {
 				continue
 			}
-			if best == nil || cmp.Or(cmp.Compare(t.request.Priority, best.request.Priority), cmp.Compare(best.id, t.id)) > 0 {
-				from, best = other, t
+			if best == nil || cmp.Or(cmp.Compare(j.Priority(), best.Priority()), cmp.Compare(best.ID(), j.ID())) > 0 {
+				from, best = other, j
 			}
 			break // those behind it are no more urgent
 		}
@@ -214,27 +217,24 @@ func (h *Hub) steal(s *Session) bool {
 	if best == nil {
 		return false
 	}
-	from.queue = slices.DeleteFunc(from.queue, func(t *Task) bool { return t == best })
-	h.queued(from)
-	s.queue = append(s.queue, best)
+	h.unqueue(from, best)
+	s.queue, best.waiting = append(s.queue, best), s
 	h.queued(s)
 	return true
 }
 
-// movable reports whether another agent may have a task that waits for one.
-func (t *Task) movable() bool {
-	return t.request.To.Reach() != core.ReachAgent && t.request.Intent != core.IntentNotify
-}
+// isMovable reports whether another agent may have a task that waits for one.
+func (j *job) isMovable() bool { return j.To().Reach() != core.ReachAgent && !j.IsNotice() }
 
 // score tells how well the agent answers for the address of a task.
-func (s *Session) score(t *Task) int {
-	n, _ := s.card.Answers(t.request.To)
+func (s *Session) score(j *job) int {
+	n, _ := s.card.Answers(j.To())
 	return n
 }
 
 // queued notes that the queue of an agent is another. Callers hold mu.
 func (h *Hub) queued(s *Session) {
-	if slices.ContainsFunc(s.queue, (*Task).movable) {
+	if slices.ContainsFunc(s.queue, (*job).isMovable) {
 		h.movable[s] = struct{}{}
 	} else {
 		delete(h.movable, s)
@@ -250,26 +250,25 @@ func (h *Hub) dispatch(s *Session) {
 		if !ok || !e.Free() {
 			return
 		}
-		t := s.queue[0]
-		s.queue = slices.Delete(s.queue, 0, 1)
-		h.queued(s)
-		h.assign(t, s)
+		j := s.queue[0]
+		h.unqueue(s, j)
+		h.assign(j, s)
 	}
 }
 
 // release takes a task off an agent's hands and gives it the next. The agent
 // ended it now, or its time to do so is over.
-func (h *Hub) release(s *Session, t *Task, now time.Time) {
+func (h *Hub) release(s *Session, j *job, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.mu.Lock()
-	w := s.work[t.id]
+	w := s.work[j.ID()]
 	if w == nil {
 		s.mu.Unlock()
 		return
 	}
-	delete(s.work, t.id)
-	s.last, s.until = cause{task: t.id, chain: t.chain, over: true}, now.Add(h.limits.CauseMemory)
+	delete(s.work, j.ID())
+	s.last, s.until = cause{task: j.ID(), chain: j.Chain(), over: true}, now.Add(h.limits.CauseMemory)
 	s.mu.Unlock()
 	if w.timer != nil {
 		w.timer.Stop()

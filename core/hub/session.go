@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // Identity is who stands behind a connection.
@@ -59,8 +60,7 @@ type Session struct {
 	hub      *Hub
 	identity Identity
 	inbox    inbox
-	// records says that it reads for the journal.
-	records bool
+	views    views
 	// trunk is the session that this one is a branch of, or nil.
 	trunk *Session
 
@@ -68,7 +68,7 @@ type Session struct {
 	id     core.AgentID // "" until it is an agent
 	opts   JoinOptions
 	offer  *roster.Entry // how it is found by its id alone; nil if it is not
-	queue  []*Task
+	queue  []*job
 	closed bool
 	// vacated is closed once the session is no agent any more.
 	vacated chan struct{}
@@ -80,9 +80,8 @@ type Session struct {
 
 	mu     sync.Mutex
 	card   core.Card
-	work   table[core.TaskID, *hold]
+	work   table[core.TaskID, *holding]
 	opened table[*Task, bool] // whether it runs on without the session
-	viewed table[*Task, *reader]
 	// branches are those that have not been closed.
 	branches table[*Session, struct{}]
 	last     cause     // of the task that it ended last
@@ -94,13 +93,6 @@ type cause struct {
 	task  core.TaskID
 	chain policy.Chain
 	over  bool // the task has ended, and is remembered
-}
-
-// hold is a task that an agent has, or had and not ended yet.
-type hold struct {
-	task  *Task
-	slot  bool
-	timer *time.Timer // frees the slot of a task that ended without its agent
 }
 
 // table is a map that is made with its first entry: most sessions need one or two
@@ -251,10 +243,19 @@ func (s *Session) SetLoad(state core.LoadState) {
 	h.dispatch(s)
 }
 
-func (s *Session) features() core.Features {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.card.Features
+// worker is a session as its tasks know it.
+type worker Session
+
+func (s *Session) worker() *worker { return (*worker)(s) }
+
+// Ready implements [task.Inbox].
+func (w *worker) Ready(r *task.Reader) { w.inbox.push(r) }
+
+// Features implements [task.Worker].
+func (w *worker) Features() core.Features {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.card.Features
 }
 
 // agentID returns who the session is as an agent, or "".
@@ -270,14 +271,14 @@ func (s *Session) agentID() core.AgentID {
 // hidden cause. A second Close does nothing.
 func (s *Session) Close(reason *core.Fault) {
 	for _, l := range s.close(reason) {
-		l.task.end(core.Failed{Fault: l.why}, nil)
+		l.job.End(core.Failed{Fault: l.why})
 	}
 }
 
 // orphan is a task that lost its agent and has no other, and why it would fail.
 type orphan struct {
-	task *Task
-	why  *core.Fault
+	job *job
+	why *core.Fault
 }
 
 // close ends the session but for the orphans, which another agent may have: they are
@@ -314,8 +315,8 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	h.questions.leave(s)
 
 	s.mu.Lock()
-	work, asked, viewed, branches := s.work, s.opened, s.viewed, s.branches
-	s.work, s.opened, s.viewed, s.branches = nil, nil, nil, nil
+	work, asked, branches := s.work, s.opened, s.branches
+	s.work, s.opened, s.branches = nil, nil, nil
 	s.mu.Unlock()
 	for b := range branches {
 		b.Close(reason)
@@ -331,8 +332,8 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		if w.timer != nil {
 			w.timer.Stop()
 		}
-		if again, _ := h.attemptFailed(w.task, s, attempt{sess: s}, core.Failed{Fault: gone}, nil); again && h.route(w.task) != nil { // it may have ended by now
-			left = append(left, orphan{w.task, gone})
+		if again, _ := h.attemptFailed(w.job, s, attempt{sess: s}, core.Failed{Fault: gone}, nil); again && h.route(w.job) != nil { // it may have ended by now
+			left = append(left, orphan{w.job, gone})
 		}
 	}
 	h.mu.Lock()
@@ -341,28 +342,19 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	}
 	h.mu.Unlock()
 	for _, t := range queue {
-		if t.request.To.Reach() == core.ReachAgent {
-			t.end(core.Failed{Fault: gone}, nil)
+		if t.To().Reach() == core.ReachAgent {
+			t.End(core.Failed{Fault: gone})
 		} else if err := h.route(t); err != nil {
 			left = append(left, orphan{t, core.AsFault(err)})
 		}
 	}
 	for t, keep := range asked {
-		t.mu.Lock()
-		t.detach(s, Requester)
-		t.detach(s, caller)
-		t.mu.Unlock()
+		t.Detach(s.worker(), task.Requester, task.Waiter)
 		if !keep {
-			_ = h.cancel(t, s.identity.Principal.ID, "the requester left") // it may have ended by now
+			_ = t.Cancel(s.identity.Principal.ID, "the requester left") // it may have ended by now
 		}
 	}
-	for t, r := range viewed {
-		t.mu.Lock()
-		if !r.gone {
-			t.drop(r)
-		}
-		t.mu.Unlock()
-	}
+	s.views.close()
 	s.inbox.end(reason)
 	return left
 }
@@ -392,11 +384,11 @@ func (s *Session) causes(narrow core.TaskID) ([]cause, error) {
 		if w == nil {
 			return nil, core.NewFault(core.CodeNotAuthorized, "you do not work on task %s: name one of your own as the cause, or none", narrow)
 		}
-		return []cause{{task: narrow, chain: w.task.chain}}, nil
+		return []cause{{task: narrow, chain: w.job.Chain()}}, nil
 	}
 	var all []cause
 	for id, w := range s.work {
-		all = append(all, cause{task: id, chain: w.task.chain})
+		all = append(all, cause{task: id, chain: w.job.Chain()})
 	}
 	if len(all) == 0 && s.last.task != "" && time.Now().Before(s.until) {
 		all = append(all, s.last)

@@ -28,8 +28,8 @@ func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) er
 	var left []orphan
 	defer func() {
 		for _, o := range left {
-			if s.hub.route(o.task) != nil {
-				o.task.end(core.Failed{Fault: o.why}, nil)
+			if s.hub.route(o.job) != nil {
+				o.job.End(core.Failed{Fault: o.why})
 			}
 		}
 	}()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // Each tool reads its input, does what it can at once, and leaves the rest to a
@@ -107,7 +108,7 @@ func runAsk(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
 	return nil, s.openThen(req, Opening{Unwatched: true}, call, func(t *Task) *ToolOutput {
 		a := t.Answer()
 		if a.Fault == nil {
-			return output(askOutput{t.id, a.Agent, a.Text, a.Data, a.Files})
+			return output(askOutput{t.ID(), a.Agent, a.Text, a.Data, a.Files})
 		}
 		o := &ToolOutput{Fault: a.Fault}
 		if a.Text != "" {
@@ -131,7 +132,7 @@ func runDelegate(s *Session, _ string, raw json.RawMessage) (*ToolOutput, error)
 	if err != nil {
 		return nil, err
 	}
-	return output(map[string]any{"task_id": t.id, "agent_id": t.Agent(), "accepted": true}), nil
+	return output(map[string]any{"task_id": t.ID(), "agent_id": t.Agent(), "accepted": true}), nil
 }
 
 type resultOutput struct {
@@ -145,7 +146,7 @@ type resultOutput struct {
 
 func result(t *Task) *ToolOutput {
 	a := t.Answer()
-	r := resultOutput{t.id, t.State().String(), a.Text, a.Data, a.Files, a.Fault}
+	r := resultOutput{t.ID(), t.State().String(), a.Text, a.Data, a.Files, a.Fault}
 	if a.End != 0 {
 		r.State = a.End.String()
 	}
@@ -167,18 +168,12 @@ func runResult(s *Session, call string, raw json.RawMessage) (*ToolOutput, error
 	case err != nil:
 		return nil, err
 	}
-	if in.WaitSeconds <= 0 || t.State() == Ended {
+	if in.WaitSeconds <= 0 || t.State() == task.Ended {
 		return result(t), nil
 	}
 	r := s.whenEnded(t, call, result)
 	time.AfterFunc(s.hub.seconds(in.WaitSeconds), func() {
-		t.mu.Lock()
-		waits := !r.gone
-		if waits {
-			t.drop(r)
-		}
-		t.mu.Unlock()
-		if waits {
+		if r.Close() {
 			o := result(t)
 			o.Call = call
 			s.inbox.pushTool(o)
@@ -230,10 +225,8 @@ func (s *Session) openThen(req core.Request, o Opening, call string, then func(*
 }
 
 // whenEnded answers the call once the task has ended.
-func (s *Session) whenEnded(t *Task, call string, then func(*Task) *ToolOutput) *reader {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.attach(s, caller, func(t *Task) *ToolOutput {
+func (s *Session) whenEnded(t *Task, call string, then func(*Task) *ToolOutput) *task.Reader {
+	return t.Attach(s.worker(), task.Waiter, func(t *Task) *ToolOutput {
 		o := then(t)
 		o.Call = call
 		return o

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // ownTopics begins the topics that the hub and its peers use between themselves;
@@ -57,7 +58,7 @@ func (s *subscription) spent(now time.Time) bool {
 
 // published is a notice that others than its addressee may hear, or he once more.
 type published struct {
-	task *Task
+	task *job
 	to   subscriber // the addressee, if he goes on over connections
 	at   time.Time
 	size int
@@ -157,28 +158,28 @@ func (b *topics) forget(now time.Time) {
 // deliver gives a task to who is to have it: a notice to those too who subscribe to
 // its topic. One for the hub is for them alone. What the hub itself tells its peers
 // nobody else does, whoever it is for: they act on it.
-func (h *Hub) deliver(t *Task, private bool) error {
-	if n := t.request.Notice; n != nil && strings.HasPrefix(n.Topic, ownTopics) {
+func (h *Hub) deliver(t *job, private bool) error {
+	if n := t.Notice(); n != nil && strings.HasPrefix(n.Topic, ownTopics) {
 		return core.NewFault(core.CodeInvalid, "the topic %q is the hub's own: choose another", n.Topic)
 	}
-	if t.request.To.Reach() != core.ReachHub {
+	if t.To().Reach() != core.ReachHub {
 		err := h.route(t)
-		if err == nil && t.request.Intent == core.IntentNotify && !private {
+		if err == nil && t.IsNotice() && !private {
 			h.publish(t)
 		}
 		return err
 	}
 	if !h.publish(t) {
-		return core.NewFault(core.CodeUnreachable, "nobody subscribes to %q: address an agent, or try again later", t.request.Notice.Topic)
+		return core.NewFault(core.CodeUnreachable, "nobody subscribes to %q: address an agent, or try again later", t.Notice().Topic)
 	}
-	t.end(core.Done{}, nil)
+	t.End(core.Done{})
 	return nil
 }
 
 // publish lets subscribers hear of a notice, and reports whether there are any, here
 // or awaited. It keeps it for its addressee too, who may have to hear it once more.
-func (h *Hub) publish(t *Task) (heard bool) {
-	topic := t.request.Notice.Topic
+func (h *Hub) publish(t *job) (heard bool) {
+	topic := t.Notice().Topic
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	b := &h.topics
@@ -205,7 +206,7 @@ func (h *Hub) publish(t *Task) (heard bool) {
 	if !heard && to == (subscriber{}) {
 		return false
 	}
-	size := taskOverhead + t.request.Size()
+	size := task.Overhead + t.Size()
 	b.recent, b.bytes = append(b.recent, published{t, to, now, size}), b.bytes+size
 	for _, sub := range passed {
 		sub.next = b.last()
@@ -218,8 +219,8 @@ func (h *Hub) publish(t *Task) (heard bool) {
 
 // mayHear reports whether a subscriber may hear of a notice: not who told it, nor one
 // whom he may not address. Callers hold mu.
-func (h *Hub) mayHear(t *Task, s *Session, id core.AgentID) bool {
-	return (s == nil || s != t.opener) && h.rules.CheckTarget(t.from, policy.Chain{}, id) == nil
+func (h *Hub) mayHear(t *job, s *Session, id core.AgentID) bool {
+	return (s == nil || s != t.opener) && h.rules.CheckTarget(t.From(), policy.Chain{}, id) == nil
 }
 
 // nextNotice returns the next notice that the session is to hear, or a gap where such
@@ -233,10 +234,10 @@ func (h *Hub) nextNotice(s *Session) (Batch, bool) {
 		return Batch{}, false
 	}
 	if sub.next+1 < b.first {
-		gap := &Gap{From: sub.next + 1, To: b.first - 1}
+		gap := &task.Gap{From: sub.next + 1, To: b.first - 1}
 		sub.next = gap.To
 		s.inbox.notice()
-		return Batch{Role: Subscriber, Gap: gap}, true
+		return Batch{Role: task.Subscriber, Gap: gap}, true
 	}
 	for sub.next < b.last() {
 		p := b.recent[sub.next+1-b.first]
@@ -244,13 +245,13 @@ func (h *Hub) nextNotice(s *Session) (Batch, bool) {
 		own := p.to != (subscriber{}) && p.to == s.heir
 		switch {
 		case own && sub.next > sub.again: // he is told it as the one addressed
-		case own && p.task.done(), sub.next > sub.since && sub.wants(p.task.request.Notice.Topic) && h.mayHear(p.task, s, s.subscriber().id):
+		case own && p.task.IsDone(), sub.next > sub.since && sub.wants(p.task.Notice().Topic) && h.mayHear(p.task, s, s.subscriber().id):
 			if sub.taken >= sub.told {
 				sub.taken = sub.next - 1 // what he was not given since then cannot be lost
 			}
 			sub.told = sub.next
 			s.inbox.notice() // there may be more
-			return Batch{Task: p.task, Role: Subscriber, Tag: hearing{sub, sub.next}, Events: p.task.Events()[:1]}, true
+			return Batch{Task: p.task.Task, Role: task.Subscriber, Tag: hearing{sub, sub.next}, Events: p.task.Events()[:1]}, true
 		}
 	}
 	if sub.spent(time.Now()) {
@@ -276,8 +277,8 @@ func (s *Session) Heard(t *Task, tag any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if now.Before(s.until) && s.last.chain.Hops > t.chain.Hops {
+	if now.Before(s.until) && s.last.chain.Hops > t.Hops() {
 		return // what it acts because of has come further already
 	}
-	s.last, s.until = cause{task: t.id, chain: policy.Chain{Hops: t.chain.Hops}, over: true}, now.Add(h.limits.CauseMemory)
+	s.last, s.until = cause{task: t.ID(), chain: policy.Chain{Hops: t.Hops()}, over: true}, now.Add(h.limits.CauseMemory)
 }

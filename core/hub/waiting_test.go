@@ -54,12 +54,12 @@ func TestTheHubKnowsInWhichQueuesOthersMayLook(t *testing.T) {
 			},
 			"answer": func() {
 				for _, task := range some().working() {
-					_ = task.worker.Report(task.id, core.Done{}, nil)
+					_ = (*Session)(task.Worker().(*worker)).Report(task.ID(), core.Done{}, nil)
 				}
 			},
 			"cancel": func() {
 				if n := len(opened); n > 0 {
-					_ = asker.Cancel(opened[rapid.IntRange(0, n-1).Draw(rt, "task")].id, "enough")
+					_ = asker.Cancel(opened[rapid.IntRange(0, n-1).Draw(rt, "task")].ID(), "enough")
 				}
 			},
 			"load": func() {
@@ -76,7 +76,7 @@ func TestTheHubKnowsInWhichQueuesOthersMayLook(t *testing.T) {
 			h.mu.Lock()
 			want := map[*Session]struct{}{}
 			for _, s := range h.agents {
-				if slices.ContainsFunc(s.queue, (*Task).movable) {
+				if slices.ContainsFunc(s.queue, (*job).isMovable) {
 					want[s] = struct{}{}
 				}
 			}

@@ -1,4 +1,4 @@
-package hub
+package task
 
 import (
 	"regexp"
@@ -37,12 +37,12 @@ func TestWhatFollowsAnIDIsTheNextIDThereIs(t *testing.T) {
 }
 
 func TestTheIDsOfTasksGrowWhateverTheClockDoes(t *testing.T) {
-	h := &Hub{}
-	h.noteID("no id of a task")
-	h.noteID("ffff0000-0000-7000-8000-000000000000") // a clock was ahead
-	last := h.newest
+	s := &Store{}
+	s.noteID("no id of a task")
+	s.noteID("ffff0000-0000-7000-8000-000000000000") // a clock was ahead
+	last := s.newest
 	for range 100 {
-		id := h.nextID()
+		id := s.nextID()
 		if id <= last {
 			t.Fatalf("got %s behind %s, want a greater id", id, last)
 		}

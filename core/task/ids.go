@@ -1,4 +1,4 @@
-package hub
+package task
 
 import (
 	"strings"
@@ -9,24 +9,24 @@ import (
 // nextID returns the id of a new task. Tasks are taken in in the order of their
 // ids, over restarts too and whatever the clock does: what reads a thread goes by
 // that order. Callers hold mu.
-func (h *Hub) nextID() core.TaskID {
+func (s *Store) nextID() core.TaskID {
 	id := core.TaskID(core.NewID())
-	if id <= h.newest {
-		id = following(h.newest)
+	if id <= s.newest {
+		id = following(s.newest)
 	}
-	h.newest = id
+	s.newest = id
 	return id
 }
 
 // noteID takes note of a task that was there before. Callers hold mu.
-func (h *Hub) noteID(id core.TaskID) {
-	if isTaskID(string(id)) {
-		h.newest = max(h.newest, id)
+func (s *Store) noteID(id core.TaskID) {
+	if IsID(string(id)) {
+		s.newest = max(s.newest, id)
 	}
 }
 
-// isTaskID reports whether the text is written like the id of a task.
-func isTaskID(text string) bool { return len(text) == 36 && strings.Count(text, "-") == 4 }
+// IsID reports whether the text is written like the id of a task.
+func IsID(text string) bool { return len(text) == 36 && strings.Count(text, "-") == 4 }
 
 // following returns the least UUID of version 7 that is greater than the id.
 func following(id core.TaskID) core.TaskID {

@@ -1,4 +1,4 @@
-package hub
+package task
 
 import (
 	"time"
@@ -14,6 +14,9 @@ func (t *Task) Due() time.Time {
 	return t.due
 }
 
+// Deadline is when the requester stops waiting.
+func (t *Task) Deadline() time.Time { return t.request.Deadline }
+
 // dueWith sets when the task has to be done by an agent that takes as long at most; zero
 // is until the deadline. Callers hold mu.
 func (t *Task) dueWith(most time.Duration) {
@@ -28,6 +31,31 @@ func (t *Task) dueWith(most time.Duration) {
 		t.due = due
 		t.deadline.Reset(time.Until(due))
 	}
+}
+
+// expire ends a task that is due: its agent is told to stop, its requester that the
+// time is up. Both happen at once, so that an agent that stops quickly does not make a
+// cancelled task of it.
+func (t *Task) expire() {
+	t.mu.Lock()
+	left := time.Until(t.due)
+	if t.state != Ended && left > 0 { // another agent has it since just now, or somebody set the clock
+		t.deadline.Reset(left)
+	}
+	if t.state == Ended || left > 0 {
+		t.mu.Unlock()
+		return
+	}
+	t.timeOutTools()
+	if t.state == Running && !t.asked {
+		t.asked = true
+		t.append(core.CancelRequested{By: "hub", Reason: "deadline"}, nil)
+	}
+	t.receipt.Stage, t.receipt.At = core.StageExpired, time.Now()
+	t.append(core.Failed{Fault: t.overtime()}, nil)
+	worker := t.worker
+	t.mu.Unlock()
+	t.store.host.Ended(t, worker)
 }
 
 // overtime is how a task ends that is due. Callers hold mu.

@@ -1,4 +1,4 @@
-package hub
+package task
 
 import (
 	"cmp"
@@ -24,33 +24,17 @@ type PendingApproval struct {
 	Until time.Time `json:"until"`
 }
 
-// Approvals returns what waits for a decision that the principal may take, the
-// longest waiting first.
-func (h *Hub) Approvals(p core.Principal) []PendingApproval {
-	all := []PendingApproval{}
-	for _, t := range h.live() {
-		if h.rules.MayRead(p, t.from) {
-			t.mu.Lock()
-			all = append(all, t.pendingApprovals()...)
-			t.mu.Unlock()
-		}
-	}
-	slices.SortFunc(all, func(a, b PendingApproval) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Task, b.Task), cmp.Compare(a.ID, b.ID))
-	})
-	return all
+// Approvals returns what the task waits for, the longest waiting first.
+func (t *Task) Approvals() []PendingApproval {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.pendingApprovals()
 }
 
-// Decide answers an approval that the agent of a task waits for, or with All every
-// one that it waits for and will wait for in the task. The first answer counts: a
-// later one is a conflict Fault that says what was decided, one that nobody asked
-// for an invalid Fault.
-func (s *Session) Decide(id core.TaskID, d core.ApprovalDecided) error {
-	t, err := s.mine(id)
-	if err != nil {
-		return err
-	}
-	d.By = s.identity.Principal.ID
+// Decide answers an approval that the agent waits for, or with All every one that it
+// waits for and will wait for in the task. The first answer counts: a later one is a
+// conflict Fault that says what was decided, one that nobody asked for an invalid Fault.
+func (t *Task) Decide(d core.ApprovalDecided) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.decide(d); err != nil {
@@ -95,7 +79,7 @@ func (t *Task) pendingApprovals() []PendingApproval {
 	for id, p := range t.pending {
 		all = append(all, PendingApproval{
 			Task: t.id, ID: id, Name: p.asked.Name, Input: p.asked.Input, Agent: t.agent, From: t.from,
-			Since: p.since, Until: p.since.Add(t.hub.limits.ApprovalTimeout),
+			Since: p.since, Until: p.since.Add(t.store.limits.ApprovalTimeout),
 		})
 	}
 	slices.SortFunc(all, func(a, b PendingApproval) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
@@ -118,21 +102,21 @@ func (t *Task) await(a core.ApprovalRequested) {
 	}
 	delete(t.decided, a.ID)
 	p := &pendingCall{asked: a, since: time.Now()}
-	p.timer = time.AfterFunc(t.hub.limits.ApprovalTimeout, func() { t.undecided(p) })
+	p.timer = time.AfterFunc(t.store.limits.ApprovalTimeout, func() { t.undecided(p) })
 	t.pending[a.ID] = p
 	if t.allowAll != "" {
 		_ = t.decide(t.allowed(a.ID)) // it waits since just now
 	}
 }
 
-// goneOn stops waiting for a decision on a call that its agent went on with, or gave
+// proceeded stops waiting for a decision on a call that its agent went on with, or gave
 // up, without one: there is nobody left to tell. Callers hold mu.
-func (t *Task) goneOn(id string) {
+func (t *Task) proceeded(id string) {
 	if p := t.pending[id]; p != nil {
 		p.timer.Stop()
 		delete(t.pending, id)
 		t.decided[id] = core.ApprovalDecided{ID: id} // by nobody
-		t.hub.Count("approval.gone_on")
+		t.store.host.Count("approval.gone_on")
 	}
 }
 
@@ -144,7 +128,7 @@ func (t *Task) undecided(p *pendingCall) {
 	if t.pending[p.asked.ID] != p {
 		return // decided in this moment, and perhaps asked again
 	}
-	why := "nobody decided within " + t.hub.limits.ApprovalTimeout.String()
+	why := "nobody decided within " + t.store.limits.ApprovalTimeout.String()
 	if t.decide(core.ApprovalDecided{ID: p.asked.ID, By: "hub", Reason: why}) == nil {
 		t.append(core.ToolState{ID: p.asked.ID, State: core.ToolDenied, Detail: why}, nil)
 	}

@@ -1,4 +1,4 @@
-package hub
+package task
 
 import (
 	"iter"
@@ -10,19 +10,19 @@ import (
 // segmentEvents is how many events a segment of a log holds.
 const segmentEvents = 256
 
-// eventLog is the events of a task, in order. It grows by segments, so that a long log
+// Log is the events of a task, in order. It grows by segments, so that a long log
 // is not copied when it grows. What it returns stays as it is: events are appended, and
 // never changed.
-type eventLog struct {
+type Log struct {
 	full [][]core.Event // segments that have no more room
 	tail []core.Event   // the last segment; a short log has no other
 }
 
-// newEventLog makes an empty log with room for some events, at most a segment.
-func newEventLog(room int) eventLog { return eventLog{tail: make([]core.Event, 0, room)} }
+// newLog makes an empty log with room for some events, at most a segment.
+func newLog(room int) Log { return Log{tail: make([]core.Event, 0, room)} }
 
-// logOf makes a log of events, with which it shares memory.
-func logOf(events []core.Event) (l eventLog) {
+// LogOf makes a log of events, with which it shares memory.
+func LogOf(events []core.Event) (l Log) {
 	for len(events) > segmentEvents {
 		l.full = append(l.full, events[:segmentEvents:segmentEvents])
 		events = events[segmentEvents:]
@@ -31,16 +31,17 @@ func logOf(events []core.Event) (l eventLog) {
 	return l
 }
 
-func (l *eventLog) len() int { return len(l.full)*segmentEvents + len(l.tail) }
+// Len returns how many events there are.
+func (l *Log) Len() int { return len(l.full)*segmentEvents + len(l.tail) }
 
-// at returns the event at an index.
-func (l *eventLog) at(i int) core.Event { return l.segment(i / segmentEvents)[i%segmentEvents] }
+// At returns the event at an index.
+func (l *Log) At(i int) core.Event { return l.segment(i / segmentEvents)[i%segmentEvents] }
 
-// last returns the last event of a log that is not empty.
-func (l *eventLog) last() core.Event { return l.tail[len(l.tail)-1] }
+// Last returns the last event of a log that is not empty.
+func (l *Log) Last() core.Event { return l.tail[len(l.tail)-1] }
 
 // segment returns the events that the nth segment has so far.
-func (l *eventLog) segment(n int) []core.Event {
+func (l *Log) segment(n int) []core.Event {
 	if n < len(l.full) {
 		return l.full[n]
 	}
@@ -49,14 +50,14 @@ func (l *eventLog) segment(n int) []core.Event {
 
 // from returns the events from an index on to the end of their segment. They share
 // memory with the log.
-func (l *eventLog) from(i int) []core.Event {
+func (l *Log) from(i int) []core.Event {
 	s := l.segment(i / segmentEvents)
 	return s[i%segmentEvents : len(s) : len(s)]
 }
 
 // append adds an event. The tail is never full and empty logs have one: a segment that
 // is full moves when the next event comes.
-func (l *eventLog) append(e core.Event) {
+func (l *Log) append(e core.Event) {
 	switch n := len(l.tail); {
 	case n == segmentEvents:
 		l.full = append(l.full, l.tail)
@@ -69,8 +70,8 @@ func (l *eventLog) append(e core.Event) {
 	l.tail = append(l.tail, e)
 }
 
-// all yields the events in order.
-func (l *eventLog) all() iter.Seq[core.Event] {
+// All yields the events in order.
+func (l *Log) All() iter.Seq[core.Event] {
 	return func(yield func(core.Event) bool) {
 		for n := range len(l.full) + 1 {
 			for _, e := range l.segment(n) {
@@ -82,20 +83,20 @@ func (l *eventLog) all() iter.Seq[core.Event] {
 	}
 }
 
-// backward yields the events from the last to the first.
-func (l *eventLog) backward() iter.Seq[core.Event] {
+// Backward yields the events from the last to the first.
+func (l *Log) Backward() iter.Seq[core.Event] {
 	return func(yield func(core.Event) bool) {
-		for i := l.len() - 1; i >= 0; i-- {
-			if !yield(l.at(i)) {
+		for i := l.Len() - 1; i >= 0; i-- {
+			if !yield(l.At(i)) {
 				return
 			}
 		}
 	}
 }
 
-// fold puts the first n events together.
-func (l *eventLog) fold(n int) core.Answer {
-	if n < l.len() {
+// Fold puts the first n events together.
+func (l *Log) Fold(n int) core.Answer {
+	if n < l.Len() {
 		return core.Fold(l.slice(n))
 	}
 	if len(l.full) == 0 {
@@ -106,12 +107,12 @@ func (l *eventLog) fold(n int) core.Answer {
 
 // slice returns the first n events in one piece, which they share with the log where
 // they stand in one segment.
-func (l *eventLog) slice(n int) []core.Event {
+func (l *Log) slice(n int) []core.Event {
 	if n <= segmentEvents {
 		return l.segment(0)[:n:n]
 	}
 	out := make([]core.Event, 0, n)
-	for e := range l.all() {
+	for e := range l.All() {
 		if len(out) == n {
 			break
 		}

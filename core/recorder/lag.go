@@ -1,0 +1,45 @@
+package recorder
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// lag is the age of the oldest event that has not been written yet, or for how long
+// something else is being written.
+type lag struct{ since atomic.Pointer[time.Time] }
+
+// begin notes what is about to be written.
+func (l *lag) begin(records []journal.Record) {
+	if len(records) == 0 {
+		return
+	}
+	oldest := records[0].Event.At
+	for _, r := range records[1:] {
+		if r.Event.At.Before(oldest) {
+			oldest = r.Event.At
+		}
+	}
+	l.since.Store(&oldest)
+}
+
+// hold notes that the journal waits for something else from now on.
+func (l *lag) hold() {
+	now := time.Now()
+	l.since.CompareAndSwap(nil, &now)
+}
+
+// end notes that everything is written.
+func (l *lag) end() { l.since.Store(nil) }
+
+// exceeds reports whether the journal is further behind than the limit; a negative limit
+// is always exceeded.
+func (l *lag) exceeds(limit time.Duration) bool {
+	if limit < 0 {
+		return true
+	}
+	since := l.since.Load()
+	return since != nil && time.Since(*since) > limit
+}

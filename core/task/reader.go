@@ -1,0 +1,341 @@
+package task
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Role says what a reader is to a task. The zero Role is unset.
+type Role uint8
+
+// The roles.
+const (
+	_          Role = iota
+	Requester       // it asked
+	Agent           // it answers
+	Viewer          // it looks on
+	Subscriber      // it hears of a notice, by its topic: no reader of a task has this role
+	Waiter          // it is told of the end alone
+	Recorder        // it writes the journal: it is shown an end before anybody else is
+)
+
+// Inbox is where a reader learns that there is something to take. Values are compared
+// with ==.
+type Inbox interface {
+	// Ready is called with the lock of the task held: it returns at once and calls
+	// nothing of the task. It is called once; then not before Take was.
+	Ready(*Reader)
+}
+
+// Reader is one reader of one task's log, from Attach until it has read the end or is
+// closed. It is safe for concurrent use.
+type Reader struct {
+	task   *Task
+	inbox  Inbox
+	tag    any
+	next   uint64 // the sequence number behind which to go on
+	gap    *Gap
+	before *Reader // its neighbours among those of the task
+	after  *Reader
+	role   Role
+	queued bool // its inbox was told that it is ready
+	held   bool // the end of the task is what it waits for, until that is recorded
+	gone   bool
+}
+
+// Gap is a part of a task that is no longer kept: the sequence numbers from From
+// to To.
+type Gap struct{ From, To uint64 }
+
+// Piece is what a reader takes: events or a gap; of a Waiter neither.
+type Piece struct {
+	Task *Task
+	Role Role
+	Tag  any
+	// Events follow one another. They share memory with the log: read only.
+	Events []core.Event
+	Gap    *Gap
+	// Over says that the reader has read all that there will ever be.
+	Over bool
+}
+
+// wants reports whether an event of the kind is news to the reader.
+func (r *Reader) wants(k core.Kind) bool {
+	switch r.role {
+	case Agent:
+		return k.ForAgent() || k.Ends()
+	case Waiter:
+		return k.Ends()
+	}
+	return true
+}
+
+// waitsForRecord reports whether an end may have to be recorded before the reader is
+// told of it.
+func (r *Reader) waitsForRecord() bool { return r.role != Agent && r.role != Recorder }
+
+// Attach adds a reader that goes on behind the sequence number next.
+func (t *Task) Attach(in Inbox, role Role, tag any, next uint64) *Reader {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.attach(in, role, tag, next)
+}
+
+// attach is Attach. Callers hold mu.
+func (t *Task) attach(in Inbox, role Role, tag any, next uint64) *Reader {
+	r := t.room()
+	*r = Reader{task: t, inbox: in, role: role, tag: tag, next: next}
+	if next < t.lost {
+		r.gap, r.next = &Gap{From: next + 1, To: t.lost}, t.lost
+	}
+	if r.before = t.lastRead; r.before == nil {
+		t.readers = r
+	} else {
+		r.before.after = r
+	}
+	t.lastRead = r
+	if r.gap != nil || (r.next < t.last() && (role != Waiter || t.state == Ended)) {
+		t.wake(r)
+	}
+	return r
+}
+
+// room is for one more reader. Callers hold mu.
+func (t *Task) room() *Reader {
+	for i := range t.few {
+		if t.few[i].task == nil {
+			return &t.few[i]
+		}
+	}
+	return new(Reader)
+}
+
+// Watch adds a reader that goes on behind a cursor: what was missed comes first, then
+// what happens. It returns an invalid Fault when the cursor is not one of this task,
+// and no reader when there is nothing to read and nothing will come.
+func (t *Task) Watch(in Inbox, from core.Cursor, tag any) (*Reader, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next, gap := from.Seq, (*Gap)(nil)
+	if from.Seq > 0 {
+		if from.Epoch == 0 || from.Epoch > t.epoch {
+			return nil, core.NewFault(core.CodeInvalid, "cursor %s is not one of task %s: begin without a cursor", from, t.id)
+		}
+		if kept := t.lastOf(from.Epoch); from.Seq > kept {
+			if from.Epoch == t.epoch {
+				return nil, core.NewFault(core.CodeInvalid, "cursor %s is ahead of task %s: begin without a cursor", from, t.id)
+			}
+			// What stood there was lost when the hub stopped.
+			next, gap = kept, &Gap{From: kept + 1, To: from.Seq}
+		}
+	}
+	if t.state == Ended && next == t.last() && gap == nil && t.lost <= next {
+		return nil, nil
+	}
+	r := t.attach(in, Viewer, tag, next)
+	if gap != nil {
+		r.gap = gap
+		t.wake(r)
+	}
+	return r, nil
+}
+
+// Follow adds a viewer of what happens from now on, or of an end that is still to be
+// told. It returns nil where the inbox reads the task already and where nothing will
+// come.
+func (t *Task) Follow(in Inbox, role Role) *Reader {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next := t.last()
+	waits := t.endWaits()
+	if waits {
+		next--
+	}
+	if !waits && t.state == Ended {
+		return nil
+	}
+	for r := t.readers; r != nil; r = r.after {
+		if r.inbox == in && (r.role == Requester || r.role == Viewer) {
+			return nil
+		}
+	}
+	return t.attach(in, role, nil, next)
+}
+
+// lastOf returns the last sequence number of an epoch. Callers hold mu.
+func (t *Task) lastOf(epoch uint32) uint64 {
+	last := t.lost
+	for e := range t.log.All() {
+		if e.Epoch > epoch {
+			break
+		}
+		last = e.End()
+	}
+	return last
+}
+
+// Detach closes the reader of an inbox in a role that is not Viewer, of which there
+// are few and which stand in front.
+func (t *Task) Detach(in Inbox, roles ...Role) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, role := range roles {
+		t.detach(in, role)
+	}
+}
+
+// detach is Detach. Callers hold mu.
+func (t *Task) detach(in Inbox, role Role) {
+	for r := t.readers; r != nil; r = r.after {
+		if r.inbox == in && r.role == role {
+			t.drop(r)
+			return
+		}
+	}
+}
+
+// Close lets the reader go. It reports whether it was still there.
+func (r *Reader) Close() bool {
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	if r.gone {
+		return false
+	}
+	r.task.drop(r)
+	return true
+}
+
+// drop removes a reader. Callers hold mu. Its room stays as long as the task does, and
+// keeps nothing of whose it was.
+func (t *Task) drop(r *Reader) {
+	r.gone, r.inbox, r.tag = true, nil, nil
+	if r.before == nil {
+		t.readers = r.after
+	} else {
+		r.before.after = r.after
+	}
+	if r.after == nil {
+		t.lastRead = r.before
+	} else {
+		r.after.before = r.before
+	}
+	r.before, r.after = nil, nil
+}
+
+// wake makes a reader ready. Callers hold mu.
+func (t *Task) wake(r *Reader) {
+	if !r.queued {
+		r.queued = true
+		r.inbox.Ready(r)
+	}
+}
+
+// Take returns what is new for a reader that was ready; false if nothing is.
+func (r *Reader) Take() (Piece, bool) {
+	t := r.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r.queued = false
+	if r.gone {
+		return Piece{}, false
+	}
+	p := Piece{Task: t, Role: r.role, Tag: r.tag}
+	if r.role == Waiter {
+		r.held = t.endWaits()
+		if p.Over = t.state == Ended && !r.held; p.Over {
+			t.drop(r)
+		}
+		return p, p.Over
+	}
+	if r.gap != nil {
+		p.Gap, r.gap = r.gap, nil
+		p.Over = t.goOn(r)
+		return p, true
+	}
+	i, end := t.index(r.next), t.log.Len()
+	if r.waitsForRecord() {
+		end = t.readable()
+		r.held = end < t.log.Len()
+	}
+	if i >= end {
+		return Piece{}, false
+	}
+	p.Events = t.log.from(i)
+	p.Events = p.Events[:min(len(p.Events), end-i)]
+	behind := r.next
+	if t.holed {
+		if first := p.Events[0].Seq; first > behind+1 {
+			p.Events, p.Gap, r.next = nil, &Gap{From: behind + 1, To: first - 1}, first-1
+			p.Over = t.goOn(r)
+			return p, true
+		}
+		for k := 1; k < len(p.Events); k++ {
+			if p.Events[k].Seq > p.Events[k-1].End()+1 {
+				p.Events = p.Events[:k:k]
+			}
+		}
+	}
+	r.next = p.Events[len(p.Events)-1].End()
+	if rest, ok := p.Events[0].After(behind); ok && rest.Seq != p.Events[0].Seq {
+		p.Events = append([]core.Event{rest}, p.Events[1:]...)
+	}
+	if r.role == Agent {
+		p.Events = forAgent(p.Events, r.inbox.(Worker).Features())
+	}
+	p.Over = t.goOn(r)
+	return p, len(p.Events) > 0
+}
+
+// goOn makes a reader ready once more if there is more for it, and lets go of one
+// that has read all there will ever be, which it reports. Callers hold mu.
+func (t *Task) goOn(r *Reader) (over bool) {
+	switch {
+	case r.held && t.index(r.next) == t.log.Len()-1: // the end comes once it is recorded
+	case r.next < t.last():
+		t.wake(r)
+	case t.state == Ended:
+		t.drop(r)
+		return true
+	}
+	return false
+}
+
+// index returns the place in events of the first that says something beyond the
+// sequence number next. Callers hold mu.
+func (t *Task) index(next uint64) int {
+	if !t.loaded {
+		return int(next - t.lost) // sequence numbers have no holes
+	}
+	return sort.Search(t.log.Len(), func(i int) bool { return t.log.At(i).End() > next })
+}
+
+// forAgent keeps the events that are said to an agent with these features. Where these
+// stand in a row it copies none.
+func forAgent(events []core.Event, f core.Features) []core.Event {
+	said := func(e core.Event) bool {
+		switch k := e.Body.Kind(); {
+		case k == core.KindCancelRequested && !f.Has(core.FeatureCancellation),
+			k == core.KindInjected && !f.Has(core.FeatureInjection):
+			return false
+		default:
+			return k.ForAgent() || k.Ends()
+		}
+	}
+	from := slices.IndexFunc(events, said)
+	if from < 0 {
+		return nil
+	}
+	to := from + 1
+	for to < len(events) && said(events[to]) {
+		to++
+	}
+	out := events[from:to:to]
+	for _, e := range events[to:] {
+		if said(e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+package task
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Cancel asks that the task be stopped. Its agent is told if it can be; the task
+// ends when the agent says so or its grace is over, at once when the agent cannot
+// be told. It returns a conflict Fault when the task has ended.
+func (t *Task) Cancel(by, reason string) error {
+	t.mu.Lock()
+	switch {
+	case t.state == Ended:
+		t.mu.Unlock()
+		return core.NewFault(core.CodeConflict, "task %s has ended already", t.id)
+	case t.asked:
+		t.mu.Unlock()
+		return nil
+	}
+	t.asked = true
+	t.append(core.CancelRequested{By: by, Reason: reason}, nil)
+	told := t.state == Running && t.worker.Features().Has(core.FeatureCancellation)
+	if told {
+		t.cancel = time.AfterFunc(t.store.limits.CancelGrace, func() {
+			if t.End(core.Cancelled{Reason: reason}) {
+				t.store.host.CancelUnanswered(t)
+			}
+		})
+	}
+	t.mu.Unlock()
+	if !told {
+		t.End(core.Cancelled{Reason: reason})
+	}
+	return nil
+}
+
+// Inject pushes context to the agent while it works. It returns an unsupported Fault
+// when the agent takes none, a too_large Fault for more than the task has room for, and
+// a conflict Fault when no agent works on the task now.
+func (t *Task) Inject(in core.Injected) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.state != Running:
+		return core.NewFault(core.CodeConflict, "no agent works on task %s now: it is %s", t.id, t.state)
+	case !t.worker.Features().Has(core.FeatureInjection):
+		t.store.host.Count("refused.injection")
+		return core.NewFault(core.CodeUnsupported, "agent %s takes no context while it works: wait for its answer and ask again", t.agent)
+	}
+	if err := t.hasRoom(in); err != nil {
+		return err
+	}
+	t.append(in, nil)
+	return nil
+}
+
+// InjectFor pushes context in the name of the hub, if the worker has the task and takes
+// any, and reports whether it did.
+func (t *Task) InjectFor(w Worker, in core.Injected) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state != Running || t.worker != w || !w.Features().Has(core.FeatureInjection) || t.hasRoom(in) != nil {
+		return false
+	}
+	t.append(in, nil)
+	return true
+}
+
+// hasRoom returns a too_large Fault for context that the task has no room for: it has
+// as much as its agent may say. Callers hold mu.
+func (t *Task) hasRoom(in core.Injected) error {
+	switch l := t.store.limits; {
+	case len(in.Content) > l.RequestBytes:
+		return core.NewFault(core.CodeTooLarge, "the context has %d bytes, the limit is %d: send less, or say where it is", len(in.Content), l.RequestBytes)
+	case t.bytes+len(in.Content) > l.TaskBytes:
+		return core.NewFault(core.CodeTooLarge, "the task would have more than %d bytes: the operator can raise the limit of a task", l.TaskBytes)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package task
+
+import (
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// HasToolCall reports whether the task shows a call of a tool by this id.
+func (t *Task) HasToolCall(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for e := range t.log.All() {
+		if c, ok := e.Body.(core.ToolCall); ok && c.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// TimeOutTool says that the hub gave up on a call of a tool, where the task runs and
+// shows the call as open.
+func (t *Task) TimeOutTool(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == Running && slices.Contains(t.openTools(), id) {
+		t.append(core.ToolState{ID: id, State: core.ToolTimeout, Detail: "the hub gave up waiting"}, nil)
+	}
+}
+
+// openTools returns the tool calls that have come to nothing yet, in order, by their
+// ids. Callers hold mu.
+func (t *Task) openTools() []string {
+	var ids []string
+	open := map[string]bool{}
+	is := func(id string, now bool) {
+		if _, known := open[id]; !known {
+			ids = append(ids, id)
+		}
+		open[id] = now
+	}
+	for e := range t.log.All() {
+		switch b := e.Body.(type) {
+		case core.ToolCall:
+			is(b.ID, true)
+		case core.ApprovalRequested:
+			is(b.ID, true)
+		case core.ToolState:
+			is(b.ID, b.State <= core.ToolRunning)
+		case core.ToolResult:
+			is(b.ID, false)
+		}
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return !open[id] })
+}
+
+// timeOutTools says that the time of every open tool call is over, because that of
+// the task is: it is the hub that decides so. Callers hold mu.
+func (t *Task) timeOutTools() {
+	for _, id := range t.openTools() {
+		t.append(core.ToolState{ID: id, State: core.ToolTimeout, Detail: "the deadline of the task passed"}, nil)
+	}
+}
