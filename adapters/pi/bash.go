@@ -3,22 +3,22 @@ package pi
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/shell"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 // bashOff is what clients are told where bash is not allowed.
 const bashOff = "bash is not allowed on this server: whoever runs it allows it to all of its pi clients with the setting pi.bash (pi: {bash: true}, or DRAGOMAN_PI_BASH=true)"
 
-// shell is one bash command under way in a session. Server.mu guards it.
-type shell struct {
-	x    *execution
-	stop context.CancelFunc
-	// said is what it printed.
-	said  *shellOutput
-	calls [2]call // of the circuit of the session and the one of all
+// bashRun is one bash command under way in a session. Server.mu guards it.
+type bashRun struct {
+	x     *execution
+	stop  context.CancelFunc
+	calls [2]call // of the circuit of the session and of the one for all sessions
 }
 
 // bash runs a command in the directory of the session (section 17.2). Its lane sees
@@ -31,51 +31,68 @@ func bash(s *Server, x *execution) outcome {
 	if s.stopped {
 		return failed("Command cancelled because server shutdown completed")
 	}
-	sh := &shell{x: x}
-	if problem := s.admitShell(ss, sh); problem != "" {
+	calls, problem := s.admitBash(ss)
+	if problem != "" {
 		s.reject(breakerOpen)
 		return failed(problem)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	sh.stop, x.abort = stop, stop
-	sh.said = &shellOutput{tell: func(delta string, skipped int64) { s.sayOutput(ss, sh, delta, skipped) }}
-	ss.shell = sh
+	run := &bashRun{x: x, stop: stop, calls: calls}
+	x.abort, ss.bash = stop, run
 	s.shed(x, "command", "excludeFromContext")
-	command, _ := x.text("command")
-	dir := ss.tree.Header.Cwd
+	line, _ := x.text("command")
+	command := shell.Command{Line: line, Dir: ss.tree.Header.Cwd, Reaper: s.opts.Reaper}
+	out := shell.NewOutput(func(piece string, skipped int64) { s.sendBashOutput(ss, x, piece, skipped) })
 	s.working.Go(func() {
 		defer stop()
-		code, err := runShell(ctx, s.opts.Reaper, dir, command, sh.said)
-		sh.said.end()
+		code, err := command.Run(ctx, out)
+		printed := out.Close()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.endShell(ctx, ss, sh, code, err)
+		s.endBash(ctx, ss, run, printed, code, err)
 	})
 	return outcome{pending: true}
 }
 
-// admitShell asks both circuits. It returns why not, or "".
-func (s *Server) admitShell(ss *session, sh *shell) string {
+// admitBash asks both circuits. It returns why not, or "".
+func (s *Server) admitBash(ss *session) (calls [2]call, problem string) {
 	if ss.circuit == nil {
 		ss.circuit = newCircuit("bash_session:"+ss.key.id, s.opts.Breakers.BashSession)
 	}
 	own, why := ss.circuit.allow()
 	if why != "" {
-		return "Bash circuit breaker open for session " + ss.key.id + ": " + why
+		return calls, "Bash circuit breaker open for session " + ss.key.id + ": " + why
 	}
 	all, why := s.bash.allow()
 	if why != "" {
 		own.end(errNeither)
-		return "Bash circuit breaker open globally: " + why
+		return calls, "Bash circuit breaker open globally: " + why
 	}
-	sh.calls = [2]call{own, all}
-	return ""
+	return [2]call{own, all}, ""
 }
 
-// endShell settles the command and keeps what it printed.
-func (s *Server) endShell(ctx context.Context, ss *session, sh *shell, code int, err error) {
-	ss.shell = nil
-	timedOut := sh.x.expired
+// sendBashOutput tells the subscribers of a session what a command has printed: an event
+// bash_output, which the reference does not have; clients ignore events that they do not
+// know (section 14).
+func (s *Server) sendBashOutput(ss *session, x *execution, piece string, skipped int64) {
+	b := append(make([]byte, 0, len(ss.prefix)+len(piece)+256), ss.prefix...)
+	b = wire.AppendString(append(b, `{"type":"bash_output","commandId":`...), x.known.name)
+	b = wire.AppendString(append(b, `,"delta":`...), piece)
+	if skipped > 0 {
+		b = strconv.AppendInt(append(b, `,"skippedBytes":`...), skipped, 10)
+	}
+	b = append(b, '}', '}')
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range ss.readers {
+		c.push(item{frame: b})
+	}
+}
+
+// endBash settles the command and records what it printed.
+func (s *Server) endBash(ctx context.Context, ss *session, run *bashRun, printed shell.Printed, code int, err error) {
+	ss.bash = nil
+	timedOut := run.x.expired
 	cancelled := ctx.Err() != nil
 	verdict := error(nil)
 	switch {
@@ -84,28 +101,28 @@ func (s *Server) endShell(ctx context.Context, ss *session, sh *shell, code int,
 	case cancelled:
 		verdict = errNeither
 	}
-	for _, k := range sh.calls {
+	for _, k := range run.calls {
 		k.end(verdict)
 	}
 	if timedOut {
 		s.bashTimeouts++
 	}
 	if err != nil && !cancelled {
-		s.finish(sh.x, failed(err.Error()))
+		s.finish(run.x, failed(err.Error()))
 		return
 	}
 	if cancelled {
 		code = 0 // as pi has it
 	}
-	output, truncated := sh.said.text()
-	s.recordRun(ss, sh, output, code, cancelled, truncated)
-	s.finish(sh.x, outcome{data: wire.Encode(bashResult{
-		ExitCode: code, Output: output, Cancelled: cancelled, Truncated: truncated,
-		TotalBytes: sh.said.bytes, TotalLines: sh.said.total(),
-	})})
+	result := bashResult{
+		ExitCode: code, Output: printed.Text, Cancelled: cancelled, Truncated: printed.Truncated,
+		TotalBytes: printed.Bytes, TotalLines: printed.Lines,
+	}
+	s.recordBash(ss, run.x, result)
+	s.finish(run.x, outcome{data: wire.Encode(result)})
 }
 
-// bashResult is the data of bash. What stands behind Cancelled is additional.
+// bashResult is the data of bash. The members behind Cancelled are additional.
 type bashResult struct {
 	ExitCode   int    `json:"exitCode"`
 	Output     string `json:"output"`
@@ -115,77 +132,77 @@ type bashResult struct {
 	TotalLines int64  `json:"totalLines"`
 }
 
-// recordRun makes the command and its output a message of the session, which the agent
+// recordBash makes the command and its output a message of the session, which the agent
 // is told with the next prompt unless the client wants it kept out.
-func (s *Server) recordRun(ss *session, sh *shell, output string, code int, cancelled, truncated bool) {
+func (s *Server) recordBash(ss *session, x *execution, r bashResult) {
 	if ss.deleted {
 		return
 	}
-	command, _ := sh.x.text("command")
-	excluded := sh.x.is("excludeFromContext", "true")
-	s.enter(ss, ss.tree.Say(conversation.BashMessage(command, output, code, cancelled, truncated, excluded, time.Now().UnixMilli())))
+	command, _ := x.text("command")
+	excluded := x.is("excludeFromContext", "true")
+	s.enter(ss, ss.tree.Say(conversation.BashMessage(command, r.Output, r.ExitCode, r.Cancelled, r.Truncated, excluded, time.Now().UnixMilli())))
 	if !excluded {
-		ss.ran.add(ranText(command, output, code, cancelled, truncated))
+		ss.untold.add(bashText(command, r))
 	}
 }
 
-// ranText is what the agent is told of a command.
-func ranText(command, output string, code int, cancelled, truncated bool) string {
+// bashText is what the agent is told of a command.
+func bashText(command string, r bashResult) string {
 	text := "Ran `" + command + "`\n"
-	if output == "" {
+	if r.Output == "" {
 		text += "(no output)"
 	} else {
-		text += "```\n" + output + "\n```"
+		text += "```\n" + r.Output + "\n```"
 	}
 	switch {
-	case cancelled:
+	case r.Cancelled:
 		text += "\n\n(command cancelled)"
-	case code != 0:
-		text += fmt.Sprintf("\n\nCommand exited with code %d", code)
+	case r.ExitCode != 0:
+		text += fmt.Sprintf("\n\nCommand exited with code %d", r.ExitCode)
 	}
-	if truncated {
+	if r.Truncated {
 		text += "\n\n[Output truncated: only its end is shown]"
 	}
 	return text
 }
 
-// ran is what the agent has not been told yet of the commands that were run, at most
-// maxRan bytes of it: the oldest go first, and are counted.
-type ran struct {
-	texts []string
-	bytes int
-	left  int // how many were left out
+// untoldBash are the bash commands that the agent has not been told of yet: at most
+// maxUntold bytes of them. The oldest are left out first, and counted.
+type untoldBash struct {
+	texts   []string
+	bytes   int
+	leftOut int
 }
 
-// maxRan bounds what a prompt carries of commands; each single one fits.
-const maxRan = 256 << 10
+// maxUntold bounds what a prompt carries of commands; each single one fits.
+const maxUntold = 256 << 10
 
-func (r *ran) add(text string) {
-	r.texts = append(r.texts, text)
-	r.bytes += len(text)
-	for r.bytes > maxRan && len(r.texts) > 1 {
-		r.bytes -= len(r.texts[0])
-		r.texts = r.texts[1:]
-		r.left++
+func (u *untoldBash) add(text string) {
+	u.texts = append(u.texts, text)
+	u.bytes += len(text)
+	for u.bytes > maxUntold && len(u.texts) > 1 {
+		u.bytes -= len(u.texts[0])
+		u.texts = u.texts[1:]
+		u.leftOut++
 	}
 }
 
-// words are the texts that stand before what the user says next.
-func (r *ran) words() []string {
-	if r.left == 0 {
-		return r.texts
+// paragraphs are the texts that precede what the user says next.
+func (u *untoldBash) paragraphs() []string {
+	if u.leftOut == 0 {
+		return u.texts
 	}
-	return append([]string{fmt.Sprintf("[%d earlier commands are left out]", r.left)}, r.texts...)
+	return append([]string{fmt.Sprintf("[%d earlier commands are left out]", u.leftOut)}, u.texts...)
 }
 
-// abortBash kills what runs in the session, if anything does.
+// abortBash kills the command that runs in the session, if one does.
 func abortBash(_ *Server, x *execution) outcome {
-	x.on.stopShell()
+	x.on.stopBash()
 	return outcome{}
 }
 
-func (ss *session) stopShell() {
-	if ss.shell != nil {
-		ss.shell.stop()
+func (ss *session) stopBash() {
+	if ss.bash != nil {
+		ss.bash.stop()
 	}
 }

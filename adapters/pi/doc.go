@@ -19,7 +19,7 @@
 // What all commands are held against is in limits.go and rates.go. Idle sessions leave
 // memory when others need room, and come back when they are named (room.go, parking.go).
 // Agents that keep failing are not asked for a while (agentcircuits.go). Where the operator allows
-// it a client may run programs (bash.go).
+// it a client may run programs (bash.go, package shell).
 //
 // What happens to a command is told to its own client at once and to others gathered,
 // as far as they want it (audience.go). What a client is sent goes through its outbox in order: the outcome of a prompt

@@ -34,9 +34,9 @@ func newGovernance(o Options) governance {
 type upkeep struct {
 	touched time.Time   // by the last command for it
 	expiry  *time.Timer // nil of one that lives for ever
-	shell   *shell      // nil when none runs
+	bash    *bashRun    // nil when none runs
 	circuit *circuit    // of its bash; nil before the first
-	ran     ran
+	untold  untoldBash
 }
 
 // rest notes that the hub has stopped: what is in flight may still end.
@@ -74,6 +74,6 @@ func (s *Server) Drain(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, ss := range s.sessions {
-		ss.stopShell()
+		ss.stopBash()
 	}
 }

@@ -33,7 +33,7 @@ func (s *Server) retire(ss *session) {
 }
 
 // busy reports whether something runs in the session.
-func (ss *session) busy() bool { return ss.run != nil || ss.shell != nil || ss.aside != nil }
+func (ss *session) busy() bool { return ss.run != nil || ss.bash != nil || ss.aside != nil }
 
 // forgotten reports whether nobody has asked the idle session anything for long.
 func (ss *session) forgotten() bool { return !ss.busy() && time.Since(ss.touched) > zombieAfter }
@@ -59,7 +59,7 @@ func (s *Server) closeSessions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, ss := range s.sessions {
-		ss.stopShell()
+		ss.stopBash()
 		if ss.expiry != nil {
 			ss.expiry.Stop()
 		}

@@ -60,6 +60,6 @@ func (s *Server) recallOf(ss *session, thread core.ThreadID, context []conversat
 	}
 	s.attend(ss)
 	ss.told, ss.knowing = conversation.Turns(context, s.hub.Limits().HistoryBytes), nil
-	ss.ran = ran{} // it stands in the conversation
+	ss.untold = untoldBash{} // it stands in the conversation
 	s.look(ss)
 }

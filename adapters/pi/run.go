@@ -108,7 +108,7 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 		s.reject(breakerOpen)
 		return nil, err
 	}
-	texts := ss.ran.words()
+	texts := ss.untold.paragraphs()
 	for _, q := range said {
 		texts = append(texts, q.text)
 		req.Attachments = append(req.Attachments, q.images...)
@@ -121,7 +121,7 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 		return nil, err
 	}
 	s.agents.asked(call, task.ID())
-	ss.ran = ran{}
+	ss.untold = untoldBash{}
 	if with := s.companies[ss.thread]; with != nil && len(with.sessions) > 1 {
 		s.share(with, ss, task)
 	}

@@ -171,8 +171,8 @@ func (s *Server) detach(c *connection) {
 		if ss.compacting != nil && ss.compacting.x.client == c {
 			s.stopAside(ss.compacting.x, ss, "the client left")
 		}
-		if ss.shell != nil && ss.shell.x.client == c {
-			ss.stopShell()
+		if ss.bash != nil && ss.bash.x.client == c {
+			ss.stopBash()
 		}
 	}
 }

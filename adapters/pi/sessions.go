@@ -239,7 +239,7 @@ func deleteSession(s *Server, x *execution) outcome {
 		s.stop(x, ss, "the session was deleted")
 	}
 	s.stopAside(x, ss, "the session was deleted")
-	ss.stopShell()
+	ss.stopBash()
 	s.unload(ss, x.known.number)
 	return outcome{data: deleted, after: func() {
 		s.sayDeleted(ss)

@@ -1,0 +1,96 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// inherited are the variables that a command gets from this process, besides those that
+// begin with LC_: what it takes to find programs and files and to choose a language. All
+// others may be secrets, such as those that begin with DRAGOMAN_.
+var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR"}
+
+// exitGrace is how long a killed command may take to end, and how long its output may
+// stay open after it has ended.
+const exitGrace = 5 * time.Second
+
+// Command is a command to run.
+type Command struct {
+	// Line is what bash runs.
+	Line string
+	// Dir is the working directory; "" means that of this process.
+	Dir string
+	// Reaper is the command line that runs bash and ends with everything that bash
+	// started (package reaper). Without it, processes that leave the process group
+	// survive.
+	Reaper []string
+}
+
+// Run runs the command until it ends or ctx does, and kills whatever it has left
+// running. Its input is empty; both of its outputs go to out. Run returns the exit code,
+// which is 128 plus the number of the signal if a signal ended the command, and an error
+// if it could not run. The exit code of a command that ctx has ended means nothing.
+func (c Command) Run(ctx context.Context, out io.Writer) (exitCode int, err error) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		return 0, fmt.Errorf("bash: %w", err)
+	}
+	argv := append(slices.Clip(c.Reaper), bash, "-c", c.Line)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // running what a client asks for is the purpose
+	cmd.Dir = c.Dir
+	cmd.Env = environment(os.Environ(), c.Dir)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = exitGrace
+	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if len(c.Reaper) > 0 {
+		lifeline, err := cmd.StdinPipe() // the reaper kills everything once it is closed
+		if err != nil {
+			return 0, fmt.Errorf("bash: %w", err)
+		}
+		kill = lifeline.Close
+		cmd.Args[0] = os.Args[0] // so that ps shows the name of this program
+	}
+	cmd.Cancel = kill
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("bash: %w", err)
+	}
+	err = cmd.Wait()
+	_ = kill() // what bash left running
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return 128 + int(status.Signal()), nil
+		}
+		return exit.ExitCode(), nil
+	case ctx.Err() != nil, errors.Is(err, exec.ErrWaitDelay): // it ran, and was killed
+		return 0, nil
+	}
+	return 0, err
+}
+
+// environment returns the variables of a command that runs in dir, out of all.
+func environment(all []string, dir string) []string {
+	env := []string{"TERM=dumb"}
+	if dir != "" {
+		env = append(env, "PWD="+dir)
+	}
+	for _, v := range all {
+		name, _, _ := strings.Cut(v, "=")
+		if slices.Contains(inherited, name) || strings.HasPrefix(name, "LC_") {
+			env = append(env, v)
+		}
+	}
+	slices.SortFunc(env, cmp.Compare[string])
+	return env
+}
