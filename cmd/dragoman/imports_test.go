@@ -30,7 +30,17 @@ const anything = "*"
 var (
 	// engine is all of core but its test support.
 	engine = []string{
-		"core", "core/fifo", "core/hub", "core/journal", "core/link", "core/policy", "core/recorder", "core/roster", "core/task", "core/thread", "core/usage",
+		"core",
+		"core/fifo",
+		"core/hub",
+		"core/journal",
+		"core/link",
+		"core/policy",
+		"core/recorder",
+		"core/roster",
+		"core/task",
+		"core/thread",
+		"core/usage",
 	}
 	// testing libraries, for tests and for what only tests import.
 	proving = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
