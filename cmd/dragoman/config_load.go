@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
 const envPrefix = "DRAGOMAN_"
@@ -207,7 +208,7 @@ func checkVariables(environ []string) error {
 		name, _, _ := strings.Cut(v, "=")
 		if bare, ours := strings.CutPrefix(name, envPrefix); ours && !slices.Contains(known, bare) {
 			// What all of them begin with makes no two of them alike.
-			near := nearest(bare, known)
+			near := suggest.Nearest(bare, known)
 			if near == "" {
 				return fmt.Errorf("unknown variable %s: 'dragoman check' without it lists all there are", name)
 			}
@@ -234,41 +235,6 @@ func valueOf(environ []string, name string) string {
 		}
 	}
 	return ""
-}
-
-// likely is how alike two names are of which one is taken for a mistake in the
-// other.
-const likely = 0.45
-
-// nearest returns the known name that is most like name, as a whole or by its last
-// part; "" when none is likely to be meant.
-func nearest(name string, known []string) string {
-	best, most := "", likely
-	for _, k := range slices.Sorted(slices.Values(known)) {
-		if a := max(alike(name, k), alike(last(name), last(k))-0.05); a > most {
-			best, most = k, a
-		}
-	}
-	return best
-}
-
-// last is the part of a name behind its last dot.
-func last(name string) string { return name[strings.LastIndex(name, ".")+1:] }
-
-// alike counts the pairs of letters that two names share.
-func alike(a, b string) float64 {
-	pairs := map[string]int{}
-	for i := range len(a) - 1 {
-		pairs[a[i:i+2]]++
-	}
-	shared := 0
-	for i := range len(b) - 1 {
-		if pairs[b[i:i+2]] > 0 {
-			pairs[b[i:i+2]]--
-			shared++
-		}
-	}
-	return 2 * float64(shared) / float64(max(1, len(a)+len(b)-2))
 }
 
 // environ is the environment of the process.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core/suggest"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
@@ -79,7 +80,7 @@ func readSetting(key string, raw any) (any, error) {
 		}
 		known = append(known, s.key)
 	}
-	near := nearest(key, known)
+	near := suggest.Nearest(key, known)
 	if near == "" {
 		return nil, errors.New("unknown setting: 'dragoman check' without it lists all there are")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core/suggest"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -38,7 +39,7 @@ func unknownFlag(c *cobra.Command, given *pflag.NotExistError) string {
 	said := "unknown flag --" + given.GetSpecifiedName()
 	var known []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	if near := nearest(given.GetSpecifiedName(), known); near != "" {
+	if near := suggest.Nearest(given.GetSpecifiedName(), known); near != "" {
 		said += ": did you mean --" + near + "?"
 	}
 	return said

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
 // names finds ids that look alike among very many: those that begin alike stand beside
@@ -75,7 +76,7 @@ func (n *names) nearest(id core.AgentID) []core.AgentID {
 	var all []near
 	for _, o := range compare {
 		other := strings.ToLower(string(o.id))
-		d := distance(forward, other)
+		d := suggest.Distance(forward, other)
 		if d <= max(2, len(forward)/2) || strings.Contains(other, forward) {
 			all = append(all, near{o.id, d})
 		}
@@ -93,26 +94,4 @@ func (n *names) nearest(id core.AgentID) []core.AgentID {
 func around(list []name, text string) []name {
 	i, _ := slices.BinarySearchFunc(list, name{text: text}, compareNames)
 	return list[max(0, i-compareSide):min(len(list), i+compareSide)]
-}
-
-// distance is the edit distance of two short texts; long ones are cut.
-func distance(a, b string) int {
-	const most = 64
-	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
-	var row [most + 1]int
-	for j := range len(b) + 1 {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

@@ -1,0 +1,9 @@
+// Package suggest finds the known name that somebody meant who wrote one that is
+// not known, for error messages.
+//
+//	if near := suggest.Nearest("cnotent", []string{"content", "context"}); near != "" {
+//		return fmt.Errorf("unknown key %q: did you mean %q?", "cnotent", near)
+//	}
+//
+// Callers with a ranking of their own use [Distance].
+package suggest
