@@ -75,14 +75,14 @@ func ParseAddress(text string) (Address, error) {
 		all := strings.Split(text[len(capabilityPrefix):], ",")
 		for i, c := range all {
 			if all[i] = strings.TrimSpace(c); all[i] == "" {
-				return Address{}, NewFault(CodeInvalid, "address %s: a capability is missing; write capability:a or capability:a,b", jsonQuote([]byte(text)))
+				return Address{}, NewFault(CodeInvalid, "address %s: a capability is missing; write capability:a or capability:a,b", quote(text))
 			}
 		}
 		return ToCapability(all...), nil
 	case strings.HasPrefix(text, domainPrefix):
 		domain := text[len(domainPrefix):]
 		if domain == "" || slices.Contains(strings.Split(domain, "."), "") {
-			return Address{}, NewFault(CodeInvalid, "address %s: a part of the domain is empty; write domain:family.calendar", jsonQuote([]byte(text)))
+			return Address{}, NewFault(CodeInvalid, "address %s: a part of the domain is empty; write domain:family.calendar", quote(text))
 		}
 		return ToDomain(domain), nil
 	}

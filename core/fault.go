@@ -78,6 +78,10 @@ func (f *Fault) Because(cause error) *Fault {
 // Error implements error.
 func (f *Fault) Error() string { return string(f.Code) + ": " + f.Message }
 
+// PeerMessage is what a peer is told where the code stands elsewhere: a reader of
+// JSON says it of a value that breaks the rules of its type.
+func (f *Fault) PeerMessage() string { return f.Message }
+
 // Unwrap returns the hidden cause.
 func (f *Fault) Unwrap() error { return f.cause }
 

@@ -66,7 +66,7 @@ func ParseCursor(text string) (Cursor, error) {
 	e, err1 := strconv.ParseUint(epoch, 10, 32)
 	s, err2 := strconv.ParseUint(seq, 10, 64)
 	if !ok || err1 != nil || err2 != nil {
-		return Cursor{}, NewFault(CodeInvalid, "%s is not a cursor: send one that this hub gave, such as the id of the last event", jsonQuote([]byte(text)))
+		return Cursor{}, NewFault(CodeInvalid, "%s is not a cursor: send one that this hub gave, such as the id of the last event", quote(text))
 	}
 	return Cursor{Epoch: uint32(e), Seq: s}, nil
 }

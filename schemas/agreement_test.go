@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // agree fails when the walk and the library judge a message differently. Both
@@ -102,7 +102,7 @@ func FuzzValidate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, i int, data []byte) {
 		s := all[(i%len(all)+len(all))%len(all)]
-		if core.CheckJSON(data, core.JSONLimits{}) != nil {
+		if strictjson.Check(data, strictjson.Limits{}) != nil {
 			_ = s.Validate(data) // no panic is all that is asked
 			return
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 func TestAnInputIsHeldAgainstTheSchemaOfItsTool(t *testing.T) {
@@ -85,7 +85,7 @@ func FuzzCompile(f *testing.F) {
 	f.Add([]byte(`{"$ref":"#"}`), []byte(`{}`))
 	f.Add([]byte(`{"$recursiveAnchor":true,"items":{"$recursiveRef":"#"},"$schema":"https://json-schema.org/draft/2019-09/schema"}`), []byte(`[]`))
 	f.Fuzz(func(t *testing.T, schema, input []byte) {
-		if core.CheckJSON(schema, core.JSONLimits{}) != nil || core.CheckJSON(input, core.JSONLimits{}) != nil || !json.Valid(input) {
+		if strictjson.Check(schema, strictjson.Limits{}) != nil || strictjson.Check(input, strictjson.Limits{}) != nil || !json.Valid(input) {
 			return
 		}
 		judge, err := Compile(schema)

@@ -136,7 +136,7 @@ func compile(file string) *jsonschema.Schema {
 // the first one in the order of the message.
 //
 // It decides on the shape of the message and is no judge of JSON: check data
-// with core.CheckJSON or decode it with core.DecodeJSON as well, before or after.
+// with strictjson.Check or decode it with strictjson.Decode as well, before or after.
 // Text that is no JSON is refused where Validate comes across it, which it may
 // not within what the schema says nothing of. Numbers are judged as float64.
 func (s *Schema) Validate(data []byte) error {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Dialect is the name of the dialect in cards, principals and foreign frames.
@@ -116,7 +117,7 @@ func Decode(b []byte, limit int) (Envelope, error) {
 		return peek(b), refusef(CodeTooLarge, "the envelope has %d bytes, the limit is %d: send less, or a reference to it", len(b), limit)
 	}
 	var w wireEnvelope
-	if err := core.DecodeJSON(b, core.JSONLimits{Bytes: limit, Depth: envelopeDepth}, &w); err != nil {
+	if err := strictjson.Decode(b, strictjson.Limits{Bytes: limit, Depth: envelopeDepth}, &w); err != nil {
 		return peek(b), invalid(err)
 	}
 	e := Envelope{ID: w.ID, From: w.From, To: w.To, TS: int64(w.TS), Kind: Kind(w.Kind), Ref: w.Ref, Payload: w.Payload, Raw: b}
@@ -233,7 +234,7 @@ func peek(b []byte) (e Envelope) {
 
 // invalid turns what the reader of JSON said into an Error.
 func invalid(err error) *Error {
-	var j *core.JSONError
+	var j *strictjson.Error
 	if errors.As(err, &j) {
 		return refusef(CodeInvalidEnvelope, "%s", j.Error())
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
@@ -260,7 +261,7 @@ func (e Envelope) Read(v any) error {
 	if payload == nil {
 		payload = json.RawMessage("{}")
 	}
-	if err := core.DecodeJSON(payload, core.JSONLimits{Bytes: len(payload), Depth: envelopeDepth}, v); err != nil {
+	if err := strictjson.Decode(payload, strictjson.Limits{Bytes: len(payload), Depth: envelopeDepth}, v); err != nil {
 		return refusef(CodeInvalidEnvelope, "payload of %s: %s", e.Kind, err)
 	}
 	return nil

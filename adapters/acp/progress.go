@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // A progress envelope is our extension: what happens in a task before its end. Its
@@ -126,7 +127,7 @@ func piece[B core.Body](value json.RawMessage) (core.Body, error) {
 }
 
 func readValue(value json.RawMessage, v any) error {
-	return core.DecodeJSON(value, core.JSONLimits{Bytes: len(value), Depth: envelopeDepth}, v)
+	return strictjson.Decode(value, strictjson.Limits{Bytes: len(value), Depth: envelopeDepth}, v)
 }
 
 // call is a call of a tool in progress.
@@ -139,7 +140,7 @@ type call struct {
 
 func callOf(b core.ToolCall) []byte {
 	c := call{ID: b.ID, Name: b.Name}
-	if core.CheckJSON([]byte(b.Input), core.JSONLimits{Depth: envelopeDepth - 4}) != nil {
+	if strictjson.Check([]byte(b.Input), strictjson.Limits{Depth: envelopeDepth - 4}) != nil {
 		c.InputText = b.Input
 		return encode(c)
 	}

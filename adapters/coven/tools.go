@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -41,7 +42,7 @@ func (s *session) admitTool(m *wire.ExecutePackTool) (refusal string) {
 		return textDuplicateCall
 	}
 	if in := m.GetInputJson(); in != "" {
-		if err := core.CheckJSON([]byte(in), core.JSONLimits{}); err != nil {
+		if err := strictjson.Check([]byte(in), strictjson.Limits{}); err != nil {
 			return prefixInvalid + err.Error()
 		}
 	}

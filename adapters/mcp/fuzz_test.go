@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 func FuzzAMessageIsReadOrRefused(f *testing.F) {
@@ -31,7 +31,7 @@ func FuzzAMessageIsReadOrRefused(f *testing.F) {
 		if bad != nil || string(again.ID) != `"MARK"` || again.Method != m.Method || !bytes.Equal(again.Params, m.Params) {
 			t.Fatalf("got %+v and %v on, want %+v", again, bad, m)
 		}
-		if answer := failure(m.ID, invalid("no")); core.CheckJSON(answer, core.JSONLimits{}) != nil || !bytes.Contains(answer, m.ID) {
+		if answer := failure(m.ID, invalid("no")); strictjson.Check(answer, strictjson.Limits{}) != nil || !bytes.Contains(answer, m.ID) {
 			t.Fatalf("got %q, want an answer to %s", answer, m.ID)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // message is a JSON-RPC message that a client sent. The zero message answers
@@ -37,7 +37,7 @@ func readMessage(body []byte, most int) (message, *jsonrpc.Error) {
 		Result  json.RawMessage `json:"result"`
 		Error   json.RawMessage `json:"error"`
 	}
-	if err := core.DecodeJSON(body, core.JSONLimits{Bytes: most}, &in); err != nil {
+	if err := strictjson.Decode(body, strictjson.Limits{Bytes: most}, &in); err != nil {
 		return message{}, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: err.Error()}
 	}
 	m := message{Params: in.Params}
@@ -73,7 +73,7 @@ func (m message) progressToken() (json.RawMessage, *jsonrpc.Error) {
 	if m.Method != methodCallTool || m.Params == nil {
 		return nil, nil
 	}
-	if err := core.DecodeJSON(m.Params, core.JSONLimits{}, &in); err != nil {
+	if err := strictjson.Decode(m.Params, strictjson.Limits{}, &in); err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "params: " + err.Error()}
 	}
 	switch t := in.Meta.Token; {

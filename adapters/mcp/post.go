@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 const (
@@ -126,7 +127,7 @@ func (h *holder) cancelled(session string, params json.RawMessage) {
 		ID     json.RawMessage `json:"requestId"`
 		Reason string          `json:"reason"`
 	}
-	if err := core.DecodeJSON(params, core.JSONLimits{}, &in); err != nil {
+	if err := strictjson.Decode(params, strictjson.Limits{}, &in); err != nil {
 		return // there is nobody to tell
 	}
 	if in.Reason != "" {

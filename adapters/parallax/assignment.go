@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // task is the payload of task (page, "Task Assignment").
@@ -258,7 +259,7 @@ func withHistory(frame []byte, history []core.Turn) []byte {
 // historyOf reads an array of turns, and whether it is exactly that.
 func historyOf(raw json.RawMessage) ([]core.Turn, bool) {
 	var turns []turn
-	if len(raw) == 0 || core.DecodeJSONStrict(raw, limits, &turns) != nil || len(turns) == 0 {
+	if len(raw) == 0 || strictjson.DecodeKnown(raw, limits, &turns) != nil || len(turns) == 0 {
 		return nil, false
 	}
 	history := make([]core.Turn, len(turns))
@@ -281,7 +282,7 @@ func historyOf(raw json.RawMessage) ([]core.Turn, bool) {
 // noticeOf reads a notice, and whether it is exactly that.
 func noticeOf(raw json.RawMessage) (*core.Notice, bool) {
 	var n *noticeInput
-	if len(raw) == 0 || core.DecodeJSONStrict(raw, limits, &n) != nil || n == nil || n.Topic == "" {
+	if len(raw) == 0 || strictjson.DecodeKnown(raw, limits, &n) != nil || n == nil || n.Topic == "" {
 		return nil, false
 	}
 	notice := &core.Notice{Topic: n.Topic, Data: n.Data}

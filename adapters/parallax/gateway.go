@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	wire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
@@ -200,4 +200,4 @@ var _ link.Conn[[]byte, []byte] = (*gateway)(nil)
 
 // gatewayLimits bound the JSON of an agent of the gateway, which is put two objects
 // deep into a frame.
-var gatewayLimits = core.JSONLimits{Depth: limits.Depth - 2}
+var gatewayLimits = strictjson.Limits{Depth: limits.Depth - 2}

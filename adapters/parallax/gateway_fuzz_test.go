@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	wire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
@@ -67,7 +68,7 @@ func FuzzToGateway(f *testing.F) {
 	f.Add(`{"big":9007199254740993,"huge":1e999,"long":123456789012345678901234567890}`, "")
 	f.Add(`[1,2]`, "\x00")
 	f.Fuzz(func(t *testing.T, data, content string) {
-		if !utf8.ValidString(content) || core.CheckJSON([]byte(data), gatewayLimits) != nil {
+		if !utf8.ValidString(content) || strictjson.Check([]byte(data), gatewayLimits) != nil {
 			return
 		}
 		p, err := taskOf(core.Request{Content: content, Data: json.RawMessage(data)})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	wire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
@@ -87,7 +88,7 @@ func resultFrame(id string, r *wire.TaskResult) (frame []byte, ignored string) {
 	value := json.RawMessage("null")
 	if text := strings.TrimSpace(r.GetValueJson()); text != "" {
 		value = json.RawMessage(text)
-		if err := core.CheckJSON(value, gatewayLimits); err != nil {
+		if err := strictjson.Check(value, gatewayLimits); err != nil {
 			e := errorMsg{codeProcessing, "the agent's result is no JSON that can be passed on: value_json: " + wording(err)}
 			return frameOf(typeTaskError, id, taskError{about: who, Error: e}), ""
 		}

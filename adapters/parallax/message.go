@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
@@ -26,7 +27,7 @@ type message struct {
 }
 
 // limits bound a frame beyond its size, which is the session's to judge.
-var limits = core.JSONLimits{Depth: 64}
+var limits = strictjson.Limits{Depth: 64}
 
 // fromAgent are the types of message that an agent may send.
 var fromAgent = []string{
@@ -41,9 +42,9 @@ func decode(frame []byte) (message, error) {
 	var m message
 	// Almost no message has members of its own: they are looked for only where a
 	// strict reader stumbles.
-	if core.DecodeJSONStrict(frame, limits, &m) != nil {
+	if strictjson.DecodeKnown(frame, limits, &m) != nil {
 		m = message{}
-		if err := core.DecodeJSON(frame, limits, &m); err != nil {
+		if err := strictjson.Decode(frame, limits, &m); err != nil {
 			return message{ID: idOf(frame)}, core.NewFault(core.CodeInvalid, "%s", wording(err))
 		}
 		m.more = envelopeShape.strip(frame)
@@ -75,7 +76,7 @@ func payloadOf[P any](m message) (P, error) {
 	if own, ok := any(&p).(payloadReader); ok {
 		err = own.readPayload(m.Payload)
 	} else {
-		err = core.DecodeJSON(m.Payload, limits, &p)
+		err = strictjson.Decode(m.Payload, limits, &p)
 	}
 	if err != nil {
 		return p, core.NewFault(core.CodeInvalid, "%s: payload: %s", m.Type, wording(err))

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Dialect is the name of the dialect in cards, principals and events.
@@ -161,7 +161,7 @@ type members = map[string]json.RawMessage
 
 // membersIn are the members of an object that was checked before; nil of anything else.
 func membersIn(object json.RawMessage) members {
-	all, err := core.JSONMembers(object, core.JSONLimits{Bytes: len(object)})
+	all, err := strictjson.Members(object, strictjson.Limits{Bytes: len(object)})
 	if err != nil || all == nil {
 		return nil
 	}

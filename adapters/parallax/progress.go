@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // progress is the payload of task_progress: which task, the place in its stream,
@@ -21,11 +22,11 @@ type progress struct {
 // readPayload keeps the members that it does not know. Almost no progress has
 // any, so that they are looked for only where a strict reader stumbles.
 func (p *progress) readPayload(raw json.RawMessage) error {
-	if core.DecodeJSONStrict(raw, limits, p) == nil {
+	if strictjson.DecodeKnown(raw, limits, p) == nil {
 		return nil
 	}
 	*p = progress{}
-	if err := core.DecodeJSON(raw, limits, p); err != nil {
+	if err := strictjson.Decode(raw, limits, p); err != nil {
 		return err
 	}
 	p.left = progressShape.strip(raw)
@@ -252,7 +253,7 @@ func callOf(id, name, input string) *toolCall {
 	const room = 8 // what the message nests around the input
 	switch {
 	case input == "":
-	case core.CheckJSON([]byte(input), core.JSONLimits{Depth: limits.Depth - room}) == nil && strings.TrimSpace(input) != "null":
+	case strictjson.Check([]byte(input), strictjson.Limits{Depth: limits.Depth - room}) == nil && strings.TrimSpace(input) != "null":
 		c.Input = json.RawMessage(input)
 	default:
 		c.InputText = input

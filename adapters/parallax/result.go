@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // The values of task_result.payload.status. The page shows the first alone.
@@ -171,7 +172,7 @@ func filesOf(raw json.RawMessage) ([]core.File, bool) {
 		MediaType string  `json:"mediaType"`
 		Data      *[]byte `json:"data"`
 	}
-	if core.DecodeJSONStrict(raw, limits, &fs) != nil || len(fs) == 0 {
+	if strictjson.DecodeKnown(raw, limits, &fs) != nil || len(fs) == 0 {
 		return nil, false
 	}
 	files := make([]core.File, len(fs))
@@ -199,7 +200,7 @@ func (m resultMetadata) said() []core.Body {
 	var bs []core.Body
 	for _, raw := range m.Progress {
 		var i item
-		if core.DecodeJSON(raw, limits, &i) == nil {
+		if strictjson.Decode(raw, limits, &i) == nil {
 			said, _ := i.bodies()
 			bs = append(bs, said...)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // vector is a message and what its signature is, for those who write an agent.
@@ -86,7 +87,7 @@ func FuzzCanonical(f *testing.F) {
 		f.Add([]byte(v.Message))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if core.CheckJSON(text, limits) != nil {
+		if strictjson.Check(text, limits) != nil {
 			return
 		}
 		once, err := canonical(text, "signature")

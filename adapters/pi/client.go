@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Frame is one frame of a server, decoded as far as every client needs it.
@@ -78,7 +79,7 @@ func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)
 
 func (c *Client) receive(_ context.Context, raw []byte) error {
 	f := Frame{Raw: raw}
-	if err := core.DecodeJSON(raw, core.JSONLimits{Bytes: 1 << 30, Depth: 1000}, &f); err != nil {
+	if err := strictjson.Decode(raw, strictjson.Limits{Bytes: 1 << 30, Depth: 1000}, &f); err != nil {
 		return link.Because(link.Protocol, "a frame is not what a pi-server sends: %v", err)
 	}
 	if c.on != nil {

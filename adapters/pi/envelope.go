@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // command is one frame of a client, decoded (section 4). The codec keeps every
@@ -26,7 +26,7 @@ type command struct {
 }
 
 // members are those of an object, by their exact names.
-type members []core.JSONMember
+type members []strictjson.Member
 
 // get returns the value of the member of that name.
 func (m members) get(name string) (json.RawMessage, bool) {
@@ -47,7 +47,7 @@ const unknownCommand = `"unknown"`
 func decode(frame []byte, limit int) (command, error) {
 	var c command
 	var err error
-	if c.fields, err = core.JSONMembers(frame, core.JSONLimits{Bytes: limit}); err != nil {
+	if c.fields, err = strictjson.Members(frame, strictjson.Limits{Bytes: limit}); err != nil {
 		return c, err
 	}
 	c.size = len(frame)
@@ -118,7 +118,7 @@ func objectOf(raw json.RawMessage) (command, bool) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return command{}, false
 	}
-	fields, err := core.JSONMembers(raw, core.JSONLimits{Bytes: len(raw)})
+	fields, err := strictjson.Members(raw, strictjson.Limits{Bytes: len(raw)})
 	return command{fields: fields}, err == nil
 }
 

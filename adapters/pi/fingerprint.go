@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // fingerprint tells what a command asks for, apart from the tokens that name it
@@ -25,7 +25,7 @@ func (f fingerprint) String() string { return "v2:sha256:" + hex.EncodeToString(
 // section 6.4).
 func fingerprintOf(c command) fingerprint {
 	room := 16
-	var few [8]*core.JSONMember
+	var few [8]*strictjson.Member
 	counted := few[:0]
 	for i := range c.fields {
 		switch m := &c.fields[i]; string(m.Key) {
@@ -35,7 +35,7 @@ func fingerprintOf(c command) fingerprint {
 			counted = append(counted, m)
 		}
 	}
-	slices.SortFunc(counted, func(a, b *core.JSONMember) int { return bytes.Compare(a.Key, b.Key) })
+	slices.SortFunc(counted, func(a, b *strictjson.Member) int { return bytes.Compare(a.Key, b.Key) })
 	var small [256]byte
 	b := append(slices.Grow(small[:0], room), '{')
 	for i, m := range counted {

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // someValue draws a JSON value.
@@ -134,7 +134,7 @@ func FuzzFingerprint(f *testing.F) {
 			if !json.Valid(value) {
 				t.Fatalf("%s: got %s, want JSON", m.Value, value)
 			}
-			canonical = append(canonical, core.JSONMember{Key: m.Key, Value: value})
+			canonical = append(canonical, strictjson.Member{Key: m.Key, Value: value})
 		}
 		if got, want := fingerprintOf(command{fields: canonical}), fingerprintOf(c); got != want {
 			t.Errorf("got %s, want %s of %s", got, want, frame)

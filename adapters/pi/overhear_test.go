@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // somebody asks in a thread without being a client of pi.
@@ -145,7 +146,7 @@ func TestARunOfSomebodyElseIsSteeredAbortedAndFollowedLikeOnesOwn(t *testing.T) 
 	a.say(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
 	id := c.until("extension_ui_request", `"confirm"`)
 	var asked UIRequest
-	if err := core.DecodeJSON(id.Event, core.JSONLimits{Bytes: len(id.Event)}, &asked); err != nil {
+	if err := strictjson.Decode(id.Event, strictjson.Limits{Bytes: len(id.Event)}, &asked); err != nil {
 		t.Fatal(err)
 	}
 	c.ok(`{"type":"extension_ui_response","sessionId":"s","requestId":"` + asked.RequestID + `","response":{"method":"confirm","confirmed":true}}`)

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // account is what a run comes to, whether it is put together from the hub's events
@@ -117,7 +118,7 @@ func accountOf(events []core.Event) account {
 // session files would not take for JSON is a text.
 func argumentsOf(input string) string {
 	var v any
-	strict := core.CheckJSON([]byte(input), core.JSONLimits{Bytes: len(input), Depth: conversation.ArgumentsDepth}) == nil
+	strict := strictjson.Check([]byte(input), strictjson.Limits{Bytes: len(input), Depth: conversation.ArgumentsDepth}) == nil
 	switch err := json.Unmarshal([]byte(input), &v); {
 	case strings.TrimSpace(input) == "":
 		return "{}"

@@ -3,7 +3,7 @@ package pi
 import (
 	"slices"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // shed lets go of what a command needs no more that is admitted and goes on: all but what
@@ -32,7 +32,7 @@ func (x *execution) shed(names ...string) {
 	for i, m := range left {
 		key, value := len(own), len(own)+len(m.Key)
 		own = append(append(own, m.Key...), m.Value...)
-		left[i] = core.JSONMember{Key: own[key:value:value], Value: own[value:len(own):len(own)]}
+		left[i] = strictjson.Member{Key: own[key:value:value], Value: own[value:len(own):len(own)]}
 	}
 	x.fields = left
 }

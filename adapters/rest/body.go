@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // read decodes the body of a request, strictly: one JSON value, no duplicate and
@@ -36,7 +37,7 @@ func (a *api) readIfAny(c call, v any) error {
 }
 
 func decode(body []byte, most int, v any) error {
-	if err := core.DecodeJSONStrict(body, core.JSONLimits{Bytes: most}, v); err != nil {
+	if err := strictjson.DecodeKnown(body, strictjson.Limits{Bytes: most}, v); err != nil {
 		return core.NewFault(core.CodeInvalid, "%s", err)
 	}
 	return nil

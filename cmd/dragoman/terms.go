@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // keptTerms is the file of what operators set of agents: how it is called in the data
@@ -36,7 +37,7 @@ func termsIn(dir string) (keep func(map[core.AgentID]hub.Terms) error, terms map
 	data, err := os.ReadFile(path)
 	var kept keptTerms
 	if err == nil {
-		err = core.DecodeJSON(data, core.JSONLimits{}, &kept)
+		err = strictjson.Decode(data, strictjson.Limits{}, &kept)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("what was set of agents: %s: %w; mend the file, or remove it and set them anew", path, err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Execution is one call of a tool, for the pack that provides it.
@@ -49,7 +50,7 @@ func (s *Session) callPack(call, name string, input json.RawMessage) (string, er
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
-	err := core.CheckJSON(input, core.JSONLimits{})
+	err := strictjson.Check(input, strictjson.Limits{})
 	if err == nil && t.check != nil {
 		err = t.check(input)
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // PackTool is a tool that a pack provides. Without a Timeout it has that of the
@@ -97,7 +98,7 @@ func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`{"type":"object"}`), nil
 	}
 	var members map[string]json.RawMessage
-	if err := core.DecodeJSON(schema, core.JSONLimits{}, &members); err != nil {
+	if err := strictjson.Decode(schema, strictjson.Limits{}, &members); err != nil {
 		return nil, err
 	}
 	switch kind, said := members["type"]; {

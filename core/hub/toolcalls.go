@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -16,7 +17,7 @@ func readInput(raw json.RawMessage, v any) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	if err := core.DecodeJSONStrict(raw, core.JSONLimits{}, v); err != nil {
+	if err := strictjson.DecodeKnown(raw, strictjson.Limits{}, v); err != nil {
 		return core.NewFault(core.CodeInvalid, "invalid input: %s", err)
 	}
 	return nil

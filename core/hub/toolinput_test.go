@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 func TestEveryToolOfTheHubIsDescribed(t *testing.T) {
@@ -189,7 +190,7 @@ func FuzzToolInput(f *testing.F) {
 			if o.Fault != nil && (o.Fault.Code == core.CodeInternal || o.Fault.Message == "" || len(o.Fault.Message) > 2000) {
 				t.Errorf("got %v, want a short fault of the caller's", o.Fault)
 			}
-			if len(raw) > 0 && core.CheckJSON([]byte(raw), core.JSONLimits{}) != nil && (o.Fault == nil || o.Fault.Code != core.CodeInvalid) {
+			if len(raw) > 0 && strictjson.Check([]byte(raw), strictjson.Limits{}) != nil && (o.Fault == nil || o.Fault.Code != core.CodeInvalid) {
 				t.Errorf("got %+v for what is no JSON, want an invalid fault", o)
 			}
 		})

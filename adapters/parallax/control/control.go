@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // The defaults of [Options].
@@ -175,7 +176,7 @@ func (c *Control) read(k call, v any) error {
 	case err != nil:
 		return core.NewFault(core.CodeInvalid, "the body could not be read to its end").Because(err)
 	}
-	if err := core.DecodeJSON(body, core.JSONLimits{Bytes: c.opts.MaxBodyBytes}, v); err != nil {
+	if err := strictjson.Decode(body, strictjson.Limits{Bytes: c.opts.MaxBodyBytes}, v); err != nil {
 		return core.NewFault(core.CodeInvalid, "%s", err)
 	}
 	return nil

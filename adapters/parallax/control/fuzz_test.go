@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // FuzzExecution holds that whatever is sent to begin an execution is a request with
@@ -15,7 +16,7 @@ func FuzzExecution(f *testing.F) {
 	f.Add([]byte(`{"agentId":"x","input":"text","webhook":{"url":"https://[::ffff:127.0.0.1]/"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var b executionBody
-		if core.DecodeJSON(body, core.JSONLimits{Bytes: DefaultMaxBodyBytes}, &b) != nil {
+		if strictjson.Decode(body, strictjson.Limits{Bytes: DefaultMaxBodyBytes}, &b) != nil {
 			return
 		}
 		if r, err := b.request(); err != nil && core.AsFault(err).Code == core.CodeInternal || err == nil && r.To.IsZero() {

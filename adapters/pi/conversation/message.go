@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Message is one AgentMessage (facts, section 5), encoded once and sent and kept
@@ -178,7 +179,7 @@ const ArgumentsDepth = 56
 // object that holds it. What is no strict JSON is a text.
 func ToolArguments(input string) json.RawMessage {
 	raw := bytes.TrimSpace([]byte(input))
-	strict := core.CheckJSON(raw, core.JSONLimits{Bytes: len(raw), Depth: ArgumentsDepth}) == nil
+	strict := strictjson.Check(raw, strictjson.Limits{Bytes: len(raw), Depth: ArgumentsDepth}) == nil
 	if strict && bytes.ContainsAny(raw, "\r\n") {
 		var line bytes.Buffer
 		_ = json.Compact(&line, raw) // it was checked

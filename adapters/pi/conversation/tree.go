@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Tree is the conversation of a session: entries that each follow another, and the
@@ -290,7 +291,7 @@ func (t *Tree) Agent() (provider string, id core.AgentID) {
 				Provider string       `json:"provider"`
 				Model    core.AgentID `json:"model"`
 			}
-			if raw := n.Message(); core.DecodeJSON(raw, core.JSONLimits{Bytes: len(raw)}, &b) == nil {
+			if raw := n.Message(); strictjson.Decode(raw, strictjson.Limits{Bytes: len(raw)}, &b) == nil {
 				provider, id = b.Provider, b.Model
 				if provider == API { // what the hub has said itself
 					provider, id = "", ""

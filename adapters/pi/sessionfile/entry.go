@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Version is the version of the format that is written.
@@ -136,9 +136,9 @@ func (e *Entry) ParentID() string { return e.text(e.parent) }
 func (e *Entry) Timestamp() string { return e.text(e.at) }
 
 // Body decodes what the entry says into a pointer to one of the bodies. It returns
-// the error of [core.DecodeJSON].
+// the error of [strictjson.Decode].
 func (e *Entry) Body(into any) error {
-	return core.DecodeJSON(e.Line, core.JSONLimits{Bytes: len(e.Line)}, into)
+	return strictjson.Decode(e.Line, strictjson.Limits{Bytes: len(e.Line)}, into)
 }
 
 // Message returns the message of an entry that is one, else nil. It shares memory

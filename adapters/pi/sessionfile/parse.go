@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"unique"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // File is what a session file says.
@@ -40,7 +40,7 @@ func readHeader(line []byte) (Header, error) {
 		SessionID     string   `json:"sessionId"`
 	}
 	line = bytes.TrimSpace(line)
-	if len(line) == 0 || line[0] != '{' || core.DecodeJSON(line, limits(line), &head) != nil ||
+	if len(line) == 0 || line[0] != '{' || strictjson.Decode(line, limits(line), &head) != nil ||
 		head.Type != "session" || head.Version == nil || head.Cwd == nil {
 		return Header{}, ErrNoSession
 	}
@@ -50,7 +50,7 @@ func readHeader(line []byte) (Header, error) {
 	}, nil
 }
 
-func limits(line []byte) core.JSONLimits { return core.JSONLimits{Bytes: len(line)} }
+func limits(line []byte) strictjson.Limits { return strictjson.Limits{Bytes: len(line)} }
 
 // Parse reads a file. What older versions of the format leave out is filled in:
 // entries of version 1 have no ids and follow one another. Lines that are no entries
@@ -92,7 +92,7 @@ func readEntry(line []byte, n int, last string, before []Entry) (Entry, bool) {
 		ParentID  json.RawMessage `json:"parentId"`
 		Timestamp json.RawMessage `json:"timestamp"`
 	}
-	if line[0] != '{' || core.DecodeJSON(line, limits(line), &shape) != nil || shape.Type == "" || shape.Type == "session" {
+	if line[0] != '{' || strictjson.Decode(line, limits(line), &shape) != nil || shape.Type == "" || shape.Type == "session" {
 		return Entry{}, false
 	}
 	e := Entry{Type: unique.Make(shape.Type).Value(), Line: line} // entries stay

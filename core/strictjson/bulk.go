@@ -1,4 +1,4 @@
-package core
+package strictjson
 
 import (
 	"bytes"
@@ -7,26 +7,26 @@ import (
 	"sync"
 )
 
-// jsonBulk is from how many bytes on a value is set by itself that a field keeps as it
+// bulkBytes is from how many bytes on a value is set by itself that a field keeps as it
 // is: encoding/json reads such a value twice more, to come to the same.
-const jsonBulk = 1 << 10
+const bulkBytes = 1 << 10
 
-var jsonKeepers sync.Map // reflect.Type to map[string]int
+var keepers sync.Map // reflect.Type to map[string]int
 
-// jsonKept are the fields of a struct that keep JSON as it is, by their names, which
+// keptIn are the fields of a struct that keep JSON as it is, by their names, which
 // none of its other fields has.
-func jsonKept(t reflect.Type) map[string]int {
-	if kept, ok := jsonKeepers.Load(t); ok {
+func keptIn(t reflect.Type) map[string]int {
+	if kept, ok := keepers.Load(t); ok {
 		return kept.(map[string]int)
 	}
 	kept := map[string]int{}
-	if t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(jsonUnmarshalerType) {
+	if t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(unmarshalerType) {
 		times := map[string]int{}
 		for i := range t.NumField() {
 			f := t.Field(i)
-			if name, inner, _ := jsonTagged(f); inner == nil && name != "" {
+			if name, inner, _ := tagged(f); inner == nil && name != "" {
 				times[name]++
-				if f.Type == jsonRawType {
+				if f.Type == rawType {
 					kept[name] = i
 				}
 			}
@@ -37,17 +37,17 @@ func jsonKept(t reflect.Type) map[string]int {
 			}
 		}
 	}
-	jsonKeepers.Store(t, kept)
+	keepers.Store(t, kept)
 	return kept
 }
 
 // unmarshal decodes a text that was read into v, a pointer to a struct of those fields.
-func (s *jsonScan) unmarshal(v any, kept map[string]int) error {
-	var bulk []JSONMember
+func (s *scanner) unmarshal(v any, kept map[string]int) error {
+	var bulk []Member
 	var rest []byte // the text with null in place of each
 	done := 0
 	for i, m := range s.members {
-		if _, keeps := kept[string(m.Key)]; keeps && len(m.Value) >= jsonBulk && len(s.wholes) == 0 {
+		if _, keeps := kept[string(m.Key)]; keeps && len(m.Value) >= bulkBytes && len(s.wholes) == 0 {
 			bulk = append(bulk, m)
 			rest, done = append(append(rest, s.data[done:s.begins[i]]...), "null"...), s.begins[i]+len(m.Value)
 		}

@@ -1,4 +1,4 @@
-package core_test
+package strictjson_test
 
 import (
 	"encoding/json"
@@ -11,88 +11,88 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// jsonLevel is a number that is written as a word.
-type jsonLevel uint8
+// level is a number that is written as a word.
+type level uint8
 
-func (l *jsonLevel) UnmarshalText(text []byte) error {
+func (l *level) UnmarshalText(text []byte) error {
 	for i, word := range []string{"low", "high"} {
 		if word == string(text) {
-			*l = jsonLevel(i + 1)
+			*l = level(i + 1)
 			return nil
 		}
 	}
 	return errors.New(`want "low" or "high", got ` + strconv.Quote(string(text)))
 }
 
-// jsonPair decodes itself, strictly.
-type jsonPair struct{ Left, Right int }
+// pair decodes itself, strictly.
+type pair struct{ Left, Right int }
 
-func (p *jsonPair) UnmarshalJSON(data []byte) error {
+func (p *pair) UnmarshalJSON(data []byte) error {
 	var in struct {
 		Left  int `json:"left"`
 		Right int `json:"right"`
 	}
-	if err := core.DecodeJSON(data, core.JSONLimits{}, &in); err != nil {
+	if err := strictjson.Decode(data, strictjson.Limits{}, &in); err != nil {
 		return err
 	}
-	*p = jsonPair(in)
+	*p = pair(in)
 	return nil
 }
 
-type jsonBase struct {
+type base struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
 }
 
-type jsonNote struct {
-	jsonBase
-	Kind     string              `json:"kind"`
-	Text     string              `json:"text,omitempty"`
-	Tags     []string            `json:"tags"`
-	Counts   map[string]int8     `json:"counts"`
-	Ratio    float32             `json:"ratio"`
-	Open     *bool               `json:"open"`
-	At       time.Time           `json:"at"`
-	Bytes    []byte              `json:"bytes"`
-	Levels   []jsonLevel         `json:"levels"`
-	Pair     *jsonPair           `json:"pair"`
-	Raw      json.RawMessage     `json:"raw"`
-	Any      any                 `json:"any"`
-	Number   json.Number         `json:"number"`
-	Children []*jsonNote         `json:"children"`
-	Named    map[string]jsonNote `json:"named"`
-	Grid     [2]int              `json:"grid"`
-	Small    uint8               `json:"small"`
-	Text2    string              `json:"max_tokens"`
-	Hidden   string              `json:"-"`
-	Words    map[string]string   `json:"words"`
+type note struct {
+	base
+	Kind     string            `json:"kind"`
+	Text     string            `json:"text,omitempty"`
+	Tags     []string          `json:"tags"`
+	Counts   map[string]int8   `json:"counts"`
+	Ratio    float32           `json:"ratio"`
+	Open     *bool             `json:"open"`
+	At       time.Time         `json:"at"`
+	Bytes    []byte            `json:"bytes"`
+	Levels   []level           `json:"levels"`
+	Pair     *pair             `json:"pair"`
+	Raw      json.RawMessage   `json:"raw"`
+	Any      any               `json:"any"`
+	Number   json.Number       `json:"number"`
+	Children []*note           `json:"children"`
+	Named    map[string]note   `json:"named"`
+	Grid     [2]int            `json:"grid"`
+	Small    uint8             `json:"small"`
+	Text2    string            `json:"max_tokens"`
+	Hidden   string            `json:"-"`
+	Words    map[string]string `json:"words"`
 }
 
-func TestDecodeJSONReadsEveryKindOfField(t *testing.T) {
-	var got jsonNote
-	err := core.DecodeJSON([]byte(`{"id":"n1","kind":"k","text":"hé","tags":["a","b"],"counts":{"x":-128},"ratio":0.5,"open":true,
+func TestDecodeReadsEveryKindOfField(t *testing.T) {
+	var got note
+	err := strictjson.Decode([]byte(`{"id":"n1","kind":"k","text":"hé","tags":["a","b"],"counts":{"x":-128},"ratio":0.5,"open":true,
 		"at":"2026-01-02T03:04:05Z","bytes":"aGk=","levels":["low","high"],"pair":{"left":1,"right":2},"raw":{"ID":1,"id":[2]},
 		"any":{"Text":[1,"2",null]},"number":12345678901234567890,"children":[{"id":"c"},null],"named":{"Kind":{"kind":"z"}},"grid":[3,4],
-		"small":255,"something else":{"TEXT":1},"words":null}`), core.JSONLimits{}, &got)
+		"small":255,"something else":{"TEXT":1},"words":null}`), strictjson.Limits{}, &got)
 	if err != nil {
 		t.Fatalf("got %v, want no error", err)
 	}
 	open := true
-	want := jsonNote{
-		jsonBase: jsonBase{ID: "n1"}, Kind: "k", Text: "hé", Tags: []string{"a", "b"}, Counts: map[string]int8{"x": -128}, Ratio: 0.5, Open: &open,
-		At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Bytes: []byte("hi"), Levels: []jsonLevel{1, 2}, Pair: &jsonPair{1, 2},
+	want := note{
+		base: base{ID: "n1"}, Kind: "k", Text: "hé", Tags: []string{"a", "b"}, Counts: map[string]int8{"x": -128}, Ratio: 0.5, Open: &open,
+		At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Bytes: []byte("hi"), Levels: []level{1, 2}, Pair: &pair{1, 2},
 		Raw: json.RawMessage(`{"ID":1,"id":[2]}`), Any: map[string]any{"Text": []any{1.0, "2", nil}}, Number: "12345678901234567890",
-		Children: []*jsonNote{{jsonBase: jsonBase{ID: "c"}}, nil}, Named: map[string]jsonNote{"Kind": {Kind: "z"}}, Grid: [2]int{3, 4}, Small: 255,
+		Children: []*note{{base: base{ID: "c"}}, nil}, Named: map[string]note{"Kind": {Kind: "z"}}, Grid: [2]int{3, 4}, Small: 255,
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(jsonNote{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(note{})); diff != "" {
 		t.Errorf("decoded otherwise (-want +got):\n%s", diff)
 	}
 }
 
-func TestDecodeJSONRefuses(t *testing.T) {
+func TestDecodeRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a key in another case":                                    {`{"ID":"n1"}`, `unknown key "ID": did you mean "id"?`},
 		"a key in another case beside its own":                     {`{"id":"n1","Id":"n2"}`, `unknown key "Id": did you mean "id"?`},
@@ -132,9 +132,9 @@ func TestDecodeJSONRefuses(t *testing.T) {
 		"a duplicate key in what is not decoded":  {`{"raw":{"a":1,"a":2}}`, `duplicate key "a" at byte 14 (in raw): send each key once`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var v jsonNote
-			err := core.DecodeJSON([]byte(c.text), core.JSONLimits{}, &v)
-			var form *core.JSONError
+			var v note
+			err := strictjson.Decode([]byte(c.text), strictjson.Limits{}, &v)
+			var form *strictjson.Error
 			if !errors.As(err, &form) || err.Error() != c.want {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
@@ -142,7 +142,7 @@ func TestDecodeJSONRefuses(t *testing.T) {
 	}
 }
 
-func TestDecodeJSONLeavesUnknownKeysAloneAndStrictNamesTheNearest(t *testing.T) {
+func TestDecodeLeavesUnknownKeysAloneAndStrictNamesTheNearest(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a slip of one letter":           {`{"texd":"x"}`, `unknown key "texd": did you mean "text"?`},
 		"two letters swapped":            {`{"chidlren":[]}`, `unknown key "chidlren": did you mean "children"?`},
@@ -152,18 +152,18 @@ func TestDecodeJSONLeavesUnknownKeysAloneAndStrictNamesTheNearest(t *testing.T) 
 		"a key that JSON must not reach": {`{"Hidden":1}`, `unknown key "Hidden": the keys here are kind, text, tags, counts, ratio, open, at, bytes, levels, pair, raw, any, ...`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var v jsonNote
-			if err := core.DecodeJSON([]byte(c.text), core.JSONLimits{}, &v); err != nil {
+			var v note
+			if err := strictjson.Decode([]byte(c.text), strictjson.Limits{}, &v); err != nil {
 				t.Errorf("lenient: got %v, want no error", err)
 			}
-			if got := jsonMessage(core.DecodeJSONStrict([]byte(c.text), core.JSONLimits{}, &v)); got != c.want {
+			if got := message(strictjson.DecodeKnown([]byte(c.text), strictjson.Limits{}, &v)); got != c.want {
 				t.Errorf("strict:\ngot  %s\nwant %s", got, c.want)
 			}
 		})
 	}
 }
 
-func TestDecodeJSONFollowsTheRulesForEmbeddedFields(t *testing.T) {
+func TestDecodeFollowsTheRulesForEmbeddedFields(t *testing.T) {
 	type Deep struct {
 		A string `json:"a"`
 		C string `json:"c"`
@@ -190,12 +190,12 @@ func TestDecodeJSONFollowsTheRulesForEmbeddedFields(t *testing.T) {
 		`{"a":"1"}`, `{"A":"1"}`, `{"c":1}`, `{"C":1}`, `{"c":"x"}`, `{"b":"1"}`, `{"B":"1"}`, `{"Twice":"1"}`, `{"twice":"1"}`,
 		`{"Plain":"1"}`, `{"plain":"1"}`, `{"deep":{"a":"1"}}`, `{"deep":{"A":"1"}}`, `{"named":{"c":"1"}}`, `{"Left":{}}`,
 	}
-	// What encoding/json reads from a key, DecodeJSON must read as well or call
-	// a matter of case; what encoding/json ignores, DecodeJSON must ignore.
+	// What encoding/json reads from a key, Decode must read as well or call
+	// a matter of case; what encoding/json ignores, Decode must ignore.
 	for _, text := range texts {
 		var want, got outer
 		wantErr := json.Unmarshal([]byte(text), &want)
-		gotErr := core.DecodeJSON([]byte(text), core.JSONLimits{}, &got)
+		gotErr := strictjson.Decode([]byte(text), strictjson.Limits{}, &got)
 		wantJSON, _ := json.Marshal(want)
 		empty, _ := json.Marshal(outer{})
 		switch {
@@ -214,15 +214,15 @@ func TestDecodeJSONFollowsTheRulesForEmbeddedFields(t *testing.T) {
 	}
 }
 
-func TestDecodeJSONExplainsWhatOnlyTheDecoderKnows(t *testing.T) {
+func TestDecodeExplainsWhatOnlyTheDecoderKnows(t *testing.T) {
 	t.Run("a number within a string", func(t *testing.T) {
 		var v struct {
 			N int `json:"n,string"`
 		}
-		if err := core.DecodeJSON([]byte(`{"n":"12"}`), core.JSONLimits{}, &v); err != nil || v.N != 12 {
+		if err := strictjson.Decode([]byte(`{"n":"12"}`), strictjson.Limits{}, &v); err != nil || v.N != 12 {
 			t.Errorf("got %d, %v, want 12", v.N, err)
 		}
-		if err := core.DecodeJSON([]byte(`{"n":"x"}`), core.JSONLimits{}, &v); err == nil {
+		if err := strictjson.Decode([]byte(`{"n":"x"}`), strictjson.Limits{}, &v); err == nil {
 			t.Error("got no error for a string that holds no number")
 		}
 	})
@@ -230,8 +230,8 @@ func TestDecodeJSONExplainsWhatOnlyTheDecoderKnows(t *testing.T) {
 		var v struct {
 			M map[int]string `json:"m"`
 		}
-		err := core.DecodeJSON([]byte(`{"m":{"x":"y"}}`), core.JSONLimits{}, &v)
-		if got, want := jsonMessage(err), "m: want a whole number, got number x"; got != want {
+		err := strictjson.Decode([]byte(`{"m":{"x":"y"}}`), strictjson.Limits{}, &v)
+		if got, want := message(err), "m: want a whole number, got number x"; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	})
@@ -239,42 +239,42 @@ func TestDecodeJSONExplainsWhatOnlyTheDecoderKnows(t *testing.T) {
 		var v struct {
 			C chan int `json:"c"`
 		}
-		err := core.DecodeJSON([]byte(`{"c":1}`), core.JSONLimits{}, &v)
-		if got, want := jsonMessage(err), "c: want a value of another kind, got number"; got != want {
+		err := strictjson.Decode([]byte(`{"c":1}`), strictjson.Limits{}, &v)
+		if got, want := message(err), "c: want a value of another kind, got number"; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	})
 }
 
-func TestDecodeJSONWantsAPointer(t *testing.T) {
-	for _, v := range []any{nil, jsonNote{}, (*jsonNote)(nil)} {
+func TestDecodeWantsAPointer(t *testing.T) {
+	for _, v := range []any{nil, note{}, (*note)(nil)} {
 		var invalid *json.InvalidUnmarshalError
-		if err := core.DecodeJSON([]byte(`{}`), core.JSONLimits{}, v); !errors.As(err, &invalid) {
+		if err := strictjson.Decode([]byte(`{}`), strictjson.Limits{}, v); !errors.As(err, &invalid) {
 			t.Errorf("%T: got %v, want encoding/json's complaint", v, err)
 		}
 	}
 }
 
-func TestDecodeJSONLeavesTheTargetAloneWhenTheTextIsRefused(t *testing.T) {
-	got := jsonNote{Text: "before"}
-	if err := core.DecodeJSON([]byte(`{"text":"after","tags":1}`), core.JSONLimits{}, &got); err == nil || got.Text != "before" {
+func TestDecodeLeavesTheTargetAloneWhenTheTextIsRefused(t *testing.T) {
+	got := note{Text: "before"}
+	if err := strictjson.Decode([]byte(`{"text":"after","tags":1}`), strictjson.Limits{}, &got); err == nil || got.Text != "before" {
 		t.Errorf("got %q, %v, want the text untouched and an error", got.Text, err)
 	}
 }
 
-func TestDecodeJSONMayRunFromManyGoroutines(t *testing.T) {
+func TestDecodeMayRunFromManyGoroutines(t *testing.T) {
 	type fresh struct {
-		Note jsonNote `json:"note"`
+		Note note     `json:"note"`
 		Next []*fresh `json:"next"`
 	}
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			var v fresh
-			if err := core.DecodeJSON([]byte(`{"note":{"id":"x"},"next":[{"next":[{}]}]}`), core.JSONLimits{}, &v); err != nil {
+			if err := strictjson.Decode([]byte(`{"note":{"id":"x"},"next":[{"next":[{}]}]}`), strictjson.Limits{}, &v); err != nil {
 				t.Errorf("got %v, want no error", err)
 			}
-			if err := core.DecodeJSON([]byte(`{"next":[{"Note":{}}]}`), core.JSONLimits{}, &v); err == nil {
+			if err := strictjson.Decode([]byte(`{"next":[{"Note":{}}]}`), strictjson.Limits{}, &v); err == nil {
 				t.Error("got no error for a key in another case")
 			}
 		})
@@ -299,12 +299,12 @@ func TestTwoReadersCannotDisagreeOnOneJSONText(t *testing.T) {
 		"text behind the value counts, or does not": `{"to":"a"}{"to":"b"}`,
 		"bad UTF-8 is replaced, or kept":            "{\"payload\":{\"\xff\":1}}",
 		"a mark is skipped, or is not":              "\ufeff" + `{"to":"a"}`,
-		"a deep value is cut, or is not":            `{"payload":` + jsonNested(64) + `}`,
+		"a deep value is cut, or is not":            `{"payload":` + nested(64) + `}`,
 		"a twin hides where nobody decodes":         `{"payload":[{"x":{"to":"a","to":"b"}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var v routed
-			if err := core.DecodeJSON([]byte(text), core.JSONLimits{}, &v); err == nil {
+			if err := strictjson.Decode([]byte(text), strictjson.Limits{}, &v); err == nil {
 				t.Errorf("got %+v, want the text refused", v)
 			}
 		})

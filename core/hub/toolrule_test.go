@@ -1,9 +1,10 @@
-package core_test
+package hub_test
 
 import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 func TestARuleOfATypeIsToldWithoutTheCodeThatGoesBesideIt(t *testing.T) {
@@ -11,7 +12,7 @@ func TestARuleOfATypeIsToldWithoutTheCodeThatGoesBesideIt(t *testing.T) {
 		To core.Address `json:"to"`
 	}
 	const want = `to: address "domain:": a part of the domain is empty; write domain:family.calendar`
-	if err := core.DecodeJSON([]byte(`{"to":"domain:"}`), core.JSONLimits{}, &v); err == nil || err.Error() != want {
+	if err := strictjson.Decode([]byte(`{"to":"domain:"}`), strictjson.Limits{}, &v); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -1,18 +1,18 @@
-package core
+package strictjson
 
 import "bytes"
 
-// jsonKeys are the keys of one object so far. Up to the size of few they are
+// keySet are the keys of one object so far. Up to the size of few they are
 // searched one by one; beyond that a map is cheaper, and a hostile object
 // harmless.
-type jsonKeys struct {
+type keySet struct {
 	few  [16][]byte
 	n    int
 	many map[string]struct{}
 }
 
 // add notes a key and returns false if it was there already.
-func (k *jsonKeys) add(key []byte) bool {
+func (k *keySet) add(key []byte) bool {
 	if k.many != nil {
 		before := len(k.many)
 		k.many[string(key)] = struct{}{}

@@ -1,4 +1,4 @@
-package core
+package strictjson
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"reflect"
 )
 
-// JSONLimits bounds one JSON text from outside.
-type JSONLimits struct {
+// Limits bounds one JSON text from outside.
+type Limits struct {
 	// Bytes is the longest text in bytes; zero or less means 16 MiB.
 	Bytes int
 	// Depth is how deep arrays and objects may be nested in one another, a
@@ -20,57 +20,57 @@ type JSONLimits struct {
 }
 
 const (
-	jsonDefaultBytes = 16 << 20
-	jsonDefaultDepth = 64
-	// jsonMaxDepth is where encoding/json itself stops.
-	jsonMaxDepth = 10_000
+	defaultBytes = 16 << 20
+	defaultDepth = 64
+	// maxDepth is where encoding/json itself stops.
+	maxDepth = 10_000
 )
 
-func (l JSONLimits) filled() JSONLimits {
+func (l Limits) filled() Limits {
 	if l.Bytes <= 0 {
-		l.Bytes = jsonDefaultBytes
+		l.Bytes = defaultBytes
 	}
 	if l.Depth <= 0 {
-		l.Depth = jsonDefaultDepth
+		l.Depth = defaultDepth
 	}
-	l.Depth = min(l.Depth, jsonMaxDepth)
+	l.Depth = min(l.Depth, maxDepth)
 	return l
 }
 
-// CheckJSON reports whether data is exactly one well-formed JSON value (RFC
+// Check reports whether data is exactly one well-formed JSON value (RFC
 // 8259) in valid UTF-8, within limits, in which no object has two keys that are
 // equal once unescaped and no key contains a NUL. It reads data once, keeps
 // nothing of it, and allocates only for objects of many keys, for keys with
-// escapes and for an error, which is always a [*JSONError].
+// escapes and for an error, which is always a [*Error].
 //
 // A \u escape that is half of a surrogate pair passes, as it does in every
 // common reader; encoding/json turns it into U+FFFD.
-func CheckJSON(data []byte, limits JSONLimits) error {
-	s := jsonScan{data: data}
+func Check(data []byte, limits Limits) error {
+	s := scanner{data: data}
 	if err := s.run(nil, limits); err != nil {
 		return err
 	}
 	return nil
 }
 
-// JSONMember is one member of an object.
-type JSONMember struct {
+// Member is one member of an object.
+type Member struct {
 	Key   []byte // unescaped
 	Value json.RawMessage
 }
 
-// JSONMembers checks data as [CheckJSON] does and returns the members of the object
+// Members checks data as [Check] does and returns the members of the object
 // that it is, in their order and no key twice. Values are as they stand in data; they
 // share its memory, and so do keys. Of any other value there are no members.
-func JSONMembers(data []byte, limits JSONLimits) ([]JSONMember, error) {
-	s := jsonScan{data: data, gathers: true}
+func Members(data []byte, limits Limits) ([]Member, error) {
+	s := scanner{data: data, gathers: true}
 	if err := s.run(nil, limits); err != nil {
 		return nil, err
 	}
 	return s.members, nil
 }
 
-// DecodeJSON checks data as [CheckJSON] does, whose error comes before any other,
+// Decode checks data as [Check] does, whose error comes before any other,
 // and decodes it into v, a pointer, by the rules of encoding/json with these
 // exceptions:
 //
@@ -84,34 +84,34 @@ func JSONMembers(data []byte, limits JSONLimits) ([]JSONMember, error) {
 //   - a []byte is base64 text only.
 //
 // Types with an UnmarshalJSON of their own, and json.RawMessage, are not looked
-// into beyond what CheckJSON checks. Errors are [*JSONError], except for a v
+// into beyond what Check checks. Errors are [*Error], except for a v
 // that is not a pointer, which is encoding/json's own. v is left as it was
 // unless an UnmarshalJSON or UnmarshalText of its own or a number out of range
 // is what stopped the decoding; then its content is unspecified.
 //
 // It may be called from any number of goroutines, each with its own v.
-func DecodeJSON(data []byte, limits JSONLimits, v any) error {
-	return jsonDecode(data, limits, v, false)
+func Decode(data []byte, limits Limits, v any) error {
+	return decode(data, limits, v, false)
 }
 
-// DecodeJSONStrict does what [DecodeJSON] does and refuses unknown keys too,
+// DecodeKnown does what [Decode] does and refuses unknown keys too,
 // naming the nearest known one. It is for texts that people write: requests to
 // the hub's own interface, and configuration.
-func DecodeJSONStrict(data []byte, limits JSONLimits, v any) error {
-	return jsonDecode(data, limits, v, true)
+func DecodeKnown(data []byte, limits Limits, v any) error {
+	return decode(data, limits, v, true)
 }
 
-func jsonDecode(data []byte, limits JSONLimits, v any, strict bool) error {
+func decode(data []byte, limits Limits, v any, strict bool) error {
 	t := reflect.TypeOf(v)
 	if t == nil || t.Kind() != reflect.Pointer || reflect.ValueOf(v).IsNil() {
 		return &json.InvalidUnmarshalError{Type: t}
 	}
-	p := jsonPlanOf(t.Elem())
-	kept := jsonKept(t.Elem())
-	s := jsonScan{data: data, strict: strict, gathers: len(kept) > 0 && len(data) >= jsonBulk}
+	p := planOf(t.Elem())
+	kept := keptIn(t.Elem())
+	s := scanner{data: data, strict: strict, gathers: len(kept) > 0 && len(data) >= bulkBytes}
 	if err := s.run(p, limits); err != nil {
 		// What is no JSON has no types and no keys to be wrong.
-		return cmp.Or(CheckJSON(data, limits), error(err))
+		return cmp.Or(Check(data, limits), error(err))
 	}
 	err := s.unmarshal(v, kept)
 	if err == nil {
@@ -120,30 +120,30 @@ func jsonDecode(data []byte, limits JSONLimits, v any, strict bool) error {
 	data = s.inDigits()
 	// What the plan cannot see (a range, a type's own rules) is rare: read again,
 	// trying out leaf by leaf, to say where it is.
-	s = jsonScan{data: data, strict: strict, probe: true}
+	s = scanner{data: data, strict: strict, probe: true}
 	if found := s.run(p, limits); found != nil {
 		return found
 	}
-	return jsonRefused(err)
+	return refused(err)
 }
 
-// jsonRefused words an error of encoding/json that no single leaf explains.
-func jsonRefused(err error) *JSONError {
-	var own *JSONError
+// refused words an error of encoding/json that no single leaf explains.
+func refused(err error) *Error {
+	var own *Error
 	if errors.As(err, &own) {
 		return own
 	}
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {
-		return &JSONError{
+		return &Error{
 			Offset:  int(mismatch.Offset),
 			Path:    mismatch.Field,
-			Problem: fmt.Sprintf("want %s, got %s", jsonDescribe(mismatch.Type), mismatch.Value),
+			Problem: fmt.Sprintf("want %s, got %s", describe(mismatch.Type), mismatch.Value),
 		}
 	}
-	var rule *Fault // of a type of ours: its code is said beside it
-	if errors.As(err, &rule) {
-		return &JSONError{Problem: rule.Message}
+	var worded interface{ PeerMessage() string }
+	if errors.As(err, &worded) {
+		return &Error{Problem: worded.PeerMessage()}
 	}
-	return &JSONError{Problem: string(bytes.TrimPrefix([]byte(err.Error()), []byte("json: ")))}
+	return &Error{Problem: string(bytes.TrimPrefix([]byte(err.Error()), []byte("json: ")))}
 }

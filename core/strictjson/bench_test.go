@@ -1,4 +1,4 @@
-package core_test
+package strictjson_test
 
 import (
 	"encoding/json"
@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// jsonFrame is what most frames look like: some 250 bytes, two levels, few keys.
-const jsonFrame = `{"type":"task_result","id":"msg_002","timestamp":"2024-01-15T10:30:05.000Z","payload":{"taskId":"task_abc123","executionId":"exec_xyz789","status":"completed","result":{"category":"technology","confidence":0.92},"duration":1500,"metadata":{"tokensUsed":150}}}`
+// frame is what most frames look like: some 250 bytes, two levels, few keys.
+const frame = `{"type":"task_result","id":"msg_002","timestamp":"2024-01-15T10:30:05.000Z","payload":{"taskId":"task_abc123","executionId":"exec_xyz789","status":"completed","result":{"category":"technology","confidence":0.92},"duration":1500,"metadata":{"tokensUsed":150}}}`
 
-type jsonBenchFrame struct {
+type benchFrame struct {
 	Type      string `json:"type"`
 	ID        string `json:"id"`
 	Timestamp string `json:"timestamp"`
@@ -28,12 +28,12 @@ type jsonBenchFrame struct {
 	} `json:"payload"`
 }
 
-func BenchmarkCheckJSONOfAFrame(b *testing.B) {
-	data := []byte(jsonFrame)
+func BenchmarkCheckOfAFrame(b *testing.B) {
+	data := []byte(frame)
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := core.CheckJSON(data, core.JSONLimits{}); err != nil {
+		if err := strictjson.Check(data, strictjson.Limits{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -42,7 +42,7 @@ func BenchmarkCheckJSONOfAFrame(b *testing.B) {
 // BenchmarkValidOfAFrame is the standard library's reader of the same frame,
 // which finds no duplicates and measures no depth: the yardstick.
 func BenchmarkValidOfAFrame(b *testing.B) {
-	data := []byte(jsonFrame)
+	data := []byte(frame)
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -52,40 +52,40 @@ func BenchmarkValidOfAFrame(b *testing.B) {
 	}
 }
 
-func BenchmarkDecodeJSONOfAFrame(b *testing.B) {
-	data := []byte(jsonFrame)
+func BenchmarkDecodeOfAFrame(b *testing.B) {
+	data := []byte(frame)
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		var f jsonBenchFrame
-		if err := core.DecodeJSON(data, core.JSONLimits{}, &f); err != nil {
+		var f benchFrame
+		if err := strictjson.Decode(data, strictjson.Limits{}, &f); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 // BenchmarkUnmarshalOfAFrame is encoding/json alone: what strictness costs is
-// the difference to BenchmarkDecodeJSONOfAFrame.
+// the difference to BenchmarkDecodeOfAFrame.
 func BenchmarkUnmarshalOfAFrame(b *testing.B) {
-	data := []byte(jsonFrame)
+	data := []byte(frame)
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		var f jsonBenchFrame
+		var f benchFrame
 		if err := json.Unmarshal(data, &f); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-func BenchmarkCheckJSONOfAMegabyte(b *testing.B) {
+func BenchmarkCheckOfAMegabyte(b *testing.B) {
 	for name, unit := range map[string]string{"ascii": "All that is gold does not glitter. ", "cyrillic": "Не всё то золото, что блестит. ", "lines": "not\\nall\\nthat\\nwander\\n"} {
 		b.Run(name, func(b *testing.B) {
 			data := []byte(`{"payload":{"text":"` + strings.Repeat(unit, 1_000_000/len(unit)) + `"}}`)
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := core.CheckJSON(data, core.JSONLimits{}); err != nil {
+				if err := strictjson.Check(data, strictjson.Limits{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -93,9 +93,9 @@ func BenchmarkCheckJSONOfAMegabyte(b *testing.B) {
 	}
 }
 
-// BenchmarkCheckJSONOfManyKeys is the worst a peer can do to the search for
+// BenchmarkCheckOfManyKeys is the worst a peer can do to the search for
 // duplicates: a megabyte of keys in one object.
-func BenchmarkCheckJSONOfManyKeys(b *testing.B) {
+func BenchmarkCheckOfManyKeys(b *testing.B) {
 	var text strings.Builder
 	text.WriteString("{")
 	for i := 0; text.Len() < 1_000_000; i++ {
@@ -109,7 +109,7 @@ func BenchmarkCheckJSONOfManyKeys(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := core.CheckJSON(data, core.JSONLimits{}); err != nil {
+		if err := strictjson.Check(data, strictjson.Limits{}); err != nil {
 			b.Fatal(err)
 		}
 	}

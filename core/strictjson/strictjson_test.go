@@ -1,4 +1,4 @@
-package core_test
+package strictjson_test
 
 import (
 	"encoding/json"
@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// jsonNested is an array within an array, depth deep.
-func jsonNested(depth int) string {
+// nested is an array within an array, depth deep.
+func nested(depth int) string {
 	return strings.Repeat("[", depth) + strings.Repeat("]", depth)
 }
 
-// jsonKeysOf is an object of n keys whose last is named last.
-func jsonKeysOf(n int, last string) string {
+// keysOf is an object of n keys whose last is named last.
+func keysOf(n int, last string) string {
 	var b strings.Builder
 	b.WriteString("{")
 	for i := range n - 1 {
@@ -25,7 +25,7 @@ func jsonKeysOf(n int, last string) string {
 	return b.String() + `"` + last + `":0}`
 }
 
-func TestCheckJSONTakes(t *testing.T) {
+func TestCheckTakes(t *testing.T) {
 	for name, text := range map[string]string{
 		"an object":                                `{"a":1,"b":[true,false,null],"c":{"a":"x"}}`,
 		"a value that is no object":                `"hello"`,
@@ -39,27 +39,27 @@ func TestCheckJSONTakes(t *testing.T) {
 		"the same key in different objects":        `{"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}]}`,
 		"keys that differ in case":                 `{"a":1,"A":2}`,
 		"an empty key":                             `{"":1}`,
-		"a nesting of exactly the limit":           jsonNested(64),
+		"a nesting of exactly the limit":           nested(64),
 		"wide but flat text":                       "[" + strings.Repeat("[],", 1000) + "[]]",
-		"an object of many keys":                   jsonKeysOf(1000, "last"),
+		"an object of many keys":                   keysOf(1000, "last"),
 		"a long string that ends on a word border": `"` + strings.Repeat("12345678", 100) + `"`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := core.CheckJSON([]byte(text), core.JSONLimits{}); err != nil {
+			if err := strictjson.Check([]byte(text), strictjson.Limits{}); err != nil {
 				t.Errorf("got %v, want no error", err)
 			}
 		})
 	}
 }
 
-func TestCheckJSONRefuses(t *testing.T) {
+func TestCheckRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a duplicate key":                                          {`{"id":1,"a":2,"id":3}`, `duplicate key "id" at byte 14: send each key once`},
 		"a duplicate key further in":                               {`{"payload":{"id":1,"id":2}}`, `duplicate key "id" at byte 19 (in payload): send each key once`},
 		"a duplicate key deep in":                                  {`{"a":[0,{"b c":{"x":1,"x":2}}]}`, `duplicate key "x" at byte 22 (in a[1]["b c"]): send each key once`},
 		"a key that is a duplicate unescaped":                      {`{"id":1,"\u0069d":2}`, `duplicate key "id" at byte 8: send each key once`},
-		"a duplicate among many keys":                              {jsonKeysOf(500, "k77"), `duplicate key "k77" at byte 4382: send each key once`},
-		"a duplicate at the seventeenth":                           {jsonKeysOf(17, "k3"), `duplicate key "k3" at byte 119: send each key once`},
+		"a duplicate among many keys":                              {keysOf(500, "k77"), `duplicate key "k77" at byte 4382: send each key once`},
+		"a duplicate at the seventeenth":                           {keysOf(17, "k3"), `duplicate key "k3" at byte 119: send each key once`},
 		"halves of surrogate pairs as keys, which readers confuse": {`{"\ud800":1,"\udc00":2}`, `duplicate key "�" at byte 12: send each key once`},
 		"a NUL in a key":                                           {`{"id\u0000":1}`, `NUL in a key at byte 1: remove it`},
 		"nothing":                                                  {"", `not JSON: nothing to read at byte 0: send one JSON value`},
@@ -94,11 +94,11 @@ func TestCheckJSONRefuses(t *testing.T) {
 		"a character cut by its quote":                             {"\"\xc3\"", `not JSON: byte 0xc3 is not UTF-8 at byte 1: send text in UTF-8`},
 		"binary data":                                              {"\x00\x01\x02", `not JSON: unexpected '\x00' at byte 0: send a string, number, object, array, true, false or null there`},
 		"bytes that are no character":                              {"\xff\xfe", `not JSON: unexpected byte 0xff at byte 0: send a string, number, object, array, true, false or null there`},
-		"a nesting one over the limit":                             {jsonNested(65), `nested more than 64 deep at byte 64 (in ` + strings.Repeat("[0]", 64) + `): send a flatter value`},
+		"a nesting one over the limit":                             {nested(65), `nested more than 64 deep at byte 64 (in ` + strings.Repeat("[0]", 64) + `): send a flatter value`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := core.CheckJSON([]byte(c.text), core.JSONLimits{})
-			var form *core.JSONError
+			err := strictjson.Check([]byte(c.text), strictjson.Limits{})
+			var form *strictjson.Error
 			if !errors.As(err, &form) || err.Error() != c.want {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
@@ -106,45 +106,45 @@ func TestCheckJSONRefuses(t *testing.T) {
 	}
 }
 
-func TestCheckJSONHoldsTheLimitsItIsGiven(t *testing.T) {
+func TestCheckHoldsTheLimitsItIsGiven(t *testing.T) {
 	for name, c := range map[string]struct {
 		text   string
-		limits core.JSONLimits
+		limits strictjson.Limits
 		want   string
 	}{
-		"a text of exactly the limit":    {`[1,2]`, core.JSONLimits{Bytes: 5}, ""},
-		"a text of one byte more":        {`[1,23]`, core.JSONLimits{Bytes: 5}, "too large: 6 bytes, the limit is 5"},
-		"a depth of exactly the limit":   {`[{"a":[]}]`, core.JSONLimits{Depth: 3}, ""},
-		"a depth of one more":            {`[{"a":[{}]}]`, core.JSONLimits{Depth: 3}, "nested more than 3 deep at byte 7 (in [0].a[0]): send a flatter value"},
-		"a depth that was left again":    {`[[[]],[[]],[[]]]`, core.JSONLimits{Depth: 3}, ""},
-		"a great depth that is allowed":  {jsonNested(10_000), core.JSONLimits{Depth: 1 << 30}, ""},
-		"a depth beyond what Go decodes": {jsonNested(10_001), core.JSONLimits{Depth: 1 << 30}, "nested more than 10000 deep at byte 10000 (in ..." + strings.Repeat("[0]", 81) + "): send a flatter value"},
+		"a text of exactly the limit":    {`[1,2]`, strictjson.Limits{Bytes: 5}, ""},
+		"a text of one byte more":        {`[1,23]`, strictjson.Limits{Bytes: 5}, "too large: 6 bytes, the limit is 5"},
+		"a depth of exactly the limit":   {`[{"a":[]}]`, strictjson.Limits{Depth: 3}, ""},
+		"a depth of one more":            {`[{"a":[{}]}]`, strictjson.Limits{Depth: 3}, "nested more than 3 deep at byte 7 (in [0].a[0]): send a flatter value"},
+		"a depth that was left again":    {`[[[]],[[]],[[]]]`, strictjson.Limits{Depth: 3}, ""},
+		"a great depth that is allowed":  {nested(10_000), strictjson.Limits{Depth: 1 << 30}, ""},
+		"a depth beyond what Go decodes": {nested(10_001), strictjson.Limits{Depth: 1 << 30}, "nested more than 10000 deep at byte 10000 (in ..." + strings.Repeat("[0]", 81) + "): send a flatter value"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := core.CheckJSON([]byte(c.text), c.limits)
-			if got := jsonMessage(err); got != c.want {
+			err := strictjson.Check([]byte(c.text), c.limits)
+			if got := message(err); got != c.want {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
 	}
 }
 
-func TestCheckJSONCutsWhatItRepeats(t *testing.T) {
+func TestCheckCutsWhatItRepeats(t *testing.T) {
 	long := strings.Repeat("é", 100_000)
-	err := core.CheckJSON([]byte(`{"`+long+`":{"`+long+`":1,"`+long+`":2}}`), core.JSONLimits{})
-	if got := jsonMessage(err); len(got) > 250 || !strings.Contains(got, "...") {
+	err := strictjson.Check([]byte(`{"`+long+`":{"`+long+`":1,"`+long+`":2}}`), strictjson.Limits{})
+	if got := message(err); len(got) > 250 || !strings.Contains(got, "...") {
 		t.Errorf("got a message of %d bytes (%.80q), want a short one that shows the cut", len(got), got)
 	}
 }
 
-func TestCheckJSONAllocatesNothingForAnOrdinaryFrame(t *testing.T) {
-	data := []byte(jsonFrame)
-	if got := testing.AllocsPerRun(100, func() { _ = core.CheckJSON(data, core.JSONLimits{}) }); got != 0 {
+func TestCheckAllocatesNothingForAnOrdinaryFrame(t *testing.T) {
+	data := []byte(frame)
+	if got := testing.AllocsPerRun(100, func() { _ = strictjson.Check(data, strictjson.Limits{}) }); got != 0 {
 		t.Errorf("got %v allocations, want 0", got)
 	}
 }
 
-func jsonMessage(err error) string {
+func message(err error) string {
 	if err == nil {
 		return ""
 	}

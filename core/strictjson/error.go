@@ -1,4 +1,4 @@
-package core
+package strictjson
 
 import (
 	"strconv"
@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// JSONError says what is wrong with a JSON text, where, and what to change. Its
+// Error says what is wrong with a JSON text, where, and what to change. Its
 // message is one line that may be told to the peer: of the peer's text it
 // repeats keys and short values only, cut and quoted.
-type JSONError struct {
+type Error struct {
 	// Offset is the byte at which the problem shows, from 0.
 	Offset int
 	// Path leads to the value concerned, as in payload.items[3].id; for a problem
@@ -24,7 +24,7 @@ type JSONError struct {
 }
 
 // Error implements error.
-func (e *JSONError) Error() string {
+func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Advice == "" {
 		if e.Path != "" {
@@ -48,26 +48,26 @@ func (e *JSONError) Error() string {
 }
 
 const (
-	jsonPathBytes  = 240 // a path is cut beyond this
-	jsonQuoteBytes = 48  // as are keys and values within a message
+	pathBytes  = 240 // a path is cut beyond this
+	quoteBytes = 48  // as are keys and values within a message
 )
 
 // underKey puts the key of the enclosing object before the path.
-func (e *JSONError) underKey(key []byte) *JSONError {
-	if jsonPlainKey(key) {
+func (e *Error) underKey(key []byte) *Error {
+	if plainKey(key) {
 		return e.under(string(key))
 	}
-	return e.under("[" + jsonQuote(key) + "]")
+	return e.under("[" + quote(key) + "]")
 }
 
 // underIndex puts the index in the enclosing array before the path.
-func (e *JSONError) underIndex(i int) *JSONError {
+func (e *Error) underIndex(i int) *Error {
 	return e.under("[" + strconv.Itoa(i) + "]")
 }
 
-func (e *JSONError) under(step string) *JSONError {
+func (e *Error) under(step string) *Error {
 	switch {
-	case len(e.Path) > jsonPathBytes:
+	case len(e.Path) > pathBytes:
 		if !strings.HasPrefix(e.Path, "...") {
 			e.Path = "..." + e.Path
 		}
@@ -79,9 +79,9 @@ func (e *JSONError) under(step string) *JSONError {
 	return e
 }
 
-// jsonPlainKey tells whether key can stand in a path without quotes.
-func jsonPlainKey(key []byte) bool {
-	if len(key) == 0 || len(key) > jsonQuoteBytes {
+// plainKey tells whether key can stand in a path without quotes.
+func plainKey(key []byte) bool {
+	if len(key) == 0 || len(key) > quoteBytes {
 		return false
 	}
 	for _, c := range key {
@@ -94,17 +94,17 @@ func jsonPlainKey(key []byte) bool {
 	return true
 }
 
-// jsonQuote quotes a key for a message, cutting a long one.
-func jsonQuote(key []byte) string {
-	return strconv.Quote(string(jsonCut(key)))
+// quote quotes a key for a message, cutting a long one.
+func quote(key []byte) string {
+	return strconv.Quote(string(cut(key)))
 }
 
-// jsonCut shortens text to what a message may repeat, between characters.
-func jsonCut(text []byte) []byte {
-	if len(text) <= jsonQuoteBytes {
+// cut shortens text to what a message may repeat, between characters.
+func cut(text []byte) []byte {
+	if len(text) <= quoteBytes {
 		return text
 	}
-	n := jsonQuoteBytes - 3
+	n := quoteBytes - 3
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}

@@ -1,4 +1,4 @@
-package core_test
+package strictjson_test
 
 import (
 	"bytes"
@@ -10,25 +10,25 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// jsonFuzzDepth is small so that fuzzing reaches it.
-const jsonFuzzDepth = 6
+// fuzzDepth is small so that fuzzing reaches it.
+const fuzzDepth = 6
 
-var jsonSeeds = []string{
-	jsonFrame,
+var seeds = []string{
+	frame,
 	`{"a":[1,-0.5e+3,true,false,null,"x\u0041\n"],"b":{"a":{}}}`,
 	`{"id":1,"\u0069d":2}`, `{"a\u0000":1}`, `{"\ud800":1,"\udfff":2}`, `[[[[[[[]]]]]]]`, `[1,]`, `{"a":1,}`, `{"a" 1}`, `01`, `-`, `"\x"`, "\"\xff\"",
 	"\ufeff{}", `{} []`, `true false`, `trust`, ` `, `"\u12`, `{"a":tru}`, `[1e]`,
 	`{"id":"n","tags":["a"],"counts":{"x":1},"at":"2026-01-02T03:04:05Z","bytes":"aGk=","levels":["low"],"pair":{"left":1},"number":1e9,"children":[{}],"grid":[1,2,3],"small":7}`,
 	`{"ID":"n"}`, `{"small":300}`, `{"any":1e999}`, `{"pair":{"Left":1}}`,
-	jsonKeysOf(20, "k3"), jsonKeysOf(20, "last"),
+	keysOf(20, "k3"), keysOf(20, "last"),
 }
 
-// jsonFits is the rule of CheckJSON by other means: slow, and in two readers that
+// fits is the rule of Check by other means: slow, and in two readers that
 // share nothing with it.
-func jsonFits(data []byte, depth int) bool {
+func fits(data []byte, depth int) bool {
 	if !json.Valid(data) || !utf8.Valid(data) {
 		return false
 	}
@@ -75,14 +75,14 @@ func jsonFits(data []byte, depth int) bool {
 	}
 }
 
-func FuzzCheckJSON(f *testing.F) {
-	for _, seed := range jsonSeeds {
+func FuzzCheck(f *testing.F) {
+	for _, seed := range seeds {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := bytes.Clone(data)
-		err := core.CheckJSON(data, core.JSONLimits{Depth: jsonFuzzDepth})
-		if want := jsonFits(data, jsonFuzzDepth); (err == nil) != want {
+		err := strictjson.Check(data, strictjson.Limits{Depth: fuzzDepth})
+		if want := fits(data, fuzzDepth); (err == nil) != want {
 			t.Errorf("got %v, want the text accepted: %v", err, want)
 		}
 		checkJSONError(t, err, len(data))
@@ -92,15 +92,15 @@ func FuzzCheckJSON(f *testing.F) {
 	})
 }
 
-func FuzzJSONMembers(f *testing.F) {
-	for _, seed := range jsonSeeds {
+func FuzzMembers(f *testing.F) {
+	for _, seed := range seeds {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		limits := core.JSONLimits{Depth: jsonFuzzDepth}
-		got, err := core.JSONMembers(data, limits)
-		if form := core.CheckJSON(data, limits); jsonMessage(err) != jsonMessage(form) {
-			t.Errorf("got %v, want what CheckJSON says: %v", err, form)
+		limits := strictjson.Limits{Depth: fuzzDepth}
+		got, err := strictjson.Members(data, limits)
+		if form := strictjson.Check(data, limits); message(err) != message(form) {
+			t.Errorf("got %v, want what Check says: %v", err, form)
 		}
 		var want map[string]json.RawMessage
 		if err == nil && bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
@@ -119,18 +119,18 @@ func FuzzJSONMembers(f *testing.F) {
 	})
 }
 
-func FuzzDecodeJSON(f *testing.F) {
-	for _, seed := range jsonSeeds {
+func FuzzDecode(f *testing.F) {
+	for _, seed := range seeds {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		limits := core.JSONLimits{Depth: jsonFuzzDepth}
-		var got, strict, want jsonNote
-		err := core.DecodeJSON(data, limits, &got)
-		strictErr := core.DecodeJSONStrict(data, limits, &strict)
+		limits := strictjson.Limits{Depth: fuzzDepth}
+		var got, strict, want note
+		err := strictjson.Decode(data, limits, &got)
+		strictErr := strictjson.DecodeKnown(data, limits, &strict)
 		checkJSONError(t, err, len(data))
 		checkJSONError(t, strictErr, len(data))
-		if form := core.CheckJSON(data, limits); form != nil && (jsonMessage(err) != form.Error() || jsonMessage(strictErr) != form.Error()) {
+		if form := strictjson.Check(data, limits); form != nil && (message(err) != form.Error() || message(strictErr) != form.Error()) {
 			t.Errorf("got %v and %v, want what is wrong with the form: %v", err, strictErr, form)
 		}
 		if err != nil {
@@ -139,8 +139,8 @@ func FuzzDecodeJSON(f *testing.F) {
 			}
 			return
 		}
-		if !jsonFits(data, jsonFuzzDepth) {
-			t.Error("got no error for a text that CheckJSON must refuse")
+		if !fits(data, fuzzDepth) {
+			t.Error("got no error for a text that Check must refuse")
 		}
 		if wantErr := json.Unmarshal(data, &want); wantErr != nil {
 			t.Errorf("got no error, encoding/json has %v", wantErr)
@@ -149,7 +149,7 @@ func FuzzDecodeJSON(f *testing.F) {
 			t.Errorf("got  %+v\nand  %+v\nwant %+v", got, strict, want)
 		}
 		var free any
-		if err := core.DecodeJSON(data, limits, &free); err != nil {
+		if err := strictjson.Decode(data, limits, &free); err != nil {
 			// A number beyond float64 is nothing that any can hold.
 			if json.Unmarshal(data, &free) == nil {
 				t.Errorf("into any: got %v, want no error", err)
@@ -165,9 +165,9 @@ func checkJSONError(t *testing.T, err error, size int) {
 	if err == nil {
 		return
 	}
-	var form *core.JSONError
+	var form *strictjson.Error
 	if !errors.As(err, &form) {
-		t.Fatalf("got %T, want a *core.JSONError", err)
+		t.Fatalf("got %T, want a *strictjson.Error", err)
 	}
 	if form.Offset < 0 || form.Offset > size {
 		t.Errorf("got offset %d in a text of %d bytes", form.Offset, size)

@@ -1,4 +1,4 @@
-package core_test
+package strictjson_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // anyJSON draws a value as encoding/json would decode it.
@@ -56,7 +56,7 @@ func TestWhatEncodingJSONWritesIsTakenAndReadBackTheSame(t *testing.T) {
 			data = spaced.Bytes()
 		}
 		var got any
-		if err := core.DecodeJSONStrict(data, core.JSONLimits{}, &got); err != nil {
+		if err := strictjson.DecodeKnown(data, strictjson.Limits{}, &got); err != nil {
 			t.Fatalf("got %v, want no error for %s", err, data)
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -69,7 +69,7 @@ func TestACutTextIsAlwaysRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data, _ := json.Marshal(map[string]any{"value": anyJSON(t, 3)})
 		n := rapid.IntRange(0, len(data)-1).Draw(t, "cut")
-		if err := core.CheckJSON(data[:n], core.JSONLimits{}); err == nil {
+		if err := strictjson.Check(data[:n], strictjson.Limits{}); err == nil {
 			t.Fatalf("got no error for %s", data[:n])
 		}
 	})
@@ -88,21 +88,21 @@ func TestAKeySentTwiceIsAlwaysRefused(t *testing.T) {
 			}
 			quoted, _ := json.Marshal(key)
 			if rapid.Bool().Draw(t, "escaped") {
-				quoted = jsonEscapeAll(key)
+				quoted = escapeAll(key)
 			}
 			text.Write(quoted)
 			text.WriteString(":0")
 		}
 		text.WriteString(`}}]`)
-		err := core.CheckJSON([]byte(text.String()), core.JSONLimits{})
-		if !strings.HasPrefix(jsonMessage(err), "duplicate key") || !strings.Contains(jsonMessage(err), "(in [0].deep)") {
+		err := strictjson.Check([]byte(text.String()), strictjson.Limits{})
+		if !strings.HasPrefix(message(err), "duplicate key") || !strings.Contains(message(err), "(in [0].deep)") {
 			t.Fatalf("got %v, want a duplicate key in [0].deep of %s", err, text.String())
 		}
 	})
 }
 
-// jsonEscapeAll writes every character of the Basic Multilingual Plane as \u.
-func jsonEscapeAll(key string) []byte {
+// escapeAll writes every character of the Basic Multilingual Plane as \u.
+func escapeAll(key string) []byte {
 	out := []byte{'"'}
 	for _, r := range key {
 		out = append(out, `\u`...)
@@ -119,9 +119,9 @@ func TestAKeyInAnotherCaseIsAlwaysRefusedWithItsSpelling(t *testing.T) {
 		name := rapid.SampledFrom(names).Draw(t, "name")
 		at := rapid.IntRange(0, len(name)-1).Filter(func(i int) bool { return name[i] != '_' }).Draw(t, "letter")
 		key := name[:at] + string(unicode.ToUpper(rune(name[at]))) + name[at+1:]
-		var v jsonNote
-		err := core.DecodeJSON([]byte(`{"children":[{"`+key+`":null}]}`), core.JSONLimits{}, &v)
-		if want := `children[0]: unknown key "` + key + `": did you mean "` + name + `"?`; jsonMessage(err) != want {
+		var v note
+		err := strictjson.Decode([]byte(`{"children":[{"`+key+`":null}]}`), strictjson.Limits{}, &v)
+		if want := `children[0]: unknown key "` + key + `": did you mean "` + name + `"?`; message(err) != want {
 			t.Fatalf("got  %v\nwant %s", err, want)
 		}
 	})
@@ -129,26 +129,26 @@ func TestAKeyInAnotherCaseIsAlwaysRefusedWithItsSpelling(t *testing.T) {
 
 func TestAStructComesBackAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := jsonNote{
-			jsonBase: jsonBase{ID: rapid.String().Draw(t, "id")},
-			Kind:     rapid.String().Draw(t, "kind"),
-			Tags:     rapid.SliceOfN(rapid.String(), 0, 3).Draw(t, "tags"),
-			Counts:   rapid.MapOfN(rapid.StringMatching(`[a-zA-Z]{1,5}`), rapid.Int8(), 0, 3).Draw(t, "counts"),
-			Ratio:    rapid.Float32().Draw(t, "ratio"),
-			Bytes:    rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "bytes"),
-			Small:    rapid.Uint8().Draw(t, "small"),
-			Raw:      json.RawMessage(`{"ID":1}`),
-			Number:   "0",
+		want := note{
+			base:   base{ID: rapid.String().Draw(t, "id")},
+			Kind:   rapid.String().Draw(t, "kind"),
+			Tags:   rapid.SliceOfN(rapid.String(), 0, 3).Draw(t, "tags"),
+			Counts: rapid.MapOfN(rapid.StringMatching(`[a-zA-Z]{1,5}`), rapid.Int8(), 0, 3).Draw(t, "counts"),
+			Ratio:  rapid.Float32().Draw(t, "ratio"),
+			Bytes:  rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "bytes"),
+			Small:  rapid.Uint8().Draw(t, "small"),
+			Raw:    json.RawMessage(`{"ID":1}`),
+			Number: "0",
 		}
 		data, err := json.Marshal(struct {
-			jsonNote
+			note
 			Pair *struct{} `json:"pair"`
-		}{jsonNote: want})
+		}{note: want})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got jsonNote
-		if err := core.DecodeJSONStrict(data, core.JSONLimits{}, &got); err != nil {
+		var got note
+		if err := strictjson.DecodeKnown(data, strictjson.Limits{}, &got); err != nil {
 			t.Fatalf("got %v, want no error for %s", err, data)
 		}
 		if !reflect.DeepEqual(got, want) {

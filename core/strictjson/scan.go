@@ -1,4 +1,4 @@
-package core
+package strictjson
 
 import (
 	"bytes"
@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// jsonScan reads one JSON text once, from left to right. It holds every rule
-// of CheckJSON; where a plan is given it also holds the text against the type
+// scanner reads one JSON text once, from left to right. It holds every rule
+// of Check; where a plan is given it also holds the text against the type
 // that is to receive it.
 //
 // Errors gather their path on the way out of the recursion, so that a text
 // without fault pays nothing for it.
-type jsonScan struct {
+type scanner struct {
 	data     []byte
 	pos      int
 	depth    int
@@ -21,15 +21,15 @@ type jsonScan struct {
 	strict   bool // unknown keys are errors
 	probe    bool // leaves are tried out on their types
 	gathers  bool // the members of the outermost object
-	members  []JSONMember
-	begins   []int             // where their values do
-	wholes   []jsonWholeNumber // those that encoding/json would not take
+	members  []Member
+	begins   []int         // where their values do
+	wholes   []wholeNumber // those that encoding/json would not take
 }
 
-func (s *jsonScan) run(p *jsonPlan, limits JSONLimits) *JSONError {
+func (s *scanner) run(p *plan, limits Limits) *Error {
 	limits = limits.filled()
 	if len(s.data) > limits.Bytes {
-		return &JSONError{
+		return &Error{
 			Offset:  limits.Bytes,
 			Problem: fmt.Sprintf("too large: %d bytes, the limit is %d", len(s.data), limits.Bytes),
 		}
@@ -40,7 +40,7 @@ func (s *jsonScan) run(p *jsonPlan, limits JSONLimits) *JSONError {
 		return s.wrong("nothing to read", "send one JSON value")
 	}
 	if bytes.HasPrefix(s.data[s.pos:], []byte("\ufeff")) {
-		return &JSONError{Problem: "byte order mark", Advice: "send the text without it", Offset: s.pos}
+		return &Error{Problem: "byte order mark", Advice: "send the text without it", Offset: s.pos}
 	}
 	if err := s.value(p); err != nil {
 		return err
@@ -53,36 +53,36 @@ func (s *jsonScan) run(p *jsonPlan, limits JSONLimits) *JSONError {
 }
 
 // value reads the value that begins at pos; p may be nil.
-func (s *jsonScan) value(p *jsonPlan) *JSONError {
+func (s *scanner) value(p *plan) *Error {
 	if s.pos == len(s.data) {
 		return s.truncated()
 	}
 	start := s.pos
-	class := jsonClasses[s.data[s.pos]]
+	class := kinds[s.data[s.pos]]
 	if p != nil && !p.takes(class) {
-		return &JSONError{Offset: start, Problem: "want " + p.want() + ", got " + class.String()}
+		return &Error{Offset: start, Problem: "want " + p.want() + ", got " + class.String()}
 	}
-	var err *JSONError
+	var err *Error
 	switch class {
-	case jsonObject:
+	case Object:
 		err = s.object(p)
-	case jsonArray:
+	case Array:
 		err = s.array(p)
-	case jsonString:
+	case String:
 		_, _, err = s.text()
-	case jsonNumeral:
+	case Number:
 		var whole bool
 		whole, err = s.number()
-		if err == nil && !whole && p != nil && p.kind == jsonWhole {
+		if err == nil && !whole && p != nil && p.kind == wholeForm {
 			err = s.wholeNumber(start)
 		}
-	case jsonBoolean:
+	case Bool:
 		if s.data[s.pos] == 't' {
 			err = s.literal("true")
 		} else {
 			err = s.literal("false")
 		}
-	case jsonNull:
+	case Null:
 		err = s.literal("null")
 	default:
 		return s.noValue()
@@ -93,20 +93,20 @@ func (s *jsonScan) value(p *jsonPlan) *JSONError {
 	return err
 }
 
-// jsonFewMembers is for how many members there is room at once: most messages have no
+// fewMembers is for how many members there is room at once: most messages have no
 // more.
-const jsonFewMembers = 4
+const fewMembers = 4
 
 // object reads the object that begins at pos.
-func (s *jsonScan) object(p *jsonPlan) *JSONError {
+func (s *scanner) object(p *plan) *Error {
 	if err := s.enter(); err != nil {
 		return err
 	}
 	gathers := s.gathers && s.depth == 1
 	if gathers {
-		s.members = make([]JSONMember, 0, jsonFewMembers)
+		s.members = make([]Member, 0, fewMembers)
 	}
-	var keys jsonKeys
+	var keys keySet
 	for first := true; ; first = false {
 		if done, err := s.next(first, '}', "an object"); done || err != nil {
 			s.depth--
@@ -118,13 +118,13 @@ func (s *jsonScan) object(p *jsonPlan) *JSONError {
 			return err
 		}
 		if !keys.add(key) {
-			return &JSONError{Offset: at, Problem: "duplicate key " + jsonQuote(key), Advice: "send each key once"}
+			return &Error{Offset: at, Problem: "duplicate key " + quote(key), Advice: "send each key once"}
 		}
-		var of *jsonPlan
+		var of *plan
 		if p != nil {
 			var problem string
 			if of, problem = p.member(key, s.strict); problem != "" {
-				return &JSONError{Offset: at, Problem: problem}
+				return &Error{Offset: at, Problem: problem}
 			}
 		}
 		s.space()
@@ -132,7 +132,7 @@ func (s *jsonScan) object(p *jsonPlan) *JSONError {
 			return s.truncated()
 		}
 		if s.data[s.pos] != ':' {
-			return s.wrong(s.unexpected()+" after the key "+jsonQuote(key), "put a colon there")
+			return s.wrong(s.unexpected()+" after the key "+quote(key), "put a colon there")
 		}
 		s.pos++
 		s.space()
@@ -141,18 +141,18 @@ func (s *jsonScan) object(p *jsonPlan) *JSONError {
 			return err.underKey(key)
 		}
 		if gathers {
-			s.members = append(s.members, JSONMember{key, s.data[began:s.pos:s.pos]})
+			s.members = append(s.members, Member{key, s.data[began:s.pos:s.pos]})
 			s.begins = append(s.begins, began)
 		}
 	}
 }
 
 // array reads the array that begins at pos.
-func (s *jsonScan) array(p *jsonPlan) *JSONError {
+func (s *scanner) array(p *plan) *Error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	var of *jsonPlan
+	var of *plan
 	if p != nil {
 		of = p.item()
 	}
@@ -168,9 +168,9 @@ func (s *jsonScan) array(p *jsonPlan) *JSONError {
 }
 
 // enter steps over the opening bracket, one level down.
-func (s *jsonScan) enter() *JSONError {
+func (s *scanner) enter() *Error {
 	if s.depth++; s.depth > s.maxDepth {
-		return &JSONError{Offset: s.pos, Problem: fmt.Sprintf("nested more than %d deep", s.maxDepth), Advice: "send a flatter value"}
+		return &Error{Offset: s.pos, Problem: fmt.Sprintf("nested more than %d deep", s.maxDepth), Advice: "send a flatter value"}
 	}
 	s.pos++
 	return nil
@@ -178,7 +178,7 @@ func (s *jsonScan) enter() *JSONError {
 
 // next moves to the next member of an object or array, or past its closing
 // bracket and reports done.
-func (s *jsonScan) next(first bool, closing byte, within string) (done bool, err *JSONError) {
+func (s *scanner) next(first bool, closing byte, within string) (done bool, err *Error) {
 	s.space()
 	if s.pos == len(s.data) {
 		return false, s.truncated()
@@ -203,7 +203,7 @@ func (s *jsonScan) next(first bool, closing byte, within string) (done bool, err
 }
 
 // key reads a key and returns it unescaped.
-func (s *jsonScan) key() ([]byte, *JSONError) {
+func (s *scanner) key() ([]byte, *Error) {
 	at := s.pos
 	if at == len(s.data) {
 		return nil, s.truncated()
@@ -217,23 +217,23 @@ func (s *jsonScan) key() ([]byte, *JSONError) {
 	}
 	var text string
 	if json.Unmarshal(s.data[at:s.pos], &text) != nil || bytes.IndexByte([]byte(text), 0) >= 0 {
-		return nil, &JSONError{Offset: at, Problem: "NUL in a key", Advice: "remove it"}
+		return nil, &Error{Offset: at, Problem: "NUL in a key", Advice: "remove it"}
 	}
 	return []byte(text), nil
 }
 
 // wrong says why there is no JSON at pos.
-func (s *jsonScan) wrong(problem, advice string) *JSONError {
-	return &JSONError{Offset: s.pos, Problem: "not JSON: " + problem, Advice: advice}
+func (s *scanner) wrong(problem, advice string) *Error {
+	return &Error{Offset: s.pos, Problem: "not JSON: " + problem, Advice: advice}
 }
 
-func (s *jsonScan) truncated() *JSONError {
+func (s *scanner) truncated() *Error {
 	s.pos = len(s.data)
 	return s.wrong("the text ends too early", "send the whole value")
 }
 
 // unexpected names the character at pos.
-func (s *jsonScan) unexpected() string {
+func (s *scanner) unexpected() string {
 	r, size := utf8.DecodeRune(s.data[s.pos:])
 	if r == utf8.RuneError && size <= 1 {
 		return fmt.Sprintf("unexpected byte 0x%02x", s.data[s.pos])
@@ -242,7 +242,7 @@ func (s *jsonScan) unexpected() string {
 }
 
 // noValue explains the commonest reasons for which no value begins at pos.
-func (s *jsonScan) noValue() *JSONError {
+func (s *scanner) noValue() *Error {
 	advice := "send a string, number, object, array, true, false or null there"
 	switch s.data[s.pos] {
 	case '\'', '`':

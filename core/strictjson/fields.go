@@ -1,12 +1,12 @@
-package core
+package strictjson
 
 import (
 	"reflect"
 	"strings"
 )
 
-// jsonField is one candidate for a JSON name.
-type jsonField struct {
+// field is one candidate for a JSON name.
+type field struct {
 	typ    reflect.Type
 	tagged bool
 	quoted bool // the tag has the option "string"
@@ -14,14 +14,14 @@ type jsonField struct {
 
 // fields fills the plan of a struct, by the rules of encoding/json: the least
 // nested field has a name, at the same depth the tagged one, and otherwise none.
-func (m jsonPlanner) fields(p *jsonPlan, t reflect.Type) {
-	p.fields = map[string]*jsonPlan{}
+func (m planner) fields(p *plan, t reflect.Type) {
+	p.fields = map[string]*plan{}
 	taken := map[string]bool{}
 	visited := map[reflect.Type]bool{}
 	level := map[reflect.Type]int{t: 1}
 	order := []reflect.Type{t}
 	for len(order) > 0 {
-		found := map[string][]jsonField{}
+		found := map[string][]field{}
 		var names []string
 		nextLevel, nextOrder := map[reflect.Type]int{}, []reflect.Type(nil)
 		for _, t := range order {
@@ -31,7 +31,7 @@ func (m jsonPlanner) fields(p *jsonPlan, t reflect.Type) {
 			visited[t] = true
 			for i := range t.NumField() {
 				f := t.Field(i)
-				name, inner, field := jsonTagged(f)
+				name, inner, as := tagged(f)
 				switch {
 				case inner != nil:
 					if nextLevel[inner]++; nextLevel[inner] == 1 {
@@ -41,10 +41,10 @@ func (m jsonPlanner) fields(p *jsonPlan, t reflect.Type) {
 					if len(found[name]) == 0 {
 						names = append(names, name)
 					}
-					found[name] = append(found[name], field)
+					found[name] = append(found[name], as)
 					if level[t] > 1 {
 						// The same struct is embedded twice here: its names cancel out.
-						found[name] = append(found[name], field)
+						found[name] = append(found[name], as)
 					}
 				}
 			}
@@ -54,7 +54,7 @@ func (m jsonPlanner) fields(p *jsonPlan, t reflect.Type) {
 				continue
 			}
 			taken[name] = true
-			if f, ok := jsonDominant(found[name]); ok {
+			if f, ok := dominant(found[name]); ok {
 				p.names = append(p.names, name)
 				p.fields[name] = m.field(f)
 			}
@@ -64,56 +64,56 @@ func (m jsonPlanner) fields(p *jsonPlan, t reflect.Type) {
 }
 
 // field is the plan of a field's value.
-func (m jsonPlanner) field(f jsonField) *jsonPlan {
+func (m planner) field(f field) *plan {
 	of := m.plan(f.typ)
 	if f.quoted && of != nil {
 		switch of.kind {
-		case jsonWhole, jsonReal, jsonLogic, jsonText:
+		case wholeForm, realForm, boolForm, textForm:
 			return nil // a value within a string: encoding/json judges it alone
 		}
 	}
 	return of
 }
 
-// jsonTagged returns the JSON name of a field, or the struct whose fields it
+// tagged returns the JSON name of a field, or the struct whose fields it
 // promotes, or neither if JSON does not see it.
-func jsonTagged(f reflect.StructField) (name string, inner reflect.Type, field jsonField) {
+func tagged(f reflect.StructField) (name string, inner reflect.Type, as field) {
 	under := f.Type
 	if under.Kind() == reflect.Pointer && under.Name() == "" {
 		under = under.Elem()
 	}
 	if f.Anonymous {
 		if !f.IsExported() && under.Kind() != reflect.Struct {
-			return "", nil, jsonField{}
+			return "", nil, field{}
 		}
 	} else if !f.IsExported() {
-		return "", nil, jsonField{}
+		return "", nil, field{}
 	}
 	tag := f.Tag.Get("json")
 	if tag == "-" {
-		return "", nil, jsonField{}
+		return "", nil, field{}
 	}
 	name, options, _ := strings.Cut(tag, ",")
-	field = jsonField{typ: f.Type, tagged: name != ""}
+	as = field{typ: f.Type, tagged: name != ""}
 	for option := range strings.SplitSeq(options, ",") {
-		field.quoted = field.quoted || option == "string"
+		as.quoted = as.quoted || option == "string"
 	}
 	if name == "" && f.Anonymous && under.Kind() == reflect.Struct {
-		return "", under, field
+		return "", under, as
 	}
 	if name == "" {
 		name = f.Name
 	}
-	return name, nil, field
+	return name, nil, as
 }
 
-// jsonDominant picks the one field of several at the same depth that has the
+// dominant picks the one field of several at the same depth that has the
 // name.
-func jsonDominant(fields []jsonField) (jsonField, bool) {
+func dominant(fields []field) (field, bool) {
 	if len(fields) == 1 {
 		return fields[0], true
 	}
-	var tagged []jsonField
+	var tagged []field
 	for _, f := range fields {
 		if f.tagged {
 			tagged = append(tagged, f)
@@ -122,5 +122,5 @@ func jsonDominant(fields []jsonField) (jsonField, bool) {
 	if len(tagged) == 1 {
 		return tagged[0], true
 	}
-	return jsonField{}, false
+	return field{}, false
 }

@@ -1,4 +1,4 @@
-package core
+package strictjson
 
 import (
 	"encoding/binary"
@@ -7,33 +7,33 @@ import (
 	"unicode/utf8"
 )
 
-// jsonClass is what the first byte of a value tells of it. The zero jsonClass
+// Kind is what the first byte of a value tells of it. The zero Kind
 // begins no value.
-type jsonClass uint8
+type Kind uint8
 
 const (
-	_ jsonClass = iota
-	jsonNull
-	jsonBoolean
-	jsonNumeral
-	jsonString
-	jsonArray
-	jsonObject
+	_ Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
 )
 
 // String names the class as an error does.
-func (c jsonClass) String() string {
+func (c Kind) String() string {
 	return [...]string{"no value", "null", "a boolean", "a number", "a string", "an array", "an object"}[c]
 }
 
-var jsonClasses = [256]jsonClass{
-	'n': jsonNull, 't': jsonBoolean, 'f': jsonBoolean, '"': jsonString, '[': jsonArray, '{': jsonObject,
-	'-': jsonNumeral, '0': jsonNumeral, '1': jsonNumeral, '2': jsonNumeral, '3': jsonNumeral, '4': jsonNumeral,
-	'5': jsonNumeral, '6': jsonNumeral, '7': jsonNumeral, '8': jsonNumeral, '9': jsonNumeral,
+var kinds = [256]Kind{
+	'n': Null, 't': Bool, 'f': Bool, '"': String, '[': Array, '{': Object,
+	'-': Number, '0': Number, '1': Number, '2': Number, '3': Number, '4': Number,
+	'5': Number, '6': Number, '7': Number, '8': Number, '9': Number,
 }
 
 // space steps over white space.
-func (s *jsonScan) space() {
+func (s *scanner) space() {
 	for s.pos < len(s.data) {
 		switch s.data[s.pos] {
 		case ' ', '\t', '\n', '\r':
@@ -45,7 +45,7 @@ func (s *jsonScan) space() {
 }
 
 // literal reads true, false or null.
-func (s *jsonScan) literal(word string) *JSONError {
+func (s *scanner) literal(word string) *Error {
 	for i := range len(word) {
 		if s.pos+i == len(s.data) {
 			return s.truncated()
@@ -60,7 +60,7 @@ func (s *jsonScan) literal(word string) *JSONError {
 }
 
 // number reads a number; whole tells that it has neither fraction nor exponent.
-func (s *jsonScan) number() (whole bool, err *JSONError) {
+func (s *scanner) number() (whole bool, err *Error) {
 	if s.data[s.pos] == '-' {
 		s.pos++
 	}
@@ -94,7 +94,7 @@ func (s *jsonScan) number() (whole bool, err *JSONError) {
 	return whole, nil
 }
 
-func (s *jsonScan) digits() (n int) {
+func (s *scanner) digits() (n int) {
 	start := s.pos
 	for s.pos < len(s.data) && '0' <= s.data[s.pos] && s.data[s.pos] <= '9' {
 		s.pos++
@@ -102,7 +102,7 @@ func (s *jsonScan) digits() (n int) {
 	return s.pos - start
 }
 
-func (s *jsonScan) noDigit() *JSONError {
+func (s *scanner) noDigit() *Error {
 	if s.pos == len(s.data) {
 		return s.truncated()
 	}
@@ -111,12 +111,12 @@ func (s *jsonScan) noDigit() *JSONError {
 
 // text reads a string and returns what stands between its quotes, as it
 // stands, and whether there are escapes in it.
-func (s *jsonScan) text() (raw []byte, escaped bool, err *JSONError) {
+func (s *scanner) text() (raw []byte, escaped bool, err *Error) {
 	start := s.pos + 1
 	ascii := true
 	for i := start; ; {
 		var plain bool
-		i, plain = jsonPlainText(s.data, i)
+		i, plain = plainText(s.data, i)
 		ascii = ascii && plain
 		if i == len(s.data) {
 			return nil, false, s.truncated()
@@ -144,7 +144,7 @@ func (s *jsonScan) text() (raw []byte, escaped bool, err *JSONError) {
 }
 
 // notUTF8 finds the first byte from start on that is not UTF-8.
-func (s *jsonScan) notUTF8(start int) *JSONError {
+func (s *scanner) notUTF8(start int) *Error {
 	for s.pos = start; ; {
 		r, n := utf8.DecodeRune(s.data[s.pos:])
 		if r == utf8.RuneError && n <= 1 {
@@ -155,7 +155,7 @@ func (s *jsonScan) notUTF8(start int) *JSONError {
 }
 
 // escape returns the length of the escape at i.
-func (s *jsonScan) escape(i int) (int, *JSONError) {
+func (s *scanner) escape(i int) (int, *Error) {
 	if i+1 == len(s.data) {
 		return 0, s.truncated()
 	}
@@ -178,11 +178,11 @@ func (s *jsonScan) escape(i int) (int, *JSONError) {
 	return 0, s.wrong("unknown escape in a string", `use \" \\ \/ \b \f \n \r \t or \u and four digits`)
 }
 
-// jsonPlainText returns the first place from i on at which a string ends,
+// plainText returns the first place from i on at which a string ends,
 // has an escape or holds a control character, or the end of data; and whether
 // all before it is ASCII. It looks at eight bytes at a time, because long
 // answers travel as one string.
-func jsonPlainText(data []byte, i int) (end int, ascii bool) {
+func plainText(data []byte, i int) (end int, ascii bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	var seen uint64
 	for i+8 <= len(data) {

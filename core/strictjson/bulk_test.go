@@ -1,4 +1,4 @@
-package core_test
+package strictjson_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 type bulky struct {
@@ -24,7 +24,7 @@ type bulkyInner struct {
 }
 
 // What a field keeps as it is, is the same whether it is short or long.
-func TestDecodeJSONKeepsLongValuesAsTheyAre(t *testing.T) {
+func TestDecodeKeepsLongValuesAsTheyAre(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		long := func(name string) string {
 			form := rapid.SampledFrom([]string{`"%s"`, `{"a": "%s", "n":1e3}`, ` [ "%s" ] `}).Draw(t, name)
@@ -36,7 +36,7 @@ func TestDecodeJSONKeepsLongValuesAsTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		data := []byte(text)
-		if err := core.DecodeJSON(data, core.JSONLimits{}, &got); err != nil {
+		if err := strictjson.Decode(data, strictjson.Limits{}, &got); err != nil {
 			t.Fatalf("%s: got %v, want no error", text, err)
 		}
 		clear(data) // nothing of it is shared
