@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -294,16 +295,17 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		return nil
 	}
 	s.closed = true
+	id := s.id // another session may take it from now on, once this one has no work
 	if s.expiry != nil {
 		s.expiry.Stop()
 	}
 	delete(h.sessions, s)
 	delete(h.everyone, s)
-	for id := range s.follows {
-		h.unfollow(s, id)
+	for thread := range s.follows {
+		h.unfollow(s, thread)
 	}
-	if s.id != "" { // it keeps its place until its tasks are nobody's, and gets no more
-		h.roster.Change(s.id, func(e *roster.Entry) { e.Said = core.LoadDraining })
+	if id != "" { // it keeps its place until its tasks are nobody's, and gets no more
+		h.roster.Change(id, func(e *roster.Entry) { e.Said = core.LoadDraining })
 	}
 	h.topics.unsubscribed(s)
 	h.takeOffCall(s)
@@ -315,8 +317,8 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	h.questions.leave(s)
 
 	s.mu.Lock()
-	work, asked, branches := s.work, s.opened, s.branches
-	s.work, s.opened, s.branches = nil, nil, nil
+	work, asked, branches := maps.Clone(s.work), s.opened, s.branches
+	s.opened, s.branches = nil, nil
 	s.mu.Unlock()
 	for b := range branches {
 		b.Close(reason)
@@ -327,11 +329,8 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		s.trunk.mu.Unlock()
 	}
 
-	gone := core.NewFault(core.CodeUnreachable, "agent %s left: %s", s.id, reason.Message)
+	gone := core.NewFault(core.CodeUnreachable, "agent %s left: %s", id, reason.Message)
 	for _, w := range work {
-		if w.timer != nil {
-			w.timer.Stop()
-		}
 		if again, _ := h.attemptFailed(w.job, s, attempt{sess: s}, core.Failed{Fault: gone}, nil); again && h.route(w.job) != nil { // it may have ended by now
 			left = append(left, orphan{w.job, gone})
 		}
