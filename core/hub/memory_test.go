@@ -15,6 +15,13 @@ import (
 // What has ended and been recorded is the journal's to remember: no session that
 // asked, answered or looked on keeps it in memory for as long as it stays.
 func TestATaskThatEveryoneReadToItsEndIsLetGo(t *testing.T) {
+	t.Run("asked by a session", func(t *testing.T) {
+		letGo(t, func(s *hub.Session) *hub.Session { return s })
+	})
+	t.Run("asked by a branch", func(t *testing.T) { letGo(t, (*hub.Session).Branch) })
+}
+
+func letGo(t *testing.T, of func(*hub.Session) *hub.Session) {
 	opts := hub.Options{Limits: hub.Limits{FinishedTasks: 1}}
 	promises := coretest.Watch(&opts) // without its readers: the idle one keeps what it has not read
 	g := &stage{t, hub.New(opts)}
@@ -26,7 +33,7 @@ func TestATaskThatEveryoneReadToItsEndIsLetGo(t *testing.T) {
 			t.Error(broken)
 		}
 	})
-	agent, asker, viewer := g.agent("a", able), g.connect("r"), g.connect("r")
+	agent, asker, viewer := g.agent("a", able), of(g.connect("r")), g.connect("r")
 	turn := func() weak.Pointer[hub.Task] {
 		task := g.ask(asker, "a")
 		if err := viewer.Watch(task, core.Cursor{}, nil); err != nil {

@@ -54,7 +54,7 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 	if len(causes) > 0 {
 		req.Cause = causes[0].task // the one with the most hops
 	}
-	t := &job{Task: h.tasks.New(from, policy.Below(s.agentID(), above), req), opener: s.root()}
+	t := &job{Task: h.tasks.New(from, policy.Below(s.agentID(), above), req), opener: s}
 	if err := h.admit(s, t, o); err != nil {
 		return nil, err
 	}

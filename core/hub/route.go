@@ -21,7 +21,7 @@ func (h *Hub) route(j *job) error {
 	c := choice{hub: h, job: j, chain: j.Chain()}
 	if j.IsNotice() {
 		// A notice may go back to who told: its hops are bound enough.
-		c.chain.Agents = slices.DeleteFunc(slices.Clone(c.chain.Agents), func(id core.AgentID) bool { return id != j.opener.id })
+		c.chain.Agents = slices.DeleteFunc(slices.Clone(c.chain.Agents), func(id core.AgentID) bool { return id != j.opener.root().id })
 	}
 	if to := j.To(); to.Reach() == core.ReachAgent {
 		if e, ok := h.find(to.Agent()); ok {
@@ -65,7 +65,7 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 	h, j := c.hub, c.job
 	s := h.answerer(e.ID)
 	chain := c.chain
-	if e.ID == j.opener.offered() {
+	if e.ID == j.opener.root().offered() {
 		chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
 	}
 	err := h.rules.CheckTarget(j.From(), chain, e.ID)

@@ -220,7 +220,7 @@ func (h *Hub) publish(t *job) (heard bool) {
 // mayHear reports whether a subscriber may hear of a notice: not who told it, nor one
 // whom he may not address. Callers hold mu.
 func (h *Hub) mayHear(t *job, s *Session, id core.AgentID) bool {
-	return (s == nil || s != t.opener) && h.rules.CheckTarget(t.From(), policy.Chain{}, id) == nil
+	return (s == nil || s != t.opener.root()) && h.rules.CheckTarget(t.From(), policy.Chain{}, id) == nil
 }
 
 // nextNotice returns the next notice that the session is to hear, or a gap where such
