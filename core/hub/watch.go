@@ -16,12 +16,12 @@ type views struct {
 }
 
 // add keeps the reader that attach makes of the task, if it makes one, in place of the one
-// that there is. It does nothing once the session is closed.
+// that there is. It returns an unreachable Fault once the session is closed.
 func (v *views) add(t *task.Task, attach func() (*task.Reader, error)) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
-		return nil
+		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	}
 	r, err := attach()
 	if err != nil {
@@ -78,8 +78,8 @@ func (h *Hub) Task(ctx context.Context, p core.Principal, id core.TaskID) (*task
 
 // Watch makes the session a reader of a task that it found, from behind the
 // cursor: what it missed comes first, then what happens. It returns an invalid
-// Fault when the cursor is not one of this task, and does nothing once the session is
-// closed.
+// Fault when the cursor is not one of this task, and an unreachable one when the session
+// has ended.
 func (s *Session) Watch(t *task.Task, from core.Cursor, tag any) error {
 	return s.views.add(t, func() (*task.Reader, error) { return t.Watch(s.worker(), from, tag) })
 }

@@ -308,3 +308,24 @@ func TestAStoppingHubTellsEverybodyAndLetsWhatRunsFinish(t *testing.T) {
 		}
 	})
 }
+
+// Whoever looks for a task may find that the connection has ended meanwhile.
+func TestASessionThatHasEndedReadsNothing(t *testing.T) {
+	type page [1 << 10]byte
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		watch := func() weak.Pointer[page] {
+			viewer, p := g.connect("v"), new(page)
+			viewer.Close(nil)
+			g.wantFault("watching", viewer.Watch(task, core.Cursor{}, p), core.CodeUnreachable)
+			return weak.Make(p)
+		}
+		p := watch()
+		runtime.GC()
+		if p.Value() != nil {
+			t.Error("got a reader that nobody reads, want none")
+		}
+		g.report(agent, task, core.Done{})
+	})
+}
