@@ -44,12 +44,13 @@ var (
 		"core/roster",
 		"core/task",
 		"core/thread",
+		"core/tool",
 		"core/topic",
 		"core/usage",
 	}, leaves...)
 	// session is what a dialect needs of the engine.
 	session = append([]string{
-		"core", "core/agent", "core/hub", "core/link", "core/pack", "core/question", "core/task", "core/topic",
+		"core", "core/agent", "core/hub", "core/link", "core/pack", "core/question", "core/task", "core/tool", "core/topic",
 	}, leaves...)
 	// testing libraries, for tests and for what only tests import.
 	proving = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
@@ -63,11 +64,12 @@ var table = []row{
 	{from: leaves, own: leaves},
 	{
 		from: []string{
-			"core/access", "core/agent", "core/journal", "core/link", "core/pack", "core/policy", "core/question", "core/roster",
-			"core/thread", "core/topic", "core/usage",
+			"core/access", "core/agent", "core/journal", "core/link", "core/policy", "core/question", "core/roster",
+			"core/thread", "core/tool", "core/topic", "core/usage",
 		},
 		own: append([]string{"core"}, leaves...),
 	},
+	{from: []string{"core/pack"}, own: append([]string{"core", "core/tool"}, leaves...)},
 	{from: []string{"core/task"}, own: append([]string{"core", "core/journal", "core/policy", "core/usage"}, leaves...)},
 	{from: []string{"core/recorder"}, own: append([]string{"core", "core/journal", "core/task", "core/usage"}, leaves...)},
 	{from: []string{"core/hub"}, own: engine},
