@@ -109,7 +109,7 @@ func (s *ClientService) GetMe(ctx context.Context, _ *emptypb.Empty) (*wire.MeRe
 		role = "admin"
 	}
 	return &wire.MeResponse{
-		PrincipalId: utf8Of(p.ID), PrincipalType: "client", DisplayName: utf8Of(p.ID), Status: statusApproved, Roles: []string{role},
+		PrincipalId: ValidUTF8(p.ID), PrincipalType: "client", DisplayName: ValidUTF8(p.ID), Status: statusApproved, Roles: []string{role},
 	}, nil
 }
 
@@ -164,7 +164,7 @@ func (s *ClientService) RegisterClient(ctx context.Context, r *wire.RegisterClie
 	if err := checkRegistration(r.GetDisplayName(), r.GetFingerprint()); err != nil {
 		return nil, err
 	}
-	return &wire.RegisterClientResponse{PrincipalId: utf8Of(p.ID), Status: statusApproved}, nil
+	return &wire.RegisterClientResponse{PrincipalId: ValidUTF8(p.ID), Status: statusApproved}, nil
 }
 
 // checkRegistration says what cannot be registered, in words that clients know.
@@ -211,7 +211,7 @@ func (s *ClientService) ApproveTool(ctx context.Context, r *wire.ApproveToolRequ
 	}
 	waiting := s.hub.Approvals(p)
 	i := slices.IndexFunc(waiting, func(a hub.PendingApproval) bool {
-		return string(a.Agent) == r.GetAgentId() && utf8Of(a.ID) == r.GetToolId()
+		return string(a.Agent) == r.GetAgentId() && ValidUTF8(a.ID) == r.GetToolId()
 	})
 	if i < 0 {
 		return refuse("no tool call " + r.GetToolId() + " of this agent waits for a decision")

@@ -14,7 +14,7 @@ import (
 // agentInfo is what clients are told of an agent. What an agent of another dialect is
 // driven by is its dialect.
 func agentInfo(a hub.AgentStatus) *wire.AgentInfo {
-	m := &wire.AgentInfo{Id: utf8Of(string(a.ID)), Name: utf8Of(a.Name), Backend: a.Dialect, Connected: true}
+	m := &wire.AgentInfo{Id: ValidUTF8(string(a.ID)), Name: ValidUTF8(a.Name), Backend: a.Dialect, Connected: true}
 	if a.Dialect != Name {
 		return m
 	}

@@ -52,7 +52,7 @@ func (r *reader) look(with core.AgentID) {
 
 func userQuestion(key string, q hub.Question) *wire.ClientStreamEvent {
 	m := &wire.UserQuestionRequest{
-		AgentId: utf8Of(string(q.Agent)), QuestionId: q.ID, Question: q.Text, MultiSelect: q.Several,
+		AgentId: ValidUTF8(string(q.Agent)), QuestionId: q.ID, Question: q.Text, MultiSelect: q.Several,
 		TimeoutSeconds: int32(q.Until.Sub(q.Since) / time.Second),
 	}
 	if q.Header != "" {
@@ -66,17 +66,17 @@ func userQuestion(key string, q hub.Question) *wire.ClientStreamEvent {
 		m.Options = append(m.Options, option)
 	}
 	return &wire.ClientStreamEvent{
-		ConversationKey: utf8Of(key), Timestamp: timestamp(time.Now()), Payload: &wire.ClientStreamEvent_UserQuestion{UserQuestion: m},
+		ConversationKey: ValidUTF8(key), Timestamp: timestamp(time.Now()), Payload: &wire.ClientStreamEvent_UserQuestion{UserQuestion: m},
 	}
 }
 
 // answeredIn tells that somebody else has answered, as an event of the conversation:
 // Coven has no word for it.
 func answeredIn(key string, a *hub.Asking) *wire.ClientStreamEvent {
-	text := utf8Of(a.Given.By.ID + " answered: " + a.Given.String())
+	text := ValidUTF8(a.Given.By.ID + " answered: " + a.Given.String())
 	at := timestamp(time.Now())
-	return &wire.ClientStreamEvent{ConversationKey: utf8Of(key), Timestamp: at, Payload: &wire.ClientStreamEvent_Event{Event: &wire.Event{
-		Id: a.Question.ID, ConversationKey: utf8Of(key), Direction: outbound, Author: "hub", Timestamp: at, Type: "question_answered", Text: &text,
+	return &wire.ClientStreamEvent{ConversationKey: ValidUTF8(key), Timestamp: at, Payload: &wire.ClientStreamEvent_Event{Event: &wire.Event{
+		Id: a.Question.ID, ConversationKey: ValidUTF8(key), Direction: outbound, Author: "hub", Timestamp: at, Type: "question_answered", Text: &text,
 	}}}
 }
 
@@ -95,7 +95,7 @@ func (s *ClientService) AnswerQuestion(ctx context.Context, r *wire.AnswerQuesti
 		return &wire.AnswerQuestionResponse{Error: &text}, nil
 	}
 	for _, q := range s.hub.Questions(p) {
-		if q.ID == r.GetQuestionId() && utf8Of(string(q.Agent)) != r.GetAgentId() {
+		if q.ID == r.GetQuestionId() && ValidUTF8(string(q.Agent)) != r.GetAgentId() {
 			return refuse("question " + q.ID + " is not one of agent " + r.GetAgentId())
 		}
 	}

@@ -70,7 +70,7 @@ func timestamp(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 // add writes an entry whose id is that of the event.
 func (l *ledger) add(e core.Event, direction, author, kind, text string) *wire.Event {
 	m := &wire.Event{
-		ConversationKey: utf8Of(l.key), Direction: direction, Author: utf8Of(author), Timestamp: timestamp(e.At), Type: kind,
+		ConversationKey: ValidUTF8(l.key), Direction: direction, Author: ValidUTF8(author), Timestamp: timestamp(e.At), Type: kind,
 		Text: proto.String(l.fit(text)),
 	}
 	place := core.PlaceBehind(l.task.ID(), e)
@@ -84,11 +84,11 @@ func (l *ledger) add(e core.Event, direction, author, kind, text string) *wire.E
 
 // fit cuts a text that no message has room for, and says so.
 func (l *ledger) fit(text string) string {
-	text = utf8Of(text)
+	text = ValidUTF8(text)
 	if len(text) <= l.maxBytes/2 {
 		return text
 	}
-	head := beginning(text, l.maxBytes/2)
+	head := CutText(text, l.maxBytes/2)
 	return fmt.Sprintf("%s\n\n[%d of %d bytes: the whole is told by GET /v1/tasks/%s]", head, len(head), len(text), l.task.ID())
 }
 
@@ -117,7 +117,7 @@ func (l *ledger) Opened(e core.Event, b core.Opened) error {
 		text += "\n\nAttached: " + strings.Join(names, ", ")
 	}
 	m := l.add(e, inbound, b.From.ID, typeMessage, text)
-	m.ActorPrincipalId = proto.String(utf8Of(b.From.ID))
+	m.ActorPrincipalId = proto.String(ValidUTF8(b.From.ID))
 	return nil
 }
 
@@ -153,7 +153,7 @@ func (l *ledger) File(e core.Event, b core.File) error {
 	m := l.add(e, outbound, string(l.agent), "file", describe(b))
 	m.RawPayloadRef = proto.String("/v1/tasks/" + string(l.task.ID()))
 	if base64.StdEncoding.EncodedLen(len(b.Data)) < l.maxBytes/2 {
-		m.RawPayloadRef = proto.String("data:" + utf8Of(cmp.Or(b.MediaType, "application/octet-stream")) + ";base64," + base64.StdEncoding.EncodeToString(b.Data))
+		m.RawPayloadRef = proto.String("data:" + ValidUTF8(cmp.Or(b.MediaType, "application/octet-stream")) + ";base64," + base64.StdEncoding.EncodeToString(b.Data))
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func answer(text string, b core.Done) string {
 		text = b.Text
 	}
 	if len(b.Data) > 0 {
-		data := fenced("Data", b.Data)
+		data := Fenced("Data", b.Data)
 		if text == "" {
 			return data
 		}
@@ -205,11 +205,11 @@ func (l *ledger) broken(e core.Event, text string) error {
 func why(f *core.Fault) string {
 	switch {
 	case f == nil:
-		return unexplained
+		return Unexplained
 	case f.Code == core.CodeInternal:
 		return f.Message
 	}
-	return faultText(f)
+	return FaultText(f)
 }
 
 // ApprovalDecided implements core.Sink.

@@ -44,7 +44,7 @@ func (o ClientOptions) tell(key string, t *hub.Task, events []core.Event, count 
 
 // say adds a message that tells an event. Clients go on from behind it.
 func (t *teller) say(e core.Event, m *wire.ClientStreamEvent) {
-	m.ConversationKey, m.Timestamp = utf8Of(t.key), timestamp(e.At)
+	m.ConversationKey, m.Timestamp = ValidUTF8(t.key), timestamp(e.At)
 	if proto.Size(m) > t.maxBytes {
 		t.count("refused.too_large")
 		size := proto.Size(m)
@@ -81,7 +81,7 @@ func (t *teller) flush() {
 
 // words tells text in pieces that fit, none of which is a place to go on from.
 func (t *teller) words(e core.Event, text string) {
-	for _, piece := range pieces(text, t.maxBytes/2) {
+	for _, piece := range Pieces(text, t.maxBytes/2) {
 		m := &wire.ClientStreamEvent{Payload: &wire.ClientStreamEvent_Text{Text: &wire.TextChunk{Content: piece.(core.Text).Text}}}
 		t.say(e, m)
 		m.EventId = ""
@@ -90,7 +90,7 @@ func (t *teller) words(e core.Event, text string) {
 
 // Thinking implements core.Sink.
 func (t *teller) Thinking(e core.Event, b core.Thinking) error {
-	t.say(e, &wire.ClientStreamEvent{Payload: &wire.ClientStreamEvent_Thinking{Thinking: &wire.ThinkingChunk{Content: utf8Of(b.Text)}}})
+	t.say(e, &wire.ClientStreamEvent{Payload: &wire.ClientStreamEvent_Thinking{Thinking: &wire.ThinkingChunk{Content: ValidUTF8(b.Text)}}})
 	return nil
 }
 
@@ -104,9 +104,9 @@ func (t *teller) Accepted(e core.Event, b core.Accepted) error {
 
 // response tells what an agent's own event tells, unknown fields included.
 func (t *teller) response(e core.Event) error {
-	r, err := responseOf("", e.Body, e.Foreign)
+	r, err := ResponseOf("", e.Body, e.Foreign)
 	if err != nil { // the kept bytes are none of ours
-		if r, err = responseOf("", e.Body, nil); err != nil {
+		if r, err = ResponseOf("", e.Body, nil); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (t *teller) Usage(e core.Event, _ core.Usage) error { return t.response(e) 
 // ApprovalRequested implements core.Sink.
 func (t *teller) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	t.say(e, &wire.ClientStreamEvent{Payload: &wire.ClientStreamEvent_ToolApproval{ToolApproval: &wire.ClientToolApprovalRequest{
-		AgentId: utf8Of(string(t.agent)), RequestId: string(t.task.ID()), ToolId: utf8Of(b.ID), ToolName: utf8Of(b.Name), InputJson: utf8Of(b.Input),
+		AgentId: ValidUTF8(string(t.agent)), RequestId: string(t.task.ID()), ToolId: ValidUTF8(b.ID), ToolName: ValidUTF8(b.Name), InputJson: ValidUTF8(b.Input),
 	}}})
 	return nil
 }
@@ -154,7 +154,7 @@ func (t *teller) Done(e core.Event, b core.Done) error {
 		t.words(e, rest)
 	}
 	done := &wire.StreamDone{}
-	if whole = utf8Of(whole); len(whole) < t.maxBytes/2 {
+	if whole = ValidUTF8(whole); len(whole) < t.maxBytes/2 {
 		done.FullResponse = &whole
 	}
 	t.say(e, &wire.ClientStreamEvent{Payload: &wire.ClientStreamEvent_Done{Done: done}})
@@ -185,6 +185,6 @@ func (t *teller) Cancelled(e core.Event, b core.Cancelled) error {
 // streamError ends an answer badly.
 func streamError(text string, recoverable bool, maxBytes int) *wire.ClientStreamEvent {
 	return &wire.ClientStreamEvent{Payload: &wire.ClientStreamEvent_Error{
-		Error: &wire.StreamError{Message: beginning(text, maxBytes/2), Recoverable: recoverable},
+		Error: &wire.StreamError{Message: CutText(text, maxBytes/2), Recoverable: recoverable},
 	}}
 }

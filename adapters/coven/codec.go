@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -21,8 +19,8 @@ var errNoEvent = errors.New("the response has no event: set one of thinking, tex
 // errNegativeUsage is a TokenUsage that would make totals shrink.
 var errNegativeUsage = errors.New("usage has a negative count: report what this call cost, each count at least 0")
 
-// unexplained is the message of a failure whose agent gave none.
-const unexplained = "the agent failed and did not say why"
+// Unexplained is the message of a failure whose agent gave none.
+const Unexplained = "the agent failed and did not say why"
 
 // eventOf returns what a response says about its request. Foreign is the whole
 // response, but for its request id, when the body alone does not hold all of it:
@@ -89,7 +87,7 @@ func bodyOf(m *wire.MessageResponse) (body core.Body, part proto.Message, exact 
 		return core.Done{Text: e.Done.GetFullResponse()}, e.Done, true, nil
 	case *wire.MessageResponse_Error:
 		if e.Error == "" {
-			return core.Failed{Fault: core.NewFault(core.CodeInternal, unexplained)}, nil, false, nil
+			return core.Failed{Fault: core.NewFault(core.CodeInternal, Unexplained)}, nil, false, nil
 		}
 		return core.Failed{Fault: core.NewFault(core.CodeInternal, "%s", e.Error)}, nil, true, nil
 	case *wire.MessageResponse_Cancelled:
@@ -101,9 +99,9 @@ func bodyOf(m *wire.MessageResponse) (body core.Body, part proto.Message, exact 
 	return nil, nil, false, errNoEvent
 }
 
-// responseOf is the inverse of eventOf for the request with the given id. It
+// ResponseOf is the inverse of eventOf for the request with the given id. It
 // returns an unsupported Fault for a body that Coven has no event for.
-func responseOf(request string, body core.Body, foreign *core.Foreign) (*wire.MessageResponse, error) {
+func ResponseOf(request string, body core.Body, foreign *core.Foreign) (*wire.MessageResponse, error) {
 	if foreign != nil && foreign.Dialect == Name && len(foreign.Wire) > 0 {
 		m := new(wire.MessageResponse)
 		if err := proto.Unmarshal(foreign.Wire, m); err != nil {
@@ -117,48 +115,48 @@ func responseOf(request string, body core.Body, foreign *core.Foreign) (*wire.Me
 			wire.MessageResponse
 			event wire.MessageResponse_Text
 		}{}
-		m.RequestId, m.event.Text, m.Event = request, utf8Of(b.Text), &m.event
+		m.RequestId, m.event.Text, m.Event = request, ValidUTF8(b.Text), &m.event
 		return &m.MessageResponse, nil
 	}
 	m := &wire.MessageResponse{RequestId: request}
 	switch b := body.(type) {
 	case core.Thinking:
-		m.Event = &wire.MessageResponse_Thinking{Thinking: utf8Of(b.Text)}
+		m.Event = &wire.MessageResponse_Thinking{Thinking: ValidUTF8(b.Text)}
 	case core.ToolCall:
-		m.Event = &wire.MessageResponse_ToolUse{ToolUse: &wire.ToolUse{Id: utf8Of(b.ID), Name: utf8Of(b.Name), InputJson: utf8Of(b.Input)}}
+		m.Event = &wire.MessageResponse_ToolUse{ToolUse: &wire.ToolUse{Id: ValidUTF8(b.ID), Name: ValidUTF8(b.Name), InputJson: ValidUTF8(b.Input)}}
 	case core.ToolState:
-		u := &wire.ToolStateUpdate{Id: utf8Of(b.ID), State: states[b.State]}
+		u := &wire.ToolStateUpdate{Id: ValidUTF8(b.ID), State: states[b.State]}
 		if b.Detail != "" {
-			u.Detail = proto.String(utf8Of(b.Detail))
+			u.Detail = proto.String(ValidUTF8(b.Detail))
 		}
 		m.Event = &wire.MessageResponse_ToolState{ToolState: u}
 	case core.ToolResult:
-		m.Event = &wire.MessageResponse_ToolResult{ToolResult: &wire.ToolResult{Id: utf8Of(b.ID), Output: utf8Of(b.Output), IsError: b.IsError}}
+		m.Event = &wire.MessageResponse_ToolResult{ToolResult: &wire.ToolResult{Id: ValidUTF8(b.ID), Output: ValidUTF8(b.Output), IsError: b.IsError}}
 	case core.ApprovalRequested:
 		m.Event = &wire.MessageResponse_ToolApprovalRequest{
-			ToolApprovalRequest: &wire.ToolApprovalRequest{Id: utf8Of(b.ID), Name: utf8Of(b.Name), InputJson: utf8Of(b.Input)},
+			ToolApprovalRequest: &wire.ToolApprovalRequest{Id: ValidUTF8(b.ID), Name: ValidUTF8(b.Name), InputJson: ValidUTF8(b.Input)},
 		}
 	case core.File:
-		m.Event = &wire.MessageResponse_File{File: &wire.FileData{Filename: utf8Of(b.Name), MimeType: utf8Of(b.MediaType), Data: b.Data}}
+		m.Event = &wire.MessageResponse_File{File: &wire.FileData{Filename: ValidUTF8(b.Name), MimeType: ValidUTF8(b.MediaType), Data: b.Data}}
 	case core.SessionStarted:
-		m.Event = &wire.MessageResponse_SessionInit{SessionInit: &wire.SessionInit{SessionId: utf8Of(b.Session)}}
+		m.Event = &wire.MessageResponse_SessionInit{SessionInit: &wire.SessionInit{SessionId: ValidUTF8(b.Session)}}
 	case core.SessionLost:
-		m.Event = &wire.MessageResponse_SessionOrphaned{SessionOrphaned: &wire.SessionOrphaned{Reason: utf8Of(b.Reason)}}
+		m.Event = &wire.MessageResponse_SessionOrphaned{SessionOrphaned: &wire.SessionOrphaned{Reason: ValidUTF8(b.Reason)}}
 	case core.Usage:
 		m.Event = &wire.MessageResponse_Usage{Usage: &wire.TokenUsage{
 			InputTokens: count(b.Input), OutputTokens: count(b.Output), ThinkingTokens: count(b.Thinking),
 			CacheReadTokens: count(b.CacheRead), CacheWriteTokens: count(b.CacheWrite),
 		}}
 	case core.Done:
-		m.Event = &wire.MessageResponse_Done{Done: &wire.Done{FullResponse: utf8Of(b.Text)}}
+		m.Event = &wire.MessageResponse_Done{Done: &wire.Done{FullResponse: ValidUTF8(b.Text)}}
 	case core.Failed:
-		text := unexplained
+		text := Unexplained
 		if b.Fault != nil {
 			text = b.Fault.Message
 		}
-		m.Event = &wire.MessageResponse_Error{Error: utf8Of(text)}
+		m.Event = &wire.MessageResponse_Error{Error: ValidUTF8(text)}
 	case core.Cancelled:
-		m.Event = &wire.MessageResponse_Cancelled{Cancelled: &wire.Cancelled{Reason: utf8Of(b.Reason)}}
+		m.Event = &wire.MessageResponse_Cancelled{Cancelled: &wire.Cancelled{Reason: ValidUTF8(b.Reason)}}
 	default:
 		return nil, core.NewFault(core.CodeUnsupported, "Coven has no event for %s", body.Kind())
 	}
@@ -211,13 +209,3 @@ func firstUnknown(m proto.Message) (protowire.Number, bool) {
 
 // count is n as Coven counts; what does not fit is the most that does.
 func count(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
-
-// utf8Of replaces what is not UTF-8: protobuf refuses such text, and with it the
-// whole stream would end. To see that nothing is to be replaced, as nearly always, is
-// several times quicker than to look for it.
-func utf8Of(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}

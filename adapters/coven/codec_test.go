@@ -77,7 +77,7 @@ func TestEveryEventOfTheSpecificationBecomesTheEventThatSaysTheSame(t *testing.T
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("event (-want +got):\n%s", diff)
 			}
-			back, err := responseOf("", got, nil)
+			back, err := ResponseOf("", got, nil)
 			if err != nil {
 				t.Fatalf("responseOf: got error %v, want none", err)
 			}
@@ -125,7 +125,7 @@ func TestAnUnknownWireEventStaysUnknownAndIsKeptByteForByte(t *testing.T) {
 	if diff := cmp.Diff(&core.Foreign{Dialect: "coven", Wire: raw}, foreign); diff != "" {
 		t.Errorf("foreign (-want +got):\n%s", diff)
 	}
-	back, err := responseOf("ours", body, foreign)
+	back, err := ResponseOf("ours", body, foreign)
 	if err != nil {
 		t.Fatalf("responseOf: got error %v, want none", err)
 	}
@@ -153,7 +153,7 @@ func TestUsageThatWouldMakeTotalsShrinkIsRefused(t *testing.T) {
 }
 
 func TestCountsThatDoNotFitAreTheMostThatDoes(t *testing.T) {
-	m, err := responseOf("r", core.Usage{Input: math.MaxInt64, Output: -1}, nil)
+	m, err := ResponseOf("r", core.Usage{Input: math.MaxInt64, Output: -1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestCountsThatDoNotFitAreTheMostThatDoes(t *testing.T) {
 
 func TestBodiesThatAgentsDoNotSayHaveNoResponse(t *testing.T) {
 	for _, b := range []core.Body{core.Opened{}, core.Assigned{}, core.Accepted{}, core.ApprovalDecided{}, core.Injected{}, core.Retrying{}, core.CancelRequested{}, core.ForeignFrame{}} {
-		if m, err := responseOf("r", b, nil); !errors.Is(err, &core.Fault{Code: core.CodeUnsupported}) {
+		if m, err := ResponseOf("r", b, nil); !errors.Is(err, &core.Fault{Code: core.CodeUnsupported}) {
 			t.Errorf("%s: got %v, %v; want an unsupported Fault", b.Kind(), m, err)
 		}
 	}
@@ -239,7 +239,7 @@ func TestAnyResponseComesBackAsItWent(t *testing.T) {
 		if err != nil {
 			t.Fatalf("eventOf: got error %v, want none", err)
 		}
-		back, err := responseOf(m.RequestId, body, foreign)
+		back, err := ResponseOf(m.RequestId, body, foreign)
 		if err != nil {
 			t.Fatalf("responseOf: got error %v, want none", err)
 		}

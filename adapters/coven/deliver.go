@@ -121,7 +121,7 @@ func (t *said) Injected(_ core.Event, b core.Injected) error {
 		s.report(t.task.ID(), core.InjectionAnswered{ID: b.ID, Reason: "the agent does not take injections"}, nil)
 		return nil
 	}
-	id := utf8Of(b.ID)
+	id := ValidUTF8(b.ID)
 	s.mu.Lock()
 	// InjectionAck names no request: ids of two tasks must not be mixed up.
 	if _, used := s.injections[id]; used || id == "" {
@@ -163,5 +163,5 @@ func (t *said) Failed(core.Event, core.Failed) error { return t.ended() }
 func (t *said) Cancelled(core.Event, core.Cancelled) error { return t.ended() }
 
 func shutdownOf(reason string) *wire.ServerMessage {
-	return &wire.ServerMessage{Payload: &wire.ServerMessage_Shutdown{Shutdown: &wire.Shutdown{Reason: utf8Of(reason)}}}
+	return &wire.ServerMessage{Payload: &wire.ServerMessage_Shutdown{Shutdown: &wire.Shutdown{Reason: ValidUTF8(reason)}}}
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -58,7 +59,7 @@ func TestApprovalGivenButNothingProvesWhatFollowed(t *testing.T) {
 					if err := say(core.ApprovalRequested{ID: "t1", Name: "rm", Input: `{"all":true}`}); err != nil {
 						return err
 					}
-					d, err := coven.AwaitApproval(ctx, "t1")
+					d, err := covenclient.AwaitApproval(ctx, "t1")
 					if err != nil {
 						return err
 					}

@@ -61,6 +61,13 @@ var faultCodes = map[codes.Code]core.Code{
 	codes.Internal:           core.CodeInternal,
 }
 
+// CodeOf returns the code of the fault for which a hub ends a stream with the status;
+// false if there is none.
+func CodeOf(status codes.Code) (core.Code, bool) {
+	code, ok := faultCodes[status]
+	return code, ok
+}
+
 // status is the reason to end a stream with a gRPC status: the transport takes
 // the code as it is.
 func status(code codes.Code, text string) *link.Reason {
@@ -86,16 +93,15 @@ func statusOf(err error) *link.Reason {
 	return status(statuses[f.Code], f.Message)
 }
 
-// faultText is how a fault is told where Coven has only a text: its code, a colon,
-// its message.
-func faultText(f *core.Fault) string { return f.Error() }
+// FaultText is a fault where Coven has only a text: its code, a colon, its message.
+func FaultText(f *core.Fault) string { return f.Error() }
 
-// faultOf reads what faultText wrote. A text that does not begin with a code is
+// faultOf is the inverse of FaultText. A text that does not begin with a code is
 // the message of an internal fault.
 func faultOf(text string) *core.Fault {
 	switch text {
 	case "":
-		return core.NewFault(core.CodeInternal, unexplained)
+		return core.NewFault(core.CodeInternal, Unexplained)
 	case textToolNotFound:
 		return core.NewFault(core.CodeUnsupported, textToolNotFound)
 	case textDuplicateCall:

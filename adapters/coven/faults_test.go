@@ -14,7 +14,7 @@ func TestEveryFaultHasAStatusAndATextThatComesBack(t *testing.T) {
 			t.Errorf("%s has no gRPC status", code)
 		}
 		want := core.NewFault(code, "do this: and that")
-		if got := faultOf(faultText(want)); got.Code != want.Code || got.Message != want.Message || got.Retryable != want.Retryable {
+		if got := faultOf(FaultText(want)); got.Code != want.Code || got.Message != want.Message || got.Retryable != want.Retryable {
 			t.Errorf("%s: got %+v, want %+v", code, got, want)
 		}
 	}

@@ -42,7 +42,7 @@ func FuzzWhatAnAgentSendsIsKeptOrRefused(f *testing.F) {
 			if card.MaxConcurrent < 0 || card.MaxConcurrent > maxConcurrent {
 				t.Errorf("MaxConcurrent: got %d, want 0 to %d", card.MaxConcurrent, maxConcurrent)
 			}
-			if _, err := registerOf(card); err != nil {
+			if _, err := RegisterOf(card); err != nil {
 				t.Errorf("registerOf its card: got error %v, want none", err)
 			}
 		}
@@ -57,7 +57,7 @@ func FuzzWhatAnAgentSendsIsKeptOrRefused(f *testing.F) {
 			}
 			return
 		}
-		back, err := responseOf(r.GetRequestId(), body, foreign)
+		back, err := ResponseOf(r.GetRequestId(), body, foreign)
 		if err != nil {
 			t.Fatalf("responseOf %#v: got error %v, want none", body, err)
 		}

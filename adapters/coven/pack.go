@@ -92,7 +92,7 @@ func (p *packSession) pump(ctx context.Context) {
 
 // execute tells the pack what to do.
 func (p *packSession) execute(ctx context.Context, e *hub.Execution) error {
-	m := &wire.ExecuteToolRequest{ToolName: e.Tool, InputJson: utf8Of(string(e.Input)), RequestId: e.ID}
+	m := &wire.ExecuteToolRequest{ToolName: e.Tool, InputJson: ValidUTF8(string(e.Input)), RequestId: e.ID}
 	size := proto.Size(m)
 	if size > p.opts.MaxMessageBytes {
 		p.hub.Count(Name + ".refused.too_large")

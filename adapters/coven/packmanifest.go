@@ -65,5 +65,5 @@ func packFailure(f *core.Fault) string {
 	case core.CodeInvalid, core.CodeInternal:
 		return f.Message
 	}
-	return faultText(f)
+	return FaultText(f)
 }

@@ -64,7 +64,7 @@ func (s *PackService) resultOf(m *wire.ExecuteToolResponse) ([]byte, *core.Fault
 	case *wire.ExecuteToolResponse_OutputJson:
 		return []byte(r.OutputJson), nil
 	case *wire.ExecuteToolResponse_Error:
-		return nil, core.NewFault(core.CodeInternal, "%s", beginning(r.Error, maxErrorBytes))
+		return nil, core.NewFault(core.CodeInternal, "%s", CutText(r.Error, maxErrorBytes))
 	}
 	s.hub.Count(Name + ".refused.unset_result")
 	return nil, core.NewFault(core.CodeInternal, textEmptyResult)

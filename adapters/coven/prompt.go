@@ -21,19 +21,19 @@ func promptOf(task core.TaskID, from core.Principal, r core.Request) (m *wire.Se
 		prompt  wire.SendMessage
 	}{}
 	m, whole.Payload, whole.payload.SendMessage = &whole.prompt, &whole.payload, &whole.prompt
-	m.RequestId = utf8Of(string(task))
+	m.RequestId = ValidUTF8(string(task))
 	// Agents work on one request of a thread at a time: requests without a thread must
 	// not wait for one another.
-	m.ThreadId = utf8Of(cmp.Or(string(r.Thread), string(task)))
-	m.Sender, m.Content = utf8Of(from.ID), utf8Of(content)
+	m.ThreadId = ValidUTF8(cmp.Or(string(r.Thread), string(task)))
+	m.Sender, m.Content = ValidUTF8(from.ID), ValidUTF8(content)
 	for _, f := range r.Attachments {
-		m.Attachments = append(m.Attachments, &wire.FileAttachment{Filename: utf8Of(f.Name), MimeType: utf8Of(f.MediaType), Data: f.Data})
+		m.Attachments = append(m.Attachments, &wire.FileAttachment{Filename: ValidUTF8(f.Name), MimeType: ValidUTF8(f.MediaType), Data: f.Data})
 	}
 	return m, &whole.ServerMessage, folded
 }
 
-// requestOf is what a message asks for. What promptOf folded stays in the content.
-func requestOf(m *wire.SendMessage) core.Request {
+// RequestOf returns the request of a message. What promptOf folded stays in the content.
+func RequestOf(m *wire.SendMessage) core.Request {
 	r := core.Request{Intent: core.IntentAsk, Thread: core.ThreadID(m.GetThreadId()), Content: m.GetContent()}
 	for _, f := range m.GetAttachments() {
 		r.Attachments = append(r.Attachments, core.File{Name: f.GetFilename(), MediaType: f.GetMimeType(), Data: f.GetData()})
@@ -64,19 +64,19 @@ func contentOf(r core.Request) (content string, folded bool) {
 		}
 		parts = append(parts, heading)
 		if len(n.Data) > 0 {
-			parts = append(parts, fenced("Data", n.Data))
+			parts = append(parts, Fenced("Data", n.Data))
 		}
 	}
 	if len(r.Data) > 0 {
-		parts = append(parts, fenced("Data", r.Data))
+		parts = append(parts, Fenced("Data", r.Data))
 	}
 	if len(r.Context) > 0 {
-		parts = append(parts, fenced("Context", r.Context))
+		parts = append(parts, Fenced("Context", r.Context))
 	}
 	// Coven agents keep their threads themselves: what stands here the requester
 	// brought along.
 	if len(r.History) > 0 {
-		parts = append(parts, fenced("Earlier in this conversation", turnsJSON(r.History)))
+		parts = append(parts, Fenced("Earlier in this conversation", turnsJSON(r.History)))
 	}
 	if r.Domain != "" {
 		parts = append(parts, "Domain: "+r.Domain)
@@ -105,9 +105,9 @@ func turnsJSON(turns []core.Turn) []byte {
 	return b
 }
 
-// fenced puts JSON under a heading, in a fence longer than any run of backticks
+// Fenced returns JSON under a heading, in a fence longer than any run of backticks
 // within it.
-func fenced(heading string, data []byte) string {
+func Fenced(heading string, data []byte) string {
 	fence := "```"
 	for bytes.Contains(data, []byte(fence)) {
 		fence += "`"

@@ -66,7 +66,7 @@ func TestANoticeSaysThatNoAnswerIsExpected(t *testing.T) {
 }
 
 func TestAFenceIsLongerThanAnyWithinIt(t *testing.T) {
-	got := fenced("Data", []byte("\"a ```` b\""))
+	got := Fenced("Data", []byte("\"a ```` b\""))
 	want := "Data:\n`````json\n\"a ```` b\"\n`````"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -18,17 +18,17 @@ import (
 // (section RegisterAgent). The others are additive: an agent that does not know
 // them does not send them, and a gateway that does not know them ignores them.
 const (
-	featureUsage        = "token_usage"
-	featureToolStates   = "tool_states"
-	featureInjection    = "injection"
-	featureCancellation = "cancellation"
+	FeatureUsage        = "token_usage"
+	FeatureToolStates   = "tool_states"
+	FeatureInjection    = "injection"
+	FeatureCancellation = "cancellation"
 
-	// featureRegistrationError: tell me of a taken id by RegistrationError with a
+	// FeatureRegistrationError: tell me of a taken id by RegistrationError with a
 	// suggestion, not by status ALREADY_EXISTS.
-	featureRegistrationError = "registration_error"
-	// featureFaultCodes: the text of my errors is "<code>: <message>" with a code
+	FeatureRegistrationError = "registration_error"
+	// FeatureFaultCodes: the text of my errors is "<code>: <message>" with a code
 	// of the hub's.
-	featureFaultCodes = "fault_codes"
+	FeatureFaultCodes = "fault_codes"
 	// featureMaxConcurrent=N: I run N requests at once. featureDomain=D: I answer
 	// for the domain D; may be repeated. featureModel=M: what I think with.
 	featureMaxConcurrent = "max_concurrent="
@@ -73,17 +73,17 @@ func cardOf(r *wire.RegisterAgent) (core.Card, extensions, error) {
 	for _, f := range r.GetProtocolFeatures() {
 		_, value, _ := strings.Cut(f, "=")
 		switch strings.TrimSuffix(f, value) {
-		case featureUsage:
+		case FeatureUsage:
 			c.Features |= core.FeatureUsage
-		case featureToolStates:
+		case FeatureToolStates:
 			c.Features |= core.FeatureToolStates
-		case featureInjection:
+		case FeatureInjection:
 			c.Features |= core.FeatureInjection
-		case featureCancellation:
+		case FeatureCancellation:
 			c.Features |= core.FeatureCancellation
-		case featureRegistrationError:
+		case FeatureRegistrationError:
 			ext.registrationError = true
-		case featureFaultCodes:
+		case FeatureFaultCodes:
 			ext.faultCodes = true
 		case featureMaxConcurrent:
 			if n, err := strconv.Atoi(value); err == nil && n > 0 {
@@ -130,26 +130,27 @@ func metadataOf(r *wire.RegisterAgent) (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// registerOf is how an agent with the card registers. Members of the card's
-// metadata that AgentMetadata has a field for are told; the features are those
-// given and what the card holds that only an additive feature can tell.
-func registerOf(c core.Card, features ...string) (*wire.RegisterAgent, error) {
+// RegisterOf returns the message with which an agent registers a card. It holds the
+// members of the card's metadata for which AgentMetadata has a field, the features
+// given, and the additive features for what else the card says. It returns an invalid
+// Fault for metadata that does not fit.
+func RegisterOf(c core.Card, features ...string) (*wire.RegisterAgent, error) {
 	r := &wire.RegisterAgent{
-		AgentId:          utf8Of(string(c.ID)),
-		Name:             utf8Of(c.Name),
+		AgentId:          ValidUTF8(string(c.ID)),
+		Name:             ValidUTF8(c.Name),
 		ProtocolFeatures: features,
 	}
 	for _, capability := range c.Capabilities {
-		r.Capabilities = append(r.Capabilities, utf8Of(capability))
+		r.Capabilities = append(r.Capabilities, ValidUTF8(capability))
 	}
 	if c.MaxConcurrent > 0 {
 		r.ProtocolFeatures = append(r.ProtocolFeatures, featureMaxConcurrent+strconv.Itoa(c.MaxConcurrent))
 	}
 	for _, d := range c.Domains {
-		r.ProtocolFeatures = append(r.ProtocolFeatures, featureDomain+utf8Of(d))
+		r.ProtocolFeatures = append(r.ProtocolFeatures, featureDomain+ValidUTF8(d))
 	}
 	if c.Model != "" {
-		r.ProtocolFeatures = append(r.ProtocolFeatures, featureModel+utf8Of(c.Model))
+		r.ProtocolFeatures = append(r.ProtocolFeatures, featureModel+ValidUTF8(c.Model))
 	}
 	if len(c.Metadata) > 0 {
 		b, err := json.Marshal(c.Metadata)

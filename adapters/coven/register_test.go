@@ -93,7 +93,7 @@ func TestACardComesBackFromItsRegistration(t *testing.T) {
 		Features: always | core.FeatureUsage,
 		Metadata: map[string]json.RawMessage{"os": json.RawMessage(`"linux"`), "git": json.RawMessage(`{"branch":"main","commit":"","dirty":false,"remote":"","ahead":0,"behind":2}`)},
 	}
-	r, err := registerOf(card, featureUsage, featureFaultCodes, featureRegistrationError)
+	r, err := RegisterOf(card, FeatureUsage, FeatureFaultCodes, FeatureRegistrationError)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestACardComesBackFromItsRegistration(t *testing.T) {
 }
 
 func TestMetadataThatCovenHasNoFieldForIsLeftOut(t *testing.T) {
-	r, err := registerOf(core.Card{ID: "a", Metadata: map[string]json.RawMessage{"os": json.RawMessage(`"linux"`), "colour": json.RawMessage(`"red"`)}})
+	r, err := RegisterOf(core.Card{ID: "a", Metadata: map[string]json.RawMessage{"os": json.RawMessage(`"linux"`), "colour": json.RawMessage(`"red"`)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestAnyRequestOfWordsAndFilesComesBackAsItWent(t *testing.T) {
 			})
 		}
 		got := sent(t, m)
-		r := requestOf(got)
+		r := RequestOf(got)
 		if r.Intent != core.IntentAsk || string(r.Thread) != m.ThreadId || len(r.Attachments) != len(m.Attachments) {
 			t.Fatalf("request: got %+v, want what %v says", r, m)
 		}
@@ -74,7 +74,7 @@ func TestAnyInjectionComesBackAsItWent(t *testing.T) {
 			InjectionId: drawText(t, "id"), Content: drawText(t, "content"), Source: drawMaybe(t, "source"),
 			Priority: wire.InjectionPriority(rapid.Int32Range(1, 3).Draw(t, "priority")),
 		}
-		in := injectedOf(sent(t, m))
+		in := InjectionOf(sent(t, m))
 		if in.Priority < core.InjectionImmediate || in.Priority > core.InjectionDeferred {
 			t.Fatalf("priority: got %v, want that of %v", in.Priority, m.Priority)
 		}
@@ -87,7 +87,7 @@ func TestAnInjectionWithoutAPriorityIsNormal(t *testing.T) {
 		t.Errorf("told: got %v, want normal", got)
 	}
 	for _, p := range []wire.InjectionPriority{0, 7, -1} {
-		if got := injectedOf(&wire.InjectContext{Priority: p}).Priority; got != 0 {
+		if got := InjectionOf(&wire.InjectContext{Priority: p}).Priority; got != 0 {
 			t.Errorf("priority %d: got %v, want it unset", p, got)
 		}
 	}
@@ -96,21 +96,21 @@ func TestAnInjectionWithoutAPriorityIsNormal(t *testing.T) {
 func TestAnyAnswerToAnInjectionComesBackAsItWent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &wire.InjectionAck{InjectionId: drawText(t, "id"), Accepted: rapid.Bool().Draw(t, "accepted"), Reason: drawMaybe(t, "reason")}
-		sameMessage(t, m, ackOf(answeredOf(sent(t, m))))
+		sameMessage(t, m, AckOf(answeredOf(sent(t, m))))
 	})
 }
 
 func TestAnyDecisionComesBackAsItWent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &wire.ToolApprovalResponse{Id: drawText(t, "id"), Approved: rapid.Bool().Draw(t, "approved"), ApproveAll: rapid.Bool().Draw(t, "all")}
-		sameMessage(t, m, approvalOf(decidedOf(sent(t, m))))
+		sameMessage(t, m, approvalOf(DecisionOf(sent(t, m))))
 	})
 }
 
 func TestAnyRegistrationComesBackAsItWent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		flags := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
-			featureUsage, featureToolStates, featureInjection, featureCancellation, featureRegistrationError, featureFaultCodes, "from_the_future",
+			FeatureUsage, FeatureToolStates, FeatureInjection, FeatureCancellation, FeatureRegistrationError, FeatureFaultCodes, "from_the_future",
 		}), 0, -1, rapid.ID).Draw(t, "features")
 		m := &wire.RegisterAgent{
 			AgentId: drawSaid(t, "id"), Name: drawSaid(t, "name"), Capabilities: rapid.SliceOf(rapid.String()).Draw(t, "capabilities"),
@@ -142,7 +142,7 @@ func TestAnyRegistrationComesBackAsItWent(t *testing.T) {
 		if err != nil {
 			t.Fatalf("cardOf: got error %v, want none", err)
 		}
-		back, err := registerOf(card, flags...)
+		back, err := RegisterOf(card, flags...)
 		if err != nil {
 			t.Fatalf("registerOf: got error %v, want none", err)
 		}

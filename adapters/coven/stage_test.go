@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
@@ -20,43 +19,15 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// encoded is a connection of messages over one of bytes: what passes is what the
-// wire would carry, and what cannot be encoded does not pass.
-type encoded[In, Out proto.Message] struct {
-	bytes link.Conn[[]byte, []byte]
-	fresh func() In
-}
-
-func (c encoded[In, Out]) Receive(ctx context.Context) (In, error) {
-	m := c.fresh()
-	b, err := c.bytes.Receive(ctx)
-	if err == nil {
-		err = proto.Unmarshal(b, m)
-	}
-	return m, err
-}
-
-func (c encoded[In, Out]) Send(ctx context.Context, m Out) error {
-	b, err := proto.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return c.bytes.Send(ctx, b)
-}
-
-func (c encoded[In, Out]) Close(r link.Reason) error { return c.bytes.Close(r) }
-
 // wired returns the hub's end and the agent's end of a connection.
-func wired(messages int) (encoded[*wire.AgentMessage, *wire.ServerMessage], encoded[*wire.ServerMessage, *wire.AgentMessage]) {
-	a, b := coretest.Pipe[[]byte, []byte](messages)
-	return encoded[*wire.AgentMessage, *wire.ServerMessage]{a, func() *wire.AgentMessage { return new(wire.AgentMessage) }},
-		encoded[*wire.ServerMessage, *wire.AgentMessage]{b, func() *wire.ServerMessage { return new(wire.ServerMessage) }}
+func wired(messages int) (link.Conn[*wire.AgentMessage, *wire.ServerMessage], link.Conn[*wire.ServerMessage, *wire.AgentMessage]) {
+	return coretest.ProtoPipe[wire.AgentMessage, wire.ServerMessage](messages)
 }
 
 // agent is an agent of which the test plays every message.
 type agent struct {
 	t    *testing.T
-	conn encoded[*wire.ServerMessage, *wire.AgentMessage]
+	conn link.Conn[*wire.ServerMessage, *wire.AgentMessage]
 	end  chan link.Reason
 }
 

@@ -36,7 +36,7 @@ func presentable(id core.AgentID) string {
 			return -1
 		}
 		return r
-	}, beginning(string(id), core.MaxIDBytes-len("-")-instanceLetters))
+	}, CutText(string(id), core.MaxIDBytes-len("-")-instanceLetters))
 	text = strings.TrimSpace(text)
 	if core.CheckAgentID(core.AgentID(text)) != nil {
 		return "agent" // it means something else in an address, or nothing is left

@@ -49,7 +49,7 @@ func (s *session) admitTool(m *wire.ExecutePackTool) (refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.calls) >= s.opts.MaxToolCalls {
-		return faultText(core.NewFault(core.CodeOverloaded, "%d tools are running for this agent: wait for one to end", len(s.calls)))
+		return FaultText(core.NewFault(core.CodeOverloaded, "%d tools are running for this agent: wait for one to end", len(s.calls)))
 	}
 	if s.calls == nil {
 		s.calls = make(map[string]struct{})
@@ -64,7 +64,7 @@ func (s *session) toolResult(ctx context.Context, o *hub.ToolOutput) error {
 	delete(s.calls, o.Call)
 	s.mu.Unlock()
 	m := &wire.ServerMessage{Payload: &wire.ServerMessage_PackToolResult{PackToolResult: &wire.PackToolResult{
-		RequestId: o.Call, Result: &wire.PackToolResult_OutputJson{OutputJson: utf8Of(string(o.Output))},
+		RequestId: o.Call, Result: &wire.PackToolResult_OutputJson{OutputJson: ValidUTF8(string(o.Output))},
 	}}}
 	if o.Fault != nil {
 		m = toolFailure(o.Call, failureText(o))
@@ -79,7 +79,7 @@ func (s *session) toolResult(ctx context.Context, o *hub.ToolOutput) error {
 	if f == nil {
 		f = core.NewFault(core.CodeTooLarge, "the result has %d bytes, a message may have %d: ask for less", big.size, big.limit)
 	}
-	return s.send(ctx, toolFailure(o.Call, faultText(f)), nil)
+	return s.send(ctx, toolFailure(o.Call, FaultText(f)), nil)
 }
 
 // failureText is the error of a tool: the fault and, behind an empty line, the
@@ -91,17 +91,17 @@ func failureText(o *hub.ToolOutput) string {
 	case o.Fault.Code == core.CodeUnsupported && strings.HasPrefix(o.Fault.Message, textToolNotFound):
 		return textToolNotFound
 	case len(o.Output) > 0:
-		return faultText(o.Fault) + besideFault + string(o.Output)
+		return FaultText(o.Fault) + besideFault + string(o.Output)
 	}
-	return faultText(o.Fault)
+	return FaultText(o.Fault)
 }
 
 // besideFault stands between a fault and what was said before it.
 const besideFault = "\n\n"
 
-// failureOf reads what failureText wrote. JSON that tells of no task is the end of
+// ToolFailureOf is the inverse of failureText. JSON that tells of no task is the end of
 // the fault's own message.
-func failureOf(text string) (*core.Fault, json.RawMessage) {
+func ToolFailureOf(text string) (*core.Fault, json.RawMessage) {
 	if i := strings.LastIndex(text, besideFault); i >= 0 {
 		beside := json.RawMessage(text[i+len(besideFault):])
 		var about struct {
@@ -116,6 +116,6 @@ func failureOf(text string) (*core.Fault, json.RawMessage) {
 
 func toolFailure(call, text string) *wire.ServerMessage {
 	return &wire.ServerMessage{Payload: &wire.ServerMessage_PackToolResult{PackToolResult: &wire.PackToolResult{
-		RequestId: call, Result: &wire.PackToolResult_Error{Error: utf8Of(text)},
+		RequestId: call, Result: &wire.PackToolResult_Error{Error: ValidUTF8(text)},
 	}}}
 }

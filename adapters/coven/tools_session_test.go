@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
@@ -217,7 +218,7 @@ func TestTheAgentsEndTellsWhatWasSaidBeforeAToolFailed(t *testing.T) {
 		said := map[string]string{}
 		hire(t, h, core.Card{ID: "a"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			for _, content := range []string{"speak", "fail"} {
-				beside, err := coven.CallTool(ctx, "agent_ask", json.RawMessage(`{"to":"b","content":"`+content+`"}`))
+				beside, err := covenclient.CallTool(ctx, "agent_ask", json.RawMessage(`{"to":"b","content":"`+content+`"}`))
 				if f := core.AsFault(err); f == nil || f.Code != core.CodeBudget || f.Message != "spent:\n\n{\"left\":0}" {
 					t.Errorf("%s: got %v, want the fault of b", content, err)
 				}

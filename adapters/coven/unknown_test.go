@@ -29,7 +29,7 @@ func TestFieldsOfARegistrationThatNobodyKnowsArePassedOnAsTheyCame(t *testing.T)
 	if d := cmp.Diff(metadata, told, protocmp.Transform()); d != "" {
 		t.Errorf("what clients are told (-want +got):\n%s", d)
 	}
-	again, err := registerOf(card)
+	again, err := RegisterOf(card)
 	if err != nil {
 		t.Fatal(err)
 	}

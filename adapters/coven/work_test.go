@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -20,14 +21,14 @@ import (
 
 // hire lets an agent work at the hub and waits until it has joined. Its Work ends
 // with the test; quit ends it before and returns what Work returned.
-func hire(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler, opts ...coven.WorkOption) (quit func() error) {
+func hire(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler, opts ...covenclient.WorkOption) (quit func() error) {
 	t.Helper()
 	server, client := wired(64)
 	ctx, cancel := context.WithCancel(context.Background())
 	joined, served, worked := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	opts = append(opts, coven.WithHeartbeat(0), coven.WithJoined(func(*wire.Welcome) { close(joined) }))
+	opts = append(opts, covenclient.WithHeartbeat(0), covenclient.WithJoined(func(*wire.Welcome) { close(joined) }))
 	go func() { coven.Serve(context.Background(), h, server, &coven.Options{}); close(served) }()
-	go func() { worked <- coven.Work(ctx, client, card, handle, opts...) }()
+	go func() { worked <- covenclient.Work(ctx, client, card, handle, opts...) }()
 	quit = func() error {
 		cancel()
 		<-served
@@ -50,7 +51,7 @@ func TestTheAgentsEndSaysAllThatAHandlerSays(t *testing.T) {
 		var sender string
 		hire(t, h, core.Card{ID: "a", Name: "A", Capabilities: []string{"chat"}, Domains: []string{"x.y"}, Model: "m"},
 			func(ctx context.Context, r core.Request, say func(core.Body) error) error {
-				asked, sender = r, coven.Sender(ctx)
+				asked, sender = r, covenclient.Sender(ctx)
 				for _, b := range []core.Body{
 					core.Accepted{Estimate: time.Minute}, core.SessionStarted{Session: "s"}, core.Thinking{Text: "hm"}, core.Text{Text: "one "},
 					core.ToolCall{ID: "t", Name: "n", Input: "{}"}, core.ToolState{ID: "t", State: core.ToolRunning},
@@ -180,7 +181,7 @@ func TestTextOfAnySizeArrivesWhole(t *testing.T) {
 			bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 				hire(t, h, core.Card{ID: "a"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 					return say(body)
-				}, coven.WithMaxMessageBytes(10_001))
+				}, covenclient.WithMaxMessageBytes(10_001))
 				q := ask(t, h)
 				task := q.question("a", "x")
 				q.until(task, core.KindDone)
@@ -303,7 +304,7 @@ func TestAHandlerAsksOtherAgentsWithTheToolsOfTheHub(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			raw, err := coven.CallTool(ctx, "agent_ask", input)
+			raw, err := covenclient.CallTool(ctx, "agent_ask", input)
 			if err != nil {
 				return err
 			}
@@ -311,7 +312,7 @@ func TestAHandlerAsksOtherAgentsWithTheToolsOfTheHub(t *testing.T) {
 			if err := json.Unmarshal(raw, &out); err != nil {
 				return err
 			}
-			if _, err := coven.CallTool(ctx, "agent_ask", json.RawMessage(`{"to":"a","content":"echo"}`)); !isFault(err, core.CodeLoop) {
+			if _, err := covenclient.CallTool(ctx, "agent_ask", json.RawMessage(`{"to":"a","content":"echo"}`)); !isFault(err, core.CodeLoop) {
 				t.Errorf("asking oneself: got %v, want a loop Fault", err)
 			}
 			return say(core.Done{Text: "b says " + out.Text})
@@ -326,13 +327,13 @@ func TestAHandlerAsksOtherAgentsWithTheToolsOfTheHub(t *testing.T) {
 }
 
 func TestOutsideOfAHandlerThereAreNoTools(t *testing.T) {
-	if _, err := coven.CallTool(context.Background(), "agents_list", nil); !isFault(err, core.CodeInvalid) {
+	if _, err := covenclient.CallTool(context.Background(), "agents_list", nil); !isFault(err, core.CodeInvalid) {
 		t.Errorf("CallTool: got %v, want an invalid Fault", err)
 	}
-	if _, err := coven.AwaitApproval(context.Background(), "t"); !isFault(err, core.CodeInvalid) {
+	if _, err := covenclient.AwaitApproval(context.Background(), "t"); !isFault(err, core.CodeInvalid) {
 		t.Errorf("AwaitApproval: got %v, want an invalid Fault", err)
 	}
-	if got := coven.Sender(context.Background()); got != "" {
+	if got := covenclient.Sender(context.Background()); got != "" {
 		t.Errorf("Sender: got %q, want none", got)
 	}
 }
@@ -343,7 +344,7 @@ func TestAHandlerWaitsForTheApprovalItAskedFor(t *testing.T) {
 			if err := say(core.ApprovalRequested{ID: "t", Name: "rm", Input: "{}"}); err != nil {
 				return err
 			}
-			d, err := coven.AwaitApproval(ctx, "t")
+			d, err := covenclient.AwaitApproval(ctx, "t")
 			if err != nil {
 				return err
 			}
@@ -372,7 +373,7 @@ func TestAnAgentThatTakesInjectionsIsGivenThem(t *testing.T) {
 			in := <-taken
 			<-answered
 			return say(core.Done{Text: in.Content})
-		}, coven.WithInjections(func(in core.Injected) (bool, string) {
+		}, covenclient.WithInjections(func(in core.Injected) (bool, string) {
 			taken <- in
 			return true, ""
 		}))
@@ -397,7 +398,7 @@ func TestAnIDThatIsTakenIsAConflict(t *testing.T) {
 		server, client := wired(8)
 		served := make(chan struct{})
 		go func() { coven.Serve(context.Background(), h, server, &coven.Options{}); close(served) }()
-		err := coven.Work(context.Background(), client, core.Card{ID: "a"}, idle)
+		err := covenclient.Work(context.Background(), client, core.Card{ID: "a"}, idle)
 		if !isFault(err, core.CodeConflict) || !strings.Contains(err.Error(), "a-1 is free") {
 			t.Errorf("got %v, want a conflict Fault that names a free id", err)
 		}
@@ -430,7 +431,7 @@ func TestAnAgentFinishesItsWorkWhenTheHubStops(t *testing.T) {
 		served, worked := make(chan link.Reason, 1), make(chan error, 1)
 		go func() { served <- coven.Serve(context.Background(), h, server, &coven.Options{}) }()
 		go func() {
-			worked <- coven.Work(context.Background(), client, core.Card{ID: "a"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
+			worked <- covenclient.Work(context.Background(), client, core.Card{ID: "a"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 				after(10 * time.Second)
 				return say(core.Done{Text: "finished"})
 			})

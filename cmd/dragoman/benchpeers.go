@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
@@ -157,6 +157,6 @@ func joinCovenSharing(share int) join {
 			return err
 		}
 		defer conn.Close(link.Reason{Cause: link.Normal})
-		return coven.Work(ctx, conn, card, handle, coven.WithJoined(func(*wire.Welcome) { in(askByTool) }))
+		return covenclient.Work(ctx, conn, card, handle, covenclient.WithJoined(func(*wire.Welcome) { in(askByTool) }))
 	}
 }

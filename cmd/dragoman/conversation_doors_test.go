@@ -13,6 +13,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
@@ -146,7 +147,7 @@ func (p *storyPlayer) starts(st *storyStep, m []string) error {
 	case "coven":
 		far, near := covenPipe()
 		end = protoEnd[*wire.AgentMessage, *wire.ServerMessage]{far, func() *wire.ServerMessage { return new(wire.ServerMessage) }}
-		work = func() error { return coven.Work(p.ctx, near, card, shout) }
+		work = func() error { return covenclient.Work(p.ctx, near, card, shout) }
 	case "parallax":
 		far, near := coretest.Pipe[[]byte, []byte](0)
 		end = jsonEnd{far}

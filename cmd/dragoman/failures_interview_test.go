@@ -14,11 +14,11 @@ import (
 	"sync"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
@@ -110,41 +110,16 @@ func joinACPInMemory(t *testing.T, h *hub.Hub, card core.Card, handle core.Handl
 	inLife(t, func(ctx context.Context) { _ = acp.Work(ctx, peers, card, handle, acp.WorkOptions{}) }, func() {})
 }
 
-// protobufs is a connection of messages over one of bytes, so that what passes is
-// what the wire would carry.
-type protobufs[In, Out proto.Message] struct {
-	link.Conn[[]byte, []byte]
-	fresh func() In
-}
-
-func (c protobufs[In, Out]) Receive(ctx context.Context) (In, error) {
-	m := c.fresh()
-	b, err := c.Conn.Receive(ctx)
-	if err == nil {
-		err = proto.Unmarshal(b, m)
-	}
-	return m, err
-}
-
-func (c protobufs[In, Out]) Send(ctx context.Context, m Out) error {
-	b, err := proto.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return c.Conn.Send(ctx, b)
-}
-
 // covenPipes serve a Coven stream and return the agent's end of it.
-func covenPipes(t *testing.T, h *hub.Hub) protobufs[*wire.ServerMessage, *wire.AgentMessage] {
-	hubs, peers := pipes()
-	server := protobufs[*wire.AgentMessage, *wire.ServerMessage]{hubs, func() *wire.AgentMessage { return new(wire.AgentMessage) }}
-	inLife(t, func(ctx context.Context) { coven.Serve(ctx, h, server, &coven.Options{}) }, hangUp(peers))
-	return protobufs[*wire.ServerMessage, *wire.AgentMessage]{peers, func() *wire.ServerMessage { return new(wire.ServerMessage) }}
+func covenPipes(t *testing.T, h *hub.Hub) link.Conn[*wire.ServerMessage, *wire.AgentMessage] {
+	server, agent := coretest.ProtoPipe[wire.AgentMessage, wire.ServerMessage](16)
+	inLife(t, func(ctx context.Context) { coven.Serve(ctx, h, server, &coven.Options{}) }, func() { agent.Close(link.Reason{Cause: link.Normal}) })
+	return agent
 }
 
 func joinCovenInMemory(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler) {
 	conn := covenPipes(t, h)
-	inLife(t, func(ctx context.Context) { _ = coven.Work(ctx, conn, card, handle, coven.WithHeartbeat(0)) }, func() {})
+	inLife(t, func(ctx context.Context) { _ = covenclient.Work(ctx, conn, card, handle, covenclient.WithHeartbeat(0)) }, func() {})
 }
 
 // members are what a request says in a JSON form whose words are those of the hub.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
@@ -49,10 +50,10 @@ func joins() map[string]join {
 }
 
 func joinCoven(ctx context.Context, to place, card core.Card, handle core.Handler, joined func(asker), _ *slog.Logger) error {
-	return joinCovenWith(ctx, to, card, handle, coven.WithJoined(func(*wire.Welcome) { joined(askByTool) }))
+	return joinCovenWith(ctx, to, card, handle, covenclient.WithJoined(func(*wire.Welcome) { joined(askByTool) }))
 }
 
-func joinCovenWith(ctx context.Context, to place, card core.Card, handle core.Handler, opts ...coven.WorkOption) error {
+func joinCovenWith(ctx context.Context, to place, card core.Card, handle core.Handler, opts ...covenclient.WorkOption) error {
 	at, err := to.grpcAddr(ctx)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func joinCovenWith(ctx context.Context, to place, card core.Card, handle core.Ha
 	if err != nil {
 		return unreachable(at, "--grpc-addr", err)
 	}
-	err = coven.Work(ctx, conn, card, handle, opts...)
+	err = covenclient.Work(ctx, conn, card, handle, opts...)
 	var turned *core.Fault
 	if errors.As(err, &turned) && turned.Code == core.CodeUnauthenticated {
 		return wantsToken(to.token)
@@ -122,7 +123,7 @@ func askByTool(ctx context.Context, to, content string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := coven.CallTool(ctx, "agent_ask", input)
+	out, err := covenclient.CallTool(ctx, "agent_ask", input)
 	if err != nil {
 		return "", err
 	}

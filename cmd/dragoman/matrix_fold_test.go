@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -187,7 +188,7 @@ func (s *stage) playFold(ctx context.Context, what scene, say func(core.Body) er
 		if err != nil {
 			return several(core.ToolResult{ID: what.key, Output: core.AsFault(err).Message, IsError: true}, core.Text{Text: noLeave})
 		}
-		d, err := coven.AwaitApproval(ctx, what.key)
+		d, err := covenclient.AwaitApproval(ctx, what.key)
 		switch {
 		case err != nil:
 			return err
@@ -214,7 +215,7 @@ func (s *stage) playFold(ctx context.Context, what scene, say func(core.Body) er
 func (s *stage) joinListening(ctx context.Context, dialect string, to place, card core.Card) error {
 	switch dialect {
 	case coven.Name:
-		return joinCovenWith(ctx, to, card, s.play, coven.WithInjections(func(in core.Injected) (bool, string) {
+		return joinCovenWith(ctx, to, card, s.play, covenclient.WithInjections(func(in core.Injected) (bool, string) {
 			s.heard(in.Content)
 			return true, ""
 		}))

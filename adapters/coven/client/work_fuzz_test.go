@@ -1,4 +1,4 @@
-package coven_test
+package client_test
 
 import (
 	"bytes"
@@ -11,8 +11,9 @@ import (
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -54,11 +55,11 @@ func FuzzWhateverAHubSendsAnAgentEndsInGoodOrder(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		synctest.Test(t, func(t *testing.T) {
-			server, client := wired(4)
+			server, agent := coretest.ProtoPipe[wire.AgentMessage, wire.ServerMessage](4)
 			worked := make(chan error, 1)
 			go func() {
-				worked <- coven.Work(context.Background(), client, core.Card{ID: "a", MaxConcurrent: 2}, demanding,
-					coven.WithInjections(func(in core.Injected) (bool, string) { return in.Content != "", in.Source }))
+				worked <- client.Work(context.Background(), agent, core.Card{ID: "a", MaxConcurrent: 2}, demanding,
+					client.WithInjections(func(in core.Injected) (bool, string) { return in.Content != "", in.Source }))
 			}()
 			heard := make(chan struct{})
 			go func() {
@@ -95,10 +96,10 @@ func demanding(ctx context.Context, r core.Request, say func(core.Body) error) e
 	if err := say(core.ApprovalRequested{ID: "tool", Name: "n"}); err != nil {
 		return err
 	}
-	if _, err := coven.AwaitApproval(ctx, "tool"); err != nil {
+	if _, err := client.AwaitApproval(ctx, "tool"); err != nil {
 		return err
 	}
-	if _, err := coven.CallTool(ctx, "agents_list", nil); err != nil {
+	if _, err := client.CallTool(ctx, "agents_list", nil); err != nil {
 		return err
 	}
 	return say(core.Text{Text: r.Content})

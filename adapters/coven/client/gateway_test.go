@@ -1,4 +1,4 @@
-package coven_test
+package client_test
 
 import (
 	"context"
@@ -9,8 +9,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -19,16 +20,16 @@ import (
 // that has no hub of ours before it.
 type gateway struct {
 	t    *testing.T
-	conn encoded[*wire.AgentMessage, *wire.ServerMessage]
+	conn link.Conn[*wire.AgentMessage, *wire.ServerMessage]
 	end  chan error
 }
 
 // employ lets an agent work for a gateway, in a bubble.
-func employ(t *testing.T, handle core.Handler, opts ...coven.WorkOption) *gateway {
+func employ(t *testing.T, handle core.Handler, opts ...client.WorkOption) *gateway {
 	t.Helper()
-	server, client := wired(64)
+	server, agent := coretest.ProtoPipe[wire.AgentMessage, wire.ServerMessage](64)
 	g := &gateway{t: t, conn: server, end: make(chan error, 1)}
-	go func() { g.end <- coven.Work(context.Background(), client, core.Card{ID: "a"}, handle, opts...) }()
+	go func() { g.end <- client.Work(context.Background(), agent, core.Card{ID: "a"}, handle, opts...) }()
 	if got := g.receive().GetRegister().GetAgentId(); got != "a" {
 		t.Fatalf("registered as %q, want %q", got, "a")
 	}
@@ -57,6 +58,10 @@ func (g *gateway) prompt(id string) {
 	g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_SendMessage{SendMessage: &wire.SendMessage{RequestId: id, Content: id}}})
 }
 
+func (g *gateway) cancel(id, reason string) {
+	g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: &wire.CancelRequest{RequestId: id, Reason: &reason}}})
+}
+
 // hangUp ends the stream for the reason and returns what Work returned.
 func (g *gateway) hangUp(r link.Reason) error {
 	g.conn.Close(r)
@@ -82,7 +87,7 @@ func TestAStatusThatTurnsTheAgentAwayIsAFault(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := employ(t, silent)
-			if err := g.hangUp(link.Reason{Cause: link.Protocol, Code: int(code), Text: "no"}); !isFault(err, want) {
+			if err := g.hangUp(link.Reason{Cause: link.Protocol, Code: int(code), Text: "no"}); !errors.Is(err, &core.Fault{Code: want}) {
 				t.Errorf("status %v: got %v, want a Fault %s", code, err, want)
 			}
 		})
@@ -94,7 +99,7 @@ func TestAConnectionThatIsLostIsReportedAsSuch(t *testing.T) {
 		cut := make(chan error, 1)
 		g := employ(t, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			<-ctx.Done()
-			_, err := coven.CallTool(ctx, "agents_list", nil)
+			_, err := client.CallTool(ctx, "agents_list", nil)
 			cut <- err
 			return context.Cause(ctx)
 		})
@@ -129,8 +134,8 @@ func TestASilentAgentSendsHeartbeats(t *testing.T) {
 		if got := g.receive().GetHeartbeat(); got == nil || got.GetTimestampMs() != time.Now().UnixMilli() {
 			t.Errorf("got %v, want a Heartbeat with the time", got)
 		}
-		if got := time.Since(start); got > 2*coven.DefaultHeartbeat {
-			t.Errorf("the first heartbeat came after %v, want it within %v", got, 2*coven.DefaultHeartbeat)
+		if got := time.Since(start); got > 2*client.DefaultHeartbeat {
+			t.Errorf("the first heartbeat came after %v, want it within %v", got, 2*client.DefaultHeartbeat)
 		}
 		g.receive()
 		if err := g.hangUp(link.Reason{Cause: link.Normal}); err != nil {
@@ -145,7 +150,7 @@ func TestAGatewayThatKeepsToNoLimitIsToldSo(t *testing.T) {
 		g := employ(t, func(context.Context, core.Request, func(core.Body) error) error {
 			<-release
 			return nil
-		}, coven.WithHeartbeat(0))
+		}, client.WithHeartbeat(0))
 		g.welcome()
 		const more = 100
 		for i := range more {
@@ -183,12 +188,12 @@ func TestARequestCancelledBeforeItBeganIsAnsweredAsCancelled(t *testing.T) {
 			}
 			<-release
 			return nil
-		}, coven.WithHeartbeat(0))
+		}, client.WithHeartbeat(0))
 		g.welcome()
 		g.prompt("first")
 		g.prompt("second")
-		g.send(cancelOf("second", "changed my mind"))
-		g.send(cancelOf("nobody's", ""))
+		g.cancel("second", "changed my mind")
+		g.cancel("nobody's", "")
 		synctest.Wait()
 		close(release)
 		if m := g.receive().GetResponse(); m.GetRequestId() != "first" || m.GetDone() == nil {
@@ -205,7 +210,7 @@ func TestARequestCancelledBeforeItBeganIsAnsweredAsCancelled(t *testing.T) {
 
 func TestWhatTheGatewaySaysOutOfTurnChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := employ(t, silent, coven.WithHeartbeat(0))
+		g := employ(t, silent, client.WithHeartbeat(0))
 		g.welcome()
 		g.welcome()
 		g.send(&wire.ServerMessage{})
@@ -231,15 +236,15 @@ func TestAnEmptyResultOfAToolIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := make(chan error, 1)
 		g := employ(t, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
-			_, err := coven.CallTool(ctx, "t", nil)
+			_, err := client.CallTool(ctx, "t", nil)
 			got <- err
 			return nil
-		}, coven.WithHeartbeat(0))
+		}, client.WithHeartbeat(0))
 		g.welcome()
 		g.prompt("r")
 		call := g.receive().GetExecutePackTool()
 		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_PackToolResult{PackToolResult: &wire.PackToolResult{RequestId: call.GetRequestId()}}})
-		if err := <-got; !isFault(err, core.CodeInternal) {
+		if err := <-got; !errors.Is(err, &core.Fault{Code: core.CodeInternal}) {
 			t.Errorf("got %v, want an internal Fault", err)
 		}
 		g.receive()

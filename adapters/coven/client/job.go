@@ -1,9 +1,10 @@
-package coven
+package client
 
 import (
 	"context"
 	"sync"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/core"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -57,7 +58,7 @@ func (w *worker) run(ctx context.Context, j *job) {
 	var err error
 	begun := j.begin(cancel)
 	if begun {
-		r := requestOf(j.message)
+		r := coven.RequestOf(j.message)
 		r.To = core.ToAgent(w.card.ID)
 		err = w.handle(inner, r, func(b core.Body) error { return w.say(inner, j, b) })
 	}
@@ -131,12 +132,12 @@ func (w *worker) say(ctx context.Context, j *job, b core.Body) error {
 // until ctx ends or the link is closed.
 func (w *worker) tell(ctx context.Context, request string, b core.Body, texted bool) error {
 	if a, ok := b.(core.InjectionAnswered); ok {
-		return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: ackOf(a)}})
+		return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: coven.AckOf(a)}})
 	}
-	if plain(b, w.maxBytes) {
+	if native(b, w.maxBytes) {
 		return w.respond(ctx, request, b)
 	}
-	for _, part := range spell(b, texted, w.maxBytes) {
+	for _, part := range adapt(b, texted, w.maxBytes) {
 		if err := w.respond(ctx, request, part); err != nil {
 			return err
 		}
@@ -146,7 +147,7 @@ func (w *worker) tell(ctx context.Context, request string, b core.Body, texted b
 
 // respond sends one response.
 func (w *worker) respond(ctx context.Context, request string, b core.Body) error {
-	m, err := responseOf(request, b, nil)
+	m, err := coven.ResponseOf(request, b, nil)
 	if err != nil {
 		return err
 	}

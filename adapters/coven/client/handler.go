@@ -1,9 +1,10 @@
-package coven
+package client
 
 import (
 	"context"
 	"encoding/json"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/core"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -48,7 +49,7 @@ func CallTool(ctx context.Context, name string, input json.RawMessage) (json.Raw
 		delete(w.calls, id)
 		w.mu.Unlock()
 	}()
-	call := &wire.ExecutePackTool{RequestId: id, ToolName: utf8Of(name), InputJson: utf8Of(string(input))}
+	call := &wire.ExecutePackTool{RequestId: id, ToolName: coven.ValidUTF8(name), InputJson: coven.ValidUTF8(string(input))}
 	if err := w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_ExecutePackTool{ExecutePackTool: call}}); err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func CallTool(ctx context.Context, name string, input json.RawMessage) (json.Raw
 		case *wire.PackToolResult_OutputJson:
 			return json.RawMessage(r.OutputJson), nil
 		case *wire.PackToolResult_Error:
-			f, beside := failureOf(r.Error)
+			f, beside := coven.ToolFailureOf(r.Error)
 			return beside, f
 		}
 		return nil, core.NewFault(core.CodeInternal, "the result of %s is empty", name)

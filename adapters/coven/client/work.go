@@ -1,4 +1,4 @@
-package coven
+package client
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
@@ -67,7 +68,7 @@ func WithLink(o link.Options) WorkOption {
 func Work(ctx context.Context, conn link.Conn[*wire.ServerMessage, *wire.AgentMessage], card core.Card, handle core.Handler, opts ...WorkOption) error {
 	card.MaxConcurrent = max(card.MaxConcurrent, 1)
 	w := &worker{
-		card: card, handle: handle, heartbeat: DefaultHeartbeat, maxBytes: DefaultMaxMessageBytes,
+		card: card, handle: handle, heartbeat: DefaultHeartbeat, maxBytes: coven.DefaultMaxMessageBytes,
 		running:   make(map[string]*job),
 		calls:     make(map[string]chan *wire.PackToolResult),
 		approvals: make(map[string][]chan core.ApprovalDecided),
@@ -136,11 +137,11 @@ type worker struct {
 }
 
 func (w *worker) registration() (*wire.RegisterAgent, error) {
-	features := []string{featureUsage, featureToolStates, featureCancellation, featureRegistrationError, featureFaultCodes}
+	features := []string{coven.FeatureUsage, coven.FeatureToolStates, coven.FeatureCancellation, coven.FeatureRegistrationError, coven.FeatureFaultCodes}
 	if w.inject != nil {
-		features = append(features, featureInjection)
+		features = append(features, coven.FeatureInjection)
 	}
-	return registerOf(w.card, features...)
+	return coven.RegisterOf(w.card, features...)
 }
 
 // send queues a message. It returns a too_large Fault for one that would end the
@@ -263,12 +264,12 @@ func (w *worker) admit(ctx context.Context, m *wire.SendMessage) error {
 }
 
 func (w *worker) injected(ctx context.Context, m *wire.InjectContext) error {
-	in := injectedOf(m)
+	in := coven.InjectionOf(m)
 	answer := core.InjectionAnswered{ID: in.ID, Reason: "this agent takes no injections"}
 	if w.inject != nil {
 		answer.Accepted, answer.Reason = w.inject(in)
 	}
-	return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: ackOf(answer)}})
+	return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: coven.AckOf(answer)}})
 }
 
 // decided hands a decision to whoever asked for it first.
@@ -279,7 +280,7 @@ func (w *worker) decided(m *wire.ToolApprovalResponse) {
 	if len(waiting) == 0 {
 		return
 	}
-	waiting[0] <- decidedOf(m)
+	waiting[0] <- coven.DecisionOf(m)
 	if w.approvals[m.GetId()] = waiting[1:]; len(waiting) == 1 {
 		delete(w.approvals, m.GetId())
 	}
@@ -309,7 +310,7 @@ func (w *worker) outcome(ctx context.Context, r link.Reason) error {
 	case r.Cause == link.Normal:
 		return nil
 	case !w.joined && r.Code != 0:
-		if code, ok := faultCodes[codes.Code(uint32(r.Code))]; ok {
+		if code, ok := coven.CodeOf(codes.Code(uint32(r.Code))); ok {
 			return core.NewFault(code, "%s", r.Text).Because(&r)
 		}
 	}

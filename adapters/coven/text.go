@@ -1,0 +1,42 @@
+package coven
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Pieces cuts text into events of at most n bytes, at characters.
+func Pieces(text string, n int) []core.Body {
+	text = ValidUTF8(text)
+	var out []core.Body
+	for len(text) > n {
+		head := CutText(text, n)
+		out = append(out, core.Text{Text: head})
+		text = text[len(head):]
+	}
+	return append(out, core.Text{Text: text})
+}
+
+// CutText returns as much of text as fits into n bytes, in whole characters.
+func CutText(text string, n int) string {
+	text = ValidUTF8(text)
+	if len(text) <= n {
+		return text
+	}
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// ValidUTF8 replaces invalid UTF-8: protobuf refuses such text, which would end the
+// whole stream. Nearly all text is valid, and checking that first is several times
+// faster than replacing.
+func ValidUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
