@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -19,7 +19,7 @@ func (r *reader) attend(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		a := b.Asking
+		a := b.Question
 		switch {
 		case b.Gap != nil:
 			r.service.count("gap")
@@ -28,9 +28,9 @@ func (r *reader) attend(ctx context.Context) {
 			err = r.hearApart(ctx, b.Tag.(*apart), b.Events)
 		case a == nil:
 			continue
-		case a.Given == nil:
+		case a.Outcome == nil:
 			err = r.say(ctx, userQuestion(r.key, a.Question))
-		case a.Given.By.ID != "" && a.Given.By != r.principal:
+		case a.Outcome.By.ID != "" && a.Outcome.By != r.principal:
 			err = r.say(ctx, answeredIn(r.key, a))
 		}
 		if err != nil {
@@ -46,11 +46,11 @@ func (r *reader) look(with core.AgentID) {
 	}
 	if with != r.with {
 		r.with = with
-		r.session.LookAt(hub.Sight{Thread: core.ThreadID(r.key), Agent: with, For: r.principal})
+		r.session.WatchQuestions(question.View{Thread: core.ThreadID(r.key), Agent: with, For: r.principal})
 	}
 }
 
-func userQuestion(key string, q hub.Question) *wire.ClientStreamEvent {
+func userQuestion(key string, q question.Question) *wire.ClientStreamEvent {
 	m := &wire.UserQuestionRequest{
 		AgentId: ValidUTF8(string(q.Agent)), QuestionId: q.ID, Question: q.Text, MultiSelect: q.Several,
 		TimeoutSeconds: int32(q.Until.Sub(q.Since) / time.Second),
@@ -72,8 +72,8 @@ func userQuestion(key string, q hub.Question) *wire.ClientStreamEvent {
 
 // answeredIn tells that somebody else has answered, as an event of the conversation:
 // Coven has no word for it.
-func answeredIn(key string, a *hub.Asking) *wire.ClientStreamEvent {
-	text := ValidUTF8(a.Given.By.ID + " answered: " + a.Given.String())
+func answeredIn(key string, a *question.Update) *wire.ClientStreamEvent {
+	text := ValidUTF8(a.Outcome.By.ID + " answered: " + a.Outcome.String())
 	at := timestamp(time.Now())
 	return &wire.ClientStreamEvent{ConversationKey: ValidUTF8(key), Timestamp: at, Payload: &wire.ClientStreamEvent_Event{Event: &wire.Event{
 		Id: a.Question.ID, ConversationKey: ValidUTF8(key), Direction: outbound, Author: "hub", Timestamp: at, Type: "question_answered", Text: &text,
@@ -101,7 +101,7 @@ func (s *ClientService) AnswerQuestion(ctx context.Context, r *wire.AnswerQuesti
 	}
 	as := s.hub.Connect(s.peer(p))
 	defer as.Close(nil)
-	_, err = as.AnswerQuestion(r.GetQuestionId(), hub.Reply{Selected: r.GetSelected(), Text: r.GetCustomText()})
+	_, err = as.AnswerQuestion(r.GetQuestionId(), question.Answer{Selected: r.GetSelected(), Text: r.GetCustomText()})
 	switch f := core.AsFault(err); {
 	case err == nil:
 		return &wire.AnswerQuestionResponse{Success: true}, nil

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 // dialogs are the questions that are put to the subscribers of a session, and the
 // latest that were settled there. Server.mu guards them.
 type dialogs struct {
-	open    map[string]hub.Question
+	open    map[string]question.Question
 	settled []string
 }
 
@@ -27,23 +27,23 @@ const mostSettled = 64
 // subscribers, and those that are open then once more when the first one comes.
 func (s *Server) look(ss *session) {
 	if len(ss.readers) == 0 {
-		s.root.LookAway(ss)
+		s.root.UnwatchQuestions(ss)
 		clear(ss.dialogs.open)
 		return
 	}
-	s.root.LookAt(hub.Sight{Tag: ss, Thread: ss.thread, Agent: ss.agent.Agent(), For: ss.viewer})
+	s.root.WatchQuestions(question.View{Tag: ss, Thread: ss.thread, Agent: ss.agent.Agent(), For: ss.viewer})
 }
 
 // asking takes in a question, or how it ended. Who answered is told to all, that
 // nobody did to none (facts, section 7.1).
-func (s *Server) asking(ss *session, q hub.Question, given *hub.Given) {
+func (s *Server) asking(ss *session, q question.Question, given *question.Outcome) {
 	_, known := ss.dialogs.open[q.ID]
 	switch {
 	case len(ss.readers) == 0 || known == (given == nil):
 		return
 	case given == nil:
 		if ss.dialogs.open == nil {
-			ss.dialogs.open = map[string]hub.Question{}
+			ss.dialogs.open = map[string]question.Question{}
 		}
 		ss.dialogs.open[q.ID] = q
 		ss.tell(dialogFrame(ss.prefix, q, q.Until.Sub(q.Since)))
@@ -78,7 +78,7 @@ func (ss *session) tellBehind(st *step, frame []byte) {
 
 // askAgain puts what is open to a client that has come late.
 func (c *connection) askAgain(ss *session) {
-	open := slices.SortedFunc(maps.Values(ss.dialogs.open), func(a, b hub.Question) int {
+	open := slices.SortedFunc(maps.Values(ss.dialogs.open), func(a, b question.Question) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
 	for _, q := range open {
@@ -88,7 +88,7 @@ func (c *connection) askAgain(ss *session) {
 
 // dialogMethod is the dialog that a question is told as: what is chosen from is a
 // select. Pi has none for several choices; they are typed, like a text.
-func dialogMethod(q hub.Question) string {
+func dialogMethod(q question.Question) string {
 	if len(q.Options) > 0 && !q.Several {
 		return "select"
 	}
@@ -96,7 +96,7 @@ func dialogMethod(q hub.Question) string {
 }
 
 // dialogFrame is the event that asks (section 18.1).
-func dialogFrame(prefix []byte, q hub.Question, timeout time.Duration) []byte {
+func dialogFrame(prefix []byte, q question.Question, timeout time.Duration) []byte {
 	title := q.Text
 	if q.Header != "" {
 		title = q.Header + ": " + title
@@ -130,7 +130,7 @@ func dialogFrame(prefix []byte, q hub.Question, timeout time.Duration) []byte {
 }
 
 // optionText is how an option is shown; the specification has but a text for it.
-func optionText(o hub.Option) string {
+func optionText(o question.Option) string {
 	if o.Description == "" {
 		return o.Label
 	}
@@ -162,19 +162,19 @@ func (s *Server) reply(x *execution, id string) outcome {
 
 // replyOf reads a response. One to another method than was asked, and one without a
 // value, dismiss the question (facts, section 7.1).
-func replyOf(q hub.Question, r command) hub.Reply {
+func replyOf(q question.Question, r command) question.Answer {
 	method, _ := r.text("method")
 	value, _ := r.text("value")
 	if value = strings.TrimSpace(value); method != dialogMethod(q) || value == "" {
-		return hub.Reply{Dismissed: true}
+		return question.Answer{Dismissed: true}
 	}
 	if label, ok := chosen(q, value); ok {
-		return hub.Reply{Selected: []string{label}}
+		return question.Answer{Selected: []string{label}}
 	}
 	if !q.Several {
-		return hub.Reply{Text: value}
+		return question.Answer{Text: value}
 	}
-	var picked hub.Reply
+	var picked question.Answer
 	var rest []string
 	for word := range strings.SplitSeq(value, ",") {
 		switch label, ok := chosen(q, strings.TrimSpace(word)); {
@@ -185,15 +185,15 @@ func replyOf(q hub.Question, r command) hub.Reply {
 		}
 	}
 	if picked.Text = strings.Join(rest, ", "); picked.Text == "" && len(picked.Selected) == 0 {
-		return hub.Reply{Dismissed: true}
+		return question.Answer{Dismissed: true}
 	}
 	return picked
 }
 
 // chosen returns the label of the option that the text means: as it was shown, by
 // its label in any case, or where several are typed by its number.
-func chosen(q hub.Question, text string) (string, bool) {
-	i := slices.IndexFunc(q.Options, func(o hub.Option) bool { return text == optionText(o) || strings.EqualFold(text, o.Label) })
+func chosen(q question.Question, text string) (string, bool) {
+	i := slices.IndexFunc(q.Options, func(o question.Option) bool { return text == optionText(o) || strings.EqualFold(text, o.Label) })
 	if n, err := strconv.Atoi(text); i < 0 && q.Several && err == nil {
 		i = n - 1
 	}

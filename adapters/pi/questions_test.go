@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 func TestAQuestionIsAnsweredInItsSessionAlone(t *testing.T) {
@@ -40,28 +41,28 @@ func TestAQuestionIsAnsweredInItsSessionAlone(t *testing.T) {
 }
 
 func TestWhatIsTypedIsReadAsTheOptionsThatItNames(t *testing.T) {
-	options := []hub.Option{{Label: "Red"}, {Label: "Blue, dark", Description: "as the sea"}, {Label: "3"}, {Label: "Green"}}
-	one, several, words := hub.Question{Options: options}, hub.Question{Options: options, Several: true}, hub.Question{}
+	options := []question.Option{{Label: "Red"}, {Label: "Blue, dark", Description: "as the sea"}, {Label: "3"}, {Label: "Green"}}
+	one, several, words := question.Question{Options: options}, question.Question{Options: options, Several: true}, question.Question{}
 	for _, tt := range []struct {
-		q      hub.Question
+		q      question.Question
 		answer string
-		want   hub.Reply
+		want   question.Answer
 	}{
-		{one, `{"method":"select","value":"Red"}`, hub.Reply{Selected: []string{"Red"}}},
-		{one, `{"method":"select","value":"Blue, dark: as the sea"}`, hub.Reply{Selected: []string{"Blue, dark"}}},
-		{one, `{"method":"select","value":"1"}`, hub.Reply{Text: "1"}},
-		{one, `{"method":"select","value":"Pink"}`, hub.Reply{Text: "Pink"}},
-		{one, `{"method":"input","value":"Red"}`, hub.Reply{Dismissed: true}},
-		{one, `{"method":"select","value":7}`, hub.Reply{Dismissed: true}},
-		{one, `{"method":"cancelled"}`, hub.Reply{Dismissed: true}},
-		{words, `{"method":"input","value":" a, b "}`, hub.Reply{Text: "a, b"}},
-		{words, `{"method":"input","value":"  "}`, hub.Reply{Dismissed: true}},
-		{several, `{"method":"input","value":"red, 2, red"}`, hub.Reply{Selected: []string{"Red", "Blue, dark"}}},
-		{several, `{"method":"input","value":"Blue, dark"}`, hub.Reply{Selected: []string{"Blue, dark"}}},
-		{several, `{"method":"input","value":"3"}`, hub.Reply{Selected: []string{"3"}}},
-		{several, `{"method":"input","value":"4, 5, 0"}`, hub.Reply{Selected: []string{"Green"}, Text: "5, 0"}},
-		{several, `{"method":"input","value":" , "}`, hub.Reply{Dismissed: true}},
-		{several, `{"method":"interview","responses":{}}`, hub.Reply{Dismissed: true}},
+		{one, `{"method":"select","value":"Red"}`, question.Answer{Selected: []string{"Red"}}},
+		{one, `{"method":"select","value":"Blue, dark: as the sea"}`, question.Answer{Selected: []string{"Blue, dark"}}},
+		{one, `{"method":"select","value":"1"}`, question.Answer{Text: "1"}},
+		{one, `{"method":"select","value":"Pink"}`, question.Answer{Text: "Pink"}},
+		{one, `{"method":"input","value":"Red"}`, question.Answer{Dismissed: true}},
+		{one, `{"method":"select","value":7}`, question.Answer{Dismissed: true}},
+		{one, `{"method":"cancelled"}`, question.Answer{Dismissed: true}},
+		{words, `{"method":"input","value":" a, b "}`, question.Answer{Text: "a, b"}},
+		{words, `{"method":"input","value":"  "}`, question.Answer{Dismissed: true}},
+		{several, `{"method":"input","value":"red, 2, red"}`, question.Answer{Selected: []string{"Red", "Blue, dark"}}},
+		{several, `{"method":"input","value":"Blue, dark"}`, question.Answer{Selected: []string{"Blue, dark"}}},
+		{several, `{"method":"input","value":"3"}`, question.Answer{Selected: []string{"3"}}},
+		{several, `{"method":"input","value":"4, 5, 0"}`, question.Answer{Selected: []string{"Green"}, Text: "5, 0"}},
+		{several, `{"method":"input","value":" , "}`, question.Answer{Dismissed: true}},
+		{several, `{"method":"interview","responses":{}}`, question.Answer{Dismissed: true}},
 	} {
 		r, _ := objectOf([]byte(tt.answer))
 		if diff := cmp.Diff(tt.want, replyOf(tt.q, r)); diff != "" {

@@ -306,8 +306,8 @@ func (s *Server) record() {
 		case b.Draining != "":
 			s.draining = true
 			s.stopRetrying()
-		case b.Asking != nil:
-			s.asking(b.Asking.Tag.(*session), b.Asking.Question, b.Asking.Given)
+		case b.Question != nil:
+			s.asking(b.Question.Tag.(*session), b.Question.Question, b.Question.Outcome)
 		default:
 			s.read(b)
 		}

@@ -4,13 +4,13 @@ import (
 	"net/http"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 // getQuestions lists the questions of agents that the sender may answer.
 func (a *api) getQuestions(c call) error {
 	return a.reply(c.w, http.StatusOK, struct {
-		Questions []hub.Question `json:"questions"`
+		Questions []question.Question `json:"questions"`
 	}{a.hub.Questions(c.from)})
 }
 
@@ -31,7 +31,7 @@ func (a *api) postAnswer(c call) error {
 	}
 	s := a.connect(c)
 	defer leave(s)
-	given, err := s.AnswerQuestion(c.id(), hub.Reply{Selected: body.Selected, Text: body.Text, Dismissed: body.Dismissed})
+	given, err := s.AnswerQuestion(c.id(), question.Answer{Selected: body.Selected, Text: body.Text, Dismissed: body.Dismissed})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 func TestAQuestionIsListedForWhoMayAnswerItAndAnsweredOnce(t *testing.T) {
@@ -14,9 +15,9 @@ func TestAQuestionIsListedForWhoMayAnswerItAndAnsweredOnce(t *testing.T) {
 	a := g.agent("a", func(c *core.Card) { c.Capabilities = []string{"ui"} })
 	looker := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}})
 	t.Cleanup(func() { looker.Close(nil) })
-	list := func(who ...string) (all []hub.Question) {
+	list := func(who ...string) (all []question.Question) {
 		t.Helper()
-		var got struct{ Questions []hub.Question }
+		var got struct{ Questions []question.Question }
 		g.get("/v1/questions", who...).into(http.StatusOK, &got)
 		if got.Questions == nil {
 			t.Error("got null, want a list")
@@ -28,7 +29,7 @@ func TestAQuestionIsListedForWhoMayAnswerItAndAnsweredOnce(t *testing.T) {
 	}
 	g.opened(`{"to":"a","content":"hi","thread":"trip"}`, "X-User: ann")
 	task := a.takes()
-	looker.LookAt(hub.Sight{Thread: "trip", For: core.Principal{ID: "ann"}})
+	looker.WatchQuestions(question.View{Thread: "trip", For: core.Principal{ID: "ann"}})
 	a.s.CallTool("c", "ask_user", []byte(`{"question":"Which day?","options":[{"label":"Monday","description":"the first"},{"label":"Friday"}],"multi_select":true,"header":"Day"}`))
 	got := list("X-User: ann")
 	if len(got) != 1 || got[0].Text != "Which day?" || got[0].Agent != "a" || len(got[0].Options) != 2 || got[0].Tasks[0] != task.ID() {
@@ -43,7 +44,7 @@ func TestAQuestionIsListedForWhoMayAnswerItAndAnsweredOnce(t *testing.T) {
 	g.post(path, `{"selected":["Sunday"]}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "none of the options")
 	g.post(path, `{"dismissed":true,"custom_text":"x"}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "dismissed: it says that there is no answer")
 	g.post("/v1/questions/none/answer", `{"dismissed":true}`).refused(http.StatusNotFound, core.CodeUnknownTask)
-	var given hub.Given
+	var given question.Outcome
 	g.post(path, `{"selected":["Friday","Monday"],"custom_text":"or Sunday"}`, "X-User: ann").into(http.StatusOK, &given)
 	if !given.Answered || len(given.Selected) != 2 || given.Text != "or Sunday" {
 		t.Errorf("got %+v, want what was said", given)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 func questionsCommand(io streams) *cobra.Command {
@@ -25,7 +25,7 @@ dialect.`,
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var list struct {
-			Questions []hub.Question `json:"questions"`
+			Questions []question.Question `json:"questions"`
 		}
 		err := to.client().get(c.Context(), "/v1/questions", &list)
 		switch {
@@ -71,7 +71,7 @@ lists them.`,
 		if said := len(args) > 1 || text != ""; said == dismiss {
 			return &exit{exitUsage, errors.New("say one thing: options, --text, or --dismiss")}
 		}
-		var given hub.Given
+		var given question.Outcome
 		body := map[string]any{"selected": args[1:], "custom_text": text, "dismissed": dismiss}
 		if err := to.client().post(c.Context(), "/v1/questions/"+url.PathEscape(args[0])+"/answer", body, &given); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 func TestAPersonAnswersAQuestionFromTheCommandLine(t *testing.T) {
@@ -14,7 +15,7 @@ func TestAPersonAnswersAQuestionFromTheCommandLine(t *testing.T) {
 	defer asker.leave()
 	looker := s.service.hub.Connect(hub.Identity{Principal: core.Principal{ID: "local"}})
 	defer looker.Close(nil)
-	looker.LookAt(hub.Sight{Agent: "asker", For: core.Principal{ID: "local"}})
+	looker.WatchQuestions(question.View{Agent: "asker", For: core.Principal{ID: "local"}})
 	if code, out, complaint := s.typed(t, "questions"); code != exitDone || out != "" || complaint != "nobody is asked anything\n" {
 		t.Errorf("got %d, %q and %q, want nothing to wait", code, out, complaint)
 	}
@@ -32,14 +33,14 @@ func TestAPersonAnswersAQuestionFromTheCommandLine(t *testing.T) {
 	} {
 		call := asker.call("ask_user", input)
 		var b hub.Batch
-		for b.Asking == nil || b.Asking.Given != nil { // how the last one ended comes too
+		for b.Question == nil || b.Question.Outcome != nil { // how the last one ended comes too
 			var err error
 			if b, err = looker.Next(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		id := b.Asking.Question.ID
-		var list struct{ Questions []hub.Question }
+		id := b.Question.Question.ID
+		var list struct{ Questions []question.Question }
 		if err := json.Unmarshal([]byte(s.wants(t, exitDone, id, "questions", "--json")), &list); err != nil || len(list.Questions) != 1 {
 			t.Errorf("got %+v and %v, want one", list, err)
 		}

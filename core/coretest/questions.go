@@ -4,26 +4,26 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 // questions are those that agents asked people: each is settled once, and none stays
 // open when the last of the tasks that it was asked for has ended.
-type questions map[string]hub.Question
+type questions map[string]question.Question
 
-var _ hub.QuestionObserver = (*Promises)(nil)
+var _ question.Observer = (*Promises)(nil)
 
-// Asked implements hub.QuestionObserver.
-func (p *Promises) Asked(q hub.Question) {
+// Asked implements question.Observer.
+func (p *Promises) Asked(q question.Question) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.questions[q.ID] = q
-	if next, ok := p.next.(hub.QuestionObserver); ok {
+	if next, ok := p.next.(question.Observer); ok {
 		next.Asked(q)
 	}
 }
 
-// Settled implements hub.QuestionObserver.
+// Settled implements question.Observer.
 func (p *Promises) Settled(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,14 +35,14 @@ func (p *Promises) Settled(id string) {
 		p.breaks("P1", q.Tasks[0], "question %s stayed open %s after the end", id, time.Since(end))
 	}
 	delete(p.questions, id)
-	if next, ok := p.next.(hub.QuestionObserver); ok {
+	if next, ok := p.next.(question.Observer); ok {
 		next.Settled(id)
 	}
 }
 
 // endOf returns when the last task of a question ended, if all of them have. Callers
 // hold mu.
-func (p *Promises) endOf(q hub.Question) (end time.Time, ended bool) {
+func (p *Promises) endOf(q question.Question) (end time.Time, ended bool) {
 	for _, id := range q.Tasks {
 		t := p.tasks[id]
 		if t == nil || t.ends == 0 {

@@ -2,11 +2,11 @@ package hub
 
 import (
 	"encoding/json"
-	"slices"
-	"strings"
+	"errors"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 // The tool by which an agent that declared the capability asks people, as agents of
@@ -14,7 +14,6 @@ import (
 const (
 	askUserCapability = "ui"
 	maxAskUser        = 300 * time.Second
-	maxOptions        = 100
 	maxQuestionBytes  = 64 << 10
 )
 
@@ -30,66 +29,28 @@ var askUserTool = Tool{
 }
 
 type askUserInput struct {
-	Question       string   `json:"question"`
-	Options        []Option `json:"options"`
-	MultiSelect    bool     `json:"multi_select"`
-	Header         string   `json:"header"`
-	TimeoutSeconds *int     `json:"timeout_seconds"`
+	Question       string            `json:"question"`
+	Options        []question.Option `json:"options"`
+	MultiSelect    bool              `json:"multi_select"`
+	Header         string            `json:"header"`
+	TimeoutSeconds *int              `json:"timeout_seconds"`
 }
 
-// question is what the input asks, from now on.
-func (in askUserInput) question(wait time.Duration) (Question, error) {
-	q := Question{
-		ID: core.NewID(), Text: in.Question, Header: in.Header, Options: in.Options, Several: in.MultiSelect, Tasks: []core.TaskID{}, Since: time.Now(),
+// question returns what the input asks, from now on, with the timeout if it names none.
+func (in askUserInput) question(timeout time.Duration) (question.Question, error) {
+	q := question.Question{
+		ID: core.NewID(), Text: in.Question, Header: in.Header, Options: in.Options, Several: in.MultiSelect, Since: time.Now(),
 	}
-	invalid := func(text string) (Question, error) {
-		return q, core.NewFault(core.CodeInvalid, "invalid input: %s", text)
-	}
-	switch {
-	case q.Text == "":
-		return invalid("question: missing; say what is asked")
-	case in.Options != nil && len(in.Options) == 0:
-		return invalid("options: want at least one, or leave them out and the answer is a text")
-	case len(in.Options) > maxOptions:
-		return invalid("options: want at most 100")
-	case slices.ContainsFunc(in.Options, func(o Option) bool { return o.Label == "" }):
-		return invalid("options: each wants a label")
-	case in.MultiSelect && len(in.Options) == 0:
-		return invalid("multi_select: there are no options to select")
+	if err := q.Check(); err != nil {
+		return q, core.NewFault(core.CodeInvalid, "invalid input: %s", core.AsFault(err).Message)
 	}
 	if n := in.TimeoutSeconds; n != nil {
-		if wait = time.Duration(*n) * time.Second; wait < time.Second || wait > maxAskUser {
-			return invalid("timeout_seconds: want 1 to 300")
+		if timeout = time.Duration(*n) * time.Second; timeout < time.Second || timeout > maxAskUser {
+			return q, core.NewFault(core.CodeInvalid, "invalid input: timeout_seconds: want 1 to 300")
 		}
 	}
-	q.Until = q.Since.Add(wait)
+	q.Until = q.Since.Add(timeout)
 	return q, nil
-}
-
-// check returns an invalid Fault for a reply that does not fit.
-func (q *Question) check(r Reply) error {
-	switch {
-	case r.Dismissed:
-		return nil
-	case len(r.Selected) == 0 && r.Text == "":
-		return core.NewFault(core.CodeInvalid, "at least one selection or custom_text is required")
-	case len(r.Selected) > 1 && !q.Several:
-		return core.NewFault(core.CodeInvalid, "one selection is allowed")
-	}
-	labels := make([]string, 0, len(q.Options))
-	for _, o := range q.Options {
-		labels = append(labels, o.Label)
-	}
-	for _, label := range r.Selected {
-		if slices.Contains(labels, label) {
-			continue
-		}
-		if len(labels) == 0 {
-			return core.NewFault(core.CodeInvalid, "the question has no options: answer in words of your own")
-		}
-		return core.NewFault(core.CodeInvalid, "%q is none of the options: %.500s", label, strings.Join(labels, ", "))
-	}
-	return nil
 }
 
 // runAskUser puts the question; the answer comes when somebody gives it.
@@ -101,30 +62,35 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*ToolOutput, erro
 	if len(raw) > maxQuestionBytes {
 		return nil, core.NewFault(core.CodeTooLarge, "the question has %d bytes, the limit is %d: ask shorter", len(raw), maxQuestionBytes)
 	}
-	question, err := in.question(s.hub.limits.QuestionTimeout)
+	q, err := in.question(s.hub.limits.QuestionTimeout)
 	if err != nil {
 		return nil, err
 	}
-	question.Agent = s.agentID()
-	q := &asked{Question: question, caller: s, call: call, tasks: map[core.TaskID]struct{}{}, shown: map[place]struct{}{}}
-	tasks := s.root().working()
-	for _, t := range tasks {
-		if t.HasEnded() {
-			continue
-		}
-		q.Tasks = append(q.Tasks, t.ID())
-		q.within = append(q.within, s.hub.above(t)...)
+	q.Agent = s.agentID()
+	asked := question.Request{Question: q, Asker: questionPeer{s}, Ref: call}
+	agent := s.root()
+	for _, t := range agent.working() {
+		asked.Tasks = append(asked.Tasks, question.Task{
+			ID: t.ID(), Sources: s.hub.sources(t), Working: func() bool { return !t.HasEnded() && t.Worker() == agent.worker() },
+		})
 	}
-	return nil, s.hub.questions.put(q, tasks)
+	err = s.hub.questions.Put(asked)
+	if s.isClosed() { // maybe before the question was put
+		s.hub.questions.Leave(questionPeer{s})
+	}
+	if errors.Is(err, &core.Fault{Code: core.CodeOverloaded}) {
+		s.hub.Count("refused.question")
+	}
+	return nil, err
 }
 
-// above returns the threads of a task and of those that stand above it, as far as
-// they are in memory.
-func (h *Hub) above(t *Task) []source {
-	var all []source
+// sources returns the threads of a task and of those above it, as far as they are in
+// memory.
+func (h *Hub) sources(t *Task) []question.Source {
+	var all []question.Source
 	for t != nil {
 		r := t.Request()
-		all = append(all, source{r.Thread, t.From()})
+		all = append(all, question.Source{Thread: r.Thread, From: t.From()})
 		t = h.tasks.Get(r.Cause)
 	}
 	return all

@@ -12,7 +12,7 @@ type host struct{ *Hub }
 // Appended implements [task.Host].
 func (h host) Appended(id core.TaskID, e core.Event) {
 	if k := e.Body.Kind(); k.Ends() || k == core.KindRetrying {
-		h.questions.taskEnded(id)
+		h.questions.TaskEnded(id)
 	}
 	if h.observer != nil {
 		h.observer.Appended(id, e)

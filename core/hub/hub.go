@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/recorder"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -48,7 +49,8 @@ type Options struct {
 }
 
 // Observer sees the life of a hub from inside, in order. Its methods are called
-// with locks held: they must return at once and not call the hub.
+// with locks held: they must return at once and not call the hub. One that is a
+// [question.Observer] sees questions too.
 type Observer interface {
 	// Joined and Left tell who is here. Joined comes again whenever the card changes.
 	Joined(core.Card)
@@ -78,7 +80,7 @@ type Hub struct {
 	recorder   *recorder.Recorder
 	tasks      *task.Store
 	packs      packs
-	questions  questions
+	questions  *question.Book
 	lookups    chan lookup
 	stop       func() // ends what reads the lookups
 
@@ -119,7 +121,8 @@ func New(opts Options) *Hub {
 		h.journal = journal.NewMemory(journal.Retention{})
 	}
 	h.packs = newPacks(h.limits, opts.Schema, h.Count)
-	h.questions = newQuestions(h)
+	asked, _ := h.observer.(question.Observer)
+	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayRead: h.rules.MayRead, Observer: asked})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index, h.followers = thread.NewIndex(thread.IndexTasks), map[core.ThreadID]map[*Session]follower{}
 	h.topics = newTopics(h.limits)
@@ -202,7 +205,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 		t.End(core.Failed{Fault: gone})
 	}
 	h.packs.stop(gone)
-	h.questions.stop(gone)
+	h.questions.Stop(gone)
 	h.stop()
 	err := h.recorder.Stop(h.unrecorded)
 	h.mu.Lock()

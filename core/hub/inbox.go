@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -28,8 +29,8 @@ type Batch struct {
 	Tool *ToolOutput
 	// Execute is what the pack that this session provides is to do.
 	Execute *Execution
-	// Asking is a question to people, or how it ended: see [Session.LookAt].
-	Asking *Asking
+	// Question is put to people, or the news of how it ended: see [Session.WatchQuestions].
+	Question *question.Update
 	// ToolsChanged says that packs came, went or changed: see [Session.WatchTools].
 	ToolsChanged bool
 	// Imposed says that an operator has set how the agent works.
@@ -44,7 +45,7 @@ type inbox struct {
 	ready    fifo.Queue[*task.Reader]
 	tools    fifo.Queue[*ToolOutput]
 	execute  fifo.Queue[*Execution]
-	asking   fifo.Queue[*Asking]
+	asking   fifo.Queue[*question.Update]
 	changed  bool // the tools, since that was told last
 	imposed  *Imposed
 	stirred  bool // a thread that is followed has another task
@@ -80,7 +81,7 @@ func (f *inbox) pushExecution(e *Execution) {
 	f.signal()
 }
 
-func (f *inbox) pushAsking(a *Asking) {
+func (f *inbox) pushAsking(a *question.Update) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asking.Push(a)
@@ -146,7 +147,7 @@ func (f *inbox) pop() (b Batch, r *task.Reader, ok bool, err error) {
 		return Batch{Execute: e}, nil, true, nil
 	}
 	if a, found := f.asking.Pop(); found {
-		return Batch{Asking: a}, nil, true, nil
+		return Batch{Question: a}, nil, true, nil
 	}
 	if f.stirred {
 		f.stirred = false

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 // asker joins an agent that may ask people.
@@ -18,20 +19,20 @@ func (g *stage) asker(id string) *hub.Session { return g.agent(id, able, skilled
 // looker connects somebody who looks at a conversation.
 func (g *stage) looker(id string, thread core.ThreadID, with core.AgentID) *hub.Session {
 	s := g.connect(id)
-	s.LookAt(hub.Sight{Tag: "sight of " + id, Thread: thread, Agent: with, For: core.Principal{ID: id}})
+	s.WatchQuestions(question.View{Tag: "sight of " + id, Thread: thread, Agent: with, For: core.Principal{ID: id}})
 	return s
 }
 
 // asking reads the question, or what became of it, which must be there now.
-func (g *stage) asking(s *hub.Session) *hub.Asking {
+func (g *stage) asking(s *hub.Session) *question.Update {
 	g.t.Helper()
 	for {
 		b, ok := g.batch(s)
 		if !ok {
 			g.t.Fatal("got nothing, want a question")
 		}
-		if b.Asking != nil {
-			return b.Asking
+		if b.Question != nil {
+			return b.Question
 		}
 	}
 }
@@ -39,8 +40,8 @@ func (g *stage) asking(s *hub.Session) *hub.Asking {
 func (g *stage) askedNothing(what string, s *hub.Session) {
 	g.t.Helper()
 	for b, ok := g.batch(s); ok; b, ok = g.batch(s) {
-		if b.Asking != nil {
-			g.t.Errorf("%s: got %+v, want no question", what, b.Asking)
+		if b.Question != nil {
+			g.t.Errorf("%s: got %+v, want no question", what, b.Question)
 		}
 	}
 }
@@ -56,8 +57,8 @@ func TestAQuestionIsPutToWhoLooksAtTheConversationAndTheFirstAnswerCounts(t *tes
 		elsewhere, stranger := g.looker("ada", "work", "a"), g.looker("bob", "trip", "a")
 		a.CallTool("c1", "ask_user", []byte(whichDay))
 		got := g.asking(here)
-		want := hub.Question{
-			ID: got.Question.ID, Agent: "a", Tasks: []core.TaskID{task.ID()}, Text: "Which day?", Options: []hub.Option{{Label: "Monday"}, {Label: "Friday"}},
+		want := question.Question{
+			ID: got.Question.ID, Agent: "a", Tasks: []core.TaskID{task.ID()}, Text: "Which day?", Options: []question.Option{{Label: "Monday"}, {Label: "Friday"}},
 			Since: got.Question.Since, Until: got.Question.Since.Add(time.Minute),
 		}
 		if diff := cmp.Diff(want, got.Question); diff != "" || got.Tag != "sight of ada" {
@@ -75,9 +76,9 @@ func TestAQuestionIsPutToWhoLooksAtTheConversationAndTheFirstAnswerCounts(t *tes
 		if all := g.hub.Questions(core.Principal{ID: "bob"}); len(all) != 0 {
 			t.Errorf("somebody else: got %v open, want nothing", all)
 		}
-		_, err := stranger.AnswerQuestion(want.ID, hub.Reply{Selected: []string{"Friday"}})
+		_, err := stranger.AnswerQuestion(want.ID, question.Answer{Selected: []string{"Friday"}})
 		g.wantFault("somebody else answers", err, core.CodeNotAuthorized)
-		for text, r := range map[string]hub.Reply{
+		for text, r := range map[string]question.Answer{
 			"at least one selection or custom_text is required": {},
 			"one selection is allowed":                          {Selected: []string{"Monday", "Friday"}},
 			`"Sunday" is none of the options: Monday, Friday`:   {Selected: []string{"Sunday"}},
@@ -86,17 +87,17 @@ func TestAQuestionIsPutToWhoLooksAtTheConversationAndTheFirstAnswerCounts(t *tes
 				t.Errorf("got %v, want %q", err, text)
 			}
 		}
-		if _, err := too.AnswerQuestion(want.ID, hub.Reply{Selected: []string{"Friday"}}); err != nil {
+		if _, err := too.AnswerQuestion(want.ID, question.Answer{Selected: []string{"Friday"}}); err != nil {
 			t.Fatalf("the first answer: got %v, want no error", err)
 		}
-		_, err = here.AnswerQuestion(want.ID, hub.Reply{Selected: []string{"Monday"}})
+		_, err = here.AnswerQuestion(want.ID, question.Answer{Selected: []string{"Monday"}})
 		g.wantFault("the second answer", err, core.CodeConflict)
-		_, err = here.AnswerQuestion("q", hub.Reply{Text: "x"})
+		_, err = here.AnswerQuestion("q", question.Answer{Text: "x"})
 		g.wantFault("no question", err, core.CodeUnknownTask)
-		if out := outputOf[hub.Given](g, g.tool(a)); !out.Answered || len(out.Selected) != 1 || out.Selected[0] != "Friday" {
+		if out := outputOf[question.Outcome](g, g.tool(a)); !out.Answered || len(out.Selected) != 1 || out.Selected[0] != "Friday" {
 			t.Errorf("got %+v, want Friday", out)
 		}
-		if end := g.asking(here).Given; end == nil || end.By.ID != "ada" || end.Selected[0] != "Friday" {
+		if end := g.asking(here).Outcome; end == nil || end.By.ID != "ada" || end.Selected[0] != "Friday" {
 			t.Errorf("the other: got %+v, want it told", end)
 		}
 		g.report(a, task, core.Done{})
@@ -125,11 +126,11 @@ func TestWithoutAnybodyAtItsThreadAQuestionGoesToWhoTalksWithTheAgent(t *testing
 		if got := g.asking(late).Question.ID; got != q.ID {
 			t.Errorf("got %s, want %s", got, q.ID)
 		}
-		late.LookAway("sight of ada")
-		if _, err := with.AnswerQuestion(q.ID, hub.Reply{Dismissed: true}); err != nil {
+		late.UnwatchQuestions("sight of ada")
+		if _, err := with.AnswerQuestion(q.ID, question.Answer{Dismissed: true}); err != nil {
 			t.Fatal(err)
 		}
-		if out := outputOf[hub.Given](g, g.tool(a)); out.Answered || out.Reason != "dismissed" {
+		if out := outputOf[question.Outcome](g, g.tool(a)); out.Answered || out.Reason != "dismissed" {
 			t.Errorf("got %+v, want it dismissed", out)
 		}
 		g.askedNothing("who looked away", late)
@@ -180,15 +181,15 @@ func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
 				if all := g.hub.Questions(core.Principal{ID: "ada", Operator: true}); len(all) != 0 {
 					t.Errorf("got %v open, want nothing", all)
 				}
-				if end := g.asking(here); end.Given == nil || end.Given.Answered {
+				if end := g.asking(here); end.Outcome == nil || end.Outcome.Answered {
 					t.Errorf("got %+v, want it told that nobody answers any more", end)
 				}
 				if tt.reason != "" {
-					if out := outputOf[hub.Given](g, g.tool(a)); out.Answered || out.Reason != tt.reason {
+					if out := outputOf[question.Outcome](g, g.tool(a)); out.Answered || out.Reason != tt.reason {
 						t.Errorf("got %+v, want no answer: %s", out, tt.reason)
 					}
 				}
-				_, err := here.AnswerQuestion(q.ID, hub.Reply{Selected: []string{"Friday"}})
+				_, err := here.AnswerQuestion(q.ID, question.Answer{Selected: []string{"Friday"}})
 				g.wantFault("an answer behind the end", err, core.CodeConflict)
 			})
 		})
@@ -240,10 +241,10 @@ func TestAQuestionWithoutOptionsIsAnsweredInWords(t *testing.T) {
 		a.CallTool("c1", "ask_user", []byte(`{"question":"Which day?"}`))
 		q := g.asking(ada).Question
 		const want = "the question has no options: answer in words of your own"
-		if _, err := ada.AnswerQuestion(q.ID, hub.Reply{Selected: []string{"Friday"}}); err == nil || core.AsFault(err).Message != want {
+		if _, err := ada.AnswerQuestion(q.ID, question.Answer{Selected: []string{"Friday"}}); err == nil || core.AsFault(err).Message != want {
 			t.Errorf("got %v, want %q", err, want)
 		}
-		if _, err := ada.AnswerQuestion(q.ID, hub.Reply{Text: "Friday"}); err != nil {
+		if _, err := ada.AnswerQuestion(q.ID, question.Answer{Text: "Friday"}); err != nil {
 			t.Errorf("got %v, want it to count", err)
 		}
 	})
@@ -259,6 +260,28 @@ func TestAQuestionEndsWithTheHub(t *testing.T) {
 		}
 		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnreachable {
 			t.Errorf("got %+v, want it said that the hub stopped", o)
+		}
+	})
+}
+
+func TestWhoHasLeftAsksAndWatchesNothing(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		a, gone, ada := g.asker("a"), g.asker("gone"), g.looker("ada", "trip", "gone")
+		for _, s := range []*hub.Session{gone, ada} {
+			s.Close(nil)
+		}
+		ada.WatchQuestions(question.View{Tag: "view of ada", Agent: "a", For: core.Principal{ID: "ada"}})
+		a.CallTool("c1", "ask_user", []byte(whichDay))
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnsupported {
+			t.Errorf("a question to who has left: got %+v, want it unsupported", o)
+		}
+		bob := g.looker("bob", "trip", "gone")
+		gone.CallTool("c1", "ask_user", []byte(whichDay))
+		if all := g.hub.Questions(core.Principal{ID: "bob"}); len(all) != 0 {
+			t.Errorf("a question of who has left: got %v open, want nothing", all)
+		}
+		if asked, end := g.asking(bob), g.asking(bob); asked.Outcome != nil || end.Outcome == nil || end.Outcome.Reason != "left" {
+			t.Errorf("got %+v and %+v, want the question and that its asker has left", asked, end)
 		}
 	})
 }

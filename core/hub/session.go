@@ -314,7 +314,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	h.queued(s)
 	h.mu.Unlock()
 	h.packs.leave(s, reason)
-	h.questions.leave(s)
+	h.questions.Leave(questionPeer{s})
 
 	s.mu.Lock()
 	work, asked, branches := maps.Clone(s.work), s.opened, s.branches

@@ -1,0 +1,306 @@
+package question
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Options make a Book.
+type Options struct {
+	// Limit is how many questions may be open at once, and how many settled ones are
+	// remembered.
+	Limit int
+	// MayRead reports whether somebody may read what the owner asked for. It must not
+	// call the Book.
+	MayRead func(reader, owner core.Principal) bool
+	// Observer sees every question; nil for none.
+	Observer Observer
+}
+
+// Observer sees the life of questions. Its methods are called with the lock of the Book
+// held: they must return at once and not call the Book.
+type Observer interface {
+	// Asked tells of a question that was put to somebody.
+	Asked(Question)
+	// Settled tells of its end, exactly once.
+	Settled(id string)
+}
+
+// Book holds the open questions and the views that they are put to. It is safe for
+// concurrent use.
+type Book struct {
+	opts Options
+
+	mu      sync.Mutex
+	open    map[string]*pending
+	byTask  map[core.TaskID][]*pending
+	views   map[Peer]map[any]View
+	settled []string // the latest that are not open any more
+	stopped *core.Fault
+}
+
+// NewBook makes a Book. Stop ends it.
+func NewBook(opts Options) *Book {
+	return &Book{opts: opts, open: map[string]*pending{}, byTask: map[core.TaskID][]*pending{}, views: map[Peer]map[any]View{}}
+}
+
+// Request is a question with who asks it and why.
+type Request struct {
+	// Question is what is asked. Put sets its Tasks.
+	Question Question
+	// Asker is told of the outcome, with Ref.
+	Asker Peer
+	Ref   string
+	// Tasks are those that it is asked for; none where the asker works on nothing.
+	Tasks []Task
+}
+
+// Task is a task that a question is asked for.
+type Task struct {
+	ID core.TaskID
+	// Sources are the thread of the task and of those above it.
+	Sources []Source
+	// Working reports whether the asker still works on the task. It is called without
+	// the lock of the Book.
+	Working func() bool
+}
+
+// Source is a thread, and who asked there.
+type Source struct {
+	Thread core.ThreadID
+	From   core.Principal
+}
+
+// pending is a question until it is settled. Book.mu guards it.
+type pending struct {
+	Question
+	asker   Peer
+	ref     string
+	sources []Source
+	bound   map[core.TaskID]struct{} // the tasks that have not ended
+	// toAgentViews says that no view showed its threads, so that it was put to the
+	// views of any conversation with the agent.
+	toAgentViews bool
+	shown        map[place]struct{}
+	timer        *time.Timer
+}
+
+// Put opens a question, of whose outcome the asker is told. Otherwise it returns a Fault:
+// unsupported where there is no view to put it to, overloaded at the limit, cancelled
+// where all of its tasks have ended, and what Stop was given. The caller checks afterwards
+// that the asker has not left: see the package documentation.
+func (b *Book) Put(r Request) error {
+	q := &pending{Question: r.Question, asker: r.Asker, ref: r.Ref, bound: map[core.TaskID]struct{}{}, shown: map[place]struct{}{}}
+	q.Tasks = []core.TaskID{}
+	b.bind(q, r.Tasks)
+	for _, t := range r.Tasks {
+		if t.Working() {
+			q.Tasks = append(q.Tasks, t.ID)
+			q.sources = append(q.sources, t.Sources...)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id := range q.bound {
+		if !slices.Contains(q.Tasks, id) {
+			b.unbind(q, id)
+		}
+	}
+	if err := b.admit(q, len(r.Tasks) > 0); err != nil {
+		b.unbindAll(q)
+		return err
+	}
+	b.open[q.ID] = q
+	id := q.ID // not the question: the runtime keeps timers for a while that were stopped
+	q.timer = time.AfterFunc(time.Until(q.Until), func() { b.timeout(id) })
+	if b.opts.Observer != nil {
+		b.opts.Observer.Asked(q.Question)
+	}
+	return nil
+}
+
+// admit shows a question to the views that it is put to. Callers hold mu.
+func (b *Book) admit(q *pending, forTasks bool) error {
+	switch {
+	case b.stopped != nil:
+		return b.stopped
+	case forTasks && len(q.bound) == 0:
+		return core.NewFault(core.CodeCancelled, "the task has ended")
+	case len(b.open) >= b.opts.Limit:
+		return core.NewFault(core.CodeOverloaded, "%d questions wait for people: ask again later", len(b.open))
+	}
+	for _, wider := range []bool{false, true} {
+		q.toAgentViews = wider
+		for p, views := range b.views {
+			for tag, v := range views {
+				if q.isFor(v, b.opts.MayRead) {
+					q.show(place{p, tag})
+				}
+			}
+		}
+		if len(q.shown) > 0 {
+			return nil
+		}
+	}
+	return core.NewFault(core.CodeUnsupported, "failed to send question: no connected clients for agent %s", q.Agent)
+}
+
+func (b *Book) bind(q *pending, tasks []Task) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, t := range tasks {
+		q.bound[t.ID] = struct{}{}
+		b.byTask[t.ID] = append(b.byTask[t.ID], q)
+	}
+}
+
+// unbind makes a question outlive a task. Callers hold mu.
+func (b *Book) unbind(q *pending, id core.TaskID) {
+	delete(q.bound, id)
+	left := slices.DeleteFunc(b.byTask[id], func(o *pending) bool { return o == q })
+	if b.byTask[id] = left; len(left) == 0 {
+		delete(b.byTask, id)
+	}
+}
+
+// unbindAll forgets a question at all its tasks. Callers hold mu.
+func (b *Book) unbindAll(q *pending) {
+	for id := range q.bound {
+		b.unbind(q, id)
+	}
+}
+
+// TaskEnded settles the questions that were asked for the task and for no other that
+// goes on. It is called when a task has ended, or was taken from its agent.
+func (b *Book) TaskEnded(id core.TaskID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bound := b.byTask[id]
+	delete(b.byTask, id)
+	for _, q := range bound {
+		if delete(q.bound, id); len(q.bound) == 0 {
+			b.settle(q, Outcome{Reason: reasonTaskEnded}, nil)
+		}
+	}
+}
+
+// Leave ends the views of a peer, and the questions that it put.
+func (b *Book) Leave(p Peer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for tag := range b.views[p] {
+		b.unwatch(place{p, tag})
+	}
+	for _, q := range b.selected(func(q *pending) bool { return q.asker == p }) {
+		b.settle(q, Outcome{Reason: reasonLeft}, nil)
+	}
+}
+
+// Stop settles every question, telling the askers the reason, and refuses new ones for
+// it.
+func (b *Book) Stop(reason *core.Fault) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = reason
+	for _, q := range b.selected(nil) {
+		b.settle(q, Outcome{Reason: reasonLeft}, reason)
+	}
+}
+
+func (b *Book) timeout(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q := b.open[id]; q != nil {
+		b.settle(q, Outcome{Reason: reasonTimeout}, nil)
+	}
+}
+
+// settle ends a question, if it is open: it tells the asker, and every view that the
+// question was put to. Callers hold mu.
+func (b *Book) settle(q *pending, o Outcome, fault *core.Fault) {
+	if b.open[q.ID] != q {
+		return
+	}
+	delete(b.open, q.ID)
+	b.unbindAll(q)
+	q.timer.Stop()
+	if len(b.settled) >= b.opts.Limit {
+		b.settled = slices.Delete(b.settled, 0, len(b.settled)-b.opts.Limit+1)
+	}
+	b.settled = append(b.settled, q.ID)
+	q.asker.Settled(q.ref, o, fault)
+	for at := range q.shown {
+		at.peer.Show(Update{Question: q.Question, Tag: at.tag, Outcome: &o})
+	}
+	if b.opts.Observer != nil {
+		b.opts.Observer.Settled(q.ID)
+	}
+}
+
+// selected returns the open questions that want selects, or all, the longest waiting
+// first. Callers hold mu.
+func (b *Book) selected(want func(*pending) bool) []*pending {
+	var all []*pending
+	for _, q := range b.open {
+		if want == nil || want(q) {
+			all = append(all, q)
+		}
+	}
+	slices.SortFunc(all, func(q, o *pending) int { return cmp.Or(q.Since.Compare(o.Since), cmp.Compare(q.ID, o.ID)) })
+	return all
+}
+
+// mayAnswer reports whether somebody may read and answer a question: whoever may read a
+// task that it was asked for, or was shown it, and operators. Callers hold mu.
+func (b *Book) mayAnswer(p core.Principal, q *pending) bool {
+	for _, src := range q.sources {
+		if b.opts.MayRead(p, src.From) {
+			return true
+		}
+	}
+	for at := range q.shown {
+		if b.views[at.peer][at.tag].For.ID == p.ID {
+			return true
+		}
+	}
+	return p.Operator
+}
+
+// List returns the open questions that somebody may answer, the longest waiting first.
+func (b *Book) List(p core.Principal) []Question {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := []Question{}
+	for _, q := range b.selected(func(q *pending) bool { return b.mayAnswer(p, q) }) {
+		all = append(all, q.Question)
+	}
+	return all
+}
+
+// Answer answers a question in the name of somebody. The first answer counts: a later
+// one is a conflict Fault, one to a question that was never asked an unknown_task Fault,
+// one by somebody who may not read it a not_authorized Fault. An answer that does not fit
+// the question is an invalid Fault, and leaves it open.
+func (b *Book) Answer(by core.Principal, id string, a Answer) (Outcome, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.open[id]
+	switch {
+	case q == nil && slices.Contains(b.settled, id):
+		return Outcome{}, core.NewFault(core.CodeConflict, "question %s has been settled", id)
+	case q == nil:
+		return Outcome{}, core.NewFault(core.CodeUnknownTask, "no question %q waits for an answer", id)
+	case !b.mayAnswer(by, q):
+		return Outcome{}, core.NewFault(core.CodeNotAuthorized, "question %s is put to somebody else", id)
+	}
+	o, err := q.outcome(a, by)
+	if err != nil {
+		return Outcome{}, err
+	}
+	b.settle(q, o, nil)
+	return o, nil
+}

@@ -1,0 +1,121 @@
+package question
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// maxOptions is how many options a question may have.
+const maxOptions = 100
+
+// Question is what an agent asks people.
+type Question struct {
+	// ID names it: letters, digits and dashes.
+	ID    string       `json:"id"`
+	Agent core.AgentID `json:"agent"`
+	// Tasks are those that the agent works on, if any. The question ends with the
+	// last of them.
+	Tasks []core.TaskID `json:"tasks"`
+	// Text is what is asked, Header a word or two about what it concerns.
+	Text   string `json:"question"`
+	Header string `json:"header,omitempty"`
+	// Options are the choices: one may be selected, or with Several any number. Without
+	// options the answer is a text.
+	Options []Option `json:"options,omitempty"`
+	Several bool     `json:"multi_select,omitempty"`
+	// Since is when it was asked, Until when it times out.
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+}
+
+// Option is one choice.
+type Option struct {
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
+}
+
+// Answer is what a person says to a question: labels of its options, a text, both, or
+// that there will be no answer.
+type Answer struct {
+	Selected  []string
+	Text      string
+	Dismissed bool
+}
+
+// Outcome is how a question ended, in the form in which its asker is told.
+type Outcome struct {
+	Answered bool     `json:"answered"`
+	Selected []string `json:"selected,omitempty"`
+	Text     string   `json:"custom_text,omitempty"`
+	// Reason says why there is no answer.
+	Reason string `json:"reason,omitempty"`
+	// By is who answered or dismissed it.
+	By core.Principal `json:"-"`
+}
+
+// The reasons why a question has no answer.
+const (
+	reasonTimeout   = "timeout"
+	reasonDismissed = "dismissed"
+	reasonTaskEnded = "task_ended"
+	reasonLeft      = "left"
+)
+
+// String returns what was selected and the text of the answer, or the reason why there
+// is none.
+func (o Outcome) String() string {
+	parts := slices.Clone(o.Selected)
+	if o.Text != "" {
+		parts = append(parts, o.Text)
+	}
+	if o.Reason != "" {
+		parts = append(parts, o.Reason)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Check returns an invalid Fault for a question that nobody could answer. Its message
+// begins with the name of the JSON member.
+func (q Question) Check() error {
+	switch {
+	case q.Text == "":
+		return core.NewFault(core.CodeInvalid, "question: missing; say what is asked")
+	case q.Options != nil && len(q.Options) == 0:
+		return core.NewFault(core.CodeInvalid, "options: want at least one, or leave them out and the answer is a text")
+	case len(q.Options) > maxOptions:
+		return core.NewFault(core.CodeInvalid, "options: want at most %d", maxOptions)
+	case slices.ContainsFunc(q.Options, func(o Option) bool { return o.Label == "" }):
+		return core.NewFault(core.CodeInvalid, "options: each wants a label")
+	case q.Several && len(q.Options) == 0:
+		return core.NewFault(core.CodeInvalid, "multi_select: there are no options to select")
+	}
+	return nil
+}
+
+// outcome returns what an answer by somebody makes of the question, or an invalid Fault
+// for an answer that does not fit.
+func (q Question) outcome(a Answer, by core.Principal) (Outcome, error) {
+	switch {
+	case a.Dismissed:
+		return Outcome{Reason: reasonDismissed, By: by}, nil
+	case len(a.Selected) == 0 && a.Text == "":
+		return Outcome{}, core.NewFault(core.CodeInvalid, "at least one selection or custom_text is required")
+	case len(a.Selected) > 1 && !q.Several:
+		return Outcome{}, core.NewFault(core.CodeInvalid, "one selection is allowed")
+	case len(a.Selected) > 0 && len(q.Options) == 0:
+		return Outcome{}, core.NewFault(core.CodeInvalid, "the question has no options: answer in words of your own")
+	}
+	labels := make([]string, 0, len(q.Options))
+	for _, o := range q.Options {
+		labels = append(labels, o.Label)
+	}
+	for _, label := range a.Selected {
+		if !slices.Contains(labels, label) {
+			return Outcome{}, core.NewFault(core.CodeInvalid, "%q is none of the options: %.500s", label, strings.Join(labels, ", "))
+		}
+	}
+	return Outcome{Answered: true, Selected: a.Selected, Text: a.Text, By: by}, nil
+}
