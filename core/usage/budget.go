@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // Period says for how long a budget is.
@@ -96,7 +97,7 @@ func (s BudgetStatus) terms() string {
 type Budgets struct {
 	limits []Budget
 	mu     sync.Mutex
-	used   []*recent[account] // for each of limits
+	used   []*lru.Cache[string, account] // for each of limits
 }
 
 // account is what one holder of a budget has used on a day; of a budget for ever
@@ -110,7 +111,7 @@ type account struct {
 func NewBudgets(limits []Budget) *Budgets {
 	b := &Budgets{limits: slices.Clone(limits)}
 	for range limits {
-		b.used = append(b.used, newRecent[account](MaxKeys))
+		b.used = append(b.used, lru.New(lru.Options[string, account]{Count: MaxKeys}))
 	}
 	return b
 }
@@ -129,10 +130,10 @@ func (b *Budgets) Add(s Record) []BudgetStatus {
 		if !limit.of(key) {
 			continue
 		}
-		a, _ := b.used[i].at(key)
+		a, _ := b.used[i].Get(key)
 		switch day := limit.day(s.At); {
 		case day.After(a.day):
-			*a = account{day: day}
+			a = account{day: day}
 		case day.Before(a.day):
 			continue // that day is over
 		}
@@ -140,7 +141,8 @@ func (b *Budgets) Add(s Record) []BudgetStatus {
 		if a.used += s.Tokens.Total(); a.used < before {
 			a.used = math.MaxInt64
 		}
-		st := limit.standing(key, *a)
+		b.used[i].Put(key, a)
+		st := limit.standing(key, a)
 		st.before = before
 		if st.Percent() >= NearlySpent {
 			near = append(near, st)
@@ -161,11 +163,11 @@ func (b *Budgets) Check(by By, key string, now func() time.Time) error {
 		if limit.By != by || !limit.of(key) {
 			continue
 		}
-		a := b.used[i].get(key)
-		if a == nil || a.day.Before(limit.day(now())) {
+		a, ok := b.used[i].Get(key)
+		if !ok || a.day.Before(limit.day(now())) {
 			continue
 		}
-		if st := limit.standing(key, *a); st.Spent() {
+		if st := limit.standing(key, a); st.Spent() {
 			return st.Fault()
 		}
 	}

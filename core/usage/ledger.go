@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // By says along which line totals are added up.
@@ -77,7 +78,7 @@ type Ledger struct {
 }
 
 type line struct {
-	keys   *recent[Total]
+	keys   *lru.Cache[string, Total]
 	others Total
 }
 
@@ -85,7 +86,9 @@ type line struct {
 func NewLedger() *Ledger {
 	l := &Ledger{lines: map[By]*line{}}
 	for _, by := range []By{ByAgent, ByThread, ByRequester, ByDay, ByTask} {
-		l.lines[by] = &line{keys: newRecent[Total](MaxKeys), others: Total{Key: OtherKey}}
+		line := &line{others: Total{Key: OtherKey}}
+		line.keys = lru.New(lru.Options[string, Total]{Count: MaxKeys, Evicted: func(_ string, t Total) { line.others.add(t.Tokens, t.Events) }})
+		l.lines[by] = line
 	}
 	return l
 }
@@ -96,12 +99,10 @@ func (l *Ledger) Add(s Record) {
 	defer l.mu.Unlock()
 	for by, line := range l.lines {
 		key := s.key(by)
-		t, gone := line.keys.at(key)
-		if gone != nil {
-			line.others.add(gone.Tokens, gone.Events)
-		}
+		t, _ := line.keys.Get(key)
 		t.Key = key
 		t.add(s.Tokens, 1)
+		line.keys.Put(key, t)
 	}
 }
 
@@ -114,9 +115,9 @@ func (l *Ledger) Totals(by By) ([]Total, error) {
 	if line == nil {
 		return nil, core.NewFault(core.CodeInvalid, "cannot add up by %q: use agent, thread, requester, day or task", by)
 	}
-	out := make([]Total, 0, len(line.keys.byKey)+1)
-	for e := line.keys.order.Front(); e != nil; e = e.Next() {
-		out = append(out, e.Value.(*held[Total]).value)
+	out := make([]Total, 0, line.keys.Len()+1)
+	for _, t := range line.keys.All() {
+		out = append(out, t)
 	}
 	if line.others.Events > 0 {
 		out = append(out, line.others)

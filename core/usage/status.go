@@ -16,9 +16,9 @@ func (b *Budgets) Status(now time.Time) []BudgetStatus {
 	for i, limit := range b.limits {
 		today := account{day: limit.day(now)}
 		var of []BudgetStatus
-		for e := b.used[i].order.Front(); e != nil; e = e.Next() {
-			if h := e.Value.(*held[account]); h.value.day.Equal(today.day) {
-				of = append(of, limit.standing(h.key, h.value))
+		for key, a := range b.used[i].All() {
+			if a.day.Equal(today.day) {
+				of = append(of, limit.standing(key, a))
 			}
 		}
 		if len(of) == 0 && limit.Key != Everybody {

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // Store remembers what was spent beyond the end of the process. All methods may
@@ -37,13 +40,10 @@ func (r Retention) Or() Retention {
 // Once passes every spending on to next the first time that it comes. What comes
 // again has to do so before [MaxKeys] other tasks.
 func Once(next func(Record) bool) func(Record) bool {
-	seen := newRecent[uint64](MaxKeys)
+	seen := lru.New(lru.Options[core.TaskID, uint64]{Count: MaxKeys})
 	return func(s Record) bool {
-		last, _ := seen.at(string(s.Task))
-		if s.Seq <= *last {
-			return true
-		}
-		*last = s.Seq
-		return next(s)
+		last, _ := seen.Get(s.Task)
+		seen.Put(s.Task, max(last, s.Seq))
+		return s.Seq <= last || next(s)
 	}
 }

@@ -1,0 +1,9 @@
+// Package lru is a memory of bounded size in which the oldest values make room for new
+// ones.
+//
+//	sent := lru.New(lru.Options[string, Message]{Count: 1000, Age: 5 * time.Minute})
+//	sent.Put(key, message)
+//	message, ok := sent.Get(key)
+//
+// Values leave in the order in which they were last put; reading a value does not keep it.
+package lru
