@@ -1,32 +1,29 @@
 package thread
 
 import (
-	"container/list"
 	"slices"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // Book holds the latest turns of the latest threads, which do not change once they
 // are added. It is safe for concurrent use.
 type Book struct {
-	threads, bytes int
+	bytes int
 
-	mu     sync.Mutex
-	byID   map[core.ThreadID]*list.Element
-	recent *list.List // of *chapter, latest first
-	total  int        // bytes
+	mu       sync.Mutex
+	chapters *lru.Cache[core.ThreadID, *chapter]
 }
 
 // TotalBytes bounds a Book in all, the form included in which a dialect writes its
-// turns: the threads that were not touched for the longest time make room.
+// turns: the threads that were not added to for the longest time make room.
 const TotalBytes = 256 << 20
 
 // chapter is a thread. Its turns are shared with those who have read them: none is
 // moved or overwritten.
 type chapter struct {
-	id      core.ThreadID
 	turns   []core.Turn
 	dropped int // how many turns before them their array still has
 	bytes   int
@@ -55,30 +52,23 @@ func (c *chapter) drop() {
 // NewBook makes a Book of at most so many threads of at most so many bytes each.
 // The latest turn of a thread is kept whole however long it is.
 func NewBook(threads, bytes int) *Book {
-	return &Book{threads: threads, bytes: bytes, byID: map[core.ThreadID]*list.Element{}, recent: list.New()}
+	size := func(_ core.ThreadID, c *chapter) int { return 2 * c.bytes }
+	return &Book{bytes: bytes, chapters: lru.New(lru.Options[core.ThreadID, *chapter]{Count: threads, Bytes: TotalBytes, Size: size})}
 }
 
 // Add writes turns into a thread, dropping the oldest beyond its bounds.
 func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	el := b.byID[id]
-	if el == nil {
-		el = b.recent.PushFront(&chapter{id: id})
-		b.byID[id] = el
-	} else {
-		b.recent.MoveToFront(el)
+	c, ok := b.chapters.Get(id)
+	if !ok {
+		c = &chapter{}
 	}
-	c := el.Value.(*chapter)
-	b.total -= 2 * c.bytes
 	c.add(turns)
 	for len(c.turns) > 1 && c.bytes > b.bytes {
 		c.drop()
 	}
-	b.total += 2 * c.bytes
-	for b.recent.Len() > b.threads || b.recent.Len() > 1 && b.total > TotalBytes {
-		b.drop(b.recent.Back())
-	}
+	b.chapters.Put(id, c)
 }
 
 // Turns returns the latest turns of a thread that fit into so many bytes, oldest
@@ -87,11 +77,11 @@ func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 func (b *Book) Turns(id core.ThreadID, bytes int) ([]core.Turn, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	el := b.byID[id]
-	if el == nil {
+	c, ok := b.chapters.Get(id)
+	if !ok {
 		return nil, false
 	}
-	turns := el.Value.(*chapter).turns
+	turns := c.turns
 	n := len(turns)
 	for n > 0 && bytes >= turns[n-1].Size() {
 		n--
@@ -104,14 +94,5 @@ func (b *Book) Turns(id core.ThreadID, bytes int) ([]core.Turn, bool) {
 func (b *Book) Forget(id core.ThreadID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if el := b.byID[id]; el != nil {
-		b.drop(el)
-	}
-}
-
-// drop forgets a chapter. Callers hold mu.
-func (b *Book) drop(el *list.Element) {
-	c := b.recent.Remove(el).(*chapter)
-	delete(b.byID, c.id)
-	b.total -= 2 * c.bytes
+	b.chapters.Remove(id)
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // Index knows the tasks of threads, in the order of their ids. It is bounded: the
@@ -15,13 +16,13 @@ type Index struct {
 
 	mu      sync.Mutex
 	threads map[core.ThreadID]*contents
-	order   window[*contents] // of each task, oldest first
-	lost    core.TaskID       // the latest that made room
+	order   fifo.Queue[*contents] // of each task, oldest first
+	lost    core.TaskID           // the latest that made room
 }
 
 type contents struct {
 	id    core.ThreadID
-	tasks window[core.TaskID]
+	tasks fifo.Queue[core.TaskID]
 	lost  core.TaskID // up to here some may be missing
 }
 
@@ -43,18 +44,19 @@ func (x *Index) Add(id core.ThreadID, task core.TaskID) {
 		c = &contents{id: id}
 		x.threads[id] = c
 	}
-	c.tasks.add(task)
-	x.order.add(c)
-	for len(x.order.left()) > x.limit {
-		x.drop(x.order.drop())
+	c.tasks.Push(task)
+	x.order.Push(c)
+	for x.order.Len() > x.limit {
+		oldest, _ := x.order.Pop()
+		x.drop(oldest)
 	}
 }
 
 // drop forgets the oldest task, which is of the thread c. Callers hold mu.
 func (x *Index) drop(c *contents) {
-	c.lost = c.tasks.drop()
+	c.lost, _ = c.tasks.Pop()
 	x.lost = c.lost
-	if len(c.tasks.left()) == 0 {
+	if c.tasks.Len() == 0 {
 		delete(x.threads, c.id)
 	}
 }
@@ -68,7 +70,7 @@ func (x *Index) Next(id core.ThreadID, after core.TaskID) (task core.TaskID, mis
 	if c == nil {
 		return "", after != "" && after < x.lost
 	}
-	tasks := c.tasks.left()
+	tasks := c.tasks.Items()
 	i, found := slices.BinarySearch(tasks, after)
 	if found {
 		i++
@@ -87,7 +89,7 @@ func (x *Index) Latest(id core.ThreadID, n int) []core.TaskID {
 	if c == nil {
 		return nil
 	}
-	tasks := c.tasks.left()
+	tasks := c.tasks.Items()
 	return slices.Clone(tasks[max(0, len(tasks)-n):])
 }
 
@@ -99,6 +101,6 @@ func (x *Index) Has(id core.ThreadID, task core.TaskID) bool {
 	if c == nil {
 		return false
 	}
-	_, found := slices.BinarySearch(c.tasks.left(), task)
+	_, found := slices.BinarySearch(c.tasks.Items(), task)
 	return found
 }
