@@ -2,125 +2,112 @@ package strictjson
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
-// field is one candidate for a JSON name.
+// field is a field of a struct, or a candidate for its JSON name.
 type field struct {
+	plan   *plan
 	typ    reflect.Type
+	index  []int // where it stands, by way of the structs that it is embedded in
 	tagged bool
-	quoted bool // the tag has the option "string"
+	quoted bool // the tag has the option "string": the value is written within a string
+}
+
+// in returns the field of a struct, making the structs on the way to it.
+func (f *field) in(of reflect.Value) reflect.Value {
+	for i, n := range f.index {
+		if i > 0 && of.Kind() == reflect.Pointer {
+			if of.IsNil() {
+				of.Set(reflect.New(of.Type().Elem()))
+			}
+			of = of.Elem()
+		}
+		of = of.Field(n)
+	}
+	return of
 }
 
 // fields fills the plan of a struct, by the rules of encoding/json: the least
 // nested field has a name, at the same depth the tagged one, and otherwise none.
 func (m planner) fields(p *plan, t reflect.Type) {
-	p.fields = map[string]*plan{}
-	taken := map[string]bool{}
+	p.fields = map[string]*field{}
+	type embedded struct {
+		typ   reflect.Type
+		index []int
+	}
 	visited := map[reflect.Type]bool{}
-	level := map[reflect.Type]int{t: 1}
-	order := []reflect.Type{t}
-	for len(order) > 0 {
-		found := map[string][]field{}
+	for level := []embedded{{typ: t}}; len(level) > 0; {
+		var next []embedded
 		var names []string
-		nextLevel, nextOrder := map[reflect.Type]int{}, []reflect.Type(nil)
-		for _, t := range order {
-			if visited[t] {
+		found := map[string][]*field{}
+		for _, e := range level {
+			if visited[e.typ] {
 				continue
 			}
-			visited[t] = true
-			for i := range t.NumField() {
-				f := t.Field(i)
+			for i := range e.typ.NumField() {
+				f := e.typ.Field(i)
 				name, inner, as := tagged(f)
+				as.index = append(slices.Clone(e.index), i)
 				switch {
 				case inner != nil:
-					if nextLevel[inner]++; nextLevel[inner] == 1 {
-						nextOrder = append(nextOrder, inner)
-					}
+					next = append(next, embedded{inner, as.index})
 				case name != "":
-					if len(found[name]) == 0 {
-						names = append(names, name)
-					}
+					names = append(names, name)
 					found[name] = append(found[name], as)
-					if level[t] > 1 {
-						// The same struct is embedded twice here: its names cancel out.
-						found[name] = append(found[name], as)
-					}
 				}
 			}
 		}
+		for _, e := range level {
+			visited[e.typ] = true
+		}
 		for _, name := range names {
-			if taken[name] {
-				continue
+			if _, taken := p.fields[name]; !taken {
+				p.fields[name] = dominant(found[name])
 			}
-			taken[name] = true
-			if f, ok := dominant(found[name]); ok {
+		}
+		for _, name := range names {
+			if f := p.fields[name]; f != nil && f.plan == nil {
 				p.names = append(p.names, name)
-				p.fields[name] = m.field(f)
+				f.plan = m.plan(f.typ)
 			}
 		}
-		level, order = nextLevel, nextOrder
+		level = next
 	}
-}
-
-// field is the plan of a field's value.
-func (m planner) field(f field) *plan {
-	of := m.plan(f.typ)
-	if f.quoted && of != nil {
-		switch of.kind {
-		case wholeForm, realForm, boolForm, textForm:
-			return nil // a value within a string: encoding/json judges it alone
-		}
-	}
-	return of
 }
 
 // tagged returns the JSON name of a field, or the struct whose fields it
 // promotes, or neither if JSON does not see it.
-func tagged(f reflect.StructField) (name string, inner reflect.Type, as field) {
+func tagged(f reflect.StructField) (name string, inner reflect.Type, as *field) {
 	under := f.Type
 	if under.Kind() == reflect.Pointer && under.Name() == "" {
 		under = under.Elem()
 	}
-	if f.Anonymous {
-		if !f.IsExported() && under.Kind() != reflect.Struct {
-			return "", nil, field{}
-		}
-	} else if !f.IsExported() {
-		return "", nil, field{}
-	}
+	embeds := f.Anonymous && under.Kind() == reflect.Struct
 	tag := f.Tag.Get("json")
-	if tag == "-" {
-		return "", nil, field{}
+	if tag == "-" || !f.IsExported() && !embeds {
+		return "", nil, &field{}
 	}
 	name, options, _ := strings.Cut(tag, ",")
-	as = field{typ: f.Type, tagged: name != ""}
-	for option := range strings.SplitSeq(options, ",") {
-		as.quoted = as.quoted || option == "string"
-	}
-	if name == "" && f.Anonymous && under.Kind() == reflect.Struct {
+	as = &field{typ: f.Type, tagged: name != "", quoted: slices.Contains(strings.Split(options, ","), "string")}
+	switch {
+	case name != "":
+		return name, nil, as
+	case embeds:
 		return "", under, as
 	}
-	if name == "" {
-		name = f.Name
-	}
-	return name, nil, as
+	return f.Name, nil, as
 }
 
-// dominant picks the one field of several at the same depth that has the
-// name.
-func dominant(fields []field) (field, bool) {
+// dominant picks the one field of several at the same depth that has the name, or nil.
+func dominant(fields []*field) *field {
 	if len(fields) == 1 {
-		return fields[0], true
+		return fields[0]
 	}
-	var tagged []field
-	for _, f := range fields {
-		if f.tagged {
-			tagged = append(tagged, f)
-		}
+	fields = slices.DeleteFunc(fields, func(f *field) bool { return !f.tagged })
+	if len(fields) == 1 {
+		return fields[0]
 	}
-	if len(tagged) == 1 {
-		return tagged[0], true
-	}
-	return field{}, false
+	return nil
 }

@@ -2,36 +2,44 @@ package strictjson
 
 import "bytes"
 
-// keySet are the keys of one object so far. Up to the size of few they are
-// searched one by one; beyond that a map is cheaper, and a hostile object
-// harmless.
+// keySet are the keys of one object so far. A few are searched one by one in the
+// index; beyond that a map is cheaper, and a hostile object harmless.
 type keySet struct {
-	few  [16][]byte
-	n    int
-	many map[string]struct{}
+	first int // the node of the first member
+	n     int
+	many  map[string]struct{}
 }
 
+const fewKeys = 16
+
 // add notes a key and returns false if it was there already.
-func (k *keySet) add(key []byte) bool {
-	if k.many != nil {
-		before := len(k.many)
-		k.many[string(key)] = struct{}{}
-		return len(k.many) > before
-	}
-	for _, other := range k.few[:k.n] {
-		if bytes.Equal(other, key) {
-			return false
+func (k *keySet) add(x *index, key []byte) bool {
+	if k.many == nil {
+		if k.n == fewKeys {
+			k.many = make(map[string]struct{}, 4*fewKeys)
+		}
+		for at := k.first; at < len(x.nodes); at = int(x.nodes[at].next) {
+			if k.many != nil {
+				k.many[string(x.key(at))] = struct{}{}
+			} else if bytes.Equal(x.key(at), key) {
+				return false
+			}
+		}
+		if k.n++; k.many == nil {
+			return true
 		}
 	}
-	if k.n < len(k.few) {
-		k.few[k.n] = key
-		k.n++
-		return true
-	}
-	k.many = make(map[string]struct{}, 4*len(k.few))
-	for _, other := range k.few {
-		k.many[string(other)] = struct{}{}
-	}
+	before := len(k.many)
 	k.many[string(key)] = struct{}{}
-	return true
+	return len(k.many) > before
+}
+
+// key returns the key of the member at a node, unescaped.
+func (x *index) key(at int) []byte {
+	n := &x.nodes[at]
+	key := x.text[n.keyFrom:n.keyTo:n.keyTo]
+	if n.marks&keyEscaped != 0 {
+		return unescape(nil, key)
+	}
+	return key
 }

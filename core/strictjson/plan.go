@@ -3,167 +3,86 @@ package strictjson
 import (
 	"encoding"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"math"
 	"reflect"
-	"strconv"
 	"sync"
 	"time"
 )
 
-// plan says what a Go type takes from JSON, as far as a scanner can hold a
-// text against it. A nil plan takes anything, unseen.
+// plan says what a Go type takes from JSON.
 type plan struct {
-	kind form
-	// typ is the type of a leaf, for trying a value out; nil for the others.
-	typ reflect.Type
-	// fields are a record's, by their exact JSON name; names has the names in
-	// the order of the struct.
-	fields map[string]*plan
+	form form
+	// fields are a struct's, by their exact JSON name; names has the names in the
+	// order of the struct.
+	fields map[string]*field
 	names  []string
-	// elem is what a list or table holds.
+	// elem is what a list or map holds.
 	elem *plan
-	// text replaces the general description of a leaf.
-	text string
+	// holdsValues says that a Value may stand within.
+	holdsValues bool
 }
 
-// form is what kind of JSON a Go type takes.
+// form is how a value of a Go type is decoded.
 type form uint8
 
 const (
-	_          form = iota
-	anyForm         // anything: an empty interface
-	ownForm         // anything: the type decodes itself
-	textForm        // a string
-	wholeForm       // a number without fraction
-	realForm        // a number
-	boolForm        // true or false
-	listForm        // an array
-	structForm      // an object with the fields of a struct
-	mapForm         // an object with any keys
+	rawForm    form = iota // JSON as it is: json.RawMessage
+	valueForm              // Value
+	anyForm                // an empty interface
+	ownForm                // the type has an UnmarshalJSON
+	textForm               // the type has an UnmarshalText
+	timeForm               // time.Time
+	bytesForm              // bytes, in base64
+	stringForm             // a string
+	numberForm             // json.Number
+	wholeForm              // an integer
+	realForm               // a float
+	boolForm               // a bool
+	listForm               // a slice or an array
+	structForm             // a struct
+	mapForm                // a map whose keys are strings
+	elseForm               // anything else is left to encoding/json
 )
 
-// formWords describe one value of a kind and several of them.
-var formWords = [...]struct{ one, many string }{
-	anyForm:    {"a value", ""},
-	ownForm:    {"a value", ""},
-	textForm:   {"a string", "strings"},
-	wholeForm:  {"a whole number", "whole numbers"},
-	realForm:   {"a number", "numbers"},
-	boolForm:   {"true or false", "booleans"},
-	listForm:   {"an array", "arrays"},
-	structForm: {"an object", "objects"},
-	mapForm:    {"an object", "objects"},
+// formWords describe one value of a form and several, and name the kind that it takes;
+// those without one take all.
+var formWords = [...]struct {
+	one, many string
+	takes     Kind
+}{
+	rawForm:    {"a value of another kind", "", 0},
+	valueForm:  {"a value", "", 0},
+	anyForm:    {"a value", "", 0},
+	ownForm:    {"a value", "", 0},
+	textForm:   {"a string", "strings", String},
+	timeForm:   {"a time such as 2006-01-02T15:04:05Z", "strings", String},
+	bytesForm:  {"base64 text", "strings", String},
+	stringForm: {"a string", "strings", String},
+	numberForm: {"a number", "numbers", Number},
+	wholeForm:  {"a whole number", "whole numbers", Number},
+	realForm:   {"a number", "numbers", Number},
+	boolForm:   {"true or false", "booleans", Bool},
+	listForm:   {"an array", "arrays", Array},
+	structForm: {"an object", "objects", Object},
+	mapForm:    {"an object", "objects", Object},
+	elseForm:   {"a value of another kind", "", 0},
 }
 
-// takes tells whether a value of this class can be decoded by the plan.
-func (p *plan) takes(c Kind) bool {
-	switch p.kind {
-	case anyForm, ownForm:
-		return true
-	case textForm:
-		return c == String || c <= Null
-	case wholeForm, realForm:
-		return c == Number || c <= Null
-	case boolForm:
-		return c == Bool || c <= Null
-	case listForm:
-		return c == Array || c <= Null
-	default:
-		return c == Object || c <= Null
-	}
+// takes tells whether a value of this kind can be decoded by the plan.
+func (p *plan) takes(k Kind) bool {
+	takes := formWords[p.form].takes
+	return takes == 0 || k == takes || k == Null
 }
 
 // want describes what the plan takes.
 func (p *plan) want() string {
-	if p.text != "" {
-		return p.text
+	if p.form == listForm && formWords[p.elem.form].many != "" {
+		return "an array of " + formWords[p.elem.form].many
 	}
-	if p.kind == listForm && p.elem != nil && formWords[p.elem.kind].many != "" {
-		return "an array of " + formWords[p.elem.kind].many
-	}
-	return formWords[p.kind].one
-}
-
-// item is the plan of an array's items.
-func (p *plan) item() *plan {
-	switch p.kind {
-	case listForm:
-		return p.elem
-	case anyForm:
-		return p
-	}
-	return nil
-}
-
-// member is the plan of the value under key, or what is wrong with the key.
-func (p *plan) member(key []byte, strict bool) (of *plan, problem string) {
-	switch p.kind {
-	case mapForm:
-		return p.elem, ""
-	case anyForm:
-		return p, ""
-	case structForm:
-		if of, known := p.fields[string(key)]; known {
-			return of, ""
-		}
-		return nil, unknownKey(key, p.names, strict)
-	}
-	return nil, ""
-}
-
-// tryOut decodes the text of a leaf, which begins at byte start, by itself.
-func (p *plan) tryOut(text []byte, start int) *Error {
-	if p.typ == nil {
-		return nil
-	}
-	err := json.Unmarshal(text, reflect.New(p.typ).Interface())
-	if err == nil {
-		return nil
-	}
-	var own *Error
-	if errors.As(err, &own) {
-		moved := *own
-		moved.Offset += start
-		return &moved
-	}
-	problem := refused(err).Problem
-	switch {
-	case p.text != "":
-		problem = fmt.Sprintf("want %s, got %s", p.text, cut(text))
-	case p.kind == wholeForm:
-		low, high := rangeOf(p.typ)
-		problem = fmt.Sprintf("want a whole number from %s to %s, got %s", low, high, cut(text))
-	case p.kind == realForm, p.kind == anyForm:
-		problem = fmt.Sprintf("number %s is out of range", cut(text))
-	}
-	return &Error{Offset: start, Problem: problem}
-}
-
-// rangeOf is the range of an integer type.
-func rangeOf(t reflect.Type) (low, high string) {
-	bits := t.Bits()
-	if reflect.Zero(t).CanUint() {
-		return "0", strconv.FormatUint(math.MaxUint64>>(64-bits), 10)
-	}
-	top := int64(math.MaxInt64) >> (64 - bits)
-	return strconv.FormatInt(-top-1, 10), strconv.FormatInt(top, 10)
-}
-
-// describe words what a type takes, for an error of encoding/json.
-func describe(t reflect.Type) string {
-	if p := planOf(t); p != nil {
-		return p.want()
-	}
-	return "a value of another kind"
+	return formWords[p.form].one
 }
 
 var (
 	plans               sync.Map // reflect.Type to *plan
-	rawType             = reflect.TypeFor[json.RawMessage]()
-	numberType          = reflect.TypeFor[json.Number]()
-	timeType            = reflect.TypeFor[time.Time]()
 	unmarshalerType     = reflect.TypeFor[json.Unmarshaler]()
 	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
@@ -173,7 +92,10 @@ func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
 		return p.(*plan)
 	}
-	p, _ := plans.LoadOrStore(t, planner{}.plan(t))
+	m := planner{}
+	made := m.plan(t)
+	made.holdsValues = m[reflect.TypeFor[Value]()] != nil
+	p, _ := plans.LoadOrStore(t, made)
 	return p.(*plan)
 }
 
@@ -185,65 +107,66 @@ func (m planner) plan(t reflect.Type) *plan {
 	if p, ok := m[t]; ok {
 		return p
 	}
-	p := &plan{}
-	m[t] = p
-	switch to := reflect.PointerTo(t); {
-	case t == rawType:
-		m[t] = nil
-		return nil
-	case t == numberType:
-		p.kind = realForm
-		return p
-	case t == timeType:
-		p.kind, p.typ, p.text = textForm, t, "a time such as 2006-01-02T15:04:05Z"
-		return p
-	case to.Implements(unmarshalerType):
-		p.kind, p.typ = ownForm, t
-		return p
-	case to.Implements(textUnmarshalerType):
-		p.kind, p.typ = textForm, t
-		return p
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
+	if t.Kind() == reflect.Pointer {
+		m[t] = &plan{} // of a type that is nothing but pointers to itself
 		m[t] = m.plan(t.Elem())
 		return m[t]
-	case reflect.Interface:
-		if t.NumMethod() > 0 {
-			m[t] = nil
-			return nil
-		}
-		p.kind, p.typ = anyForm, t
-	case reflect.String:
-		p.kind = textForm
-	case reflect.Bool:
-		p.kind = boolForm
-	case reflect.Float32, reflect.Float64:
-		p.kind, p.typ = realForm, t
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		p.kind, p.typ = wholeForm, t
-	case reflect.Slice, reflect.Array:
-		if t.Kind() == reflect.Slice && isByte(t.Elem()) {
-			p.kind, p.typ, p.text = textForm, t, "base64 text"
-			break
-		}
-		p.kind, p.elem = listForm, m.plan(t.Elem())
-	case reflect.Map:
-		p.kind, p.elem = mapForm, m.plan(t.Elem())
-	case reflect.Struct:
-		p.kind = structForm
+	}
+	p := &plan{form: formOf(t)}
+	m[t] = p
+	switch p.form {
+	case listForm, mapForm:
+		p.elem = m.plan(t.Elem())
+	case structForm:
 		m.fields(p, t)
-	default:
-		m[t] = nil
-		return nil
 	}
 	return p
 }
 
-// isByte tells whether a slice of t is bytes, not a list of named numbers
-// that decode themselves.
-func isByte(t reflect.Type) bool {
-	to := reflect.PointerTo(t)
-	return t.Kind() == reflect.Uint8 && !to.Implements(unmarshalerType) && !to.Implements(textUnmarshalerType)
+func formOf(t reflect.Type) form {
+	switch t {
+	case reflect.TypeFor[json.RawMessage]():
+		return rawForm
+	case reflect.TypeFor[Value]():
+		return valueForm
+	case reflect.TypeFor[json.Number]():
+		return numberForm
+	case reflect.TypeFor[time.Time]():
+		return timeForm
+	}
+	switch to := reflect.PointerTo(t); {
+	case to.Implements(unmarshalerType):
+		return ownForm
+	case to.Implements(textUnmarshalerType):
+		return textForm
+	}
+	switch t.Kind() {
+	case reflect.Interface:
+		if t.NumMethod() == 0 {
+			return anyForm
+		}
+	case reflect.String:
+		return stringForm
+	case reflect.Bool:
+		return boolForm
+	case reflect.Float32, reflect.Float64:
+		return realForm
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return wholeForm
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 && formOf(t.Elem()) == wholeForm {
+			return bytesForm
+		}
+		return listForm
+	case reflect.Array:
+		return listForm
+	case reflect.Map:
+		if key := t.Key(); key.Kind() == reflect.String && !reflect.PointerTo(key).Implements(textUnmarshalerType) {
+			return mapForm
+		}
+	case reflect.Struct:
+		return structForm
+	}
+	return elseForm
 }

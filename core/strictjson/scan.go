@@ -2,82 +2,97 @@ package strictjson
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"unicode/utf8"
 )
 
-// scanner reads one JSON text once, from left to right. It holds every rule
-// of Check; where a plan is given it also holds the text against the type
-// that is to receive it.
+// index says where each value of a text stands, in the order of the text.
+type index struct {
+	text  []byte
+	nodes []node
+}
+
+// node is the place of one value.
+type node struct {
+	from, to       uint32 // its text
+	keyFrom, keyTo uint32 // of its key, what stands between the quotes
+	next           uint32 // the node behind the value and all that is in it
+	kind           Kind
+	marks          mark
+}
+
+// mark is what a reader of a value's text has to know of it beforehand.
+type mark uint8
+
+const (
+	escaped    mark = 1 << iota // the string has escapes
+	keyEscaped                  // the key has
+	fraction                    // the number has a fraction or an exponent
+)
+
+// scanner reads one JSON text once, from left to right. It holds every rule of
+// [Check] and writes the index.
 //
 // Errors gather their path on the way out of the recursion, so that a text
 // without fault pays nothing for it.
 type scanner struct {
-	data     []byte
+	*index
 	pos      int
 	depth    int
 	maxDepth int
-	strict   bool // unknown keys are errors
-	probe    bool // leaves are tried out on their types
-	gathers  bool // the members of the outermost object
-	members  []Member
-	begins   []int         // where their values do
-	wholes   []wholeNumber // those that encoding/json would not take
 }
 
-func (s *scanner) run(p *plan, limits Limits) *Error {
-	limits = limits.filled()
-	if len(s.data) > limits.Bytes {
+func (s *scanner) run(limits Limits) *Error {
+	if len(s.text) > limits.Bytes {
 		return &Error{
 			Offset:  limits.Bytes,
-			Problem: fmt.Sprintf("too large: %d bytes, the limit is %d", len(s.data), limits.Bytes),
+			Problem: fmt.Sprintf("too large: %d bytes, the limit is %d", len(s.text), limits.Bytes),
 		}
 	}
 	s.maxDepth = limits.Depth
 	s.space()
-	if s.pos == len(s.data) {
+	if s.pos == len(s.text) {
 		return s.wrong("nothing to read", "send one JSON value")
 	}
-	if bytes.HasPrefix(s.data[s.pos:], []byte("\ufeff")) {
+	if bytes.HasPrefix(s.text[s.pos:], []byte("\ufeff")) {
 		return &Error{Problem: "byte order mark", Advice: "send the text without it", Offset: s.pos}
 	}
-	if err := s.value(p); err != nil {
+	if err := s.value(node{}); err != nil {
 		return err
 	}
 	s.space()
-	if s.pos < len(s.data) {
+	if s.pos < len(s.text) {
 		return s.wrong(s.unexpected()+" after the end of the value", "send one JSON value at a time")
 	}
 	return nil
 }
 
-// value reads the value that begins at pos; p may be nil.
-func (s *scanner) value(p *plan) *Error {
-	if s.pos == len(s.data) {
+// value reads the value that begins at pos. n holds its key.
+func (s *scanner) value(n node) *Error {
+	if s.pos == len(s.text) {
 		return s.truncated()
 	}
-	start := s.pos
-	class := kinds[s.data[s.pos]]
-	if p != nil && !p.takes(class) {
-		return &Error{Offset: start, Problem: "want " + p.want() + ", got " + class.String()}
-	}
+	n.from, n.kind = uint32(s.pos), kinds[s.text[s.pos]]
+	at := len(s.nodes)
+	s.nodes = append(s.nodes, n)
 	var err *Error
-	switch class {
+	switch n.kind {
 	case Object:
-		err = s.object(p)
+		err = s.object()
 	case Array:
-		err = s.array(p)
+		err = s.array()
 	case String:
-		_, _, err = s.text()
+		var has bool
+		if _, has, err = s.readString(); has {
+			s.nodes[at].marks |= escaped
+		}
 	case Number:
 		var whole bool
-		whole, err = s.number()
-		if err == nil && !whole && p != nil && p.kind == wholeForm {
-			err = s.wholeNumber(start)
+		if whole, err = s.number(); !whole {
+			s.nodes[at].marks |= fraction
 		}
 	case Bool:
-		if s.data[s.pos] == 't' {
+		if s.text[s.pos] == 't' {
 			err = s.literal("true")
 		} else {
 			err = s.literal("false")
@@ -85,83 +100,61 @@ func (s *scanner) value(p *plan) *Error {
 	case Null:
 		err = s.literal("null")
 	default:
-		return s.noValue()
+		err = s.noValue()
 	}
-	if err == nil && s.probe && p != nil {
-		err = p.tryOut(s.data[start:s.pos], start)
-	}
+	s.nodes[at].to, s.nodes[at].next = uint32(s.pos), uint32(len(s.nodes))
 	return err
 }
 
-// fewMembers is for how many members there is room at once: most messages have no
-// more.
-const fewMembers = 4
-
 // object reads the object that begins at pos.
-func (s *scanner) object(p *plan) *Error {
+func (s *scanner) object() *Error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	gathers := s.gathers && s.depth == 1
-	if gathers {
-		s.members = make([]Member, 0, fewMembers)
-	}
-	var keys keySet
+	keys := keySet{first: len(s.nodes)}
 	for first := true; ; first = false {
 		if done, err := s.next(first, '}', "an object"); done || err != nil {
 			s.depth--
 			return err
 		}
 		at := s.pos
-		key, err := s.key()
+		key, has, err := s.readKey()
 		if err != nil {
 			return err
 		}
-		if !keys.add(key) {
+		if !keys.add(s.index, key) {
 			return &Error{Offset: at, Problem: "duplicate key " + quote(key), Advice: "send each key once"}
 		}
-		var of *plan
-		if p != nil {
-			var problem string
-			if of, problem = p.member(key, s.strict); problem != "" {
-				return &Error{Offset: at, Problem: problem}
-			}
+		n := node{keyFrom: uint32(at + 1), keyTo: uint32(s.pos - 1)}
+		if has {
+			n.marks = keyEscaped
 		}
 		s.space()
-		if s.pos == len(s.data) {
+		if s.pos == len(s.text) {
 			return s.truncated()
 		}
-		if s.data[s.pos] != ':' {
+		if s.text[s.pos] != ':' {
 			return s.wrong(s.unexpected()+" after the key "+quote(key), "put a colon there")
 		}
 		s.pos++
 		s.space()
-		began := s.pos
-		if err := s.value(of); err != nil {
+		if err := s.value(n); err != nil {
 			return err.underKey(key)
-		}
-		if gathers {
-			s.members = append(s.members, Member{key, s.data[began:s.pos:s.pos]})
-			s.begins = append(s.begins, began)
 		}
 	}
 }
 
 // array reads the array that begins at pos.
-func (s *scanner) array(p *plan) *Error {
+func (s *scanner) array() *Error {
 	if err := s.enter(); err != nil {
 		return err
-	}
-	var of *plan
-	if p != nil {
-		of = p.item()
 	}
 	for i := 0; ; i++ {
 		if done, err := s.next(i == 0, ']', "an array"); done || err != nil {
 			s.depth--
 			return err
 		}
-		if err := s.value(of); err != nil {
+		if err := s.value(node{}); err != nil {
 			return err.underIndex(i)
 		}
 	}
@@ -180,10 +173,10 @@ func (s *scanner) enter() *Error {
 // bracket and reports done.
 func (s *scanner) next(first bool, closing byte, within string) (done bool, err *Error) {
 	s.space()
-	if s.pos == len(s.data) {
+	if s.pos == len(s.text) {
 		return false, s.truncated()
 	}
-	switch c := s.data[s.pos]; {
+	switch c := s.text[s.pos]; {
 	case c == closing:
 		s.pos++
 		return true, nil
@@ -195,31 +188,30 @@ func (s *scanner) next(first bool, closing byte, within string) (done bool, err 
 	comma := s.pos
 	s.pos++
 	s.space()
-	if s.pos < len(s.data) && s.data[s.pos] == closing {
+	if s.pos < len(s.text) && s.text[s.pos] == closing {
 		s.pos = comma
 		return false, s.wrong("comma before "+string(closing), "remove it")
 	}
 	return false, nil
 }
 
-// key reads a key and returns it unescaped.
-func (s *scanner) key() ([]byte, *Error) {
+// readKey reads a key and returns it unescaped, and whether it has escapes.
+func (s *scanner) readKey() (key []byte, has bool, err *Error) {
 	at := s.pos
-	if at == len(s.data) {
-		return nil, s.truncated()
+	if at == len(s.text) {
+		return nil, false, s.truncated()
 	}
-	if s.data[at] != '"' {
-		return nil, s.wrong(s.unexpected()+" where a key should be", "put keys in double quotes")
+	if s.text[at] != '"' {
+		return nil, false, s.wrong(s.unexpected()+" where a key should be", "put keys in double quotes")
 	}
-	raw, escaped, err := s.text()
-	if err != nil || !escaped {
-		return raw, err
+	key, has, err = s.readString()
+	if err != nil || !has {
+		return key, has, err
 	}
-	var text string
-	if json.Unmarshal(s.data[at:s.pos], &text) != nil || bytes.IndexByte([]byte(text), 0) >= 0 {
-		return nil, &Error{Offset: at, Problem: "NUL in a key", Advice: "remove it"}
+	if key = unescape(nil, key); bytes.IndexByte(key, 0) >= 0 {
+		return nil, false, &Error{Offset: at, Problem: "NUL in a key", Advice: "remove it"}
 	}
-	return []byte(text), nil
+	return key, true, nil
 }
 
 // wrong says why there is no JSON at pos.
@@ -228,15 +220,15 @@ func (s *scanner) wrong(problem, advice string) *Error {
 }
 
 func (s *scanner) truncated() *Error {
-	s.pos = len(s.data)
+	s.pos = len(s.text)
 	return s.wrong("the text ends too early", "send the whole value")
 }
 
 // unexpected names the character at pos.
 func (s *scanner) unexpected() string {
-	r, size := utf8.DecodeRune(s.data[s.pos:])
+	r, size := utf8.DecodeRune(s.text[s.pos:])
 	if r == utf8.RuneError && size <= 1 {
-		return fmt.Sprintf("unexpected byte 0x%02x", s.data[s.pos])
+		return fmt.Sprintf("unexpected byte 0x%02x", s.text[s.pos])
 	}
 	return fmt.Sprintf("unexpected %q", r)
 }
@@ -244,7 +236,7 @@ func (s *scanner) unexpected() string {
 // noValue explains the commonest reasons for which no value begins at pos.
 func (s *scanner) noValue() *Error {
 	advice := "send a string, number, object, array, true, false or null there"
-	switch s.data[s.pos] {
+	switch s.text[s.pos] {
 	case '\'', '`':
 		advice = "put strings in double quotes"
 	case '/', '#':

@@ -1,16 +1,19 @@
 package strictjson
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Kind is what the first byte of a value tells of it. The zero Kind
-// begins no value.
+// Kind is the kind of a value, which its first byte tells. The zero Kind is that of
+// no value.
 type Kind uint8
 
+// The kinds of a value.
 const (
 	_ Kind = iota
 	Null
@@ -21,9 +24,9 @@ const (
 	Object
 )
 
-// String names the class as an error does.
-func (c Kind) String() string {
-	return [...]string{"no value", "null", "a boolean", "a number", "a string", "an array", "an object"}[c]
+// String names the kind as an error does.
+func (k Kind) String() string {
+	return [...]string{"no value", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
 var kinds = [256]Kind{
@@ -34,8 +37,8 @@ var kinds = [256]Kind{
 
 // space steps over white space.
 func (s *scanner) space() {
-	for s.pos < len(s.data) {
-		switch s.data[s.pos] {
+	for s.pos < len(s.text) {
+		switch s.text[s.pos] {
 		case ' ', '\t', '\n', '\r':
 			s.pos++
 		default:
@@ -47,10 +50,10 @@ func (s *scanner) space() {
 // literal reads true, false or null.
 func (s *scanner) literal(word string) *Error {
 	for i := range len(word) {
-		if s.pos+i == len(s.data) {
+		if s.pos+i == len(s.text) {
 			return s.truncated()
 		}
-		if s.data[s.pos+i] != word[i] {
+		if s.text[s.pos+i] != word[i] {
 			s.pos += i
 			return s.wrong(s.unexpected()+" in "+word, "write "+word+", or put text in double quotes")
 		}
@@ -61,10 +64,10 @@ func (s *scanner) literal(word string) *Error {
 
 // number reads a number; whole tells that it has neither fraction nor exponent.
 func (s *scanner) number() (whole bool, err *Error) {
-	if s.data[s.pos] == '-' {
+	if s.text[s.pos] == '-' {
 		s.pos++
 	}
-	zero := s.pos < len(s.data) && s.data[s.pos] == '0'
+	zero := s.pos < len(s.text) && s.text[s.pos] == '0'
 	n := s.digits()
 	if n == 0 {
 		return false, s.noDigit()
@@ -74,17 +77,17 @@ func (s *scanner) number() (whole bool, err *Error) {
 		return false, s.wrong("number with a leading zero", "remove it, or send a string")
 	}
 	whole = true
-	if s.pos < len(s.data) && s.data[s.pos] == '.' {
+	if s.pos < len(s.text) && s.text[s.pos] == '.' {
 		whole = false
 		s.pos++
 		if s.digits() == 0 {
 			return false, s.noDigit()
 		}
 	}
-	if s.pos < len(s.data) && s.data[s.pos]|0x20 == 'e' {
+	if s.pos < len(s.text) && s.text[s.pos]|0x20 == 'e' {
 		whole = false
 		s.pos++
-		if s.pos < len(s.data) && (s.data[s.pos] == '+' || s.data[s.pos] == '-') {
+		if s.pos < len(s.text) && (s.text[s.pos] == '+' || s.text[s.pos] == '-') {
 			s.pos++
 		}
 		if s.digits() == 0 {
@@ -96,34 +99,34 @@ func (s *scanner) number() (whole bool, err *Error) {
 
 func (s *scanner) digits() (n int) {
 	start := s.pos
-	for s.pos < len(s.data) && '0' <= s.data[s.pos] && s.data[s.pos] <= '9' {
+	for s.pos < len(s.text) && '0' <= s.text[s.pos] && s.text[s.pos] <= '9' {
 		s.pos++
 	}
 	return s.pos - start
 }
 
 func (s *scanner) noDigit() *Error {
-	if s.pos == len(s.data) {
+	if s.pos == len(s.text) {
 		return s.truncated()
 	}
 	return s.wrong(s.unexpected()+" in a number", "put a digit there")
 }
 
-// text reads a string and returns what stands between its quotes, as it
+// readString reads a string and returns what stands between its quotes, as it
 // stands, and whether there are escapes in it.
-func (s *scanner) text() (raw []byte, escaped bool, err *Error) {
+func (s *scanner) readString() (raw []byte, escaped bool, err *Error) {
 	start := s.pos + 1
 	ascii := true
 	for i := start; ; {
 		var plain bool
-		i, plain = plainText(s.data, i)
+		i, plain = plainText(s.text, i)
 		ascii = ascii && plain
-		if i == len(s.data) {
+		if i == len(s.text) {
 			return nil, false, s.truncated()
 		}
-		switch c := s.data[i]; c {
+		switch c := s.text[i]; c {
 		case '"':
-			raw = s.data[start:i]
+			raw = s.text[start:i]
 			if !ascii && !utf8.Valid(raw) {
 				return nil, false, s.notUTF8(start)
 			}
@@ -146,9 +149,9 @@ func (s *scanner) text() (raw []byte, escaped bool, err *Error) {
 // notUTF8 finds the first byte from start on that is not UTF-8.
 func (s *scanner) notUTF8(start int) *Error {
 	for s.pos = start; ; {
-		r, n := utf8.DecodeRune(s.data[s.pos:])
+		r, n := utf8.DecodeRune(s.text[s.pos:])
 		if r == utf8.RuneError && n <= 1 {
-			return s.wrong(fmt.Sprintf("byte 0x%02x is not UTF-8", s.data[s.pos]), "send text in UTF-8")
+			return s.wrong(fmt.Sprintf("byte 0x%02x is not UTF-8", s.text[s.pos]), "send text in UTF-8")
 		}
 		s.pos += n
 	}
@@ -156,18 +159,18 @@ func (s *scanner) notUTF8(start int) *Error {
 
 // escape returns the length of the escape at i.
 func (s *scanner) escape(i int) (int, *Error) {
-	if i+1 == len(s.data) {
+	if i+1 == len(s.text) {
 		return 0, s.truncated()
 	}
-	switch s.data[i+1] {
+	switch s.text[i+1] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return 2, nil
 	case 'u':
 		for k := i + 2; k < i+6; k++ {
-			if k == len(s.data) {
+			if k == len(s.text) {
 				return 0, s.truncated()
 			}
-			if c := s.data[k]; !('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f') {
+			if c := s.text[k]; !('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f') {
 				s.pos = i
 				return 0, s.wrong(`\u without four hexadecimal digits`, `write it as \u00e9`)
 			}
@@ -205,4 +208,49 @@ func plainText(data []byte, i int) (end int, ascii bool) {
 		i++
 	}
 	return i, seen&highs == 0
+}
+
+// unescape appends what a checked string says whose text between the quotes is raw.
+// Half of a surrogate pair becomes U+FFFD.
+func unescape(to, raw []byte) []byte {
+	for len(raw) > 0 {
+		n := bytes.IndexByte(raw, '\\')
+		if n < 0 {
+			return append(to, raw...)
+		}
+		to = append(to, raw[:n]...)
+		c := raw[n+1]
+		raw = raw[n+2:]
+		if c != 'u' {
+			to = append(to, escapes[c])
+			continue
+		}
+		r := hexadecimal(raw)
+		raw = raw[4:]
+		if utf16.IsSurrogate(r) {
+			low := rune(utf8.RuneError)
+			if len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {
+				low = hexadecimal(raw[2:])
+			}
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				raw = raw[6:]
+			}
+		}
+		to = utf8.AppendRune(to, r)
+	}
+	return to
+}
+
+// escapes are the characters that an escape of one letter stands for.
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// hexadecimal reads the four digits that text begins with.
+func hexadecimal(text []byte) (r rune) {
+	for _, c := range text[:4] {
+		if c > '9' {
+			c = c | 0x20 - 'a' + 10 + '0'
+		}
+		r = r<<4 | rune(c-'0')
+	}
+	return r
 }

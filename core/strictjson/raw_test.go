@@ -12,14 +12,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-type bulky struct {
+type keeper struct {
 	ID   string          `json:"id"`
 	Kept json.RawMessage `json:"kept"`
 	More json.RawMessage `json:"more,omitempty"`
-	bulkyInner
+	keeperInner
 }
 
-type bulkyInner struct {
+type keeperInner struct {
 	Inner json.RawMessage `json:"inner"`
 }
 
@@ -31,7 +31,7 @@ func TestDecodeKeepsLongValuesAsTheyAre(t *testing.T) {
 			return fmt.Sprintf(form, strings.Repeat(`é\n`, rapid.SampledFrom([]int{0, 5, 250, 260, 900}).Draw(t, "length")))
 		}
 		text := fmt.Sprintf(`{"kept":%s,"x":%s, "id":"a","inner":%s ,"more":%s}`, long("kept"), long("x"), long("inner"), long("more"))
-		var want, got bulky
+		var want, got keeper
 		if err := json.Unmarshal([]byte(text), &want); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestDecodeKeepsLongValuesAsTheyAre(t *testing.T) {
 			t.Fatalf("%s: got %v, want no error", text, err)
 		}
 		clear(data) // nothing of it is shared
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(bulky{})); diff != "" {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(keeper{})); diff != "" {
 			t.Fatalf("decoded otherwise (-want +got):\n%s", diff)
 		}
 	})
