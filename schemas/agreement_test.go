@@ -13,13 +13,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// agree fails when the walk and the library judge a message differently. Both
+// agree fails when the check and the library judge a message differently. Both
 // must be asked about JSON only, without duplicate keys.
 func agree(t interface{ Errorf(string, ...any) }, s *Schema, data []byte) {
 	got := s.Validate(data)
 	want := validateByLibrary(s.compile().library, data)
 	if (got == nil) != (want == nil) {
-		t.Errorf("%s: the walk says %v, the library %v, of %s", s.file, got, want, data)
+		t.Errorf("%s: the check says %v, the library %v, of %s", s.file, got, want, data)
 	}
 	var v *Violation
 	if got != nil && (!errors.As(got, &v) || strings.Contains(v.Error(), "\n") || !utf8.ValidString(v.Error()) || len(v.Error()) > 1000) {
@@ -69,7 +69,7 @@ func disturb(t *rapid.T, value any) any {
 	return json.RawMessage(rapid.SampledFrom(odd).Draw(t, "odd"))
 }
 
-func TestTheWalkAndTheLibraryAgreeOnDisturbedSamples(t *testing.T) {
+func TestTheCheckAndTheLibraryAgreeOnDisturbedSamples(t *testing.T) {
 	all := samples(t)
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SampledFrom(all).Draw(t, "sample")

@@ -9,13 +9,13 @@
 // hub's extensions) says so in its description.
 //
 // [Parallax] and [ACP] find the schema of a message by its type, and
-// [Schema.Validate] holds a message against it:
+// [Schema.Check] holds a message against it:
 //
 //	schema := schemas.Parallax("task_result")
 //	if schema == nil {
 //		// a type of message that nobody knows
 //	}
-//	if err := schema.Validate(frame); err != nil {
+//	if err := schema.Check(message); err != nil {
 //		// payload.taskId: missing; send the id of the task
 //	}
 //
@@ -24,8 +24,8 @@
 //
 // A schema is compiled when it is first used. The compiler of the JSON Schema
 // library proves that the file is a schema and resolves its references; the few
-// keywords that describe messages are then turned into a check that walks the
-// bytes of a message without decoding them, because it runs for every frame. A
+// keywords that describe messages are then turned into a check of a message that
+// package strictjson has read: it runs for every frame, and reads no text again. A
 // schema with other keywords is left to the library. A test holds both to the
 // same verdict.
 package schemas

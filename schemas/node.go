@@ -10,7 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// node is a schema in the form that [walk] reads: the keywords type, enum, const,
+// node is a schema as messages are held against it: the keywords type, enum, const,
 // required, anyOf of required, properties, items, minLength of 1 and minimum.
 type node struct {
 	// types are the types allowed; none stands for all.

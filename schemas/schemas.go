@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 //go:embed config.json parallax/*.json parallax/common/*.json acp/*.json acp/common/*.json acp/samples/*.json
@@ -132,23 +135,30 @@ func compile(file string) *jsonschema.Schema {
 	return s
 }
 
-// Validate holds a message against the schema. It returns nil or a [*Violation],
-// the first one in the order of the message.
-//
-// It decides on the shape of the message and is no judge of JSON: check data
-// with strictjson.Check or decode it with strictjson.Decode as well, before or after.
-// Text that is no JSON is refused where Validate comes across it, which it may
-// not within what the schema says nothing of. Numbers are judged as float64.
-func (s *Schema) Validate(data []byte) error {
+// Check holds a message against the schema. It returns nil or a [*Violation],
+// the first one in the order of the message. Numbers are judged as float64.
+func (s *Schema) Check(message strictjson.Value) error {
 	c := s.compile()
 	if c.check == nil {
-		return validateByLibrary(c.library, data)
+		return validateByLibrary(c.library, message.Raw())
 	}
-	w := walk{data: data}
-	if v := w.message(c.check); v != nil {
+	if v := c.check.check(message); v != nil {
 		return v
 	}
 	return nil
+}
+
+// Validate is [Schema.Check] for a text that nobody has read yet. What strictjson
+// refuses at a depth of 10,000 is a [*Violation] too.
+func (s *Schema) Validate(data []byte) error {
+	message, err := strictjson.Parse(data, strictjson.Limits{Bytes: max(1, len(data)), Depth: math.MaxInt})
+	if err == nil {
+		return s.Check(message)
+	}
+	if _, plain := decode(data); plain != nil {
+		err = plain
+	}
+	return &Violation{Problem: err.Error()}
 }
 
 // validateByLibrary decodes data and leaves the verdict to the library.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Violation says which field of a message breaks its schema, and what is wanted
@@ -18,8 +20,6 @@ type Violation struct {
 	Path string
 	// Problem is what is wrong with the field and what is wanted.
 	Problem string
-
-	whole bool // it concerns the message as a whole
 }
 
 // Error implements error.
@@ -32,19 +32,18 @@ func (v *Violation) Error() string {
 
 // under puts a step before the path.
 func (v *Violation) under(step string) *Violation {
-	switch {
-	case v.whole:
-	case v.Path == "" || v.Path[0] == '[':
+	if v.Path == "" || v.Path[0] == '[' {
 		v.Path = step + v.Path
-	default:
+	} else {
 		v.Path = step + "." + v.Path
 	}
 	return v
 }
 
 // judge checks a string, number or word against what a node says of its value.
-func (n *node) judge(is types, raw []byte) *Violation {
-	if n.values != nil && !n.has(is, raw) {
+func (n *node) judge(is types, v strictjson.Value) *Violation {
+	raw := v.Raw()
+	if n.values != nil && !n.has(is, v) {
 		return n.mismatch(cut(raw))
 	}
 	if n.nonEmpty && is == text && len(raw) == len(`""`) {
@@ -59,15 +58,18 @@ func (n *node) judge(is types, raw []byte) *Violation {
 }
 
 // has tells whether a string, number or word is one of the values allowed.
-func (n *node) has(is types, raw []byte) bool {
-	return slices.ContainsFunc(n.values, func(v json.RawMessage) bool {
+func (n *node) has(is types, v strictjson.Value) bool {
+	raw := v.Raw()
+	return slices.ContainsFunc(n.values, func(allowed json.RawMessage) bool {
 		switch {
-		case bytes.Equal(v, raw):
+		case bytes.Equal(allowed, raw):
 			return true
-		case is == text:
-			return v[0] == '"' && bytes.IndexByte(raw, '\\') >= 0 && unquote(v) == unquote(raw)
+		case is == text && v.Escaped():
+			said, _ := v.Text()
+			written, err := json.Marshal(said)
+			return err == nil && bytes.Equal(allowed, written)
 		case is&number != 0:
-			a, isNumber := float(v)
+			a, isNumber := float(allowed)
 			b, inRange := float(raw)
 			return isNumber && inRange && a == b
 		}

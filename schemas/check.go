@@ -1,0 +1,101 @@
+package schemas
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// check holds a value against a node. A nil node allows any.
+func (n *node) check(v strictjson.Value) *Violation {
+	if n == nil {
+		return nil
+	}
+	is := typeOf(v)
+	switch {
+	case n.types&is != 0 || n.types == 0:
+	case is == number && n.types&integer != 0:
+		// A fraction or exponent may still make a whole number, as in 3e4.
+		if f, ok := float(v.Raw()); !ok || f != math.Trunc(f) {
+			return n.mismatch(cut(v.Raw()))
+		}
+	default:
+		return n.mismatch(is.got())
+	}
+	switch {
+	case is&(object|array) == 0:
+		return n.judge(is, v)
+	case n.values != nil: // these are strings, numbers and words
+		return n.mismatch(is.got())
+	case is == object && len(n.members) > 0:
+		return n.checkMembers(v)
+	case is == array && n.items != nil:
+		return n.checkItems(v)
+	}
+	return nil
+}
+
+// checkMembers checks the members of an object.
+func (n *node) checkMembers(object strictjson.Value) *Violation {
+	var seen uint64
+	for key, value := range object.Members() {
+		m := n.members[string(key)]
+		if m == nil {
+			continue
+		}
+		seen |= m.bit
+		if v := m.node.check(value); v != nil {
+			return v.under(string(key))
+		}
+	}
+	return n.missing(seen)
+}
+
+// checkItems checks the items of an array.
+func (n *node) checkItems(array strictjson.Value) *Violation {
+	i := 0
+	for item := range array.Items() {
+		if v := n.items.check(item); v != nil {
+			return v.under("[" + strconv.Itoa(i) + "]")
+		}
+		i++
+	}
+	return nil
+}
+
+// typeOf is the type of a value. A number is an integer too if it is written as one.
+func typeOf(v strictjson.Value) types {
+	switch v.Kind() {
+	case strictjson.Null:
+		return null
+	case strictjson.Bool:
+		return boolean
+	case strictjson.Number:
+		if v.WrittenWhole() {
+			return integer | number
+		}
+		return number
+	case strictjson.String:
+		return text
+	case strictjson.Array:
+		return array
+	}
+	return object
+}
+
+// decode reads data as the JSON Schema library wants it.
+func decode(data []byte) (any, error) {
+	var value any
+	err := json.Unmarshal(data, &value)
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mismatch):
+		return nil, errors.New(mismatch.Value + " is out of range")
+	case err != nil:
+		return nil, errors.New("not JSON: " + err.Error())
+	}
+	return value, nil
+}
