@@ -14,6 +14,8 @@ type Opened struct {
 	// Chain who works on them.
 	Hops  int       `json:"hops"`
 	Chain []AgentID `json:"chain,omitempty"`
+	// Trace is that of the call which opened the task.
+	Trace Trace `json:"trace,omitzero"`
 }
 
 // Assigned says that the task was given to an agent. The hub says it.

@@ -95,6 +95,9 @@ func (w *jsonWriter) opened(o Opened) {
 	if len(o.Chain) > 0 {
 		w.value("chain", o.Chain)
 	}
+	if o.Trace != (Trace{}) {
+		w.value("trace", o.Trace)
+	}
 }
 
 func (w *jsonWriter) request(r Request) {

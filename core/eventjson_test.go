@@ -128,7 +128,7 @@ func oneOfEach() []core.Event {
 				Notice:  &core.Notice{Topic: "door.open", Data: json.RawMessage(`[true]`), Importance: core.ImportanceHigh},
 				Foreign: &core.Foreign{Dialect: "acp", JSON: json.RawMessage(`{"x":1.0}`)},
 			},
-			Hops: 2, Chain: []core.AgentID{"one", "two"},
+			Hops: 2, Chain: []core.AgentID{"one", "two"}, Trace: core.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"},
 		},
 		core.Opened{Task: "0197-task", From: core.Principal{ID: "ana"}, Request: core.Request{Intent: core.IntentAsk, To: core.ToAgent("ben"), Content: "hello"}},
 		core.Assigned{Agent: "ben", Attempt: 1},

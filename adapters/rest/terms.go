@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // termsBody is the body of PATCH /v1/agents/{id}. What is left out stays; 0 takes back
@@ -25,9 +24,6 @@ const (
 
 // patchAgent sets how an agent works.
 func (a *api) patchAgent(c call) error {
-	if !c.from.Operator {
-		return core.NewFault(core.CodeNotAuthorized, "how an agent works is set by operators")
-	}
 	var body termsBody
 	if err := a.read(c, &body); err != nil {
 		return err
@@ -38,21 +34,15 @@ func (a *api) patchAgent(c call) error {
 	if n := body.MaxConcurrent; n != nil && (*n < 0 || *n > mostConcurrent) {
 		return core.NewFault(core.CodeInvalid, "max_concurrent: want 0 to %d, 0 for what the agent says", mostConcurrent)
 	}
-	var beat time.Duration
+	set := core.Configure{Agent: core.AgentID(c.id()), MaxConcurrent: body.MaxConcurrent, Reason: body.Reason}
 	if ms := body.HeartbeatIntervalMS; ms != nil {
 		if *ms != 0 && (*ms < leastHeartbeat.Milliseconds() || *ms > mostHeartbeat.Milliseconds()) {
 			return core.NewFault(core.CodeInvalid, "heartbeat_interval_ms: want %d to %d, or 0 for that of the settings", leastHeartbeat.Milliseconds(), mostHeartbeat.Milliseconds())
 		}
-		beat = time.Duration(*ms) * time.Millisecond
+		beat := time.Duration(*ms) * time.Millisecond
+		set.Heartbeat = &beat
 	}
-	status, err := a.hub.Impose(core.AgentID(c.id()), func(t *hub.Terms) {
-		if body.MaxConcurrent != nil {
-			t.MaxConcurrent = *body.MaxConcurrent
-		}
-		if body.HeartbeatIntervalMS != nil {
-			t.Heartbeat = beat
-		}
-	}, body.Reason)
+	status, err := a.hub.Configure(c.from, set)
 	if err != nil {
 		return err
 	}

@@ -159,8 +159,8 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 					Limits: hub.Limits{QueueLength: 1},
 					Rules:  policy.Rules{Hops: 2, Ask: map[string][]core.AgentID{"limited": {"b"}}},
 				})}
-				watcher := g.connect("operator")
-				watcher.WatchAll()
+				watcher := g.operator("operator")
+				g.watchAll(watcher)
 				task, err := tt.ask(g)
 				g.wantFault("the request", err, tt.want)
 				if task == nil {

@@ -13,7 +13,12 @@ type follower struct {
 // now on and that its principal may read, as [Session.WatchAll] does of all; tag
 // comes with their batches. Those that it opens itself are not among them. Notices are
 // no part of a thread.
-func (s *Session) Follow(id core.ThreadID, tag any) { s.follow(id, follower{shown: true, tag: tag}) }
+func (s *Session) Follow(id core.ThreadID, tag any) error {
+	return s.doing(core.Follow{Thread: id}, func() error {
+		s.follow(id, follower{shown: true, tag: tag})
+		return nil
+	})
+}
 
 func (s *Session) follow(id core.ThreadID, f follower) {
 	h := s.hub
@@ -60,7 +65,7 @@ func (h *Hub) opensTurn(j *job, by *Session) {
 		switch {
 		case !f.shown:
 			s.inbox.stir()
-		case s != by && h.rules.MayRead(s.identity.Principal, j.From()):
+		case s != by && h.mayRead(s.identity.Principal, j.From()):
 			s.view(j.Task, f.tag)
 		}
 	}

@@ -22,7 +22,7 @@ func (h *Hub) withHistory(t *task.Task, told []core.Turn) []core.Turn {
 // readable leaves those turns of a thread that whoever authenticated may read: the name of a
 // thread is no secret, and an agent that is told what others said may be asked for it.
 func (h *Hub) readable(p core.Principal, turns []core.Turn) []core.Turn {
-	hidden := func(t core.Turn) bool { return !h.rules.MayRead(p, core.Principal{ID: t.From}) }
+	hidden := func(t core.Turn) bool { return !h.mayRead(p, core.Principal{ID: t.From}) }
 	if !p.Authenticated || !slices.ContainsFunc(turns, hidden) {
 		return turns
 	}

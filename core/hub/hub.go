@@ -29,6 +29,12 @@ type Options struct {
 	Journal journal.Journal
 	Limits  Limits
 	Rules   policy.Rules
+	// Authorizer decides who may give which command; nil for the Rules. Limiter, Auditor
+	// and Tracer may be nil.
+	Authorizer policy.Authorizer
+	Limiter    policy.Limiter
+	Auditor    policy.Auditor
+	Tracer     policy.Tracer
 	// UsageStore remembers what was spent beyond the end of the hub; nil for nothing
 	// that does. The hub does not close it.
 	UsageStore usage.Store
@@ -63,17 +69,21 @@ type Observer interface {
 
 // Hub is the engine. It is safe for concurrent use.
 type Hub struct {
-	id       string
-	limits   Limits
-	rules    policy.Rules
-	log      *slog.Logger
-	observer Observer
-	journal  journal.Journal
-	roster   *roster.Roster
-	threads  *thread.Book
-	index    *thread.Index
-	usage    *usage.Ledger
-	budgets  *usage.Budgets
+	id         string
+	limits     Limits
+	rules      policy.Rules
+	authorizer policy.Authorizer
+	limiter    policy.Limiter
+	auditor    policy.Auditor
+	tracer     policy.Tracer
+	log        *slog.Logger
+	observer   Observer
+	journal    journal.Journal
+	roster     *roster.Roster
+	threads    *thread.Book
+	index      *thread.Index
+	usage      *usage.Ledger
+	budgets    *usage.Budgets
 	// usageStore may be nil.
 	usageStore usage.Store
 	counters   counters
@@ -105,7 +115,7 @@ type Hub struct {
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
-		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
+		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, agents: map[core.AgentID]*Session{}, onCall: map[core.AgentID][]*Session{},
 		aliases: aliases{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
@@ -117,12 +127,15 @@ func New(opts Options) *Hub {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
+	if h.authorizer == nil {
+		h.authorizer = h.rules
+	}
 	if h.journal == nil {
 		h.journal = journal.NewMemory(journal.Retention{})
 	}
 	h.packs = newPacks(h.limits, opts.Schema, h.Count)
 	asked, _ := h.observer.(question.Observer)
-	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayRead: h.rules.MayRead, Observer: asked})
+	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayRead: h.mayRead, Observer: asked})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index, h.followers = thread.NewIndex(thread.IndexTasks), map[core.ThreadID]map[*Session]follower{}
 	h.topics = newTopics(h.limits)

@@ -28,7 +28,9 @@ func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (all [
 		}
 		turns = append(turns, h.index.Latest(f.Thread, task.CatalogTasks)...)
 	}
-	return h.tasks.List(ctx, f, turns, func(from core.Principal) bool {
-		return (from.ID != "" || p.Operator) && h.rules.MayRead(p, from)
+	err = h.list(p, core.ListTasks, func() (err error) {
+		all, before, err = h.tasks.List(ctx, f, turns, func(from core.Principal) bool { return h.mayRead(p, from) })
+		return err
 	})
+	return all, before, err
 }

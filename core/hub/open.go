@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -24,6 +25,8 @@ type Opening struct {
 	Private bool
 	// Tag comes back with every batch of the task.
 	Tag any
+	// Trace is what the requester said of the trace that the task belongs to.
+	Trace core.Trace
 }
 
 // Open asks for something. The task's events come from Next, Opened first, unless
@@ -32,17 +35,25 @@ type Opening struct {
 // overloaded, unsupported, not_authorized, loop or budget; the task is returned beside it
 // when the refusal was recorded, and none of its events come from Next.
 func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
-	h := s.hub
-	req, err := h.complete(s, req)
+	r, err := s.hub.do(context.Background(), s, core.Call{
+		Principal: s.identity.Principal, Trace: o.Trace,
+		Command: core.Open{Request: &req, For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private},
+	}, nil)
+	if err == nil && !o.Unwatched {
+		r.task.Attach(s.worker(), task.Requester, o.Tag, 0)
+	}
+	return r.task, err
+}
+
+// open opens a task for a session.
+func (h *Hub) open(s *Session, o core.Open, trace core.Trace) (*Task, error) {
+	req, err := h.complete(s, *o.Request)
 	if err != nil {
 		h.Count("refused." + string(core.AsFault(err).Code))
 		return nil, err
 	}
 	from := s.identity.Principal
 	if o.For.ID != "" {
-		if !from.Operator {
-			return nil, core.NewFault(core.CodeNotAuthorized, "you cannot ask in the name of %s", o.For.ID)
-		}
 		from = o.For
 	}
 	causes, denied := s.causes(req.Cause)
@@ -54,7 +65,7 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 	if len(causes) > 0 {
 		req.Cause = causes[0].task // the one with the most hops
 	}
-	t := &job{Task: h.tasks.New(from, policy.Below(s.agentID(), above), req), opener: s}
+	t := &job{Task: h.tasks.New(from, policy.Below(s.agentID(), above), req, trace), opener: s}
 	if err := h.admit(s, t, o); err != nil {
 		return nil, err
 	}
@@ -68,9 +79,6 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 		err = h.deliver(t, o.Private)
 	}
 	if err == nil {
-		if !o.Unwatched {
-			t.Attach(s.worker(), task.Requester, o.Tag, 0)
-		}
 		return t.Task, nil
 	}
 	f := core.AsFault(err)
@@ -144,7 +152,7 @@ func checkForeign(f *core.Foreign) error {
 var ErrStopping = errors.New("the hub is stopping")
 
 // admit takes a task in: from here on it is recorded, watched and sure to end.
-func (h *Hub) admit(s *Session, j *job, o Opening) error {
+func (h *Hub) admit(s *Session, j *job, o core.Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {

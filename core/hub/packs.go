@@ -56,6 +56,14 @@ func newPacks(l Limits, schema func([]byte) (func([]byte) error, error), count f
 // name is taken; an invalid Fault for a name or a schema that cannot be one; a
 // too_large or overloaded Fault beyond the limits. Then nothing has changed.
 func (s *Session) Provide(id string, tools []PackTool) error {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	return s.doing(core.Provide{Pack: id, Tools: names}, func() error { return s.provide(id, tools) })
+}
+
+func (s *Session) provide(id string, tools []PackTool) error {
 	h := s.hub
 	p, err := h.packs.read(id, tools)
 	if err != nil {

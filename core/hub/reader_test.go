@@ -180,12 +180,12 @@ func TestAViewerThatTurnsAwayReadsNoMore(t *testing.T) {
 
 func TestWhoWatchesAllSeesWhatRunsAndWhatIsNew(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		agent, asker, operator := g.agent("a", able, two), g.connect("r"), g.connect("o")
+		agent, asker, operator := g.agent("a", able, two), g.connect("r"), g.operator("o")
 		ended := g.ask(asker, "a")
 		g.report(agent, ended, core.Done{})
 		runs := g.ask(asker, "a")
 		g.report(agent, runs, core.Text{Text: "before"})
-		operator.WatchAll()
+		g.watchAll(operator)
 		g.report(agent, runs, core.Text{Text: "after"}, core.Done{})
 		fresh := g.ask(asker, "a")
 		g.report(agent, fresh, core.Done{})

@@ -238,11 +238,11 @@ func TestACauseIsWhatTheRequesterClaims(t *testing.T) {
 
 func TestWhoLooksTwiceReadsTwice(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		agent, asker, viewer := g.agent("a", able, two), g.connect("r"), g.connect("r")
+		agent, asker, viewer := g.agent("a", able, two), g.operator("r"), g.operator("r")
 		task := g.ask(asker, "a")
-		viewer.WatchAll()
-		viewer.WatchAll()
-		asker.WatchAll()
+		g.watchAll(viewer)
+		g.watchAll(viewer)
+		g.watchAll(asker)
 		g.report(agent, task, core.Text{Text: "once"}, core.Done{})
 		g.wantKinds("who watches all twice read", g.events(viewer), "text", "done")
 		g.wantKinds("a requester that watches all read", g.events(asker), "opened", "assigned", "text", "done")

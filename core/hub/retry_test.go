@@ -128,7 +128,7 @@ func TestWhatWasUsedBeforeATryCountsAndDoesNotHinderIt(t *testing.T) {
 			t.Errorf("got %d tokens, want 7", got)
 		}
 		for by, want := range map[string]int64{"a": 3, "b": 4} {
-			all, err := g.hub.Usage("agent")
+			all, err := g.hub.Usage(operator, "agent")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -119,6 +119,10 @@ func (s *Session) Identity() Identity { return s.identity }
 // conflict Fault when the id is taken or the session is an agent already, and an
 // unreachable one when the hub is stopping.
 func (s *Session) Join(card core.Card, opts JoinOptions) error {
+	return s.doing(core.Join{Card: card}, func() error { return s.join(card, opts) })
+}
+
+func (s *Session) join(card core.Card, opts JoinOptions) error {
 	if err := core.CheckAgentID(card.ID); err != nil {
 		return err
 	}

@@ -155,10 +155,10 @@ func TestAnEndThatOneIsToldIsToldToAllWhoWaitForIt(t *testing.T) {
 
 func TestWhoComesToWatchAllIsToldOfTheEndsThatWait(t *testing.T) {
 	onSlowDisk(t, 20*time.Millisecond, -1, func(g *stage, _ *slow) {
-		agent, asker, late := g.agent("a", 0), g.connect("asker"), g.connect("late")
+		agent, asker, late := g.agent("a", 0), g.connect("asker"), g.operator("late")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Text{Text: "x"}, core.Done{})
-		late.WatchAll()
+		g.watchAll(late)
 		g.wantKinds("before it is recorded", g.events(late))
 		g.sleep(100 * time.Millisecond)
 		g.wantKinds("once it is recorded", g.events(late), "done")

@@ -32,7 +32,7 @@ func daily(by usage.By, key string, tokens int64) hub.Options {
 // total is what was used under a key.
 func (g *stage) total(by usage.By, key string) usage.Total {
 	g.t.Helper()
-	all, err := g.hub.Usage(by)
+	all, err := g.hub.Usage(operator, by)
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -26,10 +26,24 @@ func onStage(t *testing.T, limits hub.Limits, test func(*stage)) {
 	})
 }
 
-func (g *stage) connect(id string) *hub.Session {
-	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"})
+func (g *stage) connect(id string) *hub.Session { return g.connectAs(core.Principal{ID: id}) }
+
+// operator connects an operator.
+func (g *stage) operator(id string) *hub.Session {
+	return g.connectAs(core.Principal{ID: id, Operator: true})
+}
+
+func (g *stage) connectAs(p core.Principal) *hub.Session {
+	s := g.hub.Connect(hub.Identity{Principal: p, Dialect: "test"})
 	g.t.Cleanup(func() { s.Close(nil) })
 	return s
+}
+
+func (g *stage) watchAll(s *hub.Session) {
+	g.t.Helper()
+	if err := s.WatchAll(); err != nil {
+		g.t.Fatal(err)
+	}
 }
 
 // agent joins an agent with the features of f; change alters its card.

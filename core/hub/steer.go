@@ -13,11 +13,8 @@ import (
 // be told. It returns an unknown_task or not_authorized Fault, or a conflict Fault
 // when the task has ended.
 func (s *Session) Cancel(id core.TaskID, reason string) error {
-	t, err := s.mine(id)
-	if err != nil {
-		return err
-	}
-	return t.Cancel(s.identity.Principal.ID, reason)
+	_, err := s.do(core.Cancel{Task: id, Reason: reason})
+	return err
 }
 
 // Inject pushes context to the agent of a task while it works. The answer comes
@@ -25,10 +22,12 @@ func (s *Session) Cancel(id core.TaskID, reason string) error {
 // Fault for more than the task has room for, and a conflict Fault when no agent works
 // on the task now.
 func (s *Session) Inject(id core.TaskID, in core.Injected) error {
-	t, err := s.mine(id)
-	if err != nil {
-		return err
-	}
+	_, err := s.do(core.Inject{Task: id, Context: in})
+	return err
+}
+
+// inject pushes context to the agent of a task.
+func inject(t *task.Task, in core.Injected) error {
 	if in.ID == "" {
 		in.ID = core.NewID()
 	}
@@ -43,35 +42,22 @@ func (s *Session) Inject(id core.TaskID, in core.Injected) error {
 // later one is a conflict Fault that says what was decided, one that nobody asked
 // for an invalid Fault.
 func (s *Session) Decide(id core.TaskID, d core.ApprovalDecided) error {
-	t, err := s.mine(id)
-	if err != nil {
-		return err
-	}
-	d.By = s.identity.Principal.ID
-	return t.Decide(d)
-}
-
-// mine returns a task in memory that the session's principal may steer.
-func (s *Session) mine(id core.TaskID) (*task.Task, error) {
-	t := s.hub.tasks.Get(id)
-	switch {
-	case t == nil:
-		return nil, core.NewFault(core.CodeUnknownTask, "no task %s runs here", id)
-	case !s.hub.rules.MayRead(s.identity.Principal, t.From()):
-		return nil, core.NewFault(core.CodeNotAuthorized, "task %s belongs to somebody else", id)
-	}
-	return t, nil
+	_, err := s.do(core.Decide{Task: id, Decision: d})
+	return err
 }
 
 // Approvals returns what waits for a decision that the principal may take, the
 // longest waiting first.
 func (h *Hub) Approvals(p core.Principal) []task.PendingApproval {
 	all := []task.PendingApproval{}
-	for _, t := range h.tasks.InMemory() {
-		if h.rules.MayRead(p, t.From()) {
-			all = append(all, t.Approvals()...)
+	_ = h.list(p, core.ListApprovals, func() error { // who may not see any sees none
+		for _, t := range h.tasks.InMemory() {
+			if h.mayRead(p, t.From()) {
+				all = append(all, t.Approvals()...)
+			}
 		}
-	}
+		return nil
+	})
 	slices.SortFunc(all, func(a, b task.PendingApproval) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Task, b.Task), cmp.Compare(a.ID, b.ID))
 	})

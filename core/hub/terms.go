@@ -2,6 +2,7 @@ package hub
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"sync"
 	"time"
@@ -38,35 +39,48 @@ type terms struct {
 	keeping  sync.Mutex                         // locked before Hub.mu
 }
 
-// Impose changes the terms of an agent that is here, tells it, and returns what it is
-// now. They hold for whoever has the id, and for the next hub where terms are kept. It
-// returns an unknown_agent Fault if nobody has it, and an internal Fault where they are
-// in force but could not be kept.
-func (h *Hub) Impose(id core.AgentID, change func(*Terms), reason string) (AgentStatus, error) {
+// Configure sets how an agent works that is here, tells it, and returns what it is now.
+// The settings hold for whoever has the id, and for the next hub where they are kept. It
+// returns a not_authorized Fault for who is no operator, an unknown_agent Fault if nobody
+// has the id, and an internal Fault where they are in force but could not be kept.
+func (h *Hub) Configure(p core.Principal, c core.Configure) (AgentStatus, error) {
+	o, err := h.do(context.Background(), nil, core.Call{Principal: p, Command: c}, nil)
+	if err != nil {
+		return AgentStatus{}, err
+	}
+	return *o.agent, nil
+}
+
+func (h *Hub) configure(c core.Configure) (*AgentStatus, error) {
 	h.mu.Lock()
-	id = h.resolve(id)
+	id := h.resolve(c.Agent)
 	s := h.agents[id]
 	if s == nil || s.closed {
 		h.mu.Unlock()
-		return AgentStatus{}, core.NewFault(core.CodeUnknownAgent, "no agent %q is here", id)
+		return nil, core.NewFault(core.CodeUnknownAgent, "no agent %q is here", id)
 	}
 	t := h.terms.agents[id]
-	change(&t)
+	if c.MaxConcurrent != nil {
+		t.MaxConcurrent = *c.MaxConcurrent
+	}
+	if c.Heartbeat != nil {
+		t.Heartbeat = *c.Heartbeat
+	}
 	if h.terms.agents == nil {
 		h.terms.agents = map[core.AgentID]Terms{}
 	}
 	if h.terms.agents[id] = t; t == (Terms{}) {
 		delete(h.terms.agents, id)
 	}
-	h.impose(s, reason)
+	h.impose(s, c.Reason)
 	h.mu.Unlock()
-	h.log.Info("the terms of an agent were set", "agent", id, "max_concurrent", t.MaxConcurrent, "heartbeat", t.Heartbeat.String(), "reason", reason)
+	h.log.Info("the settings of an agent were changed", "agent", id, "max_concurrent", t.MaxConcurrent, "heartbeat", t.Heartbeat.String(), "reason", c.Reason)
 	if err := h.keepTerms(); err != nil {
-		h.log.Error("the terms of agents could not be kept: they end with the hub", "error", err)
-		return AgentStatus{}, core.NewFault(core.CodeInternal, "the terms of agent %s are in force, but could not be kept: they end with the hub", id).Because(err)
+		h.log.Error("the settings of agents could not be kept: they end with the hub", "error", err)
+		return nil, core.NewFault(core.CodeInternal, "the terms of agent %s are in force, but could not be kept: they end with the hub", id).Because(err)
 	}
 	a, _ := h.Agent(id)
-	return a, nil
+	return &a, nil
 }
 
 // keepTerms has the terms of agents remembered as they are now. What is kept last is what

@@ -11,8 +11,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
+var operator = core.Principal{ID: "ops", Operator: true}
+
 // atOnce sets how many tasks an agent runs at once at most.
-func atOnce(n int) func(*hub.Terms) { return func(t *hub.Terms) { t.MaxConcurrent = n } }
+func atOnce(id core.AgentID, n int, reason string) core.Configure {
+	return core.Configure{Agent: id, MaxConcurrent: &n, Reason: reason}
+}
 
 func TestAnOperatorBoundsHowManyTasksAnAgentRuns(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
@@ -22,7 +26,7 @@ func TestAnOperatorBoundsHowManyTasksAnAgentRuns(t *testing.T) {
 			id        core.AgentID
 			set, want int
 		}{{"a", 2, 2}, {"a", 9, 4}, {"a", 0, 4}, {"silent", 5, 5}, {"silent", 0, 1}, {"a", 1, 1}} {
-			got, err := g.hub.Impose(c.id, atOnce(c.set), "why")
+			got, err := g.hub.Configure(operator, atOnce(c.id, c.set, "why"))
 			if err != nil || got.MaxConcurrent != c.want {
 				t.Errorf("%s at most %d: got %d and %v, want %d", c.id, c.set, got.MaxConcurrent, err, c.want)
 			}
@@ -39,7 +43,7 @@ func TestAnOperatorBoundsHowManyTasksAnAgentRuns(t *testing.T) {
 		if got := second.Agent(); got != "" {
 			t.Errorf("the second task is at %q, want it to wait", got)
 		}
-		if _, err := g.hub.Impose("a", atOnce(0), ""); err != nil {
+		if _, err := g.hub.Configure(operator, atOnce("a", 0, "")); err != nil {
 			t.Fatal(err)
 		}
 		if got := second.Agent(); got != "a" {
@@ -62,7 +66,7 @@ func TestAnAgentThatSaysNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 				t.Errorf("%s as it joined: got %d, want %d", id, got.MaxConcurrent, max(1, opts.Concurrent))
 			}
 			for _, c := range []struct{ set, want int }{{0, max(1, opts.Concurrent)}, {5, 5}, {1, 1}, {3, 3}} {
-				got, err := g.hub.Impose(core.AgentID(id), atOnce(c.set), "")
+				got, err := g.hub.Configure(operator, atOnce(core.AgentID(id), c.set, ""))
 				if err != nil || got.MaxConcurrent != c.want {
 					t.Errorf("%s set to %d: got %d and %v, want %d", id, c.set, got.MaxConcurrent, err, c.want)
 				}
@@ -85,7 +89,7 @@ func TestAnAgentThatSaysNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 func TestTermsOutlastTheConnectionAndTheCard(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		a := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
-		if _, err := g.hub.Impose("a", atOnce(2), ""); err != nil {
+		if _, err := g.hub.Configure(operator, atOnce("a", 2, "")); err != nil {
 			t.Fatal(err)
 		}
 		if err := a.Update(core.Card{ID: "a", MaxConcurrent: 8}); err != nil {
@@ -95,7 +99,7 @@ func TestTermsOutlastTheConnectionAndTheCard(t *testing.T) {
 			t.Errorf("with a new card: got %d, want 2", got.MaxConcurrent)
 		}
 		a.Close(nil)
-		_, err := g.hub.Impose("a", atOnce(3), "")
+		_, err := g.hub.Configure(operator, atOnce("a", 3, ""))
 		g.wantFault("nobody", err, core.CodeUnknownAgent)
 		again := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
 		if got, _ := g.hub.Agent("a"); got.MaxConcurrent != 2 || again.Terms().MaxConcurrent != 2 {
@@ -107,7 +111,8 @@ func TestTermsOutlastTheConnectionAndTheCard(t *testing.T) {
 func TestTermsOfAnAgentStandAboveThoseOfItsDialect(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		a, b := g.agent("a", able), g.agent("b", able)
-		if _, err := g.hub.Impose("a", func(t *hub.Terms) { t.Heartbeat = time.Second }, ""); err != nil {
+		beat := time.Second
+		if _, err := g.hub.Configure(operator, core.Configure{Agent: "a", Heartbeat: &beat}); err != nil {
 			t.Fatal(err)
 		}
 		g.hub.ImposeOn("test", hub.Terms{Heartbeat: time.Minute}, "all of you")
@@ -143,7 +148,7 @@ func TestTermsThatCannotBeKeptAreInForceAndTheOperatorIsTold(t *testing.T) {
 	if a, _ := h.Agent("a"); a.MaxConcurrent != 2 {
 		t.Errorf("got %d at once, want 2 as was set before", a.MaxConcurrent)
 	}
-	_, err := h.Impose("a", atOnce(3), "")
+	_, err := h.Configure(operator, atOnce("a", 3, ""))
 	if f := core.AsFault(err); !errors.Is(err, full) || f.Code != core.CodeInternal || !strings.Contains(f.Message, "in force") {
 		t.Errorf("got %v, want it told that they end with the hub", err)
 	}

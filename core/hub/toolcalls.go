@@ -2,7 +2,6 @@ package hub
 
 import (
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -162,11 +161,11 @@ func runResult(s *Session, call string, raw json.RawMessage) (*ToolOutput, error
 	if err := readInput(raw, &in); err != nil {
 		return nil, err
 	}
-	t, err := s.mine(in.TaskID)
-	switch {
-	case errors.Is(err, &core.Fault{Code: core.CodeUnknownTask}):
+	t := s.hub.tasks.Get(in.TaskID)
+	if t == nil {
 		return nil, s.lookUp(call, in.TaskID)
-	case err != nil:
+	}
+	if err := s.hub.authorizer.Allow(s.identity.Principal, core.Read{Task: t.ID()}, t.From()); err != nil {
 		return nil, err
 	}
 	if in.WaitSeconds <= 0 || t.State() == task.Ended {

@@ -121,6 +121,16 @@ func (s *Session) capabilities() []string {
 // CallTool calls a tool in the name of the session. What it came to arrives from
 // Next under the id of the call; CallTool does not wait for it.
 func (s *Session) CallTool(call, name string, input json.RawMessage) {
+	err := s.doing(core.CallTool{Tool: name, Input: input}, func() error {
+		s.callTool(call, name, input)
+		return nil
+	})
+	if err != nil {
+		s.inbox.pushTool(&ToolOutput{Call: call, Fault: core.AsFault(err)})
+	}
+}
+
+func (s *Session) callTool(call, name string, input json.RawMessage) {
 	for _, t := range tools {
 		if t.Name != name {
 			continue

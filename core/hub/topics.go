@@ -83,6 +83,10 @@ func (s *subscription) wants(topic string) bool {
 // Next in the role of a Subscriber. It returns an invalid Fault for what is no topic,
 // and an overloaded one when the session has too many.
 func (s *Session) Subscribe(patterns []string) error {
+	return s.doing(core.Subscribe{Topics: patterns}, func() error { return s.subscribe(patterns) })
+}
+
+func (s *Session) subscribe(patterns []string) error {
 	if len(patterns) == 0 {
 		return core.NewFault(core.CodeInvalid, "no topics: say which, such as family.*")
 	}

@@ -4,13 +4,22 @@ import (
 	"context"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// Usage returns what was used, added up along one line. It returns an invalid
-// Fault for a line that there is not.
-func (h *Hub) Usage(by usage.By) ([]usage.Total, error) { return h.usage.Totals(by) }
+// Usage returns what was used, added up along one line. It tells of everybody, so that
+// it is for operators: others get a not_authorized Fault. It returns an invalid Fault
+// for a line that there is not.
+func (h *Hub) Usage(p core.Principal, by usage.By) ([]usage.Total, error) {
+	var all []usage.Total
+	err := h.list(p, core.ListUsage, func() (err error) {
+		all, err = h.usage.Totals(by)
+		return err
+	})
+	return all, err
+}
 
 // Budgets returns how the limits on what may be spent stand now.
 func (h *Hub) Budgets() []usage.BudgetStatus { return h.budgets.Status(time.Now()) }

@@ -64,16 +64,8 @@ func (s *Session) view(t *task.Task, tag any) {
 // returns an unknown_task or not_authorized Fault, or the error of the journal; it
 // may wait for the journal.
 func (h *Hub) Task(ctx context.Context, p core.Principal, id core.TaskID) (*task.Task, error) {
-	t, err := h.tasks.Find(ctx, id)
-	switch {
-	case err != nil:
-		return nil, err
-	case t.From().ID == "" && !p.Operator:
-		return nil, core.NewFault(core.CodeUnknownTask, "the beginning of task %s is no longer kept, and with it who asked", id)
-	case !h.rules.MayRead(p, t.From()):
-		return nil, core.NewFault(core.CodeNotAuthorized, "task %s belongs to somebody else", id)
-	}
-	return t, nil
+	o, err := h.do(ctx, nil, core.Call{Principal: p, Command: core.Read{Task: id}}, nil)
+	return o.task, err
 }
 
 // Watch makes the session a reader of a task that it found, from behind the
@@ -95,9 +87,14 @@ func (s *Session) Unwatch(t *task.Task) {
 }
 
 // WatchAll makes the session a reader of every task from now on, those that run, or
-// whose end is still to be told, included. It is for operators.
-func (s *Session) WatchAll() {
-	h := s.hub
+// whose end is still to be told, included. It returns a not_authorized Fault: it is for
+// operators.
+func (s *Session) WatchAll() error {
+	_, err := s.do(core.WatchAll{})
+	return err
+}
+
+func (h *Hub) watchAll(s *Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.closed {

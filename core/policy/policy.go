@@ -68,7 +68,32 @@ func (r Rules) CheckTarget(p core.Principal, c Chain, target core.AgentID) error
 	return nil
 }
 
-// MayRead reports whether p may read, cancel and steer what the owner asked for.
-func (r Rules) MayRead(p, owner core.Principal) bool {
-	return p.Operator || p.ID == owner.ID
+// Allow implements [Authorizer]. Operators may give every command; others those that
+// operating does not belong to, on what is their own or nobody's.
+func (r Rules) Allow(p core.Principal, c core.Command, owner core.Principal) error {
+	if p.Operator {
+		return nil
+	}
+	if core.RightOf(c) == core.RightOperate {
+		return core.NewFault(core.CodeNotAuthorized, "%s", forOperators(c))
+	}
+	if owner.ID != "" && owner.ID != p.ID {
+		return core.NewFault(core.CodeNotAuthorized, "task %s belongs to somebody else", c.Object())
+	}
+	return nil
+}
+
+// forOperators says why a command is refused that is for operators, and what to do.
+func forOperators(c core.Command) string {
+	switch c := c.(type) {
+	case core.Open:
+		return "you cannot ask in the name of " + c.For.ID
+	case core.WatchAll:
+		return "the events of all tasks are for operators: read those of your own tasks"
+	case core.List:
+		return "usage is for operators: the usage of a task of your own stands in its answer"
+	case core.Configure:
+		return "how an agent works is set by operators"
+	}
+	return c.Act().String() + " is for operators"
 }

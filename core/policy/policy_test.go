@@ -141,7 +141,7 @@ func TestATaskIsReadByWhoAskedAndByOperators(t *testing.T) {
 		"a name in other letters":         {core.Principal{ID: "Ana"}, false},
 		"nobody":                          {core.Principal{}, false},
 	} {
-		if got := (policy.Rules{}).MayRead(c.reader, owner); got != c.want {
+		if got := (policy.Rules{}).Allow(c.reader, core.Read{Task: "t"}, owner) == nil; got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}

@@ -98,7 +98,7 @@ func (s *Store) Open(t *Task) {
 			t.expire()
 		}
 	})
-	t.appendAt(now, core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents}, nil)
+	t.appendAt(now, core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents, Trace: t.trace}, nil)
 }
 
 // Get returns a task that is in memory, or nil.

@@ -41,6 +41,7 @@ type Task struct {
 	id    core.TaskID
 	from  core.Principal
 	chain policy.Chain
+	trace core.Trace
 
 	mu      sync.Mutex
 	request core.Request
@@ -79,8 +80,8 @@ type Task struct {
 const shortTask = 6
 
 // New makes a task that waits for an agent. [Store.Open] takes it in.
-func (s *Store) New(from core.Principal, chain policy.Chain, req core.Request) *Task {
-	return &Task{store: s, from: from, chain: chain, request: req, told: len(req.History), epoch: 1, state: Queued, log: newLog(shortTask)}
+func (s *Store) New(from core.Principal, chain policy.Chain, req core.Request, trace core.Trace) *Task {
+	return &Task{store: s, from: from, chain: chain, trace: trace, request: req, told: len(req.History), epoch: 1, state: Queued, log: newLog(shortTask)}
 }
 
 // ID names the task.

@@ -1,0 +1,294 @@
+package core
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Command is what somebody asks of the hub. The set is closed: only the types of this
+// package implement it. Whatever a dialect may do it does by commands, so that rights,
+// limits, the audit and traces have one place.
+type Command interface {
+	// Act says what is done.
+	Act() Act
+	// Object names what it is about, such as a task; "" for nothing in particular.
+	Object() string
+}
+
+// Act names a kind of [Command]. The zero Act is unset.
+type Act uint8
+
+// The acts.
+const (
+	_ Act = iota
+	ActOpen
+	ActCancel
+	ActInject
+	ActDecide
+	ActAnswer
+	ActRead
+	ActWatchAll
+	ActFollow
+	ActSubscribe
+	ActList
+	ActCallTool
+	ActProvide
+	ActJoin
+	ActConfigure
+	actEnd
+)
+
+// actInfo is what is said once of each act.
+type actInfo struct {
+	name    string
+	right   Right
+	audited bool
+	span    string
+	read    func([]byte) (Command, error)
+}
+
+// acts are the acts by their numbers.
+var acts = [actEnd]actInfo{
+	ActOpen:      {"open", RightAsk, true, "open", readCommand[Open]},
+	ActCancel:    {"cancel", RightSteer, true, "cancel", readCommand[Cancel]},
+	ActInject:    {"inject", RightSteer, true, "inject", readCommand[Inject]},
+	ActDecide:    {"decide", RightApprove, true, "decide", readCommand[Decide]},
+	ActAnswer:    {"answer", RightAnswer, true, "answer", readCommand[Reply]},
+	ActRead:      {"read", RightRead, false, "", readCommand[Read]},
+	ActWatchAll:  {"watch_all", RightOperate, true, "", readCommand[WatchAll]},
+	ActFollow:    {"follow", RightRead, false, "", readCommand[Follow]},
+	ActSubscribe: {"subscribe", RightRead, false, "", readCommand[Subscribe]},
+	ActList:      {"list", RightSee, false, "", readCommand[List]},
+	ActCallTool:  {"call_tool", RightAsk, true, "execute_tool", readCommand[CallTool]},
+	ActProvide:   {"provide", RightProvide, true, "", readCommand[Provide]},
+	ActJoin:      {"join", 0, true, "", readCommand[Join]},
+	ActConfigure: {"configure", RightOperate, true, "", readCommand[Configure]},
+}
+
+// Acts returns every act, in order.
+func Acts() []Act {
+	all := make([]Act, 0, actEnd-1)
+	for a := ActOpen; a < actEnd; a++ {
+		all = append(all, a)
+	}
+	return all
+}
+
+func (a Act) info() actInfo { return acts[min(a, actEnd-1)] }
+
+// String returns the name of the act in JSON, in the audit and in the documentation.
+func (a Act) String() string {
+	if a == 0 || a >= actEnd {
+		return "unset"
+	}
+	return acts[a].name
+}
+
+// IsAudited reports whether it is noted who did it.
+func (a Act) IsAudited() bool { return a < actEnd && acts[a].audited }
+
+// Span is the name of its span in traces; "" where it has none.
+func (a Act) Span() string { return a.info().span }
+
+// Right is what somebody has to have for a command. The zero Right is none: anybody may.
+type Right uint8
+
+// The rights.
+const (
+	_            Right = iota
+	RightSee           // find and list agents
+	RightAsk           // open tasks and call tools
+	RightRead          // read tasks
+	RightSteer         // cancel tasks and push context into them
+	RightApprove       // decide on tool calls
+	RightAnswer        // answer questions
+	RightProvide       // offer tools
+	RightOperate       // settings, usage, and all tasks
+)
+
+var rights = names{"", "see", "ask", "read", "steer", "approve", "answer", "provide", "operate"}
+
+// String returns the name of the right in settings.
+func (r Right) String() string { return rights.name(uint8(r)) }
+
+// RightOf returns the right that a command needs.
+func RightOf(c Command) Right {
+	switch c := c.(type) {
+	case List:
+		return c.What.right()
+	case Open:
+		if c.For.ID != "" {
+			return RightOperate
+		}
+	}
+	return c.Act().info().right
+}
+
+// Call is one command on its way to where it is executed.
+type Call struct {
+	// ID names it in the audit and in traces; "" where nobody keeps them.
+	ID        string
+	Principal Principal
+	Trace     Trace
+	Command   Command
+}
+
+// Trace carries what ties a call to the trace of whoever made it, as W3C Trace Context
+// writes it. The zero Trace is none.
+type Trace struct {
+	Parent string `json:"traceparent,omitempty"`
+	State  string `json:"tracestate,omitempty"`
+}
+
+// Open asks for something: it opens a task.
+type Open struct {
+	Request *Request `json:"request"`
+	// For is who asks, where the caller speaks for others; the zero For is the caller.
+	For Principal `json:"for,omitzero"`
+	// Keep lets the task run on when the caller leaves, and Unwatched leaves out its
+	// events. Private keeps a notice from all but who is addressed.
+	Keep      bool `json:"keep,omitempty"`
+	Unwatched bool `json:"unwatched,omitempty"`
+	Private   bool `json:"private,omitempty"`
+}
+
+// Cancel asks that a task be stopped.
+type Cancel struct {
+	Task   TaskID `json:"task"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Inject pushes context to the agent of a task.
+type Inject struct {
+	Task    TaskID   `json:"task"`
+	Context Injected `json:"context"`
+}
+
+// Decide answers an approval.
+type Decide struct {
+	Task     TaskID          `json:"task"`
+	Decision ApprovalDecided `json:"decision"`
+}
+
+// Reply answers a question that an agent puts to people: with labels of its options, a
+// text, both, or that it will not be answered.
+type Reply struct {
+	Question  string   `json:"question"`
+	Selected  []string `json:"selected,omitempty"`
+	Text      string   `json:"text,omitempty"`
+	Dismissed bool     `json:"dismissed,omitempty"`
+}
+
+// Read looks at a task.
+type Read struct {
+	Task TaskID `json:"task"`
+}
+
+// WatchAll reads every task.
+type WatchAll struct{}
+
+// Follow reads the tasks that are opened in a thread, as far as the caller may read them.
+type Follow struct {
+	Thread ThreadID `json:"thread"`
+}
+
+// Subscribe hears the notices of topics.
+type Subscribe struct {
+	Topics []string `json:"topics"`
+}
+
+// List looks at one of the lists of the hub.
+type List struct {
+	What Listed `json:"what"`
+}
+
+// CallTool calls a tool of the hub or of a pack.
+type CallTool struct {
+	Tool  string          `json:"tool"`
+	Input json.RawMessage `json:"input,omitempty"`
+}
+
+// Provide offers the tools of a pack.
+type Provide struct {
+	Pack  string   `json:"pack"`
+	Tools []string `json:"tools"`
+}
+
+// Join makes the caller an agent.
+type Join struct {
+	Card Card `json:"card"`
+}
+
+// Configure sets how an agent works. A nil field is left as it is, a zero is what the
+// agent or its dialect says.
+type Configure struct {
+	Agent         AgentID        `json:"agent"`
+	MaxConcurrent *int           `json:"max_concurrent,omitempty"`
+	Heartbeat     *time.Duration `json:"heartbeat_ns,omitempty"`
+	Reason        string         `json:"reason,omitempty"`
+}
+
+// Listed names a list of the hub. The zero Listed is unset.
+type Listed uint8
+
+// The lists.
+const (
+	_ Listed = iota
+	ListAgents
+	ListTasks
+	ListApprovals
+	ListQuestions
+	ListUsage
+)
+
+var lists = names{"", "agents", "tasks", "approvals", "questions", "usage"}
+
+// String returns the name of the list.
+func (l Listed) String() string { return lists.name(uint8(l)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (l Listed) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *Listed) UnmarshalText(b []byte) error { return lists.parse((*uint8)(l), b, "list") }
+
+// right is what somebody has to have to see the list at all. Of tasks, approvals and
+// questions everybody sees those that may be read.
+func (l Listed) right() Right {
+	if l == ListUsage {
+		return RightOperate
+	}
+	return RightSee
+}
+
+// Act implements [Command].
+func (Open) Act() Act      { return ActOpen }
+func (Cancel) Act() Act    { return ActCancel }
+func (Inject) Act() Act    { return ActInject }
+func (Decide) Act() Act    { return ActDecide }
+func (Reply) Act() Act     { return ActAnswer }
+func (Read) Act() Act      { return ActRead }
+func (WatchAll) Act() Act  { return ActWatchAll }
+func (Follow) Act() Act    { return ActFollow }
+func (Subscribe) Act() Act { return ActSubscribe }
+func (List) Act() Act      { return ActList }
+func (CallTool) Act() Act  { return ActCallTool }
+func (Provide) Act() Act   { return ActProvide }
+func (Join) Act() Act      { return ActJoin }
+func (Configure) Act() Act { return ActConfigure }
+
+// Object implements [Command].
+func (c Open) Object() string      { return c.Request.To.String() }
+func (c Cancel) Object() string    { return string(c.Task) }
+func (c Inject) Object() string    { return string(c.Task) }
+func (c Decide) Object() string    { return string(c.Task) }
+func (c Reply) Object() string     { return c.Question }
+func (c Read) Object() string      { return string(c.Task) }
+func (WatchAll) Object() string    { return "" }
+func (c Follow) Object() string    { return string(c.Thread) }
+func (Subscribe) Object() string   { return "" }
+func (c List) Object() string      { return c.What.String() }
+func (c CallTool) Object() string  { return c.Tool }
+func (c Provide) Object() string   { return c.Pack }
+func (c Join) Object() string      { return string(c.Card.ID) }
+func (c Configure) Object() string { return string(c.Agent) }

@@ -1,0 +1,109 @@
+package core_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+)
+
+// TestTheJSONFormOfACallDoesNotChange holds the promise that members are added, never
+// renamed or removed: audits and other hubs keep what was written long ago.
+func TestTheJSONFormOfACallDoesNotChange(t *testing.T) {
+	golden := filepath.Join("testdata", "calls.jsonl")
+	var form bytes.Buffer
+	for _, c := range oneCallOfEach() {
+		line, err := json.Marshal(c)
+		if err != nil {
+			t.Fatalf("writing %s: got %v, want no error", c.Command.Act(), err)
+		}
+		form.Write(append(line, '\n'))
+	}
+	if *update {
+		if err := os.WriteFile(golden, form.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(strings.Split(string(kept), "\n"), strings.Split(form.String(), "\n")); d != "" {
+		t.Errorf("what is written (-want +got):\n%s", d)
+	}
+	var read []core.Call
+	for line := range strings.Lines(string(kept)) {
+		var c core.Call
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatalf("reading %s: got %v, want no error", line, err)
+		}
+		read = append(read, c)
+	}
+	if d := cmp.Diff(oneCallOfEach(), read, coretest.Compare); d != "" {
+		t.Errorf("what is read (-want +got):\n%s", d)
+	}
+}
+
+func TestTheGoldenCallsHaveEveryAct(t *testing.T) {
+	seen := map[core.Act]bool{}
+	for _, c := range oneCallOfEach() {
+		seen[c.Command.Act()] = true
+	}
+	for _, a := range core.Acts() {
+		if !seen[a] {
+			t.Errorf("got no call of %s, want one", a)
+		}
+	}
+}
+
+func TestACallThatCannotBeOneIsRefused(t *testing.T) {
+	for name, text := range map[string]string{
+		"an unknown act":        `{"principal":{"id":"ana"},"act":"dance","command":{}}`,
+		"no command":            `{"principal":{"id":"ana"},"act":"cancel"}`,
+		"a command that is nil": `{"principal":{"id":"ana"},"act":"cancel","command":null}`,
+		"no request":            `{"principal":{"id":"ana"},"act":"open","command":{}}`,
+		"an unknown list":       `{"principal":{"id":"ana"},"act":"list","command":{"what":"secrets"}}`,
+		"no JSON":               `{`,
+	} {
+		var c core.Call
+		if err := json.Unmarshal([]byte(text), &c); err == nil {
+			t.Errorf("%s: got %+v, want an error", name, c)
+		}
+	}
+}
+
+// oneCallOfEach is a call of every act with all that it can hold.
+func oneCallOfEach() (calls []core.Call) {
+	four, beat := 4, 5*time.Second
+	ana := core.Principal{ID: "ana", Dialect: "pi", Authenticated: true}
+	for _, c := range []core.Command{
+		core.Open{
+			Request: &core.Request{Intent: core.IntentAsk, To: core.ToAgent("ben"), Content: "hello"},
+			For:     core.Principal{ID: "bob", Dialect: "coven"}, Keep: true, Unwatched: true, Private: true,
+		},
+		core.Cancel{Task: "0197-task", Reason: "enough"},
+		core.Inject{Task: "0197-task", Context: core.Injected{ID: "1", Content: "by the way", Priority: core.InjectionNormal, Source: "ana"}},
+		core.Decide{Task: "0197-task", Decision: core.ApprovalDecided{ID: "tool-1", Approved: true, All: true, By: "ana", Reason: "fine"}},
+		core.Reply{Question: "q-1", Selected: []string{"red"}, Text: "dark red", Dismissed: true},
+		core.Read{Task: "0197-task"},
+		core.WatchAll{},
+		core.Follow{Thread: "thread"},
+		core.Subscribe{Topics: []string{"family.*"}},
+		core.List{What: core.ListUsage},
+		core.CallTool{Tool: "agent_ask", Input: json.RawMessage(`{"to":"ben"}`)},
+		core.Provide{Pack: "files", Tools: []string{"read", "write"}},
+		core.Join{Card: core.Card{ID: "ben", Name: "Ben", Dialect: "acp", Capabilities: []string{"write"}, MaxConcurrent: 2}},
+		core.Configure{Agent: "ben", MaxConcurrent: &four, Heartbeat: &beat, Reason: "less"},
+	} {
+		calls = append(calls, core.Call{ID: "7", Principal: ana, Trace: core.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"}, Command: c})
+	}
+	return calls
+}

@@ -1,0 +1,142 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// outcome is what a command came to.
+type outcome struct {
+	task     *task.Task       // of Open and Read
+	question question.Outcome // of Reply
+	agent    *AgentStatus     // of Configure
+}
+
+// do is the door: every command that somebody gives comes through here, whatever the
+// dialect. The command is authorized, held against the limits, tied to its trace and
+// executed, in this order; the audit has it with its outcome, refusals included. s is the
+// session that gives it, nil for a command that needs none; local does what a command
+// says that has more to it than it can say, such as a function, else it is nil. Only Read
+// waits, for the journal.
+func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() error) (o outcome, err error) {
+	act := c.Command.Act()
+	if h.auditor != nil && act.IsAudited() {
+		c.ID = core.NewID()
+		defer func() { h.auditor.Audit(policy.Entry{At: time.Now(), Call: c, Err: err}) }()
+	}
+	t, err := h.object(ctx, c.Command)
+	if err != nil {
+		return o, err
+	}
+	var owner core.Principal
+	if t != nil {
+		owner = t.From()
+		if owner.ID == "" && !h.may(c.Principal, core.WatchAll{}, owner) {
+			return o, core.NewFault(core.CodeUnknownTask, "the beginning of task %s is no longer kept, and with it who asked", t.ID())
+		}
+	}
+	if err := h.authorizer.Allow(c.Principal, c.Command, owner); err != nil {
+		return o, err
+	}
+	if h.limiter != nil {
+		if err := h.limiter.Admit(c); err != nil {
+			return o, err
+		}
+	}
+	if h.tracer != nil && act.Span() != "" {
+		trace, end := h.tracer.Begin(c)
+		defer func() { end(err) }()
+		c.Trace = trace
+	}
+	if local != nil {
+		return o, local()
+	}
+	return h.execute(s, c, t)
+}
+
+// object returns the task that a command is about, or nil.
+func (h *Hub) object(ctx context.Context, c core.Command) (*task.Task, error) {
+	switch c := c.(type) {
+	case core.Cancel:
+		return h.running(c.Task)
+	case core.Inject:
+		return h.running(c.Task)
+	case core.Decide:
+		return h.running(c.Task)
+	case core.Read:
+		return h.tasks.Find(ctx, c.Task)
+	}
+	return nil, nil
+}
+
+// running returns a task that is in memory.
+func (h *Hub) running(id core.TaskID) (*task.Task, error) {
+	if t := h.tasks.Get(id); t != nil {
+		return t, nil
+	}
+	return nil, core.NewFault(core.CodeUnknownTask, "no task %s runs here", id)
+}
+
+// execute does what a command says, with the task that it is about.
+func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err error) {
+	switch cmd := c.Command.(type) {
+	case core.Open:
+		o.task, err = h.open(s, cmd, c.Trace)
+	case core.Cancel:
+		err = t.Cancel(c.Principal.ID, cmd.Reason)
+	case core.Inject:
+		err = inject(t, cmd.Context)
+	case core.Decide:
+		cmd.Decision.By = c.Principal.ID
+		err = t.Decide(cmd.Decision)
+	case core.Read:
+		o.task = t
+	case core.Reply:
+		o.question, err = h.questions.Answer(c.Principal, cmd.Question, question.Answer{Selected: cmd.Selected, Text: cmd.Text, Dismissed: cmd.Dismissed})
+	case core.WatchAll:
+		h.watchAll(s)
+	case core.Configure:
+		o.agent, err = h.configure(cmd)
+	}
+	return o, err
+}
+
+// do gives a command in the name of the session.
+func (s *Session) do(c core.Command) (outcome, error) {
+	return s.hub.do(context.Background(), s, core.Call{Principal: s.identity.Principal, Command: c}, nil)
+}
+
+// doing is do for a command that the function executes.
+func (s *Session) doing(c core.Command, local func() error) error {
+	_, err := s.hub.do(context.Background(), s, core.Call{Principal: s.identity.Principal, Command: c}, local)
+	return err
+}
+
+// list is the command to look at a list, which the function makes.
+func (h *Hub) list(p core.Principal, what core.Listed, local func() error) error {
+	_, err := h.do(context.Background(), nil, core.Call{Principal: p, Command: core.List{What: what}}, local)
+	return err
+}
+
+// may reports whether the principal may do something with what belongs to the owner,
+// where much is looked through: it is no command of its own.
+func (h *Hub) may(p core.Principal, c core.Command, owner core.Principal) bool {
+	return h.authorizer.Allow(p, c, owner) == nil
+}
+
+// reading is the command to read some task.
+var reading core.Command = core.Read{}
+
+// mayRead reports whether the principal may read what the owner asked for.
+// What nobody is known to have asked for is for those who may read everything.
+func (h *Hub) mayRead(p, owner core.Principal) bool {
+	if owner.ID == "" {
+		return h.may(p, core.WatchAll{}, owner)
+	}
+	return h.may(p, reading, owner)
+}

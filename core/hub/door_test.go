@@ -1,0 +1,199 @@
+package hub_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/question"
+)
+
+// doorman is everything that stands at the door of a hub, and notes what passes.
+type doorman struct {
+	rules policy.Rules
+	mu    sync.Mutex
+	seen  []string
+	audit []policy.Entry
+	deny  error
+	limit error
+}
+
+func (d *doorman) note(what string, c core.Command) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen = append(d.seen, what+" "+c.Act().String())
+}
+
+func (d *doorman) take() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	seen := d.seen
+	d.seen = nil
+	return seen
+}
+
+func (d *doorman) Allow(p core.Principal, c core.Command, owner core.Principal) error {
+	d.note("allow", c)
+	if d.deny != nil {
+		return d.deny
+	}
+	return d.rules.Allow(p, c, owner)
+}
+
+func (d *doorman) Admit(c core.Call) error {
+	d.note("limit", c.Command)
+	return d.limit
+}
+
+func (d *doorman) Begin(c core.Call) (core.Trace, func(error)) {
+	d.note("trace", c.Command)
+	return core.Trace{Parent: c.Trace.Parent + "+"}, func(error) { d.note("end", c.Command) }
+}
+
+func (d *doorman) Audit(e policy.Entry) {
+	d.note("audit", e.Call.Command)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.audit = append(d.audit, e)
+}
+
+func onDoor(t *testing.T) (*doorman, *stage) {
+	d := &doorman{}
+	return d, &stage{t, coretest.NewHub(t, hub.Options{Authorizer: d, Limiter: d, Tracer: d, Auditor: d})}
+}
+
+// TestEveryCommandIsHeldAtTheDoor gives every command there is, as the adapters do, and
+// shows what the layers of the door see of it, in order. A command without a row fails.
+func TestEveryCommandIsHeldAtTheDoor(t *testing.T) {
+	d, g := onDoor(t)
+	_, asker := g.agent("a", able, two), g.operator("r")
+	d.take()
+	four := 4
+	open := func() *hub.Task { return g.ask(asker, "a") }
+	give := map[core.Act]func() error{
+		core.ActOpen:     func() error { open(); return nil },
+		core.ActCancel:   func() error { return asker.Cancel(open().ID(), "") },
+		core.ActInject:   func() error { return asker.Inject(open().ID(), core.Injected{Content: "x"}) },
+		core.ActDecide:   func() error { return asker.Decide(open().ID(), core.ApprovalDecided{ID: "x"}) },
+		core.ActAnswer:   func() error { _, err := asker.AnswerQuestion("q", question.Answer{Text: "yes"}); return err },
+		core.ActRead:     func() error { _, err := g.hub.Task(t.Context(), operator, open().ID()); return err },
+		core.ActWatchAll: asker.WatchAll,
+		core.ActFollow:   func() error { return asker.Follow("t", nil) },
+		core.ActSubscribe: func() error {
+			return asker.Subscribe([]string{"a.b"})
+		},
+		core.ActList: func() error { _, err := g.hub.Usage(operator, "agent"); return err },
+		core.ActCallTool: func() error {
+			asker.CallTool("1", "agents_list", nil)
+			return nil
+		},
+		core.ActProvide: func() error { return asker.Provide("p", nil) },
+		core.ActJoin:    func() error { return asker.Join(core.Card{ID: "r"}, hub.JoinOptions{}) },
+		core.ActConfigure: func() error {
+			_, err := g.hub.Configure(operator, core.Configure{Agent: "a", MaxConcurrent: &four})
+			return err
+		},
+	}
+	for _, act := range core.Acts() {
+		if give[act] == nil {
+			t.Errorf("%s: nobody gives it here, want a row", act)
+			continue
+		}
+		err := give[act]()
+		want := []string{"allow " + act.String(), "limit " + act.String()}
+		if act.Span() != "" {
+			want = append(want, "trace "+act.String(), "end "+act.String())
+		}
+		if act.IsAudited() {
+			want = append(want, "audit "+act.String())
+		}
+		got := slices.DeleteFunc(d.take(), func(s string) bool { return act != core.ActOpen && s[len(s)-4:] == "open" })
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the door saw %q, want %q (%v)", act, got, want, err)
+		}
+	}
+
+}
+
+func TestWhatTheAuthorizerRefusesIsAuditedAndNotDone(t *testing.T) {
+	d, g := onDoor(t)
+	agent, asker := g.agent("a", able), g.connect("r")
+	task := g.ask(asker, "a")
+	d.deny = core.NewFault(core.CodeNotAuthorized, "not today")
+	g.wantFault("a cancel", asker.Cancel(task.ID(), ""), core.CodeNotAuthorized)
+	last := d.audit[len(d.audit)-1]
+	if last.Call.Command.Act() != core.ActCancel || !errors.Is(last.Err, d.deny) || last.Call.ID == "" || last.Call.Principal.ID != "r" {
+		t.Errorf("the audit has %+v, want the cancel of r and why it was refused", last)
+	}
+	d.deny, d.limit = nil, core.NewFault(core.CodeRateLimited, "slowly")
+	g.wantFault("a cancel too many", asker.Cancel(task.ID(), ""), core.CodeRateLimited)
+	if got := task.State(); got != hub.Running {
+		t.Errorf("the task is %s, want it running", got)
+	}
+	d.limit = nil
+	g.report(agent, task, core.Done{})
+}
+
+func TestTheTraceOfACallIsInTheTaskThatItOpens(t *testing.T) {
+	_, g := onDoor(t)
+	agent, asker := g.agent("a", able), g.connect("r")
+	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "?"}, hub.Opening{Trace: core.Trace{Parent: "00-1-2-01"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := task.Events()[0].Body.(core.Opened).Trace.Parent; got != "00-1-2-01+" {
+		t.Errorf("got the trace %q, want the one that the tracer went on with", got)
+	}
+	g.report(agent, task, core.Done{})
+}
+
+// TestWhoMayGiveWhichCommand is the table of the rules that hold without a file of rules.
+func TestWhoMayGiveWhichCommand(t *testing.T) {
+	ana, ben, ops := core.Principal{ID: "ana"}, core.Principal{ID: "ben"}, operator
+	for _, c := range []struct {
+		command                core.Command
+		own, others, operators bool
+	}{
+		{core.Open{Request: &core.Request{}}, true, true, true},
+		{core.Open{Request: &core.Request{}, For: ben}, false, false, true},
+		{core.Cancel{}, true, false, true},
+		{core.Inject{}, true, false, true},
+		{core.Decide{}, true, false, true},
+		{core.Read{}, true, false, true},
+		{core.WatchAll{}, false, false, true},
+		{core.Follow{}, true, true, true},
+		{core.Subscribe{}, true, true, true},
+		{core.List{What: core.ListTasks}, true, true, true},
+		{core.List{What: core.ListUsage}, false, false, true},
+		{core.CallTool{}, true, true, true},
+		{core.Provide{}, true, true, true},
+		{core.Join{}, true, true, true},
+		{core.Configure{}, false, false, true},
+		{core.Reply{}, true, true, true}, // the book of questions knows to whom one is put
+	} {
+		name := fmt.Sprintf("%s (right %s)", c.command.Act(), core.RightOf(c.command))
+		owned := func(owner core.Principal) core.Principal {
+			switch c.command.(type) {
+			case core.Cancel, core.Inject, core.Decide, core.Read:
+				return owner
+			}
+			return core.Principal{}
+		}
+		rules := policy.Rules{}
+		for who, x := range map[string]struct{ got, want bool }{
+			"of one's own": {rules.Allow(ana, c.command, owned(ana)) == nil, c.own},
+			"of others":    {rules.Allow(ana, c.command, owned(ben)) == nil, c.others},
+			"by operators": {rules.Allow(ops, c.command, owned(ben)) == nil, c.operators},
+		} {
+			if x.got != x.want {
+				t.Errorf("%s %s: got allowed %v, want %v", name, who, x.got, x.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Authorizer decides who may give which command. It is safe for concurrent use, returns
+// at once and calls nothing back.
+type Authorizer interface {
+	// Allow returns a not_authorized Fault unless the principal may give the command. The
+	// owner is whose the object of the command is; the zero owner is nobody.
+	Allow(p core.Principal, c core.Command, owner core.Principal) error
+}
+
+// Limiter bounds what each principal may ask for. It is safe for concurrent use and
+// returns at once.
+type Limiter interface {
+	// Admit returns a rate_limited or overloaded Fault when the caller has to wait.
+	Admit(core.Call) error
+}
+
+// Auditor keeps who did what. It is safe for concurrent use and returns at once.
+type Auditor interface {
+	Audit(Entry)
+}
+
+// Entry is one line of the audit: a call of an act that is audited, and its outcome.
+type Entry struct {
+	At   time.Time
+	Call core.Call
+	// Err is why it was refused or did not succeed; nil if it did.
+	Err error
+}
+
+// Tracer ties calls to traces.
+type Tracer interface {
+	// Begin returns the trace that goes on with the call, and what is called with the
+	// outcome once the call has been executed.
+	Begin(core.Call) (core.Trace, func(error))
+}
