@@ -28,6 +28,7 @@ type Cache[K comparable, V any] struct {
 	items map[K]*item[K, V]
 	ring  item[K, V] // ring.next is the oldest, ring.prev the newest
 	bytes int
+	began time.Time
 	spare *item[K, V] // of the value that was dropped last, to be used again
 }
 
@@ -36,12 +37,12 @@ type item[K comparable, V any] struct {
 	key        K
 	value      V
 	size       int
-	at         time.Time
+	at         time.Duration // since the Cache began
 }
 
 // New returns an empty Cache.
 func New[K comparable, V any](opts Options[K, V]) *Cache[K, V] {
-	c := &Cache[K, V]{opts: opts, items: map[K]*item[K, V]{}}
+	c := &Cache[K, V]{opts: opts, items: map[K]*item[K, V]{}, began: time.Now()}
 	c.ring.prev, c.ring.next = &c.ring, &c.ring
 	return c
 }
@@ -99,11 +100,12 @@ func (c *Cache[K, V]) Evict() {
 	}
 }
 
-// Len returns how many values there are.
-func (c *Cache[K, V]) Len() int {
-	c.expire()
-	return len(c.items)
-}
+// Expire drops what is older than Age, as Put, Get, Remove and All do first.
+func (c *Cache[K, V]) Expire() { c.expire() }
+
+// Len returns how many values there are, those included that have become too old since
+// the last call of another method.
+func (c *Cache[K, V]) Len() int { return len(c.items) }
 
 // All yields the values, the oldest first. What it yields may be removed meanwhile, and
 // nothing else changed.
@@ -119,22 +121,22 @@ func (c *Cache[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
-// expire drops what is too old and returns the time, which a Cache without Age does not ask
-// for.
-func (c *Cache[K, V]) expire() (now time.Time) {
+// expire drops what is too old and returns the time, for which a Cache without Age does not
+// ask.
+func (c *Cache[K, V]) expire() (now time.Duration) {
 	if c.opts.Age > 0 {
-		now = time.Now()
+		now = time.Since(c.began)
 		c.trim(now)
 	}
 	return now
 }
 
 // trim drops the oldest values until the bounds hold.
-func (c *Cache[K, V]) trim(now time.Time) {
+func (c *Cache[K, V]) trim(now time.Duration) {
 	for len(c.items) > 0 {
 		oldest := c.ring.next
 		over := c.opts.Count > 0 && len(c.items) > c.opts.Count || c.opts.Bytes > 0 && c.bytes > c.opts.Bytes && len(c.items) > 1
-		if !over && (c.opts.Age <= 0 || now.Sub(oldest.at) < c.opts.Age) {
+		if !over && (c.opts.Age <= 0 || now-oldest.at < c.opts.Age) {
 			return
 		}
 		c.evict(oldest)

@@ -112,6 +112,7 @@ func TestACacheKeepsTheNewestWithinItsBoundsAndTellsWhatItDrops(t *testing.T) {
 				"wait": func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 3).Draw(t, "seconds")) * time.Second) },
 				"": func(*rapid.T) {
 					m.expire()
+					c.Expire()
 					check("length", c.Len(), len(m.kept))
 					var kept []pair
 					for k, v := range c.All() {

@@ -1,0 +1,12 @@
+// Package dedup tells a request that comes again from a new one by the key that its sender
+// gave it.
+//
+//	before, verdict := memory.Begin(sender, key, sha256.Sum256(request), nil)
+//	switch verdict {
+//	case dedup.Fresh: // act on the request, then
+//		memory.Settle(sender, key, outcome) // or Forget, if it may be tried again
+//	case dedup.Pending: // the same request is being acted on
+//	case dedup.Settled: // answer with before
+//	case dedup.Conflict: // refuse: another request has the key
+//	}
+package dedup
