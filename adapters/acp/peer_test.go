@@ -249,19 +249,19 @@ func TestAnotherEnvelopeUnderAnIDThatWasSeenIsAConflict(t *testing.T) {
 func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
 	seen := newSeenIDs(DefaultKeepIDs)
 	w := who{"p", "kit"}
-	for i := range seenMost + 5000 {
+	for i := range maxSeenIDs + 5000 {
 		if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(i)}, 1); !fresh {
 			t.Fatalf("id %d: got seen, want fresh", i)
 		}
 	}
-	if ring := len(seen.by["p"].ring); len(seen.at) > seenMost || ring > 2*seenMost {
-		t.Errorf("got %d ids and a ring of %d, want at most %d ids", len(seen.at), ring, seenMost)
+	if n := seen.ids.Len(); n > maxSeenIDs {
+		t.Errorf("got %d ids, want at most %d", n, maxSeenIDs)
 	}
-	if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(seenMost + 4999)}, 1); fresh {
+	if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(maxSeenIDs + 4999)}, 1); fresh {
 		t.Error("the latest: got fresh, want seen")
 	}
-	seen.forget(w, fmt.Sprint(seenMost+4999))
-	if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(seenMost + 4999)}, 1); !fresh {
+	seen.forget(w, fmt.Sprint(maxSeenIDs+4999))
+	if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(maxSeenIDs + 4999)}, 1); !fresh {
 		t.Error("one that was forgotten: got seen, want fresh")
 	}
 }
@@ -271,11 +271,11 @@ func TestOneWhoFloodsMakesNobodyElseForgetHisIDs(t *testing.T) {
 		seen := newSeenIDs(DefaultKeepIDs)
 		kit, fam, eve := who{"kit", "kit"}, who{"fam", "fam"}, who{"eve", "eve"}
 		seen.first(kit, Envelope{ID: "1"}, 1)
-		for i := range seenMost {
+		for i := range maxSeenIDs {
 			seen.first(eve, Envelope{ID: fmt.Sprint(i)}, 2)
 		}
 		seen.first(fam, Envelope{ID: "1"}, 3)
-		for i := range seenMost {
+		for i := range maxSeenIDs {
 			seen.first(who{"eve", "another of hers"}, Envelope{ID: fmt.Sprint(i)}, 2)
 		}
 		for _, w := range []who{kit, fam} {
@@ -290,8 +290,8 @@ func TestOneWhoFloodsMakesNobodyElseForgetHisIDs(t *testing.T) {
 		if _, _, fresh := seen.first(fam, Envelope{ID: "1"}, 3); !fresh {
 			t.Error("after its time: got seen, want fresh")
 		}
-		if len(seen.at) != 1 || len(seen.by) != 1 || seen.count != 1 {
-			t.Errorf("after all their time: got %d ids of %d principals, %d counted, want one", len(seen.at), len(seen.by), seen.count)
+		if n := seen.ids.Len(); n != 1 {
+			t.Errorf("after all their time: got %d ids, want one", n)
 		}
 	})
 }

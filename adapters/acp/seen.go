@@ -4,11 +4,13 @@ import (
 	"hash/maphash"
 	"sync"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/dedup"
 )
 
-// seenMost bounds the ids that are known to have been seen, as in the released code
+// maxSeenIDs bounds the ids that are known to have been seen, as in the released code
 // (ACP wire facts, section 7).
-const seenMost = 100_000
+const maxSeenIDs = 100_000
 
 // seenIDs remembers the ids of envelopes that were acted on, so that none is acted
 // on twice. It is safe for concurrent use.
@@ -16,70 +18,36 @@ type seenIDs struct {
 	seed maphash.Seed
 	keep time.Duration
 
-	mu    sync.Mutex
-	at    map[uint64]sighting
-	by    map[string]*sightings // by principal
-	most  *sightings            // of the principal that has most, as far as is known
-	count int                   // of all
-	next  uint64
-	swept time.Time
-}
-
-type sighting struct {
-	session uint64 // which session saw it
-	number  uint64
-	says    uint64 // a digest of what it says, but for when
-}
-
-// sightings are those of one principal, in the order of time, from head.
-type sightings struct {
-	ring []seenAt
-	head int
-}
-
-type seenAt struct {
-	key    uint64
-	number uint64
-	at     time.Time
+	mu sync.Mutex
+	// ids has which session saw an envelope, and a digest of what it says. The keys are
+	// hashes: an id may be long.
+	ids *dedup.Memory[uint64, uint64, uint64]
 }
 
 func newSeenIDs(keep time.Duration) *seenIDs {
-	return &seenIDs{seed: maphash.MakeSeed(), keep: keep, at: map[uint64]sighting{}, by: map[string]*sightings{}, swept: time.Now()}
+	ids := dedup.New[uint64, uint64](dedup.Options[uint64, uint64]{All: maxSeenIDs, Age: keep})
+	return &seenIDs{seed: maphash.MakeSeed(), keep: keep, ids: ids}
 }
 
-type seenKey struct {
-	who who
-	id  string
+func (s *seenIDs) key(w who, id string) uint64 {
+	return maphash.Comparable(s.seed, struct {
+		who who
+		id  string
+	}{w, id})
 }
 
 // first notes that the session saw an envelope of its peer. When its id was seen
 // before within bounds it returns false, by whom, and whether it was the same one.
-// One who sends more than there is room for forgets his own ids, not those of others.
 func (s *seenIDs) first(w who, e Envelope, session uint64) (by uint64, same, fresh bool) {
-	key, says, now := maphash.Comparable(s.seed, seenKey{w, e.ID}), s.digest(e), time.Now()
+	key, digest := s.key(w, e.ID), s.digest(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sweep(now)
-	mine := s.by[w.principal]
-	if mine == nil {
-		mine = &sightings{}
-		s.by[w.principal] = mine
+	by, verdict := s.ids.Begin(w.principal, key, digest, session)
+	if verdict == dedup.Fresh {
+		s.ids.Settle(w.principal, key, session)
+		return session, true, true
 	}
-	s.expire(mine, now)
-	if was, ok := s.at[key]; ok {
-		return was.session, was.says == says, false
-	}
-	s.next++
-	s.at[key] = sighting{session, s.next, says}
-	mine.ring = append(mine.ring, seenAt{key, s.next, now})
-	s.count++
-	if s.most == nil || mine.len() > s.most.len() {
-		s.most = mine
-	}
-	if s.count > seenMost {
-		s.drop(s.most)
-	}
-	return session, true, true
+	return by, verdict == dedup.Settled, false
 }
 
 // digest is of what makes an envelope that came twice the same one.
@@ -101,45 +69,8 @@ func (s *seenIDs) again(id string) *Error {
 
 // forget lets an id be used again: it was refused, not acted on.
 func (s *seenIDs) forget(w who, id string) {
-	key := maphash.Comparable(s.seed, seenKey{w, id})
+	key := s.key(w, id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.at, key)
-}
-
-func (r *sightings) len() int { return len(r.ring) - r.head }
-
-// expire drops what a principal sent too long ago. Callers hold mu.
-func (s *seenIDs) expire(r *sightings, now time.Time) {
-	for r.len() > 0 && now.Sub(r.ring[r.head].at) >= s.keep {
-		s.drop(r)
-	}
-}
-
-// sweep drops what those sent too long ago who send no more, every now and then.
-// Callers hold mu.
-func (s *seenIDs) sweep(now time.Time) {
-	if now.Sub(s.swept) < s.keep {
-		return
-	}
-	s.swept = now
-	for principal, r := range s.by {
-		if s.expire(r, now); r.len() == 0 {
-			delete(s.by, principal)
-		}
-	}
-}
-
-// drop drops the oldest that a principal sent. Callers hold mu.
-func (s *seenIDs) drop(r *sightings) {
-	e := r.ring[r.head]
-	if s.at[e.key].number == e.number {
-		delete(s.at, e.key)
-	}
-	s.count--
-	r.head++
-	if r.head > 16 && r.head > len(r.ring)/2 {
-		r.ring = append([]seenAt(nil), r.ring[r.head:]...)
-		r.head = 0
-	}
+	s.ids.Forget(w.principal, key)
 }
