@@ -64,8 +64,8 @@ type ClientService struct {
 	hub    *hub.Hub
 	opts   ClientOptions
 	accept func(wire.ClientService_StreamEventsServer, ServeClient) error
-	sent   *memory
-	news   *news
+	sent   *sentMessages
+	unread *unread
 }
 
 // ServeClient tells one reader what is said, over a connection, until that ends.
@@ -78,7 +78,7 @@ type ServeClient func(context.Context, link.Conn[*struct{}, *wire.ClientStreamEv
 func NewClientService(h *hub.Hub, opts ClientOptions, accept func(wire.ClientService_StreamEventsServer, ServeClient) error) *ClientService {
 	opts = opts.withDefaults()
 	return &ClientService{
-		hub: h, opts: opts, accept: accept, sent: newMemory(opts.Remember, opts.RememberFor), news: newNews(opts.RememberFor),
+		hub: h, opts: opts, accept: accept, sent: newSentMessages(opts.Remember, opts.RememberFor), unread: newUnread(opts.RememberFor),
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 
 func TestAMessageIsKnownForItsTimeAndToItsSenderAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(3, time.Minute)
+		m := newSentMessages(3, time.Minute)
 		sent := 0
 		once := func(sender, key string) bool {
 			t.Helper()
-			_, known, err := m.once(messageKey{sender, key}, [32]byte{}, func() (string, error) {
+			_, known, err := m.once(sender, key, [32]byte{}, func() (string, error) {
 				sent++
 				return fmt.Sprint(sent), nil
 			})
@@ -42,38 +42,38 @@ func TestAMessageIsKnownForItsTimeAndToItsSenderAlone(t *testing.T) {
 		for i := range 5 {
 			once("c", fmt.Sprint(i))
 		}
-		if m.recent.Len() != 3 || len(m.byKey) != 3 {
-			t.Errorf("got %d and %d messages, want the latest 3", m.recent.Len(), len(m.byKey))
+		if m.ids.Len() != 3 {
+			t.Errorf("got %d messages, want the latest 3", m.ids.Len())
 		}
 		fails := func() (string, error) { return "", core.NewFault(core.CodeUnknownAgent, "nobody") }
 		for range 2 {
-			if _, known, err := m.once(messageKey{"d", "k"}, [32]byte{}, fails); known || err == nil {
+			if _, known, err := m.once("d", "k", [32]byte{}, fails); known || err == nil {
 				t.Errorf("got %v and %v, want what was not sent to be sent anew", known, err)
 			}
 		}
 	})
 }
 
-func TestNewsAreNewsUntilTheyAreToldOrOld(t *testing.T) {
+func TestAMessageIsUnreadUntilItsAnswerIsSentOrItIsOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newNews(time.Minute)
-		n.open("1")
-		n.open("2")
-		n.told("1")
-		n.told("never")
-		if n.fresh("1") || !n.fresh("2") || n.fresh("never") {
-			t.Error("want the second alone to be news")
+		u := newUnread(time.Minute)
+		u.add("1")
+		u.add("2")
+		u.remove("1")
+		u.remove("never")
+		if u.has("1") || !u.has("2") || u.has("never") {
+			t.Error("want the second alone unread")
 		}
 		<-time.After(2 * time.Minute)
-		n.open("3")
-		if n.fresh("2") || !n.fresh("3") || len(n.at) != 1 || len(n.order) != 1 {
-			t.Errorf("got %v, want the third alone", n.order)
+		u.add("3")
+		if u.has("2") || !u.has("3") || u.tasks.Len() != 1 {
+			t.Errorf("got %d, want the third alone", u.tasks.Len())
 		}
-		for i := range mostNews + 5 {
-			n.open(core.TaskID(fmt.Sprint("x", i)))
+		for i := range maxUnread + 5 {
+			u.add(core.TaskID(fmt.Sprint("x", i)))
 		}
-		if len(n.at) != mostNews || len(n.order) != mostNews {
-			t.Errorf("got %d and %d, want %d", len(n.at), len(n.order), mostNews)
+		if u.tasks.Len() != maxUnread {
+			t.Errorf("got %d, want %d", u.tasks.Len(), maxUnread)
 		}
 	})
 }

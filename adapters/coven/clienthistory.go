@@ -68,7 +68,7 @@ func (s *ClientService) beginning(turns []*hub.Task, reader core.Principal) int 
 		t := turns[i]
 		running := t.State() != hub.Ended
 		if t.From().ID == reader.ID {
-			if running || s.news.fresh(t.ID()) {
+			if running || s.unread.has(t.ID()) {
 				return i
 			}
 			return begin

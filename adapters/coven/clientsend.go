@@ -50,7 +50,7 @@ func (s *ClientService) SendMessage(ctx context.Context, r *wire.ClientSendMessa
 	if err != nil {
 		return nil, errFault(err)
 	}
-	id, known, err := s.sent.once(messageKey{p.ID, r.GetIdempotencyKey()}, sha256.Sum256(bytes), func() (string, error) {
+	id, known, err := s.sent.once(p.ID, r.GetIdempotencyKey(), sha256.Sum256(bytes), func() (string, error) {
 		return s.send(p, to, r)
 	})
 	switch {
@@ -90,7 +90,7 @@ func (s *ClientService) send(p core.Principal, to core.Address, r *wire.ClientSe
 	if err != nil {
 		return "", err
 	}
-	s.news.open(t.ID())
+	s.unread.add(t.ID())
 	return core.PlaceBehind(t.ID(), t.Events()[0]).String(), nil
 }
 

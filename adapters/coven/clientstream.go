@@ -115,7 +115,7 @@ func (r *reader) tell(ctx context.Context, p hub.Passage) error {
 	for i, m := range messages {
 		sent := func() {}
 		if i == len(messages)-1 && p.Events[len(p.Events)-1].Body.Kind().Ends() && p.Task.From().ID == r.principal.ID {
-			sent = func() { s.news.told(p.Task.ID()) }
+			sent = func() { s.unread.remove(p.Task.ID()) }
 		}
 		if r.apart.Load() > 0 {
 			m.EventId = "" // whoever goes on from here would miss how those turns end
