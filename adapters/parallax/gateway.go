@@ -67,7 +67,7 @@ func (g *gateway) Receive(ctx context.Context) ([]byte, error) {
 			g.hub.Count("parallax.ignored.before_hello") // as the gateway of Parallax does
 			continue
 		case m.GetHello() != nil:
-			if err := g.refusals.holdUp(ctx, key); err != nil {
+			if err := g.refusals.wait(ctx, key); err != nil {
 				return nil, err
 			}
 		}

@@ -2,14 +2,14 @@ package parallax
 
 import (
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// held are the tasks that a connection has, and the latest that it had: what
-// comes late for those is told apart from what was never its own.
+// held are the tasks that a connection has, and the latest that it had: a late message
+// about one of those is told apart from one about a task that was never its own.
 type held struct {
-	tasks  map[core.TaskID]*holding
-	ended  []core.TaskID // a ring, once it is full
-	oldest int
+	tasks map[core.TaskID]*holding
+	ended *lru.Cache[core.TaskID, *holding] // of tasks
 }
 
 // holding is one task that the agent works on, or did.
@@ -22,28 +22,20 @@ type holding struct {
 	counted   bool  // and usage did
 	told      bool  // the agent was told to stop
 	over      bool  // the agent ended it
-	listed    bool  // stands in held.ended
 }
 
-// remembered is for how many ended tasks a late message is known as such.
-const remembered = 256
+// maxEnded is for how many ended tasks a late message is known as such.
+const maxEnded = 256
 
-func newHeld() held { return held{tasks: map[core.TaskID]*holding{}} }
+func newHeld() held {
+	tasks := map[core.TaskID]*holding{}
+	forget := func(id core.TaskID, t *holding) {
+		if tasks[id] == t { // and was not assigned again
+			delete(tasks, id)
+		}
+	}
+	return held{tasks, lru.New(lru.Options[core.TaskID, *holding]{Count: maxEnded, Evicted: forget})}
+}
 
 // ends notes that the task has ended on one side.
-func (h *held) ends(id core.TaskID, t *holding) {
-	if t.listed {
-		return
-	}
-	t.listed = true
-	if len(h.ended) < remembered {
-		h.ended = append(h.ended, id)
-		return
-	}
-	forget := h.ended[h.oldest]
-	h.ended[h.oldest] = id
-	h.oldest = (h.oldest + 1) % remembered
-	if t := h.tasks[forget]; t != nil && t.listed {
-		delete(h.tasks, forget)
-	}
-}
+func (h *held) ends(id core.TaskID, t *holding) { h.ended.Put(id, t) }

@@ -2,7 +2,6 @@ package parallax
 
 import (
 	"context"
-	"time"
 
 	"golang.org/x/time/rate"
 )
@@ -38,12 +37,5 @@ func (p *pace) wait(ctx context.Context, s *session) error {
 			return err
 		}
 	}
-	t := time.NewTimer(delay)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return pause(ctx, delay)
 }

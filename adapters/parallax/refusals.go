@@ -4,89 +4,68 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// Refusals remember which agents of the gateway were refused, or sent away for a newer
-// one, not long ago. Published agents do not take no for an answer: they come back for
-// ever. Each time that they do, their answer is held up a little longer, up to
-// half of the time for which they wait. It is safe for concurrent use; the zero value
-// is ready.
+// Refusals counts how often agents of the gateway were refused, or sent away for a newer
+// one, within the last minutes. Published agents come back for ever after a refusal. Each
+// time their answer is delayed a little longer, up to half of the time for which they
+// wait. It is safe for concurrent use; the zero value is ready, and nil counts nothing.
 type Refusals struct {
-	mu   sync.Mutex
-	seen map[string]turnedAway
+	mu    sync.Mutex
+	times *lru.Cache[string, int] // nil before the first
 }
 
-type turnedAway struct {
-	times int
-	last  time.Time
-}
-
-// How long a refusal is remembered, of how many agents, and how long an answer is held
-// up at most: published agents wait for it for 10 s, and who else has their id has up
-// to 2 s to prove that it lives.
+// refusalAge is how long a refusal counts, maxRefused of how many agents, and maxDelay how
+// long an answer is delayed at most: published agents wait for it for 10 s, and another
+// agent with their id has up to 2 s to prove that it lives.
 const (
-	rememberRefusal = 5 * time.Minute
-	mostRefusals    = 1024
-	mostHoldUp      = 5 * time.Second
+	refusalAge = 5 * time.Minute
+	maxRefused = 1024
+	maxDelay   = 5 * time.Second
 )
 
-// add remembers that key was refused.
+// add counts a refusal of key.
 func (r *Refusals) add(key string) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := time.Now()
-	if _, again := r.seen[key]; !again && len(r.seen) >= mostRefusals {
-		r.forget(now)
+	if r.times == nil {
+		r.times = lru.New(lru.Options[string, int]{Count: maxRefused, Age: refusalAge})
 	}
-	if r.seen == nil {
-		r.seen = map[string]turnedAway{}
-	}
-	times := 1
-	if was, again := r.seen[key]; again && now.Sub(was.last) < rememberRefusal {
-		times = was.times + 1
-	}
-	r.seen[key] = turnedAway{times, now}
+	times, _ := r.times.Get(key)
+	r.times.Put(key, times+1)
 }
 
-// forget makes room: of what is past, else of what was longest ago.
-func (r *Refusals) forget(now time.Time) {
-	oldest := ""
-	for key, was := range r.seen {
-		if now.Sub(was.last) >= rememberRefusal {
-			delete(r.seen, key)
-		} else if oldest == "" || was.last.Before(r.seen[oldest].last) {
-			oldest = key
-		}
-	}
-	if len(r.seen) >= mostRefusals {
-		delete(r.seen, oldest)
-	}
-}
-
-// delay is how long the answer to key is to be held up.
+// delay is how long the answer to key is to be delayed.
 func (r *Refusals) delay(key string) time.Duration {
 	if r == nil {
 		return 0
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was := r.seen[key]
-	if time.Since(was.last) >= rememberRefusal {
+	if r.times == nil {
 		return 0
 	}
-	return min(time.Second<<min(was.times-1, 8), mostHoldUp)
+	times, refused := r.times.Get(key)
+	if !refused {
+		return 0
+	}
+	return min(time.Second<<min(times-1, 8), maxDelay)
 }
 
-// holdUp returns when key may be answered, or the cause for which ctx ended.
-func (r *Refusals) holdUp(ctx context.Context, key string) error {
-	delay := r.delay(key)
-	if delay <= 0 {
+// wait returns when key may be answered, or the cause for which ctx ended.
+func (r *Refusals) wait(ctx context.Context, key string) error { return pause(ctx, r.delay(key)) }
+
+// pause returns after a time, or with the cause for which ctx ended before.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
 		return nil
 	}
-	t := time.NewTimer(delay)
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:

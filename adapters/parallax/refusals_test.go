@@ -13,7 +13,7 @@ func TestWhoIsRefusedAgainAndAgainWaitsLongerAndAtMostHalfOfItsPatience(t *testi
 		var r Refusals
 		for i, want := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second} {
 			began := time.Now()
-			if err := r.holdUp(t.Context(), "a"); err != nil {
+			if err := r.wait(t.Context(), "a"); err != nil {
 				t.Fatal(err)
 			}
 			if got := time.Since(began); got != want {
@@ -24,7 +24,7 @@ func TestWhoIsRefusedAgainAndAgainWaitsLongerAndAtMostHalfOfItsPatience(t *testi
 		if got := r.delay("b"); got != 0 {
 			t.Errorf("another: held up for %s, want no time", got)
 		}
-		time.Sleep(rememberRefusal)
+		time.Sleep(refusalAge)
 		if got := r.delay("a"); got != 0 {
 			t.Errorf("long after: held up for %s, want no time", got)
 		}
@@ -37,7 +37,7 @@ func TestHoldingUpEndsWithItsContext(t *testing.T) {
 		r.add("a")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := r.holdUp(ctx, "a"); err == nil {
+		if err := r.wait(ctx, "a"); err == nil {
 			t.Error("got no error, want that of the context")
 		}
 	})
@@ -46,12 +46,12 @@ func TestHoldingUpEndsWithItsContext(t *testing.T) {
 func TestOfManyRefusalsTheOldestIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r Refusals
-		for i := range mostRefusals + 1 {
+		for i := range maxRefused + 1 {
 			r.add(strconv.Itoa(i))
 			time.Sleep(time.Millisecond)
 		}
-		if len(r.seen) != mostRefusals || r.delay("0") != 0 || r.delay("1") == 0 {
-			t.Errorf("got %d remembered, the first for %s, the second for %s; want %d, and the first forgotten", len(r.seen), r.delay("0"), r.delay("1"), mostRefusals)
+		if r.times.Len() != maxRefused || r.delay("0") != 0 || r.delay("1") == 0 {
+			t.Errorf("got %d remembered, the first for %s, the second for %s; want %d, and the first forgotten", r.times.Len(), r.delay("0"), r.delay("1"), maxRefused)
 		}
 		var none *Refusals
 		none.add("a")

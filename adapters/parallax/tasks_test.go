@@ -411,14 +411,14 @@ func TestContextCannotBePushedToAnAgent(t *testing.T) {
 
 func TestALongLifeRemembersOnlyTheLatestTasks(t *testing.T) {
 	h := newHeld()
-	for i := range 3 * remembered {
+	for i := range 3 * maxEnded {
 		id := core.TaskID(fmt.Sprint(i))
 		task := &holding{}
 		h.tasks[id] = task
 		h.ends(id, task)
 		h.ends(id, task)
 	}
-	if len(h.tasks) != remembered || h.tasks[core.TaskID(fmt.Sprint(3*remembered-1))] == nil || h.tasks[core.TaskID(fmt.Sprint(2*remembered-1))] != nil {
-		t.Errorf("got %d tasks, want the latest %d", len(h.tasks), remembered)
+	if len(h.tasks) != maxEnded || h.tasks[core.TaskID(fmt.Sprint(3*maxEnded-1))] == nil || h.tasks[core.TaskID(fmt.Sprint(2*maxEnded-1))] != nil {
+		t.Errorf("got %d tasks, want the latest %d", len(h.tasks), maxEnded)
 	}
 }

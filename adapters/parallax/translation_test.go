@@ -78,7 +78,8 @@ func TestWhatAnAgentCannotBeToldIsCounted(t *testing.T) {
 				a := s.asker()
 				asked := a.ask("a", "go")
 				given := inside[task](p, p.hear(typeTask))
-				session := &session{hub: s.hub, id: "a", tasks: held{tasks: map[core.TaskID]*holding{asked.ID(): {execution: given.ExecutionID}}}}
+				session := &session{hub: s.hub, id: "a", tasks: newHeld()}
+				session.tasks.tasks[asked.ID()] = &holding{execution: given.ExecutionID}
 				if err := (core.Event{Body: b}).DeliverToAgent(&agentSink{s: session, task: asked}); err != nil {
 					t.Fatal(err)
 				}
