@@ -258,18 +258,20 @@ func (s *session) retire(j *job) {
 	}
 }
 
+// maxPastJobs is how many jobs are known after they have ended.
+const maxPastJobs = 256
+
 // remember keeps a job that has ended for a while, so that what comes late is known
 // to be late. Callers hold mu.
-func (s *session) remember(j *job) {
-	old := s.jobs[s.past.add(j.id)]
-	if old == nil {
-		return
-	}
-	delete(s.jobs, old.id)
-	delete(s.byTask, old.task)
-	for id, ref := range s.cancels {
-		if ref == old.id {
-			delete(s.cancels, id)
+func (s *session) remember(j *job) { s.past.Put(j.id, j) }
+
+// forget drops a job that has ended. Callers hold mu.
+func (s *session) forget(id string, j *job) {
+	delete(s.jobs, id)
+	delete(s.byTask, j.task)
+	for cancel, ref := range s.cancels {
+		if ref == id {
+			delete(s.cancels, cancel)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // hubID is what the hub calls itself in from.
@@ -71,20 +72,22 @@ type session struct {
 	asked    map[string]*asked // by the id of its envelope
 	jobs     map[string]*job   // by the id of the envelope that it got
 	byTask   map[core.TaskID]*job
-	past     recent            // ids of jobs that have ended
-	cancels  map[string]string // ids of jobs, by the id of the cancel
-	probe    string            // the id of our discover
-	finish   func()            // closes the connection once nothing is asked any more
-	gone     bool              // it has been closed
+	past     *lru.Cache[string, *job] // of jobs, those that have ended
+	cancels  map[string]string        // ids of jobs, by the id of the cancel
+	probe    string                   // the id of our discover
+	finish   func()                   // closes the connection once nothing is asked any more
+	gone     bool                     // it has been closed
 }
 
 // newSession makes a session that does not know its peer yet.
 func newSession(h *hub.Hub, opts Options, out outlet) *session {
-	return &session{
+	s := &session{
 		hub: h, opts: opts, peers: opts.Peers, out: out, log: opts.Log, number: opts.Peers.numbers.Add(1),
 		bound: make(chan struct{}),
 		asked: map[string]*asked{}, jobs: map[string]*job{}, byTask: map[core.TaskID]*job{}, cancels: map[string]string{},
 	}
+	s.past = lru.New(lru.Options[string, *job]{Count: maxPastJobs, Evicted: s.forget})
+	return s
 }
 
 // identify settles who the peer is. It is called once, before anything is handled.
@@ -340,24 +343,4 @@ func (s *session) refuse(ctx context.Context, e Envelope, err error) error {
 		return nil
 	}
 	return s.answer(ctx, KindError, e.ID, told)
-}
-
-// recentMost is how many ids are remembered after their time.
-const recentMost = 256
-
-// recent remembers the latest ids that were added. The zero value is empty.
-type recent struct {
-	ids  []string
-	next int
-}
-
-// add remembers an id and returns the one that is forgotten for it, or "".
-func (r *recent) add(id string) (forgotten string) {
-	if len(r.ids) < recentMost {
-		r.ids = append(r.ids, id)
-		return ""
-	}
-	forgotten, r.ids[r.next] = r.ids[r.next], id
-	r.next = (r.next + 1) % recentMost
-	return forgotten
 }
