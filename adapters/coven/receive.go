@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/timer"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -103,7 +104,7 @@ func (s *session) heard(task core.TaskID, k core.Kind) (accepts bool) {
 	if w == nil {
 		return false
 	}
-	s.timers.stop(w.orphaned)
+	w.orphaned.Stop()
 	w.orphaned = nil
 	accepts, w.accepted = !w.accepted && k != core.KindFailed && k != core.KindCancelled, true
 	if k.Ends() {
@@ -147,8 +148,8 @@ func (s *session) expectMore(task core.TaskID, lost core.SessionLost) {
 	if w == nil || w.orphaned != nil {
 		return
 	}
-	var grace *timer
-	grace = s.timers.after(s.opts.OrphanGrace, func() {
+	var grace *timer.Timer
+	grace = timer.After(&s.timers, s.opts.OrphanGrace, func() {
 		s.mu.Lock()
 		stale := s.work[task] != w || w.orphaned != grace
 		if !stale {
@@ -182,7 +183,7 @@ func (s *session) injectionAck(m *wire.InjectionAck) {
 // forgetLocked forgets a task that the agent is done with.
 func (s *session) forgetLocked(task core.TaskID) {
 	if w := s.work[task]; w != nil {
-		s.timers.stop(w.orphaned)
+		w.orphaned.Stop()
 		w.orphaned = nil
 		delete(s.work, task)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/timer"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -40,11 +41,11 @@ func newSession(h *hub.Hub, conn link.Conn[*wire.AgentMessage, *wire.ServerMessa
 func (s *session) run(ctx context.Context) link.Reason {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	late := s.timers.after(s.opts.RegisterTimeout, func() {
+	late := timer.After(&s.timers, s.opts.RegisterTimeout, func() {
 		s.link.Close(*status(codes.DeadlineExceeded, "no RegisterAgent within "+s.opts.RegisterTimeout.String()))
 	})
 	s.onTime = func() {
-		s.timers.stop(late)
+		late.Stop()
 		late = nil
 	}
 
@@ -64,7 +65,7 @@ func (s *session) run(ctx context.Context) link.Reason {
 		}
 	}
 	s.forgetAll()
-	s.timers.wait()
+	s.timers.Wait()
 	return reason
 }
 
@@ -74,7 +75,7 @@ type session struct {
 	opts   Options
 	log    *slog.Logger
 	link   *link.Link[*wire.AgentMessage, *wire.ServerMessage]
-	timers timers
+	timers sync.WaitGroup // that are set, or run
 	// These belong to the reader loop: what stops the watch over the registration, what
 	// starts the pump, what ends it, once it was, and when the hub was last told that the
 	// agent lives.
@@ -103,8 +104,8 @@ type session struct {
 // work is one request that the agent has.
 type work struct {
 	accepted bool
-	cancel   string // the reason of the CancelRequest that it was sent
-	orphaned *timer // set between session_orphaned and what follows
+	cancel   string       // the reason of the CancelRequest that it was sent
+	orphaned *timer.Timer // set between session_orphaned and what follows
 }
 
 // injection is what an InjectContext was of.
@@ -192,26 +193,3 @@ func (s *session) rejected(_ context.Context, r *link.Reject) error {
 	s.refuse("message", "why", r.Text)
 	return nil
 }
-
-// timers are the timers of one connection: all have run or been stopped once wait
-// returns.
-type timers struct{ wg sync.WaitGroup }
-
-type timer struct{ t *time.Timer }
-
-func (ts *timers) after(d time.Duration, ring func()) *timer {
-	ts.wg.Add(1)
-	return &timer{time.AfterFunc(d, func() {
-		defer ts.wg.Done()
-		ring()
-	})}
-}
-
-// stop may be called again, and for a nil timer.
-func (ts *timers) stop(t *timer) {
-	if t != nil && t.t.Stop() {
-		ts.wg.Done()
-	}
-}
-
-func (ts *timers) wait() { ts.wg.Wait() }

@@ -29,7 +29,7 @@ const anything = "*"
 
 var (
 	// leaves are small tools that know nothing of agents.
-	leaves = []string{"core/dedup", "core/fifo", "core/lru", "core/strictjson", "core/suggest"}
+	leaves = []string{"core/dedup", "core/fifo", "core/lru", "core/strictjson", "core/suggest", "core/timer"}
 	// engine is all of core but its test support.
 	engine = append([]string{
 		"core",

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // Close ends the link for r and does not wait. The first call wins, whoever
@@ -80,36 +82,33 @@ func endOf(ctx context.Context) Reason {
 	return Reason{Cause: ShuttingDown, Text: "shutting down", Err: cause}
 }
 
-// alarm is a timer whose callback Run waits for. The lock of the link guards it.
+// alarm is a timer that keeps the time for which it was set first. The lock of the link
+// guards it.
 type alarm struct {
-	timer *time.Timer
+	timer *timer.Timer
 	armed bool
 }
 
-// armLocked makes a ring after d. Each alarm always gets the same ring.
+// armLocked makes a ring after d, unless it is armed. Each alarm always gets the same ring.
 func (l *Link[In, Out]) armLocked(a *alarm, d time.Duration, ring func()) {
 	if a.armed {
 		return
 	}
 	a.armed = true
-	l.wg.Add(1)
-	if a.timer != nil {
-		a.timer.Reset(d)
-		return
+	if a.timer == nil {
+		a.timer = timer.New(&l.wg, func() {
+			l.mu.Lock()
+			a.armed = false
+			l.mu.Unlock()
+			ring()
+		})
 	}
-	a.timer = time.AfterFunc(d, func() {
-		defer l.wg.Done()
-		l.mu.Lock()
-		a.armed = false
-		l.mu.Unlock()
-		ring()
-	})
+	a.timer.Set(d)
 }
 
 // stopLocked keeps a from ringing, unless it already does.
 func (l *Link[In, Out]) stopLocked(a *alarm) {
 	if a.armed && a.timer.Stop() {
 		a.armed = false
-		l.wg.Done()
 	}
 }

@@ -1,0 +1,7 @@
+// Package timer calls functions after a time, so that a wait group waits for the calls.
+//
+//	var running sync.WaitGroup
+//	late := timer.After(&running, time.Minute, giveUp)
+//	late.Stop()
+//	running.Wait() // returns once giveUp does not run and will not
+package timer

@@ -1,0 +1,50 @@
+package timer
+
+import (
+	"sync"
+	"time"
+)
+
+// Timer calls its function on a goroutine of its own, once each time that it is set. Its
+// wait group counts it from the time that it is set until the call has ended or will not
+// come. Set and Stop of one Timer are not to be called at the same time; the function may
+// call both.
+type Timer struct {
+	running *sync.WaitGroup
+	ring    func()
+	timer   *time.Timer // nil before it is first set
+}
+
+// New returns a Timer that is not set.
+func New(running *sync.WaitGroup, ring func()) *Timer { return &Timer{running: running, ring: ring} }
+
+// After returns a Timer that is set.
+func After(running *sync.WaitGroup, d time.Duration, ring func()) *Timer {
+	t := New(running, ring)
+	t.Set(d)
+	return t
+}
+
+// Set has the function called after a time, instead of at the time for which it was set
+// before, if that has not come.
+func (t *Timer) Set(d time.Duration) {
+	t.running.Add(1)
+	if t.timer == nil {
+		t.timer = time.AfterFunc(d, func() {
+			defer t.running.Done()
+			t.ring()
+		})
+	} else if t.timer.Reset(d) {
+		t.running.Done() // of the call that does not come
+	}
+}
+
+// Stop keeps the function from being called, and reports whether it was set to be. It does
+// not wait for a call that has begun. A nil Timer is not set.
+func (t *Timer) Stop() bool {
+	if t == nil || t.timer == nil || !t.timer.Stop() {
+		return false
+	}
+	t.running.Done()
+	return true
+}
