@@ -1,8 +1,8 @@
 // Command dragoman is a hub that interprets between AI agents: an agent joins in
 // the dialect that it speaks, and can ask and be asked by all the others.
 //
-// The package is the program around the library. config.go reads the settings,
-// service.go puts the hub together and takes it down, and dialects.go is the one
-// table in which transports and dialects meet. The other files are the commands;
-// those that talk to a running hub do so through its REST interface.
+// The program stands in internal: command has the commands, over config (settings), service
+// (the hub put together), client (how a command talks to a running hub), bench, agent, bridge
+// and demo. The tests here hold the repository and its documentation to their rules; those
+// that run whole hubs are in e2e.
 package main

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -127,7 +128,7 @@ func checkCommands(t *testing.T, path, script string, whole bool) int {
 		}
 		n++
 		args := strings.Split(strings.TrimSuffix(line, "\x00"), "\x00")
-		c, rest, err := newRoot(streams{}).Find(args)
+		c, rest, err := command.NewRoot(command.Streams{}).Find(args)
 		if err == nil {
 			err = c.ParseFlags(rest)
 		}

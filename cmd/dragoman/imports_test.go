@@ -107,6 +107,15 @@ var table = []row{
 
 	{from: []string{"schemas/..."}, own: leaves, lib: []string{"github.com/santhosh-tekuri/jsonschema/v5"}},
 	{from: []string{"proto/..."}, lib: []string{"google.golang.org/grpc", "google.golang.org/protobuf"}},
+	// The program. Calls run down this list: a package knows those above it.
+	program("config", "core", "core/journal", "core/suggest", "core/usage", "schemas"),
+	program("client", "adapters/...", "core", "core/hub", "core/link", "core/question", "core/usage", "proto/...", "transports/..."),
+	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...", internal+"config", internal+"client"),
+	program("agent", "adapters/...", "core", internal+"client"),
+	program("bridge", "adapters/...", "core", "core/link", "transports/...", internal+"client"),
+	program("demo", "adapters/...", "core", internal+"client", internal+"service"),
+	program("bench", "adapters/...", "core", "core/link", "proto/...", "transports/...",
+		internal+"agent", internal+"client", internal+"config", internal+"service"),
 	{from: []string{"cmd/..."}, own: []string{anything}, lib: []string{anything}},
 	// Examples show what somebody else writes, with the protocol alone.
 	{from: []string{"docs/examples/..."}, own: []string{"proto/..."}, lib: []string{"google.golang.org/grpc"}},
@@ -128,6 +137,15 @@ func clientEnd(name string, lib ...string) row {
 		own:  []string{"core", "core/link", "adapters/" + name, "proto/" + name + "/...", "schemas"},
 		lib:  lib,
 	}
+}
+
+// internal is where the packages of the program stand.
+const internal = "cmd/dragoman/internal/"
+
+// program is the row of a package of the program. What it imports of others is its own
+// business.
+func program(name string, own ...string) row {
+	return row{from: []string{internal + name}, own: own, lib: []string{"github.com", "go.yaml.in", "golang.org", "google.golang.org"}}
 }
 
 // rowOf finds the row of a package.
@@ -297,6 +315,10 @@ func TestRepositoryImportTableRefusesWhatItShould(t *testing.T) {
 		{from: "schemas", to: "core"},
 		{from: "proto/coven", to: "core"},
 		{from: "cmd/dragoman", to: "adapters/acp", allowed: true},
+		{from: "cmd/dragoman/internal/command", to: "cmd/dragoman/internal/service", allowed: true},
+		{from: "cmd/dragoman/internal/service", to: "cmd/dragoman/internal/command"},
+		{from: "cmd/dragoman/internal/config", to: "cmd/dragoman/internal/service"},
+		{from: "cmd/dragoman/internal/config", to: "adapters/pi"},
 		{from: "cmd/dragoman", to: "github.com/spf13/cobra", allowed: true},
 		{from: "elsewhere", to: "core"},
 	} {

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bytes"
@@ -12,19 +12,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/rest"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-//go:generate go test -count=1 -run "^(TestTheTranslationTableIsCurrent|TestTheSettingsAreDocumented)$" . -update-docs
+//go:generate go test -count=1 -run "^TestTheTranslationTableIsCurrent$" . -update-docs
 
-// updateDocs makes the tests below write what they would otherwise compare.
+// updateDocs makes the test below write what it would otherwise compare.
 var updateDocs = flag.Bool("update-docs", false, "write the generated parts of the documentation anew")
 
 // docs is the documentation, as tests of this package see it.
 const docs = "../../docs"
 
 func TestTheTranslationTableIsCurrent(t *testing.T) {
-	all := append(translations(), rest.Translation)
+	all := append(service.Translations(), rest.Translation)
 	for _, d := range all {
 		if err := d.Check(); err != nil {
 			t.Errorf("got %v, want a disposition for every kind", err)

@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+)
+
+// typed runs a command line with nothing on its stdin.
+func typed(t *testing.T, args ...string) (code int, out, complaint string) {
+	t.Helper()
+	var stdout, stderr earshot
+	code = command.Run(t.Context(), args, command.Streams{In: io.NopCloser(strings.NewReader("")), Out: &stdout, Err: &stderr})
+	return code, stdout.String(), stderr.String()
+}
+
+// closedDoor is an address at which nobody listens.
+func closedDoor(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Whoever writes a wrong command line reads one line that says what to write.
+func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
+	s := newStage(t, nil)
+	s.cast(t, parallax.Dialect, "actor", 1)
+	hub, pi, grpc, nobody := "http://"+s.service.Addresses().HTTP, "http://"+s.service.Addresses().Pi, s.service.Addresses().GRPC, closedDoor(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte(strings.Repeat("x", 1<<20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shut := []string{"--grpc-addr", "", "--http-addr", "", "--pi-addr", ""}
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"ask"}, command.ExitUsage, "TO is missing: write 'dragoman ask TO [WORD...]"},
+		{[]string{"delegate"}, command.ExitUsage, "TO is missing: write 'dragoman delegate TO [WORD...]"},
+		{[]string{"agent", "--dialect", "acp", "--name", "a"}, command.ExitUsage, "-- COMMAND [ARG...]'; see 'dragoman agent --help'"},
+		{[]string{"tail", ""}, command.ExitUsage, "TASK is empty: write 'dragoman tail [TASK]"},
+		{[]string{"agents", ""}, command.ExitUsage, "ID is empty: write 'dragoman agents [ID]"},
+		{[]string{"ask", "", "hello"}, command.ExitUsage, "TO is empty: write 'dragoman ask TO [WORD...]"},
+		{[]string{"deny", "task", ""}, command.ExitUsage, "CALL is empty: write 'dragoman deny TASK [CALL]"},
+		{[]string{"ask", "actor", "", "--hub", hub}, command.ExitUsage, "the content is empty: say what is wanted"},
+		{[]string{"serve", "now", "please"}, command.ExitUsage, `"now please" is too much: write 'dragoman serve [flags]'`},
+		{[]string{"agents", "a", "b"}, command.ExitUsage, `"b" is too much: write 'dragoman agents [ID]`},
+		{[]string{"tail", "a", "b"}, command.ExitUsage, `"b" is too much: write 'dragoman tail [TASK]`},
+		{[]string{"tail", "--color", "blue"}, command.ExitUsage, `--color "blue": use auto, always or never`},
+		{[]string{"ask", "a", "b", "--timeout", "-1s"}, command.ExitUsage, "--timeout -1s: use some time, such as 20s"},
+		{[]string{"ask", "a", "b", "--timeout", "0"}, command.ExitUsage, "--timeout 0s: use some time"},
+		{[]string{"ask", "a", "b", "--file", "/none"}, command.ExitUsage, "--file /none: no such file or directory; name a file that you may read"},
+		{[]string{"ask", "a", "b", "--data", "x"}, command.ExitUsage, "--data is not JSON: write it such as"},
+		{[]string{"ask", "somebody", "b", "--hub", hub}, command.ExitFailed, `no agent "somebody" is here; 'dragoman agents -o wide' lists who is here`},
+		{[]string{"ask", "actor", "b", "--hub", hub, "--file", file}, command.ExitFailed, "send less, attachments included, or say where it is (a path, a link); the setting rest.body_bytes moves the limit"},
+		{[]string{"agent", "--dialect", "acp", "--name", "a", "--concurrent", "0", "--", "cat"}, command.ExitUsage, "--concurrent 0: want at least 1"},
+		{[]string{"agent", "--dialect", "acp", "--name", "a", "--", "no-such-command-here"}, command.ExitUsage, "the command cannot be run"},
+		{[]string{"ask", "a", "b", "--timeout", "long"}, command.ExitUsage, `--timeout "long": want a time such as 20s, 5m or 7d; see 'dragoman ask --help'`},
+		{[]string{"ask", "a", "b", "--max-tokens", "few"}, command.ExitUsage, `--max-tokens "few": want a whole number; see`},
+		{[]string{"ask", "a", "b", "--file", ""}, command.ExitUsage, "--file is empty: give the file, or leave it out"},
+		{[]string{"ask", "a", "b", "--data", ""}, command.ExitUsage, "--data is empty: give the JSON, or leave it out"},
+		{[]string{"delegate", "a", "b", "--context", ""}, command.ExitUsage, "--context is empty: give the JSON, or leave it out"},
+		{[]string{"delegate", "a", "b", "--thread", ""}, command.ExitUsage, "--thread is empty: give the id, or leave it out"},
+		{[]string{"serve", "--stdio=maybe"}, command.ExitUsage, `--stdio "maybe": want true or false; see`},
+		{[]string{"serve", "--http_addr", ":1"}, command.ExitUsage, "unknown flag --http_addr: did you mean --http-addr?; see"},
+		{[]string{"serve", "--purple"}, command.ExitUsage, "unknown flag --purple; see 'dragoman serve --help'"},
+		{[]string{"serve", "-c", "x"}, command.ExitUsage, "unknown flag -c; see"},
+		{[]string{"agents", "--hub"}, command.ExitUsage, "--hub wants a value; see"},
+		{[]string{"help", "sreve"}, command.ExitUsage, `unknown command "sreve": did you mean 'dragoman serve'?`},
+		{[]string{"help", "frobnicate"}, command.ExitUsage, `unknown command "frobnicate": see 'dragoman --help'`},
+		{[]string{"help", "config", "frobnicate"}, command.ExitUsage, `unknown command "frobnicate": see 'dragoman config --help'`},
+		{[]string{"config", "set-agnt", "x"}, command.ExitUsage, `unknown command "set-agnt": did you mean 'dragoman config set-agent'?`},
+		{[]string{"config", "frobnicate"}, command.ExitUsage, `unknown command "frobnicate": see 'dragoman config --help'`},
+		{[]string{"frobnicate", "now"}, command.ExitUsage, `unknown command "frobnicate": see 'dragoman --help'`},
+		{[]string{"ask", "a", "b", "--timeout", "7 days"}, command.ExitUsage, `--timeout "7 days": want a time such as 20s, 5m or 7d`},
+		{[]string{"stdio", "--snapshots", "some"}, command.ExitUsage, `--snapshots "some": use all or none, with --dialect pi`},
+		{[]string{"stdio", "--snapshots", "none", "--dialect", "acp"}, command.ExitUsage, `--snapshots "none": use all or none, with --dialect pi`},
+		{[]string{"agent", "sed", "-e", "s/a/b/"}, command.ExitUsage, "--dialect is missing: write coven, parallax or acp, before the command"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--hub", pi, "--", "cat"}, command.ExitFailed, "is no hub, or another door of it: name the address that the hub says when it is ready with --hub (426 Upgrade Required)"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", "", "--", "cat"}, command.ExitUsage, "--grpc-addr is empty: give the address, or leave it out"},
+		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--grpc-addr", grpc, "--", "cat"}, command.ExitUsage, "--grpc-addr is not where --dialect acp joins: use --hub"},
+		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--domain", "A B", "--", "cat"}, command.ExitUsage, `--domain "A B": write words with dots between, such as family.calendar`},
+		{[]string{"agent", "--dialect", acp.Dialect, "--name", "actor", "--hub", hub, "sed", "-e", "p"}, command.ExitFailed, "agent actor already registered: choose another id, such as actor-1, or wait"},
+		{[]string{"agent", "--dialect", parallax.Dialect, "--name", "actor", "--hub", hub, "--", "cat"}, command.ExitFailed, "choose another id, such as actor-1, or wait"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "actor", "--grpc-addr", grpc, "--", "cat"}, command.ExitFailed, "the id actor-1 is free"},
+		{[]string{"serve", "--http-addr", ":70000"}, command.ExitUsage, `--http-addr :70000: "70000" is no port (0 to 65535); write it as host:port`},
+		{[]string{"serve", "--http-addr", "300.1.1.1:80"}, command.ExitUsage, `--http-addr 300.1.1.1:80: "300.1.1.1" is no IP address; write it`},
+		{[]string{"serve", "--http-addr", "8080", "--pi-addr", ":3141"}, command.ExitUsage, "; --pi-addr :3141 is open to the network and nobody has to authenticate: use 127.0.0.1"},
+		{[]string{"serve", "--grpc-addr", grpc, "--http-addr", s.service.Addresses().HTTP, "--pi-addr", "127.0.0.1:0"}, command.ExitFailed, "bind: address already in use; choose other addresses with --grpc-addr, --http-addr (port 0 picks a free one)"},
+		{[]string{"serve", "--config", "/none.yaml"}, command.ExitUsage, "--config /none.yaml: no such file or directory; name a YAML file"},
+		{append([]string{"serve"}, shut...), command.ExitUsage, "nobody could reach the hub: give it one of"},
+		{append([]string{"check"}, shut...), command.ExitUsage, "nobody could reach the hub: give it one of"},
+		{append([]string{"serve", "--stdio", "--data-dir", file}, shut...), command.ExitFailed, "--data-dir " + file},
+		{append([]string{"serve", "--stdio", "--ready-file", "/none/x"}, shut...), command.ExitFailed, "--ready-file /none/x"},
+
+		{[]string{"agents", "--hub", "127.0.0.1:8080"}, command.ExitUsage, `--hub "127.0.0.1:8080": write it as http://host:port`},
+		{[]string{"agents", "--hub", "localhost"}, command.ExitUsage, `--hub "localhost": write it as`},
+		{[]string{"stdio", "--hub", "ftp://localhost"}, command.ExitUsage, `--hub "ftp://localhost": write it as`},
+		{[]string{"agents", "--hub", "http://" + nobody}, command.ExitFailed, "start one with 'dragoman serve', or name another with --hub (dial tcp " + nobody + ": connect: connection refused)"},
+		{[]string{"stdio", "--hub", "http://" + nobody}, command.ExitFailed, "or name another with --hub (dial tcp " + nobody + ": connect: connection refused)"},
+		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--hub", "http://" + nobody, "--", "cat"}, command.ExitFailed, "with --hub (dial tcp " + nobody + ": connect: connection refused)"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", nobody, "--", "cat"}, command.ExitFailed, "with --grpc-addr (dial tcp " + nobody + ": connect: connection refused)"},
+		{[]string{"agents", "--hub", "http://" + grpc}, command.ExitFailed, "is no hub, or another door of it: name the address that the hub says when it is ready with --hub"},
+		{[]string{"stdio", "--hub", "http://" + grpc}, command.ExitFailed, "is no hub, or another door of it"},
+		{[]string{"agents", "--hub", pi}, command.ExitFailed, "is no hub, or another door of it: name the address that the hub says when it is ready with --hub (426 Upgrade Required)"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", s.service.Addresses().HTTP, "--", "cat"}, command.ExitFailed, "is no hub, or another door of it"},
+	} {
+		code, out, complaint := typed(t, tt.args...)
+		if code != tt.code || !strings.Contains(complaint, tt.want) {
+			t.Errorf("dragoman %q: got %d and %q, want %d and %q", tt.args, code, complaint, tt.code, tt.want)
+		}
+		if last := strings.TrimSpace(complaint); strings.Count(last, "dragoman: ") != 1 || strings.Contains(last, "\n") || out != "" {
+			t.Errorf("dragoman %q: got %q and %q, want one line on stderr and nothing on stdout", tt.args, complaint, out)
+		}
+	}
+}
+
+func TestWhereThereIsNothingToShowIsSaidSo(t *testing.T) {
+	s := newStage(t, nil)
+	for name, want := range map[string]string{"agents": "no agent is here", "usage": "no agent has told of any tokens"} {
+		if code, out, said := typed(t, name, "--hub", "http://"+s.service.Addresses().HTTP); code != command.ExitDone || out != "" || !strings.Contains(said, want) {
+			t.Errorf("%s: got %d, %q and %q, want %q on stderr", name, code, out, said, want)
+		}
+	}
+}
+
+func TestNothingIsOwedToAPeerThatAskedNothing(t *testing.T) {
+	s := newStage(t, nil)
+	for _, dialect := range []string{"pi", "acp"} {
+		if code, _, complaint := typed(t, "stdio", "--dialect", dialect, "--hub", "http://"+s.service.Addresses().HTTP); code != command.ExitDone || complaint != "" {
+			t.Errorf("%s: got %d and %q, want the end at once", dialect, code, complaint)
+		}
+	}
+}
+
+func TestALineThatIsAnsweredWithoutItsIDIsOwedNothingMore(t *testing.T) {
+	s := newStage(t, nil)
+	for _, line := range []string{
+		`{"id":"a","type":"list_sessions","x":1,"x":2}`, `{"ID":"a","type":"list_sessions"}`, `{"id":"a"`, `{"id":"a","type":"response"}`,
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		var stdout, stderr earshot
+		in := io.NopCloser(strings.NewReader(line + "\n"))
+		code := command.Run(ctx, []string{"stdio", "--hub", "http://" + s.service.Addresses().HTTP}, command.Streams{In: in, Out: &stdout, Err: &stderr})
+		if ctx.Err() != nil || code != command.ExitDone || strings.Count(stdout.String(), `"success":false`) != 1 {
+			t.Errorf("%s: got %d, %q and %q, want one failure and the end", line, code, stdout.String(), stderr.String())
+		}
+		cancel()
+	}
+}
+
+func TestWhereTheHubHasNoDoorItTellsOfThoseThatItHas(t *testing.T) {
+	s := newStage(t, nil)
+	for _, path := range []string{"/", "/v2/tasks"} {
+		status, answer := posts(t, s.service.Addresses().HTTP, path, "{}", nil)
+		for _, want := range []string{`"code":"unsupported"`, "/v1", "/ws/agent", "/ws/acp", "/ws/pi", "/healthz"} {
+			if status != http.StatusNotFound || !strings.Contains(answer, want) {
+				t.Errorf("%s: got %d and %s, want %d and %s", path, status, answer, http.StatusNotFound, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/access"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+)
+
+// tokensFile writes a file of tokens: each principal has the token that is called
+// like itself, and root is an operator.
+func tokensFile(t *testing.T, principals ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	writeTokens(t, path, principals...)
+	return path
+}
+
+func writeTokens(t *testing.T, path string, principals ...string) {
+	t.Helper()
+	text := "tokens:\n"
+	for _, p := range principals {
+		hash := access.HashOf(p)
+		text += fmt.Sprintf("- principal: %s\n  sha256: %s\n  operator: %v\n", p, hex.EncodeToString(hash[:]), p == "root")
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAHubWithTokensLetsNobodyInWithoutOne(t *testing.T) {
+	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
+	at := "http://" + s.service.Addresses().HTTP
+	pi := "http://" + s.service.Addresses().Pi
+	for _, c := range []struct{ method, url, token, body string }{
+		{http.MethodGet, at + "/ws/agent", "", `{"error":"a token is missing: send it as Authorization: Bearer"}`},
+		{http.MethodGet, at + "/ws/agent", "wrong", `{"error":"Invalid authentication token"}`},
+		{http.MethodGet, at + "/v1/agents", "wrong", `"code":"unauthenticated"`},
+		{http.MethodPost, at + "/v1/tasks", "", `"code":"unauthenticated"`},
+		{http.MethodGet, at + "/ws/acp", "wrong", "Invalid authentication token"},
+		{http.MethodPost, at + "/acp", "", `"kind":"error","ref":null,"payload":{"code":"not_authorized","message":"a token is missing`},
+		{http.MethodGet, at + "/acp", "wrong", `"kind":"error","ref":null,"payload":{"code":"not_authorized","message":"Invalid authentication token`},
+		{http.MethodGet, at + "/api/agents", "", `{"code":"UNAUTHORIZED","error":"a token is missing: send it as Authorization: Bearer"}`},
+		{http.MethodGet, pi + "/acp", "", "a token is missing"},
+		{http.MethodGet, at + "/ws/pi", "", "a token is missing"},
+		{http.MethodGet, at + "/nowhere", "", "a token is missing"},
+		{http.MethodGet, pi + "/", "wrong", "Invalid authentication token"},
+		{http.MethodPost, at + "/mcp", "", "token is missing"},
+		{http.MethodPost, at + "/mcp", "wrong", "token is unknown"},
+	} {
+		t.Run(c.method+" "+c.url[strings.LastIndex(c.url, "/"):]+" "+c.token, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), c.method, c.url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// An upgrade that is not refused would end in 101.
+			r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}
+			if strings.Contains(c.url, "/mcp") {
+				r.Header = http.Header{"Content-Type": {"application/json"}}
+			}
+			if c.token != "" {
+				r.Header.Set("Authorization", "Bearer "+c.token)
+			}
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			body, _ := io.ReadAll(resp.Body)
+			if resp.StatusCode != http.StatusUnauthorized || !strings.Contains(string(body), c.body) {
+				t.Errorf("got %d and %s, want 401 and %s", resp.StatusCode, body, c.body)
+			}
+			if strings.HasSuffix(c.url, "/ws/agent") && (resp.Header.Get("Content-Type") != "application/json" || string(body) != c.body) {
+				t.Errorf("got %s of %s, want the body of the page alone", body, resp.Header.Get("Content-Type"))
+			}
+		})
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		resp, err := http.Get(at + path) //nolint:noctx // it answers at once
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: got %v, want 200 for anybody", path, err)
+		}
+		resp.Body.Close()
+	}
+}
+
+func TestACallOfGRPCNeedsATokenToo(t *testing.T) {
+	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
+	cc, err := grpcserver.Dial(t.Context(), s.service.Addresses().GRPC, grpcserver.DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cc.Close()
+	me := func(token string) (*wire.MeResponse, error) {
+		ctx := t.Context()
+		if token != "" {
+			ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+		}
+		return wire.NewClientServiceClient(cc).GetMe(ctx, nil)
+	}
+	for _, token := range []string{"", "wrong"} {
+		if _, err := me(token); status.Code(err) != codes.Unauthenticated {
+			t.Errorf("token %q: got %v, want UNAUTHENTICATED", token, err)
+		}
+	}
+	if got, err := me("alice"); err != nil || got.GetPrincipalId() != "alice" {
+		t.Errorf("got %v and %v, want alice", got, err)
+	}
+	stream, err := wire.NewCovenControlClient(cc).AgentStream(t.Context())
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.Unauthenticated {
+		t.Errorf("a stream without a token: got %v, want UNAUTHENTICATED", err)
+	}
+}
+
+func TestAnAgentOfEachDialectIsWhoseTokenItShows(t *testing.T) {
+	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
+	for dialect, join := range client.Joins() {
+		t.Run(dialect, func(t *testing.T) {
+			ctx, leave := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			id := core.AgentID("a-" + dialect)
+			to := client.Hub{URL: "http://" + s.service.Addresses().HTTP, GRPC: s.service.Addresses().GRPC, Token: "alice"}
+			go func() {
+				ended <- join(ctx, to, core.Card{ID: id, MaxConcurrent: 1}, shout, func(client.AskFunc) {}, s.log)
+			}()
+			s.await(t, "joined "+string(id))
+			a, _ := s.service.Hub().Agent(id)
+			if a.Principal.ID != "alice" || !a.Principal.Authenticated {
+				t.Errorf("got %+v, want alice, authenticated", a.Principal)
+			}
+			leave()
+			<-ended
+		})
+	}
+}
+
+func TestWhoseTokenIsTakenBackIsSentAway(t *testing.T) {
+	path := tokensFile(t, "alice", "bob")
+	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = path })
+	conn, _, err := websocket.Dial(t.Context(), "ws://"+s.service.Addresses().HTTP+"/ws/agent", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Authorization": {"Bearer bob"}, "X-Agent-Id": {"b"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	if err := conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)); err != nil {
+		t.Fatal(err)
+	}
+	s.await(t, "joined b")
+	writeTokens(t, path, "alice")
+	if err := s.service.Reload(s.config); err != nil {
+		t.Fatal(err)
+	}
+	var said string
+	for {
+		_, frame, err := conn.Read(t.Context())
+		if err != nil {
+			if websocket.CloseStatus(err) != 4401 {
+				t.Errorf("got %v, want close 4401", err)
+			}
+			break
+		}
+		said = string(frame)
+	}
+	if !strings.Contains(said, `"code":"AUTHENTICATION_EXPIRED"`) || !strings.Contains(said, `"fatal":true`) {
+		t.Errorf("got %s, want AUTHENTICATION_EXPIRED, fatal", said)
+	}
+}
+
+func TestAHubOfPiAloneRefusesAtEveryPath(t *testing.T) {
+	s := newStage(t, func(c *config.Config) { c.Auth.Tokens, c.HTTPAddr = tokensFile(t, "alice"), "" })
+	if status, answer := posts(t, s.service.Addresses().Pi, service.ACPPath, "{}", nil); status != http.StatusUnauthorized || !strings.Contains(answer, "a token is missing") {
+		t.Errorf("got %d and %s, want 401 and that a token is missing", status, answer)
+	}
+}

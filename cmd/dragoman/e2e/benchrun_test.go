@@ -1,0 +1,60 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Hub and relay answer every byte, for every pair; a row that did not would fail.
+func TestTheRowsOfTheBenchMeasureBothSides(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := program(t, "bench", "--json", "--rounds", "1", "--time", "20ms", "--crowd", "20", "--base-binary", self, "--rows",
+		"clients-16,crowd-any,crowd-unknown,thread-acp,pair-*-1")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("got %v: %s", err, said.String())
+	}
+	var result struct {
+		Rows []struct {
+			Name  string
+			Sides []struct {
+				Name string
+				Took struct{ N int }
+				Rate float64
+			}
+		}
+	}
+	if err := json.Unmarshal(out, &result); err != nil {
+		t.Fatalf("got %v, want JSON: %s", err, out)
+	}
+	if len(result.Rows) != 1+2+1+15 {
+		t.Errorf("got %d rows, want 19", len(result.Rows))
+	}
+	for _, row := range result.Rows {
+		var sides []string
+		for _, s := range row.Sides {
+			sides = append(sides, s.Name)
+			if s.Took.N == 0 || s.Rate <= 0 {
+				t.Errorf("%s: the %s: got %d answers at %.0f a second, want some", row.Name, s.Name, s.Took.N, s.Rate)
+			}
+		}
+		want := "hub base relay"
+		switch {
+		case strings.HasPrefix(row.Name, "crowd-"):
+			want = "hub base few"
+		case strings.HasPrefix(row.Name, "thread-"):
+			want = "hub base hub, first question base, first question"
+		}
+		if got := strings.Join(sides, " "); got != want {
+			t.Errorf("%s: got the sides %s, want %s", row.Name, got, want)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+)
+
+// What is wrong with a setting is said of the place where it stands: nobody looks for a
+// flag that was never given.
+func TestASettingIsBlamedWhereItStands(t *testing.T) {
+	s := newStage(t, nil)
+	taken := s.service.Addresses().HTTP
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	used := filepath.Join(dir, "used")
+	newStage(t, func(c *config.Config) { c.DataDir = used })
+	shut := []string{"--grpc-addr=", "--http-addr=", "--pi-addr=", "--stdio"}
+	for name, tt := range map[string]struct {
+		key, value string
+		args       []string
+		want       string // with PLACE for where the setting stands, and IN for the same behind "with"
+	}{
+		"no address":               {"http_addr", ":70000", nil, `dragoman: PLACE :70000: "70000" is no port (0 to 65535); write it as`},
+		"open to the network":      {"pi_addr", "0.0.0.0:0", nil, "dragoman: PLACE 0.0.0.0:0 is open to the network and nobody has to authenticate"},
+		"an address that is taken": {"grpc_addr", taken, []string{"--http-addr=", "--pi-addr="}, "choose other addresses with IN (port 0 picks a free one)"},
+		"a directory that is none": {"data_dir", file, shut, "dragoman: PLACE " + file + ": "},
+		"a directory that is used": {"data_dir", used, shut, "another hub uses the data directory " + used + ": stop it, or name another with IN\n"},
+		"no socket":                {"pi_socket", filepath.Join(file, "x"), shut, "dragoman: PLACE " + filepath.Join(file, "x") + ": "},
+		"no file to be ready in":   {"ready_file", filepath.Join(file, "x"), shut, "dragoman: PLACE " + filepath.Join(file, "x") + ": "},
+	} {
+		flag, env := "--"+config.FlagOf(tt.key), config.Variable(tt.key)
+		yaml := configFile(t, t.TempDir(), tt.key+": "+`"`+tt.value+`"`)
+		for _, at := range []struct {
+			how, place, in string
+			args           []string
+			environ        string
+		}{
+			{"by a flag", flag, flag, []string{flag + "=" + tt.value}, ""},
+			{"by a variable", env, env, nil, tt.value},
+			{"by a file", yaml + ": " + tt.key, tt.key + " in " + yaml, []string{"--config", yaml}, ""},
+		} {
+			t.Run(name+" "+at.how, func(t *testing.T) {
+				if at.environ != "" {
+					t.Setenv(env, at.environ)
+				}
+				args := append([]string{"serve"}, tt.args...)
+				args = append(args, at.args...)
+				code, _, complaint := typed(t, args...)
+				want := strings.NewReplacer("PLACE", at.place, "IN", at.in).Replace(tt.want)
+				if code == command.ExitDone || !strings.Contains(complaint, want) {
+					t.Errorf("got %d and %q, want %q", code, complaint, want)
+				}
+				if at.how != "by a flag" && strings.Contains(complaint, flag) {
+					t.Errorf("got %q, want no word of %s", complaint, flag)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatAVariableOfAClientNamesIsBlamedOnTheVariable(t *testing.T) {
+	nobody := "http://" + closedDoor(t)
+	for _, tt := range []struct {
+		variable, value string
+		args            []string
+		want            string
+	}{
+		{"DRAGOMAN_HUB", "localhost", []string{"agents"}, `dragoman: DRAGOMAN_HUB "localhost": write it as http://host:port`},
+		{"DRAGOMAN_HUB", "localhost", []string{"stdio"}, `dragoman: DRAGOMAN_HUB "localhost": write it as http://host:port`},
+		{"DRAGOMAN_HUB", "localhost", []string{"agents", "--hub", "elsewhere"}, `dragoman: --hub "elsewhere": write it as http://host:port`},
+		{"DRAGOMAN_HUB", nobody, []string{"agents"}, "or name another with DRAGOMAN_HUB (dial"},
+		{"DRAGOMAN_CONFIG", "/none.yaml", []string{"check"}, "dragoman: DRAGOMAN_CONFIG /none.yaml: no such file or directory; name a YAML file"},
+	} {
+		t.Setenv("DRAGOMAN_HUB", "")
+		t.Setenv("DRAGOMAN_CONFIG", "")
+		t.Setenv(tt.variable, tt.value)
+		if code, _, complaint := typed(t, tt.args...); code == command.ExitDone || !strings.Contains(complaint, tt.want) {
+			t.Errorf("%s=%s dragoman %q: got %d and %q, want %q", tt.variable, tt.value, tt.args, code, complaint, tt.want)
+		}
+	}
+}
+
+// configFile writes a file of settings and returns its path.
+func configFile(t *testing.T, dir, yaml string) string {
+	t.Helper()
+	path := filepath.Join(dir, "dragoman.yaml")
+	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

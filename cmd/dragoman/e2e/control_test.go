@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+)
+
+func TestAnExecutionOfTheControlPlaneTellsItsWebhookWhereThatIsAllowed(t *testing.T) {
+	told := make(chan string, 1)
+	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		told <- string(body)
+	}))
+	t.Cleanup(target.Close)
+	execute := func(s *stage) (int, string) {
+		t.Helper()
+		body := `{"agentId": "actor", "input": "` + s.key() + `", "webhook": {"url": "` + target.URL + `", "events": ["failed", "completed"]}}`
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.service.Addresses().HTTP+service.ControlPath+"/executions", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	for targets, want := range map[string]int{"none": http.StatusForbidden, "public": http.StatusBadRequest, "any": http.StatusAccepted} {
+		t.Run(targets, func(t *testing.T) {
+			s := newStage(t, func(c *config.Config) { c.Parallax.WebhookTargets = targets })
+			s.cast(t, parallax.Dialect, "actor", 1)
+			code, text := execute(s)
+			if code != want {
+				t.Fatalf("got %d %s, want %d", code, text, want)
+			}
+			if want != http.StatusAccepted {
+				return
+			}
+			var begun struct{ ID string }
+			var event struct{ Data struct{ ExecutionID string } }
+			if err := json.Unmarshal([]byte(text), &begun); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-told; json.Unmarshal([]byte(got), &event) != nil || event.Data.ExecutionID != begun.ID {
+				t.Errorf("got %s told, want the end of %s", got, begun.ID)
+			}
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// clientEnd speaks ClientService. Its calls are the members of what a story has it
+// say (send_message, get_events, ...), and so are the answers; stream_events begins
+// the stream, whose events come as they are.
+type clientEnd struct {
+	service *coven.ClientService
+	stream  *storyStream
+	frames  chan *jsonValue
+	begins  *sync.Once
+	begun   chan *wire.StreamEventsRequest
+	left    chan struct{}
+	leaves  *sync.Once
+}
+
+// storyStream is what a handler sees of a stream in memory.
+type storyStream struct {
+	grpc.ServerStreamingServer[wire.ClientStreamEvent]
+	ctx    context.Context //nolint:containedctx // it is that of the stream
+	server *coretest.End[*struct{}, *wire.ClientStreamEvent]
+	reason link.Reason
+}
+
+func (s *storyStream) Context() context.Context { return s.ctx }
+
+// clientDoor makes the connection of a client: the story's end of it, and what the
+// hub does at the other.
+func (p *storyPlayer) clientDoor() (storyEnd, func() link.Reason) {
+	if p.clients == nil {
+		p.clients = coven.NewClientService(p.hub, coven.ClientOptions{}, func(s wire.ClientService_StreamEventsServer, serve coven.ServeClient) error {
+			st := s.(*storyStream)
+			st.reason = serve(st.ctx, st.server)
+			return nil
+		})
+	}
+	server, far := coretest.Pipe[*struct{}, *wire.ClientStreamEvent](0)
+	end := clientEnd{
+		p.clients, &storyStream{ctx: p.ctx, server: server}, make(chan *jsonValue, 1000), new(sync.Once),
+		make(chan *wire.StreamEventsRequest, 1), make(chan struct{}), new(sync.Once),
+	}
+	return end, func() link.Reason {
+		select {
+		case r := <-end.begun:
+			var reading sync.WaitGroup
+			reading.Go(func() { end.listen(p.ctx, far) })
+			err := p.clients.StreamEvents(r, end.stream)
+			far.Close(link.Reason{Cause: link.Normal})
+			reading.Wait()
+			if err != nil {
+				st := status.Convert(err)
+				return link.Reason{Cause: link.Protocol, Code: int(st.Code()), Text: st.Message()}
+			}
+			return end.stream.reason
+		case <-end.left:
+			return link.Reason{Cause: link.Normal}
+		}
+	}
+}
+
+// listen takes what the stream tells, until it ends or the client leaves.
+func (e clientEnd) listen(ctx context.Context, far *coretest.End[*wire.ClientStreamEvent, *struct{}]) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-e.left:
+			far.Close(link.Reason{Cause: link.Normal})
+		case <-ctx.Done():
+		}
+	}()
+	for {
+		m, err := far.Receive(ctx)
+		if err != nil {
+			return
+		}
+		v, err := toStory(m)
+		if err != nil {
+			v = textValue(err.Error())
+		}
+		e.frames <- v
+	}
+}
+
+func (e clientEnd) send(ctx context.Context, v *jsonValue) error {
+	calls := map[string]struct {
+		in   proto.Message
+		call func(proto.Message) (proto.Message, error)
+	}{
+		"send_message": {new(wire.ClientSendMessageRequest), func(m proto.Message) (proto.Message, error) {
+			return e.service.SendMessage(ctx, m.(*wire.ClientSendMessageRequest))
+		}},
+		"get_events": {new(wire.GetEventsRequest), func(m proto.Message) (proto.Message, error) {
+			return e.service.GetEvents(ctx, m.(*wire.GetEventsRequest))
+		}},
+		"list_agents": {new(wire.ListAgentsRequest), func(m proto.Message) (proto.Message, error) {
+			return e.service.ListAgents(ctx, m.(*wire.ListAgentsRequest))
+		}},
+		"get_me": {new(emptypb.Empty), func(m proto.Message) (proto.Message, error) {
+			return e.service.GetMe(ctx, m.(*emptypb.Empty))
+		}},
+		"approve_tool": {new(wire.ApproveToolRequest), func(m proto.Message) (proto.Message, error) {
+			return e.service.ApproveTool(ctx, m.(*wire.ApproveToolRequest))
+		}},
+		"answer_question": {new(wire.AnswerQuestionRequest), func(m proto.Message) (proto.Message, error) {
+			return e.service.AnswerQuestion(ctx, m.(*wire.AnswerQuestionRequest))
+		}},
+	}
+	if said := v.member("stream_events"); said != nil {
+		m := new(wire.StreamEventsRequest)
+		if err := fromStory(said, m); err != nil {
+			return err
+		}
+		e.begins.Do(func() { e.begun <- m })
+		return nil
+	}
+	for name, c := range calls {
+		said := v.member(name)
+		if said == nil {
+			continue
+		}
+		if err := fromStory(said, c.in); err != nil {
+			return err
+		}
+		answer := &jsonValue{open: '{'}
+		if out, err := c.call(c.in); err != nil {
+			refusal := &jsonValue{open: '{'}
+			refusal.set("status", textValue(shouted(status.Code(err).String())))
+			refusal.set("message", textValue(status.Convert(err).Message()))
+			answer.set("refused", refusal)
+		} else if told, err := toStory(out); err != nil {
+			return err
+		} else {
+			answer.set(name, told)
+		}
+		e.frames <- answer
+		return nil
+	}
+	return fmt.Errorf("a client says send_message, stream_events, get_events, ..., not %s", v.line())
+}
+
+func (e clientEnd) sendRaw(context.Context, []byte) error {
+	return fmt.Errorf("a message of protobuf is not written as text: leave out verbatim")
+}
+
+func (e clientEnd) receive(ctx context.Context) (*jsonValue, error) {
+	select {
+	case v := <-e.frames:
+		return v, nil
+	case <-e.left:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (e clientEnd) close(link.Reason) { e.leaves.Do(func() { close(e.left) }) }

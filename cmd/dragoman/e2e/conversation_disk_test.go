@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A story may have a disk: its paths begin in a directory of the test's own.
+
+// onDisk returns where a path of the story is.
+func (p *storyPlayer) onDisk(path string) (string, error) {
+	if p.disk == "" {
+		if p.pi != nil {
+			return "", errors.New("the disk must be there before the first pi client")
+		}
+		var err error
+		if p.disk, err = filepath.EvalSymlinks(p.t.TempDir()); err != nil {
+			return "", err
+		}
+	}
+	text, err := p.names.fillText(path)
+	if err != nil {
+		return "", err
+	}
+	path = p.disk + text
+	return path, os.MkdirAll(filepath.Dir(path), 0o700)
+}
+
+func (p *storyPlayer) hasFile(st *storyStep, m []string) error {
+	path, err := p.onDisk(m[0])
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(st.body), 0o600)
+}
+
+func (p *storyPlayer) hasDirectory(_ *storyStep, m []string) error {
+	path, err := p.onDisk(m[0])
+	if err != nil {
+		return err
+	}
+	return os.MkdirAll(path, 0o700)
+}
+
+func (p *storyPlayer) hasLink(_ *storyStep, m []string) error {
+	path, err := p.onDisk(m[0])
+	if err != nil {
+		return err
+	}
+	return os.Symlink(filepath.Join(p.disk, m[1]), path)
+}
+
+// hubWrote holds the lines of a file against what the story says.
+func (p *storyPlayer) hubWrote(st *storyStep, m []string) error {
+	path, err := p.onDisk(m[0])
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var lines []*jsonValue
+	for line := range bytes.Lines(data) {
+		v, err := parseJSON(line)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, p.withoutDisk(v))
+	}
+	return p.judge(st, lines, false)
+}
+
+// withoutDisk returns what the hub says with its paths as the story has them.
+func (p *storyPlayer) withoutDisk(v *jsonValue) *jsonValue {
+	out, _ := v.change(func(s *jsonValue) (*jsonValue, error) {
+		return textValue(strings.ReplaceAll(s.text, p.disk, "")), nil
+	})
+	return out
+}
+
+// paths are the members of a command that are paths.
+var paths = []string{"sessionPath", "cwd", "outputPath", "parentSession"}
+
+// diskEnd is the end of a client in a story that has a disk.
+type diskEnd struct {
+	storyEnd
+	player *storyPlayer
+}
+
+func (e diskEnd) send(ctx context.Context, v *jsonValue) error {
+	out := &jsonValue{open: v.open, text: v.text, keys: v.keys, items: slices.Clone(v.items)}
+	for i, key := range out.keys {
+		if path := out.items[i]; slices.Contains(paths, key) && path.open == '"' && filepath.IsAbs(path.text) {
+			out.items[i] = textValue(e.player.disk + path.text)
+		}
+	}
+	return e.storyEnd.send(ctx, out)
+}
+
+func (e diskEnd) receive(ctx context.Context) (*jsonValue, error) {
+	v, err := e.storyEnd.receive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.player.withoutDisk(v), nil
+}

@@ -1,0 +1,304 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/rest"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// connects lets a peer connect. What stands in the step is what the connection
+// itself says, as headers do.
+func (p *storyPlayer) connects(st *storyStep, m []string) error {
+	dialect, _, named := strings.Cut(m[0], " ")
+	said, err := settings(st.body)
+	switch {
+	case err != nil:
+		return err
+	case !named:
+		return fmt.Errorf("want the dialect and a name, such as coven fold")
+	case p.peers[m[0]] != nil:
+		return fmt.Errorf("%s is connected already", m[0])
+	}
+	end, serve, err := p.door(dialect, said)
+	if err != nil {
+		return err
+	}
+	peer := newPeer(end)
+	p.peers[m[0]] = peer
+	go func() { peer.concluded(closing(dialect, serve())) }()
+	return nil
+}
+
+// storyLink is the keepalive of a WebSocket, as the program has it.
+var storyLink = client.LinkOptions
+
+// door makes a connection of a dialect: the story's end of it, and what the hub
+// does at the other.
+func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, func() link.Reason, error) {
+	if dialect == "coven" {
+		server, client := covenPipe()
+		opts := coven.Options{ServerID: p.hub.ID(), MCPEndpoint: "http://127.0.0.1:8080/mcp", MCPToken: p.mcp.Issue}
+		return protoEnd[*wire.ServerMessage, *wire.AgentMessage]{client, func() *wire.AgentMessage { return new(wire.AgentMessage) }},
+			func() link.Reason { return coven.Serve(p.ctx, p.hub, server, &opts) }, nil
+	}
+	if dialect == "client" {
+		end, serve := p.clientDoor()
+		return end, serve, nil
+	}
+	if dialect == "pack" {
+		end, serve := p.packDoor()
+		return end, serve, nil
+	}
+	if dialect == "gateway" {
+		end, serve := p.gatewayDoor(said)
+		return end, serve, nil
+	}
+	server, client := coretest.Pipe[[]byte, []byte](0)
+	var serve func() link.Reason
+	switch dialect {
+	case "parallax":
+		opts := parallax.Options{AgentID: said["x-agent-id"], Link: storyLink}
+		opts.Secret = func(core.AgentID) []byte { return []byte(said["secret"]) }
+		opts.RequireSignature = said["signatures"] == "required"
+		opts.Principal = principalIn(said)
+		for able := range strings.SplitSeq(said["x-agent-capabilities"], ",") {
+			if able = strings.TrimSpace(able); able != "" {
+				opts.Capabilities = append(opts.Capabilities, able)
+			}
+		}
+		serve = func() link.Reason { return parallax.Serve(p.ctx, p.hub, server, opts) }
+	case "acp":
+		opts := acp.Options{AgentID: core.AgentID(said["x-agent-id"]), Principal: principalIn(said), Peers: p.acp, HubName: "dragoman", Link: storyLink}
+		serve = func() link.Reason { return acp.Serve(p.ctx, p.hub, server, opts) }
+	case "pi":
+		opts := pi.ConnOptions{Principal: core.Principal{ID: said["principal"]}, Transport: pi.Transport(said["transport"])}
+		var err error
+		if opts.Snapshots, err = pi.ParseSnapshots(said["snapshots"]); err != nil {
+			return nil, nil, err
+		}
+		if p.pi == nil {
+			opts := p.piOpts
+			opts.Version, opts.QueuePrompts, opts.Link = "1.0.0", true, storyLink
+			opts.GatherTime = -1 // a story has no clock: what happens is told at once
+			if p.disk != "" {
+				opts.Dir, opts.SessionDir = p.disk+"/home/user/project", p.disk+"/home/user/.pi/agent/sessions"
+				opts.ExportDirs = []string{opts.Dir}
+				opts.SessionRoots = []string{p.disk + "/path/to/.pi/sessions"}
+			}
+			p.pi = pi.NewServer(p.hub, opts)
+		}
+		serve = func() link.Reason { return p.pi.Serve(p.ctx, server, opts) }
+	default:
+		return nil, nil, fmt.Errorf("nobody speaks %q: want coven, client, pack, parallax, gateway, pi or acp", dialect)
+	}
+	if p.disk != "" {
+		return diskEnd{jsonEnd{client}, p}, serve, nil
+	}
+	return jsonEnd{client}, serve, nil
+}
+
+// principalIn is who a connection authenticated as.
+func principalIn(said map[string]string) (p core.Principal) {
+	if id := said["principal"]; id != "" {
+		p = core.Principal{ID: id, Authenticated: true}
+		if good, err := time.ParseDuration(said["token good for"]); err == nil {
+			p.Until = time.Now().Add(good)
+		}
+	}
+	return p
+}
+
+// starts lets an agent of this project's own join a gateway that the story plays.
+// The agent answers in capitals; asked to "wait" it does, until it is stopped, and
+// asked to "fail" it does.
+func (p *storyPlayer) starts(st *storyStep, m []string) error {
+	dialect, name, _ := strings.Cut(strings.TrimPrefix(m[0], "our "), " ")
+	said, err := settings(st.body)
+	if err != nil {
+		return err
+	}
+	card := core.Card{ID: core.AgentID(name), Name: name, Dialect: dialect, Capabilities: []string{"shouting"}, MaxConcurrent: 1}
+	if most := said["tasks at once"]; most != "" {
+		if card.MaxConcurrent, err = strconv.Atoi(most); err != nil {
+			return err
+		}
+	}
+	var end storyEnd
+	var work func() error
+	switch dialect {
+	case "coven":
+		far, near := covenPipe()
+		end = protoEnd[*wire.AgentMessage, *wire.ServerMessage]{far, func() *wire.ServerMessage { return new(wire.ServerMessage) }}
+		work = func() error { return covenclient.Work(p.ctx, near, card, shout) }
+	case "parallax":
+		far, near := coretest.Pipe[[]byte, []byte](0)
+		end = jsonEnd{far}
+		work = func() error {
+			return parallax.Work(p.ctx, near, card, shout, parallax.WorkOptions{Plain: said["extensions"] == "none"})
+		}
+	case "acp":
+		far, near := coretest.Pipe[[]byte, []byte](0)
+		end = jsonEnd{far}
+		work = func() error { return acp.Work(p.ctx, near, card, shout, acp.WorkOptions{}) }
+	default:
+		return fmt.Errorf("there is no agent of ours for %q", dialect)
+	}
+	peer := newPeer(end)
+	p.peers[m[0]] = peer
+	go func() { peer.concluded(errorValue(work())) }()
+	return nil
+}
+
+func shout(ctx context.Context, r core.Request, say func(core.Body) error) error {
+	switch r.Content {
+	case "wait":
+		<-ctx.Done()
+		return context.Cause(ctx)
+	case "fail":
+		return core.NewFault(core.CodeInternal, "it was asked to")
+	}
+	return say(core.Text{Text: strings.ToUpper(r.Content)})
+}
+
+// storyCall is an HTTP request that was made and perhaps not answered yet.
+type storyCall struct {
+	stream   bool // the answer has no end
+	cancel   context.CancelFunc
+	done     chan struct{}
+	recorder *httptest.ResponseRecorder // once done is closed
+}
+
+// requests makes an HTTP request of whoever has nothing but HTTP.
+func (p *storyPlayer) requests(st *storyStep, m []string) error {
+	name, method, path := m[0], m[1], m[2]
+	path, err := p.names.fillText(path)
+	if err != nil {
+		return err
+	}
+	var body string
+	if vs := st.values(); len(vs) > 1 {
+		return fmt.Errorf("want one JSON value as the body of the request, got %d", len(vs))
+	} else if len(vs) == 1 {
+		filled, err := p.names.fill(vs[0])
+		if err != nil {
+			return err
+		}
+		body = filled.line()
+	}
+	ctx, cancel := context.WithCancel(p.ctx)
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if strings.Contains(path, "/events") {
+		r.Header.Set("Accept", "application/x-ndjson")
+	}
+	if p.calls[name] != nil {
+		cancel()
+		return fmt.Errorf("http %s waits for an answer already", name)
+	}
+	call := &storyCall{stream: method == http.MethodGet && strings.HasPrefix(path, "/acp"), cancel: cancel, done: make(chan struct{}), recorder: httptest.NewRecorder()}
+	p.calls[name] = call
+	router := p.router()
+	go func() {
+		defer close(call.done)
+		router.ServeHTTP(call.recorder, r)
+	}()
+	return nil
+}
+
+// router has the doors of the hub for HTTP.
+func (p *storyPlayer) router() http.Handler {
+	if p.http == nil {
+		r := chi.NewRouter()
+		p.http = r
+		p.acpHTTP = acp.NewHTTP(p.hub, acp.HTTPOptions{Session: acp.Options{Peers: p.acp, HubName: "dragoman"}})
+		r.Method(http.MethodPost, "/acp", p.acpHTTP)
+		r.Method(http.MethodGet, "/acp", p.acpHTTP)
+		r.Mount("/api", control.New(p.hub, control.Options{Targets: control.TargetsNone, Principal: func(*http.Request) core.Principal {
+			return core.Principal{ID: "local", Operator: true}
+		}}))
+		r.Handle("/mcp", p.mcp)
+		r.Handle("/mcp/*", p.mcp)
+		r.Mount("/v1", rest.New(p.hub, rest.Options{
+			Principal: func(*http.Request) (core.Principal, error) {
+				return core.Principal{ID: "local", Dialect: "rest", Operator: true}, nil
+			},
+		}))
+	}
+	return p.http
+}
+
+// isAnswered holds the answer to an HTTP request against what the story says: the
+// status, and the body if there is one. Who reads a stream of events hangs up then.
+func (p *storyPlayer) isAnswered(st *storyStep, m []string) error {
+	call := p.calls[m[0]]
+	if call == nil {
+		return fmt.Errorf("http %s has asked nothing", m[0])
+	}
+	if call.stream {
+		call.cancel()
+		<-call.done
+	}
+	select {
+	case <-call.done:
+	default:
+		return fmt.Errorf("there is no answer yet")
+	}
+	call.cancel()
+	delete(p.calls, m[0])
+	came := []*jsonValue{{text: strconv.Itoa(call.recorder.Code)}}
+	body := call.recorder.Body.String()
+	if call.stream {
+		body = eventLines(body)
+	}
+	for line := range strings.Lines(body) {
+		v, err := parseJSON([]byte(line))
+		if err != nil {
+			return fmt.Errorf("the body is no JSON: %w:\n%s", err, call.recorder.Body)
+		}
+		came = append(came, v)
+	}
+	return p.judge(st, came, false)
+}
+
+// eventLines writes each server-sent event as a JSON object on a line: its id, its
+// name if it has one, and its data.
+func eventLines(stream string) string {
+	var b strings.Builder
+	for event := range strings.SplitSeq(stream, "\n\n") {
+		var members []string
+		for line := range strings.Lines(event) {
+			key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+			switch key {
+			case "id", "event":
+				members = append(members, fmt.Sprintf("%q:%q", key, value))
+			case "data":
+				members = append(members, `"data":`+value)
+			}
+		}
+		if members != nil {
+			b.WriteString("{" + strings.Join(members, ",") + "}\n")
+		}
+	}
+	return b.String()
+}

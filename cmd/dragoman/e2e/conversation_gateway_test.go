@@ -1,0 +1,21 @@
+package e2e
+
+import (
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/proto/parallax/gateway"
+)
+
+// gatewayDoor makes the connection of an agent of the Parallax gateway: the story's
+// end of it, and what the hub does at the other. All come from one address.
+func (p *storyPlayer) gatewayDoor(said map[string]string) (storyEnd, func() link.Reason) {
+	server, client := coretest.Pipe[*gateway.AgentToControlPlane, *gateway.ControlPlaneToAgent](0)
+	opts := parallax.GatewayOptions{Address: "192.0.2.1", Refusals: &p.refused}
+	if id := said["principal"]; id != "" {
+		opts.Principal = core.Principal{ID: id, Authenticated: true}
+	}
+	end := protoEnd[*gateway.ControlPlaneToAgent, *gateway.AgentToControlPlane]{client, func() *gateway.AgentToControlPlane { return new(gateway.AgentToControlPlane) }}
+	return end, func() link.Reason { return parallax.ServeGateway(p.ctx, p.hub, server, opts) }
+}

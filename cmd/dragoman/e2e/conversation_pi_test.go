@@ -1,0 +1,35 @@
+package e2e
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+)
+
+// piSetting changes a number of the pi-server of a story. It reports whether there
+// is such a setting.
+func piSetting(o *pi.Options, name string, number int) bool {
+	switch name {
+	case "pi bash":
+		o.Bash = number > 0
+	case "pi commands a minute":
+		o.Rates.Client = number
+	case "pi commands a minute for a session":
+		o.Rates.Session = number
+	case "pi server commands a minute":
+		o.Rates.Server = number
+	case "pi answers a minute":
+		o.Rates.Answers = number
+	case "pi failures of an agent":
+		o.Breakers.Agent.Failures = number
+	case "pi retries":
+		o.Retries = number
+	case "pi sessions":
+		o.MaxSessions = number
+	case "pi seconds of a session":
+		o.SessionLifetime = time.Duration(number) * time.Second
+	default:
+		return false
+	}
+	return true
+}

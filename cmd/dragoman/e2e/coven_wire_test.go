@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// covenStream is a stream of a client that is nothing but gRPC.
+type covenStream = grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
+
+// openCoven opens a stream to a hub. It ends with the test.
+func openCoven(t *testing.T, addr string) covenStream {
+	t.Helper()
+	cc, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cc.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	t.Cleanup(cancel)
+	stream, err := wire.NewCovenControlClient(cc).AgentStream(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream
+}
+
+// registerCoven registers on a stream and returns the first answer.
+func registerCoven(t *testing.T, stream covenStream, id string, features ...string) (*wire.ServerMessage, error) {
+	t.Helper()
+	register := &wire.RegisterAgent{AgentId: id, ProtocolFeatures: features}
+	if err := stream.Send(&wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: register}}); err != nil {
+		t.Fatal(err)
+	}
+	return stream.Recv()
+}
+
+func TestAnAgentThatWaitsForHeadersBeforeItSpeaksHasThem(t *testing.T) {
+	s := newStage(t, nil)
+	open := func() covenStream {
+		stream := openCoven(t, s.service.Addresses().GRPC)
+		if _, err := stream.Header(); err != nil {
+			t.Fatalf("headers: got %v, want them before anything was said", err)
+		}
+		return stream
+	}
+	if first, err := registerCoven(t, open(), "one"); first.GetWelcome() == nil {
+		t.Fatalf("got %v, %v; want Welcome", first, err)
+	}
+	_, err := registerCoven(t, open(), "one")
+	if got := status.Convert(err); got.Code() != codes.AlreadyExists || got.Message() != "agent one already registered" {
+		t.Errorf("the same id again: got %v, want ALREADY_EXISTS behind the headers", err)
+	}
+}
+
+func TestHowLongAStreamMayTakeToRegisterCanBeSet(t *testing.T) {
+	s := newStage(t, func(c *config.Config) { c.Coven.RegisterTimeout = 1 })
+	_, err := openCoven(t, s.service.Addresses().GRPC).Recv()
+	if got := status.Convert(err); got.Code() != codes.DeadlineExceeded || got.Message() != "no RegisterAgent within 1ns" {
+		t.Errorf("got %v, want DEADLINE_EXCEEDED after the time that was set", err)
+	}
+}
+
+func TestTheHubHasTheSameNameAfterARestart(t *testing.T) {
+	dir := t.TempDir()
+	var names, instances []string
+	for range 2 {
+		t.Run("start", func(t *testing.T) {
+			s := newStage(t, func(c *config.Config) { c.DataDir = dir })
+			first, err := registerCoven(t, openCoven(t, s.service.Addresses().GRPC), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			names, instances = append(names, first.GetWelcome().GetServerId()), append(instances, first.GetWelcome().GetInstanceId())
+		})
+	}
+	if names[0] == "" || names[0] != names[1] {
+		t.Errorf("server_id: got %q, want twice the same", names)
+	}
+	if instances[0] == instances[1] {
+		t.Errorf("instance_id: got %q, want a new one on every connection", instances)
+	}
+}
+
+func TestASecretIsToldToItsAgentAndToNobodyElse(t *testing.T) {
+	const own, shared = "sk-own-4711", "sk-shared-0815"
+	path := filepath.Join(t.TempDir(), "secrets.yaml")
+	text := "\"*\":\n  TOKEN: " + shared + "\n  KEY: " + shared + "\nfold:\n  KEY: " + own + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := config.Local()
+	config.Coven.Secrets = path
+	var log bytes.Buffer
+	service, err := service.Start(t.Context(), config, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	stop := func() {
+		if !stopped {
+			stopped = true
+			if err := service.Stop(context.WithoutCancel(t.Context()), "the test is over"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	defer stop()
+	for id, want := range map[string]map[string]string{
+		"fold":  {"TOKEN": shared, "KEY": own},
+		"other": {"TOKEN": shared, "KEY": shared},
+	} {
+		first, err := registerCoven(t, openCoven(t, service.Addresses().GRPC), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := first.GetWelcome().GetSecrets()
+		if len(got) != len(want) || got["TOKEN"] != want["TOKEN"] || got["KEY"] != want["KEY"] {
+			t.Errorf("%s: got %v, want %v", id, got, want)
+		}
+	}
+	shown := map[string]string{}
+	for _, path := range []string{"/v1/agents", "/v1/agents/fold", "/v1/hub"} {
+		resp, err := http.Get("http://" + service.Addresses().HTTP + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown[path] = string(body)
+	}
+	var out earshot
+	t.Setenv("DRAGOMAN_COVEN_SECRETS", path)
+	if code := command.Run(t.Context(), []string{"check"}, command.Streams{Out: &out, Err: &out}); code != command.ExitDone || !strings.Contains(out.String(), path) {
+		t.Errorf("check: got the exit code %d, want %d and the path of the file\n%s", code, command.ExitDone, &out)
+	}
+	stop()
+	shown["the settings"], shown["the log"] = out.String(), log.String()
+	for where, text := range shown {
+		if strings.Contains(text, "sk-") {
+			t.Errorf("%s: got a secret in it, want none:\n%s", where, text)
+		}
+	}
+	if !strings.Contains(shown["the log"], "fold") {
+		t.Error("the log says nothing of fold, want it to tell who joined")
+	}
+}

@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+)
+
+// A client is told of the commands that its address asks for, or else the setting.
+func TestAPiClientIsToldOfTheCommandsThatItAsksForOrTheHubIsSetTo(t *testing.T) {
+	for _, tt := range []struct {
+		setting, address string
+		want             bool
+	}{{"all", "", true}, {"all", "?lifecycle=own", false}, {"own", "", false}, {"own", "?lifecycle=all", true}, {"session", "", false}} {
+		s := newStage(t, func(c *config.Config) { c.Pi.Lifecycle = tt.setting })
+		base := &served{Client: &client.Client{URL: "http://" + s.service.Addresses().HTTP}}
+		conn, err := client.DialWebSocket(t.Context(), client.Hub{URL: base.URL}, "/ws/pi"+tt.address, nil, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames := make(chan pi.Frame, 100)
+		watcher, err := pi.Connect(t.Context(), conn, func(f pi.Frame) { frames <- f })
+		if err != nil {
+			t.Fatal(err)
+		}
+		piOf(t, base).do(map[string]any{"id": "theirs", "type": "list_sessions"})
+		// What others do is told before what the client does itself afterwards.
+		if _, err := watcher.Do(t.Context(), map[string]any{"type": "list_sessions"}); err != nil {
+			t.Fatal(err)
+		}
+		watcher.Close()
+		close(frames)
+		told := 0
+		for f := range frames {
+			if strings.HasPrefix(f.Type, "command_") && strings.Contains(string(f.Raw), `"theirs"`) {
+				told++
+			}
+		}
+		if want := map[bool]int{true: 3}[tt.want]; told != want {
+			t.Errorf("setting %s, address %q: got %d lifecycle events of another, want %d", tt.setting, tt.address, told, want)
+		}
+	}
+}
+
+func TestAPiClientThatAsksForUnknownLifecycleEventsIsToldWhichThereAre(t *testing.T) {
+	s := newStage(t, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.service.Addresses().HTTP+"/ws/pi?lifecycle=mine", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Upgrade", "websocket")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if want := "lifecycle=\"mine\" is not known: ask for all, session or own\n"; err != nil || answer.StatusCode != http.StatusBadRequest || string(body) != want {
+		t.Errorf("got %d %q (%v), want 400 %q", answer.StatusCode, body, err, want)
+	}
+}

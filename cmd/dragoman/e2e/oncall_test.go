@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// A peer on a WebSocket that never says what it can do is asked through REST, by its
+// id and by its hex alias, and stands in the list of agents from then on.
+func TestAnACPPeerWithoutCapabilitiesIsReachedThroughRESTByItsID(t *testing.T) {
+	s := newStage(t, nil)
+	conn := dialFrames(t, s.service.Addresses().HTTP, "/ws/acp", client.MaxACPBytes)
+	defer conn.Close(link.Reason{Cause: link.Normal})
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	say := func(e acp.Envelope) {
+		t.Helper()
+		e.ID, e.From = uuid.NewString(), "quiet"
+		if err := conn.Send(ctx, e.Encode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// hear passes over what comes before, such as the hub's discover.
+	hear := func(kind acp.Kind) acp.Envelope {
+		t.Helper()
+		for {
+			raw, err := conn.Receive(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := acp.Decode(raw, client.MaxACPBytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == kind {
+				return e
+			}
+		}
+	}
+	say(acp.Envelope{Kind: acp.KindPing})
+	hear(acp.KindPong)
+
+	asker := connectREST(t, s)
+	defer asker.leave()
+	get := func(path string) string {
+		t.Helper()
+		resp, err := asker.do(ctx, http.MethodGet, path, "application/json", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	if got := get("/v1/agents"); strings.Contains(got, "quiet") {
+		t.Errorf("before it is asked: got the list %s, want it without quiet", got)
+	}
+	for _, to := range []string{"quiet", string(hub.Alias("quiet"))} {
+		x := asker.open(inquiry{to: to, content: "are you there?"}, true)
+		query := hear(acp.KindQuery)
+		say(acp.Envelope{Kind: acp.KindResponse, Ref: query.ID, Payload: plainJSON(acp.Response{Data: plainJSON(nil), Summary: "yes"})})
+		if got := x.outcome(t); got.End != "done" {
+			t.Errorf("to %s: got %+v, want it done", to, got)
+		}
+		if got := get(x.id); !strings.Contains(got, `"text":"yes"`) || !strings.Contains(got, `"agent":"quiet"`) {
+			t.Errorf("to %s: got %s, want yes from quiet", to, got)
+		}
+	}
+	if got := asker.open(inquiry{to: "*", content: "anybody?"}, true).outcome(t); got.Code != "unknown_agent" {
+		t.Errorf("to whoever is free: got %+v, want nobody", got)
+	}
+	if got := get("/v1/agents"); !strings.Contains(got, `"id":"quiet"`) {
+		t.Errorf("once it was asked: got the list %s, want quiet in it", got)
+	}
+}

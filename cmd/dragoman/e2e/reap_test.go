@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What a pi client runs ends with the hub, however that ends, also where it has left
+// the process group of its shell.
+func TestNothingThatBashBeganOutlivesAHubThatIsKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what leaves the group escapes here: see docs/dialects/pi.md")
+	}
+	t.Setenv("DRAGOMAN_PI_BASH", "true")
+	h := serveProgram(t, t.TempDir(), "interval")
+	c := piOf(t, h)
+	dir := t.TempDir()
+	c.do(map[string]any{"type": "create_session", "sessionId": "s", "cwd": dir})
+	c.begin(map[string]any{"type": "bash", "sessionId": "s", "command": `(setsid bash -c 'echo $$ > child; exec sleep 1000' &); echo $$ > shell; sleep 1000; true`})
+	var pids []int
+	for _, name := range []string{"child", "shell"} {
+		pids = append(pids, pidIn(t, filepath.Join(dir, name)))
+	}
+	h.kill()
+	for _, pid := range pids {
+		for end := time.Now().Add(watchdog); !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH); <-time.After(time.Millisecond) {
+			if stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); strings.Contains(string(stat), ") Z ") {
+				break // it waits to be reaped by somebody else
+			}
+			if time.Now().After(end) {
+				t.Errorf("process %d: got it alive, want it dead", pid)
+				break
+			}
+		}
+	}
+}
+
+// An upgrade replaces the file of a hub that runs.
+func TestBashRunsOnWhereTheFileOfTheHubIsGone(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the file has to stay here")
+	}
+	t.Setenv("DRAGOMAN_PI_BASH", "true")
+	cmd := program(t, "serve", "--data-dir", "", "--grpc-addr", "", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
+	file := filepath.Join(t.TempDir(), "dragoman")
+	if err := os.Link(cmd.Path, file); err != nil {
+		t.Skip("the file of the test cannot be linked: ", err)
+	}
+	cmd.Path = file
+	c := piOf(t, serveAs(t, cmd, "interval"))
+	if err := os.WriteFile(file+".new", []byte("#!/bin/sh\nexit 9\n"), 0o700); err != nil { //nolint:gosec // it is to be a program
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+	c.do(map[string]any{"type": "create_session", "sessionId": "s", "cwd": t.TempDir()})
+	if got := c.do(map[string]any{"type": "bash", "sessionId": "s", "command": "echo here"}); !strings.Contains(string(got.Data), `"output":"here\n"`) {
+		t.Errorf("got %s %s, want what the command printed", got.Error, got.Data)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.do(map[string]any{"type": "bash", "sessionId": "s", "command": "echo gone"}); !strings.Contains(string(got.Data), `"output":"gone\n"`) {
+		t.Errorf("got %s %s, want what the command printed", got.Error, got.Data)
+	}
+}
+
+// pidIn waits for the file in which a program wrote its id.
+func pidIn(t *testing.T, path string) int {
+	t.Helper()
+	for end := time.Now().Add(watchdog); time.Now().Before(end); <-time.After(time.Millisecond) {
+		if b, err := os.ReadFile(path); err == nil && strings.HasSuffix(string(b), "\n") {
+			pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+	}
+	t.Fatalf("%s: no id of a process", path)
+	return 0
+}

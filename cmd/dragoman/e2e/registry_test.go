@@ -1,0 +1,335 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/proto/parallax/confidence"
+	"github.com/dragoman-hub/dragoman/proto/parallax/registry"
+)
+
+// listening is an agent of Parallax that is a gRPC server itself.
+type listening struct {
+	confidence.UnimplementedConfidenceAgentServer
+	endpoint string
+	began    chan struct{} // closed when it is asked to wait
+	stopped  chan error    // the cause of each call that was cut off
+}
+
+func (a *listening) Analyze(ctx context.Context, r *confidence.AgentRequest) (*confidence.ConfidenceResult, error) {
+	switch text := r.GetTaskDescription(); text {
+	case "fail":
+		return nil, status.Error(codes.Internal, "no idea")
+	case "wait":
+		close(a.began)
+		<-ctx.Done()
+		a.stopped <- ctx.Err()
+		return nil, ctx.Err()
+	default:
+		return &confidence.ConfidenceResult{
+			ValueJson: `"` + strings.ToUpper(text) + `"`, Confidence: 0.9, Reasoning: "asked nicely",
+			Uncertainties: []string{"spelling"}, Metadata: map[string]string{"tokensUsed": "7"},
+		}, nil
+	}
+}
+
+func (*listening) HealthCheck(context.Context, *emptypb.Empty) (*confidence.Health, error) {
+	return &confidence.Health{Status: confidence.Health_HEALTHY}, nil
+}
+
+// serveConfidence begins to serve an agent, until the test ends or stop is called.
+func serveConfidence(t *testing.T) (a *listening, stop func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = &listening{endpoint: l.Addr().String(), began: make(chan struct{}), stopped: make(chan error, 4)}
+	g := grpc.NewServer()
+	confidence.RegisterConfidenceAgentServer(g, a)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = g.Serve(l) // it ends with Stop
+	}()
+	stop = func() { g.Stop(); <-done }
+	t.Cleanup(stop)
+	return a, stop
+}
+
+func registryOf(t *testing.T, s *stage) registry.RegistryClient {
+	t.Helper()
+	conn, err := grpc.NewClient(s.service.Addresses().GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return registry.NewRegistryClient(conn)
+}
+
+func registration(id, endpoint string) *registry.RegisterRequest {
+	return &registry.RegisterRequest{AutoRenew: true, Agent: &registry.AgentRegistration{
+		Id: id, Name: "Shouting Agent", Endpoint: endpoint, Capabilities: []string{"shouting"},
+		Metadata: &registry.AgentRegistration_Metadata{Version: "1", Region: "eu", Labels: map[string]string{"floor": "7", "maxConcurrentTasks": "2"}},
+	}}
+}
+
+func TestAnAgentThatIsAServerRegistersAndIsCalled(t *testing.T) {
+	s := newStage(t, nil)
+	a, _ := serveConfidence(t)
+	r := registryOf(t, s)
+	got, err := r.Register(t.Context(), registration("shout", a.endpoint))
+	if err != nil || !got.GetSuccess() || got.GetLeaseId() != "lease-shout" {
+		t.Fatalf("got %v and %v, want the lease lease-shout", got, err)
+	}
+	card, here := s.service.Hub().Agent("shout")
+	if !here || card.Dialect != "parallax" || card.Name != "Shouting Agent" || card.Capabilities[0] != "shouting" || card.MaxConcurrent != 2 {
+		t.Fatalf("got %+v, want the agent as it registered", card)
+	}
+	at := "http://" + s.service.Addresses().HTTP
+	if out, code := runCommand(t, "ask", "capability:shouting", "hello", "--hub", at); code != command.ExitDone || !strings.Contains(out, "HELLO") {
+		t.Errorf("got %q and %d, want HELLO", out, code)
+	}
+	if _, code := runCommand(t, "ask", "shout", "fail", "--hub", at); code != command.ExitFailed {
+		t.Errorf("asked to fail: got %d, want %d", code, command.ExitFailed)
+	}
+	// The call is cut off when the task is cancelled.
+	asker := s.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
+	defer asker.Close(nil)
+	task, err := asker.Open(core.Request{To: core.ToAgent("shout"), Content: "wait"}, hub.Opening{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-a.began
+	if err := asker.Cancel(task.ID(), "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-a.stopped; !errors.Is(err, context.Canceled) {
+		t.Errorf("the agent: got %v, want its call cancelled", err)
+	}
+
+	if got, err := r.Renew(t.Context(), &registry.RenewRequest{LeaseId: "lease-shout"}); err != nil || !got.GetSuccess() {
+		t.Errorf("renewed: got %v and %v, want success", got, err)
+	}
+	if _, err := r.Renew(t.Context(), &registry.RenewRequest{LeaseId: "lease-nobody"}); status.Code(err) != codes.NotFound {
+		t.Errorf("a lease that never was: got %v, want NOT_FOUND", err)
+	}
+	if _, err := r.Unregister(t.Context(), &registry.AgentRegistration{Id: "shout"}); err != nil {
+		t.Errorf("unregistered: got %v, want no error", err)
+	}
+	s.await(t, "left shout")
+	if _, err := r.Unregister(t.Context(), &registry.AgentRegistration{Id: "shout"}); status.Code(err) != codes.NotFound {
+		t.Errorf("twice: got %v, want NOT_FOUND", err)
+	}
+}
+
+func TestWhoMayNotRegisterIsToldWhatToChange(t *testing.T) {
+	s := newStage(t, nil)
+	a, stop := serveConfidence(t)
+	other, _ := serveConfidence(t)
+	r := registryOf(t, s)
+	for name, c := range map[string]struct {
+		id, endpoint, about string
+	}{
+		"without an id":         {"", a.endpoint, "agent.id"},
+		"under an id like that": {"capability:x", a.endpoint, "capability:x"},
+		"without an endpoint":   {"a", "", "host:port"},
+		"with one elsewhere":    {"a", "192.0.2.1:80", "PARALLAX_AGENT_HOST"},
+		"with a host unheard":   {"a", "no.such.host.invalid:80", "no.such.host.invalid"},
+	} {
+		if _, err := r.Register(t.Context(), registration(c.id, c.endpoint)); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), c.about) {
+			t.Errorf("%s: got %v, want INVALID_ARGUMENT about %s", name, err, c.about)
+		}
+	}
+	for range 2 { // it may register again
+		if _, err := r.Register(t.Context(), registration("shout", a.endpoint)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Register(t.Context(), registration("shout", other.endpoint)); status.Code(err) != codes.AlreadyExists {
+		t.Errorf("the id of one that is well: got %v, want ALREADY_EXISTS", err)
+	}
+	stop()
+	if _, err := r.Register(t.Context(), registration("shout", other.endpoint)); err != nil {
+		t.Errorf("the id of one that is gone: got %v, want it taken over", err)
+	}
+	if out, code := runCommand(t, "ask", "shout", "hi", "--hub", "http://"+s.service.Addresses().HTTP); code != command.ExitDone || !strings.Contains(out, "HI") {
+		t.Errorf("got %q and %d, want HI of the new one", out, code)
+	}
+}
+
+func TestALeaseThatIsNotRenewedEnds(t *testing.T) {
+	s := newStage(t, nil)
+	a, _ := serveConfidence(t)
+	q := registration("shout", a.endpoint)
+	q.Agent.Ttl = durationpb.New(3 * time.Second)
+	if _, err := registryOf(t, s).Register(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	s.await(t, "left shout")
+}
+
+func TestALeaseIsItsPrincipals(t *testing.T) {
+	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
+	a, _ := serveConfidence(t)
+	r := registryOf(t, s)
+	as := func(token string) context.Context {
+		return metadata.AppendToOutgoingContext(t.Context(), "authorization", "ApiKey "+token)
+	}
+	if _, err := r.Register(t.Context(), registration("shout", a.endpoint)); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("without a token: got %v, want UNAUTHENTICATED", err)
+	}
+	if _, err := r.Register(as("sample"), registration("shout", a.endpoint)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Renew(as("root"), &registry.RenewRequest{LeaseId: "lease-shout"}); status.Code(err) != codes.NotFound {
+		t.Errorf("renewed by another: got %v, want NOT_FOUND", err)
+	}
+	if _, err := r.Unregister(as("root"), &registry.AgentRegistration{Id: "shout"}); status.Code(err) != codes.NotFound {
+		t.Errorf("unregistered by another: got %v, want NOT_FOUND", err)
+	}
+	if _, err := r.Unregister(as("sample"), &registry.AgentRegistration{Id: "shout"}); err != nil {
+		t.Errorf("unregistered by its own: got %v, want no error", err)
+	}
+}
+
+func TestTheRegistryTellsWhoIsHere(t *testing.T) {
+	s := newStage(t, nil)
+	a, _ := serveConfidence(t)
+	r := registryOf(t, s)
+	watch, err := r.Watch(t.Context(), &registry.WatchRequest{Capabilities: []string{"shouting"}, IncludeInitial: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		if _, err := r.Register(t.Context(), registration(id, a.endpoint)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, err := r.ListAgents(t.Context(), &registry.ListAgentsRequest{Capabilities: []string{"shouting"}, Labels: map[string]string{"floor": "7"}, Limit: 2})
+	if err != nil || len(first.GetAgents()) != 2 || first.GetTotalCount() != 3 || first.GetNextContinuationToken() != "b" {
+		t.Errorf("got %v and %v, want two of three", first, err)
+	}
+	rest, err := r.ListAgents(t.Context(), &registry.ListAgentsRequest{Limit: 2, ContinuationToken: first.GetNextContinuationToken()})
+	if err != nil || len(rest.GetAgents()) != 1 || rest.GetAgents()[0].GetId() != "c" || rest.GetNextContinuationToken() != "" {
+		t.Errorf("got %v and %v, want the last", rest, err)
+	}
+	if none, err := r.ListAgents(t.Context(), &registry.ListAgentsRequest{Capabilities: []string{"singing"}}); err != nil || len(none.GetAgents()) != 0 {
+		t.Errorf("got %v and %v, want nobody", none, err)
+	}
+	one, err := r.GetAgent(t.Context(), &registry.GetAgentRequest{AgentId: "a"})
+	if err != nil || one.GetMetadata().GetRegion() != "eu" || one.GetMetadata().GetLabels()["floor"] != "7" || one.GetEndpoint() != "parallax://a" {
+		t.Errorf("got %v and %v, want a", one, err)
+	}
+	if _, err := r.GetAgent(t.Context(), &registry.GetAgentRequest{AgentId: "z"}); status.Code(err) != codes.NotFound {
+		t.Errorf("got %v, want NOT_FOUND", err)
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		if e, err := watch.Recv(); err != nil || e.GetType() != registry.WatchEvent_ADDED || e.GetAgent().GetId() != id {
+			t.Errorf("watched: got %v and %v, want that %s came", e, err, id)
+		}
+	}
+	if _, err := r.Unregister(t.Context(), &registry.AgentRegistration{Id: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := watch.Recv(); err != nil || e.GetType() != registry.WatchEvent_DELETED || e.GetAgent().GetId() != "b" {
+		t.Errorf("watched: got %v and %v, want that b went", e, err)
+	}
+}
+
+func TestWhoWatchesTheRegistryHoldsUpNoStop(t *testing.T) {
+	s := newStage(t, nil)
+	a, _ := serveConfidence(t)
+	r := registryOf(t, s)
+	ctx, cancel := context.WithCancel(context.Background()) // that of the test ends before the hub is stopped
+	defer cancel()
+	watch, err := r.Watch(ctx, &registry.WatchRequest{IncludeInitial: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Register(ctx, registration("a", a.endpoint)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.service.Stop(ctx, "enough"); err != nil {
+		t.Errorf("stopping: got %v, want no error", err)
+	}
+	for err == nil {
+		_, err = watch.Recv()
+	}
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("watched: got %v, want UNAVAILABLE", err)
+	}
+}
+
+func TestThePublishedSDKOfParallaxServesAsAnAgent(t *testing.T) {
+	t.Parallel()
+	dir := installSDK(t, "serve.cjs")
+	s := newStage(t, nil)
+	agent := runNode(t, dir, []string{"PARALLAX_REGISTRY=" + s.service.Addresses().GRPC}, "serve.cjs", "shout")
+	agent.hears("Agent Shouting Agent registered with control plane")
+	agent.hears("IN")
+	s.await(t, "joined shout")
+	c := connectPiClient(t, dialFrames(t, s.service.Addresses().Pi, "/", 64<<20))
+	defer c.leave()
+	x := c.begin(inquiry{to: "capability:shouting", content: "hello"})
+	if got := x.outcome(t); got.End != "stop" || !strings.Contains(x.text.String(), "HELLO") {
+		t.Errorf("got %+v and %q, want HELLO", got, x.text.String())
+	}
+	if _, code := runCommand(t, "ask", "shout", "fail", "--hub", "http://"+s.service.Addresses().HTTP); code != command.ExitFailed {
+		t.Errorf("asked to fail: got %d, want %d", code, command.ExitFailed)
+	}
+	if err := agent.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.await(t, "left shout")
+}
+
+func TestThePublishedSDKOfParallaxForClientsReadsWhatTheHubSays(t *testing.T) {
+	t.Parallel()
+	needs(t, "node", "npm")
+	dir := t.TempDir()
+	copyGuide(t, dir, "client.cjs")
+	installNode(t, dir, "--legacy-peer-deps", "@parallaxai/client@0.1.0")
+	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
+	a, _ := serveConfidence(t)
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer sample")
+	if _, err := registryOf(t, s).Register(ctx, registration("shout", a.endpoint)); err != nil {
+		t.Fatal(err)
+	}
+	client := runNode(t, dir, []string{"HUB=http://" + s.service.Addresses().HTTP, "KEY=root"}, "client.cjs")
+	for _, want := range []string{
+		"AGENTS shout",
+		"NOBODY 404 NOT_FOUND Agent not found",
+		"NO AGENTS 503 NO_AGENTS no agent here has the capability singing",
+		`EXECUTION completed "HELLO" undefined 0.9`,
+		"EXECUTION failed undefined no idea undefined",
+		"STRANGER 401 UNAUTHORIZED Invalid authentication token",
+	} {
+		if !client.out.Scan() {
+			t.Fatalf("it ended before it said %q: %v", want, client.out.Err())
+		}
+		if got := client.out.Text(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/core"
+	corehub "github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// says runs a command at the hub of the stage and returns what it printed, to both, and
+// its exit code.
+func (s *stage) says(t *testing.T, args ...string) (out, errs string, code int) {
+	t.Helper()
+	var said, failed bytes.Buffer
+	args = append(args, "--hub", "http://"+s.service.Addresses().HTTP)
+	code = command.Run(t.Context(), args, command.Streams{In: io.NopCloser(strings.NewReader("")), Out: closer{&said}, Err: &failed})
+	return said.String(), failed.String(), code
+}
+
+func TestTasksAreListedAndShownOnTheCommandLine(t *testing.T) {
+	s := newStage(t, nil)
+	s.cast(t, coven.Name, "guide", 1)
+	var keys []string
+	for range 3 {
+		keys = append(keys, s.key())
+		if _, errs, code := s.says(t, "ask", "guide", "say "+keys[len(keys)-1]); code != command.ExitDone {
+			t.Fatalf("asking: got %d and %s", code, errs)
+		}
+	}
+	failed := s.key()
+	s.says(t, "ask", "guide", "fail "+failed+" overloaded")
+	rows := func(args ...string) (content []string) {
+		t.Helper()
+		out, errs, code := s.says(t, append([]string{"tasks"}, args...)...)
+		if code != command.ExitDone {
+			t.Fatalf("%v: got %d and %s", args, code, errs)
+		}
+		for i, row := range strings.Split(strings.TrimSpace(out), "\n") {
+			if i > 0 {
+				f := strings.Fields(row)
+				content = append(content, strings.Join(append([]string{f[1], f[2]}, f[6:]...), " "))
+			}
+		}
+		return content
+	}
+	all := []string{"failed guide fail " + failed + " overloaded"}
+	for i := range keys {
+		all = append(all, "done guide say "+keys[len(keys)-1-i])
+	}
+	if d := cmp.Diff(all, rows()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(all[1:], rows("--state", "done", "--agent", "guide", "--limit", "0")); d != "" {
+		t.Errorf("those that are done (-want +got):\n%s", d)
+	}
+	out, errs, _ := s.says(t, "tasks", "--limit", "1", "--json")
+	var list struct {
+		Tasks  []struct{ ID, Content string }
+		Before string
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Tasks) != 1 || list.Before != list.Tasks[0].ID {
+		t.Fatalf("got %s and %s, want the newest and where to go on", out, errs)
+	}
+	if d := cmp.Diff(all[1:], rows("--before", list.Before)); d != "" {
+		t.Errorf("older ones (-want +got):\n%s", d)
+	}
+	out, _, _ = s.says(t, "tasks", "--state", "done", "--limit", "1", "--json")
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatal(err)
+	}
+	out, _, code := s.says(t, "tasks", list.Tasks[0].ID)
+	if code != command.ExitDone || !strings.Contains(out, "say "+keys[2]) || !strings.Contains(out, fewWords(keys[2])) || !strings.Contains(out, "done") {
+		t.Errorf("got %d and %s, want what was asked and answered", code, out)
+	}
+	for _, tt := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"tasks", "--state", "over"}, command.ExitUsage, `--state "over": use one of queued, running, done, failed, cancelled`},
+		{[]string{"tasks", "--before", "over"}, command.ExitUsage, "?before=over"},
+		{[]string{"tasks", "--limit", "-1"}, command.ExitUsage, "--limit -1"},
+		{[]string{"tasks", "no-such-task"}, command.ExitFailed, "no task no-such-task is known here"},
+		{[]string{"tasks", "--state", "running"}, command.ExitDone, "no task is like that"},
+		{[]string{"approve", "no-such-task"}, command.ExitFailed, "no task no-such-task is known here"},
+		{[]string{"deny", "no-such-task", "call"}, command.ExitFailed, "no task no-such-task is known here"},
+		{[]string{"approve", list.Tasks[0].ID}, command.ExitFailed, "nothing of the task waits for a decision"},
+	} {
+		if _, errs, code := s.says(t, tt.args...); code != tt.code || !strings.Contains(errs, tt.says) {
+			t.Errorf("%v: got %d and %q, want %d and %q", tt.args, code, errs, tt.code, tt.says)
+		}
+	}
+}
+
+func TestAgentsAreListedPageByPageOnTheCommandLine(t *testing.T) {
+	s := newStage(t, nil)
+	const many = client.AgentsPage + 7
+	host := s.service.Hub()
+	for i := range many {
+		a := host.Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
+		t.Cleanup(func() { a.Close(nil) })
+		if err := a.Join(core.Card{ID: core.AgentID(fmt.Sprintf("agent-%04d", i)), Capabilities: []string{"chat"}, MaxConcurrent: 2}, corehub.JoinOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, _, code := s.says(t, "agents"); code != command.ExitDone || strings.Count(out, "\nagent-") != many {
+		t.Errorf("got %d and %d agents, want %d", code, strings.Count(out, "\nagent-"), many)
+	}
+	out, _, _ := s.says(t, "agents", "--json")
+	var list struct{ Agents []struct{ ID string } }
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Agents) != many || list.Agents[many-1].ID != "agent-0506" {
+		t.Errorf("got %d agents and %v, want all %d by id", len(list.Agents), err, many)
+	}
+	one, _, code := s.says(t, "agents", "agent-0003")
+	lines := strings.Split(strings.TrimSpace(one), "\n")
+	if code != command.ExitDone || len(lines) != 2 || !strings.HasPrefix(lines[0], "ID ") || !strings.HasPrefix(lines[1], "agent-0003 ") || !strings.Contains(lines[1], "0/2") {
+		t.Errorf("got %d and %s, want a table of one", code, one)
+	}
+	if asJSON, _, _ := s.says(t, "agents", "agent-0003", "--json"); !strings.Contains(asJSON, `"id": "agent-0003"`) {
+		t.Errorf("got %s, want JSON", asJSON)
+	}
+}

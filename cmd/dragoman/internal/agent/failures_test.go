@@ -1,0 +1,90 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+var lost = &link.Reason{Cause: link.PeerGone, Text: "the connection was lost"}
+
+// lives runs stay for an hour of fake time with what becomes of each connection, and
+// returns when each began.
+func lives(t *testing.T, connect func(n int, joined func()) error) (began []time.Time, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err = Stay(ctx, slog.New(slog.DiscardHandler), 0, func(_ context.Context, joined func()) error {
+			began = append(began, time.Now())
+			return connect(len(began), joined)
+		})
+	})
+	return began, err
+}
+
+func TestReconnectsWithoutBackoff(t *testing.T) {
+	began, err := lives(t, func(_ int, joined func()) error {
+		joined() // the hub takes the agent in
+		return lost
+	})
+	if err != nil {
+		t.Errorf("got %v, want it to go on for as long as it may", err)
+	}
+	const grown = 7 // after so many the pace has reached its bound
+	if most := grown + int(time.Hour/(backoffMost/2)); len(began) > most {
+		t.Errorf("got %d connections in an hour, want at most %d", len(began), most)
+	}
+	for i := 1; i < len(began); i++ {
+		pause := began[i].Sub(began[i-1])
+		if pause > backoffMost || i >= grown && pause < backoffMost/2 {
+			t.Errorf("got a pause of %v before connection %d, want no more than %v, and half of that once it has grown", pause, i+1, backoffMost)
+		}
+	}
+}
+
+func TestAConnectionThatHeldBeginsThePaceAnew(t *testing.T) {
+	began, err := lives(t, func(n int, joined func()) error {
+		joined()
+		if n == 20 {
+			<-time.After(backoffMost)
+		}
+		return lost
+	})
+	if err != nil || len(began) < 21 {
+		t.Fatalf("got %d connections and %v, want more than 20", len(began), err)
+	}
+	if pause := began[20].Sub(began[19].Add(backoffMost)); pause > backoffLeast {
+		t.Errorf("got a pause of %v behind a connection that held, want at most %v", pause, backoffLeast)
+	}
+}
+
+func TestAnAgentWhoseLostConnectionTheHubStillHoldsComesBack(t *testing.T) {
+	taken := core.NewFault(core.CodeConflict, "agent a already registered")
+	began, err := lives(t, func(n int, joined func()) error {
+		switch n {
+		case 1, 5:
+			joined()
+			return lost
+		case 6:
+			return core.NewFault(core.CodeNotAuthorized, "a may not join")
+		}
+		return taken // until the hub has noticed that the first is lost
+	})
+	if len(began) != 6 || err == nil || err.Error() != "a may not join" {
+		t.Errorf("got %d connections and %v, want 6 and the refusal of the last", len(began), err)
+	}
+	if began, err = lives(t, func(int, func()) error { return taken }); len(began) != 1 || err == nil {
+		t.Errorf("an id that somebody else has: got %d connections and %v, want one and an error", len(began), err)
+	}
+	refused := errors.New("connection refused")
+	if began, err = lives(t, func(int, func()) error { return refused }); len(began) != 1 || !errors.Is(err, refused) {
+		t.Errorf("no hub from the start: got %d connections and %v, want one and %v", len(began), err, refused)
+	}
+}

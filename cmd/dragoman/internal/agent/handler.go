@@ -1,0 +1,182 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// The bounds of a command that answers requests.
+const (
+	stderrTail   = 4 << 10
+	killPatience = 2 * time.Second
+	readAtOnce   = 16 << 10
+)
+
+// Handler answers requests by running a command: the content on its
+// stdin, its stdout streamed as text, a non-zero exit as a failure with the end
+// of its stderr. Each request gets a process of its own, in a group that dies
+// whole when the request is cancelled. What a request has beside its content
+// stands as JSON in the file that DRAGOMAN_REQUEST names. The log says which runs
+// failed: why stands on stderr already.
+func Handler(argv []string, stderr io.Writer, log *slog.Logger) core.Handler {
+	return func(ctx context.Context, r core.Request, say func(core.Body) error) error {
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+		cmd.WaitDelay = killPatience
+		cmd.Stdin = strings.NewReader(spoken(r))
+		cmd.Env = append(os.Environ(), "DRAGOMAN_THREAD="+string(r.Thread))
+		if path, err := requestFile(r); err != nil {
+			return err
+		} else if path != "" {
+			defer os.Remove(path) //nolint:errcheck // a file of the temporary directory
+			cmd.Env = append(cmd.Env, "DRAGOMAN_REQUEST="+path)
+		}
+		said := &speaker{say: say, odd: sync.OnceFunc(func() {
+			fmt.Fprintf(stderr, "dragoman: %s wrote what is not UTF-8: the odd bytes are replaced\n", argv[0])
+		})}
+		cmd.Stdout = said
+		errs := &Tail{Also: stderr}
+		cmd.Stderr = errs
+
+		if err := cmd.Start(); err != nil {
+			log.Warn("the command cannot be run", "command", argv[0], "error", err)
+			return core.NewFault(core.CodeInternal, "cannot run %s: %s", argv[0], err)
+		}
+		err := cmd.Wait()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind, if anything
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case said.err != nil:
+			return said.err
+		case err != nil:
+			log.Warn("the command failed", "command", argv[0], "error", err, "thread", r.Thread)
+			what := argv[0] + ": " + err.Error()
+			if said := errs.Text(); said != "" {
+				what += ": " + said
+			}
+			return core.NewFault(core.CodeInternal, "%s", what)
+		}
+		return said.flush()
+	}
+}
+
+// spoken is a request in words: of a notice, its topic and its data.
+func spoken(r core.Request) string {
+	if r.Content == "" && r.Notice != nil {
+		return strings.TrimSpace(r.Notice.Topic+" "+string(r.Notice.Data)) + "\n"
+	}
+	return r.Content
+}
+
+// requestFile writes what a request has beside its content, and returns "" when
+// there is nothing.
+func requestFile(r core.Request) (string, error) {
+	if len(r.Data) == 0 && len(r.Context) == 0 && len(r.Attachments) == 0 && len(r.History) == 0 && r.Notice == nil {
+		return "", nil
+	}
+	f, err := os.CreateTemp("", "dragoman-request-*.json")
+	if err != nil {
+		return "", fmt.Errorf("keeping the request for the command: %w", err)
+	}
+	err = json.NewEncoder(f).Encode(r)
+	return f.Name(), errors.Join(err, f.Close())
+}
+
+// speaker says what is written to it, piece by piece, without cutting a
+// character in two.
+type speaker struct {
+	say  func(core.Body) error
+	odd  func() // told when bytes are no text
+	rest []byte // the beginning of a character whose end has not come
+	err  error
+}
+
+// Write implements io.Writer.
+func (s *speaker) Write(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	text := slices.Concat(s.rest, p)
+	cut := len(text)
+	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
+		if b := text[len(text)-i]; utf8.RuneStart(b) {
+			if !utf8.FullRune(text[len(text)-i:]) {
+				cut = len(text) - i
+			}
+			break
+		}
+	}
+	s.rest = bytes.Clone(text[cut:])
+	for piece := range chunks(s.text(text[:cut])) {
+		if s.err = s.say(core.Text{Text: piece}); s.err != nil {
+			return 0, s.err
+		}
+	}
+	return len(p), nil
+}
+
+// flush says what is left at the end.
+func (s *speaker) flush() error {
+	if len(s.rest) == 0 {
+		return nil
+	}
+	return s.say(core.Text{Text: s.text(s.rest)})
+}
+
+// text makes text of bytes, and says so when they were none.
+func (s *speaker) text(b []byte) string {
+	if !utf8.Valid(b) && s.odd != nil {
+		s.odd()
+	}
+	return strings.ToValidUTF8(string(b), "\ufffd")
+}
+
+// chunks cuts a long text between characters.
+func chunks(text string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for len(text) > 0 {
+			n := min(len(text), readAtOnce)
+			for n < len(text) && !utf8.RuneStart(text[n]) {
+				n--
+			}
+			if !yield(text[:n]) {
+				return
+			}
+			text = text[n:]
+		}
+	}
+}
+
+// Tail passes on what is written to it and remembers the end.
+type Tail struct {
+	Also io.Writer
+	end  []byte
+}
+
+// Write implements io.Writer.
+func (t *Tail) Write(p []byte) (int, error) {
+	t.end = append(t.end, p...)
+	if n := len(t.end); n > stderrTail {
+		t.end = append(t.end[:0], t.end[n-stderrTail:]...)
+	}
+	return t.Also.Write(p)
+}
+
+func (t *Tail) Text() string { return strings.ToValidUTF8(strings.TrimSpace(string(t.end)), "\ufffd") }

@@ -1,0 +1,24 @@
+package agent
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+func TestWhatAnAgentCannotReadIsLoggedOnlyOnceItHasJoined(t *testing.T) {
+	var terminal bytes.Buffer
+	wire := &LateLog{Handler: slog.NewTextHandler(&terminal, nil), Begun: new(atomic.Bool)}
+	log := slog.New(wire).With("agent", "a").WithGroup("frame")
+	log.Warn("not understood")
+	if got := terminal.String(); got != "" {
+		t.Errorf("before it has joined: got %q, want nothing: it may be the door of something else", got)
+	}
+	wire.Begun.Store(true)
+	log.Warn("not understood", "type", "x")
+	if got := terminal.String(); !strings.Contains(got, "agent=a frame.type=x") {
+		t.Errorf("once it has: got %q, want the line", got)
+	}
+}

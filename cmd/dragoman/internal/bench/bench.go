@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+)
+
+type Options struct {
+	Rounds                int
+	Each                  time.Duration
+	Agents, Crowd         int
+	Rows                  []string
+	HubBinary, BaseBinary string
+	HubEnv                []string
+}
+
+// Row is one thing that is measured.
+type Row struct {
+	Name, About string
+	// ByRequest rows take long and are measured only when they are named.
+	ByRequest bool
+	measure   func(ctx context.Context, b *run, r *RowResult) error
+}
+
+// ChooseRows returns the rows that match one of the patterns; without patterns
+// the rows that are not by request.
+func ChooseRows(patterns []string) ([]Row, error) {
+	var chosen []Row
+	used := map[string]bool{}
+	for _, row := range Rows() {
+		wanted := len(patterns) == 0 && !row.ByRequest
+		for _, p := range patterns {
+			matches, err := path.Match(p, row.Name)
+			if err != nil {
+				return nil, fmt.Errorf("--rows %q: %w", p, err)
+			}
+			if matches || p == "all" {
+				wanted, used[p] = true, true
+			}
+		}
+		if wanted {
+			chosen = append(chosen, row)
+		}
+	}
+	for _, p := range patterns {
+		if !used[p] {
+			return nil, fmt.Errorf("--rows %q: no row has that name; 'dragoman bench --help' lists them", p)
+		}
+	}
+	return chosen, nil
+}
+
+// The shape of the load.
+const (
+	parallel    = 64
+	burstChunks = 5000
+	burstAtOnce = 16
+	chunkBytes  = 64
+)
+
+// Run measures the rows and ends every process that it started.
+func Run(ctx context.Context, o Options, rows []Row, progress io.Writer) (r Result, err error) {
+	// The garbage of the client is not what is measured, and the hub's pays for fifteen
+	// frames where the relay's pays for two.
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
+	dir, err := os.MkdirTemp("", "dragoman-bench-*")
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	b := &run{Options: o, processes: processes{dir: dir}, shared: map[string][]server{}, known: map[string][]string{}}
+	defer func() { err = errors.Join(err, b.end()) }()
+	r = Result{Version: service.Version, Go: runtime.Version(), CPUs: runtime.NumCPU()}
+	for _, row := range rows {
+		fmt.Fprintf(progress, "%s: %s...\n", row.Name, row.About)
+		result := RowResult{Name: row.Name, About: row.About}
+		if err := row.measure(ctx, b, &result); err != nil {
+			return r, fmt.Errorf("%s: %w", row.Name, err)
+		}
+		r.Rows = append(r.Rows, result)
+	}
+	return r, nil
+}

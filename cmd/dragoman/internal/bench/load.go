@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// side is one of those that take turns, as its client sees it.
+type side struct {
+	name string
+	// ask has a worker ask for so many chunks and returns how many bytes of text came.
+	ask   func(ctx context.Context, worker, chunks int) (int, error)
+	close func() error
+	// wire counts the bytes that came over WebSockets, frames included.
+	wire atomic.Int64
+}
+
+func closeAll(sides []*side) error {
+	var errs []error
+	for _, s := range sides {
+		errs = append(errs, s.close())
+	}
+	return errors.Join(errs...)
+}
+
+// eachOnItsOwn makes one side of n, each of which has a connection of its own and asks
+// for one worker.
+func eachOnItsOwn(n int, connect func(worker int, into *side) (*side, error)) (*side, error) {
+	all := &side{}
+	var parts []*side
+	for i := range n {
+		part, err := connect(i, all)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(parts))
+		}
+		parts = append(parts, part)
+	}
+	all.close = func() error { return closeAll(parts) }
+	all.ask = func(ctx context.Context, worker, chunks int) (int, error) {
+		return parts[worker].ask(ctx, worker, chunks)
+	}
+	return all, nil
+}
+
+// takeTurns has the sides ask in turns; besides, if not nil, runs during each turn of
+// the side.
+func takeTurns(ctx context.Context, o Options, sides []*side, atOnce, chunks int, besides map[*side]func(context.Context) error) (Comparison, error) {
+	c := Comparison{AtOnce: atOnce, Chunks: chunks}
+	for _, s := range sides {
+		c.Sides = append(c.Sides, SideResult{Name: s.name})
+	}
+	for i := range o.Rounds + 1 {
+		turns := make([]turn, len(sides))
+		for n, s := range sides {
+			var err error
+			if turns[n], err = s.turnBeside(ctx, o.Each, atOnce, chunks, besides[s]); err != nil {
+				return c, fmt.Errorf("asking the %s: %w", s.name, err)
+			}
+		}
+		if i > 0 { // the first round warms up
+			c.add(turns)
+		}
+	}
+	c.finish()
+	return c, nil
+}
+
+// turnBeside takes a turn while something else asks as well.
+func (s *side) turnBeside(ctx context.Context, span time.Duration, atOnce, chunks int, beside func(context.Context) error) (turn, error) {
+	if beside == nil {
+		return s.turn(ctx, span, atOnce, chunks)
+	}
+	over := make(chan error, 1)
+	during, stop := context.WithCancel(ctx)
+	go func() {
+		var err error
+		for err == nil && during.Err() == nil {
+			err = beside(ctx) // to its end: the next turn is another's
+		}
+		over <- err
+	}()
+	t, err := s.turn(ctx, span, atOnce, chunks)
+	stop()
+	return t, errors.Join(err, <-over)
+}
+
+// turn asks as often as fits into a span of time.
+func (s *side) turn(ctx context.Context, span time.Duration, atOnce, chunks int) (turn, error) {
+	var mu sync.Mutex
+	var t turn
+	var first error
+	var group sync.WaitGroup
+	s.wire.Store(0)
+	began := time.Now()
+	for w := range atOnce {
+		group.Go(func() {
+			var mine series
+			var err error
+			for err == nil && time.Since(began) < span {
+				asked := time.Now()
+				var n int
+				if n, err = s.ask(ctx, w, chunks); err == nil && n != chunks*chunkBytes {
+					err = fmt.Errorf("got %d bytes of text, want %d: text was lost", n, chunks*chunkBytes)
+				}
+				mine.add(time.Since(asked))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			t.took.values = append(t.took.values, mine.values...)
+			if first == nil {
+				first = err
+			}
+		})
+	}
+	group.Wait()
+	t.rate = float64(len(t.took.values)*chunks) / time.Since(began).Seconds()
+	t.wire = float64(s.wire.Load()) / float64(max(1, len(t.took.values)))
+	t.took.sort()
+	return t, first
+}

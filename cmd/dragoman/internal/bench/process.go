@@ -1,0 +1,224 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+)
+
+// processes are the children of a bench. Each tells in a ready file where it
+// listens, or that it is there.
+type processes struct {
+	dir      string
+	started  int
+	children []*child
+}
+
+type child struct {
+	cmd   *exec.Cmd
+	addrs service.Addresses
+}
+
+// start runs a program, by default this one, with more in its environment, and waits
+// until it is ready.
+func (p *processes) start(ctx context.Context, name, binary string, env []string, args ...string) (*child, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p.started++
+	ready := filepath.Join(p.dir, fmt.Sprintf("%s-%d.json", name, p.started))
+	cmd := exec.Command(cmp.Or(binary, self), append(args, "--ready-file", ready)...) //nolint:gosec // the user names it
+	cmd.Env = slices.Concat(config.WithoutVariables(os.Environ()), env)
+	said := &agent.Tail{Also: discardAll{}}
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c := &child{cmd: cmd}
+	p.children = append(p.children, c)
+	if c.addrs, err = service.AwaitReady(ctx, ready); err != nil {
+		return nil, fmt.Errorf("%s did not start: %w: %s", name, err, said.Text())
+	}
+	return c, nil
+}
+
+// peer runs a hidden command of this program.
+func (p *processes) peer(ctx context.Context, name string, args ...string) (*child, error) {
+	return p.start(ctx, name, "", nil, append([]string{"bench", name}, args...)...)
+}
+
+// measured are the settings of a hub that is measured: as many commands and messages as
+// can be, no summaries of what was said, and nothing on the disk of the user.
+var measured = []string{
+	config.VariablePrefix + "PARALLAX_MESSAGES_PER_SECOND=0",
+	config.VariablePrefix + "PI_RATES_CLIENT=0", config.VariablePrefix + "PI_RATES_ALL=0", config.VariablePrefix + "PI_RATES_SESSION=0", config.VariablePrefix + "PI_RATES_SERVER=0", config.VariablePrefix + "PI_COMPACT_AT=0", config.VariablePrefix + "PI_SESSION_DIR=",
+}
+
+// knownTo returns the settings of a measured hub that a binary has: another build may not
+// know all.
+func (b *run) knownTo(ctx context.Context, binary string) ([]string, error) {
+	if binary == "" {
+		return measured, nil
+	}
+	if known, asked := b.known[binary]; asked {
+		return known, nil
+	}
+	known := slices.Clone(measured)
+	for {
+		check := exec.CommandContext(ctx, binary, "check") //nolint:gosec // the user names it
+		check.Env = slices.Concat(config.WithoutVariables(os.Environ()), known)
+		said, err := check.CombinedOutput()
+		if err == nil {
+			b.known[binary] = known
+			return known, nil
+		}
+		before := len(known)
+		known = slices.DeleteFunc(known, func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return strings.Contains(string(said), "unknown variable "+name+":")
+		})
+		if len(known) == before {
+			return nil, fmt.Errorf("%s check: %w: %s", binary, err, said)
+		}
+	}
+}
+
+type discardAll struct{}
+
+// Write implements io.Writer.
+func (discardAll) Write(b []byte) (int, error) { return len(b), nil }
+
+// stop ends a child and waits for it.
+func (c *child) stop() error {
+	if c.cmd.ProcessState != nil {
+		return nil
+	}
+	_ = c.cmd.Process.Signal(os.Interrupt) // it may have ended
+	kill := time.AfterFunc(15*time.Second, func() { _ = c.cmd.Process.Kill() })
+	defer kill.Stop()
+	err := c.cmd.Wait()
+	var status *exec.ExitError
+	if errors.As(err, &status) {
+		return nil // how a child ends is not what is measured
+	}
+	return err
+}
+
+// end stops all children, the last first.
+func (p *processes) end() error {
+	var errs []error
+	for i := len(p.children) - 1; i >= 0; i-- {
+		errs = append(errs, p.children[i].stop())
+	}
+	return errors.Join(errs...)
+}
+
+// run is a run of 'dragoman bench'.
+type run struct {
+	Options
+	processes
+	// shared are the hubs and relays that several rows use, by the hubs' settings.
+	shared map[string][]server
+	// known are the settings that other builds have, by their paths.
+	known map[string][]string
+}
+
+// server is a process that is asked: a hub or the relay.
+type server struct {
+	name string
+	*child
+}
+
+// hub starts the hub that is measured.
+func (b *run) hub(ctx context.Context, name string, env ...string) (*child, error) {
+	return b.serve(ctx, name, b.HubBinary, slices.Concat(b.HubEnv, env))
+}
+
+func (b *run) serve(ctx context.Context, name, binary string, env []string) (*child, error) {
+	known, err := b.knownTo(ctx, binary)
+	if err != nil {
+		return nil, err
+	}
+	return b.start(ctx, name, binary, slices.Concat(known, env), "serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "127.0.0.1:0",
+		"--data-dir", filepath.Join(b.dir, fmt.Sprintf("%s-%d", name, b.started)), "--log-level", "warn")
+}
+
+// hubs starts the hub and, where another build was named, that beside it.
+func (b *run) hubs(ctx context.Context, env ...string) ([]server, error) {
+	hub, err := b.hub(ctx, "hub", env...)
+	if err != nil {
+		return nil, err
+	}
+	all := []server{{"hub", hub}}
+	if b.BaseBinary != "" {
+		base, err := b.serve(ctx, "base", b.BaseBinary, env)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, server{"base", base})
+	}
+	return all, nil
+}
+
+// servers starts the hubs and a relay, each with an agent of every dialect.
+func (b *run) servers(ctx context.Context, env ...string) ([]server, error) {
+	all, err := b.hubs(ctx, env...)
+	if err != nil {
+		return nil, err
+	}
+	relay, err := b.peer(ctx, "relay")
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, server{"relay", relay})
+	return all, b.agentsFor(ctx, all, dialects()...)
+}
+
+// agentsFor has an agent of each dialect join every server.
+func (b *run) agentsFor(ctx context.Context, servers []server, dialects ...string) error {
+	for _, s := range servers {
+		for _, dialect := range dialects {
+			_, err := b.peer(ctx, "agent", "--dialect", dialect, "--grpc-addr", s.addrs.GRPC, "--hub", "http://"+s.addrs.HTTP)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sharing returns servers that stay for other rows with the same settings.
+func (b *run) sharing(ctx context.Context, env ...string) ([]server, error) {
+	key := strings.Join(env, " ")
+	if all, started := b.shared[key]; started {
+		return all, nil
+	}
+	all, err := b.servers(ctx, env...)
+	if err == nil {
+		b.shared[key] = all
+	}
+	return all, err
+}
+
+// stopFrom stops every child that was started since there were n, the last first.
+func (b *run) stopFrom(n int) error {
+	var errs []error
+	for len(b.children) > n {
+		last := len(b.children) - 1
+		errs = append(errs, b.children[last].stop())
+		b.children = b.children[:last]
+	}
+	return errors.Join(errs...)
+}

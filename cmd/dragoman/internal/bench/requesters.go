@@ -1,0 +1,298 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+)
+
+// requesters are the ways to ask, each with how it is done of the server at the
+// addresses, for as many workers as there may be. All but pi speak the same with the
+// hub and the relay.
+func requesters() map[string]func(ctx context.Context, s server, agent string) (*side, error) {
+	return map[string]func(context.Context, server, string) (*side, error){
+		"pi": func(ctx context.Context, s server, agent string) (*side, error) {
+			if s.name == "relay" {
+				return connectRelay(ctx, s.addrs, agent, nil)
+			}
+			return connectPi(ctx, s.addrs, agent, 0, parallel, nil)
+		},
+		"rest": func(_ context.Context, s server, agent string) (*side, error) {
+			return restSide(s.addrs, agent), nil
+		},
+		"acp": func(ctx context.Context, s server, agent string) (*side, error) {
+			return connectACP(ctx, s.addrs, agent)
+		},
+		"parallax": func(ctx context.Context, s server, agent string) (*side, error) {
+			return connectParallax(ctx, s.addrs, agent)
+		},
+		"coven": connectCoven,
+	}
+}
+
+// connectACP asks with envelopes of ACP over a WebSocket, as a peer that declared no
+// extensions: an answer is one response.
+func connectACP(ctx context.Context, at service.Addresses, agent string) (*side, error) {
+	s := &wsAsker{question: func(worker int, number int64, chunks int) []byte {
+		return fmt.Appendf(nil, `{"v":1,"id":"%d-%d","from":"asker","to":"%s","ts":%d,"kind":"query","ref":null,"payload":{"question":"%d"}}`,
+			worker, number, agent, time.Now().UnixMilli(), chunks)
+	}}
+	return s.open(ctx, at.HTTP, "/ws/acp", http.Header{"X-Agent-Id": {"asker"}}, func(b []byte) error {
+		_, rest, answers := bytes.Cut(b, []byte(`,"ref":"`))
+		if !answers {
+			return nil // the hub asks for capabilities
+		}
+		w, rest, err := s.addressed(rest)
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(b, []byte(`,"kind":"response",`)) {
+			return w.answered(fmt.Errorf("refused: %s", b))
+		}
+		return errors.Join(w.read(rest, `"summary":"`), w.answered(nil))
+	})
+}
+
+// connectParallax asks with task_request, as an agent that declared all extensions.
+func connectParallax(ctx context.Context, at service.Addresses, agent string) (*side, error) {
+	s := &wsAsker{question: func(worker int, number int64, chunks int) []byte {
+		return fmt.Appendf(nil, `{"type":"task_request","id":"%[1]d-%[2]d","payload":{"requestId":"%[1]d-%[2]d","to":"%[3]s","input":{"content":"%[4]d"}}}`,
+			worker, number, agent, chunks)
+	}}
+	registered := make(chan struct{})
+	side, err := s.open(ctx, at.HTTP, service.ParallaxPath, http.Header{"X-Agent-Id": {"asker"}}, func(b []byte) error {
+		if bytes.Contains(b, []byte(`"type":"registered"`)) {
+			close(registered)
+			return nil
+		}
+		_, rest, mine := bytes.Cut(b, []byte(`"requestId":"`))
+		if !mine {
+			return fmt.Errorf("not what an agent of Parallax expects: %s", b)
+		}
+		w, _, err := s.addressed(rest)
+		switch {
+		case err != nil:
+			return err
+		case bytes.Contains(b, []byte(`"type":"task_accepted"`)):
+			return nil
+		case bytes.Contains(b, []byte(`"type":"task_progress"`)):
+			return w.read(b, `"text":"`)
+		case bytes.Contains(b, []byte(`"status":"completed"`)):
+			return w.answered(nil)
+		}
+		return w.answered(fmt.Errorf("refused: %s", b))
+	})
+	if err != nil {
+		return nil, err
+	}
+	register := []byte(`{"type":"register","id":"register","payload":{"agentId":"asker","capabilities":[],"config":{"extensions":["task_accepted","task_progress","task_request"]}}}`)
+	if err := s.link.Send(ctx, register, len(register)); err != nil {
+		return nil, errors.Join(err, side.close())
+	}
+	select {
+	case <-registered:
+		return side, nil
+	case <-s.link.Done():
+		return nil, errors.Join(errors.New("the asking agent was not registered"), side.close())
+	case <-ctx.Done():
+		return nil, errors.Join(context.Cause(ctx), side.close())
+	}
+}
+
+// restAsker asks over HTTP, with a connection for each worker.
+type restAsker struct {
+	http *http.Client
+	url  string
+}
+
+func newRESTClient(at service.Addresses) *restAsker {
+	return &restAsker{
+		url:  "http://" + at.HTTP + "/v1/tasks?wait=true",
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: parallel}},
+	}
+}
+
+// post sends a question and returns the status and the body of the answer.
+func (c *restAsker) post(ctx context.Context, question string) (int, []byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, strings.NewReader(question))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, b, err
+}
+
+// ask sends a question and returns how much text the answer has.
+func (c *restAsker) ask(ctx context.Context, question string) (int, error) {
+	status, b, err := c.post(ctx, question)
+	if err != nil {
+		return 0, err
+	}
+	_, text, ok := bytes.Cut(b, []byte(`"text":"`))
+	n := bytes.IndexByte(text, '"')
+	if status != http.StatusOK || !ok || n < 0 || !bytes.Contains(b, []byte(`"state":"done"`)) {
+		return 0, fmt.Errorf("refused with status %d: %s", status, b)
+	}
+	return n, nil
+}
+
+func (c *restAsker) close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// restSide asks with POST /v1/tasks?wait=true.
+func restSide(at service.Addresses, to string) *side {
+	c := newRESTClient(at)
+	return &side{close: c.close, ask: func(ctx context.Context, _, chunks int) (int, error) {
+		return c.ask(ctx, fmt.Sprintf(`{"to":"%s","content":"%d"}`, to, chunks))
+	}}
+}
+
+// connectRefused asks for an agent that there is not, and wants to be told so.
+func connectRefused(at service.Addresses) *side {
+	c := newRESTClient(at)
+	return &side{close: c.close, ask: func(ctx context.Context, _, chunks int) (int, error) {
+		status, b, err := c.post(ctx, `{"to":"nobody-of-that-name","content":"1"}`)
+		if err == nil && status != http.StatusNotFound {
+			err = fmt.Errorf("got status %d, want %d: %s", status, http.StatusNotFound, b)
+		}
+		return chunks * chunkBytes, err
+	}}
+}
+
+// connectThread asks in one thread that has grown beyond what an agent is sent of it, or
+// with fresh each time in a new one.
+func connectThread(ctx context.Context, at service.Addresses, to string, fresh bool) (*side, error) {
+	c := newRESTClient(at)
+	s := &side{close: c.close, ask: func(ctx context.Context, _, chunks int) (int, error) {
+		return c.ask(ctx, fmt.Sprintf(`{"to":"%s","content":"%d"}`, to, chunks))
+	}}
+	if fresh {
+		return s, nil
+	}
+	s.ask = func(ctx context.Context, _, chunks int) (int, error) {
+		return c.ask(ctx, fmt.Sprintf(`{"to":"%s","content":"%d","thread":"long/%s"}`, to, chunks, to))
+	}
+	const turns, chunks = 32, 64 // 4 KiB an answer
+	for range turns {
+		if _, err := s.ask(ctx, 0, chunks); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// covenAsker is a client of Coven's ClientService: each worker has a conversation of
+// its own and a stream of what is said in it.
+type covenAsker struct {
+	calls   wire.ClientServiceClient
+	workers [parallel]struct {
+		askWorker
+		key string
+	}
+	gone   chan struct{} // closed when a stream has ended
+	reason error
+	once   sync.Once
+}
+
+func connectCoven(ctx context.Context, to server, agent string) (*side, error) {
+	cc, err := grpcserver.Dial(ctx, to.addrs.GRPC, grpcserver.DialOptions{})
+	if err != nil {
+		return nil, err
+	}
+	c := &covenAsker{calls: wire.NewClientServiceClient(cc), gone: make(chan struct{})}
+	life, leave := context.WithCancel(context.WithoutCancel(ctx))
+	var group sync.WaitGroup
+	end := func() error {
+		leave()
+		group.Wait()
+		return cc.Close()
+	}
+	rest := newRESTClient(to.addrs)
+	defer rest.close() //nolint:errcheck // it returns none
+	for i := range c.workers {
+		w := &c.workers[i]
+		w.key, w.done = fmt.Sprintf("%s/%d", agent, i), make(chan error, 1)
+		// A conversation goes on with the agent that answered in it last.
+		if to.name != "relay" {
+			if _, err := rest.ask(ctx, fmt.Sprintf(`{"to":"%s","content":"1","thread":"%s"}`, agent, w.key)); err != nil {
+				return nil, errors.Join(err, end())
+			}
+		}
+		stream, err := c.calls.StreamEvents(life, &wire.StreamEventsRequest{ConversationKey: w.key})
+		if err == nil {
+			_, err = stream.Header()
+		}
+		if err != nil {
+			return nil, errors.Join(err, end())
+		}
+		group.Go(func() { c.hear(stream, &w.askWorker) })
+	}
+	return &side{close: end, ask: c.ask}, nil
+}
+
+// hear reads what is said in the conversation of a worker.
+func (c *covenAsker) hear(stream grpc.ServerStreamingClient[wire.ClientStreamEvent], w *askWorker) {
+	for {
+		m, err := stream.Recv()
+		if err == nil {
+			switch p := m.GetPayload().(type) {
+			case *wire.ClientStreamEvent_Text:
+				w.got.Add(int64(len(p.Text.GetContent())))
+			case *wire.ClientStreamEvent_Done:
+				err = w.answered(nil)
+			case *wire.ClientStreamEvent_Error:
+				err = w.answered(errors.New(p.Error.GetMessage()))
+			}
+		}
+		if err != nil {
+			c.once.Do(func() {
+				c.reason = err
+				close(c.gone)
+			})
+			return
+		}
+	}
+}
+
+func (c *covenAsker) ask(ctx context.Context, worker, chunks int) (int, error) {
+	w := &c.workers[worker]
+	w.got.Store(0)
+	got, err := c.calls.SendMessage(ctx, &wire.ClientSendMessageRequest{
+		ConversationKey: w.key, Content: strconv.Itoa(chunks), IdempotencyKey: strconv.FormatInt(benchAsked.Add(1), 10),
+	})
+	if err != nil {
+		return 0, err
+	}
+	if got.GetStatus() != "accepted" {
+		return 0, fmt.Errorf("the message was not accepted: %s", got.GetStatus())
+	}
+	select {
+	case err = <-w.done:
+	case <-c.gone:
+		err = c.reason
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	return int(w.got.Load()), err
+}

@@ -1,0 +1,385 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+)
+
+// Rows are all rows, in the order in which they are measured.
+func Rows() []Row {
+	rows := []Row{
+		{Name: "start", About: "from the start of the process to its listening", measure: measureStart},
+		{Name: "single", About: "a pi client asks a Coven agent, one at a time", measure: askStandard(1, 1)},
+		{Name: "parallel", About: fmt.Sprintf("the same, %d at a time", parallel), measure: askStandard(parallel, 1)},
+		{
+			Name: "burst", About: fmt.Sprintf("answers of %d chunks, %d at a time", burstChunks, burstAtOnce),
+			measure: askStandard(burstAtOnce, burstChunks),
+		},
+	}
+	for _, n := range []int{16, 64} {
+		rows = append(rows, Row{
+			Name: fmt.Sprintf("clients-%d", n), About: fmt.Sprintf("%d pi clients, each on a connection of its own", n),
+			ByRequest: n != 64, measure: askByClients(n),
+		})
+	}
+	for _, n := range []int{1, burstAtOnce} {
+		rows = append(rows, Row{
+			Name: fmt.Sprintf("long-%d", n), About: fmt.Sprintf("answers of %d chunks in conversations that compact, %d at a time", burstChunks, n),
+			ByRequest: true, measure: askInLongConversations(n),
+		})
+	}
+	rows = append(rows, Row{
+		Name: "neighbour", About: "one at a time beside another client's long conversation that compacts", ByRequest: true, measure: askBesideLongConversation,
+	})
+	for _, to := range []string{"id", "any", "capability", "unknown"} {
+		rows = append(rows, Row{
+			Name: "crowd-" + to, About: fmt.Sprintf("a question by %s among --crowd agents, beside %d agents", crowdWord[to], fewAgents),
+			ByRequest: true, measure: askInCrowd(to),
+		})
+	}
+	for _, dialect := range []string{acp.Dialect, parallax.Dialect} {
+		rows = append(rows, Row{
+			Name: "thread-" + dialect, About: "a question in a long thread, beside a first question", ByRequest: true, measure: askInThread(dialect),
+		})
+	}
+	for _, requester := range slices.Sorted(maps.Keys(requesters())) {
+		for _, dialect := range dialects() {
+			for _, n := range []int{1, parallel} {
+				rows = append(rows, Row{
+					Name: fmt.Sprintf("pair-%s-%s-%d", requester, dialect, n), About: fmt.Sprintf("%s asks %s, %d at a time", requester, dialect, n),
+					ByRequest: true, measure: askAsPair(requester, dialect, n),
+				})
+			}
+		}
+	}
+	return append(rows,
+		Row{Name: "memory", About: "resident memory after single, parallel and burst, 30 s after, and with the sessions deleted", ByRequest: true, measure: measureMemory},
+		Row{Name: "idle", About: "resident memory of an idle agent, by dialect", measure: measureIdle},
+	)
+}
+
+// crowdWord says how an agent in a crowd is addressed.
+var crowdWord = map[string]string{"id": "its id", "any": "*", "capability": "a capability", "unknown": "an id that nobody has"}
+
+// fewAgents is how many there are beside the crowd.
+const fewAgents = 10
+
+// compare has clients of all servers ask in turns.
+func (b *run) compare(ctx context.Context, r *RowResult, to []server, atOnce, chunks int, connect func(context.Context, server) (*side, error)) error {
+	var sides []*side
+	for _, s := range to {
+		one, err := connect(ctx, s)
+		if err != nil {
+			return errors.Join(fmt.Errorf("connecting to the %s: %w", s.name, err), closeAll(sides))
+		}
+		one.name = s.name
+		sides = append(sides, one)
+	}
+	return b.turns(ctx, r, sides, atOnce, chunks, nil)
+}
+
+// turns has the sides ask in turns, and closes them.
+func (b *run) turns(ctx context.Context, r *RowResult, sides []*side, atOnce, chunks int, besides map[*side]func(context.Context) error) error {
+	c, err := takeTurns(ctx, b.Options, sides, atOnce, chunks, besides)
+	r.Comparison = &c
+	return errors.Join(err, closeAll(sides))
+}
+
+// askStandard has a pi client ask the Coven agent.
+func askStandard(atOnce, chunks int) func(context.Context, *run, *RowResult) error {
+	return func(ctx context.Context, b *run, r *RowResult) error {
+		to, err := b.sharing(ctx)
+		if err != nil {
+			return err
+		}
+		err = b.compare(ctx, r, to, atOnce, chunks, func(ctx context.Context, s server) (*side, error) {
+			return requesters()["pi"](ctx, s, agentID(coven.Name))
+		})
+		if chunks > 1 && err == nil {
+			r.figure("bytes for a byte of text", r.Sides[0].Wire/float64(chunks*chunkBytes), "")
+		}
+		return err
+	}
+}
+
+// askByClients has as many pi clients ask, each on a connection of its own.
+func askByClients(n int) func(context.Context, *run, *RowResult) error {
+	return func(ctx context.Context, b *run, r *RowResult) error {
+		to, err := b.sharing(ctx)
+		if err != nil {
+			return err
+		}
+		return b.compare(ctx, r, to, n, 1, func(ctx context.Context, s server) (*side, error) {
+			return eachOnItsOwn(n, func(worker int, into *side) (*side, error) { return connectPiAt(ctx, s, worker, into) })
+		})
+	}
+}
+
+// connectPiAt connects one pi client, for one worker.
+func connectPiAt(ctx context.Context, s server, worker int, into *side) (*side, error) {
+	if s.name == "relay" {
+		return connectRelay(ctx, s.addrs, agentID(coven.Name), into)
+	}
+	return connectPi(ctx, s.addrs, agentID(coven.Name), worker, 1, into)
+}
+
+// compacting is the setting with which hubs compact conversations as they do by default.
+const compacting = config.VariablePrefix + "PI_COMPACT_AT=87"
+
+// askInLongConversations has answers told in conversations that are compacted every
+// few questions.
+func askInLongConversations(atOnce int) func(context.Context, *run, *RowResult) error {
+	return func(ctx context.Context, b *run, r *RowResult) error {
+		before := len(b.children)
+		to, err := b.servers(ctx, compacting)
+		if err == nil {
+			err = b.compare(ctx, r, to, atOnce, burstChunks, func(ctx context.Context, s server) (*side, error) {
+				return requesters()["pi"](ctx, s, agentID(coven.Name))
+			})
+		}
+		return errors.Join(err, b.stopFrom(before))
+	}
+}
+
+// askBesideLongConversation measures a client while another has long answers told.
+func askBesideLongConversation(ctx context.Context, b *run, r *RowResult) error {
+	before := len(b.children)
+	to, err := b.servers(ctx, compacting)
+	if err != nil {
+		return errors.Join(err, b.stopFrom(before))
+	}
+	besides := map[*side]func(context.Context) error{}
+	var sides, others []*side
+	for _, s := range to {
+		other, err := connectPiAt(ctx, s, 1, nil)
+		if err != nil {
+			return errors.Join(err, closeAll(sides), closeAll(others), b.stopFrom(before))
+		}
+		others = append(others, other)
+		one, err := connectPiAt(ctx, s, 0, nil)
+		if err != nil {
+			return errors.Join(err, closeAll(sides), closeAll(others), b.stopFrom(before))
+		}
+		one.name = s.name
+		sides = append(sides, one)
+		besides[one] = func(ctx context.Context) error {
+			_, err := other.ask(ctx, 1, burstChunks)
+			return err
+		}
+	}
+	err = b.turns(ctx, r, sides, 1, 1, besides)
+	return errors.Join(err, closeAll(others), b.stopFrom(before))
+}
+
+// askInCrowd asks a hub with many agents in turns with one that has few.
+func askInCrowd(to string) func(context.Context, *run, *RowResult) error {
+	return func(ctx context.Context, b *run, r *RowResult) error {
+		before := len(b.children)
+		servers, err := b.crowdServers(ctx)
+		if err == nil {
+			err = b.compare(ctx, r, servers, 1, 1, func(_ context.Context, s server) (*side, error) {
+				switch to {
+				case "any":
+					return restSide(s.addrs, "*"), nil
+				case "capability":
+					return restSide(s.addrs, "capability:"+crowdCapability), nil
+				case "unknown":
+					return connectRefused(s.addrs), nil
+				}
+				return restSide(s.addrs, "crowd-7"), nil
+			})
+		}
+		return errors.Join(err, b.stopFrom(before))
+	}
+}
+
+// crowdServers starts hubs with many agents and one with few.
+func (b *run) crowdServers(ctx context.Context) ([]server, error) {
+	servers, err := b.hubs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	few, err := b.hub(ctx, "few")
+	if err != nil {
+		return nil, err
+	}
+	const share = 64
+	for _, s := range append(servers, server{"few", few}) {
+		n := b.Crowd
+		if s.child == few {
+			n = fewAgents
+		}
+		if _, err := b.peer(ctx, "crowd", "--dialect", coven.Name, "--prefix", "crowd", "--count", strconv.Itoa(n), "--share", strconv.Itoa(share),
+			"--grpc-addr", s.addrs.GRPC); err != nil {
+			return nil, err
+		}
+	}
+	return append(servers, server{"few", few}), nil
+}
+
+// askInThread asks in a long thread in turns with questions that begin one.
+func askInThread(dialect string) func(context.Context, *run, *RowResult) error {
+	return func(ctx context.Context, b *run, r *RowResult) error {
+		before := len(b.children)
+		hubs, err := b.hubs(ctx)
+		if err == nil {
+			err = b.agentsFor(ctx, hubs, dialect)
+		}
+		if err != nil {
+			return errors.Join(err, b.stopFrom(before))
+		}
+		for _, h := range slices.Clone(hubs) {
+			hubs = append(hubs, server{h.name + firstQuestion, h.child})
+		}
+		err = b.compare(ctx, r, hubs, 1, 1, func(ctx context.Context, s server) (*side, error) {
+			return connectThread(ctx, s.addrs, agentID(dialect), strings.HasSuffix(s.name, firstQuestion))
+		})
+		return errors.Join(err, b.stopFrom(before))
+	}
+}
+
+const firstQuestion = ", first question"
+
+// forgetful is the setting with which an agent is sent no earlier turns: what they cost
+// is another row.
+const forgetful = config.VariablePrefix + "LIMITS_HISTORY_BYTES=0"
+
+// askAsPair has one kind of requester ask one kind of agent.
+func askAsPair(requester, dialect string, atOnce int) func(context.Context, *run, *RowResult) error {
+	return func(ctx context.Context, b *run, r *RowResult) error {
+		to, err := b.sharing(ctx, forgetful)
+		if err != nil {
+			return err
+		}
+		return b.compare(ctx, r, to, atOnce, 1, func(ctx context.Context, s server) (*side, error) {
+			return requesters()[requester](ctx, s, agentID(dialect))
+		})
+	}
+}
+
+// measureStart measures how long a hub with an empty journal takes to listen.
+func measureStart(ctx context.Context, b *run, r *RowResult) error {
+	var took series
+	for range b.Rounds {
+		began := time.Now()
+		c, err := b.hub(ctx, "start")
+		if err != nil {
+			return err
+		}
+		took.add(time.Since(began))
+		if err := c.stop(); err != nil {
+			return err
+		}
+	}
+	took.sort()
+	r.figure("p50", took.At(.5).Seconds()*1000, "ms")
+	r.figure("max", took.At(1).Seconds()*1000, "ms")
+	return nil
+}
+
+// settled is how long after the load a hub is weighed once more.
+const settled = 30 * time.Second
+
+// measureMemory weighs hubs after the load of the first rows.
+func measureMemory(ctx context.Context, b *run, r *RowResult) error {
+	before := len(b.children)
+	hubs, err := b.hubs(ctx)
+	if err == nil {
+		err = b.agentsFor(ctx, hubs, coven.Name)
+	}
+	if err == nil {
+		err = b.weighLoaded(ctx, r, hubs)
+	}
+	return errors.Join(err, b.stopFrom(before))
+}
+
+func (b *run) weighLoaded(ctx context.Context, r *RowResult, hubs []server) error {
+	weigh := func(when, line string) error {
+		for _, h := range hubs {
+			n, err := memoryOf(h.cmd.Process.Pid, line)
+			if err != nil {
+				return err
+			}
+			r.figure(h.name+" "+when, float64(n)/(1<<20), "MiB")
+		}
+		return nil
+	}
+	var sides []*side
+	for _, h := range hubs {
+		one, err := connectPi(ctx, h.addrs, agentID(coven.Name), 0, parallel, nil)
+		if err != nil {
+			return errors.Join(err, closeAll(sides))
+		}
+		one.name = h.name
+		sides = append(sides, one)
+	}
+	for _, load := range []struct{ atOnce, chunks int }{{1, 1}, {parallel, 1}, {burstAtOnce, burstChunks}} {
+		if _, err := takeTurns(ctx, b.Options, sides, load.atOnce, load.chunks, nil); err != nil {
+			return errors.Join(err, closeAll(sides))
+		}
+	}
+	err := errors.Join(weigh("at most", "VmHWM:"), weigh("after the load", "VmRSS:"), pause(ctx, settled), weigh(settled.String()+" later", "VmRSS:"))
+	// What was said in a session stays in memory as long as the session.
+	return errors.Join(err, closeAll(sides), pause(ctx, service.MemoryReturned), weigh("with the sessions deleted", "VmRSS:"))
+}
+
+// pause waits, or returns why it did not.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// measureIdle weighs idle agents of every dialect.
+func measureIdle(ctx context.Context, b *run, r *RowResult) error {
+	for _, dialect := range dialects() {
+		before := len(b.children)
+		n, err := b.weighIdle(ctx, dialect)
+		if err := errors.Join(err, b.stopFrom(before)); err != nil {
+			return err
+		}
+		r.figure(dialect, n/1024, "KiB")
+	}
+	return nil
+}
+
+// weighIdle measures how much resident memory an idle agent costs a fresh hub.
+func (b *run) weighIdle(ctx context.Context, dialect string) (float64, error) {
+	hub, err := b.hub(ctx, "idle")
+	if err != nil {
+		return 0, err
+	}
+	join := func(prefix string, n int) error {
+		_, err := b.peer(ctx, "crowd", "--dialect", dialect, "--prefix", prefix, "--count", strconv.Itoa(n),
+			"--grpc-addr", hub.addrs.GRPC, "--hub", "http://"+hub.addrs.HTTP)
+		return err
+	}
+	// The first agents pay for what is made once.
+	if err := join("few", b.Agents/4); err != nil {
+		return 0, err
+	}
+	before, err := resident(hub.cmd.Process.Pid)
+	if err != nil {
+		return 0, err
+	}
+	if err := join("many", b.Agents); err != nil {
+		return 0, err
+	}
+	after, err := resident(hub.cmd.Process.Pid)
+	return float64(after-before) / float64(b.Agents), err
+}

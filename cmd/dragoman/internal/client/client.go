@@ -1,0 +1,220 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// hubURL reads the address of a hub, which stands in the flag or variable named.
+func hubURL(text, named string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimSuffix(text, "/"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, AddressError{fmt.Errorf("%s %q: write it as http://host:port", named, text)}
+	}
+	return u, nil
+}
+
+// AddressError is an error of an address of a hub that is not written as one.
+type AddressError struct{ error }
+
+// Client speaks the REST interface of a hub.
+type Client struct {
+	URL   string
+	named string // where base stands, for errors
+	token string
+	HTTP  *http.Client
+}
+
+func (p Hub) Client() *Client {
+	return &Client{URL: strings.TrimSuffix(p.URL, "/"), named: p.Named, token: p.Token, HTTP: &http.Client{}}
+}
+
+// Do sends a request and returns the answer when it is a success. accept is the
+// form that is wanted.
+func (c *Client) Do(ctx context.Context, method, path, accept string, body any) (*http.Response, error) {
+	var send io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		send = bytes.NewReader(b)
+	}
+	if _, err := hubURL(c.URL, c.named); err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.URL+path, send)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("Accept", accept)
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.HTTP.Do(r)
+	if err != nil {
+		return nil, unreachable(c.URL, c.named, err)
+	}
+	if resp.StatusCode >= 400 {
+		defer resp.Body.Close()
+		return nil, c.problem(resp)
+	}
+	return resp, nil
+}
+
+// problem makes an error of a refusal.
+func (c *Client) problem(resp *http.Response) error {
+	var p struct {
+		Title  string    `json:"title"`
+		Detail string    `json:"detail"`
+		Code   core.Code `json:"code"`
+	}
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what came is told, whole or not
+	if json.Unmarshal(b, &p) != nil || p.Code == "" {
+		return NotAHub(c.URL, c.named, resp.Status)
+	}
+	if p.Code == core.CodeUnknownAgent || p.Code == core.CodeUnknownDomain {
+		p.Detail += "; 'dragoman agents -o wide' lists who is here"
+	}
+	f := core.NewFault(p.Code, "%s", p.Detail)
+	if p.Code == core.CodeUnauthenticated {
+		f = wantsToken(c.token)
+	}
+	return Refusal{f}
+}
+
+// Refusal is a Fault of the hub as a person reads it: without its code.
+type Refusal struct{ *core.Fault }
+
+// Error implements error.
+func (r Refusal) Error() string { return r.Message }
+
+// Unwrap returns the Fault.
+func (r Refusal) Unwrap() error { return r.Fault }
+
+// Get reads a document.
+func (c *Client) Get(ctx context.Context, path string, v any) error {
+	resp, err := c.Do(ctx, http.MethodGet, path, "application/json", nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return json.NewDecoder(resp.Body).Decode(v)
+}
+
+// Line is one line of a stream of events.
+type Line struct {
+	Task     core.TaskID `json:"task"`
+	Cursor   core.Cursor `json:"cursor"`
+	Gap      *struct{ From, To uint64 }
+	Shutdown *struct{ Reason string }
+	core.Event
+}
+
+// UnmarshalJSON reads a line; core.Event would otherwise read it all.
+func (l *Line) UnmarshalJSON(b []byte) error {
+	var head struct {
+		Task     core.TaskID `json:"task"`
+		Cursor   core.Cursor `json:"cursor"`
+		Gap      *struct{ From, To uint64 }
+		Shutdown *struct{ Reason string }
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return err
+	}
+	l.Task, l.Cursor, l.Gap, l.Shutdown = head.Task, head.Cursor, head.Gap, head.Shutdown
+	if l.Gap != nil || l.Shutdown != nil {
+		return nil
+	}
+	return l.Event.UnmarshalJSON(b)
+}
+
+// Patience is how long a command waits for what should be quick.
+const Patience = 10 * time.Second
+
+const NDJSON = "application/x-ndjson"
+
+// Follow reads a stream of events line by line, to its end. raw is the line as it
+// came. It returns errCut when the connection was, and what take returned.
+func Follow(resp *http.Response, take func(l Line, raw []byte) error) error {
+	defer resp.Body.Close()
+	r := bufio.NewReaderSize(resp.Body, 64<<10)
+	for {
+		raw, err := r.ReadBytes('\n')
+		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
+			var l Line
+			if err := json.Unmarshal(raw, &l); err != nil {
+				return fmt.Errorf("the hub sent a line that is no event: %w", err)
+			}
+			if err := take(l, raw); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%w: %w", errCut, err)
+		}
+	}
+}
+
+var errCut = errors.New("the connection to the hub was cut off")
+
+// CutOff says of a stream of events that ended too early what to do next. err is
+// what follow returned.
+func CutOff(err error, then string) error {
+	switch {
+	case err == nil:
+		return fmt.Errorf("%w: the hub has gone; %s", errCut, then)
+	case errors.Is(err, errCut):
+		return fmt.Errorf("%w; %s", err, then)
+	}
+	return err
+}
+
+// TailHint is how to hear what becomes of a task.
+func TailHint(task core.TaskID) string {
+	return fmt.Sprintf("'dragoman tail %s' shows what becomes of the task", task)
+}
+
+// Post sends a document and reads the one that answers it.
+func (c *Client) Post(ctx context.Context, path string, body, v any) error {
+	return c.Send(ctx, http.MethodPost, path, body, v)
+}
+
+// Send is post for any method.
+func (c *Client) Send(ctx context.Context, method, path string, body, v any) error {
+	resp, err := c.Do(ctx, method, path, "application/json", body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return json.NewDecoder(resp.Body).Decode(v)
+}
+
+// TaskPath is where something of a task is.
+func TaskPath(id core.TaskID, what string) string {
+	return "/v1/tasks/" + url.PathEscape(string(id)) + "/" + what
+}
+
+// Cancel asks the hub to stop a task and returns where that leaves it.
+func (c *Client) Cancel(ctx context.Context, id core.TaskID, reason string) (state string, err error) {
+	var task struct{ State string }
+	err = c.Post(ctx, TaskPath(id, "cancel"), map[string]string{"reason": reason}, &task)
+	return task.State, err
+}

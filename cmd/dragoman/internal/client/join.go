@@ -1,0 +1,233 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/metadata"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/rest"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+	"github.com/dragoman-hub/dragoman/transports/ws"
+)
+
+// The keepalive of our own clients, and what they read at most of a message.
+const (
+	MaxParallaxBytes = parallax.DefaultMaxMessageBytes
+	MaxACPBytes      = acp.DefaultMaxEnvelopeBytes
+	pingEvery        = 30 * time.Second
+	pingTimeout      = 10 * time.Second
+)
+
+var LinkOptions = link.Options{PingEvery: pingEvery, PingTimeout: pingTimeout}
+
+// Hub says where a hub is.
+type Hub struct {
+	URL   string // http://host:port
+	Named string // the flag or variable that http stands in
+	GRPC  string // host:port; "" is as the hub says
+	Token string // to authenticate with; "" for none
+	// SigningSecret is what a Parallax agent signs with; nil for none.
+	SigningSecret []byte
+}
+
+// AskFunc asks an agent and returns what it answered.
+type AskFunc func(ctx context.Context, to, content string) (string, error)
+
+// JoinFunc connects an agent in its dialect and answers until the connection ends.
+// joined is told when the hub has taken the agent in, with how the agent asks
+// others from within its handler: nil where the dialect's agents do not.
+type JoinFunc func(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error
+
+// Joins are the dialects in which an agent can join.
+func Joins() map[string]JoinFunc {
+	return map[string]JoinFunc{coven.Name: JoinCoven, parallax.Dialect: JoinParallax, acp.Dialect: joinACP}
+}
+
+func JoinCoven(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), _ *slog.Logger) error {
+	return JoinCovenWith(ctx, to, card, handle, covenclient.WithJoined(func(*wire.Welcome) { joined(AskByTool) }))
+}
+
+func JoinCovenWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts ...covenclient.WorkOption) error {
+	at, err := to.grpcAddr(ctx)
+	if err != nil {
+		return err
+	}
+	cc, err := grpcserver.Dial(ctx, at, grpcserver.DialOptions{})
+	if err != nil {
+		return unreachable(at, "--grpc-addr", err)
+	}
+	defer cc.Close()
+	if to.Token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+to.Token)
+	}
+	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})
+	if err != nil {
+		return unreachable(at, "--grpc-addr", err)
+	}
+	err = covenclient.Work(ctx, conn, card, handle, opts...)
+	var turned *core.Fault
+	if errors.As(err, &turned) && turned.Code == core.CodeUnauthenticated {
+		return wantsToken(to.Token)
+	}
+	return err
+}
+
+// grpcAddr is where the hub serves gRPC, for who was told nothing else: the hub names it.
+func (p Hub) grpcAddr(ctx context.Context) (string, error) {
+	if p.GRPC != "" {
+		return p.GRPC, nil
+	}
+	var hub struct{ Addresses rest.Addresses }
+	err := p.Client().Get(ctx, "/v1/hub", &hub)
+	var turned *core.Fault
+	switch {
+	case errors.As(err, &turned) && turned.Code == core.CodeUnauthenticated:
+		return "", turned
+	case err != nil && !IsNoHub(err):
+		return "", errors.New(err.Error()) // no other refusal is for good
+	case err == nil && hub.Addresses.GRPC == "":
+		err = fmt.Errorf("the hub at %s names no gRPC address that can be reached from here: start it with one, or name it with --grpc-addr", p.URL)
+	}
+	return hub.Addresses.GRPC, err
+}
+
+func JoinParallax(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
+	conn, err := DialWebSocket(ctx, to, "/ws/agent", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxParallaxBytes)
+	if err != nil {
+		return err
+	}
+	return parallax.Work(ctx, conn, card, handle, parallax.WorkOptions{Secret: to.SigningSecret, Registered: func(a *parallax.Agent) { joined(askByRequest(a)) }, Link: LinkOptions, Log: log})
+}
+
+func joinACP(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
+	return JoinACPWith(ctx, to, card, handle, acp.WorkOptions{Joined: func() { joined(nil) }, Link: LinkOptions, Log: log})
+}
+
+func JoinACPWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts acp.WorkOptions) error {
+	conn, err := DialWebSocket(ctx, to, "/ws/acp", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxACPBytes)
+	if err != nil {
+		return err
+	}
+	return acp.Work(ctx, conn, card, handle, opts)
+}
+
+// AskByTool is how a Coven agent asks another: by a tool of the hub.
+func AskByTool(ctx context.Context, to, content string) (string, error) {
+	input, err := json.Marshal(map[string]string{"to": to, "content": content})
+	if err != nil {
+		return "", err
+	}
+	out, err := covenclient.CallTool(ctx, "agent_ask", input)
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Text string `json:"text"`
+	}
+	return answer.Text, json.Unmarshal(out, &answer)
+}
+
+// askByRequest is how a Parallax agent asks another: by the extension
+// task_request.
+func askByRequest(a *parallax.Agent) AskFunc {
+	return func(ctx context.Context, to, content string) (string, error) {
+		addr, err := core.ParseAddress(to)
+		if err != nil {
+			return "", err
+		}
+		answer, err := a.Ask(ctx, core.Request{To: addr, Content: content}, nil)
+		return answer.Text, err
+	}
+}
+
+// DialWebSocket opens a WebSocket to a path of the hub.
+func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header, limit int) (*ws.Conn, error) {
+	u, err := hubURL(to.URL, to.Named)
+	if err != nil {
+		return nil, err
+	}
+	if to.Token != "" {
+		header = header.Clone()
+		if header == nil {
+			header = http.Header{}
+		}
+		header.Set("Authorization", "Bearer "+to.Token)
+	}
+	u.Scheme = map[string]string{"http": "ws", "https": "wss"}[u.Scheme]
+	base, query, _ := strings.Cut(path, "?")
+	u.Path, u.RawQuery = u.Path+base, query
+	conn, err := ws.Dial(ctx, u.String(), ws.DialOptions{Limits: ws.Limits{ReadLimit: limit}, Header: header})
+	var answer *ws.HandshakeError
+	switch {
+	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized:
+		return nil, wantsToken(to.Token)
+	case errors.As(err, &answer) && answer.Status == http.StatusServiceUnavailable:
+		return nil, absence{fmt.Errorf("the hub at %s takes nobody in now, since it is stopping or full: try again later (%w)", to.URL, answer)}
+	}
+	if err != nil {
+		return nil, unreachable(to.URL, to.Named, err)
+	}
+	return conn, nil
+}
+
+// wantsToken says what to do when the hub does not take the token that it was shown;
+// "" is none.
+func wantsToken(shown string) *core.Fault {
+	if shown == "" {
+		return core.NewFault(core.CodeUnauthenticated, "the hub asks for a token: give it with --token or DRAGOMAN_TOKEN")
+	}
+	return core.NewFault(core.CodeUnauthenticated, "the hub does not know the token, or it has expired: give another with --token or DRAGOMAN_TOKEN")
+}
+
+// unreachable says what to do when no hub answers.
+func unreachable(at, flag string, err error) error {
+	var op *net.OpError
+	why := Reason(err)
+	if errors.As(err, &op) || strings.HasPrefix(why, "dial ") {
+		return absence{fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with %s (%s)", at, flag, why)}
+	}
+	return NotAHub(at, flag, why)
+}
+
+// NotAHub says what to do when something else than a hub answers.
+func NotAHub(at, flag, why string) error {
+	return fmt.Errorf("what answers at %s is no hub, or another door of it: name the address that the hub says when it is ready with %s (%s)", at, flag, why)
+}
+
+// Reason is what an error of connecting comes to: what libraries put around it
+// repeats the address, each in its own way.
+func Reason(err error) string {
+	var op *net.OpError
+	var answer *ws.HandshakeError
+	var request *url.Error
+	switch {
+	case errors.As(err, &op):
+		return op.Error()
+	case errors.As(err, &answer):
+		return answer.Error()
+	case errors.As(err, &request):
+		said, _, _ := strings.Cut(request.Err.Error(), ` "\x`) // bytes of another protocol
+		return said
+	}
+	said := err.Error() // of gRPC, which keeps the text alone
+	if i := strings.LastIndex(said, `desc = "`); i >= 0 {
+		said = strings.TrimSuffix(said[i+len(`desc = "`):], `"`)
+	}
+	return strings.TrimPrefix(said, "transport: Error while dialing: ")
+}

@@ -1,0 +1,352 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// errLeft says that the person did not want to wait for the end.
+var errLeft = errors.New("interrupted")
+
+// interruption is the reason that the hub is given for the cancel of an interrupt.
+const interruption = "interrupted"
+
+func askCommand(io Streams) *cobra.Command {
+	var a client.TaskRequest
+	var data string
+	var files []string
+	var asJSON, thinking bool
+	c := &cobra.Command{
+		Use: "ask TO [WORD...]", Short: "Ask an agent and print its answer as it comes",
+		Long: `Ask an agent and print its answer as it comes. TO is an agent id, capability:NAME (or
+capability:A,B), domain:NAME, or * for whoever is free. Without words, or with "-",
+the question is read from stdin.
+
+The first interrupt cancels the task and waits for its end, the second one leaves.
+Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
+		Example: `  dragoman ask shout "hello"
+  dragoman ask capability:translate "Guten Tag" --timeout 20s
+  git diff | dragoman ask reviewer`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	f := c.Flags()
+	to := hubFlags(f)
+	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
+	f.StringVar(&data, "data", "", "`JSON` to send along")
+	f.StringArrayVar(&files, "file", nil, "`file` to attach; may be repeated")
+	timeout := timeFlag(f, "timeout", 0, "`time` that it may take, such as 20s; default: as the hub says")
+	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "`number` of tokens that the answer may have")
+	wait := waitFlag(f, "a hub, or an agent,")
+	f.BoolVar(&thinking, "thinking", false, "print on stderr what the agent thinks and does")
+	f.BoolVar(&asJSON, "json", false, "print every event as a line of JSON")
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		if err := refuseEmpty(c, "thread", "data", "file"); err != nil {
+			return err
+		}
+		if err := checkWait(c, args, "the agent to ask"); err != nil {
+			return err
+		}
+		a.To, a.Intent = args[0], "ask"
+		if a.Content, err = words(args[1:], io.In); err != nil {
+			return err
+		}
+		if data != "" {
+			if a.Data = json.RawMessage(data); !json.Valid(a.Data) {
+				return &exit{ExitUsage, errors.New("--data is not JSON: write it such as '{\"n\":1}', a text as '\"text\"'")}
+			}
+		}
+		if a.Attachments, err = attach(files); err != nil {
+			return err
+		}
+		if a.DeadlineMS, err = deadline(c, *timeout); err != nil {
+			return err
+		}
+		keep := false
+		a.Keep = &keep
+		return ask(c.Context(), to.client(), a, io, *wait, asJSON, thinking)
+	}
+	return c
+}
+
+// words is what a person says: the arguments, or stdin.
+func words(args []string, in io.Reader) (string, error) {
+	if len(args) > 0 && (len(args) != 1 || args[0] != "-") {
+		return asText(strings.Join(args, " "))
+	}
+	if isTerminal(in) {
+		fmt.Fprintln(os.Stderr, "reading from the terminal: end with Ctrl-D")
+	}
+	b, err := io.ReadAll(in)
+	if err != nil {
+		return "", fmt.Errorf("reading stdin: %w", err)
+	}
+	return asText(string(b))
+}
+
+func asText(s string) (string, error) {
+	if !utf8.ValidString(s) {
+		return "", &exit{ExitUsage, errors.New("the question is not UTF-8 text: attach what is no text with --file")}
+	}
+	return s, nil
+}
+
+func attach(paths []string) ([]core.File, error) {
+	var files []core.File
+	for _, p := range paths {
+		from, err := config.ExpandHome(p)
+		if err != nil {
+			return nil, &exit{ExitUsage, fmt.Errorf("--file %s: %w", quoted(p), err)}
+		}
+		b, err := os.ReadFile(from)
+		var why *os.PathError
+		if errors.As(err, &why) {
+			return nil, &exit{ExitUsage, fmt.Errorf("--file %s: %w; name a file that you may read", quoted(p), why.Err)}
+		}
+		files = append(files, core.File{Name: filepath.Base(p), MediaType: mime.TypeByExtension(filepath.Ext(p)), Data: b})
+	}
+	return files, nil
+}
+
+// deadline is what --timeout asks the hub for; 0 leaves it to the hub.
+func deadline(c *cobra.Command, timeout time.Duration) (int64, error) {
+	if c.Flags().Changed("timeout") && timeout < time.Millisecond {
+		return 0, &exit{ExitUsage, fmt.Errorf("--timeout %s: use some time, such as 20s, or leave it out", timeout)}
+	}
+	return timeout.Milliseconds(), nil
+}
+
+// ask opens a task and prints its events until the end. It waits so long for a hub or an
+// agent that is not there yet.
+func ask(ctx context.Context, hub *client.Client, a client.TaskRequest, io Streams, wait time.Duration, asJSON, thinking bool) error {
+	var cancelling sync.WaitGroup
+	defer cancelling.Wait()
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	opened := make(chan core.TaskID, 1)
+	var asked atomic.Bool // the hub took our cancel
+	stop := onInterrupt(func(nth int) {
+		if nth > 1 {
+			leave(errLeft)
+			return
+		}
+		select {
+		case id := <-opened:
+			fmt.Fprintln(io.Err, "cancelling: interrupt again to leave")
+			cancelling.Go(func() {
+				_, err := hub.Cancel(ctx, id, interruption)
+				asked.Store(err == nil)
+				if err != nil && ctx.Err() == nil {
+					fmt.Fprintf(io.Err, "dragoman: not cancelled: %s; a task that has ended is told once its end is recorded (GET /readyz says whether it can be)\n", err)
+				}
+			})
+		default:
+			leave(errLeft)
+		}
+	})
+	defer stop()
+
+	arrival := client.NewRetry(wait, client.IsNobodyYet, func(err error) { fmt.Fprintf(io.Err, "[waiting up to %s: %s]\n", wait, err) })
+	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, io.Err) })
+	var resp *http.Response
+	if err == nil {
+		err = arrival.Do(ctx, func() (err error) {
+			resp, err = hub.Do(ctx, http.MethodPost, "/v1/tasks", client.NDJSON, a) //nolint:bodyclose // follow closes it
+			return err
+		})
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), errLeft):
+		return &exit{ExitInterrupted, errLeft}
+	case err != nil:
+		return err
+	}
+	p := &printer{io: io, json: asJSON, thinking: thinking}
+	err = client.Follow(resp, func(l client.Line, raw []byte) error {
+		if b, ok := l.Body.(core.Opened); ok {
+			opened <- b.Task
+		}
+		return p.print(l, raw)
+	})
+	cancelling.Wait() // the end may overtake the answer to the cancel
+	switch {
+	case errors.Is(context.Cause(ctx), errLeft):
+		return &exit{ExitInterrupted, errLeft}
+	case err != nil || p.end == nil:
+		p.breakLine()
+		if p.task == "" {
+			return client.CutOff(err, "nothing was heard of the task: 'dragoman tail' shows what the hub does")
+		}
+		return client.CutOff(err, client.TailHint(p.task))
+	}
+	return p.outcome(asked.Load())
+}
+
+// noteThread tells a person that a thread is new: its id may be a typing error.
+func noteThread(ctx context.Context, hub *client.Client, id string, note io.Writer) error {
+	if id == "" {
+		return nil
+	}
+	isNew, err := hub.ThreadIsNew(ctx, id)
+	if isNew {
+		fmt.Fprintf(note, "[the thread %s is new: nothing was said in it before]\n", quoted(id))
+	}
+	return err
+}
+
+// onInterrupt calls fn for every interrupt, with its number, until stop.
+func onInterrupt(fn func(nth int)) (stop func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for n := 1; ; n++ {
+			select {
+			case <-signals:
+				fn(n)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+		<-ended
+	}
+}
+
+// printer prints one task for a person, or as JSON.
+type printer struct {
+	io             Streams
+	json, thinking bool
+	task           core.TaskID
+	said           bool // some text was printed
+	newline        bool // and it ended with a line break
+	end            core.Body
+}
+
+func (p *printer) print(l client.Line, raw []byte) error {
+	if l.Body != nil && l.Body.Kind().Ends() {
+		p.end = l.Body
+	}
+	if b, ok := l.Body.(core.Opened); ok {
+		p.task = b.Task
+	}
+	if p.json {
+		_, err := fmt.Fprintf(p.io.Out, "%s\n", raw)
+		return err
+	}
+	if l.Gap != nil {
+		fmt.Fprintf(p.io.Err, "[events %d to %d are no longer kept]\n", l.Gap.From, l.Gap.To)
+	}
+	switch b := l.Body.(type) {
+	case core.Text:
+		p.said, p.newline = true, strings.HasSuffix(b.Text, "\n")
+		_, err := fmt.Fprint(p.io.Out, p.shown(b.Text))
+		return err
+	case core.File:
+		fmt.Fprintf(p.io.Err, "[file %s, %s, %d bytes: --json has it]\n", b.Name, orDash(b.MediaType), len(b.Data))
+	case core.Retrying:
+		fmt.Fprintf(p.io.Err, "[%s failed: %s; trying another]\n", b.Agent, b.Fault.Message)
+	case core.ApprovalRequested:
+		fmt.Fprintf(p.io.Err, "[%s waits for approval: %s; decide with 'dragoman approve %s %s', or deny]\n", b.Name, b.Input, p.task, quoted(b.ID))
+	case core.ApprovalDecided:
+		fmt.Fprintf(p.io.Err, "[%s]\n", verdict(b))
+	case core.ToolState:
+		if p.thinking {
+			fmt.Fprintf(p.io.Err, "[%s is %s%s]\n", b.ID, b.State, because(b.Detail))
+		}
+	case core.Thinking:
+		if p.thinking {
+			fmt.Fprintf(p.io.Err, "[%s]\n", strings.TrimSpace(b.Text))
+		}
+	case core.ToolCall:
+		if p.thinking {
+			fmt.Fprintf(p.io.Err, "[%s %s]\n", b.Name, b.Input)
+		}
+	case core.Done:
+		return p.done(b)
+	}
+	return nil
+}
+
+// shown keeps what an agent said from steering a terminal. A file or a pipe gets
+// it as it is.
+func (p *printer) shown(text string) string {
+	if !isTerminal(p.io.Out) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		return printable(r)
+	}, text)
+}
+
+func (p *printer) done(b core.Done) error {
+	switch {
+	case !p.said && b.Text != "":
+		fmt.Fprintln(p.io.Out, p.shown(strings.TrimSuffix(b.Text, "\n")))
+	case !p.said && len(b.Data) > 0:
+		fmt.Fprintf(p.io.Out, "%s\n", b.Data)
+	case p.said && !p.newline:
+		fmt.Fprintln(p.io.Out)
+	}
+	return nil
+}
+
+// outcome is the end of the task as the end of the program. interrupted says that
+// this program asked for its cancel: the texts of agents and others decide nothing.
+func (p *printer) outcome(interrupted bool) error {
+	if p.end.Kind() != core.KindDone {
+		p.breakLine()
+	}
+	switch b := p.end.(type) {
+	case core.Failed:
+		failure := fmt.Errorf("the task failed (%s): %s", b.Fault.Code, b.Fault.Message)
+		if interrupted {
+			return &exit{ExitInterrupted, fmt.Errorf("cancelled, and %w", failure)}
+		}
+		return &exit{codeOf(b.Fault), failure}
+	case core.Cancelled:
+		switch {
+		case interrupted && b.Reason == interruption:
+			return &exit{ExitInterrupted, errors.New("cancelled")}
+		case interrupted:
+			return &exit{ExitInterrupted, errors.New("cancelled" + because(b.Reason))}
+		}
+		return &exit{ExitFailed, errors.New("the task was cancelled" + because(b.Reason))}
+	}
+	return nil
+}
+
+// breakLine ends the line that an answer which was cut off stands in.
+func (p *printer) breakLine() {
+	if p.said && !p.newline {
+		fmt.Fprintln(p.io.Out)
+		p.newline = true
+	}
+}

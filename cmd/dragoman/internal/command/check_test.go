@@ -1,0 +1,77 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+)
+
+func TestCheckExplainsEverySetting(t *testing.T) {
+	var out bytes.Buffer
+	path := configFile(t, t.TempDir(), "grpc: {ping_interval: 20s}")
+	if code := Run(t.Context(), []string{"check", "--config", path}, Streams{Out: nopCloser{&out}, Err: &out}); code != ExitDone {
+		t.Fatalf("got the exit code %d and %s, want it done", code, out.String())
+	}
+	lines := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		key, rest, _ := strings.Cut(line, " ")
+		lines[key] = strings.Join(strings.Fields(rest), " ")
+	}
+	for _, s := range config.All() {
+		if got, want := lines[s.Key], config.Variable(s.Key)+" "+s.Rule.Description; !strings.HasSuffix(got, want) {
+			t.Errorf("%s: got %q, want it to end %q", s.Key, got, want)
+		}
+	}
+	if got, want := lines["grpc.ping_interval"], "20s 15s DRAGOMAN_GRPC_PING_INTERVAL"; !strings.HasPrefix(got, want) {
+		t.Errorf("what differs from the default: got %q, want it to begin %q", got, want)
+	}
+}
+
+func TestCheckTellsHowMuchTheJournalKeeps(t *testing.T) {
+	for _, tt := range []struct {
+		args      []string
+		want, not string
+	}{
+		{nil, "134217728", "1073741824"},
+		{[]string{"--data-dir", t.TempDir()}, "1073741824", "134217728"},
+	} {
+		var out bytes.Buffer
+		if code := Run(t.Context(), append([]string{"check"}, tt.args...), Streams{Out: nopCloser{&out}, Err: &out}); code != ExitDone {
+			t.Fatalf("%v: got the exit code %d and %s, want it done", tt.args, code, out.String())
+		}
+		for line := range strings.Lines(out.String()) {
+			if line, ok := strings.CutPrefix(line, "journal.bytes "); ok {
+				value, _, _ := strings.Cut(line, "DRAGOMAN_JOURNAL_BYTES")
+				if !strings.Contains(value, tt.want) || strings.Contains(value, tt.not) {
+					t.Errorf("%v: got %q, want the value %s and no other default", tt.args, value, tt.want)
+				}
+			}
+		}
+	}
+}
+
+func TestCheckExplainsBudgetsInWords(t *testing.T) {
+	var out bytes.Buffer
+	path := configFile(t, t.TempDir(), "budgets: [{agent: ben, tokens: 100000}, {thread: '*', tokens: 7, per: total}]")
+	if code := Run(t.Context(), []string{"check", "--config", path}, Streams{Out: nopCloser{&out}, Err: &out}); code != ExitDone {
+		t.Fatalf("got the exit code %d and %s, want it done", code, out.String())
+	}
+	const want = "agent ben: 100000 tokens a day; each thread: 7 tokens in total"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%s\nwant it to say %s", out.String(), want)
+	}
+}
+
+// configFile writes a file of settings and returns its path.
+func configFile(t *testing.T, dir, yaml string) string {
+	t.Helper()
+	path := filepath.Join(dir, "dragoman.yaml")
+	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

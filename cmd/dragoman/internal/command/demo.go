@@ -1,0 +1,136 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/demo"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+)
+
+// demoTime bounds the demo.
+const demoTime = 30 * time.Second
+
+func demoCommand(io Streams) *cobra.Command {
+	var asJSON, verbose bool
+	c := &cobra.Command{
+		Use: "demo", Short: "Run a hub with an agent of each dialect, each asking every other", Args: cobra.NoArgs,
+		Long: `Run a hub on free ports with an agent of each dialect and a pi client, over real
+sockets. Each asks every other; the conversation and a table of who asked whom are
+printed. It exits with 1 if anybody got no answer.`,
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&verbose, "verbose", false, "print the log of the hub on stderr")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		wanted, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		ctx, cancel := context.WithTimeout(wanted, demoTime)
+		defer cancel()
+		log := slog.New(slog.DiscardHandler)
+		if verbose {
+			log = newLog(io.Err, "info", "auto")
+		}
+		err := runDemo(ctx, io, log, asJSON)
+		if wanted.Err() != nil {
+			return &exit{ExitInterrupted, errLeft}
+		}
+		return err
+	}
+	return c
+}
+
+// said is one exchange of the demo.
+type said struct {
+	From   string        `json:"from"`
+	To     string        `json:"to"`
+	Asked  string        `json:"asked"`
+	Answer string        `json:"answer,omitempty"`
+	Error  string        `json:"error,omitempty"`
+	Took   time.Duration `json:"took_ns"`
+}
+
+// runDemo plays the demo on a hub of its own.
+func runDemo(ctx context.Context, io Streams, log *slog.Logger, asJSON bool) (err error) {
+	s, err := service.Start(ctx, config.Local(), log, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		err = errors.Join(err, s.Stop(stop, "the demo is over"))
+	}()
+	agents, err := demo.Join(ctx, s.Addresses(), log)
+	defer agents.Leave()
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		fmt.Fprintf(io.Out, "A hub on %s (gRPC), %s (HTTP) and %s (pi).\n\n", s.Addresses().GRPC, s.Addresses().HTTP, s.Addresses().Pi)
+	}
+	var all []said
+	failed := 0
+	for _, from := range demo.Requesters {
+		for _, to := range demo.Answerers {
+			if from == to {
+				continue
+			}
+			x := said{From: from, To: to, Asked: "good day from " + from}
+			began := time.Now()
+			answer, err := agents.Ask(ctx, from, to, x.Asked)
+			x.Took, x.Answer = time.Since(began), answer
+			if want := demo.Reply(to, x.Asked); err == nil && answer != want {
+				err = fmt.Errorf("got %q, want %q", answer, want)
+			}
+			if err != nil {
+				x.Error = err.Error()
+				failed++
+			}
+			all = append(all, x)
+			if !asJSON {
+				fmt.Fprintf(io.Out, "%-8s → %-8s  %s\n%-8s ← %-8s  %s%s\n", from, to, x.Asked, "", to, strings.Map(printable, x.Answer), strings.Map(printable, x.Error))
+			}
+		}
+	}
+	if asJSON {
+		if err := printJSON(io.Out, all); err != nil {
+			return err
+		}
+	} else if err := printWhoAskedWhom(io, all); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d questions got no answer", failed, len(all))
+	}
+	return nil
+}
+
+func printWhoAskedWhom(io Streams, all []said) error {
+	fmt.Fprintln(io.Out)
+	t := newTable(io.Out, append([]string{"asked by \\ of"}, demo.Answerers...)...)
+	for _, from := range demo.Requesters {
+		row := []string{from}
+		for _, to := range demo.Answerers {
+			cell := "-"
+			for _, x := range all {
+				if x.From == from && x.To == to {
+					if cell = "ok " + x.Took.Round(10*time.Microsecond).String(); x.Error != "" {
+						cell = "FAILED"
+					}
+				}
+			}
+			row = append(row, cell)
+		}
+		t.row(row...)
+	}
+	return t.flush()
+}

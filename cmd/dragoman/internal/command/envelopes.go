@@ -1,0 +1,65 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/schemas"
+)
+
+// printEnvelopes prints an example of each of the kinds of ACP envelopes, or of all,
+// with a comment on every member: enough for a language model to write them.
+func printEnvelopes(out io.Writer, kinds []string, asJSON bool) error {
+	examples, err := envelopes(kinds)
+	if err != nil {
+		return &exit{ExitUsage, err}
+	}
+	if asJSON {
+		return printJSON(out, examples)
+	}
+	for i, e := range examples {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprint(out, e.Annotated())
+	}
+	return nil
+}
+
+// envelopes returns an example of each of the kinds, or of all.
+func envelopes(kinds []string) ([]schemas.Example, error) {
+	var known []string
+	for _, k := range acp.Kinds() {
+		known = append(known, string(k))
+	}
+	if len(kinds) == 0 {
+		kinds = known
+	}
+	var all []schemas.Example
+	for _, kind := range kinds {
+		e, ok := schemas.ACPExample(kind)
+		if !ok {
+			return nil, fmt.Errorf("there is no kind %q: name some of %s", kind, strings.Join(known, ", "))
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// acpCommand tells who types a command of an earlier version where it is now.
+func acpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "acp", Short: "Moved to 'dragoman check --envelope'", Hidden: true, DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "examples" || arg == "-h" || arg == "--help" })
+			return &exit{ExitUsage, errors.New("'dragoman acp' is now part of check: write '" +
+				strings.Join(append([]string{"dragoman check --envelope"}, args...), " ") + "'")}
+		},
+	}
+}

@@ -1,0 +1,126 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/suggest"
+)
+
+// flagError says of a flag that cannot be read what to write instead, as a usage
+// error.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var bare *pflag.ValueRequiredError
+	var wrong *pflag.InvalidValueError
+	said := err.Error()
+	switch {
+	case errors.As(err, &unknown):
+		said = unknownFlag(c, unknown)
+	case errors.As(err, &bare):
+		said = fmt.Sprintf("--%s wants a value", bare.GetFlag().Name)
+	case errors.As(err, &wrong):
+		said = fmt.Sprintf("--%s %q: %s", wrong.GetFlag().Name, wrong.GetValue(), allowedBy(wrong.GetFlag(), wrong))
+	}
+	return &exit{ExitUsage, fmt.Errorf("%s; see '%s --help'", said, c.CommandPath())}
+}
+
+// unknownFlag names the flag of the command that is most like the one that was
+// given.
+func unknownFlag(c *cobra.Command, given *pflag.NotExistError) string {
+	if given.GetSpecifiedShortnames() != "" {
+		return "unknown flag -" + given.GetSpecifiedName()
+	}
+	said := "unknown flag --" + given.GetSpecifiedName()
+	var known []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	if near := suggest.Nearest(given.GetSpecifiedName(), known); near != "" {
+		said += ": did you mean --" + near + "?"
+	}
+	return said
+}
+
+// allowedBy says what a flag takes. The texts of strconv and time are for
+// programmers.
+func allowedBy(f *pflag.Flag, err error) string {
+	switch f.Value.Type() {
+	case "duration":
+		return "want a time such as 20s, 5m or 7d"
+	case "int", "int64":
+		return "want a whole number"
+	case "bool":
+		return "want true or false"
+	}
+	return errors.Unwrap(err).Error()
+}
+
+// timeFlag declares a flag with a time as people write it.
+func timeFlag(fs *pflag.FlagSet, name string, otherwise time.Duration, usage string) *time.Duration {
+	d := otherwise
+	fs.Var((*config.TimeValue)(&d), name, usage)
+	return &d
+}
+
+// refuseEmpty makes a usage error of a flag that was given an empty text: it stands
+// for a variable of a script that is not set more often than for nothing.
+func refuseEmpty(c *cobra.Command, names ...string) error {
+	for _, name := range names {
+		f := c.Flags().Lookup(name)
+		if !f.Changed {
+			continue
+		}
+		given := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			given = list.GetSlice()
+		}
+		if len(given) == 0 || slices.Contains(given, "") {
+			what, _ := pflag.UnquoteUsage(f)
+			return &exit{ExitUsage, fmt.Errorf("--%s is empty: give the %s, or leave it out", name, what)}
+		}
+	}
+	return nil
+}
+
+// usageArgs makes a wrong number of arguments a usage error that names what is
+// missing, empty or too much.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		fits, wrong := check(c, args) == nil, ""
+		if !fits {
+			wrong = nameOf(c, len(args)) + " is missing"
+		}
+		for n, arg := range args {
+			switch name := nameOf(c, n); {
+			case !fits && check(c, args[:n]) == nil:
+				wrong = fmt.Sprintf("%q is too much", strings.Join(args[n:], " "))
+			case fits && wrong == "" && arg == "" && !strings.HasSuffix(name, "..."): // words may be
+				wrong = name + " is empty"
+			}
+		}
+		if wrong == "" {
+			return nil
+		}
+		return &exit{ExitUsage, fmt.Errorf("%s: write '%s'; see '%s --help'", wrong, c.UseLine(), c.CommandPath())}
+	}
+}
+
+// nameOf is the name of an argument, as the line of use has it. What is beyond it
+// belongs to the last.
+func nameOf(c *cobra.Command, n int) string {
+	_, names, _ := strings.Cut(c.Use, " ")
+	if _, behind, ok := strings.Cut(names, " -- "); ok {
+		names = behind // what stands before are flags
+	}
+	all := strings.Fields(names)
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.Trim(all[min(n, len(all)-1)], "[]")
+}

@@ -1,0 +1,62 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+)
+
+// hubPlace are the flags that say where the hub is.
+type hubPlace struct {
+	hub, token, grpc string
+
+	named func() string // where the address of the hub stands
+}
+
+// hubFlags declares the flags of every command that talks to a hub.
+func hubFlags(fs *pflag.FlagSet) *hubPlace {
+	p := &hubPlace{}
+	const variable, flag = "DRAGOMAN_HUB", "hub"
+	fromEnviron := os.Getenv(variable)
+	fs.StringVar(&p.hub, flag, cmp.Or(fromEnviron, "http://127.0.0.1:8080"), "`address` of the hub (DRAGOMAN_HUB)")
+	p.named = func() string {
+		if fromEnviron != "" && !fs.Changed(flag) {
+			return variable
+		}
+		return "--" + flag
+	}
+	fs.StringVar(&p.token, "token", os.Getenv("DRAGOMAN_TOKEN"), "`token` to authenticate with (DRAGOMAN_TOKEN)")
+	fs.Lookup("token").DefValue = "" // a help text shows no secret
+	return p
+}
+
+func (p *hubPlace) place() client.Hub {
+	return client.Hub{URL: p.hub, Named: p.named(), GRPC: p.grpc, Token: p.token}
+}
+
+func (p *hubPlace) client() *client.Client { return p.place().Client() }
+
+// waitFlag declares --wait of a command that can wait for somebody.
+func waitFlag(fs *pflag.FlagSet, whom string) *time.Duration {
+	d := timeFlag(fs, "wait", 0, "wait for "+whom+" that is not there yet, for at most so much `time` (--wait=30s)")
+	fs.Lookup("wait").NoOptDefVal = waitUsual
+	return d
+}
+
+// checkWait makes a usage error of a time behind a blank, which would be an argument.
+func checkWait(c *cobra.Command, args []string, what string) error {
+	if _, isTime := config.ParseTime(args[0]); isTime && c.Flags().Changed("wait") {
+		return &exit{ExitUsage, fmt.Errorf("%s would be %s: write --wait=%[1]s", args[0], what)}
+	}
+	return nil
+}
+
+// waitUsual is how long a command waits where --wait says no time.
+const waitUsual = "5m"

@@ -1,0 +1,105 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// injectWait is how long the command waits for what an agent makes of context.
+const injectWait = 30 * time.Second
+
+func injectCommand(io Streams) *cobra.Command {
+	var priority core.InjectionPriority
+	var name, source string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "inject TASK [WORD...]", Short: "Tell an agent something while it works",
+		Long: `Push context to the agent that works on a task, and wait for what it makes of it.
+Without words, or with "-", it is read from stdin. An agent that takes no context
+while it works is told nothing, and the command says so.`,
+		Example: `  dragoman inject 0198f3c2-... "it is raining" --priority immediate
+  tail -n 20 build.log | dragoman inject 0198f3c2-... --source ci`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	f := c.Flags()
+	to := hubFlags(f)
+	f.StringVar(&name, "priority", "normal", "`priority`: immediate (into this answer), normal, or deferred (after its work)")
+	f.StringVar(&source, "source", "", "`name` of what it comes from, which the agent is told")
+	wait := timeFlag(f, "wait", injectWait, "`time` to wait for the agent's answer; 0 for not at all")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if priority.UnmarshalText([]byte(name)) != nil || priority == 0 {
+			return &exit{ExitUsage, fmt.Errorf("--priority %q: use immediate, normal or deferred", name)}
+		}
+		content, err := words(args[1:], io.In)
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		body := map[string]any{"id": core.NewID(), "content": content, "priority": name, "source": source}
+		told, err := to.client().Inject(ctx, core.TaskID(args[0]), body, *wait)
+		switch {
+		case ctx.Err() != nil:
+			return &exit{ExitInterrupted, errLeft}
+		case errors.Is(err, client.ErrUnanswered):
+			return &exit{ExitTimeout, err}
+		case err != nil:
+			return err
+		case asJSON:
+			if err := printJSON(io.Out, told); err != nil {
+				return err
+			}
+		}
+		switch {
+		case told.Accepted == nil && *wait > 0:
+			return &exit{ExitFailed, fmt.Errorf("it was sent%s", because(told.Reason))}
+		case told.Accepted != nil && !*told.Accepted:
+			return &exit{ExitFailed, fmt.Errorf("the agent did not take it%s", because(told.Reason))}
+		case !asJSON && *wait > 0:
+			_, err = fmt.Fprintln(io.Out, "accepted"+because(told.Reason))
+		case !asJSON:
+			_, err = fmt.Fprintln(io.Out, "sent")
+		}
+		return err
+	}
+	return c
+}
+
+func cancelCommand(io Streams) *cobra.Command {
+	var reason string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "cancel TASK", Short: "Stop a task", Args: cobra.ExactArgs(1),
+		Long: `Stop a task. Its agent is told if it can be, and has a grace to end it; an agent
+that cannot be told is left to itself. The task prints as cancelled once it is, else as
+cancelling: 'dragoman tail' shows how it ends.`,
+	}
+	f := c.Flags()
+	to := hubFlags(f)
+	f.StringVar(&reason, "reason", "", "`text` that says why, for the agent and whoever reads the task")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		state, err := to.client().Cancel(c.Context(), core.TaskID(args[0]), reason)
+		switch {
+		case err != nil:
+			return err
+		case state != core.KindCancelled.String():
+			state = "cancelling"
+		}
+		if asJSON {
+			return printJSON(io.Out, map[string]string{"task": args[0], "state": state})
+		}
+		_, err = fmt.Fprintln(io.Out, state)
+		return err
+	}
+	return c
+}

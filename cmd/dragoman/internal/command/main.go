@@ -1,0 +1,189 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// The exit codes of the program.
+const (
+	ExitDone        = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitTimeout     = 3
+	ExitInterrupted = 130
+)
+
+// exit is an error with the code that the program ends with.
+type exit struct {
+	code int
+	err  error
+}
+
+// Error implements error.
+func (e *exit) Error() string { return e.err.Error() }
+
+// Unwrap returns what went wrong.
+func (e *exit) Unwrap() error { return e.err }
+
+// errQuiet says that what went wrong has been told already.
+var errQuiet = errors.New("told already")
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In  io.ReadCloser
+	Out io.WriteCloser
+	Err io.Writer
+}
+
+func main() {
+	os.Exit(Run(context.Background(), os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// Run is the program: it runs one command line and returns its exit code.
+func Run(ctx context.Context, args []string, io Streams) int {
+	root := NewRoot(io)
+	root.SetArgs(args)
+	root.SetIn(io.In)
+	root.SetOut(io.Out)
+	root.SetErr(io.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitDone
+	}
+	if !errors.Is(err, errQuiet) {
+		fmt.Fprintf(io.Err, "dragoman: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return exitCode(err)
+}
+
+// exitCode is the code with which the program ends after an error.
+func exitCode(err error) int {
+	var e *exit
+	var refused client.Refusal
+	var misspelled client.AddressError
+	switch {
+	case errors.As(err, &e):
+		return e.code
+	case errors.As(err, &misspelled):
+		return ExitUsage
+	case errors.As(err, &refused):
+		return codeOf(refused.Fault)
+	}
+	return ExitFailed
+}
+
+// codeOf is the exit code of a fault.
+func codeOf(f *core.Fault) int {
+	switch f.Code {
+	case core.CodeTimeout:
+		return ExitTimeout
+	case core.CodeInvalid:
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+func NewRoot(io Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dragoman",
+		Short: "A hub that interprets between AI agents",
+		Long: `Dragoman is a hub that interprets between AI agents. An agent joins in the dialect
+it speaks (Coven, Parallax, pi-server or ACP) and can then ask, and be asked by, all
+the others.
+
+  dragoman serve                                       # a hub
+  dragoman agent --dialect parallax --name shout -- tr a-z A-Z
+  dragoman ask shout "hello"                           # HELLO`,
+		SilenceErrors: true, SilenceUsage: true, Version: service.Version,
+		Args: subcommand, Run: printHelp,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if err := config.CheckVariables(os.Environ()); err != nil {
+				return &exit{ExitUsage, err}
+			}
+			return nil
+		},
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetVersionTemplate("dragoman {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(helpCommand())
+	root.AddCommand(
+		serveCommand(io), demoCommand(io), agentsCommand(io), tasksCommand(io), askCommand(io), delegateCommand(io), cancelCommand(io),
+		injectCommand(io), approvalsCommand(io), approveCommand(io), denyCommand(io), questionsCommand(io), answerCommand(io), agentCommand(io),
+		stdioCommand(io), tailCommand(io), usageCommand(io), benchCommand(io), acpCommand(), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(),
+	)
+	for _, c := range root.Commands() {
+		if c.Args != nil && c.RunE != nil { // others only have commands below them
+			c.Args = usageArgs(c.Args)
+		}
+	}
+	return root
+}
+
+// subcommand is the argument check of a command that only has others below it: what
+// stands there is none of them.
+func subcommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return unknownCommand(c, args[0])
+}
+
+func printHelp(c *cobra.Command, _ []string) { _ = c.Help() }
+
+// unknownCommand is a usage error that names the nearest command below another.
+func unknownCommand(above *cobra.Command, given string) error {
+	above.SuggestionsMinimumDistance = 2
+	hint := "see '" + above.CommandPath() + " --help'"
+	if near := above.SuggestionsFor(given); len(near) > 0 {
+		hint = "did you mean '" + above.CommandPath() + " " + near[0] + "'?"
+	}
+	return &exit{ExitUsage, fmt.Errorf("unknown command %q: %s", given, hint)}
+}
+
+// helpCommand prints the help of a command, and unlike cobra's own makes an error
+// of one that there is not.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND...]", Short: "Print the help of a command",
+		RunE: func(c *cobra.Command, args []string) error {
+			about := c.Root()
+			for _, name := range args {
+				below, rest, err := about.Find([]string{name})
+				if err != nil || len(rest) > 0 {
+					return unknownCommand(about, name)
+				}
+				about = below
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+func versionCommand(io Streams) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(*cobra.Command, []string) error {
+		if asJSON {
+			return printJSON(io.Out, map[string]string{"version": service.Version, "go": runtime.Version()})
+		}
+		_, err := fmt.Fprintf(io.Out, "dragoman %s\n", service.Version)
+		return err
+	}
+	return c
+}

@@ -1,0 +1,85 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/bridge"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/transports/stdio"
+)
+
+func stdioCommand(io Streams) *cobra.Command {
+	var dialect, snapshots, id string
+	c := &cobra.Command{
+		Use: "stdio", Short: "Speak pi-server or ACP with a running hub over stdin and stdout", Args: cobra.NoArgs,
+		Long: `Connect stdin and stdout to a running hub: one JSON object a line, commands in,
+responses and events out. After the end of stdin it waits for the answers to what
+was asked and ends.
+
+  echo '{"id":"1","type":"list_sessions"}' | dragoman stdio
+  echo '{"v":1,"id":"1","kind":"discover"}' | dragoman stdio --dialect acp --id me`,
+	}
+	f := c.Flags()
+	f.StringVar(&dialect, "dialect", pi.Name, "`dialect`: pi or acp")
+	f.StringVar(&snapshots, "snapshots", "", "`amount` of a growing message that its updates repeat, with --dialect pi: all or none; default: as the hub says")
+	f.StringVar(&id, "id", "", "`id` to speak as, with --dialect acp; default: the principal of the token, else from of the first envelope")
+	to := hubFlags(f)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		bridges := map[string]bridge.Bridge{pi.Name: bridge.Pi(), acp.Dialect: bridge.ACP()}
+		b, ok := bridges[dialect]
+		if !ok {
+			return &exit{ExitUsage, fmt.Errorf("--dialect %q: use pi or acp", dialect)}
+		}
+		if snapshots != "" {
+			if _, err := pi.ParseSnapshots(snapshots); err != nil || dialect != pi.Name {
+				return &exit{ExitUsage, fmt.Errorf("--snapshots %q: use all or none, with --dialect pi", snapshots)}
+			}
+			b.Path += "?snapshots=" + snapshots
+		}
+		var as http.Header
+		if id != "" {
+			if dialect != acp.Dialect {
+				return &exit{ExitUsage, errors.New("--id is for --dialect acp alone")}
+			}
+			if err := core.CheckAgentID(core.AgentID(id)); err != nil {
+				return &exit{ExitUsage, fmt.Errorf("--id: %s", core.AsFault(err).Message)}
+			}
+			as = http.Header{"X-Agent-Id": {id}}
+		}
+		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		conn, err := client.DialWebSocket(ctx, to.place(), b.Path, as, bridge.MaxLine)
+		var turned *core.Fault
+		if errors.As(err, &turned) {
+			return errors.New(turned.Message)
+		}
+		if err != nil {
+			return err
+		}
+		local, err := openStdio(io, stdio.Options{Limit: bridge.MaxLine})
+		if err != nil {
+			return err
+		}
+		return b.Carry(ctx, local, conn)
+	}
+	return c
+}
+
+// openStdio makes a Conn of what the command reads and writes: of our own stdin
+// and stdout as they are, so that a blocked read can be woken.
+func openStdio(io Streams, opts stdio.Options) (*stdio.Conn, error) {
+	if io.In == os.Stdin && io.Out == os.Stdout {
+		return stdio.Std(opts)
+	}
+	return stdio.New(io.In, io.Out, opts), nil
+}

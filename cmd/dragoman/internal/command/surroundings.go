@@ -1,0 +1,39 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// surroundings are where an agent works, as its metadata has it: what runs it, its
+// workspaces, its directory and the state of git there. An agent that says something
+// else under these names, or nothing, has no more than a dash.
+func surroundings(c core.Card) []string {
+	var backend, directory string
+	var workspaces []string
+	var git struct {
+		Branch, Commit string
+		Dirty          bool
+		Ahead, Behind  int
+	}
+	for name, into := range map[string]any{"backend": &backend, "workspaces": &workspaces, "working_directory": &directory, "git": &git} {
+		_ = json.Unmarshal(c.Metadata[name], into) // what it is otherwise --json shows
+	}
+	state := git.Branch
+	if git.Commit != "" {
+		state += "@" + git.Commit[:min(len(git.Commit), 7)]
+	}
+	if git.Dirty {
+		state += "*"
+	}
+	if git.Ahead > 0 {
+		state += fmt.Sprintf(" +%d", git.Ahead)
+	}
+	if git.Behind > 0 {
+		state += fmt.Sprintf(" -%d", git.Behind)
+	}
+	return []string{orDash(backend), orDash(strings.Join(workspaces, ",")), orDash(directory), orDash(state)}
+}

@@ -1,0 +1,137 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/core/usage"
+)
+
+func usageCommand(io Streams) *cobra.Command {
+	var by string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "usage", Short: "Show the tokens that were used", Args: cobra.NoArgs,
+		Long: `Show the tokens that were used, added up by agent, thread, requester, day or task,
+as far back as the hub keeps it, and how the budgets stand; in a terminal, a bar for
+each of the latest days as well.`,
+	}
+	f := c.Flags()
+	to := hubFlags(f)
+	f.StringVar(&by, "by", "agent", "`key` to add up by: agent, thread, requester, day or task")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		hub := to.client()
+		u, err := hub.Usage(c.Context(), by)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(io.Out, u)
+		}
+		if len(u.Totals) == 0 {
+			fmt.Fprintln(io.Err, "no agent has told of any tokens yet")
+			return printBudgets(io.Out, u.Budgets)
+		}
+		err = printTotals(io.Out, u)
+		if err == nil && len(u.Budgets) > 0 {
+			fmt.Fprintln(io.Out)
+			err = printBudgets(io.Out, u.Budgets)
+		}
+		if err != nil || !isTerminal(io.Out) {
+			return err
+		}
+		days, err := hub.Usage(c.Context(), string(usage.ByDay))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(io.Out)
+		return printDays(io.Out, days.Totals, widthOf(io.Out))
+	}
+	return c
+}
+
+// printTotals prints a table of them.
+func printTotals(out io.Writer, u client.UsageTotals) error {
+	t := newTable(out, strings.ToUpper(u.By), "INPUT", "OUTPUT", "THINKING", "CACHE READ", "CACHE WRITE", "TOTAL")
+	for _, x := range u.Totals {
+		n := x.Tokens
+		t.row(orDash(x.Key), fmt.Sprint(n.Input), fmt.Sprint(n.Output), fmt.Sprint(n.Thinking), fmt.Sprint(n.CacheRead), fmt.Sprint(n.CacheWrite), fmt.Sprint(n.Total()))
+	}
+	return t.flush()
+}
+
+// printBudgets prints a table of them, if there are any.
+func printBudgets(out io.Writer, budgets []client.BudgetStatus) error {
+	if len(budgets) == 0 {
+		return nil
+	}
+	t := newTable(out, "BUDGET OF", "USED", "LIMIT", "PER", "%", "RESETS")
+	for _, b := range budgets {
+		anew := ""
+		if b.Resets != nil {
+			anew = b.Resets.UTC().Format(time.RFC3339)
+		}
+		t.row(b.By+" "+b.Key, fmt.Sprint(b.Used), fmt.Sprint(b.Tokens), b.Per, fmt.Sprint(b.Percent), orDash(anew))
+	}
+	return t.flush()
+}
+
+// shownDays is how many days have a bar.
+const shownDays = 14
+
+// printDays prints a bar for each of the latest days on which something was used,
+// the longest as long as the width allows.
+func printDays(out io.Writer, days []usage.Total, width int) error {
+	days = days[max(0, len(days)-shownDays):]
+	most := int64(1)
+	for _, d := range days {
+		most = max(most, d.Tokens.Total())
+	}
+	const day, least = len("2026-01-02  "), 10
+	room := max(least, width-day-len(fmt.Sprint(most))-len("  "))
+	t := newTable(out, "DAY", "TOTAL")
+	for _, d := range days {
+		n := d.Tokens.Total()
+		t.row(d.Key, fmt.Sprint(n), bar(n, most, room))
+	}
+	return t.flush()
+}
+
+// eighths are the parts of a cell that a bar may end in.
+var eighths = []rune(" ▏▎▍▌▋▊▉")
+
+// bar is as long as n is of most, in cells of which room are the whole. What is not
+// nothing is seen.
+func bar(n, most int64, room int) string {
+	parts := int(float64(n) / float64(most) * float64(room) * 8)
+	if n > 0 {
+		parts = max(1, parts)
+	}
+	text := strings.Repeat("█", parts/8)
+	if parts%8 > 0 {
+		text += string(eighths[parts%8])
+	}
+	return text
+}
+
+// widthOf is how many cells a line of the terminal has.
+func widthOf(w any) int {
+	const usual = 80
+	f, ok := w.(*os.File)
+	if !ok {
+		return usual
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return usual
+	}
+	return width
+}

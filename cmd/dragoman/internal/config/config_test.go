@@ -1,0 +1,229 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+
+	"github.com/dragoman-hub/dragoman/schemas"
+)
+
+// configOf loads the settings from a file, an environment and flags.
+func configOf(t *testing.T, yaml string, environ []string, args ...string) (Config, error) {
+	t.Helper()
+	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	AddFlags(fs)
+	if yaml != "" {
+		args = append(args, "--config", configFile(t, t.TempDir(), yaml))
+	}
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return Load(fs, environ)
+}
+
+// configFile writes a configuration file and returns its path.
+func configFile(t *testing.T, dir, yaml string) string {
+	t.Helper()
+	path := filepath.Join(dir, "dragoman.yaml")
+	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAFlagWinsOverTheEnvironmentWhichWinsOverTheFileWhichWinsOverTheDefault(t *testing.T) {
+	yaml := "grpc_addr: file:1\nhttp_addr: file:2\npi_addr: file:3\nlimits:\n  hops: 5\n  cancel_grace: 2s\n"
+	c, err := configOf(t, yaml, []string{"DRAGOMAN_HTTP_ADDR=env:2", "DRAGOMAN_PI_ADDR=env:3", "DRAGOMAN_LIMITS_QUEUE_LENGTH=7", "DRAGOMAN_HOSTS=a.example,b.example"}, "--pi-addr", "flag:3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.GRPCAddr != "file:1" || c.HTTPAddr != "env:2" || c.PiAddr != "flag:3" {
+		t.Errorf("got %s, %s, %s, want file:1, env:2, flag:3", c.GRPCAddr, c.HTTPAddr, c.PiAddr)
+	}
+	if c.Limits.Hops != 5 || c.Limits.CancelGrace != 2*time.Second || c.Limits.QueueLength != 7 || c.Limits.SlotGrace != 5*time.Second {
+		t.Errorf("got the limits %+v, want 5 hops, 2s, 7 and the default of 5s", c.Limits)
+	}
+	if len(c.Hosts) != 2 || c.Hosts[1] != "b.example" {
+		t.Errorf("got the hosts %q, want two", c.Hosts)
+	}
+}
+
+func TestAnUnknownSettingIsAnErrorThatNamesTheNearest(t *testing.T) {
+	for name, load := range map[string]func() (Config, error){
+		"grpc_addr":             func() (Config, error) { return configOf(t, "grcp_addr: x:1", nil) },
+		"limits.queue_length":   func() (Config, error) { return configOf(t, "limits: {queue_long: 3}", nil) },
+		"DRAGOMAN_JOURNAL_SYNC": func() (Config, error) { return configOf(t, "", []string{"DRAGOMAN_JOURNAL_SINC=always"}) },
+	} {
+		_, err := load()
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want an error that names %s", err, name)
+		}
+	}
+}
+
+func TestASettingThatIsNotAllowedIsNamedWithWhatWasGivenWhatIsAllowedAndWhereItStands(t *testing.T) {
+	for _, c := range []struct{ yaml, variable, flag, want string }{
+		{yaml: "log_level: loud", want: `dragoman.yaml: log_level: want debug, info, warn or error, got "loud"`},
+		{yaml: "limits: {hops: many}", want: `dragoman.yaml: limits.hops: want a whole number of at least 1, got "many"`},
+		{yaml: "limits: {queue_length: 0}", want: `dragoman.yaml: limits.queue_length: want a whole number of at least 1, got 0`},
+		{yaml: "limits: {hops: 1.5}", want: `dragoman.yaml: limits.hops: want a whole number of at least 1, got 1.5`},
+		{yaml: "limits.hops: true", want: `dragoman.yaml: limits.hops: want a whole number of at least 1, got true`},
+		{yaml: "limits: 3", want: `dragoman.yaml: limits: want settings below it, such as limits.memory, got 3`},
+		{yaml: "limits: {hops: 2}\nlimits.hops: 3", want: `dragoman.yaml: limits.hops: it is set twice, by its whole name and below a group: remove one`},
+		{yaml: "journal: {sync: sometimes}", want: `dragoman.yaml: journal.sync: want interval or always, got "sometimes"`},
+		{yaml: "journal: {name: a b}", want: `dragoman.yaml: journal.name: want text of the form ^[A-Za-z0-9_-]+$, got "a b"`},
+		{yaml: "limits: {cancel_grace: 5 bees}", want: `dragoman.yaml: limits.cancel_grace: want a time such as 30s, 5m or 7d, got "5 bees"`},
+		{yaml: "limits: {cancel_grace: 0s}", want: `dragoman.yaml: limits.cancel_grace: want a time such as 30s, 5m or 7d, got "0s"`},
+		{yaml: "stop_timeout: 30", want: `dragoman.yaml: stop_timeout: want a time such as 30s, 5m or 7d of at least 0s, got 30`},
+		{yaml: "stop_timeout: -5s", want: `dragoman.yaml: stop_timeout: want a time such as 30s, 5m or 7d of at least 0s, got "-5s"`},
+		{yaml: "grpc: {ping_interval: 10ms}", want: `dragoman.yaml: grpc.ping_interval: want a time such as 30s, 5m or 7d of at least 1s, got "10ms"`},
+		{yaml: "pi: {prompt_timeout: 200h}", want: `dragoman.yaml: pi.prompt_timeout: want a time such as 30s, 5m or 7d of at most 168h, got "200h"`},
+		{yaml: "pi: {keep_tasks: perhaps}", want: `dragoman.yaml: pi.keep_tasks: want true or false, got "perhaps"`},
+		{yaml: "hosts: [1]", want: `dragoman.yaml: hosts: want a list of texts, got "[1]"`},
+		{yaml: "data_dir: [a]", want: `dragoman.yaml: data_dir: want text, got "[a]"`},
+		{yaml: "rest: {body_bytes: 10}", want: `dragoman.yaml: rest.body_bytes: want a number of bytes such as 1000000 or 64MiB of at least 1024, got 10`},
+		{yaml: "rest: {body_bytes: 1KB}", want: `dragoman.yaml: rest.body_bytes: want a number of bytes such as 1000000 or 64MiB of at least 1024, got "1KB"`},
+		{yaml: "limits: {hops: 8kB}", want: `dragoman.yaml: limits.hops: want a whole number of at least 1, got "8kB"`},
+		{yaml: "journal: {age: 7 days}", want: `dragoman.yaml: journal.age: want a time such as 30s, 5m or 7d`},
+		{variable: "DRAGOMAN_LIMITS_HOPS=many", want: `DRAGOMAN_LIMITS_HOPS: want a whole number of at least 1, got "many"`},
+		{variable: "DRAGOMAN_STDIO=", want: `DRAGOMAN_STDIO: want true or false, got ""`},
+		{flag: "--log-level=loud", want: `--log-level: want debug, info, warn or error, got "loud"`},
+		{yaml: "limits: {hops: 2}\n---\nlimits: {hops: 3}", want: "dragoman.yaml: there are several documents in it, with --- between: write one"},
+		{yaml: "limits: {hops: 2}\n---\n%x", want: "dragoman.yaml: "},
+		{yaml: "color: blue", want: "dragoman.yaml: color: unknown setting: 'dragoman check' without it lists all there are"},
+		{yaml: "hops: 2", want: "dragoman.yaml: hops: unknown setting: did you mean limits.hops?"},
+		{variable: "DRAGOMAN_FOO=1", want: "unknown variable DRAGOMAN_FOO: 'dragoman check' without it lists all there are"},
+		{yaml: "[1]", want: "dragoman.yaml: yaml: unmarshal errors: line 1"},
+		{yaml: "a: b: c", want: "dragoman.yaml: yaml: "},
+	} {
+		var environ, args []string
+		if c.variable != "" {
+			environ = append(environ, c.variable)
+		}
+		if c.flag != "" {
+			args = append(args, c.flag)
+		}
+		if _, err := configOf(t, c.yaml, environ, args...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s%s%s:\ngot  %v\nwant %s", c.yaml, c.variable, c.flag, err, c.want)
+		}
+	}
+}
+
+func TestASettingIsReadInEveryWayThatItCanBeWritten(t *testing.T) {
+	for yaml, want := range map[string]func(*Config){
+		"":                                  func(*Config) {},
+		"limits:\ndata_dir:":                func(*Config) {},
+		"---\nlimits: {hops: 3}\n...":       func(c *Config) { c.Limits.Hops = 3 },
+		"limits: {hops: 3}":                 func(c *Config) { c.Limits.Hops = 3 },
+		"limits.hops: 3":                    func(c *Config) { c.Limits.Hops = 3 },
+		"journal: {bytes: 2GiB}":            func(c *Config) { c.Journal.Bytes = 2 << 30 },
+		"rest.body_bytes: 5 MB":             func(c *Config) { c.REST.BodyBytes = 5e6 },
+		"journal: {age: 7d}":                func(c *Config) { c.Journal.Age = 168 * time.Hour },
+		`limits: {hops: "3"}`:               func(c *Config) { c.Limits.Hops = 3 },
+		"journal: {bytes: 1e9}":             func(c *Config) { c.Journal.Bytes = 1e9 },
+		"hosts: a.example, b.example":       func(c *Config) { c.Hosts = []string{"a.example", "b.example"} },
+		"hosts: [a.example, b.example]":     func(c *Config) { c.Hosts = []string{"a.example", "b.example"} },
+		"limits: {cause_memory: 0s}":        func(c *Config) { c.Limits.CauseMemory = 0 },
+		"journal: {lag: 0s}":                func(c *Config) { c.Journal.Lag = 0 },
+		"pi: {keep_tasks: false}":           func(c *Config) { c.Pi.KeepTasks = false },
+		"grpc: {min_client_ping: 1m30s}":    func(c *Config) { c.GRPC.MinClientPing = 90 * time.Second },
+		"grpc_addr: \"\"\nhttp_addr: :8080": func(c *Config) { c.GRPCAddr, c.HTTPAddr = "", ":8080" },
+	} {
+		wanted := Default()
+		want(&wanted)
+		got, err := configOf(t, yaml, nil)
+		if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
+			t.Errorf("%s: got %v and (-want +got):\n%s", yaml, err, diff)
+		}
+	}
+}
+
+// FuzzConfig holds that a file is refused in one line that names it, or gives
+// settings that the schema allows and that are the same when they are written down
+// and read again.
+func FuzzConfig(f *testing.F) {
+	for _, text := range []string{
+		"", "grpc_addr: 127.0.0.1:0", "limits:\n  hops: 5\n  cancel_grace: 2s", "limits.hops: 5", "limits: {hops: 1}\nlimits.hops: 2", "hosts: [a, b]",
+		"hosts: a,b", "stop_timeout: 30", "stop_timeout: 1h30m", "journal: {bytes: 1e9}", "journal: {age: 0x10}", "pi: {keep_tasks: yes}", "a: &a [*a]",
+		"a: &a {b: *a}", "? [1]\n: 2", "1: 2", "<<: {limits: {hops: 1}}", "limits: {hops: .inf}", "limits: {hops: 18446744073709551615}",
+		"log_level: !!binary aGk=", "data_dir: 2001-01-01", "--- {}\n--- {}", "\xff", "\x00", "limits: {queue_length: 0}", "rest: {body_bytes: 2_000_000}",
+		"acp: {deadline: 168h}", "pi: {prompt_timeout: 1ns}", "websocket: {ping_interval: 1µs}", "\ufeffstdio: true",
+		"budgets: [{agent: a, tokens: 1, per: total}, {thread: '*', tokens: 1e6}]", "budgets: '[{agent: a, tokens: 1}]'", "budgets: [{tokens: .inf}]",
+	} {
+		f.Add([]byte(text))
+	}
+	dir := f.TempDir() // one of each worker, since making them takes long
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := configOf(t, "", nil, "--config", configFile(t, dir, string(text)))
+		if err != nil {
+			if line := err.Error(); !strings.Contains(line, "dragoman.yaml") || strings.Contains(line, "\n") || len(line) > 2000 {
+				t.Fatalf("got %q, want one line that names the file", line)
+			}
+			return
+		}
+		written, err := json.Marshal(got.Plain()) // which is YAML
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schemas.Config().Validate(written); err != nil {
+			t.Errorf("got settings that the schema does not allow: %v", err)
+		}
+		again, err := configOf(t, "", nil, "--config", configFile(t, dir, string(written)))
+		if diff := cmp.Diff(got, again); err != nil || diff != "" {
+			t.Errorf("written down and read again: got %v and (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+func TestTheSchemaOfTheConfigurationHasEverySetting(t *testing.T) {
+	var schema struct{ Properties map[string]json.RawMessage }
+	if err := json.Unmarshal(schemas.ConfigSource(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	described := koanf.New(".")
+	var walk func(prefix string, props map[string]json.RawMessage)
+	walk = func(prefix string, props map[string]json.RawMessage) {
+		for name, raw := range props {
+			var p struct {
+				Description string
+				Properties  map[string]json.RawMessage
+			}
+			if err := json.Unmarshal(raw, &p); err != nil {
+				t.Fatal(err)
+			}
+			if p.Description == "" {
+				t.Errorf("%s%s has no description", prefix, name)
+			}
+			if p.Properties != nil {
+				walk(prefix+name+".", p.Properties)
+				continue
+			}
+			if _, ok := defaults()[prefix+name]; !ok {
+				t.Errorf("the schema has %s%s, which is no setting", prefix, name)
+			}
+			if err := described.Set(prefix+name, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	walk("", schema.Properties)
+	for name := range defaults() {
+		if !described.Exists(name) {
+			t.Errorf("the setting %s is not in the schema", name)
+		}
+	}
+}
+
+func TestASettingOfAnUnknownLifecycleIsRefusedByItsName(t *testing.T) {
+	if _, err := configOf(t, "pi: {lifecycle: mine}", nil); err == nil || !strings.Contains(err.Error(), "pi.lifecycle") {
+		t.Errorf("got %v for the setting, want it refused by its name", err)
+	}
+}

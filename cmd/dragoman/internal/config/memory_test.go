@@ -1,0 +1,36 @@
+package config
+
+import (
+	"testing"
+	"testing/fstest"
+)
+
+func TestTheDefaultMemoryLimitIsHalfOfTheMachineOrItsControlGroup(t *testing.T) {
+	const machine = "MemTotal:       16777216 kB\nMemFree:  1 kB\n" // 16 GiB
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  int64
+	}{
+		"a machine":      {map[string]string{"proc/meminfo": machine}, 8 << 30},
+		"not Linux":      {nil, 0},
+		"version 2":      {map[string]string{"proc/meminfo": machine, "proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "1073741824\n"}, 512 << 20},
+		"a group above":  {map[string]string{"proc/meminfo": machine, "proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "2147483648\n"}, 1 << 30},
+		"in a container": {map[string]string{"proc/meminfo": machine, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1073741824\n"}, 512 << 20},
+		"without limit":  {map[string]string{"proc/meminfo": machine, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 8 << 30},
+		"version 1":      {map[string]string{"proc/meminfo": machine, "proc/self/cgroup": "5:cpu,cpuacct:/x\n4:memory:/x\n", "sys/fs/cgroup/memory/x/memory.limit_in_bytes": "1073741824\n"}, 512 << 20},
+		"version 1, where the container's group is the root": {
+			map[string]string{"proc/meminfo": machine, "proc/self/cgroup": "4:memory:/docker/x\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n"}, 512 << 20,
+		},
+		"version 1 without limit": {
+			map[string]string{"proc/meminfo": machine, "proc/self/cgroup": "4:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 8 << 30,
+		},
+	} {
+		root := fstest.MapFS{}
+		for file, text := range tt.files {
+			root[file] = &fstest.MapFile{Data: []byte(text)}
+		}
+		if got := halfOfMemory(root); got != tt.want {
+			t.Errorf("%s: got %d, want %d", name, got, tt.want)
+		}
+	}
+}

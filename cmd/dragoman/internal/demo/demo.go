@@ -1,0 +1,205 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Who asks and who answers in the demo: pi-server knows clients only.
+var (
+	Requesters = []string{"coven", "parallax", "acp", "pi"}
+	Answerers  = []string{"coven", "parallax", "acp"}
+)
+
+// Reply is what an agent of the demo answers.
+func Reply(agent, asked string) string { return agent + " heard: " + strings.ToUpper(asked) }
+
+// askAnother is what an agent of the demo is told when it shall ask another itself.
+type askAnother struct {
+	To      string `json:"to"`
+	Content string `json:"content"`
+}
+
+// Agents are the agents and clients of the demo.
+type Agents struct {
+	asks   map[string]client.AskFunc
+	closes []func()
+	group  sync.WaitGroup
+}
+
+func (t *Agents) Ask(ctx context.Context, from, to, content string) (string, error) {
+	return t.asks[from](ctx, to, content)
+}
+
+// Leave closes everything and waits until nothing runs any more.
+func (t *Agents) Leave() {
+	for _, c := range t.closes {
+		c()
+	}
+	t.group.Wait()
+}
+
+// Join lets an agent of each dialect join, and connects a client of those that
+// have clients. leave must be called, whatever the error.
+func Join(ctx context.Context, at service.Addresses, log *slog.Logger) (*Agents, error) {
+	ctx, goHome := context.WithCancel(ctx)
+	t := &Agents{asks: map[string]client.AskFunc{}, closes: []func(){goHome}}
+	to := client.Hub{URL: "http://" + at.HTTP, GRPC: at.GRPC}
+	for name, connect := range client.Joins() {
+		a := &agent{name: name}
+		joined := make(chan struct{})
+		ended := make(chan error, 1)
+		card := core.Card{
+			ID: core.AgentID(name), Name: "the " + name + " agent", Capabilities: []string{"talk"}, MaxConcurrent: 4,
+			Features: core.FeatureStreaming | core.FeatureCancellation,
+		}
+		t.group.Go(func() {
+			ended <- connect(ctx, to, card, a.answer, a.onJoined(joined), log)
+		})
+		select {
+		case <-joined:
+		case err := <-ended:
+			return t, fmt.Errorf("the %s agent could not join: %w", name, err)
+		}
+		t.asks[name] = bySending(to, name)
+	}
+	return t, errors.Join(t.connectACP(ctx, to), t.connectPi(ctx, at.Pi))
+}
+
+// agent is an agent of the demo.
+type agent struct {
+	name string
+	asks client.AskFunc
+	once sync.Once
+}
+
+// onJoined notes how the actor asks others, and closes joined.
+func (a *agent) onJoined(joined chan struct{}) func(client.AskFunc) {
+	return func(asks client.AskFunc) {
+		a.once.Do(func() {
+			a.asks = asks
+			close(joined)
+		})
+	}
+}
+
+// answer is a core.Handler. It answers in words, one at a time; sent on an
+// errand, it asks another agent and passes on the answer.
+func (a *agent) answer(ctx context.Context, r core.Request, say func(core.Body) error) error {
+	text := Reply(a.name, r.Content)
+	var e askAnother
+	if a.asks != nil && json.Unmarshal([]byte(r.Content), &e) == nil && e.To != "" {
+		var err error
+		if text, err = a.asks(ctx, e.To, e.Content); err != nil {
+			return err
+		}
+	}
+	for _, word := range strings.SplitAfter(text, " ") {
+		if err := say(core.Text{Text: word}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bySending asks by sending an agent on an errand, through REST.
+func bySending(to client.Hub, agent string) client.AskFunc {
+	hub := to.Client()
+	return func(ctx context.Context, other, content string) (string, error) {
+		task, err := json.Marshal(askAnother{other, content})
+		if err != nil {
+			return "", err
+		}
+		resp, err := hub.Do(ctx, http.MethodPost, "/v1/tasks?wait=true", "application/json", client.TaskRequest{To: agent, Intent: "ask", Content: string(task)})
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		var done struct {
+			Answer struct {
+				Text  string      `json:"text"`
+				Fault *core.Fault `json:"fault"`
+			} `json:"answer"`
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&done); err != nil {
+			return "", err
+		}
+		if done.Answer.Fault != nil {
+			return "", done.Answer.Fault
+		}
+		return done.Answer.Text, nil
+	}
+}
+
+func (t *Agents) connectACP(ctx context.Context, to client.Hub) error {
+	conn, err := client.DialWebSocket(ctx, to, "/ws/acp", nil, client.MaxACPBytes)
+	if err != nil {
+		return err
+	}
+	c := acp.NewClient(conn, acp.ClientOptions{ID: "acp-client", Progress: true})
+	t.closes = append(t.closes, c.Close)
+	t.asks["acp"] = func(ctx context.Context, other, content string) (string, error) {
+		a, err := c.Ask(ctx, core.Request{To: core.ToAgent(core.AgentID(other)), Content: content}, nil)
+		return a.Text, err
+	}
+	return nil
+}
+
+func (t *Agents) connectPi(ctx context.Context, addr string) error {
+	conn, err := client.DialWebSocket(ctx, client.Hub{URL: "http://" + addr}, "/", nil, 64<<20)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	heard := map[string]*pi.Transcript{}
+	c, err := pi.Connect(ctx, conn, func(f pi.Frame) {
+		mu.Lock()
+		defer mu.Unlock()
+		if tr := heard[f.SessionID]; tr != nil {
+			tr.Add(f)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	t.closes = append(t.closes, func() { c.Close() })
+	t.asks["pi"] = func(ctx context.Context, other, content string) (string, error) {
+		id := "with-" + other
+		tr := &pi.Transcript{}
+		mu.Lock()
+		heard[id] = tr
+		mu.Unlock()
+		for _, command := range []map[string]any{
+			{"type": "create_session", "sessionId": id, "agent": other},
+			{"type": "switch_session", "sessionId": id},
+			{"type": "prompt", "sessionId": id, "message": content},
+		} {
+			f, err := c.Do(ctx, command)
+			if err != nil {
+				return "", err
+			}
+			if !f.Success {
+				return "", errors.New(f.Error)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if tr.ErrorMessage != "" {
+			return "", errors.New(tr.ErrorMessage)
+		}
+		return tr.Deltas.String(), nil
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/adapters/rest"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+)
+
+// door is an address that a hub listens on, with the setting that has it.
+type door struct{ key, addr string }
+
+// doors are the addresses that are not left out.
+func doors(c config.Config) []door {
+	var all []door
+	for _, d := range []door{{"grpc_addr", c.GRPCAddr}, {"http_addr", c.HTTPAddr}, {"pi_addr", c.PiAddr}} {
+		if d.addr != "" {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// reached is the address of the listener that is bound to one, for somebody who came
+// from an address to another of ours; "" when they cannot reach it, or there is none.
+func reached(bound string, to, from net.Addr) string {
+	host, port, err := net.SplitHostPort(bound)
+	if err != nil {
+		return "" // there is no such listener
+	}
+	ours, _ := to.(*net.TCPAddr)
+	theirs, _ := from.(*net.TCPAddr)
+	near := theirs != nil && (theirs.IP.IsLoopback() || ours != nil && theirs.IP.Equal(ours.IP))
+	switch ip := net.ParseIP(host); {
+	case ip.IsUnspecified() && near && ip.To4() != nil:
+		host = "127.0.0.1"
+	case ip.IsUnspecified() && ours != nil && (ip.To4() == nil || ours.IP.To4() != nil):
+		host = (&net.IPAddr{IP: ours.IP, Zone: ours.Zone}).String()
+	case ip.IsUnspecified(), ip.IsLoopback() && !near:
+		return ""
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// reachedBy are the listeners as the sender of a request reaches them.
+func (a Addresses) reachedBy(r *http.Request) rest.Addresses {
+	to, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	var from net.Addr
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		from = net.TCPAddrFromAddrPort(at)
+	}
+	return rest.Addresses{GRPC: reached(a.GRPC, to, from), HTTP: reached(a.HTTP, to, from), Pi: reached(a.Pi, to, from)}
+}
+
+// listen binds an address.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	return new(net.ListenConfig).Listen(ctx, "tcp", addr)
+}
+
+// listenAll binds every address, by its setting. Where some cannot be bound it says so of
+// all of them, with what to do, and leaves none bound.
+func listenAll(ctx context.Context, c config.Config) (map[string]net.Listener, error) {
+	listeners := map[string]net.Listener{}
+	var refused []error
+	var places []string
+	for _, d := range doors(c) {
+		l, err := listen(ctx, d.addr)
+		if err != nil {
+			refused, places = append(refused, err), append(places, c.At(d.key).Where())
+			continue
+		}
+		listeners[d.key] = l
+	}
+	if len(refused) == 0 {
+		return listeners, nil
+	}
+	for _, l := range listeners {
+		l.Close()
+	}
+	return nil, fmt.Errorf("cannot listen: %w; choose other addresses with %s (port 0 picks a free one)", errors.Join(refused...), strings.Join(places, ", "))
+}
+
+// checkExposure refuses addresses that cannot be one, and to open an
+// unauthenticated hub to the network by mistake.
+func checkExposure(c config.Config) error {
+	var wrong []error
+	for _, d := range doors(c) {
+		if why := misspelled(d.addr); why != "" {
+			wrong = append(wrong, fmt.Errorf("%s %s: %s; write it as host:port, such as 127.0.0.1:8080", c.At(d.key), d.addr, why))
+			continue
+		}
+		host, _, _ := net.SplitHostPort(d.addr) // it is spelled well
+		if ip := net.ParseIP(host); !c.Insecure && c.Auth.Tokens == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			wrong = append(wrong, fmt.Errorf("%s %s is open to the network and nobody has to authenticate: use 127.0.0.1, set auth.tokens, or add --insecure if that is what you want", c.At(d.key), d.addr))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// misspelled says why no address is written like that, or nothing.
+func misspelled(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	var why *net.AddrError
+	switch {
+	case errors.As(err, &why):
+		return why.Err
+	case err != nil:
+		return err.Error()
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
+		return fmt.Sprintf("%q is no port (0 to 65535)", port)
+	}
+	numeric := strings.ContainsAny(host, ":") || host != "" && strings.Trim(host, "0123456789.") == ""
+	if bare, _, _ := strings.Cut(host, "%"); numeric && net.ParseIP(bare) == nil {
+		return fmt.Sprintf("%q is no IP address", host)
+	}
+	return ""
+}

@@ -1,0 +1,72 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// ballast is memory that a test has in use.
+var ballast [][]byte
+
+func TestAnIdleHubReturnsItsMemoryOnceInAnIdlePeriod(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ticks := make(chan time.Time)
+	var out bytes.Buffer
+	var group sync.WaitGroup
+	group.Go(func() {
+		returnMemory(ctx, ticks, slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	})
+	tick := func(n int) {
+		for range n {
+			ticks <- time.Now()
+		}
+	}
+	tick(3)
+	for round := range 2 {
+		_, before := memoryNow()
+		for range 256 {
+			b := make([]byte, 1<<20)
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			ballast = append(ballast, b)
+		}
+		tick(1) // it was busy
+		if _, held := memoryNow(); held < before+200<<20 {
+			t.Fatalf("round %d: got %d MiB held while busy, want 256 MiB more than %d", round, held>>20, before>>20)
+		}
+		ballast = nil
+		tick(10)
+		if _, held := memoryNow(); held > before+worthReturning {
+			t.Errorf("round %d: got %d MiB held when idle, want about %d", round, held>>20, before>>20)
+		}
+	}
+	// What becomes free although no more is held is returned too, if later.
+	for range 256 {
+		ballast = append(ballast, bytes.Repeat([]byte("x"), 1<<20))
+	}
+	tick(2 + seldomReturned) // what is returned is little
+	_, before := memoryNow()
+	ballast = nil
+	for range 4 {
+		tick(1)
+		ballast = append(ballast, make([]byte, idleBytes))
+	}
+	tick(seldomReturned)
+	if _, held := memoryNow(); held > before-200<<20 {
+		t.Errorf("got %d MiB held, want 256 MiB less than %d", held>>20, before>>20)
+	}
+	ballast = nil
+	cancel()
+	group.Wait()
+	if n := strings.Count(out.String(), "memory was returned"); n < 3 || n > 5 {
+		t.Errorf("memory was returned %d times, want once in each of four idle periods: %s", n, out.String())
+	}
+	runtime.KeepAlive(&ballast)
+}

@@ -1,0 +1,49 @@
+package service
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// live are the settings that a running hub takes over; files that settings name are
+// read again.
+var live = []string{"auth.tokens", "parallax.heartbeat_interval", "parallax.secrets"}
+
+// Reload takes over what changed in the settings and can change while the hub runs,
+// and tells the agents concerned. What needs a start is told to the log. On an error
+// nothing has changed. One goroutine calls it.
+func (s *Service) Reload(c config.Config) error {
+	if (c.Auth.Tokens == "") != (s.config.Auth.Tokens == "") {
+		return errors.New("auth.tokens: a hub begins open or closed: start it anew to change that")
+	}
+	signing, err := readSigningSecrets(c.Parallax.Secrets)
+	if err != nil {
+		return err
+	}
+	if err := s.authorize(c.Auth.Tokens); err != nil {
+		return err
+	}
+	s.signing.Store(&signing)
+	const reason = "the configuration was reloaded"
+	before, now := s.loaded.Values(), c.Values()
+	if c.Parallax.HeartbeatInterval != s.loaded.Parallax.HeartbeatInterval {
+		s.hub.ImposeOn(parallax.Dialect, hub.Terms{Heartbeat: c.Parallax.HeartbeatInterval}, reason)
+	}
+	s.loaded = c
+	var later []string
+	for _, key := range slices.Sorted(maps.Keys(now)) {
+		if before[key] != now[key] && !slices.Contains(live, key) {
+			later = append(later, key)
+		}
+	}
+	if len(later) > 0 {
+		s.log.Warn("some settings that changed are taken over at the next start", "settings", later)
+	}
+	s.log.Info(reason)
+	return nil
+}

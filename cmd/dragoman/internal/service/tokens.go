@@ -1,0 +1,106 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/dragoman-hub/dragoman/core/access"
+)
+
+// tokenKeys are what the file says of a token.
+const tokenKeys = "principal, sha256 and, where they are needed, expires and operator"
+
+// readTokens reads the file of tokens: below tokens a list, each with the principal,
+// the SHA-256 of the token and perhaps when it expires and whether it is an
+// operator's. No path is no tokens: an open hub. No error repeats what stands in the
+// file, for somebody may have put a token there.
+func readTokens(path string) ([]access.Token, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		var unread *fs.PathError
+		if errors.As(err, &unread) {
+			err = unread.Err
+		}
+		return nil, fmt.Errorf("auth.tokens: %s: %w; name a YAML file that the hub may read", path, err)
+	}
+	var root map[string]any
+	if err := yaml.Unmarshal(data, &root); err != nil {
+		return nil, fmt.Errorf("auth.tokens: %s is not YAML%s", path, placeOf(err))
+	}
+	items, ok := root["tokens"].([]any)
+	if !ok || len(root) != 1 || len(items) == 0 {
+		return nil, fmt.Errorf("auth.tokens: %s: want tokens: and below it a list of at least one, each with %s", path, tokenKeys)
+	}
+	var list []access.Token
+	for i, item := range items {
+		one, err := readToken(item)
+		for _, other := range list {
+			if err == nil && other.Hash == one.Hash {
+				err = errors.New("its hash stands there twice: give everybody a token of their own")
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("auth.tokens: %s, line %d: token %d: %w", path, lineOfToken(data, i), i+1, err)
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// lineOfToken is the line on which a token of the list begins.
+func lineOfToken(data []byte, nth int) int {
+	var file struct{ Tokens []yaml.Node }
+	_ = yaml.Unmarshal(data, &file) // it has been read as YAML before
+	if nth >= len(file.Tokens) {
+		return 1
+	}
+	return file.Tokens[nth].Line
+}
+
+// readToken reads one token of the list.
+func readToken(item any) (t access.Token, err error) {
+	of, ok := item.(map[string]any)
+	if !ok {
+		return t, fmt.Errorf("want %s", tokenKeys)
+	}
+	for key, value := range of {
+		switch text, isText := value.(string); key {
+		case "principal":
+			if err := access.CheckPrincipal(text); err != nil {
+				return t, err
+			}
+			t.Principal = text
+		case "sha256":
+			if t.Hash, err = access.ParseHash(text); err != nil {
+				return t, fmt.Errorf("sha256: %w", err)
+			}
+		case "operator":
+			if t.Operator, ok = value.(bool); !ok {
+				return t, errors.New("operator: want true or false")
+			}
+		case "expires":
+			at, isTime := value.(time.Time)
+			if isText {
+				at, err = time.Parse(time.RFC3339, text)
+				isTime = err == nil
+			}
+			if t.Expires = at.UTC(); !isTime {
+				return t, errors.New("expires: want a time such as 2030-01-31T12:00:00Z")
+			}
+		default:
+			return t, fmt.Errorf("unknown key: want %s", tokenKeys)
+		}
+	}
+	if t.Principal == "" || t.Hash == (access.Hash{}) {
+		return t, errors.New("principal and sha256 are needed")
+	}
+	return t, nil
+}
