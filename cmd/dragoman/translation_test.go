@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -25,11 +24,15 @@ var updateDocs = flag.Bool("update-docs", false, "write the generated parts of t
 const docs = "../../docs"
 
 func TestTheTranslationTableIsCurrent(t *testing.T) {
-	all := append(service.Translations(), rest.Translation)
-	for _, d := range all {
-		if err := d.Check(); err != nil {
+	var all []core.Translation
+	for _, d := range service.Dialects() {
+		if d.Translation.Dialect == "" {
+			continue // MCP is the hub's tools, and no dialect
+		}
+		if err := d.Translation.Check(); err != nil {
 			t.Errorf("got %v, want a disposition for every kind", err)
 		}
+		all = append(all, d.Translation)
 	}
 	sameAsGenerated(t, filepath.Join(docs, "translation.md"), translationPage(all))
 }

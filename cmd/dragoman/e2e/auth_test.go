@@ -135,7 +135,7 @@ func TestACallOfGRPCNeedsATokenToo(t *testing.T) {
 
 func TestAnAgentOfEachDialectIsWhoseTokenItShows(t *testing.T) {
 	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
-	for dialect, join := range client.Joins() {
+	for dialect, join := range service.Joins() {
 		t.Run(dialect, func(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			ended := make(chan error, 1)

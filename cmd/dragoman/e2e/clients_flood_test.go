@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -119,7 +120,7 @@ func joinsAs(t *testing.T, addr string, id core.AgentID) (leave func()) {
 	in, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		card := core.Card{ID: id, MaxConcurrent: 4}
-		ended <- client.Joins()[coven.Name](ctx, client.Hub{GRPC: addr}, card, func(ctx context.Context, r core.Request, say func(core.Body) error) error {
+		ended <- service.Joins()[coven.Name](ctx, client.Hub{GRPC: addr}, card, func(ctx context.Context, r core.Request, say func(core.Body) error) error {
 			if strings.HasPrefix(r.Content, "answer") {
 				return say(core.Text{Text: "the answer"})
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 )
@@ -30,7 +31,7 @@ func (h *served) keeps(t *testing.T) {
 	in, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		card := core.Card{ID: "keeper", MaxConcurrent: 2}
-		ended <- client.Joins()[coven.Name](ctx, client.Hub{GRPC: h.grpc}, card, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+		ended <- service.Joins()[coven.Name](ctx, client.Hub{GRPC: h.grpc}, card, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 			return say(core.Text{Text: "to " + r.Content})
 		}, func(client.AskFunc) { close(in) }, slog.New(slog.DiscardHandler))
 	}()

@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -149,7 +150,7 @@ func TestAcknowledgedWriteLost(t *testing.T) {
 			in, ended := make(chan struct{}), make(chan error, 1)
 			go func() {
 				card := core.Card{ID: "keeper", MaxConcurrent: 2}
-				ended <- client.Joins()[coven.Name](ctx, client.Hub{GRPC: first.grpc}, card, func(ctx context.Context, r core.Request, say func(core.Body) error) error {
+				ended <- service.Joins()[coven.Name](ctx, client.Hub{GRPC: first.grpc}, card, func(ctx context.Context, r core.Request, say func(core.Body) error) error {
 					if r.Content == "answer" {
 						return say(core.Text{Text: "the answer"})
 					}

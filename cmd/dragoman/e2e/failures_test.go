@@ -16,6 +16,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/transports/ws"
@@ -37,7 +38,7 @@ func (s *stage) hire(t *testing.T, dialect string, id core.AgentID, handle core.
 	to := client.Hub{URL: "http://" + s.service.Addresses().HTTP, GRPC: s.service.Addresses().GRPC}
 	card := core.Card{ID: id, MaxConcurrent: 4, Features: core.FeatureStreaming | core.FeatureCancellation}
 	life.Go(func() {
-		if err := client.Joins()[dialect](ctx, to, card, handle, func(client.AskFunc) {}, s.log); err != nil && ctx.Err() == nil {
+		if err := service.Joins()[dialect](ctx, to, card, handle, func(client.AskFunc) {}, s.log); err != nil && ctx.Err() == nil {
 			t.Errorf("the agent %s left: %v", id, err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -226,7 +227,7 @@ func (s *stage) joinListening(ctx context.Context, dialect string, to client.Hub
 	if dialect == gatewayName {
 		return joinGateway(ctx, to, card, s.play)
 	}
-	return client.Joins()[dialect](ctx, to, card, s.play, func(client.AskFunc) {}, s.log)
+	return service.Joins()[dialect](ctx, to, card, s.play, func(client.AskFunc) {}, s.log)
 }
 
 // heard posts what was injected: the content is a scene, whose key says where.

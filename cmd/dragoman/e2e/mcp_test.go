@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -128,7 +129,7 @@ func TestTheMessagesOfTheMCPPageGoAsItShows(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	var life sync.WaitGroup
 	life.Go(func() {
-		_ = client.Joins()[coven.Name](ctx, client.Hub{GRPC: s.service.Addresses().GRPC}, core.Card{ID: "shout"}, shout, func(client.AskFunc) {}, s.log) // it is told to leave
+		_ = service.Joins()[coven.Name](ctx, client.Hub{GRPC: s.service.Addresses().GRPC}, core.Card{ID: "shout"}, shout, func(client.AskFunc) {}, s.log) // it is told to leave
 	})
 	defer life.Wait()
 	defer leave()

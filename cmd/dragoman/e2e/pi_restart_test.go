@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -138,7 +139,7 @@ func muteAgent(t *testing.T, grpc string) {
 	ctx, leave := context.WithCancel(t.Context())
 	in, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- client.Joins()[coven.Name](ctx, client.Hub{GRPC: grpc}, core.Card{ID: "mute"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+		ended <- service.Joins()[coven.Name](ctx, client.Hub{GRPC: grpc}, core.Card{ID: "mute"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}, func(client.AskFunc) { close(in) }, slog.New(slog.DiscardHandler))

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -39,7 +40,7 @@ func TestNobodyButWhoAskedAndOperatorsHaveToDoWithATask(t *testing.T) {
 		return context.Cause(ctx)
 	}
 	go func() {
-		ended <- client.Joins()[parallax.Dialect](ctx, client.Hub{URL: at, Token: "root"}, core.Card{ID: "a", MaxConcurrent: 1}, busy, func(client.AskFunc) {}, s.log)
+		ended <- service.Joins()[parallax.Dialect](ctx, client.Hub{URL: at, Token: "root"}, core.Card{ID: "a", MaxConcurrent: 1}, busy, func(client.AskFunc) {}, s.log)
 	}()
 	defer func() { leave(); <-ended }()
 	s.await(t, "joined a")

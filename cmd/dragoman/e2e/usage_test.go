@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -39,7 +40,7 @@ func spendOn(t *testing.T, grpc, http string, spent ...core.Usage) {
 	in, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		card := core.Card{ID: "spender", Features: core.FeatureUsage}
-		ended <- client.Joins()[coven.Name](ctx, client.Hub{GRPC: grpc}, card, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
+		ended <- service.Joins()[coven.Name](ctx, client.Hub{GRPC: grpc}, card, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 			for _, u := range spent {
 				if err := say(u); err != nil {
 					return err

@@ -24,7 +24,7 @@ import (
 func agentID(dialect string) string { return "bench-" + dialect }
 
 // dialects are the dialects of agents, in alphabetical order.
-func dialects() []string { return slices.Sorted(maps.Keys(client.Joins())) }
+func dialects() []string { return slices.Sorted(maps.Keys(service.Joins())) }
 
 // answer answers a number with so many chunks, and a request to sum up a
 // conversation with a sentence. Behind the number may stand what was said earlier.
@@ -56,7 +56,7 @@ func RunAgent(ctx context.Context, dialect string, to client.Hub, ready func(ser
 		ID: core.AgentID(agentID(dialect)), MaxConcurrent: parallel, Features: core.FeatureStreaming | core.FeatureCancellation,
 	}
 	var failed error
-	err := client.Joins()[dialect](ctx, to, card, answer, func(client.AskFunc) { failed = ready(service.Addresses{}) }, slog.New(slog.DiscardHandler))
+	err := service.Joins()[dialect](ctx, to, card, answer, func(client.AskFunc) { failed = ready(service.Addresses{}) }, slog.New(slog.DiscardHandler))
 	return errors.Join(failed, err)
 }
 
@@ -71,7 +71,7 @@ type Crowd struct {
 // Run joins the agents one after the other and has them answer until ctx ends. ready is
 // called once the hub has all.
 func (c Crowd) Run(ctx context.Context, to client.Hub, ready func(service.Addresses) error) error {
-	join := client.Joins()[c.Dialect]
+	join := service.Joins()[c.Dialect]
 	if c.Share > 0 {
 		join = joinCovenSharing(c.Share)
 	}

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
-	"github.com/dragoman-hub/dragoman/adapters/coven"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
@@ -53,11 +52,6 @@ type AskFunc func(ctx context.Context, to, content string) (string, error)
 // joined is told when the hub has taken the agent in, with how the agent asks
 // others from within its handler: nil where the dialect's agents do not.
 type JoinFunc func(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error
-
-// Joins are the dialects in which an agent can join.
-func Joins() map[string]JoinFunc {
-	return map[string]JoinFunc{coven.Name: JoinCoven, parallax.Dialect: JoinParallax, acp.Dialect: joinACP}
-}
 
 func JoinCoven(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), _ *slog.Logger) error {
 	return JoinCovenWith(ctx, to, card, handle, covenclient.WithJoined(func(*wire.Welcome) { joined(AskByTool) }))
@@ -115,7 +109,7 @@ func JoinParallax(ctx context.Context, to Hub, card core.Card, handle core.Handl
 	return parallax.Work(ctx, conn, card, handle, parallax.WorkOptions{Secret: to.SigningSecret, Registered: func(a *parallax.Agent) { joined(askByRequest(a)) }, Link: LinkOptions, Log: log})
 }
 
-func joinACP(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
+func JoinACP(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
 	return JoinACPWith(ctx, to, card, handle, acp.WorkOptions{Joined: func() { joined(nil) }, Link: LinkOptions, Log: log})
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -58,7 +59,7 @@ Parallax agents as a request of its topic and data.`,
 	f.StringVar(&to.grpc, "grpc-addr", "", "gRPC `address` of the hub, for --dialect coven; default: as the hub says")
 	wait := waitFlag(f, "a hub")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		connect, ok := client.Joins()[dialect]
+		connect, ok := service.Joins()[dialect]
 		switch {
 		case dialect == "":
 			return &exit{ExitUsage, errors.New("--dialect is missing: write coven, parallax or acp, before the command")}

@@ -57,7 +57,7 @@ func Join(ctx context.Context, at service.Addresses, log *slog.Logger) (*Agents,
 	ctx, goHome := context.WithCancel(ctx)
 	t := &Agents{asks: map[string]client.AskFunc{}, closes: []func(){goHome}}
 	to := client.Hub{URL: "http://" + at.HTTP, GRPC: at.GRPC}
-	for name, connect := range client.Joins() {
+	for name, connect := range service.Joins() {
 		a := &agent{name: name}
 		joined := make(chan struct{})
 		ended := make(chan error, 1)

@@ -8,30 +8,49 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
 	"google.golang.org/grpc/peer"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/access"
 )
 
-// newMCP makes the door of MCP. On an open hub those without a token are one of
-// their own.
-func (s *Service) newMCP() *mcp.Server {
+// mcpState is what the connections of MCP share.
+type mcpState struct {
+	server *mcp.Server
+	// admitted are those who may use a token of the hub there, by its hash.
+	admitted map[access.Hash]admission
+}
+
+// openMCP makes the endpoint. On an open hub those without a token are one of their own.
+func (s *Service) openMCP(context.Context) error {
 	c := s.config.MCP
 	var anonymous core.Principal
 	if s.tokens.Open() {
 		anonymous.ID = mcp.Name
 	}
-	return mcp.New(s.hub, mcp.Options{
+	s.mcp.server = mcp.New(s.hub, mcp.Options{
 		Anonymous: anonymous, Version: Version, Log: s.log,
 		Deadline: c.Deadline, CallTimeout: c.CallTimeout, MaxBodyBytes: c.BodyBytes, MaxCalls: c.Calls,
 	})
+	s.admitToMCP()
+	return nil
 }
 
-func (s *Service) mountMCP(r chi.Router) {
-	r.Handle(mcp.Path, s.mcp)
-	r.Handle(mcp.Path+"/*", s.mcp)
+// mountMCP serves the endpoint, which has tokens of its own beside those of the hub.
+func (s *Service) mountMCP(l *listeners) {
+	if l.http == nil {
+		return
+	}
+	l.http.Handle(mcp.Path, s.mcp.server)
+	l.http.Handle(mcp.Path+"/*", s.mcp.server)
+	l.http.open(mcp.Path, mcp.Path+"/")
+}
+
+func (s *Service) drainMCP(context.Context) {
+	if s.mcp.server != nil {
+		s.mcp.server.Close()
+	}
 }
 
 // mcpEndpoint is where the agent at the other end of a gRPC stream reaches MCP; ""
@@ -60,4 +79,26 @@ func pathOf(r *http.Request) string {
 		return mcp.Path + "/…"
 	}
 	return r.URL.Path
+}
+
+// admission is somebody who may use a token of the hub at the door of MCP.
+type admission struct {
+	owner core.Principal
+	leave func()
+}
+
+// admitToMCP lets those who have a token of the hub use it at the door of MCP.
+func (s *Service) admitToMCP() {
+	for hash, at := range s.mcp.admitted {
+		if owner, known := s.tokens.Owner(hash); !known || owner != at.owner {
+			at.leave()
+			delete(s.mcp.admitted, hash)
+		}
+	}
+	for _, hash := range s.tokens.Hashes() {
+		if _, here := s.mcp.admitted[hash]; !here {
+			owner, _ := s.tokens.Owner(hash)
+			s.mcp.admitted[hash] = admission{owner, s.mcp.server.Admit(hash, owner)}
+		}
+	}
 }

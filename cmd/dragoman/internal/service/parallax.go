@@ -2,18 +2,82 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"net/http"
+	"strings"
+	"sync/atomic"
 
-	"github.com/go-chi/chi/v5"
 	"google.golang.org/grpc/peer"
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	"github.com/dragoman-hub/dragoman/core"
 	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
+	registrywire "github.com/dragoman-hub/dragoman/proto/parallax/registry"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+	"github.com/dragoman-hub/dragoman/transports/ws"
 )
+
+// parallaxState is what the connections of Parallax share.
+type parallaxState struct {
+	traffic *parallax.Traffic
+	refused parallax.Refusals
+	control *control.Control // nil where nothing listens for HTTP
+	// signing are the secrets that agents sign with.
+	signing atomic.Pointer[signingSecrets]
+}
+
+// mountParallax serves agents over WebSocket and gRPC, and a control plane over HTTP.
+func (s *Service) mountParallax(l *listeners) {
+	if l.grpc != nil {
+		l.grpc.Register(&gatewaywire.AgentGateway_ServiceDesc, parallax.NewGatewayService(s.serveGateway))
+		l.grpc.Register(&registrywire.Registry_ServiceDesc, s.newRegistry())
+	}
+	if l.http == nil {
+		return
+	}
+	targets, err := control.ParseTargets(s.config.Parallax.WebhookTargets)
+	if err != nil {
+		targets = control.TargetsNone // the schema of the settings lets nothing else through
+	}
+	s.parallax.control = control.New(s.hub, control.Options{
+		Principal: func(r *http.Request) core.Principal {
+			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: parallax.Dialect, Operator: true})
+		},
+		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, Targets: targets, Log: s.log,
+	})
+	l.http.Get(ParallaxPath, s.serveParallax)
+	l.http.Mount(ControlPath, s.parallax.control)
+	l.http.refuse(ParallaxPath, func(w http.ResponseWriter, err error) {
+		refuseParallax(w, map[string]string{"error": core.AsFault(err).Message})
+	})
+	l.http.refuse(ControlPath+"/", func(w http.ResponseWriter, err error) {
+		why := core.AsFault(err)
+		refuseParallax(w, map[string]string{"error": why.Message, "code": parallax.CodeOf(why)})
+	})
+}
+
+// refuseParallax answers a request without a good token as the page of Parallax has it.
+func refuseParallax(w http.ResponseWriter, body map[string]string) {
+	text, _ := json.Marshal(body) // texts always encode
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnauthorized)
+	_, _ = w.Write(text) // the peer may have gone
+}
+
+// drainParallax ends the control plane beside the connections that say goodbye, and for as
+// long.
+func (s *Service) drainParallax(context.Context) {
+	if s.parallax.control == nil {
+		return
+	}
+	s.conns.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
+		defer cancel()
+		s.parallax.control.Close(ctx)
+	})
+}
 
 // parallaxOptions are what agents of Parallax have in common, whatever they come by.
 func (s *Service) parallaxOptions(ctx context.Context, id string) parallax.Options {
@@ -22,7 +86,7 @@ func (s *Service) parallaxOptions(ctx context.Context, id string) parallax.Optio
 		Principal: principalOf(ctx, core.Principal{}), ConnectionID: id, TaskTimeout: c.TaskTimeout, HeartbeatInterval: c.HeartbeatInterval,
 		MaxMessageBytes: c.MessageBytes, MaxMessagesPerSecond: orNever(c.MessagesPerSecond), KeepTasks: c.KeepTasks,
 		Secret: s.signingSecret, RequireSignature: c.RequireSignatures,
-		Traffic: s.traffic, Log: s.log,
+		Traffic: s.parallax.traffic, Log: s.log,
 	}
 }
 
@@ -36,7 +100,7 @@ func (s *Service) serveGateway(stream gatewaywire.AgentGateway_ConnectServer) er
 
 // gatewayOptions are those of an agent that makes the call of ctx.
 func (s *Service) gatewayOptions(ctx context.Context) parallax.GatewayOptions {
-	opts := parallax.GatewayOptions{Options: s.parallaxOptions(ctx, core.NewID()), Refusals: &s.refused}
+	opts := parallax.GatewayOptions{Options: s.parallaxOptions(ctx, core.NewID()), Refusals: &s.parallax.refused}
 	opts.MaxMessageBytes = grpcserver.DefaultMaxMessageBytes
 	if from, ok := peer.FromContext(ctx); ok {
 		opts.Address, _, _ = net.SplitHostPort(from.Addr.String()) // where there is no port there is one address
@@ -47,16 +111,25 @@ func (s *Service) gatewayOptions(ctx context.Context) parallax.GatewayOptions {
 // ControlPath is where the REST of a Parallax control plane is.
 const ControlPath = "/api"
 
-func (s *Service) mountControl(r chi.Router) {
-	targets, err := control.ParseTargets(s.config.Parallax.WebhookTargets)
-	if err != nil {
-		targets = control.TargetsNone // the schema of the settings lets nothing else through
-	}
-	s.control = control.New(s.hub, control.Options{
-		Principal: func(r *http.Request) core.Principal {
-			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: parallax.Dialect, Operator: true})
-		},
-		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, Targets: targets, Log: s.log,
+func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
+	c, id := s.config.Parallax, core.NewID()
+	conn := s.upgrade(w, r, ws.AcceptOptions{
+		Limits: ws.Limits{ReadLimit: c.MessageBytes, Oversize: ws.Reject},
+		Header: http.Header{"X-Connection-Id": {id}},
 	})
-	r.Mount(ControlPath, s.control)
+	if conn == nil {
+		return
+	}
+	var able []string
+	for c := range strings.SplitSeq(r.Header.Get("X-Agent-Capabilities"), ",") {
+		if c = strings.TrimSpace(c); c != "" {
+			able = append(able, c)
+		}
+	}
+	opts := s.parallaxOptions(r.Context(), id)
+	opts.AgentID, opts.Capabilities, opts.Link = r.Header.Get("X-Agent-Id"), able, webSocketLink(s.config.WebSocket)
+	s.hold(func() { parallax.Serve(s.ctx, s.hub, conn, opts) })
 }
+
+// ParallaxPath is where agents of Parallax connect.
+const ParallaxPath = "/ws/agent"

@@ -28,7 +28,7 @@ func (s *Service) Reload(c config.Config) error {
 	if err := s.authorize(c.Auth.Tokens); err != nil {
 		return err
 	}
-	s.signing.Store(&signing)
+	s.parallax.signing.Store(&signing)
 	const reason = "the configuration was reloaded"
 	before, now := s.loaded.Values(), c.Values()
 	if c.Parallax.HeartbeatInterval != s.loaded.Parallax.HeartbeatInterval {

@@ -51,4 +51,4 @@ func readSigningSecrets(path string) (signingSecrets, error) {
 }
 
 // signingSecret is the secret of an agent; nil if it has none.
-func (s *Service) signingSecret(id core.AgentID) []byte { return (*s.signing.Load())[id] }
+func (s *Service) signingSecret(id core.AgentID) []byte { return (*s.parallax.signing.Load())[id] }

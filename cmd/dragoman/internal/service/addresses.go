@@ -13,13 +13,13 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-// door is an address that a hub listens on, with the setting that has it.
-type door struct{ key, addr string }
+// address is what a hub listens on, with the setting that has it.
+type address struct{ key, addr string }
 
-// doors are the addresses that are not left out.
-func doors(c config.Config) []door {
-	var all []door
-	for _, d := range []door{{"grpc_addr", c.GRPCAddr}, {"http_addr", c.HTTPAddr}, {"pi_addr", c.PiAddr}} {
+// addresses are those that are not left out.
+func addresses(c config.Config) []address {
+	var all []address
+	for _, d := range []address{{"grpc_addr", c.GRPCAddr}, {"http_addr", c.HTTPAddr}, {"pi_addr", c.PiAddr}} {
 		if d.addr != "" {
 			all = append(all, d)
 		}
@@ -58,19 +58,14 @@ func (a Addresses) reachedBy(r *http.Request) rest.Addresses {
 	return rest.Addresses{GRPC: reached(a.GRPC, to, from), HTTP: reached(a.HTTP, to, from), Pi: reached(a.Pi, to, from)}
 }
 
-// listen binds an address.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	return new(net.ListenConfig).Listen(ctx, "tcp", addr)
-}
-
-// listenAll binds every address, by its setting. Where some cannot be bound it says so of
+// bindAll binds every address, by its setting. Where some cannot be bound it says so of
 // all of them, with what to do, and leaves none bound.
-func listenAll(ctx context.Context, c config.Config) (map[string]net.Listener, error) {
+func bindAll(ctx context.Context, c config.Config) (map[string]net.Listener, error) {
 	listeners := map[string]net.Listener{}
 	var refused []error
 	var places []string
-	for _, d := range doors(c) {
-		l, err := listen(ctx, d.addr)
+	for _, d := range addresses(c) {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", d.addr)
 		if err != nil {
 			refused, places = append(refused, err), append(places, c.At(d.key).Where())
 			continue
@@ -90,7 +85,7 @@ func listenAll(ctx context.Context, c config.Config) (map[string]net.Listener, e
 // unauthenticated hub to the network by mistake.
 func checkExposure(c config.Config) error {
 	var wrong []error
-	for _, d := range doors(c) {
+	for _, d := range addresses(c) {
 		if why := misspelled(d.addr); why != "" {
 			wrong = append(wrong, fmt.Errorf("%s %s: %s; write it as host:port, such as 127.0.0.1:8080", c.At(d.key), d.addr, why))
 			continue

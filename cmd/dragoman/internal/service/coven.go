@@ -1,0 +1,60 @@
+package service
+
+import (
+	"context"
+
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/core"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+)
+
+// mountCoven serves agents, clients and packs of Coven over gRPC.
+func (s *Service) mountCoven(l *listeners) {
+	if l.grpc == nil {
+		return
+	}
+	l.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
+	l.grpc.Register(&wire.ClientService_ServiceDesc, coven.NewClientService(s.hub, coven.ClientOptions{
+		Deadline: s.config.Coven.Deadline, RememberFor: s.config.Coven.Remember, Logger: s.log, Principal: s.covenClient,
+	}, s.serveCovenClient))
+	l.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack))
+}
+
+func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
+	conn, err := grpcserver.Accept(s.grpc, stream)
+	if err != nil {
+		return err
+	}
+	return grpcserver.Status(coven.Serve(s.ctx, s.hub, conn, s.covenOptions(stream.Context())))
+}
+
+// covenOptions are those of the agent whose call ctx is of.
+func (s *Service) covenOptions(ctx context.Context) *coven.Options {
+	c := s.config.Coven
+	return &coven.Options{
+		ServerID: s.hub.ID(), DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, KeepTasks: c.KeepTasks, Logger: s.log,
+		RegisterTimeout: c.RegisterTimeout, MaxToolCalls: c.ToolCalls, Secrets: s.covenSecrets.of, Principal: principalOf(ctx, core.Principal{}),
+		MCPEndpoint: s.mcpEndpoint(ctx), MCPToken: s.mcp.server.Issue,
+	}
+}
+
+func (s *Service) servePack(m *wire.PackManifest, stream wire.PackService_RegisterServer) error {
+	accept := func() (coven.PackConn, error) { return grpcserver.AcceptPush(s.grpc, stream) }
+	return grpcserver.Status(coven.ServePack(s.ctx, s.hub, m, accept, coven.Options{Logger: s.log, Principal: principalOf(stream.Context(), core.Principal{})}))
+}
+
+// covenClient is who calls as a client of Coven.
+func (s *Service) covenClient(ctx context.Context) (core.Principal, error) {
+	p := principalOf(ctx, core.Principal{ID: "client", Operator: true})
+	p.Dialect = coven.Name
+	return p, nil
+}
+
+func (s *Service) serveCovenClient(stream wire.ClientService_StreamEventsServer, serve coven.ServeClient) error {
+	conn, err := grpcserver.AcceptPush(s.grpc, stream)
+	if err != nil {
+		return err
+	}
+	return grpcserver.Status(serve(s.ctx, conn))
+}

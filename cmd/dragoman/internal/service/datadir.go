@@ -1,0 +1,46 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// errTaken says that another hub uses a data directory.
+var errTaken = errors.New("another hub uses it")
+
+// lockDir makes a data directory when it is missing, and sees to it that one hub
+// at a time uses it: until what it returns is closed, or the process ends. It returns
+// errTaken when another one does.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, errTaken
+	}
+	return f, nil
+}
+
+// stableID returns the id of the hub that keeps its data in dir, so that agents
+// see the same hub after a restart.
+func stableID(dir string) (string, error) {
+	path := filepath.Join(dir, "id")
+	if b, err := os.ReadFile(path); err == nil && len(b) > 0 {
+		return string(b), nil
+	}
+	id := core.NewID()
+	if err := os.WriteFile(path, []byte(id), 0o600); err != nil {
+		return "", fmt.Errorf("keeping the id of the hub: %w", err)
+	}
+	return id, nil
+}

@@ -1,0 +1,115 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/dragoman-hub/dragoman/adapters/nats"
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/usage"
+	"github.com/dragoman-hub/dragoman/schemas"
+)
+
+// openHub makes the engine over its journal, and what every dialect keeps in it.
+func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) error {
+	opts, err := s.hubOptions()
+	if err != nil {
+		return err
+	}
+	if opts.UsageStore, err = s.openJournal(ctx); err != nil {
+		return err
+	}
+	opts.Journal = s.journal
+	if observer != nil {
+		observer(&opts)
+	}
+	s.hub = hub.New(opts)
+	if err := s.hub.Recover(ctx); err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+	for _, d := range Dialects() {
+		if d.Open == nil {
+			continue
+		}
+		if err := d.Open(s, ctx); err != nil {
+			return err
+		}
+	}
+	// What was read is garbage by now, several times what stays of it: without this it
+	// would be minutes until the system had it back.
+	debug.FreeOSMemory()
+	return nil
+}
+
+// hubOptions reads what stands in the data directory, whose lock the service holds from
+// then on, and adds the settings of the engine.
+func (s *Service) hubOptions() (o hub.Options, err error) {
+	c := s.config
+	o.ID, o.Log, o.Rules, o.Schema, o.Budgets = core.NewID(), s.log, policy.Rules{Hops: c.Limits.Hops}, schemas.Compile, c.Budgets.Limits()
+	if o.Limits, err = hubLimits(c); err != nil {
+		return o, err
+	}
+	if c.DataDir == "" {
+		return o, nil
+	}
+	if s.dir, err = lockDir(c.DataDir); errors.Is(err, errTaken) {
+		return o, fmt.Errorf("another hub uses the data directory %s: stop it, or name another with %s", c.DataDir, c.At("data_dir").Where())
+	} else if err != nil {
+		return o, fmt.Errorf("%s %s: %w; name a directory that you may write into", c.At("data_dir"), c.DataDir, err)
+	}
+	if o.ID, err = stableID(c.DataDir); err != nil {
+		return o, err
+	}
+	o.KeepTerms, o.Terms, err = termsIn(c.DataDir)
+	return o, err
+}
+
+// hubLimits are the settings that bound the engine.
+func hubLimits(c config.Config) (hub.Limits, error) {
+	l := c.Limits
+	limits := hub.Limits{
+		QueueLength: l.QueueLength, Retries: orNever(l.Retries), CancelGrace: l.CancelGrace, SlotGrace: l.SlotGrace,
+		Packs: l.Packs, PackTools: l.PackTools, PackCalls: l.PackCalls, ToolTimeout: l.ToolTimeout, MaxToolTimeout: l.MaxToolTimeout,
+		ApprovalTimeout: l.ApprovalTimeout, QuestionTimeout: l.QuestionTimeout, Questions: l.Questions,
+		CauseMemory: orNever(l.CauseMemory), MaxDeadline: l.MaxDeadline, JournalLag: orNever(c.Journal.Lag),
+		TaskBytes: l.TaskBytes, HistoryBytes: orNever(l.HistoryBytes), RequestBytes: l.RequestBytes, UnrecordedBytes: l.UnrecordedBytes,
+		KeepNotices: l.KeepNotices, NoticeBytes: l.NoticeBytes, Threads: l.Threads,
+		FinishedTasks: l.FinishedTasks, FinishedBytes: l.FinishedBytes,
+	}
+	if err := limits.Disconnect.UnmarshalText([]byte(l.Disconnect)); err != nil {
+		return limits, fmt.Errorf("limits.disconnect: %w", err)
+	}
+	return limits, nil
+}
+
+// openJournal opens the journal in memory, on disk or at a NATS server, and returns what
+// it keeps of usage; nil in memory, where it ends with the hub.
+func (s *Service) openJournal(ctx context.Context) (usage.Store, error) {
+	c := s.config
+	keep := journal.Retention{Age: c.Journal.Age, Bytes: c.Journal.Bytes}
+	if c.DataDir == "" && c.Journal.NATSURL == "" {
+		s.journal = journal.NewMemory(keep)
+		return nil, nil //nolint:nilnil // there is none, and that is no error
+	}
+	sync, err := nats.ParseSync(c.Journal.Sync)
+	if err != nil {
+		return nil, err
+	}
+	j, err := nats.Open(ctx, nats.Options{
+		Dir: c.DataDir, URL: c.Journal.NATSURL, Name: c.Journal.Name, Sync: sync, Keep: keep, Log: s.log,
+		KeepUsage: usage.Retention{Age: c.Usage.Age, Bytes: c.Usage.Bytes},
+		Logs:      map[string]journal.Retention{pi.Name: {Age: c.Journal.Age, Bytes: c.Pi.JournalBytes}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening the journal: %w", err)
+	}
+	s.journal, s.piJournal = j, j.Log(pi.Name)
+	return j.Usage(), nil
+}

@@ -1,0 +1,157 @@
+package service
+
+import (
+	"maps"
+	"math"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+	"github.com/dragoman-hub/dragoman/transports/web"
+)
+
+// listeners are what dialects are mounted on. Each is nil where its address is left out.
+type listeners struct {
+	grpc *grpcserver.Server
+	http *httpListener
+	pi   chi.Router // the address of pi-server's own
+}
+
+// httpListener is a router whose paths need a token, but for those that are open.
+type httpListener struct {
+	chi.Router
+	public   []string
+	refusals map[string]refusal
+}
+
+// refusal answers a request without a good token in the form that errors have at its path.
+type refusal func(w http.ResponseWriter, err error)
+
+// open lets everybody through to some paths. One that ends with a slash stands for all
+// below it.
+func (h *httpListener) open(paths ...string) { h.public = append(h.public, paths...) }
+
+// isOpen reports whether a path needs no token.
+func (h *httpListener) isOpen(path string) bool {
+	for _, p := range h.public {
+		if matches(p, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// refuse sets how requests for a path are refused, or below it if it ends with a slash.
+func (h *httpListener) refuse(path string, how refusal) { h.refusals[path] = how }
+
+// refusalAt is how requests for a path are refused.
+func (h *httpListener) refusalAt(path string) refusal {
+	for p, how := range h.refusals {
+		if matches(p, path) {
+			return how
+		}
+	}
+	return func(w http.ResponseWriter, err error) {
+		why := core.AsFault(err)
+		web.Problem(w, http.StatusUnauthorized, string(why.Code), why.Message)
+	}
+}
+
+func matches(pattern, path string) bool {
+	return pattern == path || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern)
+}
+
+// listen mounts every dialect on the listeners that are bound, by their settings, and
+// serves them: here, and nowhere else, transports and dialects meet.
+func (s *Service) listen(bound map[string]net.Listener) {
+	for name, l := range bound {
+		bound[name] = loudListener{l, s.refusals}
+	}
+	var on listeners
+	var serve []func()
+	if l := bound["grpc_addr"]; l != nil {
+		s.grpc = s.newGRPC()
+		on.grpc = s.grpc
+		serve = append(serve, func() { s.run("gRPC", func() error { return s.grpc.Serve(l) }) })
+	}
+	if l := bound["http_addr"]; l != nil {
+		w := s.newWeb(alwaysAnswered)
+		on.http = &httpListener{Router: w.Router(), refusals: map[string]refusal{}}
+		on.http.Use(s.authenticate(on.http))
+		s.mountHealth(on.http)
+		on.http.Method(http.MethodGet, "/metrics", s.metricsHandler())
+		on.http.NotFound(nothingHere)
+		serve = append(serve, func() { s.run("HTTP", func() error { return w.Serve(l) }) })
+	}
+	if l := bound["pi_addr"]; l != nil {
+		w := s.newWeb(nil)
+		on.pi = w.Router()
+		on.pi.Use(s.authenticate(&httpListener{}))
+		serve = append(serve, func() { s.run("pi-server", func() error { return w.Serve(l) }) })
+	}
+	for _, d := range Dialects() {
+		d.Mount(s, &on)
+	}
+	for _, begin := range serve {
+		begin()
+	}
+}
+
+func (s *Service) newGRPC() *grpcserver.Server {
+	large := map[string]int{}
+	for _, d := range Dialects() {
+		maps.Copy(large, d.LargeMessages)
+	}
+	c := s.config.GRPC
+	return grpcserver.New(grpcserver.Options{
+		MaxConnections: c.Connections, Larger: large, Admit: s.admit,
+		PingEvery: c.PingInterval, PingTimeout: c.PingTimeout, MinClientPing: c.MinClientPing,
+		OnPanic: func(method string, value any, stack []byte) {
+			s.log.Error("a handler panicked", "method", method, "panic", value, "stack", string(stack))
+		},
+		OnRefused: s.tooMany("grpc.connections"), AdmitConn: s.files.admitted,
+	})
+}
+
+// newWeb makes an HTTP server, which answers some paths even where there is no room for
+// another connection.
+func (s *Service) newWeb(always []string) *web.Server {
+	c := s.config
+	w := web.New(web.Options{
+		Hosts: c.Hosts, Origins: c.Origins, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
+		// What is mounted has limits of its own, and says which setting moves them.
+		MaxConnections: c.HTTP.Connections, MaxBodyBytes: math.MaxInt64,
+		OnPanic: func(r *http.Request, value any, stack []byte) {
+			s.log.Error("a handler panicked", "path", pathOf(r), "panic", value, "stack", string(stack))
+		},
+		OnDenied: func(r *http.Request, status int, detail string) {
+			s.log.Info("a request was refused", "path", pathOf(r), "status", status, "detail", detail)
+		},
+		OnRefused: s.tooMany("http.connections"), Admit: s.files.admit, Always: always,
+	})
+	s.servers = append(s.servers, w)
+	return w
+}
+
+// tooMany logs a connection that is refused because a setting allows no more.
+func (s *Service) tooMany(setting string) func(remote net.Addr) {
+	return func(remote net.Addr) {
+		s.refusals.refused("too many connections ("+setting+"): one was closed", remote)
+	}
+}
+
+// nothingHere answers at a path that nothing is mounted on, and names those that are.
+func nothingHere(w http.ResponseWriter, r *http.Request) {
+	web.Problem(w, http.StatusNotFound, string(core.CodeUnsupported), "nothing is at "+r.URL.Path+
+		": /v1 is REST (its document /v1/openapi.json), /ws/agent and /api Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /mcp MCP, /metrics Prometheus, /healthz and /readyz the health (/health and /health/ready as coven-gateway tells it)")
+}
+
+func plainText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // the peer may have gone
+}

@@ -1,0 +1,154 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/transports/stdio"
+	"github.com/dragoman-hub/dragoman/transports/ws"
+)
+
+// piState is what the connections of pi-server share.
+type piState struct {
+	server *pi.Server
+	// snapshots and lifecycle are for clients that ask for none of their own.
+	snapshots pi.Snapshots
+	lifecycle pi.Lifecycle
+}
+
+// openPi makes the server and reads what it left in the journal.
+func (s *Service) openPi(ctx context.Context) (err error) {
+	c := s.config
+	s.pi.server = pi.NewServer(s.hub, piOptions(c.Pi, pi.Options{
+		Version: Version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: webSocketLink(c.WebSocket), Log: s.log,
+		Journal: s.piJournal, JournalPath: journalPath(c), Reaper: reaperCommand(), Dialects: agentDialects(),
+	}))
+	if s.pi.snapshots, err = pi.ParseSnapshots(c.Pi.Snapshots); err != nil {
+		return fmt.Errorf("pi.snapshots: %w", err)
+	}
+	if s.pi.lifecycle, err = pi.ParseLifecycle(c.Pi.Lifecycle); err != nil {
+		return fmt.Errorf("pi.lifecycle: %w", err)
+	}
+	return s.pi.server.Recover(ctx)
+}
+
+// mountPi serves pi-server over WebSocket, at any path of its own address, and over the
+// Unix socket.
+func (s *Service) mountPi(l *listeners) {
+	if l.http != nil {
+		l.http.Get("/ws/pi", s.servePi)
+	}
+	if l.pi != nil {
+		l.pi.Handle("/*", http.HandlerFunc(s.servePi))
+	}
+	if s.socket != nil {
+		s.run("Unix socket", s.acceptPi)
+	}
+}
+
+func (s *Service) drainPi(ctx context.Context) {
+	if s.pi.server != nil {
+		s.pi.server.Drain(ctx)
+	}
+}
+
+func (s *Service) closePi() {
+	if s.pi.server != nil {
+		s.pi.server.Close()
+	}
+}
+
+// ServeStdio serves pi-server to the one peer behind local, which is told to leave when
+// the service stops. The channel is closed once it has gone.
+func (s *Service) ServeStdio(local *stdio.Conn) (gone <-chan struct{}) {
+	ended := make(chan struct{})
+	s.conns.Go(func() {
+		defer close(ended)
+		reason := s.pi.server.Serve(s.ctx, local, pi.ConnOptions{
+			Principal: core.Principal{ID: "stdio"}, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle,
+		})
+		s.log.Info("the peer on stdin and stdout has gone", "reason", reason.Error())
+	})
+	return ended
+}
+
+// acceptPi serves pi-server, a JSON object a line, to whoever connects to the
+// Unix socket.
+func (s *Service) acceptPi() error {
+	for {
+		conn, err := s.socket.Accept()
+		switch {
+		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+			s.refusals.refused("a connection could not be accepted: "+client.Reason(err), &net.UnixAddr{Name: s.socket.Path(), Net: "unix"})
+			select {
+			case <-time.After(100 * time.Millisecond): // as net/http does
+			case <-s.ctx.Done():
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		s.hold(func() {
+			s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle})
+		})
+	}
+}
+
+func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		plainText(w, http.StatusUpgradeRequired, "Upgrade Required")
+		return
+	}
+	asked := r.URL.Query()
+	snapshots, err := pi.ParseSnapshots(cmp.Or(asked.Get("snapshots"), s.config.Pi.Snapshots))
+	lifecycle, wrong := pi.ParseLifecycle(cmp.Or(asked.Get("lifecycle"), s.config.Pi.Lifecycle))
+	if err = cmp.Or(err, wrong); err != nil {
+		plainText(w, http.StatusBadRequest, core.AsFault(err).Message+"\n")
+		return
+	}
+	conn := s.upgrade(w, r, ws.AcceptOptions{
+		Limits:          ws.Limits{ReadLimit: s.config.Pi.MessageBytes, Oversize: ws.Reject, AcceptBinary: true},
+		EchoSubprotocol: true,
+	})
+	if conn == nil {
+		return
+	}
+	principal := principalOf(r.Context(), core.Principal{})
+	s.hold(func() {
+		s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.WebSocket, Snapshots: snapshots, Lifecycle: lifecycle, Principal: principal})
+	})
+}
+
+// piOptions adds the settings of pi-server to the options of a server.
+func piOptions(c config.Pi, o pi.Options) pi.Options {
+	o.PromptTimeout, o.DropTasks = c.PromptTimeout, !c.KeepTasks
+	o.MaxMessageBytes, o.MaxSessions, o.AllSessions, o.MaxConnections = c.MessageBytes, c.Sessions, c.SessionsAll, c.Connections
+	o.MaxPending, o.MaxInFlight, o.InFlightBytes, o.SessionLifetime = c.Pending, c.InFlight, c.InFlightBytes, orNever(c.SessionLifetime)
+	o.CommandTimeout, o.DependencyTimeout = c.CommandTimeout, c.DependencyTimeout
+	o.MaxOutcomes, o.OutcomeBytes, o.KeyTTL = c.Outcomes, c.OutcomeBytes, c.KeyTTL
+	o.Retries, o.RetryDelay, o.Bash = orNever(c.Retries), c.RetryDelay, c.Bash
+	o.CompactAt = orNever(c.CompactAt)
+	o.SessionDir, o.SessionRoots, o.ExportDirs = c.SessionDirectory(), c.SessionRootDirectories(), c.ExportDirectories()
+	o.MaxFileBytes = c.SessionBytes
+	r, b := c.Rates, c.Breakers
+	o.Rates = pi.Rates{All: orNever(r.All), Client: orNever(r.Client), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
+	breaker := func(failures int, window time.Duration) pi.Breaker {
+		return pi.Breaker{Failures: orNever(failures), Window: window, Open: b.Open, Trials: b.Trials}
+	}
+	o.Breakers = pi.Breakers{
+		Agent:       breaker(b.AgentFailures, b.AgentWindow),
+		BashSession: breaker(b.SessionFailures, b.BashWindow), BashAll: breaker(b.BashFailures, b.BashWindow),
+	}
+	return o
+}

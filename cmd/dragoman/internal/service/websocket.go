@@ -1,0 +1,47 @@
+package service
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/transports/ws"
+)
+
+// webSocketLink bounds the WebSockets of a hub.
+func webSocketLink(c config.WebSocket) link.Options {
+	return link.Options{PingEvery: c.PingInterval, PingTimeout: c.PingTimeout, WriteTimeout: c.WriteTimeout}
+}
+
+// upgrade makes a WebSocket of a request, or answers it and returns nil. A hub that is
+// stopping makes none.
+func (s *Service) upgrade(w http.ResponseWriter, r *http.Request, o ws.AcceptOptions) *ws.Conn {
+	if s.draining.Load() {
+		plainText(w, http.StatusServiceUnavailable, "Server is shutting down\n") // as pi clients know it
+		return nil
+	}
+	if o.Hosts, o.Origins = s.config.Hosts, s.config.Origins; len(o.Hosts) > 0 {
+		o.Hosts = append(slices.Clip(o.Hosts), "localhost", "127.0.0.1", "::1") // they go without saying
+	}
+	conn, err := ws.Accept(w, r, o)
+	if err != nil {
+		s.log.Info("a WebSocket was refused", "path", r.URL.Path, "error", err)
+		return nil
+	}
+	return conn
+}
+
+// hold keeps a WebSocket in a goroutine of its own, so that what the HTTP server
+// holds for its request is freed. Stop waits for all of them.
+func (s *Service) hold(serve func()) {
+	s.gate.Lock()
+	stopping := s.stopping
+	if !stopping {
+		s.conns.Go(serve)
+	}
+	s.gate.Unlock()
+	if stopping {
+		serve() // the context has ended: the peer is told, and that is all
+	}
+}
