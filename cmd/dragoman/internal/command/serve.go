@@ -3,10 +3,11 @@ package command
 import (
 	"context"
 	"errors"
-	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,14 +33,15 @@ and shows its value.`,
 		if err != nil {
 			return &exit{ExitUsage, err}
 		}
-		return serve(c.Context(), settings, io, func() (config.Config, error) { return config.Load(c.Flags(), os.Environ()) })
+		open := func() (*stdio.Conn, error) { return openStdio(io, stdio.Options{}) }
+		return serve(c.Context(), settings, io, open, func() (config.Config, error) { return config.Load(c.Flags(), os.Environ()) })
 	}
 	return c
 }
 
-// serve runs a hub until a signal, or until its only peer has gone. On SIGHUP it reads
-// the settings again.
-func serve(ctx context.Context, settings config.Config, io Streams, read func() (config.Config, error)) error {
+// serve runs a hub until a signal, or until its only peer has gone. open opens stdin and
+// stdout, if the settings want it. On SIGHUP serve reads the settings again.
+func serve(ctx context.Context, settings config.Config, io Streams, open func() (*stdio.Conn, error), read func() (config.Config, error)) error {
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
@@ -57,18 +59,18 @@ func serve(ctx context.Context, settings config.Config, io Streams, read func() 
 		return err
 	}
 	s.ReturnMemory()
-	log.Info("the hub is ready", readyLine(s.Addresses(), settings)...)
 	var gone <-chan struct{}
 	if settings.Stdio {
-		local, err := openStdio(io, stdio.Options{})
+		local, err := open()
 		if err != nil {
-			return err
+			return errors.Join(err, stopHub(s, settings.StopTimeout, "stdin cannot be opened", signals, log))
 		}
 		gone = s.ServeStdio(local)
 		if s.Addresses() != (service.Addresses{}) {
 			gone = nil // others can come
 		}
 	}
+	log.Info("the hub is ready", readyLine(s.Addresses(), settings)...)
 
 	var cause error
 	reason := ""
@@ -93,10 +95,15 @@ func serve(ctx context.Context, settings config.Config, io Streams, read func() 
 			reason = "shutdown"
 		}
 	}
-	stop, cancel := context.WithTimeout(context.Background(), settings.StopTimeout)
+	return errors.Join(cause, stopHub(s, settings.StopTimeout, reason, signals, log))
+}
+
+// stopHub stops a hub in good order, and at once when another signal comes.
+func stopHub(s *service.Service, patience time.Duration, reason string, signals <-chan os.Signal, log *slog.Logger) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- s.Stop(stop, reason) }()
+	go func() { done <- s.Stop(ctx, reason) }()
 	select {
 	case err = <-done:
 	case <-signals:
@@ -108,7 +115,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, read func() 
 	} else {
 		log.Info("the hub has stopped", "reason", reason)
 	}
-	return errors.Join(cause, err)
+	return err
 }
 
 // readyLine is where the hub listens and keeps what it has, and nothing of what is
@@ -124,63 +131,4 @@ func readyLine(at service.Addresses, c config.Config) []any {
 		}
 	}
 	return line
-}
-
-func checkCommand(io Streams) *cobra.Command {
-	var asJSON, envelope bool
-	c := &cobra.Command{
-		Use: "check [KIND...]", Short: "Check the settings and explain them, or the envelopes of ACP",
-		Long: `Read the settings and the files that they name as 'dragoman serve' would, say what is
-wrong with them, and print each with its value, its default where that is another,
-its variable and what it sets.
-
-With --envelope print instead how the envelopes of ACP look: an example of each kind,
-or of the kinds named, with a comment on every member. It is enough for a language
-model to write them.`,
-		Example: `  dragoman check --config dragoman.yaml
-  dragoman check --envelope query response error`,
-		Args: func(c *cobra.Command, args []string) error {
-			if envelope {
-				return nil
-			}
-			return cobra.NoArgs(c, args)
-		},
-	}
-	config.AddFlags(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON; of --envelope an array, without comments")
-	c.Flags().BoolVar(&envelope, "envelope", false, "print how the envelopes of ACP look, of the kinds named or of all")
-	c.RunE = func(c *cobra.Command, kinds []string) error {
-		if envelope {
-			return printEnvelopes(io.Out, kinds, asJSON)
-		}
-		settings, err := config.Load(c.Flags(), os.Environ())
-		if err == nil {
-			err = errors.Join(service.CheckListeners(settings), service.CheckFiles(settings))
-		}
-		if err != nil {
-			return &exit{ExitUsage, err}
-		}
-		settings.Journal.NATSURL = nats.Redacted(settings.Journal.NATSURL)
-		if asJSON {
-			return printJSON(io.Out, settings.Plain())
-		}
-		return explain(io.Out, settings)
-	}
-	return c
-}
-
-// explain prints what comes of each setting.
-func explain(out io.Writer, c config.Config) error {
-	usual := config.Default()
-	usual.Journal.Bytes = c.DefaultJournalBytes()
-	values, standard := c.Values(), usual.Values()
-	t := newTable(out, "SETTING", "VALUE", "DEFAULT", "VARIABLE", "WHAT IT SETS")
-	for _, s := range config.All() {
-		other := ""
-		if standard[s.Key] != values[s.Key] {
-			other = orDash(standard[s.Key])
-		}
-		t.row(s.Key, orDash(values[s.Key]), other, config.Variable(s.Key), s.Rule.Description)
-	}
-	return t.flush()
 }

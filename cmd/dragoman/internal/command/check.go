@@ -1,0 +1,72 @@
+package command
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/adapters/nats"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+)
+
+func checkCommand(io Streams) *cobra.Command {
+	var asJSON, envelope bool
+	c := &cobra.Command{
+		Use: "check [KIND...]", Short: "Check the settings and explain them, or the envelopes of ACP",
+		Long: `Read the settings and the files that they name as 'dragoman serve' would, say what is
+wrong with them, and print each with its value, its default where that is another,
+its variable and what it sets.
+
+With --envelope print instead how the envelopes of ACP look: an example of each kind,
+or of the kinds named, with a comment on every member. It is enough for a language
+model to write them.`,
+		Example: `  dragoman check --config dragoman.yaml
+  dragoman check --envelope query response error`,
+		Args: func(c *cobra.Command, args []string) error {
+			if envelope {
+				return nil
+			}
+			return cobra.NoArgs(c, args)
+		},
+	}
+	config.AddFlags(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON; of --envelope an array, without comments")
+	c.Flags().BoolVar(&envelope, "envelope", false, "print how the envelopes of ACP look, of the kinds named or of all")
+	c.RunE = func(c *cobra.Command, kinds []string) error {
+		if envelope {
+			return printEnvelopes(io.Out, kinds, asJSON)
+		}
+		settings, err := config.Load(c.Flags(), os.Environ())
+		if err == nil {
+			err = errors.Join(service.CheckListeners(settings), service.CheckFiles(settings))
+		}
+		if err != nil {
+			return &exit{ExitUsage, err}
+		}
+		settings.Journal.NATSURL = nats.Redacted(settings.Journal.NATSURL)
+		if asJSON {
+			return printJSON(io.Out, settings.Plain())
+		}
+		return explain(io.Out, settings)
+	}
+	return c
+}
+
+// explain prints what comes of each setting.
+func explain(out io.Writer, c config.Config) error {
+	usual := config.Default()
+	usual.Journal.Bytes = c.DefaultJournalBytes()
+	values, standard := c.Values(), usual.Values()
+	t := newTable(out, "SETTING", "VALUE", "DEFAULT", "VARIABLE", "WHAT IT SETS")
+	for _, s := range config.All() {
+		other := ""
+		if standard[s.Key] != values[s.Key] {
+			other = orDash(standard[s.Key])
+		}
+		t.row(s.Key, orDash(values[s.Key]), other, config.Variable(s.Key), s.Rule.Description)
+	}
+	return t.flush()
+}
