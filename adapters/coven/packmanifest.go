@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/tool"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -24,25 +24,22 @@ const (
 )
 
 // toolsOf are the tools of a manifest.
-func toolsOf(m *wire.PackManifest) []hub.PackTool {
-	var tools []hub.PackTool
+func toolsOf(m *wire.PackManifest) []tool.Definition {
+	var tools []tool.Definition
 	for _, t := range m.GetTools() {
-		tools = append(tools, hub.PackTool{
-			Tool: hub.Tool{
-				Name: t.GetName(), Description: t.GetDescription(), InputSchema: json.RawMessage(t.GetInputSchemaJson()),
-				Timeout: time.Duration(t.GetTimeoutSeconds()) * time.Second,
-			},
-			Capabilities: t.GetRequiredCapabilities(),
+		tools = append(tools, tool.Definition{
+			Name: t.GetName(), Description: t.GetDescription(), InputSchema: json.RawMessage(t.GetInputSchemaJson()),
+			Timeout: time.Duration(t.GetTimeoutSeconds()) * time.Second, Requires: t.GetRequiredCapabilities(),
 		})
 	}
 	return tools
 }
 
 // definitionOf is how an agent is told of a tool.
-func definitionOf(t hub.Tool) *wire.ToolDefinition {
+func definitionOf(t tool.Definition) *wire.ToolDefinition {
 	return &wire.ToolDefinition{
 		Name: t.Name, Description: t.Description, InputSchemaJson: string(t.InputSchema),
-		RequiredCapabilities: t.Requires(), TimeoutSeconds: int32(t.Timeout.Seconds()),
+		RequiredCapabilities: t.Requires, TimeoutSeconds: int32(t.Timeout.Seconds()),
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/tool"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -59,7 +59,7 @@ func (s *session) admitTool(m *wire.ExecutePackTool) (refusal string) {
 }
 
 // toolResult tells the agent what a tool came to.
-func (s *session) toolResult(ctx context.Context, o *hub.ToolOutput) error {
+func (s *session) toolResult(ctx context.Context, o *tool.Result) error {
 	s.mu.Lock()
 	delete(s.calls, o.Call)
 	s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *session) toolResult(ctx context.Context, o *hub.ToolOutput) error {
 
 // failureText is the error of a tool: the fault and, behind an empty line, the
 // JSON that there is beside it. A language model reads on, and a program finds it.
-func failureText(o *hub.ToolOutput) string {
+func failureText(o *tool.Result) string {
 	switch {
 	case o.Pack != "":
 		return packFailure(o.Fault)

@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // versions are those of the protocol that a client may speak: with sessions and
@@ -43,17 +44,17 @@ func (g *stage) visit(t *testing.T, version, below string, changed chan<- struct
 }
 
 // provide offers tools through a session.
-func provide(t *testing.T, s *hub.Session, tools ...hub.PackTool) {
+func provide(t *testing.T, s *hub.Session, tools ...tool.Definition) {
 	t.Helper()
 	if err := s.Provide("weather", tools); err != nil {
 		t.Fatalf("providing tools: got %v, want no error", err)
 	}
 }
 
-func tool(name string, capabilities ...string) hub.PackTool {
-	return hub.PackTool{
-		Tool:         hub.Tool{Name: name, Description: "It does " + name, InputSchema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`), Timeout: time.Minute},
-		Capabilities: capabilities,
+func packTool(name string, capabilities ...string) tool.Definition {
+	return tool.Definition{
+		Name: name, Description: "It does " + name, Timeout: time.Minute, Requires: capabilities,
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
 	}
 }
 
@@ -78,7 +79,7 @@ func TestTheSDKsOwnClientIsServedInEveryVersionOfTheProtocol(t *testing.T) {
 			ann, bob := g.actor("ann", "meteo"), g.actor("bob")
 			pack := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
 			t.Cleanup(func() { pack.Close(nil) })
-			provide(t, pack, tool("forecast", "meteo"), tool("secret", "admin"))
+			provide(t, pack, packTool("forecast", "meteo"), packTool("secret", "admin"))
 			token, revoke := g.door.Issue(ann.Session)
 			defer revoke()
 			changed := make(chan struct{}, 100)
@@ -142,12 +143,12 @@ func TestAClientThatListensIsToldThatTheToolsHaveChanged(t *testing.T) {
 			t.Cleanup(func() { pack.Close(nil) })
 			changed := make(chan struct{}, 100)
 			cs := g.visit(t, version, "", changed)
-			provide(t, pack, tool("forecast"))
+			provide(t, pack, packTool("forecast"))
 			<-changed
 			if names := namesOf(t, cs); !slices.Contains(names, "forecast") {
 				t.Errorf("got the tools %v, want forecast", names)
 			}
-			provide(t, pack, tool("outlook"))
+			provide(t, pack, packTool("outlook"))
 			<-changed
 			if names := namesOf(t, cs); slices.Contains(names, "forecast") || !slices.Contains(names, "outlook") {
 				t.Errorf("got the tools %v, want outlook in place of forecast", names)

@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
@@ -30,7 +30,7 @@ func (s *Server) serveTools(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-func list(tools []hub.Tool) *sdk.ListToolsResult {
+func list(tools []tool.Definition) *sdk.ListToolsResult {
 	// Others may be offered other tools.
 	out := &sdk.ListToolsResult{Cacheable: sdk.Cacheable{CacheScope: "private"}, Tools: []*sdk.Tool{}}
 	for _, t := range tools {
@@ -43,7 +43,7 @@ func list(tools []hub.Tool) *sdk.ListToolsResult {
 // a model reads, and no error of the protocol, which it may never see.
 func (s *Server) callTool(r *request, p *sdk.CallToolParamsRaw) (sdk.Result, error) {
 	tools := r.holder.session.Tools()
-	i := slices.IndexFunc(tools, func(t hub.Tool) bool { return t.Name == p.Name })
+	i := slices.IndexFunc(tools, func(t tool.Definition) bool { return t.Name == p.Name })
 	if i < 0 {
 		s.hub.Count(Name + ".refused.unknown_tool")
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %.100q: tools/list tells which there are", p.Name)}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // The tool by which an agent that declared the capability asks people, as agents of
@@ -17,7 +18,7 @@ const (
 	maxQuestionBytes  = 64 << 10
 )
 
-var askUserTool = Tool{
+var askUserTool = tool.Definition{
 	Name:        "ask_user",
 	Description: "Ask the people who talk with you a question, and wait for what they choose, or say where there is nothing to choose from.",
 	InputSchema: schema(`"question":{"type":"string","minLength":1},`+
@@ -25,7 +26,7 @@ var askUserTool = Tool{
 		`"multi_select":{"type":"boolean"},"header":{"type":"string"},`+
 		`"timeout_seconds":{"type":"integer","minimum":1,"maximum":300}`, "question"),
 	Timeout:  maxAskUser + 10*time.Second,
-	requires: []string{askUserCapability},
+	Requires: []string{askUserCapability},
 }
 
 type askUserInput struct {
@@ -54,7 +55,7 @@ func (in askUserInput) question(timeout time.Duration) (question.Question, error
 }
 
 // runAskUser puts the question; the answer comes when somebody gives it.
-func runAskUser(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
+func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
 	var in askUserInput
 	if err := readInput(raw, &in); err != nil {
 		return nil, err

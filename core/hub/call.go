@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // Branch returns a session beside s for somebody who acts in its name through
@@ -42,7 +43,7 @@ func (s *Session) root() *Session {
 // without touching what Next returns. When ctx ends, Call returns its cause, and
 // what the tool asked is cancelled unless it was to be kept. When the session ends
 // first, Call returns why.
-func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) (*ToolOutput, error) {
+func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) (*tool.Result, error) {
 	b := s.Branch()
 	defer b.Close(core.NewFault(core.CodeCancelled, "the call has ended"))
 	b.CallTool("", name, input)

@@ -11,11 +11,12 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // called is what a call came to.
 type called struct {
-	out *hub.ToolOutput
+	out *tool.Result
 	err error
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // Batch is what [Session.Next] returns: exactly one of events, a gap, the output
@@ -26,7 +27,7 @@ type Batch struct {
 	// that many notices are, of which some may have been for it.
 	Gap *task.Gap
 	// Tool is what a tool that this session called came to.
-	Tool *ToolOutput
+	Tool *tool.Result
 	// Execute is what the pack that this session provides is to do.
 	Execute *Execution
 	// Question is put to people, or the news of how it ended: see [Session.WatchQuestions].
@@ -43,7 +44,7 @@ type Batch struct {
 type inbox struct {
 	mu       sync.Mutex
 	ready    fifo.Queue[*task.Reader]
-	tools    fifo.Queue[*ToolOutput]
+	tools    fifo.Queue[*tool.Result]
 	execute  fifo.Queue[*Execution]
 	asking   fifo.Queue[*question.Update]
 	changed  bool // the tools, since that was told last
@@ -67,7 +68,7 @@ func (f *inbox) push(r *task.Reader) {
 	f.signal()
 }
 
-func (f *inbox) pushTool(o *ToolOutput) {
+func (f *inbox) pushTool(o *tool.Result) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tools.Push(o)
@@ -254,7 +255,7 @@ func (s *Session) take(r *task.Reader) (Batch, bool) {
 	if p.Role != task.Waiter {
 		return Batch{Task: p.Task, Role: p.Role, Tag: p.Tag, Events: p.Events, Gap: p.Gap}, true
 	}
-	then, isCall := p.Tag.(func(*Task) *ToolOutput)
+	then, isCall := p.Tag.(func(*Task) *tool.Result)
 	if !isCall {
 		return Batch{Task: p.Task, Role: task.Requester, Tag: p.Tag}, true
 	}

@@ -42,7 +42,7 @@ func TestAToolThatIsOpenWhenTheDeadlinePassesHasTimedOut(t *testing.T) {
 
 func TestAToolThatFinishesLateIsContextForItsAgent(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		slow := tool("weather")
+		slow := packTool("weather")
 		slow.Timeout = 2 * time.Second
 		agent, asker, pack := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r"), g.pack("sky", slow)
 		first := g.ask(asker, "a")
@@ -66,7 +66,7 @@ func TestAToolThatFinishesLateIsContextForItsAgent(t *testing.T) {
 			}
 		}
 		g.events(agent)
-		stranger := g.pack("mail", tool("mail"))
+		stranger := g.pack("mail", packTool("mail"))
 		g.wantFault("answered by another pack", stranger.AnswerTool(late[0], []byte(`"72F"`), nil), core.CodeConflict)
 		if got := g.hub.Provider(late[0]); got != pack {
 			t.Errorf("got the provider %p, want %p", got, pack)
@@ -102,7 +102,7 @@ func TestAToolThatFinishesLateIsContextForItsAgent(t *testing.T) {
 
 func TestAToolThatFinishesLateIsLeftOutWhereTheAgentTakesNoContext(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		slow := tool("weather")
+		slow := packTool("weather")
 		slow.Timeout = time.Second
 		agent, asker, pack := g.agent("a", core.FeatureCancellation), g.connect("r"), g.pack("sky", slow)
 		task := g.ask(asker, "a")
@@ -119,7 +119,7 @@ func TestAToolThatFinishesLateIsLeftOutWhereTheAgentTakesNoContext(t *testing.T)
 // do whose calls have ids of their own: it can only be of that.
 func TestALateAnswerOfACallThatIsNotShownGoesToTheOnlyTask(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		slow := tool("weather")
+		slow := packTool("weather")
 		slow.Timeout = time.Second
 		agent, asker, pack := g.agent("a", able), g.connect("r"), g.pack("sky", slow)
 		task := g.ask(asker, "a")

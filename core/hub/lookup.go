@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // lookup is a call of agent_result for a task that is no longer in memory.
@@ -59,15 +60,15 @@ func (s *Session) isClosed() bool {
 }
 
 // readResult tells of a task that is in the journal alone: it has ended.
-func (h *Hub) readResult(ctx context.Context, l lookup) *ToolOutput {
+func (h *Hub) readResult(ctx context.Context, l lookup) *tool.Result {
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
 	t, err := h.Task(ctx, l.session.identity.Principal, l.task)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return &ToolOutput{Fault: core.NewFault(core.CodeTimeout, "the journal did not answer within %s: call again", lookupLimit)}
+		return &tool.Result{Fault: core.NewFault(core.CodeTimeout, "the journal did not answer within %s: call again", lookupLimit)}
 	case err != nil:
-		return &ToolOutput{Fault: core.AsFault(err)}
+		return &tool.Result{Fault: core.AsFault(err)}
 	}
 	return result(t)
 }

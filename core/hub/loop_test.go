@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 func TestEchoStorm(t *testing.T) {
@@ -94,7 +95,7 @@ func TestRefusalThatKillsTheRunInsteadOfInformingIt(t *testing.T) {
 }
 
 // tool reads the session up to the output of a tool.
-func (g *stage) tool(s *hub.Session) *hub.ToolOutput {
+func (g *stage) tool(s *hub.Session) *tool.Result {
 	g.t.Helper()
 	synctest.Wait() // what reads the journal runs beside
 	for {

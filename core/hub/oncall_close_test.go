@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // onCancel is an observer that calls a function at the first request to cancel.
@@ -64,7 +65,7 @@ func TestAnAgentMayLeaveWhileAnotherTakesItsID(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := g.connect("pack").Provide("slow", []hub.PackTool{{Tool: hub.Tool{Name: "slow"}}}); err != nil {
+	if err := g.connect("pack").Provide("slow", []tool.Definition{{Name: "slow"}}); err != nil {
 		t.Fatal(err)
 	}
 	asker := g.connect("r")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // Execution is one call of a tool, for the pack that provides it.
@@ -44,7 +45,7 @@ func (s *Session) callPack(call, name string, input json.RawMessage) (string, er
 	if t == nil {
 		return "", core.NewFault(core.CodeUnsupported, "tool not found: %s", name)
 	}
-	if err := t.refusal(s.capabilities()); err != nil {
+	if err := t.CheckCaller(s.capabilities()); err != nil {
 		return t.pack.id, err
 	}
 	if len(input) == 0 {
@@ -122,7 +123,7 @@ func (ps *packs) expire(c *packCall, after time.Duration) {
 
 // settle answers the caller. Callers hold mu.
 func (ps *packs) settle(c *packCall, output json.RawMessage, fault *core.Fault) {
-	c.caller.inbox.pushTool(&ToolOutput{Call: c.call, Pack: c.pack.id, Output: output, Fault: fault})
+	c.caller.inbox.pushTool(&tool.Result{Call: c.call, Pack: c.pack.id, Output: output, Fault: fault})
 	ps.drop(c)
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // packs are the packs that are connected, by the sessions that provide them, and
@@ -38,7 +39,7 @@ type pack struct {
 
 // packTool is a tool of a pack, with what holds an input against its schema.
 type packTool struct {
-	Tool
+	tool.Definition
 	pack  *pack
 	check func([]byte) error // nil takes any input
 }
@@ -55,7 +56,7 @@ func newPacks(l Limits, schema func([]byte) (func([]byte) error, error), count f
 // pack is connected elsewhere, when the session provides another, or when a tool's
 // name is taken; an invalid Fault for a name or a schema that cannot be one; a
 // too_large or overloaded Fault beyond the limits. Then nothing has changed.
-func (s *Session) Provide(id string, tools []PackTool) error {
+func (s *Session) Provide(id string, tools []tool.Definition) error {
 	names := make([]string, len(tools))
 	for i, t := range tools {
 		names[i] = t.Name
@@ -63,7 +64,7 @@ func (s *Session) Provide(id string, tools []PackTool) error {
 	return s.doing(core.Provide{Pack: id, Tools: names}, func() error { return s.provide(id, tools) })
 }
 
-func (s *Session) provide(id string, tools []PackTool) error {
+func (s *Session) provide(id string, tools []tool.Definition) error {
 	h := s.hub
 	p, err := h.packs.read(id, tools)
 	if err != nil {
@@ -158,16 +159,16 @@ func (s *Session) WatchTools() {
 }
 
 // offered returns the tools of packs for which the capabilities are enough.
-func (ps *packs) offered(capabilities []string) []Tool {
+func (ps *packs) offered(capabilities []string) []tool.Definition {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	var out []Tool
+	var out []tool.Definition
 	for _, t := range ps.tools {
-		if _, lacks := t.lacks(capabilities); !lacks {
-			out = append(out, t.Tool)
+		if t.CheckCaller(capabilities) == nil {
+			out = append(out, t.Definition)
 		}
 	}
-	slices.SortFunc(out, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b tool.Definition) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // TestEveryCallIsAnsweredOnceWhateverThePacksDo lets packs come, answer, keep silent,
@@ -66,7 +67,7 @@ func TestEveryCallIsAnsweredOnceWhateverThePacksDo(t *testing.T) {
 func playPack(ctx context.Context, t *testing.T, h *hub.Hub, id string, round int) {
 	s := h.Connect(hub.Identity{Principal: core.Principal{ID: id}})
 	defer s.Close(nil)
-	tools := []hub.PackTool{tool(id + "_tool")}
+	tools := []tool.Definition{packTool(id + "_tool")}
 	if err := s.Provide(id, tools); err != nil {
 		t.Errorf("providing %s: got %v, want no error", id, err)
 	}
@@ -79,7 +80,7 @@ func playPack(ctx context.Context, t *testing.T, h *hub.Hub, id string, round in
 		case n%7 == 5:
 			_ = s.AnswerTool(b.Execute.ID, nil, core.NewFault(core.CodeInternal, "no"))
 		case n%11 == 6:
-			if err := s.Provide(id, append(tools, tool(id+"_more"))); err != nil {
+			if err := s.Provide(id, append(tools, packTool(id+"_more"))); err != nil {
 				t.Errorf("changing %s: got %v, want no error", id, err)
 			}
 		default:

@@ -12,15 +12,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// tool is a tool of a pack that wants the capabilities.
-func tool(name string, capabilities ...string) hub.PackTool {
-	return hub.PackTool{Tool: hub.Tool{Name: name, Description: "the tool " + name}, Capabilities: capabilities}
+// packTool is a tool of a pack that wants the capabilities.
+func packTool(name string, capabilities ...string) tool.Definition {
+	return tool.Definition{Name: name, Description: "the tool " + name, Requires: capabilities}
 }
 
 // pack connects a pack with the tools.
-func (g *stage) pack(id string, tools ...hub.PackTool) *hub.Session {
+func (g *stage) pack(id string, tools ...tool.Definition) *hub.Session {
 	g.t.Helper()
 	s := g.connect("pack " + id)
 	if err := s.Provide(id, tools); err != nil {
@@ -46,7 +47,7 @@ func (g *stage) answer(pack *hub.Session, id, output string) {
 	}
 }
 
-func names(tools []hub.Tool) string {
+func names(tools []tool.Definition) string {
 	var all []string
 	for _, t := range tools {
 		all = append(all, t.Name)
@@ -62,7 +63,7 @@ func skilled(capabilities ...string) func(*core.Card) {
 
 func TestACallOfAPacksToolReachesThePackAndItsAnswerTheCaller(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		a, p := g.agent("a", able), g.pack("sky", tool("weather"))
+		a, p := g.agent("a", able), g.pack("sky", packTool("weather"))
 		a.CallTool("c1", "weather", []byte(`{"city":"Bonn"}`))
 		e := g.execution(p)
 		if e.Tool != "weather" || string(e.Input) != `{"city":"Bonn"}` || e.Agent != "a" || e.From.ID != "a" || time.Until(e.Deadline) != 30*time.Second {
@@ -88,7 +89,7 @@ func TestACallOfAPacksToolReachesThePackAndItsAnswerTheCaller(t *testing.T) {
 
 func TestAToolIsForThoseWhoHaveAllItsCapabilities(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		g.pack("box", tool("open"), tool("mail_send", "mail"), tool("admin_kick", "mail", "admin"))
+		g.pack("box", packTool("open"), packTool("mail_send", "mail"), packTool("admin_kick", "mail", "admin"))
 		for capabilities, want := range map[string]string{"": "open", "mail": "mail_send open", "admin": "open", "admin,mail": "admin_kick mail_send open"} {
 			a := g.agent("a-"+capabilities, able, skilled(strings.Split(capabilities, ",")...))
 			if got := names(a.Tools()); got != ownTools+" "+want {
@@ -108,7 +109,7 @@ func TestAToolIsForThoseWhoHaveAllItsCapabilities(t *testing.T) {
 		if got := names(nobody.Tools()); got != ownTools+" open" {
 			t.Errorf("one who is no agent: got %s, want what needs no capability", got)
 		}
-		if got := nobody.Tools()[6].Requires(); got != nil {
+		if got := nobody.Tools()[6].Requires; got != nil {
 			t.Errorf("open: got %v required, want nothing", got)
 		}
 	})
@@ -116,7 +117,7 @@ func TestAToolIsForThoseWhoHaveAllItsCapabilities(t *testing.T) {
 
 func TestACallThatIsNotAnsweredInTimeEndsWithoutThePack(t *testing.T) {
 	onStage(t, hub.Limits{PackCalls: 2}, func(g *stage) {
-		slow, patient := tool("slow"), tool("patient")
+		slow, patient := packTool("slow"), packTool("patient")
 		slow.Timeout, patient.Timeout = 2*time.Second, time.Hour
 		a, p := g.agent("a", able), g.pack("p", slow, patient)
 		a.CallTool("c1", "slow", nil)
@@ -149,7 +150,7 @@ func TestACallThatIsNotAnsweredInTimeEndsWithoutThePack(t *testing.T) {
 
 func TestAPackThatVanishesAnswersAllThatWaitsAtOnce(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		a, b, p := g.agent("a", able), g.agent("b", able), g.pack("p", tool("x"))
+		a, b, p := g.agent("a", able), g.agent("b", able), g.pack("p", packTool("x"))
 		a.CallTool("told", "x", nil)
 		g.execution(p)
 		b.CallTool("waits", "x", nil)
@@ -167,13 +168,13 @@ func TestAPackThatVanishesAnswersAllThatWaitsAtOnce(t *testing.T) {
 		if got := names(a.Tools()); got != ownTools {
 			t.Errorf("got %s, want the hub's own", got)
 		}
-		g.pack("p", tool("x")) // the id and the name are free again
+		g.pack("p", packTool("x")) // the id and the name are free again
 	})
 }
 
 func TestWhatACallerThatLeftAskedIsNotGiven(t *testing.T) {
 	onStage(t, hub.Limits{PackCalls: 2}, func(g *stage) {
-		a, p := g.agent("a", able), g.pack("p", tool("x"))
+		a, p := g.agent("a", able), g.pack("p", packTool("x"))
 		a.CallTool("told", "x", nil)
 		e := g.execution(p)
 		a.CallTool("waits", "x", nil)
@@ -193,7 +194,7 @@ func TestWhatACallerThatLeftAskedIsNotGiven(t *testing.T) {
 
 func TestSoManyCallsWaitForAPackAndNoMore(t *testing.T) {
 	onStage(t, hub.Limits{PackCalls: 3, RequestBytes: 1000}, func(g *stage) {
-		a, p, q := g.agent("a", able), g.pack("p", tool("x")), g.pack("q", tool("y"))
+		a, p, q := g.agent("a", able), g.pack("p", packTool("x")), g.pack("q", packTool("y"))
 		for i := range 4 {
 			a.CallTool(fmt.Sprint(i), "x", nil)
 		}
@@ -220,16 +221,16 @@ func TestSoManyCallsWaitForAPackAndNoMore(t *testing.T) {
 }
 
 func TestWhatCannotBeAPackIsRefusedWithTheReason(t *testing.T) {
-	bad := func(change func(*hub.PackTool)) []hub.PackTool {
-		x := tool("x")
+	bad := func(change func(*tool.Definition)) []tool.Definition {
+		x := packTool("x")
 		change(&x)
-		return []hub.PackTool{tool("fine"), x}
+		return []tool.Definition{packTool("fine"), x}
 	}
-	schema := func(s string) []hub.PackTool { return bad(func(x *hub.PackTool) { x.InputSchema = []byte(s) }) }
+	schema := func(s string) []tool.Definition { return bad(func(x *tool.Definition) { x.InputSchema = []byte(s) }) }
 	long := strings.Repeat("x", 60<<10)
 	for name, c := range map[string]struct {
 		id    string
-		tools []hub.PackTool
+		tools []tool.Definition
 		code  core.Code
 		want  string
 	}{
@@ -237,14 +238,14 @@ func TestWhatCannotBeAPackIsRefusedWithTheReason(t *testing.T) {
 		"control characters":   {"a\x00", nil, core.CodeInvalid, "pack id"},
 		"a long id":            {strings.Repeat("x", 513), nil, core.CodeInvalid, "512"},
 		"an id that is taken":  {"there", nil, core.CodeConflict, "pack there already registered"},
-		"the hub's own name":   {"p", []hub.PackTool{tool("agent_ask")}, core.CodeConflict, "tool name collision: tool 'agent_ask' already registered as builtin"},
-		"somebody else's name": {"p", []hub.PackTool{tool("taken")}, core.CodeConflict, "tool name collision: tool 'taken' already registered by pack 'there'"},
-		"a name twice":         {"p", []hub.PackTool{tool("x"), tool("x")}, core.CodeInvalid, "'x' stands twice"},
-		"a name with a blank":  {"p", []hub.PackTool{tool("x y")}, core.CodeInvalid, `"x y"`},
-		"no name":              {"p", []hub.PackTool{tool("")}, core.CodeInvalid, "tool name"},
-		"too many tools":       {"p", []hub.PackTool{tool("1"), tool("2"), tool("3"), tool("4")}, core.CodeTooLarge, "the limit is 3"},
-		"a long description":   {"p", bad(func(x *hub.PackTool) { x.Description = long + long }), core.CodeTooLarge, "shorten"},
-		"no UTF-8":             {"p", bad(func(x *hub.PackTool) { x.Description = "\xff" }), core.CodeInvalid, "UTF-8"},
+		"the hub's own name":   {"p", []tool.Definition{packTool("agent_ask")}, core.CodeConflict, "tool name collision: tool 'agent_ask' already registered as builtin"},
+		"somebody else's name": {"p", []tool.Definition{packTool("taken")}, core.CodeConflict, "tool name collision: tool 'taken' already registered by pack 'there'"},
+		"a name twice":         {"p", []tool.Definition{packTool("x"), packTool("x")}, core.CodeInvalid, "'x' stands twice"},
+		"a name with a blank":  {"p", []tool.Definition{packTool("x y")}, core.CodeInvalid, `"x y"`},
+		"no name":              {"p", []tool.Definition{packTool("")}, core.CodeInvalid, "tool name"},
+		"too many tools":       {"p", []tool.Definition{packTool("1"), packTool("2"), packTool("3"), packTool("4")}, core.CodeTooLarge, "the limit is 3"},
+		"a long description":   {"p", bad(func(x *tool.Definition) { x.Description = long + long }), core.CodeTooLarge, "shorten"},
+		"no UTF-8":             {"p", bad(func(x *tool.Definition) { x.Description = "\xff" }), core.CodeInvalid, "UTF-8"},
 		"a schema of no JSON":  {"p", schema(`{`), core.CodeInvalid, "input schema of tool x"},
 		"a schema of null":     {"p", schema(`null`), core.CodeInvalid, "got null"},
 		"a schema of strings":  {"p", schema(`{"type":"string"}`), core.CodeInvalid, `want "object"`},
@@ -253,7 +254,7 @@ func TestWhatCannotBeAPackIsRefusedWithTheReason(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onPackStage(t, hub.Limits{Packs: 2, PackTools: 3}, func(g *stage) {
-				g.pack("there", tool("taken"))
+				g.pack("there", packTool("taken"))
 				if name == "too many packs" {
 					g.pack("another")
 				}
@@ -273,14 +274,14 @@ func TestWhatCannotBeAPackIsRefusedWithTheReason(t *testing.T) {
 
 func TestTheDefinitionsOfAllToolsAreBounded(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		var many []hub.PackTool
+		var many []tool.Definition
 		for i := range 45 {
-			x := tool(fmt.Sprint("t", i))
+			x := packTool(fmt.Sprint("t", i))
 			x.Description = strings.Repeat("x", 50<<10)
 			many = append(many, x)
 		}
 		p := g.pack("p", many[:20]...)
-		g.wantFault("twice as much", g.connect("q").Provide("q", append(many[20:], tool("x"))), core.CodeTooLarge)
+		g.wantFault("twice as much", g.connect("q").Provide("q", append(many[20:], packTool("x"))), core.CodeTooLarge)
 		if err := p.Provide("p", many[:10]); err != nil {
 			t.Errorf("less in place of it: got %v, want no error", err)
 		}
@@ -289,10 +290,10 @@ func TestTheDefinitionsOfAllToolsAreBounded(t *testing.T) {
 
 func TestAPackMayChangeWhatItProvides(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		a, p := g.agent("a", able), g.pack("p", tool("x"), tool("y"))
+		a, p := g.agent("a", able), g.pack("p", packTool("x"), packTool("y"))
 		a.WatchTools()
 		a.CallTool("c1", "x", nil)
-		if err := p.Provide("p", []hub.PackTool{tool("y"), tool("z")}); err != nil {
+		if err := p.Provide("p", []tool.Definition{packTool("y"), packTool("z")}); err != nil {
 			t.Fatal(err)
 		}
 		if b, ok := g.batch(a); !ok || !b.ToolsChanged {
@@ -321,7 +322,7 @@ func TestAPackMayChangeWhatItProvides(t *testing.T) {
 
 func TestNobodyAnswersForAnotherPack(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		a, p, q := g.agent("a", able), g.pack("p", tool("x")), g.pack("q")
+		a, p, q := g.agent("a", able), g.pack("p", packTool("x")), g.pack("q")
 		a.CallTool("c1", "x", nil)
 		e := g.execution(p)
 		if got := g.hub.Provider(e.ID); got != p {
@@ -341,7 +342,7 @@ func TestNobodyAnswersForAnotherPack(t *testing.T) {
 
 func TestAHubThatStopsAnswersWhatPacksDoNot(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		a, p := g.agent("a", able), g.pack("p", tool("x"))
+		a, p := g.agent("a", able), g.pack("p", packTool("x"))
 		a.CallTool("c1", "x", nil)
 		g.execution(p)
 		if err := g.hub.Close(g.t.Context(), "maintenance"); err != nil {
@@ -380,7 +381,7 @@ func onPackStage(t *testing.T, limits hub.Limits, test func(*stage)) {
 
 func TestAnInputIsHeldAgainstTheSchemaBeforeThePackSeesIt(t *testing.T) {
 	onPackStage(t, hub.Limits{}, func(g *stage) {
-		a, p := g.agent("a", able), g.pack("p", tool("x"))
+		a, p := g.agent("a", able), g.pack("p", packTool("x"))
 		for input, want := range map[string]string{
 			`{"bad":1}`: "invalid input: bad: not wanted", `{`: "invalid input: not JSON", `{"a":1,"a":2}`: "invalid input: duplicate key",
 		} {

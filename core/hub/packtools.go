@@ -12,15 +12,8 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
-
-// PackTool is a tool that a pack provides. Without a Timeout it has that of the
-// limits, without an InputSchema it takes any object.
-type PackTool struct {
-	Tool
-	// Capabilities are those that a caller must have declared, all of them.
-	Capabilities []string
-}
 
 // What a pack may say of one tool.
 const (
@@ -29,7 +22,7 @@ const (
 )
 
 // read makes a pack of what a session says of it.
-func (ps *packs) read(id string, tools []PackTool) (*pack, error) {
+func (ps *packs) read(id string, tools []tool.Definition) (*pack, error) {
 	switch {
 	case strings.TrimSpace(id) != id || id == "" || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl):
 		return nil, core.NewFault(core.CodeInvalid, "the pack id %q cannot be one: use letters, without control characters or blanks around it", id)
@@ -55,7 +48,7 @@ func (ps *packs) read(id string, tools []PackTool) (*pack, error) {
 	return p, nil
 }
 
-func (ps *packs) readTool(t PackTool) (*packTool, error) {
+func (ps *packs) readTool(t tool.Definition) (*packTool, error) {
 	if len(t.Name) == 0 || len(t.Name) > maxToolName || strings.ContainsFunc(t.Name, notOfToolNames) {
 		return nil, core.NewFault(core.CodeInvalid, "the tool name %q cannot be one: use 1 to %d letters, digits, _, - and .", t.Name, maxToolName)
 	}
@@ -74,7 +67,7 @@ func (ps *packs) readTool(t PackTool) (*packTool, error) {
 	if err != nil {
 		return nil, core.NewFault(core.CodeInvalid, "the input schema of tool %s cannot be used: %s", t.Name, err)
 	}
-	read := &packTool{Tool: Tool{Name: t.Name, Description: t.Description, InputSchema: input, requires: slices.Clone(t.Capabilities)}}
+	read := &packTool{Definition: tool.Definition{Name: t.Name, Description: t.Description, InputSchema: input, Requires: slices.Clone(t.Requires)}}
 	read.Timeout = min(t.Timeout, ps.limits.MaxToolTimeout)
 	if read.Timeout <= 0 {
 		read.Timeout = ps.limits.ToolTimeout

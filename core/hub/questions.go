@@ -3,6 +3,7 @@ package hub
 import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // WatchQuestions makes Next return the questions that are asked in a conversation, first
@@ -44,7 +45,7 @@ func (p questionPeer) Show(u question.Update) { p.session.inbox.pushAsking(&u) }
 
 // Settled implements [question.Peer].
 func (p questionPeer) Settled(call string, o question.Outcome, fault *core.Fault) {
-	out := &ToolOutput{Fault: fault}
+	out := &tool.Result{Fault: fault}
 	if fault == nil {
 		out = output(o)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // Each tool reads its input, does what it can at once, and leaves the rest to a
@@ -47,7 +48,7 @@ type agentList struct {
 	After  core.AgentID `json:"after,omitempty"`
 }
 
-func runList(s *Session, _ string, raw json.RawMessage) (*ToolOutput, error) {
+func runList(s *Session, _ string, raw json.RawMessage) (*tool.Result, error) {
 	in := struct {
 		Capability string       `json:"capability"`
 		Domain     string       `json:"domain"`
@@ -96,7 +97,7 @@ type askOutput struct {
 	Files   []core.File     `json:"files,omitempty"`
 }
 
-func runAsk(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
+func runAsk(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
 	var in askInput
 	if err := readInput(raw, &in); err != nil {
 		return nil, err
@@ -105,12 +106,12 @@ func runAsk(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
 	if in.TimeoutSeconds > 0 {
 		req.Deadline = time.Now().Add(s.hub.seconds(in.TimeoutSeconds))
 	}
-	return nil, s.openThen(req, Opening{Unwatched: true}, call, func(t *Task) *ToolOutput {
+	return nil, s.openThen(req, Opening{Unwatched: true}, call, func(t *Task) *tool.Result {
 		a := t.Answer()
 		if a.Fault == nil {
 			return output(askOutput{t.ID(), a.Agent, a.Text, a.Data, a.Files})
 		}
-		o := &ToolOutput{Fault: a.Fault}
+		o := &tool.Result{Fault: a.Fault}
 		if a.Text != "" {
 			o.Output = result(t).Output
 		}
@@ -118,7 +119,7 @@ func runAsk(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
 	})
 }
 
-func runDelegate(s *Session, _ string, raw json.RawMessage) (*ToolOutput, error) {
+func runDelegate(s *Session, _ string, raw json.RawMessage) (*tool.Result, error) {
 	var in struct {
 		To      core.Address    `json:"to"`
 		Content string          `json:"content"`
@@ -144,7 +145,7 @@ type resultOutput struct {
 	Error  *core.Fault     `json:"error,omitempty"`
 }
 
-func result(t *Task) *ToolOutput {
+func result(t *Task) *tool.Result {
 	a := t.Answer()
 	r := resultOutput{t.ID(), t.State().String(), a.Text, a.Data, a.Files, a.Fault}
 	if a.End != 0 {
@@ -153,7 +154,7 @@ func result(t *Task) *ToolOutput {
 	return output(r)
 }
 
-func runResult(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
+func runResult(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
 	var in struct {
 		TaskID      core.TaskID `json:"task_id"`
 		WaitSeconds float64     `json:"wait_seconds"`
@@ -182,7 +183,7 @@ func runResult(s *Session, call string, raw json.RawMessage) (*ToolOutput, error
 	return nil, nil
 }
 
-func runNotify(s *Session, call string, raw json.RawMessage) (*ToolOutput, error) {
+func runNotify(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
 	var in struct {
 		To    core.Address    `json:"to"`
 		Topic string          `json:"topic"`
@@ -192,15 +193,15 @@ func runNotify(s *Session, call string, raw json.RawMessage) (*ToolOutput, error
 		return nil, err
 	}
 	req := core.Request{Intent: core.IntentNotify, To: in.To, Notice: &core.Notice{Topic: in.Topic, Data: in.Data}}
-	return nil, s.openThen(req, Opening{Keep: true, Unwatched: true}, call, func(t *Task) *ToolOutput {
+	return nil, s.openThen(req, Opening{Keep: true, Unwatched: true}, call, func(t *Task) *tool.Result {
 		if a := t.Answer(); a.Fault != nil {
-			return &ToolOutput{Fault: a.Fault}
+			return &tool.Result{Fault: a.Fault}
 		}
 		return output(map[string]bool{"delivered": true})
 	})
 }
 
-func runCancel(s *Session, _ string, raw json.RawMessage) (*ToolOutput, error) {
+func runCancel(s *Session, _ string, raw json.RawMessage) (*tool.Result, error) {
 	var in struct {
 		TaskID core.TaskID `json:"task_id"`
 		Reason string      `json:"reason"`
@@ -215,7 +216,7 @@ func runCancel(s *Session, _ string, raw json.RawMessage) (*ToolOutput, error) {
 }
 
 // openThen opens a task for a tool that answers when it has ended.
-func (s *Session) openThen(req core.Request, o Opening, call string, then func(*Task) *ToolOutput) error {
+func (s *Session) openThen(req core.Request, o Opening, call string, then func(*Task) *tool.Result) error {
 	t, err := s.Open(req, o)
 	if err != nil {
 		return err
@@ -225,8 +226,8 @@ func (s *Session) openThen(req core.Request, o Opening, call string, then func(*
 }
 
 // whenEnded answers the call once the task has ended.
-func (s *Session) whenEnded(t *Task, call string, then func(*Task) *ToolOutput) *task.Reader {
-	return t.Attach(s.worker(), task.Waiter, func(t *Task) *ToolOutput {
+func (s *Session) whenEnded(t *Task, call string, then func(*Task) *tool.Result) *task.Reader {
+	return t.Attach(s.worker(), task.Waiter, func(t *Task) *tool.Result {
 		o := then(t)
 		o.Call = call
 		return o

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 func TestEveryToolOfTheHubIsDescribed(t *testing.T) {
@@ -161,16 +162,16 @@ func FuzzToolInput(f *testing.F) {
 			f.Add(uint8(i), []byte(input))
 		}
 	}
-	f.Fuzz(func(t *testing.T, tool uint8, input []byte) {
+	f.Fuzz(func(t *testing.T, which uint8, input []byte) {
 		onStage(t, hub.Limits{}, func(g *stage) {
 			a := g.agent("a", able)
 			g.agent("b", able|core.FeatureNotices, func(c *core.Card) { c.Capabilities, c.Domains = []string{"acting"}, []string{"family"} })
 			tools := g.hub.Tools()
 			given := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
 			raw := strings.ReplaceAll(string(input), "TASK", string(given.TaskID))
-			a.CallTool("c1", tools[int(tool)%len(tools)].Name, json.RawMessage(raw))
+			a.CallTool("c1", tools[int(which)%len(tools)].Name, json.RawMessage(raw))
 			g.sleep(10 * 24 * time.Hour) // longer than any task may take
-			var outputs []*hub.ToolOutput
+			var outputs []*tool.Result
 			for {
 				b, ok := g.batch(a)
 				if !ok {

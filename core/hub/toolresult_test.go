@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // given is the next task that the agent was given.
@@ -135,7 +136,7 @@ func TestACallOfAToolWhileTheHubStopsRacesWithNothing(t *testing.T) {
 func TestTheAskToolTellsWhatWasSaidBeforeAFailure(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		a, b := g.agent("a", able), g.agent("b", able)
-		ask := func(said ...core.Body) *hub.ToolOutput {
+		ask := func(said ...core.Body) *tool.Result {
 			t.Helper()
 			a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello"}`))
 			g.report(b, g.given(b), said...)

@@ -2,46 +2,18 @@ package hub
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
-
-// Tool is a tool that a session may call: one of the hub's own or of a pack.
-type Tool struct {
-	Name        string
-	Description string
-	// InputSchema is a JSON Schema of the input.
-	InputSchema json.RawMessage
-	// Timeout is how long a call may take at most.
-	Timeout time.Duration
-
-	requires []string
-}
-
-// Requires returns the capabilities that whoever calls the tool must have declared,
-// all of them.
-func (t Tool) Requires() []string { return t.requires }
-
-// ToolOutput is what a call of a tool came to: Output, or a Fault. Both where an
-// agent that was asked had said something before it failed: Output is then what
-// agent_result tells of the task.
-type ToolOutput struct {
-	// Call is the id that the caller gave.
-	Call string
-	// Pack is whose tool it is; "" for the hub's own.
-	Pack   string
-	Output json.RawMessage
-	Fault  *core.Fault
-}
 
 const addressHelp = `An agent id, capability:NAME (or capability:A,B), domain:NAME, or * for whoever is free.`
 
 // tools are the hub's own, with what runs them.
 var tools = []struct {
-	Tool
-	run func(*Session, string, json.RawMessage) (*ToolOutput, error)
+	tool.Definition
+	run func(*Session, string, json.RawMessage) (*tool.Result, error)
 }{
 	{builtin("agents_list", "List the agents on this hub by id, with what they can do and whether they are free. Where there are more than the limit, the answer says how many more, and after which id to go on.",
 		schema(`"capability":{"type":"string"},"domain":{"type":"string"},"limit":{"type":"integer","minimum":1,"maximum":500,"default":100},"after":{"type":"string","description":"Only agents whose id comes after this one."}`), 30*time.Second), runList},
@@ -58,8 +30,8 @@ var tools = []struct {
 	{askUserTool, runAskUser},
 }
 
-func builtin(name, description string, input json.RawMessage, timeout time.Duration) Tool {
-	return Tool{Name: name, Description: description, InputSchema: input, Timeout: timeout}
+func builtin(name, description string, input json.RawMessage, timeout time.Duration) tool.Definition {
+	return tool.Definition{Name: name, Description: description, InputSchema: input, Timeout: timeout}
 }
 
 func schema(properties string, required ...string) json.RawMessage {
@@ -72,44 +44,26 @@ func schema(properties string, required ...string) json.RawMessage {
 }
 
 // Tools returns the tools of its own that the hub offers to every agent.
-func (h *Hub) Tools() []Tool { return own(nil) }
+func (h *Hub) Tools() []tool.Definition { return own(nil) }
 
 // ToolsFor returns what an agent with the capabilities may call: tools of the hub's
 // own, then those of packs by name.
-func (h *Hub) ToolsFor(capabilities []string) []Tool {
+func (h *Hub) ToolsFor(capabilities []string) []tool.Definition {
 	return append(own(capabilities), h.packs.offered(capabilities)...)
 }
 
 // Tools returns what the session may call: see [Hub.ToolsFor].
-func (s *Session) Tools() []Tool { return s.hub.ToolsFor(s.capabilities()) }
+func (s *Session) Tools() []tool.Definition { return s.hub.ToolsFor(s.capabilities()) }
 
 // own returns the hub's tools for which the capabilities are enough.
-func own(capabilities []string) []Tool {
-	var out []Tool
+func own(capabilities []string) []tool.Definition {
+	var out []tool.Definition
 	for _, t := range tools {
-		if _, lacks := t.lacks(capabilities); !lacks {
-			out = append(out, t.Tool)
+		if t.CheckCaller(capabilities) == nil {
+			out = append(out, t.Definition)
 		}
 	}
 	return out
-}
-
-// lacks returns a capability that the tool requires and is not there.
-func (t Tool) lacks(capabilities []string) (string, bool) {
-	for _, c := range t.requires {
-		if !slices.Contains(capabilities, c) {
-			return c, true
-		}
-	}
-	return "", false
-}
-
-// refusal returns a not_authorized Fault for a caller who lacks a capability.
-func (t Tool) refusal(capabilities []string) error {
-	if c, lacks := t.lacks(capabilities); lacks {
-		return core.NewFault(core.CodeNotAuthorized, "tool %s is for agents that declared the capability %s", t.Name, c)
-	}
-	return nil
 }
 
 func (s *Session) capabilities() []string {
@@ -126,7 +80,7 @@ func (s *Session) CallTool(call, name string, input json.RawMessage) {
 		return nil
 	})
 	if err != nil {
-		s.inbox.pushTool(&ToolOutput{Call: call, Fault: core.AsFault(err)})
+		s.inbox.pushTool(&tool.Result{Call: call, Fault: core.AsFault(err)})
 	}
 }
 
@@ -135,13 +89,13 @@ func (s *Session) callTool(call, name string, input json.RawMessage) {
 		if t.Name != name {
 			continue
 		}
-		var out *ToolOutput
-		err := t.refusal(s.capabilities())
+		var out *tool.Result
+		err := t.CheckCaller(s.capabilities())
 		if err == nil {
 			out, err = t.run(s, call, input)
 		}
 		if err != nil {
-			out = &ToolOutput{Fault: core.AsFault(err)}
+			out = &tool.Result{Fault: core.AsFault(err)}
 		}
 		if out != nil {
 			out.Call = call
@@ -152,17 +106,17 @@ func (s *Session) callTool(call, name string, input json.RawMessage) {
 	if pack, err := s.callPack(call, name, input); err != nil {
 		f := core.AsFault(err)
 		s.hub.Count("refused.tool." + string(f.Code))
-		s.inbox.pushTool(&ToolOutput{Call: call, Pack: pack, Fault: f})
+		s.inbox.pushTool(&tool.Result{Call: call, Pack: pack, Fault: f})
 	}
 }
 
 // output is what a tool answers, as JSON.
-func output(v any) *ToolOutput {
+func output(v any) *tool.Result {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return &ToolOutput{Fault: core.AsFault(err)}
+		return &tool.Result{Fault: core.AsFault(err)}
 	}
-	return &ToolOutput{Output: b}
+	return &tool.Result{Output: b}
 }
 
 // seconds is a time span as tools are given it. No span is longer than a task may

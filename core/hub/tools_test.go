@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 func call[Out any](g *stage, s *hub.Session, name, input string) Out {
@@ -17,7 +18,7 @@ func call[Out any](g *stage, s *hub.Session, name, input string) Out {
 	return outputOf[Out](g, g.tool(s))
 }
 
-func outputOf[Out any](g *stage, o *hub.ToolOutput) Out {
+func outputOf[Out any](g *stage, o *tool.Result) Out {
 	g.t.Helper()
 	if o.Fault != nil {
 		g.t.Fatalf("got the fault %v, want an output", o.Fault)

@@ -1,0 +1,42 @@
+package tool
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Definition describes a tool: one of the hub's own or of a pack.
+type Definition struct {
+	Name        string
+	Description string
+	// InputSchema is a JSON Schema of the input.
+	InputSchema json.RawMessage
+	// Timeout is the longest time that a call may take.
+	Timeout time.Duration
+	// Requires are the capabilities that a caller must have declared, all of them.
+	Requires []string
+}
+
+// CheckCaller returns a not_authorized Fault for a caller that lacks a required capability.
+func (d Definition) CheckCaller(capabilities []string) error {
+	for _, c := range d.Requires {
+		if !slices.Contains(capabilities, c) {
+			return core.NewFault(core.CodeNotAuthorized, "tool %s is for agents that declared the capability %s", d.Name, c)
+		}
+	}
+	return nil
+}
+
+// Result is what a call came to: Output, or a Fault. It has both where an agent that was
+// asked said something before it failed: Output is then what agent_result returns.
+type Result struct {
+	// Call is the id that the caller gave.
+	Call string
+	// Pack is the pack whose tool it is; "" for one of the hub's own.
+	Pack   string
+	Output json.RawMessage
+	Fault  *core.Fault
+}
