@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/pack"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -91,7 +92,7 @@ func (p *packSession) pump(ctx context.Context) {
 }
 
 // execute tells the pack what to do.
-func (p *packSession) execute(ctx context.Context, e *hub.Execution) error {
+func (p *packSession) execute(ctx context.Context, e *pack.Execution) error {
 	m := &wire.ExecuteToolRequest{ToolName: e.Tool, InputJson: ValidUTF8(string(e.Input)), RequestId: e.ID}
 	size := proto.Size(m)
 	if size > p.opts.MaxMessageBytes {

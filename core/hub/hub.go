@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/recorder"
@@ -89,7 +90,7 @@ type Hub struct {
 	counters   counters
 	recorder   *recorder.Recorder
 	tasks      *task.Store
-	packs      packs
+	packs      *pack.Registry
 	questions  *question.Book
 	lookups    chan lookup
 	stop       func() // ends what reads the lookups
@@ -217,7 +218,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	for _, t := range h.live() {
 		t.End(core.Failed{Fault: gone})
 	}
-	h.packs.stop(gone)
+	h.packs.Stop(gone)
 	h.questions.Stop(gone)
 	h.stop()
 	err := h.recorder.Stop(h.unrecorded)

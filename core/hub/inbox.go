@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
+	"github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/tool"
@@ -29,7 +30,7 @@ type Batch struct {
 	// Tool is what a tool that this session called came to.
 	Tool *tool.Result
 	// Execute is what the pack that this session provides is to do.
-	Execute *Execution
+	Execute *pack.Execution
 	// Question is put to people, or the news of how it ended: see [Session.WatchQuestions].
 	Question *question.Update
 	// ToolsChanged says that packs came, went or changed: see [Session.WatchTools].
@@ -45,7 +46,7 @@ type inbox struct {
 	mu       sync.Mutex
 	ready    fifo.Queue[*task.Reader]
 	tools    fifo.Queue[*tool.Result]
-	execute  fifo.Queue[*Execution]
+	execute  fifo.Queue[*pack.Execution]
 	asking   fifo.Queue[*question.Update]
 	changed  bool // the tools, since that was told last
 	imposed  *Imposed
@@ -75,7 +76,7 @@ func (f *inbox) pushTool(o *tool.Result) {
 	f.signal()
 }
 
-func (f *inbox) pushExecution(e *Execution) {
+func (f *inbox) pushExecution(e *pack.Execution) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.execute.Push(e)
@@ -227,7 +228,7 @@ func (s *Session) poll() (b Batch, found bool, err error) {
 		switch {
 		case err != nil || !ok:
 			return Batch{}, false, err
-		case r == nil && b.Execute != nil && !s.hub.packs.take(b.Execute):
+		case r == nil && b.Execute != nil && !s.hub.packs.Take(b.Execute):
 			continue // it is not waited for any more
 		case r == nil && b.Role == task.Subscriber:
 			if b, ok = s.hub.nextNotice(s); ok {

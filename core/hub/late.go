@@ -2,61 +2,31 @@ package hub
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
-	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/pack"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// lateCalls are the calls of packs' tools that were answered as timed out, the latest
-// of them: what comes of them all the same may still be of use (Fold enhancements,
-// section 3). The zero lateCalls are empty.
-type lateCalls struct {
-	mu    sync.Mutex
-	calls []lateCall
+// Late implements [pack.Peer].
+func (p packPeer) Late(call string) pack.Late {
+	caller := p.session.root()
+	if tasks := caller.tasksOf(call); len(tasks) > 0 {
+		return lateCall{caller, call, tasks}
+	}
+	return nil
 }
 
-// lateCall is one of them.
+// lateCall is a call of an agent that timed out, with the tasks that it may be of.
 type lateCall struct {
-	execution        string
-	provider, caller *Session
-	pack, tool, call string
-	tasks            []core.TaskID // of which it may be: see tasksOf
-}
-
-// lateMost bounds the calls that are remembered.
-const lateMost = 256
-
-// add remembers a call that the hub is about to give up, so that no answer falls
-// between.
-func (l *lateCalls) add(c *packCall) lateCall {
-	late := lateCall{execution: c.ID, provider: c.pack.session, caller: c.caller.root(), pack: c.pack.id, tool: c.Tool, call: c.call}
-	late.tasks = late.caller.tasksOf(c.call)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(late.tasks) > 0 {
-		l.calls = append(l.calls[max(0, len(l.calls)-lateMost+1):], late)
-	}
-	return late
-}
-
-// forget drops a call that was answered in the last moment.
-func (l *lateCalls) forget(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.calls = slices.DeleteFunc(l.calls, func(c lateCall) bool { return c.execution == id })
-}
-
-// tell says that the hub gave up where a task shows the call.
-func (c lateCall) tell() {
-	for _, t := range c.caller.working() {
-		t.TimeOutTool(c.call)
-	}
+	caller *Session
+	call   string
+	tasks  []core.TaskID
 }
 
 // tasksOf returns the tasks that a call of the agent may be of: those that show it,
-// else the only one that it works on. Of several that show nothing of it none is
+// else the only one that it works on. Of several that do not show it none is
 // told: they may be of different people.
 func (s *Session) tasksOf(call string) []core.TaskID {
 	var shown, all []core.TaskID
@@ -72,39 +42,24 @@ func (s *Session) tasksOf(call string) []core.TaskID {
 	return shown
 }
 
-// provider returns the session that may still answer, or nil.
-func (l *lateCalls) provider(id string) *Session {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.calls {
-		if c.execution == id {
-			return c.provider
-		}
+// TimedOut implements [pack.Late]: a task that shows the call tells of it.
+func (c lateCall) TimedOut() {
+	for _, t := range c.caller.working() {
+		t.TimeOutTool(c.call)
 	}
-	return nil
 }
 
-// answer hands a result of the provider to the agent that called: as context of the
-// task that the call is of, if the agent still works on that and takes any. It
-// reports false when the result went nowhere.
-func (l *lateCalls) answer(provider *Session, id string, output json.RawMessage, fault *core.Fault) bool {
-	l.mu.Lock()
-	i := slices.IndexFunc(l.calls, func(c lateCall) bool { return c.execution == id && c.provider == provider })
-	if i < 0 {
-		l.mu.Unlock()
-		return false
+// Answer implements [pack.Late]: the answer becomes context of the task that the call is
+// of, if the agent still works on that and takes any.
+func (c lateCall) Answer(toolName string, r *tool.Result) bool {
+	said := string(r.Output)
+	if r.Fault != nil {
+		said = r.Fault.Error()
 	}
-	c := l.calls[i]
-	l.calls = slices.Delete(l.calls, i, i+1)
-	l.mu.Unlock()
-	result := string(output)
-	if fault != nil {
-		result = fault.Error()
-	}
-	source := "pack:" + c.pack
+	source := "pack:" + r.Pack
 	in := core.Injected{
 		ID: core.NewID(), Priority: core.InjectionNormal, Source: source,
-		Content: "Tool result from " + source + ", of the call " + c.call + " of " + c.tool + " that was answered as timed out - " + result,
+		Content: "Tool result from " + source + ", of the call " + r.Call + " of " + toolName + " that was answered as timed out - " + said,
 	}
 	for _, t := range c.caller.working() {
 		if slices.Contains(c.tasks, t.ID()) && t.InjectFor(c.caller.worker(), in) {

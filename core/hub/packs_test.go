@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -31,7 +32,7 @@ func (g *stage) pack(id string, tools ...tool.Definition) *hub.Session {
 }
 
 // execution reads what the pack is to do, which must be ready now.
-func (g *stage) execution(pack *hub.Session) *hub.Execution {
+func (g *stage) execution(pack *hub.Session) *pack.Execution {
 	g.t.Helper()
 	b, ok := g.batch(pack)
 	if !ok || b.Execute == nil {

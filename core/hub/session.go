@@ -317,7 +317,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	s.queue = nil
 	h.queued(s)
 	h.mu.Unlock()
-	h.packs.leave(s, reason)
+	s.leavePacks(reason)
 	h.questions.Leave(questionPeer{s})
 
 	s.mu.Lock()

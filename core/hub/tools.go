@@ -49,7 +49,7 @@ func (h *Hub) Tools() []tool.Definition { return own(nil) }
 // ToolsFor returns what an agent with the capabilities may call: tools of the hub's
 // own, then those of packs by name.
 func (h *Hub) ToolsFor(capabilities []string) []tool.Definition {
-	return append(own(capabilities), h.packs.offered(capabilities)...)
+	return append(own(capabilities), h.packs.Tools(capabilities)...)
 }
 
 // Tools returns what the session may call: see [Hub.ToolsFor].
@@ -64,6 +64,16 @@ func own(capabilities []string) []tool.Definition {
 		}
 	}
 	return out
+}
+
+// isBuiltin reports whether a tool is the hub's own.
+func isBuiltin(name string) bool {
+	for _, t := range tools {
+		if t.Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Session) capabilities() []string {
@@ -103,11 +113,7 @@ func (s *Session) callTool(call, name string, input json.RawMessage) {
 		}
 		return
 	}
-	if pack, err := s.callPack(call, name, input); err != nil {
-		f := core.AsFault(err)
-		s.hub.Count("refused.tool." + string(f.Code))
-		s.inbox.pushTool(&tool.Result{Call: call, Pack: pack, Fault: f})
-	}
+	s.callPack(call, name, input)
 }
 
 // output is what a tool answers, as JSON.

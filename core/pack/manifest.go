@@ -1,4 +1,4 @@
-package hub
+package pack
 
 import (
 	"bytes"
@@ -15,47 +15,45 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// What a pack may say of one tool.
+// The bounds of one tool's definition.
 const (
 	maxToolName  = 128 // bytes, as MCP has it
 	maxToolBytes = 64 << 10
 )
 
-// read makes a pack of what a session says of it.
-func (ps *packs) read(id string, tools []tool.Definition) (*pack, error) {
+// read checks what a peer says of a pack, and returns the tools and how many bytes their
+// definitions have.
+func (r *Registry) read(id string, tools []tool.Definition) (read []*provided, size int, err error) {
 	switch {
 	case strings.TrimSpace(id) != id || id == "" || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl):
-		return nil, core.NewFault(core.CodeInvalid, "the pack id %q cannot be one: use letters, without control characters or blanks around it", id)
+		return nil, 0, core.NewFault(core.CodeInvalid, "the pack id %q cannot be one: use letters, without control characters or blanks around it", id)
 	case len(id) > core.MaxIDBytes:
-		return nil, core.NewFault(core.CodeInvalid, "the pack id has %d bytes: use at most %d", len(id), core.MaxIDBytes)
-	case len(tools) > ps.limits.PackTools:
-		return nil, core.NewFault(core.CodeTooLarge, "the pack has %d tools, the limit is %d: split it", len(tools), ps.limits.PackTools)
+		return nil, 0, core.NewFault(core.CodeInvalid, "the pack id has %d bytes: use at most %d", len(id), core.MaxIDBytes)
+	case len(tools) > r.opts.Limits.Tools:
+		return nil, 0, core.NewFault(core.CodeTooLarge, "the pack has %d tools, the limit is %d: split it", len(tools), r.opts.Limits.Tools)
 	}
-	p := &pack{id: id}
 	seen := map[string]bool{}
 	for _, t := range tools {
-		read, err := ps.readTool(t)
+		one, err := r.readTool(t)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if seen[t.Name] {
-			return nil, core.NewFault(core.CodeInvalid, "tool '%s' stands twice in the manifest: name each once", t.Name)
+			return nil, 0, core.NewFault(core.CodeInvalid, "tool '%s' stands twice in the manifest: name each once", t.Name)
 		}
 		seen[t.Name] = true
-		p.tools = append(p.tools, read)
-		p.size += len(t.Name) + len(t.Description) + len(read.InputSchema)
+		read = append(read, one)
+		size += len(t.Name) + len(t.Description) + len(one.InputSchema)
 	}
-	return p, nil
+	return read, size, nil
 }
 
-func (ps *packs) readTool(t tool.Definition) (*packTool, error) {
+func (r *Registry) readTool(t tool.Definition) (*provided, error) {
 	if len(t.Name) == 0 || len(t.Name) > maxToolName || strings.ContainsFunc(t.Name, notOfToolNames) {
 		return nil, core.NewFault(core.CodeInvalid, "the tool name %q cannot be one: use 1 to %d letters, digits, _, - and .", t.Name, maxToolName)
 	}
-	for _, own := range tools {
-		if own.Name == t.Name {
-			return nil, core.NewFault(core.CodeConflict, "tool name collision: tool '%s' already registered as builtin", t.Name)
-		}
+	if r.opts.Reserved(t.Name) {
+		return nil, core.NewFault(core.CodeConflict, "tool name collision: tool '%s' already registered as builtin", t.Name)
 	}
 	if n := len(t.Description) + len(t.InputSchema); n > maxToolBytes {
 		return nil, core.NewFault(core.CodeTooLarge, "the definition of tool %s has %d bytes, the limit is %d: shorten its description or schema", t.Name, n, maxToolBytes)
@@ -63,19 +61,22 @@ func (ps *packs) readTool(t tool.Definition) (*packTool, error) {
 	if !utf8.ValidString(t.Description) {
 		return nil, core.NewFault(core.CodeInvalid, "the description of tool %s is not UTF-8", t.Name)
 	}
-	input, err := objectSchema(t.InputSchema)
-	if err != nil {
-		return nil, core.NewFault(core.CodeInvalid, "the input schema of tool %s cannot be used: %s", t.Name, err)
+	unusable := func(err error) error {
+		return core.NewFault(core.CodeInvalid, "the input schema of tool %s cannot be used: %s", t.Name, err)
 	}
-	read := &packTool{Definition: tool.Definition{Name: t.Name, Description: t.Description, InputSchema: input, Requires: slices.Clone(t.Requires)}}
-	read.Timeout = min(t.Timeout, ps.limits.MaxToolTimeout)
-	if read.Timeout <= 0 {
-		read.Timeout = ps.limits.ToolTimeout
+	read := &provided{Definition: t}
+	var err error
+	if read.InputSchema, err = objectSchema(t.InputSchema); err != nil {
+		return nil, unusable(err)
 	}
-	if ps.schema != nil {
-		if read.check, err = ps.schema(input); err != nil {
-			return nil, core.NewFault(core.CodeInvalid, "the input schema of tool %s cannot be used: %s", t.Name, err)
+	if r.opts.Schema != nil {
+		if read.check, err = r.opts.Schema(read.InputSchema); err != nil {
+			return nil, unusable(err)
 		}
+	}
+	read.Requires = slices.Clone(t.Requires)
+	if read.Timeout = min(t.Timeout, r.opts.Limits.MaxTimeout); read.Timeout <= 0 {
+		read.Timeout = r.opts.Limits.Timeout
 	}
 	return read, nil
 }
@@ -84,8 +85,8 @@ func notOfToolNames(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.'
 }
 
-// objectSchema returns a schema that says of itself to be one of objects: tools take
-// nothing else, and MCP wants it said.
+// objectSchema returns the schema with the type object stated: tools take nothing else, and
+// MCP requires it.
 func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(schema)) == 0 {
 		return json.RawMessage(`{"type":"object"}`), nil

@@ -1,0 +1,238 @@
+package pack
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/tool"
+)
+
+// Call is one call of a tool by a peer.
+type Call struct {
+	Caller Peer
+	// ID is the caller's own: its result carries it.
+	ID string
+	// Tool names the tool, Input is what it is called with; none is an empty object.
+	Tool  string
+	Input json.RawMessage
+	// From is who calls, and Agent which agent that is; "" for none. Capabilities are
+	// those that it has declared.
+	From         core.Principal
+	Agent        core.AgentID
+	Capabilities []string
+	// Keep lets the call go on when its caller leaves before the pack has taken it.
+	Keep bool
+}
+
+// Execution is a call of a tool as the pack that provides it sees it.
+type Execution struct {
+	// ID is what the pack answers to: see [Registry.Answer]. Nobody else knows it.
+	ID string
+	// Tool is its name, Input what it is called with: JSON that fits its schema.
+	Tool  string
+	Input json.RawMessage
+	// Deadline is when the call times out.
+	Deadline time.Time
+	// From is who calls, and Agent which agent that is; "" for none.
+	From  core.Principal
+	Agent core.AgentID
+}
+
+// pending is a call until it is answered and its pack has taken it: a call that its pack
+// does not take counts for as long as it is kept.
+type pending struct {
+	Execution
+	pack    *pack
+	call    Call
+	timer   *time.Timer
+	taken   bool
+	settled bool // the caller was answered, or has left
+}
+
+// timedOut is a call that was answered as timed out, to which the pack may still answer.
+type timedOut struct {
+	provider Peer
+	pack     string
+	call     string
+	tool     string
+	late     Late
+}
+
+// lateCalls bounds how many calls that timed out are remembered.
+const lateCalls = 256
+
+// Call gives a call to the pack that provides the tool. What it comes to, a refusal
+// included, goes to the caller. It is refused as unsupported when there is no such tool, as
+// not_authorized when the caller lacks a capability, as invalid when the input does not fit
+// the schema, as overloaded beyond the limits, and with what Stop was given.
+func (r *Registry) Call(c Call) {
+	if pack, err := r.give(c); err != nil {
+		f := core.AsFault(err)
+		r.opts.Count("refused.tool." + string(f.Code))
+		c.Caller.Returned(&tool.Result{Call: c.ID, Pack: pack, Fault: f})
+	}
+}
+
+// give passes a call to its pack, or returns why not, and whose tool it is.
+func (r *Registry) give(c Call) (pack string, err error) {
+	r.mu.Lock()
+	t := r.tools[c.Tool]
+	r.mu.Unlock()
+	if t == nil {
+		return "", core.NewFault(core.CodeUnsupported, "tool not found: %s", c.Tool)
+	}
+	if err := t.CheckCaller(c.Capabilities); err != nil {
+		return t.pack.id, err
+	}
+	if len(c.Input) == 0 {
+		c.Input = json.RawMessage("{}")
+	}
+	err = strictjson.Check(c.Input, strictjson.Limits{})
+	if err == nil && t.check != nil {
+		err = t.check(c.Input)
+	}
+	if err != nil {
+		return t.pack.id, core.NewFault(core.CodeInvalid, "invalid input: %s", err)
+	}
+	e := Execution{
+		ID: core.NewID(), Tool: c.Tool, Input: c.Input, Deadline: time.Now().Add(t.Timeout),
+		From: c.From, Agent: c.Agent,
+	}
+	return t.pack.id, r.enqueue(t, &pending{Execution: e, pack: t.pack, call: c})
+}
+
+// enqueue lets a call wait for its pack.
+func (r *Registry) enqueue(t *provided, c *pending) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, limits := c.pack, r.opts.Limits
+	switch {
+	case r.stopped != nil:
+		return r.stopped
+	case r.tools[t.Name] != t:
+		return core.NewFault(core.CodeUnreachable, "tool %s has just left or changed: look at the list of tools", t.Name)
+	case p.calls >= limits.Calls:
+		return core.NewFault(core.CodeOverloaded, "%d calls wait for pack %s: call again later", p.calls, p.id)
+	case p.bytes+len(c.Input) > limits.CallBytes:
+		return core.NewFault(core.CodeOverloaded, "the calls that wait for pack %s have %d bytes: call again later, or with less", p.id, p.bytes)
+	}
+	p.calls++
+	p.bytes += len(c.Input)
+	r.calls[c.ID] = c
+	c.timer = time.AfterFunc(t.Timeout, func() { r.expire(c, t.Timeout) })
+	p.peer.Execute(&c.Execution)
+	return nil
+}
+
+// Take confirms that the pack starts an execution. It reports false for one that nobody
+// waits for any more, which the pack must not be given.
+func (r *Registry) Take(e *Execution) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.calls[e.ID]
+	if c == nil {
+		return false
+	}
+	c.taken = true
+	if c.settled {
+		r.free(c)
+	}
+	return !c.settled
+}
+
+// expire answers a call in place of a pack that did not answer in time.
+func (r *Registry) expire(c *pending, after time.Duration) {
+	late := c.call.Caller.Late(c.call.ID)
+	r.mu.Lock()
+	if c.settled {
+		r.mu.Unlock()
+		return
+	}
+	r.opts.Count("tool.timeout")
+	r.settle(c, nil, core.NewFault(core.CodeTimeout, "tool %s of pack %s did not answer within %s", c.Tool, c.pack.id, after))
+	if late != nil {
+		r.late.Put(c.ID, timedOut{provider: c.pack.peer, pack: c.pack.id, call: c.call.ID, tool: c.Tool, late: late})
+	}
+	r.mu.Unlock()
+	if late != nil {
+		late.TimedOut()
+	}
+}
+
+// settle answers the caller. Callers hold mu.
+func (r *Registry) settle(c *pending, output json.RawMessage, fault *core.Fault) {
+	c.call.Caller.Returned(&tool.Result{Call: c.call.ID, Pack: c.pack.id, Output: output, Fault: fault})
+	r.drop(c)
+}
+
+// drop stops waiting for an answer. Callers hold mu.
+func (r *Registry) drop(c *pending) {
+	c.settled = true
+	c.timer.Stop()
+	if c.taken {
+		r.free(c)
+	}
+}
+
+// free gives the place of a call back. Callers hold mu.
+func (r *Registry) free(c *pending) {
+	c.pack.calls--
+	c.pack.bytes -= len(c.Input)
+	delete(r.calls, c.ID)
+}
+
+// Answer answers an execution that the peer was given: with the output, which is JSON, or a
+// Fault. It returns a conflict Fault when nobody waits for it, a not_authorized Fault when
+// another peer was given it, and an invalid Fault when the output is not JSON, which the
+// caller is told too. An answer that comes too late succeeds where it is still of use: see
+// [Late].
+func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, fault *core.Fault) error {
+	bad := fault == nil && !json.Valid(output)
+	if bad {
+		fault = core.NewFault(core.CodeInvalid, "the output of the tool is not JSON")
+	}
+	if fault != nil {
+		output = nil
+	}
+	r.mu.Lock()
+	c := r.calls[execution]
+	if c == nil || c.settled {
+		late, remembered := r.late.Get(execution)
+		if remembered = remembered && late.provider == p && !bad; remembered {
+			r.late.Remove(execution)
+		}
+		r.mu.Unlock()
+		if remembered && late.late.Answer(late.tool, &tool.Result{Call: late.call, Pack: late.pack, Output: output, Fault: fault}) {
+			r.opts.Count("tool.late.injected")
+			return nil
+		}
+		r.opts.Count("tool.late")
+		return core.NewFault(core.CodeConflict, "nobody waits for execution %q: it was answered, took too long or never was", execution)
+	}
+	defer r.mu.Unlock()
+	if c.pack.peer != p {
+		r.opts.Count("tool.foreign")
+		return core.NewFault(core.CodeNotAuthorized, "execution %q was given to another pack", execution)
+	}
+	r.settle(c, output, fault)
+	if bad {
+		return fault
+	}
+	return nil
+}
+
+// Provider returns the peer that is to answer an execution, or may do so late; nil when
+// nobody waits for it.
+func (r *Registry) Provider(execution string) Peer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.calls[execution]; c != nil && !c.settled {
+		return c.pack.peer
+	}
+	if late, ok := r.late.Get(execution); ok {
+		return late.provider
+	}
+	return nil
+}

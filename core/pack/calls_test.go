@@ -1,0 +1,191 @@
+package pack_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/pack"
+	"github.com/dragoman-hub/dragoman/core/tool"
+)
+
+func TestACallIsExecutedAndItsAnswerReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, caller := newRegistry(nil), &peer{}
+		p := r.provide(t, "p", "x")
+		r.Call(pack.Call{Caller: caller, ID: "1", Tool: "x", Input: []byte(`{"a":1}`), From: core.Principal{ID: "ada"}, Agent: "a"})
+		e := p.next(t)
+		want := &pack.Execution{ID: e.ID, Tool: "x", Input: []byte(`{"a":1}`), Deadline: time.Now().Add(time.Second), From: core.Principal{ID: "ada"}, Agent: "a"}
+		if diff := cmp.Diff(want, e); diff != "" || e.ID == "" {
+			t.Errorf("want (-), got (+):\n%s", diff)
+		}
+		if !r.Take(e) || r.Provider(e.ID) != pack.Peer(p) {
+			t.Error("got nobody who waits for it, want the caller")
+		}
+		if err := r.Answer(p, e.ID, []byte(`7`), nil); err != nil {
+			t.Error(err)
+		}
+		caller.wants(t, "the caller", `1 of "p": 7`)
+		wantFault(t, "answering once more", r.Answer(p, e.ID, []byte(`8`), nil), core.CodeConflict)
+		if got := r.Provider(e.ID); got != nil {
+			t.Errorf("got %v to answer it, want nobody", got)
+		}
+		time.Sleep(time.Minute)
+		caller.wants(t, "the caller")
+	})
+}
+
+func TestACallThatCannotBeGivenIsRefused(t *testing.T) {
+	r, caller := newRegistry(nil), &peer{}
+	p := &peer{}
+	if err := r.Provide(p, "p", []tool.Definition{{Name: "x"}, {Name: "mail", Requires: []string{"mail"}}}); err != nil {
+		t.Fatal(err)
+	}
+	r.call(caller, "1", "nothing", `{}`)
+	r.call(caller, "2", "mail", `{}`)
+	r.call(caller, "3", "x", `{`)
+	r.call(caller, "4", "x", fmt.Sprintf(`{"a":"%0100d"}`, 1))
+	r.call(caller, "5", "x", `{}`)
+	r.call(caller, "6", "x", `{}`)
+	r.call(caller, "7", "x", `{}`)
+	caller.wants(t, "the caller",
+		`1 of "": fault unsupported`, `2 of "p": fault not_authorized`, `3 of "p": fault invalid`,
+		`4 of "p": fault overloaded`, `7 of "p": fault overloaded`)
+	p.wants(t, "the pack", "execute x {}", "execute x {}")
+	want := map[string]int{
+		"refused.tool.unsupported": 1, "refused.tool.not_authorized": 1, "refused.tool.invalid": 1, "refused.tool.overloaded": 2,
+	}
+	if diff := cmp.Diff(want, r.counts); diff != "" {
+		t.Errorf("counted (-want +got):\n%s", diff)
+	}
+	r.Stop(core.NewFault(core.CodeUnreachable, "over"))
+}
+
+func TestACallThatItsPackDoesNotTakeCountsUntilItDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, caller := newRegistry(nil), &peer{}
+		p := r.provide(t, "p", "x")
+		r.call(caller, "1", "x", `{}`)
+		r.call(caller, "2", "x", `{}`)
+		first, second := p.next(t), p.next(t)
+		time.Sleep(2 * time.Second)
+		r.call(caller, "3", "x", `{}`)
+		caller.wants(t, "the caller", `1 of "p": fault timeout`, `2 of "p": fault timeout`, `3 of "p": fault overloaded`)
+		if r.Take(first) || r.Take(second) || r.Take(first) {
+			t.Error("got a call to execute that has timed out, want none")
+		}
+		r.call(caller, "4", "x", `{}`)
+		if e := p.next(t); !r.Take(e) || r.Answer(p, e.ID, []byte(`1`), nil) != nil {
+			t.Error("got no room for another call, want some")
+		}
+		caller.wants(t, "the caller", `4 of "p": 1`)
+	})
+}
+
+func TestOnlyThePackAnswersAndWithJSON(t *testing.T) {
+	r, caller := newRegistry(nil), &peer{}
+	p, q := r.provide(t, "p", "x"), r.provide(t, "q")
+	r.call(caller, "1", "x", `{}`)
+	e := p.next(t)
+	wantFault(t, "another pack", r.Answer(q, e.ID, []byte(`1`), nil), core.CodeNotAuthorized)
+	wantFault(t, "no JSON", r.Answer(p, e.ID, []byte(`sunny`), nil), core.CodeInvalid)
+	caller.wants(t, "the caller", `1 of "p": fault invalid`)
+	if diff := cmp.Diff(map[string]int{"tool.foreign": 1}, r.counts); diff != "" {
+		t.Errorf("counted (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPackThatLeavesAnswersItsCallers(t *testing.T) {
+	r, caller := newRegistry(nil), &peer{}
+	p := r.provide(t, "p", "x")
+	r.call(caller, "1", "x", `{}`)
+	e := p.next(t)
+	r.Leave(p, core.NewFault(core.CodeUnreachable, "gone"))
+	caller.wants(t, "the caller", `1 of "p": fault unreachable`)
+	if r.Take(e) {
+		t.Error("got the call to execute, want nothing")
+	}
+	wantFault(t, "an answer", r.Answer(p, e.ID, []byte(`1`), nil), core.CodeConflict)
+}
+
+func TestACallerThatLeavesIsForgottenUnlessItsCallIsKept(t *testing.T) {
+	for name, c := range map[string]struct{ taken, keep, want bool }{
+		"a call that waits":              {want: false},
+		"a call that is kept":            {keep: true, want: true},
+		"a call that the pack has taken": {taken: true, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, caller := newRegistry(nil), &peer{}
+			p := r.provide(t, "p", "x")
+			r.Call(pack.Call{Caller: caller, ID: "1", Tool: "x", Keep: c.keep})
+			e := p.next(t)
+			if c.taken {
+				r.Take(e)
+			}
+			r.Leave(caller, core.NewFault(core.CodeUnreachable, "gone"))
+			if got := r.Answer(p, e.ID, []byte(`1`), nil) == nil; got != c.want {
+				t.Errorf("got it answered: %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+func TestALateAnswerGoesToWhoCanUseIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, caller := newRegistry(nil), &peer{}
+		caller.late = &late{peer: caller}
+		p, q := r.provide(t, "p", "x"), r.provide(t, "q")
+		r.call(caller, "1", "x", `{}`)
+		e := p.next(t)
+		r.Take(e)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		caller.wants(t, "the caller", `1 of "p": fault timeout`, "timed out")
+		if r.Provider(e.ID) != pack.Peer(p) {
+			t.Error("got nobody who may answer late, want the pack")
+		}
+		wantFault(t, "another pack", r.Answer(q, e.ID, []byte(`1`), nil), core.CodeConflict)
+		wantFault(t, "no JSON", r.Answer(p, e.ID, []byte(`sunny`), nil), core.CodeConflict)
+		if err := r.Answer(p, e.ID, []byte(`7`), nil); err != nil {
+			t.Errorf("got %v, want it taken", err)
+		}
+		caller.wants(t, "the caller", "late answer to 1 of x by p: 7 <nil>")
+		wantFault(t, "answering once more", r.Answer(p, e.ID, []byte(`8`), nil), core.CodeConflict)
+
+		caller.late.useless = true
+		r.call(caller, "2", "x", `{}`)
+		e = p.next(t)
+		r.Take(e)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		wantFault(t, "an answer of no use", r.Answer(p, e.ID, []byte(`7`), nil), core.CodeConflict)
+		want := map[string]int{"tool.timeout": 2, "tool.late": 4, "tool.late.injected": 1}
+		if diff := cmp.Diff(want, r.counts); diff != "" {
+			t.Errorf("counted (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestTheOldestOfManyLateCallsIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, caller := newRegistry(nil), &peer{}
+		caller.late = &late{peer: caller}
+		p := r.provide(t, "p", "x")
+		var all []string
+		for range 257 {
+			r.call(caller, "1", "x", `{}`)
+			e := p.next(t)
+			r.Take(e)
+			all = append(all, e.ID)
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		if r.Provider(all[0]) != nil || r.Provider(all[1]) == nil {
+			t.Error("got the wrong calls remembered, want the latest 256")
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package pack_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/pack"
+	"github.com/dragoman-hub/dragoman/core/tool"
+)
+
+func TestToolsAreListedByNameForThoseWhoMayCallThem(t *testing.T) {
+	r := newRegistry(nil)
+	err := r.Provide(&peer{}, "p", []tool.Definition{{Name: "z", Description: "last"}, {Name: "a", Requires: []string{"admin"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.names(); got != "z" {
+		t.Errorf("without capabilities: got %q, want z", got)
+	}
+	if got := r.names("admin"); got != "a z" {
+		t.Errorf("as an admin: got %q, want a and z", got)
+	}
+	z := r.Tools(nil)[0]
+	want := tool.Definition{Name: "z", Description: "last", InputSchema: []byte(`{"type":"object"}`), Timeout: 1e9}
+	if diff := cmp.Diff(want, z); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+func TestAPackThatCannotBeAdmittedChangesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		id    string
+		tools []tool.Definition
+		want  core.Code
+	}{
+		"an id with a blank":             {" p", nil, core.CodeInvalid},
+		"no id":                          {"", nil, core.CodeInvalid},
+		"a long id":                      {strings.Repeat("p", core.MaxIDBytes+1), nil, core.CodeInvalid},
+		"an id in use":                   {"there", nil, core.CodeConflict},
+		"too many tools":                 {"p", definitions("1", "2", "3", "4"), core.CodeTooLarge},
+		"a reserved name":                {"p", definitions("reserved"), core.CodeConflict},
+		"a name of another":              {"p", definitions("taken"), core.CodeConflict},
+		"a name twice":                   {"p", definitions("x", "x"), core.CodeInvalid},
+		"a name with a blank":            {"p", definitions("x y"), core.CodeInvalid},
+		"a long description":             {"p", []tool.Definition{{Name: "x", Description: strings.Repeat("x", 64<<10+1)}}, core.CodeTooLarge},
+		"a description in no known text": {"p", []tool.Definition{{Name: "x", Description: "\xff"}}, core.CodeInvalid},
+		"a schema of strings":            {"p", []tool.Definition{{Name: "x", InputSchema: []byte(`{"type":"string"}`)}}, core.CodeInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRegistry(nil)
+			r.provide(t, "there", "taken")
+			watcher := &peer{}
+			r.Watch(watcher)
+			wantFault(t, name, r.Provide(&peer{}, c.id, c.tools), c.want)
+			watcher.wants(t, "the watcher")
+			if got := r.names(); got != "taken" {
+				t.Errorf("got the tools %q, want what was there", got)
+			}
+		})
+	}
+}
+
+func TestTheNumberOfPacksIsBounded(t *testing.T) {
+	r := newRegistry(nil)
+	first := r.provide(t, "a")
+	r.provide(t, "b")
+	wantFault(t, "a third pack", r.Provide(&peer{}, "c", nil), core.CodeOverloaded)
+	if err := r.Provide(first, "a", definitions("x")); err != nil {
+		t.Errorf("a pack that is there: got %v, want no error", err)
+	}
+	wantFault(t, "another pack of the same peer", r.Provide(first, "c", nil), core.CodeConflict)
+	if id := r.Leave(first, core.NewFault(core.CodeUnreachable, "gone")); id != "a" {
+		t.Errorf("got %q left, want a", id)
+	}
+	r.provide(t, "c")
+}
+
+func TestWatchersAreToldOfEveryChangeUntilTheyLeave(t *testing.T) {
+	r, watcher := newRegistry(nil), &peer{}
+	r.Watch(watcher)
+	p := r.provide(t, "p", "x", "y")
+	if err := r.Provide(p, "p", definitions("y", "z")); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.names(); got != "y z" {
+		t.Errorf("got %q, want y and z", got)
+	}
+	gone := core.NewFault(core.CodeUnreachable, "gone")
+	r.Leave(p, gone)
+	watcher.wants(t, "the watcher", "tools changed", "tools changed", "tools changed")
+	if id := r.Leave(watcher, gone); id != "" {
+		t.Errorf("got the pack %q left, want none", id)
+	}
+	r.provide(t, "q", "x")
+	watcher.wants(t, "a watcher that has left")
+}
+
+func TestARegistryThatHasStoppedTakesNothingIn(t *testing.T) {
+	r, caller := newRegistry(nil), &peer{}
+	r.provide(t, "p", "x")
+	r.call(caller, "1", "x", `{}`)
+	stopped := core.NewFault(core.CodeUnreachable, "the hub stopped")
+	r.Stop(stopped)
+	r.call(caller, "2", "x", `{}`)
+	caller.wants(t, "the caller", `1 of "p": fault unreachable`, `2 of "p": fault unreachable`)
+	if err := r.Provide(&peer{}, "q", nil); err != stopped {
+		t.Errorf("a pack: got %v, want %v", err, stopped)
+	}
+}
+
+func TestASchemaChecksEveryInput(t *testing.T) {
+	reads := func(schema []byte) (func([]byte) error, error) {
+		if strings.Contains(string(schema), "unusable") {
+			return nil, core.NewFault(core.CodeInvalid, "unusable")
+		}
+		return func(input []byte) error {
+			if string(input) != `{"good":1}` {
+				return core.NewFault(core.CodeInvalid, "not good")
+			}
+			return nil
+		}, nil
+	}
+	r, caller := newRegistry(func(o *pack.Options) { o.Schema = reads }), &peer{}
+	wantFault(t, "an unusable schema", r.Provide(&peer{}, "p", []tool.Definition{{Name: "x", InputSchema: []byte(`{"unusable":1}`)}}), core.CodeInvalid)
+	p := r.provide(t, "p", "x")
+	r.call(caller, "1", "x", ``)
+	r.call(caller, "2", "x", `{"good":1}`)
+	caller.wants(t, "the caller", `1 of "p": fault invalid`)
+	p.wants(t, "the pack", `execute x {"good":1}`)
+}

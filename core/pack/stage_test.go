@@ -1,0 +1,154 @@
+package pack_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/pack"
+	"github.com/dragoman-hub/dragoman/core/tool"
+)
+
+// peer notes what it is told, in a line each, and keeps what it is to execute.
+type peer struct {
+	mu    sync.Mutex
+	told  []string
+	queue []*pack.Execution
+	late  *late
+}
+
+func (p *peer) note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told = append(p.told, fmt.Sprintf(format, args...))
+}
+
+func (p *peer) Execute(e *pack.Execution) {
+	p.note("execute %s %s", e.Tool, e.Input)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = append(p.queue, e)
+}
+
+func (p *peer) Returned(r *tool.Result) {
+	if r.Fault != nil {
+		p.note("%s of %q: fault %s", r.Call, r.Pack, r.Fault.Code)
+	} else {
+		p.note("%s of %q: %s", r.Call, r.Pack, r.Output)
+	}
+}
+
+func (p *peer) ToolsChanged() { p.note("tools changed") }
+
+func (p *peer) Late(string) pack.Late {
+	if p.late == nil {
+		return nil
+	}
+	return p.late
+}
+
+// wants checks what the peer was told since the last look.
+func (p *peer) wants(t *testing.T, who string, want ...string) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if diff := cmp.Diff(want, p.told); diff != "" {
+		t.Errorf("%s was told (-want +got):\n%s", who, diff)
+	}
+	p.told = nil
+}
+
+// next returns the execution that the peer was given first.
+func (p *peer) next(t *testing.T) *pack.Execution {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 {
+		t.Fatal("got nothing to execute, want a call")
+	}
+	e := p.queue[0]
+	p.queue = p.queue[1:]
+	return e
+}
+
+// late notes what comes late in the notes of its peer.
+type late struct {
+	peer    *peer
+	useless bool
+}
+
+func (l *late) TimedOut() { l.peer.note("timed out") }
+
+func (l *late) Answer(name string, r *tool.Result) bool {
+	l.peer.note("late answer to %s of %s by %s: %s %v", r.Call, name, r.Pack, r.Output, r.Fault)
+	return !l.useless
+}
+
+// registry is a Registry with its counters.
+type registry struct {
+	*pack.Registry
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func newRegistry(change func(*pack.Options)) *registry {
+	r := &registry{counts: map[string]int{}}
+	opts := pack.Options{
+		Limits:   pack.Limits{Packs: 2, Tools: 3, Calls: 2, CallBytes: 100, Timeout: time.Second, MaxTimeout: time.Minute},
+		Reserved: func(name string) bool { return name == "reserved" },
+		Count: func(name string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.counts[name]++
+		},
+	}
+	if change != nil {
+		change(&opts)
+	}
+	r.Registry = pack.NewRegistry(opts)
+	return r
+}
+
+// provide connects a pack with tools of these names.
+func (r *registry) provide(t *testing.T, id string, names ...string) *peer {
+	t.Helper()
+	p := &peer{}
+	if err := r.Provide(p, id, definitions(names...)); err != nil {
+		t.Fatalf("providing %s: got %v, want no error", id, err)
+	}
+	return p
+}
+
+func (r *registry) call(caller *peer, id, name, input string) {
+	r.Call(pack.Call{Caller: caller, ID: id, Tool: name, Input: json.RawMessage(input)})
+}
+
+func (r *registry) names(capabilities ...string) string {
+	var all []string
+	for _, d := range r.Tools(capabilities) {
+		all = append(all, d.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func definitions(names ...string) []tool.Definition {
+	var all []tool.Definition
+	for _, name := range names {
+		all = append(all, tool.Definition{Name: name})
+	}
+	return all
+}
+
+func wantFault(t *testing.T, what string, err error, want core.Code) {
+	t.Helper()
+	if !errors.Is(err, &core.Fault{Code: want}) {
+		t.Errorf("%s: got %v, want a fault %s", what, err, want)
+	}
+}
