@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -77,7 +78,8 @@ type Journal struct {
 
 	mu     sync.Mutex // held while messages are made and sent; before reopening
 	room   []byte     // for the data of the next
-	stored uint64     // the place of the last message that was stored
+	stored uint64     // the place of the last message that is known to be stored
+	unsure bool       // more may be stored: the last append was not acknowledged
 }
 
 // mostRoom is how much room for data the journal keeps.
@@ -185,7 +187,8 @@ func (j *Journal) tend(dir string) (err error) {
 
 // Append implements journal.Journal. Only the last message asks to be
 // acknowledged: a stream stores what one connection sends in order, and the place
-// that the acknowledgement tells proves that every message before it was stored.
+// that the acknowledgement tells proves that every message before it was stored. After an
+// append that was not acknowledged each message is, until the place is known again.
 func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -203,15 +206,23 @@ func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 	if cap(room) <= mostRoom {
 		j.room = room // the connection copies what it publishes
 	}
-	place, err := j.send(ctx, j.stream, msgs...)
-	if err != nil {
-		return fmt.Errorf("writing to the journal: %w", err)
+	together := len(msgs)
+	if j.unsure {
+		together = 1
 	}
-	want := j.stored + uint64(len(msgs))
-	j.stored = place
-	if place != want {
-		return fmt.Errorf("writing to the journal: it is at %d after %d messages, want %d: some were not stored", place, len(msgs), want)
+	for part := range slices.Chunk(msgs, together) {
+		place, err := j.send(ctx, j.stream, part...)
+		if err != nil {
+			j.unsure = true
+			return fmt.Errorf("writing to the journal: %w", err)
+		}
+		want := j.stored + uint64(len(part))
+		j.stored = place
+		if place < want || place > want && !j.unsure {
+			return fmt.Errorf("writing to the journal: it is at %d after %d messages, want %d: some were not stored", place, len(part), want)
+		}
 	}
+	j.unsure = false
 	return nil
 }
 

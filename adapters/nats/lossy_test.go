@@ -15,11 +15,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// lossy is a server that never hears of the first request of a kind.
+// lossy is a server to which something is said otherwise, once.
 type lossy struct {
 	*server.Server
-	request string // how its subject goes on behind $JS.API.
-	lost    atomic.Bool
+	said, instead string // equally long
+	lost          atomic.Bool
 }
 
 func (l *lossy) InProcessConn() (net.Conn, error) {
@@ -33,11 +33,22 @@ type lossyConn struct {
 }
 
 func (c *lossyConn) Write(b []byte) (int, error) {
-	asks := []byte("$JS.API." + c.server.request)
-	if bytes.Contains(b, asks) && c.server.lost.CompareAndSwap(false, true) {
-		b = bytes.Replace(b, asks, []byte("$JX.API."+c.server.request), 1)
+	said := []byte(c.server.said)
+	if bytes.Contains(b, said) && c.server.lost.CompareAndSwap(false, true) {
+		b = bytes.Replace(b, said, []byte(c.server.instead), 1)
 	}
 	return c.Conn.Write(b)
+}
+
+// connect opens a connection to the server.
+func (l *lossy) connect(t *testing.T) *nats.Conn {
+	t.Helper()
+	conn, err := nats.Connect("", nats.InProcessServer(l))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
 }
 
 // deafened opens a journal, and a second connection to its server, on which the first
@@ -45,12 +56,8 @@ func (c *lossyConn) Write(b []byte) (int, error) {
 func deafened(t *testing.T, request string) (*Journal, *lossy, *nats.Conn) {
 	t.Helper()
 	j := opened(t, Options{Dir: t.TempDir()})
-	deaf := &lossy{Server: j.server, request: request}
-	conn, err := nats.Connect("", nats.InProcessServer(deaf))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	deaf := &lossy{Server: j.server, said: "$JS.API." + request, instead: "$JX.API." + request}
+	conn := deaf.connect(t)
 	if _, err := j.conn.SubscribeSync("$JX.>"); err != nil { // else it would be told that nobody is there
 		t.Fatal(err)
 	}
@@ -94,5 +101,36 @@ func TestAReplayAsksAnewWhenItsQuestionWasLost(t *testing.T) {
 	err = replayAsked(ctx, stream, 1, 1, "the usage", func(message) (bool, error) { read++; return true, nil })
 	if err != nil || read != 1 || !deaf.lost.Load() {
 		t.Errorf("got %d messages and %v, want 1", read, err)
+	}
+}
+
+// The messages of an append are stored, and nobody hears of it. The recorder appends them
+// again; what stands in the journal twice is read once.
+func TestAnAppendWhoseAcknowledgementIsLostIsRepeated(t *testing.T) {
+	j := opened(t, Options{Dir: t.TempDir()})
+	first, second := begun(time.Now().Add(-time.Hour)), begun(time.Now())
+	records := append(recorded(first, life("", 1)...), recorded(second, life("", 1)...)...) // two messages
+	deaf := &lossy{Server: j.server, said: slot(second) + " _INBOX.", instead: slot(second) + " _LOSTX."}
+	conn, js := j.conn, j.js
+	t.Cleanup(func() { j.conn, j.js = conn, js })
+	j.conn = deaf.connect(t)
+	var err error
+	if j.js, err = jetstream.New(j.conn); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := j.Append(ctx, records...); err == nil || !deaf.lost.Load() {
+		t.Fatalf("without an acknowledgement: got %v, want an error", err)
+	}
+	for _, when := range []string{"again", "after that"} {
+		if err := j.Append(t.Context(), records...); err != nil {
+			t.Errorf("%s: got %v, want no error", when, err)
+		}
+	}
+	for _, task := range []core.TaskID{first, second} {
+		if events, err := j.Read(t.Context(), task, 0, 0); err != nil || len(events) != 3 {
+			t.Errorf("got %d events and %v, want 3", len(events), err)
+		}
 	}
 }
