@@ -48,7 +48,7 @@ func (s *session) hear(ctx context.Context, b hub.Batch) error {
 	if b.Gap != nil {
 		return s.missed(ctx, b.Gap.To-b.Gap.From+1)
 	}
-	heard := func() { s.self.Heard(b.Task, b.Tag) }
+	heard := func() { s.self.NoticeDelivered(b.Task, b.Tag) }
 	req := b.Task.Request()
 	var out []byte
 	if raw := originOf(req); raw != nil {

@@ -14,7 +14,7 @@
 //
 // Locks, from the outermost: Hub.mu (sessions, slots, queues), the views of a session
 // (which tasks it watches), the store of tasks, a task, Session.mu (what a session works
-// on and has opened). The questions to people ([question.Book]) and the packs
-// ([pack.Registry]) have a lock each, which may be taken under any of these. None is held
-// while anything waits.
+// on and has opened). The questions to people ([question.Book]), the packs
+// ([pack.Registry]) and the topics ([topic.Book]) have a lock each, which may be taken
+// under any of these. None is held while anything waits.
 package hub

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/thread"
+	"github.com/dragoman-hub/dragoman/core/topic"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -92,12 +93,12 @@ type Hub struct {
 	tasks      *task.Store
 	packs      *pack.Registry
 	questions  *question.Book
+	topics     *topic.Book
 	lookups    chan lookup
 	stop       func() // ends what reads the lookups
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
-	topics   topics
 	agents   map[core.AgentID]*Session
 	onCall   map[core.AgentID][]*Session // who is found by its id alone, the latest last
 	aliases  aliases
@@ -139,7 +140,7 @@ func New(opts Options) *Hub {
 	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayRead: h.mayRead, Observer: asked})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index, h.followers = thread.NewIndex(thread.IndexTasks), map[core.ThreadID]map[*Session]follower{}
-	h.topics = newTopics(h.limits)
+	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayHear: h.mayHear})
 	h.stop = h.start()
 	h.tasks = task.NewStore(task.Limits{
 		TaskBytes: h.limits.TaskBytes, RequestBytes: h.limits.RequestBytes,

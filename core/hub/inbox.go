@@ -231,7 +231,7 @@ func (s *Session) poll() (b Batch, found bool, err error) {
 		case r == nil && b.Execute != nil && !s.hub.packs.Take(b.Execute):
 			continue // it is not waited for any more
 		case r == nil && b.Role == task.Subscriber:
-			if b, ok = s.hub.nextNotice(s); ok {
+			if b, ok = s.nextNotice(); ok {
 				return b, true, nil
 			}
 		case r == nil:

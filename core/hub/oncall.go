@@ -15,6 +15,7 @@ func (h *Hub) putOnCall(s *Session, card core.Card) {
 	s.offer = &roster.Entry{Card: card, OnlyByID: true, Since: now, Load: core.Load{State: core.LoadIdle, LastSeen: now}}
 	h.onCall[card.ID] = append(h.onCall[card.ID], s)
 	h.aliases.add(card.ID)
+	h.topics.Identify(s.subscriber(), s.subscriberID())
 }
 
 // takeOffCall undoes putOnCall. Callers hold mu.

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func TestWhatASubscriberMissedComesAgainWhenHeLosesTheConnectionOnWhichItCame(t *testing.T) {
+func TestWhatASubscriberMissedComesAgainWhenTheConnectionOnWhichItCameIsLost(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
 		back := func() {
@@ -68,7 +69,7 @@ func TestANoticeForAnAgentComesAgainAsOftenAsItMayHaveBeenLost(t *testing.T) {
 	})
 }
 
-func TestWhatWasOnItsWayToASubscriberWhoTakesMoreOverIsNotTakenForWhatComesThen(t *testing.T) {
+func TestWhatWasOnItsWayToASubscriberThatTakesMoreOverIsNotTakenForWhatComesThen(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		teller, one, two := g.connect("teller"), g.connect("hearer"), g.connect("hearer")
 		for s, topic := range map[*hub.Session]string{one: "a", two: "b"} {
@@ -82,7 +83,7 @@ func TestWhatWasOnItsWayToASubscriberWhoTakesMoreOverIsNotTakenForWhatComesThen(
 		g.sleep(2 * time.Minute)
 		one.Close(nil)
 		g.hears(two, false, "a", "b")
-		two.Heard(onItsWay[0].Task, onItsWay[0].Tag)
+		two.NoticeDelivered(onItsWay[0].Task, onItsWay[0].Tag)
 		g.sleep(2 * time.Minute)
 		two.Close(nil)
 		back := g.connect("hearer")
@@ -118,7 +119,7 @@ func TestWhatWasToldBeforeAnAgentSubscribedIsNotHeardBecauseItsConnectionWasLost
 	})
 }
 
-func TestWhoHasMissedNothingIsToldOfNoGapWhenHeIsBack(t *testing.T) {
+func TestASubscriberThatMissedNothingIsToldOfNoGap(t *testing.T) {
 	for _, taken := range []bool{true, false} {
 		onStage(t, hub.Limits{NoticeBytes: 50_000}, func(g *stage) {
 			teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
@@ -139,6 +140,28 @@ func TestWhoHasMissedNothingIsToldOfNoGapWhenHeIsBack(t *testing.T) {
 	}
 }
 
+func TestAConnectionThatEndsWhileItResubscribesKeepsNothing(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		teller, first := g.connect("teller"), g.subscribes("hearer", "n.*")
+		first.Close(nil)
+		for i := range 100 {
+			passing := g.connect("hearer")
+			var life sync.WaitGroup
+			life.Go(passing.Resubscribe)
+			life.Go(func() { passing.Close(nil) })
+			life.Wait()
+			back := g.connect("hearer")
+			back.Resubscribe()
+			name := fmt.Sprint("n.", i)
+			g.mustTell(teller, name)
+			g.sleep(2 * time.Minute)
+			g.hears(back, true, name)
+			g.sleep(2 * time.Minute)
+			back.Close(nil)
+		}
+	})
+}
+
 // hearer is a connection of a subscriber, whose transport takes what it is given, but
 // while it is stuck; when it is lost, so is what that took within the last minute.
 type hearer struct {
@@ -148,7 +171,7 @@ type hearer struct {
 	took  map[string]time.Time
 }
 
-func TestHoweverASubscriberLosesHisConnectionsHeHearsOfEverything(t *testing.T) {
+func TestHoweverASubscriberLosesItsConnectionsItHearsOfEverything(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		onStage(t, hub.Limits{KeepNotices: 24 * time.Hour}, func(g *stage) {
 			teller := g.connect("teller")
@@ -161,7 +184,7 @@ func TestHoweverASubscriberLosesHisConnectionsHeHearsOfEverything(t *testing.T) 
 					c.given = append(c.given, g.batches(c.Session)...)
 					for ; len(c.given) > 0 && !c.stuck; c.given = c.given[1:] {
 						if b := c.given[0]; b.Role == hub.Subscriber && b.Gap == nil {
-							c.Heard(b.Task, b.Tag)
+							c.NoticeDelivered(b.Task, b.Tag)
 							c.took[b.Task.Request().Notice.Topic] = time.Now()
 						}
 					}

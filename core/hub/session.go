@@ -76,7 +76,6 @@ type Session struct {
 	// follows are the threads that it follows.
 	follows table[core.ThreadID, struct{}]
 	said    int         // how many tasks at once the agent takes by itself; 0 if it did not say
-	heir    subscriber  // as whom it goes on where an earlier one stopped; zero if it does not
 	expiry  *time.Timer // ends the session; nil for one without end
 
 	mu     sync.Mutex
@@ -192,6 +191,7 @@ func (h *Hub) sit(s *Session, card core.Card, opts JoinOptions) error {
 	s.mu.Unlock()
 	h.agents[card.ID] = s
 	h.aliases.add(card.ID)
+	h.topics.Identify(s.subscriber(), s.subscriberID())
 	if h.observer != nil {
 		h.observer.Joined(card)
 	}
@@ -311,7 +311,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	if id != "" { // it keeps its place until its tasks are nobody's, and gets no more
 		h.roster.Change(id, func(e *roster.Entry) { e.Said = core.LoadDraining })
 	}
-	h.topics.unsubscribed(s)
+	h.topics.Detach(s.subscriber())
 	h.takeOffCall(s)
 	queue := s.queue
 	s.queue = nil

@@ -51,7 +51,7 @@ func (g *stage) hears(s *hub.Session, taken bool, want ...string) {
 			opened := b.Events[0].Body.(core.Opened)
 			got = append(got, opened.Request.Notice.Topic)
 			if taken {
-				s.Heard(b.Task, b.Tag)
+				s.NoticeDelivered(b.Task, b.Tag)
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func TestWhoMayNotBeAskedIsNotTold(t *testing.T) {
 	})
 }
 
-func TestASubscriberWhoComesBackHearsWhatHeMissedAndWhatMayNotHaveArrived(t *testing.T) {
+func TestASubscriberThatComesBackHearsWhatItMissedAndWhatMayNotHaveArrived(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
 		g.mustTell(teller, "n.1")
@@ -163,14 +163,14 @@ func TestASubscriberWhoComesBackHearsWhatHeMissedAndWhatMayNotHaveArrived(t *tes
 		hearer.Close(nil)
 		g.sleep(11 * time.Minute)
 		_, err := g.tells(teller, "n.6", core.ToHub())
-		g.wantFault("once he is not waited for any more", err, core.CodeUnreachable)
+		g.wantFault("once it is not waited for any more", err, core.CodeUnreachable)
 		hearer = g.connect("hearer")
 		hearer.Resubscribe()
 		g.hears(hearer, true)
 	})
 }
 
-func TestASubscriberWhoIsBackBeforeHisLostConnectionIsMissedHearsAllOfIt(t *testing.T) {
+func TestASubscriberThatIsBackBeforeItsLostConnectionIsMissedHearsAllOfIt(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		teller, lost := g.connect("teller"), g.connect("hearer")
 		lost.Resubscribe()

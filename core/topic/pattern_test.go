@@ -1,10 +1,11 @@
-package core_test
+package topic_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/topic"
 )
 
 func TestAPatternStandsForTheTopicsThatItsWordsAllow(t *testing.T) {
@@ -17,12 +18,12 @@ func TestAPatternStandsForTheTopicsThatItsWordsAllow(t *testing.T) {
 		"*":             {"hans": true, "hans.location": false},
 		"a.*.c.>":       {"a.b.c.d": true, "a.b.c": false, "a.b.x.d": false, "a.b.c.d.e": true},
 	} {
-		if err := core.CheckTopicPattern(pattern); err != nil {
+		if err := topic.CheckPattern(pattern); err != nil {
 			t.Errorf("%q: got %v, want a pattern", pattern, err)
 		}
-		for topic, want := range topics {
-			if got := core.MatchTopic(pattern, topic); got != want {
-				t.Errorf("%q and %q: got %t, want %t", pattern, topic, got, want)
+		for name, want := range topics {
+			if got := topic.Match(pattern, name); got != want {
+				t.Errorf("%q and %q: got %t, want %t", pattern, name, got, want)
 			}
 		}
 	}
@@ -32,28 +33,28 @@ func TestWhatIsNoPatternIsRefusedInWordsThatSayWhatToChange(t *testing.T) {
 	for pattern, about := range map[string]string{
 		"": "empty word", "a..b": "empty word", ".": "empty word", "a.": "empty word",
 		">.a": "at the end", "a*.b": "one whole word", "a.b>": "one whole word",
-		strings.Repeat("x", core.MaxTopicBytes+1): "at most 256",
+		strings.Repeat("x", 257): "at most 256",
 	} {
-		if err := core.CheckTopicPattern(pattern); core.AsFault(err).Code != core.CodeInvalid || !strings.Contains(err.Error(), about) {
+		if err := topic.CheckPattern(pattern); core.AsFault(err).Code != core.CodeInvalid || !strings.Contains(err.Error(), about) {
 			t.Errorf("%.20q: got %v, want invalid, about %q", pattern, err, about)
 		}
 	}
 }
 
-func FuzzMatchTopic(f *testing.F) {
+func FuzzMatch(f *testing.F) {
 	f.Add("a.*.>", "a.b.c")
 	f.Add(">", "")
 	f.Add("*", "a.b")
-	f.Fuzz(func(t *testing.T, pattern, topic string) {
-		if core.CheckTopicPattern(pattern) != nil {
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if topic.CheckPattern(pattern) != nil {
 			return
 		}
 		wild := strings.ContainsAny(pattern, "*>")
-		if got := core.MatchTopic(pattern, topic); !wild && got != (pattern == topic) {
-			t.Errorf("%q and %q: got %t, want that they are the same", pattern, topic, got)
+		if got := topic.Match(pattern, name); !wild && got != (pattern == name) {
+			t.Errorf("%q and %q: got %t, want that they are the same", pattern, name, got)
 		}
-		if topic != "" && !core.MatchTopic(">", topic) {
-			t.Errorf("> and %q: got no match, want one", topic)
+		if name != "" && !topic.Match(">", name) {
+			t.Errorf("> and %q: got no match, want one", name)
 		}
 	})
 }

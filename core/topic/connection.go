@@ -1,0 +1,240 @@
+package topic
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// The bounds of subscriptions: patterns of one connection, and identities without a
+// connection whose subscription is kept.
+const (
+	maxPatterns = 64
+	maxAway     = 4096
+)
+
+// Identity identifies a subscriber across reconnects: by its principal and, for an agent,
+// its id.
+type Identity struct {
+	Principal string
+	Agent     core.AgentID
+}
+
+// Subscriber is a connection that may subscribe. Values are compared with ==.
+type Subscriber interface {
+	// Wake tells that Next may return something. It is called with the lock of the Book
+	// held: it must neither block nor call the Book.
+	Wake()
+}
+
+// connection is a Subscriber that the Book knows. Book.mu guards it.
+type connection struct {
+	peer Subscriber
+	who  Identity
+	// resumes is the identity whose subscription it continues, and whose redeliveries it
+	// gets; zero before Resume.
+	resumes Identity
+	sub     *subscription // nil while there is nothing for it to read
+}
+
+// known returns the connection of a subscriber, which it makes where there is none.
+// Callers hold mu.
+func (b *Book) known(s Subscriber, who Identity) *connection {
+	c := b.connections[s]
+	if c == nil {
+		c = &connection{peer: s}
+		b.connections[s] = c
+	}
+	c.who = who
+	return c
+}
+
+// setSubscription gives a connection something to read, or nothing. Callers hold mu.
+func (b *Book) setSubscription(c *connection, sub *subscription) {
+	if c.sub = sub; sub == nil {
+		delete(b.reading, c)
+	} else {
+		b.reading[c] = struct{}{}
+	}
+}
+
+// Subscribe gives the subscriber, from now on, every notice of the topics that the
+// patterns stand for. It returns an invalid Fault for what is no pattern, and an
+// overloaded one for too many.
+func (b *Book) Subscribe(s Subscriber, who Identity, patterns []string) error {
+	if len(patterns) == 0 {
+		return core.NewFault(core.CodeInvalid, "no topics: say which, such as family.*")
+	}
+	for _, p := range patterns {
+		if err := CheckPattern(p); err != nil {
+			return err
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.known(s, who)
+	sub := c.sub
+	if sub == nil {
+		sub = newSubscription(b.last())
+	}
+	all := slices.Clone(sub.patterns)
+	for _, p := range patterns {
+		if !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	if len(all) > maxPatterns {
+		return core.NewFault(core.CodeOverloaded, "%d topics are more than the %d that a peer may have: use * and >", len(all), maxPatterns)
+	}
+	if len(sub.patterns) == 0 {
+		sub.since = b.last()
+		if sub.read >= sub.resendTo {
+			sub.read = sub.since
+		}
+	}
+	sub.patterns = all
+	b.setSubscription(c, sub)
+	return nil
+}
+
+// Unsubscribe undoes Subscribe for the patterns as they were given there, or for all of
+// them when there are none. It reports whether there was anything to undo.
+func (b *Book) Unsubscribe(s Subscriber, patterns []string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.connections[s]
+	if c == nil || c.sub == nil {
+		return false
+	}
+	before := len(c.sub.patterns)
+	c.sub.patterns = slices.DeleteFunc(c.sub.patterns, func(p string) bool { return len(patterns) == 0 || slices.Contains(patterns, p) })
+	changed := len(c.sub.patterns) < before
+	if c.sub.isIdle(time.Now()) {
+		b.setSubscription(c, nil)
+	}
+	return changed
+}
+
+// Identify notes that a subscriber is known as somebody else: its connection has become
+// that of an agent. What it resumed stays.
+func (b *Book) Identify(s Subscriber, who Identity) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c := b.connections[s]; c != nil {
+		c.who = who
+	}
+}
+
+// Resume makes the subscriber continue the subscription of an earlier connection of the
+// same identity, be that gone already or gone later, and gives it once more the notices
+// that were addressed to that identity and may not have arrived. A second Resume does
+// nothing.
+func (b *Book) Resume(s Subscriber, who Identity) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.known(s, who)
+	if c.resumes != (Identity{}) {
+		return
+	}
+	c.resumes = who
+	b.successors[who] = append(b.successors[who], c)
+	sub := b.away[who]
+	delete(b.away, who)
+	if sub != nil && !time.Now().After(sub.expires) {
+		b.adopt(c, sub)
+	}
+}
+
+// Detach forgets a connection that has ended. Its subscription goes to another
+// connection that resumed the identity, or is kept for one that will.
+func (b *Book) Detach(s Subscriber) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.connections[s]
+	if c == nil {
+		return
+	}
+	sub, now := c.sub, time.Now()
+	b.setSubscription(c, nil)
+	delete(b.connections, s)
+	who := cmp.Or(c.resumes, c.who)
+	others := slices.DeleteFunc(b.successors[who], func(o *connection) bool { return o == c })
+	if b.successors[who] = others; len(others) == 0 {
+		delete(b.successors, who)
+	}
+	b.trim(now)
+	if sub = b.remainder(c, sub, now); sub == nil {
+		return
+	}
+	sub.expires = now.Add(b.opts.Keep)
+	if len(others) > 0 {
+		b.adopt(others[len(others)-1], sub)
+		return
+	}
+	if before := b.away[who]; before != nil {
+		sub.merge(before)
+	} else if len(b.away) >= maxAway {
+		b.evict()
+	}
+	b.away[who] = sub
+}
+
+// remainder returns what is left of the subscription of a connection that has ended: it
+// goes on behind what has arrived for certain. It returns nil if there is nothing left.
+// Callers hold mu.
+func (b *Book) remainder(c *connection, sub *subscription, now time.Time) *subscription {
+	if sub != nil && sub.isIdle(now) {
+		sub = nil
+	}
+	resends := false // whether notices that were addressed to it are given again
+	entries := b.log.Items()
+	recent := len(entries)
+	for recent > 0 && now.Sub(entries[recent-1].at) < redeliverWindow {
+		recent--
+		resends = resends || c.resumes != (Identity{}) && entries[recent].to == c.resumes
+	}
+	arrived := b.first + uint64(recent) - 1
+	if sub != nil {
+		sub.read = sub.arrivedUpTo(now)
+		resends = resends || sub.read < sub.resendTo
+	}
+	switch {
+	case sub == nil && !resends:
+		return nil
+	case sub == nil:
+		sub = newSubscription(b.last())
+		sub.read, sub.resendTo = arrived, b.last()
+	case resends:
+		sub.read, sub.resendTo = min(sub.read, arrived), b.last()
+	default:
+		sub.read = max(sub.since, sub.read)
+	}
+	sub.rewind(sub.read)
+	return sub
+}
+
+// adopt makes a connection continue a subscription beside its own. Callers hold mu.
+func (b *Book) adopt(c *connection, sub *subscription) {
+	if own := c.sub; own != nil {
+		merged := *own // a copy: an Ack of what was given as of the old place does not count for the new one
+		merged.unacked = slices.Clone(own.unacked)
+		merged.merge(sub)
+		sub = &merged
+	}
+	b.setSubscription(c, sub)
+	c.peer.Wake()
+}
+
+// evict drops the subscription without a connection that expires first. Callers hold mu.
+func (b *Book) evict() {
+	var first Identity
+	var found bool
+	for who, sub := range b.away {
+		if !found || sub.expires.Before(b.away[first].expires) {
+			first, found = who, true
+		}
+	}
+	delete(b.away, first)
+}
