@@ -229,6 +229,44 @@ func TestASubscriptionGoesToAConnectionThatIsThereAlready(t *testing.T) {
 	})
 }
 
+func TestWhatWasGivenAndNotAcceptedIsNotForgottenWhenAnotherConnectionLeavesSomething(t *testing.T) {
+	onStage(t, topic.Options{}, func(g *stage) {
+		p := g.subscribed("p", "n")
+		g.tell("n")
+		d, _ := g.Next(p) // its transport never accepts it
+		time.Sleep(2 * time.Minute)
+		other := g.resumed("p")
+		g.tellTo(other, "own", yes)
+		g.hears(p, true)
+		g.Detach(other)
+		g.hears(p, false, "n", "own")
+		g.Ack(p, d.Position)
+		time.Sleep(2 * time.Minute)
+		g.Detach(p)
+		g.hears(g.resumed("p"), true, "n", "own")
+	})
+}
+
+func TestWhatIsAcceptedAgainInTheSameSecondMayBeLostAgain(t *testing.T) {
+	onStage(t, topic.Options{}, func(g *stage) {
+		old := g.subscribed("p", "n")
+		g.tell("n")
+		g.hears(old, true, "n")
+		g.Detach(old)
+		one, two := g.resumed("p"), g.resumed("p")
+		g.hears(one, true, "n")
+		if err := g.Subscribe(two, agent("p"), []string{"m"}); err != nil {
+			t.Fatal(err)
+		}
+		g.tell("m")
+		g.hears(two, true, "m")
+		g.Detach(one)
+		g.hears(two, true, "n", "m")
+		g.Detach(two)
+		g.hears(g.resumed("p"), true, "n", "m")
+	})
+}
+
 func TestANoticeIsGivenAgainToItsAddresseeIfItWasDelivered(t *testing.T) {
 	onStage(t, topic.Options{}, func(g *stage) {
 		p := g.resumed("p")

@@ -69,19 +69,27 @@ func (s *subscription) give(number uint64) {
 // ack notes that the transport accepted the notice of a number. Acks come in the order in
 // which the notices were given.
 func (s *subscription) ack(number uint64, now time.Time) {
-	if n := len(s.unacked); n == 0 || now.Sub(s.unacked[n-1].at) >= ackResolution {
+	if n := len(s.unacked); n > 0 && now.Sub(s.unacked[n-1].at) < ackResolution {
+		latest := &s.unacked[n-1]
+		latest.after = min(latest.after, number-1) // the place may have moved back since
+	} else {
 		s.unacked = slices.DeleteFunc(s.unacked, func(a acceptance) bool { return a.arrived(now) })
 		s.unacked = append(s.unacked, acceptance{number - 1, now})
 	}
 	s.accepted = max(s.accepted, number)
 }
 
+// handled returns the number up to which all that was given was accepted.
+func (s *subscription) handled() uint64 {
+	if s.accepted < s.sent {
+		return s.accepted
+	}
+	return s.read
+}
+
 // arrivedUpTo returns the number up to which all that was given has arrived for certain.
 func (s *subscription) arrivedUpTo(now time.Time) uint64 {
-	certain := s.read
-	if s.accepted < s.sent {
-		certain = s.accepted
-	}
+	certain := s.handled()
 	for _, a := range s.unacked {
 		if !a.arrived(now) {
 			certain = min(certain, a.after)
@@ -97,14 +105,15 @@ func (s *subscription) rewind(read uint64) {
 }
 
 // merge adds the subscription of another connection of the same identity, as far as
-// there is room for its patterns. What only one of the two was given comes to both.
+// there is room for its patterns. What only one of the two was given comes to both, and
+// so does what was given and not accepted: an Ack of it would not count any more.
 func (s *subscription) merge(o *subscription) {
 	for _, p := range o.patterns {
 		if len(s.patterns) < maxPatterns && !slices.Contains(s.patterns, p) {
 			s.patterns = append(s.patterns, p)
 		}
 	}
-	s.since, s.read, s.resendTo = min(s.since, o.since), min(s.read, o.read), max(s.resendTo, o.resendTo)
+	s.since, s.read, s.resendTo = min(s.since, o.since), min(s.handled(), o.handled()), max(s.resendTo, o.resendTo)
 	s.sent, s.accepted = s.read, s.read
 	if s.expires.Before(o.expires) {
 		s.expires = o.expires

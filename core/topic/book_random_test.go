@@ -1,0 +1,169 @@
+package topic_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/topic"
+)
+
+// line is a connection of a subscriber. Its transport accepts what it is given, except
+// while it is stuck; what it accepted within the last minute is lost with it.
+type line struct {
+	*peer
+	stuck    bool
+	given    []topic.Delivery
+	accepted map[string]time.Time
+}
+
+// step is what happens next, to the connection of an index modulo their number; or how
+// many seconds pass.
+type step struct {
+	what string
+	n    int
+}
+
+func TestHoweverASubscriberLosesItsConnectionsEveryNoticeArrives(t *testing.T) {
+	steps := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
+		return step{
+			rapid.SampledFrom([]string{"tell", "tell it", "sleep", "connect", "lose", "lose", "stick"}).Draw(rt, "what"),
+			rapid.IntRange(1, 90).Draw(rt, "n"),
+		}
+	}), 1, 40)
+	rapid.Check(t, func(rt *rapid.T) {
+		todo := steps.Draw(rt, "steps")
+		var lost []string
+		onStage(t, topic.Options{Keep: 24 * time.Hour}, func(g *stage) { lost = play(g, todo) })
+		if len(lost) > 0 {
+			rt.Errorf("lost: got %v, want each notice given until it has arrived", lost)
+		}
+	})
+}
+
+// play returns the notices that neither arrived for certain nor were given to the last
+// connection.
+func play(g *stage, steps []step) (lost []string) {
+	var here []*line
+	var told []string
+	arrived := map[string]bool{}
+	read := func() {
+		for _, c := range here {
+			for d, ok := g.Next(c.peer); ok; d, ok = g.Next(c.peer) {
+				c.given = append(c.given, d)
+			}
+			for ; len(c.given) > 0 && !c.stuck; c.given = c.given[1:] {
+				g.Ack(c.peer, c.given[0].Position)
+				c.accepted[c.given[0].Task.(*notice).name] = time.Now()
+			}
+		}
+	}
+	connect := func() {
+		here = append(here, &line{peer: g.resumed("p"), accepted: map[string]time.Time{}})
+	}
+	lose := func(i int) {
+		c := here[i]
+		here = append(here[:i:i], here[i+1:]...)
+		g.Detach(c.peer)
+		for name, at := range c.accepted {
+			arrived[name] = arrived[name] || time.Since(at) >= time.Minute
+		}
+	}
+	connect()
+	if err := g.Subscribe(here[0].peer, agent("p"), []string{"n.*"}); err != nil {
+		g.Fatal(err)
+	}
+	for _, s := range steps {
+		switch i := s.n % max(1, len(here)); {
+		case s.what == "tell":
+			told = append(told, fmt.Sprint("n.", len(told)))
+			g.tell(told[len(told)-1])
+		case s.what == "sleep":
+			time.Sleep(time.Duration(s.n) * time.Second)
+		case s.what == "connect" && len(here) < 3:
+			connect()
+		case len(here) == 0:
+		case s.what == "tell it":
+			told = append(told, fmt.Sprint("own.", len(told)))
+			here[i].accepted[told[len(told)-1]] = time.Now()
+			g.tellTo(here[i].peer, told[len(told)-1], yes)
+		case s.what == "lose":
+			lose(i)
+		case s.what == "stick":
+			here[i].stuck = !here[i].stuck
+		}
+		read()
+	}
+	for len(here) > 0 {
+		lose(0)
+		read()
+	}
+	connect()
+	read()
+	for _, name := range told {
+		if _, accepted := here[0].accepted[name]; !accepted && !arrived[name] {
+			lost = append(lost, name)
+		}
+	}
+	g.Detach(here[0].peer)
+	return lost
+}
+
+// TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing is for the race detector: many
+// connections of one subscriber take turns while notices are published.
+func TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing(t *testing.T) {
+	b := topic.NewBook(topic.Options{Keep: time.Hour, Bytes: 1 << 20, MayHear: func(core.Principal, core.AgentID) bool { return true }})
+	var mu sync.Mutex
+	heard := map[string]bool{}
+	read := func(p *peer) {
+		for d, ok := b.Next(p); ok; d, ok = b.Next(p) {
+			b.Ack(p, d.Position)
+			mu.Lock()
+			heard[d.Task.(*notice).name] = true
+			mu.Unlock()
+		}
+	}
+	who := agent("p")
+	first := &peer{name: "first"}
+	b.Resume(first, who)
+	if err := b.Subscribe(first, who, []string{"n.*"}); err != nil {
+		t.Fatal(err)
+	}
+	const publishers, each = 4, 200
+	var life sync.WaitGroup
+	for i := range publishers {
+		life.Go(func() {
+			for k := range each {
+				name := fmt.Sprintf("n.%d-%d", i, k)
+				if !b.Publish(topic.Notice{Topic: name, Size: 1, Task: &notice{name, yes}}) {
+					t.Errorf("%s: got nobody who hears it, want the subscriber", name)
+				}
+			}
+		})
+	}
+	for range 4 {
+		life.Go(func() {
+			for range 100 {
+				p := &peer{name: "p"}
+				b.Resume(p, who)
+				read(p)
+				b.Identify(p, who)
+				_ = b.Subscribe(p, who, []string{"n.>"})
+				read(p)
+				b.Detach(p)
+			}
+		})
+	}
+	life.Go(func() { read(first); b.Detach(first) })
+	life.Wait()
+	last := &peer{name: "last"}
+	b.Resume(last, who)
+	read(last)
+	if len(heard) != publishers*each {
+		t.Errorf("heard: got %d notices, want %d", len(heard), publishers*each)
+	}
+}
