@@ -68,7 +68,7 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 		return nil, err
 	}
 	q.Agent = s.agentID()
-	asked := question.Request{Question: q, Asker: questionPeer{s}, Ref: call}
+	asked := question.Request{Question: q, Asker: s.questionPeer(), Ref: call}
 	agent := s.root()
 	for _, t := range agent.working() {
 		asked.Tasks = append(asked.Tasks, question.Task{
@@ -77,7 +77,7 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 	}
 	err = s.hub.questions.Put(asked)
 	if s.isClosed() { // maybe before the question was put
-		s.hub.questions.Leave(questionPeer{s})
+		s.hub.questions.Leave(s.questionPeer())
 	}
 	if errors.Is(err, &core.Fault{Code: core.CodeOverloaded}) {
 		s.hub.Count("refused.question")

@@ -10,14 +10,14 @@ import (
 // those that are open, and how they end. It replaces the session's view with the same
 // tag.
 func (s *Session) WatchQuestions(v question.View) {
-	s.hub.questions.Watch(questionPeer{s}, v)
+	s.hub.questions.Watch(s.questionPeer(), v)
 	if s.isClosed() { // maybe before the view was there
-		s.hub.questions.Leave(questionPeer{s})
+		s.hub.questions.Leave(s.questionPeer())
 	}
 }
 
 // UnwatchQuestions ends what WatchQuestions began under the tag.
-func (s *Session) UnwatchQuestions(tag any) { s.hub.questions.Unwatch(questionPeer{s}, tag) }
+func (s *Session) UnwatchQuestions(tag any) { s.hub.questions.Unwatch(s.questionPeer(), tag) }
 
 // Questions returns those that wait for an answer that the principal may give, the
 // longest waiting first.
@@ -38,17 +38,19 @@ func (s *Session) AnswerQuestion(id string, a question.Answer) (question.Outcome
 }
 
 // questionPeer is a session as the book of questions knows it.
-type questionPeer struct{ session *Session }
+type questionPeer Session
+
+func (s *Session) questionPeer() *questionPeer { return (*questionPeer)(s) }
 
 // Show implements [question.Peer].
-func (p questionPeer) Show(u question.Update) { p.session.inbox.pushAsking(&u) }
+func (p *questionPeer) Show(u question.Update) { p.inbox.pushAsking(&u) }
 
 // Settled implements [question.Peer].
-func (p questionPeer) Settled(call string, o question.Outcome, fault *core.Fault) {
+func (p *questionPeer) Settled(call string, o question.Outcome, fault *core.Fault) {
 	out := &tool.Result{Fault: fault}
 	if fault == nil {
 		out = output(o)
 	}
 	out.Call = call
-	p.session.inbox.pushTool(out)
+	p.inbox.pushTool(out)
 }

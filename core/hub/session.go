@@ -318,7 +318,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	h.queued(s)
 	h.mu.Unlock()
 	s.leavePacks(reason)
-	h.questions.Leave(questionPeer{s})
+	h.questions.Leave(s.questionPeer())
 
 	s.mu.Lock()
 	work, asked, branches := maps.Clone(s.work), s.opened, s.branches
