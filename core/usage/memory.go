@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // Memory is a Store in memory: what it holds is lost with the process.
@@ -12,7 +14,7 @@ type Memory struct {
 	keep Retention
 
 	mu   sync.Mutex
-	kept []Record
+	kept fifo.Queue[Record] // oldest first
 	size int64
 	add  func(Record) bool
 }
@@ -22,7 +24,8 @@ func NewMemory(keep Retention) *Memory {
 	m := &Memory{keep: keep.Or()}
 	m.add = Once(func(s Record) bool {
 		s.At = s.At.Truncate(time.Millisecond)
-		m.kept, m.size = append(m.kept, s), m.size+s.bytes()
+		m.kept.Push(s)
+		m.size += s.bytes()
 		return true
 	})
 	return m
@@ -47,19 +50,18 @@ func (m *Memory) Append(_ context.Context, spendings ...Record) error {
 
 // trim drops the oldest until the retention holds. Callers hold mu.
 func (m *Memory) trim() {
-	oldest, n := time.Now().Add(-m.keep.Age), 0
-	for n < len(m.kept) && (m.size > m.keep.Bytes || m.kept[n].At.Before(oldest)) {
-		m.size -= m.kept[n].bytes()
-		n++
+	oldest := time.Now().Add(-m.keep.Age)
+	for m.kept.Len() > 0 && (m.size > m.keep.Bytes || m.kept.First().At.Before(oldest)) {
+		s, _ := m.kept.Pop()
+		m.size -= s.bytes()
 	}
-	m.kept = slices.Delete(m.kept, 0, n)
 }
 
 // Replay implements Store.
 func (m *Memory) Replay(_ context.Context, yield func(Record) bool) error {
 	m.mu.Lock()
 	m.trim()
-	kept := slices.Clone(m.kept)
+	kept := slices.Clone(m.kept.Items())
 	m.mu.Unlock()
 	for _, s := range kept {
 		if !yield(s) {
