@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // Pi counts responses: every line has one, but one that cannot be read has it
@@ -47,7 +48,7 @@ func Pi() Bridge {
 
 // ACP counts answers by the ids of what they answer.
 func ACP() Bridge {
-	a := &acpAccount{seen: map[string]uint64{}}
+	a := &acpAccount{seen: lru.New(lru.Options[string, uint64]{Count: seenMost})}
 	return Bridge{
 		Path: "/ws/acp", asks: a.asks, answers: a.answers, void: a.void,
 		refuse: func(why *link.Reject) []byte {
@@ -81,7 +82,7 @@ type acpAccount struct {
 	mu sync.Mutex
 	// seen are the envelopes that were sent, as hashes by their ids: the hub passes over
 	// one that comes again.
-	seen map[string]uint64
+	seen *lru.Cache[string, uint64]
 	// long are the longest lines that were sent, the longest first, and cut how many the
 	// hub refused for their size: with an error that names no id, so that the others tell.
 	long []longLine
@@ -109,13 +110,10 @@ func (a *acpAccount) asks(line []byte) (wanted string) {
 	fmt.Fprintln(&h, e.From, e.To, e.Kind, e.Ref)
 	_, _ = h.Write(e.Payload) // it never fails
 	same := h.Sum64()
-	if a.seen[e.ID] == same {
+	if before, _ := a.seen.Get(e.ID); before == same {
 		return ""
 	}
-	if len(a.seen) >= seenMost {
-		clear(a.seen)
-	}
-	a.seen[e.ID] = same
+	a.seen.Put(e.ID, same)
 	var delegate struct {
 		ReportBack *bool `json:"report_back"`
 	}
