@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// Book holds the latest turns of the latest threads, which do not change once they
-// are added. It is safe for concurrent use.
+// Book keeps the latest turns of the latest threads. Turns do not change once they are
+// added. It is safe for concurrent use.
 type Book struct {
 	bytes int
 
@@ -17,15 +17,15 @@ type Book struct {
 	chapters *lru.Cache[core.ThreadID, *chapter]
 }
 
-// TotalBytes bounds a Book in all, the form included in which a dialect writes its
-// turns: the threads that were not added to for the longest time make room.
+// TotalBytes bounds a Book as a whole, including the form in which a dialect writes the
+// turns. Beyond it, the thread whose last turn is the oldest is dropped.
 const TotalBytes = 256 << 20
 
-// chapter is a thread. Its turns are shared with those who have read them: none is
-// moved or overwritten.
+// chapter is a thread. Its turns are shared with those who read them, and never moved or
+// overwritten.
 type chapter struct {
 	turns   []core.Turn
-	dropped int // how many turns before them their array still has
+	dropped int // how many dropped turns their array still holds
 	bytes   int
 }
 
@@ -39,8 +39,8 @@ func (c *chapter) add(turns []core.Turn) {
 	}
 }
 
-// drop forgets the oldest turn. The rest is copied once in a
-// while, so that what was dropped leaves the memory.
+// drop drops the oldest turn. Now and then the rest is copied, so that the memory of
+// dropped turns is released.
 func (c *chapter) drop() {
 	c.bytes -= c.turns[0].Size()
 	c.turns = c.turns[1:]
@@ -49,14 +49,14 @@ func (c *chapter) drop() {
 	}
 }
 
-// NewBook makes a Book of at most so many threads of at most so many bytes each.
-// The latest turn of a thread is kept whole however long it is.
+// NewBook returns a Book of that many threads with that many bytes each. The latest turn
+// of a thread is kept even if it is larger.
 func NewBook(threads, bytes int) *Book {
 	size := func(_ core.ThreadID, c *chapter) int { return 2 * c.bytes }
 	return &Book{bytes: bytes, chapters: lru.New(lru.Options[core.ThreadID, *chapter]{Count: threads, Bytes: TotalBytes, Size: size})}
 }
 
-// Add writes turns into a thread, dropping the oldest beyond its bounds.
+// Add appends turns to a thread and drops the oldest turns beyond the bounds.
 func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,9 +71,8 @@ func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 	b.chapters.Put(id, c)
 }
 
-// Turns returns the latest turns of a thread that fit into so many bytes, oldest
-// first; it reports false when the book does not have the thread. They are shared:
-// read only.
+// Turns returns the latest turns of a thread that fit into that many bytes, oldest first,
+// and whether the thread is known. The turns are shared: do not change them.
 func (b *Book) Turns(id core.ThreadID, bytes int) ([]core.Turn, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

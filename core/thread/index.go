@@ -8,34 +8,33 @@ import (
 	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
-// Index knows the tasks of threads, in the order of their ids. It is bounded: the
-// oldest tasks make room, and it says where some may be missing. It is safe for
-// concurrent use.
+// Index knows the tasks of threads, ordered by id. Beyond its limit it drops the oldest
+// tasks, and its answers tell where some may be missing. It is safe for concurrent use.
 type Index struct {
 	limit int
 
 	mu      sync.Mutex
 	threads map[core.ThreadID]*contents
-	order   fifo.Queue[*contents] // of each task, oldest first
-	lost    core.TaskID           // the latest that made room
+	order   fifo.Queue[*contents] // the thread of each task, oldest first
+	lost    core.TaskID           // the last that was dropped
 }
 
 type contents struct {
 	id    core.ThreadID
 	tasks fifo.Queue[core.TaskID]
-	lost  core.TaskID // up to here some may be missing
+	lost  core.TaskID // up to this one, some may be missing
 }
 
-// IndexTasks is how many tasks an Index knows unless it is told otherwise.
+// IndexTasks is the default limit of an Index.
 const IndexTasks = 1 << 16
 
-// NewIndex makes an Index of at most so many tasks.
+// NewIndex returns an Index of at most that many tasks.
 func NewIndex(limit int) *Index {
 	return &Index{limit: max(limit, 1), threads: map[core.ThreadID]*contents{}}
 }
 
-// Add writes a task into its thread. Its id is greater than those of all tasks
-// added before.
+// Add adds a task to a thread. Its id must be greater than those of all tasks added
+// before.
 func (x *Index) Add(id core.ThreadID, task core.TaskID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -52,7 +51,7 @@ func (x *Index) Add(id core.ThreadID, task core.TaskID) {
 	}
 }
 
-// drop forgets the oldest task, which is of the thread c. Callers hold mu.
+// drop drops the oldest task, which belongs to c. Callers hold mu.
 func (x *Index) drop(c *contents) {
 	c.lost, _ = c.tasks.Pop()
 	x.lost = c.lost
@@ -61,8 +60,8 @@ func (x *Index) drop(c *contents) {
 	}
 }
 
-// Next returns the first task of a thread behind after, or "" if there is none.
-// It reports whether tasks between them may be missing.
+// Next returns the first task of a thread after the given one, or "" if there is none,
+// and whether tasks between them may be missing.
 func (x *Index) Next(id core.ThreadID, after core.TaskID) (task core.TaskID, missing bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -81,7 +80,7 @@ func (x *Index) Next(id core.ThreadID, after core.TaskID) (task core.TaskID, mis
 	return task, after < c.lost || !found && after != "" && after < x.lost
 }
 
-// Latest returns up to n of the latest tasks of a thread, oldest first.
+// Latest returns the latest tasks of a thread, at most n, oldest first.
 func (x *Index) Latest(id core.ThreadID, n int) []core.TaskID {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -93,7 +92,7 @@ func (x *Index) Latest(id core.ThreadID, n int) []core.TaskID {
 	return slices.Clone(tasks[max(0, len(tasks)-n):])
 }
 
-// Has reports whether the Index knows the task as one of the thread.
+// Has reports whether the task is known to belong to the thread.
 func (x *Index) Has(id core.ThreadID, task core.TaskID) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -11,43 +11,42 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// Period says for how long a budget is.
+// Period is the time after which a budget starts over.
 type Period string
 
 // The periods.
 const (
 	Daily Period = "day"   // of UTC
-	Ever  Period = "total" // as far back as spendings are kept
+	Ever  Period = "total" // as far back as records are kept
 )
 
-// Everybody is the Key of a budget that each agent, thread or requester has for
-// itself.
+// Everybody is the Key of a budget that applies to each agent, thread or requester
+// separately.
 const Everybody = "*"
 
-// Budget is a limit on tokens, as [core.Usage.Total] counts them: what a cache
-// gave or took is free.
+// Budget is a limit on tokens, as counted by [core.Usage.Total]: cache reads and writes
+// are free.
 type Budget struct {
-	// By is ByAgent, ByThread or ByRequester, and Key is which one.
+	// By is ByAgent, ByThread or ByRequester, and Key the id of one, or Everybody.
 	By  By
 	Key string
-	// Tokens is the limit: at it nothing new is taken in.
+	// Tokens is the limit. Once it is reached, new tasks are refused.
 	Tokens int64
 	Per    Period
 }
 
-// NearlySpent is the part of a budget, in percent, from which those who spend it
-// are warned.
+// NearlySpent is the percentage of a budget from which its holder is warned.
 const NearlySpent = 80
 
-// BudgetStatus is how much of a budget somebody has used.
+// BudgetStatus is how much of a budget a holder has used.
 type BudgetStatus struct {
 	Budget
-	// Key is whose it is, of a budget that everybody has too.
+	// Key is the holder: an agent, thread or requester.
 	Key  string
 	Used int64
-	// Resets is when it begins anew; zero for never.
+	// Resets is when the budget starts over; zero for never.
 	Resets time.Time
-	// before is what had been used when the last spending came.
+	// before is Used without the last record.
 	before int64
 }
 
@@ -57,25 +56,24 @@ func (s BudgetStatus) Percent() int64 { return int64(float64(s.Used) * 100 / flo
 // Spent reports whether nothing is left.
 func (s BudgetStatus) Spent() bool { return s.Used >= s.Tokens }
 
-// Crossed reports whether it was the last spending that made it nearly spent, or
-// spent.
+// Crossed reports whether the last record made the budget nearly spent, or spent.
 func (s BudgetStatus) Crossed() bool {
 	before := s
 	before.Used = s.before
 	return before.Percent() < NearlySpent || s.Spent() && !before.Spent()
 }
 
-// Same reports whether both are of one budget of one holder in one period.
+// Same reports whether both describe the same budget, holder and period.
 func (s BudgetStatus) Same(o BudgetStatus) bool {
 	return s.Budget == o.Budget && s.Key == o.Key && s.Resets.Equal(o.Resets)
 }
 
-// Warning is what those who spend the budget are told of it.
+// Warning is the message to those who use up the budget.
 func (s BudgetStatus) Warning() string {
 	return fmt.Sprintf("SYSTEM: Budget is %d%% consumed. %d tokens remaining. (%s)", s.Percent(), max(0, s.Tokens-s.Used), s.terms())
 }
 
-// Fault is the refusal of what would spend more than there is.
+// Fault is the refusal of a task when the budget is used up.
 func (s BudgetStatus) Fault() *core.Fault {
 	after := ""
 	if s.Per == Daily {
@@ -84,7 +82,7 @@ func (s BudgetStatus) Fault() *core.Fault {
 	return core.NewFault(core.CodeBudget, "the budget is used up, with %d tokens: %s%s", s.Used, s.terms(), after)
 }
 
-// terms says what the limit is and when it begins anew.
+// terms describes the limit and when it starts over.
 func (s BudgetStatus) terms() string {
 	if s.Per == Ever {
 		return fmt.Sprintf("%s %q may use %d tokens in total, and only the operator can raise that", s.By, s.Key, s.Tokens)
@@ -92,22 +90,21 @@ func (s BudgetStatus) terms() string {
 	return fmt.Sprintf("%s %q may use %d tokens a day, and the next day begins at %s", s.By, s.Key, s.Tokens, s.Resets.Format(time.RFC3339))
 }
 
-// Budgets holds spendings against limits. It is safe for concurrent use. Of a
-// budget for everybody it remembers the [MaxKeys] who spent last.
+// Budgets holds records against limits. It is safe for concurrent use. For a budget of
+// Everybody it keeps the [MaxKeys] holders whose records came last.
 type Budgets struct {
 	limits []Budget
 	mu     sync.Mutex
 	used   []*lru.Cache[string, account] // for each of limits
 }
 
-// account is what one holder of a budget has used on a day; of a budget for ever
-// the day is zero.
+// account is what a holder has used on a day. Without a period the day is zero.
 type account struct {
 	day  time.Time
 	used int64
 }
 
-// NewBudgets makes Budgets of which nothing is used.
+// NewBudgets returns Budgets of which nothing is used.
 func NewBudgets(limits []Budget) *Budgets {
 	b := &Budgets{limits: slices.Clone(limits)}
 	for range limits {
@@ -116,8 +113,8 @@ func NewBudgets(limits []Budget) *Budgets {
 	return b
 }
 
-// Add counts a spending, and returns how the budgets stand that it counts for and
-// that are nearly spent or spent.
+// Add counts a record and returns the status of each budget that it counts for and that
+// is nearly spent or spent.
 func (b *Budgets) Add(s Record) []BudgetStatus {
 	if len(b.limits) == 0 {
 		return nil
@@ -142,7 +139,7 @@ func (b *Budgets) Add(s Record) []BudgetStatus {
 			a.used = math.MaxInt64
 		}
 		b.used[i].Put(key, a)
-		st := limit.standing(key, a)
+		st := limit.status(key, a)
 		st.before = before
 		if st.Percent() >= NearlySpent {
 			near = append(near, st)
@@ -151,8 +148,8 @@ func (b *Budgets) Add(s Record) []BudgetStatus {
 	return near
 }
 
-// Check returns a budget Fault when an agent, thread or requester has no more
-// tokens to use now. It asks what time it is only where there is a limit.
+// Check returns a budget Fault if an agent, thread or requester has used up a budget. It
+// calls now only if there is a limit.
 func (b *Budgets) Check(by By, key string, now func() time.Time) error {
 	if len(b.limits) == 0 {
 		return nil
@@ -167,18 +164,18 @@ func (b *Budgets) Check(by By, key string, now func() time.Time) error {
 		if !ok || a.day.Before(limit.day(now())) {
 			continue
 		}
-		if st := limit.standing(key, a); st.Spent() {
+		if st := limit.status(key, a); st.Spent() {
 			return st.Fault()
 		}
 	}
 	return nil
 }
 
-// of reports whether the limit is for the key. What has no key, such as a task on
-// its own that has no thread, has no limit.
+// of reports whether the limit applies to the key. An empty key, such as the thread of a
+// task without one, has no limit.
 func (l Budget) of(key string) bool { return key != "" && (l.Key == Everybody || l.Key == key) }
 
-// day is the day of UTC on which the time counts for the limit.
+// day is the UTC day to which a time belongs; zero if the limit has no period.
 func (l Budget) day(at time.Time) time.Time {
 	if l.Per == Ever {
 		return time.Time{}
@@ -187,7 +184,7 @@ func (l Budget) day(at time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
-func (l Budget) standing(key string, a account) BudgetStatus {
+func (l Budget) status(key string, a account) BudgetStatus {
 	st := BudgetStatus{Budget: l, Key: key, Used: a.used}
 	if l.Per != Ever {
 		st.Resets = a.day.AddDate(0, 0, 1)

@@ -1,4 +1,6 @@
-// Package usage adds up tokens (for each task, agent, thread, requester and day,
-// from the usage events of tasks), remembers what was spent, and says when a
-// budget is.
+// Package usage adds up the tokens of usage events, keeps the records, and holds them
+// against budgets.
+//
+// A [Ledger] has totals by task, agent, thread, requester and day. [Budgets] tells when a
+// limit is near or reached. A [Store] keeps the records; [Memory] is its reference.
 package usage

@@ -10,10 +10,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// By says along which line totals are added up.
+// By names what totals are grouped by.
 type By string
 
-// The lines.
+// The groupings.
 const (
 	ByAgent     By = "agent"
 	ByThread    By = "thread"
@@ -22,11 +22,11 @@ const (
 	ByTask      By = "task"
 )
 
-// Total is what was used under one key.
+// Total is what was used under one key of a grouping.
 type Total struct {
 	Key    string     `json:"key"`
 	Tokens core.Usage `json:"tokens"`
-	// Events is how many usage events it is the sum of.
+	// Events is how many usage events the total is the sum of.
 	Events int64 `json:"events"`
 }
 
@@ -34,22 +34,21 @@ func (t *Total) add(tokens core.Usage, events int64) {
 	t.Tokens, t.Events = t.Tokens.Add(tokens), t.Events+events
 }
 
-// Record is one usage event with what it counts for.
+// Record is one usage event and the keys under which it counts.
 type Record struct {
-	// Task and Seq say which event of which task it is: they tell a spending that
-	// comes again from another.
+	// Task and Seq identify the event, so that a record that comes again is known.
 	Task core.TaskID
 	Seq  uint64
-	// At is when, to the millisecond.
+	// At is the time of the event, in milliseconds.
 	At        time.Time
 	Agent     core.AgentID
 	Requester string
-	// Thread is "" for a task on its own.
+	// Thread is "" for a task without a thread.
 	Thread core.ThreadID
 	Tokens core.Usage
 }
 
-// key is where the spending counts along a line.
+// key is the key of the record in a grouping.
 func (s Record) key(by By) string {
 	switch by {
 	case ByAgent:
@@ -64,63 +63,63 @@ func (s Record) key(by By) string {
 	return s.At.UTC().Format(time.DateOnly)
 }
 
-// MaxKeys is how many keys a line has: what was used under the one that nothing
-// has been added to for the longest then counts under OtherKey.
+// MaxKeys is how many keys a grouping has. Beyond it, the total of the key whose last
+// record is the oldest is added to OtherKey.
 const (
 	MaxKeys  = 10_000
 	OtherKey = "(others)"
 )
 
-// Ledger adds up. It is safe for concurrent use.
+// Ledger adds up records. It is safe for concurrent use.
 type Ledger struct {
-	mu    sync.Mutex
-	lines map[By]*line
+	mu     sync.Mutex
+	groups map[By]*group
 }
 
-type line struct {
+type group struct {
 	keys   *lru.Cache[string, Total]
 	others Total
 }
 
-// NewLedger makes an empty Ledger.
+// NewLedger returns an empty Ledger.
 func NewLedger() *Ledger {
-	l := &Ledger{lines: map[By]*line{}}
+	l := &Ledger{groups: map[By]*group{}}
 	for _, by := range []By{ByAgent, ByThread, ByRequester, ByDay, ByTask} {
-		line := &line{others: Total{Key: OtherKey}}
-		line.keys = lru.New(lru.Options[string, Total]{Count: MaxKeys, Evicted: func(_ string, t Total) { line.others.add(t.Tokens, t.Events) }})
-		l.lines[by] = line
+		g := &group{others: Total{Key: OtherKey}}
+		g.keys = lru.New(lru.Options[string, Total]{Count: MaxKeys, Evicted: func(_ string, t Total) { g.others.add(t.Tokens, t.Events) }})
+		l.groups[by] = g
 	}
 	return l
 }
 
-// Add counts one event. Days are those of UTC.
+// Add counts one record. Days are those of UTC.
 func (l *Ledger) Add(s Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for by, line := range l.lines {
+	for by, g := range l.groups {
 		key := s.key(by)
-		t, _ := line.keys.Get(key)
+		t, _ := g.keys.Get(key)
 		t.Key = key
 		t.add(s.Tokens, 1)
-		line.keys.Put(key, t)
+		g.keys.Put(key, t)
 	}
 }
 
-// Totals returns the totals along one line, by key. It returns an invalid Fault
-// for a line that there is not.
+// Totals returns the totals of a grouping, ordered by key. It returns an invalid Fault
+// for an unknown grouping.
 func (l *Ledger) Totals(by By) ([]Total, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	line := l.lines[by]
-	if line == nil {
+	g := l.groups[by]
+	if g == nil {
 		return nil, core.NewFault(core.CodeInvalid, "cannot add up by %q: use agent, thread, requester, day or task", by)
 	}
-	out := make([]Total, 0, line.keys.Len()+1)
-	for _, t := range line.keys.All() {
+	out := make([]Total, 0, g.keys.Len()+1)
+	for _, t := range g.keys.All() {
 		out = append(out, t)
 	}
-	if line.others.Events > 0 {
-		out = append(out, line.others)
+	if g.others.Events > 0 {
+		out = append(out, g.others)
 	}
 	slices.SortFunc(out, func(a, b Total) int { return cmp.Compare(a.Key, b.Key) })
 	return out, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
-// Memory is a Store in memory: what it holds is lost with the process.
+// Memory is a Store in memory. Its records are lost with the process.
 type Memory struct {
 	keep Retention
 
@@ -19,7 +19,7 @@ type Memory struct {
 	add  func(Record) bool
 }
 
-// NewMemory makes an empty Memory.
+// NewMemory returns an empty Memory.
 func NewMemory(keep Retention) *Memory {
 	m := &Memory{keep: keep.Or()}
 	m.add = Once(func(s Record) bool {
@@ -31,24 +31,24 @@ func NewMemory(keep Retention) *Memory {
 	return m
 }
 
-// bytes estimates what the spending costs.
+// bytes estimates the memory that a record takes.
 func (s Record) bytes() int64 {
 	const header = 80
 	return int64(header + len(s.Task) + len(s.Agent) + len(s.Requester) + len(s.Thread))
 }
 
 // Append implements Store.
-func (m *Memory) Append(_ context.Context, spendings ...Record) error {
+func (m *Memory) Append(_ context.Context, records ...Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, s := range spendings {
+	for _, s := range records {
 		m.add(s)
 	}
 	m.trim()
 	return nil
 }
 
-// trim drops the oldest until the retention holds. Callers hold mu.
+// trim drops the oldest records beyond the retention. Callers hold mu.
 func (m *Memory) trim() {
 	oldest := time.Now().Add(-m.keep.Age)
 	for m.kept.Len() > 0 && (m.size > m.keep.Bytes || m.kept.First().At.Before(oldest)) {

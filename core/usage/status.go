@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Status returns how every budget stands now, in the order of the limits: one for
-// a named holder by itself, one for everybody by each who spent, who spent most
-// first.
+// Status returns the status of every budget, in the order of the limits. A budget of
+// Everybody has one for each holder that has used it, the largest first.
 func (b *Budgets) Status(now time.Time) []BudgetStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -18,11 +17,11 @@ func (b *Budgets) Status(now time.Time) []BudgetStatus {
 		var of []BudgetStatus
 		for key, a := range b.used[i].All() {
 			if a.day.Equal(today.day) {
-				of = append(of, limit.standing(key, a))
+				of = append(of, limit.status(key, a))
 			}
 		}
 		if len(of) == 0 && limit.Key != Everybody {
-			of = append(of, limit.standing(limit.Key, today))
+			of = append(of, limit.status(limit.Key, today))
 		}
 		slices.SortFunc(of, func(a, b BudgetStatus) int { return cmp.Or(cmp.Compare(b.Used, a.Used), cmp.Compare(a.Key, b.Key)) })
 		all = append(all, of...)

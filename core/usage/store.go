@@ -9,36 +9,35 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// Store remembers what was spent beyond the end of the process. All methods may
-// be called concurrently.
+// Store keeps usage records beyond the end of the process. All methods may be called
+// concurrently.
 type Store interface {
-	// Append writes spendings in the order given and returns once all of them
-	// survive what the store promises. Those of one task come in the order of
-	// their sequence. After an error none, some or all were written; appending
-	// them again is harmless.
-	Append(ctx context.Context, spendings ...Record) error
+	// Append writes records in the order given and returns once all of them are as safe
+	// as the store promises. Records of one task come in the order of Seq. After an error
+	// none, some or all were written; appending them again is harmless.
+	Append(ctx context.Context, records ...Record) error
 
-	// Replay calls yield for everything that is kept, oldest first and each
-	// spending once, until yield returns false.
+	// Replay calls yield for all records, oldest first and each once, until yield returns
+	// false.
 	Replay(ctx context.Context, yield func(Record) bool) error
 }
 
-// Retention says how much a Store keeps. Whatever is reached first applies.
+// Retention bounds what a Store keeps. The bound that is reached first applies.
 type Retention struct {
-	// Age is how long a spending is kept; zero means 400 days.
+	// Age is how long a record is kept; zero means 400 days.
 	Age time.Duration
-	// Bytes is how much is kept in all, which bounds what a start reads; zero
-	// means 64 MiB.
+	// Bytes is the size of all records, which also bounds how much a start has to read;
+	// zero means 64 MiB.
 	Bytes int64
 }
 
-// Or returns the retention with its defaults in place.
+// Or returns the retention with defaults in place of zeros.
 func (r Retention) Or() Retention {
 	return Retention{Age: cmp.Or(r.Age, 400*24*time.Hour), Bytes: cmp.Or(r.Bytes, 64<<20)}
 }
 
-// Once passes every spending on to next the first time that it comes. What comes
-// again has to do so before [MaxKeys] other tasks.
+// Once returns a function that calls next for each record the first time that it comes. It
+// knows the records of the last [MaxKeys] tasks.
 func Once(next func(Record) bool) func(Record) bool {
 	seen := lru.New(lru.Options[core.TaskID, uint64]{Count: MaxKeys})
 	return func(s Record) bool {
