@@ -15,58 +15,56 @@ type Record struct {
 	Event core.Event
 }
 
-// Journal is the ordered memory of tasks. All methods may be called concurrently;
-// the records of one task are appended by one goroutine at a time.
+// Journal keeps the events of tasks. All methods may be called concurrently; the records
+// of one task are appended by one goroutine at a time.
 type Journal interface {
-	// Append writes records in the order given and returns once all of them
-	// survive what the journal's sync policy promises. Records of one task come
-	// in the order of their sequence, without holes. After an error none, some or
-	// all were written; appending them again is harmless.
+	// Append writes records in the order given and returns once all of them are as safe as
+	// the journal's sync policy promises. Records of one task come in sequence, without
+	// holes. After an error none, some or all were written; appending them again is
+	// harmless.
 	Append(ctx context.Context, records ...Record) error
 
-	// Read returns up to limit events of the task that stand for sequence
-	// numbers greater than after, in order; limit <= 0 sets none. It returns
-	// ErrUnknown when nothing of the task is kept, and a *GapError beside the
-	// events for the first part that is gone from what follows after: in front of
-	// them, or, where records were damaged, between them.
+	// Read returns the events of a task with sequence numbers greater than after, in
+	// order, and at most limit of them unless that is 0 or less. It returns ErrUnknown if
+	// nothing of the task is kept. It returns a *GapError together with the events if some
+	// are missing: before the first of them or, if records were damaged, between them.
+	// The error names the first gap.
 	Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error)
 
-	// Heads calls yield for every task, in the order of their ids, until yield
-	// returns false.
+	// Heads calls yield for every task, ordered by id, until yield returns false.
 	Heads(ctx context.Context, yield func(Head) bool) error
 
-	// Stories calls yield with the events of each of the tasks that is kept from its
-	// beginning to its end, about in the order in which they ended, until yield returns
-	// false. It passes over the others.
+	// Stories calls yield with the events of each given task that is kept from its first
+	// event to its end, until yield returns false. Other tasks are skipped. The order is
+	// about that in which the tasks ended.
 	Stories(ctx context.Context, tasks []core.TaskID, yield func(core.TaskID, []core.Event) bool) error
 
-	// Health returns nil while records can be written, as far as is known without
-	// writing any. Otherwise it returns why not, and what to do, in a sentence for
-	// operators. It does not wait.
+	// Health returns nil while records can be written, as far as is known without writing
+	// one. Otherwise the error tells operators why not and what to do. It does not block.
 	Health() error
 
-	// Close writes up what there is and lets go of the journal.
+	// Close writes what is pending and closes the journal.
 	Close() error
 }
 
-// Head is how far the journal has a task.
+// Head is how much the journal has of a task.
 type Head struct {
 	Task core.TaskID
-	// Thread is what [ThreadOf] tells of its first event; "" when that is gone.
+	// Thread is [ThreadOf] its first event; "" if that is missing.
 	Thread core.ThreadID
-	// End is the kind of the end of the task, and At when it ended; zero while the journal
-	// has no end.
+	// End is the kind of the event that ended the task, and At its time; zero if the
+	// journal has no end.
 	End core.Kind
 	At  time.Time
-	// Last is the last event kept of a task that has not ended. Of one of which only
-	// that it was is known it has no body.
+	// Last is the last event of a task that has not ended. It has no body if only the
+	// existence of the task is known.
 	Last core.Event
-	// Damaged says that records behind Last were lost, and with them perhaps the end.
+	// Damaged reports that records after Last were lost, perhaps the end among them.
 	Damaged bool
 }
 
-// ThreadOf returns the conversation that a task is a part of, given its first event:
-// "" of a notice, which is a part of none.
+// ThreadOf returns the thread of a task by its first event; "" for a notice, which belongs
+// to none.
 func ThreadOf(first core.Event) core.ThreadID {
 	if o, ok := first.Body.(core.Opened); ok && o.Request.Intent != core.IntentNotify {
 		return o.Request.Thread
@@ -74,14 +72,14 @@ func ThreadOf(first core.Event) core.ThreadID {
 	return ""
 }
 
-// ErrUnknown says that the journal has nothing of a task.
+// ErrUnknown reports that the journal has nothing of a task.
 var ErrUnknown = errors.New("the journal has nothing of the task")
 
-// GapError says that a part of a task is gone: it fell to retention, or its records were
-// damaged.
+// GapError reports that events of a task are missing: retention dropped them, or their
+// records were damaged.
 type GapError struct {
 	Task core.TaskID
-	// From and To are the first and the last sequence number that are missing.
+	// From and To are the first and the last missing sequence number.
 	From, To uint64
 }
 

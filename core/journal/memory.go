@@ -11,24 +11,24 @@ import (
 	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
-// Retention says how much a journal keeps. Whatever is reached first applies.
+// Retention bounds what a journal keeps. The bound that is reached first applies.
 type Retention struct {
 	// Age is how long a record is kept; zero means 7 days.
 	Age time.Duration
-	// Bytes is how much is kept in all; zero means 1 GiB, in memory [MemoryBytes].
+	// Bytes is the size of all records; zero means 1 GiB, and [MemoryBytes] in memory.
 	Bytes int64
 }
 
-// MemoryBytes is how much a journal in memory keeps by default: the memory is not there
-// for other things.
+// MemoryBytes is the default of Bytes for a journal in memory, where it is taken from
+// everything else.
 const MemoryBytes = 128 << 20
 
-// Or returns the retention with its defaults in place.
+// Or returns the retention with defaults in place of zeros.
 func (r Retention) Or() Retention {
 	return Retention{Age: cmp.Or(r.Age, 7*24*time.Hour), Bytes: cmp.Or(r.Bytes, 1<<30)}
 }
 
-// Memory is a Journal in memory: what it holds is lost with the process.
+// Memory is a Journal in memory. Its records are lost with the process.
 type Memory struct {
 	keep Retention
 
@@ -40,7 +40,7 @@ type Memory struct {
 
 type kept struct {
 	events []core.Event
-	lost   uint64 // the last sequence number that fell to retention
+	lost   uint64 // the last sequence number that retention dropped
 }
 
 type mark struct {
@@ -49,7 +49,7 @@ type mark struct {
 	size int64
 }
 
-// NewMemory makes an empty Memory.
+// NewMemory returns an empty Memory.
 func NewMemory(keep Retention) *Memory {
 	keep.Bytes = cmp.Or(keep.Bytes, MemoryBytes)
 	return &Memory{keep: keep.Or(), tasks: map[core.TaskID]*kept{}}
@@ -62,7 +62,7 @@ func (m *Memory) Append(_ context.Context, records ...Record) error {
 	for _, r := range records {
 		k := m.tasks[r.Task]
 		if k == nil {
-			k = &kept{lost: r.Event.Seq - 1} // of a task of which everything fell to retention
+			k = &kept{lost: r.Event.Seq - 1} // all of the task was dropped before
 			m.tasks[r.Task] = k
 		}
 		if n := len(k.events); n > 0 && k.events[n-1].End() >= r.Event.Seq {
@@ -77,7 +77,7 @@ func (m *Memory) Append(_ context.Context, records ...Record) error {
 	return nil
 }
 
-// trim drops the oldest records until the retention holds. Callers hold mu.
+// trim drops the oldest records beyond the retention. Callers hold mu.
 func (m *Memory) trim() {
 	oldest := time.Now().Add(-m.keep.Age)
 	for m.order.Len() > 0 && (m.bytes > m.keep.Bytes || m.order.First().at.Before(oldest)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
-// MemoryLog is a core.RecordLog in memory: what it holds is lost with the process.
+// MemoryLog is a core.RecordLog in memory. Its records are lost with the process.
 type MemoryLog struct {
 	keep Retention
 
@@ -27,7 +27,7 @@ type logged struct {
 
 var _ core.RecordLog = (*MemoryLog)(nil)
 
-// NewMemoryLog makes an empty MemoryLog.
+// NewMemoryLog returns an empty MemoryLog.
 func NewMemoryLog(keep Retention) *MemoryLog { return &MemoryLog{keep: keep.Or()} }
 
 // Append implements core.RecordLog.
@@ -45,7 +45,7 @@ func (m *MemoryLog) Append(_ context.Context, records ...[]byte) error {
 	return nil
 }
 
-// trim drops the oldest until the retention holds. Callers hold mu.
+// trim drops the oldest records beyond the retention. Callers hold mu.
 func (m *MemoryLog) trim() {
 	oldest := time.Now().Add(-m.keep.Age)
 	for m.kept.Len() > 0 && (m.bytes > m.keep.Bytes || m.kept.First().at.Before(oldest)) {

@@ -6,22 +6,22 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// The bounds of a segment of text: whatever is reached first closes it.
+// The bounds of a segment of text. The bound that is reached first closes it.
 const (
 	SegmentAge   = 50 * time.Millisecond
 	SegmentBytes = 4 << 10
 )
 
-// spareEvents is the most room that is kept for the events of another segment.
+// spareEvents is the largest capacity that is kept for the events of the next segment.
 const spareEvents = 256
 
-// Segmenter holds back the text of running tasks for a moment, so that pieces in
-// a row become one record. Everything else passes at once, behind the text before
-// it. It is for one goroutine.
+// Segmenter delays the text of running tasks for a moment, so that consecutive pieces
+// become one record. Other events pass at once, after the text before them. It is for one
+// goroutine.
 type Segmenter struct {
 	open  map[core.TaskID]*segment
-	order []*segment   // by age; those already closed have no events
-	spare []core.Event // room for the events of the next segment
+	order []*segment   // oldest first; closed ones have no events
+	spare []core.Event // capacity for the events of the next segment
 }
 
 type segment struct {
@@ -31,10 +31,10 @@ type segment struct {
 	since  time.Time
 }
 
-// NewSegmenter makes an empty Segmenter.
+// NewSegmenter returns an empty Segmenter.
 func NewSegmenter() *Segmenter { return &Segmenter{open: map[core.TaskID]*segment{}} }
 
-// Add takes events of one task in and appends to out the records that are due.
+// Add adds events of one task, and appends to out the records that are due.
 func (g *Segmenter) Add(out []Record, task core.TaskID, events []core.Event, now time.Time) []Record {
 	s := g.open[task]
 	for i, e := range events {
@@ -43,7 +43,7 @@ func (g *Segmenter) Add(out []Record, task core.TaskID, events []core.Event, now
 			out, s = append(g.close(out, s), Record{task, e}), nil
 			continue
 		case s == nil && i+1 < len(events) && !events[i+1].Mergeable():
-			out = append(out, Record{task, e}) // a segment of one, which the next would close
+			out = append(out, Record{task, e}) // a segment that the next event would close
 			continue
 		case s == nil:
 			s = &segment{task: task, since: now, events: g.spare}
@@ -59,8 +59,8 @@ func (g *Segmenter) Add(out []Record, task core.TaskID, events []core.Event, now
 	return out
 }
 
-// Due appends to out the segments that are old enough at now, and returns how
-// long to wait for the next: zero if none is open.
+// Due appends to out the segments that are due, and returns how long it is until the next
+// one is; zero if none is open.
 func (g *Segmenter) Due(out []Record, now time.Time) ([]Record, time.Duration) {
 	for len(g.order) > 0 {
 		s := g.order[0]
@@ -76,7 +76,7 @@ func (g *Segmenter) Due(out []Record, now time.Time) ([]Record, time.Duration) {
 	return out, 0
 }
 
-// Flush appends to out everything that is held back.
+// Flush appends all delayed text to out.
 func (g *Segmenter) Flush(out []Record) []Record {
 	for _, s := range g.order {
 		if len(s.events) > 0 {
@@ -87,7 +87,7 @@ func (g *Segmenter) Flush(out []Record) []Record {
 	return out
 }
 
-// close appends what an open segment holds back to out; nil is none.
+// close appends the text of an open segment to out. s may be nil.
 func (g *Segmenter) close(out []Record, s *segment) []Record {
 	if s == nil {
 		return out

@@ -1,5 +1,5 @@
-// Package roster knows who is here: the cards of the agents that joined, how much
-// each has to do, and who answers for an address.
+// Package roster keeps the agents that are connected: their cards, their load, and an
+// index that finds the best agent for an address.
 //
-// It counts and chooses; it calls nobody. The hub tells it what was given to whom.
+// It calls nobody. The hub tells it which tasks it assigned to which agent.
 package roster

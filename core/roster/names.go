@@ -9,20 +9,20 @@ import (
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
-// names finds ids that look alike among very many: those that begin alike stand beside
-// one another in one list, those that end alike in the other.
+// names finds similar ids among very many. One list is sorted by the ids, which brings
+// those with a common beginning together; the other by the reversed ids, for a common end.
 type names struct {
 	forward, backward []name
 }
 
-// name is an id in the form in which a list orders it.
+// name is an id with the text that it is sorted by.
 type name struct {
 	text string
 	id   core.AgentID
 }
 
-// Up to compareAll ids, all are compared; of more, as many from either side of where an
-// id would stand in each list.
+// Up to compareAll ids, all are compared. Of more, compareSide are compared on each side
+// of where an id would be in each list.
 const (
 	compareAll  = 64
 	compareSide = 16
@@ -54,7 +54,7 @@ func compareNames(a, b name) int {
 	return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.id, b.id))
 }
 
-// folded returns an id in lower case, and the same from its end to its beginning.
+// folded returns an id in lower case, and the same reversed.
 func folded(id core.AgentID) (forward, backward string) {
 	forward = strings.ToLower(string(id))
 	reversed := []byte(forward)
@@ -62,7 +62,7 @@ func folded(id core.AgentID) (forward, backward string) {
 	return forward, string(reversed)
 }
 
-// nearest returns up to three ids that look most like id, the nearest first.
+// nearest returns up to three ids similar to id, the most similar first.
 func (n *names) nearest(id core.AgentID) []core.AgentID {
 	forward, backward := folded(id)
 	compare := n.forward
@@ -90,7 +90,7 @@ func (n *names) nearest(id core.AgentID) []core.AgentID {
 	return out
 }
 
-// around returns the names on either side of where a text would stand.
+// around returns the names on both sides of where a text would be.
 func around(list []name, text string) []name {
 	i, _ := slices.BinarySearchFunc(list, name{text: text}, compareNames)
 	return list[max(0, i-compareSide):min(len(list), i+compareSide)]

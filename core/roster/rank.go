@@ -8,10 +8,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// rank orders the agents that answer equally well: see [Roster.Best].
+// rank is the order of agents that answer equally well: see [Roster.Best].
 type rank struct {
 	takes, free bool
-	pressure    float64 // what it has to do, relative to its capacity
+	pressure    float64 // load relative to capacity
 	turn        uint64
 }
 
@@ -38,8 +38,7 @@ func (e *record) before(o *record) bool {
 	return cmp.Less(e.ID, o.ID)
 }
 
-// groupKey names the agents that are found together: everybody, or those that declared
-// a capability or a domain.
+// groupKey names a group: all agents, or those that declared a capability or a domain.
 type groupKey struct {
 	by   core.Reach
 	name string
@@ -51,13 +50,13 @@ type group struct {
 	members []member
 }
 
-// member is an agent in a group, which is the nth of the agent's places.
+// member is an agent in a group. The group is the nth of the agent's places.
 type member struct {
 	*record
 	nth int
 }
 
-// place is where an agent stands in a group.
+// place is the position of an agent in a group.
 type place struct {
 	group *group
 	index int
@@ -71,14 +70,14 @@ func (g *group) Less(i, j int) bool { return g.members[i].before(g.members[j].re
 
 func (g *group) Swap(i, j int) {
 	g.members[i], g.members[j] = g.members[j], g.members[i]
-	g.members[i].stands(i)
-	g.members[j].stands(j)
+	g.members[i].moved(i)
+	g.members[j].moved(j)
 }
 
 func (g *group) Push(x any) {
 	m := x.(member)
 	g.members = append(g.members, m)
-	m.stands(len(g.members) - 1)
+	m.moved(len(g.members) - 1)
 }
 
 func (g *group) Pop() any {
@@ -89,9 +88,9 @@ func (g *group) Pop() any {
 	return m
 }
 
-func (m member) stands(at int) { m.places[m.nth].index = at }
+func (m member) moved(to int) { m.places[m.nth].index = to }
 
-// groupsOf are what an agent is found in, each once.
+// groupsOf returns the groups of an agent, each once.
 func (e *Entry) groupsOf() []groupKey {
 	if e.OnlyByID {
 		return nil
@@ -113,7 +112,7 @@ func (e *Entry) groupsOf() []groupKey {
 	return keys
 }
 
-// join puts an agent into its groups. Callers hold mu.
+// join adds an agent to its groups. Callers hold mu.
 func (r *Roster) join(e *record) {
 	e.rank = e.Entry.rank()
 	keys := e.groupsOf()
@@ -129,7 +128,7 @@ func (r *Roster) join(e *record) {
 	}
 }
 
-// leave takes an agent out of its groups. Callers hold mu.
+// leave removes an agent from its groups. Callers hold mu.
 func (r *Roster) leave(e *record) {
 	for _, p := range e.places {
 		heap.Remove(p.group, p.index)
@@ -140,7 +139,7 @@ func (r *Roster) leave(e *record) {
 	e.places = nil
 }
 
-// reorder moves an agent within its groups after a change. Callers hold mu.
+// reorder restores the order of an agent's groups after a change of its rank. Callers hold mu.
 func (r *Roster) reorder(e *record) {
 	now := e.Entry.rank()
 	if now == e.rank {
@@ -152,24 +151,23 @@ func (r *Roster) reorder(e *record) {
 	}
 }
 
-// Verdict says how [Roster.Best] goes on.
+// Verdict tells [Roster.Best] how to continue.
 type Verdict uint8
 
-// The verdicts. Those that are worse than an agent are the agents behind it which
-// answer for the address as well as it does; others may answer less well and have room.
+// The verdicts.
 const (
-	Continue  Verdict = iota // with the next one
-	SkipWorse                // with those that answer less well
-	Stop                     // not at all
+	Continue  Verdict = iota // with the next agent
+	SkipWorse                // skip the remaining agents that answer equally well: they rank worse
+	Stop                     // end
 )
 
-// Best calls yield for the agents that answer for the address, best first: the longest
-// domain prefix, then whoever takes work, then whoever has room now, then the lowest
-// load relative to capacity, ties in turn. The first agent costs the same however many
-// are here; each further one the logarithm of how many were seen. Of an address by
-// several capabilities those with the rarest one are gone through. An address by id
-// matches nobody: use [Roster.Get]. yield must not call the roster, nor keep or change
-// the entry.
+// Best calls yield with the agents that answer for the address, best first: by the length
+// of the matching domain prefix, then agents that accept work, then agents with a free
+// slot, then by load relative to capacity, and round robin among equals. The first agent
+// costs constant time, each further one O(log k) for k agents seen. For several
+// capabilities it goes through the agents with the rarest of them. An address by id
+// matches nobody: use [Roster.Get]. yield must not call the roster, and must not keep or
+// change the entry.
 func (r *Roster) Best(to core.Address, yield func(*Entry) Verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +196,7 @@ func (r *Roster) Best(to core.Address, yield func(*Entry) Verdict) {
 		for prefix, more := to.Domain(), true; more; {
 			more = r.groups[groupKey{core.ReachDomain, prefix}].each(func(e *record) Verdict {
 				if score, _ := e.Answers(to); score != len(prefix) {
-					return Continue // it declared a longer prefix too, and was seen there
+					return Continue // it also declared a longer prefix and was yielded for that
 				}
 				return yield(&e.Entry)
 			})
@@ -211,14 +209,14 @@ func (r *Roster) Best(to core.Address, yield func(*Entry) Verdict) {
 	}
 }
 
-// each yields the members in order until told otherwise, and reports whether others
-// than they are wanted. It looks at no more of the heap than it must: whoever comes
-// next stands below somebody who was yielded.
+// each yields the members in order until a verdict ends it, and reports whether members of
+// other groups are wanted. It visits only a part of the heap: the next member is always a
+// child of one that was yielded.
 func (g *group) each(yield func(*record) Verdict) (more bool) {
 	if g == nil {
 		return true
 	}
-	switch yield(g.members[0].record) { // mostly the only one, and in need of no frontier
+	switch yield(g.members[0].record) { // usually the only one, so no frontier is allocated
 	case Stop:
 		return false
 	case SkipWorse:
@@ -239,13 +237,13 @@ func (g *group) each(yield func(*record) Verdict) (more bool) {
 	return true
 }
 
-// frontier is a heap of places in a group: of those whose parents were yielded.
+// frontier is a heap of the members whose parents were yielded.
 type frontier struct {
 	group *group
 	at    []int
 }
 
-// descend adds those below a place.
+// descend adds the children of a member.
 func (f *frontier) descend(i int) {
 	for child := 2*i + 1; child <= 2*i+2 && child < f.group.Len(); child++ {
 		heap.Push(f, child)

@@ -10,27 +10,27 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Entry is one agent as the roster knows it.
+// Entry is one agent of the roster.
 type Entry struct {
 	core.Card
 	Load core.Load
 	// Said is the load that the agent itself reported; zero if it did not.
 	Said core.LoadState
-	// Since is when it joined.
+	// Since is when the agent joined.
 	Since time.Time
-	// Pace is about how long it took for its latest tasks; zero before the first.
+	// Pace is about how long its latest tasks took; zero before the first.
 	Pace time.Duration
-	// Vitals are what it last said of how it is; nil if it never did. They are not
-	// changed but replaced.
+	// Vitals is the last health report of the agent; nil before the first. It is replaced,
+	// never changed.
 	Vitals *core.Vitals
-	// OnlyByID hides it from every address but one by its id.
+	// OnlyByID hides the agent from every address except its id.
 	OnlyByID bool
 
-	turn uint64 // grows with each task that it is given
+	turn uint64 // the number of the last task that was assigned, for round robin
 }
 
-// Answers reports whether the agent answers for the address, and how well: as its
-// card says, unless it is found by its id alone.
+// Answers reports whether the agent answers for the address, and how well. That is said by
+// its card, except for an agent that is OnlyByID.
 func (e Entry) Answers(to core.Address) (score int, ok bool) {
 	if e.OnlyByID && to.Reach() != core.ReachAgent {
 		return 0, false
@@ -41,14 +41,14 @@ func (e Entry) Answers(to core.Address) (score int, ok bool) {
 // Capacity is how many tasks the agent runs at once.
 func (e Entry) Capacity() int { return max(1, e.MaxConcurrent) }
 
-// Takes reports whether the agent takes new work at all.
+// Takes reports whether the agent accepts new work at all.
 func (e Entry) Takes() bool { return e.Said != core.LoadOverloaded && e.Said != core.LoadDraining }
 
 // Free reports whether the agent can run one more task now.
 func (e Entry) Free() bool { return e.Takes() && e.Load.Active < e.Capacity() }
 
-// Roster is who is here. It is safe for concurrent use. Finding the best agent for an
-// address costs the same with ten agents and with twenty thousand.
+// Roster is the set of connected agents. It is safe for concurrent use. Finding the best
+// agent for an address costs the same with ten agents and with twenty thousand.
 type Roster struct {
 	mu      sync.Mutex
 	entries map[core.AgentID]*record
@@ -57,20 +57,20 @@ type Roster struct {
 	turns   uint64
 }
 
-// record is an entry and where it stands.
+// record is an entry and its positions in the index.
 type record struct {
 	Entry
 	rank   rank
 	places []place // in each of its groups
 }
 
-// New makes an empty Roster.
+// New returns an empty Roster.
 func New() *Roster {
 	return &Roster{entries: map[core.AgentID]*record{}, groups: map[groupKey]*group{}}
 }
 
-// Add lets an agent in, which may be found by its id alone. It returns a conflict
-// Fault when its id is taken.
+// Add adds an agent; with onlyByID, only its id finds it. It returns a conflict Fault if the
+// id is taken.
 func (r *Roster) Add(card core.Card, onlyByID bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,8 +85,8 @@ func (r *Roster) Add(card core.Card, onlyByID bool) error {
 	return nil
 }
 
-// another names an id like the given one that is free now, as part of a sentence;
-// nothing where none of the first is.
+// another suggests a free id similar to the given one, as part of a sentence; "" if it
+// finds none.
 func (r *Roster) another(id core.AgentID) string {
 	for n := range 99 {
 		free := core.AgentID(fmt.Sprintf("%s-%d", id, n+1))
@@ -97,7 +97,7 @@ func (r *Roster) another(id core.AgentID) string {
 	return ""
 }
 
-// Remove lets an agent go.
+// Remove removes an agent.
 func (r *Roster) Remove(id core.AgentID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,8 +110,8 @@ func (r *Roster) Remove(id core.AgentID) {
 	delete(r.entries, id)
 }
 
-// SetCard replaces the card of an agent, whose id stays, and says whether it is found
-// by its id alone. It reports whether the agent is here.
+// SetCard replaces the card of the agent with that id, and sets OnlyByID. It reports
+// whether the agent is known.
 func (r *Roster) SetCard(card core.Card, onlyByID bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,9 +126,8 @@ func (r *Roster) SetCard(card core.Card, onlyByID bool) bool {
 	return true
 }
 
-// Change lets fn alter the entry of an agent, and reports whether it is here. fn
-// must not call the roster, and leaves the capabilities, the domains and OnlyByID as
-// they are: see SetCard.
+// Change calls fn to change the entry of an agent, and reports whether it is known. fn must
+// not call the roster, and must not change capabilities, domains or OnlyByID: use SetCard.
 func (r *Roster) Change(id core.AgentID, fn func(*Entry)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +141,7 @@ func (r *Roster) Change(id core.AgentID, fn func(*Entry)) bool {
 	return true
 }
 
-// Start notes that a task was given to the agent.
+// Start notes that a task was assigned to the agent.
 func (r *Roster) Start(id core.AgentID) {
 	r.Change(id, func(e *Entry) {
 		e.Load.Active++
@@ -168,7 +167,7 @@ func (e *Entry) state() core.LoadState {
 	return core.LoadBusy
 }
 
-// Get returns the entry of one agent.
+// Get returns the entry of an agent.
 func (r *Roster) Get(id core.AgentID) (Entry, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,14 +177,14 @@ func (r *Roster) Get(id core.AgentID) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Totals are the agents together.
+// Totals are sums over all agents.
 type Totals struct {
 	Agents, Active, Queued int
-	// Full is how many of the agents take nothing new.
+	// Full is how many agents accept nothing new.
 	Full int
 }
 
-// Totals adds everybody up.
+// Totals returns the sums over all agents.
 func (r *Roster) Totals() (t Totals) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +197,7 @@ func (r *Roster) Totals() (t Totals) {
 	return t
 }
 
-// List returns everybody, by id.
+// List returns all agents, ordered by id.
 func (r *Roster) List() []Entry {
 	r.mu.Lock()
 	all := make([]Entry, 0, len(r.entries))
@@ -210,8 +209,8 @@ func (r *Roster) List() []Entry {
 	return all
 }
 
-// Page returns the first n agents behind an id, by id, that keep lets through, and how
-// many more there are behind those. keep must not call the roster.
+// Page returns, ordered by id, the first n agents after an id for which keep is true, and
+// how many more there are. keep must not call the roster.
 func (r *Roster) Page(after core.AgentID, n int, keep func(core.Card) bool) (page []Entry, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,8 +227,8 @@ func (r *Roster) Page(after core.AgentID, n int, keep func(core.Card) bool) (pag
 	return page, len(ids) - len(page)
 }
 
-// Match returns everybody who answers for the address, best first: see [Roster.Best].
-// Agents of an address by id are returned whether they take work or not.
+// Match returns all agents that answer for the address, best first: see [Roster.Best]. For
+// an address by id it returns the agent whether it accepts work or not.
 func (r *Roster) Match(to core.Address) []Entry {
 	if to.Reach() == core.ReachAgent {
 		if e, ok := r.Get(to.Agent()); ok {
@@ -245,8 +244,8 @@ func (r *Roster) Match(to core.Address) []Entry {
 	return all
 }
 
-// Nearest returns up to three ids that look most like id, for an error message. Where
-// very many are here it compares those that begin or end alike.
+// Nearest returns up to three ids similar to id, for an error message. With very many
+// agents it compares only those with a similar beginning or end.
 func (r *Roster) Nearest(id core.AgentID) []core.AgentID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
