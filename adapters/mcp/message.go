@@ -17,8 +17,8 @@ type message struct {
 	// ID is as it was sent; nil in a notification.
 	ID     json.RawMessage
 	Method string
-	// Params is an object, or nil.
-	Params json.RawMessage
+	// Params is an object, or nothing.
+	Params strictjson.Value
 }
 
 // readMessage reads the body of a request: one message, strictly. Its error is
@@ -30,34 +30,36 @@ func readMessage(body []byte, most int) (message, *jsonrpc.Error) {
 		return message{}, invalid("the body is a batch: send one message in each request")
 	}
 	var in struct {
-		Version json.RawMessage `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Method  json.RawMessage `json:"method"`
-		Params  json.RawMessage `json:"params"`
-		Result  json.RawMessage `json:"result"`
-		Error   json.RawMessage `json:"error"`
+		Version strictjson.Value `json:"jsonrpc"`
+		ID      strictjson.Value `json:"id"`
+		Method  strictjson.Value `json:"method"`
+		Params  strictjson.Value `json:"params"`
+		Result  strictjson.Value `json:"result"`
+		Error   strictjson.Value `json:"error"`
 	}
 	if err := strictjson.Decode(body, strictjson.Limits{Bytes: most}, &in); err != nil {
 		return message{}, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: err.Error()}
 	}
-	m := message{Params: in.Params}
-	if len(in.ID) > 0 {
-		if c := in.ID[0]; c != '"' && c != '-' && (c < '0' || c > '9') {
-			return m, invalid("id: want a string or a number, got %.20s", in.ID)
-		}
-		m.ID = in.ID
+	var m message
+	if !in.Params.Absent() {
+		m.Params = in.Params
 	}
+	if in.ID.Exists() {
+		if k := in.ID.Kind(); k != strictjson.String && k != strictjson.Number {
+			return m, invalid("id: want a string or a number, got %.20s", in.ID.Raw())
+		}
+		m.ID = in.ID.Clone()
+	}
+	m.Method, _ = in.Method.Text()
 	switch {
-	case string(in.Version) != `"2.0"`:
-		return m, invalid(`jsonrpc: want "2.0", got %.20s`, cmp.Or(string(in.Version), "nothing"))
-	case in.Method == nil && (in.Result != nil || in.Error != nil):
+	case string(in.Version.Raw()) != `"2.0"`:
+		return m, invalid(`jsonrpc: want "2.0", got %.20s`, cmp.Or(string(in.Version.Raw()), "nothing"))
+	case !in.Method.Exists() && (in.Result.Exists() || in.Error.Exists()):
 		return message{}, nil
-	case json.Unmarshal(in.Method, &m.Method) != nil || m.Method == "":
-		return m, invalid("method: want the name of one, got %.20s", cmp.Or(string(in.Method), "nothing"))
-	case string(in.Params) == "null":
-		m.Params = nil
-	case len(in.Params) > 0 && in.Params[0] != '{':
-		return m, invalid("params: want an object, got %.20s", in.Params)
+	case m.Method == "":
+		return m, invalid("method: want the name of one, got %.20s", cmp.Or(string(in.Method.Raw()), "nothing"))
+	case m.Params.Exists() && m.Params.Kind() != strictjson.Object:
+		return m, invalid("params: want an object, got %.20s", m.Params.Raw())
 	}
 	return m, nil
 }
@@ -70,10 +72,10 @@ func (m message) progressToken() (json.RawMessage, *jsonrpc.Error) {
 			Token json.RawMessage `json:"progressToken"`
 		} `json:"_meta"`
 	}
-	if m.Method != methodCallTool || m.Params == nil {
+	if m.Method != methodCallTool {
 		return nil, nil
 	}
-	if err := strictjson.Decode(m.Params, strictjson.Limits{}, &in); err != nil {
+	if err := m.Params.Decode(&in); err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "params: " + err.Error()}
 	}
 	switch t := in.Meta.Token; {
@@ -90,8 +92,8 @@ func (m message) progressToken() (json.RawMessage, *jsonrpc.Error) {
 func (m message) as(id string) []byte {
 	method, _ := json.Marshal(m.Method) // a string always encodes
 	b := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%s","method":%s`, id, method)
-	if m.Params != nil {
-		b = append(append(b, `,"params":`...), m.Params...)
+	if m.Params.Exists() {
+		b = append(append(b, `,"params":`...), m.Params.Raw()...)
 	}
 	return append(b, '}')
 }

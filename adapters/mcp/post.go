@@ -122,12 +122,12 @@ func announce(server *sdk.Server) error {
 }
 
 // cancelled does what a client's notifications/cancelled asks for.
-func (h *holder) cancelled(session string, params json.RawMessage) {
+func (h *holder) cancelled(session string, params strictjson.Value) {
 	var in struct {
 		ID     json.RawMessage `json:"requestId"`
 		Reason string          `json:"reason"`
 	}
-	if err := strictjson.Decode(params, strictjson.Limits{}, &in); err != nil {
+	if err := params.Decode(&in); err != nil {
 		return // there is nobody to tell
 	}
 	if in.Reason != "" {
