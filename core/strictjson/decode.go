@@ -55,6 +55,7 @@ func (d decoder) said(at int) string {
 	if d.repeats == nil || len(raw) > short || n.marks&escaped != 0 {
 		return d.string(at)
 	}
+	visit(len(raw))
 	hash := uint(len(raw))
 	for _, c := range raw {
 		hash = hash*31 + uint(c)
@@ -90,9 +91,10 @@ func (d decoder) value(p *plan, at int, to reflect.Value) *Error {
 		*to.Addr().Interface().(*Value) = Value{d.index, at}
 		return nil
 	case ownForm, timeForm:
-		return d.leaf(p, at, to.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(d.raw(at)))
+		return d.leaf(p, at, to.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(d.read(at)))
 	case elseForm:
-		return d.leaf(p, at, json.Unmarshal(d.raw(at), to.Addr().Interface()))
+		d.read(at) // which encoding/json does twice
+		return d.leaf(p, at, json.Unmarshal(d.read(at), to.Addr().Interface()))
 	}
 	if n.kind == Null {
 		switch to.Kind() {
@@ -121,7 +123,7 @@ func (d decoder) value(p *plan, at int, to reflect.Value) *Error {
 	case wholeForm:
 		return d.whole(at, to)
 	case realForm:
-		f, err := strconv.ParseFloat(string(d.raw(at)), to.Type().Bits())
+		f, err := strconv.ParseFloat(string(d.read(at)), to.Type().Bits())
 		if err != nil {
 			return d.outOfRange(at)
 		}
@@ -136,6 +138,13 @@ func (d decoder) value(p *plan, at int, to reflect.Value) *Error {
 		return d.table(p, at, to)
 	}
 	return nil
+}
+
+// read returns the text of the value at a node to who reads it.
+func (d decoder) read(at int) []byte {
+	raw := d.raw(at)
+	visit(len(raw))
+	return raw
 }
 
 // members decodes the object at a node into a struct.
@@ -238,7 +247,7 @@ func (d decoder) any(at int) (any, *Error) {
 	case String:
 		return d.said(at), nil
 	case Number:
-		f, err := strconv.ParseFloat(string(d.raw(at)), 64)
+		f, err := strconv.ParseFloat(string(d.read(at)), 64)
 		if err != nil {
 			return nil, d.outOfRange(at)
 		}
@@ -251,7 +260,7 @@ func (d decoder) any(at int) (any, *Error) {
 
 // whole decodes the number at a node into an integer.
 func (d decoder) whole(at int, to reflect.Value) *Error {
-	from, raw := int(d.nodes[at].from), d.raw(at)
+	from, raw := int(d.nodes[at].from), d.read(at)
 	if d.nodes[at].marks&fraction != 0 {
 		const exact = 1 << 53 // beyond it a float holds no whole number exactly
 		f, err := strconv.ParseFloat(string(raw), 64)

@@ -97,7 +97,9 @@ func read(data []byte, limits Limits) (*index, *Error) {
 	x, _ := spare.Get().(*index)
 	x.text, x.nodes = data, x.nodes[:0]
 	s := scanner{index: x}
-	return x, s.run(limits.filled())
+	err := s.run(limits.filled())
+	visit(s.pos)
+	return x, err
 }
 
 // free gives an index back that nothing refers to any more.

@@ -152,6 +152,7 @@ func (x *index) count(at int) (count int) {
 func (x *index) string(at int) string {
 	n := &x.nodes[at]
 	raw := x.text[n.from+1 : n.to-1]
+	visit(len(raw))
 	if n.marks&escaped == 0 {
 		return string(raw)
 	}
