@@ -30,7 +30,7 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 		principal.ID = string(id)
 	}
 	principal.Dialect = Dialect
-	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks})
+	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks, Checked: true})
 	s.most = min(milliseconds(p.Config.TaskTimeout), mostTaskTimeout)
 	err = agent.Join(card, s.joinOptions())
 	conflict := err != nil && core.AsFault(err).Code == core.CodeConflict

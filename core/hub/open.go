@@ -125,6 +125,9 @@ func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
 	case req.Size() > h.limits.RequestBytes:
 		return req, core.NewFault(core.CodeTooLarge, "the request has %d bytes, the limit is %d", req.Size(), h.limits.RequestBytes)
 	}
+	if s.identity.Checked {
+		return req, nil
+	}
 	var noticed json.RawMessage
 	if req.Notice != nil {
 		noticed = req.Notice.Data

@@ -27,6 +27,9 @@ type Identity struct {
 	// Keep lets all that it asks, its calls of tools included, run on when the
 	// session ends.
 	Keep bool
+	// Checked says that all JSON which the dialect hands to the hub has been through
+	// package strictjson, or was written by the dialect: it is not read again.
+	Checked bool
 }
 
 // JoinOptions is how an agent takes what the vocabulary has and its dialect lacks.
