@@ -56,13 +56,9 @@ func (s *Server) compactBehind(r *run) bool {
 		return false
 	}
 	c := &compaction{Cut: divided, x: r.prompt, reason: byThreshold}
-	for _, frame := range c.startFrames() {
-		ss.tellBehind(r.last(), frame)
-	}
+	ss.tellBehind(r.last(), c.startFrame(ss))
 	end := func(result json.RawMessage, f *core.Fault) {
-		var out frames
-		out.compactionEnd(ss.prefix, c.reason, result, f)
-		ss.tell(out.list[0])
+		ss.tell(c.endFrame(ss, result, f))
 	}
 	err := s.compactWith(c, s.tellable(ss), "", time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
 		var result json.RawMessage
@@ -139,10 +135,7 @@ func (s *Server) overflowed(st *step, f *core.Fault) bool {
 		return false
 	}
 	r.retrying.compacted = true
-	s.interlude(r, func(out *frames) {
-		out.list = append(out.list, agentEnd(ss.prefix, r.messages[r.retrying.since:]))
-		out.compactionStart(ss.prefix, c.reason)
-	})
+	s.interlude(r, ss.envelope.AgentEnd(r.messages[r.retrying.since:]), c.startFrame(ss))
 	return true
 }
 
@@ -170,7 +163,7 @@ func (s *Server) afterOverflow(st *step, c *compaction, deadline time.Time, summ
 		}
 		s.recallOf(ss, ss.thread, conversation.Messages(before))
 	}
-	s.interlude(r, func(out *frames) { out.compactionEnd(ss.prefix, c.reason, result, f) })
+	s.interlude(r, c.endFrame(ss, result, f))
 	if f == nil {
 		s.again(r, st, deadline)
 		return
@@ -184,38 +177,28 @@ func (s *Server) afterOverflow(st *step, c *compaction, deadline time.Time, summ
 	s.finish(r.prompt, o)
 }
 
-// startFrames tell that the compaction has begun; there are none of one that a client
-// wants.
-func (c *compaction) startFrames() [][]byte {
-	if c.reason == "" {
-		return nil
-	}
-	var out frames
-	out.compactionStart(c.x.on.prefix, c.reason)
-	return out.list
-}
-
-func (f *frames) compactionStart(prefix []byte, reason string) {
-	f.event(prefix, 64, func(b []byte) []byte {
-		return append(wire.AppendString(append(b, `{"type":"auto_compaction_start","reason":`...), reason), '}')
+// startFrame tells that a compaction which nobody asked for has begun.
+func (c *compaction) startFrame(ss *session) []byte {
+	return ss.envelope.Event(64, func(b []byte) []byte {
+		return append(wire.AppendString(append(b, `{"type":"auto_compaction_start","reason":`...), c.reason), '}')
 	})
 }
 
-// compactionEnd adds the end of a compaction, which has a result or came to nothing
+// endFrame tells the end of such a compaction, which has a result or came to nothing
 // because of the fault. Behind an overflow a result means that the agent is asked
 // again.
-func (f *frames) compactionEnd(prefix []byte, reason string, result json.RawMessage, why *core.Fault) {
-	f.event(prefix, len(result)+256, func(b []byte) []byte {
+func (c *compaction) endFrame(ss *session, result json.RawMessage, why *core.Fault) []byte {
+	return ss.envelope.Event(len(result)+256, func(b []byte) []byte {
 		b = append(b, `{"type":"auto_compaction_end"`...)
 		if result != nil {
 			b = append(append(b, `,"result":`...), result...)
 		}
 		aborted := why != nil && why.Code == core.CodeCancelled
 		b = strconv.AppendBool(append(b, `,"aborted":`...), aborted)
-		b = strconv.AppendBool(append(b, `,"willRetry":`...), why == nil && reason == byOverflow)
+		b = strconv.AppendBool(append(b, `,"willRetry":`...), why == nil && c.reason == byOverflow)
 		if why != nil && !aborted {
 			text := "Auto-compaction failed: "
-			if reason == byOverflow {
+			if c.reason == byOverflow {
 				text = "Context overflow recovery failed: "
 			}
 			b = wire.AppendString(append(b, `,"errorMessage":`...), text+why.Message)

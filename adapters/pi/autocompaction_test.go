@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -192,15 +193,15 @@ func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
 		stop    string
 		stands  []string
 	}{
-		"once": {times: 1, summary: inShort, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: stopDone,
+		"once": {times: 1, summary: inShort, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: render.StopDone,
 			stands: []string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}},
-		"twice": {times: 2, summary: inShort, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: stopError,
+		"twice": {times: 2, summary: inShort, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: render.StopError,
 			stands: []string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}},
-		"without a summary": {times: 1, summary: []core.Body{core.Done{}}, asked: 1, stop: stopError, stands: long,
+		"without a summary": {times: 1, summary: []core.Body{core.Done{}}, asked: 1, stop: render.StopError, stands: long,
 			end: fmt.Sprintf(endedAs, false) + `,"errorMessage":"Context overflow recovery failed: the agent gave no summary"}`},
-		"behind words":       {times: 1, first: []core.Body{core.Text{Text: "I"}}, asked: 1, stop: stopError, stands: long},
-		"never":              {times: 1, opts: Options{CompactAt: -1}, asked: 1, stop: stopError, stands: long},
-		"not with some left": {times: 0, asked: 1, stop: stopDone, stands: long},
+		"behind words":       {times: 1, first: []core.Body{core.Text{Text: "I"}}, asked: 1, stop: render.StopError, stands: long},
+		"never":              {times: 1, opts: Options{CompactAt: -1}, asked: 1, stop: render.StopError, stands: long},
+		"not with some left": {times: 0, asked: 1, stop: render.StopDone, stands: long},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -75,18 +75,17 @@ func (s *Server) admitBash(ss *session) (calls [2]call, problem string) {
 // bash_output, which the reference does not have; clients ignore events that they do not
 // know (section 14).
 func (s *Server) sendBashOutput(ss *session, x *execution, piece string, skipped int64) {
-	b := append(make([]byte, 0, len(ss.prefix)+len(piece)+256), ss.prefix...)
-	b = wire.AppendString(append(b, `{"type":"bash_output","commandId":`...), x.known.name)
-	b = wire.AppendString(append(b, `,"delta":`...), piece)
-	if skipped > 0 {
-		b = strconv.AppendInt(append(b, `,"skippedBytes":`...), skipped, 10)
-	}
-	b = append(b, '}', '}')
+	frame := ss.envelope.Event(len(piece)+256, func(b []byte) []byte {
+		b = wire.AppendString(append(b, `{"type":"bash_output","commandId":`...), x.known.name)
+		b = wire.AppendString(append(b, `,"delta":`...), piece)
+		if skipped > 0 {
+			b = strconv.AppendInt(append(b, `,"skippedBytes":`...), skipped, 10)
+		}
+		return append(b, '}')
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range ss.readers {
-		c.push(item{frame: b})
-	}
+	ss.tell(frame)
 }
 
 // endBash settles the command and records what it printed.

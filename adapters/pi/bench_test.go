@@ -7,29 +7,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
-
-// BenchmarkViewText renders one chunk of 64 bytes, of answers of 5,000.
-func BenchmarkViewText(b *testing.B) {
-	for _, how := range []Snapshots{SnapshotsAll, SnapshotsNone} {
-		b.Run([]string{"", "snapshots", "deltas"}[how], func(b *testing.B) {
-			e := core.Event{At: atNoon, Body: core.Text{Text: strings.Repeat("x", 64)}}
-			b.ReportAllocs()
-			v, n := newView(testScene(), how), 0
-			for b.Loop() {
-				if n++; n%5000 == 0 {
-					v = newView(testScene(), how)
-				}
-				_ = e.Deliver(v)
-				v.take()
-			}
-		})
-	}
-}
 
 // drain reads what a server sends and hands on the responses.
 func drain(ctx context.Context, conn link.Conn[[]byte, []byte], responses chan<- struct{}) {
@@ -45,7 +28,7 @@ func drain(ctx context.Context, conn link.Conn[[]byte, []byte], responses chan<-
 }
 
 // stage is a client of raw frames on a hub with one agent.
-func stage(b *testing.B, how Snapshots, inFlight int) (send func(string), responses chan struct{}) {
+func stage(b *testing.B, how render.Snapshots, inFlight int) (send func(string), responses chan struct{}) {
 	h := hub.New(hub.Options{})
 	s := NewServer(h, Options{Rates: unlimited})
 	chunk := strings.Repeat("x", 64)
@@ -92,7 +75,7 @@ func stage(b *testing.B, how Snapshots, inFlight int) (send func(string), respon
 
 // BenchmarkChunks asks an agent that answers in 5,000 chunks, 16 at a time.
 func BenchmarkChunks(b *testing.B) {
-	for _, how := range []Snapshots{SnapshotsAll, SnapshotsNone} {
+	for _, how := range []render.Snapshots{render.SnapshotsAll, render.SnapshotsNone} {
 		b.Run([]string{"", "snapshots", "deltas"}[how], func(b *testing.B) {
 			const at = 16
 			send, responses := stage(b, how, at)

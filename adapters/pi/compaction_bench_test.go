@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -58,7 +59,7 @@ func benchNeighbour(b *testing.B, opts Options, summary core.Body) {
 	client := func() (func(string), chan struct{}) {
 		ours, theirs := coretest.Pipe[[]byte, []byte](256)
 		responses := make(chan struct{}, 16)
-		wg.Go(func() { s.Serve(ctx, ours, ConnOptions{Snapshots: SnapshotsNone}) })
+		wg.Go(func() { s.Serve(ctx, ours, ConnOptions{Snapshots: render.SnapshotsNone}) })
 		wg.Go(func() { drain(ctx, theirs, responses) })
 		return func(frame string) {
 			if err := theirs.Send(ctx, []byte(frame)); err != nil {

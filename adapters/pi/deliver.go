@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -81,9 +82,11 @@ func (c *connection) tell(ctx context.Context, st *step) bool {
 	}
 	s := c.server
 	if st.task == nil {
-		v := newView(s.sceneOf(st.run.session, ""), c.told)
-		st.answer(v)
-		return c.send(ctx, v.take())
+		var v render.View
+		v.Begin(s.rendered(st.run.session, ""), &c.frames, c.snapshots)
+		st.answer(&v)
+		v.Flush()
+		return c.frames.Send(ctx, c.link)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,9 +96,10 @@ func (c *connection) tell(ctx context.Context, st *step) bool {
 	c.mu.Lock()
 	v := c.over
 	if c.over = nil; v == nil {
-		v = &view{}
+		v = &render.View{}
 	}
-	c.views[st] = v.begins(&c.frames, s.sceneOf(st.run.session, st.task.ID()), c.told)
+	v.Begin(s.rendered(st.run.session, st.task.ID()), &c.frames, c.snapshots)
+	c.views[st] = v
 	c.mu.Unlock()
 	_ = c.hub.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
 	return true
@@ -151,23 +155,22 @@ func (c *connection) pump(ctx context.Context) {
 		if v == nil {
 			continue
 		}
-		c.frames.anew()
 		if b.Gap != nil {
-			v.gap(b.Gap.From, b.Gap.To, time.Now())
+			v.Gap(b.Gap.From, b.Gap.To, time.Now())
 		}
 		ended := false
 		for _, e := range b.Events {
 			_ = e.Deliver(v) // a view returns no error
 			ended = ended || e.Body.Kind().Ends()
 		}
-		if v.flush(); !c.frames.send(ctx, c.link) {
+		if v.Flush(); !c.frames.Send(ctx, c.link) {
 			return
 		}
 		if ended {
 			c.mu.Lock()
 			delete(c.views, st)
 			c.over = v
-			*v = view{}
+			*v = render.View{}
 			c.mu.Unlock()
 		}
 	}

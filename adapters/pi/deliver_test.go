@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -72,7 +73,7 @@ func TestALateSubscriberSeesTheRunFromItsBeginning(t *testing.T) {
 func TestAConnectionMayHaveDeltasWithoutSnapshots(t *testing.T) {
 	h, s := newStage(t, Options{})
 	join(t, h, core.Card{ID: "a"}, answering(core.Text{Text: "one "}, core.Text{Text: "two"}, core.Done{}))
-	c := dial(t, s, ConnOptions{Snapshots: SnapshotsNone})
+	c := dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone})
 	c.open("s", "a")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
 	for _, e := range c.events("s") {
@@ -127,8 +128,8 @@ func TestASlowClientSlowsNobodyElse(t *testing.T) {
 	})
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)
 	wall := &stuck{Conn: hubs, after: `"agent_start"`, free: make(chan struct{})}
-	slow := dialOver(t, s, ConnOptions{Snapshots: SnapshotsNone}, wall, clients)
-	fast := dial(t, s, ConnOptions{Snapshots: SnapshotsNone})
+	slow := dialOver(t, s, ConnOptions{Snapshots: render.SnapshotsNone}, wall, clients)
+	fast := dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone})
 	fast.open("s", "a")
 	slow.ok(`{"type":"switch_session","sessionId":"s"}`)
 	slow.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
@@ -301,7 +302,7 @@ func TestARunThatTheDrainCutsShortIsAnswered(t *testing.T) {
 		}
 		<-c.Done()
 		c.until(`"response"`, `"id":"p"`, `"success":true`)
-		if tr := c.transcript("s"); tr.StopReason != stopError || !strings.Contains(tr.ErrorMessage, "the hub stopped") {
+		if tr := c.transcript("s"); tr.StopReason != render.StopError || !strings.Contains(tr.ErrorMessage, "the hub stopped") {
 			t.Errorf("got %q %q, want an error that says why", tr.StopReason, tr.ErrorMessage)
 		}
 	})
@@ -320,17 +321,6 @@ func TestWhoComesAfterTheHubHasStoppedIsToldAndClosed(t *testing.T) {
 		t.Errorf("got %+v, want it shut down", got)
 	} else {
 		c.served <- got
-	}
-}
-
-func TestASnapshotSettingIsRead(t *testing.T) {
-	for text, want := range map[string]Snapshots{"": SnapshotsAll, "all": SnapshotsAll, "none": SnapshotsNone} {
-		if got, err := ParseSnapshots(text); got != want || err != nil {
-			t.Errorf("ParseSnapshots(%q): got %v and %v, want %v", text, got, err, want)
-		}
-	}
-	if _, err := ParseSnapshots("some"); core.AsFault(err).Code != core.CodeInvalid {
-		t.Errorf("ParseSnapshots(some): got %v, want an invalid Fault", err)
 	}
 }
 
@@ -373,7 +363,7 @@ func TestABurstOfChunksArrivesWholeAndWithinItsMeasure(t *testing.T) {
 		}
 	})
 	text := strings.Join(chunks, "")
-	for _, how := range []Snapshots{SnapshotsAll, SnapshotsNone} {
+	for _, how := range []render.Snapshots{render.SnapshotsAll, render.SnapshotsNone} {
 		c := dial(t, s, ConnOptions{Snapshots: how})
 		session := []string{"", "all", "none"}[how]
 		c.open(session, "a")
@@ -406,7 +396,7 @@ func TestTheHubHasItsTurnHoweverMuchIsBroadcast(t *testing.T) {
 	const most = 10
 	told := 0
 	var more *step // each comes while the one before it is delivered
-	more = &step{run: &run{session: ss}, answer: func(*view) {
+	more = &step{run: &run{session: ss}, answer: func(*render.View) {
 		if told++; told < most {
 			c.push(item{step: more})
 		}
@@ -420,4 +410,13 @@ func TestTheHubHasItsTurnHoweverMuchIsBroadcast(t *testing.T) {
 			t.Fatalf("call %d: got nobody told that more waits", want)
 		}
 	}
+}
+
+// chunked is a text of n chunks, each of another letter.
+func chunked(n, size int) []string {
+	chunks := make([]string, n)
+	for i := range chunks {
+		chunks[i] = strings.Repeat(string(rune('a'+i%26)), size)
+	}
+	return chunks
 }

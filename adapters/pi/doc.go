@@ -25,8 +25,8 @@
 // as far as they want it (audience.go). What a client is sent goes through its outbox in order: the outcome of a prompt
 // stands there behind a fence, which opens once the client has been told the end of
 // the task. The events of the task themselves come from the client's own place in
-// the task's log, at the client's own pace: a [view] turns them into AgentSession
-// events.
+// the task's log, at the client's own pace: a view (package render) turns them into
+// AgentSession events.
 //
 // What was said in a session is a tree of entries (tree.go), of which the path to its
 // leaf is the conversation (context.go). A file of pi's format gets the entries as

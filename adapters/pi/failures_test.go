@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -17,7 +18,7 @@ func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
 	h, s := newStage(t, Options{Link: link.Options{QueueBytes: 512}})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	early := dial(t, s, ConnOptions{Snapshots: SnapshotsNone})
+	early := dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone})
 	early.open("s", "a")
 	early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"go"}`)
 	task := <-w.tasks
@@ -34,7 +35,7 @@ func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
 
 	hubs, clients := coretest.Pipe[[]byte, []byte](1)
 	wall := &stuck{Conn: hubs, after: `"message_update"`, free: make(chan struct{})}
-	late := dialOver(t, s, ConnOptions{Snapshots: SnapshotsNone}, wall, clients)
+	late := dialOver(t, s, ConnOptions{Snapshots: render.SnapshotsNone}, wall, clients)
 	late.ok(`{"type":"switch_session","sessionId":"s"}`)
 	late.until("message_start") // the replay has begun
 	speak(chunks)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 )
 
@@ -165,16 +166,14 @@ func (s *Server) sayBroken(f *file, err error) {
 		return
 	}
 	f.broken = err != nil
-	kind, text := "info", "This conversation is written to its file again."
+	kind, text := render.NoticeInfo, "This conversation is written to its file again."
 	if f.broken {
 		s.opts.Log.Warn("a session file cannot be written; what it misses is kept in memory and tried again", "path", f.path, "error", err)
-		kind, text = "error", "This conversation cannot be written to its file ("+plainly(err).Error()+"). It is kept in memory, and tried again with what is said next."
+		kind, text = render.NoticeError, "This conversation cannot be written to its file ("+plainly(err).Error()+"). It is kept in memory, and tried again with what is said next."
 	}
 	for _, ss := range s.sessions {
 		if ss.file == f {
-			var out frames
-			out.notice(ss.prefix, time.Now().UnixMilli(), kind, text)
-			ss.tell(out.list[0])
+			ss.tell(ss.envelope.Notice(time.Now(), kind, text))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -126,9 +127,10 @@ func (s *Server) choose(ss *session, turns []*hub.Task) {
 
 // retell returns the messages of a task that has ended.
 func (s *Server) retell(ss *session, t *hub.Task) []conversation.Message {
-	v := newView(s.sceneOf(ss, t.ID()), unheard)
+	var v render.View
+	v.Begin(s.rendered(ss, t.ID()), nil, 0)
 	for _, e := range t.Events() {
-		_ = e.Deliver(v) // a view returns no error
+		_ = e.Deliver(&v) // a view returns no error
 	}
-	return append(askedWith(t), v.messages...)
+	return append(askedWith(t), v.TakeMessages()...)
 }

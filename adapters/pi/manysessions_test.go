@@ -8,6 +8,7 @@ import (
 	"testing"
 	"weak"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -99,7 +100,7 @@ func plainClient(t *testing.T, s *Server) plain {
 	t.Helper()
 	hubs, clients := coretest.Pipe[[]byte, []byte](64)
 	served := make(chan link.Reason, 1)
-	go func() { served <- s.Serve(context.Background(), hubs, ConnOptions{Snapshots: SnapshotsNone}) }()
+	go func() { served <- s.Serve(context.Background(), hubs, ConnOptions{Snapshots: render.SnapshotsNone}) }()
 	t.Cleanup(func() {
 		clients.Close(link.Reason{Cause: link.Normal})
 		<-served

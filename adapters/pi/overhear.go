@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -78,10 +79,8 @@ func (ss *session) sees(task *hub.Task) bool {
 func (s *Server) listen(ss *session, task *hub.Task) {
 	if ss.hearing >= mostHeard {
 		s.count("heard.overrun")
-		var f frames
-		f.notice(ss.prefix, time.Now().UnixMilli(), "warning",
-			"task "+string(task.ID())+" of "+task.From().ID+" is not shown here: "+strconv.Itoa(mostHeard)+" others wait to be")
-		ss.tell(f.list[0])
+		ss.tell(ss.envelope.Notice(time.Now(), render.NoticeWarning,
+			"task "+string(task.ID())+" of "+task.From().ID+" is not shown here: "+strconv.Itoa(mostHeard)+" others wait to be"))
 		return
 	}
 	ss.hearing++

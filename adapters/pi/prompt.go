@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -114,7 +115,7 @@ func (s *Server) stop(x *execution, ss *session, why string) {
 	ss.run.aborted = true
 	switch {
 	case ss.run.retrying.timer != nil:
-		s.giveUp(ss.run, retryCancelled)
+		s.giveUp(ss.run, render.RetryCancelled)
 		return
 	case ss.aside != nil: // the run waits for what comes of it
 		s.stopAside(x, ss, why)
@@ -129,7 +130,7 @@ func (s *Server) stop(x *execution, ss *session, why string) {
 // counts.
 func answer(s *Server, x *execution) outcome {
 	id, _ := x.text("requestId")
-	task, seq, isApproval := parseRequestID(id)
+	task, seq, isApproval := render.ParseRequestID(id)
 	if !isApproval {
 		return s.reply(x, id)
 	}

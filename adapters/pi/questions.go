@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/question"
 )
@@ -46,7 +47,7 @@ func (s *Server) asking(ss *session, q question.Question, given *question.Outcom
 			ss.dialogs.open = map[string]question.Question{}
 		}
 		ss.dialogs.open[q.ID] = q
-		ss.tell(dialogFrame(ss.prefix, q, q.Until.Sub(q.Since)))
+		ss.tell(dialogFrame(ss.envelope, q, q.Until.Sub(q.Since)))
 		return
 	}
 	delete(ss.dialogs.open, q.ID)
@@ -55,9 +56,7 @@ func (s *Server) asking(ss *session, q question.Question, given *question.Outcom
 	}
 	ss.dialogs.settled = append(ss.dialogs.settled, q.ID)
 	if given.By.ID != "" {
-		var f frames
-		f.notice(ss.prefix, time.Now().UnixMilli(), "info", q.Text+" answered by "+given.By.ID+": "+given.String())
-		ss.tell(f.list[0])
+		ss.tell(ss.envelope.Notice(time.Now(), render.NoticeInfo, q.Text+" answered by "+given.By.ID+": "+given.String()))
 	}
 }
 
@@ -82,7 +81,7 @@ func (c *connection) askAgain(ss *session) {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
 	for _, q := range open {
-		c.push(item{frame: dialogFrame(ss.prefix, q, time.Until(q.Until))})
+		c.push(item{frame: dialogFrame(ss.envelope, q, time.Until(q.Until))})
 	}
 }
 
@@ -96,7 +95,7 @@ func dialogMethod(q question.Question) string {
 }
 
 // dialogFrame is the event that asks (section 18.1).
-func dialogFrame(prefix []byte, q question.Question, timeout time.Duration) []byte {
+func dialogFrame(e render.Envelope, q question.Question, timeout time.Duration) []byte {
 	title := q.Text
 	if q.Header != "" {
 		title = q.Header + ": " + title
@@ -106,8 +105,7 @@ func dialogFrame(prefix []byte, q question.Question, timeout time.Duration) []by
 			title += "\n" + strconv.Itoa(i+1) + ". " + optionText(o)
 		}
 	}
-	var f frames
-	f.event(prefix, 2*len(title)+512, func(b []byte) []byte {
+	return e.Event(2*len(title)+512, func(b []byte) []byte {
 		b = wire.AppendString(append(b, `{"type":"extension_ui_request","requestId":`...), q.ID)
 		b = wire.AppendString(append(b, `,"method":`...), dialogMethod(q))
 		b = wire.AppendString(append(b, `,"title":`...), title)
@@ -126,7 +124,6 @@ func dialogFrame(prefix []byte, q question.Question, timeout time.Duration) []by
 		}
 		return append(strconv.AppendInt(append(b, `,"timeout":`...), timeout.Milliseconds(), 10), '}')
 	})
-	return f.list[0]
 }
 
 // optionText is how an option is shown; the specification has but a text for it.

@@ -37,12 +37,10 @@ func (ss *session) queueChanged() { ss.tell(ss.queueFrame()) }
 // queueFrame is the additional event queue_update (section 14), as later versions of
 // pi have it.
 func (ss *session) queueFrame() []byte {
-	var f frames
-	f.event(ss.prefix, 128, func(b []byte) []byte {
+	return ss.envelope.Event(128, func(b []byte) []byte {
 		b = appendQueued(append(b, `{"type":"queue_update","steering":`...), ss.steering)
 		return append(appendQueued(append(b, `,"followUp":`...), ss.following), '}')
 	})
-	return f.list[0]
 }
 
 func appendQueued(dst []byte, all []queued) []byte {

@@ -13,10 +13,9 @@ func (s *Server) say(r *run, m conversation.Message) {
 
 // gather takes over the messages that have ended in a step.
 func (s *Server) gather(st *step) {
-	for _, m := range st.record.messages {
+	for _, m := range st.record.TakeMessages() {
 		s.say(st.run, m)
 	}
-	st.record.messages = nil
 }
 
 // answers binds the session to the agent that has taken its task: it has been told

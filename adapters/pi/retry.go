@@ -2,11 +2,10 @@ package pi
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -24,9 +23,6 @@ type retrying struct {
 	compacted bool
 }
 
-// retryCancelled is what ends a retry that a person did not want.
-const retryCancelled = "Retry cancelled"
-
 // retry has a step that failed asked again, if that can help. It reports whether it
 // does: then the run goes on. A failure behind a tool call is final, since asking
 // again would use the tool twice.
@@ -43,10 +39,7 @@ func (s *Server) retry(st *step, f *core.Fault) bool {
 		return false
 	}
 	r.retrying.attempt = n
-	s.interlude(r, func(out *frames) {
-		out.list = append(out.list, agentEnd(ss.prefix, r.messages[r.retrying.since:]))
-		out.retryStart(ss.prefix, n, s.opts.Retries, delay, messageOf(f))
-	})
+	s.interlude(r, ss.envelope.AgentEnd(r.messages[r.retrying.since:]), ss.envelope.RetryStart(n, s.opts.Retries, delay, render.FaultMessage(f)))
 	r.retrying.timer = time.AfterFunc(delay, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -135,40 +128,17 @@ func (s *Server) retried(r *run, problem string) {
 		return
 	}
 	r.retrying.attempt = 0
-	s.interlude(r, func(out *frames) { out.retryEnd(r.session.prefix, n, problem) })
+	s.interlude(r, r.session.envelope.RetryEnd(n, problem))
 }
 
 // interlude tells clients something between two tasks of a run, also those that come
 // later.
-func (s *Server) interlude(r *run, fill func(*frames)) {
-	var out frames
-	fill(&out)
-	st := &step{run: r, before: r.last(), opening: out.list, answer: func(*view) {}, record: newView(s.sceneOf(r.session, ""), unheard)}
+func (s *Server) interlude(r *run, frames ...[]byte) {
+	st := &step{run: r, before: r.last(), opening: frames, answer: func(*render.View) {}}
 	r.steps = append(r.steps, st)
 	for _, c := range r.session.readers {
 		c.push(item{step: st})
 	}
-}
-
-func (f *frames) retryStart(prefix []byte, attempt, most int, delay time.Duration, problem string) {
-	f.event(prefix, len(problem)+160, func(b []byte) []byte {
-		b = strconv.AppendInt(append(b, `{"type":"auto_retry_start","attempt":`...), int64(attempt), 10)
-		b = strconv.AppendInt(append(b, `,"maxAttempts":`...), int64(most), 10)
-		b = strconv.AppendInt(append(b, `,"delayMs":`...), delay.Milliseconds(), 10)
-		return append(wire.AppendString(append(b, `,"errorMessage":`...), problem), '}')
-	})
-}
-
-// retryEnd adds the end of a retry; it was a success unless there is a problem.
-func (f *frames) retryEnd(prefix []byte, attempt int, problem string) {
-	f.event(prefix, len(problem)+160, func(b []byte) []byte {
-		b = strconv.AppendBool(append(b, `{"type":"auto_retry_end","success":`...), problem == "")
-		b = strconv.AppendInt(append(b, `,"attempt":`...), int64(attempt), 10)
-		if problem != "" {
-			b = wire.AppendString(append(b, `,"finalError":`...), problem)
-		}
-		return append(b, '}')
-	})
 }
 
 func setAutoRetry(_ *Server, x *execution) outcome {
@@ -179,7 +149,7 @@ func setAutoRetry(_ *Server, x *execution) outcome {
 // abortRetry ends the run that waits for its next attempt, if one does.
 func abortRetry(s *Server, x *execution) outcome {
 	if r := x.on.run; r != nil && r.retrying.timer != nil {
-		s.giveUp(r, retryCancelled)
+		s.giveUp(r, render.RetryCancelled)
 	}
 	return outcome{}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -42,17 +43,17 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 		stop   string
 		told   string
 	}{
-		"twice":                 {said: [][]core.Body{fails, fails}, asked: 3, took: 6 * time.Second, stop: stopDone, told: `"success":true,"attempt":2`},
-		"too often":             {said: [][]core.Body{fails, fails, fails, fails}, asked: 4, took: 14 * time.Second, stop: stopError, told: `"success":false,"attempt":3,"finalError":"busy"`},
-		"never":                 {said: [][]core.Body{fails}, opts: Options{Retries: -1}, asked: 1, stop: stopError},
-		"not in this session":   {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":false}`, asked: 1, stop: stopError},
-		"in this session again": {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":true}`, asked: 2, took: 2 * time.Second, stop: stopDone, told: `"success":true,"attempt":1`},
-		"for good":              {said: [][]core.Body{{core.Failed{Fault: core.NewFault(core.CodeInvalid, "no")}}}, asked: 1, stop: stopError},
-		"as not for this agent": {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeUnsupported, Message: "not me", Retryable: true, Peer: "REJECTED"}}}}, asked: 1, stop: stopError},
-		"as broken, retryable":  {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeInternal, Message: "broke", Retryable: true}}}}, asked: 1, stop: stopError},
-		"as not retryable":      {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "closed for today"}}}}, asked: 1, stop: stopError},
-		"behind a tool call":    {said: [][]core.Body{{core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, busyNow}}, asked: 1, stop: stopError},
-		"with no time left":     {said: [][]core.Body{fails}, opts: Options{PromptTimeout: time.Second}, asked: 1, stop: stopError},
+		"twice":                 {said: [][]core.Body{fails, fails}, asked: 3, took: 6 * time.Second, stop: render.StopDone, told: `"success":true,"attempt":2`},
+		"too often":             {said: [][]core.Body{fails, fails, fails, fails}, asked: 4, took: 14 * time.Second, stop: render.StopError, told: `"success":false,"attempt":3,"finalError":"busy"`},
+		"never":                 {said: [][]core.Body{fails}, opts: Options{Retries: -1}, asked: 1, stop: render.StopError},
+		"not in this session":   {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":false}`, asked: 1, stop: render.StopError},
+		"in this session again": {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":true}`, asked: 2, took: 2 * time.Second, stop: render.StopDone, told: `"success":true,"attempt":1`},
+		"for good":              {said: [][]core.Body{{core.Failed{Fault: core.NewFault(core.CodeInvalid, "no")}}}, asked: 1, stop: render.StopError},
+		"as not for this agent": {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeUnsupported, Message: "not me", Retryable: true, Peer: "REJECTED"}}}}, asked: 1, stop: render.StopError},
+		"as broken, retryable":  {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeInternal, Message: "broke", Retryable: true}}}}, asked: 1, stop: render.StopError},
+		"as not retryable":      {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "closed for today"}}}}, asked: 1, stop: render.StopError},
+		"behind a tool call":    {said: [][]core.Body{{core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, busyNow}}, asked: 1, stop: render.StopError},
+		"with no time left":     {said: [][]core.Body{fails}, opts: Options{PromptTimeout: time.Second}, asked: 1, stop: render.StopError},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -180,7 +181,7 @@ func TestAnAgentThatComesBackInTimeIsAskedAgain(t *testing.T) {
 		c.until("auto_retry_start")
 		join(t, h, core.Card{ID: "a"}, echo)
 		c.until(`"response"`, `"id":"p"`, `"success":true`)
-		if tr := c.transcript("s"); tr.Snapshots != "you said hi" || tr.StopReason != stopDone {
+		if tr := c.transcript("s"); tr.Snapshots != "you said hi" || tr.StopReason != render.StopDone {
 			t.Errorf("got %q and %s, want the answer", tr.Snapshots, tr.StopReason)
 		}
 	})

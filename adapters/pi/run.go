@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -60,13 +61,12 @@ type step struct {
 	said   []queued
 	// opening is what clients are told before the task's own events.
 	opening [][]byte
-	task    *hub.Task   // nil of a step that the hub refused, or answers itself
-	heard   bool        // somebody else has opened the task
-	seen    uint64      // the sequence number of the task that was followed last
-	answer  func(*view) // tells such a step
+	task    *hub.Task          // nil of a step that the hub refused, or answers itself
+	heard   bool               // somebody else has opened the task
+	seen    uint64             // the sequence number of the task that was followed last
+	answer  func(*render.View) // tells such a step
 	// record puts the messages together for the session. Server.mu guards it.
-	record *view
-	own    view // that record is
+	record render.View
 	// from is where what answers it begins in the messages of the run, and leaf what
 	// that follows in the conversation.
 	from int
@@ -130,7 +130,7 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 
 // begin adds a step to the run. task is nil when the hub refused it, or answers
 // itself: then answer tells it to a view.
-func (s *Server) begin(r *run, said []queued, task *hub.Task, answer func(*view)) *step {
+func (s *Server) begin(r *run, said []queued, task *hub.Task, answer func(*render.View)) *step {
 	now := time.Now().UnixMilli()
 	before := len(r.messages)
 	for _, q := range said {
@@ -146,35 +146,24 @@ func (s *Server) begin(r *run, said []queued, task *hub.Task, answer func(*view)
 // been said: none of a step that asks again.
 func (s *Server) open(st *step, words []conversation.Message) {
 	r := st.run
-	prefix := r.session.prefix
-	events := 2 + 2*len(words)
-	opening := frames{
-		list: make([][]byte, 0, events),
-		room: make([]byte, 0, events*(len(prefix)+48)+2*conversation.JSONSize(words)),
-	}
 	if len(r.steps) > 0 {
 		st.before = r.last()
 	}
-	if len(r.steps) == 0 || len(words) == 0 { // asked again
-		opening.plain(prefix, agentStart)
-	}
-	opening.plain(prefix, turnStart)
-	for _, m := range words {
-		opening.spoken(prefix, m)
-	}
-	st.opening, st.from, st.leaf = opening.list, len(r.messages), r.session.tree.Leaf
+	runBegins := len(r.steps) == 0 || len(words) == 0 // asked again
+	st.opening = r.session.envelope.Opening(words, runBegins)
+	st.from, st.leaf = len(r.messages), r.session.tree.Leaf
 	r.steps = append(r.steps, st)
 	if st.task == nil {
-		st.record = st.own.begins(nil, s.sceneOf(r.session, ""), unheard)
-		st.answer(st.record)
+		st.record.Begin(s.rendered(r.session, ""), nil, 0)
+		st.answer(&st.record)
 	} else {
 		id := st.task.ID()
-		about := s.sceneOf(r.session, id)
+		rendered := s.rendered(r.session, id)
 		beside := s.runs[id]
 		if len(beside) == 0 {
-			about.count = s.scene.count // here alone: once for all views of the task
+			rendered.Count = s.count // here alone: once for all views of the task
 		}
-		st.record = st.own.begins(nil, about, unheard)
+		st.record.Begin(rendered, nil, 0)
 		s.runs[id] = append(beside, st)
 		_ = s.root.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
 	}
@@ -192,7 +181,7 @@ func (s *Server) follow(st *step, events []core.Event) {
 			continue
 		}
 		st.seen = e.End()
-		_ = e.Deliver(st.record) // a view returns no error
+		_ = e.Deliver(&st.record) // a view returns no error
 		s.gather(st)
 		if !st.heard {
 			s.agents.follow(st.task.ID(), e)
@@ -203,7 +192,7 @@ func (s *Server) follow(st *step, events []core.Event) {
 				s.answers(ss, b.Agent)
 			}
 		case core.SessionLost:
-			delete(ss.knowing, st.record.agent)
+			delete(ss.knowing, st.record.Agent())
 		case core.InjectionAnswered:
 			if q, here := st.steered[b.ID]; here && !b.Accepted {
 				ss.steering = append(ss.steering, q)
@@ -212,14 +201,14 @@ func (s *Server) follow(st *step, events []core.Event) {
 		case core.Done:
 			s.step(st, outcome{}, "")
 		case core.Cancelled:
-			s.step(st, outcome{}, retryCancelled)
+			s.step(st, outcome{}, render.RetryCancelled)
 		case core.Failed:
 			o := outcome{}
 			if !st.heard {
 				o = s.ranOut(st, e, b)
 			}
 			if o.err != "" || st.heard || !s.overflowed(st, b.Fault) && !s.retry(st, b.Fault) {
-				s.step(st, o, messageOf(b.Fault))
+				s.step(st, o, render.FaultMessage(b.Fault))
 			}
 		}
 	}
@@ -256,7 +245,7 @@ func (s *Server) step(st *step, o outcome, problem string) {
 			return
 		}
 		at, fault := time.Now(), core.AsFault(err)
-		s.gather(s.begin(r, []queued{q}, nil, func(v *view) {
+		s.gather(s.begin(r, []queued{q}, nil, func(v *render.View) {
 			_ = v.Failed(core.Event{At: at}, core.Failed{Fault: fault}) // a view returns no error
 		}))
 		more = false
@@ -285,12 +274,12 @@ func (ss *session) next() (queued, bool) {
 func (s *Server) cutOff(st *step) {
 	_ = st.record.Failed(core.Event{At: time.Now()}, core.Failed{Fault: cutOff}) // a view returns no error
 	s.gather(st)
-	s.step(st, outcome{}, messageOf(cutOff))
+	s.step(st, outcome{}, render.FaultMessage(cutOff))
 }
 
 // endRun tells that a run has ended, to each client once it has been told the rest.
 func (s *Server) endRun(r *run) {
-	r.session.tellBehind(r.last(), agentEnd(r.session.prefix, r.messages[r.retrying.since:]))
+	r.session.tellBehind(r.last(), r.session.envelope.AgentEnd(r.messages[r.retrying.since:]))
 }
 
 // closeRun leaves the session idle. What is sent behind it stands behind a fence at

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -144,7 +145,7 @@ func TestAbortEndsTheRunAsAborted(t *testing.T) {
 		t.Errorf("the aborted prompt: got failure %q, want success", f.Error)
 	}
 	tr := c.transcript("s")
-	if tr.StopReason != stopAborted || tr.Snapshots != "begun" {
+	if tr.StopReason != render.StopAborted || tr.Snapshots != "begun" {
 		t.Errorf("got stop reason %q and text %q, want aborted and begun", tr.StopReason, tr.Snapshots)
 	}
 	// What was queued waits for the next run.
@@ -218,7 +219,7 @@ func TestAFailureOfTheAgentIsNoFailureOfTheCommand(t *testing.T) {
 	c.open("s", "a")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
 	tr := c.transcript("s")
-	if tr.StopReason != stopError || tr.ErrorMessage != "boom" {
+	if tr.StopReason != render.StopError || tr.ErrorMessage != "boom" {
 		t.Errorf("got %q %q, want error and boom", tr.StopReason, tr.ErrorMessage)
 	}
 	c.ok(`{"type":"create_session","sessionId":"t","agent":"nobody"}`)
@@ -239,7 +240,7 @@ func TestAnAgentCutOffMidAnswerFailsTheRun(t *testing.T) {
 	c.ok(`{"type":"follow_up","sessionId":"s","message":"later"}`)
 	a.Close(nil)
 	c.until(`"response"`, `"id":"p"`, `"success":true`)
-	if tr := c.transcript("s"); tr.StopReason != stopError || tr.Snapshots != "begun" {
+	if tr := c.transcript("s"); tr.StopReason != render.StopError || tr.Snapshots != "begun" {
 		t.Errorf("got %q and %q, want error after what was said", tr.StopReason, tr.Snapshots)
 	}
 }
@@ -256,7 +257,7 @@ func TestATurnThatTheHubRefusesEndsTheRunInAnError(t *testing.T) {
 	a.say(task, core.Done{})
 	c.until(`"response"`, `"id":"p"`, `"success":true`)
 	tr := c.transcript("s")
-	if tr.StopReason != stopError || !strings.Contains(tr.ErrorMessage, "the limit is 2000") {
+	if tr.StopReason != render.StopError || !strings.Contains(tr.ErrorMessage, "the limit is 2000") {
 		t.Errorf("got %q %q, want the hub's refusal", tr.StopReason, tr.ErrorMessage)
 	}
 	want := strings.Fields("turn_end queue_update turn_start message_start message_end message_start message_end turn_end agent_end")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -30,7 +31,7 @@ type ConnOptions struct {
 	// Principal is who sends. Without an id it gets one of its own.
 	Principal core.Principal
 	Transport Transport
-	Snapshots Snapshots
+	Snapshots render.Snapshots
 	Lifecycle Lifecycle
 }
 
@@ -41,7 +42,7 @@ type connection struct {
 	scope     string
 	space     space // where its ids mean a command
 	transport Transport
-	told      Snapshots
+	snapshots render.Snapshots
 	lifecycle Lifecycle
 	link      *link.Link[[]byte, []byte]
 	hub       *hub.Session // reads the tasks of the sessions that it subscribed to
@@ -52,7 +53,7 @@ type connection struct {
 	// it takes next, the frames of all views that it sends next, and whether no more
 	// events come, so that nothing waits for them.
 	turn, spare []item
-	frames      frames
+	frames      render.Frames
 	deaf        bool
 
 	// Guarded by Server.mu.
@@ -62,8 +63,8 @@ type connection struct {
 	reading  map[*session]struct{}
 
 	mu    sync.Mutex
-	views map[*step]*view
-	over  *view // that has told its task, for the next
+	views map[*step]*render.View
+	over  *render.View // that has told its task, for the next
 }
 
 // Serve holds a connection until it ends and returns why. When it returns the
@@ -98,8 +99,8 @@ func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o Co
 
 func (s *Server) newConnection(o ConnOptions) *connection {
 	c := &connection{
-		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), told: o.Snapshots, lifecycle: o.Lifecycle, out: newOutbox(s.opts.BacklogBytes),
-		frames: frames{lends: true}, reading: map[*session]struct{}{}, views: map[*step]*view{},
+		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), snapshots: o.Snapshots, lifecycle: o.Lifecycle, out: newOutbox(s.opts.BacklogBytes),
+		reading: map[*session]struct{}{}, views: map[*step]*render.View{},
 	}
 	c.principal.ID = cmp.Or(c.principal.ID, "pi-"+core.NewID())
 	c.principal.Dialect = cmp.Or(c.principal.Dialect, Name)
@@ -286,10 +287,8 @@ func (c *connection) subscribe(ss *session) {
 			c.push(item{step: st})
 		}
 	}
-	if ss.run == nil && ss.compacting != nil {
-		for _, frame := range ss.compacting.startFrames() {
-			c.push(item{frame: frame})
-		}
+	if ss.run == nil && ss.compacting != nil && ss.compacting.reason != "" {
+		c.push(item{frame: ss.compacting.startFrame(ss)})
 	}
 	if len(ss.steering)+len(ss.following) > 0 {
 		c.push(item{frame: ss.queueFrame()})

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -175,7 +176,7 @@ type Server struct {
 	dialect  sync.Map // core.AgentID to the name of its dialect
 	dialects atomic.Int32
 
-	scene scene // of every view
+	rendering render.Task // what the views of all tasks have in common
 
 	root *hub.Session  // watches every run, for the sessions' own sake
 	done chan struct{} // closed when the root has read everything
@@ -242,7 +243,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: newJobs(), lists: newJobs(), asides: newJobs(), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
 		governance: newGovernance(opts),
 	}
-	s.memory, s.scene = newMemory(s.opts), s.newScene()
+	s.memory, s.rendering = newMemory(s.opts), s.newRendering()
 	ctx, stop := context.WithCancel(context.Background())
 	s.quit = stop
 	writing, stop := context.WithCancel(context.Background())
@@ -329,7 +330,7 @@ func (s *Server) read(b hub.Batch) {
 		}
 		for _, st := range steps {
 			if b.Gap != nil && b.Gap.To > st.seen {
-				st.record.gap(b.Gap.From, b.Gap.To, time.Now())
+				st.record.Gap(b.Gap.From, b.Gap.To, time.Now())
 			}
 			s.follow(st, b.Events)
 		}
@@ -371,17 +372,17 @@ func (s *Server) provider(id core.AgentID) string {
 	return name
 }
 
-// newScene is what the views of all tasks have in common; it counts.
-func (s *Server) newScene() scene {
+// newRendering is what the views of all tasks have in common; it counts.
+func (s *Server) newRendering() render.Task {
 	limits := s.hub.Limits()
-	return scene{provider: s.provider, approval: limits.ApprovalTimeout, attempts: max(0, limits.Retries), count: s.count}
+	return render.Task{Provider: s.provider, ApprovalTimeout: limits.ApprovalTimeout, MaxAttempts: max(0, limits.Retries), Count: s.count}
 }
 
-// sceneOf is what a view of a task of the session must know. It counts for nobody.
-func (s *Server) sceneOf(ss *session, task core.TaskID) scene {
-	about := s.scene
-	about.prefix, about.task, about.count = ss.prefix, task, nil
-	return about
+// rendered is what a view of a task of the session has to know. It does not count.
+func (s *Server) rendered(ss *session, task core.TaskID) render.Task {
+	t := s.rendering
+	t.Envelope, t.ID, t.Count = ss.envelope, task, nil
+	return t
 }
 
 // count returns a function that counts what becomes of kinds in this dialect.

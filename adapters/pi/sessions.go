@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -21,14 +22,14 @@ import (
 
 // session is a conversation bound to an agent. Server.mu guards it.
 type session struct {
-	key     sessionKey
-	prefix  []byte // of its events
-	thread  core.ThreadID
-	viewer  core.Principal // whose the session is
-	owner   space          // against whose limit it counts
-	created time.Time
-	version int
-	deleted bool
+	key      sessionKey
+	envelope render.Envelope // of its events
+	thread   core.ThreadID
+	viewer   core.Principal // whose the session is
+	owner    space          // against whose limit it counts
+	created  time.Time
+	version  int
+	deleted  bool
 	// until is the number of the first command that is for another session of the name,
 	// once this one was deleted.
 	until uint64
@@ -191,7 +192,7 @@ func (s *Server) checkSession(x *execution, id string) string {
 func newSession(x *execution, id string) *session {
 	scope := x.client.scope
 	return &session{
-		key: sessionKey{scope, id}, prefix: sessionEvents(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
+		key: sessionKey{scope, id}, envelope: render.NewEnvelope(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
 		owner: ownerOf(x.client), viewer: core.Principal{ID: scope, Operator: x.client.operates()},
 	}
 }

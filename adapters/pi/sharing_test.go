@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -25,7 +26,7 @@ func TestAClientThatJoinsInTheMiddleOfARunEndsWithTheSameMessages(t *testing.T) 
 	h, s := newStage(t, Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureFiles}, w.work)
-	first, second := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{Snapshots: SnapshotsNone})
+	first, second := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone})
 	first.open("s", "a")
 	first.send(`{"id":"1","type":"prompt","sessionId":"s","message":"go"}`)
 	task := <-w.tasks
@@ -108,8 +109,8 @@ func TestWhoeverSubscribesWheneverIsToldTheSameFrames(t *testing.T) {
 		h, s := newStage(t, Options{})
 		w := holding()
 		a := join(t, h, core.Card{ID: "a", Features: core.FeatureFiles | core.FeatureToolStates}, w.work)
-		early := dial(t, s, ConnOptions{Snapshots: SnapshotsNone})
-		late := []*caller{dial(t, s, ConnOptions{Snapshots: SnapshotsNone}), dial(t, s, ConnOptions{})}
+		early := dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone})
+		late := []*caller{dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone}), dial(t, s, ConnOptions{})}
 		early.open("s", "a")
 		early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"0"}`)
 		task := <-w.tasks

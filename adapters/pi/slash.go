@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -54,8 +55,8 @@ func (s *Server) answerSlash(x *execution, said queued, text string) outcome {
 	r := newRun(ss, x)
 	ss.run = r
 	at := time.Now()
-	st := s.begin(r, []queued{said}, nil, func(v *view) {
-		v.agent, v.scene.provider = core.AgentID(hubName), func(core.AgentID) string { return conversation.API }
+	st := s.begin(r, []queued{said}, nil, func(v *render.View) {
+		v.SpeakAs(hubName, conversation.API)
 		e := core.Event{At: at}
 		_, _ = v.Text(e, core.Text{Text: text}), v.Done(e, core.Done{}) // a view returns no error
 	})

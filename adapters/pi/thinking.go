@@ -49,11 +49,9 @@ func (s *Server) think(ss *session, level string) {
 		return
 	}
 	s.add(ss, sessionfile.ThinkingLevelChange{ThinkingLevel: level})
-	var f frames
-	f.event(ss.prefix, 96, func(b []byte) []byte {
+	ss.tell(ss.envelope.Event(96, func(b []byte) []byte {
 		return append(wire.AppendString(append(b, `{"type":"thinking_level_change","thinkingLevel":`...), level), '}')
-	})
-	ss.tell(f.list[0])
+	}))
 }
 
 // thinkingContext lets the agent know the level, once somebody has set one.

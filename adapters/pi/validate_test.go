@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 )
 
 func TestEveryRuleOfTheEnvelopeHasItsText(t *testing.T) {
@@ -179,13 +181,13 @@ func TestResponsesEchoWhatTheRequestHad(t *testing.T) {
 func TestSyntheticAndApprovalIDsPassOrFailValidationAsTheyShould(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seq := rapid.Uint64().Draw(t, "seq")
-		id := requestID("0198c0de-0000-7000-8000-000000000000", seq)
+		id := render.RequestID("0198c0de-0000-7000-8000-000000000000", seq)
 		if !regexp.MustCompile(`^[a-zA-Z0-9:_-]+$`).MatchString(id) {
 			t.Fatalf("request id %q does not pass validation", id)
 		}
-		task, back, ok := parseRequestID(id)
+		task, back, ok := render.ParseRequestID(id)
 		if !ok || back != seq || task != "0198c0de-0000-7000-8000-000000000000" {
-			t.Fatalf("parseRequestID(%q): got %v %v %v", id, task, back, ok)
+			t.Fatalf("render.ParseRequestID(%q): got %v %v %v", id, task, back, ok)
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -92,7 +93,7 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 	case "pi":
 		opts := pi.ConnOptions{Principal: core.Principal{ID: said["principal"]}, Transport: pi.Transport(said["transport"])}
 		var err error
-		if opts.Snapshots, err = pi.ParseSnapshots(said["snapshots"]); err != nil {
+		if opts.Snapshots, err = render.ParseSnapshots(said["snapshots"]); err != nil {
 			return nil, nil, err
 		}
 		if p.pi == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/bridge"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -41,7 +42,7 @@ was asked and ends.
 			return &exit{ExitUsage, fmt.Errorf("--dialect %q: use pi or acp", dialect)}
 		}
 		if snapshots != "" {
-			if _, err := pi.ParseSnapshots(snapshots); err != nil || dialect != pi.Name {
+			if _, err := render.ParseSnapshots(snapshots); err != nil || dialect != pi.Name {
 				return &exit{ExitUsage, fmt.Errorf("--snapshots %q: use all or none, with --dialect pi", snapshots)}
 			}
 			b.Path += "?snapshots=" + snapshots

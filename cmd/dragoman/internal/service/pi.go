@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
@@ -23,7 +24,7 @@ import (
 type piState struct {
 	server *pi.Server
 	// snapshots and lifecycle are for clients that ask for none of their own.
-	snapshots pi.Snapshots
+	snapshots render.Snapshots
 	lifecycle pi.Lifecycle
 }
 
@@ -34,7 +35,7 @@ func (s *Service) openPi(ctx context.Context) (err error) {
 		Version: Version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: webSocketLink(c.WebSocket), Log: s.log,
 		Journal: s.piJournal, JournalPath: journalPath(c), Reaper: reaperCommand(), Dialects: agentDialects(),
 	}))
-	if s.pi.snapshots, err = pi.ParseSnapshots(c.Pi.Snapshots); err != nil {
+	if s.pi.snapshots, err = render.ParseSnapshots(c.Pi.Snapshots); err != nil {
 		return fmt.Errorf("pi.snapshots: %w", err)
 	}
 	if s.pi.lifecycle, err = pi.ParseLifecycle(c.Pi.Lifecycle); err != nil {
@@ -111,7 +112,7 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	asked := r.URL.Query()
-	snapshots, err := pi.ParseSnapshots(cmp.Or(asked.Get("snapshots"), s.config.Pi.Snapshots))
+	snapshots, err := render.ParseSnapshots(cmp.Or(asked.Get("snapshots"), s.config.Pi.Snapshots))
 	lifecycle, wrong := pi.ParseLifecycle(cmp.Or(asked.Get("lifecycle"), s.config.Pi.Lifecycle))
 	if err = cmp.Or(err, wrong); err != nil {
 		plainText(w, http.StatusBadRequest, core.AsFault(err).Message+"\n")

@@ -1,7 +1,9 @@
-package pi
+package render_test
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -24,18 +27,56 @@ func numbered(bodies ...core.Body) []core.Event {
 	return events
 }
 
-func testScene() scene {
-	return scene{
-		prefix: sessionEvents("s1"), task: "0198c0de-0000-7000-8000-000000000000", approval: 300 * time.Second, attempts: 2,
-		provider: func(core.AgentID) string { return "coven" },
+func testTask() render.Task {
+	return render.Task{
+		Envelope: render.NewEnvelope("s1"), ID: "0198c0de-0000-7000-8000-000000000000", ApprovalTimeout: 300 * time.Second, MaxAttempts: 2,
+		Provider: func(core.AgentID) string { return "coven" },
 	}
+}
+
+// view is a View of the test's task with Frames of its own.
+type view struct {
+	render.View
+	out render.Frames
+}
+
+func newView(how render.Snapshots) *view {
+	v := &view{}
+	v.Begin(testTask(), &v.out, how)
+	return v
+}
+
+// newRecord returns a View without frames.
+func newRecord() *view {
+	v := &view{}
+	v.Begin(testTask(), nil, 0)
+	return v
+}
+
+// take returns the frames so far and forgets them.
+func (v *view) take() [][]byte {
+	v.Flush()
+	var c collector
+	v.out.Send(context.Background(), &c)
+	return c
+}
+
+// collector takes what is sent.
+type collector [][]byte
+
+func (c *collector) SendThen(_ context.Context, frame []byte, _ int, sent func()) error {
+	*c = append(*c, slices.Clone(frame))
+	if sent != nil {
+		sent()
+	}
+	return nil
 }
 
 // told returns the events that the bodies are told as, in the short form of the
 // captured sequences: see brief. Each body is a batch of its own.
-func told(t *testing.T, how Snapshots, bodies ...core.Body) []string {
+func told(t *testing.T, how render.Snapshots, bodies ...core.Body) []string {
 	t.Helper()
-	v := newView(testScene(), how)
+	v := newView(how)
 	var lines []string
 	for _, e := range numbered(bodies...) {
 		if err := e.Deliver(v); err != nil {
@@ -119,7 +160,7 @@ func wantTold(t *testing.T, got []string, want string) {
 
 // The sequence of the facts, section 5.1, from the assistant's first message on.
 func TestARunWithTextAndAToolIsToldAsPiServerTellsIt(t *testing.T) {
-	for _, how := range []Snapshots{SnapshotsAll, SnapshotsNone} {
+	for _, how := range []render.Snapshots{render.SnapshotsAll, render.SnapshotsNone} {
 		got := told(t, how,
 			core.Opened{}, core.Assigned{Agent: "a", Attempt: 1}, core.Accepted{},
 			core.Text{Text: "Running "}, core.Text{Text: "it."},
@@ -158,7 +199,7 @@ func TestARunWithTextAndAToolIsToldAsPiServerTellsIt(t *testing.T) {
 }
 
 func TestThinkingAndTextAreBlocksOfTheirOwn(t *testing.T) {
-	got := told(t, SnapshotsAll, core.Thinking{Text: "hm"}, core.Text{Text: "yes"}, core.Done{Text: "ignored: the pieces came"})
+	got := told(t, render.SnapshotsAll, core.Thinking{Text: "hm"}, core.Text{Text: "yes"}, core.Done{Text: "ignored: the pieces came"})
 	wantTold(t, got, `
 		{"message":{"content":[],"role":"assistant","stopReason":"stop"},"type":"message_start"}
 		{"assistantMessageEvent":{"contentIndex":0,"type":"thinking_start"},"type":"message_update"}
@@ -173,12 +214,12 @@ func TestThinkingAndTextAreBlocksOfTheirOwn(t *testing.T) {
 }
 
 func TestAFailureIsAMessageThatStoppedInAnError(t *testing.T) {
-	got := told(t, SnapshotsAll, core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "boom")})
+	got := told(t, render.SnapshotsAll, core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "boom")})
 	wantTold(t, got[len(got)-2:], `
 		{"message":{"content":[{"text":"half","type":"text"}],"errorMessage":"boom","role":"assistant","stopReason":"error"},"type":"message_end"}
 		{"message":{"content":[{"text":"half","type":"text"}],"errorMessage":"boom","role":"assistant","stopReason":"error"},"toolResults":[],"type":"turn_end"}
 	`)
-	got = told(t, SnapshotsAll, core.CancelRequested{}, core.Cancelled{})
+	got = told(t, render.SnapshotsAll, core.CancelRequested{}, core.Cancelled{})
 	wantTold(t, got, `
 		{"message":{"content":[],"role":"assistant","stopReason":"stop"},"type":"message_start"}
 		{"message":{"content":[],"errorMessage":"Request was aborted.","role":"assistant","stopReason":"aborted"},"type":"message_end"}
@@ -187,13 +228,13 @@ func TestAFailureIsAMessageThatStoppedInAnError(t *testing.T) {
 }
 
 func TestARetryIsToldWithItsOutcome(t *testing.T) {
-	got := told(t, SnapshotsAll, core.Assigned{Agent: "a"},
+	got := told(t, render.SnapshotsAll, core.Assigned{Agent: "a"},
 		core.Retrying{Attempt: 1, Agent: "a", Fault: core.NewFault(core.CodeUnreachable, "gone")}, core.Assigned{Agent: "b"}, core.Text{Text: "x"})
 	wantTold(t, got[:2], `
 		{"attempt":1,"delayMs":0,"errorMessage":"gone","maxAttempts":2,"type":"auto_retry_start"}
 		{"attempt":1,"success":true,"type":"auto_retry_end"}
 	`)
-	got = told(t, SnapshotsAll, core.Retrying{Attempt: 2, Agent: "a", Fault: core.NewFault(core.CodeUnreachable, "gone")},
+	got = told(t, render.SnapshotsAll, core.Retrying{Attempt: 2, Agent: "a", Fault: core.NewFault(core.CodeUnreachable, "gone")},
 		core.Failed{Fault: core.NewFault(core.CodeUnreachable, "all gone")})
 	wantTold(t, got[:2], `
 		{"attempt":2,"delayMs":0,"errorMessage":"gone","maxAttempts":2,"type":"auto_retry_start"}
@@ -202,7 +243,7 @@ func TestARetryIsToldWithItsOutcome(t *testing.T) {
 }
 
 func TestToolsThatRunBesideOneAnotherKeepTheirResults(t *testing.T) {
-	got := told(t, SnapshotsNone,
+	got := told(t, render.SnapshotsNone,
 		core.ToolCall{ID: "1", Name: "read", Input: "{}"}, core.ToolState{ID: "1", State: core.ToolPending},
 		core.ToolCall{ID: "2", Name: "write", Input: "not json"},
 		core.ToolResult{ID: "2", Output: "no", IsError: true},
@@ -251,7 +292,7 @@ func kindsOnly(t *testing.T, lines []string) []string {
 }
 
 func TestACallWithoutAResultEndsWithTheRun(t *testing.T) {
-	got := told(t, SnapshotsNone, core.ToolCall{ID: "1", Name: "read"}, core.ToolState{ID: "1", State: core.ToolDenied, Detail: "no"}, core.Done{})
+	got := told(t, render.SnapshotsNone, core.ToolCall{ID: "1", Name: "read"}, core.ToolState{ID: "1", State: core.ToolDenied, Detail: "no"}, core.Done{})
 	wantTold(t, kindsOnly(t, got), `
 		message_start message_update/toolcall_start message_update/toolcall_delta message_update/toolcall_end message_end
 		tool_execution_start tool_execution_update tool_execution_end message_start message_end turn_end
@@ -261,14 +302,14 @@ func TestACallWithoutAResultEndsWithTheRun(t *testing.T) {
 	if got[7] != want {
 		t.Errorf("got %s\nwant %s", got[7], want)
 	}
-	got = told(t, SnapshotsNone, core.ToolResult{ID: "9", Output: "out of the blue"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "x")})
+	got = told(t, render.SnapshotsNone, core.ToolResult{ID: "9", Output: "out of the blue"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "x")})
 	wantTold(t, kindsOnly(t, got), `
 		tool_execution_start tool_execution_end message_start message_end message_start message_end turn_end
 	`)
 }
 
 func TestWhatWasInjectedStandsWhereTheAgentTookIt(t *testing.T) {
-	got := told(t, SnapshotsNone, core.Text{Text: "one"}, core.Injected{ID: "i", Content: "stop that"}, core.Text{Text: " two"},
+	got := told(t, render.SnapshotsNone, core.Text{Text: "one"}, core.Injected{ID: "i", Content: "stop that"}, core.Text{Text: " two"},
 		core.InjectionAnswered{ID: "i", Accepted: true}, core.Text{Text: "three"}, core.Done{})
 	wantTold(t, kindsOnly(t, got), `
 		message_start message_update/text_start message_update/text_delta message_update/text_delta message_update/text_end
@@ -280,7 +321,7 @@ func TestWhatWasInjectedStandsWhereTheAgentTookIt(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got[8], want)
 	}
 	// Never acknowledged, it stands at the end; refused, it is another turn's.
-	got = told(t, SnapshotsNone, core.Injected{ID: "i", Content: "stop that"}, core.Injected{ID: "j", Content: "no"},
+	got = told(t, render.SnapshotsNone, core.Injected{ID: "i", Content: "stop that"}, core.Injected{ID: "j", Content: "no"},
 		core.InjectionAnswered{ID: "j"}, core.Text{Text: "x"}, core.Done{})
 	wantTold(t, kindsOnly(t, got), `
 		message_start message_update/text_start message_update/text_delta message_update/text_end message_end
@@ -289,7 +330,7 @@ func TestWhatWasInjectedStandsWhereTheAgentTookIt(t *testing.T) {
 }
 
 func TestAnApprovalAsksTheClientAndItsDecisionIsTold(t *testing.T) {
-	got := told(t, SnapshotsNone, core.ToolCall{ID: "1", Name: "rm", Input: `{"path":"/"}`},
+	got := told(t, render.SnapshotsNone, core.ToolCall{ID: "1", Name: "rm", Input: `{"path":"/"}`},
 		core.ApprovalRequested{ID: "1", Name: "rm", Input: `{"path":"/"}`}, core.ApprovalDecided{ID: "1", By: "hub", Reason: "nobody decided in time"})
 	wantTold(t, got[len(got)-2:], `
 		{"message":"{\"path\":\"/\"}","method":"confirm","requestId":"0198c0de-0000-7000-8000-000000000000:2","timeout":300000,"title":"Allow rm?","type":"extension_ui_request"}
@@ -299,9 +340,10 @@ func TestAnApprovalAsksTheClientAndItsDecisionIsTold(t *testing.T) {
 
 func TestWhatPiLacksIsFoldedAndNotLost(t *testing.T) {
 	var counted []string
-	s := testScene()
-	s.count = func(what string) { counted = append(counted, what) }
-	v := newView(s, SnapshotsNone)
+	task := testTask()
+	task.Count = func(what string) { counted = append(counted, what) }
+	v := newView(render.SnapshotsNone)
+	v.Begin(task, &v.out, render.SnapshotsNone)
 	events := numbered(
 		core.File{Name: "a.txt", MediaType: "text/plain", Data: []byte("inside")},
 		core.File{Name: "b.bin", MediaType: "application/zip", Data: []byte{1, 2}},
@@ -337,11 +379,5 @@ func TestWhatPiLacksIsFoldedAndNotLost(t *testing.T) {
 	want := []string{"folded.file", "folded.file", "folded.file", "folded.session_lost", "folded.foreign", "folded.data"}
 	if diff := cmp.Diff(want, counted); diff != "" {
 		t.Errorf("counted (-want +got):\n%s", diff)
-	}
-}
-
-func TestTheTranslationIsComplete(t *testing.T) {
-	if err := Translation.Check(); err != nil {
-		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package pi
+package render_test
 
 import (
 	"encoding/json"
@@ -7,15 +7,17 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 // read puts frames together as a client does.
-func read(t interface{ Fatalf(string, ...any) }, tr *Transcript, frames [][]byte) (bytes int) {
+func read(t interface{ Fatalf(string, ...any) }, tr *pi.Transcript, frames [][]byte) (bytes int) {
 	for _, raw := range frames {
-		var f Frame
+		var f pi.Frame
 		if err := json.Unmarshal(raw, &f); err != nil {
 			t.Fatalf("frame %.200s: %v", raw, err)
 		}
@@ -27,16 +29,13 @@ func read(t interface{ Fatalf(string, ...any) }, tr *Transcript, frames [][]byte
 
 // whole tells text in chunks and batches as batch draws them, and returns the bytes
 // of everything that the run costs on the wire, the prompt's own message included.
-func whole(t interface{ Fatalf(string, ...any) }, how Snapshots, chunks []string, batch func(i int) bool) (*Transcript, int) {
-	v := newView(testScene(), how)
-	record := newView(testScene(), unheard)
-	var tr Transcript
+func whole(t interface{ Fatalf(string, ...any) }, how render.Snapshots, chunks []string, batch func(i int) bool) (*pi.Transcript, int) {
+	v := newView(how)
+	record := newRecord()
+	var tr pi.Transcript
 	asked := conversation.UserMessage("hello", nil, atNoon.UnixMilli())
-	var opening frames
-	opening.plain(v.prefix, agentStart)
-	opening.plain(v.prefix, turnStart)
-	opening.spoken(v.prefix, asked)
-	bytes := read(t, &tr, opening.list)
+	envelope := testTask().Envelope
+	bytes := read(t, &tr, envelope.Opening([]conversation.Message{asked}, true))
 	deliver := func(b core.Body) {
 		for _, v := range []*view{v, record} {
 			_ = core.Event{At: atNoon, Body: b}.Deliver(v)
@@ -50,7 +49,7 @@ func whole(t interface{ Fatalf(string, ...any) }, how Snapshots, chunks []string
 	}
 	deliver(core.Done{})
 	bytes += read(t, &tr, v.take())
-	bytes += len(agentEnd(v.prefix, append([]conversation.Message{asked}, record.messages...)))
+	bytes += len(envelope.AgentEnd(append([]conversation.Message{asked}, record.TakeMessages()...)))
 	return &tr, bytes
 }
 
@@ -62,7 +61,7 @@ func chunked(n, size int) []string {
 	return chunks
 }
 
-// The bound of merge.go: so many times the text, and so many bytes more.
+// The bound of budget.go: so many times the text, and so many bytes more.
 const (
 	boundTimes = 8
 	boundSpare = 40_000
@@ -92,7 +91,7 @@ func TestAnAnswerCostsAtMostEightTimesItsTextAndAConstant(t *testing.T) {
 	} {
 		chunks := chunked(tt.n, tt.size)
 		text := strings.Join(chunks, "")
-		tr, bytes := whole(t, SnapshotsAll, chunks, tt.batch)
+		tr, bytes := whole(t, render.SnapshotsAll, chunks, tt.batch)
 		t.Logf("%s: %d bytes of text cost %d on the wire, %.2f times", tt.name, len(text), bytes, float64(bytes)/float64(len(text)))
 		if !withinBound(len(text), bytes) {
 			t.Errorf("%s: got %d bytes for %d of text, want at most %d times that, and below %d bytes %d more",
@@ -114,7 +113,7 @@ func TestTheBoundHoldsForEveryWayToCutAnAnswer(t *testing.T) {
 				chunks = append(chunks, strings.Repeat("\n", n))
 			}
 		}
-		_, bytes := whole(t, SnapshotsAll, chunks, func(int) bool { return true })
+		_, bytes := whole(t, render.SnapshotsAll, chunks, func(int) bool { return true })
 		text := len(wire.AppendText(nil, strings.Join(chunks, "")))
 		if !withinBound(text, bytes) {
 			t.Fatalf("got %d bytes for %d of text in JSON, %d more than %d times", bytes, text, bytes-boundTimes*text, boundTimes)
@@ -124,7 +123,7 @@ func TestTheBoundHoldsForEveryWayToCutAnAnswer(t *testing.T) {
 
 func TestTheFirstDeltasLeaveAtOnce(t *testing.T) {
 	for size := 1; size <= 500; size++ {
-		v := newView(testScene(), SnapshotsAll)
+		v := newView(render.SnapshotsAll)
 		text := 0
 		for i := range 8 {
 			_ = core.Event{At: atNoon, Body: core.Text{Text: strings.Repeat("x", size)}}.Deliver(v)
@@ -138,7 +137,7 @@ func TestTheFirstDeltasLeaveAtOnce(t *testing.T) {
 
 func TestAnAnswerOfAFewKilobytesIsSeenToGrow(t *testing.T) {
 	for _, size := range []int{1, 4, 10, 64, 200} {
-		v := newView(testScene(), SnapshotsAll)
+		v := newView(render.SnapshotsAll)
 		told := 0
 		for text := size; text <= 6<<10; text += size {
 			_ = core.Event{At: atNoon, Body: core.Text{Text: strings.Repeat("x", size)}}.Deliver(v)
@@ -156,7 +155,7 @@ func TestAnAnswerOfAFewKilobytesIsSeenToGrow(t *testing.T) {
 
 func TestDeltasAndSnapshotsTellTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		how := rapid.SampledFrom([]Snapshots{SnapshotsAll, SnapshotsNone}).Draw(t, "how")
+		how := rapid.SampledFrom([]render.Snapshots{render.SnapshotsAll, render.SnapshotsNone}).Draw(t, "how")
 		chunks := rapid.SliceOfN(rapid.OneOf(rapid.String(), rapid.Map(rapid.IntRange(0, 1000), func(n int) string { return strings.Repeat("<é\n", n) })), 1, 20).Draw(t, "chunks")
 		batch := rapid.IntRange(1, 10).Draw(t, "batch")
 		want := strings.ToValidUTF8(strings.Join(chunks, ""), "\ufffd")
@@ -188,7 +187,7 @@ func TestMessagesDoNotDependOnWhoReads(t *testing.T) {
 		events := append(bodies.Draw(t, "bodies"), rapid.SampledFrom([]core.Body{
 			core.Done{}, core.Done{Text: "x"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "x")}, core.Cancelled{},
 		}).Draw(t, "end"))
-		views := []*view{newView(testScene(), unheard), newView(testScene(), SnapshotsAll), newView(testScene(), SnapshotsNone)}
+		views := []*view{newRecord(), newView(render.SnapshotsAll), newView(render.SnapshotsNone)}
 		batch := rapid.IntRange(1, 9).Draw(t, "batch")
 		var frames [3][][]byte
 		for i, e := range numbered(events...) {
@@ -201,13 +200,17 @@ func TestMessagesDoNotDependOnWhoReads(t *testing.T) {
 				}
 			}
 		}
-		want := string(conversation.AppendMessages(nil, views[0].messages))
+		want := ""
 		for j, v := range views {
-			if got := string(conversation.AppendMessages(nil, v.messages)); got != want {
+			got := string(conversation.AppendMessages(nil, v.TakeMessages()))
+			if j == 0 {
+				want = got
+			}
+			if got != want {
 				t.Fatalf("view %d: messages differ:\n got %s\nwant %s", j, got, want)
 			}
-			if v.turn.open || v.draft != nil || len(v.calls) > 0 || len(v.later) > 0 {
-				t.Fatalf("view %d did not come to an end: %+v", j, v.turn)
+			if !v.Ended() {
+				t.Fatalf("view %d did not come to an end", j)
 			}
 			if j > 0 {
 				grammatical(t, append(frames[j], v.take()...))
@@ -218,7 +221,7 @@ func TestMessagesDoNotDependOnWhoReads(t *testing.T) {
 
 // grammatical checks the order of events of a turn (facts, section 5).
 func grammatical(t interface{ Fatalf(string, ...any) }, frames [][]byte) {
-	var tr Transcript
+	var tr pi.Transcript
 	read(t, &tr, frames)
 	turn, message := true, false
 	for i, k := range tr.Kinds {
@@ -246,11 +249,13 @@ func grammatical(t interface{ Fatalf(string, ...any) }, frames [][]byte) {
 	}
 }
 
-func FuzzTranscript(f *testing.F) {
-	f.Add(`{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"x"}],"stopReason":"stop"}}`)
-	f.Add(`{"type":"extension_ui_request","requestId":"r","message":"m"}`)
-	f.Fuzz(func(t *testing.T, event string) {
-		var tr Transcript
-		tr.Add(Frame{Type: "event", Event: json.RawMessage(event)})
-	})
+func TestASnapshotSettingIsRead(t *testing.T) {
+	for text, want := range map[string]render.Snapshots{"": render.SnapshotsAll, "all": render.SnapshotsAll, "none": render.SnapshotsNone} {
+		if got, err := render.ParseSnapshots(text); got != want || err != nil {
+			t.Errorf("ParseSnapshots(%q): got %v and %v, want %v", text, got, err, want)
+		}
+	}
+	if _, err := render.ParseSnapshots("some"); core.AsFault(err).Code != core.CodeInvalid {
+		t.Errorf("ParseSnapshots(some): got %v, want an invalid Fault", err)
+	}
 }

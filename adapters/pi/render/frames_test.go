@@ -1,4 +1,4 @@
-package pi
+package render_test
 
 import (
 	"bytes"
@@ -9,12 +9,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // However far the transport lags behind, every frame leaves as it was made.
-func TestASheetIsNotWrittenOnAnewBeforeItsFramesWereSent(t *testing.T) {
+func TestABufferIsNotUsedAgainBeforeItsFramesAreSent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hubs, clients := coretest.Pipe[[]byte, []byte](rapid.IntRange(0, 3).Draw(t, "ahead"))
 		l := link.New(hubs, link.Options{QueueBytes: rapid.SampledFrom([]int{1 << 10, 64 << 10}).Draw(t, "queue")})
@@ -30,16 +31,15 @@ func TestASheetIsNotWrittenOnAnewBeforeItsFramesWereSent(t *testing.T) {
 				got = append(got, b)
 			}
 		})
-		f := frames{lends: true}
+		var f render.Frames
 		var want [][]byte
 		for range rapid.IntRange(1, 30).Draw(t, "batches") {
-			f.anew()
-			for _, size := range rapid.SliceOfN(rapid.SampledFrom([]int{1, 300, 1000, framesRoom, 3 * framesRoom}), 0, 8).Draw(t, "sizes") {
+			for _, size := range rapid.SliceOfN(rapid.SampledFrom([]int{1, 300, 1000, render.BufferSize, 3 * render.BufferSize}), 0, 8).Draw(t, "sizes") {
 				frame := bytes.Repeat(strconv.AppendInt(nil, int64(len(want)), 10), size)[:size]
-				f.add(rapid.SampledFrom([]int{0, size / 2, size, 2 * size}).Draw(t, "about"), func(dst []byte) []byte { return append(dst, frame...) })
+				f.Add(rapid.SampledFrom([]int{0, size / 2, size, 2 * size}).Draw(t, "about"), func(dst []byte) []byte { return append(dst, frame...) })
 				want = append(want, frame)
 			}
-			if !f.send(context.Background(), l) {
+			if !f.Send(context.Background(), l) {
 				t.Fatal("got a closed link, want it open")
 			}
 		}
@@ -56,17 +56,17 @@ func TestASheetIsNotWrittenOnAnewBeforeItsFramesWereSent(t *testing.T) {
 	})
 }
 
-func TestAConnectionKeepsNoMoreThanASheetOfWhatItHasSent(t *testing.T) {
+func TestAConnectionKeepsNoMoreThanABufferOfWhatItHasSent(t *testing.T) {
 	hubs, _ := coretest.Pipe[[]byte, []byte](1)
 	l := link.New(hubs, link.Options{})
-	f := frames{lends: true}
-	for _, size := range []int{100, 2 * framesRoom, 100, 100 * framesRoom} {
-		f.add(size, func(dst []byte) []byte { return append(dst, make([]byte, size)...) })
-		if !f.send(t.Context(), l) {
+	var f render.Frames
+	for _, size := range []int{100, 2 * render.BufferSize, 100, 100 * render.BufferSize} {
+		f.Add(size, func(dst []byte) []byte { return append(dst, make([]byte, size)...) })
+		if !f.Send(t.Context(), l) {
 			t.Fatal("got a closed link, want it open")
 		}
-		if cap(f.room) > framesRoom {
-			t.Errorf("behind a frame of %d bytes: got %d kept, want at most %d", size, cap(f.room), framesRoom)
+		if got := f.Room(); got > render.BufferSize {
+			t.Errorf("after a frame of %d bytes: got %d kept, want at most %d", size, got, render.BufferSize)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package pi
+package render_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -76,7 +77,7 @@ func accountOf(events []core.Event) account {
 		case core.Usage:
 			a.Usage = a.Usage.Add(core.Usage{Input: b.Input, Output: b.Output + b.Thinking, CacheRead: b.CacheRead, CacheWrite: b.CacheWrite})
 		case core.ApprovalRequested:
-			a.Approvals = append(a.Approvals, approval{requestID(testScene().task, e.Seq), "Allow " + b.Name + "?", b.Input})
+			a.Approvals = append(a.Approvals, approval{render.RequestID(testTask().ID, e.Seq), "Allow " + b.Name + "?", b.Input})
 		case core.Injected:
 			waiting = append(waiting, b)
 		case core.InjectionAnswered:
@@ -92,17 +93,17 @@ func accountOf(events []core.Event) account {
 		case core.Retrying:
 			a.Retries = append(a.Retries, retry{b.Attempt, b.Fault.Message})
 		case core.Done:
-			if a.Stop = stopDone; b.Truncated {
-				a.Stop = stopLength
+			if a.Stop = render.StopDone; b.Truncated {
+				a.Stop = render.StopLength
 			}
 			if !spoke {
 				a.say("text", b.Text)
 			}
 			a.say("text", string(b.Data))
 		case core.Failed:
-			a.Stop, a.Problem = stopError, b.Fault.Message
+			a.Stop, a.Problem = render.StopError, b.Fault.Message
 		case core.Cancelled:
-			a.Stop, a.Problem = stopAborted, strings.TrimSuffix("Request was aborted: "+b.Reason, ": ")
+			a.Stop, a.Problem = render.StopAborted, strings.TrimSuffix("Request was aborted: "+b.Reason, ": ")
 			if b.Reason == "" {
 				a.Problem = "Request was aborted."
 			}
@@ -217,8 +218,8 @@ func TestEventsReadBackFromTheirFramesAreTheSame(t *testing.T) {
 			want = want.sorted()
 		}
 		batches := rapid.SliceOfN(rapid.Bool(), len(events), len(events)).Draw(t, "batches")
-		for _, how := range []Snapshots{SnapshotsAll, SnapshotsNone} {
-			v, r := newView(testScene(), how), &reader{t: t, how: how}
+		for _, how := range []render.Snapshots{render.SnapshotsAll, render.SnapshotsNone} {
+			v, r := newView(how), &reader{t: t, how: how}
 			for i, e := range events {
 				_ = e.Deliver(v)
 				if batches[i] {
@@ -227,7 +228,7 @@ func TestEventsReadBackFromTheirFramesAreTheSame(t *testing.T) {
 					}
 				}
 			}
-			for _, f := range append(v.take(), agentEnd(v.prefix, v.messages)) {
+			for _, f := range append(v.take(), testTask().Envelope.AgentEnd(v.TakeMessages())) {
 				r.read(f)
 			}
 			got := r.account

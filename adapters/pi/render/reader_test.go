@@ -1,4 +1,4 @@
-package pi
+package render_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -42,16 +44,16 @@ func (s shape) text() string {
 // compares them with every snapshot that it is sent.
 type reader struct {
 	t   *rapid.T
-	how Snapshots
+	how render.Snapshots
 	account
-	tr     Transcript
+	tr     pi.Transcript
 	blocks []content // of the message that grows, by the deltas
 	ended  []json.RawMessage
 	retry  int // begun and not ended
 }
 
 func (r *reader) read(frame []byte) {
-	var f Frame
+	var f pi.Frame
 	var e struct {
 		Type, ToolCallID, RequestID, Method, Title, ErrorMessage string
 		Message, Update                                          json.RawMessage
@@ -79,7 +81,7 @@ func (r *reader) read(frame []byte) {
 	case "message_start":
 		r.blocks = nil
 	case "message_update":
-		if got, want := e.Message != nil, r.how == SnapshotsAll; got != want || e.Event.Partial != nil && !want {
+		if got, want := e.Message != nil, r.how == render.SnapshotsAll; got != want || e.Event.Partial != nil && !want {
 			r.t.Fatalf("%s: got a snapshot %v, want %v", frame, got, want)
 		}
 		if e.Event.Partial != nil && string(e.Event.Partial) != string(e.Message) {

@@ -1,4 +1,4 @@
-package pi
+package render
 
 import (
 	"encoding/json"
@@ -19,9 +19,9 @@ type toolCall struct {
 	detail   string
 }
 
-// ToolCall adds the call to the message, which stays open for further calls.
-func (v *view) ToolCall(e core.Event, b core.ToolCall) error {
-	d := v.begin(e.At)
+// ToolCall adds the call to the message, which further calls may join.
+func (v *View) ToolCall(e core.Event, b core.ToolCall) error {
+	d := v.beginDraft(e.At)
 	v.endBlocks()
 	c := &toolCall{id: b.ID, name: b.Name, args: conversation.ToolArguments(b.Input)}
 	v.calls = append(v.calls, c)
@@ -30,7 +30,7 @@ func (v *view) ToolCall(e core.Event, b core.ToolCall) error {
 	body := callBlock(b.ID, b.Name, c.args)
 	d.blocks = append(d.blocks, block{kind: blockCall, body: callBlock(b.ID, b.Name, json.RawMessage("{}"))})
 	d.calls++
-	if d.affordsShape(2) {
+	if d.affordsBlock() {
 		v.update("toolcall_start", i, 0, nil)
 		d.blocks[i].body = body
 		v.update("toolcall_delta", i, len(b.Input), func(dst []byte) []byte {
@@ -53,17 +53,21 @@ func callBlock(id, name string, args json.RawMessage) []byte {
 	return append(append(append(b, `,"arguments":`...), args...), '}')
 }
 
-// start tells that a call runs.
-func (v *view) start(c *toolCall) {
+// start tells that a call has started.
+func (v *View) start(c *toolCall) {
 	if !c.started {
 		c.started = true
-		v.out.tool(v.prefix, "start", c, 0, nil)
+		v.tool("start", c, 0, nil)
 	}
 }
 
-// call returns the call with the id: one that the agent never announced is begun
-// now.
-func (v *view) call(id string) *toolCall {
+// tool adds a tool_execution event, see appendTool; rest appends about size bytes.
+func (v *View) tool(phase string, c *toolCall, size int, rest func([]byte) []byte) {
+	v.event(len(c.id)+len(c.name)+len(c.args)+size+toolSize, func(b []byte) []byte { return appendTool(b, phase, c, rest) })
+}
+
+// call returns the call with the id. One that the agent never announced is started now.
+func (v *View) call(id string) *toolCall {
 	for _, c := range v.calls {
 		if c.id == id {
 			return c
@@ -75,17 +79,16 @@ func (v *view) call(id string) *toolCall {
 	return c
 }
 
-// ToolState tells how a call is getting on. That it is pending was said by the
-// call itself.
-func (v *view) ToolState(_ core.Event, b core.ToolState) error {
+// ToolState tells the progress of a call. The call itself has said that it is pending.
+func (v *View) ToolState(_ core.Event, b core.ToolState) error {
 	if b.State == core.ToolPending {
 		return nil
 	}
-	v.settle()
-	v.flush()
+	v.endCalls()
+	v.Flush()
 	c := v.call(b.ID)
 	c.state, c.detail = b.State, b.Detail
-	v.out.tool(v.prefix, "update", c, len(b.Detail)+96, func(dst []byte) []byte {
+	v.tool("update", c, len(b.Detail)+96, func(dst []byte) []byte {
 		dst = conversation.AppendContent(append(dst, `,"partialResult":{"content":`...), b.Detail)
 		dst = append(append(dst, `,"details":{"state":"`...), b.State.String()...)
 		return append(dst, '"', '}', '}')
@@ -94,9 +97,9 @@ func (v *view) ToolState(_ core.Event, b core.ToolState) error {
 }
 
 // ToolResult ends a call, and the turn with the last of its calls.
-func (v *view) ToolResult(e core.Event, b core.ToolResult) error {
-	v.settle()
-	v.flush()
+func (v *View) ToolResult(e core.Event, b core.ToolResult) error {
+	v.endCalls()
+	v.Flush()
 	v.result(v.call(b.ID), b.Output, b.IsError, e.At)
 	if len(v.calls) == 0 && v.draft == nil && v.turn.reply != nil {
 		v.endTurn()
@@ -104,25 +107,26 @@ func (v *view) ToolResult(e core.Event, b core.ToolResult) error {
 	return nil
 }
 
-func (v *view) result(c *toolCall, output string, isError bool, at time.Time) {
+func (v *View) result(c *toolCall, output string, isError bool, at time.Time) {
 	for i, o := range v.calls {
 		if o == c {
 			v.calls = append(v.calls[:i:i], v.calls[i+1:]...)
 			break
 		}
 	}
-	v.out.tool(v.prefix, "end", c, len(output)+96, func(dst []byte) []byte {
+	v.tool("end", c, len(output)+96, func(dst []byte) []byte {
 		dst = conversation.AppendContent(append(dst, `,"result":{"content":`...), output)
 		return strconv.AppendBool(append(dst, `},"isError":`...), isError)
 	})
 	if v.draft == nil {
 		v.beginTurn()
 	}
-	v.speak(conversation.ToolMessage(c.id, c.name, output, isError, at.UnixMilli()))
+	v.add(conversation.ToolMessage(c.id, c.name, output, isError, at.UnixMilli()))
 }
 
-// resolve ends the calls that the agent left without a result.
-func (v *view) resolve(ended string, at time.Time) {
+// resolve ends the calls that have no result. ended is the error of those whose state
+// does not say how they ended; with "" these are no errors.
+func (v *View) resolve(ended string, at time.Time) {
 	for len(v.calls) > 0 {
 		c := v.calls[0]
 		text, isError := "no result was reported", false

@@ -1,4 +1,4 @@
-package pi
+package render
 
 import (
 	"strconv"
@@ -9,24 +9,24 @@ import (
 )
 
 // draft is an assistant's message while it grows. Its text is escaped once, when it
-// comes in; deltas and snapshots are copies of that.
+// arrives; deltas and snapshots are copies of that.
 type draft struct {
 	provider string
 	agent    core.AgentID
 	at       int64
 	blocks   []block
-	first    [1]block // most have no other
+	room     [1]block // for blocks: most messages have one
 	calls    int
 	usage    core.Usage
 	size     int    // bytes of all blocks
 	said     int    // bytes of text, thinking and calls, before they were escaped
-	words    int    // of those the text alone
-	tail     []byte // what stands behind the content while the message grows, encoded once
-	flow     flow
-	// shape is what the beginnings and ends of blocks would have cost in snapshots,
-	// whether or not this reader is told any: the blocks of a message must not
-	// depend on who reads it.
-	shape int
+	words    int    // those of them that are text
+	tail     []byte // what follows the content while the message grows, encoded once
+	budget   budget // of updates
+	// blockCost is what the starts and ends of blocks would have cost in snapshots,
+	// whether or not this reader gets any: the blocks of a message must not depend on
+	// its reader.
+	blockCost int
 }
 
 // The kinds of blocks.
@@ -39,7 +39,7 @@ const (
 	blockCall
 )
 
-// name is how the kind begins the names of its updates, and what its text is called.
+// name begins the names of the updates of the kind, and is the member that has its text.
 func (k blockKind) name() string {
 	return [...]string{"", "text", "thinking", "toolcall"}[k]
 }
@@ -49,12 +49,12 @@ type block struct {
 	kind blockKind
 	// body is the escaped text, or the whole block of a tool call.
 	body []byte
-	told int // how much of body went out in deltas
+	sent int // how much of body was sent in deltas
 	open bool
 }
 
-// appendBlock appends the block as it stands in content.
-func (b *block) appendBlock(dst []byte) []byte {
+// appendTo appends the block as a member of content.
+func (b *block) appendTo(dst []byte) []byte {
 	if b.kind == blockCall {
 		return append(dst, b.body...)
 	}
@@ -64,50 +64,50 @@ func (b *block) appendBlock(dst []byte) []byte {
 	return append(dst, '"', '}')
 }
 
-// The reasons for which a message stops (facts, section 5).
+// The reasons for which a message of the assistant ends (facts, section 5).
 const (
-	stopDone    = "stop"
-	stopLength  = "length"
-	stopTools   = "toolUse"
-	stopError   = "error"
-	stopAborted = "aborted"
+	StopDone    = "stop"
+	StopLength  = "length"
+	StopTools   = "toolUse"
+	StopError   = "error"
+	StopAborted = "aborted"
 )
 
 const (
-	// overhead is about what an update costs beside the content of the message.
-	overhead = 512
-	// tailSize is about what stands behind the content, without its names.
-	tailSize = 272
+	// updateSize is about what an update costs besides the content of the message.
+	updateSize = 512
+	// tailBytes is about the size of what follows the content, without its names.
+	tailBytes = 272
 )
 
 // spend adds tokens.
 func (d *draft) spend(u core.Usage) { d.usage, d.tail = d.usage.Add(u), nil }
 
-// appendMessage appends the message as far as it went.
+// appendMessage appends the message so far.
 func (d *draft) appendMessage(dst []byte) []byte {
 	if d.tail == nil {
-		d.tail = d.appendTail(make([]byte, 0, d.tailRoom()), stopDone, "")
+		d.tail = d.appendTail(make([]byte, 0, d.tailSize()), StopDone, "")
 	}
 	return append(d.appendContent(dst), d.tail...)
 }
 
-// message returns the message as it ends.
+// message returns the message that has ended.
 func (d *draft) message(stop, problem string) []byte {
-	if d.tail != nil && stop == stopDone && problem == "" {
-		return d.appendMessage(make([]byte, 0, d.room()+len(d.tail)))
+	if d.tail != nil && stop == StopDone && problem == "" {
+		return d.appendMessage(make([]byte, 0, d.contentSize()+len(d.tail)))
 	}
-	return d.appendTail(d.appendContent(make([]byte, 0, d.room()+d.tailRoom()+len(problem))), stop, problem)
+	return d.appendTail(d.appendContent(make([]byte, 0, d.contentSize()+d.tailSize()+len(problem))), stop, problem)
 }
 
 const draftHead = `{"role":"assistant","content":[`
 
-// room is how many bytes the message takes up to its tail.
-func (d *draft) room() int {
+// contentSize is the size of the message up to its tail.
+func (d *draft) contentSize() int {
 	return len(draftHead) + d.size + len(d.blocks)*len(`,{"type":"thinking","thinking":""}`)
 }
 
-// tailRoom is how many bytes what stands behind the content takes.
-func (d *draft) tailRoom() int { return tailSize + len(d.provider) + len(d.agent) }
+// tailSize is about the size of what follows the content.
+func (d *draft) tailSize() int { return tailBytes + len(d.provider) + len(d.agent) }
 
 func (d *draft) appendContent(dst []byte) []byte {
 	dst = append(dst, draftHead...)
@@ -115,7 +115,7 @@ func (d *draft) appendContent(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = d.blocks[i].appendBlock(dst)
+		dst = d.blocks[i].appendTo(dst)
 	}
 	return dst
 }
@@ -142,22 +142,22 @@ func (d *draft) grow(i int, text string) {
 	}
 }
 
-// affordsShape reports whether n more updates for the sake of blocks are worth
-// their bytes, and charges them.
-func (d *draft) affordsShape(n int) bool {
-	cost := n * (d.size + overhead)
-	if d.shape+cost > shapeBase+d.size/2 {
+// affordsBlock reports whether the start and the end of a block are worth their bytes,
+// and charges them.
+func (d *draft) affordsBlock() bool {
+	cost := 2 * (d.size + updateSize)
+	if d.blockCost+cost > blockSpare+d.size/2 {
 		return false
 	}
-	d.shape += cost
+	d.blockCost += cost
 	return true
 }
 
-// shapeBase is what blocks may cost in snapshots before their share of the text.
-const shapeBase = 32 << 10
+// blockSpare is what blocks may cost in snapshots besides their share of the text.
+const blockSpare = 32 << 10
 
-// open returns the open block of the kind that was added last, or -1.
-func (d *draft) open(kind blockKind) int {
+// lastOpen returns the index of the last open block of the kind, or -1.
+func (d *draft) lastOpen(kind blockKind) int {
 	for i := len(d.blocks) - 1; i >= 0; i-- {
 		if d.blocks[i].open && d.blocks[i].kind == kind {
 			return i

@@ -1,0 +1,76 @@
+package render
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+)
+
+// Envelope is what every event frame of a session begins with (section 19). Its methods
+// return frames, each in memory of its own.
+type Envelope []byte
+
+// NewEnvelope returns the Envelope of a session.
+func NewEnvelope(sessionID string) Envelope {
+	b := wire.AppendString([]byte(`{"type":"event","sessionId":`), sessionID)
+	return append(b, `,"event":`...)
+}
+
+// Event returns the frame of an event whose JSON, of about size bytes, fill appends.
+func (e Envelope) Event(size int, fill func(dst []byte) []byte) []byte {
+	return append(fill(append(make([]byte, 0, len(e)+size+1), e...)), '}')
+}
+
+// Opening returns the frames that begin a turn in which the messages were asked: with
+// agent_start if a run begins with it.
+func (e Envelope) Opening(asked []conversation.Message, runBegins bool) [][]byte {
+	events := 2 + 2*len(asked)
+	frames := make([][]byte, 0, events)
+	room := make([]byte, 0, events*(len(e)+eventSize)+2*conversation.JSONSize(asked))
+	add := func(fill func([]byte) []byte) {
+		from := len(room)
+		room = append(fill(append(room, e...)), '}')
+		frames = append(frames, room[from:len(room):len(room)])
+	}
+	if runBegins {
+		add(func(b []byte) []byte { return append(b, `{"type":"agent_start"}`...) })
+	}
+	add(appendTurnStart)
+	for _, m := range asked {
+		add(func(b []byte) []byte { return appendMessageEvent(b, "start", m.JSON) })
+		add(func(b []byte) []byte { return appendMessageEvent(b, "end", m.JSON) })
+	}
+	return frames
+}
+
+// AgentEnd returns the frame that ends a run, with all of its messages.
+func (e Envelope) AgentEnd(messages []conversation.Message) []byte {
+	return e.Event(conversation.JSONSize(messages)+eventSize, func(b []byte) []byte {
+		return append(conversation.AppendMessages(append(b, `{"type":"agent_end","messages":`...), messages), '}')
+	})
+}
+
+// The kinds of notices.
+const (
+	NoticeInfo    = "info"
+	NoticeWarning = "warning"
+	NoticeError   = "error"
+)
+
+// Notice returns the frame that asks the client to show a line of text (section 18;
+// facts, section 7.1).
+func (e Envelope) Notice(at time.Time, kind, text string) []byte {
+	return e.Event(noticeSize+len(text), func(b []byte) []byte { return appendNotice(b, at, kind, text) })
+}
+
+// RetryStart returns the frame that announces a retry, its number, how many there may
+// be, when it begins and why.
+func (e Envelope) RetryStart(attempt, most int, delay time.Duration, problem string) []byte {
+	return e.Event(retrySize+len(problem), func(b []byte) []byte { return appendRetryStart(b, attempt, most, delay, problem) })
+}
+
+// RetryEnd returns the frame that ends a retry: a success if problem is "".
+func (e Envelope) RetryEnd(attempt int, problem string) []byte {
+	return e.Event(retrySize+len(problem), func(b []byte) []byte { return appendRetryEnd(b, attempt, problem) })
+}

@@ -1,0 +1,67 @@
+package render
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+)
+
+// About how many bytes events take besides what varies most.
+const (
+	eventSize  = 48
+	noticeSize = 160
+	retrySize  = 160
+	toolSize   = 128
+)
+
+func appendTurnStart(dst []byte) []byte { return append(dst, `{"type":"turn_start"}`...) }
+
+// appendMessageEvent appends the message_start or message_end of an encoded message.
+func appendMessageEvent(dst []byte, phase string, json []byte) []byte {
+	dst = append(append(dst, `{"type":"message_`...), phase...)
+	return append(append(append(dst, `","message":`...), json...), '}')
+}
+
+func appendTurnEnd(dst, reply []byte, results []conversation.Message) []byte {
+	dst = append(append(dst, `{"type":"turn_end","message":`...), reply...)
+	return append(conversation.AppendMessages(append(dst, `,"toolResults":`...), results), '}')
+}
+
+// appendTool appends a tool_execution event of a call: phase is the end of its type, and
+// rest, unless it is nil, appends the members that only this phase has.
+func appendTool(dst []byte, phase string, c *toolCall, rest func([]byte) []byte) []byte {
+	dst = append(append(dst, `{"type":"tool_execution_`...), phase...)
+	dst = wire.AppendString(append(dst, `","toolCallId":`...), c.id)
+	dst = wire.AppendString(append(dst, `,"toolName":`...), c.name)
+	if phase != "end" {
+		dst = append(append(dst, `,"args":`...), c.args...)
+	}
+	if rest != nil {
+		dst = rest(dst)
+	}
+	return append(dst, '}')
+}
+
+func appendNotice(dst []byte, at time.Time, kind, text string) []byte {
+	dst = strconv.AppendInt(append(dst, `{"type":"extension_ui_request","requestId":"notify-`...), at.UnixMilli(), 10)
+	dst = wire.AppendString(append(dst, `","method":"notify","message":`...), text)
+	return append(wire.AppendString(append(dst, `,"notifyType":`...), kind), '}')
+}
+
+func appendRetryStart(dst []byte, attempt, most int, delay time.Duration, problem string) []byte {
+	dst = strconv.AppendInt(append(dst, `{"type":"auto_retry_start","attempt":`...), int64(attempt), 10)
+	dst = strconv.AppendInt(append(dst, `,"maxAttempts":`...), int64(most), 10)
+	dst = strconv.AppendInt(append(dst, `,"delayMs":`...), delay.Milliseconds(), 10)
+	return append(wire.AppendString(append(dst, `,"errorMessage":`...), problem), '}')
+}
+
+func appendRetryEnd(dst []byte, attempt int, problem string) []byte {
+	dst = strconv.AppendBool(append(dst, `{"type":"auto_retry_end","success":`...), problem == "")
+	dst = strconv.AppendInt(append(dst, `,"attempt":`...), int64(attempt), 10)
+	if problem != "" {
+		dst = wire.AppendString(append(dst, `,"finalError":`...), problem)
+	}
+	return append(dst, '}')
+}

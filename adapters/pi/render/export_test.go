@@ -1,0 +1,15 @@
+package render
+
+// Ended reports whether nothing of the task is under way.
+func (v *View) Ended() bool {
+	return !v.turn.open && v.draft == nil && len(v.calls) == 0 && len(v.waiting) == 0
+}
+
+// BufferSize is the size of the memory that frames share.
+const BufferSize = bufferSize
+
+// Add adds a frame of about size bytes.
+func (f *Frames) Add(size int, fill func([]byte) []byte) { f.add(size, fill) }
+
+// Room is how much memory is kept for the next frames.
+func (f *Frames) Room() int { return cap(f.room) }
