@@ -2,52 +2,19 @@ package pi
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"html/template"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
-	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
-
-//go:embed export.html
-var exportPage string
-
-var exportTemplate = template.Must(template.New("export").Parse(exportPage))
-
-// exportMark stands in every page that was exported: only such a file is replaced.
-const exportMark = `<meta name="generator" content="dragoman pi export">`
-
-// page is what the template shows.
-type page struct {
-	Mark              template.HTML
-	Title, Cwd, Began string
-	Parts             []part
-}
-
-// part is one entry or block of a page.
-type part struct {
-	// Kind is user, assistant, note, tool, thinking or problem: how it looks.
-	Kind string
-	// Title is what is shown of a part that is folded.
-	Title, Text string
-	Folded      bool
-	Image       template.URL
-}
 
 // exportHTML writes the conversation as one page that needs nothing else.
 func exportHTML(s *Server, x *execution) outcome {
@@ -65,15 +32,11 @@ func exportHTML(s *Server, x *execution) outcome {
 		if err != nil {
 			return failed(err.Error())
 		}
-		var b bytes.Buffer
-		p := page{Mark: exportMark, Title: title, Cwd: header.Cwd, Began: header.Timestamp, Parts: partsOf(nodes)}
-		if began, err := time.Parse(time.RFC3339, header.Timestamp); err == nil {
-			p.Began = pageTime(began)
-		}
-		if err := exportTemplate.Execute(&b, p); err != nil {
+		html, err := render.Page{Title: title, Cwd: header.Cwd, Began: header.Timestamp, Path: nodes}.HTML()
+		if err != nil {
 			return failed("Failed to export session: " + err.Error())
 		}
-		switch err := to.replace(b.Bytes()); {
+		switch err := to.replace(html); {
 		case errors.Is(err, errExportTaken):
 			return failed("Failed to export session: " + err.Error())
 		case err != nil:
@@ -142,7 +105,7 @@ func (p place) replace(data []byte) error {
 		}
 	case err != nil:
 		return err
-	case !bytes.Contains(head, []byte(exportMark)):
+	case !bytes.Contains(head, []byte(render.PageMark)):
 		return errExportTaken
 	}
 	root, err := os.OpenRoot(p.root)
@@ -158,108 +121,4 @@ func (p place) replace(data []byte) error {
 		_ = root.Remove(part) // which is nothing, or a half
 	}
 	return err
-}
-
-// partsOf returns what a page shows of a path through the tree.
-func partsOf(nodes []*conversation.Node) []part {
-	var all []part
-	for _, n := range nodes {
-		switch {
-		case n.Role == conversation.RoleCompaction || n.Role == conversation.RoleBranchSummary:
-			all = append(all, part{Kind: "note", Title: "summary", Text: n.Said().Spoken(), Folded: true})
-		case n.Role != "":
-			all = append(all, partsOfMessage(n.Said())...)
-		case n.Type == sessionfile.TypeModel:
-			all = append(all, part{Kind: "note", Text: "model: " + conversation.Gist(n)})
-		case n.Type == sessionfile.TypeThinking:
-			all = append(all, part{Kind: "note", Text: "thinking: " + conversation.Gist(n)})
-		}
-	}
-	return all
-}
-
-// partsOfMessage is a message on a page.
-func partsOfMessage(m conversation.Message) []part {
-	var shape struct {
-		ToolName     string  `json:"toolName"`
-		Model        string  `json:"model"`
-		From         string  `json:"from"`
-		IsError      bool    `json:"isError"`
-		ErrorMessage string  `json:"errorMessage"`
-		Command      string  `json:"command"`
-		Output       string  `json:"output"`
-		ExitCode     int     `json:"exitCode"`
-		Cancelled    bool    `json:"cancelled"`
-		CustomType   string  `json:"customType"`
-		Timestamp    float64 `json:"timestamp"`
-	}
-	_ = json.Unmarshal(m.JSON, &shape) // what is of another type is not shown
-	kind, folded, title := m.Role, false, ""
-	switch m.Role {
-	case conversation.RoleTool:
-		kind, folded, title = "tool", true, "result of "+shape.ToolName
-		if shape.IsError {
-			title += ", an error"
-		}
-	case conversation.RoleBash:
-		title = "$ " + shape.Command
-		switch {
-		case shape.Cancelled:
-			title += " (cancelled)"
-		case shape.ExitCode != 0:
-			title += fmt.Sprintf(" (exit code %d)", shape.ExitCode)
-		}
-		return []part{{Kind: "tool", Folded: true, Title: title, Text: shape.Output}}
-	case conversation.RoleCustom:
-		kind, title = "note", shape.CustomType
-	}
-	var all []part
-	if m.Role == conversation.RoleUser || m.Role == conversation.RoleAssistant {
-		// Several agents and people may talk in one conversation.
-		who := cmp.Or(shape.Model, shape.From, m.Role)
-		all = append(all, part{Kind: "who", Title: who, Text: pageTime(time.UnixMilli(int64(shape.Timestamp)))})
-	}
-	blocks := m.Blocks()
-	if m.Role == conversation.RoleTool && len(blocks) == 0 { // it printed nothing, which is worth knowing
-		blocks = []conversation.Block{{Type: "text"}}
-	}
-	for _, b := range blocks {
-		p := part{Kind: kind, Folded: folded, Title: title}
-		switch b.Type {
-		case "text":
-			p.Text = b.Text
-		case "thinking":
-			p = part{Kind: "thinking", Folded: true, Title: "thinking", Text: b.Thinking}
-		case "toolCall":
-			p = part{Kind: "tool", Folded: true, Title: b.Name, Text: indented(b.Arguments)}
-		case "image":
-			p.Image = picture(b)
-		}
-		all = append(all, p)
-	}
-	if shape.ErrorMessage != "" {
-		all = append(all, part{Kind: "problem", Text: shape.ErrorMessage})
-	}
-	return all
-}
-
-func pageTime(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
-
-func indented(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return b.String()
-}
-
-var base64Text = regexp.MustCompile(`^[A-Za-z0-9+/]+=*$`)
-
-// picture is the address of an image that is part of the page; "" of anything that
-// is not plainly an image.
-func picture(b conversation.Block) template.URL {
-	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, b.MimeType) || !base64Text.MatchString(b.Data) {
-		return ""
-	}
-	return template.URL("data:" + b.MimeType + ";base64," + b.Data)
 }

@@ -7,9 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -98,26 +96,10 @@ func TestAPageGoesNowhereElse(t *testing.T) {
 	ann.ok(`{"type":"export_html","sessionId":"s"}`)
 }
 
-func TestAPageShowsAlsoWhatPrintedNothing(t *testing.T) {
-	for _, tt := range []struct {
-		said conversation.Message
-		want part
-	}{
-		{conversation.ToolMessage("1", "touch", "", true, 0), part{Kind: "tool", Folded: true, Title: "result of touch, an error"}},
-		{conversation.BashMessage("false", "", 1, false, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ false (exit code 1)"}},
-		{conversation.BashMessage("sleep 9", "a", 0, true, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ sleep 9 (cancelled)", Text: "a"}},
-		{conversation.BashMessage("true", "", 0, false, false, false, 0), part{Kind: "tool", Folded: true, Title: "$ true"}},
-	} {
-		if d := cmp.Diff([]part{tt.want}, partsOfMessage(tt.said)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.said.JSON, d)
-		}
-	}
-}
-
 func TestAPageMayHaveTheLongestNameThatAFileCan(t *testing.T) {
 	at := place{t.TempDir(), strings.Repeat("x", 250) + ".html"}
 	for _, text := range []string{"one", "two"} {
-		want := exportMark + text
+		want := render.PageMark + text
 		if err := at.replace([]byte(want)); err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,23 @@
 package render_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 )
+
+// discard has sent a frame at once.
+type discard struct{}
+
+func (discard) SendThen(_ context.Context, _ []byte, _ int, sent func()) error {
+	if sent != nil {
+		sent()
+	}
+	return nil
+}
 
 // BenchmarkViewText renders one chunk of 64 bytes, of answers of 5,000.
 func BenchmarkViewText(b *testing.B) {
@@ -20,7 +31,8 @@ func BenchmarkViewText(b *testing.B) {
 					v = newView(how)
 				}
 				_ = e.Deliver(v)
-				v.take()
+				v.Flush()
+				v.out.Send(b.Context(), discard{})
 			}
 		})
 	}

@@ -1,5 +1,13 @@
 package render
 
+import "github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+
+// Part is a part of a page.
+type Part = part
+
+// Parts returns what a page shows of a message.
+func Parts(m conversation.Message) []Part { return partsOf(m) }
+
 // Ended reports whether nothing of the task is under way.
 func (v *View) Ended() bool {
 	return !v.turn.open && v.draft == nil && len(v.calls) == 0 && len(v.waiting) == 0

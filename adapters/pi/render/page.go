@@ -1,0 +1,163 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+)
+
+//go:embed page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+// PageMark is in every Page, so that a file can be told to be one.
+const PageMark = `<meta name="generator" content="dragoman pi export">`
+
+// Page is a conversation that is shown on one page of HTML.
+type Page struct {
+	Title string
+	Cwd   string
+	// Began is when the session began, as a session file says it.
+	Began string
+	// Path is the conversation, from the root of its tree.
+	Path []*conversation.Node
+}
+
+// HTML returns the page. It needs no other file and runs no program.
+func (p Page) HTML() ([]byte, error) {
+	began := p.Began
+	if t, err := time.Parse(time.RFC3339, began); err == nil {
+		began = pageTime(t)
+	}
+	var b bytes.Buffer
+	err := pageTemplate.Execute(&b, struct {
+		Mark              template.HTML
+		Title, Cwd, Began string
+		Parts             []part
+	}{PageMark, p.Title, p.Cwd, began, partsOfPath(p.Path)})
+	return b.Bytes(), err
+}
+
+// part is an entry of a conversation, or a block of a message, on a page.
+type part struct {
+	// Kind is who, user, assistant, note, tool, thinking or problem: how it looks.
+	Kind string
+	// Title is what is shown of a part that is folded.
+	Title, Text string
+	Folded      bool
+	Image       template.URL
+}
+
+// partsOfPath returns what a page shows of a path through the tree.
+func partsOfPath(nodes []*conversation.Node) []part {
+	var all []part
+	for _, n := range nodes {
+		switch {
+		case n.Role == conversation.RoleCompaction || n.Role == conversation.RoleBranchSummary:
+			all = append(all, part{Kind: "note", Title: "summary", Text: n.Said().Spoken(), Folded: true})
+		case n.Role != "":
+			all = append(all, partsOf(n.Said())...)
+		case n.Type == sessionfile.TypeModel:
+			all = append(all, part{Kind: "note", Text: "model: " + conversation.Gist(n)})
+		case n.Type == sessionfile.TypeThinking:
+			all = append(all, part{Kind: "note", Text: "thinking: " + conversation.Gist(n)})
+		}
+	}
+	return all
+}
+
+// partsOf returns what a page shows of a message.
+func partsOf(m conversation.Message) []part {
+	var shape struct {
+		ToolName     string  `json:"toolName"`
+		Model        string  `json:"model"`
+		From         string  `json:"from"`
+		IsError      bool    `json:"isError"`
+		ErrorMessage string  `json:"errorMessage"`
+		Command      string  `json:"command"`
+		Output       string  `json:"output"`
+		ExitCode     int     `json:"exitCode"`
+		Cancelled    bool    `json:"cancelled"`
+		CustomType   string  `json:"customType"`
+		Timestamp    float64 `json:"timestamp"`
+	}
+	_ = json.Unmarshal(m.JSON, &shape) // what is of another type is not shown
+	kind, folded, title := m.Role, false, ""
+	switch m.Role {
+	case conversation.RoleTool:
+		kind, folded, title = "tool", true, "result of "+shape.ToolName
+		if shape.IsError {
+			title += ", an error"
+		}
+	case conversation.RoleBash:
+		title = "$ " + shape.Command
+		switch {
+		case shape.Cancelled:
+			title += " (cancelled)"
+		case shape.ExitCode != 0:
+			title += fmt.Sprintf(" (exit code %d)", shape.ExitCode)
+		}
+		return []part{{Kind: "tool", Folded: true, Title: title, Text: shape.Output}}
+	case conversation.RoleCustom:
+		kind, title = "note", shape.CustomType
+	}
+	var all []part
+	if m.Role == conversation.RoleUser || m.Role == conversation.RoleAssistant {
+		// Several agents and people may talk in one conversation.
+		who := cmp.Or(shape.Model, shape.From, m.Role)
+		all = append(all, part{Kind: "who", Title: who, Text: pageTime(time.UnixMilli(int64(shape.Timestamp)))})
+	}
+	blocks := m.Blocks()
+	if m.Role == conversation.RoleTool && len(blocks) == 0 { // it printed nothing, which is worth knowing
+		blocks = []conversation.Block{{Type: "text"}}
+	}
+	for _, b := range blocks {
+		p := part{Kind: kind, Folded: folded, Title: title}
+		switch b.Type {
+		case "text":
+			p.Text = b.Text
+		case "thinking":
+			p = part{Kind: "thinking", Folded: true, Title: "thinking", Text: b.Thinking}
+		case "toolCall":
+			p = part{Kind: "tool", Folded: true, Title: b.Name, Text: indented(b.Arguments)}
+		case "image":
+			p.Image = picture(b)
+		}
+		all = append(all, p)
+	}
+	if shape.ErrorMessage != "" {
+		all = append(all, part{Kind: "problem", Text: shape.ErrorMessage})
+	}
+	return all
+}
+
+func pageTime(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
+
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+var base64Text = regexp.MustCompile(`^[A-Za-z0-9+/]+=*$`)
+
+// picture is the address of an image that is part of the page; "" of anything that
+// is not plainly an image.
+func picture(b conversation.Block) template.URL {
+	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, b.MimeType) || !base64Text.MatchString(b.Data) {
+		return ""
+	}
+	return template.URL("data:" + b.MimeType + ";base64," + b.Data)
+}
