@@ -161,7 +161,7 @@ func (s *Server) open(st *step, words []conversation.Message) {
 		rendered := s.rendered(r.session, id)
 		beside := s.runs[id]
 		if len(beside) == 0 {
-			rendered.Count = s.count // here alone: once for all views of the task
+			rendered.Count = s.rendering.Count // here alone: once for all views of the task
 		}
 		st.record.Begin(rendered, nil, 0)
 		s.runs[id] = append(beside, st)
