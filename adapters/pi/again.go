@@ -53,10 +53,10 @@ type opened struct {
 // nil.
 func (x *execution) opens() *opened {
 	ss := x.on
-	if !x.spec.opens || ss == nil || ss.deleted || ss.path() == "" {
+	if !x.spec.opens || ss == nil || ss.deleted || ss.file.Path() == "" {
 		return nil
 	}
-	return &opened{ss.key.id, ss.path()}
+	return &opened{ss.key.id, ss.file.Path()}
 }
 
 // parkAgain takes in from the outcome of an earlier command which session there was: it is

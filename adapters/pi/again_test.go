@@ -27,9 +27,9 @@ func nextLife(t *testing.T, log core.RecordLog, dir string) (*hub.Hub, *Server) 
 // onDisk brings what the session's file is to hold to the disk.
 func (s *Server) onDisk(key sessionKey) {
 	s.mu.Lock()
-	path := s.sessions[key].path()
+	path := s.sessions[key].file.Path()
 	s.mu.Unlock()
-	s.flush(path)
+	_, _ = s.store.Read(key.scope, path) // which brings it there first
 }
 
 // withNames gives a command an id and a key, by its place in a list.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -43,7 +42,7 @@ func TestALinkPutInPlaceOfAFileLeadsNobodyOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, s, path := spoken(t, Options{SessionDir: t.TempDir()})
-			victim := filepath.Join(resolve(t.TempDir()), filepath.Base(path))
+			victim := filepath.Join(conversation.Resolve(t.TempDir()), filepath.Base(path))
 			if err := os.WriteFile(victim, []byte("precious\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -62,19 +61,6 @@ func TestALinkPutInPlaceOfAFileLeadsNobodyOut(t *testing.T) {
 				t.Errorf("got %d messages in memory, want 4", got)
 			}
 		})
-	}
-}
-
-func TestAPipeInPlaceOfAFileIsNotWaitedFor(t *testing.T) {
-	at := place{t.TempDir(), "x.jsonl"}
-	if err := syscall.Mkfifo(at.path(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := at.read(1, 1); err == nil {
-		t.Error("read: got no error, want one")
-	}
-	if err := at.append(true, [][]byte{[]byte("{}")}); err == nil {
-		t.Error("append: got no error, want one")
 	}
 }
 
@@ -167,7 +153,7 @@ func TestAServerThatEndsTriesAgainToWriteWhatIsLeft(t *testing.T) {
 }
 
 func TestASessionInADirectoryOfALongNameIsWritten(t *testing.T) {
-	cwd := resolve(t.TempDir())
+	cwd := conversation.Resolve(t.TempDir())
 	for range 5 {
 		cwd = filepath.Join(cwd, strings.Repeat("é", 60))
 	}
@@ -185,28 +171,6 @@ func TestASessionInADirectoryOfALongNameIsWritten(t *testing.T) {
 	}
 	if f := c.ok(`{"type":"list_session_files","sessionId":"s"}`); !has(f, filepath.Base(fileOf(c, "s"))) {
 		t.Errorf("got %s, want the file listed", f.Data)
-	}
-}
-
-func TestTheHalfOfALineIsTakenBackUnlessSomebodyWroteBehindIt(t *testing.T) {
-	for behind, want := range map[string]string{"": "old\n", "theirs\n": "old\n{\"hatheirs\n"} {
-		f, err := os.OpenFile(filepath.Join(t.TempDir(), "x"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const half = `{"ha`
-		if _, err := f.WriteString("old\n" + half + behind); err != nil {
-			t.Fatal(err)
-		}
-		if err := takeBack(f, 4, int64(len(half))); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(f.Name()); err != nil || string(got) != want {
-			t.Errorf("got %q and %v, want %q", got, err, want)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

@@ -139,7 +139,7 @@ func (s *Server) recordBash(ss *session, x *execution, r bashResult) {
 	}
 	command, _ := x.text("command")
 	excluded := x.is("excludeFromContext", "true")
-	s.enter(ss, ss.tree.Say(conversation.BashMessage(command, r.Output, r.ExitCode, r.Cancelled, r.Truncated, excluded, time.Now().UnixMilli())))
+	ss.file.Append(ss.tree.Say(conversation.BashMessage(command, r.Output, r.ExitCode, r.Cancelled, r.Truncated, excluded, time.Now().UnixMilli())))
 	if !excluded {
 		ss.untold.add(bashText(command, r))
 	}

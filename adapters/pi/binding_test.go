@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -14,7 +15,7 @@ import (
 // agent of an id, and the path of that.
 func hadWith(t *testing.T, provider, id string) (bring func(string) *joined, c *caller, path string) {
 	t.Helper()
-	dir := resolve(t.TempDir())
+	dir := conversation.Resolve(t.TempDir())
 	h, s := newStage(t, Options{SessionDir: dir, Dialects: []string{"coven", "parallax"}})
 	join(t, h, core.Card{ID: "anybody"}, echo)
 	lines := []string{
@@ -85,7 +86,7 @@ func TestASessionRemembersItsAgentBeforeThatHasAnswered(t *testing.T) {
 		"one that was never here": {false, "model_change dragoman/shout "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := resolve(t.TempDir())
+			dir := conversation.Resolve(t.TempDir())
 			h, s := newStage(t, Options{SessionDir: dir, Dialects: []string{"coven"}})
 			if tt.here {
 				join(t, h, core.Card{ID: "shout"}, echo)

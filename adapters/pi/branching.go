@@ -44,7 +44,7 @@ func switchFile(s *Server, x *execution) outcome {
 	path, _ := x.text("sessionPath")
 	ss := x.on
 	return s.work(x, func(context.Context) outcome {
-		from, problem := s.readStored(x.client.scope, path)
+		from, problem := s.store.Read(x.client.scope, path)
 		if problem != "" {
 			return failed(problem)
 		}
@@ -79,7 +79,7 @@ func fork(s *Server, x *execution) outcome {
 	if at == nil || !at.Asks() {
 		return failed("Invalid entry ID for forking")
 	}
-	t := ss.tree.Fork(at, ss.key.id, ss.path())
+	t := ss.tree.Fork(at, ss.key.id, ss.file.Path())
 	s.restart(ss, t)
 	return outcome{data: wire.Encode(map[string]any{"sessionId": t.Header.ID, "text": at.Said().Text(), "cancelled": false})}
 }

@@ -96,7 +96,7 @@ type compactionResult struct {
 // with the summary and what is kept. Server.mu is held.
 func (s *Server) compacted(c *compaction, summary string) json.RawMessage {
 	result := compactionResult{summary, c.First().ID(), c.Tokens}
-	s.add(c.x.on, sessionfile.Compaction{
+	c.x.on.add(sessionfile.Compaction{
 		Summary: result.Summary, FirstKeptEntryID: result.FirstKeptEntryID, TokensBefore: result.TokensBefore,
 	})
 	s.recall(c.x.on, core.ThreadID(core.NewID()))

@@ -1,19 +1,15 @@
 package pi
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
-	"io/fs"
-	"math"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
-	"github.com/dragoman-hub/dragoman/core"
 )
 
 // exportHTML writes the conversation as one page that needs nothing else.
@@ -23,7 +19,7 @@ func exportHTML(s *Server, x *execution) outcome {
 		return failed("Nothing to export yet - start a conversation first")
 	}
 	asked, _ := x.text("outputPath")
-	title, path, nodes, header := ss.tree.Name, ss.path(), ss.tree.Path(), ss.tree.Header
+	title, path, nodes, header := ss.tree.Name, ss.file.Path(), ss.tree.Path(), ss.tree.Header
 	if title == "" {
 		title = ss.key.id
 	}
@@ -36,26 +32,25 @@ func exportHTML(s *Server, x *execution) outcome {
 		if err != nil {
 			return failed("Failed to export session: " + err.Error())
 		}
-		switch err := to.replace(html); {
-		case errors.Is(err, errExportTaken):
+		switch err := to.Replace(html, render.PageMark); {
+		case errors.Is(err, conversation.ErrTaken):
 			return failed("Failed to export session: " + err.Error())
 		case err != nil:
-			return failed("Failed to export session: " + to.path() + " cannot be written (" + plainly(err).Error() + ")")
+			return failed("Failed to export session: " + to.Path() + " cannot be written (" + conversation.PlainError(err).Error() + ")")
 		}
-		return outcome{data: wire.Encode(map[string]string{"path": to.path()})}
+		return outcome{data: wire.Encode(map[string]string{"path": to.Path()})}
 	})
 }
 
 var (
 	errExportName  = errors.New("outputPath must point to a .html file")
 	errExportPlace = errors.New("outputPath must be under an allowed directory for this server (its working directory or that of its sessions)")
-	errExportTaken = errors.New("there is a file already that was not exported here; choose another outputPath")
 )
 
 // exportPath is where the page goes: a relative path begins in the session's
 // directory; without one it is there, or else beside the session's file. It reads the
 // disk.
-func (s *Server) exportPath(scope, asked, cwd, file, id string) (place, error) {
+func (s *Server) exportPath(scope, asked, cwd, file, id string) (conversation.Place, error) {
 	if asked != "" {
 		if !filepath.IsAbs(asked) {
 			asked = filepath.Join(cwd, asked)
@@ -74,51 +69,13 @@ func (s *Server) exportPath(scope, asked, cwd, file, id string) (place, error) {
 	return to, err
 }
 
-func (s *Server) exportTo(scope, path string) (place, error) {
+func (s *Server) exportTo(scope, path string) (conversation.Place, error) {
 	if filepath.Ext(path) != ".html" || strings.Contains(path, "\x00") {
-		return place{}, errExportName
+		return conversation.Place{}, errExportName
 	}
-	dirs := []string{s.sessionDir(scope)}
-	if scope == "" {
-		dirs = append(dirs, s.opts.ExportDirs...)
+	to, ok := s.store.ExportPlace(scope, path)
+	if !ok {
+		return to, errExportPlace
 	}
-	path = resolve(path)
-	for _, dir := range dirs {
-		if dir == "" {
-			continue
-		}
-		root := resolve(dir)
-		if name, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(name) && name != "." {
-			return place{root, name}, nil
-		}
-	}
-	return place{}, errExportPlace
-}
-
-// replace writes the file, whose name may not lead out of its root, unless there is
-// one that was not exported. It is there whole, or as it was before.
-func (p place) replace(data []byte) error {
-	switch head, err := p.read(1<<10, math.MaxInt64); {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := p.makeRoom(); err != nil {
-			return err
-		}
-	case err != nil:
-		return err
-	case !bytes.Contains(head, []byte(render.PageMark)):
-		return errExportTaken
-	}
-	root, err := os.OpenRoot(p.root)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	part := filepath.Join(filepath.Dir(p.name), "."+core.NewID()+".part")
-	if err = root.WriteFile(part, data, 0o600); err == nil {
-		err = root.Rename(part, p.name)
-	}
-	if err != nil {
-		_ = root.Remove(part) // which is nothing, or a half
-	}
-	return err
+	return to, nil
 }

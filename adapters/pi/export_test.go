@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/render"
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 func TestAPageHasTheWholeConversationAndNothingOfItsCode(t *testing.T) {
-	dir, cwd := t.TempDir(), resolve(t.TempDir())
+	dir, cwd := t.TempDir(), conversation.Resolve(t.TempDir())
 	h, s := newStage(t, Options{SessionDir: dir, ExportDirs: []string{cwd}})
 	const evil = `</pre></details><script>alert(1)</script><img src=x onerror=alert(2)>"'&`
 	join(t, h, core.Card{ID: "x"}, answering(
@@ -55,7 +55,7 @@ func TestAPageHasTheWholeConversationAndNothingOfItsCode(t *testing.T) {
 }
 
 func TestAPageGoesNowhereElse(t *testing.T) {
-	dir, cwd, other := resolve(t.TempDir()), resolve(t.TempDir()), resolve(t.TempDir())
+	dir, cwd, other := conversation.Resolve(t.TempDir()), conversation.Resolve(t.TempDir()), conversation.Resolve(t.TempDir())
 	h, s := newStage(t, Options{SessionDir: dir, ExportDirs: []string{cwd}})
 	join(t, h, core.Card{ID: "x"}, echo)
 	as := func(who core.Principal) *caller {
@@ -78,10 +78,10 @@ func TestAPageGoesNowhereElse(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(other, "page.html"): errExportPlace.Error(),
 		"page.html":                       errExportPlace.Error(), // below the session's directory, which is not allowed
-		link:                              "Failed to export session: " + resolve(cwd) + "/link.html cannot be written (path escapes from parent)",
+		link:                              "Failed to export session: " + conversation.Resolve(cwd) + "/link.html cannot be written (path escapes from parent)",
 		cwd + "/../page.html":             errExportPlace.Error(),
 		filepath.Join(cwd, "page.txt"):    errExportName.Error(),
-		ours:                              "Failed to export session: " + errExportTaken.Error(),
+		ours:                              "Failed to export session: " + conversation.ErrTaken.Error(),
 	} {
 		c.fails(`{"type":"export_html","sessionId":"s","outputPath":"`+path+`"}`, want)
 	}
@@ -94,20 +94,4 @@ func TestAPageGoesNowhereElse(t *testing.T) {
 	ann := as(core.Principal{ID: "ann", Authenticated: true})
 	ann.fails(`{"type":"export_html","sessionId":"s","outputPath":"`+filepath.Join(cwd, "ann.html")+`"}`, errExportPlace.Error())
 	ann.ok(`{"type":"export_html","sessionId":"s"}`)
-}
-
-func TestAPageMayHaveTheLongestNameThatAFileCan(t *testing.T) {
-	at := place{t.TempDir(), strings.Repeat("x", 250) + ".html"}
-	for _, text := range []string{"one", "two"} {
-		want := render.PageMark + text
-		if err := at.replace([]byte(want)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(at.path()); string(got) != want {
-			t.Errorf("got %q and %v, want %q", got, err, want)
-		}
-	}
-	if names, err := os.ReadDir(at.root); err != nil || len(names) != 1 {
-		t.Errorf("got %v and %v, want the page alone", names, err)
-	}
 }

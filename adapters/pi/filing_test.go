@@ -28,19 +28,12 @@ func fileOf(c *caller, session string) string {
 // settled waits until everything is on the disk.
 func settled(s *Server) {
 	done := make(chan struct{})
-	for idle := false; !idle; {
-		s.mu.Lock()
-		idle = len(s.jobs.waiting) == 0
-		for _, f := range s.files {
-			idle = idle && !f.busy
+	for {
+		if _, busy := s.store.Held(); s.jobs.len() == 0 && busy == 0 {
+			return
 		}
-		if !idle {
-			s.jobs.add(func(context.Context) { done <- struct{}{} })
-		}
-		s.mu.Unlock()
-		if !idle {
-			<-done
-		}
+		s.jobs.add(func(context.Context) { done <- struct{}{} })
+		<-done
 	}
 }
 
@@ -76,7 +69,7 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	c := dial(t, s, ConnOptions{})
 	c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + cwd + `"}`)
 	path := fileOf(c, "s")
-	want := regexp.QuoteMeta(filepath.Join(resolve(dir), "--"+strings.ReplaceAll(cwd[1:], "/", "-")+"--")) + `/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_[0-9a-f-]{36}\.jsonl$`
+	want := regexp.QuoteMeta(filepath.Join(conversation.Resolve(dir), "--"+strings.ReplaceAll(cwd[1:], "/", "-")+"--")) + `/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_[0-9a-f-]{36}\.jsonl$`
 	if !regexp.MustCompile(want).MatchString(path) {
 		t.Errorf("got the file %s, want one like %s", path, want)
 	}
@@ -108,10 +101,9 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	if got := len(readFile(t, path).Entries); got != 11 {
 		t.Errorf("got %d entries after two prompts, want 11", got)
 	}
-	if s.mu.Lock(); len(s.files) != 0 {
-		t.Errorf("got %d files held without a session, want none", len(s.files))
+	if held, _ := s.store.Held(); held != 0 {
+		t.Errorf("got %d files held without a session, want none", held)
 	}
-	s.mu.Unlock()
 }
 
 func TestWhatTheDiskDoesNotTakeIsWrittenLater(t *testing.T) {
@@ -138,23 +130,6 @@ func TestWhatTheDiskDoesNotTakeIsWrittenLater(t *testing.T) {
 	settled(s)
 	if got, want := kindsIn(readFile(t, fileOf(c, "s"))), "model_change user assistant user assistant"; got != want {
 		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestATornLineStaysALineOfItsOwn(t *testing.T) {
-	at := place{t.TempDir(), "x.jsonl"}
-	path := at.path()
-	if err := os.WriteFile(path, []byte("{\"type\":\"session\",\"version\":3,\"cwd\":\"/\"}\n{\"type\":\"mess"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	line := sessionfile.New(new(sessionfile.Page), "a", nil, someTime, sessionfile.Info{Name: "n"}).Line
-	if err := at.append(true, [][]byte{line}); err != nil {
-		t.Fatal(err)
-	}
-	data, _ := os.ReadFile(path)
-	f, err := sessionfile.Parse(data)
-	if err != nil || f.Skipped != 1 || len(f.Entries) != 1 {
-		t.Errorf("got %v, %d skipped and %d entries, want the new entry beside the torn one", err, f.Skipped, len(f.Entries))
 	}
 }
 
@@ -236,7 +211,7 @@ func TestWhatIsStoredIsItsOwnersAlone(t *testing.T) {
 	settled(s)
 	path := fileOf(ann, "s")
 	for _, other := range []*caller{bob, anybody} {
-		other.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, notAllowed)
+		other.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, conversation.NotAllowed)
 		if f := other.ok(`{"type":"list_stored_sessions"}`); string(f.Data) != `{"sessions":[]}` {
 			t.Errorf("got %s listed for somebody else, want nothing", f.Data)
 		}
@@ -251,7 +226,7 @@ func TestAFileThatIsTooLargeIsNotLoaded(t *testing.T) {
 	dir := t.TempDir()
 	_, s := newStage(t, Options{SessionDir: dir, MaxFileBytes: 100})
 	c := dial(t, s, ConnOptions{})
-	path := filepath.Join(resolve(dir), "x.jsonl")
+	path := filepath.Join(conversation.Resolve(dir), "x.jsonl")
 	if err := os.WriteFile(path, []byte(`{"type":"session","version":3,"cwd":"/"}`+strings.Repeat("\n", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -273,9 +248,10 @@ func TestSessionsThatAreDeletedLeaveNothingInMemory(t *testing.T) {
 		c.ok(`{"type":"delete_session","sessionId":"s"}`)
 	}
 	settled(s)
+	held, _ := s.store.Held()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for what, n := range map[string]int{"sessions": len(s.sessions), "files": len(s.files), "runs": len(s.runs), "lanes": len(s.lanes), "jobs": len(s.jobs.waiting)} {
+	for what, n := range map[string]int{"sessions": len(s.sessions), "files": held, "runs": len(s.runs), "lanes": len(s.lanes), "jobs": s.jobs.len()} {
 		if n != 0 {
 			t.Errorf("got %d %s, want none", n, what)
 		}

@@ -97,10 +97,10 @@ func (s *Server) catchUp(ss *session, turns []*hub.Task) {
 		past = append(told, past...)
 	}
 	for _, m := range past {
-		s.enter(ss, ss.tree.Say(m))
+		ss.file.Append(ss.tree.Say(m))
 	}
 	if id := ss.agent.Agent(); id != "" {
-		s.add(ss, s.modelChange(id))
+		ss.add(s.modelChange(id))
 	}
 	for _, t := range slices.Concat(turns[running:], early) {
 		s.listen(ss, t)

@@ -43,7 +43,7 @@ func (ss *session) forgotten() bool { return !ss.busy() && time.Since(ss.touched
 func (s *Server) unload(ss *session, until uint64) {
 	ss.deleted, ss.until = true, until
 	delete(s.sessions, ss.key)
-	s.letGo(ss.file)
+	ss.file.Release()
 	s.depart(ss)
 	if ss.expiry != nil {
 		ss.expiry.Stop()

@@ -3,42 +3,12 @@ package pi
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
-
-// headOnly is a session file in which nothing has been said.
-const headOnly = `{"type":"session","version":3,"id":"a","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}` + "\n"
-
-func TestOfTooManyFilesTheLatestAreListed(t *testing.T) {
-	dir := t.TempDir()
-	const more = 3
-	for i := range listMost + more { // by name the oldest come first, as the real program names them
-		path := filepath.Join(dir, fmt.Sprintf("%05d.jsonl", i))
-		if err := os.WriteFile(path, []byte(headOnly), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		at := someTime.Add(time.Duration(i) * time.Second)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, s := newStage(t, Options{SessionDir: dir})
-	list := s.storedFiles(t.Context(), "")
-	if got, want := len(list), listMost; got != want {
-		t.Fatalf("got %d files, want %d", got, want)
-	}
-	if got, want := list[0].SessionID, fmt.Sprintf("%05d", listMost+more-1); got != want {
-		t.Errorf("first: got %s, want the latest, %s", got, want)
-	}
-	if got, want := list[listMost-1].SessionID, fmt.Sprintf("%05d", more); got != want {
-		t.Errorf("last: got %s, want %s: the oldest are left out", got, want)
-	}
-}
 
 func TestAListThatTakesLongHoldsUpNothingElse(t *testing.T) {
 	h, s := newStage(t, Options{SessionDir: t.TempDir()})
@@ -86,7 +56,7 @@ func TestADirectoryThatIsSlowToAnswerHoldsUpNothingElse(t *testing.T) {
 }
 
 func TestFilesOfAPrincipalAreNobodyElsesFromWhicheverRoot(t *testing.T) {
-	above := resolve(t.TempDir())
+	above := conversation.Resolve(t.TempDir())
 	h, s := newStage(t, Options{SessionDir: filepath.Join(above, "sessions"), SessionRoots: []string{above}})
 	join(t, h, core.Card{ID: "x"}, echo)
 	ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
@@ -95,7 +65,7 @@ func TestFilesOfAPrincipalAreNobodyElsesFromWhicheverRoot(t *testing.T) {
 	settled(s)
 	path := fileOf(ann, "s")
 	anybody := dial(t, s, ConnOptions{})
-	anybody.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, notAllowed)
+	anybody.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, conversation.NotAllowed)
 	if f := anybody.ok(`{"type":"list_stored_sessions"}`); string(f.Data) != `{"sessions":[]}` {
 		t.Errorf("got %s listed for somebody else, want nothing", f.Data)
 	}

@@ -1,62 +1,18 @@
 package pi
 
 import (
+	"cmp"
 	"context"
-	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
-
-// headBytes is how much of a file is looked at to tell whether it is a session.
-const headBytes = 64 << 10
-
-// stored is a conversation that was read from a file.
-type stored struct {
-	tree *conversation.Tree
-	at   place
-}
-
-// readStored reads the session file of a path. It returns why it cannot, or "". It
-// reads the disk.
-func (s *Server) readStored(scope, path string) (stored, string) {
-	at, problem := s.locate(scope, path)
-	if problem != "" {
-		return stored{}, problem
-	}
-	s.flush(at.path())
-	if _, err := readHeader(at); err != nil {
-		return stored{}, notASession
-	}
-	f, err := s.readFile(at)
-	if err != nil {
-		s.opts.Log.Warn("a session file cannot be loaded", "path", path, "error", err, "session_bytes", s.opts.MaxFileBytes)
-		return stored{}, cannotBeRead + path
-	}
-	if f.Skipped > 0 {
-		s.opts.Log.Warn("a session file has lines that are no entries; they are passed over", "path", path, "lines", f.Skipped)
-	}
-	return stored{tree: conversation.FromFile(f), at: at}, ""
-}
-
-// readHeader reads the first line of a session file.
-func readHeader(at place) (sessionfile.Header, error) {
-	head, err := at.read(headBytes, math.MaxInt64)
-	if err != nil {
-		return sessionfile.Header{}, err
-	}
-	return sessionfile.ParseHeader(head)
-}
-
-// readFile reads a session file that is not too large.
-func (s *Server) readFile(at place) (sessionfile.File, error) {
-	data, err := at.read(s.opts.MaxFileBytes, s.opts.MaxFileBytes)
-	if err != nil {
-		return sessionfile.File{}, err
-	}
-	return sessionfile.Parse(data)
-}
 
 // loadSession brings a conversation back from its file (section 20.2). Nobody else is
 // told of the session (facts, section 2.1).
@@ -66,7 +22,7 @@ func loadSession(s *Server, x *execution) outcome {
 	}
 	path, _ := x.text("sessionPath")
 	return s.work(x, func(context.Context) outcome {
-		from, problem := s.readStored(x.client.scope, path)
+		from, problem := s.store.Read(x.client.scope, path)
 		if problem != "" {
 			return failed(problem)
 		}
@@ -88,8 +44,8 @@ func loadSession(s *Server, x *execution) outcome {
 
 // idOf is the id of a session that is loaded without one: that under which it is
 // listed, else, when that is taken, a new one.
-func (s *Server) idOf(scope string, from stored) string {
-	id := storedID(from.at.path(), from.tree.Header)
+func (s *Server) idOf(scope string, from conversation.Stored) string {
+	id := conversation.StoredID(from.At.Path(), from.Tree.Header)
 	if _, taken := s.sessions[sessionKey{scope, id}]; taken || !sessionIDs.MatchString(id) || units(id) > maxID {
 		return newSessionID()
 	}
@@ -98,10 +54,64 @@ func (s *Server) idOf(scope string, from stored) string {
 
 // take gives the session a conversation from a file, and the agent with which it was had
 // last. Server.mu is held.
-func (s *Server) take(ss *session, from stored) {
-	s.letGo(ss.file)
-	ss.tree, ss.file = from.tree, s.hold(from.at)
-	ss.file.exists, ss.file.made = true, true
+func (s *Server) take(ss *session, from conversation.Stored) {
+	ss.file.Release()
+	ss.tree, ss.file = from.Tree, s.store.Open(from)
 	s.goOnWith(ss)
 	s.recall(ss, core.ThreadID(core.NewID())) // others may have loaded it as well
+}
+
+// listStored lists the live sessions that have a file, or will have one, and the
+// files of all others (section 20.1).
+func listStored(s *Server, x *execution) outcome {
+	scope := x.client.scope
+	live := map[string]conversation.StoredInfo{}
+	var list []conversation.StoredInfo
+	for key, ss := range s.sessions {
+		if key.scope != scope || ss.file == nil {
+			continue
+		}
+		info := conversation.StoredInfoOf(ss.file.Path(), ss.tree)
+		info.SessionID, info.IsStreaming, info.FileExists = key.id, ss.run != nil, ss.file.Made()
+		live[ss.file.Path()] = info
+		list = append(list, info)
+	}
+	return s.workOf(s.lists, x, func(ctx context.Context) outcome {
+		for _, f := range s.store.List(ctx, scope) {
+			if _, known := live[f.SessionFile]; !known {
+				list = append(list, f)
+			}
+		}
+		slices.SortStableFunc(list, func(a, b conversation.StoredInfo) int {
+			return cmp.Or(strings.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(a.SessionID, b.SessionID))
+		})
+		return outcome{data: wire.Encode(map[string]any{"sessions": append([]conversation.StoredInfo{}, list...)})}
+	})
+}
+
+// sessionFile is one row of list_session_files.
+type sessionFile struct {
+	Path       string `json:"path"`
+	Name       string `json:"name"`
+	ModifiedAt string `json:"modifiedAt"`
+}
+
+// listFiles lists the session files that belong to the directory of the session,
+// those that were written last first (facts, section 3.5).
+func listFiles(s *Server, x *execution) outcome {
+	scope, cwd := x.client.scope, x.on.tree.Header.Cwd
+	return s.workOf(s.lists, x, func(ctx context.Context) outcome {
+		files := []sessionFile{}
+		for _, f := range s.store.List(ctx, scope) {
+			if f.Cwd != cwd {
+				continue
+			}
+			if info, err := os.Stat(f.SessionFile); err == nil {
+				name := cmp.Or(f.SessionName, filepath.Base(f.SessionFile))
+				files = append(files, sessionFile{f.SessionFile, name, info.ModTime().UTC().Format(sessionfile.Time)})
+			}
+		}
+		slices.SortStableFunc(files, func(a, b sessionFile) int { return strings.Compare(b.ModifiedAt, a.ModifiedAt) })
+		return outcome{data: wire.Encode(map[string]any{"files": files})}
+	})
 }

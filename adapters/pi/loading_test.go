@@ -17,7 +17,7 @@ import (
 const realSession = "testdata/session-of-pi-0.54.2.jsonl"
 
 func TestAFileOfTheRealProgramIsLoadedAndGoneOnWith(t *testing.T) {
-	dir := resolve(t.TempDir())
+	dir := conversation.Resolve(t.TempDir())
 	path := filepath.Join(dir, "real.jsonl")
 	data, err := os.ReadFile(realSession)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestAFileOfTheRealProgramIsLoadedAndGoneOnWith(t *testing.T) {
 }
 
 func TestAnAgentThatIsNotHereIsNotBound(t *testing.T) {
-	dir := resolve(t.TempDir())
+	dir := conversation.Resolve(t.TempDir())
 	data, err := os.ReadFile(realSession)
 	if err != nil {
 		t.Fatal(err)

@@ -110,7 +110,7 @@ func (x *execution) modelBefore() (*model, bool) {
 func (s *Server) bind(ss *session, m *model) *model {
 	ss.agent, ss.model = core.ToAgent(m.ID), m
 	s.look(ss)
-	s.add(ss, sessionfile.ModelChange{Provider: m.Provider, ModelID: string(m.ID)})
+	ss.add(sessionfile.ModelChange{Provider: m.Provider, ModelID: string(m.ID)})
 	return m
 }
 

@@ -99,10 +99,10 @@ func (s *Server) arrive(ss *session, j journey, summary string) outcome {
 		if j.leaf != nil {
 			from = j.leaf.ID()
 		}
-		marked = s.add(ss, sessionfile.BranchSummary{FromID: from, Summary: summary})
+		marked = ss.add(sessionfile.BranchSummary{FromID: from, Summary: summary})
 	}
 	if j.label != "" {
-		s.add(ss, sessionfile.Label{TargetID: marked.ID(), Label: j.label})
+		ss.add(sessionfile.Label{TargetID: marked.ID(), Label: j.label})
 	}
 	s.recall(ss, core.ThreadID(core.NewID()))
 	data := map[string]any{"cancelled": false}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -69,7 +70,7 @@ func TestASessionThatIsAboutToBeDeletedIsMadeAnewInItsTurn(t *testing.T) {
 }
 
 func TestWhatWasMeantForASessionThatIsGoneLeavesTheNextOfItsNameAlone(t *testing.T) {
-	dir := resolve(t.TempDir())
+	dir := conversation.Resolve(t.TempDir())
 	h, s := newStage(t, Options{QueuePrompts: true, SessionDir: dir})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 2}, w.work)

@@ -35,7 +35,7 @@ func (s *Server) canPark(ss *session) bool {
 		return false
 	case ss.unsaid():
 		return true
-	case ss.file == nil || ss.file.broken:
+	case ss.file == nil || ss.file.Broken():
 		return false
 	case len(nodes) > 0 && ss.tree.Leaf != nodes[len(nodes)-1]: // a file goes on at its end
 		return false
@@ -49,7 +49,7 @@ func (s *Server) canPark(ss *session) bool {
 
 // unsaid reports whether nothing was said in the session, so that it has no file yet.
 func (ss *session) unsaid() bool {
-	return len(ss.tree.Context) == 0 && (ss.file == nil || !ss.file.exists)
+	return len(ss.tree.Context) == 0 && !ss.file.Exists()
 }
 
 // park takes an idle session out of memory. Server.mu is held.
@@ -58,7 +58,8 @@ func (s *Server) park(ss *session) {
 	if ss.unsaid() {
 		p.tree = ss.tree
 	} else {
-		p.path, ss.file.exists = ss.file.path, true // also where nobody has answered yet
+		p.path = ss.file.Path()
+		ss.file.Keep() // also where nobody has answered yet
 	}
 	s.count("sessions.parked")
 	s.unload(ss, s.admissions+1)
@@ -98,13 +99,13 @@ func (s *Server) parkedFor(x *execution) *parked {
 func (s *Server) bringBack(x *execution, p *parked) outcome {
 	key := sessionKey{x.client.scope, x.session}
 	if p.tree != nil {
-		if problem := s.unpark(x, key, p, stored{}); problem != "" {
+		if problem := s.unpark(x, key, p, conversation.Stored{}); problem != "" {
 			return failed(problem)
 		}
 		return s.perform(x)
 	}
 	return s.work(x, func(context.Context) outcome {
-		from, problem := s.readStored(key.scope, p.path)
+		from, problem := s.store.Read(key.scope, p.path)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		switch {
@@ -112,7 +113,7 @@ func (s *Server) bringBack(x *execution, p *parked) outcome {
 			return outcome{}
 		case s.parked[key] != p: // somebody else was faster
 		case problem != "":
-			if problem != notASession { // which it is not before anything was said
+			if problem != conversation.NotASession { // which it is not before anything was said
 				s.opts.Log.Warn("a session cannot be brought back", "session", key.id, "path", p.path, "error", problem)
 			}
 			delete(s.parked, key)
@@ -127,7 +128,7 @@ func (s *Server) bringBack(x *execution, p *parked) outcome {
 
 // unpark brings a session back, with what its file holds where it has one. It returns why
 // it cannot, or "". Server.mu is held.
-func (s *Server) unpark(x *execution, key sessionKey, p *parked, from stored) string {
+func (s *Server) unpark(x *execution, key sessionKey, p *parked, from conversation.Stored) string {
 	if problem := s.makeRoom(ownerOf(x.client)); problem != "" {
 		return problem
 	}

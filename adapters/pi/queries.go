@@ -57,7 +57,7 @@ type tokens struct {
 
 func getStats(_ *Server, x *execution) outcome {
 	all := x.on.all()
-	st := stats{SessionFile: x.on.path(), SessionID: x.on.thread, TotalMessages: len(all)}
+	st := stats{SessionFile: x.on.file.Path(), SessionID: x.on.thread, TotalMessages: len(all)}
 	var u core.Usage
 	for _, m := range all {
 		switch m.Role {

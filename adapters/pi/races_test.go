@@ -101,8 +101,8 @@ func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning
 		if ss.busy() || ss.compacting != nil {
 			t.Errorf("session %s: got it busy, want it idle", key.id)
 		}
-		if ss.file != nil && ss.file.made {
-			if got, want := len(conversation.FromFile(readFile(t, ss.file.path)).Nodes), len(ss.tree.Nodes); got != want {
+		if ss.file.Made() {
+			if got, want := len(conversation.FromFile(readFile(t, ss.file.Path())).Nodes), len(ss.tree.Nodes); got != want {
 				t.Errorf("session %s: got %d entries in its file, want %d", key.id, got, want)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 // say adds a message to the run and to the conversation of its session.
 func (s *Server) say(r *run, m conversation.Message) {
 	r.messages = append(r.messages, m)
-	s.enter(r.session, r.session.tree.Say(m))
+	r.session.file.Append(r.session.tree.Say(m))
 }
 
 // gather takes over the messages that have ended in a step.
@@ -28,7 +28,7 @@ func (s *Server) answers(ss *session, id core.AgentID) {
 	ss.knowing[id] = true
 	if s.refreshModel(ss); changed {
 		s.look(ss)
-		s.add(ss, s.modelChange(id))
+		ss.add(s.modelChange(id))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -88,7 +89,7 @@ func TestAScriptMakesThreeHundredSessionsOneAfterAnother(t *testing.T) {
 			}
 			c.until(`{"type":"session_deleted","data":{"sessionId":"s000"}}`)
 			var stored struct {
-				Sessions []storedInfo `json:"sessions"`
+				Sessions []conversation.StoredInfo `json:"sessions"`
 			}
 			if err := json.Unmarshal(c.ok(`{"type":"list_stored_sessions"}`).Data, &stored); err != nil || len(stored.Sessions) != 300 {
 				t.Fatalf("got %d stored sessions and %v, want all 300", len(stored.Sessions), err)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -155,7 +156,7 @@ func (o Options) withDefaults() Options {
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 30*time.Second)
 	o.MaxFileBytes = cmp.Or(o.MaxFileBytes, 64<<20)
 	if o.SessionDir != "" {
-		o.SessionDir = resolve(o.SessionDir) // as the paths of loaded files are
+		o.SessionDir = conversation.Resolve(o.SessionDir) // as the paths of loaded files are
 	}
 	if o.Dir == "" {
 		o.Dir, _ = os.Getwd() // "" where that is gone
@@ -181,7 +182,7 @@ type Server struct {
 	root *hub.Session  // watches every run, for the sessions' own sake
 	done chan struct{} // closed when the root has read everything
 
-	summaries map[string]map[string]summary // of files, by scope and path; of the one who lists
+	store *conversation.Store // of session files
 
 	quit    context.CancelFunc // ends the work beside the lock
 	working sync.WaitGroup
@@ -195,12 +196,11 @@ type Server struct {
 	rejected [rejections]atomic.Int64 // by reason
 
 	mu        sync.Mutex
-	jobs      jobs // at the disk
-	lists     jobs // of the files there, one at a time
-	asides    jobs // questions that are being prepared
+	jobs      *jobs // at the disk
+	lists     *jobs // of the files there, one at a time
+	asides    *jobs // questions that are being prepared
 	sessions  map[sessionKey]*session
 	parked    map[sessionKey]*parked
-	files     map[string]*file // of sessions, by path
 	lanes     map[sessionKey]*lane
 	clients   []*connection
 	gathered  *time.Timer             // has clients sent what is pushed for later; nil before the first
@@ -239,20 +239,20 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	s := &Server{
 		hub: h, opts: opts, begun: time.Now().UnixMilli(), done: make(chan struct{}),
 		root:     h.Connect(hub.Identity{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
-		sessions: map[sessionKey]*session{}, parked: map[sessionKey]*parked{}, files: map[string]*file{}, summaries: map[string]map[string]summary{}, lanes: map[sessionKey]*lane{},
+		sessions: map[sessionKey]*session{}, parked: map[sessionKey]*parked{}, lanes: map[sessionKey]*lane{},
 		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: newJobs(), lists: newJobs(), asides: newJobs(), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
 		governance: newGovernance(opts),
 	}
-	s.memory, s.rendering = newMemory(s.opts), s.newRendering()
+	s.memory, s.rendering, s.store = newMemory(s.opts), s.newRendering(), s.newStore()
 	ctx, stop := context.WithCancel(context.Background())
 	s.quit = stop
 	writing, stop := context.WithCancel(context.Background())
 	s.lastWord = stop
 	for range workers {
-		s.working.Go(func() { s.labour(ctx, &s.jobs) })
+		s.working.Go(func() { s.jobs.work(ctx) })
 	}
-	s.working.Go(func() { s.labour(ctx, &s.lists) })
-	s.working.Go(func() { s.labour(ctx, &s.asides) })
+	s.working.Go(func() { s.lists.work(ctx) })
+	s.working.Go(func() { s.asides.work(ctx) })
 	if s.opts.Journal != nil {
 		s.writing.Go(func() { s.write(writing) })
 	}
@@ -271,7 +271,7 @@ func (s *Server) Close() {
 	s.working.Wait()
 	s.lastWord()
 	s.writing.Wait()
-	s.writeRest()
+	s.store.WriteRest()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for x := range s.flying {

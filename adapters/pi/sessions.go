@@ -37,8 +37,8 @@ type session struct {
 	agent core.Address
 	model *model // of the agent, as it was last seen
 	tree  *conversation.Tree
-	file  *file // of the tree; nil when it is kept in memory alone
-	run   *run  // nil when idle
+	file  *conversation.File // of the tree; nil when it is kept in memory alone
+	run   *run               // nil when idle
 	// noRetry says that what failed is not asked again.
 	noRetry bool
 	aside   *aside
@@ -78,22 +78,11 @@ type sessionInfo struct {
 	CreatedAt     string `json:"createdAt"`
 }
 
-// isoTime is the form of times that JavaScript writes.
-const isoTime = "2006-01-02T15:04:05.000Z"
-
 func (s *Server) info(ss *session) sessionInfo {
 	return sessionInfo{
-		SessionID: ss.key.id, SessionName: ss.tree.Name, SessionFile: ss.path(), Model: s.modelOf(ss), ThinkingLevel: ss.thinkingLevel(),
-		IsStreaming: ss.run != nil, MessageCount: len(ss.tree.Context), CreatedAt: ss.created.UTC().Format(isoTime),
+		SessionID: ss.key.id, SessionName: ss.tree.Name, SessionFile: ss.file.Path(), Model: s.modelOf(ss), ThinkingLevel: ss.thinkingLevel(),
+		IsStreaming: ss.run != nil, MessageCount: len(ss.tree.Context), CreatedAt: ss.created.UTC().Format(sessionfile.Time),
 	}
-}
-
-// path is that of the session's file, or "".
-func (ss *session) path() string {
-	if ss.file == nil {
-		return ""
-	}
-	return ss.file.path
 }
 
 // all returns the messages so far, those of the run included as far as they ended.
@@ -272,6 +261,6 @@ func listSessions(s *Server, x *execution) outcome {
 
 func setName(s *Server, x *execution) outcome {
 	name, _ := x.text("name")
-	s.add(x.on, sessionfile.Info{Name: strings.TrimSpace(name)})
+	x.on.add(sessionfile.Info{Name: strings.TrimSpace(name)})
 	return outcome{}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -13,18 +14,17 @@ import (
 // are shown off (facts, section 3.5).
 const (
 	thinkingNone = "none"
-	thinkingOff  = "off"
 )
 
-var thinkingLevels = []string{thinkingOff, "low", "medium", "high", "xhigh"}
+var thinkingLevels = []string{conversation.ThinkingOff, "low", "medium", "high", "xhigh"}
 
 // thinkingLevel is the level as clients are shown it.
-func (ss *session) thinkingLevel() string { return cmp.Or(ss.tree.Level, thinkingOff) }
+func (ss *session) thinkingLevel() string { return cmp.Or(ss.tree.Level, conversation.ThinkingOff) }
 
 func setThinking(s *Server, x *execution) outcome {
 	level, _ := x.text("level")
 	if level == thinkingNone {
-		level = thinkingOff
+		level = conversation.ThinkingOff
 	}
 	s.think(x.on, level)
 	return outcome{}
@@ -48,7 +48,7 @@ func (s *Server) think(ss *session, level string) {
 	if ss.tree.Level == level {
 		return
 	}
-	s.add(ss, sessionfile.ThinkingLevelChange{ThinkingLevel: level})
+	ss.add(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
 	ss.tell(ss.envelope.Event(96, func(b []byte) []byte {
 		return append(wire.AppendString(append(b, `{"type":"thinking_level_change","thinkingLevel":`...), level), '}')
 	}))

@@ -29,7 +29,7 @@ func TestWhatTookTooLongBeforeItsTurnAtTheDiskIsNotDone(t *testing.T) {
 		c.fails(`{"type":"switch_session_file","sessionId":"s","sessionPath":"`+path+`"}`, "Command 'switch_session_file' timed out after 1000ms")
 		c.ok(`{"type":"set_session_name","sessionId":"s","name":"its lane goes on"}`)
 		s.mu.Lock()
-		if got := len(s.lists.waiting); got != 0 {
+		if got := s.lists.len(); got != 0 {
 			t.Errorf("lists: got %d that wait, want none", got)
 		}
 		for _, j := range s.jobs.waiting {

@@ -265,6 +265,9 @@ func contextOf(leaf *Node) []*Node {
 	return all
 }
 
+// ThinkingOff is the thinking level that clients are shown where none was set.
+const ThinkingOff = "off"
+
 // thinking returns the thinking level on the path, "" where nothing says.
 func (t *Tree) thinking() string {
 	for n := t.Leaf; n != nil; n = n.Parent {

@@ -1,4 +1,4 @@
-package pi
+package conversation
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 
 // append appends lines to the file, whole or not at all. A file that is not there yet
 // is made, readable by its owner alone.
-func (p place) append(there bool, lines [][]byte) (err error) {
+func (p Place) append(there bool, lines [][]byte) (err error) {
 	flags := os.O_RDWR | os.O_APPEND
 	if !there {
-		if err := p.makeRoom(); err != nil {
+		if err := p.makeDirs(); err != nil {
 			return err
 		}
 		flags |= os.O_CREATE
@@ -32,7 +32,7 @@ func (p place) append(there bool, lines [][]byte) (err error) {
 		if _, err := f.ReadAt(last, end-1); err != nil {
 			return err
 		}
-		if last[0] != '\n' { // somebody's torn line stays one
+		if last[0] != '\n' { // another program's torn line stays one
 			b = append(b, '\n')
 		}
 	}
@@ -48,17 +48,17 @@ func (p place) append(there bool, lines [][]byte) (err error) {
 	return err
 }
 
-// makeRoom makes the directories of the file.
-func (p place) makeRoom() error {
-	if err := os.MkdirAll(p.root, 0o700); err != nil {
+// makeDirs makes the directories of the file.
+func (p Place) makeDirs() error {
+	if err := os.MkdirAll(p.Root, 0o700); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(p.root)
+	root, err := os.OpenRoot(p.Root)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return root.MkdirAll(filepath.Dir(p.name), 0o700)
+	return root.MkdirAll(filepath.Dir(p.Name), 0o700)
 }
 
 // takeBack cuts the n bytes off that were written behind end, unless another program

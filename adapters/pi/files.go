@@ -1,0 +1,60 @@
+package pi
+
+import (
+	"context"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
+	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+)
+
+// newStore returns the store of the session files of s.
+func (s *Server) newStore() *conversation.Store {
+	return conversation.NewStore(conversation.StoreOptions{
+		Dir: s.opts.SessionDir, Roots: s.opts.SessionRoots, ExportDirs: s.opts.ExportDirs, MaxBytes: s.opts.MaxFileBytes,
+		Log: s.opts.Log, Count: s.count, Later: func(do func(context.Context)) { s.jobs.add(do) }, Trees: s.treesOf, Broken: s.sayBroken,
+	})
+}
+
+// beginTree gives the session a new conversation, and that a file. Server.mu is held.
+func (s *Server) beginTree(ss *session, t *conversation.Tree) {
+	ss.file.Release()
+	ss.tree, ss.file = t, s.store.Begin(ss.key.scope, t)
+}
+
+// add adds an entry to the session's conversation and its file. Server.mu is held.
+func (ss *session) add(b sessionfile.Body) *conversation.Node {
+	n := ss.tree.Add(b)
+	ss.file.Append(n)
+	return n
+}
+
+// treesOf calls use with the conversations that a file has.
+func (s *Server) treesOf(f *conversation.File, use func([]*conversation.Tree)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var trees []*conversation.Tree
+	for _, ss := range s.sessions {
+		if ss.file == f {
+			trees = append(trees, ss.tree)
+		}
+	}
+	use(trees)
+}
+
+// sayBroken tells those who subscribed to its sessions that a file cannot be written, or
+// can again.
+func (s *Server) sayBroken(f *conversation.File, err error) {
+	kind, text := render.NoticeInfo, "This conversation is written to its file again."
+	if err != nil {
+		kind, text = render.NoticeError, "This conversation cannot be written to its file ("+conversation.PlainError(err).Error()+"). It is kept in memory, and tried again with what is said next."
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ss := range s.sessions {
+		if ss.file == f {
+			ss.tell(ss.envelope.Notice(time.Now(), kind, text))
+		}
+	}
+}
