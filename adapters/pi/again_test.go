@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -25,11 +26,11 @@ func nextLife(t *testing.T, log core.RecordLog, dir string) (*hub.Hub, *Server) 
 }
 
 // onDisk brings what the session's file is to hold to the disk.
-func (s *Server) onDisk(key sessionKey) {
-	s.mu.Lock()
+func (s *Server) onDisk(key command.Key) {
+	s.engine.Lock()
 	path := s.sessions[key].file.Path()
-	s.mu.Unlock()
-	_, _ = s.store.Read(key.scope, path) // which brings it there first
+	s.engine.Unlock()
+	_, _ = s.store.Read(key.Scope, path) // which brings it there first
 }
 
 // withNames gives a command an id and a key, by its place in a list.
@@ -55,8 +56,8 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 		{`{"type":"set_auto_compaction","sessionId":"s","enabled":false}`, "done again"},
 		{`{"type":"get_state","sessionId":"s"}`, "done again"},
 		{`{"type":"list_sessions"}`, "done again"},
-		{`{"type":"steer","sessionId":"s","message":"lost"}`, doubtful},
-		{`{"type":"follow_up","sessionId":"s","message":"lost"}`, doubtful},
+		{`{"type":"steer","sessionId":"s","message":"lost"}`, command.Doubtful},
+		{`{"type":"follow_up","sessionId":"s","message":"lost"}`, command.Doubtful},
 		{`{"type":"abort","sessionId":"s"}`, "replayed"},
 	}
 	for name, tt := range map[string]struct {
@@ -73,7 +74,7 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 				c.ok(withNames(i, cmd.command))
 			}
 			if tt.dir != "" {
-				s.onDisk(sessionKey{"", "s"})
+				s.onDisk(command.Key{Scope: "", ID: "s"})
 			}
 
 			h, s = nextLife(t, left(t, log), tt.dir) // nobody is back yet
@@ -93,12 +94,12 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 			if !has(state, `"sessionName":"mine"`, `"thinkingLevel":"medium"`, `"model":{"id":"a"`) {
 				t.Errorf("got %s, want the name, the level and the model that clients were told", state.Raw)
 			}
-			s.mu.Lock()
-			ss := s.sessions[sessionKey{"", "s"}]
+			s.engine.Lock()
+			ss := s.sessions[command.Key{Scope: "", ID: "s"}]
 			if !ss.noRetry || !ss.noCompaction || len(ss.readers) != 1 {
 				t.Errorf("got noRetry %v, noCompaction %v and %d subscribers, want both and one", ss.noRetry, ss.noCompaction, len(ss.readers))
 			}
-			s.mu.Unlock()
+			s.engine.Unlock()
 			if got := len(messagesOf(t, c, "s")); got != tt.messages {
 				t.Errorf("got %d messages, want %d", got, tt.messages)
 			}
@@ -128,8 +129,8 @@ func TestASessionOfAnEarlierLifeComesBackWithTheCommandThatNamesIt(t *testing.T)
 	c.ok(`{"id":"4","idempotencyKey":"4","type":"prompt","sessionId":"` + id + `","message":"two"}`)
 	c.ok(`{"id":"5","idempotencyKey":"5","type":"create_session","sessionId":"deleted","agent":"a"}`)
 	c.ok(`{"id":"6","idempotencyKey":"6","type":"prompt","sessionId":"deleted","message":"three"}`)
-	s.onDisk(sessionKey{"", id})
-	s.onDisk(sessionKey{"", "deleted"})
+	s.onDisk(command.Key{Scope: "", ID: id})
+	s.onDisk(command.Key{Scope: "", ID: "deleted"})
 	c.ok(`{"id":"7","idempotencyKey":"7","type":"delete_session","sessionId":"deleted"}`)
 
 	after := left(t, log)
@@ -164,7 +165,7 @@ func TestASessionOfAnEarlierLifeIsGoneWithItsFileAndItsTime(t *testing.T) {
 		const create = `{"id":"1","idempotencyKey":"1","type":"create_session","sessionId":"s","agent":"a"}`
 		c.ok(create)
 		c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-		s.onDisk(sessionKey{"", "s"})
+		s.onDisk(command.Key{Scope: "", ID: "s"})
 		after := left(t, log)
 
 		_, s = nextLife(t, after, t.TempDir()) // in which the file is not
@@ -214,7 +215,7 @@ func TestASummaryIsNotAskedForAgainAfterARestart(t *testing.T) {
 	navigate := `{"id":"2","idempotencyKey":"2","type":"navigate_tree","sessionId":"s","targetId":"` + forkable.Messages[1].EntryID + `","options":{"summarize":true}}`
 	before := c.ok(navigate)
 	messages := len(messagesOf(t, c, "s"))
-	s.onDisk(sessionKey{"", "s"})
+	s.onDisk(command.Key{Scope: "", ID: "s"})
 
 	_, s = nextLife(t, left(t, log), dir) // in which nobody could be asked
 	c = dial(t, s, ConnOptions{})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -178,11 +179,11 @@ func TestAFileThatIsSwitchedToTooLateIsNotSwitchedTo(t *testing.T) {
 	c, s, path := spoken(t, Options{SessionDir: t.TempDir(), PromptTimeout: 100 * time.Millisecond})
 	c.ok(`{"type":"create_session","sessionId":"t"}`)
 	release := make(chan struct{})
-	s.mu.Lock()
-	for range workers {
-		s.jobs.add(func(context.Context) { <-release }) // a disk that takes its time
+	s.engine.Lock()
+	for range command.Workers {
+		s.jobs.Add(func(context.Context) { <-release }) // a disk that takes its time
 	}
-	s.mu.Unlock()
+	s.engine.Unlock()
 	c.fails(`{"type":"switch_session_file","sessionId":"t","sessionPath":"`+path+`"}`, "Command 'switch_session_file' timed out after 100ms")
 	close(release)
 	settled(s)

@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // aside is a question to the agent of a session beside its conversation: for a
-// summary. Server.mu guards it.
+// summary.
 type aside struct {
 	task *hub.Task // nil until it is opened
 	// stopped ends the question once its task is opened, for those who no longer want
@@ -24,12 +25,12 @@ type aside struct {
 // what the agent is to look at and the question; it runs without Server.mu, since it
 // reads a whole conversation. A session has one such question at a time;
 // [Server.stopAside] ends it early. It returns the Fault of the agent's circuit when
-// that is open; whatever else goes wrong is told to ended. Server.mu is held.
-func (s *Server) askAside(x *execution, prepare func() (about []core.Turn, question string), deadline time.Time, ended func(text string, f *core.Fault)) error {
+// that is open; whatever else goes wrong is told to ended.
+func (s *Server) askAside(x *request, prepare func() (about []core.Turn, question string), deadline time.Time, ended func(text string, f *core.Fault)) error {
 	ss := x.on
-	call, err := s.agents.allow(ss.agent)
+	call, err := s.agents.Allow(ss.agent)
 	if err != nil {
-		s.reject(breakerOpen)
+		s.engine.Reject(command.BreakerOpen)
 		return err
 	}
 	a := &aside{}
@@ -41,21 +42,21 @@ func (s *Server) askAside(x *execution, prepare func() (about []core.Turn, quest
 	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Deadline: deadline}
 	how := hub.Opening{For: x.client.principal, Keep: true, Unwatched: true}
 	known := ss.knows(ss.agent)
-	s.asides.add(func(context.Context) {
+	s.asides.Add(func(context.Context) {
 		req.History, req.Content = prepare()
 		task, err := s.openTask(req, how, known)
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.engine.Lock()
+		defer s.engine.Unlock()
 		if err != nil {
-			s.agents.asked(call, "")
+			s.agents.Asked(call, "")
 			a.ended("", core.AsFault(err))
 			return
 		}
 		a.task = task
-		s.agents.asked(call, task.ID())
+		s.agents.Asked(call, task.ID())
 		_ = s.root.Watch(task, core.Cursor{}, a) // the beginning is a cursor of every task
 		switch {
-		case s.stopped: // nothing more is heard
+		case s.engine.Stopped(): // nothing more is heard
 			a.over()
 		case a.stopped != nil:
 			a.stopped()
@@ -64,10 +65,10 @@ func (s *Server) askAside(x *execution, prepare func() (about []core.Turn, quest
 	return nil
 }
 
-// hear takes in what has come of a question. Server.mu is held.
+// hear takes in what has come of a question.
 func (s *Server) hear(a *aside, events []core.Event) {
 	for _, e := range events {
-		s.agents.follow(a.task.ID(), e)
+		s.agents.Follow(a.task.ID(), e)
 		if e.Body.Kind().Ends() {
 			a.over()
 			return
@@ -90,8 +91,8 @@ func (a *aside) over() {
 var cutOff = core.NewFault(core.CodeUnreachable, "the hub stopped before the end of the answer was recorded")
 
 // stopAside ends the question of a session, if there is one, in the name of who sent
-// x. Server.mu is held.
-func (s *Server) stopAside(x *execution, ss *session, why string) {
+// x.
+func (s *Server) stopAside(x *request, ss *session, why string) {
 	a := ss.aside
 	if a == nil {
 		return

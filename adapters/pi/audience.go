@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -42,8 +44,8 @@ func ParseLifecycle(text string) (Lifecycle, error) {
 const gatherBytes = 16 << 10
 
 // hears reports whether the connection is told of a command of another one.
-func (c *connection) hears(x *execution) bool {
-	if c.scope != x.client.scope {
+func (c *connection) hears(x *request) bool {
+	if c.Scope != x.client.Scope {
 		return false
 	}
 	switch c.lifecycle {
@@ -56,17 +58,10 @@ func (c *connection) hears(x *execution) bool {
 	}
 }
 
-// seenBy notes who has subscribed to the session that the command is for, if there is
-// one: they are told of all its phases. Server.mu is held.
-func (x *execution) seenBy(ss *session) {
-	if ss != nil {
-		x.readers = ss.readers
-	}
-}
-
-// announce tells a lifecycle event of a command: its own client at once, the others
-// soon. All of them are sent the same frame. Server.mu is held.
-func (s *Server) announce(x *execution, frame []byte) {
+// Announce tells a lifecycle event of a command: its own client at once, the others
+// soon. All of them are sent the same frame.
+func (s engineHost) Announce(command *command.Execution, frame []byte) {
+	x := requestOf(command)
 	for _, c := range s.clients {
 		switch {
 		case c == x.client || s.opts.GatherTime < 0 && c.hears(x):
@@ -78,7 +73,7 @@ func (s *Server) announce(x *execution, frame []byte) {
 	}
 }
 
-// sendSoon has what waits in outboxes sent soon. Server.mu is held.
+// sendSoon has what waits in outboxes sent soon.
 func (s *Server) sendSoon() {
 	switch {
 	case s.gathering:
@@ -93,19 +88,25 @@ func (s *Server) sendSoon() {
 
 // sendGathered has every client sent what was gathered for it.
 func (s *Server) sendGathered() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.engine.Lock()
+	defer s.engine.Unlock()
 	s.gathering = false
 	for _, c := range s.clients {
 		c.out.wake()
 	}
 }
 
-// broadcast tells every client of the scope. Server.mu is held.
+// broadcast tells every client of the scope.
 func (s *Server) broadcast(scope string, frame []byte) {
 	for _, c := range s.clients {
-		if c.scope == scope {
+		if c.Scope == scope {
 			c.push(item{frame: frame})
 		}
 	}
+}
+
+// serverEvent returns the frame of an event of the server itself (section 16).
+func serverEvent(kind string, data any) []byte {
+	b := wire.AppendString([]byte(`{"type":`), kind)
+	return append(append(append(b, `,"data":`...), wire.Encode(data)...), '}')
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -91,11 +92,11 @@ func TestTheLifecycleEventsOfOthersAreEncodedOnce(t *testing.T) {
 		defer s.detach(c)
 		clients = append(clients, c)
 	}
-	cmd, err := decode([]byte(`{"id":"1","type":"list_sessions"}`), 1<<20)
+	cmd, err := command.Decode([]byte(`{"id":"1","type":"list_sessions"}`), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.submit(clients[0], cmd)
+	clients[0].submit(cmd)
 	phases := func(c *connection) (frames []*byte) {
 		for _, it := range c.out.take(nil) {
 			if strings.HasPrefix(string(it.frame), `{"type":"command_`) {

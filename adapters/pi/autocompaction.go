@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -33,7 +34,7 @@ func (s *Server) tellable(ss *session) int {
 
 // automatic reports whether the session's conversation may be compacted by itself.
 func (s *Server) automatic(ss *session) bool {
-	return s.opts.CompactAt > 0 && !ss.noCompaction && !ss.shared && !ss.deleted && !s.draining
+	return s.opts.CompactAt > 0 && !ss.noCompaction && !ss.shared && !ss.deleted && !s.engine.Draining()
 }
 
 // full reports whether the conversation has reached its share of the agent's context
@@ -69,14 +70,14 @@ func (s *Server) compactBehind(r *run) bool {
 			ss.pause.longer(ss.agent.Agent(), time.Now())
 		}
 		end(result, f)
-		s.finish(r.prompt, outcome{}) // which was answered: its lane goes on
+		r.prompt.Finish(command.Outcome{}) // which was answered: its lane goes on
 	})
 	if err != nil {
 		ss.pause.longer(ss.agent.Agent(), time.Now())
 		end(nil, core.AsFault(err))
 		return false
 	}
-	s.settle(r.prompt, outcome{})
+	r.prompt.Answer(command.Outcome{})
 	return true
 }
 
@@ -170,11 +171,11 @@ func (s *Server) afterOverflow(st *step, c *compaction, deadline time.Time, summ
 	}
 	s.retried(r, f.Message)
 	s.closeRun(r)
-	o := outcome{}
+	o := command.Outcome{}
 	if ranOutAt(deadline, f) {
-		o = outcome{err: timedOut(r.prompt.kind, s.opts.PromptTimeout), timedOut: true}
+		o = command.Outcome{Err: command.TimedOut(r.prompt.Kind, s.opts.PromptTimeout), TimedOut: true}
 	}
-	s.finish(r.prompt, o)
+	r.prompt.Finish(o)
 }
 
 // startFrame tells that a compaction which nobody asked for has begun.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
@@ -147,7 +148,7 @@ func TestAnOpenCircuitKeepsAFullContextAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newSumming(core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")})
 		g.usage = 120_000
-		_, c := g.converse(t, Options{Breakers: Breakers{Agent: Breaker{Failures: 1}}}, "one", "two")
+		_, c := g.converse(t, Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}}, "one", "two")
 		c.until("auto_compaction_end", "no idea")
 		c.fails(compactIt, "Circuit breaker open: Circuit open for a (recovery in 30s)")
 	})

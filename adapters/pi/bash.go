@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/shell"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -14,100 +15,101 @@ import (
 // bashOff is what clients are told where bash is not allowed.
 const bashOff = "bash is not allowed on this server: whoever runs it allows it to all of its pi clients with the setting pi.bash (pi: {bash: true}, or DRAGOMAN_PI_BASH=true)"
 
-// bashRun is one bash command under way in a session. Server.mu guards it.
+// bashRun is one bash command under way in a session.
 type bashRun struct {
-	x     *execution
+	x     *request
 	stop  context.CancelFunc
-	calls [2]call // of the circuit of the session and of the one for all sessions
+	calls [2]command.Call // of the circuit of the session and of the one for all sessions
 }
 
 // bash runs a command in the directory of the session (section 17.2). Its lane sees
 // to it that a session runs one at a time.
-func bash(s *Server, x *execution) outcome {
+func bash(s *Server, x *request) command.Outcome {
 	ss := x.on
 	if !s.opts.Bash {
-		return failed(bashOff)
+		return command.Failed(bashOff)
 	}
-	if s.stopped {
-		return failed("Command cancelled because server shutdown completed")
+	if s.engine.Stopped() {
+		return command.Failed("Command cancelled because server shutdown completed")
 	}
 	calls, problem := s.admitBash(ss)
 	if problem != "" {
-		s.reject(breakerOpen)
-		return failed(problem)
+		s.engine.Reject(command.BreakerOpen)
+		return command.Failed(problem)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	run := &bashRun{x: x, stop: stop, calls: calls}
-	x.abort, ss.bash = stop, run
-	s.shed(x, "command", "excludeFromContext")
-	line, _ := x.text("command")
-	command := shell.Command{Line: line, Dir: ss.tree.Header.Cwd, Reaper: s.opts.Reaper}
+	ss.bash = run
+	x.OnAbort(stop)
+	x.KeepOnly("command", "excludeFromContext")
+	line, _ := x.Text("command")
+	program := shell.Command{Line: line, Dir: ss.tree.Header.Cwd, Reaper: s.opts.Reaper}
 	out := shell.NewOutput(func(piece string, skipped int64) { s.sendBashOutput(ss, x, piece, skipped) })
 	s.working.Go(func() {
 		defer stop()
-		code, err := command.Run(ctx, out)
+		code, err := program.Run(ctx, out)
 		printed := out.Close()
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.engine.Lock()
+		defer s.engine.Unlock()
 		s.endBash(ctx, ss, run, printed, code, err)
 	})
-	return outcome{pending: true}
+	return command.Outcome{Pending: true}
 }
 
 // admitBash asks both circuits. It returns why not, or "".
-func (s *Server) admitBash(ss *session) (calls [2]call, problem string) {
+func (s *Server) admitBash(ss *session) (calls [2]command.Call, problem string) {
 	if ss.circuit == nil {
-		ss.circuit = newCircuit("bash_session:"+ss.key.id, s.opts.Breakers.BashSession)
+		ss.circuit = command.NewCircuit("bash_session:"+ss.key.ID, s.opts.Breakers.BashSession)
 	}
-	own, why := ss.circuit.allow()
+	own, why := ss.circuit.Allow()
 	if why != "" {
-		return calls, "Bash circuit breaker open for session " + ss.key.id + ": " + why
+		return calls, "Bash circuit breaker open for session " + ss.key.ID + ": " + why
 	}
-	all, why := s.bash.allow()
+	all, why := s.bash.Allow()
 	if why != "" {
-		own.end(errNeither)
+		own.End(command.ErrNeither)
 		return calls, "Bash circuit breaker open globally: " + why
 	}
-	return [2]call{own, all}, ""
+	return [2]command.Call{own, all}, ""
 }
 
 // sendBashOutput tells the subscribers of a session what a command has printed: an event
 // bash_output, which the reference does not have; clients ignore events that they do not
 // know (section 14).
-func (s *Server) sendBashOutput(ss *session, x *execution, piece string, skipped int64) {
+func (s *Server) sendBashOutput(ss *session, x *request, piece string, skipped int64) {
 	frame := ss.envelope.Event(len(piece)+256, func(b []byte) []byte {
-		b = wire.AppendString(append(b, `{"type":"bash_output","commandId":`...), x.known.name)
+		b = wire.AppendString(append(b, `{"type":"bash_output","commandId":`...), x.Name())
 		b = wire.AppendString(append(b, `,"delta":`...), piece)
 		if skipped > 0 {
 			b = strconv.AppendInt(append(b, `,"skippedBytes":`...), skipped, 10)
 		}
 		return append(b, '}')
 	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.engine.Lock()
+	defer s.engine.Unlock()
 	ss.tell(frame)
 }
 
 // endBash settles the command and records what it printed.
 func (s *Server) endBash(ctx context.Context, ss *session, run *bashRun, printed shell.Printed, code int, err error) {
 	ss.bash = nil
-	timedOut := run.x.expired
+	timedOut := run.x.Expired()
 	cancelled := ctx.Err() != nil
 	verdict := error(nil)
 	switch {
 	case timedOut || err != nil && !cancelled:
-		verdict = errFailure
+		verdict = command.ErrFailure
 	case cancelled:
-		verdict = errNeither
+		verdict = command.ErrNeither
 	}
 	for _, k := range run.calls {
-		k.end(verdict)
+		k.End(verdict)
 	}
 	if timedOut {
 		s.bashTimeouts++
 	}
 	if err != nil && !cancelled {
-		s.finish(run.x, failed(err.Error()))
+		run.x.Finish(command.Failed(err.Error()))
 		return
 	}
 	if cancelled {
@@ -118,7 +120,7 @@ func (s *Server) endBash(ctx context.Context, ss *session, run *bashRun, printed
 		TotalBytes: printed.Bytes, TotalLines: printed.Lines,
 	}
 	s.recordBash(ss, run.x, result)
-	s.finish(run.x, outcome{data: wire.Encode(result)})
+	run.x.Finish(command.Outcome{Data: wire.Encode(result)})
 }
 
 // bashResult is the data of bash. The members behind Cancelled are additional.
@@ -133,15 +135,15 @@ type bashResult struct {
 
 // recordBash makes the command and its output a message of the session, which the agent
 // is told with the next prompt unless the client wants it kept out.
-func (s *Server) recordBash(ss *session, x *execution, r bashResult) {
+func (s *Server) recordBash(ss *session, x *request, r bashResult) {
 	if ss.deleted {
 		return
 	}
-	command, _ := x.text("command")
-	excluded := x.is("excludeFromContext", "true")
-	ss.file.Append(ss.tree.Say(conversation.BashMessage(command, r.Output, r.ExitCode, r.Cancelled, r.Truncated, excluded, time.Now().UnixMilli())))
+	line, _ := x.Text("command")
+	excluded := x.Is("excludeFromContext", "true")
+	ss.file.Append(ss.tree.Say(conversation.BashMessage(line, r.Output, r.ExitCode, r.Cancelled, r.Truncated, excluded, time.Now().UnixMilli())))
 	if !excluded {
-		ss.untold.add(bashText(command, r))
+		ss.untold.add(bashText(line, r))
 	}
 }
 
@@ -195,9 +197,9 @@ func (u *untoldBash) paragraphs() []string {
 }
 
 // abortBash kills the command that runs in the session, if one does.
-func abortBash(_ *Server, x *execution) outcome {
+func abortBash(_ *Server, x *request) command.Outcome {
 	x.on.stopBash()
-	return outcome{}
+	return command.Outcome{}
 }
 
 func (ss *session) stopBash() {

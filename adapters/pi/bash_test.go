@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/shell"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -265,11 +266,11 @@ func TestEndlessOutputCostsBoundedMemoryAndABoundedStream(t *testing.T) {
 
 func TestBashThatCannotRunOpensItsCircuits(t *testing.T) {
 	for _, tt := range []struct {
-		breakers Breakers
+		breakers command.Breakers
 		want     string
 	}{
-		{Breakers{BashSession: Breaker{Failures: 2}}, "Bash circuit breaker open for session s: Circuit open for bash_session:s (recovery in 30s)"},
-		{Breakers{BashAll: Breaker{Failures: 2}}, "Bash circuit breaker open globally: Circuit open for bash_global (recovery in 30s)"},
+		{command.Breakers{BashSession: command.Breaker{Failures: 2}}, "Bash circuit breaker open for session s: Circuit open for bash_session:s (recovery in 30s)"},
+		{command.Breakers{BashAll: command.Breaker{Failures: 2}}, "Bash circuit breaker open globally: Circuit open for bash_global (recovery in 30s)"},
 	} {
 		c, _, dir := shellClient(t, Options{Breakers: tt.breakers})
 		for range 3 {

@@ -10,7 +10,7 @@ import (
 )
 
 // noteAgent has a conversation that begins say with which agent it is had, as the real
-// program does (facts, section 7.3). Server.mu is held.
+// program does (facts, section 7.3).
 func (s *Server) noteAgent(ss *session, t *conversation.Tree) {
 	if id := ss.agent.Agent(); id != "" {
 		t.Add(s.modelChange(id))
@@ -31,7 +31,6 @@ func (s *Server) modelChange(id core.AgentID) sessionfile.ModelChange {
 // goOnWith binds a session to the agent with which the conversation of its file was had
 // last: one that is here, or one of this hub that is away, since nobody else is to be told
 // what was said to it. Models that the real program talked with itself bind nobody.
-// Server.mu is held.
 func (s *Server) goOnWith(ss *session) {
 	provider, id := ss.tree.Agent()
 	a, here := s.hub.Agent(id)
@@ -61,5 +60,4 @@ func (s *Server) openTask(req core.Request, o hub.Opening, known bool) (*hub.Tas
 }
 
 // knows reports whether the address names the agent that the session has talked with.
-// Server.mu is held.
 func (ss *session) knows(to core.Address) bool { return ss.model != nil && ss.model.ID == to.Agent() }

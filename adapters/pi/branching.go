@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -12,10 +13,12 @@ import (
 
 // begun is what commands say that give a session another conversation: nobody here
 // cancels one.
-func begun() outcome { return outcome{data: wire.Encode(map[string]bool{"cancelled": false})} }
+func begun() command.Outcome {
+	return command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": false})}
+}
 
 // restart gives the session a conversation that its thread does not have. What was
-// queued for the one before is dropped. Server.mu is held.
+// queued for the one before is dropped.
 func (s *Server) restart(ss *session, t *conversation.Tree) {
 	s.beginTree(ss, t)
 	s.recall(ss, core.ThreadID(t.Header.ID))
@@ -24,13 +27,13 @@ func (s *Server) restart(ss *session, t *conversation.Tree) {
 
 // newConversation begins anew in the same session, with the agent and the thinking level
 // that it has.
-func newConversation(s *Server, x *execution) outcome {
-	parent, _ := x.text("parentSession")
-	if units(parent) > maxPath {
-		return failed(fmt.Sprintf("parentSession too long (max %d chars)", maxPath))
+func newConversation(s *Server, x *request) command.Outcome {
+	parent, _ := x.Text("parentSession")
+	if command.Units(parent) > command.MaxPath {
+		return command.Failed(fmt.Sprintf("parentSession too long (max %d chars)", command.MaxPath))
 	}
 	ss := x.on
-	t := ss.tree.Successor(ss.key.id, parent)
+	t := ss.tree.Successor(ss.key.ID, parent)
 	s.noteAgent(ss, t)
 	if level := ss.tree.Level; level != "" {
 		t.Add(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
@@ -40,21 +43,21 @@ func newConversation(s *Server, x *execution) outcome {
 }
 
 // switchFile lets the session go on with the conversation of a file.
-func switchFile(s *Server, x *execution) outcome {
-	path, _ := x.text("sessionPath")
+func switchFile(s *Server, x *request) command.Outcome {
+	path, _ := x.Text("sessionPath")
 	ss := x.on
-	return s.work(x, func(context.Context) outcome {
-		from, problem := s.store.Read(x.client.scope, path)
+	return x.Work(s.jobs, func(context.Context) command.Outcome {
+		from, problem := s.store.Read(x.client.Scope, path)
 		if problem != "" {
-			return failed(problem)
+			return command.Failed(problem)
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.engine.Lock()
+		defer s.engine.Unlock()
 		if ss.deleted {
-			return failed(notFound(ss.key.id))
+			return command.Failed(notFound(ss.key.ID))
 		}
-		if x.settled { // it took too long, and its client was told so
-			return outcome{}
+		if x.Settled() { // it took too long, and its client was told so
+			return command.Outcome{}
 		}
 		s.take(ss, from)
 		ss.steering, ss.following = nil, nil
@@ -63,35 +66,35 @@ func switchFile(s *Server, x *execution) outcome {
 }
 
 // forkMessages lists what the user has said, on all branches.
-func forkMessages(s *Server, x *execution) outcome {
+func forkMessages(s *Server, x *request) command.Outcome {
 	t := x.on.tree.Frozen()
-	return s.work(x, func(context.Context) outcome {
-		return outcome{data: wire.Encode(map[string]any{"messages": t.Questions()})}
+	return x.Work(s.jobs, func(context.Context) command.Outcome {
+		return command.Outcome{Data: wire.Encode(map[string]any{"messages": t.Questions()})}
 	})
 }
 
 // fork goes on in a file of its own, as if the message of the user had not been said
 // yet; the client may say something else.
-func fork(s *Server, x *execution) outcome {
-	id, _ := x.text("entryId")
+func fork(s *Server, x *request) command.Outcome {
+	id, _ := x.Text("entryId")
 	ss := x.on
 	at := ss.tree.Find(id)
 	if at == nil || !at.Asks() {
-		return failed("Invalid entry ID for forking")
+		return command.Failed("Invalid entry ID for forking")
 	}
-	t := ss.tree.Fork(at, ss.key.id, ss.file.Path())
+	t := ss.tree.Fork(at, ss.key.ID, ss.file.Path())
 	s.restart(ss, t)
-	return outcome{data: wire.Encode(map[string]any{"sessionId": t.Header.ID, "text": at.Said().Text(), "cancelled": false})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"sessionId": t.Header.ID, "text": at.Said().Text(), "cancelled": false})}
 }
 
 // getTree tells all branches. That takes a while and runs beside the lock.
-func getTree(s *Server, x *execution) outcome {
+func getTree(s *Server, x *request) command.Outcome {
 	t := x.on.tree.Frozen()
-	return s.work(x, func(context.Context) outcome {
+	return x.Work(s.jobs, func(context.Context) command.Outcome {
 		shown, err := t.Outline()
 		if err != nil {
-			return failed(err.Error())
+			return command.Failed(err.Error())
 		}
-		return outcome{data: wire.Encode(shown)}
+		return command.Outcome{Data: wire.Encode(shown)}
 	})
 }

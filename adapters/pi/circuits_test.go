@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -84,7 +85,7 @@ func TestOnlyRealFailuresOpenACircuit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, s := newStage(t, Options{Breakers: Breakers{Agent: Breaker{Failures: 2, Window: time.Hour}}})
+				h, s := newStage(t, Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 2, Window: time.Hour}}})
 				join(t, h, core.Card{ID: "a"}, tt.work)
 				c := dial(t, s, ConnOptions{})
 				c.open("s", "a")
@@ -101,7 +102,7 @@ func TestOnlyRealFailuresOpenACircuit(t *testing.T) {
 func TestFailuresThatAreOldOpenNoCircuitAndNoneDoesWithoutALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for failures, pause := range map[int]time.Duration{2: time.Minute, -1: 0} {
-			h, s := newStage(t, Options{Breakers: Breakers{Agent: Breaker{Failures: failures}}})
+			h, s := newStage(t, Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: failures}}})
 			join(t, h, core.Card{ID: "a"}, faulty(core.CodeInternal))
 			c := dial(t, s, ConnOptions{})
 			c.open("s", "a")
@@ -114,7 +115,7 @@ func TestFailuresThatAreOldOpenNoCircuitAndNoneDoesWithoutALimit(t *testing.T) {
 }
 
 func TestOneAgentThatFailsDoesNotStopAnother(t *testing.T) {
-	h, s := newStage(t, Options{Breakers: Breakers{Agent: Breaker{Failures: 1}}})
+	h, s := newStage(t, Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}})
 	join(t, h, core.Card{ID: "bad"}, faulty(core.CodeInternal))
 	join(t, h, core.Card{ID: "good"}, echo)
 	c := dial(t, s, ConnOptions{})
@@ -123,38 +124,4 @@ func TestOneAgentThatFailsDoesNotStopAnother(t *testing.T) {
 	c.ok(ask)
 	c.fails(ask, "Circuit breaker open: Circuit open for bad (recovery in 30s)")
 	c.ok(strings.Replace(ask, `"s"`, `"t"`, 1))
-}
-
-func TestHalfOpenLetsNoMoreThroughThanItsTrials(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCircuit("a", Breaker{Failures: 1, Window: time.Minute, Open: time.Second, Trials: 2})
-		k, _ := c.allow()
-		k.end(errFailure)
-		time.Sleep(time.Second + 1)
-		first, _ := c.allow()
-		second, _ := c.allow()
-		if _, why := c.allow(); why != "Circuit half-open, max test calls reached for a" {
-			t.Errorf("third trial: got %q, want none", why)
-		}
-		first.end(errNeither) // it proved nothing
-		third, why := c.allow()
-		if why != "" {
-			t.Fatalf("a trial in its place: got %q, want one", why)
-		}
-		second.end(nil)
-		third.end(nil)
-		if got := c.state(); got != "closed" {
-			t.Errorf("state: got %s, want closed", got)
-		}
-	})
-}
-
-func TestCircuitsAreForgottenBeyondTheirBound(t *testing.T) {
-	cs := newCircuits(Breakers{}.withDefaults().Agent)
-	for i := range maxCircuits + 10 {
-		cs.circuit(core.AgentID(strings.Repeat("a", i+1)))
-	}
-	if got := len(cs.of); got != maxCircuits {
-		t.Errorf("circuits: got %d, want %d", got, maxCircuits)
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -26,7 +27,7 @@ type words struct {
 func someWords(t *rapid.T) words {
 	w := words{Message: rapid.OneOf(
 		rapid.StringN(1, -1, -1),
-		rapid.Map(rapid.IntRange(1, maxMessage), func(n int) string { return strings.Repeat("x", n) }),
+		rapid.Map(rapid.IntRange(1, command.MaxMessage), func(n int) string { return strings.Repeat("x", n) }),
 	).Draw(t, "message")}
 	for i := range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "images") {
 		w.Images = append(w.Images, core.File{

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -25,11 +26,11 @@ const compactionQuestion = "Sum up the conversation before this message. From no
 	"Where the conversation begins with a summary, keep of that what still holds. Do not go on with the conversation and use no tools: answer with the summary alone."
 
 // compaction is one under way in a session: the bound agent is asked for a summary of
-// what was said first. Nothing changes until that is there. Server.mu guards it.
+// what was said first. Nothing changes until that is there.
 type compaction struct {
 	*conversation.Cut
-	x      *execution // in whose name
-	reason string     // of an automatic one, else ""
+	x      *request // in whose name
+	reason string   // of an automatic one, else ""
 }
 
 // summaryBytes bounds what an agent is told for a summary of it: most agents take
@@ -93,7 +94,7 @@ type compactionResult struct {
 }
 
 // compacted lets the summary stand for what goes: the conversation has a new thread,
-// with the summary and what is kept. Server.mu is held.
+// with the summary and what is kept.
 func (s *Server) compacted(c *compaction, summary string) json.RawMessage {
 	result := compactionResult{summary, c.First().ID(), c.Tokens}
 	c.x.on.add(sessionfile.Compaction{
@@ -105,33 +106,33 @@ func (s *Server) compacted(c *compaction, summary string) json.RawMessage {
 }
 
 // compact has the conversation compacted because a client wants it.
-func compact(s *Server, x *execution) outcome {
+func compact(s *Server, x *request) command.Outcome {
 	if x.on.agent.IsZero() {
-		return failed("No model selected")
+		return command.Failed("No model selected")
 	}
 	divided, problem := s.cutFor(x.on.tree.Leaf, false)
 	if problem != "" {
-		return failed(problem)
+		return command.Failed(problem)
 	}
-	custom, _ := x.text("customInstructions")
+	custom, _ := x.Text("customInstructions")
 	c := &compaction{Cut: divided, x: x}
-	deadline := x.admitted.Add(s.opts.PromptTimeout)
+	deadline := x.Admitted().Add(s.opts.PromptTimeout)
 	err := s.compactWith(c, s.tellable(x.on), custom, deadline, func(summary string, f *core.Fault) {
 		switch {
 		case f == nil:
-			s.finish(x, outcome{data: s.compacted(c, summary)})
+			x.Finish(command.Outcome{Data: s.compacted(c, summary)})
 		case ranOutAt(deadline, f):
-			s.finish(x, outcome{err: timedOut(x.kind, s.opts.PromptTimeout), timedOut: true})
+			x.Finish(command.Outcome{Err: command.TimedOut(x.Kind, s.opts.PromptTimeout), TimedOut: true})
 		default:
-			s.finish(x, failed(f.Message))
+			x.Finish(command.Failed(f.Message))
 		}
 	})
 	if err != nil {
-		return failed(core.AsFault(err).Message)
+		return command.Failed(core.AsFault(err).Message)
 	}
-	x.guarded = true // by the deadline of the question, which the hub keeps
-	s.shed(x)
-	return outcome{pending: true}
+	x.Guard() // by the deadline of the question, which the hub keeps
+	x.KeepOnly()
+	return command.Outcome{Pending: true}
 }
 
 // ranOutAt tells the hub's end of a task at its deadline from an agent's own timeout.
@@ -140,14 +141,14 @@ func ranOutAt(deadline time.Time, f *core.Fault) bool {
 }
 
 // abortCompaction stops the compaction under way, if there is one.
-func abortCompaction(s *Server, x *execution) outcome {
+func abortCompaction(s *Server, x *request) command.Outcome {
 	if x.on.compacting != nil {
 		s.stopAside(x, x.on, "")
 	}
-	return outcome{}
+	return command.Outcome{}
 }
 
-func setAutoCompaction(_ *Server, x *execution) outcome {
-	x.on.noCompaction = x.is("enabled", "false")
-	return outcome{}
+func setAutoCompaction(_ *Server, x *request) command.Outcome {
+	x.on.noCompaction = x.Is("enabled", "false")
+	return command.Outcome{}
 }

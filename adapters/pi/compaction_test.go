@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -249,7 +250,7 @@ func TestAClientThatLeavesTakesItsCompactionWithIt(t *testing.T) {
 func TestAnAgentWhoseCircuitIsOpenIsNotAskedForASummary(t *testing.T) {
 	g := newSumming(core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")})
 	g.usage = 100_000
-	_, c := g.converse(t, Options{Breakers: Breakers{Agent: Breaker{Failures: 1}}}, "one", "two")
+	_, c := g.converse(t, Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}}, "one", "two")
 	c.fails(compactIt, "no idea")
 	c.fails(`{"type":"compact","sessionId":"s"}`, "Circuit breaker open: Circuit open for a (recovery in 30s)")
 }

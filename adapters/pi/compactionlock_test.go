@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -34,9 +36,9 @@ const promptIt = `{"type":"prompt","sessionId":"s","message":"more"}`
 func heldUp(t *testing.T, s *Server) (release func()) {
 	t.Helper()
 	begun, until := make(chan struct{}), make(chan struct{})
-	s.mu.Lock()
-	s.asides.add(func(context.Context) { close(begun); <-until })
-	s.mu.Unlock()
+	s.engine.Lock()
+	s.asides.Add(func(context.Context) { close(begun); <-until })
+	s.engine.Unlock()
 	<-begun
 	return func() { close(until) }
 }
@@ -79,8 +81,8 @@ func TestWhatIsPreparedForASummaryIsStoppedByAbort(t *testing.T) {
 // underLock returns how many bytes do allocates while the server's lock is held.
 func underLock(s *Server, do func()) uint64 {
 	var before, after runtime.MemStats
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.engine.Lock()
+	defer s.engine.Unlock()
 	runtime.ReadMemStats(&before)
 	do()
 	runtime.ReadMemStats(&after)
@@ -100,7 +102,7 @@ func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
 	release := heldUp(t, s)
 	over := make(chan struct{})
 	defer func() { release(); <-over }()
-	x := &execution{client: s.clients[0], command: command{session: "s"}, on: s.sessions[sessionKey{"", "s"}]}
+	x := &request{client: s.clients[0], on: s.sessions[command.Key{Scope: "", ID: "s"}]}
 	began := underLock(s, func() {
 		if !s.full(x.on) {
 			t.Error("got room in the context, want it full")

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
@@ -13,21 +14,18 @@ import (
 func TestWorkThatTakesTooLongIsAbortedAndItsLateOutcomeChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, s := newStage(t, Options{PromptTimeout: 10 * time.Second})
-		before := table["bash"]
-		t.Cleanup(func() { table["bash"] = before })
-		with, aborted := *before, time.Time{}
-		with.run = func(s *Server, x *execution) outcome {
-			x.abort = func() {
+		aborted := time.Time{}
+		s.handlers["bash"] = func(s *Server, x *request) command.Outcome {
+			x.OnAbort(func() {
 				aborted = time.Now()
 				time.AfterFunc(5*time.Second, func() { // it takes its time
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					s.finish(x, outcome{data: wire.Encode("late"), after: func() { t.Error("got what follows a success, want none") }})
+					s.engine.Lock()
+					defer s.engine.Unlock()
+					x.Finish(command.Outcome{Data: wire.Encode("late"), After: func() { t.Error("got what follows a success, want none") }})
 				})
-			}
-			return outcome{pending: true}
+			})
+			return command.Outcome{Pending: true}
 		}
-		table["bash"] = &with
 		c := dial(t, s, ConnOptions{})
 		c.ok(`{"type":"create_session","sessionId":"s"}`)
 		began := time.Now()
@@ -56,17 +54,4 @@ func TestWorkThatTakesTooLongIsAbortedAndItsLateOutcomeChangesNothing(t *testing
 			t.Errorf("got it finished %d times, want once and once replayed", n)
 		}
 	})
-}
-
-func TestEveryCommandHasAClass(t *testing.T) {
-	for kind := range classes {
-		if table[kind] == nil {
-			t.Errorf("%s has a class and is no command", kind)
-		}
-	}
-	for kind, c := range table {
-		if c.mutates && !c.control && classes[kind] == 0 {
-			t.Errorf("%s changes a session and has no class, want long or endless", kind)
-		}
-	}
 }

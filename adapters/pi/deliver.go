@@ -63,7 +63,7 @@ func (c *connection) deliverOne(ctx context.Context, it item) bool {
 	c.out.sent(it) // what a run has to tell from here on waits in the hub
 	switch {
 	case it.step != nil:
-		return c.tell(ctx, it.step)
+		return c.tellStep(ctx, it.step)
 	case it.last != nil:
 		c.link.Close(*it.last)
 		return false
@@ -71,9 +71,9 @@ func (c *connection) deliverOne(ctx context.Context, it item) bool {
 	return err == nil
 }
 
-// tell begins to tell a step: its opening now, the events of its task as the pump
+// tellStep begins to tell a step: its opening now, the events of its task as the pump
 // reads them.
-func (c *connection) tell(ctx context.Context, st *step) bool {
+func (c *connection) tellStep(ctx context.Context, st *step) bool {
 	if !c.reads(st.run.session) {
 		return true
 	}
@@ -88,8 +88,8 @@ func (c *connection) tell(ctx context.Context, st *step) bool {
 		v.Flush()
 		return c.frames.Send(ctx, c.link)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.engine.Lock()
+	defer s.engine.Unlock()
 	if _, reads := c.reading[st.run.session]; !reads {
 		return true
 	}
@@ -106,8 +106,8 @@ func (c *connection) tell(ctx context.Context, st *step) bool {
 }
 
 func (c *connection) reads(ss *session) bool {
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
+	c.server.engine.Lock()
+	defer c.server.engine.Unlock()
 	_, ok := c.reading[ss]
 	return ok
 }
@@ -204,9 +204,9 @@ var always = func() chan struct{} {
 // drain tells the client that the hub is stopping. What runs may still end.
 func (c *connection) drain() {
 	s := c.server
-	s.mu.Lock()
-	s.draining = true
-	s.mu.Unlock()
+	s.engine.Lock()
+	s.engine.Drain()
+	s.engine.Unlock()
 	c.push(item{frame: serverEvent("server_shutdown", map[string]any{
 		"reason": "graceful_shutdown", "timeoutMs": s.opts.DrainTimeout.Milliseconds(),
 	})})
@@ -218,7 +218,7 @@ var stopped = item{last: &link.Reason{Cause: link.ShuttingDown, Text: "Server sh
 // leave ends the connection behind everything that the server still has for it.
 func (c *connection) leave(ctx context.Context) {
 	c.deaf = true
-	idle := c.server.idle
+	idle := c.server.engine.Idle()
 	for c.deliver(ctx) {
 		c.link.Flush()
 		select {

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -95,20 +96,18 @@ func TestWhatWaitedInVainIsForgottenByWhatItWaitedFor(t *testing.T) {
 		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
 		task := <-w.tasks
 		for _, tt := range []struct{ command, want string }{
-			{`{"type":"get_state","sessionId":"s","dependsOn":["p"]}`, timedOut("get_state", 20*time.Second)},
-			{`{"type":"set_session_name","sessionId":"t","name":"n","dependsOn":["p"]}`, timedOut("dependsOn:p", 30*time.Second)},
+			{`{"type":"get_state","sessionId":"s","dependsOn":["p"]}`, command.TimedOut("get_state", 20*time.Second)},
+			{`{"type":"set_session_name","sessionId":"t","name":"n","dependsOn":["p"]}`, command.TimedOut("dependsOn:p", 30*time.Second)},
 		} {
 			if f := c.patient(tt.command); f.Error != tt.want {
 				t.Errorf("%s: got %q, want %q", tt.command, f.Error, tt.want)
 			}
 		}
-		s.mu.Lock()
-		for x := range s.flying {
-			if n := len(x.known.dependents); n != 0 {
-				t.Errorf("%s: got %d that wait for it, want none", x.id, n)
-			}
+		s.engine.Lock()
+		if n := s.engine.Counts().Dependents; n != 0 {
+			t.Errorf("got %d that wait for another, want none", n)
 		}
-		s.mu.Unlock()
+		s.engine.Unlock()
 		a.say(task, core.Done{})
 		c.until(`{"id":"p","type":"response"`)
 	})

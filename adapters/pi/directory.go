@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 )
 
 // checkDirectory returns why a session cannot have the working directory, or "".
@@ -15,7 +17,7 @@ func checkDirectory(cwd string) string {
 		return "CWD contains potentially dangerous path components"
 	case !filepath.IsAbs(cwd):
 		return "CWD must be an absolute path"
-	case units(cwd) > maxPath:
+	case command.Units(cwd) > command.MaxPath:
 		return "CWD too long (max 4096 characters)"
 	}
 	info, err := os.Stat(cwd)

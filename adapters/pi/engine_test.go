@@ -12,41 +12,37 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 // toiling has commands of a type do what their field plan says: take so many
 // microseconds, and fail or not.
-func toiling(t *testing.T, kinds ...string) {
-	t.Helper()
+func toiling(s *Server, kinds ...string) {
 	for _, kind := range kinds {
-		before := table[kind]
-		with := *before
-		with.run = toil
-		table[kind] = &with
-		t.Cleanup(func() { table[kind] = before })
+		s.handlers[kind] = toil
 	}
 }
 
-func toil(s *Server, x *execution) outcome {
-	plan, _ := x.text("plan")
+func toil(s *Server, x *request) command.Outcome {
+	plan, _ := x.Text("plan")
 	var takes int
 	var fails bool
 	_, _ = fmt.Sscan(plan, &takes, &fails) // without a plan it takes no time
-	var o outcome
+	var o command.Outcome
 	if fails {
-		o = failed("it failed")
+		o = command.Failed("it failed")
 	}
 	if takes == 0 {
 		return o
 	}
 	time.AfterFunc(time.Duration(takes)*time.Microsecond, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.finish(x, o)
+		s.engine.Lock()
+		defer s.engine.Unlock()
+		x.Finish(o)
 	})
-	return outcome{pending: true}
+	return command.Outcome{Pending: true}
 }
 
 // kindsOfWork are commands of every class: one that takes long, one without a limit,
@@ -114,7 +110,7 @@ func someIntents(t *rapid.T) (all []intent) {
 		i.session = rapid.SampledFrom([]string{"s", "t", "s", "t", "s", "nowhere"}).Draw(t, "session")
 		i.id = rapid.SampledFrom([]string{own(n), own(n), own(n), own(n), "a", "b", ""}).Draw(t, "id")
 		i.key = rapid.SampledFrom([]string{"", "", "", "", "", "k", "l"}).Draw(t, "key")
-		if table[i.kind].session { // the others take no time
+		if command.Table[i.kind].Session { // the others take no time
 			if takes := rapid.SampledFrom([]int{700, 11_000, 50, 0, 4500, 2500}).Draw(t, "takes"); takes > 0 {
 				i.takes = 1000*takes + 32*(n+1)
 			}
@@ -170,7 +166,7 @@ func heardIn(t *rapid.T, f Frame) string {
 		return id + " " + kind + " " + outcome
 	}
 	name := d.CommandID
-	if strings.HasPrefix(name, anonymous) {
+	if strings.HasPrefix(name, command.Anonymous) {
 		name = "anon"
 	}
 	phase := strings.TrimPrefix(f.Type, "command_")
@@ -182,7 +178,6 @@ func heardIn(t *rapid.T, f Frame) string {
 // come again, come to what the model says, at the moment that it says; the order of
 // events is that of the specification.
 func TestTheEngineDoesWhatItsModelDoes(t *testing.T) {
-	toiling(t, "bash", "export_html", "get_tree", "list_session_files")
 	synctest.Test(t, func(t *testing.T) {
 		came := map[string]int{} // to what how many commands came
 		// Without the deadline, which a bubble has none of.
@@ -205,6 +200,7 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 	_, s := newStage(t, Options{
 		GatherTime: -1, PromptTimeout: 10 * time.Second, CommandTimeout: 4 * time.Second, DependencyTimeout: 3 * time.Second, KeyTTL: 8 * time.Second, MaxOutcomes: m.most,
 	})
+	toiling(s, "bash", "export_html", "get_tree", "list_session_files")
 	for _, i := range all {
 		m.events = append(m.events, modelEvent{i.at, func() { m.submit(i) }})
 	}
@@ -283,11 +279,11 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 			c.Close()
 		}
 	}
-	s.mu.Lock()
-	if n := s.counts(); n.InFlight != 0 || n.Lanes != 0 || s.flyingBytes != 0 {
+	s.engine.Lock()
+	if n := s.engine.Counts(); n.InFlight != 0 || n.Lanes != 0 || n.InFlightBytes != 0 {
 		rt.Errorf("in the end: got %+v, want nothing in flight", n)
 	}
-	s.mu.Unlock()
+	s.engine.Unlock()
 	host.Close()
 }
 
@@ -304,10 +300,10 @@ func checkOrder(t *rapid.T, lanes map[string]string, phases map[string][3]int, f
 	}
 	n := phases[d.CommandID]
 	limit := 10 * time.Second
-	if table[d.CommandType].control {
+	if command.Table[d.CommandType].Control {
 		limit = 4 * time.Second
 	}
-	inTheQueue := d.Error == timedOut(d.CommandType, limit) // perhaps: then it never starts
+	inTheQueue := d.Error == command.TimedOut(d.CommandType, limit) // perhaps: then it never starts
 	switch {
 	case f.Type == "command_accepted":
 		n[0]++
@@ -319,7 +315,7 @@ func checkOrder(t *rapid.T, lanes map[string]string, phases map[string][3]int, f
 	if phases[d.CommandID] = n; n[1] > n[0] || n[2] > n[1] {
 		t.Errorf("%s: got it told before what comes first", f.Raw)
 	}
-	if d.Replayed || table[d.CommandType].control {
+	if d.Replayed || command.Table[d.CommandType].Control {
 		return
 	}
 	beside := "beside the lane: " + d.CommandID

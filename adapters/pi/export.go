@@ -7,38 +7,39 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
 // exportHTML writes the conversation as one page that needs nothing else.
-func exportHTML(s *Server, x *execution) outcome {
+func exportHTML(s *Server, x *request) command.Outcome {
 	ss := x.on
 	if len(ss.tree.Context) == 0 {
-		return failed("Nothing to export yet - start a conversation first")
+		return command.Failed("Nothing to export yet - start a conversation first")
 	}
-	asked, _ := x.text("outputPath")
+	asked, _ := x.Text("outputPath")
 	title, path, nodes, header := ss.tree.Name, ss.file.Path(), ss.tree.Path(), ss.tree.Header
 	if title == "" {
-		title = ss.key.id
+		title = ss.key.ID
 	}
-	return s.work(x, func(context.Context) outcome {
-		to, err := s.exportPath(x.client.scope, asked, header.Cwd, path, ss.key.id)
+	return x.Work(s.jobs, func(context.Context) command.Outcome {
+		to, err := s.exportPath(x.client.Scope, asked, header.Cwd, path, ss.key.ID)
 		if err != nil {
-			return failed(err.Error())
+			return command.Failed(err.Error())
 		}
 		html, err := render.Page{Title: title, Cwd: header.Cwd, Began: header.Timestamp, Path: nodes}.HTML()
 		if err != nil {
-			return failed("Failed to export session: " + err.Error())
+			return command.Failed("Failed to export session: " + err.Error())
 		}
 		switch err := to.Replace(html, render.PageMark); {
 		case errors.Is(err, conversation.ErrTaken):
-			return failed("Failed to export session: " + err.Error())
+			return command.Failed("Failed to export session: " + err.Error())
 		case err != nil:
-			return failed("Failed to export session: " + to.Path() + " cannot be written (" + conversation.PlainError(err).Error() + ")")
+			return command.Failed("Failed to export session: " + to.Path() + " cannot be written (" + conversation.PlainError(err).Error() + ")")
 		}
-		return outcome{data: wire.Encode(map[string]string{"path": to.Path()})}
+		return command.Outcome{Data: wire.Encode(map[string]string{"path": to.Path()})}
 	})
 }
 

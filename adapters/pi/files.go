@@ -13,17 +13,17 @@ import (
 func (s *Server) newStore() *conversation.Store {
 	return conversation.NewStore(conversation.StoreOptions{
 		Dir: s.opts.SessionDir, Roots: s.opts.SessionRoots, ExportDirs: s.opts.ExportDirs, MaxBytes: s.opts.MaxFileBytes,
-		Log: s.opts.Log, Count: s.count, Later: func(do func(context.Context)) { s.jobs.add(do) }, Trees: s.treesOf, Broken: s.sayBroken,
+		Log: s.opts.Log, Count: s.count, Later: func(do func(context.Context)) { s.jobs.Add(do) }, Trees: s.treesOf, Broken: s.sayBroken,
 	})
 }
 
-// beginTree gives the session a new conversation, and that a file. Server.mu is held.
+// beginTree gives the session a new conversation, and that a file.
 func (s *Server) beginTree(ss *session, t *conversation.Tree) {
 	ss.file.Release()
-	ss.tree, ss.file = t, s.store.Begin(ss.key.scope, t)
+	ss.tree, ss.file = t, s.store.Begin(ss.key.Scope, t)
 }
 
-// add adds an entry to the session's conversation and its file. Server.mu is held.
+// add adds an entry to the session's conversation and its file.
 func (ss *session) add(b sessionfile.Body) *conversation.Node {
 	n := ss.tree.Add(b)
 	ss.file.Append(n)
@@ -32,8 +32,8 @@ func (ss *session) add(b sessionfile.Body) *conversation.Node {
 
 // treesOf calls use with the conversations that a file has.
 func (s *Server) treesOf(f *conversation.File, use func([]*conversation.Tree)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.engine.Lock()
+	defer s.engine.Unlock()
 	var trees []*conversation.Tree
 	for _, ss := range s.sessions {
 		if ss.file == f {
@@ -50,8 +50,8 @@ func (s *Server) sayBroken(f *conversation.File, err error) {
 	if err != nil {
 		kind, text = render.NoticeError, "This conversation cannot be written to its file ("+conversation.PlainError(err).Error()+"). It is kept in memory, and tried again with what is said next."
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.engine.Lock()
+	defer s.engine.Unlock()
 	for _, ss := range s.sessions {
 		if ss.file == f {
 			ss.tell(ss.envelope.Notice(time.Now(), kind, text))

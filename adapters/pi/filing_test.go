@@ -29,10 +29,10 @@ func fileOf(c *caller, session string) string {
 func settled(s *Server) {
 	done := make(chan struct{})
 	for {
-		if _, busy := s.store.Held(); s.jobs.len() == 0 && busy == 0 {
+		if _, busy := s.store.Held(); s.jobs.Len() == 0 && busy == 0 {
 			return
 		}
-		s.jobs.add(func(context.Context) { done <- struct{}{} })
+		s.jobs.Add(func(context.Context) { done <- struct{}{} })
 		<-done
 	}
 }
@@ -249,9 +249,9 @@ func TestSessionsThatAreDeletedLeaveNothingInMemory(t *testing.T) {
 	}
 	settled(s)
 	held, _ := s.store.Held()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for what, n := range map[string]int{"sessions": len(s.sessions), "files": held, "runs": len(s.runs), "lanes": len(s.lanes), "jobs": s.jobs.len()} {
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	for what, n := range map[string]int{"sessions": len(s.sessions), "files": held, "runs": len(s.runs), "lanes": s.engine.Counts().Lanes, "jobs": s.jobs.Len()} {
 		if n != 0 {
 			t.Errorf("got %d %s, want none", n, what)
 		}

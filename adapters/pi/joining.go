@@ -2,9 +2,9 @@ package pi
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
@@ -26,34 +26,23 @@ type listening struct {
 	shared bool
 }
 
-func checkThread(p *problems, c command) {
-	if !c.has("thread") {
-		return
-	}
-	if id, ok := c.text("thread"); !ok || blank(id) {
-		p.add("thread", notBlank)
-	} else if len(id) > core.MaxIDBytes {
-		p.add("thread", fmt.Sprintf("Too long (max %d bytes)", core.MaxIDBytes))
-	}
-}
-
 // joinThread makes a session whose thread others may have talked in already: it
-// begins with the latest of that, and goes on with what runs. Server.mu is held.
-func (s *Server) joinThread(x *execution, ss *session, cwd string) outcome {
+// begins with the latest of that, and goes on with what runs.
+func (s *Server) joinThread(x *request, ss *session, cwd string) command.Outcome {
 	if with := s.companies[ss.thread]; with != nil {
 		for other := range with.sessions {
-			if other.key.scope == ss.key.scope {
-				return failed("Thread " + string(ss.thread) + " is that of session " + other.key.id + " already: switch to that")
+			if other.key.Scope == ss.key.Scope {
+				return command.Failed("Thread " + string(ss.thread) + " is that of session " + other.key.ID + " already: switch to that")
 			}
 		}
 	}
 	ss.joining, ss.shared = true, true
 	s.attend(ss)
-	return s.work(x, func(ctx context.Context) outcome {
-		turns, err := s.hub.LatestTurns(ctx, core.Principal{Operator: true}, ss.thread, mostTurns)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		problem := s.checkSession(x, ss.key.id)
+	return x.Work(s.jobs, func(ctx context.Context) command.Outcome {
+		turns, err := s.hub.LatestTurns(ctx, everything(), ss.thread, mostTurns)
+		s.engine.Lock()
+		defer s.engine.Unlock()
+		problem := s.checkSession(x, ss.key.ID)
 		if err != nil {
 			problem = core.AsFault(err).Message
 		}
@@ -64,10 +53,10 @@ func (s *Server) joinThread(x *execution, ss *session, cwd string) outcome {
 		}
 		if problem != "" {
 			s.depart(ss)
-			return failed(problem)
+			return command.Failed(problem)
 		}
 		s.register(ss)
-		s.beginTree(ss, conversation.New(core.NewID(), ss.key.id, cwd, ""))
+		s.beginTree(ss, conversation.New(core.NewID(), ss.key.ID, cwd, ""))
 		s.catchUp(ss, turns)
 		return s.created(x, ss)
 	})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -66,9 +67,9 @@ func TestWhoMayNotReadAThreadCannotJoinIt(t *testing.T) {
 	ann.fails(create("t", "anns"), "Thread anns is that of session s already: switch to that")
 	boss.ok(create("s", "anns"))
 	boss.ok(create("t", "bobs"))
-	ann.fails(create("t", " "), "Validation failed: thread: "+notBlank)
+	ann.fails(create("t", " "), "Validation failed: thread: "+command.NotBlank)
 	ann.fails(create("t", strings.Repeat("x", core.MaxIDBytes+1)), "Validation failed: thread: Too long (max 512 bytes)")
-	ann.fails(`{"type":"create_session","thread":7}`, "Validation failed: thread: "+notBlank)
+	ann.fails(`{"type":"create_session","thread":7}`, "Validation failed: thread: "+command.NotBlank)
 
 	// A name that has no conversation begins one; who must not read what is said there
 	// is not shown it.

@@ -18,16 +18,16 @@ func (s *Server) watchOver(ss *session) {
 // retire deletes a session whose time is over. One that is at work gets as long as
 // that takes.
 func (s *Server) retire(ss *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.engine.Lock()
+	defer s.engine.Unlock()
 	switch {
-	case ss.deleted || s.stopped:
+	case ss.deleted || s.engine.Stopped():
 	case ss.busy():
 		ss.expiry.Reset(time.Minute)
 	default:
 		s.expired++
 		s.count("sessions.expired")
-		s.unload(ss, s.admissions+1)
+		s.unload(ss, s.engine.NextNumber())
 		s.sayDeleted(ss)
 	}
 }
@@ -56,8 +56,8 @@ func (s *Server) unload(ss *session, until uint64) {
 
 // closeSessions ends what the sessions of a server that ends still have running.
 func (s *Server) closeSessions() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.engine.Lock()
+	defer s.engine.Unlock()
 	for _, ss := range s.sessions {
 		ss.stopBash()
 		if ss.expiry != nil {
@@ -69,5 +69,5 @@ func (s *Server) closeSessions() {
 // sayDeleted tells everybody whom it concerns that a session is no more.
 func (s *Server) sayDeleted(ss *session) {
 	s.happened("session_deleted")
-	s.broadcast(ss.key.scope, serverEvent("session_deleted", map[string]string{"sessionId": ss.key.id}))
+	s.broadcast(ss.key.Scope, serverEvent("session_deleted", map[string]string{"sessionId": ss.key.ID}))
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -40,7 +41,7 @@ func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
 	c.send(large("2"))
 	c.until("command_accepted", `"2"`)
 	c.send(large("3"))
-	if f := c.until(`"response"`, `"id":"3"`); f.Error != tooMany {
+	if f := c.until(`"response"`, `"id":"3"`); f.Error != command.TooMany {
 		t.Errorf("beyond the bound: got %s, want it refused", f.Raw)
 	}
 	c.ok(`{"type":"steer","sessionId":"s","message":"small"}`)
@@ -49,10 +50,10 @@ func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
 	c.until(`"response"`, `"id":"1"`, `"success":true`)
 	a.say(<-w.tasks, core.Done{})
 	c.until(`"response"`, `"id":"2"`, `"success":true`)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.flyingBytes != 0 {
-		t.Errorf("in the end: got %d bytes in flight, want 0", s.flyingBytes)
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	if n := s.engine.Counts().InFlightBytes; n != 0 {
+		t.Errorf("in the end: got %d bytes in flight, want 0", n)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -16,10 +17,10 @@ func TestAListThatTakesLongHoldsUpNothingElse(t *testing.T) {
 	c := dial(t, s, ConnOptions{})
 	c.open("s", "x")
 	release := make(chan struct{})
-	s.mu.Lock()
-	s.lists.add(func(context.Context) { <-release }) // a disk that takes its time
-	s.mu.Unlock()
-	const lists = 2 * workers
+	s.engine.Lock()
+	s.lists.Add(func(context.Context) { <-release }) // a disk that takes its time
+	s.engine.Unlock()
+	const lists = 2 * command.Workers
 	for i := range lists {
 		c.send(fmt.Sprintf(`{"id":"l%d","type":"list_stored_sessions"}`, i))
 	}
@@ -41,11 +42,11 @@ func TestADirectoryThatIsSlowToAnswerHoldsUpNothingElse(t *testing.T) {
 	_, s := newStage(t, Options{})
 	c := dial(t, s, ConnOptions{})
 	release := make(chan struct{})
-	s.mu.Lock()
-	for range workers {
-		s.jobs.add(func(context.Context) { <-release }) // a disk that takes its time
+	s.engine.Lock()
+	for range command.Workers {
+		s.jobs.Add(func(context.Context) { <-release }) // a disk that takes its time
 	}
-	s.mu.Unlock()
+	s.engine.Unlock()
 	c.send(`{"id":"slow","type":"create_session","sessionId":"s","cwd":"/"}`)
 	c.ok(`{"type":"create_session","sessionId":"t"}`)
 	if f := c.ok(`{"type":"list_sessions"}`); has(f, `"sessionId":"s"`) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -16,24 +17,24 @@ import (
 
 // loadSession brings a conversation back from its file (section 20.2). Nobody else is
 // told of the session (facts, section 2.1).
-func loadSession(s *Server, x *execution) outcome {
-	if ss := s.lookup(x); ss != nil {
+func loadSession(s *Server, x *request) command.Outcome {
+	if ss := x.find(); ss != nil {
 		return s.haveAlready(x, ss)
 	}
-	path, _ := x.text("sessionPath")
-	return s.work(x, func(context.Context) outcome {
-		from, problem := s.store.Read(x.client.scope, path)
+	path, _ := x.Text("sessionPath")
+	return x.Work(s.jobs, func(context.Context) command.Outcome {
+		from, problem := s.store.Read(x.client.Scope, path)
 		if problem != "" {
-			return failed(problem)
+			return command.Failed(problem)
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		id := x.session
+		s.engine.Lock()
+		defer s.engine.Unlock()
+		id := x.Session
 		if id == "" {
-			id = s.idOf(x.client.scope, from)
+			id = s.idOf(x.client.Scope, from)
 		}
 		if problem := s.checkSession(x, id); problem != "" {
-			return failed(problem)
+			return command.Failed(problem)
 		}
 		ss := newSession(x, id)
 		s.register(ss)
@@ -46,14 +47,14 @@ func loadSession(s *Server, x *execution) outcome {
 // listed, else, when that is taken, a new one.
 func (s *Server) idOf(scope string, from conversation.Stored) string {
 	id := conversation.StoredID(from.At.Path(), from.Tree.Header)
-	if _, taken := s.sessions[sessionKey{scope, id}]; taken || !sessionIDs.MatchString(id) || units(id) > maxID {
+	if _, taken := s.sessions[command.Key{Scope: scope, ID: id}]; taken || !sessionIDs.MatchString(id) || command.Units(id) > command.MaxID {
 		return newSessionID()
 	}
 	return id
 }
 
 // take gives the session a conversation from a file, and the agent with which it was had
-// last. Server.mu is held.
+// last.
 func (s *Server) take(ss *session, from conversation.Stored) {
 	ss.file.Release()
 	ss.tree, ss.file = from.Tree, s.store.Open(from)
@@ -63,20 +64,20 @@ func (s *Server) take(ss *session, from conversation.Stored) {
 
 // listStored lists the live sessions that have a file, or will have one, and the
 // files of all others (section 20.1).
-func listStored(s *Server, x *execution) outcome {
-	scope := x.client.scope
+func listStored(s *Server, x *request) command.Outcome {
+	scope := x.client.Scope
 	live := map[string]conversation.StoredInfo{}
 	var list []conversation.StoredInfo
 	for key, ss := range s.sessions {
-		if key.scope != scope || ss.file == nil {
+		if key.Scope != scope || ss.file == nil {
 			continue
 		}
 		info := conversation.StoredInfoOf(ss.file.Path(), ss.tree)
-		info.SessionID, info.IsStreaming, info.FileExists = key.id, ss.run != nil, ss.file.Made()
+		info.SessionID, info.IsStreaming, info.FileExists = key.ID, ss.run != nil, ss.file.Made()
 		live[ss.file.Path()] = info
 		list = append(list, info)
 	}
-	return s.workOf(s.lists, x, func(ctx context.Context) outcome {
+	return x.Work(s.lists, func(ctx context.Context) command.Outcome {
 		for _, f := range s.store.List(ctx, scope) {
 			if _, known := live[f.SessionFile]; !known {
 				list = append(list, f)
@@ -85,7 +86,7 @@ func listStored(s *Server, x *execution) outcome {
 		slices.SortStableFunc(list, func(a, b conversation.StoredInfo) int {
 			return cmp.Or(strings.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(a.SessionID, b.SessionID))
 		})
-		return outcome{data: wire.Encode(map[string]any{"sessions": append([]conversation.StoredInfo{}, list...)})}
+		return command.Outcome{Data: wire.Encode(map[string]any{"sessions": append([]conversation.StoredInfo{}, list...)})}
 	})
 }
 
@@ -98,9 +99,9 @@ type sessionFile struct {
 
 // listFiles lists the session files that belong to the directory of the session,
 // those that were written last first (facts, section 3.5).
-func listFiles(s *Server, x *execution) outcome {
-	scope, cwd := x.client.scope, x.on.tree.Header.Cwd
-	return s.workOf(s.lists, x, func(ctx context.Context) outcome {
+func listFiles(s *Server, x *request) command.Outcome {
+	scope, cwd := x.client.Scope, x.on.tree.Header.Cwd
+	return x.Work(s.lists, func(ctx context.Context) command.Outcome {
 		files := []sessionFile{}
 		for _, f := range s.store.List(ctx, scope) {
 			if f.Cwd != cwd {
@@ -112,6 +113,6 @@ func listFiles(s *Server, x *execution) outcome {
 			}
 		}
 		slices.SortStableFunc(files, func(a, b sessionFile) int { return strings.Compare(b.ModifiedAt, a.ModifiedAt) })
-		return outcome{data: wire.Encode(map[string]any{"files": files})}
+		return command.Outcome{Data: wire.Encode(map[string]any{"files": files})}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"weak"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -42,9 +43,9 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 				`{"type":"prompt","sessionId":"`+id+`","message":"hello"}`)
 			end.until(`"command":"prompt","success":true`)
 			if i%100 == 0 {
-				s.mu.Lock()
-				sessions = append(sessions, weak.Make(s.sessions[sessionKey{"", id}]))
-				s.mu.Unlock()
+				s.engine.Lock()
+				sessions = append(sessions, weak.Make(s.sessions[command.Key{Scope: "", ID: id}]))
+				s.engine.Unlock()
 			}
 			end.send(`{"type":"delete_session","sessionId":"` + id + `"}`)
 			end.until(`"session_deleted"`)
@@ -75,14 +76,14 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 	if kept > 5 {
 		t.Errorf("got %d of %d sessions in memory still, want at most the latest", kept, len(sessions))
 	}
-	s.mu.Lock()
-	left := map[string]int{"sessions": len(s.sessions), "lanes": len(s.lanes), "runs": len(s.runs), "threads": len(s.companies), "commands": len(s.flying)}
+	s.engine.Lock()
+	left := map[string]int{"sessions": len(s.sessions), "lanes": s.engine.Counts().Lanes, "runs": len(s.runs), "threads": len(s.companies), "commands": s.engine.Counts().InFlight}
 	for _, k := range s.clients {
 		k.mu.Lock()
-		left["readings"] += len(k.reading) + len(k.views) + k.pending
+		left["readings"] += len(k.reading) + len(k.views) + k.Pending
 		k.mu.Unlock()
 	}
-	s.mu.Unlock()
+	s.engine.Unlock()
 	for what, n := range left {
 		if n != 0 {
 			t.Errorf("got %d %s left, want none", n, what)

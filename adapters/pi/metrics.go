@@ -2,13 +2,11 @@ package pi
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
-	"github.com/dragoman-hub/dragoman/core"
 )
 
 // metrics are what get_metrics tells, in the shape of the reference (facts, section
@@ -27,9 +25,9 @@ type metrics struct {
 		GlobalCount int `json:"globalCount"`
 		GlobalLimit int `json:"globalLimit"`
 	} `json:"rateLimitUsage"`
-	Stores             stores           `json:"stores"`
-	CircuitBreakers    []circuitMetrics `json:"circuitBreakers"`
-	BashCircuitBreaker bashMetrics      `json:"bashCircuitBreaker"`
+	Stores             stores                  `json:"stores"`
+	CircuitBreakers    []command.CircuitReport `json:"circuitBreakers"`
+	BashCircuitBreaker bashMetrics             `json:"bashCircuitBreaker"`
 	Metrics            struct {
 		Counters map[string]int64 `json:"counters"`
 		Gauges   map[string]int64 `json:"gauges"`
@@ -103,24 +101,6 @@ type journalMetrics struct {
 	} `json:"compaction"`
 }
 
-// circuitMetrics are those of one agent's circuit; the reference's provider is the
-// agent here.
-type circuitMetrics struct {
-	ProviderName    string `json:"providerName"`
-	State           string `json:"state"`
-	FailureCount    int    `json:"failureCount"`
-	LastFailureTime *int64 `json:"lastFailureTime"`
-	LastStateChange int64  `json:"lastStateChange"`
-	LastAccessTime  int64  `json:"lastAccessTime"`
-	TotalCalls      int64  `json:"totalCalls"`
-	TotalRejected   int64  `json:"totalRejected"`
-	TotalSlowCalls  int64  `json:"totalSlowCalls"`
-	TotalSuccesses  int64  `json:"totalSuccesses"`
-	TotalFailures   int64  `json:"totalFailures"`
-	AvgLatencyMs    int64  `json:"avgLatencyMs"`
-	HalfOpenCalls   int64  `json:"halfOpenCalls"`
-}
-
 // bashMetrics are those of the circuits of bash. Enabled says that bash is allowed.
 type bashMetrics struct {
 	Enabled            bool   `json:"enabled"`
@@ -133,34 +113,25 @@ type bashMetrics struct {
 	TotalRejected      int64  `json:"totalRejected"`
 }
 
-// rejectedAs is what the reference calls the rejections; the last four are ours.
-var rejectedAs = map[rejection]string{
-	beyondSessions: "sessionLimit", beyondSize: "messageSize", beyondRate: "rateLimit", beyondAll: "globalRateLimit",
-	beyondConnections: "connectionLimit", beyondAnswers: "extensionUIResponseRateLimit",
-	beyondPending: "pendingLimit", beyondInFlight: "inFlightLimit", breakerOpen: "circuitOpen",
-}
-
 // getMetrics tells the numbers of the server (section 21.3): of the whole of it, but
 // for the rate, which is that of the client.
-func getMetrics(s *Server, x *execution) outcome {
+func getMetrics(s *Server, x *request) command.Outcome {
+	counts := s.engine.Counts()
 	m := metrics{
-		SessionCount: len(s.sessions), ConnectionCount: s.sockets, TotalCommandsExecuted: s.executed,
-		CommandsRejected: map[string]int64{}, ZombieSessionsDetected: s.zombies(), ZombieSessionsCleaned: s.expired,
-		CircuitBreakers: s.agentMetrics(), BashCircuitBreaker: s.bashMetrics(),
+		SessionCount: len(s.sessions), ConnectionCount: s.sockets, TotalCommandsExecuted: counts.Executed,
+		CommandsRejected: s.engine.Rejections(), ZombieSessionsDetected: s.zombies(), ZombieSessionsCleaned: s.expired,
+		CircuitBreakers: s.agents.Report(), BashCircuitBreaker: s.bashMetrics(),
 	}
-	for why, name := range rejectedAs {
-		m.CommandsRejected[name] = s.rejected[why].Load()
-	}
-	m.RateLimitUsage.GlobalCount = s.rates.used(x.client.space)
+	m.RateLimitUsage.GlobalCount = s.engine.RateOf(&x.client.Client)
 	m.RateLimitUsage.GlobalLimit = max(0, s.opts.Rates.Client)
 
-	m.Stores.Replay.InFlightCount = len(s.flying)
-	m.Stores.Replay.OutcomeCount, m.Stores.Replay.IdempotencyCacheSize = s.memory.order.Len(), len(s.memory.keys)
+	m.Stores.Replay.InFlightCount = counts.InFlight
+	m.Stores.Replay.OutcomeCount, m.Stores.Replay.IdempotencyCacheSize = counts.Outcomes, counts.Keys
 	m.Stores.Replay.MaxCommandOutcomes = s.opts.MaxOutcomes
 	m.Stores.Replay.MaxInFlightCommands = s.opts.MaxInFlight
-	m.Stores.Replay.InFlightRejections = s.rejected[beyondInFlight].Load()
+	m.Stores.Replay.InFlightRejections = int64(counts.Overflown)
 	m.Stores.Version.SessionCount = len(s.sessions)
-	m.Stores.Execution.LaneCount = len(s.lanes)
+	m.Stores.Execution.LaneCount = counts.Lanes
 	counters := s.hub.Counters()
 	m.Stores.ExtensionUI.PendingCount = s.openDialogs()
 	m.Stores.ExtensionUI.MaxPendingRequests, m.Stores.ExtensionUI.RejectedCount = s.hub.Limits().Questions, counters["refused.question"]
@@ -174,11 +145,11 @@ func getMetrics(s *Server, x *execution) outcome {
 	}
 	m.Metrics.Gauges = map[string]int64{"pi_server_connections_active": int64(len(s.clients))}
 	m.Metrics.RecentEvents = append([]recentEvent{}, s.recent...)
-	return outcome{data: wire.Encode(m)}
+	return command.Outcome{Data: wire.Encode(m)}
 }
 
 // held counts the sessions of a client that make no room for others.
-func (s *Server) held(by space) int {
+func (s *Server) held(by command.Space) int {
 	n := 0
 	for _, ss := range s.sessions {
 		if ss.owner == by && (ss.busy() || len(ss.readers) > 0) {
@@ -201,11 +172,11 @@ func (s *Server) zombies() int {
 
 // journalMetrics are those of the journal of commands, as c is told them.
 func (s *Server) journalMetrics(c *connection) journalMetrics {
-	f := s.found
+	n := s.engine.JournalCounts()
 	m := journalMetrics{
-		Enabled: s.opts.Journal != nil, Initialized: f.ready, JournalPath: s.journalPath(c), SchemaVersion: recordVersion, AppendFailurePolicy: "best_effort",
-		EntriesWritten: s.written, WriteErrors: s.unwritten, EntriesScanned: int64(f.scanned), MalformedEntries: int64(f.malformed),
-		UnsupportedVersionEntries: int64(f.unsupported), RecoveredOutcomes: int64(len(f.outcomes)), RecoveredInFlightFailures: int64(len(f.cut)),
+		Enabled: n.Enabled, Initialized: n.Ready, JournalPath: s.journalPath(c), SchemaVersion: command.RecordVersion, AppendFailurePolicy: "best_effort",
+		EntriesWritten: n.Written, WriteErrors: n.Unwritten, EntriesScanned: int64(n.Scanned), MalformedEntries: int64(n.Malformed),
+		UnsupportedVersionEntries: int64(n.Unsupported), RecoveredOutcomes: int64(n.Outcomes), RecoveredInFlightFailures: int64(n.Cut),
 	}
 	m.Retention.Enabled = m.Enabled // the journal lets go of what is too old or too much
 	return m
@@ -217,7 +188,7 @@ func (s *Server) openDialogs() int {
 	for _, ss := range s.sessions {
 		n += len(ss.dialogs.open)
 	}
-	for _, a := range s.hub.Approvals(core.Principal{Operator: true}) {
+	for _, a := range s.hub.Approvals(everything()) {
 		if s.runs[a.Task] != nil {
 			n++
 		}
@@ -225,37 +196,18 @@ func (s *Server) openDialogs() int {
 	return n
 }
 
-func (s *Server) agentMetrics() []circuitMetrics {
-	list := []circuitMetrics{}
-	for _, id := range slices.Sorted(maps.Keys(s.agents.of)) {
-		c := s.agents.of[id]
-		m := circuitMetrics{
-			ProviderName: c.name, State: c.state(), FailureCount: c.recent(), LastAccessTime: c.lastAccess.UnixMilli(),
-			TotalCalls: c.calls, TotalRejected: c.rejected, TotalSlowCalls: c.slowCalls, TotalSuccesses: c.successes, TotalFailures: c.failures,
-			HalfOpenCalls: c.trials, LastStateChange: c.lastChange.UnixMilli(),
-		}
-		if !c.lastFailure.IsZero() {
-			at := c.lastFailure.UnixMilli()
-			m.LastFailureTime = &at
-		}
-		if n := c.successes + c.failures; n > 0 {
-			m.AvgLatencyMs = (c.latency / time.Duration(n)).Milliseconds()
-		}
-		list = append(list, m)
-	}
-	return list
-}
-
 func (s *Server) bashMetrics() bashMetrics {
+	all := s.bash.Report()
 	m := bashMetrics{
-		Enabled: s.opts.Bash, GlobalState: s.bash.state(), GlobalFailureCount: s.bash.recent(),
-		TotalCalls: s.bash.calls, TotalTimeouts: s.bashTimeouts, TotalRejected: s.bash.rejected,
+		Enabled: s.opts.Bash, GlobalState: all.State, GlobalFailureCount: all.FailureCount,
+		TotalCalls: all.TotalCalls, TotalTimeouts: s.bashTimeouts, TotalRejected: all.TotalRejected,
 	}
 	for _, ss := range s.sessions {
 		if c := ss.circuit; c != nil {
 			m.SessionCount++
-			m.TotalRejected += c.rejected
-			if c.isOpen() {
+			own := c.Report()
+			m.TotalRejected += own.TotalRejected
+			if own.State == "open" {
 				m.OpenSessionCount++
 			}
 		}
@@ -265,20 +217,20 @@ func (s *Server) bashMetrics() bashMetrics {
 
 // healthCheck tells how near the limits are and what is out of order (section 21.2;
 // facts, section 4.5).
-func healthCheck(s *Server, x *execution) outcome {
+func healthCheck(s *Server, x *request) command.Outcome {
 	issues := []string{}
 	nearly := func(what string, n, limit int) {
 		if 10*n >= 9*limit {
 			issues = append(issues, fmt.Sprintf("%s count at %d/%d (90%%+)", what, n, limit))
 		}
 	}
-	nearly("Session", s.held(x.client.space), s.opts.MaxSessions)
+	nearly("Session", s.held(x.client.Space), s.opts.MaxSessions)
 	nearly("Connection", s.sockets, s.opts.MaxConnections)
 	if n := s.zombies(); n > 0 {
 		issues = append(issues, fmt.Sprintf("%d zombie sessions detected", n))
 	}
 	healthy := len(issues) == 0
-	agents, b := s.agents.anyOpen(), s.bashMetrics()
+	agents, b := slices.ContainsFunc(s.agents.Report(), func(r command.CircuitReport) bool { return r.State == "open" }), s.bashMetrics()
 	if agents {
 		issues = append(issues, "One or more LLM provider circuits are open")
 	}
@@ -286,7 +238,7 @@ func healthCheck(s *Server, x *execution) outcome {
 	if shells {
 		issues = append(issues, "Bash command circuit breaker is open")
 	}
-	return outcome{data: wire.Encode(map[string]any{
+	return command.Outcome{Data: wire.Encode(map[string]any{
 		"healthy": healthy, "issues": issues, "hasOpenCircuit": agents, "hasOpenBashCircuit": shells,
 	})}
 }

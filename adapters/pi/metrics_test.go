@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -58,10 +59,11 @@ func TestTheMetricsHaveTheLatestEventsOfTheServer(t *testing.T) {
 func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 	h, s := newStage(t, Options{
 		MaxMessageBytes: 300, MaxSessions: 1, MaxConnections: 2, MaxPending: 2, MaxInFlight: 2,
-		Rates: Rates{Client: 17, Session: 3, Server: -1, Answers: 1}, Breakers: Breakers{Agent: Breaker{Failures: 1}},
+		Rates: command.Rates{Client: 17, Session: 3, Server: -1, Answers: 1}, Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}},
 	})
 	join(t, h, core.Card{ID: "bad"}, faulty(core.CodeInternal))
-	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
+	w := holding()
+	mute := join(t, h, core.Card{ID: "mute"}, w.work)
 	c := dial(t, s, ConnOptions{})
 	busy := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 
@@ -91,9 +93,8 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 	busy.Close()
 	ann := dial(t, s, ConnOptions{Transport: Stdio, Principal: core.Principal{ID: "ann", Authenticated: true}})
 	ann.fails(`{"type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
-	s.mu.Lock()
-	s.opts.MaxInFlight = 100 // so that the numbers can be asked for
-	s.mu.Unlock()
+	mute.say(<-w.tasks, core.Done{}) // so that the numbers can be asked for
+	ann.until("command_finished", `"q"`)
 	for c.do(`{"type":"health_check"}`).Success {
 	}
 	ann.ok(`{"type":"abort","sessionId":"m"}`)
@@ -112,9 +113,12 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 	if n := got.Stores.ExtensionUI.MaxPendingRequests; n != h.Limits().Questions {
 		t.Errorf("maxPendingRequests: got %d, want %d", n, h.Limits().Questions)
 	}
-	for why := rejection(1); why < rejections; why++ {
-		if name := "pi_server_rejected_" + why.String(); got.Metrics.Counters[name] != s.rejected[why].Load() || got.Metrics.Counters[name] == 0 {
-			t.Errorf("%s: got %d, want %d", name, got.Metrics.Counters[name], s.rejected[why].Load())
+	for name, why := range map[string]string{
+		"sessions": "sessionLimit", "size": "messageSize", "rate": "rateLimit", "global_rate": "globalRateLimit", "connections": "connectionLimit",
+		"answer_rate": "extensionUIResponseRateLimit", "pending": "pendingLimit", "in_flight": "inFlightLimit", "breaker": "circuitOpen",
+	} {
+		if n := got.Metrics.Counters["pi_server_rejected_"+name]; n != want[why] || n == 0 {
+			t.Errorf("%s: got %d, want %d", name, n, want[why])
 		}
 	}
 }

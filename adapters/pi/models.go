@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -81,29 +82,29 @@ func (s *Server) models() []*model {
 	return list
 }
 
-func getModels(s *Server, _ *execution) outcome {
-	return outcome{data: wire.Encode(map[string]any{"models": s.models()})}
+func getModels(s *Server, _ *request) command.Outcome {
+	return command.Outcome{Data: wire.Encode(map[string]any{"models": s.models()})}
 }
 
 // setModel binds the session to an agent.
-func setModel(s *Server, x *execution) outcome {
+func setModel(s *Server, x *request) command.Outcome {
 	if m, was := x.modelBefore(); was {
-		return outcome{data: wire.Encode(map[string]any{"model": s.bind(x.on, m)})}
+		return command.Outcome{Data: wire.Encode(map[string]any{"model": s.bind(x.on, m)})}
 	}
-	provider, _ := x.text("provider")
-	id, _ := x.text("modelId")
+	provider, _ := x.Text("provider")
+	id, _ := x.Text("modelId")
 	a, ok := s.hub.Agent(core.AgentID(id))
 	if !ok || a.Dialect != provider {
-		return failed("Model not found: " + provider + "/" + id)
+		return command.Failed("Model not found: " + provider + "/" + id)
 	}
-	return outcome{data: wire.Encode(map[string]any{"model": s.bind(x.on, new(modelOf(a)))})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"model": s.bind(x.on, new(modelOf(a)))})}
 }
 
 // modelBefore is the agent that x bound the session to before it is done again: that may
 // not be back yet.
-func (x *execution) modelBefore() (*model, bool) {
+func (x *request) modelBefore() (*model, bool) {
 	var before struct{ Model *model }
-	was := x.again(&before) && before.Model != nil
+	was := x.Before(&before) && before.Model != nil
 	return before.Model, was
 }
 
@@ -115,16 +116,16 @@ func (s *Server) bind(ss *session, m *model) *model {
 }
 
 // cycleModel moves the session to the next agent, or the one before.
-func cycleModel(s *Server, x *execution) outcome {
+func cycleModel(s *Server, x *request) command.Outcome {
 	if m, was := x.modelBefore(); was {
 		return cycled(x, s.bind(x.on, m))
 	}
 	list := s.models()
 	if len(list) <= 1 {
-		return outcome{data: wire.Encode(nil)}
+		return command.Outcome{Data: wire.Encode(nil)}
 	}
 	by := 1
-	if x.is("direction", `"backward"`) {
+	if x.Is("direction", `"backward"`) {
 		by = -1
 	}
 	at := slices.IndexFunc(list, func(m *model) bool { return m.ID == x.on.agent.Agent() })
@@ -134,8 +135,8 @@ func cycleModel(s *Server, x *execution) outcome {
 	return cycled(x, s.bind(x.on, list[(at+by+len(list))%len(list)]))
 }
 
-func cycled(x *execution, m *model) outcome {
-	return outcome{data: wire.Encode(map[string]any{"model": m, "thinkingLevel": x.on.thinkingLevel(), "isScoped": false})}
+func cycled(x *request, m *model) command.Outcome {
+	return command.Outcome{Data: wire.Encode(map[string]any{"model": m, "thinkingLevel": x.on.thinkingLevel(), "isScoped": false})}
 }
 
 // windowOf is the context window that an agent tells of, or else pi's default.

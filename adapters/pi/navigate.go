@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -22,75 +23,75 @@ type journey struct {
 
 // navigate moves to another entry. What is left can be summed up, so that the agent
 // knows of it.
-func navigate(s *Server, x *execution) outcome {
+func navigate(s *Server, x *request) command.Outcome {
 	t := x.on.tree
-	id, _ := x.text("targetId")
+	id, _ := x.Text("targetId")
 	to := t.Find(id)
 	if to == nil {
-		return failed("Entry " + id + " not found")
+		return command.Failed("Entry " + id + " not found")
 	}
 	if to == t.Leaf {
 		return begun()
 	}
-	options, _ := x.object("options")
-	label, _ := options.text("label")
+	options, _ := x.Object("options")
+	label, _ := options.Text("label")
 	j := journey{target: to, leaf: to, label: label}
 	if to.Asks() || to.Type == sessionfile.TypeCustomMessage {
 		text := to.Said().Text()
 		j.leaf, j.text = to.Parent, &text
 	}
-	if x.before != nil && options.is("summarize", "true") {
-		return outcome{data: x.before.data} // the summary is in the conversation, behind the move
+	if x.Repeated() && options.Is("summarize", "true") {
+		return command.Outcome{Data: x.Known()} // the summary is in the conversation, behind the move
 	}
 	left := t.LeftFor(to)
-	if !options.is("summarize", "true") || len(left) == 0 {
+	if !options.Is("summarize", "true") || len(left) == 0 {
 		return s.arrive(x.on, j, "")
 	}
 	if x.on.agent.IsZero() {
-		return failed("No model available for summarization")
+		return command.Failed("No model available for summarization")
 	}
 	question := summaryQuestion(options)
 	prepare := func() ([]core.Turn, string) { return conversation.Turns(left, s.hub.Limits().HistoryBytes), question }
 	err := s.askAside(x, prepare, time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
 		switch {
 		case f != nil && f.Code == core.CodeCancelled:
-			s.finish(x, outcome{data: wire.Encode(map[string]bool{"cancelled": true, "aborted": true})})
+			x.Finish(command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": true, "aborted": true})})
 		case x.on.deleted:
-			s.finish(x, failed(notFound(x.session)))
+			x.Finish(command.Failed(notFound(x.Session)))
 		case f != nil && f.Code == core.CodeUnknownAgent:
-			s.finish(x, failed("No model available for summarization"))
+			x.Finish(command.Failed("No model available for summarization"))
 		case f != nil:
-			s.finish(x, failed(f.Message))
+			x.Finish(command.Failed(f.Message))
 		case strings.TrimSpace(summary) == "":
-			s.finish(x, failed("the agent gave no summary"))
+			x.Finish(command.Failed("the agent gave no summary"))
 		default:
-			s.finish(x, s.arrive(x.on, j, summary))
+			x.Finish(s.arrive(x.on, j, summary))
 		}
 	})
 	if err != nil {
-		return failed(core.AsFault(err).Message)
+		return command.Failed(core.AsFault(err).Message)
 	}
-	return outcome{pending: true}
+	return command.Outcome{Pending: true}
 }
 
 // summaryQuestion asks for a summary of what goes along with it, as the options of
 // navigate_tree want it.
-func summaryQuestion(options command) string {
+func summaryQuestion(options command.Command) string {
 	const ask = "Sum up the conversation before this message, so that somebody who has not read it can go on from the summary: what was wanted, " +
 		"what was found out and decided, what was done and to which files, and what is still open. Answer with the summary alone."
-	custom, _ := options.text("customInstructions")
+	custom, _ := options.Text("customInstructions")
 	switch {
 	case custom == "":
 		return ask
-	case options.is("replaceInstructions", "true"):
+	case options.Is("replaceInstructions", "true"):
 		return custom
 	}
 	return ask + "\n\n" + custom
 }
 
 // arrive goes on where the journey leads, with the summary of what was left if there
-// is one. Server.mu is held.
-func (s *Server) arrive(ss *session, j journey, summary string) outcome {
+// is one.
+func (s *Server) arrive(ss *session, j journey, summary string) command.Outcome {
 	t := ss.tree
 	t.Move(j.leaf)
 	marked := j.target
@@ -109,5 +110,5 @@ func (s *Server) arrive(ss *session, j journey, summary string) outcome {
 	if j.text != nil {
 		data["editorText"] = *j.text
 	}
-	return outcome{data: wire.Encode(data)}
+	return command.Outcome{Data: wire.Encode(data)}
 }

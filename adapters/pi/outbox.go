@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -59,7 +60,7 @@ func newOutbox(limit int) outbox {
 // push adds an item. It reports false when the client is too slow to be sent more.
 func (o *outbox) push(it item) bool {
 	ok := o.add(it, false)
-	signal(o.ready)
+	command.Signal(o.ready)
 	return ok
 }
 
@@ -74,7 +75,7 @@ func (o *outbox) wake() {
 	waits := o.gathered > 0
 	o.mu.Unlock()
 	if waits {
-		signal(o.ready)
+		command.Signal(o.ready)
 	}
 }
 
@@ -95,7 +96,7 @@ func (o *outbox) add(it item, later bool) bool {
 	if later {
 		before := o.gathered
 		if o.gathered += it.size(); before < gatherBytes && o.gathered >= gatherBytes {
-			signal(o.ready)
+			command.Signal(o.ready)
 		}
 	}
 	o.mu.Unlock()
@@ -142,7 +143,7 @@ func (o *outbox) sent(it item) {
 	freed := before > enough && o.bytes <= enough
 	o.mu.Unlock()
 	if freed {
-		signal(o.room)
+		command.Signal(o.room)
 	}
 }
 
@@ -164,6 +165,7 @@ func (o *outbox) wait(ctx context.Context) error {
 	}
 }
 
+// signal wakes who waits for the channel, now or when it looks next.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

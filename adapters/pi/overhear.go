@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
@@ -12,12 +13,13 @@ import (
 )
 
 // company are the sessions that have a thread: as a rule one, and besides it those of
-// operators, who may look on at everybody's. Server.mu guards it.
+// operators, who may look on at everybody's.
 type company struct{ sessions map[*session]struct{} }
 
 // heard is a turn in the lane of a session: what somebody else has asked in its
 // thread. It is told as a run like any other, when the lane has come to it.
 type heard struct {
+	server  *Server
 	session *session
 	thread  core.ThreadID // which the session may have left by then
 	task    *hub.Task
@@ -26,7 +28,7 @@ type heard struct {
 // mostHeard is how many turns of others may wait for a session to tell them.
 const mostHeard = 100
 
-// attend lets the session hear what others ask in its thread. Server.mu is held.
+// attend lets the session hear what others ask in its thread.
 func (s *Server) attend(ss *session) {
 	with := s.companies[ss.thread]
 	if with == nil {
@@ -37,7 +39,7 @@ func (s *Server) attend(ss *session) {
 	with.sessions[ss] = struct{}{}
 }
 
-// depart ends that. Server.mu is held.
+// depart ends that.
 func (s *Server) depart(ss *session) {
 	with := s.companies[ss.thread]
 	if with == nil {
@@ -50,14 +52,13 @@ func (s *Server) depart(ss *session) {
 	}
 }
 
-// overhear takes in that somebody else has opened a task in a thread. Server.mu is held.
+// overhear takes in that somebody else has opened a task in a thread.
 func (s *Server) overhear(with *company, task *hub.Task) {
 	s.root.Unwatch(task) // until it is told
 	s.share(with, nil, task)
 }
 
 // share lets all sessions of a thread tell a task, but for the one that has opened it.
-// Server.mu is held.
 func (s *Server) share(with *company, own *session, task *hub.Task) {
 	for ss := range with.sessions {
 		switch {
@@ -70,12 +71,7 @@ func (s *Server) share(with *company, own *session, task *hub.Task) {
 	}
 }
 
-// sees reports whether who has the session may read the task.
-func (ss *session) sees(task *hub.Task) bool {
-	return ss.viewer.Operator || ss.viewer.ID == task.From().ID
-}
-
-// listen puts a task of somebody else into the lane of the session. Server.mu is held.
+// listen puts a task of somebody else into the lane of the session.
 func (s *Server) listen(ss *session, task *hub.Task) {
 	if ss.hearing >= mostHeard {
 		s.count("heard.overrun")
@@ -84,15 +80,15 @@ func (s *Server) listen(ss *session, task *hub.Task) {
 		return
 	}
 	ss.hearing++
-	s.line(ss.key, laneTurn{heard: &heard{ss, ss.thread, task}})
+	s.engine.LineUp(ss.key, &heard{s, ss, ss.thread, task})
 }
 
-// show begins to tell a turn of somebody else. It reports false of one that the
-// session is not concerned with any more. Server.mu is held.
-func (s *Server) show(h *heard) bool {
-	ss := h.session
+// Begin begins to tell a turn of somebody else. It reports false of one that the
+// session is not concerned with any more.
+func (h *heard) Begin() bool {
+	s, ss := h.server, h.session
 	ss.hearing--
-	if ss.deleted || s.stopped || ss.thread != h.thread {
+	if ss.deleted || s.engine.Stopped() || ss.thread != h.thread {
 		return false
 	}
 	ss.shared = true
@@ -106,7 +102,7 @@ func (s *Server) show(h *heard) bool {
 }
 
 // stopHearing ends the telling of a run that is somebody else's, if that is what runs
-// in the session; the run goes on without it. Server.mu is held.
+// in the session; the run goes on without it.
 func (s *Server) stopHearing(ss *session) {
 	r := ss.run
 	if r == nil || !r.last().heard {
@@ -117,7 +113,7 @@ func (s *Server) stopHearing(ss *session) {
 	if len(s.runs[task.ID()]) == 0 {
 		s.root.Unwatch(task)
 	}
-	s.over(r, outcome{})
+	s.over(r, command.Outcome{})
 }
 
 // askedWith are the messages that a task was asked with, as if its sender had said them

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -42,10 +43,10 @@ func threadOf(c *caller, session string) core.ThreadID {
 	return core.ThreadID(textOf(c, `{"type":"get_state","sessionId":"`+session+`"}`, "thread"))
 }
 
-func textOf(c *caller, command, name string) string {
+func textOf(c *caller, line, name string) string {
 	c.t.Helper()
-	r, _ := objectOf(c.ok(command).Data)
-	text, _ := r.text(name)
+	r, _ := command.ObjectOf(c.ok(line).Data)
+	text, _ := r.Text(name)
 	return text
 }
 
@@ -205,9 +206,9 @@ func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
 	if got := task.Answer().Fault; got != nil {
 		t.Errorf("the task of the other one: got %v, want done", got)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.companies) + len(s.runs) + len(s.lanes); n != 0 {
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	if n := len(s.companies) + len(s.runs) + s.engine.Counts().Lanes; n != 0 {
 		t.Errorf("got %d things left, want none", n)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 )
 
 func TestThePageOfTheDialectHasEveryCommandAsItIs(t *testing.T) {
@@ -20,12 +22,12 @@ func TestThePageOfTheDialectHasEveryCommandAsItIs(t *testing.T) {
 		}
 		rows[row[1]] = row[2:]
 	}
-	for name, c := range table {
+	for name, c := range command.Table {
 		lane, version := "waits", ""
-		if c.control {
+		if c.Control {
 			lane = "overtakes"
 		}
-		if c.mutates {
+		if c.Mutates {
 			version = "+1"
 		}
 		row := rows[name]
@@ -108,16 +110,16 @@ func TestThePageSaysWhatBecomesOfEachSuccessAfterARestart(t *testing.T) {
 	again := map[string]bool{}
 	for row := range strings.Lines(rows) {
 		for _, m := range regexp.MustCompile("`([a-z_]+)(\\*?)`").FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
-			for kind := range table {
+			for kind := range command.Table {
 				if kind == m[1] || m[2] != "" && strings.HasPrefix(kind, m[1]) {
 					again[kind] = again[kind] || strings.Contains(row, "again:") || strings.Contains(row, "| asked again") || strings.Contains(row, "| done again,")
 				}
 			}
 		}
 	}
-	for kind, of := range table {
-		if got, said := again[kind]; !said || got != of.again {
-			t.Errorf("%s: the page says done again %v (%v), want %v", kind, got, said, of.again)
+	for kind, of := range command.Table {
+		if got, said := again[kind]; !said || got != of.Again {
+			t.Errorf("%s: the page says done again %v (%v), want %v", kind, got, said, of.Again)
 		}
 	}
 }

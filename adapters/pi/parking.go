@@ -4,13 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 // parked is a session that is out of memory while its conversation is in a file: it made
 // room for another, or the process that had it ended. The next command that names it
-// brings it back. Server.mu guards it.
+// brings it back.
 type parked struct {
 	path string             // of the file
 	tree *conversation.Tree // in place of the file, of a session in which nothing was said
@@ -25,11 +26,11 @@ type parked struct {
 // only its file is left, as when its lifetime is over.
 const mostParked = 10_000
 
-// canPark reports whether the idle session can come back as it is. Server.mu is held.
+// canPark reports whether the idle session can come back as it is.
 func (s *Server) canPark(ss *session) bool {
 	nodes := ss.tree.Nodes
 	switch {
-	case ss.busy(), len(ss.readers) > 0, s.lanes[ss.key] != nil, len(ss.steering)+len(ss.following) > 0:
+	case ss.busy(), len(ss.readers) > 0, s.engine.Waits(ss.key), len(ss.steering)+len(ss.following) > 0:
 		return false
 	case ss.shared || ss.hearing > 0: // it would leave the thread that others talk in
 		return false
@@ -52,7 +53,7 @@ func (ss *session) unsaid() bool {
 	return len(ss.tree.Context) == 0 && !ss.file.Exists()
 }
 
-// park takes an idle session out of memory. Server.mu is held.
+// park takes an idle session out of memory.
 func (s *Server) park(ss *session) {
 	p := &parked{made: ss.created, version: ss.version, agent: ss.agent, noRetry: ss.noRetry, noCompaction: ss.noCompaction}
 	if ss.unsaid() {
@@ -62,13 +63,13 @@ func (s *Server) park(ss *session) {
 		ss.file.Keep() // also where nobody has answered yet
 	}
 	s.count("sessions.parked")
-	s.unload(ss, s.admissions+1)
+	s.unload(ss, s.engine.NextNumber())
 	s.sayDeleted(ss)
 	s.keepParked(ss.key, p)
 }
 
 // keepParked remembers a parked session, and forgets the oldest of too many.
-func (s *Server) keepParked(key sessionKey, p *parked) {
+func (s *Server) keepParked(key command.Key, p *parked) {
 	s.parked[key] = p
 	if len(s.parked) <= mostParked {
 		return
@@ -82,11 +83,11 @@ func (s *Server) keepParked(key sessionKey, p *parked) {
 }
 
 // parkedFor returns the parked session that a command brings back, or nil.
-func (s *Server) parkedFor(x *execution) *parked {
-	if !x.spec.session && x.kind != "switch_session" && (x.before == nil || !x.makes()) {
+func (s *Server) parkedFor(x *request) *parked {
+	if !x.Spec.Session && x.Kind != "switch_session" && (!x.Repeated() || !x.Makes()) {
 		return nil
 	}
-	key := sessionKey{x.client.scope, x.session}
+	key := command.Key{Scope: x.client.Scope, ID: x.Session}
 	p := s.parked[key]
 	if p != nil && s.opts.SessionLifetime > 0 && time.Since(p.made) >= s.opts.SessionLifetime {
 		delete(s.parked, key)
@@ -95,44 +96,44 @@ func (s *Server) parkedFor(x *execution) *parked {
 	return p
 }
 
-// bringBack performs a command once the session that it names is back. Server.mu is held.
-func (s *Server) bringBack(x *execution, p *parked) outcome {
-	key := sessionKey{x.client.scope, x.session}
+// bringBack performs a command once the session that it names is back.
+func (s *Server) bringBack(x *request, p *parked) command.Outcome {
+	key := command.Key{Scope: x.client.Scope, ID: x.Session}
 	if p.tree != nil {
 		if problem := s.unpark(x, key, p, conversation.Stored{}); problem != "" {
-			return failed(problem)
+			return command.Failed(problem)
 		}
-		return s.perform(x)
+		return s.do(x)
 	}
-	return s.work(x, func(context.Context) outcome {
-		from, problem := s.store.Read(key.scope, p.path)
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	return x.Work(s.jobs, func(context.Context) command.Outcome {
+		from, problem := s.store.Read(key.Scope, p.path)
+		s.engine.Lock()
+		defer s.engine.Unlock()
 		switch {
-		case x.settled: // it took too long, and its client was told so
-			return outcome{}
+		case x.Settled(): // it took too long, and its client was told so
+			return command.Outcome{}
 		case s.parked[key] != p: // somebody else was faster
 		case problem != "":
 			if problem != conversation.NotASession { // which it is not before anything was said
-				s.opts.Log.Warn("a session cannot be brought back", "session", key.id, "path", p.path, "error", problem)
+				s.opts.Log.Warn("a session cannot be brought back", "session", key.ID, "path", p.path, "error", problem)
 			}
 			delete(s.parked, key)
 		default:
 			if problem := s.unpark(x, key, p, from); problem != "" {
-				return failed(problem)
+				return command.Failed(problem)
 			}
 		}
-		return s.perform(x)
+		return s.do(x)
 	})
 }
 
 // unpark brings a session back, with what its file holds where it has one. It returns why
-// it cannot, or "". Server.mu is held.
-func (s *Server) unpark(x *execution, key sessionKey, p *parked, from conversation.Stored) string {
+// it cannot, or "".
+func (s *Server) unpark(x *request, key command.Key, p *parked, from conversation.Stored) string {
 	if problem := s.makeRoom(ownerOf(x.client)); problem != "" {
 		return problem
 	}
-	ss := newSession(x, key.id)
+	ss := newSession(x, key.ID)
 	s.register(ss)
 	ss.version, ss.noRetry, ss.noCompaction = p.version, p.noRetry, p.noCompaction
 	if p.tree != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -15,10 +16,10 @@ import (
 func stuckDisk(t *testing.T, s *Server) (letGo func()) {
 	t.Helper()
 	gate := make(chan struct{})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for range workers {
-		s.jobs.add(func(context.Context) { <-gate })
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	for range command.Workers {
+		s.jobs.Add(func(context.Context) { <-gate })
 	}
 	return func() { close(gate) }
 }

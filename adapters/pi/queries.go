@@ -3,6 +3,7 @@ package pi
 import (
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -12,26 +13,26 @@ import (
 
 // getState tells, beside what the reference does, the thread by which others can join
 // the conversation.
-func getState(s *Server, x *execution) outcome {
-	return outcome{data: wire.Encode(struct {
+func getState(s *Server, x *request) command.Outcome {
+	return command.Outcome{Data: wire.Encode(struct {
 		sessionInfo
 		Thread core.ThreadID `json:"thread"`
 	}{s.info(x.on), x.on.thread})}
 }
 
-func getMessages(_ *Server, x *execution) outcome {
+func getMessages(_ *Server, x *request) command.Outcome {
 	all := x.on.all()
 	b := append(make([]byte, 0, conversation.JSONSize(all)+16), `{"messages":`...)
-	return outcome{data: append(conversation.AppendMessages(b, all), '}')}
+	return command.Outcome{Data: append(conversation.AppendMessages(b, all), '}')}
 }
 
-func getLastText(_ *Server, x *execution) outcome {
+func getLastText(_ *Server, x *request) command.Outcome {
 	for _, m := range slices.Backward(x.on.all()) {
 		if m.Role == conversation.RoleAssistant {
-			return outcome{data: wire.Encode(map[string]any{"text": m.Text()})}
+			return command.Outcome{Data: wire.Encode(map[string]any{"text": m.Text()})}
 		}
 	}
-	return outcome{data: wire.Encode(map[string]any{"text": nil})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"text": nil})}
 }
 
 // stats are the counts of get_session_stats (facts, section 4.6).
@@ -55,7 +56,7 @@ type tokens struct {
 	Total      int64 `json:"total"`
 }
 
-func getStats(_ *Server, x *execution) outcome {
+func getStats(_ *Server, x *request) command.Outcome {
 	all := x.on.all()
 	st := stats{SessionFile: x.on.file.Path(), SessionID: x.on.thread, TotalMessages: len(all)}
 	var u core.Usage
@@ -73,17 +74,17 @@ func getStats(_ *Server, x *execution) outcome {
 	}
 	output := u.Output + u.Thinking
 	st.Tokens = tokens{u.Input, output, u.CacheRead, u.CacheWrite, u.Input + output + u.CacheRead + u.CacheWrite}
-	return outcome{data: wire.Encode(st)}
+	return command.Outcome{Data: wire.Encode(st)}
 }
 
 // getContext tells what the last answer said of the context that it had.
-func getContext(s *Server, x *execution) outcome {
+func getContext(s *Server, x *request) command.Outcome {
 	window := s.window(x.on)
 	usage := map[string]any{"tokens": nil, "contextWindow": window, "percent": nil}
 	if n := conversation.ReportedTokens(x.on.tree.Leaf); n > 0 {
 		usage["tokens"], usage["percent"] = n, float64(n)*100/float64(window)
 	}
-	return outcome{data: wire.Encode(usage)}
+	return command.Outcome{Data: wire.Encode(usage)}
 }
 
 type tool struct {
@@ -93,7 +94,7 @@ type tool struct {
 
 // getTools lists the tools that the bound agent declares and those that it is
 // offered: the hub's, and those of packs.
-func getTools(s *Server, x *execution) outcome {
+func getTools(s *Server, x *request) command.Outcome {
 	tools := []tool{}
 	var can []string
 	if a, ok := s.hub.Agent(x.on.agent.Agent()); ok {
@@ -105,7 +106,7 @@ func getTools(s *Server, x *execution) outcome {
 	for _, t := range s.hub.ToolsFor(can) {
 		tools = append(tools, tool{t.Name, t.Description})
 	}
-	return outcome{data: wire.Encode(map[string]any{"tools": tools})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"tools": tools})}
 }
 
 type skill struct {
@@ -116,7 +117,7 @@ type skill struct {
 }
 
 // getSkills lists what the bound agent can do: its capabilities and domains.
-func getSkills(s *Server, x *execution) outcome {
+func getSkills(s *Server, x *request) command.Outcome {
 	skills := []skill{}
 	if a, ok := s.hub.Agent(x.on.agent.Agent()); ok {
 		for _, c := range a.Capabilities {
@@ -126,5 +127,5 @@ func getSkills(s *Server, x *execution) outcome {
 			skills = append(skills, skill{Name: d, Description: "a domain of " + a.Name, Source: "path"})
 		}
 	}
-	return outcome{data: wire.Encode(map[string]any{"skills": skills})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"skills": skills})}
 }

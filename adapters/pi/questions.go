@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 // dialogs are the questions that are put to the subscribers of a session, and the
-// latest that were settled there. Server.mu guards them.
+// latest that were settled there.
 type dialogs struct {
 	open    map[string]question.Question
 	settled []string
@@ -135,33 +136,33 @@ func optionText(o question.Option) string {
 }
 
 // reply answers a question (section 18.2).
-func (s *Server) reply(x *execution, id string) outcome {
+func (s *Server) reply(x *request, id string) command.Outcome {
 	q, here := x.on.dialogs.open[id]
 	if !here {
 		if slices.Contains(x.on.dialogs.settled, id) {
-			return failed("Request " + id + " already settled")
+			return command.Failed("Request " + id + " already settled")
 		}
 		for key, ss := range s.sessions {
-			if _, there := ss.dialogs.open[id]; there && key.scope == x.client.scope {
-				return failed("Session ID mismatch for request " + id)
+			if _, there := ss.dialogs.open[id]; there && key.Scope == x.client.Scope {
+				return command.Failed("Session ID mismatch for request " + id)
 			}
 		}
-		return failed("No pending UI request with id " + id)
+		return command.Failed("No pending UI request with id " + id)
 	}
-	r, _ := x.object("response")
+	r, _ := x.Object("response")
 	as := s.as(x.client.principal)
 	defer as.Close(nil)
 	if _, err := as.AnswerQuestion(id, replyOf(q, r)); err != nil {
-		return failed("Request " + id + " already settled") // any reply that is made here fits
+		return command.Failed("Request " + id + " already settled") // any reply that is made here fits
 	}
-	return outcome{}
+	return command.Outcome{}
 }
 
 // replyOf reads a response. One to another method than was asked, and one without a
 // value, dismiss the question (facts, section 7.1).
-func replyOf(q question.Question, r command) question.Answer {
-	method, _ := r.text("method")
-	value, _ := r.text("value")
+func replyOf(q question.Question, r command.Command) question.Answer {
+	method, _ := r.Text("method")
+	value, _ := r.Text("value")
 	if value = strings.TrimSpace(value); method != dialogMethod(q) || value == "" {
 		return question.Answer{Dismissed: true}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
@@ -64,7 +65,7 @@ func TestWhatIsTypedIsReadAsTheOptionsThatItNames(t *testing.T) {
 		{several, `{"method":"input","value":" , "}`, question.Answer{Dismissed: true}},
 		{several, `{"method":"interview","responses":{}}`, question.Answer{Dismissed: true}},
 	} {
-		r, _ := objectOf([]byte(tt.answer))
+		r, _ := command.ObjectOf([]byte(tt.answer))
 		if diff := cmp.Diff(tt.want, replyOf(tt.q, r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.answer, diff)
 		}

@@ -17,7 +17,7 @@ func (ss *session) room(q queued) string {
 		waiting += other.size()
 	}
 	if waiting > mostQueued {
-		return fmt.Sprintf("Too much waits to be said in session %s (max %d bytes)", ss.key.id, mostQueued)
+		return fmt.Sprintf("Too much waits to be said in session %s (max %d bytes)", ss.key.ID, mostQueued)
 	}
 	return ""
 }

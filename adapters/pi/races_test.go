@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -62,10 +63,10 @@ func moody(a *joined, b hub.Batch) {
 
 func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning(t *testing.T) {
 	dir := t.TempDir()
-	never := Breaker{Failures: -1}
+	never := command.Breaker{Failures: -1}
 	h, s := newStage(t, Options{
 		QueuePrompts: true, Bash: true, SessionDir: dir, ExportDirs: []string{dir}, CompactAt: 1, PromptTimeout: 200 * time.Millisecond,
-		MaxPending: 1000, Breakers: Breakers{Agent: never, BashSession: never, BashAll: never},
+		MaxPending: 1000, Breakers: command.Breakers{Agent: never, BashSession: never, BashAll: never},
 	})
 	features := core.FeatureCancellation | core.FeatureInjection
 	join(t, h, core.Card{ID: "a", MaxConcurrent: 100, Features: features}, moody)
@@ -92,18 +93,18 @@ func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning
 		clients[0].do(`{"type":"set_session_name","sessionId":"` + id + `","name":"last"}`)
 	}
 	settled(s)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.flying) != 0 || len(s.lanes) != 0 || len(s.runs) != 0 {
-		t.Errorf("got %d commands, %d lanes and %d tasks that go on, want none", len(s.flying), len(s.lanes), len(s.runs))
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	if n := s.engine.Counts(); n.InFlight != 0 || n.Lanes != 0 || len(s.runs) != 0 {
+		t.Errorf("got %d commands, %d lanes and %d tasks that go on, want none", n.InFlight, n.Lanes, len(s.runs))
 	}
 	for key, ss := range s.sessions {
 		if ss.busy() || ss.compacting != nil {
-			t.Errorf("session %s: got it busy, want it idle", key.id)
+			t.Errorf("session %s: got it busy, want it idle", key.ID)
 		}
 		if ss.file.Made() {
 			if got, want := len(conversation.FromFile(readFile(t, ss.file.Path())).Nodes), len(ss.tree.Nodes); got != want {
-				t.Errorf("session %s: got %d entries in its file, want %d", key.id, got, want)
+				t.Errorf("session %s: got %d entries in its file, want %d", key.ID, got, want)
 			}
 		}
 	}

@@ -1,13 +1,12 @@
 package pi
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -18,7 +17,7 @@ func (c *caller) lifecycles(id string) int {
 
 func TestMoreCommandsThanTheRateAllowsAreRefusedUntilTheOldestIsAMinuteOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{Rates: Rates{Session: 3, Server: 2, Answers: 1}})
+		_, s := newStage(t, Options{Rates: command.Rates{Session: 3, Server: 2, Answers: 1}})
 		c := dial(t, s, ConnOptions{})
 		c.open("s", "") // one server command, and one that is for its target
 		c.ok(`{"type":"list_sessions"}`)
@@ -45,7 +44,7 @@ func TestMoreCommandsThanTheRateAllowsAreRefusedUntilTheOldestIsAMinuteOld(t *te
 
 func TestAllCommandsOfAClientHaveARateAndAnswersHaveOneMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{Rates: Rates{Client: 6, Answers: 1}})
+		_, s := newStage(t, Options{Rates: command.Rates{Client: 6, Answers: 1}})
 		c := dial(t, s, ConnOptions{})
 		c.open("s", "")
 		const answer = `{"type":"extension_ui_response","sessionId":"s","requestId":"r","response":{"method":"cancelled"}}`
@@ -59,7 +58,7 @@ func TestAllCommandsOfAClientHaveARateAndAnswersHaveOneMore(t *testing.T) {
 }
 
 func TestAPrincipalCannotUseUpTheRateOfAnother(t *testing.T) {
-	_, s := newStage(t, Options{Rates: Rates{Client: 1}})
+	_, s := newStage(t, Options{Rates: command.Rates{Client: 1}})
 	ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 	bob := dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
 	again := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
@@ -69,7 +68,7 @@ func TestAPrincipalCannotUseUpTheRateOfAnother(t *testing.T) {
 }
 
 func TestAConnectionOfAnOpenHubCannotUseUpTheRateOfAnother(t *testing.T) {
-	_, s := newStage(t, Options{Rates: Rates{Client: 250}})
+	_, s := newStage(t, Options{Rates: command.Rates{Client: 250}})
 	greedy, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
 	greedy.ok(`{"type":"create_session","sessionId":"s"}`)
 	for range 99 {
@@ -95,51 +94,14 @@ func TestAConnectionOfAnOpenHubCannotUseUpTheRateOfAnother(t *testing.T) {
 
 func TestTheWholeHubHasARateWhereOneIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{Rates: Rates{All: 2}})
+		_, s := newStage(t, Options{Rates: command.Rates{All: 2}})
 		ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 		bob := dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
 		ann.ok(`{"type":"list_sessions"}`)
 		bob.ok(`{"type":"list_sessions"}`)
 		bob.fails(`{"type":"list_sessions"}`, "Global rate limit exceeded (2 commands/minute)")
 		ann.fails(`{"type":"list_sessions"}`, "Global rate limit exceeded (2 commands/minute)")
-		time.Sleep(rateWindow)
+		time.Sleep(command.RateWindow)
 		ann.ok(`{"type":"list_sessions"}`)
-	})
-}
-
-func TestNamesThatNoSessionCanHaveTakeNoMemory(t *testing.T) {
-	r := newRates(Rates{Client: -1, Server: -1}.withDefaults())
-	for i := range 2 * maxBuckets {
-		c := command{kind: "get_state", session: strings.Repeat("x", maxID) + strconv.Itoa(i), spec: table["get_state"]}
-		if _, text := r.take(space{}, c); (text != "") != (i >= r.limits.Session) {
-			t.Fatalf("command %d for a session that cannot be: got %q", i, text)
-		}
-	}
-	if len(r.buckets) != 1 {
-		t.Errorf("got %d buckets, want one for all of them", len(r.buckets))
-	}
-}
-
-func TestRatesForgetWhatIsOldAndRememberNoMoreThanTheirBound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRates(Rates{Session: 2, Server: 2, Answers: 2})
-		of := func(session string) command {
-			c, err := decode(fmt.Appendf(nil, `{"type":"get_state","sessionId":%q}`, session), 1000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return c
-		}
-		for i := range maxBuckets + 100 {
-			r.take(space{}, of(fmt.Sprint(i)))
-		}
-		if got := len(r.buckets); got != maxBuckets || r.order.Len() != got {
-			t.Errorf("buckets: got %d and %d in order, want %d", got, r.order.Len(), maxBuckets)
-		}
-		time.Sleep(rateWindow)
-		r.take(space{}, of("s"))
-		if got := len(r.buckets); got != 1 || r.order.Len() != 1 {
-			t.Errorf("buckets after a minute: got %d, want 1", got)
-		}
 	})
 }

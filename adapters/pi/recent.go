@@ -18,7 +18,7 @@ type recentEvent struct {
 const mostRecent = 100
 
 // happened notes that an event of the server was told. What it was about is not
-// kept: get_metrics is for everybody. Server.mu is held.
+// kept: get_metrics is for everybody.
 func (s *Server) happened(event string) {
 	if len(s.recent) == mostRecent {
 		s.recent = slices.Delete(s.recent, 0, 1)

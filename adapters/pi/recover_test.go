@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -89,17 +90,17 @@ func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
 	c.until("command_started", `"p"`)
 	c.send(`{"id":"q","idempotencyKey":"l","type":"set_session_name","sessionId":"s","name":"x"}`)
 	c.until("command_accepted", `"q"`)
-	s.keepUp()
+	s.engine.Flush()
 
 	after := left(t, log)
 	for life := range 2 {
 		_, s = restarted(t, after)
 		c = dial(t, s, ConnOptions{})
 		c.send(prompt)
-		if f := c.until(`"response"`, `"id":"p"`); f.Error != interrupted || !has(f, `"replayed":true`) {
+		if f := c.until(`"response"`, `"id":"p"`); f.Error != command.Interrupted || !has(f, `"replayed":true`) {
 			t.Errorf("life %d: got %s, want a replay of the failure", life, f.Raw)
 		}
-		var told recovery
+		var told command.Recovery
 		if err := json.Unmarshal(c.ok(`{"type":"get_startup_recovery"}`).Data, &told); err != nil {
 			t.Fatal(err)
 		}
@@ -107,16 +108,16 @@ func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
 		if has(summary, `"p"`) || has(summary, `"q"`) {
 			t.Errorf("got %s, want no ids told to everybody", summary.Raw)
 		}
-		want := []recoveredCut{
-			{"p", "prompt", "session:s", phaseStarted, interruptedReason}, {"q", "set_session_name", "session:s", phaseAccepted, interruptedReason},
+		want := []command.RecoveredCut{
+			{ID: "p", Type: "prompt", Lane: "session:s", Last: command.PhaseStarted, Reason: command.InterruptedReason}, {ID: "q", Type: "set_session_name", Lane: "session:s", Last: command.PhaseAccepted, Reason: command.InterruptedReason},
 		}
 		if life > 0 {
-			want = []recoveredCut{} // they failed in the life before
+			want = []command.RecoveredCut{} // they failed in the life before
 		}
 		if !slices.Equal(told.InFlight, want) || told.Failures != len(want) || told.State != "ready" || !told.Initialized {
 			t.Errorf("life %d: got %+v, want %+v cut off", life, told, want)
 		}
-		s.keepUp()
+		s.engine.Flush()
 	}
 }
 
@@ -151,7 +152,7 @@ func newValve() *valve {
 func (v *valve) Append(ctx context.Context, records ...[]byte) error {
 	var phases []string
 	for _, r := range records {
-		var rec record
+		var rec command.Record
 		if err := json.Unmarshal(r, &rec); err != nil {
 			return err
 		}
@@ -333,34 +334,13 @@ func TestARecordOfAnotherVersionOrOfNothingIsCountedAndPassedOver(t *testing.T) 
 		t.Fatal(err)
 	}
 	_, s = restarted(t, left(t, log))
-	var told recovery
+	var told command.Recovery
 	if err := json.Unmarshal(dial(t, s, ConnOptions{}).ok(`{"type":"get_startup_recovery"}`).Data, &told); err != nil {
 		t.Fatal(err)
 	}
 	if told.Scanned != 7 || told.Unsupported != 1 || told.Malformed != 3 || told.Outcomes != 1 || told.Failures != 0 {
 		t.Errorf("got %+v, want seven records, one of another version, three of nothing and one outcome", told)
 	}
-}
-
-// FuzzReadRecord holds that a record is refused, or can be told again.
-func FuzzReadRecord(f *testing.F) {
-	var s Server
-	c := command{kind: "get_state", fields: members{{Key: []byte("dependsOn"), Value: []byte(`["a"]`)}}}
-	a := &about{name: "1", kind: "get_state", identity: appendIdentity(nil, c, "1")}
-	f.Add(s.encodeRecord(keeping{of: a, phase: phaseFinished, response: response{err: "no", timedOut: true}}))
-	f.Add([]byte(`{"v":1,"is":{"commandId":"x"},"print":""}`))
-	f.Add([]byte(`{"v":1,"is":"{}"}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := readRecord(data)
-		if err != nil || r.Version != recordVersion {
-			return
-		}
-		k := r.known()
-		e := entry{of: &k.about, phase: r.Phase, response: response{err: r.Error}, recovered: r.Recovered}
-		if told := appendEntry(nil, e); !json.Valid(told) {
-			t.Errorf("the history of %q is not JSON: %s", data, told)
-		}
-	})
 }
 
 func TestAServerThatIsStoppedInAHurryKeepsWhatCameOfItsCommandsAndEnds(t *testing.T) {

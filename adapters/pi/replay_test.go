@@ -2,15 +2,11 @@ package pi
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -27,7 +23,7 @@ func named(id, name string) string {
 
 func TestTheOldestOutcomesAreForgotten(t *testing.T) {
 	for what, o := range map[string]Options{
-		"beyond so many of them": {MaxOutcomes: 3}, "beyond so many bytes": {OutcomeBytes: 3 * (knownBytes + 150)},
+		"beyond so many of them": {MaxOutcomes: 3}, "beyond so many bytes": {OutcomeBytes: 3 * (command.KnownBytes + 150)},
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, s := newStage(t, o)
@@ -84,10 +80,10 @@ func TestTheIDsOfAConnectionEndWithIt(t *testing.T) {
 	a.say(task, core.Done{})
 	host.until("command_finished", `"p"`)
 	host.leaves()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := s.counts(); n.Outcomes != 1 || n.Keys != 1 || len(s.memory.spaces) != 1 {
-		t.Errorf("got %+v in %d spaces, want what has an id and a key alone", n, len(s.memory.spaces))
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	if n := s.engine.Counts(); n.Outcomes != 1 || n.Keys != 1 || n.Spaces != 1 {
+		t.Errorf("got %+v, want what has an id and a key alone", n)
 	}
 }
 
@@ -132,9 +128,9 @@ func TestTooManyCommandsInFlightAreRefused(t *testing.T) {
 	c.fails(`{"type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
 	c.until("command_accepted", `"p"`)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := s.counts(); n.InFlight != 1 || n.Overflown != 1 {
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	if n := s.engine.Counts(); n.InFlight != 1 || n.Overflown != 1 {
 		t.Errorf("got %+v, want one in flight and one refused", n)
 	}
 }
@@ -201,63 +197,5 @@ func TestTheDuplicatesThatWaitAreBounded(t *testing.T) {
 	host.ok(`{"type":"health_check"}`) // it is told behind all of that
 	if n := host.count("command_finished", `"p"`, `"replayed":true`); n != 4 {
 		t.Errorf("got %d replays finished, want those of the 3 that left and 1 more", n)
-	}
-}
-
-// What is remembered keeps to its bounds, and every name leads to what has it.
-func TestTheMemoryOfCommandsKeepsItsBoundsAndItsOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newMemory(Options{MaxOutcomes: 5, OutcomeBytes: 20 * knownBytes, KeyTTL: 10 * time.Second})
-		now := time.Unix(0, 0)
-		var flying []*known
-		for range rapid.IntRange(1, 150).Draw(t, "steps") {
-			now = now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "seconds")) * time.Second)
-			switch rapid.IntRange(0, 5).Draw(t, "step") {
-			case 0:
-				m.leave(space{conn: rapid.Uint64Range(1, 3).Draw(t, "leaves")})
-			case 1, 2, 3:
-				id, key := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f", "g", "h"}).Draw(t, "id"), rapid.SampledFrom([]string{"", "", "k", "l"}).Draw(t, "key")
-				k := &known{about: about{name: id, key: key}, names: namesOf(nil, space{conn: rapid.Uint64Range(0, 3).Draw(t, "conn")}, id, key), x: &execution{}}
-				if key != "" {
-					k.keyed = keyName{"", "s", key}
-				}
-				if before, conflict := m.find(k, now); before == nil && conflict == "" {
-					m.add(k)
-					flying = append(flying, k)
-				}
-			default:
-				if len(flying) == 0 {
-					continue
-				}
-				i := rapid.IntRange(0, len(flying)-1).Draw(t, "finishes")
-				m.remember(flying[i], response{data: []byte(strings.Repeat("x", rapid.IntRange(0, 9*knownBytes).Draw(t, "bytes")))}, now)
-				flying = slices.Delete(flying, i, i+1)
-			}
-			checkMemory(t, &m)
-		}
-	})
-}
-
-func checkMemory(t *rapid.T, m *memory) {
-	held, outcomes := 0, map[*known]bool{}
-	for e := m.order.Front(); e != nil; e = e.Next() {
-		k := e.Value.(*known)
-		held, outcomes[k] = held+k.size, true
-		if len(k.names) == 0 && k.keyed == (keyName{}) {
-			t.Fatalf("%+v is kept, and nothing leads to it", k.about)
-		}
-	}
-	if held != m.held || held > m.bytes {
-		t.Fatalf("got %d bytes held and %d said, want them alike and at most %d", held, m.held, m.bytes)
-	}
-	for of, line := range m.spaces {
-		if len(*line) > m.most || len(*line) == 0 {
-			t.Fatalf("got %d outcomes of %v, want 1 to %d", len(*line), of, m.most)
-		}
-	}
-	for _, k := range slices.Concat(slices.Collect(maps.Values(m.ids)), slices.Collect(maps.Values(m.keys))) {
-		if k.x == nil && !outcomes[k] {
-			t.Fatalf("a name leads to %+v, which is not kept", k.about)
-		}
 	}
 }

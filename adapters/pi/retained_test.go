@@ -7,6 +7,7 @@ import (
 	"testing"
 	"weak"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -26,16 +27,16 @@ func TestACommandThatGoesOnDoesNotKeepItsFrame(t *testing.T) {
 			c, s, dir := shellClient(t, Options{})
 			join(t, s.hub, core.Card{ID: "x"}, w.work)
 			c.ok(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"x"}`)
-			s.mu.Lock()
+			s.engine.Lock()
 			on := s.clients[0]
-			s.mu.Unlock()
+			s.engine.Unlock()
 			submit := func() weak.Pointer[byte] {
 				frame := []byte(tt.frame)
-				cmd, err := decode(frame, 10<<20)
+				cmd, err := command.Decode(frame, 10<<20)
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.submit(on, cmd)
+				on.submit(cmd)
 				return weak.Make(&frame[0])
 			}
 			frames := []weak.Pointer[byte]{submit()}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
@@ -12,7 +13,7 @@ import (
 // retrying is what a run knows of its own retries (facts, section 5, Run grammar):
 // what failed in a way that may pass (see passes) is asked again, of the same agent, behind a
 // delay. The hub's own retries, with another match, come before and are none of
-// these. Server.mu guards it.
+// these.
 type retrying struct {
 	attempt int // the retry under way, or 0
 	// timer is set while the next attempt is waited for.
@@ -30,7 +31,7 @@ func (s *Server) retry(st *step, f *core.Fault) bool {
 	r := st.run
 	ss := r.session
 	n := r.retrying.attempt + 1
-	if !passes(f) || r.aborted || ss.deleted || ss.noRetry || s.draining || n > s.opts.Retries || calledTools(st) {
+	if !passes(f) || r.aborted || ss.deleted || ss.noRetry || s.engine.Draining() || n > s.opts.Retries || calledTools(st) {
 		return false
 	}
 	delay := s.opts.RetryDelay << (n - 1)
@@ -41,8 +42,8 @@ func (s *Server) retry(st *step, f *core.Fault) bool {
 	r.retrying.attempt = n
 	s.interlude(r, ss.envelope.AgentEnd(r.messages[r.retrying.since:]), ss.envelope.RetryStart(n, s.opts.Retries, delay, render.FaultMessage(f)))
 	r.retrying.timer = time.AfterFunc(delay, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.engine.Lock()
+		defer s.engine.Unlock()
 		if r.retrying.timer != nil && r.retrying.attempt == n {
 			s.again(r, st, deadline)
 		}
@@ -109,7 +110,7 @@ func (s *Server) giveUp(r *run, why string) {
 	}
 	s.retried(r, why)
 	s.closeRun(r)
-	s.over(r, outcome{})
+	s.over(r, command.Outcome{})
 }
 
 // stopRetrying ends the runs that wait for their next attempt: the hub is stopping.
@@ -141,15 +142,15 @@ func (s *Server) interlude(r *run, frames ...[]byte) {
 	}
 }
 
-func setAutoRetry(_ *Server, x *execution) outcome {
-	x.on.noRetry = x.is("enabled", "false")
-	return outcome{}
+func setAutoRetry(_ *Server, x *request) command.Outcome {
+	x.on.noRetry = x.Is("enabled", "false")
+	return command.Outcome{}
 }
 
 // abortRetry ends the run that waits for its next attempt, if one does.
-func abortRetry(s *Server, x *execution) outcome {
+func abortRetry(s *Server, x *request) command.Outcome {
 	if r := x.on.run; r != nil && r.retrying.timer != nil {
 		s.giveUp(r, render.RetryCancelled)
 	}
-	return outcome{}
+	return command.Outcome{}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -32,8 +33,8 @@ func TestNoCommandReachesTheSessionOfAnotherPrincipal(t *testing.T) {
 	task := <-w.tasks
 	a.say(task, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
 	f := ann.until(`"extension_ui_request"`)
-	event, _ := objectOf(f.Event)
-	asked, _ := event.text("requestId")
+	event, _ := command.ObjectOf(f.Event)
+	asked, _ := event.Text("requestId")
 	file := textOf(ann, `{"type":"get_state","sessionId":"s"}`, "sessionFile")
 	if asked == "" || file == "" {
 		t.Fatalf("got the request %q and the file %q, want both", asked, file)
@@ -46,8 +47,8 @@ func TestNoCommandReachesTheSessionOfAnotherPrincipal(t *testing.T) {
 				t.Errorf("%s, %s: got %s, want nothing of hers", name, frame, got.Data)
 			}
 		}
-		for _, kind := range slices.Sorted(maps.Keys(table)) {
-			if !table[kind].session && kind != "switch_session" && kind != "delete_session" {
+		for _, kind := range slices.Sorted(maps.Keys(command.Table)) {
+			if !command.Table[kind].Session && kind != "switch_session" && kind != "delete_session" {
 				continue
 			}
 			frame := fmt.Sprintf(`{"type":%q,"sessionId":"s"`, kind)

@@ -3,20 +3,22 @@ package pi
 import (
 	"fmt"
 	"slices"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 )
 
 // ownerOf is the client whose limit a session of c counts against: c, or nobody where that
-// is a connection which has ended. Server.mu is held.
-func ownerOf(c *connection) space {
-	if c.space.conn != 0 && !c.attached {
-		return space{}
+// is a connection which has ended.
+func ownerOf(c *connection) command.Space {
+	if c.Space.Conn != 0 && !c.Attached {
+		return command.Space{}
 	}
-	return c.space
+	return c.Space
 }
 
 // makeRoom parks idle sessions until one more of the owner can live. It returns why none
-// can, or "". Server.mu is held.
-func (s *Server) makeRoom(of space) string {
+// can, or "".
+func (s *Server) makeRoom(of command.Space) string {
 	own := func(ss *session) bool { return ss.owner == of }
 	if n := s.spare(s.opts.MaxSessions-1, own); n >= s.opts.MaxSessions {
 		return s.noRoom(s.opts.MaxSessions)
@@ -31,7 +33,7 @@ func (s *Server) makeRoom(of space) string {
 }
 
 func (s *Server) noRoom(most int) string {
-	s.reject(beyondSessions)
+	s.engine.Reject(command.BeyondSessions)
 	return fmt.Sprintf("Session limit reached (%d sessions)", most)
 }
 
@@ -48,7 +50,7 @@ func (s *Server) spare(most int, kind func(*session) bool) int {
 		return len(all)
 	}
 	slices.SortFunc(all, func(a, b *session) int { return a.touched.Compare(b.touched) })
-	wanted := s.wanted()
+	wanted := s.engine.Named()
 	n := len(all)
 	for _, ss := range all {
 		if n > most && !wanted[ss.key] && s.canPark(ss) {
@@ -59,25 +61,16 @@ func (s *Server) spare(most int, kind func(*session) bool) int {
 	return n
 }
 
-// wanted are the sessions that commands in flight name.
-func (s *Server) wanted() map[sessionKey]bool {
-	all := make(map[sessionKey]bool, len(s.flying))
-	for x := range s.flying {
-		all[sessionKey{x.client.scope, x.session}] = true
-	}
-	return all
-}
-
 // disown has the sessions of a connection that ended count as nobody's, of which there
-// may be as many as of a client. Server.mu is held.
+// may be as many as of a client.
 func (s *Server) disown(c *connection) {
-	if c.space.conn == 0 {
+	if c.Space.Conn == 0 {
 		return
 	}
 	for _, ss := range s.sessions {
-		if ss.owner == c.space {
-			ss.owner = space{}
+		if ss.owner == c.Space {
+			ss.owner = command.Space{}
 		}
 	}
-	s.spare(s.opts.MaxSessions, func(ss *session) bool { return ss.owner == space{} })
+	s.spare(s.opts.MaxSessions, func(ss *session) bool { return ss.owner == command.Space{} })
 }

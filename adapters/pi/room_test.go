@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -196,12 +197,12 @@ func TestASessionThatMadeRoomComesBackWithTheNextCommandThatNamesIt(t *testing.T
 			if got, want := sessionsOf(t, c), "s"; got != want {
 				t.Errorf("got the sessions %q, want %q: the other made room", got, want)
 			}
-			s.mu.Lock()
-			ss := s.sessions[sessionKey{"", "s"}]
+			s.engine.Lock()
+			ss := s.sessions[command.Key{Scope: "", ID: "s"}]
 			if !ss.noRetry || ss.agent != core.ToCapability("x") {
 				t.Errorf("got noRetry %v and agent %q, want what was set", ss.noRetry, ss.agent)
 			}
-			s.mu.Unlock()
+			s.engine.Unlock()
 
 			c.ok(`{"type":"create_session","sessionId":"t2"}`)
 			c.ok(`{"type":"delete_session","sessionId":"s"}`)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
@@ -16,10 +17,10 @@ import (
 )
 
 // run is one prompt under way with everything that was queued behind it: a series
-// of steps, each a task of the hub. Server.mu guards it.
+// of steps, each a task of the hub.
 type run struct {
 	session *session
-	prompt  *execution // nil of one that began with what somebody else has asked
+	prompt  *request // nil of one that began with what somebody else has asked
 	// steps are in order; the last is under way.
 	steps    []*step
 	messages []conversation.Message // of the run so far
@@ -37,7 +38,7 @@ type runRoom struct {
 }
 
 // newRun returns a run that has not begun.
-func newRun(ss *session, prompt *execution) *run {
+func newRun(ss *session, prompt *request) *run {
 	r := &run{session: ss, prompt: prompt}
 	r.steps, r.messages = r.few.steps[:0], r.few.messages[:0]
 	return r
@@ -65,7 +66,7 @@ type step struct {
 	heard   bool               // somebody else has opened the task
 	seen    uint64             // the sequence number of the task that was followed last
 	answer  func(*render.View) // tells such a step
-	// record puts the messages together for the session. Server.mu guards it.
+	// record puts the messages together for the session.
 	record render.View
 	// from is where what answers it begins in the messages of the run, and leaf what
 	// that follows in the conversation.
@@ -103,9 +104,9 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 	if req.To.IsZero() {
 		req.To = core.ToAny()
 	}
-	call, err := s.agents.allow(req.To)
+	call, err := s.agents.Allow(req.To)
 	if err != nil {
-		s.reject(breakerOpen)
+		s.engine.Reject(command.BreakerOpen)
 		return nil, err
 	}
 	texts := ss.untold.paragraphs()
@@ -117,10 +118,10 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 	ss.thinkingContext(&req)
 	task, err := s.openTask(req, hub.Opening{For: said[0].from, Keep: true, Unwatched: true}, ss.knows(req.To))
 	if err != nil {
-		s.agents.asked(call, "")
+		s.agents.Asked(call, "")
 		return nil, err
 	}
-	s.agents.asked(call, task.ID())
+	s.agents.Asked(call, task.ID())
 	ss.untold = untoldBash{}
 	if with := s.companies[ss.thread]; with != nil && len(with.sessions) > 1 {
 		s.share(with, ss, task)
@@ -184,7 +185,7 @@ func (s *Server) follow(st *step, events []core.Event) {
 		_ = e.Deliver(&st.record) // a view returns no error
 		s.gather(st)
 		if !st.heard {
-			s.agents.follow(st.task.ID(), e)
+			s.agents.Follow(st.task.ID(), e)
 		}
 		switch b := e.Body.(type) {
 		case core.Assigned:
@@ -199,15 +200,15 @@ func (s *Server) follow(st *step, events []core.Event) {
 				ss.queueChanged()
 			}
 		case core.Done:
-			s.step(st, outcome{}, "")
+			s.step(st, command.Outcome{}, "")
 		case core.Cancelled:
-			s.step(st, outcome{}, render.RetryCancelled)
+			s.step(st, command.Outcome{}, render.RetryCancelled)
 		case core.Failed:
-			o := outcome{}
+			o := command.Outcome{}
 			if !st.heard {
 				o = s.ranOut(st, e, b)
 			}
-			if o.err != "" || st.heard || !s.overflowed(st, b.Fault) && !s.retry(st, b.Fault) {
+			if o.Err != "" || st.heard || !s.overflowed(st, b.Fault) && !s.retry(st, b.Fault) {
 				s.step(st, o, render.FaultMessage(b.Fault))
 			}
 		}
@@ -216,17 +217,17 @@ func (s *Server) follow(st *step, events []core.Event) {
 
 // ranOut tells a prompt that the hub ended at its deadline from one whose agent
 // failed: only the former is a failure of the command (facts, section 3.5).
-func (s *Server) ranOut(st *step, e core.Event, b core.Failed) outcome {
+func (s *Server) ranOut(st *step, e core.Event, b core.Failed) command.Outcome {
 	deadline := st.task.Request().Deadline
 	if b.Fault == nil || b.Fault.Code != core.CodeTimeout || e.At.Before(deadline) {
-		return outcome{}
+		return command.Outcome{}
 	}
-	return outcome{err: fmt.Sprintf("Command 'prompt' timed out after %dms", s.opts.PromptTimeout.Milliseconds()), timedOut: true}
+	return command.Outcome{Err: fmt.Sprintf("Command 'prompt' timed out after %dms", s.opts.PromptTimeout.Milliseconds()), TimedOut: true}
 }
 
 // step ends a step: with the next of what was queued, or, at the latest where there
 // was a problem, with the run.
-func (s *Server) step(st *step, o outcome, problem string) {
+func (s *Server) step(st *step, o command.Outcome, problem string) {
 	r := st.run
 	ss := r.session
 	more := problem == ""
@@ -274,7 +275,16 @@ func (ss *session) next() (queued, bool) {
 func (s *Server) cutOff(st *step) {
 	_ = st.record.Failed(core.Event{At: time.Now()}, core.Failed{Fault: cutOff}) // a view returns no error
 	s.gather(st)
-	s.step(st, outcome{}, render.FaultMessage(cutOff))
+	s.step(st, command.Outcome{}, render.FaultMessage(cutOff))
+}
+
+// over lets the lane go on behind a run.
+func (s *Server) over(r *run, o command.Outcome) {
+	if r.prompt != nil {
+		r.prompt.Finish(o)
+		return
+	}
+	s.engine.Over(r.session.key)
 }
 
 // endRun tells that a run has ended, to each client once it has been told the rest.
@@ -305,9 +315,9 @@ func (s *Server) closeRun(r *run) {
 }
 
 // images reads the images of a prompt (facts, section 5).
-func images(x *execution) ([]core.File, error) {
-	items, ok := x.list("images")
-	if !ok && x.has("images") && !x.is("images", "null") {
+func images(x *request) ([]core.File, error) {
+	items, ok := x.List("images")
+	if !ok && x.Has("images") && !x.Is("images", "null") {
 		return nil, errors.New("images: want an array of images, each an object with data and mimeType")
 	}
 	var files []core.File

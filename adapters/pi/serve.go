@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -37,10 +38,9 @@ type ConnOptions struct {
 
 // connection is one client.
 type connection struct {
+	command.Client
 	server    *Server
 	principal core.Principal
-	scope     string
-	space     space // where its ids mean a command
 	transport Transport
 	snapshots render.Snapshots
 	lifecycle Lifecycle
@@ -56,11 +56,7 @@ type connection struct {
 	frames      render.Frames
 	deaf        bool
 
-	// Guarded by Server.mu.
-	pending  int
-	attached bool // among the clients
-	ended    bool // nothing more comes in; the connection ends with the last response
-	reading  map[*session]struct{}
+	reading map[*session]struct{} // in turns of the engine
 
 	mu    sync.Mutex
 	views map[*step]*render.View
@@ -73,7 +69,7 @@ func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o Co
 	c := s.newConnection(o)
 	opts := s.opts.Link
 	if o.Transport == Stdio {
-		opts.EOF = c.endOfInput
+		opts.EOF = func() { s.engine.EndOfInput(&c.Client) }
 	}
 	c.link = link.New(conn, opts)
 	if full := s.attach(c); full != nil {
@@ -104,8 +100,9 @@ func (s *Server) newConnection(o ConnOptions) *connection {
 	}
 	c.principal.ID = cmp.Or(c.principal.ID, "pi-"+core.NewID())
 	c.principal.Dialect = cmp.Or(c.principal.Dialect, Name)
+	c.Sink, c.Carrier = c, c.transport.carrier()
 	if c.principal.Authenticated {
-		c.scope = c.principal.ID
+		c.Scope = c.principal.ID
 	}
 	c.hub = s.hub.Connect(hub.Identity{Principal: c.principal, Dialect: Name, Deadline: s.opts.PromptTimeout})
 	select {
@@ -119,12 +116,12 @@ func (s *Server) newConnection(o ConnOptions) *connection {
 // attach lets the client hear what is broadcast, server_ready and what the start found first. It returns why
 // there is no room for it.
 func (s *Server) attach(c *connection) *link.Reason {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.late = c.late || s.draining
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	c.late = c.late || s.engine.Draining()
 	if c.transport == WebSocket {
 		if s.sockets >= s.opts.MaxConnections {
-			s.reject(beyondConnections)
+			s.engine.Reject(command.BeyondConnections)
 			text := fmt.Sprintf("Connection limit reached (%d connections)", s.opts.MaxConnections)
 			return &link.Reason{Cause: link.Overloaded, Text: text, Code: 1013}
 		}
@@ -133,27 +130,24 @@ func (s *Server) attach(c *connection) *link.Reason {
 	c.push(item{frame: serverEvent("server_ready", map[string]any{
 		"serverVersion": s.opts.Version, "protocolVersion": ProtocolVersion, "transports": []Transport{WebSocket, Stdio},
 	})})
-	c.push(item{frame: serverEvent("startup_recovery_summary", s.recovered(c.scope, nil))})
+	c.push(item{frame: serverEvent("startup_recovery_summary", s.engine.Recovered(c.Scope, redacted, false))})
 	s.happened("server_ready")
-	s.clients, c.attached = append(s.clients, c), true
+	s.clients, c.Attached = append(s.clients, c), true
 	s.connected++
-	if c.space = (space{principal: c.scope}); c.scope == "" {
-		c.space.conn = s.connected
+	if c.Space = (command.Space{Principal: c.Scope}); c.Scope == "" {
+		c.Space.Conn = s.connected
 	}
 	return nil
 }
 
-// operates reports whether the client is an operator's: on an open hub everybody's is.
-func (c *connection) operates() bool { return c.scope == "" || c.principal.Operator }
-
 func (s *Server) detach(c *connection) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !c.attached {
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	if !c.Attached {
 		return
 	}
-	s.clients, c.attached = without(s.clients, c), false
-	c.forget()
+	s.clients = without(s.clients, c)
+	s.engine.Leave(&c.Client)
 	if c.transport == WebSocket {
 		s.sockets--
 	}
@@ -189,25 +183,25 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 		c.refuseSize(len(frame), limit)
 		return nil
 	}
-	cmd, err := decode(frame, limit)
-	if kind, _ := cmd.fields.get("type"); c.transport == Stdio && (err != nil || !wire.IsString(kind)) {
+	cmd, err := command.Decode(frame, limit)
+	if kind, _ := cmd.Fields.Get("type"); c.transport == Stdio && (err != nil || !wire.IsString(kind)) {
 		text := "Invalid JSON"
-		var slips problems
-		checkKeys(&slips, cmd)
+		var slips command.Problems
+		command.CheckKeys(&slips, cmd)
 		switch {
 		case err != nil && json.Valid(frame):
 			text += ": " + err.Error()
 		case len(slips) > 0:
 			text += ": " + strings.Join(slips, "; ")
 		}
-		c.push(item{frame: refusal(text)})
+		c.push(item{frame: command.Refusal(text)})
 		return nil
 	}
 	if err != nil {
-		c.push(item{frame: refusal(err.Error())})
+		c.push(item{frame: command.Refusal(err.Error())})
 		return nil
 	}
-	c.server.submit(c, cmd)
+	c.submit(cmd)
 	return nil
 }
 
@@ -217,18 +211,18 @@ func (c *connection) rejected(_ context.Context, r *link.Reject) error {
 		c.refuseSize(r.Size, r.Limit)
 		return nil
 	}
-	c.push(item{frame: refusal(r.Text)})
+	c.push(item{frame: command.Refusal(r.Text)})
 	return nil
 }
 
 func (c *connection) refuseSize(size, limit int) {
-	c.server.reject(beyondSize)
-	c.push(item{frame: refusal(fmt.Sprintf("Message size %d exceeds limit %d", size, limit))})
+	c.server.engine.Reject(command.BeyondSize)
+	c.push(item{frame: command.Refusal(fmt.Sprintf("Message size %d exceeds limit %d", size, limit))})
 }
 
 // carrier is how the specification's reference calls what a client came over.
-func (c *connection) carrier() string {
-	if c.transport == Stdio {
+func (t Transport) carrier() string {
+	if t == Stdio {
 		return "transport"
 	}
 	return "connection"
@@ -246,36 +240,15 @@ func (c *connection) pushed(ok bool) {
 	}
 }
 
-// answered notes that a command has its response. Server.mu is held.
-func (c *connection) answered() {
-	c.pending--
-	c.forget()
-	c.leaveIfDone()
+// Tell sends a frame.
+func (c *connection) Tell(frame []byte) { c.push(item{frame: frame}) }
+
+// End closes the connection behind all that it is sent.
+func (c *connection) End() {
+	c.push(item{last: &link.Reason{Cause: link.Normal, Text: "end of input"}})
 }
 
-// forget lets go of the ids of a connection that has ended with all its commands.
-// Server.mu is held.
-func (c *connection) forget() {
-	if !c.attached && c.pending == 0 && c.space.conn != 0 {
-		c.server.memory.leave(c.space)
-	}
-}
-
-// endOfInput lets what runs be answered before the connection ends.
-func (c *connection) endOfInput() {
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
-	c.ended = true
-	c.leaveIfDone()
-}
-
-func (c *connection) leaveIfDone() {
-	if c.ended && c.pending == 0 {
-		c.push(item{last: &link.Reason{Cause: link.Normal, Text: "end of input"}})
-	}
-}
-
-// subscribe adds the client to the readers of a session. Server.mu is held.
+// subscribe adds the client to the readers of a session.
 func (c *connection) subscribe(ss *session) {
 	if _, ok := c.reading[ss]; ok || ss.deleted {
 		return
@@ -303,7 +276,6 @@ func without(all []*connection, c *connection) []*connection {
 }
 
 // unsubscribe is for a session that is deleted: its run is told no further.
-// Server.mu is held.
 func (c *connection) unsubscribe(ss *session) {
 	ss.readers = without(ss.readers, c)
 	delete(c.reading, ss)
@@ -318,5 +290,5 @@ func (c *connection) unsubscribe(ss *session) {
 			c.hub.Unwatch(st.task)
 		}
 	}
-	signal(c.out.ready) // what waited for their end
+	command.Signal(c.out.ready) // what waited for their end
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
@@ -51,12 +52,12 @@ type Options struct {
 	// timedOut. Default 300 s.
 	PromptTimeout time.Duration
 	// Rates bound how many commands begin within a minute.
-	Rates Rates
+	Rates command.Rates
 	// SessionLifetime is how long a session lives from its creation; one that is at
 	// work then lives until it is idle. Default 24 h, negative for ever.
 	SessionLifetime time.Duration
 	// Breakers say when agents that fail and bash are not asked for a while.
-	Breakers Breakers
+	Breakers command.Breakers
 	// Bash lets every client run programs, as the user of the hub and for as long as
 	// PromptTimeout.
 	Bash bool
@@ -133,22 +134,13 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Version = cmp.Or(o.Version, "dev")
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 10<<20)
-	o.MaxPending = cmp.Or(o.MaxPending, 100)
 	o.MaxSessions = cmp.Or(o.MaxSessions, 100)
 	o.AllSessions = cmp.Or(o.AllSessions, 10_000)
 	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
 	o.BacklogBytes = cmp.Or(o.BacklogBytes, 32<<20)
-	o.Rates, o.Breakers = o.Rates.withDefaults(), o.Breakers.withDefaults()
+	o.Breakers = o.Breakers.WithDefaults()
 	o.SessionLifetime = cmp.Or(o.SessionLifetime, 24*time.Hour)
 	o.PromptTimeout = cmp.Or(o.PromptTimeout, 300*time.Second)
-	o.CommandTimeout = cmp.Or(o.CommandTimeout, 30*time.Second)
-	o.DependencyTimeout = cmp.Or(o.DependencyTimeout, 30*time.Second)
-	o.MaxInFlight = cmp.Or(o.MaxInFlight, 10_000)
-	o.InFlightBytes = cmp.Or(o.InFlightBytes, 256<<20)
-	o.MaxOutcomes = cmp.Or(o.MaxOutcomes, 2000)
-	o.OutcomeBytes = cmp.Or(o.OutcomeBytes, 64<<20)
-	o.KeyTTL = cmp.Or(o.KeyTTL, 600*time.Second)
-	o.UnkeptBytes = cmp.Or(o.UnkeptBytes, 32<<20)
 	o.Retries = cmp.Or(o.Retries, 3)
 	o.RetryDelay = cmp.Or(o.RetryDelay, 2*time.Second)
 	o.CompactAt = cmp.Or(o.CompactAt, 87)
@@ -167,13 +159,22 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// engine are the options of the engine.
+func (o Options) engine() command.Options {
+	return command.Options{
+		MaxPending: o.MaxPending, QueuePrompts: o.QueuePrompts, PromptTimeout: o.PromptTimeout, CommandTimeout: o.CommandTimeout,
+		DependencyTimeout: o.DependencyTimeout, MaxInFlight: o.MaxInFlight, InFlightBytes: o.InFlightBytes, MaxOutcomes: o.MaxOutcomes,
+		OutcomeBytes: o.OutcomeBytes, KeyTTL: o.KeyTTL, Rates: o.Rates, Journal: o.Journal, JournalPath: o.JournalPath, UnkeptBytes: o.UnkeptBytes, Log: o.Log,
+	}
+}
+
 // Server holds the pi sessions of one hub; all pi connections share it. It is safe
 // for concurrent use.
 type Server struct {
-	hub  *hub.Hub
-	opts Options
-	// begun tells the synthetic ids of this server from those of earlier ones.
-	begun    int64
+	hub      *hub.Hub
+	handlers map[string]handler
+	opts     Options
+	engine   *command.Engine
 	dialect  sync.Map // core.AgentID to the name of its dialect
 	dialects atomic.Int32
 
@@ -184,24 +185,13 @@ type Server struct {
 
 	store *conversation.Store // of session files
 
-	quit    context.CancelFunc // ends the work beside the lock
-	working sync.WaitGroup
-	// lastWord ends the writing of the journal, which goes on behind that work: what is
-	// answered in a hurry is kept too.
-	lastWord context.CancelFunc
-	writing  sync.WaitGroup
-	writes   chan struct{} // signalled when there is something to keep
-
-	unnamed  atomic.Uint64            // commands without an id
-	rejected [rejections]atomic.Int64 // by reason
-
-	mu        sync.Mutex
-	jobs      *jobs // at the disk
-	lists     *jobs // of the files there, one at a time
-	asides    *jobs // questions that are being prepared
-	sessions  map[sessionKey]*session
-	parked    map[sessionKey]*parked
-	lanes     map[sessionKey]*lane
+	quit      context.CancelFunc // ends the work beside the lock
+	working   sync.WaitGroup
+	jobs      *command.Jobs // at the disk
+	lists     *command.Jobs // of the files there, one at a time
+	asides    *command.Jobs // questions that are being prepared
+	sessions  map[command.Key]*session
+	parked    map[command.Key]*parked
 	clients   []*connection
 	gathered  *time.Timer             // has clients sent what is pushed for later; nil before the first
 	gathering bool                    // gathered is set
@@ -209,53 +199,29 @@ type Server struct {
 	runs      map[core.TaskID][]*step // more than one where sessions share a thread
 	companies map[core.ThreadID]*company
 	connected uint64 // connections so far
-	draining  bool
 
 	governance
-
-	// The engine.
-	flying      map[*execution]struct{} // admitted and not finished
-	flyingBytes int                     // of their frames
-	duplicates  int                     // that wait for one of these
-	memory      memory
-	past        history
-	found       found
-	admissions  uint64
-	woken       []*execution
-	waking      bool
-	// What is on its way into the journal.
-	toKeep      []keeping
-	toKeepBytes int
 }
-
-// sessionKey names a session or its lane. Sessions of an authenticated principal
-// are its own; on an open hub all clients share them.
-type sessionKey struct{ scope, id string }
 
 // NewServer returns the pi-server of a hub. It reads the hub until that is closed
 // or [Server.Close] is called.
 func NewServer(h *hub.Hub, opts Options) *Server {
 	opts = opts.withDefaults()
 	s := &Server{
-		hub: h, opts: opts, begun: time.Now().UnixMilli(), done: make(chan struct{}),
-		root:     h.Connect(hub.Identity{Principal: core.Principal{ID: "pi-server", Dialect: Name, Operator: true}, Dialect: Name}),
-		sessions: map[sessionKey]*session{}, parked: map[sessionKey]*parked{}, lanes: map[sessionKey]*lane{},
-		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: newJobs(), lists: newJobs(), asides: newJobs(), writes: make(chan struct{}, 1), flying: map[*execution]struct{}{},
+		hub: h, handlers: handlers(), opts: opts, done: make(chan struct{}),
+		root:     h.Connect(hub.Identity{Principal: serverPrincipal(), Dialect: Name}),
+		sessions: map[command.Key]*session{}, parked: map[command.Key]*parked{},
+		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: command.NewJobs(), lists: command.NewJobs(), asides: command.NewJobs(),
 		governance: newGovernance(opts),
 	}
-	s.memory, s.rendering, s.store = newMemory(s.opts), s.newRendering(), s.newStore()
+	s.rendering, s.store, s.engine = s.newRendering(), s.newStore(), command.New(engineHost{s}, opts.engine())
 	ctx, stop := context.WithCancel(context.Background())
 	s.quit = stop
-	writing, stop := context.WithCancel(context.Background())
-	s.lastWord = stop
-	for range workers {
-		s.working.Go(func() { s.jobs.work(ctx) })
+	for range command.Workers {
+		s.working.Go(func() { s.jobs.Work(ctx) })
 	}
-	s.working.Go(func() { s.lists.work(ctx) })
-	s.working.Go(func() { s.asides.work(ctx) })
-	if s.opts.Journal != nil {
-		s.writing.Go(func() { s.write(writing) })
-	}
+	s.working.Go(func() { s.lists.Work(ctx) })
+	s.working.Go(func() { s.asides.Work(ctx) })
 	go s.record()
 	return s
 }
@@ -269,14 +235,10 @@ func (s *Server) Close() {
 	s.quit()
 	s.closeSessions()
 	s.working.Wait()
-	s.lastWord()
-	s.writing.Wait()
+	s.engine.Close() // behind that work: what is answered in a hurry is kept too
 	s.store.WriteRest()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for x := range s.flying {
-		x.stopClocks()
-	}
+	s.engine.Lock()
+	defer s.engine.Unlock()
 	if s.gathered != nil {
 		s.gathered.Stop()
 	}
@@ -288,10 +250,10 @@ func (s *Server) record() {
 	defer close(s.done)
 	for {
 		b, err := s.root.Next(context.Background())
-		s.mu.Lock()
+		s.engine.Lock()
 		switch {
 		case err != nil:
-			s.rest()
+			s.engine.Stop()
 			for _, ss := range s.sessions {
 				s.stopHearing(ss) // there is nothing more to be heard
 				if a := ss.aside; a != nil && a.task != nil {
@@ -301,22 +263,22 @@ func (s *Server) record() {
 					s.cutOff(r.last())
 				}
 			}
-			s.mu.Unlock()
-			s.keepUp() // clients are told what came of their commands before they are left
+			s.engine.Unlock()
+			s.engine.Flush() // clients are told what came of their commands before they are left
 			return
 		case b.Draining != "":
-			s.draining = true
+			s.engine.Drain()
 			s.stopRetrying()
 		case b.Question != nil:
 			s.asking(b.Question.Tag.(*session), b.Question.Question, b.Question.Outcome)
 		default:
 			s.read(b)
 		}
-		s.mu.Unlock()
+		s.engine.Unlock()
 	}
 }
 
-// read takes in what has come of a task. Server.mu is held.
+// read takes in what has come of a task.
 func (s *Server) read(b hub.Batch) {
 	switch tag := b.Tag.(type) {
 	case *aside:
@@ -335,14 +297,6 @@ func (s *Server) read(b hub.Batch) {
 			s.follow(st, b.Events)
 		}
 	}
-}
-
-// as returns a session of the hub that speaks for the principal. Sessions of pi are
-// shared within their scope, so whoever may use one may steer its runs, as himself.
-// The caller closes it.
-func (s *Server) as(p core.Principal) *hub.Session {
-	p.Operator = true
-	return s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.PromptTimeout})
 }
 
 // mostDialects is of how many agents the dialect is known when they have left.

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
@@ -20,13 +21,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// session is a conversation bound to an agent. Server.mu guards it.
+// session is a conversation bound to an agent.
 type session struct {
-	key      sessionKey
+	key      command.Key
 	envelope render.Envelope // of its events
 	thread   core.ThreadID
 	viewer   core.Principal // whose the session is
-	owner    space          // against whose limit it counts
+	owner    command.Space  // against whose limit it counts
 	created  time.Time
 	version  int
 	deleted  bool
@@ -80,7 +81,7 @@ type sessionInfo struct {
 
 func (s *Server) info(ss *session) sessionInfo {
 	return sessionInfo{
-		SessionID: ss.key.id, SessionName: ss.tree.Name, SessionFile: ss.file.Path(), Model: s.modelOf(ss), ThinkingLevel: ss.thinkingLevel(),
+		SessionID: ss.key.ID, SessionName: ss.tree.Name, SessionFile: ss.file.Path(), Model: s.modelOf(ss), ThinkingLevel: ss.thinkingLevel(),
 		IsStreaming: ss.run != nil, MessageCount: len(ss.tree.Context), CreatedAt: ss.created.UTC().Format(sessionfile.Time),
 	}
 }
@@ -88,62 +89,49 @@ func (s *Server) info(ss *session) sessionInfo {
 // all returns the messages so far, those of the run included as far as they ended.
 func (ss *session) all() []conversation.Message { return conversation.Messages(ss.tree.Context) }
 
-// lookup returns the session that a command is for, or nil. Where that was deleted by
-// one that was admitted later, it is none that was made under the name since.
-func (s *Server) lookup(x *execution) *session {
-	switch m := x.meant; {
-	case m == nil:
-	case !m.deleted:
-		return m // which has its name as long as it lives
-	case x.known.number < m.until:
-		return nil
-	}
-	return s.sessions[sessionKey{x.client.scope, x.session}]
-}
-
 func notFound(id string) string { return "Session " + id + " not found" }
 
 func exists(id string) string { return "Session " + id + " already exists" }
 
 var sessionIDs = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
-func createSession(s *Server, x *execution) outcome {
-	if ss := s.lookup(x); ss != nil {
+func createSession(s *Server, x *request) command.Outcome {
+	if ss := x.find(); ss != nil {
 		return s.haveAlready(x, ss)
 	}
-	cwd, named := x.text("cwd")
+	cwd, named := x.Text("cwd")
 	if !named {
 		return s.create(x, s.opts.Dir, "")
 	}
-	return s.work(x, func(context.Context) outcome {
+	return x.Work(s.jobs, func(context.Context) command.Outcome {
 		problem := checkDirectory(cwd)
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.engine.Lock()
+		defer s.engine.Unlock()
 		return s.create(x, filepath.Clean(cwd), problem)
 	})
 }
 
 // create makes a session in a directory, unless there is a problem with that. Server.mu
 // is held.
-func (s *Server) create(x *execution, cwd, problem string) outcome {
-	id := x.session
+func (s *Server) create(x *request, cwd, problem string) command.Outcome {
+	id := x.Session
 	if id == "" {
 		id = newSessionID()
 	}
 	if problem := cmp.Or(s.checkSession(x, id), problem); problem != "" {
-		return failed(problem)
+		return command.Failed(problem)
 	}
-	text, _ := x.text("agent")
+	text, _ := x.Text("agent")
 	to, err := core.ParseAddress(text)
 	if err != nil {
-		return failed(core.AsFault(err).Message)
+		return command.Failed(core.AsFault(err).Message)
 	}
 	if strings.ContainsFunc(to.String(), unicode.IsSpace) && len(s.hub.Match(to)) == 0 {
-		return failed("address " + string(wire.Encode(text)) + ": it has blanks, and nobody here answers for it; write an agent's id, capability:a,b, domain:a.b or *")
+		return command.Failed("address " + string(wire.Encode(text)) + ": it has blanks, and nobody here answers for it; write an agent's id, capability:a,b, domain:a.b or *")
 	}
 	ss := newSession(x, id)
 	ss.agent = to
-	if thread, ok := x.text("thread"); ok {
+	if thread, ok := x.Text("thread"); ok {
 		ss.thread = core.ThreadID(thread)
 		return s.joinThread(x, ss, cwd)
 	}
@@ -157,32 +145,32 @@ func (s *Server) create(x *execution, cwd, problem string) outcome {
 
 // haveAlready is what comes of making a session that exists: it is what a command wants that
 // made it before the start and is done again.
-func (s *Server) haveAlready(x *execution, ss *session) outcome {
-	if x.before == nil {
-		return failed(exists(x.session))
+func (s *Server) haveAlready(x *request, ss *session) command.Outcome {
+	if !x.Repeated() {
+		return command.Failed(exists(x.Session))
 	}
 	return s.opened(x, ss)
 }
 
 // checkSession returns why x cannot make a session of the id, or "".
-func (s *Server) checkSession(x *execution, id string) string {
+func (s *Server) checkSession(x *request, id string) string {
 	switch {
 	case !sessionIDs.MatchString(id):
 		return "Session ID must contain only alphanumeric characters, underscores, dashes, and dots"
-	case units(id) > maxID:
-		return fmt.Sprintf("Session ID too long (max %d characters)", maxID)
-	case s.sessions[sessionKey{x.client.scope, id}] != nil:
+	case command.Units(id) > command.MaxID:
+		return fmt.Sprintf("Session ID too long (max %d characters)", command.MaxID)
+	case s.sessions[command.Key{Scope: x.client.Scope, ID: id}] != nil:
 		return exists(id)
 	}
 	return s.makeRoom(ownerOf(x.client))
 }
 
 // newSession makes a session of who sent x that has no conversation yet.
-func newSession(x *execution, id string) *session {
-	scope := x.client.scope
+func newSession(x *request, id string) *session {
+	scope := x.client.Scope
 	return &session{
-		key: sessionKey{scope, id}, envelope: render.NewEnvelope(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
-		owner: ownerOf(x.client), viewer: core.Principal{ID: scope, Operator: x.client.operates()},
+		key: command.Key{Scope: scope, ID: id}, envelope: render.NewEnvelope(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
+		owner: ownerOf(x.client), viewer: viewerOf(x.client),
 	}
 }
 
@@ -195,19 +183,19 @@ func (s *Server) register(ss *session) {
 
 // created says that x has made the session, and tells everybody. That one was loaded is
 // no event (facts, section 2.1).
-func (s *Server) created(x *execution, ss *session) outcome {
+func (s *Server) created(x *request, ss *session) command.Outcome {
 	o := s.opened(x, ss)
-	o.after = func() {
+	o.After = func() {
 		s.happened("session_created")
-		s.broadcast(ss.key.scope, append(append([]byte(`{"type":"session_created","data":`), o.data...), '}'))
+		s.broadcast(ss.key.Scope, append(append([]byte(`{"type":"session_created","data":`), o.Data...), '}'))
 	}
 	return o
 }
 
 // opened says that x has a session now.
-func (s *Server) opened(x *execution, ss *session) outcome {
-	x.on = ss
-	return outcome{data: wire.Encode(map[string]any{"sessionId": ss.key.id, "sessionInfo": s.info(ss)})}
+func (s *Server) opened(x *request, ss *session) command.Outcome {
+	x.forSession(ss)
+	return command.Outcome{Data: wire.Encode(map[string]any{"sessionId": ss.key.ID, "sessionInfo": s.info(ss)})}
 }
 
 // newSessionID makes the id of a session that its client did not name.
@@ -215,23 +203,23 @@ func newSessionID() string {
 	return fmt.Sprintf("session-%s-%08x", strconv.FormatInt(time.Now().UnixMilli(), 36), rand.Uint32())
 }
 
-func deleteSession(s *Server, x *execution) outcome {
-	ss := s.lookup(x)
+func deleteSession(s *Server, x *request) command.Outcome {
+	ss := x.find()
 	deleted := wire.Encode(map[string]bool{"deleted": true})
-	if key := (sessionKey{x.client.scope, x.session}); ss == nil && (s.parked[key] != nil || x.before != nil) {
+	if key := (command.Key{Scope: x.client.Scope, ID: x.Session}); ss == nil && (s.parked[key] != nil || x.Repeated()) {
 		delete(s.parked, key) // everybody has been told already
-		return outcome{data: deleted}
+		return command.Outcome{Data: deleted}
 	}
 	if ss == nil {
-		return failed(notFound(x.session))
+		return command.Failed(notFound(x.Session))
 	}
 	if ss.run != nil && !ss.run.last().heard {
 		s.stop(x, ss, "the session was deleted")
 	}
 	s.stopAside(x, ss, "the session was deleted")
 	ss.stopBash()
-	s.unload(ss, x.known.number)
-	return outcome{data: deleted, after: func() {
+	s.unload(ss, x.Number())
+	return command.Outcome{Data: deleted, After: func() {
 		s.sayDeleted(ss)
 		s.stopHearing(ss)
 	}}
@@ -239,28 +227,28 @@ func deleteSession(s *Server, x *execution) outcome {
 
 // switchSession subscribes the connection; a run that is under way is told from its
 // beginning.
-func switchSession(s *Server, x *execution) outcome {
-	ss := s.lookup(x)
+func switchSession(s *Server, x *request) command.Outcome {
+	ss := x.find()
 	if ss == nil {
-		return failed(notFound(x.session))
+		return command.Failed(notFound(x.Session))
 	}
-	x.on = ss
-	return outcome{data: wire.Encode(map[string]any{"sessionInfo": s.info(ss)}), after: func() { x.client.subscribe(ss) }}
+	x.forSession(ss)
+	return command.Outcome{Data: wire.Encode(map[string]any{"sessionInfo": s.info(ss)}), After: func() { x.client.subscribe(ss) }}
 }
 
-func listSessions(s *Server, x *execution) outcome {
+func listSessions(s *Server, x *request) command.Outcome {
 	list := []sessionInfo{}
 	for key, ss := range s.sessions {
-		if key.scope == x.client.scope {
+		if key.Scope == x.client.Scope {
 			list = append(list, s.info(ss))
 		}
 	}
 	slices.SortFunc(list, func(a, b sessionInfo) int { return strings.Compare(a.SessionID, b.SessionID) })
-	return outcome{data: wire.Encode(map[string]any{"sessions": list})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"sessions": list})}
 }
 
-func setName(s *Server, x *execution) outcome {
-	name, _ := x.text("name")
+func setName(s *Server, x *request) command.Outcome {
+	name, _ := x.Text("name")
 	x.on.add(sessionfile.Info{Name: strings.TrimSpace(name)})
-	return outcome{}
+	return command.Outcome{}
 }

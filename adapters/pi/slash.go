@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -15,7 +16,7 @@ import (
 // slashCommand is something that the hub itself does when a prompt says so.
 type slashCommand struct {
 	name, description string
-	// run returns what the hub answers. Server.mu is held.
+	// run returns what the hub answers.
 	run func(s *Server, ss *session, argument string) string
 }
 
@@ -50,7 +51,7 @@ func notQueued(message string) (problem string) {
 }
 
 // answerSlash lets the hub answer a prompt, in a run without a task.
-func (s *Server) answerSlash(x *execution, said queued, text string) outcome {
+func (s *Server) answerSlash(x *request, said queued, text string) command.Outcome {
 	ss := x.on
 	r := newRun(ss, x)
 	ss.run = r
@@ -63,7 +64,7 @@ func (s *Server) answerSlash(x *execution, said queued, text string) outcome {
 	s.gather(st)
 	s.endRun(r)
 	s.closeRun(r)
-	return outcome{}
+	return command.Outcome{}
 }
 
 // hubName is the model of what the hub answers itself.
@@ -130,15 +131,15 @@ func slashUsage(_ *Server, ss *session, _ string) string {
 }
 
 // getCommands lists what the hub does itself (facts, section 4.7).
-func getCommands(*Server, *execution) outcome {
-	type command struct {
+func getCommands(*Server, *request) command.Outcome {
+	type listed struct {
 		Name        string `json:"name"`
 		Description string `json:"description"`
 		Source      string `json:"source"`
 	}
-	list := []command{}
+	list := []listed{}
 	for _, c := range slashCommands() {
-		list = append(list, command{c.name, c.description, "extension"})
+		list = append(list, listed{c.name, c.description, "extension"})
 	}
-	return outcome{data: wire.Encode(map[string]any{"commands": list})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"commands": list})}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -22,7 +23,7 @@ import (
 const patience = 30 * time.Second
 
 // unlimited are the rates of servers whose tests are of something else.
-var unlimited = Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
+var unlimited = command.Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
 
 // someTime is when what a test makes was said.
 var someTime = time.UnixMilli(1_800_000_000_000)
@@ -36,7 +37,7 @@ func stageWith(t *testing.T, hubOpts hub.Options, opts Options) (*hub.Hub, *Serv
 	t.Helper()
 	h := coretest.NewHub(t, hubOpts)
 	opts.RetryDelay = cmp.Or(opts.RetryDelay, time.Millisecond)
-	if opts.Rates == (Rates{}) {
+	if opts.Rates == (command.Rates{}) {
 		opts.Rates = unlimited
 	}
 	s := NewServer(h, opts)
@@ -141,7 +142,7 @@ func dialOver(t *testing.T, s *Server, o ConnOptions, hubs, clients link.Conn[[]
 		c.mu.Lock()
 		c.frames, c.times = append(c.frames, f), append(c.times, time.Now())
 		c.mu.Unlock()
-		signal(c.news)
+		command.Signal(c.news)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -21,26 +22,26 @@ var thinkingLevels = []string{conversation.ThinkingOff, "low", "medium", "high",
 // thinkingLevel is the level as clients are shown it.
 func (ss *session) thinkingLevel() string { return cmp.Or(ss.tree.Level, conversation.ThinkingOff) }
 
-func setThinking(s *Server, x *execution) outcome {
-	level, _ := x.text("level")
+func setThinking(s *Server, x *request) command.Outcome {
+	level, _ := x.Text("level")
 	if level == thinkingNone {
 		level = conversation.ThinkingOff
 	}
 	s.think(x.on, level)
-	return outcome{}
+	return command.Outcome{}
 }
 
 // cycleThinking moves to the next level, and from the last to the first. No agent is
 // without levels: what it makes of one is its own affair.
-func cycleThinking(s *Server, x *execution) outcome {
+func cycleThinking(s *Server, x *request) command.Outcome {
 	at := slices.Index(thinkingLevels, x.on.thinkingLevel())
 	level := thinkingLevels[(at+1)%len(thinkingLevels)]
 	var before struct{ Level string }
-	if x.again(&before) {
+	if x.Before(&before) {
 		level = before.Level
 	}
 	s.think(x.on, level)
-	return outcome{data: wire.Encode(map[string]string{"level": level})}
+	return command.Outcome{Data: wire.Encode(map[string]string{"level": level})}
 }
 
 // think sets the level and tells the subscribers when it is another.

@@ -20,24 +20,24 @@ func TestWhatTookTooLongBeforeItsTurnAtTheDiskIsNotDone(t *testing.T) {
 		synctest.Wait()
 		path := fileOf(c, "s")
 		letGo := stuckDisk(t, s)
-		s.mu.Lock()
-		s.lists.add(func(context.Context) { <-t.Context().Done() })
-		s.mu.Unlock()
+		s.engine.Lock()
+		s.lists.Add(func(context.Context) { <-t.Context().Done() })
+		s.engine.Unlock()
 		for range 3 {
 			c.fails(`{"type":"list_stored_sessions"}`, "Command 'list_stored_sessions' timed out after 1000ms")
 		}
 		c.fails(`{"type":"switch_session_file","sessionId":"s","sessionPath":"`+path+`"}`, "Command 'switch_session_file' timed out after 1000ms")
 		c.ok(`{"type":"set_session_name","sessionId":"s","name":"its lane goes on"}`)
-		s.mu.Lock()
-		if got := s.lists.len(); got != 0 {
+		s.engine.Lock()
+		if got := s.lists.Len(); got != 0 {
 			t.Errorf("lists: got %d that wait, want none", got)
 		}
-		for _, j := range s.jobs.waiting {
-			if j.x != nil {
-				t.Errorf("got %s waiting for the disk, want nothing", j.x.kind)
+		for _, j := range s.jobs.Waiting {
+			if j.X != nil {
+				t.Errorf("got %s waiting for the disk, want nothing", j.X.Kind)
 			}
 		}
-		s.mu.Unlock()
+		s.engine.Unlock()
 		letGo()
 	})
 }

@@ -3,12 +3,14 @@ package render_test
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
@@ -380,4 +382,18 @@ func TestWhatPiLacksIsFoldedAndNotLost(t *testing.T) {
 	if diff := cmp.Diff(want, counted); diff != "" {
 		t.Errorf("counted (-want +got):\n%s", diff)
 	}
+}
+
+func TestSyntheticAndApprovalIDsPassOrFailValidationAsTheyShould(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seq := rapid.Uint64().Draw(t, "seq")
+		id := render.RequestID("0198c0de-0000-7000-8000-000000000000", seq)
+		if !regexp.MustCompile(`^[a-zA-Z0-9:_-]+$`).MatchString(id) {
+			t.Fatalf("request id %q does not pass validation", id)
+		}
+		task, back, ok := render.ParseRequestID(id)
+		if !ok || back != seq || task != "0198c0de-0000-7000-8000-000000000000" {
+			t.Fatalf("render.ParseRequestID(%q): got %v %v %v", id, task, back, ok)
+		}
+	})
 }

@@ -37,7 +37,7 @@ type Pi struct {
 	Breakers PiBreakers `koanf:"breakers"`
 }
 
-// PiRates are how many commands may begin within a minute: see pi.Rates.
+// PiRates are how many commands may begin within a minute: see command.Rates of adapters/pi.
 type PiRates struct {
 	All     int `koanf:"all"`
 	Client  int `koanf:"client"`
@@ -47,7 +47,7 @@ type PiRates struct {
 }
 
 // PiBreakers say when agents and bash are not asked for a while: see
-// pi.Breakers.
+// command.Breakers of adapters/pi.
 type PiBreakers struct {
 	AgentFailures int           `koanf:"agent_failures"`
 	AgentWindow   time.Duration `koanf:"agent_window"`

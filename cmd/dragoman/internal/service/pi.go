@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
@@ -143,11 +144,11 @@ func piOptions(c config.Pi, o pi.Options) pi.Options {
 	o.SessionDir, o.SessionRoots, o.ExportDirs = c.SessionDirectory(), c.SessionRootDirectories(), c.ExportDirectories()
 	o.MaxFileBytes = c.SessionBytes
 	r, b := c.Rates, c.Breakers
-	o.Rates = pi.Rates{All: orNever(r.All), Client: orNever(r.Client), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
-	breaker := func(failures int, window time.Duration) pi.Breaker {
-		return pi.Breaker{Failures: orNever(failures), Window: window, Open: b.Open, Trials: b.Trials}
+	o.Rates = command.Rates{All: orNever(r.All), Client: orNever(r.Client), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
+	breaker := func(failures int, window time.Duration) command.Breaker {
+		return command.Breaker{Failures: orNever(failures), Window: window, Open: b.Open, Trials: b.Trials}
 	}
-	o.Breakers = pi.Breakers{
+	o.Breakers = command.Breakers{
 		Agent:       breaker(b.AgentFailures, b.AgentWindow),
 		BashSession: breaker(b.SessionFailures, b.BashWindow), BashAll: breaker(b.BashFailures, b.BashWindow),
 	}

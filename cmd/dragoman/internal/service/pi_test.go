@@ -11,26 +11,27 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
 func TestTheSettingsOfPiReachItsServer(t *testing.T) {
 	t.Setenv("HOME", "/home/kit")
-	breaker := func(failures int, window time.Duration) pi.Breaker {
-		return pi.Breaker{Failures: failures, Window: window, Open: 30 * time.Second, Trials: 2}
+	breaker := func(failures int, window time.Duration) command.Breaker {
+		return command.Breaker{Failures: failures, Window: window, Open: 30 * time.Second, Trials: 2}
 	}
 	standard := pi.Options{
 		MaxMessageBytes: 10 << 20, MaxPending: 100, MaxSessions: 100, AllSessions: 10_000, MaxConnections: 1000, MaxInFlight: 10_000, InFlightBytes: 256 << 20, SessionLifetime: 24 * time.Hour,
-		Rates:          pi.Rates{All: -1, Client: 1000, Session: 100, Server: 100, Answers: 60},
-		Breakers:       pi.Breakers{Agent: breaker(5, time.Minute), BashSession: breaker(10, 2*time.Minute), BashAll: breaker(50, 2*time.Minute)},
+		Rates:          command.Rates{All: -1, Client: 1000, Session: 100, Server: 100, Answers: 60},
+		Breakers:       command.Breakers{Agent: breaker(5, time.Minute), BashSession: breaker(10, 2*time.Minute), BashAll: breaker(50, 2*time.Minute)},
 		CommandTimeout: 30 * time.Second, DependencyTimeout: 30 * time.Second, MaxOutcomes: 2000, OutcomeBytes: 64 << 20, KeyTTL: 600 * time.Second,
 		Retries: 3, RetryDelay: 2 * time.Second, CompactAt: 87,
 		PromptTimeout: 300 * time.Second, MaxFileBytes: 64 << 20,
 		SessionDir: "/home/kit/.pi/agent/sessions", SessionRoots: []string{"/home/kit/.pi/agent/sessions", "/srv/pi"}, ExportDirs: []string{"/srv/pages"},
 	}
 	off := standard
-	off.Rates = pi.Rates{All: -1, Client: -1, Session: -1, Server: -1, Answers: -1}
-	off.Breakers = pi.Breakers{Agent: breaker(-1, time.Minute), BashSession: breaker(-1, 2*time.Minute), BashAll: breaker(-1, 2*time.Minute)}
+	off.Rates = command.Rates{All: -1, Client: -1, Session: -1, Server: -1, Answers: -1}
+	off.Breakers = command.Breakers{Agent: breaker(-1, time.Minute), BashSession: breaker(-1, 2*time.Minute), BashAll: breaker(-1, 2*time.Minute)}
 	off.SessionLifetime, off.CompactAt, off.Bash = -1, -1, true
 	off.SessionDir = ""
 	const without = `pi: {rates: {all: 0, client: 0, session: 0, server: 0, answers: 0}, session_lifetime: 0s, compact_at: 0, bash: true, session_dir: "",

@@ -1,0 +1,199 @@
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+)
+
+// Breaker says when a circuit opens and how it closes again. A zero field takes the
+// default of its use.
+type Breaker struct {
+	// Failures within Window open the circuit; negative leaves it closed for ever.
+	Failures int
+	Window   time.Duration
+	// Open is how long it then refuses what is asked. Behind that, as many calls as
+	// Trials are let through one by one or together: it closes when all of them
+	// succeed and opens again when one fails.
+	Open   time.Duration
+	Trials int
+}
+
+// or takes what is not set from standard.
+func (b Breaker) or(standard Breaker) Breaker {
+	return Breaker{
+		cmp.Or(b.Failures, standard.Failures), cmp.Or(b.Window, standard.Window), cmp.Or(b.Open, standard.Open), cmp.Or(b.Trials, standard.Trials),
+	}
+}
+
+// Breakers are the circuits there are (section 21; facts, section 7.2).
+type Breakers struct {
+	// Agent is of each agent; default 5 failures in 60 s, open for 30 s, 2 trials.
+	Agent Breaker
+	// BashSession is of the bash commands of each session, BashAll of all sessions
+	// together; default 10 and 50 failures in 120 s, open for 30 s, 2 trials.
+	BashSession, BashAll Breaker
+}
+
+func (b Breakers) WithDefaults() Breakers {
+	return Breakers{
+		Agent:       b.Agent.or(Breaker{Failures: 5, Window: time.Minute, Open: 30 * time.Second, Trials: 2}),
+		BashSession: b.BashSession.or(Breaker{Failures: 10, Window: 2 * time.Minute, Open: 30 * time.Second, Trials: 2}),
+		BashAll:     b.BashAll.or(Breaker{Failures: 50, Window: 2 * time.Minute, Open: 30 * time.Second, Trials: 2}),
+	}
+}
+
+// slow is how long a call takes that is counted as slow. Slowness opens no circuit:
+// a long run is a healthy one here, unlike in the reference.
+const slow = 30 * time.Second
+
+// Circuit is a circuit breaker with the numbers that get_metrics tells. It is safe for
+// concurrent use.
+type Circuit struct {
+	name    string
+	enabled bool
+	open    time.Duration
+
+	mu   sync.Mutex
+	gate *gobreaker.TwoStepCircuitBreaker[struct{}]
+	half bool // the gate is half-open
+
+	calls, rejected, slowCalls, successes, failures, trials int64
+	latency                                                 time.Duration // of all that ended, added up
+	lastFailure, lastChange, lastAccess                     time.Time
+}
+
+// ErrNeither is the end of a call that says nothing about who was called.
+var ErrNeither = errors.New("neither a success nor a failure")
+
+// ErrFailure is the end of a call that failed.
+var ErrFailure = errors.New("a failure")
+
+func NewCircuit(name string, b Breaker) *Circuit {
+	now := time.Now()
+	c := &Circuit{name: name, enabled: b.Failures > 0, open: b.Open, lastChange: now, lastAccess: now}
+	const buckets = 12 // the window slides in steps of a twelfth
+	c.gate = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Name: name, MaxRequests: uint32(min(max(b.Trials, 1), math.MaxUint32)), Interval: b.Window, BucketPeriod: b.Window / buckets, Timeout: b.Open,
+		ReadyToTrip: func(n gobreaker.Counts) bool { return c.enabled && int64(n.TotalFailures) >= int64(b.Failures) },
+		OnStateChange: func(_ string, _, now gobreaker.State) {
+			c.half, c.lastChange, c.trials = now == gobreaker.StateHalfOpen, time.Now(), 0
+		},
+		IsExcluded: func(err error) bool { return errors.Is(err, ErrNeither) },
+	})
+	return c
+}
+
+// Call is one that a circuit let through.
+type Call struct {
+	circuit *Circuit
+	began   time.Time
+	done    func(error)
+}
+
+// Allow lets a call through, or says why not in the words of the reference.
+func (c *Circuit) Allow() (k Call, why string) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastAccess = now
+	done, err := c.gate.Allow()
+	switch {
+	case errors.Is(err, gobreaker.ErrOpenState):
+		c.rejected++
+		left := c.open - now.Sub(c.lastChange)
+		return Call{}, fmt.Sprintf("Circuit open for %s (recovery in %ds)", c.name, int(math.Ceil(max(left, 0).Seconds())))
+	case err != nil:
+		c.rejected++
+		return Call{}, "Circuit half-open, max test calls reached for " + c.name
+	}
+	c.calls++
+	if c.half {
+		c.trials++
+	}
+	return Call{c, now, done}, ""
+}
+
+// End tells the circuit what became of a call: nil of a success, errFailure,
+// errNeither.
+func (k Call) End(err error) {
+	c := k.circuit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	took := time.Since(k.began)
+	if !errors.Is(err, ErrNeither) {
+		c.latency += took
+		if took > slow {
+			c.slowCalls++
+		}
+	}
+	switch {
+	case err == nil:
+		c.successes++
+	case errors.Is(err, ErrFailure):
+		c.failures++
+		c.lastFailure = time.Now()
+	}
+	k.done(err)
+}
+
+// CircuitReport are those of one agent's circuit; the reference's provider is the
+// agent here.
+type CircuitReport struct {
+	ProviderName    string `json:"providerName"`
+	State           string `json:"state"`
+	FailureCount    int    `json:"failureCount"`
+	LastFailureTime *int64 `json:"lastFailureTime"`
+	LastStateChange int64  `json:"lastStateChange"`
+	LastAccessTime  int64  `json:"lastAccessTime"`
+	TotalCalls      int64  `json:"totalCalls"`
+	TotalRejected   int64  `json:"totalRejected"`
+	TotalSlowCalls  int64  `json:"totalSlowCalls"`
+	TotalSuccesses  int64  `json:"totalSuccesses"`
+	TotalFailures   int64  `json:"totalFailures"`
+	AvgLatencyMs    int64  `json:"avgLatencyMs"`
+	HalfOpenCalls   int64  `json:"halfOpenCalls"`
+}
+
+// Report returns the numbers of the circuit.
+func (c *Circuit) Report() CircuitReport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := CircuitReport{
+		ProviderName: c.name, State: c.state(), FailureCount: int(c.gate.Counts().TotalFailures), LastAccessTime: c.lastAccess.UnixMilli(),
+		TotalCalls: c.calls, TotalRejected: c.rejected, TotalSlowCalls: c.slowCalls, TotalSuccesses: c.successes, TotalFailures: c.failures,
+		HalfOpenCalls: c.trials, LastStateChange: c.lastChange.UnixMilli(),
+	}
+	if !c.lastFailure.IsZero() {
+		at := c.lastFailure.UnixMilli()
+		r.LastFailureTime = &at
+	}
+	if n := c.successes + c.failures; n > 0 {
+		r.AvgLatencyMs = (c.latency / time.Duration(n)).Milliseconds()
+	}
+	return r
+}
+
+func (c *Circuit) accessed() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lastAccess
+}
+
+// state is the state in the words of the specification (section 21.1). The window slides
+// when it is looked at.
+func (c *Circuit) state() string {
+	switch c.gate.State() {
+	case gobreaker.StateOpen:
+		return "open"
+	case gobreaker.StateHalfOpen:
+		return "half_open"
+	default:
+		return "closed"
+	}
+}

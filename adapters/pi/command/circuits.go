@@ -1,0 +1,148 @@
+package command
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// maxCircuits bounds how many agents have a circuit: beyond it the one that was
+// asked the longest ago is forgotten.
+const maxCircuits = 1000
+
+// AgentCircuits are the breakers of the agents (section 21). The reference has one for
+// each provider of models; here the provider is a dialect, in which one broken agent
+// must not stop the others, so that each agent has its own. They are safe for concurrent use.
+type AgentCircuits struct {
+	how Breaker
+
+	mu    sync.Mutex
+	of    map[core.AgentID]*Circuit
+	calls map[core.TaskID]*agentCall
+}
+
+// agentCall is one attempt at a task.
+type agentCall struct {
+	agent core.AgentID
+	// has says that the agent has the task: before that it is to blame for nothing,
+	// since it may be busy with others for good reason.
+	has bool
+	Call
+}
+
+func NewAgentCircuits(b Breaker) *AgentCircuits {
+	return &AgentCircuits{how: b, of: map[core.AgentID]*Circuit{}, calls: map[core.TaskID]*agentCall{}}
+}
+
+// circuitOf returns the circuit of an agent, making it if need be. circuits.mu is held.
+func (cs *AgentCircuits) circuitOf(id core.AgentID) *Circuit {
+	c := cs.of[id]
+	if c != nil {
+		return c
+	}
+	if len(cs.of) >= maxCircuits {
+		var oldest core.AgentID
+		for id, c := range cs.of {
+			if o := cs.of[oldest]; o == nil || c.accessed().Before(o.accessed()) {
+				oldest = id
+			}
+		}
+		delete(cs.of, oldest)
+	}
+	c = NewCircuit(string(id), cs.how)
+	cs.of[id] = c
+	return c
+}
+
+// Allow asks the circuit of the agent that is about to be asked: none where the hub
+// is to choose one. It returns nil and an overloaded Fault when that is open.
+func (cs *AgentCircuits) Allow(to core.Address) (*agentCall, error) {
+	id := to.Agent()
+	if id == "" {
+		return nil, nil
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	k, why := cs.circuitOf(id).Allow()
+	if why != "" {
+		return nil, core.NewFault(core.CodeOverloaded, "Circuit breaker open: %s", why)
+	}
+	return &agentCall{agent: id, Call: k}, nil
+}
+
+// Asked notes which task a call became; task is nil when the hub took none, which
+// says nothing about the agent.
+func (cs *AgentCircuits) Asked(k *agentCall, task core.TaskID) {
+	switch {
+	case k == nil:
+	case task == "":
+		k.End(ErrNeither)
+	default:
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		cs.calls[task] = k
+	}
+}
+
+// Follow learns from the events of a task how the agents do that have it.
+func (cs *AgentCircuits) Follow(task core.TaskID, e core.Event) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	switch b := e.Body.(type) {
+	case core.Assigned:
+		if k := cs.calls[task]; k != nil && k.agent == b.Agent {
+			k.has = true // it was let through when it was asked
+			return
+		}
+		cs.end(task, ErrNeither)
+		if k, why := cs.circuitOf(b.Agent).Allow(); why == "" {
+			cs.calls[task] = &agentCall{b.Agent, true, k}
+		}
+	case core.Retrying:
+		cs.end(task, blame(b.Fault))
+	case core.Done:
+		cs.end(task, nil)
+	case core.Failed:
+		cs.end(task, blame(b.Fault))
+	case core.Cancelled:
+		cs.end(task, ErrNeither)
+	}
+}
+
+// end ends the call that a task is. circuits.mu is held.
+func (cs *AgentCircuits) end(task core.TaskID, err error) {
+	if k := cs.calls[task]; k != nil {
+		delete(cs.calls, task)
+		if !k.has {
+			err = ErrNeither
+		}
+		k.End(err)
+	}
+}
+
+// blame says whether the agent is to blame for a failure: not for what it was asked
+// that it cannot or may not do, and not for what it could not afford.
+func blame(f *core.Fault) error {
+	if f == nil {
+		return ErrFailure
+	}
+	switch f.Code {
+	case core.CodeUnreachable, core.CodeInternal, core.CodeTimeout:
+		return ErrFailure
+	default:
+		return ErrNeither
+	}
+}
+
+// Report returns the numbers of all circuits, by the ids of their agents.
+func (cs *AgentCircuits) Report() []CircuitReport {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	list := []CircuitReport{}
+	for _, id := range slices.Sorted(maps.Keys(cs.of)) {
+		list = append(list, cs.of[id].Report())
+	}
+	return list
+}

@@ -1,0 +1,237 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// Command is one frame of a client, decoded (section 4). The codec keeps every
+// field: what a command does not use is ignored, not lost.
+type Command struct {
+	Fields members
+	size   int // of the frame, in bytes
+	// Kind is the type, or "" when it is no string.
+	Kind string
+	// id is the id, or "" when there is none or it is no string.
+	id string
+	// Session is the sessionId, or "" when there is none or it is no string.
+	Session string
+	// Spec is what the table knows of the type; nil of an unknown one.
+	Spec *spec
+}
+
+// members are those of an object, by their exact names.
+type members []strictjson.Member
+
+// Get returns the value of the member of that name.
+func (m members) Get(name string) (json.RawMessage, bool) {
+	for i := range m {
+		if string(m[i].Key) == name {
+			return m[i].Value, true
+		}
+	}
+	return nil, false
+}
+
+// unknownCommand is what a response names when the frame names nothing.
+const unknownCommand = `"unknown"`
+
+// Decode reads a frame. It returns an error, which says what to change, for what is
+// not strict JSON or longer than limit bytes; a value that is no object yields a
+// command without fields.
+func Decode(frame []byte, limit int) (Command, error) {
+	var c Command
+	var err error
+	if c.Fields, err = strictjson.Members(frame, strictjson.Limits{Bytes: limit}); err != nil {
+		return c, err
+	}
+	c.size = len(frame)
+	c.Kind, _ = c.Text("type")
+	c.id, _ = c.Text("id")
+	c.Session, _ = c.Text("sessionId")
+	c.Spec = Table[c.Kind]
+	return c, nil
+}
+
+// Text returns a field that is a string.
+func (c Command) Text(name string) (string, bool) {
+	raw, _ := c.Fields.Get(name)
+	if !wire.IsString(raw) {
+		return "", false
+	}
+	if !bytes.ContainsRune(raw, '\\') { // it was checked to be UTF-8
+		return string(raw[1 : len(raw)-1]), true
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// Has reports whether the frame has the field, whatever its value.
+func (c Command) Has(name string) bool {
+	_, ok := c.Fields.Get(name)
+	return ok
+}
+
+// whole returns a field that is an integer, in any notation.
+func (c Command) whole(name string) (int64, bool) {
+	raw, ok := c.Fields.Get(name)
+	if !ok {
+		return 0, false
+	}
+	var f float64
+	if json.Unmarshal(raw, &f) != nil || string(raw) == "null" {
+		return 0, false
+	}
+	const exact = 1 << 53
+	if f != math.Trunc(f) || math.Abs(f) > exact {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// List returns a field that is an array.
+func (c Command) List(name string) ([]json.RawMessage, bool) {
+	raw, _ := c.Fields.Get(name)
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil, false
+	}
+	var items []json.RawMessage
+	return items, json.Unmarshal(raw, &items) == nil
+}
+
+// Object returns a field that is an object, as a command of its own so that its
+// members can be read alike.
+func (c Command) Object(name string) (Command, bool) {
+	raw, _ := c.Fields.Get(name)
+	return ObjectOf(raw)
+}
+
+func ObjectOf(raw json.RawMessage) (Command, bool) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return Command{}, false
+	}
+	fields, err := strictjson.Members(raw, strictjson.Limits{Bytes: len(raw)})
+	return Command{Fields: fields}, err == nil
+}
+
+// Is reports whether the field has the JSON text given.
+func (c Command) Is(name string, texts ...string) bool {
+	raw, _ := c.Fields.Get(name)
+	return slices.Contains(texts, string(raw))
+}
+
+// response is what a command came to (section 5).
+type response struct {
+	data     json.RawMessage
+	err      string // empty of a success
+	version  int
+	hasV     bool
+	timedOut bool
+	replayed bool
+}
+
+// appendResponse appends the response to c. The id and the type are echoed as
+// they came, valid or not.
+func appendResponse(dst []byte, c Command, r response) []byte {
+	id, ok := c.Fields.Get("id")
+	dst = append(slices.Grow(dst, 112+len(id)+len(r.data)+len(r.err)), '{')
+	if ok {
+		dst = append(append(append(dst, `"id":`...), id...), ',')
+	}
+	dst = append(dst, `"type":"response","command":`...)
+	if kind, ok := c.Fields.Get("type"); ok {
+		dst = append(dst, kind...)
+	} else {
+		dst = append(dst, unknownCommand...)
+	}
+	return append(appendOutcome(dst, r, true), '}')
+}
+
+// Refusal is the response to a frame that could not even be read.
+func Refusal(text string) []byte { return appendResponse(nil, Command{}, response{err: text}) }
+
+// Makes reports whether the command is to make a session.
+func (c Command) Makes() bool { return c.Kind == "create_session" || c.Kind == "load_session" }
+
+// lane is the id of the lane of a command: that of the session that it is for, or
+// serverLane. A sessionId says nothing in a command that has no use for it.
+func (c Command) lane() string {
+	switch c.Kind {
+	case "create_session", "load_session", "delete_session", "switch_session":
+		return c.Session
+	}
+	if c.Spec != nil && c.Spec.Session {
+		return c.Session
+	}
+	return serverLane
+}
+
+// serverLane is the id of the lane of commands without a session. No session can
+// have it.
+const serverLane = ""
+
+// texts reads a list of strings that was validated.
+func texts(items []json.RawMessage) []string {
+	list := make([]string, len(items))
+	for i, raw := range items {
+		_ = json.Unmarshal(raw, &list[i])
+	}
+	return list
+}
+
+// appendOutcome appends what a command came to; a response has more to say of it
+// than command_finished.
+func appendOutcome(dst []byte, r response, full bool) []byte {
+	dst = strconv.AppendBool(append(dst, `,"success":`...), r.err == "")
+	if r.err != "" {
+		dst = wire.AppendString(append(dst, `,"error":`...), r.err)
+	}
+	if full && r.data != nil {
+		dst = append(append(dst, `,"data":`...), r.data...)
+	}
+	if r.hasV {
+		dst = strconv.AppendInt(append(dst, `,"sessionVersion":`...), int64(r.version), 10)
+	}
+	if r.replayed {
+		dst = append(dst, `,"replayed":true`...)
+	}
+	if full && r.timedOut {
+		dst = append(dst, `,"timedOut":true`...)
+	}
+	return dst
+}
+
+// appendIdentity appends what all lifecycle events of a command say of it (facts,
+// section 2.1). name is its id, or the synthetic one.
+func appendIdentity(dst []byte, c Command, name string) []byte {
+	session, inSession := c.Fields.Get("sessionId")
+	depends, dependent := c.Fields.Get("dependsOn")
+	dst = slices.Grow(dst, 64+len(name)+len(c.Kind)+len(session)+len(depends))
+	dst = wire.AppendString(append(dst, `"commandId":`...), name)
+	dst = wire.AppendString(append(dst, `,"commandType":`...), c.Kind)
+	if inSession {
+		dst = append(append(dst, `,"sessionId":`...), session...)
+	}
+	dst = append(dst, `,"dependsOn":`...)
+	if dependent {
+		dst = append(dst, depends...)
+	} else {
+		dst = append(dst, '[', ']')
+	}
+	for _, name := range []string{"ifSessionVersion", "idempotencyKey"} {
+		if raw, ok := c.Fields.Get(name); ok {
+			dst = append(append(append(dst, ',', '"'), name...), '"', ':')
+			dst = append(dst, raw...)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,285 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// What a command that was cut off by the end of the process has come to (facts,
+// section 4.8).
+const (
+	Interrupted       = "Command did not finish before previous shutdown and was marked failed during recovery"
+	InterruptedReason = "restart_inflight_marked_failed"
+)
+
+// RecordVersion is the version of the records in the journal.
+const RecordVersion = 1
+
+// keepTime is how long the journal may take for what waits for it. Then the server
+// goes on without it: a disk that hangs stops nobody.
+const keepTime = 5 * time.Second
+
+// Record is one phase of a command in the journal.
+type Record struct {
+	Version  int    `json:"v"`
+	Run      int64  `json:"run"` // of the server: with Number it names the command
+	Number   uint64 `json:"n"`
+	At       int64  `json:"at"` // in milliseconds
+	Phase    phase  `json:"phase"`
+	Scope    string `json:"scope,omitempty"`
+	Name     string `json:"name"`
+	Explicit bool   `json:"explicit,omitempty"`
+	Kind     string `json:"kind"`
+	Key      string `json:"key,omitempty"`
+	Session  string `json:"session,omitempty"`
+	Lane     string `json:"lane,omitempty"`
+	// Identity is what lifecycle events say of it.
+	Identity json.RawMessage `json:"is"`
+	Print    []byte          `json:"print"`
+	// Of a command that finished.
+	Error          string          `json:"error,omitempty"`
+	Data           json.RawMessage `json:"data,omitempty"`
+	SessionVersion *int            `json:"version,omitempty"`
+	TimedOut       bool            `json:"timed_out,omitempty"`
+	Recovered      bool            `json:"recovered,omitempty"`
+	// Queued says that its success is about a message that waits in memory, Opened where the
+	// conversation of its session is.
+	Queued bool    `json:"queued,omitempty"`
+	Opened *opened `json:"opened,omitempty"`
+	// Long says that the answer did not fit: the command runs again when it comes
+	// again. Only answers to questions are ever that long.
+	Long bool `json:"long,omitempty"`
+}
+
+// opened is where the conversation of a session is since a command succeeded.
+type opened struct {
+	ID   string `json:"id"`
+	File string `json:"file"`
+}
+
+// opens returns what the journal is to know of the session of a command that succeeded, or
+// nil.
+func (x *Execution) opens() *opened {
+	if !x.Spec.opens || x.on == nil {
+		return nil
+	}
+	id, path := x.on.Place()
+	if path == "" {
+		return nil
+	}
+	return &opened{id, path}
+}
+
+// keeping is a record on its way into the journal, and what waits for it.
+type keeping struct {
+	of        *about // nil of what only waits
+	phase     phase
+	at        time.Time
+	response  response
+	recovered bool
+	queued    bool
+	opened    *opened
+	then      func() // in a turn of the engine; nil does not wait
+}
+
+// recorder has what is on its way into the journal of commands. It has one writer.
+type recorder struct {
+	engine  *Engine
+	stop    context.CancelFunc
+	writing sync.WaitGroup
+	writes  chan struct{} // signalled when there is something to keep
+
+	mu    sync.Mutex
+	queue []keeping
+	bytes int
+	// written and unwritten are the records that the journal took and did not.
+	written, unwritten int64
+}
+
+// start begins to write, where there is a journal.
+func (j *recorder) start(e *Engine) {
+	j.engine, j.writes = e, make(chan struct{}, 1)
+	ctx, stop := context.WithCancel(context.Background())
+	j.stop = stop
+	if e.opts.Journal != nil {
+		j.writing.Go(func() { j.write(ctx) })
+	}
+}
+
+// close ends the writing once everything is written.
+func (j *recorder) close() {
+	j.stop()
+	j.writing.Wait()
+}
+
+// keep puts a record on its way; then is called once it is in the journal, or cannot come
+// there. It reports false of a record for which there is no room: then is not called.
+func (j *recorder) keep(q keeping) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if q.of != nil {
+		size := recordBytes + len(q.of.identity) + len(q.response.data)
+		if j.bytes+size > j.engine.opts.UnkeptBytes && j.bytes > 0 {
+			j.engine.host.Count("journal.overrun")
+			return false
+		}
+		j.bytes += size
+	}
+	j.queue = append(j.queue, q)
+	Signal(j.writes)
+	return true
+}
+
+// recordBytes is about what a record costs beside its texts.
+const recordBytes = 512
+
+// take returns all that is to be written.
+func (j *recorder) take() []keeping {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	batch := j.queue
+	j.queue, j.bytes = nil, 0
+	return batch
+}
+
+// write writes what is to be kept, all there is at a time, until the context ends and
+// nothing is left.
+func (j *recorder) write(ctx context.Context) {
+	for {
+		batch := j.take()
+		if len(batch) == 0 {
+			select {
+			case <-j.writes:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		err := j.append(batch)
+		if err != nil {
+			j.engine.opts.Log.Error("commands of pi clients are not in the journal: after a crash they would run again", "error", err)
+		}
+		j.count(batch, err)
+		j.engine.mu.Lock()
+		for _, q := range batch {
+			if q.then != nil {
+				q.then()
+			}
+		}
+		j.engine.mu.Unlock()
+	}
+}
+
+// count counts the records of a batch that the journal took, or did not.
+func (j *recorder) count(batch []keeping, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, q := range batch {
+		switch {
+		case q.of == nil:
+		case err != nil:
+			j.unwritten++
+			j.engine.host.Count("journal.failed")
+		default:
+			j.written++
+		}
+	}
+}
+
+// counts are how many records the journal took, and did not.
+func (j *recorder) counts() (written, unwritten int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.written, j.unwritten
+}
+
+func (j *recorder) append(batch []keeping) error {
+	var records [][]byte
+	for _, q := range batch {
+		if q.of != nil {
+			records = append(records, j.engine.encodeRecord(q))
+		}
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), keepTime)
+	defer cancel()
+	return j.engine.opts.Journal.Append(ctx, records...)
+}
+
+// durable reports whether what comes of a command has to outlive the process. On an
+// open hub an id alone means nothing beyond its connection.
+func (e *Engine) durable(k *known) bool {
+	if e.opts.Journal == nil {
+		return false
+	}
+	if k.scope != "" {
+		return k.explicit || k.key != ""
+	}
+	return k.explicit && k.key != ""
+}
+
+// recordAccepted has the journal know of a command before that begins, so that it can
+// never be done twice.
+func (e *Engine) recordAccepted(x *Execution) {
+	if !e.durable(x.known) {
+		return
+	}
+	x.unrecorded = e.recorder.keep(keeping{of: &x.known.about, phase: PhaseAccepted, at: x.admitted, then: func() {
+		x.unrecorded = false
+		if x.held && !x.settled {
+			e.execute(x)
+		}
+	}})
+}
+
+// recordStarted notes that a command began. Nothing waits for that.
+func (e *Engine) recordStarted(x *Execution) {
+	if e.durable(x.known) {
+		e.recorder.keep(keeping{of: &x.known.about, phase: PhaseStarted, at: time.Now()})
+	}
+}
+
+// recordOutcome concludes a command once the journal knows what came of it, before
+// anybody else does: what a client was told is what it will be told again.
+func (e *Engine) recordOutcome(x *Execution, r response, after func()) {
+	q := keeping{of: &x.known.about, phase: phaseFinished, at: time.Now(), response: r, then: func() { e.conclude(x, r, after) }}
+	if r.err == "" {
+		q.queued, q.opened = x.queued, x.opens()
+	}
+	if !e.durable(x.known) || !e.recorder.keep(q) {
+		e.conclude(x, r, after)
+	}
+}
+
+func (e *Engine) encodeRecord(q keeping) []byte {
+	a, o := q.of, q.response
+	r := Record{
+		Version: RecordVersion, Run: e.begun, Number: a.number, At: q.at.UnixMilli(), Phase: q.phase, Scope: a.scope, Name: a.name,
+		Explicit: a.explicit, Kind: a.kind, Key: a.key, Session: a.session, Lane: a.lane, Identity: a.object(), Print: a.print[:],
+		Error: o.err, Data: o.data, TimedOut: o.timedOut, Recovered: q.recovered,
+		Queued: q.queued, Opened: q.opened,
+	}
+	if a.run != 0 {
+		r.Run = a.run
+	}
+	if o.hasV {
+		r.SessionVersion = &o.version
+	}
+	if data := wire.Encode(r); len(data) <= core.MaxRecord {
+		return data
+	}
+	r.Data, r.Long = nil, true
+	return wire.Encode(r)
+}
+
+// object is the identity as a JSON value.
+func (a *about) object() json.RawMessage {
+	return append(append([]byte{'{'}, a.identity...), '}')
+}

@@ -1,0 +1,27 @@
+package command
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// FuzzReadRecord holds that a record is refused, or can be told again.
+func FuzzReadRecord(f *testing.F) {
+	e := Engine{begun: 1}
+	c := Command{Kind: "get_state", Fields: members{{Key: []byte("dependsOn"), Value: []byte(`["a"]`)}}}
+	a := &about{name: "1", kind: "get_state", identity: appendIdentity(nil, c, "1")}
+	f.Add(e.encodeRecord(keeping{of: a, phase: phaseFinished, response: response{err: "no", timedOut: true}}))
+	f.Add([]byte(`{"v":1,"is":{"commandId":"x"},"print":""}`))
+	f.Add([]byte(`{"v":1,"is":"{}"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := readRecord(data)
+		if err != nil || r.Version != RecordVersion {
+			return
+		}
+		k := r.known()
+		h := entry{of: &k.about, phase: r.Phase, response: response{err: r.Error}, recovered: r.Recovered}
+		if told := appendEntry(nil, h); !json.Valid(told) {
+			t.Errorf("the history of %q is not JSON: %s", data, told)
+		}
+	})
+}

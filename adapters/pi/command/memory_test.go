@@ -1,0 +1,69 @@
+package command
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// What is remembered keeps to its bounds, and every name leads to what has it.
+func TestTheMemoryOfCommandsKeepsItsBoundsAndItsOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMemory(Options{MaxOutcomes: 5, OutcomeBytes: 20 * KnownBytes, KeyTTL: 10 * time.Second})
+		now := time.Unix(0, 0)
+		var flying []*known
+		for range rapid.IntRange(1, 150).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "seconds")) * time.Second)
+			switch rapid.IntRange(0, 5).Draw(t, "step") {
+			case 0:
+				m.leave(Space{Conn: rapid.Uint64Range(1, 3).Draw(t, "leaves")})
+			case 1, 2, 3:
+				id, key := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f", "g", "h"}).Draw(t, "id"), rapid.SampledFrom([]string{"", "", "k", "l"}).Draw(t, "key")
+				k := &known{about: about{name: id, key: key}, names: namesOf(nil, Space{Conn: rapid.Uint64Range(0, 3).Draw(t, "conn")}, id, key), x: &Execution{}}
+				if key != "" {
+					k.keyed = keyName{"", "s", key}
+				}
+				if before, conflict := m.find(k, now); before == nil && conflict == "" {
+					m.add(k)
+					flying = append(flying, k)
+				}
+			default:
+				if len(flying) == 0 {
+					continue
+				}
+				i := rapid.IntRange(0, len(flying)-1).Draw(t, "finishes")
+				m.remember(flying[i], response{data: []byte(strings.Repeat("x", rapid.IntRange(0, 9*KnownBytes).Draw(t, "bytes")))}, now)
+				flying = slices.Delete(flying, i, i+1)
+			}
+			checkMemory(t, &m)
+		}
+	})
+}
+
+func checkMemory(t *rapid.T, m *memory) {
+	held, outcomes := 0, map[*known]bool{}
+	for e := m.order.Front(); e != nil; e = e.Next() {
+		k := e.Value.(*known)
+		held, outcomes[k] = held+k.size, true
+		if len(k.names) == 0 && k.keyed == (keyName{}) {
+			t.Fatalf("%+v is kept, and nothing leads to it", k.about)
+		}
+	}
+	if held != m.held || held > m.bytes {
+		t.Fatalf("got %d bytes held and %d said, want them alike and at most %d", held, m.held, m.bytes)
+	}
+	for of, line := range m.spaces {
+		if len(*line) > m.most || len(*line) == 0 {
+			t.Fatalf("got %d outcomes of %v, want 1 to %d", len(*line), of, m.most)
+		}
+	}
+	for _, k := range slices.Concat(slices.Collect(maps.Values(m.ids)), slices.Collect(maps.Values(m.keys))) {
+		if k.x == nil && !outcomes[k] {
+			t.Fatalf("a name leads to %+v, which is not kept", k.about)
+		}
+	}
+}

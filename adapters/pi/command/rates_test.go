@@ -1,0 +1,47 @@
+package command
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestNamesThatNoSessionCanHaveTakeNoMemory(t *testing.T) {
+	r := newRates(Rates{Client: -1, Server: -1}.withDefaults())
+	for i := range 2 * maxBuckets {
+		c := Command{Kind: "get_state", Session: strings.Repeat("x", MaxID) + strconv.Itoa(i), Spec: Table["get_state"]}
+		if _, text := r.take(Space{}, c); (text != "") != (i >= r.limits.Session) {
+			t.Fatalf("command %d for a session that cannot be: got %q", i, text)
+		}
+	}
+	if len(r.buckets) != 1 {
+		t.Errorf("got %d buckets, want one for all of them", len(r.buckets))
+	}
+}
+
+func TestRatesForgetWhatIsOldAndRememberNoMoreThanTheirBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRates(Rates{Session: 2, Server: 2, Answers: 2})
+		of := func(session string) Command {
+			c, err := Decode(fmt.Appendf(nil, `{"type":"get_state","sessionId":%q}`, session), 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		for i := range maxBuckets + 100 {
+			r.take(Space{}, of(fmt.Sprint(i)))
+		}
+		if got := len(r.buckets); got != maxBuckets || r.order.Len() != got {
+			t.Errorf("buckets: got %d and %d in order, want %d", got, r.order.Len(), maxBuckets)
+		}
+		time.Sleep(RateWindow)
+		r.take(Space{}, of("s"))
+		if got := len(r.buckets); got != 1 || r.order.Len() != 1 {
+			t.Errorf("buckets after a minute: got %d, want 1", got)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Recover reads from the journal what came of earlier commands, so that they are
+// replayed and not done again. A command that was cut off counts as failed from now
+// on. Call it once, before any connection is served; it does nothing without a
+// journal. It returns the journal's error.
+func (e *Engine) Recover(ctx context.Context) error {
+	if e.opts.Journal == nil {
+		return nil
+	}
+	flying := map[flight]*known{}
+	var order []flight
+	e.found.started = map[*known]bool{}
+	err := e.opts.Journal.Replay(ctx, func(_ time.Time, data []byte) bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.found.scanned++
+		r, err := readRecord(data)
+		switch {
+		case err != nil:
+			e.found.malformed++
+			return true
+		case r.Version != RecordVersion:
+			e.found.unsupported++
+			return true
+		}
+		of := flight{r.Run, r.Number}
+		k := flying[of]
+		if k == nil && r.Phase != PhaseAccepted {
+			return true // its beginning is no longer kept, or it was written twice
+		}
+		if k == nil {
+			k = r.known()
+			flying[of] = k
+			order = append(order, of)
+		}
+		e.remind(k, r)
+		if r.Phase == phaseFinished {
+			delete(flying, of)
+		}
+		return true
+	})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err != nil {
+		e.found.failed = "the journal cannot be read"
+		return fmt.Errorf("reading the commands of pi clients: %w", err)
+	}
+	now := time.Now()
+	for _, of := range order {
+		k := flying[of]
+		if k == nil {
+			continue
+		}
+		r := response{err: Interrupted}
+		e.memory.add(k)
+		e.memory.remember(k, r, now)
+		e.found.cut = append(e.found.cut, k)
+		e.past.add(entry{at: now.UnixMilli(), of: &k.about, phase: phaseFinished, response: r, recovered: true})
+		e.recorder.keep(keeping{of: &k.about, phase: phaseFinished, at: now, response: r, recovered: true})
+	}
+	e.found.ready = true
+	return nil
+}
+
+// flight names a command in the journal.
+type flight struct {
+	run    int64
+	number uint64
+}
+
+// readRecord reads a record. One of another version is read as far as that tells.
+func readRecord(data []byte) (r Record, err error) {
+	if err := json.Unmarshal(data, &r); err != nil || r.Version != RecordVersion {
+		return r, err
+	}
+	var is struct {
+		CommandID *string `json:"commandId"`
+	}
+	if err := json.Unmarshal(r.Identity, &is); err != nil {
+		return r, err
+	}
+	if is.CommandID == nil || len(r.Print) != len(fingerprint{}) {
+		return r, errors.New("a record of no command")
+	}
+	return r, nil
+}
+
+// known returns the command of a record.
+func (r Record) known() *known {
+	k := &known{about: about{
+		name: r.Name, explicit: r.Explicit, kind: r.Kind, key: r.Key, session: r.Session, scope: r.Scope, lane: r.Lane,
+		identity: r.Identity[1 : len(r.Identity)-1], print: fingerprint(r.Print), number: r.Number, run: r.Run,
+	}}
+	id := ""
+	if r.Explicit {
+		id = r.Name
+	}
+	if r.Scope != "" {
+		k.names = namesOf(nil, Space{Principal: r.Scope}, id, r.Key)
+	} else if id != "" && r.Key != "" {
+		k.names = []idName{{everybody, id, r.Key}}
+	}
+	if r.Key != "" {
+		k.keyed = keyName{r.Scope, r.Lane, r.Key}
+	}
+	return k
+}
+
+// remind takes in one phase of an earlier command.
+func (e *Engine) remind(k *known, r Record) {
+	h := entry{at: r.At, of: &k.about, phase: r.Phase, recovered: r.Recovered}
+	switch r.Phase {
+	case PhaseStarted:
+		e.found.started[k] = true
+	case phaseFinished:
+		delete(e.found.started, k)
+		e.restore(r)
+		h.response = response{err: r.Error, data: r.Data, timedOut: r.TimedOut}
+		if r.SessionVersion != nil {
+			h.version, h.hasV = *r.SessionVersion, true
+		}
+		if r.Long {
+			break
+		}
+		at := time.UnixMilli(r.At)
+		e.memory.age(at)
+		e.memory.add(k)
+		outcome := h.response
+		if r.Queued {
+			outcome = response{err: Doubtful}
+		}
+		e.memory.remember(k, outcome, at)
+		e.found.outcomes = append(e.found.outcomes, k)
+	}
+	e.past.add(h)
+}
+
+// Success is what an earlier process told of a command, and may hold of its session.
+type Success struct {
+	Key  Key
+	Kind string
+	At   time.Time
+	// File is where the conversation is that the session was given, or "".
+	File string
+	// Version is that of the session, or nil.
+	Version *int
+}
+
+// restore tells the host of a success of an earlier process.
+func (e *Engine) restore(r Record) {
+	if r.Error != "" {
+		return
+	}
+	done := Success{Key: Key{r.Scope, r.Session}, Kind: r.Kind, At: time.UnixMilli(r.At), Version: r.SessionVersion}
+	if o := r.Opened; o != nil {
+		done.Key.ID, done.File = o.ID, o.File
+	}
+	e.host.Recovered(done)
+}

@@ -1,0 +1,38 @@
+package command
+
+import (
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// KeepOnly lets go of what a command in flight needs no more: all of its fields but those
+// that its response says, and those named.
+func (x *Execution) KeepOnly(names ...string) {
+	x.engine.flyingBytes -= x.size
+	x.drop(names...)
+	x.engine.flyingBytes += x.size
+}
+
+// drop is KeepOnly of a command that does not count as in flight. The fields share the
+// memory of their frame, and of the list that may have had many more: those that stay,
+// however small each is, get some of their own.
+func (x *Execution) drop(names ...string) {
+	names = append(names, "id", "type")
+	left, room := make(members, 0, len(names)), 0
+	x.size = 0
+	for _, m := range x.Fields {
+		if slices.Contains(names, string(m.Key)) {
+			left = append(left, m)
+			x.size += len(m.Value)
+			room += len(m.Key) + len(m.Value)
+		}
+	}
+	own := make([]byte, 0, room)
+	for i, m := range left {
+		key, value := len(own), len(own)+len(m.Key)
+		own = append(append(own, m.Key...), m.Value...)
+		left[i] = strictjson.Member{Key: own[key:value:value], Value: own[value:len(own):len(own)]}
+	}
+	x.Fields = left
+}

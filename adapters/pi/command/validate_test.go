@@ -1,0 +1,198 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEveryRuleOfTheEnvelopeHasItsText(t *testing.T) {
+	long := strings.Repeat("x", 257)
+	tests := []struct{ frame, want string }{
+		{`{"type":"list_sessions"}`, ""},
+		{`[]`, "type: Command must have a string 'type' field"},
+		{`null`, "type: Command must have a string 'type' field"},
+		{`{}`, "type: Command must have a string 'type' field"},
+		{`{"type":5,"id":"q"}`, "type: Command must have a string 'type' field"},
+		{`{"type":"nope"}`, "type: Unknown command type 'nope'"},
+		{`{"type":"list_sessions","id":""}`, "id: Must be a non-empty string if provided"},
+		{`{"type":"list_sessions","id":null}`, "id: Must be a non-empty string if provided"},
+		{`{"type":"list_sessions","id":7}`, "id: Must be a non-empty string if provided"},
+		{`{"type":"list_sessions","id":"` + long + `"}`, "id: Too long (max 256 chars)"},
+		{`{"type":"list_sessions","id":"anon:1"}`, "id: Cannot use reserved prefix 'anon:'"},
+		{`{"type":"list_sessions","idempotencyKey":" "}`, "idempotencyKey: Must be a non-empty string if provided"},
+		{`{"type":"list_sessions","idempotencyKey":"` + long + `"}`, "idempotencyKey: Too long (max 256 chars)"},
+		{`{"type":"list_sessions","dependsOn":"a"}`, "dependsOn: Must be an array of command IDs"},
+		{`{"type":"list_sessions","id":"a","dependsOn":["b"," "]}`, "dependsOn[1]: Must be a non-empty command ID string"},
+		{`{"type":"list_sessions","dependsOn":["b"]}`, "id: Required when dependsOn is provided"},
+		{
+			`{"type":"list_sessions","id":"a","dependsOn":[` + strings.Repeat(`"b",`, 32) + `"b"]}`,
+			"dependsOn: Too many dependencies (max 32)",
+		},
+		{`{"type":"get_state","sessionId":"s","ifSessionVersion":-1}`, "ifSessionVersion: Must be a non-negative integer"},
+		{`{"type":"get_state","sessionId":"s","ifSessionVersion":1.5}`, "ifSessionVersion: Must be a non-negative integer"},
+		{`{"type":"get_state","sessionId":"s","ifSessionVersion":1.0}`, ""},
+		{`{"type":"delete_session","sessionId":"s","ifSessionVersion":1}`, ""},
+		{`{"type":"list_sessions","ifSessionVersion":1}`, "ifSessionVersion: Only supported for session-targeted commands"},
+		{`{"type":"get_state"}`, "sessionId: Session commands must have a non-empty string 'sessionId'"},
+		{
+			`{"type":"prompt","id":"","sessionId":""}`,
+			"id: Must be a non-empty string if provided; sessionId: Session commands must have a non-empty string 'sessionId'; message: Required string",
+		},
+		{`{"type":"create_session","sessionId":""}`, "sessionId: Must be a non-empty string if provided"},
+		{`{"type":"create_session","cwd":7}`, "cwd: Must be a string if provided"},
+		{`{"type":"switch_session"}`, "sessionId: Required non-empty string"},
+		{`{"type":"load_session"}`, "sessionPath: Required string"},
+		{`{"type":"load_session","sessionPath":"/a/../b"}`, "sessionPath: sessionPath contains potentially dangerous path components"},
+		{`{"type":"load_session","sessionPath":"/` + strings.Repeat("x", 4096) + `"}`, "sessionPath: sessionPath too long (max 4096 chars)"},
+		{`{"type":"prompt","sessionId":"s","message":""}`, "message: Required string"},
+		{`{"type":"steer","sessionId":"s","message":"` + strings.Repeat("x", 200_001) + `"}`, "message: Too long (max 200000 chars)"},
+		{`{"type":"follow_up","sessionId":"s","message":"` + strings.Repeat("😀", 100_001) + `"}`, "message: Too long (max 200000 chars)"},
+		{`{"type":"follow_up","sessionId":"s","message":"` + strings.Repeat("😀", 100_000) + `"}`, ""},
+		{`{"type":"prompt","sessionId":"s","message":"` + strings.Repeat(`\u0041`, 100_000) + `"}`, ""},
+		{`{"type":"set_model","sessionId":"s"}`, "provider: Required string; modelId: Required string"},
+		{`{"type":"set_thinking_level","sessionId":"s","level":"off"}`, "level: Must be one of: none, low, medium, high, xhigh"},
+		{`{"type":"bash","sessionId":"s","command":"` + strings.Repeat("x", 20_001) + `"}`, "command: Too long (max 20000 chars)"},
+		{`{"type":"compact","sessionId":"s","customInstructions":1}`, "customInstructions: Must be a string if provided"},
+		{`{"type":"set_session_name","sessionId":"s","name":"a\u0007"}`, "name: Must not contain control characters"},
+		{`{"type":"set_session_name","sessionId":"s","name":"` + long + `"}`, "name: Too long (max 256 chars)"},
+		{`{"type":"export_html","sessionId":"s","outputPath":1}`, "outputPath: Must be a string if provided"},
+		{`{"type":"set_auto_retry","sessionId":"s","enabled":"yes"}`, "enabled: Required boolean"},
+		{`{"type":"cycle_model","sessionId":"s","direction":"up"}`, "direction: Must be 'forward' or 'backward'"},
+		{`{"type":"fork","sessionId":"s"}`, "entryId: Required string"},
+		{`{"type":"navigate_tree","sessionId":"s","options":[]}`, "targetId: Required string; options: Must be an object if provided"},
+		{
+			`{"type":"navigate_tree","sessionId":"s","targetId":"t","options":{"summarize":1,"label":1}}`,
+			"options.summarize: Must be a boolean if provided; options.label: Must be a string if provided",
+		},
+		{
+			`{"type":"extension_ui_response","sessionId":"s","requestId":"a.b","response":{"method":"shout"}}`,
+			"requestId: Must contain only alphanumeric characters, colons, underscores, and dashes; " +
+				"response.method: Must be one of: select, confirm, input, editor, interview, cancelled",
+		},
+		{`{"type":"extension_ui_response","sessionId":"s"}`, "requestId: Required string; response: Required object"},
+		{`{"type":"get_command_history","limit":0}`, "limit: Must be between 1 and 500"},
+		{`{"type":"get_command_history","limit":"1"}`, "limit: Must be an integer if provided"},
+		{`{"type":"get_command_history","fromTimestamp":2,"toTimestamp":1}`, "fromTimestamp: Must be less than or equal to toTimestamp"},
+		{`{"type":"get_command_history","toTimestamp":-1}`, "toTimestamp: Must be a non-negative integer timestamp"},
+		{`{"type":"get_command_history","commandId":"` + long + `","sessionIdFilter":""}`,
+			"sessionIdFilter: Must be a non-empty string if provided; commandId: Too long (max 256 chars)"},
+	}
+	for _, tt := range tests {
+		c, err := Decode([]byte(tt.frame), 1<<20)
+		if err != nil {
+			t.Errorf("decode(%.80s): got %v, want no error", tt.frame, err)
+			continue
+		}
+		want := tt.want
+		if want != "" {
+			want = "Validation failed: " + want
+		}
+		if got := validate(c); got != want {
+			t.Errorf("validate(%.80s):\n got %q\nwant %q", tt.frame, got, want)
+		}
+	}
+}
+
+func TestFramesThatAreNotStrictJSONAreRefusedWithWhatToChange(t *testing.T) {
+	for _, frame := range []string{
+		"", "{", `{"type":"a"} {"type":"b"}`, `{"type":"a","type":"b"}`, "\ufeff{}", `{"a":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + "}",
+		"\x00\x01", `{"a\u0000":1}`, "{\"type\":\"\xff\"}",
+	} {
+		if _, err := Decode([]byte(frame), 1<<20); err == nil {
+			t.Errorf("decode(%.40q): got no error, want one", frame)
+		}
+	}
+}
+
+// TestEverySampleOfTheSpecificationIsUnderstood reads the samples out of testdata,
+// where they stand as they do in the specification.
+func TestEverySampleOfTheSpecificationIsUnderstood(t *testing.T) {
+	text, err := os.ReadFile("testdata/samples.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if strings.HasPrefix(line, "> ") {
+			c, err := Decode([]byte(line[2:]), 1<<20)
+			if err != nil {
+				t.Errorf("command %s: %v", line, err)
+				continue
+			}
+			if problem := validate(c); problem != "" {
+				t.Errorf("command %s: got %q, want it valid", line, problem)
+			}
+			continue
+		}
+		var f struct{ Type string }
+		if err := json.Unmarshal([]byte(line), &f); err != nil || f.Type == "" {
+			t.Errorf("frame %s: got %v and type %q, want it read", line, err, f.Type)
+		}
+	}
+}
+
+func TestEveryCommandOfTheSpecificationIsKnown(t *testing.T) {
+	text, err := os.ReadFile("testdata/commands.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for _, name := range strings.Fields(string(text)) {
+		want[name] = true
+	}
+	got := map[string]bool{}
+	for name := range Table {
+		got[name] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("commands differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestResponsesEchoWhatTheRequestHad(t *testing.T) {
+	tests := []struct{ frame, want string }{
+		{`{"type":5,"id":"q"}`, `{"id":"q","type":"response","command":5,"success":false,"error":"no"}`},
+		{`{"type":"get_state","id":{"a":1}}`, `{"id":{"a":1},"type":"response","command":"get_state","success":false,"error":"no"}`},
+		{`{}`, `{"type":"response","command":"unknown","success":false,"error":"no"}`},
+		{`"text"`, `{"type":"response","command":"unknown","success":false,"error":"no"}`},
+	}
+	for _, tt := range tests {
+		c, err := Decode([]byte(tt.frame), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(appendResponse(nil, c, response{err: "no"})); got != tt.want {
+			t.Errorf("response to %s:\n got %s\nwant %s", tt.frame, got, tt.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{`{"type":"prompt","id":"1","sessionId":"s","message":"hi"}`, `[]`, `{"type":5}`, `{"type":"x","dependsOn":[1]}`, `{"type":"get_state","sessionId":5,"ifSessionVersion":{},"idempotencyKey":[]}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		c, err := Decode(frame, 1<<20)
+		if err != nil {
+			return
+		}
+		r := appendResponse(nil, c, response{err: validate(c)})
+		if !json.Valid(r) {
+			t.Fatalf("the response to %q is not JSON: %s", frame, r)
+		}
+		if !json.Valid([]byte("{" + string(appendIdentity(nil, c, "x")) + "}")) {
+			t.Fatalf("the lifecycle event of %q is not JSON", frame)
+		}
+		k := known{about: about{name: "x", kind: c.Kind, lane: c.lane(), identity: appendIdentity(nil, c, "x"), print: fingerprintOf(c)}}
+		if e := appendEntry(nil, entry{of: &k.about, phase: PhaseAccepted}); !json.Valid(e) {
+			t.Fatalf("the history of %q is not JSON: %s", frame, e)
+		}
+	})
+}
