@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// aside is a question to the agent of a session beside its conversation: for a
+// summaryRequest is a question to the agent of a session beside its conversation: for a
 // summary.
-type aside struct {
+type summaryRequest struct {
 	task *hub.Task // nil until it is opened
 	// stopped ends the question once its task is opened, for those who no longer want
 	// it; nil while it is wanted.
@@ -21,28 +21,29 @@ type aside struct {
 	ended func(text string, f *core.Fault)
 }
 
-// askAside asks the agent of the session in the name of who sent x. prepare returns
+// requestSummary asks the agent of the session in the name of who sent x. prepare returns
 // what the agent is to look at and the question; it runs without Server.mu, since it
 // reads a whole conversation. A session has one such question at a time;
 // [Server.stopAside] ends it early. It returns the Fault of the agent's circuit when
 // that is open; whatever else goes wrong is told to ended.
-func (s *Server) askAside(x *request, prepare func() (about []core.Turn, question string), deadline time.Time, ended func(text string, f *core.Fault)) error {
+func (x *request) requestSummary(prepare func() (about []core.Turn, question string), deadline time.Time, ended func(text string, f *core.Fault)) error {
+	s := x.client.server
 	ss := x.on
 	call, err := s.agents.Allow(ss.agent)
 	if err != nil {
 		s.engine.Reject(command.BreakerOpen)
 		return err
 	}
-	a := &aside{}
+	a := &summaryRequest{}
 	a.ended = func(text string, f *core.Fault) {
-		ss.aside = nil
+		ss.summarizing = nil
 		ended(text, f)
 	}
-	ss.aside = a
+	ss.summarizing = a
 	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Deadline: deadline}
 	how := hub.Opening{For: x.client.principal, Keep: true, Unwatched: true}
-	known := ss.knows(ss.agent)
-	s.asides.Add(func(context.Context) {
+	known := ss.hasTalkedWith(ss.agent)
+	s.summaries.Add(func(context.Context) {
 		req.History, req.Content = prepare()
 		task, err := s.openTask(req, how, known)
 		s.engine.Lock()
@@ -65,8 +66,8 @@ func (s *Server) askAside(x *request, prepare func() (about []core.Turn, questio
 	return nil
 }
 
-// hear takes in what has come of a question.
-func (s *Server) hear(a *aside, events []core.Event) {
+// followSummary takes in what has come of a question.
+func (s *Server) followSummary(a *summaryRequest, events []core.Event) {
 	for _, e := range events {
 		s.agents.Follow(a.task.ID(), e)
 		if e.Body.Kind().Ends() {
@@ -78,7 +79,7 @@ func (s *Server) hear(a *aside, events []core.Event) {
 
 // over ends a question whose task has ended, or of which the hub tells no more. Server.mu
 // is held.
-func (a *aside) over() {
+func (a *summaryRequest) over() {
 	answer := a.task.Answer()
 	if answer.End == 0 {
 		answer.Fault = cutOff
@@ -90,16 +91,17 @@ func (a *aside) over() {
 // is recorded.
 var cutOff = core.NewFault(core.CodeUnreachable, "the hub stopped before the end of the answer was recorded")
 
-// stopAside ends the question of a session, if there is one, in the name of who sent
+// stopSummary ends the question of a session, if there is one, in the name of who sent
 // x.
-func (s *Server) stopAside(x *request, ss *session, why string) {
-	a := ss.aside
+func (x *request) stopSummary(ss *session, why string) {
+	s := x.client.server
+	a := ss.summarizing
 	if a == nil {
 		return
 	}
 	who := x.client.principal
 	stop := func() {
-		as := s.as(who)
+		as := s.actAs(who)
 		defer as.Close(nil)
 		_ = as.Cancel(a.task.ID(), why) // a conflict: it has ended by itself
 	}

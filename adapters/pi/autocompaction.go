@@ -19,37 +19,40 @@ const (
 )
 
 // window is the context window of the session's agent, in tokens.
-func (s *Server) window(ss *session) int {
-	if m := s.modelOf(ss); m != nil {
+func (ss *session) window() int {
+	if m := ss.currentModel(); m != nil {
 		return m.ContextWindow
 	}
 	return contextWindow
 }
 
-// tellable is how many bytes of the conversation the session's agent can be told for a
+// summaryBudget is how many bytes of the conversation the session's agent can be told for a
 // summary: about what its context window has room for.
-func (s *Server) tellable(ss *session) int {
-	return min(summaryBytes, s.window(ss)*conversation.BytesPerToken*3/4)
+func (ss *session) summaryBudget() int {
+	return min(summaryBytes, ss.window()*conversation.BytesPerToken*3/4)
 }
 
-// automatic reports whether the session's conversation may be compacted by itself.
-func (s *Server) automatic(ss *session) bool {
+// mayAutoCompact reports whether the session's conversation may be compacted by itself.
+func (ss *session) mayAutoCompact() bool {
+	s := ss.server
 	return s.opts.CompactAt > 0 && !ss.noCompaction && !ss.shared && !ss.deleted && !s.engine.Draining()
 }
 
-// full reports whether the conversation has reached its share of the agent's context
+// contextFull reports whether the conversation has reached its share of the agent's context
 // window: by what the agent said, else by what it takes about.
-func (s *Server) full(ss *session) bool {
-	limit := int64(s.window(ss)) * int64(s.opts.CompactAt) / 100
+func (ss *session) contextFull() bool {
+	s := ss.server
+	limit := int64(ss.window()) * int64(s.opts.CompactAt) / 100
 	return ss.tree.Fills(limit)
 }
 
-// compactBehind compacts the conversation behind a run that was done, when it is full.
+// compactAfter compacts the conversation behind a run that was done, when it is full.
 // It reports whether it does: then the prompt is answered, and the lane of the session
 // goes on once the compaction has ended, so that the next prompt goes on with it.
-func (s *Server) compactBehind(r *run) bool {
+func (r *run) compactAfter() bool {
+	s := r.session.server
 	ss := r.session
-	if !s.automatic(ss) || !s.full(ss) || ss.pause.holds(ss.agent.Agent(), time.Now()) {
+	if !ss.mayAutoCompact() || !ss.contextFull() || ss.pause.holds(ss.agent.Agent(), time.Now()) {
 		return false
 	}
 	divided, problem := s.cutFor(ss.tree.Leaf, true)
@@ -57,15 +60,15 @@ func (s *Server) compactBehind(r *run) bool {
 		return false
 	}
 	c := &compaction{Cut: divided, x: r.prompt, reason: byThreshold}
-	ss.tellBehind(r.last(), c.startFrame(ss))
+	ss.readers.tellBehind(r.last(), c.startFrame(ss))
 	end := func(result json.RawMessage, f *core.Fault) {
-		ss.tell(c.endFrame(ss, result, f))
+		ss.readers.tell(c.endFrame(ss, result, f))
 	}
-	err := s.compactWith(c, s.tellable(ss), "", time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
+	err := c.start(ss.summaryBudget(), "", time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
 		var result json.RawMessage
 		switch {
 		case f == nil:
-			result = s.compacted(c, summary)
+			result = c.apply(summary)
 		case f.Code != core.CodeCancelled:
 			ss.pause.longer(ss.agent.Agent(), time.Now())
 		}
@@ -77,7 +80,7 @@ func (s *Server) compactBehind(r *run) bool {
 		end(nil, core.AsFault(err))
 		return false
 	}
-	r.prompt.Answer(command.Outcome{})
+	r.prompt.Settle(command.Outcome{})
 	return true
 }
 
@@ -109,14 +112,15 @@ func (p *pause) longer(agent core.AgentID, now time.Time) {
 	p.until = now.Add(p.last)
 }
 
-// overflowed compacts the conversation when it was too large for the agent, and then
+// compactAndRetry compacts the conversation when it was too large for the agent, and then
 // has the step asked again, once in a run. It reports whether it does: then the run
 // goes on. An agent that has said something, or used a tool, has taken the conversation;
 // what was too large then is its answer.
-func (s *Server) overflowed(st *step, f *core.Fault) bool {
+func (st *step) compactAndRetry(f *core.Fault) bool {
+	s := st.run.session.server
 	r := st.run
 	ss := r.session
-	if f == nil || f.Code != core.CodeTooLarge || r.retrying.compacted || r.aborted || !s.automatic(ss) || hasSaid(st) {
+	if f == nil || f.Code != core.CodeTooLarge || r.retrying.compacted || r.aborted || !ss.mayAutoCompact() || hasSaid(st) {
 		return false
 	}
 	divided, problem := s.cutFor(st.leaf, true)
@@ -129,14 +133,14 @@ func (s *Server) overflowed(st *step, f *core.Fault) bool {
 		half += len(n.Said().JSON) / 2
 	}
 	deadline := st.task.Request().Deadline
-	err := s.compactWith(c, min(half, s.tellable(ss)), "", deadline, func(summary string, f *core.Fault) {
-		s.afterOverflow(st, c, deadline, summary, f)
+	err := c.start(min(half, ss.summaryBudget()), "", deadline, func(summary string, f *core.Fault) {
+		st.retryCompacted(c, deadline, summary, f)
 	})
 	if err != nil {
 		return false
 	}
 	r.retrying.compacted = true
-	s.interlude(r, ss.envelope.AgentEnd(r.messages[r.retrying.since:]), c.startFrame(ss))
+	r.tellBetween(ss.envelope.AgentEnd(r.messages[r.retrying.since:]), c.startFrame(ss))
 	return true
 }
 
@@ -148,29 +152,30 @@ func hasSaid(st *step) bool {
 	})
 }
 
-// afterOverflow asks the step again behind the compaction, or ends the run as it
+// retryCompacted asks the step again behind the compaction, or ends the run as it
 // failed. What the agent is told ends before what it is asked.
-func (s *Server) afterOverflow(st *step, c *compaction, deadline time.Time, summary string, f *core.Fault) {
+func (st *step) retryCompacted(c *compaction, deadline time.Time, summary string, f *core.Fault) {
+	s := st.run.session.server
 	r := st.run
 	ss := r.session
 	var result json.RawMessage
 	if f == nil {
 		ss.tree.Move(st.leaf)
-		result = s.compacted(c, summary)
+		result = c.apply(summary)
 		st.leaf = ss.tree.Leaf
 		before := ss.tree.Context
 		for len(before) > 0 && before[len(before)-1].Role == conversation.RoleUser {
 			before = before[:len(before)-1]
 		}
-		s.recallOf(ss, ss.thread, conversation.Messages(before))
+		ss.recallOf(ss.thread, conversation.Messages(before))
 	}
-	s.interlude(r, c.endFrame(ss, result, f))
+	r.tellBetween(c.endFrame(ss, result, f))
 	if f == nil {
-		s.again(r, st, deadline)
+		r.askAgain(st, deadline)
 		return
 	}
-	s.retried(r, f.Message)
-	s.closeRun(r)
+	r.endRetries(f.Message)
+	r.closeRun()
 	o := command.Outcome{}
 	if ranOutAt(deadline, f) {
 		o = command.Outcome{Err: command.TimedOut(r.prompt.Kind, s.opts.PromptTimeout), TimedOut: true}

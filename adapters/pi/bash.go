@@ -32,7 +32,7 @@ func bash(s *Server, x *request) command.Outcome {
 	if s.engine.Stopped() {
 		return command.Failed("Command cancelled because server shutdown completed")
 	}
-	calls, problem := s.admitBash(ss)
+	calls, problem := ss.admitBash()
 	if problem != "" {
 		s.engine.Reject(command.BreakerOpen)
 		return command.Failed(problem)
@@ -57,7 +57,8 @@ func bash(s *Server, x *request) command.Outcome {
 }
 
 // admitBash asks both circuits. It returns why not, or "".
-func (s *Server) admitBash(ss *session) (calls [2]command.Call, problem string) {
+func (ss *session) admitBash() (calls [2]command.Call, problem string) {
+	s := ss.server
 	if ss.circuit == nil {
 		ss.circuit = command.NewCircuit("bash_session:"+ss.key.ID, s.opts.Breakers.BashSession)
 	}
@@ -87,7 +88,7 @@ func (s *Server) sendBashOutput(ss *session, x *request, piece string, skipped i
 	})
 	s.engine.Lock()
 	defer s.engine.Unlock()
-	ss.tell(frame)
+	ss.readers.tell(frame)
 }
 
 // endBash settles the command and records what it printed.

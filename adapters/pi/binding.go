@@ -9,9 +9,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// noteAgent has a conversation that begins say with which agent it is had, as the real
+// recordAgent has a conversation that begins say with which agent it is had, as the real
 // program does (facts, section 7.3).
-func (s *Server) noteAgent(ss *session, t *conversation.Tree) {
+func (ss *session) recordAgent(t *conversation.Tree) {
+	s := ss.server
 	if id := ss.agent.Agent(); id != "" {
 		t.Add(s.modelChange(id))
 	}
@@ -28,10 +29,11 @@ func (s *Server) modelChange(id core.AgentID) sessionfile.ModelChange {
 	return sessionfile.ModelChange{Provider: provider, ModelID: string(id)}
 }
 
-// goOnWith binds a session to the agent with which the conversation of its file was had
+// bindToLast binds a session to the agent with which the conversation of its file was had
 // last: one that is here, or one of this hub that is away, since nobody else is to be told
 // what was said to it. Models that the real program talked with itself bind nobody.
-func (s *Server) goOnWith(ss *session) {
+func (ss *session) bindToLast() {
+	s := ss.server
 	provider, id := ss.tree.Agent()
 	a, here := s.hub.Agent(id)
 	ours := provider == conversation.API || slices.Contains(s.opts.Dialects, provider)
@@ -59,5 +61,7 @@ func (s *Server) openTask(req core.Request, o hub.Opening, known bool) (*hub.Tas
 	return task, err
 }
 
-// knows reports whether the address names the agent that the session has talked with.
-func (ss *session) knows(to core.Address) bool { return ss.model != nil && ss.model.ID == to.Agent() }
+// hasTalkedWith reports whether the address names the agent that the session has talked with.
+func (ss *session) hasTalkedWith(to core.Address) bool {
+	return ss.model != nil && ss.model.ID == to.Agent()
+}

@@ -11,18 +11,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// begun is what commands say that give a session another conversation: nobody here
+// notCancelled is what commands say that give a session another conversation: nobody here
 // cancels one.
-func begun() command.Outcome {
+func notCancelled() command.Outcome {
 	return command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": false})}
 }
 
 // restart gives the session a conversation that its thread does not have. What was
 // queued for the one before is dropped.
-func (s *Server) restart(ss *session, t *conversation.Tree) {
-	s.beginTree(ss, t)
-	s.recall(ss, core.ThreadID(t.Header.ID))
-	ss.steering, ss.following = nil, nil
+func (ss *session) restart(t *conversation.Tree) {
+	ss.beginTree(t)
+	ss.recall(core.ThreadID(t.Header.ID))
+	ss.queue = queue{}
 }
 
 // newConversation begins anew in the same session, with the agent and the thinking level
@@ -34,12 +34,12 @@ func newConversation(s *Server, x *request) command.Outcome {
 	}
 	ss := x.on
 	t := ss.tree.Successor(ss.key.ID, parent)
-	s.noteAgent(ss, t)
+	ss.recordAgent(t)
 	if level := ss.tree.Level; level != "" {
 		t.Add(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
 	}
-	s.restart(ss, t)
-	return begun()
+	ss.restart(t)
+	return notCancelled()
 }
 
 // switchFile lets the session go on with the conversation of a file.
@@ -59,9 +59,9 @@ func switchFile(s *Server, x *request) command.Outcome {
 		if x.Settled() { // it took too long, and its client was told so
 			return command.Outcome{}
 		}
-		s.take(ss, from)
-		ss.steering, ss.following = nil, nil
-		return begun()
+		ss.load(from)
+		ss.queue = queue{}
+		return notCancelled()
 	})
 }
 
@@ -83,7 +83,7 @@ func fork(s *Server, x *request) command.Outcome {
 		return command.Failed("Invalid entry ID for forking")
 	}
 	t := ss.tree.Fork(at, ss.key.ID, ss.file.Path())
-	s.restart(ss, t)
+	ss.restart(t)
 	return command.Outcome{Data: wire.Encode(map[string]any{"sessionId": t.Header.ID, "text": at.Said().Text(), "cancelled": false})}
 }
 

@@ -37,11 +37,12 @@ type compaction struct {
 // messages of a megabyte, of which JSON may need as much again.
 const summaryBytes = 512 << 10
 
-// compactWith asks the agent of the session for a summary of what goes, as much as fits
+// start asks the agent of the session for a summary of what goes, as much as fits
 // into so many bytes. ended is called once, with Server.mu held, with a summary that is
 // fit to stand for it, or with the reason why there is none; a session that is gone
 // meanwhile has none. It returns the Fault of an open circuit, for which nobody is asked.
-func (s *Server) compactWith(c *compaction, bytes int, custom string, deadline time.Time, ended func(string, *core.Fault)) error {
+func (c *compaction) start(bytes int, custom string, deadline time.Time, ended func(string, *core.Fault)) error {
+	s := c.x.on.server
 	ss := c.x.on
 	prepare := func() ([]core.Turn, string) {
 		question := compactionQuestion
@@ -54,7 +55,7 @@ func (s *Server) compactWith(c *compaction, bytes int, custom string, deadline t
 		}
 		return told, question
 	}
-	err := s.askAside(c.x, prepare, deadline, func(summary string, f *core.Fault) {
+	err := c.x.requestSummary(prepare, deadline, func(summary string, f *core.Fault) {
 		ss.compacting = nil
 		most := s.hub.Limits().HistoryBytes / 2
 		switch {
@@ -93,14 +94,14 @@ type compactionResult struct {
 	TokensBefore     int64  `json:"tokensBefore"`
 }
 
-// compacted lets the summary stand for what goes: the conversation has a new thread,
+// apply lets the summary stand for what goes: the conversation has a new thread,
 // with the summary and what is kept.
-func (s *Server) compacted(c *compaction, summary string) json.RawMessage {
+func (c *compaction) apply(summary string) json.RawMessage {
 	result := compactionResult{summary, c.First().ID(), c.Tokens}
 	c.x.on.add(sessionfile.Compaction{
 		Summary: result.Summary, FirstKeptEntryID: result.FirstKeptEntryID, TokensBefore: result.TokensBefore,
 	})
-	s.recall(c.x.on, core.ThreadID(core.NewID()))
+	c.x.on.recall(core.ThreadID(core.NewID()))
 	c.x.on.pause = pause{}
 	return wire.Encode(result)
 }
@@ -117,10 +118,10 @@ func compact(s *Server, x *request) command.Outcome {
 	custom, _ := x.Text("customInstructions")
 	c := &compaction{Cut: divided, x: x}
 	deadline := x.Admitted().Add(s.opts.PromptTimeout)
-	err := s.compactWith(c, s.tellable(x.on), custom, deadline, func(summary string, f *core.Fault) {
+	err := c.start(x.on.summaryBudget(), custom, deadline, func(summary string, f *core.Fault) {
 		switch {
 		case f == nil:
-			x.Finish(command.Outcome{Data: s.compacted(c, summary)})
+			x.Finish(command.Outcome{Data: c.apply(summary)})
 		case ranOutAt(deadline, f):
 			x.Finish(command.Outcome{Err: command.TimedOut(x.Kind, s.opts.PromptTimeout), TimedOut: true})
 		default:
@@ -143,7 +144,7 @@ func ranOutAt(deadline time.Time, f *core.Fault) bool {
 // abortCompaction stops the compaction under way, if there is one.
 func abortCompaction(s *Server, x *request) command.Outcome {
 	if x.on.compacting != nil {
-		s.stopAside(x, x.on, "")
+		x.stopSummary(x.on, "")
 	}
 	return command.Outcome{}
 }

@@ -37,7 +37,7 @@ func heldUp(t *testing.T, s *Server) (release func()) {
 	t.Helper()
 	begun, until := make(chan struct{}), make(chan struct{})
 	s.engine.Lock()
-	s.asides.Add(func(context.Context) { close(begun); <-until })
+	s.summaries.Add(func(context.Context) { close(begun); <-until })
 	s.engine.Unlock()
 	<-begun
 	return func() { close(until) }
@@ -104,7 +104,7 @@ func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
 	defer func() { release(); <-over }()
 	x := &request{client: s.clients[0], on: s.sessions[command.Key{Scope: "", ID: "s"}]}
 	began := underLock(s, func() {
-		if !s.full(x.on) {
+		if !x.on.contextFull() {
 			t.Error("got room in the context, want it full")
 		}
 		divided, problem := s.cutFor(x.on.tree.Leaf, true)
@@ -112,7 +112,7 @@ func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
 			t.Fatal(problem)
 		}
 		c := &compaction{Cut: divided, x: x}
-		if err := s.compactWith(c, s.tellable(x.on), "", time.Now().Add(time.Minute), func(string, *core.Fault) { close(over) }); err != nil {
+		if err := c.start(x.on.summaryBudget(), "", time.Now().Add(time.Minute), func(string, *core.Fault) { close(over) }); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -121,7 +121,7 @@ func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
 	}
 	ended := underLock(s, func() {
 		divided, _ := s.cutFor(x.on.tree.Leaf, true)
-		s.compacted(&compaction{Cut: divided, x: x}, "in short")
+		(&compaction{Cut: divided, x: x}).apply("in short")
 	})
 	if ended > most {
 		t.Errorf("got %d bytes allocated to end a compaction of 800,000, want %d at most", ended, most)

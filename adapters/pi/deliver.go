@@ -46,7 +46,7 @@ func (c *connection) held(it item) bool {
 	if it.step != nil {
 		behind = it.step.before
 	}
-	if behind == nil || c.deaf {
+	if behind == nil || c.hubGone {
 		return false
 	}
 	c.mu.Lock()
@@ -83,7 +83,7 @@ func (c *connection) tellStep(ctx context.Context, st *step) bool {
 	s := c.server
 	if st.task == nil {
 		var v render.View
-		v.Begin(s.rendered(st.run.session, ""), &c.frames, c.snapshots)
+		v.Begin(st.run.session.rendered(""), &c.frames, c.snapshots)
 		st.answer(&v)
 		v.Flush()
 		return c.frames.Send(ctx, c.link)
@@ -94,11 +94,11 @@ func (c *connection) tellStep(ctx context.Context, st *step) bool {
 		return true
 	}
 	c.mu.Lock()
-	v := c.over
-	if c.over = nil; v == nil {
+	v := c.spareView
+	if c.spareView = nil; v == nil {
 		v = &render.View{}
 	}
-	v.Begin(s.rendered(st.run.session, st.task.ID()), &c.frames, c.snapshots)
+	v.Begin(st.run.session.rendered(st.task.ID()), &c.frames, c.snapshots)
 	c.views[st] = v
 	c.mu.Unlock()
 	_ = c.hub.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
@@ -144,7 +144,7 @@ func (c *connection) pump(ctx context.Context) {
 		case b.Draining != "":
 			if c.drain(); c.late {
 				c.push(stopped)
-				c.deaf = true
+				c.hubGone = true
 			}
 			continue
 		}
@@ -169,7 +169,7 @@ func (c *connection) pump(ctx context.Context) {
 		if ended {
 			c.mu.Lock()
 			delete(c.views, st)
-			c.over = v
+			c.spareView = v
 			*v = render.View{}
 			c.mu.Unlock()
 		}
@@ -217,7 +217,7 @@ var stopped = item{last: &link.Reason{Cause: link.ShuttingDown, Text: "Server sh
 
 // leave ends the connection behind everything that the server still has for it.
 func (c *connection) leave(ctx context.Context) {
-	c.deaf = true
+	c.hubGone = true
 	idle := c.server.engine.Idle()
 	for c.deliver(ctx) {
 		c.link.Flush()

@@ -391,7 +391,7 @@ func TestTheHubHasItsTurnHoweverMuchIsBroadcast(t *testing.T) {
 	c := s.newConnection(ConnOptions{})
 	defer c.hub.Close(nil)
 	c.link = link.New(hubs, link.Options{})
-	ss := &session{}
+	ss := &session{server: s}
 	c.reading[ss] = struct{}{}
 	const most = 10
 	told := 0

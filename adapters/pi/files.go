@@ -18,7 +18,8 @@ func (s *Server) newStore() *conversation.Store {
 }
 
 // beginTree gives the session a new conversation, and that a file.
-func (s *Server) beginTree(ss *session, t *conversation.Tree) {
+func (ss *session) beginTree(t *conversation.Tree) {
+	s := ss.server
 	ss.file.Release()
 	ss.tree, ss.file = t, s.store.Begin(ss.key.Scope, t)
 }
@@ -54,7 +55,7 @@ func (s *Server) sayBroken(f *conversation.File, err error) {
 	defer s.engine.Unlock()
 	for _, ss := range s.sessions {
 		if ss.file == f {
-			ss.tell(ss.envelope.Notice(time.Now(), kind, text))
+			ss.readers.tell(ss.envelope.Notice(time.Now(), kind, text))
 		}
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// mostTurns is how many of the latest turns of a thread a session begins with that
+// maxTurns is how many of the latest turns of a thread a session begins with that
 // joins it.
-const mostTurns = 50
+const maxTurns = 50
 
-// listening is how a session stands to what others ask in its thread. Server.mu guards
+// membership is how a session stands to what others ask in its thread. Server.mu guards
 // it.
-type listening struct {
-	joining bool        // it does not know yet what was said there before
-	early   []*hub.Task // opened since it began to join
-	hearing int         // turns of others in its lane
+type membership struct {
+	joining       bool        // it does not know yet what was said there before
+	early         []*hub.Task // opened since it began to join
+	othersWaiting int         // turns of others in its lane
 	// shared says that others have taken part in the conversation, or may have. It is
 	// not compacted by itself: that would leave their thread.
 	shared bool
@@ -28,8 +28,9 @@ type listening struct {
 
 // joinThread makes a session whose thread others may have talked in already: it
 // begins with the latest of that, and goes on with what runs.
-func (s *Server) joinThread(x *request, ss *session, cwd string) command.Outcome {
-	if with := s.companies[ss.thread]; with != nil {
+func (x *request) joinThread(ss *session, cwd string) command.Outcome {
+	s := x.client.server
+	if with := s.threads[ss.thread]; with != nil {
 		for other := range with.sessions {
 			if other.key.Scope == ss.key.Scope {
 				return command.Failed("Thread " + string(ss.thread) + " is that of session " + other.key.ID + " already: switch to that")
@@ -37,12 +38,12 @@ func (s *Server) joinThread(x *request, ss *session, cwd string) command.Outcome
 		}
 	}
 	ss.joining, ss.shared = true, true
-	s.attend(ss)
+	ss.followThread()
 	return x.Work(s.jobs, func(ctx context.Context) command.Outcome {
-		turns, err := s.hub.LatestTurns(ctx, everything(), ss.thread, mostTurns)
+		turns, err := s.hub.LatestTurns(ctx, everything(), ss.thread, maxTurns)
 		s.engine.Lock()
 		defer s.engine.Unlock()
-		problem := s.checkSession(x, ss.key.ID)
+		problem := x.checkSession(ss.key.ID)
 		if err != nil {
 			problem = core.AsFault(err).Message
 		}
@@ -52,18 +53,19 @@ func (s *Server) joinThread(x *request, ss *session, cwd string) command.Outcome
 			problem = "Thread " + string(ss.thread) + " belongs to somebody else"
 		}
 		if problem != "" {
-			s.depart(ss)
+			ss.leaveThread()
 			return command.Failed(problem)
 		}
 		s.register(ss)
-		s.beginTree(ss, conversation.New(core.NewID(), ss.key.ID, cwd, ""))
-		s.catchUp(ss, turns)
-		return s.created(x, ss)
+		ss.beginTree(conversation.New(core.NewID(), ss.key.ID, cwd, ""))
+		ss.joinAt(turns)
+		return x.created(ss)
 	})
 }
 
-// catchUp gives a session what was said in its thread, and lets it hear the rest.
-func (s *Server) catchUp(ss *session, turns []*hub.Task) {
+// joinAt gives a session what was said in its thread, and lets it hear the rest.
+func (ss *session) joinAt(turns []*hub.Task) {
+	s := ss.server
 	ss.joining = false
 	early := ss.early
 	ss.early = nil
@@ -71,7 +73,7 @@ func (s *Server) catchUp(ss *session, turns []*hub.Task) {
 		last := turns[len(turns)-1].ID() // ids of tasks are in the order in which they were opened
 		early = slices.DeleteFunc(early, func(t *hub.Task) bool { return t.ID() <= last })
 	}
-	s.choose(ss, turns)
+	ss.chooseAgent(turns)
 	var past []conversation.Message
 	room := s.opts.MaxFileBytes
 	running := slices.IndexFunc(turns, func(t *hub.Task) bool { return t.State() != hub.Ended })
@@ -79,7 +81,7 @@ func (s *Server) catchUp(ss *session, turns []*hub.Task) {
 		running = len(turns)
 	}
 	for _, t := range slices.Backward(turns[:running]) {
-		told := s.retell(ss, t)
+		told := ss.messagesOfTask(t)
 		if room -= int64(conversation.JSONSize(told)); room < 0 {
 			break
 		}
@@ -92,13 +94,14 @@ func (s *Server) catchUp(ss *session, turns []*hub.Task) {
 		ss.add(s.modelChange(id))
 	}
 	for _, t := range slices.Concat(turns[running:], early) {
-		s.listen(ss, t)
+		ss.queueOthers(t)
 	}
 }
 
-// choose binds a session that does not say with whom it talks to the agent whose name
+// chooseAgent binds a session that does not say with whom it talks to the agent whose name
 // the thread has, or else to the one that answered there last.
-func (s *Server) choose(ss *session, turns []*hub.Task) {
+func (ss *session) chooseAgent(turns []*hub.Task) {
+	s := ss.server
 	if !ss.agent.IsZero() {
 		return
 	}
@@ -114,10 +117,10 @@ func (s *Server) choose(ss *session, turns []*hub.Task) {
 	}
 }
 
-// retell returns the messages of a task that has ended.
-func (s *Server) retell(ss *session, t *hub.Task) []conversation.Message {
+// messagesOfTask returns the messages of a task that has ended.
+func (ss *session) messagesOfTask(t *hub.Task) []conversation.Message {
 	var v render.View
-	v.Begin(s.rendered(ss, t.ID()), nil, 0)
+	v.Begin(ss.rendered(t.ID()), nil, 0)
 	for _, e := range t.Events() {
 		_ = e.Deliver(&v) // a view returns no error
 	}

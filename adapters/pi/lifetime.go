@@ -6,18 +6,20 @@ import "time"
 // forgotten (facts, section 4.5).
 const zombieAfter = 5 * time.Minute
 
-// watchOver begins the lifetime of a session that was just made. [Server.unload]
+// startLifetime begins the lifetime of a session that was just made. [Server.unload]
 // ends it.
-func (s *Server) watchOver(ss *session) {
+func (ss *session) startLifetime() {
+	s := ss.server
 	ss.touched = time.Now()
 	if s.opts.SessionLifetime > 0 {
-		ss.expiry = time.AfterFunc(s.opts.SessionLifetime, func() { s.retire(ss) })
+		ss.expiry = time.AfterFunc(s.opts.SessionLifetime, func() { ss.retire() })
 	}
 }
 
 // retire deletes a session whose time is over. One that is at work gets as long as
 // that takes.
-func (s *Server) retire(ss *session) {
+func (ss *session) retire() {
+	s := ss.server
 	s.engine.Lock()
 	defer s.engine.Unlock()
 	switch {
@@ -27,31 +29,32 @@ func (s *Server) retire(ss *session) {
 	default:
 		s.expired++
 		s.count("sessions.expired")
-		s.unload(ss, s.engine.NextNumber())
-		s.sayDeleted(ss)
+		ss.unload(s.engine.NextNumber())
+		ss.sayDeleted()
 	}
 }
 
 // busy reports whether something runs in the session.
-func (ss *session) busy() bool { return ss.run != nil || ss.bash != nil || ss.aside != nil }
+func (ss *session) busy() bool { return ss.run != nil || ss.bash != nil || ss.summarizing != nil }
 
 // forgotten reports whether nobody has asked the idle session anything for long.
 func (ss *session) forgotten() bool { return !ss.busy() && time.Since(ss.touched) > zombieAfter }
 
 // unload takes a session out of the server. What runs in it was stopped before; commands
 // from number until on are for another session of its name.
-func (s *Server) unload(ss *session, until uint64) {
+func (ss *session) unload(until uint64) {
+	s := ss.server
 	ss.deleted, ss.until = true, until
 	delete(s.sessions, ss.key)
 	ss.file.Release()
-	s.depart(ss)
+	ss.leaveThread()
 	if ss.expiry != nil {
 		ss.expiry.Stop()
 	}
 	for _, c := range ss.readers {
 		c.unsubscribe(ss)
 	}
-	s.look(ss)
+	ss.watchQuestions()
 }
 
 // closeSessions ends what the sessions of a server that ends still have running.
@@ -67,7 +70,8 @@ func (s *Server) closeSessions() {
 }
 
 // sayDeleted tells everybody whom it concerns that a session is no more.
-func (s *Server) sayDeleted(ss *session) {
+func (ss *session) sayDeleted() {
+	s := ss.server
 	s.happened("session_deleted")
 	s.broadcast(ss.key.Scope, serverEvent("session_deleted", map[string]string{"sessionId": ss.key.ID}))
 }

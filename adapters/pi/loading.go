@@ -19,7 +19,7 @@ import (
 // told of the session (facts, section 2.1).
 func loadSession(s *Server, x *request) command.Outcome {
 	if ss := x.find(); ss != nil {
-		return s.haveAlready(x, ss)
+		return x.haveAlready(ss)
 	}
 	path, _ := x.Text("sessionPath")
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
@@ -33,13 +33,13 @@ func loadSession(s *Server, x *request) command.Outcome {
 		if id == "" {
 			id = s.idOf(x.client.Scope, from)
 		}
-		if problem := s.checkSession(x, id); problem != "" {
+		if problem := x.checkSession(id); problem != "" {
 			return command.Failed(problem)
 		}
 		ss := newSession(x, id)
 		s.register(ss)
-		s.take(ss, from)
-		return s.opened(x, ss)
+		ss.load(from)
+		return x.opened(ss)
 	})
 }
 
@@ -53,13 +53,14 @@ func (s *Server) idOf(scope string, from conversation.Stored) string {
 	return id
 }
 
-// take gives the session a conversation from a file, and the agent with which it was had
+// load gives the session a conversation from a file, and the agent with which it was had
 // last.
-func (s *Server) take(ss *session, from conversation.Stored) {
+func (ss *session) load(from conversation.Stored) {
+	s := ss.server
 	ss.file.Release()
 	ss.tree, ss.file = from.Tree, s.store.Open(from)
-	s.goOnWith(ss)
-	s.recall(ss, core.ThreadID(core.NewID())) // others may have loaded it as well
+	ss.bindToLast()
+	ss.recall(core.ThreadID(core.NewID())) // others may have loaded it as well
 }
 
 // listStored lists the live sessions that have a file, or will have one, and the

@@ -77,7 +77,7 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 		t.Errorf("got %d of %d sessions in memory still, want at most the latest", kept, len(sessions))
 	}
 	s.engine.Lock()
-	left := map[string]int{"sessions": len(s.sessions), "lanes": s.engine.Counts().Lanes, "runs": len(s.runs), "threads": len(s.companies), "commands": s.engine.Counts().InFlight}
+	left := map[string]int{"sessions": len(s.sessions), "lanes": s.engine.Counts().Lanes, "runs": len(s.runs), "threads": len(s.threads), "commands": s.engine.Counts().InFlight}
 	for _, k := range s.clients {
 		k.mu.Lock()
 		left["readings"] += len(k.reading) + len(k.views) + k.Pending

@@ -148,8 +148,8 @@ func getMetrics(s *Server, x *request) command.Outcome {
 	return command.Outcome{Data: wire.Encode(m)}
 }
 
-// held counts the sessions of a client that make no room for others.
-func (s *Server) held(by command.Space) int {
+// sessionsInUse counts the sessions of a client that make no room for others.
+func (s *Server) sessionsInUse(by command.Space) int {
 	n := 0
 	for _, ss := range s.sessions {
 		if ss.owner == by && (ss.busy() || len(ss.readers) > 0) {
@@ -172,7 +172,7 @@ func (s *Server) zombies() int {
 
 // journalMetrics are those of the journal of commands, as c is told them.
 func (s *Server) journalMetrics(c *connection) journalMetrics {
-	n := s.engine.JournalCounts()
+	n := s.engine.Journal().Counts()
 	m := journalMetrics{
 		Enabled: n.Enabled, Initialized: n.Ready, JournalPath: s.journalPath(c), SchemaVersion: command.RecordVersion, AppendFailurePolicy: "best_effort",
 		EntriesWritten: n.Written, WriteErrors: n.Unwritten, EntriesScanned: int64(n.Scanned), MalformedEntries: int64(n.Malformed),
@@ -224,7 +224,7 @@ func healthCheck(s *Server, x *request) command.Outcome {
 			issues = append(issues, fmt.Sprintf("%s count at %d/%d (90%%+)", what, n, limit))
 		}
 	}
-	nearly("Session", s.held(x.client.Space), s.opts.MaxSessions)
+	nearly("Session", s.sessionsInUse(x.client.Space), s.opts.MaxSessions)
 	nearly("Connection", s.sockets, s.opts.MaxConnections)
 	if n := s.zombies(); n > 0 {
 		issues = append(issues, fmt.Sprintf("%d zombie sessions detected", n))

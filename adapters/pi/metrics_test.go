@@ -46,12 +46,12 @@ func TestTheMetricsHaveTheLatestEventsOfTheServer(t *testing.T) {
 		if d := cmp.Diff(want, metricsOf(c).Metrics.RecentEvents); d != "" {
 			t.Errorf("recent events (-want +got):\n%s", d)
 		}
-		for i := range mostRecent {
+		for i := range maxRecent {
 			c.ok(fmt.Sprintf(`{"type":"create_session","sessionId":"%d"}`, i))
 			c.ok(fmt.Sprintf(`{"type":"delete_session","sessionId":"%d"}`, i))
 		}
-		if got := metricsOf(c).Metrics.RecentEvents; len(got) != mostRecent || got[mostRecent-1].Tags["event"] != "session_deleted" {
-			t.Errorf("recent events: got %d, want the %d latest", len(got), mostRecent)
+		if got := metricsOf(c).Metrics.RecentEvents; len(got) != maxRecent || got[maxRecent-1].Tags["event"] != "session_deleted" {
+			t.Errorf("recent events: got %d, want the %d latest", len(got), maxRecent)
 		}
 	})
 }

@@ -56,7 +56,8 @@ func modelOf(a hub.AgentStatus) model {
 }
 
 // refreshModel looks the session's agent up; one that has left keeps its model.
-func (s *Server) refreshModel(ss *session) {
+func (ss *session) refreshModel() {
+	s := ss.server
 	id := ss.agent.Agent()
 	if a, ok := s.hub.Agent(id); ok && id != "" {
 		if ss.model == nil {
@@ -68,8 +69,8 @@ func (s *Server) refreshModel(ss *session) {
 	}
 }
 
-func (s *Server) modelOf(ss *session) *model {
-	s.refreshModel(ss)
+func (ss *session) currentModel() *model {
+	ss.refreshModel()
 	return ss.model
 }
 
@@ -89,7 +90,7 @@ func getModels(s *Server, _ *request) command.Outcome {
 // setModel binds the session to an agent.
 func setModel(s *Server, x *request) command.Outcome {
 	if m, was := x.modelBefore(); was {
-		return command.Outcome{Data: wire.Encode(map[string]any{"model": s.bind(x.on, m)})}
+		return command.Outcome{Data: wire.Encode(map[string]any{"model": x.on.bind(m)})}
 	}
 	provider, _ := x.Text("provider")
 	id, _ := x.Text("modelId")
@@ -97,7 +98,7 @@ func setModel(s *Server, x *request) command.Outcome {
 	if !ok || a.Dialect != provider {
 		return command.Failed("Model not found: " + provider + "/" + id)
 	}
-	return command.Outcome{Data: wire.Encode(map[string]any{"model": s.bind(x.on, new(modelOf(a)))})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"model": x.on.bind(new(modelOf(a)))})}
 }
 
 // modelBefore is the agent that x bound the session to before it is done again: that may
@@ -108,9 +109,9 @@ func (x *request) modelBefore() (*model, bool) {
 	return before.Model, was
 }
 
-func (s *Server) bind(ss *session, m *model) *model {
+func (ss *session) bind(m *model) *model {
 	ss.agent, ss.model = core.ToAgent(m.ID), m
-	s.look(ss)
+	ss.watchQuestions()
 	ss.add(sessionfile.ModelChange{Provider: m.Provider, ModelID: string(m.ID)})
 	return m
 }
@@ -118,7 +119,7 @@ func (s *Server) bind(ss *session, m *model) *model {
 // cycleModel moves the session to the next agent, or the one before.
 func cycleModel(s *Server, x *request) command.Outcome {
 	if m, was := x.modelBefore(); was {
-		return cycled(x, s.bind(x.on, m))
+		return cycled(x, x.on.bind(m))
 	}
 	list := s.models()
 	if len(list) <= 1 {
@@ -132,11 +133,11 @@ func cycleModel(s *Server, x *request) command.Outcome {
 	if at < 0 && by < 0 {
 		at = 0
 	}
-	return cycled(x, s.bind(x.on, list[(at+by+len(list))%len(list)]))
+	return cycled(x, x.on.bind(list[(at+by+len(list))%len(list)]))
 }
 
 func cycled(x *request, m *model) command.Outcome {
-	return command.Outcome{Data: wire.Encode(map[string]any{"model": m, "thinkingLevel": x.on.thinkingLevel(), "isScoped": false})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"model": m, "thinkingLevel": x.on.tree.ThinkingLevel(), "isScoped": false})}
 }
 
 // windowOf is the context window that an agent tells of, or else pi's default.

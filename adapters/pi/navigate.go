@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// journey is a move to another place in the tree.
-type journey struct {
+// move is a move to another place in the tree.
+type move struct {
 	target *conversation.Node
 	// leaf is where the conversation goes on; nil is before all.
 	leaf *conversation.Node
@@ -31,11 +31,11 @@ func navigate(s *Server, x *request) command.Outcome {
 		return command.Failed("Entry " + id + " not found")
 	}
 	if to == t.Leaf {
-		return begun()
+		return notCancelled()
 	}
 	options, _ := x.Object("options")
 	label, _ := options.Text("label")
-	j := journey{target: to, leaf: to, label: label}
+	j := move{target: to, leaf: to, label: label}
 	if to.Asks() || to.Type == sessionfile.TypeCustomMessage {
 		text := to.Said().Text()
 		j.leaf, j.text = to.Parent, &text
@@ -45,14 +45,14 @@ func navigate(s *Server, x *request) command.Outcome {
 	}
 	left := t.LeftFor(to)
 	if !options.Is("summarize", "true") || len(left) == 0 {
-		return s.arrive(x.on, j, "")
+		return x.on.arrive(j, "")
 	}
 	if x.on.agent.IsZero() {
 		return command.Failed("No model available for summarization")
 	}
 	question := summaryQuestion(options)
 	prepare := func() ([]core.Turn, string) { return conversation.Turns(left, s.hub.Limits().HistoryBytes), question }
-	err := s.askAside(x, prepare, time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
+	err := x.requestSummary(prepare, time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
 		switch {
 		case f != nil && f.Code == core.CodeCancelled:
 			x.Finish(command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": true, "aborted": true})})
@@ -65,7 +65,7 @@ func navigate(s *Server, x *request) command.Outcome {
 		case strings.TrimSpace(summary) == "":
 			x.Finish(command.Failed("the agent gave no summary"))
 		default:
-			x.Finish(s.arrive(x.on, j, summary))
+			x.Finish(x.on.arrive(j, summary))
 		}
 	})
 	if err != nil {
@@ -91,7 +91,7 @@ func summaryQuestion(options command.Command) string {
 
 // arrive goes on where the journey leads, with the summary of what was left if there
 // is one.
-func (s *Server) arrive(ss *session, j journey, summary string) command.Outcome {
+func (ss *session) arrive(j move, summary string) command.Outcome {
 	t := ss.tree
 	t.Move(j.leaf)
 	marked := j.target
@@ -105,7 +105,7 @@ func (s *Server) arrive(ss *session, j journey, summary string) command.Outcome 
 	if j.label != "" {
 		ss.add(sessionfile.Label{TargetID: marked.ID(), Label: j.label})
 	}
-	s.recall(ss, core.ThreadID(core.NewID()))
+	ss.recall(core.ThreadID(core.NewID()))
 	data := map[string]any{"cancelled": false}
 	if j.text != nil {
 		data["editorText"] = *j.text

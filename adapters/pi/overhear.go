@@ -12,82 +12,88 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// company are the sessions that have a thread: as a rule one, and besides it those of
+// sharedThread are the sessions that have a thread: as a rule one, and besides it those of
 // operators, who may look on at everybody's.
-type company struct{ sessions map[*session]struct{} }
+type sharedThread struct {
+	server   *Server
+	sessions map[*session]struct{}
+}
 
-// heard is a turn in the lane of a session: what somebody else has asked in its
+// othersTurn is a turn in the lane of a session: what somebody else has asked in its
 // thread. It is told as a run like any other, when the lane has come to it.
-type heard struct {
+type othersTurn struct {
 	server  *Server
 	session *session
 	thread  core.ThreadID // which the session may have left by then
 	task    *hub.Task
 }
 
-// mostHeard is how many turns of others may wait for a session to tell them.
-const mostHeard = 100
+// maxOthers is how many turns of others may wait for a session to tell them.
+const maxOthers = 100
 
-// attend lets the session hear what others ask in its thread.
-func (s *Server) attend(ss *session) {
-	with := s.companies[ss.thread]
+// followThread lets the session hear what others ask in its thread.
+func (ss *session) followThread() {
+	s := ss.server
+	with := s.threads[ss.thread]
 	if with == nil {
-		with = &company{map[*session]struct{}{}}
-		s.companies[ss.thread] = with
+		with = &sharedThread{s, map[*session]struct{}{}}
+		s.threads[ss.thread] = with
 		s.root.Follow(ss.thread, with)
 	}
 	with.sessions[ss] = struct{}{}
 }
 
-// depart ends that.
-func (s *Server) depart(ss *session) {
-	with := s.companies[ss.thread]
+// leaveThread ends that.
+func (ss *session) leaveThread() {
+	s := ss.server
+	with := s.threads[ss.thread]
 	if with == nil {
 		return
 	}
 	delete(with.sessions, ss)
 	if len(with.sessions) == 0 {
-		delete(s.companies, ss.thread)
+		delete(s.threads, ss.thread)
 		s.root.Unfollow(ss.thread)
 	}
 }
 
-// overhear takes in that somebody else has opened a task in a thread.
-func (s *Server) overhear(with *company, task *hub.Task) {
-	s.root.Unwatch(task) // until it is told
-	s.share(with, nil, task)
+// opened takes in that somebody else has opened a task in a thread.
+func (with *sharedThread) opened(task *hub.Task) {
+	with.server.root.Unwatch(task) // until it is told
+	with.tellOthers(nil, task)
 }
 
-// share lets all sessions of a thread tell a task, but for the one that has opened it.
-func (s *Server) share(with *company, own *session, task *hub.Task) {
+// tellOthers lets all sessions of a thread tell a task, but for the one that has opened it.
+func (with *sharedThread) tellOthers(own *session, task *hub.Task) {
 	for ss := range with.sessions {
 		switch {
 		case ss == own || !ss.sees(task):
 		case ss.joining:
 			ss.early = append(ss.early, task)
 		default:
-			s.listen(ss, task)
+			ss.queueOthers(task)
 		}
 	}
 }
 
-// listen puts a task of somebody else into the lane of the session.
-func (s *Server) listen(ss *session, task *hub.Task) {
-	if ss.hearing >= mostHeard {
+// queueOthers puts a task of somebody else into the lane of the session.
+func (ss *session) queueOthers(task *hub.Task) {
+	s := ss.server
+	if ss.othersWaiting >= maxOthers {
 		s.count("heard.overrun")
-		ss.tell(ss.envelope.Notice(time.Now(), render.NoticeWarning,
-			"task "+string(task.ID())+" of "+task.From().ID+" is not shown here: "+strconv.Itoa(mostHeard)+" others wait to be"))
+		ss.readers.tell(ss.envelope.Notice(time.Now(), render.NoticeWarning,
+			"task "+string(task.ID())+" of "+task.From().ID+" is not shown here: "+strconv.Itoa(maxOthers)+" others wait to be"))
 		return
 	}
-	ss.hearing++
-	s.engine.LineUp(ss.key, &heard{s, ss, ss.thread, task})
+	ss.othersWaiting++
+	s.engine.LineUp(ss.key, &othersTurn{s, ss, ss.thread, task})
 }
 
 // Begin begins to tell a turn of somebody else. It reports false of one that the
 // session is not concerned with any more.
-func (h *heard) Begin() bool {
+func (h *othersTurn) Begin() bool {
 	s, ss := h.server, h.session
-	ss.hearing--
+	ss.othersWaiting--
 	if ss.deleted || s.engine.Stopped() || ss.thread != h.thread {
 		return false
 	}
@@ -95,25 +101,26 @@ func (h *heard) Begin() bool {
 	ss.run = newRun(ss, nil)
 	words := askedWith(h.task)
 	for _, m := range words {
-		s.say(ss.run, m)
+		ss.run.say(m)
 	}
-	s.open(&step{run: ss.run, task: h.task, heard: true}, words)
+	(&step{run: ss.run, task: h.task, foreign: true}).open(words)
 	return true
 }
 
-// stopHearing ends the telling of a run that is somebody else's, if that is what runs
+// stopFollowing ends the telling of a run that is somebody else's, if that is what runs
 // in the session; the run goes on without it.
-func (s *Server) stopHearing(ss *session) {
+func (ss *session) stopFollowing() {
+	s := ss.server
 	r := ss.run
-	if r == nil || !r.last().heard {
+	if r == nil || !r.last().foreign {
 		return
 	}
 	task := r.last().task
-	s.closeRun(r)
+	r.closeRun()
 	if len(s.runs[task.ID()]) == 0 {
 		s.root.Unwatch(task)
 	}
-	s.over(r, command.Outcome{})
+	r.over(command.Outcome{})
 }
 
 // askedWith are the messages that a task was asked with, as if its sender had said them

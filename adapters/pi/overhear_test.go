@@ -208,7 +208,7 @@ func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
 	}
 	s.engine.Lock()
 	defer s.engine.Unlock()
-	if n := len(s.companies) + len(s.runs) + s.engine.Counts().Lanes; n != 0 {
+	if n := len(s.threads) + len(s.runs) + s.engine.Counts().Lanes; n != 0 {
 		t.Errorf("got %d things left, want none", n)
 	}
 }
@@ -248,15 +248,15 @@ func TestASessionTellsThatItCannotShowEveryTurnOfOthers(t *testing.T) {
 	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"mine"}`)
 	mine := <-w.tasks
-	for i := range mostHeard + 1 {
+	for i := range maxOthers + 1 {
 		who.ask(thread, "a", fmt.Sprint(i))
 		a.say(<-w.tasks, core.Done{})
 	}
 	c.until("notify", "is not shown here: 100 others wait to be")
 	a.say(mine, core.Done{})
-	c.until(`"agent_end"`, fmt.Sprintf(`"text":"%d"`, mostHeard-1))
-	if got := len(messagesOf(t, c, "s")); got != 2*(mostHeard+1) {
-		t.Errorf("messages: got %d, want %d", got, 2*(mostHeard+1))
+	c.until(`"agent_end"`, fmt.Sprintf(`"text":"%d"`, maxOthers-1))
+	if got := len(messagesOf(t, c, "s")); got != 2*(maxOthers+1) {
+		t.Errorf("messages: got %d, want %d", got, 2*(maxOthers+1))
 	}
 	if got := h.Counters()["pi.heard.overrun"]; got != 1 {
 		t.Errorf("pi.heard.overrun: got %d, want 1", got)

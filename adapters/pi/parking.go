@@ -22,19 +22,20 @@ type parked struct {
 	noRetry, noCompaction bool
 }
 
-// mostParked bounds how many sessions are parked: beyond it the oldest is forgotten, and
+// maxParked bounds how many sessions are parked: beyond it the oldest is forgotten, and
 // only its file is left, as when its lifetime is over.
-const mostParked = 10_000
+const maxParked = 10_000
 
 // canPark reports whether the idle session can come back as it is.
-func (s *Server) canPark(ss *session) bool {
+func (ss *session) canPark() bool {
+	s := ss.server
 	nodes := ss.tree.Nodes
 	switch {
-	case ss.busy(), len(ss.readers) > 0, s.engine.Waits(ss.key), len(ss.steering)+len(ss.following) > 0:
+	case ss.busy(), len(ss.readers) > 0, s.engine.Waits(ss.key), !ss.queue.empty():
 		return false
-	case ss.shared || ss.hearing > 0: // it would leave the thread that others talk in
+	case ss.shared || ss.othersWaiting > 0: // it would leave the thread that others talk in
 		return false
-	case ss.unsaid():
+	case ss.isEmpty():
 		return true
 	case ss.file == nil || ss.file.Broken():
 		return false
@@ -48,30 +49,31 @@ func (s *Server) canPark(ss *session) bool {
 	return size < s.opts.MaxFileBytes
 }
 
-// unsaid reports whether nothing was said in the session, so that it has no file yet.
-func (ss *session) unsaid() bool {
+// isEmpty reports whether nothing was said in the session, so that it has no file yet.
+func (ss *session) isEmpty() bool {
 	return len(ss.tree.Context) == 0 && !ss.file.Exists()
 }
 
 // park takes an idle session out of memory.
-func (s *Server) park(ss *session) {
+func (ss *session) park() {
+	s := ss.server
 	p := &parked{made: ss.created, version: ss.version, agent: ss.agent, noRetry: ss.noRetry, noCompaction: ss.noCompaction}
-	if ss.unsaid() {
+	if ss.isEmpty() {
 		p.tree = ss.tree
 	} else {
 		p.path = ss.file.Path()
 		ss.file.Keep() // also where nobody has answered yet
 	}
 	s.count("sessions.parked")
-	s.unload(ss, s.engine.NextNumber())
-	s.sayDeleted(ss)
+	ss.unload(s.engine.NextNumber())
+	ss.sayDeleted()
 	s.keepParked(ss.key, p)
 }
 
 // keepParked remembers a parked session, and forgets the oldest of too many.
 func (s *Server) keepParked(key command.Key, p *parked) {
 	s.parked[key] = p
-	if len(s.parked) <= mostParked {
+	if len(s.parked) <= maxParked {
 		return
 	}
 	for other, q := range s.parked {
@@ -97,13 +99,14 @@ func (s *Server) parkedFor(x *request) *parked {
 }
 
 // bringBack performs a command once the session that it names is back.
-func (s *Server) bringBack(x *request, p *parked) command.Outcome {
+func (x *request) bringBack(p *parked) command.Outcome {
+	s := x.client.server
 	key := command.Key{Scope: x.client.Scope, ID: x.Session}
 	if p.tree != nil {
-		if problem := s.unpark(x, key, p, conversation.Stored{}); problem != "" {
+		if problem := x.unpark(key, p, conversation.Stored{}); problem != "" {
 			return command.Failed(problem)
 		}
-		return s.do(x)
+		return x.do()
 	}
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
 		from, problem := s.store.Read(key.Scope, p.path)
@@ -119,17 +122,18 @@ func (s *Server) bringBack(x *request, p *parked) command.Outcome {
 			}
 			delete(s.parked, key)
 		default:
-			if problem := s.unpark(x, key, p, from); problem != "" {
+			if problem := x.unpark(key, p, from); problem != "" {
 				return command.Failed(problem)
 			}
 		}
-		return s.do(x)
+		return x.do()
 	})
 }
 
 // unpark brings a session back, with what its file holds where it has one. It returns why
 // it cannot, or "".
-func (s *Server) unpark(x *request, key command.Key, p *parked, from conversation.Stored) string {
+func (x *request) unpark(key command.Key, p *parked, from conversation.Stored) string {
+	s := x.client.server
 	if problem := s.makeRoom(ownerOf(x.client)); problem != "" {
 		return problem
 	}
@@ -139,10 +143,10 @@ func (s *Server) unpark(x *request, key command.Key, p *parked, from conversatio
 	if p.tree != nil {
 		ss.thread = core.ThreadID(p.tree.Header.ID)
 		ss.agent = p.agent
-		s.attend(ss)
-		s.beginTree(ss, p.tree)
+		ss.followThread()
+		ss.beginTree(p.tree)
 	} else {
-		s.take(ss, from)
+		ss.load(from)
 		if !p.agent.IsZero() {
 			ss.agent = p.agent
 		}

@@ -1,8 +1,8 @@
 package pi
 
 import (
-	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
@@ -24,8 +24,12 @@ func said(x *request) (queued, error) {
 // toQueue is what the user says to be queued.
 func toQueue(x *request) (queued, error) {
 	q, err := said(x)
-	if problem := cmp.Or(notQueued(q.text), x.on.room(q)); err == nil && problem != "" {
+	switch problem := notQueued(q.text); {
+	case err != nil:
+	case problem != "":
 		err = errors.New(problem)
+	case !x.on.queue.fits(q):
+		err = fmt.Errorf("Too much waits to be said in session %s (max %d bytes)", x.on.key.ID, maxQueued) //nolint:staticcheck // clients are shown it
 	}
 	return q, err
 }
@@ -48,20 +52,20 @@ func prompt(s *Server, x *request) command.Outcome {
 		return command.Failed(err.Error())
 	}
 	if c, argument, ok := slash(first.text); ok {
-		return s.answerSlash(x, first, c.run(s, ss, argument))
+		return x.answerSlash(first, c.run(s, ss, argument))
 	}
-	all := append([]queued{first}, ss.steering...)
-	task, err := s.ask(ss, all, x.Admitted().Add(s.opts.PromptTimeout))
+	all := append([]queued{first}, ss.queue.steering...)
+	task, err := ss.ask(all, x.Admitted().Add(s.opts.PromptTimeout))
 	if err != nil {
 		return command.Failed(core.AsFault(err).Message)
 	}
-	if len(ss.steering) > 0 {
-		ss.steering = nil
+	if len(ss.queue.steering) > 0 {
+		ss.queue.steering = nil
 		ss.queueChanged()
 	}
 	ss.run = newRun(ss, x)
 	x.Guard() // by the deadlines of its tasks, which the hub keeps
-	s.begin(ss.run, all, task, nil)
+	ss.run.begin(all, task, nil)
 	x.KeepOnly()
 	return command.Outcome{Pending: true}
 }
@@ -75,7 +79,7 @@ func steer(s *Server, x *request) command.Outcome {
 	}
 	ss := x.on
 	if ss.run != nil && ss.run.last().task != nil && len(q.images) == 0 {
-		as := s.as(q.from)
+		as := s.actAs(q.from)
 		defer as.Close(nil)
 		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID}
 		if err = as.Inject(ss.run.last().task.ID(), in); err == nil {
@@ -84,7 +88,7 @@ func steer(s *Server, x *request) command.Outcome {
 			return command.Outcome{}
 		}
 	}
-	ss.steering = append(ss.steering, q)
+	ss.queue.steering = append(ss.queue.steering, q)
 	ss.queueChanged()
 	x.Queued()
 	return command.Outcome{}
@@ -96,7 +100,7 @@ func followUp(_ *Server, x *request) command.Outcome {
 	if err != nil {
 		return command.Failed(err.Error())
 	}
-	x.on.following = append(x.on.following, q)
+	x.on.queue.following = append(x.on.queue.following, q)
 	x.on.queueChanged()
 	x.Queued()
 	return command.Outcome{}
@@ -105,24 +109,25 @@ func followUp(_ *Server, x *request) command.Outcome {
 // abort stops the run, if there is one. What was queued stays queued.
 func abort(s *Server, x *request) command.Outcome {
 	if x.on.run != nil {
-		s.stop(x, x.on, "")
+		x.stop(x.on, "")
 	}
-	s.stopAside(x, x.on, "")
+	x.stopSummary(x.on, "")
 	return command.Outcome{}
 }
 
 // stop cancels the task of a session's run in the name of who sent x.
-func (s *Server) stop(x *request, ss *session, why string) {
+func (x *request) stop(ss *session, why string) {
+	s := x.client.server
 	ss.run.aborted = true
 	switch {
 	case ss.run.retrying.timer != nil:
-		s.giveUp(ss.run, render.RetryCancelled)
+		ss.run.giveUp(render.RetryCancelled)
 		return
-	case ss.aside != nil: // the run waits for what comes of it
-		s.stopAside(x, ss, why)
+	case ss.summarizing != nil: // the run waits for what comes of it
+		x.stopSummary(ss, why)
 		return
 	}
-	as := s.as(x.client.principal)
+	as := s.actAs(x.client.principal)
 	defer as.Close(nil)
 	_ = as.Cancel(ss.run.last().task.ID(), why) // a conflict: it has ended by itself
 }
@@ -133,7 +138,7 @@ func answer(s *Server, x *request) command.Outcome {
 	id, _ := x.Text("requestId")
 	task, seq, isApproval := render.ParseRequestID(id)
 	if !isApproval {
-		return s.reply(x, id)
+		return x.reply(id)
 	}
 	here := s.runs[task]
 	i := slices.IndexFunc(here, func(st *step) bool { return st.run.session.key.Scope == x.client.Scope })
@@ -152,7 +157,7 @@ func answer(s *Server, x *request) command.Outcome {
 	if r.Is("method", `"cancelled"`) {
 		d.Reason = "dismissed"
 	}
-	as := s.as(x.client.principal)
+	as := s.actAs(x.client.principal)
 	defer as.Close(nil)
 	if as.Decide(task, d) != nil {
 		return command.Failed("Request " + id + " already settled")

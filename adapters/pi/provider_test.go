@@ -11,7 +11,7 @@ import (
 func TestTheDialectsOfAgentsThatHaveLeftAreNotKeptForEver(t *testing.T) {
 	h, s := newStage(t, Options{})
 	join(t, h, core.Card{ID: "here", Dialect: "coven"}, func(*joined, hub.Batch) {})
-	for i := range 3 * mostDialects {
+	for i := range 3 * maxDialects {
 		s.noteDialect(core.AgentID(fmt.Sprint("agent-", i)), "acp")
 	}
 	kept := 0
@@ -19,10 +19,10 @@ func TestTheDialectsOfAgentsThatHaveLeftAreNotKeptForEver(t *testing.T) {
 		kept++
 		return true
 	})
-	if kept > mostDialects {
-		t.Errorf("got %d agents, want at most %d", kept, mostDialects)
+	if kept > maxDialects {
+		t.Errorf("got %d agents, want at most %d", kept, maxDialects)
 	}
-	if got := s.provider(core.AgentID(fmt.Sprint("agent-", 3*mostDialects-1))); got != "acp" {
+	if got := s.provider(core.AgentID(fmt.Sprint("agent-", 3*maxDialects-1))); got != "acp" {
 		t.Errorf("the last who left: got %q, want acp", got)
 	}
 	if got := s.provider("here"); got != "coven" {

@@ -17,17 +17,17 @@ func getState(s *Server, x *request) command.Outcome {
 	return command.Outcome{Data: wire.Encode(struct {
 		sessionInfo
 		Thread core.ThreadID `json:"thread"`
-	}{s.info(x.on), x.on.thread})}
+	}{x.on.info(), x.on.thread})}
 }
 
 func getMessages(_ *Server, x *request) command.Outcome {
-	all := x.on.all()
+	all := x.on.tree.Messages()
 	b := append(make([]byte, 0, conversation.JSONSize(all)+16), `{"messages":`...)
 	return command.Outcome{Data: append(conversation.AppendMessages(b, all), '}')}
 }
 
 func getLastText(_ *Server, x *request) command.Outcome {
-	for _, m := range slices.Backward(x.on.all()) {
+	for _, m := range slices.Backward(x.on.tree.Messages()) {
 		if m.Role == conversation.RoleAssistant {
 			return command.Outcome{Data: wire.Encode(map[string]any{"text": m.Text()})}
 		}
@@ -57,7 +57,7 @@ type tokens struct {
 }
 
 func getStats(_ *Server, x *request) command.Outcome {
-	all := x.on.all()
+	all := x.on.tree.Messages()
 	st := stats{SessionFile: x.on.file.Path(), SessionID: x.on.thread, TotalMessages: len(all)}
 	var u core.Usage
 	for _, m := range all {
@@ -79,7 +79,7 @@ func getStats(_ *Server, x *request) command.Outcome {
 
 // getContext tells what the last answer said of the context that it had.
 func getContext(s *Server, x *request) command.Outcome {
-	window := s.window(x.on)
+	window := x.on.window()
 	usage := map[string]any{"tokens": nil, "contextWindow": window, "percent": nil}
 	if n := conversation.ReportedTokens(x.on.tree.Leaf); n > 0 {
 		usage["tokens"], usage["percent"] = n, float64(n)*100/float64(window)

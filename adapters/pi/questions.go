@@ -21,13 +21,14 @@ type dialogs struct {
 	settled []string
 }
 
-// mostSettled is how many settled questions a session tells from those that never
+// maxSettled is how many settled questions a session tells from those that never
 // were.
-const mostSettled = 64
+const maxSettled = 64
 
-// look has the questions of a session's conversation put to it while it has
+// watchQuestions has the questions of a session's conversation put to it while it has
 // subscribers, and those that are open then once more when the first one comes.
-func (s *Server) look(ss *session) {
+func (ss *session) watchQuestions() {
+	s := ss.server
 	if len(ss.readers) == 0 {
 		s.root.UnwatchQuestions(ss)
 		clear(ss.dialogs.open)
@@ -36,9 +37,9 @@ func (s *Server) look(ss *session) {
 	s.root.WatchQuestions(question.View{Tag: ss, Thread: ss.thread, Agent: ss.agent.Agent(), For: ss.viewer})
 }
 
-// asking takes in a question, or how it ended. Who answered is told to all, that
+// questionChanged takes in a question, or how it ended. Who answered is told to all, that
 // nobody did to none (facts, section 7.1).
-func (s *Server) asking(ss *session, q question.Question, given *question.Outcome) {
+func (ss *session) questionChanged(q question.Question, given *question.Outcome) {
 	_, known := ss.dialogs.open[q.ID]
 	switch {
 	case len(ss.readers) == 0 || known == (given == nil):
@@ -48,31 +49,16 @@ func (s *Server) asking(ss *session, q question.Question, given *question.Outcom
 			ss.dialogs.open = map[string]question.Question{}
 		}
 		ss.dialogs.open[q.ID] = q
-		ss.tell(dialogFrame(ss.envelope, q, q.Until.Sub(q.Since)))
+		ss.readers.tell(dialogFrame(ss.envelope, q, q.Until.Sub(q.Since)))
 		return
 	}
 	delete(ss.dialogs.open, q.ID)
-	if n := len(ss.dialogs.settled); n == mostSettled {
+	if n := len(ss.dialogs.settled); n == maxSettled {
 		ss.dialogs.settled = slices.Delete(ss.dialogs.settled, 0, 1)
 	}
 	ss.dialogs.settled = append(ss.dialogs.settled, q.ID)
 	if given.By.ID != "" {
-		ss.tell(ss.envelope.Notice(time.Now(), render.NoticeInfo, q.Text+" answered by "+given.By.ID+": "+given.String()))
-	}
-}
-
-// tell sends a frame to all subscribers.
-func (ss *session) tell(frame []byte) {
-	for _, c := range ss.readers {
-		c.push(item{frame: frame})
-	}
-}
-
-// tellBehind sends a frame to all subscribers, to each once it has been told the step.
-func (ss *session) tellBehind(st *step, frame []byte) {
-	for _, c := range ss.readers {
-		c.push(item{fence: st})
-		c.push(item{frame: frame})
+		ss.readers.tell(ss.envelope.Notice(time.Now(), render.NoticeInfo, q.Text+" answered by "+given.By.ID+": "+given.String()))
 	}
 }
 
@@ -136,7 +122,8 @@ func optionText(o question.Option) string {
 }
 
 // reply answers a question (section 18.2).
-func (s *Server) reply(x *request, id string) command.Outcome {
+func (x *request) reply(id string) command.Outcome {
+	s := x.client.server
 	q, here := x.on.dialogs.open[id]
 	if !here {
 		if slices.Contains(x.on.dialogs.settled, id) {
@@ -150,7 +137,7 @@ func (s *Server) reply(x *request, id string) command.Outcome {
 		return command.Failed("No pending UI request with id " + id)
 	}
 	r, _ := x.Object("response")
-	as := s.as(x.client.principal)
+	as := s.actAs(x.client.principal)
 	defer as.Close(nil)
 	if _, err := as.AnswerQuestion(id, replyOf(q, r)); err != nil {
 		return command.Failed("Request " + id + " already settled") // any reply that is made here fits

@@ -1,25 +1,48 @@
 package pi
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core"
 )
 
-// mostQueued bounds in bytes what waits to be said in a session.
-const mostQueued = 32 << 20
+// maxQueued bounds in bytes what waits to be said in a session.
+const maxQueued = 32 << 20
 
-// room returns why nothing of that size can be queued in the session, or "".
-func (ss *session) room(q queued) string {
-	waiting := q.size()
-	for _, other := range slices.Concat(ss.steering, ss.following) {
+// queue is what waits to be said in a session.
+type queue struct{ steering, following []queued } // next, and after that
+
+// queued is a user's message that waits for its turn.
+type queued struct {
+	text   string
+	images []core.File
+	from   core.Principal
+}
+
+// empty reports whether nothing waits.
+func (q *queue) empty() bool { return len(q.steering)+len(q.following) == 0 }
+
+// fits reports whether a message of that size can be queued.
+func (q *queue) fits(next queued) bool {
+	waiting := next.size()
+	for _, other := range slices.Concat(q.steering, q.following) {
 		waiting += other.size()
 	}
-	if waiting > mostQueued {
-		return fmt.Sprintf("Too much waits to be said in session %s (max %d bytes)", ss.key.ID, mostQueued)
+	return waiting <= maxQueued
+}
+
+// next takes what is to be said next.
+func (q *queue) next() (queued, bool) {
+	for _, line := range []*[]queued{&q.steering, &q.following} {
+		if len(*line) > 0 {
+			first := (*line)[0]
+			*line = (*line)[1:]
+			return first, true
+		}
 	}
-	return ""
+	return queued{}, false
 }
 
 func (q queued) size() int {
@@ -32,14 +55,13 @@ func (q queued) size() int {
 
 // queueChanged tells the subscribers of a session what waits to be said there: that
 // a steer becomes a turn of its own is seen by it.
-func (ss *session) queueChanged() { ss.tell(ss.queueFrame()) }
+func (ss *session) queueChanged() { ss.readers.tell(ss.queue.frame(ss.envelope)) }
 
-// queueFrame is the additional event queue_update (section 14), as later versions of
-// pi have it.
-func (ss *session) queueFrame() []byte {
-	return ss.envelope.Event(128, func(b []byte) []byte {
-		b = appendQueued(append(b, `{"type":"queue_update","steering":`...), ss.steering)
-		return append(appendQueued(append(b, `,"followUp":`...), ss.following), '}')
+// frame is the additional event queue_update (section 14), as later versions of pi have it.
+func (q *queue) frame(in render.Envelope) []byte {
+	return in.Event(128, func(b []byte) []byte {
+		b = appendQueued(append(b, `{"type":"queue_update","steering":`...), q.steering)
+		return append(appendQueued(append(b, `,"followUp":`...), q.following), '}')
 	})
 }
 

@@ -17,7 +17,7 @@ func TestWhatWaitsToBeSaidIsBounded(t *testing.T) {
 	say := func(kind string) string {
 		return `{"type":"` + kind + `","sessionId":"s","message":"look","images":[{"data":"` + image + `","mimeType":"image/png"}]}`
 	}
-	full := fmt.Sprintf("Too much waits to be said in session s (max %d bytes)", mostQueued)
+	full := fmt.Sprintf("Too much waits to be said in session s (max %d bytes)", maxQueued)
 	for i := range 6 {
 		c.ok(say([]string{"steer", "follow_up"}[i%2]))
 	}

@@ -14,13 +14,13 @@ type recentEvent struct {
 	Timestamp int64             `json:"timestamp"` // in milliseconds
 }
 
-// mostRecent is how many of them get_metrics tells, the latest last.
-const mostRecent = 100
+// maxRecent is how many of them get_metrics tells, the latest last.
+const maxRecent = 100
 
 // happened notes that an event of the server was told. What it was about is not
 // kept: get_metrics is for everybody.
 func (s *Server) happened(event string) {
-	if len(s.recent) == mostRecent {
+	if len(s.recent) == maxRecent {
 		s.recent = slices.Delete(s.recent, 0, 1)
 	}
 	s.recent = append(s.recent, recentEvent{"pi_server_event_" + event, "event", map[string]string{"event": event}, time.Now().UnixMilli()})

@@ -90,7 +90,7 @@ func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
 	c.until("command_started", `"p"`)
 	c.send(`{"id":"q","idempotencyKey":"l","type":"set_session_name","sessionId":"s","name":"x"}`)
 	c.until("command_accepted", `"q"`)
-	s.engine.Flush()
+	s.engine.Journal().Flush()
 
 	after := left(t, log)
 	for life := range 2 {
@@ -117,7 +117,7 @@ func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
 		if !slices.Equal(told.InFlight, want) || told.Failures != len(want) || told.State != "ready" || !told.Initialized {
 			t.Errorf("life %d: got %+v, want %+v cut off", life, told, want)
 		}
-		s.engine.Flush()
+		s.engine.Journal().Flush()
 	}
 }
 

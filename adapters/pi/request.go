@@ -50,12 +50,13 @@ func (s engineHost) Find(key command.Key) command.Session {
 func (s engineHost) IsParked(key command.Key) bool { return s.parked[key] != nil }
 
 // Perform does what a command asks for, once its session is in memory.
-func (s engineHost) Perform(x *command.Execution) command.Outcome { return s.do(requestOf(x)) }
+func (s engineHost) Perform(x *command.Execution) command.Outcome { return requestOf(x).do() }
 
-func (s *Server) do(x *request) command.Outcome {
+func (x *request) do() command.Outcome {
+	s := x.client.server
 	ss := x.find()
 	if p := s.parkedFor(x); ss == nil && p != nil {
-		return s.bringBack(x, p)
+		return x.bringBack(p)
 	}
 	if problem := x.checkVersion(ss); problem != "" {
 		return command.Failed(problem)
@@ -135,17 +136,17 @@ func (ss *session) Place() (id, path string) {
 
 // getHistory tells what happened to the last commands.
 func getHistory(s *Server, x *request) command.Outcome {
-	return s.engine.History(&x.Execution, s.journalPath(x.client))
+	return s.engine.Journal().History(&x.Execution, s.journalPath(x.client))
 }
 
 // getRecovery tells what the start found of the client's commands.
 func getRecovery(s *Server, x *request) command.Outcome {
-	return command.Outcome{Data: wire.Encode(s.engine.Recovered(x.client.Scope, s.journalPath(x.client), true))}
+	return command.Outcome{Data: wire.Encode(s.engine.Journal().Recovered(x.client.Scope, s.journalPath(x.client), true))}
 }
 
 // Recover reads from the journal what came of earlier commands, so that they are replayed
 // and not done again. Call it once, before any connection is served; it does nothing
 // without a journal. It returns the journal's error.
-func (s *Server) Recover(ctx context.Context) error { return s.engine.Recover(ctx) }
+func (s *Server) Recover(ctx context.Context) error { return s.engine.Journal().Recover(ctx) }
 
 func (s engineHost) Count(what string) { s.Server.count(what) }

@@ -27,7 +27,8 @@ type retrying struct {
 // retry has a step that failed asked again, if that can help. It reports whether it
 // does: then the run goes on. A failure behind a tool call is final, since asking
 // again would use the tool twice.
-func (s *Server) retry(st *step, f *core.Fault) bool {
+func (st *step) retry(f *core.Fault) bool {
+	s := st.run.session.server
 	r := st.run
 	ss := r.session
 	n := r.retrying.attempt + 1
@@ -40,12 +41,12 @@ func (s *Server) retry(st *step, f *core.Fault) bool {
 		return false
 	}
 	r.retrying.attempt = n
-	s.interlude(r, ss.envelope.AgentEnd(r.messages[r.retrying.since:]), ss.envelope.RetryStart(n, s.opts.Retries, delay, render.FaultMessage(f)))
+	r.tellBetween(ss.envelope.AgentEnd(r.messages[r.retrying.since:]), ss.envelope.RetryStart(n, s.opts.Retries, delay, render.FaultMessage(f)))
 	r.retrying.timer = time.AfterFunc(delay, func() {
 		s.engine.Lock()
 		defer s.engine.Unlock()
 		if r.retrying.timer != nil && r.retrying.attempt == n {
-			s.again(r, st, deadline)
+			r.askAgain(st, deadline)
 		}
 	})
 	return true
@@ -70,17 +71,17 @@ func calledTools(st *step) bool {
 	return slices.ContainsFunc(st.task.Events(), func(e core.Event) bool { return e.Body.Kind() == core.KindToolCall })
 }
 
-// again asks once more what the step did, with what was pushed into it.
-func (s *Server) again(r *run, st *step, deadline time.Time) {
+// askAgain asks once more what the step did, with what was pushed into it.
+func (r *run) askAgain(st *step, deadline time.Time) {
 	said := st.said
 	for _, e := range st.task.Events() {
 		if in, ok := e.Body.(core.Injected); ok && !refused(st.task.Events(), in.ID) {
 			said = append(slices.Clip(said), queued{text: in.Content, from: said[0].from})
 		}
 	}
-	task, err := s.ask(r.session, said, deadline)
+	task, err := r.session.ask(said, deadline)
 	if err != nil {
-		s.giveUp(r, core.AsFault(err).Message)
+		r.giveUp(core.AsFault(err).Message)
 		return
 	}
 	r.retrying.timer = nil
@@ -89,10 +90,10 @@ func (s *Server) again(r *run, st *step, deadline time.Time) {
 	r.messages = r.messages[:st.from]
 	r.session.tree.Move(st.leaf)
 	for _, m := range pushed {
-		s.say(r, m)
+		r.say(m)
 	}
 	r.retrying.since = len(r.messages)
-	s.begin(r, nil, task, nil).said = said
+	r.begin(nil, task, nil).said = said
 }
 
 func refused(events []core.Event, injection string) bool {
@@ -103,43 +104,41 @@ func refused(events []core.Event, injection string) bool {
 }
 
 // giveUp ends a run that waits for its next attempt, or has come to it in vain.
-func (s *Server) giveUp(r *run, why string) {
+func (r *run) giveUp(why string) {
 	if r.retrying.timer != nil {
 		r.retrying.timer.Stop()
 		r.retrying.timer = nil
 	}
-	s.retried(r, why)
-	s.closeRun(r)
-	s.over(r, command.Outcome{})
+	r.endRetries(why)
+	r.closeRun()
+	r.over(command.Outcome{})
 }
 
 // stopRetrying ends the runs that wait for their next attempt: the hub is stopping.
 func (s *Server) stopRetrying() {
 	for _, ss := range s.sessions {
 		if r := ss.run; r != nil && r.retrying.timer != nil {
-			s.giveUp(r, "Server is shutting down")
+			r.giveUp("Server is shutting down")
 		}
 	}
 }
 
-// retried tells how the retries of a run ended: with success, or why without.
-func (s *Server) retried(r *run, problem string) {
+// endRetries tells how the retries of a run ended: with success, or why without.
+func (r *run) endRetries(problem string) {
 	n := r.retrying.attempt
 	if n == 0 {
 		return
 	}
 	r.retrying.attempt = 0
-	s.interlude(r, r.session.envelope.RetryEnd(n, problem))
+	r.tellBetween(r.session.envelope.RetryEnd(n, problem))
 }
 
-// interlude tells clients something between two tasks of a run, also those that come
+// tellBetween tells clients something between two tasks of a run, also those that come
 // later.
-func (s *Server) interlude(r *run, frames ...[]byte) {
+func (r *run) tellBetween(frames ...[]byte) {
 	st := &step{run: r, before: r.last(), opening: frames, answer: func(*render.View) {}}
 	r.steps = append(r.steps, st)
-	for _, c := range r.session.readers {
-		c.push(item{step: st})
-	}
+	r.session.readers.tellStep(st)
 }
 
 func setAutoRetry(_ *Server, x *request) command.Outcome {
@@ -150,7 +149,7 @@ func setAutoRetry(_ *Server, x *request) command.Outcome {
 // abortRetry ends the run that waits for its next attempt, if one does.
 func abortRetry(s *Server, x *request) command.Outcome {
 	if r := x.on.run; r != nil && r.retrying.timer != nil {
-		s.giveUp(r, render.RetryCancelled)
+		r.giveUp(render.RetryCancelled)
 	}
 	return command.Outcome{}
 }

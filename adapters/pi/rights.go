@@ -15,10 +15,10 @@ func serverPrincipal() core.Principal {
 // everything may be looked at what is filtered for a client here.
 func everything() core.Principal { return core.Principal{Operator: true} }
 
-// as returns a session of the hub that speaks for the principal. Sessions of pi are
+// actAs returns a session of the hub that speaks for the principal. Sessions of pi are
 // shared within their scope, so whoever may use one may steer its runs, as himself.
 // The caller closes it.
-func (s *Server) as(p core.Principal) *hub.Session {
+func (s *Server) actAs(p core.Principal) *hub.Session {
 	p.Operator = true
 	return s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.PromptTimeout})
 }

@@ -20,26 +20,26 @@ func ownerOf(c *connection) command.Space {
 // can, or "".
 func (s *Server) makeRoom(of command.Space) string {
 	own := func(ss *session) bool { return ss.owner == of }
-	if n := s.spare(s.opts.MaxSessions-1, own); n >= s.opts.MaxSessions {
-		return s.noRoom(s.opts.MaxSessions)
+	if n := s.parkIdle(s.opts.MaxSessions-1, own); n >= s.opts.MaxSessions {
+		return s.limitReached(s.opts.MaxSessions)
 	}
 	if len(s.sessions) < s.opts.AllSessions {
 		return ""
 	}
-	if n := s.spare(s.opts.AllSessions-1, func(*session) bool { return true }); n >= s.opts.AllSessions {
-		return s.noRoom(s.opts.AllSessions)
+	if n := s.parkIdle(s.opts.AllSessions-1, func(*session) bool { return true }); n >= s.opts.AllSessions {
+		return s.limitReached(s.opts.AllSessions)
 	}
 	return ""
 }
 
-func (s *Server) noRoom(most int) string {
+func (s *Server) limitReached(most int) string {
 	s.engine.Reject(command.BeyondSessions)
 	return fmt.Sprintf("Session limit reached (%d sessions)", most)
 }
 
-// spare parks sessions of a kind, the one idle longest first, until at most so many live. It
+// parkIdle parks sessions of a kind, the one idle longest first, until at most so many live. It
 // returns how many do.
-func (s *Server) spare(most int, kind func(*session) bool) int {
+func (s *Server) parkIdle(most int, kind func(*session) bool) int {
 	var all []*session
 	for _, ss := range s.sessions {
 		if kind(ss) {
@@ -53,8 +53,8 @@ func (s *Server) spare(most int, kind func(*session) bool) int {
 	wanted := s.engine.Named()
 	n := len(all)
 	for _, ss := range all {
-		if n > most && !wanted[ss.key] && s.canPark(ss) {
-			s.park(ss)
+		if n > most && !wanted[ss.key] && ss.canPark() {
+			ss.park()
 			n--
 		}
 	}
@@ -72,5 +72,5 @@ func (s *Server) disown(c *connection) {
 			ss.owner = command.Space{}
 		}
 	}
-	s.spare(s.opts.MaxSessions, func(ss *session) bool { return ss.owner == command.Space{} })
+	s.parkIdle(s.opts.MaxSessions, func(ss *session) bool { return ss.owner == command.Space{} })
 }

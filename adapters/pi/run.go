@@ -63,7 +63,7 @@ type step struct {
 	// opening is what clients are told before the task's own events.
 	opening [][]byte
 	task    *hub.Task          // nil of a step that the hub refused, or answers itself
-	heard   bool               // somebody else has opened the task
+	foreign bool               // somebody else has opened the task
 	seen    uint64             // the sequence number of the task that was followed last
 	answer  func(*render.View) // tells such a step
 	// record puts the messages together for the session.
@@ -99,8 +99,9 @@ func (st *step) pushed(injection string, q queued) {
 
 // ask opens a task for what the user says. It returns the Fault of the hub when it
 // takes no task.
-func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task, error) {
-	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Thread: ss.thread, History: s.toldBefore(ss), Deadline: deadline}
+func (ss *session) ask(said []queued, deadline time.Time) (*hub.Task, error) {
+	s := ss.server
+	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Thread: ss.thread, History: ss.historyToTell(), Deadline: deadline}
 	if req.To.IsZero() {
 		req.To = core.ToAny()
 	}
@@ -116,36 +117,37 @@ func (s *Server) ask(ss *session, said []queued, deadline time.Time) (*hub.Task,
 	}
 	req.Content = strings.Join(texts, "\n\n")
 	ss.thinkingContext(&req)
-	task, err := s.openTask(req, hub.Opening{For: said[0].from, Keep: true, Unwatched: true}, ss.knows(req.To))
+	task, err := s.openTask(req, hub.Opening{For: said[0].from, Keep: true, Unwatched: true}, ss.hasTalkedWith(req.To))
 	if err != nil {
 		s.agents.Asked(call, "")
 		return nil, err
 	}
 	s.agents.Asked(call, task.ID())
 	ss.untold = untoldBash{}
-	if with := s.companies[ss.thread]; with != nil && len(with.sessions) > 1 {
-		s.share(with, ss, task)
+	if with := s.threads[ss.thread]; with != nil && len(with.sessions) > 1 {
+		with.tellOthers(ss, task)
 	}
 	return task, nil
 }
 
 // begin adds a step to the run. task is nil when the hub refused it, or answers
 // itself: then answer tells it to a view.
-func (s *Server) begin(r *run, said []queued, task *hub.Task, answer func(*render.View)) *step {
+func (r *run) begin(said []queued, task *hub.Task, answer func(*render.View)) *step {
 	now := time.Now().UnixMilli()
 	before := len(r.messages)
 	for _, q := range said {
-		s.say(r, conversation.UserMessage(q.text, q.images, now))
+		r.say(conversation.UserMessage(q.text, q.images, now))
 	}
 	st := r.newStep()
 	st.run, st.said, st.task, st.answer = r, said, task, answer
-	s.open(st, r.messages[before:])
+	st.open(r.messages[before:])
 	return st
 }
 
 // open adds a step to its run; words are the messages that it begins with, which have
 // been said: none of a step that asks again.
-func (s *Server) open(st *step, words []conversation.Message) {
+func (st *step) open(words []conversation.Message) {
+	s := st.run.session.server
 	r := st.run
 	if len(r.steps) > 0 {
 		st.before = r.last()
@@ -155,11 +157,11 @@ func (s *Server) open(st *step, words []conversation.Message) {
 	st.from, st.leaf = len(r.messages), r.session.tree.Leaf
 	r.steps = append(r.steps, st)
 	if st.task == nil {
-		st.record.Begin(s.rendered(r.session, ""), nil, 0)
+		st.record.Begin(r.session.rendered(""), nil, 0)
 		st.answer(&st.record)
 	} else {
 		id := st.task.ID()
-		rendered := s.rendered(r.session, id)
+		rendered := r.session.rendered(id)
 		beside := s.runs[id]
 		if len(beside) == 0 {
 			rendered.Count = s.rendering.Count // here alone: once for all views of the task
@@ -168,13 +170,12 @@ func (s *Server) open(st *step, words []conversation.Message) {
 		s.runs[id] = append(beside, st)
 		_ = s.root.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
 	}
-	for _, c := range r.session.readers {
-		c.push(item{step: st})
-	}
+	r.session.readers.tellStep(st)
 }
 
 // follow takes in the events of a step's task.
-func (s *Server) follow(st *step, events []core.Event) {
+func (st *step) follow(events []core.Event) {
+	s := st.run.session.server
 	ss := st.run.session
 	for _, e := range events {
 		e, news := e.After(st.seen)
@@ -183,33 +184,33 @@ func (s *Server) follow(st *step, events []core.Event) {
 		}
 		st.seen = e.End()
 		_ = e.Deliver(&st.record) // a view returns no error
-		s.gather(st)
-		if !st.heard {
+		st.gather()
+		if !st.foreign {
 			s.agents.Follow(st.task.ID(), e)
 		}
 		switch b := e.Body.(type) {
 		case core.Assigned:
-			if !st.heard || ss.agent.IsZero() {
-				s.answers(ss, b.Agent)
+			if !st.foreign || ss.agent.IsZero() {
+				ss.answeredBy(b.Agent)
 			}
 		case core.SessionLost:
-			delete(ss.knowing, st.record.Agent())
+			delete(ss.informed, st.record.Agent())
 		case core.InjectionAnswered:
 			if q, here := st.steered[b.ID]; here && !b.Accepted {
-				ss.steering = append(ss.steering, q)
+				ss.queue.steering = append(ss.queue.steering, q)
 				ss.queueChanged()
 			}
 		case core.Done:
-			s.step(st, command.Outcome{}, "")
+			st.end(command.Outcome{}, "")
 		case core.Cancelled:
-			s.step(st, command.Outcome{}, render.RetryCancelled)
+			st.end(command.Outcome{}, render.RetryCancelled)
 		case core.Failed:
 			o := command.Outcome{}
-			if !st.heard {
-				o = s.ranOut(st, e, b)
+			if !st.foreign {
+				o = st.ranOut(e, b)
 			}
-			if o.Err != "" || st.heard || !s.overflowed(st, b.Fault) && !s.retry(st, b.Fault) {
-				s.step(st, o, render.FaultMessage(b.Fault))
+			if o.Err != "" || st.foreign || !st.compactAndRetry(b.Fault) && !st.retry(b.Fault) {
+				st.end(o, render.FaultMessage(b.Fault))
 			}
 		}
 	}
@@ -217,7 +218,8 @@ func (s *Server) follow(st *step, events []core.Event) {
 
 // ranOut tells a prompt that the hub ended at its deadline from one whose agent
 // failed: only the former is a failure of the command (facts, section 3.5).
-func (s *Server) ranOut(st *step, e core.Event, b core.Failed) command.Outcome {
+func (st *step) ranOut(e core.Event, b core.Failed) command.Outcome {
+	s := st.run.session.server
 	deadline := st.task.Request().Deadline
 	if b.Fault == nil || b.Fault.Code != core.CodeTimeout || e.At.Before(deadline) {
 		return command.Outcome{}
@@ -225,61 +227,51 @@ func (s *Server) ranOut(st *step, e core.Event, b core.Failed) command.Outcome {
 	return command.Outcome{Err: fmt.Sprintf("Command 'prompt' timed out after %dms", s.opts.PromptTimeout.Milliseconds()), TimedOut: true}
 }
 
-// step ends a step: with the next of what was queued, or, at the latest where there
+// end ends a step: with the next of what was queued, or, at the latest where there
 // was a problem, with the run.
-func (s *Server) step(st *step, o command.Outcome, problem string) {
+func (st *step) end(o command.Outcome, problem string) {
+	s := st.run.session.server
 	r := st.run
 	ss := r.session
 	more := problem == ""
 	if more {
-		s.retried(r, "")
+		r.endRetries("")
 	}
 	for more && !r.aborted && !ss.deleted {
-		q, ok := ss.next()
+		q, ok := ss.queue.next()
 		if !ok {
 			break
 		}
-		ss.tellBehind(r.last(), ss.queueFrame())
-		task, err := s.ask(ss, []queued{q}, time.Now().Add(s.opts.PromptTimeout))
+		ss.readers.tellBehind(r.last(), ss.queue.frame(ss.envelope))
+		task, err := ss.ask([]queued{q}, time.Now().Add(s.opts.PromptTimeout))
 		if err == nil {
-			s.begin(r, []queued{q}, task, nil)
+			r.begin([]queued{q}, task, nil)
 			return
 		}
 		at, fault := time.Now(), core.AsFault(err)
-		s.gather(s.begin(r, []queued{q}, nil, func(v *render.View) {
+		r.begin([]queued{q}, nil, func(v *render.View) {
 			_ = v.Failed(core.Event{At: at}, core.Failed{Fault: fault}) // a view returns no error
-		}))
+		}).gather()
 		more = false
 	}
-	s.endRun(r)
-	s.retried(r, problem)
-	s.closeRun(r)
-	if problem != "" || !s.compactBehind(r) {
-		s.over(r, o)
+	r.endRun()
+	r.endRetries(problem)
+	r.closeRun()
+	if problem != "" || !r.compactAfter() {
+		r.over(o)
 	}
-}
-
-// next takes what is to be said next.
-func (ss *session) next() (queued, bool) {
-	for _, line := range []*[]queued{&ss.steering, &ss.following} {
-		if len(*line) > 0 {
-			q := (*line)[0]
-			*line = (*line)[1:]
-			return q, true
-		}
-	}
-	return queued{}, false
 }
 
 // cutOff ends a step of whose task the hub tells no more.
-func (s *Server) cutOff(st *step) {
+func (st *step) cutOff() {
 	_ = st.record.Failed(core.Event{At: time.Now()}, core.Failed{Fault: cutOff}) // a view returns no error
-	s.gather(st)
-	s.step(st, command.Outcome{}, render.FaultMessage(cutOff))
+	st.gather()
+	st.end(command.Outcome{}, render.FaultMessage(cutOff))
 }
 
 // over lets the lane go on behind a run.
-func (s *Server) over(r *run, o command.Outcome) {
+func (r *run) over(o command.Outcome) {
+	s := r.session.server
 	if r.prompt != nil {
 		r.prompt.Finish(o)
 		return
@@ -288,13 +280,14 @@ func (s *Server) over(r *run, o command.Outcome) {
 }
 
 // endRun tells that a run has ended, to each client once it has been told the rest.
-func (s *Server) endRun(r *run) {
-	r.session.tellBehind(r.last(), r.session.envelope.AgentEnd(r.messages[r.retrying.since:]))
+func (r *run) endRun() {
+	r.session.readers.tellBehind(r.last(), r.session.envelope.AgentEnd(r.messages[r.retrying.since:]))
 }
 
 // closeRun leaves the session idle. What is sent behind it stands behind a fence at
 // those clients that are still being told the run.
-func (s *Server) closeRun(r *run) {
+func (r *run) closeRun() {
+	s := r.session.server
 	ss := r.session
 	ss.run = nil
 	for _, c := range ss.readers {

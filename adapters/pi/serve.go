@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -54,13 +53,13 @@ type connection struct {
 	// events come, so that nothing waits for them.
 	turn, spare []item
 	frames      render.Frames
-	deaf        bool
+	hubGone     bool
 
 	reading map[*session]struct{} // in turns of the engine
 
-	mu    sync.Mutex
-	views map[*step]*render.View
-	over  *render.View // that has told its task, for the next
+	mu        sync.Mutex
+	views     map[*step]*render.View
+	spareView *render.View // that has told its task, for the next
 }
 
 // Serve holds a connection until it ends and returns why. When it returns the
@@ -130,7 +129,7 @@ func (s *Server) attach(c *connection) *link.Reason {
 	c.push(item{frame: serverEvent("server_ready", map[string]any{
 		"serverVersion": s.opts.Version, "protocolVersion": ProtocolVersion, "transports": []Transport{WebSocket, Stdio},
 	})})
-	c.push(item{frame: serverEvent("startup_recovery_summary", s.engine.Recovered(c.Scope, redacted, false))})
+	c.push(item{frame: serverEvent("startup_recovery_summary", s.engine.Journal().Recovered(c.Scope, redacted, false))})
 	s.happened("server_ready")
 	s.clients, c.Attached = append(s.clients, c), true
 	s.connected++
@@ -153,7 +152,7 @@ func (s *Server) detach(c *connection) {
 	}
 	for ss := range c.reading {
 		ss.readers = without(ss.readers, c)
-		s.look(ss)
+		ss.watchQuestions()
 	}
 	s.disown(c)
 	if !s.opts.DropTasks {
@@ -161,10 +160,10 @@ func (s *Server) detach(c *connection) {
 	}
 	for _, ss := range s.sessions {
 		if r := ss.run; r != nil && r.prompt != nil && r.prompt.client == c {
-			s.stop(r.prompt, ss, "the client left")
+			r.prompt.stop(ss, "the client left")
 		}
 		if ss.compacting != nil && ss.compacting.x.client == c {
-			s.stopAside(ss.compacting.x, ss, "the client left")
+			ss.compacting.x.stopSummary(ss, "the client left")
 		}
 		if ss.bash != nil && ss.bash.x.client == c {
 			ss.stopBash()
@@ -263,16 +262,11 @@ func (c *connection) subscribe(ss *session) {
 	if ss.run == nil && ss.compacting != nil && ss.compacting.reason != "" {
 		c.push(item{frame: ss.compacting.startFrame(ss)})
 	}
-	if len(ss.steering)+len(ss.following) > 0 {
-		c.push(item{frame: ss.queueFrame()})
+	if !ss.queue.empty() {
+		c.push(item{frame: ss.queue.frame(ss.envelope)})
 	}
 	c.askAgain(ss)
-	c.server.look(ss)
-}
-
-// without returns the connections but for one. It changes none that are being told.
-func without(all []*connection, c *connection) []*connection {
-	return slices.DeleteFunc(slices.Clone(all), func(other *connection) bool { return other == c })
+	ss.watchQuestions()
 }
 
 // unsubscribe is for a session that is deleted: its run is told no further.

@@ -189,7 +189,7 @@ type Server struct {
 	working   sync.WaitGroup
 	jobs      *command.Jobs // at the disk
 	lists     *command.Jobs // of the files there, one at a time
-	asides    *command.Jobs // questions that are being prepared
+	summaries *command.Jobs // questions that are being prepared
 	sessions  map[command.Key]*session
 	parked    map[command.Key]*parked
 	clients   []*connection
@@ -197,7 +197,7 @@ type Server struct {
 	gathering bool                    // gathered is set
 	sockets   int                     // clients over WebSocket
 	runs      map[core.TaskID][]*step // more than one where sessions share a thread
-	companies map[core.ThreadID]*company
+	threads   map[core.ThreadID]*sharedThread
 	connected uint64 // connections so far
 
 	governance
@@ -211,7 +211,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		hub: h, handlers: handlers(), opts: opts, done: make(chan struct{}),
 		root:     h.Connect(hub.Identity{Principal: serverPrincipal(), Dialect: Name}),
 		sessions: map[command.Key]*session{}, parked: map[command.Key]*parked{},
-		runs: map[core.TaskID][]*step{}, companies: map[core.ThreadID]*company{}, jobs: command.NewJobs(), lists: command.NewJobs(), asides: command.NewJobs(),
+		runs: map[core.TaskID][]*step{}, threads: map[core.ThreadID]*sharedThread{}, jobs: command.NewJobs(), lists: command.NewJobs(), summaries: command.NewJobs(),
 		governance: newGovernance(opts),
 	}
 	s.rendering, s.store, s.engine = s.newRendering(), s.newStore(), command.New(engineHost{s}, opts.engine())
@@ -221,7 +221,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		s.working.Go(func() { s.jobs.Work(ctx) })
 	}
 	s.working.Go(func() { s.lists.Work(ctx) })
-	s.working.Go(func() { s.asides.Work(ctx) })
+	s.working.Go(func() { s.summaries.Work(ctx) })
 	go s.record()
 	return s
 }
@@ -255,22 +255,22 @@ func (s *Server) record() {
 		case err != nil:
 			s.engine.Stop()
 			for _, ss := range s.sessions {
-				s.stopHearing(ss) // there is nothing more to be heard
-				if a := ss.aside; a != nil && a.task != nil {
+				ss.stopFollowing() // there is nothing more to be heard
+				if a := ss.summarizing; a != nil && a.task != nil {
 					a.over()
 				}
-				if r := ss.run; r != nil && ss.aside == nil && r.last().task != nil {
-					s.cutOff(r.last())
+				if r := ss.run; r != nil && ss.summarizing == nil && r.last().task != nil {
+					r.last().cutOff()
 				}
 			}
 			s.engine.Unlock()
-			s.engine.Flush() // clients are told what came of their commands before they are left
+			s.engine.Journal().Flush() // clients are told what came of their commands before they are left
 			return
 		case b.Draining != "":
 			s.engine.Drain()
 			s.stopRetrying()
 		case b.Question != nil:
-			s.asking(b.Question.Tag.(*session), b.Question.Question, b.Question.Outcome)
+			b.Question.Tag.(*session).questionChanged(b.Question.Question, b.Question.Outcome)
 		default:
 			s.read(b)
 		}
@@ -281,10 +281,10 @@ func (s *Server) record() {
 // read takes in what has come of a task.
 func (s *Server) read(b hub.Batch) {
 	switch tag := b.Tag.(type) {
-	case *aside:
-		s.hear(tag, b.Events)
-	case *company:
-		s.overhear(tag, b.Task)
+	case *summaryRequest:
+		s.followSummary(tag, b.Events)
+	case *sharedThread:
+		tag.opened(b.Task)
 	case *step:
 		steps := s.runs[b.Task.ID()]
 		if len(steps) > 1 {
@@ -294,13 +294,13 @@ func (s *Server) read(b hub.Batch) {
 			if b.Gap != nil && b.Gap.To > st.seen {
 				st.record.Gap(b.Gap.From, b.Gap.To, time.Now())
 			}
-			s.follow(st, b.Events)
+			st.follow(b.Events)
 		}
 	}
 }
 
-// mostDialects is of how many agents the dialect is known when they have left.
-const mostDialects = 4096
+// maxDialects is of how many agents the dialect is known when they have left.
+const maxDialects = 4096
 
 // noteDialect remembers the dialect of an agent. Where there are too many, those that
 // are here are learnt anew.
@@ -308,7 +308,7 @@ func (s *Server) noteDialect(id core.AgentID, name string) {
 	if known, ok := s.dialect.Load(id); ok && known == name {
 		return
 	}
-	if s.dialects.Add(1) > mostDialects {
+	if s.dialects.Add(1) > maxDialects {
 		s.dialects.Store(1)
 		s.dialect.Clear()
 	}
@@ -333,7 +333,8 @@ func (s *Server) newRendering() render.Task {
 }
 
 // rendered is what a view of a task of the session has to know. It does not count.
-func (s *Server) rendered(ss *session, task core.TaskID) render.Task {
+func (ss *session) rendered(task core.TaskID) render.Task {
+	s := ss.server
 	t := s.rendering
 	t.Envelope, t.ID, t.Count = ss.envelope, task, nil
 	return t

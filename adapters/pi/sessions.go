@@ -23,6 +23,7 @@ import (
 
 // session is a conversation bound to an agent.
 type session struct {
+	server   *Server
 	key      command.Key
 	envelope render.Envelope // of its events
 	thread   core.ThreadID
@@ -41,30 +42,23 @@ type session struct {
 	file  *conversation.File // of the tree; nil when it is kept in memory alone
 	run   *run               // nil when idle
 	// noRetry says that what failed is not asked again.
-	noRetry bool
-	aside   *aside
+	noRetry     bool
+	summarizing *summaryRequest
 	// compacting is what that is asked for, and noCompaction says that it is only when
 	// a client wants it.
 	compacting   *compaction
 	noCompaction bool
 	pause        pause // of what is compacted by itself
-	// told is what was said before the thread began, and knowing who of those that
+	// history is what was said before the thread began, and knowing who of those that
 	// remember a thread have heard it.
-	told    []core.Turn
-	knowing map[core.AgentID]bool
+	history  []core.Turn
+	informed map[core.AgentID]bool
 
-	steering, following []queued // to be said next, and after that
-	readers             []*connection
-	dialogs             dialogs
+	queue   queue
+	readers subscribers
+	dialogs dialogs
 	upkeep
-	listening
-}
-
-// queued is a user's message that waits for its turn.
-type queued struct {
-	text   string
-	images []core.File
-	from   core.Principal
+	membership
 }
 
 // sessionInfo is SessionInfo (facts, section 4.1).
@@ -79,15 +73,12 @@ type sessionInfo struct {
 	CreatedAt     string `json:"createdAt"`
 }
 
-func (s *Server) info(ss *session) sessionInfo {
+func (ss *session) info() sessionInfo {
 	return sessionInfo{
-		SessionID: ss.key.ID, SessionName: ss.tree.Name, SessionFile: ss.file.Path(), Model: s.modelOf(ss), ThinkingLevel: ss.thinkingLevel(),
+		SessionID: ss.key.ID, SessionName: ss.tree.Name, SessionFile: ss.file.Path(), Model: ss.currentModel(), ThinkingLevel: ss.tree.ThinkingLevel(),
 		IsStreaming: ss.run != nil, MessageCount: len(ss.tree.Context), CreatedAt: ss.created.UTC().Format(sessionfile.Time),
 	}
 }
-
-// all returns the messages so far, those of the run included as far as they ended.
-func (ss *session) all() []conversation.Message { return conversation.Messages(ss.tree.Context) }
 
 func notFound(id string) string { return "Session " + id + " not found" }
 
@@ -97,28 +88,29 @@ var sessionIDs = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
 func createSession(s *Server, x *request) command.Outcome {
 	if ss := x.find(); ss != nil {
-		return s.haveAlready(x, ss)
+		return x.haveAlready(ss)
 	}
 	cwd, named := x.Text("cwd")
 	if !named {
-		return s.create(x, s.opts.Dir, "")
+		return x.create(s.opts.Dir, "")
 	}
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
 		problem := checkDirectory(cwd)
 		s.engine.Lock()
 		defer s.engine.Unlock()
-		return s.create(x, filepath.Clean(cwd), problem)
+		return x.create(filepath.Clean(cwd), problem)
 	})
 }
 
 // create makes a session in a directory, unless there is a problem with that. Server.mu
 // is held.
-func (s *Server) create(x *request, cwd, problem string) command.Outcome {
+func (x *request) create(cwd, problem string) command.Outcome {
+	s := x.client.server
 	id := x.Session
 	if id == "" {
 		id = newSessionID()
 	}
-	if problem := cmp.Or(s.checkSession(x, id), problem); problem != "" {
+	if problem := cmp.Or(x.checkSession(id), problem); problem != "" {
 		return command.Failed(problem)
 	}
 	text, _ := x.Text("agent")
@@ -133,27 +125,28 @@ func (s *Server) create(x *request, cwd, problem string) command.Outcome {
 	ss.agent = to
 	if thread, ok := x.Text("thread"); ok {
 		ss.thread = core.ThreadID(thread)
-		return s.joinThread(x, ss, cwd)
+		return x.joinThread(ss, cwd)
 	}
 	s.register(ss)
-	s.attend(ss)
+	ss.followThread()
 	t := conversation.New(string(ss.thread), id, cwd, "")
-	s.noteAgent(ss, t)
-	s.beginTree(ss, t)
-	return s.created(x, ss)
+	ss.recordAgent(t)
+	ss.beginTree(t)
+	return x.created(ss)
 }
 
 // haveAlready is what comes of making a session that exists: it is what a command wants that
 // made it before the start and is done again.
-func (s *Server) haveAlready(x *request, ss *session) command.Outcome {
+func (x *request) haveAlready(ss *session) command.Outcome {
 	if !x.Repeated() {
 		return command.Failed(exists(x.Session))
 	}
-	return s.opened(x, ss)
+	return x.opened(ss)
 }
 
 // checkSession returns why x cannot make a session of the id, or "".
-func (s *Server) checkSession(x *request, id string) string {
+func (x *request) checkSession(id string) string {
+	s := x.client.server
 	switch {
 	case !sessionIDs.MatchString(id):
 		return "Session ID must contain only alphanumeric characters, underscores, dashes, and dots"
@@ -169,7 +162,7 @@ func (s *Server) checkSession(x *request, id string) string {
 func newSession(x *request, id string) *session {
 	scope := x.client.Scope
 	return &session{
-		key: command.Key{Scope: scope, ID: id}, envelope: render.NewEnvelope(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
+		server: x.client.server, key: command.Key{Scope: scope, ID: id}, envelope: render.NewEnvelope(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
 		owner: ownerOf(x.client), viewer: viewerOf(x.client),
 	}
 }
@@ -178,13 +171,14 @@ func newSession(x *request, id string) *session {
 func (s *Server) register(ss *session) {
 	s.sessions[ss.key] = ss
 	delete(s.parked, ss.key)
-	s.watchOver(ss)
+	ss.startLifetime()
 }
 
 // created says that x has made the session, and tells everybody. That one was loaded is
 // no event (facts, section 2.1).
-func (s *Server) created(x *request, ss *session) command.Outcome {
-	o := s.opened(x, ss)
+func (x *request) created(ss *session) command.Outcome {
+	s := x.client.server
+	o := x.opened(ss)
 	o.After = func() {
 		s.happened("session_created")
 		s.broadcast(ss.key.Scope, append(append([]byte(`{"type":"session_created","data":`), o.Data...), '}'))
@@ -193,9 +187,9 @@ func (s *Server) created(x *request, ss *session) command.Outcome {
 }
 
 // opened says that x has a session now.
-func (s *Server) opened(x *request, ss *session) command.Outcome {
+func (x *request) opened(ss *session) command.Outcome {
 	x.forSession(ss)
-	return command.Outcome{Data: wire.Encode(map[string]any{"sessionId": ss.key.ID, "sessionInfo": s.info(ss)})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"sessionId": ss.key.ID, "sessionInfo": ss.info()})}
 }
 
 // newSessionID makes the id of a session that its client did not name.
@@ -213,15 +207,15 @@ func deleteSession(s *Server, x *request) command.Outcome {
 	if ss == nil {
 		return command.Failed(notFound(x.Session))
 	}
-	if ss.run != nil && !ss.run.last().heard {
-		s.stop(x, ss, "the session was deleted")
+	if ss.run != nil && !ss.run.last().foreign {
+		x.stop(ss, "the session was deleted")
 	}
-	s.stopAside(x, ss, "the session was deleted")
+	x.stopSummary(ss, "the session was deleted")
 	ss.stopBash()
-	s.unload(ss, x.Number())
+	ss.unload(x.Number())
 	return command.Outcome{Data: deleted, After: func() {
-		s.sayDeleted(ss)
-		s.stopHearing(ss)
+		ss.sayDeleted()
+		ss.stopFollowing()
 	}}
 }
 
@@ -233,14 +227,14 @@ func switchSession(s *Server, x *request) command.Outcome {
 		return command.Failed(notFound(x.Session))
 	}
 	x.forSession(ss)
-	return command.Outcome{Data: wire.Encode(map[string]any{"sessionInfo": s.info(ss)}), After: func() { x.client.subscribe(ss) }}
+	return command.Outcome{Data: wire.Encode(map[string]any{"sessionInfo": ss.info()}), After: func() { x.client.subscribe(ss) }}
 }
 
 func listSessions(s *Server, x *request) command.Outcome {
 	list := []sessionInfo{}
 	for key, ss := range s.sessions {
 		if key.Scope == x.client.Scope {
-			list = append(list, s.info(ss))
+			list = append(list, ss.info())
 		}
 	}
 	slices.SortFunc(list, func(a, b sessionInfo) int { return strings.Compare(a.SessionID, b.SessionID) })

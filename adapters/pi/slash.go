@@ -51,19 +51,19 @@ func notQueued(message string) (problem string) {
 }
 
 // answerSlash lets the hub answer a prompt, in a run without a task.
-func (s *Server) answerSlash(x *request, said queued, text string) command.Outcome {
+func (x *request) answerSlash(said queued, text string) command.Outcome {
 	ss := x.on
 	r := newRun(ss, x)
 	ss.run = r
 	at := time.Now()
-	st := s.begin(r, []queued{said}, nil, func(v *render.View) {
+	st := r.begin([]queued{said}, nil, func(v *render.View) {
 		v.SpeakAs(hubName, conversation.API)
 		e := core.Event{At: at}
 		_, _ = v.Text(e, core.Text{Text: text}), v.Done(e, core.Done{}) // a view returns no error
 	})
-	s.gather(st)
-	s.endRun(r)
-	s.closeRun(r)
+	st.gather()
+	r.endRun()
+	r.closeRun()
 	return command.Outcome{}
 }
 
@@ -107,7 +107,7 @@ func slashUse(s *Server, ss *session, argument string) string {
 	}
 	a, ok := s.hub.Agent(id)
 	if ok {
-		s.bind(ss, new(modelOf(a)))
+		ss.bind(new(modelOf(a)))
 		return "You talk with " + string(a.ID) + " now."
 	}
 	text := fmt.Sprintf("No agent %q is here.", id)
@@ -123,7 +123,7 @@ func slashUse(s *Server, ss *session, argument string) string {
 
 func slashUsage(_ *Server, ss *session, _ string) string {
 	var u core.Usage
-	for _, m := range ss.all() {
+	for _, m := range ss.tree.Messages() {
 		u = u.Add(m.Usage)
 	}
 	return fmt.Sprintf("This session has used %d tokens: %d input, %d output, %d read from a cache, %d written to one.",

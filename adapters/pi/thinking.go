@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
@@ -19,38 +18,35 @@ const (
 
 var thinkingLevels = []string{conversation.ThinkingOff, "low", "medium", "high", "xhigh"}
 
-// thinkingLevel is the level as clients are shown it.
-func (ss *session) thinkingLevel() string { return cmp.Or(ss.tree.Level, conversation.ThinkingOff) }
-
 func setThinking(s *Server, x *request) command.Outcome {
 	level, _ := x.Text("level")
 	if level == thinkingNone {
 		level = conversation.ThinkingOff
 	}
-	s.think(x.on, level)
+	x.on.setThinkingLevel(level)
 	return command.Outcome{}
 }
 
 // cycleThinking moves to the next level, and from the last to the first. No agent is
 // without levels: what it makes of one is its own affair.
 func cycleThinking(s *Server, x *request) command.Outcome {
-	at := slices.Index(thinkingLevels, x.on.thinkingLevel())
+	at := slices.Index(thinkingLevels, x.on.tree.ThinkingLevel())
 	level := thinkingLevels[(at+1)%len(thinkingLevels)]
 	var before struct{ Level string }
 	if x.Before(&before) {
 		level = before.Level
 	}
-	s.think(x.on, level)
+	x.on.setThinkingLevel(level)
 	return command.Outcome{Data: wire.Encode(map[string]string{"level": level})}
 }
 
-// think sets the level and tells the subscribers when it is another.
-func (s *Server) think(ss *session, level string) {
+// setThinkingLevel sets the level and tells the subscribers when it is another.
+func (ss *session) setThinkingLevel(level string) {
 	if ss.tree.Level == level {
 		return
 	}
 	ss.add(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
-	ss.tell(ss.envelope.Event(96, func(b []byte) []byte {
+	ss.readers.tell(ss.envelope.Event(96, func(b []byte) []byte {
 		return append(wire.AppendString(append(b, `{"type":"thinking_level_change","thinkingLevel":`...), level), '}')
 	}))
 }

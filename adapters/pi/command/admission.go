@@ -90,16 +90,16 @@ func (e *Engine) admit(x *Execution) {
 	e.flying[x] = struct{}{}
 	e.flyingBytes += x.size
 	e.memory.add(x.known)
-	e.recordAccepted(x)
-	e.note(x.known, PhaseAccepted, x.admitted, nil)
+	x.recordAccepted()
+	e.journal.note(x.known, PhaseAccepted, x.admitted, nil)
 	e.host.Announce(x, x.lifecycle("accepted", nil))
-	if e.overtakes(x) {
-		e.execute(x)
+	if x.overtakes() {
+		x.execute()
 	} else {
-		e.enqueue(x)
+		x.enqueue()
 	}
 	if !x.settled {
-		e.setClock(x)
+		x.setClock()
 	}
 }
 

@@ -17,19 +17,21 @@ func (e *Engine) timeout(c Command) time.Duration {
 
 // setClock limits a command that goes on and that nobody else watches over. The time in
 // which it waited counts.
-func (e *Engine) setClock(x *Execution) {
+func (x *Execution) setClock() {
+	e := x.engine
 	if x.guarded {
 		return
 	}
 	if limit := e.timeout(x.Command); limit > 0 {
-		x.clock = time.AfterFunc(time.Until(x.admitted.Add(limit)), func() { e.expire(x) })
+		x.clock = time.AfterFunc(time.Until(x.admitted.Add(limit)), func() { x.expire() })
 	}
 }
 
 // expire ends a command whose time is over, wherever it is (section 11). What it
 // does is aborted; its lane goes on once that has come to an end, so that no two
 // commands of a lane ever work at once.
-func (e *Engine) expire(x *Execution) {
+func (x *Execution) expire() {
+	e := x.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if x.settled || x.guarded {
@@ -44,7 +46,7 @@ func (e *Engine) expire(x *Execution) {
 	if x.working && x.abort != nil {
 		x.abort()
 	}
-	e.settle(x, Outcome{})
+	x.Settle(Outcome{})
 }
 
 // stopClocks stops what would ring for a command.

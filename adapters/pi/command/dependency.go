@@ -8,7 +8,8 @@ import (
 
 // await goes through what a command depends on, in the order of its list (section
 // 9). It reports that the command has to wait, or why it fails.
-func (e *Engine) await(x *Execution) (waits bool, problem string) {
+func (x *Execution) await() (waits bool, problem string) {
+	e := x.engine
 	for ; x.met < len(x.depends); x.met++ {
 		d := x.depends[x.met]
 		k := e.memory.ids[idName{x.client.Space, d, ""}]
@@ -29,7 +30,7 @@ func (e *Engine) await(x *Execution) (waits bool, problem string) {
 		}
 		x.awaited = k
 		k.dependents = append(k.dependents, x)
-		x.waiting = time.AfterFunc(e.opts.DependencyTimeout, func() { e.abandon(x, k) })
+		x.waiting = time.AfterFunc(e.opts.DependencyTimeout, func() { x.abandon(k) })
 		return true, ""
 	}
 	return false, ""
@@ -57,14 +58,15 @@ func (e *Engine) waitsFor(y, x *Execution) bool {
 }
 
 // abandon fails a command that has waited long enough for another.
-func (e *Engine) abandon(x *Execution, k *known) {
+func (x *Execution) abandon(k *known) {
+	e := x.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if x.awaited != k || x.settled {
 		return
 	}
 	x.giveUpWaiting()
-	e.settle(x, Failed(TimedOut("dependsOn:"+x.depends[x.met], e.opts.DependencyTimeout)))
+	x.Settle(Failed(TimedOut("dependsOn:"+x.depends[x.met], e.opts.DependencyTimeout)))
 }
 
 // giveUpWaiting takes a command from those that wait for another.
@@ -93,7 +95,7 @@ func (e *Engine) wake(k *known, dependents []*Execution) {
 		x := e.woken[0]
 		e.woken = e.woken[1:]
 		if !x.settled {
-			e.proceed(x)
+			x.proceed()
 		}
 	}
 	e.waking, e.woken = false, nil

@@ -153,8 +153,6 @@ type Engine struct {
 	flyingBytes int                     // of their frames
 	duplicates  int                     // that wait for one of these
 	memory      memory
-	past        history
-	found       found
 	rates       rates
 	admissions  uint64
 	executed    int64 // commands that have their outcome
@@ -164,7 +162,7 @@ type Engine struct {
 	stopped     bool          // the hub has stopped
 	idle        chan struct{} // closed once it has and no command is in flight
 
-	recorder recorder
+	journal Journal
 }
 
 // New returns an engine. The caller ends it with close.
@@ -174,7 +172,7 @@ func New(h Host, opts Options) *Engine {
 		opts: opts, host: h, begun: time.Now().UnixMilli(), lanes: map[Key]*lane{}, flying: map[*Execution]struct{}{},
 		memory: newMemory(opts), rates: newRates(opts.Rates), idle: make(chan struct{}),
 	}
-	e.recorder.start(e)
+	e.journal.start(e)
 	return e
 }
 
@@ -212,22 +210,13 @@ func (e *Engine) checkIdle() {
 	}
 }
 
-// Flush waits until everything is in the journal that is on its way. It takes a turn.
-func (e *Engine) Flush() {
-	if e.opts.Journal == nil {
-		return
-	}
-	done := make(chan struct{})
-	e.mu.Lock()
-	e.recorder.keep(keeping{then: func() { close(done) }})
-	e.mu.Unlock()
-	<-done
-}
+// Journal is the journal of commands.
+func (e *Engine) Journal() *Journal { return &e.journal }
 
 // Close ends the engine: what is on its way into the journal is still written. It takes a
 // turn.
 func (e *Engine) Close() {
-	e.recorder.close()
+	e.journal.close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for x := range e.flying {

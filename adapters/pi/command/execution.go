@@ -140,37 +140,39 @@ func (x *Execution) Work(q *Jobs, do func(context.Context) Outcome) Outcome {
 }
 
 // execute begins a command (section 7.2).
-func (e *Engine) execute(x *Execution) {
+func (x *Execution) execute() {
+	e := x.engine
 	if x.held = x.unrecorded; x.held {
 		return // it begins once the journal has it
 	}
 	if !x.started {
 		x.started = true
-		e.recordStarted(x)
-		e.note(x.known, PhaseStarted, time.Now(), nil)
+		x.recordStarted()
+		e.journal.note(x.known, PhaseStarted, time.Now(), nil)
 		e.host.Announce(x, x.lifecycle("started", nil))
 	}
-	e.proceed(x)
+	x.proceed()
 }
 
 // proceed does what a command that has begun asks for, once what it depends on has
 // succeeded.
-func (e *Engine) proceed(x *Execution) {
-	waits, problem := e.await(x)
+func (x *Execution) proceed() {
+	e := x.engine
+	waits, problem := x.await()
 	switch {
 	case waits:
 		return
 	case problem != "":
-		e.settle(x, Failed(problem))
+		x.Settle(Failed(problem))
 		return
-	case x.lane == nil && !x.Spec.Control && !e.overtakes(x):
-		e.enqueue(x) // what it was to go beside has ended meanwhile
+	case x.lane == nil && !x.Spec.Control && !x.overtakes():
+		x.enqueue() // what it was to go beside has ended meanwhile
 		return
 	}
 	x.working = true
 	if o := e.host.Perform(x); !o.Pending {
 		x.working = false
-		e.settle(x, o)
+		x.Settle(o)
 	}
 }
 
@@ -178,15 +180,14 @@ func (e *Engine) proceed(x *Execution) {
 // nothing but that its lane goes on (section 11).
 func (x *Execution) Finish(o Outcome) {
 	x.working = false
-	x.engine.settle(x, o)
-	x.engine.release(x)
+	x.Settle(o)
+	x.release()
 }
 
-// Answer says what came of a command whose handler goes on: its lane waits for Finish.
-func (x *Execution) Answer(o Outcome) { x.engine.settle(x, o) }
-
-// settle makes the outcome of a command certain, the first time that it is called.
-func (e *Engine) settle(x *Execution, o Outcome) {
+// Settle makes the outcome of a command certain, the first time that it is called. While
+// its handler goes on its lane waits for Finish.
+func (x *Execution) Settle(o Outcome) {
+	e := x.engine
 	if x.settled {
 		return
 	}
@@ -199,7 +200,7 @@ func (e *Engine) settle(x *Execution, o Outcome) {
 	if x.on != nil && o.Err == "" {
 		r.version, r.hasV = x.on.Succeeded(x.Spec.Mutates)
 	}
-	e.recordOutcome(x, r, o.After)
+	x.recordOutcome(r, o.After)
 }
 
 // conclude tells everybody what came of a command, remembers it, and lets go on what
@@ -214,7 +215,7 @@ func (e *Engine) conclude(x *Execution, r response, after func()) {
 	}()
 	now := time.Now()
 	e.memory.remember(k, r, now)
-	e.tell(x, now, r)
+	x.tell(now, r)
 	if after != nil {
 		after()
 	}
@@ -225,14 +226,15 @@ func (e *Engine) conclude(x *Execution, r response, after func()) {
 		e.answerAgain(twin, now, r)
 	}
 	x.told = true
-	e.release(x)
+	x.release()
 	e.wake(k, dependents)
 }
 
 // tell tells what came of a command: exactly one command_finished, then the response
 // (facts, section 2.2).
-func (e *Engine) tell(x *Execution, at time.Time, r response) {
-	e.note(x.known, phaseFinished, at, &r)
+func (x *Execution) tell(at time.Time, r response) {
+	e := x.engine
+	e.journal.note(x.known, phaseFinished, at, &r)
 	e.host.Announce(x, x.lifecycle("finished", &r))
 	x.client.Sink.Tell(appendResponse(nil, x.Command, r))
 	e.answered(x.client)

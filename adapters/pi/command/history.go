@@ -66,15 +66,15 @@ func (h *history) add(e entry) {
 }
 
 // note keeps what happened to a command for get_command_history.
-func (e *Engine) note(k *known, p phase, at time.Time, r *response) {
-	if e.opts.Journal == nil {
+func (j *Journal) note(k *known, p phase, at time.Time, r *response) {
+	if j.engine.opts.Journal == nil {
 		return
 	}
 	h := entry{at: at.UnixMilli(), of: &k.about, phase: p}
 	if r != nil {
 		h.response = *r
 	}
-	e.past.add(h)
+	j.past.add(h)
 }
 
 // The bounds of what is told of the past.
@@ -85,7 +85,7 @@ const (
 
 // History answers get_command_history with what happened to the last commands, newest
 // first (facts, section 4.8). path is where the journal is, as the client may know it.
-func (e *Engine) History(x *Execution, path string) Outcome {
+func (j *Journal) History(x *Execution, path string) Outcome {
 	limit := historyLimit
 	if n, ok := x.whole("limit"); ok {
 		limit = int(n)
@@ -99,9 +99,9 @@ func (e *Engine) History(x *Execution, path string) Outcome {
 		return h.of != nil && h.of.scope == x.client.Scope &&
 			(!bySession || h.of.session == session) && (!byID || h.of.name == id) && (!begins || h.at >= from) && (!ends || h.at <= to)
 	}
-	ring := e.past.ring
+	ring := j.past.ring
 	for i := range ring {
-		h := ring[(e.past.next+2*len(ring)-1-i)%len(ring)]
+		h := ring[(j.past.next+2*len(ring)-1-i)%len(ring)]
 		if !told(h) {
 			continue
 		}
@@ -127,7 +127,7 @@ func (e *Engine) History(x *Execution, path string) Outcome {
 		Truncated bool            `json:"truncated"`
 		Most      int             `json:"maxItemsReturned"`
 		Allowed   int             `json:"maxItemsAllowed"`
-	}{e.journalState(path), filters, append(entries, ']'), returned, truncated, limit, maxHistory})}
+	}{j.journalState(path), filters, append(entries, ']'), returned, truncated, limit, maxHistory})}
 }
 
 func appendEntry(dst []byte, e entry) []byte {
@@ -169,18 +169,18 @@ type journalState struct {
 	Schema      int    `json:"schemaVersion"`
 }
 
-func (e *Engine) journalState(path string) journalState {
-	j := journalState{Enabled: e.opts.Journal != nil, State: "disabled", Path: path, Schema: RecordVersion}
+func (j *Journal) journalState(path string) journalState {
+	st := journalState{Enabled: j.engine.opts.Journal != nil, State: "disabled", Path: path, Schema: RecordVersion}
 	switch {
-	case !j.Enabled:
-	case e.found.failed != "":
-		j.State, j.Error = "failed", e.found.failed
-	case e.found.ready:
-		j.Initialized, j.State = true, "ready"
+	case !st.Enabled:
+	case j.found.failed != "":
+		st.State, st.Error = "failed", j.found.failed
+	case j.found.ready:
+		st.Initialized, st.State = true, "ready"
 	default:
-		j.State = "pending"
+		st.State = "pending"
 	}
-	return j
+	return st
 }
 
 // found is what a start found in the journal.
@@ -218,10 +218,10 @@ type RecoveredCut struct {
 
 // Recovered tells a scope what the start found of its commands, with lists of them or
 // without. path is where the journal is, as the scope may know it.
-func (e *Engine) Recovered(scope, path string, lists bool) any {
-	f := &e.found
+func (j *Journal) Recovered(scope, path string, lists bool) any {
+	f := &j.found
 	r := Recovery{
-		journalState: e.journalState(path), Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
+		journalState: j.journalState(path), Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
 		OutcomeIDs: []string{}, InFlight: []RecoveredCut{}, Most: recoveryMost,
 	}
 	other := func(k *known) bool { return k.scope != scope }
@@ -253,13 +253,13 @@ type JournalCounts struct {
 	Outcomes, Cut                   int
 }
 
-// JournalCounts returns the numbers of the journal of commands.
-func (e *Engine) JournalCounts() JournalCounts {
-	f := &e.found
+// Counts returns the numbers of the journal of commands.
+func (j *Journal) Counts() JournalCounts {
+	f := &j.found
 	c := JournalCounts{
-		Enabled: e.opts.Journal != nil, Ready: f.ready, Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
+		Enabled: j.engine.opts.Journal != nil, Ready: f.ready, Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
 		Outcomes: len(f.outcomes), Cut: len(f.cut),
 	}
-	c.Written, c.Unwritten = e.recorder.counts()
+	c.Written, c.Unwritten = j.records()
 	return c
 }

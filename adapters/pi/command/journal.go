@@ -87,12 +87,17 @@ type keeping struct {
 	then      func() // in a turn of the engine; nil does not wait
 }
 
-// recorder has what is on its way into the journal of commands. It has one writer.
-type recorder struct {
+// Journal keeps what came of commands beyond the process, where the server has a journal,
+// and makes their history. It has one writer.
+type Journal struct {
 	engine  *Engine
 	stop    context.CancelFunc
 	writing sync.WaitGroup
 	writes  chan struct{} // signalled when there is something to keep
+
+	// In turns of the engine.
+	past  history
+	found found
 
 	mu    sync.Mutex
 	queue []keeping
@@ -102,7 +107,7 @@ type recorder struct {
 }
 
 // start begins to write, where there is a journal.
-func (j *recorder) start(e *Engine) {
+func (j *Journal) start(e *Engine) {
 	j.engine, j.writes = e, make(chan struct{}, 1)
 	ctx, stop := context.WithCancel(context.Background())
 	j.stop = stop
@@ -112,14 +117,14 @@ func (j *recorder) start(e *Engine) {
 }
 
 // close ends the writing once everything is written.
-func (j *recorder) close() {
+func (j *Journal) close() {
 	j.stop()
 	j.writing.Wait()
 }
 
 // keep puts a record on its way; then is called once it is in the journal, or cannot come
 // there. It reports false of a record for which there is no room: then is not called.
-func (j *recorder) keep(q keeping) bool {
+func (j *Journal) keep(q keeping) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if q.of != nil {
@@ -139,7 +144,7 @@ func (j *recorder) keep(q keeping) bool {
 const recordBytes = 512
 
 // take returns all that is to be written.
-func (j *recorder) take() []keeping {
+func (j *Journal) take() []keeping {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	batch := j.queue
@@ -149,7 +154,7 @@ func (j *recorder) take() []keeping {
 
 // write writes what is to be kept, all there is at a time, until the context ends and
 // nothing is left.
-func (j *recorder) write(ctx context.Context) {
+func (j *Journal) write(ctx context.Context) {
 	for {
 		batch := j.take()
 		if len(batch) == 0 {
@@ -176,7 +181,7 @@ func (j *recorder) write(ctx context.Context) {
 }
 
 // count counts the records of a batch that the journal took, or did not.
-func (j *recorder) count(batch []keeping, err error) {
+func (j *Journal) count(batch []keeping, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, q := range batch {
@@ -191,18 +196,18 @@ func (j *recorder) count(batch []keeping, err error) {
 	}
 }
 
-// counts are how many records the journal took, and did not.
-func (j *recorder) counts() (written, unwritten int64) {
+// records are how many records the journal took, and did not.
+func (j *Journal) records() (written, unwritten int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.written, j.unwritten
 }
 
-func (j *recorder) append(batch []keeping) error {
+func (j *Journal) append(batch []keeping) error {
 	var records [][]byte
 	for _, q := range batch {
 		if q.of != nil {
-			records = append(records, j.engine.encodeRecord(q))
+			records = append(records, j.encodeRecord(q))
 		}
 	}
 	if len(records) == 0 {
@@ -215,8 +220,8 @@ func (j *recorder) append(batch []keeping) error {
 
 // durable reports whether what comes of a command has to outlive the process. On an
 // open hub an id alone means nothing beyond its connection.
-func (e *Engine) durable(k *known) bool {
-	if e.opts.Journal == nil {
+func (j *Journal) durable(k *known) bool {
+	if j.engine.opts.Journal == nil {
 		return false
 	}
 	if k.scope != "" {
@@ -227,41 +232,44 @@ func (e *Engine) durable(k *known) bool {
 
 // recordAccepted has the journal know of a command before that begins, so that it can
 // never be done twice.
-func (e *Engine) recordAccepted(x *Execution) {
-	if !e.durable(x.known) {
+func (x *Execution) recordAccepted() {
+	e := x.engine
+	if !e.journal.durable(x.known) {
 		return
 	}
-	x.unrecorded = e.recorder.keep(keeping{of: &x.known.about, phase: PhaseAccepted, at: x.admitted, then: func() {
+	x.unrecorded = e.journal.keep(keeping{of: &x.known.about, phase: PhaseAccepted, at: x.admitted, then: func() {
 		x.unrecorded = false
 		if x.held && !x.settled {
-			e.execute(x)
+			x.execute()
 		}
 	}})
 }
 
 // recordStarted notes that a command began. Nothing waits for that.
-func (e *Engine) recordStarted(x *Execution) {
-	if e.durable(x.known) {
-		e.recorder.keep(keeping{of: &x.known.about, phase: PhaseStarted, at: time.Now()})
+func (x *Execution) recordStarted() {
+	e := x.engine
+	if e.journal.durable(x.known) {
+		e.journal.keep(keeping{of: &x.known.about, phase: PhaseStarted, at: time.Now()})
 	}
 }
 
 // recordOutcome concludes a command once the journal knows what came of it, before
 // anybody else does: what a client was told is what it will be told again.
-func (e *Engine) recordOutcome(x *Execution, r response, after func()) {
+func (x *Execution) recordOutcome(r response, after func()) {
+	e := x.engine
 	q := keeping{of: &x.known.about, phase: phaseFinished, at: time.Now(), response: r, then: func() { e.conclude(x, r, after) }}
 	if r.err == "" {
 		q.queued, q.opened = x.queued, x.opens()
 	}
-	if !e.durable(x.known) || !e.recorder.keep(q) {
+	if !e.journal.durable(x.known) || !e.journal.keep(q) {
 		e.conclude(x, r, after)
 	}
 }
 
-func (e *Engine) encodeRecord(q keeping) []byte {
+func (j *Journal) encodeRecord(q keeping) []byte {
 	a, o := q.of, q.response
 	r := Record{
-		Version: RecordVersion, Run: e.begun, Number: a.number, At: q.at.UnixMilli(), Phase: q.phase, Scope: a.scope, Name: a.name,
+		Version: RecordVersion, Run: j.engine.begun, Number: a.number, At: q.at.UnixMilli(), Phase: q.phase, Scope: a.scope, Name: a.name,
 		Explicit: a.explicit, Kind: a.kind, Key: a.key, Session: a.session, Lane: a.lane, Identity: a.object(), Print: a.print[:],
 		Error: o.err, Data: o.data, TimedOut: o.timedOut, Recovered: q.recovered,
 		Queued: q.queued, Opened: q.opened,
@@ -282,4 +290,16 @@ func (e *Engine) encodeRecord(q keeping) []byte {
 // object is the identity as a JSON value.
 func (a *about) object() json.RawMessage {
 	return append(append([]byte{'{'}, a.identity...), '}')
+}
+
+// Flush waits until everything is in the journal that is on its way. It takes a turn.
+func (j *Journal) Flush() {
+	if j.engine.opts.Journal == nil {
+		return
+	}
+	done := make(chan struct{})
+	j.engine.mu.Lock()
+	j.keep(keeping{then: func() { close(done) }})
+	j.engine.mu.Unlock()
+	<-done
 }

@@ -5,6 +5,7 @@ import "slices"
 // lane is a line of turns that are taken one at a time, first in, first out (section
 // 7.3).
 type lane struct {
+	engine  *Engine
 	key     Key
 	waiting []laneTurn
 	running laneTurn
@@ -28,7 +29,8 @@ type otherTurn interface {
 }
 
 // enqueue puts a command into its lane and runs what can run.
-func (e *Engine) enqueue(x *Execution) {
+func (x *Execution) enqueue() {
+	e := x.engine
 	e.line(Key{x.client.Scope, x.known.lane}, laneTurn{x: x})
 }
 
@@ -36,7 +38,7 @@ func (e *Engine) enqueue(x *Execution) {
 func (e *Engine) line(key Key, t laneTurn) {
 	l := e.lanes[key]
 	if l == nil {
-		l = &lane{key: key}
+		l = &lane{engine: e, key: key}
 		l.waiting = l.few[:0]
 		e.lanes[key] = l
 	}
@@ -45,7 +47,7 @@ func (e *Engine) line(key Key, t laneTurn) {
 		l.steers += t.steers()
 	}
 	l.waiting = append(l.waiting, t)
-	e.advance(l)
+	l.advance()
 }
 
 // steers is 1 of a command that overtakes what runs, else 0.
@@ -82,13 +84,14 @@ func (l *lane) makes(x *Execution) bool {
 
 // next takes the turn that is next, if there is one: the first, or when one goes on the
 // first that overtakes it.
-func (e *Engine) next(l *lane) (laneTurn, bool) {
+func (l *lane) next() (laneTurn, bool) {
+	e := l.engine
 	free := l.running == (laneTurn{})
 	if !free && (l.steers == 0 || l.running.makes() && e.host.Find(l.key) == nil) {
 		return laneTurn{}, false
 	}
 	for i, t := range l.waiting {
-		if !free && (t.steers() == 0 || !e.overtakes(t.x)) {
+		if !free && (t.steers() == 0 || !t.x.overtakes()) {
 			continue
 		}
 		if i == 0 {
@@ -104,40 +107,40 @@ func (e *Engine) next(l *lane) (laneTurn, bool) {
 }
 
 // advance takes the turns of a lane until one goes on or none is left.
-func (e *Engine) advance(l *lane) {
+func (l *lane) advance() {
 	if l.turning {
 		return
 	}
 	l.turning = true
-	for t, ok := e.next(l); ok; t, ok = e.next(l) {
+	for t, ok := l.next(); ok; t, ok = l.next() {
 		if t.steers() > 0 {
 			t.x.lane = nil
-			e.execute(t.x)
+			t.x.execute()
 			continue
 		}
 		l.running = t
 		switch {
 		case t.x != nil:
-			e.execute(t.x)
+			t.x.execute()
 		case !t.other.Begin():
 			l.running = laneTurn{}
 		}
 	}
 	l.turning = false
 	if l.running == (laneTurn{}) {
-		delete(e.lanes, l.key)
+		delete(l.engine.lanes, l.key)
 	}
 }
 
 // release lets the lane of a command go on, once nothing is done for it any more and
 // clients have been told what came of it.
-func (e *Engine) release(x *Execution) {
+func (x *Execution) release() {
 	l := x.lane
 	if l == nil || l.running.x != x || x.working || !x.told {
 		return
 	}
 	l.running = laneTurn{}
-	e.advance(l)
+	l.advance()
 }
 
 // LineUp puts a turn into the lane of a session.
@@ -147,7 +150,7 @@ func (e *Engine) LineUp(key Key, t otherTurn) { e.line(key, laneTurn{other: t}) 
 func (e *Engine) Over(key Key) {
 	l := e.lanes[key]
 	l.running = laneTurn{}
-	e.advance(l)
+	l.advance()
 }
 
 // withdraw takes a command out of its lane that has not run.

@@ -12,24 +12,24 @@ import (
 // replayed and not done again. A command that was cut off counts as failed from now
 // on. Call it once, before any connection is served; it does nothing without a
 // journal. It returns the journal's error.
-func (e *Engine) Recover(ctx context.Context) error {
-	if e.opts.Journal == nil {
+func (j *Journal) Recover(ctx context.Context) error {
+	if j.engine.opts.Journal == nil {
 		return nil
 	}
 	flying := map[flight]*known{}
 	var order []flight
-	e.found.started = map[*known]bool{}
-	err := e.opts.Journal.Replay(ctx, func(_ time.Time, data []byte) bool {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.found.scanned++
+	j.found.started = map[*known]bool{}
+	err := j.engine.opts.Journal.Replay(ctx, func(_ time.Time, data []byte) bool {
+		j.engine.mu.Lock()
+		defer j.engine.mu.Unlock()
+		j.found.scanned++
 		r, err := readRecord(data)
 		switch {
 		case err != nil:
-			e.found.malformed++
+			j.found.malformed++
 			return true
 		case r.Version != RecordVersion:
-			e.found.unsupported++
+			j.found.unsupported++
 			return true
 		}
 		of := flight{r.Run, r.Number}
@@ -42,16 +42,16 @@ func (e *Engine) Recover(ctx context.Context) error {
 			flying[of] = k
 			order = append(order, of)
 		}
-		e.remind(k, r)
+		j.remind(k, r)
 		if r.Phase == phaseFinished {
 			delete(flying, of)
 		}
 		return true
 	})
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	j.engine.mu.Lock()
+	defer j.engine.mu.Unlock()
 	if err != nil {
-		e.found.failed = "the journal cannot be read"
+		j.found.failed = "the journal cannot be read"
 		return fmt.Errorf("reading the commands of pi clients: %w", err)
 	}
 	now := time.Now()
@@ -61,13 +61,13 @@ func (e *Engine) Recover(ctx context.Context) error {
 			continue
 		}
 		r := response{err: Interrupted}
-		e.memory.add(k)
-		e.memory.remember(k, r, now)
-		e.found.cut = append(e.found.cut, k)
-		e.past.add(entry{at: now.UnixMilli(), of: &k.about, phase: phaseFinished, response: r, recovered: true})
-		e.recorder.keep(keeping{of: &k.about, phase: phaseFinished, at: now, response: r, recovered: true})
+		j.engine.memory.add(k)
+		j.engine.memory.remember(k, r, now)
+		j.found.cut = append(j.found.cut, k)
+		j.past.add(entry{at: now.UnixMilli(), of: &k.about, phase: phaseFinished, response: r, recovered: true})
+		j.keep(keeping{of: &k.about, phase: phaseFinished, at: now, response: r, recovered: true})
 	}
-	e.found.ready = true
+	j.found.ready = true
 	return nil
 }
 
@@ -116,14 +116,14 @@ func (r Record) known() *known {
 }
 
 // remind takes in one phase of an earlier command.
-func (e *Engine) remind(k *known, r Record) {
+func (j *Journal) remind(k *known, r Record) {
 	h := entry{at: r.At, of: &k.about, phase: r.Phase, recovered: r.Recovered}
 	switch r.Phase {
 	case PhaseStarted:
-		e.found.started[k] = true
+		j.found.started[k] = true
 	case phaseFinished:
-		delete(e.found.started, k)
-		e.restore(r)
+		delete(j.found.started, k)
+		j.restore(r)
 		h.response = response{err: r.Error, data: r.Data, timedOut: r.TimedOut}
 		if r.SessionVersion != nil {
 			h.version, h.hasV = *r.SessionVersion, true
@@ -132,16 +132,16 @@ func (e *Engine) remind(k *known, r Record) {
 			break
 		}
 		at := time.UnixMilli(r.At)
-		e.memory.age(at)
-		e.memory.add(k)
+		j.engine.memory.age(at)
+		j.engine.memory.add(k)
 		outcome := h.response
 		if r.Queued {
 			outcome = response{err: Doubtful}
 		}
-		e.memory.remember(k, outcome, at)
-		e.found.outcomes = append(e.found.outcomes, k)
+		j.engine.memory.remember(k, outcome, at)
+		j.found.outcomes = append(j.found.outcomes, k)
 	}
-	e.past.add(h)
+	j.past.add(h)
 }
 
 // Success is what an earlier process told of a command, and may hold of its session.
@@ -156,7 +156,7 @@ type Success struct {
 }
 
 // restore tells the host of a success of an earlier process.
-func (e *Engine) restore(r Record) {
+func (j *Journal) restore(r Record) {
 	if r.Error != "" {
 		return
 	}
@@ -164,5 +164,5 @@ func (e *Engine) restore(r Record) {
 	if o := r.Opened; o != nil {
 		done.Key.ID, done.File = o.ID, o.File
 	}
-	e.host.Recovered(done)
+	j.engine.host.Recovered(done)
 }

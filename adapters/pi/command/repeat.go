@@ -55,7 +55,7 @@ func (e *Engine) repeat(x *Execution, before *known) string {
 		return TooMany
 	}
 	x.client.Pending++
-	e.note(x.known, PhaseAccepted, x.admitted, nil)
+	e.journal.note(x.known, PhaseAccepted, x.admitted, nil)
 	e.host.Admitted(x, e.find(x))
 	e.host.Announce(x, x.lifecycle("accepted", nil))
 	if before.x != nil {
@@ -70,7 +70,7 @@ func (e *Engine) repeat(x *Execution, before *known) string {
 
 func (e *Engine) answerAgain(x *Execution, at time.Time, r response) {
 	r.replayed = true
-	e.tell(x, at, r)
+	x.tell(at, r)
 	if r.err == "" {
 		e.host.Replayed(x)
 	}

@@ -142,7 +142,7 @@ func StoredInfoOf(path string, t *Tree) StoredInfo {
 	return StoredInfo{
 		SessionID: StoredID(path, t.Header), SessionName: t.Name, SessionFile: path, SessionPath: path,
 		Cwd: cmp.Or(t.Header.Cwd, "/unknown"), CreatedAt: created,
-		ThinkingLevel: cmp.Or(t.Level, ThinkingOff), MessageCount: len(t.Context),
+		ThinkingLevel: t.ThinkingLevel(), MessageCount: len(t.Context),
 	}
 }
 

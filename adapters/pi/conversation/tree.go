@@ -268,6 +268,12 @@ func contextOf(leaf *Node) []*Node {
 // ThinkingOff is the thinking level that clients are shown where none was set.
 const ThinkingOff = "off"
 
+// ThinkingLevel is the level as clients are shown it.
+func (t *Tree) ThinkingLevel() string { return cmp.Or(t.Level, ThinkingOff) }
+
+// Messages are what the entries of the context say.
+func (t *Tree) Messages() []Message { return Messages(t.Context) }
+
 // thinking returns the thinking level on the path, "" where nothing says.
 func (t *Tree) thinking() string {
 	for n := t.Leaf; n != nil; n = n.Parent {
