@@ -112,7 +112,7 @@ var table = []row{
 	program("client", "adapters/...", "core", "core/hub", "core/link", "core/question", "core/usage", "proto/...", "transports/..."),
 	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...", internal+"config", internal+"client"),
 	program("agent", "adapters/...", "core", internal+"client"),
-	program("bridge", "adapters/...", "core", "core/link", "transports/...", internal+"client"),
+	program("bridge", "adapters/...", "core", "core/link", "core/lru", "transports/...", internal+"client"),
 	program("demo", "adapters/...", "core", internal+"client", internal+"service"),
 	program("bench", "adapters/...", "core", "core/link", "proto/...", "transports/...",
 		internal+"agent", internal+"client", internal+"config", internal+"service"),
