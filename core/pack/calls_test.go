@@ -70,9 +70,11 @@ func TestACallThatItsPackDoesNotTakeCountsUntilItDoes(t *testing.T) {
 		r, caller := newRegistry(nil), &peer{}
 		p := r.provide(t, "p", "x")
 		r.call(caller, "1", "x", `{}`)
+		time.Sleep(time.Millisecond)
 		r.call(caller, "2", "x", `{}`)
 		first, second := p.next(t), p.next(t)
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		r.call(caller, "3", "x", `{}`)
 		caller.wants(t, "the caller", `1 of "p": fault timeout`, `2 of "p": fault timeout`, `3 of "p": fault overloaded`)
 		if r.Take(first) || r.Take(second) || r.Take(first) {
