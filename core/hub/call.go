@@ -8,22 +8,24 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// Branch returns a session beside s for somebody who acts in its name through
-// another door. What the branch asks counts as asked by s: the causes and the loop
-// guard of s hold for it (promise P10). It reads for itself, so that neither waits
-// for the other. It is no agent. The caller closes it; it ends with s at the latest.
+// Branch returns a second session for the same connection, with a Next of its own. What
+// the branch asks counts as asked by s: the causes and the loop guard of s hold for it
+// (promise P10). It is no agent. The caller closes it; it ends with s at the latest.
 func (s *Session) Branch() *Session {
 	h, trunk := s.hub, s.root()
-	b := h.Connect(s.identity)
+	b := newSession(h, s.identity)
 	b.trunk = trunk
-	h.mu.Lock()
-	gone := trunk.closed
 	trunk.mu.Lock()
 	b.card = trunk.card
-	if !gone {
-		trunk.branches.put(b, struct{}{})
-	}
 	trunk.mu.Unlock()
+	h.connect(b)
+	h.mu.Lock()
+	gone := trunk.closed
+	if !gone && !b.closed {
+		trunk.mu.Lock()
+		trunk.branches.put(b, struct{}{})
+		trunk.mu.Unlock()
+	}
 	h.mu.Unlock()
 	if gone {
 		b.Close(core.NewFault(core.CodeUnreachable, "the connection has ended"))
@@ -39,8 +41,8 @@ func (s *Session) root() *Session {
 	return s
 }
 
-// Call calls a tool in the name of the session and waits for what it comes to,
-// without touching what Next returns. When ctx ends, Call returns its cause, and
+// Call calls a tool in the name of the session and waits for its result, which Next does
+// not return. When ctx ends, Call returns its cause, and
 // what the tool asked is cancelled unless it was to be kept. When the session ends
 // first, Call returns why.
 func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) (*tool.Result, error) {

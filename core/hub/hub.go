@@ -174,6 +174,12 @@ func (h *Hub) Limits() Limits { return h.limits }
 // [Session.Close] and reads it with [Session.Next].
 func (h *Hub) Connect(p Identity) *Session {
 	s := newSession(h, p)
+	h.connect(s)
+	return s
+}
+
+// connect begins a session.
+func (h *Hub) connect(s *Session) {
 	h.mu.Lock()
 	h.sessions[s] = struct{}{}
 	s.expire()
@@ -185,10 +191,9 @@ func (h *Hub) Connect(p Identity) *Session {
 	}
 	known := h.known
 	h.mu.Unlock()
-	if known != nil && p.Principal.Authenticated && !known(p.Principal) {
+	if p := s.identity.Principal; known != nil && p.Authenticated && !known(p) {
 		s.Close(takenBack())
 	}
-	return s
 }
 
 // Close stops the hub in good order: nothing new is taken in, every session is
