@@ -256,6 +256,7 @@ func (s *Session) take(r *task.Reader) (Batch, bool) {
 	if p.Role != task.Waiter {
 		return Batch{Task: p.Task, Role: p.Role, Tag: p.Tag, Events: p.Events, Gap: p.Gap}, true
 	}
+	s.waits.done(r)
 	then, isCall := p.Tag.(func(*Task) *tool.Result)
 	if !isCall {
 		return Batch{Task: p.Task, Role: task.Requester, Tag: p.Tag}, true

@@ -96,3 +96,47 @@ func TestOnlyAnOperatorAsksInTheNameOfAnother(t *testing.T) {
 		}
 	})
 }
+
+// A client that gives up agent_result leaves nothing behind, however long it wanted to wait,
+// and neither does one that was answered.
+func TestASessionThatWaitedForAResultIsLetGo(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		wait := func() *hub.Session {
+			s := g.hub.Connect(asker.Identity())
+			s.CallTool("1", "agent_result", []byte(`{"task_id":"`+string(task.ID())+`","wait_seconds":1000000}`))
+			return s
+		}
+		var past []weak.Pointer[hub.Session]
+		leave := func(s *hub.Session) {
+			s.Close(nil)
+			past = append(past, weak.Make(s))
+		}
+		for range 20 {
+			leave(wait())
+		}
+		var waiting []*hub.Session
+		for range 20 {
+			waiting = append(waiting, wait())
+		}
+		g.report(agent, task, core.Done{})
+		for _, s := range waiting {
+			if o := g.tool(s); o.Fault != nil {
+				t.Errorf("got %v, want the result", o.Fault)
+			}
+			leave(s)
+		}
+		waiting = nil
+		runtime.GC()
+		kept := 0
+		for _, p := range past {
+			if p.Value() != nil {
+				kept++
+			}
+		}
+		if kept > len(past)/2 { // the runtime keeps some timers that were stopped
+			t.Errorf("got %d of %d sessions in memory, want few", kept, len(past))
+		}
+	})
+}

@@ -65,6 +65,7 @@ type Session struct {
 	identity Identity
 	inbox    inbox
 	views    views
+	waits    waits
 	// trunk is the session that this one is a branch of, or nil.
 	trunk *Session
 
@@ -361,6 +362,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		}
 	}
 	s.views.close()
+	s.waits.close()
 	s.inbox.end(reason)
 	return left
 }

@@ -172,13 +172,10 @@ func runResult(s *Session, call string, raw json.RawMessage) (*tool.Result, erro
 	if in.WaitSeconds <= 0 || t.State() == task.Ended {
 		return result(t), nil
 	}
-	r := s.whenEnded(t, call, result)
-	time.AfterFunc(s.hub.seconds(in.WaitSeconds), func() {
-		if r.Close() {
-			o := result(t)
-			o.Call = call
-			s.inbox.pushTool(o)
-		}
+	s.waits.add(s.whenEnded(t, call, result), s.hub.seconds(in.WaitSeconds), func() {
+		o := result(t)
+		o.Call = call
+		s.inbox.pushTool(o)
 	})
 	return nil, nil
 }
