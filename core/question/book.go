@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // Options make a Book.
@@ -39,13 +40,16 @@ type Book struct {
 	open    map[string]*pending
 	byTask  map[core.TaskID][]*pending
 	views   map[Peer]map[any]View
-	settled []string // the latest that are not open any more
+	settled *lru.Cache[string, struct{}] // the latest that are not open any more
 	stopped *core.Fault
 }
 
 // NewBook makes a Book. Stop ends it.
 func NewBook(opts Options) *Book {
-	return &Book{opts: opts, open: map[string]*pending{}, byTask: map[core.TaskID][]*pending{}, views: map[Peer]map[any]View{}}
+	return &Book{
+		opts: opts, open: map[string]*pending{}, byTask: map[core.TaskID][]*pending{}, views: map[Peer]map[any]View{},
+		settled: lru.New(lru.Options[string, struct{}]{Count: opts.Limit}),
+	}
 }
 
 // Request is a question with who asks it and why.
@@ -228,10 +232,7 @@ func (b *Book) settle(q *pending, o Outcome, fault *core.Fault) {
 	delete(b.open, q.ID)
 	b.unbindAll(q)
 	q.timer.Stop()
-	if len(b.settled) >= b.opts.Limit {
-		b.settled = slices.Delete(b.settled, 0, len(b.settled)-b.opts.Limit+1)
-	}
-	b.settled = append(b.settled, q.ID)
+	b.settled.Put(q.ID, struct{}{})
 	q.asker.Settled(q.ref, o, fault)
 	for at := range q.shown {
 		at.peer.Show(Update{Question: q.Question, Tag: at.tag, Outcome: &o})
@@ -289,8 +290,9 @@ func (b *Book) Answer(by core.Principal, id string, a Answer) (Outcome, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.open[id]
+	_, settled := b.settled.Get(id)
 	switch {
-	case q == nil && slices.Contains(b.settled, id):
+	case settled:
 		return Outcome{}, core.NewFault(core.CodeConflict, "question %s has been settled", id)
 	case q == nil:
 		return Outcome{}, core.NewFault(core.CodeUnknownTask, "no question %q waits for an answer", id)

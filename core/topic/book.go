@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // Options make a Book.
@@ -79,7 +80,7 @@ type Book struct {
 	connections map[Subscriber]*connection
 	reading     map[*connection]struct{} // those that have a subscription
 	successors  map[Identity][]*connection
-	away        map[Identity]*subscription
+	away        *lru.Cache[Identity, *subscription]
 }
 
 // NewBook makes a Book.
@@ -87,24 +88,19 @@ func NewBook(opts Options) *Book {
 	return &Book{
 		opts: opts, first: 1,
 		connections: map[Subscriber]*connection{}, reading: map[*connection]struct{}{},
-		successors: map[Identity][]*connection{}, away: map[Identity]*subscription{},
+		successors: map[Identity][]*connection{}, away: lru.New(lru.Options[Identity, *subscription]{Count: maxAway, Age: opts.Keep}),
 	}
 }
 
 // last is the number of the latest notice. Callers hold mu.
 func (b *Book) last() uint64 { return b.first + uint64(b.log.Len()) - 1 }
 
-// trim drops the notices and subscriptions that are no longer kept. Callers hold mu.
+// trim drops the notices that are no longer kept. Callers hold mu.
 func (b *Book) trim(now time.Time) {
 	for b.log.Len() > 0 && (b.bytes > b.opts.Bytes || now.Sub(b.log.First().at) > b.opts.Keep) {
 		dropped, _ := b.log.Pop()
 		b.bytes -= dropped.Size
 		b.first++
-	}
-	for who, sub := range b.away {
-		if now.After(sub.expires) {
-			delete(b.away, who)
-		}
 	}
 }
 
@@ -148,7 +144,7 @@ func (b *Book) Publish(n Notice) (heard bool) {
 // awaited reports whether a subscription without a connection wants a notice. Callers
 // hold mu.
 func (b *Book) awaited(n Notice) bool {
-	for who, sub := range b.away {
+	for who, sub := range b.away.All() {
 		if sub.wants(n.Topic) && b.opts.MayHear(n.From, who.Agent) {
 			return true
 		}

@@ -140,9 +140,7 @@ func (b *Book) Resume(s Subscriber, who Identity) {
 	}
 	c.resumes = who
 	b.successors[who] = append(b.successors[who], c)
-	sub := b.away[who]
-	delete(b.away, who)
-	if sub != nil && !time.Now().After(sub.expires) {
+	if sub, found := b.away.Remove(who); found {
 		b.adopt(c, sub)
 	}
 }
@@ -168,17 +166,14 @@ func (b *Book) Detach(s Subscriber) {
 	if sub = b.remainder(c, sub, now); sub == nil {
 		return
 	}
-	sub.expires = now.Add(b.opts.Keep)
 	if len(others) > 0 {
 		b.adopt(others[len(others)-1], sub)
 		return
 	}
-	if before := b.away[who]; before != nil {
+	if before, found := b.away.Get(who); found {
 		sub.merge(before)
-	} else if len(b.away) >= maxAway {
-		b.evict()
 	}
-	b.away[who] = sub
+	b.away.Put(who, sub)
 }
 
 // remainder returns what is left of the subscription of a connection that has ended: it
@@ -225,16 +220,4 @@ func (b *Book) adopt(c *connection, sub *subscription) {
 	}
 	b.setSubscription(c, sub)
 	c.peer.Wake()
-}
-
-// evict drops the subscription without a connection that expires first. Callers hold mu.
-func (b *Book) evict() {
-	var first Identity
-	var found bool
-	for who, sub := range b.away {
-		if !found || sub.expires.Before(b.away[first].expires) {
-			first, found = who, true
-		}
-	}
-	delete(b.away, first)
 }

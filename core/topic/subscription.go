@@ -27,8 +27,6 @@ type subscription struct {
 	resendTo uint64
 	// unacked is what the transport accepted recently.
 	unacked []acceptance
-	// expires is when a subscription without a connection is dropped.
-	expires time.Time
 }
 
 // acceptance is when a transport accepted the notices after a number.
@@ -115,7 +113,4 @@ func (s *subscription) merge(o *subscription) {
 	}
 	s.since, s.read, s.resendTo = min(s.since, o.since), min(s.handled(), o.handled()), max(s.resendTo, o.resendTo)
 	s.sent, s.accepted = s.read, s.read
-	if s.expires.Before(o.expires) {
-		s.expires = o.expires
-	}
 }
