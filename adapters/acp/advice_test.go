@@ -1,8 +1,10 @@
-package acp
+package acp_test
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 )
 
 func TestAnErrorForWhatCannotBeDeliveredSaysWhatToDoInstead(t *testing.T) {
@@ -10,17 +12,17 @@ func TestAnErrorForWhatCannotBeDeliveredSaysWhatToDoInstead(t *testing.T) {
 		kit := s.enter("kit")
 		for i, c := range []struct {
 			what string
-			code Code
+			code wire.Code
 		}{
-			{`"to":"nobody","kind":"query","payload":{"question":"?"}`, CodePeerNotFound},
-			{`"to":"nobody","kind":"delegate","payload":{"task":"!"}`, CodePeerNotFound},
-			{`"to":"capability:none","kind":"query","payload":{"question":"?"}`, CodePeerNotFound},
-			{`"to":"nobody","kind":"notify","payload":{"topic":"a"}`, CodePeerNotFound},
-			{`"to":"nobody","kind":"ping"`, CodePeerNotFound},
-			{`"to":"nobody","kind":"discover"`, CodePeerNotFound},
-			{`"to":"nobody","kind":"negotiate"`, CodePeerNotFound},
-			{`"kind":"query","payload":{"question":"?","domain":"none"}`, CodeUnknownDomain},
-			{`"kind":"delegate","payload":{"task":"!","domain":"none"}`, CodeUnknownDomain},
+			{`"to":"nobody","kind":"query","payload":{"question":"?"}`, wire.CodePeerNotFound},
+			{`"to":"nobody","kind":"delegate","payload":{"task":"!"}`, wire.CodePeerNotFound},
+			{`"to":"capability:none","kind":"query","payload":{"question":"?"}`, wire.CodePeerNotFound},
+			{`"to":"nobody","kind":"notify","payload":{"topic":"a"}`, wire.CodePeerNotFound},
+			{`"to":"nobody","kind":"ping"`, wire.CodePeerNotFound},
+			{`"to":"nobody","kind":"discover"`, wire.CodePeerNotFound},
+			{`"to":"nobody","kind":"negotiate"`, wire.CodePeerNotFound},
+			{`"kind":"query","payload":{"question":"?","domain":"none"}`, wire.CodeUnknownDomain},
+			{`"kind":"delegate","payload":{"task":"!","domain":"none"}`, wire.CodeUnknownDomain},
 		} {
 			kit.say(`{"id":"%d",%s}`, i, c.what)
 			kit.refused(fmt.Sprint(i), c.code, "send a discover without to")

@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -40,9 +42,9 @@ func TestAPeerIsAnAgentOnceItSendsItsCapabilities(t *testing.T) {
 		s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "kit is an agent")
 		got, _ := s.hub.Agent("kit")
 		want := core.Card{
-			ID: "kit", Name: "Family Assistant", Dialect: Dialect, Capabilities: []string{"swim"}, Domains: []string{"family", "calendar"},
+			ID: "kit", Name: "Family Assistant", Dialect: acp.Dialect, Capabilities: []string{"swim"}, Domains: []string{"family", "calendar"},
 			Model: "gemini-3-pro", Tools: []string{"web_search"}, Channels: []string{"imessage"}, MaxConcurrent: 4,
-			Features: cardFeatures | progressFeatures, Metadata: map[string]json.RawMessage{"mood": json.RawMessage(`"good"`)},
+			Features: wire.CardFeatures | wire.ProgressFeatures, Metadata: map[string]json.RawMessage{"mood": json.RawMessage(`"good"`)},
 		}
 		if diff := cmp.Diff(want, got.Card); diff != "" {
 			t.Errorf("card (-want +got):\n%s", diff)
@@ -52,7 +54,7 @@ func TestAPeerIsAnAgentOnceItSendsItsCapabilities(t *testing.T) {
 		kit.say(`{"id":"c2b","kind":"capabilities","payload":{"takes_context":false}}`)
 		s.until(func() bool {
 			a, _ := s.hub.Agent("kit")
-			return a.Features == cardFeatures&^core.FeatureInjection && len(a.Metadata) == 0
+			return a.Features == wire.CardFeatures&^core.FeatureInjection && len(a.Metadata) == 0
 		}, "it takes no context")
 		kit.say(`{"id":"c3","kind":"capabilities","payload":{"max_concurrent_tasks":0}}`)
 		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.State == core.LoadDraining }, "it takes nothing")
@@ -64,11 +66,11 @@ func TestAPeerThatNeverSaidWhatItCanDoIsAskedWhenItIsAddressedByItsID(t *testing
 	onStage(t, func(t *testing.T, s *stage) {
 		shy, kit := s.enter("shy"), s.enter("kit")
 		kit.say(`{"id":"q0","kind":"query","payload":{"question":"anybody?"}}`)
-		kit.refused("q0", CodePeerNotFound, "no agent")
+		kit.refused("q0", wire.CodePeerNotFound, "no agent")
 		kit.say(`{"id":"q1","kind":"query","to":"shy","payload":{"question":"you?"}}`)
-		shy.expect(KindQuery)
+		shy.expect(wire.KindQuery)
 		shy.say(`{"id":"r1","kind":"response","ref":"q1","payload":{"data":null,"summary":"me"}}`)
-		if got := expect[Response](kit, KindResponse, "q1"); got.Summary != "me" {
+		if got := expect[wire.Response](kit, wire.KindResponse, "q1"); got.Summary != "me" {
 			t.Errorf("got %+v, want me", got)
 		}
 	})
@@ -83,7 +85,7 @@ func TestARequestOfAnotherDialectReachesAnACPAgentAsAQuery(t *testing.T) {
 			MaxTokens: 9, Deadline: time.Now().Add(5 * time.Second), Attachments: []core.File{{Name: "a", MediaType: "text/plain", Data: []byte("hi")}},
 			History: []core.Turn{{Role: core.RoleUser, Text: "hello"}, {Role: core.RoleAssistant, Text: "hi", Agent: "kit"}},
 		})
-		e := kit.expect(KindQuery)
+		e := kit.expect(wire.KindQuery)
 		if e.From != "rest" || e.To != "kit" || e.Ref != "" || e.ID == "" || e.TS == 0 {
 			t.Errorf("envelope: got %s, want it from rest to kit", e.Raw)
 		}
@@ -101,7 +103,7 @@ func TestARequestOfAnotherDialectReachesAnACPAgentAsAQuery(t *testing.T) {
 			Text: "Monday", Data: json.RawMessage(`{"day":"Mon"}`), Files: []core.File{{Name: "b", Data: []byte{0, 255}}},
 			Usage: core.Usage{Output: 47}, Truncated: true, TokensUsed: 47, End: core.KindDone, Agent: "kit",
 		}
-		if diff := cmp.Diff(wanted, a, same); diff != "" {
+		if diff := cmp.Diff(wanted, a, sameMeaning); diff != "" {
 			t.Errorf("answer (-want +got):\n%s", diff)
 		}
 		kit.silent()
@@ -124,8 +126,8 @@ func TestADelegateOfAnotherDialectReachesAnACPAgentAndItsResultComesBack(t *test
 			onStage(t, func(t *testing.T, s *stage) {
 				kit := s.agent("kit", `{}`)
 				task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do", Priority: core.PriorityUrgent})
-				e := kit.expect(KindDelegate)
-				var d Delegate
+				e := kit.expect(wire.KindDelegate)
+				var d wire.Delegate
 				if err := e.Read(&d); err != nil || d.Task != "do" || d.Priority != "urgent" || !d.Reports() {
 					t.Errorf("got %s, want an urgent delegate that wants a report", e.Raw)
 				}
@@ -138,7 +140,7 @@ func TestADelegateOfAnotherDialectReachesAnACPAgentAndItsResultComesBack(t *test
 				}
 				kit.say(`{"id":"r1","ref":"%s","kind":%s}`, e.ID, c.say)
 				c.want.Agent = "kit"
-				if diff := cmp.Diff(c.want, s.ended(task), same); diff != "" {
+				if diff := cmp.Diff(c.want, s.ended(task), sameMeaning); diff != "" {
 					t.Errorf("answer (-want +got):\n%s", diff)
 				}
 				// A second end is late: it changes nothing, and nobody is scolded.
@@ -155,9 +157,9 @@ func TestATaskThatAnAgentRefusesGoesToAnother(t *testing.T) {
 		one := s.agent("one", `{"capabilities":["swim"]}`)
 		two := s.agent("two", `{"capabilities":["swim"]}`)
 		task := s.ask(s.plain("rest"), core.Request{To: core.ToCapability("swim"), Intent: core.IntentDelegate, Content: "do"})
-		e := one.expect(KindDelegate)
+		e := one.expect(wire.KindDelegate)
 		one.say(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":false,"reason":"busy"}}`, e.ID)
-		e = two.expect(KindDelegate)
+		e = two.expect(wire.KindDelegate)
 		two.say(`{"id":"r1","kind":"result","ref":"%s","payload":{"status":"completed","outcome":"done"}}`, e.ID)
 		if got := s.ended(task); got.Text != "done" || got.Agent != "two" {
 			t.Errorf("answer: got %+v, want done by two", got)
@@ -169,7 +171,7 @@ func TestProgressOfAnAgentIsToldAsItComes(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		kit := s.agent("kit", `{"extensions":["progress"]}`)
 		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
-		id := kit.expect(KindQuery).ID
+		id := kit.expect(wire.KindQuery).ID
 		for i, p := range []string{
 			`"thinking":"hm"`, `"text":"roses "`, `"tool_call":{"id":"t","name":"look","input":{"a": 1}}`, `"tool_state":{"id":"t","state":"completed"}`,
 			`"tool_result":{"id":"t","output":"o","is_error":true}`, `"file":{"name":"f","data":"AA=="}`, `"usage":{"input":1,"output":2}`, `"text":"are red"`,
@@ -190,7 +192,7 @@ func TestProgressOfAnAgentIsToldAsItComes(t *testing.T) {
 			core.ToolResult{ID: "t", Output: "o", IsError: true}, core.File{Name: "f", Data: []byte{0}}, core.Usage{Input: 1, Output: 2}, core.Text{Text: "are red"},
 			core.Done{Text: "a poem", TokensUsed: 3},
 		}
-		if diff := cmp.Diff(want, got, same); diff != "" {
+		if diff := cmp.Diff(want, got, sameMeaning); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 		if got := task.Answer(); got.Text != "roses are red" || got.Usage.Output != 2 {
@@ -203,13 +205,13 @@ func TestProgressThatSaysNothingKnownIsRefusedAndTheTaskGoesOn(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		kit := s.agent("kit", `{"extensions":["progress"]}`)
 		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
-		id := kit.expect(KindQuery).ID
+		id := kit.expect(wire.KindQuery).ID
 		kit.say(`{"id":"p1","kind":"progress","ref":"%s","payload":{"seq":1}}`, id)
-		kit.refused("p1", CodeInvalidEnvelope, "text")
+		kit.refused("p1", wire.CodeInvalidEnvelope, "text")
 		kit.say(`{"id":"p2","kind":"progress","ref":"%s","payload":{"seq":2,"approval_requested":{"id":"t","name":"rm"}}}`, id)
-		kit.refused("p2", CodeUnsupported, "approval_requested")
+		kit.refused("p2", wire.CodeUnsupported, "approval_requested")
 		kit.say(`{"id":"p3","kind":"progress","ref":"%s","payload":{"seq":3,"text":7}}`, id)
-		kit.refused("p3", CodeInvalidEnvelope, "text")
+		kit.refused("p3", wire.CodeInvalidEnvelope, "text")
 		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, id)
 		if got := s.ended(task); got.Text != "ok" {
 			t.Errorf("answer: got %+v, want ok", got)
@@ -221,11 +223,11 @@ func TestOnlyTheOneWhoWasAskedMayAnswer(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		kit, eve := s.agent("kit", `{}`), s.agent("eve", `{}`)
 		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
-		id := kit.expect(KindQuery).ID
+		id := kit.expect(wire.KindQuery).ID
 		eve.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"evil"}}`, id)
-		eve.refused("r1", CodeNotAuthorized, id)
+		eve.refused("r1", wire.CodeNotAuthorized, id)
 		eve.say(`{"id":"r2","from":"kit","kind":"response","ref":"%s","payload":{"summary":"evil"}}`, id)
-		eve.refused("r2", CodeNotAuthorized, "kit")
+		eve.refused("r2", wire.CodeNotAuthorized, "kit")
 		s.counted("acp.stray", 1)
 		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"good"}}`, id)
 		if got := s.ended(task); got.Text != "good" {
@@ -241,12 +243,12 @@ func TestACancelReachesAnACPAgentAndItsAckEndsTheTask(t *testing.T) {
 				kit := s.agent("kit", `{}`)
 				rest := s.plain("rest")
 				task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do"})
-				id := kit.expect(KindDelegate).ID
+				id := kit.expect(wire.KindDelegate).ID
 				kit.say(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":true}}`, id)
 				if err := rest.Cancel(task.ID(), "Plans changed"); err != nil {
 					t.Fatal(err)
 				}
-				e := kit.expect(KindCancel)
+				e := kit.expect(wire.KindCancel)
 				if e.Ref != id || string(e.Payload) != `{"reason":"Plans changed"}` {
 					t.Errorf("got %s, want a cancel of %s with its reason", e.Raw, id)
 				}
@@ -266,11 +268,11 @@ func TestACancelThatComesTooLateLeavesTheResult(t *testing.T) {
 		kit := s.agent("kit", `{}`)
 		rest := s.plain("rest")
 		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do"})
-		id := kit.expect(KindDelegate).ID
+		id := kit.expect(wire.KindDelegate).ID
 		if err := rest.Cancel(task.ID(), "no"); err != nil {
 			t.Fatal(err)
 		}
-		cancel := kit.expect(KindCancel)
+		cancel := kit.expect(wire.KindCancel)
 		kit.say(`{"id":"a2","kind":"ack","ref":"%s","payload":{"accepted":false}}`, cancel.ID)
 		kit.say(`{"id":"r2","kind":"result","ref":"%s","payload":{"status":"completed","outcome":"was done"}}`, id)
 		if got := s.ended(task); got.Text != "was done" {
@@ -283,8 +285,8 @@ func TestATaskWhoseTimeIsUpIsCancelledAndItsLateAnswerCounted(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		kit := s.agent("kit", `{}`)
 		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?", Deadline: time.Now().Add(time.Second)})
-		id := kit.expect(KindQuery).ID
-		if e := kit.expect(KindCancel); e.Ref != id {
+		id := kit.expect(wire.KindQuery).ID
+		if e := kit.expect(wire.KindCancel); e.Ref != id {
 			t.Errorf("got %s, want a cancel of %s", e.Raw, id)
 		}
 		if got := s.ended(task); got.Fault == nil || got.Fault.Code != core.CodeTimeout {
@@ -302,11 +304,11 @@ func TestContextForATaskReachesAnACPAgentAsANotify(t *testing.T) {
 		kit := s.agent("kit", `{}`)
 		rest := s.plain("rest")
 		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: "?"})
-		id := kit.expect(KindQuery).ID
+		id := kit.expect(wire.KindQuery).ID
 		if err := rest.Inject(task.ID(), core.Injected{ID: "i1", Content: "hurry", Priority: core.InjectionImmediate, Source: "user"}); err != nil {
 			t.Fatal(err)
 		}
-		e := kit.expect(KindNotify)
+		e := kit.expect(wire.KindNotify)
 		if want := `{"topic":"dragoman.context","data":{"ref":"` + id + `","id":"i1","content":"hurry","priority":"immediate","source":"user"},"importance":"high"}`; string(e.Payload) != want {
 			t.Errorf("got %s\nwant %s", e.Payload, want)
 		}
@@ -325,9 +327,9 @@ func TestANoticeReachesAnACPAgentBesideItsTasks(t *testing.T) {
 		kit := s.agent("kit", `{}`)
 		rest := s.plain("rest")
 		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: "?"})
-		id := kit.expect(KindQuery).ID
+		id := kit.expect(wire.KindQuery).ID
 		notice := s.ask(rest, core.Request{To: core.ToAgent("kit"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "a.b", Data: json.RawMessage(`1`)}})
-		e := kit.expect(KindNotify)
+		e := kit.expect(wire.KindNotify)
 		if want := `{"topic":"a.b","data":1,"importance":"low"}`; string(e.Payload) != want || e.From != "rest" {
 			t.Errorf("got %s, want %s from rest", e.Raw, want)
 		}
@@ -345,12 +347,12 @@ func TestARequestTooLargeForAnEnvelopeIsRefusedAndTheAgentSurvives(t *testing.T)
 	onStage(t, func(t *testing.T, s *stage) {
 		kit := s.agent("kit", `{}`)
 		rest := s.plain("rest")
-		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: strings.Repeat("x", DefaultMaxEnvelopeBytes)})
+		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: strings.Repeat("x", wire.DefaultMaxEnvelopeBytes)})
 		if got := s.ended(task); got.Fault == nil || got.Fault.Code != core.CodeTooLarge {
 			t.Errorf("answer: got %+v, want too_large", got)
 		}
 		task = s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: "?"})
-		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, kit.expect(KindQuery).ID)
+		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, kit.expect(wire.KindQuery).ID)
 		s.ended(task)
 	})
 }
@@ -360,10 +362,10 @@ func TestAnAgentCutOffMidTaskFailsItAsUnreachable(t *testing.T) {
 		kit := s.agent("kit", `{}`)
 		bob := s.enter("bob")
 		bob.say(`{"id":"q1","to":"kit","kind":"query","payload":{"question":"?"}}`)
-		kit.expect(KindQuery)
+		kit.expect(wire.KindQuery)
 		kit.leave()
-		got := expect[Error](bob, KindError, "q1")
-		if got.Code != CodePeerNotFound || !got.Retryable {
+		got := expect[wire.Error](bob, wire.KindError, "q1")
+		if got.Code != wire.CodePeerNotFound || !got.Retryable {
 			t.Errorf("got %+v, want peer_not_found, retryable", got)
 		}
 	})
@@ -383,13 +385,13 @@ func TestAnAgentThatAsksBecauseOfATaskIsHeldToItsChain(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		kit, bob := s.agent("kit", `{"max_concurrent_tasks":2}`), s.agent("bob", `{}`)
 		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
-		id := kit.expect(KindQuery).ID
+		id := kit.expect(wire.KindQuery).ID
 		kit.say(`{"id":"q1","to":"bob","kind":"query","ref":"%s","payload":{"question":"help?"}}`, id)
-		at := bob.expect(KindQuery).ID
+		at := bob.expect(wire.KindQuery).ID
 		bob.say(`{"id":"q2","to":"kit","kind":"query","payload":{"question":"and you?"}}`)
-		bob.refused("q2", CodeLoop, "kit")
+		bob.refused("q2", wire.CodeLoop, "kit")
 		bob.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"no"}}`, at)
-		kit.expect(KindResponse)
+		kit.expect(wire.KindResponse)
 		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"no"}}`, id)
 		s.ended(task)
 	})

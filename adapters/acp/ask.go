@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -11,7 +12,7 @@ import (
 // asked is a task that the peer opened: what it tags the task with.
 type asked struct {
 	id   string // of its envelope
-	kind Kind
+	kind wire.Kind
 	// reports says that something is to follow the first answer.
 	reports bool
 	// live says that what happens on the way is told, by progress: the peer had
@@ -35,17 +36,17 @@ type asked struct {
 
 // ask opens a task for a query or a delegate. Its first answer comes from the pump,
 // so that nothing can overtake it.
-func (s *session) ask(ctx context.Context, e Envelope) error {
+func (s *session) ask(ctx context.Context, e wire.Envelope) error {
 	req, err := s.request(e)
 	if err == nil {
-		a := &asked{id: e.ID, kind: e.Kind, reports: e.Kind == KindQuery || req.ReportBack}
-		err = s.open(e, req, a, e.Kind == KindDelegate)
+		a := &asked{id: e.ID, kind: e.Kind, reports: e.Kind == wire.KindQuery || req.ReportBack}
+		err = s.open(e, req, a, e.Kind == wire.KindDelegate)
 	}
 	return s.unlessRefused(ctx, e, err)
 }
 
 // unlessRefused tells the peer why nothing was done. Its id may be used again.
-func (s *session) unlessRefused(ctx context.Context, e Envelope, err error) error {
+func (s *session) unlessRefused(ctx context.Context, e wire.Envelope, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -54,9 +55,9 @@ func (s *session) unlessRefused(ctx context.Context, e Envelope, err error) erro
 }
 
 // open opens a task for an envelope.
-func (s *session) open(e Envelope, req core.Request, a *asked, keep bool) error {
+func (s *session) open(e wire.Envelope, req core.Request, a *asked, keep bool) error {
 	if s.own(e.ID) != nil {
-		return refusef(CodeConflict, "what you asked under the id %q is still under way: send this one with a fresh id", e.ID)
+		return wire.Refusef(wire.CodeConflict, "what you asked under the id %q is still under way: send this one with a fresh id", e.ID)
 	}
 	if id := req.To.Agent(); id == "" || s.speaksACP(id) {
 		req.Foreign = &core.Foreign{Dialect: Dialect, JSON: e.Raw}
@@ -68,8 +69,8 @@ func (s *session) open(e Envelope, req core.Request, a *asked, keep bool) error 
 	// The pump waits for the lock before it tells anything of the task.
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a.live = s.progress && (a.kind == KindQuery || a.kind == KindDelegate)
-	t, err := s.self.Open(req, hub.Opening{Keep: keep, Private: a.kind.passes(), Tag: a})
+	a.live = s.progress && (a.kind == wire.KindQuery || a.kind == wire.KindDelegate)
+	t, err := s.self.Open(req, hub.Opening{Keep: keep, Private: a.kind.Passes(), Tag: a})
 	if err != nil {
 		return err
 	}
@@ -84,17 +85,17 @@ func (s *session) speaksACP(id core.AgentID) bool {
 }
 
 // request reads a query or a delegate.
-func (s *session) request(e Envelope) (req core.Request, err error) {
+func (s *session) request(e wire.Envelope) (req core.Request, err error) {
 	now := time.Now()
 	switch e.Kind {
-	case KindQuery:
-		var q Query
+	case wire.KindQuery:
+		var q wire.Query
 		if err := e.Read(&q); err != nil {
 			return req, err
 		}
 		req = q.Request(now)
-	case KindDelegate:
-		var d Delegate
+	case wire.KindDelegate:
+		var d wire.Delegate
 		if err := e.Read(&d); err != nil {
 			return req, err
 		}
@@ -131,7 +132,7 @@ func (s *session) address(to string) (core.Address, error) {
 	if err != nil || a.Agent() == "" {
 		return a, err
 	}
-	if _, here := s.hub.Reach(a.Agent()); !here && (to == s.hub.ID() || hub.SameAgent(to, hubID)) {
+	if _, here := s.hub.Reach(a.Agent()); !here && (to == s.hub.ID() || hub.SameAgent(to, wire.HubID)) {
 		return core.ToHub(), nil
 	}
 	return a, nil
@@ -139,8 +140,8 @@ func (s *session) address(to string) (core.Address, error) {
 
 // notify tells somebody something, and those who subscribe to its topic. A notice of
 // context for what the peer asked goes into that task.
-func (s *session) notify(ctx context.Context, e Envelope) error {
-	var n Notify
+func (s *session) notify(ctx context.Context, e wire.Envelope) error {
+	var n wire.Notify
 	err := e.Read(&n)
 	if err == nil {
 		var a *asked
@@ -154,28 +155,28 @@ func (s *session) notify(ctx context.Context, e Envelope) error {
 	}
 	switch {
 	case err != nil:
-	case n.Topic == TopicContext:
-		err = refusef(CodePeerNotFound, "the ref in data is no query or delegate of yours that runs: send its id")
+	case n.Topic == wire.TopicContext:
+		err = wire.Refusef(wire.CodePeerNotFound, "the ref in data is no query or delegate of yours that runs: send its id")
 	case to.IsZero():
 		to = core.ToHub() // for who subscribes to its topic
 	}
 	if err == nil {
 		req := n.Request()
 		req.To = to
-		err = s.open(e, req, &asked{id: e.ID, kind: KindNotify}, true)
+		err = s.open(e, req, &asked{id: e.ID, kind: wire.KindNotify}, true)
 	}
 	return s.unlessRefused(ctx, e, err)
 }
 
 // inject passes context on to a task that the peer asked for. It returns nil and
 // no error when the notice is something else.
-func (s *session) inject(e Envelope, n Notify) (*asked, error) {
-	if n.Topic != TopicContext {
+func (s *session) inject(e wire.Envelope, n wire.Notify) (*asked, error) {
+	if n.Topic != wire.TopicContext {
 		return nil, nil
 	}
-	var c Context
-	if err := readValue(n.Data, &c); err != nil {
-		return nil, refusef(CodeInvalidEnvelope, `data of %s: %s; send {"ref":"the id of your query","content":"..."}`, TopicContext, err)
+	var c wire.Context
+	if err := wire.ReadValue(n.Data, &c); err != nil {
+		return nil, wire.Refusef(wire.CodeInvalidEnvelope, `data of %s: %s; send {"ref":"the id of your query","content":"..."}`, wire.TopicContext, err)
 	}
 	if c.Ref == "" {
 		c.Ref = e.Ref
@@ -196,8 +197,8 @@ func (s *session) inject(e Envelope, n Notify) (*asked, error) {
 
 // cancel stops what the peer asked, as far as that is still possible: the ack says
 // truthfully whether there was something to stop.
-func (s *session) cancel(ctx context.Context, e Envelope) error {
-	var c Cancel
+func (s *session) cancel(ctx context.Context, e wire.Envelope) error {
+	var c wire.Cancel
 	if err := e.Read(&c); err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
@@ -208,12 +209,12 @@ func (s *session) cancel(ctx context.Context, e Envelope) error {
 	s.mu.Unlock()
 	if a == nil && job != nil && !job.ended {
 		s.hub.Count("acp.refused." + core.KindCancelRequested.String())
-		return s.unlessRefused(ctx, e, refusef(CodeUnsupported, "ref %q is something that you were asked: to stop it, answer it with an error of code cancelled", e.Ref))
+		return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeUnsupported, "ref %q is something that you were asked: to stop it, answer it with an error of code cancelled", e.Ref))
 	}
 	if a == nil || s.self.Cancel(a.task, c.Reason) != nil {
-		return s.answer(ctx, KindAck, e.ID, Ack{Accepted: false})
+		return s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: false})
 	}
-	return s.answer(ctx, KindAck, e.ID, Ack{Accepted: true})
+	return s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: true})
 }
 
 // own returns what the peer asked under an id, on whichever of its connections, or nil.
@@ -264,7 +265,7 @@ func (s *session) find(id string, do func(*asked)) (*asked, *session) {
 func (s *session) abandon(id string) {
 	s.mu.Lock()
 	a := s.asked[id]
-	if a == nil || a.kind == KindDelegate || s.opts.KeepTasks {
+	if a == nil || a.kind == wire.KindDelegate || s.opts.KeepTasks {
 		s.mu.Unlock()
 		return
 	}
@@ -283,7 +284,7 @@ func (s *session) inherit(due []owing) bool {
 			s.log.Info("a result is no longer there", "task", o.task, "error", err)
 			continue
 		}
-		a := &asked{id: o.id, kind: KindDelegate, reports: o.reports, inherited: true, until: o.until.Add(-s.peers.keep), task: o.task}
+		a := &asked{id: o.id, kind: wire.KindDelegate, reports: o.reports, inherited: true, until: o.until.Add(-s.peers.keep), task: o.task}
 		s.mu.Lock()
 		if s.gone {
 			s.mu.Unlock()

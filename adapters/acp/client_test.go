@@ -1,78 +1,28 @@
-package acp
+package acp_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 )
-
-// recorder is an outlet that keeps what is sent.
-type recorder struct{ sent []message }
-
-func (r *recorder) hold() {}
-
-func (r *recorder) flush() {}
-
-func (r *recorder) away() bool { return false }
-
-func (r *recorder) reclaim() []owing { return nil }
-
-func (r *recorder) send(_ context.Context, m message) error {
-	r.sent = append(r.sent, m)
-	return nil
-}
-
-func TestPiecesThatStandTogetherLeaveTogetherInEnvelopesOfBoundedSize(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		agent, rest := s.plainAgent("poet", core.Card{}), s.plain("rest")
-		task := s.ask(rest, core.Request{To: core.ToAgent("poet"), Content: "?"})
-		s.assigned(agent)
-		for range 100 {
-			s.report(agent, task, core.Text{Text: "abc"})
-		}
-		s.report(agent, task, core.Thinking{Text: "hm"}, core.Text{Text: strings.Repeat("\u00e9", pieceMost)}, core.Done{})
-		out := &recorder{}
-		session := newSession(s.hub, Options{Peers: s.peers}.withDefaults(), out)
-		session.identify("kit")
-		defer session.close(nil)
-		a := &asked{id: "q1", kind: KindQuery, reports: true, live: true}
-		session.asked[a.id] = a
-		err := session.tell(s.Context(), hub.Batch{Task: task, Role: hub.Requester, Tag: a, Events: task.Events()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []int
-		for i, m := range out.sent {
-			payload := valueOf(m.json, "payload")
-			got = append(got, len(textOf(payload, "text")))
-			if seq, _, err := readProgress(payload); m.kind == KindProgress && (err != nil || seq != uint64(i+1)) {
-				t.Errorf("envelope %d: got seq %d and error %v, want it to grow by one", i, seq, err)
-			}
-		}
-		if want := []int{300, 0, pieceMost, pieceMost, 0}; !slices.Equal(got, want) {
-			t.Errorf("bytes of text in each envelope: got %v, want %v", got, want)
-		}
-	})
-}
 
 func TestTheClientAsksAndDelegates(t *testing.T) {
 	for _, progress := range []bool{false, true} {
 		onStage(t, func(t *testing.T, s *stage) {
-			s.employ(core.Card{ID: "echo"}, WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+			s.employ(core.Card{ID: "echo"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 				if r.Content == "fail" {
 					return core.NewFault(core.CodeBudget, "no")
 				}
 				return errors.Join(say(core.Thinking{Text: "hm"}), say(core.Text{Text: r.Content}), say(core.Text{Text: "!"}),
 					say(core.File{Name: "f", Data: []byte("x")}), say(core.Usage{Output: 5}), say(core.Done{Data: json.RawMessage(`{"ok":true}`)}))
 			})
-			c := s.client(ClientOptions{ID: "kit", Progress: progress})
+			c := s.client(acpclient.Options{ID: "kit", Progress: progress})
 			pieces := 0
 			for name, ask := range map[string]func(context.Context, core.Request, func(core.Body)) (core.Answer, error){"ask": c.Ask, "delegate": c.Delegate} {
 				answer, err := ask(t.Context(), core.Request{To: core.ToAgent("echo"), Content: "hi"}, func(core.Body) { pieces++ })
@@ -99,12 +49,12 @@ func TestTheClientAsksAndDelegates(t *testing.T) {
 func TestAClientThatStopsWaitingCancelsItsQuery(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		stopped := make(chan error, 1)
-		s.employ(core.Card{ID: "slow"}, WorkOptions{}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+		s.employ(core.Card{ID: "slow"}, acpclient.WorkOptions{}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			<-ctx.Done()
 			stopped <- context.Cause(ctx)
 			return ctx.Err()
 		})
-		c := s.client(ClientOptions{ID: "kit"})
+		c := s.client(acpclient.Options{ID: "kit"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := c.Ask(ctx, core.Request{To: core.ToAgent("slow"), Content: "hi"}, nil); !errors.Is(err, context.DeadlineExceeded) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -20,22 +21,22 @@ var errContested = errors.New("another connection has the id")
 // depends on it, waits in line. The zero contest is none. session.mu guards it.
 type contest struct {
 	open bool
-	line []Envelope // the first is being settled
+	line []wire.Envelope // the first is being settled
 }
 
 // contend begins a contest with the capabilities of the peer, which waits for none
 // to be settled before.
-func (s *session) contend(ctx context.Context, e Envelope) {
+func (s *session) contend(ctx context.Context, e wire.Envelope) {
 	s.mu.Lock()
-	s.contest = contest{open: true, line: []Envelope{e}}
+	s.contest = contest{open: true, line: []wire.Envelope{e}}
 	s.mu.Unlock()
 	s.beside(ctx, s.settle)
 }
 
 // waits puts an envelope in line that has to wait for a contest, and reports whether
 // it did. A peer that sends too many gets an error.
-func (s *session) waits(e Envelope) (bool, error) {
-	if e.Kind != KindCapabilities && (e.Kind != KindPing || e.To != "" && !hub.SameAgent(e.To, hubID)) {
+func (s *session) waits(e wire.Envelope) (bool, error) {
+	if e.Kind != wire.KindCapabilities && (e.Kind != wire.KindPing || e.To != "" && !hub.SameAgent(e.To, wire.HubID)) {
 		return false, nil
 	}
 	s.mu.Lock()
@@ -44,7 +45,7 @@ func (s *session) waits(e Envelope) (bool, error) {
 	case !s.contest.open:
 		return false, nil
 	case len(s.contest.line) >= contestMost:
-		return true, errorOf(core.NewFault(core.CodeOverloaded,
+		return true, wire.ErrorOf(core.NewFault(core.CodeOverloaded,
 			"another connection has the id %s, and it is being asked whether it is still there: wait for the answers to what you sent before", s.who.id))
 	}
 	s.contest.line = append(s.contest.line, e)
@@ -64,7 +65,7 @@ func (s *session) settle(ctx context.Context) {
 		s.contest.line = s.contest.line[1:]
 		s.mu.Unlock()
 		var err error
-		if e.Kind == KindCapabilities {
+		if e.Kind == wire.KindCapabilities {
 			err = s.introduceBy(ctx, e, s.take)
 		} else {
 			err = s.ping(ctx, e)
@@ -98,6 +99,6 @@ func (s *session) joinOptions() hub.JoinOptions { return hub.JoinOptions{Probe: 
 func (s *session) farewell(ctx context.Context, err error) {
 	switch f := core.AsFault(err); f.Code {
 	case core.CodeConflict, core.CodeUnauthenticated:
-		_ = s.refuse(ctx, Envelope{}, f) // the connection ends either way
+		_ = s.refuse(ctx, wire.Envelope{}, f) // the connection ends either way
 	}
 }

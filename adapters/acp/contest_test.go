@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"context"
@@ -11,14 +11,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // listening has an actor read from now on, as a peer does that is there; what comes
 // to it is in the channel.
-func (a *actor) listening() <-chan Envelope {
-	came := make(chan Envelope, 64)
+func (a *actor) listening() <-chan wire.Envelope {
+	came := make(chan wire.Envelope, 64)
 	go func() {
 		defer close(came)
 		for {
@@ -26,7 +29,7 @@ func (a *actor) listening() <-chan Envelope {
 			if err != nil {
 				return
 			}
-			e, _ := Decode(raw, 1<<30) // what the hub sends; the other tests read it closely
+			e, _ := wire.Decode(raw, 1<<30) // what the hub sends; the other tests read it closely
 			came <- e
 		}
 	}()
@@ -37,9 +40,9 @@ func (a *actor) listening() <-chan Envelope {
 func (s *stage) knownAs(p core.Principal, id core.AgentID) *actor {
 	s.Helper()
 	p.Authenticated = true
-	conn, ended := s.plug(Options{Principal: p, AgentID: id})
+	conn, ended := s.plug(acp.Options{Principal: p, AgentID: id})
 	a := &actor{stage: s, conn: conn, ended: ended, name: p.ID}
-	a.expect(KindDiscover)
+	a.expect(wire.KindDiscover)
 	return a
 }
 
@@ -52,7 +55,7 @@ func (a *actor) introduces(id string) {
 // replaced checks that an actor learns that a newer connection has its place.
 func (a *actor) replaced() {
 	a.Helper()
-	a.refused("", CodeConflict, "newer connection")
+	a.refused("", wire.CodeConflict, "newer connection")
 	if r := <-a.ended; r.Cause != link.Replaced {
 		a.Errorf("%s: got %v, want it replaced", a.name, &r)
 	}
@@ -64,9 +67,9 @@ func TestASecondConnectionOfAnAgentThatIsThereAsksButDoesNotTakeItsPlace(t *test
 		came := fam.listening()
 		also := s.enter("fam")
 		also.introduces("c9")
-		also.refused("c9", CodeConflict, "fam")
+		also.refused("c9", wire.CodeConflict, "fam")
 		also.say(`{"id":"p","kind":"ping"}`)
-		expect[Pong](also, KindPong, "p")
+		expect[wire.Pong](also, wire.KindPong, "p")
 		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
 		fam.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"here"}}`, (<-came).ID)
 		s.ended(task)
@@ -84,11 +87,11 @@ func TestAnAgentThatIsSilentLosesItsPlaceToTheNextConnection(t *testing.T) {
 		fresh.say(`{"id":"newer","kind":"capabilities","payload":{"agent_name":"newer"}}`)
 		// The reader waits for nothing.
 		fresh.say(`{"id":"d","kind":"discover"}`)
-		if got := expect[Capabilities](fresh, KindCapabilities, "d"); got.Agents[0].AgentName != "old" {
+		if got := expect[wire.Capabilities](fresh, wire.KindCapabilities, "d"); got.Agents[0].AgentName != "old" {
 			t.Errorf("meanwhile: got %+v, want the old one", got.Agents)
 		}
 		start := time.Now()
-		expect[Pong](fresh, KindPong, "p")
+		expect[wire.Pong](fresh, wire.KindPong, "p")
 		if took := time.Since(start); took != 2*time.Second {
 			t.Errorf("the pong came after %v, want 2s", took)
 		}
@@ -96,8 +99,8 @@ func TestAnAgentThatIsSilentLosesItsPlaceToTheNextConnection(t *testing.T) {
 		if got := s.ended(task); got.Fault == nil || got.Fault.Code != core.CodeUnreachable {
 			t.Errorf("its task: got %+v, want it failed", got)
 		}
-		old.expect(KindQuery)
-		old.expect(KindCancel)
+		old.expect(wire.KindQuery)
+		old.expect(wire.KindCancel)
 		old.replaced()
 	})
 }
@@ -108,16 +111,16 @@ func TestWhatWaitsForAContestIsBounded(t *testing.T) {
 		fresh := s.enter("fam")
 		fresh.introduces("new")
 		synctest.Wait() // it is being settled, and in line no more
-		for range contestMost {
+		for range 16 {
 			fresh.say(`{"id":"%s","kind":"ping"}`, core.NewID())
 		}
 		fresh.say(`{"id":"more","kind":"ping"}`)
-		fresh.refused("more", CodeOverloaded, "still there")
-		for range contestMost {
-			fresh.expect(KindPong)
+		fresh.refused("more", wire.CodeOverloaded, "still there")
+		for range 16 {
+			fresh.expect(wire.KindPong)
 		}
 		fresh.say(`{"id":"more","kind":"ping"}`)
-		expect[Pong](fresh, KindPong, "more")
+		expect[wire.Pong](fresh, wire.KindPong, "more")
 	})
 }
 
@@ -131,14 +134,14 @@ func TestWhoAuthenticatedTakesThePlaceOfHisOlderConnectionAtOnce(t *testing.T) {
 		fresh := s.knownAs(alice, "fam")
 		fresh.introduces("new")
 		fresh.say(`{"id":"p","kind":"ping"}`)
-		expect[Pong](fresh, KindPong, "p")
+		expect[wire.Pong](fresh, wire.KindPong, "p")
 		if took := time.Since(start); took != 0 {
 			t.Errorf("it took %v, want no time", took)
 		}
 		old.replaced()
 		bob := s.knownAs(core.Principal{ID: "bob"}, "fam")
 		bob.introduces("c")
-		bob.refused("c", CodeConflict, "fam")
+		bob.refused("c", wire.CodeConflict, "fam")
 		if a, _ := s.hub.Agent("fam"); a.Name != "new" {
 			t.Errorf("got %q, want the newer one of alice", a.Name)
 		}
@@ -161,27 +164,29 @@ func TestAPeerThatLeavesDuringAContestLeavesNothingBehind(t *testing.T) {
 func TestAPeerWhoseTokenRunsOutIsTold(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.knownAs(core.Principal{ID: "alice", Until: time.Now().Add(time.Minute)}, "")
-		a.refused("", CodeNotAuthorized, "Token has expired")
-		if r := <-a.ended; r.Cause != link.Unauthorized || r.Code != closeUnauthenticated {
-			t.Errorf("got %v with code %d, want unauthorized with %d", &r, r.Code, closeUnauthenticated)
+		a.refused("", wire.CodeNotAuthorized, "Token has expired")
+		if r := <-a.ended; r.Cause != link.Unauthorized || r.Code != 4401 {
+			t.Errorf("got %v with code %d, want unauthorized with %d", &r, r.Code, 4401)
 		}
 	})
 }
 
 func TestTheWorkingEndComesToAnEndOnceItIsReplacedOrKnownNoLonger(t *testing.T) {
 	for _, c := range []struct {
-		code Code
+		code wire.Code
 		want core.Fault
 	}{
-		{CodeConflict, core.Fault{Code: core.CodeConflict, Message: "why", Peer: Replaced}},
-		{CodeNotAuthorized, core.Fault{Code: core.CodeNotAuthorized, Message: "why"}},
+		{wire.CodeConflict, core.Fault{Code: core.CodeConflict, Message: "why", Peer: acpclient.Replaced}},
+		{wire.CodeNotAuthorized, core.Fault{Code: core.CodeNotAuthorized, Message: "why"}},
 	} {
 		onStage(t, func(t *testing.T, s *stage) {
 			hubEnd, agentEnd := pipe()
 			done := make(chan error, 1)
-			go func() { done <- Work(context.Background(), agentEnd, core.Card{ID: "kit"}, nil, WorkOptions{}) }()
+			go func() {
+				done <- acpclient.Work(context.Background(), agentEnd, core.Card{ID: "kit"}, nil, acpclient.WorkOptions{})
+			}()
 			a := &actor{stage: s, conn: hubEnd, name: "the hub"}
-			a.expect(KindCapabilities)
+			a.expect(wire.KindCapabilities)
 			a.say(`{"id":"1","from":"hub","kind":"error","ref":null,"payload":{"code":"%s","message":"why"}}`, c.code)
 			var got *core.Fault
 			if err := <-done; !errors.As(err, &got) || got.Code != c.want.Code || got.Message != c.want.Message || got.Peer != c.want.Peer {
@@ -192,9 +197,9 @@ func TestTheWorkingEndComesToAnEndOnceItIsReplacedOrKnownNoLonger(t *testing.T) 
 }
 
 // requestOf sends an HTTP request of fam and returns the status of the answer.
-func requestOf(ctx context.Context, x *HTTP, method, body string) int {
+func requestOf(ctx context.Context, x *acp.HTTP, method, body string) int {
 	r := httptest.NewRequestWithContext(ctx, method, "/acp", strings.NewReader(body))
-	r.Header.Set(headerAgentID, "fam")
+	r.Header.Set("X-Agent-Id", "fam")
 	w := httptest.NewRecorder()
 	x.ServeHTTP(w, r)
 	return w.Code
@@ -204,20 +209,20 @@ func TestAPeerOfHTTPIsThereAsLongAsItReadsOrAsks(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		// comes is what the peer does while it is waited for, and after how long.
-		comes   func(ctx context.Context, x *HTTP)
+		comes   func(ctx context.Context, x *acp.HTTP)
 		replace bool
 		after   time.Duration
 	}{
-		{"it does nothing", func(context.Context, *HTTP) {}, true, 2 * time.Second},
-		{"it reads what arrives", func(ctx context.Context, x *HTTP) { requestOf(ctx, x, http.MethodGet, "") }, false, 0},
-		{"it comes back in time", func(ctx context.Context, x *HTTP) {
+		{"it does nothing", func(context.Context, *acp.HTTP) {}, true, 2 * time.Second},
+		{"it reads what arrives", func(ctx context.Context, x *acp.HTTP) { requestOf(ctx, x, http.MethodGet, "") }, false, 0},
+		{"it comes back in time", func(ctx context.Context, x *acp.HTTP) {
 			<-time.After(1500 * time.Millisecond)
 			requestOf(ctx, x, http.MethodPost, `{"id":"p","kind":"ping"}`)
 		}, false, 1500 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
-				x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers}})
+				x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}})
 				if got := requestOf(t.Context(), x, http.MethodPost, `{"id":"c","kind":"capabilities","payload":{}}`); got != http.StatusAccepted {
 					t.Fatalf("capabilities: got %d, want 202", got)
 				}
@@ -230,9 +235,9 @@ func TestAPeerOfHTTPIsThereAsLongAsItReadsOrAsks(t *testing.T) {
 				fresh.introduces("new")
 				if c.replace {
 					fresh.say(`{"id":"p2","kind":"ping"}`)
-					expect[Pong](fresh, KindPong, "p2")
+					expect[wire.Pong](fresh, wire.KindPong, "p2")
 				} else {
-					fresh.refused("new", CodeConflict, "fam")
+					fresh.refused("new", wire.CodeConflict, "fam")
 				}
 				if took := time.Since(start); took != c.after {
 					t.Errorf("it took %v, want %v", took, c.after)
@@ -247,7 +252,7 @@ func TestAPeerOfHTTPIsThereAsLongAsItReadsOrAsks(t *testing.T) {
 
 func TestAPostOfCapabilitiesWaitsUntilItIsKnownWhoHasTheID(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
-		x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers}})
+		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}})
 		defer x.Close()
 		old := s.agent("fam", `{"agent_name":"old"}`)
 		start := time.Now()

@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -16,19 +19,19 @@ func TestAnAckSaysHowLongItWillTakeWhereTheAgentHasAHistory(t *testing.T) {
 		for id, want := range []int64{0, 3000, 3000} {
 			id := string(rune('a' + id))
 			kit.say(`{"id":"%s","to":"doer","kind":"delegate","payload":{"task":"do it"}}`, id)
-			if got := expect[Ack](kit, KindAck, id); !got.Accepted || got.EstimatedMS != want {
+			if got := expect[wire.Ack](kit, wire.KindAck, id); !got.Accepted || got.EstimatedMS != want {
 				t.Errorf("ack of %s: got %+v, want accepted in %d ms", id, got, want)
 			}
 			task := s.assigned(doer)
 			time.Sleep(3 * time.Second)
 			s.report(doer, task, core.Done{})
 			s.news(doer) // of its own end
-			kit.expect(KindResult)
+			kit.expect(wire.KindResult)
 		}
 		kit.say(`{"id":"x","to":"doer","kind":"delegate","payload":{"task":"one"}}`)
-		kit.expect(KindAck)
+		kit.expect(wire.KindAck)
 		kit.say(`{"id":"y","to":"doer","kind":"delegate","payload":{"task":"two"}}`)
-		if got := expect[Ack](kit, KindAck, "y"); got.EstimatedMS != 6000 {
+		if got := expect[wire.Ack](kit, wire.KindAck, "y"); got.EstimatedMS != 6000 {
 			t.Errorf("behind another: got %+v, want 6000 ms", got)
 		}
 	})
@@ -40,14 +43,14 @@ func TestADelegateThatWantsNoReportIsOverForItsAgentWithTheAck(t *testing.T) {
 		onStage(t, func(t *testing.T, s *stage) {
 			fam, kit := s.agent("fam", `{}`), s.enter("kit")
 			kit.say(silent)
-			kit.expect(KindAck)
-			fam.expect(KindDelegate)
+			kit.expect(wire.KindAck)
+			fam.expect(wire.KindDelegate)
 			time.Sleep(3 * time.Second)
 			fam.say(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
 			kit.say(next)
-			fam.expect(KindQuery) // it has room: no result of the first is to come
+			fam.expect(wire.KindQuery) // it has room: no result of the first is to come
 			kit.say(`{"id":"d2","to":"fam","kind":"delegate","payload":{"task":"do it again"}}`)
-			if got := expect[Ack](kit, KindAck, "d2"); got.EstimatedMS != 0 {
+			if got := expect[wire.Ack](kit, wire.KindAck, "d2"); got.EstimatedMS != 0 {
 				t.Errorf("ack: got %+v, want no estimate by what told of no end", got)
 			}
 			fam.say(`{"id":"r1","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done"}}`)
@@ -57,16 +60,16 @@ func TestADelegateThatWantsNoReportIsOverForItsAgentWithTheAck(t *testing.T) {
 	})
 	t.Run("of our end, once it has done it", func(t *testing.T) {
 		onStage(t, func(t *testing.T, s *stage) {
-			s.employ(core.Card{ID: "fam"}, WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+			s.employ(core.Card{ID: "fam"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 				time.Sleep(time.Second)
 				return say(core.Text{Text: r.Content})
 			})
 			kit := s.enter("kit")
 			kit.say(silent)
-			kit.expect(KindAck)
+			kit.expect(wire.KindAck)
 			began := time.Now()
 			kit.say(next)
-			kit.expect(KindResponse)
+			kit.expect(wire.KindResponse)
 			if got := time.Since(began); got != 2*time.Second {
 				t.Errorf("the next was answered after %s, want one after the other in 2s", got)
 			}
@@ -74,11 +77,11 @@ func TestADelegateThatWantsNoReportIsOverForItsAgentWithTheAck(t *testing.T) {
 	})
 	t.Run("of our end, when it fails", func(t *testing.T) {
 		onStage(t, func(t *testing.T, s *stage) {
-			s.employ(core.Card{ID: "fam"}, WorkOptions{}, func(context.Context, core.Request, func(core.Body) error) error {
+			s.employ(core.Card{ID: "fam"}, acpclient.WorkOptions{}, func(context.Context, core.Request, func(core.Body) error) error {
 				return core.NewFault(core.CodeInternal, "no")
 			})
-			kit := s.client(ClientOptions{ID: "kit"})
-			e := kit.Envelope(KindDelegate, "fam", Delegate{Task: "do it", ReportBack: new(bool)})
+			kit := s.client(acpclient.Options{ID: "kit"})
+			e := kit.Envelope(wire.KindDelegate, "fam", wire.Delegate{Task: "do it", ReportBack: new(bool)})
 			if _, err := kit.Do(t.Context(), e); err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +95,7 @@ func TestAnUrgentDelegateGoesAheadInTheQueueOfItsAgent(t *testing.T) {
 		doer, kit := s.plainAgent("doer", core.Card{}), s.enter("kit")
 		for _, c := range []struct{ id, priority string }{{"runs", "normal"}, {"waits", "normal"}, {"hurry", "urgent"}} {
 			kit.say(`{"id":"%s","to":"doer","kind":"delegate","payload":{"task":"%s","priority":"%s"}}`, c.id, c.id, c.priority)
-			kit.expect(KindAck)
+			kit.expect(wire.KindAck)
 		}
 		for _, want := range []string{"runs", "hurry", "waits"} {
 			task := s.assigned(doer)
@@ -109,29 +112,29 @@ func TestAResultNamesItsTaskInBrief(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		doer, fam, kit := s.plainAgent("doer", core.Card{}), s.agent("fam", `{}`), s.enter("kit")
 		kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"first line\nand %s"}}`, strings.Repeat("x", 1000))
-		kit.expect(KindAck)
+		kit.expect(wire.KindAck)
 		s.report(doer, s.assigned(doer), core.Done{Text: "done"})
-		if got := expect[Result](kit, KindResult, "d1").TaskRef; got != "first line ..." {
+		if got := expect[wire.Result](kit, wire.KindResult, "d1").TaskRef; got != "first line ..." {
 			t.Errorf("task_ref: got %q, want the first line", got)
 		}
 		const result = `"payload":{"status":"completed","outcome":"done"}`
 		for _, id := range []string{"d2", "d3"} {
 			kit.say(`{"id":"%s","to":"fam","kind":"delegate","payload":{"task":"do it"}}`, id)
-			kit.expect(KindAck)
-			fam.expect(KindDelegate)
+			kit.expect(wire.KindAck)
+			fam.expect(wire.KindDelegate)
 			if id == "d3" {
-				time.Sleep(unsureFor) // what came is certain
+				time.Sleep(time.Minute) // what came is certain
 				kit.leave()
 			}
 			fam.say(`{"id":"r%s","kind":"result","ref":"%s",`+result+`}`, id, id)
 			if id == "d2" {
-				if got := string(kit.expect(KindResult).Payload); got != `{"status":"completed","outcome":"done"}` {
+				if got := string(kit.expect(wire.KindResult).Payload); got != `{"status":"completed","outcome":"done"}` {
 					t.Errorf("from one ACP peer to another: got %s, want it as it came", got)
 				}
 			}
 		}
 		kit = s.enter("kit")
-		if got := expect[Result](kit, KindResult, "d3"); got.TaskRef != "do it" {
+		if got := expect[wire.Result](kit, wire.KindResult, "d3"); got.TaskRef != "do it" {
 			t.Errorf("late, from one ACP peer to another: got %+v, want the task named", got)
 		}
 	})
@@ -142,7 +145,7 @@ func TestAResultFindsThePeerOnTheConnectionThatItListensTo(t *testing.T) {
 	for name, after := range map[string]bool{"that is there at the end": false, "that comes after the end": true} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
-				x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers}})
+				x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}})
 				defer x.Close()
 				doer := s.plainAgent("doer", core.Card{})
 				if w := serve(x, "POST", "kit", delegate); w.Code != 200 {
@@ -157,13 +160,12 @@ func TestAResultFindsThePeerOnTheConnectionThatItListensTo(t *testing.T) {
 				if !after {
 					s.report(doer, task, core.Done{Text: "done"})
 				}
-				if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "done" {
+				if got := expect[wire.Result](kit, wire.KindResult, "d1"); got.Outcome != "done" {
 					t.Errorf("result: got %+v, want done", got)
 				}
 				kit.silent()
-				c := x.peers[callerKey{who: who{"kit", "kit"}}]
-				if letters, _, _ := c.mail.after(0); len(letters) > 1 || len(letters) == 1 && letters[0].json != nil {
-					t.Errorf("over HTTP: got %d envelopes that wait, want none", len(letters))
+				if got := waiting(x, "kit"); len(got) > 0 {
+					t.Errorf("over HTTP: got %q that wait, want none", got)
 				}
 			})
 		})
@@ -173,20 +175,20 @@ func TestAResultFindsThePeerOnTheConnectionThatItListensTo(t *testing.T) {
 func TestDiscoverOfAnACPAgentHasAllThatItSaid(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		fam := s.agent("fam", `{"agent_name":"Fam","domains":["family"],"extensions":["progress"],"mood":{"b": 1, "a": 2},"languages":["en"],"max_concurrent_tasks":2}`)
-		conn, ended := s.plug(Options{AgentID: "small", MaxEnvelopeBytes: 1 << 10})
+		conn, ended := s.plug(acp.Options{AgentID: "small", MaxEnvelopeBytes: 1 << 10})
 		kit, small := s.enter("kit"), &actor{stage: s, conn: conn, ended: ended, name: "small"}
-		small.expect(KindDiscover)
+		small.expect(wire.KindDiscover)
 		for i, want := range []string{
 			`{"agent_name":"Fam","domains":["family"],"channels":[],"tools":[],"max_concurrent_tasks":2,"extensions":["progress"],"languages":["en"],"mood":{"b": 1, "a": 2}}`,
 			`{"agent_name":"Fam","domains":[],"channels":[],"tools":[],"max_concurrent_tasks":0}`,
 			`{"agent_name":"Fam","domains":[],"channels":[],"tools":[],"max_concurrent_tasks":1}`,
 		} {
 			kit.say(`{"id":"d%d","to":"fam","kind":"discover"}`, i)
-			if got := string(kit.expect(KindCapabilities).Payload); i < 2 && got != want {
+			if got := string(kit.expect(wire.KindCapabilities).Payload); i < 2 && got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 			small.say(`{"id":"d%d","to":"fam","kind":"discover"}`, i)
-			if got := string(small.expect(KindCapabilities).Payload); got != want {
+			if got := string(small.expect(wire.KindCapabilities).Payload); got != want {
 				t.Errorf("who takes little: got  %s\nwant %s", got, want)
 			}
 			next := []string{`"max_concurrent_tasks":0`, `"novel":"` + strings.Repeat("x", 1<<10) + `"`, `"domains":[]`}[i]
@@ -208,7 +210,7 @@ func TestDiscoverOfTheHubIsNarrowedToADomainAndFollowsEveryChange(t *testing.T) 
 			id := strings.Repeat("i", asks)
 			kit.say(`{"id":"%s","kind":"discover","payload":{"domain":"%s"}}`, id, domain)
 			var got []string
-			for _, a := range expect[Capabilities](kit, KindCapabilities, id).Agents {
+			for _, a := range expect[wire.Capabilities](kit, wire.KindCapabilities, id).Agents {
 				got = append(got, string(a.ID))
 			}
 			if strings.Join(got, " ") != strings.Join(want, " ") {
@@ -225,11 +227,11 @@ func TestDiscoverOfTheHubIsNarrowedToADomainAndFollowsEveryChange(t *testing.T) 
 		want("garden.roses", "fam")
 		want("family.school")
 		kit.say(`{"id":"one","to":"fam","kind":"discover"}`)
-		if got := expect[Capabilities](kit, KindCapabilities, "one"); got.Tools[0] != "b" {
+		if got := expect[wire.Capabilities](kit, wire.KindCapabilities, "one"); got.Tools[0] != "b" {
 			t.Errorf("one agent: got %+v, want what it said last", got)
 		}
 		fam.silent() // the hub answers for it
 		kit.say(`{"id":"bad","kind":"discover","payload":{"domain":"a..b"}}`)
-		kit.refused("bad", CodeInvalidEnvelope, "a..b")
+		kit.refused("bad", wire.CodeInvalidEnvelope, "a..b")
 	})
 }

@@ -8,12 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // whom returns the agent that an envelope is for, or nil when it is for the hub.
-func (s *session) whom(e Envelope) (*hub.AgentStatus, error) {
+func (s *session) whom(e wire.Envelope) (*hub.AgentStatus, error) {
 	to, err := s.address(e.To)
 	switch {
 	case err != nil:
@@ -21,18 +22,18 @@ func (s *session) whom(e Envelope) (*hub.AgentStatus, error) {
 	case to.IsZero() || to.Reach() == core.ReachHub:
 		return nil, nil
 	case to.Agent() == "":
-		return nil, refusef(CodeInvalidEnvelope, "a %s is for the hub or one agent, not for %q: leave to out, or send an agent id", e.Kind, e.To)
+		return nil, wire.Refusef(wire.CodeInvalidEnvelope, "a %s is for the hub or one agent, not for %q: leave to out, or send an agent id", e.Kind, e.To)
 	}
 	agent, ok := s.hub.Reach(to.Agent())
 	if !ok {
-		return nil, refusef(CodePeerNotFound, "no agent %q is here: send a discover without to for a list", e.To)
+		return nil, wire.Refusef(wire.CodePeerNotFound, "no agent %q is here: send a discover without to for a list", e.To)
 	}
 	return &agent, nil
 }
 
-func (s *session) hubPong() Pong {
+func (s *session) hubPong() wire.Pong {
 	all := s.hub.Totals()
-	p := Pong{Status: "idle", UptimeSecs: seconds(s.peers.since), AgentName: s.opts.HubName, ActiveTasks: int64(all.Active)}
+	p := wire.Pong{Status: "idle", UptimeSecs: seconds(s.peers.since), AgentName: s.opts.HubName, ActiveTasks: int64(all.Active)}
 	switch {
 	case all.Agents > 0 && all.Full == all.Agents:
 		p.Status = "overloaded"
@@ -57,8 +58,8 @@ func seconds(since time.Time) int64 { return int64(time.Since(since) / time.Seco
 
 // describe answers a discover: with the card of one agent, or with what everybody
 // here can do together.
-func (s *session) describe(ctx context.Context, e Envelope) error {
-	var d Discover
+func (s *session) describe(ctx context.Context, e wire.Envelope) error {
+	var d wire.Discover
 	if err := e.Read(&d); err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
@@ -68,7 +69,7 @@ func (s *session) describe(ctx context.Context, e Envelope) error {
 		return s.unlessRefused(ctx, e, err)
 	}
 	if agent != nil {
-		out := s.newEnvelope(KindCapabilities, e.ID, nil)
+		out := s.newEnvelope(wire.KindCapabilities, e.ID, nil)
 		for _, own := range []bool{true, false} {
 			out.Payload = described(agent, own)
 			if len(out.Encode()) <= s.opts.MaxEnvelopeBytes {
@@ -81,71 +82,71 @@ func (s *session) describe(ctx context.Context, e Envelope) error {
 	if err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
-	out := s.newEnvelope(KindCapabilities, e.ID, all)
+	out := s.newEnvelope(wire.KindCapabilities, e.ID, all)
 	if len(out.Encode()) > s.opts.MaxEnvelopeBytes {
 		out = s.fewer(e, all)
 	}
 	raw := out.Encode()
 	if len(raw) > s.opts.MaxEnvelopeBytes {
-		return s.unlessRefused(ctx, e, refusef(CodeTooLarge, "what the agents here can do has %d bytes, an envelope at most %d: send a discover with a domain", len(raw), s.opts.MaxEnvelopeBytes))
+		return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeTooLarge, "what the agents here can do has %d bytes, an envelope at most %d: send a discover with a domain", len(raw), s.opts.MaxEnvelopeBytes))
 	}
 	return s.out.send(ctx, message{json: raw, kind: out.Kind, ref: e.ID})
 }
 
 // fewer answers a discover with as many of the agents as there is room for, by id, and
 // how many more there are.
-func (s *session) fewer(e Envelope, all Capabilities) Envelope {
+func (s *session) fewer(e wire.Envelope, all wire.Capabilities) wire.Envelope {
 	s.hub.Count("acp.capabilities.fewer_agents")
 	list := all.Agents
-	all.Agents, all.MoreAgents = []Listed{}, len(list)
-	room := s.opts.MaxEnvelopeBytes - len(s.newEnvelope(KindCapabilities, e.ID, all).Encode()) - len(`"agents":[],`)
+	all.Agents, all.MoreAgents = []wire.Listed{}, len(list)
+	room := s.opts.MaxEnvelopeBytes - len(s.newEnvelope(wire.KindCapabilities, e.ID, all).Encode()) - len(`"agents":[],`)
 	n := 0
 	for n < len(list) {
-		if room -= len(encode(list[n])) + len(","); room < 0 {
+		if room -= len(wire.Marshal(list[n])) + len(","); room < 0 {
 			break
 		}
 		n++
 	}
 	all.Agents, all.MoreAgents = list[:n], len(list)-n
-	return s.newEnvelope(KindCapabilities, e.ID, all)
+	return s.newEnvelope(wire.KindCapabilities, e.ID, all)
 }
 
 // described says what one agent can do; with own also what one of ACP said of itself
 // in members that the hub does not know (promise P11).
 func described(agent *hub.AgentStatus, own bool) json.RawMessage {
-	c := capabilitiesOf(agent.Card)
+	c := wire.CapabilitiesOf(agent.Card)
 	if agent.Load.State == core.LoadDraining {
 		*c.MaxConcurrentTasks = 0
 	}
 	if agent.Dialect != Dialect {
-		return encode(c)
+		return wire.Marshal(c)
 	}
-	if agent.Features.Has(progressFeatures) {
-		c.Extensions = []string{ExtensionProgress}
+	if agent.Features.Has(wire.ProgressFeatures) {
+		c.Extensions = []string{wire.ExtensionProgress}
 	}
-	var said []field
+	var said []wire.Field
 	for _, key := range slices.Sorted(maps.Keys(agent.Metadata)) {
 		if own {
-			said = append(said, field{key, agent.Metadata[key]})
+			said = append(said, wire.Field{Key: key, Value: agent.Metadata[key]})
 		}
 	}
-	return setMembers(encode(c), said...)
+	return wire.SetMembers(wire.Marshal(c), said...)
 }
 
 // everybody is what all agents can do together, and a list of them. With a domain it
 // is those who answer for it, and for what is below it.
-func (s *session) everybody(domain string) (Capabilities, error) {
+func (s *session) everybody(domain string) (wire.Capabilities, error) {
 	var most int64
 	var of core.Address
 	if domain != "" {
 		var err error
 		if of, err = core.ParseAddress("domain:" + domain); err != nil {
-			return Capabilities{}, err
+			return wire.Capabilities{}, err
 		}
 	}
-	all := Capabilities{
+	all := wire.Capabilities{
 		AgentName: s.opts.HubName, Domains: []string{}, Channels: []string{}, Tools: []string{}, MaxConcurrentTasks: &most,
-		Extensions: extensions(),
+		Extensions: wire.Extensions(),
 	}
 	for _, a := range s.hub.Agents() {
 		if domain != "" && !concerned(a.Card, of) {
@@ -156,7 +157,7 @@ func (s *session) everybody(domain string) (Capabilities, error) {
 		all.Channels = append(all.Channels, a.Channels...)
 		all.Tools = append(all.Tools, a.Tools...)
 		all.Capabilities = append(all.Capabilities, a.Capabilities...)
-		all.Agents = append(all.Agents, Listed{
+		all.Agents = append(all.Agents, wire.Listed{
 			ID: a.ID, Hex: hub.Alias(a.ID), AgentName: a.Name, Dialect: a.Dialect, Domains: a.Domains, Capabilities: a.Capabilities,
 			Channels: a.Channels, Model: a.Model, Status: statusOf(a.Load.State),
 		})
@@ -177,8 +178,8 @@ func concerned(card core.Card, domain core.Address) bool {
 
 // hello agrees on the version. It is optional here: a peer that never sends one
 // speaks version 1.
-func (s *session) hello(ctx context.Context, e Envelope) error {
-	var h Hello
+func (s *session) hello(ctx context.Context, e wire.Envelope) error {
+	var h wire.Hello
 	if err := e.Read(&h); err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
@@ -186,18 +187,18 @@ func (s *session) hello(ctx context.Context, e Envelope) error {
 	if e.Ref != "" {
 		return nil // a reply; the hub sends no hello
 	}
-	if !slices.Contains(h.ProtocolVersions, Version) {
-		return s.unlessRefused(ctx, e, refusef(CodeIncompatibleVersion, "no version in common: the hub speaks [%d]", Version))
+	if !slices.Contains(h.ProtocolVersions, wire.Version) {
+		return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeIncompatibleVersion, "no version in common: the hub speaks [%d]", wire.Version))
 	}
-	return s.answer(ctx, KindHello, e.ID, Hello{
-		ProtocolVersions: []int64{Version}, SelectedVersion: Version, AgentName: s.opts.HubName, Features: features(),
+	return s.answer(ctx, wire.KindHello, e.ID, wire.Hello{
+		ProtocolVersions: []int64{wire.Version}, SelectedVersion: wire.Version, AgentName: s.opts.HubName, Features: wire.Features(),
 	})
 }
 
 // shutdown tells the peer that the hub is stopping.
 func (s *session) shutdown(ctx context.Context, reason string) error {
-	e := s.newEnvelope(KindNotify, "", Notify{
-		Topic: TopicShutdown, Data: encode(map[string]string{"reason": reason}), Importance: core.ImportanceHigh.String(),
+	e := s.newEnvelope(wire.KindNotify, "", wire.Notify{
+		Topic: wire.TopicShutdown, Data: wire.Marshal(map[string]string{"reason": reason}), Importance: core.ImportanceHigh.String(),
 	})
-	return s.out.send(ctx, message{json: e.Encode(), kind: KindNotify})
+	return s.out.send(ctx, message{json: e.Encode(), kind: wire.KindNotify})
 }

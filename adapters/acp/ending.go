@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -64,32 +65,32 @@ func (t *teller) conclude(e core.Event) error {
 	case a.inherited && time.Since(e.At) > t.s.peers.keep:
 		t.s.hub.Count("acp.result.expired")
 		return nil
-	case !a.reports && a.kind == KindDelegate && !t.refused(e):
+	case !a.reports && a.kind == wire.KindDelegate && !t.refused(e):
 		return nil
 	}
-	if raw := ownFrame(e); raw != nil {
+	if raw := wire.FrameOf(e); raw != nil {
 		if raw := t.fitting(raw); raw != nil {
 			return t.sendEnd(raw)
 		}
 	}
 	answer := t.task.Answer()
-	out := t.s.newEnvelope(KindError, a.id, nil)
+	out := t.s.newEnvelope(wire.KindError, a.id, nil)
 	if agent := t.task.Agent(); agent != "" {
 		out.From = string(agent)
 	}
 	switch {
-	case a.kind == KindDelegate && a.reports:
-		out.Kind, out.Payload = KindResult, encode(t.result(answer))
+	case a.kind == wire.KindDelegate && a.reports:
+		out.Kind, out.Payload = wire.KindResult, wire.Marshal(t.result(answer))
 	case answer.Fault != nil && (a.kind.Known() || answer.Fault.Code != core.CodeTimeout && answer.Fault.Code != core.CodeCancelled):
-		out.From, out.Payload = hubID, encode(t.failure(answer))
-	case a.kind == KindQuery:
-		out.Kind, out.Payload = KindResponse, encode(responseOf(answer))
+		out.From, out.Payload = wire.HubID, wire.Marshal(t.failure(answer))
+	case a.kind == wire.KindQuery:
+		out.Kind, out.Payload = wire.KindResponse, wire.Marshal(wire.ResponseOf(answer))
 	default:
 		return nil // a notice that was taken, or a kind of which the hub does not know whether it has an answer
 	}
 	raw := out.Encode()
 	if len(raw) > t.s.opts.MaxEnvelopeBytes && (a.live || answer.Fault != nil) {
-		out.Payload = encode(t.shorter(answer))
+		out.Payload = wire.Marshal(t.shorter(answer))
 		raw = out.Encode()
 	}
 	return t.sendEnd(raw)
@@ -108,20 +109,20 @@ func (t *teller) refused(end core.Event) bool {
 }
 
 // result is the end of a delegate, which it names.
-func (t *teller) result(answer core.Answer) Result {
-	r := resultOf(answer)
-	r.TaskRef = brief(t.task.Request())
+func (t *teller) result(answer core.Answer) wire.Result {
+	r := wire.ResultOf(answer)
+	r.TaskRef = wire.Brief(t.task.Request())
 	return r
 }
 
 // failure is a task that failed, with what was answered before and not told.
-func (t *teller) failure(answer core.Answer) *Error {
+func (t *teller) failure(answer core.Answer) *wire.Error {
 	if t.asked.live {
 		rest := core.Fold(t.asked.withEnd)
 		rest.Fault = answer.Fault
-		return failureOf(rest)
+		return wire.FailureOf(rest)
 	}
-	return failureOf(answer)
+	return wire.FailureOf(answer)
 }
 
 // shorter is the end of a task without what does not fit: of an answer whose pieces
@@ -130,19 +131,19 @@ func (t *teller) shorter(answer core.Answer) any {
 	switch {
 	case !t.asked.live:
 		t.s.hub.Count("acp.refused." + core.KindText.String())
-		answer = leftOut(answer)
+		answer = wire.WithoutContent(answer)
 	case t.asked.attached:
-		answer.Text = summary(answer.Text)
+		answer.Text = wire.Summary(answer.Text)
 	default:
-		answer.Text, answer.Files = summary(answer.Text), nil
+		answer.Text, answer.Files = wire.Summary(answer.Text), nil
 	}
 	switch {
-	case t.asked.kind == KindDelegate && t.asked.reports:
+	case t.asked.kind == wire.KindDelegate && t.asked.reports:
 		return t.result(answer)
 	case answer.Fault != nil:
 		return t.failure(answer)
 	}
-	return responseOf(answer)
+	return wire.ResponseOf(answer)
 }
 
 // sendEnd sends the last envelope of a task, or says that it is too large to be
@@ -150,11 +151,11 @@ func (t *teller) shorter(answer core.Answer) any {
 func (t *teller) sendEnd(raw []byte) error {
 	if most := t.s.opts.MaxEnvelopeBytes; len(raw) > most {
 		t.s.hub.Count("acp.refused." + core.KindDone.String())
-		return t.s.answer(t.ctx, KindError, t.asked.id, refusef(CodeTooLarge,
+		return t.s.answer(t.ctx, wire.KindError, t.asked.id, wire.Refusef(wire.CodeTooLarge,
 			"the answer is complete, but has %d bytes as an envelope and the limit is %d: declare the extension progress to get it in pieces, or ask for less", len(raw), most))
 	}
-	m := message{json: raw, kind: kindOf(raw), ref: t.asked.id}
-	if s, a := t.s, t.asked; a.kind == KindDelegate {
+	m := message{json: raw, kind: wire.KindOf(raw), ref: t.asked.id}
+	if s, a := t.s, t.asked; a.kind == wire.KindDelegate {
 		owed := s.owing(a)
 		m.owed = &owed
 		m.lost = func() {
@@ -173,41 +174,41 @@ func (t *teller) sendEnd(raw []byte) error {
 // nil when it is none that answers what the peer sent. When pieces of the answer
 // came before that the peer has not got, its words are the whole of them.
 func (t *teller) fitting(raw []byte) []byte {
-	out := Readdress(raw, string(t.task.Agent()), string(t.s.who.id), t.asked.id)
-	kind := kindOf(raw)
-	member := map[Kind]string{KindResponse: "summary", KindResult: "outcome"}[kind]
+	out := wire.Readdress(raw, string(t.task.Agent()), string(t.s.who.id), t.asked.id)
+	kind := wire.KindOf(raw)
+	member := map[wire.Kind]string{wire.KindResponse: "summary", wire.KindResult: "outcome"}[kind]
 	switch {
 	case !t.asked.kind.Known():
 		return out
-	case kind == KindError, kind == KindResponse && t.asked.kind == KindQuery, kind == KindResult && t.asked.kind == KindDelegate:
+	case kind == wire.KindError, kind == wire.KindResponse && t.asked.kind == wire.KindQuery, kind == wire.KindResult && t.asked.kind == wire.KindDelegate:
 	default:
 		return nil
 	}
-	if t.asked.inherited && kind == KindResult && valueOf(valueOf(out, "payload"), "task_ref") == nil {
+	if t.asked.inherited && kind == wire.KindResult && wire.ValueOf(wire.ValueOf(out, "payload"), "task_ref") == nil {
 		// The connection that knew the task is gone.
-		out = withMember(out, "task_ref", encode(brief(t.task.Request())))
+		out = wire.SetInPayload(out, "task_ref", wire.Marshal(wire.Brief(t.task.Request())))
 	}
 	if !t.asked.pieces {
 		return out
 	}
 	answer := t.task.Answer()
-	if kind == KindError {
-		partial := partialOf(answer)
+	if kind == wire.KindError {
+		partial := wire.PartialOf(answer)
 		if partial == nil {
 			return out // all its pieces were empty
 		}
-		if out = withMember(out, "partial", partial); len(out) > t.s.opts.MaxEnvelopeBytes {
+		if out = wire.SetInPayload(out, "partial", partial); len(out) > t.s.opts.MaxEnvelopeBytes {
 			return nil
 		}
 		return out
 	}
 	switch {
-	case len(answer.Files) > 0 && !ownFiles(out):
+	case len(answer.Files) > 0 && !wire.HasFiles(out):
 		return nil
-	case textOf(valueOf(out, "payload"), member) == answer.Text:
+	case wire.TextOf(wire.ValueOf(out, "payload"), member) == answer.Text:
 		return out
 	}
-	return withMember(out, member, encode(answer.Text))
+	return wire.SetInPayload(out, member, wire.Marshal(answer.Text))
 }
 
 // abandoned reports whether nobody waits for the answer any more.

@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -18,10 +20,10 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 		ours, theirs := coretest.Pipe[[]byte, []byte](0) // nothing is taken before the agent reads
 		ended := make(chan link.Reason, 1)
 		var served sync.WaitGroup
-		served.Go(func() { ended <- Serve(context.Background(), s.hub, ours, Options{Peers: s.peers}) })
+		served.Go(func() { ended <- acp.Serve(context.Background(), s.hub, ours, acp.Options{Peers: s.peers}) })
 		kit := &actor{stage: s, conn: theirs, ended: ended, name: "kit"}
 		kit.say(`{"v":1,"id":"h","from":"kit","kind":"hello","ref":"none","payload":{"protocol_versions":[1]}}`)
-		kit.expect(KindDiscover)
+		kit.expect(wire.KindDiscover)
 		kit.say(`{"v":1,"id":"c","from":"kit","kind":"capabilities","payload":{"domains":["x"],"max_concurrent_tasks":2,"extensions":["progress"]}}`)
 		s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "kit is an agent")
 		r := s.plain("r")
@@ -35,7 +37,7 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 			}
 		}
 		stages("nothing is read", core.StageAccepted, core.StageAccepted)
-		query := kit.expect(KindQuery)
+		query := kit.expect(wire.KindQuery)
 		stages("one is read", core.StageDelivered, core.StageAccepted)
 		kit.say(`{"v":1,"id":"p","from":"kit","kind":"progress","ref":"%s","payload":{"seq":1,"accepted":0}}`, query.ID)
 		stages("and taken on", core.StageAcknowledged, core.StageAccepted)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -134,9 +135,9 @@ func (c *caller) send(_ context.Context, m message) error {
 }
 
 // answers reports whether an envelope of the kind is what a POST waits for.
-func answers(k Kind) bool {
+func answers(k wire.Kind) bool {
 	switch k {
-	case KindPong, KindResponse, KindAck, KindCapabilities, KindError, KindHello:
+	case wire.KindPong, wire.KindResponse, wire.KindAck, wire.KindCapabilities, wire.KindError, wire.KindHello:
 		return true
 	}
 	return false

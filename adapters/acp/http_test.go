@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"bufio"
@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -22,14 +24,14 @@ type site struct {
 	*stage
 	url    string
 	client *http.Client
-	acp    *HTTP
+	acp    *acp.HTTP
 }
 
-func openSite(t *testing.T, opts HTTPOptions) *site {
+func openSite(t *testing.T, opts acp.HTTPOptions) *site {
 	t.Helper()
-	s := &stage{T: t, hub: coretest.NewHub(t, hub.Options{}), peers: NewPeers(PeersOptions{})}
+	s := &stage{T: t, hub: coretest.NewHub(t, hub.Options{}), peers: acp.NewPeers(acp.PeersOptions{})}
 	opts.Session.Peers = s.peers
-	x := NewHTTP(s.hub, opts)
+	x := acp.NewHTTP(s.hub, opts)
 	server := httptest.NewServer(x)
 	t.Cleanup(func() {
 		x.Close()
@@ -39,13 +41,13 @@ func openSite(t *testing.T, opts HTTPOptions) *site {
 }
 
 // post sends an envelope and returns the answer.
-func (s *site) post(header, envelope string) (status int, answer Envelope) {
+func (s *site) post(header, envelope string) (status int, answer wire.Envelope) {
 	s.T.Helper()
 	status, body := s.send(s.T.Context(), header, envelope)
 	if len(body) == 0 {
-		return status, Envelope{}
+		return status, wire.Envelope{}
 	}
-	e, err := Decode(body, 1<<30)
+	e, err := wire.Decode(body, 1<<30)
 	if err == nil {
 		err = e.Check()
 	}
@@ -135,10 +137,10 @@ func (r *reading) event() (name, data string) {
 }
 
 // expect returns the next envelope, which is of a kind.
-func (r *reading) expect(kind Kind) Envelope {
+func (r *reading) expect(kind wire.Kind) wire.Envelope {
 	r.s.T.Helper()
 	name, data := r.event()
-	e, err := Decode([]byte(data), 1<<30)
+	e, err := wire.Decode([]byte(data), 1<<30)
 	if err == nil {
 		err = e.Check()
 	}
@@ -187,20 +189,20 @@ func echo(p *hub.Session, t *hub.Task) {
 }
 
 func TestAPostIsHeldOpenUntilItsAnswer(t *testing.T) {
-	s := openSite(t, HTTPOptions{})
+	s := openSite(t, acp.HTTPOptions{})
 	s.work("echo", core.FeatureNotices, echo)
 	for _, c := range []struct {
 		say    string
 		status int
-		kind   Kind
+		kind   wire.Kind
 		want   string
 	}{
-		{`{"id":"1","from":"kit","to":"echo","kind":"query","payload":{"question":"hi"}}`, 200, KindResponse, `{"data":null,"summary":"hi","truncated":false}`},
-		{`{"id":"2","from":"kit","to":"echo","kind":"delegate","payload":{"task":"hi","report_back":false}}`, 200, KindAck, `{"accepted":true}`},
-		{`{"id":"3","from":"kit","kind":"ping"}`, 200, KindPong, `"agent_name":"Dragoman"`},
-		{`{"id":"4","from":"kit","to":"echo","kind":"discover"}`, 200, KindCapabilities, `"agent_name":"echo"`},
-		{`{"id":"5","from":"kit","kind":"hello","payload":{"protocol_versions":[1]}}`, 200, KindHello, `"selected_version":1`},
-		{`{"id":"6","from":"kit","kind":"cancel","ref":"1"}`, 200, KindAck, `{"accepted":false}`},
+		{`{"id":"1","from":"kit","to":"echo","kind":"query","payload":{"question":"hi"}}`, 200, wire.KindResponse, `{"data":null,"summary":"hi","truncated":false}`},
+		{`{"id":"2","from":"kit","to":"echo","kind":"delegate","payload":{"task":"hi","report_back":false}}`, 200, wire.KindAck, `{"accepted":true}`},
+		{`{"id":"3","from":"kit","kind":"ping"}`, 200, wire.KindPong, `"agent_name":"Dragoman"`},
+		{`{"id":"4","from":"kit","to":"echo","kind":"discover"}`, 200, wire.KindCapabilities, `"agent_name":"echo"`},
+		{`{"id":"5","from":"kit","kind":"hello","payload":{"protocol_versions":[1]}}`, 200, wire.KindHello, `"selected_version":1`},
+		{`{"id":"6","from":"kit","kind":"cancel","ref":"1"}`, 200, wire.KindAck, `{"accepted":false}`},
 		{`{"id":"7","from":"kit","to":"echo","kind":"notify","payload":{"topic":"a"}}`, 202, "", ""},
 		{`{"id":"8","from":"kit","kind":"pong","payload":{"status":"idle"}}`, 202, "", ""},
 	} {
@@ -215,30 +217,30 @@ func TestAPostIsHeldOpenUntilItsAnswer(t *testing.T) {
 }
 
 func TestAnErrorOverHTTPIsAnEnvelopeWithAFittingStatus(t *testing.T) {
-	s := openSite(t, HTTPOptions{})
+	s := openSite(t, acp.HTTPOptions{})
 	s.work("echo", 0, echo)
 	for _, c := range []struct {
 		header, say string
 		status      int
-		code        Code
+		code        wire.Code
 		ref         string
 	}{
-		{"", `{"id":"1","from":"kit","to":"nobody","kind":"query","payload":{"question":"hi"}}`, 404, CodePeerNotFound, "1"},
-		{"", `{"id":"2","from":"kit","kind":"query","payload":{"question":"hi","domain":"d"}}`, 404, CodeUnknownDomain, "2"},
-		{"", `{"id":"3","from":"kit","to":"echo","kind":"notify","payload":{"topic":"t"}}`, 422, CodeUnsupported, "3"},
-		{"", `{"id":"4","from":"kit","to":"echo","kind":"frobnicate"}`, 400, CodeUnknownKind, "4"},
-		{"", `{"id":"5","from":"kit","kind":"query","payload":{}}`, 400, CodeInvalidEnvelope, "5"},
-		{"", `{"id":"6","kind":"ping"}`, 400, CodeInvalidEnvelope, "6"},
-		{"", `{"v":2,"id":"7","from":"kit","kind":"ping"}`, 400, CodeIncompatibleVersion, "7"},
-		{"", `nonsense`, 400, CodeInvalidEnvelope, ""},
-		{"", strings.Repeat("x", DefaultMaxEnvelopeBytes+1), 413, CodeTooLarge, ""},
-		{"eve", `{"id":"8","from":"kit","kind":"ping"}`, 403, CodeNotAuthorized, "8"},
-		{"", `{"id":"9","from":"*","kind":"ping"}`, 400, CodeInvalidEnvelope, "9"},
-		{"", `{"id":"10","from":"kit","kind":"response","ref":"x","payload":{"summary":"y"}}`, 403, CodeNotAuthorized, "10"},
+		{"", `{"id":"1","from":"kit","to":"nobody","kind":"query","payload":{"question":"hi"}}`, 404, wire.CodePeerNotFound, "1"},
+		{"", `{"id":"2","from":"kit","kind":"query","payload":{"question":"hi","domain":"d"}}`, 404, wire.CodeUnknownDomain, "2"},
+		{"", `{"id":"3","from":"kit","to":"echo","kind":"notify","payload":{"topic":"t"}}`, 422, wire.CodeUnsupported, "3"},
+		{"", `{"id":"4","from":"kit","to":"echo","kind":"frobnicate"}`, 400, wire.CodeUnknownKind, "4"},
+		{"", `{"id":"5","from":"kit","kind":"query","payload":{}}`, 400, wire.CodeInvalidEnvelope, "5"},
+		{"", `{"id":"6","kind":"ping"}`, 400, wire.CodeInvalidEnvelope, "6"},
+		{"", `{"v":2,"id":"7","from":"kit","kind":"ping"}`, 400, wire.CodeIncompatibleVersion, "7"},
+		{"", `nonsense`, 400, wire.CodeInvalidEnvelope, ""},
+		{"", strings.Repeat("x", wire.DefaultMaxEnvelopeBytes+1), 413, wire.CodeTooLarge, ""},
+		{"eve", `{"id":"8","from":"kit","kind":"ping"}`, 403, wire.CodeNotAuthorized, "8"},
+		{"", `{"id":"9","from":"*","kind":"ping"}`, 400, wire.CodeInvalidEnvelope, "9"},
+		{"", `{"id":"10","from":"kit","kind":"response","ref":"x","payload":{"summary":"y"}}`, 403, wire.CodeNotAuthorized, "10"},
 	} {
 		status, e := s.post(c.header, c.say)
-		var got Error
-		if e.Kind == KindError {
+		var got wire.Error
+		if e.Kind == wire.KindError {
 			if err := e.Read(&got); err != nil {
 				t.Fatal(err)
 			}
@@ -270,27 +272,27 @@ func TestAnErrorOverHTTPIsAnEnvelopeWithAFittingStatus(t *testing.T) {
 }
 
 func TestTheFailureOfAQueryOverHTTPHasItsStatus(t *testing.T) {
-	s := openSite(t, HTTPOptions{})
+	s := openSite(t, acp.HTTPOptions{})
 	s.work("sick", 0, func(p *hub.Session, t *hub.Task) {
 		_ = p.Report(t.ID(), core.Failed{Fault: core.NewFault(core.Code(t.Request().Content), "because")}, nil)
 	})
-	for code, row := range codeTable {
+	for _, code := range core.Codes() {
 		status, e := s.post("", fmt.Sprintf(`{"id":"%s","from":"kit","to":"sick","kind":"query","payload":{"question":"%s"}}`, core.NewID(), code))
-		want := row.status
+		want, said := wire.HTTPStatus(code), wire.ErrorOf(core.NewFault(code, "")).Code
 		switch code {
 		case core.CodeUnauthenticated:
-			want = codeTable[core.CodeNotAuthorized].status // the two have one word in ACP
+			want = wire.HTTPStatus(core.CodeNotAuthorized) // the two have one word in ACP
 		case core.CodeUnknownTask:
-			want = codeTable[core.CodeUnknownAgent].status
+			want = wire.HTTPStatus(core.CodeUnknownAgent)
 		}
-		if status != want || !strings.Contains(string(e.Payload), string(row.code)) {
-			t.Errorf("%s: got %d %s, want %d %s", code, status, e.Raw, want, row.code)
+		if status != want || !strings.Contains(string(e.Payload), string(said)) {
+			t.Errorf("%s: got %d %s, want %d %s", code, status, e.Raw, want, said)
 		}
 	}
 }
 
 func TestWhatArrivesForAnHTTPPeerComesAsEventsThatResume(t *testing.T) {
-	s := openSite(t, HTTPOptions{})
+	s := openSite(t, acp.HTTPOptions{})
 	release := make(chan struct{})
 	s.work("doer", 0, func(p *hub.Session, t *hub.Task) {
 		<-release
@@ -301,9 +303,9 @@ func TestWhatArrivesForAnHTTPPeerComesAsEventsThatResume(t *testing.T) {
 		t.Fatalf("delegate: got %d, want 200", status)
 	}
 	r := s.read("kit", "")
-	r.expect(KindDiscover)
+	r.expect(wire.KindDiscover)
 	release <- struct{}{}
-	if e := r.expect(KindResult); e.Ref != "d1" {
+	if e := r.expect(wire.KindResult); e.Ref != "d1" {
 		t.Errorf("got %s, want the result of d1", e.Raw)
 	}
 	last := r.last
@@ -314,10 +316,10 @@ func TestWhatArrivesForAnHTTPPeerComesAsEventsThatResume(t *testing.T) {
 	release <- struct{}{}
 	for range 2 { // what follows an event is there as often as it is asked for
 		r = s.read("kit", last)
-		if e := r.expect(KindResult); e.Ref != "d2" {
+		if e := r.expect(wire.KindResult); e.Ref != "d2" {
 			t.Errorf("got %s, want the result of d2", e.Raw)
 		}
-		if e := r.expect(KindResult); e.Ref != "d3" {
+		if e := r.expect(wire.KindResult); e.Ref != "d3" {
 			t.Errorf("got %s, want the result of d3", e.Raw)
 		}
 		r.cancel()
@@ -329,18 +331,18 @@ func TestWhatArrivesForAnHTTPPeerComesAsEventsThatResume(t *testing.T) {
 }
 
 func TestAnHTTPPeerAnswersAsAnAgent(t *testing.T) {
-	s := openSite(t, HTTPOptions{})
+	s := openSite(t, acp.HTTPOptions{})
 	r := s.read("fam", "")
-	r.expect(KindDiscover)
+	r.expect(wire.KindDiscover)
 	if status, _ := s.post("fam", `{"id":"c1","kind":"capabilities","payload":{"domains":["family"]}}`); status != 202 {
 		t.Fatalf("capabilities: got %d, want 202", status)
 	}
-	answer := make(chan Envelope)
+	answer := make(chan wire.Envelope)
 	go func() {
 		_, e := s.post("", `{"id":"q1","from":"kit","to":"domain:family","kind":"query","payload":{"question":"when?","x":1}}`)
 		answer <- e
 	}()
-	if got, want := string(r.expect(KindQuery).Raw), `{"id":"q1","from":"kit","to":"fam","kind":"query","payload":{"question":"when?","x":1}}`; got != want {
+	if got, want := string(r.expect(wire.KindQuery).Raw), `{"id":"q1","from":"kit","to":"fam","kind":"query","payload":{"question":"when?","x":1}}`; got != want {
 		t.Errorf("the query:\ngot  %s\nwant %s", got, want)
 	}
 	if status, _ := s.post("", `{"id":"r1","from":"fam","kind":"response","ref":"q1","payload":{"summary":"Mon","y":2}}`); status != 202 {
@@ -352,7 +354,7 @@ func TestAnHTTPPeerAnswersAsAnAgent(t *testing.T) {
 }
 
 func TestAPostThatIsCutCancelsItsQuery(t *testing.T) {
-	s := openSite(t, HTTPOptions{})
+	s := openSite(t, acp.HTTPOptions{})
 	taken := make(chan *hub.Task, 1)
 	s.work("slow", core.FeatureCancellation, func(_ *hub.Session, t *hub.Task) { taken <- t })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -383,11 +385,11 @@ func TestAPostThatIsCutCancelsItsQuery(t *testing.T) {
 }
 
 func TestClosingEndsWhatIsHeldOpen(t *testing.T) {
-	s := openSite(t, HTTPOptions{})
+	s := openSite(t, acp.HTTPOptions{})
 	taken := make(chan struct{}, 1)
 	s.work("slow", 0, func(*hub.Session, *hub.Task) { taken <- struct{}{} })
 	r := s.read("kit", "")
-	r.expect(KindDiscover)
+	r.expect(wire.KindDiscover)
 	status := make(chan int, 1)
 	go func() {
 		got, _ := s.post("", `{"id":"q1","from":"kit","to":"slow","kind":"query","payload":{"question":"?"}}`)
@@ -409,7 +411,7 @@ func TestClosingEndsWhatIsHeldOpen(t *testing.T) {
 }
 
 func TestAPeerWithATokenIsToldHowToBeAnotherAgent(t *testing.T) {
-	s := openSite(t, HTTPOptions{Identify: func(*http.Request) (core.Principal, core.AgentID, error) {
+	s := openSite(t, acp.HTTPOptions{Identify: func(*http.Request) (core.Principal, core.AgentID, error) {
 		return core.Principal{ID: "bob", Authenticated: true}, "", nil
 	}})
 	for header, want := range map[string]string{
@@ -421,37 +423,7 @@ func TestAPeerWithATokenIsToldHowToBeAnotherAgent(t *testing.T) {
 			t.Errorf("X-Agent-Id %q: got %d %s, want 403 and %s", header, status, e.Raw, want)
 		}
 	}
-	if status, e := s.post("zed", `{"id":"2","from":"zed","kind":"ping"}`); status != 200 || e.Kind != KindPong {
+	if status, e := s.post("zed", `{"id":"2","from":"zed","kind":"ping"}`); status != 200 || e.Kind != wire.KindPong {
 		t.Errorf("got %d %s, want a pong for zed", status, e.Raw)
 	}
-}
-
-func TestWhoShowsALesserTokenOfAPrincipalHasItsRightsAloneOverHTTP(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		principal := core.Principal{ID: "alice", Authenticated: true}
-		x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers}, Identify: func(r *http.Request) (core.Principal, core.AgentID, error) {
-			p := principal
-			p.Operator = r.Header.Get("Authorization") == "operator"
-			return p, "kit", nil
-		}})
-		defer x.Close()
-		doer := s.plainAgent("doer", core.Card{MaxConcurrent: 3})
-		for i, token := range []string{"operator", "lesser", "operator"} {
-			r := httptest.NewRequest("POST", "/acp", strings.NewReader(fmt.Sprintf(`{"id":"d%d","to":"doer","kind":"delegate","payload":{"task":"do it","report_back":false}}`, i)))
-			r.Header.Set("Authorization", token)
-			w := httptest.NewRecorder()
-			x.ServeHTTP(w, r)
-			if w.Code != http.StatusOK {
-				t.Fatalf("%s: got %d %s, want 200", token, w.Code, w.Body)
-			}
-			task := s.assigned(doer)
-			if got, want := task.From().Operator, token == "operator"; got != want {
-				t.Errorf("by the token of the %s: got an operator %t, want %t", token, got, want)
-			}
-			defer s.report(doer, task, core.Done{})
-		}
-		if got := len(x.peers); got != 2 {
-			t.Errorf("got %d callers, want one with the rights of each token", got)
-		}
-	})
 }

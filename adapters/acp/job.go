@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -12,7 +13,7 @@ import (
 // job is a task that the peer works on.
 type job struct {
 	id   string // of the envelope that it got
-	kind Kind
+	kind wire.Kind
 	task core.TaskID
 	// passes says that the requester speaks ACP, so that the peer's envelopes reach
 	// it as they are.
@@ -62,11 +63,11 @@ func (w worker) Assigned(_ core.Event, b core.Assigned) error {
 	}
 	w.s.mu.Lock()
 	w.s.jobs[j.id], w.s.byTask[j.task] = j, j
-	if j.kind == KindNotify {
+	if j.kind == wire.KindNotify {
 		w.s.retire(j) // nothing is expected back
 	}
 	w.s.mu.Unlock()
-	if !j.kind.passes() {
+	if !j.kind.Passes() {
 		m.sent = func() { w.s.self.Delivered(j.task) }
 	}
 	m.lost = func() {
@@ -86,7 +87,7 @@ func (w worker) CancelRequested(_ core.Event, b core.CancelRequested) error {
 		w.s.mu.Unlock()
 		return nil
 	}
-	if j.kind.passes() {
+	if j.kind.Passes() {
 		// The peer may never have meant to answer: nothing is asked of it.
 		w.s.retire(j)
 		w.s.mu.Unlock()
@@ -99,7 +100,7 @@ func (w worker) CancelRequested(_ core.Event, b core.CancelRequested) error {
 
 // stop asks the peer to end a job, once.
 func (w worker) stop(j *job, reason string) error {
-	e := w.s.newEnvelope(KindCancel, j.id, Cancel{Reason: reason})
+	e := w.s.newEnvelope(wire.KindCancel, j.id, wire.Cancel{Reason: reason})
 	w.s.mu.Lock()
 	again := j.stopped
 	if !again {
@@ -109,7 +110,7 @@ func (w worker) stop(j *job, reason string) error {
 	if again {
 		return nil
 	}
-	return w.s.out.send(w.ctx, message{json: e.Encode(), kind: KindCancel, ref: j.id})
+	return w.s.out.send(w.ctx, message{json: e.Encode(), kind: wire.KindCancel, ref: j.id})
 }
 
 // Injected implements core.AgentSink: context travels as a notify. ACP has no word for
@@ -128,9 +129,9 @@ func (w worker) Injected(_ core.Event, b core.Injected) error {
 	case core.InjectionDeferred:
 		importance = core.ImportanceLow
 	}
-	e := w.s.newEnvelope(KindNotify, j.id, Notify{
-		Topic: TopicContext, Importance: importance.String(),
-		Data: encode(Context{Ref: j.id, ID: b.ID, Content: b.Content, Priority: b.Priority.String(), Source: b.Source}),
+	e := w.s.newEnvelope(wire.KindNotify, j.id, wire.Notify{
+		Topic: wire.TopicContext, Importance: importance.String(),
+		Data: wire.Marshal(wire.Context{Ref: j.id, ID: b.ID, Content: b.Content, Priority: b.Priority.String(), Source: b.Source}),
 	})
 	raw := e.Encode()
 	answer := func(accepted bool, reason string) {
@@ -141,7 +142,7 @@ func (w worker) Injected(_ core.Event, b core.Injected) error {
 		return nil
 	}
 	return w.s.out.send(w.ctx, message{
-		json: raw, kind: KindNotify, ref: j.id,
+		json: raw, kind: wire.KindNotify, ref: j.id,
 		sent: func() { answer(true, "") }, lost: func() { answer(false, "the agent did not fetch it") },
 	})
 }
@@ -176,7 +177,7 @@ func (w worker) ended(end core.Body, reason string) error {
 	j.over = true
 	w.s.remember(j)
 	w.s.mu.Unlock()
-	if end.Kind() == core.KindDone || j.kind.passes() {
+	if end.Kind() == core.KindDone || j.kind.Passes() {
 		return nil
 	}
 	w.s.hub.Count("acp.folded." + end.Kind().String())
@@ -188,15 +189,15 @@ func (w worker) ended(end core.Body, reason string) error {
 func (s *session) assignment(t *hub.Task, j *job) message {
 	req := t.Request()
 	if raw := originOf(req); raw != nil {
-		j.id, j.kind = textOf(raw, "id"), kindOf(raw)
-		j.silent = j.kind == KindDelegate && !req.ReportBack
+		j.id, j.kind = wire.TextOf(raw, "id"), wire.KindOf(raw)
+		j.silent = j.kind == wire.KindDelegate && !req.ReportBack
 		s.mu.Lock()
 		taken := s.jobs[j.id] != nil
 		s.mu.Unlock()
-		out := Readdress(raw, t.From().ID, string(s.who.id), "")
+		out := wire.Readdress(raw, t.From().ID, string(s.who.id), "")
 		if taken {
-			j.id = newID()
-			out = setMembers(out, field{"id", encode(j.id)})
+			j.id = wire.NewID()
+			out = wire.SetMembers(out, wire.Field{Key: "id", Value: wire.Marshal(j.id)})
 		}
 		return message{json: out, kind: j.kind}
 	}
@@ -207,28 +208,28 @@ func (s *session) assignment(t *hub.Task, j *job) message {
 	var payload any
 	switch req.Intent {
 	case core.IntentDelegate:
-		j.kind, payload = KindDelegate, delegateOf(req, now)
+		j.kind, payload = wire.KindDelegate, wire.DelegateOf(req, now)
 	case core.IntentNotify:
-		j.kind, payload = KindNotify, notifyOf(*req.Notice)
+		j.kind, payload = wire.KindNotify, wire.NotifyOf(*req.Notice)
 	default:
-		j.kind, payload = KindQuery, queryOf(req, now)
+		j.kind, payload = wire.KindQuery, wire.QueryOf(req, now)
 	}
 	e := s.newEnvelope(j.kind, "", payload)
 	e.From = t.From().ID
-	if j.kind == KindNotify {
+	if j.kind == wire.KindNotify {
 		e.ID = string(j.task) // the same whenever it comes: see hear
 	}
 	j.id = e.ID
 	raw := e.Encode()
 	if len(history) > 0 {
-		raw = withHistory(raw, history)
+		raw = wire.WithHistory(raw, history)
 	}
 	return message{json: raw, kind: j.kind}
 }
 
 // originOf returns the ACP envelope that a request began as, or nil.
 func originOf(req core.Request) json.RawMessage {
-	if f := req.Foreign; f == nil || f.Dialect != Dialect || !isObject(f.JSON) {
+	if f := req.Foreign; f == nil || f.Dialect != Dialect || !wire.IsObject(f.JSON) {
 		return nil
 	}
 	return req.Foreign.JSON

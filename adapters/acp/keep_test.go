@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"context"
@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 func TestTheAnswerToAPostThatWasCutIsFetchedWhereTasksAreKept(t *testing.T) {
-	s := openSite(t, HTTPOptions{Session: Options{KeepTasks: true}})
+	s := openSite(t, acp.HTTPOptions{Session: acp.Options{KeepTasks: true}})
 	taken, release := make(chan struct{}), make(chan struct{})
 	s.work("slow", 0, func(p *hub.Session, t *hub.Task) {
 		taken <- struct{}{}

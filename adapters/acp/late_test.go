@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -18,17 +21,17 @@ func TestAResultThatComesLateReachesThePeerWhereverItIs(t *testing.T) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit := s.enter("kit")
 			kit.say(delegate)
-			kit.expect(KindAck)
+			kit.expect(wire.KindAck)
 			task := s.assigned(doer)
 			s.report(doer, task, core.Text{Text: "do"})
 			kit.leave()
 			kit = s.enter("kit")
 			kit.say(delegate) // it was not sure; the hub is
-			if got := expect[Ack](kit, KindAck, "d1"); !got.Accepted {
+			if got := expect[wire.Ack](kit, wire.KindAck, "d1"); !got.Accepted {
 				t.Errorf("the delegate again: got %+v, want accepted", got)
 			}
 			s.report(doer, task, core.Text{Text: "ne"}, core.Done{})
-			if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "done" {
+			if got := expect[wire.Result](kit, wire.KindResult, "d1"); got.Outcome != "done" {
 				t.Errorf("result: got %+v, want done", got)
 			}
 			kit.silent()
@@ -39,15 +42,15 @@ func TestAResultThatComesLateReachesThePeerWhereverItIs(t *testing.T) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit := s.enter("kit")
 			kit.say(delegate)
-			kit.expect(KindAck)
+			kit.expect(wire.KindAck)
 			task := s.assigned(doer)
 			kit.leave()
 			s.report(doer, task, core.Done{Text: "done"})
-			time.Sleep(DefaultKeepResults - time.Second)
+			time.Sleep(acp.DefaultKeepResults - time.Second)
 			eve := s.enter("eve")
 			eve.silent()
 			kit = s.enter("kit")
-			if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "done" {
+			if got := expect[wire.Result](kit, wire.KindResult, "d1"); got.Outcome != "done" {
 				t.Errorf("result: got %+v, want done", got)
 			}
 		})
@@ -57,11 +60,11 @@ func TestAResultThatComesLateReachesThePeerWhereverItIs(t *testing.T) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit := s.enter("kit")
 			kit.say(delegate)
-			kit.expect(KindAck)
+			kit.expect(wire.KindAck)
 			task := s.assigned(doer)
 			kit.leave()
 			s.report(doer, task, core.Done{Text: "done"})
-			time.Sleep(DefaultKeepResults + time.Second)
+			time.Sleep(acp.DefaultKeepResults + time.Second)
 			kit = s.enter("kit")
 			kit.silent()
 			s.counted("acp.result.expired", 1)
@@ -72,12 +75,12 @@ func TestAResultThatComesLateReachesThePeerWhereverItIs(t *testing.T) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit := s.enter("kit")
 			kit.say(delegate)
-			kit.expect(KindAck)
+			kit.expect(wire.KindAck)
 			s.report(doer, s.assigned(doer), core.Done{Text: "done"})
 			synctest.Wait() // it is on its way, and nobody reads it
 			kit.leave()
 			kit = s.enter("kit")
-			if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "done" {
+			if got := expect[wire.Result](kit, wire.KindResult, "d1"); got.Outcome != "done" {
 				t.Errorf("result: got %+v, want done", got)
 			}
 			time.Sleep(2 * time.Minute) // now it is certain
@@ -91,11 +94,11 @@ func TestAResultThatComesLateReachesThePeerWhereverItIs(t *testing.T) {
 			doer := s.plainAgent("doer", core.Card{})
 			lost := s.enter("kit")
 			lost.say(delegate)
-			lost.expect(KindAck)
+			lost.expect(wire.KindAck)
 			s.report(doer, s.assigned(doer), core.Done{Text: "done"})
 			kit := s.enter("kit")
 			lost.leave()
-			if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "done" {
+			if got := expect[wire.Result](kit, wire.KindResult, "d1"); got.Outcome != "done" {
 				t.Errorf("result: got %+v, want done", got)
 			}
 		})
@@ -105,9 +108,9 @@ func TestAResultThatComesLateReachesThePeerWhereverItIs(t *testing.T) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit := s.enter("kit")
 			kit.say(delegate)
-			kit.expect(KindAck)
+			kit.expect(wire.KindAck)
 			s.report(doer, s.assigned(doer), core.Done{Text: "done"})
-			kit.expect(KindResult)
+			kit.expect(wire.KindResult)
 			synctest.Wait() // the transport knows that it took it
 			_ = kit.conn.Close(nilReason)
 			<-kit.ended
@@ -120,11 +123,11 @@ func TestAResultThatComesLateReachesThePeerWhereverItIs(t *testing.T) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit, also := s.enter("kit"), s.enter("kit")
 			kit.say(delegate)
-			kit.expect(KindAck)
+			kit.expect(wire.KindAck)
 			task := s.assigned(doer)
 			kit.leave()
 			s.report(doer, task, core.Done{Text: "done"})
-			if got := expect[Result](also, KindResult, "d1"); got.Outcome != "done" {
+			if got := expect[wire.Result](also, wire.KindResult, "d1"); got.Outcome != "done" {
 				t.Errorf("result: got %+v, want done", got)
 			}
 		})
@@ -137,22 +140,22 @@ func TestAnIDIsNotUsedAgainWhileWhatWasAskedUnderItRuns(t *testing.T) {
 		doer := s.plainAgent("doer", core.Card{MaxConcurrent: 2})
 		kit, also := s.enter("kit"), s.enter("kit")
 		kit.say(delegate, "the first")
-		kit.expect(KindAck)
+		kit.expect(wire.KindAck)
 		first := s.assigned(doer)
-		time.Sleep(DefaultKeepIDs + time.Second) // nobody knows any more that it was seen
+		time.Sleep(acp.DefaultKeepIDs + time.Second) // nobody knows any more that it was seen
 		for _, a := range []*actor{kit, also, kit} {
 			a.say(delegate, "another")
-			a.refused("1", CodeConflict, "still")
+			a.refused("1", wire.CodeConflict, "still")
 		}
 		s.report(doer, first, core.Done{Text: "done"})
-		if got := expect[Result](kit, KindResult, "1"); got.Outcome != "done" {
+		if got := expect[wire.Result](kit, wire.KindResult, "1"); got.Outcome != "done" {
 			t.Errorf("result: got %+v, want that of the first", got)
 		}
 		also.say(delegate, "another")
-		also.expect(KindAck)
+		also.expect(wire.KindAck)
 		s.news(doer) // how the first ended
 		s.report(doer, s.assigned(doer), core.Done{})
-		also.expect(KindResult)
+		also.expect(wire.KindResult)
 	})
 }
 
@@ -178,13 +181,13 @@ func TestADelegateThatWantsNoReportRunsOnWhenItsSenderLeavesAndCanBeCancelled(t 
 		doer := s.plainAgent("doer", core.Card{Features: core.FeatureCancellation})
 		kit := s.enter("kit")
 		kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
-		kit.expect(KindAck)
+		kit.expect(wire.KindAck)
 		task := s.assigned(doer)
 		kit.leave()
 		synctest.Wait()
 		kit = s.enter("kit")
 		kit.say(`{"id":"c1","kind":"cancel","ref":"d1","payload":{"reason":"rain"}}`)
-		if got := expect[Ack](kit, KindAck, "c1"); !got.Accepted {
+		if got := expect[wire.Ack](kit, wire.KindAck, "c1"); !got.Accepted {
 			t.Errorf("cancel: got %+v, want accepted", got)
 		}
 		if got, ok := s.news(doer).Events[0].Body.(core.CancelRequested); !ok || got.Reason != "rain" {
@@ -199,10 +202,10 @@ func TestWhatAPeerAskedOnOneConnectionItSteersOnAnother(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		doer := s.plainAgent("doer", core.Card{Features: core.FeatureCancellation | core.FeatureInjection})
 		kit, eve := s.enter("kit"), s.enter("eve")
-		x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers}})
+		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}})
 		defer x.Close()
 		kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it"}}`)
-		kit.expect(KindAck)
+		kit.expect(wire.KindAck)
 		task := s.assigned(doer)
 		if w := serve(x, "POST", "kit", `{"id":"n1","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"d1","content":"hurry"}}}`); w.Code != 202 {
 			t.Errorf("context: got %d %s, want 202", w.Code, w.Body)
@@ -211,14 +214,14 @@ func TestWhatAPeerAskedOnOneConnectionItSteersOnAnother(t *testing.T) {
 			t.Errorf("the agent: got %+v, want the context", in)
 		}
 		eve.say(`{"id":"c0","kind":"cancel","ref":"d1"}`)
-		if got := expect[Ack](eve, KindAck, "c0"); got.Accepted {
+		if got := expect[wire.Ack](eve, wire.KindAck, "c0"); got.Accepted {
 			t.Errorf("a cancel by somebody else: got %+v, want not accepted", got)
 		}
 		if w := serve(x, "POST", "kit", `{"id":"c1","kind":"cancel","ref":"d1"}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"accepted":true`) {
 			t.Errorf("cancel: got %d %s, want 200 and accepted", w.Code, w.Body)
 		}
 		s.report(doer, task, core.Cancelled{})
-		kit.expect(KindResult)
+		kit.expect(wire.KindResult)
 		if w := serve(x, "POST", "kit", `{"id":"c2","kind":"cancel","ref":"d1"}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"accepted":false`) {
 			t.Errorf("cancel of what has ended: got %d %s, want 200 and not accepted", w.Code, w.Body)
 		}
@@ -230,7 +233,7 @@ func TestTheHubSaysWhenItIsStopping(t *testing.T) {
 		kit := s.enter("kit")
 		stopped := make(chan error, 1)
 		go func() { stopped <- s.hub.Close(context.Background(), "upgrade") }()
-		e := kit.expect(KindNotify)
+		e := kit.expect(wire.KindNotify)
 		if want := `{"topic":"dragoman.shutdown","data":{"reason":"upgrade"},"importance":"high"}`; string(e.Payload) != want {
 			t.Errorf("got %s, want %s", e.Payload, want)
 		}
@@ -247,13 +250,13 @@ func TestAfterTheEndOfItsInputAPeerStillGetsItsAnswers(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		in, peerIn := pipe()
 		out, peerOut := pipe()
-		s.employ(core.Card{ID: "echo"}, WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+		s.employ(core.Card{ID: "echo"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 			time.Sleep(time.Second)
 			return say(core.Text{Text: r.Content})
 		})
 		ended := make(chan link.Reason, 1)
 		go func() {
-			ended <- Serve(context.Background(), s.hub, halves{in, out}, Options{FinishAfterEOF: true, Peers: s.peers})
+			ended <- acp.Serve(context.Background(), s.hub, halves{in, out}, acp.Options{FinishAfterEOF: true, Peers: s.peers})
 		}()
 		for _, line := range []string{
 			`{"id":"q1","from":"kit","to":"echo","kind":"query","payload":{"question":"one"}}`,
@@ -265,12 +268,12 @@ func TestAfterTheEndOfItsInputAPeerStillGetsItsAnswers(t *testing.T) {
 		}
 		_ = peerIn.Close(nilReason)
 		kit := &actor{stage: s, conn: peerOut, name: "kit"}
-		kit.expect(KindDiscover)
-		kit.expect(KindAck)
-		if got := expect[Response](kit, KindResponse, "q1"); got.Summary != "one" {
+		kit.expect(wire.KindDiscover)
+		kit.expect(wire.KindAck)
+		if got := expect[wire.Response](kit, wire.KindResponse, "q1"); got.Summary != "one" {
 			t.Errorf("got %+v, want one", got)
 		}
-		if got := expect[Result](kit, KindResult, "d1"); got.Outcome != "two" {
+		if got := expect[wire.Result](kit, wire.KindResult, "d1"); got.Outcome != "two" {
 			t.Errorf("got %+v, want two", got)
 		}
 		if r := <-ended; r.Cause != link.Normal {

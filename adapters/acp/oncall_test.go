@@ -1,9 +1,11 @@
-package acp
+package acp_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -11,7 +13,7 @@ import (
 // answerQuery has an actor answer the query that comes next.
 func (a *actor) answerQuery(words string) {
 	a.Helper()
-	e := a.expect(KindQuery)
+	e := a.expect(wire.KindQuery)
 	a.say(`{"id":"%s","kind":"response","ref":"%s","payload":{"summary":"%s"}}`, core.NewID(), e.ID, words)
 }
 
@@ -26,7 +28,7 @@ func TestAPeerThatNeverSaidWhatItCanDoIsAskedByPeersOfAnyDialect(t *testing.T) {
 			}
 		}
 		notice := s.ask(rest, core.Request{To: core.ToAgent("shy"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "a.b"}})
-		shy.expect(KindNotify)
+		shy.expect(wire.KindNotify)
 		if got := s.ended(notice); got.End != core.KindDone {
 			t.Errorf("the notice: got %+v, want done", got)
 		}
@@ -43,20 +45,20 @@ func TestWhoIsOnlyCalledByItsIDIsListedOnceItWasGivenSomething(t *testing.T) {
 		s.enter("shy")
 		kit := s.enter("kit")
 		kit.say(`{"id":"p1","to":"shy","kind":"ping"}`)
-		if got := expect[Pong](kit, KindPong, "p1"); got.Status != "idle" || got.AgentName != "shy" {
+		if got := expect[wire.Pong](kit, wire.KindPong, "p1"); got.Status != "idle" || got.AgentName != "shy" {
 			t.Errorf("pong: got %+v, want shy, idle", got)
 		}
 		kit.say(`{"id":"c1","to":"%s","kind":"discover"}`, alias("shy"))
-		if got := expect[Capabilities](kit, KindCapabilities, "c1"); got.AgentName != "shy" || len(got.Domains) != 0 {
+		if got := expect[wire.Capabilities](kit, wire.KindCapabilities, "c1"); got.AgentName != "shy" || len(got.Domains) != 0 {
 			t.Errorf("capabilities: got %+v, want shy with none", got)
 		}
 		kit.say(`{"id":"c2","kind":"discover"}`)
-		if got := expect[Capabilities](kit, KindCapabilities, "c2"); len(got.Agents) != 0 {
+		if got := expect[wire.Capabilities](kit, wire.KindCapabilities, "c2"); len(got.Agents) != 0 {
 			t.Errorf("the list before: got %+v, want nobody", got.Agents)
 		}
 		s.ask(s.plain("rest"), core.Request{To: core.ToAgent("shy"), Content: "?"})
 		kit.say(`{"id":"c3","kind":"discover"}`)
-		if got := expect[Capabilities](kit, KindCapabilities, "c3"); len(got.Agents) != 1 || got.Agents[0].ID != "shy" || got.Agents[0].Hex != hub.Alias("shy") {
+		if got := expect[wire.Capabilities](kit, wire.KindCapabilities, "c3"); len(got.Agents) != 1 || got.Agents[0].ID != "shy" || got.Agents[0].Hex != hub.Alias("shy") {
 			t.Errorf("the list then: got %+v, want shy", got.Agents)
 		}
 	})
@@ -66,7 +68,7 @@ func TestCapabilitiesMakeAnAgentLikeAnyOtherOfWhoWasCalledByItsID(t *testing.T) 
 	onStage(t, func(t *testing.T, s *stage) {
 		shy, rest := s.enter("shy"), s.plain("rest")
 		first := s.ask(rest, core.Request{To: core.ToAgent("shy"), Content: "you?"})
-		id := shy.expect(KindQuery).ID
+		id := shy.expect(wire.KindQuery).ID
 		shy.say(`{"id":"c","kind":"capabilities","payload":{"domains":["d"],"max_concurrent_tasks":2}}`)
 		s.until(func() bool { a, _ := s.hub.Agent("shy"); return a.MaxConcurrent == 2 && a.Load.Active == 1 }, "it has a card, and its task still")
 		second := s.ask(rest, core.Request{To: core.ToDomain("d.e"), Content: "and that?"})
@@ -109,7 +111,7 @@ func TestAnAgentOfAnotherDialectTakesTheIDOfAPeerThatOnlyAsks(t *testing.T) {
 		}
 		kit.silent()
 		kit.say(`{"id":"c","kind":"capabilities","payload":{}}`)
-		kit.refused("c", CodeConflict, "kit")
+		kit.refused("c", wire.CodeConflict, "kit")
 	})
 }
 
@@ -118,20 +120,20 @@ func TestAPeerIsNotAskedByItself(t *testing.T) {
 		kit := s.enter("kit")
 		for _, to := range []string{"kit", alias("kit")} {
 			kit.say(`{"id":"q-%s","to":"%s","kind":"query","payload":{"question":"?"}}`, to, to)
-			kit.refused("q-"+to, CodeLoop, "kit")
+			kit.refused("q-"+to, wire.CodeLoop, "kit")
 		}
 		// But by who was asked: what that works on then stands above.
 		fam := s.agent("fam", `{"max_concurrent_tasks":2}`)
 		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"when?"}}`)
-		id := fam.expect(KindQuery).ID
+		id := fam.expect(wire.KindQuery).ID
 		fam.say(`{"id":"q2","ref":"%s","to":"kit","kind":"query","payload":{"question":"which week?"}}`, id)
-		e := kit.expect(KindQuery)
+		e := kit.expect(wire.KindQuery)
 		kit.say(`{"id":"q3","ref":"%s","to":"fam","kind":"query","payload":{"question":"which have you?"}}`, e.ID)
-		kit.refused("q3", CodeLoop, "fam")
+		kit.refused("q3", wire.CodeLoop, "fam")
 		kit.say(`{"id":"r2","ref":"%s","kind":"response","payload":{"summary":"this"}}`, e.ID)
-		fam.expect(KindResponse)
+		fam.expect(wire.KindResponse)
 		fam.say(`{"id":"r1","ref":"%s","kind":"response","payload":{"summary":"Monday"}}`, id)
-		kit.expect(KindResponse)
+		kit.expect(wire.KindResponse)
 	})
 }
 
@@ -144,12 +146,12 @@ func TestAnAgentOfAnotherDialectIsAddressedByItsHexAlias(t *testing.T) {
 			kit.say(`{"id":"%s","kind":"query","to":"%s","payload":{"question":"hello"}}`, id, to)
 			s.report(agent, s.assigned(agent), core.Done{Text: "HELLO"})
 			s.news(agent)
-			if got := expect[Response](kit, KindResponse, id); got.Summary != "HELLO" {
+			if got := expect[wire.Response](kit, wire.KindResponse, id); got.Summary != "HELLO" {
 				t.Errorf("to %s: got %+v, want HELLO", to, got)
 			}
 		}
 		kit.say(`{"id":"ping","kind":"ping","to":"%s"}`, alias("hub"))
-		if got := expect[Pong](kit, KindPong, "ping"); got.AgentName != DefaultHubName {
+		if got := expect[wire.Pong](kit, wire.KindPong, "ping"); got.AgentName != acp.DefaultHubName {
 			t.Errorf("to the alias of the hub: got %+v, want the hub", got)
 		}
 	})

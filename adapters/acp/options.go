@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -53,7 +54,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.HubName = cmp.Or(o.HubName, DefaultHubName)
-	o.MaxEnvelopeBytes = cmp.Or(max(0, o.MaxEnvelopeBytes), DefaultMaxEnvelopeBytes)
+	o.MaxEnvelopeBytes = cmp.Or(max(0, o.MaxEnvelopeBytes), wire.DefaultMaxEnvelopeBytes)
 	o.Deadline = cmp.Or(max(0, o.Deadline), DefaultDeadline)
 	o.DelegateDeadline = cmp.Or(max(0, o.DelegateDeadline), DefaultDelegateDeadline)
 	if o.Peers == nil {

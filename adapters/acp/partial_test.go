@@ -1,15 +1,14 @@
-package acp
+package acp_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -42,7 +41,7 @@ func TestWhatWasSaidBeforeAFailureReachesWhoAsked(t *testing.T) {
 				poet, kit := s.plainAgent("poet", core.Card{}), s.enter("kit")
 				kit.say("%s", c.ask)
 				if c.ask == delegate {
-					kit.expect(KindAck)
+					kit.expect(wire.KindAck)
 				}
 				task := s.assigned(poet)
 				s.report(poet, task, halfway()...)
@@ -69,7 +68,7 @@ func TestAPeerWithTheExtensionIsToldAFailureWithoutWhatItHas(t *testing.T) {
 		progress, last := kit.told("q1")
 		var text strings.Builder
 		for _, e := range progress {
-			text.WriteString(textOf(e.Payload, "text"))
+			text.WriteString(wire.TextOf(e.Payload, "text"))
 		}
 		if want := `{"code":"budget","message":"no money","retryable":false}`; text.String() != "roses are" || string(last.Payload) != want {
 			t.Errorf("got %q in pieces and then %s, want roses are and %s", text.String(), last.Payload, want)
@@ -81,12 +80,12 @@ func TestAnEndThatIsTranslatedTellsAPeerWithTheExtensionWhatItAloneHas(t *testin
 	onStage(t, func(t *testing.T, s *stage) {
 		fam, kit := s.agent("fam", `{"extensions":["progress"]}`), s.enter("kit").live()
 		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
-		fam.expect(KindQuery)
+		fam.expect(wire.KindQuery)
 		fam.say(`{"id":"p1","kind":"progress","ref":"q1","payload":{"seq":1,"thinking":"hm"}}`)
 		fam.say(`{"id":"e","kind":"result","ref":"q1","payload":{"status":"failed","outcome":"half of it","error":"no flour"}}`)
 		progress, last := kit.told("q1")
 		want := `{"code":"internal","message":"no flour","retryable":false,"partial":{"summary":"half of it"}}`
-		if len(progress) != 1 || last.Kind != KindError || string(last.Payload) != want {
+		if len(progress) != 1 || last.Kind != wire.KindError || string(last.Payload) != want {
 			t.Errorf("got %d pieces and %s %s, want one and an error %s", len(progress), last.Kind, last.Payload, want)
 		}
 	})
@@ -118,9 +117,9 @@ func TestWhatAnACPAgentSaidBeforeItFailedReachesOneWithoutTheExtension(t *testin
 				fam, kit := s.agent("fam", `{"extensions":["progress"]}`), s.enter("kit")
 				kit.say(`{"id":"q1","to":"fam","kind":"%s","payload":{"question":"?","task":"!"}}`, c.kind)
 				if c.kind == "delegate" {
-					kit.expect(KindAck)
+					kit.expect(wire.KindAck)
 				}
-				fam.expect(Kind(c.kind))
+				fam.expect(wire.Kind(c.kind))
 				for _, e := range c.says {
 					fam.say("%s", e)
 				}
@@ -128,7 +127,7 @@ func TestWhatAnACPAgentSaidBeforeItFailedReachesOneWithoutTheExtension(t *testin
 					t.Errorf("got  %s\nwant %s", got, c.want)
 				}
 				task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
-				id := fam.expect(KindQuery).ID
+				id := fam.expect(wire.KindQuery).ID
 				for _, e := range c.says {
 					if c.kind == "query" {
 						fam.say("%s", strings.NewReplacer(`"q1"`, `"`+id+`"`, `"id":"`, `"id":"again`).Replace(e))
@@ -145,19 +144,19 @@ func TestWhatAnACPAgentSaidBeforeItFailedReachesOneWithoutTheExtension(t *testin
 }
 
 func TestWhatDoesNotFitIntoTheErrorIsLeftOutAndTheErrorSaysSo(t *testing.T) {
-	long := strings.Repeat("x", DefaultMaxEnvelopeBytes)
-	for kind, status := range map[Kind]string{KindQuery: "", KindDelegate: StatusFailed} {
+	long := strings.Repeat("x", wire.DefaultMaxEnvelopeBytes)
+	for kind, status := range map[wire.Kind]string{wire.KindQuery: "", wire.KindDelegate: wire.StatusFailed} {
 		t.Run(string(kind), func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
 				poet, kit := s.plainAgent("poet", core.Card{}), s.enter("kit")
 				kit.say(`{"id":"q1","to":"poet","kind":"%s","payload":{"question":"?","task":"!"}}`, kind)
-				if kind == KindDelegate {
-					kit.expect(KindAck)
+				if kind == wire.KindDelegate {
+					kit.expect(wire.KindAck)
 				}
 				s.report(poet, s.assigned(poet), core.Text{Text: long}, core.Failed{Fault: core.NewFault(core.CodeOverloaded, "no more")})
 				e := kit.next()
-				why := textOf(e.Payload, "message") + textOf(e.Payload, "error")
-				if textOf(e.Payload, "status") != status || !strings.Contains(string(e.Payload), "overloaded") || !strings.Contains(why, "no more (what was answered before has 1000000 bytes") {
+				why := wire.TextOf(e.Payload, "message") + wire.TextOf(e.Payload, "error")
+				if wire.TextOf(e.Payload, "status") != status || !strings.Contains(string(e.Payload), "overloaded") || !strings.Contains(why, "no more (what was answered before has 1000000 bytes") {
 					t.Errorf("got %.300s, want it overloaded, and told what is left out", e.Raw)
 				}
 				s.counted("acp.refused.text", 1)
@@ -168,12 +167,12 @@ func TestWhatDoesNotFitIntoTheErrorIsLeftOutAndTheErrorSaysSo(t *testing.T) {
 		onStage(t, func(t *testing.T, s *stage) {
 			fam, kit := s.agent("fam", `{"extensions":["progress"]}`), s.enter("kit")
 			kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
-			fam.expect(KindQuery)
+			fam.expect(wire.KindQuery)
 			for i := range 2 {
 				fam.say(`{"id":"p%d","kind":"progress","ref":"q1","payload":{"seq":%d,"text":"%s"}}`, i, i, long[:600_000])
 			}
 			fam.say(`{"id":"e","kind":"error","ref":"q1","payload":{"code":"overloaded","message":"no more","retryable":true}}`)
-			if got := expect[Error](kit, KindError, "q1"); got.Code != CodeOverloaded || !got.Retryable || !strings.Contains(got.Message, "1200000 bytes") {
+			if got := expect[wire.Error](kit, wire.KindError, "q1"); got.Code != wire.CodeOverloaded || !got.Retryable || !strings.Contains(got.Message, "1200000 bytes") {
 				t.Errorf("got %+v, want it overloaded, and told what is left out", &got)
 			}
 			s.counted("acp.refused.text", 1)
@@ -185,7 +184,7 @@ func TestBothOfOurEndsKeepWhatWasSaidBeforeAFailure(t *testing.T) {
 	for _, noProgress := range []bool{true, false} {
 		for _, progress := range []bool{true, false} {
 			onStage(t, func(t *testing.T, s *stage) {
-				s.employ(core.Card{ID: "poet"}, WorkOptions{NoProgress: noProgress}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+				s.employ(core.Card{ID: "poet"}, acpclient.WorkOptions{NoProgress: noProgress}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 					for _, b := range halfway() {
 						if err := say(b); err != nil {
 							return err
@@ -193,7 +192,7 @@ func TestBothOfOurEndsKeepWhatWasSaidBeforeAFailure(t *testing.T) {
 					}
 					return core.NewFault(core.CodeBudget, "no money")
 				})
-				c := s.client(ClientOptions{ID: "kit", Progress: progress})
+				c := s.client(acpclient.Options{ID: "kit", Progress: progress})
 				for name, ask := range map[string]func(context.Context, core.Request, func(core.Body)) (core.Answer, error){"ask": c.Ask, "delegate": c.Delegate} {
 					a, err := ask(s.Context(), core.Request{To: core.ToAgent("poet"), Content: "?"}, nil)
 					want := core.NewFault(core.CodeBudget, "no money")
@@ -208,8 +207,8 @@ func TestBothOfOurEndsKeepWhatWasSaidBeforeAFailure(t *testing.T) {
 
 func TestOurEndSaysWhenWhatItSaidBeforeAFailureDoesNotFit(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
-		s.employ(core.Card{ID: "poet"}, WorkOptions{NoProgress: true}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
-			return errors.Join(say(core.Text{Text: strings.Repeat("x", DefaultMaxEnvelopeBytes)}), core.NewFault(core.CodeBudget, "no money"))
+		s.employ(core.Card{ID: "poet"}, acpclient.WorkOptions{NoProgress: true}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+			return errors.Join(say(core.Text{Text: strings.Repeat("x", wire.DefaultMaxEnvelopeBytes)}), core.NewFault(core.CodeBudget, "no money"))
 		})
 		got := s.ended(s.ask(s.plain("rest"), core.Request{To: core.ToAgent("poet"), Content: "?"}))
 		if got.Fault == nil || got.Fault.Code != core.CodeBudget || !strings.Contains(got.Fault.Message, "1000000 bytes") {
@@ -223,7 +222,7 @@ func TestAFailureIsWorthAnotherTryUnlessSomethingWasSaid(t *testing.T) {
 		onStage(t, func(t *testing.T, s *stage) {
 			one, two := s.agent("one", `{"domains":["d"]}`), s.agent("two", `{"domains":["d"]}`)
 			task := s.ask(s.plain("rest"), core.Request{To: core.ToDomain("d"), Content: "?", Deadline: time.Now().Add(time.Second)})
-			id := one.expect(KindQuery).ID
+			id := one.expect(wire.KindQuery).ID
 			one.say(`{"id":"e","kind":"error","ref":"%s","payload":{"code":"overloaded","message":"no","retryable":true%s}}`, id, partial)
 			if retried {
 				two.answerQuery("roses")
@@ -232,24 +231,5 @@ func TestAFailureIsWorthAnotherTryUnlessSomethingWasSaid(t *testing.T) {
 				t.Errorf("with %q: got %+v, want another try: %t", partial, got, retried)
 			}
 		})
-	}
-}
-
-func TestAFailureSurvivesBeingAnError(t *testing.T) {
-	for name, want := range map[string]core.Answer{
-		"bare":      {},
-		"text":      {Text: "ro"},
-		"files":     {Files: []core.File{{Name: "f", Data: []byte{1}}}},
-		"tokens":    {Usage: core.Usage{Output: 3}, TokensUsed: 3},
-		"all of it": {Text: "ro", Files: []core.File{{Name: "f", Data: []byte{1}}}, Usage: core.Usage{Output: 3}, TokensUsed: 3},
-	} {
-		want.End, want.Fault = core.KindFailed, core.NewFault(core.CodeBudget, "no money")
-		var e Error
-		if err := json.Unmarshal(encode(failureOf(want)), &e); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, foldBodies(e.Bodies()), same); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
 	}
 }

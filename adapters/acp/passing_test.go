@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -14,35 +16,35 @@ func TestBetweenACPPeersAnEnvelopePassesWithUnknownFieldsUntouched(t *testing.T)
 		kit, fam := s.enter("kit"), s.agent("fam", `{"domains":["family"]}`)
 		kit.say(`{"v":1, "id":"q1","x-trace":{"a":[1, 2.50]},"from":"kit","to":"domain:family","ts":17,"kind":"query","ref":null,"payload":{"question":"wh\u00e9n?  ","mood":1.0e2,"deadline_ms":5000}}`)
 		want := `{"v":1, "id":"q1","x-trace":{"a":[1, 2.50]},"from":"kit","to":"fam","ts":17,"kind":"query","ref":null,"payload":{"question":"wh\u00e9n?  ","mood":1.0e2,"deadline_ms":5000}}`
-		if got := string(fam.expect(KindQuery).Raw); got != want {
+		if got := string(fam.expect(wire.KindQuery).Raw); got != want {
 			t.Errorf("the query:\ngot  %s\nwant %s", got, want)
 		}
 		fam.say(`{"v":1,"id":"r1","from":"fam","to":"somebody","ts":18,"kind":"response","ref":"q1","payload":{"data":{"z": 1e3},"summary":"Mon","confidence":0.90},"x":null}`)
 		want = `{"v":1,"id":"r1","from":"fam","to":"kit","ts":18,"kind":"response","ref":"q1","payload":{"data":{"z": 1e3},"summary":"Mon","confidence":0.90},"x":null}`
-		if got := string(kit.expect(KindResponse).Raw); got != want {
+		if got := string(kit.expect(wire.KindResponse).Raw); got != want {
 			t.Errorf("the response:\ngot  %s\nwant %s", got, want)
 		}
 
 		kit.say(`{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do","y":1}}`)
-		kit.expect(KindAck)
-		if got, want := string(fam.expect(KindDelegate).Raw), `{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do","y":1},"from":"kit"}`; got != want {
+		kit.expect(wire.KindAck)
+		if got, want := string(fam.expect(wire.KindDelegate).Raw), `{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do","y":1},"from":"kit"}`; got != want {
 			t.Errorf("the delegate:\ngot  %s\nwant %s", got, want)
 		}
 		fam.say(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
 		fam.say(`{"id":"r2","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done","z":true}}`)
-		if got, want := string(kit.expect(KindResult).Raw), `{"id":"r2","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done","z":true},"from":"fam","to":"kit"}`; got != want {
+		if got, want := string(kit.expect(wire.KindResult).Raw), `{"id":"r2","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done","z":true},"from":"fam","to":"kit"}`; got != want {
 			t.Errorf("the result:\ngot  %s\nwant %s", got, want)
 		}
 
 		kit.say(`{"id":"q2","to":"fam","kind":"query","payload":{"question":"?"}}`)
-		fam.expect(KindQuery)
+		fam.expect(wire.KindQuery)
 		fam.say(`{"id":"e2","kind":"error","ref":"q2","payload":{"code":"out_of_milk","message":"go","retryable":false,"shop":"corner"}}`)
-		if got := kit.expect(KindError); !strings.Contains(string(got.Raw), `"out_of_milk","message":"go","retryable":false,"shop":"corner"`) {
+		if got := kit.expect(wire.KindError); !strings.Contains(string(got.Raw), `"out_of_milk","message":"go","retryable":false,"shop":"corner"`) {
 			t.Errorf("the error: got %s, want it as it came", got.Raw)
 		}
 
 		kit.say(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","data":{"b": 1},"importance":"high","ttl":5}}`)
-		if got, want := string(fam.expect(KindNotify).Raw), `{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","data":{"b": 1},"importance":"high","ttl":5},"from":"kit"}`; got != want {
+		if got, want := string(fam.expect(wire.KindNotify).Raw), `{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","data":{"b": 1},"importance":"high","ttl":5},"from":"kit"}`; got != want {
 			t.Errorf("the notify:\ngot  %s\nwant %s", got, want)
 		}
 	})
@@ -52,20 +54,20 @@ func TestAnIDThatTheAgentKnowsFromSomebodyElseIsReplacedAndRefFollows(t *testing
 	onStage(t, func(t *testing.T, s *stage) {
 		kit, bob, fam := s.enter("kit"), s.enter("bob"), s.agent("fam", `{"max_concurrent_tasks":2}`)
 		kit.say(`{"id":"1","to":"fam","kind":"query","payload":{"question":"kit?"}}`)
-		if got := fam.expect(KindQuery); got.ID != "1" || got.From != "kit" {
+		if got := fam.expect(wire.KindQuery); got.ID != "1" || got.From != "kit" {
 			t.Errorf("got %s, want it as it came from kit", got.Raw)
 		}
 		bob.say(`{"id":"1","to":"fam","kind":"query","payload":{"question":"bob?"}}`)
-		other := fam.expect(KindQuery)
+		other := fam.expect(wire.KindQuery)
 		if other.ID == "1" || other.From != "bob" {
 			t.Errorf("got %s, want it from bob with an id of its own", other.Raw)
 		}
 		fam.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"bob!"}}`, other.ID)
 		fam.say(`{"id":"r2","kind":"response","ref":"1","payload":{"summary":"kit!"}}`)
-		if got := expect[Response](bob, KindResponse, "1"); got.Summary != "bob!" {
+		if got := expect[wire.Response](bob, wire.KindResponse, "1"); got.Summary != "bob!" {
 			t.Errorf("bob: got %+v, want bob!", got)
 		}
-		if got := expect[Response](kit, KindResponse, "1"); got.Summary != "kit!" {
+		if got := expect[wire.Response](kit, wire.KindResponse, "1"); got.Summary != "kit!" {
 			t.Errorf("kit: got %+v, want kit!", got)
 		}
 	})
@@ -88,19 +90,19 @@ func TestUnknownKindsPassBetweenACPPeersBothWays(t *testing.T) {
 		kit.say(`{"id":"s4","to":"fam","kind":"frobnicate"}`)
 		fam.expect("frobnicate")
 		fam.say(`{"id":"t4","kind":"error","ref":"s4","payload":{"code":"unknown_kind","message":"what?","z":1}}`)
-		if got := kit.expect(KindError); got.Ref != "s4" || got.From != "fam" || !strings.Contains(string(got.Raw), `"z":1`) {
+		if got := kit.expect(wire.KindError); got.Ref != "s4" || got.From != "fam" || !strings.Contains(string(got.Raw), `"z":1`) {
 			t.Errorf("got %s, want the error of fam as it came", got.Raw)
 		}
 		// A kind that nobody answers takes no slot, and its end is not told.
 		kit.say(`{"id":"s5","to":"fam","kind":"fyi"}`)
 		fam.expect("fyi")
 		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?","deadline_ms":120000}}`)
-		fam.expect(KindQuery)
+		fam.expect(wire.KindQuery)
 		time.Sleep(time.Minute)
 		fam.silent()
 		kit.silent()
 		fam.say(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"still here"}}`)
-		kit.expect(KindResponse)
+		kit.expect(wire.KindResponse)
 	})
 }
 
@@ -111,10 +113,10 @@ func TestAnUnknownKindForAnybodyElseIsRefused(t *testing.T) {
 		for i, to := range []string{"shout", "hub", "*", "", "capability:x"} {
 			id := "u" + string(rune('0'+i))
 			kit.say(`{"id":"%s","to":"%s","kind":"frobnicate"}`, id, to)
-			kit.refused(id, CodeUnknownKind, "frobnicate")
+			kit.refused(id, wire.CodeUnknownKind, "frobnicate")
 		}
 		kit.say(`{"id":"u9","to":"nobody","kind":"frobnicate"}`)
-		kit.refused("u9", CodePeerNotFound, "nobody")
+		kit.refused("u9", wire.CodePeerNotFound, "nobody")
 	})
 }
 
@@ -122,18 +124,18 @@ func TestAnUnknownKindInAnswerToAQuestionPassesAndTheAnswerFollows(t *testing.T)
 	onStage(t, func(t *testing.T, s *stage) {
 		kit, fam := s.enter("kit"), s.agent("fam", `{}`)
 		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
-		fam.expect(KindQuery)
+		fam.expect(wire.KindQuery)
 		fam.say(`{"id":"m1","kind":"mood","ref":"q1","payload":{"mood":"good"}}`)
 		if got := kit.expect("mood"); got.Ref != "q1" || got.From != "fam" {
 			t.Errorf("got %s, want it from fam with ref q1", got.Raw)
 		}
 		fam.say(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"x"}}`)
-		kit.expect(KindResponse)
+		kit.expect(wire.KindResponse)
 
 		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
-		id := fam.expect(KindQuery).ID
+		id := fam.expect(wire.KindQuery).ID
 		fam.say(`{"id":"m2","kind":"mood","ref":"%s"}`, id)
-		fam.refused("m2", CodeUnknownKind, "mood")
+		fam.refused("m2", wire.CodeUnknownKind, "mood")
 		fam.say(`{"id":"r2","kind":"response","ref":"%s","payload":{"summary":"x"}}`, id)
 		s.ended(task)
 	})
@@ -144,23 +146,23 @@ func TestProgressPassesBetweenACPPeersAsItCame(t *testing.T) {
 		kit, fam := s.enter("kit"), s.agent("fam", `{"extensions":["progress"]}`)
 		plain := s.enter("plain")
 		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
-		kit.expect(KindHello)
+		kit.expect(wire.KindHello)
 		for _, a := range []*actor{kit, plain} {
 			a.say(`{"id":"q-%s","to":"fam","kind":"query","payload":{"question":"?"}}`, a.name)
-			fam.expect(KindQuery)
+			fam.expect(wire.KindQuery)
 			fam.say(`{"id":"p1-%s","kind":"progress","ref":"q-%s","payload":{"seq":1,"text":"ro","w":0.50}}`, a.name, a.name)
 			fam.say(`{"id":"p2-%s","kind":"progress","ref":"q-%s","payload":{"seq":2,"text":"ses"}}`, a.name, a.name)
 			fam.say(`{"id":"r-%s","kind":"response","ref":"q-%s","payload":{"summary":"a poem","data":null,"w":0.70}}`, a.name, a.name)
 		}
-		if got, want := string(kit.expect(KindProgress).Raw), `{"id":"p1-kit","kind":"progress","ref":"q-kit","payload":{"seq":1,"text":"ro","w":0.50},"from":"fam","to":"kit"}`; got != want {
+		if got, want := string(kit.expect(wire.KindProgress).Raw), `{"id":"p1-kit","kind":"progress","ref":"q-kit","payload":{"seq":1,"text":"ro","w":0.50},"from":"fam","to":"kit"}`; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		kit.expect(KindProgress)
-		if got := expect[Response](kit, KindResponse, "q-kit"); got.Summary != "a poem" {
+		kit.expect(wire.KindProgress)
+		if got := expect[wire.Response](kit, wire.KindResponse, "q-kit"); got.Summary != "a poem" {
 			t.Errorf("with the extension: got %+v, want the response as it came", got)
 		}
 		// Who did not get the pieces gets them whole in the end, and the rest as it came.
-		if got, want := string(plain.expect(KindResponse).Raw), `{"id":"r-plain","kind":"response","ref":"q-plain","payload":{"summary":"roses","data":null,"w":0.70},"from":"fam","to":"plain"}`; got != want {
+		if got, want := string(plain.expect(wire.KindResponse).Raw), `{"id":"r-plain","kind":"response","ref":"q-plain","payload":{"summary":"roses","data":null,"w":0.70},"from":"fam","to":"plain"}`; got != want {
 			t.Errorf("without the extension:\ngot  %s\nwant %s", got, want)
 		}
 	})
@@ -169,25 +171,25 @@ func TestProgressPassesBetweenACPPeersAsItCame(t *testing.T) {
 func TestTwoWorkingEndsPassA900KilobyteAnswerWhole(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		text := strings.Repeat(strings.Repeat("0123456789", 6)+"é\n", 900<<10/63)
-		s.employ(core.Card{ID: "echo", MaxConcurrent: 2}, WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+		s.employ(core.Card{ID: "echo", MaxConcurrent: 2}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 			if r.Domain == "whole" {
 				return say(core.Done{Text: text})
 			}
 			for rest := text; rest != ""; {
 				var part string
-				part, rest = cutText(rest, 1800)
+				part, rest = wire.CutText(rest, 1800)
 				if err := say(core.Text{Text: part}); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
-		c := s.client(ClientOptions{ID: "kit"})
-		if _, err := c.Ask(s.Context(), core.Request{To: core.ToAgent("echo"), Content: strings.Repeat("x", DefaultMaxEnvelopeBytes)}, nil); core.AsFault(err).Code != core.CodeTooLarge {
+		c := s.client(acpclient.Options{ID: "kit"})
+		if _, err := c.Ask(s.Context(), core.Request{To: core.ToAgent("echo"), Content: strings.Repeat("x", wire.DefaultMaxEnvelopeBytes)}, nil); core.AsFault(err).Code != core.CodeTooLarge {
 			t.Errorf("a question over the limit: got %v, want too_large", err)
 		}
 		for _, progress := range []bool{true, false} {
-			c := s.client(ClientOptions{ID: core.AgentID("kit" + map[bool]string{true: "1", false: "2"}[progress]), Progress: progress})
+			c := s.client(acpclient.Options{ID: core.AgentID("kit" + map[bool]string{true: "1", false: "2"}[progress]), Progress: progress})
 			for _, domain := range []string{"whole", "pieces"} {
 				a, err := c.Ask(s.Context(), core.Request{To: core.ToAgent("echo"), Content: text, Domain: domain}, nil)
 				if err != nil {

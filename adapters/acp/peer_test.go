@@ -1,15 +1,16 @@
-package acp
+package acp_test
 
 import (
 	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -19,25 +20,25 @@ func TestTheFirstFromBindsTheConnection(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		kit := s.stranger("kit")
 		kit.say(`{"id":"1","kind":"ping"}`)
-		kit.refused("1", CodeInvalidEnvelope, "X-Agent-Id")
+		kit.refused("1", wire.CodeInvalidEnvelope, "X-Agent-Id")
 		kit.say(`{"id":"2","from":"capability:x","kind":"ping"}`)
-		kit.refused("2", CodeInvalidEnvelope, "reserved")
+		kit.refused("2", wire.CodeInvalidEnvelope, "reserved")
 		kit.say(`{"id":"3","from":"kit","kind":"ping"}`)
-		kit.expect(KindDiscover)
-		expect[Pong](kit, KindPong, "3")
+		kit.expect(wire.KindDiscover)
+		expect[wire.Pong](kit, wire.KindPong, "3")
 		kit.say(`{"id":"4","kind":"ping"}`)
-		expect[Pong](kit, KindPong, "4")
+		expect[wire.Pong](kit, wire.KindPong, "4")
 		kit.say(`{"id":"5","from":"%s","kind":"ping"}`, alias("kit"))
-		expect[Pong](kit, KindPong, "5")
+		expect[wire.Pong](kit, wire.KindPong, "5")
 		kit.say(`{"id":"6","from":"eve","kind":"ping"}`)
-		kit.refused("6", CodeNotAuthorized, `"kit"`)
+		kit.refused("6", wire.CodeNotAuthorized, `"kit"`)
 		kit.say(`{"id":"7","from":"kit","kind":"ping"}`)
-		expect[Pong](kit, KindPong, "7")
+		expect[wire.Pong](kit, wire.KindPong, "7")
 	})
 }
 
 func TestTheIdentityOfTheConnectionBindsItFromTheStart(t *testing.T) {
-	for name, opts := range map[string]Options{
+	for name, opts := range map[string]acp.Options{
 		"stated":        {AgentID: "kit"},
 		"authenticated": {Principal: core.Principal{ID: "kit", Authenticated: true}},
 		"both":          {AgentID: "kit", Principal: core.Principal{ID: "alice", Authenticated: true}},
@@ -46,22 +47,22 @@ func TestTheIdentityOfTheConnectionBindsItFromTheStart(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
 				conn, ended := s.plug(opts)
 				kit := &actor{s, conn, ended, "kit"}
-				kit.expect(KindDiscover)
+				kit.expect(wire.KindDiscover)
 				kit.say(`{"id":"1","from":"eve","kind":"ping"}`)
-				kit.refused("1", CodeNotAuthorized, "kit")
+				kit.refused("1", wire.CodeNotAuthorized, "kit")
 				kit.say(`{"id":"2","kind":"capabilities"}`)
 				s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "kit is an agent")
 				a, _ := s.hub.Agent("kit")
-				if want := cmpOr(opts.Principal.ID, "kit"); a.Principal.ID != want || a.Principal.Dialect != Dialect {
+				if want := cmpOr(opts.Principal.ID, "kit"); a.Principal.ID != want || a.Principal.Dialect != acp.Dialect {
 					t.Errorf("principal: got %+v, want %s of acp", a.Principal, want)
 				}
 			})
 		})
 	}
 	onStage(t, func(t *testing.T, s *stage) {
-		conn, ended := s.plug(Options{AgentID: "*"})
+		conn, ended := s.plug(acp.Options{AgentID: "*"})
 		a := &actor{s, conn, ended, "*"}
-		a.refused("", CodeInvalidEnvelope, "reserved")
+		a.refused("", wire.CodeInvalidEnvelope, "reserved")
 		if r := <-ended; r.Cause != link.Unauthorized {
 			t.Errorf("reason: got %s, want unauthorized", r.Error())
 		}
@@ -81,23 +82,23 @@ func TestABadPeerGetsAnErrorEachTimeAndTheConnectionLivesOn(t *testing.T) {
 		bob := s.enter("bob")
 		for _, c := range []struct {
 			say, ref string
-			code     Code
+			code     wire.Code
 			about    string
 		}{
-			{`nonsense`, "", CodeInvalidEnvelope, "byte 1"},
-			{"\x00\xff", "", CodeInvalidEnvelope, "byte"},
-			{`{"id":"1","kind":"query","payload":{"question":"a","question":"b"}}`, "1", CodeInvalidEnvelope, "question"},
-			{`{"id":"1","kind":"query","payload":{"question":7}}`, "1", CodeInvalidEnvelope, "payload.question"},
-			{`{"id":"1","kind":"query","payload":` + strings.Repeat(`{"a":`, 100) + `1` + strings.Repeat(`}`, 100) + `}`, "1", CodeInvalidEnvelope, "deep"},
-			{`{"id":"1","kind":"query","payload":{"question":"` + strings.Repeat("x", DefaultMaxEnvelopeBytes) + `"}}`, "1", CodeTooLarge, "1000000"},
-			{`{"v":3,"id":"1","kind":"ping"}`, "1", CodeIncompatibleVersion, `"v":1`},
-			{`{"id":"1","kind":"hello","payload":{"protocol_versions":[2,3]}}`, "1", CodeIncompatibleVersion, "[1]"},
+			{`nonsense`, "", wire.CodeInvalidEnvelope, "byte 1"},
+			{"\x00\xff", "", wire.CodeInvalidEnvelope, "byte"},
+			{`{"id":"1","kind":"query","payload":{"question":"a","question":"b"}}`, "1", wire.CodeInvalidEnvelope, "question"},
+			{`{"id":"1","kind":"query","payload":{"question":7}}`, "1", wire.CodeInvalidEnvelope, "payload.question"},
+			{`{"id":"1","kind":"query","payload":` + strings.Repeat(`{"a":`, 100) + `1` + strings.Repeat(`}`, 100) + `}`, "1", wire.CodeInvalidEnvelope, "deep"},
+			{`{"id":"1","kind":"query","payload":{"question":"` + strings.Repeat("x", wire.DefaultMaxEnvelopeBytes) + `"}}`, "1", wire.CodeTooLarge, "1000000"},
+			{`{"v":3,"id":"1","kind":"ping"}`, "1", wire.CodeIncompatibleVersion, `"v":1`},
+			{`{"id":"1","kind":"hello","payload":{"protocol_versions":[2,3]}}`, "1", wire.CodeIncompatibleVersion, "[1]"},
 		} {
 			kit.say("%s", c.say)
 			kit.refused(c.ref, c.code, c.about)
 		}
 		kit.say(`{"id":"1","kind":"ping"}`)
-		expect[Pong](kit, KindPong, "1")
+		expect[wire.Pong](kit, wire.KindPong, "1")
 		bob.silent()
 	})
 }
@@ -117,11 +118,11 @@ func TestHelloIsAnsweredWithVersionAndFeatures(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		kit := s.enter("kit")
 		kit.say(`{"v":1,"id":"h1","from":"kit","to":"hub","kind":"hello","ref":null,"payload":{"protocol_versions":[1,2],"features":["delegate"]}}`)
-		want := Hello{
+		want := wire.Hello{
 			ProtocolVersions: []int64{1}, SelectedVersion: 1, AgentName: "Dragoman",
 			Features: []string{"delegate", "ack", "result", "cancel", "discover", "capabilities", "progress", "subscribe"},
 		}
-		if diff := cmp.Diff(want, expect[Hello](kit, KindHello, "h1")); diff != "" {
+		if diff := cmp.Diff(want, expect[wire.Hello](kit, wire.KindHello, "h1")); diff != "" {
 			t.Errorf("hello (-want +got):\n%s", diff)
 		}
 	})
@@ -133,35 +134,35 @@ func TestPingTellsTheTruthOfTheHubAndOfAnAgent(t *testing.T) {
 		shout := s.plainAgent("shout", core.Card{Name: "Shout", MaxConcurrent: 2})
 		time.Sleep(90 * time.Second)
 		kit.say(`{"id":"p1","kind":"ping"}`)
-		if got, want := expect[Pong](kit, KindPong, "p1"), (Pong{"idle", 90, 0, "Dragoman"}); got != want {
+		if got, want := expect[wire.Pong](kit, wire.KindPong, "p1"), pong("idle", 90, 0, "Dragoman"); got != want {
 			t.Errorf("the hub: got %+v, want %+v", got, want)
 		}
 		kit.say(`{"id":"q1","to":"shout","kind":"query","payload":{"question":"?"}}`)
 		task := s.assigned(shout)
 		for _, c := range []struct {
 			to   string
-			want Pong
+			want wire.Pong
 		}{
-			{"hub", Pong{"busy", 90, 1, "Dragoman"}},
-			{"shout", Pong{"busy", 90, 1, "Shout"}},
-			{alias("shout"), Pong{"busy", 90, 1, "Shout"}},
+			{"hub", pong("busy", 90, 1, "Dragoman")},
+			{"shout", pong("busy", 90, 1, "Shout")},
+			{alias("shout"), pong("busy", 90, 1, "Shout")},
 		} {
 			kit.say(`{"id":"p-%s","to":"%s","kind":"ping"}`, c.to, c.to)
-			if got := expect[Pong](kit, KindPong, "p-"+c.to); got != c.want {
+			if got := expect[wire.Pong](kit, wire.KindPong, "p-"+c.to); got != c.want {
 				t.Errorf("%s: got %+v, want %+v", c.to, got, c.want)
 			}
 		}
 		s.report(shout, task, core.Done{})
-		kit.expect(KindResponse)
+		kit.expect(wire.KindResponse)
 		shout.SetLoad(core.LoadOverloaded)
 		kit.say(`{"id":"p4","kind":"ping"}`)
-		if got := expect[Pong](kit, KindPong, "p4"); got.Status != "overloaded" {
+		if got := expect[wire.Pong](kit, wire.KindPong, "p4"); got.Status != "overloaded" {
 			t.Errorf("the hub when nobody has room: got %+v, want overloaded", got)
 		}
 		kit.say(`{"id":"p5","to":"nobody","kind":"ping"}`)
-		kit.refused("p5", CodePeerNotFound, "nobody")
+		kit.refused("p5", wire.CodePeerNotFound, "nobody")
 		kit.say(`{"id":"p6","to":"*","kind":"ping"}`)
-		kit.refused("p6", CodeInvalidEnvelope, "one agent")
+		kit.refused("p6", wire.CodeInvalidEnvelope, "one agent")
 	})
 }
 
@@ -171,27 +172,27 @@ func TestDiscoverTellsWhatOneAgentCanDoAndWhatAllCanDo(t *testing.T) {
 		s.agent("fam", `{"agent_name":"Fam","domains":["family"],"channels":["imessage"],"max_concurrent_tasks":4}`)
 		kit := s.enter("kit")
 		kit.say(`{"id":"1","to":"shout","kind":"discover"}`)
-		want := Capabilities{
+		want := wire.Capabilities{
 			AgentName: "Shout", Domains: []string{"text", "family"}, Channels: []string{}, Tools: []string{"tr"}, MaxConcurrentTasks: new(int64(3)),
 			Model: "m", Capabilities: []string{"upper"},
 		}
-		if diff := cmp.Diff(want, expect[Capabilities](kit, KindCapabilities, "1")); diff != "" {
+		if diff := cmp.Diff(want, expect[wire.Capabilities](kit, wire.KindCapabilities, "1")); diff != "" {
 			t.Errorf("one agent (-want +got):\n%s", diff)
 		}
 		kit.say(`{"id":"2","kind":"discover","payload":{}}`)
-		want = Capabilities{
+		want = wire.Capabilities{
 			AgentName: "Dragoman", Domains: []string{"family", "text"}, Channels: []string{"imessage"}, Tools: []string{"tr"}, MaxConcurrentTasks: new(int64(7)),
 			Capabilities: []string{"upper"}, Extensions: []string{"progress", "subscribe"},
-			Agents: []Listed{
+			Agents: []wire.Listed{
 				{ID: "fam", Hex: hub.Alias("fam"), AgentName: "Fam", Dialect: "acp", Domains: []string{"family"}, Channels: []string{"imessage"}, Status: "idle"},
 				{ID: "shout", Hex: hub.Alias("shout"), AgentName: "Shout", Dialect: "plain", Domains: []string{"text", "family"}, Capabilities: []string{"upper"}, Model: "m", Status: "idle"},
 			},
 		}
-		if diff := cmp.Diff(want, expect[Capabilities](kit, KindCapabilities, "2")); diff != "" {
+		if diff := cmp.Diff(want, expect[wire.Capabilities](kit, wire.KindCapabilities, "2")); diff != "" {
 			t.Errorf("the hub (-want +got):\n%s", diff)
 		}
 		kit.say(`{"id":"3","to":"nobody","kind":"discover"}`)
-		kit.refused("3", CodePeerNotFound, "nobody")
+		kit.refused("3", wire.CodePeerNotFound, "nobody")
 	})
 }
 
@@ -208,35 +209,35 @@ func TestAnIDThatWasSeenIsNotActedOnTwice(t *testing.T) {
 		}
 		s.counted("acp.duplicate", 1)
 		s.report(shout, task, core.Done{Text: "!"})
-		kit.expect(KindResponse)
+		kit.expect(wire.KindResponse)
 		kit.silent()
 		s.news(shout)
-		time.Sleep(DefaultKeepIDs)
+		time.Sleep(acp.DefaultKeepIDs)
 		kit.say(`{"id":"1","kind":"ping"}`)
-		expect[Pong](kit, KindPong, "1")
+		expect[wire.Pong](kit, wire.KindPong, "1")
 	})
 }
 
 func TestAnotherEnvelopeUnderAnIDThatWasSeenIsAConflict(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		doer, kit := s.plainAgent("doer", core.Card{MaxConcurrent: 9}), s.enter("kit")
-		x := NewHTTP(s.hub, HTTPOptions{Session: Options{Peers: s.peers}})
+		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}})
 		defer x.Close()
 		kit.say(`{"id":"1","ts":1,"to":"doer","kind":"delegate","payload":{"task":"one"}}`)
-		kit.expect(KindAck)
+		kit.expect(wire.KindAck)
 		task := s.assigned(doer)
 		kit.say(`{"id":"1","ts":2,"to":"doer","kind":"delegate","payload":{"task":"one"}}`) // is the same
 		kit.say(`{"id":"1","ts":3,"to":"doer","kind":"delegate","payload":{"task":"two"}}`)
-		kit.refused("1", CodeConflict, "fresh id")
+		kit.refused("1", wire.CodeConflict, "fresh id")
 		kit.say(`{"id":"1","to":"doer","kind":"notify","payload":{"topic":"a"}}`)
-		kit.refused("1", CodeConflict, "fresh id")
+		kit.refused("1", wire.CodeConflict, "fresh id")
 		for task, want := range map[string]int{"one": 200, "two": 409} {
 			if w := serve(x, "POST", "kit", fmt.Sprintf(`{"id":"1","to":"doer","kind":"delegate","payload":{"task":"%s"}}`, task)); w.Code != want {
 				t.Errorf("%s by POST: got %d %s, want %d", task, w.Code, w.Body, want)
 			}
 		}
 		s.report(doer, task, core.Done{})
-		kit.expect(KindResult)
+		kit.expect(wire.KindResult)
 		if w := serve(x, "POST", "bob", `{"id":"1","to":"doer","kind":"delegate","payload":{"task":"three"}}`); w.Code != 200 {
 			t.Errorf("of bob: got %d %s, want 200", w.Code, w.Body)
 		}
@@ -244,88 +245,6 @@ func TestAnotherEnvelopeUnderAnIDThatWasSeenIsAConflict(t *testing.T) {
 			t.Errorf("of bob again, since his first POST was cut: got %d %s, want another ack", w.Code, w.Body)
 		}
 	})
-}
-
-func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
-	seen := newSeenIDs(DefaultKeepIDs)
-	w := who{"p", "kit"}
-	for i := range maxSeenIDs + 5000 {
-		if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(i)}, 1); !fresh {
-			t.Fatalf("id %d: got seen, want fresh", i)
-		}
-	}
-	if n := seen.ids.Len(); n > maxSeenIDs {
-		t.Errorf("got %d ids, want at most %d", n, maxSeenIDs)
-	}
-	if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(maxSeenIDs + 4999)}, 1); fresh {
-		t.Error("the latest: got fresh, want seen")
-	}
-	seen.forget(w, fmt.Sprint(maxSeenIDs+4999))
-	if _, _, fresh := seen.first(w, Envelope{ID: fmt.Sprint(maxSeenIDs + 4999)}, 1); !fresh {
-		t.Error("one that was forgotten: got seen, want fresh")
-	}
-}
-
-func TestOneWhoFloodsMakesNobodyElseForgetHisIDs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		seen := newSeenIDs(DefaultKeepIDs)
-		kit, fam, eve := who{"kit", "kit"}, who{"fam", "fam"}, who{"eve", "eve"}
-		seen.first(kit, Envelope{ID: "1"}, 1)
-		for i := range maxSeenIDs {
-			seen.first(eve, Envelope{ID: fmt.Sprint(i)}, 2)
-		}
-		seen.first(fam, Envelope{ID: "1"}, 3)
-		for i := range maxSeenIDs {
-			seen.first(who{"eve", "another of hers"}, Envelope{ID: fmt.Sprint(i)}, 2)
-		}
-		for _, w := range []who{kit, fam} {
-			if _, _, fresh := seen.first(w, Envelope{ID: "1"}, 1); fresh {
-				t.Errorf("the id of %s: got fresh, want seen", w.id)
-			}
-		}
-		if _, _, fresh := seen.first(eve, Envelope{ID: "1"}, 2); !fresh {
-			t.Error("the oldest of who floods: got seen, want it forgotten")
-		}
-		time.Sleep(DefaultKeepIDs)
-		if _, _, fresh := seen.first(fam, Envelope{ID: "1"}, 3); !fresh {
-			t.Error("after its time: got seen, want fresh")
-		}
-		if n := seen.ids.Len(); n != 1 {
-			t.Errorf("after all their time: got %d ids, want one", n)
-		}
-	})
-}
-
-func TestWhatIsKeptForAPeerThatIsAwayIsBoundedAndResultsThatAreLostAreCounted(t *testing.T) {
-	p, kit := NewPeers(PeersOptions{}), who{"kit", "kit"}
-	at := time.Now()
-	var due []owing
-	for i := range owedMost {
-		due = append(due, owing{id: fmt.Sprint(i), reports: i != 7, until: at.Add(time.Duration(owedMost-i) * time.Second)})
-	}
-	if here, lost := p.leave(kit, due); here != nil || lost != 0 {
-		t.Errorf("as many as there is room for: got %v and %d lost, want none", here, lost)
-	}
-	if _, lost := p.leave(kit, []owing{{id: "more", reports: true, until: at.Add(time.Hour)}}); lost != 0 {
-		t.Errorf("one that reports nothing makes room: got %d lost, want none", lost)
-	}
-	if _, lost := p.leave(kit, []owing{{id: "still more", reports: true, until: at.Add(time.Hour)}}); lost != 1 {
-		t.Errorf("one too many: got %d lost, want 1", lost)
-	}
-	for _, o := range p.owed[kit] {
-		if o.id == "7" || o.id == fmt.Sprint(owedMost-1) {
-			t.Errorf("got %s kept, want what reports nothing and what is kept the shortest to go", o.id)
-		}
-	}
-	if got := len(p.owed[kit]); got != owedMost || p.owing != owedMost {
-		t.Errorf("got %d kept and %d counted, want %d", got, p.owing, owedMost)
-	}
-	for i := range owedMostAll/owedMost - 1 {
-		p.leave(who{"p", core.AgentID(fmt.Sprint(i))}, due)
-	}
-	if _, lost := p.leave(who{"p", "last"}, due[:2]); lost != 2 || p.owing != owedMostAll {
-		t.Errorf("beyond the bound of all: got %d lost and %d kept, want 2 and %d", lost, p.owing, owedMostAll)
-	}
 }
 
 // grudging is a connection whose transport refuses the first message.
@@ -343,19 +262,19 @@ func (g *grudging) Receive(ctx context.Context) ([]byte, error) {
 }
 
 func TestAMessageThatTheTransportRefusesIsAnErrorAndTheConnectionLivesOn(t *testing.T) {
-	for cause, code := range map[link.Cause]Code{link.TooLarge: CodeTooLarge, link.Protocol: CodeInvalidEnvelope} {
+	for cause, code := range map[link.Cause]wire.Code{link.TooLarge: wire.CodeTooLarge, link.Protocol: wire.CodeInvalidEnvelope} {
 		onStage(t, func(t *testing.T, s *stage) {
 			ours, theirs := pipe()
 			ended := make(chan link.Reason, 1)
 			go func() {
 				conn := &grudging{ours, &link.Reject{Cause: cause, Text: "the message has 7 bytes, the limit is 5"}}
-				ended <- Serve(context.Background(), s.hub, conn, Options{Peers: s.peers})
+				ended <- acp.Serve(context.Background(), s.hub, conn, acp.Options{Peers: s.peers})
 			}()
 			kit := &actor{s, theirs, ended, "kit"}
 			kit.refused("", code, "the limit is 5")
 			kit.say(`{"id":"1","from":"kit","kind":"ping"}`)
-			kit.expect(KindDiscover)
-			kit.expect(KindPong)
+			kit.expect(wire.KindDiscover)
+			kit.expect(wire.KindPong)
 			kit.leave()
 		})
 	}
@@ -366,20 +285,20 @@ func TestARetryIsToldToAPeerWithTheExtension(t *testing.T) {
 		one, two := s.agent("one", `{"domains":["d"]}`), s.agent("two", `{"domains":["d"]}`)
 		kit := s.enter("kit")
 		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
-		kit.expect(KindHello)
+		kit.expect(wire.KindHello)
 		kit.say(`{"id":"d1","to":"domain:d","kind":"delegate","payload":{"task":"do"}}`)
-		kit.expect(KindAck)
-		one.expect(KindDelegate)
+		kit.expect(wire.KindAck)
+		one.expect(wire.KindDelegate)
 		one.say(`{"id":"e1","kind":"error","ref":"d1","payload":{"code":"overloaded","message":"later","retryable":true}}`)
-		e := kit.expect(KindProgress)
-		_, body, err := readProgress(e.Payload)
-		if b, ok := body.(core.Retrying); !ok || err != nil || b.Agent != "one" || e.From != hubID {
+		e := kit.expect(wire.KindProgress)
+		_, body, err := wire.ReadProgress(e.Payload)
+		if b, ok := body.(core.Retrying); !ok || err != nil || b.Agent != "one" || e.From != wire.HubID {
 			t.Errorf("got %s (%v), want the hub to tell that one is not tried again", e.Raw, err)
 		}
-		two.expect(KindDelegate)
+		two.expect(wire.KindDelegate)
 		two.say(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
 		two.say(`{"id":"r1","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done"}}`)
-		kit.expect(KindResult)
+		kit.expect(wire.KindResult)
 		s.counted("acp.folded.accepted", 1)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -30,7 +31,7 @@ func (x *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.stream(w, r)
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		x.fail(w, Envelope{}, http.StatusMethodNotAllowed, refusef(CodeInvalidEnvelope, "%s is not used here: POST an envelope, or GET the stream of what arrives", r.Method))
+		x.fail(w, wire.Envelope{}, http.StatusMethodNotAllowed, wire.Refusef(wire.CodeInvalidEnvelope, "%s is not used here: POST an envelope, or GET the stream of what arrives", r.Method))
 	}
 }
 
@@ -53,13 +54,13 @@ func (x *HTTP) identify(r *http.Request, from string) (p core.Principal, id core
 			id = core.AgentID(stated)
 		case hub.SameAgent(stated, id):
 		case p.Authenticated && header == "" && param == "":
-			return p, id, refusef(CodeNotAuthorized, "your token makes you %q, not %q: leave from out, or say in the header %s which agent you are", id, stated, headerAgentID)
+			return p, id, wire.Refusef(wire.CodeNotAuthorized, "your token makes you %q, not %q: leave from out, or say in the header %s which agent you are", id, stated, headerAgentID)
 		default:
-			return p, id, refusef(CodeNotAuthorized, "you are %q and %q at once: send one identity", id, stated)
+			return p, id, wire.Refusef(wire.CodeNotAuthorized, "you are %q and %q at once: send one identity", id, stated)
 		}
 	}
 	if id == "" {
-		return p, id, refusef(CodeInvalidEnvelope, "say who you are: in the header %s, by ?%s=, or in the from of a POST", headerAgentID, paramAgentID)
+		return p, id, wire.Refusef(wire.CodeInvalidEnvelope, "say who you are: in the header %s, by ?%s=, or in the from of a POST", headerAgentID, paramAgentID)
 	}
 	return p, id, nil
 }
@@ -71,15 +72,15 @@ func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		var over *http.MaxBytesError
 		if errors.As(err, &over) {
-			x.refuse(w, Envelope{}, refusef(CodeTooLarge, "the envelope has more than %d bytes: send less, or a reference to it", limit))
+			x.refuse(w, wire.Envelope{}, wire.Refusef(wire.CodeTooLarge, "the envelope has more than %d bytes: send less, or a reference to it", limit))
 			return
 		}
-		x.refuse(w, Envelope{}, refusef(CodeInvalidEnvelope, "the body could not be read: %s", err))
+		x.refuse(w, wire.Envelope{}, wire.Refusef(wire.CodeInvalidEnvelope, "the body could not be read: %s", err))
 		return
 	}
 	// The server's deadline was for the body; the answer may take longer.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	e, err := Decode(body, limit)
+	e, err := wire.Decode(body, limit)
 	var p core.Principal
 	var id core.AgentID
 	if err == nil {
@@ -95,7 +96,7 @@ func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	}
 	defer x.release(c)
 	if err := e.Check(); err != nil {
-		c.s.answerRefused(e, asError(err))
+		c.s.answerRefused(e, wire.AsError(err))
 		x.refuse(w, e, err)
 		return
 	}
@@ -103,7 +104,7 @@ func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
 }
 
 // exchange hands an envelope to the session and waits for what is to be answered.
-func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e Envelope) {
+func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e wire.Envelope) {
 	answer := c.await(e.ID)
 	if answer == nil {
 		x.refuse(w, e, c.s.peers.seen.again(e.ID))
@@ -123,7 +124,7 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e Env
 		x.refuse(w, e, err)
 		return
 	}
-	if !e.Kind.Asks() || e.Kind == KindHello && e.Ref != "" {
+	if !e.Kind.Asks() || e.Kind == wire.KindHello && e.Ref != "" {
 		select {
 		case m := <-answer:
 			x.write(w, statusFor(m), m.json)
@@ -139,7 +140,7 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e Env
 		c.forgo(e.ID)
 		select {
 		case m := <-answer: // it came as the peer hung up
-			if s.opts.KeepTasks || e.Kind == KindDelegate {
+			if s.opts.KeepTasks || e.Kind == wire.KindDelegate {
 				c.mail.put(m)
 			}
 		default:
@@ -157,36 +158,34 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e Env
 
 // statusFor is the status of the answer that an envelope is.
 func statusFor(m message) int {
-	if m.kind != KindError {
+	if m.kind != wire.KindError {
 		return http.StatusOK
 	}
-	var told Error
-	if readValue(valueOf(m.json, "payload"), &told) != nil {
+	var told wire.Error
+	if (wire.Envelope{Kind: m.kind, Payload: wire.ValueOf(m.json, "payload")}).Read(&told) != nil {
 		return http.StatusInternalServerError
 	}
-	return told.status()
+	return told.Status()
 }
 
 // Refuse answers a request that is turned away before it is read: with an error
 // envelope, and the status that fits err.
-func (x *HTTP) Refuse(w http.ResponseWriter, err error) { x.refuse(w, Envelope{}, err) }
+func (x *HTTP) Refuse(w http.ResponseWriter, err error) { x.refuse(w, wire.Envelope{}, err) }
 
 // refuse answers with an error envelope.
-func (x *HTTP) refuse(w http.ResponseWriter, e Envelope, err error) {
-	told := asError(err)
-	status := told.status()
+func (x *HTTP) refuse(w http.ResponseWriter, e wire.Envelope, err error) {
+	told := wire.AsError(err)
+	status := told.Status()
 	var f *core.Fault
 	if errors.As(err, &f) {
-		status = cmp.Or(codeTable[f.Code].status, status)
+		status = cmp.Or(wire.HTTPStatus(f.Code), status)
 	}
 	x.fail(w, e, status, told)
 }
 
-func (x *HTTP) fail(w http.ResponseWriter, e Envelope, status int, told *Error) {
+func (x *HTTP) fail(w http.ResponseWriter, e wire.Envelope, status int, told *wire.Error) {
 	x.hub.Count("acp.error." + string(told.Code))
-	x.write(w, status, Envelope{
-		ID: newID(), From: hubID, To: e.From, TS: time.Now().UnixMilli(), Kind: KindError, Ref: e.ID, Payload: encode(told),
-	}.Encode())
+	x.write(w, status, wire.New(wire.KindError, wire.HubID, e.From, e.ID, told).Encode())
 }
 
 // write answers with an envelope. A reader that is too slow is cut off.

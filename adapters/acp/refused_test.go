@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"encoding/json"
@@ -6,46 +6,47 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 func TestAnAnswerThatTheHubRefusesEndsItsTaskAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask, answer string
-		refused     Code
+		refused     wire.Code
 		told        string // what the requester gets, in part
 	}{
-		"without a summary":         {`query`, `{"id":"r1","kind":"response","ref":"%s","payload":{"data":1}}`, CodeInvalidEnvelope, "summary"},
-		"with data that is too big": {`query`, `{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"` + strings.Repeat("x", DefaultMaxEnvelopeBytes) + `"}}`, CodeTooLarge, "1000000"},
-		"that is no JSON":           {`query`, `{"id":"r1","kind":"response","ref":"%s","payload":{"summary":}}`, CodeInvalidEnvelope, "not JSON"},
-		"in the name of another":    {`query`, `{"id":"r1","from":"eve","kind":"response","ref":"%s","payload":{"summary":"x"}}`, CodeNotAuthorized, "eve"},
-		"under an id used before":   {`query`, `{"id":"used","kind":"response","ref":"%s","payload":{"summary":"x"}}`, CodeConflict, "used"},
-		"of a status unheard of":    {`delegate`, `{"id":"r1","kind":"result","ref":"%s","payload":{"status":"fine","outcome":"x"}}`, CodeInvalidEnvelope, "status"},
+		"without a summary":         {`query`, `{"id":"r1","kind":"response","ref":"%s","payload":{"data":1}}`, wire.CodeInvalidEnvelope, "summary"},
+		"with data that is too big": {`query`, `{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"` + strings.Repeat("x", wire.DefaultMaxEnvelopeBytes) + `"}}`, wire.CodeTooLarge, "1000000"},
+		"that is no JSON":           {`query`, `{"id":"r1","kind":"response","ref":"%s","payload":{"summary":}}`, wire.CodeInvalidEnvelope, "not JSON"},
+		"in the name of another":    {`query`, `{"id":"r1","from":"eve","kind":"response","ref":"%s","payload":{"summary":"x"}}`, wire.CodeNotAuthorized, "eve"},
+		"under an id used before":   {`query`, `{"id":"used","kind":"response","ref":"%s","payload":{"summary":"x"}}`, wire.CodeConflict, "used"},
+		"of a status unheard of":    {`delegate`, `{"id":"r1","kind":"result","ref":"%s","payload":{"status":"fine","outcome":"x"}}`, wire.CodeInvalidEnvelope, "status"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
 				fam, kit := s.agent("fam", `{}`), s.enter("kit")
 				fam.say(`{"id":"used","kind":"ping"}`)
-				fam.expect(KindPong)
+				fam.expect(wire.KindPong)
 				began := time.Now()
 				kit.say(`{"id":"q1","to":"fam","kind":"%s","payload":{"question":"?","task":"!"}}`, c.ask)
 				if c.ask == "delegate" {
-					kit.expect(KindAck)
+					kit.expect(wire.KindAck)
 				}
 				id := fam.next().ID
 				fam.say("%s", strings.Replace(c.answer, "%s", id, 1))
-				if got := fam.expect(KindError); !strings.Contains(string(got.Payload), `"`+string(c.refused)+`"`) {
+				if got := fam.expect(wire.KindError); !strings.Contains(string(got.Payload), `"`+string(c.refused)+`"`) {
 					t.Errorf("the agent: got %s, want %s", got.Raw, c.refused)
 				}
 				got := kit.next()
-				if (got.Kind != KindError && got.Kind != KindResult) || got.Ref != "q1" || !strings.Contains(string(got.Payload), "was refused") || !strings.Contains(string(got.Payload), c.told) {
+				if (got.Kind != wire.KindError && got.Kind != wire.KindResult) || got.Ref != "q1" || !strings.Contains(string(got.Payload), "was refused") || !strings.Contains(string(got.Payload), c.told) {
 					t.Errorf("the requester: got %s, want that the answer was refused, with %q", got.Raw, c.told)
 				}
 				if took := time.Since(began); took != 0 {
 					t.Errorf("it took %s, want it told at once", took)
 				}
 				kit.say(`{"id":"q2","to":"fam","kind":"query","payload":{"question":"again?"}}`)
-				fam.expect(KindQuery) // it has room
+				fam.expect(wire.KindQuery) // it has room
 			})
 		})
 	}
@@ -60,17 +61,17 @@ func TestWordsOfAnAnswerAreNeverNothing(t *testing.T) {
 	}{
 		"text":                {core.Done{Text: "Mon", Data: json.RawMessage(`1`)}, false, "Mon"},
 		"data alone":          {core.Done{Data: json.RawMessage("{\"day\": \"Mon\",\n \"at\": [ 4 ]}")}, false, `{"day":"Mon","at":[4]}`},
-		"much data alone":     {core.Done{Data: long}, false, string(long[:summaryBytes]) + " ..."},
+		"much data alone":     {core.Done{Data: long}, false, string(long[:wire.SummaryBytes]) + " ..."},
 		"a file alone":        {core.Done{}, true, "done"},
 		"nothing but the end": {core.Done{}, false, "done"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
 				doer, kit := s.plainAgent("doer", core.Card{}), s.enter("kit")
-				for _, kind := range []Kind{KindQuery, KindDelegate} {
+				for _, kind := range []wire.Kind{wire.KindQuery, wire.KindDelegate} {
 					kit.say(`{"id":"%s","to":"doer","kind":"%s","payload":{"question":"?","task":"!"}}`, kind, kind)
-					if kind == KindDelegate {
-						kit.expect(KindAck)
+					if kind == wire.KindDelegate {
+						kit.expect(wire.KindAck)
 					}
 					task := s.assigned(doer)
 					if c.file {
@@ -78,11 +79,11 @@ func TestWordsOfAnAnswerAreNeverNothing(t *testing.T) {
 					}
 					s.report(doer, task, c.answer)
 					s.news(doer) // of its own end
-					if kind == KindQuery {
-						if got := expect[Response](kit, KindResponse, "query"); got.Summary != c.want {
+					if kind == wire.KindQuery {
+						if got := expect[wire.Response](kit, wire.KindResponse, "query"); got.Summary != c.want {
 							t.Errorf("summary: got %q, want %q", got.Summary, c.want)
 						}
-					} else if got := expect[Result](kit, KindResult, "delegate"); got.Outcome != c.want {
+					} else if got := expect[wire.Result](kit, wire.KindResult, "delegate"); got.Outcome != c.want {
 						t.Errorf("outcome: got %q, want %q", got.Outcome, c.want)
 					}
 				}
@@ -104,28 +105,28 @@ func TestANumberWithoutAFractionIsAnIntegerHoweverItIsWritten(t *testing.T) {
 			t.Errorf("got %d tokens, %s and %s, want 5, 1s and the question as it was written", r.MaxTokens, time.Until(r.Deadline), r.Data)
 		}
 		s.report(doer, task, core.Done{Text: "x"})
-		kit.expect(KindResponse)
+		kit.expect(wire.KindResponse)
 		asked := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
-		id := fam.expect(KindQuery).ID
+		id := fam.expect(wire.KindQuery).ID
 		fam.say(`{"id":"p1","kind":"progress","ref":"%s","payload":{"seq":1.0,"usage":{"input":1e2,"output":3.0}}}`, id)
 		fam.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"x","tokens_used":1.03e2}}`, id)
 		if got := s.ended(asked); got.Usage != (core.Usage{Input: 100, Output: 3}) || got.TokensUsed != 103 {
 			t.Errorf("got %+v, want 100, 3 and 103 tokens", got)
 		}
 		kit.say(`{"id":"q2","to":"doer","kind":"query","payload":{"question":"?","max_tokens":5.5}}`)
-		kit.refused("q2", CodeInvalidEnvelope, "5.5")
+		kit.refused("q2", wire.CodeInvalidEnvelope, "5.5")
 	})
 }
 
 func TestAnyReplyToAnUnknownKindGoesBackUntouched(t *testing.T) {
-	for _, kind := range []Kind{KindAck, KindPong, KindResponse, KindResult, KindError, "agreed"} {
+	for _, kind := range []wire.Kind{wire.KindAck, wire.KindPong, wire.KindResponse, wire.KindResult, wire.KindError, "agreed"} {
 		t.Run(string(kind), func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
 				kit, fam := s.enter("kit"), s.agent("fam", `{}`)
 				kit.say(`{"id":"s1","to":"fam","kind":"negotiate"}`)
 				fam.expect("negotiate")
 				payload := `{"accepted":true,"status":"overloaded","summary":"","outcome":"","code":"x","message":"","z": 1.0}`
-				if kind == KindResult {
+				if kind == wire.KindResult {
 					payload = `{"status":"partial","outcome":"","z": 1.0}`
 				}
 				fam.say(`{"id":"t1","kind":"%s","ref":"s1","payload":%s,"y":2}`, kind, payload)

@@ -3,11 +3,12 @@ package acp
 import (
 	"context"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 // reply takes what the peer says of something that it was asked.
-func (s *session) reply(ctx context.Context, e Envelope) error {
+func (s *session) reply(ctx context.Context, e wire.Envelope) error {
 	s.mu.Lock()
 	j := s.jobs[e.Ref]
 	of := s.jobs[s.cancels[e.Ref]]
@@ -29,28 +30,28 @@ func (s *session) reply(ctx context.Context, e Envelope) error {
 		return nil
 	}
 	switch e.Kind {
-	case KindResponse:
-		var r Response
+	case wire.KindResponse:
+		var r wire.Response
 		err := e.Read(&r)
 		if err == nil {
 			s.conclude(j, r.Bodies(), e.Raw)
 		}
 		return s.unlessRefused(ctx, e, err)
-	case KindResult:
-		var r Result
+	case wire.KindResult:
+		var r wire.Result
 		err := e.Read(&r)
 		if err == nil {
 			s.conclude(j, r.Bodies(), e.Raw)
 		}
 		return s.unlessRefused(ctx, e, err)
-	case KindError:
-		var r Error
+	case wire.KindError:
+		var r wire.Error
 		err := e.Read(&r)
 		if err == nil {
 			s.conclude(j, r.Bodies(), e.Raw)
 		}
 		return s.unlessRefused(ctx, e, err)
-	case KindAck:
+	case wire.KindAck:
 		return s.acked(ctx, e, j)
 	}
 	return s.progressed(ctx, e, j)
@@ -58,13 +59,13 @@ func (s *session) reply(ctx context.Context, e Envelope) error {
 
 // acked takes the ack of a delegate. Once that was acknowledged, and for a query,
 // an ack with its ref can only be about a cancel.
-func (s *session) acked(ctx context.Context, e Envelope, j *job) error {
-	var a Ack
+func (s *session) acked(ctx context.Context, e wire.Envelope, j *job) error {
+	var a wire.Ack
 	if err := e.Read(&a); err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
 	s.mu.Lock()
-	again := j.acked || j.kind != KindDelegate
+	again := j.acked || j.kind != wire.KindDelegate
 	j.acked = true
 	s.mu.Unlock()
 	switch {
@@ -83,11 +84,11 @@ func (s *session) acked(ctx context.Context, e Envelope, j *job) error {
 
 // cancelAnswered takes the answer to a cancel of the hub: the job has stopped, or
 // it could not be stopped and its end is still to come.
-func (s *session) cancelAnswered(ctx context.Context, e Envelope, j *job) error {
-	if e.Kind != KindAck {
+func (s *session) cancelAnswered(ctx context.Context, e wire.Envelope, j *job) error {
+	if e.Kind != wire.KindAck {
 		return nil // an error says that there is nothing to cancel
 	}
-	var a Ack
+	var a wire.Ack
 	if err := e.Read(&a); err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
@@ -105,15 +106,15 @@ func (s *session) cancelAnswered(ctx context.Context, e Envelope, j *job) error 
 }
 
 // progressed takes what an agent says on the way.
-func (s *session) progressed(ctx context.Context, e Envelope, j *job) error {
-	_, body, err := readProgress(e.Payload)
+func (s *session) progressed(ctx context.Context, e wire.Envelope, j *job) error {
+	_, body, err := wire.ReadProgress(e.Payload)
 	if err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
 	switch body.(type) {
 	case core.ApprovalRequested, core.ApprovalDecided, core.Injected, core.Retrying:
 		s.hub.Count("acp.refused." + body.Kind().String())
-		return s.unlessRefused(ctx, e, refusef(CodeUnsupported, "an ACP agent does not say %s: tell of it in text or thinking", body.Kind()))
+		return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeUnsupported, "an ACP agent does not say %s: tell of it in text or thinking", body.Kind()))
 	case core.Usage:
 		s.mu.Lock()
 		j.usage = true
@@ -137,20 +138,20 @@ func (s *session) conclude(j *job, bodies []core.Body, raw []byte) {
 	last := len(bodies) - 1
 	for _, b := range bodies[:last] {
 		if !said[b.Kind()] {
-			s.report(j, b, partOf(raw))
+			s.report(j, b, wire.PartOf(raw))
 		}
 	}
 	s.report(j, bodies[last], raw)
-	if !j.kind.passes() {
+	if !j.kind.Passes() {
 		s.roomAgain()
 	}
 }
 
 // answerRefused ends the job that an envelope was to end which the hub has refused.
 // Nobody waits for another one: its sender may never send it.
-func (s *session) answerRefused(e Envelope, why *Error) {
+func (s *session) answerRefused(e wire.Envelope, why *wire.Error) {
 	switch e.Kind {
-	case KindResponse, KindResult, KindError:
+	case wire.KindResponse, wire.KindResult, wire.KindError:
 	default:
 		return
 	}
@@ -162,7 +163,7 @@ func (s *session) answerRefused(e Envelope, why *Error) {
 		return
 	}
 	code := core.CodeInternal
-	if why.Code == CodeTooLarge {
+	if why.Code == wire.CodeTooLarge {
 		code = core.CodeTooLarge
 	}
 	s.conclude(j, []core.Body{core.Failed{Fault: core.NewFault(code, "the answer of agent %s was refused: %s", s.who.id, why.Message)}}, nil)
@@ -171,26 +172,26 @@ func (s *session) answerRefused(e Envelope, why *Error) {
 // stray is told a reply to nothing that the peer was asked (promise P7): nobody
 // answers in the name of another. One who asked may only try to decide on a tool
 // call in that way.
-func (s *session) stray(ctx context.Context, e Envelope) error {
+func (s *session) stray(ctx context.Context, e wire.Envelope) error {
 	s.mu.Lock()
 	own := s.asked[e.Ref] != nil
 	s.mu.Unlock()
-	if _, body, err := readProgress(e.Payload); own && e.Kind == KindProgress && err == nil && body.Kind() == core.KindApprovalDecided {
+	if _, body, err := wire.ReadProgress(e.Payload); own && e.Kind == wire.KindProgress && err == nil && body.Kind() == core.KindApprovalDecided {
 		s.hub.Count("acp.refused." + body.Kind().String())
-		return s.unlessRefused(ctx, e, refusef(CodeUnsupported, "people at the hub decide on calls of tools: ACP has no word for it"))
+		return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeUnsupported, "people at the hub decide on calls of tools: ACP has no word for it"))
 	}
 	s.hub.Count("acp.stray")
-	if e.Kind == KindError || e.Kind == KindAck {
+	if e.Kind == wire.KindError || e.Kind == wire.KindAck {
 		return nil
 	}
-	return s.unlessRefused(ctx, e, refusef(CodeNotAuthorized, "ref %q is nothing that you were asked on this connection, or it is long over", e.Ref))
+	return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeNotAuthorized, "ref %q is nothing that you were asked on this connection, or it is long over", e.Ref))
 }
 
 // unknown takes an envelope of a kind that the hub does not know. An answer goes
 // to who asked; anything else passes to the one ACP peer that it is for, and waits
 // beside that peer's tasks for its first answer until the deadline. Whether there
 // will be one, the hub cannot know.
-func (s *session) unknown(ctx context.Context, e Envelope) error {
+func (s *session) unknown(ctx context.Context, e wire.Envelope) error {
 	s.mu.Lock()
 	j := s.jobs[e.Ref]
 	late := j != nil && j.ended
@@ -213,7 +214,7 @@ func (s *session) unknown(ctx context.Context, e Envelope) error {
 		agent, here := s.hub.Reach(to.Agent())
 		switch {
 		case to.Agent() != "" && !here:
-			err = refusef(CodePeerNotFound, "no agent %q is here: send a discover without to for a list", e.To)
+			err = wire.Refusef(wire.CodePeerNotFound, "no agent %q is here: send a discover without to for a list", e.To)
 		case agent.Dialect != Dialect:
 			err = s.unknownKind(e)
 		}
@@ -228,7 +229,7 @@ func (s *session) unknown(ctx context.Context, e Envelope) error {
 	return s.unlessRefused(ctx, e, err)
 }
 
-func (s *session) unknownKind(e Envelope) *Error {
+func (s *session) unknownKind(e wire.Envelope) *wire.Error {
 	s.hub.Count("acp.refused." + core.KindForeign.String())
-	return refusef(CodeUnknownKind, "the hub does not know the kind %q and passes it on to ACP agents only: address one, or send one of %s", e.Kind, kindList())
+	return wire.Refusef(wire.CodeUnknownKind, "the hub does not know the kind %q and passes it on to ACP agents only: address one, or send one of %s", e.Kind, wire.KindList())
 }

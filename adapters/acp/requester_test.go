@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -57,16 +59,16 @@ func TestAQueryIsAnsweredByAnAgentOfAnotherDialectInOneResponse(t *testing.T) {
 			Data: json.RawMessage(`[1]`), Context: json.RawMessage(`{"why":"test"}`), Attachments: []core.File{{Name: "a.txt", Data: []byte("hi")}},
 			Deadline: time.Now().Add(5 * time.Second), ReportBack: true,
 		}
-		if diff := cmp.Diff(want, got, same); diff != "" {
+		if diff := cmp.Diff(want, got, sameMeaning); diff != "" {
 			t.Errorf("request (-want +got):\n%s", diff)
 		}
-		if p := task.From(); p.ID != "kit" || p.Dialect != Dialect {
+		if p := task.From(); p.ID != "kit" || p.Dialect != acp.Dialect {
 			t.Errorf("from: got %+v, want kit of acp", p)
 		}
 		s.report(agent, task,
 			core.Thinking{Text: "hm"}, core.Text{Text: "HEL"}, core.Text{Text: "LO"}, core.File{Name: "b.bin", Data: []byte{0, 255}},
 			core.Usage{Input: 3, Output: 4}, core.Done{Data: json.RawMessage(`{"n":1}`), Truncated: true})
-		e := kit.expect(KindResponse)
+		e := kit.expect(wire.KindResponse)
 		if e.From != "shout" || e.To != "kit" || e.Ref != "q1" {
 			t.Errorf("envelope: got %s, want it from shout to kit with ref q1", e.Raw)
 		}
@@ -83,25 +85,25 @@ func TestAQueryWithoutAnAddressGoesByItsDomainOrToWhoeverIsFree(t *testing.T) {
 		kit := s.enter("kit")
 		kit.say(`{"id":"q1","kind":"query","payload":{"question":"when?","domain":"family.calendar"}}`)
 		s.report(calendar, s.assigned(calendar), core.Done{Text: "Monday"})
-		if got := expect[Response](kit, KindResponse, "q1"); got.Summary != "Monday" {
+		if got := expect[wire.Response](kit, wire.KindResponse, "q1"); got.Summary != "Monday" {
 			t.Errorf("by domain: got %+v, want Monday", got)
 		}
 		s.news(calendar)
 		kit.say(`{"id":"q2","kind":"query","payload":{"question":"who?"}}`)
 		s.report(calendar, s.assigned(calendar), core.Done{Text: "I"})
-		if got := expect[Response](kit, KindResponse, "q2"); got.Summary != "I" {
+		if got := expect[wire.Response](kit, wire.KindResponse, "q2"); got.Summary != "I" {
 			t.Errorf("without a domain: got %+v, want I", got)
 		}
 		kit.say(`{"id":"q3","kind":"query","payload":{"question":"when?","domain":"work"}}`)
-		kit.refused("q3", CodeUnknownDomain, "work")
+		kit.refused("q3", wire.CodeUnknownDomain, "work")
 		kit.say(`{"id":"q4","kind":"query","to":"family.calendar.agent","payload":{"question":"when?"}}`)
-		kit.refused("q4", CodePeerNotFound, "family.calendar.agent")
+		kit.refused("q4", wire.CodePeerNotFound, "family.calendar.agent")
 		kit.say(`{"id":"q5","kind":"query","to":"capability:","payload":{"question":"when?"}}`)
-		kit.refused("q5", CodeInvalidEnvelope, "capability:a")
+		kit.refused("q5", wire.CodeInvalidEnvelope, "capability:a")
 		kit.say(`{"id":"q6","kind":"query","to":"hub","payload":{"question":"when?"}}`)
-		kit.refused("q6", CodeUnsupported, "hub")
+		kit.refused("q6", wire.CodeUnsupported, "hub")
 		kit.say(`{"id":"q7","kind":"query","to":"kit","payload":{"question":"when?"}}`)
-		kit.refused("q7", CodeLoop, "kit")
+		kit.refused("q7", wire.CodeLoop, "kit")
 	})
 }
 
@@ -113,7 +115,7 @@ func TestADomainBesideAnIDIsAHintAndNoFence(t *testing.T) {
 			for j, kind := range []string{`"query","payload":{"question"`, `"delegate","payload":{"report_back":false,"task"`} {
 				kit.say(`{"id":"%d%d","to":"shop","kind":%s:"when?","domain":"%s"}}`, i, j, kind, domain)
 				if kind[1] == 'd' {
-					kit.expect(KindAck)
+					kit.expect(wire.KindAck)
 				}
 				task := s.assigned(shop)
 				if got := task.Request().Domain; got != domain {
@@ -121,7 +123,7 @@ func TestADomainBesideAnIDIsAHintAndNoFence(t *testing.T) {
 				}
 				s.report(shop, task, core.Done{Text: "never"})
 				if kind[1] == 'q' {
-					kit.expect(KindResponse)
+					kit.expect(wire.KindResponse)
 				}
 				s.news(shop) // how it ended
 			}
@@ -149,7 +151,7 @@ func TestADelegateIsAcknowledgedAtOnceAndReportedLater(t *testing.T) {
 				agent := s.plainAgent("doer", core.Card{})
 				kit := s.enter("kit")
 				kit.say(`{"id":"d1","from":"kit","to":"doer","kind":"delegate","payload":{"task":"do it","priority":"urgent","context":{"a":1}}}`)
-				if got := expect[Ack](kit, KindAck, "d1"); !got.Accepted {
+				if got := expect[wire.Ack](kit, wire.KindAck, "d1"); !got.Accepted {
 					t.Errorf("ack: got %+v, want accepted", got)
 				}
 				task := s.assigned(agent)
@@ -159,7 +161,7 @@ func TestADelegateIsAcknowledgedAtOnceAndReportedLater(t *testing.T) {
 				kit.silent()
 				time.Sleep(10 * time.Minute) // there is no deadline of 30 s for what is delegated
 				s.report(agent, task, c.end)
-				if e := kit.expect(KindResult); e.Ref != "d1" || string(e.Payload) != c.want {
+				if e := kit.expect(wire.KindResult); e.Ref != "d1" || string(e.Payload) != c.want {
 					t.Errorf("result: got %s, want ref d1 and %s", e.Raw, c.want)
 				}
 			})
@@ -174,7 +176,7 @@ func TestADelegateThatWantsNoReportGetsNothingAfterItsAck(t *testing.T) {
 		},
 		"it is taken back": func(s *stage, kit *actor, agent *hub.Session, task *hub.Task) {
 			kit.say(`{"id":"c1","kind":"cancel","ref":"d1"}`)
-			kit.expect(KindAck)
+			kit.expect(wire.KindAck)
 			s.news(agent)
 			s.report(agent, task, core.Cancelled{Reason: "stopped"})
 		},
@@ -184,7 +186,7 @@ func TestADelegateThatWantsNoReportGetsNothingAfterItsAck(t *testing.T) {
 				agent := s.plainAgent("doer", core.Card{Features: core.FeatureCancellation})
 				kit := s.enter("kit")
 				kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
-				kit.expect(KindAck)
+				kit.expect(wire.KindAck)
 				end(s, kit, agent, s.assigned(agent))
 				kit.silent()
 			})
@@ -195,27 +197,27 @@ func TestADelegateThatWantsNoReportGetsNothingAfterItsAck(t *testing.T) {
 func TestADelegateThatWantsNoReportAndIsNotDoneIsToldByALateError(t *testing.T) {
 	for name, c := range map[string]struct {
 		say  string
-		want Error
+		want wire.Error
 	}{
-		"refused by its ack":  {`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":false,"reason":"not today"}}`, Error{Code: CodeOverloaded, Message: "the agent refused the task: not today", Retryable: true}},
-		"refused by an error": {`{"id":"e1","kind":"error","ref":"d1","payload":{"code":"unsupported","message":"cannot"}}`, Error{Code: "unsupported", Message: "cannot"}},
-		"given up":            {`{"id":"e1","kind":"error","ref":"d1","payload":{"code":"cancelled","message":"going home"}}`, Error{Code: CodeCancelled, Message: "going home"}},
-		"left behind":         {"", Error{Code: CodePeerNotFound, Message: "agent fam left", Retryable: true}},
+		"refused by its ack":  {`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":false,"reason":"not today"}}`, wire.Error{Code: wire.CodeOverloaded, Message: "the agent refused the task: not today", Retryable: true}},
+		"refused by an error": {`{"id":"e1","kind":"error","ref":"d1","payload":{"code":"unsupported","message":"cannot"}}`, wire.Error{Code: "unsupported", Message: "cannot"}},
+		"given up":            {`{"id":"e1","kind":"error","ref":"d1","payload":{"code":"cancelled","message":"going home"}}`, wire.Error{Code: wire.CodeCancelled, Message: "going home"}},
+		"left behind":         {"", wire.Error{Code: wire.CodePeerNotFound, Message: "agent fam left", Retryable: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
 				fam, kit := s.agent("fam", `{}`), s.enter("kit")
 				kit.say(`{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
-				if got := expect[Ack](kit, KindAck, "d1"); !got.Accepted {
+				if got := expect[wire.Ack](kit, wire.KindAck, "d1"); !got.Accepted {
 					t.Errorf("the ack of the hub: got %+v, want accepted", got)
 				}
-				fam.expect(KindDelegate)
+				fam.expect(wire.KindDelegate)
 				if c.say == "" {
 					fam.leave()
 				} else {
 					fam.say("%s", c.say)
 				}
-				if got := expect[Error](kit, KindError, "d1"); got.Code != c.want.Code || got.Retryable != c.want.Retryable || !strings.HasPrefix(got.Message, c.want.Message) {
+				if got := expect[wire.Error](kit, wire.KindError, "d1"); got.Code != c.want.Code || got.Retryable != c.want.Retryable || !strings.HasPrefix(got.Message, c.want.Message) {
 					t.Errorf("the error: got %+v, want %+v", got, c.want)
 				}
 				kit.silent()
@@ -228,14 +230,14 @@ func TestADelegateThatNobodyCanTakeIsAnErrorAndNoAck(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		kit := s.enter("kit")
 		kit.say(`{"id":"d1","to":"nobody","kind":"delegate","payload":{"task":"do it"}}`)
-		kit.refused("d1", CodePeerNotFound, "nobody")
+		kit.refused("d1", wire.CodePeerNotFound, "nobody")
 		kit.silent()
 		// The id was not acted on, so that it may be used again.
 		agent := s.plainAgent("nobody", core.Card{})
 		kit.say(`{"id":"d1","to":"nobody","kind":"delegate","payload":{"task":"do it"}}`)
-		kit.expect(KindAck)
+		kit.expect(wire.KindAck)
 		s.report(agent, s.assigned(agent), core.Done{})
-		kit.expect(KindResult)
+		kit.expect(wire.KindResult)
 	})
 }
 
@@ -245,20 +247,20 @@ func TestAQueryThatIsNotAnsweredTimesOutAfterThirtySeconds(t *testing.T) {
 		kit := s.enter("kit")
 		began := time.Now()
 		kit.say(`{"id":"q1","to":"slow","kind":"query","payload":{"question":"?"}}`)
-		kit.refused("q1", CodeTimeout, "deadline")
-		if got := time.Since(began); got != DefaultDeadline {
-			t.Errorf("waited: got %s, want %s", got, DefaultDeadline)
+		kit.refused("q1", wire.CodeTimeout, "deadline")
+		if got := time.Since(began); got != acp.DefaultDeadline {
+			t.Errorf("waited: got %s, want %s", got, acp.DefaultDeadline)
 		}
 		kit.say(`{"id":"q2","to":"slow","kind":"query","payload":{"question":"?","deadline_ms":1500}}`)
-		kit.refused("q2", CodeTimeout, "deadline")
-		if got := time.Since(began); got != DefaultDeadline+1500*time.Millisecond {
+		kit.refused("q2", wire.CodeTimeout, "deadline")
+		if got := time.Since(began); got != acp.DefaultDeadline+1500*time.Millisecond {
 			t.Errorf("waited: got %s in all, want 31.5s", got)
 		}
 	})
 }
 
 func TestAFailureIsAnErrorWithItsCode(t *testing.T) {
-	for code, row := range codeTable {
+	for _, code := range core.Codes() {
 		t.Run(string(code), func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
 				agent := s.plainAgent("sick", core.Card{})
@@ -266,8 +268,8 @@ func TestAFailureIsAnErrorWithItsCode(t *testing.T) {
 				kit.say(`{"id":"q1","to":"sick","kind":"query","payload":{"question":"?"}}`)
 				f := core.NewFault(code, "because of %s", code)
 				s.report(agent, s.assigned(agent), core.Failed{Fault: f})
-				got := expect[Error](kit, KindError, "q1")
-				if diff := cmp.Diff(Error{Code: row.code, Message: f.Message, Retryable: f.Retryable}, got); diff != "" {
+				got := expect[wire.Error](kit, wire.KindError, "q1")
+				if diff := cmp.Diff(wire.Error{Code: wire.ErrorOf(f).Code, Message: f.Message, Retryable: f.Retryable}, got); diff != "" {
 					t.Errorf("error (-want +got):\n%s", diff)
 				}
 			})
@@ -276,18 +278,18 @@ func TestAFailureIsAnErrorWithItsCode(t *testing.T) {
 }
 
 func TestACancelByRefStopsAQueryAndADelegate(t *testing.T) {
-	for _, kind := range []Kind{KindQuery, KindDelegate} {
+	for _, kind := range []wire.Kind{wire.KindQuery, wire.KindDelegate} {
 		t.Run(string(kind), func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
 				agent := s.plainAgent("doer", core.Card{Features: core.FeatureCancellation})
 				kit := s.enter("kit")
 				kit.say(`{"id":"1","to":"doer","kind":"%s","payload":{"question":"?","task":"!"}}`, kind)
-				if kind == KindDelegate {
-					kit.expect(KindAck)
+				if kind == wire.KindDelegate {
+					kit.expect(wire.KindAck)
 				}
 				task := s.assigned(agent)
 				kit.say(`{"id":"c","kind":"cancel","ref":"1","payload":{"reason":"Plans changed, no longer needed"}}`)
-				if got := expect[Ack](kit, KindAck, "c"); !got.Accepted {
+				if got := expect[wire.Ack](kit, wire.KindAck, "c"); !got.Accepted {
 					t.Errorf("ack: got %+v, want accepted", got)
 				}
 				b := s.news(agent)
@@ -296,19 +298,19 @@ func TestACancelByRefStopsAQueryAndADelegate(t *testing.T) {
 				}
 				s.report(agent, task, core.Cancelled{Reason: got(b)})
 				switch kind {
-				case KindQuery:
-					kit.refused("1", CodeCancelled, "Plans changed")
+				case wire.KindQuery:
+					kit.refused("1", wire.CodeCancelled, "Plans changed")
 				default:
-					if got := expect[Result](kit, KindResult, "1"); got.Status != StatusFailed || *got.Error != "cancelled: Plans changed, no longer needed" {
+					if got := expect[wire.Result](kit, wire.KindResult, "1"); got.Status != wire.StatusFailed || *got.Error != "cancelled: Plans changed, no longer needed" {
 						t.Errorf("result: got %+v, want failed as cancelled", got)
 					}
 				}
 				kit.say(`{"id":"c2","kind":"cancel","ref":"1"}`)
-				if got := expect[Ack](kit, KindAck, "c2"); got.Accepted {
+				if got := expect[wire.Ack](kit, wire.KindAck, "c2"); got.Accepted {
 					t.Errorf("a second cancel, of what has ended: got %+v, want not accepted", got)
 				}
 				kit.say(`{"id":"c3","kind":"cancel","ref":"unheard"}`)
-				if got := expect[Ack](kit, KindAck, "c3"); got.Accepted {
+				if got := expect[wire.Ack](kit, wire.KindAck, "c3"); got.Accepted {
 					t.Errorf("a cancel of what never was: got %+v, want not accepted", got)
 				}
 			})
@@ -323,16 +325,16 @@ func TestAPeerWithTheExtensionGetsPiecesAsTheyCome(t *testing.T) {
 		agent := s.plainAgent("poet", core.Card{})
 		kit := s.enter("kit")
 		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
-		kit.expect(KindHello)
+		kit.expect(wire.KindHello)
 		kit.say(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
 		task := s.assigned(agent)
 		s.report(agent, task, core.Thinking{Text: "hm"})
-		e := kit.expect(KindProgress)
+		e := kit.expect(wire.KindProgress)
 		if e.From != "poet" || e.Ref != "q1" || string(e.Payload) != `{"seq":1,"thinking":"hm"}` {
 			t.Errorf("got %s, want progress 1 from poet", e.Raw)
 		}
 		s.report(agent, task, core.Text{Text: "roses "})
-		if got := string(kit.expect(KindProgress).Payload); got != `{"seq":2,"text":"roses "}` {
+		if got := string(kit.expect(wire.KindProgress).Payload); got != `{"seq":2,"text":"roses "}` {
 			t.Errorf("got %s, want the first piece at once", got)
 		}
 		for range 600 {
@@ -342,8 +344,8 @@ func TestAPeerWithTheExtensionGetsPiecesAsTheyCome(t *testing.T) {
 		var text strings.Builder
 		for {
 			e := kit.next()
-			if e.Kind == KindResponse {
-				var r Response
+			if e.Kind == wire.KindResponse {
+				var r wire.Response
 				if err := e.Read(&r); err != nil {
 					t.Fatal(err)
 				}
@@ -352,7 +354,7 @@ func TestAPeerWithTheExtensionGetsPiecesAsTheyCome(t *testing.T) {
 				}
 				break
 			}
-			_, body, err := readProgress(e.Payload)
+			_, body, err := wire.ReadProgress(e.Payload)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -377,9 +379,9 @@ func TestAPeerWithoutTheExtensionGetsNoProgressAndTheWholeText(t *testing.T) {
 		}
 		// Declaring it now must not lose what was not told before.
 		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
-		kit.expect(KindHello)
+		kit.expect(wire.KindHello)
 		s.report(agent, task, core.Thinking{Text: "hm"}, core.Done{})
-		if got := expect[Response](kit, KindResponse, "q1"); got.Summary != want.String() {
+		if got := expect[wire.Response](kit, wire.KindResponse, "q1"); got.Summary != want.String() {
 			t.Errorf("got %d bytes, want %d", len(got.Summary), want.Len())
 		}
 		s.counted("acp.folded.thinking", 1)
@@ -390,30 +392,30 @@ func TestAnAnswerOverTheLimitIsRefusedAndNeverCut(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		agent := s.plainAgent("poet", core.Card{MaxConcurrent: 2})
 		kit := s.enter("kit")
-		long := strings.Repeat("x", DefaultMaxEnvelopeBytes)
+		long := strings.Repeat("x", wire.DefaultMaxEnvelopeBytes)
 		kit.say(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
 		s.report(agent, s.assigned(agent), core.Text{Text: long}, core.Done{})
-		kit.refused("q1", CodeTooLarge, "progress")
+		kit.refused("q1", wire.CodeTooLarge, "progress")
 		s.news(agent)
 
 		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
-		kit.expect(KindHello)
+		kit.expect(wire.KindHello)
 		kit.say(`{"id":"q2","to":"poet","kind":"query","payload":{"question":"?"}}`)
 		s.report(agent, s.assigned(agent), core.Text{Text: long}, core.ToolResult{ID: "t", Output: long}, core.Done{})
 		told := 0
 		for told < len(long) {
-			e := kit.expect(KindProgress)
-			if len(e.Raw) > DefaultMaxEnvelopeBytes {
-				t.Fatalf("got an envelope of %d bytes, want at most %d", len(e.Raw), DefaultMaxEnvelopeBytes)
+			e := kit.expect(wire.KindProgress)
+			if len(e.Raw) > wire.DefaultMaxEnvelopeBytes {
+				t.Fatalf("got an envelope of %d bytes, want at most %d", len(e.Raw), wire.DefaultMaxEnvelopeBytes)
 			}
-			told += len(textOf(e.Payload, "text"))
+			told += len(wire.TextOf(e.Payload, "text"))
 		}
-		if got := kit.expect(KindProgress); textOf(got.Payload, "omitted") != "tool_result" {
+		if got := kit.expect(wire.KindProgress); wire.TextOf(got.Payload, "omitted") != "tool_result" {
 			t.Errorf("got %s, want to be told what is left out", got.Raw)
 		}
 		s.counted("acp.refused.tool_result", 1)
 		// The text was told whole on the way: the answer need not repeat what does not fit.
-		if got := expect[Response](kit, KindResponse, "q2"); got.Summary == "" || len(got.Summary) > 1000 {
+		if got := expect[wire.Response](kit, wire.KindResponse, "q2"); got.Summary == "" || len(got.Summary) > 1000 {
 			t.Errorf("got a summary of %d bytes, want a short one", len(got.Summary))
 		}
 	})
@@ -433,12 +435,12 @@ func TestContextGoesIntoATaskByANotify(t *testing.T) {
 			t.Errorf("injected (-want +got):\n%s", diff)
 		}
 		s.report(agent, task, core.Done{})
-		kit.expect(KindResponse)
+		kit.expect(wire.KindResponse)
 
 		kit.say(`{"id":"q2","to":"deaf","kind":"query","payload":{"question":"?"}}`)
 		task = s.assigned(deaf)
 		kit.say(`{"id":"n2","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q2","content":"hurry"}}}`)
-		kit.refused("n2", CodeUnsupported, "deaf")
+		kit.refused("n2", wire.CodeUnsupported, "deaf")
 		s.report(deaf, task, core.Done{})
 	})
 }
@@ -457,8 +459,8 @@ func TestANotifyReachesAnAgentAndAFailureIsTold(t *testing.T) {
 		agent.Delivered(task.ID())
 		kit.silent()
 		kit.say(`{"id":"n2","to":"deaf","kind":"notify","payload":{"topic":"a"}}`)
-		kit.refused("n2", CodeUnsupported, "deaf")
+		kit.refused("n2", wire.CodeUnsupported, "deaf")
 		kit.say(`{"id":"n3","kind":"notify","payload":{"topic":"a"}}`)
-		kit.refused("n3", CodePeerNotFound, `nobody subscribes to "a"`)
+		kit.refused("n3", wire.CodePeerNotFound, `nobody subscribes to "a"`)
 	})
 }

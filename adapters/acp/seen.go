@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core/dedup"
 )
 
@@ -38,7 +39,7 @@ func (s *seenIDs) key(w who, id string) uint64 {
 
 // first notes that the session saw an envelope of its peer. When its id was seen
 // before within bounds it returns false, by whom, and whether it was the same one.
-func (s *seenIDs) first(w who, e Envelope, session uint64) (by uint64, same, fresh bool) {
+func (s *seenIDs) first(w who, e wire.Envelope, session uint64) (by uint64, same, fresh bool) {
 	key, digest := s.key(w, e.ID), s.digest(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +52,7 @@ func (s *seenIDs) first(w who, e Envelope, session uint64) (by uint64, same, fre
 }
 
 // digest is of what makes an envelope that came twice the same one.
-func (s *seenIDs) digest(e Envelope) uint64 {
+func (s *seenIDs) digest(e wire.Envelope) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	for _, text := range [...]string{string(e.Kind), e.To, e.Ref} {
@@ -63,8 +64,8 @@ func (s *seenIDs) digest(e Envelope) uint64 {
 }
 
 // again is what is told of an id that was seen.
-func (s *seenIDs) again(id string) *Error {
-	return refusef(CodeConflict, "an envelope with the id %q came within the last %s: send this one with a fresh id", id, s.keep)
+func (s *seenIDs) again(id string) *wire.Error {
+	return wire.Refusef(wire.CodeConflict, "an envelope with the id %q came within the last %s: send this one with a fresh id", id, s.keep)
 }
 
 // forget lets an id be used again: it was refused, not acted on.

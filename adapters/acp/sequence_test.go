@@ -1,10 +1,12 @@
-package acp
+package acp_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -12,19 +14,19 @@ import (
 func (a *actor) live() *actor {
 	a.Helper()
 	a.say(`{"id":"%s","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`, core.NewID())
-	a.expect(KindHello)
+	a.expect(wire.KindHello)
 	return a
 }
 
 // told reads progress up to the envelope that ends what ref names, and returns both.
-func (a *actor) told(ref string) (progress []Envelope, last Envelope) {
+func (a *actor) told(ref string) (progress []wire.Envelope, last wire.Envelope) {
 	a.Helper()
 	for {
 		e := a.next()
 		switch {
 		case e.Ref != ref:
 			a.Fatalf("%s received %s, want ref %s", a.name, e.Raw, ref)
-		case e.Kind != KindProgress:
+		case e.Kind != wire.KindProgress:
 			return progress, e
 		}
 		progress = append(progress, e)
@@ -48,9 +50,9 @@ func TestTheProgressOfEachSenderIsNumberedUpwardsWhateverTheEndBrings(t *testing
 				fam, kit := s.agent("fam", c.capabilities), s.enter("kit").live()
 				kit.say(`{"id":"q1","to":"fam","kind":"%s","payload":{"question":"?","task":"!"}}`, c.kind)
 				if c.kind == "delegate" {
-					kit.expect(KindAck)
+					kit.expect(wire.KindAck)
 				}
-				fam.expect(Kind(c.kind))
+				fam.expect(wire.Kind(c.kind))
 				sent := 0
 				for _, seq := range strings.Fields(c.pieces) {
 					piece := `"text":"ro"`
@@ -67,15 +69,15 @@ func TestTheProgressOfEachSenderIsNumberedUpwardsWhateverTheEndBrings(t *testing
 				}
 				highest := map[string]uint64{}
 				for _, e := range progress {
-					seq, _, err := readProgress(e.Payload)
+					seq, _, err := wire.ReadProgress(e.Payload)
 					if err != nil || seq <= highest[e.From] {
 						t.Errorf("got %s behind %d (%v), want a number that grows", e.Raw, highest[e.From], err)
 					}
 					highest[e.From] = seq
 				}
 				var tokens struct {
-					Used    int64   `json:"tokens_used"`
-					Partial Partial `json:"partial"`
+					Used    int64        `json:"tokens_used"`
+					Partial wire.Partial `json:"partial"`
 				}
 				if err := json.Unmarshal(last.Payload, &tokens); err != nil {
 					t.Fatal(err)
@@ -98,7 +100,7 @@ func TestAClientWithProgressCountsWhatTheEndRepeatsOnce(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		fam := s.agent("fam", `{}`)
 		poet := s.plainAgent("poet", core.Card{})
-		c := s.client(ClientOptions{ID: "kit", Progress: true})
+		c := s.client(acpclient.Options{ID: "kit", Progress: true})
 		answers := make(chan core.Answer, 2)
 		ask := func(to core.AgentID) {
 			a, err := c.Ask(s.Context(), core.Request{To: core.ToAgent(to), Content: "?"}, nil)
@@ -108,7 +110,7 @@ func TestAClientWithProgressCountsWhatTheEndRepeatsOnce(t *testing.T) {
 			answers <- a
 		}
 		go ask("fam")
-		fam.say(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"roses","data":{"files":[{"name":"f","data":"AA=="}]},"tokens_used":47}}`, fam.expect(KindQuery).ID)
+		fam.say(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"roses","data":{"files":[{"name":"f","data":"AA=="}]},"tokens_used":47}}`, fam.expect(wire.KindQuery).ID)
 		first := <-answers
 		go ask("poet")
 		s.report(poet, s.assigned(poet), core.Text{Text: "ro"}, core.Text{Text: "ses"}, core.File{Name: "f", Data: []byte{0}}, core.Usage{Output: 47}, core.Done{})

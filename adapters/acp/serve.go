@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -44,7 +45,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 		}
 	}()
 	if err := s.known(ctx, opts); err != nil {
-		_ = s.refuse(ctx, Envelope{}, err) // the link that would not take it says why
+		_ = s.refuse(ctx, wire.Envelope{}, err) // the link that would not take it says why
 		out.link.Close(*link.Because(link.Unauthorized, "%s", err))
 	}
 	reason := out.link.Run(ctx, s.receive, s.rejected)
@@ -86,9 +87,9 @@ func (s *session) whenSettled(finish func()) {
 // rejected tells the peer of a message that the transport refused.
 func (s *session) rejected(ctx context.Context, r *link.Reject) error {
 	if r.Cause == link.TooLarge {
-		return s.refuse(ctx, peek([]byte(r.Head)), refusef(CodeTooLarge, "%s: send less, or a reference to it", r.Text))
+		return s.refuse(ctx, wire.Peek([]byte(r.Head)), wire.Refusef(wire.CodeTooLarge, "%s: send less, or a reference to it", r.Text))
 	}
-	return s.refuse(ctx, Envelope{}, refusef(CodeInvalidEnvelope, "%s", r.Text))
+	return s.refuse(ctx, wire.Envelope{}, wire.Refusef(wire.CodeInvalidEnvelope, "%s", r.Text))
 }
 
 // reasonOf says why a connection whose pump has ended is closed.

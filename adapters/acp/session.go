@@ -4,20 +4,17 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// hubID is what the hub calls itself in from.
-const hubID = "hub"
-
 // message is an envelope on its way out.
 type message struct {
 	json []byte
-	kind Kind
+	kind wire.Kind
 	ref  string
 	// sent is called once the peer's transport took it, lost once it is certain
 	// that it never will; either may be nil. Neither may send.
@@ -102,7 +99,7 @@ func (s *session) identify(id core.AgentID) {
 	s.who = who{s.principal.ID, id}
 	s.log = s.log.With("peer", id)
 	s.self = s.hub.Connect(hub.Identity{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
-	if err := s.self.Join(Capabilities{}.card(id, nil), hub.JoinOptions{OnlyByID: true, Probe: s.alive}); err != nil {
+	if err := s.self.Join(wire.Capabilities{}.Card(id, nil), hub.JoinOptions{OnlyByID: true, Probe: s.alive}); err != nil {
 		s.log.Info("a peer that cannot be addressed by its id", "error", err)
 	}
 	s.inherited = s.peers.arrive(s)
@@ -121,7 +118,7 @@ func (s *session) id() core.AgentID {
 
 // receive takes an envelope of a connection that carries one after the other.
 func (s *session) receive(ctx context.Context, raw []byte) error {
-	e, err := Decode(raw, s.opts.MaxEnvelopeBytes)
+	e, err := wire.Decode(raw, s.opts.MaxEnvelopeBytes)
 	if err == nil && s.id() == "" {
 		err = s.bind(ctx, e)
 	}
@@ -135,12 +132,12 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 }
 
 // bind takes the peer at the word of its first envelope.
-func (s *session) bind(ctx context.Context, e Envelope) error {
+func (s *session) bind(ctx context.Context, e wire.Envelope) error {
 	if e.From == "" {
-		return refusef(CodeInvalidEnvelope, "the hub does not know you yet: say who you are in from, or in the header X-Agent-Id")
+		return wire.Refusef(wire.CodeInvalidEnvelope, "the hub does not know you yet: say who you are in from, or in the header X-Agent-Id")
 	}
 	if err := core.CheckAgentID(core.AgentID(e.From)); err != nil {
-		return refusef(CodeInvalidEnvelope, "from: %s", core.AsFault(err).Message)
+		return wire.Refusef(wire.CodeInvalidEnvelope, "from: %s", core.AsFault(err).Message)
 	}
 	s.identify(core.AgentID(e.From))
 	return s.welcome(ctx)
@@ -163,15 +160,15 @@ func (s *session) takeOver() {
 }
 
 // admit checks who an envelope is from, and its shape.
-func (s *session) admit(e Envelope) error {
+func (s *session) admit(e wire.Envelope) error {
 	if e.From != "" && !hub.SameAgent(e.From, s.who.id) {
-		return refusef(CodeNotAuthorized, "this connection is %q, not %q: send that in from, or leave it out, or connect anew", s.who.id, e.From)
+		return wire.Refusef(wire.CodeNotAuthorized, "this connection is %q, not %q: send that in from, or leave it out, or connect anew", s.who.id, e.From)
 	}
 	return e.Check()
 }
 
 // handle acts on an envelope that was admitted, unless its id was seen before.
-func (s *session) handle(ctx context.Context, e Envelope) error {
+func (s *session) handle(ctx context.Context, e wire.Envelope) error {
 	s.self.Seen()
 	if by, same, fresh := s.peers.seen.first(s.who, e, s.number); !fresh {
 		s.hub.Count("acp.duplicate")
@@ -184,32 +181,32 @@ func (s *session) handle(ctx context.Context, e Envelope) error {
 }
 
 // act acts on an envelope that was admitted and not seen before.
-func (s *session) act(ctx context.Context, e Envelope) error {
+func (s *session) act(ctx context.Context, e wire.Envelope) error {
 	if waits, err := s.waits(e); waits {
 		return s.unlessRefused(ctx, e, err)
 	}
 	switch e.Kind {
-	case KindQuery, KindDelegate:
+	case wire.KindQuery, wire.KindDelegate:
 		return s.ask(ctx, e)
-	case KindNotify:
+	case wire.KindNotify:
 		return s.notify(ctx, e)
-	case KindCancel:
+	case wire.KindCancel:
 		return s.cancel(ctx, e)
-	case KindPing:
+	case wire.KindPing:
 		return s.ping(ctx, e)
-	case KindDiscover:
+	case wire.KindDiscover:
 		return s.describe(ctx, e)
-	case KindHello:
+	case wire.KindHello:
 		return s.hello(ctx, e)
-	case KindCapabilities:
+	case wire.KindCapabilities:
 		return s.introduce(ctx, e)
-	case KindPong:
+	case wire.KindPong:
 		return s.pong(ctx, e)
-	case KindSubscribe:
+	case wire.KindSubscribe:
 		return s.subscribe(ctx, e)
-	case KindUnsubscribe:
+	case wire.KindUnsubscribe:
 		return s.unsubscribe(ctx, e)
-	case KindResponse, KindResult, KindAck, KindError, KindProgress:
+	case wire.KindResponse, wire.KindResult, wire.KindAck, wire.KindError, wire.KindProgress:
 		return s.reply(ctx, e)
 	}
 	return s.unknown(ctx, e)
@@ -219,12 +216,12 @@ func (s *session) act(ctx context.Context, e Envelope) error {
 // earlier connection or by an earlier POST, where its answer went nowhere: a delegate
 // that still runs is acknowledged again. Another one is not acted on, and its sender
 // is to know that.
-func (s *session) again(ctx context.Context, e Envelope, same bool) error {
+func (s *session) again(ctx context.Context, e wire.Envelope, same bool) error {
 	if same && !e.Kind.Asks() {
 		return nil
 	}
-	if a := s.own(e.ID); same && a != nil && a.kind == KindDelegate {
-		return s.answer(ctx, KindAck, e.ID, Ack{Accepted: true})
+	if a := s.own(e.ID); same && a != nil && a.kind == wire.KindDelegate {
+		return s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: true})
 	}
 	return s.refuse(ctx, e, s.peers.seen.again(e.ID))
 }
@@ -278,7 +275,7 @@ func (s *session) close(reason *core.Fault, due ...owing) {
 	}
 	s.gone = true
 	for _, a := range s.asked {
-		if a.kind == KindDelegate {
+		if a.kind == wire.KindDelegate {
 			due = append(due, s.owing(a))
 		}
 	}
@@ -294,7 +291,7 @@ func (s *session) owing(a *asked) owing {
 // elsewhere gives the result of a delegate to another connection of the peer when it
 // does not listen to this one, and reports whether it did.
 func (s *session) elsewhere(a *asked) bool {
-	if a.kind != KindDelegate || !a.reports || !s.out.away() {
+	if a.kind != wire.KindDelegate || !a.reports || !s.out.away() {
 		return false
 	}
 	heir := s.peers.listening(s.who)
@@ -319,14 +316,12 @@ func (s *session) handOn(due []owing) {
 }
 
 // newEnvelope begins an envelope from the hub to the peer.
-func (s *session) newEnvelope(kind Kind, ref string, payload any) Envelope {
-	return Envelope{
-		ID: newID(), From: hubID, To: string(s.id()), TS: time.Now().UnixMilli(), Kind: kind, Ref: ref, Payload: encode(payload),
-	}
+func (s *session) newEnvelope(kind wire.Kind, ref string, payload any) wire.Envelope {
+	return wire.New(kind, wire.HubID, string(s.id()), ref, payload)
 }
 
 // answer sends an envelope of the hub that answers ref.
-func (s *session) answer(ctx context.Context, kind Kind, ref string, payload any) error {
+func (s *session) answer(ctx context.Context, kind wire.Kind, ref string, payload any) error {
 	e := s.newEnvelope(kind, ref, payload)
 	return s.out.send(ctx, message{json: e.Encode(), kind: kind, ref: ref})
 }
@@ -334,13 +329,13 @@ func (s *session) answer(ctx context.Context, kind Kind, ref string, payload any
 // refuse tells the peer what is wrong with an envelope. An error is never answered
 // with another, so that two ends cannot refuse each other for ever. Where it was to end
 // a task, that has failed.
-func (s *session) refuse(ctx context.Context, e Envelope, err error) error {
-	told := asError(err)
+func (s *session) refuse(ctx context.Context, e wire.Envelope, err error) error {
+	told := wire.AsError(err)
 	s.hub.Count("acp.error." + string(told.Code))
 	s.answerRefused(e, told)
-	if e.Kind == KindError {
+	if e.Kind == wire.KindError {
 		s.log.Debug("an error that was refused", "id", e.ID, "why", told)
 		return nil
 	}
-	return s.answer(ctx, KindError, e.ID, told)
+	return s.answer(ctx, wire.KindError, e.ID, told)
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 )
 
 // stream sends what arrives for a peer as server-sent events: an envelope in the
@@ -14,18 +16,18 @@ import (
 func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	p, id, err := x.identify(r, "")
 	if err != nil {
-		x.refuse(w, Envelope{}, err)
+		x.refuse(w, wire.Envelope{}, err)
 		return
 	}
 	c, err := x.use(p, id)
 	if err != nil {
-		x.refuse(w, Envelope{}, err)
+		x.refuse(w, wire.Envelope{}, err)
 		return
 	}
 	defer x.release(c)
 	defer c.listen()()
 	if err := c.probe(r); err != nil {
-		x.refuse(w, Envelope{}, err)
+		x.refuse(w, wire.Envelope{}, err)
 		return
 	}
 	at, unknown := c.mail.resume(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))

@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"context"
@@ -9,6 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -19,7 +25,7 @@ import (
 type stage struct {
 	*testing.T
 	hub   *hub.Hub
-	peers *Peers
+	peers *acp.Peers
 }
 
 // onStage runs a test on a stage. The promises of the hub are checked in the end.
@@ -28,13 +34,13 @@ func onStage(t *testing.T, play func(t *testing.T, s *stage)) { onStageWith(t, h
 func onStageWith(t *testing.T, opts hub.Options, play func(t *testing.T, s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{T: t, hub: coretest.NewHub(t, opts), peers: NewPeers(PeersOptions{})}
+		s := &stage{T: t, hub: coretest.NewHub(t, opts), peers: acp.NewPeers(acp.PeersOptions{})}
 		play(t, s)
 	})
 }
 
 // plug connects an end to the hub.
-func (s *stage) plug(opts Options) (conn *coretest.End[[]byte, []byte], reason <-chan link.Reason) {
+func (s *stage) plug(opts acp.Options) (conn *coretest.End[[]byte, []byte], reason <-chan link.Reason) {
 	s.Helper()
 	ours, theirs := coretest.Pipe[[]byte, []byte](4096)
 	if opts.Peers == nil {
@@ -42,7 +48,7 @@ func (s *stage) plug(opts Options) (conn *coretest.End[[]byte, []byte], reason <
 	}
 	ended := make(chan link.Reason, 1)
 	var wg sync.WaitGroup
-	wg.Go(func() { ended <- Serve(context.Background(), s.hub, ours, opts) })
+	wg.Go(func() { ended <- acp.Serve(context.Background(), s.hub, ours, opts) })
 	s.Cleanup(func() {
 		_ = theirs.Close(link.Reason{Cause: link.PeerGone})
 		wg.Wait()
@@ -63,14 +69,14 @@ func (s *stage) enter(name string) *actor {
 	s.Helper()
 	a := s.stranger(name)
 	a.say(`{"v":1,"id":"%s","from":"%s","kind":"hello","ref":"none","payload":{"protocol_versions":[1]}}`, core.NewID(), name)
-	a.expect(KindDiscover)
+	a.expect(wire.KindDiscover)
 	return a
 }
 
 // stranger connects an actor that says nothing.
 func (s *stage) stranger(name string) *actor {
 	s.Helper()
-	conn, ended := s.plug(Options{})
+	conn, ended := s.plug(acp.Options{})
 	return &actor{stage: s, conn: conn, ended: ended, name: name}
 }
 
@@ -96,7 +102,7 @@ func (a *actor) say(format string, args ...any) {
 }
 
 // next returns what comes next.
-func (a *actor) next() Envelope {
+func (a *actor) next() wire.Envelope {
 	a.Helper()
 	ctx, cancel := context.WithTimeout(a.Context(), time.Hour)
 	defer cancel()
@@ -104,7 +110,7 @@ func (a *actor) next() Envelope {
 	if err != nil {
 		a.Fatalf("%s waits for an envelope: got %v, want one", a.name, err)
 	}
-	e, err := Decode(raw, 1<<30)
+	e, err := wire.Decode(raw, 1<<30)
 	if err == nil {
 		err = e.Check()
 	}
@@ -115,7 +121,7 @@ func (a *actor) next() Envelope {
 }
 
 // expect returns what comes next, which is of a kind.
-func (a *actor) expect(kind Kind) Envelope {
+func (a *actor) expect(kind wire.Kind) wire.Envelope {
 	a.Helper()
 	e := a.next()
 	if e.Kind != kind {
@@ -125,7 +131,7 @@ func (a *actor) expect(kind Kind) Envelope {
 }
 
 // read reads the payload of what comes next, which is of a kind and answers ref.
-func expect[P any](a *actor, kind Kind, ref string) P {
+func expect[P any](a *actor, kind wire.Kind, ref string) P {
 	a.Helper()
 	e := a.expect(kind)
 	if e.Ref != ref {
@@ -139,9 +145,9 @@ func expect[P any](a *actor, kind Kind, ref string) P {
 }
 
 // refused checks that what comes next is an error that answers ref.
-func (a *actor) refused(ref string, code Code, about string) {
+func (a *actor) refused(ref string, code wire.Code, about string) {
 	a.Helper()
-	got := expect[Error](a, KindError, ref)
+	got := expect[wire.Error](a, wire.KindError, ref)
 	if got.Code != code || !strings.Contains(got.Message, about) {
 		a.Errorf("%s: got %v, want %s with a message about %q", a.name, &got, code, about)
 	}
@@ -184,12 +190,12 @@ func (s *stage) counted(name string, want int64) {
 }
 
 // employ connects an agent that answers with a handler.
-func (s *stage) employ(card core.Card, opts WorkOptions, handle core.Handler) {
+func (s *stage) employ(card core.Card, opts acpclient.WorkOptions, handle core.Handler) {
 	s.Helper()
-	conn, _ := s.plug(Options{})
+	conn, _ := s.plug(acp.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = Work(ctx, conn, card, handle, opts) })
+	wg.Go(func() { _ = acpclient.Work(ctx, conn, card, handle, opts) })
 	s.Cleanup(func() {
 		cancel()
 		wg.Wait()
@@ -198,10 +204,10 @@ func (s *stage) employ(card core.Card, opts WorkOptions, handle core.Handler) {
 }
 
 // client connects a client.
-func (s *stage) client(opts ClientOptions) *Client {
+func (s *stage) client(opts acpclient.Options) *acpclient.Client {
 	s.Helper()
-	conn, _ := s.plug(Options{})
-	c := NewClient(conn, opts)
+	conn, _ := s.plug(acp.Options{})
+	c := acpclient.New(conn, opts)
 	s.Cleanup(c.Close)
 	return c
 }
@@ -225,6 +231,14 @@ func (s *stage) news(p *hub.Session) hub.Batch {
 	}
 	return b
 }
+
+// pong is the payload of a pong.
+func pong(status string, uptime, active int64, name string) wire.Pong {
+	return wire.Pong{Status: status, UptimeSecs: uptime, ActiveTasks: active, AgentName: name}
+}
+
+// sameMeaning compares requests and answers.
+var sameMeaning = cmp.Options{cmpopts.EquateEmpty(), cmp.AllowUnexported(core.Address{}, core.Fault{})}
 
 var nilReason = link.Reason{Cause: link.Normal}
 

@@ -3,8 +3,8 @@ package acp
 import (
 	"context"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -44,10 +44,10 @@ func (s *session) tell(ctx context.Context, b hub.Batch) error {
 // Opened implements core.Sink. What was delegated is acknowledged as soon as the
 // hub has it.
 func (t *teller) Opened(core.Event, core.Opened) error {
-	if t.asked.kind != KindDelegate || t.asked.inherited {
+	if t.asked.kind != wire.KindDelegate || t.asked.inherited {
 		return nil
 	}
-	return t.s.answer(t.ctx, KindAck, t.asked.id, Ack{Accepted: true, EstimatedMS: t.s.hub.Estimate(t.task.ID()).Milliseconds()})
+	return t.s.answer(t.ctx, wire.KindAck, t.asked.id, wire.Ack{Accepted: true, EstimatedMS: t.s.hub.Estimate(t.task.ID()).Milliseconds()})
 }
 
 // Assigned implements core.Sink.
@@ -67,11 +67,11 @@ func (t *teller) Thinking(e core.Event, b core.Thinking) error { return t.piece(
 
 // Text implements core.Sink. Pieces that stand together leave together.
 func (t *teller) Text(e core.Event, b core.Text) error {
-	if !t.asked.live || ownFrame(e) != nil {
+	if !t.asked.live || wire.FrameOf(e) != nil {
 		return t.piece(e, b)
 	}
 	t.text.WriteString(b.Text)
-	if t.text.Len() >= pieceBytes(t.s.opts.MaxEnvelopeBytes) {
+	if t.text.Len() >= wire.PieceBytes(t.s.opts.MaxEnvelopeBytes) {
 		return t.flush()
 	}
 	return nil
@@ -121,7 +121,7 @@ func (t *teller) CancelRequested(_ core.Event, b core.CancelRequested) error {
 // ForeignFrame implements core.Sink. Kinds that the hub does not know pass from
 // ACP peer to ACP peer.
 func (t *teller) ForeignFrame(e core.Event, _ core.ForeignFrame) error {
-	raw := ownFrame(e)
+	raw := wire.FrameOf(e)
 	if raw == nil {
 		t.s.hub.Count("acp.refused." + core.KindForeign.String())
 		return nil
@@ -144,13 +144,13 @@ func (t *teller) Cancelled(e core.Event, _ core.Cancelled) error { return t.end(
 // piece tells one event by a progress envelope, to a peer that understands it. To
 // any other the answer as a whole will say it, as far as ACP can.
 func (t *teller) piece(e core.Event, body core.Body) error {
-	raw, content := ownFrame(e), body.Kind() == core.KindText || body.Kind() == core.KindFile
-	own := kindOf(raw)
+	raw, content := wire.FrameOf(e), body.Kind() == core.KindText || body.Kind() == core.KindFile
+	own := wire.KindOf(raw)
 	switch {
-	case own == KindAck: // of the agent: the peer had the hub's, when the hub took the task
+	case own == wire.KindAck: // of the agent: the peer had the hub's, when the hub took the task
 		t.folded(body)
 		return nil
-	case isPart(raw): // the peer gets it with the end
+	case wire.IsPart(raw): // the peer gets it with the end
 		t.asked.attached = t.asked.attached || body.Kind() == core.KindFile
 		t.asked.withEnd = append(t.asked.withEnd, e)
 		return nil
@@ -162,7 +162,7 @@ func (t *teller) piece(e core.Event, body core.Body) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	if own == KindProgress {
+	if own == wire.KindProgress {
 		return t.pass(raw)
 	}
 	return t.say(body)
@@ -181,7 +181,7 @@ func (t *teller) flush() error {
 	t.text.Reset()
 	for len(text) > 0 {
 		var part string
-		part, text = cutText(text, pieceBytes(t.s.opts.MaxEnvelopeBytes))
+		part, text = wire.CutText(text, wire.PieceBytes(t.s.opts.MaxEnvelopeBytes))
 		if err := t.say(core.Text{Text: part}); err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (t *teller) flush() error {
 // a person who said it. What an ACP agent numbers itself passes as it came, so that
 // the numbers grow for each sender.
 func (t *teller) say(body core.Body) error {
-	e := t.s.newEnvelope(KindProgress, t.asked.id, nil)
+	e := t.s.newEnvelope(wire.KindProgress, t.asked.id, nil)
 	switch body.(type) {
 	case core.ApprovalDecided, core.InjectionAnswered, core.Retrying:
 	default:
@@ -201,37 +201,19 @@ func (t *teller) say(body core.Body) error {
 	}
 	t.asked.told++ // of the pump alone
 	seq := t.asked.told
-	e.Payload = progressOf(seq, body)
+	e.Payload = wire.ProgressOf(seq, body)
 	raw := e.Encode()
 	if len(raw) > t.s.opts.MaxEnvelopeBytes {
 		// It cannot be cut, and it must not vanish: say that it is left out.
 		t.s.hub.Count("acp.refused." + body.Kind().String())
-		e.Payload = encode(map[string]any{memberSeq: seq, "omitted": body.Kind().String(), "bytes": len(raw)})
+		e.Payload = wire.Omitted(seq, body.Kind(), len(raw))
 		raw = e.Encode()
 	}
-	return t.s.out.send(t.ctx, message{json: raw, kind: KindProgress, ref: t.asked.id})
+	return t.s.out.send(t.ctx, message{json: raw, kind: wire.KindProgress, ref: t.asked.id})
 }
 
 // pass sends an envelope of the agent as it came.
 func (t *teller) pass(raw []byte) error {
-	out := Readdress(raw, string(t.task.Agent()), string(t.s.who.id), t.asked.id)
-	return t.s.out.send(t.ctx, message{json: out, kind: kindOf(out), ref: t.asked.id})
-}
-
-// pieceMost is the most text that one progress envelope holds.
-const pieceMost = 64 << 10
-
-// pieceBytes bounds the text of one progress envelope: however its characters are
-// escaped, it fits into an envelope of the given size.
-func pieceBytes(envelope int) int { return max(utf8.UTFMax, min(pieceMost, envelope/8)) }
-
-// cutText cuts text behind at most n bytes, between characters.
-func cutText(text string, n int) (part, rest string) {
-	if len(text) <= n {
-		return text, ""
-	}
-	for n > 1 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n], text[n:]
+	out := wire.Readdress(raw, string(t.task.Agent()), string(t.s.who.id), t.asked.id)
+	return t.s.out.send(t.ctx, message{json: out, kind: wire.KindOf(out), ref: t.asked.id})
 }

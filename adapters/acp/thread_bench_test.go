@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -23,7 +24,9 @@ func BenchmarkQuestion(b *testing.B) {
 			h := hub.New(hub.Options{})
 			agent, conn := coretest.Pipe[[]byte, []byte](4)
 			served, answered := make(chan link.Reason, 1), make(chan struct{})
-			go func() { served <- Serve(context.Background(), h, conn, Options{Peers: NewPeers(PeersOptions{})}) }()
+			go func() {
+				served <- acp.Serve(context.Background(), h, conn, acp.Options{Peers: acp.NewPeers(acp.PeersOptions{})})
+			}()
 			go func() {
 				defer close(answered)
 				answerAtOnce(agent)

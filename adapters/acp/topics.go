@@ -3,12 +3,13 @@ package acp
 import (
 	"context"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // subscribe has the peer hear of every notify of the topics from now on.
-func (s *session) subscribe(ctx context.Context, e Envelope) error {
+func (s *session) subscribe(ctx context.Context, e wire.Envelope) error {
 	topics, err := s.topics(e)
 	if err == nil {
 		err = s.self.Subscribe(topics)
@@ -16,28 +17,28 @@ func (s *session) subscribe(ctx context.Context, e Envelope) error {
 	if err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
-	return s.answer(ctx, KindAck, e.ID, Ack{Accepted: true})
+	return s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: true})
 }
 
 // unsubscribe undoes subscribe: the ack says truthfully whether there was something
 // to undo.
-func (s *session) unsubscribe(ctx context.Context, e Envelope) error {
+func (s *session) unsubscribe(ctx context.Context, e wire.Envelope) error {
 	topics, err := s.topics(e)
 	if err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
-	return s.answer(ctx, KindAck, e.ID, Ack{Accepted: s.self.Unsubscribe(topics)})
+	return s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: s.self.Unsubscribe(topics)})
 }
 
 // topics reads a subscribe or an unsubscribe, which is for the hub alone.
-func (s *session) topics(e Envelope) ([]string, error) {
-	var t Topics
+func (s *session) topics(e wire.Envelope) ([]string, error) {
+	var t wire.Topics
 	if err := e.Read(&t); err != nil {
 		return nil, err
 	}
 	to, err := s.address(e.To)
 	if err == nil && !to.IsZero() && to.Reach() != core.ReachHub {
-		err = refusef(CodeInvalidEnvelope, "%s is for the hub, not for %q: leave to out", e.Kind, e.To)
+		err = wire.Refusef(wire.CodeInvalidEnvelope, "%s is for the hub, not for %q: leave to out", e.Kind, e.To)
 	}
 	return t.Topics, err
 }
@@ -52,9 +53,9 @@ func (s *session) hear(ctx context.Context, b hub.Batch) error {
 	req := b.Task.Request()
 	var out []byte
 	if raw := originOf(req); raw != nil {
-		out = Readdress(raw, b.Task.From().ID, string(s.who.id), "")
+		out = wire.Readdress(raw, b.Task.From().ID, string(s.who.id), "")
 	} else {
-		e := s.newEnvelope(KindNotify, "", notifyOf(*req.Notice))
+		e := s.newEnvelope(wire.KindNotify, "", wire.NotifyOf(*req.Notice))
 		e.ID, e.From = string(b.Task.ID()), b.Task.From().ID
 		out = e.Encode()
 	}
@@ -63,14 +64,14 @@ func (s *session) hear(ctx context.Context, b hub.Batch) error {
 		heard()
 		return s.missed(ctx, 1)
 	}
-	return s.out.send(ctx, message{json: out, kind: KindNotify, sent: heard})
+	return s.out.send(ctx, message{json: out, kind: wire.KindNotify, sent: heard})
 }
 
 // missed tells the peer that notices of its topics may be gone.
 func (s *session) missed(ctx context.Context, most uint64) error {
 	s.hub.Count("acp.missed")
-	e := s.newEnvelope(KindNotify, "", Notify{
-		Topic: TopicMissed, Data: encode(map[string]uint64{"missed": most}), Importance: core.ImportanceHigh.String(),
+	e := s.newEnvelope(wire.KindNotify, "", wire.Notify{
+		Topic: wire.TopicMissed, Data: wire.Marshal(map[string]uint64{"missed": most}), Importance: core.ImportanceHigh.String(),
 	})
-	return s.out.send(ctx, message{json: e.Encode(), kind: KindNotify})
+	return s.out.send(ctx, message{json: e.Encode(), kind: wire.KindNotify})
 }

@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -16,7 +18,7 @@ func (a *actor) subscribe(id string, topics ...string) {
 	a.Helper()
 	list, _ := json.Marshal(topics)
 	a.say(`{"id":"%s","kind":"subscribe","payload":{"topics":%s}}`, id, list)
-	if got := expect[Ack](a, KindAck, id); !got.Accepted {
+	if got := expect[wire.Ack](a, wire.KindAck, id); !got.Accepted {
 		a.Fatalf("%s subscribes: got %+v, want accepted", a.name, got)
 	}
 }
@@ -29,12 +31,12 @@ func TestANotifyWithoutAnAddressReachesWhoSubscribesToItsTopicAsItCame(t *testin
 		kit.say(`{"id":"n1","kind":"notify","payload":{"topic":"hans.location","data":{"at":"gym"},"odd":1},"x":[1, 2]}`)
 		for _, a := range []*actor{fam, gym} {
 			want := `{"id":"n1","kind":"notify","payload":{"topic":"hans.location","data":{"at":"gym"},"odd":1},"x":[1, 2],"from":"kit","to":"` + a.name + `"}`
-			if got := string(a.expect(KindNotify).Raw); got != want {
+			if got := string(a.expect(wire.KindNotify).Raw); got != want {
 				t.Errorf("%s: got %s\nwant %s", a.name, got, want)
 			}
 		}
 		kit.say(`{"id":"n2","kind":"notify","payload":{"topic":"hans.mood"}}`)
-		fam.expect(KindNotify)
+		fam.expect(wire.KindNotify)
 		for _, a := range []*actor{kit, fam, gym} {
 			a.silent()
 		}
@@ -49,7 +51,7 @@ func TestANoticeOfAnotherDialectReachesSubscribersUnderTheIDOfItsTask(t *testing
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := fam.expect(KindNotify)
+		e := fam.expect(wire.KindNotify)
 		if want := `{"topic":"a.b","data":7,"importance":"high"}`; e.ID != string(task.ID()) || e.From != "p" || string(e.Payload) != want {
 			t.Errorf("got %s, want %s from p with the id %s", e.Raw, want, task.ID())
 		}
@@ -63,8 +65,8 @@ func TestWhoIsAddressedAndSubscribesIsToldOnce(t *testing.T) {
 		fam.subscribe("s1", ">")
 		other.subscribe("s1", ">")
 		kit.say(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a"}}`)
-		fam.expect(KindNotify)
-		other.expect(KindNotify)
+		fam.expect(wire.KindNotify)
+		other.expect(wire.KindNotify)
 		fam.silent()
 		kit.say(`{"id":"u1","to":"fam","kind":"strange"}`)
 		fam.expect("strange")
@@ -77,20 +79,20 @@ func TestWhatASubscriptionCannotBeIsRefused(t *testing.T) {
 		kit := s.agent("kit", `{}`)
 		for i, c := range []struct {
 			say   string
-			code  Code
+			code  wire.Code
 			about string
 		}{
-			{`"kind":"subscribe","payload":{"topics":[]}`, CodeInvalidEnvelope, "no topics"},
-			{`"kind":"subscribe","payload":{"topics":["a..b"]}`, CodeInvalidEnvelope, "empty word"},
-			{`"kind":"subscribe","payload":{"topics":"a"}`, CodeInvalidEnvelope, "topics"},
-			{`"kind":"subscribe"`, CodeInvalidEnvelope, "payload"},
-			{`"kind":"subscribe","to":"kit","payload":{"topics":["a"]}`, CodeInvalidEnvelope, "leave to out"},
-			{`"kind":"unsubscribe","to":"kit"`, CodeInvalidEnvelope, "leave to out"},
-			{`"kind":"notify","payload":{"topic":"dragoman.shutdown"}`, CodeInvalidEnvelope, "the hub's own"},
-			{`"kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q9","content":"x"}}`, CodePeerNotFound, "no query or delegate of yours"},
-			{`"to":"fam","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q9","content":"x"}}`, CodePeerNotFound, "no query or delegate of yours"},
-			{`"to":"fam","kind":"notify","payload":{"topic":"dragoman.shutdown"}`, CodeInvalidEnvelope, "the hub's own"},
-			{`"kind":"notify","payload":{"topic":"a"}`, CodePeerNotFound, "nobody subscribes"},
+			{`"kind":"subscribe","payload":{"topics":[]}`, wire.CodeInvalidEnvelope, "no topics"},
+			{`"kind":"subscribe","payload":{"topics":["a..b"]}`, wire.CodeInvalidEnvelope, "empty word"},
+			{`"kind":"subscribe","payload":{"topics":"a"}`, wire.CodeInvalidEnvelope, "topics"},
+			{`"kind":"subscribe"`, wire.CodeInvalidEnvelope, "payload"},
+			{`"kind":"subscribe","to":"kit","payload":{"topics":["a"]}`, wire.CodeInvalidEnvelope, "leave to out"},
+			{`"kind":"unsubscribe","to":"kit"`, wire.CodeInvalidEnvelope, "leave to out"},
+			{`"kind":"notify","payload":{"topic":"dragoman.shutdown"}`, wire.CodeInvalidEnvelope, "the hub's own"},
+			{`"kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q9","content":"x"}}`, wire.CodePeerNotFound, "no query or delegate of yours"},
+			{`"to":"fam","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q9","content":"x"}}`, wire.CodePeerNotFound, "no query or delegate of yours"},
+			{`"to":"fam","kind":"notify","payload":{"topic":"dragoman.shutdown"}`, wire.CodeInvalidEnvelope, "the hub's own"},
+			{`"kind":"notify","payload":{"topic":"a"}`, wire.CodePeerNotFound, "nobody subscribes"},
 		} {
 			kit.say(`{"id":"i%d",%s}`, i, c.say)
 			kit.refused(fmt.Sprint("i", i), c.code, c.about)
@@ -98,7 +100,7 @@ func TestWhatASubscriptionCannotBeIsRefused(t *testing.T) {
 		kit.subscribe("s1", "a")
 		for i, want := range []bool{true, false} {
 			kit.say(`{"id":"u%d","to":"hub","kind":"unsubscribe"}`, i)
-			if got := expect[Ack](kit, KindAck, fmt.Sprint("u", i)); got.Accepted != want {
+			if got := expect[wire.Ack](kit, wire.KindAck, fmt.Sprint("u", i)); got.Accepted != want {
 				t.Errorf("unsubscribe: got %t, want %t", got.Accepted, want)
 			}
 		}
@@ -110,16 +112,16 @@ func TestASubscriberThatWasCutOffIsToldAgainUnderTheSameIDs(t *testing.T) {
 		kit, fam := s.enter("kit"), s.enter("fam")
 		fam.subscribe("s1", "a.>")
 		kit.say(`{"id":"n1","kind":"notify","payload":{"topic":"a.b"}}`)
-		fam.expect(KindNotify)
+		fam.expect(wire.KindNotify)
 		time.Sleep(2 * time.Minute)
 		kit.say(`{"id":"n2","kind":"notify","payload":{"topic":"a.b"}}`)
-		fam.expect(KindNotify)
+		fam.expect(wire.KindNotify)
 		fam.leave()
 		kit.say(`{"id":"n3","kind":"notify","payload":{"topic":"a.c"}}`)
 		kit.silent() // it is not refused: fam is waited for
 		fam = s.enter("fam")
 		for _, id := range []string{"n2", "n3"} { // of the first it is certain that it arrived
-			if e := fam.expect(KindNotify); e.ID != id {
+			if e := fam.expect(wire.KindNotify); e.ID != id {
 				t.Errorf("got %s, want %s", e.Raw, id)
 			}
 		}
@@ -131,18 +133,18 @@ func TestANotifyThatMayBeLostWithTheConnectionOfItsAddresseeComesAgainUnderItsID
 	onStage(t, func(t *testing.T, s *stage) {
 		kit, fam := s.enter("kit"), s.agent("fam", `{}`)
 		kit.say(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","x":1}}`)
-		first := fam.expect(KindNotify)
+		first := fam.expect(wire.KindNotify)
 		fam.leave()
 		fam = s.enter("fam")
-		if again := fam.expect(KindNotify); string(again.Raw) != string(first.Raw) {
+		if again := fam.expect(wire.KindNotify); string(again.Raw) != string(first.Raw) {
 			t.Errorf("got %s, want %s as before", again.Raw, first.Raw)
 		}
 		s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "b"}})
-		first = fam.expect(KindNotify)
+		first = fam.expect(wire.KindNotify)
 		fam.leave()
 		fam = s.enter("fam")
-		fam.expect(KindNotify)
-		if again := fam.expect(KindNotify); string(again.Payload) != string(first.Payload) || again.ID != first.ID || again.From != first.From {
+		fam.expect(wire.KindNotify)
+		if again := fam.expect(wire.KindNotify); string(again.Payload) != string(first.Payload) || again.ID != first.ID || again.From != first.From {
 			t.Errorf("of another dialect: got %s, want %s as before", again.Raw, first.Raw)
 		}
 		time.Sleep(2 * time.Minute) // now it is certain
@@ -154,13 +156,13 @@ func TestANotifyThatMayBeLostWithTheConnectionOfItsAddresseeComesAgainUnderItsID
 
 func TestASubscriberIsToldOfWhatIsGoneAndOfWhatDoesNotFit(t *testing.T) {
 	onStageWith(t, hub.Options{Limits: hub.Limits{NoticeBytes: 8 << 10}}, func(t *testing.T, s *stage) {
-		conn, ended := s.plug(Options{AgentID: "fam", MaxEnvelopeBytes: 2 << 10})
+		conn, ended := s.plug(acp.Options{AgentID: "fam", MaxEnvelopeBytes: 2 << 10})
 		fam := &actor{stage: s, conn: conn, ended: ended, name: "fam"}
-		fam.expect(KindDiscover)
+		fam.expect(wire.KindDiscover)
 		fam.subscribe("s1", "a")
 		kit := s.enter("kit")
 		kit.say(`{"id":"n1","kind":"notify","payload":{"topic":"a","data":"%s"}}`, strings.Repeat("x", 2<<10))
-		if got := expect[Notify](fam, KindNotify, ""); got.Topic != TopicMissed || string(got.Data) != `{"missed":1}` {
+		if got := expect[wire.Notify](fam, wire.KindNotify, ""); got.Topic != wire.TopicMissed || string(got.Data) != `{"missed":1}` {
 			t.Errorf("got %+v, want that one is missed", got)
 		}
 		time.Sleep(2 * time.Minute)
@@ -170,14 +172,14 @@ func TestASubscriberIsToldOfWhatIsGoneAndOfWhatDoesNotFit(t *testing.T) {
 		}
 		kit.silent()
 		fam = s.enter("fam")
-		got := expect[Notify](fam, KindNotify, "")
+		got := expect[wire.Notify](fam, wire.KindNotify, "")
 		var missed struct{ Missed int }
 		_ = json.Unmarshal(got.Data, &missed)
-		if got.Topic != TopicMissed || missed.Missed == 0 {
+		if got.Topic != wire.TopicMissed || missed.Missed == 0 {
 			t.Fatalf("got %+v, want how many are missed", got)
 		}
 		for i := missed.Missed; i < 12; i++ {
-			if e := fam.expect(KindNotify); e.ID != fmt.Sprint("m", i) {
+			if e := fam.expect(wire.KindNotify); e.ID != fmt.Sprint("m", i) {
 				t.Errorf("got %s, want m%d", e.Raw, i)
 			}
 		}

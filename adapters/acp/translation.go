@@ -1,6 +1,12 @@
 package acp
 
-import "github.com/dragoman-hub/dragoman/core"
+import (
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Dialect is the name of the dialect in cards, principals and foreign frames.
+const Dialect = wire.Dialect
 
 // Translation says what becomes of every kind of event between ACP and the hub.
 var Translation = core.Translation{

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -35,7 +36,7 @@ type ask struct {
 // connection ended. The answer is then as far as it went.
 func (a *Agent) Ask(ctx context.Context, r core.Request, hear func(core.Body)) (core.Answer, error) {
 	w := a.worker
-	if !w.extensions[extRequest] {
+	if !w.extensions[wire.ExtensionRequest] {
 		return core.Answer{}, core.NewFault(core.CodeUnsupported, "the agent did not declare task_request")
 	}
 	p, err := requestOf(ctx, r)
@@ -52,11 +53,11 @@ func (a *Agent) Ask(ctx context.Context, r core.Request, hear func(core.Body)) (
 		delete(w.asks, p.RequestID)
 		w.mu.Unlock()
 	}()
-	frame, err := w.frame(typeTaskRequest, p.RequestID, p)
+	frame, err := w.frame(wire.TypeTaskRequest, p.RequestID, p)
 	if err != nil {
 		return core.Answer{}, core.AsFault(err)
 	}
-	frame = restore(frame, r.Foreign)
+	frame = wire.Restore(frame, r.Foreign)
 	if len(frame) > w.opts.MaxMessageBytes {
 		return core.Answer{}, core.NewFault(core.CodeTooLarge, "the request makes a message of %d bytes, the limit is %d", len(frame), w.opts.MaxMessageBytes)
 	}
@@ -79,9 +80,9 @@ func (w *worker) listen(ctx context.Context, request string, q *ask, hear func(c
 			if f.Code == core.CodeInternal {
 				f = core.NewFault(core.CodeCancelled, "the task that asked was cancelled")
 			}
-			cancel := taskCancel{RequestID: request, Reason: f.Message}
+			cancel := wire.TaskCancel{RequestID: request, Reason: f.Message}
 			// The hub cancels by itself what an agent that left had asked.
-			_ = w.send(context.WithoutCancel(ctx), typeTaskCancel, cancel)
+			_ = w.send(context.WithoutCancel(ctx), wire.TypeTaskCancel, cancel)
 			return core.Fold(events), f
 		}
 		q.mu.Lock()
@@ -105,12 +106,12 @@ func (w *worker) listen(ctx context.Context, request string, q *ask, hear func(c
 }
 
 // requestOf is the task_request for r.
-func requestOf(ctx context.Context, r core.Request) (taskRequest, error) {
-	t, err := taskOf(r)
+func requestOf(ctx context.Context, r core.Request) (wire.TaskRequest, error) {
+	t, err := wire.TaskOf(r)
 	if err != nil {
-		return taskRequest{}, err
+		return wire.TaskRequest{}, err
 	}
-	p := taskRequest{task: t, To: r.To.String(), ParentTaskID: string(r.Cause)}
+	p := wire.TaskRequest{Task: t, To: r.To.String(), ParentTaskID: string(r.Cause)}
 	if j, working := ctx.Value(jobKey{}).(*job); working && p.ParentTaskID == "" {
 		p.ParentTaskID = j.about.TaskID
 	}
@@ -119,7 +120,7 @@ func requestOf(ctx context.Context, r core.Request) (taskRequest, error) {
 		deadline, bounded = r.Deadline, true
 	}
 	if bounded {
-		p.Timeout = max(1, millisecondsOf(time.Until(deadline)))
+		p.Timeout = max(1, wire.MillisecondsOf(time.Until(deadline)))
 	}
 	return p, nil
 }
@@ -171,9 +172,9 @@ func (w *worker) frame(kind, id string, payload any) ([]byte, error) {
 	if id == "" {
 		id = "agent_" + strconv.FormatUint(w.ids.Add(1), 10)
 	}
-	frame, err := encode(kind, id, time.Now(), payload)
+	frame, err := wire.Encode(kind, id, time.Now(), payload)
 	if err != nil {
 		return nil, err
 	}
-	return sign(frame, w.opts.Secret)
+	return wire.Sign(frame, w.opts.Secret)
 }

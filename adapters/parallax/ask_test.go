@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -61,11 +62,11 @@ func TestWhatAWorkerAskedIsCancelledWithItsTask(t *testing.T) {
 		}, WorkOptions{Registered: func(a *Agent) { agent = a }})
 		a := s.asker()
 		asked := a.ask("front", "hello")
-		given := inside[task](helper, helper.hear(typeTask))
+		given := inside[wire.Task](helper, helper.hear(wire.TypeTask))
 		if err := a.session.Cancel(asked.ID(), "enough"); err != nil {
 			t.Fatal(err)
 		}
-		helper.hear(typeTaskCancelled)
+		helper.hear(wire.TypeTaskCancelled)
 		helper.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
 		if got := a.answer(asked); got.End != core.KindCancelled {
 			t.Errorf("answer: got %+v, want it cancelled", got)

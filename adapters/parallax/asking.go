@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -13,17 +14,17 @@ type asking struct {
 	request string
 	// Of the pump alone.
 	attempt  int
-	seq      count
+	seq      wire.Count
 	streamed bool // text went out as progress
 	// Guarded by session.mu.
 	task core.TaskID
 }
 
 // taskRequest asks another agent in the name of this one.
-func (s *session) taskRequest(ctx context.Context, m message, p taskRequest) error {
-	a := &asking{request: orText(p.RequestID, m.ID)}
+func (s *session) taskRequest(ctx context.Context, m wire.Message, p wire.TaskRequest) error {
+	a := &asking{request: wire.Or(p.RequestID, m.ID)}
 	if a.request == "" {
-		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_request: id: missing; the answers name it")
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: id: missing; the answers name it")
 	}
 	s.mu.Lock()
 	_, taken := s.asked[a.request]
@@ -32,22 +33,22 @@ func (s *session) taskRequest(ctx context.Context, m message, p taskRequest) err
 	}
 	s.mu.Unlock()
 	if taken {
-		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_request: request "+cut(a.request)+" is still under way: give each its own id")
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: request "+wire.Shorten(a.request)+" is still under way: give each its own id")
 	}
-	r, err := p.ask(time.Now())
-	r.Foreign = s.foreign(m, taskShape.strip(m.Payload))
+	r, err := p.Request(time.Now())
+	r.Foreign = s.foreign(m, wire.TaskShape.Strip(m.Payload))
 	if err != nil {
 		s.forget(a)
-		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_request: payload: "+core.AsFault(err).Message)
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: payload: "+core.AsFault(err).Message)
 	}
 	t, err := s.agent.Open(r, hub.Opening{Tag: a})
 	if err != nil {
 		s.forget(a)
-		about := about{RequestID: a.request}
+		about := wire.About{RequestID: a.request}
 		if t != nil {
 			about.TaskID = string(t.ID())
 		}
-		return s.reply(ctx, typeTaskError, "", taskErrorOf(about, core.AsFault(err), nil))
+		return s.reply(ctx, wire.TypeTaskError, "", wire.TaskErrorOf(about, core.AsFault(err), nil))
 	}
 	s.mu.Lock()
 	a.task = t.ID()
@@ -55,29 +56,9 @@ func (s *session) taskRequest(ctx context.Context, m message, p taskRequest) err
 	return nil
 }
 
-// ask is what a task_request asks for.
-func (p taskRequest) ask(now time.Time) (core.Request, error) {
-	r, err := p.request(now)
-	if err != nil {
-		return r, err
-	}
-	r.Cause = core.TaskID(p.ParentTaskID)
-	switch {
-	case p.To != "":
-		r.To, err = core.ParseAddress(p.To)
-	case p.Capability != "":
-		r.To, err = core.ParseAddress("capability:" + p.Capability)
-	case r.Domain != "":
-		r.To, err = core.ParseAddress("domain:" + r.Domain)
-	default:
-		err = core.NewFault(core.CodeInvalid, "to: missing; send an agent id, capability:NAME, domain:NAME or *")
-	}
-	return r, err
-}
-
 // taskCancel stops what the agent asked for. The end comes as a task_error.
-func (s *session) taskCancel(ctx context.Context, m message, p taskCancel) error {
-	if m.foreign(cancelShape.strip(m.Payload)) != nil {
+func (s *session) taskCancel(ctx context.Context, m wire.Message, p wire.TaskCancel) error {
+	if m.Foreign(wire.CancelShape.Strip(m.Payload)) != nil {
 		s.hub.Count("parallax.ignored.members") // what the agent is told is the hub's own word
 	}
 	s.mu.Lock()
@@ -88,10 +69,10 @@ func (s *session) taskCancel(ctx context.Context, m message, p taskCancel) error
 	}
 	s.mu.Unlock()
 	if id == "" {
-		return s.refuse(ctx, m.ID, codeTaskNotHeld, "task_cancel: nothing with requestId "+cut(p.RequestID)+" is under way: it may have ended")
+		return s.refuse(ctx, m.ID, wire.CodeTaskNotHeld, "task_cancel: nothing with requestId "+wire.Shorten(p.RequestID)+" is under way: it may have ended")
 	}
 	if err := s.agent.Cancel(id, p.Reason); err != nil && core.AsFault(err).Code != core.CodeConflict {
-		return s.refuse(ctx, m.ID, codes[core.AsFault(err).Code], core.AsFault(err).Message)
+		return s.refuse(ctx, m.ID, wire.CodeName(core.AsFault(err).Code), core.AsFault(err).Message)
 	}
 	return nil
 }
@@ -106,7 +87,7 @@ func (s *session) forget(a *asking) {
 func (s *session) toRequester(ctx context.Context, b hub.Batch) error {
 	sink := &requesterSink{s: s, task: b.Task, ask: b.Tag.(*asking)}
 	if b.Gap != nil {
-		if err := sink.say(item{Omitted: &omitted{Kind: "events", Reason: "they are no longer kept"}}, nil); err != nil {
+		if err := sink.say(wire.Item{Omitted: &wire.Omitted{Kind: "events", Reason: "they are no longer kept"}}, nil); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -22,7 +23,7 @@ func TestAnAgentAsksAnotherAndHearsTheWholeStream(t *testing.T) {
 		asks := s.registered(Options{AgentID: "asks"}, full)
 		works := s.registered(Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":{"content":"hello","n":1},"timeout":5000,"priority":"critical","trace":7}}`)
-		given := inside[task](works, works.hear(typeTask))
+		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		if given.Context.Requester != "asks" || given.Priority != "high" || given.Timeout != 5000 {
 			t.Errorf("task: got %+v, want it from asks, high, with 5 s", given)
 		}
@@ -35,10 +36,10 @@ func TestAnAgentAsksAnotherAndHearsTheWholeStream(t *testing.T) {
 		works.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":{"k":1},"duration":3,"metadata":{"tokensUsed":9,"region":"eu"}}}`, given))
 
 		var got []string
-		for kind := ""; kind != typeTaskResult; {
+		for kind := ""; kind != wire.TypeTaskResult; {
 			m := next(asks)
 			kind = m.Type
-			got = append(got, kind+" "+strings.ReplaceAll(js(t, tree(t, m.Payload)), given.TaskID, "TASK"))
+			got = append(got, kind+" "+strings.ReplaceAll(js(t, treeOf(t, m.Payload)), given.TaskID, "TASK"))
 		}
 		head := `"executionId":"TASK.1",`
 		tail := `"requestId":"q1",`
@@ -60,13 +61,13 @@ func TestAnAgentAsksAnotherAndHearsTheWholeStream(t *testing.T) {
 }
 
 // next returns the next message, whatever it is.
-func next(p *peer) message {
+func next(p *peer) wire.Message {
 	p.Helper()
 	frame, err := p.conn.Receive(p.Context())
 	if err != nil {
 		p.Fatal(err)
 	}
-	m, err := decode(frame)
+	m, err := wire.Decode(frame)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -78,13 +79,13 @@ func TestAnAgentWithoutProgressHearsTheAnswerInOneMessage(t *testing.T) {
 		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
 		works := s.registered(Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"hello"}}`)
-		given := inside[task](works, works.hear(typeTask))
+		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		for _, said := range []string{`"thinking":"hm"`, `"text":"he"`, `"text":"llo"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`} {
 			works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
 		}
 		works.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":{"k":1}}}`, given))
-		m := asks.hear(typeTaskResult)
-		got := strings.ReplaceAll(js(t, tree(t, m.Payload)), given.TaskID, "TASK")
+		m := asks.hear(wire.TypeTaskResult)
+		got := strings.ReplaceAll(js(t, treeOf(t, m.Payload)), given.TaskID, "TASK")
 		want := `{"executionId":"TASK.1","metadata":{"progress":[{"thinking":"hm"},{"usage":{"input":1,"output":2}}],"tokensUsed":3},"requestId":"q1","result":{"content":"hello","data":{"k":1},"files":[{"data":"aGk=","name":"f"}]},"status":"completed","taskId":"TASK"}`
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -97,12 +98,12 @@ func TestAnAnswerThatDoesNotFitIsRefusedWithWhatToDo(t *testing.T) {
 		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
 		works := s.registered(Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := inside[task](works, works.hear(typeTask))
+		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		for range 3 {
 			works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, given))
 		}
 		works.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
-		e := inside[taskError](asks, asks.hear(typeTaskError))
+		e := inside[wire.TaskError](asks, asks.hear(wire.TypeTaskError))
 		if e.Error.Code != "TOO_LARGE" || !strings.Contains(e.Error.Message, "task_progress") || e.RequestID != "q1" {
 			t.Errorf("got %+v, want TOO_LARGE that names task_progress", e)
 		}
@@ -129,13 +130,13 @@ func TestALongTextReachesAnAgentInPiecesThatFit(t *testing.T) {
 		var got strings.Builder
 		for {
 			m := next(asks)
-			if m.Type == typeTaskResult {
+			if m.Type == wire.TypeTaskResult {
 				break
 			}
 			p := inside[struct {
 				Text    string
-				Omitted omitted `json:"omitted"`
-			}](asks, message{Payload: []byte(strings.Replace(string(m.Payload), `"text":`, `"Text":`, 1))})
+				Omitted wire.Omitted `json:"omitted"`
+			}](asks, wire.Message{Payload: []byte(strings.Replace(string(m.Payload), `"text":`, `"Text":`, 1))})
 			got.WriteString(p.Text)
 			if p.Omitted.Kind != "" && p.Omitted.Kind != "toolResult" {
 				t.Errorf("omitted: got %+v, want the toolResult alone", p.Omitted)
@@ -160,17 +161,17 @@ func TestARequestThatCannotBeIsAnsweredAtOnce(t *testing.T) {
 			`{"to":"*","input":"x","parentTaskId":"foreign"}`: "FORBIDDEN",
 		} {
 			p.say(`{"type":"task_request","id":"q","payload":` + payload + `}`)
-			e := inside[taskError](p, p.hear(typeTaskError))
+			e := inside[wire.TaskError](p, p.hear(wire.TypeTaskError))
 			if e.Error.Code != code || e.RequestID != "q" || e.Error.Message == "" {
 				t.Errorf("%s: got %+v, want %s for q", payload, e, code)
 			}
 		}
 		for _, payload := range []string{`{"input":"x"}`, `{"to":"capability:","input":"x"}`, `{"to":"*","input":"x","context":{"intent":"purple"}}`} {
 			p.say(`{"type":"task_request","id":"q","payload":` + payload + `}`)
-			p.refused(codeInvalidMessage)
+			p.refused(wire.CodeInvalidMessage)
 		}
 		p.say(`{"type":"task_cancel","id":"q","payload":{"requestId":"q"}}`)
-		p.refused(codeTaskNotHeld)
+		p.refused(wire.CodeTaskNotHeld)
 	})
 }
 
@@ -179,20 +180,20 @@ func TestAnAgentTakesBackWhatItAsked(t *testing.T) {
 		asks := s.registered(Options{AgentID: "asks"}, full)
 		works := s.registered(Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := inside[task](works, works.hear(typeTask))
+		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"again"}}`)
-		asks.refused(codeInvalidMessage)
+		asks.refused(wire.CodeInvalidMessage)
 		asks.say(`{"type":"task_cancel","id":"m","payload":{"requestId":"q1","reason":"never mind"}}`)
-		if c := inside[taskCancelled](works, works.hear(typeTaskCancelled)); c.Reason != "never mind" {
+		if c := inside[wire.TaskCancelled](works, works.hear(wire.TypeTaskCancelled)); c.Reason != "never mind" {
 			t.Errorf("cancelled: got %+v, want never mind", c)
 		}
 		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED","message":"fine"}}}`, given))
-		if e := inside[taskError](asks, asks.hear(typeTaskError)); e.Error.Code != "CANCELLED" || e.Error.Message != "fine" {
+		if e := inside[wire.TaskError](asks, asks.hear(wire.TypeTaskError)); e.Error.Code != "CANCELLED" || e.Error.Message != "fine" {
 			t.Errorf("got %+v, want CANCELLED, fine", e)
 		}
 		// The id is free again.
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		works.hear(typeTask)
+		works.hear(wire.TypeTask)
 	})
 }
 
@@ -201,9 +202,9 @@ func TestWhatAnAgentAskedIsCancelledWhenItLeaves(t *testing.T) {
 		asks := s.registered(Options{AgentID: "asks"}, full)
 		works := s.registered(Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := inside[task](works, works.hear(typeTask))
+		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		_ = asks.conn.Close(link.Reason{Cause: link.PeerGone})
-		works.hear(typeTaskCancelled)
+		works.hear(wire.TypeTaskCancelled)
 		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
 		works.quiet()
 	})
@@ -214,13 +215,13 @@ func TestAnAgentThatAsksBackIsALoop(t *testing.T) {
 		one := s.registered(Options{AgentID: "one"}, full)
 		two := s.registered(Options{AgentID: "two"}, full)
 		one.say(`{"type":"task_request","id":"q1","payload":{"to":"two","input":"ping"}}`)
-		given := inside[task](two, two.hear(typeTask))
+		given := inside[wire.Task](two, two.hear(wire.TypeTask))
 		two.say(fill(`{"type":"task_request","id":"q2","payload":{"to":"one","parentTaskId":"TASK","input":"pong"}}`, given))
-		if e := inside[taskError](two, two.hear(typeTaskError)); e.Error.Code != "LOOP" {
+		if e := inside[wire.TaskError](two, two.hear(wire.TypeTaskError)); e.Error.Code != "LOOP" {
 			t.Errorf("got %+v, want LOOP", e)
 		}
 		two.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"alone then"}}`, given))
-		if m := next(one); m.Type != typeTaskAccepted {
+		if m := next(one); m.Type != wire.TypeTaskAccepted {
 			t.Errorf("got %s, want task_accepted", m.Type)
 		}
 	})
@@ -231,14 +232,14 @@ func TestAFailureOfAParallaxAgentReachesAnotherUnchanged(t *testing.T) {
 		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
 		works := s.registered(Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := inside[task](works, works.hear(typeTask))
+		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		said := `{"code":"OUT_OF_CHEESE","details":{"shelf":3},"message":"no cheese"}`
 		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":`+said+`,"retryable":true}}`, given))
 		var got struct {
 			Error     json.RawMessage `json:"error"`
 			Retryable bool            `json:"retryable"`
 		}
-		if err := json.Unmarshal(asks.hear(typeTaskError).Payload, &got); err != nil || string(got.Error) != said || !got.Retryable {
+		if err := json.Unmarshal(asks.hear(wire.TypeTaskError).Payload, &got); err != nil || string(got.Error) != said || !got.Retryable {
 			t.Errorf("got %s, %v and %v, want %s", got.Error, got.Retryable, err, said)
 		}
 	})
@@ -278,11 +279,14 @@ func TestWhatAgentsOfOtherDialectsSayReachesAParallaxAgentThatAsked(t *testing.T
 			report(two, body)
 		}
 		var got []string
-		for kind := ""; kind != typeTaskResult; {
+		for kind := ""; kind != wire.TypeTaskResult; {
 			m := next(asks)
 			kind = m.Type
-			said := shape{"requestId": nil, "taskId": nil, "executionId": nil, "seq": nil}.strip(m.Payload)
-			got = append(got, string(said))
+			said := treeOf(t, m.Payload).(map[string]any)
+			for _, name := range []string{"requestId", "taskId", "executionId", "seq"} {
+				delete(said, name)
+			}
+			got = append(got, js(t, said))
 		}
 		want := []string{
 			`{"retrying":{"agent":"one","attempt":1,"error":{"code":"OVERLOADED","message":"too much"}}}`,
@@ -294,9 +298,6 @@ func TestWhatAgentsOfOtherDialectsSayReachesAParallaxAgentThatAsked(t *testing.T
 			`{"foreign":{"dialect":"other","name":"dance"}}`,
 			`{"session":{"lost":"gone"}}`,
 			`{"result":"whole","status":"completed"}`,
-		}
-		for i := range got {
-			got[i] = js(t, tree(t, []byte(got[i])))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("heard otherwise (-want +got):\n%s", diff)

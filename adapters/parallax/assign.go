@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -75,7 +76,7 @@ func (a *agentSink) refuse(b core.Body) error {
 // assign gives the agent the task, or fails it where it cannot be given.
 func (a *agentSink) assign(attempt int) error {
 	s, id, r := a.s, a.task.ID(), a.task.Request()
-	who := about{TaskID: string(id), ExecutionID: executionOf(id, attempt)}
+	who := wire.About{TaskID: string(id), ExecutionID: executionOf(id, attempt)}
 	notice := r.Intent == core.IntentNotify
 	if notice && !s.takesNotices() {
 		f := core.NewFault(core.CodeUnsupported, "agent %s no longer takes notices: ask it instead", s.id)
@@ -89,7 +90,7 @@ func (a *agentSink) assign(attempt int) error {
 	s.mu.Lock()
 	s.tasks.tasks[id] = &holding{execution: who.ExecutionID, notice: notice}
 	s.mu.Unlock()
-	a.out = append(a.out, outgoing{typeTask, frame, func() { s.agent.Delivered(id) }})
+	a.out = append(a.out, outgoing{wire.TypeTask, frame, func() { s.agent.Delivered(id) }})
 	return nil
 }
 
@@ -108,23 +109,23 @@ func executionOf(id core.TaskID, attempt int) string { return fmt.Sprintf("%s.%d
 // taskFrame is the task message. Earlier turns that do not fit are left out,
 // oldest first, and the agent is told how many; anything else that does not fit is
 // a too_large Fault.
-func (s *session) taskFrame(t *hub.Task, r core.Request, a about) ([]byte, error) {
+func (s *session) taskFrame(t *hub.Task, r core.Request, a wire.About) ([]byte, error) {
 	s.mu.Lock()
 	capability := capabilityOf(r, s.card.Capabilities)
 	s.mu.Unlock()
 	history := r.History
 	r.History = nil
-	p, err := taskOf(r)
+	p, err := wire.TaskOf(r)
 	if err != nil {
 		return nil, err
 	}
-	p.about, p.Capability = a, capability
+	p.About, p.Capability = a, capability
 	p.Context.Requester = t.From().ID
-	p.Timeout = max(1, millisecondsOf(time.Until(t.Due())))
+	p.Timeout = max(1, wire.MillisecondsOf(time.Until(t.Due())))
 	for {
-		frame, err := encode(typeTask, s.nextID(), time.Now(), p)
+		frame, err := wire.Encode(wire.TypeTask, s.nextID(), time.Now(), p)
 		if err == nil {
-			frame, err = s.sealed(withHistory(frame, history), r.Foreign)
+			frame, err = s.sealed(wire.WithHistory(frame, history), r.Foreign)
 		}
 		size := len(frame)
 		if err == nil && s.gate != nil {
@@ -151,7 +152,7 @@ func (s *session) taskFrame(t *hub.Task, r core.Request, a about) ([]byte, error
 func capabilityOf(r core.Request, capabilities []string) string {
 	switch {
 	case r.Intent == core.IntentNotify:
-		return capabilityNotify
+		return wire.CapabilityNotify
 	case len(r.To.Capabilities()) > 0:
 		return r.To.Capabilities()[0]
 	}
@@ -161,7 +162,7 @@ func capabilityOf(r core.Request, capabilities []string) string {
 		}
 	}
 	for _, c := range capabilities {
-		if c != capabilityNotify {
+		if c != wire.CapabilityNotify {
 			return c
 		}
 	}
@@ -188,8 +189,8 @@ func (a *agentSink) cancel(reason string, end core.Body) error {
 	if end != nil {
 		s.hub.Count("parallax.folded." + end.Kind().String())
 	}
-	who := about{TaskID: string(id), ExecutionID: t.execution}
-	frame, err := s.frame(typeTaskCancelled, "", taskCancelled{who, orText(reason, "cancelled")})
-	a.out = append(a.out, outgoing{kind: typeTaskCancelled, frame: frame})
+	who := wire.About{TaskID: string(id), ExecutionID: t.execution}
+	frame, err := s.frame(wire.TypeTaskCancelled, "", wire.TaskCancelled{About: who, Reason: wire.Or(reason, "cancelled")})
+	a.out = append(a.out, outgoing{kind: wire.TypeTaskCancelled, frame: frame})
 	return err
 }

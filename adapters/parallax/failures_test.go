@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -30,7 +31,7 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 			}
 		}
 		stages("nothing is read", core.StageAccepted, core.StageAccepted)
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		stages("one is read", core.StageDelivered, core.StageAccepted)
 		p.say(`{"type":"task_accepted","id":"a1","payload":{"taskId":"` + given.TaskID + `","executionId":"` + given.ExecutionID + `"}}`)
 		stages("and taken on", core.StageAcknowledged, core.StageAccepted)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -26,7 +27,7 @@ func (s *stage) faulty(id string, in coretest.Fault) (*peer, *coretest.Faulty[[]
 	})
 	p := &peer{s, conn, ended}
 	p.say(`{"type":"register","id":"r1","payload":{"capabilities":["x"]}}`)
-	p.hear(typeRegistered)
+	p.hear(wire.TypeRegistered)
 	return p, broken
 }
 
@@ -37,7 +38,7 @@ func TestAResultThatArrivesTwiceCountsOnce(t *testing.T) {
 		a, _ := s.faulty("a", coretest.Fault{Duplicate: 2})
 		asker := s.asker()
 		asked := asker.ask("a", "hello")
-		given := inside[task](a, a.hear(typeTask))
+		given := inside[wire.Task](a, a.hear(wire.TypeTask))
 		a.say(fill(aResult, given))
 		if got := kinds(asker.events(asked)); strings.Count(got, "done") != 1 {
 			t.Errorf("got %s, want one end", got)
@@ -53,9 +54,9 @@ func TestATaskOfAConnectionThatIsCutGoesToAnotherAgent(t *testing.T) {
 		asker := s.asker()
 		b := s.registered(Options{AgentID: "b"}, `{"capabilities":["x"]}`)
 		asked := asker.open(core.Request{To: core.ToCapability("x"), Content: "hello"})
-		given := inside[task](a, a.hear(typeTask))
+		given := inside[wire.Task](a, a.hear(wire.TypeTask))
 		a.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":1}}`) // the last that arrives
-		again := inside[task](b, b.hear(typeTask))
+		again := inside[wire.Task](b, b.hear(wire.TypeTask))
 		if again.TaskID != given.TaskID || again.ExecutionID == given.ExecutionID {
 			t.Errorf("got %s and %s, want the task %s in a new execution", again.TaskID, again.ExecutionID, given.TaskID)
 		}
@@ -72,16 +73,16 @@ func TestWhatASilentConnectionSaysOnceItIsReplacedComesToNothing(t *testing.T) {
 		b := s.registered(Options{AgentID: "b"}, `{"capabilities":["x"]}`)
 		asker := s.asker()
 		asked := asker.open(core.Request{To: core.ToCapability("x"), Content: "hello"})
-		given := inside[task](old, old.hear(typeTask))
+		given := inside[wire.Task](old, old.hear(wire.TypeTask))
 		old.say(fill(aResult, given)) // it is held up on the way
 		newer := s.connect(Options{AgentID: "a"})
 		began := time.Now()
 		newer.say(`{"type":"register","id":"r2","payload":{"capabilities":["y"]}}`)
-		if m := newer.hear(typeRegistered); m.ID != "r2" || time.Since(began) != 2*time.Second {
+		if m := newer.hear(wire.TypeRegistered); m.ID != "r2" || time.Since(began) != 2*time.Second {
 			t.Errorf("got %s after %v, want it in after 2 s", m.ID, time.Since(began))
 		}
 		broken.Release()
-		again := inside[task](b, b.hear(typeTask))
+		again := inside[wire.Task](b, b.hear(wire.TypeTask))
 		b.say(fill(strings.Replace(aResult, "late", "in time", 1), again))
 		if got := asker.answer(asked); got.Text != "in time" {
 			t.Errorf("got %+v, want the answer of b alone", got)

@@ -9,14 +9,15 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
-	wire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
+	pb "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
 // GatewayConn is a stream of parallax.gateway.AgentGateway/Connect, at the hub's end.
-type GatewayConn = link.Conn[*wire.AgentToControlPlane, *wire.ControlPlaneToAgent]
+type GatewayConn = link.Conn[*pb.AgentToControlPlane, *pb.ControlPlaneToAgent]
 
 // GatewayOptions are what is known of a stream of the gateway. Of the Options,
 // MaxMessageBytes bounds a message of the stream.
@@ -96,7 +97,7 @@ func (g *gateway) Send(ctx context.Context, frame []byte) error {
 	g.mu.Unlock()
 	switch {
 	case m == nil:
-		if kind != typeHeartbeatAck {
+		if kind != wire.TypeHeartbeatAck {
 			g.hub.Count("parallax.folded." + kind)
 		}
 		return nil
@@ -127,7 +128,7 @@ func (g *gateway) sizeOf(frame []byte) (int, error) {
 
 // hears tells whoever waits for a sign of life, and returns what the agent is called
 // by among the refusals. hello is nil for any other message.
-func (g *gateway) hears(hello *wire.AgentHello) string {
+func (g *gateway) hears(hello *pb.AgentHello) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	close(g.heard)
@@ -156,7 +157,7 @@ func (s *session) probe(ctx context.Context) error {
 	s.gate.mu.Lock()
 	heard := s.gate.heard
 	s.gate.mu.Unlock()
-	frame, err := encode(typePing, "", time.Now(), struct{}{})
+	frame, err := wire.Encode(typePing, "", time.Now(), struct{}{})
 	if err != nil {
 		return err
 	}
@@ -174,25 +175,25 @@ func (s *session) probe(ctx context.Context) error {
 }
 
 // pingOf is the ping of a moment.
-func pingOf(now time.Time) *wire.ControlPlaneToAgent {
-	return &wire.ControlPlaneToAgent{Payload: &wire.ControlPlaneToAgent_Ping{Ping: &wire.Ping{ServerTime: timestamppb.New(now)}}}
+func pingOf(now time.Time) *pb.ControlPlaneToAgent {
+	return &pb.ControlPlaneToAgent{Payload: &pb.ControlPlaneToAgent_Ping{Ping: &pb.Ping{ServerTime: timestamppb.New(now)}}}
 }
 
 // GatewayService is the gRPC service parallax.gateway.AgentGateway.
 type GatewayService struct {
-	wire.UnimplementedAgentGatewayServer
-	accept func(wire.AgentGateway_ConnectServer) error
+	pb.UnimplementedAgentGatewayServer
+	accept func(pb.AgentGateway_ConnectServer) error
 }
 
 // NewGatewayService returns a service that hands each stream to accept, which turns
 // it into a connection for [ServeGateway] and returns the status that the stream ends
 // with.
-func NewGatewayService(accept func(wire.AgentGateway_ConnectServer) error) *GatewayService {
+func NewGatewayService(accept func(pb.AgentGateway_ConnectServer) error) *GatewayService {
 	return &GatewayService{accept: accept}
 }
 
 // Connect implements AgentGateway.
-func (s *GatewayService) Connect(stream wire.AgentGateway_ConnectServer) error {
+func (s *GatewayService) Connect(stream pb.AgentGateway_ConnectServer) error {
 	return s.accept(stream)
 }
 
@@ -200,4 +201,4 @@ var _ link.Conn[[]byte, []byte] = (*gateway)(nil)
 
 // gatewayLimits bound the JSON of an agent of the gateway, which is put two objects
 // deep into a frame.
-var gatewayLimits = strictjson.Limits{Depth: limits.Depth - 2}
+var gatewayLimits = strictjson.Limits{Depth: wire.Limits.Depth - 2}

@@ -8,25 +8,26 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
-	wire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
+	pb "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
 // FuzzFromGateway holds that no message of an agent brings the codec down, and that an
 // end always ends its task: what is wrong with it must not keep the task waiting.
 func FuzzFromGateway(f *testing.F) {
-	for _, m := range []*wire.AgentToControlPlane{
-		{RequestId: "hello-a", Payload: &wire.AgentToControlPlane_Hello{Hello: &wire.AgentHello{
+	for _, m := range []*pb.AgentToControlPlane{
+		{RequestId: "hello-a", Payload: &pb.AgentToControlPlane_Hello{Hello: &pb.AgentHello{
 			AgentId: "a", AgentName: "A", Capabilities: []string{"analysis"}, Metadata: map[string]string{"maxConcurrentTasks": "3"}, HeartbeatIntervalMs: 5000,
 		}}},
-		{Payload: &wire.AgentToControlPlane_Heartbeat{Heartbeat: &wire.AgentHeartbeat{Load: 0.5, Status: "healthy", Extra: map[string]string{"cpu": "0.1", "host": "h"}}}},
-		{RequestId: "t.1", Payload: &wire.AgentToControlPlane_TaskResult{TaskResult: &wire.TaskResult{
+		{Payload: &pb.AgentToControlPlane_Heartbeat{Heartbeat: &pb.AgentHeartbeat{Load: 0.5, Status: "healthy", Extra: map[string]string{"cpu": "0.1", "host": "h"}}}},
+		{RequestId: "t.1", Payload: &pb.AgentToControlPlane_TaskResult{TaskResult: &pb.TaskResult{
 			TaskId: "t", ValueJson: `{"answer":[1,{"a":null}]}`, Confidence: 0.9, Reasoning: "because", Metadata: map[string]string{"tokensUsed": "7", "truncated": "yes", "progress": "no"},
 		}}},
-		{RequestId: "t.1", Payload: &wire.AgentToControlPlane_TaskResult{TaskResult: &wire.TaskResult{TaskId: "t", ValueJson: `{"a":1,"a":2}`}}},
-		{RequestId: "t.1", Payload: &wire.AgentToControlPlane_TaskError{TaskError: &wire.TaskError{TaskId: "t", ErrorMessage: "no", ErrorCode: "INTERNAL"}}},
-		{Payload: &wire.AgentToControlPlane_ThreadEvent{ThreadEvent: &wire.ThreadEventReport{ThreadId: "x"}}},
+		{RequestId: "t.1", Payload: &pb.AgentToControlPlane_TaskResult{TaskResult: &pb.TaskResult{TaskId: "t", ValueJson: `{"a":1,"a":2}`}}},
+		{RequestId: "t.1", Payload: &pb.AgentToControlPlane_TaskError{TaskError: &pb.TaskError{TaskId: "t", ErrorMessage: "no", ErrorCode: "INTERNAL"}}},
+		{Payload: &pb.AgentToControlPlane_ThreadEvent{ThreadEvent: &pb.ThreadEventReport{ThreadId: "x"}}},
 		{},
 	} {
 		b, err := proto.Marshal(m)
@@ -36,7 +37,7 @@ func FuzzFromGateway(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var m wire.AgentToControlPlane
+		var m pb.AgentToControlPlane
 		if proto.Unmarshal(b, &m) != nil {
 			return
 		}
@@ -51,11 +52,16 @@ func FuzzFromGateway(f *testing.F) {
 		if task == "" || len(task) > 36 || len(m.GetRequestId()) > 40 {
 			return // no task of the hub
 		}
-		got, err := decode(frame)
+		got, err := wire.Decode(frame)
 		if err != nil {
 			t.Fatalf("%v: got %s, which says: %v", &m, frame, err)
 		}
-		if _, err := payloads[got.Type](got); err != nil {
+		if got.Type == wire.TypeTaskError {
+			_, err = wire.ReadPayload[wire.TaskError](got)
+		} else {
+			_, err = wire.ReadPayload[wire.TaskResult](got)
+		}
+		if err != nil {
 			t.Fatalf("%v: got %s, which says: %v", &m, frame, err)
 		}
 	})
@@ -71,12 +77,12 @@ func FuzzToGateway(f *testing.F) {
 		if !utf8.ValidString(content) || strictjson.Check([]byte(data), gatewayLimits) != nil {
 			return
 		}
-		p, err := taskOf(core.Request{Content: content, Data: json.RawMessage(data)})
+		p, err := wire.TaskOf(core.Request{Content: content, Data: json.RawMessage(data)})
 		if err != nil {
 			return
 		}
-		p.about = about{TaskID: "t", ExecutionID: "t.1"}
-		frame, err := encode(typeTask, "m", time.Unix(0, 0), p)
+		p.About = wire.About{TaskID: "t", ExecutionID: "t.1"}
+		frame, err := wire.Encode(wire.TypeTask, "m", time.Unix(0, 0), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,6 +104,6 @@ func FuzzToGateway(f *testing.F) {
 
 // hidesContent reports whether the data has a member that the content stands beside.
 func hidesContent(data string) bool {
-	var ms members
+	var ms wire.Members
 	return json.Unmarshal([]byte(data), &ms) == nil && ms["content"] != nil
 }

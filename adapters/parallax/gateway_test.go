@@ -7,18 +7,19 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
-	wire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
+	pb "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
-type gatewayEnd = coretest.End[*wire.ControlPlaneToAgent, *wire.AgentToControlPlane]
+type gatewayEnd = coretest.End[*pb.ControlPlaneToAgent, *pb.AgentToControlPlane]
 
 // gateway is an agent of the gateway that is in.
 func (s *stage) gateway(opts Options) *gatewayEnd {
 	s.Helper()
-	agent, conn := coretest.Pipe[*wire.AgentToControlPlane, *wire.ControlPlaneToAgent](4)
+	agent, conn := coretest.Pipe[*pb.AgentToControlPlane, *pb.ControlPlaneToAgent](4)
 	ended := make(chan link.Reason, 1)
 	go func() { ended <- ServeGateway(context.Background(), s.hub, agent, GatewayOptions{Options: opts}) }()
 	s.Cleanup(func() {
@@ -26,8 +27,8 @@ func (s *stage) gateway(opts Options) *gatewayEnd {
 		<-ended
 		synctest.Wait()
 	})
-	hello := &wire.AgentHello{AgentId: "edge", Capabilities: []string{"analysis"}}
-	if err := conn.Send(s.Context(), &wire.AgentToControlPlane{RequestId: "h", Payload: &wire.AgentToControlPlane_Hello{Hello: hello}}); err != nil {
+	hello := &pb.AgentHello{AgentId: "edge", Capabilities: []string{"analysis"}}
+	if err := conn.Send(s.Context(), &pb.AgentToControlPlane{RequestId: "h", Payload: &pb.AgentToControlPlane_Hello{Hello: hello}}); err != nil {
 		s.Fatal(err)
 	}
 	if m, err := conn.Receive(s.Context()); err != nil || !m.GetAck().GetAccepted() {
@@ -55,8 +56,8 @@ func TestATaskIsMeasuredInTheFormThatTheGatewayGivesIt(t *testing.T) {
 		if len(n) != 3 || n[0].GetNumberValue() != 1 || n[1].GetNumberValue() != 2.5 || n[2].GetStringValue() != "9007199254740993" {
 			s.Errorf("got %v, want numbers, and the digits of one that a double does not hold", n)
 		}
-		if err := conn.Send(s.Context(), &wire.AgentToControlPlane{Payload: &wire.AgentToControlPlane_TaskResult{
-			TaskResult: &wire.TaskResult{TaskId: string(task.ID()), ValueJson: "12", Confidence: 0.5, Reasoning: "it adds up"},
+		if err := conn.Send(s.Context(), &pb.AgentToControlPlane{Payload: &pb.AgentToControlPlane_TaskResult{
+			TaskResult: &pb.TaskResult{TaskId: string(task.ID()), ValueJson: "12", Confidence: 0.5, Reasoning: "it adds up"},
 		}}); err != nil {
 			s.Fatal(err)
 		}
@@ -83,7 +84,7 @@ func TestAnAnswerOfAnotherStreamOfTheGatewayDoesNotCount(t *testing.T) {
 			s.Fatal(err)
 		}
 		thief.say(`{"type":"task_result","id":"1","payload":{"taskId":"` + string(task.ID()) + `","result":"stolen"}}`)
-		thief.refused(codeTaskNotHeld)
+		thief.refused(wire.CodeTaskNotHeld)
 		if end := task.Answer().End; end != 0 {
 			s.Errorf("got the task ended as %s, want it left to who has it", end)
 		}

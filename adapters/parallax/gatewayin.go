@@ -7,26 +7,27 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
-	wire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
+	pb "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
 // fromGateway is what an agent of the gateway says, as one of a WebSocket would say
 // it; nil for what means nothing to the hub. ignored names what was left out.
-func fromGateway(m *wire.AgentToControlPlane) (frame []byte, ignored string) {
+func fromGateway(m *pb.AgentToControlPlane) (frame []byte, ignored string) {
 	id := m.GetRequestId()
 	switch p := m.GetPayload().(type) {
-	case *wire.AgentToControlPlane_Hello:
-		return frameOf(typeRegister, id, registerOf(p.Hello)), ""
-	case *wire.AgentToControlPlane_Heartbeat:
-		return frameOf(typeHeartbeat, id, heartbeatOf(p.Heartbeat)), ""
-	case *wire.AgentToControlPlane_TaskResult:
+	case *pb.AgentToControlPlane_Hello:
+		return frameOf(wire.TypeRegister, id, registerOf(p.Hello)), ""
+	case *pb.AgentToControlPlane_Heartbeat:
+		return frameOf(wire.TypeHeartbeat, id, heartbeatOf(p.Heartbeat)), ""
+	case *pb.AgentToControlPlane_TaskResult:
 		return resultFrame(id, p.TaskResult)
-	case *wire.AgentToControlPlane_TaskError:
-		e := taskError{about: aboutOf(id, p.TaskError.GetTaskId()), Error: errorMsg{orText(cut(p.TaskError.GetErrorCode()), codeProcessing), p.TaskError.GetErrorMessage()}}
-		return frameOf(typeTaskError, id, e), ""
-	case *wire.AgentToControlPlane_ThreadSpawnResult, *wire.AgentToControlPlane_ThreadEvent, *wire.AgentToControlPlane_ThreadStatusUpdate:
+	case *pb.AgentToControlPlane_TaskError:
+		e := wire.TaskError{About: aboutOf(id, p.TaskError.GetTaskId()), Error: wire.ErrorDetail{Code: wire.Or(wire.Shorten(p.TaskError.GetErrorCode()), wire.CodeProcessing), Message: p.TaskError.GetErrorMessage()}}
+		return frameOf(wire.TypeTaskError, id, e), ""
+	case *pb.AgentToControlPlane_ThreadSpawnResult, *pb.AgentToControlPlane_ThreadEvent, *pb.AgentToControlPlane_ThreadStatusUpdate:
 		return nil, "thread" // the hub starts none
 	}
 	return nil, "unknown_message"
@@ -37,7 +38,7 @@ func frameOf(kind, id string, payload any) []byte {
 	if len(id) > core.MaxIDBytes {
 		id = "" // nothing is answered by it
 	}
-	frame, err := encode(kind, id, time.Now(), payload)
+	frame, err := wire.Encode(kind, id, time.Now(), payload)
 	if err != nil {
 		return nil
 	}
@@ -46,31 +47,31 @@ func frameOf(kind, id string, payload any) []byte {
 
 // registerOf is a hello. What an agent of a WebSocket says in its config stands in
 // the metadata, as text.
-func registerOf(h *wire.AgentHello) register {
-	r := register{AgentID: h.GetAgentId(), Capabilities: h.GetCapabilities(), Metadata: members{}}
+func registerOf(h *pb.AgentHello) wire.Register {
+	r := wire.Register{AgentID: h.GetAgentId(), Capabilities: h.GetCapabilities(), Metadata: wire.Members{}}
 	if r.Capabilities == nil {
 		r.Capabilities = []string{}
 	}
 	for name, text := range h.GetMetadata() {
-		r.Metadata[name] = quoted(text)
+		r.Metadata[name] = wire.Quoted(text)
 	}
 	if h.GetAgentName() != "" {
-		r.Metadata["name"] = quoted(h.GetAgentName())
+		r.Metadata["name"] = wire.Quoted(h.GetAgentName())
 	}
-	r.Config.HeartbeatInterval = count(h.GetHeartbeatIntervalMs())
+	r.Config.HeartbeatInterval = wire.Count(h.GetHeartbeatIntervalMs())
 	if r.Config.HeartbeatInterval <= 0 {
-		r.Config.HeartbeatInterval = count(DefaultHeartbeatInterval / time.Millisecond)
+		r.Config.HeartbeatInterval = wire.Count(DefaultHeartbeatInterval / time.Millisecond)
 	}
 	if n, err := strconv.ParseInt(h.GetMetadata()["maxConcurrentTasks"], 10, 32); err == nil {
-		r.Config.MaxConcurrentTasks = count(n)
+		r.Config.MaxConcurrentTasks = wire.Count(n)
 	}
 	return r
 }
 
-func heartbeatOf(h *wire.AgentHeartbeat) heartbeat {
-	b := heartbeat{Status: h.GetStatus(), Metrics: members{}}
+func heartbeatOf(h *pb.AgentHeartbeat) wire.Heartbeat {
+	b := wire.Heartbeat{Status: h.GetStatus(), Metrics: wire.Members{}}
 	for name, text := range h.GetExtra() {
-		b.Metrics[name] = quoted(text)
+		b.Metrics[name] = wire.Quoted(text)
 		if f, err := strconv.ParseFloat(text, 64); err == nil && finite(f) {
 			b.Metrics[name] = numeral(f)
 		}
@@ -83,19 +84,19 @@ func heartbeatOf(h *wire.AgentHeartbeat) heartbeat {
 
 // resultFrame is a result, or the error that its value makes of it: one that is no
 // JSON must not be taken for an answer.
-func resultFrame(id string, r *wire.TaskResult) (frame []byte, ignored string) {
+func resultFrame(id string, r *pb.TaskResult) (frame []byte, ignored string) {
 	who := aboutOf(id, r.GetTaskId())
 	value := json.RawMessage("null")
 	if text := strings.TrimSpace(r.GetValueJson()); text != "" {
 		value = json.RawMessage(text)
 		if err := strictjson.Check(value, gatewayLimits); err != nil {
-			e := errorMsg{codeProcessing, "the agent's result is no JSON that can be passed on: value_json: " + wording(err)}
-			return frameOf(typeTaskError, id, taskError{about: who, Error: e}), ""
+			e := wire.ErrorDetail{Code: wire.CodeProcessing, Message: "the agent's result is no JSON that can be passed on: value_json: " + wire.Explain(err)}
+			return frameOf(wire.TypeTaskError, id, wire.TaskError{About: who, Error: e}), ""
 		}
 	}
-	metadata := members{}
+	metadata := wire.Members{}
 	for name, text := range r.GetMetadata() {
-		metadata[name] = quoted(text)
+		metadata[name] = wire.Quoted(text)
 	}
 	ignored = settleMetadata(metadata)
 	if c := r.GetConfidence(); finite(c) {
@@ -103,21 +104,21 @@ func resultFrame(id string, r *wire.TaskResult) (frame []byte, ignored string) {
 	}
 	if text := r.GetReasoning(); text != "" {
 		// Its reasons are what an agent thinks, in the words of every other dialect.
-		metadata["progress"], _ = marshal([]item{{Thinking: &text}})
+		metadata["progress"], _ = wire.Marshal([]wire.Item{{Thinking: &text}})
 	}
-	return frameOf(typeTaskResult, id, struct {
-		about
+	return frameOf(wire.TypeTaskResult, id, struct {
+		wire.About
 		Status   string          `json:"status"`
 		Result   json.RawMessage `json:"result"`
-		Metadata members         `json:"metadata"`
-	}{who, statusCompleted, value, metadata}), ignored
+		Metadata wire.Members    `json:"metadata"`
+	}{who, wire.StatusCompleted, value, metadata}), ignored
 }
 
 // settleMetadata gives the metadata with a meaning the form that it has on a WebSocket, and
 // leaves out what has none of it.
-func settleMetadata(metadata members) (ignored string) {
+func settleMetadata(metadata wire.Members) (ignored string) {
 	for name := range metadata {
-		text, _ := stringOf(metadata[name])
+		text, _ := wire.StringOf(metadata[name])
 		switch name {
 		case "tokensUsed":
 			if n, err := strconv.ParseInt(text, 10, 53); err == nil && n >= 0 {
@@ -141,8 +142,8 @@ func settleMetadata(metadata members) (ignored string) {
 
 // aboutOf finds the task that an answer is of. The request is the execution of a
 // task, as executionOf made it; agents are to repeat it and the task both.
-func aboutOf(request, task string) about {
-	a := about{TaskID: task, ExecutionID: request}
+func aboutOf(request, task string) wire.About {
+	a := wire.About{TaskID: task, ExecutionID: request}
 	if i := strings.LastIndexByte(request, '.'); task == "" && i > 0 {
 		a.TaskID = request[:i]
 	}
@@ -151,12 +152,7 @@ func aboutOf(request, task string) about {
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-func quoted(text string) json.RawMessage {
-	b, _ := marshal(text) // a text always encodes
-	return b
-}
-
 func numeral(f float64) json.RawMessage {
-	b, _ := marshal(f) // one that is finite always encodes
+	b, _ := wire.Marshal(f) // one that is finite always encodes
 	return b
 }

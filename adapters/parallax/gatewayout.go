@@ -9,35 +9,36 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	wire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
+	pb "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
 // toGateway is what the hub says to an agent of a WebSocket, as one of the gateway is
 // told it; nil for what the gateway has no message for. kind is the type of the frame.
 // An error of the hub is the ack of a refusal, which is for the stream to judge. The
 // error is a Fault: the task cannot be said in this form.
-func toGateway(frame []byte) (m *wire.ControlPlaneToAgent, kind string, err error) {
-	var f message
+func toGateway(frame []byte) (m *pb.ControlPlaneToAgent, kind string, err error) {
+	var f wire.Message
 	if err := json.Unmarshal(frame, &f); err != nil {
 		return nil, "", core.AsFault(err)
 	}
 	switch f.Type {
-	case typeRegistered:
+	case wire.TypeRegistered:
 		return ackOf(f.ID, true, "Connected"), f.Type, nil
-	case typeError:
-		var r refusal
+	case wire.TypeError:
+		var r wire.Refusal
 		err = json.Unmarshal(f.Payload, &r)
 		return ackOf(f.ID, false, r.Message), f.Type, err
-	case typeTask:
+	case wire.TypeTask:
 		m, err = taskRequestOf(f.Payload)
 		return m, f.Type, err
-	case typeTaskCancelled:
-		var c taskCancelled
+	case wire.TypeTaskCancelled:
+		var c wire.TaskCancelled
 		err = json.Unmarshal(f.Payload, &c)
-		return &wire.ControlPlaneToAgent{
+		return &pb.ControlPlaneToAgent{
 			RequestId: c.ExecutionID,
-			Payload:   &wire.ControlPlaneToAgent_CancelTask{CancelTask: &wire.CancelTask{TaskId: c.TaskID, Reason: c.Reason}},
+			Payload:   &pb.ControlPlaneToAgent_CancelTask{CancelTask: &pb.CancelTask{TaskId: c.TaskID, Reason: c.Reason}},
 		}, f.Type, err
 	case typePing:
 		return pingOf(time.Now()), f.Type, nil
@@ -45,18 +46,18 @@ func toGateway(frame []byte) (m *wire.ControlPlaneToAgent, kind string, err erro
 	return nil, f.Type, nil
 }
 
-func ackOf(id string, accepted bool, text string) *wire.ControlPlaneToAgent {
-	return &wire.ControlPlaneToAgent{RequestId: id, Payload: &wire.ControlPlaneToAgent_Ack{Ack: &wire.ServerAck{Accepted: accepted, Message: text}}}
+func ackOf(id string, accepted bool, text string) *pb.ControlPlaneToAgent {
+	return &pb.ControlPlaneToAgent{RequestId: id, Payload: &pb.ControlPlaneToAgent_Ack{Ack: &pb.ServerAck{Accepted: accepted, Message: text}}}
 }
 
 // taskRequestOf is a task. Agents of the gateway read what to do as the description
 // in words, and what to do it with as the data: the text that was asked, where there
 // is one, is both. What has no field of its own stands in the context, as text.
-func taskRequestOf(payload json.RawMessage) (*wire.ControlPlaneToAgent, error) {
-	var t task
-	var input, around members
+func taskRequestOf(payload json.RawMessage) (*pb.ControlPlaneToAgent, error) {
+	var t wire.Task
+	var input, around wire.Members
 	var all struct {
-		Context members `json:"context"`
+		Context wire.Members `json:"context"`
 	}
 	for _, into := range []any{&t, &all, &around} {
 		if err := json.Unmarshal(payload, into); err != nil {
@@ -70,26 +71,26 @@ func taskRequestOf(payload json.RawMessage) (*wire.ControlPlaneToAgent, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &wire.TaskRequest{
+	r := &pb.TaskRequest{
 		TaskId: t.TaskID, TaskDescription: t.Capability, Data: data, Context: map[string]string{},
 		TimeoutMs: int32(min(t.Timeout, math.MaxInt32)), PatternName: t.PatternName,
 	}
-	if text, _ := stringOf(input["content"]); text != "" {
+	if text, _ := wire.StringOf(input["content"]); text != "" {
 		r.TaskDescription = text
 	}
 	for _, name := range []string{"taskId", "input", "timeout", "patternName", "context"} {
 		delete(around, name)
 	}
-	for _, from := range []members{around, all.Context} {
+	for _, from := range []wire.Members{around, all.Context} {
 		for name, value := range from {
-			text, isText := stringOf(value)
+			text, isText := wire.StringOf(value)
 			if !isText {
 				text = string(value)
 			}
 			r.Context[name] = text
 		}
 	}
-	return &wire.ControlPlaneToAgent{RequestId: t.ExecutionID, Payload: &wire.ControlPlaneToAgent_TaskRequest{TaskRequest: r}}, nil
+	return &pb.ControlPlaneToAgent{RequestId: t.ExecutionID, Payload: &pb.ControlPlaneToAgent_TaskRequest{TaskRequest: r}}, nil
 }
 
 // structOf is an object of JSON in the form of protobuf, where every number is a

@@ -1,6 +1,7 @@
 package parallax
 
 import (
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
@@ -16,12 +17,12 @@ type held struct {
 type holding struct {
 	execution string
 	notice    bool
-	seq       count // of the last progress
-	accepted  bool  // the hub knows that the agent took it
-	streamed  bool  // text came as progress
-	counted   bool  // and usage did
-	told      bool  // the agent was told to stop
-	over      bool  // the agent ended it
+	seq       wire.Count // of the last progress
+	accepted  bool       // the hub knows that the agent took it
+	streamed  bool       // text came as progress
+	counted   bool       // and usage did
+	told      bool       // the agent was told to stop
+	over      bool       // the agent ended it
 }
 
 // maxEnded is for how many ended tasks a late message is known as such.

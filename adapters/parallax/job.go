@@ -6,14 +6,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 // job is one task at the agent's end.
 type job struct {
-	about   about
-	message message
-	task    task
+	about   wire.About
+	message wire.Message
+	task    wire.Task
 	at      time.Time
 	said    said
 
@@ -30,8 +31,8 @@ type jobKey struct{}
 
 // takeTask hands a task to the handlers, or refuses it as overloaded when they have more
 // than enough to do: REJECTED would say that this agent is never the one to ask.
-func (w *worker) takeTask(ctx context.Context, m message, p task) error {
-	j := &job{about: about{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, message: m, task: p, at: time.Now()}
+func (w *worker) takeTask(ctx context.Context, m wire.Message, p wire.Task) error {
+	j := &job{about: wire.About{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, message: m, task: p, at: time.Now()}
 	w.mu.Lock()
 	_, twice := w.jobs[p.TaskID]
 	if !twice {
@@ -47,11 +48,11 @@ func (w *worker) takeTask(ctx context.Context, m message, p task) error {
 	default:
 		w.drop(j)
 		f := core.NewFault(core.CodeOverloaded, "the agent works on %d tasks already", w.card.MaxConcurrent)
-		return w.send(ctx, typeTaskError, taskErrorOf(j.about, f, nil))
+		return w.send(ctx, wire.TypeTaskError, wire.TaskErrorOf(j.about, f, nil))
 	}
 }
 
-func (w *worker) takeCancelled(p taskCancelled) error {
+func (w *worker) takeCancelled(p wire.TaskCancelled) error {
 	w.mu.Lock()
 	j := w.jobs[p.TaskID]
 	w.mu.Unlock()
@@ -60,7 +61,7 @@ func (w *worker) takeCancelled(p taskCancelled) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.why = orText(p.Reason, "cancelled")
+	j.why = wire.Or(p.Reason, "cancelled")
 	if j.cancel != nil {
 		j.cancel(errCancelled)
 	}
@@ -97,13 +98,13 @@ func (w *worker) answer(ctx context.Context, j *job) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // cancelled before it began
 	}
-	r, err := j.task.request(j.at)
+	r, err := j.task.Request(j.at)
 	if err != nil {
 		return err
 	}
-	r.To, r.Foreign = core.ToAgent(w.id), j.message.foreign(taskShape.strip(j.message.Payload))
-	if w.extensions[extAccepted] {
-		if err := w.send(ctx, typeTaskAccepted, taskAccepted{about: j.about}); err != nil {
+	r.To, r.Foreign = core.ToAgent(w.id), j.message.Foreign(wire.TaskShape.Strip(j.message.Payload))
+	if w.extensions[wire.ExtensionAccepted] {
+		if err := w.send(ctx, wire.TypeTaskAccepted, wire.TaskAccepted{About: j.about}); err != nil {
 			return err
 		}
 	}

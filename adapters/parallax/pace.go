@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"golang.org/x/time/rate"
+
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 )
 
 // pace bounds how fast an agent is read. Nothing is refused: what the agent sends
@@ -33,7 +35,7 @@ func (p *pace) wait(ctx context.Context, s *session) error {
 	}
 	if !p.told {
 		p.told = true
-		if err := s.refuse(ctx, "", codeRateLimited, "more messages a second than the limit: they are taken in turn and none is lost, but later; send fewer"); err != nil {
+		if err := s.refuse(ctx, "", wire.CodeRateLimited, "more messages a second than the limit: they are taken in turn and none is lost, but later; send fewer"); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -43,34 +44,16 @@ func quotedIn(cell string) (all []string) {
 	return all
 }
 
-func TestThePageHasEveryCodeOfATaskErrorAndWhatItIsAtTheHub(t *testing.T) {
-	got, sent := map[string]core.Code{}, map[core.Code]string{}
-	for _, row := range tableOfPage(t, "| code of the agent | at the hub |") {
-		own, neutral := quotedIn(row[0]), quotedIn(row[1])
-		if strings.Contains(row[1], "ends as cancelled") {
-			neutral = []string{string(core.CodeCancelled)}
-		}
-		for i, code := range own {
-			n := neutral[min(i, len(neutral)-1)]
-			got[code] = core.Code(n)
-			if i == 0 || len(neutral) > 1 {
-				sent[core.Code(n)] = code
-			}
-		}
-	}
-	if diff := cmp.Diff(faultCodes, got); diff != "" {
-		t.Errorf("what codes are at the hub (-code +page):\n%s", diff)
-	}
-	if diff := cmp.Diff(codes, sent); diff != "" {
-		t.Errorf("what the hub sends (-code +page):\n%s", diff)
-	}
-}
-
 func TestThePageHasEveryErrorAndWhichAreFatal(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	codec, err := filepath.Glob("wire/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, codec...)
 	var code strings.Builder
 	for _, f := range files {
 		text, err := os.ReadFile(f)
@@ -86,8 +69,8 @@ func TestThePageHasEveryErrorAndWhichAreFatal(t *testing.T) {
 		named[m[1]] = m[2]
 	}
 	// What is told in the words of a Fault or by a verdict on a signature is not by name.
-	want := map[string]string{codes[core.CodeTimeout]: "yes", codeInvalidSignature: "of `register`", codeSignatureRequired: "of `register`"}
-	for _, m := range regexp.MustCompile(`s\.(refuse|fail)\(ctx, [^,]+, (code\w+|Replaced),`).FindAllStringSubmatch(code.String(), -1) {
+	want := map[string]string{wire.CodeName(core.CodeTimeout): "yes", wire.CodeInvalidSignature: "of `register`", wire.CodeSignatureRequired: "of `register`"}
+	for _, m := range regexp.MustCompile(`s\.(refuse|fail)\(ctx, [^,]+, wire\.(Code\w+|Replaced),`).FindAllStringSubmatch(code.String(), -1) {
 		want[named[m[2]]] = map[string]string{"refuse": "no", "fail": "yes"}[m[1]]
 	}
 	got := map[string]string{}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -18,7 +19,7 @@ func (p *peer) frame() map[string]any {
 	if err != nil {
 		p.Fatal(err)
 	}
-	f := tree(p, raw).(map[string]any)
+	f := treeOf(p, raw).(map[string]any)
 	delete(f, "timestamp")
 	return f
 }
@@ -26,7 +27,7 @@ func (p *peer) frame() map[string]any {
 // expect holds that the next frame is want, but for when it was sent.
 func (p *peer) expect(want string) {
 	p.Helper()
-	if diff := cmp.Diff(tree(p, []byte(want)), any(p.frame())); diff != "" {
+	if diff := cmp.Diff(treeOf(p, []byte(want)), any(p.frame())); diff != "" {
 		p.Errorf("heard otherwise (-want +got):\n%s", diff)
 	}
 }
@@ -42,7 +43,7 @@ func TestUnknownMembersOfARequestReachAParallaxAgentAndASignatureDoesNot(t *test
 		want := `{"type":"task","id":"hub_1","trace":{"span":[1]},"payload":{"taskId":"TASK","executionId":"TASK.1","capability":"x","patternName":"mine","patternVersion":"7",
 			"input":{"content":"x"},"timeout":9000,"priority":"normal","trace":9,
 			"context":{"stepIndex":0,"totalSteps":1,"lane":"a","intent":"ask","requester":"asks","thread":"TASK"}}}`
-		if diff := cmp.Diff(tree(t, []byte(strings.ReplaceAll(want, "TASK", id))), any(got)); diff != "" {
+		if diff := cmp.Diff(treeOf(t, []byte(strings.ReplaceAll(want, "TASK", id))), any(got)); diff != "" {
 			t.Errorf("task otherwise (-want +got):\n%s", diff)
 		}
 		s.counted("parallax.refused.signature", 1)
@@ -55,8 +56,8 @@ func TestUnknownMembersOfAnAnswerReachAParallaxRequesterAndASignatureDoesNot(t *
 		asks := s.registered(Options{AgentID: "asks"}, full)
 		works := s.registered(Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-		given := inside[task](works, works.hear(typeTask))
-		long := strings.Repeat("x", pieceBytes+1)
+		given := inside[wire.Task](works, works.hear(wire.TypeTask))
+		long := strings.Repeat("x", wire.PieceBytes+1)
 		for _, frame := range []string{
 			`{"type":"task_accepted","id":"m1","trace":1,"payload":{"taskId":"TASK","estimatedMs":5,"node":"a"}}`,
 			`{"type":"task_progress","id":"m2","trace":2,"signature":"sha256:abc","payload":{"taskId":"TASK","seq":1,"text":"he","confidence":0.5}}`,
@@ -70,7 +71,7 @@ func TestUnknownMembersOfAnAnswerReachAParallaxRequesterAndASignatureDoesNot(t *
 		for _, want := range []string{
 			`{"type":"task_accepted","id":"hub_1","trace":1,"payload":{` + ids + `,"estimatedMs":5,"node":"a"}}`,
 			`{"type":"task_progress","id":"hub_2","trace":2,"payload":{` + ids + `,"seq":1,"text":"he","confidence":0.5}}`,
-			`{"type":"task_progress","id":"hub_3","trace":3,"payload":{` + ids + `,"seq":2,"thinking":"` + long[:pieceBytes] + `","mood":"good"}}`,
+			`{"type":"task_progress","id":"hub_3","trace":3,"payload":{` + ids + `,"seq":2,"thinking":"` + long[:wire.PieceBytes] + `","mood":"good"}}`,
 			`{"type":"task_progress","id":"hub_4","payload":{` + ids + `,"seq":3,"thinking":"x"}}`,
 			`{"type":"task_progress","id":"hub_5","trace":4,"payload":{` + ids + `,"seq":4,"mood":"better"}}`,
 			`{"type":"task_result","id":"hub_6","trace":{"span":5},"payload":{` + ids + `,"status":"completed","result":null,"duration":3}}`,
@@ -86,10 +87,10 @@ func TestWhatAFailedAttemptSaidReachesAParallaxRequester(t *testing.T) {
 		asks := s.registered(Options{AgentID: "asks"}, `{"capabilities":[],"config":{"extensions":["task_progress","task_request"]}}`)
 		one := s.registered(Options{AgentID: "one"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"x"}}`)
-		given := inside[task](one, one.hear(typeTask))
+		given := inside[wire.Task](one, one.hear(wire.TypeTask))
 		two := s.registered(Options{AgentID: "two"}, full)
 		one.say(fill(`{"type":"task_error","id":"m","trace":1,"payload":{"taskId":"TASK","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}},"retryable":true}}`, given))
-		two.hear(typeTask)
+		two.hear(wire.TypeTask)
 		asks.expect(fill(`{"type":"task_progress","id":"hub_1","trace":1,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","seq":1,
 			"retrying":{"attempt":1,"agent":"one","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}}}}}`, given))
 		two.say(fill(`{"type":"task_error","id":"m","trace":2,"payload":{"taskId":"TASK","error":{"code":"MY_OWN","message":"no"},"retryable":false}}`, given))
@@ -117,7 +118,7 @@ func TestWhatWasSaidBeforeAFailureReachesARequesterWithoutProgress(t *testing.T)
 				asks := s.registered(Options{AgentID: "asks"}, asksAlone)
 				works := s.registered(Options{AgentID: "works"}, full)
 				asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-				given := inside[task](works, works.hear(typeTask))
+				given := inside[wire.Task](works, works.hear(wire.TypeTask))
 				for _, said := range []string{`"thinking":"hm","sure":0.5`, `"text":"ha"`, `"text":"lf"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`, `"mood":"bad"`} {
 					works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
 				}
@@ -138,13 +139,13 @@ func TestWhatWasSaidBeforeADeadlineReachesARequesterWithoutProgress(t *testing.T
 		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
 		works := s.registered(Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x","timeout":1000}}`)
-		given := inside[task](works, works.hear(typeTask))
+		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
-		e := inside[taskError](asks, asks.hear(typeTaskError))
+		e := inside[wire.TaskError](asks, asks.hear(wire.TypeTaskError))
 		if e.Error.Code != "TIMEOUT" || string(e.PartialResult) != `"half"` {
 			t.Errorf("got %+v, want TIMEOUT and half", e)
 		}
-		works.hear(typeTaskCancelled)
+		works.hear(wire.TypeTaskCancelled)
 		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
 	})
 }
@@ -154,11 +155,11 @@ func TestARequesterWithProgressIsNotToldTwiceWhatWasSaidBeforeAFailure(t *testin
 		asks := s.registered(Options{AgentID: "asks"}, full)
 		works := s.registered(Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-		given := inside[task](works, works.hear(typeTask))
+		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
 		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, given))
-		asks.hear(typeTaskAccepted)
-		asks.hear(typeTaskProgress)
+		asks.hear(wire.TypeTaskAccepted)
+		asks.hear(wire.TypeTaskProgress)
 		asks.expect(fill(`{"type":"task_error","id":"hub_3","payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","error":{"code":"TIMEOUT","message":"late"},"retryable":true}}`, given))
 	})
 }
@@ -168,13 +169,13 @@ func TestAPartialResultThatDoesNotFitIsNamedAndCounted(t *testing.T) {
 		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
 		works := s.registered(Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-		given := inside[task](works, works.hear(typeTask))
+		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		for range 3 {
 			works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, given))
 		}
 		works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","thinking":"hm"}}`, given))
 		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, given))
-		e := inside[taskError](asks, asks.hear(typeTaskError))
+		e := inside[wire.TaskError](asks, asks.hear(wire.TypeTaskError))
 		if e.Error.Code != "TIMEOUT" || e.PartialResult != nil || e.Omitted == nil || e.Omitted.Kind != "partialResult" || e.Omitted.Bytes != 1_200_002 || e.Metadata.ProgressOmitted != 1 {
 			t.Errorf("got %+v and %+v, want the error with what was left out", e, e.Omitted)
 		}
@@ -196,7 +197,7 @@ func TestAnAgentMayEndBadlyWithAPartialResult(t *testing.T) {
 				p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"]}`)
 				a := s.asker()
 				asked := a.ask("a", "go")
-				given := inside[task](p, p.hear(typeTask))
+				given := inside[wire.Task](p, p.hear(wire.TypeTask))
 				p.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X","message":"broke"},`+strings.Replace(c.said, ",7]", "]", 1)+`}}`, given))
 				events := a.events(asked)
 				if got := kinds(events); got != c.want {
@@ -215,7 +216,7 @@ func TestTheResultOfAFailureLosesNothing(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"]}`)
 		a := s.asker()
 		asked := a.ask("a", "go")
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"failed","result":{"summary":"broke","shelf":3}}}`, given))
 		if got := a.answer(asked); got.Fault.Message != "broke" || got.Text != `{"summary":"broke","shelf":3}` {
 			t.Errorf("got %q and %v, want the whole result, and broke", got.Text, got.Fault)
@@ -252,27 +253,35 @@ func TestAPlainWorkerThatFailsTellsWhatItSaid(t *testing.T) {
 func TestAnAskerHearsAPartialResult(t *testing.T) {
 	q := &ask{news: make(chan struct{}, 1)}
 	w := &worker{asks: map[string]*ask{"ask_1": q}}
-	m, err := decode([]byte(`{"type":"task_error","payload":{"requestId":"ask_1","error":{"code":"TIMEOUT","message":"late"},"partialResult":"half"}}`))
+	m, err := wire.Decode([]byte(`{"type":"task_error","payload":{"requestId":"ask_1","error":{"code":"TIMEOUT","message":"late"},"partialResult":"half"}}`))
 	if err == nil {
 		err = w.take(t.Context(), m)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := core.Fold(eventsOf(q.heard)); got.Text != "half" || got.Fault == nil || got.Fault.Code != core.CodeTimeout {
+	if got := core.Fold(bodiesAsEvents(q.heard)); got.Text != "half" || got.Fault == nil || got.Fault.Code != core.CodeTimeout {
 		t.Errorf("got %+v, want half and a timeout", got)
 	}
 }
 
 func TestWhatStandsBesideThePayloadIsKeptAsItWas(t *testing.T) {
-	m, err := decode([]byte(`{"type":"heartbeat","kind":"x","big":12345678901234567890,"payload":{}}`))
+	m, err := wire.Decode([]byte(`{"type":"heartbeat","kind":"x","big":12345678901234567890,"payload":{}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(m.foreign(json.RawMessage(`{"n":1}`)).JSON), `{"big":12345678901234567890,"kind":"x","payload":{"n":1}}`; got != want {
+	if got, want := string(m.Foreign(json.RawMessage(`{"n":1}`)).JSON), `{"big":12345678901234567890,"kind":"x","payload":{"n":1}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := m.foreign(nil).JSON; string(got) != `{"big":12345678901234567890,"kind":"x"}` {
+	if got := m.Foreign(nil).JSON; string(got) != `{"big":12345678901234567890,"kind":"x"}` {
 		t.Errorf("got %s, want what stands around the payload", got)
 	}
+}
+
+func bodiesAsEvents(bodies []core.Body) []core.Event {
+	var events []core.Event
+	for _, b := range bodies {
+		events = append(events, core.Event{Seq: uint64(len(events) + 1), Body: b})
+	}
+	return events
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -12,13 +13,13 @@ import (
 
 // register makes the connection an agent of the hub, or changes its card when it
 // is one already.
-func (s *session) register(ctx context.Context, m message, p register) error {
+func (s *session) register(ctx context.Context, m wire.Message, p wire.Register) error {
 	if s.agent != nil {
 		return s.registerAgain(ctx, m, p)
 	}
 	id, err := s.chooseID(p)
 	if err != nil {
-		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, core.AsFault(err).Message)
 	}
 	if err := s.trusted(ctx, m, id); err != nil {
 		return err
@@ -31,7 +32,7 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 	}
 	principal.Dialect = Dialect
 	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks, Checked: true})
-	s.most = min(milliseconds(p.Config.TaskTimeout), mostTaskTimeout)
+	s.most = min(wire.Milliseconds(p.Config.TaskTimeout), wire.MostTaskTimeout)
 	err = agent.Join(card, s.joinOptions())
 	conflict := err != nil && core.AsFault(err).Code == core.CodeConflict
 	if err != nil && !conflict {
@@ -39,11 +40,11 @@ func (s *session) register(ctx context.Context, m message, p register) error {
 		if core.AsFault(err).Code == core.CodeUnreachable {
 			return s.comesTooLate(ctx, err)
 		}
-		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, core.AsFault(err).Message)
 	}
 	s.agent, s.id = agent, id
 	s.extensions = extensions
-	s.declared = p.Config.heartbeat()
+	s.declared = p.Config.Heartbeat()
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
@@ -66,7 +67,7 @@ func (s *session) joinOptions() hub.JoinOptions {
 func (s *session) welcome(ctx context.Context, id string, card core.Card) error {
 	s.imposed.Store(int64(s.agent.Terms().Heartbeat))
 	s.told.Store(int64(s.interval()))
-	if err := s.reply(ctx, typeRegistered, id, s.registered(card)); err != nil {
+	if err := s.reply(ctx, wire.TypeRegistered, id, s.registered(card)); err != nil {
 		return err
 	}
 	close(s.joined)
@@ -86,7 +87,7 @@ func (s *session) settle(ctx context.Context, c contest) error {
 	case err == nil:
 		return s.welcome(ctx, c.register, c.card)
 	case core.AsFault(err).Code == core.CodeConflict:
-		return s.fail(ctx, c.register, codeDuplicateName, core.AsFault(err).Message, link.Reason{Cause: link.Unauthorized, Code: closeDuplicate})
+		return s.fail(ctx, c.register, wire.CodeDuplicateName, core.AsFault(err).Message, link.Reason{Cause: link.Unauthorized, Code: closeDuplicate})
 	default:
 		return s.farewell(ctx, err)
 	}
@@ -94,7 +95,7 @@ func (s *session) settle(ctx context.Context, c contest) error {
 
 // comesTooLate tells an agent that the hub is stopping, as those are told that it has.
 func (s *session) comesTooLate(ctx context.Context, err error) error {
-	if err := s.send(ctx, typeDisconnect, disconnect{Reason: core.AsFault(err).Message, Graceful: true}); err != nil {
+	if err := s.send(ctx, wire.TypeDisconnect, wire.Disconnect{Reason: core.AsFault(err).Message, Graceful: true}); err != nil {
 		return err
 	}
 	return s.farewell(ctx, err)
@@ -113,28 +114,28 @@ func (s *session) isAgent() bool {
 // registerAgain takes a second register as a new card: a peer that is unsure
 // whether the first arrived may repeat it. The extensions stay as they were, and how long
 // a task may take.
-func (s *session) registerAgain(ctx context.Context, m message, p register) error {
+func (s *session) registerAgain(ctx context.Context, m wire.Message, p wire.Register) error {
 	if p.AgentID != "" && p.AgentID != string(s.id) {
-		return s.refuse(ctx, m.ID, codeInvalidMessage, "payload.agentId: this connection is agent "+string(s.id)+": connect again to be another")
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "payload.agentId: this connection is agent "+string(s.id)+": connect again to be another")
 	}
 	s.mu.Lock()
 	card := s.cardOf(s.id, p, s.extensions)
 	s.card = card
 	s.mu.Unlock()
 	if err := s.agent.Update(card); err != nil {
-		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, core.AsFault(err).Message)
 	}
-	return s.reply(ctx, typeRegistered, m.ID, s.registered(card))
+	return s.reply(ctx, wire.TypeRegistered, m.ID, s.registered(card))
 }
 
 // chooseID settles who the agent is: X-Agent-Id, else the payload, else who it
 // authenticated as, else an id made for it. Header and payload may not differ:
 // what is routed by comes from one place.
-func (s *session) chooseID(p register) (core.AgentID, error) {
+func (s *session) chooseID(p wire.Register) (core.AgentID, error) {
 	header, own := s.opts.AgentID, p.AgentID
 	switch {
 	case header != "" && own != "" && header != own:
-		return "", core.NewFault(core.CodeInvalid, "payload.agentId is %q and the header X-Agent-Id was %q: send the same, or one of them", cut(own), cut(header))
+		return "", core.NewFault(core.CodeInvalid, "payload.agentId is %q and the header X-Agent-Id was %q: send the same, or one of them", wire.Shorten(own), wire.Shorten(header))
 	case header != "":
 		return core.AgentID(header), nil
 	case own != "":
@@ -149,7 +150,7 @@ func (s *session) chooseID(p register) (core.AgentID, error) {
 
 // cardOf is what a register says of the agent. Its capabilities outrank those of
 // the header, which stand in where it has none.
-func (s *session) cardOf(id core.AgentID, p register, extensions map[string]bool) core.Card {
+func (s *session) cardOf(id core.AgentID, p wire.Register, extensions map[string]bool) core.Card {
 	card := core.Card{
 		ID: id, Name: string(id), Dialect: Dialect, Capabilities: p.Capabilities, Domains: p.Domains,
 		MaxConcurrent: int(max(0, min(p.Config.MaxConcurrentTasks, 1<<20))), Metadata: p.Metadata,
@@ -157,10 +158,10 @@ func (s *session) cardOf(id core.AgentID, p register, extensions map[string]bool
 	if len(card.Capabilities) == 0 {
 		card.Capabilities = s.opts.Capabilities
 	}
-	if name, ok := stringOf(p.Metadata["name"]); ok && name != "" {
+	if name, ok := wire.StringOf(p.Metadata["name"]); ok && name != "" {
 		card.Name = name
 	}
-	card.Model, _ = stringOf(p.Metadata["model"])
+	card.Model, _ = wire.StringOf(p.Metadata["model"])
 	card.Features = features(extensions, card.Capabilities)
 	return card
 }
@@ -169,43 +170,43 @@ func (s *session) cardOf(id core.AgentID, p register, extensions map[string]bool
 // takes files; it streams if it declared so, and takes notices if it wants them.
 func features(extensions map[string]bool, capabilities []string) core.Features {
 	f := core.FeatureCancellation | core.FeatureFiles | core.FeatureUsage
-	if extensions[extProgress] {
+	if extensions[wire.ExtensionProgress] {
 		f |= core.FeatureStreaming | core.FeatureToolStates
 	}
-	if slices.Contains(capabilities, capabilityNotify) {
+	if slices.Contains(capabilities, wire.CapabilityNotify) {
 		f |= core.FeatureNotices
 	}
 	return f
 }
 
 // declared are the extensions that both sides know.
-func declared(p register) map[string]bool {
+func declared(p wire.Register) map[string]bool {
 	both := map[string]bool{}
 	for _, name := range p.Config.Extensions {
 		switch name {
-		case extAccepted, extProgress, extRequest:
+		case wire.ExtensionAccepted, wire.ExtensionProgress, wire.ExtensionRequest:
 			both[name] = true
 		}
 	}
 	return both
 }
 
-func (s *session) registered(card core.Card) registered {
-	timeout := millisecondsOf(cmp.Or(s.most, s.opts.TaskTimeout))
+func (s *session) registered(card core.Card) wire.Registered {
+	timeout := wire.MillisecondsOf(cmp.Or(s.most, s.opts.TaskTimeout))
 	running := 1
 	if now, here := s.hub.Agent(card.ID); here {
 		running = now.MaxConcurrent // an operator may have set it
 	}
-	r := registered{
+	r := wire.Registered{
 		AgentID: string(card.ID), ConnectionID: s.opts.ConnectionID, Capabilities: card.Capabilities,
-		Config: registeredConfig{
-			HeartbeatInterval: millisecondsOf(s.interval()), TaskTimeout: timeout, MaxConcurrentTasks: count(running),
+		Config: wire.RegisteredConfig{
+			HeartbeatInterval: wire.MillisecondsOf(s.interval()), TaskTimeout: timeout, MaxConcurrentTasks: wire.Count(running),
 		},
 	}
 	if r.Capabilities == nil {
 		r.Capabilities = []string{}
 	}
-	for _, name := range []string{extAccepted, extProgress, extRequest} {
+	for _, name := range []string{wire.ExtensionAccepted, wire.ExtensionProgress, wire.ExtensionRequest} {
 		if s.extensions[name] {
 			r.Config.Extensions = append(r.Config.Extensions, name)
 		}

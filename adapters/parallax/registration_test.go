@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -15,16 +16,16 @@ import (
 func TestAnAgentRegistersAsThePageShows(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.connect(Options{AgentID: "agent_abc123", ConnectionID: "conn_1"})
-		p.say(string(samples(t)["register"]))
-		m := p.hear(typeRegistered)
+		p.say(string(samplesOfPage(t)["register"]))
+		m := p.hear(wire.TypeRegistered)
 		if m.ID != "msg_001" {
 			t.Errorf("id: got %q, want that of the register", m.ID)
 		}
-		want := registered{
+		want := wire.Registered{
 			AgentID: "agent_abc123", ConnectionID: "conn_1", Capabilities: []string{"classification", "analysis"},
-			Config: registeredConfig{HeartbeatInterval: 10000, TaskTimeout: 30000, MaxConcurrentTasks: 5},
+			Config: wire.RegisteredConfig{HeartbeatInterval: 10000, TaskTimeout: 30000, MaxConcurrentTasks: 5},
 		}
-		if diff := cmp.Diff(want, inside[registered](p, m)); diff != "" {
+		if diff := cmp.Diff(want, inside[wire.Registered](p, m)); diff != "" {
 			t.Errorf("registered otherwise (-want +got):\n%s", diff)
 		}
 		a, here := s.hub.Agent("agent_abc123")
@@ -44,7 +45,7 @@ func TestAnAgentWithoutAnIDGetsOne(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.connect(Options{Capabilities: []string{"from-header"}})
 		p.say(`{"type":"register","id":"1","payload":{"capabilities":[]}}`)
-		got := inside[registered](p, p.hear(typeRegistered))
+		got := inside[wire.Registered](p, p.hear(wire.TypeRegistered))
 		if !strings.HasPrefix(got.AgentID, "agent_") || !cmp.Equal(got.Capabilities, []string{"from-header"}) || got.Config.MaxConcurrentTasks != 1 {
 			t.Errorf("got %+v, want a made id, the capabilities of the header, and one task at a time", got)
 		}
@@ -58,12 +59,12 @@ func TestHeaderAndPayloadThatDisagreeOnTheIDAreRefused(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.connect(Options{AgentID: "one"})
 		p.say(`{"type":"register","id":"r","payload":{"agentId":"two","capabilities":[]}}`)
-		m, r := p.refused(codeInvalidMessage)
+		m, r := p.refused(wire.CodeInvalidMessage)
 		if m.ID != "r" || r.Fatal {
 			t.Errorf("got id %q and %+v, want the register's id and not fatal", m.ID, r)
 		}
 		p.say(`{"type":"register","id":"r","payload":{"agentId":"one","capabilities":[]}}`)
-		p.hear(typeRegistered)
+		p.hear(wire.TypeRegistered)
 	})
 }
 
@@ -71,7 +72,7 @@ func TestAnAuthenticatedAgentIsItsPrincipalUnlessItNamesItself(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.connect(Options{Principal: core.Principal{ID: "alice", Authenticated: true}})
 		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
-		if got := inside[registered](p, p.hear(typeRegistered)).AgentID; got != "alice" {
+		if got := inside[wire.Registered](p, p.hear(wire.TypeRegistered)).AgentID; got != "alice" {
 			t.Errorf("id: got %s, want alice", got)
 		}
 		if a, _ := s.hub.Agent("alice"); !a.Principal.Authenticated || a.Principal.Dialect != "parallax" {
@@ -85,7 +86,7 @@ func TestATakenIDIsRefusedForGood(t *testing.T) {
 		s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`).listen()
 		p := s.connect(Options{AgentID: "a"})
 		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
-		if _, r := p.refused(codeDuplicateName); !r.Fatal {
+		if _, r := p.refused(wire.CodeDuplicateName); !r.Fatal {
 			t.Errorf("got %+v, want it fatal", r)
 		}
 		if r := p.closed(); r.Code != closeDuplicate {
@@ -101,14 +102,14 @@ func TestASecondRegisterChangesTheCard(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"]}`)
 		p.say(`{"type":"register","id":"again","payload":{"capabilities":["y"],"config":{"maxConcurrentTasks":2}}}`)
-		if m := p.hear(typeRegistered); m.ID != "again" {
+		if m := p.hear(wire.TypeRegistered); m.ID != "again" {
 			t.Errorf("id: got %q, want again", m.ID)
 		}
 		if a, _ := s.hub.Agent("a"); !cmp.Equal(a.Capabilities, []string{"y"}) || a.MaxConcurrent != 2 {
 			t.Errorf("card: got %+v, want the second one", a.Card)
 		}
 		p.say(`{"type":"register","id":"other","payload":{"agentId":"b","capabilities":[]}}`)
-		p.refused(codeInvalidMessage)
+		p.refused(wire.CodeInvalidMessage)
 	})
 }
 
@@ -116,7 +117,7 @@ func TestWhoeverDoesNotRegisterInTimeIsClosed(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.connect(Options{})
 		start := time.Now()
-		if _, r := p.refused(codeRegisterTimeout); !r.Fatal {
+		if _, r := p.refused(wire.CodeRegisterTimeout); !r.Fatal {
 			t.Errorf("got %+v, want it fatal", r)
 		}
 		if r := p.closed(); r.Code != closeRegisterTimeout || time.Since(start) != DefaultRegisterTimeout {
@@ -129,11 +130,11 @@ func TestWhatComesBeforeTheRegisterIsRefused(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.connect(Options{})
 		p.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":0}}`)
-		if m, r := p.refused(codeNotRegistered); m.ID != "h" || r.Fatal {
+		if m, r := p.refused(wire.CodeNotRegistered); m.ID != "h" || r.Fatal {
 			t.Errorf("got id %q and %+v, want that of the heartbeat and not fatal", m.ID, r)
 		}
 		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
-		p.hear(typeRegistered)
+		p.hear(wire.TypeRegistered)
 	})
 }
 
@@ -142,12 +143,12 @@ func TestABadFrameDisturbsNothingElse(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
 		for _, frame := range []string{"\x00\xff", `{"type":"heartbeat","id":"x","payload":{"a":1,"a":2}}`, `{"type":"foo","id":"x","payload":{}}`, `{"type":"registered","id":"x","payload":{"agentId":"b"}}`} {
 			p.say(frame)
-			if _, r := p.refused(codeInvalidMessage); r.Fatal {
+			if _, r := p.refused(wire.CodeInvalidMessage); r.Fatal {
 				t.Errorf("%q: got %+v, want it not fatal", frame, r)
 			}
 		}
 		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
-		if m := p.hear(typeHeartbeatAck); m.ID != "h" {
+		if m := p.hear(wire.TypeHeartbeatAck); m.ID != "h" {
 			t.Errorf("ack: got id %q, want h", m.ID)
 		}
 	})
@@ -157,11 +158,11 @@ func TestAMessageOverTheLimitIsRefusedAndTheConnectionLives(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.registered(Options{AgentID: "a", MaxMessageBytes: 1000}, `{"capabilities":[]}`)
 		p.say(`{"type":"heartbeat","id":"h","payload":{"status":"` + strings.Repeat("x", 1000) + `"}}`)
-		if _, r := p.refused(codeMessageTooLarge); !strings.Contains(r.Message, "limit is 1000") {
+		if _, r := p.refused(wire.CodeMessageTooLarge); !strings.Contains(r.Message, "limit is 1000") {
 			t.Errorf("got %q, want one that tells the limit", r.Message)
 		}
 		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
-		p.hear(typeHeartbeatAck)
+		p.hear(wire.TypeHeartbeatAck)
 	})
 }
 
@@ -180,11 +181,11 @@ func TestAFloodIsPacedAndNothingOfItIsLost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			switch m, _ := decode(frame); m.Type {
-			case typeHeartbeatAck:
+			switch m, _ := wire.Decode(frame); m.Type {
+			case wire.TypeHeartbeatAck:
 				acks++
-			case typeError:
-				if r := inside[refusal](p, m); r.Code == codeRateLimited && !r.Fatal {
+			case wire.TypeError:
+				if r := inside[wire.Refusal](p, m); r.Code == wire.CodeRateLimited && !r.Fatal {
 					told++
 				}
 			}
@@ -215,7 +216,7 @@ func TestAnAgentThatBeatAndFellSilentIsAvoidedAndThenClosed(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
 		beat := func() {
 			p.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":0}}`)
-			if ack := inside[heartbeatAck](p, p.hear(typeHeartbeatAck)); ack.NextHeartbeat != 10000 {
+			if ack := inside[wire.HeartbeatAck](p, p.hear(wire.TypeHeartbeatAck)); ack.NextHeartbeat != 10000 {
 				t.Errorf("next heartbeat: got %d, want 10000", ack.NextHeartbeat)
 			}
 		}
@@ -250,7 +251,7 @@ func TestAnyMessageCountsAsASignOfLife(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
 		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
-		p.hear(typeHeartbeatAck)
+		p.hear(wire.TypeHeartbeatAck)
 		for range 5 {
 			time.Sleep(19 * time.Second)
 			p.say(`{"type":"status_update","id":"u","payload":{"status":"busy"}}`)
@@ -274,12 +275,12 @@ func TestAStatusUpdateStopsTasksAndLetsThemGoOn(t *testing.T) {
 				synctest.Wait()
 				// A heartbeat between does not lift it.
 				p.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy"}}`)
-				p.hear(typeHeartbeatAck)
+				p.hear(wire.TypeHeartbeatAck)
 				a := s.asker()
 				task := a.ask("a", "hello")
 				p.quiet()
 				p.say(`{"type":"status_update","id":"u","payload":` + back + `}`)
-				given := inside[taskPayload](p, p.hear(typeTask))
+				given := inside[taskPayload](p, p.hear(wire.TypeTask))
 				p.say(fill(`{"type":"task_result","id":"x","payload":{"taskId":"TASK","result":"hi"}}`, given))
 				if got := a.answer(task); got.Text != "hi" {
 					t.Errorf("answer: got %+v, want hi", got)
@@ -289,12 +290,12 @@ func TestAStatusUpdateStopsTasksAndLetsThemGoOn(t *testing.T) {
 	}
 }
 
-type taskPayload = task
+type taskPayload = wire.Task
 
 func TestAStatusUpdateReplacesTheCapabilities(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["classification","analysis"]}`)
-		p.say(string(samples(t)["status_update"]))
+		p.say(string(samplesOfPage(t)["status_update"]))
 		synctest.Wait()
 		a, _ := s.hub.Agent("a")
 		if !cmp.Equal(a.Capabilities, []string{"classification"}) || a.Load.State != core.LoadBusy {
@@ -312,7 +313,7 @@ func TestAStatusUpdateReplacesTheCapabilities(t *testing.T) {
 func TestADisconnectEndsTheConnection(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
-		p.say(string(samples(t)["disconnect"]))
+		p.say(string(samplesOfPage(t)["disconnect"]))
 		if r := p.closed(); r.Cause != link.Normal || !strings.Contains(r.Text, "shutdown") {
 			t.Errorf("closed: got %+v, want normal, with the agent's reason", r)
 		}
@@ -326,7 +327,7 @@ func TestAHubThatStopsSaysSo(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
 		go func() { _ = s.hub.Close(s.Context(), "maintenance") }()
-		if d := inside[disconnect](p, p.hear(typeDisconnect)); d.Reason != "maintenance" || !d.Graceful {
+		if d := inside[wire.Disconnect](p, p.hear(wire.TypeDisconnect)); d.Reason != "maintenance" || !d.Graceful {
 			t.Errorf("got %+v, want maintenance, graceful", d)
 		}
 		if r := p.closed(); r.Cause != link.ShuttingDown || r.Code != closeGoingAway {

@@ -5,42 +5,43 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 // taskAccepted says that the agent took a task.
-func (s *session) taskAccepted(ctx context.Context, m message, p taskAccepted) error {
+func (s *session) taskAccepted(ctx context.Context, m wire.Message, p wire.TaskAccepted) error {
 	var again bool
-	id, err := s.find(ctx, m, p.about, func(t *holding) { again, t.accepted = t.accepted, true })
+	id, err := s.find(ctx, m, p.About, func(t *holding) { again, t.accepted = t.accepted, true })
 	if id == "" || again {
 		return err
 	}
-	return s.report(ctx, m, id, core.Accepted{Estimate: milliseconds(p.EstimatedMs)}, s.foreign(m, acceptedShape.strip(m.Payload)))
+	return s.report(ctx, m, id, core.Accepted{Estimate: wire.Milliseconds(p.EstimatedMs)}, s.foreign(m, wire.AcceptedShape.Strip(m.Payload)))
 }
 
 // taskProgress is a piece of what the agent says on the way to its answer.
-func (s *session) taskProgress(ctx context.Context, m message, p progress) error {
-	bodies, err := p.bodies()
+func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progress) error {
+	bodies, err := p.Bodies()
 	if err != nil {
-		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_progress: payload: "+core.AsFault(err).Message)
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_progress: payload: "+core.AsFault(err).Message)
 	}
 	for _, b := range bodies {
-		if !saidByAgent(b.Kind()) {
+		if !wire.SaidByAgent(b.Kind()) {
 			s.hub.Count("parallax.refused." + b.Kind().String())
-			return s.refuse(ctx, m.ID, codeUnsupported, "task_progress: payload: an agent of this dialect does not say "+b.Kind().String()+": leave it out, or fail the task")
+			return s.refuse(ctx, m.ID, wire.CodeUnsupported, "task_progress: payload: an agent of this dialect does not say "+b.Kind().String()+": leave it out, or fail the task")
 		}
 	}
-	foreign := s.foreign(m, p.left)
+	foreign := s.foreign(m, p.Left)
 	if len(bodies) == 0 {
-		if p.left == nil {
-			return s.refuse(ctx, m.ID, codeInvalidMessage, "task_progress: payload: nothing is said: send text, thinking, toolCall, toolState, toolResult, usage, file or session")
+		if p.Left == nil {
+			return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_progress: payload: nothing is said: send text, thinking, toolCall, toolState, toolResult, usage, file or session")
 		}
-		bodies = []core.Body{core.ForeignFrame{Dialect: Dialect, Name: typeTaskProgress}}
+		bodies = []core.Body{core.ForeignFrame{Dialect: Dialect, Name: wire.TypeTaskProgress}}
 	}
 
 	var first, again bool
-	var missing count
-	id, err := s.find(ctx, m, p.about, func(t *holding) {
+	var missing wire.Count
+	id, err := s.find(ctx, m, p.About, func(t *holding) {
 		if p.Seq > 0 {
 			again = p.Seq <= t.seq
 			if p.Seq > t.seq+1 {
@@ -81,26 +82,26 @@ func (s *session) taskProgress(ctx context.Context, m message, p progress) error
 
 // torn ends a task whose progress has a hole: an answer that lacks a piece must
 // not pass for whole.
-func (s *session) torn(ctx context.Context, m message, id core.TaskID, p progress, missing count) error {
+func (s *session) torn(ctx context.Context, m wire.Message, id core.TaskID, p wire.Progress, missing wire.Count) error {
 	text := fmt.Sprintf("task_progress: payload.seq: %d came where %d was due: count the progress of a task from 1, without holes", p.Seq, missing)
 	if err := s.report(ctx, m, id, core.Failed{Fault: core.NewFault(core.CodeInternal, "a part of the answer is missing: progress %d of the agent never came", missing)}, nil); err != nil {
 		return err
 	}
-	if err := s.refuse(ctx, m.ID, codeInvalidMessage, text); err != nil {
+	if err := s.refuse(ctx, m.ID, wire.CodeInvalidMessage, text); err != nil {
 		return err
 	}
-	return s.send(ctx, typeTaskCancelled, taskCancelled{about{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, "progress_lost"})
+	return s.send(ctx, wire.TypeTaskCancelled, wire.TaskCancelled{About: wire.About{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, Reason: "progress_lost"})
 }
 
 // taskResult is the answer.
-func (s *session) taskResult(ctx context.Context, m message, p taskResult) error {
+func (s *session) taskResult(ctx context.Context, m wire.Message, p wire.TaskResult) error {
 	switch p.Status {
-	case "", statusCompleted, statusFailed, statusCancelled:
+	case "", wire.StatusCompleted, wire.StatusFailed, wire.StatusCancelled:
 	default:
-		return s.refuse(ctx, m.ID, codeInvalidMessage, "task_result: payload.status: send completed, failed or cancelled, not "+cut(p.Status))
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_result: payload.status: send completed, failed or cancelled, not "+wire.Shorten(p.Status))
 	}
 	var first, streamed, counted bool
-	id, err := s.find(ctx, m, p.about, func(t *holding) {
+	id, err := s.find(ctx, m, p.About, func(t *holding) {
 		first, streamed, counted = !t.accepted, t.streamed, t.counted
 		t.accepted, t.over = true, true
 	})
@@ -108,17 +109,17 @@ func (s *session) taskResult(ctx context.Context, m message, p taskResult) error
 		return err
 	}
 	s.refuseSaid(p.Metadata)
-	bodies := p.bodies(streamed, counted)
+	bodies := p.Bodies(streamed, counted)
 	if first {
 		bodies = append([]core.Body{core.Accepted{}}, bodies...)
 	}
-	return s.reportAll(ctx, m, id, bodies, s.foreign(m, resultShape.strip(m.Payload)))
+	return s.reportAll(ctx, m, id, bodies, s.foreign(m, wire.ResultShape.Strip(m.Payload)))
 }
 
 // taskError says why there is no answer.
-func (s *session) taskError(ctx context.Context, m message, p taskError) error {
+func (s *session) taskError(ctx context.Context, m wire.Message, p wire.TaskError) error {
 	var first, streamed, counted bool
-	id, err := s.find(ctx, m, p.about, func(t *holding) {
+	id, err := s.find(ctx, m, p.About, func(t *holding) {
 		first, streamed, counted = !t.accepted, t.streamed, t.counted
 		t.over = true
 	})
@@ -126,18 +127,18 @@ func (s *session) taskError(ctx context.Context, m message, p taskError) error {
 		return err
 	}
 	s.refuseSaid(p.Metadata)
-	bodies := p.bodies(streamed, counted)
+	bodies := p.Bodies(streamed, counted)
 	if first && len(bodies) > 1 { // an error alone may be a rejection
 		bodies = append([]core.Body{core.Accepted{}}, bodies...)
 	}
-	return s.reportAll(ctx, m, id, bodies, withCode(s.foreign(m, errorShape.strip(m.Payload)), p.end()))
+	return s.reportAll(ctx, m, id, bodies, wire.WithCode(s.foreign(m, wire.ErrorShape.Strip(m.Payload)), p.End()))
 }
 
 // refuseSaid counts what the metadata of an end says that agents do not say. It
 // is no reason to lose the end.
-func (s *session) refuseSaid(m resultMetadata) {
-	for _, b := range m.said() {
-		if !saidByAgent(b.Kind()) {
+func (s *session) refuseSaid(m wire.ResultMetadata) {
+	for _, b := range m.Said() {
+		if !wire.SaidByAgent(b.Kind()) {
 			s.hub.Count("parallax.refused." + b.Kind().String())
 		}
 	}
@@ -146,7 +147,7 @@ func (s *session) refuseSaid(m resultMetadata) {
 // find returns the task that a message of its agent is about, after changing the
 // holding; "" if the message is to be left alone: because the task is none of the
 // agent's, which the agent is told, or because the agent ended it before.
-func (s *session) find(ctx context.Context, m message, a about, change func(*holding)) (core.TaskID, error) {
+func (s *session) find(ctx context.Context, m wire.Message, a wire.About, change func(*holding)) (core.TaskID, error) {
 	id := core.TaskID(a.TaskID)
 	s.mu.Lock()
 	t := s.tasks.tasks[id]
@@ -171,19 +172,19 @@ func (s *session) find(ctx context.Context, m message, a about, change func(*hol
 	return id, nil
 }
 
-func (s *session) notHeld(ctx context.Context, m message, a about) error {
-	what := fmt.Sprintf("task %q", cut(a.TaskID))
+func (s *session) notHeld(ctx context.Context, m wire.Message, a wire.About) error {
+	what := fmt.Sprintf("task %q", wire.Shorten(a.TaskID))
 	if a.TaskID == "" {
 		what = "a task without taskId"
 	} else if a.ExecutionID != "" {
-		what += fmt.Sprintf(" in execution %q", cut(a.ExecutionID))
+		what += fmt.Sprintf(" in execution %q", wire.Shorten(a.ExecutionID))
 	}
-	return s.refuse(ctx, m.ID, codeTaskNotHeld, m.Type+": "+what+" is not this connection's: send the taskId and executionId of a task that it was given and has not ended")
+	return s.refuse(ctx, m.ID, wire.CodeTaskNotHeld, m.Type+": "+what+" is not this connection's: send the taskId and executionId of a task that it was given and has not ended")
 }
 
 // reportAll tells the hub what an end of the agent says. What is kept for a peer of
 // the same dialect goes with the end itself.
-func (s *session) reportAll(ctx context.Context, m message, id core.TaskID, bodies []core.Body, foreign *core.Foreign) error {
+func (s *session) reportAll(ctx context.Context, m wire.Message, id core.TaskID, bodies []core.Body, foreign *core.Foreign) error {
 	last := len(bodies) - 1
 	for _, b := range bodies[:last] {
 		if err := s.report(ctx, m, id, b, nil); err != nil {
@@ -195,7 +196,7 @@ func (s *session) reportAll(ctx context.Context, m message, id core.TaskID, bodi
 
 // report tells the hub what the agent said. That the task has ended meanwhile is
 // nothing to tell the agent: the hub counts it.
-func (s *session) report(ctx context.Context, m message, id core.TaskID, body core.Body, foreign *core.Foreign) error {
+func (s *session) report(ctx context.Context, m wire.Message, id core.TaskID, body core.Body, foreign *core.Foreign) error {
 	err := s.agent.Report(id, body, foreign)
 	var f *core.Fault
 	switch {
@@ -206,5 +207,5 @@ func (s *session) report(ctx context.Context, m message, id core.TaskID, body co
 	case f.Code == core.CodeConflict, f.Code == core.CodeNotAuthorized, f.Code == core.CodeTooLarge:
 		return nil
 	}
-	return s.refuse(ctx, m.ID, codes[f.Code], f.Message)
+	return s.refuse(ctx, m.ID, wire.CodeName(f.Code), f.Message)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -17,7 +18,7 @@ const asideBytes = 256 << 10
 // said is what a handler has said of its task.
 type said struct {
 	mu    sync.Mutex
-	seq   count
+	seq   wire.Count
 	told  bool // text went out as progress
 	spent core.Usage
 	end   core.Body
@@ -55,17 +56,17 @@ func (w *worker) say(ctx context.Context, j *job, body core.Body) error {
 		t.end = b
 		return nil
 	case core.Accepted:
-		if !w.extensions[extAccepted] {
+		if !w.extensions[wire.ExtensionAccepted] {
 			return nil // the result implies it
 		}
-		return w.send(ctx, typeTaskAccepted, taskAccepted{j.about, count(b.Estimate.Milliseconds())})
+		return w.send(ctx, wire.TypeTaskAccepted, wire.TaskAccepted{About: j.about, EstimatedMs: wire.Count(b.Estimate.Milliseconds())})
 	case core.Usage:
 		t.spent = t.spent.Add(b)
 	}
-	if !saidByAgent(kind) {
+	if !wire.SaidByAgent(kind) {
 		return core.NewFault(core.CodeUnsupported, "a Parallax agent cannot say %s", kind)
 	}
-	if w.extensions[extProgress] {
+	if w.extensions[wire.ExtensionProgress] {
 		return w.stream(ctx, j, body)
 	}
 	t.gather(body)
@@ -77,21 +78,21 @@ func (w *worker) stream(ctx context.Context, j *job, body core.Body) error {
 	switch b := body.(type) {
 	case core.Text:
 		j.said.told = j.said.told || b.Text != ""
-		return pieces(b.Text, func(piece string) error { return w.progress(ctx, j, item{Text: &piece}) })
+		return wire.Pieces(b.Text, func(piece string) error { return w.progress(ctx, j, wire.Item{Text: &piece}) })
 	case core.Thinking:
-		return pieces(b.Text, func(piece string) error { return w.progress(ctx, j, item{Thinking: &piece}) })
+		return wire.Pieces(b.Text, func(piece string) error { return w.progress(ctx, j, wire.Item{Thinking: &piece}) })
 	}
-	i, _ := itemOf(body)
+	i, _ := wire.ItemOf(body)
 	return w.progress(ctx, j, i)
 }
 
-func (w *worker) progress(ctx context.Context, j *job, i item) error {
-	frame, err := w.frame(typeTaskProgress, "", progress{about: j.about, Seq: j.said.seq + 1, item: i})
+func (w *worker) progress(ctx context.Context, j *job, i wire.Item) error {
+	frame, err := w.frame(wire.TypeTaskProgress, "", wire.Progress{About: j.about, Seq: j.said.seq + 1, Item: i})
 	if err != nil {
 		return err
 	}
 	if len(frame) > w.opts.MaxMessageBytes {
-		return core.NewFault(core.CodeTooLarge, "%s makes a message of %d bytes, the limit is %d", i.name(), len(frame), w.opts.MaxMessageBytes)
+		return core.NewFault(core.CodeTooLarge, "%s makes a message of %d bytes, the limit is %d", i.Name(), len(frame), w.opts.MaxMessageBytes)
 	}
 	if err := w.link.Send(ctx, frame, len(frame)); err != nil {
 		return err
@@ -110,8 +111,8 @@ func (t *said) gather(body core.Body) {
 		t.files = append(t.files, b)
 		return
 	}
-	i, _ := itemOf(body)
-	raw, err := marshal(i)
+	i, _ := wire.ItemOf(body)
+	raw, err := wire.Marshal(i)
 	if err != nil || t.bytes+len(raw) > asideBytes {
 		t.lost++
 		return
@@ -121,14 +122,14 @@ func (t *said) gather(body core.Body) {
 
 // untold is what the end has to tell: what a plain agent has gathered. Where no
 // text was said, it is whole.
-func (t *said) untold(whole string) (answer, resultMetadata) {
+func (t *said) untold(whole string) (wire.Answer, wire.ResultMetadata) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := answer{Text: t.text.String(), Files: t.files}
+	a := wire.Answer{Text: t.text.String(), Files: t.files}
 	if a.Text == "" && !t.told {
 		a.Text = whole
 	}
-	return a, resultMetadata{TokensUsed: count(t.spent.Total()), Progress: t.aside, ProgressOmitted: t.lost}
+	return a, wire.ResultMetadata{TokensUsed: wire.Count(t.spent.Total()), Progress: t.aside, ProgressOmitted: t.lost}
 }
 
 // finish sends the end of a task.
@@ -137,7 +138,7 @@ func (w *worker) finish(ctx context.Context, j *job, end core.Body) error {
 	case core.Failed:
 		return w.sendError(ctx, j, core.AsFault(b.Fault))
 	case core.Cancelled:
-		return w.sendError(ctx, j, core.NewFault(core.CodeCancelled, "%s", orText(b.Reason, "cancelled")))
+		return w.sendError(ctx, j, core.NewFault(core.CodeCancelled, "%s", wire.Or(b.Reason, "cancelled")))
 	case core.Done:
 		return w.sendResult(ctx, j, b)
 	}
@@ -147,13 +148,13 @@ func (w *worker) finish(ctx context.Context, j *job, end core.Body) error {
 func (w *worker) sendResult(ctx context.Context, j *job, b core.Done) error {
 	a, m := j.said.untold(b.Text)
 	a.Data = b.Data
-	p, err := resultOf(j.about, a)
+	p, err := wire.ResultOf(j.about, a)
 	if err != nil {
 		return w.finish(ctx, j, core.Failed{Fault: core.NewFault(core.CodeInvalid, "the data of the answer is not JSON").Because(err)})
 	}
-	m.TokensUsed, m.Truncated = cmp.Or(count(b.TokensUsed), m.TokensUsed), b.Truncated
-	p.Duration, p.Metadata = max(1, millisecondsOf(time.Since(j.at))), m
-	frame, _, err := fitting(w.opts.MaxMessageBytes, &p.Metadata, func() ([]byte, error) { return w.frame(typeTaskResult, "", p) })
+	m.TokensUsed, m.Truncated = cmp.Or(wire.Count(b.TokensUsed), m.TokensUsed), b.Truncated
+	p.Duration, p.Metadata = max(1, wire.MillisecondsOf(time.Since(j.at))), m
+	frame, _, err := wire.Fit(w.opts.MaxMessageBytes, &p.Metadata, func() ([]byte, error) { return w.frame(wire.TypeTaskResult, "", p) })
 	if err != nil {
 		return err
 	}
@@ -165,13 +166,13 @@ func (w *worker) sendResult(ctx context.Context, j *job, b core.Done) error {
 
 // sendError sends why there is no answer, with what a plain agent has of one.
 func (w *worker) sendError(ctx context.Context, j *job, f *core.Fault) error {
-	p := taskErrorOf(j.about, f, nil)
-	if !w.extensions[extProgress] {
-		if err := p.partly(j.said.untold("")); err != nil {
+	p := wire.TaskErrorOf(j.about, f, nil)
+	if !w.extensions[wire.ExtensionProgress] {
+		if err := p.Partly(j.said.untold("")); err != nil {
 			return err
 		}
 	}
-	frame, _, err := p.fitting(w.opts.MaxMessageBytes, func() ([]byte, error) { return w.frame(typeTaskError, "", p) })
+	frame, _, err := p.Fit(w.opts.MaxMessageBytes, func() ([]byte, error) { return w.frame(wire.TypeTaskError, "", p) })
 	if err != nil {
 		return err
 	}

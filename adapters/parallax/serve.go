@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -88,7 +89,7 @@ func (s *session) receive(ctx context.Context, frame []byte) error {
 	if s.gate == nil && len(frame) > s.opts.MaxMessageBytes {
 		return s.rejected(ctx, &link.Reject{Cause: link.TooLarge, Size: len(frame), Limit: s.opts.MaxMessageBytes})
 	}
-	m, err := decode(frame)
+	m, err := wire.Decode(frame)
 	if !s.streams(m) {
 		if err := s.pace.wait(ctx, s); err != nil {
 			return err
@@ -97,13 +98,13 @@ func (s *session) receive(ctx context.Context, frame []byte) error {
 	defer s.opts.Traffic.came(m.Type, time.Now())
 	s.heard(false)
 	if err != nil {
-		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, core.AsFault(err).Message)
 	}
 	switch {
-	case s.agent == nil && m.Type != typeRegister:
-		return s.refuse(ctx, m.ID, codeNotRegistered, m.Type+" came before register: send register first")
+	case s.agent == nil && m.Type != wire.TypeRegister:
+		return s.refuse(ctx, m.ID, wire.CodeNotRegistered, m.Type+" came before register: send register first")
 	case s.agent != nil && !s.isAgent():
-		return s.refuse(ctx, m.ID, codeNotRegistered, m.Type+" came before registered: another connection has the id, and it is being asked whether it is still there")
+		return s.refuse(ctx, m.ID, wire.CodeNotRegistered, m.Type+" came before registered: another connection has the id, and it is being asked whether it is still there")
 	}
 	if s.agent != nil {
 		if code, text := s.unsigned(m, s.key()); code != "" {
@@ -113,77 +114,77 @@ func (s *session) receive(ctx context.Context, frame []byte) error {
 	return s.handle(ctx, m)
 }
 
-func (s *session) handle(ctx context.Context, m message) error {
+func (s *session) handle(ctx context.Context, m wire.Message) error {
 	switch m.Type {
-	case typeRegister:
+	case wire.TypeRegister:
 		return with(ctx, s, m, s.register)
-	case typeHeartbeat:
+	case wire.TypeHeartbeat:
 		return with(ctx, s, m, s.heartbeat)
-	case typeStatusUpdate:
+	case wire.TypeStatusUpdate:
 		return with(ctx, s, m, s.statusUpdate)
-	case typeDisconnect:
+	case wire.TypeDisconnect:
 		return with(ctx, s, m, s.disconnect)
-	case typeTaskResult:
+	case wire.TypeTaskResult:
 		return with(ctx, s, m, s.taskResult)
-	case typeTaskError:
+	case wire.TypeTaskError:
 		return with(ctx, s, m, s.taskError)
-	case typeTaskAccepted:
-		return extension(ctx, s, m, extAccepted, s.taskAccepted)
-	case typeTaskProgress:
-		return extension(ctx, s, m, extProgress, s.taskProgress)
-	case typeTaskRequest:
-		return extension(ctx, s, m, extRequest, s.taskRequest)
-	case typeTaskCancel:
-		return extension(ctx, s, m, extRequest, s.taskCancel)
+	case wire.TypeTaskAccepted:
+		return extension(ctx, s, m, wire.ExtensionAccepted, s.taskAccepted)
+	case wire.TypeTaskProgress:
+		return extension(ctx, s, m, wire.ExtensionProgress, s.taskProgress)
+	case wire.TypeTaskRequest:
+		return extension(ctx, s, m, wire.ExtensionRequest, s.taskRequest)
+	case wire.TypeTaskCancel:
+		return extension(ctx, s, m, wire.ExtensionRequest, s.taskCancel)
 	}
-	return s.refuse(ctx, m.ID, codeInvalidMessage, m.Type+" is sent by the hub alone: agents do not send it")
+	return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, m.Type+" is sent by the hub alone: agents do not send it")
 }
 
 // with reads the payload of m and hands it on.
-func with[P any](ctx context.Context, s *session, m message, do func(context.Context, message, P) error) error {
-	p, err := payloadOf[P](m)
+func with[P any](ctx context.Context, s *session, m wire.Message, do func(context.Context, wire.Message, P) error) error {
+	p, err := wire.ReadPayload[P](m)
 	if err != nil {
-		return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, core.AsFault(err).Message)
 	}
 	return do(ctx, m, p)
 }
 
 // extension is with, for a message that the agent must have declared.
-func extension[P any](ctx context.Context, s *session, m message, name string, do func(context.Context, message, P) error) error {
+func extension[P any](ctx context.Context, s *session, m wire.Message, name string, do func(context.Context, wire.Message, P) error) error {
 	if !s.extensions[name] {
-		return s.refuse(ctx, m.ID, codeUnsupported, m.Type+" is an extension: declare "+name+" in register.payload.config.extensions")
+		return s.refuse(ctx, m.ID, wire.CodeUnsupported, m.Type+" is an extension: declare "+name+" in register.payload.config.extensions")
 	}
 	return with(ctx, s, m, do)
 }
 
 // streams reports whether m is a part of an answer, which may come in bursts.
-func (s *session) streams(m message) bool {
-	return m.Type == typeTaskProgress && len(m.Payload) > 0 && s.extensions[extProgress]
+func (s *session) streams(m wire.Message) bool {
+	return m.Type == wire.TypeTaskProgress && len(m.Payload) > 0 && s.extensions[wire.ExtensionProgress]
 }
 
 // rejected answers a message that was too large to be read.
 func (s *session) rejected(ctx context.Context, r *link.Reject) error {
 	defer s.opts.Traffic.came(unknownType, time.Now())
 	if r.Cause != link.TooLarge {
-		return s.refuse(ctx, "", codeInvalidMessage, r.Text)
+		return s.refuse(ctx, "", wire.CodeInvalidMessage, r.Text)
 	}
 	text := "the message is over the limit of " + strconv.Itoa(s.opts.MaxMessageBytes) + " bytes"
 	if r.Size > 0 {
 		text = "the message has " + strconv.Itoa(r.Size) + " bytes, the limit is " + strconv.Itoa(s.opts.MaxMessageBytes)
 	}
-	return s.refuse(ctx, "", codeMessageTooLarge, text+": send less, or in parts by task_progress")
+	return s.refuse(ctx, "", wire.CodeMessageTooLarge, text+": send less, or in parts by task_progress")
 }
 
 // refuse tells the agent what was wrong with its message; the connection lives on.
 func (s *session) refuse(ctx context.Context, id, code, text string) error {
 	s.hub.Count("parallax.error." + code)
-	return s.reply(ctx, typeError, id, refusal{Code: code, Message: text})
+	return s.reply(ctx, wire.TypeError, id, wire.Refusal{Code: code, Message: text})
 }
 
 // fail tells the agent what ends its connection, and ends it.
 func (s *session) fail(ctx context.Context, id, code, text string, r link.Reason) error {
 	s.hub.Count("parallax.error." + code)
-	if err := s.reply(ctx, typeError, id, refusal{Code: code, Message: text, Fatal: true}); err != nil {
+	if err := s.reply(ctx, wire.TypeError, id, wire.Refusal{Code: code, Message: text, Fatal: true}); err != nil {
 		return err
 	}
 	r.Text = text
@@ -225,7 +226,7 @@ func (s *session) frameOf(kind, id string, payload any, f *core.Foreign) ([]byte
 	if id == "" {
 		id = s.nextID()
 	}
-	frame, err := encode(kind, id, time.Now(), payload)
+	frame, err := wire.Encode(kind, id, time.Now(), payload)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +235,7 @@ func (s *session) frameOf(kind, id string, payload any, f *core.Foreign) ([]byte
 
 // sealed is a frame with what a peer of the same dialect said beside it, signed.
 func (s *session) sealed(frame []byte, f *core.Foreign) ([]byte, error) {
-	return sign(restore(frame, f), s.key())
+	return wire.Sign(wire.Restore(frame, f), s.key())
 }
 
 func (s *session) nextID() string { return "hub_" + strconv.FormatUint(s.ids.Add(1), 10) }
@@ -246,11 +247,11 @@ func (s *session) frameLike(kind string, payload any, f *core.Foreign) ([]byte, 
 
 // foreign is what a message says beyond its meaning, of which left is of the
 // payload. Its signature cannot be passed on, and the page has no word to say so.
-func (s *session) foreign(m message, left json.RawMessage) *core.Foreign {
+func (s *session) foreign(m wire.Message, left json.RawMessage) *core.Foreign {
 	if m.Signature != "" && s.key() == nil {
 		s.hub.Count("parallax.refused.signature")
 	}
-	return m.foreign(left)
+	return m.Foreign(left)
 }
 
 // pump turns what happens on the hub into frames until the connection or the
@@ -268,7 +269,7 @@ func (s *session) pump(ctx context.Context) {
 	case <-s.link.Done():
 		return
 	case <-timer.C:
-		err := s.fail(ctx, "", codeRegisterTimeout, "no register within "+s.opts.RegisterTimeout.String()+": send it right after connecting", link.Reason{Cause: link.Protocol, Code: closeRegisterTimeout})
+		err := s.fail(ctx, "", wire.CodeRegisterTimeout, "no register within "+s.opts.RegisterTimeout.String()+": send it right after connecting", link.Reason{Cause: link.Protocol, Code: closeRegisterTimeout})
 		s.end(err)
 		return
 	}
@@ -293,7 +294,7 @@ func (s *session) pump(ctx context.Context) {
 func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 	switch {
 	case b.Draining != "":
-		return s.send(ctx, typeDisconnect, disconnect{Reason: b.Draining, Graceful: true})
+		return s.send(ctx, wire.TypeDisconnect, wire.Disconnect{Reason: b.Draining, Graceful: true})
 	case b.Imposed != nil:
 		return s.imposedOn(ctx, b.Imposed)
 	case b.Role == hub.Agent:
@@ -311,11 +312,11 @@ func (s *session) farewell(ctx context.Context, err error) error {
 	case ctx.Err() != nil, f.Code == core.CodeUnreachable:
 		return &link.Reason{Cause: link.ShuttingDown, Text: f.Message, Code: closeGoingAway}
 	case f.Code == core.CodeUnauthenticated:
-		return s.fail(ctx, "", codeExpired, f.Message, link.Reason{Cause: link.Unauthorized, Code: closeUnauthenticated})
+		return s.fail(ctx, "", wire.CodeExpired, f.Message, link.Reason{Cause: link.Unauthorized, Code: closeUnauthenticated})
 	case f.Code == core.CodeConflict:
-		return s.fail(ctx, "", Replaced, f.Message, link.Reason{Cause: link.Replaced, Code: closeDuplicate})
+		return s.fail(ctx, "", wire.Replaced, f.Message, link.Reason{Cause: link.Replaced, Code: closeDuplicate})
 	}
-	return s.fail(ctx, "", codes[f.Code], f.Message, link.Reason{Cause: link.Protocol, Code: closeUnhealthy})
+	return s.fail(ctx, "", wire.CodeName(f.Code), f.Message, link.Reason{Cause: link.Protocol, Code: closeUnhealthy})
 }
 
 // end closes the link for an error of the pump.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -73,7 +74,7 @@ func (p *peer) say(frame string) {
 }
 
 // hear returns the next message, which must be of the kind.
-func (p *peer) hear(kind string) message {
+func (p *peer) hear(kind string) wire.Message {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.Context(), time.Hour)
 	defer cancel()
@@ -81,7 +82,7 @@ func (p *peer) hear(kind string) message {
 	if err != nil {
 		p.Fatalf("got %v, want a %s", err, kind)
 	}
-	m, err := decode(frame)
+	m, err := wire.Decode(frame)
 	if err != nil {
 		p.Fatalf("decode %s: %v", frame, err)
 	}
@@ -92,10 +93,10 @@ func (p *peer) hear(kind string) message {
 }
 
 // refused returns the next message, which must be an error with the code.
-func (p *peer) refused(code string) (message, refusal) {
+func (p *peer) refused(code string) (wire.Message, wire.Refusal) {
 	p.Helper()
-	m := p.hear(typeError)
-	r := inside[refusal](p, m)
+	m := p.hear(wire.TypeError)
+	r := inside[wire.Refusal](p, m)
 	if r.Code != code {
 		p.Fatalf("got %+v, want the code %s", r, code)
 	}
@@ -136,9 +137,9 @@ func (p *peer) closed() link.Reason {
 	}
 }
 
-func inside[P any](t testing.TB, m message) P {
+func inside[P any](t testing.TB, m wire.Message) P {
 	t.Helper()
-	v, err := payloadOf[P](m)
+	v, err := wire.ReadPayload[P](m)
 	if err != nil {
 		t.Fatalf("payload %s: %v", m.Payload, err)
 	}
@@ -205,7 +206,7 @@ func kinds(events []core.Event) string {
 }
 
 // fill puts the ids of a task into a frame for TASK and EXEC.
-func fill(frame string, t task) string {
+func fill(frame string, t wire.Task) string {
 	return strings.NewReplacer("TASK", t.TaskID, "EXEC", t.ExecutionID).Replace(frame)
 }
 
@@ -223,4 +224,20 @@ func js(t testing.TB, v any) string {
 		t.Fatal(err)
 	}
 	return string(raw)
+}
+
+// samplesOfPage are the messages of the protocol's page, and those of the extensions.
+func samplesOfPage(t testing.TB) map[string][]byte {
+	t.Helper()
+	return coretest.ReadFiles(t, "../../schemas/parallax/samples/*.json")
+}
+
+// treeOf is JSON as values of any type.
+func treeOf(t testing.TB, raw []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return v
 }

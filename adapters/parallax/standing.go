@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -42,12 +43,12 @@ var states = map[string]core.LoadState{
 }
 
 // heartbeat answers a heartbeat and takes in how the agent says it is.
-func (s *session) heartbeat(ctx context.Context, m message, p heartbeat) error {
+func (s *session) heartbeat(ctx context.Context, m wire.Message, p wire.Heartbeat) error {
 	s.heard(true)
 	now := time.Now()
-	s.agent.SetVitals(core.Vitals{At: now, Status: cut(p.Status), Active: int(p.ActiveTasks), Metrics: s.metrics(p.Metrics)})
+	s.agent.SetVitals(core.Vitals{At: now, Status: wire.Shorten(p.Status), Active: int(p.ActiveTasks), Metrics: s.metrics(p.Metrics)})
 	s.restand(func(st *standing) { s.say(st, p.Status) })
-	return s.reply(ctx, typeHeartbeatAck, m.ID, heartbeatAck{ServerTime: timestamp(now), NextHeartbeat: millisecondsOf(s.interval())})
+	return s.reply(ctx, wire.TypeHeartbeatAck, m.ID, wire.HeartbeatAck{ServerTime: wire.Timestamp(now), NextHeartbeat: wire.MillisecondsOf(s.interval())})
 }
 
 // mostMetrics bounds how many metrics of an agent are kept, and mostMetricBytes their
@@ -58,7 +59,7 @@ const (
 )
 
 // metrics are the numbers of a heartbeat. What is no number is counted and left out.
-func (s *session) metrics(raw members) map[string]float64 {
+func (s *session) metrics(raw wire.Members) map[string]float64 {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -89,8 +90,8 @@ func (s *session) enforced() time.Duration {
 // imposedOn tells the agent what an operator has set.
 func (s *session) imposedOn(ctx context.Context, i *hub.Imposed) error {
 	s.imposed.Store(int64(i.Heartbeat))
-	return s.send(ctx, typeConfigUpdate, configUpdate{
-		Config: updatedConfig{HeartbeatInterval: millisecondsOf(s.interval()), MaxConcurrentTasks: count(i.Running)},
+	return s.send(ctx, wire.TypeConfigUpdate, wire.ConfigUpdate{
+		Config: wire.UpdatedConfig{HeartbeatInterval: wire.MillisecondsOf(s.interval()), MaxConcurrentTasks: wire.Count(i.Running)},
 		Reason: i.Reason,
 	})
 }
@@ -107,7 +108,7 @@ func (s *session) say(st *standing, status string) {
 // statusUpdate takes in what changed: status, capabilities and maxTasks, any of
 // them. maxTasks 0 stops new tasks until a number comes, or a status that means
 // ready without one.
-func (s *session) statusUpdate(ctx context.Context, m message, p statusUpdate) error {
+func (s *session) statusUpdate(ctx context.Context, m wire.Message, p wire.StatusUpdate) error {
 	s.mu.Lock()
 	card, changed := s.card, false
 	if p.Capabilities != nil {
@@ -121,7 +122,7 @@ func (s *session) statusUpdate(ctx context.Context, m message, p statusUpdate) e
 	s.mu.Unlock()
 	if changed {
 		if err := s.agent.Update(card); err != nil {
-			return s.refuse(ctx, m.ID, codeInvalidMessage, core.AsFault(err).Message)
+			return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, core.AsFault(err).Message)
 		}
 	}
 	s.restand(func(st *standing) {
@@ -154,12 +155,12 @@ func (s *session) restand(change func(*standing)) {
 func (s *session) takesNotices() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Contains(s.card.Capabilities, capabilityNotify)
+	return slices.Contains(s.card.Capabilities, wire.CapabilityNotify)
 }
 
 // disconnect ends the connection as the agent announced.
-func (s *session) disconnect(_ context.Context, _ message, p disconnect) error {
-	return link.Because(link.Normal, "the agent disconnected: %s", orText(p.Reason, "no reason given"))
+func (s *session) disconnect(_ context.Context, _ wire.Message, p wire.Disconnect) error {
+	return link.Because(link.Normal, "the agent disconnected: %s", wire.Or(p.Reason, "no reason given"))
 }
 
 // heard notes a sign of life. Silence counts from the first heartbeat on: an
@@ -188,6 +189,6 @@ func (s *session) silent(missed int) {
 		return
 	}
 	text := "no heartbeat for 3 intervals of " + s.enforced().String()
-	s.hub.Count("parallax.error." + codeHeartbeatMissed)
+	s.hub.Count("parallax.error." + wire.CodeHeartbeatMissed)
 	s.link.Close(link.Reason{Cause: link.Unresponsive, Text: text, Code: closeUnhealthy})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -21,7 +22,7 @@ func TestAStreamOf5000ChunksArrivesWholeAndInOrder(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		start := time.Now()
 		p.say(fill(`{"type":"task_accepted","id":"m","payload":{"taskId":"TASK","estimatedMs":2000}}`, given))
 		var want strings.Builder
@@ -52,7 +53,7 @@ func TestEverythingSaidOnTheWayArrives(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		for i, said := range []string{
 			`"thinking":"hm"`, `"text":"he"`, `"toolCall":{"id":"c","name":"search","input":{"q":1}}`, `"toolState":{"id":"c","state":"running"}`,
 			`"toolResult":{"id":"c","output":"found","isError":true}`, `"text":"llo","confidence":0.5`, `"usage":{"input":3,"output":4.0}`,
@@ -89,19 +90,19 @@ func TestProgressThatSaysNothingOrTooMuchIsRefused(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		for said, code := range map[string]string{
-			`"seq":1`: codeInvalidMessage,
-			`"toolState":{"id":"c","state":"purple"}`:         codeInvalidMessage,
-			`"approvalRequested":{"id":"c","name":"rm"}`:      codeUnsupported,
-			`"injectionAnswered":{"id":"c","accepted":true}`:  codeUnsupported,
-			`"retrying":{"attempt":1,"agent":"b"},"text":"x"`: codeUnsupported,
+			`"seq":1`: wire.CodeInvalidMessage,
+			`"toolState":{"id":"c","state":"purple"}`:         wire.CodeInvalidMessage,
+			`"approvalRequested":{"id":"c","name":"rm"}`:      wire.CodeUnsupported,
+			`"injectionAnswered":{"id":"c","accepted":true}`:  wire.CodeUnsupported,
+			`"retrying":{"attempt":1,"agent":"b"},"text":"x"`: wire.CodeUnsupported,
 		} {
 			p.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
 			p.refused(code)
 		}
 		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"purple"}}`, given))
-		p.refused(codeInvalidMessage)
+		p.refused(wire.CodeInvalidMessage)
 		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"still here"}}`, given))
 		if got := a.answer(asked); got.Text != "still here" {
 			t.Errorf("answer: got %+v, want still here", got)
@@ -113,8 +114,8 @@ func TestAnExtensionThatWasNotDeclaredIsRefused(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
 		for _, name := range []string{"task_accepted", "task_progress", "task_request", "task_cancel"} {
-			p.say(string(samples(t)[name]))
-			if _, r := p.refused(codeUnsupported); !strings.Contains(r.Message, "payload.config.extensions") {
+			p.say(string(samplesOfPage(t)[name]))
+			if _, r := p.refused(wire.CodeUnsupported); !strings.Contains(r.Message, "payload.config.extensions") {
 				t.Errorf("%s: got %q, want one that says where to declare it", name, r.Message)
 			}
 		}
@@ -131,10 +132,10 @@ func TestAChunkThatComesTwiceIsTakenOnce(t *testing.T) {
 		s.Cleanup(func() { _ = agent.Close(link.Reason{}); <-ended })
 		p := &peer{s, agent, ended}
 		p.say(`{"type":"register","id":"r","payload":` + streaming + `}`)
-		p.hear(typeRegistered)
+		p.hear(wire.TypeRegistered)
 		a := s.asker()
 		asked := a.ask("a", "go")
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		for i, chunk := range []string{"a", "b", "c"} {
 			p.say(fill(fmt.Sprintf(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":%d,"text":%q}}`, i+1, chunk), given))
 		}
@@ -154,11 +155,11 @@ func TestAHoleInAStreamFailsTheTask(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		p.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":1,"text":"a"}}`, given))
 		p.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":3,"text":"c"}}`, given))
-		p.refused(codeInvalidMessage)
-		if c := inside[taskCancelled](p, p.hear(typeTaskCancelled)); c.TaskID != given.TaskID || c.Reason != "progress_lost" {
+		p.refused(wire.CodeInvalidMessage)
+		if c := inside[wire.TaskCancelled](p, p.hear(wire.TypeTaskCancelled)); c.TaskID != given.TaskID || c.Reason != "progress_lost" {
 			t.Errorf("cancelled: got %+v, want the task, for progress_lost", c)
 		}
 		if got := a.answer(asked); got.End != core.KindFailed || got.Text != "a" {

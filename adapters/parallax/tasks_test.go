@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -25,14 +26,14 @@ func TestATaskIsGivenAsThePageShows(t *testing.T) {
 			Attachments: []core.File{{Name: "a.txt", MediaType: "text/plain", Data: []byte("hi")}}, History: []core.Turn{{Role: core.RoleUser, Text: "before"}},
 			Context: json.RawMessage(`{"k":1}`), Priority: core.PriorityUrgent, MaxTokens: 50, Domain: "d", Deadline: time.Now().Add(1500 * time.Millisecond),
 		})
-		got := inside[task](p, p.hear(typeTask))
-		want := task{
-			about:       about{TaskID: string(asked.ID()), ExecutionID: string(asked.ID()) + ".1"},
+		got := inside[wire.Task](p, p.hear(wire.TypeTask))
+		want := wire.Task{
+			About:       wire.About{TaskID: string(asked.ID()), ExecutionID: string(asked.ID()) + ".1"},
 			PatternName: "dragoman.ask", PatternVersion: "1.0.0", Capability: "analysis", Timeout: 1500, Priority: "high",
 			Input:   []byte(`{"attachments":[{"name":"a.txt","mediaType":"text/plain","data":"aGk="}],"content":"Document text to classify","context":{"k":1},"options":{"categories":["technology"]},"history":[{"role":"user","content":"before"}]}`),
-			Context: taskContext{TotalSteps: 1, Intent: "ask", Thread: string(asked.ID()), Domain: "d", MaxTokens: 50, Requester: "asker"},
+			Context: wire.TaskContext{TotalSteps: 1, Intent: "ask", Thread: string(asked.ID()), Domain: "d", MaxTokens: 50, Requester: "asker"},
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(task{})); diff != "" {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(wire.Task{})); diff != "" {
 			t.Errorf("task otherwise (-want +got):\n%s", diff)
 		}
 		synctest.Wait() // that it was written is noted behind the write
@@ -60,9 +61,9 @@ func TestAnAnswerInOneMessageIsWhole(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.asker()
 		asked := a.ask("a", text)
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		var r core.Request
-		if err := readInput(given.Input, &r); err != nil || r.Content != text {
+		if err := wire.ReadInput(given.Input, &r); err != nil || r.Content != text {
 			t.Errorf("content: got %d bytes and %v, want %d", len(r.Content), err, len(text))
 		}
 		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":`+js(t, map[string]any{"content": text, "files": []any{map[string]any{"name": "f", "data": "aGk="}}})+`}}`, given))
@@ -81,7 +82,7 @@ func TestAFailureKeepsItsCodeAndMessage(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.asker()
 		asked := a.ask("a", "go")
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		p.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","error":{"code":"PROCESSING_ERROR","message":"Failed to process input","details":{"reason":"Content too long"}},"retryable":true}}`, given))
 		events := a.events(asked)
 		want := &core.Fault{Code: core.CodeInternal, Message: "Failed to process input", Retryable: true, Peer: "PROCESSING_ERROR"}
@@ -99,18 +100,18 @@ func TestARejectedTaskGoesToAnotherAgentUnderANewExecution(t *testing.T) {
 		one := s.registered(Options{AgentID: "one"}, `{"capabilities":["x"]}`)
 		a := s.asker()
 		asked := a.open(core.Request{To: core.ToCapability("x"), Content: "go"})
-		first := inside[task](one, one.hear(typeTask))
+		first := inside[wire.Task](one, one.hear(wire.TypeTask))
 		two := s.registered(Options{AgentID: "two"}, `{"capabilities":["x"]}`)
 		one.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"Cannot handle this task type"},"retryable":true}}`, first))
-		second := inside[task](two, two.hear(typeTask))
+		second := inside[wire.Task](two, two.hear(wire.TypeTask))
 		if second.TaskID != first.TaskID || second.ExecutionID == first.ExecutionID {
-			t.Errorf("got %+v behind %+v, want the same task in another execution", second.about, first.about)
+			t.Errorf("got %+v behind %+v, want the same task in another execution", second.About, first.About)
 		}
 		// The first has no say any more.
 		one.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, first))
 		one.quiet()
 		two.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"`+first.ExecutionID+`","result":"wrong"}}`, second))
-		two.refused(codeTaskNotHeld)
+		two.refused(wire.CodeTaskNotHeld)
 		two.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":"right"}}`, second))
 		events := a.events(asked)
 		if want := "opened assigned retrying assigned accepted text done"; kinds(events) != want {
@@ -129,7 +130,7 @@ func TestAReportOnATaskOfAnotherIsRefusedAndCounted(t *testing.T) {
 		thief := s.registered(Options{AgentID: "b"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		for _, frame := range []string{
 			`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":"mine"}}`,
 			`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X"}}}`,
@@ -138,7 +139,7 @@ func TestAReportOnATaskOfAnotherIsRefusedAndCounted(t *testing.T) {
 			`{"type":"task_result","id":"m","payload":{"taskId":"nobody's"}}`,
 		} {
 			thief.say(fill(frame, given))
-			if m, r := thief.refused(codeTaskNotHeld); m.ID != "m" || r.Fatal {
+			if m, r := thief.refused(wire.CodeTaskNotHeld); m.ID != "m" || r.Fatal {
 				t.Errorf("%s: got id %q and %+v, want its id and not fatal", frame, m.ID, r)
 			}
 		}
@@ -164,12 +165,12 @@ func TestACancelReachesTheAgentWithItsReason(t *testing.T) {
 				p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
 				a := s.asker()
 				asked := a.ask("a", "go")
-				given := inside[task](p, p.hear(typeTask))
+				given := inside[wire.Task](p, p.hear(wire.TypeTask))
 				if err := a.session.Cancel(asked.ID(), "changed my mind"); err != nil {
 					t.Fatal(err)
 				}
-				got := inside[taskCancelled](p, p.hear(typeTaskCancelled))
-				if want := (taskCancelled{given.about, "changed my mind"}); got != want {
+				got := inside[wire.TaskCancelled](p, p.hear(wire.TypeTaskCancelled))
+				if want := (wire.TaskCancelled{About: given.About, Reason: "changed my mind"}); got != want {
 					t.Errorf("got %+v, want %+v", got, want)
 				}
 				p.say(fill(c.say, given))
@@ -187,8 +188,8 @@ func TestADeadlineIsToldAsAnExecutionTimeoutAndALateAnswerFreesTheAgent(t *testi
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.asker()
 		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
-		given := inside[task](p, p.hear(typeTask))
-		if got := inside[taskCancelled](p, p.hear(typeTaskCancelled)); got.Reason != "execution_timeout" {
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
+		if got := inside[wire.TaskCancelled](p, p.hear(wire.TypeTaskCancelled)); got.Reason != "execution_timeout" {
 			t.Errorf("reason: got %q, want execution_timeout", got.Reason)
 		}
 		if got := a.answer(asked); got.Fault == nil || got.Fault.Code != core.CodeTimeout {
@@ -197,7 +198,7 @@ func TestADeadlineIsToldAsAnExecutionTimeoutAndALateAnswerFreesTheAgent(t *testi
 		next := a.ask("a", "again")
 		p.quiet() // one at a time, and the first has not ended there
 		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
-		again := inside[task](p, p.hear(typeTask))
+		again := inside[wire.Task](p, p.hear(wire.TypeTask))
 		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"in time"}}`, again))
 		if got := a.answer(next); got.Text != "in time" {
 			t.Errorf("answer: got %+v, want in time", got)
@@ -212,11 +213,11 @@ func TestATaskTakesNoLongerThanTheAgentSaysThatItMay(t *testing.T) {
 		far := time.Now().Add(time.Hour)
 		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: far})
 		began := time.Now()
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		if given.Timeout != 2000 {
 			t.Errorf("got a timeout of %d told, want 2000", given.Timeout)
 		}
-		if got := inside[taskCancelled](p, p.hear(typeTaskCancelled)); got.Reason != "execution_timeout" {
+		if got := inside[wire.TaskCancelled](p, p.hear(wire.TypeTaskCancelled)); got.Reason != "execution_timeout" {
 			t.Errorf("reason: got %q, want execution_timeout", got.Reason)
 		}
 		got := a.answer(asked)
@@ -227,22 +228,22 @@ func TestATaskTakesNoLongerThanTheAgentSaysThatItMay(t *testing.T) {
 
 		// A nearer deadline counts as ever.
 		asked = a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(time.Second)})
-		given = inside[task](p, p.hear(typeTask))
+		given = inside[wire.Task](p, p.hear(wire.TypeTask))
 		if given.Timeout != 1000 {
 			t.Errorf("got a timeout of %d told, want 1000", given.Timeout)
 		}
-		p.hear(typeTaskCancelled)
+		p.hear(wire.TypeTaskCancelled)
 		a.answer(asked)
 		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
 
 		// Whoever gets the task next has its own time, from then on.
 		asked = a.open(core.Request{To: core.ToCapability("x"), Content: "go", Deadline: far})
-		given = inside[task](p, p.hear(typeTask))
+		given = inside[wire.Task](p, p.hear(wire.TypeTask))
 		patient := s.registered(Options{AgentID: "patient"}, `{"capabilities":["x"]}`)
 		p.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"no"}}}`, given))
-		given = inside[task](patient, patient.hear(typeTask))
+		given = inside[wire.Task](patient, patient.hear(wire.TypeTask))
 		time.Sleep(time.Minute)
-		if want := count(time.Until(far).Milliseconds() + 60_000); given.Timeout != want {
+		if want := wire.Count(time.Until(far).Milliseconds() + 60_000); given.Timeout != want {
 			t.Errorf("got a timeout of %d told, want %d until the deadline", given.Timeout, want)
 		}
 		patient.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"done"}}`, given))
@@ -257,8 +258,8 @@ func TestAnAgentThatNeverEndsItsTaskIsClosed(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.asker()
 		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
-		p.hear(typeTask)
-		p.hear(typeTaskCancelled)
+		p.hear(wire.TypeTask)
+		p.hear(wire.TypeTaskCancelled)
 		a.answer(asked)
 		if _, r := p.refused("TIMEOUT"); !r.Fatal {
 			t.Errorf("got %+v, want it fatal", r)
@@ -274,7 +275,7 @@ func TestAnAgentThatIsCutOffFailsItsTasks(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		p.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
 		synctest.Wait()
 		_ = p.conn.Close(link.Reason{Cause: link.PeerGone})
@@ -282,6 +283,7 @@ func TestAnAgentThatIsCutOffFailsItsTasks(t *testing.T) {
 		if got.End != core.KindFailed || got.Fault.Code != core.CodeUnreachable || !got.Fault.Retryable || got.Text != "half" {
 			t.Errorf("answer: got %+v, want it failed as unreachable behind half", got)
 		}
+		synctest.Wait() // its id is free once its tasks have ended
 		if _, here := s.hub.Agent("a"); here {
 			t.Error("got the agent, want nobody")
 		}
@@ -297,9 +299,9 @@ func TestEarlierTurnsThatDoNotFitAreLeftOutAndCounted(t *testing.T) {
 			history = append(history, core.Turn{Role: core.RoleUser, Text: fmt.Sprintf("%d %s", i, strings.Repeat("x", 900))})
 		}
 		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", History: history})
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		var r core.Request
-		if err := readInput(given.Input, &r); err != nil {
+		if err := wire.ReadInput(given.Input, &r); err != nil {
 			t.Fatal(err)
 		}
 		if len(r.History) != 2 || !strings.HasPrefix(r.History[1].Text, "7 ") || given.Context.HistoryOmitted != 6 {
@@ -318,7 +320,7 @@ func TestARequestThatDoesNotFitIsRefusedAndTheAgentLives(t *testing.T) {
 			t.Errorf("answer: got %+v, want too_large", got.Fault)
 		}
 		asked := a.ask("a", "small")
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"fine"}}`, given))
 		if got := a.answer(asked); got.Text != "fine" {
 			t.Errorf("answer: got %+v, want fine", got)
@@ -341,7 +343,7 @@ func TestNoticesReachOnlyWhoWantsThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		if given.Capability != "notify" || given.PatternName != "dragoman.notify" || string(given.Input) != `{"content":"","notice":{"topic":"user.left","data":{"hours":2}}}` {
 			t.Errorf("got %+v with %s, want a notice", given, given.Input)
 		}
@@ -356,7 +358,7 @@ func TestNoticesReachOnlyWhoWantsThem(t *testing.T) {
 
 func TestAnAgentChangesItsMindAboutNotices(t *testing.T) {
 	const wants, wantsNone = `{"capabilities":["x","notify"]}`, `{"capabilities":["x"]}`
-	for _, kind := range []string{typeStatusUpdate, typeRegister} {
+	for _, kind := range []string{wire.TypeStatusUpdate, wire.TypeRegister} {
 		t.Run(kind, func(t *testing.T) {
 			onStage(t, func(s *stage) {
 				a := s.asker()
@@ -366,8 +368,8 @@ func TestAnAgentChangesItsMindAboutNotices(t *testing.T) {
 				p := s.registered(Options{AgentID: "a"}, wantsNone)
 				change := func(payload string) {
 					p.say(`{"type":"` + kind + `","id":"u","payload":` + payload + `}`)
-					if kind == typeRegister {
-						p.hear(typeRegistered)
+					if kind == wire.TypeRegister {
+						p.hear(wire.TypeRegistered)
 					}
 					synctest.Wait()
 				}
@@ -375,7 +377,7 @@ func TestAnAgentChangesItsMindAboutNotices(t *testing.T) {
 				if _, err := notice(); err != nil {
 					t.Fatalf("it wants them by now: got %v, want no error", err)
 				}
-				given := inside[task](p, p.hear(typeTask))
+				given := inside[wire.Task](p, p.hear(wire.TypeTask))
 				waits, err := notice() // until the agent has room
 				if err != nil {
 					t.Fatal(err)
@@ -399,7 +401,7 @@ func TestContextCannotBePushedToAnAgent(t *testing.T) {
 		p := s.registered(Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
-		given := inside[task](p, p.hear(typeTask))
+		given := inside[wire.Task](p, p.hear(wire.TypeTask))
 		if err := a.session.Inject(asked.ID(), core.Injected{Content: "look"}); core.AsFault(err).Code != core.CodeUnsupported {
 			t.Errorf("inject: got %v, want unsupported", err)
 		}

@@ -2,15 +2,11 @@ package parallax
 
 import (
 	"strings"
-	"unicode/utf8"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
-
-// pieceBytes bounds the text of one task_progress: escaped, at worst six times
-// as long, it still fits into a message.
-const pieceBytes = 32 << 10
 
 // requesterSink turns the events of one task into frames to the agent that asked
 // for it: a task_progress each where it declared that extension, and the end,
@@ -28,8 +24,8 @@ func (r *requesterSink) put(kind string, frame []byte) {
 	r.out = append(r.out, outgoing{kind: kind, frame: frame})
 }
 
-func (r *requesterSink) about() about {
-	a := about{RequestID: r.ask.request, TaskID: string(r.task.ID())}
+func (r *requesterSink) about() wire.About {
+	a := wire.About{RequestID: r.ask.request, TaskID: string(r.task.ID())}
 	if r.ask.attempt > 0 {
 		a.ExecutionID = executionOf(r.task.ID(), r.ask.attempt)
 	}
@@ -37,33 +33,33 @@ func (r *requesterSink) about() about {
 }
 
 // say sends one item, or says that it does not fit.
-func (r *requesterSink) say(i item, f *core.Foreign) error {
-	if !r.s.extensions[extProgress] {
+func (r *requesterSink) say(i wire.Item, f *core.Foreign) error {
+	if !r.s.extensions[wire.ExtensionProgress] {
 		return nil
 	}
 	r.ask.seq++
-	frame, err := r.s.frameLike(typeTaskProgress, progress{about: r.about(), Seq: r.ask.seq, item: i}, f)
+	frame, err := r.s.frameLike(wire.TypeTaskProgress, wire.Progress{About: r.about(), Seq: r.ask.seq, Item: i}, f)
 	if err != nil {
 		return err
 	}
 	if len(frame) > r.s.opts.MaxMessageBytes {
 		r.s.hub.Count("parallax.refused.progress")
-		note := omitted{Kind: i.name(), Bytes: len(frame), Reason: "it does not fit into a message"}
-		if frame, err = r.s.frame(typeTaskProgress, "", progress{about: r.about(), Seq: r.ask.seq, item: item{Omitted: &note}}); err != nil {
+		note := wire.Omitted{Kind: i.Name(), Bytes: len(frame), Reason: "it does not fit into a message"}
+		if frame, err = r.s.frame(wire.TypeTaskProgress, "", wire.Progress{About: r.about(), Seq: r.ask.seq, Item: wire.Item{Omitted: &note}}); err != nil {
 			return err
 		}
 	}
-	r.put(typeTaskProgress, frame)
+	r.put(wire.TypeTaskProgress, frame)
 	return nil
 }
 
 // tell sends what has an item of its own.
 func (r *requesterSink) tell(e core.Event) error {
-	r.folds(e, extProgress)
+	r.folds(e, wire.ExtensionProgress)
 	if err := r.flush(); err != nil {
 		return err
 	}
-	i, f := itemLike(e)
+	i, f := wire.ItemOfEvent(e)
 	return r.say(i, f)
 }
 
@@ -82,34 +78,19 @@ func (r *requesterSink) count(how string, b core.Body) {
 func (r *requesterSink) flush() error {
 	text := r.text.String()
 	r.text.Reset()
-	return pieces(text, func(piece string) error { return r.say(item{Text: &piece}, nil) })
+	return wire.Pieces(text, func(piece string) error { return r.say(wire.Item{Text: &piece}, nil) })
 }
 
 // sayLong sends text in pieces. The first has with it what was said beside.
-func (r *requesterSink) sayLong(text string, f *core.Foreign, of func(piece *string) item) error {
-	if len(text) <= pieceBytes {
+func (r *requesterSink) sayLong(text string, f *core.Foreign, of func(piece *string) wire.Item) error {
+	if len(text) <= wire.PieceBytes {
 		return r.say(of(&text), f)
 	}
-	return pieces(text, func(piece string) error {
+	return wire.Pieces(text, func(piece string) error {
 		beside := f
 		f = nil
 		return r.say(of(&piece), beside)
 	})
-}
-
-// pieces cuts text, between characters, into what fits into a message.
-func pieces(text string, each func(string) error) error {
-	for len(text) > 0 {
-		n := min(len(text), pieceBytes)
-		for n < len(text) && n > pieceBytes-utf8.UTFMax && !utf8.RuneStart(text[n]) {
-			n--
-		}
-		if err := each(text[:n]); err != nil {
-			return err
-		}
-		text = text[n:]
-	}
-	return nil
 }
 
 func (r *requesterSink) Opened(core.Event, core.Opened) error { return nil }
@@ -121,37 +102,37 @@ func (r *requesterSink) Assigned(_ core.Event, b core.Assigned) error {
 }
 
 func (r *requesterSink) Accepted(e core.Event, b core.Accepted) error {
-	r.folds(e, extAccepted)
-	if !r.s.extensions[extAccepted] {
+	r.folds(e, wire.ExtensionAccepted)
+	if !r.s.extensions[wire.ExtensionAccepted] {
 		return nil
 	}
 	if err := r.flush(); err != nil {
 		return err
 	}
-	p := taskAccepted{r.about(), count(b.Estimate.Milliseconds())}
-	frame, err := r.s.frameLike(typeTaskAccepted, p, e.Foreign)
-	r.put(typeTaskAccepted, frame)
+	p := wire.TaskAccepted{About: r.about(), EstimatedMs: wire.Count(b.Estimate.Milliseconds())}
+	frame, err := r.s.frameLike(wire.TypeTaskAccepted, p, e.Foreign)
+	r.put(wire.TypeTaskAccepted, frame)
 	return err
 }
 
 func (r *requesterSink) Text(e core.Event, b core.Text) error {
 	r.ask.streamed = true
-	if membersOf(e.Foreign) == nil {
+	if wire.MembersOf(e.Foreign) == nil {
 		r.text.WriteString(b.Text)
 		return nil
 	}
 	if err := r.flush(); err != nil {
 		return err
 	}
-	return r.sayLong(b.Text, e.Foreign, func(piece *string) item { return item{Text: piece} })
+	return r.sayLong(b.Text, e.Foreign, func(piece *string) wire.Item { return wire.Item{Text: piece} })
 }
 
 func (r *requesterSink) Thinking(e core.Event, b core.Thinking) error {
-	r.folds(e, extProgress)
+	r.folds(e, wire.ExtensionProgress)
 	if err := r.flush(); err != nil {
 		return err
 	}
-	return r.sayLong(b.Text, e.Foreign, func(piece *string) item { return item{Thinking: piece} })
+	return r.sayLong(b.Text, e.Foreign, func(piece *string) wire.Item { return wire.Item{Thinking: piece} })
 }
 
 func (r *requesterSink) SessionStarted(e core.Event, _ core.SessionStarted) error { return r.tell(e) }
@@ -178,7 +159,7 @@ func (r *requesterSink) File(e core.Event, _ core.File) error {
 	if err := r.flush(); err != nil {
 		return err
 	}
-	i, f := itemLike(e)
+	i, f := wire.ItemOfEvent(e)
 	return r.say(i, f)
 }
 

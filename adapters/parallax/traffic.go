@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 )
 
 // Traffic counts the messages of many connections. It is safe for concurrent use; make
@@ -20,7 +22,7 @@ const unknownType = "unknown"
 // NewTraffic returns a Traffic that has counted nothing.
 func NewTraffic() *Traffic {
 	t := &Traffic{sent: map[string]*tally{}, received: map[string]*tally{}}
-	for _, kind := range append(slices.Clone(fromAgent), unknownType) {
+	for _, kind := range append(slices.Clone(wire.FromAgent), unknownType) {
 		t.received[kind] = &tally{}
 	}
 	for _, kind := range fromHub {
@@ -31,8 +33,8 @@ func NewTraffic() *Traffic {
 
 // fromHub are the types of message that the hub sends.
 var fromHub = []string{
-	typeRegistered, typeTask, typeTaskCancelled, typeHeartbeatAck, typeConfigUpdate, typeError, typeDisconnect,
-	typeTaskAccepted, typeTaskProgress, typeTaskResult, typeTaskError,
+	wire.TypeRegistered, wire.TypeTask, wire.TypeTaskCancelled, wire.TypeHeartbeatAck, wire.TypeConfigUpdate, wire.TypeError, wire.TypeDisconnect,
+	wire.TypeTaskAccepted, wire.TypeTaskProgress, wire.TypeTaskResult, wire.TypeTaskError,
 }
 
 // Each tells what was counted of every type that there was: how many messages, and how

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -34,17 +35,17 @@ func TestEveryMessageIsCountedOnceHoweverOftenItWasWritten(t *testing.T) {
 		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "hello", History: history}, hub.Opening{Unwatched: true}); err != nil {
 			t.Fatal(err)
 		}
-		p.hear(typeTask)
+		p.hear(wire.TypeTask)
 		// This fits without any and is not sent at all.
 		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: strings.Repeat("x", 3000)}, hub.Opening{Unwatched: true}); err != nil {
 			t.Fatal(err)
 		}
 		p.say(`{"type":"heartbeat","id":"h","payload":{"status":"` + strings.Repeat("x", 3000) + `"}}`)
-		p.refused(codeMessageTooLarge)
+		p.refused(wire.CodeMessageTooLarge)
 		p.say(`no JSON`)
-		p.refused(codeInvalidMessage)
+		p.refused(wire.CodeInvalidMessage)
 		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
-		p.hear(typeHeartbeatAck)
+		p.hear(wire.TypeHeartbeatAck)
 		synctest.Wait()
 		want := map[string]int64{
 			"received register": 1, "received heartbeat": 1, "received unknown": 2,

@@ -1,6 +1,12 @@
 package parallax
 
-import "github.com/dragoman-hub/dragoman/core"
+import (
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Dialect is the name of the dialect in cards, principals and events.
+const Dialect = wire.Dialect
 
 // Translation says what becomes of every kind of event between this dialect and
 // the hub. What is native through task_progress or task_accepted is so with peers

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -44,7 +45,7 @@ func (s *stage) wantCounted(how core.Handling, b core.Body, folds bool) {
 
 func TestWhatAnAgentSaysAndCannotSayIsCounted(t *testing.T) {
 	for _, b := range specimens {
-		i, has := itemOf(b)
+		i, has := wire.ItemOf(b)
 		if !has || b.Kind() == core.KindForeign {
 			continue // no message could say it, or it is said by another member
 		}
@@ -53,10 +54,10 @@ func TestWhatAnAgentSaysAndCannotSayIsCounted(t *testing.T) {
 				p := s.registered(Options{AgentID: "a"}, full)
 				a := s.asker()
 				asked := a.ask("a", "go")
-				given := inside[task](p, p.hear(typeTask))
-				p.say(`{"type":"task_progress","id":"m","payload":` + js(t, progress{about: given.about, item: i}) + `}`)
+				given := inside[wire.Task](p, p.hear(wire.TypeTask))
+				p.say(`{"type":"task_progress","id":"m","payload":` + js(t, wire.Progress{About: given.About, Item: i}) + `}`)
 				if Translation.FromAgent[b.Kind()].How == core.Refused {
-					p.refused(codeUnsupported)
+					p.refused(wire.CodeUnsupported)
 				}
 				synctest.Wait()
 				s.wantCounted(Translation.FromAgent[b.Kind()].How, b, false)
@@ -77,7 +78,7 @@ func TestWhatAnAgentCannotBeToldIsCounted(t *testing.T) {
 				p := s.registered(Options{AgentID: "a"}, full)
 				a := s.asker()
 				asked := a.ask("a", "go")
-				given := inside[task](p, p.hear(typeTask))
+				given := inside[wire.Task](p, p.hear(wire.TypeTask))
 				session := &session{hub: s.hub, id: "a", tasks: newHeld()}
 				session.tasks.tasks[asked.ID()] = &holding{execution: given.ExecutionID}
 				if err := (core.Event{Body: b}).DeliverToAgent(&agentSink{s: session, task: asked}); err != nil {
@@ -93,7 +94,7 @@ func TestWhatAnAgentCannotBeToldIsCounted(t *testing.T) {
 
 func TestWhatARequesterCannotSayIsCounted(t *testing.T) {
 	for _, b := range specimens {
-		i, has := itemOf(b)
+		i, has := wire.ItemOf(b)
 		if !has || Translation.FromRequester[b.Kind()].How != core.Refused {
 			continue
 		}
@@ -102,9 +103,9 @@ func TestWhatARequesterCannotSayIsCounted(t *testing.T) {
 				asks := s.registered(Options{AgentID: "asks"}, full)
 				works := s.registered(Options{AgentID: "works"}, full)
 				asks.say(`{"type":"task_request","id":"q","payload":{"to":"works","input":"x"}}`)
-				given := inside[task](works, works.hear(typeTask))
-				asks.say(`{"type":"task_progress","id":"m","payload":` + js(t, progress{about: given.about, item: i}) + `}`)
-				asks.refused(codeUnsupported)
+				given := inside[wire.Task](works, works.hear(wire.TypeTask))
+				asks.say(`{"type":"task_progress","id":"m","payload":` + js(t, wire.Progress{About: given.About, Item: i}) + `}`)
+				asks.refused(wire.CodeUnsupported)
 				s.wantCounted(core.Refused, b, false)
 				works.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
 			})
@@ -120,8 +121,8 @@ func TestWhatARequesterIsToldInAnotherFormIsCounted(t *testing.T) {
 					p := s.registered(Options{AgentID: "a"}, full)
 					a := s.asker()
 					asked := a.ask("a", "go")
-					given := inside[task](p, p.hear(typeTask))
-					session := &session{hub: s.hub, opts: Options{}.withDefaults(), extensions: map[string]bool{extProgress: extended, extAccepted: extended}}
+					given := inside[wire.Task](p, p.hear(wire.TypeTask))
+					session := &session{hub: s.hub, opts: Options{}.withDefaults(), extensions: map[string]bool{wire.ExtensionProgress: extended, wire.ExtensionAccepted: extended}}
 					if err := (core.Event{Body: b}).Deliver(&requesterSink{s: session, task: asked, ask: &asking{request: "q"}}); err != nil {
 						t.Fatal(err)
 					}
@@ -132,5 +133,11 @@ func TestWhatARequesterIsToldInAnotherFormIsCounted(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+func TestEveryKindOfEventHasADisposition(t *testing.T) {
+	if err := Translation.Check(); err != nil {
+		t.Error(err)
 	}
 }

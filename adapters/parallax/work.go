@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -120,30 +121,30 @@ const registerID = "register"
 func (w *worker) register(ctx context.Context) error {
 	metadata := maps.Clone(w.card.Metadata)
 	if metadata == nil {
-		metadata = members{}
+		metadata = wire.Members{}
 	}
 	for name, value := range map[string]string{"name": w.card.Name, "model": w.card.Model} {
-		if raw, err := marshal(value); err == nil && value != "" {
+		if raw, err := wire.Marshal(value); err == nil && value != "" {
 			metadata[name] = raw
 		}
 	}
-	p := register{
+	p := wire.Register{
 		AgentID: string(w.card.ID), Capabilities: w.card.Capabilities, Domains: w.card.Domains, Metadata: metadata,
-		Config: registerConfig{MaxConcurrentTasks: count(w.card.MaxConcurrent)},
+		Config: wire.RegisterConfig{MaxConcurrentTasks: wire.Count(w.card.MaxConcurrent)},
 	}
 	if p.Capabilities == nil {
 		p.Capabilities = []string{}
 	}
 	if !w.opts.Plain {
-		p.Config.Extensions = []string{extAccepted, extProgress, extRequest}
+		p.Config.Extensions = []string{wire.ExtensionAccepted, wire.ExtensionProgress, wire.ExtensionRequest}
 	}
-	return w.reply(ctx, typeRegister, registerID, p)
+	return w.reply(ctx, wire.TypeRegister, registerID, p)
 }
 
 // receive takes one frame from the hub. An agent survives what it does not
 // understand.
 func (w *worker) receive(ctx context.Context, frame []byte) error {
-	m, err := decode(frame)
+	m, err := wire.Decode(frame)
 	if err == nil && !w.trusts(m) {
 		err = core.NewFault(core.CodeUnauthenticated, "the signature is missing or wrong")
 	}
@@ -159,55 +160,55 @@ func (w *worker) receive(ctx context.Context, frame []byte) error {
 
 // trusts reports whether a message is the hub's. A hub that refuses a register may not
 // know by what to sign that.
-func (w *worker) trusts(m message) bool {
+func (w *worker) trusts(m wire.Message) bool {
 	if len(w.opts.Secret) == 0 {
 		return true
 	}
 	select {
 	case <-w.registered:
 	default:
-		if m.Type == typeError && m.Signature == "" {
+		if m.Type == wire.TypeError && m.Signature == "" {
 			return true
 		}
 	}
-	return genuine(m.frame, m.Signature, w.opts.Secret)
+	return wire.Verify(m.Frame, m.Signature, w.opts.Secret)
 }
 
-func (w *worker) take(ctx context.Context, m message) error {
+func (w *worker) take(ctx context.Context, m wire.Message) error {
 	switch m.Type {
-	case typeRegistered:
+	case wire.TypeRegistered:
 		return of(m, w.takeRegistered)
-	case typeTask:
-		p, err := payloadOf[task](m)
+	case wire.TypeTask:
+		p, err := wire.ReadPayload[wire.Task](m)
 		if err != nil {
 			return err
 		}
 		return w.takeTask(ctx, m, p)
-	case typeTaskCancelled:
+	case wire.TypeTaskCancelled:
 		return of(m, w.takeCancelled)
-	case typeConfigUpdate:
-		return of(m, func(p configUpdate) error { w.setInterval(p.Config.HeartbeatInterval); return nil })
-	case typeError:
-		return of(m, func(p refusal) error { return w.takeError(m, p) })
-	case typeTaskAccepted:
-		return of(m, func(p taskAccepted) error {
-			w.hear(p.RequestID, core.Accepted{Estimate: milliseconds(p.EstimatedMs)})
+	case wire.TypeConfigUpdate:
+		return of(m, func(p wire.ConfigUpdate) error { w.setInterval(p.Config.HeartbeatInterval); return nil })
+	case wire.TypeError:
+		return of(m, func(p wire.Refusal) error { return w.takeError(m, p) })
+	case wire.TypeTaskAccepted:
+		return of(m, func(p wire.TaskAccepted) error {
+			w.hear(p.RequestID, core.Accepted{Estimate: wire.Milliseconds(p.EstimatedMs)})
 			return nil
 		})
-	case typeTaskProgress:
-		return of(m, func(p progress) error {
-			bodies, err := p.bodies()
+	case wire.TypeTaskProgress:
+		return of(m, func(p wire.Progress) error {
+			bodies, err := p.Bodies()
 			w.hear(p.RequestID, bodies...)
 			return err
 		})
-	case typeTaskResult:
-		return of(m, func(p taskResult) error {
-			w.hearing(p.RequestID, func(q *ask) []core.Body { return p.bodies(q.streamed, true) })
+	case wire.TypeTaskResult:
+		return of(m, func(p wire.TaskResult) error {
+			w.hearing(p.RequestID, func(q *ask) []core.Body { return p.Bodies(q.streamed, true) })
 			return nil
 		})
-	case typeTaskError:
-		return of(m, func(p taskError) error {
-			w.hearing(p.RequestID, func(q *ask) []core.Body { return p.bodies(q.streamed, true) })
+	case wire.TypeTaskError:
+		return of(m, func(p wire.TaskError) error {
+			w.hearing(p.RequestID, func(q *ask) []core.Body { return p.Bodies(q.streamed, true) })
 			return nil
 		})
 	}
@@ -215,15 +216,15 @@ func (w *worker) take(ctx context.Context, m message) error {
 }
 
 // of reads the payload of m and hands it on.
-func of[P any](m message, do func(P) error) error {
-	p, err := payloadOf[P](m)
+func of[P any](m wire.Message, do func(P) error) error {
+	p, err := wire.ReadPayload[P](m)
 	if err != nil {
 		return err
 	}
 	return do(p)
 }
 
-func (w *worker) takeRegistered(p registered) error {
+func (w *worker) takeRegistered(p wire.Registered) error {
 	select {
 	case <-w.registered:
 		return nil // a repetition
@@ -242,8 +243,8 @@ func (w *worker) takeRegistered(p registered) error {
 	return nil
 }
 
-func (w *worker) takeError(m message, p refusal) error {
-	f := taskError{Error: errorMsg{p.Code, p.Message}}.fault()
+func (w *worker) takeError(m wire.Message, p wire.Refusal) error {
+	f := wire.TaskError{Error: wire.ErrorDetail{Code: p.Code, Message: p.Message}}.Fault()
 	if m.ID == registerID || p.Fatal {
 		w.refused = f
 		return link.Because(link.Protocol, "the hub refused the agent: %s", p.Message)
@@ -252,12 +253,12 @@ func (w *worker) takeError(m message, p refusal) error {
 	return nil
 }
 
-func (w *worker) setInterval(c count) {
+func (w *worker) setInterval(c wire.Count) {
 	switch {
 	case w.opts.HeartbeatInterval != 0:
 		w.interval.Store(int64(max(0, w.opts.HeartbeatInterval)))
 	case c > 0:
-		w.interval.Store(int64(milliseconds(c)))
+		w.interval.Store(int64(wire.Milliseconds(c)))
 	}
 }
 
@@ -286,7 +287,7 @@ func (w *worker) beat(ctx context.Context) {
 			if active >= int64(w.card.MaxConcurrent) {
 				status = "busy"
 			}
-			if w.send(context.WithoutCancel(ctx), typeHeartbeat, heartbeat{Status: status, ActiveTasks: count(active)}) != nil {
+			if w.send(context.WithoutCancel(ctx), wire.TypeHeartbeat, wire.Heartbeat{Status: status, ActiveTasks: wire.Count(active)}) != nil {
 				return // the connection has ended
 			}
 		case <-w.link.Done():
@@ -303,6 +304,6 @@ func (w *worker) leave(ctx context.Context) {
 	const patience = time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	_ = w.send(ctx, typeDisconnect, disconnect{Reason: "shutdown", Graceful: true}) // a hub that takes nothing needs no goodbye
+	_ = w.send(ctx, wire.TypeDisconnect, wire.Disconnect{Reason: "shutdown", Graceful: true}) // a hub that takes nothing needs no goodbye
 	w.link.Close(link.Reason{Cause: link.Normal, Text: "the agent was stopped"})
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -17,7 +18,7 @@ import (
 // sent, its Work returns, with a reason, once the hub hangs up.
 func FuzzWork(f *testing.F) {
 	const registered = `{"type":"registered","id":"register","payload":{"agentId":"a","capabilities":[],"config":{"heartbeatInterval":10000,"taskTimeout":30000,"extensions":["task_accepted","task_progress","task_request"]}}}` + "\n"
-	for _, frame := range samples(f) {
+	for _, frame := range samplesOfPage(f) {
 		f.Add(append([]byte(registered), oneLine(f, frame)...), false)
 	}
 	const given = registered + `{"type":"task","payload":{"taskId":"t","executionId":"t.1","input":{"content":"ask"}}}` + "\n"
@@ -59,7 +60,7 @@ func FuzzWork(f *testing.F) {
 					if err != nil {
 						return
 					}
-					if _, err := decode(frame); err != nil {
+					if _, err := wire.Decode(frame); err != nil {
 						t.Errorf("the agent sent %s: %v", frame, err)
 					}
 				}

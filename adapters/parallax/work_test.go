@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -311,7 +312,7 @@ func TestAWorkerSurvivesRepetitionsAndRefusesWhatIsTooMuch(t *testing.T) {
 			}, WorkOptions{Plain: true, HeartbeatInterval: -1})
 		}()
 		hub := &peer{stage: &stage{T: t}, conn: hubEnd}
-		hub.hear(typeRegister)
+		hub.hear(wire.TypeRegister)
 		hub.say(`{"type":"registered","id":"register","payload":{"agentId":"w","config":{"heartbeatInterval":1}}}`)
 		hub.say(`{"type":"registered","id":"register","payload":{"agentId":"other"}}`)
 		hub.say("\x00 not a frame")
@@ -321,7 +322,7 @@ func TestAWorkerSurvivesRepetitionsAndRefusesWhatIsTooMuch(t *testing.T) {
 			hub.say(`{"type":"task","id":"t","payload":{"taskId":"` + id + `","input":{"content":"go"}}}`)
 			synctest.Wait() // 1 is worked on, 2 waits, 3 is too much
 		}
-		if e := inside[taskError](hub, hub.hear(typeTaskError)); e.TaskID != "3" || e.Error.Code != codes[core.CodeOverloaded] || !*e.Retryable {
+		if e := inside[wire.TaskError](hub, hub.hear(wire.TypeTaskError)); e.TaskID != "3" || e.Error.Code != wire.CodeName(core.CodeOverloaded) || !*e.Retryable {
 			t.Errorf("got %+v, want 3 refused as overloaded, retryable", e)
 		}
 		hub.say(`{"type":"task_cancelled","id":"c","payload":{"taskId":"2","reason":"before it began"}}`)
@@ -329,7 +330,7 @@ func TestAWorkerSurvivesRepetitionsAndRefusesWhatIsTooMuch(t *testing.T) {
 		hub.quiet()
 		hub.say(`{"type":"task_cancelled","id":"c","payload":{"taskId":"1","reason":"enough"}}`)
 		for _, want := range []string{"enough", "before it began"} {
-			if e := inside[taskError](hub, hub.hear(typeTaskError)); e.Error.Code != codeCancelled || e.Error.Message != want {
+			if e := inside[wire.TaskError](hub, hub.hear(wire.TypeTaskError)); e.Error.Code != wire.CodeCancelled || e.Error.Message != want {
 				t.Errorf("got %+v, want CANCELLED, %s", e, want)
 			}
 		}

@@ -93,7 +93,12 @@ var table = []row{
 		lib:  []string{"github.com/nats-io", "github.com/minio/highwayhash"}, // the checksums in files of NATS
 	},
 
+	// The codecs that have a package of their own.
+	codec("acp"),
+	codec("parallax"),
+
 	// What the program uses to be an agent or a client of a dialect. It knows no hub.
+	clientEnd("acp"),
 	clientEnd("coven", "google.golang.org/grpc/codes", "google.golang.org/protobuf"),
 
 	// The dialects: dialect gives every adapter not named above its row.
@@ -130,12 +135,19 @@ func dialect(name string, lib ...string) row {
 	}
 }
 
+// codec is the row of the codec of a dialect, which needs nothing beyond lib.
+func codec(name string, lib ...string) row {
+	return row{from: []string{"adapters/" + name + "/wire"}, own: append([]string{"core", "proto/" + name + "/...", "schemas"}, leaves...), lib: lib}
+}
+
 // clientEnd is the row of the client end of a dialect, which needs nothing beyond lib.
 func clientEnd(name string, lib ...string) row {
 	return row{
 		from: []string{"adapters/" + name + "/client"},
-		own:  []string{"core", "core/link", "adapters/" + name, "proto/" + name + "/...", "schemas"},
-		lib:  lib,
+		own: append([]string{
+			"core", "core/agent", "core/link", "adapters/" + name, "adapters/" + name + "/wire", "proto/" + name + "/...", "schemas",
+		}, leaves...),
+		lib: lib,
 	}
 }
 
@@ -184,13 +196,14 @@ func refusal(from, to string, inTest bool) string {
 		strings.Join(allowed, " "))
 }
 
-// refusalOfTest holds for tests outside core: they may use what they like, but a
-// transport and a dialect meet in cmd only, and so do two dialects.
+// refusalOfTest holds for tests outside core: beside what their package may import they
+// may use what they like, but a transport and a dialect meet in cmd only, and so do two
+// dialects.
 func refusalOfTest(from, to string) string {
 	transport, adapter := covered(from, []string{"transports/..."}), covered(from, []string{"adapters/..."})
 	own, _ := rowOf(from)
 	switch {
-	case covered(to, own.from):
+	case covered(to, own.from), covered(to, own.own):
 		return ""
 	case adapter && covered(to, []string{"adapters/...", "transports/..."}),
 		transport && covered(to, []string{"adapters/..."}):
@@ -302,8 +315,14 @@ func TestRepositoryImportTableRefusesWhatItShould(t *testing.T) {
 		{from: "adapters/acp", to: "core/hub", allowed: true},
 		{from: "adapters/acp", to: "core/journal"},
 		{from: "adapters/acp", to: "schemas", allowed: true},
+		{from: "adapters/acp/wire", to: "core", allowed: true},
+		{from: "adapters/acp/wire", to: "core/hub"},
+		{from: "adapters/acp/wire", to: "adapters/acp"},
+		{from: "adapters/acp", to: "adapters/acp/wire", allowed: true},
 		{from: "adapters/coven/client", to: "adapters/coven", allowed: true},
 		{from: "adapters/coven/client", to: "core/hub"},
+		{from: "adapters/acp/client", to: "adapters/acp/wire", inTest: true, allowed: true},
+		{from: "adapters/acp/client", to: "adapters/coven", inTest: true},
 		{from: "adapters/coven", to: "adapters/coven/client", inTest: true, allowed: true},
 		{from: "adapters/another", to: "core/hub", allowed: true},
 		{from: "adapters/another", to: "github.com/coder/websocket"},

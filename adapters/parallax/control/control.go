@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -81,7 +81,7 @@ func New(h *hub.Hub, opts Options) *Control {
 		}
 		w.Header().Set("Allow", use)
 		why := core.NewFault(core.CodeUnsupported, "%s is not for %s: use %s", req.Method, req.URL.Path, use)
-		c.answer(w, http.StatusMethodNotAllowed, problem{why.Message, parallax.CodeOf(why)})
+		c.answer(w, http.StatusMethodNotAllowed, problem{why.Message, wire.CodeOf(why)})
 	})
 	c.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// An outer chi router leaves its own idea of the path behind.
@@ -108,7 +108,7 @@ func (c call) id() string { return chi.URLParam(c.r, "id") }
 func (c *Control) known(serve func(call) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := c.opts.Principal(r)
-		p.Dialect = cmp.Or(p.Dialect, parallax.Dialect)
+		p.Dialect = cmp.Or(p.Dialect, wire.Dialect)
 		err := serve(call{w, r, p})
 		if err == nil || errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 			return
@@ -118,7 +118,7 @@ func (c *Control) known(serve func(call) error) http.HandlerFunc {
 			c.opts.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 		}
 		c.hub.Count("parallax.control.refused")
-		c.answer(w, cmp.Or(statuses[f.Code], http.StatusInternalServerError), problem{f.Message, parallax.CodeOf(f)})
+		c.answer(w, cmp.Or(statuses[f.Code], http.StatusInternalServerError), problem{f.Message, wire.CodeOf(f)})
 	}
 }
 
@@ -184,7 +184,7 @@ func (c *Control) read(k call, v any) error {
 
 // session begins the session that a request is to the hub. The caller ends it.
 func (c *Control) session(k call) *hub.Session {
-	return c.hub.Connect(hub.Identity{Principal: k.from, Dialect: parallax.Dialect, Deadline: c.opts.Deadline})
+	return c.hub.Connect(hub.Identity{Principal: k.from, Dialect: wire.Dialect, Deadline: c.opts.Deadline})
 }
 
 func leave(s *hub.Session) { s.Close(core.NewFault(core.CodeUnreachable, "the HTTP request ended")) }

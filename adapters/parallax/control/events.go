@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -41,7 +41,7 @@ func viewsOf(t *hub.Task, e core.Event) []eventView {
 		return []eventView{say("agent_failed", by{AgentID: t.Agent(), Error: b.Fault.Message})}
 	case core.Done:
 		a := t.Answer()
-		result, err := parallax.Result(a)
+		result, err := wire.Result(a)
 		if err != nil {
 			result = json.RawMessage("null") // what the hub keeps is JSON
 		}
@@ -49,7 +49,7 @@ func viewsOf(t *hub.Task, e core.Event) []eventView {
 			Result json.RawMessage `json:"result"`
 		}{result})}
 	case core.Failed:
-		return []eventView{say(statusFailed, problem{b.Fault.Message, parallax.CodeOf(b.Fault)})}
+		return []eventView{say(statusFailed, problem{b.Fault.Message, wire.CodeOf(b.Fault)})}
 	case core.Cancelled:
 		return []eventView{say(statusCancelled, struct {
 			Reason string `json:"reason"`

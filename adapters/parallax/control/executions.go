@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -67,9 +67,9 @@ func (b executionBody) request() (core.Request, error) {
 		r.Deadline = time.Now().Add(time.Duration(ms) * time.Millisecond)
 	}
 	if b.PatternName != "" {
-		r.Foreign = parallax.NamingPattern(b.PatternName, b.Version)
+		r.Foreign = wire.NamingPattern(b.PatternName, b.Version)
 	}
-	return r, parallax.ReadInput(b.Input, &r)
+	return r, wire.ReadInput(b.Input, &r)
 }
 
 // words are texts, each of which may hold several with commas between.

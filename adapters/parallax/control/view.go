@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -68,12 +68,12 @@ func executionOf(t *hub.Task) (execution, error) {
 	e.Confidence = confidenceOf(last.Foreign)
 	e.Metrics.Confidence = e.Confidence
 	if a.Fault != nil {
-		e.Error, e.Code = a.Fault.Message, parallax.CodeOf(a.Fault)
+		e.Error, e.Code = a.Fault.Message, wire.CodeOf(a.Fault)
 	}
 	switch a.End {
 	case core.KindDone:
 		e.Status, e.Metrics.Success = statusCompleted, true
-		result, err := parallax.Result(a)
+		result, err := wire.Result(a)
 		e.Result = result
 		return e, err
 	case core.KindCancelled:
@@ -95,7 +95,7 @@ type beside struct {
 }
 
 func besideOf(f *core.Foreign) (b beside) {
-	if f == nil || f.Dialect != parallax.Dialect || json.Unmarshal(f.JSON, &b) != nil {
+	if f == nil || f.Dialect != wire.Dialect || json.Unmarshal(f.JSON, &b) != nil {
 		return beside{}
 	}
 	return b

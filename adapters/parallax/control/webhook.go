@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -88,7 +88,7 @@ type hook struct {
 }
 
 // watcher is who reads the tasks.
-var watcher = core.Principal{ID: "webhooks", Dialect: parallax.Dialect, Operator: true}
+var watcher = core.Principal{ID: "webhooks", Dialect: wire.Dialect, Operator: true}
 
 func newHooks(h *hub.Hub, opts Options) *hooks {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -97,7 +97,7 @@ func newHooks(h *hub.Hub, opts Options) *hooks {
 		close(q.read)
 		return q
 	}
-	q.session = h.Connect(hub.Identity{Principal: watcher, Dialect: parallax.Dialect})
+	q.session = h.Connect(hub.Identity{Principal: watcher, Dialect: wire.Dialect})
 	q.running.Go(func() {
 		defer close(q.read)
 		q.follow(ctx)
@@ -197,7 +197,7 @@ func (q *hooks) follow(ctx context.Context) {
 func (q *hooks) tell(k *hook, t *hub.Task, e core.Event) {
 	if _, opened := e.Body.(core.Opened); opened {
 		r := t.Request()
-		input, err := parallax.Input(r)
+		input, err := wire.Input(r)
 		if err != nil {
 			input = nil // what the hub keeps is JSON
 		}

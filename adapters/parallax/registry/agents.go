@@ -15,13 +15,13 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	wire "github.com/dragoman-hub/dragoman/proto/parallax/registry"
+	pb "github.com/dragoman-hub/dragoman/proto/parallax/registry"
 )
 
 // agentOf is an agent of whatever dialect as the registry shows it. It is asked through
 // the hub, which its endpoint says.
-func agentOf(a hub.AgentStatus) *wire.AgentRegistration {
-	m := &wire.AgentRegistration_Metadata{Labels: map[string]string{}}
+func agentOf(a hub.AgentStatus) *pb.AgentRegistration {
+	m := &pb.AgentRegistration_Metadata{Labels: map[string]string{}}
 	for name, raw := range a.Metadata {
 		text := string(raw)
 		_ = json.Unmarshal(raw, &text) // what is no text is told as its JSON
@@ -35,14 +35,14 @@ func agentOf(a hub.AgentStatus) *wire.AgentRegistration {
 			m.Labels[name] = text
 		}
 	}
-	return &wire.AgentRegistration{
+	return &pb.AgentRegistration{
 		Id: string(a.ID), Name: a.Name, Endpoint: a.Dialect + "://" + string(a.ID), Capabilities: a.Capabilities, Metadata: m,
 		RegisteredAt: timestamppb.New(a.Since),
 	}
 }
 
 // matches reports whether an agent has all the capabilities and labels.
-func matches(a *wire.AgentRegistration, capabilities []string, labels map[string]string) bool {
+func matches(a *pb.AgentRegistration, capabilities []string, labels map[string]string) bool {
 	for _, c := range capabilities {
 		if !slices.Contains(a.GetCapabilities(), c) {
 			return false
@@ -56,8 +56,8 @@ func matches(a *wire.AgentRegistration, capabilities []string, labels map[string
 	return true
 }
 
-// GetAgent implements [wire.RegistryServer].
-func (r *Registry) GetAgent(_ context.Context, in *wire.GetAgentRequest) (*wire.AgentRegistration, error) {
+// GetAgent implements [pb.RegistryServer].
+func (r *Registry) GetAgent(_ context.Context, in *pb.GetAgentRequest) (*pb.AgentRegistration, error) {
 	a, here := r.hub.Agent(core.AgentID(in.GetAgentId()))
 	if !here {
 		return nil, status.Errorf(codes.NotFound, "no agent %q is here", in.GetAgentId())
@@ -68,10 +68,10 @@ func (r *Registry) GetAgent(_ context.Context, in *wire.GetAgentRequest) (*wire.
 // mostListed is how many agents one answer has at most.
 const mostListed = 1000
 
-// ListAgents implements [wire.RegistryServer]. The token by which a list goes on is the
+// ListAgents implements [pb.RegistryServer]. The token by which a list goes on is the
 // id of the agent that it stopped at.
-func (r *Registry) ListAgents(_ context.Context, in *wire.ListAgentsRequest) (*wire.ListAgentsResponse, error) {
-	out := &wire.ListAgentsResponse{}
+func (r *Registry) ListAgents(_ context.Context, in *pb.ListAgentsRequest) (*pb.ListAgentsResponse, error) {
+	out := &pb.ListAgentsResponse{}
 	limit := mostListed
 	if n := int(in.GetLimit()); n > 0 {
 		limit = min(n, limit)
@@ -96,13 +96,13 @@ func (r *Registry) ListAgents(_ context.Context, in *wire.ListAgentsRequest) (*w
 // watchEvery is how often the registry looks who is here, as that of Parallax does.
 const watchEvery = 2 * time.Second
 
-// Watch implements [wire.RegistryServer]. It ends with the hub.
-func (r *Registry) Watch(in *wire.WatchRequest, out grpc.ServerStreamingServer[wire.WatchEvent]) error {
-	known := map[string]*wire.AgentRegistration{}
+// Watch implements [pb.RegistryServer]. It ends with the hub.
+func (r *Registry) Watch(in *pb.WatchRequest, out grpc.ServerStreamingServer[pb.WatchEvent]) error {
+	known := map[string]*pb.AgentRegistration{}
 	watcher := r.hub.Connect(hub.Identity{Principal: r.opts.Principal(out.Context())})
 	defer watcher.Close(nil)
 	for first := true; ; first = false {
-		now := map[string]*wire.AgentRegistration{}
+		now := map[string]*pb.AgentRegistration{}
 		for _, status := range r.hub.Agents() {
 			if a := agentOf(status); matches(a, in.GetCapabilities(), nil) {
 				now[a.GetId()] = a
@@ -140,22 +140,22 @@ func pause(ctx context.Context, watcher *hub.Session) error {
 }
 
 // changes are what became of those who were here, by id.
-func changes(before, now map[string]*wire.AgentRegistration) (all []*wire.WatchEvent) {
+func changes(before, now map[string]*pb.AgentRegistration) (all []*pb.WatchEvent) {
 	at := timestamppb.Now()
-	say := func(kind wire.WatchEvent_EventType, a *wire.AgentRegistration) {
-		all = append(all, &wire.WatchEvent{Type: kind, Agent: a, Timestamp: at})
+	say := func(kind pb.WatchEvent_EventType, a *pb.AgentRegistration) {
+		all = append(all, &pb.WatchEvent{Type: kind, Agent: a, Timestamp: at})
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {
 		if now[id] == nil {
-			say(wire.WatchEvent_DELETED, before[id])
+			say(pb.WatchEvent_DELETED, before[id])
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(now)) {
 		switch was := before[id]; {
 		case was == nil:
-			say(wire.WatchEvent_ADDED, now[id])
+			say(pb.WatchEvent_ADDED, now[id])
 		case !proto.Equal(was, now[id]):
-			say(wire.WatchEvent_MODIFIED, now[id])
+			say(pb.WatchEvent_MODIFIED, now[id])
 		}
 	}
 	return all

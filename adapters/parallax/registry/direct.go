@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/proto/parallax/confidence"
@@ -200,7 +201,7 @@ func (d *direct) analyze(ctx context.Context, request string, t *gateway.TaskReq
 	if err != nil {
 		f := faultOf(err)
 		m.Payload = &gateway.AgentToControlPlane_TaskError{TaskError: &gateway.TaskError{
-			TaskId: t.GetTaskId(), ErrorCode: parallax.CodeOf(f), ErrorMessage: f.Message,
+			TaskId: t.GetTaskId(), ErrorCode: wire.CodeOf(f), ErrorMessage: f.Message,
 		}}
 		return m
 	}

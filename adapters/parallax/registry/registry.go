@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/proto/parallax/confidence"
 	"github.com/dragoman-hub/dragoman/proto/parallax/gateway"
-	wire "github.com/dragoman-hub/dragoman/proto/parallax/registry"
+	pb "github.com/dragoman-hub/dragoman/proto/parallax/registry"
 )
 
 // DefaultLease is how long a lease lasts without being renewed, unless its agent says.
@@ -35,7 +35,7 @@ type Options struct {
 
 // Registry is the gRPC service parallax.registry.Registry.
 type Registry struct {
-	wire.UnimplementedRegistryServer
+	pb.UnimplementedRegistryServer
 	hub  *hub.Hub
 	opts Options
 
@@ -58,8 +58,8 @@ func New(h *hub.Hub, opts Options) *Registry {
 // leaseOf names the lease of an agent as Parallax does.
 func leaseOf(agent string) string { return "lease-" + agent }
 
-// Register implements [wire.RegistryServer].
-func (r *Registry) Register(ctx context.Context, in *wire.RegisterRequest) (*wire.RegisterResponse, error) {
+// Register implements [pb.RegistryServer].
+func (r *Registry) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.RegisterResponse, error) {
 	a := in.GetAgent()
 	if a.GetId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "agent.id: missing; send the id of the agent")
@@ -93,7 +93,7 @@ func (r *Registry) Register(ctx context.Context, in *wire.RegisterRequest) (*wir
 		}
 		r.keep(id, l)
 		d.lives() // from here on its silence counts
-		return &wire.RegisterResponse{Success: true, Message: "Registered", LeaseId: id}, nil
+		return &pb.RegisterResponse{Success: true, Message: "Registered", LeaseId: id}, nil
 	case <-over:
 		return nil, status.Error(codes.Unavailable, "the agent could not be taken in: register again")
 	case <-ctx.Done():
@@ -104,7 +104,7 @@ func (r *Registry) Register(ctx context.Context, in *wire.RegisterRequest) (*wir
 
 // helloOf is a registration as the first word on a stream. The hub judges an agent by
 // its silence after two and three intervals: the third is the end of its lease.
-func helloOf(a *wire.AgentRegistration, ttl time.Duration) *gateway.AgentHello {
+func helloOf(a *pb.AgentRegistration, ttl time.Duration) *gateway.AgentHello {
 	h := &gateway.AgentHello{
 		AgentId: a.GetId(), AgentName: a.GetName(), Capabilities: a.GetCapabilities(), Metadata: map[string]string{},
 		HeartbeatIntervalMs: int32(min(ttl/3, 24*time.Hour) / time.Millisecond),
@@ -148,22 +148,22 @@ func (r *Registry) lease(id string, p core.Principal) (lease, bool) {
 	return l, here && l.stream.base.Err() == nil && l.principal.ID == p.ID && l.principal.Authenticated == p.Authenticated
 }
 
-// Renew implements [wire.RegistryServer].
-func (r *Registry) Renew(ctx context.Context, in *wire.RenewRequest) (*wire.RegisterResponse, error) {
+// Renew implements [pb.RegistryServer].
+func (r *Registry) Renew(ctx context.Context, in *pb.RenewRequest) (*pb.RegisterResponse, error) {
 	l, here := r.lease(in.GetLeaseId(), r.opts.Principal(ctx))
 	if !here {
 		return nil, status.Errorf(codes.NotFound, "no lease %q of yours is here: register the agent again", in.GetLeaseId())
 	}
 	l.stream.lives()
-	return &wire.RegisterResponse{Success: true, Message: "Renewed", LeaseId: in.GetLeaseId()}, nil
+	return &pb.RegisterResponse{Success: true, Message: "Renewed", LeaseId: in.GetLeaseId()}, nil
 }
 
-// Unregister implements [wire.RegistryServer].
-func (r *Registry) Unregister(ctx context.Context, in *wire.AgentRegistration) (*wire.RegisterResponse, error) {
+// Unregister implements [pb.RegistryServer].
+func (r *Registry) Unregister(ctx context.Context, in *pb.AgentRegistration) (*pb.RegisterResponse, error) {
 	l, here := r.lease(leaseOf(in.GetId()), r.opts.Principal(ctx))
 	if !here {
 		return nil, status.Errorf(codes.NotFound, "no agent %q of yours has registered here", in.GetId())
 	}
 	l.stream.leave()
-	return &wire.RegisterResponse{Success: true, Message: "Unregistered", LeaseId: leaseOf(in.GetId())}, nil
+	return &pb.RegisterResponse{Success: true, Message: "Unregistered", LeaseId: leaseOf(in.GetId())}, nil
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 )
 
 func TestAnACPAnswerThatIsTooLargeForItsConnectionEndsItsTaskAtOnce(t *testing.T) {
@@ -23,7 +23,7 @@ func TestAnACPAnswerThatIsTooLargeForItsConnectionEndsItsTaskAtOnce(t *testing.T
 	if err := kit.conn.Send(t.Context(), []byte(`{"v":1,"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)); err != nil {
 		t.Fatal(err)
 	}
-	big := `{"v":1,"id":"r1","from":"fam","kind":"response","ref":"q1","payload":{"summary":"` + strings.Repeat("x", acp.DefaultMaxEnvelopeBytes) + `"}}`
+	big := `{"v":1,"id":"r1","from":"fam","kind":"response","ref":"q1","payload":{"summary":"` + strings.Repeat("x", acpwire.DefaultMaxEnvelopeBytes) + `"}}`
 	if _, err := fam.conn.Receive(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
@@ -159,7 +160,7 @@ func (p *storyPlayer) starts(st *storyStep, m []string) error {
 	case "acp":
 		far, near := coretest.Pipe[[]byte, []byte](0)
 		end = jsonEnd{far}
-		work = func() error { return acp.Work(p.ctx, near, card, shout, acp.WorkOptions{}) }
+		work = func() error { return acpclient.Work(p.ctx, near, card, shout, acpclient.WorkOptions{}) }
 	default:
 		return fmt.Errorf("there is no agent of ours for %q", dialect)
 	}

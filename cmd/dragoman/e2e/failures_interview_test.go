@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
@@ -47,8 +48,8 @@ func interviewers() []interviewer {
 	return []interviewer{
 		{"REST", unchanged[asked], unchanged[answered], askByREST},
 		{"Parallax", unchanged[asked], unchanged[answered], askByParallax},
-		{"ACP query", query, wordedByACP, askByACP((*acp.Client).Ask)},
-		{"ACP delegate", delegate, wordedByACP, askByACP((*acp.Client).Delegate)},
+		{"ACP query", query, wordedByACP, askByACP((*acpclient.Client).Ask)},
+		{"ACP delegate", delegate, wordedByACP, askByACP((*acpclient.Client).Delegate)},
 		{"agent_ask", func(a asked) asked {
 			return asked{Intent: core.IntentAsk, Priority: core.PriorityNormal, Content: a.Content, Data: a.Data}
 		}, textAndData, askByCoven(askTool)},
@@ -108,7 +109,7 @@ func employParallax(t *testing.T, h *hub.Hub, card core.Card, handle core.Handle
 func joinACPInMemory(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler) {
 	hubs, peers := pipes()
 	inLife(t, func(ctx context.Context) { acp.Serve(ctx, h, hubs, acp.Options{}) }, hangUp(peers))
-	inLife(t, func(ctx context.Context) { _ = acp.Work(ctx, peers, card, handle, acp.WorkOptions{}) }, func() {})
+	inLife(t, func(ctx context.Context) { _ = acpclient.Work(ctx, peers, card, handle, acpclient.WorkOptions{}) }, func() {})
 }
 
 // covenPipes serve a Coven stream and return the agent's end of it.
@@ -174,11 +175,11 @@ func askByParallax(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
 	}
 }
 
-func askByACP(how func(*acp.Client, context.Context, core.Request, func(core.Body)) (core.Answer, error)) func(*testing.T, *hub.Hub) func(rapid.TB, asked) answered {
+func askByACP(how func(*acpclient.Client, context.Context, core.Request, func(core.Body)) (core.Answer, error)) func(*testing.T, *hub.Hub) func(rapid.TB, asked) answered {
 	return func(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
 		hubs, peers := pipes()
 		inLife(t, func(ctx context.Context) { acp.Serve(ctx, h, hubs, acp.Options{}) }, func() {})
-		client := acp.NewClient(peers, acp.ClientOptions{ID: "asker", Progress: true})
+		client := acpclient.New(peers, acpclient.Options{ID: "asker", Progress: true})
 		t.Cleanup(client.Close)
 		return func(tb rapid.TB, a asked) (out answered) {
 			answer, err := how(client, t.Context(), a.request("answerer"), out.note)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -63,24 +64,24 @@ func acpTongue(name string, progress bool, open func(*testing.T, *stage) frames)
 }
 
 // acpQuestion is the envelope of an inquiry.
-func acpQuestion(from string, q inquiry) acp.Envelope {
-	e := acp.Envelope{ID: uuid.NewString(), From: from, To: q.to, TS: time.Now().UnixMilli()}
+func acpQuestion(from string, q inquiry) acpwire.Envelope {
+	e := acpwire.Envelope{ID: uuid.NewString(), From: from, To: q.to, TS: time.Now().UnixMilli()}
 	var extra json.RawMessage
 	if q.data != nil {
 		extra = plainJSON(map[string]json.RawMessage{"data": q.data})
 	}
 	if q.delegate {
-		e.Kind, e.Payload = acp.KindDelegate, plainJSON(acp.Delegate{Task: q.content, Context: extra, DeadlineMS: q.deadline.Milliseconds()})
+		e.Kind, e.Payload = acpwire.KindDelegate, plainJSON(acpwire.Delegate{Task: q.content, Context: extra, DeadlineMS: q.deadline.Milliseconds()})
 	} else {
-		e.Kind = acp.KindQuery
-		e.Payload = plainJSON(acp.Query{Question: plainJSON(q.content), Context: extra, DeadlineMS: q.deadline.Milliseconds()})
+		e.Kind = acpwire.KindQuery
+		e.Payload = plainJSON(acpwire.Query{Question: plainJSON(q.content), Context: extra, DeadlineMS: q.deadline.Milliseconds()})
 	}
 	return e
 }
 
 // acpCancel is the envelope that takes another back.
-func acpCancel(from, ref, reason string) acp.Envelope {
-	return acp.Envelope{ID: uuid.NewString(), From: from, TS: time.Now().UnixMilli(), Kind: acp.KindCancel, Ref: ref, Payload: plainJSON(acp.Cancel{Reason: reason})}
+func acpCancel(from, ref, reason string) acpwire.Envelope {
+	return acpwire.Envelope{ID: uuid.NewString(), From: from, TS: time.Now().UnixMilli(), Kind: acpwire.KindCancel, Ref: ref, Payload: plainJSON(acpwire.Cancel{Reason: reason})}
 }
 
 // acpCancelled is the answer to a cancel that came in time.
@@ -88,22 +89,22 @@ const acpCancelled = "ack true"
 
 // acpTelling is what an envelope says that answers a question, and whether it is
 // the last.
-func acpTelling(e acp.Envelope) (told telling, last bool, err error) {
+func acpTelling(e acpwire.Envelope) (told telling, last bool, err error) {
 	switch e.Kind {
-	case acp.KindResponse:
-		var r acp.Response
+	case acpwire.KindResponse:
+		var r acpwire.Response
 		err = e.Read(&r)
 		told = telling{End: "response", Text: r.Summary, Data: r.Data}
-	case acp.KindResult:
-		var r acp.Result
+	case acpwire.KindResult:
+		var r acpwire.Result
 		err = e.Read(&r)
 		told = telling{End: "result " + r.Status, Text: r.Outcome, Data: r.Data}
-	case acp.KindError:
-		var r acp.Error
+	case acpwire.KindError:
+		var r acpwire.Error
 		err = e.Read(&r)
 		told = telling{End: "error", Code: string(r.Code), Words: r.Message, Retry: strconv.FormatBool(r.Retryable)}
-	case acp.KindAck:
-		var a acp.Ack
+	case acpwire.KindAck:
+		var a acpwire.Ack
 		err = e.Read(&a)
 		return telling{End: fmt.Sprintf("ack %v", a.Accepted)}, !a.Accepted, err
 	default:
@@ -136,12 +137,12 @@ func connectACPPeer(t *testing.T, f frames, id string, progress bool) *acpPeer {
 		p.asked.lost(&reason)
 		p.calls.lost(&reason)
 	}()
-	hello := acp.Hello{ProtocolVersions: []int64{acp.Version}}
+	hello := acpwire.Hello{ProtocolVersions: []int64{acpwire.Version}}
 	if progress {
-		hello.Features = []string{acp.ExtensionProgress}
+		hello.Features = []string{acpwire.ExtensionProgress}
 	}
 	// It also tells the hub who is on the connection.
-	e := acp.Envelope{ID: uuid.NewString(), From: id, Kind: acp.KindHello, Payload: plainJSON(hello)}
+	e := acpwire.Envelope{ID: uuid.NewString(), From: id, Kind: acpwire.KindHello, Payload: plainJSON(hello)}
 	if got := p.call(t.Context(), e); got != "hello" {
 		t.Fatalf("got %q in answer to hello, want hello", got)
 	}
@@ -149,7 +150,7 @@ func connectACPPeer(t *testing.T, f frames, id string, progress bool) *acpPeer {
 }
 
 // call sends an envelope and returns what its one answer says.
-func (p *acpPeer) call(ctx context.Context, e acp.Envelope) string {
+func (p *acpPeer) call(ctx context.Context, e acpwire.Envelope) string {
 	x := p.calls.add(e.ID, newExchange())
 	if err := p.send(ctx, e); err != nil {
 		x.lost(err)
@@ -162,13 +163,13 @@ func (p *acpPeer) call(ctx context.Context, e acp.Envelope) string {
 	}
 }
 
-func (p *acpPeer) send(ctx context.Context, e acp.Envelope) error {
+func (p *acpPeer) send(ctx context.Context, e acpwire.Envelope) error {
 	raw := e.Encode()
 	return p.link.Send(ctx, raw, len(raw))
 }
 
 func (p *acpPeer) receive(_ context.Context, raw []byte) error {
-	e, err := acp.Decode(raw, client.MaxACPBytes)
+	e, err := acpwire.Decode(raw, client.MaxACPBytes)
 	if err == nil {
 		err = e.Check()
 	}
@@ -177,12 +178,12 @@ func (p *acpPeer) receive(_ context.Context, raw []byte) error {
 	}
 	x, call := p.asked.get(e.Ref), p.calls.get(e.Ref)
 	switch {
-	case call != nil && (e.Kind == acp.KindHello || e.Kind == acp.KindPong):
+	case call != nil && (e.Kind == acpwire.KindHello || e.Kind == acpwire.KindPong):
 		call.end(telling{End: string(e.Kind)})
 		return nil
 	case x == nil && call == nil:
 		return nil // a discover, or what is for nobody here
-	case x != nil && e.Kind == acp.KindProgress:
+	case x != nil && e.Kind == acpwire.KindProgress:
 		return p.progress(x, e)
 	}
 	told, last, err := acpTelling(e)
@@ -201,10 +202,10 @@ func (p *acpPeer) receive(_ context.Context, raw []byte) error {
 }
 
 // seesWhole notes what the one envelope of an answer tells beside its text.
-func (x *exchange) seesWhole(e acp.Envelope) {
-	var r acp.Response
+func (x *exchange) seesWhole(e acpwire.Envelope) {
+	var r acpwire.Response
 	var files struct{ Files []core.File }
-	if e.Kind != acp.KindResponse || e.Read(&r) != nil {
+	if e.Kind != acpwire.KindResponse || e.Read(&r) != nil {
 		return
 	}
 	if r.TokensUsed > 0 {
@@ -218,11 +219,11 @@ func (x *exchange) seesWhole(e acp.Envelope) {
 }
 
 // acpContext is the notify that tells an agent something about a question of ours.
-func acpContext(from, ref, content string) acp.Envelope {
-	return acp.Envelope{
-		ID: uuid.NewString(), From: from, TS: time.Now().UnixMilli(), Kind: acp.KindNotify,
-		Payload: plainJSON(acp.Notify{
-			Topic: acp.TopicContext, Importance: "high", Data: plainJSON(acp.Context{Ref: ref, Content: content, Priority: "immediate"}),
+func acpContext(from, ref, content string) acpwire.Envelope {
+	return acpwire.Envelope{
+		ID: uuid.NewString(), From: from, TS: time.Now().UnixMilli(), Kind: acpwire.KindNotify,
+		Payload: plainJSON(acpwire.Notify{
+			Topic: acpwire.TopicContext, Importance: "high", Data: plainJSON(acpwire.Context{Ref: ref, Content: content, Priority: "immediate"}),
 		}),
 	}
 }
@@ -235,8 +236,8 @@ func (p *acpPeer) inject(ctx context.Context, ref, content string) error {
 	if err := p.send(ctx, e); err != nil {
 		return err
 	}
-	ping := acp.Envelope{ID: uuid.NewString(), From: p.id, To: "hub", TS: time.Now().UnixMilli(), Kind: acp.KindPing, Payload: plainJSON(struct{}{})}
-	if got := p.call(ctx, ping); got != string(acp.KindPong) {
+	ping := acpwire.Envelope{ID: uuid.NewString(), From: p.id, To: "hub", TS: time.Now().UnixMilli(), Kind: acpwire.KindPing, Payload: plainJSON(struct{}{})}
+	if got := p.call(ctx, ping); got != string(acpwire.KindPong) {
 		return fmt.Errorf("the ping was answered by %q", got)
 	}
 	select {
@@ -260,7 +261,7 @@ func (x *exchange) endBriefly(told telling) {
 	x.end(told)
 }
 
-func (p *acpPeer) progress(x *exchange, e acp.Envelope) error {
+func (p *acpPeer) progress(x *exchange, e acpwire.Envelope) error {
 	var said struct {
 		Seq               uint64                  `json:"seq"`
 		Text              *string                 `json:"text"`

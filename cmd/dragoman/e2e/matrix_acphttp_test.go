@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -96,17 +96,17 @@ func connectACPPoster(t *testing.T, s *stage, id string) *acpPoster {
 }
 
 // post sends an envelope and returns the one that answers it.
-func (p *acpPoster) post(ctx context.Context, e acp.Envelope) (acp.Envelope, int, error) {
+func (p *acpPoster) post(ctx context.Context, e acpwire.Envelope) (acpwire.Envelope, int, error) {
 	resp, err := p.do(ctx, http.MethodPost, "/acp", "application/json", e.Encode())
 	if err != nil {
-		return acp.Envelope{}, 0, err
+		return acpwire.Envelope{}, 0, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return acp.Envelope{}, 0, err
+		return acpwire.Envelope{}, 0, err
 	}
-	answer, err := acp.Decode(body, client.MaxACPBytes)
+	answer, err := acpwire.Decode(body, client.MaxACPBytes)
 	if err == nil {
 		err = answer.Check()
 	}
@@ -176,7 +176,7 @@ func (p *acpPoster) result(t *testing.T, ref string) telling {
 		if !ok {
 			continue
 		}
-		e, err := acp.Decode([]byte(data), client.MaxACPBytes)
+		e, err := acpwire.Decode([]byte(data), client.MaxACPBytes)
 		if err != nil {
 			t.Fatal(err)
 		}

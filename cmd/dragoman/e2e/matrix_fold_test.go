@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
@@ -222,7 +224,7 @@ func (s *stage) joinListening(ctx context.Context, dialect string, to client.Hub
 			return true, ""
 		}))
 	case acp.Dialect:
-		return client.JoinACPWith(ctx, to, card, s.play, acp.WorkOptions{Notice: s.hearNotice, Link: client.LinkOptions, Log: s.log})
+		return client.JoinACPWith(ctx, to, card, s.play, acpclient.WorkOptions{Notice: s.hearNotice, Link: client.LinkOptions, Log: s.log})
 	}
 	if dialect == gatewayName {
 		return joinGateway(ctx, to, card, s.play)
@@ -235,8 +237,8 @@ func (s *stage) heard(content string) { s.post(readScene(content).key+" heard", 
 
 // hearNotice takes context as an ACP agent gets it.
 func (s *stage) hearNotice(_ string, n core.Notice) {
-	var c acp.Context
-	if n.Topic == acp.TopicContext && json.Unmarshal(n.Data, &c) == nil {
+	var c acpwire.Context
+	if n.Topic == acpwire.TopicContext && json.Unmarshal(n.Data, &c) == nil {
 		s.heard(c.Content)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	parallaxwire "github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/proto/parallax/gateway"
@@ -126,7 +126,7 @@ func (a *gatewayAgent) answer(ctx context.Context, request string, t *gateway.Ta
 	r := core.Request{Content: t.TaskDescription}
 	input, err := t.Data.MarshalJSON()
 	if err == nil {
-		err = parallax.ReadInput(input, &r)
+		err = parallaxwire.ReadInput(input, &r)
 	}
 	if err == nil {
 		err = a.handle(ctx, r, got.take)

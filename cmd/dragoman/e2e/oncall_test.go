@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -23,7 +23,7 @@ func TestAnACPPeerWithoutCapabilitiesIsReachedThroughRESTByItsID(t *testing.T) {
 	defer conn.Close(link.Reason{Cause: link.Normal})
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	say := func(e acp.Envelope) {
+	say := func(e acpwire.Envelope) {
 		t.Helper()
 		e.ID, e.From = uuid.NewString(), "quiet"
 		if err := conn.Send(ctx, e.Encode()); err != nil {
@@ -31,14 +31,14 @@ func TestAnACPPeerWithoutCapabilitiesIsReachedThroughRESTByItsID(t *testing.T) {
 		}
 	}
 	// hear passes over what comes before, such as the hub's discover.
-	hear := func(kind acp.Kind) acp.Envelope {
+	hear := func(kind acpwire.Kind) acpwire.Envelope {
 		t.Helper()
 		for {
 			raw, err := conn.Receive(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := acp.Decode(raw, client.MaxACPBytes)
+			e, err := acpwire.Decode(raw, client.MaxACPBytes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,8 +47,8 @@ func TestAnACPPeerWithoutCapabilitiesIsReachedThroughRESTByItsID(t *testing.T) {
 			}
 		}
 	}
-	say(acp.Envelope{Kind: acp.KindPing})
-	hear(acp.KindPong)
+	say(acpwire.Envelope{Kind: acpwire.KindPing})
+	hear(acpwire.KindPong)
 
 	asker := connectREST(t, s)
 	defer asker.leave()
@@ -70,8 +70,8 @@ func TestAnACPPeerWithoutCapabilitiesIsReachedThroughRESTByItsID(t *testing.T) {
 	}
 	for _, to := range []string{"quiet", string(hub.Alias("quiet"))} {
 		x := asker.open(inquiry{to: to, content: "are you there?"}, true)
-		query := hear(acp.KindQuery)
-		say(acp.Envelope{Kind: acp.KindResponse, Ref: query.ID, Payload: plainJSON(acp.Response{Data: plainJSON(nil), Summary: "yes"})})
+		query := hear(acpwire.KindQuery)
+		say(acpwire.Envelope{Kind: acpwire.KindResponse, Ref: query.ID, Payload: plainJSON(acpwire.Response{Data: plainJSON(nil), Summary: "yes"})})
 		if got := x.outcome(t); got.End != "done" {
 			t.Errorf("to %s: got %+v, want it done", to, got)
 		}

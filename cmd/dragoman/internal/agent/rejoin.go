@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/acp"
-	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	parallaxwire "github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -59,7 +59,7 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, connect
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.As(err, &turned) && (turned.Peer == parallax.Replaced || turned.Peer == acp.Replaced):
+		case errors.As(err, &turned) && (turned.Peer == parallaxwire.Replaced || turned.Peer == acpclient.Replaced):
 			return errors.New(turned.Message)
 		case in && errors.As(err, &turned) && turned.Code == core.CodeConflict:
 			// The hub may not know yet that the connection before is lost.

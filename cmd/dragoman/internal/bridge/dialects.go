@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/lru"
@@ -52,15 +52,15 @@ func ACP() Bridge {
 	return Bridge{
 		Path: "/ws/acp", asks: a.asks, answers: a.answers, void: a.void,
 		refuse: func(why *link.Reject) []byte {
-			told := acp.Error{Code: acp.CodeInvalidEnvelope, Message: why.Text}
+			told := acpwire.Error{Code: acpwire.CodeInvalidEnvelope, Message: why.Text}
 			if why.Cause == link.TooLarge {
-				told.Code = acp.CodeTooLarge
+				told.Code = acpwire.CodeTooLarge
 			}
-			return acp.Envelope{ID: core.NewID(), From: "hub", TS: time.Now().UnixMilli(), Kind: acp.KindError, Payload: asJSONLine(told)}.Encode()
+			return acpwire.Envelope{ID: core.NewID(), From: "hub", TS: time.Now().UnixMilli(), Kind: acpwire.KindError, Payload: asJSONLine(told)}.Encode()
 		},
 		last: func() (line []byte, answer string) {
 			id := core.NewID()
-			return asJSONLine(map[string]any{"v": acp.Version, "id": id, "to": "hub", "kind": acp.KindPing}), replyTo + id
+			return asJSONLine(map[string]any{"v": acpwire.Version, "id": id, "to": "hub", "kind": acpwire.KindPing}), replyTo + id
 		},
 	}
 }
@@ -101,7 +101,7 @@ func (a *acpAccount) asks(line []byte) (wanted string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	defer func() { a.note(longLine{len(line), wanted}) }()
-	e, err := acp.Decode(line, MaxLine)
+	e, err := acpwire.Decode(line, MaxLine)
 	if err != nil || !e.Kind.Asks() {
 		return ""
 	}
@@ -118,7 +118,7 @@ func (a *acpAccount) asks(line []byte) (wanted string) {
 		ReportBack *bool `json:"report_back"`
 	}
 	_ = json.Unmarshal(e.Payload, &delegate) // what it is otherwise is refused
-	if e.Kind == acp.KindDelegate && (delegate.ReportBack == nil || *delegate.ReportBack) {
+	if e.Kind == acpwire.KindDelegate && (delegate.ReportBack == nil || *delegate.ReportBack) {
 		return reportOn + e.ID // not only its ack
 	}
 	return replyTo + e.ID
@@ -133,13 +133,13 @@ func (a *acpAccount) note(l longLine) {
 
 // answers says which answers an envelope of the hub is.
 func (a *acpAccount) answers(frame []byte) []string {
-	e, err := acp.Decode(frame, MaxLine)
+	e, err := acpwire.Decode(frame, MaxLine)
 	switch {
-	case err != nil || e.Kind == acp.KindProgress:
+	case err != nil || e.Kind == acpwire.KindProgress:
 		return nil
-	case e.Ref == "" && e.Kind == acp.KindError:
-		var told acp.Error
-		if json.Unmarshal(e.Payload, &told) == nil && told.Code == acp.CodeTooLarge {
+	case e.Ref == "" && e.Kind == acpwire.KindError:
+		var told acpwire.Error
+		if json.Unmarshal(e.Payload, &told) == nil && told.Code == acpwire.CodeTooLarge {
 			a.mu.Lock()
 			a.cut++
 			a.mu.Unlock()
@@ -147,9 +147,9 @@ func (a *acpAccount) answers(frame []byte) []string {
 		return nil
 	case e.Ref == "":
 		return nil
-	case e.Kind == acp.KindResult:
+	case e.Kind == acpwire.KindResult:
 		return []string{reportOn + e.Ref}
-	case e.Kind == acp.KindError:
+	case e.Kind == acpwire.KindError:
 		return []string{replyTo + e.Ref, reportOn + e.Ref}
 	}
 	return []string{replyTo + e.Ref}

@@ -14,7 +14,8 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
-	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
@@ -28,7 +29,7 @@ import (
 // The keepalive of our own clients, and what they read at most of a message.
 const (
 	MaxParallaxBytes = parallax.DefaultMaxMessageBytes
-	MaxACPBytes      = acp.DefaultMaxEnvelopeBytes
+	MaxACPBytes      = acpwire.DefaultMaxEnvelopeBytes
 	pingEvery        = 30 * time.Second
 	pingTimeout      = 10 * time.Second
 )
@@ -110,15 +111,15 @@ func JoinParallax(ctx context.Context, to Hub, card core.Card, handle core.Handl
 }
 
 func JoinACP(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
-	return JoinACPWith(ctx, to, card, handle, acp.WorkOptions{Joined: func() { joined(nil) }, Link: LinkOptions, Log: log})
+	return JoinACPWith(ctx, to, card, handle, acpclient.WorkOptions{Joined: func() { joined(nil) }, Link: LinkOptions, Log: log})
 }
 
-func JoinACPWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts acp.WorkOptions) error {
+func JoinACPWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts acpclient.WorkOptions) error {
 	conn, err := DialWebSocket(ctx, to, "/ws/acp", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxACPBytes)
 	if err != nil {
 		return err
 	}
-	return acp.Work(ctx, conn, card, handle, opts)
+	return acpclient.Work(ctx, conn, card, handle, opts)
 }
 
 // AskByTool is how a Coven agent asks another: by a tool of the hub.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
@@ -35,7 +35,7 @@ func printEnvelopes(out io.Writer, kinds []string, asJSON bool) error {
 // envelopes returns an example of each of the kinds, or of all.
 func envelopes(kinds []string) ([]schemas.Example, error) {
 	var known []string
-	for _, k := range acp.Kinds() {
+	for _, k := range acpwire.Kinds() {
 		known = append(known, string(k))
 	}
 	if len(kinds) == 0 {

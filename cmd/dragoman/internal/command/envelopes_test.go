@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 )
 
 // printed runs a command line and returns its exit code and what it printed.
@@ -26,14 +26,14 @@ func (nopCloser) Close() error { return nil }
 func TestTheExamplesOfACPAreEnvelopesOfEveryKind(t *testing.T) {
 	code, out, _ := printed(t, "check", "--envelope", "--json")
 	var all []struct {
-		Kind    acp.Kind
+		Kind    acpwire.Kind
 		Example json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(out), &all); code != ExitDone || err != nil || len(all) != len(acp.Kinds()) {
-		t.Fatalf("got %d, %v and %d examples, want %d", code, err, len(all), len(acp.Kinds()))
+	if err := json.Unmarshal([]byte(out), &all); code != ExitDone || err != nil || len(all) != len(acpwire.Kinds()) {
+		t.Fatalf("got %d, %v and %d examples, want %d", code, err, len(all), len(acpwire.Kinds()))
 	}
 	for _, x := range all {
-		e, err := acp.Decode(x.Example, acp.DefaultMaxEnvelopeBytes)
+		e, err := acpwire.Decode(x.Example, acpwire.DefaultMaxEnvelopeBytes)
 		if err == nil {
 			err = e.Check()
 		}

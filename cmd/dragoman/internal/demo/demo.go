@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dragoman-hub/dragoman/adapters/acp"
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
@@ -148,7 +148,7 @@ func (t *Agents) connectACP(ctx context.Context, to client.Hub) error {
 	if err != nil {
 		return err
 	}
-	c := acp.NewClient(conn, acp.ClientOptions{ID: "acp-client", Progress: true})
+	c := acpclient.New(conn, acpclient.Options{ID: "acp-client", Progress: true})
 	t.closes = append(t.closes, c.Close)
 	t.asks["acp"] = func(ctx context.Context, other, content string) (string, error) {
 		a, err := c.Ask(ctx, core.Request{To: core.ToAgent(core.AgentID(other)), Content: content}, nil)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
+	parallaxwire "github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 	registrywire "github.com/dragoman-hub/dragoman/proto/parallax/registry"
@@ -54,7 +55,7 @@ func (s *Service) mountParallax(l *listeners) {
 	})
 	l.http.refuse(ControlPath+"/", func(w http.ResponseWriter, err error) {
 		why := core.AsFault(err)
-		refuseParallax(w, map[string]string{"error": why.Message, "code": parallax.CodeOf(why)})
+		refuseParallax(w, map[string]string{"error": why.Message, "code": parallaxwire.CodeOf(why)})
 	})
 }
 

@@ -1,0 +1,137 @@
+package client_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp/client"
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// hub is a hub of which the test writes every envelope, before an agent's end.
+type hub struct {
+	*testing.T
+	conn *coretest.End[[]byte, []byte]
+	done chan error
+}
+
+// beforeHub lets an agent work for a hub, in a bubble of fake time.
+func beforeHub(t *testing.T, card core.Card, handle core.Handler, play func(t *testing.T, h *hub)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := coretest.Pipe[[]byte, []byte](64)
+		h := &hub{t, ours, make(chan error, 1)}
+		go func() { h.done <- client.Work(context.Background(), theirs, card, handle, client.WorkOptions{}) }()
+		play(t, h)
+		_ = ours.Close(link.Reason{Cause: link.Normal})
+		if err := <-h.done; err != nil {
+			t.Errorf("Work: got %v, want no error after a good end", err)
+		}
+	})
+}
+
+// say sends an envelope as it is written.
+func (h *hub) say(text string) {
+	h.Helper()
+	if err := h.conn.Send(h.Context(), []byte(text)); err != nil {
+		h.Fatalf("sending %s: got %v, want no error", text, err)
+	}
+}
+
+// expect reads what comes next, which is of a kind and answers ref, into payload.
+func (h *hub) expect(kind wire.Kind, ref string, payload any) wire.Envelope {
+	h.Helper()
+	ctx, cancel := context.WithTimeout(h.Context(), time.Hour)
+	defer cancel()
+	raw, err := h.conn.Receive(ctx)
+	if err != nil {
+		h.Fatalf("waiting for a %s: got %v, want one", kind, err)
+	}
+	e, err := wire.Decode(raw, 1<<30)
+	if err == nil {
+		err = e.Check()
+	}
+	if err == nil {
+		err = e.Read(payload)
+	}
+	if err != nil || e.Kind != kind || ref != "" && e.Ref != ref {
+		h.Fatalf("received %s: got error %v, want a %s that answers %q", raw, err, kind, ref)
+	}
+	return e
+}
+
+// refused checks that what comes next is an error that answers ref.
+func (h *hub) refused(ref string, code wire.Code, about string) {
+	h.Helper()
+	var got wire.Error
+	if h.expect(wire.KindError, ref, &got); got.Code != code || !strings.Contains(got.Message, about) {
+		h.Errorf("got %v, want %s with a message about %q", &got, code, about)
+	}
+}
+
+func TestTheWorkingEndAnswersPingDiscoverAndWhatItDoesNotKnow(t *testing.T) {
+	card := core.Card{ID: "kit", Name: "Kit", Domains: []string{"family"}, MaxConcurrent: 2}
+	beforeHub(t, card, nil, func(t *testing.T, h *hub) {
+		var said wire.Capabilities
+		if h.expect(wire.KindCapabilities, "", &said); said.AgentName != "Kit" || *said.MaxConcurrentTasks != 2 || said.Extensions[0] != "progress" {
+			t.Errorf("capabilities: got %+v, want those of the card", said)
+		}
+		h.say(`{"id":"1","from":"hub","kind":"discover"}`)
+		if h.expect(wire.KindCapabilities, "1", &said); said.TakesContext == nil || *said.TakesContext {
+			t.Errorf("capabilities of who hears no notify: got %+v, want it said that no context is taken", said)
+		}
+		h.say(`{"id":"2","from":"hub","kind":"ping"}`)
+		var pong wire.Pong
+		if h.expect(wire.KindPong, "2", &pong); pong.Status != "idle" || pong.AgentName != "Kit" {
+			t.Errorf("pong: got %+v, want idle Kit", pong)
+		}
+		h.say(`{"id":"3","from":"hub","kind":"negotiate"}`)
+		h.refused("3", wire.CodeUnknownKind, "negotiate")
+		h.say(`{"id":"4","from":"hub","kind":"query","payload":{}}`)
+		h.refused("4", wire.CodeInvalidEnvelope, "question")
+		h.say(`{"id":"5","from":"hub","kind":"cancel","ref":"nothing"}`)
+		var ack wire.Ack
+		if h.expect(wire.KindAck, "5", &ack); ack.Accepted {
+			t.Errorf("a cancel of nothing: got %+v, want not accepted", ack)
+		}
+	})
+}
+
+func TestTheWorkingEndRunsAsManyAsItSaidAndSaysWhenItIsFull(t *testing.T) {
+	release := make(chan struct{})
+	handle := func(_ context.Context, r core.Request, say func(core.Body) error) error {
+		<-release
+		return say(core.Text{Text: r.Content})
+	}
+	beforeHub(t, core.Card{ID: "kit", MaxConcurrent: 2}, handle, func(t *testing.T, h *hub) {
+		h.expect(wire.KindCapabilities, "", new(wire.Capabilities))
+		for _, id := range []string{"1", "2", "2", "3"} {
+			h.say(`{"id":"` + id + `","from":"rest","kind":"query","payload":{"question":"` + id + `"}}`)
+		}
+		h.refused("3", wire.CodeOverloaded, "2 tasks")
+		close(release)
+		got := map[string]string{}
+		for range 2 {
+			var r wire.Response
+			e := h.expect(wire.KindResponse, "", &r)
+			got[e.Ref] = r.Summary
+		}
+		if diff := cmp.Diff(map[string]string{"1": "1", "2": "2"}, got); diff != "" {
+			t.Errorf("answers (-want +got):\n%s", diff)
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+		defer cancel()
+		if raw, err := h.conn.Receive(ctx); err == nil {
+			t.Errorf("received %s, want nothing more", raw)
+		}
+	})
+}

@@ -1,0 +1,41 @@
+package acp
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func TestWhatIsKeptForAPeerThatIsAwayIsBoundedAndResultsThatAreLostAreCounted(t *testing.T) {
+	p, kit := NewPeers(PeersOptions{}), who{"kit", "kit"}
+	at := time.Now()
+	var due []owing
+	for i := range owedMost {
+		due = append(due, owing{id: fmt.Sprint(i), reports: i != 7, until: at.Add(time.Duration(owedMost-i) * time.Second)})
+	}
+	if here, lost := p.leave(kit, due); here != nil || lost != 0 {
+		t.Errorf("as many as there is room for: got %v and %d lost, want none", here, lost)
+	}
+	if _, lost := p.leave(kit, []owing{{id: "more", reports: true, until: at.Add(time.Hour)}}); lost != 0 {
+		t.Errorf("one that reports nothing makes room: got %d lost, want none", lost)
+	}
+	if _, lost := p.leave(kit, []owing{{id: "still more", reports: true, until: at.Add(time.Hour)}}); lost != 1 {
+		t.Errorf("one too many: got %d lost, want 1", lost)
+	}
+	for _, o := range p.owed[kit] {
+		if o.id == "7" || o.id == fmt.Sprint(owedMost-1) {
+			t.Errorf("got %s kept, want what reports nothing and what is kept the shortest to go", o.id)
+		}
+	}
+	if got := len(p.owed[kit]); got != owedMost || p.owing != owedMost {
+		t.Errorf("got %d kept and %d counted, want %d", got, p.owing, owedMost)
+	}
+	for i := range owedMostAll/owedMost - 1 {
+		p.leave(who{"p", core.AgentID(fmt.Sprint(i))}, due)
+	}
+	if _, lost := p.leave(who{"p", "last"}, due[:2]); lost != 2 || p.owing != owedMostAll {
+		t.Errorf("beyond the bound of all: got %d lost and %d kept, want 2 and %d", lost, p.owing, owedMostAll)
+	}
+}

@@ -1,0 +1,341 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// world is a hub, an agent of no dialect and a session that asks in none, for tests of
+// the parts of a session of ACP.
+type world struct {
+	*testing.T
+	hub   *hub.Hub
+	peers *Peers
+	poet  *hub.Session // the agent
+	rest  *hub.Session
+}
+
+// inWorld runs a test within a bubble of fake time.
+func inWorld(t *testing.T, play func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, hub: coretest.NewHub(t, hub.Options{}), peers: NewPeers(PeersOptions{})}
+		w.poet = w.hub.Connect(hub.Identity{Principal: core.Principal{ID: "poet", Dialect: "plain"}, Dialect: "plain"})
+		w.rest = w.hub.Connect(hub.Identity{Principal: core.Principal{ID: "rest", Dialect: "plain"}, Dialect: "plain"})
+		t.Cleanup(func() { w.poet.Close(nil) })
+		t.Cleanup(func() { w.rest.Close(nil) })
+		card := core.Card{ID: "poet", Dialect: "plain", MaxConcurrent: 3, Features: core.FeatureCancellation}
+		if err := w.poet.Join(card, hub.JoinOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		play(t, w)
+	})
+}
+
+// session makes a session of a peer that is known.
+func (w *world) session(id core.AgentID, out outlet) *session {
+	s := newSession(w.hub, Options{Peers: w.peers}.withDefaults(), out)
+	s.identify(id)
+	return s
+}
+
+// ask opens a task for the agent.
+func (w *world) ask() *hub.Task {
+	w.Helper()
+	task, err := w.rest.Open(core.Request{To: core.ToAgent("poet"), Content: "?"}, hub.Opening{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return task
+}
+
+// given returns the next task that the agent gets.
+func (w *world) given() *hub.Task {
+	w.Helper()
+	b, err := w.poet.Next(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	if _, ok := b.Events[0].Body.(core.Assigned); !ok {
+		w.Fatalf("got %+v, want an assignment", b)
+	}
+	return b.Task
+}
+
+func (w *world) report(task *hub.Task, bodies ...core.Body) {
+	w.Helper()
+	for _, b := range bodies {
+		if err := w.poet.Report(task.ID(), b, nil); err != nil {
+			w.Fatalf("reporting %s: got %v, want no error", b.Kind(), err)
+		}
+	}
+}
+
+// act hands a session an envelope of its peer.
+func (w *world) act(s *session, raw string) {
+	w.Helper()
+	e, err := wire.Decode([]byte(raw), 1<<20)
+	if err == nil {
+		err = s.act(w.Context(), e)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// pumping runs the pump of a session until the returned function is called.
+func (w *world) pumping(s *session) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.pump(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// recorder is an outlet that keeps what is sent.
+type recorder struct{ sent []message }
+
+func (r *recorder) hold()            {}
+func (r *recorder) flush()           {}
+func (r *recorder) away() bool       { return false }
+func (r *recorder) reclaim() []owing { return nil }
+
+func (r *recorder) send(_ context.Context, m message) error {
+	r.sent = append(r.sent, m)
+	return nil
+}
+
+// kinds are the kinds of what was sent.
+func (r *recorder) kinds() []wire.Kind {
+	var all []wire.Kind
+	for _, m := range r.sent {
+		all = append(all, m.kind)
+	}
+	return all
+}
+
+func TestPiecesThatStandTogetherLeaveTogetherInEnvelopesOfBoundedSize(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		task := w.ask()
+		w.given()
+		for range 100 {
+			w.report(task, core.Text{Text: "abc"})
+		}
+		w.report(task, core.Thinking{Text: "hm"}, core.Text{Text: strings.Repeat("\u00e9", wire.MaxPieceBytes)}, core.Done{})
+		out := &recorder{}
+		session := w.session("kit", out)
+		defer session.close(nil)
+		a := &asked{id: "q1", kind: wire.KindQuery, reports: true, live: true}
+		session.asked[a.id] = a
+		err := session.tell(t.Context(), hub.Batch{Task: task, Role: hub.Requester, Tag: a, Events: task.Events()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for i, m := range out.sent {
+			payload := wire.ValueOf(m.json, "payload")
+			got = append(got, len(wire.TextOf(payload, "text")))
+			if seq, _, err := wire.ReadProgress(payload); m.kind == wire.KindProgress && (err != nil || seq != uint64(i+1)) {
+				t.Errorf("envelope %d: got seq %d and error %v, want it to grow by one", i, seq, err)
+			}
+		}
+		if want := []int{300, 0, wire.MaxPieceBytes, wire.MaxPieceBytes, 0}; !slices.Equal(got, want) {
+			t.Errorf("bytes of text in each envelope: got %v, want %v", got, want)
+		}
+	})
+}
+
+// bodiesOfAllKinds is one event of every kind.
+var bodiesOfAllKinds = []core.Body{
+	core.Opened{}, core.Assigned{}, core.Accepted{}, core.SessionStarted{Session: "s"}, core.SessionLost{Reason: "r"}, core.Thinking{Text: "hm"},
+	core.Text{Text: "ro"}, core.ToolCall{ID: "t", Name: "n", Input: "{}"}, core.ToolState{ID: "t", State: core.ToolRunning},
+	core.ToolResult{ID: "t", Output: "o"}, core.ApprovalRequested{ID: "t", Name: "n", Input: "{}"}, core.ApprovalDecided{ID: "t", By: "hub"},
+	core.Injected{ID: "i", Content: "c", Priority: core.InjectionNormal}, core.InjectionAnswered{ID: "i"}, core.File{Name: "f", Data: []byte{0}},
+	core.Usage{Output: 1}, core.Retrying{Attempt: 1, Agent: "a", Fault: core.NewFault(core.CodeOverloaded, "later")}, core.CancelRequested{By: "hub"},
+	core.ForeignFrame{Dialect: "coven", Name: "x"}, core.Done{}, core.Failed{Fault: core.NewFault(core.CodeInternal, "oops")}, core.Cancelled{Reason: "no"},
+}
+
+func TestThereIsOneEventOfEveryKind(t *testing.T) {
+	for i, k := range core.Kinds() {
+		if i >= len(bodiesOfAllKinds) || bodiesOfAllKinds[i].Kind() != k {
+			t.Fatalf("event %d: got another kind than %s, want all kinds in order", i, k)
+		}
+	}
+}
+
+// countsEach walks a direction: what happens to one event of each kind that is declared
+// folded or refused is counted as that, once.
+func countsEach(t *testing.T, table core.Table, happen func(t *testing.T, w *world, b core.Body)) {
+	t.Helper()
+	for i, k := range core.Kinds() {
+		how := table[k].How
+		if how != core.Folded && how != core.Refused {
+			continue
+		}
+		t.Run(k.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				happen(t, w, bodiesOfAllKinds[i])
+				synctest.Wait()
+				name := "acp." + how.String() + "." + k.String()
+				if got := w.hub.Counters()[name]; got != 1 {
+					t.Errorf("counter %s: got %d, want 1", name, got)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatARequesterIsNotToldAsItIsIsCounted(t *testing.T) {
+	countsEach(t, Translation.ToRequester, func(t *testing.T, w *world, b core.Body) {
+		task, kit := w.ask(), w.session("kit", &recorder{})
+		defer kit.close(nil)
+		a := &asked{id: "q1", kind: wire.KindQuery, reports: true}
+		kit.asked[a.id] = a
+		if err := kit.tell(t.Context(), hub.Batch{Task: task, Role: hub.Requester, Tag: a, Events: []core.Event{{Seq: 1, Body: b}}}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestWhatAnAgentIsNotToldAsItIsIsCounted(t *testing.T) {
+	countsEach(t, Translation.ToAgent, func(t *testing.T, w *world, b core.Body) {
+		task, out := w.ask(), &recorder{}
+		fam := w.session("fam", out)
+		defer fam.close(nil)
+		j := &job{id: "q1", kind: wire.KindQuery, task: task.ID()}
+		fam.jobs[j.id], fam.byTask[j.task] = j, j
+		for range 2 {
+			if err := fam.work(t.Context(), hub.Batch{Task: task, Role: hub.Agent, Events: []core.Event{{Seq: 1, Body: b}}}); err != nil {
+				t.Fatal(err)
+			}
+			if b.Kind() == core.KindApprovalDecided {
+				break // each is counted
+			}
+		}
+		if b.Kind().Ends() && (len(out.sent) != 1 || out.sent[0].kind != wire.KindCancel) {
+			t.Errorf("got %+v, want the agent told to stop, once", out.sent)
+		}
+	})
+}
+
+// breaking is an outlet that breaks as a result is to be sent, when nobody looks any
+// more at what it had.
+type breaking struct{}
+
+func (breaking) hold()  {}
+func (breaking) flush() {}
+
+func (breaking) away() bool { return false }
+
+func (breaking) reclaim() []owing { return nil }
+
+func (breaking) send(_ context.Context, m message) error {
+	if m.kind != wire.KindResult {
+		return nil
+	}
+	m.lost()
+	return errors.New("broken")
+}
+
+func TestAResultThatFindsTheConnectionBrokenIsStillOwed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		lost := w.session("kit", breaking{})
+		w.act(lost, `{"id":"d1","to":"poet","kind":"delegate","payload":{"task":"do it"}}`)
+		w.report(w.given(), core.Done{Text: "done"})
+		if err := lost.pump(t.Context()); err == nil {
+			t.Error("the pump: got no error, want that the connection broke")
+		}
+		lost.close(core.NewFault(core.CodeUnreachable, "gone"))
+		out := &recorder{}
+		kit := w.session("kit", out)
+		defer kit.close(nil)
+		stop := w.pumping(kit)
+		kit.takeOver()
+		synctest.Wait()
+		stop()
+		var got wire.Result
+		i := slices.Index(out.kinds(), wire.KindResult)
+		if i < 0 {
+			t.Fatalf("got %v, want a result", out.kinds())
+		}
+		e, err := wire.Decode(out.sent[i].json, 1<<20)
+		if err == nil {
+			err = e.Read(&got)
+		}
+		if err != nil || e.Ref != "d1" || got.Outcome != "done" {
+			t.Errorf("result: got %s and error %v, want done", out.sent[i].json, err)
+		}
+	})
+}
+
+func TestTheEndOfWhatIsCancelledWaitsForTheAckOfTheCancel(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		out := &recorder{}
+		kit := w.session("kit", out)
+		defer kit.close(nil)
+		w.act(kit, `{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
+		task := w.given()
+		stop := w.pumping(kit)
+		a, acked := kit.stopping("q1") // its ack is on the way
+		if err := kit.self.Cancel(a.task, ""); err != nil {
+			t.Fatal(err)
+		}
+		w.report(task, core.Cancelled{})
+		synctest.Wait()
+		if got := out.kinds(); slices.Contains(got, wire.KindError) {
+			t.Errorf("before the ack: got %v, want no end", got)
+		}
+		acked()
+		synctest.Wait()
+		stop()
+		if got := out.kinds(); !slices.Contains(got, wire.KindError) {
+			t.Errorf("behind the ack: got %v, want the end", got)
+		}
+	})
+}
+
+func TestWhoShowsALesserTokenOfAPrincipalHasItsRightsAloneOverHTTP(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		principal := core.Principal{ID: "alice", Authenticated: true}
+		x := NewHTTP(w.hub, HTTPOptions{Session: Options{Peers: w.peers}, Identify: func(r *http.Request) (core.Principal, core.AgentID, error) {
+			p := principal
+			p.Operator = r.Header.Get("Authorization") == "operator"
+			return p, "kit", nil
+		}})
+		defer x.Close()
+		for i, token := range []string{"operator", "lesser", "operator"} {
+			r := httptest.NewRequest("POST", "/acp", strings.NewReader(fmt.Sprintf(`{"id":"d%d","to":"poet","kind":"delegate","payload":{"task":"do it","report_back":false}}`, i)))
+			r.Header.Set("Authorization", token)
+			answer := httptest.NewRecorder()
+			x.ServeHTTP(answer, r)
+			if answer.Code != http.StatusOK {
+				t.Fatalf("%s: got %d %s, want 200", token, answer.Code, answer.Body)
+			}
+			task := w.given()
+			if got, want := task.From().Operator, token == "operator"; got != want {
+				t.Errorf("by the token of the %s: got an operator %t, want %t", token, got, want)
+			}
+			defer w.report(task, core.Done{})
+		}
+		if got := len(x.peers); got != 2 {
+			t.Errorf("got %d callers, want one with the rights of each token", got)
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package wire
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// FuzzDecode holds that no envelope makes the codec panic, that what it takes in
+// can be passed on with nothing but the address changed, and that what it says of
+// a payload is JSON again.
+func FuzzDecode(f *testing.F) {
+	for _, s := range samples {
+		f.Add(envelopeOf(s.json))
+	}
+	for _, s := range []string{
+		`{"id":"1","kind":"progress","ref":"q","payload":{"seq":1,"text":"x"}}`,
+		`{"id":"1","kind":"progress","ref":"q","payload":{"seq":2,"tool_call":{"id":"t","name":"n","input":{"a":[1]}}}}`,
+		`{"id":"1","kind":"query","payload":{"question":{"a":1},"context":{"history":[{"role":"user","text":"hi"}],"files":[{"name":"a","data":"AA=="}],"data":null,"x":1}}}`,
+		`{"id":"1","kind":"response","ref":"q","payload":{"summary":"","data":{"value":1,"files":[{"name":"a","data":"AA=="}]}}}`,
+		`{"id":"1","kind":"error","ref":"q","payload":{"code":"timeout","message":"","partial":{"summary":"ro","data":{"n":1,"files":[{"name":"a","data":"AA=="}]},"tokens_used":3}}}`,
+		`{"id":"1","kind":"result","ref":"q","payload":{"status":"failed","outcome":"ro","error":"overloaded: no","data":[1]}}`,
+		`{"id":"1","kind":"query","payload":{"Question":"x"}}`, `{"id":"1","kind":"progress","ref":"q","payload":{"seq":1,"Text":"x"}}`,
+		`{"id":"1","kind":"subscribe","payload":{"topics":["a.*",">"]}}`, `{"id":"1","kind":"unsubscribe","payload":null}`,
+		`[]`, `{"id":"1","kind":"x","from":null}`, "{\n\"id\":\"1\" ,\r\n\"kind\":\"x\"}\n", `{"id":7,"kind":"ping"}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := Decode(b, 1<<20)
+		if err != nil {
+			if told := AsError(err); told.Code == CodeInternal || told.Message == "" {
+				t.Fatalf("got %v, want an error that says what to change", err)
+			}
+			return
+		}
+		if err := e.Check(); err != nil {
+			return
+		}
+		passed := Readdress(e.Raw, "F", "T", "R")
+		again, err := Decode(passed, 1<<21)
+		if err != nil || again.From != "F" || again.To != "T" || again.Ref != "R" || again.ID != e.ID || again.Kind != e.Kind {
+			t.Fatalf("passed on as %s: got %+v, error %v; want only from, to and ref changed", passed, again, err)
+		}
+		fuzzPayload(t, e)
+	})
+}
+
+func fuzzPayload(t *testing.T, e Envelope) {
+	now := time.Unix(1, 0)
+	holds := func(raw json.RawMessage) {
+		if len(raw) > 0 && !json.Valid(raw) {
+			t.Fatalf("got %q, want JSON", raw)
+		}
+	}
+	var bodies []core.Body
+	switch e.Kind {
+	case KindQuery:
+		var q Query
+		if e.Read(&q) == nil {
+			r := q.Request(now)
+			holds(r.Data)
+			holds(r.Context)
+			holds(Marshal(QueryOf(r, now)))
+		}
+	case KindDelegate:
+		var d Delegate
+		if e.Read(&d) == nil {
+			r := d.Request(now)
+			holds(r.Data)
+			holds(r.Context)
+			holds(Marshal(DelegateOf(r, now)))
+		}
+	case KindResponse:
+		var r Response
+		if e.Read(&r) == nil {
+			bodies = r.Bodies()
+		}
+	case KindResult:
+		var r Result
+		if e.Read(&r) == nil {
+			bodies = r.Bodies()
+		}
+	case KindError:
+		var r Error
+		if e.Read(&r) == nil {
+			holds(Marshal(FailureOf(foldBodies(r.Bodies()))))
+		}
+	case KindProgress:
+		seq, body, err := ReadProgress(e.Payload)
+		if err == nil {
+			holds(ProgressOf(seq, body))
+		}
+	case KindCapabilities:
+		var c Capabilities
+		if e.Read(&c) == nil {
+			holds(Marshal(CapabilitiesOf(c.Card("x", e.Payload))))
+		}
+	}
+	if bodies != nil {
+		answer := foldBodies(bodies)
+		holds(answer.Data)
+		holds(Marshal(ResponseOf(answer)))
+		holds(Marshal(ResultOf(answer)))
+	}
+}

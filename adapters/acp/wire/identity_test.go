@@ -1,0 +1,149 @@
+package wire
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// stays holds that a payload of the kind is the same after a way through the words
+// of the hub, but for the order of members.
+func stays[P any](t *rapid.T, kind Kind, payload P, through func(P) any) {
+	t.Helper()
+	var back P
+	read(t, kind, payload, &back)
+	before, after := canonical(t, Marshal(payload)), canonical(t, Marshal(through(back)))
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Fatalf("%s (-before +after):\n%s", kind, diff)
+	}
+}
+
+// canonical reads JSON with every digit of its numbers.
+func canonical(t *rapid.T, raw []byte) (v any) {
+	t.Helper()
+	var all map[string]json.RawMessage
+	if json.Unmarshal(raw, &all) == nil && all != nil {
+		members := map[string]any{}
+		for k, v := range all {
+			members[k] = canonical(t, v)
+		}
+		return members
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) == nil && list != nil {
+		items := []any{}
+		for _, v := range list {
+			items = append(items, canonical(t, v))
+		}
+		return items
+	}
+	if raw[0] != '"' {
+		return string(raw)
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return "a text: " + text
+}
+
+// aContext is what a sender of ours or anybody else's puts into a context.
+var aContext = rapid.Custom(func(t *rapid.T) json.RawMessage {
+	fields := []Field{}
+	if rapid.Bool().Draw(t, "its own") {
+		fields = append(fields, Field{"x", orNull(anyValue.Draw(t, "x"))})
+	}
+	if files := rapid.SliceOfN(aFile, 0, 2).Draw(t, "files"); len(files) > 0 {
+		fields = append(fields, Field{memberFiles, Marshal(filesOf(files))})
+	}
+	if rapid.Bool().Draw(t, "history") {
+		fields = append(fields, Field{memberHistory, Marshal([]turn{{core.RoleUser, word.Draw(t, "said"), ""}})})
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return SetMembers([]byte("{}"), fields...)
+})
+
+// someData is what stands in the data of an answer: null where there is none.
+var someData = rapid.Map(anyValue, orNull)
+
+func TestEveryFrameIsTheSameAfterAWayThroughTheWordsOfTheHub(t *testing.T) {
+	now := time.UnixMilli(1771108000000)
+	tokens, ms := rapid.Int64Range(0, 1<<40), rapid.Int64Range(1, 1<<31)
+	said := word.Filter(func(s string) bool { return s != "" })
+	yes := true
+	for kind, check := range map[Kind]func(*rapid.T){
+		KindQuery: func(t *rapid.T) {
+			q := Query{
+				Question: Marshal(said.Draw(t, "question")), Domain: word.Draw(t, "domain"), Context: aContext.Draw(t, "context"),
+				MaxTokens: tokens.Draw(t, "max tokens"), DeadlineMS: ms.Draw(t, "deadline"),
+			}
+			if rapid.Bool().Draw(t, "structured") {
+				q.Question = object.Draw(t, "structure")
+			}
+			stays(t, KindQuery, q, func(q Query) any { return QueryOf(q.Request(now), now) })
+		},
+		KindDelegate: func(t *rapid.T) {
+			d := Delegate{
+				Task: said.Draw(t, "task"), Context: aContext.Draw(t, "context"), Domain: word.Draw(t, "domain"), MaxTokens: tokens.Draw(t, "max tokens"),
+				Priority: rapid.SampledFrom([]string{priorityNormal, priorityUrgent}).Draw(t, "priority"), ReportBack: &yes, DeadlineMS: ms.Draw(t, "deadline"),
+			}
+			stays(t, KindDelegate, d, func(d Delegate) any { return DelegateOf(d.Request(now), now) })
+		},
+		KindNotify: func(t *rapid.T) {
+			n := Notify{
+				Topic: rapid.StringMatching(`[a-z.]{1,12}`).Draw(t, "topic"), Data: someData.Draw(t, "data"),
+				Importance: rapid.SampledFrom([]string{"low", "medium", "high"}).Draw(t, "importance"),
+			}
+			stays(t, KindNotify, n, func(n Notify) any { return NotifyOf(*n.Request().Notice) })
+		},
+		KindResponse: func(t *rapid.T) {
+			r := Response{
+				Data:    orNull(joinFiles(anyValue.Filter(func(v json.RawMessage) bool { return string(v) != "null" }).Draw(t, "data"), rapid.SliceOfN(aFile, 0, 2).Draw(t, "files"))),
+				Summary: said.Draw(t, "summary"), TokensUsed: tokens.Draw(t, "tokens"), Truncated: rapid.Bool().Draw(t, "truncated"),
+			}
+			stays(t, KindResponse, r, func(r Response) any { return ResponseOf(foldBodies(r.Bodies())) })
+		},
+		KindResult: func(t *rapid.T) {
+			r := Result{
+				Status:  rapid.SampledFrom([]string{StatusCompleted, StatusPartial, StatusFailed}).Draw(t, "status"),
+				Outcome: said.Draw(t, "outcome"), TokensUsed: tokens.Draw(t, "tokens"),
+			}
+			if files := rapid.SliceOfN(aFile, 0, 2).Draw(t, "files"); len(files) > 0 {
+				r.Data = joinFiles(nil, files)
+			}
+			if r.Status == StatusFailed {
+				r.Error = new(words(aNativeFault.Draw(t, "fault")))
+			}
+			stays(t, KindResult, r, func(r Result) any { return ResultOf(foldBodies(r.Bodies())) })
+		},
+		KindError: func(t *rapid.T) {
+			e := ErrorOf(aNativeFault.Draw(t, "fault"))
+			e.Partial = PartialOf(core.Answer{
+				Text: word.Draw(t, "text"), Files: rapid.SliceOfN(aFile, 0, 2).Draw(t, "files"), TokensUsed: tokens.Draw(t, "tokens"),
+			})
+			stays(t, KindError, e, func(e *Error) any { return FailureOf(foldBodies(e.Bodies())) })
+		},
+	} {
+		t.Run(string(kind), func(t *testing.T) { rapid.Check(t, check) })
+	}
+}
+
+// aNativeFault is one whose code ACP has, and whose message is no code itself.
+var aNativeFault = rapid.Custom(func(t *rapid.T) *core.Fault {
+	f := core.NewFault(rapid.SampledFrom([]core.Code{
+		core.CodeNotAuthorized, core.CodeUnknownDomain, core.CodeOverloaded, core.CodeInternal, core.CodeTimeout, core.CodeCancelled,
+		core.CodeUnknownKind, core.CodeUnknownAgent, core.CodeUnreachable, core.CodeInvalid, core.CodeTooLarge, core.CodeRateLimited,
+		core.CodeUnsupported, core.CodeConflict, core.CodeLoop, core.CodeBudget,
+	}).Draw(t, "code"), "%s", rapid.StringMatching(`why [a-z]{1,9}`).Draw(t, "message"))
+	if f.Code == core.CodeCancelled {
+		f.Retryable = false
+	}
+	return f
+})

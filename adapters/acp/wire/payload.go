@@ -1,0 +1,268 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/schemas"
+)
+
+// ExtensionProgress is the name under which a peer declares that it understands
+// progress envelopes.
+const ExtensionProgress = "progress"
+
+// ExtensionSubscribe is the name under which the hub declares that it takes
+// subscribe and unsubscribe.
+const ExtensionSubscribe = "subscribe"
+
+// Topics of the notices that the hub itself sends and understands.
+const (
+	// TopicContext is context for a task under way: its data is a [Context].
+	TopicContext = "dragoman.context"
+	// TopicShutdown says that the hub is stopping: its data is {"reason": "..."}.
+	TopicShutdown = "dragoman.shutdown"
+	// TopicMissed says that notices of a subscription are gone: its data is
+	// {"missed": n}, how many at most.
+	TopicMissed = "dragoman.missed"
+)
+
+// Query is the payload of a query.
+type Query struct {
+	// Question is a text, or a structure.
+	Question json.RawMessage `json:"question"`
+	Domain   string          `json:"domain,omitempty"`
+	// Context is an addition to the draft, which has it in delegate alone.
+	Context json.RawMessage `json:"context,omitempty"`
+	// MaxTokens is how long the answer should be at most; 0 sets no limit.
+	MaxTokens int64 `json:"max_tokens,omitempty"`
+	// DeadlineMS is how long the sender waits, from when it was sent; 0 means the
+	// default.
+	DeadlineMS int64 `json:"deadline_ms,omitempty"`
+}
+
+// Response is the payload of a response.
+type Response struct {
+	// Data is any JSON value; null where there is none.
+	Data       json.RawMessage `json:"data"`
+	Summary    string          `json:"summary"`
+	TokensUsed int64           `json:"tokens_used,omitempty"`
+	Truncated  bool            `json:"truncated"`
+}
+
+// Delegate is the payload of a delegate.
+type Delegate struct {
+	Task     string          `json:"task"`
+	Context  json.RawMessage `json:"context,omitempty"`
+	Priority string          `json:"priority,omitempty"`
+	// ReportBack asks for a result; unset means yes.
+	ReportBack *bool `json:"report_back,omitempty"`
+	DeadlineMS int64 `json:"deadline_ms,omitempty"`
+	// Domain and MaxTokens are additions to the draft, which has them in query
+	// alone.
+	Domain    string `json:"domain,omitempty"`
+	MaxTokens int64  `json:"max_tokens,omitempty"`
+}
+
+// Reports says whether a result is wanted.
+func (d Delegate) Reports() bool { return d.ReportBack == nil || *d.ReportBack }
+
+// Ack is the payload of an ack.
+type Ack struct {
+	Accepted    bool  `json:"accepted"`
+	EstimatedMS int64 `json:"estimated_ms,omitempty"`
+	// Reason is an addition to the draft, which leaves a refusal without one.
+	Reason string `json:"reason,omitempty"`
+}
+
+// The states of a result.
+const (
+	StatusCompleted = "completed"
+	StatusFailed    = "failed"
+	StatusPartial   = "partial"
+)
+
+// Result is the payload of a result.
+type Result struct {
+	Status  string          `json:"status"`
+	Outcome string          `json:"outcome"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	// Error says why it failed; null when it did not.
+	Error *string `json:"error"`
+	// TokensUsed is an addition to the draft, which has it in response alone.
+	TokensUsed int64 `json:"tokens_used,omitempty"`
+	// TaskRef is an addition to the draft, which leaves open whether a result names
+	// the task: it does briefly, so that nobody has to look it up.
+	TaskRef string `json:"task_ref,omitempty"`
+}
+
+// Partial is what was answered before a query failed, told as a response would have
+// told it.
+type Partial struct {
+	Summary    string          `json:"summary,omitempty"`
+	Data       json.RawMessage `json:"data,omitempty"`
+	TokensUsed int64           `json:"tokens_used,omitempty"`
+}
+
+// Notify is the payload of a notify.
+type Notify struct {
+	Topic      string          `json:"topic"`
+	Data       json.RawMessage `json:"data"`
+	Importance string          `json:"importance,omitempty"`
+}
+
+// Context is the data of a notify of [TopicContext].
+type Context struct {
+	// Ref is the id of the query or delegate that it is for.
+	Ref     string `json:"ref"`
+	ID      string `json:"id,omitempty"`
+	Content string `json:"content"`
+	// Priority is immediate, normal or deferred.
+	Priority string `json:"priority,omitempty"`
+	Source   string `json:"source,omitempty"`
+}
+
+// Cancel is the payload of a cancel.
+type Cancel struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// Pong is the payload of a pong.
+type Pong struct {
+	// Status is idle, busy or overloaded.
+	Status      string `json:"status"`
+	UptimeSecs  int64  `json:"uptime_secs"`
+	ActiveTasks int64  `json:"active_tasks"`
+	AgentName   string `json:"agent_name,omitempty"`
+}
+
+// Discover is the payload of a discover. It is empty in the draft; the hub says in
+// it which extensions it speaks.
+type Discover struct {
+	// Domain is an addition: of the hub, only who has to do with the domain is wanted.
+	Domain     string   `json:"domain,omitempty"`
+	Extensions []string `json:"extensions,omitempty"`
+}
+
+// Capabilities is the payload of capabilities.
+type Capabilities struct {
+	AgentName string   `json:"agent_name,omitempty"`
+	Domains   []string `json:"domains"`
+	Channels  []string `json:"channels"`
+	Tools     []string `json:"tools"`
+	// MaxConcurrentTasks unset means one, unless an operator sets more; 0 means that the peer takes no work.
+	MaxConcurrentTasks *int64 `json:"max_concurrent_tasks,omitempty"`
+	Model              string `json:"model,omitempty"`
+	// Capabilities and Extensions are additions to the draft: what capability:NAME
+	// finds, and which extensions the peer speaks.
+	Capabilities []string `json:"capabilities,omitempty"`
+	Extensions   []string `json:"extensions,omitempty"`
+	// TakesContext is an addition to the draft: false says that the peer can make
+	// nothing of a notify of [TopicContext]. Unset means that it can.
+	TakesContext *bool `json:"takes_context,omitempty"`
+	// Agents is said by the hub alone: who stands behind it, by id. MoreAgents is how
+	// many of them the envelope had no room for.
+	Agents     []Listed `json:"agents,omitempty"`
+	MoreAgents int      `json:"more_agents,omitempty"`
+}
+
+// Listed is one agent in the hub's capabilities.
+type Listed struct {
+	ID           core.AgentID `json:"id"`
+	Hex          core.AgentID `json:"hex"`
+	AgentName    string       `json:"agent_name"`
+	Dialect      string       `json:"dialect"`
+	Domains      []string     `json:"domains,omitempty"`
+	Capabilities []string     `json:"capabilities,omitempty"`
+	Channels     []string     `json:"channels,omitempty"`
+	Model        string       `json:"model,omitempty"`
+	Status       string       `json:"status"`
+}
+
+// Topics is the payload of a subscribe and an unsubscribe.
+type Topics struct {
+	// Topics are dotted; * stands for one word, > at the end for all that follows.
+	Topics []string `json:"topics,omitempty"`
+}
+
+// Hello is the payload of a hello.
+type Hello struct {
+	ProtocolVersions []int64 `json:"protocol_versions"`
+	// SelectedVersion stands in the reply alone.
+	SelectedVersion int64    `json:"selected_version,omitempty"`
+	AgentName       string   `json:"agent_name,omitempty"`
+	Features        []string `json:"features,omitempty"`
+}
+
+// Extensions are those that the hub speaks.
+func Extensions() []string { return []string{ExtensionProgress, ExtensionSubscribe} }
+
+// Features is what the hub says in hello: the kinds that the successor of the draft
+// calls optional, and our extension.
+func Features() []string {
+	return append([]string{
+		string(KindDelegate), string(KindAck), string(KindResult), string(KindCancel), string(KindDiscover), string(KindCapabilities),
+	}, Extensions()...)
+}
+
+// Check holds a decoded envelope against the schema of its kind, or of all kinds
+// for one that the hub does not know. The error is an *[Error] that says what to
+// change.
+func (e Envelope) Check() error {
+	schema := schemas.ACP(string(e.Kind))
+	if schema == nil {
+		schema = schemas.ACPEnvelope()
+	}
+	err := schema.Validate(e.Raw)
+	if err == nil {
+		return nil
+	}
+	var v *schemas.Violation
+	if errors.As(err, &v) {
+		if slip := slipIn(e.Payload, strings.TrimPrefix(v.Path, "payload.")); slip != "" {
+			return Refusef(CodeInvalidEnvelope, "payload of %s: %s", e.Kind, slip)
+		}
+	}
+	return Refusef(CodeInvalidEnvelope, "%s: %s", e.Kind, err)
+}
+
+// slipIn words what is wrong when the member that a path leads to is there under a
+// key in another case, else it is "".
+func slipIn(object []byte, path string) string {
+	within, name := "", path
+	for {
+		step, rest, deeper := strings.Cut(name, ".")
+		if !deeper {
+			break
+		}
+		object, within, name = ValueOf(object, step), within+step+".", rest
+	}
+	for _, m := range members(object) {
+		if m.key != name && strings.EqualFold(m.key, name) {
+			return strings.TrimPrefix(strings.TrimSuffix(within, ".")+": "+misspelt(m.key, name), ": ")
+		}
+	}
+	return ""
+}
+
+// misspelt says that a key is known in another case.
+func misspelt(written, name string) string {
+	return fmt.Sprintf("unknown key %q: did you mean %q?", written, name)
+}
+
+// Read decodes the payload of an envelope into v, a pointer to the type of its
+// kind. Unknown members are ignored. The error is an *[Error] that says what to
+// change.
+func (e Envelope) Read(v any) error {
+	payload := e.Payload
+	if payload == nil {
+		payload = json.RawMessage("{}")
+	}
+	if err := strictjson.Decode(payload, strictjson.Limits{Bytes: len(payload), Depth: envelopeDepth}, v); err != nil {
+		return Refusef(CodeInvalidEnvelope, "payload of %s: %s", e.Kind, err)
+	}
+	return nil
+}

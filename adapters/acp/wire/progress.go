@@ -1,0 +1,173 @@
+package wire
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// A progress envelope is our extension: what happens in a task before its end. Its
+// ref is the query or delegate; its payload has "seq", which grows, and one member
+// named for the kind of event: "text" and "thinking" are texts, "accepted" is an
+// estimate in milliseconds, every other has the JSON form of the event's body, but
+// that the input of a tool is JSON itself ("input_text" where it is none).
+//
+//	{"seq":3,"text":"Three swim"}
+//	{"seq":4,"tool_call":{"id":"t1","name":"calendar","input":{"week":7}}}
+
+// memberSeq numbers the progress of a task.
+const memberSeq = "seq"
+
+// ProgressOf says an event as the payload of a progress envelope.
+func ProgressOf(seq uint64, body core.Body) json.RawMessage {
+	var value []byte
+	switch b := body.(type) {
+	case core.Text:
+		value = appendText(nil, b.Text)
+	case core.Thinking:
+		value = appendText(nil, b.Text)
+	case core.Accepted:
+		value = strconv.AppendInt(nil, b.Estimate.Milliseconds(), 10)
+	case core.ToolCall:
+		value = callOf(b)
+	case core.ApprovalRequested:
+		value = callOf(core.ToolCall(b))
+	case core.File:
+		value = Marshal(filesOf([]core.File{b})[0])
+	default:
+		value = Marshal(b)
+	}
+	out := make([]byte, 0, len(value)+48)
+	out = append(out, `{"seq":`...)
+	out = strconv.AppendUint(out, seq, 10)
+	out = append(out, ',')
+	out = appendText(out, body.Kind().String())
+	out = append(out, ':')
+	out = append(out, value...)
+	return append(out, '}')
+}
+
+// ReadProgress reads the payload of a progress envelope. The error is an *[Error]
+// that says what to change.
+func ReadProgress(payload json.RawMessage) (seq uint64, body core.Body, err error) {
+	for _, m := range members(payload) {
+		value := payload[m.from:m.to]
+		if m.key == memberSeq {
+			if ReadValue(value, &seq) != nil {
+				return 0, nil, Refusef(CodeInvalidEnvelope, "payload of progress: seq is a number from 0")
+			}
+			continue
+		}
+		if name := strings.ToLower(m.key); name != m.key && (name == memberSeq || pieces[kindNamed(name)] != nil) {
+			return 0, nil, Refusef(CodeInvalidEnvelope, "payload of progress: %s", misspelt(m.key, name))
+		}
+		read := pieces[kindNamed(m.key)]
+		if read == nil || body != nil {
+			continue // an unknown member, or a second one
+		}
+		if body, err = read(value); err != nil {
+			return 0, nil, Refusef(CodeInvalidEnvelope, "payload of progress: %s: %s", m.key, err)
+		}
+	}
+	if body == nil {
+		return 0, nil, Refusef(CodeInvalidEnvelope, `payload of progress says nothing known: send {"seq":1,"text":"..."}, or thinking, tool_call, tool_state, tool_result, file or usage`)
+	}
+	return seq, body, nil
+}
+
+// pieces are the kinds that progress can say, and how each is read. The ends have
+// envelopes of their own, and what the hub alone says of a task stays with it.
+var pieces = map[core.Kind]func(json.RawMessage) (core.Body, error){
+	core.KindText: func(value json.RawMessage) (core.Body, error) {
+		var text string
+		err := ReadValue(value, &text)
+		return core.Text{Text: text}, err
+	},
+	core.KindThinking: func(value json.RawMessage) (core.Body, error) {
+		var text string
+		err := ReadValue(value, &text)
+		return core.Thinking{Text: text}, err
+	},
+	core.KindAccepted: func(value json.RawMessage) (core.Body, error) {
+		var ms int64
+		err := ReadValue(value, &ms)
+		return core.Accepted{Estimate: milliseconds(ms)}, err
+	},
+	core.KindSessionStarted: piece[core.SessionStarted],
+	core.KindSessionLost:    piece[core.SessionLost],
+	core.KindToolCall:       func(value json.RawMessage) (core.Body, error) { return readCall(value) },
+	core.KindToolState:      piece[core.ToolState],
+	core.KindToolResult:     piece[core.ToolResult],
+	core.KindApprovalRequested: func(value json.RawMessage) (core.Body, error) {
+		call, err := readCall(value)
+		return core.ApprovalRequested(call), err
+	},
+	core.KindApprovalDecided:   piece[core.ApprovalDecided],
+	core.KindInjected:          piece[core.Injected],
+	core.KindInjectionAnswered: piece[core.InjectionAnswered],
+	core.KindFile:              piece[core.File],
+	core.KindUsage:             piece[core.Usage],
+	core.KindRetrying:          piece[core.Retrying],
+}
+
+// CanProgress reports whether a progress envelope can say an event of the kind.
+func CanProgress(k core.Kind) bool { return pieces[k] != nil }
+
+// Omitted returns the payload of the progress envelope that replaces one which would
+// have been too large.
+func Omitted(seq uint64, kind core.Kind, bytes int) json.RawMessage {
+	return Marshal(map[string]any{memberSeq: seq, "omitted": kind.String(), "bytes": bytes})
+}
+
+// kindNamed returns the kind of a member of progress, or zero.
+func kindNamed(key string) core.Kind {
+	kind, _ := core.ParseKind(key)
+	return kind
+}
+
+func piece[B core.Body](value json.RawMessage) (core.Body, error) {
+	var body B
+	err := ReadValue(value, &body)
+	return body, err
+}
+
+// ReadValue reads a JSON value strictly, to the depth that an envelope may have.
+func ReadValue(value json.RawMessage, v any) error {
+	return strictjson.Decode(value, strictjson.Limits{Bytes: len(value), Depth: envelopeDepth}, v)
+}
+
+// call is a call of a tool in progress.
+type call struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	InputText string          `json:"input_text,omitempty"`
+}
+
+func callOf(b core.ToolCall) []byte {
+	c := call{ID: b.ID, Name: b.Name}
+	if strictjson.Check([]byte(b.Input), strictjson.Limits{Depth: envelopeDepth - 4}) != nil {
+		c.InputText = b.Input
+		return Marshal(c)
+	}
+	return SetMembers(Marshal(c), Field{"input", json.RawMessage(b.Input)})
+}
+
+func readCall(value json.RawMessage) (core.ToolCall, error) {
+	var c call
+	err := ReadValue(value, &c)
+	input := string(c.Input)
+	if input == "" || c.InputText != "" {
+		input = c.InputText
+	}
+	return core.ToolCall{ID: c.ID, Name: c.Name, Input: input}, err
+}
+
+// milliseconds is a length of time that a peer stated, within reason.
+func milliseconds(ms int64) time.Duration {
+	return time.Duration(max(0, min(ms, 1<<40))) * time.Millisecond
+}

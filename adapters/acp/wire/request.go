@@ -1,0 +1,128 @@
+package wire
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// priorityUrgent is the one priority that the draft has beside normal.
+const (
+	priorityNormal = "normal"
+	priorityUrgent = "urgent"
+)
+
+// Request says the query in the words of the hub. To is left open.
+func (q Query) Request(now time.Time) core.Request {
+	r := core.Request{
+		Intent: core.IntentAsk, Domain: q.Domain, MaxTokens: q.MaxTokens, Deadline: deadline(now, q.DeadlineMS), ReportBack: true,
+	}
+	splitContext(q.Context, &r)
+	if json.Unmarshal(q.Question, &r.Content) != nil {
+		r.Content = string(onOneLine(q.Question))
+		if len(r.Data) == 0 {
+			r.Data = q.Question
+		}
+	}
+	return r
+}
+
+// Request says the delegate in the words of the hub. To is left open.
+func (d Delegate) Request(now time.Time) core.Request {
+	r := core.Request{
+		Intent: core.IntentDelegate, Content: d.Task, Domain: d.Domain, MaxTokens: d.MaxTokens,
+		Deadline: deadline(now, d.DeadlineMS), ReportBack: d.Reports(),
+	}
+	if d.Priority == priorityUrgent {
+		r.Priority = core.PriorityUrgent
+	}
+	splitContext(d.Context, &r)
+	return r
+}
+
+// Request says the notify in the words of the hub. To is left open.
+func (n Notify) Request() core.Request {
+	notice := &core.Notice{Topic: n.Topic, Data: n.Data}
+	_ = notice.Importance.UnmarshalText([]byte(n.Importance)) // the schema has seen it
+	return core.Request{Intent: core.IntentNotify, Notice: notice}
+}
+
+// QueryOf says a request as a query.
+func QueryOf(r core.Request, now time.Time) Query {
+	q := Query{Domain: r.Domain, MaxTokens: r.MaxTokens, DeadlineMS: remaining(now, r.Deadline)}
+	if structured(r) {
+		q.Question, r.Data = r.Data, nil
+	} else {
+		q.Question = Marshal(question(r))
+	}
+	q.Context = joinContext(r)
+	return q
+}
+
+// DelegateOf says a request as a delegate. The hub always wants to know what came
+// of it; whether its requester does is between those two.
+func DelegateOf(r core.Request, now time.Time) Delegate {
+	yes := true
+	d := Delegate{
+		Task: question(r), Context: joinContext(r), Priority: priorityNormal, ReportBack: &yes,
+		DeadlineMS: remaining(now, r.Deadline), Domain: r.Domain, MaxTokens: r.MaxTokens,
+	}
+	if r.Priority == core.PriorityUrgent {
+		d.Priority = priorityUrgent
+	}
+	return d
+}
+
+// NotifyOf says a notice as a notify.
+func NotifyOf(n core.Notice) Notify {
+	importance := cmp.Or(n.Importance, core.ImportanceLow)
+	return Notify{Topic: n.Topic, Data: orNull(n.Data), Importance: importance.String()}
+}
+
+// structured reports whether a request is a question in a structure, which the
+// draft allows: one that says its data and nothing else.
+func structured(r core.Request) bool {
+	if !structure(r.Data) {
+		return false
+	}
+	return r.Content == "" || r.Content == string(onOneLine(r.Data))
+}
+
+// question is what a request says in words, never nothing.
+func question(r core.Request) string {
+	switch {
+	case r.Content != "":
+		return r.Content
+	case len(r.Data) > 0:
+		return string(onOneLine(r.Data))
+	}
+	return "see context.files"
+}
+
+// deadline is when a request that was sent now is too late; zero when its sender
+// did not say.
+func deadline(now time.Time, ms int64) time.Time {
+	if ms <= 0 {
+		return time.Time{}
+	}
+	const most = int64(365 * 24 * time.Hour / time.Millisecond)
+	return now.Add(time.Duration(min(ms, most)) * time.Millisecond)
+}
+
+// remaining is how long a deadline is away, in milliseconds begun, at least 1: the
+// end of the time is the hub's to tell, so its agents do not give up before it.
+func remaining(now, deadline time.Time) int64 {
+	if deadline.IsZero() {
+		return 0
+	}
+	return max(1, (deadline.Sub(now) + time.Millisecond - 1).Milliseconds())
+}
+
+func orNull(data json.RawMessage) json.RawMessage {
+	if len(data) == 0 {
+		return json.RawMessage("null")
+	}
+	return data
+}

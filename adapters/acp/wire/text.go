@@ -1,0 +1,49 @@
+package wire
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// MaxPieceBytes is the most text that one progress envelope holds.
+const MaxPieceBytes = 64 << 10
+
+// PieceBytes bounds the text of one progress envelope: however its characters are
+// escaped, it fits into an envelope of the given size.
+func PieceBytes(envelope int) int { return max(utf8.UTFMax, min(MaxPieceBytes, envelope/8)) }
+
+// CutText splits text after at most n bytes, between characters.
+func CutText(text string, n int) (part, rest string) {
+	if len(text) <= n {
+		return text, ""
+	}
+	for n > 1 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n], text[n:]
+}
+
+// SummaryBytes bounds the summary of an answer whose text was sent in pieces: the
+// draft calls it a one-liner.
+const SummaryBytes = 200
+
+// Brief returns a request on one line, as a result names its task.
+func Brief(r core.Request) string { return Summary(question(r)) }
+
+// Summary returns the beginning of a text on one line.
+func Summary(text string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	if len(line) <= SummaryBytes {
+		if more {
+			line += " ..."
+		}
+		return line
+	}
+	n := SummaryBytes
+	for n > 0 && !utf8.RuneStart(line[n]) {
+		n--
+	}
+	return line[:n] + " ..."
+}

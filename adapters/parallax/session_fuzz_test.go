@@ -1,0 +1,66 @@
+package parallax
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
+)
+
+// FuzzSession holds that whatever an agent sends, one frame a line, its
+// connection lives on and nothing else is disturbed, unless it says that it leaves.
+// The promises of the hub are checked behind every run.
+func FuzzSession(f *testing.F) {
+	for _, frame := range samplesOfPage(f) {
+		f.Add(oneLine(f, frame))
+	}
+	f.Add([]byte(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":{"content":"c","files":[{"name":"a","data":"aGk="}]}}}`))
+	f.Add([]byte(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":2,"text":"x"}}` + "\n" + `{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X"}}}`))
+	f.Add([]byte(`{"type":"task_request","id":"m","payload":{"to":"*","input":"x"}}` + "\n" + `{"type":"task_cancel","id":"m","payload":{"requestId":"m"}}`))
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		onStage(t, func(s *stage) {
+			p := s.registered(Options{AgentID: "a", MaxMessagesPerSecond: -1}, full)
+			a := s.asker()
+			a.ask("a", "go")
+			given := inside[wire.Task](p, p.hear(wire.TypeTask))
+			for line := range bytes.Lines(lines) {
+				frame := fill(string(bytes.TrimSpace(line)), given)
+				if m, err := wire.Decode([]byte(frame)); err == nil && m.Type == wire.TypeDisconnect {
+					continue
+				}
+				p.say(frame)
+				p.drain()
+			}
+			p.say(`{"type":"heartbeat","id":"still here","payload":{}}`)
+			for {
+				if m := next(p); m.Type == wire.TypeHeartbeatAck && m.ID == "still here" {
+					return
+				}
+			}
+		})
+	})
+}
+
+// drain reads what has been sent so far.
+func (p *peer) drain() {
+	for {
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(p.Context())
+		cancel()
+		if _, err := p.conn.Receive(ctx); err != nil {
+			return
+		}
+	}
+}
+
+func oneLine(t testing.TB, frame []byte) []byte {
+	t.Helper()
+	var line bytes.Buffer
+	if err := json.Compact(&line, frame); err != nil {
+		t.Fatal(err)
+	}
+	return line.Bytes()
+}

@@ -1,0 +1,41 @@
+package parallax
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+func TestOurAgentAndTheHubSignForOneAnother(t *testing.T) {
+	onStage(t, func(s *stage) {
+		mine, theirs := coretest.Pipe[[]byte, []byte](4)
+		secret := func(id core.AgentID) []byte { return []byte("of " + id) }
+		go Serve(s.Context(), s.hub, theirs, Options{AgentID: "w", Secret: secret, RequireSignature: true})
+		ended := make(chan error, 1)
+		go func() {
+			ended <- Work(s.Context(), mine, core.Card{ID: "w"}, echo, WorkOptions{Secret: []byte("of w")})
+		}()
+		synctest.Wait()
+		a := s.asker()
+		if got := a.answer(a.ask("w", "hello")); got.Fault != nil || got.Text == "" {
+			t.Errorf("got %+v, want an answer", got)
+		}
+		_ = mine.Close(link.Reason{Cause: link.Normal})
+		<-ended
+	})
+}
+
+func TestOurAgentBelievesNobodyWhoDoesNotSign(t *testing.T) {
+	onStage(t, func(s *stage) {
+		mine, theirs := coretest.Pipe[[]byte, []byte](4)
+		go Serve(s.Context(), s.hub, theirs, Options{AgentID: "w"})
+		err := Work(s.Context(), mine, core.Card{ID: "w"}, echo, WorkOptions{Secret: []byte("k")})
+		if err == nil || !strings.Contains(err.Error(), "no answer to register") {
+			t.Errorf("got %v, want an unsigned registered ignored", err)
+		}
+	})
+}

@@ -1,0 +1,209 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// Dialect is the name of the dialect in cards, principals and events.
+const Dialect = "parallax"
+
+// The types of message. Those of the protocol's page come first, in its order;
+// the extensions follow.
+const (
+	TypeRegister     = "register"
+	TypeTaskResult   = "task_result"
+	TypeTaskError    = "task_error"
+	TypeHeartbeat    = "heartbeat"
+	TypeStatusUpdate = "status_update"
+	TypeDisconnect   = "disconnect"
+
+	TypeRegistered    = "registered"
+	TypeTask          = "task"
+	TypeTaskCancelled = "task_cancelled"
+	TypeHeartbeatAck  = "heartbeat_ack"
+	TypeConfigUpdate  = "config_update"
+	TypeError         = "error"
+
+	TypeTaskAccepted = "task_accepted"
+	TypeTaskProgress = "task_progress"
+	TypeTaskRequest  = "task_request"
+	TypeTaskCancel   = "task_cancel"
+)
+
+// The extensions, by the names that register.payload.config.extensions lists.
+const (
+	ExtensionAccepted = "task_accepted"
+	ExtensionProgress = "task_progress"
+	ExtensionRequest  = "task_request"
+)
+
+// CapabilityNotify is declared by agents that want to be told notices.
+const CapabilityNotify = "notify"
+
+// Register is the payload of register.
+type Register struct {
+	AgentID      string         `json:"agentId,omitempty"`
+	Capabilities []string       `json:"capabilities"`
+	Domains      []string       `json:"domains,omitempty"`
+	Metadata     Members        `json:"metadata,omitempty"`
+	Config       RegisterConfig `json:"config,omitzero"`
+}
+
+// RegisterConfig is what an agent asks for in register.
+type RegisterConfig struct {
+	MaxConcurrentTasks Count    `json:"maxConcurrentTasks,omitempty"`
+	TaskTimeout        Count    `json:"taskTimeout,omitempty"`
+	Extensions         []string `json:"extensions,omitempty"`
+	// HeartbeatInterval is how often the agent is going to send a heartbeat. It is an
+	// addition to the page, which has it the other way round alone; agents of the
+	// gateway choose it.
+	HeartbeatInterval Count `json:"heartbeatInterval,omitempty"`
+}
+
+// The least and the most that an agent may choose between its heartbeats.
+const (
+	leastHeartbeat = time.Second
+	mostHeartbeat  = 5 * time.Minute
+)
+
+// MostTaskTimeout is the most that an agent may allow for a task: no deadline is further
+// away.
+const MostTaskTimeout = 365 * 24 * time.Hour
+
+// Heartbeat is the interval that the agent chose, within bounds; 0 for none.
+func (c RegisterConfig) Heartbeat() time.Duration {
+	if c.HeartbeatInterval <= 0 {
+		return 0
+	}
+	return max(leastHeartbeat, min(Milliseconds(c.HeartbeatInterval), mostHeartbeat))
+}
+
+// Registered is the payload of registered, the answer to register.
+type Registered struct {
+	AgentID      string           `json:"agentId"`
+	ConnectionID string           `json:"connectionId,omitempty"`
+	Capabilities []string         `json:"capabilities"`
+	Config       RegisteredConfig `json:"config"`
+}
+
+// RegisteredConfig is what the hub tells an agent in registered.
+type RegisteredConfig struct {
+	HeartbeatInterval  Count    `json:"heartbeatInterval"`
+	TaskTimeout        Count    `json:"taskTimeout"`
+	MaxConcurrentTasks Count    `json:"maxConcurrentTasks,omitempty"`
+	Extensions         []string `json:"extensions,omitempty"`
+}
+
+// Heartbeat is the payload of heartbeat.
+type Heartbeat struct {
+	Status      string  `json:"status,omitempty"`
+	ActiveTasks Count   `json:"activeTasks"`
+	Metrics     Members `json:"metrics,omitempty"`
+}
+
+// HeartbeatAck is the payload of heartbeat_ack.
+type HeartbeatAck struct {
+	ServerTime    string `json:"serverTime"`
+	NextHeartbeat Count  `json:"nextHeartbeat"`
+}
+
+// StatusUpdate is the payload of status_update.
+type StatusUpdate struct {
+	Status       string   `json:"status,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	MaxTasks     *Count   `json:"maxTasks,omitempty"`
+	Reason       string   `json:"reason,omitempty"`
+}
+
+// Disconnect is the payload of disconnect.
+type Disconnect struct {
+	Reason   string `json:"reason,omitempty"`
+	Graceful bool   `json:"graceful"`
+}
+
+// ConfigUpdate is the payload of config_update.
+type ConfigUpdate struct {
+	Config UpdatedConfig `json:"config"`
+	Reason string        `json:"reason,omitempty"`
+}
+
+// UpdatedConfig is what a config_update changes.
+type UpdatedConfig struct {
+	HeartbeatInterval  Count `json:"heartbeatInterval,omitempty"`
+	MaxConcurrentTasks Count `json:"maxConcurrentTasks,omitempty"`
+}
+
+// Refusal is the payload of error.
+type Refusal struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Fatal   bool   `json:"fatal"`
+}
+
+// About names the task that a message is about: by the hub's own id, and, in
+// what the hub sends to an agent that asked (task_request), by the id that the
+// agent gave its request.
+type About struct {
+	RequestID   string `json:"requestId,omitempty"`
+	TaskID      string `json:"taskId,omitempty"`
+	ExecutionID string `json:"executionId,omitempty"`
+}
+
+// TaskCancelled is the payload of task_cancelled.
+type TaskCancelled struct {
+	About
+	Reason string `json:"reason,omitempty"`
+}
+
+// TaskAccepted is the payload of task_accepted.
+type TaskAccepted struct {
+	About
+	EstimatedMs Count `json:"estimatedMs,omitempty"`
+}
+
+// AcceptedShape is what has a meaning in task_accepted.
+var AcceptedShape = shape{"requestId": nil, "taskId": nil, "executionId": nil, "estimatedMs": nil}
+
+// Members are the members of a JSON object, values verbatim.
+type Members = map[string]json.RawMessage
+
+// membersIn are the members of an object that was checked before; nil of anything else.
+func membersIn(object json.RawMessage) Members {
+	all, err := strictjson.Members(object, strictjson.Limits{Bytes: len(object)})
+	if err != nil || all == nil {
+		return nil
+	}
+	ms := make(Members, len(all))
+	for _, m := range all {
+		ms[string(m.Key)] = m.Value
+	}
+	return ms
+}
+
+// Count is a whole number as peers write it: 30000, 30000.0 and 3e4 are the same
+// number to the languages they are written in. Fractions are rounded.
+type Count int64
+
+// UnmarshalJSON accepts any JSON number.
+func (c *Count) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	if i, err := strconv.ParseInt(string(b), 10, 64); err == nil {
+		*c = Count(i)
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return errors.New("want a number")
+	}
+	const far = 1 << 53 // beyond this a float holds no whole number exactly
+	*c = Count(math.Round(max(-far, min(f, far))))
+	return nil
+}

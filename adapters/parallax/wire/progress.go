@@ -1,0 +1,317 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// Progress is the payload of task_progress: which task, the place in its stream,
+// and one item.
+type Progress struct {
+	About
+	// Seq counts the progress of one task, from 1, without holes.
+	Seq Count `json:"seq,omitempty"`
+	Item
+
+	Left json.RawMessage `json:"-"` // what was said beyond that
+}
+
+// readPayload keeps the members that it does not know. Almost no progress has
+// any, so that they are looked for only where a strict reader stumbles.
+func (p *Progress) readPayload(raw json.RawMessage) error {
+	if strictjson.DecodeKnown(raw, Limits, p) == nil {
+		return nil
+	}
+	*p = Progress{}
+	if err := strictjson.Decode(raw, Limits, p); err != nil {
+		return err
+	}
+	p.Left = progressShape.Strip(raw)
+	return nil
+}
+
+// Item is what is said on the way to an answer. The hub sets one member; of
+// several they count in this order.
+type Item struct {
+	Text              *string       `json:"text,omitempty"`
+	Thinking          *string       `json:"thinking,omitempty"`
+	ToolCall          *toolCall     `json:"toolCall,omitempty"`
+	ToolState         *toolState    `json:"toolState,omitempty"`
+	ToolResult        *toolResult   `json:"toolResult,omitempty"`
+	Usage             *usage        `json:"usage,omitempty"`
+	File              *file         `json:"file,omitempty"`
+	Session           *agentSession `json:"session,omitempty"`
+	ApprovalRequested *toolCall     `json:"approvalRequested,omitempty"`
+	ApprovalDecided   *approval     `json:"approvalDecided,omitempty"`
+	InjectionAnswered *injection    `json:"injectionAnswered,omitempty"`
+	Retrying          *retrying     `json:"retrying,omitempty"`
+	Omitted           *Omitted      `json:"omitted,omitempty"`
+	ForeignFrame      *foreignFrame `json:"foreign,omitempty"`
+}
+
+type toolCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Input is the input where it is JSON, InputText where it is not.
+	Input     json.RawMessage `json:"input,omitempty"`
+	InputText string          `json:"inputText,omitempty"`
+}
+
+type toolState struct {
+	ID     string `json:"id"`
+	State  string `json:"state"`
+	Detail string `json:"detail,omitempty"`
+}
+
+type toolResult struct {
+	ID      string `json:"id"`
+	Output  string `json:"output"`
+	IsError bool   `json:"isError,omitempty"`
+}
+
+type usage struct {
+	Input      Count `json:"input"`
+	Output     Count `json:"output"`
+	CacheRead  Count `json:"cacheRead,omitempty"`
+	CacheWrite Count `json:"cacheWrite,omitempty"`
+	Thinking   Count `json:"thinking,omitempty"`
+}
+
+type file struct {
+	Name      string `json:"name"`
+	MediaType string `json:"mediaType,omitempty"`
+	Data      []byte `json:"data"`
+}
+
+// agentSession says that the agent's own session began, or was lost and why.
+type agentSession struct {
+	ID   string `json:"id,omitempty"`
+	Lost string `json:"lost,omitempty"`
+}
+
+type approval struct {
+	ID       string `json:"id"`
+	Approved bool   `json:"approved"`
+	All      bool   `json:"all,omitempty"`
+	By       string `json:"by,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+type injection struct {
+	ID       string `json:"id"`
+	Accepted bool   `json:"accepted"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+type retrying struct {
+	Attempt int          `json:"attempt"`
+	Agent   string       `json:"agent"`
+	Error   *ErrorDetail `json:"error,omitempty"`
+}
+
+// Omitted stands for something that does not fit into a message.
+type Omitted struct {
+	Kind   string `json:"kind"`
+	Bytes  int    `json:"bytes,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// foreignFrame stands for a frame of another dialect that has no meaning here.
+type foreignFrame struct {
+	Dialect string `json:"dialect"`
+	Name    string `json:"name"`
+}
+
+// Bodies are what the item says. What was omitted has no neutral form.
+func (i Item) Bodies() ([]core.Body, error) {
+	var bs []core.Body
+	if i.Text != nil {
+		bs = append(bs, core.Text{Text: *i.Text})
+	}
+	if i.Thinking != nil {
+		bs = append(bs, core.Thinking{Text: *i.Thinking})
+	}
+	if c := i.ToolCall; c != nil {
+		bs = append(bs, core.ToolCall{ID: c.ID, Name: c.Name, Input: c.input()})
+	}
+	if s := i.ToolState; s != nil {
+		var c core.ToolCondition
+		if err := c.UnmarshalText([]byte(s.State)); err != nil {
+			return nil, err
+		}
+		bs = append(bs, core.ToolState{ID: s.ID, State: c, Detail: s.Detail})
+	}
+	if i.ToolResult != nil {
+		bs = append(bs, core.ToolResult(*i.ToolResult))
+	}
+	if u := i.Usage; u != nil {
+		bs = append(bs, core.Usage{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite), Thinking: int64(u.Thinking)})
+	}
+	if i.File != nil {
+		bs = append(bs, core.File(*i.File))
+	}
+	switch s := i.Session; {
+	case s == nil:
+	case s.Lost != "":
+		bs = append(bs, core.SessionLost{Reason: s.Lost})
+	default:
+		bs = append(bs, core.SessionStarted{Session: s.ID})
+	}
+	if c := i.ApprovalRequested; c != nil {
+		bs = append(bs, core.ApprovalRequested{ID: c.ID, Name: c.Name, Input: c.input()})
+	}
+	if i.ApprovalDecided != nil {
+		bs = append(bs, core.ApprovalDecided(*i.ApprovalDecided))
+	}
+	if i.InjectionAnswered != nil {
+		bs = append(bs, core.InjectionAnswered(*i.InjectionAnswered))
+	}
+	if r := i.Retrying; r != nil {
+		again := core.Retrying{Attempt: r.Attempt, Agent: core.AgentID(r.Agent)}
+		if r.Error != nil {
+			again.Fault = TaskError{Error: *r.Error}.Fault()
+		}
+		bs = append(bs, again)
+	}
+	if f := i.ForeignFrame; f != nil {
+		bs = append(bs, core.ForeignFrame{Dialect: f.Dialect, Name: f.Name})
+	}
+	return bs, nil
+}
+
+// ItemOf is the item that says what body says, and whether there is one.
+func ItemOf(body core.Body) (Item, bool) {
+	switch b := body.(type) {
+	case core.Text:
+		return Item{Text: &b.Text}, true
+	case core.Thinking:
+		return Item{Thinking: &b.Text}, true
+	case core.ToolCall:
+		return Item{ToolCall: callOf(b.ID, b.Name, b.Input)}, true
+	case core.ToolState:
+		return Item{ToolState: &toolState{b.ID, b.State.String(), b.Detail}}, true
+	case core.ToolResult:
+		r := toolResult(b)
+		return Item{ToolResult: &r}, true
+	case core.Usage:
+		return Item{Usage: &usage{Count(b.Input), Count(b.Output), Count(b.CacheRead), Count(b.CacheWrite), Count(b.Thinking)}}, true
+	case core.File:
+		f := file(b)
+		return Item{File: &f}, true
+	case core.SessionStarted:
+		return Item{Session: &agentSession{ID: b.Session}}, true
+	case core.SessionLost:
+		return Item{Session: &agentSession{Lost: b.Reason}}, true
+	case core.ApprovalRequested:
+		return Item{ApprovalRequested: callOf(b.ID, b.Name, b.Input)}, true
+	case core.ApprovalDecided:
+		a := approval(b)
+		return Item{ApprovalDecided: &a}, true
+	case core.InjectionAnswered:
+		a := injection(b)
+		return Item{InjectionAnswered: &a}, true
+	case core.Retrying:
+		return Item{Retrying: &retrying{b.Attempt, string(b.Agent), errorOf(b.Fault, nil)}}, true
+	case core.ForeignFrame:
+		return Item{ForeignFrame: &foreignFrame{b.Dialect, b.Name}}, true
+	}
+	return Item{}, false
+}
+
+// ItemOfEvent is the item for an event, and what a peer of the same dialect said
+// beside it: all of a frame that means something to such peers alone, and of an
+// attempt that failed what its task_error said.
+func ItemOfEvent(e core.Event) (Item, *core.Foreign) {
+	switch b := e.Body.(type) {
+	case core.ForeignFrame:
+		if b.Dialect == Dialect {
+			return Item{}, e.Foreign
+		}
+	case core.Retrying:
+		again := Item{Retrying: &retrying{b.Attempt, string(b.Agent), errorOf(b.Fault, e.Foreign)}}
+		beside := MembersOf(e.Foreign)
+		if beside["payload"] == nil {
+			return again, e.Foreign
+		}
+		beside["payload"] = under("retrying", beside["payload"])
+		raw, err := Marshal(beside)
+		if err != nil {
+			return again, nil
+		}
+		return again, &core.Foreign{Dialect: Dialect, JSON: raw}
+	}
+	i, _ := ItemOf(e.Body)
+	return i, e.Foreign
+}
+
+// callOf is a tool call with its input as JSON where a strict reader takes it.
+func callOf(id, name, input string) *toolCall {
+	c := &toolCall{ID: id, Name: name}
+	const room = 8 // what the message nests around the input
+	switch {
+	case input == "":
+	case strictjson.Check([]byte(input), strictjson.Limits{Depth: Limits.Depth - room}) == nil && strings.TrimSpace(input) != "null":
+		c.Input = json.RawMessage(input)
+	default:
+		c.InputText = input
+	}
+	return c
+}
+
+func (c *toolCall) input() string {
+	if c.InputText != "" {
+		return c.InputText
+	}
+	return string(c.Input)
+}
+
+// SaidByAgent reports whether an agent may say the kind as progress. It asks for
+// no approvals, since no decision can be sent to it.
+func SaidByAgent(k core.Kind) bool {
+	switch k {
+	case core.KindText, core.KindThinking, core.KindToolCall, core.KindToolState, core.KindToolResult, core.KindUsage, core.KindFile,
+		core.KindSessionStarted, core.KindSessionLost:
+		return true
+	}
+	return false
+}
+
+// progressShape is what has a meaning in a task_progress.
+var progressShape = func() shape {
+	s := shape{"requestId": nil, "taskId": nil, "executionId": nil, "seq": nil}
+	for _, name := range []string{"text", "thinking", "toolCall", "toolState", "toolResult", "usage", "file", "session"} {
+		s[name] = nil
+	}
+	return s
+}()
+
+// Name is what the item's member is called.
+func (i Item) Name() string {
+	for name, set := range map[string]bool{
+		"text": i.Text != nil, "thinking": i.Thinking != nil, "toolCall": i.ToolCall != nil, "toolState": i.ToolState != nil,
+		"toolResult": i.ToolResult != nil, "usage": i.Usage != nil, "file": i.File != nil, "session": i.Session != nil,
+		"approvalRequested": i.ApprovalRequested != nil, "approvalDecided": i.ApprovalDecided != nil,
+		"injectionAnswered": i.InjectionAnswered != nil, "retrying": i.Retrying != nil, "foreign": i.ForeignFrame != nil,
+	} {
+		if set {
+			return name
+		}
+	}
+	return ""
+}
+
+// MetadataItem is the item of an event as the metadata of an end has it; nil for none.
+func MetadataItem(e core.Event) json.RawMessage {
+	if _, has := ItemOf(e.Body); !has {
+		return nil
+	}
+	i, f := ItemOfEvent(e)
+	raw, err := Marshal(i)
+	if err != nil {
+		return nil // a tool's input was checked before: there is no such item
+	}
+	return overlay(raw, MembersOf(f)["payload"])
+}

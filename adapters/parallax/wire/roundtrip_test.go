@@ -1,0 +1,290 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+var (
+	words = rapid.StringMatching(`[a-zA-Z0-9 <>&"\\äß世]{0,12}`)
+	word  = rapid.StringMatching(`[a-z][a-zA-Z]{0,8}`)
+	blobs = rapid.SliceOfN(rapid.Byte(), 0, 24)
+	files = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) core.File {
+		return core.File{Name: word.Draw(t, "file"), MediaType: words.Draw(t, "type"), Data: blobs.Draw(t, "bytes")}
+	}), 0, 3)
+	// Names that mean something are among the keys, so that data looks like it.
+	keys    = rapid.OneOf(word, rapid.SampledFrom([]string{"content", "data", "files", "text", "answer", "summary", "history", "attachments", "context", "notice"}))
+	numbers = rapid.Int64Range(0, 1<<40)
+)
+
+// values are JSON values, written as marshal writes them.
+func values(depth int) *rapid.Generator[json.RawMessage] {
+	return rapid.Custom(func(t *rapid.T) json.RawMessage {
+		raw, err := Marshal(value(t, depth))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	})
+}
+
+func value(t *rapid.T, depth int) any {
+	most := 6
+	if depth == 0 {
+		most = 4
+	}
+	switch rapid.IntRange(1, most).Draw(t, "form") {
+	case 1:
+		return nil
+	case 2:
+		return words.Draw(t, "string")
+	case 3:
+		return numbers.Draw(t, "number")
+	case 4:
+		return rapid.Bool().Draw(t, "boolean")
+	case 5:
+		list := []any{}
+		for range rapid.IntRange(0, 3).Draw(t, "length") {
+			list = append(list, value(t, depth-1))
+		}
+		return list
+	}
+	object := map[string]any{}
+	for range rapid.IntRange(0, 3).Draw(t, "members") {
+		object[keys.Draw(t, "key")] = value(t, depth-1)
+	}
+	return object
+}
+
+// through sends a payload, and what was said beside it, over the wire and reads it
+// on the other side.
+func through[P any](t *rapid.T, kind string, payload any, beside *core.Foreign) (P, Message) {
+	frame, err := Encode(kind, "m1", time.Now(), payload)
+	if err != nil {
+		t.Fatalf("encode: %v", err)
+	}
+	frame = Restore(frame, beside)
+	m, err := Decode(frame)
+	if err != nil {
+		t.Fatalf("decode %s: %v", frame, err)
+	}
+	p, err := ReadPayload[P](m)
+	if err != nil {
+		t.Fatalf("payload of %s: %v", frame, err)
+	}
+	return p, m
+}
+
+func TestAnAnswerIsTheSameBehindTheWire(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := Answer{Text: words.Draw(t, "text"), Files: files.Draw(t, "files")}
+		if rapid.Bool().Draw(t, "structured") {
+			want.Data = values(3).Draw(t, "data")
+		}
+		p, err := ResultOf(About{TaskID: "t"}, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Metadata = ResultMetadata{TokensUsed: 7, Truncated: true}
+		back, m := through[TaskResult](t, TypeTaskResult, p, nil)
+		got := read(back.Result)
+		if want.Text == "" && len(want.Files) == 0 {
+			want.Text = read(want.Data).Text // data that reads as text too is told as both
+			if len(want.Data) > 0 && want.Data[0] == '"' {
+				want.Text = ""
+			}
+			if plain := read(want.Data); string(plain.Data) != string(want.Data) {
+				want.Text = ""
+			}
+		}
+		if len(want.Files) > 0 && want.Text == "" {
+			got.Text = "" // likewise, beside files
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s read otherwise (-want +got):\n%s", m.Payload, diff)
+		}
+		if !back.Metadata.Truncated || back.Metadata.TokensUsed != 7 {
+			t.Fatalf("metadata: got %+v, want truncated and 7 tokens", back.Metadata)
+		}
+	})
+}
+
+func TestATaskResultIsTheSameFrameBehindTheEventsItBecomes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		result, err := read(values(3).Draw(t, "result")).value() // the simplest form of what it says
+		if err != nil {
+			t.Fatal(err)
+		}
+		payload := map[string]any{"taskId": "t", "executionId": "e", "status": StatusCompleted, "result": result}
+		if rapid.Bool().Draw(t, "with metadata") {
+			payload["metadata"] = map[string]any{"tokensUsed": rapid.Int64Range(1, 1<<40).Draw(t, "tokens"), "vendor": value(t, 2)}
+		}
+		if rapid.Bool().Draw(t, "with more") {
+			payload["duration"], payload["trace"] = numbers.Draw(t, "duration"), value(t, 2)
+		}
+		p, m := through[TaskResult](t, TypeTaskResult, payload, around(t))
+		whole := core.Fold(eventsOf(p.Bodies(false, false)))
+		again, err := ResultOf(p.About, Answer{whole.Text, whole.Data, whole.Files})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.Metadata = ResultMetadata{TokensUsed: Count(whole.TokensUsed), Truncated: whole.Truncated}
+		_, back := through[TaskResult](t, TypeTaskResult, again, m.Foreign(ResultShape.Strip(m.Payload)))
+		sameFrame(t, m, back)
+	})
+}
+
+// around draws members that stand beside a payload and mean nothing to the hub.
+func around(t *rapid.T) *core.Foreign {
+	ms := Members{}
+	for range rapid.IntRange(0, 2).Draw(t, "members around") {
+		ms[word.Draw(t, "name")+"Around"] = values(2).Draw(t, "around")
+	}
+	raw, err := Marshal(ms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &core.Foreign{Dialect: Dialect, JSON: raw}
+}
+
+// sameFrame holds that two messages say the same, around the payload and in it.
+func sameFrame(t *rapid.T, want, got Message) {
+	t.Helper()
+	if diff := cmp.Diff(anyOf(t, want.Payload), anyOf(t, got.Payload)); diff != "" {
+		t.Fatalf("another payload (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(string(want.more), string(got.more)); diff != "" {
+		t.Fatalf("otherwise around the payload (-want +got):\n%s", diff)
+	}
+}
+
+func anyOf(t *rapid.T, raw []byte) any {
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return v
+}
+
+func TestATaskErrorIsTheSameFrameBehindTheEventItBecomes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		own := rapid.SampledFrom([]string{"PROCESSING_ERROR", "REJECTED", "TIMEOUT", "CANCELLED", "NO_AGENTS", "MY_OWN", "LOOP"})
+		e := map[string]any{"code": own.Draw(t, "code"), "message": word.Draw(t, "message")}
+		if rapid.Bool().Draw(t, "with details") {
+			e["details"] = value(t, 2)
+		}
+		payload := map[string]any{"taskId": "t", "error": e, "retryable": e["code"] != "CANCELLED" && rapid.Bool().Draw(t, "retryable")}
+		if partial := (Answer{Text: words.Draw(t, "partial text"), Files: files.Draw(t, "partial files")}); partial.Text != "" || len(partial.Files) > 0 {
+			value, err := partial.value()
+			if err != nil {
+				t.Fatal(err)
+			}
+			payload["partialResult"] = value
+		}
+		if rapid.Bool().Draw(t, "with metadata") {
+			payload["metadata"] = map[string]any{"tokensUsed": rapid.Int64Range(1, 1<<40).Draw(t, "tokens"), "vendor": value(t, 2)}
+		}
+		p, m := through[TaskError](t, TypeTaskError, payload, around(t))
+		whole := core.Fold(eventsOf(p.Bodies(false, false)))
+		foreign := WithCode(m.Foreign(ErrorShape.Strip(m.Payload)), p.End())
+		again := TaskErrorOf(p.About, whole.Fault, foreign)
+		if err := again.Partly(Answer{Text: whole.Text, Files: whole.Files}, ResultMetadata{TokensUsed: Count(whole.TokensUsed)}); err != nil {
+			t.Fatal(err)
+		}
+		_, back := through[TaskError](t, TypeTaskError, again, foreign)
+		sameFrame(t, m, back)
+	})
+}
+
+// sayings are what an agent can say on the way.
+func sayings(t *rapid.T) core.Body {
+	id := word.Draw(t, "id")
+	switch rapid.IntRange(1, 9).Draw(t, "kind") {
+	case 1:
+		return core.Text{Text: words.Draw(t, "text")}
+	case 2:
+		return core.Thinking{Text: words.Draw(t, "thinking")}
+	case 3:
+		// Blanks around the tokens of JSON are not kept: it travels as JSON.
+		input := rapid.OneOf(rapid.Map(words, strings.TrimSpace), rapid.Map(values(2), func(v json.RawMessage) string { return string(v) }), rapid.Just(`{"a":1,"a":2}`)).Draw(t, "input")
+		return core.ToolCall{ID: id, Name: word.Draw(t, "name"), Input: input}
+	case 4:
+		return core.ToolState{ID: id, State: core.ToolCondition(rapid.IntRange(1, 8).Draw(t, "state")), Detail: words.Draw(t, "detail")}
+	case 5:
+		return core.ToolResult{ID: id, Output: words.Draw(t, "output"), IsError: rapid.Bool().Draw(t, "error")}
+	case 6:
+		return core.Usage{Input: numbers.Draw(t, "in"), Output: numbers.Draw(t, "out"), CacheRead: numbers.Draw(t, "read"), CacheWrite: numbers.Draw(t, "write"), Thinking: numbers.Draw(t, "think")}
+	case 7:
+		return core.File{Name: id, MediaType: words.Draw(t, "type"), Data: blobs.Draw(t, "data")}
+	case 8:
+		return core.SessionStarted{Session: id}
+	}
+	return core.SessionLost{Reason: id}
+}
+
+func TestProgressIsTheSameEventBehindTheWireAndTheSameFrameBehindTheEvent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := sayings(t)
+		i, ok := ItemOf(want)
+		if !ok {
+			t.Fatalf("%s has no item, want one", want.Kind())
+		}
+		sent := Progress{About: About{TaskID: "t", ExecutionID: "e"}, Seq: 3, Item: i}
+		p, m := through[Progress](t, TypeTaskProgress, sent, around(t))
+		got, err := p.Bodies()
+		if err != nil || len(got) != 1 {
+			t.Fatalf("%s: got %v and %v, want one event", m.Payload, got, err)
+		}
+		if diff := cmp.Diff(want, got[0], cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s read otherwise (-want +got):\n%s", m.Payload, diff)
+		}
+		again, _ := ItemOf(got[0])
+		_, back := through[Progress](t, TypeTaskProgress, Progress{About: p.About, Seq: p.Seq, Item: again}, m.Foreign(p.Left))
+		sameFrame(t, m, back)
+	})
+}
+
+func TestARequestIsTheSameBehindTheWire(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	rapid.Check(t, func(t *rapid.T) {
+		want := core.Request{
+			Intent: core.Intent(rapid.IntRange(1, 3).Draw(t, "intent")), Thread: core.ThreadID(word.Draw(t, "thread")), Content: words.Draw(t, "content"),
+			Attachments: files.Draw(t, "attachments"), Domain: words.Draw(t, "domain"), Priority: core.Priority(rapid.IntRange(1, 3).Draw(t, "priority")),
+			MaxTokens: numbers.Draw(t, "max"), Deadline: now.Add(time.Duration(rapid.Int64Range(1, 1e9).Draw(t, "left")) * time.Millisecond),
+			ReportBack: rapid.Bool().Draw(t, "report"),
+		}
+		if rapid.Bool().Draw(t, "structured") {
+			want.Data = values(3).Draw(t, "data")
+		}
+		if rapid.Bool().Draw(t, "with context") {
+			want.Context = json.RawMessage(`{"n":1}`)
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "turns") {
+			want.History = append(want.History, core.Turn{Role: core.Role(rapid.IntRange(1, 2).Draw(t, "role")), Text: words.Draw(t, "turn"), Agent: core.AgentID(word.Draw(t, "agent")), At: now})
+		}
+		if want.Intent == core.IntentNotify {
+			want.Notice = &core.Notice{Topic: word.Draw(t, "topic"), Importance: core.Importance(rapid.IntRange(0, 3).Draw(t, "importance"))}
+		}
+		p, err := TaskOf(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.TaskID, p.Timeout = "t", MillisecondsOf(want.Deadline.Sub(now))
+		back, m := through[Task](t, TypeTask, p, nil)
+		got, err := back.Request(now)
+		if err != nil {
+			t.Fatalf("%s: %v", m.Payload, err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b core.Address) bool { return a == b })); diff != "" {
+			t.Fatalf("%s read otherwise (-want +got):\n%s", m.Payload, diff)
+		}
+	})
+}
