@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"context"
@@ -10,26 +10,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 func TestAWorkerAsksOthersFromWithinATask(t *testing.T) {
 	onStage(t, func(s *stage) {
-		var agent *Agent
+		var agent *parallaxclient.Agent
 		var heard []core.Body
 		s.work(core.Card{ID: "helper"}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 			_ = say(core.Thinking{Text: "hm"})
 			_ = say(core.Text{Text: strings.ToUpper(r.Content)})
 			return say(core.Done{Data: json.RawMessage(`{"content":"not this"}`), TokensUsed: 4})
-		}, WorkOptions{})
+		}, parallaxclient.WorkOptions{})
 		s.work(core.Card{ID: "front"}, func(ctx context.Context, r core.Request, say func(core.Body) error) error {
 			got, err := agent.Ask(ctx, core.Request{To: core.ToAgent("helper"), Content: r.Content}, func(b core.Body) { heard = append(heard, b) })
 			if err != nil {
 				return err
 			}
 			return say(core.Text{Text: "it says " + got.Text})
-		}, WorkOptions{Registered: func(a *Agent) { agent = a }})
+		}, parallaxclient.WorkOptions{Registered: func(a *parallaxclient.Agent) { agent = a }})
 		if agent.ID() != "front" {
 			t.Errorf("id: got %s, want front", agent.ID())
 		}
@@ -54,12 +56,12 @@ func TestAWorkerAsksOthersFromWithinATask(t *testing.T) {
 
 func TestWhatAWorkerAskedIsCancelledWithItsTask(t *testing.T) {
 	onStage(t, func(s *stage) {
-		var agent *Agent
-		helper := s.registered(Options{AgentID: "helper"}, full)
+		var agent *parallaxclient.Agent
+		helper := s.registered(parallax.Options{AgentID: "helper"}, full)
 		s.work(core.Card{ID: "front"}, func(ctx context.Context, r core.Request, _ func(core.Body) error) error {
 			_, err := agent.Ask(ctx, core.Request{To: core.ToAgent("helper"), Content: r.Content}, nil)
 			return err
-		}, WorkOptions{Registered: func(a *Agent) { agent = a }})
+		}, parallaxclient.WorkOptions{Registered: func(a *parallaxclient.Agent) { agent = a }})
 		a := s.asker()
 		asked := a.ask("front", "hello")
 		given := inside[wire.Task](helper, helper.hear(wire.TypeTask))
@@ -76,9 +78,9 @@ func TestWhatAWorkerAskedIsCancelledWithItsTask(t *testing.T) {
 
 func TestAskingEndsWithTheConnection(t *testing.T) {
 	onStage(t, func(s *stage) {
-		var agent *Agent
-		s.registered(Options{AgentID: "mute"}, full)
-		stop := s.work(core.Card{ID: "asks"}, echo, WorkOptions{Registered: func(a *Agent) { agent = a }})
+		var agent *parallaxclient.Agent
+		s.registered(parallax.Options{AgentID: "mute"}, full)
+		stop := s.work(core.Card{ID: "asks"}, echo, parallaxclient.WorkOptions{Registered: func(a *parallaxclient.Agent) { agent = a }})
 		asked := make(chan error, 1)
 		go func() {
 			_, err := agent.Ask(s.Context(), core.Request{To: core.ToAgent("mute"), Content: "?"}, nil)

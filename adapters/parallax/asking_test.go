@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -20,8 +21,8 @@ const (
 
 func TestAnAgentAsksAnotherAndHearsTheWholeStream(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, full)
-		works := s.registered(Options{AgentID: "works"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
+		works := s.registered(parallax.Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":{"content":"hello","n":1},"timeout":5000,"priority":"critical","trace":7}}`)
 		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		if given.Context.Requester != "asks" || given.Priority != "high" || given.Timeout != 5000 {
@@ -76,8 +77,8 @@ func next(p *peer) wire.Message {
 
 func TestAnAgentWithoutProgressHearsTheAnswerInOneMessage(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
-		works := s.registered(Options{AgentID: "works"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
+		works := s.registered(parallax.Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"hello"}}`)
 		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		for _, said := range []string{`"thinking":"hm"`, `"text":"he"`, `"text":"llo"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`} {
@@ -95,8 +96,8 @@ func TestAnAgentWithoutProgressHearsTheAnswerInOneMessage(t *testing.T) {
 
 func TestAnAnswerThatDoesNotFitIsRefusedWithWhatToDo(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
-		works := s.registered(Options{AgentID: "works"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
+		works := s.registered(parallax.Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
 		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		for range 3 {
@@ -113,7 +114,7 @@ func TestAnAnswerThatDoesNotFitIsRefusedWithWhatToDo(t *testing.T) {
 func TestALongTextReachesAnAgentInPiecesThatFit(t *testing.T) {
 	text := strings.Repeat("\x01世", 300_000) // six bytes for one, escaped
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
 		other := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "other"}})
 		defer other.Close(nil)
 		if err := other.Join(core.Card{ID: "other", Dialect: "other"}, hub.JoinOptions{}); err != nil {
@@ -151,7 +152,7 @@ func TestALongTextReachesAnAgentInPiecesThatFit(t *testing.T) {
 
 func TestARequestThatCannotBeIsAnsweredAtOnce(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, full)
+		p := s.registered(parallax.Options{AgentID: "a"}, full)
 		for payload, code := range map[string]string{
 			`{"to":"nobody","input":"x"}`:                     "NOT_FOUND",
 			`{"to":"capability:none","input":"x"}`:            "NOT_FOUND",
@@ -177,8 +178,8 @@ func TestARequestThatCannotBeIsAnsweredAtOnce(t *testing.T) {
 
 func TestAnAgentTakesBackWhatItAsked(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, full)
-		works := s.registered(Options{AgentID: "works"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
+		works := s.registered(parallax.Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
 		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"again"}}`)
@@ -199,8 +200,8 @@ func TestAnAgentTakesBackWhatItAsked(t *testing.T) {
 
 func TestWhatAnAgentAskedIsCancelledWhenItLeaves(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, full)
-		works := s.registered(Options{AgentID: "works"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
+		works := s.registered(parallax.Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
 		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		_ = asks.conn.Close(link.Reason{Cause: link.PeerGone})
@@ -212,8 +213,8 @@ func TestWhatAnAgentAskedIsCancelledWhenItLeaves(t *testing.T) {
 
 func TestAnAgentThatAsksBackIsALoop(t *testing.T) {
 	onStage(t, func(s *stage) {
-		one := s.registered(Options{AgentID: "one"}, full)
-		two := s.registered(Options{AgentID: "two"}, full)
+		one := s.registered(parallax.Options{AgentID: "one"}, full)
+		two := s.registered(parallax.Options{AgentID: "two"}, full)
 		one.say(`{"type":"task_request","id":"q1","payload":{"to":"two","input":"ping"}}`)
 		given := inside[wire.Task](two, two.hear(wire.TypeTask))
 		two.say(fill(`{"type":"task_request","id":"q2","payload":{"to":"one","parentTaskId":"TASK","input":"pong"}}`, given))
@@ -229,8 +230,8 @@ func TestAnAgentThatAsksBackIsALoop(t *testing.T) {
 
 func TestAFailureOfAParallaxAgentReachesAnotherUnchanged(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
-		works := s.registered(Options{AgentID: "works"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
+		works := s.registered(parallax.Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
 		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		said := `{"code":"OUT_OF_CHEESE","details":{"shelf":3},"message":"no cheese"}`
@@ -247,7 +248,7 @@ func TestAFailureOfAParallaxAgentReachesAnotherUnchanged(t *testing.T) {
 
 func TestWhatAgentsOfOtherDialectsSayReachesAParallaxAgentThatAsked(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
 		join := func(id core.AgentID) *hub.Session {
 			other := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: string(id)}})
 			s.Cleanup(func() { other.Close(nil) })

@@ -1,10 +1,11 @@
-package parallax
+package parallax_test
 
 import (
 	"context"
 	"testing"
 	"testing/synctest"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -17,7 +18,7 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 	onStage(t, func(s *stage) {
 		agent, conn := coretest.Pipe[[]byte, []byte](0) // nothing is taken before the agent reads
 		ended := make(chan link.Reason, 1)
-		go func() { ended <- Serve(context.Background(), s.hub, conn, Options{AgentID: "a"}) }()
+		go func() { ended <- parallax.Serve(context.Background(), s.hub, conn, parallax.Options{AgentID: "a"}) }()
 		p := &peer{s, agent, ended}
 		p.say(`{"type":"register","id":"r1","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":2,"extensions":["task_accepted"]}}}`)
 		p.hear("registered")

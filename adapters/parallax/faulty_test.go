@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -19,7 +20,7 @@ func (s *stage) faulty(id string, in coretest.Fault) (*peer, *coretest.Faulty[[]
 	conn, far := coretest.Pipe[[]byte, []byte](4)
 	broken := coretest.Break(far, in, coretest.Fault{})
 	ended := make(chan link.Reason, 1)
-	go func() { ended <- Serve(context.Background(), s.hub, broken, Options{AgentID: id}) }()
+	go func() { ended <- parallax.Serve(context.Background(), s.hub, broken, parallax.Options{AgentID: id}) }()
 	s.Cleanup(func() {
 		broken.Release()
 		_ = conn.Close(link.Reason{Cause: link.Normal})
@@ -52,7 +53,7 @@ func TestATaskOfAConnectionThatIsCutGoesToAnotherAgent(t *testing.T) {
 	onStage(t, func(s *stage) {
 		a, _ := s.faulty("a", coretest.Fault{Cut: 2})
 		asker := s.asker()
-		b := s.registered(Options{AgentID: "b"}, `{"capabilities":["x"]}`)
+		b := s.registered(parallax.Options{AgentID: "b"}, `{"capabilities":["x"]}`)
 		asked := asker.open(core.Request{To: core.ToCapability("x"), Content: "hello"})
 		given := inside[wire.Task](a, a.hear(wire.TypeTask))
 		a.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":1}}`) // the last that arrives
@@ -70,12 +71,12 @@ func TestATaskOfAConnectionThatIsCutGoesToAnotherAgent(t *testing.T) {
 func TestWhatASilentConnectionSaysOnceItIsReplacedComesToNothing(t *testing.T) {
 	onStage(t, func(s *stage) {
 		old, broken := s.faulty("a", coretest.Fault{Stall: 2})
-		b := s.registered(Options{AgentID: "b"}, `{"capabilities":["x"]}`)
+		b := s.registered(parallax.Options{AgentID: "b"}, `{"capabilities":["x"]}`)
 		asker := s.asker()
 		asked := asker.open(core.Request{To: core.ToCapability("x"), Content: "hello"})
 		given := inside[wire.Task](old, old.hear(wire.TypeTask))
 		old.say(fill(aResult, given)) // it is held up on the way
-		newer := s.connect(Options{AgentID: "a"})
+		newer := s.connect(parallax.Options{AgentID: "a"})
 		began := time.Now()
 		newer.say(`{"type":"register","id":"r2","payload":{"capabilities":["y"]}}`)
 		if m := newer.hear(wire.TypeRegistered); m.ID != "r2" || time.Since(began) != 2*time.Second {

@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -17,11 +18,13 @@ import (
 type gatewayEnd = coretest.End[*pb.ControlPlaneToAgent, *pb.AgentToControlPlane]
 
 // gateway is an agent of the gateway that is in.
-func (s *stage) gateway(opts Options) *gatewayEnd {
+func (s *stage) gateway(opts parallax.Options) *gatewayEnd {
 	s.Helper()
 	agent, conn := coretest.Pipe[*pb.AgentToControlPlane, *pb.ControlPlaneToAgent](4)
 	ended := make(chan link.Reason, 1)
-	go func() { ended <- ServeGateway(context.Background(), s.hub, agent, GatewayOptions{Options: opts}) }()
+	go func() {
+		ended <- parallax.ServeGateway(context.Background(), s.hub, agent, parallax.GatewayOptions{Options: opts})
+	}()
 	s.Cleanup(func() {
 		_ = conn.Close(link.Reason{Cause: link.Normal})
 		<-ended
@@ -39,7 +42,7 @@ func (s *stage) gateway(opts Options) *gatewayEnd {
 
 func TestATaskIsMeasuredInTheFormThatTheGatewayGivesIt(t *testing.T) {
 	onStage(t, func(s *stage) {
-		conn := s.gateway(Options{MaxMessageBytes: 1500})
+		conn := s.gateway(parallax.Options{MaxMessageBytes: 1500})
 		a := s.asker()
 		// A number has two bytes as JSON and eleven as protobuf.
 		task := a.open(core.Request{To: core.ToAgent("edge"), Content: "sum", Data: json.RawMessage(`{"n":[` + strings.TrimSuffix(strings.Repeat("1,", 200), ",") + `]}`)})
@@ -76,8 +79,8 @@ func TestATaskIsMeasuredInTheFormThatTheGatewayGivesIt(t *testing.T) {
 
 func TestAnAnswerOfAnotherStreamOfTheGatewayDoesNotCount(t *testing.T) {
 	onStage(t, func(s *stage) {
-		conn := s.gateway(Options{})
-		thief := s.registered(Options{}, `{"agentId":"thief","capabilities":["analysis"]}`)
+		conn := s.gateway(parallax.Options{})
+		thief := s.registered(parallax.Options{}, `{"agentId":"thief","capabilities":["analysis"]}`)
 		a := s.asker()
 		task := a.open(core.Request{To: core.ToAgent("edge"), Content: "sum"})
 		if _, err := conn.Receive(s.Context()); err != nil {

@@ -5,17 +5,16 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// The defaults of [Options]. The last two are of the page's section on rate
-// limiting.
+// The defaults of [Options], beside those of the codec. The last is of the page's
+// section on rate limiting.
 const (
-	DefaultRegisterTimeout      = 10 * time.Second
 	DefaultHeartbeatInterval    = 10 * time.Second
 	DefaultTaskTimeout          = 30 * time.Second
-	DefaultMaxMessageBytes      = 1_000_000
 	DefaultMaxMessagesPerSecond = 100
 )
 
@@ -70,10 +69,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.RegisterTimeout = cmp.Or(o.RegisterTimeout, DefaultRegisterTimeout)
+	o.RegisterTimeout = cmp.Or(o.RegisterTimeout, wire.DefaultRegisterTimeout)
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, DefaultHeartbeatInterval)
 	o.TaskTimeout = cmp.Or(o.TaskTimeout, DefaultTaskTimeout)
-	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, DefaultMaxMessageBytes)
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, wire.DefaultMaxMessageBytes)
 	o.MaxMessagesPerSecond = cmp.Or(o.MaxMessagesPerSecond, DefaultMaxMessagesPerSecond)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -1,13 +1,14 @@
-package parallax
+package parallax_test
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -34,8 +35,8 @@ func (p *peer) expect(want string) {
 
 func TestUnknownMembersOfARequestReachAParallaxAgentAndASignatureDoesNot(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, full)
-		works := s.registered(Options{AgentID: "works"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
+		works := s.registered(parallax.Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","timestamp":"2026-01-02T03:04:05Z","trace":{"span":[1]},"signature":"sha256:abc",
 			"payload":{"to":"works","patternName":"mine","patternVersion":"7","input":{"content":"x"},"timeout":9000,"context":{"stepIndex":3,"lane":"a"},"trace":9}}`)
 		got := works.frame()
@@ -53,8 +54,8 @@ func TestUnknownMembersOfARequestReachAParallaxAgentAndASignatureDoesNot(t *test
 
 func TestUnknownMembersOfAnAnswerReachAParallaxRequesterAndASignatureDoesNot(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, full)
-		works := s.registered(Options{AgentID: "works"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
+		works := s.registered(parallax.Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
 		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		long := strings.Repeat("x", wire.PieceBytes+1)
@@ -84,11 +85,11 @@ func TestUnknownMembersOfAnAnswerReachAParallaxRequesterAndASignatureDoesNot(t *
 
 func TestWhatAFailedAttemptSaidReachesAParallaxRequester(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, `{"capabilities":[],"config":{"extensions":["task_progress","task_request"]}}`)
-		one := s.registered(Options{AgentID: "one"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, `{"capabilities":[],"config":{"extensions":["task_progress","task_request"]}}`)
+		one := s.registered(parallax.Options{AgentID: "one"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"x"}}`)
 		given := inside[wire.Task](one, one.hear(wire.TypeTask))
-		two := s.registered(Options{AgentID: "two"}, full)
+		two := s.registered(parallax.Options{AgentID: "two"}, full)
 		one.say(fill(`{"type":"task_error","id":"m","trace":1,"payload":{"taskId":"TASK","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}},"retryable":true}}`, given))
 		two.hear(wire.TypeTask)
 		asks.expect(fill(`{"type":"task_progress","id":"hub_1","trace":1,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","seq":1,
@@ -115,8 +116,8 @@ func TestWhatWasSaidBeforeAFailureReachesARequesterWithoutProgress(t *testing.T)
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(s *stage) {
-				asks := s.registered(Options{AgentID: "asks"}, asksAlone)
-				works := s.registered(Options{AgentID: "works"}, full)
+				asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
+				works := s.registered(parallax.Options{AgentID: "works"}, full)
 				asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
 				given := inside[wire.Task](works, works.hear(wire.TypeTask))
 				for _, said := range []string{`"thinking":"hm","sure":0.5`, `"text":"ha"`, `"text":"lf"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`, `"mood":"bad"`} {
@@ -136,8 +137,8 @@ func TestWhatWasSaidBeforeAFailureReachesARequesterWithoutProgress(t *testing.T)
 
 func TestWhatWasSaidBeforeADeadlineReachesARequesterWithoutProgress(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
-		works := s.registered(Options{AgentID: "works"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
+		works := s.registered(parallax.Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x","timeout":1000}}`)
 		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
@@ -152,8 +153,8 @@ func TestWhatWasSaidBeforeADeadlineReachesARequesterWithoutProgress(t *testing.T
 
 func TestARequesterWithProgressIsNotToldTwiceWhatWasSaidBeforeAFailure(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, full)
-		works := s.registered(Options{AgentID: "works"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
+		works := s.registered(parallax.Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
 		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
@@ -166,8 +167,8 @@ func TestARequesterWithProgressIsNotToldTwiceWhatWasSaidBeforeAFailure(t *testin
 
 func TestAPartialResultThatDoesNotFitIsNamedAndCounted(t *testing.T) {
 	onStage(t, func(s *stage) {
-		asks := s.registered(Options{AgentID: "asks"}, asksAlone)
-		works := s.registered(Options{AgentID: "works"}, full)
+		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
+		works := s.registered(parallax.Options{AgentID: "works"}, full)
 		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
 		given := inside[wire.Task](works, works.hear(wire.TypeTask))
 		for range 3 {
@@ -194,7 +195,7 @@ func TestAnAgentMayEndBadlyWithAPartialResult(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(s *stage) {
-				p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"]}`)
+				p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"]}`)
 				a := s.asker()
 				asked := a.ask("a", "go")
 				given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -213,7 +214,7 @@ func TestAnAgentMayEndBadlyWithAPartialResult(t *testing.T) {
 
 func TestTheResultOfAFailureLosesNothing(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"]}`)
 		a := s.asker()
 		asked := a.ask("a", "go")
 		given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -235,7 +236,7 @@ func TestAPlainWorkerThatFailsTellsWhatItSaid(t *testing.T) {
 						}
 					}
 					return nil
-				}, WorkOptions{Plain: true})
+				}, parallaxclient.WorkOptions{Plain: true})
 				a := s.asker()
 				events := a.events(a.ask("w", "go"))
 				if got, want := kinds(events), "opened assigned accepted thinking usage text file "+end.Kind().String(); got != want {
@@ -248,40 +249,4 @@ func TestAPlainWorkerThatFailsTellsWhatItSaid(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAnAskerHearsAPartialResult(t *testing.T) {
-	q := &ask{news: make(chan struct{}, 1)}
-	w := &worker{asks: map[string]*ask{"ask_1": q}}
-	m, err := wire.Decode([]byte(`{"type":"task_error","payload":{"requestId":"ask_1","error":{"code":"TIMEOUT","message":"late"},"partialResult":"half"}}`))
-	if err == nil {
-		err = w.take(t.Context(), m)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := core.Fold(bodiesAsEvents(q.heard)); got.Text != "half" || got.Fault == nil || got.Fault.Code != core.CodeTimeout {
-		t.Errorf("got %+v, want half and a timeout", got)
-	}
-}
-
-func TestWhatStandsBesideThePayloadIsKeptAsItWas(t *testing.T) {
-	m, err := wire.Decode([]byte(`{"type":"heartbeat","kind":"x","big":12345678901234567890,"payload":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := string(m.Foreign(json.RawMessage(`{"n":1}`)).JSON), `{"big":12345678901234567890,"kind":"x","payload":{"n":1}}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if got := m.Foreign(nil).JSON; string(got) != `{"big":12345678901234567890,"kind":"x"}` {
-		t.Errorf("got %s, want what stands around the payload", got)
-	}
-}
-
-func bodiesAsEvents(bodies []core.Body) []core.Event {
-	var events []core.Event
-	for _, b := range bodies {
-		events = append(events, core.Event{Seq: uint64(len(events) + 1), Body: b})
-	}
-	return events
 }

@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"strings"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -15,7 +16,7 @@ import (
 
 func TestAnAgentRegistersAsThePageShows(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.connect(Options{AgentID: "agent_abc123", ConnectionID: "conn_1"})
+		p := s.connect(parallax.Options{AgentID: "agent_abc123", ConnectionID: "conn_1"})
 		p.say(string(samplesOfPage(t)["register"]))
 		m := p.hear(wire.TypeRegistered)
 		if m.ID != "msg_001" {
@@ -43,7 +44,7 @@ func TestAnAgentRegistersAsThePageShows(t *testing.T) {
 
 func TestAnAgentWithoutAnIDGetsOne(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.connect(Options{Capabilities: []string{"from-header"}})
+		p := s.connect(parallax.Options{Capabilities: []string{"from-header"}})
 		p.say(`{"type":"register","id":"1","payload":{"capabilities":[]}}`)
 		got := inside[wire.Registered](p, p.hear(wire.TypeRegistered))
 		if !strings.HasPrefix(got.AgentID, "agent_") || !cmp.Equal(got.Capabilities, []string{"from-header"}) || got.Config.MaxConcurrentTasks != 1 {
@@ -57,7 +58,7 @@ func TestAnAgentWithoutAnIDGetsOne(t *testing.T) {
 
 func TestHeaderAndPayloadThatDisagreeOnTheIDAreRefused(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.connect(Options{AgentID: "one"})
+		p := s.connect(parallax.Options{AgentID: "one"})
 		p.say(`{"type":"register","id":"r","payload":{"agentId":"two","capabilities":[]}}`)
 		m, r := p.refused(wire.CodeInvalidMessage)
 		if m.ID != "r" || r.Fatal {
@@ -70,7 +71,7 @@ func TestHeaderAndPayloadThatDisagreeOnTheIDAreRefused(t *testing.T) {
 
 func TestAnAuthenticatedAgentIsItsPrincipalUnlessItNamesItself(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.connect(Options{Principal: core.Principal{ID: "alice", Authenticated: true}})
+		p := s.connect(parallax.Options{Principal: core.Principal{ID: "alice", Authenticated: true}})
 		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
 		if got := inside[wire.Registered](p, p.hear(wire.TypeRegistered)).AgentID; got != "alice" {
 			t.Errorf("id: got %s, want alice", got)
@@ -83,14 +84,14 @@ func TestAnAuthenticatedAgentIsItsPrincipalUnlessItNamesItself(t *testing.T) {
 
 func TestATakenIDIsRefusedForGood(t *testing.T) {
 	onStage(t, func(s *stage) {
-		s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`).listen()
-		p := s.connect(Options{AgentID: "a"})
+		s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`).listen()
+		p := s.connect(parallax.Options{AgentID: "a"})
 		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
 		if _, r := p.refused(wire.CodeDuplicateName); !r.Fatal {
 			t.Errorf("got %+v, want it fatal", r)
 		}
-		if r := p.closed(); r.Code != closeDuplicate {
-			t.Errorf("closed: got %+v, want code %d", r, closeDuplicate)
+		if r := p.closed(); r.Code != 4409 {
+			t.Errorf("closed: got %+v, want code %d", r, 4409)
 		}
 		if _, here := s.hub.Agent("a"); !here {
 			t.Error("the owner of the id: got nobody, want it still here")
@@ -100,7 +101,7 @@ func TestATakenIDIsRefusedForGood(t *testing.T) {
 
 func TestASecondRegisterChangesTheCard(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"]}`)
 		p.say(`{"type":"register","id":"again","payload":{"capabilities":["y"],"config":{"maxConcurrentTasks":2}}}`)
 		if m := p.hear(wire.TypeRegistered); m.ID != "again" {
 			t.Errorf("id: got %q, want again", m.ID)
@@ -115,20 +116,20 @@ func TestASecondRegisterChangesTheCard(t *testing.T) {
 
 func TestWhoeverDoesNotRegisterInTimeIsClosed(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.connect(Options{})
+		p := s.connect(parallax.Options{})
 		start := time.Now()
 		if _, r := p.refused(wire.CodeRegisterTimeout); !r.Fatal {
 			t.Errorf("got %+v, want it fatal", r)
 		}
-		if r := p.closed(); r.Code != closeRegisterTimeout || time.Since(start) != DefaultRegisterTimeout {
-			t.Errorf("closed: got %+v after %v, want code %d after %v", r, time.Since(start), closeRegisterTimeout, DefaultRegisterTimeout)
+		if r := p.closed(); r.Code != 4408 || time.Since(start) != wire.DefaultRegisterTimeout {
+			t.Errorf("closed: got %+v after %v, want code %d after %v", r, time.Since(start), 4408, wire.DefaultRegisterTimeout)
 		}
 	})
 }
 
 func TestWhatComesBeforeTheRegisterIsRefused(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.connect(Options{})
+		p := s.connect(parallax.Options{})
 		p.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":0}}`)
 		if m, r := p.refused(wire.CodeNotRegistered); m.ID != "h" || r.Fatal {
 			t.Errorf("got id %q and %+v, want that of the heartbeat and not fatal", m.ID, r)
@@ -140,7 +141,7 @@ func TestWhatComesBeforeTheRegisterIsRefused(t *testing.T) {
 
 func TestABadFrameDisturbsNothingElse(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		for _, frame := range []string{"\x00\xff", `{"type":"heartbeat","id":"x","payload":{"a":1,"a":2}}`, `{"type":"foo","id":"x","payload":{}}`, `{"type":"registered","id":"x","payload":{"agentId":"b"}}`} {
 			p.say(frame)
 			if _, r := p.refused(wire.CodeInvalidMessage); r.Fatal {
@@ -156,7 +157,7 @@ func TestABadFrameDisturbsNothingElse(t *testing.T) {
 
 func TestAMessageOverTheLimitIsRefusedAndTheConnectionLives(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a", MaxMessageBytes: 1000}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a", MaxMessageBytes: 1000}, `{"capabilities":[]}`)
 		p.say(`{"type":"heartbeat","id":"h","payload":{"status":"` + strings.Repeat("x", 1000) + `"}}`)
 		if _, r := p.refused(wire.CodeMessageTooLarge); !strings.Contains(r.Message, "limit is 1000") {
 			t.Errorf("got %q, want one that tells the limit", r.Message)
@@ -168,7 +169,7 @@ func TestAMessageOverTheLimitIsRefusedAndTheConnectionLives(t *testing.T) {
 
 func TestAFloodIsPacedAndNothingOfItIsLost(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		start := time.Now()
 		go func() {
 			for range 350 {
@@ -202,7 +203,7 @@ func TestAFloodIsPacedAndNothingOfItIsLost(t *testing.T) {
 
 func TestAnAgentThatNeverBeatsLives(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		time.Sleep(time.Hour)
 		p.quiet()
 		if _, here := s.hub.Agent("a"); !here {
@@ -213,7 +214,7 @@ func TestAnAgentThatNeverBeatsLives(t *testing.T) {
 
 func TestAnAgentThatBeatAndFellSilentIsAvoidedAndThenClosed(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		beat := func() {
 			p.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":0}}`)
 			if ack := inside[wire.HeartbeatAck](p, p.hear(wire.TypeHeartbeatAck)); ack.NextHeartbeat != 10000 {
@@ -238,8 +239,8 @@ func TestAnAgentThatBeatAndFellSilentIsAvoidedAndThenClosed(t *testing.T) {
 		time.Sleep(30*time.Second - time.Millisecond)
 		state(core.LoadOverloaded)
 		time.Sleep(time.Millisecond)
-		if r := <-p.ended; r.Cause != link.Unresponsive || r.Code != closeUnhealthy {
-			t.Errorf("closed: got %+v, want unresponsive with code %d", r, closeUnhealthy)
+		if r := <-p.ended; r.Cause != link.Unresponsive || r.Code != 4410 {
+			t.Errorf("closed: got %+v, want unresponsive with code %d", r, 4410)
 		}
 		if _, here := s.hub.Agent("a"); here {
 			t.Error("got the agent, want nobody")
@@ -249,7 +250,7 @@ func TestAnAgentThatBeatAndFellSilentIsAvoidedAndThenClosed(t *testing.T) {
 
 func TestAnyMessageCountsAsASignOfLife(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
 		p.hear(wire.TypeHeartbeatAck)
 		for range 5 {
@@ -270,7 +271,7 @@ func TestAStatusUpdateStopsTasksAndLetsThemGoOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(s *stage) {
-				p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"]}`)
+				p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"]}`)
 				p.say(`{"type":"status_update","id":"u","payload":{"status":"busy","maxTasks":0,"reason":"At capacity"}}`)
 				synctest.Wait()
 				// A heartbeat between does not lift it.
@@ -294,7 +295,7 @@ type taskPayload = wire.Task
 
 func TestAStatusUpdateReplacesTheCapabilities(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["classification","analysis"]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["classification","analysis"]}`)
 		p.say(string(samplesOfPage(t)["status_update"]))
 		synctest.Wait()
 		a, _ := s.hub.Agent("a")
@@ -312,7 +313,7 @@ func TestAStatusUpdateReplacesTheCapabilities(t *testing.T) {
 
 func TestADisconnectEndsTheConnection(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		p.say(string(samplesOfPage(t)["disconnect"]))
 		if r := p.closed(); r.Cause != link.Normal || !strings.Contains(r.Text, "shutdown") {
 			t.Errorf("closed: got %+v, want normal, with the agent's reason", r)
@@ -325,12 +326,12 @@ func TestADisconnectEndsTheConnection(t *testing.T) {
 
 func TestAHubThatStopsSaysSo(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		go func() { _ = s.hub.Close(s.Context(), "maintenance") }()
 		if d := inside[wire.Disconnect](p, p.hear(wire.TypeDisconnect)); d.Reason != "maintenance" || !d.Graceful {
 			t.Errorf("got %+v, want maintenance, graceful", d)
 		}
-		if r := p.closed(); r.Cause != link.ShuttingDown || r.Code != closeGoingAway {
+		if r := p.closed(); r.Cause != link.ShuttingDown || r.Code != 1001 {
 			t.Errorf("closed: got %+v, want shutting down with code 1001", r)
 		}
 	})

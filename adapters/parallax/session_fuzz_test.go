@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 )
 
@@ -22,7 +23,7 @@ func FuzzSession(f *testing.F) {
 	f.Add([]byte(`{"type":"task_request","id":"m","payload":{"to":"*","input":"x"}}` + "\n" + `{"type":"task_cancel","id":"m","payload":{"requestId":"m"}}`))
 	f.Fuzz(func(t *testing.T, lines []byte) {
 		onStage(t, func(s *stage) {
-			p := s.registered(Options{AgentID: "a", MaxMessagesPerSecond: -1}, full)
+			p := s.registered(parallax.Options{AgentID: "a", MaxMessagesPerSecond: -1}, full)
 			a := s.asker()
 			a.ask("a", "go")
 			given := inside[wire.Task](p, p.hear(wire.TypeTask))

@@ -1,10 +1,12 @@
-package parallax
+package parallax_test
 
 import (
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -14,10 +16,10 @@ func TestOurAgentAndTheHubSignForOneAnother(t *testing.T) {
 	onStage(t, func(s *stage) {
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
 		secret := func(id core.AgentID) []byte { return []byte("of " + id) }
-		go Serve(s.Context(), s.hub, theirs, Options{AgentID: "w", Secret: secret, RequireSignature: true})
+		go parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{AgentID: "w", Secret: secret, RequireSignature: true})
 		ended := make(chan error, 1)
 		go func() {
-			ended <- Work(s.Context(), mine, core.Card{ID: "w"}, echo, WorkOptions{Secret: []byte("of w")})
+			ended <- parallaxclient.Work(s.Context(), mine, core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{Secret: []byte("of w")})
 		}()
 		synctest.Wait()
 		a := s.asker()
@@ -32,8 +34,8 @@ func TestOurAgentAndTheHubSignForOneAnother(t *testing.T) {
 func TestOurAgentBelievesNobodyWhoDoesNotSign(t *testing.T) {
 	onStage(t, func(s *stage) {
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
-		go Serve(s.Context(), s.hub, theirs, Options{AgentID: "w"})
-		err := Work(s.Context(), mine, core.Card{ID: "w"}, echo, WorkOptions{Secret: []byte("k")})
+		go parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{AgentID: "w"})
+		err := parallaxclient.Work(s.Context(), mine, core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{Secret: []byte("k")})
 		if err == nil || !strings.Contains(err.Error(), "no answer to register") {
 			t.Errorf("got %v, want an unsigned registered ignored", err)
 		}

@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -32,11 +33,11 @@ func onStage(t *testing.T, play func(*stage)) {
 type pipeEnd = coretest.End[[]byte, []byte]
 
 // serve holds one end of a pipe and returns the other, and why it ended.
-func (s *stage) serve(opts Options) (*pipeEnd, <-chan link.Reason) {
+func (s *stage) serve(opts parallax.Options) (*pipeEnd, <-chan link.Reason) {
 	s.Helper()
 	agent, conn := coretest.Pipe[[]byte, []byte](4)
 	ended := make(chan link.Reason, 1)
-	go func() { ended <- Serve(context.Background(), s.hub, conn, opts) }()
+	go func() { ended <- parallax.Serve(context.Background(), s.hub, conn, opts) }()
 	s.Cleanup(func() {
 		_ = agent.Close(link.Reason{Cause: link.Normal})
 		synctest.Wait()
@@ -51,14 +52,14 @@ type peer struct {
 	ended <-chan link.Reason
 }
 
-func (s *stage) connect(opts Options) *peer {
+func (s *stage) connect(opts parallax.Options) *peer {
 	s.Helper()
 	conn, ended := s.serve(opts)
 	return &peer{s, conn, ended}
 }
 
 // registered is a peer whose register was taken.
-func (s *stage) registered(opts Options, register string) *peer {
+func (s *stage) registered(opts parallax.Options, register string) *peer {
 	s.Helper()
 	p := s.connect(opts)
 	p.say(`{"type":"register","id":"r1","payload":` + register + `}`)

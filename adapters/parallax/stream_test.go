@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -19,7 +20,7 @@ const streaming = `{"capabilities":["x"],"config":{"extensions":["task_accepted"
 
 func TestAStreamOf5000ChunksArrivesWholeAndInOrder(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, streaming)
+		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
 		given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -50,7 +51,7 @@ func TestAStreamOf5000ChunksArrivesWholeAndInOrder(t *testing.T) {
 
 func TestEverythingSaidOnTheWayArrives(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, streaming)
+		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
 		given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -87,7 +88,7 @@ func TestEverythingSaidOnTheWayArrives(t *testing.T) {
 
 func TestProgressThatSaysNothingOrTooMuchIsRefused(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, streaming)
+		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
 		given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -112,7 +113,7 @@ func TestProgressThatSaysNothingOrTooMuchIsRefused(t *testing.T) {
 
 func TestAnExtensionThatWasNotDeclaredIsRefused(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		for _, name := range []string{"task_accepted", "task_progress", "task_request", "task_cancel"} {
 			p.say(string(samplesOfPage(t)[name]))
 			if _, r := p.refused(wire.CodeUnsupported); !strings.Contains(r.Message, "payload.config.extensions") {
@@ -128,7 +129,7 @@ func TestAChunkThatComesTwiceIsTakenOnce(t *testing.T) {
 		ended := make(chan link.Reason, 1)
 		// register, accepted, then the chunk "b" passes twice.
 		faulty := coretest.Break(conn, coretest.Fault{Duplicate: 4}, coretest.Fault{})
-		go func() { ended <- Serve(s.Context(), s.hub, faulty, Options{AgentID: "a"}) }()
+		go func() { ended <- parallax.Serve(s.Context(), s.hub, faulty, parallax.Options{AgentID: "a"}) }()
 		s.Cleanup(func() { _ = agent.Close(link.Reason{}); <-ended })
 		p := &peer{s, agent, ended}
 		p.say(`{"type":"register","id":"r","payload":` + streaming + `}`)
@@ -152,7 +153,7 @@ func TestAChunkThatComesTwiceIsTakenOnce(t *testing.T) {
 
 func TestAHoleInAStreamFailsTheTask(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, streaming)
+		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
 		given := inside[wire.Task](p, p.hear(wire.TypeTask))

@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -19,7 +20,7 @@ import (
 
 func TestATaskIsGivenAsThePageShows(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["classification","analysis"]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["classification","analysis"]}`)
 		a := s.asker()
 		asked := a.open(core.Request{
 			To: core.ToCapability("analysis", "classification"), Content: "Document text to classify", Data: json.RawMessage(`{"options":{"categories":["technology"]}}`),
@@ -58,7 +59,7 @@ func TestATaskIsGivenAsThePageShows(t *testing.T) {
 func TestAnAnswerInOneMessageIsWhole(t *testing.T) {
 	text := strings.Repeat("0123456789", 90_000)
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.asker()
 		asked := a.ask("a", text)
 		given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -79,7 +80,7 @@ func TestAnAnswerInOneMessageIsWhole(t *testing.T) {
 
 func TestAFailureKeepsItsCodeAndMessage(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.asker()
 		asked := a.ask("a", "go")
 		given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -97,11 +98,11 @@ func TestAFailureKeepsItsCodeAndMessage(t *testing.T) {
 
 func TestARejectedTaskGoesToAnotherAgentUnderANewExecution(t *testing.T) {
 	onStage(t, func(s *stage) {
-		one := s.registered(Options{AgentID: "one"}, `{"capabilities":["x"]}`)
+		one := s.registered(parallax.Options{AgentID: "one"}, `{"capabilities":["x"]}`)
 		a := s.asker()
 		asked := a.open(core.Request{To: core.ToCapability("x"), Content: "go"})
 		first := inside[wire.Task](one, one.hear(wire.TypeTask))
-		two := s.registered(Options{AgentID: "two"}, `{"capabilities":["x"]}`)
+		two := s.registered(parallax.Options{AgentID: "two"}, `{"capabilities":["x"]}`)
 		one.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"Cannot handle this task type"},"retryable":true}}`, first))
 		second := inside[wire.Task](two, two.hear(wire.TypeTask))
 		if second.TaskID != first.TaskID || second.ExecutionID == first.ExecutionID {
@@ -126,8 +127,8 @@ func TestARejectedTaskGoesToAnotherAgentUnderANewExecution(t *testing.T) {
 
 func TestAReportOnATaskOfAnotherIsRefusedAndCounted(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
-		thief := s.registered(Options{AgentID: "b"}, streaming)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
+		thief := s.registered(parallax.Options{AgentID: "b"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
 		given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -162,7 +163,7 @@ func TestACancelReachesTheAgentWithItsReason(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(s *stage) {
-				p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+				p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 				a := s.asker()
 				asked := a.ask("a", "go")
 				given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -185,7 +186,7 @@ func TestACancelReachesTheAgentWithItsReason(t *testing.T) {
 
 func TestADeadlineIsToldAsAnExecutionTimeoutAndALateAnswerFreesTheAgent(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.asker()
 		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
 		given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -208,7 +209,7 @@ func TestADeadlineIsToldAsAnExecutionTimeoutAndALateAnswerFreesTheAgent(t *testi
 
 func TestATaskTakesNoLongerThanTheAgentSaysThatItMay(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":["x"],"config":{"taskTimeout":2000}}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"],"config":{"taskTimeout":2000}}`)
 		a := s.asker()
 		far := time.Now().Add(time.Hour)
 		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: far})
@@ -239,7 +240,7 @@ func TestATaskTakesNoLongerThanTheAgentSaysThatItMay(t *testing.T) {
 		// Whoever gets the task next has its own time, from then on.
 		asked = a.open(core.Request{To: core.ToCapability("x"), Content: "go", Deadline: far})
 		given = inside[wire.Task](p, p.hear(wire.TypeTask))
-		patient := s.registered(Options{AgentID: "patient"}, `{"capabilities":["x"]}`)
+		patient := s.registered(parallax.Options{AgentID: "patient"}, `{"capabilities":["x"]}`)
 		p.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"no"}}}`, given))
 		given = inside[wire.Task](patient, patient.hear(wire.TypeTask))
 		time.Sleep(time.Minute)
@@ -255,7 +256,7 @@ func TestATaskTakesNoLongerThanTheAgentSaysThatItMay(t *testing.T) {
 
 func TestAnAgentThatNeverEndsItsTaskIsClosed(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.asker()
 		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
 		p.hear(wire.TypeTask)
@@ -264,15 +265,15 @@ func TestAnAgentThatNeverEndsItsTaskIsClosed(t *testing.T) {
 		if _, r := p.refused("TIMEOUT"); !r.Fatal {
 			t.Errorf("got %+v, want it fatal", r)
 		}
-		if r := p.closed(); r.Code != closeUnhealthy {
-			t.Errorf("closed: got %+v, want code %d", r, closeUnhealthy)
+		if r := p.closed(); r.Code != 4410 {
+			t.Errorf("closed: got %+v, want code %d", r, 4410)
 		}
 	})
 }
 
 func TestAnAgentThatIsCutOffFailsItsTasks(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, streaming)
+		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
 		given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -292,7 +293,7 @@ func TestAnAgentThatIsCutOffFailsItsTasks(t *testing.T) {
 
 func TestEarlierTurnsThatDoNotFitAreLeftOutAndCounted(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a", MaxMessageBytes: 4000}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a", MaxMessageBytes: 4000}, `{"capabilities":[]}`)
 		a := s.asker()
 		var history []core.Turn
 		for i := range 8 {
@@ -314,7 +315,7 @@ func TestEarlierTurnsThatDoNotFitAreLeftOutAndCounted(t *testing.T) {
 
 func TestARequestThatDoesNotFitIsRefusedAndTheAgentLives(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, `{"capabilities":[]}`)
+		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.asker()
 		if got := a.answer(a.ask("a", strings.Repeat("x", 1_000_000))); got.Fault == nil || got.Fault.Code != core.CodeTooLarge {
 			t.Errorf("answer: got %+v, want too_large", got.Fault)
@@ -334,11 +335,11 @@ func TestNoticesReachOnlyWhoWantsThem(t *testing.T) {
 		notice := func(to core.AgentID) (*hub.Task, error) {
 			return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent(to), Notice: &core.Notice{Topic: "user.left", Data: json.RawMessage(`{"hours":2}`)}}, hub.Opening{})
 		}
-		s.registered(Options{AgentID: "deaf"}, `{"capabilities":[]}`)
+		s.registered(parallax.Options{AgentID: "deaf"}, `{"capabilities":[]}`)
 		if _, err := notice("deaf"); core.AsFault(err).Code != core.CodeUnsupported {
 			t.Errorf("to an agent without notify: got %v, want unsupported", err)
 		}
-		p := s.registered(Options{AgentID: "keen"}, `{"capabilities":["x","notify"]}`)
+		p := s.registered(parallax.Options{AgentID: "keen"}, `{"capabilities":["x","notify"]}`)
 		told, err := notice("keen")
 		if err != nil {
 			t.Fatal(err)
@@ -365,7 +366,7 @@ func TestAnAgentChangesItsMindAboutNotices(t *testing.T) {
 				notice := func() (*hub.Task, error) {
 					return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "tea"}}, hub.Opening{})
 				}
-				p := s.registered(Options{AgentID: "a"}, wantsNone)
+				p := s.registered(parallax.Options{AgentID: "a"}, wantsNone)
 				change := func(payload string) {
 					p.say(`{"type":"` + kind + `","id":"u","payload":` + payload + `}`)
 					if kind == wire.TypeRegister {
@@ -398,7 +399,7 @@ func TestAnAgentChangesItsMindAboutNotices(t *testing.T) {
 
 func TestContextCannotBePushedToAnAgent(t *testing.T) {
 	onStage(t, func(s *stage) {
-		p := s.registered(Options{AgentID: "a"}, streaming)
+		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.asker()
 		asked := a.ask("a", "go")
 		given := inside[wire.Task](p, p.hear(wire.TypeTask))
@@ -409,18 +410,4 @@ func TestContextCannotBePushedToAnAgent(t *testing.T) {
 		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
 		a.answer(asked)
 	})
-}
-
-func TestALongLifeRemembersOnlyTheLatestTasks(t *testing.T) {
-	h := newHeld()
-	for i := range 3 * maxEnded {
-		id := core.TaskID(fmt.Sprint(i))
-		task := &holding{}
-		h.tasks[id] = task
-		h.ends(id, task)
-		h.ends(id, task)
-	}
-	if len(h.tasks) != maxEnded || h.tasks[core.TaskID(fmt.Sprint(3*maxEnded-1))] == nil || h.tasks[core.TaskID(fmt.Sprint(2*maxEnded-1))] != nil {
-		t.Errorf("got %d tasks, want the latest %d", len(h.tasks), maxEnded)
-	}
 }

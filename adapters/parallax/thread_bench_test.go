@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -23,7 +24,9 @@ func BenchmarkQuestion(b *testing.B) {
 			h := hub.New(hub.Options{})
 			agent, conn := coretest.Pipe[[]byte, []byte](4)
 			served, answered := make(chan link.Reason, 1), make(chan struct{})
-			go func() { served <- Serve(context.Background(), h, conn, Options{MaxMessagesPerSecond: -1}) }()
+			go func() {
+				served <- parallax.Serve(context.Background(), h, conn, parallax.Options{MaxMessagesPerSecond: -1})
+			}()
 			go func() {
 				defer close(answered)
 				answerAtOnce(agent)

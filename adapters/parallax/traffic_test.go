@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"fmt"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// counts are what was counted, by way and type.
-func (t *Traffic) counts() map[string]int64 {
+// countsOf are what was counted, by direction and type.
+func countsOf(t *parallax.Traffic) map[string]int64 {
 	all := map[string]int64{}
 	t.Each(func(direction, kind string, messages int64, _ time.Duration) { all[direction+" "+kind] = messages })
 	return all
@@ -23,8 +24,8 @@ func (t *Traffic) counts() map[string]int64 {
 
 func TestEveryMessageIsCountedOnceHoweverOftenItWasWritten(t *testing.T) {
 	onStage(t, func(s *stage) {
-		traffic := NewTraffic()
-		p := s.registered(Options{AgentID: "a", MaxMessageBytes: 2000, Traffic: traffic}, `{"capabilities":[],"config":{"maxConcurrentTasks":2,"extensions":["task_request","task_progress"]}}`)
+		traffic := parallax.NewTraffic()
+		p := s.registered(parallax.Options{AgentID: "a", MaxMessageBytes: 2000, Traffic: traffic}, `{"capabilities":[],"config":{"maxConcurrentTasks":2,"extensions":["task_request","task_progress"]}}`)
 		asker := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
 		defer asker.Close(nil)
 		// Its history does not fit, and is cut until it does.
@@ -51,7 +52,7 @@ func TestEveryMessageIsCountedOnceHoweverOftenItWasWritten(t *testing.T) {
 			"received register": 1, "received heartbeat": 1, "received unknown": 2,
 			"sent registered": 1, "sent task": 1, "sent error": 2, "sent heartbeat_ack": 1,
 		}
-		if diff := cmp.Diff(want, traffic.counts()); diff != "" {
+		if diff := cmp.Diff(want, countsOf(traffic)); diff != "" {
 			t.Errorf("the counts differ (-want +got):\n%s", diff)
 		}
 	})

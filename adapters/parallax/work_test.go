@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -20,13 +22,13 @@ import (
 
 // work runs an agent on the hub. The returned function stops it and returns what
 // Work did.
-func (s *stage) work(card core.Card, handle core.Handler, opts WorkOptions) func() error {
+func (s *stage) work(card core.Card, handle core.Handler, opts parallaxclient.WorkOptions) func() error {
 	s.Helper()
 	mine, theirs := coretest.Pipe[[]byte, []byte](4)
 	ctx, cancel := context.WithCancel(context.Background())
 	worked, served := make(chan error, 1), make(chan link.Reason, 1)
-	go func() { worked <- Work(ctx, mine, card, handle, opts) }()
-	go func() { served <- Serve(context.Background(), s.hub, theirs, Options{}) }()
+	go func() { worked <- parallaxclient.Work(ctx, mine, card, handle, opts) }()
+	go func() { served <- parallax.Serve(context.Background(), s.hub, theirs, parallax.Options{}) }()
 	stopped := false
 	stop := func() error {
 		cancel()
@@ -63,7 +65,7 @@ func TestAWorkerAnswersWithAndWithoutExtensions(t *testing.T) {
 						}
 					}
 					return nil
-				}, WorkOptions{Plain: plain})
+				}, parallaxclient.WorkOptions{Plain: plain})
 				if a, here := s.hub.Agent("w"); !here || a.Name != "Worker" || a.Model != "m" || !cmp.Equal(a.Domains, []string{"d"}) || a.Features.Has(core.FeatureStreaming) == plain {
 					t.Errorf("card: got %+v, want that of the worker", a.Card)
 				}
@@ -86,7 +88,7 @@ func TestAPlainWorkerTellsWhatItSaidOnTheWay(t *testing.T) {
 		s.work(core.Card{ID: "w"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 			_ = say(core.Thinking{Text: "hm"})
 			return say(core.Text{Text: "hello"})
-		}, WorkOptions{Plain: true})
+		}, parallaxclient.WorkOptions{Plain: true})
 		a := s.asker()
 		if got, want := kinds(a.events(a.ask("w", "go"))), "opened assigned accepted thinking text done"; got != want {
 			t.Errorf("events: got %s, want %s", got, want)
@@ -100,7 +102,7 @@ func TestAWorkerGetsTheRequestAsItWasAsked(t *testing.T) {
 		s.work(core.Card{ID: "w"}, func(_ context.Context, r core.Request, _ func(core.Body) error) error {
 			seen <- r
 			return nil
-		}, WorkOptions{})
+		}, parallaxclient.WorkOptions{})
 		a := s.asker()
 		want := core.Request{
 			Intent: core.IntentDelegate, To: core.ToAgent("w"), Thread: "th", Content: "do it", Data: json.RawMessage(`{"n":1}`), Context: json.RawMessage(`{"c":2}`),
@@ -128,7 +130,7 @@ func TestAWorkerStreamsABurstWholeAndMuchTextInPieces(t *testing.T) {
 				}
 			}
 			return nil
-		}, WorkOptions{})
+		}, parallaxclient.WorkOptions{})
 		a := s.asker()
 		if got := a.answer(a.ask("w", "long")); got.Text != long {
 			t.Errorf("long text: got %d bytes, want %d", len(got.Text), len(long))
@@ -148,7 +150,7 @@ func TestAWorkerIsCancelledAndSaysSo(t *testing.T) {
 		s.work(core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			<-ctx.Done()
 			return ctx.Err()
-		}, WorkOptions{})
+		}, parallaxclient.WorkOptions{})
 		a := s.asker()
 		asked := a.ask("w", "wait")
 		synctest.Wait()
@@ -178,7 +180,7 @@ func TestAWorkerFailsAsItsHandlerSays(t *testing.T) {
 						return say(core.File{Name: "big", Data: make([]byte, 800_000)})
 					}
 					return c.err
-				}, WorkOptions{})
+				}, parallaxclient.WorkOptions{})
 				a := s.asker()
 				got := a.answer(a.ask("w", "go")).Fault
 				if got == nil || got.Code != c.want.Code || (c.want.Message != "" && got.Message != c.want.Message) {
@@ -200,7 +202,7 @@ func TestAWorkerRunsAsManyAtOnceAsItsCardSays(t *testing.T) {
 			case <-ctx.Done():
 			}
 			return nil
-		}, WorkOptions{})
+		}, parallaxclient.WorkOptions{})
 		a := s.asker()
 		for range 3 {
 			a.ask("w", "go")
@@ -222,10 +224,10 @@ func TestAWorkerRunsAsManyAtOnceAsItsCardSays(t *testing.T) {
 
 func TestAWorkerThatBeatsLives(t *testing.T) {
 	onStage(t, func(s *stage) {
-		s.work(core.Card{ID: "w"}, echo, WorkOptions{})
+		s.work(core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{})
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if w, here := s.hub.Agent("w"); !here || time.Since(w.Load.LastSeen) > DefaultHeartbeatInterval {
+		if w, here := s.hub.Agent("w"); !here || time.Since(w.Load.LastSeen) > parallax.DefaultHeartbeatInterval {
 			t.Errorf("got %v, last seen %v ago, want it here and heard of", here, time.Since(w.Load.LastSeen))
 		}
 	})
@@ -236,7 +238,7 @@ func TestAWorkerThatIsStoppedSaysGoodbye(t *testing.T) {
 		stop := s.work(core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			<-ctx.Done()
 			return ctx.Err()
-		}, WorkOptions{})
+		}, parallaxclient.WorkOptions{})
 		a := s.asker()
 		asked := a.ask("w", "wait")
 		synctest.Wait()
@@ -251,10 +253,10 @@ func TestAWorkerThatIsStoppedSaysGoodbye(t *testing.T) {
 
 func TestAWorkerLearnsWhyItWasRefusedOrClosed(t *testing.T) {
 	onStage(t, func(s *stage) {
-		s.registered(Options{AgentID: "w"}, `{"capabilities":[]}`).listen()
+		s.registered(parallax.Options{AgentID: "w"}, `{"capabilities":[]}`).listen()
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
-		go Serve(s.Context(), s.hub, theirs, Options{})
-		err := Work(s.Context(), mine, core.Card{ID: "w"}, echo, WorkOptions{})
+		go parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{})
+		err := parallaxclient.Work(s.Context(), mine, core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{})
 		if f := (*core.Fault)(nil); !errors.As(err, &f) || f.Code != core.CodeConflict {
 			t.Errorf("a taken id: got %v, want a conflict", err)
 		}
@@ -267,7 +269,7 @@ func TestAWorkerLearnsWhyItWasRefusedOrClosed(t *testing.T) {
 				}
 			}
 		}()
-		err = Work(s.Context(), mine, core.Card{ID: "v"}, echo, WorkOptions{})
+		err = parallaxclient.Work(s.Context(), mine, core.Card{ID: "v"}, echo, parallaxclient.WorkOptions{})
 		if r := (*link.Reason)(nil); !errors.As(err, &r) || r.Cause != link.Unresponsive {
 			t.Errorf("a mute hub: got %v, want unresponsive", err)
 		}
@@ -280,13 +282,13 @@ func TestAWorkerWhoseConnectionIsCutEndsItsHandlers(t *testing.T) {
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
 		faulty := coretest.Break(mine, coretest.Fault{Cut: 2}, coretest.Fault{}) // registered and one task
 		served := make(chan link.Reason, 1)
-		go func() { served <- Serve(s.Context(), s.hub, theirs, Options{}) }()
+		go func() { served <- parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{}) }()
 		ended := make(chan error, 1)
 		go func() {
-			ended <- Work(s.Context(), faulty, core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+			ended <- parallaxclient.Work(s.Context(), faulty, core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 				<-ctx.Done()
 				return ctx.Err()
-			}, WorkOptions{})
+			}, parallaxclient.WorkOptions{})
 		}()
 		synctest.Wait()
 		a := s.asker()
@@ -306,10 +308,10 @@ func TestAWorkerSurvivesRepetitionsAndRefusesWhatIsTooMuch(t *testing.T) {
 		mine, hubEnd := coretest.Pipe[[]byte, []byte](16)
 		worked := make(chan error, 1)
 		go func() {
-			worked <- Work(t.Context(), mine, core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+			worked <- parallaxclient.Work(t.Context(), mine, core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 				<-ctx.Done()
 				return ctx.Err()
-			}, WorkOptions{Plain: true, HeartbeatInterval: -1})
+			}, parallaxclient.WorkOptions{Plain: true, HeartbeatInterval: -1})
 		}()
 		hub := &peer{stage: &stage{T: t}, conn: hubEnd}
 		hub.hear(wire.TypeRegister)

@@ -100,6 +100,7 @@ var table = []row{
 	// What the program uses to be an agent or a client of a dialect. It knows no hub.
 	clientEnd("acp"),
 	clientEnd("coven", "google.golang.org/grpc/codes", "google.golang.org/protobuf"),
+	clientEnd("parallax"),
 
 	// The dialects: dialect gives every adapter not named above its row.
 	dialect("coven", "google.golang.org/grpc/codes", "google.golang.org/grpc/status", "google.golang.org/protobuf"),

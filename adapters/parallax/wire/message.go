@@ -26,6 +26,13 @@ type Message struct {
 	more  json.RawMessage // an object of the members that have no meaning; nil for none
 }
 
+// What both ends take by default: of the page, how long an agent may take to register,
+// and how long a message may be.
+const (
+	DefaultRegisterTimeout = 10 * time.Second
+	DefaultMaxMessageBytes = 1_000_000
+)
+
 // Limits bound a frame beyond its size, which is the session's to judge.
 var Limits = strictjson.Limits{Depth: 64}
 

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
@@ -155,7 +156,7 @@ func (p *storyPlayer) starts(st *storyStep, m []string) error {
 		far, near := coretest.Pipe[[]byte, []byte](0)
 		end = jsonEnd{far}
 		work = func() error {
-			return parallax.Work(p.ctx, near, card, shout, parallax.WorkOptions{Plain: said["extensions"] == "none"})
+			return parallaxclient.Work(p.ctx, near, card, shout, parallaxclient.WorkOptions{Plain: said["extensions"] == "none"})
 		}
 	case "acp":
 		far, near := coretest.Pipe[[]byte, []byte](0)

@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
@@ -93,16 +94,16 @@ func (a *arrivals) Appended(core.TaskID, core.Event) {}
 func (a *arrivals) Recorded(core.TaskID, uint64)     {}
 
 func joinParallaxInMemory(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler) {
-	employParallax(t, h, card, handle, func(*parallax.Agent) {})
+	employParallax(t, h, card, handle, func(*parallaxclient.Agent) {})
 }
 
-func employParallax(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler, registered func(*parallax.Agent)) {
+func employParallax(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler, registered func(*parallaxclient.Agent)) {
 	hubs, peers := pipes()
 	inLife(t, func(ctx context.Context) {
 		parallax.Serve(ctx, h, hubs, parallax.Options{MaxMessagesPerSecond: 1 << 20})
 	}, hangUp(peers))
 	inLife(t, func(ctx context.Context) {
-		_ = parallax.Work(ctx, peers, card, handle, parallax.WorkOptions{Registered: registered})
+		_ = parallaxclient.Work(ctx, peers, card, handle, parallaxclient.WorkOptions{Registered: registered})
 	}, func() {})
 }
 
@@ -162,10 +163,10 @@ func askByREST(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
 }
 
 func askByParallax(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
-	registered := make(chan *parallax.Agent, 1)
+	registered := make(chan *parallaxclient.Agent, 1)
 	employParallax(t, h, core.Card{ID: "asker"}, func(context.Context, core.Request, func(core.Body) error) error {
 		return errors.New("it only asks")
-	}, func(a *parallax.Agent) { registered <- a })
+	}, func(a *parallaxclient.Agent) { registered <- a })
 	agent := <-registered
 	return func(tb rapid.TB, a asked) (out answered) {
 		if _, err := agent.Ask(t.Context(), a.request("answerer"), out.note); err != nil {

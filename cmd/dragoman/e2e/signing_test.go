@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
@@ -26,7 +26,7 @@ func TestAnAgentThatSignsIsTakenInByAHubThatRequiresIt(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return parallax.Work(ctx, conn, core.Card{ID: id}, shout, parallax.WorkOptions{Secret: []byte(secret)})
+		return parallaxclient.Work(ctx, conn, core.Card{ID: id}, shout, parallaxclient.WorkOptions{Secret: []byte(secret)})
 	}
 	for _, c := range []struct {
 		id     core.AgentID

@@ -17,7 +17,8 @@ import (
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
-	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
+	parallaxwire "github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -28,7 +29,7 @@ import (
 
 // The keepalive of our own clients, and what they read at most of a message.
 const (
-	MaxParallaxBytes = parallax.DefaultMaxMessageBytes
+	MaxParallaxBytes = parallaxwire.DefaultMaxMessageBytes
 	MaxACPBytes      = acpwire.DefaultMaxEnvelopeBytes
 	pingEvery        = 30 * time.Second
 	pingTimeout      = 10 * time.Second
@@ -107,7 +108,7 @@ func JoinParallax(ctx context.Context, to Hub, card core.Card, handle core.Handl
 	if err != nil {
 		return err
 	}
-	return parallax.Work(ctx, conn, card, handle, parallax.WorkOptions{Secret: to.SigningSecret, Registered: func(a *parallax.Agent) { joined(askByRequest(a)) }, Link: LinkOptions, Log: log})
+	return parallaxclient.Work(ctx, conn, card, handle, parallaxclient.WorkOptions{Secret: to.SigningSecret, Registered: func(a *parallaxclient.Agent) { joined(askByRequest(a)) }, Link: LinkOptions, Log: log})
 }
 
 func JoinACP(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
@@ -140,7 +141,7 @@ func AskByTool(ctx context.Context, to, content string) (string, error) {
 
 // askByRequest is how a Parallax agent asks another: by the extension
 // task_request.
-func askByRequest(a *parallax.Agent) AskFunc {
+func askByRequest(a *parallaxclient.Agent) AskFunc {
 	return func(ctx context.Context, to, content string) (string, error) {
 		addr, err := core.ParseAddress(to)
 		if err != nil {

@@ -1,4 +1,4 @@
-package parallax
+package client
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ type WorkOptions struct {
 	// signs and checks nothing.
 	Secret []byte
 	// MaxMessageBytes bounds a message that it sends; zero means
-	// DefaultMaxMessageBytes.
+	// wire.DefaultMaxMessageBytes.
 	MaxMessageBytes int
 	// Registered is called once the hub has taken the agent in, from the reader
 	// loop: it must return soon.
@@ -48,7 +48,7 @@ type WorkOptions struct {
 // the hub refused the agent; else the *link.Reason for which the connection
 // ended.
 func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, handle core.Handler, opts WorkOptions) error {
-	opts.MaxMessageBytes = cmp.Or(opts.MaxMessageBytes, DefaultMaxMessageBytes)
+	opts.MaxMessageBytes = cmp.Or(opts.MaxMessageBytes, wire.DefaultMaxMessageBytes)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
@@ -271,8 +271,8 @@ func (w *worker) beat(ctx context.Context) {
 	case <-ctx.Done():
 		w.leave(ctx)
 		return
-	case <-time.After(DefaultRegisterTimeout):
-		w.link.Close(*link.Because(link.Unresponsive, "no answer to register within %v: is this a Parallax hub?", DefaultRegisterTimeout))
+	case <-time.After(wire.DefaultRegisterTimeout):
+		w.link.Close(*link.Because(link.Unresponsive, "no answer to register within %v: is this a Parallax hub?", wire.DefaultRegisterTimeout))
 		return
 	}
 	var due <-chan time.Time

@@ -1,13 +1,15 @@
-package parallax
+package client_test
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -18,8 +20,12 @@ import (
 // sent, its Work returns, with a reason, once the hub hangs up.
 func FuzzWork(f *testing.F) {
 	const registered = `{"type":"registered","id":"register","payload":{"agentId":"a","capabilities":[],"config":{"heartbeatInterval":10000,"taskTimeout":30000,"extensions":["task_accepted","task_progress","task_request"]}}}` + "\n"
-	for _, frame := range samplesOfPage(f) {
-		f.Add(append([]byte(registered), oneLine(f, frame)...), false)
+	for _, frame := range coretest.ReadFiles(f, "../../../schemas/parallax/samples/*.json") {
+		line := bytes.NewBufferString(registered)
+		if err := json.Compact(line, frame); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(line.Bytes(), false)
 	}
 	const given = registered + `{"type":"task","payload":{"taskId":"t","executionId":"t.1","input":{"content":"ask"}}}` + "\n"
 	for _, frames := range []string{
@@ -38,7 +44,7 @@ func FuzzWork(f *testing.F) {
 	f.Fuzz(func(t *testing.T, lines []byte, plain bool) {
 		synctest.Test(t, func(t *testing.T) {
 			mine, theirs := coretest.Pipe[[]byte, []byte](4)
-			joined := make(chan *Agent, 1)
+			joined := make(chan *client.Agent, 1)
 			worked := make(chan error, 1)
 			go func() {
 				handle := func(ctx context.Context, r core.Request, say func(core.Body) error) error {
@@ -49,8 +55,8 @@ func FuzzWork(f *testing.F) {
 					answer, err := agent.Ask(ctx, core.Request{To: core.ToAny(), Content: r.Content, Foreign: r.Foreign}, nil)
 					return errors.Join(err, say(core.Text{Text: answer.Text}))
 				}
-				worked <- Work(context.Background(), mine, core.Card{ID: "a", MaxConcurrent: 2}, handle,
-					WorkOptions{Plain: plain, Registered: func(a *Agent) { joined <- a }})
+				worked <- client.Work(context.Background(), mine, core.Card{ID: "a", MaxConcurrent: 2}, handle,
+					client.WorkOptions{Plain: plain, Registered: func(a *client.Agent) { joined <- a }})
 			}()
 			heard := make(chan struct{})
 			go func() {

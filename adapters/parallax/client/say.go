@@ -1,4 +1,4 @@
-package parallax
+package client
 
 import (
 	"cmp"

@@ -1,0 +1,115 @@
+package parallax
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// specimens are one event of every kind that is not between the hub and itself.
+var specimens = []core.Body{
+	core.Assigned{Agent: "other", Attempt: 1}, core.Accepted{}, core.SessionStarted{Session: "s"}, core.SessionLost{Reason: "gone"}, core.Thinking{Text: "hm"},
+	core.Text{Text: "hello"}, core.ToolCall{ID: "c", Name: "n"}, core.ToolState{ID: "c", State: core.ToolRunning}, core.ToolResult{ID: "c"},
+	core.ApprovalRequested{ID: "c", Name: "n"}, core.ApprovalDecided{ID: "c"}, core.Injected{ID: "i"}, core.InjectionAnswered{ID: "i"},
+	core.File{Name: "f"}, core.Usage{Input: 1}, core.Retrying{Attempt: 1, Agent: "b", Fault: core.NewFault(core.CodeOverloaded, "full")},
+	core.CancelRequested{By: "hub"}, core.ForeignFrame{Dialect: "other", Name: "dance"},
+	core.Done{}, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")}, core.Cancelled{Reason: "enough"}, core.Opened{},
+}
+
+func TestThereIsASpecimenOfEveryKind(t *testing.T) {
+	for _, k := range core.Kinds() {
+		if !slices.ContainsFunc(specimens, func(b core.Body) bool { return b.Kind() == k }) {
+			t.Errorf("%s: got no specimen, want one", k)
+		}
+	}
+}
+
+// withTask plays with a task that an agent of no dialect works on, and ends it.
+func withTask(t *testing.T, play func(h *hub.Hub, task *hub.Task)) {
+	t.Helper()
+	h := coretest.NewHub(t, hub.Options{})
+	agent, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
+	defer asker.Close(nil)
+	defer agent.Close(nil)
+	if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	play(h, task)
+	if err := agent.Report(task.ID(), core.Done{}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantCounted holds that the kind was counted as often as its declaration says
+// that there is something to count.
+func wantCounted(t *testing.T, h *hub.Hub, how core.Handling, b core.Body, folds bool) {
+	t.Helper()
+	k := b.Kind().String()
+	want := map[string]int64{}
+	switch {
+	case how == core.Folded || how == core.Native && folds:
+		want["parallax.folded."+k] = 1
+	case how == core.Refused:
+		want["parallax.refused."+k] = 1
+	}
+	for _, name := range []string{"parallax.folded." + k, "parallax.refused." + k} {
+		if got := h.Counters()[name]; got != want[name] {
+			t.Errorf("counter %s: got %d, want %d", name, got, want[name])
+		}
+	}
+}
+
+func TestWhatAnAgentCannotBeToldIsCounted(t *testing.T) {
+	for _, b := range specimens {
+		t.Run(b.Kind().String(), func(t *testing.T) {
+			withTask(t, func(h *hub.Hub, task *hub.Task) {
+				s := &session{hub: h, id: "a", opts: Options{}.withDefaults(), tasks: newHeld()}
+				s.tasks.tasks[task.ID()] = &holding{execution: executionOf(task.ID(), 1)}
+				if err := (core.Event{Body: b}).DeliverToAgent(&agentSink{s: s, task: task}); err != nil {
+					t.Fatal(err)
+				}
+				wantCounted(t, h, Translation.ToAgent[b.Kind()].How, b, false)
+			})
+		})
+	}
+}
+
+func TestWhatARequesterIsToldInAnotherFormIsCounted(t *testing.T) {
+	for name, extended := range map[string]bool{"with extensions": true, "without": false} {
+		for _, b := range specimens {
+			t.Run(name+"/"+b.Kind().String(), func(t *testing.T) {
+				withTask(t, func(h *hub.Hub, task *hub.Task) {
+					s := &session{hub: h, opts: Options{}.withDefaults(), extensions: map[string]bool{wire.ExtensionProgress: extended, wire.ExtensionAccepted: extended}}
+					if err := (core.Event{Body: b}).Deliver(&requesterSink{s: s, task: task, ask: &asking{request: "q"}}); err != nil {
+						t.Fatal(err)
+					}
+					how, k := Translation.ToRequester[b.Kind()].How, b.Kind()
+					wantCounted(t, h, how, b, !extended && !k.Ends() && k != core.KindText && k != core.KindFile)
+				})
+			})
+		}
+	}
+}
+
+func TestALongLifeRemembersOnlyTheLatestTasks(t *testing.T) {
+	h := newHeld()
+	for i := range 3 * maxEnded {
+		id := core.TaskID(fmt.Sprint(i))
+		task := &holding{}
+		h.tasks[id] = task
+		h.ends(id, task)
+		h.ends(id, task)
+	}
+	if len(h.tasks) != maxEnded || h.tasks[core.TaskID(fmt.Sprint(3*maxEnded-1))] == nil || h.tasks[core.TaskID(fmt.Sprint(2*maxEnded-1))] != nil {
+		t.Errorf("got %d tasks, want the latest %d", len(h.tasks), maxEnded)
+	}
+}
