@@ -18,20 +18,6 @@ const (
 	byOverflow  = "overflow"
 )
 
-// window is the context window of the session's agent, in tokens.
-func (ss *session) window() int {
-	if m := ss.currentModel(); m != nil {
-		return m.ContextWindow
-	}
-	return contextWindow
-}
-
-// summaryBudget is how many bytes of the conversation the session's agent can be told for a
-// summary: about what its context window has room for.
-func (ss *session) summaryBudget() int {
-	return min(summaryBytes, ss.window()*conversation.BytesPerToken*3/4)
-}
-
 // mayAutoCompact reports whether the session's conversation may be compacted by itself.
 func (ss *session) mayAutoCompact() bool {
 	s := ss.server
@@ -167,7 +153,7 @@ func (st *step) retryCompacted(c *compaction, deadline time.Time, summary string
 		for len(before) > 0 && before[len(before)-1].Role == conversation.RoleUser {
 			before = before[:len(before)-1]
 		}
-		ss.recallOf(ss.thread, conversation.Messages(before))
+		ss.newThread(ss.thread, conversation.Messages(before))
 	}
 	r.tellBetween(c.endFrame(ss, result, f))
 	if f == nil {

@@ -44,14 +44,14 @@ func bash(s *Server, x *request) command.Outcome {
 	x.KeepOnly("command", "excludeFromContext")
 	line, _ := x.Text("command")
 	program := shell.Command{Line: line, Dir: ss.tree.Header.Cwd, Reaper: s.opts.Reaper}
-	out := shell.NewOutput(func(piece string, skipped int64) { s.sendBashOutput(ss, x, piece, skipped) })
+	out := shell.NewOutput(run.send)
 	s.working.Go(func() {
 		defer stop()
 		code, err := program.Run(ctx, out)
 		printed := out.Close()
 		s.engine.Lock()
 		defer s.engine.Unlock()
-		s.endBash(ctx, ss, run, printed, code, err)
+		run.end(ctx, printed, code, err)
 	})
 	return command.Outcome{Pending: true}
 }
@@ -74,10 +74,11 @@ func (ss *session) admitBash() (calls [2]command.Call, problem string) {
 	return [2]command.Call{own, all}, ""
 }
 
-// sendBashOutput tells the subscribers of a session what a command has printed: an event
+// send tells the subscribers of a session what a command has printed: an event
 // bash_output, which the reference does not have; clients ignore events that they do not
 // know (section 14).
-func (s *Server) sendBashOutput(ss *session, x *request, piece string, skipped int64) {
+func (run *bashRun) send(piece string, skipped int64) {
+	x, ss := run.x, run.x.on
 	frame := ss.envelope.Event(len(piece)+256, func(b []byte) []byte {
 		b = wire.AppendString(append(b, `{"type":"bash_output","commandId":`...), x.Name())
 		b = wire.AppendString(append(b, `,"delta":`...), piece)
@@ -86,13 +87,14 @@ func (s *Server) sendBashOutput(ss *session, x *request, piece string, skipped i
 		}
 		return append(b, '}')
 	})
-	s.engine.Lock()
-	defer s.engine.Unlock()
+	ss.server.engine.Lock()
+	defer ss.server.engine.Unlock()
 	ss.readers.tell(frame)
 }
 
-// endBash settles the command and records what it printed.
-func (s *Server) endBash(ctx context.Context, ss *session, run *bashRun, printed shell.Printed, code int, err error) {
+// end settles the command and records what it printed.
+func (run *bashRun) end(ctx context.Context, printed shell.Printed, code int, err error) {
+	ss := run.x.on
 	ss.bash = nil
 	timedOut := run.x.Expired()
 	cancelled := ctx.Err() != nil
@@ -107,7 +109,7 @@ func (s *Server) endBash(ctx context.Context, ss *session, run *bashRun, printed
 		k.End(verdict)
 	}
 	if timedOut {
-		s.bashTimeouts++
+		ss.server.bashTimeouts++
 	}
 	if err != nil && !cancelled {
 		run.x.Finish(command.Failed(err.Error()))
@@ -120,7 +122,7 @@ func (s *Server) endBash(ctx context.Context, ss *session, run *bashRun, printed
 		ExitCode: code, Output: printed.Text, Cancelled: cancelled, Truncated: printed.Truncated,
 		TotalBytes: printed.Bytes, TotalLines: printed.Lines,
 	}
-	s.recordBash(ss, run.x, result)
+	ss.recordBash(run.x, result)
 	run.x.Finish(command.Outcome{Data: wire.Encode(result)})
 }
 
@@ -136,7 +138,7 @@ type bashResult struct {
 
 // recordBash makes the command and its output a message of the session, which the agent
 // is told with the next prompt unless the client wants it kept out.
-func (s *Server) recordBash(ss *session, x *request, r bashResult) {
+func (ss *session) recordBash(x *request, r bashResult) {
 	if ss.deleted {
 		return
 	}
@@ -199,12 +201,13 @@ func (u *untoldBash) paragraphs() []string {
 
 // abortBash kills the command that runs in the session, if one does.
 func abortBash(_ *Server, x *request) command.Outcome {
-	x.on.stopBash()
+	x.on.bash.kill()
 	return command.Outcome{}
 }
 
-func (ss *session) stopBash() {
-	if ss.bash != nil {
-		ss.bash.stop()
+// kill ends the command; a nil one has ended.
+func (run *bashRun) kill() {
+	if run != nil {
+		run.stop()
 	}
 }

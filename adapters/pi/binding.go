@@ -23,7 +23,7 @@ func (s *Server) modelChange(id core.AgentID) sessionfile.ModelChange {
 	provider := conversation.API // of one that was never here
 	if a, ok := s.hub.Agent(id); ok {
 		provider, id = a.Dialect, a.ID
-	} else if known := s.provider(id); known != "" {
+	} else if known := s.dialects.of(id); known != "" {
 		provider = known
 	}
 	return sessionfile.ModelChange{Provider: provider, ModelID: string(id)}
@@ -44,7 +44,7 @@ func (ss *session) bindToLast() {
 	default:
 		ss.agent, ss.model = core.ToAgent(id), nil
 		if provider != conversation.API {
-			s.noteDialect(id, provider)
+			s.dialects.note(id, provider)
 			ss.model = new(modelOf(hub.AgentStatus{Card: core.Card{ID: id, Dialect: provider}}))
 		}
 	}
@@ -61,7 +61,44 @@ func (s *Server) openTask(req core.Request, o hub.Opening, known bool) (*hub.Tas
 	return task, err
 }
 
-// hasTalkedWith reports whether the address names the agent that the session has talked with.
-func (ss *session) hasTalkedWith(to core.Address) bool {
-	return ss.model != nil && ss.model.ID == to.Agent()
+// answeredBy binds the session to the agent that has taken its task: it has been told
+// what the session's thread does not have.
+func (ss *session) answeredBy(id core.AgentID) {
+	s := ss.server
+	changed := ss.agent.Agent() != id
+	if ss.agent = core.ToAgent(id); ss.informed == nil {
+		ss.informed = map[core.AgentID]bool{}
+	}
+	ss.informed[id] = true
+	if ss.currentModel(); changed {
+		ss.watchQuestions()
+		ss.add(s.modelChange(id))
+	}
+}
+
+// historyToTell is what the agent of a session is to know of the conversation beside its
+// thread: what was said before that began. One that remembers threads is told once.
+func (ss *session) historyToTell() []core.Turn {
+	s := ss.server
+	if len(ss.history) == 0 {
+		return nil
+	}
+	id := ss.agent.Agent()
+	if a, ok := s.hub.Agent(id); ok && a.Features.Has(core.FeatureSessions) && ss.informed[id] {
+		return nil
+	}
+	return ss.history
+}
+
+// newThread goes on in a thread with a part of the conversation as what was said before:
+// the thread until now has things in it that are no part of that, or lacks some.
+func (ss *session) newThread(thread core.ThreadID, context []conversation.Message) {
+	if ss.thread != thread {
+		ss.leaveThread()
+		ss.thread, ss.shared = thread, false
+	}
+	ss.followThread()
+	ss.history, ss.informed = conversation.Turns(context, ss.server.hub.Limits().HistoryBytes), nil
+	ss.untold = untoldBash{} // it stands in the conversation
+	ss.watchQuestions()
 }

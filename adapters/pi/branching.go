@@ -21,7 +21,7 @@ func notCancelled() command.Outcome {
 // queued for the one before is dropped.
 func (ss *session) restart(t *conversation.Tree) {
 	ss.beginTree(t)
-	ss.recall(core.ThreadID(t.Header.ID))
+	ss.newThread(core.ThreadID(t.Header.ID), ss.tree.Messages())
 	ss.queue = queue{}
 }
 

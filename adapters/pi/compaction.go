@@ -38,7 +38,7 @@ type compaction struct {
 const summaryBytes = 512 << 10
 
 // start asks the agent of the session for a summary of what goes, as much as fits
-// into so many bytes. ended is called once, with Server.mu held, with a summary that is
+// into so many bytes. ended is called once, in a turn of the engine, with a summary that is
 // fit to stand for it, or with the reason why there is none; a session that is gone
 // meanwhile has none. It returns the Fault of an open circuit, for which nobody is asked.
 func (c *compaction) start(bytes int, custom string, deadline time.Time, ended func(string, *core.Fault)) error {
@@ -101,7 +101,7 @@ func (c *compaction) apply(summary string) json.RawMessage {
 	c.x.on.add(sessionfile.Compaction{
 		Summary: result.Summary, FirstKeptEntryID: result.FirstKeptEntryID, TokensBefore: result.TokensBefore,
 	})
-	c.x.on.recall(core.ThreadID(core.NewID()))
+	c.x.on.newThread(core.ThreadID(core.NewID()), c.x.on.tree.Messages())
 	c.x.on.pause = pause{}
 	return wire.Encode(result)
 }

@@ -7,34 +7,32 @@
 // to the server and not to a connection: a run goes on when its client leaves, and
 // whoever subscribes to its session sees it from its beginning.
 //
-// A frame from a client becomes a command (envelope.go, validate.go), is admitted
-// or refused (admission.go), or is known already and replayed (replay.go), waits its
-// turn in the lane of its session (lane.go) and for what it depends on (dependency.go),
-// and runs until it has come to an outcome or its time is over (execution.go,
-// deadline.go; table.go says which function). Outcomes that have to outlive the process
-// go through the journal before anybody is told (keep.go, recover.go); again.go says which of
-// them hold after a restart. A prompt becomes a task of the hub; its lane
-// goes on when the task has ended.
+// The work is divided into packages, which know nothing of this one:
 //
-// What all commands are held against is in limits.go and rates.go. Idle sessions leave
-// memory when others need room, and come back when they are named (room.go, parking.go).
-// Agents that keep failing are not asked for a while (agentcircuits.go). Where the operator allows
-// it a client may run programs (bash.go, package shell).
+//   - command brings a frame to its one outcome: admission, lanes, replay, journal;
+//   - conversation keeps what was said, and its file;
+//   - render turns the events of a task into frames;
+//   - shell runs a program of a client;
+//   - wire writes JSON text, sessionfile knows pi's file format, reaper ends programs.
 //
-// What happens to a command is told to its own client at once and to others gathered,
-// as far as they want it (audience.go). What a client is sent goes through its outbox in order: the outcome of a prompt
-// stands there behind a fence, which opens once the client has been told the end of
-// the task. The events of the task themselves come from the client's own place in
-// the task's log, at the client's own pace: a view (package render) turns them into
-// AgentSession events.
+// A frame is read by its connection (serve.go) and submitted to the engine of commands.
+// When its turn has come the engine has the server perform it (request.go), which calls
+// the handler of its type (commands.go). A handler answers at once, hands work to a job,
+// or begins a run (prompt.go): a series of steps, each a task of the hub (run.go,
+// retry.go), followed for the session's sake by [Server.record]. All that sessions are
+// made of is touched in turns of the engine, one at a time.
 //
-// What was said in a session is a tree of entries (tree.go), of which the path to its
-// leaf is the conversation (context.go). A file of pi's format gets the entries as
-// they come, beside the lock (filing.go), and sessions are listed and loaded from such
-// files (listing.go, loading.go, place.go). Clients look at the tree and move in it
-// (treeview.go, navigate.go, branching.go). What became too long is summed up by the
-// agent itself: cut.go says what of it, compaction.go how, autocompaction.go when.
+// A subscriber (subscribers.go) gets frames and steps through its outbox in order
+// (outbox.go): the outcome of a prompt stands there behind a fence, which opens once the
+// client has been told the end of the task. The events of the task come from the client's
+// own place in its log, at the client's own pace (deliver.go). What happens to a command
+// is told to its own client at once and to others gathered (audience.go).
 //
-// The codec is pure: frames to commands, events to frames. [Client] is the other
-// end of the dialect. The package opens no socket.
+// Tasks that others open in the thread of a session are shown as runs of it (sharing.go,
+// joining.go). Idle sessions leave memory when others need room, and come back when they
+// are named (sessionlimits.go, parking.go). A conversation that became too long is summed
+// up by its agent (compaction.go, autocompaction.go). What pi decides alone of who may do
+// what is in rights.go.
+//
+// The package opens no socket.
 package pi

@@ -25,7 +25,7 @@ func exportHTML(s *Server, x *request) command.Outcome {
 		title = ss.key.ID
 	}
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
-		to, err := s.exportPath(x.client.Scope, asked, header.Cwd, path, ss.key.ID)
+		to, err := exportPath(s.store, x.client.Scope, asked, header.Cwd, path, ss.key.ID)
 		if err != nil {
 			return command.Failed(err.Error())
 		}
@@ -51,30 +51,30 @@ var (
 // exportPath is where the page goes: a relative path begins in the session's
 // directory; without one it is there, or else beside the session's file. It reads the
 // disk.
-func (s *Server) exportPath(scope, asked, cwd, file, id string) (conversation.Place, error) {
+func exportPath(store *conversation.Store, scope, asked, cwd, file, id string) (conversation.Place, error) {
 	if asked != "" {
 		if !filepath.IsAbs(asked) {
 			asked = filepath.Join(cwd, asked)
 		}
-		return s.exportTo(scope, asked)
+		return exportTo(store, scope, asked)
 	}
 	name := id
 	if file != "" {
 		name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	}
 	name = "pi-session-" + name + ".html"
-	to, err := s.exportTo(scope, filepath.Join(cwd, name))
+	to, err := exportTo(store, scope, filepath.Join(cwd, name))
 	if err != nil && file != "" {
-		to, err = s.exportTo(scope, filepath.Join(filepath.Dir(file), name))
+		to, err = exportTo(store, scope, filepath.Join(filepath.Dir(file), name))
 	}
 	return to, err
 }
 
-func (s *Server) exportTo(scope, path string) (conversation.Place, error) {
+func exportTo(store *conversation.Store, scope, path string) (conversation.Place, error) {
 	if filepath.Ext(path) != ".html" || strings.Contains(path, "\x00") {
 		return conversation.Place{}, errExportName
 	}
-	to, ok := s.store.ExportPlace(scope, path)
+	to, ok := store.ExportPlace(scope, path)
 	if !ok {
 		return to, errExportPlace
 	}

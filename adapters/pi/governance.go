@@ -46,6 +46,6 @@ func (s *Server) Drain(ctx context.Context) {
 	s.engine.Lock()
 	defer s.engine.Unlock()
 	for _, ss := range s.sessions {
-		ss.stopBash()
+		ss.bash.kill()
 	}
 }

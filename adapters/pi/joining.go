@@ -15,8 +15,7 @@ import (
 // joins it.
 const maxTurns = 50
 
-// membership is how a session stands to what others ask in its thread. Server.mu guards
-// it.
+// membership is how a session stands to what others ask in its thread.
 type membership struct {
 	joining       bool        // it does not know yet what was said there before
 	early         []*hub.Task // opened since it began to join
@@ -81,7 +80,7 @@ func (ss *session) joinAt(turns []*hub.Task) {
 		running = len(turns)
 	}
 	for _, t := range slices.Backward(turns[:running]) {
-		told := ss.messagesOfTask(t)
+		told := messagesOfTask(t, ss.rendered(t.ID()))
 		if room -= int64(conversation.JSONSize(told)); room < 0 {
 			break
 		}
@@ -118,9 +117,9 @@ func (ss *session) chooseAgent(turns []*hub.Task) {
 }
 
 // messagesOfTask returns the messages of a task that has ended.
-func (ss *session) messagesOfTask(t *hub.Task) []conversation.Message {
+func messagesOfTask(t *hub.Task, rendered render.Task) []conversation.Message {
 	var v render.View
-	v.Begin(ss.rendered(t.ID()), nil, 0)
+	v.Begin(rendered, nil, 0)
 	for _, e := range t.Events() {
 		_ = e.Deliver(&v) // a view returns no error
 	}

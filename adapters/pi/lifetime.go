@@ -37,9 +37,6 @@ func (ss *session) retire() {
 // busy reports whether something runs in the session.
 func (ss *session) busy() bool { return ss.run != nil || ss.bash != nil || ss.summarizing != nil }
 
-// forgotten reports whether nobody has asked the idle session anything for long.
-func (ss *session) forgotten() bool { return !ss.busy() && time.Since(ss.touched) > zombieAfter }
-
 // unload takes a session out of the server. What runs in it was stopped before; commands
 // from number until on are for another session of its name.
 func (ss *session) unload(until uint64) {
@@ -62,7 +59,7 @@ func (s *Server) closeSessions() {
 	s.engine.Lock()
 	defer s.engine.Unlock()
 	for _, ss := range s.sessions {
-		ss.stopBash()
+		ss.bash.kill()
 		if ss.expiry != nil {
 			ss.expiry.Stop()
 		}

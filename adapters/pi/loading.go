@@ -60,7 +60,7 @@ func (ss *session) load(from conversation.Stored) {
 	ss.file.Release()
 	ss.tree, ss.file = from.Tree, s.store.Open(from)
 	ss.bindToLast()
-	ss.recall(core.ThreadID(core.NewID())) // others may have loaded it as well
+	ss.newThread(core.ThreadID(core.NewID()), ss.tree.Messages()) // others may have loaded it as well
 }
 
 // listStored lists the live sessions that have a file, or will have one, and the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -163,7 +164,7 @@ func (s *Server) sessionsInUse(by command.Space) int {
 func (s *Server) zombies() int {
 	n := 0
 	for _, ss := range s.sessions {
-		if ss.forgotten() {
+		if !ss.busy() && time.Since(ss.touched) > zombieAfter {
 			n++
 		}
 	}
@@ -241,4 +242,25 @@ func healthCheck(s *Server, x *request) command.Outcome {
 	return command.Outcome{Data: wire.Encode(map[string]any{
 		"healthy": healthy, "issues": issues, "hasOpenCircuit": agents, "hasOpenBashCircuit": shells,
 	})}
+}
+
+// recentEvent is an event of the server that was told, in the shape of the reference
+// (facts, section 4.4).
+type recentEvent struct {
+	Name      string            `json:"name"`
+	Type      string            `json:"type"`
+	Tags      map[string]string `json:"tags"`
+	Timestamp int64             `json:"timestamp"` // in milliseconds
+}
+
+// maxRecent is how many of them get_metrics tells, the latest last.
+const maxRecent = 100
+
+// happened notes that an event of the server was told. What it was about is not
+// kept: get_metrics is for everybody.
+func (s *Server) happened(event string) {
+	if len(s.recent) == maxRecent {
+		s.recent = slices.Delete(s.recent, 0, 1)
+	}
+	s.recent = append(s.recent, recentEvent{"pi_server_event_" + event, "event", map[string]string{"event": event}, time.Now().UnixMilli()})
 }

@@ -55,23 +55,46 @@ func modelOf(a hub.AgentStatus) model {
 	return m
 }
 
-// refreshModel looks the session's agent up; one that has left keeps its model.
-func (ss *session) refreshModel() {
-	s := ss.server
-	id := ss.agent.Agent()
-	if a, ok := s.hub.Agent(id); ok && id != "" {
-		if ss.model == nil {
-			ss.model = new(model)
-		}
-		*ss.model = modelOf(a)
-	} else if ss.model != nil && ss.model.ID != id {
-		ss.model = nil
-	}
+// binding is the agent that a session talks with.
+type binding struct {
+	hub *hub.Hub
+	// agent is who is asked: zero until the first prompt has found somebody.
+	agent core.Address
+	model *model // of the agent, as it was last seen
 }
 
-func (ss *session) currentModel() *model {
-	ss.refreshModel()
-	return ss.model
+// currentModel looks the agent up; one that has left keeps its model.
+func (b *binding) currentModel() *model {
+	id := b.agent.Agent()
+	if a, ok := b.hub.Agent(id); ok && id != "" {
+		if b.model == nil {
+			b.model = new(model)
+		}
+		*b.model = modelOf(a)
+	} else if b.model != nil && b.model.ID != id {
+		b.model = nil
+	}
+	return b.model
+}
+
+// hasTalkedWith reports whether the address names the agent that the session has talked
+// with.
+func (b *binding) hasTalkedWith(to core.Address) bool {
+	return b.model != nil && b.model.ID == to.Agent()
+}
+
+// window is the context window of the agent, in tokens.
+func (b *binding) window() int {
+	if m := b.currentModel(); m != nil {
+		return m.ContextWindow
+	}
+	return contextWindow
+}
+
+// summaryBudget is how many bytes of the conversation the agent can be told for a summary:
+// about what its context window has room for.
+func (b *binding) summaryBudget() int {
+	return min(summaryBytes, b.window()*conversation.BytesPerToken*3/4)
 }
 
 // models returns the agents of the hub as models, by id.

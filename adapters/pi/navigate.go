@@ -45,7 +45,7 @@ func navigate(s *Server, x *request) command.Outcome {
 	}
 	left := t.LeftFor(to)
 	if !options.Is("summarize", "true") || len(left) == 0 {
-		return x.on.arrive(j, "")
+		return j.apply(x.on, "")
 	}
 	if x.on.agent.IsZero() {
 		return command.Failed("No model available for summarization")
@@ -65,7 +65,7 @@ func navigate(s *Server, x *request) command.Outcome {
 		case strings.TrimSpace(summary) == "":
 			x.Finish(command.Failed("the agent gave no summary"))
 		default:
-			x.Finish(x.on.arrive(j, summary))
+			x.Finish(j.apply(x.on, summary))
 		}
 	})
 	if err != nil {
@@ -89,9 +89,9 @@ func summaryQuestion(options command.Command) string {
 	return ask + "\n\n" + custom
 }
 
-// arrive goes on where the journey leads, with the summary of what was left if there
+// apply goes on where the move leads, with the summary of what was left if there
 // is one.
-func (ss *session) arrive(j move, summary string) command.Outcome {
+func (j move) apply(ss *session, summary string) command.Outcome {
 	t := ss.tree
 	t.Move(j.leaf)
 	marked := j.target
@@ -105,7 +105,7 @@ func (ss *session) arrive(j move, summary string) command.Outcome {
 	if j.label != "" {
 		ss.add(sessionfile.Label{TargetID: marked.ID(), Label: j.label})
 	}
-	ss.recall(core.ThreadID(core.NewID()))
+	ss.newThread(core.ThreadID(core.NewID()), ss.tree.Messages())
 	data := map[string]any{"cancelled": false}
 	if j.text != nil {
 		data["editorText"] = *j.text

@@ -116,7 +116,7 @@ func (ss *session) ask(said []queued, deadline time.Time) (*hub.Task, error) {
 		req.Attachments = append(req.Attachments, q.images...)
 	}
 	req.Content = strings.Join(texts, "\n\n")
-	ss.thinkingContext(&req)
+	req.Context = thinkingContext(ss.tree.Level)
 	task, err := s.openTask(req, hub.Opening{For: said[0].from, Keep: true, Unwatched: true}, ss.hasTalkedWith(req.To))
 	if err != nil {
 		s.agents.Asked(call, "")
@@ -267,6 +267,19 @@ func (st *step) cutOff() {
 	_ = st.record.Failed(core.Event{At: time.Now()}, core.Failed{Fault: cutOff}) // a view returns no error
 	st.gather()
 	st.end(command.Outcome{}, render.FaultMessage(cutOff))
+}
+
+// say adds a message to the run and to the conversation of its session.
+func (r *run) say(m conversation.Message) {
+	r.messages = append(r.messages, m)
+	r.session.file.Append(r.session.tree.Say(m))
+}
+
+// gather takes over the messages that have ended in a step.
+func (st *step) gather() {
+	for _, m := range st.record.TakeMessages() {
+		st.run.say(m)
+	}
 }
 
 // over lets the lane go on behind a run.

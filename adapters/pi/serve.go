@@ -166,7 +166,7 @@ func (s *Server) detach(c *connection) {
 			ss.compacting.x.stopSummary(ss, "the client left")
 		}
 		if ss.bash != nil && ss.bash.x.client == c {
-			ss.stopBash()
+			ss.bash.kill()
 		}
 	}
 }

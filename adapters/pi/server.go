@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
@@ -175,8 +174,7 @@ type Server struct {
 	handlers map[string]handler
 	opts     Options
 	engine   *command.Engine
-	dialect  sync.Map // core.AgentID to the name of its dialect
-	dialects atomic.Int32
+	dialects *dialects
 
 	rendering render.Task // what the views of all tasks have in common
 
@@ -208,7 +206,7 @@ type Server struct {
 func NewServer(h *hub.Hub, opts Options) *Server {
 	opts = opts.withDefaults()
 	s := &Server{
-		hub: h, handlers: handlers(), opts: opts, done: make(chan struct{}),
+		hub: h, dialects: newDialects(h), handlers: handlers(), opts: opts, done: make(chan struct{}),
 		root:     h.Connect(hub.Identity{Principal: serverPrincipal(), Dialect: Name}),
 		sessions: map[command.Key]*session{}, parked: map[command.Key]*parked{},
 		runs: map[core.TaskID][]*step{}, threads: map[core.ThreadID]*sharedThread{}, jobs: command.NewJobs(), lists: command.NewJobs(), summaries: command.NewJobs(),
@@ -282,7 +280,7 @@ func (s *Server) record() {
 func (s *Server) read(b hub.Batch) {
 	switch tag := b.Tag.(type) {
 	case *summaryRequest:
-		s.followSummary(tag, b.Events)
+		tag.follow(b.Events)
 	case *sharedThread:
 		tag.opened(b.Task)
 	case *step:
@@ -299,37 +297,10 @@ func (s *Server) read(b hub.Batch) {
 	}
 }
 
-// maxDialects is of how many agents the dialect is known when they have left.
-const maxDialects = 4096
-
-// noteDialect remembers the dialect of an agent. Where there are too many, those that
-// are here are learnt anew.
-func (s *Server) noteDialect(id core.AgentID, name string) {
-	if known, ok := s.dialect.Load(id); ok && known == name {
-		return
-	}
-	if s.dialects.Add(1) > maxDialects {
-		s.dialects.Store(1)
-		s.dialect.Clear()
-	}
-	s.dialect.Store(id, name)
-}
-
-// provider names the dialect of an agent, also when it has left.
-func (s *Server) provider(id core.AgentID) string {
-	if a, ok := s.hub.Agent(id); ok {
-		s.noteDialect(id, a.Dialect)
-		return a.Dialect
-	}
-	d, _ := s.dialect.Load(id)
-	name, _ := d.(string)
-	return name
-}
-
 // newRendering is what the views of all tasks have in common; it counts.
 func (s *Server) newRendering() render.Task {
 	limits := s.hub.Limits()
-	return render.Task{Provider: s.provider, ApprovalTimeout: limits.ApprovalTimeout, MaxAttempts: max(0, limits.Retries), Count: s.count}
+	return render.Task{Provider: s.dialects.of, ApprovalTimeout: limits.ApprovalTimeout, MaxAttempts: max(0, limits.Retries), Count: s.count}
 }
 
 // rendered is what a view of a task of the session has to know. It does not count.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,7 +22,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// session is a conversation bound to an agent.
+// session is a conversation bound to an agent. It is touched in turns of the engine alone,
+// and so is all that hangs on it: runs, steps, queues, subscribers.
 type session struct {
 	server   *Server
 	key      command.Key
@@ -35,12 +37,10 @@ type session struct {
 	// until is the number of the first command that is for another session of the name,
 	// once this one was deleted.
 	until uint64
-	// agent is who is asked: zero until the first prompt has found somebody.
-	agent core.Address
-	model *model // of the agent, as it was last seen
-	tree  *conversation.Tree
-	file  *conversation.File // of the tree; nil when it is kept in memory alone
-	run   *run               // nil when idle
+	binding
+	tree *conversation.Tree
+	file *conversation.File // of the tree; nil when it is kept in memory alone
+	run  *run               // nil when idle
 	// noRetry says that what failed is not asked again.
 	noRetry     bool
 	summarizing *summaryRequest
@@ -49,7 +49,7 @@ type session struct {
 	compacting   *compaction
 	noCompaction bool
 	pause        pause // of what is compacted by itself
-	// history is what was said before the thread began, and knowing who of those that
+	// history is what was said before the thread began, and informed who of those that
 	// remember a thread have heard it.
 	history  []core.Turn
 	informed map[core.AgentID]bool
@@ -102,8 +102,7 @@ func createSession(s *Server, x *request) command.Outcome {
 	})
 }
 
-// create makes a session in a directory, unless there is a problem with that. Server.mu
-// is held.
+// create makes a session in a directory, unless there is a problem with that.
 func (x *request) create(cwd, problem string) command.Outcome {
 	s := x.client.server
 	id := x.Session
@@ -162,7 +161,7 @@ func (x *request) checkSession(id string) string {
 func newSession(x *request, id string) *session {
 	scope := x.client.Scope
 	return &session{
-		server: x.client.server, key: command.Key{Scope: scope, ID: id}, envelope: render.NewEnvelope(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
+		server: x.client.server, binding: binding{hub: x.client.server.hub}, key: command.Key{Scope: scope, ID: id}, envelope: render.NewEnvelope(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
 		owner: ownerOf(x.client), viewer: viewerOf(x.client),
 	}
 }
@@ -211,7 +210,7 @@ func deleteSession(s *Server, x *request) command.Outcome {
 		x.stop(ss, "the session was deleted")
 	}
 	x.stopSummary(ss, "the session was deleted")
-	ss.stopBash()
+	ss.bash.kill()
 	ss.unload(x.Number())
 	return command.Outcome{Data: deleted, After: func() {
 		ss.sayDeleted()
@@ -245,4 +244,23 @@ func setName(s *Server, x *request) command.Outcome {
 	name, _ := x.Text("name")
 	x.on.add(sessionfile.Info{Name: strings.TrimSpace(name)})
 	return command.Outcome{}
+}
+
+// checkDirectory returns why a session cannot have the working directory, or "".
+// The directory is checked as pi-server does; agents run where they run. It reads the
+// disk.
+func checkDirectory(cwd string) string {
+	switch {
+	case strings.Contains(cwd, "\x00") || strings.HasPrefix(cwd, "~"):
+		return "CWD contains potentially dangerous path components"
+	case !filepath.IsAbs(cwd):
+		return "CWD must be an absolute path"
+	case command.Units(cwd) > command.MaxPath:
+		return "CWD too long (max 4096 characters)"
+	}
+	info, err := os.Stat(cwd)
+	if err != nil || !info.IsDir() {
+		return "CWD must point to an existing directory"
+	}
+	return ""
 }

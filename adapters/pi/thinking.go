@@ -1,13 +1,13 @@
 package pi
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
-	"github.com/dragoman-hub/dragoman/core"
 )
 
 // The thinking levels, in the order in which they are cycled. Clients set none and
@@ -52,8 +52,9 @@ func (ss *session) setThinkingLevel(level string) {
 }
 
 // thinkingContext lets the agent know the level, once somebody has set one.
-func (ss *session) thinkingContext(r *core.Request) {
-	if ss.tree.Level != "" {
-		r.Context = wire.Encode(map[string]string{"thinking_level": ss.tree.Level})
+func thinkingContext(level string) json.RawMessage {
+	if level == "" {
+		return nil
 	}
+	return wire.Encode(map[string]string{"thinking_level": level})
 }

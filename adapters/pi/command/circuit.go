@@ -179,12 +179,6 @@ func (c *Circuit) Report() CircuitReport {
 	return r
 }
 
-func (c *Circuit) accessed() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lastAccess
-}
-
 // state is the state in the words of the specification (section 21.1). The window slides
 // when it is looked at.
 func (c *Circuit) state() string {

@@ -1,11 +1,12 @@
 package command
 
 import (
-	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // maxCircuits bounds how many agents have a circuit: beyond it the one that was
@@ -19,7 +20,7 @@ type AgentCircuits struct {
 	how Breaker
 
 	mu    sync.Mutex
-	of    map[core.AgentID]*Circuit
+	of    *lru.Cache[core.AgentID, *Circuit]
 	calls map[core.TaskID]*agentCall
 }
 
@@ -33,26 +34,16 @@ type agentCall struct {
 }
 
 func NewAgentCircuits(b Breaker) *AgentCircuits {
-	return &AgentCircuits{how: b, of: map[core.AgentID]*Circuit{}, calls: map[core.TaskID]*agentCall{}}
+	return &AgentCircuits{how: b, of: lru.New(lru.Options[core.AgentID, *Circuit]{Count: maxCircuits}), calls: map[core.TaskID]*agentCall{}}
 }
 
 // circuitOf returns the circuit of an agent, making it if need be. circuits.mu is held.
 func (cs *AgentCircuits) circuitOf(id core.AgentID) *Circuit {
-	c := cs.of[id]
-	if c != nil {
-		return c
+	c, ok := cs.of.Get(id)
+	if !ok {
+		c = NewCircuit(string(id), cs.how)
 	}
-	if len(cs.of) >= maxCircuits {
-		var oldest core.AgentID
-		for id, c := range cs.of {
-			if o := cs.of[oldest]; o == nil || c.accessed().Before(o.accessed()) {
-				oldest = id
-			}
-		}
-		delete(cs.of, oldest)
-	}
-	c = NewCircuit(string(id), cs.how)
-	cs.of[id] = c
+	cs.of.Put(id, c)
 	return c
 }
 
@@ -141,8 +132,9 @@ func (cs *AgentCircuits) Report() []CircuitReport {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	list := []CircuitReport{}
-	for _, id := range slices.Sorted(maps.Keys(cs.of)) {
-		list = append(list, cs.of[id].Report())
+	for _, c := range cs.of.All() {
+		list = append(list, c.Report())
 	}
+	slices.SortFunc(list, func(a, b CircuitReport) int { return strings.Compare(a.ProviderName, b.ProviderName) })
 	return list
 }

@@ -2,9 +2,10 @@ package command
 
 import (
 	"cmp"
-	"container/list"
 	"fmt"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // Rates are how many commands may begin within any minute (facts, section 1.4). A
@@ -30,7 +31,7 @@ func (r Rates) withDefaults() Rates {
 }
 
 const (
-	RateWindow = time.Minute
+	rateWindow = time.Minute
 	// maxBuckets bounds how many are remembered: beyond it the one that was charged
 	// the longest ago is forgotten.
 	maxBuckets = 10_000
@@ -57,32 +58,33 @@ type bucketKey struct {
 }
 
 // bucket has the times of what began within the last minute, at most as many as
-// its limit.
-type bucket struct {
-	key   bucketKey
-	times []time.Duration
-}
+// its limit. A nil bucket has none.
+type bucket struct{ times []time.Duration }
 
 // count forgets what is too old and returns how many there are.
 func (b *bucket) count(now time.Duration) int {
+	if b == nil {
+		return 0
+	}
 	old := 0
-	for old < len(b.times) && b.times[old] <= now-RateWindow {
+	for old < len(b.times) && b.times[old] <= now-rateWindow {
 		old++
 	}
 	b.times = b.times[old:]
 	return len(b.times)
 }
 
-// rates are the sliding windows of a server. Server.mu guards them.
+// rates are the sliding windows of a server.
 type rates struct {
 	limits  Rates
 	began   time.Time
-	buckets map[bucketKey]*list.Element
-	order   list.List // of *bucket, that charged last at the back
+	buckets *lru.Cache[bucketKey, *bucket]
 }
 
 func newRates(limits Rates) rates {
-	return rates{limits: limits, began: time.Now(), buckets: map[bucketKey]*list.Element{}}
+	return rates{
+		limits: limits, began: time.Now(), buckets: lru.New(lru.Options[bucketKey, *bucket]{Count: maxBuckets, Age: rateWindow}),
+	}
 }
 
 // charge is one bucket that a command counts in.
@@ -126,56 +128,30 @@ func (r *rates) take(of Space, c Command) (rejection, string) {
 	now := time.Since(r.began)
 	var room [4]charge
 	all := r.charges(room[:0], of, c)
-	var in [len(room)]*list.Element // the buckets, nil of one to be made
+	var in [len(room)]*bucket // nil of one to be made
 	for i := range all {
 		ch := &all[i]
-		if in[i] = r.buckets[ch.key]; ch.limit > 0 && count(in[i], now) >= ch.limit {
+		in[i], _ = r.buckets.Get(ch.key)
+		if ch.limit > 0 && in[i].count(now) >= ch.limit {
 			return ch.beyond, fmt.Sprintf(ch.text, ch.limit)
 		}
 	}
 	for i := range all {
-		if all[i].limit > 0 {
-			r.charge(in[i], all[i].key, now)
+		if all[i].limit <= 0 {
+			continue
 		}
+		b := in[i]
+		if b == nil {
+			b = &bucket{}
+		}
+		b.times = append(b.times, now)
+		r.buckets.Put(all[i].key, b)
 	}
-	r.forget(now)
 	return 0, ""
-}
-
-// count returns how many commands a bucket, or none, has seen within the last minute.
-func count(e *list.Element, now time.Duration) int {
-	if e == nil {
-		return 0
-	}
-	return e.Value.(*bucket).count(now)
 }
 
 // used returns how many commands of the client began within the last minute.
 func (r *rates) used(of Space) int {
-	return count(r.buckets[bucketKey{of: of, kind: bucketClient}], time.Since(r.began))
-}
-
-// charge counts a command in a bucket, which is made where there is none for the key,
-// and is the one charged last then.
-func (r *rates) charge(e *list.Element, key bucketKey, now time.Duration) {
-	if e == nil {
-		e = r.order.PushBack(&bucket{key: key})
-		r.buckets[key] = e
-	}
-	r.order.MoveToBack(e)
-	b := e.Value.(*bucket)
-	b.times = append(b.times, now)
-}
-
-// forget lets go of the buckets that have nothing left to count, and of more than
-// there may be.
-func (r *rates) forget(now time.Duration) {
-	for e := r.order.Front(); e != nil; e = r.order.Front() {
-		b := e.Value.(*bucket)
-		if len(r.buckets) <= maxBuckets && b.times[len(b.times)-1] > now-RateWindow {
-			return
-		}
-		r.order.Remove(e)
-		delete(r.buckets, b.key)
-	}
+	b, _ := r.buckets.Get(bucketKey{of: of, kind: bucketClient})
+	return b.count(time.Since(r.began))
 }

@@ -17,7 +17,7 @@ import (
 // Tree is the conversation of a session: entries that each follow another, and the
 // leaf, where the conversation stands. The path from the root to the leaf is what the
 // agent is to know; what was left for another branch stays. It is only ever added to.
-// Server.mu guards the tree of a session.
+// Its owner guards it.
 type Tree struct {
 	Header sessionfile.Header
 	Nodes  []*Node // as they were added

@@ -12,17 +12,18 @@ import (
 // summaryRequest is a question to the agent of a session beside its conversation: for a
 // summary.
 type summaryRequest struct {
-	task *hub.Task // nil until it is opened
+	agents *command.AgentCircuits
+	task   *hub.Task // nil until it is opened
 	// stopped ends the question once its task is opened, for those who no longer want
 	// it; nil while it is wanted.
 	stopped func()
-	// ended is called once, with Server.mu held, when the agent has answered or will
+	// ended is called once, in a turn of the engine, when the agent has answered or will
 	// not: then with the reason.
 	ended func(text string, f *core.Fault)
 }
 
 // requestSummary asks the agent of the session in the name of who sent x. prepare returns
-// what the agent is to look at and the question; it runs without Server.mu, since it
+// what the agent is to look at and the question; it runs beside the engine, since it
 // reads a whole conversation. A session has one such question at a time;
 // [Server.stopAside] ends it early. It returns the Fault of the agent's circuit when
 // that is open; whatever else goes wrong is told to ended.
@@ -34,7 +35,7 @@ func (x *request) requestSummary(prepare func() (about []core.Turn, question str
 		s.engine.Reject(command.BreakerOpen)
 		return err
 	}
-	a := &summaryRequest{}
+	a := &summaryRequest{agents: s.agents}
 	a.ended = func(text string, f *core.Fault) {
 		ss.summarizing = nil
 		ended(text, f)
@@ -66,10 +67,10 @@ func (x *request) requestSummary(prepare func() (about []core.Turn, question str
 	return nil
 }
 
-// followSummary takes in what has come of a question.
-func (s *Server) followSummary(a *summaryRequest, events []core.Event) {
+// follow takes in what has come of a question.
+func (a *summaryRequest) follow(events []core.Event) {
 	for _, e := range events {
-		s.agents.Follow(a.task.ID(), e)
+		a.agents.Follow(a.task.ID(), e)
 		if e.Body.Kind().Ends() {
 			a.over()
 			return
@@ -77,8 +78,7 @@ func (s *Server) followSummary(a *summaryRequest, events []core.Event) {
 	}
 }
 
-// over ends a question whose task has ended, or of which the hub tells no more. Server.mu
-// is held.
+// over ends a question whose task has ended, or of which the hub tells no more.
 func (a *summaryRequest) over() {
 	answer := a.task.Answer()
 	if answer.End == 0 {

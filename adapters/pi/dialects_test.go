@@ -12,20 +12,15 @@ func TestTheDialectsOfAgentsThatHaveLeftAreNotKeptForEver(t *testing.T) {
 	h, s := newStage(t, Options{})
 	join(t, h, core.Card{ID: "here", Dialect: "coven"}, func(*joined, hub.Batch) {})
 	for i := range 3 * maxDialects {
-		s.noteDialect(core.AgentID(fmt.Sprint("agent-", i)), "acp")
+		s.dialects.note(core.AgentID(fmt.Sprint("agent-", i)), "acp")
 	}
-	kept := 0
-	s.dialect.Range(func(any, any) bool {
-		kept++
-		return true
-	})
-	if kept > maxDialects {
+	if kept := s.dialects.known.Len(); kept > maxDialects {
 		t.Errorf("got %d agents, want at most %d", kept, maxDialects)
 	}
-	if got := s.provider(core.AgentID(fmt.Sprint("agent-", 3*maxDialects-1))); got != "acp" {
+	if got := s.dialects.of(core.AgentID(fmt.Sprint("agent-", 3*maxDialects-1))); got != "acp" {
 		t.Errorf("the last who left: got %q, want acp", got)
 	}
-	if got := s.provider("here"); got != "coven" {
+	if got := s.dialects.of("here"); got != "coven" {
 		t.Errorf("who is here: got %q, want coven", got)
 	}
 }
