@@ -8,12 +8,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
-// Close ends the link for r and does not wait. The first call wins, whoever
-// makes it; later ones do nothing. Senders that wait are turned away at once.
+// Close ends the link for r and does not block. Only the first call has an effect. Waiting
+// senders get an error at once.
 //
-// Unless r is [PeerGone], [Slow] or [Unresponsive] what is already queued is
-// flushed, within the drain timeout, before the peer is told r and the socket
-// goes down. A zero Cause counts as [Normal].
+// Unless r is [PeerGone], [Slow] or [Unresponsive], the queue is flushed, within the drain
+// timeout, before r is sent to the peer and the socket is closed. A zero Cause means
+// [Normal].
 func (l *Link[In, Out]) Close(r Reason) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -22,7 +22,7 @@ func (l *Link[In, Out]) Close(r Reason) {
 	}
 }
 
-// closeLocked is the one place where a link becomes closed.
+// closeLocked is the only place where a link becomes closed.
 func (l *Link[In, Out]) closeLocked(r Reason) {
 	if r.Cause == 0 {
 		r.Cause = Normal
@@ -32,11 +32,10 @@ func (l *Link[In, Out]) closeLocked(r Reason) {
 	if l.running {
 		l.endLocked()
 	}
-	close(l.done) // last: from here on Run waits for what endLocked has begun
+	close(l.done) // last: from now on Run waits for what endLocked started
 }
 
-// endLocked sees to it that the socket goes down: by the writer loop once it has
-// flushed, or past it.
+// endLocked has the socket closed: by the writer loop after the flush, or directly.
 func (l *Link[In, Out]) endLocked() {
 	l.cancel()
 	l.stopLocked(&l.slow)
@@ -61,18 +60,18 @@ func (l *Link[In, Out]) giveUp() {
 	l.takeDown()
 }
 
-// takeDown closes the socket, which wakes whatever waits for it. It returns once
-// the socket is down.
+// takeDown closes the socket, which wakes everything that waits on it, and returns when that
+// is done.
 func (l *Link[In, Out]) takeDown() {
 	l.down.Do(func() {
-		_ = l.conn.Close(l.Reason()) // whatever it says, the connection is over
+		_ = l.conn.Close(l.Reason()) // whatever the error, the connection is over
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stopLocked(&l.drain)
 }
 
-// endOf is the reason for which a context ended.
+// endOf returns why a context ended.
 func endOf(ctx context.Context) Reason {
 	cause := context.Cause(ctx)
 	var r *Reason
@@ -89,7 +88,7 @@ type alarm struct {
 	armed bool
 }
 
-// armLocked makes a ring after d, unless it is armed. Each alarm always gets the same ring.
+// armLocked sets a to call ring after d, unless it is armed. An alarm always gets the same ring.
 func (l *Link[In, Out]) armLocked(a *alarm, d time.Duration, ring func()) {
 	if a.armed {
 		return
@@ -106,7 +105,7 @@ func (l *Link[In, Out]) armLocked(a *alarm, d time.Duration, ring func()) {
 	a.timer.Set(d)
 }
 
-// stopLocked keeps a from ringing, unless it already does.
+// stopLocked disarms a. A call of ring that has begun goes on.
 func (l *Link[In, Out]) stopLocked(a *alarm) {
 	if a.armed && a.timer.Stop() {
 		a.armed = false

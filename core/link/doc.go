@@ -1,28 +1,25 @@
-// Package link is the life of one connection.
+// Package link runs one connection: its reader, its writer, its limits and its end.
 //
-// A transport yields a [Conn], a pipe of whole messages. [New] wraps it in a
-// [Link] and [Link.Run] holds the only reader loop and the only writer loop
-// that the program has for it:
+// A transport returns a [Conn], a pipe of whole messages. [New] wraps it in a [Link], and
+// [Link.Run] is the only reader loop and the only writer loop of the connection:
 //
 //	l := link.New(conn, link.Options{PingEvery: 30 * time.Second, PingTimeout: 10 * time.Second})
 //	reason := l.Run(ctx, session.receive, session.rejected)
-//	// the socket is down, nothing runs any more: clean up at leisure
+//	// the socket is closed and nothing of the link runs any more
 //
-// The reader loop is the goroutine that called Run; it hands each message to
-// receive, in order. The writer loop is one more goroutine, which there is while
-// something is queued; it takes what [Link.Send] has queued, all of it in one go,
-// and writes it. Between messages neither allocates, and an idle link costs a few
-// hundred bytes beside the goroutine that called Run. A goroutine of its own that
-// sends, such as a pump, may [Link.Hold] what it sends and write it with [Link.Flush]:
-// little then needs no writer loop. Never do so where a message is received: it would
-// wait for the peer. There is one writer at a time.
+// The reader loop is the goroutine that called Run; it passes each message to receive, in
+// order. The writer loop is a second goroutine, which exists while something is queued; it
+// writes everything that [Link.Send] has queued at once. Neither allocates per message, and
+// an idle link costs a few hundred bytes beside the goroutine that called Run. A goroutine
+// that only sends may collect messages with [Link.Hold] and write them with [Link.Flush]; a
+// few messages then need no writer loop. Never call Flush from receive: it would wait for
+// the peer.
 //
-// The queue is bounded in bytes. When it is full, Send waits: a slow peer slows
-// down those who send to it and nobody else, and nothing is ever dropped. A
-// peer that takes nothing at all within the write timeout is closed as [Slow].
+// The queue is bounded in bytes. When it is full, Send waits: a slow peer slows down only
+// those who send to it, and nothing is dropped. A peer that reads nothing within the write
+// timeout is closed as [Slow].
 //
-// The first close reason wins and is kept. A close that the peer should
-// understand (everything but [PeerGone], [Slow] and [Unresponsive]) first
-// flushes what is already queued, within the drain timeout, so that an error
-// message sent just before Close arrives.
+// The first close reason is kept. A close that the peer should understand (any but
+// [PeerGone], [Slow] and [Unresponsive]) first flushes the queue, within the drain timeout,
+// so that an error message sent just before Close arrives.
 package link

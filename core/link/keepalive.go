@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// keepAlive pings the peer once it has been silent for long enough. It runs in a
-// goroutine of its own, that of its alarm, which exists only for the ping.
+// keepAlive pings the peer if it has been silent for PingEvery. It runs in the goroutine of
+// its alarm, which exists only for the ping.
 //
-// A ping that stays unanswered condemns the peer only if it could have answered
-// and we could have heard: not while our reader loop was busy elsewhere, nor
-// while the ping was held up behind a write, which has its own timeout.
+// An unanswered ping closes the link only if the peer could have answered and we could
+// have received the answer: not if the reader loop was busy, nor if the ping waited for a
+// write, which has a timeout of its own.
 func (l *Link[In, Out]) keepAlive() {
 	began, last := l.now(), l.heard.Load()
 	if last != busy && l.left(last) <= 0 {
@@ -34,7 +34,7 @@ func (l *Link[In, Out]) keepAlive() {
 	}
 }
 
-// left is how long a peer that was last heard of at last may still be silent.
+// left is how much longer a peer that was last heard of at last may be silent.
 func (l *Link[In, Out]) left(last int64) time.Duration {
 	return l.opts.PingEvery - time.Duration(l.now()-last)
 }
@@ -45,8 +45,8 @@ func (l *Link[In, Out]) dead(began, heard int64) bool {
 	defer cancel()
 	err := l.pinger.Ping(ctx)
 	if err == nil || ctx.Err() == nil {
-		// A ping that fails before its time found the connection lost: the reader
-		// loop finds the same and knows why.
+		// A ping that fails before its timeout found the connection lost: the reader loop
+		// finds the same and knows the reason.
 		return false
 	}
 

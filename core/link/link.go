@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// The defaults of [Options].
+// Defaults of [Options].
 const (
 	DefaultQueueBytes   = 1 << 20
 	DefaultWriteTimeout = 30 * time.Second
 	DefaultDrainTimeout = 2 * time.Second
 )
 
-// Options are the bounds of a [Link]. The zero Options are the defaults,
-// without keepalive.
+// Options are the limits of a [Link]. The zero value means the defaults, without
+// keepalive.
 type Options struct {
-	// QueueBytes bounds what is queued and not yet taken by the transport.
+	// QueueBytes is the maximum size of the messages that the transport has not taken yet.
 	// 0 means [DefaultQueueBytes].
 	QueueBytes int
 	// WriteTimeout is how long one write may take before the connection is closed
@@ -26,20 +26,19 @@ type Options struct {
 	// DrainTimeout is how long a graceful close may take to flush what is queued.
 	// 0 means [DefaultDrainTimeout].
 	DrainTimeout time.Duration
-	// PingEvery is how long the peer may be silent before it is asked for a sign
-	// of life, and PingTimeout how long the answer may take before the connection
-	// is closed as [Unresponsive]; 0 means as long as PingEvery. Any message
-	// counts as a sign of life. Without PingEvery, or on a Conn that is not a
-	// [Pinger], there is no keepalive.
+	// PingEvery is how long the peer may be silent before it is pinged. PingTimeout is how
+	// long the answer may take before the connection is closed as [Unresponsive]; 0 means
+	// as long as PingEvery. Any message counts as an answer. Without PingEvery, or on a
+	// Conn that is not a [Pinger], there is no keepalive.
 	PingEvery, PingTimeout time.Duration
-	// EOF, when set, keeps the link open for sending after the peer has ended its
-	// side (io.EOF): only the reader loop ends, and calls EOF last. Without it
-	// io.EOF closes the link as [Normal]. It is for transports with two separate
-	// directions, such as our stdin and stdout.
+	// EOF, if set, keeps the link open for sending after the peer has ended its side
+	// (io.EOF): only the reader loop ends, and calls EOF last. Otherwise io.EOF closes the
+	// link as [Normal]. It is for transports with two separate directions, such as our
+	// stdin and stdout.
 	EOF func()
 }
 
-// withDefaults fills in what is not set.
+// withDefaults returns the options with defaults in place of zeros.
 func (o Options) withDefaults() Options {
 	if o.QueueBytes <= 0 {
 		o.QueueBytes = DefaultQueueBytes
@@ -56,50 +55,50 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Link owns a [Conn]: it queues what is sent, runs both loops, watches over
-// liveness and keeps the first close reason. All methods may be called from any
-// goroutine; Run is called exactly once.
+// Link owns a [Conn]: it queues messages, runs both loops, checks that the peer is alive
+// and keeps the first close reason. All methods may be called from any goroutine; Run is
+// called exactly once.
 type Link[In, Out any] struct {
 	conn    Conn[In, Out]
 	batcher Batcher[Out] // nil if conn is none
 	pinger  Pinger       // nil without keepalive
 	opts    Options
-	epoch   time.Time // what the clock counts from
+	epoch   time.Time // zero of the link's clock
 
 	done chan struct{}  // closed with the first reason
 	wg   sync.WaitGroup // the writer loop, if it runs, and every armed alarm
 	down sync.Once      // takes the socket down
 
-	// heard is when the reader loop last went to listen, or busy while it does
-	// something else. Only kept if there is a pinger.
+	// heard is when the reader loop last began to receive, or busy while it does something
+	// else. It is only set if there is a pinger.
 	heard atomic.Int64
 
 	mu      sync.Mutex
 	reason  *Reason            // nil until closed
-	wire    context.Context    //nolint:containedctx // the life of the socket, which Run began
+	wire    context.Context    //nolint:containedctx // the lifetime of the socket, which begins with Run
 	cancel  context.CancelFunc // ends the context of the callbacks
 	running bool
 	cut     bool // nothing more may be written
 
 	awake   bool      // the writer loop runs
 	resting bool      // it waits for work
-	lent    bool      // a Flush writes in its place
+	lent    bool      // a Flush writes instead of it
 	held    bool      // what is queued waits for a Flush
-	woken   int       // how often it was, since it was last sent home
-	work    sync.Cond // the writer loop is to look what there is for it
+	starts  int       // of the writer loop, since an idle one was last told to end
+	work    sync.Cond // tells the writer loop that there is work
 	queue   batch[Out]
 	queued  int // bytes, queued or being written
 	waiting []*waiter[Out]
-	taken   batch[Out] // what the writer loop writes: its own while it runs
+	taken   batch[Out] // what the writer loop writes; it owns it while it runs
 
 	writing   int64 // when the write under way began; 0 if there is none
-	unblocked int64 // when a write that had been stuck last ended
+	unblocked int64 // when a slow write last ended
 
 	slow, drain, silence alarm
 }
 
-// New returns a Link over conn. Nothing happens until Run, except that messages
-// may be queued. From here on nobody else touches conn.
+// New returns a Link over conn, which nobody else may use from then on. Messages may be
+// queued at once; everything else begins with Run.
 func New[In, Out any](conn Conn[In, Out], opts Options) *Link[In, Out] {
 	l := &Link[In, Out]{
 		conn:  conn,
@@ -115,14 +114,14 @@ func New[In, Out any](conn Conn[In, Out], opts Options) *Link[In, Out] {
 	return l
 }
 
-// Run holds the connection until it ends and returns the first close reason. It
-// returns only after the socket is down and both loops and any ping have ended.
+// Run runs the connection until it ends and returns the first close reason. By then the
+// socket is closed, and both loops and any ping have ended.
 //
-// receive is called from the reader loop with one message after the other; its
-// context ends when the link closes. An error from it closes the link, with that
-// reason if it is a *[Reason], else as [Internal]. rejected is called likewise
-// for messages that the transport refused; if it is nil such a message closes the
-// link with the cause of the [Reject].
+// The reader loop calls receive with one message after the other; the context ends when
+// the link closes. An error of receive closes the link, with that reason if it is a
+// *[Reason], else as [Internal]. rejected is called likewise for messages that the
+// transport refused; if it is nil, such a message closes the link with the cause of the
+// [Reject].
 //
 // When ctx ends the link closes as [ShuttingDown], or with the cause of ctx if
 // that is a *[Reason].
@@ -133,8 +132,8 @@ func (l *Link[In, Out]) Run(
 ) Reason {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The Conn is woken by its Close alone: were it to see ctx end, it would go
-	// down before what is queued has been flushed.
+	// Only Close wakes the Conn. If it saw the end of ctx, it would close before the queue
+	// is flushed.
 	l.wire = context.WithoutCancel(ctx)
 
 	l.start(cancel)
@@ -152,8 +151,8 @@ func (l *Link[In, Out]) Run(
 	return *l.reason
 }
 
-// start marks the link as running, counts the watch over the context, and has what
-// was queued before written.
+// start marks the link as running, counts the watch over the context, and starts to write
+// what was queued before.
 func (l *Link[In, Out]) start(cancel context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,8 +175,8 @@ func (l *Link[In, Out]) start(cancel context.CancelFunc) {
 	}
 }
 
-// Done is closed as soon as there is a close reason. The socket may still be
-// open then; that it is down is said by the return of Run.
+// Done is closed as soon as there is a close reason. The socket may still be open then: it
+// is closed when Run returns.
 func (l *Link[In, Out]) Done() <-chan struct{} { return l.done }
 
 // Reason returns why the link was closed, and the zero Reason until then.
@@ -197,5 +196,5 @@ func (l *Link[In, Out]) Queued() int {
 	return l.queued
 }
 
-// now is the time since the link was made, never 0.
+// now is the time since the link was created, never 0.
 func (l *Link[In, Out]) now() int64 { return int64(time.Since(l.epoch)) + 1 }

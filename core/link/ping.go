@@ -5,14 +5,13 @@ import (
 	"errors"
 )
 
-// errNoPing is why a transport cannot be asked whether its peer is there.
+// errNoPing is returned for a transport that cannot ping.
 var errNoPing = errors.New("the transport has no ping")
 
-// Ping asks the peer for a sign of life and returns nil once there was one: the
-// answer or, on a link with keepalive, any message. It returns an error when ctx
-// ends first, the connection has ended or the Conn is no [Pinger]. A peer that we
-// are not listening to, because the reader loop is busy with what it said last,
-// counts as alive.
+// Ping pings the peer and returns nil when it has answered or, on a link with keepalive,
+// sent any message. It returns an error if ctx ends first, the connection has ended or the
+// Conn is not a [Pinger]. While the reader loop is busy with a message, the peer counts as
+// alive.
 func (l *Link[In, Out]) Ping(ctx context.Context) error {
 	p, ok := l.conn.(Pinger)
 	if !ok {

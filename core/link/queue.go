@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// leastCharge is what the smallest message costs in the queue, so that a
-	// bound in bytes also bounds how many empty ones there are.
+	// leastCharge is the minimum charge of a message, so that a bound in bytes also bounds
+	// the number of small ones.
 	leastCharge = 64
-	// spareRoom is for how many messages an idle link keeps room.
+	// spareRoom is the largest capacity that an idle link keeps, in messages.
 	spareRoom = 64
 )
 
-// batch is a run of messages and, beside each, what the writer needs to know.
-// The messages stand alone so that a Batcher gets them without another copy.
+// batch is a sequence of messages with what the writer needs to know of each. The messages
+// have a slice of their own, so that a Batcher gets them without a copy.
 type batch[Out any] struct {
 	messages []Out
 	notes    []note
@@ -30,22 +30,22 @@ func (b *batch[Out]) push(m Out, n note) {
 	b.notes = append(b.notes, n)
 }
 
-// reset forgets the messages and keeps the room.
+// reset drops the messages and keeps the capacity.
 func (b *batch[Out]) reset() {
 	clear(b.messages)
 	clear(b.notes)
 	b.messages, b.notes = b.messages[:0], b.notes[:0]
 }
 
-// trim gives back the room that a burst has needed, before the writer loop goes home:
-// as long as the loop stays, the next burst may need it again.
+// trim releases the capacity that a burst needed. It is called when the writer loop ends: as
+// long as the loop runs, the next burst may need the capacity again.
 func (b *batch[Out]) trim() {
 	if cap(b.messages) > spareRoom {
 		*b = batch[Out]{}
 	}
 }
 
-// waiter is a Send that found the queue full.
+// waiter is a Send that waits for room in the queue.
 type waiter[Out any] struct {
 	message Out
 	note    note
@@ -53,21 +53,20 @@ type waiter[Out any] struct {
 	refused *Reason
 }
 
-// Send queues m, whose size in bytes the caller states, behind everything that
-// was sent before. While the queue is full it waits, first come first served; a
-// message larger than the whole bound is admitted once the queue is empty. A
-// message counts for at least 64 bytes.
+// Send appends m to the queue; size is its size in bytes, of which at least 64 are counted.
+// While the queue is full it waits, first come first served; a message larger than the
+// queue is admitted when the queue is empty.
 //
-// It returns nil once m is queued, the cause of ctx when that ended first, and
-// the close reason, a *[Reason], when the link is closed. m is not queued then.
-// Queued is not delivered: see [Link.SendThen].
+// It returns nil when m is queued, which does not mean delivered: see [Link.SendThen].
+// Otherwise m is not queued, and the error is the cause of ctx if that ended first, or the
+// close reason, a *[Reason].
 func (l *Link[In, Out]) Send(ctx context.Context, m Out, size int) error {
 	return l.SendThen(ctx, m, size, nil)
 }
 
-// SendThen is Send, and calls sent after the transport has taken m; never if it
-// has not, or if nobody can tell. sent runs in the writer loop: it must return
-// soon and must not call Send.
+// SendThen is Send, and calls sent after the transport has taken m; never if it has not, or
+// if that is unknown. sent runs in the writer loop: it must return soon and must not call
+// Send.
 func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func()) error {
 	n := note{charge: max(size, leastCharge), sent: sent}
 
@@ -85,7 +84,7 @@ func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func
 		l.mu.Unlock()
 		return nil
 	}
-	l.wakeLocked() // what is queued is to make room
+	l.wakeLocked() // writing the queue makes room
 	w := &waiter[Out]{message: m, note: n, ready: make(chan struct{})}
 	l.waiting = append(l.waiting, w)
 	l.mu.Unlock()
@@ -103,8 +102,8 @@ func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func
 	return nil
 }
 
-// withdraw takes w out of the line. It reports false if w has been admitted or
-// refused meanwhile.
+// withdraw removes w from the waiters. It returns false if w was admitted or refused
+// meanwhile.
 func (l *Link[In, Out]) withdraw(w *waiter[Out]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +112,7 @@ func (l *Link[In, Out]) withdraw(w *waiter[Out]) bool {
 		return false
 	}
 	l.waiting = slices.Delete(l.waiting, i, i+1)
-	// Those behind a large message may fit where it did not.
+	// Waiters after a large message may fit.
 	l.admitLocked()
 	return true
 }
@@ -130,7 +129,7 @@ func (l *Link[In, Out]) enqueueLocked(m Out, n note) {
 	}
 }
 
-// admitLocked queues the messages of those who wait, as far as they fit.
+// admitLocked queues the messages of waiters, as far as they fit.
 func (l *Link[In, Out]) admitLocked() {
 	for len(l.waiting) > 0 && l.fitsLocked(l.waiting[0].note) {
 		w := l.waiting[0]
@@ -144,7 +143,7 @@ func (l *Link[In, Out]) admitLocked() {
 	}
 }
 
-// refuseLocked turns everybody away who waits.
+// refuseLocked refuses all waiters.
 func (l *Link[In, Out]) refuseLocked() {
 	for _, w := range l.waiting {
 		w.refused = l.reason

@@ -7,12 +7,12 @@ import (
 	"math"
 )
 
-// busy in Link.heard says that the reader loop is not listening, so that the
-// silence is ours.
+// busy in Link.heard means that the reader loop is not receiving, so that silence proves
+// nothing about the peer.
 const busy = math.MaxInt64
 
-// read is the reader loop: the only caller of Receive. It ends when the link is
-// closed or the peer has ended its side.
+// read is the reader loop, the only caller of Receive. It ends when the link is closed or
+// the peer has ended its side.
 func (l *Link[In, Out]) read(
 	inner context.Context,
 	receive func(context.Context, In) error,
@@ -27,7 +27,7 @@ func (l *Link[In, Out]) read(
 			l.heard.Store(busy)
 		}
 		select {
-		case <-l.done: // what comes after the close is nobody's
+		case <-l.done: // messages after the close are dropped
 			return
 		default:
 		}
@@ -44,11 +44,11 @@ func (l *Link[In, Out]) read(
 	}
 }
 
-// errEnded ends the reader loop and leaves the link as it is.
+// errEnded ends the reader loop and leaves the link open.
 var errEnded = errors.New("the peer ended its side")
 
-// unreceived deals with what Receive returned instead of a message. It returns
-// nil if the next call may follow, and else why the link is to be closed.
+// unreceived handles an error of Receive. It returns nil if Receive may be called again,
+// else why the link must be closed.
 func (l *Link[In, Out]) unreceived(
 	inner context.Context,
 	err error,

@@ -9,21 +9,21 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Cause says in one word why a connection ended. The zero Cause is unset.
+// Cause is the class of a [Reason]. The zero Cause is unset.
 type Cause uint8
 
-// The causes. Transports map them to their own signals (a WebSocket close code,
-// a gRPC status); the numbers themselves never leave the process.
+// The causes. Transports map them to signals of their own (a WebSocket close code, a gRPC
+// status); the numbers never leave the process.
 const (
 	_            Cause = iota
-	Normal             // both sides were done
+	Normal             // both sides had finished
 	PeerGone           // the peer left or the network cut it off
 	ShuttingDown       // the hub is stopping
 	Protocol           // the peer broke the rules of its dialect
-	TooLarge           // a message was over the limit of the transport
-	Unauthorized       // the peer is not who or what it must be
-	Replaced           // a newer connection took this one's place
-	Slow               // the peer did not take what was sent to it in time
+	TooLarge           // a message exceeded the limit of the transport
+	Unauthorized       // the peer is not allowed to connect
+	Replaced           // a newer connection replaced this one
+	Slow               // the peer did not read in time
 	Unresponsive       // the peer did not answer a ping in time
 	Overloaded         // the hub has no room for this connection
 	Internal           // the hub failed
@@ -42,14 +42,13 @@ func (c Cause) String() string {
 // Reason is why a connection ended. It is an error, so that a Conn can return it.
 type Reason struct {
 	Cause Cause
-	// Text is told to the peer where the transport can carry it.
+	// Text is sent to the peer if the transport can carry it.
 	Text string
-	// Code is the transport's own number for the end: the WebSocket close code
-	// received from the peer, or one that a dialect asks for. Zero lets the
-	// transport choose by Cause.
+	// Code is the number of the end in the transport: the WebSocket close code received
+	// from the peer, or one that a dialect asks for. If it is zero, the transport chooses
+	// by Cause.
 	Code int
-	// Err is the detail for the log, when there is one. It is never told to the
-	// peer.
+	// Err is a detail for the log, or nil. It is never sent to the peer.
 	Err error
 }
 
@@ -59,16 +58,16 @@ func (r *Reason) Error() string {
 	switch {
 	case r.Text == "":
 		return cause
-	case strings.HasSuffix(r.Text, cause): // which says it already
+	case strings.HasSuffix(r.Text, cause): // which already says it
 		return r.Text
 	}
 	return cause + ": " + r.Text
 }
 
-// Unwrap returns the detail that is kept from the peer.
+// Unwrap returns Err.
 func (r *Reason) Unwrap() error { return r.Err }
 
-// departures is what is said of a peer whose connection has ended.
+// departures are the messages about a peer whose connection has ended.
 var departures = map[Cause]string{
 	Normal:       "it ended its connection",
 	PeerGone:     "its connection was lost",
@@ -82,10 +81,9 @@ var departures = map[Cause]string{
 	Overloaded:   "there was no room for its connection",
 }
 
-// Fault is what others are told of the peer: that it is unreachable, with a fixed
-// sentence for the cause. What the peer or the network said of the end is none of
-// their business: that is the hidden cause of the Fault. That the hub is stopping is all
-// there is to that.
+// Fault is what others are told of the peer: an unreachable Fault with a fixed sentence for
+// the cause. What the peer or the network said about the end is only its hidden cause. If
+// the hub is stopping, the Fault says just that.
 func (r *Reason) Fault() *core.Fault {
 	said, ok := departures[r.Cause]
 	if !ok {
@@ -98,8 +96,8 @@ func (r *Reason) Fault() *core.Fault {
 	return f.Because(r)
 }
 
-// graceful says whether the peer can still be expected to read, so that what is
-// already queued is flushed before the connection is taken down.
+// graceful reports whether the peer can be expected to read, so that the queue is flushed
+// before the connection is closed.
 func (r *Reason) graceful() bool {
 	switch r.Cause {
 	case PeerGone, Slow, Unresponsive:
@@ -109,26 +107,25 @@ func (r *Reason) graceful() bool {
 	}
 }
 
-// Because makes a Reason.
+// Because returns a Reason with a formatted text.
 func Because(c Cause, format string, args ...any) *Reason {
 	return &Reason{Cause: c, Text: fmt.Sprintf(format, args...)}
 }
 
-// Reject is one message that the transport refused without ending the
-// connection.
+// Reject is a message that the transport refused without ending the connection.
 type Reject struct {
 	Cause Cause
 	Text  string
-	// Size and Limit are in bytes, when the message was too large.
+	// Size and Limit are set, in bytes, if the message was too large.
 	Size, Limit int
-	// Head is how such a message begins, as far as the transport kept it.
+	// Head is the beginning of such a message, as far as the transport kept it.
 	Head string
 }
 
 // Error implements error.
 func (r *Reject) Error() string { return r.Text }
 
-// reasonOf turns what Receive or Send returned into a Reason.
+// reasonOf turns an error of Receive or Send into a Reason.
 func reasonOf(err error) Reason {
 	var r *Reason
 	switch {
@@ -141,8 +138,8 @@ func reasonOf(err error) Reason {
 	}
 }
 
-// reasonFrom turns what a callback returned into a Reason. What is not a Reason
-// is the hub's own failure, whose detail is none of the peer's business.
+// reasonFrom turns an error of a callback into a Reason. An error that is not a Reason is a
+// failure of the hub, whose detail the peer does not get.
 func reasonFrom(err error) Reason {
 	var r *Reason
 	if errors.As(err, &r) {

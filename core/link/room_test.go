@@ -30,7 +30,7 @@ func TestTheRoomOfABurstIsKeptWhileMessagesComeAndGivenBackOnceNoneDo(t *testing
 			defer l.mu.Unlock()
 			return cap(l.queue.messages) + cap(l.taken.messages)
 		}
-		for range homely + 2 {
+		for range maxIdleEnds + 2 {
 			burst()
 		}
 		if got := rooms(); got < 4*spareRoom {

@@ -6,43 +6,43 @@ import (
 )
 
 const (
-	// batchBytes bounds one write, so that its timeout judges a peer that takes
-	// nothing and not one that takes a full queue slowly.
+	// batchBytes is the maximum size of one write, so that the write timeout hits a peer
+	// that reads nothing, not one that reads a full queue slowly.
 	batchBytes = 64 << 10
-	// smallBatch is up to how many messages a batch is worth waiting for more,
-	// for as long as it takes to let the other goroutines run once.
+	// smallBatch is the size up to which a batch yields to other goroutines once, which may
+	// add messages to it.
 	smallBatch = 8
-	// homely is up to how often the writer loop goes home when there is nothing to
-	// write. One that is needed more often stays: to start it anew costs more than to
-	// wake it, since a new stack has to grow.
-	homely = 4
-	// flushBytes is up to how many bytes Flush writes by itself. A burst is worth a loop
-	// that writes while the next messages are made.
+	// maxIdleEnds is how often the writer loop ends when there is nothing to write. One that
+	// is needed more often waits instead: waking it is cheaper than starting another, whose
+	// stack has to grow again.
+	maxIdleEnds = 4
+	// flushBytes is how much Flush writes by itself. With more, the writer loop writes while
+	// the caller makes the next messages.
 	flushBytes = 8 << 10
-	// stuck is from when on a write counts as one that the peer held up.
+	// stuck is the duration from which a write counts as delayed by the peer.
 	stuck = time.Second
 )
 
-// wakeLocked has the writer loop look what there is for it. An idle link has none:
-// nearly all are idle, and the stack of a loop that waits is most of what one costs.
+// wakeLocked tells the writer loop that there is work, and starts one if there is none. An
+// idle link has no writer loop: nearly all links are idle, and the stack of a waiting loop
+// is most of what a link costs.
 func (l *Link[In, Out]) wakeLocked() {
 	switch {
-	case l.lent: // the Flush has it looked at again
+	case l.lent: // Flush calls wakeLocked when it is done
 	case l.awake:
 		l.resting = false
 		l.work.Signal()
 	case l.running:
 		l.awake = true
-		l.woken++
+		l.starts++
 		l.wg.Add(1)
 		go l.write()
 	}
 }
 
-// write is the writer loop: with Flush, which writes in its place, the only caller of
-// Send and SendBatch. It ends when
-// nothing is queued, until it is woken again; or when the link is closed and flushed,
-// or may flush no more, and leaves the socket down.
+// write is the writer loop. It and Flush, which writes instead of it, are the only callers
+// of Send and SendBatch. It ends when nothing is queued, or when the link is closed and
+// flushed or may not flush any more; then it closes the socket.
 func (l *Link[In, Out]) write() {
 	defer l.wg.Done()
 	for {
@@ -63,13 +63,13 @@ func (l *Link[In, Out]) write() {
 	}
 }
 
-// take exchanges all that is queued for the empty batch of the writer loop. Where
-// nothing is found, the loop is to end: idle, or with the link.
+// take exchanges the queue for the empty batch of the writer loop. If it finds nothing, the
+// loop must end, because it is idle or because the link is closed.
 func (l *Link[In, Out]) take() (found, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.lent || len(l.queue.messages) == 0 && l.reason == nil {
-		if l.woken <= homely && !l.lent {
+		if l.starts <= maxIdleEnds && !l.lent {
 			l.taken.trim()
 			l.queue.trim()
 			l.awake = false
@@ -80,8 +80,8 @@ func (l *Link[In, Out]) take() (found, idle bool) {
 		l.resting = false
 	}
 	if l.batcher != nil && len(l.queue.messages) <= smallBatch && l.reason == nil {
-		// Whoever is about to send gets on board, at the price of a look at the run
-		// queue: larger writes without a timer.
+		// Goroutines that are about to send join this write: larger writes without a
+		// timer, at the price of one pass of the scheduler.
 		l.mu.Unlock()
 		runtime.Gosched()
 		l.mu.Lock()
@@ -93,20 +93,18 @@ func (l *Link[In, Out]) take() (found, idle bool) {
 	return true, false
 }
 
-// Hold lets what is sent from here on, by anybody, wait in the queue for the [Link.Flush]
-// of the caller, who is the one goroutine of the connection that sends what others have
-// for the peer. It calls Flush before it waits for anything but room in the queue. More
-// than a Flush writes by itself does not wait.
+// Hold keeps messages in the queue until [Link.Flush], whoever sends them, unless they are
+// more than Flush writes by itself. Only one goroutine of a connection may use Hold, and it
+// must call Flush before it waits for anything but room in the queue.
 func (l *Link[In, Out]) Hold() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = true
 }
 
-// Flush ends a Hold and writes what is queued, in the calling goroutine where the writer
-// loop has nothing to do: it spares a small message the way through another goroutine. It
-// waits as long as one write takes, and leaves more than that to the writer loop. An error
-// closes the link.
+// Flush ends a Hold and writes the queue. If the writer loop is idle and the queue is
+// small, it does so in the calling goroutine, which saves a switch of goroutines, and
+// returns after one write; else the writer loop does. An error closes the link.
 func (l *Link[In, Out]) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,8 +132,8 @@ func (l *Link[In, Out]) Flush() {
 	}
 }
 
-// writeBatch writes b in pieces. An error says that the connection is lost; nil
-// also comes of a link that was cut, for take to notice.
+// writeBatch writes b in pieces. An error means that the connection is lost. It also returns
+// nil if the link was cut, which take notices.
 func (l *Link[In, Out]) writeBatch(b *batch[Out]) error {
 	for from := 0; from < len(b.messages); {
 		to, charge := l.piece(b, from)
@@ -162,7 +160,7 @@ func (l *Link[In, Out]) writeBatch(b *batch[Out]) error {
 	return nil
 }
 
-// piece returns the end of the next write and what its messages are charged.
+// piece returns the end of the next write and the charge of its messages.
 func (l *Link[In, Out]) piece(b *batch[Out], from int) (to, charge int) {
 	to, charge = from+1, b.notes[from].charge
 	if l.batcher == nil {
@@ -175,7 +173,7 @@ func (l *Link[In, Out]) piece(b *batch[Out], from int) (to, charge int) {
 	return to, charge
 }
 
-// beginWrite starts the clock of one write. It reports false if none may begin.
+// beginWrite starts the clock of a write. It returns false if no write may begin.
 func (l *Link[In, Out]) beginWrite() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,14 +181,14 @@ func (l *Link[In, Out]) beginWrite() bool {
 		return false
 	}
 	l.writing = l.now()
-	// One alarm serves all writes of its time; it looks at the clock when it rings.
+	// One alarm serves all writes until it rings; then it looks at the clock.
 	if l.reason == nil && !l.slow.armed {
 		l.armLocked(&l.slow, l.opts.WriteTimeout, l.judgeWrite)
 	}
 	return true
 }
 
-// endWrite stops the clock and makes room for those who wait.
+// endWrite stops the clock and admits waiting senders.
 func (l *Link[In, Out]) endWrite(charge int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,9 +200,8 @@ func (l *Link[In, Out]) endWrite(charge int) {
 	l.admitLocked()
 }
 
-// judgeWrite closes the link if the write under way has taken too long. It rings
-// again when that could next be so. Where nothing is being written, it sends the
-// writer loop home.
+// judgeWrite closes the link if the current write takes too long, else sets the alarm for
+// when it would. If nothing is being written, it tells an idle writer loop to end.
 func (l *Link[In, Out]) judgeWrite() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -212,7 +209,7 @@ func (l *Link[In, Out]) judgeWrite() {
 		return
 	}
 	if l.writing == 0 {
-		l.woken = 0
+		l.starts = 0
 		l.work.Signal()
 		return
 	}
