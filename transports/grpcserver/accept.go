@@ -10,22 +10,21 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// Accept makes a link.Conn of a handler's bidirectional stream and sends the
-// response headers, which some clients wait for before they send anything. The
-// handler must return, with [Status], once the Conn is closed and both its loops
-// have ended; until then it must not use the stream otherwise. The stream's context
-// ends with the client: run the Conn under a longer one, or the end of that context
-// and the end of the stream will race to be the reason. The error is a gRPC status
-// to return from the handler: the client has gone already.
+// Accept returns a link.Conn over the bidirectional stream of a handler, and sends the
+// response headers, which some clients wait for before they send anything. The handler
+// must return, with [Status], when the Conn is closed and both its loops have ended; until
+// then it must not use the stream itself. The stream's context ends with the client: run
+// the Conn with a longer one, or the end of that context and the end of the stream race to
+// be the reason. If the client has already gone, the error is a gRPC status to return from
+// the handler.
 func Accept[In, Out any](s *Server, stream grpc.BidiStreamingServer[In, Out]) (*Stream[In, Out], error) {
 	c := newStream(stream.Recv, stream.Send, served, s.opts.MaxMessageBytes)
 	c.gone = stream.Context().Done()
 	return c, open(stream, &c.finish)
 }
 
-// AcceptPush does the same for a handler that only sends, its one request having
-// been read. Receive yields no message; it returns once the client has gone or
-// the stream is closed.
+// AcceptPush does the same for a handler that only sends, after its one request was read.
+// Receive returns no message; it returns when the client has gone or the stream is closed.
 func AcceptPush[Out any](s *Server, stream grpc.ServerStreamingServer[Out]) (*Stream[struct{}, Out], error) {
 	gone := stream.Context()
 	recv := func() (*struct{}, error) {
@@ -37,7 +36,7 @@ func AcceptPush[Out any](s *Server, stream grpc.ServerStreamingServer[Out]) (*St
 	return c, open(stream, &c.finish)
 }
 
-// open sends the headers and finds out how to end the stream.
+// open sends the headers and finds the way to end the stream.
 func open(ss grpc.ServerStream, finish *func(link.Reason, bool)) error {
 	end, err := ender(ss.Context())
 	if err != nil {
@@ -47,9 +46,9 @@ func open(ss grpc.ServerStream, finish *func(link.Reason, bool)) error {
 	return ss.SendHeader(nil)
 }
 
-// statusWriter is the method of grpc-go's stream that ends it: the status is
-// queued behind what was sent, the stream's context is cancelled, RecvMsg and
-// SendMsg return, and every later status is ignored. It may run beside both.
+// statusWriter is the method of grpc-go's stream that ends it: the status is queued after
+// the messages, the stream's context is cancelled, RecvMsg and SendMsg return, and later
+// statuses are ignored. It may run at the same time as both.
 type statusWriter interface {
 	WriteStatus(*status.Status) error
 }

@@ -10,11 +10,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What every call passes on its way to its handler is one function, and one wrapper of
-// its stream: a chain of them would stand on the stack of each stream for as long as it
-// is open, and double it.
+// Everything that a call passes before its handler is one function and one wrapper of its
+// stream: a chain of interceptors would double the stack of each open stream.
 
-// stream stands around a call with a stream.
+// stream is the interceptor of streaming calls.
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	defer s.recovered(info.FullMethod, &err)
 	ctx, err := s.admit(ss.Context(), info.FullMethod)
@@ -29,7 +28,7 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	return handler(srv, &call{ss, ctx, bounded{bound: s.boundOf(info.FullMethod)}})
 }
 
-// unary stands around a call without one.
+// unary is the interceptor of unary calls.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
 	defer s.recovered(info.FullMethod, &err)
 	if ctx, err = s.admit(ctx, info.FullMethod); err != nil {
@@ -41,7 +40,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	return handler(ctx, req)
 }
 
-// admit asks whether the call may be made.
+// admit asks Options.Admit whether the call is allowed.
 func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
 	if s.opts.Admit == nil {
 		return ctx, nil
@@ -49,11 +48,11 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	return s.opts.Admit(ctx, method)
 }
 
-// call is the stream of a call that was admitted. It holds what it receives to the
-// limit of its method.
+// call is the stream of a call that was admitted. It applies the limit of its method to
+// messages that are received.
 type call struct {
 	grpc.ServerStream
-	ctx  context.Context //nolint:containedctx // it is the stream's own, with who calls
+	ctx  context.Context //nolint:containedctx // the stream's own, with the caller
 	next bounded         // what is being received
 }
 
@@ -74,9 +73,8 @@ func (c *call) RecvMsg(m any) error {
 	return err
 }
 
-// releaseBuiltin sees to it that the streams of health and reflection end when Stop
-// begins: nobody else would, and each would hold it up. It returns what to do when
-// the handler returns.
+// releaseBuiltin ends the streams of health and reflection when Stop begins; otherwise each
+// of them would delay it. It returns a function to call when the handler returns.
 func (s *Server) releaseBuiltin(ctx context.Context, method string) (leave func(), err error) {
 	if !strings.HasPrefix(method, "/grpc.") {
 		return func() {}, nil
@@ -91,7 +89,7 @@ func (s *Server) releaseBuiltin(ctx context.Context, method string) (leave func(
 	return func() { stop() }, nil
 }
 
-// recovered is deferred around a handler. It turns a panic of it into INTERNAL.
+// recovered is deferred around a handler and turns a panic into INTERNAL.
 func (s *Server) recovered(method string, err *error) {
 	if v := recover(); v != nil {
 		s.opts.OnPanic(method, v, debug.Stack())

@@ -16,17 +16,16 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// DialOptions are the settings of a client's connection. The zero value of each
-// field stands for the default named beside it.
+// DialOptions are the settings of a client's connection. A zero field means its default.
 type DialOptions struct {
-	// MaxMessageBytes bounds a message that is read: 4 MiB.
+	// MaxMessageBytes is the largest message that is read; default 4 MiB.
 	MaxMessageBytes int
-	// PingEvery is how long a connection with a call under way may be silent
-	// before it is pinged: 20 s. Less than ten is raised to ten by gRPC.
+	// PingEvery is how long a connection with an open call may be silent before it is
+	// pinged; default 20 s. gRPC raises values below 10 s to 10 s.
 	PingEvery time.Duration
-	// PingTimeout is how long the answer may take: 10 s.
+	// PingTimeout is how long the answer may take; default 10 s.
 	PingTimeout time.Duration
-	// TLS, if set, is used; otherwise the connection is in plain text.
+	// TLS, if set, encrypts the connection; otherwise it is plain text.
 	TLS *tls.Config
 	// Credentials, if set, add metadata to every call, such as a token.
 	Credentials credentials.PerRPCCredentials
@@ -34,10 +33,9 @@ type DialOptions struct {
 	Window, ReadBuffer, WriteBuffer int
 }
 
-// Dial connects to a server and returns once it has answered, or with the reason
-// why it did not: a gRPC status with code UNAVAILABLE when nobody listens, or ctx's
-// error. It asks for the server's health, but any answer will do. The caller closes
-// what it returns; gRPC reconnects by itself until then.
+// Dial connects to a server and waits for an answer. It asks for the server's health, but
+// accepts any answer. The error is a gRPC status, UNAVAILABLE if nobody listens, or that of
+// ctx. The caller closes the connection; until then gRPC reconnects by itself.
 func Dial(ctx context.Context, target string, o DialOptions) (*grpc.ClientConn, error) {
 	window := int32(or(o.Window, 256<<10))
 	creds := insecure.NewCredentials()

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// grpc-go has one limit for all that a server receives. Where a call may have more
-// than others, the others are held to theirs here, in the words of grpc-go.
+// grpc-go has one limit for all messages that a server receives. If some calls have a larger
+// one, the limit of the others is checked here, with the error text of grpc-go.
 
-// largest is the most that any request may have.
+// largest is the largest limit of any call.
 func (o Options) largest() int {
 	most := o.MaxMessageBytes
 	for _, n := range o.Larger {
@@ -21,8 +21,7 @@ func (o Options) largest() int {
 	return most
 }
 
-// boundOf returns how large a request of the method may be; zero where grpc-go sees
-// to it.
+// boundOf returns the limit for requests of the method; zero if grpc-go checks it.
 func (s *Server) boundOf(method string) int {
 	if limit := max(s.opts.MaxMessageBytes, s.opts.Larger[method]); limit < s.largest {
 		return limit
@@ -30,8 +29,7 @@ func (s *Server) boundOf(method string) int {
 	return 0
 }
 
-// check refuses a request, read already, that is larger than bound, unless that is
-// zero.
+// check refuses a request that is larger than bound, unless bound is zero.
 func check(req any, bound int) error {
 	pm, ok := req.(proto.Message)
 	if bound == 0 || !ok {
@@ -43,14 +41,14 @@ func check(req any, bound int) error {
 	return nil
 }
 
-// bounded stands for a message of a stream that is to be read if it is not larger
-// than bound. Its size, which is known before it is read, need not be counted after.
+// bounded is a message of a stream that is decoded only if it is not larger than bound. Its
+// size is known before and need not be computed again.
 type bounded struct {
 	message     any
 	bound, size int
 }
 
-// codec is that of grpc-go, and knows what is bounded.
+// codec is the codec of grpc-go, with bounded messages.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }

@@ -14,23 +14,22 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// partingTime is how long a server has to end a stream that its client has
-// closed in good order.
+// partingTime is how long a server may take to end a stream that its client has half-closed.
 const partingTime = time.Second
 
-// OpenOptions are the settings of one client stream. The zero value is useful.
+// OpenOptions are the settings of a client stream. A zero field means its default.
 type OpenOptions struct {
-	// MaxMessageBytes bounds a message that is sent: 4 MiB.
+	// MaxMessageBytes is the largest message that is sent; default 4 MiB.
 	MaxMessageBytes int
-	// Call is given to gRPC when it opens the stream.
+	// Call are options for gRPC.
 	Call []grpc.CallOption
 }
 
-// Open calls a bidirectional method, given as generated code has it, such as
-// client.AgentStream, and makes a link.Conn of the stream. The metadata of ctx is
-// sent; otherwise ctx bounds the opening only. Open does not wait for the server's
-// answer: a refusal is what the first Receive reports. The Conn must be closed, or
-// Receive must have returned an error, for its resources to be freed.
+// Open calls a bidirectional method of generated code, such as client.AgentStream, and
+// returns a link.Conn over the stream. The metadata of ctx is sent; otherwise ctx only
+// bounds the opening. Open does not wait for the server's answer: the first Receive reports
+// a refusal. The resources of the Conn are freed when it is closed or Receive has returned
+// an error.
 func Open[Out, In any](
 	ctx context.Context,
 	method func(context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[Out, In], error),
@@ -56,8 +55,8 @@ func Open[Out, In any](
 	return s, nil
 }
 
-// clientStream is the client's end of a stream. To end it in good order, finish takes
-// over from the loops: that is what the two locks are for.
+// clientStream is the client's end of a stream. The two locks let finish take over from the
+// loops to end the stream properly.
 type clientStream[In, Out any] struct {
 	cs                 grpc.BidiStreamingClient[Out, In]
 	cancel             context.CancelFunc
@@ -79,8 +78,8 @@ func (c *clientStream[In, Out]) recv() (*In, error) {
 	return m, err
 }
 
-// send writes m. gRPC tells a sender only that the stream has ended; why, the
-// reader is about to hear, if there is one.
+// send writes m. gRPC tells a sender only that the stream has ended; the reader, if there
+// is one, gets the reason.
 func (c *clientStream[In, Out]) send(m *Out) error {
 	c.sending.Lock()
 	err := c.cs.Send(m)
@@ -98,15 +97,15 @@ func (c *clientStream[In, Out]) send(m *Out) error {
 	}
 }
 
-// finish ends the stream. A message that Cancel overtakes is lost, so that a
-// polite end half-closes first and reads until the server has ended its half.
+// finish ends the stream. Cancelling loses messages on their way, so a polite end first
+// half-closes and reads until the server has ended its half.
 func (c *clientStream[In, Out]) finish(_ link.Reason, polite bool) {
 	defer c.cancel()
 	if !polite {
 		return
 	}
 	defer time.AfterFunc(partingTime, c.cancel).Stop()
-	c.sending.Lock() // a Send that is stuck is woken by the timer
+	c.sending.Lock() // the timer wakes a blocked Send
 	c.cs.CloseSend()
 	c.sending.Unlock()
 	for {

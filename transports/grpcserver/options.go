@@ -11,66 +11,66 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// DefaultMaxMessageBytes is the largest message that is read or written unless
-// an option says otherwise: the limit that gRPC clients of other languages have.
+// DefaultMaxMessageBytes is the default size limit of a message: that of gRPC clients in
+// other languages.
 const DefaultMaxMessageBytes = 4 << 20
 
-// Options are the settings of a Server. The zero value of each field stands for
-// the default named beside it.
+// Options are the settings of a Server. A zero field means its default.
 type Options struct {
-	// MaxMessageBytes bounds a message in either direction: 4 MiB.
+	// MaxMessageBytes is the largest message in either direction; default 4 MiB.
 	MaxMessageBytes int
-	// Larger are the calls, by their full names, whose requests may be larger than
-	// that, and how large: for services that can say better what is wrong with one.
+	// Larger has higher limits for requests, by the full name of a method: for services
+	// with a better error message for a large request.
 	Larger map[string]int
-	// MaxHeaderBytes bounds the metadata of a call, uncompressed: 64 KiB.
+	// MaxHeaderBytes is the maximum size of the metadata of a call, uncompressed; default
+	// 64 KiB.
 	MaxHeaderBytes int
-	// MaxConnections is how many connections may be open at a time: 4096. One
-	// more is closed as soon as it is accepted.
+	// MaxConnections is the maximum number of open connections; default 4096. Others are
+	// closed as soon as they are accepted.
 	MaxConnections int
-	// AdmitConn, if set, is asked whether there is room for a connection. It may be called
-	// from several goroutines.
+	// AdmitConn, if set, reports whether there is room for a connection. It may be called
+	// concurrently.
 	AdmitConn func(net.Conn) bool
-	// MaxStreams is how many calls one connection may have under way: 128.
+	// MaxStreams is the maximum number of open calls of a connection; default 128.
 	MaxStreams int
 
-	// ConnectTimeout is how long a new connection has to finish its handshake: 10 s.
+	// ConnectTimeout is how long the handshake of a connection may take; default 10 s.
 	ConnectTimeout time.Duration
-	// IdleTimeout is how long a connection without a call is kept: 15 min.
+	// IdleTimeout is how long a connection without calls is kept; default 15 min.
 	IdleTimeout time.Duration
-	// PingEvery is how long a connection may be silent before it is pinged: 15 s.
+	// PingEvery is how long a connection may be silent before it is pinged; default 15 s.
 	PingEvery time.Duration
-	// PingTimeout is how long the answer may take before the connection is
-	// closed: 5 s.
+	// PingTimeout is how long the answer may take before the connection is closed; default
+	// 5 s.
 	PingTimeout time.Duration
-	// MinClientPing is the shortest interval at which a client may ping, with or
-	// without a call under way: 5 s. One that pings faster is sent away.
+	// MinClientPing is the shortest interval at which a client may ping, with or without an
+	// open call; default 5 s. A client that pings faster is disconnected.
 	MinClientPing time.Duration
 
-	// Window is how many bytes one stream, and one connection, may have sent
-	// ahead of what was read: 256 KiB. 64 KiB is the least.
+	// Window is the flow control window of each stream and connection; default 256 KiB, at
+	// least 64 KiB.
 	Window int
-	// ReadBuffer and WriteBuffer are taken from a pool while a connection has
-	// something to read or write: 8 KiB each. Over TLS, and outside Linux, the
-	// read buffer is held all the time.
+	// ReadBuffer and WriteBuffer are the sizes of buffers that come from a pool while a
+	// connection reads or writes; default 8 KiB. With TLS, and outside Linux, the read
+	// buffer is kept all the time.
 	ReadBuffer, WriteBuffer int
 
 	// TLS, if set, is required of every client.
 	TLS *tls.Config
 
-	// Admit, if set, is asked of every call, health and reflection included, before
-	// its handler runs. The context that it returns is the call's; its error, a status,
-	// is all that the client is told. It may be called from several goroutines.
+	// Admit, if set, is called for every call, including health and reflection, before its
+	// handler runs. The handler gets the context that it returns; the client gets its
+	// error, a status. It may be called concurrently.
 	Admit func(ctx context.Context, method string) (context.Context, error)
 
-	// OnPanic is told of a handler that panicked; its client is told INTERNAL.
-	// It may be called from several goroutines.
+	// OnPanic is called when a handler panics; its client gets INTERNAL. It may be called
+	// concurrently.
 	OnPanic func(method string, value any, stack []byte)
-	// OnRefused is told of a connection closed for MaxConnections.
+	// OnRefused is called for each connection that MaxConnections closes.
 	OnRefused func(remote net.Addr)
 }
 
-// or returns v, or d where v is the zero value.
+// or returns v, or d if v is zero.
 func or[T comparable](v, d T) T {
 	var zero T
 	if v == zero {
@@ -79,7 +79,7 @@ func or[T comparable](v, d T) T {
 	return v
 }
 
-// withDefaults returns o with every unset limit filled in.
+// withDefaults returns o with defaults in place of zeros.
 func (o Options) withDefaults() Options {
 	o.MaxMessageBytes = or(o.MaxMessageBytes, DefaultMaxMessageBytes)
 	o.MaxHeaderBytes = or(o.MaxHeaderBytes, 64<<10)
@@ -105,7 +105,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// server returns what grpc-go makes of o.
+// server returns the options for grpc-go.
 func (o Options) server() []grpc.ServerOption {
 	opts := []grpc.ServerOption{
 		grpc.MaxHeaderListSize(uint32(o.MaxHeaderBytes)),

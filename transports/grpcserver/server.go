@@ -14,27 +14,27 @@ import (
 	"google.golang.org/grpc/reflection"
 )
 
-// handlerGrace is how long Stop waits for handlers whose connections it has cut.
+// handlerGrace is how long Stop waits for handlers after it has closed their connections.
 const handlerGrace = 5 * time.Second
 
 // Server is a gRPC server. Make one with New.
 type Server struct {
 	opts Options
-	// largest is the most that a request of any method may have.
+	// largest is the largest limit of any method.
 	largest int
 	grpc    *grpc.Server
 	health  *health.Server
 
 	// stopping ends when Stop begins.
-	stopping context.Context //nolint:containedctx // it is the life of the server, which ends with Stop
+	stopping context.Context //nolint:containedctx // the lifetime of the server, which ends with Stop
 	stop     context.CancelFunc
 
-	mu     sync.Mutex
-	crowds []*crowd
+	mu        sync.Mutex
+	listeners []*connLimiter
 }
 
-// New returns a server that answers grpc.health.v1 and reflection and to which
-// further services can be registered until it serves.
+// New returns a server with grpc.health.v1 and reflection. Further services can be
+// registered until it serves.
 func New(o Options) *Server {
 	s := &Server{opts: o.withDefaults(), health: health.NewServer()}
 	s.stopping, s.stop = context.WithCancel(context.Background())
@@ -45,27 +45,26 @@ func New(o Options) *Server {
 	return s
 }
 
-// Register adds a service and reports it as serving. It panics, as grpc-go does,
-// when impl does not implement the service or the server serves already.
+// Register adds a service and reports it as serving. Like grpc-go, it panics if impl does
+// not implement the service or the server already serves.
 func (s *Server) Register(desc *grpc.ServiceDesc, impl any) {
 	s.grpc.RegisterService(desc, impl)
 	s.health.SetServingStatus(desc.ServiceName, healthpb.HealthCheckResponse_SERVING)
 }
 
-// RegisterService is Register under the name by which generated code knows it:
-// a Server is a grpc.ServiceRegistrar.
+// RegisterService is Register, and makes Server a grpc.ServiceRegistrar.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) { s.Register(desc, impl) }
 
-// MaxMessageBytes returns the largest message that the server reads or writes.
+// MaxMessageBytes returns the size of the largest message that the server reads or writes.
 func (s *Server) MaxMessageBytes() int { return s.opts.MaxMessageBytes }
 
-// Serve accepts connections until l fails, whose error it returns, or until Stop,
-// upon which it returns nil once everything has ended. It closes l. It may be
-// called for several listeners; MaxConnections holds for each.
+// Serve accepts connections until l fails, whose error it returns, or until Stop; then it
+// returns nil when everything has ended. It closes l. It may be called for several
+// listeners; MaxConnections applies to each.
 func (s *Server) Serve(l net.Listener) error {
-	c := &crowd{Listener: l, limit: s.opts.MaxConnections, room: s.opts.AdmitConn, refused: s.opts.OnRefused}
+	c := &connLimiter{Listener: l, limit: s.opts.MaxConnections, room: s.opts.AdmitConn, refused: s.opts.OnRefused}
 	s.mu.Lock()
-	s.crowds = append(s.crowds, c)
+	s.listeners = append(s.listeners, c)
 	s.mu.Unlock()
 	err := s.grpc.Serve(c)
 	if errors.Is(err, grpc.ErrServerStopped) {
@@ -74,10 +73,9 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
-// Stop reports every service as not serving, accepts no more calls and waits for
-// those under way. Whoever owns a stream should be closing it at the same time.
-// When ctx ends first, the connections are cut, and the error says so; handlers
-// have a further five seconds to notice.
+// Stop reports every service as not serving, accepts no more calls and waits for open ones.
+// The owners of streams should close them at the same time. If ctx ends first, the
+// connections are closed and an error is returned; handlers have five more seconds to end.
 func (s *Server) Stop(ctx context.Context) error {
 	s.health.Shutdown()
 	s.stop()
@@ -92,8 +90,8 @@ func (s *Server) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
-	for _, c := range s.crowds {
-		c.disperse()
+	for _, c := range s.listeners {
+		c.closeAll()
 	}
 	s.mu.Unlock()
 	s.grpc.Stop()

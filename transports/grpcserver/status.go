@@ -11,11 +11,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// maxText bounds the text of a status: it travels in a header.
+// maxText is the maximum length of a status text, which is sent in a header.
 const maxText = 1024
 
-// codeOf is the gRPC code of each cause. PeerGone has none: either the peer
-// cannot hear it any more or it ended its half in good order and hears OK.
+// codeOf is the gRPC code of each cause. PeerGone has none: the peer either cannot receive
+// it or has half-closed and gets OK.
 var codeOf = map[link.Cause]codes.Code{
 	link.Normal:       codes.OK,
 	link.PeerGone:     codes.OK,
@@ -30,7 +30,7 @@ var codeOf = map[link.Cause]codes.Code{
 	link.Internal:     codes.Internal,
 }
 
-// causeOf is what a server's status means to its client.
+// causeOf is the cause of each code of a server's status, for its client.
 var causeOf = map[codes.Code]link.Cause{
 	codes.Canceled:           link.PeerGone,
 	codes.Unknown:            link.Internal,
@@ -50,12 +50,12 @@ var causeOf = map[codes.Code]link.Cause{
 	codes.Unauthenticated:    link.Unauthorized,
 }
 
-// Status is what a handler returns when its connection has ended for r: nil for
-// an end in good order, else an error with the gRPC code of the cause, or with
-// r.Code where that is one of gRPC's, and r.Text.
+// Status returns the error for a handler whose connection ended for r: nil for a normal
+// end, else a gRPC status with r.Text and the code of the cause, or r.Code if that is a
+// gRPC code.
 func Status(r link.Reason) error { return statusOf(r).Err() }
 
-// statusOf is Status as a value.
+// statusOf returns Status as a status.
 func statusOf(r link.Reason) *status.Status {
 	code, ok := codeOf[r.Cause]
 	if !ok {
@@ -74,8 +74,8 @@ func statusOf(r link.Reason) *status.Status {
 	return status.New(code, text)
 }
 
-// served turns an error of a server's stream into what Receive and Send report.
-// Here a code was made by grpc-go out of what happened to the stream.
+// served turns an error of a server's stream into the error of Receive and Send. The code
+// was chosen by grpc-go from what happened to the stream.
 func served(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.EOF
@@ -86,14 +86,14 @@ func served(err error) error {
 	case codes.ResourceExhausted:
 		r.Cause = link.TooLarge
 	case codes.Internal, codes.Unimplemented, codes.Unknown, codes.InvalidArgument:
-		// A frame that is no message, or one compressed in an unknown way.
+		// A frame that is not a message, or has an unknown compression.
 		r.Cause = link.Protocol
 	}
 	return r
 }
 
-// answered turns an error of a client's stream into what Receive and Send
-// report. Here a code was, as a rule, chosen by the server.
+// answered turns an error of a client's stream into the error of Receive and Send. The code
+// was usually chosen by the server.
 func answered(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.EOF

@@ -12,25 +12,23 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// Stream is a link.Conn over one gRPC stream, at the server's end or the
-// client's. In and Out are the message structs of generated code, as in
-// grpc.BidiStreamingServer. It obeys the contract of link.Conn and is a
+// Stream is a link.Conn over a gRPC stream, at the server's or the client's end. In and Out
+// are the message structs of generated code, as in grpc.BidiStreamingServer. It is also a
 // link.Batcher.
 //
-// The context of a call is watched for as long as the call lasts. When it ends
-// first, the stream is closed: for the *link.Reason that is its cause, as PeerGone
-// if it is the stream's own, as Slow when a message was being sent and a deadline
-// passed, and else as ShuttingDown.
+// If the context of Receive or Send ends during the call, the stream is closed: for the
+// *link.Reason that is its cause, as PeerGone if it is the stream's own, as Slow if a
+// deadline passed while sending, and else as ShuttingDown.
 type Stream[In, Out any] struct {
 	recv func() (*In, error)
 	send func(*Out) error
-	// finish ends the stream on the wire. It is called once. A polite finish may
-	// take a bounded time to let what was sent arrive.
+	// finish ends the stream on the wire. It is called once. If polite, it may take a
+	// bounded time, in which messages on their way arrive.
 	finish func(r link.Reason, polite bool)
-	// explain turns an error of recv or send into one of the Conn's.
+	// explain turns an error of recv or send into one of link.Conn.
 	explain func(error) error
 	limit   int
-	// gone is closed when the stream has ended by itself; nil if nothing says so.
+	// gone is closed when the stream has ended by itself; nil if that is not known.
 	gone <-chan struct{}
 
 	in, out watch
@@ -38,7 +36,7 @@ type Stream[In, Out any] struct {
 	reason  atomic.Pointer[link.Reason]
 }
 
-// newStream returns a Stream that still lacks its finish.
+// newStream returns a Stream without finish.
 func newStream[In, Out any](recv func() (*In, error), send func(*Out) error, explain func(error) error, limit int) *Stream[In, Out] {
 	s := &Stream[In, Out]{recv: recv, send: send, explain: explain, limit: limit}
 	s.in.abandon, s.out.abandon = s.abandonReceive, s.abandonSend
@@ -50,11 +48,10 @@ var (
 	_ link.Batcher[*struct{}]         = (*Stream[struct{}, struct{}])(nil)
 )
 
-// Receive waits for the next message. It returns io.EOF when the peer ended the
-// stream in good order, the *link.Reason given to Close once that was called,
-// and a *link.Reason with the gRPC code when the stream ended otherwise: TooLarge
-// for a message over the limit, Protocol for one that cannot be decoded, PeerGone
-// for a cancelled or broken stream, at the client's end the cause that belongs to
+// Receive waits for the next message. It returns io.EOF if the peer ended the stream
+// properly, the *link.Reason of Close after that was called, and else a *link.Reason with
+// the gRPC code: TooLarge for a message over the limit, Protocol for one that cannot be
+// decoded, PeerGone for a cancelled or broken stream, and at the client's end the cause of
 // the server's status. Every error is final.
 func (s *Stream[In, Out]) Receive(ctx context.Context) (*In, error) {
 	if err := s.in.begin(ctx); err != nil {
@@ -71,9 +68,9 @@ func (s *Stream[In, Out]) Receive(ctx context.Context) (*In, error) {
 	return m, nil
 }
 
-// Send queues m for the connection's writer, waiting while 64 KiB of this stream
-// are queued already. A message over the limit is refused as a *link.Reject; the
-// stream is not touched and stays usable. Every other error is final.
+// Send queues m for the writer of the connection, and waits while 64 KiB of this stream are
+// queued. A message over the limit is a *link.Reject, after which the stream is still
+// usable. Every other error is final.
 func (s *Stream[In, Out]) Send(ctx context.Context, m *Out) error {
 	if size, ok := s.Fits(m); !ok {
 		return tooLarge(size, s.limit)
@@ -86,9 +83,8 @@ func (s *Stream[In, Out]) Send(ctx context.Context, m *Out) error {
 	return s.sent(err)
 }
 
-// SendBatch does what Send does for each of ms in turn and watches ctx only once.
-// Messages over the limit are left out; when all others were sent, the *link.Reject
-// of the first is returned.
+// SendBatch sends each of ms in turn. Messages over the limit are skipped; when all others
+// were sent, it returns the *link.Reject of the first.
 func (s *Stream[In, Out]) SendBatch(ctx context.Context, ms []*Out) error {
 	if err := s.out.begin(ctx); err != nil {
 		return err
@@ -110,8 +106,8 @@ func (s *Stream[In, Out]) SendBatch(ctx context.Context, ms []*Out) error {
 	return refused
 }
 
-// sent explains what send returned. A message that was queued while Close ran may
-// stand behind the end, where nobody reads it: it does not count as sent.
+// sent explains an error of send. A message that was queued while Close ran may come after
+// the end, where nobody reads it, so it does not count as sent.
 func (s *Stream[In, Out]) sent(err error) error {
 	if r := s.reason.Load(); r != nil {
 		return r
@@ -122,26 +118,24 @@ func (s *Stream[In, Out]) sent(err error) error {
 	return nil
 }
 
-// Fits returns the size of m on the wire and whether that is within the limit.
-// It may be called from anywhere. The size is the one that was counted last, by
-// proto.Size or here, if any was: whoever queues messages by their size has counted it
-// already, and m is not to be changed after.
+// Fits returns the size of m on the wire and whether it is within the limit. It may be
+// called from any goroutine. If proto.Size or Fits computed the size before, that value is
+// used: m must not have changed since.
 func (s *Stream[In, Out]) Fits(m *Out) (size int, ok bool) {
 	pm, ok := any(m).(proto.Message)
 	if !ok {
-		return 0, true // the codec will say so
+		return 0, true // the codec reports it
 	}
 	size = proto.MarshalOptions{UseCachedSize: true}.Size(pm)
 	return size, size <= s.limit
 }
 
-// Close ends the stream for r and wakes Receive and Send. At the server's end the
-// client is told [Status] of r at once, behind what was sent before; the handler
-// still has to return. At the client's end gRPC carries no reason: the stream is
-// half-closed, the server has up to a second to end it, so that what was sent
-// arrives, and then it is cancelled; for PeerGone, Slow and Unresponsive it is
-// cancelled at once. Later calls wait for the first and change nothing. It returns
-// nil.
+// Close ends the stream for r and wakes Receive and Send. At the server's end the client
+// gets [Status] of r, after the messages sent before; the handler still has to return. At
+// the client's end gRPC carries no reason: the stream is half-closed, and cancelled after
+// the server has ended it or a second has passed, so that messages on their way arrive; for
+// PeerGone, Slow and Unresponsive it is cancelled at once. Later calls wait for the first
+// and have no effect. It returns nil.
 func (s *Stream[In, Out]) Close(r link.Reason) error {
 	switch r.Cause {
 	case link.PeerGone, link.Slow, link.Unresponsive:
@@ -152,7 +146,7 @@ func (s *Stream[In, Out]) Close(r link.Reason) error {
 	return nil
 }
 
-// close is Close.
+// close does the work of Close.
 func (s *Stream[In, Out]) close(r link.Reason, polite bool) {
 	s.once.Do(func() {
 		s.reason.Store(&r)
@@ -176,7 +170,7 @@ func (s *Stream[In, Out]) abandonSend(ctx context.Context) {
 	s.close(s.reasonFor(ctx, cause), false)
 }
 
-// reasonFor says why ctx has ended; cause is for when it does not say itself.
+// reasonFor returns why ctx has ended, with cause if its own does not say.
 func (s *Stream[In, Out]) reasonFor(ctx context.Context, cause link.Cause) link.Reason {
 	var r *link.Reason
 	if errors.As(context.Cause(ctx), &r) {
@@ -190,7 +184,7 @@ func (s *Stream[In, Out]) reasonFor(ctx context.Context, cause link.Cause) link.
 	}
 }
 
-// tooLarge is the refusal of a message.
+// tooLarge returns the refusal of a message over the limit.
 func tooLarge(size, limit int) error {
 	return &link.Reject{
 		Cause: link.TooLarge,

@@ -5,26 +5,25 @@ import (
 	"sync"
 )
 
-// watch lets calls that gRPC cannot interrupt obey the context they are given.
-// One call at a time is watched, and begin and end belong to its goroutine. Since
-// the calls of a loop mostly bring the same context, it is registered once and not
-// for every message; one that never ends costs nothing.
+// watch makes calls that gRPC cannot interrupt end with their context. One call at a time is
+// watched; its goroutine calls begin and end. Since the calls of a loop usually have the
+// same context, that is registered once and not for every message. A context that never
+// ends costs nothing.
 type watch struct {
-	// abandon is called in a goroutine of its own with a context that has ended
-	// during a call.
+	// abandon is called in a new goroutine with a context that ended during a call.
 	abandon func(context.Context)
 
-	// done is of the context that is registered. The goroutine of the calls writes
-	// it, holding mu, and may read it without.
+	// done belongs to the registered context. The goroutine of the calls writes it holding
+	// mu, and may read it without.
 	done <-chan struct{}
 
 	mu   sync.Mutex
-	stop func() bool // takes the registration back
-	busy bool        // a call with that context is under way
-	over bool        // released: register no more
+	stop func() bool // cancels the registration
+	busy bool        // a call with that context is running
+	over bool        // released
 }
 
-// begin watches ctx until end. It returns ctx's error if it has ended already.
+// begin watches ctx until end. If ctx has already ended, it returns its error.
 func (w *watch) begin(ctx context.Context) error {
 	done := ctx.Done()
 	if done == nil && w.done == nil {
@@ -58,7 +57,7 @@ func (w *watch) begin(ctx context.Context) error {
 	return nil
 }
 
-// end says that the call is over.
+// end ends the watch of the call.
 func (w *watch) end() {
 	if w.done == nil {
 		return
@@ -68,8 +67,8 @@ func (w *watch) end() {
 	w.mu.Unlock()
 }
 
-// release takes the registration back for good, so that a context which outlives
-// the stream does not hold it. It may be called from anywhere.
+// release cancels the registration for good, so that a context which outlives the stream
+// does not keep it in memory. It may be called from any goroutine.
 func (w *watch) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

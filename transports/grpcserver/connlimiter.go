@@ -6,23 +6,23 @@ import (
 	"syscall"
 )
 
-// crowd is a listener that counts its connections and closes what is above a
-// limit. It hands out the connections as they are: grpc-go reads a bare TCP
-// connection without pinning a buffer to it, and a wrapped one not. So nobody
-// tells the crowd that a connection has ended; it looks, whenever it is full.
-type crowd struct {
+// connLimiter is a listener that counts its connections and closes those beyond a limit. It
+// does not wrap connections: grpc-go reads a bare TCP connection without keeping a buffer
+// for it, but not a wrapped one. Hence nothing tells connLimiter that a connection has
+// ended; it checks all of them when it is full.
+type connLimiter struct {
 	net.Listener
 	limit   int
 	room    func(net.Conn) bool
 	refused func(net.Addr)
 
-	mu    sync.Mutex
-	conns []net.Conn
-	down  bool
+	mu     sync.Mutex
+	conns  []net.Conn
+	closed bool
 }
 
 // Accept returns the next connection for which there is room.
-func (c *crowd) Accept() (net.Conn, error) {
+func (c *connLimiter) Accept() (net.Conn, error) {
 	for {
 		conn, err := c.Listener.Accept()
 		if err != nil {
@@ -39,11 +39,11 @@ func (c *crowd) Accept() (net.Conn, error) {
 	}
 }
 
-// admit notes conn if there is room for it.
-func (c *crowd) admit(conn net.Conn) bool {
+// admit counts conn if there is room for it.
+func (c *connLimiter) admit(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.down {
+	if c.closed {
 		return false
 	}
 	if len(c.conns) >= c.limit {
@@ -56,8 +56,8 @@ func (c *crowd) admit(conn net.Conn) bool {
 	return true
 }
 
-// sweep forgets the connections that are closed. The caller holds mu.
-func (c *crowd) sweep() {
+// sweep drops the connections that are closed. Callers hold mu.
+func (c *connLimiter) sweep() {
 	open := c.conns[:0]
 	for _, conn := range c.conns {
 		if isOpen(conn) {
@@ -68,20 +68,19 @@ func (c *crowd) sweep() {
 	c.conns = open
 }
 
-// disperse closes every connection, those that are still in their handshake
-// included, and admits no more.
-func (c *crowd) disperse() {
+// closeAll closes all connections, including those in their handshake, and admits no more.
+func (c *connLimiter) closeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.down = true
+	c.closed = true
 	for _, conn := range c.conns {
 		conn.Close()
 	}
 	c.conns = nil
 }
 
-// isOpen reports whether this end of conn has not been closed. What it cannot
-// look into counts as open.
+// isOpen reports whether this end of conn is open. A connection that it cannot examine
+// counts as open.
 func isOpen(conn net.Conn) bool {
 	sc, ok := conn.(syscall.Conn)
 	if !ok {
