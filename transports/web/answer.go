@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// answer is the ResponseWriter that every handler gets. It gives each write a
-// deadline, knows whether the answer has begun, and lets the server answer in the
-// handler's place. It belongs to the handler's goroutine.
+// answer is the ResponseWriter of every handler. It sets a deadline for each write, knows
+// whether the answer has begun, and lets the server answer instead of the handler. It
+// belongs to the handler's goroutine.
 type answer struct {
 	http.ResponseWriter
-	rc      *http.ResponseController // of the ResponseWriter within
+	rc      *http.ResponseController // of the wrapped ResponseWriter
 	timeout time.Duration
-	stream  func() // told of the first Flush
-	leave   func() // told of a Hijack
+	stream  func() // called at the first Flush
+	leave   func() // called at a Hijack
 
 	begun     bool // something was written
 	sealed    bool // the server has answered; what the handler writes is dropped
@@ -50,8 +50,8 @@ func (a *answer) Write(p []byte) (int, error) {
 // Flush implements http.Flusher, which some libraries ask for.
 func (a *answer) Flush() { _ = a.FlushError() }
 
-// FlushError sends what was written within the deadline. An answer that is
-// flushed is taken for a stream: its request ends when the server stops.
+// FlushError sends what was written, within the deadline. An answer that is flushed counts
+// as a stream: the context of its request ends when the server stops.
 func (a *answer) FlushError() error {
 	if a.sealed {
 		return nil
@@ -65,7 +65,7 @@ func (a *answer) FlushError() error {
 	return a.rc.Flush()
 }
 
-// Hijack hands the connection over: from here on it is the caller's business.
+// Hijack passes the connection to the caller, who is then responsible for it.
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := a.rc.Hijack()
 	if err == nil {
@@ -75,21 +75,21 @@ func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// SetWriteDeadline leaves the deadlines to the handler.
+// SetWriteDeadline lets the handler set its own deadlines from now on.
 func (a *answer) SetWriteDeadline(t time.Time) error {
 	a.own = true
 	return a.rc.SetWriteDeadline(t)
 }
 
-// arm renews the deadline. A writer that has none is no socket of ours.
+// arm renews the deadline. A writer without deadlines is not a socket of ours.
 func (a *answer) arm() {
 	if !a.own {
 		_ = a.rc.SetWriteDeadline(time.Now().Add(a.timeout))
 	}
 }
 
-// refuse answers in the handler's place, if it has not begun to, and drops what it
-// writes afterwards.
+// refuse answers instead of the handler, unless that has begun to, and drops what it writes
+// afterwards.
 func (a *answer) refuse(status int, code, detail string) {
 	if a.begun || a.sealed {
 		return
@@ -99,8 +99,8 @@ func (a *answer) refuse(status int, code, detail string) {
 	a.begun, a.sealed = true, true
 }
 
-// finish leaves the connection in order for the last of the answer, which net/http
-// writes once the handler has returned, and for the next request.
+// finish sets the deadline for the rest of the answer, which net/http writes after the
+// handler has returned, and for the next request.
 func (a *answer) finish() {
 	if !a.hijacked {
 		a.own = false
@@ -108,7 +108,7 @@ func (a *answer) finish() {
 	}
 }
 
-// untilStop makes a request end when the server stops, should it stream.
+// untilStop ends the context of a streaming request when the server stops.
 func untilStop(stopping context.Context, r *http.Request) (_ *http.Request, stream, release func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := func() bool { return true }

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// body is a request's body within its limits. Whoever reads too much, or for too
-// long, gets an error, and the client an answer that says so, unless the handler
-// has begun to answer.
+// body is the body of a request with its limits. Reading too much, or for too long, returns
+// an error, and the client gets an answer that says so, unless the handler has begun to
+// answer.
 type body struct {
 	io.ReadCloser // bounded by http.MaxBytesReader
 	a             *answer
@@ -20,8 +20,8 @@ type body struct {
 	armed         bool
 }
 
-// limitBody bounds the body of r. It answers and reports false if the head says
-// that the body is too large already.
+// limitBody limits the body of r. If the head already says that the body is too large, it
+// answers and returns false.
 func limitBody(a *answer, r *http.Request, o Options) bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return true
@@ -37,7 +37,7 @@ func limitBody(a *answer, r *http.Request, o Options) bool {
 	return true
 }
 
-// Read reads what the limits allow. Its time begins with the first call.
+// Read reads within the limits. The time begins with the first call.
 func (b *body) Read(p []byte) (int, error) {
 	if !b.armed {
 		b.armed = true

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// guard decides who may ask at all.
+// guard checks Host and Origin.
 type guard struct {
 	hosts   []string // lower case, without port
 	origins []string // lower case
@@ -29,14 +29,14 @@ func newGuard(o Options) guard {
 	return g
 }
 
-// refusal is why a request goes no further.
+// refusal is why a request is refused.
 type refusal struct {
 	status       int
 	code, detail string
 }
 
-// host refuses a request for a name that is not the server's, in the only way
-// that a page with a rebound name can reach it: with that name as the Host.
+// host refuses a request whose Host is not a name of the server, as that of a page with a
+// rebound name.
 func (g guard) host(r *http.Request) *refusal {
 	name := hostname(r.Host)
 	if slices.Contains(g.hosts, name) {
@@ -45,7 +45,7 @@ func (g guard) host(r *http.Request) *refusal {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	tcp, ok := local.(*net.TCPAddr)
 	switch {
-	case local != nil && !ok: // such as a Unix socket: out of a browser's reach
+	case local != nil && !ok: // such as a Unix socket, which browsers cannot reach
 		return nil
 	case tcp == nil || tcp.IP.IsLoopback():
 		if name == "localhost" || name == "127.0.0.1" || name == "::1" {
@@ -58,8 +58,8 @@ func (g guard) host(r *http.Request) *refusal {
 		"this server does not answer to the host %q; if it should, add that name to %s", name, g.opts.HostsSetting)}
 }
 
-// origin refuses a browser that shows somebody else's page. It returns the origin
-// if it is a configured one. A request without Origin comes from no page's script.
+// origin refuses requests of other sites' pages. It returns the origin if it is a
+// configured one. A request without Origin does not come from the script of a page.
 func (g guard) origin(r *http.Request) (string, *refusal) {
 	values := r.Header.Values("Origin")
 	if len(values) == 0 {
@@ -78,9 +78,9 @@ func (g guard) origin(r *http.Request) (string, *refusal) {
 		"pages of %q may not call this server; if they should, add that origin to %s", strings.Join(values, ", "), g.opts.OriginsSetting)}
 }
 
-// welcome adds what a browser wants to see before it lets a page of origin read
-// the answer, and answers a preflight. It reports whether that is all.
-func welcome(w http.ResponseWriter, r *http.Request, origin string) (done bool) {
+// allow sets the CORS headers for pages of origin, and answers a preflight request. It
+// reports whether it has answered.
+func allow(w http.ResponseWriter, r *http.Request, origin string) (done bool) {
 	h := w.Header()
 	h.Add("Vary", "Origin")
 	h.Set("Access-Control-Allow-Origin", origin)
@@ -109,8 +109,8 @@ func hostname(hostport string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
-// sameHost reports whether origin is the place that host names. The scheme may
-// differ: whoever ends TLS before the server changes it.
+// sameHost reports whether origin has the given host. The scheme may differ, because a proxy
+// may terminate TLS.
 func sameHost(origin *url.URL, host string) bool {
 	standard := map[string]string{"http": "80", "https": "443"}[origin.Scheme]
 	if standard == "" {
@@ -121,7 +121,7 @@ func sameHost(origin *url.URL, host string) bool {
 	return hostname(origin.Host) == hostname(host) && port(origin.Port()) == port(p)
 }
 
-// isIP reports whether name is an IP address, which nobody can rebind.
+// isIP reports whether name is an IP address, which cannot be rebound.
 func isIP(name string) bool {
 	_, err := netip.ParseAddr(name)
 	return err == nil

@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// DefaultStall is how long a streaming answer waits for a client that does not
-// read.
+// DefaultStall is how long a streaming answer waits for a client that does not read.
 const DefaultStall = 30 * time.Second
 
-// live is an answer that is written piece by piece, each piece at once.
+// live is a streaming answer: each piece is sent at once.
 type live struct {
 	mu    sync.Mutex
 	w     http.ResponseWriter
 	rc    *http.ResponseController
 	stall time.Duration
-	err   error // the first; nothing is written after it
+	err   error // the first, after which nothing is written
 }
 
-// begin begins an answer of a media type and sends its head.
+// begin sends the head of an answer with a media type.
 func begin(l *live, w http.ResponseWriter, media string) error {
 	l.w, l.rc, l.stall = w, http.NewResponseController(w), DefaultStall
 	h := w.Header()
 	h.Set("Content-Type", media)
 	h.Set("Cache-Control", "no-cache, no-store")
-	h.Set("X-Accel-Buffering", "no") // or a proxy would hold the pieces back
+	h.Set("X-Accel-Buffering", "no") // so that proxies do not delay the pieces
 	h.Del("Content-Length")
 	w.WriteHeader(http.StatusOK)
 	if err := l.rc.Flush(); err != nil {
@@ -35,7 +34,7 @@ func begin(l *live, w http.ResponseWriter, media string) error {
 	return nil
 }
 
-// SetStall changes how long a write may wait for a client that does not read, from
+// SetStall sets how long a write waits for a client that does not read, instead of
 // [DefaultStall].
 func (l *live) SetStall(d time.Duration) {
 	l.mu.Lock()
@@ -43,14 +42,14 @@ func (l *live) SetStall(d time.Duration) {
 	l.stall = d
 }
 
-// write sends p at once. After an error the stream is broken for good.
+// write sends p at once. Every error is final.
 func (l *live) write(p []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return l.err
 	}
-	// A writer that knows no deadline is no socket; it stalls by its own rules.
+	// A writer without deadlines is not a socket and has limits of its own.
 	_ = l.rc.SetWriteDeadline(time.Now().Add(l.stall))
 	_, l.err = l.w.Write(p)
 	if l.err == nil {

@@ -6,14 +6,13 @@ import (
 	"net/http"
 )
 
-// NDJSON is an answer of one JSON value a line. Its methods may be called from
-// several goroutines; a line is never torn. After an error all of them return it
-// again: the client is gone, or has not read for [DefaultStall].
+// NDJSON is a streaming answer with one JSON value per line. Its methods may be called
+// concurrently. An error is final, and later calls return it again: the client has gone, or
+// has not read for [DefaultStall].
 type NDJSON struct{ live }
 
-// NewNDJSON answers r with a stream of lines and sends the head at once. The
-// handler should return when r's context ends: the client has left, or the server
-// stops.
+// NewNDJSON answers r with a stream of lines and sends the head at once. The handler should
+// return when the context of r ends: the client has gone, or the server stops.
 func NewNDJSON(w http.ResponseWriter, _ *http.Request) (*NDJSON, error) {
 	n := &NDJSON{}
 	return n, begin(&n.live, w, "application/x-ndjson")

@@ -9,68 +9,63 @@ import (
 	"time"
 )
 
-// DefaultMaxBodyBytes is the largest request body that is read unless an option
-// says otherwise.
+// DefaultMaxBodyBytes is the default size limit of a request body.
 const DefaultMaxBodyBytes = 1_000_000
 
-// Options are the settings of a Server. The zero value of each field stands for
-// the default named beside it.
+// Options are the settings of a Server. A zero field means its default.
 type Options struct {
-	// Hosts are the names, beside localhost, 127.0.0.1 and [::1], under which the
-	// server may be asked for over loopback, without port. If there are any, a
-	// connection from elsewhere must use one of them or a bare IP address too;
-	// otherwise any name will do for those.
+	// Hosts are names of the server, without port, that a connection over loopback may ask
+	// for besides localhost, 127.0.0.1 and [::1]. If there are any, other connections must
+	// ask for one of them or an IP address too; else they may ask for any name.
 	Hosts []string
-	// Origins are those of pages, beside the server's own, that may call it, such
-	// as "https://console.example.com". They are answered with the headers that a
-	// browser needs to let them (CORS).
+	// Origins are those of pages, besides the server's own, that may call it, such as
+	// "https://console.example.com". They get CORS headers.
 	Origins []string
-	// HostsSetting and OriginsSetting are how the user calls Hosts and Origins,
-	// for messages that say what to change: "the allowed hosts" and "the allowed
-	// origins".
+	// HostsSetting and OriginsSetting are the user's names for Hosts and Origins, for error
+	// messages; default "the allowed hosts" and "the allowed origins".
 	HostsSetting, OriginsSetting string
 
-	// MaxBodyBytes bounds the body of a request: 1,000,000.
+	// MaxBodyBytes is the maximum size of a request body; default 1,000,000.
 	MaxBodyBytes int64
-	// MaxHeaderBytes bounds the head of a request: 64 KiB.
+	// MaxHeaderBytes is the maximum size of the head of a request; default 64 KiB.
 	MaxHeaderBytes int
-	// MaxConnections is how many connections may be open at a time, those that
-	// became WebSockets included: 4096. One more is answered 503 and closed.
+	// MaxConnections is the maximum number of open connections, including WebSockets;
+	// default 4096. Others are answered 503 and closed.
 	MaxConnections int
-	// Admit, if set, is asked of every connection: whether there is room for it, and if
-	// not whether there is room to tell it so. It may be called from several goroutines.
+	// Admit, if set, is called for every connection. It reports whether there is room for
+	// it, and if not, whether there is room to answer that. It may be called concurrently.
 	Admit func(net.Conn) (in, told bool)
-	// Always are paths that are answered, once, to a connection for which there is no
-	// room: such as those of health.
+	// Always are paths, such as those of health checks, that are answered once even to a
+	// connection for which there is no room.
 	Always []string
 
-	// ReadHeaderTimeout is how long the head of a request may take: 10 s.
+	// ReadHeaderTimeout is how long the head of a request may take; default 10 s.
 	ReadHeaderTimeout time.Duration
-	// BodyTimeout is how long the body of a request may take: 30 s.
+	// BodyTimeout is how long the body of a request may take; default 30 s.
 	BodyTimeout time.Duration
-	// WriteTimeout is how long a single write of an answer may wait for the
-	// client to read: 30 s. A handler may set a deadline of its own through
-	// http.ResponseController; from then on that holds.
+	// WriteTimeout is how long a single write of an answer may wait for the client to read;
+	// default 30 s. A handler may set a deadline of its own through
+	// http.ResponseController, which then applies instead.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection is kept between requests: 2 min.
+	// IdleTimeout is how long a connection is kept between requests; default 2 min.
 	IdleTimeout time.Duration
 
-	// TLS, if set, makes this a server of HTTPS.
+	// TLS, if set, makes this an HTTPS server.
 	TLS *tls.Config
-	// ErrorLog is where net/http reports what goes wrong on a connection: nowhere.
+	// ErrorLog is where net/http reports errors of connections; default nowhere.
 	ErrorLog *log.Logger
 
-	// The callbacks may be called from several goroutines.
+	// The callbacks may be called concurrently.
 
-	// OnPanic is told of a handler that panicked.
+	// OnPanic is called when a handler panics.
 	OnPanic func(r *http.Request, value any, stack []byte)
-	// OnDenied is told of a request that was refused before it reached a route.
+	// OnDenied is called for each request that is refused before its route.
 	OnDenied func(r *http.Request, status int, detail string)
-	// OnRefused is told of a connection closed for MaxConnections.
+	// OnRefused is called for each connection that MaxConnections closes.
 	OnRefused func(remote net.Addr)
 }
 
-// or returns v, or d where v is the zero value.
+// or returns v, or d if v is zero.
 func or[T comparable](v, d T) T {
 	var zero T
 	if v == zero {
@@ -79,7 +74,7 @@ func or[T comparable](v, d T) T {
 	return v
 }
 
-// withDefaults returns o with everything unset filled in.
+// withDefaults returns o with defaults in place of zeros.
 func (o Options) withDefaults() Options {
 	o.HostsSetting = or(o.HostsSetting, "the allowed hosts")
 	o.OriginsSetting = or(o.OriginsSetting, "the allowed origins")

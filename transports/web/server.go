@@ -14,10 +14,10 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// handlerGrace is how long Stop waits for handlers whose connections it has cut.
+// handlerGrace is how long Stop waits for handlers after it has closed their connections.
 const handlerGrace = 5 * time.Second
 
-// errStopping is why the context of a streaming request ends at Stop.
+// errStopping is the cause with which Stop ends the context of a streaming request.
 var errStopping = errors.New("the server is stopping")
 
 // Server is an HTTP server. Make one with New.
@@ -28,13 +28,13 @@ type Server struct {
 	http   *http.Server
 
 	// stopping ends when Stop begins.
-	stopping context.Context //nolint:containedctx // it is the life of the server, which ends with Stop
+	stopping context.Context //nolint:containedctx // the lifetime of the server, which ends with Stop
 	stop     context.CancelFunc
 
 	mu     sync.Mutex
-	silent map[net.Conn]struct{} // connections that have asked for nothing yet
+	silent map[net.Conn]struct{} // connections without a request so far
 	busy   int                   // handlers that run
-	idle   chan struct{}         // closed when busy is 0 again, if somebody waits
+	idle   chan struct{}         // closed when busy is 0 again; nil unless somebody waits
 }
 
 // New returns a server without routes.
@@ -56,15 +56,15 @@ func New(o Options) *Server {
 	return s
 }
 
-// Router is where routes are mounted, before Serve. Every check has been made when
-// a route is reached.
+// Router returns the router, for mounting routes before Serve. Requests have passed all
+// checks when they reach a route.
 func (s *Server) Router() chi.Router { return s.router }
 
-// Serve accepts connections until l fails, whose error it returns, or until Stop
-// begins, upon which it returns nil. It closes l. It may be called for several listeners;
-// MaxConnections holds for each.
+// Serve accepts connections until l fails, whose error it returns, or until Stop begins;
+// then it returns nil. It closes l. It may be called for several listeners; MaxConnections
+// applies to each.
 func (s *Server) Serve(l net.Listener) error {
-	d := newDoor(l, s)
+	d := newConnLimiter(l, s)
 	defer d.Close()
 	var err error
 	if s.opts.TLS != nil {
@@ -78,15 +78,15 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
-// Stop accepts no more requests and waits for those under way. Streaming answers,
-// which are those that were flushed, see their request's context end at once. A
-// connection that was taken over, such as a WebSocket, is its owner's to close:
-// Stop neither touches it nor waits for it. When ctx ends first, the connections
-// are cut, and the error says so; handlers have a further five seconds to notice.
+// Stop accepts no more requests and waits for those under way. It ends the context of
+// requests with a streaming answer, that is one that was flushed. Hijacked connections, such
+// as WebSockets, must be closed by their owners: Stop neither closes them nor waits for
+// them. If ctx ends first, the connections are closed and an error is returned; handlers
+// have five more seconds to end.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop()
 	s.mu.Lock()
-	for conn := range s.silent { // Shutdown would give each of them 5 s
+	for conn := range s.silent { // Shutdown would wait 5 s for each of them
 		conn.Close()
 	}
 	s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// serve is what every request passes through.
+// serve handles every request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.enter()
 	leave := sync.OnceFunc(s.leave)
@@ -124,7 +124,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.deny(a, r, no)
 		return
 	}
-	if origin != "" && welcome(a, r, origin) {
+	if origin != "" && allow(a, r, origin) {
 		return
 	}
 	if limitBody(a, r, s.opts) {
@@ -132,7 +132,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// deny answers and reports a request that goes no further.
+// deny answers and reports a request that is refused.
 func (s *Server) deny(a *answer, r *http.Request, no *refusal) {
 	a.refuse(no.status, no.code, no.detail)
 	s.opts.OnDenied(r, no.status, no.detail)
@@ -149,17 +149,17 @@ func (s *Server) recovered(a *answer, r *http.Request) {
 	}
 	s.opts.OnPanic(r, v, debug.Stack())
 	if a.begun && !a.hijacked && !a.sealed {
-		panic(http.ErrAbortHandler) // the client sees a cut and no end
+		panic(http.ErrAbortHandler) // the client sees that the answer was cut
 	}
 	a.refuse(http.StatusInternalServerError, "internal", "the server failed to answer this request")
 }
 
-// notFound answers where there is no route.
+// notFound answers if there is no route.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	Problem(w, http.StatusNotFound, "unsupported", fmt.Sprintf("there is nothing at %s", r.URL.Path))
 }
 
-// notAllowed answers where there is a route for other methods, and names those.
+// notAllowed answers if there are only routes for other methods, and names those.
 func (s *Server) notAllowed(w http.ResponseWriter, r *http.Request) {
 	var use []string
 	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
@@ -172,7 +172,7 @@ func (s *Server) notAllowed(w http.ResponseWriter, r *http.Request) {
 	Problem(w, http.StatusMethodNotAllowed, "unsupported", fmt.Sprintf("%s is not possible at %s: use %s", r.Method, r.URL.Path, allow))
 }
 
-// watch keeps the set of connections that have asked for nothing yet.
+// watch maintains the set of connections without a request so far.
 func (s *Server) watch(conn net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,14 +186,14 @@ func (s *Server) watch(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// enter counts a handler in.
+// enter counts a handler that begins.
 func (s *Server) enter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy++
 }
 
-// leave counts a handler, or what became of its connection, out.
+// leave counts a handler that ends, or whose connection was hijacked.
 func (s *Server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (s *Server) leave() {
 	}
 }
 
-// allDone is closed once no handler runs.
+// allDone returns a channel that is closed when no handler runs.
 func (s *Server) allDone() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// SSE is an answer in the form of server-sent events. Its methods may be called
-// from several goroutines; an event is never torn. After an error all of them
-// return it again: the client is gone, or has not read for [DefaultStall].
+// SSE is a streaming answer of server-sent events. Its methods may be called concurrently.
+// An error is final, and later calls return it again: the client has gone, or has not read
+// for [DefaultStall].
 type SSE struct{ live }
 
-// NewSSE answers r with a stream of events and sends the head at once. The handler
-// should return when r's context ends: the client has left, or the server stops.
+// NewSSE answers r with a stream of events and sends the head at once. The handler should
+// return when the context of r ends: the client has gone, or the server stops.
 func NewSSE(w http.ResponseWriter, _ *http.Request) (*SSE, error) {
 	s := &SSE{}
 	return s, begin(&s.live, w, "text/event-stream")
@@ -40,8 +40,8 @@ func (s *SSE) Send(event, id string, data []byte) error {
 	return s.write(b.Bytes())
 }
 
-// Comment sends a comment, which clients ignore: it keeps proxies from taking a
-// quiet stream for a dead one, and finds out that a client has left.
+// Comment sends a comment, which clients ignore. It keeps proxies from closing a quiet
+// stream, and detects that a client has gone.
 func (s *SSE) Comment(text string) error {
 	var b bytes.Buffer
 	lines(&b, ": ", []byte(text))
@@ -49,8 +49,7 @@ func (s *SSE) Comment(text string) error {
 	return s.write(b.Bytes())
 }
 
-// lines writes each line of text behind prefix. Text without a line is one empty
-// line.
+// lines writes each line of text after prefix. Empty text is one empty line.
 func lines(b *bytes.Buffer, prefix string, text []byte) {
 	for more := true; more; {
 		line := text
