@@ -14,26 +14,26 @@ import (
 	"github.com/coder/websocket"
 )
 
-// AcceptOptions say who is let in and what may come in. The zero options let in
-// programs and the pages of the same host.
+// AcceptOptions are the settings of Accept. The zero value admits programs, and pages of the
+// same host.
 type AcceptOptions struct {
 	Limits
 
-	// Origins are further origins whose pages may connect: host patterns as of
-	// path.Match, matched without regard to case, or scheme://host patterns.
+	// Origins are other origins whose pages may connect: host or scheme://host patterns of
+	// path.Match, case-insensitive.
 	Origins []string
-	// Hosts are the host patterns by which this listener may be addressed, without
-	// a port. None means: on a loopback address only loopback names, elsewhere any.
+	// Hosts are patterns of the hosts that requests may ask for, without port. If there are
+	// none, requests over loopback may ask for loopback names only, others for any.
 	Hosts []string
-	// Header is added to the answer.
+	// Header is added to the response.
 	Header http.Header
-	// EchoSubprotocol agrees to the first subprotocol that the client offers.
+	// EchoSubprotocol accepts the first subprotocol that the client offers.
 	EchoSubprotocol bool
 }
 
-// Accept makes a WebSocket of the request r. When it returns an error it has
-// answered the request: 426 if it asks for no upgrade, 403 if its Origin or Host
-// is not allowed, or as RFC 6455 says.
+// Accept upgrades the request r to a WebSocket. If it returns an error, it has answered the
+// request: 426 without an upgrade header, 403 if Origin or Host is not allowed, else as RFC
+// 6455 says.
 func Accept(w http.ResponseWriter, r *http.Request, opts AcceptOptions) (*Conn, error) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Connection", "Upgrade")
@@ -47,8 +47,7 @@ func Accept(w http.ResponseWriter, r *http.Request, opts AcceptOptions) (*Conn, 
 	}
 	maps.Copy(w.Header(), opts.Header)
 
-	// Beyond this function only the wire is kept: not the request, nor what
-	// net/http keeps with it.
+	// Only the wire outlives this function, not the request with the buffers of net/http.
 	var tapped *wire
 	h := &hijack{ResponseWriter: w, tapped: &tapped}
 	c, err := websocket.Accept(h, r, &websocket.AcceptOptions{
@@ -68,7 +67,7 @@ func refuse(w http.ResponseWriter, code int, text string) {
 	_, _ = w.Write([]byte(text))
 }
 
-// offered returns the first subprotocol of the request, if it is to be echoed.
+// offered returns the first subprotocol of the request if EchoSubprotocol is set.
 func offered(r *http.Request, echo bool) []string {
 	first, _, _ := strings.Cut(r.Header.Get("Sec-WebSocket-Protocol"), ",")
 	if first = strings.TrimSpace(first); !echo || first == "" {
@@ -77,8 +76,8 @@ func offered(r *http.Request, echo bool) []string {
 	return []string{first}
 }
 
-// checkHost refuses requests for a host that this listener does not go by, as a
-// page does whose name was rebound to our address.
+// checkHost refuses requests whose Host is not a name of this listener, which prevents DNS
+// rebinding.
 func checkHost(r *http.Request, allowed []string) error {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -99,7 +98,7 @@ func checkHost(r *http.Request, allowed []string) error {
 	return fmt.Errorf("host %q is not allowed", host)
 }
 
-// isLoopback reports whether host can mean nothing but this machine.
+// isLoopback reports whether host always means this machine.
 func isLoopback(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -108,7 +107,7 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// onLoopback reports whether the request came in on a loopback address.
+// onLoopback reports whether the request was received on a loopback address.
 func onLoopback(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
@@ -118,7 +117,7 @@ func onLoopback(r *http.Request) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// hijack puts a wire between the library and the socket.
+// hijack makes the library use a wire instead of the socket.
 type hijack struct {
 	http.ResponseWriter
 	tapped **wire
@@ -132,7 +131,7 @@ func (h *hijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	w := newWire(c, false)
 	*h.tapped = w
-	// What net/http has read too much is the beginning of the stream.
+	// Bytes that net/http has read ahead are the beginning of the stream.
 	early, _ := rw.Reader.Peek(rw.Reader.Buffered())
 	w.in.early(early)
 	return wireConn{Conn: c, wire: w}, bufio.NewReadWriter(
@@ -141,7 +140,7 @@ func (h *hijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	), nil
 }
 
-// wireConn is the socket as net/http names it, read and written through the wire.
+// wireConn is the socket of net/http, read and written through the wire.
 type wireConn struct {
 	net.Conn
 	wire *wire

@@ -6,25 +6,25 @@ import (
 )
 
 const (
-	// readerBytes and writerBytes are the buffers that every connection keeps, idle
-	// or not. They are small because a busy connection borrows a large one.
+	// readerBytes and writerBytes are the sizes of the buffers of every connection. They are
+	// small because a busy connection borrows a large one.
 	readerBytes = 512
 	writerBytes = 256
-	// busyReads is after how many reads in a row that filled the small buffer more
-	// must be waiting than fits in it.
+	// busyReads is the number of consecutive reads that fill the small buffer after which
+	// a connection counts as busy.
 	busyReads = 2
 )
 
-// intake reads from a socket for a small buffer above it. It goes straight
-// through until many small frames come in; then it takes in as much as there is
-// at once, with a borrowed buffer that goes back when the socket has been emptied.
+// intake is the reader between a socket and a small buffer. It passes reads through until
+// many small frames arrive; then it reads as much as there is into a borrowed buffer, which
+// it returns when the socket is empty.
 type intake struct {
-	full int     // reads in a row that filled the small buffer
-	buf  *[]byte // borrowed; nil if none is
-	from int     // what of buf has been passed on
+	full int     // consecutive reads that filled the small buffer
+	buf  *[]byte // borrowed, or nil
+	from int     // how much of buf was passed on
 }
 
-// early has p, which was read before, passed on first.
+// early passes on p, which was read before, first.
 func (i *intake) early(p []byte) {
 	if len(p) > 0 {
 		i.buf = borrow()
@@ -60,20 +60,20 @@ func (i *intake) read(r io.Reader, p []byte) (int, error) {
 	return n, nil
 }
 
-// emptied gives the borrowed buffer back.
+// emptied returns the borrowed buffer.
 func (i *intake) emptied() {
 	giveBack(i.buf)
 	*i = intake{}
 }
 
-// scratch lends buffers for the time of one message.
+// scratch is a pool of buffers for one message each.
 var scratch = sync.Pool{New: func() any {
 	b := make([]byte, 0, 4<<10)
 	return &b
 }}
 
-// room returns b with room for n more bytes. It doubles, and stops at what can be
-// lent again as long as that will do.
+// room returns b with capacity for n more bytes. It doubles the capacity, but not beyond what
+// the pool takes back unless n needs it.
 func room(b []byte, n int) []byte {
 	if cap(b)-len(b) >= n {
 		return b
@@ -87,7 +87,7 @@ func room(b []byte, n int) []byte {
 
 func borrow() *[]byte { return scratch.Get().(*[]byte) }
 
-// giveBack returns a buffer, unless it has grown too large to keep.
+// giveBack returns a buffer to the pool, unless it is too large.
 func giveBack(b *[]byte) {
 	if cap(*b) <= corkBytes {
 		*b = (*b)[:0]

@@ -10,14 +10,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// StatusReplaced is the close code for a connection whose place was taken by a
-// newer one of the same agent.
+// StatusReplaced is the close code for a connection that was replaced by a newer one of the
+// same agent.
 const StatusReplaced = 4409
 
-// maxText is how many bytes of text a close frame can carry.
+// maxText is the maximum size of the text of a close frame.
 const maxText = 123
 
-// codes are the close codes by which a cause is told. A Reason may ask for another.
+// codes are the close codes of causes. A Reason may ask for another code.
 var codes = map[link.Cause]websocket.StatusCode{
 	link.Normal:       websocket.StatusNormalClosure,
 	link.PeerGone:     websocket.StatusGoingAway,
@@ -32,8 +32,7 @@ var codes = map[link.Cause]websocket.StatusCode{
 	link.Internal:     websocket.StatusInternalError,
 }
 
-// causes are the causes that a close code from the peer means. Any other code
-// means that the peer has gone.
+// causes are the causes of close codes from the peer. Other codes mean PeerGone.
 var causes = map[websocket.StatusCode]link.Cause{
 	websocket.StatusProtocolError:           link.Protocol,
 	websocket.StatusUnsupportedData:         link.Protocol,
@@ -44,7 +43,7 @@ var causes = map[websocket.StatusCode]link.Cause{
 	StatusReplaced:                          link.Replaced,
 }
 
-// status returns what a close frame says for r.
+// status returns the code and the text of the close frame for r.
 func status(r link.Reason) (websocket.StatusCode, string) {
 	code := websocket.StatusCode(r.Code)
 	if !sendable(code) {
@@ -56,7 +55,7 @@ func status(r link.Reason) (websocket.StatusCode, string) {
 	return code, cutText(r.Text)
 }
 
-// sendable reports whether RFC 6455 lets a close frame carry code.
+// sendable reports whether RFC 6455 allows code in a close frame.
 func sendable(code websocket.StatusCode) bool {
 	switch code {
 	case 1004, websocket.StatusNoStatusRcvd, websocket.StatusAbnormalClosure:
@@ -65,7 +64,7 @@ func sendable(code websocket.StatusCode) bool {
 	return code >= 1000 && code <= 1014 || code >= 3000 && code <= 4999
 }
 
-// cutText shortens s to what a close frame can carry, at the end of a letter.
+// cutText cuts s to maxText at the boundary of a character.
 func cutText(s string) string {
 	if len(s) <= maxText {
 		return s
@@ -77,8 +76,8 @@ func cutText(s string) string {
 	return s[:end]
 }
 
-// closeFrame returns what a close frame from the peer means to Receive, and nil
-// if err comes of something else.
+// closeFrame returns the error of Receive for a close frame from the peer, and nil if err is
+// something else.
 func closeFrame(err error) error {
 	var ce websocket.CloseError
 	if !errors.As(err, &ce) {

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// closeTimeout bounds the closing handshake. The library would wait 5 seconds
-	// to say goodbye and 5 for the answer.
+	// closeTimeout bounds the closing handshake. The library would wait 5 seconds for its
+	// write and 5 for the answer.
 	closeTimeout = time.Second
-	// lastWords is how long a Send that found the connection gone waits for Receive
-	// to find out why.
+	// lastWords is how long a Send that finds the connection lost waits for Receive to find
+	// the reason.
 	lastWords = 200 * time.Millisecond
 )
 
@@ -28,7 +28,7 @@ var (
 	_ link.Batcher[[]byte]      = (*Conn)(nil)
 )
 
-// Conn is one WebSocket connection, from either side.
+// Conn is a WebSocket connection, at either end.
 type Conn struct {
 	ws     *websocket.Conn
 	wire   *wire
@@ -37,17 +37,17 @@ type Conn struct {
 	closing atomic.Bool // Close was called
 	once    sync.Once
 
-	ended   chan struct{} // closed once Receive has met the end
-	end     error         // that end
+	ended   chan struct{} // closed when Receive has failed
+	end     error         // with this error
 	endOnce sync.Once
 }
 
 func newConn(c *websocket.Conn, w *wire, l Limits) *Conn {
-	c.SetReadLimit(-1) // ours are kept by Receive, which can go on after it
+	c.SetReadLimit(-1) // Receive has limits of its own, after which it can continue
 	return &Conn{ws: c, wire: w, limits: l.withDefaults(), ended: make(chan struct{})}
 }
 
-// Subprotocol returns the subprotocol that was agreed on, if any.
+// Subprotocol returns the negotiated subprotocol, or "".
 func (c *Conn) Subprotocol() string { return c.ws.Subprotocol() }
 
 // Send implements [link.Conn]: m is sent as one text message.
@@ -57,8 +57,8 @@ func (c *Conn) Send(ctx context.Context, m []byte) error {
 	return c.sent(ctx, err)
 }
 
-// SendBatch implements [link.Batcher]: each message is a frame of its own, all of
-// them go out in as few writes as there are 64 KiB.
+// SendBatch implements [link.Batcher]: each message is a frame of its own, and the frames are
+// sent in writes of 64 KiB.
 func (c *Conn) SendBatch(ctx context.Context, ms [][]byte) error {
 	c.wire.cork()
 	for _, m := range ms {
@@ -69,8 +69,8 @@ func (c *Conn) SendBatch(ctx context.Context, ms [][]byte) error {
 	return c.sent(ctx, nil)
 }
 
-// sent ends a Send. An error is replaced by what Receive knows, if it knows more:
-// the peer may have told why it left.
+// sent ends a Send. It replaces an error by that of Receive, if there is one: the peer may
+// have sent a reason.
 func (c *Conn) sent(ctx context.Context, err error) error {
 	if flushed := c.wire.uncork(); err == nil {
 		err = flushed
@@ -88,8 +88,7 @@ func (c *Conn) sent(ctx context.Context, err error) error {
 	}
 }
 
-// Ping implements [link.Pinger]. Bytes of a message that takes long to arrive
-// count as an answer.
+// Ping implements [link.Pinger]. Bytes of a message that arrives slowly count as an answer.
 func (c *Conn) Ping(ctx context.Context) error {
 	before := c.wire.received.Load()
 	err := c.ws.Ping(ctx)
@@ -99,9 +98,9 @@ func (c *Conn) Ping(ctx context.Context) error {
 	return err
 }
 
-// Close implements [link.Conn]: it tells the peer the close code of r, or r.Code
-// if that is set, waits about a second for its answer, and takes the socket down.
-// A peer that is [link.PeerGone] is told nothing.
+// Close implements [link.Conn]. It sends the close code of r, or r.Code if that is set, waits
+// about a second for the answer, and closes the socket. For [link.PeerGone] it sends
+// nothing.
 func (c *Conn) Close(r link.Reason) error {
 	c.once.Do(func() {
 		c.closing.Store(true)
@@ -112,14 +111,14 @@ func (c *Conn) Close(r link.Reason) error {
 		}
 		cut := time.AfterFunc(closeTimeout, func() { _ = c.wire.Close() })
 		defer cut.Stop()
-		_ = c.ws.Close(status(r)) // whether the peer has answered changes nothing
+		_ = c.ws.Close(status(r)) // it makes no difference whether the peer has answered
 		_ = c.wire.Close()
 	})
 	return nil
 }
 
-// lost makes of err what Receive says from now on. The first end is kept: it is
-// the one that tells why.
+// lost turns err into the error of Receive from now on. The first error is kept, because it
+// has the reason.
 func (c *Conn) lost(ctx context.Context, err error) error {
 	c.endOnce.Do(func() {
 		c.end = c.endOf(ctx, err)
@@ -138,7 +137,7 @@ func (c *Conn) endOf(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case c.wire.closed.Load() || errors.Is(err, context.DeadlineExceeded):
-		// The library gives up when a control frame cannot be written.
+		// The library fails if it cannot write a control frame.
 		return &link.Reason{Cause: link.Slow, Text: "not even a ping was taken", Err: err}
 	case c.wire.failed.Load():
 		return &link.Reason{Cause: link.PeerGone, Text: "the connection was lost", Err: err}

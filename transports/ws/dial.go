@@ -10,23 +10,23 @@ import (
 	"github.com/coder/websocket"
 )
 
-// DialOptions say how to connect and what may come in.
+// DialOptions are the settings of Dial.
 type DialOptions struct {
 	Limits
 
 	// Header is added to the request.
 	Header http.Header
-	// Subprotocols are offered, in this order.
+	// Subprotocols are offered in this order.
 	Subprotocols []string
-	// Client makes the request. nil means [http.DefaultClient].
+	// Client sends the request. nil means [http.DefaultClient].
 	Client *http.Client
 }
 
-// HandshakeError is the answer of a server that made no WebSocket of a request.
+// HandshakeError is the response of a server that did not upgrade the request.
 type HandshakeError struct {
 	// Status is the HTTP status.
 	Status int
-	// Text is the beginning of what the server says.
+	// Text is the beginning of the body.
 	Text string
 }
 
@@ -39,9 +39,8 @@ func (e *HandshakeError) Error() string {
 	return s
 }
 
-// Dial connects to url, of the scheme ws, wss, http or https. ctx bounds the
-// handshake only. If the server answers something else than a WebSocket the error
-// is a *[HandshakeError].
+// Dial connects to url, with the scheme ws, wss, http or https. ctx bounds only the
+// handshake. If the server does not upgrade, the error is a *[HandshakeError].
 func Dial(ctx context.Context, url string, opts DialOptions) (*Conn, error) {
 	client := http.DefaultClient
 	if opts.Client != nil {
@@ -51,7 +50,7 @@ func Dial(ctx context.Context, url string, opts DialOptions) (*Conn, error) {
 	t := &tap{next: client.Transport}
 	tapped.Transport = t
 
-	//nolint:bodyclose // the library has closed it, or made the connection of it
+	//nolint:bodyclose // the library has closed it, or uses it for the connection
 	c, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{
 		HTTPClient:     &tapped,
 		HTTPHeader:     opts.Header,
@@ -60,7 +59,7 @@ func Dial(ctx context.Context, url string, opts DialOptions) (*Conn, error) {
 	})
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
-			text, _ := io.ReadAll(resp.Body) // at most 1024 bytes, in memory
+			text, _ := io.ReadAll(resp.Body) // at most 1024 bytes, already in memory
 			err = &HandshakeError{Status: resp.StatusCode, Text: strings.TrimSpace(string(text))}
 		}
 		return nil, fmt.Errorf("dial websocket %s: %w", url, err)
@@ -68,7 +67,7 @@ func Dial(ctx context.Context, url string, opts DialOptions) (*Conn, error) {
 	return newConn(c, t.wire, opts.Limits), nil
 }
 
-// tap puts a wire between the library and the socket.
+// tap makes the library use a wire instead of the socket.
 type tap struct {
 	next http.RoundTripper
 	wire *wire

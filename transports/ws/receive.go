@@ -14,34 +14,35 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// The defaults of [Limits].
+// Defaults of [Limits].
 const (
 	DefaultReadLimit = 1 << 20
 	DefaultHardLimit = 100 << 20
 )
 
-// Oversize is what becomes of a message over the read limit.
+// Oversize says how to treat a message over the read limit.
 type Oversize uint8
 
-// The ways to deal with a message over the read limit.
+// Ways to treat a message over the read limit.
 const (
 	// Close ends the connection with 1009. It is the zero Oversize.
 	Close Oversize = iota
-	// Reject reads past the message and reports it as a *[link.Reject], up to the
-	// hard limit; beyond that the connection ends with 1009.
+	// Reject skips the message and reports it as a *[link.Reject]. Beyond the hard limit
+	// the connection ends with 1009.
 	Reject
 )
 
-// Limits say what may come in.
+// Limits bound the messages that are received.
 type Limits struct {
-	// ReadLimit is the largest message in bytes. 0 means [DefaultReadLimit].
+	// ReadLimit is the maximum size of a message in bytes. 0 means [DefaultReadLimit].
 	ReadLimit int
-	// Oversize says what becomes of a larger one.
+	// Oversize says how to treat a larger message.
 	Oversize Oversize
-	// HardLimit is how much Reject reads past. 0 means [DefaultHardLimit].
+	// HardLimit is the maximum size of a message that Reject skips. 0 means
+	// [DefaultHardLimit].
 	HardLimit int
-	// AcceptBinary takes binary messages as if they were text, without a check that
-	// they are UTF-8. Without it they are reported as a *[link.Reject].
+	// AcceptBinary treats binary messages like text, without checking that they are UTF-8.
+	// Otherwise they are reported as a *[link.Reject].
 	AcceptBinary bool
 }
 
@@ -90,12 +91,12 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	return handOver(buf), nil
 }
 
-// headBytes is how much of a message that is too large its Reject has: what most
-// dialects say before the part that made it so.
+// headBytes is how much of a message that is too large is in its Reject. In most dialects,
+// the large part of a message comes later.
 const headBytes = 4 << 10
 
-// handOver returns what is in buf for good: a copy without slack of what is
-// small, and buf itself if it is too large to be lent again.
+// handOver returns the content of buf for the caller to keep: an exact copy if it is small,
+// and buf itself if it is too large for the pool.
 func handOver(buf *[]byte) []byte {
 	if cap(*buf) <= corkBytes {
 		return bytes.Clone(*buf)
@@ -105,8 +106,8 @@ func handOver(buf *[]byte) []byte {
 
 var errOversize = errors.New("message over the limit")
 
-// fill reads one message into buf. It returns errOversize if that does not end
-// within limit bytes; buf then holds what was read.
+// fill reads one message into buf. It returns errOversize if the message is longer than
+// limit; buf then holds what was read.
 func fill(r io.Reader, buf *[]byte, limit int) error {
 	b := *buf
 	defer func() { *buf = b }()
@@ -128,8 +129,8 @@ func fill(r io.Reader, buf *[]byte, limit int) error {
 	}
 }
 
-// pass reads past the rest of a message of which size bytes have been read, and
-// returns why it was refused. Over the hard limit the connection is to end.
+// pass skips the rest of a message of which size bytes were read, and returns why the message
+// was refused. Beyond the hard limit the connection must end.
 func (c *Conn) pass(ctx context.Context, r io.Reader, buf *[]byte, size int, why *link.Reject) error {
 	b := (*buf)[:cap(*buf)]
 	for {

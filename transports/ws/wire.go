@@ -10,40 +10,40 @@ import (
 )
 
 const (
-	// corkBytes is up to how many bytes of frames are gathered for one write.
+	// corkBytes is how many bytes of frames are collected for one write.
 	corkBytes = 64 << 10
-	// pongRounds is how many pings that came in during a write are answered one by
-	// one; of a flood only the last counts.
+	// pongRounds is how many pings that arrive during a write are answered one by one; of
+	// more, only the last is answered.
 	pongRounds = 8
 )
 
-// wire is the byte stream under a WebSocket. The library above it writes frame by
-// frame; while corked, wire gathers frames and writes them at once. It also knows
-// what the library does not tell: whether bytes came in, whether the socket
-// failed, and it answers pings when the library would have to wait.
+// wire is the byte stream under a WebSocket. The library writes frame by frame; while
+// corked, wire collects frames and writes them at once. It also knows what the library does
+// not tell: whether bytes arrived and whether the socket failed. It answers pings when the
+// library would have to wait.
 type wire struct {
 	rwc    io.ReadWriteCloser
-	client bool // frames are to be masked
+	client bool // frames must be masked
 
 	in       intake
 	received atomic.Int64 // bytes
 	failed   atomic.Bool  // the socket itself returned an error
-	closed   atomic.Bool  // somebody on this side closed it
+	closed   atomic.Bool  // it was closed at this end
 
-	mu     sync.Mutex // held for the time of a write to the socket
+	mu     sync.Mutex // held during a write to the socket
 	corked bool
 	buf    *[]byte
 
-	pongMu  sync.Mutex // held for no time
+	pongMu  sync.Mutex // never held while waiting
 	sending bool       // between cork and the end of uncork
-	pong    []byte     // what the pong says that is to be sent after that; nil if none is
+	pong    []byte     // payload of the pong to send after that; nil for none
 }
 
 func newWire(rwc io.ReadWriteCloser, client bool) *wire { return &wire{rwc: rwc, client: client} }
 
-// Read implements io.Reader. A WebSocket ends with a close frame, so that the end
-// of the stream is always a loss. It must not read as io.EOF: the library takes
-// that for the end of a message, and half a message for a whole one.
+// Read implements io.Reader. A WebSocket ends with a close frame, so the end of the stream is
+// always a loss. It must not be io.EOF, which the library takes for the end of a message:
+// a part of a message would pass for the whole.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.in.read(w.rwc, p)
 	w.received.Add(int64(n))
@@ -75,13 +75,13 @@ func (w *wire) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close implements io.Closer. It wakes a Read and a Write under way.
+// Close implements io.Closer. It wakes Read and Write.
 func (w *wire) Close() error {
 	w.closed.Store(true)
 	return w.rwc.Close()
 }
 
-// cork has what is written gathered until uncork.
+// cork collects what is written until uncork.
 func (w *wire) cork() {
 	w.pongMu.Lock()
 	w.sending = true
@@ -92,8 +92,8 @@ func (w *wire) cork() {
 	w.corked, w.buf = true, borrow()
 }
 
-// uncork writes what was gathered. Then, at what is the end of a frame for
-// certain, it answers the pings that came in meanwhile.
+// uncork writes what was collected. Then, certainly between frames, it answers the pings that
+// arrived meanwhile.
 func (w *wire) uncork() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,8 +112,8 @@ func (w *wire) uncork() error {
 	return err
 }
 
-// takePong returns what the next pong says, or nil if there is none to send; then
-// the library may answer pings again.
+// takePong returns the payload of the next pong. If it returns nil, there is none, and the
+// library may answer pings again.
 func (w *wire) takePong(err error) []byte {
 	w.pongMu.Lock()
 	defer w.pongMu.Unlock()
@@ -134,8 +134,8 @@ func (w *wire) endSending() {
 	w.sending = false
 }
 
-// pinged reports whether the library is to answer a ping. While a write is under
-// way it must not: it would wait for the peer in the goroutine that reads.
+// pinged reports whether the library may answer a ping. During a write it must not: it would
+// wait for the peer in the goroutine that reads.
 func (w *wire) pinged(_ context.Context, payload []byte) bool {
 	w.pongMu.Lock()
 	defer w.pongMu.Unlock()
@@ -162,10 +162,10 @@ func (w *wire) writeLocked(p []byte) (int, error) {
 	return n, err
 }
 
-// maxPong is the largest pong frame.
+// maxPong is the size of the largest pong frame.
 const maxPong = 2 + 4 + 125
 
-// appendPong appends a pong frame. A client has to mask; a mask of zeros does.
+// appendPong appends a pong frame. A client must mask; a mask of zeros is allowed.
 func appendPong(b, payload []byte, client bool) []byte {
 	const finPong, masked = 0x8A, 0x80
 	if client {
