@@ -13,27 +13,24 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// The defaults of [ChildOptions].
+// Defaults of [ChildOptions].
 const (
 	DefaultLeave = time.Second
 	DefaultTerm  = 2 * time.Second
 )
 
-// lastOutput is how long the output of a process that has exited is still read,
-// if somebody else holds it open, and how long an exit may take to follow the end
-// of the output before that counts as the end.
+// lastOutput is how long the output of an exited process is still read if another process
+// holds it open, and how long Receive waits for the exit after the end of the output.
 const lastOutput = time.Second
 
-// ChildOptions say how a child process is ended. The zero options are the
-// defaults.
+// ChildOptions are the settings of a child process. A zero field means its default.
 type ChildOptions struct {
 	Options
 
-	// Leave is how long the process may take to exit after the end of its stdin,
-	// before it gets SIGTERM. 0 means [DefaultLeave].
+	// Leave is how long the process may take to exit after the end of its stdin before it
+	// gets SIGTERM. 0 means [DefaultLeave].
 	Leave time.Duration
-	// Term is how long it may take after that, before it is killed. 0 means
-	// [DefaultTerm].
+	// Term is how long it may take after SIGTERM before it is killed. 0 means [DefaultTerm].
 	Term time.Duration
 }
 
@@ -48,10 +45,9 @@ type Child struct {
 	ending sync.Once
 }
 
-// Command starts cmd and returns the connection to it. cmd.Stdin and cmd.Stdout
-// must be unset; cmd.Stderr is where its stderr goes, nil discards it. The process
-// becomes the leader of a process group of its own, which Close ends as a whole.
-// When ctx ends the Child is closed.
+// Command starts cmd and returns the connection to it. cmd.Stdin and cmd.Stdout must be
+// unset; cmd.Stderr gets its stderr, nil discards it. The process leads a process group of
+// its own, which Close ends as a whole. The end of ctx closes the Child.
 //
 // The process is reaped as soon as it exits, whether Close is called or not.
 func Command(ctx context.Context, cmd *exec.Cmd, opts ChildOptions) (*Child, error) {
@@ -73,7 +69,7 @@ func Command(ctx context.Context, cmd *exec.Cmd, opts ChildOptions) (*Child, err
 		return nil, errors.Join(fmt.Errorf("start child process: %w", err), theirIn.Close(), ourOut.Close())
 	}
 	cmd.Stdin, cmd.Stdout = theirIn, theirOut
-	cmd.WaitDelay = lastOutput // for a stderr that somebody else holds open
+	cmd.WaitDelay = lastOutput // for a stderr that another process holds open
 	ownGroup(cmd)
 	err = cmd.Start()
 	_ = theirIn.Close()
@@ -94,12 +90,12 @@ func Command(ctx context.Context, cmd *exec.Cmd, opts ChildOptions) (*Child, err
 	return c, nil
 }
 
-// reap waits for the process to exit, which its pipes alone do not tell: they may
-// be held open by others.
+// reap waits for the process to exit. Its pipes do not tell that: other processes may hold
+// them open.
 func (c *Child) reap(unbind func() bool) {
 	c.err = c.cmd.Wait()
 	if errors.Is(c.err, exec.ErrWaitDelay) {
-		c.err = nil // it exited with success, and others hold its stderr
+		c.err = nil // it exited with success, and another process holds its stderr
 	}
 	close(c.exited)
 	unbind()
@@ -109,8 +105,8 @@ func (c *Child) reap(unbind func() bool) {
 // output is our end of the stdout of a process.
 type output struct{ *os.File }
 
-// Read implements io.Reader. Once the process has exited, the output has ended
-// when nothing more comes of it for a while, whoever holds it open.
+// Read implements io.Reader. After the exit of the process, the output ends when nothing
+// comes for a while, even if another process holds it open.
 func (o output) Read(p []byte) (int, error) {
 	n, err := o.File.Read(p)
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -127,11 +123,11 @@ func (o output) Read(p []byte) (int, error) {
 // PID returns the process id.
 func (c *Child) PID() int { return c.cmd.Process.Pid }
 
-// Exited is closed once the process has exited and been reaped.
+// Exited is closed when the process has exited and was reaped.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// Receive implements [link.Conn]. The end of the process is io.EOF if it exited
-// with success, and else a *[link.Reason] that says how it ended.
+// Receive implements [link.Conn]. The end of the process is io.EOF if it exited with success,
+// else a *[link.Reason] that says how it ended.
 func (c *Child) Receive(ctx context.Context) ([]byte, error) {
 	m, err := c.Conn.Receive(ctx)
 	if !errors.Is(err, io.EOF) {
@@ -144,16 +140,16 @@ func (c *Child) Receive(ctx context.Context) ([]byte, error) {
 		if c.err != nil {
 			return nil, &link.Reason{Cause: link.PeerGone, Text: "the process ended with " + c.err.Error(), Err: c.err}
 		}
-	case <-t.C: // it lives on, and has nothing more to say
+	case <-t.C: // it has closed its output and keeps running
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	return nil, io.EOF
 }
 
-// Close implements [link.Conn]. It ends the stdin of the process, which a good
-// one takes as its cue to exit; then come SIGTERM and at last SIGKILL to its
-// group, each after its time. It returns once the process has been reaped.
+// Close implements [link.Conn]. It closes the stdin of the process, which should then exit;
+// after Leave it sends SIGTERM to the process group, and after Term SIGKILL. It returns when
+// the process was reaped.
 func (c *Child) Close(r link.Reason) error {
 	c.ending.Do(func() {
 		c.closing.Store(true)
@@ -162,14 +158,14 @@ func (c *Child) Close(r link.Reason) error {
 			terminate(c.cmd.Process)
 			c.gone(c.opts.Term)
 		}
-		kill(c.cmd.Process) // and whoever of its group is left
+		kill(c.cmd.Process) // and what is left of its group
 		<-c.exited
 		_ = c.Conn.Close(r)
 	})
 	return nil
 }
 
-// gone waits so long for the exit.
+// gone waits for the exit for at most d.
 func (c *Child) gone(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

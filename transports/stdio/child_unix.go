@@ -17,12 +17,12 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Pgid = 0
 }
 
-// terminate asks the group of p to exit.
+// terminate sends SIGTERM to the group of p.
 func terminate(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }
 
-// kill ends the group of p.
+// kill sends SIGKILL to the group of p.
 func kill(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
-// restrict lets only our own user use the socket fd, where the system can do that
-// before it is bound.
+// restrict allows only our own user to use the socket fd, if the system can do that before the
+// socket is bound.
 func restrict(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) }

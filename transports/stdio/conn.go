@@ -12,18 +12,19 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// DefaultLimit is the largest line unless [Options] says otherwise.
+// DefaultLimit is the default of Options.Limit.
 const DefaultLimit = 10_485_760
 
-// joinBytes is up to how many bytes messages are copied together for one write.
+// joinBytes is how many bytes of messages are copied together for one write.
 const joinBytes = 64 << 10
 
-// Options say what may come in. The zero Options are the defaults.
+// Options are the limits of a connection. A zero field means its default.
 type Options struct {
-	// Limit is the largest line in bytes, without its end. 0 means [DefaultLimit].
+	// Limit is the maximum length of a line in bytes, without the line break. 0 means
+	// [DefaultLimit].
 	Limit int
-	// Admit, if set, is asked of every connection that a [Listener] accepts. One that it
-	// has no room for is closed.
+	// Admit, if set, reports whether there is room for a connection that a [Listener] has
+	// accepted. If not, the connection is closed.
 	Admit func(net.Conn) bool
 }
 
@@ -37,16 +38,16 @@ type Conn struct {
 	in  splitter
 	r   io.ReadCloser
 	w   io.WriteCloser
-	one bool // r and w are the same thing
+	one bool // r and w are the same value
 
 	closing atomic.Bool
 	once    sync.Once
 	err     error
 }
 
-// New returns a Conn that reads r and writes w and owns both. Closing either must
-// wake a Read or Write that it has under way, as it does with sockets and with
-// files that can be polled. r and w may be the same value.
+// New returns a Conn that reads r and writes w and owns both. Close of either must wake its
+// Read or Write, as with sockets and files that can be polled. r and w may be the same
+// value.
 func New(r io.ReadCloser, w io.WriteCloser, opts Options) *Conn {
 	limit := opts.Limit
 	if limit <= 0 {
@@ -78,8 +79,7 @@ func (c *Conn) Send(ctx context.Context, m []byte) error {
 	return c.failure(ctx, c.write(m))
 }
 
-// SendBatch implements [link.Batcher]: the lines go out in as few writes as there
-// are 64 KiB.
+// SendBatch implements [link.Batcher]: the lines are sent in writes of 64 KiB.
 func (c *Conn) SendBatch(ctx context.Context, ms [][]byte) error {
 	defer c.bound(ctx)()
 	buf := buffers.Get().(*[]byte)
@@ -97,7 +97,7 @@ func (c *Conn) SendBatch(ctx context.Context, ms [][]byte) error {
 	return c.failure(ctx, err)
 }
 
-// write writes one line, which is not copied if it is large.
+// write writes one line, without a copy if it is large.
 func (c *Conn) write(m []byte) error {
 	if len(m) >= joinBytes && bytes.IndexByte(m, '\n') < 0 && bytes.IndexByte(m, '\r') < 0 {
 		if _, err := c.w.Write(m); err != nil {
@@ -115,7 +115,7 @@ func (c *Conn) write(m []byte) error {
 
 var newline = []byte{'\n'}
 
-// appendLine appends m as a line of its own.
+// appendLine appends m as a line.
 func appendLine(b, m []byte) []byte {
 	from := len(b)
 	b = append(b, m...)
@@ -123,7 +123,7 @@ func appendLine(b, m []byte) []byte {
 	return append(b, '\n')
 }
 
-// blank puts a blank in the place of every line break.
+// blank replaces every line break by a space.
 func blank(b []byte) {
 	for _, br := range []byte{'\n', '\r'} {
 		for rest := b; ; {
@@ -149,7 +149,7 @@ func (c *Conn) Close(link.Reason) error {
 	return c.err
 }
 
-// bound closes the connection when ctx ends. The function it returns ends that.
+// bound closes the connection when ctx ends, until the returned function is called.
 func (c *Conn) bound(ctx context.Context) func() {
 	if ctx.Done() == nil {
 		return func() {}
@@ -158,7 +158,7 @@ func (c *Conn) bound(ctx context.Context) func() {
 	return func() { stop() }
 }
 
-// failure is what a call returns in the place of err.
+// failure returns the error of a call that failed with err.
 func (c *Conn) failure(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -172,7 +172,7 @@ func (c *Conn) failure(ctx context.Context, err error) error {
 	}
 }
 
-// buffers lends room for the time of one write.
+// buffers is a pool of buffers for one write each.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func giveBack(b *[]byte) {

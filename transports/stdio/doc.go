@@ -8,26 +8,22 @@
 //
 // # Lines
 //
-// A message that comes in ends at \n, at \r\n or at a lone \r, and is handed on
-// as soon as its end is seen. An empty line is an empty message. What stands
-// behind the last line break when the stream ends in good order is a message too.
-// A line over the limit is thrown away while it comes in and reported as a
-// *link.Reject with its size; the next line is received as ever.
+// A received message ends at \n, \r\n or a lone \r, and is returned as soon as its end was
+// read. An empty line is an empty message. Text after the last line break is a message too
+// if the stream ends properly. A line over the limit is skipped and reported as a
+// *link.Reject with its size; the next line is received as usual.
 //
-// A message that goes out ends with \n. Line breaks within it, which JSON allows
-// only between its tokens, go out as blanks.
+// A sent message ends with \n. Line breaks within it, which JSON allows only between tokens,
+// are sent as spaces.
 //
 // # How it ends
 //
-// There is no way to tell the peer a reason: Close closes. The end of the stream
-// reads as io.EOF; of a child process only if it has exited with success, for
-// otherwise its end is a *link.Reason{Cause: PeerGone} that says how it died.
+// The peer cannot be sent a reason. The end of the stream is io.EOF; for a child process only
+// if it has exited with success, else a *link.Reason{Cause: PeerGone} that says how it ended.
 //
 // # The one exception
 //
-// Every wait here is woken by Close, and every goroutine is joined by it, but for
-// one case. A stdin or stdout that the system cannot poll (a terminal, or a pipe
-// that was opened to block) cannot be woken. It is then read, or written, by a
-// goroutine that Close leaves behind, to end with its next line or with the
-// process.
+// Close wakes every wait and joins every goroutine, with one exception: a stdin or stdout that
+// the system cannot poll (a terminal, or a pipe in blocking mode) cannot be woken. A goroutine
+// reads or writes it, which Close leaves behind; it ends with its next line or the process.
 package stdio

@@ -10,21 +10,21 @@ import (
 	"syscall"
 )
 
-// Listener is a Unix socket that waits for connections.
+// Listener is a Unix socket that accepts connections.
 type Listener struct {
 	l    *net.UnixListener
 	opts Options
 }
 
-// Listen listens on a Unix socket at path that only our own user may connect to
-// (mode 0600). A socket that a dead process has left there is removed; one that
-// somebody answers at, or anything else of that name, is an error and untouched.
+// Listen listens on a Unix socket at path to which only our own user may connect (mode 0600).
+// It removes a socket that a dead process has left. A socket in use, or any other file at
+// path, is an error and stays.
 func Listen(path string, opts Options) (*Listener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	// The mode is set before there is a name, so that there is no moment at which
-	// others could connect. Where the system does not let us, it is set right after.
+	// The mode is set before the socket has a name, so that others can never connect. If
+	// the system does not allow that, it is set right after.
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(restrict)
 	}}
@@ -38,7 +38,7 @@ func Listen(path string, opts Options) (*Listener, error) {
 	return &Listener{l: l.(*net.UnixListener), opts: opts}, nil
 }
 
-// removeStale removes a socket that nobody listens on any more.
+// removeStale removes a socket on which nobody listens.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,11 +75,11 @@ func (l *Listener) Accept() (*Conn, error) {
 	}
 }
 
-// Path returns where the socket is.
+// Path returns the path of the socket.
 func (l *Listener) Path() string { return l.l.Addr().String() }
 
-// Close ends listening and removes the socket. Connections live on. A second Close
-// does nothing.
+// Close stops listening and removes the socket. Connections stay open. A second Close has no
+// effect.
 func (l *Listener) Close() error {
 	if err := l.l.Close(); !errors.Is(err, net.ErrClosed) {
 		return err

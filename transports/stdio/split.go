@@ -10,30 +10,29 @@ import (
 )
 
 const (
-	// readBytes is what one read takes.
+	// readBytes is the size of one read.
 	readBytes = 4 << 10
-	// idleReads is after how many reads of nothing a stream counts as broken.
+	// idleReads is the number of empty reads after which a stream counts as broken.
 	idleReads = 100
 )
 
-// splitter cuts a stream into lines. It holds one line at most, and never more of
-// it than the limit.
+// splitter splits a stream into lines. It holds at most one line, up to the limit.
 type splitter struct {
 	r     io.Reader
 	limit int
 
-	buf      []byte // what one read has brought
-	from, to int    // what of buf is still to be cut
-	lf, cr   int    // where the next of each is in buf, or to; out of date if before from
-	err      error  // what followed it
+	buf      []byte // the data of one read
+	from, to int    // the part of buf that is not split yet
+	lf, cr   int    // index of the next of each in buf, or to; outdated if less than from
+	err      error  // the error after it
 
-	line   []byte // the current line as far as earlier reads have brought it
-	over   int    // its size, once it is over the limit and not kept any more
-	skipLF bool   // the line before ended with \r: a \n right behind belongs to it
+	line   []byte // the part of the current line from earlier reads
+	over   int    // its size, if it is over the limit and not kept
+	skipLF bool   // the previous line ended with \r; a \n that follows belongs to it
 }
 
-// next returns the next line without its end, in memory that belongs to the
-// caller; a *link.Reject for a line over the limit; or what ended the stream.
+// next returns the next line without its line break, in memory that belongs to the caller, a
+// *link.Reject for a line over the limit, or the error that ended the stream.
 func (s *splitter) next() ([]byte, error) {
 	for {
 		if line, ok, err := s.cut(); ok {
@@ -50,8 +49,8 @@ func (s *splitter) next() ([]byte, error) {
 	}
 }
 
-// cut takes one line off what has been read, and reports whether there was one.
-// If not, it keeps the beginning that there was.
+// cut removes one line from buf and reports whether there was one. If not, it keeps the
+// beginning of the line.
 func (s *splitter) cut() (line []byte, ok bool, err error) {
 	if s.skipLF && s.from < s.to {
 		s.skipLF = false
@@ -72,8 +71,8 @@ func (s *splitter) cut() (line []byte, ok bool, err error) {
 	return line, true, err
 }
 
-// find returns where the next c is. It looks at each byte once, however many line
-// breaks of the other kind there are.
+// find returns the index of the next c. It reads each byte once, however many line breaks of
+// the other kind there are.
 func (s *splitter) find(c byte, at *int) int {
 	if *at < s.from {
 		*at = s.to
@@ -84,7 +83,7 @@ func (s *splitter) find(c byte, at *int) int {
 	return *at
 }
 
-// keep adds b to the current line.
+// keep appends b to the current line.
 func (s *splitter) keep(b []byte) {
 	switch {
 	case s.over > 0:
@@ -97,7 +96,7 @@ func (s *splitter) keep(b []byte) {
 	}
 }
 
-// finish returns the current line, which ends with b.
+// finish returns the current line with b as its end.
 func (s *splitter) finish(b []byte) ([]byte, error) {
 	if len(s.line) == 0 && s.over == 0 && len(b) <= s.limit {
 		return append(make([]byte, 0, len(b)), b...), nil
@@ -116,7 +115,7 @@ func (s *splitter) finish(b []byte) ([]byte, error) {
 	return line, nil
 }
 
-// read gets more to cut, or the end.
+// read reads more data, or the end of the stream.
 func (s *splitter) read() {
 	if s.buf == nil {
 		s.buf = make([]byte, readBytes)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Files returns a Conn that reads in and writes out and owns both, whether they
-// can be polled or not; see the package comment.
+// Files returns a Conn that reads in and writes out and owns both. They need not be pollable:
+// see the package comment.
 func Files(in, out *os.File, opts Options) *Conn {
 	var r io.ReadCloser = in
 	var w io.WriteCloser = out
@@ -21,21 +21,21 @@ func Files(in, out *os.File, opts Options) *Conn {
 	return New(r, w, opts)
 }
 
-// pollable reports whether closing f wakes those who wait for it.
+// pollable reports whether closing f wakes its readers and writers.
 func pollable(f *os.File) bool { return f.SetDeadline(time.Time{}) == nil }
 
-// blockingReader reads a file that cannot be woken in a goroutine of its own,
-// which starts with the first Read and ends with the file.
+// blockingReader reads a file that cannot be woken, in a goroutine that starts with the first
+// Read and ends with the file.
 type blockingReader struct {
 	f      *os.File
 	start  sync.Once
 	close  sync.Once
 	closed chan struct{}
 	brings chan brought
-	now    brought // what has been brought and not yet read
+	now    brought // the data that was not returned yet
 }
 
-// brought is what one read has brought. next asks for another.
+// brought is the result of one read. next requests another.
 type brought struct {
 	b    []byte
 	err  error
@@ -91,14 +91,14 @@ func (r *blockingReader) run() {
 	}
 }
 
-// Close implements io.Closer. The file itself is closed when its read ends.
+// Close implements io.Closer. The file is closed when its read ends.
 func (r *blockingReader) Close() error {
 	r.close.Do(func() { close(r.closed) })
 	return r.f.Close()
 }
 
-// blockingWriter writes a file that cannot be woken in a goroutine of its own,
-// which starts with the first Write.
+// blockingWriter writes a file that cannot be woken, in a goroutine that starts with the first
+// Write.
 type blockingWriter struct {
 	f      *os.File
 	start  sync.Once
@@ -106,7 +106,7 @@ type blockingWriter struct {
 	closed chan struct{}
 	writes chan []byte
 	ends   chan error
-	buf    []byte // what is being written; the caller's bytes are the caller's
+	buf    []byte // a copy of what is being written
 }
 
 // Write implements io.Writer.
@@ -131,7 +131,7 @@ func (w *blockingWriter) Write(p []byte) (int, error) {
 		}
 		return len(p), nil
 	case <-w.closed:
-		w.buf = nil // the goroutine has it
+		w.buf = nil // the goroutine still uses it
 		return 0, os.ErrClosed
 	}
 }
@@ -148,7 +148,7 @@ func (w *blockingWriter) run() {
 	}
 }
 
-// Close implements io.Closer. The file itself is closed when its write ends.
+// Close implements io.Closer. The file is closed when its write ends.
 func (w *blockingWriter) Close() error {
 	w.close.Do(func() { close(w.closed) })
 	return w.f.Close()

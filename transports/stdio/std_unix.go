@@ -8,10 +8,9 @@ import (
 	"syscall"
 )
 
-// Std returns a Conn over our own stdin and stdout. It works on copies of the
-// descriptors: Close leaves 0 and 1 open, and a stdout whose reader has gone is
-// an error of Send and not the end of the process, as SIGPIPE on descriptor 1
-// would be. Nobody else may use them meanwhile.
+// Std returns a Conn over stdin and stdout of this process. It uses copies of the descriptors:
+// Close leaves 0 and 1 open, and if the reader of stdout has gone, Send returns an error,
+// where descriptor 1 would end the process with SIGPIPE. Nothing else may use them meanwhile.
 func Std(opts Options) (*Conn, error) {
 	in, err := copyOf(0, "stdin")
 	if err != nil {
@@ -25,7 +24,7 @@ func Std(opts Options) (*Conn, error) {
 	return Files(in, out, opts), nil
 }
 
-// copyOf returns another descriptor of the same file, which children do not get.
+// copyOf returns a copy of a descriptor, which child processes do not inherit.
 func copyOf(fd int, name string) (*os.File, error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
