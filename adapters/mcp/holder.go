@@ -11,29 +11,28 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// holder is who holds a token, or all who have none: a session of the hub and what
-// runs in its name.
+// holder is the holder of a token, or all callers without one: a session of the hub and the
+// calls that run on its behalf.
 type holder struct {
 	session *hub.Session
 	limits  Options
 
 	mu      sync.Mutex
-	gone    *core.Fault // why the token is dead
+	gone    *core.Fault // why the token is no longer valid
 	running map[*call]struct{}
 	calls   int
 	streams int
 }
 
-// call is a tool that runs, or a stream.
+// call is a running tool call, or a stream.
 type call struct {
-	session string          // as the client names it; "" if it does not
-	id      json.RawMessage // nil of a stream without a request
+	session string          // named by the client, or ""
+	id      json.RawMessage // nil for a stream without a request
 	stream  bool
 	cancel  context.CancelCauseFunc
 }
 
-// expired reports whether what the holder showed is good no longer. What runs under it
-// ends with its session.
+// expired reports whether the token has expired. Its calls end with its session.
 func (h *holder) expired() bool {
 	until := h.session.Identity().Principal.Until
 	return !until.IsZero() && !time.Now().Before(until)
@@ -43,8 +42,8 @@ func newHolder(s *hub.Session, limits Options) *holder {
 	return &holder{session: s, limits: limits, running: make(map[*call]struct{})}
 }
 
-// begin lets a call in. Its context ends when the client's does, when the client
-// cancels it, and with the token. The caller calls end.
+// begin admits a call. Its context ends with that of the client, when the client cancels it,
+// and with the token. The caller must call end.
 func (h *holder) begin(ctx context.Context, c *call) (_ context.Context, end func(), _ *core.Fault) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,7 +67,7 @@ func (h *holder) begin(ctx context.Context, c *call) (_ context.Context, end fun
 	}, nil
 }
 
-// count notes that a call began or ended. Callers hold mu.
+// count counts a call that begins or ends. Callers hold mu.
 func (h *holder) count(c *call, n int) {
 	if c.stream {
 		h.streams += n
@@ -77,8 +76,8 @@ func (h *holder) count(c *call, n int) {
 	h.calls += n
 }
 
-// cancel stops the request of a client's session. Without a session it is not known
-// whose request it is: such a client hangs up.
+// cancel cancels the request of a client's session. Without a session it is unknown whose
+// request it is: such a client closes the connection.
 func (h *holder) cancel(session string, id json.RawMessage, why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,7 +88,7 @@ func (h *holder) cancel(session string, id json.RawMessage, why string) {
 	}
 }
 
-// leave ends everything that runs.
+// leave ends all calls.
 func (h *holder) leave(why *core.Fault) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

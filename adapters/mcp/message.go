@@ -11,18 +11,17 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// message is a JSON-RPC message that a client sent. The zero message answers
-// something that nobody asked.
+// message is a JSON-RPC message from a client. The zero message is a response to no request.
 type message struct {
-	// ID is as it was sent; nil in a notification.
+	// ID is the id as it was sent; nil for a notification.
 	ID     json.RawMessage
 	Method string
-	// Params is an object, or nothing.
+	// Params is an object, or empty.
 	Params strictjson.Value
 }
 
-// readMessage reads the body of a request: one message, strictly. Its error is
-// what the client is told, with as much of the message as was found.
+// readMessage reads one message from the body of a request, strictly. Its error is for the
+// client, and is returned with what was read of the message.
 func readMessage(body []byte, most int) (message, *jsonrpc.Error) {
 	if b := bytes.TrimLeft(body, " \t\r\n"); len(b) == 0 {
 		return message{}, invalid("the body is empty: send a JSON-RPC message")
@@ -64,8 +63,8 @@ func readMessage(body []byte, most int) (message, *jsonrpc.Error) {
 	return m, nil
 }
 
-// progressToken returns what the client of a tool call wants its progress told under,
-// as it was sent; nil if it does not.
+// progressToken returns the progress token of a tool call, as it was sent; nil if the client
+// wants no progress.
 func (m message) progressToken() (json.RawMessage, *jsonrpc.Error) {
 	var in struct {
 		Meta struct {
@@ -88,7 +87,7 @@ func (m message) progressToken() (json.RawMessage, *jsonrpc.Error) {
 	}
 }
 
-// as returns the message as JSON under another id, which needs no escape.
+// as returns the message as JSON with another id, which must not need escaping.
 func (m message) as(id string) []byte {
 	method, _ := json.Marshal(m.Method) // a string always encodes
 	b := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%s","method":%s`, id, method)
@@ -98,7 +97,7 @@ func (m message) as(id string) []byte {
 	return append(b, '}')
 }
 
-// failure is the answer to a message that failed before it reached a tool.
+// failure is the response to a message that failed before it reached a tool.
 func failure(id json.RawMessage, e *jsonrpc.Error) []byte {
 	if id == nil {
 		id = json.RawMessage("null")

@@ -8,10 +8,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Name is the name of this door among the dialects.
+// Name is the name of this adapter among the dialects.
 const Name = "mcp"
 
-// The defaults of [Options].
+// Defaults of [Options].
 const (
 	DefaultDeadline     = 600 * time.Second
 	DefaultCallTimeout  = time.Hour
@@ -22,30 +22,28 @@ const (
 	DefaultKeepAlive    = 15 * time.Second
 )
 
-// Options are the settings of the door. The zero value of each field stands for the
-// default named beside it.
+// Options are the settings of a Server. A zero field means its default.
 type Options struct {
-	// Anonymous is who asks without a token. Without an ID nobody may.
+	// Anonymous is the principal of callers without a token. Without an ID they are refused.
 	Anonymous core.Principal
-	// Version is what the door says of the program.
+	// Version is the version of the program, for clients.
 	Version string
-	// Deadline is how long what is asked without a token may take unless it says:
-	// 600 s. With a token the session that it belongs to decides.
+	// Deadline is the default deadline of tasks from callers without a token; default
+	// 600 s. With a token, that of its session applies.
 	Deadline time.Duration
-	// CallTimeout is how long one call of a tool may take: 1 h.
+	// CallTimeout is how long a tool call may take; default 1 h.
 	CallTimeout time.Duration
-	// MaxBodyBytes bounds a message: 1,000,000.
+	// MaxBodyBytes is the maximum size of a message; default 1,000,000.
 	MaxBodyBytes int
-	// MaxCalls is how many tools may run at a time for each token, and for all who
-	// have none: 64.
+	// MaxCalls is the maximum number of running tool calls for each token, and for all
+	// callers without one; default 64.
 	MaxCalls int
-	// MaxStreams is how many streams of news each of them may hold: 16.
+	// MaxStreams is the maximum number of notification streams of each; default 16.
 	MaxStreams int
-	// Patience is how long an answer may take before a client that accepts a stream
-	// gets one, with a sign of life in it every KeepAlive: 30 s and 15 s.
+	// Patience is how long an answer may take before a client that accepts a stream gets
+	// one, with a comment every KeepAlive; defaults 30 s and 15 s.
 	Patience, KeepAlive time.Duration
-	// Log gets what operators should know, without tokens or payloads; nil discards
-	// it.
+	// Log gets messages for operators, without tokens or payloads; nil discards them.
 	Log *slog.Logger
 }
 

@@ -24,8 +24,8 @@ import (
 const (
 	sessionHeader = "Mcp-Session-Id"
 	versionHeader = "Mcp-Protocol-Version"
-	// sessionless is the first version of the protocol without sessions, where news
-	// come in answer to a request.
+	// sessionless is the first version of the protocol without sessions, in which
+	// notifications are sent in response to a request.
 	sessionless = "2026-07-28"
 
 	methodInitialize = "initialize"
@@ -35,13 +35,13 @@ const (
 	noteCancelled    = "notifications/cancelled"
 )
 
-// methods are what a client may ask for.
+// methods are the supported methods.
 var methods = []string{methodInitialize, "ping", methodListTools, methodCallTool, "server/discover", methodListen}
 
-// busy is the JSON-RPC code for what may work later.
+// busy is the JSON-RPC code of a request that may succeed later.
 const busy = -32000
 
-// post serves one message.
+// post handles one message.
 func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	body, status, bad := s.readBody(w, r)
 	if bad != nil {
@@ -52,7 +52,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	h, unknown := s.who(r)
 	switch {
 	case unknown != nil:
-		s.turnAway(w, r, m, unknown)
+		s.refuseToken(w, r, m, unknown)
 	case bad != nil:
 		s.refuse(w, http.StatusBadRequest, m.ID, bad)
 	case m.ID == nil:
@@ -71,7 +71,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pass hands a request to the SDK and its answer to the client.
+// pass passes a request to the SDK and the answer to the client.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request, req *request, m message) {
 	token, bad := m.progressToken()
 	if bad != nil {
@@ -87,7 +87,7 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, req *request, m me
 			return
 		}
 		req.sdk = s.newSDK()
-		news := req.watch() // before the client is told that it listens
+		news := req.watch() // before the client learns that it is subscribed
 		var watch sync.WaitGroup
 		watch.Go(func() { follow(ctx, news, 0, func(bool) error { return announce(req.sdk) }) })
 		defer func() {
@@ -98,10 +98,10 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, req *request, m me
 	}
 	mark := rand.Text()
 	inner := r.Clone(context.WithValue(ctx, requestKey{}, req))
-	// What is asked for is JSON or a stream, whatever the client thinks that it has to say.
+	// The SDK is always asked for JSON or a stream, whatever the Accept header says.
 	inner.Header.Set("Accept", "application/json, text/event-stream")
 	inner.Header.Set("Content-Type", "application/json")
-	inner.Header.Del("Last-Event-Id") // nothing is kept that could be sent again
+	inner.Header.Del("Last-Event-Id") // no events are kept for resending
 	b := m.as(mark)
 	inner.Body, inner.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
 	if m.Method == methodInitialize {
@@ -114,21 +114,21 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, req *request, m me
 	a.finish()
 }
 
-// announce makes the SDK tell whoever listens that the tools have changed. Which
-// there are it does not know: any change will do.
+// announce makes the SDK notify its subscribers that the tools have changed. The SDK does not
+// know the tools, so any change has that effect.
 func announce(server *sdk.Server) error {
 	server.AddTool(&sdk.Tool{Name: "tool", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 	return nil
 }
 
-// cancelled does what a client's notifications/cancelled asks for.
+// cancelled handles notifications/cancelled of a client.
 func (h *holder) cancelled(session string, params strictjson.Value) {
 	var in struct {
 		ID     json.RawMessage `json:"requestId"`
 		Reason string          `json:"reason"`
 	}
 	if err := params.Decode(&in); err != nil {
-		return // there is nobody to tell
+		return // a notification has no answer
 	}
 	if in.Reason != "" {
 		in.Reason = ": " + in.Reason
@@ -136,10 +136,10 @@ func (h *holder) cancelled(session string, params strictjson.Value) {
 	h.cancel(session, in.ID, in.Reason)
 }
 
-// readBody reads a message, or says with which status it is refused.
+// readBody reads a message, or returns the status of the refusal.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, *jsonrpc.Error) {
 	if header := r.Header.Get("Content-Type"); header != "" {
-		// This is also what keeps forms of web pages out.
+		// This also refuses forms of web pages.
 		if media, _, err := mime.ParseMediaType(header); err != nil || media != "application/json" {
 			return nil, http.StatusUnsupportedMediaType, invalid("the body is said to be %.100q: send JSON with Content-Type: application/json", header)
 		}
@@ -155,10 +155,10 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, 
 	return body, 0, nil
 }
 
-// turnAway answers somebody who may not come in. A message with a token that is not
-// good gets 400: official clients take 401, and some 403, for an invitation to OAuth,
-// which this server does not offer, and then never show what the error says.
-func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, m message, why *core.Fault) {
+// refuseToken answers a caller that is not authorized. A message with an invalid token gets
+// 400: official clients take 401, and some 403, as a request for OAuth, which this server
+// does not offer, and then never show the error.
+func (s *Server) refuseToken(w http.ResponseWriter, r *http.Request, m message, why *core.Fault) {
 	switch e := invalid("%s", why.Message); {
 	case why.Code != core.CodeUnauthenticated:
 		e.Code = busy
@@ -171,12 +171,12 @@ func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, m message, why
 	}
 }
 
-// refuse answers a message with an error of the protocol.
+// refuse answers a message with a protocol error.
 func (s *Server) refuse(w http.ResponseWriter, status int, id json.RawMessage, e *jsonrpc.Error) {
 	s.hub.Count(fmt.Sprintf("%s.refused.%d", Name, status))
 	setHeaders(w.Header(), "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(failure(id, e)) // a client that has gone has no use for it
+	_, _ = w.Write(failure(id, e)) // the client may have gone
 }
 
 func setHeaders(h http.Header, media string) {

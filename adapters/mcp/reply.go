@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// reply is the answer to a request on its way from the SDK to the client. A stream
-// passes as it comes; anything else is held until it is whole. Where it stands for
-// the id of the request, the mark that the SDK knows is put back into what the
-// client sent. A client that accepts a stream and has waited for a while gets one,
-// so that it and what stands between see signs of life until the answer comes: one
-// that named a progress token gets the stream as soon as its tool runs, with progress
-// in it, by which official clients judge whether to go on waiting.
+// reply is the answer to a request on its way from the SDK to the client. A stream passes as
+// it comes; any other answer is held until it is complete. The SDK knows the request by a
+// mark instead of its id, which reply replaces by the id that the client sent. A client
+// that accepts a stream gets one if it has to wait, so that it and proxies see that the
+// connection is alive. One that sent a progress token gets the stream with progress
+// notifications as soon as its tool runs; official clients wait longer for those.
 type reply struct {
 	w    http.ResponseWriter
 	rc   *http.ResponseController
@@ -27,16 +26,16 @@ type reply struct {
 	mu        sync.Mutex
 	status    int
 	held      []byte
-	streaming bool // the head of a stream has gone out
+	streaming bool // the head of a stream was sent
 	passing   bool // the SDK writes the stream itself
 	over      bool
 	alive     *time.Timer
 	every     time.Duration
-	// progress is set while a tool runs whose progress is told.
+	// progress is set while a tool runs whose client wants progress.
 	progress *progress
 }
 
-// progress is what a client is told of a tool that runs.
+// progress makes the progress notifications of a running tool.
 type progress struct {
 	token json.RawMessage // as the client sent it
 	tool  string
@@ -44,7 +43,7 @@ type progress struct {
 	told  int
 }
 
-// next is the next notification. Its number rises each time; there is no total.
+// next returns the next notification. Its number rises each time; there is no total.
 func (p *progress) next() []byte {
 	p.told++
 	message, _ := json.Marshal(fmt.Sprintf("%s has been running for %s", p.tool, time.Since(p.since).Round(time.Second))) // a string always encodes
@@ -59,14 +58,14 @@ func newReply(w http.ResponseWriter, r *http.Request, mark string, id json.RawMe
 		a.alive = time.AfterFunc(o.Patience, func() {
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			a.breathe()
+			a.sendKeepAlive()
 		})
 	}
 	return a
 }
 
-// acceptsStream reports whether the client says by name that it reads streams: some
-// that accept anything read JSON only.
+// acceptsStream reports whether the Accept header names event streams: some clients that
+// accept anything read only JSON.
 func acceptsStream(r *http.Request) bool {
 	return strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Accept"), ",")), "text/event-stream")
 }
@@ -121,9 +120,8 @@ func (a *reply) begin() {
 	}
 }
 
-// tellProgress tells at once that a tool runs, and from then on often enough that
-// KeepAlive is never exceeded. Without a token, or for a client that does not accept a
-// stream, it does nothing.
+// tellProgress sends a progress notification at once, and then at least every KeepAlive.
+// Without a token, or if the client does not accept a stream, it does nothing.
 func (a *reply) tellProgress(token json.RawMessage, tool string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,31 +130,31 @@ func (a *reply) tellProgress(token json.RawMessage, tool string) {
 	}
 	a.progress = &progress{token: token, tool: tool, since: time.Now()}
 	a.every -= a.every / 3
-	a.breathe()
+	a.sendKeepAlive()
 }
 
-// breathe lets the client see a sign of life, and goes on to do so. Callers hold mu.
-func (a *reply) breathe() {
+// sendKeepAlive sends a progress notification or a comment, and repeats that. Callers hold mu.
+func (a *reply) sendKeepAlive() {
 	if a.over {
 		return
 	}
 	a.begin()
-	sign := []byte(signOfLife)
+	sign := []byte(keepAliveComment)
 	if a.progress != nil {
 		sign = a.progress.next()
 	}
 	if _, err := a.w.Write(sign); err != nil || a.rc.Flush() != nil {
-		return // the client has gone, as the SDK will notice
+		return // the client has gone; the SDK will notice
 	}
 	a.alive.Reset(a.every)
 }
 
-// finish sends what was held.
+// finish sends the answer that was held.
 func (a *reply) finish() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.over || a.passing || a.status == 0 && len(a.held) == 0: // nobody is there any more
+	case a.over || a.passing || a.status == 0 && len(a.held) == 0: // there is no client or nothing to send
 	case a.streaming:
 		_, _ = a.w.Write(event(a.message()))
 	default:
@@ -167,8 +165,8 @@ func (a *reply) finish() {
 	a.over = true
 }
 
-// message is what was held as a JSON-RPC message: what the SDK says of a request
-// that it does not take is plain text. Callers hold mu.
+// message returns the held answer as a JSON-RPC message: the SDK refuses a request in plain
+// text. Callers hold mu.
 func (a *reply) message() []byte {
 	if a.status < http.StatusBadRequest || strings.HasPrefix(a.head.Get("Content-Type"), "application/json") {
 		return a.held
@@ -176,7 +174,7 @@ func (a *reply) message() []byte {
 	return failure(a.id, invalid("%s", bytes.TrimSpace(a.held)))
 }
 
-// drop ends the answer: nothing is written after it.
+// drop ends the answer; nothing is written afterwards.
 func (a *reply) drop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

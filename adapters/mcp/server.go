@@ -14,14 +14,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// Path is where the door is mounted: it and everything below it.
+// Path is where the Server is mounted, with all paths below.
 const Path = "/mcp"
 
-// instructions are what a model is told of the tools as a whole.
+// instructions describe the tools as a whole to a model.
 const instructions = "These are the tools of a Dragoman hub: agents_list tells which other agents are here, agent_ask asks one and waits, " +
 	"agent_delegate gives work away and agent_result tells what became of it. Tools of other names belong to packs on the hub."
 
-// Server is the door. It is safe for concurrent use.
+// Server serves MCP clients. It is safe for concurrent use.
 type Server struct {
 	hub     *hub.Hub
 	opts    Options
@@ -31,18 +31,18 @@ type Server struct {
 
 	mu        sync.Mutex
 	holders   map[[sha256.Size]byte]*holder
-	anonymous *holder // nil if nobody may come without a token
+	anonymous *holder // nil if callers need a token
 	closed    *core.Fault
 }
 
-// New opens the door to a hub. [Server.Close] closes it.
+// New returns a Server for a hub. [Server.Close] ends it.
 func New(h *hub.Hub, opts Options) *Server {
 	s := &Server{hub: h, opts: opts.withDefaults(), holders: make(map[[sha256.Size]byte]*holder)}
 	s.sdk = s.newSDK()
 	s.handler = sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server { return requestOf(r.Context()).sdk }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true,
-		MaxRequestBodyBytes: -1, // it was read before
-		// The server that this one stands behind checks the Host, and knows which are allowed.
+		MaxRequestBodyBytes: -1, // the body was read before
+		// The HTTP server before this one checks the Host.
 		DisableLocalhostProtection:   true,
 		PropagateRequestCancellation: true,
 	})
@@ -53,7 +53,7 @@ func New(h *hub.Hub, opts Options) *Server {
 	return s
 }
 
-// newSDK returns the protocol without tools: those depend on who asks.
+// newSDK returns a server of the SDK without tools: those depend on the caller.
 func (s *Server) newSDK() *sdk.Server {
 	server := sdk.NewServer(&sdk.Implementation{Name: "dragoman", Version: s.opts.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
@@ -63,15 +63,15 @@ func (s *Server) newSDK() *sdk.Server {
 	return server
 }
 
-// Issue makes a token for a session of the hub: who shows it acts in the name of
-// the session. It is good until revoke is called, which whoever ends the session
-// does, and which ends what runs under it.
+// Issue returns a token whose holder acts on behalf of a session of the hub. It is valid until
+// revoke is called, which also ends its calls. The caller must revoke it when the session
+// ends.
 func (s *Server) Issue(session *hub.Session) (token string, revoke func()) {
 	token = rand.Text()
 	return token, s.put(sha256.Sum256([]byte(token)), session)
 }
 
-// put makes the token with the hash key one of a session, until revoke is called.
+// put makes the token with the hash key valid for a session, until revoke is called.
 func (s *Server) put(key [sha256.Size]byte, session *hub.Session) (revoke func()) {
 	h := newHolder(session, s.opts)
 	s.mu.Lock()
@@ -89,8 +89,8 @@ func (s *Server) put(key [sha256.Size]byte, session *hub.Session) (revoke func()
 	}
 }
 
-// Admit lets a principal in with a token of his own, known by its SHA-256, until it
-// expires or leave is called.
+// Admit makes the token of a principal, given by its SHA-256, valid until it expires or leave
+// is called.
 func (s *Server) Admit(token [sha256.Size]byte, p core.Principal) (leave func()) {
 	p.Dialect = Name
 	session := s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Deadline})
@@ -101,8 +101,7 @@ func (s *Server) Admit(token [sha256.Size]byte, p core.Principal) (leave func())
 	}
 }
 
-// Close ends everything that runs and makes every token void. What the HTTP server
-// has under way returns soon after.
+// Close ends all calls and invalidates all tokens. Requests under way return soon after.
 func (s *Server) Close() {
 	s.mu.Lock()
 	holders := s.holders
@@ -121,13 +120,12 @@ func tokenInPath(r *http.Request) string {
 	return strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
 }
 
-// showsToken reports whether a request has a token, good or not.
+// showsToken reports whether a request has a token, valid or not.
 func showsToken(r *http.Request) bool {
 	return tokenInPath(r) != "" || len(r.Header.Values("Authorization")) > 0
 }
 
-// who finds out in whose name a request comes: by the token in its path or in its
-// Authorization header.
+// who returns the holder of the token in the path or the Authorization header of a request.
 func (s *Server) who(r *http.Request) (*holder, *core.Fault) {
 	token := tokenInPath(r)
 	if values := r.Header.Values("Authorization"); len(values) > 0 {
@@ -171,21 +169,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// request is one POST on its way through the SDK.
+// request is a POST on its way through the SDK.
 type request struct {
 	*holder
 	sdk *sdk.Server
-	// client ends when the client hangs up. The context that a method gets from the
-	// SDK does not.
-	client  context.Context //nolint:containedctx // it crosses the SDK, which cuts it off
+	// client ends when the client closes the connection. The context that the SDK gives to
+	// a method does not.
+	client  context.Context //nolint:containedctx // the SDK does not pass it on
 	session string
 	id      []byte
-	// running tells the client that the tool that it called runs, if it wants to know.
+	// running tells the client that its tool runs, if it wants progress.
 	running func(tool string)
 }
 
 type requestKey struct{}
 
-// requestOf returns the request that a method runs for: the SDK keeps the values of
-// the context that it was called with.
+// requestOf returns the request of a method: the SDK passes on the values of the context with
+// which it was called.
 func requestOf(ctx context.Context) *request { return ctx.Value(requestKey{}).(*request) }

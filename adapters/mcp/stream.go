@@ -11,28 +11,28 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// signOfLife is a comment in a stream.
-const signOfLife = ": alive\n\n"
+// keepAliveComment is a comment in a stream.
+const keepAliveComment = ": alive\n\n"
 
-// toolsChanged is the news that the protocol has for a stream.
+// toolsChanged is the notification that the tools have changed.
 const toolsChanged = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 
-// event is a message in a stream. It has no line breaks.
+// event returns a message as an event of a stream. It must not have line breaks.
 func event(message []byte) []byte { return fmt.Appendf(nil, "event: message\ndata: %s\n\n", message) }
 
-// beginStream answers with the head of a stream.
+// beginStream sends the head of a stream.
 func beginStream(w http.ResponseWriter) {
 	setHeaders(w.Header(), "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // or a proxy would hold the pieces back
+	w.Header().Set("X-Accel-Buffering", "no") // so that proxies do not delay the events
 	w.WriteHeader(http.StatusOK)
 }
 
-// listen serves the stream of news that a client before the sessionless protocol
-// opens: it says when the tools change.
+// listen serves the notification stream of a client with a version before sessionless: it
+// tells when the tools change.
 func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	h, unknown := s.who(r)
 	if unknown != nil {
-		s.turnAway(w, r, message{}, unknown)
+		s.refuseToken(w, r, message{}, unknown)
 		return
 	}
 	if !acceptsStream(r) {
@@ -55,28 +55,27 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		return rc.Flush()
 	}
 	beginStream(w)
-	if say([]byte(signOfLife)) != nil {
+	if say([]byte(keepAliveComment)) != nil {
 		return
 	}
 	follow(ctx, news, s.opts.KeepAlive, func(changed bool) error {
 		if changed {
 			return say(event([]byte(toolsChanged)))
 		}
-		return say([]byte(signOfLife))
+		return say([]byte(keepAliveComment))
 	})
 }
 
-// watch returns a session that reads when the tools of the holder change. The caller
-// closes it.
+// watch returns a session that receives changes of the holder's tools. The caller closes it.
 func (h *holder) watch() *hub.Session {
 	b := h.session.Branch()
 	b.WatchTools()
 	return b
 }
 
-// follow calls tell(true) whenever the tools have changed, and tell(false) when
-// nothing was said for so long; zero is for ever. It returns once tell does not want
-// to know any more, ctx ends, or the session does.
+// follow calls tell(true) when the tools have changed, and tell(false) when that did not
+// happen for that long; zero means no limit. It returns when tell returns an error, or ctx or
+// the session ends.
 func follow(ctx context.Context, news *hub.Session, silence time.Duration, tell func(changed bool) error) {
 	for {
 		changed, err := next(ctx, news, silence)
@@ -86,7 +85,7 @@ func follow(ctx context.Context, news *hub.Session, silence time.Duration, tell 
 	}
 }
 
-// next waits for a change of the tools, and reports false when none came for so long.
+// next waits for a change of the tools, and returns false if there was none for silence.
 func next(ctx context.Context, s *hub.Session, silence time.Duration) (changed bool, err error) {
 	window := ctx
 	if silence > 0 {

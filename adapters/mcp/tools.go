@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// serveTools answers what the SDK cannot: which tools there are depends on who
-// asks, and may change at any time.
+// serveTools handles the methods that the SDK cannot: the tools depend on the caller and may
+// change at any time.
 func (s *Server) serveTools(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		switch method {
@@ -31,7 +31,7 @@ func (s *Server) serveTools(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 func list(tools []tool.Definition) *sdk.ListToolsResult {
-	// Others may be offered other tools.
+	// Other callers may have other tools.
 	out := &sdk.ListToolsResult{Cacheable: sdk.Cacheable{CacheScope: "private"}, Tools: []*sdk.Tool{}}
 	for _, t := range tools {
 		out.Tools = append(out.Tools, &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
@@ -39,8 +39,8 @@ func list(tools []tool.Definition) *sdk.ListToolsResult {
 	return out
 }
 
-// callTool calls a tool in the name of who asks. A tool that fails is a result, which
-// a model reads, and no error of the protocol, which it may never see.
+// callTool calls a tool on behalf of the caller. A failure of the tool is a result, which the
+// model reads, not a protocol error, which it may never see.
 func (s *Server) callTool(r *request, p *sdk.CallToolParamsRaw) (sdk.Result, error) {
 	tools := r.holder.session.Tools()
 	i := slices.IndexFunc(tools, func(t tool.Definition) bool { return t.Name == p.Name })
@@ -74,7 +74,7 @@ func (s *Server) callTool(r *request, p *sdk.CallToolParamsRaw) (sdk.Result, err
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(out.Output)}}}, nil
 }
 
-// failed is the result of a tool that failed, with what there was before it did.
+// failed is the result of a tool that failed, with its output so far.
 func (s *Server) failed(f *core.Fault, said json.RawMessage) *sdk.CallToolResult {
 	s.hub.Count(Name + ".failed." + string(f.Code))
 	r := &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: f.Error()}}}
@@ -84,17 +84,17 @@ func (s *Server) failed(f *core.Fault, said json.RawMessage) *sdk.CallToolResult
 	return r
 }
 
-// inputs holds inputs against the schemas of tools, each compiled once.
+// inputs validates inputs against the schemas of tools, and compiles each schema once.
 type inputs struct {
 	mu     sync.Mutex
 	checks map[string]func([]byte) error // by the text of the schema
 }
 
-// maxChecks bounds the schemas that are kept: packs come and go.
+// maxChecks is the maximum number of compiled schemas: packs come and go.
 const maxChecks = 1024
 
-// check returns what is wrong with an input, naming the field. What a schema that
-// cannot be compiled allows is left to the tool.
+// check validates an input; its error names the field. If the schema cannot be compiled, the
+// tool has to check.
 func (s *inputs) check(schema, input json.RawMessage) error {
 	s.mu.Lock()
 	check, known := s.checks[string(schema)]
