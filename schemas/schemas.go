@@ -72,15 +72,6 @@ func ACPEnvelope() *Schema { return acpEnvelope() }
 // Config returns the schema of the configuration.
 func Config() *Schema { return config() }
 
-// ConfigSource returns the text of the schema of the configuration.
-func ConfigSource() []byte {
-	data, err := files.ReadFile("config.json")
-	if err != nil {
-		panic(fmt.Sprintf("schemas: config.json is not in the program: %v", err))
-	}
-	return data
-}
-
 // schemasIn returns the schemas of a directory by the name of their file.
 func schemasIn(dir string) map[string]*Schema {
 	entries, err := fs.ReadDir(files, dir)

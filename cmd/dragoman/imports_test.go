@@ -120,7 +120,7 @@ var table = []row{
 	{from: []string{"schemas/..."}, own: leaves, lib: []string{"github.com/santhosh-tekuri/jsonschema/v5"}},
 	{from: []string{"proto/..."}, lib: []string{"google.golang.org/grpc", "google.golang.org/protobuf"}},
 	// The program. Calls run down this list: a package knows those above it.
-	program("config", "core", "core/journal", "core/suggest", "core/usage", "schemas"),
+	program("config", "core", "core/journal", "core/suggest", "core/usage"),
 	program("client", "adapters/...", "core", "core/hub", "core/link", "core/question", "core/usage", "proto/...", "transports/..."),
 	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...", internal+"config", internal+"client"),
 	program("agent", "adapters/...", "core", internal+"client"),

@@ -66,7 +66,7 @@ func explain(out io.Writer, c config.Config) error {
 		if standard[s.Key] != values[s.Key] {
 			other = orDash(standard[s.Key])
 		}
-		t.row(s.Key, orDash(values[s.Key]), other, config.Variable(s.Key), s.Rule.Description)
+		t.row(s.Key, orDash(values[s.Key]), other, config.Variable(s.Key), s.Description)
 	}
 	return t.flush()
 }

@@ -22,7 +22,7 @@ func TestCheckExplainsEverySetting(t *testing.T) {
 		lines[key] = strings.Join(strings.Fields(rest), " ")
 	}
 	for _, s := range config.All() {
-		if got, want := lines[s.Key], config.Variable(s.Key)+" "+s.Rule.Description; !strings.HasSuffix(got, want) {
+		if got, want := lines[s.Key], config.Variable(s.Key)+" "+s.Description; !strings.HasSuffix(got, want) {
 			t.Errorf("%s: got %q, want it to end %q", s.Key, got, want)
 		}
 	}

@@ -5,20 +5,18 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/yaml"
-
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
 // Budget is a limit on the tokens of an agent, a requester or a thread:
 // exactly one of them is set, to "*" for each on its own.
 type Budget struct {
-	Agent     string `koanf:"agent" json:"agent,omitempty"`
-	Requester string `koanf:"requester" json:"requester,omitempty"`
-	Thread    string `koanf:"thread" json:"thread,omitempty"`
-	Tokens    int64  `koanf:"tokens" json:"tokens"`
+	Agent     string `json:"agent,omitempty"`
+	Requester string `json:"requester,omitempty"`
+	Thread    string `json:"thread,omitempty"`
+	Tokens    int64  `json:"tokens"`
 	// Per is "day", which "" is too, or "total".
-	Per string `koanf:"per" json:"per,omitempty"`
+	Per string `json:"per,omitempty"`
 }
 
 // limit is the limit in the words of the engine.
@@ -70,18 +68,56 @@ func (b Budgets) Limits() []usage.Budget {
 // budgetsWanted says what the setting allows.
 const budgetsWanted = `a list such as [{agent: ben, tokens: 100000, per: day}]: each with one of agent, requester and thread ("*" for each on its own), tokens, and per (day or total)`
 
-// readBudgets reads a list, or text that is one in YAML. What stands in it the schema
-// judges.
-func readBudgets(raw any) (list []any, ok bool) {
+// mostTokens is the largest limit.
+const mostTokens = 1_000_000_000_000_000
+
+// readBudgets reads a list of limits, or text that is one in YAML.
+func readBudgets(raw any) (Budgets, bool) {
 	if text, is := raw.(string); is {
-		m, err := yaml.Parser().Unmarshal([]byte("budgets: " + text))
+		m, err := ReadYAML([]byte("budgets: " + text))
 		if err != nil || len(m) != 1 {
 			return nil, false
 		}
 		if raw = m["budgets"]; raw == nil {
-			return []any{}, true
+			return nil, true
 		}
 	}
-	list, ok = raw.([]any)
-	return list, ok
+	list, ok := raw.([]any)
+	if !ok {
+		return nil, false
+	}
+	var all Budgets
+	for _, item := range list {
+		one, ok := readBudget(item)
+		if !ok {
+			return nil, false
+		}
+		all = append(all, one)
+	}
+	return all, true
+}
+
+// readBudget reads one limit.
+func readBudget(item any) (b Budget, ok bool) {
+	m, ok := item.(map[string]any)
+	whose := 0
+	for key, value := range m {
+		text, isText := value.(string)
+		switch key {
+		case "agent", "requester", "thread":
+			*map[string]*string{"agent": &b.Agent, "requester": &b.Requester, "thread": &b.Thread}[key] = text
+			whose++
+			ok = ok && text != ""
+		case "tokens":
+			var whole bool
+			b.Tokens, whole = wholeNumber(value)
+			ok = ok && whole && !isText
+		case "per":
+			b.Per = text
+			ok = ok && (text == string(usage.Daily) || text == string(usage.Ever))
+		default:
+			ok = false
+		}
+	}
+	return b, ok && whose == 1 && 1 <= b.Tokens && b.Tokens <= mostTokens
 }

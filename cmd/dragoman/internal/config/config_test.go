@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 
 	"github.com/dragoman-hub/dragoman/schemas"
@@ -183,42 +182,19 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-func TestTheSchemaOfTheConfigurationHasEverySetting(t *testing.T) {
-	var schema struct{ Properties map[string]json.RawMessage }
-	if err := json.Unmarshal(schemas.ConfigSource(), &schema); err != nil {
+// What a program reads of the schema holds of the hub: its defaults are allowed, by the
+// schema too.
+func TestTheDefaultsAreAllowed(t *testing.T) {
+	written, err := json.Marshal(Default().Plain())
+	if err != nil {
 		t.Fatal(err)
 	}
-	described := koanf.New(".")
-	var walk func(prefix string, props map[string]json.RawMessage)
-	walk = func(prefix string, props map[string]json.RawMessage) {
-		for name, raw := range props {
-			var p struct {
-				Description string
-				Properties  map[string]json.RawMessage
-			}
-			if err := json.Unmarshal(raw, &p); err != nil {
-				t.Fatal(err)
-			}
-			if p.Description == "" {
-				t.Errorf("%s%s has no description", prefix, name)
-			}
-			if p.Properties != nil {
-				walk(prefix+name+".", p.Properties)
-				continue
-			}
-			if _, ok := defaults()[prefix+name]; !ok {
-				t.Errorf("the schema has %s%s, which is no setting", prefix, name)
-			}
-			if err := described.Set(prefix+name, true); err != nil {
-				t.Fatal(err)
-			}
-		}
+	if err := schemas.Config().Validate(written); err != nil {
+		t.Errorf("got defaults that the schema does not allow: %v", err)
 	}
-	walk("", schema.Properties)
-	for name := range defaults() {
-		if !described.Exists(name) {
-			t.Errorf("the setting %s is not in the schema", name)
-		}
+	c := Default()
+	if got, err := configOf(t, string(written), nil); err != nil || cmp.Diff(c, got) != "" {
+		t.Errorf("written down and read again: got %v and (-want +got):\n%s", err, cmp.Diff(c, got))
 	}
 }
 

@@ -2,9 +2,6 @@ package config
 
 import (
 	"fmt"
-	"sync"
-
-	"github.com/spf13/pflag"
 )
 
 // origin is where the value of a setting stands.
@@ -43,15 +40,8 @@ func (c Config) At(key string) origin {
 	if o, set := c.Places[key]; set {
 		return o
 	}
-	if flag := FlagOf(key); serveFlagSet().Lookup(flag) != nil {
+	if flag := FlagOf(key); flag != "" {
 		return origin{name: "--" + flag}
 	}
 	return origin{name: key}
 }
-
-// serveFlagSet are the flags of everything that starts a hub.
-var serveFlagSet = sync.OnceValue(func() *pflag.FlagSet {
-	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	AddFlags(fs)
-	return fs
-})

@@ -4,71 +4,91 @@ import "time"
 
 // Pi are the settings of the pi-server dialect.
 type Pi struct {
-	PromptTimeout   time.Duration `koanf:"prompt_timeout"`
-	MessageBytes    int           `koanf:"message_bytes"`
-	Sessions        int           `koanf:"sessions"`
-	SessionsAll     int           `koanf:"sessions_all"`
-	SessionLifetime time.Duration `koanf:"session_lifetime"`
-	Connections     int           `koanf:"connections"`
-	Pending         int           `koanf:"pending"`
-	Snapshots       string        `koanf:"snapshots"`
-	Lifecycle       string        `koanf:"lifecycle"`
-	KeepTasks       bool          `koanf:"keep_tasks"`
-	Retries         int           `koanf:"retries"`
-	RetryDelay      time.Duration `koanf:"retry_delay"`
-	CompactAt       int           `koanf:"compact_at"`
-	// Of the engine.
-	CommandTimeout    time.Duration `koanf:"command_timeout"`
-	DependencyTimeout time.Duration `koanf:"dependency_timeout"`
-	InFlight          int           `koanf:"in_flight"`
-	InFlightBytes     int           `koanf:"in_flight_bytes"`
-	Outcomes          int           `koanf:"outcomes"`
-	OutcomeBytes      int           `koanf:"outcome_bytes"`
-	KeyTTL            time.Duration `koanf:"key_ttl"`
-	JournalBytes      int64         `koanf:"journal_bytes"`
-	// Of what is on the disk.
-	SessionDir   string   `koanf:"session_dir"`
-	SessionBytes int64    `koanf:"session_bytes"`
-	SessionRoots []string `koanf:"session_roots"`
-	ExportDirs   []string `koanf:"export_dirs"`
-	// Of its governance.
-	Bash     bool       `koanf:"bash"`
-	Rates    PiRates    `koanf:"rates"`
-	Breakers PiBreakers `koanf:"breakers"`
+	PromptTimeout, SessionLifetime time.Duration
+	MessageBytes                   int
+	Sessions, SessionsAll          int
+	Connections, Pending           int
+	Snapshots, Lifecycle           string
+	KeepTasks                      bool
+	Retries                        int
+	RetryDelay                     time.Duration
+	CompactAt                      int
+	// Commands.
+	CommandTimeout, DependencyTimeout time.Duration
+	InFlight, InFlightBytes           int
+	Outcomes, OutcomeBytes            int
+	KeyTTL                            time.Duration
+	JournalBytes                      int64
+	// Session files.
+	SessionDir               string
+	SessionBytes             int64
+	SessionRoots, ExportDirs []string
+	// Governance.
+	Bash     bool
+	Rates    PiRates
+	Breakers PiBreakers
+}
+
+func (p *Pi) settings(t *table) {
+	add(t, "prompt_timeout", &p.PromptTimeout, 300*time.Second, "Deadline of a prompt from its admission. A steer or follow_up that becomes its own turn gets the same time again.").noLonger(longest)
+	add(t, "message_bytes", &p.MessageBytes, 10<<20, "Maximum size of a command.").bytes().atLeast(1024)
+	add(t, "sessions", &p.Sessions, 100, "Maximum number of live sessions per client: a principal, or a connection on an open hub. Beyond it, the session that has been idle longest without a subscriber makes room; its conversation stays in its file.").atLeast(1)
+	add(t, "sessions_all", &p.SessionsAll, 10_000, "Maximum number of live sessions of all clients. Beyond it, idle sessions make room in the same way.").atLeast(1)
+	add(t, "session_lifetime", &p.SessionLifetime, 24*time.Hour, "Lifetime of a session from its creation; a busy session ends once it is idle. 0s keeps sessions forever.").noShorter(0)
+	add(t, "connections", &p.Connections, 1000, "Maximum number of WebSocket clients.").atLeast(1)
+	add(t, "pending", &p.Pending, 100, "Maximum number of unanswered commands per client.").atLeast(1)
+	add(t, "snapshots", &p.Snapshots, "all", "Whether updates of a growing message repeat all of it or none, for clients that do not say.").oneOf("all", "none")
+	add(t, "lifecycle", &p.Lifecycle, "all", "Whose command lifecycle events a client gets if it does not say: everybody's (all), those for sessions it is subscribed to (session), or only its own. Nobody gets those of another principal.").oneOf("all", "session", "own")
+	add(t, "retries", &p.Retries, 3, "How many times a prompt that failed with a transient error is retried.").atLeast(0)
+	add(t, "retry_delay", &p.RetryDelay, 2*time.Second, "Delay before the first retry; it doubles with each further one.")
+	add(t, "compact_at", &p.CompactAt, 87, "Percentage of the agent's context window at which a conversation is compacted. 0 disables compaction.").atLeast(0).atMost(100)
+	add(t, "keep_tasks", &p.KeepTasks, true, "Keep a prompt running when the client that sent it disconnects.")
+	add(t, "command_timeout", &p.CommandTimeout, 30*time.Second, "Maximum duration of a command that only reads or stops something.").noLonger(longest)
+	add(t, "dependency_timeout", &p.DependencyTimeout, 30*time.Second, "How long a command waits for each command that it depends on.").noLonger(longest)
+	add(t, "in_flight", &p.InFlight, 10_000, "Maximum number of commands of all clients in flight.").atLeast(1)
+	add(t, "in_flight_bytes", &p.InFlightBytes, 256<<20, "Maximum size of all queued commands. Small ones are admitted beyond it, up to in_flight.").bytes().atLeast(1024)
+	add(t, "outcomes", &p.Outcomes, 2000, "Maximum number of outcomes replayed by id, per principal, or per connection where nobody has to authenticate.").atLeast(1)
+	add(t, "outcome_bytes", &p.OutcomeBytes, 64<<20, "Maximum size of the outcomes kept for replay.").bytes().atLeast(1024)
+	add(t, "key_ttl", &p.KeyTTL, 600*time.Second, "How long the outcome of a command is replayed for its idempotencyKey.").noLonger(longest)
+	add(t, "journal_bytes", &p.JournalBytes, 64<<20, "Maximum size of the commands in the journal; they are kept for no longer than journal.age.").bytes().atLeast(1 << 20)
+	add(t, "session_bytes", &p.SessionBytes, 64<<20, "Maximum size of a session file that is loaded. Larger ones are only listed.").bytes().atLeast(1 << 20)
+	add(t, "session_dir", &p.SessionDir, "~/.pi/agent/sessions", "Directory that conversations are written to, in pi's file format; ~/ is the home directory. Empty keeps them in memory only.")
+	add(t, "session_roots", &p.SessionRoots, []string{"~/.pi/agent/sessions", ".pi/sessions"}, "Directories below which session files are listed and loaded, in addition to session_dir. A relative one is looked for in the working directory and each directory above it, up to the home directory.")
+	add(t, "export_dirs", &p.ExportDirs, []string{"."}, "Directories below which export_html may write, in addition to session_dir. Relative ones are below the working directory; the root of the file system is never allowed.")
+	add(t, "bash", &p.Bash, false, "Let every pi client run programs with the command bash, on this machine, as the hub's user and for up to the deadline of a prompt.")
+	p.Rates.settings(t.group("rates", "Maximum number of commands started per minute. A client is a principal, or a connection on an open hub."))
+	p.Breakers.settings(t.group("breakers", "Circuit breakers of agents and bash."))
 }
 
 // PiRates are how many commands may begin within a minute: see command.Rates of adapters/pi.
 type PiRates struct {
-	All     int `koanf:"all"`
-	Client  int `koanf:"client"`
-	Session int `koanf:"session"`
-	Server  int `koanf:"server"`
-	Answers int `koanf:"answers"`
+	All, Client, Session, Server, Answers int
 }
 
-// PiBreakers say when agents and bash are not asked for a while: see
-// command.Breakers of adapters/pi.
+func (r *PiRates) settings(t *table) {
+	add(t, "all", &r.All, 0, "Commands per minute of all clients together. 0 sets no limit.").atLeast(0)
+	add(t, "client", &r.Client, 1000, "Commands per minute of one client. 0 sets no limit.").atLeast(0)
+	add(t, "session", &r.Session, 100, "Commands per minute of one client for one session; switching to it and deleting it are counted apart. 0 sets no limit.").atLeast(0)
+	add(t, "server", &r.Server, 100, "Commands per minute of one client that concern no session. 0 sets no limit.").atLeast(0)
+	add(t, "answers", &r.Answers, 60, "Answers per minute of one client to the dialogs of one session. 0 sets no limit.").atLeast(0)
+}
+
+// PiBreakers say when agents and bash are not asked for a while: see command.Breakers of adapters/pi.
 type PiBreakers struct {
-	AgentFailures int           `koanf:"agent_failures"`
-	AgentWindow   time.Duration `koanf:"agent_window"`
-	// SessionFailures are those of the bash commands of one session, BashFailures
-	// of all.
-	SessionFailures int           `koanf:"session_failures"`
-	BashFailures    int           `koanf:"bash_failures"`
-	BashWindow      time.Duration `koanf:"bash_window"`
-	Open            time.Duration `koanf:"open"`
-	Trials          int           `koanf:"trials"`
+	AgentFailures int
+	AgentWindow   time.Duration
+	// SessionFailures are those of the bash commands of one session, BashFailures of all.
+	SessionFailures, BashFailures int
+	BashWindow, Open              time.Duration
+	Trials                        int
 }
 
-func piDefaults() map[string]any {
-	return map[string]any{
-		"pi.prompt_timeout": "300s", "pi.message_bytes": 10 << 20, "pi.sessions": 100, "pi.sessions_all": 10_000, "pi.session_lifetime": "24h", "pi.connections": 1000,
-		"pi.pending": 100, "pi.in_flight": 10_000, "pi.in_flight_bytes": 256 << 20, "pi.snapshots": "all", "pi.lifecycle": "all", "pi.keep_tasks": true, "pi.bash": false, "pi.retries": 3, "pi.retry_delay": "2s", "pi.compact_at": 87,
-		"pi.command_timeout": "30s", "pi.dependency_timeout": "30s", "pi.outcomes": 2000, "pi.outcome_bytes": 64 << 20,
-		"pi.key_ttl": "600s", "pi.journal_bytes": 64 << 20, "pi.session_bytes": 64 << 20,
-		"pi.session_dir": "~/.pi/agent/sessions", "pi.session_roots": []string{"~/.pi/agent/sessions", ".pi/sessions"}, "pi.export_dirs": []string{"."},
-		"pi.rates.all": 0, "pi.rates.client": 1000, "pi.rates.session": 100, "pi.rates.server": 100, "pi.rates.answers": 60,
-		"pi.breakers.agent_failures": 5, "pi.breakers.agent_window": "60s", "pi.breakers.session_failures": 10, "pi.breakers.bash_failures": 50,
-		"pi.breakers.bash_window": "120s", "pi.breakers.open": "30s", "pi.breakers.trials": 2,
-	}
+func (b *PiBreakers) settings(t *table) {
+	add(t, "agent_failures", &b.AgentFailures, 5, "Number of failures within agent_window that opens an agent's circuit. 0 disables it.").atLeast(0)
+	add(t, "agent_window", &b.AgentWindow, 60*time.Second, "How long a failure of an agent counts.").noLonger(longest)
+	add(t, "session_failures", &b.SessionFailures, 10, "Number of bash failures within bash_window that opens the circuit of a session. 0 disables it.").atLeast(0)
+	add(t, "bash_failures", &b.BashFailures, 50, "Number of bash failures of all sessions within bash_window that opens the circuit of bash. 0 disables it.").atLeast(0)
+	add(t, "bash_window", &b.BashWindow, 120*time.Second, "How long a bash failure counts.").noLonger(longest)
+	add(t, "open", &b.Open, 30*time.Second, "How long an open circuit refuses calls.").noLonger(longest)
+	add(t, "trials", &b.Trials, 2, "Number of consecutive successes that closes a circuit again.").atLeast(1)
 }

@@ -34,6 +34,18 @@ func ParseTime(text string) (time.Duration, bool) {
 	return whole + rest, true
 }
 
+// inShort is a time without the minutes and seconds that are none: 168h.
+func inShort(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // sizeInUnits is a number of bytes with a unit.
 var sizeInUnits = regexp.MustCompile(`^([0-9]{1,18}) ?([kKMGT]?B|[KMGT]iB)$`)
 

@@ -3,22 +3,20 @@ package config
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 
-	"github.com/knadh/koanf/v2"
 	"go.yaml.in/yaml/v3"
 )
 
-// OneDocument is a parser of YAML that refuses a file with several documents: only
-// the first would be read.
-type OneDocument struct{ koanf.Parser }
-
+// ErrManyDocuments says that a file has several documents: only the first would be read.
 var ErrManyDocuments = errors.New("there are several documents in it, with --- between: write one")
 
-// Unmarshal implements koanf.Parser.
-func (p OneDocument) Unmarshal(data []byte) (map[string]any, error) {
-	all, err := p.Parser.Unmarshal(data)
-	if err != nil {
+// ReadYAML reads a map from YAML with no more than one document. Keys that are no text
+// become it.
+func ReadYAML(data []byte) (map[string]any, error) {
+	all := map[string]any{}
+	if err := yaml.Unmarshal(data, &all); err != nil {
 		return nil, err
 	}
 	var node yaml.Node
@@ -26,5 +24,26 @@ func (p OneDocument) Unmarshal(data []byte) (map[string]any, error) {
 	if documents.Decode(&node) == nil && !errors.Is(documents.Decode(&node), io.EOF) {
 		return nil, ErrManyDocuments
 	}
-	return all, nil
+	return withTextKeys(all).(map[string]any), nil
+}
+
+// withTextKeys makes text of the keys of all maps in a value.
+func withTextKeys(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			v[key] = withTextKeys(value)
+		}
+	case map[any]any:
+		m := map[string]any{}
+		for key, value := range v {
+			m[fmt.Sprint(key)] = withTextKeys(value)
+		}
+		return m
+	case []any:
+		for i, value := range v {
+			v[i] = withTextKeys(value)
+		}
+	}
+	return v
 }

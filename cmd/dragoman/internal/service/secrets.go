@@ -10,8 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/knadh/koanf/parsers/yaml"
-
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -41,7 +39,7 @@ func readSecrets(path string) (secrets, error) {
 		}
 		return nil, fmt.Errorf("coven.secrets: %s: %w; name a YAML file that the hub may read", path, err)
 	}
-	all, err := config.OneDocument{Parser: yaml.Parser()}.Unmarshal(data)
+	all, err := config.ReadYAML(data)
 	if errors.Is(err, config.ErrManyDocuments) {
 		return nil, fmt.Errorf("coven.secrets: %s: %w", path, err)
 	}

@@ -6,8 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/knadh/koanf/parsers/yaml"
-
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -32,7 +31,7 @@ func readSigningSecrets(path string) (signingSecrets, error) {
 		}
 		return nil, fmt.Errorf("parallax.secrets: %s: %w; name a YAML file that the hub may read", path, err)
 	}
-	all, err := yaml.Parser().Unmarshal(data)
+	all, err := config.ReadYAML(data)
 	if err != nil {
 		return nil, fmt.Errorf("parallax.secrets: %s is not YAML%s", path, placeOf(err))
 	}

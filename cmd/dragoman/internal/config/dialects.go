@@ -1,0 +1,104 @@
+package config
+
+import "time"
+
+// longest is the most that a deadline, or a wait of a client, may be set to.
+const longest = 168 * time.Hour
+
+// In each dialect KeepTasks says whether what was asked runs on when its requester has
+// gone.
+
+// Coven are the settings of the Coven dialect.
+type Coven struct {
+	MaxConcurrent                          int
+	Deadline, RegisterTimeout, OrphanGrace time.Duration
+	KeepTasks                              bool
+	Remember                               time.Duration
+	ToolCalls                              int
+	// Secrets is the path of the file: what stands in it is no setting, so that nothing
+	// shows it.
+	Secrets string
+}
+
+func (c *Coven) settings(t *table) {
+	add(t, "max_concurrent", &c.MaxConcurrent, 1, "Number of requests that a Coven agent gets at a time.").atLeast(1)
+	add(t, "deadline", &c.Deadline, 600*time.Second, "Default deadline of what a Coven agent or client asks.").noLonger(longest)
+	add(t, "register_timeout", &c.RegisterTimeout, 30*time.Second, "Time that a new stream has to register.")
+	add(t, "orphan_grace", &c.OrphanGrace, 2*time.Second, "Silence after session_orphaned after which a request counts as lost.")
+	add(t, "keep_tasks", &c.KeepTasks, false, "Keep a task that an agent asked for with agent_ask running when the agent disconnects. Delegated tasks always keep running.")
+	add(t, "remember", &c.Remember, 5*time.Minute, "How long a message that a client sends twice is recognised, and an answer that no client received is kept.")
+	add(t, "tool_calls", &c.ToolCalls, 64, "Maximum number of unanswered tool calls of one agent.").atLeast(1)
+	add(t, "secrets", &c.Secrets, "", "YAML file with the secrets that Coven agents are given when they join; see the page about Coven.").path()
+}
+
+// Parallax are the settings of the Parallax dialect.
+type Parallax struct {
+	TaskTimeout, HeartbeatInterval time.Duration
+	MessageBytes                   int
+	MessagesPerSecond              int
+	KeepTasks                      bool
+	// Secrets is the path of the file with what agents sign with, which nothing shows.
+	Secrets           string
+	RequireSignatures bool
+	WebhookTargets    string
+}
+
+func (p *Parallax) settings(t *table) {
+	add(t, "task_timeout", &p.TaskTimeout, 30*time.Second, "Default deadline of what a Parallax agent asks; sent to agents as taskTimeout.").noLonger(longest)
+	add(t, "heartbeat_interval", &p.HeartbeatInterval, 10*time.Second, "Time between two heartbeats of an agent.")
+	add(t, "message_bytes", &p.MessageBytes, 1_000_000, "Maximum size of a message.").bytes().atLeast(1024)
+	add(t, "messages_per_second", &p.MessagesPerSecond, 100, "Maximum rate at which an agent's messages are read, after a burst. 0 or -1 sets no limit.").atLeast(-1)
+	add(t, "secrets", &p.Secrets, "", "YAML file with the secrets that Parallax agents sign messages with; see the page about Parallax.").path()
+	add(t, "require_signatures", &p.RequireSignatures, false, "Accept only signed messages from Parallax agents.")
+	add(t, "webhook_targets", &p.WebhookTargets, "public", "Where webhooks of executions (POST /api/executions) may be delivered: nowhere (none), to public Internet addresses by https (public), or to any address by http or https, including this machine and its network (any).").oneOf("none", "public", "any")
+	add(t, "keep_tasks", &p.KeepTasks, false, "Keep a task that an agent asked for with task_request running when the agent disconnects.")
+}
+
+// ACP are the settings of the ACP dialect.
+type ACP struct {
+	Deadline, DelegateDeadline time.Duration
+	EnvelopeBytes              int
+	KeepResults, KeepIDs       time.Duration
+	MailboxBytes               int
+	KeepTasks                  bool
+}
+
+func (a *ACP) settings(t *table) {
+	add(t, "deadline", &a.Deadline, 30*time.Second, "Default deadline of a query.").noLonger(longest)
+	add(t, "delegate_deadline", &a.DelegateDeadline, time.Hour, "Default deadline of a delegate.").noLonger(longest)
+	add(t, "envelope_bytes", &a.EnvelopeBytes, 1_000_000, "Maximum size of an envelope.").bytes().atLeast(1024)
+	add(t, "keep_results", &a.KeepResults, 10*time.Minute, "How long a late result waits for a requester that is disconnected, and every message for an HTTP peer that does not read.")
+	add(t, "keep_ids", &a.KeepIDs, 300*time.Second, "How long a repeated envelope id is recognised and not acted on again.")
+	add(t, "mailbox_bytes", &a.MailboxBytes, 4<<20, "Maximum size of the messages kept for one HTTP peer.").bytes().atLeast(4096)
+	add(t, "keep_tasks", &a.KeepTasks, false, "Keep a query running when the peer that sent it disconnects. Delegated tasks always keep running.")
+}
+
+// REST are the settings of the hub's own HTTP interface.
+type REST struct {
+	Deadline  time.Duration
+	BodyBytes int
+	KeepTasks bool
+}
+
+func (r *REST) settings(t *table) {
+	add(t, "deadline", &r.Deadline, 300*time.Second, "Default deadline of a task.").noLonger(longest)
+	add(t, "body_bytes", &r.BodyBytes, 1_000_000, "Maximum size of a request body.").bytes().atLeast(1024)
+	add(t, "keep_tasks", &r.KeepTasks, true, "Keep a task running when the client that waits for it or reads it disconnects, unless its request says otherwise (keep).")
+}
+
+// MCP are the settings of the MCP endpoint.
+type MCP struct {
+	// Endpoint is the address that agents are told, where it is not that of the HTTP
+	// listener.
+	Endpoint              string
+	Deadline, CallTimeout time.Duration
+	BodyBytes, Calls      int
+}
+
+func (m *MCP) settings(t *table) {
+	add(t, "endpoint", &m.Endpoint, "", "URL of the MCP endpoint as agents reach it, such as https://hub.example.com/mcp. Empty gives agents the address of the HTTP listener.").matching(`^(https?://.+)?$`)
+	add(t, "deadline", &m.Deadline, 600*time.Second, "Default deadline of a request without a token.").noLonger(longest)
+	add(t, "call_timeout", &m.CallTimeout, time.Hour, "Maximum duration of one tool call.").noLonger(longest)
+	add(t, "body_bytes", &m.BodyBytes, 1_000_000, "Maximum size of a message.").bytes().atLeast(1024)
+	add(t, "calls", &m.Calls, 64, "Maximum number of concurrent tool calls per token, and of all clients without one.").atLeast(1)
+}

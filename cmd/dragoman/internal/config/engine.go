@@ -1,0 +1,81 @@
+package config
+
+import "time"
+
+// Journal says where tasks are recorded and for how long.
+type Journal struct {
+	Sync, NATSURL, Name string
+	Age                 time.Duration
+	Bytes               int64
+	Lag                 time.Duration
+}
+
+func (j *Journal) settings(t *table) {
+	add(t, "sync", &j.Sync, "interval", "When the embedded journal syncs to disk: at intervals, or always before it acknowledges.").oneOf("interval", "always")
+	add(t, "nats_url", &j.NATSURL, "", "Address of an external NATS server with JetStream for the journal. Empty embeds one in data_dir.").flag("nats-url", "address")
+	add(t, "name", &j.Name, "dragoman", "Name of this hub on a NATS server that several hubs share.").matching(`^[A-Za-z0-9_-]+$`)
+	add(t, "age", &j.Age, 168*time.Hour, "How long a task is kept.")
+	add(t, "bytes", &j.Bytes, 1<<30, "Maximum size of all tasks that are kept. The default is 134217728 (128 MiB) when they are kept in memory, without data_dir and journal.nats_url.").bytes().atLeast(1 << 20)
+	add(t, "lag", &j.Lag, 200*time.Millisecond, "Journal delay above which the end of a task is reported only after it is recorded. With 0s every end is recorded first.").noShorter(0)
+}
+
+// Usage says for how long the usage of tokens is kept.
+type Usage struct {
+	Age   time.Duration
+	Bytes int64
+}
+
+func (u *Usage) settings(t *table) {
+	add(t, "age", &u.Age, 9600*time.Hour, "How long token usage is kept.")
+	add(t, "bytes", &u.Bytes, 64<<20, "Maximum size of the usage that is kept. All of it is read at start.").bytes().atLeast(1 << 20)
+}
+
+// Limits are the numbers of the engine: see hub.Limits.
+type Limits struct {
+	Memory                           int64 // what GOMEMLIMIT is set from
+	Hops, QueueLength, Retries       int
+	CancelGrace, SlotGrace           time.Duration
+	Disconnect                       string
+	ApprovalTimeout, QuestionTimeout time.Duration
+	Questions                        int
+	CauseMemory                      time.Duration
+	Packs, PackTools, PackCalls      int
+	ToolTimeout, MaxToolTimeout      time.Duration
+	KeepNotices                      time.Duration
+	NoticeBytes                      int
+	TaskBytes, HistoryBytes          int
+	RequestBytes                     int
+	MaxDeadline                      time.Duration
+	Threads                          int
+	FinishedTasks, FinishedBytes     int
+	UnrecordedBytes                  int
+}
+
+func (l *Limits) settings(t *table) {
+	add(t, "memory", &l.Memory, 0, "Memory that the process should stay below: near it, garbage is collected more often. 0 is half of what the machine or its control group has. GOMEMLIMIT in the environment takes precedence.").bytes().atLeast(0)
+	add(t, "hops", &l.Hops, 8, "Maximum length of an agent-asks-agent chain.").atLeast(1)
+	add(t, "queue_length", &l.QueueLength, 64, "Maximum number of tasks waiting for one agent.").atLeast(1)
+	add(t, "retries", &l.Retries, 2, "How many times a task that failed without any output is given to another agent. 0 disables retries.").atLeast(0)
+	add(t, "cancel_grace", &l.CancelGrace, 5*time.Second, "Time that an agent has to react to a cancellation.")
+	add(t, "slot_grace", &l.SlotGrace, 5*time.Second, "How long the slot of a task that ended without its agent stays taken.")
+	add(t, "disconnect", &l.Disconnect, "single", "Which agents are disconnected after that time: those that run one task at a time (single), all (always) or none (never). Otherwise the slot is freed.").oneOf("single", "always", "never")
+	add(t, "approval_timeout", &l.ApprovalTimeout, 300*time.Second, "Time to decide on a tool call that waits for approval.")
+	add(t, "question_timeout", &l.QuestionTimeout, 60*time.Second, "Time to answer a question of an agent that sets no timeout.")
+	add(t, "questions", &l.Questions, 1000, "Maximum number of open questions of agents.").atLeast(1)
+	add(t, "cause_memory", &l.CauseMemory, 30*time.Second, "How long after its last task an agent's requests still count as part of that task's chain. 0s ends it with the task.").noShorter(0)
+	add(t, "packs", &l.Packs, 64, "Maximum number of connected tool packs.").atLeast(1)
+	add(t, "pack_tools", &l.PackTools, 128, "Maximum number of tools per pack.").atLeast(1)
+	add(t, "pack_calls", &l.PackCalls, 256, "Maximum number of calls waiting for one pack.").atLeast(1)
+	add(t, "tool_timeout", &l.ToolTimeout, 30*time.Second, "Timeout of a pack's tool call if the pack sets none.")
+	add(t, "max_tool_timeout", &l.MaxToolTimeout, 300*time.Second, "Maximum timeout that a pack may set. Existing agents wait 300 s.")
+	add(t, "keep_notices", &l.KeepNotices, 10*time.Minute, "How long a notice on a topic is kept for subscribers that are disconnected or slow.")
+	add(t, "notice_bytes", &l.NoticeBytes, 4<<20, "Maximum size of all notices that are kept.").bytes().atLeast(4096)
+	add(t, "task_bytes", &l.TaskBytes, 64<<20, "Maximum size of an agent's output in one task.").bytes().atLeast(4096)
+	add(t, "history_bytes", &l.HistoryBytes, 64<<10, "Maximum size of the earlier turns that an agent without memory is given. 0 gives it none.").bytes().atLeast(0)
+	add(t, "request_bytes", &l.RequestBytes, 16<<20, "Maximum size of a request.").bytes().atLeast(4096)
+	add(t, "max_deadline", &l.MaxDeadline, 168*time.Hour, "Maximum deadline of a task, from now.")
+	add(t, "threads", &l.Threads, 4096, "Maximum number of threads kept in memory.").atLeast(1)
+	add(t, "finished_tasks", &l.FinishedTasks, 1024, "Maximum number of finished tasks kept in memory, in addition to the journal.").atLeast(1)
+	add(t, "finished_bytes", &l.FinishedBytes, 64<<20, "Maximum size of the finished tasks kept in memory, in addition to the journal.").bytes().atLeast(4096)
+	add(t, "unrecorded_bytes", &l.UnrecordedBytes, 256<<20, "Maximum size of finished tasks that wait for the journal. Above it, new tasks are refused.").bytes().atLeast(4096)
+}

@@ -1,0 +1,63 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Plain returns the settings as the file has them.
+func (c Config) Plain() map[string]any {
+	root := map[string]any{}
+	for key, value := range c.flat() {
+		groups := strings.Split(key, ".")
+		m := root
+		for _, name := range groups[:len(groups)-1] {
+			if m[name] == nil {
+				m[name] = map[string]any{}
+			}
+			m = m[name].(map[string]any)
+		}
+		m[groups[len(groups)-1]] = value
+	}
+	return root
+}
+
+// Values are the values of all settings as text, by their keys.
+func (c Config) Values() map[string]string {
+	all := map[string]string{}
+	for key, value := range c.flat() {
+		all[key] = fmt.Sprint(value)
+	}
+	return all
+}
+
+// flat are the values of all settings by their keys, in the types that a file has.
+func (c Config) flat() map[string]any {
+	all := map[string]any{}
+	for _, s := range *c.settings().all {
+		all[s.Key] = s.plain()
+	}
+	return all
+}
+
+// plain is the value of the field, in a type that a file has.
+func (s *Setting) plain() any {
+	switch field := s.field.(type) {
+	case *string:
+		return *field
+	case *bool:
+		return *field
+	case *int:
+		return *field
+	case *int64:
+		return *field
+	case *time.Duration:
+		return field.String()
+	case *[]string:
+		return append([]string{}, *field...)
+	case *Budgets:
+		return append(Budgets{}, *field...)
+	}
+	return nil
+}
