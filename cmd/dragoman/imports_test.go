@@ -120,7 +120,7 @@ var table = []row{
 	{from: []string{"schemas/..."}, own: leaves, lib: []string{"github.com/santhosh-tekuri/jsonschema/v5"}},
 	{from: []string{"proto/..."}, lib: []string{"google.golang.org/grpc", "google.golang.org/protobuf"}},
 	// The program. Calls run down this list: a package knows those above it.
-	program("config", "core", "core/journal", "core/suggest", "core/usage"),
+	program("config", "core", "core/journal", "core/usage"),
 	program("client", "adapters/...", "core", "core/hub", "core/link", "core/question", "core/usage", "proto/...", "transports/..."),
 	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...", internal+"config", internal+"client"),
 	program("agent", "adapters/...", "core", internal+"client"),
@@ -164,7 +164,7 @@ const internal = "cmd/dragoman/internal/"
 // program is the row of a package of the program. What it imports of others is its own
 // business.
 func program(name string, own ...string) row {
-	return row{from: []string{internal + name}, own: own, lib: []string{"github.com", "go.yaml.in", "golang.org", "google.golang.org"}}
+	return row{from: []string{internal + name}, own: slices.Concat(own, leaves), lib: []string{"github.com", "go.yaml.in", "golang.org", "google.golang.org"}}
 }
 
 // rowOf finds the row of a package.
