@@ -60,9 +60,9 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"ask", "", "hello"}, command.ExitUsage, "TO is empty: write 'dragoman ask TO [WORD...]"},
 		{[]string{"deny", "task", ""}, command.ExitUsage, "CALL is empty: write 'dragoman deny TASK [CALL]"},
 		{[]string{"ask", "actor", "", "--hub", hub}, command.ExitUsage, "the content is empty: say what is wanted"},
-		{[]string{"serve", "now", "please"}, command.ExitUsage, `"now please" is too much: write 'dragoman serve [flags]'`},
-		{[]string{"agents", "a", "b"}, command.ExitUsage, `"b" is too much: write 'dragoman agents [ID]`},
-		{[]string{"tail", "a", "b"}, command.ExitUsage, `"b" is too much: write 'dragoman tail [TASK]`},
+		{[]string{"serve", "now", "please"}, command.ExitUsage, `unexpected argument "now please": write 'dragoman serve [flags]'`},
+		{[]string{"agents", "a", "b"}, command.ExitUsage, `unexpected argument "b": write 'dragoman agents [ID]`},
+		{[]string{"tail", "a", "b"}, command.ExitUsage, `unexpected argument "b": write 'dragoman tail [TASK]`},
 		{[]string{"tail", "--color", "blue"}, command.ExitUsage, `--color "blue": use auto, always or never`},
 		{[]string{"ask", "a", "b", "--timeout", "-1s"}, command.ExitUsage, "--timeout -1s: use some time, such as 20s"},
 		{[]string{"ask", "a", "b", "--timeout", "0"}, command.ExitUsage, "--timeout 0s: use some time"},
@@ -93,7 +93,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"stdio", "--snapshots", "some"}, command.ExitUsage, `--snapshots "some": use all or none, with --dialect pi`},
 		{[]string{"stdio", "--snapshots", "none", "--dialect", "acp"}, command.ExitUsage, `--snapshots "none": use all or none, with --dialect pi`},
 		{[]string{"agent", "sed", "-e", "s/a/b/"}, command.ExitUsage, "--dialect is missing: write coven, parallax or acp, before the command"},
-		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--hub", pi, "--", "cat"}, command.ExitFailed, "is no hub, or another door of it: name the address that the hub says when it is ready with --hub (426 Upgrade Required)"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--hub", pi, "--", "cat"}, command.ExitFailed, "is not a hub, or another listener of it: give the address that the hub logs when it is ready with --hub (426 Upgrade Required)"},
 		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", "", "--", "cat"}, command.ExitUsage, "--grpc-addr is empty: give the address, or leave it out"},
 		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--grpc-addr", grpc, "--", "cat"}, command.ExitUsage, "--grpc-addr is not where --dialect acp joins: use --hub"},
 		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--domain", "A B", "--", "cat"}, command.ExitUsage, `--domain "A B": write words with dots between, such as family.calendar`},
@@ -105,8 +105,8 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"serve", "--http-addr", "8080", "--pi-addr", ":3141"}, command.ExitUsage, "; --pi-addr :3141 is open to the network and nobody has to authenticate: use 127.0.0.1"},
 		{[]string{"serve", "--grpc-addr", grpc, "--http-addr", s.service.Addresses().HTTP, "--pi-addr", "127.0.0.1:0"}, command.ExitFailed, "bind: address already in use; choose other addresses with --grpc-addr, --http-addr (port 0 picks a free one)"},
 		{[]string{"serve", "--config", "/none.yaml"}, command.ExitUsage, "--config /none.yaml: no such file or directory; name a YAML file"},
-		{append([]string{"serve"}, shut...), command.ExitUsage, "nobody could reach the hub: give it one of"},
-		{append([]string{"check"}, shut...), command.ExitUsage, "nobody could reach the hub: give it one of"},
+		{append([]string{"serve"}, shut...), command.ExitUsage, "nothing could reach the hub: set one of"},
+		{append([]string{"check"}, shut...), command.ExitUsage, "nothing could reach the hub: set one of"},
 		{append([]string{"serve", "--stdio", "--data-dir", file}, shut...), command.ExitFailed, "--data-dir " + file},
 		{append([]string{"serve", "--stdio", "--ready-file", "/none/x"}, shut...), command.ExitFailed, "--ready-file /none/x"},
 
@@ -117,10 +117,10 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"stdio", "--hub", "http://" + nobody}, command.ExitFailed, "or name another with --hub (dial tcp " + nobody + ": connect: connection refused)"},
 		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--hub", "http://" + nobody, "--", "cat"}, command.ExitFailed, "with --hub (dial tcp " + nobody + ": connect: connection refused)"},
 		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", nobody, "--", "cat"}, command.ExitFailed, "with --grpc-addr (dial tcp " + nobody + ": connect: connection refused)"},
-		{[]string{"agents", "--hub", "http://" + grpc}, command.ExitFailed, "is no hub, or another door of it: name the address that the hub says when it is ready with --hub"},
-		{[]string{"stdio", "--hub", "http://" + grpc}, command.ExitFailed, "is no hub, or another door of it"},
-		{[]string{"agents", "--hub", pi}, command.ExitFailed, "is no hub, or another door of it: name the address that the hub says when it is ready with --hub (426 Upgrade Required)"},
-		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", s.service.Addresses().HTTP, "--", "cat"}, command.ExitFailed, "is no hub, or another door of it"},
+		{[]string{"agents", "--hub", "http://" + grpc}, command.ExitFailed, "is not a hub, or another listener of it: give the address that the hub logs when it is ready with --hub"},
+		{[]string{"stdio", "--hub", "http://" + grpc}, command.ExitFailed, "is not a hub, or another listener of it"},
+		{[]string{"agents", "--hub", pi}, command.ExitFailed, "is not a hub, or another listener of it: give the address that the hub logs when it is ready with --hub (426 Upgrade Required)"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", s.service.Addresses().HTTP, "--", "cat"}, command.ExitFailed, "is not a hub, or another listener of it"},
 	} {
 		code, out, complaint := typed(t, tt.args...)
 		if code != tt.code || !strings.Contains(complaint, tt.want) {
@@ -134,7 +134,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 
 func TestWhereThereIsNothingToShowIsSaidSo(t *testing.T) {
 	s := newStage(t, nil)
-	for name, want := range map[string]string{"agents": "no agent is here", "usage": "no agent has told of any tokens"} {
+	for name, want := range map[string]string{"agents": "no agent is here", "usage": "no agent has reported any tokens"} {
 		if code, out, said := typed(t, name, "--hub", "http://"+s.service.Addresses().HTTP); code != command.ExitDone || out != "" || !strings.Contains(said, want) {
 			t.Errorf("%s: got %d, %q and %q, want %q on stderr", name, code, out, said, want)
 		}

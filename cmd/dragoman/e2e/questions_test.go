@@ -17,7 +17,7 @@ func TestAPersonAnswersAQuestionFromTheCommandLine(t *testing.T) {
 	looker := s.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "local"}})
 	defer looker.Close(nil)
 	looker.WatchQuestions(question.View{Agent: "asker", For: core.Principal{ID: "local"}})
-	if code, out, complaint := s.typed(t, "questions"); code != command.ExitDone || out != "" || complaint != "nobody is asked anything\n" {
+	if code, out, complaint := s.typed(t, "questions"); code != command.ExitDone || out != "" || complaint != "there are no open questions\n" {
 		t.Errorf("got %d, %q and %q, want nothing to wait", code, out, complaint)
 	}
 	input := map[string]any{

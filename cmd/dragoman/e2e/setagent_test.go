@@ -123,7 +123,7 @@ func TestWhoSetsMoreThanAnAgentTakesIsToldThatItTakesNoMore(t *testing.T) {
 	a := dialRaw(t, at, http.Header{"X-Agent-Id": {"a"}})
 	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":2}}}`)
 	a.hears(`"registered"`)
-	for most, want := range map[string]string{"3": "a runs 2 at once: it says itself that it takes no more\n", "2": "a runs 2 at once\n", "0": "a runs 2 at once\n"} {
+	for most, want := range map[string]string{"3": "a runs 2 at once: the agent itself accepts no more\n", "2": "a runs 2 at once\n", "0": "a runs 2 at once\n"} {
 		if out, code := runCommand(t, "config", "set-agent", "a", "--max-concurrent", most, "--hub", "http://"+at); code != command.ExitDone || out != want {
 			t.Errorf("%s: got %q and %d, want %q", most, out, code, want)
 		}
@@ -201,7 +201,7 @@ func TestTheSettingsAreReadAgainOnSIGHUP(t *testing.T) {
 	}
 	reload("parallax: {heartbeat_interval: 30s}", "the configuration was reloaded")
 	a.hears(`"config_update"`, `"heartbeatInterval":30000`, `"reason":"the configuration was reloaded"`)
-	const refused = "the settings could not be read again: those before hold"
+	const refused = "reloading the settings failed: the previous ones stay in effect"
 	for text, why := range map[string]string{
 		"parallax: {heartbeat_interval: soon}":                                "parallax.heartbeat_interval",
 		"parallax: [":                                                         path,
@@ -216,7 +216,7 @@ func TestTheSettingsAreReadAgainOnSIGHUP(t *testing.T) {
 		b.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
 		b.hears(`"heartbeatInterval":30000`)
 	}
-	later := reload("parallax: {heartbeat_interval: 30s}\nlimits: {hops: 3}", "some settings that changed are taken over at the next start")
+	later := reload("parallax: {heartbeat_interval: 30s}\nlimits: {hops: 3}", "some changed settings take effect at the next start")
 	if got, _ := later["settings"].([]any); len(got) != 1 || got[0] != "limits.hops" {
 		t.Errorf("got %v, want limits.hops named", later)
 	}

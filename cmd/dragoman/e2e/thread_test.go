@@ -13,7 +13,7 @@ func TestAThreadThatNobodySpokeInIsSaidToBeNew(t *testing.T) {
 	s.cast(t, acp.Dialect, "actor", 1)
 	hub := "http://" + s.service.Addresses().HTTP
 	for _, tt := range []struct{ command, note string }{
-		{"ask", "[the thread talk is new: nothing was said in it before]"},
+		{"ask", "[the thread talk is new: it has no earlier turns]"},
 		{"ask", ""},
 		{"delegate", ""},
 	} {

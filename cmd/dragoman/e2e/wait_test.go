@@ -108,10 +108,10 @@ func TestWhoWaitsInVainIsToldForHowLongAndForWhom(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--wait=1ms", "--hub", nobody, "--", "cat"}, "dragoman: waited 1ms in vain: no hub answers at " + nobody + ": start one"},
-		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--wait=1ms", "--hub", nobody, "--", "cat"}, "dragoman: waited 1ms in vain: no hub answers at " + nobody + ": start one"},
-		{[]string{"ask", "--wait=1ms", "--hub", nobody, "a", "b"}, "dragoman: waited 1ms in vain: no hub answers at " + nobody},
-		{[]string{"ask", "--wait=1ms", "--hub", hub, "a", "b"}, `dragoman: waited 1ms in vain: no agent "a" is here; 'dragoman agents`},
+		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--wait=1ms", "--hub", nobody, "--", "cat"}, "dragoman: gave up after 1ms: no hub answers at " + nobody + ": start one"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--wait=1ms", "--hub", nobody, "--", "cat"}, "dragoman: gave up after 1ms: no hub answers at " + nobody + ": start one"},
+		{[]string{"ask", "--wait=1ms", "--hub", nobody, "a", "b"}, "dragoman: gave up after 1ms: no hub answers at " + nobody},
+		{[]string{"ask", "--wait=1ms", "--hub", hub, "a", "b"}, `dragoman: gave up after 1ms: no agent "a" is here; 'dragoman agents`},
 		{[]string{"agent", "--wait", "--hub", hub, "--dialect", "acp", "--name", "a", "1ms", "--", "cat"}, "1ms would be the command: write --wait=1ms"},
 		{[]string{"ask", "--wait", "1ms", "a", "b", "--hub", hub}, "1ms would be the agent to ask: write --wait=1ms"},
 	} {

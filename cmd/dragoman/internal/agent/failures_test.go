@@ -38,13 +38,13 @@ func TestReconnectsWithoutBackoff(t *testing.T) {
 		t.Errorf("got %v, want it to go on for as long as it may", err)
 	}
 	const grown = 7 // after so many the pace has reached its bound
-	if most := grown + int(time.Hour/(backoffMost/2)); len(began) > most {
+	if most := grown + int(time.Hour/(maxBackoff/2)); len(began) > most {
 		t.Errorf("got %d connections in an hour, want at most %d", len(began), most)
 	}
 	for i := 1; i < len(began); i++ {
 		pause := began[i].Sub(began[i-1])
-		if pause > backoffMost || i >= grown && pause < backoffMost/2 {
-			t.Errorf("got a pause of %v before connection %d, want no more than %v, and half of that once it has grown", pause, i+1, backoffMost)
+		if pause > maxBackoff || i >= grown && pause < maxBackoff/2 {
+			t.Errorf("got a pause of %v before connection %d, want no more than %v, and half of that once it has grown", pause, i+1, maxBackoff)
 		}
 	}
 }
@@ -53,15 +53,15 @@ func TestAConnectionThatHeldBeginsThePaceAnew(t *testing.T) {
 	began, err := lives(t, func(n int, joined func()) error {
 		joined()
 		if n == 20 {
-			<-time.After(backoffMost)
+			<-time.After(maxBackoff)
 		}
 		return lost
 	})
 	if err != nil || len(began) < 21 {
 		t.Fatalf("got %d connections and %v, want more than 20", len(began), err)
 	}
-	if pause := began[20].Sub(began[19].Add(backoffMost)); pause > backoffLeast {
-		t.Errorf("got a pause of %v behind a connection that held, want at most %v", pause, backoffLeast)
+	if pause := began[20].Sub(began[19].Add(maxBackoff)); pause > minBackoff {
+		t.Errorf("got a pause of %v behind a connection that held, want at most %v", pause, minBackoff)
 	}
 }
 

@@ -22,24 +22,23 @@ import (
 
 // The bounds of a command that answers requests.
 const (
-	stderrTail   = 4 << 10
-	killPatience = 2 * time.Second
-	readAtOnce   = 16 << 10
+	stderrTail = 4 << 10
+	killDelay  = 2 * time.Second
+	maxChunk   = 16 << 10
 )
 
-// Handler answers requests by running a command: the content on its
-// stdin, its stdout streamed as text, a non-zero exit as a failure with the end
-// of its stderr. Each request gets a process of its own, in a group that dies
-// whole when the request is cancelled. What a request has beside its content
-// stands as JSON in the file that DRAGOMAN_REQUEST names. The log says which runs
-// failed: why stands on stderr already.
+// Handler answers requests by running a command: the content is its stdin, its stdout is
+// streamed as text, and a non-zero exit is a failure with the end of its stderr. Each request
+// has its own process group, which is killed when the request is cancelled. The rest of a
+// request is JSON in the file that DRAGOMAN_REQUEST names. Failed runs are logged without
+// their reason, which is on stderr already.
 func Handler(argv []string, stderr io.Writer, log *slog.Logger) core.Handler {
 	return func(ctx context.Context, r core.Request, say func(core.Body) error) error {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-		cmd.WaitDelay = killPatience
-		cmd.Stdin = strings.NewReader(spoken(r))
+		cmd.WaitDelay = killDelay
+		cmd.Stdin = strings.NewReader(requestText(r))
 		cmd.Env = append(os.Environ(), "DRAGOMAN_THREAD="+string(r.Thread))
 		if path, err := requestFile(r); err != nil {
 			return err
@@ -47,8 +46,8 @@ func Handler(argv []string, stderr io.Writer, log *slog.Logger) core.Handler {
 			defer os.Remove(path) //nolint:errcheck // a file of the temporary directory
 			cmd.Env = append(cmd.Env, "DRAGOMAN_REQUEST="+path)
 		}
-		said := &speaker{say: say, odd: sync.OnceFunc(func() {
-			fmt.Fprintf(stderr, "dragoman: %s wrote what is not UTF-8: the odd bytes are replaced\n", argv[0])
+		said := &textWriter{say: say, invalid: sync.OnceFunc(func() {
+			fmt.Fprintf(stderr, "dragoman: %s wrote invalid UTF-8: the invalid bytes are replaced\n", argv[0])
 		})}
 		cmd.Stdout = said
 		errs := &Tail{Also: stderr}
@@ -59,7 +58,7 @@ func Handler(argv []string, stderr io.Writer, log *slog.Logger) core.Handler {
 			return core.NewFault(core.CodeInternal, "cannot run %s: %s", argv[0], err)
 		}
 		err := cmd.Wait()
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind, if anything
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // child processes that it left behind
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -77,39 +76,38 @@ func Handler(argv []string, stderr io.Writer, log *slog.Logger) core.Handler {
 	}
 }
 
-// spoken is a request in words: of a notice, its topic and its data.
-func spoken(r core.Request) string {
+// requestText is the content of a request, or the topic and data of a notice.
+func requestText(r core.Request) string {
 	if r.Content == "" && r.Notice != nil {
 		return strings.TrimSpace(r.Notice.Topic+" "+string(r.Notice.Data)) + "\n"
 	}
 	return r.Content
 }
 
-// requestFile writes what a request has beside its content, and returns "" when
-// there is nothing.
+// requestFile writes a request to a file and returns its path, "" if it has nothing but its
+// content.
 func requestFile(r core.Request) (string, error) {
 	if len(r.Data) == 0 && len(r.Context) == 0 && len(r.Attachments) == 0 && len(r.History) == 0 && r.Notice == nil {
 		return "", nil
 	}
 	f, err := os.CreateTemp("", "dragoman-request-*.json")
 	if err != nil {
-		return "", fmt.Errorf("keeping the request for the command: %w", err)
+		return "", fmt.Errorf("writing the request for the command: %w", err)
 	}
 	err = json.NewEncoder(f).Encode(r)
 	return f.Name(), errors.Join(err, f.Close())
 }
 
-// speaker says what is written to it, piece by piece, without cutting a
-// character in two.
-type speaker struct {
-	say  func(core.Body) error
-	odd  func() // told when bytes are no text
-	rest []byte // the beginning of a character whose end has not come
-	err  error
+// textWriter passes on what is written to it as text, without splitting a character.
+type textWriter struct {
+	say     func(core.Body) error
+	invalid func() // called when bytes are not UTF-8
+	rest    []byte // the beginning of a character
+	err     error
 }
 
 // Write implements io.Writer.
-func (s *speaker) Write(p []byte) (int, error) {
+func (s *textWriter) Write(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
@@ -132,27 +130,27 @@ func (s *speaker) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush says what is left at the end.
-func (s *speaker) flush() error {
+// flush passes on what is left at the end.
+func (s *textWriter) flush() error {
 	if len(s.rest) == 0 {
 		return nil
 	}
 	return s.say(core.Text{Text: s.text(s.rest)})
 }
 
-// text makes text of bytes, and says so when they were none.
-func (s *speaker) text(b []byte) string {
-	if !utf8.Valid(b) && s.odd != nil {
-		s.odd()
+// text makes bytes valid UTF-8.
+func (s *textWriter) text(b []byte) string {
+	if !utf8.Valid(b) && s.invalid != nil {
+		s.invalid()
 	}
 	return strings.ToValidUTF8(string(b), "\ufffd")
 }
 
-// chunks cuts a long text between characters.
+// chunks splits a long text between characters.
 func chunks(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for len(text) > 0 {
-			n := min(len(text), readAtOnce)
+			n := min(len(text), maxChunk)
 			for n < len(text) && !utf8.RuneStart(text[n]) {
 				n--
 			}
@@ -164,7 +162,7 @@ func chunks(text string) func(yield func(string) bool) {
 	}
 }
 
-// Tail passes on what is written to it and remembers the end.
+// Tail passes on what is written to it and keeps the end.
 type Tail struct {
 	Also io.Writer
 	end  []byte
@@ -179,4 +177,5 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return t.Also.Write(p)
 }
 
+// Text is the end of what was written.
 func (t *Tail) Text() string { return strings.ToValidUTF8(strings.TrimSpace(string(t.end)), "\ufffd") }

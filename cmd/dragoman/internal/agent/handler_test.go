@@ -124,7 +124,7 @@ func TestNoCharacterIsCutInTwoHoweverTheOutputIsCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.String().Draw(t, "text")
 		var got strings.Builder
-		s := &speaker{say: func(b core.Body) error {
+		s := &textWriter{say: func(b core.Body) error {
 			text := b.(core.Text).Text
 			if !utf8.ValidString(text) {
 				t.Fatalf("got %q, want whole characters", text)

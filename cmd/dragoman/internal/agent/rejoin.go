@@ -14,12 +14,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// inTime lets connect join within the patience that there is for what should be
-// quick: at another door of the hub, or of another server, nobody may ever answer.
-func inTime(ctx context.Context, connect func(ctx context.Context, joined func()) error, joined func()) error {
+// joinInTime bounds the time that connect takes to join: another listener of the hub, or
+// another server, may never answer.
+func joinInTime(ctx context.Context, connect func(ctx context.Context, joined func()) error, joined func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timer := time.AfterFunc(client.Patience, func() { cancel(client.ErrNotTakenIn) })
+	timer := time.AfterFunc(client.ResponseTimeout, func() { cancel(client.ErrNotTakenIn) })
 	defer timer.Stop()
 	err := connect(ctx, func() {
 		timer.Stop()
@@ -31,48 +31,48 @@ func inTime(ctx context.Context, connect func(ctx context.Context, joined func()
 	return err
 }
 
-// The pace at which an agent comes back after its connection was lost.
+// The delay before an agent reconnects.
 const (
-	backoffLeast = time.Second
-	backoffMost  = 30 * time.Second
+	minBackoff = time.Second
+	maxBackoff = 30 * time.Second
 )
 
-// Stay joins, and joins again when the connection is lost, at a growing pace. Only a
-// connection that held begins the pace anew: a hub that takes the agent in and drops
-// it at once is not run down. It waits up to patience for a hub that is not there yet.
-// It returns an error when it never got in, or when the hub turned it away.
+// Stay joins, and joins again with a growing delay when the connection is lost. Only a
+// connection that lasted resets the delay, so that a hub that accepts the agent and drops it
+// at once is not flooded. Stay waits up to patience for a hub that is not running yet. It
+// returns an error if it never joined, or if the hub refused the agent.
 func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, connect func(ctx context.Context, joined func()) error) error {
-	in, wait := false, backoffLeast
-	arrival := client.NewRetry(patience, client.IsNoHub, func(err error) {
+	in, wait := false, minBackoff
+	retry := client.NewRetry(patience, client.IsNoHub, func(err error) {
 		log.Info("waiting for a hub", "for", patience.String(), "reason", err.Error())
 	})
 	for {
 		var since time.Time
-		join := func() error { return inTime(ctx, connect, func() { in, since = true, time.Now() }) }
+		join := func() error { return joinInTime(ctx, connect, func() { in, since = true, time.Now() }) }
 		var err error
 		if in {
 			err = join()
 		} else {
-			err = arrival.Do(ctx, join)
+			err = retry.Do(ctx, join)
 		}
-		var turned *core.Fault
+		var refused *core.Fault
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.As(err, &turned) && (turned.Peer == parallaxwire.Replaced || turned.Peer == acpclient.Replaced):
-			return errors.New(turned.Message)
-		case in && errors.As(err, &turned) && turned.Code == core.CodeConflict:
-			// The hub may not know yet that the connection before is lost.
-		case errors.As(err, &turned):
-			return errors.New(turned.Message)
+		case errors.As(err, &refused) && (refused.Peer == parallaxwire.Replaced || refused.Peer == acpclient.Replaced):
+			return errors.New(refused.Message)
+		case in && errors.As(err, &refused) && refused.Code == core.CodeConflict:
+			// The hub may not have noticed yet that the previous connection is lost.
+		case errors.As(err, &refused):
+			return errors.New(refused.Message)
 		case !in && err != nil && !errors.Is(err, io.EOF):
 			return err
 		}
-		if !since.IsZero() && time.Since(since) >= backoffMost {
-			wait = backoffLeast
+		if !since.IsZero() && time.Since(since) >= maxBackoff {
+			wait = minBackoff
 		}
 		pause := wait/2 + rand.N(wait/2)
-		reason := "the hub ended it in good order"
+		reason := "the hub closed it normally"
 		if err != nil {
 			reason = err.Error()
 		}
@@ -82,6 +82,6 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, connect
 		case <-ctx.Done():
 			return nil
 		}
-		wait = min(2*wait, backoffMost)
+		wait = min(2*wait, maxBackoff)
 	}
 }

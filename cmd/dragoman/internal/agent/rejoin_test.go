@@ -16,15 +16,15 @@ import (
 func TestAnAgentThatNobodyTakesInGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		err := inTime(t.Context(), func(ctx context.Context, _ func()) error {
+		err := joinInTime(t.Context(), func(ctx context.Context, _ func()) error {
 			<-ctx.Done()
 			return errors.New("what came of that")
 		}, func() {})
-		if err == nil || !errors.Is(err, client.ErrNotTakenIn) || time.Since(began) != client.Patience {
-			t.Errorf("got %v after %v, want it given up after %v", err, time.Since(began), client.Patience)
+		if err == nil || !errors.Is(err, client.ErrNotTakenIn) || time.Since(began) != client.ResponseTimeout {
+			t.Errorf("got %v after %v, want it given up after %v", err, time.Since(began), client.ResponseTimeout)
 		}
 		joined := false
-		err = inTime(t.Context(), func(ctx context.Context, in func()) error {
+		err = joinInTime(t.Context(), func(ctx context.Context, in func()) error {
 			in()
 			select {
 			case <-ctx.Done():
@@ -42,7 +42,7 @@ func TestWhoComesBackSaysWhyHeLeft(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
 		want string
-	}{{nil, `reason="the hub ended it in good order"`}, {lost, `reason="peer gone: the connection was lost"`}} {
+	}{{nil, `reason="the hub closed it normally"`}, {lost, `reason="peer gone: the connection was lost"`}} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

@@ -64,7 +64,7 @@ func RunRelay(ctx context.Context, ready func(service.Addresses) error) error {
 	}
 	r.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(r.serveCovenAgent))
 	r.grpc.Register(&wire.ClientService_ServiceDesc, relayCovenClients{relay: r})
-	web := &http.Server{Handler: r.routes(), ReadHeaderTimeout: client.Patience}
+	web := &http.Server{Handler: r.routes(), ReadHeaderTimeout: client.ResponseTimeout}
 	var group sync.WaitGroup
 	failed := make(chan error, 2)
 	group.Go(func() { failed <- r.grpc.Serve(grpcListener) })
@@ -77,7 +77,7 @@ func RunRelay(ctx context.Context, ready func(service.Addresses) error) error {
 		err = nil
 	case err = <-failed:
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.Patience)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.ResponseTimeout)
 	defer cancel()
 	web.Close()
 	_ = r.grpc.Stop(end) // it is over

@@ -148,7 +148,7 @@ func connectPi(ctx context.Context, at service.Addresses, agent string, first, n
 	}
 	leave := own.close
 	own.close = func() error { // the next row makes sessions of the same names
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.Patience)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.ResponseTimeout)
 		defer cancel()
 		var err error
 		for w := first; w < first+n && err == nil; w++ {

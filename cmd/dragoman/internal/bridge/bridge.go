@@ -13,34 +13,34 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// MaxLine is the longest line that a bridge carries: as much as the hub reads past
-// to refuse it, so that the hub itself says what its limits are.
+// MaxLine is the longest line that a bridge passes on: as much as the hub reads in order to
+// refuse it, so that the hub itself reports its limits.
 const MaxLine = ws.DefaultHardLimit
 
 // Bridge is how a dialect goes over stdin and stdout to a hub.
 type Bridge struct {
 	Path string // of the hub
-	// asks says which answer a line of ours wants, "" for none.
+	// asks returns the answer that a line from stdin waits for, "" for none.
 	asks func(line []byte) string
-	// answers says which of them a frame of the hub is.
+	// answers returns which of them a frame from the hub is.
 	answers func(frame []byte) []string
-	// refuse makes the answer to a line that cannot be carried.
+	// refuse makes the answer to a line that cannot be sent.
 	refuse func(why *link.Reject) []byte
-	// last, where it is set, is sent behind the last line: the hub answers it at once and
-	// in order, so that whatever it has refused until then has been told. Its answer is
-	// not printed.
+	// last, if set, makes a line that is sent after the last one of stdin. The hub answers
+	// it at once and in order, so that everything it refused has been reported by then. Its
+	// answer is not printed.
 	last func() (line []byte, answer string)
-	// void says, once that answer has come, which other answers will not.
-	void func() []string
+	// lost returns, after that answer, which other answers will not come.
+	lost func() []string
 }
 
-// unprinted is the debt of a frame that came and is not printed yet.
+// unprinted is pending while a frame from the hub waits to be printed.
 const unprinted = "unprinted"
 
-// Carry carries frames both ways until the hub closes, or stdin has ended and
-// everything asked was answered.
+// Carry passes frames both ways until the hub closes, or stdin has ended and every answer
+// has come.
 func (b Bridge) Carry(ctx context.Context, local *stdio.Conn, remote *ws.Conn) error {
-	d := &debts{open: map[string]int{}, paid: make(chan struct{})}
+	d := &pending{open: map[string]int{}, done: make(chan struct{})}
 	up := link.New(remote, client.LinkOptions)
 	said, lastAnswer := false, ""
 	var last []byte
@@ -49,14 +49,14 @@ func (b Bridge) Carry(ctx context.Context, local *stdio.Conn, remote *ws.Conn) e
 	}
 	down := link.New(local, link.Options{EOF: func() {
 		if said && last != nil {
-			d.owe(lastAnswer)
+			d.expect(lastAnswer)
 			_ = up.Send(ctx, last, len(last)) // if it cannot be sent, the hub has gone
 		}
 		d.close()
 	}})
 	printed := func(ctx context.Context, frame []byte, answers ...string) error {
-		d.owe(unprinted)
-		return down.SendThen(ctx, frame, len(frame), func() { d.pay(append(answers, unprinted)) })
+		d.expect(unprinted)
+		return down.SendThen(ctx, frame, len(frame), func() { d.settle(append(answers, unprinted)) })
 	}
 	var group sync.WaitGroup
 	var end link.Reason
@@ -64,7 +64,7 @@ func (b Bridge) Carry(ctx context.Context, local *stdio.Conn, remote *ws.Conn) e
 		end = up.Run(ctx, func(ctx context.Context, frame []byte) error {
 			answers := b.answers(frame)
 			if len(answers) > 0 && answers[0] == lastAnswer {
-				d.pay(append(answers, b.void()...))
+				d.settle(append(answers, b.lost()...))
 				return nil
 			}
 			return printed(ctx, frame, answers...)
@@ -80,14 +80,14 @@ func (b Bridge) Carry(ctx context.Context, local *stdio.Conn, remote *ws.Conn) e
 				return printed(ctx, b.refuse(&link.Reject{Cause: link.Protocol, Text: "the line is not UTF-8"}))
 			}
 			said = true
-			d.owe(b.asks(line))
+			d.expect(b.asks(line))
 			return up.Send(ctx, line, len(line))
 		}, func(ctx context.Context, r *link.Reject) error {
 			return printed(ctx, b.refuse(r))
 		})
 	})
 	select {
-	case <-d.paid:
+	case <-d.done:
 	case <-up.Done():
 	case <-down.Done():
 	}
@@ -100,23 +100,23 @@ func (b Bridge) Carry(ctx context.Context, local *stdio.Conn, remote *ws.Conn) e
 	return nil
 }
 
-// debts counts what was asked and not answered yet.
-type debts struct {
+// pending counts the answers that have not come yet.
+type pending struct {
 	mu     sync.Mutex
 	open   map[string]int
-	closed bool // nothing more will be asked
-	paid   chan struct{}
+	closed bool // stdin has ended
+	done   chan struct{}
 }
 
-func (d *debts) owe(asks string) {
+func (d *pending) expect(answer string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if asks != "" {
-		d.open[asks]++
+	if answer != "" {
+		d.open[answer]++
 	}
 }
 
-func (d *debts) pay(answers []string) {
+func (d *pending) settle(answers []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, a := range answers {
@@ -124,22 +124,22 @@ func (d *debts) pay(answers []string) {
 			delete(d.open, a)
 		}
 	}
-	d.settle()
+	d.finish()
 }
 
-func (d *debts) close() {
+func (d *pending) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
-	d.settle()
+	d.finish()
 }
 
-func (d *debts) settle() {
+func (d *pending) finish() {
 	if d.closed && len(d.open) == 0 {
 		select {
-		case <-d.paid:
+		case <-d.done:
 		default:
-			close(d.paid)
+			close(d.done)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// Pi counts responses: every line has one, but one that cannot be read has it
-// without its id.
+// Pi carries pi-server. It counts responses and not their ids: a line that cannot be parsed
+// gets one without its id.
 func Pi() Bridge {
 	const response = "response"
 	return Bridge{
@@ -46,11 +46,11 @@ func Pi() Bridge {
 	}
 }
 
-// ACP counts answers by the ids of what they answer.
+// ACP carries ACP. It counts answers by the ids of what they answer.
 func ACP() Bridge {
-	a := &acpAccount{seen: lru.New(lru.Options[string, uint64]{Count: seenMost})}
+	a := &acpTracker{seen: lru.New(lru.Options[string, uint64]{Count: maxSeen})}
 	return Bridge{
-		Path: "/ws/acp", asks: a.asks, answers: a.answers, void: a.void,
+		Path: "/ws/acp", asks: a.asks, answers: a.answers, lost: a.lost,
 		refuse: func(why *link.Reject) []byte {
 			told := acpwire.Error{Code: acpwire.CodeInvalidEnvelope, Message: why.Text}
 			if why.Cause == link.TooLarge {
@@ -65,39 +65,39 @@ func ACP() Bridge {
 	}
 }
 
-// The answers of ACP by what they are to, with the id of the envelope behind it.
+// The kinds of answers of ACP, each followed by the id of the envelope that it answers.
 const (
 	replyTo  = "reply to "
 	reportOn = "report on "
 )
 
-// The bounds of what an acpAccount remembers.
+// The bounds of the memory of an acpTracker.
 const (
-	seenMost = 4096
-	longMost = 256
+	maxSeen = 4096
+	maxLong = 256
 )
 
-// acpAccount is what a peer of ACP has asked over a bridge.
-type acpAccount struct {
+// acpTracker knows which answers a peer of ACP waits for.
+type acpTracker struct {
 	mu sync.Mutex
-	// seen are the envelopes that were sent, as hashes by their ids: the hub passes over
-	// one that comes again.
+	// seen has a hash of each envelope that was sent, by its id: the hub ignores a
+	// repeated one.
 	seen *lru.Cache[string, uint64]
-	// long are the longest lines that were sent, the longest first, and cut how many the
-	// hub refused for their size: with an error that names no id, so that the others tell.
-	long []longLine
-	cut  int
+	// long are the longest lines that were sent, the longest first. tooLarge is how many
+	// lines the hub refused for their size, with an error that names no id.
+	long     []longLine
+	tooLarge int
 }
 
-// longLine is how long a line was, and which answer it waits for.
+// longLine is the length of a line and the answer that it waits for.
 type longLine struct {
 	bytes int
 	asks  string
 }
 
-// asks says which answer an envelope of ours wants. What the hub refuses at once wants
-// none: that is told before the answer to the last envelope, with an id or without.
-func (a *acpAccount) asks(line []byte) (wanted string) {
+// asks returns the answer that an envelope waits for. One that the hub refuses at once waits
+// for none: the refusal comes before the answer to the last envelope, with an id or without.
+func (a *acpTracker) asks(line []byte) (wanted string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	defer func() { a.note(longLine{len(line), wanted}) }()
@@ -117,22 +117,22 @@ func (a *acpAccount) asks(line []byte) (wanted string) {
 	var delegate struct {
 		ReportBack *bool `json:"report_back"`
 	}
-	_ = json.Unmarshal(e.Payload, &delegate) // what it is otherwise is refused
+	_ = json.Unmarshal(e.Payload, &delegate) // anything else the hub refuses
 	if e.Kind == acpwire.KindDelegate && (delegate.ReportBack == nil || *delegate.ReportBack) {
-		return reportOn + e.ID // not only its ack
+		return reportOn + e.ID // its ack is not the end
 	}
 	return replyTo + e.ID
 }
 
 // note keeps a line among the longest. a.mu is held.
-func (a *acpAccount) note(l longLine) {
+func (a *acpTracker) note(l longLine) {
 	at, _ := slices.BinarySearchFunc(a.long, l, func(x, y longLine) int { return cmp.Compare(y.bytes, x.bytes) })
 	a.long = slices.Insert(a.long, at, l)
-	a.long = a.long[:min(len(a.long), longMost)]
+	a.long = a.long[:min(len(a.long), maxLong)]
 }
 
-// answers says which answers an envelope of the hub is.
-func (a *acpAccount) answers(frame []byte) []string {
+// answers returns which answers an envelope from the hub is.
+func (a *acpTracker) answers(frame []byte) []string {
 	e, err := acpwire.Decode(frame, MaxLine)
 	switch {
 	case err != nil || e.Kind == acpwire.KindProgress:
@@ -141,7 +141,7 @@ func (a *acpAccount) answers(frame []byte) []string {
 		var told acpwire.Error
 		if json.Unmarshal(e.Payload, &told) == nil && told.Code == acpwire.CodeTooLarge {
 			a.mu.Lock()
-			a.cut++
+			a.tooLarge++
 			a.mu.Unlock()
 		}
 		return nil
@@ -155,18 +155,18 @@ func (a *acpAccount) answers(frame []byte) []string {
 	return []string{replyTo + e.Ref}
 }
 
-// void are the answers that will not come: as many lines as were refused for their
-// size are the longest ones.
-func (a *acpAccount) void() (gone []string) {
+// lost are the answers that will not come: those to the longest lines, as many as were
+// refused for their size.
+func (a *acpTracker) lost() (gone []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, l := range a.long[:min(a.cut, len(a.long))] {
+	for _, l := range a.long[:min(a.tooLarge, len(a.long))] {
 		gone = append(gone, l.asks)
 	}
 	return gone
 }
 
-// asJSONLine is a value that always has a JSON form, as JSON.
+// asJSONLine encodes a value whose encoding cannot fail.
 func asJSONLine(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

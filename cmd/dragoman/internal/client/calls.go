@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// TaskRequest is what a person asks for, as POST /v1/tasks takes it.
+// TaskRequest is the body of POST /v1/tasks.
 type TaskRequest struct {
 	To          string          `json:"to"`
 	Intent      string          `json:"intent"`
@@ -27,10 +27,10 @@ type TaskRequest struct {
 	Keep        *bool           `json:"keep,omitempty"`
 }
 
-// AgentsPage is how many agents are asked for at once.
+// AgentsPage is the number of agents per page.
 const AgentsPage = 500
 
-// Agents returns all agents on the hub, page by page.
+// Agents returns all agents on the hub.
 func (c *Client) Agents(ctx context.Context) ([]hub.AgentStatus, error) {
 	list := []hub.AgentStatus{}
 	for after := core.AgentID(""); ; {
@@ -48,15 +48,15 @@ func (c *Client) Agents(ctx context.Context) ([]hub.AgentStatus, error) {
 	}
 }
 
-// Approvals are the tool calls that wait.
+// Approvals returns the tool calls that wait for approval.
 func (c *Client) Approvals(ctx context.Context) ([]hub.PendingApproval, error) {
 	var list struct{ Approvals []hub.PendingApproval }
 	err := c.Get(ctx, "/v1/approvals", &list)
 	return list.Approvals, err
 }
 
-// taskList is a list of tasks as the hub tells them.
-type taskList struct {
+// TaskList is a list of tasks, as the hub encodes them.
+type TaskList struct {
 	Tasks  []json.RawMessage `json:"tasks"`
 	Before core.TaskID       `json:"before,omitempty"`
 }
@@ -68,8 +68,8 @@ type TaskQuery struct {
 }
 
 // Tasks reads as many pages of the list as the limit takes.
-func (c *Client) Tasks(ctx context.Context, q TaskQuery) (taskList, error) {
-	all := taskList{Tasks: []json.RawMessage{}, Before: core.TaskID(q.Before)}
+func (c *Client) Tasks(ctx context.Context, q TaskQuery) (TaskList, error) {
+	all := TaskList{Tasks: []json.RawMessage{}, Before: core.TaskID(q.Before)}
 	for {
 		want := hub.MostListed
 		if q.Limit > 0 {
@@ -81,7 +81,7 @@ func (c *Client) Tasks(ctx context.Context, q TaskQuery) (taskList, error) {
 				v.Set(name, value)
 			}
 		}
-		var page taskList
+		var page TaskList
 		if err := c.Get(ctx, "/v1/tasks?"+v.Encode(), &page); err != nil {
 			return all, err
 		}
@@ -92,7 +92,7 @@ func (c *Client) Tasks(ctx context.Context, q TaskQuery) (taskList, error) {
 	}
 }
 
-// Injection is what became of context.
+// Injection is the outcome of an injected context.
 type Injection struct {
 	Task     core.TaskID `json:"task"`
 	ID       string      `json:"id"`
@@ -100,8 +100,8 @@ type Injection struct {
 	Reason   string      `json:"reason,omitempty"`
 }
 
-// Inject pushes context and waits so long for the agent's answer. It returns a
-// timeout when the agent says nothing in that time: what was sent stays sent.
+// Inject sends context to the agent of a task and waits for its answer. It returns
+// ErrUnanswered if none comes in that time; the context has been sent all the same.
 func (c *Client) Inject(ctx context.Context, task core.TaskID, body any, wait time.Duration) (told Injection, err error) {
 	path := TaskPath(task, "inject")
 	if wait <= 0 {
@@ -116,16 +116,17 @@ func (c *Client) Inject(ctx context.Context, task core.TaskID, body any, wait ti
 	return told, err
 }
 
-var ErrUnanswered = errors.New("the agent has not said what it makes of it")
+// ErrUnanswered says that an agent did not answer an injection in time.
+var ErrUnanswered = errors.New("the agent has not answered")
 
-// ThreadIsNew reports whether the hub has kept no turn of a thread.
+// ThreadIsNew reports whether a thread has no turns.
 func (c *Client) ThreadIsNew(ctx context.Context, id string) (bool, error) {
 	var thread struct{ Turns []json.RawMessage }
 	err := c.Get(ctx, "/v1/threads/"+url.PathEscape(id), &thread)
 	return err == nil && len(thread.Turns) == 0, err
 }
 
-// UsageTotals is what the hub answers to who asks for the usage.
+// UsageTotals is the response of GET /v1/usage.
 type UsageTotals struct {
 	By      string         `json:"by"`
 	Totals  []usage.Total  `json:"totals"`
@@ -143,7 +144,7 @@ type BudgetStatus struct {
 	Resets  *time.Time `json:"resets,omitempty"`
 }
 
-// Usage asks what was used, added up by a key such as agent or day.
+// Usage returns the token usage added up by a key such as agent or day.
 func (c *Client) Usage(ctx context.Context, by string) (u UsageTotals, err error) {
 	return u, c.Get(ctx, "/v1/usage?by="+url.QueryEscape(by), &u)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// hubURL reads the address of a hub, which stands in the flag or variable named.
+// hubURL parses the address of a hub, which was given in the flag or variable named.
 func hubURL(text, named string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -25,23 +25,24 @@ func hubURL(text, named string) (*url.URL, error) {
 	return u, nil
 }
 
-// AddressError is an error of an address of a hub that is not written as one.
+// AddressError says that the address of a hub is malformed.
 type AddressError struct{ error }
 
-// Client speaks the REST interface of a hub.
+// Client calls the REST interface of a hub.
 type Client struct {
 	URL   string
-	named string // where base stands, for errors
+	named string // where URL was given, for errors
 	token string
 	HTTP  *http.Client
 }
 
+// Client returns a client of the hub.
 func (p Hub) Client() *Client {
 	return &Client{URL: strings.TrimSuffix(p.URL, "/"), named: p.Named, token: p.Token, HTTP: &http.Client{}}
 }
 
-// Do sends a request and returns the answer when it is a success. accept is the
-// form that is wanted.
+// Do sends a request and returns a successful response. accept is its wanted media type. A
+// refusal of the hub is a Refusal.
 func (c *Client) Do(ctx context.Context, method, path, accept string, body any) (*http.Response, error) {
 	var send io.Reader
 	if body != nil {
@@ -76,7 +77,7 @@ func (c *Client) Do(ctx context.Context, method, path, accept string, body any) 
 	return resp, nil
 }
 
-// problem makes an error of a refusal.
+// problem makes an error of a response that is not a success.
 func (c *Client) problem(resp *http.Response) error {
 	var p struct {
 		Title  string    `json:"title"`
@@ -85,19 +86,19 @@ func (c *Client) problem(resp *http.Response) error {
 	}
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what came is told, whole or not
 	if json.Unmarshal(b, &p) != nil || p.Code == "" {
-		return NotAHub(c.URL, c.named, resp.Status)
+		return NotHub(c.URL, c.named, resp.Status)
 	}
 	if p.Code == core.CodeUnknownAgent || p.Code == core.CodeUnknownDomain {
 		p.Detail += "; 'dragoman agents -o wide' lists who is here"
 	}
 	f := core.NewFault(p.Code, "%s", p.Detail)
 	if p.Code == core.CodeUnauthenticated {
-		f = wantsToken(c.token)
+		f = tokenNeeded(c.token)
 	}
 	return Refusal{f}
 }
 
-// Refusal is a Fault of the hub as a person reads it: without its code.
+// Refusal is a Fault of the hub whose text is for a person: without its code.
 type Refusal struct{ *core.Fault }
 
 // Error implements error.
@@ -106,7 +107,7 @@ func (r Refusal) Error() string { return r.Message }
 // Unwrap returns the Fault.
 func (r Refusal) Unwrap() error { return r.Fault }
 
-// Get reads a document.
+// Get decodes a document.
 func (c *Client) Get(ctx context.Context, path string, v any) error {
 	resp, err := c.Do(ctx, http.MethodGet, path, "application/json", nil)
 	if err != nil {
@@ -143,13 +144,14 @@ func (l *Line) UnmarshalJSON(b []byte) error {
 	return l.Event.UnmarshalJSON(b)
 }
 
-// Patience is how long a command waits for what should be quick.
-const Patience = 10 * time.Second
+// ResponseTimeout is how long a command waits for a response that should be immediate.
+const ResponseTimeout = 10 * time.Second
 
+// NDJSON is the media type of a stream of events, one JSON object per line.
 const NDJSON = "application/x-ndjson"
 
-// Follow reads a stream of events line by line, to its end. raw is the line as it
-// came. It returns errCut when the connection was, and what take returned.
+// Follow reads a stream of events to its end and calls take with each line, and with its
+// text. It returns what take returned, or errCut if the connection was lost.
 func Follow(resp *http.Response, take func(l Line, raw []byte) error) error {
 	defer resp.Body.Close()
 	r := bufio.NewReaderSize(resp.Body, 64<<10)
@@ -158,7 +160,7 @@ func Follow(resp *http.Response, take func(l Line, raw []byte) error) error {
 		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
 			var l Line
 			if err := json.Unmarshal(raw, &l); err != nil {
-				return fmt.Errorf("the hub sent a line that is no event: %w", err)
+				return fmt.Errorf("the hub sent a line that is not an event: %w", err)
 			}
 			if err := take(l, raw); err != nil {
 				return err
@@ -175,8 +177,8 @@ func Follow(resp *http.Response, take func(l Line, raw []byte) error) error {
 
 var errCut = errors.New("the connection to the hub was cut off")
 
-// CutOff says of a stream of events that ended too early what to do next. err is
-// what follow returned.
+// CutOff makes an error of a stream of events that ended too early, with what to do next. err
+// is what Follow returned.
 func CutOff(err error, then string) error {
 	switch {
 	case err == nil:
@@ -187,17 +189,17 @@ func CutOff(err error, then string) error {
 	return err
 }
 
-// TailHint is how to hear what becomes of a task.
+// TailHint says how to follow a task.
 func TailHint(task core.TaskID) string {
 	return fmt.Sprintf("'dragoman tail %s' shows what becomes of the task", task)
 }
 
-// Post sends a document and reads the one that answers it.
+// Post sends a document and decodes the response.
 func (c *Client) Post(ctx context.Context, path string, body, v any) error {
 	return c.Send(ctx, http.MethodPost, path, body, v)
 }
 
-// Send is post for any method.
+// Send is Post for any method.
 func (c *Client) Send(ctx context.Context, method, path string, body, v any) error {
 	resp, err := c.Do(ctx, method, path, "application/json", body)
 	if err != nil {
@@ -207,12 +209,12 @@ func (c *Client) Send(ctx context.Context, method, path string, body, v any) err
 	return json.NewDecoder(resp.Body).Decode(v)
 }
 
-// TaskPath is where something of a task is.
+// TaskPath is the path of something below a task.
 func TaskPath(id core.TaskID, what string) string {
 	return "/v1/tasks/" + url.PathEscape(string(id)) + "/" + what
 }
 
-// Cancel asks the hub to stop a task and returns where that leaves it.
+// Cancel asks the hub to cancel a task and returns its state.
 func (c *Client) Cancel(ctx context.Context, id core.TaskID, reason string) (state string, err error) {
 	var task struct{ State string }
 	err = c.Post(ctx, TaskPath(id, "cancel"), map[string]string{"reason": reason}, &task)

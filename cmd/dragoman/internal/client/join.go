@@ -27,7 +27,7 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// The keepalive of our own clients, and what they read at most of a message.
+// The bounds of the program's own connections.
 const (
 	MaxParallaxBytes = parallaxwire.DefaultMaxMessageBytes
 	MaxACPBytes      = acpwire.DefaultMaxEnvelopeBytes
@@ -35,13 +35,14 @@ const (
 	pingTimeout      = 10 * time.Second
 )
 
+// LinkOptions are those of every WebSocket that the program opens.
 var LinkOptions = link.Options{PingEvery: pingEvery, PingTimeout: pingTimeout}
 
-// Hub says where a hub is.
+// Hub is the address of a hub, and the credentials for it.
 type Hub struct {
 	URL   string // http://host:port
-	Named string // the flag or variable that http stands in
-	GRPC  string // host:port; "" is as the hub says
+	Named string // the flag or variable that URL was given in, for errors
+	GRPC  string // host:port; "" asks the hub
 	Token string // to authenticate with; "" for none
 	// SigningSecret is what a Parallax agent signs with; nil for none.
 	SigningSecret []byte
@@ -50,15 +51,17 @@ type Hub struct {
 // AskFunc asks an agent and returns what it answered.
 type AskFunc func(ctx context.Context, to, content string) (string, error)
 
-// JoinFunc connects an agent in its dialect and answers until the connection ends.
-// joined is told when the hub has taken the agent in, with how the agent asks
-// others from within its handler: nil where the dialect's agents do not.
+// JoinFunc joins a hub as an agent and handles requests until the connection ends. joined is
+// called when the hub has accepted the agent, with a function by which its handler can ask
+// other agents: nil if agents of the dialect cannot.
 type JoinFunc func(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error
 
+// JoinCoven is the JoinFunc of Coven.
 func JoinCoven(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), _ *slog.Logger) error {
 	return JoinCovenWith(ctx, to, card, handle, covenclient.WithJoined(func(*wire.Welcome) { joined(AskByTool) }))
 }
 
+// JoinCovenWith joins by Coven with more options.
 func JoinCovenWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts ...covenclient.WorkOption) error {
 	at, err := to.grpcAddr(ctx)
 	if err != nil {
@@ -77,32 +80,33 @@ func JoinCovenWith(ctx context.Context, to Hub, card core.Card, handle core.Hand
 		return unreachable(at, "--grpc-addr", err)
 	}
 	err = covenclient.Work(ctx, conn, card, handle, opts...)
-	var turned *core.Fault
-	if errors.As(err, &turned) && turned.Code == core.CodeUnauthenticated {
-		return wantsToken(to.Token)
+	var refused *core.Fault
+	if errors.As(err, &refused) && refused.Code == core.CodeUnauthenticated {
+		return tokenNeeded(to.Token)
 	}
 	return err
 }
 
-// grpcAddr is where the hub serves gRPC, for who was told nothing else: the hub names it.
+// grpcAddr is the gRPC address of the hub, which the hub tells if it was not given.
 func (p Hub) grpcAddr(ctx context.Context) (string, error) {
 	if p.GRPC != "" {
 		return p.GRPC, nil
 	}
 	var hub struct{ Addresses rest.Addresses }
 	err := p.Client().Get(ctx, "/v1/hub", &hub)
-	var turned *core.Fault
+	var refused *core.Fault
 	switch {
-	case errors.As(err, &turned) && turned.Code == core.CodeUnauthenticated:
-		return "", turned
+	case errors.As(err, &refused) && refused.Code == core.CodeUnauthenticated:
+		return "", refused
 	case err != nil && !IsNoHub(err):
-		return "", errors.New(err.Error()) // no other refusal is for good
+		return "", errors.New(err.Error()) // so that it is tried again
 	case err == nil && hub.Addresses.GRPC == "":
 		err = fmt.Errorf("the hub at %s names no gRPC address that can be reached from here: start it with one, or name it with --grpc-addr", p.URL)
 	}
 	return hub.Addresses.GRPC, err
 }
 
+// JoinParallax is the JoinFunc of Parallax.
 func JoinParallax(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
 	conn, err := DialWebSocket(ctx, to, "/ws/agent", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxParallaxBytes)
 	if err != nil {
@@ -111,10 +115,12 @@ func JoinParallax(ctx context.Context, to Hub, card core.Card, handle core.Handl
 	return parallaxclient.Work(ctx, conn, card, handle, parallaxclient.WorkOptions{Secret: to.SigningSecret, Registered: func(a *parallaxclient.Agent) { joined(askByRequest(a)) }, Link: LinkOptions, Log: log})
 }
 
+// JoinACP is the JoinFunc of ACP.
 func JoinACP(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
 	return JoinACPWith(ctx, to, card, handle, acpclient.WorkOptions{Joined: func() { joined(nil) }, Link: LinkOptions, Log: log})
 }
 
+// JoinACPWith joins by ACP with more options.
 func JoinACPWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts acpclient.WorkOptions) error {
 	conn, err := DialWebSocket(ctx, to, "/ws/acp", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxACPBytes)
 	if err != nil {
@@ -123,7 +129,7 @@ func JoinACPWith(ctx context.Context, to Hub, card core.Card, handle core.Handle
 	return acpclient.Work(ctx, conn, card, handle, opts)
 }
 
-// AskByTool is how a Coven agent asks another: by a tool of the hub.
+// AskByTool is the AskFunc of a Coven agent: it calls a tool of the hub.
 func AskByTool(ctx context.Context, to, content string) (string, error) {
 	input, err := json.Marshal(map[string]string{"to": to, "content": content})
 	if err != nil {
@@ -139,8 +145,7 @@ func AskByTool(ctx context.Context, to, content string) (string, error) {
 	return answer.Text, json.Unmarshal(out, &answer)
 }
 
-// askByRequest is how a Parallax agent asks another: by the extension
-// task_request.
+// askByRequest is the AskFunc of a Parallax agent: it uses the extension task_request.
 func askByRequest(a *parallaxclient.Agent) AskFunc {
 	return func(ctx context.Context, to, content string) (string, error) {
 		addr, err := core.ParseAddress(to)
@@ -172,9 +177,9 @@ func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 	var answer *ws.HandshakeError
 	switch {
 	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized:
-		return nil, wantsToken(to.Token)
+		return nil, tokenNeeded(to.Token)
 	case errors.As(err, &answer) && answer.Status == http.StatusServiceUnavailable:
-		return nil, absence{fmt.Errorf("the hub at %s takes nobody in now, since it is stopping or full: try again later (%w)", to.URL, answer)}
+		return nil, unavailable{fmt.Errorf("the hub at %s accepts no connections now, because it is stopping or full: try again later (%w)", to.URL, answer)}
 	}
 	if err != nil {
 		return nil, unreachable(to.URL, to.Named, err)
@@ -182,32 +187,31 @@ func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 	return conn, nil
 }
 
-// wantsToken says what to do when the hub does not take the token that it was shown;
-// "" is none.
-func wantsToken(shown string) *core.Fault {
-	if shown == "" {
+// tokenNeeded says what to do when the hub refuses a token, or "" for none.
+func tokenNeeded(token string) *core.Fault {
+	if token == "" {
 		return core.NewFault(core.CodeUnauthenticated, "the hub asks for a token: give it with --token or DRAGOMAN_TOKEN")
 	}
 	return core.NewFault(core.CodeUnauthenticated, "the hub does not know the token, or it has expired: give another with --token or DRAGOMAN_TOKEN")
 }
 
-// unreachable says what to do when no hub answers.
+// unreachable says what to do when there is no hub at an address.
 func unreachable(at, flag string, err error) error {
 	var op *net.OpError
 	why := Reason(err)
 	if errors.As(err, &op) || strings.HasPrefix(why, "dial ") {
-		return absence{fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with %s (%s)", at, flag, why)}
+		return unavailable{fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with %s (%s)", at, flag, why)}
 	}
-	return NotAHub(at, flag, why)
+	return NotHub(at, flag, why)
 }
 
-// NotAHub says what to do when something else than a hub answers.
-func NotAHub(at, flag, why string) error {
-	return fmt.Errorf("what answers at %s is no hub, or another door of it: name the address that the hub says when it is ready with %s (%s)", at, flag, why)
+// NotHub says what to do when something other than a hub answers.
+func NotHub(at, flag, why string) error {
+	return fmt.Errorf("what answers at %s is not a hub, or another listener of it: give the address that the hub logs when it is ready with %s (%s)", at, flag, why)
 }
 
-// Reason is what an error of connecting comes to: what libraries put around it
-// repeats the address, each in its own way.
+// Reason is the cause of a failed connection, without what libraries put around it: each
+// repeats the address in its own way.
 func Reason(err error) string {
 	var op *net.OpError
 	var answer *ws.HandshakeError

@@ -9,60 +9,61 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// The pace at which a command looks for who is not there yet, and for how long it does
-// where --wait does not say.
+// The delay between two attempts.
 const (
-	waitLeast = 100 * time.Millisecond
-	waitMost  = 2 * time.Second
+	minDelay = 100 * time.Millisecond
+	maxDelay = 2 * time.Second
 )
 
-// absence is an error of a hub that is not there, and may come.
-type absence struct{ error }
+// unavailable is an error of a hub that is not running yet, or takes nobody in for now.
+type unavailable struct{ error }
 
 // Unwrap returns what went wrong.
-func (a absence) Unwrap() error { return a.error }
+func (a unavailable) Unwrap() error { return a.error }
 
-// IsNoHub reports whether an error says that no hub is there.
+// IsNoHub reports whether an error means that there is no hub yet.
 func IsNoHub(err error) bool {
-	var a absence
+	var a unavailable
 	return errors.As(err, &a) || errors.Is(err, ErrNotTakenIn)
 }
 
-// IsNobodyYet reports whether an error says that no hub is there, or nobody on it whom a
+// IsAbsent reports whether an error means that there is no hub yet, or no agent on it that a
 // request is for.
-func IsNobodyYet(err error) bool {
+func IsAbsent(err error) bool {
 	f := &core.Fault{}
 	return IsNoHub(err) || errors.As(err, &f) && (f.Code == core.CodeUnknownAgent || f.Code == core.CodeUnknownDomain)
 }
 
-// Retry tries again for a while what failed because somebody is not there yet.
+// Retry repeats for a while what fails because somebody is not there yet.
 type Retry struct {
-	whole  time.Duration
+	limit  time.Duration
 	until  time.Time
 	absent func(error) bool
-	// note is told once, of the first failure.
+	// note is called once, with the first failure.
 	note func(error)
 }
 
-func NewRetry(whole time.Duration, absent func(error) bool, note func(error)) *Retry {
-	return &Retry{whole, time.Now().Add(whole), absent, note}
+// NewRetry returns a Retry that gives up after limit. absent reports which errors may pass;
+// note, which may be nil, is called with the first of them.
+func NewRetry(limit time.Duration, absent func(error) bool, note func(error)) *Retry {
+	return &Retry{limit, time.Now().Add(limit), absent, note}
 }
 
-// Do calls do until it comes to something else than an absence, time is up, or ctx
-// ends. It returns what do returned last.
-func (p *Retry) Do(ctx context.Context, do func() error) error {
-	for pause := waitLeast; ; pause = min(2*pause, waitMost) {
+// Do calls do until it succeeds or fails for another reason, the time is up, or ctx ends. It
+// returns what do returned last.
+func (r *Retry) Do(ctx context.Context, do func() error) error {
+	for pause := minDelay; ; pause = min(2*pause, maxDelay) {
 		err := do()
-		left := time.Until(p.until)
+		left := time.Until(r.until)
 		switch {
-		case err == nil || p.whole <= 0 || !p.absent(err):
+		case err == nil || r.limit <= 0 || !r.absent(err):
 			return err
 		case left <= 0:
-			return fmt.Errorf("waited %s in vain: %w", p.whole, err)
+			return fmt.Errorf("gave up after %s: %w", r.limit, err)
 		}
-		if p.note != nil {
-			p.note(err)
-			p.note = nil
+		if r.note != nil {
+			r.note(err)
+			r.note = nil
 		}
 		select {
 		case <-time.After(min(pause, left)):
@@ -72,6 +73,5 @@ func (p *Retry) Do(ctx context.Context, do func() error) error {
 	}
 }
 
-// ErrNotTakenIn says that whoever answers at the address of the hub is not what an agent
-// can join.
-var ErrNotTakenIn = fmt.Errorf("nobody took the agent in within %s", Patience)
+// ErrNotTakenIn says that the server at the address of the hub did not let the agent join.
+var ErrNotTakenIn = fmt.Errorf("no hub accepted the agent within %s", ResponseTimeout)

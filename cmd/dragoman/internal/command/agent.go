@@ -40,9 +40,9 @@ failure with the end of its stderr.
   dragoman agent --dialect coven --name poet --capability verse -- ./poet.sh
   dragoman agent --wait --dialect acp --name bell -- ./bell.sh     # before the hub is up
 
-What a request has beside its text (data, attachments, history) stands as JSON in
-the file that the variable DRAGOMAN_REQUEST names. A notice comes to Coven and
-Parallax agents as a request of its topic and data.`,
+The rest of a request (data, attachments, history) is JSON in the file that the
+variable DRAGOMAN_REQUEST names. Coven and Parallax agents get a notice as a request
+with its topic and data.`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
@@ -53,7 +53,7 @@ Parallax agents as a request of its topic and data.`,
 	f.StringVar(&model, "model", "", "`model` that it says it uses")
 	f.StringSliceVar(&able, "capability", nil, "`capability` that it declares; may be repeated")
 	f.StringSliceVar(&domains, "domain", nil, "`domain` that it declares; may be repeated")
-	f.IntVar(&concurrent, "concurrent", 1, "`number` of requests that it answers at once")
+	f.IntVar(&concurrent, "concurrent", 1, "`number` of requests that it handles at a time")
 	f.StringVar(&secretFile, "signing-secret", "", "`file` with the secret that messages are signed with, for --dialect parallax")
 	to := hubFlags(f)
 	f.StringVar(&to.grpc, "grpc-addr", "", "gRPC `address` of the hub, for --dialect coven; default: as the hub says")
@@ -71,7 +71,7 @@ Parallax agents as a request of its topic and data.`,
 			return &exit{ExitUsage, fmt.Errorf("--concurrent %d: want at least 1", concurrent)}
 		}
 		if dialect != coven.Name && to.grpc != "" {
-			return &exit{ExitUsage, fmt.Errorf("--grpc-addr is not where --dialect %s joins: use --hub", dialect)}
+			return &exit{ExitUsage, fmt.Errorf("--dialect %s does not use --grpc-addr: use --hub", dialect)}
 		}
 		if err := refuseEmpty(c, "capability", "domain", "grpc-addr"); err != nil {
 			return err
@@ -100,7 +100,7 @@ Parallax agents as a request of its topic and data.`,
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		log := newLog(io.Err, "info", "auto")
-		wire := &agent.LateLog{Handler: log.Handler(), Begun: new(atomic.Bool)}
+		wire := &agent.DelayedLog{Handler: log.Handler(), Begun: new(atomic.Bool)}
 		err = agent.Stay(ctx, log, *wait, func(ctx context.Context, joined func()) error {
 			return connect(ctx, at, card, agent.Handler(args, io.Err, log), func(client.AskFunc) {
 				log.Info("joined: ask it with 'dragoman ask "+quoted(id)+" ...'", "agent", id, "dialect", dialect)
@@ -116,7 +116,7 @@ Parallax agents as a request of its topic and data.`,
 			if to.grpc != "" {
 				where, flag = to.grpc, "--grpc-addr"
 			}
-			return client.NotAHub(where, flag, err.Error())
+			return client.NotHub(where, flag, err.Error())
 		}
 		return err
 	}

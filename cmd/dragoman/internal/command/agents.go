@@ -54,7 +54,7 @@ whether they are free.`,
 		case asJSON:
 			return printJSON(io.Out, map[string]any{"agents": list})
 		case len(list) == 0:
-			fmt.Fprintln(io.Err, "no agent is here: join one, such as 'dragoman agent --dialect parallax --name shout -- tr a-z A-Z'")
+			fmt.Fprintln(io.Err, "no agents are connected: start one, such as 'dragoman agent --dialect parallax --name shout -- tr a-z A-Z'")
 			return nil
 		}
 		return printAgents(io, list, output == "wide")
@@ -74,7 +74,7 @@ func printAgents(io Streams, list []hub.AgentStatus, wide bool) error {
 		if wide {
 			row = append(row, fmt.Sprint(a.Load.Queued), orDash(strings.Join(a.Domains, ",")), orDash(a.Model),
 				orDash(strings.Join(a.Features.Names(), ",")), a.Since.Format("2006-01-02 15:04:05"), health(a.Vitals))
-			row = append(row, surroundings(a.Card)...)
+			row = append(row, workplace(a.Card)...)
 		}
 		t.row(row...)
 	}

@@ -27,7 +27,7 @@ func TestWhereAnAgentWorksIsShown(t *testing.T) {
 			if err := json.Unmarshal([]byte(c.metadata), &card.Metadata); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, surroundings(card)); diff != "" {
+			if diff := cmp.Diff(c.want, workplace(card)); diff != "" {
 				t.Errorf("columns (-want +got):\n%s", diff)
 			}
 		})

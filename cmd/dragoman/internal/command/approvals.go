@@ -19,8 +19,8 @@ func approvalsCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "approvals", Short: "List the tool calls that wait for a person", Args: cobra.NoArgs,
 		Long: `List the tool calls that wait for a person to decide, the longest waiting first.
-'dragoman approve' and 'dragoman deny' decide; the first answer counts, whoever gives
-it and in whatever dialect. What nobody decides the hub denies.`,
+'dragoman approve' and 'dragoman deny' decide; the first answer counts, whoever
+gives it. A call that nobody decides on in time is denied.`,
 	}
 	f := c.Flags()
 	to := hubFlags(f)

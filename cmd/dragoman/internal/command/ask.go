@@ -52,7 +52,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	f := c.Flags()
 	to := hubFlags(f)
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
-	f.StringVar(&data, "data", "", "`JSON` to send along")
+	f.StringVar(&data, "data", "", "`JSON` data to send with the question")
 	f.StringArrayVar(&files, "file", nil, "`file` to attach; may be repeated")
 	timeout := timeFlag(f, "timeout", 0, "`time` that it may take, such as 20s; default: as the hub says")
 	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "`number` of tokens that the answer may have")
@@ -105,7 +105,7 @@ func words(args []string, in io.Reader) (string, error) {
 
 func asText(s string) (string, error) {
 	if !utf8.ValidString(s) {
-		return "", &exit{ExitUsage, errors.New("the question is not UTF-8 text: attach what is no text with --file")}
+		return "", &exit{ExitUsage, errors.New("the question is not UTF-8 text: attach binary data with --file")}
 	}
 	return s, nil
 }
@@ -156,7 +156,7 @@ func ask(ctx context.Context, hub *client.Client, a client.TaskRequest, io Strea
 				_, err := hub.Cancel(ctx, id, interruption)
 				asked.Store(err == nil)
 				if err != nil && ctx.Err() == nil {
-					fmt.Fprintf(io.Err, "dragoman: not cancelled: %s; a task that has ended is told once its end is recorded (GET /readyz says whether it can be)\n", err)
+					fmt.Fprintf(io.Err, "dragoman: not cancelled: %s; the end of a task is shown once it is recorded (GET /readyz says whether that is possible)\n", err)
 				}
 			})
 		default:
@@ -165,7 +165,7 @@ func ask(ctx context.Context, hub *client.Client, a client.TaskRequest, io Strea
 	})
 	defer stop()
 
-	arrival := client.NewRetry(wait, client.IsNobodyYet, func(err error) { fmt.Fprintf(io.Err, "[waiting up to %s: %s]\n", wait, err) })
+	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { fmt.Fprintf(io.Err, "[waiting up to %s: %s]\n", wait, err) })
 	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, io.Err) })
 	var resp *http.Response
 	if err == nil {
@@ -194,7 +194,7 @@ func ask(ctx context.Context, hub *client.Client, a client.TaskRequest, io Strea
 	case err != nil || p.end == nil:
 		p.breakLine()
 		if p.task == "" {
-			return client.CutOff(err, "nothing was heard of the task: 'dragoman tail' shows what the hub does")
+			return client.CutOff(err, "no event of the task was received: 'dragoman tail' shows what the hub does")
 		}
 		return client.CutOff(err, client.TailHint(p.task))
 	}
@@ -208,7 +208,7 @@ func noteThread(ctx context.Context, hub *client.Client, id string, note io.Writ
 	}
 	isNew, err := hub.ThreadIsNew(ctx, id)
 	if isNew {
-		fmt.Fprintf(note, "[the thread %s is new: nothing was said in it before]\n", quoted(id))
+		fmt.Fprintf(note, "[the thread %s is new: it has no earlier turns]\n", quoted(id))
 	}
 	return err
 }

@@ -34,9 +34,9 @@ two minutes. The rows are:
 	}
 	f := c.Flags()
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.IntVar(&o.Rounds, "rounds", 5, "`number` of turns that each side takes")
+	f.IntVar(&o.Rounds, "rounds", 5, "`number` of rounds, in which each side takes a turn")
 	f.DurationVar(&o.Each, "time", 2*time.Second, "`time` that one turn lasts")
-	f.IntVar(&o.Agents, "agents", 200, "`number` of idle agents that are weighed")
+	f.IntVar(&o.Agents, "agents", 200, "`number` of idle agents whose memory is measured")
 	f.IntVar(&o.Crowd, "crowd", 10_000, "`number` of agents in the crowd rows")
 	f.StringSliceVar(&o.Rows, "rows", nil, "`names` of the rows to measure, with * and ?; 'all' for every row")
 	f.StringVar(&o.HubBinary, "hub-binary", "", "`path` of the program that runs as the hub; default this one")
@@ -85,7 +85,7 @@ func describeBenchRows() string {
 // printBench prints a table of the sides that took turns, and the figures below it.
 func printBench(out io.Writer, r bench.Result) error {
 	fmt.Fprintf(out, "dragoman %s, %s, %d CPUs\n\n", r.Version, r.Go, r.CPUs)
-	t := newTable(out, "ROW", "SIDE", "P50", "P90", "P99", "CHUNKS/S", "BYTES/ANSWER", "THE FIRST TO IT")
+	t := newTable(out, "ROW", "SIDE", "P50", "P90", "P99", "CHUNKS/S", "BYTES/ANSWER", "FIRST/THIS")
 	compared := false
 	for _, row := range r.Rows {
 		if row.Comparison == nil {

@@ -16,9 +16,9 @@ func checkCommand(io Streams) *cobra.Command {
 	var asJSON, envelope bool
 	c := &cobra.Command{
 		Use: "check [KIND...]", Short: "Check the settings and explain them, or the envelopes of ACP",
-		Long: `Read the settings and the files that they name as 'dragoman serve' would, say what is
-wrong with them, and print each with its value, its default where that is another,
-its variable and what it sets.
+		Long: `Read the settings and the files that they name as 'dragoman serve' would, report what
+is wrong with them, and print each setting with its value, its default if that
+differs, its variable and its description.
 
 With --envelope print instead how the envelopes of ACP look: an example of each kind,
 or of the kinds named, with a comment on every member. It is enough for a language

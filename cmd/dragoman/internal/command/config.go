@@ -31,8 +31,8 @@ func setAgentCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "set-agent ID [flags]", Short: "Set how an agent works", Args: usageArgs(cobra.ExactArgs(1)),
 		Long: `Set how many tasks an agent runs at once, and how often it sends heartbeats. The
-agent is told where its dialect has a word for it. It holds for whoever has the id
-until it is set anew, over restarts too where the hub has a data directory.
+agent is told if its dialect can. The settings belong to the id until they are changed,
+and survive restarts if the hub has a data directory.
 
   dragoman config set-agent shout --max-concurrent 3 --reason "load balancing"`,
 	}
@@ -51,7 +51,7 @@ until it is set anew, over restarts too where the hub has a data directory.
 			body["heartbeat_interval_ms"] = beat.Milliseconds()
 		}
 		if len(body) == 0 {
-			return &exit{ExitUsage, errors.New("nothing is to be set: use --max-concurrent, --heartbeat or both")}
+			return &exit{ExitUsage, errors.New("nothing to set: use --max-concurrent, --heartbeat or both")}
 		}
 		if reason != "" {
 			body["reason"] = reason
@@ -61,14 +61,14 @@ until it is set anew, over restarts too where the hub has a data directory.
 			return err
 		}
 		if *beat > 0 && a.Dialect != parallax.Dialect {
-			fmt.Fprintf(io.Err, "%s speaks %s, where the hub sets no interval of heartbeats: nothing comes of --heartbeat\n", a.ID, a.Dialect)
+			fmt.Fprintf(io.Err, "%s speaks %s, which has no heartbeat interval: --heartbeat has no effect\n", a.ID, a.Dialect)
 		}
 		if asJSON {
 			return printJSON(io.Out, a)
 		}
 		bound := ""
 		if most > a.MaxConcurrent {
-			bound = ": it says itself that it takes no more"
+			bound = ": the agent itself accepts no more"
 		}
 		fmt.Fprintf(io.Out, "%s runs %d at once%s\n", a.ID, a.MaxConcurrent, bound)
 		return nil

@@ -25,7 +25,7 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		said = unknownFlag(c, unknown)
 	case errors.As(err, &bare):
-		said = fmt.Sprintf("--%s wants a value", bare.GetFlag().Name)
+		said = fmt.Sprintf("--%s needs a value", bare.GetFlag().Name)
 	case errors.As(err, &wrong):
 		said = fmt.Sprintf("--%s %q: %s", wrong.GetFlag().Name, wrong.GetValue(), allowedBy(wrong.GetFlag(), wrong))
 	}
@@ -99,7 +99,7 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		for n, arg := range args {
 			switch name := nameOf(c, n); {
 			case !fits && check(c, args[:n]) == nil:
-				wrong = fmt.Sprintf("%q is too much", strings.Join(args[n:], " "))
+				wrong = fmt.Sprintf("unexpected argument %q", strings.Join(args[n:], " "))
 			case fits && wrong == "" && arg == "" && !strings.HasSuffix(name, "..."): // words may be
 				wrong = name + " is empty"
 			}

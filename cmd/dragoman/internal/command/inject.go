@@ -22,9 +22,9 @@ func injectCommand(io Streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "inject TASK [WORD...]", Short: "Tell an agent something while it works",
-		Long: `Push context to the agent that works on a task, and wait for what it makes of it.
-Without words, or with "-", it is read from stdin. An agent that takes no context
-while it works is told nothing, and the command says so.`,
+		Long: `Send context to the agent that is working on a task, and wait for its answer.
+Without words, or with "-", the context is read from stdin. If the agent accepts no
+context during a task, nothing is sent and the command fails.`,
 		Example: `  dragoman inject 0198f3c2-... "it is raining" --priority immediate
   tail -n 20 build.log | dragoman inject 0198f3c2-... --source ci`,
 		Args: cobra.MinimumNArgs(1),
@@ -32,7 +32,7 @@ while it works is told nothing, and the command says so.`,
 	f := c.Flags()
 	to := hubFlags(f)
 	f.StringVar(&name, "priority", "normal", "`priority`: immediate (into this answer), normal, or deferred (after its work)")
-	f.StringVar(&source, "source", "", "`name` of what it comes from, which the agent is told")
+	f.StringVar(&source, "source", "", "`name` of the source, which the agent is told")
 	wait := timeFlag(f, "wait", injectWait, "`time` to wait for the agent's answer; 0 for not at all")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -63,7 +63,7 @@ while it works is told nothing, and the command says so.`,
 		case told.Accepted == nil && *wait > 0:
 			return &exit{ExitFailed, fmt.Errorf("it was sent%s", because(told.Reason))}
 		case told.Accepted != nil && !*told.Accepted:
-			return &exit{ExitFailed, fmt.Errorf("the agent did not take it%s", because(told.Reason))}
+			return &exit{ExitFailed, fmt.Errorf("the agent did not accept it%s", because(told.Reason))}
 		case !asJSON && *wait > 0:
 			_, err = fmt.Fprintln(io.Out, "accepted"+because(told.Reason))
 		case !asJSON:
@@ -79,9 +79,9 @@ func cancelCommand(io Streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "cancel TASK", Short: "Stop a task", Args: cobra.ExactArgs(1),
-		Long: `Stop a task. Its agent is told if it can be, and has a grace to end it; an agent
-that cannot be told is left to itself. The task prints as cancelled once it is, else as
-cancelling: 'dragoman tail' shows how it ends.`,
+		Long: `Stop a task. An agent that supports cancellation is told and gets some time to end it;
+others are not told. Prints cancelled, or cancelling while the task has not ended:
+'dragoman tail' shows how it ends.`,
 	}
 	f := c.Flags()
 	to := hubFlags(f)

@@ -17,8 +17,7 @@ func questionsCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "questions", Short: "List the questions that agents have put to people", Args: cobra.NoArgs,
 		Long: `List the questions of agents that wait for an answer, the longest waiting first.
-'dragoman answer' answers; the first answer counts, whoever gives it and in whatever
-dialect.`,
+'dragoman answer' answers; the first answer counts, whoever gives it.`,
 	}
 	f := c.Flags()
 	to := hubFlags(f)
@@ -34,7 +33,7 @@ dialect.`,
 		case asJSON:
 			return printJSON(io.Out, list)
 		case len(list.Questions) == 0:
-			fmt.Fprintln(io.Err, "nobody is asked anything")
+			fmt.Fprintln(io.Err, "there are no open questions")
 			return nil
 		}
 		t := newTable(io.Out, "QUESTION", "AGENT", "LEFT", "OPTIONS", "TEXT")
@@ -69,7 +68,7 @@ lists them.`,
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if said := len(args) > 1 || text != ""; said == dismiss {
-			return &exit{ExitUsage, errors.New("say one thing: options, --text, or --dismiss")}
+			return &exit{ExitUsage, errors.New("use exactly one of options, --text and --dismiss")}
 		}
 		var given question.Outcome
 		body := map[string]any{"selected": args[1:], "custom_text": text, "dismissed": dismiss}

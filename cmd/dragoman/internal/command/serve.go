@@ -20,8 +20,8 @@ import (
 func serveCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve", Short: "Run a hub", Args: cobra.NoArgs,
-		Long: `Run a hub until it is interrupted. The first interrupt stops it in good order: peers
-are told, running tasks may finish, then it ends. A second one ends it at once.
+		Long: `Run a hub until it is interrupted. The first interrupt shuts it down gracefully: peers
+are told and running tasks may finish. A second one ends it at once.
 
 Every setting can stand in a YAML file (--config), in the environment (DRAGOMAN_
 and the name in capitals) or on the command line; 'dragoman check' explains each
@@ -82,7 +82,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 				err = s.Reload(again)
 			}
 			if err != nil {
-				log.Error("the settings could not be read again: those before hold", "error", err)
+				log.Error("reloading the settings failed: the previous ones stay in effect", "error", err)
 			}
 		case sig := <-signals:
 			log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "patience", settings.StopTimeout.String())

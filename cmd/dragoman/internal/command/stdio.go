@@ -24,8 +24,8 @@ func stdioCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "stdio", Short: "Speak pi-server or ACP with a running hub over stdin and stdout", Args: cobra.NoArgs,
 		Long: `Connect stdin and stdout to a running hub: one JSON object a line, commands in,
-responses and events out. After the end of stdin it waits for the answers to what
-was asked and ends.
+responses and events out. At the end of stdin it waits for outstanding answers
+and exits.
 
   echo '{"id":"1","type":"list_sessions"}' | dragoman stdio
   echo '{"v":1,"id":"1","kind":"discover"}' | dragoman stdio --dialect acp --id me`,

@@ -55,7 +55,7 @@ event of a task.`,
 		case asJSON:
 			return printJSON(io.Out, list)
 		case len(list.Tasks) == 0:
-			fmt.Fprintln(io.Err, "no task is like that: 'dragoman tasks' lists the latest")
+			fmt.Fprintln(io.Err, "no tasks match: 'dragoman tasks' lists the latest")
 			return nil
 		}
 		t := newTable(io.Out, "TASK", "STATE", "AGENT", "FROM", "OPENED", "CONTENT")
@@ -70,7 +70,7 @@ event of a task.`,
 			return err
 		}
 		if list.Before != "" {
-			fmt.Fprintf(io.Err, "there are older ones: 'dragoman tasks --before %s' goes on\n", list.Before)
+			fmt.Fprintf(io.Err, "there are more: 'dragoman tasks --before %s' lists them\n", list.Before)
 		}
 		return nil
 	}

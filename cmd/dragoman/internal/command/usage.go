@@ -37,7 +37,7 @@ each of the latest days as well.`,
 			return printJSON(io.Out, u)
 		}
 		if len(u.Totals) == 0 {
-			fmt.Fprintln(io.Err, "no agent has told of any tokens yet")
+			fmt.Fprintln(io.Err, "no agent has reported any tokens yet")
 			return printBudgets(io.Out, u.Budgets)
 		}
 		err = printTotals(io.Out, u)

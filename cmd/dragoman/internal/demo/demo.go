@@ -26,36 +26,37 @@ var (
 // Reply is what an agent of the demo answers.
 func Reply(agent, asked string) string { return agent + " heard: " + strings.ToUpper(asked) }
 
-// askAnother is what an agent of the demo is told when it shall ask another itself.
+// askAnother is the content by which an agent of the demo is told to ask another.
 type askAnother struct {
 	To      string `json:"to"`
 	Content string `json:"content"`
 }
 
-// Agents are the agents and clients of the demo.
+// Agents are the agents and clients of the demo, by their names.
 type Agents struct {
 	asks   map[string]client.AskFunc
 	closes []func()
 	group  sync.WaitGroup
 }
 
-func (t *Agents) Ask(ctx context.Context, from, to, content string) (string, error) {
-	return t.asks[from](ctx, to, content)
+// Ask has one of the Requesters ask one of the Answerers.
+func (all *Agents) Ask(ctx context.Context, from, to, content string) (string, error) {
+	return all.asks[from](ctx, to, content)
 }
 
 // Leave closes everything and waits until nothing runs any more.
-func (t *Agents) Leave() {
-	for _, c := range t.closes {
+func (all *Agents) Leave() {
+	for _, c := range all.closes {
 		c()
 	}
-	t.group.Wait()
+	all.group.Wait()
 }
 
-// Join lets an agent of each dialect join, and connects a client of those that
-// have clients. leave must be called, whatever the error.
+// Join has an agent of each dialect join, and connects a client of those that have clients.
+// Leave must be called, also after an error.
 func Join(ctx context.Context, at service.Addresses, log *slog.Logger) (*Agents, error) {
-	ctx, goHome := context.WithCancel(ctx)
-	t := &Agents{asks: map[string]client.AskFunc{}, closes: []func(){goHome}}
+	ctx, cancel := context.WithCancel(ctx)
+	all := &Agents{asks: map[string]client.AskFunc{}, closes: []func(){cancel}}
 	to := client.Hub{URL: "http://" + at.HTTP, GRPC: at.GRPC}
 	for name, connect := range service.Joins() {
 		a := &agent{name: name}
@@ -65,17 +66,17 @@ func Join(ctx context.Context, at service.Addresses, log *slog.Logger) (*Agents,
 			ID: core.AgentID(name), Name: "the " + name + " agent", Capabilities: []string{"talk"}, MaxConcurrent: 4,
 			Features: core.FeatureStreaming | core.FeatureCancellation,
 		}
-		t.group.Go(func() {
+		all.group.Go(func() {
 			ended <- connect(ctx, to, card, a.answer, a.onJoined(joined), log)
 		})
 		select {
 		case <-joined:
 		case err := <-ended:
-			return t, fmt.Errorf("the %s agent could not join: %w", name, err)
+			return all, fmt.Errorf("the %s agent could not join: %w", name, err)
 		}
-		t.asks[name] = bySending(to, name)
+		all.asks[name] = bySending(to, name)
 	}
-	return t, errors.Join(t.connectACP(ctx, to), t.connectPi(ctx, at.Pi))
+	return all, errors.Join(all.connectACP(ctx, to), all.connectPi(ctx, at.Pi))
 }
 
 // agent is an agent of the demo.
@@ -85,7 +86,7 @@ type agent struct {
 	once sync.Once
 }
 
-// onJoined notes how the actor asks others, and closes joined.
+// onJoined keeps the function to ask others, and closes joined.
 func (a *agent) onJoined(joined chan struct{}) func(client.AskFunc) {
 	return func(asks client.AskFunc) {
 		a.once.Do(func() {
@@ -95,8 +96,8 @@ func (a *agent) onJoined(joined chan struct{}) func(client.AskFunc) {
 	}
 }
 
-// answer is a core.Handler. It answers in words, one at a time; sent on an
-// errand, it asks another agent and passes on the answer.
+// answer is a core.Handler. It replies word by word; told to, it asks another agent and
+// passes on the answer.
 func (a *agent) answer(ctx context.Context, r core.Request, say func(core.Body) error) error {
 	text := Reply(a.name, r.Content)
 	var e askAnother
@@ -114,7 +115,7 @@ func (a *agent) answer(ctx context.Context, r core.Request, say func(core.Body) 
 	return nil
 }
 
-// bySending asks by sending an agent on an errand, through REST.
+// bySending asks by telling an agent to ask another, through REST.
 func bySending(to client.Hub, agent string) client.AskFunc {
 	hub := to.Client()
 	return func(ctx context.Context, other, content string) (string, error) {
@@ -143,43 +144,43 @@ func bySending(to client.Hub, agent string) client.AskFunc {
 	}
 }
 
-func (t *Agents) connectACP(ctx context.Context, to client.Hub) error {
+func (all *Agents) connectACP(ctx context.Context, to client.Hub) error {
 	conn, err := client.DialWebSocket(ctx, to, "/ws/acp", nil, client.MaxACPBytes)
 	if err != nil {
 		return err
 	}
 	c := acpclient.New(conn, acpclient.Options{ID: "acp-client", Progress: true})
-	t.closes = append(t.closes, c.Close)
-	t.asks["acp"] = func(ctx context.Context, other, content string) (string, error) {
+	all.closes = append(all.closes, c.Close)
+	all.asks["acp"] = func(ctx context.Context, other, content string) (string, error) {
 		a, err := c.Ask(ctx, core.Request{To: core.ToAgent(core.AgentID(other)), Content: content}, nil)
 		return a.Text, err
 	}
 	return nil
 }
 
-func (t *Agents) connectPi(ctx context.Context, addr string) error {
+func (all *Agents) connectPi(ctx context.Context, addr string) error {
 	conn, err := client.DialWebSocket(ctx, client.Hub{URL: "http://" + addr}, "/", nil, 64<<20)
 	if err != nil {
 		return err
 	}
 	var mu sync.Mutex
-	heard := map[string]*pi.Transcript{}
+	transcripts := map[string]*pi.Transcript{}
 	c, err := pi.Connect(ctx, conn, func(f pi.Frame) {
 		mu.Lock()
 		defer mu.Unlock()
-		if tr := heard[f.SessionID]; tr != nil {
+		if tr := transcripts[f.SessionID]; tr != nil {
 			tr.Add(f)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	t.closes = append(t.closes, func() { c.Close() })
-	t.asks["pi"] = func(ctx context.Context, other, content string) (string, error) {
+	all.closes = append(all.closes, func() { c.Close() })
+	all.asks["pi"] = func(ctx context.Context, other, content string) (string, error) {
 		id := "with-" + other
 		tr := &pi.Transcript{}
 		mu.Lock()
-		heard[id] = tr
+		transcripts[id] = tr
 		mu.Unlock()
 		for _, command := range []map[string]any{
 			{"type": "create_session", "sessionId": id, "agent": other},

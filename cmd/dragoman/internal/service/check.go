@@ -9,7 +9,7 @@ import (
 // CheckListeners refuses a hub that nobody could reach, and one that everybody could.
 func CheckListeners(c config.Config) error {
 	if c.GRPCAddr == "" && c.HTTPAddr == "" && c.PiAddr == "" && c.PiSocket == "" && !c.Stdio {
-		return errors.New("every address is empty, so that nobody could reach the hub: give it one of --grpc-addr, --http-addr, --pi-addr, --pi-socket or --stdio")
+		return errors.New("all listen addresses are empty, so nothing could reach the hub: set one of --grpc-addr, --http-addr, --pi-addr, --pi-socket or --stdio")
 	}
 	return checkExposure(c)
 }

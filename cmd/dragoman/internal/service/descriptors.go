@@ -48,7 +48,7 @@ func (d *descriptors) admit(conn net.Conn) (in, told bool) {
 	}
 	in = number < d.limit-d.reserve
 	if !in {
-		d.refused(fmt.Sprintf("the process may open %d files and nearly has: a connection was refused; raise the limit (ulimit -n, LimitNOFILE in systemd)", d.limit), conn.RemoteAddr())
+		d.refused(fmt.Sprintf("the process has nearly all of its %d files open: a connection was refused; raise the limit (ulimit -n, LimitNOFILE in systemd)", d.limit), conn.RemoteAddr())
 	}
 	return in, number < d.limit-d.reserve/2
 }

@@ -19,7 +19,7 @@ var live = []string{"auth.tokens", "parallax.heartbeat_interval", "parallax.secr
 // nothing has changed. One goroutine calls it.
 func (s *Service) Reload(c config.Config) error {
 	if (c.Auth.Tokens == "") != (s.config.Auth.Tokens == "") {
-		return errors.New("auth.tokens: a hub begins open or closed: start it anew to change that")
+		return errors.New("auth.tokens: it cannot be set or removed while the hub runs: restart the hub")
 	}
 	signing, err := readSigningSecrets(c.Parallax.Secrets)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) Reload(c config.Config) error {
 		}
 	}
 	if len(later) > 0 {
-		s.log.Warn("some settings that changed are taken over at the next start", "settings", later)
+		s.log.Warn("some changed settings take effect at the next start", "settings", later)
 	}
 	s.log.Info(reason)
 	return nil

@@ -40,7 +40,7 @@ func termsIn(dir string) (keep func(map[core.AgentID]hub.Terms) error, terms map
 		err = strictjson.Decode(data, strictjson.Limits{}, &kept)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("what was set of agents: %s: %w; mend the file, or remove it and set them anew", path, err)
+		return nil, nil, fmt.Errorf("settings of agents: %s: %w; fix the file, or remove it and set them again", path, err)
 	}
 	terms = map[core.AgentID]hub.Terms{}
 	for id, t := range kept.Agents {

@@ -10,7 +10,7 @@ import (
 
 func TestWhatAnAgentCannotReadIsLoggedOnlyOnceItHasJoined(t *testing.T) {
 	var terminal bytes.Buffer
-	wire := &LateLog{Handler: slog.NewTextHandler(&terminal, nil), Begun: new(atomic.Bool)}
+	wire := &DelayedLog{Handler: slog.NewTextHandler(&terminal, nil), Begun: new(atomic.Bool)}
 	log := slog.New(wire).With("agent", "a").WithGroup("frame")
 	log.Warn("not understood")
 	if got := terminal.String(); got != "" {

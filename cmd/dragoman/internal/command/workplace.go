@@ -8,10 +8,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// surroundings are where an agent works, as its metadata has it: what runs it, its
+// workplace are where an agent works, as its metadata has it: what runs it, its
 // workspaces, its directory and the state of git there. An agent that says something
 // else under these names, or nothing, has no more than a dash.
-func surroundings(c core.Card) []string {
+func workplace(c core.Card) []string {
 	var backend, directory string
 	var workspaces []string
 	var git struct {
