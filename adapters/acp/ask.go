@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
@@ -87,21 +88,11 @@ func (s *session) speaksACP(id core.AgentID) bool {
 // request reads a query or a delegate.
 func (s *session) request(e wire.Envelope) (req core.Request, err error) {
 	now := time.Now()
-	switch e.Kind {
-	case wire.KindQuery:
-		var q wire.Query
-		if err := e.Read(&q); err != nil {
-			return req, err
-		}
-		req = q.Request(now)
-	case wire.KindDelegate:
-		var d wire.Delegate
-		if err := e.Read(&d); err != nil {
-			return req, err
-		}
-		if req = d.Request(now); req.Deadline.IsZero() {
-			req.Deadline = now.Add(s.opts.DelegateDeadline)
-		}
+	if req, err = e.Request(now); err != nil {
+		return req, err
+	}
+	if e.Kind == wire.KindDelegate && req.Deadline.IsZero() {
+		req.Deadline = now.Add(s.opts.DelegateDeadline)
 	}
 	if req.To, err = s.address(e.To); err != nil {
 		return req, err
@@ -175,7 +166,12 @@ func (s *session) inject(e wire.Envelope, n wire.Notify) (*asked, error) {
 		return nil, nil
 	}
 	var c wire.Context
-	if err := wire.ReadValue(n.Data, &c); err != nil {
+	data := e.Content().Get("data")
+	err := errors.New("missing")
+	if data.Exists() {
+		err = data.Decode(&c)
+	}
+	if err != nil {
 		return nil, wire.Refusef(wire.CodeInvalidEnvelope, `data of %s: %s; send {"ref":"the id of your query","content":"..."}`, wire.TopicContext, err)
 	}
 	if c.Ref == "" {

@@ -291,7 +291,7 @@ func TestARetryIsToldToAPeerWithTheExtension(t *testing.T) {
 		one.expect(wire.KindDelegate)
 		one.say(`{"id":"e1","kind":"error","ref":"d1","payload":{"code":"overloaded","message":"later","retryable":true}}`)
 		e := kit.expect(wire.KindProgress)
-		_, body, err := wire.ReadProgress(e.Payload)
+		_, body, err := e.Progress()
 		if b, ok := body.(core.Retrying); !ok || err != nil || b.Agent != "one" || e.From != wire.HubID {
 			t.Errorf("got %s (%v), want the hub to tell that one is not tried again", e.Raw, err)
 		}

@@ -30,25 +30,10 @@ func (s *session) reply(ctx context.Context, e wire.Envelope) error {
 		return nil
 	}
 	switch e.Kind {
-	case wire.KindResponse:
-		var r wire.Response
-		err := e.Read(&r)
+	case wire.KindResponse, wire.KindResult, wire.KindError:
+		bodies, err := e.Bodies()
 		if err == nil {
-			s.conclude(j, r.Bodies(), e.Raw)
-		}
-		return s.unlessRefused(ctx, e, err)
-	case wire.KindResult:
-		var r wire.Result
-		err := e.Read(&r)
-		if err == nil {
-			s.conclude(j, r.Bodies(), e.Raw)
-		}
-		return s.unlessRefused(ctx, e, err)
-	case wire.KindError:
-		var r wire.Error
-		err := e.Read(&r)
-		if err == nil {
-			s.conclude(j, r.Bodies(), e.Raw)
+			s.conclude(j, bodies, e.Raw)
 		}
 		return s.unlessRefused(ctx, e, err)
 	case wire.KindAck:
@@ -107,7 +92,7 @@ func (s *session) cancelAnswered(ctx context.Context, e wire.Envelope, j *job) e
 
 // progressed takes what an agent says on the way.
 func (s *session) progressed(ctx context.Context, e wire.Envelope, j *job) error {
-	_, body, err := wire.ReadProgress(e.Payload)
+	_, body, err := e.Progress()
 	if err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}
@@ -176,7 +161,7 @@ func (s *session) stray(ctx context.Context, e wire.Envelope) error {
 	s.mu.Lock()
 	own := s.asked[e.Ref] != nil
 	s.mu.Unlock()
-	if _, body, err := wire.ReadProgress(e.Payload); own && e.Kind == wire.KindProgress && err == nil && body.Kind() == core.KindApprovalDecided {
+	if _, body, err := e.Progress(); own && e.Kind == wire.KindProgress && err == nil && body.Kind() == core.KindApprovalDecided {
 		s.hub.Count("acp.refused." + body.Kind().String())
 		return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeUnsupported, "people at the hub decide on calls of tools: ACP has no word for it"))
 	}

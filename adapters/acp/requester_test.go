@@ -354,7 +354,7 @@ func TestAPeerWithTheExtensionGetsPiecesAsTheyCome(t *testing.T) {
 				}
 				break
 			}
-			_, body, err := wire.ReadProgress(e.Payload)
+			_, body, err := e.Progress()
 			if err != nil {
 				t.Fatal(err)
 			}

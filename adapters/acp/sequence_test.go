@@ -69,7 +69,7 @@ func TestTheProgressOfEachSenderIsNumberedUpwardsWhateverTheEndBrings(t *testing
 				}
 				highest := map[string]uint64{}
 				for _, e := range progress {
-					seq, _, err := wire.ReadProgress(e.Payload)
+					seq, _, err := e.Progress()
 					if err != nil || seq <= highest[e.From] {
 						t.Errorf("got %s behind %d (%v), want a number that grows", e.Raw, highest[e.From], err)
 					}

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/lru"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // message is an envelope on its way out.
@@ -98,8 +99,8 @@ func (s *session) identify(id core.AgentID) {
 	}
 	s.who = who{s.principal.ID, id}
 	s.log = s.log.With("peer", id)
-	s.self = s.hub.Connect(hub.Identity{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
-	if err := s.self.Join(wire.Capabilities{}.Card(id, nil), hub.JoinOptions{OnlyByID: true, Probe: s.alive}); err != nil {
+	s.self = s.hub.Connect(hub.Identity{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks, Checked: true})
+	if err := s.self.Join(wire.Capabilities{}.Card(id, strictjson.Value{}), hub.JoinOptions{OnlyByID: true, Probe: s.alive}); err != nil {
 		s.log.Info("a peer that cannot be addressed by its id", "error", err)
 	}
 	s.inherited = s.peers.arrive(s)

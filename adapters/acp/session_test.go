@@ -152,7 +152,7 @@ func TestPiecesThatStandTogetherLeaveTogetherInEnvelopesOfBoundedSize(t *testing
 		for i, m := range out.sent {
 			payload := wire.ValueOf(m.json, "payload")
 			got = append(got, len(wire.TextOf(payload, "text")))
-			if seq, _, err := wire.ReadProgress(payload); m.kind == wire.KindProgress && (err != nil || seq != uint64(i+1)) {
+			if seq, _, err := (wire.Envelope{Payload: payload}).Progress(); m.kind == wire.KindProgress && (err != nil || seq != uint64(i+1)) {
 				t.Errorf("envelope %d: got seq %d and error %v, want it to grow by one", i, seq, err)
 			}
 		}

@@ -113,7 +113,11 @@ func (d decoder) value(p *plan, at int, to reflect.Value) *Error {
 	case stringForm:
 		to.SetString(d.said(at))
 	case textForm:
-		return d.leaf(p, at, to.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(d.string(at))))
+		text := d.text[n.from+1 : n.to-1 : n.to-1]
+		if visit(len(text)); n.marks&escaped != 0 {
+			text = unescape(nil, text)
+		}
+		return d.leaf(p, at, to.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(text))
 	case bytesForm:
 		b, err := base64.StdEncoding.DecodeString(d.string(at))
 		to.SetBytes(b)

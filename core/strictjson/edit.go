@@ -55,7 +55,11 @@ func (v Value) Without(keys ...string) (text []byte, left int) {
 	if v.Kind() != Object {
 		return text, 0
 	}
-	out := make([]byte, 0, len(text))
+	size := len(text)
+	for _, key := range keys {
+		size -= len(v.Get(key).Raw())
+	}
+	out := make([]byte, 0, size)
 	start, last := int(v.node().from), 0
 	for key, value := range v.Members() {
 		n := value.node()

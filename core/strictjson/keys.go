@@ -38,7 +38,6 @@ func (k *keySet) add(x *index, key []byte) bool {
 func (x *index) key(at int) []byte {
 	n := &x.nodes[at]
 	key := x.text[n.keyFrom:n.keyTo:n.keyTo]
-	visit(len(key))
 	if n.marks&keyEscaped != 0 {
 		return unescape(nil, key)
 	}

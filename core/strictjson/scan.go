@@ -40,6 +40,7 @@ type scanner struct {
 	pos      int
 	depth    int
 	maxDepth int
+	lenient  bool // duplicate keys, NULs in keys and bytes that are not UTF-8 pass
 }
 
 func (s *scanner) run(limits Limits) *Error {
@@ -122,7 +123,7 @@ func (s *scanner) object() *Error {
 		if err != nil {
 			return err
 		}
-		if !keys.add(s.index, key) {
+		if !s.lenient && !keys.add(s.index, key) {
 			return &Error{Offset: at, Problem: "duplicate key " + quote(key), Advice: "send each key once"}
 		}
 		n := node{keyFrom: uint32(at + 1), keyTo: uint32(s.pos - 1)}
@@ -208,7 +209,7 @@ func (s *scanner) readKey() (key []byte, has bool, err *Error) {
 	if err != nil || !has {
 		return key, has, err
 	}
-	if key = unescape(nil, key); bytes.IndexByte(key, 0) >= 0 {
+	if key = unescape(nil, key); !s.lenient && bytes.IndexByte(key, 0) >= 0 {
 		return nil, false, &Error{Offset: at, Problem: "NUL in a key", Advice: "remove it"}
 	}
 	return key, true, nil

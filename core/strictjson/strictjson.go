@@ -57,6 +57,21 @@ func Parse(data []byte, limits Limits) (Value, error) {
 	return Value{&index{data, slices.Clone(x.nodes)}, 0}, nil
 }
 
+// ParseValid returns the value of a text that the program itself holds, for changing it or
+// looking into it again. What encoding/json takes for valid will do, duplicate keys and
+// all; of any other text there is no value.
+func ParseValid(data []byte) Value {
+	x, _ := spare.Get().(*index)
+	defer x.free()
+	x.text, x.nodes = data, x.nodes[:0]
+	s := scanner{index: x, lenient: true}
+	if s.run(Limits{Bytes: maxBytes, Depth: maxDepth}) != nil {
+		return Value{}
+	}
+	visit(s.pos)
+	return Value{&index{data, slices.Clone(x.nodes)}, 0}
+}
+
 // Decode checks data as [Check] does, whose error comes before any other, and decodes
 // it into v as [Value.Decode] does.
 func Decode(data []byte, limits Limits, v any) error { return decode(data, limits, v, false) }

@@ -127,7 +127,7 @@ func (s *scanner) readString() (raw []byte, escaped bool, err *Error) {
 		switch c := s.text[i]; c {
 		case '"':
 			raw = s.text[start:i]
-			if !ascii && !utf8.Valid(raw) {
+			if !ascii && !s.lenient && !utf8.Valid(raw) {
 				return nil, false, s.notUTF8(start)
 			}
 			s.pos = i + 1

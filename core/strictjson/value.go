@@ -42,6 +42,9 @@ func (v Value) Raw() json.RawMessage {
 	return v.in.text[n.from:n.to:n.to]
 }
 
+// Offset returns the byte of the text at which the value begins.
+func (v Value) Offset() int { return int(v.node().from) }
+
 // Clone returns the value as it stands in the text, in memory of its own.
 func (v Value) Clone() json.RawMessage { return bytes.Clone(v.Raw()) }
 

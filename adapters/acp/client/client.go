@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"reflect"
 	"slices"
 	"sync"
@@ -159,7 +158,7 @@ type gathered struct {
 }
 
 func (g *gathered) progress(e wire.Envelope) {
-	_, body, err := wire.ReadProgress(e.Payload)
+	_, body, err := e.Progress()
 	if err != nil {
 		return // a kind of progress that this end does not know
 	}
@@ -207,25 +206,9 @@ func (g *gathered) fold() core.Answer {
 // bodies says a reply in the words of the hub, and whether it is the last.
 func (c *Client) bodies(e wire.Envelope) (bodies []core.Body, last bool) {
 	switch e.Kind {
-	case wire.KindResponse:
-		var r wire.Response
-		if e.Read(&r) == nil {
-			return r.Bodies(), true
-		}
-	case wire.KindResult:
-		var r wire.Result
-		if e.Read(&r) == nil {
-			return r.Bodies(), true
-		}
-	case wire.KindError:
-		var r wire.Error
-		if e.Read(&r) == nil {
-			return r.Bodies(), true
-		}
-	case wire.KindAck:
-		var a wire.Ack
-		if e.Read(&a) == nil {
-			return []core.Body{a.Body()}, !a.Accepted
+	case wire.KindResponse, wire.KindResult, wire.KindError, wire.KindAck:
+		if bodies, err := e.Bodies(); err == nil {
+			return bodies, bodies[len(bodies)-1].Kind().Ends()
 		}
 	}
 	return []core.Body{core.Failed{Fault: core.NewFault(core.CodeInvalid, "an answer of the kind %q makes no sense", e.Kind)}}, true
@@ -277,7 +260,7 @@ func (c *Client) wait(ctx context.Context, call *pending) (wire.Envelope, error)
 		return e, nil
 	}
 	told := &wire.Error{}
-	if err := json.Unmarshal(e.Payload, told); err != nil {
+	if err := e.Read(told); err != nil {
 		return e, err
 	}
 	return e, told

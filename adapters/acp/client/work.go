@@ -227,18 +227,7 @@ func (a *agent) pong() wire.Pong {
 
 // take queues a query or a delegate for a worker that is free.
 func (a *agent) take(work, ctx context.Context, e wire.Envelope) error {
-	now := time.Now()
-	var req core.Request
-	var err error
-	if e.Kind == wire.KindQuery {
-		var q wire.Query
-		err = e.Read(&q)
-		req = q.Request(now)
-	} else {
-		var d wire.Delegate
-		err = e.Read(&d)
-		req = d.Request(now)
-	}
+	req, err := e.Request(time.Now())
 	if err != nil {
 		return a.reply(ctx, e, wire.KindError, wire.AsError(err))
 	}

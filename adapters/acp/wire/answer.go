@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // ResponseOf folds a task that is done into a response.
@@ -35,8 +36,43 @@ func inWords(a core.Answer) string {
 
 // Bodies says the response in the words of the hub: its files, what it cost, and
 // the end.
-func (r Response) Bodies() []core.Body {
-	return bodies(r.Summary, r.Data, r.TokensUsed, r.Truncated)
+func (r Response) Bodies() []core.Body { return r.bodies(strictjson.ParseValid(r.Data)) }
+
+func (r Response) bodies(data strictjson.Value) []core.Body {
+	return bodies(r.Summary, data, r.TokensUsed, r.Truncated)
+}
+
+// Bodies says an answer, which is a response, a result, an error or an ack, in the words
+// of the hub. The error is an *[Error] that says what to change.
+func (e Envelope) Bodies() ([]core.Body, error) {
+	switch e.Kind {
+	case KindResponse:
+		var in struct {
+			Response
+			Data strictjson.Value `json:"data"`
+		}
+		err := e.Read(&in)
+		return in.bodies(in.Data), err
+	case KindResult:
+		var in struct {
+			Result
+			Data strictjson.Value `json:"data"`
+		}
+		err := e.Read(&in)
+		return in.bodies(in.Data), err
+	case KindError:
+		var in struct {
+			Error
+			Partial strictjson.Value `json:"partial"`
+		}
+		err := e.Read(&in)
+		return in.bodies(in.Partial), err
+	case KindAck:
+		var a Ack
+		err := e.Read(&a)
+		return []core.Body{a.Body()}, err
+	}
+	return nil, Refusef(CodeInvalidEnvelope, "%s is no answer", e.Kind)
 }
 
 // FailureOf folds a task that has failed into an error, with what was answered
@@ -82,9 +118,11 @@ func ResultOf(a core.Answer) Result {
 }
 
 // Bodies says the result in the words of the hub.
-func (r Result) Bodies() []core.Body {
+func (r Result) Bodies() []core.Body { return r.bodies(strictjson.ParseValid(r.Data)) }
+
+func (r Result) bodies(data strictjson.Value) []core.Body {
 	if r.Status != StatusFailed {
-		return bodies(r.Outcome, r.Data, r.TokensUsed, r.Status == StatusPartial)
+		return bodies(r.Outcome, data, r.TokensUsed, r.Status == StatusPartial)
 	}
 	why := r.Outcome
 	if r.Error != nil && *r.Error != "" {
@@ -95,16 +133,19 @@ func (r Result) Bodies() []core.Body {
 	if text == why || text == f.Message {
 		text = "" // it repeats the error
 	}
-	return append(before(text, r.Data, r.TokensUsed), EndOf(f))
+	return append(before(text, data, r.TokensUsed), EndOf(f))
 }
 
 // Bodies says the error in the words of the hub: what was answered before, and how
 // the task ended.
-func (e *Error) Bodies() []core.Body {
-	var p Partial
-	if len(e.Partial) > 0 && ReadValue(e.Partial, &p) != nil {
-		p = Partial{} // it has another form than ours
+func (e *Error) Bodies() []core.Body { return e.bodies(strictjson.ParseValid(e.Partial)) }
+
+func (e *Error) bodies(partial strictjson.Value) []core.Body {
+	var p struct {
+		Partial
+		Data strictjson.Value `json:"data"`
 	}
+	_ = partial.Decode(&p) // one of another form than ours says nothing
 	return append(before(p.Summary, p.Data, p.TokensUsed), EndOf(e.Fault()))
 }
 
@@ -123,7 +164,7 @@ func (a Ack) Body() core.Body {
 
 // bodies are the events that an answer in one piece stands for. What it cost is
 // told as output: ACP does not say of what kind its tokens are.
-func bodies(text string, data []byte, tokens int64, truncated bool) []core.Body {
+func bodies(text string, data strictjson.Value, tokens int64, truncated bool) []core.Body {
 	rest, out := beside(data, tokens)
 	if structure(rest) && text == inWords(core.Answer{Data: rest}) {
 		text = "" // the data alone, told twice
@@ -133,7 +174,7 @@ func bodies(text string, data []byte, tokens int64, truncated bool) []core.Body 
 
 // before are the events that a failure tells of. Data becomes text: a failure has no
 // other place for it.
-func before(text string, data []byte, tokens int64) []core.Body {
+func before(text string, data strictjson.Value, tokens int64) []core.Body {
 	rest, out := beside(data, tokens)
 	if len(rest) > 0 {
 		text = strings.TrimPrefix(text+"\n"+string(onOneLine(rest)), "\n")
@@ -146,7 +187,7 @@ func before(text string, data []byte, tokens int64) []core.Body {
 
 // beside takes the files out of the data of an answer, and returns them with what
 // it cost.
-func beside(data []byte, tokens int64) (rest []byte, out []core.Body) {
+func beside(data strictjson.Value, tokens int64) (rest []byte, out []core.Body) {
 	rest, files := splitFiles(data)
 	for _, f := range files {
 		out = append(out, f)

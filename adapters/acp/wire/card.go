@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // CardFeatures are the powers of every ACP agent: the draft has a cancel and a
@@ -16,8 +17,8 @@ const CardFeatures = core.FeatureCancellation | core.FeatureNotices | core.Featu
 const ProgressFeatures = core.FeatureStreaming | core.FeatureToolStates
 
 // Card returns the card of an agent with these capabilities. payload is what they were
-// read from: its unknown members become the metadata.
-func (c Capabilities) Card(id core.AgentID, payload json.RawMessage) core.Card {
+// read from, or no value: its unknown members become the metadata.
+func (c Capabilities) Card(id core.AgentID, payload strictjson.Value) core.Card {
 	card := core.Card{
 		ID: id, Name: c.AgentName, Dialect: Dialect, Capabilities: c.Capabilities, Domains: c.Domains, Model: c.Model,
 		Tools: c.Tools, Channels: c.Channels, Features: CardFeatures,
@@ -31,14 +32,14 @@ func (c Capabilities) Card(id core.AgentID, payload json.RawMessage) core.Card {
 	if c.TakesContext != nil && !*c.TakesContext {
 		card.Features &^= core.FeatureInjection
 	}
-	for _, m := range members(payload) {
-		switch m.key {
+	for key, value := range payload.Members() {
+		switch string(key) {
 		case "agent_name", "domains", "channels", "tools", "max_concurrent_tasks", "model", "capabilities", "extensions", "takes_context", "agents":
 		default:
 			if card.Metadata == nil {
 				card.Metadata = map[string]json.RawMessage{}
 			}
-			card.Metadata[m.key] = payload[m.from:m.to]
+			card.Metadata[string(key)] = value.Clone()
 		}
 	}
 	return card

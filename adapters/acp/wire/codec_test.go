@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -103,7 +104,7 @@ func TestEverySampleOfTheDraftIsReadAndWrittenAgain(t *testing.T) {
 				t.Errorf("Check of what was encoded: got %v, want no error", err)
 			}
 			back.Raw, again.Raw = nil, nil
-			if diff := cmp.Diff(again, back); diff != "" {
+			if diff := cmp.Diff(again, back, cmpopts.IgnoreUnexported(Envelope{})); diff != "" {
 				t.Errorf("envelope written and read (-want +got):\n%s", diff)
 			}
 		})
@@ -132,7 +133,7 @@ func TestTheEnvelopeIsReadAsTheDraftAndItsSuccessorsWriteIt(t *testing.T) {
 				t.Fatalf("Check: got %v, want no error", err)
 			}
 			c.want.Raw = []byte(c.json)
-			if diff := cmp.Diff(c.want, got); diff != "" {
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreUnexported(Envelope{})); diff != "" {
 				t.Errorf("envelope (-want +got):\n%s", diff)
 			}
 		})

@@ -3,8 +3,10 @@ package wire
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // The members of a context that have a place of their own in a request.
@@ -29,10 +31,12 @@ func writeTurns(b []byte, history []core.Turn) []byte {
 // WithHistory writes the earlier turns into an envelope that has an empty history. They
 // are most of a long conversation, and none is encoded or read again for it.
 func WithHistory(raw []byte, history []core.Turn) []byte {
-	from, to := placeOf(raw, "payload", memberContext, memberHistory)
-	if from == to {
+	place := strictjson.ParseValid(raw).Get("payload", memberContext, memberHistory)
+	if !place.Exists() {
 		return raw
 	}
+	from := place.Offset()
+	to := from + len(place.Raw())
 	size := len(raw)
 	for _, t := range history {
 		size += t.Size() + len(t.Text)/16
@@ -70,28 +74,28 @@ func joinContext(r core.Request) json.RawMessage {
 
 // splitContext takes apart what joinContext joined. A member that has another form
 // than ours is the sender's own and stays in the context.
-func splitContext(object json.RawMessage, r *core.Request) {
-	if !IsObject(object) {
-		if len(object) > 0 && string(object) != "null" {
-			r.Context = SetMembers([]byte("{}"), Field{memberValue, object})
+func splitContext(context strictjson.Value, r *core.Request) {
+	if context.Kind() != strictjson.Object {
+		if !context.Absent() {
+			r.Context = SetMembers([]byte("{}"), Field{memberValue, context.Raw()})
 		}
 		return
 	}
-	rest := []byte(object)
-	for _, m := range members(object) {
-		value := object[m.from:m.to]
-		switch m.key {
+	var taken []string
+	for key, value := range context.Members() {
+		switch string(key) {
 		case memberHistory:
 			var turns []turn
-			if ReadValue(value, &turns) != nil || turns == nil {
+			if value.Decode(&turns) != nil || turns == nil {
 				continue
 			}
+			r.History = slices.Grow(r.History, len(turns))
 			for _, t := range turns {
 				r.History = append(r.History, core.Turn{Role: t.Role, Text: t.Text, Agent: t.Agent})
 			}
 		case memberData:
-			if string(value) != "null" {
-				r.Data = value
+			if !value.Absent() {
+				r.Data = value.Clone()
 			}
 		case memberFiles:
 			files, ok := readFiles(value)
@@ -102,9 +106,9 @@ func splitContext(object json.RawMessage, r *core.Request) {
 		default:
 			continue
 		}
-		rest = dropMember(rest, m.key)
+		taken = append(taken, string(key))
 	}
-	if len(members(rest)) > 0 {
+	if rest, left := context.Without(taken...); left > 0 {
 		r.Context = rest
 	}
 }
@@ -130,13 +134,13 @@ func filesOf(fs []core.File) []file {
 }
 
 // readFiles reads a files member; false when it has another form than ours.
-func readFiles(value json.RawMessage) ([]core.File, bool) {
+func readFiles(value strictjson.Value) ([]core.File, bool) {
 	var raw []struct {
 		Name      *string `json:"name"`
 		MediaType string  `json:"media_type"`
 		Data      *[]byte `json:"data"`
 	}
-	if ReadValue(value, &raw) != nil || len(raw) == 0 {
+	if value.Decode(&raw) != nil || len(raw) == 0 {
 		return nil, false
 	}
 	out := make([]core.File, len(raw))
@@ -156,10 +160,11 @@ func joinFiles(data json.RawMessage, files []core.File) json.RawMessage {
 		return data
 	}
 	list := Field{memberFiles, Marshal(filesOf(files))}
+	object := strictjson.ParseValid(data)
 	switch {
-	case len(data) == 0:
+	case !object.Exists():
 		return SetMembers([]byte("{}"), list)
-	case IsObject(data) && plainBesideFiles(members(data)):
+	case plainBesideFiles(object):
 		return SetMembers(data, list)
 	}
 	return SetMembers([]byte("{}"), Field{memberValue, data}, list)
@@ -167,42 +172,31 @@ func joinFiles(data json.RawMessage, files []core.File) json.RawMessage {
 
 const memberValue = "value"
 
-// plainBesideFiles reports whether an object can take a files member and still be
-// told from one that was wrapped.
-func plainBesideFiles(all []member) bool {
-	for _, m := range all {
-		if m.key == memberFiles || m.key == memberValue && len(all) == 1 {
-			return false
-		}
+// plainBesideFiles reports whether a value is an object that can take a files member
+// and still be told from one that was wrapped.
+func plainBesideFiles(v strictjson.Value) bool {
+	if v.Kind() != strictjson.Object || v.Get(memberFiles).Exists() {
+		return false
 	}
-	return len(all) > 0
+	return v.Len() > 1 || v.Len() == 1 && !v.Get(memberValue).Exists()
 }
 
 // splitFiles takes apart what joinFiles joined.
-func splitFiles(data json.RawMessage) (json.RawMessage, []core.File) {
-	if string(data) == "null" {
+func splitFiles(data strictjson.Value) (json.RawMessage, []core.File) {
+	if data.Absent() {
 		return nil, nil
 	}
-	if !IsObject(data) {
-		return data, nil
+	files, ok := readFiles(data.Get(memberFiles))
+	if !ok {
+		return data.Clone(), nil
 	}
-	for _, m := range members(data) {
-		if m.key != memberFiles {
-			continue
-		}
-		files, ok := readFiles(data[m.from:m.to])
-		if !ok {
-			return data, nil
-		}
-		rest := dropMember(data, memberFiles)
-		left := members(rest)
-		switch {
-		case len(left) == 0:
-			return nil, files
-		case len(left) == 1 && left[0].key == memberValue:
-			return rest[left[0].from:left[0].to], files
-		}
-		return rest, files
+	rest, left := data.Without(memberFiles)
+	value := data.Get(memberValue)
+	switch {
+	case left == 0:
+		return nil, files
+	case left == 1 && value.Exists():
+		return value.Clone(), files
 	}
-	return data, nil
+	return rest, files
 }

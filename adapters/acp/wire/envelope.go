@@ -96,6 +96,8 @@ type Envelope struct {
 	Payload json.RawMessage
 	// Raw is the envelope as it was received; nil in one of the hub's own.
 	Raw []byte
+
+	whole, payload strictjson.Value // what [Decode] read, of Raw and of Payload
 }
 
 // New returns an envelope with a fresh id and the present time.
@@ -105,39 +107,40 @@ func New(kind Kind, from, to, ref string, payload any) Envelope {
 
 // decoded is an envelope in JSON, as it is read.
 type decoded struct {
-	V       *int64          `json:"v"`
-	ID      string          `json:"id"`
-	From    string          `json:"from"`
-	To      string          `json:"to"`
-	TS      float64         `json:"ts"`
-	Kind    string          `json:"kind"`
-	Ref     string          `json:"ref"`
-	ReplyTo string          `json:"reply_to"` // what ref was called before it was ref
-	Payload json.RawMessage `json:"payload"`
+	V       *int64           `json:"v"`
+	ID      string           `json:"id"`
+	From    string           `json:"from"`
+	To      string           `json:"to"`
+	TS      float64          `json:"ts"`
+	Kind    string           `json:"kind"`
+	Ref     string           `json:"ref"`
+	ReplyTo string           `json:"reply_to"` // what ref was called before it was ref
+	Payload strictjson.Value `json:"payload"`
 }
 
 // Decode reads an envelope of at most limit bytes, strictly: exact-case keys, none
 // twice, bounded depth. Unknown members are ignored and stay in Raw, which shares
-// memory with b. What is wrong is an *[Error] that says what to change, of code
+// memory with b, as Payload does. What is wrong is an *[Error] that says what to change, of code
 // invalid_envelope, too_large or incompatible_version. When the id could be read
 // the Envelope has it, even beside an error.
 func Decode(b []byte, limit int) (Envelope, error) {
 	if len(b) > limit {
 		return Peek(b), Refusef(CodeTooLarge, "the envelope has %d bytes, the limit is %d: send less, or a reference to it", len(b), limit)
 	}
+	whole, err := strictjson.Parse(b, strictjson.Limits{Bytes: limit, Depth: envelopeDepth})
 	var w decoded
-	if err := strictjson.Decode(b, strictjson.Limits{Bytes: limit, Depth: envelopeDepth}, &w); err != nil {
+	if err == nil {
+		err = whole.Decode(&w)
+	}
+	if err != nil {
 		return Peek(b), invalid(err)
 	}
-	e := Envelope{ID: w.ID, From: w.From, To: w.To, TS: int64(w.TS), Kind: Kind(w.Kind), Ref: w.Ref, Payload: w.Payload, Raw: b}
-	if e.Ref == "" {
-		e.Ref = w.ReplyTo
-	}
-	if string(e.Payload) == "null" {
-		e.Payload = nil
+	e := Envelope{ID: w.ID, From: w.From, To: w.To, TS: int64(w.TS), Kind: Kind(w.Kind), Ref: cmp.Or(w.Ref, w.ReplyTo), Raw: b, whole: whole}
+	if !w.Payload.Absent() {
+		e.Payload, e.payload = w.Payload.Raw(), w.Payload
 	}
 	switch {
-	case !IsObject(b):
+	case whole.Kind() != strictjson.Object:
 		return Envelope{}, Refusef(CodeInvalidEnvelope, "an envelope is a JSON object: send {\"v\":1,\"id\":\"...\",\"from\":\"...\",\"kind\":\"query\",\"payload\":{...}}")
 	case w.V != nil && *w.V != Version:
 		return e, Refusef(CodeIncompatibleVersion, "version %d of the envelope is not spoken here: send \"v\":%d", *w.V, Version)
@@ -151,7 +154,7 @@ func Decode(b []byte, limit int) (Envelope, error) {
 		return e, Refusef(CodeInvalidEnvelope, "the envelope has no kind: send one of %s", KindList())
 	case len(e.Kind) > core.MaxIDBytes:
 		return e, Refusef(CodeInvalidEnvelope, "the kind has %d bytes: send one of %s", len(e.Kind), KindList())
-	case e.Payload != nil && !IsObject(e.Payload):
+	case e.Payload != nil && e.payload.Kind() != strictjson.Object:
 		return e, Refusef(CodeInvalidEnvelope, "payload is no JSON object: send {} where there is nothing to say")
 	}
 	return e, nil

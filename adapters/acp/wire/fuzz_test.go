@@ -89,14 +89,14 @@ func fuzzPayload(t *testing.T, e Envelope) {
 			holds(Marshal(FailureOf(foldBodies(r.Bodies()))))
 		}
 	case KindProgress:
-		seq, body, err := ReadProgress(e.Payload)
+		seq, body, err := e.Progress()
 		if err == nil {
 			holds(ProgressOf(seq, body))
 		}
 	case KindCapabilities:
 		var c Capabilities
 		if e.Read(&c) == nil {
-			holds(Marshal(CapabilitiesOf(c.Card("x", e.Payload))))
+			holds(Marshal(CapabilitiesOf(c.Card("x", e.Content()))))
 		}
 	}
 	if bodies != nil {

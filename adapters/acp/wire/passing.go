@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // FrameOf returns the envelope that an ACP agent sent for an event, or nil.
@@ -28,22 +29,12 @@ func KindOf(raw []byte) Kind { return Kind(TextOf(raw, "kind")) }
 
 // TextOf returns a text member of an object, or "".
 func TextOf(object []byte, key string) string {
-	var text string
-	if value := ValueOf(object, key); len(value) > 0 {
-		_ = json.Unmarshal(value, &text) // anything but a text is none
-	}
+	text, _ := strictjson.ParseValid(object).Get(key).Text()
 	return text
 }
 
 // ValueOf returns the value of a member of an object, or nil.
-func ValueOf(object []byte, key string) []byte {
-	for _, m := range members(object) {
-		if m.key == key {
-			return object[m.from:m.to]
-		}
-	}
-	return nil
-}
+func ValueOf(object []byte, key string) []byte { return strictjson.ParseValid(object).Get(key).Raw() }
 
 // SetInPayload returns the envelope with a member of its payload set.
 func SetInPayload(raw []byte, key string, value json.RawMessage) []byte {
@@ -52,6 +43,6 @@ func SetInPayload(raw []byte, key string, value json.RawMessage) []byte {
 
 // HasFiles reports whether the payload of an envelope contains files.
 func HasFiles(raw []byte) bool {
-	_, files := splitFiles(ValueOf(ValueOf(raw, "payload"), memberData))
+	_, files := splitFiles(strictjson.ParseValid(raw).Get("payload", memberData))
 	return len(files) > 0
 }

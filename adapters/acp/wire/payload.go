@@ -216,13 +216,17 @@ func (e Envelope) Check() error {
 	if schema == nil {
 		schema = schemas.ACPEnvelope()
 	}
-	err := schema.Validate(e.Raw)
+	whole := e.whole
+	if !whole.Exists() {
+		whole = strictjson.ParseValid(e.Raw)
+	}
+	err := schema.Check(whole)
 	if err == nil {
 		return nil
 	}
 	var v *schemas.Violation
 	if errors.As(err, &v) {
-		if slip := slipIn(e.Payload, strings.TrimPrefix(v.Path, "payload.")); slip != "" {
+		if slip := slipIn(e.Content(), strings.TrimPrefix(v.Path, "payload.")); slip != "" {
 			return Refusef(CodeInvalidEnvelope, "payload of %s: %s", e.Kind, slip)
 		}
 	}
@@ -231,18 +235,18 @@ func (e Envelope) Check() error {
 
 // slipIn words what is wrong when the member that a path leads to is there under a
 // key in another case, else it is "".
-func slipIn(object []byte, path string) string {
+func slipIn(object strictjson.Value, path string) string {
 	within, name := "", path
 	for {
 		step, rest, deeper := strings.Cut(name, ".")
 		if !deeper {
 			break
 		}
-		object, within, name = ValueOf(object, step), within+step+".", rest
+		object, within, name = object.Get(step), within+step+".", rest
 	}
-	for _, m := range members(object) {
-		if m.key != name && strings.EqualFold(m.key, name) {
-			return strings.TrimPrefix(strings.TrimSuffix(within, ".")+": "+misspelt(m.key, name), ": ")
+	for key := range object.Members() {
+		if written := string(key); written != name && strings.EqualFold(written, name) {
+			return strings.TrimPrefix(strings.TrimSuffix(within, ".")+": "+misspelt(written, name), ": ")
 		}
 	}
 	return ""
@@ -257,12 +261,17 @@ func misspelt(written, name string) string {
 // kind. Unknown members are ignored. The error is an *[Error] that says what to
 // change.
 func (e Envelope) Read(v any) error {
-	payload := e.Payload
-	if payload == nil {
-		payload = json.RawMessage("{}")
-	}
-	if err := strictjson.Decode(payload, strictjson.Limits{Bytes: len(payload), Depth: envelopeDepth}, v); err != nil {
+	if err := e.Content().Decode(v); err != nil {
 		return Refusef(CodeInvalidEnvelope, "payload of %s: %s", e.Kind, err)
 	}
 	return nil
+}
+
+// Content returns the payload of an envelope for reading its inside, or no value. It is
+// what [Decode] has read, unless the payload was set since.
+func (e Envelope) Content() strictjson.Value {
+	if raw := e.payload.Raw(); len(raw) == len(e.Payload) && (len(raw) == 0 || &raw[0] == &e.Payload[0]) {
+		return e.payload
+	}
+	return strictjson.ParseValid(e.Payload)
 }

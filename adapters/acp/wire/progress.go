@@ -51,26 +51,26 @@ func ProgressOf(seq uint64, body core.Body) json.RawMessage {
 	return append(out, '}')
 }
 
-// ReadProgress reads the payload of a progress envelope. The error is an *[Error]
-// that says what to change.
-func ReadProgress(payload json.RawMessage) (seq uint64, body core.Body, err error) {
-	for _, m := range members(payload) {
-		value := payload[m.from:m.to]
-		if m.key == memberSeq {
-			if ReadValue(value, &seq) != nil {
+// Progress reads a progress envelope: the place of what it says, and what that is. The
+// error is an *[Error] that says what to change.
+func (e Envelope) Progress() (seq uint64, body core.Body, err error) {
+	for written, value := range e.Content().Members() {
+		key := string(written)
+		if key == memberSeq {
+			if value.Decode(&seq) != nil {
 				return 0, nil, Refusef(CodeInvalidEnvelope, "payload of progress: seq is a number from 0")
 			}
 			continue
 		}
-		if name := strings.ToLower(m.key); name != m.key && (name == memberSeq || pieces[kindNamed(name)] != nil) {
-			return 0, nil, Refusef(CodeInvalidEnvelope, "payload of progress: %s", misspelt(m.key, name))
+		if name := strings.ToLower(key); name != key && (name == memberSeq || pieces[kindNamed(name)] != nil) {
+			return 0, nil, Refusef(CodeInvalidEnvelope, "payload of progress: %s", misspelt(key, name))
 		}
-		read := pieces[kindNamed(m.key)]
+		read := pieces[kindNamed(key)]
 		if read == nil || body != nil {
 			continue // an unknown member, or a second one
 		}
 		if body, err = read(value); err != nil {
-			return 0, nil, Refusef(CodeInvalidEnvelope, "payload of progress: %s: %s", m.key, err)
+			return 0, nil, Refusef(CodeInvalidEnvelope, "payload of progress: %s: %s", key, err)
 		}
 	}
 	if body == nil {
@@ -81,28 +81,28 @@ func ReadProgress(payload json.RawMessage) (seq uint64, body core.Body, err erro
 
 // pieces are the kinds that progress can say, and how each is read. The ends have
 // envelopes of their own, and what the hub alone says of a task stays with it.
-var pieces = map[core.Kind]func(json.RawMessage) (core.Body, error){
-	core.KindText: func(value json.RawMessage) (core.Body, error) {
+var pieces = map[core.Kind]func(strictjson.Value) (core.Body, error){
+	core.KindText: func(value strictjson.Value) (core.Body, error) {
 		var text string
-		err := ReadValue(value, &text)
+		err := value.Decode(&text)
 		return core.Text{Text: text}, err
 	},
-	core.KindThinking: func(value json.RawMessage) (core.Body, error) {
+	core.KindThinking: func(value strictjson.Value) (core.Body, error) {
 		var text string
-		err := ReadValue(value, &text)
+		err := value.Decode(&text)
 		return core.Thinking{Text: text}, err
 	},
-	core.KindAccepted: func(value json.RawMessage) (core.Body, error) {
+	core.KindAccepted: func(value strictjson.Value) (core.Body, error) {
 		var ms int64
-		err := ReadValue(value, &ms)
+		err := value.Decode(&ms)
 		return core.Accepted{Estimate: milliseconds(ms)}, err
 	},
 	core.KindSessionStarted: piece[core.SessionStarted],
 	core.KindSessionLost:    piece[core.SessionLost],
-	core.KindToolCall:       func(value json.RawMessage) (core.Body, error) { return readCall(value) },
+	core.KindToolCall:       func(value strictjson.Value) (core.Body, error) { return readCall(value) },
 	core.KindToolState:      piece[core.ToolState],
 	core.KindToolResult:     piece[core.ToolResult],
-	core.KindApprovalRequested: func(value json.RawMessage) (core.Body, error) {
+	core.KindApprovalRequested: func(value strictjson.Value) (core.Body, error) {
 		call, err := readCall(value)
 		return core.ApprovalRequested(call), err
 	},
@@ -129,15 +129,10 @@ func kindNamed(key string) core.Kind {
 	return kind
 }
 
-func piece[B core.Body](value json.RawMessage) (core.Body, error) {
+func piece[B core.Body](value strictjson.Value) (core.Body, error) {
 	var body B
-	err := ReadValue(value, &body)
+	err := value.Decode(&body)
 	return body, err
-}
-
-// ReadValue reads a JSON value strictly, to the depth that an envelope may have.
-func ReadValue(value json.RawMessage, v any) error {
-	return strictjson.Decode(value, strictjson.Limits{Bytes: len(value), Depth: envelopeDepth}, v)
 }
 
 // call is a call of a tool in progress.
@@ -157,9 +152,9 @@ func callOf(b core.ToolCall) []byte {
 	return SetMembers(Marshal(c), Field{"input", json.RawMessage(b.Input)})
 }
 
-func readCall(value json.RawMessage) (core.ToolCall, error) {
+func readCall(value strictjson.Value) (core.ToolCall, error) {
 	var c call
-	err := ReadValue(value, &c)
+	err := value.Decode(&c)
 	input := string(c.Input)
 	if input == "" || c.InputText != "" {
 		input = c.InputText

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // word is any text that JSON can hold.
@@ -233,7 +234,7 @@ func survivesProgress(t *rapid.T, want core.Body) {
 	if err != nil {
 		t.Fatalf("Decode of %s: got %v, want no error", e.Raw, err)
 	}
-	gotSeq, got, err := ReadProgress(read.Payload)
+	gotSeq, got, err := read.Progress()
 	if err != nil || gotSeq != seq {
 		t.Fatalf("readProgress of %s: got seq %d and %v, want %d and no error", e.Raw, gotSeq, err, seq)
 	}
@@ -263,7 +264,8 @@ func TestSetAndDropMemberAgreeWithTheStandardLibrary(t *testing.T) {
 		want[key] = value
 		compare(t, "set", SetMembers(text, Field{key, value}), want)
 		delete(want, key)
-		compare(t, "dropped", dropMember(text, key), want)
+		rest, _ := strictjson.ParseValid(text).Without(key)
+		compare(t, "dropped", rest, want)
 	})
 }
 
@@ -289,7 +291,7 @@ func TestEverySampleOfTheSchemasIsRead(t *testing.T) {
 			err = e.Check()
 		}
 		if err == nil && e.Kind == KindProgress {
-			_, _, err = ReadProgress(e.Payload)
+			_, _, err = e.Progress()
 		}
 		if err != nil {
 			t.Errorf("%s: got %v, want no error", file, err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // priorityUrgent is the one priority that the draft has beside normal.
@@ -14,16 +15,42 @@ const (
 	priorityUrgent = "urgent"
 )
 
+// Request says a query or a delegate in the words of the hub. To is left open. The
+// error is an *[Error] that says what to change.
+func (e Envelope) Request(now time.Time) (core.Request, error) {
+	if e.Kind == KindDelegate {
+		var in struct {
+			Delegate
+			Context strictjson.Value `json:"context"`
+		}
+		err := e.Read(&in)
+		return in.request(now, in.Context), err
+	}
+	var in struct {
+		Query
+		Question strictjson.Value `json:"question"`
+		Context  strictjson.Value `json:"context"`
+	}
+	err := e.Read(&in)
+	return in.request(now, in.Question, in.Context), err
+}
+
 // Request says the query in the words of the hub. To is left open.
 func (q Query) Request(now time.Time) core.Request {
+	return q.request(now, strictjson.ParseValid(q.Question), strictjson.ParseValid(q.Context))
+}
+
+func (q Query) request(now time.Time, question, context strictjson.Value) core.Request {
 	r := core.Request{
 		Intent: core.IntentAsk, Domain: q.Domain, MaxTokens: q.MaxTokens, Deadline: deadline(now, q.DeadlineMS), ReportBack: true,
 	}
-	splitContext(q.Context, &r)
-	if json.Unmarshal(q.Question, &r.Content) != nil {
-		r.Content = string(onOneLine(q.Question))
+	splitContext(context, &r)
+	text, isText := question.Text()
+	r.Content = text
+	if !isText && !question.Absent() {
+		r.Content = string(onOneLine(question.Raw()))
 		if len(r.Data) == 0 {
-			r.Data = q.Question
+			r.Data = question.Clone()
 		}
 	}
 	return r
@@ -31,6 +58,10 @@ func (q Query) Request(now time.Time) core.Request {
 
 // Request says the delegate in the words of the hub. To is left open.
 func (d Delegate) Request(now time.Time) core.Request {
+	return d.request(now, strictjson.ParseValid(d.Context))
+}
+
+func (d Delegate) request(now time.Time, context strictjson.Value) core.Request {
 	r := core.Request{
 		Intent: core.IntentDelegate, Content: d.Task, Domain: d.Domain, MaxTokens: d.MaxTokens,
 		Deadline: deadline(now, d.DeadlineMS), ReportBack: d.Reports(),
@@ -38,7 +69,7 @@ func (d Delegate) Request(now time.Time) core.Request {
 	if d.Priority == priorityUrgent {
 		r.Priority = core.PriorityUrgent
 	}
-	splitContext(d.Context, &r)
+	splitContext(context, &r)
 	return r
 }
 

@@ -77,7 +77,7 @@ func readAny(e Envelope) error {
 	case KindHello:
 		return e.Read(new(Hello))
 	case KindProgress:
-		_, _, err := ReadProgress(e.Payload)
+		_, _, err := e.Progress()
 		return err
 	}
 	return nil
