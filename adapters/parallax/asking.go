@@ -36,7 +36,7 @@ func (s *session) taskRequest(ctx context.Context, m wire.Message, p wire.TaskRe
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: request "+wire.Shorten(a.request)+" is still under way: give each its own id")
 	}
 	r, err := p.Request(time.Now())
-	r.Foreign = s.foreign(m, wire.TaskShape.Strip(m.Payload))
+	r.Foreign = s.foreign(m, wire.TaskShape.Strip(m.Content()))
 	if err != nil {
 		s.forget(a)
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: payload: "+core.AsFault(err).Message)
@@ -58,7 +58,7 @@ func (s *session) taskRequest(ctx context.Context, m wire.Message, p wire.TaskRe
 
 // taskCancel stops what the agent asked for. The end comes as a task_error.
 func (s *session) taskCancel(ctx context.Context, m wire.Message, p wire.TaskCancel) error {
-	if m.Foreign(wire.CancelShape.Strip(m.Payload)) != nil {
+	if m.Foreign(wire.CancelShape.Strip(m.Content())) != nil {
 		s.hub.Count("parallax.ignored.members") // what the agent is told is the hub's own word
 	}
 	s.mu.Lock()

@@ -16,7 +16,7 @@ func (s *session) taskAccepted(ctx context.Context, m wire.Message, p wire.TaskA
 	if id == "" || again {
 		return err
 	}
-	return s.report(ctx, m, id, core.Accepted{Estimate: wire.Milliseconds(p.EstimatedMs)}, s.foreign(m, wire.AcceptedShape.Strip(m.Payload)))
+	return s.report(ctx, m, id, core.Accepted{Estimate: wire.Milliseconds(p.EstimatedMs)}, s.foreign(m, wire.AcceptedShape.Strip(m.Content())))
 }
 
 // taskProgress is a piece of what the agent says on the way to its answer.
@@ -113,7 +113,7 @@ func (s *session) taskResult(ctx context.Context, m wire.Message, p wire.TaskRes
 	if first {
 		bodies = append([]core.Body{core.Accepted{}}, bodies...)
 	}
-	return s.reportAll(ctx, m, id, bodies, s.foreign(m, wire.ResultShape.Strip(m.Payload)))
+	return s.reportAll(ctx, m, id, bodies, s.foreign(m, wire.ResultShape.Strip(m.Content())))
 }
 
 // taskError says why there is no answer.
@@ -131,7 +131,7 @@ func (s *session) taskError(ctx context.Context, m wire.Message, p wire.TaskErro
 	if first && len(bodies) > 1 { // an error alone may be a rejection
 		bodies = append([]core.Body{core.Accepted{}}, bodies...)
 	}
-	return s.reportAll(ctx, m, id, bodies, wire.WithCode(s.foreign(m, wire.ErrorShape.Strip(m.Payload)), p.End()))
+	return s.reportAll(ctx, m, id, bodies, wire.WithCode(s.foreign(m, wire.ErrorShape.Strip(m.Content())), p.End()))
 }
 
 // refuseSaid counts what the metadata of an end says that agents do not say. It

@@ -34,7 +34,7 @@ func TestATaskIsGivenAsThePageShows(t *testing.T) {
 			Input:   []byte(`{"attachments":[{"name":"a.txt","mediaType":"text/plain","data":"aGk="}],"content":"Document text to classify","context":{"k":1},"options":{"categories":["technology"]},"history":[{"role":"user","content":"before"}]}`),
 			Context: wire.TaskContext{TotalSteps: 1, Intent: "ask", Thread: string(asked.ID()), Domain: "d", MaxTokens: 50, Requester: "asker"},
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(wire.Task{})); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(wire.Task{})); diff != "" {
 			t.Errorf("task otherwise (-want +got):\n%s", diff)
 		}
 		synctest.Wait() // that it was written is noted behind the write

@@ -45,6 +45,15 @@ func (v Value) Raw() json.RawMessage {
 // Offset returns the byte of the text at which the value begins.
 func (v Value) Offset() int { return int(v.node().from) }
 
+// Of returns the value of a text: v where raw is its text, in the same memory, else what
+// [ParseValid] makes of raw. It is for who holds both and may have changed the text.
+func (v Value) Of(raw []byte) Value {
+	if own := v.Raw(); len(own) == len(raw) && (len(own) == 0 || &own[0] == &raw[0]) {
+		return v
+	}
+	return ParseValid(raw)
+}
+
 // Clone returns the value as it stands in the text, in memory of its own.
 func (v Value) Clone() json.RawMessage { return bytes.Clone(v.Raw()) }
 

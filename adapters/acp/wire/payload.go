@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -216,11 +217,7 @@ func (e Envelope) Check() error {
 	if schema == nil {
 		schema = schemas.ACPEnvelope()
 	}
-	whole := e.whole
-	if !whole.Exists() {
-		whole = strictjson.ParseValid(e.Raw)
-	}
-	err := schema.Check(whole)
+	err := schema.Check(e.whole.Of(bytes.TrimSpace(e.Raw)))
 	if err == nil {
 		return nil
 	}
@@ -269,9 +266,4 @@ func (e Envelope) Read(v any) error {
 
 // Content returns the payload of an envelope for reading its inside, or no value. It is
 // what [Decode] has read, unless the payload was set since.
-func (e Envelope) Content() strictjson.Value {
-	if raw := e.payload.Raw(); len(raw) == len(e.Payload) && (len(raw) == 0 || &raw[0] == &e.Payload[0]) {
-		return e.payload
-	}
-	return strictjson.ParseValid(e.Payload)
-}
+func (e Envelope) Content() strictjson.Value { return e.payload.Of(e.Payload) }

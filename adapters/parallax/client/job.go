@@ -102,7 +102,7 @@ func (w *worker) answer(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	r.To, r.Foreign = core.ToAgent(w.id), j.message.Foreign(wire.TaskShape.Strip(j.message.Payload))
+	r.To, r.Foreign = core.ToAgent(w.id), j.message.Foreign(wire.TaskShape.Strip(j.message.Content()))
 	if w.extensions[wire.ExtensionAccepted] {
 		if err := w.send(ctx, wire.TypeTaskAccepted, wire.TaskAccepted{About: j.about}); err != nil {
 			return err

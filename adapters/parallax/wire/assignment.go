@@ -22,6 +22,20 @@ type Task struct {
 	Context  TaskContext `json:"context,omitzero"`
 	// Input comes last: see withHistory.
 	Input json.RawMessage `json:"input"`
+
+	read strictjson.Value // what was read of the input
+}
+
+// readPayload leaves the input in the message, for it may be long.
+func (t *Task) readPayload(payload strictjson.Value) error {
+	var in struct {
+		Task
+		Input strictjson.Value `json:"input"`
+	}
+	err := payload.Decode(&in)
+	*t = in.Task
+	t.Input, t.read = in.Input.Raw(), in.Input
+	return err
 }
 
 // TaskContext is what has a meaning in task.payload.context. The page has the
@@ -46,6 +60,18 @@ type TaskRequest struct {
 	Task
 	To           string `json:"to,omitempty"`
 	ParentTaskID string `json:"parentTaskId,omitempty"`
+}
+
+// readPayload leaves the input in the message, as that of a task does.
+func (p *TaskRequest) readPayload(payload strictjson.Value) error {
+	var in struct {
+		TaskRequest
+		Input strictjson.Value `json:"input"`
+	}
+	err := payload.Decode(&in)
+	*p = in.TaskRequest
+	p.Input, p.read = in.Input.Raw(), in.Input
+	return err
 }
 
 // TaskCancel is the payload of task_cancel: an agent no longer wants what it
@@ -137,7 +163,7 @@ func (t Task) Request(now time.Time) (core.Request, error) {
 			return r, err
 		}
 	}
-	return r, readInput(t.Input, &r)
+	return r, readInput(t.read.Of(t.Input), &r)
 }
 
 // inputOf is the input of a request: its content beside the members of its data,
@@ -183,46 +209,46 @@ func hides(ms Members) bool {
 
 // readInput is the inverse of inputOf. An input that is a string is the content;
 // a member with the name but not the form of one of the hub's stays in the data.
-func readInput(input json.RawMessage, r *core.Request) error {
-	if text, ok := StringOf(input); ok {
+func readInput(input strictjson.Value, r *core.Request) error {
+	if text, ok := input.Text(); ok {
 		r.Content = text
 		return nil
 	}
-	ms := membersIn(input)
-	if ms == nil {
-		r.Data = input
+	if input.Kind() != strictjson.Object {
+		r.Data = input.Clone()
 		return nil
 	}
-	if text, ok := StringOf(ms["content"]); ok {
-		r.Content = text
-		delete(ms, "content")
+	left := Members{}
+	for key, value := range input.Members() {
+		taken := false
+		switch string(key) {
+		case "content":
+			r.Content, taken = value.Text()
+		case "attachments":
+			r.Attachments, taken = filesOf(value)
+		case "history":
+			r.History, taken = historyOf(value)
+		case "context":
+			if taken = value.Kind() == strictjson.Object; taken {
+				r.Context = value.Clone() // it may be small, and the message large
+			}
+		case "notice":
+			r.Notice, taken = noticeOf(value)
+		}
+		if !taken {
+			left[string(key)] = value.Raw()
+		}
 	}
-	if files, ok := filesOf(ms["attachments"]); ok {
-		r.Attachments = files
-		delete(ms, "attachments")
-	}
-	if turns, ok := historyOf(ms["history"]); ok {
-		r.History = turns
-		delete(ms, "history")
-	}
-	if c := bytes.TrimSpace(ms["context"]); len(c) > 0 && c[0] == '{' {
-		r.Context = bytes.Clone(c) // it may be small, and the message large
-		delete(ms, "context")
-	}
-	if n, ok := noticeOf(ms["notice"]); ok {
-		r.Notice = n
-		delete(ms, "notice")
-	}
-	switch data, whole := ms["data"]; {
-	case len(ms) == 0:
-	case whole && len(ms) == 1:
+	switch data, whole := left["data"]; {
+	case len(left) == 0:
+	case whole && len(left) == 1:
 		r.Data = bytes.Clone(data)
 	default:
-		left, err := Marshal(ms)
+		rest, err := Marshal(left)
 		if err != nil {
 			return err
 		}
-		r.Data = left
+		r.Data = rest
 	}
 	return nil
 }
@@ -258,9 +284,9 @@ func WithHistory(frame []byte, history []core.Turn) []byte {
 }
 
 // historyOf reads an array of turns, and whether it is exactly that.
-func historyOf(raw json.RawMessage) ([]core.Turn, bool) {
+func historyOf(v strictjson.Value) ([]core.Turn, bool) {
 	var turns []turn
-	if len(raw) == 0 || strictjson.DecodeKnown(raw, Limits, &turns) != nil || len(turns) == 0 {
+	if v.DecodeKnown(&turns) != nil || len(turns) == 0 {
 		return nil, false
 	}
 	history := make([]core.Turn, len(turns))
@@ -281,9 +307,9 @@ func historyOf(raw json.RawMessage) ([]core.Turn, bool) {
 }
 
 // noticeOf reads a notice, and whether it is exactly that.
-func noticeOf(raw json.RawMessage) (*core.Notice, bool) {
+func noticeOf(v strictjson.Value) (*core.Notice, bool) {
 	var n *noticeInput
-	if len(raw) == 0 || strictjson.DecodeKnown(raw, Limits, &n) != nil || n == nil || n.Topic == "" {
+	if v.DecodeKnown(&n) != nil || n == nil || n.Topic == "" {
 		return nil, false
 	}
 	notice := &core.Notice{Topic: n.Topic, Data: n.Data}

@@ -59,10 +59,10 @@ func retell(t *testing.T, m Message, value any) {
 		if err != nil {
 			t.Fatalf("result: %v", err)
 		}
-		again, beside = r, m.Foreign(ResultShape.Strip(m.Payload))
+		again, beside = r, m.Foreign(ResultShape.Strip(m.Content()))
 	case TaskError:
 		whole := core.Fold(eventsOf(p.Bodies(false, false)))
-		beside = WithCode(m.Foreign(ErrorShape.Strip(m.Payload)), p.End())
+		beside = WithCode(m.Foreign(ErrorShape.Strip(m.Content())), p.End())
 		e := TaskErrorOf(p.About, whole.Fault, beside)
 		if err := e.Partly(Answer{Text: whole.Text, Files: whole.Files}, p.Metadata); err != nil {
 			t.Fatalf("error: %v", err)
@@ -78,7 +78,7 @@ func retell(t *testing.T, m Message, value any) {
 			t.Fatalf("task: %v", err)
 		}
 		told.TaskID = "t"
-		again, beside = told, m.Foreign(TaskShape.Strip(m.Payload))
+		again, beside = told, m.Foreign(TaskShape.Strip(m.Content()))
 		m.Type = TypeTask
 	}
 	if again == nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // shape names the members of an object that the codec gives a meaning to; a
@@ -12,26 +13,27 @@ type shape map[string]shape
 
 // Strip returns the object without the members that s names, nil if nothing is
 // left. Anything but an object is left as it is.
-func (s shape) Strip(object json.RawMessage) json.RawMessage {
-	ms := membersIn(object)
-	if ms == nil {
-		return object
+func (s shape) Strip(object strictjson.Value) json.RawMessage {
+	if object.Kind() != strictjson.Object {
+		return object.Raw()
 	}
-	for name, inner := range s {
-		value, there := ms[name]
-		switch {
-		case !there:
-		case inner == nil:
-			delete(ms, name)
-		default:
-			if left := inner.Strip(value); left == nil || string(left) == "null" {
-				delete(ms, name)
-			} else {
-				ms[name] = left
-			}
+	var ms Members // almost no message has any
+	for key, value := range object.Members() {
+		left := value.Raw()
+		if inner, known := s[string(key)]; known && inner == nil {
+			continue
+		} else if known {
+			left = inner.Strip(value)
 		}
+		if left == nil || string(left) == "null" && s[string(key)] != nil {
+			continue
+		}
+		if ms == nil {
+			ms = Members{}
+		}
+		ms[string(key)] = left
 	}
-	if len(ms) == 0 {
+	if ms == nil {
 		return nil
 	}
 	left, err := Marshal(ms)

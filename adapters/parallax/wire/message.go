@@ -22,9 +22,13 @@ type Message struct {
 	Payload   json.RawMessage `json:"payload"`
 	Signature string          `json:"signature,omitempty"`
 
-	Frame []byte          `json:"-"` // as it came
-	more  json.RawMessage // an object of the members that have no meaning; nil for none
+	Frame []byte           `json:"-"` // as it came
+	more  json.RawMessage  // an object of the members that have no meaning; nil for none
+	read  strictjson.Value // what Decode read of the payload
 }
+
+// Content returns the payload for reading its inside.
+func (m Message) Content() strictjson.Value { return m.read.Of(m.Payload) }
 
 // What both ends take by default: of the page, how long an agent may take to register,
 // and how long a message may be.
@@ -46,17 +50,19 @@ var FromAgent = []string{
 // is a Fault of code invalid or unknown_kind that says what to change; the
 // message then holds the id, as far as one could be read, and no payload.
 func Decode(frame []byte) (Message, error) {
-	var m Message
-	// Almost no message has members of its own: they are looked for only where a
-	// strict reader stumbles.
-	if strictjson.DecodeKnown(frame, Limits, &m) != nil {
-		m = Message{}
-		if err := strictjson.Decode(frame, Limits, &m); err != nil {
-			return Message{ID: idOf(frame)}, core.NewFault(core.CodeInvalid, "%s", Explain(err))
-		}
-		m.more = envelopeShape.Strip(frame)
+	var in struct {
+		Message
+		Payload strictjson.Value `json:"payload"`
 	}
-	m.Frame = frame
+	whole, err := strictjson.Parse(frame, Limits)
+	if err == nil {
+		err = whole.Decode(&in)
+	}
+	if err != nil {
+		return Message{ID: idOf(frame)}, core.NewFault(core.CodeInvalid, "%s", Explain(err))
+	}
+	m := in.Message
+	m.Frame, m.Payload, m.read, m.more = frame, in.Payload.Raw(), in.Payload, envelopeShape.Strip(whole)
 	broken := Message{Type: m.Type, ID: m.ID}
 	if m.Type == "" {
 		return broken, core.NewFault(core.CodeInvalid, "type: missing; send one of %s", strings.Join(FromAgent, ", "))
@@ -66,7 +72,7 @@ func Decode(frame []byte) (Message, error) {
 		// The page words this error itself.
 		return broken, core.NewFault(core.CodeUnknownKind, "Unknown message type: %s", Shorten(m.Type))
 	}
-	if err := schema.Validate(frame); err != nil {
+	if err := schema.Check(whole); err != nil {
 		return broken, core.NewFault(core.CodeInvalid, "%s: %s", m.Type, Explain(err))
 	}
 	return m, nil
@@ -76,14 +82,11 @@ func Decode(frame []byte) (Message, error) {
 // invalid Fault.
 func ReadPayload[P any](m Message) (P, error) {
 	var p P
-	if len(m.Payload) == 0 {
-		return p, nil
-	}
 	err := error(nil)
 	if own, ok := any(&p).(payloadReader); ok {
-		err = own.readPayload(m.Payload)
+		err = own.readPayload(m.Content())
 	} else {
-		err = strictjson.Decode(m.Payload, Limits, &p)
+		err = m.Content().Decode(&p)
 	}
 	if err != nil {
 		return p, core.NewFault(core.CodeInvalid, "%s: payload: %s", m.Type, Explain(err))
@@ -92,7 +95,9 @@ func ReadPayload[P any](m Message) (P, error) {
 }
 
 // payloadReader is a payload that reads itself.
-type payloadReader interface{ readPayload(json.RawMessage) error }
+type payloadReader interface {
+	readPayload(payload strictjson.Value) error
+}
 
 // Encode writes a frame. It fails only on a RawMessage that is no JSON.
 func Encode(kind, id string, now time.Time, payload any) ([]byte, error) {

@@ -6,8 +6,6 @@ import (
 	"math"
 	"strconv"
 	"time"
-
-	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Dialect is the name of the dialect in cards, principals and events.
@@ -172,19 +170,6 @@ var AcceptedShape = shape{"requestId": nil, "taskId": nil, "executionId": nil, "
 
 // Members are the members of a JSON object, values verbatim.
 type Members = map[string]json.RawMessage
-
-// membersIn are the members of an object that was checked before; nil of anything else.
-func membersIn(object json.RawMessage) Members {
-	all, err := strictjson.Members(object, strictjson.Limits{Bytes: len(object)})
-	if err != nil || all == nil {
-		return nil
-	}
-	ms := make(Members, len(all))
-	for _, m := range all {
-		ms[string(m.Key)] = m.Value
-	}
-	return ms
-}
 
 // Count is a whole number as peers write it: 30000, 30000.0 and 3e4 are the same
 // number to the languages they are written in. Fractions are rounded.

@@ -19,18 +19,13 @@ type Progress struct {
 	Left json.RawMessage `json:"-"` // what was said beyond that
 }
 
-// readPayload keeps the members that it does not know. Almost no progress has
-// any, so that they are looked for only where a strict reader stumbles.
-func (p *Progress) readPayload(raw json.RawMessage) error {
-	if strictjson.DecodeKnown(raw, Limits, p) == nil {
-		return nil
+// readPayload keeps the members that it does not know.
+func (p *Progress) readPayload(payload strictjson.Value) error {
+	err := payload.Decode(p)
+	if err == nil {
+		p.Left = progressShape.Strip(payload)
 	}
-	*p = Progress{}
-	if err := strictjson.Decode(raw, Limits, p); err != nil {
-		return err
-	}
-	p.Left = progressShape.Strip(raw)
-	return nil
+	return err
 }
 
 // Item is what is said on the way to an answer. The hub sets one member; of

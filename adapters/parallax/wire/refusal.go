@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // The codes of error messages that are about the protocol and not about a task.
@@ -90,6 +91,21 @@ type TaskError struct {
 	Metadata      ResultMetadata  `json:"metadata,omitzero"`
 	// Omitted stands for a partial result that does not fit.
 	Omitted *Omitted `json:"omitted,omitempty"`
+
+	read strictjson.Value // what was read of the partial result
+}
+
+// readPayload leaves the partial result in the message, for it may be long.
+func (e *TaskError) readPayload(payload strictjson.Value) error {
+	var in struct {
+		TaskError
+		PartialResult strictjson.Value `json:"partialResult"`
+	}
+	err := payload.Decode(&in)
+	*e = in.TaskError
+	e.PartialResult, e.read = in.PartialResult.Raw(), in.PartialResult
+	e.Metadata.readMetadata(payload)
+	return err
 }
 
 // ErrorDetail is the code and the message of an error.
@@ -108,7 +124,7 @@ var ErrorShape = shape{
 // and counted say is as in taskResult.bodies.
 func (e TaskError) Bodies(streamed, counted bool) []core.Body {
 	bs, streamed := e.Metadata.bodies(streamed, counted)
-	return append(append(bs, read(e.PartialResult).partial(streamed)...), e.End())
+	return append(append(bs, read(e.read.Of(e.PartialResult)).partial(streamed)...), e.End())
 }
 
 // End is what a task_error says: that the task failed, or that the agent stopped

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -22,6 +23,21 @@ type TaskResult struct {
 	Result   json.RawMessage `json:"result"`
 	Duration Count           `json:"duration,omitempty"`
 	Metadata ResultMetadata  `json:"metadata,omitzero"`
+
+	read strictjson.Value // what was read of the result
+}
+
+// readPayload leaves the result in the message, for it may be long.
+func (r *TaskResult) readPayload(payload strictjson.Value) error {
+	var in struct {
+		TaskResult
+		Result strictjson.Value `json:"result"`
+	}
+	err := payload.Decode(&in)
+	*r = in.TaskResult
+	r.Result, r.read = in.Result.Raw(), in.Result
+	r.Metadata.readMetadata(payload)
+	return err
 }
 
 // ResultMetadata is what has a meaning in task_result.payload.metadata. Only
@@ -34,6 +50,16 @@ type ResultMetadata struct {
 	Progress []json.RawMessage `json:"progress,omitempty"`
 	// ProgressOmitted is how many items did not fit there.
 	ProgressOmitted int `json:"progressOmitted,omitempty"`
+
+	read []strictjson.Value // what was read of the progress
+}
+
+// readMetadata keeps what was read of the progress beside it.
+func (m *ResultMetadata) readMetadata(payload strictjson.Value) {
+	m.read = slices.Collect(payload.Get("metadata", "progress").Items())
+	for i := range m.Progress {
+		m.Progress[i] = m.read[i].Raw()
+	}
 }
 
 // ResultShape is what has a meaning in task_result.
@@ -63,43 +89,43 @@ var textMembers = []string{"content", "text", "answer", "summary"}
 //     taken out of the data if it is an array of files.
 //
 // What looks like files but is not exactly that stays in the data.
-func read(result json.RawMessage) Answer {
-	result = bytes.TrimSpace(result)
+func read(result strictjson.Value) Answer {
+	text, isText := result.Text()
 	switch {
-	case len(result) == 0 || string(result) == "null":
+	case result.Absent():
 		return Answer{}
-	case result[0] == '"':
-		text, _ := StringOf(result)
+	case isText:
 		return Answer{Text: text}
-	case result[0] != '{':
-		return Answer{Data: result}
+	case result.Kind() != strictjson.Object:
+		return Answer{Data: result.Clone()}
 	}
-	var ms Members
-	if json.Unmarshal(result, &ms) != nil {
-		return Answer{Data: result}
-	}
-	files, hasFiles := filesOf(ms["files"])
-	content, hasText := StringOf(ms["content"])
-	data, hasData := ms["data"]
-	rest := len(ms)
-	for _, has := range []bool{hasFiles, hasText, hasData} {
+	files, hasFiles := filesOf(result.Get("files"))
+	content, hasText := result.Get("content").Text()
+	data := result.Get("data")
+	rest := result.Len()
+	for _, has := range []bool{hasFiles, hasText, data.Exists()} {
 		if has {
 			rest--
 		}
 	}
-	if rest == 0 && (hasFiles || hasData) {
-		return Answer{content, data, files}
+	if rest == 0 && (hasFiles || data.Exists()) {
+		return Answer{content, data.Clone(), files}
 	}
-	a := Answer{Data: result}
+	a := Answer{Data: result.Clone()}
 	for _, name := range textMembers {
-		if text, ok := StringOf(ms[name]); ok {
+		if text, ok := result.Get(name).Text(); ok {
 			a.Text = text
 			break
 		}
 	}
 	if hasFiles {
-		delete(ms, "files")
-		if left, err := Marshal(ms); err == nil {
+		left := Members{}
+		for key, value := range result.Members() {
+			if string(key) != "files" {
+				left[string(key)] = value.Raw()
+			}
+		}
+		if left, err := Marshal(left); err == nil {
 			a.Data, a.Files = left, files
 		}
 	}
@@ -114,7 +140,7 @@ func (a Answer) value() (json.RawMessage, error) {
 		}
 		return Marshal(a.Text)
 	}
-	if plain := read(a.Data); len(plain.Files) == 0 && bytes.Equal(plain.Data, bytes.TrimSpace(a.Data)) && (a.Text == "" || a.Text == plain.Text) {
+	if plain := read(strictjson.ParseValid(a.Data)); len(plain.Files) == 0 && bytes.Equal(plain.Data, bytes.TrimSpace(a.Data)) && (a.Text == "" || a.Text == plain.Text) {
 		if len(a.Files) == 0 {
 			return a.Data, nil
 		}
@@ -163,17 +189,13 @@ func wireFiles(files []core.File) []file {
 }
 
 // filesOf reads an array of files, and whether it is exactly that.
-func filesOf(raw json.RawMessage) ([]core.File, bool) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] != '[' {
-		return nil, false
-	}
+func filesOf(v strictjson.Value) ([]core.File, bool) {
 	var fs []*struct {
 		Name      *string `json:"name"`
 		MediaType string  `json:"mediaType"`
 		Data      *[]byte `json:"data"`
 	}
-	if strictjson.DecodeKnown(raw, Limits, &fs) != nil || len(fs) == 0 {
+	if v.DecodeKnown(&fs) != nil || len(fs) == 0 {
 		return nil, false
 	}
 	files := make([]core.File, len(fs))
@@ -199,9 +221,13 @@ func StringOf(raw json.RawMessage) (string, bool) {
 // them. What is no item is not worth losing the result.
 func (m ResultMetadata) Said() []core.Body {
 	var bs []core.Body
-	for _, raw := range m.Progress {
+	for n, raw := range m.Progress {
+		var v strictjson.Value
+		if n < len(m.read) {
+			v = m.read[n]
+		}
 		var i Item
-		if strictjson.Decode(raw, Limits, &i) == nil {
+		if v.Of(raw).Decode(&i) == nil {
 			said, _ := i.Bodies()
 			bs = append(bs, said...)
 		}
@@ -236,7 +262,7 @@ func (m ResultMetadata) bodies(streamed, counted bool) ([]core.Body, bool) {
 // outrank it.
 func (r TaskResult) Bodies(streamed, counted bool) []core.Body {
 	bs, streamed := r.Metadata.bodies(streamed, counted)
-	a := read(r.Result)
+	a := read(r.read.Of(r.Result))
 	switch r.Status {
 	case StatusFailed:
 		end := core.Failed{Fault: core.NewFault(core.CodeInternal, "%s", Or(a.Text, "the agent reported that it failed and gave no reason"))}

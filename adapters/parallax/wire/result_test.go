@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 func TestAResultIsReadAsTextDataAndFiles(t *testing.T) {
@@ -32,7 +33,7 @@ func TestAResultIsReadAsTextDataAndFiles(t *testing.T) {
 		"content, data and another thing": {`{"content":"c","data":1,"x":2}`, Answer{Text: "c", Data: []byte(`{"content":"c","data":1,"x":2}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := read([]byte(c.result))
+			got := read(strictjson.ParseValid([]byte(c.result)))
 			if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("read otherwise (-want +got):\n%s", diff)
 			}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 var (
@@ -95,13 +96,13 @@ func TestAnAnswerIsTheSameBehindTheWire(t *testing.T) {
 		}
 		p.Metadata = ResultMetadata{TokensUsed: 7, Truncated: true}
 		back, m := through[TaskResult](t, TypeTaskResult, p, nil)
-		got := read(back.Result)
+		got := read(back.read.Of(back.Result))
 		if want.Text == "" && len(want.Files) == 0 {
-			want.Text = read(want.Data).Text // data that reads as text too is told as both
+			want.Text = read(strictjson.ParseValid(want.Data)).Text // data that reads as text too is told as both
 			if len(want.Data) > 0 && want.Data[0] == '"' {
 				want.Text = ""
 			}
-			if plain := read(want.Data); string(plain.Data) != string(want.Data) {
+			if plain := read(strictjson.ParseValid(want.Data)); string(plain.Data) != string(want.Data) {
 				want.Text = ""
 			}
 		}
@@ -119,7 +120,7 @@ func TestAnAnswerIsTheSameBehindTheWire(t *testing.T) {
 
 func TestATaskResultIsTheSameFrameBehindTheEventsItBecomes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		result, err := read(values(3).Draw(t, "result")).value() // the simplest form of what it says
+		result, err := read(strictjson.ParseValid(values(3).Draw(t, "result"))).value() // the simplest form of what it says
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +138,7 @@ func TestATaskResultIsTheSameFrameBehindTheEventsItBecomes(t *testing.T) {
 			t.Fatal(err)
 		}
 		again.Metadata = ResultMetadata{TokensUsed: Count(whole.TokensUsed), Truncated: whole.Truncated}
-		_, back := through[TaskResult](t, TypeTaskResult, again, m.Foreign(ResultShape.Strip(m.Payload)))
+		_, back := through[TaskResult](t, TypeTaskResult, again, m.Foreign(ResultShape.Strip(m.Content())))
 		sameFrame(t, m, back)
 	})
 }
@@ -194,7 +195,7 @@ func TestATaskErrorIsTheSameFrameBehindTheEventItBecomes(t *testing.T) {
 		}
 		p, m := through[TaskError](t, TypeTaskError, payload, around(t))
 		whole := core.Fold(eventsOf(p.Bodies(false, false)))
-		foreign := WithCode(m.Foreign(ErrorShape.Strip(m.Payload)), p.End())
+		foreign := WithCode(m.Foreign(ErrorShape.Strip(m.Content())), p.End())
 		again := TaskErrorOf(p.About, whole.Fault, foreign)
 		if err := again.Partly(Answer{Text: whole.Text, Files: whole.Files}, ResultMetadata{TokensUsed: Count(whole.TokensUsed)}); err != nil {
 			t.Fatal(err)

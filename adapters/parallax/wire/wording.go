@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // ReadInput puts the input of a task into a request, as the input of a task_request
@@ -13,7 +14,7 @@ func ReadInput(input json.RawMessage, r *core.Request) error {
 	if len(input) == 0 {
 		return nil
 	}
-	return readInput(input, r)
+	return readInput(strictjson.ParseValid(input), r)
 }
 
 // Result is an answer in the form that task_result.result has.
