@@ -41,7 +41,7 @@ type ClientOptions struct {
 }
 
 func (o ClientOptions) withDefaults() ClientOptions {
-	if o.Principal == nil {
+	if o.Principal == nil { // an open hub
 		o.Principal = func(context.Context) (core.Principal, error) {
 			return core.Principal{ID: "client", Dialect: Name, Operator: true}, nil
 		}

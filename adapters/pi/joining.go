@@ -39,7 +39,7 @@ func (x *request) joinThread(ss *session, cwd string) command.Outcome {
 	ss.joining, ss.shared = true, true
 	ss.followThread()
 	return x.Work(s.jobs, func(ctx context.Context) command.Outcome {
-		turns, err := s.hub.LatestTurns(ctx, everything(), ss.thread, maxTurns)
+		turns, err := s.hub.LatestTurns(ctx, s.root.Identity().Principal, ss.thread, maxTurns)
 		s.engine.Lock()
 		defer s.engine.Unlock()
 		problem := x.checkSession(ss.key.ID)
@@ -48,7 +48,7 @@ func (x *request) joinThread(ss *session, cwd string) command.Outcome {
 		}
 		// What is kept without its beginning does not say whose it is.
 		turns = slices.DeleteFunc(turns, func(t *hub.Task) bool { return t.From().ID == "" })
-		if slices.ContainsFunc(turns, func(t *hub.Task) bool { return !ss.sees(t) }) {
+		if slices.ContainsFunc(turns, func(t *hub.Task) bool { return !s.hub.MayRead(ss.viewer, t) }) {
 			problem = "Thread " + string(ss.thread) + " belongs to somebody else"
 		}
 		if problem != "" {

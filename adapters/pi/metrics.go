@@ -189,7 +189,7 @@ func (s *Server) openDialogs() int {
 	for _, ss := range s.sessions {
 		n += len(ss.dialogs.open)
 	}
-	for _, a := range s.hub.Approvals(everything()) {
+	for _, a := range s.hub.Approvals(s.root.Identity().Principal) {
 		if s.runs[a.Task] != nil {
 			n++
 		}

@@ -117,7 +117,7 @@ func (ss *session) ask(said []queued, deadline time.Time) (*hub.Task, error) {
 	}
 	req.Content = strings.Join(texts, "\n\n")
 	req.Context = thinkingContext(ss.tree.Level)
-	task, err := s.openTask(req, hub.Opening{For: said[0].from, Keep: true, Unwatched: true}, ss.hasTalkedWith(req.To))
+	task, err := s.openTask(req, hub.Opening{For: requester(said[0].from), Keep: true, Unwatched: true}, ss.hasTalkedWith(req.To))
 	if err != nil {
 		s.agents.Asked(call, "")
 		return nil, err

@@ -28,7 +28,8 @@ const (
 
 // ConnOptions say who is on a connection and how it wants to be told things.
 type ConnOptions struct {
-	// Principal is who sends. Without an id it gets one of its own.
+	// Principal is who sends. Without an id it gets one of its own. On an open hub, where
+	// clients share their sessions, it is an operator.
 	Principal core.Principal
 	Transport Transport
 	Snapshots render.Snapshots

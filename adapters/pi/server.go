@@ -207,7 +207,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	opts = opts.withDefaults()
 	s := &Server{
 		hub: h, dialects: newDialects(h), handlers: handlers(), opts: opts, done: make(chan struct{}),
-		root:     h.Connect(hub.Identity{Principal: serverPrincipal(), Dialect: Name}),
+		root:     h.Connect(hub.Part("pi-server", Name)),
 		sessions: map[command.Key]*session{}, parked: map[command.Key]*parked{},
 		runs: map[core.TaskID][]*step{}, threads: map[core.ThreadID]*sharedThread{}, jobs: command.NewJobs(), lists: command.NewJobs(), summaries: command.NewJobs(),
 		governance: newGovernance(opts),

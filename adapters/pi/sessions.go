@@ -162,7 +162,7 @@ func newSession(x *request, id string) *session {
 	scope := x.client.Scope
 	return &session{
 		server: x.client.server, binding: binding{hub: x.client.server.hub}, key: command.Key{Scope: scope, ID: id}, envelope: render.NewEnvelope(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
-		owner: ownerOf(x.client), viewer: viewerOf(x.client),
+		owner: ownerOf(x.client), viewer: x.client.principal,
 	}
 }
 

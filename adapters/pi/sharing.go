@@ -67,7 +67,7 @@ func (with *sharedThread) opened(task *hub.Task) {
 func (with *sharedThread) tellOthers(own *session, task *hub.Task) {
 	for ss := range with.sessions {
 		switch {
-		case ss == own || !ss.sees(task):
+		case ss == own || !ss.server.hub.MayRead(ss.viewer, task):
 		case ss.joining:
 			ss.early = append(ss.early, task)
 		default:

@@ -135,6 +135,9 @@ func dial(t *testing.T, s *Server, o ConnOptions) *caller {
 func dialOver(t *testing.T, s *Server, o ConnOptions, hubs, clients link.Conn[[]byte, []byte]) *caller {
 	t.Helper()
 	c := &caller{t: t, served: make(chan link.Reason, 1), news: make(chan struct{}, 1)}
+	if !o.Principal.Authenticated {
+		o.Principal.Operator = true // as whoever uses an open hub is
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { c.served <- s.Serve(ctx, hubs, o) }()
 	var err error

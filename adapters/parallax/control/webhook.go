@@ -87,8 +87,8 @@ type hook struct {
 	attempts []attempt
 }
 
-// watcher is who reads the tasks.
-var watcher = core.Principal{ID: "webhooks", Dialect: wire.Dialect, Operator: true}
+// watcher reads the tasks.
+var watcher = hub.Part("webhooks", wire.Dialect)
 
 func newHooks(h *hub.Hub, opts Options) *hooks {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -97,7 +97,7 @@ func newHooks(h *hub.Hub, opts Options) *hooks {
 		close(q.read)
 		return q
 	}
-	q.session = h.Connect(hub.Identity{Principal: watcher, Dialect: wire.Dialect})
+	q.session = h.Connect(watcher)
 	q.running.Go(func() {
 		defer close(q.read)
 		q.follow(ctx)

@@ -78,7 +78,7 @@ func (s *Service) ServeStdio(local *stdio.Conn) (gone <-chan struct{}) {
 	s.conns.Go(func() {
 		defer close(ended)
 		reason := s.pi.server.Serve(s.ctx, local, pi.ConnOptions{
-			Principal: core.Principal{ID: "stdio"}, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle,
+			Principal: core.Principal{ID: "stdio", Operator: true}, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle,
 		})
 		s.log.Info("the peer on stdin and stdout has gone", "reason", reason.Error())
 	})
@@ -126,7 +126,7 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		return
 	}
-	principal := principalOf(r.Context(), core.Principal{})
+	principal := principalOf(r.Context(), core.Principal{Operator: true}) // whoever uses an open hub operates it
 	s.hold(func() {
 		s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.WebSocket, Snapshots: snapshots, Lifecycle: lifecycle, Principal: principal})
 	})
