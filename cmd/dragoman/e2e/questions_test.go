@@ -49,8 +49,8 @@ func TestAPersonAnswersAQuestionFromTheCommandLine(t *testing.T) {
 			s.wants(t, command.ExitDone, want, "questions")
 		}
 		s.wants(t, command.ExitUsage, "none of the options", "answer", id, "Sunday")
-		s.wants(t, command.ExitUsage, "say one thing", "answer", id)
-		s.wants(t, command.ExitUsage, "say one thing", "answer", id, "Monday", "--dismiss")
+		s.wants(t, command.ExitUsage, "use exactly one of", "answer", id)
+		s.wants(t, command.ExitUsage, "use exactly one of", "answer", id, "Monday", "--dismiss")
 		s.wants(t, command.ExitDone, c.said, append([]string{"answer", id}, c.args...)...)
 		if got := call.outcome(t); !sameJSON(got.Data, []byte(c.told)) {
 			t.Errorf("%q: got %+v, want %s", c.args, got, c.told)

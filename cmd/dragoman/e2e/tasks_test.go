@@ -91,7 +91,7 @@ func TestTasksAreListedAndShownOnTheCommandLine(t *testing.T) {
 		{[]string{"tasks", "--before", "over"}, command.ExitUsage, "?before=over"},
 		{[]string{"tasks", "--limit", "-1"}, command.ExitUsage, "--limit -1"},
 		{[]string{"tasks", "no-such-task"}, command.ExitFailed, "no task no-such-task is known here"},
-		{[]string{"tasks", "--state", "running"}, command.ExitDone, "no task is like that"},
+		{[]string{"tasks", "--state", "running"}, command.ExitDone, "no tasks match"},
 		{[]string{"approve", "no-such-task"}, command.ExitFailed, "no task no-such-task is known here"},
 		{[]string{"deny", "no-such-task", "call"}, command.ExitFailed, "no task no-such-task is known here"},
 		{[]string{"approve", list.Tasks[0].ID}, command.ExitFailed, "nothing of the task waits for a decision"},
