@@ -31,8 +31,8 @@ type Row struct {
 	measure   func(ctx context.Context, b *run, r *RowResult) error
 }
 
-// ChooseRows returns the rows that match one of the patterns; without patterns
-// the rows that are not by request.
+// ChooseRows returns the rows that match any of the patterns, or without patterns all that
+// are not ByRequest.
 func ChooseRows(patterns []string) ([]Row, error) {
 	var chosen []Row
 	used := map[string]bool{}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// side is one of those that take turns, as its client sees it.
+// side is one of the servers that take turns, as its client sees it.
 type side struct {
 	name string
 	// ask has a worker ask for so many chunks and returns how many bytes of text came.
@@ -27,8 +27,7 @@ func closeAll(sides []*side) error {
 	return errors.Join(errs...)
 }
 
-// eachOnItsOwn makes one side of n, each of which has a connection of its own and asks
-// for one worker.
+// eachOnItsOwn makes one side of n connections, with one worker each.
 func eachOnItsOwn(n int, connect func(worker int, into *side) (*side, error)) (*side, error) {
 	all := &side{}
 	var parts []*side
@@ -46,8 +45,8 @@ func eachOnItsOwn(n int, connect func(worker int, into *side) (*side, error)) (*
 	return all, nil
 }
 
-// takeTurns has the sides ask in turns; besides, if not nil, runs during each turn of
-// the side.
+// takeTurns has the sides ask in turns. The function of a side in besides, if any, runs
+// during its turns.
 func takeTurns(ctx context.Context, o Options, sides []*side, atOnce, chunks int, besides map[*side]func(context.Context) error) (Comparison, error) {
 	c := Comparison{AtOnce: atOnce, Chunks: chunks}
 	for _, s := range sides {
@@ -69,7 +68,7 @@ func takeTurns(ctx context.Context, o Options, sides []*side, atOnce, chunks int
 	return c, nil
 }
 
-// turnBeside takes a turn while something else asks as well.
+// turnBeside takes a turn while beside asks as well.
 func (s *side) turnBeside(ctx context.Context, span time.Duration, atOnce, chunks int, beside func(context.Context) error) (turn, error) {
 	if beside == nil {
 		return s.turn(ctx, span, atOnce, chunks)
@@ -88,7 +87,7 @@ func (s *side) turnBeside(ctx context.Context, span time.Duration, atOnce, chunk
 	return t, errors.Join(err, <-over)
 }
 
-// turn asks as often as fits into a span of time.
+// turn asks as often as possible in a span of time.
 func (s *side) turn(ctx context.Context, span time.Duration, atOnce, chunks int) (turn, error) {
 	var mu sync.Mutex
 	var t turn

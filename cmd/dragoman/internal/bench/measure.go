@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// series is times that were measured. Sort it before reading it.
+// series are measured times. Sort them before reading percentiles.
 type series struct{ values []time.Duration }
 
 func (s *series) add(d time.Duration) { s.values = append(s.values, d) }
 func (s *series) sort()               { slices.Sort(s.values) }
 
-// At returns the value below which a share of all lie.
+// At returns a percentile.
 func (s *series) At(share float64) time.Duration {
 	if len(s.values) == 0 {
 		return 0
@@ -38,15 +38,15 @@ type turn struct {
 	wire float64 // bytes an answer, over a WebSocket
 }
 
-// Comparison is what the sides did that took turns.
+// Comparison is the result of sides that took turns.
 type Comparison struct {
 	AtOnce int          `json:"at_once"`
 	Chunks int          `json:"chunks"`
 	Sides  []SideResult `json:"sides"`
 }
 
-// SideResult is what one side did in all rounds. The ratios are those of the first
-// side to this one: medians over the rounds of the ratio of each round.
+// SideResult is the result of one side over all rounds. The ratios are those of the first
+// side to this one: the median over the rounds.
 type SideResult struct {
 	Name string `json:"name"`
 	Took series `json:"took"`
@@ -63,7 +63,7 @@ type SideResult struct {
 	rates, wires, p50s, p99s, ratios []float64
 }
 
-// add takes in a round: a turn of each side.
+// add adds a round: a turn of each side.
 func (c *Comparison) add(turns []turn) {
 	first := turns[0]
 	for i, t := range turns {
@@ -96,7 +96,7 @@ type Result struct {
 	Rows    []RowResult `json:"rows"`
 }
 
-// RowResult is what came of a row: sides that took turns, figures, or both.
+// RowResult is the result of a row: sides that took turns, figures, or both.
 type RowResult struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
@@ -123,14 +123,14 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// resident returns how much memory a process keeps resident, in bytes.
+// resident returns the resident memory of a process in bytes.
 func resident(pid int) (int64, error) { return memoryOf(pid, "VmRSS:") }
 
-// memoryOf returns a line of what Linux says of the memory of a process, in bytes.
+// memoryOf returns a line of /proc/PID/status in bytes.
 func memoryOf(pid int, line string) (int64, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, fmt.Errorf("weighing agents needs /proc: %w", err)
+		return 0, fmt.Errorf("measuring memory needs /proc: %w", err)
 	}
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {

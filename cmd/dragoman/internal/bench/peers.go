@@ -20,14 +20,14 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// agentID is the id of the agent of a dialect that answers in a bench.
+// agentID is the id of the agent of a dialect.
 func agentID(dialect string) string { return "bench-" + dialect }
 
 // dialects are the dialects of agents, in alphabetical order.
 func dialects() []string { return slices.Sorted(maps.Keys(service.Joins())) }
 
-// answer answers a number with so many chunks, and a request to sum up a
-// conversation with a sentence. Behind the number may stand what was said earlier.
+// answer is the core.Handler of every agent: it answers a number with so many chunks, and a
+// request to summarize with a sentence. Earlier turns may follow the number.
 func answer(_ context.Context, r core.Request, say func(core.Body) error) error {
 	first, _, _ := strings.Cut(r.Content, "\n")
 	n, err := strconv.Atoi(strings.TrimSpace(first))
@@ -46,11 +46,11 @@ func answer(_ context.Context, r core.Request, say func(core.Body) error) error 
 	return nil
 }
 
-// crowdCapability is what the agents of a crowd can do.
+// crowdCapability is the capability of the agents of a crowd.
 const crowdCapability = "crowded"
 
-// RunAgent joins a hub as the agent of a dialect and answers until ctx ends. ready
-// is called once the hub has it.
+// RunAgent joins a hub as the agent of a dialect and answers until ctx ends. ready is
+// called once the hub has accepted it.
 func RunAgent(ctx context.Context, dialect string, to client.Hub, ready func(service.Addresses) error) error {
 	card := core.Card{
 		ID: core.AgentID(agentID(dialect)), MaxConcurrent: parallel, Features: core.FeatureStreaming | core.FeatureCancellation,
@@ -60,7 +60,7 @@ func RunAgent(ctx context.Context, dialect string, to client.Hub, ready func(ser
 	return errors.Join(failed, err)
 }
 
-// Crowd is a number of agents that join from one process.
+// Crowd are agents that join from one process.
 type Crowd struct {
 	Dialect, Prefix string
 	// Count is how many there are, share how many Coven agents use one connection;
@@ -68,8 +68,8 @@ type Crowd struct {
 	Count, Share int
 }
 
-// Run joins the agents one after the other and has them answer until ctx ends. ready is
-// called once the hub has all.
+// Run has the agents join one after the other, and answer until ctx ends. ready is called
+// once all have joined.
 func (c Crowd) Run(ctx context.Context, to client.Hub, ready func(service.Addresses) error) error {
 	join := service.Joins()[c.Dialect]
 	if c.Share > 0 {
@@ -103,8 +103,8 @@ func (c Crowd) Run(ctx context.Context, to client.Hub, ready func(service.Addres
 	}
 }
 
-// joinCovenSharing joins Coven agents of which so many share a connection, so that a
-// large crowd needs few files. Agents must join one after the other.
+// joinCovenSharing joins Coven agents with share of them on one connection, so that a large
+// crowd needs few files. Agents must join one after the other.
 func joinCovenSharing(share int) client.JoinFunc {
 	var calls wire.CovenControlClient
 	joined := 0

@@ -17,8 +17,8 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-// processes are the children of a bench. Each tells in a ready file where it
-// listens, or that it is there.
+// processes are the child processes of a bench. Each writes a ready file with its
+// addresses.
 type processes struct {
 	dir      string
 	started  int
@@ -30,7 +30,7 @@ type child struct {
 	addrs service.Addresses
 }
 
-// start runs a program, by default this one, with more in its environment, and waits
+// start runs a program, by default this one, with more environment variables, and waits
 // until it is ready.
 func (p *processes) start(ctx context.Context, name, binary string, env []string, args ...string) (*child, error) {
 	self, err := os.Executable()
@@ -59,14 +59,14 @@ func (p *processes) peer(ctx context.Context, name string, args ...string) (*chi
 	return p.start(ctx, name, "", nil, append([]string{"bench", name}, args...)...)
 }
 
-// measured are the settings of a hub that is measured: as many commands and messages as
-// can be, no summaries of what was said, and nothing on the disk of the user.
+// measured are the settings of a measured hub: no rate limits, no summaries, and nothing in
+// the user's directories.
 var measured = []string{
 	config.VariablePrefix + "PARALLAX_MESSAGES_PER_SECOND=0",
 	config.VariablePrefix + "PI_RATES_CLIENT=0", config.VariablePrefix + "PI_RATES_ALL=0", config.VariablePrefix + "PI_RATES_SESSION=0", config.VariablePrefix + "PI_RATES_SERVER=0", config.VariablePrefix + "PI_COMPACT_AT=0", config.VariablePrefix + "PI_SESSION_DIR=",
 }
 
-// knownTo returns the settings of a measured hub that a binary has: another build may not
+// knownTo returns those of the measured settings that a binary knows: another build may not
 // know all.
 func (b *run) knownTo(ctx context.Context, binary string) ([]string, error) {
 	if binary == "" {
@@ -125,7 +125,7 @@ func (p *processes) end() error {
 	return errors.Join(errs...)
 }
 
-// run is a run of 'dragoman bench'.
+// run is one run of the bench.
 type run struct {
 	Options
 	processes
@@ -155,7 +155,7 @@ func (b *run) serve(ctx context.Context, name, binary string, env []string) (*ch
 		"--data-dir", filepath.Join(b.dir, fmt.Sprintf("%s-%d", name, b.started)), "--log-level", "warn")
 }
 
-// hubs starts the hub and, where another build was named, that beside it.
+// hubs starts the hub, and the one of another build if there is one.
 func (b *run) hubs(ctx context.Context, env ...string) ([]server, error) {
 	hub, err := b.hub(ctx, "hub", env...)
 	if err != nil {
@@ -199,7 +199,7 @@ func (b *run) agentsFor(ctx context.Context, servers []server, dialects ...strin
 	return nil
 }
 
-// sharing returns servers that stay for other rows with the same settings.
+// sharing returns servers that rows with the same settings share.
 func (b *run) sharing(ctx context.Context, env ...string) ([]server, error) {
 	key := strings.Join(env, " ")
 	if all, started := b.shared[key]; started {
@@ -212,7 +212,7 @@ func (b *run) sharing(ctx context.Context, env ...string) ([]server, error) {
 	return all, err
 }
 
-// stopFrom stops every child that was started since there were n, the last first.
+// stopFrom stops every child but the first n, the last first.
 func (b *run) stopFrom(n int) error {
 	var errs []error
 	for len(b.children) > n {

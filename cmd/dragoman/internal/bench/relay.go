@@ -17,9 +17,9 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// relay passes frames on between the agents and the requesters of a bench: what the
-// same libraries cost without a hub. For each pair it sends the frames that the hub
-// sends, and keeps nothing but which question is whose.
+// relay passes frames on between the agents and the requesters of a bench: what the same
+// libraries cost without a hub. It sends the frames that the hub would send, and only
+// remembers who asked what.
 type relay struct {
 	grpc *grpcserver.Server
 
@@ -30,7 +30,7 @@ type relay struct {
 	hearers map[string]chan *wire.ClientStreamEvent // by conversation, of clients of Coven
 }
 
-// relayed is what an agent says of a question.
+// relayed is what an agent says about a question.
 type relayed int
 
 const (
@@ -111,14 +111,14 @@ func (r *relay) routes() http.Handler {
 	return mux
 }
 
-// join makes an agent known.
+// join adds an agent.
 func (r *relay) join(id string, ask relayAgent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.agents[id] = ask
 }
 
-// ask passes a question on. tell hears what the agent says of it, in order.
+// ask passes a question on. tell is called with what the agent says, in order.
 func (r *relay) ask(to, id, content string, tell func(relayed, string)) error {
 	r.mu.Lock()
 	agent := r.agents[to]
@@ -147,10 +147,10 @@ func (r *relay) tell(id string, what relayed, text string) {
 	}
 }
 
-// newID returns an id for a question that came without one, as long as the hub's are.
+// newID returns an id for a question without one, as long as the hub's ids.
 func (r *relay) newID() string { return fmt.Sprintf("relay-%030d", r.number.Add(1)) }
 
-// serveCovenAgent passes on between the stream of an agent and who asks it.
+// serveCovenAgent serves the stream of a Coven agent.
 func (r *relay) serveCovenAgent(stream wire.CovenControl_AgentStreamServer) error {
 	m, err := stream.Recv()
 	if err != nil {
@@ -183,7 +183,7 @@ func (r *relay) serveCovenAgent(stream wire.CovenControl_AgentStreamServer) erro
 	}
 }
 
-// relayCovenClients is the service for clients of Coven.
+// relayCovenClients is the ClientService of Coven.
 type relayCovenClients struct {
 	wire.UnimplementedClientServiceServer
 	relay *relay

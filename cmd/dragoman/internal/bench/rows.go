@@ -70,10 +70,10 @@ func Rows() []Row {
 	)
 }
 
-// crowdWord says how an agent in a crowd is addressed.
+// crowdWord describes how an agent in a crowd is addressed.
 var crowdWord = map[string]string{"id": "its id", "any": "*", "capability": "a capability", "unknown": "an id that nobody has"}
 
-// fewAgents is how many there are beside the crowd.
+// fewAgents is the size of the small crowd that a large one is compared with.
 const fewAgents = 10
 
 // compare has clients of all servers ask in turns.
@@ -114,7 +114,7 @@ func askStandard(atOnce, chunks int) func(context.Context, *run, *RowResult) err
 	}
 }
 
-// askByClients has as many pi clients ask, each on a connection of its own.
+// askByClients has n pi clients ask, each on its own connection.
 func askByClients(n int) func(context.Context, *run, *RowResult) error {
 	return func(ctx context.Context, b *run, r *RowResult) error {
 		to, err := b.sharing(ctx)
@@ -135,11 +135,10 @@ func connectPiAt(ctx context.Context, s server, worker int, into *side) (*side, 
 	return connectPi(ctx, s.addrs, agentID(coven.Name), worker, 1, into)
 }
 
-// compacting is the setting with which hubs compact conversations as they do by default.
+// compacting is the default setting for compaction, which measured hubs otherwise turn off.
 const compacting = config.VariablePrefix + "PI_COMPACT_AT=87"
 
-// askInLongConversations has answers told in conversations that are compacted every
-// few questions.
+// askInLongConversations asks in conversations that are compacted every few questions.
 func askInLongConversations(atOnce int) func(context.Context, *run, *RowResult) error {
 	return func(ctx context.Context, b *run, r *RowResult) error {
 		before := len(b.children)
@@ -153,7 +152,7 @@ func askInLongConversations(atOnce int) func(context.Context, *run, *RowResult) 
 	}
 }
 
-// askBesideLongConversation measures a client while another has long answers told.
+// askBesideLongConversation measures a client while another client receives long answers.
 func askBesideLongConversation(ctx context.Context, b *run, r *RowResult) error {
 	before := len(b.children)
 	to, err := b.servers(ctx, compacting)
@@ -183,7 +182,7 @@ func askBesideLongConversation(ctx context.Context, b *run, r *RowResult) error 
 	return errors.Join(err, closeAll(others), b.stopFrom(before))
 }
 
-// askInCrowd asks a hub with many agents in turns with one that has few.
+// askInCrowd compares a hub with many agents with one that has few.
 func askInCrowd(to string) func(context.Context, *run, *RowResult) error {
 	return func(ctx context.Context, b *run, r *RowResult) error {
 		before := len(b.children)
@@ -229,7 +228,7 @@ func (b *run) crowdServers(ctx context.Context) ([]server, error) {
 	return append(servers, server{"few", few}), nil
 }
 
-// askInThread asks in a long thread in turns with questions that begin one.
+// askInThread compares questions in a long thread with first questions.
 func askInThread(dialect string) func(context.Context, *run, *RowResult) error {
 	return func(ctx context.Context, b *run, r *RowResult) error {
 		before := len(b.children)
@@ -252,8 +251,8 @@ func askInThread(dialect string) func(context.Context, *run, *RowResult) error {
 
 const firstQuestion = ", first question"
 
-// forgetful is the setting with which an agent is sent no earlier turns: what they cost
-// is another row.
+// forgetful is the setting with which agents get no earlier turns; their cost has a row of
+// its own.
 const forgetful = config.VariablePrefix + "LIMITS_HISTORY_BYTES=0"
 
 // askAsPair has one kind of requester ask one kind of agent.
@@ -289,10 +288,10 @@ func measureStart(ctx context.Context, b *run, r *RowResult) error {
 	return nil
 }
 
-// settled is how long after the load a hub is weighed once more.
+// settled is the time after the load at which memory is measured again.
 const settled = 30 * time.Second
 
-// measureMemory weighs hubs after the load of the first rows.
+// measureMemory measures the memory of hubs after the load of the first rows.
 func measureMemory(ctx context.Context, b *run, r *RowResult) error {
 	before := len(b.children)
 	hubs, err := b.hubs(ctx)
@@ -300,13 +299,13 @@ func measureMemory(ctx context.Context, b *run, r *RowResult) error {
 		err = b.agentsFor(ctx, hubs, coven.Name)
 	}
 	if err == nil {
-		err = b.weighLoaded(ctx, r, hubs)
+		err = b.measureLoaded(ctx, r, hubs)
 	}
 	return errors.Join(err, b.stopFrom(before))
 }
 
-func (b *run) weighLoaded(ctx context.Context, r *RowResult, hubs []server) error {
-	weigh := func(when, line string) error {
+func (b *run) measureLoaded(ctx context.Context, r *RowResult, hubs []server) error {
+	record := func(when, line string) error {
 		for _, h := range hubs {
 			n, err := memoryOf(h.cmd.Process.Pid, line)
 			if err != nil {
@@ -330,9 +329,9 @@ func (b *run) weighLoaded(ctx context.Context, r *RowResult, hubs []server) erro
 			return errors.Join(err, closeAll(sides))
 		}
 	}
-	err := errors.Join(weigh("at most", "VmHWM:"), weigh("after the load", "VmRSS:"), pause(ctx, settled), weigh(settled.String()+" later", "VmRSS:"))
+	err := errors.Join(record("at most", "VmHWM:"), record("after the load", "VmRSS:"), pause(ctx, settled), record(settled.String()+" later", "VmRSS:"))
 	// What was said in a session stays in memory as long as the session.
-	return errors.Join(err, closeAll(sides), pause(ctx, service.MemoryReturned), weigh("with the sessions deleted", "VmRSS:"))
+	return errors.Join(err, closeAll(sides), pause(ctx, service.MemoryReturned), record("with the sessions deleted", "VmRSS:"))
 }
 
 // pause waits, or returns why it did not.
@@ -345,11 +344,11 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// measureIdle weighs idle agents of every dialect.
+// measureIdle measures the memory of idle agents of every dialect.
 func measureIdle(ctx context.Context, b *run, r *RowResult) error {
 	for _, dialect := range dialects() {
 		before := len(b.children)
-		n, err := b.weighIdle(ctx, dialect)
+		n, err := b.measureIdleAgent(ctx, dialect)
 		if err := errors.Join(err, b.stopFrom(before)); err != nil {
 			return err
 		}
@@ -358,8 +357,8 @@ func measureIdle(ctx context.Context, b *run, r *RowResult) error {
 	return nil
 }
 
-// weighIdle measures how much resident memory an idle agent costs a fresh hub.
-func (b *run) weighIdle(ctx context.Context, dialect string) (float64, error) {
+// measureIdleAgent measures how much resident memory an idle agent costs a fresh hub.
+func (b *run) measureIdleAgent(ctx context.Context, dialect string) (float64, error) {
 	hub, err := b.hub(ctx, "idle")
 	if err != nil {
 		return 0, err

@@ -20,9 +20,8 @@ import (
 // of an earlier row.
 var benchAsked atomic.Int64
 
-// wsAsker is a client that asks for many workers over one WebSocket. Of a frame that
-// comes in it looks at the beginning, and reads on only where that says so: what is to
-// be measured is the other end of the connection.
+// wsAsker asks for many workers over one WebSocket. It parses only the beginning of most
+// frames, since the server is what is measured.
 type wsAsker struct {
 	into     *side // whose bytes these are
 	link     *link.Link[[]byte, []byte]

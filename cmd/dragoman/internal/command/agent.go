@@ -123,8 +123,8 @@ with its topic and data.`,
 	return c
 }
 
-// checkNames makes a usage error of an id that no agent can have, and of a domain
-// that nobody would ask for.
+// checkNames makes a usage error of an invalid agent id, and of a domain that no address
+// can name.
 func checkNames(card core.Card) error {
 	if err := core.CheckAgentID(card.ID); err != nil {
 		return &exit{ExitUsage, errors.New(core.AsFault(err).Message)}
@@ -137,8 +137,7 @@ func checkNames(card core.Card) error {
 	return nil
 }
 
-// secretOf reads the secret that an agent of ours signs with, from the file of that
-// name: the whole of it but the line end.
+// secretOf reads the secret that an agent signs with from a file, without its line end.
 func secretOf(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil

@@ -62,7 +62,7 @@ whether they are free.`,
 	return c
 }
 
-// printAgents prints a table of agents; a wide one has all that there is to know.
+// printAgents prints a table of agents, with more columns if wide.
 func printAgents(io Streams, list []hub.AgentStatus, wide bool) error {
 	heads := []string{"ID", "NAME", "DIALECT", "STATE", "TASKS", "CAPABILITIES"}
 	if wide {
@@ -81,8 +81,8 @@ func printAgents(io Streams, list []hub.AgentStatus, wide bool) error {
 	return t.flush()
 }
 
-// health is how an agent says it is, in a cell: its status, the heartbeats that it
-// missed since, and its metrics by name.
+// health formats the health of an agent as a cell: its status, its missed heartbeats and
+// its metrics.
 func health(v *core.Vitals) string {
 	if v == nil {
 		return "-"

@@ -64,7 +64,7 @@ left out where only one waits in the task; 'dragoman approvals' lists both.`
 	return c
 }
 
-// decision is a command that decides.
+// decision is the command approve or deny.
 func decision(io Streams, approved bool, all *bool) *cobra.Command {
 	var reason string
 	var asJSON bool
@@ -109,8 +109,8 @@ func decision(io Streams, approved bool, all *bool) *cobra.Command {
 
 var errNothingWaits = errors.New("nothing of the task waits for a decision: 'dragoman approvals' lists what does")
 
-// theCall is the call of the task that is meant where none is named: the only one,
-// or any where all are approved.
+// theCall is the call that is decided on if none is named: the only one that waits in the
+// task, or with all any of them.
 func theCall(waiting []hub.PendingApproval, task core.TaskID, all bool) (string, error) {
 	var calls []string
 	for _, a := range waiting {
@@ -134,7 +134,7 @@ func theCall(waiting []hub.PendingApproval, task core.TaskID, all bool) (string,
 	return "", &exit{ExitUsage, fmt.Errorf("several calls of the task wait: name one of %s", strings.Join(calls, ", "))}
 }
 
-// verdict says a decision in a line.
+// verdict formats a decision as one line.
 func verdict(d core.ApprovalDecided) string {
 	word := "denied"
 	if d.Approved {
@@ -147,7 +147,7 @@ func verdict(d core.ApprovalDecided) string {
 	return what + " " + word + " by " + d.By + because(d.Reason)
 }
 
-// because appends a reason, if there is one.
+// because formats a reason, if there is one.
 func because(reason string) string {
 	if reason == "" {
 		return ""

@@ -25,10 +25,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// errLeft says that the person did not want to wait for the end.
+// errLeft says that a person interrupted the command.
 var errLeft = errors.New("interrupted")
 
-// interruption is the reason that the hub is given for the cancel of an interrupt.
+// interruption is the reason that a task cancelled by an interrupt is given.
 const interruption = "interrupted"
 
 func askCommand(io Streams) *cobra.Command {
@@ -88,7 +88,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	return c
 }
 
-// words is what a person says: the arguments, or stdin.
+// words is the text of a command: its arguments, or stdin.
 func words(args []string, in io.Reader) (string, error) {
 	if len(args) > 0 && (len(args) != 1 || args[0] != "-") {
 		return asText(strings.Join(args, " "))
@@ -127,7 +127,7 @@ func attach(paths []string) ([]core.File, error) {
 	return files, nil
 }
 
-// deadline is what --timeout asks the hub for; 0 leaves it to the hub.
+// deadline is the deadline in milliseconds that --timeout asks for; with 0 the hub decides.
 func deadline(c *cobra.Command, timeout time.Duration) (int64, error) {
 	if c.Flags().Changed("timeout") && timeout < time.Millisecond {
 		return 0, &exit{ExitUsage, fmt.Errorf("--timeout %s: use some time, such as 20s, or leave it out", timeout)}
@@ -135,8 +135,8 @@ func deadline(c *cobra.Command, timeout time.Duration) (int64, error) {
 	return timeout.Milliseconds(), nil
 }
 
-// ask opens a task and prints its events until the end. It waits so long for a hub or an
-// agent that is not there yet.
+// ask opens a task and prints its events until it ends. It waits for at most wait for a hub
+// or an agent that is not there yet.
 func ask(ctx context.Context, hub *client.Client, a client.TaskRequest, io Streams, wait time.Duration, asJSON, thinking bool) error {
 	var cancelling sync.WaitGroup
 	defer cancelling.Wait()
@@ -201,7 +201,7 @@ func ask(ctx context.Context, hub *client.Client, a client.TaskRequest, io Strea
 	return p.outcome(asked.Load())
 }
 
-// noteThread tells a person that a thread is new: its id may be a typing error.
+// noteThread tells a person that a thread is new, since its id may be a typing error.
 func noteThread(ctx context.Context, hub *client.Client, id string, note io.Writer) error {
 	if id == "" {
 		return nil
@@ -213,7 +213,7 @@ func noteThread(ctx context.Context, hub *client.Client, id string, note io.Writ
 	return err
 }
 
-// onInterrupt calls fn for every interrupt, with its number, until stop.
+// onInterrupt calls fn for every interrupt, with its number, until stop is called.
 func onInterrupt(fn func(nth int)) (stop func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -237,7 +237,7 @@ func onInterrupt(fn func(nth int)) (stop func()) {
 	}
 }
 
-// printer prints one task for a person, or as JSON.
+// printer prints the events of one task, for a person or as JSON.
 type printer struct {
 	io             Streams
 	json, thinking bool
@@ -292,8 +292,7 @@ func (p *printer) print(l client.Line, raw []byte) error {
 	return nil
 }
 
-// shown keeps what an agent said from steering a terminal. A file or a pipe gets
-// it as it is.
+// shown removes control characters from an agent's text if a terminal shows it.
 func (p *printer) shown(text string) string {
 	if !isTerminal(p.io.Out) {
 		return text
@@ -318,8 +317,8 @@ func (p *printer) done(b core.Done) error {
 	return nil
 }
 
-// outcome is the end of the task as the end of the program. interrupted says that
-// this program asked for its cancel: the texts of agents and others decide nothing.
+// outcome makes an exit code of the end of the task. interrupted means that this program
+// cancelled it; it does not depend on the texts of others.
 func (p *printer) outcome(interrupted bool) error {
 	if p.end.Kind() != core.KindDone {
 		p.breakLine()
@@ -343,7 +342,7 @@ func (p *printer) outcome(interrupted bool) error {
 	return nil
 }
 
-// breakLine ends the line that an answer which was cut off stands in.
+// breakLine ends the line of an unfinished answer.
 func (p *printer) breakLine() {
 	if p.said && !p.newline {
 		fmt.Fprintln(p.io.Out)

@@ -55,7 +55,7 @@ model to write them.`,
 	return c
 }
 
-// explain prints what comes of each setting.
+// explain prints a table of all settings.
 func explain(out io.Writer, c config.Config) error {
 	usual := config.Default()
 	usual.Journal.Bytes = c.DefaultJournalBytes()

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// configCommand has what changes the settings of a hub that runs.
+// configCommand changes the settings of a running hub.
 func configCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "config", Short: "Change the settings of a running hub", Args: subcommand, Run: printHelp,

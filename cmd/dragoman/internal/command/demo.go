@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-// demoTime bounds the demo.
+// demoTime is the maximum duration of the demo.
 const demoTime = 30 * time.Second
 
 func demoCommand(io Streams) *cobra.Command {
@@ -58,7 +58,7 @@ type said struct {
 	Took   time.Duration `json:"took_ns"`
 }
 
-// runDemo plays the demo on a hub of its own.
+// runDemo runs the demo on a hub of its own.
 func runDemo(ctx context.Context, io Streams, log *slog.Logger, asJSON bool) (err error) {
 	s, err := service.Start(ctx, config.Local(), log, nil)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// printEnvelopes prints an example of each of the kinds of ACP envelopes, or of all,
-// with a comment on every member: enough for a language model to write them.
+// printEnvelopes prints an annotated example of each of the kinds of ACP envelopes, or of
+// all: enough for a language model to write them.
 func printEnvelopes(out io.Writer, kinds []string, asJSON bool) error {
 	examples, err := envelopes(kinds)
 	if err != nil {
@@ -52,7 +52,7 @@ func envelopes(kinds []string) ([]schemas.Example, error) {
 	return all, nil
 }
 
-// acpCommand tells who types a command of an earlier version where it is now.
+// acpCommand tells users of a former command what replaces it.
 func acpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "acp", Short: "Moved to 'dragoman check --envelope'", Hidden: true, DisableFlagParsing: true,

@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
-// flagError says of a flag that cannot be read what to write instead, as a usage
-// error.
+// flagError makes a usage error of a flag that cannot be parsed, with what to write
+// instead.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
@@ -32,8 +32,7 @@ func flagError(c *cobra.Command, err error) error {
 	return &exit{ExitUsage, fmt.Errorf("%s; see '%s --help'", said, c.CommandPath())}
 }
 
-// unknownFlag names the flag of the command that is most like the one that was
-// given.
+// unknownFlag suggests the closest flag of the command.
 func unknownFlag(c *cobra.Command, given *pflag.NotExistError) string {
 	if given.GetSpecifiedShortnames() != "" {
 		return "unknown flag -" + given.GetSpecifiedName()
@@ -47,8 +46,7 @@ func unknownFlag(c *cobra.Command, given *pflag.NotExistError) string {
 	return said
 }
 
-// allowedBy says what a flag takes. The texts of strconv and time are for
-// programmers.
+// allowedBy says what a flag accepts. The errors of strconv and time are for programmers.
 func allowedBy(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "duration":
@@ -61,15 +59,15 @@ func allowedBy(f *pflag.Flag, err error) string {
 	return errors.Unwrap(err).Error()
 }
 
-// timeFlag declares a flag with a time as people write it.
+// timeFlag declares a flag for a duration, which may be in days.
 func timeFlag(fs *pflag.FlagSet, name string, otherwise time.Duration, usage string) *time.Duration {
 	d := otherwise
 	fs.Var((*config.TimeValue)(&d), name, usage)
 	return &d
 }
 
-// refuseEmpty makes a usage error of a flag that was given an empty text: it stands
-// for a variable of a script that is not set more often than for nothing.
+// refuseEmpty makes a usage error of an empty flag value: more often than not it is an
+// unset variable of a script.
 func refuseEmpty(c *cobra.Command, names ...string) error {
 	for _, name := range names {
 		f := c.Flags().Lookup(name)
@@ -88,8 +86,8 @@ func refuseEmpty(c *cobra.Command, names ...string) error {
 	return nil
 }
 
-// usageArgs makes a wrong number of arguments a usage error that names what is
-// missing, empty or too much.
+// usageArgs makes a usage error of a wrong number of arguments, which names what is
+// missing, empty or unexpected.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		fits, wrong := check(c, args) == nil, ""
@@ -111,8 +109,8 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// nameOf is the name of an argument, as the line of use has it. What is beyond it
-// belongs to the last.
+// nameOf is the name of the nth argument in the usage line. The last name stands for all
+// further arguments.
 func nameOf(c *cobra.Command, n int) string {
 	_, names, _ := strings.Cut(c.Use, " ")
 	if _, behind, ok := strings.Cut(names, " -- "); ok {

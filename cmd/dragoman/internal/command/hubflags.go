@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-// hubPlace are the flags that say where the hub is.
+// hubPlace has the flags with the address of a hub.
 type hubPlace struct {
 	hub, token, grpc string
 
@@ -43,14 +43,14 @@ func (p *hubPlace) place() client.Hub {
 
 func (p *hubPlace) client() *client.Client { return p.place().Client() }
 
-// waitFlag declares --wait of a command that can wait for somebody.
+// waitFlag declares --wait.
 func waitFlag(fs *pflag.FlagSet, whom string) *time.Duration {
 	d := timeFlag(fs, "wait", 0, "wait for "+whom+" that is not there yet, for at most so much `time` (--wait=30s)")
 	fs.Lookup("wait").NoOptDefVal = waitUsual
 	return d
 }
 
-// checkWait makes a usage error of a time behind a blank, which would be an argument.
+// checkWait makes a usage error of "--wait 30s", where 30s would be an argument.
 func checkWait(c *cobra.Command, args []string, what string) error {
 	if _, isTime := config.ParseTime(args[0]); isTime && c.Flags().Changed("wait") {
 		return &exit{ExitUsage, fmt.Errorf("%s would be %s: write --wait=%[1]s", args[0], what)}
@@ -58,5 +58,5 @@ func checkWait(c *cobra.Command, args []string, what string) error {
 	return nil
 }
 
-// waitUsual is how long a command waits where --wait says no time.
+// waitUsual is the value of --wait without a time.
 const waitUsual = "5m"

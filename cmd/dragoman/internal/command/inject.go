@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// injectWait is how long the command waits for what an agent makes of context.
+// injectWait is how long the command waits for the agent's answer.
 const injectWait = 30 * time.Second
 
 func injectCommand(io Streams) *cobra.Command {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// newLog makes the log: for people on a terminal, JSON elsewhere. The packages
-// log through slog; zerolog writes.
+// newLog makes a log: for people on a terminal, JSON elsewhere. The packages log through
+// slog, zerolog formats.
 func newLog(w io.Writer, level, format string) *slog.Logger {
 	human := format == "human"
 	if format == "auto" {
@@ -26,11 +26,11 @@ func newLog(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(zerolog.NewSlogHandler(zerolog.New(w).Level(least).With().Timestamp().Logger()))
 }
 
-// colors reports whether what is written to w may have colours: on a terminal, unless
-// its user wants none (no-color.org).
+// colors reports whether output to w may have colours: on a terminal, unless NO_COLOR is
+// set (no-color.org).
 func colors(w any) bool { return isTerminal(w) && os.Getenv("NO_COLOR") == "" }
 
-// isTerminal reports whether what is written to w is seen by a person.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -26,7 +26,7 @@ const (
 	ExitInterrupted = 130
 )
 
-// exit is an error with the code that the program ends with.
+// exit is an error with an exit code.
 type exit struct {
 	code int
 	err  error
@@ -38,7 +38,7 @@ func (e *exit) Error() string { return e.err.Error() }
 // Unwrap returns what went wrong.
 func (e *exit) Unwrap() error { return e.err }
 
-// errQuiet says that what went wrong has been told already.
+// errQuiet says that the failure has been reported already.
 var errQuiet = errors.New("told already")
 
 // Streams are what a command reads and writes.
@@ -52,7 +52,7 @@ func main() {
 	os.Exit(Run(context.Background(), os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// Run is the program: it runs one command line and returns its exit code.
+// Run runs one command line of the program and returns its exit code.
 func Run(ctx context.Context, args []string, io Streams) int {
 	root := NewRoot(io)
 	root.SetArgs(args)
@@ -69,7 +69,7 @@ func Run(ctx context.Context, args []string, io Streams) int {
 	return exitCode(err)
 }
 
-// exitCode is the code with which the program ends after an error.
+// exitCode is the exit code of an error.
 func exitCode(err error) int {
 	var e *exit
 	var refused client.Refusal
@@ -133,8 +133,7 @@ the others.
 	return root
 }
 
-// subcommand is the argument check of a command that only has others below it: what
-// stands there is none of them.
+// subcommand is the argument check of a command that only has subcommands.
 func subcommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -144,7 +143,7 @@ func subcommand(c *cobra.Command, args []string) error {
 
 func printHelp(c *cobra.Command, _ []string) { _ = c.Help() }
 
-// unknownCommand is a usage error that names the nearest command below another.
+// unknownCommand is a usage error that suggests the closest subcommand.
 func unknownCommand(above *cobra.Command, given string) error {
 	above.SuggestionsMinimumDistance = 2
 	hint := "see '" + above.CommandPath() + " --help'"
@@ -154,8 +153,7 @@ func unknownCommand(above *cobra.Command, given string) error {
 	return &exit{ExitUsage, fmt.Errorf("unknown command %q: %s", given, hint)}
 }
 
-// helpCommand prints the help of a command, and unlike cobra's own makes an error
-// of one that there is not.
+// helpCommand prints the help of a command. Unlike cobra's own it fails for an unknown one.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND...]", Short: "Print the help of a command",

@@ -98,7 +98,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 	return errors.Join(cause, stopHub(s, settings.StopTimeout, reason, signals, log))
 }
 
-// stopHub stops a hub in good order, and at once when another signal comes.
+// stopHub shuts a hub down gracefully, or at once if another signal comes.
 func stopHub(s *service.Service, patience time.Duration, reason string, signals <-chan os.Signal, log *slog.Logger) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -118,8 +118,7 @@ func stopHub(s *service.Service, patience time.Duration, reason string, signals 
 	return err
 }
 
-// readyLine is where the hub listens and keeps what it has, and nothing of what is
-// left out.
+// readyLine has the addresses and the journal of the hub, without those that are not set.
 func readyLine(at service.Addresses, c config.Config) []any {
 	var line []any
 	for _, f := range [][2]string{

@@ -76,8 +76,8 @@ and exits.
 	return c
 }
 
-// openStdio makes a Conn of what the command reads and writes: of our own stdin
-// and stdout as they are, so that a blocked read can be woken.
+// openStdio makes a connection of the streams of a command. Those of the process are opened
+// anew, so that a blocked read can be interrupted.
 func openStdio(io Streams, opts stdio.Options) (*stdio.Conn, error) {
 	if io.In == os.Stdin && io.Out == os.Stdout {
 		return stdio.Std(opts)

@@ -28,7 +28,7 @@ func (t *table) row(cells ...string) {
 
 func (t *table) flush() error { return t.w.Flush() }
 
-// printJSON writes a value for programs to read.
+// printJSON prints a value as JSON.
 func printJSON(out io.Writer, v any) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false) // people read it too, and no browser does
@@ -43,7 +43,7 @@ func orDash(s string) string {
 	return s
 }
 
-// quoted is a word as a shell takes it.
+// quoted quotes a word for a shell, if it has to.
 func quoted(word string) string {
 	if strings.ContainsFunc(word, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:/@", r)

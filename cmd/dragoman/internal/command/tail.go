@@ -66,7 +66,7 @@ An interrupt ends it; the tasks run on.`,
 	return c
 }
 
-// tailer prints one line an event.
+// tailer prints one line per event.
 type tailer struct {
 	out      io.Writer
 	colored  bool
@@ -81,8 +81,8 @@ func newTailer(out io.Writer, colored, several bool) *tailer {
 // seed makes hashes of texts comparable.
 var seed = maphash.MakeSeed()
 
-// told reports whether the text of an answer is what was streamed of it, which was
-// printed then. It remembers a number for each task that runs.
+// told reports whether the text of an answer was printed already, as it was streamed. It
+// keeps one hash per running task.
 func (t *tailer) told(l client.Line) bool {
 	h := t.streamed[l.Task]
 	switch b := l.Body.(type) {
@@ -157,10 +157,10 @@ func colorOf(k core.Kind) string {
 	return ""
 }
 
-// summaryLength is how much of an event a line shows.
+// summaryLength is the maximum length of an event's summary.
 const summaryLength = 120
 
-// summary says in a line what happened.
+// summary describes an event in one line.
 func summary(body core.Body) string {
 	s := ""
 	switch b := body.(type) {
@@ -217,7 +217,7 @@ func summary(body core.Body) string {
 	return brief(s)
 }
 
-// brief puts a text on one line, cut where it is long.
+// brief shortens a text to one line.
 func brief(s string) string {
 	s = strings.Join(strings.Fields(strings.Map(printable, s)), " ")
 	if r := []rune(s); len(r) > summaryLength {
@@ -226,7 +226,7 @@ func brief(s string) string {
 	return s
 }
 
-// printable keeps what an agent said from steering the terminal.
+// printable replaces control characters, so that an agent cannot control the terminal.
 func printable(r rune) rune {
 	if unicode.IsControl(r) {
 		return ' '

@@ -93,7 +93,7 @@ type taskRow struct {
 	Notice   *core.Notice
 }
 
-// asked is what was asked, in words.
+// asked is the request as text.
 func (v taskRow) asked() string {
 	switch {
 	case v.Notice != nil:
@@ -153,7 +153,7 @@ func showTask(ctx context.Context, io Streams, c *client.Client, id core.TaskID,
 	return nil
 }
 
-// safeText keeps what was said, its lines included, from steering the terminal.
+// safeText removes control characters from a text but keeps its lines.
 func safeText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {

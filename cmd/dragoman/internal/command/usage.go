@@ -58,7 +58,7 @@ each of the latest days as well.`,
 	return c
 }
 
-// printTotals prints a table of them.
+// printTotals prints a table of token totals.
 func printTotals(out io.Writer, u client.UsageTotals) error {
 	t := newTable(out, strings.ToUpper(u.By), "INPUT", "OUTPUT", "THINKING", "CACHE READ", "CACHE WRITE", "TOTAL")
 	for _, x := range u.Totals {
@@ -68,7 +68,7 @@ func printTotals(out io.Writer, u client.UsageTotals) error {
 	return t.flush()
 }
 
-// printBudgets prints a table of them, if there are any.
+// printBudgets prints a table of budgets, if there are any.
 func printBudgets(out io.Writer, budgets []client.BudgetStatus) error {
 	if len(budgets) == 0 {
 		return nil
@@ -84,11 +84,11 @@ func printBudgets(out io.Writer, budgets []client.BudgetStatus) error {
 	return t.flush()
 }
 
-// shownDays is how many days have a bar.
+// shownDays is the number of days that have a bar.
 const shownDays = 14
 
-// printDays prints a bar for each of the latest days on which something was used,
-// the longest as long as the width allows.
+// printDays prints a bar for each of the latest days with usage; the longest fills the
+// width.
 func printDays(out io.Writer, days []usage.Total, width int) error {
 	days = days[max(0, len(days)-shownDays):]
 	most := int64(1)
@@ -108,8 +108,7 @@ func printDays(out io.Writer, days []usage.Total, width int) error {
 // eighths are the parts of a cell that a bar may end in.
 var eighths = []rune(" ▏▎▍▌▋▊▉")
 
-// bar is as long as n is of most, in cells of which room are the whole. What is not
-// nothing is seen.
+// bar draws n of most in a room of that many cells. Anything above zero is visible.
 func bar(n, most int64, room int) string {
 	parts := int(float64(n) / float64(most) * float64(room) * 8)
 	if n > 0 {
@@ -122,7 +121,7 @@ func bar(n, most int64, room int) string {
 	return text
 }
 
-// widthOf is how many cells a line of the terminal has.
+// widthOf is the width of the terminal.
 func widthOf(w any) int {
 	const usual = 80
 	f, ok := w.(*os.File)

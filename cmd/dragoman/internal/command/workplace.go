@@ -8,9 +8,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// workplace are where an agent works, as its metadata has it: what runs it, its
-// workspaces, its directory and the state of git there. An agent that says something
-// else under these names, or nothing, has no more than a dash.
+// workplace formats where an agent works, from its metadata: backend, workspaces, directory
+// and the state of git. Missing or malformed values are a dash.
 func workplace(c core.Card) []string {
 	var backend, directory string
 	var workspaces []string

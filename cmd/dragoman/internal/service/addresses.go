@@ -13,10 +13,10 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-// address is what a hub listens on, with the setting that has it.
+// address is a listen address and the setting that it comes from.
 type address struct{ key, addr string }
 
-// addresses are those that are not left out.
+// addresses are the listen addresses that are set.
 func addresses(c config.Config) []address {
 	var all []address
 	for _, d := range []address{{"grpc_addr", c.GRPCAddr}, {"http_addr", c.HTTPAddr}, {"pi_addr", c.PiAddr}} {
@@ -27,8 +27,8 @@ func addresses(c config.Config) []address {
 	return all
 }
 
-// reached is the address of the listener that is bound to one, for somebody who came
-// from an address to another of ours; "" when they cannot reach it, or there is none.
+// reached is the address of a bound listener for a peer at from that is connected to our
+// address to, "" if the peer cannot reach it or there is no listener.
 func reached(bound string, to, from net.Addr) string {
 	host, port, err := net.SplitHostPort(bound)
 	if err != nil {
@@ -58,8 +58,8 @@ func (a Addresses) reachedBy(r *http.Request) rest.Addresses {
 	return rest.Addresses{GRPC: reached(a.GRPC, to, from), HTTP: reached(a.HTTP, to, from), Pi: reached(a.Pi, to, from)}
 }
 
-// bindAll binds every address, by its setting. Where some cannot be bound it says so of
-// all of them, with what to do, and leaves none bound.
+// bindAll binds every listen address, by its setting. If some cannot be bound, its error
+// names all of them and none stays bound.
 func bindAll(ctx context.Context, c config.Config) (map[string]net.Listener, error) {
 	listeners := map[string]net.Listener{}
 	var refused []error
@@ -81,8 +81,8 @@ func bindAll(ctx context.Context, c config.Config) (map[string]net.Listener, err
 	return nil, fmt.Errorf("cannot listen: %w; choose other addresses with %s (port 0 picks a free one)", errors.Join(refused...), strings.Join(places, ", "))
 }
 
-// checkExposure refuses addresses that cannot be one, and to open an
-// unauthenticated hub to the network by mistake.
+// checkExposure refuses malformed addresses, and a hub without authentication that the
+// network could reach by mistake.
 func checkExposure(c config.Config) error {
 	var wrong []error
 	for _, d := range addresses(c) {
@@ -98,7 +98,7 @@ func checkExposure(c config.Config) error {
 	return errors.Join(wrong...)
 }
 
-// misspelled says why no address is written like that, or nothing.
+// misspelled says why an address is malformed, "" if it is not.
 func misspelled(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	var why *net.AddrError

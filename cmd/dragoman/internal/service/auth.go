@@ -12,11 +12,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// principalKey is where the context of a request has who sends it.
+// principalKey is the context key of the principal that sends a request.
 type principalKey struct{}
 
-// principalOf is who sends a request: who it authenticated as, else who otherwise comes to
-// an open hub this way.
+// principalOf is the authenticated principal of a request, or otherwise on an open hub.
 func principalOf(ctx context.Context, otherwise core.Principal) core.Principal {
 	if p, ok := ctx.Value(principalKey{}).(core.Principal); ok && p.Authenticated {
 		return p
@@ -24,8 +23,8 @@ func principalOf(ctx context.Context, otherwise core.Principal) core.Principal {
 	return otherwise
 }
 
-// authenticate lets those through to a path of a listener who may come in, and answers the
-// rest before anything is upgraded.
+// authenticate passes on requests with a good token, and all requests for open paths. It
+// answers the others before anything is upgraded.
 func (s *Service) authenticate(at *httpListener) func(next http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,10 +45,10 @@ func (s *Service) authenticate(at *httpListener) func(next http.Handler) http.Ha
 	}
 }
 
-// healthService is open to everybody, as the paths of the health are.
+// healthService needs no token, like the HTTP health paths.
 const healthService = "/grpc.health.v1.Health/"
 
-// admit finds out who makes a gRPC call. The error is a status.
+// admit authenticates a gRPC call. Its error is a status.
 func (s *Service) admit(ctx context.Context, method string) (context.Context, error) {
 	if strings.HasPrefix(method, healthService) {
 		return ctx, nil
@@ -63,8 +62,8 @@ func (s *Service) admit(ctx context.Context, method string) (context.Context, er
 	return context.WithValue(ctx, principalKey{}, p), nil
 }
 
-// authorize reads the file of tokens, and puts what stands there into force: those
-// whose tokens are gone, or say something else of them now, are sent away.
+// authorize reads the token file and puts it into force. Connections whose token is gone,
+// or has changed, are closed.
 func (s *Service) authorize(path string) error {
 	list, err := readTokens(path)
 	if err != nil {

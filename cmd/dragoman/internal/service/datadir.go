@@ -13,9 +13,8 @@ import (
 // errTaken says that another hub uses a data directory.
 var errTaken = errors.New("another hub uses it")
 
-// lockDir makes a data directory when it is missing, and sees to it that one hub
-// at a time uses it: until what it returns is closed, or the process ends. It returns
-// errTaken when another one does.
+// lockDir creates a data directory if it is missing and locks it, until the returned file
+// is closed or the process ends. It returns errTaken if another hub holds the lock.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -31,8 +30,8 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// stableID returns the id of the hub that keeps its data in dir, so that agents
-// see the same hub after a restart.
+// stableID returns the id of the hub that keeps its data in dir, so that agents see the
+// same hub after a restart.
 func stableID(dir string) (string, error) {
 	path := filepath.Join(dir, "id")
 	if b, err := os.ReadFile(path); err == nil && len(b) > 0 {

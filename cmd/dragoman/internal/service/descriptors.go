@@ -12,17 +12,17 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 )
 
-// descriptors keeps connections from using up the file descriptors of the process. A
-// system call gives the lowest number that is free, so the number of a new connection
-// tells how many are in use, whatever for: nothing has to be counted.
+// descriptors keeps connections from using up the file descriptors of the process. The
+// kernel assigns the lowest free number, so the number of a new connection shows how many
+// are in use; nothing has to be counted.
 type descriptors struct {
 	limit   int // of the process
 	reserve int // for the journal, other files, health and refusals
 	refused func(why string, remote net.Addr)
 }
 
-// newDescriptors reads the limit of the process. Go has raised the soft limit to the hard
-// one before main.
+// newDescriptors reads the limit of the process. Go raised the soft limit to the hard one
+// before main.
 func newDescriptors(refused func(why string, remote net.Addr)) (*descriptors, error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -37,8 +37,8 @@ func newDescriptors(refused func(why string, remote net.Addr)) (*descriptors, er
 	return d, nil
 }
 
-// admit reports whether a connection leaves the reserve untouched, and whether there is
-// room to tell it that it does not.
+// admit reports whether a connection fits without touching the reserve, and if not, whether
+// it can be told so.
 func (d *descriptors) admit(conn net.Conn) (in, told bool) {
 	number := -1
 	if sc, ok := conn.(syscall.Conn); ok {
@@ -53,18 +53,18 @@ func (d *descriptors) admit(conn net.Conn) (in, told bool) {
 	return in, number < d.limit-d.reserve/2
 }
 
-// admitted is admit for connections that are told nothing.
+// admitted is admit for connections that are closed without a message.
 func (d *descriptors) admitted(conn net.Conn) bool {
 	in, _ := d.admit(conn)
 	return in
 }
 
-// refusalPeriod is how often the log is told at most of connections that are refused for
+// refusalPeriod is the minimum time between two log lines about refused connections with
 // the same reason.
 const refusalPeriod = 10 * time.Second
 
-// refusalLog logs connections that are refused: the first, and then once a period how
-// many there were.
+// refusalLog logs refused connections: the first one, then how many there were, once per
+// period.
 type refusalLog struct {
 	log *slog.Logger
 
@@ -81,7 +81,7 @@ func newRefusalLog(log *slog.Logger) *refusalLog {
 	return &refusalLog{log: log, why: map[string]*refusalCount{}}
 }
 
-// refused notes that a connection was refused.
+// refused records a refused connection.
 func (r *refusalLog) refused(why string, remote net.Addr) {
 	r.mu.Lock()
 	c := r.why[why]
@@ -100,7 +100,7 @@ func (r *refusalLog) refused(why string, remote net.Addr) {
 	r.log.Warn(why, "remote", remote.String(), "others_refused", more)
 }
 
-// loudListener logs why no connection can be accepted. Servers try again and are silent.
+// loudListener logs why a connection could not be accepted. Servers retry silently.
 type loudListener struct {
 	net.Listener
 	refusals *refusalLog

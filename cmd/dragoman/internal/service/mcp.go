@@ -15,14 +15,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/access"
 )
 
-// mcpState is what the connections of MCP share.
+// mcpState is shared by all MCP connections.
 type mcpState struct {
 	server *mcp.Server
-	// admitted are those who may use a token of the hub there, by its hash.
+	// admitted has the tokens of the hub that are accepted there, by hash.
 	admitted map[access.Hash]admission
 }
 
-// openMCP makes the endpoint. On an open hub those without a token are one of their own.
+// openMCP makes the endpoint. On an open hub, clients without a token share one principal.
 func (s *Service) openMCP(context.Context) error {
 	c := s.config.MCP
 	var anonymous core.Principal
@@ -37,7 +37,7 @@ func (s *Service) openMCP(context.Context) error {
 	return nil
 }
 
-// mountMCP serves the endpoint, which has tokens of its own beside those of the hub.
+// mountMCP serves the endpoint, which checks its own tokens and those of the hub.
 func (s *Service) mountMCP(l *listeners) {
 	if l.http == nil {
 		return
@@ -53,8 +53,8 @@ func (s *Service) drainMCP(context.Context) {
 	}
 }
 
-// mcpEndpoint is where the agent at the other end of a gRPC stream reaches MCP; ""
-// if it cannot.
+// mcpEndpoint is the URL of MCP for the agent at the other end of a gRPC stream, "" if it
+// cannot reach it.
 func (s *Service) mcpEndpoint(stream context.Context) string {
 	p, ok := peer.FromContext(stream)
 	if !ok {
@@ -63,8 +63,8 @@ func (s *Service) mcpEndpoint(stream context.Context) string {
 	return cmp.Or(s.config.MCP.Endpoint, endpoint(s.bound.HTTP, p.LocalAddr, p.Addr))
 }
 
-// endpoint is the address of MCP for somebody who came from an address to one of
-// ours and will come again to the HTTP listener that is bound to a third.
+// endpoint is the URL of MCP at the bound HTTP address, for a peer at from that is
+// connected to our address to.
 func endpoint(bound string, to, from net.Addr) string {
 	at := reached(bound, to, from)
 	if at == "" {
@@ -73,7 +73,7 @@ func endpoint(bound string, to, from net.Addr) string {
 	return (&url.URL{Scheme: "http", Host: at, Path: mcp.Path}).String()
 }
 
-// pathOf is the path of a request without the token that may stand in it.
+// pathOf is the path of a request, without a token that may be part of it.
 func pathOf(r *http.Request) string {
 	if strings.HasPrefix(r.URL.Path, mcp.Path+"/") {
 		return mcp.Path + "/…"
@@ -81,13 +81,13 @@ func pathOf(r *http.Request) string {
 	return r.URL.Path
 }
 
-// admission is somebody who may use a token of the hub at the door of MCP.
+// admission is a token of the hub that MCP accepts.
 type admission struct {
 	owner core.Principal
 	leave func()
 }
 
-// admitToMCP lets those who have a token of the hub use it at the door of MCP.
+// admitToMCP makes MCP accept the tokens of the hub that are in force, and no others.
 func (s *Service) admitToMCP() {
 	for hash, at := range s.mcp.admitted {
 		if owner, known := s.tokens.Owner(hash); !known || owner != at.owner {

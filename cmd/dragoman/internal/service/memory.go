@@ -9,35 +9,34 @@ import (
 	"time"
 )
 
-// LimitMemory tells the garbage collector how much memory the process should use at most,
-// unless the environment says so itself. Near the limit it collects more often; it refuses
-// nothing.
+// LimitMemory sets the memory limit of the garbage collector, unless the environment does.
+// Near the limit it collects more often; nothing is refused.
 func LimitMemory(limit int64) {
 	if limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit)
 	}
 }
 
-// idleCheck is how often it is looked whether the process is idle.
+// idleCheck is the time between two checks whether the process is idle.
 const idleCheck = 5 * time.Second
 
-// MemoryReturned is how long after its last work a hub has returned its memory at the
-// latest.
+// MemoryReturned is the maximum time after its last work until a hub has returned its
+// memory.
 const MemoryReturned = (seldomReturned + 1) * idleCheck
 
 const (
-	// worthReturning is how much more memory than after the last time has to be held for
-	// memory to be returned at once when the process is idle.
+	// worthReturning is how much the held memory must have grown since the last time to be
+	// returned as soon as the process is idle.
 	worthReturning = 32 << 20
-	// seldomReturned is how many checks have to pass otherwise: what was in use may have
-	// become free although no more is held.
+	// seldomReturned is the number of checks after which memory is returned otherwise:
+	// memory in use may have become free without more being held.
 	seldomReturned = 12
-	// idleBytes are allocated in that time at most by a hub that does nothing.
+	// idleBytes is the most that a hub without work allocates in that time.
 	idleBytes = 128 << 10
 )
 
-// ReturnMemory gives memory back to the system whenever the process has become idle,
-// until the service ends.
+// ReturnMemory gives memory back to the system whenever the process becomes idle, until the
+// service ends.
 func (s *Service) ReturnMemory() {
 	s.loops.Go(func() {
 		tick := time.NewTicker(idleCheck)
@@ -46,14 +45,13 @@ func (s *Service) ReturnMemory() {
 	})
 }
 
-// returnMemory gives memory back to the system when the process has become idle, until ctx
-// ends. The runtime does not by itself: it collects when the heap has doubled, which an
-// idle heap does not, and keeps what it has freed for the next load.
+// returnMemory gives memory back to the system when the process becomes idle, until ctx
+// ends. The runtime does not: it collects when the heap has doubled, which an idle heap
+// never does, and keeps what it freed for the next load.
 //
-// One ticker looks at what was allocated since the last tick. Nothing has to tell it of
-// work, so that no path of a message pays for it. It returns memory once in an idle period,
-// since a collection costs as much as there is in memory: when a load has left more, and
-// once a minute at most when there was little work.
+// It compares what was allocated between two ticks, so that no message pays for it. A
+// collection costs in proportion to the heap, so memory is returned once per idle period:
+// at once if the load left much more, and at most once a minute after little work.
 func returnMemory(ctx context.Context, ticks <-chan time.Time, log *slog.Logger) {
 	allocated, held := memoryNow()
 	returned, kept, checks := allocated, held, 0
@@ -81,8 +79,7 @@ func returnMemory(ctx context.Context, ticks <-chan time.Time, log *slog.Logger)
 	}
 }
 
-// memoryNow returns how many bytes were ever allocated, and how many the runtime holds of
-// the system.
+// memoryNow returns how many bytes were ever allocated, and how many the runtime holds.
 func memoryNow() (allocated, held uint64) {
 	s := []metrics.Sample{
 		{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},

@@ -19,7 +19,7 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// newRegistry serves agents of Parallax that are gRPC servers themselves.
+// newRegistry serves Parallax agents that are gRPC servers themselves.
 func (s *Service) newRegistry() *registry.Registry {
 	return registry.New(s.hub, registry.Options{
 		Principal: func(ctx context.Context) core.Principal { return principalOf(ctx, core.Principal{}) },
@@ -34,11 +34,11 @@ func (s *Service) newRegistry() *registry.Registry {
 	})
 }
 
-// lookupTime bounds the search for the address of a name.
+// lookupTime bounds the DNS lookup of a host name.
 const lookupTime = 5 * time.Second
 
-// connectBack makes a client of the agent at an endpoint. Only an address of whoever
-// makes the call of ctx is called: nobody has the hub call others.
+// connectBack connects to the agent at an endpoint. It must be at the address that the call
+// comes from, so that nobody can make the hub call others.
 func connectBack(ctx context.Context, endpoint string) (confidence.ConfidenceAgentClient, io.Closer, error) {
 	host, port, err := net.SplitHostPort(endpoint)
 	if err != nil || host == "" || port == "" {

@@ -10,13 +10,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// live are the settings that a running hub takes over; files that settings name are
+// live are the settings that take effect while the hub runs. Files that settings name are
 // read again.
 var live = []string{"auth.tokens", "parallax.heartbeat_interval", "parallax.secrets"}
 
-// Reload takes over what changed in the settings and can change while the hub runs,
-// and tells the agents concerned. What needs a start is told to the log. On an error
-// nothing has changed. One goroutine calls it.
+// Reload puts changed settings into force that can change while the hub runs, and tells the
+// agents concerned. The others are logged. After an error nothing has changed. Only one
+// goroutine may call it.
 func (s *Service) Reload(c config.Config) error {
 	if (c.Auth.Tokens == "") != (s.config.Auth.Tokens == "") {
 		return errors.New("auth.tokens: it cannot be set or removed while the hub runs: restart the hub")

@@ -14,19 +14,19 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// secrets are the variables that agents are told when they join, by the id of the
-// agent; under everyAgent those of all. They stand in a file of their own and not
-// among the settings, which are shown. No error repeats what stands in the file.
+// secrets are the variables that agents are given when they join, by agent id; everyAgent's
+// are for all. They are in a file of their own because settings are shown. No error quotes
+// the file.
 type secrets map[core.AgentID]map[string]string
 
-// everyAgent cannot be the id of an agent.
+// everyAgent is not a valid agent id.
 const everyAgent = "*"
 
-// variableName is what a program can have as an environment variable.
+// variableName is a valid name of an environment variable.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// readSecrets reads the file of secrets: a map of agents, each with a map of
-// variables. No path is no secrets.
+// readSecrets reads the secrets file: a map of agents, each with a map of variables.
+// Without a path there are no secrets.
 func readSecrets(path string) (secrets, error) {
 	if path == "" {
 		return nil, nil
@@ -67,8 +67,8 @@ func readSecrets(path string) (secrets, error) {
 	return read, nil
 }
 
-// of returns what the agent is told: its own, and of all what it has none of its
-// own of.
+// of returns the variables of an agent: its own, and those of all agents that it does not
+// override.
 func (s secrets) of(agent core.AgentID) map[string]string {
 	told := maps.Clone(s[everyAgent])
 	if told == nil {
@@ -80,7 +80,7 @@ func (s secrets) of(agent core.AgentID) map[string]string {
 
 var lineOfError = regexp.MustCompile(`line [0-9]+`)
 
-// placeOf is where a file cannot be read, without what stands there.
+// placeOf is the line of a YAML error, without what the line says.
 func placeOf(err error) string {
 	if line := lineOfError.FindString(err.Error()); line != "" {
 		return " in " + line

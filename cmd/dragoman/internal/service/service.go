@@ -24,10 +24,9 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
-// Service is a running hub: the engine, its journal and its listeners. The
-// commands serve, demo and bench start one, and so do the tests.
+// Service is a running hub: the engine, its journal, its dialects and its listeners.
 type Service struct {
-	// config has the settings that hold since the start, loaded those that were read last.
+	// config has the settings in force since the start, loaded those that were read last.
 	config, loaded config.Config
 	log            *slog.Logger
 	hub            *hub.Hub
@@ -61,8 +60,8 @@ type Service struct {
 	failed   chan error     // the first listener that ended by itself
 }
 
-// Start puts a hub together and returns once all listen. What it started ends
-// with Stop. observer may be nil.
+// Start puts a hub together and returns once all listeners are bound and served. What it
+// started ends with Stop. observer may be nil.
 func Start(ctx context.Context, c config.Config, log *slog.Logger, observer func(*hub.Options)) (*Service, error) {
 	if err := checkExposure(c); err != nil {
 		return nil, err
@@ -134,8 +133,7 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 	return nil
 }
 
-// run serves until the listener is stopped; what ends it otherwise is told to
-// Failed.
+// run serves a listener until it is closed. If it ends by itself, Failed gets the reason.
 func (s *Service) run(name string, serve func() error) {
 	s.loops.Go(func() {
 		if err := serve(); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
@@ -147,18 +145,18 @@ func (s *Service) run(name string, serve func() error) {
 	})
 }
 
-// Addresses is what the service listens on.
+// Addresses returns the bound addresses.
 func (s *Service) Addresses() Addresses { return s.bound }
 
-// Hub is the engine.
+// Hub returns the engine.
 func (s *Service) Hub() *hub.Hub { return s.hub }
 
-// Failed tells when a listener ended by itself.
+// Failed gets the error of the first listener that ended by itself.
 func (s *Service) Failed() <-chan error { return s.failed }
 
-// Stop takes the service down in good order: everybody is told, running tasks may
-// finish until ctx ends, then connections, listeners and journal close. It
-// returns once nothing runs any more.
+// Stop shuts the service down gracefully: peers are told, running tasks may finish until
+// ctx ends, then connections, listeners and journal are closed. It returns once nothing
+// runs any more.
 func (s *Service) Stop(ctx context.Context, reason string) error {
 	s.draining.Store(true)
 	var errs []error
@@ -199,11 +197,12 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	return errors.Join(errs...)
 }
 
-// goodbyeTime is how long connections have to say goodbye in their own way, once
-// the hub has ended their sessions.
+// goodbyeTime is how long connections have to close in their own way, once the hub has
+// ended their sessions.
 const goodbyeTime = 3 * time.Second
 
-// sayGoodbye waits until the connections have ended by themselves, for a while.
+// sayGoodbye waits until the connections have closed by themselves, for at most
+// goodbyeTime.
 func (s *Service) sayGoodbye() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
 	defer cancel()

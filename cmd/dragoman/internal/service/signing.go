@@ -10,15 +10,15 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// leastSecretBytes is how long a secret to sign with has to be, so that it is not
-// guessed from a signature.
+// leastSecretBytes is the minimum length of a signing secret, so that it cannot be guessed
+// from a signature.
 const leastSecretBytes = 16
 
-// signingSecrets are what Parallax agents sign their messages with, by their ids.
+// signingSecrets are the secrets that Parallax agents sign messages with, by agent id.
 type signingSecrets map[core.AgentID][]byte
 
-// readSigningSecrets reads the file of secrets: a map of agents, each with its secret.
-// No path is no secrets. No error repeats what stands in the file.
+// readSigningSecrets reads the file of signing secrets: a map of agents, each with its
+// secret. Without a path there are none. No error quotes the file.
 func readSigningSecrets(path string) (signingSecrets, error) {
 	if path == "" {
 		return signingSecrets{}, nil
@@ -49,5 +49,5 @@ func readSigningSecrets(path string) (signingSecrets, error) {
 	return read, nil
 }
 
-// signingSecret is the secret of an agent; nil if it has none.
+// signingSecret is the signing secret of an agent, nil if it has none.
 func (s *Service) signingSecret(id core.AgentID) []byte { return (*s.parallax.signing.Load())[id] }

@@ -14,8 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// keptTerms is the file of what operators set of agents: how it is called in the data
-// directory is termsFile.
+// keptTerms is the content of termsFile: what operators have set for agents.
 type keptTerms struct {
 	Agents map[core.AgentID]agentTerms `json:"agents"`
 }
@@ -27,8 +26,8 @@ type agentTerms struct {
 
 const termsFile = "terms.json"
 
-// termsIn reads what operators set of agents from a data directory, and returns what
-// writes it there. Without a directory it ends with the hub.
+// termsIn reads what operators have set for agents from a data directory, and returns the
+// function that writes it. Without a directory it is not kept.
 func termsIn(dir string) (keep func(map[core.AgentID]hub.Terms) error, terms map[core.AgentID]hub.Terms, err error) {
 	if dir == "" {
 		return nil, nil, nil
@@ -49,8 +48,8 @@ func termsIn(dir string) (keep func(map[core.AgentID]hub.Terms) error, terms map
 	return func(all map[core.AgentID]hub.Terms) error { return writeTerms(path, all) }, terms, nil
 }
 
-// writeTerms writes the file, which appears whole: also when the power fails, since a
-// hub does not start with one that is broken.
+// writeTerms replaces the file atomically, also if the power fails: a hub does not start
+// with a broken one.
 func writeTerms(path string, all map[core.AgentID]hub.Terms) error {
 	kept := keptTerms{Agents: map[core.AgentID]agentTerms{}}
 	for id, t := range all {

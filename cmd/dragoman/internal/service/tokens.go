@@ -12,13 +12,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/access"
 )
 
-// tokenKeys are what the file says of a token.
+// tokenKeys are the keys of a token in the file.
 const tokenKeys = "principal, sha256 and, where they are needed, expires and operator"
 
-// readTokens reads the file of tokens: below tokens a list, each with the principal,
-// the SHA-256 of the token and perhaps when it expires and whether it is an
-// operator's. No path is no tokens: an open hub. No error repeats what stands in the
-// file, for somebody may have put a token there.
+// readTokens reads the token file: a list below tokens, each with a principal, the SHA-256
+// of the token and optionally an expiry and whether it is an operator's. Without a path
+// there are no tokens and the hub is open. No error quotes the file, since somebody may
+// have put a token into it.
 func readTokens(path string) ([]access.Token, error) {
 	if path == "" {
 		return nil, nil

@@ -9,13 +9,13 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// webSocketLink bounds the WebSockets of a hub.
+// webSocketLink returns the timeouts of a WebSocket.
 func webSocketLink(c config.WebSocket) link.Options {
 	return link.Options{PingEvery: c.PingInterval, PingTimeout: c.PingTimeout, WriteTimeout: c.WriteTimeout}
 }
 
-// upgrade makes a WebSocket of a request, or answers it and returns nil. A hub that is
-// stopping makes none.
+// upgrade upgrades a request to a WebSocket, or answers it and returns nil. A hub that is
+// stopping upgrades none.
 func (s *Service) upgrade(w http.ResponseWriter, r *http.Request, o ws.AcceptOptions) *ws.Conn {
 	if s.draining.Load() {
 		plainText(w, http.StatusServiceUnavailable, "Server is shutting down\n") // as pi clients know it
@@ -32,8 +32,8 @@ func (s *Service) upgrade(w http.ResponseWriter, r *http.Request, o ws.AcceptOpt
 	return conn
 }
 
-// hold keeps a WebSocket in a goroutine of its own, so that what the HTTP server
-// holds for its request is freed. Stop waits for all of them.
+// hold serves a WebSocket in its own goroutine, so that what the HTTP server holds for the
+// request is freed. Stop waits for it.
 func (s *Service) hold(serve func()) {
 	s.gate.Lock()
 	stopping := s.stopping
