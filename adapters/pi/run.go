@@ -2,7 +2,6 @@ package pi
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -327,12 +326,12 @@ func images(x *request) ([]core.File, error) {
 		return nil, errors.New("images: want an array of images, each an object with data and mimeType")
 	}
 	var files []core.File
-	for i, raw := range items {
+	for i, item := range items {
 		var image struct {
 			Data     string `json:"data"`
 			MimeType string `json:"mimeType"`
 		}
-		if err := json.Unmarshal(raw, &image); err != nil {
+		if item.Decode(&image) != nil {
 			return nil, fmt.Errorf("images[%d]: want an object with data and mimeType", i)
 		}
 		data, err := base64.StdEncoding.DecodeString(image.Data)

@@ -98,7 +98,7 @@ func FuzzMembers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		limits := strictjson.Limits{Depth: fuzzDepth}
-		got, err := strictjson.Members(data, limits)
+		v, err := strictjson.Parse(data, limits)
 		if form := strictjson.Check(data, limits); message(err) != message(form) {
 			t.Errorf("got %v, want what Check says: %v", err, form)
 		}
@@ -108,12 +108,20 @@ func FuzzMembers(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if len(got) != len(want) {
-			t.Errorf("got %d members, want %d", len(got), len(want))
+		got := 0
+		for key, value := range v.Members() {
+			if got++; !bytes.Equal(value.Raw(), want[string(key)]) {
+				t.Errorf("got %q of %q, want %q", value.Raw(), key, want[string(key)])
+			}
 		}
-		for _, m := range got {
-			if !bytes.Equal(m.Value, want[string(m.Key)]) {
-				t.Errorf("got %q of %q, want %q", m.Value, m.Key, want[string(m.Key)])
+		if got != len(want) {
+			t.Errorf("got %d members, want %d", got, len(want))
+		}
+		if err == nil {
+			var decoded, plain any
+			failed, plainErr := v.Decode(&decoded), json.Unmarshal(data, &plain)
+			if (failed == nil) != (plainErr == nil) || failed == nil && !reflect.DeepEqual(decoded, plain) {
+				t.Errorf("got %v and %v, want %v and %v", decoded, failed, plain, plainErr)
 			}
 		}
 	})

@@ -12,6 +12,9 @@ type index struct {
 	nodes []node
 }
 
+// nodeBytes is the size of a node.
+const nodeBytes = 24
+
 // node is the place of one value.
 type node struct {
 	from, to       uint32 // its text

@@ -130,24 +130,3 @@ func orNil(err *Error) error {
 	}
 	return err
 }
-
-// Member is one member of an object.
-type Member struct {
-	Key   []byte // unescaped
-	Value json.RawMessage
-}
-
-// Members checks data as [Check] does and returns the members of the object
-// that it is, in their order and no key twice. Values are as they stand in data; they
-// share its memory, and so do keys. Of any other value there are no members.
-func Members(data []byte, limits Limits) ([]Member, error) {
-	v, err := Parse(data, limits)
-	if err != nil || v.Kind() != Object {
-		return nil, err
-	}
-	all := make([]Member, 0, v.Len())
-	for key, value := range v.Members() {
-		all = append(all, Member{key, value.Raw()})
-	}
-	return all, nil
-}

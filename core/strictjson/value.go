@@ -45,6 +45,15 @@ func (v Value) Raw() json.RawMessage {
 // Offset returns the byte of the text at which the value begins.
 func (v Value) Offset() int { return int(v.node().from) }
 
+// Memory returns how many bytes are held for as long as the value is: the text that it
+// stands in, and what tells where the values of that are.
+func (v Value) Memory() int {
+	if v.in == nil {
+		return 0
+	}
+	return len(v.in.text) + len(v.in.nodes)*nodeBytes
+}
+
 // Of returns the value of a text: v where raw is its text, in the same memory, else what
 // [ParseValid] makes of raw. It is for who holds both and may have changed the text.
 func (v Value) Of(raw []byte) Value {

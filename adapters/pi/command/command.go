@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"slices"
@@ -15,7 +14,7 @@ import (
 // field: what a command does not use is ignored, not lost.
 type Command struct {
 	Fields members
-	size   int // of the frame, in bytes
+	size   int // of the frame and of what stands where in it, in bytes
 	// Kind is the type, or "" when it is no string.
 	Kind string
 	// id is the id, or "" when there is none or it is no string.
@@ -26,17 +25,36 @@ type Command struct {
 	Spec *spec
 }
 
+// member is a member of an object.
+type member struct {
+	Key   []byte
+	Value strictjson.Value
+}
+
 // members are those of an object, by their exact names.
-type members []strictjson.Member
+type members []member
+
+func membersOf(object strictjson.Value) members {
+	all := make(members, 0, object.Len())
+	for key, value := range object.Members() {
+		all = append(all, member{key, value})
+	}
+	return all
+}
 
 // Get returns the value of the member of that name.
 func (m members) Get(name string) (json.RawMessage, bool) {
+	v := m.value(name)
+	return v.Raw(), v.Exists()
+}
+
+func (m members) value(name string) strictjson.Value {
 	for i := range m {
 		if string(m[i].Key) == name {
-			return m[i].Value, true
+			return m[i].Value
 		}
 	}
-	return nil, false
+	return strictjson.Value{}
 }
 
 // unknownCommand is what a response names when the frame names nothing.
@@ -46,12 +64,11 @@ const unknownCommand = `"unknown"`
 // not strict JSON or longer than limit bytes; a value that is no object yields a
 // command without fields.
 func Decode(frame []byte, limit int) (Command, error) {
-	var c Command
-	var err error
-	if c.Fields, err = strictjson.Members(frame, strictjson.Limits{Bytes: limit}); err != nil {
-		return c, err
+	v, err := strictjson.Parse(frame, strictjson.Limits{Bytes: limit})
+	if err != nil {
+		return Command{}, err
 	}
-	c.size = len(frame)
+	c := Command{Fields: membersOf(v), size: v.Memory()}
 	c.Kind, _ = c.Text("type")
 	c.id, _ = c.Text("id")
 	c.Session, _ = c.Text("sessionId")
@@ -61,18 +78,7 @@ func Decode(frame []byte, limit int) (Command, error) {
 
 // Text returns a field that is a string.
 func (c Command) Text(name string) (string, bool) {
-	raw, _ := c.Fields.Get(name)
-	if !wire.IsString(raw) {
-		return "", false
-	}
-	if !bytes.ContainsRune(raw, '\\') { // it was checked to be UTF-8
-		return string(raw[1 : len(raw)-1]), true
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return "", false
-	}
-	return s, true
+	return c.Fields.value(name).Text()
 }
 
 // Has reports whether the frame has the field, whatever its value.
@@ -83,12 +89,8 @@ func (c Command) Has(name string) bool {
 
 // whole returns a field that is an integer, in any notation.
 func (c Command) whole(name string) (int64, bool) {
-	raw, ok := c.Fields.Get(name)
-	if !ok {
-		return 0, false
-	}
 	var f float64
-	if json.Unmarshal(raw, &f) != nil || string(raw) == "null" {
+	if v := c.Fields.value(name); v.Kind() != strictjson.Number || v.Decode(&f) != nil {
 		return 0, false
 	}
 	const exact = 1 << 53
@@ -99,28 +101,22 @@ func (c Command) whole(name string) (int64, bool) {
 }
 
 // List returns a field that is an array.
-func (c Command) List(name string) ([]json.RawMessage, bool) {
-	raw, _ := c.Fields.Get(name)
-	if len(raw) == 0 || raw[0] != '[' {
-		return nil, false
-	}
-	var items []json.RawMessage
-	return items, json.Unmarshal(raw, &items) == nil
+func (c Command) List(name string) ([]strictjson.Value, bool) {
+	v := c.Fields.value(name)
+	return slices.Collect(v.Items()), v.Kind() == strictjson.Array
 }
 
 // Object returns a field that is an object, as a command of its own so that its
 // members can be read alike.
 func (c Command) Object(name string) (Command, bool) {
-	raw, _ := c.Fields.Get(name)
-	return ObjectOf(raw)
+	return objectOf(c.Fields.value(name))
 }
 
-func ObjectOf(raw json.RawMessage) (Command, bool) {
-	if len(raw) == 0 || raw[0] != '{' {
-		return Command{}, false
-	}
-	fields, err := strictjson.Members(raw, strictjson.Limits{Bytes: len(raw)})
-	return Command{Fields: fields}, err == nil
+// ObjectOf returns an object as a command, so that its members can be read alike.
+func ObjectOf(raw json.RawMessage) (Command, bool) { return objectOf(strictjson.ParseValid(raw)) }
+
+func objectOf(v strictjson.Value) (Command, bool) {
+	return Command{Fields: membersOf(v)}, v.Kind() == strictjson.Object
 }
 
 // Is reports whether the field has the JSON text given.
@@ -180,10 +176,10 @@ func (c Command) lane() string {
 const serverLane = ""
 
 // texts reads a list of strings that was validated.
-func texts(items []json.RawMessage) []string {
+func texts(items []strictjson.Value) []string {
 	list := make([]string, len(items))
-	for i, raw := range items {
-		_ = json.Unmarshal(raw, &list[i])
+	for i, item := range items {
+		list[i], _ = item.Text()
 	}
 	return list
 }

@@ -5,9 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -25,17 +23,17 @@ func (f fingerprint) String() string { return "v2:sha256:" + hex.EncodeToString(
 // section 6.4).
 func fingerprintOf(c Command) fingerprint {
 	room := 16
-	var few [8]*strictjson.Member
+	var few [8]*member
 	counted := few[:0]
 	for i := range c.Fields {
 		switch m := &c.Fields[i]; string(m.Key) {
 		case "id", "idempotencyKey":
 		default:
-			room += len(m.Key) + len(m.Value) + 4
+			room += len(m.Key) + len(m.Value.Raw()) + 4
 			counted = append(counted, m)
 		}
 	}
-	slices.SortFunc(counted, func(a, b *strictjson.Member) int { return bytes.Compare(a.Key, b.Key) })
+	slices.SortFunc(counted, func(a, b *member) int { return bytes.Compare(a.Key, b.Key) })
 	var small [256]byte
 	b := append(slices.Grow(small[:0], room), '{')
 	for i, m := range counted {
@@ -43,59 +41,48 @@ func fingerprintOf(c Command) fingerprint {
 			b = append(b, ',')
 		}
 		b = append(wire.AppendString(b, string(m.Key)), ':')
-		b = appendCanonicalRaw(b, m.Value)
+		b = appendCanonical(b, m.Value)
 	}
 	return sha256.Sum256(append(b, '}'))
 }
 
-// appendCanonicalRaw appends a JSON value as appendCanonical would. A text without
-// escapes is canonical as it stands, and most are.
-func appendCanonicalRaw(dst []byte, raw json.RawMessage) []byte {
-	if len(raw) > 0 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
-		return append(dst, raw...)
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil { // it was checked to be JSON
-		return append(dst, raw...)
-	}
-	return appendCanonical(dst, v)
-}
-
-// appendCanonical appends a value with the members of objects in order and numbers
-// as JavaScript writes them.
-func appendCanonical(dst []byte, v any) []byte {
-	switch v := v.(type) {
-	case nil:
-		return append(dst, "null"...)
-	case bool:
-		return strconv.AppendBool(dst, v)
-	case string:
-		return wire.AppendString(dst, v)
-	case json.Number:
-		return appendNumber(dst, v)
-	case []any:
+// appendCanonical appends a value with the members of objects in order, texts with no
+// more escapes than they need, and numbers as JavaScript writes them.
+func appendCanonical(dst []byte, v strictjson.Value) []byte {
+	switch v.Kind() {
+	case strictjson.String:
+		if !v.Escaped() {
+			return append(dst, v.Raw()...) // it is canonical as it stands, as most are
+		}
+		text, _ := v.Text()
+		return wire.AppendString(dst, text)
+	case strictjson.Number:
+		return appendNumber(dst, json.Number(v.Raw()))
+	case strictjson.Array:
 		dst = append(dst, '[')
-		for i, item := range v {
-			if i > 0 {
+		first := true
+		for item := range v.Items() {
+			if !first {
 				dst = append(dst, ',')
 			}
+			first = false
 			dst = appendCanonical(dst, item)
 		}
 		return append(dst, ']')
-	case map[string]any:
+	case strictjson.Object:
+		all := membersOf(v)
+		slices.SortFunc(all, func(a, b member) int { return bytes.Compare(a.Key, b.Key) })
 		dst = append(dst, '{')
-		for i, name := range slices.Sorted(maps.Keys(v)) {
+		for i, m := range all {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(wire.AppendString(dst, name), ':')
-			dst = appendCanonical(dst, v[name])
+			dst = append(wire.AppendString(dst, string(m.Key)), ':')
+			dst = appendCanonical(dst, m.Value)
 		}
 		return append(dst, '}')
 	}
-	return dst
+	return append(dst, v.Raw()...)
 }
 
 func appendNumber(dst []byte, n json.Number) []byte {

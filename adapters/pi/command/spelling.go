@@ -36,8 +36,8 @@ func CheckKeys(p *Problems, c Command) {
 			checkSpelling(p, f.name+".", inner, f.keys)
 		}
 		items, _ := c.List(f.name)
-		for i, raw := range items {
-			if inner, ok := ObjectOf(raw); ok {
+		for i, item := range items {
+			if inner, ok := objectOf(item); ok {
 				checkSpelling(p, fmt.Sprintf("%s[%d].", f.name, i), inner, f.keys)
 			}
 		}

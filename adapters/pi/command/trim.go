@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -19,20 +20,13 @@ func (x *Execution) KeepOnly(names ...string) {
 // however small each is, get some of their own.
 func (x *Execution) drop(names ...string) {
 	names = append(names, "id", "type")
-	left, room := make(members, 0, len(names)), 0
+	left := make(members, 0, len(names))
 	x.size = 0
 	for _, m := range x.Fields {
 		if slices.Contains(names, string(m.Key)) {
-			left = append(left, m)
-			x.size += len(m.Value)
-			room += len(m.Key) + len(m.Value)
+			left = append(left, member{bytes.Clone(m.Key), strictjson.ParseValid(m.Value.Clone())})
+			x.size += len(m.Value.Raw())
 		}
-	}
-	own := make([]byte, 0, room)
-	for i, m := range left {
-		key, value := len(own), len(own)+len(m.Key)
-		own = append(append(own, m.Key...), m.Value...)
-		left[i] = strictjson.Member{Key: own[key:value:value], Value: own[value:len(own):len(own)]}
 	}
 	x.Fields = left
 }

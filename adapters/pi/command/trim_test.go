@@ -19,7 +19,7 @@ func TestACommandThatShedsKeepsWhatItNeedsApartFromItsFrame(t *testing.T) {
 	x.drop("command", "cwd")
 	clear(frame) // as the memory of the next one
 	if x.Has("message") || x.Has("sessionId") || len(x.Fields) != 3 {
-		t.Errorf("got %q, want the id, the type and the command alone", x.Fields)
+		t.Errorf("got %v, want the id, the type and the command alone", x.Fields)
 	}
 	if room := cap(x.Fields); room > 4 {
 		t.Errorf("got room for %d fields, want it for those that were named", room)

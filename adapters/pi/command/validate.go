@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -111,9 +110,8 @@ func checkDependencies(p *Problems, c Command) {
 	if len(items) > maxDependencies {
 		p.add("dependsOn", fmt.Sprintf("Too many dependencies (max %d)", maxDependencies))
 	}
-	for i, raw := range items {
-		var s string
-		if json.Unmarshal(raw, &s) != nil || blank(s) {
+	for i, item := range items {
+		if s, _ := item.Text(); blank(s) {
 			p.add(fmt.Sprintf("dependsOn[%d]", i), "Must be a non-empty command ID string")
 		}
 	}
