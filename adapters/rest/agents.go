@@ -9,11 +9,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// mostAgents is how many agents a page may have.
+// mostAgents is the maximum number of agents on a page.
 const mostAgents = 1000
 
-// getAgents lists who is here: all at once where no limit is given, as clients without
-// pages expect.
+// getAgents lists the connected agents; all of them without a limit, for clients that do not
+// use pages.
 func (a *api) getAgents(c call) error {
 	after := core.AgentID(c.r.URL.Query().Get("after"))
 	limit, err := number(c.r, "limit", math.MaxInt, mostAgents)

@@ -14,13 +14,13 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// New returns the handler for the paths below /v1. It works as it is and mounted
-// in another router, as long as that leaves the path of the request alone.
+// New returns the handler for the paths below /v1. It may be mounted in another router that
+// does not change the path of the request.
 func New(h *hub.Hub, opts Options) http.Handler {
 	a := &api{hub: h, opts: opts.withDefaults()}
 	router := a.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// An outer chi router leaves its own idea of the path behind.
+		// An outer chi router has set its own path.
 		if r.Context().Value(chi.RouteCtxKey) != nil {
 			r = r.WithContext(context.WithValue(r.Context(), chi.RouteCtxKey, nil))
 		}
@@ -28,13 +28,13 @@ func New(h *hub.Hub, opts Options) http.Handler {
 	})
 }
 
-// api answers requests in the name of a hub.
+// api answers requests for a hub.
 type api struct {
 	hub  *hub.Hub
 	opts Options
 }
 
-// routes is everything that there is, and all that the OpenAPI document tells.
+// routes are all routes, as described by the OpenAPI document.
 func (a *api) routes() chi.Router {
 	r := chi.NewRouter()
 	r.NotFound(a.notFound)
@@ -61,15 +61,15 @@ func (a *api) routes() chi.Router {
 	return r
 }
 
-// call is one request of somebody whom the hub knows.
+// call is a request from a known principal.
 type call struct {
 	w    http.ResponseWriter
 	r    *http.Request
 	from core.Principal
 }
 
-// known lets a request through once it is clear who sends it. What serve returns
-// becomes a problem document; it returns nil once it has answered.
+// known passes a request to serve when its principal is known. An error of serve becomes a
+// problem document; serve returns nil if it has answered.
 func (a *api) known(serve func(call) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p, err := a.opts.Principal(r)
@@ -80,14 +80,13 @@ func (a *api) known(serve func(call) error) http.HandlerFunc {
 			p.Dialect = cmp.Or(p.Dialect, Name)
 			err = serve(call{w, r, p})
 		}
-		if err != nil && !(errors.Is(err, context.Canceled) && r.Context().Err() != nil) { // somebody still listens
+		if err != nil && !(errors.Is(err, context.Canceled) && r.Context().Err() != nil) { // the client is still there
 			a.refuse(w, r, err)
 		}
 	}
 }
 
-// connect begins the session that a request is to the hub. The caller ends it with
-// leave.
+// connect opens a session of the hub for a request. The caller ends it with leave.
 func (a *api) connect(c call) *hub.Session {
 	return a.hub.Connect(hub.Identity{Principal: c.from, Dialect: Name, Deadline: a.opts.Deadline})
 }
@@ -96,17 +95,17 @@ func leave(s *hub.Session) {
 	s.Close(core.NewFault(core.CodeUnreachable, "the HTTP request ended"))
 }
 
-// id returns the id in the path, which may hold any character once unescaped.
+// id returns the id in the path, unescaped.
 func (c call) id() string {
 	id := chi.URLParam(c.r, "id")
 	if c.r.URL.RawPath == "" {
-		return id // it is unescaped already
+		return id // it is already unescaped
 	}
-	plain, _ := url.PathUnescape(id) // net/http has refused what is escaped badly
+	plain, _ := url.PathUnescape(id) // net/http has refused invalid escapes
 	return plain
 }
 
-// task finds the task in the path, if the sender may read it.
+// task returns the task in the path, if the sender may read it.
 func (a *api) task(c call) (*hub.Task, error) {
 	return a.hub.Task(c.r.Context(), c.from, core.TaskID(c.id()))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// read decodes the body of a request, strictly: one JSON value, no duplicate and
-// no unknown keys. It returns a Fault that says what to change.
+// read decodes the body of a request strictly: one JSON value without duplicate or unknown
+// keys. It returns a Fault that says what to change.
 func (a *api) read(c call, v any) error {
 	body, err := a.body(c)
 	if err != nil {
@@ -27,7 +27,7 @@ func (a *api) read(c call, v any) error {
 	return decode(body, a.opts.MaxBodyBytes, v)
 }
 
-// readIfAny is read for a body that may be left out.
+// readIfAny is read for an optional body.
 func (a *api) readIfAny(c call, v any) error {
 	body, err := a.body(c)
 	if err != nil || len(bytes.TrimSpace(body)) == 0 {
@@ -43,14 +43,14 @@ func decode(body []byte, most int, v any) error {
 	return nil
 }
 
-// body reads what the client sends, to its end, so that the server notices from
-// then on when the client leaves.
+// body reads the whole body of a request. From then on the server notices when the client
+// closes the connection.
 func (a *api) body(c call) ([]byte, error) {
 	if err := checkContentType(c.r.Header.Get("Content-Type")); err != nil {
 		return nil, err
 	}
 	rc := http.NewResponseController(c.w)
-	_ = rc.SetReadDeadline(time.Now().Add(a.opts.WriteTimeout)) // not every ResponseWriter has one
+	_ = rc.SetReadDeadline(time.Now().Add(a.opts.WriteTimeout)) // not every ResponseWriter supports it
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, int64(a.opts.MaxBodyBytes)))
 	var over *http.MaxBytesError
 	switch {
@@ -69,8 +69,8 @@ func (a *api) body(c call) ([]byte, error) {
 	return body, nil
 }
 
-// checkContentType refuses a body that says that it is something else than JSON.
-// This is also what keeps forms of web pages out.
+// checkContentType refuses a body with another content type than JSON. This also refuses
+// forms of web pages.
 func checkContentType(header string) error {
 	if header == "" {
 		return nil

@@ -8,14 +8,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// getEvents tells the events of a task, from behind a cursor.
+// getEvents sends the events of a task after a cursor.
 func (a *api) getEvents(c call) error {
 	t, err := a.task(c)
 	if err != nil {
 		return err
 	}
-	// A client that comes back by itself repeats the address, and says in the header
-	// how far it got.
+	// A client that reconnects by itself repeats the URL, and has its position in the
+	// header.
 	from, err := core.ParseCursor(cmp.Or(c.r.Header.Get("Last-Event-ID"), c.r.URL.Query().Get("from")))
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (a *api) getEvents(c call) error {
 	if err := s.Watch(t, from, nil); err != nil {
 		return err
 	}
-	// The state comes before the events: one that says ended has its end among them.
+	// The state is read before the events, so that an ended task has its end among them.
 	ended := t.State() == hub.Ended
 	events := t.Events()
 	last := events[len(events)-1].Cursor()
@@ -38,7 +38,7 @@ func (a *api) getEvents(c call) error {
 		f.until, f.nothing = last, from == last
 	}
 	if ended && from == last {
-		// This is what makes an EventSource stop coming back.
+		// This status makes an EventSource stop reconnecting.
 		c.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
@@ -46,7 +46,7 @@ func (a *api) getEvents(c call) error {
 	return nil
 }
 
-// getAllEvents tells the events of all tasks from now on.
+// getAllEvents sends the events of all tasks from now on.
 func (a *api) getAllEvents(c call) error {
 	s := a.connect(c)
 	defer leave(s)

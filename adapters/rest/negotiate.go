@@ -9,9 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// negotiate returns which of the forms on offer the client prefers: the one that
-// its Accept header names with the greatest weight, the first of several. Where it
-// names none, the first offer.
+// negotiate returns the offer that the Accept header of the client names with the greatest
+// weight, the first of several. If it names none, it returns the first offer.
 func negotiate(r *http.Request, offers ...string) string {
 	best, weight := offers[0], 0.0
 	for _, header := range r.Header.Values("Accept") {
@@ -36,7 +35,7 @@ func negotiate(r *http.Request, offers ...string) string {
 	return best
 }
 
-// flag reads a query parameter that is true or false; without a value it is true.
+// flag reads a boolean query parameter; without a value it is true.
 func flag(r *http.Request, name string, otherwise bool) (bool, error) {
 	q := r.URL.Query()
 	if !q.Has(name) {
@@ -53,8 +52,8 @@ func flag(r *http.Request, name string, otherwise bool) (bool, error) {
 	return v, nil
 }
 
-// number reads a query parameter that is a number from 1 to most; otherwise stands for
-// one that is absent or empty.
+// number reads a query parameter that is a number from 1 to most; if it is absent or empty,
+// number returns otherwise.
 func number(r *http.Request, name string, otherwise, most int) (int, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

@@ -71,7 +71,7 @@ func (b noticeBody) request() (core.Request, error) {
 	}, err
 }
 
-// given returns a value that stands in the body; null counts as absent.
+// given returns a value of the body; null counts as absent.
 func given(value json.RawMessage) json.RawMessage {
 	if value = bytes.TrimSpace(value); string(value) == "null" {
 		return nil
@@ -79,11 +79,10 @@ func given(value json.RawMessage) json.RawMessage {
 	return value
 }
 
-// longest is how long a task may take: what is older, journals do not keep.
+// longest is the maximum duration of a task: journals do not keep older ones.
 const longest = 7 * 24 * time.Hour
 
-// deadline returns when so many milliseconds from now will be; the zero time when
-// nothing was said.
+// deadline returns the time that many milliseconds from now; the zero time for nil.
 func deadline(ms *int64) (time.Time, error) {
 	if ms == nil {
 		return time.Time{}, nil
@@ -118,9 +117,8 @@ func (a *api) postNotice(c call) error {
 	return a.open(c, req, new(true), body.Receipt)
 }
 
-// open opens a task and answers in the form that the client asked for: with a
-// receipt, with the events, or with the outcome. wanted is whether the task is to
-// be kept when the client leaves, if that was said.
+// open opens a task and answers as the client asked: with a receipt, with the events, or with
+// the outcome. wanted says whether the task outlives the connection; nil for the default.
 func (a *api) open(c call, req core.Request, wanted *bool, stage core.Stage) error {
 	form := negotiate(c.r, jsonType, eventType, lineType)
 	wait, err := flag(c.r, "wait", false)
@@ -170,8 +168,8 @@ type opened struct {
 	Receipt core.Receipt  `json:"receipt"`
 }
 
-// outcome waits for the end of a task and answers with it. A client that leaves
-// first gets nothing.
+// outcome waits for the end of a task and answers with it, unless the client closes the
+// connection first.
 func (a *api) outcome(c call, s *hub.Session, t *hub.Task, stage core.Stage) error {
 	for t.State() != hub.Ended {
 		if _, err := s.Next(c.r.Context()); err != nil {

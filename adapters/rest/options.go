@@ -12,7 +12,7 @@ import (
 // Name is the name of this interface among the dialects.
 const Name = "rest"
 
-// The defaults of [Options].
+// Defaults of [Options].
 const (
 	DefaultDeadline     = 300 * time.Second
 	DefaultMaxBodyBytes = 1_000_000
@@ -20,38 +20,37 @@ const (
 	DefaultWriteTimeout = 30 * time.Second
 )
 
-// Options make the handler. Of the zero Options only Principal is missing.
+// Options are the settings of the handler. Only Principal is required.
 type Options struct {
-	// Principal returns who sends a request (promise P7); its error is told as it is
-	// when it is a Fault. Where it is nil, or returns a Principal without an ID, every
-	// request is refused as unauthenticated.
+	// Principal returns the sender of a request (promise P7). The client gets its error if
+	// that is a Fault. If it is nil, or returns a Principal without an ID, the request is
+	// refused as unauthenticated.
 	Principal func(*http.Request) (core.Principal, error)
-	// Deadline is how long a task may take unless its request says; default
-	// [DefaultDeadline].
+	// Deadline is the deadline of tasks whose request has none; default [DefaultDeadline].
 	Deadline time.Duration
-	// DropTasks cancels a task when the client that waits for it or reads it leaves,
-	// unless its request says keep. Without it tasks run on unless the request says
-	// otherwise.
+	// DropTasks cancels a task when the client that waits for it or reads it closes the
+	// connection, unless the request says keep. Otherwise tasks go on unless the request
+	// says keep: false.
 	DropTasks bool
-	// MaxBodyBytes bounds the body of a request; default [DefaultMaxBodyBytes].
+	// MaxBodyBytes is the maximum size of a request body; default [DefaultMaxBodyBytes].
 	MaxBodyBytes int
-	// Version is what GET /v1/hub says of the program.
+	// Version is the version of the program for GET /v1/hub.
 	Version string
-	// Addresses returns where the sender of a request reaches the listeners of the hub,
-	// for GET /v1/hub; nil tells of none.
+	// Addresses returns the addresses of the hub for the sender of a request, for
+	// GET /v1/hub; nil means none.
 	Addresses func(*http.Request) Addresses
-	// Log gets what operators should know; nil discards it.
+	// Log gets messages for operators; nil discards them.
 	Log *slog.Logger
-	// KeepAlive is how often a silent stream of server-sent events says that it
-	// lives; default [DefaultKeepAlive].
+	// KeepAlive is the interval of comments in a silent stream of server-sent events;
+	// default [DefaultKeepAlive].
 	KeepAlive time.Duration
-	// WriteTimeout is how long a reader may take nothing at all before it is cut off,
-	// and a sender for its body; default [DefaultWriteTimeout].
+	// WriteTimeout is how long a client may read nothing before its connection is closed,
+	// and how long it may take to send a body; default [DefaultWriteTimeout].
 	WriteTimeout time.Duration
 }
 
-// Addresses are the listeners of the hub as host:port, each as one client reaches it;
-// "" of what it cannot reach.
+// Addresses are the addresses of the hub as host:port for one client; "" for a listener that
+// it cannot reach.
 type Addresses struct {
 	GRPC string `json:"grpc,omitempty"`
 	HTTP string `json:"http,omitempty"`

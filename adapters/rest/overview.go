@@ -9,13 +9,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// hubView is the hub at a glance.
+// hubView is the overview of the hub.
 type hubView struct {
 	ID      string `json:"id"`
 	Version string `json:"version"`
-	// Addresses are where the sender reaches the listeners.
+	// Addresses are those for the sender.
 	Addresses Addresses `json:"addresses,omitzero"`
-	// Agents is how many are here.
+	// Agents is how many agents are connected.
 	Agents   int              `json:"agents"`
 	Tasks    tasksView        `json:"tasks"`
 	Journal  journalView      `json:"journal"`
@@ -23,16 +23,16 @@ type hubView struct {
 	Limits   limitsView       `json:"limits"`
 }
 
-// tasksView adds up what the agents have to do.
+// tasksView is the load of all agents.
 type tasksView struct {
 	Running int `json:"running"`
 	Queued  int `json:"queued"`
 }
 
-// journalView says whether the journal takes records.
+// journalView says whether the journal can be written.
 type journalView struct {
 	State string `json:"state"` // "ok" or "failing"
-	// Reason is why it takes none and what to do, and Since when.
+	// Reason is why it cannot and what to do, and Since when that began.
 	Reason string     `json:"reason,omitempty"`
 	Since  *time.Time `json:"since,omitempty"`
 }
@@ -45,7 +45,7 @@ func (a *api) journal() journalView {
 	return journalView{State: "failing", Reason: health.Err.Error(), Since: &health.Since}
 }
 
-// limitsView is what the hub and this interface allow. Times are in milliseconds.
+// limitsView are the limits of the hub and of this interface. Times are in milliseconds.
 type limitsView struct {
 	QueueLength       int    `json:"queue_length"`
 	Retries           int    `json:"retries"`
@@ -87,7 +87,7 @@ func (a *api) getHub(c call) error {
 	return a.reply(c.w, http.StatusOK, v)
 }
 
-// getUsage adds up tokens. It tells of everybody, so it is for operators.
+// getUsage returns token totals. They concern everybody, so it is for operators.
 func (a *api) getUsage(c call) error {
 	by := cmp.Or(usage.By(c.r.URL.Query().Get("by")), usage.ByAgent)
 	totals, err := a.hub.Usage(c.from, by)
@@ -109,7 +109,7 @@ func (a *api) getUsage(c call) error {
 	}{by, totals, budgets})
 }
 
-// budgetView is how much of a limit somebody has used.
+// budgetView is how much of a budget a holder has used.
 type budgetView struct {
 	By      usage.By     `json:"by"`
 	Key     string       `json:"key"`
@@ -120,8 +120,8 @@ type budgetView struct {
 	Resets  *time.Time   `json:"resets,omitempty"`
 }
 
-// getThread tells the turns of a thread that the hub remembers. A thread is a name
-// that anybody may begin, so that of one without turns there is nothing to refuse.
+// getThread returns the turns of a thread that the hub remembers. Anybody may start a thread of
+// any name, so a thread without turns is an empty list, not an error.
 func (a *api) getThread(c call) error {
 	id := c.id()
 	turns := []core.Turn{}
@@ -136,8 +136,8 @@ func (a *api) getThread(c call) error {
 	}{id, turns})
 }
 
-// mayRead reports whether the sender may read the task that a turn belongs to. Of a
-// task that is no longer kept nobody but an operator may.
+// mayRead reports whether the sender may read the task of a turn. If the task is no longer
+// kept, only operators may.
 func (a *api) mayRead(c call, t core.Turn) bool {
 	if c.from.Operator {
 		return true

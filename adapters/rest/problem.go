@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// statuses is the HTTP status of every Fault.
+// statuses are the HTTP statuses of Faults.
 var statuses = map[core.Code]int{
 	core.CodeInvalid:         http.StatusBadRequest,
 	core.CodeUnauthenticated: http.StatusUnauthorized,
@@ -34,8 +34,8 @@ var statuses = map[core.Code]int{
 	core.CodeInternal:        http.StatusInternalServerError,
 }
 
-// problem is a problem document (RFC 9457). Its type is about:blank: the code says
-// what sort of problem it is.
+// problem is a problem document (RFC 9457). Its type is about:blank; the code tells the kind
+// of problem.
 type problem struct {
 	Type      string    `json:"type"`
 	Title     string    `json:"title"`
@@ -43,14 +43,14 @@ type problem struct {
 	Detail    string    `json:"detail"`
 	Code      core.Code `json:"code"`
 	Retryable bool      `json:"retryable"`
-	// Task is the record of what was refused, where there is one.
+	// Task is the task that records the refusal, if there is one.
 	Task core.TaskID `json:"task,omitempty"`
 }
 
-// refusal is an error with what a Fault has no place for.
+// refusal is an error with details that a Fault does not have.
 type refusal struct {
 	err error
-	// status replaces the one of the Fault; 0 does not.
+	// status replaces that of the Fault, unless it is 0.
 	status int
 	task   core.TaskID
 }
@@ -59,8 +59,8 @@ func (f *refusal) Error() string { return f.err.Error() }
 
 func (f *refusal) Unwrap() error { return f.err }
 
-// refuse answers with the problem that err is. What is not a Fault goes to the log
-// and is told as internal.
+// refuse answers with the problem document of err. An error that is not a Fault is logged and
+// reported as internal.
 func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	f := core.AsFault(err)
 	if f.Code == core.CodeInternal {
@@ -100,7 +100,7 @@ func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// notAllowed answers requests for a path of the router in a method that it lacks.
+// notAllowed answers requests with a method that the path does not have.
 func (a *api) notAllowed(router chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var methods []string

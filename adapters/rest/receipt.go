@@ -9,14 +9,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// recordTimeout is how long a client waits for a journal that does not answer, and
-// recordLook how often it is looked at meanwhile whether it takes records at all.
+// recordTimeout is how long a client waits for a journal that does not answer, and recordLook
+// how often the health of the journal is checked meanwhile.
 const (
 	recordTimeout = 30 * time.Second
 	recordLook    = time.Second
 )
 
-// recorded waits until the journal has the task up to seq.
+// recorded waits until the journal has the events of the task up to seq.
 func (a *api) recorded(c call, t *hub.Task, seq uint64) error {
 	for began := time.Now(); ; {
 		err := within(c.r.Context(), recordLook, func(ctx context.Context) error { return t.Recorded(ctx, seq) })
@@ -42,8 +42,7 @@ func within(ctx context.Context, d time.Duration, wait func(context.Context) err
 	return wait(ctx)
 }
 
-// receipt returns how far the task got. Once a stage was waited for, it says no
-// less.
+// receipt returns the stage that the task has reached, at least the one that was waited for.
 func receipt(t *hub.Task, waited core.Stage) core.Receipt {
 	r := t.Receipt()
 	if waited == core.StageRecorded && r.Stage < core.StageRecorded {

@@ -9,18 +9,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// follow says what is to be told of a session's events, and up to where.
+// follow says which events of a session are sent.
 type follow struct {
-	// task is the one that the session reads; nil when it reads all.
+	// task is the task that the session reads; nil if it reads all.
 	task *hub.Task
-	// until is the event to stop at, short of the end of the task; the zero Cursor
-	// is none.
+	// until is the event after which to stop, before the end of the task; the zero Cursor
+	// means none.
 	until core.Cursor
-	// nothing says that until was reached before the first event.
+	// nothing means that until was reached before the first event.
 	nothing bool
 }
 
-// last reports whether the event is the last to be told.
+// last reports whether the event is the last to send.
 func (f follow) last(e core.Event) bool {
 	if f.task == nil {
 		return false
@@ -28,12 +28,12 @@ func (f follow) last(e core.Event) bool {
 	return e.Body.Kind().Ends() || f.until != (core.Cursor{}) && e.Epoch >= f.until.Epoch && e.End() >= f.until.Seq
 }
 
-// relay tells what the session reads as it comes, until that is all, the client
-// leaves or takes nothing any more, or the hub stops. The response of a task that
-// has not ended with its end was cut off: its last cursor is where to go on.
+// relay sends the events of the session as they come, until the last one, until the client
+// closes the connection or stops reading, or until the hub stops. A response without the end
+// of its task was cut: the client can resume at its last cursor.
 func (a *api) relay(c call, s *hub.Session, form string, f follow) {
 	out := newStream(a.outlet(c.w), form == eventType, f.task == nil)
-	_ = out.rc.SetReadDeadline(time.Time{}) // nothing more is read, but the client's leaving
+	_ = out.rc.SetReadDeadline(time.Time{}) // only the end of the connection is read
 	setHeaders(c.w, form)
 	c.w.Header().Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
@@ -42,7 +42,7 @@ func (a *api) relay(c call, s *hub.Session, form string, f follow) {
 		var b hub.Batch
 		var silent bool
 		if b, silent, err = a.next(c.r.Context(), s); err != nil {
-			return // the client left, or the hub stopped
+			return // the client has gone, or the hub stopped
 		}
 		switch {
 		case silent:
@@ -69,8 +69,8 @@ func (a *api) relay(c call, s *hub.Session, form string, f follow) {
 	}
 }
 
-// next waits for what the session reads next. It reports silent when nothing came
-// for so long that the client should hear a sign of life.
+// next waits for the next events of the session. It reports silent if there were none for
+// KeepAlive.
 func (a *api) next(ctx context.Context, s *hub.Session) (b hub.Batch, silent bool, err error) {
 	window, cancel := context.WithTimeout(ctx, a.opts.KeepAlive)
 	defer cancel()

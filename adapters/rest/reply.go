@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The forms of an answer.
+// Media types of answers.
 const (
 	jsonType    = "application/json"
 	problemType = "application/problem+json"
@@ -21,15 +21,15 @@ func (a *api) reply(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
-	a.write(w, status, jsonType, append(b, '\n')) // for those who read it in a terminal
+	a.write(w, status, jsonType, append(b, '\n')) // for terminals
 	return nil
 }
 
-// write answers with a whole document.
+// write answers with a complete document.
 func (a *api) write(w http.ResponseWriter, status int, media string, document []byte) {
 	setHeaders(w, media)
 	w.WriteHeader(status)
-	_, _ = a.outlet(w).Write(document) // a client that has gone has no use for it
+	_, _ = a.outlet(w).Write(document) // the client may have gone
 }
 
 func setHeaders(w http.ResponseWriter, media string) {
@@ -39,8 +39,8 @@ func setHeaders(w http.ResponseWriter, media string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// outlet is the client's end of a response. A client that takes nothing for the
-// timeout makes Write return an error.
+// outlet writes a response. Write returns an error if the client reads nothing within the
+// timeout.
 type outlet struct {
 	w       io.Writer
 	rc      *http.ResponseController
@@ -51,14 +51,14 @@ func (a *api) outlet(w http.ResponseWriter) outlet {
 	return outlet{w, http.NewResponseController(w), a.opts.WriteTimeout}
 }
 
-// outletBytes is how much a client must take within the timeout: a piece so small
-// that only one who is stuck does not.
+// outletBytes is how much a client must read within the timeout. It is so small that only a
+// client that has stopped reading does not.
 const outletBytes = 32 << 10
 
 // Write implements io.Writer.
 func (o outlet) Write(p []byte) (n int, err error) {
 	for n < len(p) && err == nil {
-		_ = o.rc.SetWriteDeadline(time.Now().Add(o.timeout)) // not every ResponseWriter has one
+		_ = o.rc.SetWriteDeadline(time.Now().Add(o.timeout)) // not every ResponseWriter supports it
 		var m int
 		m, err = o.w.Write(p[n:min(len(p), n+outletBytes)])
 		n += m
@@ -66,7 +66,7 @@ func (o outlet) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// flush sends what was written on its way.
+// flush sends what was written.
 func (o outlet) flush() error {
 	_ = o.rc.SetWriteDeadline(time.Now().Add(o.timeout))
 	return o.rc.Flush()

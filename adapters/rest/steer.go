@@ -26,14 +26,13 @@ type injectBody struct {
 type injection struct {
 	Task core.TaskID `json:"task"`
 	ID   string      `json:"id"`
-	// Accepted and Reason are the agent's answer, where the client waited for it and
-	// it came.
+	// Accepted and Reason are the agent's answer, if the client waited and there was one.
 	Accepted *bool  `json:"accepted,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 }
 
-// steer lets act do something to the task in the path. Of an ended task, which may
-// have left the memory, it returns a conflict Fault.
+// steer calls act with the task in the path. For an ended task, which may no longer be in
+// memory, it returns a conflict Fault.
 func (a *api) steer(c call, act func(*hub.Session, *hub.Task) error) error {
 	t, err := a.task(c)
 	if err != nil {
@@ -95,8 +94,7 @@ func (a *api) postInject(c call) error {
 	})
 }
 
-// await waits for what the agent makes of an injection. A task may end without a
-// word about it.
+// await waits for the agent's answer to an injection. A task may end without one.
 func (i *injection) await(ctx context.Context, s *hub.Session) error {
 	for {
 		b, err := s.Next(ctx)

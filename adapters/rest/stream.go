@@ -6,26 +6,26 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// gap says that a part of a task is no longer kept.
+// gap reports events of a task that are no longer kept.
 type gap struct {
 	Task core.TaskID `json:"task"`
 	From uint64      `json:"from"`
 	To   uint64      `json:"to"`
 }
 
-// shutdown says that the hub is stopping, and why.
+// shutdown reports that the hub is stopping, and why.
 type shutdown struct {
 	Reason string `json:"reason"`
 }
 
-// stream writes what is told of tasks, as server-sent events or as JSON lines:
+// stream writes events of tasks as server-sent events or JSON lines:
 //
 //	id: 1.3                                  {"cursor":"1.3","seq":3,...,"kind":"text",...}
 //	event: text                              {"gap":{"task":"...","from":1,"to":7}}
 //	data: {"seq":3,...,"kind":"text",...}    {"shutdown":{"reason":"..."}}
 //
-// Of all tasks an event says which it belongs to, and server-sent events have no
-// id: a cursor means nothing for another task.
+// In a stream of all tasks, an event names its task, and server-sent events have no id: a
+// cursor is only valid for one task.
 type stream struct {
 	outlet
 	sse, all bool
@@ -34,10 +34,10 @@ type stream struct {
 
 func newStream(o outlet, sse, all bool) *stream { return &stream{outlet: o, sse: sse, all: all} }
 
-// streamBytes is how much is put together before it is written.
+// streamBytes is how much is collected for one write.
 const streamBytes = 64 << 10
 
-// event adds an event.
+// event appends an event.
 func (s *stream) event(task core.TaskID, e core.Event) error {
 	text, err := e.MarshalJSON()
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *stream) event(task core.TaskID, e core.Event) error {
 	return nil
 }
 
-// say adds something that is not an event of a task.
+// say appends something else than an event of a task.
 func (s *stream) say(name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -83,8 +83,8 @@ func (s *stream) say(name string, v any) error {
 	return nil
 }
 
-// alive adds a sign of life, which readers of JSON lines do without: a line of
-// theirs is a value.
+// alive appends a comment that keeps the connection alive. JSON lines have none: each line
+// is a value.
 func (s *stream) alive() {
 	if s.sse {
 		s.buf = append(s.buf, ": alive\n\n"...)
@@ -102,14 +102,14 @@ func (s *stream) end() {
 	}
 }
 
-// drain writes what was added.
+// drain writes what was appended.
 func (s *stream) drain() error {
 	_, err := s.Write(s.buf)
 	s.buf = s.buf[:0]
 	return err
 }
 
-// send writes what was added and sends it on its way.
+// send writes what was appended and flushes it.
 func (s *stream) send() error {
 	if err := s.drain(); err != nil {
 		return err

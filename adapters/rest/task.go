@@ -11,8 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// taskHead is what there is to know of a task beside its answer: what was asked, and
-// where it stands.
+// taskHead is a task without its answer: its request and its state.
 type taskHead struct {
 	ID          core.TaskID     `json:"id"`
 	Thread      core.ThreadID   `json:"thread"`
@@ -47,7 +46,7 @@ func headOf(s hub.TaskStatus) taskHead {
 	}
 }
 
-// taskView is a task put together: the answer of GET /v1/tasks/{id}.
+// taskView is the answer of GET /v1/tasks/{id}.
 type taskView struct {
 	taskHead
 	Answer answerView `json:"answer"`
@@ -65,9 +64,9 @@ type answerView struct {
 	Fault      *core.Fault     `json:"fault,omitempty"`
 }
 
-// document puts a task together as far as it went.
+// document returns a task with its answer so far.
 func document(t *hub.Task) taskView {
-	// The status comes before the answer: one that says ended has its end there.
+	// The status is read before the answer, so that an ended task has its whole answer.
 	v := taskView{taskHead: headOf(t.Status())}
 	f := t.Answer()
 	v.Answer = answerView{Text: f.Text, Data: f.Data, Files: f.Files, Usage: f.Usage, Truncated: f.Truncated, TokensUsed: f.TokensUsed, Fault: f.Fault}

@@ -7,22 +7,22 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// termsBody is the body of PATCH /v1/agents/{id}. What is left out stays; 0 takes back
-// what was set.
+// termsBody is the body of PATCH /v1/agents/{id}. Absent values stay as they are; 0 restores
+// the agent's own.
 type termsBody struct {
 	MaxConcurrent       *int   `json:"max_concurrent"`
 	HeartbeatIntervalMS *int64 `json:"heartbeat_interval_ms"`
 	Reason              string `json:"reason"`
 }
 
-// The bounds of what can be set.
+// Bounds of the values.
 const (
 	mostConcurrent = 1 << 20
 	leastHeartbeat = 100 * time.Millisecond
 	mostHeartbeat  = 24 * time.Hour
 )
 
-// patchAgent sets how an agent works.
+// patchAgent changes the settings of an agent.
 func (a *api) patchAgent(c call) error {
 	var body termsBody
 	if err := a.read(c, &body); err != nil {

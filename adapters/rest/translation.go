@@ -2,8 +2,8 @@ package rest
 
 import "github.com/dragoman-hub/dragoman/core"
 
-// Translation says what becomes of every kind. No agent speaks this interface; a
-// requester is told every event as it is, in its JSON form.
+// Translation is the disposition of every kind. Agents do not use this interface; a requester
+// gets every event unchanged in its JSON form.
 var Translation = core.Translation{
 	Dialect: Name,
 	FromRequester: core.Table{
@@ -33,7 +33,7 @@ var Translation = core.Translation{
 	ToRequester: everyEvent(),
 }
 
-// everyEvent is the table of one who is told everything.
+// everyEvent is the disposition of a requester that gets every event.
 func everyEvent() core.Table {
 	t := core.Table{}
 	for _, k := range core.Kinds() {
