@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -120,7 +121,7 @@ func TestASessionThatIsDeletedNeedsItsSummaryNoMore(t *testing.T) {
 		}
 		echo(a, b)
 	})
-	done := make(chan Frame, 1)
+	done := make(chan client.Frame, 1)
 	go func() { done <- c.do(fmt.Sprintf(command, "")) }()
 	<-asked
 	c.ok(`{"type":"delete_session","sessionId":"s"}`)

@@ -13,7 +13,8 @@
 //   - conversation keeps what was said, and its file;
 //   - render turns the events of a task into frames;
 //   - shell runs a program of a client;
-//   - wire writes JSON text, sessionfile knows pi's file format, reaper ends programs.
+//   - wire writes JSON text, sessionfile knows pi's file format, reaper ends programs;
+//   - client is the other end of the dialect.
 //
 // A frame is read by its connection (serve.go) and submitted to the engine of commands.
 // When its turn has come the engine has the server perform it (request.go), which calls

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -130,7 +131,7 @@ func someIntents(t *rapid.T) (all []intent) {
 }
 
 // heardIn is what a frame says, in the words of the model.
-func heardIn(t *rapid.T, f Frame) string {
+func heardIn(t *rapid.T, f client.Frame) string {
 	var d struct {
 		CommandID, CommandType, Error string
 		Success, Replayed             bool
@@ -290,7 +291,7 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 // checkOrder holds that a command is accepted, started and finished in this order
 // (section 7.2), and that the commands of a lane run one at a time (section 7.3). phases
 // counts what was told of each id.
-func checkOrder(t *rapid.T, lanes map[string]string, phases map[string][3]int, f Frame) {
+func checkOrder(t *rapid.T, lanes map[string]string, phases map[string][3]int, f client.Frame) {
 	var d struct {
 		CommandID, CommandType, SessionID, Error string
 		Replayed                                 bool

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -69,7 +70,7 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)
 	go func() { s.Serve(t.Context(), hubs, ConnOptions{}) }()
-	if _, err := Connect(t.Context(), clients, nil); err == nil {
+	if _, err := client.Connect(t.Context(), clients, nil); err == nil {
 		t.Error("a connection too many: got no error, want one")
 	}
 	c.send(`{"type":"list_sessions","x":"` + strings.Repeat("x", 300) + `"}`)

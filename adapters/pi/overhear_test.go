@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -146,7 +147,7 @@ func TestARunOfSomebodyElseIsSteeredAbortedAndFollowedLikeOnesOwn(t *testing.T) 
 	a.say(task, core.InjectionAnswered{ID: in.ID}, core.InjectionAnswered{ID: "theirs"})
 	a.say(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
 	id := c.until("extension_ui_request", `"confirm"`)
-	var asked UIRequest
+	var asked client.UIRequest
 	if err := strictjson.Decode(id.Event, strictjson.Limits{Bytes: len(id.Event)}, &asked); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -68,7 +69,7 @@ func TestASecondPromptFailsUnlessItSaysHowToBeQueued(t *testing.T) {
 }
 
 // ofTheRun leaves out the news of what is queued, which comes beside the run.
-func ofTheRun(t *Transcript) []string {
+func ofTheRun(t *client.Transcript) []string {
 	return slices.DeleteFunc(t.Kinds, func(kind string) bool { return kind == "queue_update" })
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -16,13 +17,13 @@ import (
 )
 
 // types are the types of frames, events of a session as event/<type>.
-func types(t *testing.T, frames []Frame) []string {
+func types(t *testing.T, frames []client.Frame) []string {
 	t.Helper()
 	var out []string
 	for _, f := range frames {
 		k := f.Type
 		if f.Event != nil {
-			var tr Transcript
+			var tr client.Transcript
 			tr.Add(f)
 			k += "/" + tr.Kinds[0]
 		}
@@ -239,7 +240,7 @@ func TestAConnectionTooManyIsClosedWithTheReason(t *testing.T) {
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)
 	served := make(chan link.Reason, 1)
 	go func() { served <- s.Serve(t.Context(), hubs, ConnOptions{}) }()
-	_, err := Connect(t.Context(), clients, nil)
+	_, err := client.Connect(t.Context(), clients, nil)
 	if err == nil {
 		t.Error("a connection over the limit: got no error, want one")
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -116,12 +117,12 @@ func echo(a *joined, b hub.Batch) {
 
 // caller is a client whose frames are kept.
 type caller struct {
-	*Client
+	*client.Conn
 	t      *testing.T
 	served chan link.Reason
 
 	mu     sync.Mutex
-	frames []Frame
+	frames []client.Frame
 	times  []time.Time // at which they came
 	news   chan struct{}
 }
@@ -141,7 +142,7 @@ func dialOver(t *testing.T, s *Server, o ConnOptions, hubs, clients link.Conn[[]
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { c.served <- s.Serve(ctx, hubs, o) }()
 	var err error
-	c.Client, err = Connect(ctx, clients, func(f Frame) {
+	c.Conn, err = client.Connect(ctx, clients, func(f client.Frame) {
 		c.mu.Lock()
 		c.frames, c.times = append(c.frames, f), append(c.times, time.Now())
 		c.mu.Unlock()
@@ -159,14 +160,14 @@ func dialOver(t *testing.T, s *Server, o ConnOptions, hubs, clients link.Conn[[]
 }
 
 // seen returns the frames so far.
-func (c *caller) seen() []Frame {
+func (c *caller) seen() []client.Frame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.frames[:len(c.frames):len(c.frames)]
 }
 
 // until waits for a frame whose text has all of the parts, and returns it.
-func (c *caller) until(parts ...string) Frame {
+func (c *caller) until(parts ...string) client.Frame {
 	c.t.Helper()
 	limit := time.After(patience)
 	for i := 0; ; {
@@ -183,7 +184,7 @@ func (c *caller) until(parts ...string) Frame {
 	}
 }
 
-func has(f Frame, parts ...string) bool {
+func has(f client.Frame, parts ...string) bool {
 	for _, p := range parts {
 		if !strings.Contains(string(f.Raw), p) {
 			return false
@@ -212,7 +213,7 @@ func (c *caller) log() string {
 }
 
 // do sends a command, written as JSON, and returns the response.
-func (c *caller) do(command string) Frame {
+func (c *caller) do(command string) client.Frame {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -228,7 +229,7 @@ func (c *caller) do(command string) Frame {
 }
 
 // ok is do for a command that must succeed.
-func (c *caller) ok(command string) Frame {
+func (c *caller) ok(command string) client.Frame {
 	c.t.Helper()
 	f := c.do(command)
 	if !f.Success {
@@ -265,8 +266,8 @@ func (c *caller) open(session, agent string) {
 }
 
 // transcript puts the events of a session together.
-func (c *caller) transcript(session string) *Transcript {
-	var tr Transcript
+func (c *caller) transcript(session string) *client.Transcript {
+	var tr client.Transcript
 	for _, f := range c.seen() {
 		if f.SessionID == session {
 			tr.Add(f)
@@ -276,7 +277,7 @@ func (c *caller) transcript(session string) *Transcript {
 }
 
 // patient is do for a command that may take as long as the clock of a bubble wants.
-func (c *caller) patient(command string) Frame {
+func (c *caller) patient(command string) client.Frame {
 	c.t.Helper()
 	var m map[string]any
 	if err := json.Unmarshal([]byte(command), &m); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -15,9 +15,9 @@ import (
 )
 
 // read puts frames together as a client does.
-func read(t interface{ Fatalf(string, ...any) }, tr *pi.Transcript, frames [][]byte) (bytes int) {
+func read(t interface{ Fatalf(string, ...any) }, tr *client.Transcript, frames [][]byte) (bytes int) {
 	for _, raw := range frames {
-		var f pi.Frame
+		var f client.Frame
 		if err := json.Unmarshal(raw, &f); err != nil {
 			t.Fatalf("frame %.200s: %v", raw, err)
 		}
@@ -29,10 +29,10 @@ func read(t interface{ Fatalf(string, ...any) }, tr *pi.Transcript, frames [][]b
 
 // whole tells text in chunks and batches as batch draws them, and returns the bytes
 // of everything that the run costs on the wire, the prompt's own message included.
-func whole(t interface{ Fatalf(string, ...any) }, how render.Snapshots, chunks []string, batch func(i int) bool) (*pi.Transcript, int) {
+func whole(t interface{ Fatalf(string, ...any) }, how render.Snapshots, chunks []string, batch func(i int) bool) (*client.Transcript, int) {
 	v := newView(how)
 	record := newRecord()
-	var tr pi.Transcript
+	var tr client.Transcript
 	asked := conversation.UserMessage("hello", nil, atNoon.UnixMilli())
 	envelope := testTask().Envelope
 	bytes := read(t, &tr, envelope.Opening([]conversation.Message{asked}, true))
@@ -221,7 +221,7 @@ func TestMessagesDoNotDependOnWhoReads(t *testing.T) {
 
 // grammatical checks the order of events of a turn (facts, section 5).
 func grammatical(t interface{ Fatalf(string, ...any) }, frames [][]byte) {
-	var tr pi.Transcript
+	var tr client.Transcript
 	read(t, &tr, frames)
 	turn, message := true, false
 	for i, k := range tr.Kinds {

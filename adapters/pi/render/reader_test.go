@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -46,14 +46,14 @@ type reader struct {
 	t   *rapid.T
 	how render.Snapshots
 	account
-	tr     pi.Transcript
+	tr     client.Transcript
 	blocks []content // of the message that grows, by the deltas
 	ended  []json.RawMessage
 	retry  int // begun and not ended
 }
 
 func (r *reader) read(frame []byte) {
-	var f pi.Frame
+	var f client.Frame
 	var e struct {
 		Type, ToolCallID, RequestID, Method, Title, ErrorMessage string
 		Message, Update                                          json.RawMessage

@@ -23,6 +23,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -263,8 +264,8 @@ func askByPi(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
 	t.Cleanup(server.Close)
 	hubs, peers := pipes()
 	inLife(t, func(ctx context.Context) { server.Serve(ctx, hubs, pi.ConnOptions{}) }, func() {})
-	var told pi.Transcript
-	client, err := pi.Connect(t.Context(), peers, func(f pi.Frame) {
+	var told piclient.Transcript
+	client, err := piclient.Connect(t.Context(), peers, func(f piclient.Frame) {
 		if f.Type == "event" {
 			told.Add(f)
 		}
@@ -287,7 +288,7 @@ func askByPi(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
 		for _, f := range a.Attachments {
 			images = append(images, map[string]string{"type": "image", "mimeType": f.MediaType, "data": base64.StdEncoding.EncodeToString(f.Data)})
 		}
-		told = pi.Transcript{}
+		told = piclient.Transcript{}
 		must(map[string]any{"type": "prompt", "message": a.Content, "images": images})
 		text := told.Deltas.String() // behind the response nothing more comes
 		if told.Snapshots != text {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi"
+	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
@@ -23,8 +23,8 @@ func TestAPiClientIsToldOfTheCommandsThatItAsksForOrTheHubIsSetTo(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		frames := make(chan pi.Frame, 100)
-		watcher, err := pi.Connect(t.Context(), conn, func(f pi.Frame) { frames <- f })
+		frames := make(chan piclient.Frame, 100)
+		watcher, err := piclient.Connect(t.Context(), conn, func(f piclient.Frame) { frames <- f })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -49,7 +50,7 @@ func piTongue(name string, open func(*testing.T, *stage) frames) *tongue {
 type piClient struct {
 	t      *testing.T
 	frames frames
-	client *pi.Client
+	client *piclient.Conn
 	asking sync.WaitGroup
 
 	mu   sync.Mutex
@@ -60,7 +61,7 @@ type piClient struct {
 type piRun struct {
 	*exchange
 	session string
-	heard   pi.Transcript
+	heard   piclient.Transcript
 	asked   chan string // the ids of what a person is asked
 	// watched is a run that another client began: agent_end is all that this one
 	// hears of its end.
@@ -72,7 +73,7 @@ func connectPiClient(t *testing.T, f frames) *piClient {
 	c := &piClient{t: t, frames: f, runs: map[string]*piRun{}}
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	client, err := pi.Connect(ctx, f.Conn, c.hear)
+	client, err := piclient.Connect(ctx, f.Conn, c.hear)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func connectPiClient(t *testing.T, f frames) *piClient {
 }
 
 // hear is told every frame, one after the other.
-func (c *piClient) hear(f pi.Frame) {
+func (c *piClient) hear(f piclient.Frame) {
 	c.mu.Lock()
 	run := c.runs[f.SessionID]
 	c.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
-	"github.com/dragoman-hub/dragoman/adapters/pi"
+	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
@@ -157,9 +157,9 @@ func muteAgent(t *testing.T, grpc string) {
 
 // piOfHub is a pi client of a hub in a process of its own.
 type piOfHub struct {
-	*pi.Client
+	*piclient.Conn
 	t      *testing.T
-	events chan pi.Frame
+	events chan piclient.Frame
 }
 
 func piOf(t *testing.T, h *served) *piOfHub {
@@ -168,15 +168,15 @@ func piOf(t *testing.T, h *served) *piOfHub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &piOfHub{t: t, events: make(chan pi.Frame, 1000)}
-	if c.Client, err = pi.Connect(t.Context(), conn, func(f pi.Frame) { c.events <- f }); err != nil {
+	c := &piOfHub{t: t, events: make(chan piclient.Frame, 1000)}
+	if c.Conn, err = piclient.Connect(t.Context(), conn, func(f piclient.Frame) { c.events <- f }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
 }
 
-func (c *piOfHub) do(command map[string]any) pi.Frame {
+func (c *piOfHub) do(command map[string]any) piclient.Frame {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), watchdog)
 	defer cancel()

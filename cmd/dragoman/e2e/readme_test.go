@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi"
+	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
@@ -201,9 +201,9 @@ func (term *terminal) stop(t *testing.T) {
 // whether the prompt succeeded.
 func transcriptOf(t *testing.T, lines string) (text string, success bool) {
 	t.Helper()
-	var tr pi.Transcript
+	var tr piclient.Transcript
 	for line := range strings.Lines(lines) {
-		var f pi.Frame
+		var f piclient.Frame
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
 			t.Fatalf("got the line %q, want JSON", line)
 		}

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
-	"github.com/dragoman-hub/dragoman/adapters/pi"
+	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
@@ -164,8 +164,8 @@ func (all *Agents) connectPi(ctx context.Context, addr string) error {
 		return err
 	}
 	var mu sync.Mutex
-	transcripts := map[string]*pi.Transcript{}
-	c, err := pi.Connect(ctx, conn, func(f pi.Frame) {
+	transcripts := map[string]*piclient.Transcript{}
+	c, err := piclient.Connect(ctx, conn, func(f piclient.Frame) {
 		mu.Lock()
 		defer mu.Unlock()
 		if tr := transcripts[f.SessionID]; tr != nil {
@@ -178,7 +178,7 @@ func (all *Agents) connectPi(ctx context.Context, addr string) error {
 	all.closes = append(all.closes, func() { c.Close() })
 	all.asks["pi"] = func(ctx context.Context, other, content string) (string, error) {
 		id := "with-" + other
-		tr := &pi.Transcript{}
+		tr := &piclient.Transcript{}
 		mu.Lock()
 		transcripts[id] = tr
 		mu.Unlock()

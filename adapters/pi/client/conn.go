@@ -1,4 +1,4 @@
-package pi
+package client
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Frame is one frame of a server, decoded as far as every client needs it.
+// Frame is a frame of a server, decoded as far as every client needs it.
 type Frame struct {
 	Type string `json:"type"`
-	// Of a response. ID and Command stand as they were echoed.
+	// Of a response. ID and Command are as they were echoed.
 	ID             json.RawMessage `json:"id"`
 	Command        json.RawMessage `json:"command"`
 	Success        bool            `json:"success"`
@@ -29,31 +29,31 @@ type Frame struct {
 	// Of an event of a session.
 	SessionID string          `json:"sessionId"`
 	Event     json.RawMessage `json:"event"`
-	// Raw is the frame as it came.
+	// Raw is the frame as it was received.
 	Raw []byte `json:"-"`
 }
 
-// Client is the client's end of a connection. It is safe for concurrent use.
-type Client struct {
+// Conn is a connection to a pi-server. It is safe for concurrent use.
+type Conn struct {
 	link  *link.Link[[]byte, []byte]
 	ready chan struct{}
 	ended chan struct{}
 	end   link.Reason
 	on    func(Frame)
-	name  string // begins its ids: a principal must not use one twice
+	name  string // prefix of its command ids: a principal must not use an id twice
 
 	mu      sync.Mutex
-	said    bool // server_ready came
+	greeted bool // server_ready has come
 	next    int
 	waiting map[string]chan Frame
 }
 
-// Connect begins to speak over conn and waits for server_ready. Every frame is given
-// to on, one after the other and before the response reaches [Client.Do]; on must not
-// wait for the client. It returns the *link.Reason for which the connection ended, or
-// the context's error. The caller ends the client with Close.
-func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)) (*Client, error) {
-	c := &Client{
+// Connect starts to read from conn and waits for server_ready. It calls on with every
+// frame, one after the other, and with a response before [Conn.Do] returns it; on must not
+// wait for the Conn. It returns the *link.Reason for which the connection ended, or the
+// context's error. The caller ends the Conn with Close.
+func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)) (*Conn, error) {
+	c := &Conn{
 		link: link.New(conn, link.Options{}), ready: make(chan struct{}), ended: make(chan struct{}),
 		on: on, name: core.NewID(), waiting: map[string]chan Frame{},
 	}
@@ -77,7 +77,7 @@ func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)
 	}
 }
 
-func (c *Client) receive(_ context.Context, raw []byte) error {
+func (c *Conn) receive(_ context.Context, raw []byte) error {
 	f := Frame{Raw: raw}
 	if err := strictjson.Decode(raw, strictjson.Limits{Bytes: 1 << 30, Depth: 1000}, &f); err != nil {
 		return link.Because(link.Protocol, "a frame is not what a pi-server sends: %v", err)
@@ -88,8 +88,8 @@ func (c *Client) receive(_ context.Context, raw []byte) error {
 	switch f.Type {
 	case "server_ready":
 		c.mu.Lock()
-		if !c.said {
-			c.said = true
+		if !c.greeted {
+			c.greeted = true
 			close(c.ready)
 		}
 		c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *Client) receive(_ context.Context, raw []byte) error {
 // Do sends a command and waits for its response, which may be a failure. A command
 // without an id gets one of its own. It returns the *link.Reason for which the connection ended,
 // or the context's error.
-func (c *Client) Do(ctx context.Context, command map[string]any) (Frame, error) {
+func (c *Conn) Do(ctx context.Context, command map[string]any) (Frame, error) {
 	w := make(chan Frame, 1)
 	c.mu.Lock()
 	id, _ := command["id"].(string)
@@ -147,15 +147,15 @@ func (c *Client) Do(ctx context.Context, command map[string]any) (Frame, error) 
 }
 
 // Send sends a frame as it is.
-func (c *Client) Send(ctx context.Context, frame []byte) error {
+func (c *Conn) Send(ctx context.Context, frame []byte) error {
 	return c.link.Send(ctx, frame, len(frame))
 }
 
 // Done is closed once the connection has ended.
-func (c *Client) Done() <-chan struct{} { return c.ended }
+func (c *Conn) Done() <-chan struct{} { return c.ended }
 
 // Close ends the connection, waits until it is down and returns why it ended.
-func (c *Client) Close() link.Reason {
+func (c *Conn) Close() link.Reason {
 	c.link.Close(link.Reason{Cause: link.Normal})
 	<-c.ended
 	return c.end

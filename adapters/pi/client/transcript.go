@@ -1,4 +1,4 @@
-package pi
+package client
 
 import (
 	"encoding/json"
@@ -7,18 +7,18 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 )
 
-// Transcript puts the events of one session together, as a client does that shows
-// them. It is what a client of deltas and a client of snapshots each know, so that
-// they can be compared. The zero Transcript is empty. Use it from one goroutine.
+// Transcript puts the events of one session together, as a client does that shows them:
+// once from the deltas and once from the snapshots, so that both can be compared. The
+// zero Transcript is empty. It is not safe for concurrent use.
 type Transcript struct {
 	// Deltas is the text of all text_delta of the assistant.
 	Deltas strings.Builder
-	// Snapshots is the text of all messages of the assistant that ended, and of the
-	// last snapshot of the one that grows.
+	// Snapshots is the text of all messages of the assistant that have ended, and of the
+	// last snapshot of the message that grows.
 	Snapshots string
 	// Kinds are the types of the events, updates as message_update/<their type>.
 	Kinds []string
-	// StopReason and ErrorMessage are those of the last message of the assistant that
+	// StopReason and ErrorMessage are those of the last message of the assistant that has
 	// ended.
 	StopReason, ErrorMessage string
 	// Asked are the requests of the extension UI.
@@ -35,7 +35,7 @@ type UIRequest struct {
 	Message   string `json:"message"`
 }
 
-// Add takes in a frame; frames that are no events of a session are ignored.
+// Add adds a frame. It ignores frames that are not events of a session.
 func (t *Transcript) Add(f Frame) {
 	var e struct {
 		Type    string          `json:"type"`
