@@ -178,7 +178,7 @@ const ArgumentsDepth = 56
 // itself when it is one, on one line, as messages stand in session files; else an
 // object that holds it. What is no strict JSON is a text.
 func ToolArguments(input string) json.RawMessage {
-	raw := bytes.TrimSpace([]byte(input))
+	raw := bytes.Trim([]byte(input), " \t\r\n") // the white space of JSON
 	strict := strictjson.Check(raw, strictjson.Limits{Bytes: len(raw), Depth: ArgumentsDepth}) == nil
 	if strict && bytes.ContainsAny(raw, "\r\n") {
 		var line bytes.Buffer
@@ -186,7 +186,7 @@ func ToolArguments(input string) json.RawMessage {
 		raw = line.Bytes()
 	}
 	switch {
-	case len(raw) == 0:
+	case len(bytes.TrimSpace(raw)) == 0:
 		return json.RawMessage("{}")
 	case strict && raw[0] == '{':
 		return raw
