@@ -117,19 +117,19 @@ type bashMetrics struct {
 // getMetrics tells the numbers of the server (section 21.3): of the whole of it, but
 // for the rate, which is that of the client.
 func getMetrics(s *Server, x *request) command.Outcome {
-	counts := s.engine.Counts()
+	counts, limits := s.engine.Counts(), s.engine.Options()
 	m := metrics{
 		SessionCount: len(s.sessions), ConnectionCount: s.sockets, TotalCommandsExecuted: counts.Executed,
 		CommandsRejected: s.engine.Rejections(), ZombieSessionsDetected: s.zombies(), ZombieSessionsCleaned: s.expired,
 		CircuitBreakers: s.agents.Report(), BashCircuitBreaker: s.bashMetrics(),
 	}
 	m.RateLimitUsage.GlobalCount = s.engine.RateOf(&x.client.Client)
-	m.RateLimitUsage.GlobalLimit = max(0, s.opts.Rates.Client)
+	m.RateLimitUsage.GlobalLimit = max(0, limits.Rates.Client)
 
 	m.Stores.Replay.InFlightCount = counts.InFlight
 	m.Stores.Replay.OutcomeCount, m.Stores.Replay.IdempotencyCacheSize = counts.Outcomes, counts.Keys
-	m.Stores.Replay.MaxCommandOutcomes = s.opts.MaxOutcomes
-	m.Stores.Replay.MaxInFlightCommands = s.opts.MaxInFlight
+	m.Stores.Replay.MaxCommandOutcomes = limits.MaxOutcomes
+	m.Stores.Replay.MaxInFlightCommands = limits.MaxInFlight
 	m.Stores.Replay.InFlightRejections = int64(counts.Overflown)
 	m.Stores.Version.SessionCount = len(s.sessions)
 	m.Stores.Execution.LaneCount = counts.Lanes

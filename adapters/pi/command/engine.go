@@ -176,6 +176,9 @@ func New(h Host, opts Options) *Engine {
 	return e
 }
 
+// Options returns the options, with the defaults of those that were not set.
+func (e *Engine) Options() Options { return e.opts }
+
 // Lock begins a turn.
 func (e *Engine) Lock() { e.mu.Lock() }
 
