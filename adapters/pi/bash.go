@@ -22,8 +22,8 @@ type bashRun struct {
 	calls [2]command.Call // of the circuit of the session and of the one for all sessions
 }
 
-// bash runs a command in the directory of the session (section 17.2). Its lane sees
-// to it that a session runs one at a time.
+// bash runs a command in the directory of the session (section 17.2). A session runs one
+// at a time, since its lane does.
 func bash(s *Server, x *request) command.Outcome {
 	ss := x.on
 	if !s.opts.Bash {
@@ -56,7 +56,7 @@ func bash(s *Server, x *request) command.Outcome {
 	return command.Outcome{Pending: true}
 }
 
-// admitBash asks both circuits. It returns why not, or "".
+// admitBash asks both circuits for admission. It returns why one refuses, or "".
 func (ss *session) admitBash() (calls [2]command.Call, problem string) {
 	s := ss.server
 	if ss.circuit == nil {
@@ -74,9 +74,9 @@ func (ss *session) admitBash() (calls [2]command.Call, problem string) {
 	return [2]command.Call{own, all}, ""
 }
 
-// send tells the subscribers of a session what a command has printed: an event
-// bash_output, which the reference does not have; clients ignore events that they do not
-// know (section 14).
+// send sends the subscribers of a session what a command has printed, in an event
+// bash_output. The reference does not have it; clients ignore events that they do not know
+// (section 14).
 func (run *bashRun) send(piece string, skipped int64) {
 	x, ss := run.x, run.x.on
 	frame := ss.envelope.Event(len(piece)+256, func(b []byte) []byte {
@@ -116,7 +116,7 @@ func (run *bashRun) end(ctx context.Context, printed shell.Printed, code int, er
 		return
 	}
 	if cancelled {
-		code = 0 // as pi has it
+		code = 0 // as pi does
 	}
 	result := bashResult{
 		ExitCode: code, Output: printed.Text, Cancelled: cancelled, Truncated: printed.Truncated,
@@ -126,7 +126,7 @@ func (run *bashRun) end(ctx context.Context, printed shell.Printed, code int, er
 	run.x.Finish(command.Outcome{Data: wire.Encode(result)})
 }
 
-// bashResult is the data of bash. The members behind Cancelled are additional.
+// bashResult is the data of the response. The members after Cancelled are additional.
 type bashResult struct {
 	ExitCode   int    `json:"exitCode"`
 	Output     string `json:"output"`
@@ -136,8 +136,8 @@ type bashResult struct {
 	TotalLines int64  `json:"totalLines"`
 }
 
-// recordBash makes the command and its output a message of the session, which the agent
-// is told with the next prompt unless the client wants it kept out.
+// recordBash adds the command and its output to the conversation, and to the next prompt
+// unless the client has excluded it.
 func (ss *session) recordBash(x *request, r bashResult) {
 	if ss.deleted {
 		return
@@ -178,7 +178,7 @@ type untoldBash struct {
 	leftOut int
 }
 
-// maxUntold bounds what a prompt carries of commands; each single one fits.
+// maxUntold bounds the commands in a prompt, but for a single one that is larger.
 const maxUntold = 256 << 10
 
 func (u *untoldBash) add(text string) {
@@ -191,7 +191,7 @@ func (u *untoldBash) add(text string) {
 	}
 }
 
-// paragraphs are the texts that precede what the user says next.
+// paragraphs returns the texts that precede the words of the next prompt.
 func (u *untoldBash) paragraphs() []string {
 	if u.leftOut == 0 {
 		return u.texts

@@ -2,7 +2,6 @@ package pi
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
-// exportHTML writes the conversation as one page that needs nothing else.
+// exportHTML writes the conversation to a file, as one page of HTML.
 func exportHTML(s *Server, x *request) command.Outcome {
 	ss := x.on
 	if len(ss.tree.Context) == 0 {
@@ -48,9 +47,9 @@ var (
 	errExportPlace = errors.New("outputPath must be under an allowed directory for this server (its working directory or that of its sessions)")
 )
 
-// exportPath is where the page goes: a relative path begins in the session's
-// directory; without one it is there, or else beside the session's file. It reads the
-// disk.
+// exportPath returns where the page goes. A path that was asked for is relative to the
+// session's directory; without one the page goes there if that is allowed, else beside the
+// session's file. It reads the disk.
 func exportPath(store *conversation.Store, scope, asked, cwd, file, id string) (conversation.Place, error) {
 	if asked != "" {
 		if !filepath.IsAbs(asked) {
