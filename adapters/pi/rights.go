@@ -10,10 +10,10 @@ func (s *Server) actAs(p core.Principal) *hub.Session {
 	return s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.PromptTimeout})
 }
 
-// requester is who a task is asked for: the client, without the rights that it has as an
-// operator, since what the task opens in turn is asked in its name.
+// requester is who a task is asked for: the client, which is an operator of an open hub
+// for what it does itself, and not for what its tasks ask in its name.
 func requester(p core.Principal) core.Principal {
-	p.Operator = false
+	p.Operator = p.Operator && p.Authenticated
 	return p
 }
 
