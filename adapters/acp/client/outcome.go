@@ -12,8 +12,8 @@ import (
 
 // outcome gathers what a handler says of one query or delegate.
 type outcome struct {
-	a    *agent
-	task *assigned
+	w   *worker
+	job *job
 	// live says that what it says leaves at once, by progress.
 	live  bool
 	seq   uint64
@@ -24,23 +24,23 @@ type outcome struct {
 	end   core.Body
 }
 
-// answer has the handler work on a query or a delegate and sends what comes of it.
-func (a *agent) answer(work context.Context, t *assigned, handle core.Handler) {
-	a.mu.Lock()
-	o := &outcome{a: a, task: t, live: a.progress}
-	a.mu.Unlock()
-	ctx := t.ctx
-	if !t.req.Deadline.IsZero() {
+// answer has the handler work on a query or a delegate and sends the outcome. ctx is the
+// task's, work that of all, in which something is still sent when the task was cancelled.
+func (w *worker) answer(work, ctx context.Context, j *job, handle core.Handler) {
+	w.mu.Lock()
+	o := &outcome{w: w, job: j, live: w.progress}
+	w.mu.Unlock()
+	if !j.req.Deadline.IsZero() {
 		var done context.CancelFunc
-		ctx, done = context.WithDeadline(ctx, t.req.Deadline)
+		ctx, done = context.WithDeadline(ctx, j.req.Deadline)
 		defer done()
 	}
-	if t.e.Kind == wire.KindDelegate && t.req.ReportBack {
-		_ = a.reply(work, t.e, wire.KindAck, wire.Ack{Accepted: true}) // when it cannot be sent, nor can the rest
+	if j.e.Kind == wire.KindDelegate && j.req.ReportBack {
+		_ = w.reply(work, j.e, wire.KindAck, wire.Ack{Accepted: true}) // when it cannot be sent, nor can the rest
 	}
 	err := context.Cause(ctx)
 	if err == nil {
-		err = handle(ctx, t.req, o.say(ctx))
+		err = handle(ctx, j.req, o.say(ctx))
 	}
 	switch {
 	case o.end != nil:
@@ -54,19 +54,15 @@ func (a *agent) answer(work context.Context, t *assigned, handle core.Handler) {
 	}
 	last := o.envelope()
 
-	a.mu.Lock()
-	delete(a.running, t.e.ID)
-	cancels := t.cancels
-	a.mu.Unlock()
-	t.cancel(nil)
-	if t.e.Kind == wire.KindDelegate && !t.req.ReportBack && o.end.Kind() == core.KindDone {
+	w.tasks.Release(j.e.ID) // no cancel comes any more, and there is room for the next
+	if j.e.Kind == wire.KindDelegate && !j.req.ReportBack && o.end.Kind() == core.KindDone {
 		// The ack is the end of it for the other side too: only now there is room again.
-		_ = a.reply(work, t.e, wire.KindAck, wire.Ack{Accepted: true})
+		_ = w.reply(work, j.e, wire.KindAck, wire.Ack{Accepted: true})
 	} else {
-		_ = a.send(work, last)
+		_ = w.send(work, last)
 	}
-	for _, c := range cancels {
-		_ = a.reply(work, c, wire.KindAck, wire.Ack{Accepted: o.end.Kind() == core.KindCancelled})
+	for _, c := range j.cancels {
+		_ = w.reply(work, c, wire.KindAck, wire.Ack{Accepted: o.end.Kind() == core.KindCancelled})
 	}
 }
 
@@ -125,7 +121,7 @@ func (o *outcome) sayText(ctx context.Context, b core.Text) error {
 	}
 	for rest := b.Text; rest != ""; {
 		var part string
-		part, rest = wire.CutText(rest, wire.PieceBytes(o.a.opts.MaxEnvelopeBytes))
+		part, rest = wire.CutText(rest, wire.PieceBytes(o.w.opts.MaxEnvelopeBytes))
 		if err := o.progress(ctx, core.Text{Text: part}); err != nil {
 			return err
 		}
@@ -136,21 +132,21 @@ func (o *outcome) sayText(ctx context.Context, b core.Text) error {
 
 func (o *outcome) progress(ctx context.Context, b core.Body) error {
 	o.seq++
-	e := o.a.envelope(wire.KindProgress, o.task.e.From, o.task.e.ID, nil)
+	e := o.w.envelope(wire.KindProgress, o.job.e.From, o.job.e.ID, nil)
 	e.Payload = wire.ProgressOf(o.seq, b)
 	raw := e.Encode()
-	if len(raw) > o.a.opts.MaxEnvelopeBytes {
-		return core.NewFault(core.CodeTooLarge, "%s has %d bytes as an envelope, the limit is %d", b.Kind(), len(raw), o.a.opts.MaxEnvelopeBytes)
+	if len(raw) > o.w.opts.MaxEnvelopeBytes {
+		return core.NewFault(core.CodeTooLarge, "%s has %d bytes as an envelope, the limit is %d", b.Kind(), len(raw), o.w.opts.MaxEnvelopeBytes)
 	}
-	return o.a.link.Send(ctx, raw, len(raw))
+	return o.w.link.Send(ctx, raw, len(raw))
 }
 
 // envelope is the last one: the response, the result or the error.
 func (o *outcome) envelope() wire.Envelope {
 	answer := o.fold()
-	e := o.a.envelope(wire.KindResponse, o.task.e.From, o.task.e.ID, nil)
+	e := o.w.envelope(wire.KindResponse, o.job.e.From, o.job.e.ID, nil)
 	switch {
-	case o.task.e.Kind == wire.KindDelegate:
+	case o.job.e.Kind == wire.KindDelegate:
 		e.Kind, e.Payload = wire.KindResult, wire.Marshal(o.result(answer))
 	case answer.Fault != nil && o.live:
 		e.Kind, e.Payload = wire.KindError, wire.Marshal(wire.ErrorOf(answer.Fault))
@@ -159,8 +155,8 @@ func (o *outcome) envelope() wire.Envelope {
 	default:
 		e.Payload = wire.Marshal(wire.ResponseOf(answer))
 	}
-	if size := len(e.Encode()); size > o.a.opts.MaxEnvelopeBytes {
-		told := wire.Refusef(wire.CodeTooLarge, "the answer has %d bytes as an envelope, the limit is %d", size, o.a.opts.MaxEnvelopeBytes)
+	if size := len(e.Encode()); size > o.w.opts.MaxEnvelopeBytes {
+		told := wire.Refusef(wire.CodeTooLarge, "the answer has %d bytes as an envelope, the limit is %d", size, o.w.opts.MaxEnvelopeBytes)
 		if answer.Fault != nil {
 			told = wire.ErrorOf(wire.WithoutContent(answer).Fault)
 		}
@@ -172,7 +168,7 @@ func (o *outcome) envelope() wire.Envelope {
 // result is the end of a delegate, which it names.
 func (o *outcome) result(answer core.Answer) wire.Result {
 	r := wire.ResultOf(answer)
-	r.TaskRef = wire.Brief(o.task.req)
+	r.TaskRef = wire.Brief(o.job.req)
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -50,151 +51,140 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &agent{
+	w := &worker{
 		card: card, opts: opts, link: link.New(conn, opts.Link), since: time.Now(),
-		queue: make(chan *assigned, card.MaxConcurrent), running: map[string]*assigned{},
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var workers sync.WaitGroup
-	for range card.MaxConcurrent {
-		workers.Go(func() {
-			for t := range a.queue {
-				a.answer(inner, t, handle)
-			}
-		})
-	}
-	// The hub answers no capabilities that it takes. The pong behind them proves it.
-	hello := a.envelope(wire.KindCapabilities, "", "", a.capabilities())
-	a.hello = hello.ID
-	_ = a.send(inner, hello) // Run says why it could not
+	w.tasks = agent.Run(inner, card.MaxConcurrent, card.MaxConcurrent, func(ctx context.Context, _ string, j *job) {
+		w.answer(inner, ctx, j, handle)
+	})
+	// The hub does not answer capabilities that it accepts. A pong after them proves it.
+	hello := w.envelope(wire.KindCapabilities, "", "", w.capabilities())
+	w.hello = hello.ID
+	_ = w.send(inner, hello) // Run says why it could not
 	if opts.Joined != nil {
-		knock := a.envelope(wire.KindPing, "", "", struct{}{})
-		a.knock = knock.ID
-		_ = a.send(inner, knock)
+		probe := w.envelope(wire.KindPing, "", "", struct{}{})
+		w.probe = probe.ID
+		_ = w.send(inner, probe)
 	}
-	reason := a.link.Run(ctx, func(ctx context.Context, raw []byte) error { return a.receive(inner, ctx, raw) }, nil)
+	reason := w.link.Run(ctx, w.receive, nil)
 	cancel()
-	close(a.queue)
-	workers.Wait()
+	w.tasks.Close()
 	switch {
-	case a.turned != nil:
-		return a.turned
+	case w.refused != nil:
+		return w.refused
 	case reason.Cause == link.Normal:
 		return nil
 	}
 	return &reason
 }
 
-// agentEnd is an agent's connection to a hub.
-type agent struct {
+// worker is an agent's connection to a hub.
+type worker struct {
 	card  core.Card
 	opts  WorkOptions
 	link  *link.Link[[]byte, []byte]
-	queue chan *assigned
-	// The ids of the envelopes that announced the agent, and why the hub refused
-	// it; of the reader loop alone.
-	hello, knock string
-	turned       error
+	tasks *agent.Tasks[*job] // by the id of the query or delegate
+	// hello and probe are the ids of the envelopes that announced the agent, refused is
+	// why the hub refused it. Only the reader loop touches them.
+	hello, probe string
+	refused      error
 
 	since time.Time // when it connected
 
 	mu       sync.Mutex
-	running  map[string]*assigned // by the id of the query or delegate
-	progress bool                 // the hub understands it
+	progress bool // the hub understands it
 }
 
-// assigned is a query or delegate that the agent works on.
-type assigned struct {
-	e      wire.Envelope
-	req    core.Request
-	ctx    context.Context //nolint:containedctx // it waits in a queue with the task that it belongs to
-	cancel context.CancelCauseFunc
-	// cancels are the envelopes that asked to stop it; agentEnd.mu guards them.
+// job is a query or delegate that the agent works on.
+type job struct {
+	e   wire.Envelope
+	req core.Request
+	// cancels are the envelopes that asked to stop it, until the task is released.
 	cancels []wire.Envelope
 }
 
-func (a *agent) capabilities() wire.Capabilities {
-	c := wire.CapabilitiesOf(a.card)
-	if !a.opts.NoProgress {
+func (w *worker) capabilities() wire.Capabilities {
+	c := wire.CapabilitiesOf(w.card)
+	if !w.opts.NoProgress {
 		c.Extensions = []string{wire.ExtensionProgress}
 	}
-	if a.opts.Notice == nil {
+	if w.opts.Notice == nil {
 		c.TakesContext = new(bool)
 	}
 	return c
 }
 
-func (a *agent) envelope(kind wire.Kind, to, ref string, payload any) wire.Envelope {
-	return wire.New(kind, string(a.card.ID), cmp.Or(to, wire.HubID), ref, payload)
+func (w *worker) envelope(kind wire.Kind, to, ref string, payload any) wire.Envelope {
+	return wire.New(kind, string(w.card.ID), cmp.Or(to, wire.HubID), ref, payload)
 }
 
-func (a *agent) send(ctx context.Context, e wire.Envelope) error {
+func (w *worker) send(ctx context.Context, e wire.Envelope) error {
 	raw := e.Encode()
-	return a.link.Send(ctx, raw, len(raw))
+	return w.link.Send(ctx, raw, len(raw))
 }
 
 // reply answers an envelope.
-func (a *agent) reply(ctx context.Context, to wire.Envelope, kind wire.Kind, payload any) error {
-	return a.send(ctx, a.envelope(kind, to.From, to.ID, payload))
+func (w *worker) reply(ctx context.Context, to wire.Envelope, kind wire.Kind, payload any) error {
+	return w.send(ctx, w.envelope(kind, to.From, to.ID, payload))
 }
 
-// receive takes an envelope of the hub. What it starts lives in the context of the
-// work, not in that of the call.
-func (a *agent) receive(work, ctx context.Context, raw []byte) error {
-	e, err := wire.Decode(raw, a.opts.MaxEnvelopeBytes)
+// receive takes an envelope of the hub.
+func (w *worker) receive(ctx context.Context, raw []byte) error {
+	e, err := wire.Decode(raw, w.opts.MaxEnvelopeBytes)
 	if err == nil {
 		err = e.Check()
 	}
 	if err != nil {
-		return a.reply(ctx, e, wire.KindError, wire.AsError(err))
+		return w.reply(ctx, e, wire.KindError, wire.AsError(err))
 	}
 	switch e.Kind {
 	case wire.KindQuery, wire.KindDelegate:
-		return a.take(work, ctx, e)
+		return w.take(ctx, e)
 	case wire.KindCancel:
-		return a.stop(ctx, e)
+		return w.stop(ctx, e)
 	case wire.KindPing:
-		return a.reply(ctx, e, wire.KindPong, a.pong())
+		return w.reply(ctx, e, wire.KindPong, w.pong())
 	case wire.KindDiscover:
 		var d wire.Discover
 		if e.Read(&d) == nil {
-			a.learn(d.Extensions)
+			w.learn(d.Extensions)
 		}
-		return a.reply(ctx, e, wire.KindCapabilities, a.capabilities())
+		return w.reply(ctx, e, wire.KindCapabilities, w.capabilities())
 	case wire.KindNotify:
 		var n wire.Notify
-		if a.opts.Notice != nil && e.Read(&n) == nil {
-			a.opts.Notice(e.From, *n.Request().Notice)
+		if w.opts.Notice != nil && e.Read(&n) == nil {
+			w.opts.Notice(e.From, *n.Request().Notice)
 		}
 		return nil
 	case wire.KindPong:
-		if e.Ref != "" && e.Ref == a.knock {
-			a.opts.Joined()
+		if e.Ref != "" && e.Ref == w.probe {
+			w.opts.Joined()
 		}
 		return nil
 	case wire.KindError:
 		switch told := readError(e); {
-		case e.Ref == a.hello:
-			a.turned = told.Fault()
+		case e.Ref == w.hello:
+			w.refused = told.Fault()
 			return link.Because(link.Normal, "the hub refused the agent")
 		case e.Ref == "" && told.Code == wire.CodeConflict:
 			replaced := told.Fault()
 			replaced.Peer = Replaced
-			a.turned = replaced
+			w.refused = replaced
 			return link.Because(link.Normal, "the hub has another connection of the agent")
 		case e.Ref == "" && told.Code == wire.CodeNotAuthorized:
-			a.turned = told.Fault()
+			w.refused = told.Fault()
 			return link.Because(link.Normal, "the hub knows the agent no longer")
 		}
-		a.opts.Log.Warn("the hub refused an envelope", "ref", e.Ref)
-		a.opts.Log.Debug("the refusal", "ref", e.Ref, "payload", string(e.Payload))
+		w.opts.Log.Warn("the hub refused an envelope", "ref", e.Ref)
+		w.opts.Log.Debug("the refusal", "ref", e.Ref, "payload", string(e.Payload))
 		return nil
 	}
 	if e.Kind.Known() {
 		return nil // an answer to nothing that this end asks
 	}
-	return a.reply(ctx, e, wire.KindError, wire.Refusef(wire.CodeUnknownKind, "this agent does not know the kind %q: send one of %s", e.Kind, wire.KindList()))
+	return w.reply(ctx, e, wire.KindError, wire.Refusef(wire.CodeUnknownKind, "this agent does not know the kind %q: send one of %s", e.Kind, wire.KindList()))
 }
 
 // readError reads the payload of an error; what cannot be read is unhandled.
@@ -205,68 +195,48 @@ func readError(e wire.Envelope) wire.Error {
 }
 
 // learn notes which extensions the hub understands.
-func (a *agent) learn(extensions []string) {
+func (w *worker) learn(extensions []string) {
 	for _, x := range extensions {
-		if x == wire.ExtensionProgress && !a.opts.NoProgress {
-			a.mu.Lock()
-			a.progress = true
-			a.mu.Unlock()
+		if x == wire.ExtensionProgress && !w.opts.NoProgress {
+			w.mu.Lock()
+			w.progress = true
+			w.mu.Unlock()
 		}
 	}
 }
 
-func (a *agent) pong() wire.Pong {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	p := wire.Pong{Status: "idle", UptimeSecs: int64(time.Since(a.since) / time.Second), ActiveTasks: int64(len(a.running)), AgentName: a.card.Name}
-	if len(a.running) > 0 {
+func (w *worker) pong() wire.Pong {
+	active := w.tasks.Len()
+	p := wire.Pong{Status: "idle", UptimeSecs: int64(time.Since(w.since) / time.Second), ActiveTasks: int64(active), AgentName: w.card.Name}
+	if active > 0 {
 		p.Status = "busy" // the hub knows how much it takes, and gives it no more
 	}
 	return p
 }
 
 // take queues a query or a delegate for a worker that is free.
-func (a *agent) take(work, ctx context.Context, e wire.Envelope) error {
+func (w *worker) take(ctx context.Context, e wire.Envelope) error {
 	req, err := e.Request(time.Now())
 	if err != nil {
-		return a.reply(ctx, e, wire.KindError, wire.AsError(err))
+		return w.reply(ctx, e, wire.KindError, wire.AsError(err))
 	}
-	req.To = core.ToAgent(a.card.ID)
+	req.To = core.ToAgent(w.card.ID)
 	req.Foreign = &core.Foreign{Dialect: wire.Dialect, JSON: e.Raw}
-	t := &assigned{e: e, req: req}
-	t.ctx, t.cancel = context.WithCancelCause(work)
-	a.mu.Lock()
-	again := a.running[e.ID] != nil
-	full := len(a.running) >= a.card.MaxConcurrent
-	if !again && !full {
-		a.running[e.ID] = t
+	if w.tasks.Add(e.ID, &job{e: e, req: req}) == agent.Full {
+		fault := core.NewFault(core.CodeOverloaded, "this agent runs %d tasks at once: try again later", w.card.MaxConcurrent)
+		return w.reply(ctx, e, wire.KindError, wire.ErrorOf(fault))
 	}
-	a.mu.Unlock()
-	switch {
-	case again:
-		return nil // it is under way, and its answer answers both
-	case full:
-		fault := core.NewFault(core.CodeOverloaded, "this agent runs %d tasks at once: try again later", a.card.MaxConcurrent)
-		return a.reply(ctx, e, wire.KindError, wire.ErrorOf(fault))
-	}
-	a.queue <- t // it has room for as many as run
-	return nil
+	return nil // the answer to one that came again answers both
 }
 
 // stop cancels what an envelope names. The worker acknowledges it once the handler
 // has returned, since only then the agent has room again.
-func (a *agent) stop(ctx context.Context, e wire.Envelope) error {
+func (w *worker) stop(ctx context.Context, e wire.Envelope) error {
 	var c wire.Cancel
 	_ = e.Read(&c) // a cancel without a reason is one too
-	a.mu.Lock()
-	t := a.running[e.Ref]
-	if t != nil {
-		t.cancels = append(t.cancels, e)
+	why := core.NewFault(core.CodeCancelled, "%s", cmp.Or(c.Reason, "cancelled"))
+	if !w.tasks.Cancel(e.Ref, why, func(j *job) { j.cancels = append(j.cancels, e) }) {
+		return w.reply(ctx, e, wire.KindAck, wire.Ack{Accepted: false, Reason: "it is not running here"})
 	}
-	a.mu.Unlock()
-	if t == nil {
-		return a.reply(ctx, e, wire.KindAck, wire.Ack{Accepted: false, Reason: "it is not running here"})
-	}
-	t.cancel(core.NewFault(core.CodeCancelled, "%s", cmp.Or(c.Reason, "cancelled")))
 	return nil
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
@@ -15,8 +16,6 @@ type job struct {
 	message *wire.SendMessage
 
 	mu     sync.Mutex
-	cancel context.CancelCauseFunc              // nil until it runs
-	why    *core.Fault                          // why it was cancelled; nil if it was not
 	ended  bool                                 // its end was said
 	texted bool                                 // a piece of text was said
 	asked  map[string]chan core.ApprovalDecided // guarded by worker.mu; made when one is needed
@@ -24,46 +23,27 @@ type job struct {
 
 func (j *job) id() string { return j.message.GetRequestId() }
 
-// begin lets a cancel reach the handler. It reports false when one came before.
-func (j *job) begin(cancel context.CancelCauseFunc) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.cancel = cancel
-	return j.why == nil
-}
-
-func (j *job) cancelled(reason string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.why != nil {
-		return
+// cancelled returns why the hub cancelled the request of a handler's context, or nil.
+func cancelled(ctx context.Context) *core.Fault {
+	var why *core.Fault
+	if errors.As(context.Cause(ctx), &why) {
+		return why
 	}
-	j.why = core.NewFault(core.CodeCancelled, "%s", reason)
-	if j.cancel != nil {
-		j.cancel(j.why)
-	}
+	return nil
 }
 
-// cause returns why the job was cancelled, or nil.
-func (j *job) cause() *core.Fault {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.why
-}
-
-// run lets the handler answer one request and sees to it that it ends.
-func (w *worker) run(ctx context.Context, j *job) {
-	inner, cancel := context.WithCancelCause(context.WithValue(ctx, jobKey{}, j))
-	defer cancel(nil)
+// run lets the handler answer one request and makes sure that it ends.
+func (w *worker) run(ctx context.Context, _ string, j *job) {
+	ctx = context.WithValue(ctx, jobKey{}, j)
 	var err error
-	begun := j.begin(cancel)
+	begun := cancelled(ctx) == nil
 	if begun {
 		r := coven.RequestOf(j.message)
 		r.To = core.ToAgent(w.card.ID)
-		err = w.handle(inner, r, func(b core.Body) error { return w.say(inner, j, b) })
+		err = w.handle(ctx, r, func(b core.Body) error { return w.say(ctx, j, b) })
 	}
 	var end core.Body = core.Done{}
-	switch why := j.cause(); {
+	switch why := cancelled(ctx); {
 	case why != nil && (!begun || err != nil):
 		end = core.Cancelled{Reason: why.Message}
 	case err != nil:
@@ -76,8 +56,8 @@ func (w *worker) run(ctx context.Context, j *job) {
 
 // forget makes room for the next request, or leaves if there will be none.
 func (w *worker) forget(j *job) {
+	w.tasks.Release(j.id())
 	w.mu.Lock()
-	delete(w.running, j.id())
 	for id, mine := range j.asked {
 		w.approvals[id] = without(w.approvals[id], mine)
 		if len(w.approvals[id]) == 0 {

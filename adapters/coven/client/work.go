@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -69,7 +70,6 @@ func Work(ctx context.Context, conn link.Conn[*wire.ServerMessage, *wire.AgentMe
 	card.MaxConcurrent = max(card.MaxConcurrent, 1)
 	w := &worker{
 		card: card, handle: handle, heartbeat: DefaultHeartbeat, maxBytes: coven.DefaultMaxMessageBytes,
-		running:   make(map[string]*job),
 		calls:     make(map[string]chan *wire.PackToolResult),
 		approvals: make(map[string][]chan core.ApprovalDecided),
 	}
@@ -84,7 +84,6 @@ func Work(ctx context.Context, conn link.Conn[*wire.ServerMessage, *wire.AgentMe
 		_ = conn.Close(link.Reason{Cause: link.Normal}) // nothing was said on it
 		return err
 	}
-	w.jobs = make(chan *job, card.MaxConcurrent+backlog)
 	w.link = link.New(conn, w.linkOptions)
 	// It fits, and the queue is empty: this does not wait and cannot fail.
 	_ = w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: register}})
@@ -92,22 +91,16 @@ func Work(ctx context.Context, conn link.Conn[*wire.ServerMessage, *wire.AgentMe
 	// Handlers are told of the end only once nothing more is sent: what they make of
 	// it must not look like an answer.
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	var wg sync.WaitGroup
-	for range card.MaxConcurrent {
-		wg.Go(func() {
-			for j := range w.jobs {
-				w.run(inner, j)
-			}
-		})
-	}
-	wg.Go(func() {
+	w.tasks = agent.Run(inner, card.MaxConcurrent, 2*card.MaxConcurrent+backlog, w.run)
+	var beating sync.WaitGroup
+	beating.Go(func() {
 		w.beat(inner)
 		reason := w.link.Reason()
 		cancel(&reason)
 	})
 	reason := w.link.Run(ctx, w.receive, nil)
-	close(w.jobs)
-	wg.Wait()
+	w.tasks.Close()
+	beating.Wait()
 	return w.outcome(ctx, reason)
 }
 
@@ -122,15 +115,14 @@ type worker struct {
 	linkOptions link.Options
 
 	link   *link.Link[*wire.ServerMessage, *wire.AgentMessage]
-	jobs   chan *job
-	spoken atomic.Bool // something was sent since the last look
+	tasks  *agent.Tasks[*job] // by request id
+	spoken atomic.Bool        // something was sent since the last look
 
 	// These belong to the reader loop.
 	joined  bool
 	refused *core.Fault
 
 	mu        sync.Mutex
-	running   map[string]*job // by request id, those that wait for a slot included
 	calls     map[string]chan *wire.PackToolResult
 	approvals map[string][]chan core.ApprovalDecided // by tool id, first come first served
 	leaving   bool                                   // Shutdown was received
@@ -189,12 +181,8 @@ func (w *worker) receive(ctx context.Context, m *wire.ServerMessage) error {
 	case *wire.ServerMessage_SendMessage:
 		return w.admit(ctx, p.SendMessage)
 	case *wire.ServerMessage_CancelRequest:
-		w.mu.Lock()
-		j := w.running[p.CancelRequest.GetRequestId()]
-		w.mu.Unlock()
-		if j != nil {
-			j.cancelled(p.CancelRequest.GetReason())
-		}
+		why := core.NewFault(core.CodeCancelled, "%s", p.CancelRequest.GetReason())
+		w.tasks.Cancel(p.CancelRequest.GetRequestId(), why, nil)
 	case *wire.ServerMessage_InjectContext:
 		return w.injected(ctx, p.InjectContext)
 	case *wire.ServerMessage_ToolApproval:
@@ -241,25 +229,11 @@ func (w *worker) join(m *wire.ServerMessage) error {
 // admit puts a request in line. The hub keeps to what the agent declared; one
 // that does not is told.
 func (w *worker) admit(ctx context.Context, m *wire.SendMessage) error {
-	id, j := m.GetRequestId(), &job{worker: w, message: m}
-	w.mu.Lock()
-	_, again := w.running[id]
-	if !again {
-		w.running[id] = j
+	id := m.GetRequestId()
+	if w.tasks.Add(id, &job{worker: w, message: m}) != agent.Full {
+		return nil // what is said of one that came again would end the first
 	}
-	w.mu.Unlock()
-	if again {
-		return nil // whatever is said would end the first
-	}
-	select {
-	case w.jobs <- j:
-		return nil
-	default:
-	}
-	w.mu.Lock()
-	delete(w.running, id)
-	w.mu.Unlock()
-	f := core.NewFault(core.CodeOverloaded, "%d requests wait already", cap(w.jobs))
+	f := core.NewFault(core.CodeOverloaded, "%d requests wait already", w.card.MaxConcurrent+backlog)
 	return w.tell(ctx, id, core.Failed{Fault: f}, false)
 }
 
@@ -291,9 +265,8 @@ func (w *worker) decided(m *wire.ToolApprovalResponse) {
 func (w *worker) leave() {
 	w.mu.Lock()
 	w.leaving = true
-	idle := len(w.running) == 0
 	w.mu.Unlock()
-	if idle {
+	if w.tasks.Len() == 0 {
 		w.link.Close(link.Reason{Cause: link.Normal, Text: "shutdown"})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -58,7 +59,7 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 	defer stop()
 	w := &worker{
 		link: link.New(conn, opts.Link), card: card, handle: handle, opts: opts,
-		tasks: make(chan *job, card.MaxConcurrent), registered: make(chan struct{}), jobs: map[string]*job{}, asks: map[string]*ask{},
+		registered: make(chan struct{}), asks: map[string]*ask{},
 	}
 	w.agent = &Agent{worker: w}
 	if err := w.register(ctx); err != nil {
@@ -66,22 +67,16 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 		return err
 	}
 
-	var running sync.WaitGroup
-	for range card.MaxConcurrent {
-		running.Go(func() {
-			for j := range w.tasks {
-				w.run(base, j)
-			}
-		})
-	}
-	running.Go(func() {
+	w.tasks = agent.Run(base, card.MaxConcurrent, 2*card.MaxConcurrent, func(ctx context.Context, _ string, j *job) { w.run(base, ctx, j) })
+	var beating sync.WaitGroup
+	beating.Go(func() {
 		w.beat(ctx)
 		stop()
 	})
 	reason := w.link.Run(context.WithoutCancel(ctx), w.receive, nil)
 	stop()
-	close(w.tasks)
-	running.Wait()
+	w.tasks.Close()
+	beating.Wait()
 	switch {
 	case w.refused != nil:
 		return w.refused
@@ -99,9 +94,7 @@ type worker struct {
 	opts   WorkOptions
 	agent  *Agent
 	ids    atomic.Uint64
-	active atomic.Int64
-
-	tasks chan *job // those that nobody has begun
+	tasks  *agent.Tasks[*job] // by id
 
 	// Of the reader loop, until registered is closed or Run has returned.
 	registered chan struct{}
@@ -112,7 +105,6 @@ type worker struct {
 	interval atomic.Int64 // between heartbeats
 
 	mu   sync.Mutex
-	jobs map[string]*job // by task, those that have not ended
 	asks map[string]*ask // by request
 }
 
@@ -282,9 +274,9 @@ func (w *worker) beat(ctx context.Context) {
 		}
 		select {
 		case <-due:
-			active := w.active.Load()
+			active := min(w.tasks.Len(), w.card.MaxConcurrent)
 			status := "healthy"
-			if active >= int64(w.card.MaxConcurrent) {
+			if active == w.card.MaxConcurrent {
 				status = "busy"
 			}
 			if w.send(context.WithoutCancel(ctx), wire.TypeHeartbeat, wire.Heartbeat{Status: status, ActiveTasks: wire.Count(active)}) != nil {

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"context"
+	"sync"
+)
+
+// Verdict says what became of a task that was added.
+type Verdict uint8
+
+// The verdicts.
+const (
+	_     Verdict = iota
+	Taken         // it is worked on, or waits for a worker
+	Again         // the id is that of a task at hand: it was not added
+	Full          // as many tasks are at hand as may be: it was not added
+)
+
+// Tasks are the tasks at hand of one connection: those that are worked on and those
+// that wait. It is safe for concurrent use.
+type Tasks[T any] struct {
+	ctx     context.Context //nolint:containedctx // the parent of every task's context, as long as the connection lives
+	work    func(ctx context.Context, id string, task T)
+	most    int
+	queue   chan *entry[T]
+	workers sync.WaitGroup
+
+	mu   sync.Mutex
+	byID map[string]*entry[T]
+}
+
+// entry is one task at hand.
+type entry[T any] struct {
+	id     string
+	task   T
+	ctx    context.Context //nolint:containedctx // it waits in the queue with its task
+	cancel context.CancelCauseFunc
+}
+
+// Run starts workers that hand tasks to work, one at a time each, in the order in which
+// they were added. At most most tasks are at hand. A task's context descends from ctx and
+// ends when it is cancelled; work is called for one that was cancelled before it began,
+// too. Close ends the workers.
+func Run[T any](ctx context.Context, workers, most int, work func(ctx context.Context, id string, task T)) *Tasks[T] {
+	t := &Tasks[T]{ctx: ctx, work: work, most: most, queue: make(chan *entry[T], most), byID: map[string]*entry[T]{}}
+	for range workers {
+		t.workers.Go(func() {
+			for e := range t.queue {
+				t.work(e.ctx, e.id, e.task)
+				t.release(e)
+				e.cancel(nil)
+			}
+		})
+	}
+	return t
+}
+
+// Close waits until every task at hand is done. Nothing may be added any more.
+func (t *Tasks[T]) Close() {
+	close(t.queue)
+	t.workers.Wait()
+}
+
+// Add hands a task to a worker. It never waits.
+func (t *Tasks[T]) Add(id string, task T) Verdict {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.byID[id] != nil:
+		return Again
+	case len(t.byID) >= t.most:
+		return Full
+	}
+	e := &entry[T]{id: id, task: task}
+	e.ctx, e.cancel = context.WithCancelCause(t.ctx)
+	t.byID[id] = e
+	t.queue <- e // it has room for all that may be at hand
+	return Taken
+}
+
+// Find returns the task at hand of an id.
+func (t *Tasks[T]) Find(id string) (task T, found bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.byID[id]; e != nil {
+		return e.task, true
+	}
+	return task, false
+}
+
+// Cancel ends the context of a task at hand because of why, and reports whether there is
+// one. note, unless it is nil, is told the task before, while none is released: it must
+// return soon and must not call back.
+func (t *Tasks[T]) Cancel(id string, why error, note func(T)) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.byID[id]
+	if e == nil {
+		return false
+	}
+	if note != nil {
+		note(e.task)
+	}
+	e.cancel(why)
+	return true
+}
+
+// Release lets go of a task before its work returns: it is found no more, its id is free
+// and there is room for another.
+func (t *Tasks[T]) Release(id string) {
+	t.mu.Lock()
+	e := t.byID[id]
+	t.mu.Unlock()
+	if e != nil {
+		t.release(e)
+	}
+}
+
+func (t *Tasks[T]) release(e *entry[T]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byID[e.id] == e { // and not another that came since
+		delete(t.byID, e.id)
+	}
+}
+
+// Len returns how many tasks are at hand.
+func (t *Tasks[T]) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID)
+}
