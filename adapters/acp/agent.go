@@ -25,15 +25,15 @@ func (s *session) introduce(ctx context.Context, e wire.Envelope) error {
 }
 
 // introduceBy is introduce with a way to make the peer an agent. A conflict of
-// [session.join] begins a contest, which answers the envelope later.
+// [session.join] begins a takeover, which answers the envelope later.
 func (s *session) introduceBy(ctx context.Context, e wire.Envelope, join func(context.Context, core.Card) error) error {
 	var c wire.Capabilities
 	err := e.Read(&c)
 	if err == nil {
 		err = join(ctx, c.Card(s.who.id, e.Content()))
 	}
-	if errors.Is(err, errContested) {
-		s.contend(ctx, e)
+	if errors.Is(err, errIDTaken) {
+		s.beginTakeover(ctx, e)
 		return nil
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *session) declare(extensions []string) {
 }
 
 // join makes the peer the agent of the card, or replaces its card. It returns
-// errContested when another connection has the id.
+// errIDTaken when another connection has the id.
 func (s *session) join(_ context.Context, card core.Card) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *session) join(_ context.Context, card core.Card) error {
 		s.joined = true
 		return nil
 	case core.AsFault(err).Code == core.CodeConflict:
-		return errContested
+		return errIDTaken
 	default:
 		return err
 	}

@@ -163,7 +163,7 @@ func (t *teller) sendEnd(raw []byte) error {
 			gone := s.gone
 			s.mu.Unlock()
 			if gone { // else it fell out of a full mailbox, which says so itself
-				s.handOn([]owing{owed})
+				s.handOver([]owing{owed})
 			}
 		}
 	}

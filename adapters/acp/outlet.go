@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// unsureFor is for how long what a connection took may have been lost with it: longer
+// redeliverWindow is for how long what a connection took may have been lost with it: longer
 // than it takes to notice a dead one.
-const unsureFor = time.Minute
+const redeliverWindow = time.Minute
 
 // linkOutlet sends to the one connection of a peer.
 type linkOutlet struct {
@@ -55,8 +55,8 @@ func (o *linkOutlet) note(owed owing) (taken func()) {
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.results = slices.DeleteFunc(o.results, func(h *handed) bool { return !h.taken.IsZero() && now.Sub(h.taken) >= unsureFor })
-	o.results = append(o.results[max(0, len(o.results)+1-owedMost):], h)
+	o.results = slices.DeleteFunc(o.results, func(h *handed) bool { return !h.taken.IsZero() && now.Sub(h.taken) >= redeliverWindow })
+	o.results = append(o.results[max(0, len(o.results)+1-maxOwed):], h)
 	return func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -71,7 +71,7 @@ func (o *linkOutlet) doubtful(end link.Reason) (due []owing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, h := range o.results {
-		if h.taken.IsZero() || end.Cause != link.Normal && now.Sub(h.taken) < unsureFor {
+		if h.taken.IsZero() || end.Cause != link.Normal && now.Sub(h.taken) < redeliverWindow {
 			due = append(due, h.owing)
 		}
 	}

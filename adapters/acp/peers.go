@@ -26,8 +26,8 @@ type PeersOptions struct {
 
 // The bounds of what is kept for peers that are away: results, for one and in all.
 const (
-	owedMost    = 1024
-	owedMostAll = 16 * 1024
+	maxOwed      = 1024
+	maxOwedTotal = 16 * 1024
 )
 
 // Peers is what the ACP sessions of one hub share: who is connected, what is owed
@@ -126,12 +126,12 @@ func (p *Peers) leave(w who, due []owing) (here *session, lost int) {
 	if here := p.live[w]; len(here) > 0 {
 		return here[len(here)-1], 0
 	}
-	if p.owing+len(due) > owedMostAll {
+	if p.owing+len(due) > maxOwedTotal {
 		p.sweep()
 	}
 	before := len(p.owed[w])
 	all := slices.Concat(p.owed[w], due)
-	over := min(max(len(all)-owedMost, p.owing+len(due)-owedMostAll, 0), len(all))
+	over := min(max(len(all)-maxOwed, p.owing+len(due)-maxOwedTotal, 0), len(all))
 	if over > 0 {
 		slices.SortStableFunc(all, owing.compare)
 	}

@@ -12,8 +12,8 @@ func TestWhatIsKeptForAPeerThatIsAwayIsBoundedAndResultsThatAreLostAreCounted(t 
 	p, kit := NewPeers(PeersOptions{}), who{"kit", "kit"}
 	at := time.Now()
 	var due []owing
-	for i := range owedMost {
-		due = append(due, owing{id: fmt.Sprint(i), reports: i != 7, until: at.Add(time.Duration(owedMost-i) * time.Second)})
+	for i := range maxOwed {
+		due = append(due, owing{id: fmt.Sprint(i), reports: i != 7, until: at.Add(time.Duration(maxOwed-i) * time.Second)})
 	}
 	if here, lost := p.leave(kit, due); here != nil || lost != 0 {
 		t.Errorf("as many as there is room for: got %v and %d lost, want none", here, lost)
@@ -25,17 +25,17 @@ func TestWhatIsKeptForAPeerThatIsAwayIsBoundedAndResultsThatAreLostAreCounted(t 
 		t.Errorf("one too many: got %d lost, want 1", lost)
 	}
 	for _, o := range p.owed[kit] {
-		if o.id == "7" || o.id == fmt.Sprint(owedMost-1) {
+		if o.id == "7" || o.id == fmt.Sprint(maxOwed-1) {
 			t.Errorf("got %s kept, want what reports nothing and what is kept the shortest to go", o.id)
 		}
 	}
-	if got := len(p.owed[kit]); got != owedMost || p.owing != owedMost {
-		t.Errorf("got %d kept and %d counted, want %d", got, p.owing, owedMost)
+	if got := len(p.owed[kit]); got != maxOwed || p.owing != maxOwed {
+		t.Errorf("got %d kept and %d counted, want %d", got, p.owing, maxOwed)
 	}
-	for i := range owedMostAll/owedMost - 1 {
+	for i := range maxOwedTotal/maxOwed - 1 {
 		p.leave(who{"p", core.AgentID(fmt.Sprint(i))}, due)
 	}
-	if _, lost := p.leave(who{"p", "last"}, due[:2]); lost != 2 || p.owing != owedMostAll {
-		t.Errorf("beyond the bound of all: got %d lost and %d kept, want 2 and %d", lost, p.owing, owedMostAll)
+	if _, lost := p.leave(who{"p", "last"}, due[:2]); lost != 2 || p.owing != maxOwedTotal {
+		t.Errorf("beyond the bound of all: got %d lost and %d kept, want 2 and %d", lost, p.owing, maxOwedTotal)
 	}
 }

@@ -64,7 +64,7 @@ type session struct {
 
 	mu       sync.Mutex
 	joined   bool
-	contest  contest
+	takeover takeover
 	progress bool              // the peer declared the extension
 	full     bool              // it said that it is overloaded, and has ended no task since
 	asked    map[string]*asked // by the id of its envelope
@@ -163,7 +163,7 @@ func (s *session) takeOver() {
 // admit checks who an envelope is from, and its shape.
 func (s *session) admit(e wire.Envelope) error {
 	if e.From != "" && !hub.SameAgent(e.From, s.who.id) {
-		return wire.Refusef(wire.CodeNotAuthorized, "this connection is %q, not %q: send that in from, or leave it out, or connect anew", s.who.id, e.From)
+		return wire.Refusef(wire.CodeNotAuthorized, "this connection is %q, not %q: send that in from, or leave it out, or connect again", s.who.id, e.From)
 	}
 	return e.Check()
 }
@@ -282,7 +282,7 @@ func (s *session) close(reason *core.Fault, due ...owing) {
 	}
 	s.mu.Unlock()
 	s.self.Close(reason)
-	s.handOn(due)
+	s.handOver(due)
 }
 
 func (s *session) owing(a *asked) owing {
@@ -295,22 +295,22 @@ func (s *session) elsewhere(a *asked) bool {
 	if a.kind != wire.KindDelegate || !a.reports || !s.out.away() {
 		return false
 	}
-	heir := s.peers.listening(s.who)
-	return heir != nil && heir.inherit([]owing{s.owing(a)})
+	successor := s.peers.listening(s.who)
+	return successor != nil && successor.inherit([]owing{s.owing(a)})
 }
 
-// handOn gives what the session's peer is still owed to another of its connections,
+// handOver gives what the session's peer is still owed to another of its connections,
 // or keeps it for the next.
-func (s *session) handOn(due []owing) {
+func (s *session) handOver(due []owing) {
 	for len(due) > 0 {
-		heir, lost := s.peers.leave(s.who, due)
+		successor, lost := s.peers.leave(s.who, due)
 		if lost > 0 {
 			s.log.Warn("results of delegates are lost: too many wait for who is away", "results", lost)
 			for range lost {
 				s.hub.Count("acp.result.lost")
 			}
 		}
-		if heir == nil || heir.inherit(due) {
+		if successor == nil || successor.inherit(due) {
 			return
 		}
 	}

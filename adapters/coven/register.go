@@ -100,8 +100,8 @@ func cardOf(r *wire.RegisterAgent) (core.Card, extensions, error) {
 	return c, ext, nil
 }
 
-// metadataOf is what the agent told of its surroundings, one member a field, by
-// the names that the protocol gives them.
+// metadataOf returns the metadata of an agent, a member for each field, by the names of
+// the protocol.
 func metadataOf(r *wire.RegisterAgent) (map[string]json.RawMessage, error) {
 	all := make(map[string]json.RawMessage)
 	if r.GetMetadata() != nil {

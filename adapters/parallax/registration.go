@@ -32,7 +32,7 @@ func (s *session) register(ctx context.Context, m wire.Message, p wire.Register)
 	}
 	principal.Dialect = Dialect
 	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks, Checked: true})
-	s.most = min(wire.Milliseconds(p.Config.TaskTimeout), wire.MostTaskTimeout)
+	s.most = min(wire.Milliseconds(p.Config.TaskTimeout), wire.MaxTaskTimeout)
 	err = agent.Join(card, s.joinOptions())
 	conflict := err != nil && core.AsFault(err).Code == core.CodeConflict
 	if err != nil && !conflict {
@@ -49,13 +49,13 @@ func (s *session) register(ctx context.Context, m wire.Message, p wire.Register)
 	s.card = card
 	s.mu.Unlock()
 	if conflict {
-		s.contested <- contest{register: m.ID, card: card}
+		s.claims <- claim{register: m.ID, card: card}
 		return nil
 	}
 	return s.welcome(ctx, m.ID, card)
 }
 
-// joinOptions are how this dialect takes what it has no words for.
+// joinOptions say how the hub is to treat an agent of this dialect.
 func (s *session) joinOptions() hub.JoinOptions {
 	if s.gate != nil {
 		return hub.JoinOptions{NoticeTasks: true, Probe: s.probe}
@@ -63,7 +63,7 @@ func (s *session) joinOptions() hub.JoinOptions {
 	return hub.JoinOptions{NoticeTasks: true, Probe: s.link.Ping, MostTime: s.most}
 }
 
-// welcome tells the agent that it is in.
+// welcome tells the agent that it is registered.
 func (s *session) welcome(ctx context.Context, id string, card core.Card) error {
 	s.imposed.Store(int64(s.agent.Terms().Heartbeat))
 	s.told.Store(int64(s.interval()))
@@ -74,15 +74,15 @@ func (s *session) welcome(ctx context.Context, id string, card core.Card) error 
 	return nil
 }
 
-// contest is a register for an id that another connection has.
-type contest struct {
+// claim is a register for an id that another connection has.
+type claim struct {
 	register string // the id of the message
 	card     core.Card
 }
 
-// settle finds out who of the two has the id. That may take a while, so that it is
-// the pump's to do and not the reader's.
-func (s *session) settle(ctx context.Context, c contest) error {
+// settle finds out which of two connections has the id. That may take a while, so the
+// pump does it, not the reader.
+func (s *session) settle(ctx context.Context, c claim) error {
 	switch err := s.agent.Take(ctx, c.card, s.joinOptions()); {
 	case err == nil:
 		return s.welcome(ctx, c.register, c.card)

@@ -28,7 +28,7 @@ func newSession(h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options) *sessi
 	opts = opts.withDefaults()
 	return &session{
 		hub: h, link: link.New(conn, opts.Link), opts: opts, log: opts.Log.With("connection", opts.ConnectionID),
-		pace: newPace(opts.MaxMessagesPerSecond), contested: make(chan contest, 1), joined: make(chan struct{}), tasks: newHeld(), asked: map[string]*asking{},
+		pace: newPace(opts.MaxMessagesPerSecond), claims: make(chan claim, 1), joined: make(chan struct{}), tasks: newHeld(), asked: map[string]*asking{},
 	}
 }
 
@@ -61,12 +61,12 @@ type session struct {
 	// Of the reader loop; the pump may read them once joined is closed, and what
 	// comes after Run may too.
 	pace       *pace
-	agent      *hub.Session // nil until a register was taken, which may be contested
+	agent      *hub.Session // nil until a register was taken, whose id may be claimed by two
 	id         core.AgentID
 	extensions map[string]bool
 	declared   time.Duration // the interval between heartbeats that the agent chose; 0 for none
 	most       time.Duration // how long a task may take, as the agent says; 0 for the deadline
-	contested  chan contest  // a register for an id that another has, for the pump
+	claims     chan claim    // a register for an id that another has, for the pump
 	joined     chan struct{} // closed once the agent is in
 	seen       time.Time     // when the hub was last told of a sign of life
 
@@ -77,11 +77,11 @@ type session struct {
 	// secret is what messages are signed with; nil for none.
 	secret atomic.Pointer[[]byte]
 
-	mu       sync.Mutex
-	card     core.Card
-	standing standing
-	tasks    held
-	asked    map[string]*asking // by the agent's own id of a request
+	mu        sync.Mutex
+	card      core.Card
+	condition condition
+	tasks     held
+	asked     map[string]*asking // by the agent's own id of a request
 }
 
 // receive takes one frame from the agent. It runs in the reader loop.
@@ -261,7 +261,7 @@ func (s *session) pump(ctx context.Context) {
 	defer timer.Stop()
 	select {
 	case <-s.joined:
-	case c := <-s.contested:
+	case c := <-s.claims:
 		if err := s.settle(ctx, c); err != nil {
 			s.end(err)
 			return

@@ -16,8 +16,8 @@ func ResponseOf(a core.Answer) Response {
 	return Response{Data: orNull(joinFiles(a.Data, a.Files)), Summary: inWords(a), TokensUsed: a.TokensUsed, Truncated: a.Truncated}
 }
 
-// wordsMost bounds the words that only repeat data.
-const wordsMost = 4 << 10
+// maxRepeatedData bounds the words that only repeat data.
+const maxRepeatedData = 4 << 10
 
 // inWords is what an answer says in words, never nothing: data alone is its compact
 // JSON, cut where that is long, since it stands beside it whole.
@@ -26,7 +26,7 @@ func inWords(a core.Answer) string {
 	switch {
 	case a.Text != "":
 		return a.Text
-	case len(a.Data) > 0 && json.Compact(&compact, a.Data) == nil && compact.Len() > wordsMost:
+	case len(a.Data) > 0 && json.Compact(&compact, a.Data) == nil && compact.Len() > maxRepeatedData:
 		return Summary(compact.String())
 	case compact.Len() > 0:
 		return compact.String()

@@ -223,16 +223,16 @@ func (e Envelope) Check() error {
 	}
 	var v *schemas.Violation
 	if errors.As(err, &v) {
-		if slip := slipIn(e.Content(), strings.TrimPrefix(v.Path, "payload.")); slip != "" {
-			return Refusef(CodeInvalidEnvelope, "payload of %s: %s", e.Kind, slip)
+		if hint := misspeltKey(e.Content(), strings.TrimPrefix(v.Path, "payload.")); hint != "" {
+			return Refusef(CodeInvalidEnvelope, "payload of %s: %s", e.Kind, hint)
 		}
 	}
 	return Refusef(CodeInvalidEnvelope, "%s: %s", e.Kind, err)
 }
 
-// slipIn words what is wrong when the member that a path leads to is there under a
+// misspeltKey words what is wrong when the member that a path leads to is there under a
 // key in another case, else it is "".
-func slipIn(object strictjson.Value, path string) string {
+func misspeltKey(object strictjson.Value, path string) string {
 	within, name := "", path
 	for {
 		step, rest, deeper := strings.Cut(name, ".")

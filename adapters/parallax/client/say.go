@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// asideBytes bounds what a plain agent says beside its text.
-const asideBytes = 256 << 10
+// maxItemBytes bounds the items that a plain agent sends with its result.
+const maxItemBytes = 256 << 10
 
 // said is what a handler has said of its task.
 type said struct {
@@ -26,8 +26,8 @@ type said struct {
 	// Of a plain agent, which says all at the end.
 	text  strings.Builder
 	files []core.File
-	aside []json.RawMessage // items for what is neither text nor a file
-	bytes int               // of aside
+	items []json.RawMessage // what is neither text nor a file
+	bytes int               // of items
 	lost  int               // how many did not fit there
 }
 
@@ -113,11 +113,11 @@ func (t *said) gather(body core.Body) {
 	}
 	i, _ := wire.ItemOf(body)
 	raw, err := wire.Marshal(i)
-	if err != nil || t.bytes+len(raw) > asideBytes {
+	if err != nil || t.bytes+len(raw) > maxItemBytes {
 		t.lost++
 		return
 	}
-	t.aside, t.bytes = append(t.aside, raw), t.bytes+len(raw)
+	t.items, t.bytes = append(t.items, raw), t.bytes+len(raw)
 }
 
 // untold is what the end has to tell: what a plain agent has gathered. Where no
@@ -129,7 +129,7 @@ func (t *said) untold(whole string) (wire.Answer, wire.ResultMetadata) {
 	if a.Text == "" && !t.told {
 		a.Text = whole
 	}
-	return a, wire.ResultMetadata{TokensUsed: wire.Count(t.spent.Total()), Progress: t.aside, ProgressOmitted: t.lost}
+	return a, wire.ResultMetadata{TokensUsed: wire.Count(t.spent.Total()), Progress: t.items, ProgressOmitted: t.lost}
 }
 
 // finish sends the end of a task.

@@ -66,20 +66,20 @@ type RegisterConfig struct {
 
 // The least and the most that an agent may choose between its heartbeats.
 const (
-	leastHeartbeat = time.Second
-	mostHeartbeat  = 5 * time.Minute
+	minHeartbeat = time.Second
+	maxHeartbeat = 5 * time.Minute
 )
 
-// MostTaskTimeout is the most that an agent may allow for a task: no deadline is further
+// MaxTaskTimeout is the most that an agent may allow for a task: no deadline is further
 // away.
-const MostTaskTimeout = 365 * 24 * time.Hour
+const MaxTaskTimeout = 365 * 24 * time.Hour
 
 // Heartbeat is the interval that the agent chose, within bounds; 0 for none.
 func (c RegisterConfig) Heartbeat() time.Duration {
 	if c.HeartbeatInterval <= 0 {
 		return 0
 	}
-	return max(leastHeartbeat, min(Milliseconds(c.HeartbeatInterval), mostHeartbeat))
+	return max(minHeartbeat, min(Milliseconds(c.HeartbeatInterval), maxHeartbeat))
 }
 
 // Registered is the payload of registered, the answer to register.

@@ -14,16 +14,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// standing is what an agent says of its own load. Session.mu guards it.
-type standing struct {
+// condition is what is known of an agent's load. session.mu guards it.
+type condition struct {
 	said      core.LoadState
-	full      bool // it said maxTasks 0
-	unhealthy bool // it missed heartbeats
-	told      core.LoadState
+	full      bool           // it said maxTasks 0
+	unhealthy bool           // it missed heartbeats
+	sent      core.LoadState // what the hub was told last
 }
 
-// load is what the hub should make of it.
-func (s *standing) load() core.LoadState {
+// load is the load that the hub should assume.
+func (s *condition) load() core.LoadState {
 	switch {
 	case s.said == core.LoadDraining:
 		return core.LoadDraining
@@ -42,20 +42,20 @@ var states = map[string]core.LoadState{
 	"draining": core.LoadDraining, "stopping": core.LoadDraining,
 }
 
-// heartbeat answers a heartbeat and takes in how the agent says it is.
+// heartbeat answers a heartbeat and notes what the agent says of itself.
 func (s *session) heartbeat(ctx context.Context, m wire.Message, p wire.Heartbeat) error {
 	s.heard(true)
 	now := time.Now()
 	s.agent.SetVitals(core.Vitals{At: now, Status: wire.Shorten(p.Status), Active: int(p.ActiveTasks), Metrics: s.metrics(p.Metrics)})
-	s.restand(func(st *standing) { s.say(st, p.Status) })
+	s.changeCondition(func(st *condition) { s.noteStatus(st, p.Status) })
 	return s.reply(ctx, wire.TypeHeartbeatAck, m.ID, wire.HeartbeatAck{ServerTime: wire.Timestamp(now), NextHeartbeat: wire.MillisecondsOf(s.interval())})
 }
 
-// mostMetrics bounds how many metrics of an agent are kept, and mostMetricBytes their
+// maxMetrics bounds how many metrics of an agent are kept, and maxMetricBytes their
 // names.
 const (
-	mostMetrics     = 32
-	mostMetricBytes = 64
+	maxMetrics     = 32
+	maxMetricBytes = 64
 )
 
 // metrics are the numbers of a heartbeat. What is no number is counted and left out.
@@ -63,10 +63,10 @@ func (s *session) metrics(raw wire.Members) map[string]float64 {
 	if len(raw) == 0 {
 		return nil
 	}
-	kept := make(map[string]float64, min(len(raw), mostMetrics))
+	kept := make(map[string]float64, min(len(raw), maxMetrics))
 	for _, name := range slices.Sorted(maps.Keys(raw)) {
 		var n *float64
-		if len(kept) == mostMetrics || len(name) > mostMetricBytes || json.Unmarshal(raw[name], &n) != nil || n == nil {
+		if len(kept) == maxMetrics || len(name) > maxMetricBytes || json.Unmarshal(raw[name], &n) != nil || n == nil {
 			s.hub.Count("parallax.ignored.metric")
 			continue
 		}
@@ -96,8 +96,8 @@ func (s *session) imposedOn(ctx context.Context, i *hub.Imposed) error {
 	})
 }
 
-// say takes in the word of a status; one that nobody knows changes nothing.
-func (s *session) say(st *standing, status string) {
+// noteStatus notes a status; an unknown one changes nothing.
+func (s *session) noteStatus(st *condition, status string) {
 	if state, known := states[status]; known {
 		st.said = state
 	} else if status != "" {
@@ -105,8 +105,7 @@ func (s *session) say(st *standing, status string) {
 	}
 }
 
-// statusUpdate takes in what changed: status, capabilities and maxTasks, any of
-// them. maxTasks 0 stops new tasks until a number comes, or a status that means
+// statusUpdate notes what changed: any of status, capabilities and maxTasks. maxTasks 0 stops new tasks until a number comes, or a status that means
 // ready without one.
 func (s *session) statusUpdate(ctx context.Context, m wire.Message, p wire.StatusUpdate) error {
 	s.mu.Lock()
@@ -125,8 +124,8 @@ func (s *session) statusUpdate(ctx context.Context, m wire.Message, p wire.Statu
 			return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, core.AsFault(err).Message)
 		}
 	}
-	s.restand(func(st *standing) {
-		s.say(st, p.Status)
+	s.changeCondition(func(st *condition) {
+		s.noteStatus(st, p.Status)
 		switch {
 		case p.MaxTasks != nil:
 			st.full = *p.MaxTasks <= 0
@@ -138,13 +137,13 @@ func (s *session) statusUpdate(ctx context.Context, m wire.Message, p wire.Statu
 	return nil
 }
 
-// restand changes the standing and tells the hub if that makes a difference.
-func (s *session) restand(change func(*standing)) {
+// changeCondition changes the condition and tells the hub if the load is another.
+func (s *session) changeCondition(change func(*condition)) {
 	s.mu.Lock()
-	change(&s.standing)
-	load := s.standing.load()
-	news := load != s.standing.told
-	s.standing.told = load
+	change(&s.condition)
+	load := s.condition.load()
+	news := load != s.condition.sent
+	s.condition.sent = load
 	s.mu.Unlock()
 	if news {
 		s.agent.SetLoad(load)
@@ -175,7 +174,7 @@ func (s *session) heard(beat bool) {
 		s.agent.Seen()
 	}
 	if s.silence.heard(beat, s.enforced(), s.silent) {
-		s.restand(func(st *standing) { st.unhealthy = false })
+		s.changeCondition(func(st *condition) { st.unhealthy = false })
 	}
 }
 
@@ -185,7 +184,7 @@ func (s *session) silent(missed int) {
 	if missed == 2 {
 		s.hub.Count("parallax.unhealthy")
 		s.agent.Missed(missed)
-		s.restand(func(st *standing) { st.unhealthy = true })
+		s.changeCondition(func(st *condition) { st.unhealthy = true })
 		return
 	}
 	text := "no heartbeat for 3 intervals of " + s.enforced().String()

@@ -12,9 +12,9 @@ import (
 // pingTimeout is how long an ACP agent has to answer a ping of another peer.
 const pingTimeout = 5 * time.Second
 
-// ping is for the hub, which answers, or for an agent: an ACP agent gets it, for any
-// other the hub answers with what it knows. That it does, too, for the peer itself and
-// for one that never said it is an agent, which a ping does not make it.
+// ping answers a ping of the hub, and forwards one of another ACP agent. For an agent of
+// another dialect, for the peer itself and for a peer that has not declared itself an
+// agent, the hub answers with what it knows.
 func (s *session) ping(ctx context.Context, e wire.Envelope) error {
 	agent, err := s.whom(e)
 	switch {
@@ -24,28 +24,28 @@ func (s *session) ping(ctx context.Context, e wire.Envelope) error {
 		return s.answer(ctx, wire.KindPong, e.ID, s.hubPong())
 	}
 	if _, listed := s.hub.Agent(agent.ID); listed && agent.Dialect == Dialect && agent.ID != s.who.id {
-		return s.unlessRefused(ctx, e, s.knock(e, agent))
+		return s.unlessRefused(ctx, e, s.forwardPing(e, agent))
 	}
 	return s.answer(ctx, wire.KindPong, e.ID, wire.Pong{
 		Status: statusOf(agent.Load.State), UptimeSecs: seconds(agent.Since), ActiveTasks: int64(agent.Load.Active), AgentName: agent.Name,
 	})
 }
 
-// knock passes a ping on to an ACP agent. Its pong comes back as it is.
-func (s *session) knock(e wire.Envelope, agent *hub.AgentStatus) error {
+// forwardPing forwards a ping to an ACP agent. Its pong comes back unchanged.
+func (s *session) forwardPing(e wire.Envelope, agent *hub.AgentStatus) error {
 	req := core.Request{
 		Intent: core.IntentNotify, To: core.ToAgent(agent.ID), Deadline: time.Now().Add(pingTimeout), Notice: passing(e),
 	}
 	return s.open(e, req, &asked{id: e.ID, kind: wire.KindPing, reports: true}, false)
 }
 
-// passing is how the hub regards an envelope that passes through it.
+// passing is the notice that stands in the hub for an envelope that passes through.
 func passing(e wire.Envelope) *core.Notice {
 	return &core.Notice{Topic: "acp." + string(e.Kind), Data: e.Payload}
 }
 
-// pong takes what an agent says of its load, and gives it to who knocked. One that
-// answers a kind that the hub does not know says nothing to the hub.
+// pong takes the load from an agent's pong, and forwards the pong to the peer that sent
+// the ping. A pong that answers an unknown kind says nothing about the load.
 func (s *session) pong(ctx context.Context, e wire.Envelope) error {
 	s.mu.Lock()
 	j := s.jobs[e.Ref]
@@ -76,8 +76,8 @@ func (s *session) pong(ctx context.Context, e wire.Envelope) error {
 	return nil
 }
 
-// passBack gives the first answer to what passed through the hub to who sent that, and
-// what comes by progress before it.
+// passBack forwards an answer to the sender of what passed through the hub. The first one
+// that is not progress ends the task.
 func (s *session) passBack(j *job, e wire.Envelope) {
 	s.report(j, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
 	if e.Kind == wire.KindProgress {
@@ -86,8 +86,8 @@ func (s *session) passBack(j *job, e wire.Envelope) {
 	s.conclude(j, []core.Body{core.Done{}}, nil)
 }
 
-// roomAgain takes back that the peer is overloaded, since it has ended a task: a pong
-// tells of one moment, and nobody may ever ask for another.
+// roomAgain clears the overload that a pong told of, since the peer has ended a task. No
+// other pong may ever come.
 func (s *session) roomAgain() {
 	s.mu.Lock()
 	full := s.full

@@ -9,32 +9,30 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// contestMost is how many envelopes may wait until it is known who of two
-// connections has an id.
-const contestMost = 16
+// maxTakeoverQueue is how many envelopes may wait for the outcome of a takeover.
+const maxTakeoverQueue = 16
 
-// errContested says that another connection has the id of the peer.
-var errContested = errors.New("another connection has the id")
+// errIDTaken is the error of a join when another connection has the id of the peer.
+var errIDTaken = errors.New("another connection has the id")
 
-// contest is the question whose an id is that another connection has. It is settled
-// beside the reader, since it may take a while; what proves that the peer is in, or
-// depends on it, waits in line. The zero contest is none. session.mu guards it.
-type contest struct {
+// takeover decides which of two connections keeps an agent id. Asking the older one may
+// take a while, so it runs beside the reader; envelopes that depend on the outcome wait in
+// line. The zero takeover is none. session.mu guards it.
+type takeover struct {
 	open bool
 	line []wire.Envelope // the first is being settled
 }
 
-// contend begins a contest with the capabilities of the peer, which waits for none
-// to be settled before.
-func (s *session) contend(ctx context.Context, e wire.Envelope) {
+// beginTakeover begins a takeover with the capabilities of the peer. There must be none.
+func (s *session) beginTakeover(ctx context.Context, e wire.Envelope) {
 	s.mu.Lock()
-	s.contest = contest{open: true, line: []wire.Envelope{e}}
+	s.takeover = takeover{open: true, line: []wire.Envelope{e}}
 	s.mu.Unlock()
 	s.beside(ctx, s.settle)
 }
 
-// waits puts an envelope in line that has to wait for a contest, and reports whether
-// it did. A peer that sends too many gets an error.
+// waits puts an envelope in line if it must wait for a takeover, and reports whether it
+// did. A peer that sends too many gets an error.
 func (s *session) waits(e wire.Envelope) (bool, error) {
 	if e.Kind != wire.KindCapabilities && (e.Kind != wire.KindPing || e.To != "" && !hub.SameAgent(e.To, wire.HubID)) {
 		return false, nil
@@ -42,27 +40,27 @@ func (s *session) waits(e wire.Envelope) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.contest.open:
+	case !s.takeover.open:
 		return false, nil
-	case len(s.contest.line) >= contestMost:
+	case len(s.takeover.line) >= maxTakeoverQueue:
 		return true, wire.ErrorOf(core.NewFault(core.CodeOverloaded,
 			"another connection has the id %s, and it is being asked whether it is still there: wait for the answers to what you sent before", s.who.id))
 	}
-	s.contest.line = append(s.contest.line, e)
+	s.takeover.line = append(s.takeover.line, e)
 	return true, nil
 }
 
-// settle finds out who of the two has the id, and then acts on what waited for it.
+// settle finds out which connection has the id, and then acts on what waited for that.
 func (s *session) settle(ctx context.Context) {
 	for {
 		s.mu.Lock()
-		if len(s.contest.line) == 0 {
-			s.contest = contest{}
+		if len(s.takeover.line) == 0 {
+			s.takeover = takeover{}
 			s.mu.Unlock()
 			return
 		}
-		e := s.contest.line[0]
-		s.contest.line = s.contest.line[1:]
+		e := s.takeover.line[0]
+		s.takeover.line = s.takeover.line[1:]
 		s.mu.Unlock()
 		var err error
 		if e.Kind == wire.KindCapabilities {
@@ -76,11 +74,10 @@ func (s *session) settle(ctx context.Context) {
 	}
 }
 
-// take makes the peer the agent of the card though another connection may have its
-// id.
+// take makes the peer the agent of the card even if another connection has its id.
 func (s *session) take(ctx context.Context, card core.Card) error {
 	err := s.join(ctx, card)
-	if !errors.Is(err, errContested) {
+	if !errors.Is(err, errIDTaken) {
 		return err
 	}
 	if err = s.self.Take(ctx, card, s.joinOptions()); err == nil {
@@ -91,11 +88,11 @@ func (s *session) take(ctx context.Context, card core.Card) error {
 	return err
 }
 
-// joinOptions are how this dialect takes what it has no words for.
+// joinOptions say how the hub is to treat an agent of this dialect.
 func (s *session) joinOptions() hub.JoinOptions { return hub.JoinOptions{Probe: s.alive} }
 
-// farewell tells the peer why the hub ends its session, where that is about the
-// peer: a newer connection has its place, or its token is good no longer.
+// farewell tells the peer why the hub ends its session if the reason concerns the peer: a
+// newer connection replaced it, or its token is no longer valid.
 func (s *session) farewell(ctx context.Context, err error) {
 	switch f := core.AsFault(err); f.Code {
 	case core.CodeConflict, core.CodeUnauthenticated:
