@@ -30,7 +30,7 @@ func (s *session) introduceBy(ctx context.Context, e wire.Envelope, join func(co
 	var c wire.Capabilities
 	err := e.Read(&c)
 	if err == nil {
-		err = join(ctx, c.Card(s.who.id, e.Content()))
+		err = join(ctx, c.Card(s.peer.id, e.Content()))
 	}
 	if errors.Is(err, errIDTaken) {
 		s.beginTakeover(ctx, e)

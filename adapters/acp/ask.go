@@ -51,7 +51,7 @@ func (s *session) unlessRefused(ctx context.Context, e wire.Envelope, err error)
 	if err == nil {
 		return nil
 	}
-	s.peers.seen.forget(s.who, e.ID)
+	s.peers.seen.forget(s.peer, e.ID)
 	return s.refuse(ctx, e, err)
 }
 
@@ -242,7 +242,7 @@ func (s *session) stopping(id string) (a *asked, acked func()) {
 // find returns what the peer asked under an id and the session of the connection on
 // which it did, having called do with that session's mu held.
 func (s *session) find(id string, do func(*asked)) (*asked, *session) {
-	for _, o := range s.peers.connections(s.who) {
+	for _, o := range s.peers.connections(s.peer) {
 		o.mu.Lock()
 		a := o.asked[id]
 		if a != nil {

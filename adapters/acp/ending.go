@@ -174,7 +174,7 @@ func (t *teller) sendEnd(raw []byte) error {
 // nil when it is none that answers what the peer sent. When pieces of the answer
 // came before that the peer has not got, its words are the whole of them.
 func (t *teller) fitting(raw []byte) []byte {
-	out := wire.Readdress(raw, string(t.task.Agent()), string(t.s.who.id), t.asked.id)
+	out := wire.Readdress(raw, string(t.task.Agent()), string(t.s.peer.id), t.asked.id)
 	kind := wire.KindOf(raw)
 	member := map[wire.Kind]string{wire.KindResponse: "summary", wire.KindResult: "outcome"}[kind]
 	switch {

@@ -94,7 +94,7 @@ func (x *HTTP) Close() {
 // callerKey tells callers apart: one who shows two tokens of a principal has with each
 // the rights of that one alone.
 type callerKey struct {
-	who
+	peerID
 	operator bool
 }
 
@@ -178,7 +178,7 @@ func (x *HTTP) use(p core.Principal, id core.AgentID) (*caller, error) {
 
 // find returns the caller of an identity, and whether it is a new one.
 func (x *HTTP) find(p core.Principal, id core.AgentID) (c *caller, fresh bool, err error) {
-	key := callerKey{who{cmp.Or(p.ID, string(id)), id}, p.Operator}
+	key := callerKey{peerID{cmp.Or(p.ID, string(id)), id}, p.Operator}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {

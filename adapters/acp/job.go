@@ -51,7 +51,7 @@ func (s *session) work(ctx context.Context, b hub.Batch) error {
 
 // Assigned implements core.AgentSink: the peer gets the task.
 func (w worker) Assigned(_ core.Event, b core.Assigned) error {
-	if b.Agent != w.s.who.id {
+	if b.Agent != w.s.peer.id {
 		return nil
 	}
 	j := &job{task: w.task.ID(), passes: w.task.From().Dialect == Dialect}
@@ -74,7 +74,7 @@ func (w worker) Assigned(_ core.Event, b core.Assigned) error {
 		w.s.mu.Lock()
 		w.s.retire(j) // it knows of nothing that it could stop
 		w.s.mu.Unlock()
-		_ = w.s.self.Report(j.task, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "agent %s did not fetch what was sent to it", w.s.who.id)}, nil)
+		_ = w.s.self.Report(j.task, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "agent %s did not fetch what was sent to it", w.s.peer.id)}, nil)
 	}
 	return w.s.out.send(w.ctx, m)
 }
@@ -194,7 +194,7 @@ func (s *session) assignment(t *hub.Task, j *job) message {
 		s.mu.Lock()
 		taken := s.jobs[j.id] != nil
 		s.mu.Unlock()
-		out := wire.Readdress(raw, t.From().ID, string(s.who.id), "")
+		out := wire.Readdress(raw, t.From().ID, string(s.peer.id), "")
 		if taken {
 			j.id = wire.NewID()
 			out = wire.SetMembers(out, wire.Field{Key: "id", Value: wire.Marshal(j.id)})

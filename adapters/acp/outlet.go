@@ -18,12 +18,12 @@ type linkOutlet struct {
 	link *link.Link[[]byte, []byte]
 
 	mu      sync.Mutex
-	results []*handed // the latest
+	results []*sentResult // the latest
 }
 
-// handed is a result that was given to the connection; taken is when the transport
-// took it, or zero.
-type handed struct {
+// sentResult is a result that was given to the connection. taken is when the transport
+// took it; zero if it has not.
+type sentResult struct {
 	owing
 	taken time.Time
 }
@@ -48,14 +48,14 @@ func (o *linkOutlet) send(ctx context.Context, m message) error {
 	return err
 }
 
-// note remembers a result that is handed to the connection. What it returns is called
-// once the transport took it.
+// note remembers a result that is given to the connection. The function it returns is to
+// be called when the transport has taken it.
 func (o *linkOutlet) note(owed owing) (taken func()) {
-	h := &handed{owing: owed}
+	h := &sentResult{owing: owed}
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.results = slices.DeleteFunc(o.results, func(h *handed) bool { return !h.taken.IsZero() && now.Sub(h.taken) >= redeliverWindow })
+	o.results = slices.DeleteFunc(o.results, func(h *sentResult) bool { return !h.taken.IsZero() && now.Sub(h.taken) >= redeliverWindow })
 	o.results = append(o.results[max(0, len(o.results)+1-maxOwed):], h)
 	return func() {
 		o.mu.Lock()
@@ -64,9 +64,9 @@ func (o *linkOutlet) note(owed owing) (taken func()) {
 	}
 }
 
-// doubtful returns the results that may not have reached the peer though they were
-// sent, once the connection has ended. A peer that took its leave had what was sent.
-func (o *linkOutlet) doubtful(end link.Reason) (due []owing) {
+// unacked returns the results that may not have reached the peer although they were sent,
+// after the connection has ended. A peer that closed in good order has what was sent.
+func (o *linkOutlet) unacked(end link.Reason) (due []owing) {
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -16,7 +16,7 @@ const (
 	DefaultKeepIDs     = 300 * time.Second // as in the released code (ACP wire facts, section 7)
 )
 
-// PeersOptions are what peers are remembered for; zero takes the default.
+// PeersOptions say how long things are kept for peers; zero takes the default.
 type PeersOptions struct {
 	// KeepResults is how long the result of a delegate waits for a peer that is away.
 	KeepResults time.Duration
@@ -30,9 +30,9 @@ const (
 	maxOwedTotal = 16 * 1024
 )
 
-// Peers is what the ACP sessions of one hub share: who is connected, what is owed
-// to those who are away, and which envelopes were seen. It starts nothing and is
-// safe for concurrent use.
+// Peers is the state that the ACP sessions of one hub share: which peers are connected,
+// what is owed to those that are away, and which envelopes were seen. It is safe for
+// concurrent use.
 type Peers struct {
 	keep    time.Duration
 	since   time.Time
@@ -40,19 +40,19 @@ type Peers struct {
 	seen    *seenIDs
 
 	mu    sync.Mutex
-	live  map[who][]*session
-	owed  map[who][]owing
+	live  map[peerID][]*session
+	owed  map[peerID][]owing
 	owing int
 }
 
-// who is a peer across its connections: the same id of another principal is
-// somebody else.
-type who struct {
+// peerID identifies a peer across its connections: the same id of another principal is
+// another peer.
+type peerID struct {
 	principal string
 	id        core.AgentID
 }
 
-// owing is a delegate that runs, or whose result its peer has not got.
+// owing is a delegate that runs, or whose result has not reached its peer.
 type owing struct {
 	task    core.TaskID
 	id      string // of the delegate
@@ -67,7 +67,7 @@ func NewPeers(opts PeersOptions) *Peers {
 	ids := cmp.Or(max(0, opts.KeepIDs), DefaultKeepIDs)
 	return &Peers{
 		keep: keep, since: time.Now(), seen: newSeenIDs(ids),
-		live: map[who][]*session{}, owed: map[who][]owing{},
+		live: map[peerID][]*session{}, owed: map[peerID][]owing{},
 	}
 }
 
@@ -75,21 +75,21 @@ func NewPeers(opts PeersOptions) *Peers {
 func (p *Peers) arrive(s *session) []owing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	due := p.owed[s.who]
-	for _, o := range p.live[s.who] {
+	due := p.owed[s.peer]
+	for _, o := range p.live[s.peer] {
 		if o.out.away() {
 			due = append(due, o.out.reclaim()...)
 		}
 	}
-	p.live[s.who] = append(p.live[s.who], s)
-	p.owing -= len(p.owed[s.who])
-	delete(p.owed, s.who)
+	p.live[s.peer] = append(p.live[s.peer], s)
+	p.owing -= len(p.owed[s.peer])
+	delete(p.owed, s.peer)
 	now := time.Now()
 	return slices.DeleteFunc(due, func(o owing) bool { return now.After(o.until) })
 }
 
 // listening returns the latest session of a peer that it listens to, or nil.
-func (p *Peers) listening(w who) *session {
+func (p *Peers) listening(w peerID) *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range slices.Backward(p.live[w]) {
@@ -101,7 +101,7 @@ func (p *Peers) listening(w who) *session {
 }
 
 // connections returns the sessions of a peer.
-func (p *Peers) connections(w who) []*session {
+func (p *Peers) connections(w peerID) []*session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.live[w])
@@ -111,16 +111,16 @@ func (p *Peers) connections(w who) []*session {
 func (p *Peers) depart(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	left := slices.DeleteFunc(p.live[s.who], func(o *session) bool { return o == s })
-	if p.live[s.who] = left; len(left) == 0 {
-		delete(p.live, s.who)
+	left := slices.DeleteFunc(p.live[s.peer], func(o *session) bool { return o == s })
+	if p.live[s.peer] = left; len(left) == 0 {
+		delete(p.live, s.peer)
 	}
 }
 
 // leave keeps what is owed to a peer. When it is too much, first what reports nothing
 // goes and then what would be kept the shortest; lost is how many results that are. If
 // the peer is here by another connection, it keeps nothing and returns that.
-func (p *Peers) leave(w who, due []owing) (here *session, lost int) {
+func (p *Peers) leave(w peerID, due []owing) (here *session, lost int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if here := p.live[w]; len(here) > 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestWhatIsKeptForAPeerThatIsAwayIsBoundedAndResultsThatAreLostAreCounted(t *testing.T) {
-	p, kit := NewPeers(PeersOptions{}), who{"kit", "kit"}
+	p, kit := NewPeers(PeersOptions{}), peerID{"kit", "kit"}
 	at := time.Now()
 	var due []owing
 	for i := range maxOwed {
@@ -33,9 +33,9 @@ func TestWhatIsKeptForAPeerThatIsAwayIsBoundedAndResultsThatAreLostAreCounted(t 
 		t.Errorf("got %d kept and %d counted, want %d", got, p.owing, maxOwed)
 	}
 	for i := range maxOwedTotal/maxOwed - 1 {
-		p.leave(who{"p", core.AgentID(fmt.Sprint(i))}, due)
+		p.leave(peerID{"p", core.AgentID(fmt.Sprint(i))}, due)
 	}
-	if _, lost := p.leave(who{"p", "last"}, due[:2]); lost != 2 || p.owing != maxOwedTotal {
+	if _, lost := p.leave(peerID{"p", "last"}, due[:2]); lost != 2 || p.owing != maxOwedTotal {
 		t.Errorf("beyond the bound of all: got %d lost and %d kept, want 2 and %d", lost, p.owing, maxOwedTotal)
 	}
 }

@@ -23,7 +23,7 @@ func (s *session) ping(ctx context.Context, e wire.Envelope) error {
 	case agent == nil:
 		return s.answer(ctx, wire.KindPong, e.ID, s.hubPong())
 	}
-	if _, listed := s.hub.Agent(agent.ID); listed && agent.Dialect == Dialect && agent.ID != s.who.id {
+	if _, listed := s.hub.Agent(agent.ID); listed && agent.Dialect == Dialect && agent.ID != s.peer.id {
 		return s.unlessRefused(ctx, e, s.forwardPing(e, agent))
 	}
 	return s.answer(ctx, wire.KindPong, e.ID, wire.Pong{

@@ -114,7 +114,7 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e wir
 	s := c.s
 	s.self.Seen()
 	var err error
-	if _, same, fresh := s.peers.seen.first(s.who, e, s.number); fresh {
+	if _, same, fresh := s.peers.seen.first(s.peer, e, s.number); fresh {
 		err = s.act(r.Context(), e)
 	} else {
 		s.hub.Count("acp.duplicate")

@@ -151,7 +151,7 @@ func (s *session) answerRefused(e wire.Envelope, why *wire.Error) {
 	if why.Code == wire.CodeTooLarge {
 		code = core.CodeTooLarge
 	}
-	s.conclude(j, []core.Body{core.Failed{Fault: core.NewFault(code, "the answer of agent %s was refused: %s", s.who.id, why.Message)}}, nil)
+	s.conclude(j, []core.Body{core.Failed{Fault: core.NewFault(code, "the answer of agent %s was refused: %s", s.peer.id, why.Message)}}, nil)
 }
 
 // stray is told a reply to nothing that the peer was asked (promise P7): nobody

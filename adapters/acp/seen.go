@@ -30,16 +30,16 @@ func newSeenIDs(keep time.Duration) *seenIDs {
 	return &seenIDs{seed: maphash.MakeSeed(), keep: keep, ids: ids}
 }
 
-func (s *seenIDs) key(w who, id string) uint64 {
+func (s *seenIDs) key(w peerID, id string) uint64 {
 	return maphash.Comparable(s.seed, struct {
-		who who
-		id  string
+		peer peerID
+		id   string
 	}{w, id})
 }
 
 // first notes that the session saw an envelope of its peer. When its id was seen
 // before within bounds it returns false, by whom, and whether it was the same one.
-func (s *seenIDs) first(w who, e wire.Envelope, session uint64) (by uint64, same, fresh bool) {
+func (s *seenIDs) first(w peerID, e wire.Envelope, session uint64) (by uint64, same, fresh bool) {
 	key, digest := s.key(w, e.ID), s.digest(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *seenIDs) again(id string) *wire.Error {
 }
 
 // forget lets an id be used again: it was refused, not acted on.
-func (s *seenIDs) forget(w who, id string) {
+func (s *seenIDs) forget(w peerID, id string) {
 	key := s.key(w, id)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 
 func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
 	seen := newSeenIDs(DefaultKeepIDs)
-	w := who{"p", "kit"}
+	w := peerID{"p", "kit"}
 	for i := range maxSeenIDs + 5000 {
 		if _, _, fresh := seen.first(w, wire.Envelope{ID: fmt.Sprint(i)}, 1); !fresh {
 			t.Fatalf("id %d: got seen, want fresh", i)
@@ -32,16 +32,16 @@ func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
 func TestOneWhoFloodsMakesNobodyElseForgetHisIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := newSeenIDs(DefaultKeepIDs)
-		kit, fam, eve := who{"kit", "kit"}, who{"fam", "fam"}, who{"eve", "eve"}
+		kit, fam, eve := peerID{"kit", "kit"}, peerID{"fam", "fam"}, peerID{"eve", "eve"}
 		seen.first(kit, wire.Envelope{ID: "1"}, 1)
 		for i := range maxSeenIDs {
 			seen.first(eve, wire.Envelope{ID: fmt.Sprint(i)}, 2)
 		}
 		seen.first(fam, wire.Envelope{ID: "1"}, 3)
 		for i := range maxSeenIDs {
-			seen.first(who{"eve", "another of hers"}, wire.Envelope{ID: fmt.Sprint(i)}, 2)
+			seen.first(peerID{"eve", "another of hers"}, wire.Envelope{ID: fmt.Sprint(i)}, 2)
 		}
-		for _, w := range []who{kit, fam} {
+		for _, w := range []peerID{kit, fam} {
 			if _, _, fresh := seen.first(w, wire.Envelope{ID: "1"}, 1); fresh {
 				t.Errorf("the id of %s: got fresh, want seen", w.id)
 			}

@@ -49,7 +49,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 		out.link.Close(*link.Because(link.Unauthorized, "%s", err))
 	}
 	reason := out.link.Run(ctx, s.receive, s.rejected)
-	s.close(reason.Fault(), out.doubtful(reason)...)
+	s.close(reason.Fault(), out.unacked(reason)...)
 	beside.Wait()
 	<-pumped
 	return reason

@@ -24,24 +24,23 @@ type message struct {
 	owed *owing
 }
 
-// outlet takes what goes to the peer, in order. send waits while there is no room
-// and returns an error once there is no use in sending more.
+// outlet takes messages to the peer, in order. send waits while there is no room, and
+// returns an error once sending is pointless.
 type outlet interface {
 	send(ctx context.Context, m message) error
-	// hold lets what is sent wait until flush, so that it may go together: see
+	// hold keeps what is sent until flush, so that it goes in one write: see
 	// [link.Link.Hold].
 	hold()
 	flush()
-	// away reports whether the peer does not listen to it at the moment.
+	// away reports whether the peer is not listening at the moment.
 	away() bool
 	// reclaim takes back the results that the peer did not fetch.
 	reclaim() []owing
 }
 
-// session is the state of one peer on one carrier: who it is, what it asked, what
-// it works on. Envelopes come in through receive or handle and news of the hub
-// through pump; mu guards what both touch, and is never held while something is
-// sent.
+// session is the state of one peer on one carrier: its identity, what it asked, what it
+// works on. Envelopes enter through receive or handle, and what the hub has for the peer
+// through pump. mu guards what both touch, and is never held while something is sent.
 type session struct {
 	hub    *hub.Hub
 	opts   Options
@@ -52,14 +51,15 @@ type session struct {
 
 	// Set before bound is closed, and read after.
 	bound     chan struct{}
-	who       who
+	peer      peerID
 	principal core.Principal
 	self      *hub.Session
 	inherited []owing
-	// beside runs what may take a while, which the loop that reads a connection must
-	// not wait for; ctx ends with the connection.
+	// beside runs what may take long, so that the reader of the connection does not wait
+	// for it; ctx ends with the connection.
 	beside func(ctx context.Context, f func(ctx context.Context))
-	// alive asks the peer for a sign of life, see [hub.JoinOptions]; nil where that cannot be.
+	// alive probes whether the peer is still there, see [hub.JoinOptions]; nil where the
+	// carrier cannot.
 	alive func(ctx context.Context) error
 
 	mu       sync.Mutex
@@ -77,7 +77,7 @@ type session struct {
 	gone     bool                     // it has been closed
 }
 
-// newSession makes a session that does not know its peer yet.
+// newSession makes a session whose peer is not known yet.
 func newSession(h *hub.Hub, opts Options, out outlet) *session {
 	s := &session{
 		hub: h, opts: opts, peers: opts.Peers, out: out, log: opts.Log, number: opts.Peers.numbers.Add(1),
@@ -88,7 +88,7 @@ func newSession(h *hub.Hub, opts Options, out outlet) *session {
 	return s
 }
 
-// identify settles who the peer is. It is called once, before anything is handled.
+// identify sets the identity of the peer. It is called once, before anything is handled.
 func (s *session) identify(id core.AgentID) {
 	s.principal = s.opts.Principal
 	if s.principal.ID == "" {
@@ -97,7 +97,7 @@ func (s *session) identify(id core.AgentID) {
 	if s.principal.Dialect == "" {
 		s.principal.Dialect = Dialect
 	}
-	s.who = who{s.principal.ID, id}
+	s.peer = peerID{s.principal.ID, id}
 	s.log = s.log.With("peer", id)
 	s.self = s.hub.Connect(hub.Identity{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks, Checked: true})
 	if err := s.self.Join(wire.Capabilities{}.Card(id, strictjson.Value{}), hub.JoinOptions{OnlyByID: true, Probe: s.alive}); err != nil {
@@ -107,17 +107,17 @@ func (s *session) identify(id core.AgentID) {
 	close(s.bound)
 }
 
-// id is who the peer is; "" before that is known.
+// id returns the id of the peer; "" before it is known.
 func (s *session) id() core.AgentID {
 	select {
 	case <-s.bound:
-		return s.who.id
+		return s.peer.id
 	default:
 		return ""
 	}
 }
 
-// receive takes an envelope of a connection that carries one after the other.
+// receive handles an envelope of a connection that carries one after another.
 func (s *session) receive(ctx context.Context, raw []byte) error {
 	e, err := wire.Decode(raw, s.opts.MaxEnvelopeBytes)
 	if err == nil && s.id() == "" {
@@ -132,7 +132,7 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 	return s.handle(ctx, e)
 }
 
-// bind takes the peer at the word of its first envelope.
+// bind identifies the peer by its first envelope.
 func (s *session) bind(ctx context.Context, e wire.Envelope) error {
 	if e.From == "" {
 		return wire.Refusef(wire.CodeInvalidEnvelope, "the hub does not know you yet: say who you are in from, or in the header X-Agent-Id")
@@ -144,8 +144,8 @@ func (s *session) bind(ctx context.Context, e wire.Envelope) error {
 	return s.welcome(ctx)
 }
 
-// welcome asks a peer that has become known what it can do, and takes over what an
-// earlier connection left.
+// welcome asks a peer that was identified what it can do, and continues what an earlier
+// connection of it left.
 func (s *session) welcome(ctx context.Context) error {
 	if err := s.discover(ctx); err != nil {
 		return err
@@ -154,16 +154,16 @@ func (s *session) welcome(ctx context.Context) error {
 	return nil
 }
 
-// takeOver goes on with what an earlier connection of the peer left.
+// takeOver continues what an earlier connection of the peer left.
 func (s *session) takeOver() {
 	s.self.Resubscribe()
 	s.inherit(s.inherited)
 }
 
-// admit checks who an envelope is from, and its shape.
+// admit checks the sender and the schema of an envelope.
 func (s *session) admit(e wire.Envelope) error {
-	if e.From != "" && !hub.SameAgent(e.From, s.who.id) {
-		return wire.Refusef(wire.CodeNotAuthorized, "this connection is %q, not %q: send that in from, or leave it out, or connect again", s.who.id, e.From)
+	if e.From != "" && !hub.SameAgent(e.From, s.peer.id) {
+		return wire.Refusef(wire.CodeNotAuthorized, "this connection is %q, not %q: send that in from, or leave it out, or connect again", s.peer.id, e.From)
 	}
 	return e.Check()
 }
@@ -171,7 +171,7 @@ func (s *session) admit(e wire.Envelope) error {
 // handle acts on an envelope that was admitted, unless its id was seen before.
 func (s *session) handle(ctx context.Context, e wire.Envelope) error {
 	s.self.Seen()
-	if by, same, fresh := s.peers.seen.first(s.who, e, s.number); !fresh {
+	if by, same, fresh := s.peers.seen.first(s.peer, e, s.number); !fresh {
 		s.hub.Count("acp.duplicate")
 		if by == s.number && same {
 			return nil // its sender has an answer, or will have
@@ -213,10 +213,9 @@ func (s *session) act(ctx context.Context, e wire.Envelope) error {
 	return s.unknown(ctx, e)
 }
 
-// again is told an envelope whose id was seen before. The same one was sent on an
-// earlier connection or by an earlier POST, where its answer went nowhere: a delegate
-// that still runs is acknowledged again. Another one is not acted on, and its sender
-// is to know that.
+// again handles an envelope whose id was seen before. If it is the same envelope, it was
+// sent on an earlier connection or by an earlier POST, where its answer was lost: a
+// delegate that still runs is acknowledged again. A different envelope is refused.
 func (s *session) again(ctx context.Context, e wire.Envelope, same bool) error {
 	if same && !e.Kind.Asks() {
 		return nil
@@ -227,8 +226,8 @@ func (s *session) again(ctx context.Context, e wire.Envelope, same bool) error {
 	return s.refuse(ctx, e, s.peers.seen.again(e.ID))
 }
 
-// pump passes the news of the hub on until the session of the hub ends or sending
-// is of no use any more, and returns why.
+// pump delivers what the hub has for the peer until the hub's session ends or sending is
+// pointless, and returns why.
 func (s *session) pump(ctx context.Context) error {
 	for {
 		b, err := s.self.Next(ctx)
@@ -244,7 +243,7 @@ func (s *session) pump(ctx context.Context) error {
 	}
 }
 
-// news sends what the hub has.
+// news delivers one batch of the hub.
 func (s *session) news(ctx context.Context, b hub.Batch) error {
 	switch {
 	case b.Draining != "":
@@ -261,9 +260,9 @@ func (s *session) news(ctx context.Context, b hub.Batch) error {
 	return nil
 }
 
-// close ends the session of the hub. Delegates whose result is still to come, or is
-// due since it may be lost, go to another connection of the peer, or wait for one. A
-// second close does nothing.
+// close ends the hub's session. Delegates whose result is still to come, or is due because
+// it may be lost, go to another connection of the peer, or wait for one. A second close
+// does nothing.
 func (s *session) close(reason *core.Fault, due ...owing) {
 	if s.id() == "" {
 		return
@@ -289,21 +288,21 @@ func (s *session) owing(a *asked) owing {
 	return owing{a.task, a.id, a.reports, a.until.Add(s.peers.keep)}
 }
 
-// elsewhere gives the result of a delegate to another connection of the peer when it
-// does not listen to this one, and reports whether it did.
+// elsewhere hands the result of a delegate to another connection of the peer if the peer
+// is not listening on this one, and reports whether it did.
 func (s *session) elsewhere(a *asked) bool {
 	if a.kind != wire.KindDelegate || !a.reports || !s.out.away() {
 		return false
 	}
-	successor := s.peers.listening(s.who)
+	successor := s.peers.listening(s.peer)
 	return successor != nil && successor.inherit([]owing{s.owing(a)})
 }
 
-// handOver gives what the session's peer is still owed to another of its connections,
-// or keeps it for the next.
+// handOver gives what the peer is still owed to another of its connections, or keeps it
+// for the next.
 func (s *session) handOver(due []owing) {
 	for len(due) > 0 {
-		successor, lost := s.peers.leave(s.who, due)
+		successor, lost := s.peers.leave(s.peer, due)
 		if lost > 0 {
 			s.log.Warn("results of delegates are lost: too many wait for who is away", "results", lost)
 			for range lost {
@@ -327,9 +326,9 @@ func (s *session) answer(ctx context.Context, kind wire.Kind, ref string, payloa
 	return s.out.send(ctx, message{json: e.Encode(), kind: kind, ref: ref})
 }
 
-// refuse tells the peer what is wrong with an envelope. An error is never answered
-// with another, so that two ends cannot refuse each other for ever. Where it was to end
-// a task, that has failed.
+// refuse tells the peer what is wrong with an envelope. An error is never answered with
+// another, so that two ends cannot refuse each other for ever. If the envelope was to end
+// a task, the task fails.
 func (s *session) refuse(ctx context.Context, e wire.Envelope, err error) error {
 	told := wire.AsError(err)
 	s.hub.Count("acp.error." + string(told.Code))

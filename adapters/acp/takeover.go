@@ -44,7 +44,7 @@ func (s *session) waits(e wire.Envelope) (bool, error) {
 		return false, nil
 	case len(s.takeover.line) >= maxTakeoverQueue:
 		return true, wire.ErrorOf(core.NewFault(core.CodeOverloaded,
-			"another connection has the id %s, and it is being asked whether it is still there: wait for the answers to what you sent before", s.who.id))
+			"another connection has the id %s, and it is being asked whether it is still there: wait for the answers to what you sent before", s.peer.id))
 	}
 	s.takeover.line = append(s.takeover.line, e)
 	return true, nil

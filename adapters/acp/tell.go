@@ -214,6 +214,6 @@ func (t *teller) say(body core.Body) error {
 
 // pass sends an envelope of the agent as it came.
 func (t *teller) pass(raw []byte) error {
-	out := wire.Readdress(raw, string(t.task.Agent()), string(t.s.who.id), t.asked.id)
+	out := wire.Readdress(raw, string(t.task.Agent()), string(t.s.peer.id), t.asked.id)
 	return t.s.out.send(t.ctx, message{json: out, kind: wire.KindOf(out), ref: t.asked.id})
 }

@@ -53,7 +53,7 @@ func (s *session) hear(ctx context.Context, b hub.Batch) error {
 	req := b.Task.Request()
 	var out []byte
 	if raw := originOf(req); raw != nil {
-		out = wire.Readdress(raw, b.Task.From().ID, string(s.who.id), "")
+		out = wire.Readdress(raw, b.Task.From().ID, string(s.peer.id), "")
 	} else {
 		e := s.newEnvelope(wire.KindNotify, "", wire.NotifyOf(*req.Notice))
 		e.ID, e.From = string(b.Task.ID()), b.Task.From().ID
