@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
@@ -112,4 +113,13 @@ func (s *Service) openJournal(ctx context.Context) (usage.Store, error) {
 	}
 	s.journal, s.piJournal = j, j.Log(pi.Name)
 	return j.Usage(), nil
+}
+
+// orNever makes "never" of the zero of a setting: the zero value of the engine's options
+// stands for the default.
+func orNever[N int | time.Duration](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
 }

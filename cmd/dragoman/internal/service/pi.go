@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
@@ -153,4 +155,20 @@ func piOptions(c config.Pi, o pi.Options) pi.Options {
 		BashSession: breaker(b.SessionFailures, b.BashWindow), BashAll: breaker(b.BashFailures, b.BashWindow),
 	}
 	return o
+}
+
+// journalPath is where the journal is: the data directory, the address of a NATS server, or
+// "" of one in memory.
+func journalPath(c config.Config) string {
+	if c.Journal.NATSURL != "" {
+		return nats.Redacted(c.Journal.NATSURL)
+	}
+	if c.DataDir == "" {
+		return ""
+	}
+	path, err := filepath.Abs(c.DataDir)
+	if err != nil {
+		return c.DataDir
+	}
+	return path
 }
