@@ -134,7 +134,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 
 func TestWhereThereIsNothingToShowIsSaidSo(t *testing.T) {
 	s := newStage(t, nil)
-	for name, want := range map[string]string{"agents": "no agent is here", "usage": "no agent has reported any tokens"} {
+	for name, want := range map[string]string{"agents": "no agents are connected", "usage": "no agent has reported any tokens"} {
 		if code, out, said := typed(t, name, "--hub", "http://"+s.service.Addresses().HTTP); code != command.ExitDone || out != "" || !strings.Contains(said, want) {
 			t.Errorf("%s: got %d, %q and %q, want %q on stderr", name, code, out, said, want)
 		}
