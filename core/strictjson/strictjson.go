@@ -102,7 +102,10 @@ func decode(data []byte, limits Limits, v any, known bool) error {
 }
 
 // spare holds indexes that nobody uses.
-var spare = sync.Pool{New: func() any { return &index{} }}
+var spare = sync.Pool{New: func() any { return &index{nodes: make([]node, 0, someNodes)} }}
+
+// someNodes is how many nodes most texts fit into.
+const someNodes = 64
 
 // mostSpare is how many nodes an index may have that is kept for the next text.
 const mostSpare = 1 << 14
