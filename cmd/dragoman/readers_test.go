@@ -1,0 +1,67 @@
+package main_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// readers says in how many files of a package JSON is read by encoding/json, and what
+// they read. All else that comes from outside is read by core/strictjson, once.
+var readers = map[string]struct {
+	most int
+	what string
+}{
+	"adapters/acp/wire":          {1, "what can be read of an envelope that is broken"},
+	"adapters/coven":             {3, "what the hub has written or read before, in binary frames"},
+	"adapters/nats":              {4, "the files of the journal"},
+	"adapters/parallax":          {2, "frames on their way out, and numbers of a heartbeat"},
+	"adapters/parallax/control":  {1, "what is told of a task, on its way out"},
+	"adapters/parallax/registry": {1, "metadata, on its way out"},
+	"adapters/parallax/wire":     {5, "what goes out, what is signed, and the id of a message that is broken"},
+	"adapters/pi":                {3, "cards, what the hub has told its own client, and a frame that is refused"},
+	"adapters/pi/client":         {2, "what the hub has told its own client"},
+	"adapters/pi/command":        {2, "records of commands and their outcomes, which the hub has written"},
+	"adapters/pi/conversation":   {4, "entries of a session file, which were read"},
+	"adapters/pi/render":         {1, "messages of a conversation, on their way out"},
+	"adapters/pi/sessionfile":    {2, "lines of a session file, which were read"},
+	"core":                       {3, "the JSON form of the vocabulary"},
+	"core/hub":                   {2, "what a session says that does not read strictly"},
+	"core/pack":                  {1, "the output of a pack's tool"},
+	"core/strictjson":            {1, "types that the reader leaves to encoding/json"},
+	"schemas":                    {2, "what the library of JSON Schema wants, and examples in the program"},
+}
+
+func TestRepositoryReadsJSONFromOutsideInOnePlace(t *testing.T) {
+	call := regexp.MustCompile(`\bjson\.(Unmarshal|NewDecoder|Valid)\(`)
+	found := map[string][]string{} // files, by package
+	for _, tree := range []string{"adapters", "core", "schemas"} {
+		err := filepath.WalkDir(filepath.Join(root, tree), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err == nil && call.Match(text) {
+				name, _ := filepath.Rel(root, filepath.Dir(path))
+				found[filepath.ToSlash(name)] = append(found[filepath.ToSlash(name)], filepath.Base(path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, files := range found {
+		if name == "core/coretest" {
+			continue
+		}
+		if slices.Sort(files); len(files) > readers[name].most {
+			t.Errorf("%s reads JSON by encoding/json in %v, want %d files at most (%s): read what comes from outside by core/strictjson",
+				name, files, readers[name].most, readers[name].what)
+		}
+	}
+}
