@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
 // asked is a task that the peer opened: what it tags the task with.
@@ -123,7 +124,7 @@ func (s *session) address(to string) (core.Address, error) {
 	if err != nil || a.Agent() == "" {
 		return a, err
 	}
-	if _, here := s.hub.Reach(a.Agent()); !here && (to == s.hub.ID() || hub.SameAgent(to, wire.HubID)) {
+	if _, here := s.hub.Reach(a.Agent()); !here && (to == s.hub.ID() || roster.SameAgent(to, wire.HubID)) {
 		return core.ToHub(), nil
 	}
 	return a, nil

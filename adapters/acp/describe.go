@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
 // whom returns the agent that an envelope is for, or nil when it is for the hub.
@@ -158,7 +159,7 @@ func (s *session) everybody(domain string) (wire.Capabilities, error) {
 		all.Tools = append(all.Tools, a.Tools...)
 		all.Capabilities = append(all.Capabilities, a.Capabilities...)
 		all.Agents = append(all.Agents, wire.Listed{
-			ID: a.ID, Hex: hub.Alias(a.ID), AgentName: a.Name, Dialect: a.Dialect, Domains: a.Domains, Capabilities: a.Capabilities,
+			ID: a.ID, Hex: roster.Alias(a.ID), AgentName: a.Name, Dialect: a.Dialect, Domains: a.Domains, Capabilities: a.Capabilities,
 			Channels: a.Channels, Model: a.Model, Status: statusOf(a.Load.State),
 		})
 	}

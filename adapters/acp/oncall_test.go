@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
 // answerQuery has an actor answer the query that comes next.
@@ -20,7 +21,7 @@ func (a *actor) answerQuery(words string) {
 func TestAPeerThatNeverSaidWhatItCanDoIsAskedByPeersOfAnyDialect(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		shy, rest := s.enter("shy"), s.plain("rest")
-		for _, to := range []core.AgentID{"shy", hub.Alias("shy"), core.AgentID(strings.ToUpper(alias("shy"))), "ed25519." + hub.Alias("shy")} {
+		for _, to := range []core.AgentID{"shy", roster.Alias("shy"), core.AgentID(strings.ToUpper(alias("shy"))), "ed25519." + roster.Alias("shy")} {
 			task := s.ask(rest, core.Request{To: core.ToAgent(to), Content: "you?"})
 			shy.answerQuery("me")
 			if got := s.ended(task); got.Text != "me" || got.Agent != "shy" {
@@ -58,7 +59,7 @@ func TestWhoIsOnlyCalledByItsIDIsListedOnceItWasGivenSomething(t *testing.T) {
 		}
 		s.ask(s.plain("rest"), core.Request{To: core.ToAgent("shy"), Content: "?"})
 		kit.say(`{"id":"c3","kind":"discover"}`)
-		if got := expect[wire.Capabilities](kit, wire.KindCapabilities, "c3"); len(got.Agents) != 1 || got.Agents[0].ID != "shy" || got.Agents[0].Hex != hub.Alias("shy") {
+		if got := expect[wire.Capabilities](kit, wire.KindCapabilities, "c3"); len(got.Agents) != 1 || got.Agents[0].ID != "shy" || got.Agents[0].Hex != roster.Alias("shy") {
 			t.Errorf("the list then: got %+v, want shy", got.Agents)
 		}
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
 func TestTheFirstFromBindsTheConnection(t *testing.T) {
@@ -184,8 +184,8 @@ func TestDiscoverTellsWhatOneAgentCanDoAndWhatAllCanDo(t *testing.T) {
 			AgentName: "Dragoman", Domains: []string{"family", "text"}, Channels: []string{"imessage"}, Tools: []string{"tr"}, MaxConcurrentTasks: new(int64(7)),
 			Capabilities: []string{"upper"}, Extensions: []string{"progress", "subscribe"},
 			Agents: []wire.Listed{
-				{ID: "fam", Hex: hub.Alias("fam"), AgentName: "Fam", Dialect: "acp", Domains: []string{"family"}, Channels: []string{"imessage"}, Status: "idle"},
-				{ID: "shout", Hex: hub.Alias("shout"), AgentName: "Shout", Dialect: "plain", Domains: []string{"text", "family"}, Capabilities: []string{"upper"}, Model: "m", Status: "idle"},
+				{ID: "fam", Hex: roster.Alias("fam"), AgentName: "Fam", Dialect: "acp", Domains: []string{"family"}, Channels: []string{"imessage"}, Status: "idle"},
+				{ID: "shout", Hex: roster.Alias("shout"), AgentName: "Shout", Dialect: "plain", Domains: []string{"text", "family"}, Capabilities: []string{"upper"}, Model: "m", Status: "idle"},
 			},
 		}
 		if diff := cmp.Diff(want, expect[wire.Capabilities](kit, wire.KindCapabilities, "2")); diff != "" {

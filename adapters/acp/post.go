@@ -9,7 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
 const (
@@ -52,7 +52,7 @@ func (x *HTTP) identify(r *http.Request, from string) (p core.Principal, id core
 		case stated == "":
 		case id == "":
 			id = core.AgentID(stated)
-		case hub.SameAgent(stated, id):
+		case roster.SameAgent(stated, id):
 		case p.Authenticated && header == "" && param == "":
 			return p, id, wire.Refusef(wire.CodeNotAuthorized, "your token makes you %q, not %q: leave from out, or say in the header %s which agent you are", id, stated, headerAgentID)
 		default:

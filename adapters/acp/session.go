@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/lru"
+	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -162,7 +163,7 @@ func (s *session) takeOver() {
 
 // admit checks the sender and the schema of an envelope.
 func (s *session) admit(e wire.Envelope) error {
-	if e.From != "" && !hub.SameAgent(e.From, s.peer.id) {
+	if e.From != "" && !roster.SameAgent(e.From, s.peer.id) {
 		return wire.Refusef(wire.CodeNotAuthorized, "this connection is %q, not %q: send that in from, or leave it out, or connect again", s.peer.id, e.From)
 	}
 	return e.Check()

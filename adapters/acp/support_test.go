@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
 // stage is a hub and what connects to it, within a bubble of fake time.
@@ -248,4 +249,4 @@ func pipe() (ours, theirs *coretest.End[[]byte, []byte]) {
 }
 
 // alias is the hex id of an agent as text.
-func alias(id core.AgentID) string { return string(hub.Alias(id)) }
+func alias(id core.AgentID) string { return string(roster.Alias(id)) }

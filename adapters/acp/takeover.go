@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
 // maxTakeoverQueue is how many envelopes may wait for the outcome of a takeover.
@@ -34,7 +35,7 @@ func (s *session) beginTakeover(ctx context.Context, e wire.Envelope) {
 // waits puts an envelope in line if it must wait for a takeover, and reports whether it
 // did. A peer that sends too many gets an error.
 func (s *session) waits(e wire.Envelope) (bool, error) {
-	if e.Kind != wire.KindCapabilities && (e.Kind != wire.KindPing || e.To != "" && !hub.SameAgent(e.To, wire.HubID)) {
+	if e.Kind != wire.KindCapabilities && (e.Kind != wire.KindPing || e.To != "" && !roster.SameAgent(e.To, wire.HubID)) {
 		return false, nil
 	}
 	s.mu.Lock()

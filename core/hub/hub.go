@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -99,9 +98,6 @@ type Hub struct {
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
-	agents   map[core.AgentID]*Session
-	onCall   map[core.AgentID][]*Session // who is found by its id alone, the latest last
-	aliases  aliases
 	terms    terms
 	jobs     map[core.TaskID]*job  // tasks that have not ended
 	movable  map[*Session]struct{} // whose queues have tasks that others may have too
@@ -119,8 +115,7 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
-		sessions: map[*Session]struct{}{}, agents: map[core.AgentID]*Session{}, onCall: map[core.AgentID][]*Session{},
-		aliases: aliases{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
+		sessions: map[*Session]struct{}{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
 		everyone: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), terms: terms{agents: maps.Clone(opts.Terms), keep: opts.KeepTerms},
 	}
 	if h.id == "" {
@@ -257,61 +252,6 @@ func (h *Hub) unrecorded() (n int) {
 
 // JournalHealth looks at the journal: see [recorder.Recorder.Health].
 func (h *Hub) JournalHealth() recorder.Health { return h.recorder.Health() }
-
-// AgentStatus is an agent as others may see it.
-type AgentStatus struct {
-	core.Card
-	Load      core.Load      `json:"load"`
-	Principal core.Principal `json:"principal"`
-	Since     time.Time      `json:"since"`
-	// Vitals are what the agent last said of how it is; nil if it never did.
-	Vitals *core.Vitals `json:"vitals,omitempty"`
-}
-
-// Agents returns who is here, by id.
-func (h *Hub) Agents() []AgentStatus { return h.status(h.roster.List()) }
-
-// Totals adds the agents up. It costs much less than [Hub.Agents].
-func (h *Hub) Totals() roster.Totals { return h.roster.Totals() }
-
-// Match returns who answers for the address, best first.
-func (h *Hub) Match(to core.Address) []AgentStatus { return h.status(h.roster.Match(to)) }
-
-// Agent returns one agent, by its id or alias.
-func (h *Hub) Agent(id core.AgentID) (AgentStatus, bool) {
-	h.mu.Lock()
-	id = h.resolve(id)
-	h.mu.Unlock()
-	e, ok := h.roster.Get(id)
-	if !ok {
-		return AgentStatus{}, false
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.statusOf(e), true
-}
-
-// Nearest returns up to three ids of agents here that look most like id.
-func (h *Hub) Nearest(id core.AgentID) []core.AgentID { return h.roster.Nearest(id) }
-
-func (h *Hub) status(entries []roster.Entry) []AgentStatus {
-	out := make([]AgentStatus, len(entries))
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i, e := range entries {
-		out[i] = h.statusOf(e)
-	}
-	return out
-}
-
-// statusOf tells of one agent. Callers hold mu.
-func (h *Hub) statusOf(e roster.Entry) AgentStatus {
-	a := AgentStatus{Card: e.Card, Load: e.Load, Since: e.Since, Vitals: e.Vitals}
-	if s := h.answerer(e.ID); s != nil {
-		a.Principal = s.identity.Principal
-	}
-	return a
-}
 
 // Turns returns the latest turns of a thread, oldest first: nil when the hub
 // does not remember the thread.

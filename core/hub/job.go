@@ -30,7 +30,7 @@ type attempt struct {
 // Hub.mu.
 func (j *job) triedBy(s *Session) bool {
 	for _, a := range j.tried {
-		if a.sess == s || a.sess == nil && (a.agent == s.id || a.agent == s.offered()) {
+		if a.sess == s || a.sess == nil && (a.agent == s.id || a.agent == s.standby) {
 			return true
 		}
 	}
@@ -87,10 +87,8 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 // notHeld returns why a session that does not have the task may not report on it:
 // its agent has ended the task, or never had it.
 func (h *Hub) notHeld(s *Session, id core.TaskID) error {
-	h.mu.Lock()
-	isAgent := s.id != "" && h.agents[s.id] == s
-	h.mu.Unlock()
-	if t := h.tasks.Get(id); t != nil && isAgent && t.Agent() == s.agentID() && t.HasEnded() {
+	agent := s.agentID()
+	if t := h.tasks.Get(id); t != nil && sessionOf(h.roster.Member(agent)) == s && t.Agent() == agent && t.HasEnded() {
 		h.Count("report.late")
 		return core.NewFault(core.CodeConflict, "task %s has ended", id)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
 // onCall connects somebody of whom nothing is known but the id.
@@ -79,14 +80,14 @@ func TestAnAliasReachesAnAgentOfAnyDialectInAnySpelling(t *testing.T) {
 		asker := g.connect("r")
 		const key = "ed25519.21FE31dfa154a261626bf854046fd227"
 		for id, s := range map[string]*hub.Session{"full": g.agent("full", able), "quiet": g.onCall("quiet"), key: g.onCall(key)} {
-			alias := string(hub.Alias(core.AgentID(id)))
+			alias := string(roster.Alias(core.AgentID(id)))
 			all := []string{id, alias, strings.ToUpper(alias), "ed25519." + alias, "ED25519." + alias}
 			if id == key {
 				all = append(all, strings.ToLower(key), key[len("ed25519."):])
 			}
 			for _, to := range all {
 				task := g.ask(asker, to)
-				if got := task.Agent(); string(got) != id || !hub.SameAgent(to, got) {
+				if got := task.Agent(); string(got) != id || !roster.SameAgent(to, got) {
 					t.Fatalf("to %s: got it to %q, want %q", to, got, id)
 				}
 				g.report(s, task, core.Done{})
@@ -95,7 +96,7 @@ func TestAnAliasReachesAnAgentOfAnyDialectInAnySpelling(t *testing.T) {
 			_, err := asker.Open(core.Request{To: core.ToAgent(core.AgentID(alias)), Content: "go"}, hub.Opening{})
 			g.wantFault("the alias of who has left", err, core.CodeUnknownAgent)
 		}
-		if hub.SameAgent("nobody", "somebody") || hub.SameAgent(string(hub.Alias("nobody")), "somebody") {
+		if roster.SameAgent("nobody", "somebody") || roster.SameAgent(string(roster.Alias("nobody")), "somebody") {
 			t.Error("another name: got the same agent, want another")
 		}
 	})
@@ -104,12 +105,26 @@ func TestAnAliasReachesAnAgentOfAnyDialectInAnySpelling(t *testing.T) {
 func TestAnIDGoesBeforeAnAlias(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		g.agent("a", able)
-		other := g.agent(string(hub.Alias("a")), able)
-		task := g.ask(g.connect("r"), string(hub.Alias("a")))
-		if got := task.Agent(); got != hub.Alias("a") {
+		other := g.agent(string(roster.Alias("a")), able)
+		task := g.ask(g.connect("r"), string(roster.Alias("a")))
+		if got := task.Agent(); got != roster.Alias("a") {
 			t.Errorf("got it to %q, want the agent of that id", got)
 		}
 		g.report(other, task, core.Done{})
+	})
+}
+
+func TestAnAliasOutlivesAnotherAgentWhoseIDItIs(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		g.agent("a", able)
+		other := g.agent(string(roster.Alias("a")), able)
+		if got, _ := g.hub.Agent(roster.Alias("a")); got.ID != roster.Alias("a") {
+			t.Errorf("while the other is here: got %q, want the other", got.ID)
+		}
+		other.Close(nil)
+		if got, ok := g.hub.Agent(roster.Alias("a")); !ok || got.ID != "a" {
+			t.Errorf("once it has left: got %q, want a", got.ID)
+		}
 	})
 }
 
@@ -117,7 +132,7 @@ func TestNobodyAsksItself(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		first, second := g.onCall("quiet"), g.onCall("quiet")
 		for _, s := range []*hub.Session{first, second} {
-			_, err := s.Open(core.Request{To: core.ToAgent(hub.Alias("quiet")), Content: "go"}, hub.Opening{})
+			_, err := s.Open(core.Request{To: core.ToAgent(roster.Alias("quiet")), Content: "go"}, hub.Opening{})
 			g.wantFault("asking itself", err, core.CodeLoop)
 		}
 		g.wantAgents("after that")
@@ -181,10 +196,10 @@ func TestOfSeveralOfOneIDTheLatestIsCalledThenTheOneBefore(t *testing.T) {
 		first, second, asker := g.onCall("kit"), g.onCall("kit"), g.connect("r")
 		g.report(second, g.ask(asker, "kit"), core.Done{})
 		third := g.onCall("kit")
-		g.report(second, g.ask(asker, string(hub.Alias("kit"))), core.Done{}) // an owner that answers keeps its id
+		g.report(second, g.ask(asker, string(roster.Alias("kit"))), core.Done{}) // an owner that answers keeps its id
 		third.Close(nil)
 		second.Close(nil)
-		g.report(first, g.ask(asker, string(hub.Alias("kit"))), core.Done{})
+		g.report(first, g.ask(asker, string(roster.Alias("kit"))), core.Done{})
 	})
 }
 

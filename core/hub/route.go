@@ -23,17 +23,19 @@ func (h *Hub) route(j *job) error {
 		// A notice may go back to who told: its hops are bound enough.
 		c.chain.Agents = slices.DeleteFunc(slices.Clone(c.chain.Agents), func(id core.AgentID) bool { return id != j.opener.root().id })
 	}
+	var named roster.Entry
 	if to := j.To(); to.Reach() == core.ReachAgent {
-		if e, ok := h.find(to.Agent()); ok {
-			c.consider(&e)
+		var ok bool
+		if named, ok = h.roster.Find(to.Agent()); ok {
+			c.consider(&named)
 		}
 	} else {
 		h.roster.Best(to, c.consider)
 	}
 	switch {
 	case c.now != nil:
-		if c.now.id == "" {
-			if err := h.sit(c.now, c.now.offer.Card, c.now.opts); err != nil {
+		if c.now.id == "" { // it stands by under its id
+			if err := h.makeAgent(c.now, named.Card, c.now.opts); err != nil {
 				return err
 			}
 		}
@@ -63,9 +65,9 @@ type choice struct {
 // consider takes one agent in view. It is called for the better ones first.
 func (c *choice) consider(e *roster.Entry) roster.Verdict {
 	h, j := c.hub, c.job
-	s := h.answerer(e.ID)
+	s := sessionOf(e.Member)
 	chain := c.chain
-	if e.ID == j.opener.root().offered() {
+	if e.ID == j.opener.root().standby {
 		chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
 	}
 	err := h.rules.CheckTarget(j.From(), chain, e.ID)

@@ -70,11 +70,11 @@ type Session struct {
 	trunk *Session
 
 	// Guarded by Hub.mu.
-	id     core.AgentID // "" until it is an agent
-	opts   JoinOptions
-	offer  *roster.Entry // how it is found by its id alone; nil if it is not
-	queue  []*job
-	closed bool
+	id      core.AgentID // "" until it is an agent
+	standby core.AgentID // the id under which it stands by in the roster, or ""
+	opts    JoinOptions
+	queue   []*job
+	closed  bool
 	// vacated is closed once the session is no agent any more.
 	vacated chan struct{}
 	// follows are the threads that it follows.
@@ -116,128 +116,6 @@ func newSession(h *Hub, p Identity) *Session {
 
 // Identity returns who stands behind the session.
 func (s *Session) Identity() Identity { return s.identity }
-
-// Join makes the session the agent of the card, at once or, with [JoinOptions.OnlyByID],
-// when it is addressed. It returns an invalid Fault for an id that cannot be one, a
-// conflict Fault when the id is taken or the session is an agent already, and an
-// unreachable one when the hub is stopping.
-func (s *Session) Join(card core.Card, opts JoinOptions) error {
-	return s.doing(core.Join{Card: card}, func() error { return s.join(card, opts) })
-}
-
-func (s *Session) join(card core.Card, opts JoinOptions) error {
-	if err := core.CheckAgentID(card.ID); err != nil {
-		return err
-	}
-	card = clean(card)
-	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case s.closed:
-		return core.NewFault(core.CodeUnreachable, "the connection has ended")
-	case h.draining != "":
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): come again once it is back", h.draining)
-	case s.id != "" && !s.opts.OnlyByID:
-		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
-	case s.offer != nil && (s.offer.ID != card.ID || opts.OnlyByID):
-		return core.NewFault(core.CodeConflict, "this connection is known as %s already", s.offer.ID)
-	}
-	if h.claimed(s, card.ID) {
-		return core.NewFault(core.CodeConflict, "the id %s belongs to somebody else, who is connected: choose another id, or wait until he has left", card.ID)
-	}
-	if opts.OnlyByID {
-		s.opts = opts
-		h.putOnCall(s, card)
-		return nil
-	}
-	if s.id != "" {
-		s.opts = opts
-		h.recard(s, card)
-		return nil
-	}
-	if by := h.agents[card.ID]; by != nil && by.opts.OnlyByID && by.workless() {
-		h.unseat(by, core.NewFault(core.CodeConflict, "another agent has its id now"))
-		by.id = ""
-	}
-	if err := h.sit(s, card, opts); err != nil {
-		return err
-	}
-	h.dispatch(s)
-	return nil
-}
-
-// Update replaces the card of the agent that the session is; its id stays. It
-// returns a conflict Fault when the session is no agent or the id differs.
-func (s *Session) Update(card core.Card) error {
-	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if s.closed || s.id == "" || s.id != card.ID {
-		return core.NewFault(core.CodeConflict, "this connection is agent %q, not %q", s.id, card.ID)
-	}
-	h.recard(s, clean(card))
-	return nil
-}
-
-// sit makes the session an agent. Callers hold mu.
-func (h *Hub) sit(s *Session, card core.Card, opts JoinOptions) error {
-	before := s.opts
-	s.id, s.opts = card.ID, opts
-	card = h.underTerms(s, card)
-	if err := h.roster.Add(card, opts.OnlyByID); err != nil {
-		s.id, s.opts = "", before
-		return err
-	}
-	s.vacated = make(chan struct{})
-	s.mu.Lock()
-	s.card = card
-	s.mu.Unlock()
-	h.agents[card.ID] = s
-	h.aliases.add(card.ID)
-	h.topics.Identify(s.subscriber(), s.subscriberID())
-	if h.observer != nil {
-		h.observer.Joined(card)
-	}
-	h.log.Info("agent joined", "agent", card.ID, "dialect", card.Dialect, "name", card.Name)
-	return nil
-}
-
-// recard replaces the card of an agent. Callers hold mu.
-func (h *Hub) recard(s *Session, card core.Card) {
-	card = h.underTerms(s, card)
-	h.roster.SetCard(card, s.opts.OnlyByID)
-	s.mu.Lock()
-	s.card = card
-	s.mu.Unlock()
-	if h.observer != nil {
-		h.observer.Joined(card)
-	}
-	h.dispatch(s)
-}
-
-// unseat takes the place of an agent away. Callers hold mu.
-func (h *Hub) unseat(s *Session, reason *core.Fault) {
-	h.roster.Remove(s.id)
-	delete(h.agents, s.id)
-	close(s.vacated)
-	h.forget(s.id)
-	if h.observer != nil {
-		h.observer.Left(s.id)
-	}
-	log := h.log
-	if hidden := detail(reason); hidden != "" {
-		log = log.With("detail", hidden)
-	}
-	log.Info("agent left", "agent", s.id, "reason", reason.Message)
-}
-
-func clean(c core.Card) core.Card {
-	if c.Name == "" {
-		c.Name = string(c.ID)
-	}
-	return c
-}
 
 // SetLoad notes what the agent says of its own load: overloaded and draining
 // agents get nothing new until they say idle or busy.
@@ -316,7 +194,9 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		h.roster.Change(id, func(e *roster.Entry) { e.Said = core.LoadDraining })
 	}
 	h.topics.Detach(s.subscriber())
-	h.takeOffCall(s)
+	if s.standby != "" {
+		h.roster.RemoveStandby(s.standby, s.member())
+	}
 	queue := s.queue
 	s.queue = nil
 	h.queued(s)
@@ -345,7 +225,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	}
 	h.mu.Lock()
 	if s.id != "" {
-		h.unseat(s, reason)
+		h.removeAgent(s, reason)
 	}
 	h.mu.Unlock()
 	for _, t := range queue {

@@ -64,7 +64,7 @@ func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) er
 func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, vacated <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if by = h.agents[id]; by == nil || by == s {
+	if by = sessionOf(h.roster.Member(id)); by == nil || by == s {
 		return nil, nil
 	}
 	return by, by.vacated
@@ -74,8 +74,8 @@ func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, vacated <-chan s
 func (s *Session) mayHave(id core.AgentID, opts JoinOptions) bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	own := s.offered()
-	return (own == "" || own == id && !opts.OnlyByID) && !s.hub.claimed(s, id)
+	own := s.standby
+	return (own == "" || own == id && !opts.OnlyByID) && !s.hub.roster.Reserved(id, s.member())
 }
 
 // yields reports whether by, who has the id that s wants, keeps it. The error is the

@@ -53,8 +53,8 @@ func (h *Hub) Configure(p core.Principal, c core.Configure) (AgentStatus, error)
 
 func (h *Hub) configure(c core.Configure) (*AgentStatus, error) {
 	h.mu.Lock()
-	id := h.resolve(c.Agent)
-	s := h.agents[id]
+	id := h.roster.Resolve(c.Agent)
+	s := sessionOf(h.roster.Member(id))
 	if s == nil || s.closed {
 		h.mu.Unlock()
 		return nil, core.NewFault(core.CodeUnknownAgent, "no agent %q is here", id)
@@ -109,8 +109,8 @@ func (h *Hub) ImposeOn(dialect string, t Terms, reason string) {
 		h.terms.dialects = map[string]Terms{}
 	}
 	h.terms.dialects[dialect] = t
-	for _, s := range h.agents {
-		if s.identity.Dialect == dialect && !s.closed {
+	for s := range h.sessions {
+		if s.id != "" && s.identity.Dialect == dialect {
 			h.impose(s, reason)
 		}
 	}

@@ -25,7 +25,7 @@ func (s *subscriber) Wake() { s.inbox.notice() }
 
 // subscriberID identifies the session across reconnects. Callers hold Hub.mu.
 func (s *Session) subscriberID() topic.Identity {
-	return topic.Identity{Principal: s.identity.Principal.ID, Agent: cmp.Or(s.id, s.offered())}
+	return topic.Identity{Principal: s.identity.Principal.ID, Agent: cmp.Or(s.id, s.standby)}
 }
 
 // Subscribe gives the session, from now on, every notice of the topics, in which *

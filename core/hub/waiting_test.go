@@ -75,7 +75,7 @@ func TestTheHubKnowsInWhichQueuesOthersMayLook(t *testing.T) {
 			act[name]()
 			h.mu.Lock()
 			want := map[*Session]struct{}{}
-			for _, s := range h.agents {
+			for s := range h.sessions {
 				if slices.ContainsFunc(s.queue, (*job).isMovable) {
 					want[s] = struct{}{}
 				}

@@ -65,7 +65,7 @@ func TestThoseWithTheSameLoadTakeTurns(t *testing.T) {
 	if want := "[a b c a b c a]"; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
-	if err := r.Add(core.Card{ID: "z"}, false); err != nil {
+	if err := r.Add(core.Card{ID: "z"}, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	wantIDs(t, "one that had no turn yet", r.Match(core.ToAny())[:1], "z")
@@ -95,7 +95,7 @@ func TestManyUseTheRosterAtOnce(t *testing.T) {
 		id := core.AgentID(fmt.Sprintf("a%d", i))
 		group.Go(func() {
 			for range rounds {
-				if err := r.Add(core.Card{ID: id, MaxConcurrent: 4, Capabilities: []string{"x"}}, false); err != nil {
+				if err := r.Add(core.Card{ID: id, MaxConcurrent: 4, Capabilities: []string{"x"}}, nil, false); err != nil {
 					t.Errorf("adding: got %v, want no error", err)
 					return
 				}

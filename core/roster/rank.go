@@ -46,12 +46,12 @@ type groupKey struct {
 
 // group is a heap of agents, the best one first.
 type group struct {
-	key     groupKey
-	members []member
+	key    groupKey
+	agents []ranked
 }
 
-// member is an agent in a group. The group is the nth of the agent's places.
-type member struct {
+// ranked is an agent in a group. The group is the nth of the agent's places.
+type ranked struct {
 	*record
 	nth int
 }
@@ -65,30 +65,30 @@ type place struct {
 var _ heap.Interface = (*group)(nil)
 
 // Len implements heap.Interface, as do Less, Swap, Push and Pop.
-func (g *group) Len() int           { return len(g.members) }
-func (g *group) Less(i, j int) bool { return g.members[i].before(g.members[j].record) }
+func (g *group) Len() int           { return len(g.agents) }
+func (g *group) Less(i, j int) bool { return g.agents[i].before(g.agents[j].record) }
 
 func (g *group) Swap(i, j int) {
-	g.members[i], g.members[j] = g.members[j], g.members[i]
-	g.members[i].moved(i)
-	g.members[j].moved(j)
+	g.agents[i], g.agents[j] = g.agents[j], g.agents[i]
+	g.agents[i].moved(i)
+	g.agents[j].moved(j)
 }
 
 func (g *group) Push(x any) {
-	m := x.(member)
-	g.members = append(g.members, m)
-	m.moved(len(g.members) - 1)
+	m := x.(ranked)
+	g.agents = append(g.agents, m)
+	m.moved(len(g.agents) - 1)
 }
 
 func (g *group) Pop() any {
-	last := len(g.members) - 1
-	m := g.members[last]
-	g.members[last] = member{}
-	g.members = g.members[:last]
+	last := len(g.agents) - 1
+	m := g.agents[last]
+	g.agents[last] = ranked{}
+	g.agents = g.agents[:last]
 	return m
 }
 
-func (m member) moved(to int) { m.places[m.nth].index = to }
+func (m ranked) moved(to int) { m.places[m.nth].index = to }
 
 // groupsOf returns the groups of an agent, each once.
 func (e *Entry) groupsOf() []groupKey {
@@ -124,7 +124,7 @@ func (r *Roster) join(e *record) {
 			r.groups[k] = g
 		}
 		e.places[i].group = g
-		heap.Push(g, member{e, i})
+		heap.Push(g, ranked{e, i})
 	}
 }
 
@@ -209,14 +209,14 @@ func (r *Roster) Best(to core.Address, yield func(*Entry) Verdict) {
 	}
 }
 
-// each yields the members in order until a verdict ends it, and reports whether members of
-// other groups are wanted. It visits only a part of the heap: the next member is always a
+// each yields the agents in order until a verdict ends it, and reports whether agents of
+// other groups are wanted. It visits only a part of the heap: the next one is always a
 // child of one that was yielded.
 func (g *group) each(yield func(*record) Verdict) (more bool) {
 	if g == nil {
 		return true
 	}
-	switch yield(g.members[0].record) { // usually the only one, so no frontier is allocated
+	switch yield(g.agents[0].record) { // usually the only one, so no frontier is allocated
 	case Stop:
 		return false
 	case SkipWorse:
@@ -226,7 +226,7 @@ func (g *group) each(yield func(*record) Verdict) (more bool) {
 	next.descend(0)
 	for next.Len() > 0 {
 		i := heap.Pop(next).(int)
-		switch yield(g.members[i].record) {
+		switch yield(g.agents[i].record) {
 		case Stop:
 			return false
 		case SkipWorse:
@@ -237,13 +237,13 @@ func (g *group) each(yield func(*record) Verdict) (more bool) {
 	return true
 }
 
-// frontier is a heap of the members whose parents were yielded.
+// frontier is a heap of the agents whose parents were yielded.
 type frontier struct {
 	group *group
 	at    []int
 }
 
-// descend adds the children of a member.
+// descend adds the children of an agent.
 func (f *frontier) descend(i int) {
 	for child := 2*i + 1; child <= 2*i+2 && child < f.group.Len(); child++ {
 		heap.Push(f, child)

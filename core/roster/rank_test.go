@@ -67,7 +67,7 @@ func TestWhateverHappensTheBestComesFirst(t *testing.T) {
 			switch rapid.IntRange(0, 6).Draw(rt, "step") {
 			case 0, 1:
 				c := card()
-				if r.Add(c, rapid.IntRange(0, 9).Draw(rt, "only by id") == 0) == nil {
+				if r.Add(c, nil, rapid.IntRange(0, 9).Draw(rt, "only by id") == 0) == nil {
 					turns[c.ID] = 0
 				}
 			case 2:
@@ -120,10 +120,10 @@ func TestThoseWhoAnswerLessWellComeAfterAVerdictToSkip(t *testing.T) {
 func TestTheNearestOfVeryManyBeginOrEndAlike(t *testing.T) {
 	r := roster.New()
 	for n := range 5000 {
-		_ = r.Add(core.Card{ID: core.AgentID(fmt.Sprintf("worker-%05d", n*7919%100000))}, false)
+		_ = r.Add(core.Card{ID: core.AgentID(fmt.Sprintf("worker-%05d", n*7919%100000))}, nil, false)
 	}
 	for _, id := range []core.AgentID{"shout", "family-calendar"} {
-		_ = r.Add(core.Card{ID: id}, false)
+		_ = r.Add(core.Card{ID: id}, nil, false)
 	}
 	for id, want := range map[core.AgentID]core.AgentID{"shouts": "shout", "Shout": "shout", "xhout": "shout", "calendar": "family-calendar", "family": "family-calendar", "worker-07919x": "worker-07919"} {
 		if got := r.Nearest(id); len(got) == 0 || got[0] != want {
@@ -141,7 +141,7 @@ func BenchmarkBest(b *testing.B) {
 	for _, agents := range []int{10, 20_000} {
 		r := roster.New()
 		for n := range agents {
-			_ = r.Add(core.Card{ID: core.AgentID(fmt.Sprintf("agent-%d", n)), Capabilities: []string{"a", fmt.Sprintf("c%d", n%100)}, Domains: []string{"x.y"}}, false)
+			_ = r.Add(core.Card{ID: core.AgentID(fmt.Sprintf("agent-%d", n)), Capabilities: []string{"a", fmt.Sprintf("c%d", n%100)}, Domains: []string{"x.y"}}, nil, false)
 		}
 		for _, to := range []core.Address{core.ToAny(), core.ToCapability("a"), core.ToCapability("a", "c7"), core.ToDomain("x.y.z")} {
 			b.Run(fmt.Sprintf("%d/%s", agents, to), func(b *testing.B) {

@@ -25,6 +25,8 @@ type Entry struct {
 	Vitals *core.Vitals
 	// OnlyByID hides the agent from every address except its id.
 	OnlyByID bool
+	// Member is the connection of the agent.
+	Member Member
 
 	turn uint64 // the number of the last task that was assigned, for round robin
 }
@@ -52,6 +54,8 @@ func (e Entry) Free() bool { return e.Takes() && e.Load.Active < e.Capacity() }
 type Roster struct {
 	mu      sync.Mutex
 	entries map[core.AgentID]*record
+	standby map[core.AgentID][]Entry // the latest last
+	aliases aliases                  // of the ids in entries and in standby
 	groups  map[groupKey]*group
 	names   names
 	turns   uint64
@@ -66,20 +70,27 @@ type record struct {
 
 // New returns an empty Roster.
 func New() *Roster {
-	return &Roster{entries: map[core.AgentID]*record{}, groups: map[groupKey]*group{}}
+	return &Roster{
+		entries: map[core.AgentID]*record{}, standby: map[core.AgentID][]Entry{}, aliases: aliases{}, groups: map[groupKey]*group{},
+	}
 }
 
-// Add adds an agent; with onlyByID, only its id finds it. It returns a conflict Fault if the
-// id is taken.
-func (r *Roster) Add(card core.Card, onlyByID bool) error {
+func newEntry(card core.Card, m Member, now time.Time) Entry {
+	return Entry{Card: card, Member: m, Since: now, Load: core.Load{State: core.LoadIdle, LastSeen: now}}
+}
+
+// Add makes the member the agent of the card; with onlyByID, only its id and alias find it.
+// It returns a conflict Fault if another agent has the id.
+func (r *Roster) Add(card core.Card, m Member, onlyByID bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.entries[card.ID] != nil {
 		return core.NewFault(core.CodeConflict, "agent %s already registered: choose another id%s or wait until it has left", card.ID, r.another(card.ID))
 	}
-	now := time.Now()
-	e := &record{Entry: Entry{Card: card, Since: now, OnlyByID: onlyByID, Load: core.Load{State: core.LoadIdle, LastSeen: now}}}
+	e := &record{Entry: newEntry(card, m, time.Now())}
+	e.OnlyByID = onlyByID
 	r.entries[card.ID] = e
+	r.aliases.add(card.ID)
 	r.names.add(card.ID)
 	r.join(e)
 	return nil
@@ -97,7 +108,7 @@ func (r *Roster) another(id core.AgentID) string {
 	return ""
 }
 
-// Remove removes an agent.
+// Remove removes an agent. A member that stands by under the id is found from then on.
 func (r *Roster) Remove(id core.AgentID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,6 +119,7 @@ func (r *Roster) Remove(id core.AgentID) {
 	r.leave(e)
 	r.names.remove(id)
 	delete(r.entries, id)
+	r.forget(id)
 }
 
 // SetCard replaces the card of the agent with that id, and sets OnlyByID. It reports

@@ -18,7 +18,7 @@ func with(t *testing.T, cards ...core.Card) *roster.Roster {
 	t.Helper()
 	r := roster.New()
 	for _, c := range cards {
-		if err := r.Add(c, false); err != nil {
+		if err := r.Add(c, nil, false); err != nil {
 			t.Fatalf("adding %s: got %v, want no error", c.ID, err)
 		}
 	}
@@ -42,11 +42,11 @@ func wantIDs(t *testing.T, what string, entries []roster.Entry, want ...core.Age
 
 func TestAnIDBelongsToWhoCameFirstUntilItLeaves(t *testing.T) {
 	r := with(t, core.Card{ID: "a", Name: "first"})
-	if err := r.Add(core.Card{ID: "a", Name: "second"}, false); !errors.Is(err, &core.Fault{Code: core.CodeConflict}) {
+	if err := r.Add(core.Card{ID: "a", Name: "second"}, nil, false); !errors.Is(err, &core.Fault{Code: core.CodeConflict}) {
 		t.Fatalf("an id that is taken: got %v, want a conflict", err)
 	}
-	_ = r.Add(core.Card{ID: "a-1"}, false)
-	if err := r.Add(core.Card{ID: "a"}, false); err == nil || !strings.Contains(err.Error(), "choose another id, such as a-2, or wait") {
+	_ = r.Add(core.Card{ID: "a-1"}, nil, false)
+	if err := r.Add(core.Card{ID: "a"}, nil, false); err == nil || !strings.Contains(err.Error(), "choose another id, such as a-2, or wait") {
 		t.Errorf("an id that is taken: got %v, want it to name one that is free", err)
 	}
 	if e, ok := r.Get("a"); !ok || e.Name != "first" {
@@ -57,7 +57,7 @@ func TestAnIDBelongsToWhoCameFirstUntilItLeaves(t *testing.T) {
 	if _, ok := r.Get("a"); ok {
 		t.Error("got it after it left, want it gone")
 	}
-	if err := r.Add(core.Card{ID: "a", Name: "second"}, false); err != nil {
+	if err := r.Add(core.Card{ID: "a", Name: "second"}, nil, false); err != nil {
 		t.Errorf("an id that is free again: got %v, want no error", err)
 	}
 }

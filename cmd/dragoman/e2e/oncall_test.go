@@ -11,8 +11,8 @@ import (
 
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
 // A peer on a WebSocket that never says what it can do is asked through REST, by its
@@ -68,7 +68,7 @@ func TestAnACPPeerWithoutCapabilitiesIsReachedThroughRESTByItsID(t *testing.T) {
 	if got := get("/v1/agents"); strings.Contains(got, "quiet") {
 		t.Errorf("before it is asked: got the list %s, want it without quiet", got)
 	}
-	for _, to := range []string{"quiet", string(hub.Alias("quiet"))} {
+	for _, to := range []string{"quiet", string(roster.Alias("quiet"))} {
 		x := asker.open(inquiry{to: to, content: "are you there?"}, true)
 		query := hear(acpwire.KindQuery)
 		say(acpwire.Envelope{Kind: acpwire.KindResponse, Ref: query.ID, Payload: plainJSON(acpwire.Response{Data: plainJSON(nil), Summary: "yes"})})
