@@ -32,8 +32,8 @@ func TestAnIDThatCannotBeAnAgentsIsRefused(t *testing.T) {
 
 func TestAHubThatIsStoppingTakesNobodyIn(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		here, late, onCall, asker := g.agent("a", able), g.connect("late"), g.connect("on call"), g.connect("r")
-		if err := onCall.Join(core.Card{ID: "p"}, hub.JoinOptions{OnlyByID: true}); err != nil {
+		here, late, standby, asker := g.agent("a", able), g.connect("late"), g.connect("standby"), g.connect("r")
+		if err := standby.Join(core.Card{ID: "p"}, hub.JoinOptions{OnlyByID: true}); err != nil {
 			t.Fatal(err)
 		}
 		task := g.ask(asker, "a")
@@ -42,7 +42,7 @@ func TestAHubThatIsStoppingTakesNobodyIn(t *testing.T) {
 		synctest.Wait()
 		g.wantFault("one that comes too late", late.Join(core.Card{ID: "late"}, hub.JoinOptions{}), core.CodeUnreachable)
 		g.wantFault("one by its id alone", late.Join(core.Card{ID: "late"}, hub.JoinOptions{OnlyByID: true}), core.CodeUnreachable)
-		g.wantFault("one that was on call", onCall.Join(core.Card{ID: "p"}, hub.JoinOptions{}), core.CodeUnreachable)
+		g.wantFault("one that stood by", standby.Join(core.Card{ID: "p"}, hub.JoinOptions{}), core.CodeUnreachable)
 		g.wantFault("one that takes an id", late.Take(context.Background(), core.Card{ID: "a"}, hub.JoinOptions{}), core.CodeUnreachable)
 		if err := here.Update(core.Card{ID: "a", Name: "still here"}); err != nil {
 			t.Errorf("one that is here: got %v, want its card replaced", err)

@@ -40,12 +40,12 @@ func TestWhatASubscriberMissedComesAgainWhenTheConnectionOnWhichItCameIsLost(t *
 func TestANoticeForAnAgentComesAgainAsOftenAsItMayHaveBeenLost(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		teller := g.connect("teller")
-		agent := g.onCall("agent")
+		agent := g.standby("agent")
 		agent.Resubscribe()
 		back := func() {
 			t.Helper()
 			agent.Close(nil)
-			agent = g.onCall("agent")
+			agent = g.standby("agent")
 			agent.Resubscribe()
 		}
 		task, err := g.tells(teller, "n.1", core.ToAgent("agent"))
@@ -96,7 +96,7 @@ func TestWhatWasToldBeforeAnAgentSubscribedIsNotHeardBecauseItsConnectionWasLost
 	onStage(t, hub.Limits{}, func(g *stage) {
 		teller := g.connect("teller")
 		g.subscribes("other", ">")
-		agent, also := g.onCall("agent"), g.onCall("agent")
+		agent, also := g.standby("agent"), g.standby("agent")
 		agent.Resubscribe()
 		also.Resubscribe()
 		g.mustTell(teller, "n.1")

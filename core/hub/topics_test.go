@@ -131,7 +131,7 @@ func TestWhoMayNotBeAskedIsNotTold(t *testing.T) {
 		rules := policy.Rules{Ask: map[string][]core.AgentID{"teller": {"friend"}}}
 		g := &stage{t, coretest.NewHub(t, hub.Options{Rules: rules})}
 		teller := g.connect("teller")
-		friend, foe := g.onCall("friend"), g.onCall("foe")
+		friend, foe := g.standby("friend"), g.standby("foe")
 		for _, s := range []*hub.Session{friend, foe} {
 			if err := s.Subscribe([]string{"a"}); err != nil {
 				t.Fatal(err)
@@ -213,7 +213,7 @@ func TestWhatTwoConnectionsOfASubscriberLeaveIsKeptTogether(t *testing.T) {
 func TestANoticeForAnAgentComesAgainWhenItsConnectionMayHaveLostIt(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		teller := g.connect("teller")
-		agent := g.onCall("agent")
+		agent := g.standby("agent")
 		agent.Resubscribe()
 		tell := func(topic string) {
 			t.Helper()
@@ -239,7 +239,7 @@ func TestANoticeForAnAgentComesAgainWhenItsConnectionMayHaveLostIt(t *testing.T)
 		take("n.2")
 		tell("n.3") // its transport does not take it: the teller is told
 		agent.Close(nil)
-		agent = g.onCall("agent")
+		agent = g.standby("agent")
 		agent.Resubscribe()
 		g.hears(agent, true, "n.2")
 		tell("n.4")
@@ -247,7 +247,7 @@ func TestANoticeForAnAgentComesAgainWhenItsConnectionMayHaveLostIt(t *testing.T)
 		g.hears(agent, true)
 		g.sleep(2 * time.Minute)
 		agent.Close(nil)
-		agent = g.onCall("agent")
+		agent = g.standby("agent")
 		agent.Resubscribe()
 		g.hears(agent, true)
 	})

@@ -35,7 +35,7 @@ func TestAnAgentThatLeavesKeepsItsIDUntilItsTasksHaveEnded(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		quiet, asker, newcomer := g.onCall("kit"), g.connect("r"), g.connect("kit2")
+		quiet, asker, newcomer := g.standby("kit"), g.connect("r"), g.connect("kit2")
 		g.agent("helper", able)
 		task := g.ask(asker, "kit")
 		if _, err := quiet.Branch().Open(core.Request{To: core.ToAgent("helper"), Content: "help"}, hub.Opening{}); err != nil {
@@ -73,7 +73,7 @@ func TestAnAgentMayLeaveWhileAnotherTakesItsID(t *testing.T) {
 		asker.CallTool("1", "slow", nil)
 	}
 	for range 20 {
-		quiet, newcomer := g.onCall("kit"), g.connect("kit2")
+		quiet, newcomer := g.standby("kit"), g.connect("kit2")
 		g.report(quiet, g.ask(asker, "kit"), core.Done{})
 		left := make(chan struct{})
 		go func() {

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
-// onCall connects somebody of whom nothing is known but the id.
-func (g *stage) onCall(id string) *hub.Session {
+// standby connects a session of which only the id is known.
+func (g *stage) standby(id string) *hub.Session {
 	g.t.Helper()
 	s := g.connect(id)
 	card := core.Card{ID: core.AgentID(id), Dialect: "test", Features: able | core.FeatureNotices}
@@ -37,7 +37,7 @@ func (g *stage) wantAgents(when string, want ...core.AgentID) {
 
 func TestWhoIsFoundOnlyByIDIsAnAgentOnceItIsGivenSomethingByThat(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		quiet, asker := g.onCall("quiet"), g.connect("r")
+		quiet, asker := g.standby("quiet"), g.connect("r")
 		everywhere := []core.Address{core.ToAny(), core.ToCapability("x"), core.ToDomain("work")}
 		for _, to := range everywhere {
 			_, err := asker.Open(core.Request{To: to, Content: "go"}, hub.Opening{})
@@ -66,7 +66,7 @@ func TestWhoIsFoundOnlyByIDIsAnAgentOnceItIsGivenSomethingByThat(t *testing.T) {
 
 func TestWhoIsFoundOnlyByIDTakesNoTaskThatWaitsForSomebodyElse(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		busy, quiet, asker := g.agent("busy", able), g.onCall("quiet"), g.connect("r")
+		busy, quiet, asker := g.agent("busy", able), g.standby("quiet"), g.connect("r")
 		first, waiting := g.ask(asker, "*"), g.ask(asker, "*")
 		g.report(quiet, g.ask(asker, "quiet"), core.Done{})
 		g.wantKinds("what waits for anybody", waiting.Events(), "opened")
@@ -79,7 +79,7 @@ func TestAnAliasReachesAnAgentOfAnyDialectInAnySpelling(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		asker := g.connect("r")
 		const key = "ed25519.21FE31dfa154a261626bf854046fd227"
-		for id, s := range map[string]*hub.Session{"full": g.agent("full", able), "quiet": g.onCall("quiet"), key: g.onCall(key)} {
+		for id, s := range map[string]*hub.Session{"full": g.agent("full", able), "quiet": g.standby("quiet"), key: g.standby(key)} {
 			alias := string(roster.Alias(core.AgentID(id)))
 			all := []string{id, alias, strings.ToUpper(alias), "ed25519." + alias, "ED25519." + alias}
 			if id == key {
@@ -130,7 +130,7 @@ func TestAnAliasOutlivesAnotherAgentWhoseIDItIs(t *testing.T) {
 
 func TestNobodyAsksItself(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		first, second := g.onCall("quiet"), g.onCall("quiet")
+		first, second := g.standby("quiet"), g.standby("quiet")
 		for _, s := range []*hub.Session{first, second} {
 			_, err := s.Open(core.Request{To: core.ToAgent(roster.Alias("quiet")), Content: "go"}, hub.Opening{})
 			g.wantFault("asking itself", err, core.CodeLoop)
@@ -144,7 +144,7 @@ func TestWhoWasFoundOnlyByIDBecomesAnAgentLikeAnyOther(t *testing.T) {
 		asker := g.connect("r")
 		card := core.Card{ID: "quiet", Dialect: "test", Features: able, Capabilities: []string{"x"}, MaxConcurrent: 2}
 		for _, asked := range []bool{false, true} {
-			quiet := g.onCall("quiet")
+			quiet := g.standby("quiet")
 			var task *hub.Task
 			if asked {
 				task = g.ask(asker, "quiet")
@@ -175,7 +175,7 @@ func TestWhoWasFoundOnlyByIDBecomesAnAgentLikeAnyOther(t *testing.T) {
 
 func TestAnIDThatIsOnlyCalledGivesWayToWhoJoinsUnlessItHasWork(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		quiet, asker, loud := g.onCall("kit"), g.connect("r"), g.connect("kit2")
+		quiet, asker, loud := g.standby("kit"), g.connect("r"), g.connect("kit2")
 		task := g.ask(asker, "kit")
 		g.wantFault("while it works", loud.Join(core.Card{ID: "kit"}, hub.JoinOptions{}), core.CodeConflict)
 		g.report(quiet, task, core.Done{})
@@ -193,9 +193,9 @@ func TestAnIDThatIsOnlyCalledGivesWayToWhoJoinsUnlessItHasWork(t *testing.T) {
 
 func TestOfSeveralOfOneIDTheLatestIsCalledThenTheOneBefore(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		first, second, asker := g.onCall("kit"), g.onCall("kit"), g.connect("r")
+		first, second, asker := g.standby("kit"), g.standby("kit"), g.connect("r")
 		g.report(second, g.ask(asker, "kit"), core.Done{})
-		third := g.onCall("kit")
+		third := g.standby("kit")
 		g.report(second, g.ask(asker, string(roster.Alias("kit"))), core.Done{}) // an owner that answers keeps its id
 		third.Close(nil)
 		second.Close(nil)
@@ -207,7 +207,7 @@ func TestARequestThatIsNotAllowedMakesNobodyAnAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := policy.Rules{Ask: map[string][]core.AgentID{"r": {}}}
 		g := &stage{t, coretest.NewHub(t, hub.Options{Rules: rules})}
-		g.onCall("quiet")
+		g.standby("quiet")
 		_, err := g.connect("r").Open(core.Request{To: core.ToAgent("quiet"), Content: "go"}, hub.Opening{})
 		g.wantFault("who may ask nobody", err, core.CodeNotAuthorized)
 		g.wantAgents("after that")
@@ -216,7 +216,7 @@ func TestARequestThatIsNotAllowedMakesNobodyAnAgent(t *testing.T) {
 
 func TestTheToolsReachWhoIsFoundOnlyByID(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		quiet, asker := g.onCall("quiet"), g.agent("a", able)
+		quiet, asker := g.standby("quiet"), g.agent("a", able)
 		asker.CallTool("1", "agents_list", nil)
 		asker.CallTool("2", "agent_ask", []byte(`{"to":"quiet","content":"hi"}`))
 		b, _ := g.batch(quiet)
