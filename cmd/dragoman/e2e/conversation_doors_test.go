@@ -93,7 +93,7 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 		opts := acp.Options{AgentID: core.AgentID(said["x-agent-id"]), Principal: principalIn(said), Peers: p.acp, HubName: "dragoman", Link: storyLink}
 		serve = func() link.Reason { return acp.Serve(p.ctx, p.hub, server, opts) }
 	case "pi":
-		opts := pi.ConnOptions{Principal: core.Principal{ID: said["principal"]}, Transport: pi.Transport(said["transport"])}
+		opts := pi.ConnOptions{Principal: core.Principal{ID: said["principal"], Operator: true}, Transport: pi.Transport(said["transport"])}
 		var err error
 		if opts.Snapshots, err = render.ParseSnapshots(said["snapshots"]); err != nil {
 			return nil, nil, err
