@@ -40,7 +40,7 @@ func (e *Engine) Submit(c *Client, cmd Command, x *Execution) {
 		refuse(conflict)
 		return
 	case before != nil && e.outdated(before):
-		x.doAgain(before.response)
+		x.redo(before.response)
 	case before != nil:
 		if text := e.repeat(x, before); text != "" {
 			refuse(text)
@@ -87,8 +87,8 @@ func (e *Engine) admit(x *Execution) {
 	}
 	e.host.Admitted(x, named)
 	x.client.Pending++
-	e.flying[x] = struct{}{}
-	e.flyingBytes += x.size
+	e.inFlight[x] = struct{}{}
+	e.inFlightBytes += x.size
 	e.memory.add(x.known)
 	x.recordAccepted()
 	e.journal.note(x.known, PhaseAccepted, x.admitted, nil)

@@ -79,6 +79,11 @@ func (cs *AgentCircuits) Asked(k *agentCall, task core.TaskID) {
 
 // Follow learns from the events of a task how the agents do that have it.
 func (cs *AgentCircuits) Follow(task core.TaskID, e core.Event) {
+	switch e.Body.(type) {
+	case core.Assigned, core.Retrying, core.Done, core.Failed, core.Cancelled:
+	default: // most are pieces of text, which say nothing of it
+		return
+	}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	switch b := e.Body.(type) {

@@ -127,12 +127,12 @@ func (c Command) Is(name string, texts ...string) bool {
 
 // response is what a command came to (section 5).
 type response struct {
-	data     json.RawMessage
-	err      string // empty of a success
-	version  int
-	hasV     bool
-	timedOut bool
-	replayed bool
+	data       json.RawMessage
+	err        string // empty of a success
+	version    int
+	hasVersion bool
+	timedOut   bool
+	replayed   bool
 }
 
 // appendResponse appends the response to c. The id and the type are echoed as
@@ -194,7 +194,7 @@ func appendOutcome(dst []byte, r response, full bool) []byte {
 	if full && r.data != nil {
 		dst = append(append(dst, `,"data":`...), r.data...)
 	}
-	if r.hasV {
+	if r.hasVersion {
 		dst = strconv.AppendInt(append(dst, `,"sessionVersion":`...), int64(r.version), 10)
 	}
 	if r.replayed {

@@ -10,8 +10,8 @@ import (
 // 9). It reports that the command has to wait, or why it fails.
 func (x *Execution) await() (waits bool, problem string) {
 	e := x.engine
-	for ; x.met < len(x.depends); x.met++ {
-		d := x.depends[x.met]
+	for ; x.dependenciesMet < len(x.depends); x.dependenciesMet++ {
+		d := x.depends[x.dependenciesMet]
 		k := e.memory.ids[idName{x.client.Space, d, ""}]
 		switch {
 		case d == x.id:
@@ -39,7 +39,7 @@ func (x *Execution) await() (waits bool, problem string) {
 // waitsFor reports whether y cannot go on before x has come to an end: because it stands
 // behind x in its lane, or what it depends on does, and so forth (section 9.2).
 func (e *Engine) waitsFor(y, x *Execution) bool {
-	for range len(e.flying) {
+	for range len(e.inFlight) {
 		switch {
 		case y == x:
 			return true
@@ -66,7 +66,7 @@ func (x *Execution) abandon(k *known) {
 		return
 	}
 	x.giveUpWaiting()
-	x.Settle(Failed(TimedOut("dependsOn:"+x.depends[x.met], e.opts.DependencyTimeout)))
+	x.Settle(Failed(TimedOut("dependsOn:"+x.depends[x.dependenciesMet], e.opts.DependencyTimeout)))
 }
 
 // giveUpWaiting takes a command from those that wait for another.

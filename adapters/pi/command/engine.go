@@ -147,20 +147,20 @@ type Engine struct {
 	unnamed  atomic.Uint64            // commands without an id
 	rejected [rejections]atomic.Int64 // by reason
 
-	mu          sync.Mutex
-	lanes       map[Key]*lane
-	flying      map[*Execution]struct{} // admitted and not finished
-	flyingBytes int                     // of their frames
-	duplicates  int                     // that wait for one of these
-	memory      memory
-	rates       rates
-	admissions  uint64
-	executed    int64 // commands that have their outcome
-	woken       []*Execution
-	waking      bool
-	draining    bool          // no more commands are admitted
-	stopped     bool          // the hub has stopped
-	idle        chan struct{} // closed once it has and no command is in flight
+	mu            sync.Mutex
+	lanes         map[Key]*lane
+	inFlight      map[*Execution]struct{} // admitted and not finished
+	inFlightBytes int                     // of their frames
+	duplicates    int                     // that wait for one of these
+	memory        memory
+	rates         rates
+	admissions    uint64
+	executed      int64 // commands that have their outcome
+	woken         []*Execution
+	waking        bool
+	draining      bool          // no more commands are admitted
+	stopped       bool          // the hub has stopped
+	idle          chan struct{} // closed once it has and no command is in flight
 
 	journal Journal
 }
@@ -169,7 +169,7 @@ type Engine struct {
 func New(h Host, opts Options) *Engine {
 	opts = opts.withDefaults()
 	e := &Engine{
-		opts: opts, host: h, begun: time.Now().UnixMilli(), lanes: map[Key]*lane{}, flying: map[*Execution]struct{}{},
+		opts: opts, host: h, begun: time.Now().UnixMilli(), lanes: map[Key]*lane{}, inFlight: map[*Execution]struct{}{},
 		memory: newMemory(opts), rates: newRates(opts.Rates), idle: make(chan struct{}),
 	}
 	e.journal.start(e)
@@ -204,7 +204,7 @@ func (e *Engine) Stopped() bool { return e.stopped }
 func (e *Engine) Idle() <-chan struct{} { return e.idle }
 
 func (e *Engine) checkIdle() {
-	if e.stopped && len(e.flying) == 0 {
+	if e.stopped && len(e.inFlight) == 0 {
 		select {
 		case <-e.idle:
 		default:
@@ -222,7 +222,7 @@ func (e *Engine) Close() {
 	e.journal.close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for x := range e.flying {
+	for x := range e.inFlight {
 		x.stopClocks()
 	}
 }
@@ -235,8 +235,8 @@ func (e *Engine) Waits(key Key) bool { return e.lanes[key] != nil }
 
 // Named are the sessions that commands in flight name.
 func (e *Engine) Named() map[Key]bool {
-	all := make(map[Key]bool, len(e.flying))
-	for x := range e.flying {
+	all := make(map[Key]bool, len(e.inFlight))
+	for x := range e.inFlight {
 		all[Key{x.client.Scope, x.Session}] = true
 	}
 	return all
@@ -291,11 +291,11 @@ type Counts struct {
 // Counts returns the numbers of the engine.
 func (e *Engine) Counts() Counts {
 	dependents := 0
-	for x := range e.flying {
+	for x := range e.inFlight {
 		dependents += len(x.known.dependents)
 	}
 	return Counts{
-		Dependents: dependents, InFlight: len(e.flying), InFlightBytes: e.flyingBytes, Spaces: len(e.memory.spaces), Outcomes: e.memory.order.Len(), OutcomeBytes: e.memory.held, Keys: len(e.memory.keys),
+		Dependents: dependents, InFlight: len(e.inFlight), InFlightBytes: e.inFlightBytes, Spaces: len(e.memory.spaces), Outcomes: e.memory.order.Len(), OutcomeBytes: e.memory.held, Keys: len(e.memory.keys),
 		Lanes: len(e.lanes), Admitted: e.admissions, Overflown: uint64(e.rejected[beyondInFlight].Load()), Executed: e.executed,
 	}
 }

@@ -33,16 +33,16 @@ type Execution struct {
 	// How far it is. started says that command_started was said, working that its
 	// handler goes on, settled that its outcome is certain and told that clients have
 	// been told.
-	started, working, settled, told bool
+	started, working, settled, answered bool
 	// unrecorded says that the journal does not have it yet, held that it waits for that.
 	unrecorded, held bool
 
 	// depends are the ids that it depends on, of which met are satisfied; awaited is
 	// the one that it waits for.
-	depends []string
-	met     int
-	awaited *known
-	waiting *time.Timer
+	depends         []string
+	dependenciesMet int
+	awaited         *known
+	waiting         *time.Timer
 
 	// clock ends it when its time is over. Guarded says that somebody else does: the
 	// hub, at the deadline of a prompt's task.
@@ -198,7 +198,7 @@ func (x *Execution) Settle(o Outcome) {
 	}
 	r := response{data: o.Data, err: o.Err, timedOut: o.TimedOut}
 	if x.on != nil && o.Err == "" {
-		r.version, r.hasV = x.on.Succeeded(x.Spec.Mutates)
+		r.version, r.hasVersion = x.on.Succeeded(x.Spec.Mutates)
 	}
 	x.recordOutcome(r, o.After)
 }
@@ -207,8 +207,8 @@ func (x *Execution) Settle(o Outcome) {
 // waited for it.
 func (e *Engine) conclude(x *Execution, r response, after func()) {
 	k := x.known
-	delete(e.flying, x)
-	e.flyingBytes -= x.size
+	delete(e.inFlight, x)
+	e.inFlightBytes -= x.size
 	defer func() {
 		e.executed++
 		e.checkIdle()
@@ -219,13 +219,13 @@ func (e *Engine) conclude(x *Execution, r response, after func()) {
 	if after != nil {
 		after()
 	}
-	again, dependents := k.again, k.dependents
-	k.again, k.dependents = nil, nil
+	again, dependents := k.duplicates, k.dependents
+	k.duplicates, k.dependents = nil, nil
 	e.duplicates -= len(again)
-	for _, twin := range again {
-		e.answerAgain(twin, now, r)
+	for _, duplicate := range again {
+		e.answerDuplicate(duplicate, now, r)
 	}
-	x.told = true
+	x.answered = true
 	x.release()
 	e.wake(k, dependents)
 }

@@ -173,9 +173,9 @@ func (j *Journal) journalState(path string) journalState {
 	st := journalState{Enabled: j.engine.opts.Journal != nil, State: "disabled", Path: path, Schema: RecordVersion}
 	switch {
 	case !st.Enabled:
-	case j.found.failed != "":
-		st.State, st.Error = "failed", j.found.failed
-	case j.found.ready:
+	case j.recovered.failed != "":
+		st.State, st.Error = "failed", j.recovered.failed
+	case j.recovered.ready:
 		st.Initialized, st.State = true, "ready"
 	default:
 		st.State = "pending"
@@ -219,7 +219,7 @@ type RecoveredCut struct {
 // Recovered tells a scope what the start found of its commands, with lists of them or
 // without. path is where the journal is, as the scope may know it.
 func (j *Journal) Recovered(scope, path string, lists bool) any {
-	f := &j.found
+	f := &j.recovered
 	r := Recovery{
 		journalState: j.journalState(path), Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
 		OutcomeIDs: []string{}, InFlight: []RecoveredCut{}, Most: recoveryMost,
@@ -255,7 +255,7 @@ type JournalCounts struct {
 
 // Counts returns the numbers of the journal of commands.
 func (j *Journal) Counts() JournalCounts {
-	f := &j.found
+	f := &j.recovered
 	c := JournalCounts{
 		Enabled: j.engine.opts.Journal != nil, Ready: f.ready, Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
 		Outcomes: len(f.outcomes), Cut: len(f.cut),

@@ -75,8 +75,8 @@ func (x *Execution) opens() *opened {
 	return &opened{id, path}
 }
 
-// keeping is a record on its way into the journal, and what waits for it.
-type keeping struct {
+// pendingRecord is a record on its way into the journal, and what waits for it.
+type pendingRecord struct {
 	of        *about // nil of what only waits
 	phase     phase
 	at        time.Time
@@ -96,11 +96,11 @@ type Journal struct {
 	writes  chan struct{} // signalled when there is something to keep
 
 	// In turns of the engine.
-	past  history
-	found found
+	past      history
+	recovered found
 
 	mu    sync.Mutex
-	queue []keeping
+	queue []pendingRecord
 	bytes int
 	// written and unwritten are the records that the journal took and did not.
 	written, unwritten int64
@@ -122,9 +122,9 @@ func (j *Journal) close() {
 	j.writing.Wait()
 }
 
-// keep puts a record on its way; then is called once it is in the journal, or cannot come
+// add puts a record on its way; then is called once it is in the journal, or cannot come
 // there. It reports false of a record for which there is no room: then is not called.
-func (j *Journal) keep(q keeping) bool {
+func (j *Journal) add(q pendingRecord) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if q.of != nil {
@@ -144,7 +144,7 @@ func (j *Journal) keep(q keeping) bool {
 const recordBytes = 512
 
 // take returns all that is to be written.
-func (j *Journal) take() []keeping {
+func (j *Journal) take() []pendingRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	batch := j.queue
@@ -181,7 +181,7 @@ func (j *Journal) write(ctx context.Context) {
 }
 
 // count counts the records of a batch that the journal took, or did not.
-func (j *Journal) count(batch []keeping, err error) {
+func (j *Journal) count(batch []pendingRecord, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, q := range batch {
@@ -203,7 +203,7 @@ func (j *Journal) records() (written, unwritten int64) {
 	return j.written, j.unwritten
 }
 
-func (j *Journal) append(batch []keeping) error {
+func (j *Journal) append(batch []pendingRecord) error {
 	var records [][]byte
 	for _, q := range batch {
 		if q.of != nil {
@@ -237,7 +237,7 @@ func (x *Execution) recordAccepted() {
 	if !e.journal.durable(x.known) {
 		return
 	}
-	x.unrecorded = e.journal.keep(keeping{of: &x.known.about, phase: PhaseAccepted, at: x.admitted, then: func() {
+	x.unrecorded = e.journal.add(pendingRecord{of: &x.known.about, phase: PhaseAccepted, at: x.admitted, then: func() {
 		x.unrecorded = false
 		if x.held && !x.settled {
 			x.execute()
@@ -249,7 +249,7 @@ func (x *Execution) recordAccepted() {
 func (x *Execution) recordStarted() {
 	e := x.engine
 	if e.journal.durable(x.known) {
-		e.journal.keep(keeping{of: &x.known.about, phase: PhaseStarted, at: time.Now()})
+		e.journal.add(pendingRecord{of: &x.known.about, phase: PhaseStarted, at: time.Now()})
 	}
 }
 
@@ -257,16 +257,16 @@ func (x *Execution) recordStarted() {
 // anybody else does: what a client was told is what it will be told again.
 func (x *Execution) recordOutcome(r response, after func()) {
 	e := x.engine
-	q := keeping{of: &x.known.about, phase: phaseFinished, at: time.Now(), response: r, then: func() { e.conclude(x, r, after) }}
+	q := pendingRecord{of: &x.known.about, phase: phaseFinished, at: time.Now(), response: r, then: func() { e.conclude(x, r, after) }}
 	if r.err == "" {
 		q.queued, q.opened = x.queued, x.opens()
 	}
-	if !e.journal.durable(x.known) || !e.journal.keep(q) {
+	if !e.journal.durable(x.known) || !e.journal.add(q) {
 		e.conclude(x, r, after)
 	}
 }
 
-func (j *Journal) encodeRecord(q keeping) []byte {
+func (j *Journal) encodeRecord(q pendingRecord) []byte {
 	a, o := q.of, q.response
 	r := Record{
 		Version: RecordVersion, Run: j.engine.begun, Number: a.number, At: q.at.UnixMilli(), Phase: q.phase, Scope: a.scope, Name: a.name,
@@ -277,7 +277,7 @@ func (j *Journal) encodeRecord(q keeping) []byte {
 	if a.run != 0 {
 		r.Run = a.run
 	}
-	if o.hasV {
+	if o.hasVersion {
 		r.SessionVersion = &o.version
 	}
 	if data := wire.Encode(r); len(data) <= core.MaxRecord {
@@ -299,7 +299,7 @@ func (j *Journal) Flush() {
 	}
 	done := make(chan struct{})
 	j.engine.mu.Lock()
-	j.keep(keeping{then: func() { close(done) }})
+	j.add(pendingRecord{then: func() { close(done) }})
 	j.engine.mu.Unlock()
 	<-done
 }

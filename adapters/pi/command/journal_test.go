@@ -12,7 +12,7 @@ func FuzzReadRecord(f *testing.F) {
 	j := Journal{engine: &Engine{begun: 1}}
 	c := Command{Kind: "get_state", Fields: members{{Key: []byte("dependsOn"), Value: strictjson.ParseValid([]byte(`["a"]`))}}}
 	a := &about{name: "1", kind: "get_state", identity: appendIdentity(nil, c, "1")}
-	f.Add(j.encodeRecord(keeping{of: a, phase: phaseFinished, response: response{err: "no", timedOut: true}}))
+	f.Add(j.encodeRecord(pendingRecord{of: a, phase: phaseFinished, response: response{err: "no", timedOut: true}}))
 	f.Add([]byte(`{"v":1,"is":{"commandId":"x"},"print":""}`))
 	f.Add([]byte(`{"v":1,"is":"{}"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

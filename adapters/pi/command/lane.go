@@ -136,7 +136,7 @@ func (l *lane) advance() {
 // clients have been told what came of it.
 func (x *Execution) release() {
 	l := x.lane
-	if l == nil || l.running.x != x || x.working || !x.told {
+	if l == nil || l.running.x != x || x.working || !x.answered {
 		return
 	}
 	l.running = laneTurn{}

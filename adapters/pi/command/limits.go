@@ -40,8 +40,8 @@ const TooMany = "Server busy - too many concurrent commands. Please retry."
 // reference gives it a command_finished.
 func (e *Engine) overLimit(of Space, c Command) string {
 	// What all could have at once is always let in: an abort finds its way past prompts.
-	large := c.size > e.opts.InFlightBytes/e.opts.MaxInFlight && e.flyingBytes > 0 && e.flyingBytes+c.size > e.opts.InFlightBytes
-	if len(e.flying) >= e.opts.MaxInFlight || large {
+	large := c.size > e.opts.InFlightBytes/e.opts.MaxInFlight && e.inFlightBytes > 0 && e.inFlightBytes+c.size > e.opts.InFlightBytes
+	if len(e.inFlight) >= e.opts.MaxInFlight || large {
 		e.Reject(beyondInFlight)
 		return TooMany
 	}

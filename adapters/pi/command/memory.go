@@ -56,8 +56,8 @@ type known struct {
 	// response and finished are what came of it.
 	response response
 	finished time.Time
-	// again are duplicates that wait for it, dependents what depends on it.
-	again, dependents []*Execution
+	// duplicates are duplicates that wait for it, dependents what depends on it.
+	duplicates, dependents []*Execution
 
 	place *list.Element // among the outcomes; nil of one that is not remembered
 	size  int

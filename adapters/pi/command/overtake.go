@@ -25,7 +25,7 @@ func (x *Execution) makesAnother() bool {
 	if len(x.depends) > 0 || e.find(x) == nil {
 		return false
 	}
-	for y := range e.flying {
+	for y := range e.inFlight {
 		if y.Kind == "delete_session" && !y.settled && y.known.number < x.known.number && y.Session == x.Session && y.client.Scope == x.client.Scope {
 			return false
 		}

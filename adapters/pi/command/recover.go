@@ -18,18 +18,18 @@ func (j *Journal) Recover(ctx context.Context) error {
 	}
 	flying := map[flight]*known{}
 	var order []flight
-	j.found.started = map[*known]bool{}
+	j.recovered.started = map[*known]bool{}
 	err := j.engine.opts.Journal.Replay(ctx, func(_ time.Time, data []byte) bool {
 		j.engine.mu.Lock()
 		defer j.engine.mu.Unlock()
-		j.found.scanned++
+		j.recovered.scanned++
 		r, err := readRecord(data)
 		switch {
 		case err != nil:
-			j.found.malformed++
+			j.recovered.malformed++
 			return true
 		case r.Version != RecordVersion:
-			j.found.unsupported++
+			j.recovered.unsupported++
 			return true
 		}
 		of := flight{r.Run, r.Number}
@@ -42,7 +42,7 @@ func (j *Journal) Recover(ctx context.Context) error {
 			flying[of] = k
 			order = append(order, of)
 		}
-		j.remind(k, r)
+		j.restorePhase(k, r)
 		if r.Phase == phaseFinished {
 			delete(flying, of)
 		}
@@ -51,7 +51,7 @@ func (j *Journal) Recover(ctx context.Context) error {
 	j.engine.mu.Lock()
 	defer j.engine.mu.Unlock()
 	if err != nil {
-		j.found.failed = "the journal cannot be read"
+		j.recovered.failed = "the journal cannot be read"
 		return fmt.Errorf("reading the commands of pi clients: %w", err)
 	}
 	now := time.Now()
@@ -63,11 +63,11 @@ func (j *Journal) Recover(ctx context.Context) error {
 		r := response{err: Interrupted}
 		j.engine.memory.add(k)
 		j.engine.memory.remember(k, r, now)
-		j.found.cut = append(j.found.cut, k)
+		j.recovered.cut = append(j.recovered.cut, k)
 		j.past.add(entry{at: now.UnixMilli(), of: &k.about, phase: phaseFinished, response: r, recovered: true})
-		j.keep(keeping{of: &k.about, phase: phaseFinished, at: now, response: r, recovered: true})
+		j.add(pendingRecord{of: &k.about, phase: phaseFinished, at: now, response: r, recovered: true})
 	}
-	j.found.ready = true
+	j.recovered.ready = true
 	return nil
 }
 
@@ -115,18 +115,18 @@ func (r Record) known() *known {
 	return k
 }
 
-// remind takes in one phase of an earlier command.
-func (j *Journal) remind(k *known, r Record) {
+// restorePhase takes in one phase of an earlier command.
+func (j *Journal) restorePhase(k *known, r Record) {
 	h := entry{at: r.At, of: &k.about, phase: r.Phase, recovered: r.Recovered}
 	switch r.Phase {
 	case PhaseStarted:
-		j.found.started[k] = true
+		j.recovered.started[k] = true
 	case phaseFinished:
-		delete(j.found.started, k)
+		delete(j.recovered.started, k)
 		j.restore(r)
 		h.response = response{err: r.Error, data: r.Data, timedOut: r.TimedOut}
 		if r.SessionVersion != nil {
-			h.version, h.hasV = *r.SessionVersion, true
+			h.version, h.hasVersion = *r.SessionVersion, true
 		}
 		if r.Long {
 			break
@@ -139,7 +139,7 @@ func (j *Journal) remind(k *known, r Record) {
 			outcome = response{err: Doubtful}
 		}
 		j.engine.memory.remember(k, outcome, at)
-		j.found.outcomes = append(j.found.outcomes, k)
+		j.recovered.outcomes = append(j.recovered.outcomes, k)
 	}
 	j.past.add(h)
 }

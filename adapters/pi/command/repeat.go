@@ -23,9 +23,9 @@ func (e *Engine) outdated(k *known) bool {
 	return k.kind == "switch_session" && e.host.IsParked(Key{k.scope, k.session})
 }
 
-// doAgain lets x do again what it came to before. It was let through then: what it depends
+// redo lets x do again what it came to before. It was let through then: what it depends
 // on and the version that it wants are not asked for again.
-func (x *Execution) doAgain(before response) {
+func (x *Execution) redo(before response) {
 	x.before, x.depends = &before, nil
 	if x.Session != "" || !x.Makes() {
 		return
@@ -60,15 +60,15 @@ func (e *Engine) repeat(x *Execution, before *known) string {
 	e.host.Announce(x, x.lifecycle("accepted", nil))
 	if before.x != nil {
 		x.drop()
-		before.again = append(before.again, x)
+		before.duplicates = append(before.duplicates, x)
 		e.duplicates++
 		return ""
 	}
-	e.answerAgain(x, x.admitted, before.response)
+	e.answerDuplicate(x, x.admitted, before.response)
 	return ""
 }
 
-func (e *Engine) answerAgain(x *Execution, at time.Time, r response) {
+func (e *Engine) answerDuplicate(x *Execution, at time.Time, r response) {
 	r.replayed = true
 	x.tell(at, r)
 	if r.err == "" {

@@ -10,9 +10,9 @@ import (
 // KeepOnly lets go of what a command in flight needs no more: all of its fields but those
 // that its response says, and those named.
 func (x *Execution) KeepOnly(names ...string) {
-	x.engine.flyingBytes -= x.size
+	x.engine.inFlightBytes -= x.size
 	x.drop(names...)
-	x.engine.flyingBytes += x.size
+	x.engine.inFlightBytes += x.size
 }
 
 // drop is KeepOnly of a command that does not count as in flight. The fields share the
