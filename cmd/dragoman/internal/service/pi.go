@@ -87,8 +87,8 @@ func (s *Service) ServeStdio(local *stdio.Conn) (gone <-chan struct{}) {
 	return ended
 }
 
-// acceptPi serves pi-server, a JSON object a line, to whoever connects to the
-// Unix socket.
+// acceptPi serves pi-server, one JSON object per line, to clients of the Unix socket. Only
+// the user of the hub can open it, so they are operators.
 func (s *Service) acceptPi() error {
 	for {
 		conn, err := s.socket.Accept()
@@ -104,7 +104,7 @@ func (s *Service) acceptPi() error {
 			return err
 		}
 		s.hold(func() {
-			s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle})
+			s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Principal: core.Principal{Operator: true}, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle})
 		})
 	}
 }
