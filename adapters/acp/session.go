@@ -164,7 +164,7 @@ func (s *session) takeOver() {
 // admit checks the sender and the schema of an envelope.
 func (s *session) admit(e wire.Envelope) error {
 	if e.From != "" && !roster.SameAgent(e.From, s.peer.id) {
-		return wire.Refusef(wire.CodeNotAuthorized, "this connection is %q, not %q: send that in from, or leave it out, or connect again", s.peer.id, e.From)
+		return wire.Refusef(wire.CodeNotAuthorized, "this connection is %q, not %q: send that in from, or leave it out, or connect anew", s.peer.id, e.From)
 	}
 	return e.Check()
 }
