@@ -262,33 +262,85 @@ func (l Listed) right() Right {
 }
 
 // Act implements [Command].
-func (Open) Act() Act      { return ActOpen }
-func (Cancel) Act() Act    { return ActCancel }
-func (Inject) Act() Act    { return ActInject }
-func (Decide) Act() Act    { return ActDecide }
-func (Reply) Act() Act     { return ActAnswer }
-func (Read) Act() Act      { return ActRead }
-func (WatchAll) Act() Act  { return ActWatchAll }
-func (Follow) Act() Act    { return ActFollow }
+func (Open) Act() Act { return ActOpen }
+
+// Act implements [Command].
+func (Cancel) Act() Act { return ActCancel }
+
+// Act implements [Command].
+func (Inject) Act() Act { return ActInject }
+
+// Act implements [Command].
+func (Decide) Act() Act { return ActDecide }
+
+// Act implements [Command].
+func (Reply) Act() Act { return ActAnswer }
+
+// Act implements [Command].
+func (Read) Act() Act { return ActRead }
+
+// Act implements [Command].
+func (WatchAll) Act() Act { return ActWatchAll }
+
+// Act implements [Command].
+func (Follow) Act() Act { return ActFollow }
+
+// Act implements [Command].
 func (Subscribe) Act() Act { return ActSubscribe }
-func (List) Act() Act      { return ActList }
-func (CallTool) Act() Act  { return ActCallTool }
-func (Provide) Act() Act   { return ActProvide }
-func (Join) Act() Act      { return ActJoin }
+
+// Act implements [Command].
+func (List) Act() Act { return ActList }
+
+// Act implements [Command].
+func (CallTool) Act() Act { return ActCallTool }
+
+// Act implements [Command].
+func (Provide) Act() Act { return ActProvide }
+
+// Act implements [Command].
+func (Join) Act() Act { return ActJoin }
+
+// Act implements [Command].
 func (Configure) Act() Act { return ActConfigure }
 
 // Object implements [Command].
-func (c Open) Object() string      { return c.Request.To.String() }
-func (c Cancel) Object() string    { return string(c.Task) }
-func (c Inject) Object() string    { return string(c.Task) }
-func (c Decide) Object() string    { return string(c.Task) }
-func (c Reply) Object() string     { return c.Question }
-func (c Read) Object() string      { return string(c.Task) }
-func (WatchAll) Object() string    { return "" }
-func (c Follow) Object() string    { return string(c.Thread) }
-func (Subscribe) Object() string   { return "" }
-func (c List) Object() string      { return c.What.String() }
-func (c CallTool) Object() string  { return c.Tool }
-func (c Provide) Object() string   { return c.Pack }
-func (c Join) Object() string      { return string(c.Card.ID) }
+func (c Open) Object() string { return c.Request.To.String() }
+
+// Object implements [Command].
+func (c Cancel) Object() string { return string(c.Task) }
+
+// Object implements [Command].
+func (c Inject) Object() string { return string(c.Task) }
+
+// Object implements [Command].
+func (c Decide) Object() string { return string(c.Task) }
+
+// Object implements [Command].
+func (c Reply) Object() string { return c.Question }
+
+// Object implements [Command].
+func (c Read) Object() string { return string(c.Task) }
+
+// Object implements [Command].
+func (WatchAll) Object() string { return "" }
+
+// Object implements [Command].
+func (c Follow) Object() string { return string(c.Thread) }
+
+// Object implements [Command].
+func (Subscribe) Object() string { return "" }
+
+// Object implements [Command].
+func (c List) Object() string { return c.What.String() }
+
+// Object implements [Command].
+func (c CallTool) Object() string { return c.Tool }
+
+// Object implements [Command].
+func (c Provide) Object() string { return c.Pack }
+
+// Object implements [Command].
+func (c Join) Object() string { return string(c.Card.ID) }
+
+// Object implements [Command].
 func (c Configure) Object() string { return string(c.Agent) }

@@ -164,11 +164,3 @@ func (o *outbox) wait(ctx context.Context) error {
 		}
 	}
 }
-
-// signal wakes who waits for the channel, now or when it looks next.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}

@@ -38,7 +38,7 @@ func (ss *session) followThread() {
 	if with == nil {
 		with = &sharedThread{s, map[*session]struct{}{}}
 		s.threads[ss.thread] = with
-		s.root.Follow(ss.thread, with)
+		_ = s.root.Follow(ss.thread, with) // a part of the program may
 	}
 	with.sessions[ss] = struct{}{}
 }

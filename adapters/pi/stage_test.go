@@ -26,9 +26,6 @@ const patience = 30 * time.Second
 // unlimited are the rates of servers whose tests are of something else.
 var unlimited = command.Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
 
-// someTime is when what a test makes was said.
-var someTime = time.UnixMilli(1_800_000_000_000)
-
 func newStage(t *testing.T, opts Options) (*hub.Hub, *Server) {
 	t.Helper()
 	return stageWith(t, hub.Options{}, opts)

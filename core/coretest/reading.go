@@ -27,8 +27,8 @@ func (p *Promises) Read(h *hub.Hub) {
 }
 
 func newReading(h *hub.Hub, id string) *reading {
-	r := &reading{session: h.Connect(hub.Identity{Principal: core.Principal{ID: "reader-" + id, Operator: true}}), tasks: map[core.TaskID]*account{}}
-	r.session.WatchAll()
+	r := &reading{session: h.Connect(hub.Part("reader-"+id, "")), tasks: map[core.TaskID]*account{}}
+	_ = r.session.WatchAll() // a part of the program may
 	return r
 }
 

@@ -37,7 +37,7 @@ type Options[K comparable, V any] struct {
 }
 
 // Memory knows the keys of requests by their owners, who do not know of one another's. K
-// is a key, P the print of a content, which is equal for equal contents alone, and V what
+// is a key, P the fingerprint of a content, which is equal for equal contents alone, and V what
 // is kept with a key. What is pending is never dropped by a bound. A Memory starts nothing
 // and is not safe for concurrent use: a lock of its owner guards it.
 type Memory[K, P comparable, V any] struct {
@@ -60,8 +60,8 @@ type owner[K, P comparable, V any] struct {
 }
 
 type request[P comparable, V any] struct {
-	print P
-	value V
+	fingerprint P
+	value       V
 }
 
 // New returns an empty Memory.
@@ -70,16 +70,16 @@ func New[K, P comparable, V any](opts Options[K, V]) *Memory[K, P, V] {
 }
 
 // Find returns what is known of a key and what is kept with it.
-func (m *Memory[K, P, V]) Find(owner string, key K, print P) (before V, verdict Verdict) {
+func (m *Memory[K, P, V]) Find(owner string, key K, fingerprint P) (before V, verdict Verdict) {
 	o := m.owners[owner]
 	if o == nil {
 		return before, Fresh
 	}
 	defer m.update(o)
-	return o.find(key, print)
+	return o.find(key, fingerprint)
 }
 
-func (o *owner[K, P, V]) find(key K, print P) (before V, verdict Verdict) {
+func (o *owner[K, P, V]) find(key K, fingerprint P) (before V, verdict Verdict) {
 	verdict = Pending
 	r, known := o.pending[key]
 	if !known {
@@ -89,20 +89,20 @@ func (o *owner[K, P, V]) find(key K, print P) (before V, verdict Verdict) {
 	switch {
 	case !known:
 		verdict = Fresh
-	case r.print != print:
+	case r.fingerprint != fingerprint:
 		verdict = Conflict
 	}
 	return r.value, verdict
 }
 
 // Begin is Find, and makes a Fresh key pending with value.
-func (m *Memory[K, P, V]) Begin(owner string, key K, print P, value V) (before V, verdict Verdict) {
+func (m *Memory[K, P, V]) Begin(owner string, key K, fingerprint P, value V) (before V, verdict Verdict) {
 	m.sweep()
 	o := m.owner(owner)
 	defer m.update(o)
-	before, verdict = o.find(key, print)
+	before, verdict = o.find(key, fingerprint)
 	if verdict == Fresh {
-		o.pending[key] = request[P, V]{print, value}
+		o.pending[key] = request[P, V]{fingerprint, value}
 	}
 	return before, verdict
 }

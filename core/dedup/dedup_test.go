@@ -15,11 +15,11 @@ import (
 
 // known is what a model has of a key.
 type known struct {
-	owner      string
-	key, print int
-	value      int
-	settled    bool
-	at         time.Time
+	owner            string
+	key, fingerprint int
+	value            int
+	settled          bool
+	at               time.Time
 }
 
 // model is a Memory in its simplest form: what is pending, and then what is settled in the
@@ -46,14 +46,14 @@ func (m *model) index(owner string, key int) int {
 	return slices.IndexFunc(m.known, func(k known) bool { return k.owner == owner && k.key == key })
 }
 
-func (m *model) find(owner string, key, print int) (int, dedup.Verdict) {
+func (m *model) find(owner string, key, fingerprint int) (int, dedup.Verdict) {
 	m.expire()
 	i := m.index(owner, key)
 	if i < 0 {
 		return 0, dedup.Fresh
 	}
 	switch k := m.known[i]; {
-	case k.print != print:
+	case k.fingerprint != fingerprint:
 		return k.value, dedup.Conflict
 	case k.settled:
 		return k.value, dedup.Settled
@@ -62,10 +62,10 @@ func (m *model) find(owner string, key, print int) (int, dedup.Verdict) {
 	}
 }
 
-func (m *model) begin(owner string, key, print, value int) (int, dedup.Verdict) {
-	before, verdict := m.find(owner, key, print)
+func (m *model) begin(owner string, key, fingerprint, value int) (int, dedup.Verdict) {
+	before, verdict := m.find(owner, key, fingerprint)
 	if verdict == dedup.Fresh {
-		m.known = append(m.known, known{owner: owner, key: key, print: print, value: value})
+		m.known = append(m.known, known{owner: owner, key: key, fingerprint: fingerprint, value: value})
 		if !slices.Contains(m.owners, owner) {
 			m.owners = append(m.owners, owner)
 		}
@@ -141,7 +141,7 @@ func TestAMemoryTellsWhatCameBeforeWithinItsBounds(t *testing.T) {
 				opts.All = rapid.IntRange(0, 6).Draw(t, "all")
 			}
 			memory, m := dedup.New[int, int](opts), &model{opts: opts}
-			owner, key, print := rapid.SampledFrom([]string{"a", "b", "c"}), rapid.IntRange(0, 6), rapid.IntRange(0, 3)
+			owner, key, fingerprint := rapid.SampledFrom([]string{"a", "b", "c"}), rapid.IntRange(0, 6), rapid.IntRange(0, 3)
 			value := 0
 			same := func(before int, verdict dedup.Verdict, want int, wantVerdict dedup.Verdict) {
 				t.Helper()
@@ -151,13 +151,13 @@ func TestAMemoryTellsWhatCameBeforeWithinItsBounds(t *testing.T) {
 			}
 			t.Repeat(map[string]func(*rapid.T){
 				"find": func(t *rapid.T) {
-					o, k, p := owner.Draw(t, "owner"), key.Draw(t, "key"), print.Draw(t, "print")%2
+					o, k, p := owner.Draw(t, "owner"), key.Draw(t, "key"), fingerprint.Draw(t, "fingerprint")%2
 					want, wantVerdict := m.find(o, k, p)
 					before, verdict := memory.Find(o, k, p)
 					same(before, verdict, want, wantVerdict)
 				},
 				"begin": func(t *rapid.T) {
-					o, k, p := owner.Draw(t, "owner"), key.Draw(t, "key"), print.Draw(t, "print")%2
+					o, k, p := owner.Draw(t, "owner"), key.Draw(t, "key"), fingerprint.Draw(t, "fingerprint")%2
 					value++
 					want, wantVerdict := m.begin(o, k, p, value)
 					before, verdict := memory.Begin(o, k, p, value)

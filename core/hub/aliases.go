@@ -2,18 +2,28 @@ package hub
 
 import "github.com/dragoman-hub/dragoman/core/task"
 
-// What sessions hand out and take of tasks.
-type (
-	Task            = task.Task
-	Role            = task.Role
-	State           = task.State
-	Gap             = task.Gap
-	PendingApproval = task.PendingApproval
-	TaskStatus      = task.Status
-	TaskFilter      = task.Filter
-)
+// Task is a [task.Task].
+type Task = task.Task
 
-// The names of package task under which callers know them.
+// Role is a [task.Role].
+type Role = task.Role
+
+// State is a [task.State].
+type State = task.State
+
+// Gap is a [task.Gap].
+type Gap = task.Gap
+
+// PendingApproval is a [task.PendingApproval].
+type PendingApproval = task.PendingApproval
+
+// TaskStatus is a [task.Status].
+type TaskStatus = task.Status
+
+// TaskFilter is a [task.Filter].
+type TaskFilter = task.Filter
+
+// The states, roles and bounds of package task.
 const (
 	Queued        = task.Queued
 	Running       = task.Running

@@ -127,7 +127,7 @@ func TestASessionThatWaitedForAResultIsLetGo(t *testing.T) {
 			}
 			leave(s)
 		}
-		waiting = nil
+		clear(waiting)
 		runtime.GC()
 		kept := 0
 		for _, p := range past {

@@ -40,6 +40,7 @@ type Breakers struct {
 	BashSession, BashAll Breaker
 }
 
+// WithDefaults returns the breakers with their defaults in place.
 func (b Breakers) WithDefaults() Breakers {
 	return Breakers{
 		Agent:       b.Agent.or(Breaker{Failures: 5, Window: time.Minute, Open: 30 * time.Second, Trials: 2}),
@@ -74,6 +75,7 @@ var ErrNeither = errors.New("neither a success nor a failure")
 // ErrFailure is the end of a call that failed.
 var ErrFailure = errors.New("a failure")
 
+// NewCircuit makes a circuit that is closed.
 func NewCircuit(name string, b Breaker) *Circuit {
 	now := time.Now()
 	c := &Circuit{name: name, enabled: b.Failures > 0, open: b.Open, lastChange: now, lastAccess: now}

@@ -21,11 +21,11 @@ type AgentCircuits struct {
 
 	mu    sync.Mutex
 	of    *lru.Cache[core.AgentID, *Circuit]
-	calls map[core.TaskID]*agentCall
+	calls map[core.TaskID]*AgentCall
 }
 
-// agentCall is one attempt at a task.
-type agentCall struct {
+// AgentCall is one attempt at a task.
+type AgentCall struct {
 	agent core.AgentID
 	// has says that the agent has the task: before that it is to blame for nothing,
 	// since it may be busy with others for good reason.
@@ -33,8 +33,9 @@ type agentCall struct {
 	Call
 }
 
+// NewAgentCircuits makes the circuits of agents.
 func NewAgentCircuits(b Breaker) *AgentCircuits {
-	return &AgentCircuits{how: b, of: lru.New(lru.Options[core.AgentID, *Circuit]{Count: maxCircuits}), calls: map[core.TaskID]*agentCall{}}
+	return &AgentCircuits{how: b, of: lru.New(lru.Options[core.AgentID, *Circuit]{Count: maxCircuits}), calls: map[core.TaskID]*AgentCall{}}
 }
 
 // circuitOf returns the circuit of an agent, making it if need be. circuits.mu is held.
@@ -49,7 +50,7 @@ func (cs *AgentCircuits) circuitOf(id core.AgentID) *Circuit {
 
 // Allow asks the circuit of the agent that is about to be asked: none where the hub
 // is to choose one. It returns nil and an overloaded Fault when that is open.
-func (cs *AgentCircuits) Allow(to core.Address) (*agentCall, error) {
+func (cs *AgentCircuits) Allow(to core.Address) (*AgentCall, error) {
 	id := to.Agent()
 	if id == "" {
 		return nil, nil
@@ -60,12 +61,12 @@ func (cs *AgentCircuits) Allow(to core.Address) (*agentCall, error) {
 	if why != "" {
 		return nil, core.NewFault(core.CodeOverloaded, "Circuit breaker open: %s", why)
 	}
-	return &agentCall{agent: id, Call: k}, nil
+	return &AgentCall{agent: id, Call: k}, nil
 }
 
 // Asked notes which task a call became; task is nil when the hub took none, which
 // says nothing about the agent.
-func (cs *AgentCircuits) Asked(k *agentCall, task core.TaskID) {
+func (cs *AgentCircuits) Asked(k *AgentCall, task core.TaskID) {
 	switch {
 	case k == nil:
 	case task == "":
@@ -94,7 +95,7 @@ func (cs *AgentCircuits) Follow(task core.TaskID, e core.Event) {
 		}
 		cs.end(task, ErrNeither)
 		if k, why := cs.circuitOf(b.Agent).Allow(); why == "" {
-			cs.calls[task] = &agentCall{b.Agent, true, k}
+			cs.calls[task] = &AgentCall{b.Agent, true, k}
 		}
 	case core.Retrying:
 		cs.end(task, blame(b.Fault))

@@ -101,6 +101,7 @@ func (e *Engine) wake(k *known, dependents []*Execution) {
 	e.waking, e.woken = false, nil
 }
 
+// TimedOut says that a command took too long, as the reference does.
 func TimedOut(what string, after time.Duration) string {
 	return fmt.Sprintf("Command '%s' timed out after %dms", what, after.Milliseconds())
 }

@@ -12,6 +12,7 @@ import (
 // phase is a step in the life of a command, by the name of its event.
 type phase string
 
+// The phases of a command.
 const (
 	PhaseAccepted phase = "command_accepted"
 	PhaseStarted  phase = "command_started"
@@ -208,6 +209,7 @@ type Recovery struct {
 	Most              int            `json:"maxItemsReturned"`
 }
 
+// RecoveredCut is a command that was cut off by the end of the process before.
 type RecoveredCut struct {
 	ID     string `json:"commandId"`
 	Type   string `json:"commandType"`

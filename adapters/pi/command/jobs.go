@@ -25,6 +25,7 @@ type Jobs struct {
 	Waiting []job
 }
 
+// NewJobs makes an empty queue of jobs.
 func NewJobs() *Jobs { return &Jobs{wake: make(chan struct{}, 1)} }
 
 // Add has a job done by a worker. What is there when the workers end is still done.

@@ -21,6 +21,7 @@ const (
 	maxHistory      = 500
 )
 
+// What is wrong with a field.
 const (
 	NotBlank       = "Must be a non-empty string if provided"
 	requiredString = "Required string"

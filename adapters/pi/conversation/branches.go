@@ -12,21 +12,21 @@ func (t *Tree) Successor(session, parent string) *Tree {
 	return New(core.NewID(), session, t.Header.Cwd, parent)
 }
 
-// question is a message of the user, before which a conversation can be forked.
-type question struct {
+// Question is a message of the user, before which a conversation can be forked.
+type Question struct {
 	EntryID string `json:"entryId"`
 	Text    string `json:"text"`
 }
 
 // Questions lists what the user has said, on all branches.
-func (t *Tree) Questions() []question {
-	list := []question{}
+func (t *Tree) Questions() []Question {
+	list := []Question{}
 	for _, n := range t.Nodes {
 		if !n.Asks() {
 			continue
 		}
 		if text := n.Said().Text(); text != "" {
-			list = append(list, question{n.ID(), text})
+			list = append(list, Question{n.ID(), text})
 		}
 	}
 	return list

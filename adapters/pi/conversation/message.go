@@ -240,6 +240,7 @@ func SaidBy(m Message, from string) Message {
 	return m
 }
 
+// JSONSize is how many bytes the messages have as a JSON array, at most.
 func JSONSize(messages []Message) int {
 	n := 2
 	for _, m := range messages {
@@ -248,6 +249,7 @@ func JSONSize(messages []Message) int {
 	return n
 }
 
+// AppendMessages appends the messages as a JSON array.
 func AppendMessages(dst []byte, messages []Message) []byte {
 	dst = append(dst, '[')
 	for i, m := range messages {

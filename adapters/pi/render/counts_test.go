@@ -30,7 +30,7 @@ func TestAMessageIsCountedWhenItIsMadeAsItIsWhenItIsRead(t *testing.T) {
 			_ = core.Event{At: atNoon, Body: b}.Deliver(v)
 		}
 		_ = core.Event{At: atNoon, Body: core.Done{}}.Deliver(v)
-		all := append(v.TakeMessages(), conversation.UserMessage(text.Draw(rt, "question"), []core.File{{MediaType: "image/png"}}, 1), //nolint:gocritic // they are all
+		all := append(v.TakeMessages(), conversation.UserMessage(text.Draw(rt, "question"), []core.File{{MediaType: "image/png"}}, 1),
 			conversation.BashMessage("ls", text.Draw(rt, "printed"), 0, false, false, false, 1))
 		for _, m := range all {
 			read := conversation.ReadMessage(m.JSON)

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
+// Options say what is measured, and how long.
 type Options struct {
 	Rounds                int
 	Each                  time.Duration

@@ -48,10 +48,6 @@ type Streams struct {
 	Err io.Writer
 }
 
-func main() {
-	os.Exit(Run(context.Background(), os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr}))
-}
-
 // Run runs one command line of the program and returns its exit code.
 func Run(ctx context.Context, args []string, io Streams) int {
 	root := NewRoot(io)
@@ -96,6 +92,7 @@ func codeOf(f *core.Fault) int {
 	return ExitFailed
 }
 
+// NewRoot makes the command dragoman with all below it.
 func NewRoot(io Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dragoman",

@@ -43,6 +43,7 @@ An interrupt ends it; the tasks run on.`,
 		if err != nil {
 			return err
 		}
+		defer resp.Body.Close()
 		t := newTailer(io.Out, color == "always" || color == "auto" && colors(io.Out), len(args) == 0)
 		ended := false
 		err = client.Follow(resp, func(l client.Line, raw []byte) error {

@@ -59,7 +59,7 @@ func (s *Setting) usage() string {
 type source struct {
 	read func() (map[string]any, error)
 	// place is where a setting stands in it.
-	place func(key string) origin
+	place func(key string) Origin
 }
 
 // Load reads the settings from everywhere. An error is one line that names the place, the
@@ -70,7 +70,7 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	}
 	sources := []source{fromEnviron(environ), fromFlags(fs)}
 	path, _ := fs.GetString("config")
-	named := origin{name: "--config"}
+	named := Origin{name: "--config"}
 	if path == "" {
 		path, named.name = valueOf(environ, VariablePrefix+"CONFIG"), VariablePrefix+"CONFIG"
 	}
@@ -120,7 +120,7 @@ func (c Config) DefaultJournalBytes() int64 {
 
 // expandPaths puts the home directory in the place of ~ in the paths of settings. Those
 // of pi are shown as they were written, and expanded where they are used.
-func (t *table) expandPaths(at func(key string) origin) (err error) {
+func (t *table) expandPaths(at func(key string) Origin) (err error) {
 	for _, s := range *t.all {
 		if path, ok := s.field.(*string); ok && s.isPath {
 			if *path, err = ExpandHome(*path); err != nil {
@@ -149,8 +149,8 @@ func Local() Config {
 }
 
 // fromFile is a file of settings; named is where its path stands.
-func fromFile(path string, named origin) source {
-	place := func(key string) origin { return origin{path, key} }
+func fromFile(path string, named Origin) source {
+	place := func(key string) Origin { return Origin{path, key} }
 	return source{place: place, read: func() (map[string]any, error) {
 		data, err := os.ReadFile(path)
 		var unread *os.PathError
@@ -189,7 +189,7 @@ func flatten(prefix string, m, into map[string]any) (twice string) {
 }
 
 func fromEnviron(environ []string) source {
-	return source{place: func(key string) origin { return origin{name: Variable(key)} }, read: func() (map[string]any, error) {
+	return source{place: func(key string) Origin { return Origin{name: Variable(key)} }, read: func() (map[string]any, error) {
 		values := map[string]any{}
 		for _, s := range All() {
 			for _, v := range environ {
@@ -203,7 +203,7 @@ func fromEnviron(environ []string) source {
 }
 
 func fromFlags(fs *pflag.FlagSet) source {
-	return source{place: func(key string) origin { return origin{name: "--" + FlagOf(key)} }, read: func() (map[string]any, error) {
+	return source{place: func(key string) Origin { return Origin{name: "--" + FlagOf(key)} }, read: func() (map[string]any, error) {
 		values := map[string]any{}
 		for _, s := range All() {
 			if f := fs.Lookup(s.Flag); s.Flag != "" && f != nil && f.Changed {
