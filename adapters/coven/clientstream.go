@@ -34,21 +34,17 @@ func (s *ClientService) StreamEvents(r *wire.StreamEventsRequest, stream wire.Cl
 	if err != nil {
 		return errInvalid("invalid since_event_id: " + core.AsFault(err).Message)
 	}
-	return s.accept(stream, func(ctx context.Context, conn clientConn) link.Reason {
-		return s.follow(ctx, conn, &reader{
-			service: s, principal: p, key: r.GetConversationKey(), from: from,
-		})
-	})
+	reader := &reader{service: s, session: s.hub.Connect(s.peer(p)), principal: p, key: r.GetConversationKey(), from: from}
+	defer reader.session.Close(nil)
+	reader.look("") // before the headers are sent: who has those is put questions
+	return s.accept(stream, func(ctx context.Context, conn clientConn) link.Reason { return s.follow(ctx, conn, reader) })
 }
 
 // follow holds the stream of a reader until it ends, and returns why.
 func (s *ClientService) follow(ctx context.Context, conn clientConn, r *reader) link.Reason {
 	r.link = link.New(conn, s.opts.Link)
-	r.session = s.hub.Connect(s.peer(r.principal))
-	defer r.session.Close(nil)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.look("")
 	var pump sync.WaitGroup
 	pump.Go(func() {
 		if err := r.read(ctx); err != nil && ctx.Err() == nil {
