@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
-// whom returns the agent that an envelope is for, or nil when it is for the hub.
-func (s *session) whom(e wire.Envelope) (*hub.AgentStatus, error) {
+// recipient returns the agent that an envelope is for, or nil when it is for the hub.
+func (s *session) recipient(e wire.Envelope) (*hub.AgentStatus, error) {
 	to, err := s.address(e.To)
 	switch {
 	case err != nil:
@@ -65,7 +65,7 @@ func (s *session) describe(ctx context.Context, e wire.Envelope) error {
 		return s.unlessRefused(ctx, e, err)
 	}
 	s.declare(d.Extensions)
-	agent, err := s.whom(e)
+	agent, err := s.recipient(e)
 	if err != nil {
 		return s.unlessRefused(ctx, e, err)
 	}

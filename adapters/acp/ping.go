@@ -16,7 +16,7 @@ const pingTimeout = 5 * time.Second
 // another dialect, for the peer itself and for a peer that has not declared itself an
 // agent, the hub answers with what it knows.
 func (s *session) ping(ctx context.Context, e wire.Envelope) error {
-	agent, err := s.whom(e)
+	agent, err := s.recipient(e)
 	switch {
 	case err != nil:
 		return s.unlessRefused(ctx, e, err)

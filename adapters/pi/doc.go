@@ -24,7 +24,7 @@
 // made of is touched in turns of the engine, one at a time.
 //
 // A subscriber (subscribers.go) gets frames and steps through its outbox in order
-// (outbox.go): the outcome of a prompt stands there behind a fence, which opens once the
+// (outbox.go): the outcome of a prompt waits there behind a fence, which opens once the
 // client has been told the end of the task. The events of the task come from the client's
 // own place in its log, at the client's own pace (deliver.go). What happens to a command
 // is told to its own client at once and to others gathered (audience.go).

@@ -97,7 +97,7 @@ func (ss *session) joinAt(turns []*hub.Task) {
 	}
 }
 
-// chooseAgent binds a session that does not say with whom it talks to the agent whose name
+// chooseAgent binds a session that names no agent to the agent whose name
 // the thread has, or else to the one that answered there last.
 func (ss *session) chooseAgent(turns []*hub.Task) {
 	s := ss.server

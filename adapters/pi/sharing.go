@@ -13,7 +13,7 @@ import (
 )
 
 // sharedThread are the sessions that have a thread: as a rule one, and besides it those of
-// operators, who may look on at everybody's.
+// operators, who may read everybody's.
 type sharedThread struct {
 	server   *Server
 	sessions map[*session]struct{}

@@ -134,7 +134,7 @@ func dialOver(t *testing.T, s *Server, o ConnOptions, hubs, clients link.Conn[[]
 	t.Helper()
 	c := &caller{t: t, served: make(chan link.Reason, 1), news: make(chan struct{}, 1)}
 	if !o.Principal.Authenticated {
-		o.Principal.Operator = true // as whoever uses an open hub is
+		o.Principal.Operator = true // every user of an open hub is
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { c.served <- s.Serve(ctx, hubs, o) }()

@@ -86,7 +86,7 @@ type Host interface {
 	Admitted(x *Execution, ss Session)
 	// Replayed is told of a command whose earlier success was told to its client.
 	Replayed(x *Execution)
-	// Announce tells a lifecycle event of a command to whom it concerns.
+	// Announce tells the clients that get it a lifecycle event of a command.
 	Announce(x *Execution, frame []byte)
 	// Recovered is told of a success that an earlier process had.
 	Recovered(s Success)

@@ -229,7 +229,7 @@ func pathTo(n *Node) []*Node {
 	return all
 }
 
-// refresh makes the context anew.
+// refresh rebuilds the context.
 func (t *Tree) refresh() {
 	t.Context, t.size = contextOf(t.Leaf), contextSize{reported: ReportedTokens(t.Leaf)}
 	for _, n := range t.Context {

@@ -101,7 +101,7 @@ type Injection struct {
 }
 
 // Inject sends context to the agent of a task and waits for its answer. It returns
-// ErrUnanswered if none comes in that time; the context has been sent all the same.
+// ErrUnanswered if none comes in that time; the context has been sent nevertheless.
 func (c *Client) Inject(ctx context.Context, task core.TaskID, body any, wait time.Duration) (told Injection, err error) {
 	path := TaskPath(task, "inject")
 	if wait <= 0 {

@@ -44,8 +44,8 @@ func (p *hubPlace) place() client.Hub {
 func (p *hubPlace) client() *client.Client { return p.place().Client() }
 
 // waitFlag declares --wait.
-func waitFlag(fs *pflag.FlagSet, whom string) *time.Duration {
-	d := timeFlag(fs, "wait", 0, "wait for "+whom+" that is not there yet, for at most so much `time` (--wait=30s)")
+func waitFlag(fs *pflag.FlagSet, what string) *time.Duration {
+	d := timeFlag(fs, "wait", 0, "wait for "+what+" that is not there yet, for at most so much `time` (--wait=30s)")
 	fs.Lookup("wait").NoOptDefVal = waitUsual
 	return d
 }
