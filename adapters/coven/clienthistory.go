@@ -5,14 +5,13 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // recallEvents is how much of a conversation is told to a reader that does not say
 // from where.
 const recallEvents = 50
 
-// recall tells the turns before the one from which the reader is told everything in
+// recall gathers the turns before the one from which the reader is told everything in
 // full, and sets the place where that begins. Ended turns are told as events. So are
 // those that still run: their rest follows as events when they end. Existing clients
 // stop at the first done of a stream, which is therefore that of their own message.
@@ -23,8 +22,6 @@ func (r *reader) recall(ctx context.Context) error {
 		return err
 	}
 	begin := s.beginning(turns, r.principal)
-	var history []*wire.ClientStreamEvent
-	var running []func() error
 	for _, t := range turns[:begin] {
 		r.look(t.Agent())
 		events := t.Events()
@@ -32,31 +29,43 @@ func (r *reader) recall(ctx context.Context) error {
 		r.from = core.PlaceBehind(t.ID(), last)
 		for _, e := range ledgerOf(r.key, t, events, s.opts.MaxMessageBytes) {
 			m := e.message()
-			if len(running) > 0 {
+			if len(r.running) > 0 {
 				m.EventId = "" // whoever goes on from here would miss how those turns end
 			}
-			history = append(history, m)
+			r.history = append(r.history, m)
 		}
 		if !last.Body.Kind().Ends() {
-			turn := &apart{t, r.from}
-			running = append(running, func() error { return r.followApart(ctx, turn, events) })
+			r.running = append(r.running, running{&apart{t, r.from}, events})
 		}
 	}
+	r.history = r.history[max(0, len(r.history)-recallEvents):]
 	if begin < len(turns) {
 		r.look(turns[begin].Agent())
 		r.from = core.Place{Task: turns[begin].ID()}
 	}
-	for _, m := range history[max(0, len(history)-recallEvents):] {
+	return nil
+}
+
+// tellHistory tells what recall has gathered.
+func (r *reader) tellHistory(ctx context.Context) error {
+	for _, m := range r.history {
 		if err := r.say(ctx, m); err != nil {
 			return err
 		}
 	}
-	for _, follow := range running {
-		if err := follow(); err != nil {
+	for _, t := range r.running {
+		if err := r.followApart(ctx, t.apart, t.said); err != nil {
 			return err
 		}
 	}
+	r.history, r.running = nil, nil
 	return nil
+}
+
+// running is a turn that had not ended when the reader came, and what it had said.
+type running struct {
+	*apart
+	said []core.Event
 }
 
 // beginning returns the index of the turn with which a reader begins that does not say

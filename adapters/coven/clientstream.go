@@ -36,7 +36,14 @@ func (s *ClientService) StreamEvents(r *wire.StreamEventsRequest, stream wire.Cl
 	}
 	reader := &reader{service: s, session: s.hub.Connect(s.peer(p)), principal: p, key: r.GetConversationKey(), from: from}
 	defer reader.session.Close(nil)
-	reader.look("") // before the headers are sent: who has those is put questions
+	// Before the headers are sent: from then on the client is put questions, and hears
+	// what happens as it happens.
+	reader.look("")
+	if from.Task == "" {
+		if err := reader.recall(stream.Context()); err != nil {
+			return errFault(err)
+		}
+	}
 	return s.accept(stream, func(ctx context.Context, conn clientConn) link.Reason { return s.follow(ctx, conn, reader) })
 }
 
@@ -71,15 +78,16 @@ type reader struct {
 	with    core.AgentID
 	// apart counts the turns that are told apart and have not ended.
 	apart atomic.Int32
+	// history is told first, then the turns that run are followed.
+	history []*wire.ClientStreamEvent
+	running []running
 }
 
 // read tells the conversation until ctx ends, the link closes or the hub stops.
 func (r *reader) read(ctx context.Context) error {
 	s := r.service
-	if r.from.Task == "" {
-		if err := r.recall(ctx); err != nil {
-			return err
-		}
+	if err := r.tellHistory(ctx); err != nil {
+		return err
 	}
 	c, err := s.hub.Conversation(ctx, s.peer(r.principal), core.ThreadID(r.key), r.from)
 	if err != nil {
