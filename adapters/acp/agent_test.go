@@ -13,10 +13,11 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // ask opens a task as a requester of another dialect.
-func (s *stage) ask(p *hub.Session, req core.Request) *hub.Task {
+func (s *stage) ask(p *hub.Session, req core.Request) *task.Task {
 	s.Helper()
 	task, err := p.Open(req, hub.Opening{})
 	if err != nil {
@@ -26,10 +27,10 @@ func (s *stage) ask(p *hub.Session, req core.Request) *hub.Task {
 }
 
 // ended returns the answer of a task once it has one.
-func (s *stage) ended(task *hub.Task) core.Answer {
+func (s *stage) ended(asked *task.Task) core.Answer {
 	s.Helper()
-	s.until(func() bool { return task.State() == hub.Ended }, "the task has ended")
-	return task.Answer()
+	s.until(func() bool { return asked.State() == task.Ended }, "the task has ended")
+	return asked.Answer()
 }
 
 func TestAPeerIsAnAgentOnceItSendsItsCapabilities(t *testing.T) {
@@ -125,7 +126,7 @@ func TestADelegateOfAnotherDialectReachesAnACPAgentAndItsResultComesBack(t *test
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(t *testing.T, s *stage) {
 				kit := s.agent("kit", `{}`)
-				task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do", Priority: core.PriorityUrgent})
+				asked := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do", Priority: core.PriorityUrgent})
 				e := kit.expect(wire.KindDelegate)
 				var d wire.Delegate
 				if err := e.Read(&d); err != nil || d.Task != "do" || d.Priority != "urgent" || !d.Reports() {
@@ -133,14 +134,14 @@ func TestADelegateOfAnotherDialectReachesAnACPAgentAndItsResultComesBack(t *test
 				}
 				if name != "refused" {
 					kit.say(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":true,"estimated_ms":5000}}`, e.ID)
-					s.until(func() bool { return task.Receipt().Stage == core.StageAcknowledged }, "it is acknowledged")
-					if task.State() == hub.Ended {
+					s.until(func() bool { return asked.Receipt().Stage == core.StageAcknowledged }, "it is acknowledged")
+					if asked.State() == task.Ended {
 						t.Error("after the ack: got ended, want to wait for the result")
 					}
 				}
 				kit.say(`{"id":"r1","ref":"%s","kind":%s}`, e.ID, c.say)
 				c.want.Agent = "kit"
-				if diff := cmp.Diff(c.want, s.ended(task), sameMeaning); diff != "" {
+				if diff := cmp.Diff(c.want, s.ended(asked), sameMeaning); diff != "" {
 					t.Errorf("answer (-want +got):\n%s", diff)
 				}
 				// A second end is late: it changes nothing, and nobody is scolded.

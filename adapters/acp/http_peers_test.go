@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // serve handles a request in the bubble of the test.
@@ -131,6 +131,6 @@ func TestAQueryThatAnHTTPAgentNeverFetchedIsToldWhenItIsForgotten(t *testing.T) 
 		if a := s.ended(first); a.Fault == nil || a.Fault.Code != core.CodeUnreachable {
 			t.Errorf("the first: got %+v, want unreachable, since the mailbox is full", a)
 		}
-		s.until(func() bool { return second.State() == hub.Running }, "the second waits")
+		s.until(func() bool { return second.State() == task.Running }, "the second waits")
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // site is a hub behind a real HTTP server.
@@ -151,7 +152,7 @@ func (r *reading) expect(kind wire.Kind) wire.Envelope {
 }
 
 // work has an agent of another dialect answer everything with a function.
-func (s *site) work(id string, features core.Features, do func(*hub.Session, *hub.Task)) {
+func (s *site) work(id string, features core.Features, do func(*hub.Session, *task.Task)) {
 	s.T.Helper()
 	p := s.plainAgent(id, core.Card{MaxConcurrent: 8, Features: features})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -178,7 +179,7 @@ func (s *site) work(id string, features core.Features, do func(*hub.Session, *hu
 	})
 }
 
-func echo(p *hub.Session, t *hub.Task) {
+func echo(p *hub.Session, t *task.Task) {
 	r := t.Request()
 	if r.Intent == core.IntentNotify {
 		p.Delivered(t.ID())
@@ -273,7 +274,7 @@ func TestAnErrorOverHTTPIsAnEnvelopeWithAFittingStatus(t *testing.T) {
 
 func TestTheFailureOfAQueryOverHTTPHasItsStatus(t *testing.T) {
 	s := openSite(t, acp.HTTPOptions{})
-	s.work("sick", 0, func(p *hub.Session, t *hub.Task) {
+	s.work("sick", 0, func(p *hub.Session, t *task.Task) {
 		_ = p.Report(t.ID(), core.Failed{Fault: core.NewFault(core.Code(t.Request().Content), "because")}, nil)
 	})
 	for _, code := range core.Codes() {
@@ -294,7 +295,7 @@ func TestTheFailureOfAQueryOverHTTPHasItsStatus(t *testing.T) {
 func TestWhatArrivesForAnHTTPPeerComesAsEventsThatResume(t *testing.T) {
 	s := openSite(t, acp.HTTPOptions{})
 	release := make(chan struct{})
-	s.work("doer", 0, func(p *hub.Session, t *hub.Task) {
+	s.work("doer", 0, func(p *hub.Session, t *task.Task) {
 		<-release
 		echo(p, t)
 	})
@@ -355,8 +356,8 @@ func TestAnHTTPPeerAnswersAsAnAgent(t *testing.T) {
 
 func TestAPostThatIsCutCancelsItsQuery(t *testing.T) {
 	s := openSite(t, acp.HTTPOptions{})
-	taken := make(chan *hub.Task, 1)
-	s.work("slow", core.FeatureCancellation, func(_ *hub.Session, t *hub.Task) { taken <- t })
+	taken := make(chan *task.Task, 1)
+	s.work("slow", core.FeatureCancellation, func(_ *hub.Session, t *task.Task) { taken <- t })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -387,7 +388,7 @@ func TestAPostThatIsCutCancelsItsQuery(t *testing.T) {
 func TestClosingEndsWhatIsHeldOpen(t *testing.T) {
 	s := openSite(t, acp.HTTPOptions{})
 	taken := make(chan struct{}, 1)
-	s.work("slow", 0, func(*hub.Session, *hub.Task) { taken <- struct{}{} })
+	s.work("slow", 0, func(*hub.Session, *task.Task) { taken <- struct{}{} })
 	r := s.read("kit", "")
 	r.expect(wire.KindDiscover)
 	status := make(chan int, 1)

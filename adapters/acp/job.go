@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // job is a task that the peer works on.
@@ -33,7 +34,7 @@ type job struct {
 type worker struct {
 	ctx  context.Context //nolint:containedctx // a worker lives as long as one call of work
 	s    *session
-	task *hub.Task
+	task *task.Task
 }
 
 var _ core.AgentSink = worker{}
@@ -186,7 +187,7 @@ func (w worker) ended(end core.Body, reason string) error {
 
 // assignment makes the envelope that gives the peer a task, and fills in the job.
 // One that began as an ACP envelope of the same kind stays it.
-func (s *session) assignment(t *hub.Task, j *job) message {
+func (s *session) assignment(t *task.Task, j *job) message {
 	req := t.Request()
 	if raw := originOf(req); raw != nil {
 		j.id, j.kind = wire.TextOf(raw, "id"), wire.KindOf(raw)

@@ -8,12 +8,13 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestTheAnswerToAPostThatWasCutIsFetchedWhereTasksAreKept(t *testing.T) {
 	s := openSite(t, acp.HTTPOptions{Session: acp.Options{KeepTasks: true}})
 	taken, release := make(chan struct{}), make(chan struct{})
-	s.work("slow", 0, func(p *hub.Session, t *hub.Task) {
+	s.work("slow", 0, func(p *hub.Session, t *task.Task) {
 		taken <- struct{}{}
 		<-release
 		echo(p, t)

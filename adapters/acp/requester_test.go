@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // plainAgent is an agent of another dialect, driven by the test.
@@ -28,16 +29,16 @@ func (s *stage) plainAgent(id string, card core.Card) *hub.Session {
 }
 
 // assigned returns the next task that an agent gets.
-func (s *stage) assigned(p *hub.Session) *hub.Task {
+func (s *stage) assigned(p *hub.Session) *task.Task {
 	s.Helper()
 	b := s.news(p)
-	if _, ok := b.Events[0].Body.(core.Assigned); b.Role != hub.Agent || !ok {
+	if _, ok := b.Events[0].Body.(core.Assigned); b.Role != task.Agent || !ok {
 		s.Fatalf("got %+v, want an assignment", b)
 	}
 	return b.Task
 }
 
-func (s *stage) report(p *hub.Session, task *hub.Task, bodies ...core.Body) {
+func (s *stage) report(p *hub.Session, task *task.Task, bodies ...core.Body) {
 	s.Helper()
 	for _, b := range bodies {
 		if err := p.Report(task.ID(), b, nil); err != nil {
@@ -170,11 +171,11 @@ func TestADelegateIsAcknowledgedAtOnceAndReportedLater(t *testing.T) {
 }
 
 func TestADelegateThatWantsNoReportGetsNothingAfterItsAck(t *testing.T) {
-	for name, end := range map[string]func(s *stage, kit *actor, agent *hub.Session, task *hub.Task){
-		"it is done": func(s *stage, _ *actor, agent *hub.Session, task *hub.Task) {
+	for name, end := range map[string]func(s *stage, kit *actor, agent *hub.Session, task *task.Task){
+		"it is done": func(s *stage, _ *actor, agent *hub.Session, task *task.Task) {
 			s.report(agent, task, core.Done{Text: "done"})
 		},
-		"it is taken back": func(s *stage, kit *actor, agent *hub.Session, task *hub.Task) {
+		"it is taken back": func(s *stage, kit *actor, agent *hub.Session, task *task.Task) {
 			kit.say(`{"id":"c1","kind":"cancel","ref":"d1"}`)
 			kit.expect(wire.KindAck)
 			s.news(agent)

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // message is an envelope on its way out.
@@ -249,11 +250,11 @@ func (s *session) news(ctx context.Context, b hub.Batch) error {
 	switch {
 	case b.Draining != "":
 		return s.shutdown(ctx, b.Draining)
-	case b.Role == hub.Subscriber:
+	case b.Role == task.Subscriber:
 		return s.hear(ctx, b)
 	case b.Gap != nil:
 		s.hub.Count("acp.gap") // what is told in the end is put together from what is left
-	case b.Role == hub.Agent:
+	case b.Role == task.Agent:
 		return s.work(ctx, b)
 	case b.Task != nil:
 		return s.tell(ctx, b)

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // world is a hub, an agent of no dialect and a session that asks in none, for tests of
@@ -52,7 +53,7 @@ func (w *world) session(id core.AgentID, out outlet) *session {
 }
 
 // ask opens a task for the agent.
-func (w *world) ask() *hub.Task {
+func (w *world) ask() *task.Task {
 	w.Helper()
 	task, err := w.rest.Open(core.Request{To: core.ToAgent("poet"), Content: "?"}, hub.Opening{})
 	if err != nil {
@@ -62,7 +63,7 @@ func (w *world) ask() *hub.Task {
 }
 
 // given returns the next task that the agent gets.
-func (w *world) given() *hub.Task {
+func (w *world) given() *task.Task {
 	w.Helper()
 	b, err := w.poet.Next(w.Context())
 	if err != nil {
@@ -74,7 +75,7 @@ func (w *world) given() *hub.Task {
 	return b.Task
 }
 
-func (w *world) report(task *hub.Task, bodies ...core.Body) {
+func (w *world) report(task *task.Task, bodies ...core.Body) {
 	w.Helper()
 	for _, b := range bodies {
 		if err := w.poet.Report(task.ID(), b, nil); err != nil {
@@ -133,18 +134,18 @@ func (r *recorder) kinds() []wire.Kind {
 
 func TestPiecesThatStandTogetherLeaveTogetherInEnvelopesOfBoundedSize(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		task := w.ask()
+		query := w.ask()
 		w.given()
 		for range 100 {
-			w.report(task, core.Text{Text: "abc"})
+			w.report(query, core.Text{Text: "abc"})
 		}
-		w.report(task, core.Thinking{Text: "hm"}, core.Text{Text: strings.Repeat("\u00e9", wire.MaxPieceBytes)}, core.Done{})
+		w.report(query, core.Thinking{Text: "hm"}, core.Text{Text: strings.Repeat("\u00e9", wire.MaxPieceBytes)}, core.Done{})
 		out := &recorder{}
 		session := w.session("kit", out)
 		defer session.close(nil)
 		a := &asked{id: "q1", kind: wire.KindQuery, reports: true, live: true}
 		session.asked[a.id] = a
-		err := session.tell(t.Context(), hub.Batch{Task: task, Role: hub.Requester, Tag: a, Events: task.Events()})
+		err := session.tell(t.Context(), hub.Batch{Task: query, Role: task.Requester, Tag: a, Events: query.Events()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,11 +205,11 @@ func countsEach(t *testing.T, table core.Table, happen func(t *testing.T, w *wor
 
 func TestWhatARequesterIsNotToldAsItIsIsCounted(t *testing.T) {
 	countsEach(t, Translation.ToRequester, func(t *testing.T, w *world, b core.Body) {
-		task, kit := w.ask(), w.session("kit", &recorder{})
+		query, kit := w.ask(), w.session("kit", &recorder{})
 		defer kit.close(nil)
 		a := &asked{id: "q1", kind: wire.KindQuery, reports: true}
 		kit.asked[a.id] = a
-		if err := kit.tell(t.Context(), hub.Batch{Task: task, Role: hub.Requester, Tag: a, Events: []core.Event{{Seq: 1, Body: b}}}); err != nil {
+		if err := kit.tell(t.Context(), hub.Batch{Task: query, Role: task.Requester, Tag: a, Events: []core.Event{{Seq: 1, Body: b}}}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -216,13 +217,13 @@ func TestWhatARequesterIsNotToldAsItIsIsCounted(t *testing.T) {
 
 func TestWhatAnAgentIsNotToldAsItIsIsCounted(t *testing.T) {
 	countsEach(t, Translation.ToAgent, func(t *testing.T, w *world, b core.Body) {
-		task, out := w.ask(), &recorder{}
+		asked, out := w.ask(), &recorder{}
 		fam := w.session("fam", out)
 		defer fam.close(nil)
-		j := &job{id: "q1", kind: wire.KindQuery, task: task.ID()}
+		j := &job{id: "q1", kind: wire.KindQuery, task: asked.ID()}
 		fam.jobs[j.id], fam.byTask[j.task] = j, j
 		for range 2 {
-			if err := fam.work(t.Context(), hub.Batch{Task: task, Role: hub.Agent, Events: []core.Event{{Seq: 1, Body: b}}}); err != nil {
+			if err := fam.work(t.Context(), hub.Batch{Task: asked, Role: task.Agent, Events: []core.Event{{Seq: 1, Body: b}}}); err != nil {
 				t.Fatal(err)
 			}
 			if b.Kind() == core.KindApprovalDecided {

@@ -7,13 +7,14 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // teller tells a peer the events of a task that it asked for: one batch of them.
 type teller struct {
 	ctx   context.Context //nolint:containedctx // a teller lives as long as one call of tell
 	s     *session
-	task  *hub.Task
+	task  *task.Task
 	asked *asked
 	text  strings.Builder // consecutive pieces of text, to be told in one envelope
 }

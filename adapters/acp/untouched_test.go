@@ -12,7 +12,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // entry is a member of a JSON object: its key, and its value in JSON.
@@ -151,9 +151,9 @@ func TestContextAndCancelSurviveACPInBothDirections(t *testing.T) {
 			reason := anyText.Draw(rt, "reason")
 
 			// To an ACP agent, and from it.
-			task := s.ask(rest, core.Request{To: core.ToAgent("fam"), Content: "?"})
+			asked := s.ask(rest, core.Request{To: core.ToAgent("fam"), Content: "?"})
 			id := fam.expect(wire.KindQuery).ID
-			if err := rest.Inject(task.ID(), in); err != nil {
+			if err := rest.Inject(asked.ID(), in); err != nil {
 				rt.Fatal(err)
 			}
 			var notice wire.Notify
@@ -164,7 +164,7 @@ func TestContextAndCancelSurviveACPInBothDirections(t *testing.T) {
 			if want := (wire.Context{Ref: id, ID: in.ID, Content: in.Content, Priority: in.Priority.String(), Source: in.Source}); told != want {
 				rt.Fatalf("context: got %+v, want %+v", told, want)
 			}
-			if err := rest.Cancel(task.ID(), reason); err != nil {
+			if err := rest.Cancel(asked.ID(), reason); err != nil {
 				rt.Fatal(err)
 			}
 			var cancel wire.Cancel
@@ -172,7 +172,7 @@ func TestContextAndCancelSurviveACPInBothDirections(t *testing.T) {
 				rt.Fatalf("got %s, want a cancel of %s because of %q", e.Raw, id, reason)
 			}
 			fam.say(`{"id":"e%d","kind":"error","ref":"%s","payload":{"code":"cancelled","message":%s}}`, n, id, quoted(reason))
-			if got := s.ended(task); got.End != core.KindCancelled {
+			if got := s.ended(asked); got.End != core.KindCancelled {
 				rt.Fatalf("got %+v, want it cancelled", got)
 			}
 
@@ -188,7 +188,7 @@ func TestContextAndCancelSurviveACPInBothDirections(t *testing.T) {
 			kit.say(`{"id":"c%d","kind":"cancel","ref":"%s","payload":%s}`, n, q, objectOf(entry{"reason", quoted(reason)}))
 			expect[wire.Ack](kit, wire.KindAck, fmt.Sprint("c", n))
 			b := s.news(poet)
-			if got, ok := b.Events[0].Body.(core.CancelRequested); b.Role != hub.Agent || !ok || got.Reason != reason {
+			if got, ok := b.Events[0].Body.(core.CancelRequested); b.Role != task.Agent || !ok || got.Reason != reason {
 				rt.Fatalf("got %+v, want to be cancelled because of %q", b.Events, reason)
 			}
 			s.report(poet, work, core.Cancelled{Reason: reason})
@@ -196,7 +196,7 @@ func TestContextAndCancelSurviveACPInBothDirections(t *testing.T) {
 				rt.Fatalf("got %+v, want cancelled", &got)
 			}
 			s.news(poet)
-			for range task.Events() { // the requester has read them
+			for range asked.Events() { // the requester has read them
 				if b := s.news(rest); b.Events[len(b.Events)-1].Body.Kind().Ends() {
 					break
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -101,7 +102,7 @@ func FuzzWhateverAnAgentSaysTheHubGoesOn(f *testing.F) {
 				return say(core.Text{Text: r.Content})
 			})
 			q := ask(t, h)
-			task := q.question("a", "go on")
+			asked := q.question("a", "go on")
 			request := a.prompt().GetRequestId()
 			var heard chan struct{}
 			for r := bytes.NewReader(raw); ; {
@@ -138,7 +139,7 @@ func FuzzWhateverAnAgentSaysTheHubGoesOn(f *testing.F) {
 				<-heard
 			}
 			synctest.Wait()
-			if got := task.State(); got != hub.Ended {
+			if got := asked.State(); got != task.Ended {
 				t.Errorf("the request: got it %s, want it ended with its agent", got)
 			}
 		})

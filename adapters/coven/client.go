@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -210,7 +211,7 @@ func (s *ClientService) ApproveTool(ctx context.Context, r *wire.ApproveToolRequ
 		return refuse("agent not found")
 	}
 	waiting := s.hub.Approvals(p)
-	i := slices.IndexFunc(waiting, func(a hub.PendingApproval) bool {
+	i := slices.IndexFunc(waiting, func(a task.PendingApproval) bool {
 		return string(a.Agent) == r.GetAgentId() && ValidUTF8(a.ID) == r.GetToolId()
 	})
 	if i < 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -79,7 +80,7 @@ func TestAMessageIsUnreadUntilItsAnswerIsSentOrItIsOld(t *testing.T) {
 }
 
 // ofTask lets an agent say bodies of a task and returns it.
-func ofTask(t *testing.T, bodies ...core.Body) *hub.Task {
+func ofTask(t *testing.T, bodies ...core.Body) *task.Task {
 	t.Helper()
 	h := coretest.NewHub(t, hub.Options{})
 	agent, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
@@ -101,7 +102,7 @@ func ofTask(t *testing.T, bodies ...core.Body) *hub.Task {
 }
 
 // toldOf is what a client is told of a task, in words.
-func toldOf(task *hub.Task, maxBytes int) (words []string, messages []*wire.ClientStreamEvent) {
+func toldOf(task *task.Task, maxBytes int) (words []string, messages []*wire.ClientStreamEvent) {
 	messages = ClientOptions{MaxMessageBytes: maxBytes}.tell("t", task, task.Events(), func(string) {})
 	for _, m := range messages {
 		switch p := m.GetPayload().(type) {
@@ -118,7 +119,7 @@ func toldOf(task *hub.Task, maxBytes int) (words []string, messages []*wire.Clie
 	return words, messages
 }
 
-func recalled(task *hub.Task, maxBytes int) (words []string) {
+func recalled(task *task.Task, maxBytes int) (words []string) {
 	all := ledgerOf("t", task, task.Events(), maxBytes)
 	for i, e := range all {
 		if i > 0 && e.place.Compare(all[i-1].place) <= 0 {

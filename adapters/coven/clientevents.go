@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -86,7 +86,7 @@ const pageOverhead = 4 << 10
 
 // add takes in what stands in the next turn. It reports false when the page is full,
 // or when the turn still runs.
-func (g *page) add(t *hub.Task) bool {
+func (g *page) add(t *task.Task) bool {
 	events := t.Events()
 	for _, e := range ledgerOf(g.key, t, events, g.maxBytes) {
 		switch {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // recallEvents is how much of a conversation is told to a reader that does not say
@@ -71,11 +71,11 @@ type running struct {
 // beginning returns the index of the turn with which a reader begins that does not say
 // from where: its own latest message, if that runs or no stream has told the answer
 // to its end, else the first that runs behind that message.
-func (s *ClientService) beginning(turns []*hub.Task, reader core.Principal) int {
+func (s *ClientService) beginning(turns []*task.Task, reader core.Principal) int {
 	begin := len(turns)
 	for i := len(turns) - 1; i >= 0; i-- {
 		t := turns[i]
-		running := t.State() != hub.Ended
+		running := t.State() != task.Ended
 		if t.From().ID == reader.ID {
 			if running || s.unread.has(t.ID()) {
 				return i
@@ -91,7 +91,7 @@ func (s *ClientService) beginning(turns []*hub.Task, reader core.Principal) int 
 
 // apart is a turn that is told apart, and where the rest of it begins.
 type apart struct {
-	task *hub.Task
+	task *task.Task
 	from core.Place
 }
 

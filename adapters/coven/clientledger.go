@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -37,7 +37,7 @@ type entry struct {
 // ended. What is told as it happens only (thinking, tool states, usage) is left out.
 type ledger struct {
 	key      string
-	task     *hub.Task
+	task     *task.Task
 	agent    core.AgentID
 	maxBytes int
 	text     strings.Builder
@@ -48,7 +48,7 @@ var _ core.Sink = (*ledger)(nil)
 
 // ledgerOf returns what a conversation remembers of a task that has these events, in
 // order.
-func ledgerOf(key string, t *hub.Task, events []core.Event, maxBytes int) []entry {
+func ledgerOf(key string, t *task.Task, events []core.Event, maxBytes int) []entry {
 	l := &ledger{key: key, task: t, maxBytes: maxBytes}
 	for _, e := range events {
 		_ = e.Deliver(l) // it returns no error

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -137,7 +138,7 @@ func (r *reader) say(ctx context.Context, m *wire.ClientStreamEvent) error {
 
 // gapIn says that something that stood here is no longer kept: of the task, or whole
 // tasks.
-func gapIn(key string, t *hub.Task) *wire.ClientStreamEvent {
+func gapIn(key string, t *task.Task) *wire.ClientStreamEvent {
 	text := "what was said here is no longer kept"
 	if t != nil {
 		text = "a part of task " + string(t.ID()) + " is no longer kept"

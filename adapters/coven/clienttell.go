@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -25,7 +25,7 @@ type teller struct {
 var _ core.Sink = (*teller)(nil)
 
 // tell returns what a client is told of events of a task that follow one another.
-func (o ClientOptions) tell(key string, t *hub.Task, events []core.Event, count func(string)) []*wire.ClientStreamEvent {
+func (o ClientOptions) tell(key string, t *task.Task, events []core.Event, count func(string)) []*wire.ClientStreamEvent {
 	to := &teller{ledger: &ledger{key: key, task: t, agent: t.Agent(), maxBytes: o.MaxMessageBytes}, count: count}
 	for _, e := range events {
 		if _, isText := e.Body.(core.Text); !isText {

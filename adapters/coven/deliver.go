@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -22,7 +23,7 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 		if err := s.toolResult(ctx, b.Tool); err != nil {
 			return err
 		}
-	case b.Task != nil && b.Role == hub.Agent:
+	case b.Task != nil && b.Role == task.Agent:
 		if s.comesTooLate(b) {
 			s.report(b.Task.ID(), core.Cancelled{Reason: "it ended before the agent was given it"}, nil)
 			break
@@ -79,7 +80,7 @@ func (s *session) tell(ctx context.Context, task core.TaskID, m *wire.ServerMess
 type said struct {
 	ctx     context.Context //nolint:containedctx // it is the pump's, for as long as the batch takes
 	session *session
-	task    *hub.Task
+	task    *task.Task
 }
 
 var _ core.AgentSink = (*said)(nil)

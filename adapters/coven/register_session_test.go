@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -232,10 +233,10 @@ func TestAnAgentThatDeclaresItRunsSeveralRequestsAtOnce(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a", "max_concurrent=2")
 		q := ask(t, h)
-		tasks := []*hub.Task{q.question("a", "1"), q.question("a", "2"), q.question("a", "3")}
+		tasks := []*task.Task{q.question("a", "1"), q.question("a", "2"), q.question("a", "3")}
 		one, two := a.prompt(), a.prompt()
 		synctest.Wait()
-		if got := tasks[2].State(); got != hub.Queued {
+		if got := tasks[2].State(); got != task.Queued {
 			t.Errorf("the third: got %v, want queued", got)
 		}
 		a.text(one.GetRequestId(), "a")

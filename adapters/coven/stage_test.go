@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -138,16 +139,16 @@ func (a *agent) hangUp() {
 type asker struct {
 	t    *testing.T
 	s    *hub.Session
-	news map[*hub.Task][]core.Event // read and not yet looked at
+	news map[*task.Task][]core.Event // read and not yet looked at
 }
 
 func ask(t *testing.T, h *hub.Hub) *asker {
 	s := h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}, Dialect: "test"})
 	t.Cleanup(func() { s.Close(nil) })
-	return &asker{t, s, map[*hub.Task][]core.Event{}}
+	return &asker{t, s, map[*task.Task][]core.Event{}}
 }
 
-func (a *asker) open(req core.Request) *hub.Task {
+func (a *asker) open(req core.Request) *task.Task {
 	a.t.Helper()
 	task, err := a.s.Open(req, hub.Opening{})
 	if err != nil {
@@ -157,13 +158,13 @@ func (a *asker) open(req core.Request) *hub.Task {
 }
 
 // question asks an agent in words.
-func (a *asker) question(agent, content string) *hub.Task {
+func (a *asker) question(agent, content string) *task.Task {
 	a.t.Helper()
 	return a.open(core.Request{To: core.ToAgent(core.AgentID(agent)), Content: content})
 }
 
 // until reads the events of a task until one of the kind has come, and returns it.
-func (a *asker) until(task *hub.Task, kind core.Kind) core.Event {
+func (a *asker) until(task *task.Task, kind core.Kind) core.Event {
 	a.t.Helper()
 	for {
 		for len(a.news[task]) > 0 {
@@ -185,7 +186,7 @@ func (a *asker) until(task *hub.Task, kind core.Kind) core.Event {
 }
 
 // kinds are the kinds of what happened, as one line.
-func kinds(task *hub.Task) string {
+func kinds(task *task.Task) string {
 	var ks []string
 	for _, e := range task.Events() {
 		ks = append(ks, e.Body.Kind().String())

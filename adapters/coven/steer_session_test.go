@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -75,7 +76,7 @@ func TestARequestThatEndedBeforeItWasSentIsNotSent(t *testing.T) {
 		a.register("a", "max_concurrent=4")
 		a.receive() // Welcome
 		q := ask(t, h)
-		large := func(content string) *hub.Task {
+		large := func(content string) *task.Task {
 			return q.open(core.Request{To: core.ToAgent("a"), Content: content, Attachments: []core.File{{Data: make([]byte, 2<<20)}}})
 		}
 		// The agent reads nothing: the first is being written, the second waits for
@@ -88,7 +89,7 @@ func TestARequestThatEndedBeforeItWasSentIsNotSent(t *testing.T) {
 		}
 		q.until(three, core.KindCancelled)
 		four := q.question("a", "4")
-		for _, want := range []*hub.Task{one, two, four} {
+		for _, want := range []*task.Task{one, two, four} {
 			if got := a.prompt().GetRequestId(); got != string(want.ID()) {
 				t.Errorf("got request %s, want %s", got, want.ID())
 			}
@@ -112,7 +113,7 @@ func TestContextIsInjectedAndItsAnswerComesBack(t *testing.T) {
 		a.prompt()
 		a.prompt()
 		in := core.Injected{ID: "inj1", Content: "Budget is 80% consumed.", Priority: core.InjectionImmediate, Source: "system"}
-		for _, task := range []*hub.Task{one, two} { // the same id, twice
+		for _, task := range []*task.Task{one, two} { // the same id, twice
 			if err := q.s.Inject(task.ID(), in); err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -270,7 +271,7 @@ func TestAsManyHandlersRunAsTheCardSays(t *testing.T) {
 			return nil
 		})
 		q := ask(t, h)
-		var tasks []*hub.Task
+		var tasks []*task.Task
 		for range 5 {
 			tasks = append(tasks, q.question("a", "x"))
 		}

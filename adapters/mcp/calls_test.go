@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // asking is an agent's question through MCP.
@@ -187,7 +188,7 @@ func TestTooManyCallsAreToldToWait(t *testing.T) {
 	token, revoke := g.door.Issue(ann.Session)
 	defer revoke()
 	var waiting []<-chan answer
-	var tasks []*hub.Task
+	var tasks []*task.Task
 	for range 2 {
 		waiting = append(waiting, g.later(t.Context(), "/"+token, calling("1", "agent_ask", asking)))
 		tasks = append(tasks, bob.next(core.KindAssigned))

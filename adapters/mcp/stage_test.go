@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // stage is a hub behind a real HTTP server on loopback.
@@ -65,7 +66,7 @@ func (g *stage) actor(id string, capabilities ...string) *actor {
 }
 
 // next waits for the next event of a kind of a task that the agent has.
-func (a *actor) next(k core.Kind) *hub.Task {
+func (a *actor) next(k core.Kind) *task.Task {
 	a.t.Helper()
 	for {
 		b, err := a.Next(a.t.Context())
@@ -80,7 +81,7 @@ func (a *actor) next(k core.Kind) *hub.Task {
 	}
 }
 
-func (a *actor) say(task *hub.Task, bodies ...core.Body) {
+func (a *actor) say(task *task.Task, bodies ...core.Body) {
 	a.t.Helper()
 	for _, b := range bodies {
 		if err := a.Report(task.ID(), b, nil); err != nil {

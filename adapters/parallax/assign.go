@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // toAgent tells the agent what happened to its tasks.
@@ -32,7 +33,7 @@ type outgoing struct {
 // agentSink turns the events of one task into frames to the agent that works on it.
 type agentSink struct {
 	s    *session
-	task *hub.Task
+	task *task.Task
 	out  []outgoing
 }
 
@@ -109,7 +110,7 @@ func executionOf(id core.TaskID, attempt int) string { return fmt.Sprintf("%s.%d
 // taskFrame is the task message. Earlier turns that do not fit are left out,
 // oldest first, and the agent is told how many; anything else that does not fit is
 // a too_large Fault.
-func (s *session) taskFrame(t *hub.Task, r core.Request, a wire.About) ([]byte, error) {
+func (s *session) taskFrame(t *task.Task, r core.Request, a wire.About) ([]byte, error) {
 	s.mu.Lock()
 	capability := capabilityOf(r, s.card.Capabilities)
 	s.mu.Unlock()

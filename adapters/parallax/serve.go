@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // Serve holds one connection of a Parallax agent until it ends, and returns why.
@@ -297,9 +298,9 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 		return s.send(ctx, wire.TypeDisconnect, wire.Disconnect{Reason: b.Draining, Graceful: true})
 	case b.Imposed != nil:
 		return s.imposedOn(ctx, b.Imposed)
-	case b.Role == hub.Agent:
+	case b.Role == task.Agent:
 		return s.toAgent(ctx, b)
-	case b.Role == hub.Requester:
+	case b.Role == task.Requester:
 		return s.toRequester(ctx, b)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // specimens are one event of every kind that is not between the hub and itself.
@@ -30,7 +31,7 @@ func TestThereIsASpecimenOfEveryKind(t *testing.T) {
 }
 
 // withTask plays with a task that an agent of no dialect works on, and ends it.
-func withTask(t *testing.T, play func(h *hub.Hub, task *hub.Task)) {
+func withTask(t *testing.T, play func(h *hub.Hub, task *task.Task)) {
 	t.Helper()
 	h := coretest.NewHub(t, hub.Options{})
 	agent, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
@@ -71,7 +72,7 @@ func wantCounted(t *testing.T, h *hub.Hub, how core.Handling, b core.Body, folds
 func TestWhatAnAgentCannotBeToldIsCounted(t *testing.T) {
 	for _, b := range specimens {
 		t.Run(b.Kind().String(), func(t *testing.T) {
-			withTask(t, func(h *hub.Hub, task *hub.Task) {
+			withTask(t, func(h *hub.Hub, task *task.Task) {
 				s := &session{hub: h, id: "a", opts: Options{}.withDefaults(), tasks: newHeld()}
 				s.tasks.tasks[task.ID()] = &holding{execution: executionOf(task.ID(), 1)}
 				if err := (core.Event{Body: b}).DeliverToAgent(&agentSink{s: s, task: task}); err != nil {
@@ -87,7 +88,7 @@ func TestWhatARequesterIsToldInAnotherFormIsCounted(t *testing.T) {
 	for name, extended := range map[string]bool{"with extensions": true, "without": false} {
 		for _, b := range specimens {
 			t.Run(name+"/"+b.Kind().String(), func(t *testing.T) {
-				withTask(t, func(h *hub.Hub, task *hub.Task) {
+				withTask(t, func(h *hub.Hub, task *task.Task) {
 					s := &session{hub: h, opts: Options{}.withDefaults(), extensions: map[string]bool{wire.ExtensionProgress: extended, wire.ExtensionAccepted: extended}}
 					if err := (core.Event{Body: b}).Deliver(&requesterSink{s: s, task: task, ask: &asking{request: "q"}}); err != nil {
 						t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // stage is a hub in a bubble of fake time.
@@ -159,7 +160,7 @@ func (s *stage) asker() *asker {
 	return a
 }
 
-func (a *asker) open(r core.Request) *hub.Task {
+func (a *asker) open(r core.Request) *task.Task {
 	a.Helper()
 	t, err := a.session.Open(r, hub.Opening{})
 	if err != nil {
@@ -168,13 +169,13 @@ func (a *asker) open(r core.Request) *hub.Task {
 	return t
 }
 
-func (a *asker) ask(to core.AgentID, content string) *hub.Task {
+func (a *asker) ask(to core.AgentID, content string) *task.Task {
 	a.Helper()
 	return a.open(core.Request{To: core.ToAgent(to), Content: content})
 }
 
 // events returns all events of the task until it has ended.
-func (a *asker) events(t *hub.Task) []core.Event {
+func (a *asker) events(t *task.Task) []core.Event {
 	a.Helper()
 	var all []core.Event
 	for {
@@ -192,7 +193,7 @@ func (a *asker) events(t *hub.Task) []core.Event {
 	}
 }
 
-func (a *asker) answer(t *hub.Task) core.Answer {
+func (a *asker) answer(t *task.Task) core.Answer {
 	a.Helper()
 	return core.Fold(a.events(t))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestATaskIsGivenAsThePageShows(t *testing.T) {
@@ -332,7 +333,7 @@ func TestARequestThatDoesNotFitIsRefusedAndTheAgentLives(t *testing.T) {
 func TestNoticesReachOnlyWhoWantsThem(t *testing.T) {
 	onStage(t, func(s *stage) {
 		a := s.asker()
-		notice := func(to core.AgentID) (*hub.Task, error) {
+		notice := func(to core.AgentID) (*task.Task, error) {
 			return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent(to), Notice: &core.Notice{Topic: "user.left", Data: json.RawMessage(`{"hours":2}`)}}, hub.Opening{})
 		}
 		s.registered(parallax.Options{AgentID: "deaf"}, `{"capabilities":[]}`)
@@ -363,7 +364,7 @@ func TestAnAgentChangesItsMindAboutNotices(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			onStage(t, func(s *stage) {
 				a := s.asker()
-				notice := func() (*hub.Task, error) {
+				notice := func() (*task.Task, error) {
 					return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "tea"}}, hub.Opening{})
 				}
 				p := s.registered(parallax.Options{AgentID: "a"}, wantsNone)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // requesterSink turns the events of one task into frames to the agent that asked
@@ -14,7 +14,7 @@ import (
 // together.
 type requesterSink struct {
 	s    *session
-	task *hub.Task
+	task *task.Task
 	ask  *asking
 	text strings.Builder
 	out  []outgoing

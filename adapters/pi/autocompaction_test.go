@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 const (
@@ -80,7 +81,7 @@ func TestAContextOfWhichNobodyToldIsTakenToBeAsLargeAsItsWords(t *testing.T) {
 func TestThePromptIsAnsweredBeforeItsCompactionEndsAndTheNextGoesOnWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newStage(t, Options{})
-		held := make(chan *hub.Task, 1)
+		held := make(chan *task.Task, 1)
 		asked := make(chan core.Request, 1)
 		n := 0
 		a := join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // words is what a user says with one command.
@@ -66,7 +66,7 @@ func together(all ...words) words {
 }
 
 // asked is what the agent is asked.
-func asked(task *hub.Task) words { return words{task.Request().Content, task.Request().Attachments} }
+func asked(task *task.Task) words { return words{task.Request().Content, task.Request().Attachments} }
 
 // userWords are what the messages of the user say, as clients are shown them.
 func userWords(t *rapid.T, messages []conversation.Message) []words {

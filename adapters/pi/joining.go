@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // maxTurns is how many of the latest turns of a thread a session begins with that
@@ -17,9 +17,9 @@ const maxTurns = 50
 
 // membership is how a session stands to what others ask in its thread.
 type membership struct {
-	joining       bool        // it does not know yet what was said there before
-	early         []*hub.Task // opened since it began to join
-	othersWaiting int         // turns of others in its lane
+	joining       bool         // it does not know yet what was said there before
+	early         []*task.Task // opened since it began to join
+	othersWaiting int          // turns of others in its lane
 	// shared says that others have taken part in the conversation, or may have. It is
 	// not compacted by itself: that would leave their thread.
 	shared bool
@@ -47,8 +47,8 @@ func (x *request) joinThread(ss *session, cwd string) command.Outcome {
 			problem = core.AsFault(err).Message
 		}
 		// What is kept without its beginning does not say whose it is.
-		turns = slices.DeleteFunc(turns, func(t *hub.Task) bool { return t.From().ID == "" })
-		if slices.ContainsFunc(turns, func(t *hub.Task) bool { return !s.hub.MayRead(ss.viewer, t) }) {
+		turns = slices.DeleteFunc(turns, func(t *task.Task) bool { return t.From().ID == "" })
+		if slices.ContainsFunc(turns, func(t *task.Task) bool { return !s.hub.MayRead(ss.viewer, t) }) {
 			problem = "Thread " + string(ss.thread) + " belongs to somebody else"
 		}
 		if problem != "" {
@@ -63,19 +63,19 @@ func (x *request) joinThread(ss *session, cwd string) command.Outcome {
 }
 
 // joinAt gives a session what was said in its thread, and lets it hear the rest.
-func (ss *session) joinAt(turns []*hub.Task) {
+func (ss *session) joinAt(turns []*task.Task) {
 	s := ss.server
 	ss.joining = false
 	early := ss.early
 	ss.early = nil
 	if len(turns) > 0 {
 		last := turns[len(turns)-1].ID() // ids of tasks are in the order in which they were opened
-		early = slices.DeleteFunc(early, func(t *hub.Task) bool { return t.ID() <= last })
+		early = slices.DeleteFunc(early, func(t *task.Task) bool { return t.ID() <= last })
 	}
 	ss.chooseAgent(turns)
 	var past []conversation.Message
 	room := s.opts.MaxFileBytes
-	running := slices.IndexFunc(turns, func(t *hub.Task) bool { return t.State() != hub.Ended })
+	running := slices.IndexFunc(turns, func(t *task.Task) bool { return t.State() != task.Ended })
 	if running < 0 {
 		running = len(turns)
 	}
@@ -99,7 +99,7 @@ func (ss *session) joinAt(turns []*hub.Task) {
 
 // chooseAgent binds a session that names no agent to the agent whose name
 // the thread has, or else to the one that answered there last.
-func (ss *session) chooseAgent(turns []*hub.Task) {
+func (ss *session) chooseAgent(turns []*task.Task) {
 	s := ss.server
 	if !ss.agent.IsZero() {
 		return
@@ -117,7 +117,7 @@ func (ss *session) chooseAgent(turns []*hub.Task) {
 }
 
 // messagesOfTask returns the messages of a task that has ended.
-func messagesOfTask(t *hub.Task, rendered render.Task) []conversation.Message {
+func messagesOfTask(t *task.Task, rendered render.Task) []conversation.Message {
 	var v render.View
 	v.Begin(rendered, nil, 0)
 	for _, e := range t.Events() {

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // somebody asks in a thread without being a client of pi.
@@ -29,7 +30,7 @@ func anybody(t *testing.T, h *hub.Hub, name string) *somebody {
 	return &somebody{s, t}
 }
 
-func (who *somebody) ask(thread core.ThreadID, agent, content string) *hub.Task {
+func (who *somebody) ask(thread core.ThreadID, agent, content string) *task.Task {
 	who.t.Helper()
 	task, err := who.Open(core.Request{To: core.ToAgent(core.AgentID(agent)), Thread: thread, Content: content}, hub.Opening{Keep: true, Unwatched: true})
 	if err != nil {
@@ -215,7 +216,7 @@ func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
 }
 
 // ended waits for a task to end.
-func (*held) ended(t *testing.T, h *hub.Hub, task *hub.Task) <-chan struct{} {
+func (*held) ended(t *testing.T, h *hub.Hub, task *task.Task) <-chan struct{} {
 	t.Helper()
 	over := make(chan struct{})
 	v := h.Connect(hub.Identity{Principal: core.Principal{ID: "viewer", Operator: true}})

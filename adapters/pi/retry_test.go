@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 var busyNow = core.Failed{Fault: core.NewFault(core.CodeOverloaded, "busy")}
@@ -110,7 +111,7 @@ func TestOnlyWhatMayPassIsAskedAgainOfTheSameAgent(t *testing.T) {
 func TestARetryAsksAlsoWhatWasPushedIntoTheAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newStage(t, Options{RetryDelay: time.Second})
-		tasks := make(chan *hub.Task, 3)
+		tasks := make(chan *task.Task, 3)
 		a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection}, func(a *joined, b hub.Batch) {
 			if assigned(b) {
 				tasks <- b.Task

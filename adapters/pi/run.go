@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // run is one prompt under way with everything that was queued behind it: a series
@@ -61,7 +62,7 @@ type step struct {
 	said   []queued
 	// opening is what clients are told before the task's own events.
 	opening [][]byte
-	task    *hub.Task          // nil of a step that the hub refused, or answers itself
+	task    *task.Task         // nil of a step that the hub refused, or answers itself
 	foreign bool               // somebody else has opened the task
 	seen    uint64             // the sequence number of the task that was followed last
 	answer  func(*render.View) // tells such a step
@@ -98,7 +99,7 @@ func (st *step) pushed(injection string, q queued) {
 
 // ask opens a task for what the user says. It returns the Fault of the hub when it
 // takes no task.
-func (ss *session) ask(said []queued, deadline time.Time) (*hub.Task, error) {
+func (ss *session) ask(said []queued, deadline time.Time) (*task.Task, error) {
 	s := ss.server
 	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Thread: ss.thread, History: ss.historyToTell(), Deadline: deadline}
 	if req.To.IsZero() {
@@ -131,7 +132,7 @@ func (ss *session) ask(said []queued, deadline time.Time) (*hub.Task, error) {
 
 // begin adds a step to the run. task is nil when the hub refused it, or answers
 // itself: then answer tells it to a view.
-func (r *run) begin(said []queued, task *hub.Task, answer func(*render.View)) *step {
+func (r *run) begin(said []queued, task *task.Task, answer func(*render.View)) *step {
 	now := time.Now().UnixMilli()
 	before := len(r.messages)
 	for _, q := range said {

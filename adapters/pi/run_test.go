@@ -13,15 +13,16 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // held is an agent's work that begins every answer and leaves the rest to the test.
 type held struct {
-	tasks chan *hub.Task
+	tasks chan *task.Task
 	heard chan core.Body
 }
 
-func holding() *held { return &held{make(chan *hub.Task, 16), make(chan core.Body, 16)} }
+func holding() *held { return &held{make(chan *task.Task, 16), make(chan core.Body, 16)} }
 
 func (w *held) work(a *joined, b hub.Batch) {
 	if assigned(b) {

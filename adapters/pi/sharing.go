@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // sharedThread are the sessions that have a thread: as a rule one, and besides it those of
@@ -25,7 +25,7 @@ type othersTurn struct {
 	server  *Server
 	session *session
 	thread  core.ThreadID // which the session may have left by then
-	task    *hub.Task
+	task    *task.Task
 }
 
 // maxOthers is how many turns of others may wait for a session to tell them.
@@ -58,13 +58,13 @@ func (ss *session) leaveThread() {
 }
 
 // opened takes in that somebody else has opened a task in a thread.
-func (with *sharedThread) opened(task *hub.Task) {
+func (with *sharedThread) opened(task *task.Task) {
 	with.server.root.Unwatch(task) // until it is told
 	with.tellOthers(nil, task)
 }
 
 // tellOthers lets all sessions of a thread tell a task, but for the one that has opened it.
-func (with *sharedThread) tellOthers(own *session, task *hub.Task) {
+func (with *sharedThread) tellOthers(own *session, task *task.Task) {
 	for ss := range with.sessions {
 		switch {
 		case ss == own || !ss.server.hub.MayRead(ss.viewer, task):
@@ -77,7 +77,7 @@ func (with *sharedThread) tellOthers(own *session, task *hub.Task) {
 }
 
 // queueOthers puts a task of somebody else into the lane of the session.
-func (ss *session) queueOthers(task *hub.Task) {
+func (ss *session) queueOthers(task *task.Task) {
 	s := ss.server
 	if ss.othersWaiting >= maxOthers {
 		s.count("heard.overrun")
@@ -125,7 +125,7 @@ func (ss *session) stopFollowing() {
 
 // askedWith are the messages that a task was asked with, as if its sender had said them
 // here; the additional member from says who that is.
-func askedWith(task *hub.Task) []conversation.Message {
+func askedWith(task *task.Task) []conversation.Message {
 	req := task.Request()
 	at := time.Now()
 	if e := task.Events(); len(e) > 0 && e[0].Seq == 1 {

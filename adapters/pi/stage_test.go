@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // patience is how long a test waits for what must come: only a failing test does.
@@ -78,7 +79,7 @@ func join(t *testing.T, h *hub.Hub, card core.Card, work func(a *joined, b hub.B
 	return a
 }
 
-func (a *joined) say(task *hub.Task, bodies ...core.Body) {
+func (a *joined) say(task *task.Task, bodies ...core.Body) {
 	for _, b := range bodies {
 		if err := a.Report(task.ID(), b, nil); err != nil {
 			a.t.Errorf("reporting %s: %v", b.Kind(), err)

@@ -7,13 +7,14 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // summaryRequest is a question to the agent of a session beside its conversation: for a
 // summary.
 type summaryRequest struct {
 	agents *command.AgentCircuits
-	task   *hub.Task // nil until it is opened
+	task   *task.Task // nil until it is opened
 	// stopped ends the question once its task is opened, for those who no longer want
 	// it; nil while it is wanted.
 	stopped func()

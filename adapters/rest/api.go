@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
@@ -106,7 +107,7 @@ func (c call) id() string {
 }
 
 // task returns the task in the path, if the sender may read it.
-func (a *api) task(c call) (*hub.Task, error) {
+func (a *api) task(c call) (*task.Task, error) {
 	return a.hub.Task(c.r.Context(), c.from, core.TaskID(c.id()))
 }
 

@@ -5,12 +5,13 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // getApprovals lists the tool calls that the sender may decide on.
 func (a *api) getApprovals(c call) error {
 	return a.reply(c.w, http.StatusOK, struct {
-		Approvals []hub.PendingApproval `json:"approvals"`
+		Approvals []task.PendingApproval `json:"approvals"`
 	}{a.hub.Approvals(c.from)})
 }
 
@@ -36,7 +37,7 @@ func (a *api) postDecision(c call) error {
 		return core.NewFault(core.CodeInvalid, "all: it approves all, and approved is false; leave it out, or cancel the task")
 	}
 	d := core.ApprovalDecided{ID: body.ID, Approved: *body.Approved, All: body.All, By: c.from.ID, Reason: body.Reason}
-	return a.steer(c, func(s *hub.Session, t *hub.Task) error {
+	return a.steer(c, func(s *hub.Session, t *task.Task) error {
 		if err := s.Decide(t.ID(), d); err != nil {
 			return err
 		}

@@ -85,7 +85,7 @@ func TestWaitingAnswersWithTheOutcome(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	g.agent("a").plays(2, core.Text{Text: "yes"}, core.Done{})
 	for _, query := range []string{"?wait=true", "?wait"} {
-		var d task
+		var d taskJSON
 		g.post("/v1/tasks"+query, `{"to":"a","content":"well?","keep":false}`).into(http.StatusOK, &d)
 		if d.State != "done" || d.Answer.Text != "yes" {
 			t.Errorf("%s: got %+v, want done with yes", query, d)
@@ -96,7 +96,7 @@ func TestWaitingAnswersWithTheOutcome(t *testing.T) {
 func TestWaitingTellsOfAFailureToo(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	g.agent("a").plays(1, core.Failed{Fault: core.NewFault(core.CodeBudget, "nothing left")})
-	var d task
+	var d taskJSON
 	g.post("/v1/tasks?wait=true", `{"to":"a","content":"well?"}`).into(http.StatusOK, &d)
 	if d.State != "failed" || d.Answer.Fault == nil || d.Answer.Fault.Code != core.CodeBudget {
 		t.Errorf("got %+v, want failed with budget", d)
@@ -106,7 +106,7 @@ func TestWaitingTellsOfAFailureToo(t *testing.T) {
 func TestADeadlineEndsATaskAsTimeout(t *testing.T) {
 	g := start(t, hub.Options{Limits: hub.Limits{SlotGrace: time.Millisecond}}, rest.Options{})
 	g.agent("silent")
-	var d task
+	var d taskJSON
 	g.post("/v1/tasks?wait=true", `{"to":"silent","content":"well?","deadline_ms":200}`).into(http.StatusOK, &d)
 	if d.State != "failed" || d.Answer.Fault == nil || d.Answer.Fault.Code != core.CodeTimeout || d.Receipt.Stage != core.StageExpired {
 		t.Errorf("got %+v, want failed with timeout, expired", d)
@@ -116,7 +116,7 @@ func TestADeadlineEndsATaskAsTimeout(t *testing.T) {
 func TestTheDefaultDeadlineIsTheOneOfTheOptions(t *testing.T) {
 	g := start(t, hub.Options{Limits: hub.Limits{SlotGrace: time.Millisecond}}, rest.Options{Deadline: 20 * time.Millisecond})
 	g.agent("silent")
-	var d task
+	var d taskJSON
 	g.post("/v1/tasks?wait=true", `{"to":"silent","content":"well?"}`).into(http.StatusOK, &d)
 	if d.Answer.Fault == nil || d.Answer.Fault.Code != core.CodeTimeout {
 		t.Errorf("got %+v, want a timeout", d.Answer)
@@ -137,7 +137,7 @@ func TestARecordedReceiptIsGivenOnceTheJournalHasIt(t *testing.T) {
 	a.says(a.takes(), core.Done{})
 
 	a.plays(1, core.Done{})
-	var d task
+	var d taskJSON
 	g.post("/v1/tasks?wait=true", `{"to":"a","content":"x","receipt":"recorded"}`).into(http.StatusOK, &d)
 	if d.Receipt.Stage != core.StageRecorded || d.State != "done" {
 		t.Errorf("got a receipt of %s for a task that is %s, want recorded and done", d.Receipt.Stage, d.State)
@@ -150,7 +150,7 @@ func TestANoticeIsDoneOnceTheTransportTookIt(t *testing.T) {
 	heard := make(chan *core.Notice, 1)
 	t.Cleanup(func() { close(heard) })
 	go func() { heard <- a.takes().Request().Notice }()
-	var d task
+	var d taskJSON
 	g.post("/v1/notices?wait=true", `{"to":"a","topic":"door.open","data":{"who":"me"},"importance":"high"}`).into(http.StatusOK, &d)
 	if d.State != "done" || d.Intent != "notify" || d.Receipt.Stage != core.StageDelivered {
 		t.Errorf("got %+v, want a notice that was delivered", d)

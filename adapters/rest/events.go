@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // getEvents sends the events of a task after a cursor.
@@ -30,7 +30,7 @@ func (a *api) getEvents(c call) error {
 		return err
 	}
 	// The state is read before the events, so that an ended task has its end among them.
-	ended := t.State() == hub.Ended
+	ended := t.State() == task.Ended
 	events := t.Events()
 	last := events[len(events)-1].Cursor()
 	f := follow{task: t}

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 const (
@@ -213,7 +214,7 @@ func TestWhatIsNoLongerKeptIsToldAsAGap(t *testing.T) {
 }
 
 // inMemory reports whether the hub itself still has the task.
-func (g *stage) inMemory(task *hub.Task) bool {
+func (g *stage) inMemory(task *task.Task) bool {
 	g.t.Helper()
 	found, err := g.hub.Task(context.Background(), core.Principal{Operator: true}, task.ID())
 	if err != nil {

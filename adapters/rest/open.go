@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // taskBody is the body of POST /v1/tasks.
@@ -170,8 +171,8 @@ type opened struct {
 
 // outcome waits for the end of a task and answers with it, unless the client closes the
 // connection first.
-func (a *api) outcome(c call, s *hub.Session, t *hub.Task, stage core.Stage) error {
-	for t.State() != hub.Ended {
+func (a *api) outcome(c call, s *hub.Session, t *task.Task, stage core.Stage) error {
+	for t.State() != task.Ended {
 		if _, err := s.Next(c.r.Context()); err != nil {
 			return err
 		}

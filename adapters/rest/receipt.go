@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // recordTimeout is how long a client waits for a journal that does not answer, and recordLook
@@ -17,7 +17,7 @@ const (
 )
 
 // recorded waits until the journal has the events of the task up to seq.
-func (a *api) recorded(c call, t *hub.Task, seq uint64) error {
+func (a *api) recorded(c call, t *task.Task, seq uint64) error {
 	for began := time.Now(); ; {
 		err := within(c.r.Context(), recordLook, func(ctx context.Context) error { return t.Recorded(ctx, seq) })
 		if !errors.Is(err, context.DeadlineExceeded) {
@@ -43,7 +43,7 @@ func within(ctx context.Context, d time.Duration, wait func(context.Context) err
 }
 
 // receipt returns the stage that the task has reached, at least the one that was waited for.
-func receipt(t *hub.Task, waited core.Stage) core.Receipt {
+func receipt(t *task.Task, waited core.Stage) core.Receipt {
 	r := t.Receipt()
 	if waited == core.StageRecorded && r.Stage < core.StageRecorded {
 		r.Stage, r.At = core.StageRecorded, time.Now()

@@ -7,12 +7,13 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // follow says which events of a session are sent.
 type follow struct {
 	// task is the task that the session reads; nil if it reads all.
-	task *hub.Task
+	task *task.Task
 	// until is the event after which to stop, before the end of the task; the zero Cursor
 	// means none.
 	until core.Cursor

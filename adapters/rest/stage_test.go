@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // stage is a hub behind a real HTTP server on loopback.
@@ -158,7 +159,7 @@ func (a answer) refused(status int, code core.Code, words ...string) problem {
 }
 
 // task is what tests want of a task document.
-type task struct {
+type taskJSON struct {
 	ID     core.TaskID
 	Thread core.ThreadID
 	State  string
@@ -189,9 +190,9 @@ func (g *stage) opened(body string, headers ...string) core.TaskID {
 }
 
 // document reads a task.
-func (g *stage) document(id core.TaskID) task {
+func (g *stage) document(id core.TaskID) taskJSON {
 	g.t.Helper()
-	var d task
+	var d taskJSON
 	g.get("/v1/tasks/"+string(id)).into(http.StatusOK, &d)
 	return d
 }
@@ -220,7 +221,7 @@ func (g *stage) agent(id string, change ...func(*core.Card)) *agent {
 }
 
 // told waits for an event of the kind that is said to the agent.
-func (a *agent) told(kind core.Kind) (*hub.Task, core.Event) {
+func (a *agent) told(kind core.Kind) (*task.Task, core.Event) {
 	for {
 		b, err := a.s.Next(context.Background())
 		if err != nil {
@@ -236,14 +237,14 @@ func (a *agent) told(kind core.Kind) (*hub.Task, core.Event) {
 }
 
 // takes waits for the next task, whose delivery it confirms.
-func (a *agent) takes() *hub.Task {
+func (a *agent) takes() *task.Task {
 	t, _ := a.told(core.KindAssigned)
 	a.s.Delivered(t.ID())
 	return t
 }
 
 // says reports events of a task.
-func (a *agent) says(t *hub.Task, bodies ...core.Body) {
+func (a *agent) says(t *task.Task, bodies ...core.Body) {
 	for _, b := range bodies {
 		if err := a.s.Report(t.ID(), b, nil); err != nil {
 			a.t.Errorf("reporting %s: got %v, want no error", b.Kind(), err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // cancelBody is the body of POST /v1/tasks/{id}/cancel.
@@ -33,12 +34,12 @@ type injection struct {
 
 // steer calls act with the task in the path. For an ended task, which may no longer be in
 // memory, it returns a conflict Fault.
-func (a *api) steer(c call, act func(*hub.Session, *hub.Task) error) error {
+func (a *api) steer(c call, act func(*hub.Session, *task.Task) error) error {
 	t, err := a.task(c)
 	if err != nil {
 		return err
 	}
-	if t.State() == hub.Ended {
+	if t.State() == task.Ended {
 		return core.NewFault(core.CodeConflict, "task %s has ended", t.ID())
 	}
 	s := a.connect(c)
@@ -51,7 +52,7 @@ func (a *api) postCancel(c call) error {
 	if err := a.readIfAny(c, &body); err != nil {
 		return err
 	}
-	return a.steer(c, func(s *hub.Session, t *hub.Task) error {
+	return a.steer(c, func(s *hub.Session, t *task.Task) error {
 		if err := s.Cancel(t.ID(), body.Reason); err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ func (a *api) postInject(c call) error {
 		return err
 	}
 	in := core.Injected{ID: cmp.Or(body.ID, core.NewID()), Content: body.Content, Priority: body.Priority, Source: body.Source}
-	return a.steer(c, func(s *hub.Session, t *hub.Task) error {
+	return a.steer(c, func(s *hub.Session, t *task.Task) error {
 		events := t.Events()
 		if err := s.Inject(t.ID(), in); err != nil {
 			return err

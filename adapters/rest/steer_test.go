@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestACancelReachesTheAgent(t *testing.T) {
@@ -15,7 +16,7 @@ func TestACancelReachesTheAgent(t *testing.T) {
 	for _, body := range []string{`{"reason":"enough"}`, ``, `{}`} {
 		id := g.opened(`{"to":"a","content":"hi"}`)
 		held := a.takes()
-		var d task
+		var d taskJSON
 		g.post("/v1/tasks/"+string(id)+"/cancel", body).into(http.StatusAccepted, &d)
 		if d.ID != id || d.State != "running" {
 			t.Errorf("got %+v, want it running still", d)
@@ -36,7 +37,7 @@ func TestACancelOfAnAgentThatCannotBeToldEndsTheTaskAtOnce(t *testing.T) {
 	a := g.agent("a", func(c *core.Card) { c.Features = 0 })
 	id := g.opened(`{"to":"a","content":"hi"}`)
 	a.takes()
-	var d task
+	var d taskJSON
 	g.post("/v1/tasks/"+string(id)+"/cancel", `{"reason":"enough"}`).into(http.StatusAccepted, &d)
 	if d.State != "cancelled" || d.Answer.Fault.Message != "enough" {
 		t.Errorf("got %+v, want cancelled: enough", d)
@@ -202,9 +203,9 @@ func TestWhoeverInjectsMayWaitForTheAgentsAnswer(t *testing.T) {
 func TestWhatWaitsForApprovalIsListedForWhoMayDecide(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a", func(c *core.Card) { c.MaxConcurrent = 2 })
-	list := func(who ...string) (all []hub.PendingApproval) {
+	list := func(who ...string) (all []task.PendingApproval) {
 		t.Helper()
-		var got struct{ Approvals []hub.PendingApproval }
+		var got struct{ Approvals []task.PendingApproval }
 		g.get("/v1/approvals", who...).into(http.StatusOK, &got)
 		if got.Approvals == nil {
 			t.Error("got null, want a list")

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // taskHead is a task without its answer: its request and its state.
@@ -36,7 +36,7 @@ type taskHead struct {
 	Notice      *core.Notice    `json:"notice,omitempty"`
 }
 
-func headOf(s hub.TaskStatus) taskHead {
+func headOf(s task.Status) taskHead {
 	r := s.Request
 	return taskHead{
 		ID: s.ID, Thread: r.Thread, State: s.State, Agent: s.Agent, Intent: r.Intent, To: r.To, From: s.From, Hops: s.Hops, Cause: r.Cause,
@@ -65,7 +65,7 @@ type answerView struct {
 }
 
 // document returns a task with its answer so far.
-func document(t *hub.Task) taskView {
+func document(t *task.Task) taskView {
 	// The status is read before the answer, so that an ended task has its whole answer.
 	v := taskView{taskHead: headOf(t.Status())}
 	f := t.Answer()
@@ -87,15 +87,15 @@ func (a *api) getTask(c call) error {
 // getTasks lists the tasks that the sender may read, newest first.
 func (a *api) getTasks(c call) error {
 	q := c.r.URL.Query()
-	f := hub.TaskFilter{
+	f := task.Filter{
 		State: q.Get("state"), Agent: core.AgentID(q.Get("agent")), From: q.Get("from"), Thread: core.ThreadID(q.Get("thread")), Before: core.TaskID(q.Get("before")),
 	}
 	var err error
-	switch f.Limit, err = number(c.r, "limit", hub.DefaultListed, hub.MostListed); {
+	switch f.Limit, err = number(c.r, "limit", task.DefaultListed, task.MostListed); {
 	case err != nil:
 		return err
-	case f.State != "" && !slices.Contains(hub.TaskStates, f.State):
-		return core.NewFault(core.CodeInvalid, "?state=%s: send one of %s", f.State, strings.Join(hub.TaskStates, ", "))
+	case f.State != "" && !slices.Contains(task.States, f.State):
+		return core.NewFault(core.CodeInvalid, "?state=%s: send one of %s", f.State, strings.Join(task.States, ", "))
 	case f.Agent != "" && core.CheckAgentID(f.Agent) != nil:
 		return core.NewFault(core.CodeInvalid, "?agent=: %s", core.AsFault(core.CheckAgentID(f.Agent)).Message)
 	case len(f.Thread) > core.MaxIDBytes:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestWhatWaitsForAPersonIsListedUntilItIsDecided(t *testing.T) {
@@ -20,7 +21,7 @@ func TestWhatWaitsForAPersonIsListedUntilItIsDecided(t *testing.T) {
 		g.sleep(time.Second)
 		g.report(agent, first, core.ApprovalRequested{ID: "t", Name: "edit"}, core.ApprovalRequested{ID: "s", Name: "edit"})
 		me := asker.Identity().Principal
-		want := []hub.PendingApproval{
+		want := []task.PendingApproval{
 			{Task: second.ID(), ID: "t", Name: "bash", Input: `{"cmd":"ls"}`, Agent: "a", From: me, Since: begun, Until: begun.Add(300 * time.Second)},
 			{Task: first.ID(), ID: "s", Name: "edit", Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
 			{Task: first.ID(), ID: "t", Name: "edit", Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -87,7 +88,7 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 
 // sources returns the threads of a task and of those above it, as far as they are in
 // memory.
-func (h *Hub) sources(t *Task) []question.Source {
+func (h *Hub) sources(t *task.Task) []question.Source {
 	var all []question.Source
 	for t != nil {
 		r := t.Request()

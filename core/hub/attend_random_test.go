@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestHoweverNewsComesAnAttendedSessionIsServedAllOfItAndOneAtATime(t *testing.T) {
@@ -62,7 +63,7 @@ func TestHoweverNewsComesAnAttendedSessionIsServedAllOfItAndOneAtATime(t *testin
 			}
 		}
 		var say sync.WaitGroup
-		tasks := make([]*hub.Task, len(words))
+		tasks := make([]*task.Task, len(words))
 		for i, n := range words {
 			task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "count"}, hub.Opening{})
 			if err != nil {

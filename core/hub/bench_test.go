@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // BenchmarkTextEvent appends one text event and reads it, without any input or
@@ -32,7 +33,7 @@ func BenchmarkTextEvent(b *testing.B) {
 			ctx := context.Background()
 			b.ReportAllocs()
 			const perTask = 5000
-			var task *hub.Task
+			var task *task.Task
 			n := 0
 			for b.Loop() {
 				if n%perTask == 0 {
@@ -106,7 +107,7 @@ func BenchmarkQuestion(b *testing.B) {
 }
 
 // finish ends the task and reads the sessions up to its end.
-func finish(b *testing.B, agent, asker *hub.Session, task *hub.Task, lookers ...*hub.Session) {
+func finish(b *testing.B, agent, asker *hub.Session, task *task.Task, lookers ...*hub.Session) {
 	b.Helper()
 	if err := agent.Report(task.ID(), core.Done{}, nil); err != nil {
 		b.Fatal(err)

@@ -19,15 +19,15 @@ type Conversation struct {
 	sess   *Session
 	thread core.ThreadID
 	place  core.Place
-	task   *Task // the one that is read; nil between two
-	lost   bool  // what the place was in is no longer kept
-	told   bool  // the gap behind the place was told
+	task   *task.Task // the one that is read; nil between two
+	lost   bool       // what the place was in is no longer kept
+	told   bool       // the gap behind the place was told
 }
 
 // Passage is what [Conversation.Next] returns.
 type Passage struct {
 	// Task is what Events, or the gap, are of; nil where whole tasks are gone.
-	Task *Task
+	Task *task.Task
 	// Events follow one another, and what came before. They share memory with the
 	// log: read only.
 	Events []core.Event
@@ -135,7 +135,7 @@ func (c *Conversation) turn(ctx context.Context) (gap bool, err error) {
 // order, beginning with the task from if that is not "", until yield returns false.
 // It may wait for the journal, whose error it returns. missing says that something
 // between from and the last that was yielded is no longer kept.
-func (h *Hub) Thread(ctx context.Context, p core.Principal, id core.ThreadID, from core.TaskID, yield func(*Task) bool) (missing bool, err error) {
+func (h *Hub) Thread(ctx context.Context, p core.Principal, id core.ThreadID, from core.TaskID, yield func(*task.Task) bool) (missing bool, err error) {
 	after := from
 	if from != "" {
 		t, err := h.Task(ctx, p, from)
@@ -160,12 +160,12 @@ func (h *Hub) Thread(ctx context.Context, p core.Principal, id core.ThreadID, fr
 
 // LatestTurns returns up to n of the latest tasks of a thread that the principal may
 // read, oldest first. It may wait for the journal, whose error it returns.
-func (h *Hub) LatestTurns(ctx context.Context, p core.Principal, id core.ThreadID, n int) ([]*Task, error) {
+func (h *Hub) LatestTurns(ctx context.Context, p core.Principal, id core.ThreadID, n int) ([]*task.Task, error) {
 	ids := h.index.Latest(id, n)
 	if len(ids) < n && task.IsID(string(id)) {
 		ids = slices.Insert(ids, 0, core.TaskID(id)) // it began as a task on its own
 	}
-	var all []*Task
+	var all []*task.Task
 	for _, task := range ids {
 		switch t, err := h.Task(ctx, p, task); {
 		case err == nil && t.Request().Thread == id:
@@ -179,7 +179,7 @@ func (h *Hub) LatestTurns(ctx context.Context, p core.Principal, id core.ThreadI
 
 // nextTurn returns the first task of a thread behind after that the principal may
 // read, or nil. It reports whether some before it are no longer kept.
-func (h *Hub) nextTurn(ctx context.Context, p core.Principal, id core.ThreadID, after core.TaskID) (t *Task, missing bool, err error) {
+func (h *Hub) nextTurn(ctx context.Context, p core.Principal, id core.ThreadID, after core.TaskID) (t *task.Task, missing bool, err error) {
 	if first := core.TaskID(id); after == "" && task.IsID(string(id)) {
 		t, err := h.Task(ctx, p, first) // it may have begun as a task on its own
 		switch {

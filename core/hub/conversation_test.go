@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // reads begins to read a thread in the name of id.
@@ -249,7 +250,7 @@ func TestAReaderOfAThreadIsToldThatTheHubStops(t *testing.T) {
 				said = append(said, inWords(e))
 			}
 		}
-		if running.State() != hub.Ended {
+		if running.State() != task.Ended {
 			t.Errorf("got %s, want it ended", running.State())
 		}
 		for _, want := range []string{"maintenance", "failed"} {

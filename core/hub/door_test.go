@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // doorman is everything that stands at the door of a hub, and notes what passes.
@@ -75,7 +76,7 @@ func TestEveryCommandIsHeldAtTheDoor(t *testing.T) {
 	_, asker := g.agent("a", able, two), g.operator("r")
 	d.take()
 	four := 4
-	open := func() *hub.Task { return g.ask(asker, "a") }
+	open := func() *task.Task { return g.ask(asker, "a") }
 	give := map[core.Act]func() error{
 		core.ActOpen:     func() error { open(); return nil },
 		core.ActCancel:   func() error { return asker.Cancel(open().ID(), "") },
@@ -124,20 +125,20 @@ func TestEveryCommandIsHeldAtTheDoor(t *testing.T) {
 func TestWhatTheAuthorizerRefusesIsAuditedAndNotDone(t *testing.T) {
 	d, g := onDoor(t)
 	agent, asker := g.agent("a", able), g.connect("r")
-	task := g.ask(asker, "a")
+	asked := g.ask(asker, "a")
 	d.deny = core.NewFault(core.CodeNotAuthorized, "not today")
-	g.wantFault("a cancel", asker.Cancel(task.ID(), ""), core.CodeNotAuthorized)
+	g.wantFault("a cancel", asker.Cancel(asked.ID(), ""), core.CodeNotAuthorized)
 	last := d.audit[len(d.audit)-1]
 	if last.Call.Command.Act() != core.ActCancel || !errors.Is(last.Err, d.deny) || last.Call.ID == "" || last.Call.Principal.ID != "r" {
 		t.Errorf("the audit has %+v, want the cancel of r and why it was refused", last)
 	}
 	d.deny, d.limit = nil, core.NewFault(core.CodeRateLimited, "slowly")
-	g.wantFault("a cancel too many", asker.Cancel(task.ID(), ""), core.CodeRateLimited)
-	if got := task.State(); got != hub.Running {
+	g.wantFault("a cancel too many", asker.Cancel(asked.ID(), ""), core.CodeRateLimited)
+	if got := asked.State(); got != task.Running {
 		t.Errorf("the task is %s, want it running", got)
 	}
 	d.limit = nil
-	g.report(agent, task, core.Done{})
+	g.report(agent, asked, core.Done{})
 }
 
 func TestTheTraceOfACallIsInTheTaskThatItOpens(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestATaskIsDueWhenItsAgentHasHadItsTimeHoweverOftenItIsTriedAgain(t *testing.T) {
@@ -33,28 +34,28 @@ func TestATaskIsDueWhenItsAgentHasHadItsTimeHoweverOftenItIsTriedAgain(t *testin
 			asker := g.connect("r")
 			defer asker.Close(nil)
 			deadline := time.Now().Add(limit)
-			task := g.ask(asker, "*")
+			asked := g.ask(asker, "*")
 			for attempt := 1; ; attempt++ {
-				id := task.Agent()
+				id := asked.Agent()
 				due, why := deadline, "by the deadline"
 				if at := time.Now().Add(most[id]); most[id] > 0 && at.Before(deadline) {
 					due, why = at, fmt.Sprintf("within the %v that agent %s takes", most[id], id)
 				}
-				if got := task.Due(); !got.Equal(due) {
+				if got := asked.Due(); !got.Equal(due) {
 					rt.Errorf("attempt %d: got it due at %v, want %v", attempt, got, due)
 				}
 				if fails := time.Now().Add(seconds("fails after") + time.Second/2); attempt < 3 && fails.Before(due) {
 					g.sleep(time.Until(fails))
-					g.report(agents[id], task, notNow)
+					g.report(agents[id], asked, notNow)
 					continue
 				}
 				g.sleep(time.Until(due) - 1)
-				if got := task.State(); got != hub.Running {
+				if got := asked.State(); got != task.Running {
 					rt.Errorf("just before it is due: got it %v, want it running", got)
 				}
 				g.sleep(1)
-				if f := task.Answer().Fault; task.State() != hub.Ended || f == nil || f.Code != core.CodeTimeout || !strings.Contains(f.Message, why) {
-					rt.Errorf("when it is due: got it %v with %v, want a timeout: %s", task.State(), f, why)
+				if f := asked.Answer().Fault; asked.State() != task.Ended || f == nil || f.Code != core.CodeTimeout || !strings.Contains(f.Message, why) {
+					rt.Errorf("when it is due: got it %v with %v, want a timeout: %s", asked.State(), f, why)
 				}
 				return
 			}

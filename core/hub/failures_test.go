@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // Each test here is named for a failure that was seen in the field; docs/failures.md
@@ -108,33 +109,33 @@ func TestAgentsThatAnswerInsteadOfStoppingKeepTheOrderOfTheirEnd(t *testing.T) {
 func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		ask  func(g *stage) (*hub.Task, error)
+		ask  func(g *stage) (*task.Task, error)
 		want core.Code
 	}{
-		{"nobody has the id", func(g *stage) (*hub.Task, error) { return g.try(g.connect("r"), core.ToAgent("nobody")) }, core.CodeUnknownAgent},
-		{"nobody has the capability", func(g *stage) (*hub.Task, error) { return g.try(g.connect("r"), core.ToCapability("x")) }, core.CodeUnknownAgent},
-		{"nobody serves the domain", func(g *stage) (*hub.Task, error) { return g.try(g.connect("r"), core.ToDomain("x.y")) }, core.CodeUnknownDomain},
-		{"the operator does not allow it", func(g *stage) (*hub.Task, error) {
+		{"nobody has the id", func(g *stage) (*task.Task, error) { return g.try(g.connect("r"), core.ToAgent("nobody")) }, core.CodeUnknownAgent},
+		{"nobody has the capability", func(g *stage) (*task.Task, error) { return g.try(g.connect("r"), core.ToCapability("x")) }, core.CodeUnknownAgent},
+		{"nobody serves the domain", func(g *stage) (*task.Task, error) { return g.try(g.connect("r"), core.ToDomain("x.y")) }, core.CodeUnknownDomain},
+		{"the operator does not allow it", func(g *stage) (*task.Task, error) {
 			g.agent("a", able)
 			return g.try(g.connect("limited"), core.ToAgent("a"))
 		}, core.CodeNotAuthorized},
-		{"the queue is full", func(g *stage) (*hub.Task, error) {
+		{"the queue is full", func(g *stage) (*task.Task, error) {
 			g.agent("a", able)
 			r := g.connect("r")
 			g.ask(r, "a")
 			g.ask(r, "a")
 			return g.try(r, core.ToAgent("a"))
 		}, core.CodeOverloaded},
-		{"the agent is leaving", func(g *stage) (*hub.Task, error) {
+		{"the agent is leaving", func(g *stage) (*task.Task, error) {
 			g.agent("a", able).SetLoad(core.LoadDraining)
 			return g.try(g.connect("r"), core.ToAgent("a"))
 		}, core.CodeUnreachable},
-		{"it would be a loop", func(g *stage) (*hub.Task, error) {
+		{"it would be a loop", func(g *stage) (*task.Task, error) {
 			a := g.agent("a", able)
 			g.ask(g.connect("r"), "a")
 			return g.try(a, core.ToAgent("a"))
 		}, core.CodeLoop},
-		{"the chain is too long", func(g *stage) (*hub.Task, error) {
+		{"the chain is too long", func(g *stage) (*task.Task, error) {
 			a, b, c := g.agent("a", able), g.agent("b", able), g.agent("c", able)
 			g.agent("d", able)
 			g.ask(g.connect("r"), "a")
@@ -142,13 +143,13 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 			g.ask(b, "c")
 			return g.try(c, core.ToAgent("d"))
 		}, core.CodeLoop},
-		{"its cause is somebody else's task", func(g *stage) (*hub.Task, error) {
+		{"its cause is somebody else's task", func(g *stage) (*task.Task, error) {
 			a := g.agent("a", able)
 			g.agent("b", able)
 			other := g.ask(g.connect("r"), "b")
 			return a.Open(core.Request{To: core.ToAgent("b"), Content: "go", Cause: other.ID()}, hub.Opening{})
 		}, core.CodeNotAuthorized},
-		{"the agent takes no notices", func(g *stage) (*hub.Task, error) {
+		{"the agent takes no notices", func(g *stage) (*task.Task, error) {
 			g.agent("a", able)
 			return g.connect("r").Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "x"}}, hub.Opening{})
 		}, core.CodeUnsupported},
@@ -188,7 +189,7 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 }
 
 // try asks and hands back what came of it.
-func (g *stage) try(s *hub.Session, to core.Address) (*hub.Task, error) {
+func (g *stage) try(s *hub.Session, to core.Address) (*task.Task, error) {
 	return s.Open(core.Request{To: to, Content: "go"}, hub.Opening{})
 }
 

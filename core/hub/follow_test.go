@@ -5,17 +5,18 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestWhoFollowsAThreadIsShownWhatOthersOpenThere(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker, follower := g.agent("a", able), g.connect("r"), g.connect("r")
 		follower.Follow("talk", "mine")
-		task := g.open(asker, core.Request{To: core.ToAgent("a"), Thread: "talk", Content: "hello"})
-		g.report(agent, task, core.Text{Text: "hi"}, core.Done{})
+		asked := g.open(asker, core.Request{To: core.ToAgent("a"), Thread: "talk", Content: "hello"})
+		g.report(agent, asked, core.Text{Text: "hi"}, core.Done{})
 		b, _ := g.batch(follower)
-		if b.Tag != "mine" || b.Task != task || b.Role != hub.Viewer {
-			t.Errorf("got tag %v, task %p, role %v; want mine, %p, a viewer", b.Tag, b.Task, b.Role, task)
+		if b.Tag != "mine" || b.Task != asked || b.Role != task.Viewer {
+			t.Errorf("got tag %v, task %p, role %v; want mine, %p, a viewer", b.Tag, b.Task, b.Role, asked)
 		}
 		g.wantKinds("what the follower is shown", append(b.Events, g.events(follower)...), "opened", "assigned", "text", "done")
 

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestAHubHasANameOfItsOwnUnlessItWasGivenOne(t *testing.T) {
@@ -58,7 +59,7 @@ func TestADeadlineComesFromTheRequestElseFromTheDialectElseFromTheHub(t *testing
 		defer quick.Close(nil)
 		to := core.ToAgent("a")
 		for name, c := range map[string]struct {
-			task *hub.Task
+			task *task.Task
 			want time.Duration
 		}{
 			"neither says": {g.open(asker, core.Request{To: to}), time.Hour},
@@ -165,26 +166,26 @@ func TestAnOperatorReadsAGapWhereTheBeginningIsGone(t *testing.T) {
 	forgotten(t, 2, func(g *stage, _ *hub.Session, id core.TaskID) {
 		operator := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "o", Operator: true}})
 		defer operator.Close(nil)
-		task, err := g.hub.Task(g.t.Context(), operator.Identity().Principal, id)
+		asked, err := g.hub.Task(g.t.Context(), operator.Identity().Principal, id)
 		if err != nil {
 			g.t.Fatal(err)
 		}
-		if err := operator.Watch(task, core.Cursor{}, nil); err != nil {
+		if err := operator.Watch(asked, core.Cursor{}, nil); err != nil {
 			g.t.Fatal(err)
 		}
 		b, _ := g.batch(operator)
-		if want := (hub.Gap{From: 1, To: 2}); b.Gap == nil || *b.Gap != want {
+		if want := (task.Gap{From: 1, To: 2}); b.Gap == nil || *b.Gap != want {
 			g.t.Fatalf("got %+v, want the gap %+v", b, want)
 		}
 		g.wantKinds("behind the gap", g.events(operator), "text", "done")
-		if err := operator.Watch(task, core.Cursor{Epoch: 1, Seq: 3}, nil); err != nil {
+		if err := operator.Watch(asked, core.Cursor{Epoch: 1, Seq: 3}, nil); err != nil {
 			g.t.Fatal(err)
 		}
 		if b, _ := g.batch(operator); b.Gap != nil || len(b.Events) != 1 {
 			g.t.Errorf("from behind the gap: got %+v, want the end alone", b)
 		}
-		if err := task.Recorded(g.t.Context(), 4); err != nil || task.Receipt().Stage != core.StageRecorded {
-			g.t.Errorf("got %v and %s, want it recorded", err, task.Receipt().Stage)
+		if err := asked.Recorded(g.t.Context(), 4); err != nil || asked.Receipt().Stage != core.StageRecorded {
+			g.t.Errorf("got %v and %s, want it recorded", err, asked.Receipt().Stage)
 		}
 	})
 }

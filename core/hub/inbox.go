@@ -18,7 +18,7 @@ import (
 // terms, or that the hub is stopping.
 type Batch struct {
 	// Task and Role say what Events or Gap are of.
-	Task *Task
+	Task *task.Task
 	Role task.Role
 	// Tag is what the session gave when it opened or watched the task.
 	Tag any
@@ -257,7 +257,7 @@ func (s *Session) take(r *task.Reader) (Batch, bool) {
 		return Batch{Task: p.Task, Role: p.Role, Tag: p.Tag, Events: p.Events, Gap: p.Gap}, true
 	}
 	s.waits.done(r)
-	then, isCall := p.Tag.(func(*Task) *tool.Result)
+	then, isCall := p.Tag.(func(*task.Task) *tool.Result)
 	if !isCall {
 		return Batch{Task: p.Task, Role: task.Requester, Tag: p.Tag}, true
 	}

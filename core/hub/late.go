@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/pack"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -70,13 +71,13 @@ func (c lateCall) Answer(toolName string, r *tool.Result) bool {
 }
 
 // working returns what the agent works on, the oldest first.
-func (s *Session) working() []*Task {
+func (s *Session) working() []*task.Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var tasks []*Task
+	var tasks []*task.Task
 	for _, w := range s.work {
 		tasks = append(tasks, w.job.Task)
 	}
-	slices.SortFunc(tasks, func(a, b *Task) int { return cmp.Compare(a.ID(), b.ID()) }) // ids are in the order of time
+	slices.SortFunc(tasks, func(a, b *task.Task) int { return cmp.Compare(a.ID(), b.ID()) }) // ids are in the order of time
 	return tasks
 }

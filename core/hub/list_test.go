@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 var addresses = cmpopts.EquateComparable(core.Address{})
@@ -21,7 +22,7 @@ var everybody = core.Principal{ID: "root", Operator: true}
 
 // lists returns the states of the tasks that a filter finds, by the names that the test
 // gave them, page by page.
-func (g *stage) lists(names map[core.TaskID]string, p core.Principal, f hub.TaskFilter) (pages [][]string) {
+func (g *stage) lists(names map[core.TaskID]string, p core.Principal, f task.Filter) (pages [][]string) {
 	g.t.Helper()
 	for {
 		all, before, err := g.hub.Tasks(g.t.Context(), p, f)
@@ -47,7 +48,7 @@ func TestTasksAreListedNewestFirstFromMemoryAndTheJournal(t *testing.T) {
 			a, b := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 8 }), g.agent("b", able)
 			ann, bob := g.connect("ann"), g.connect("bob")
 			names := map[core.TaskID]string{}
-			ask := func(name string, s *hub.Session, to core.AgentID, thread core.ThreadID) *hub.Task {
+			ask := func(name string, s *hub.Session, to core.AgentID, thread core.ThreadID) *task.Task {
 				task := g.open(s, core.Request{To: core.ToAgent(to), Content: "do " + name, Thread: thread})
 				names[task.ID()] = name
 				return task
@@ -60,27 +61,27 @@ func TestTasksAreListedNewestFirstFromMemoryAndTheJournal(t *testing.T) {
 			waits := ask("fifth", bob, "b", "")
 			g.sleep(time.Second)
 			all := []string{"fifth queued", "fourth running", "third done", "second failed", "first done"}
-			wants := func(what string, p core.Principal, f hub.TaskFilter, want ...[]string) {
+			wants := func(what string, p core.Principal, f task.Filter, want ...[]string) {
 				t.Helper()
 				if d := cmp.Diff(want, g.lists(names, p, f), cmpopts.EquateEmpty()); d != "" {
 					t.Errorf("%s, with %d kept in memory (-want +got):\n%s", what, kept, d)
 				}
 			}
-			wants("all", everybody, hub.TaskFilter{}, all)
-			wants("in pages", everybody, hub.TaskFilter{Limit: 2}, all[:2], all[2:4], all[4:])
-			wants("those of ann", core.Principal{ID: "ann"}, hub.TaskFilter{}, []string{all[1], all[2], all[4]})
-			wants("from bob", everybody, hub.TaskFilter{From: "bob"}, []string{all[0], all[3]})
-			wants("from nobody", everybody, hub.TaskFilter{From: "nobody"}, nil)
-			wants("of agent a", everybody, hub.TaskFilter{Agent: "a"}, all[3:])
-			wants("done", everybody, hub.TaskFilter{State: "done"}, []string{all[2], all[4]})
-			wants("running", everybody, hub.TaskFilter{State: "running"}, all[1:2])
-			wants("queued", everybody, hub.TaskFilter{State: "queued"}, all[:1])
-			wants("in a thread", everybody, hub.TaskFilter{Thread: "talk"}, []string{all[1], all[3], all[4]})
-			wants("in a thread of its own", everybody, hub.TaskFilter{Thread: core.ThreadID(waits.ID())}, all[:1])
-			wants("before the third", everybody, hub.TaskFilter{Before: runs.ID()}, all[2:])
-			wants("ann's of b in the thread", core.Principal{ID: "ann"}, hub.TaskFilter{Agent: "b", Thread: "talk"}, all[1:2])
+			wants("all", everybody, task.Filter{}, all)
+			wants("in pages", everybody, task.Filter{Limit: 2}, all[:2], all[2:4], all[4:])
+			wants("those of ann", core.Principal{ID: "ann"}, task.Filter{}, []string{all[1], all[2], all[4]})
+			wants("from bob", everybody, task.Filter{From: "bob"}, []string{all[0], all[3]})
+			wants("from nobody", everybody, task.Filter{From: "nobody"}, nil)
+			wants("of agent a", everybody, task.Filter{Agent: "a"}, all[3:])
+			wants("done", everybody, task.Filter{State: "done"}, []string{all[2], all[4]})
+			wants("running", everybody, task.Filter{State: "running"}, all[1:2])
+			wants("queued", everybody, task.Filter{State: "queued"}, all[:1])
+			wants("in a thread", everybody, task.Filter{Thread: "talk"}, []string{all[1], all[3], all[4]})
+			wants("in a thread of its own", everybody, task.Filter{Thread: core.ThreadID(waits.ID())}, all[:1])
+			wants("before the third", everybody, task.Filter{Before: runs.ID()}, all[2:])
+			wants("ann's of b in the thread", core.Principal{ID: "ann"}, task.Filter{Agent: "b", Thread: "talk"}, all[1:2])
 
-			got, _, err := g.hub.Tasks(t.Context(), everybody, hub.TaskFilter{State: "running"})
+			got, _, err := g.hub.Tasks(t.Context(), everybody, task.Filter{State: "running"})
 			if err != nil || len(got) != 1 {
 				t.Fatalf("got %v and %v, want one", got, err)
 			}
@@ -96,7 +97,7 @@ func TestTasksAreListedNewestFirstFromMemoryAndTheJournal(t *testing.T) {
 func TestTasksAreListedAfterARestart(t *testing.T) {
 	kept := journal.NewMemory(journal.Retention{})
 	names := map[core.TaskID]string{}
-	want := map[core.TaskID]hub.TaskStatus{}
+	want := map[core.TaskID]task.Status{}
 	first := coretest.NewHub(t, hub.Options{Journal: kept})
 	asker, agent := first.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}}), first.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
 	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 8}, hub.JoinOptions{}); err != nil {
@@ -132,10 +133,10 @@ func TestTasksAreListedAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := [][]string{{"cut failed", "4 done"}, {"3 done", "2 done"}, {"1 done", "0 done"}}
-	if d := cmp.Diff(pages, g.lists(names, core.Principal{ID: "ann"}, hub.TaskFilter{Thread: "talk", Limit: 2})); d != "" {
+	if d := cmp.Diff(pages, g.lists(names, core.Principal{ID: "ann"}, task.Filter{Thread: "talk", Limit: 2})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	all, _, err := g.hub.Tasks(t.Context(), everybody, hub.TaskFilter{State: "done"})
+	all, _, err := g.hub.Tasks(t.Context(), everybody, task.Filter{State: "done"})
 	if err != nil || len(all) != 5 {
 		t.Fatalf("got %d tasks and %v, want 5", len(all), err)
 	}
@@ -163,14 +164,14 @@ func TestAPageLooksAtSoManyTasksAtMost(t *testing.T) {
 		}
 		g.sleep(time.Second)
 		g.report(a, g.ask(ann, "a"), core.Done{}) // with it all but itself leave memory
-		pages := g.lists(map[core.TaskID]string{oldest.ID(): "oldest"}, everybody, hub.TaskFilter{From: "bob"})
+		pages := g.lists(map[core.TaskID]string{oldest.ID(): "oldest"}, everybody, task.Filter{From: "bob"})
 		if len(pages) < 3 || len(pages) > 4 {
 			t.Errorf("got %d pages, want about one for each 250 tasks that had to be read", len(pages))
 		}
 		if found := slices.Concat(pages...); len(found) != 1 || found[0] != "oldest done" {
 			t.Errorf("got %v, want the oldest found at last", found)
 		}
-		if got := g.lists(nil, everybody, hub.TaskFilter{State: "running"}); len(got) != 1 || len(got[0]) != 0 {
+		if got := g.lists(nil, everybody, task.Filter{State: "running"}); len(got) != 1 || len(got[0]) != 0 {
 			t.Errorf("those that run: got %v, want none at once", got)
 		}
 	})

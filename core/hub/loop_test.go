@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -112,7 +113,7 @@ func (g *stage) tool(s *hub.Session) *tool.Result {
 func TestAgentsMayNotifyEachOtherButNotForEver(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		a, b := g.agent("a", core.FeatureNotices), g.agent("b", core.FeatureNotices)
-		tell := func(from *hub.Session, to string) (*hub.Task, error) {
+		tell := func(from *hub.Session, to string) (*task.Task, error) {
 			return from.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent(core.AgentID(to)), Notice: &core.Notice{Topic: "thanks"}}, hub.Opening{})
 		}
 		from, to, names := a, b, []string{"b", "a"}

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // What has ended and been recorded is the journal's to remember: no session that
@@ -34,7 +35,7 @@ func letGo(t *testing.T, of func(*hub.Session) *hub.Session) {
 		}
 	})
 	agent, asker, viewer := g.agent("a", able), of(g.connect("r")), g.connect("r")
-	turn := func() weak.Pointer[hub.Task] {
+	turn := func() weak.Pointer[task.Task] {
 		task := g.ask(asker, "a")
 		if err := viewer.Watch(task, core.Cursor{}, nil); err != nil {
 			t.Fatal(err)
@@ -59,7 +60,7 @@ func letGo(t *testing.T, of func(*hub.Session) *hub.Session) {
 	for range 100 {
 		run(time.Minute)
 	}
-	var past []weak.Pointer[hub.Task]
+	var past []weak.Pointer[task.Task]
 	for range 20 {
 		past = append(past, turn())
 		run(time.Hour)

@@ -34,7 +34,7 @@ type Opening struct {
 // says why: invalid, too_large, unknown_agent, unknown_domain, unreachable,
 // overloaded, unsupported, not_authorized, loop or budget; the task is returned beside it
 // when the refusal was recorded, and none of its events come from Next.
-func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
+func (s *Session) Open(req core.Request, o Opening) (*task.Task, error) {
 	r, err := s.hub.do(context.Background(), s, core.Call{
 		Principal: s.identity.Principal, Trace: o.Trace,
 		Command: core.Open{Request: &req, For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private},
@@ -46,7 +46,7 @@ func (s *Session) Open(req core.Request, o Opening) (*Task, error) {
 }
 
 // open opens a task for a session.
-func (h *Hub) open(s *Session, o core.Open, trace core.Trace) (*Task, error) {
+func (h *Hub) open(s *Session, o core.Open, trace core.Trace) (*task.Task, error) {
 	req, err := h.complete(s, *o.Request)
 	if err != nil {
 		h.Count("refused." + string(core.AsFault(err).Code))

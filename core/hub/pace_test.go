@@ -6,16 +6,17 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestHowLongATaskTakesIsEstimatedByTheLatestOnesAndByWhatWaitsBeforeIt(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker := g.agent("a", able), g.connect("r")
-		done := func(task *hub.Task, after time.Duration) {
+		done := func(task *task.Task, after time.Duration) {
 			g.sleep(after)
 			g.report(agent, task, core.Done{})
 		}
-		want := func(what string, task *hub.Task, want time.Duration) {
+		want := func(what string, task *task.Task, want time.Duration) {
 			t.Helper()
 			if got := g.hub.Estimate(task.ID()); got != want {
 				t.Errorf("%s: got %s, want %s", what, got, want)

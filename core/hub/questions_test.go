@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // asker joins an agent that may ask people.
@@ -157,13 +158,13 @@ func TestAnAgentThatWorksForAnotherAsksThePeopleOfTheFirst(t *testing.T) {
 
 func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
 	for what, tt := range map[string]struct {
-		end    func(*stage, *hub.Session, *hub.Task)
+		end    func(*stage, *hub.Session, *task.Task)
 		reason string
 	}{
-		"its time":        {func(g *stage, _ *hub.Session, _ *hub.Task) { g.sleep(7 * time.Second) }, "timeout"},
-		"its task":        {func(g *stage, a *hub.Session, t *hub.Task) { g.report(a, t, core.Done{}) }, "task_ended"},
-		"its agent":       {func(_ *stage, a *hub.Session, _ *hub.Task) { a.Close(nil) }, ""},
-		"the task's time": {func(g *stage, _ *hub.Session, _ *hub.Task) { g.sleep(5 * time.Second) }, "task_ended"},
+		"its time":        {func(g *stage, _ *hub.Session, _ *task.Task) { g.sleep(7 * time.Second) }, "timeout"},
+		"its task":        {func(g *stage, a *hub.Session, t *task.Task) { g.report(a, t, core.Done{}) }, "task_ended"},
+		"its agent":       {func(_ *stage, a *hub.Session, _ *task.Task) { a.Close(nil) }, ""},
+		"the task's time": {func(g *stage, _ *hub.Session, _ *task.Task) { g.sleep(5 * time.Second) }, "task_ended"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			onStage(t, hub.Limits{QuestionTimeout: 7 * time.Second}, func(g *stage) {

@@ -7,10 +7,11 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // wantState fails unless each task stands where it should.
-func (g *stage) wantState(what string, want hub.State, tasks ...*hub.Task) {
+func (g *stage) wantState(what string, want task.State, tasks ...*task.Task) {
 	g.t.Helper()
 	for i, task := range tasks {
 		if got := task.State(); got != want {
@@ -32,7 +33,7 @@ func TestTheQueueIsInOrderOfPriorityAndThenOfArrival(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		running := g.ask(asker, "a")
-		var want [4][]*hub.Task
+		var want [4][]*task.Task
 		for range 2 {
 			for _, p := range []core.Priority{core.PriorityLow, 0, core.PriorityUrgent, core.PriorityNormal} {
 				task := g.open(asker, core.Request{To: core.ToAgent("a"), Priority: p})
@@ -45,7 +46,7 @@ func TestTheQueueIsInOrderOfPriorityAndThenOfArrival(t *testing.T) {
 		for p := core.PriorityUrgent; p > 0; p-- {
 			for i, next := range want[p] {
 				g.report(agent, running, core.Done{})
-				if got := next.State(); got != hub.Running {
+				if got := next.State(); got != task.Running {
 					t.Fatalf("%s task %d: got %s, want it to be next", p, i+1, got)
 				}
 				running = next
@@ -62,15 +63,15 @@ func TestWhoIsFreeTakesTheMostUrgentOfWhatWaitsForOthers(t *testing.T) {
 			return g.agent(id, able, func(c *core.Card) { c.Capabilities = []string{"x"} })
 		}
 		a, b, asker := able("a"), able("b"), g.connect("r")
-		busy := map[*hub.Session]*hub.Task{a: g.ask(asker, "a"), b: g.ask(asker, "b")}
-		anybody := func(p core.Priority) *hub.Task {
+		busy := map[*hub.Session]*task.Task{a: g.ask(asker, "a"), b: g.ask(asker, "b")}
+		anybody := func(p core.Priority) *task.Task {
 			return g.open(asker, core.Request{To: core.ToCapability("x"), Priority: p})
 		}
 		later, urgent, first := anybody(core.PriorityLow), anybody(core.PriorityUrgent), anybody(core.PriorityNormal)
 		second := anybody(core.PriorityNormal)
 		c := able("c")
-		for i, want := range []*hub.Task{urgent, first, second, later} {
-			if got := want.State(); got != hub.Running || want.Agent() != "c" {
+		for i, want := range []*task.Task{urgent, first, second, later} {
+			if got := want.State(); got != task.Running || want.Agent() != "c" {
 				t.Fatalf("%d: got %s at %q, want it running at c", i, got, want.Agent())
 			}
 			g.report(c, want, core.Done{})
@@ -88,8 +89,8 @@ func TestACardWithMoreRoomTakesInWhatWaits(t *testing.T) {
 		if err := agent.Update(core.Card{ID: "a", Features: able, MaxConcurrent: 3}); err != nil {
 			t.Fatal(err)
 		}
-		g.wantState("with room for three", hub.Running, first, second, third)
-		g.wantState("with room for three", hub.Queued, fourth)
+		g.wantState("with room for three", task.Running, first, second, third)
+		g.wantState("with room for three", task.Queued, fourth)
 		g.wantLoad("a", 3, 1, core.LoadOverloaded)
 
 		if err := agent.Update(core.Card{ID: "a", Features: able, MaxConcurrent: 1}); err != nil {
@@ -97,9 +98,9 @@ func TestACardWithMoreRoomTakesInWhatWaits(t *testing.T) {
 		}
 		g.report(agent, first, core.Done{})
 		g.report(agent, second, core.Done{})
-		g.wantState("with room for one again", hub.Queued, fourth)
+		g.wantState("with room for one again", task.Queued, fourth)
 		g.report(agent, third, core.Done{})
-		g.wantState("when the last of three has ended", hub.Running, fourth)
+		g.wantState("when the last of three has ended", task.Running, fourth)
 		g.report(agent, fourth, core.Done{})
 	})
 }
@@ -113,9 +114,9 @@ func TestAnOverloadedAgentIsPassedOverUntilItSaysOtherwise(t *testing.T) {
 		if got := free.Agent(); got != "b" {
 			t.Errorf("for whoever is free: got %q, want b", got)
 		}
-		g.wantState("by name", hub.Queued, named)
+		g.wantState("by name", task.Queued, named)
 		a.SetLoad(core.LoadIdle)
-		g.wantState("by name, once it takes work", hub.Running, named)
+		g.wantState("by name, once it takes work", task.Running, named)
 		g.report(a, named, core.Done{})
 		g.report(b, free, core.Done{})
 	})
@@ -145,9 +146,9 @@ func TestABusyAgentStillTakesWorkUpToItsLimit(t *testing.T) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		agent.SetLoad(core.LoadBusy)
 		g.wantLoad("a", 0, 0, core.LoadBusy)
-		task := g.ask(asker, "a")
-		g.wantState("its first task", hub.Running, task)
-		g.report(agent, task, core.Done{})
+		asked := g.ask(asker, "a")
+		g.wantState("its first task", task.Running, asked)
+		g.report(agent, asked, core.Done{})
 	})
 }
 
@@ -158,7 +159,7 @@ func TestWhatWaitsForALostAgentGoesToAnotherWhereTheAddressLeavesItOpen(t *testi
 		first, waits, named := g.ask(asker, "a"), g.ask(asker, "capability:x"), g.ask(asker, "a")
 		b := g.agent("b", able, x)
 		a.Close(core.NewFault(core.CodeUnreachable, "the plug was pulled"))
-		for what, task := range map[string]*hub.Task{"ran": first, "waited": named} {
+		for what, task := range map[string]*task.Task{"ran": first, "waited": named} {
 			f := task.Answer().Fault
 			if f == nil || f.Code != core.CodeUnreachable || !f.Retryable {
 				t.Errorf("what %s by name: got %v, want a retryable unreachable fault", what, f)
@@ -206,7 +207,7 @@ func TestAQueueHasRoomAgainOnceSomethingLeftIt(t *testing.T) {
 		}
 		g.report(agent, first, core.Done{})
 		third := g.ask(asker, "a")
-		g.wantState("behind it", hub.Queued, third)
+		g.wantState("behind it", task.Queued, third)
 		g.report(agent, second, core.Done{})
 		g.report(agent, third, core.Done{})
 	})
@@ -221,7 +222,7 @@ func TestATaskThatWaitsForABusyAgentGoesToAnotherThatBecomesFree(t *testing.T) {
 		if got := waits.Agent(); got != "b" {
 			t.Errorf("when b joins: got the waiting task with %q, want b", got)
 		}
-		if got := named.State(); got != hub.Queued {
+		if got := named.State(); got != task.Queued {
 			t.Errorf("what was asked of a by name: got %s, want queued", got)
 		}
 		g.report(b, waits, core.Done{})

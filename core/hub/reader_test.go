@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // batches reads everything that is ready for the session now, batch by batch.
@@ -32,7 +33,7 @@ func two(c *core.Card) { c.MaxConcurrent = 2 }
 func TestTheTasksOfASessionTakeTurns(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker := g.agent("a", able, two), g.connect("r")
-		tasks := [2]*hub.Task{g.ask(asker, "a"), g.ask(asker, "a")}
+		tasks := [2]*task.Task{g.ask(asker, "a"), g.ask(asker, "a")}
 		const words = 1000
 		for _, task := range tasks {
 			for range words {
@@ -40,8 +41,8 @@ func TestTheTasksOfASessionTakeTurns(t *testing.T) {
 			}
 			g.report(agent, task, core.Done{})
 		}
-		got := map[*hub.Task][]core.Event{}
-		var last *hub.Task
+		got := map[*task.Task][]core.Event{}
+		var last *task.Task
 		for i, b := range g.batches(asker) {
 			if len(b.Events) > 256 {
 				t.Errorf("batch %d: got %d events, want at most 256", i+1, len(b.Events))
@@ -71,7 +72,7 @@ func TestTasksOfOneAgentThatRunAtOnceAreKeptApart(t *testing.T) {
 		one, other := g.ask(asker, "a"), g.ask(asker, "a")
 		var wants [2]strings.Builder
 		for i := range 500 {
-			for n, task := range []*hub.Task{one, other} {
+			for n, task := range []*task.Task{one, other} {
 				piece := fmt.Sprintf("%d-%d ", n, i)
 				wants[n].WriteString(piece)
 				g.report(agent, task, core.Text{Text: piece})
@@ -79,11 +80,11 @@ func TestTasksOfOneAgentThatRunAtOnceAreKeptApart(t *testing.T) {
 		}
 		g.report(agent, other, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")})
 		g.report(agent, one, core.Done{})
-		got := map[*hub.Task][]core.Event{}
+		got := map[*task.Task][]core.Event{}
 		for _, b := range g.batches(asker) {
 			got[b.Task] = append(got[b.Task], b.Events...)
 		}
-		for n, task := range []*hub.Task{one, other} {
+		for n, task := range []*task.Task{one, other} {
 			if text(got[task]) != wants[n].String() {
 				t.Errorf("task %d: got %d bytes of text, want its own %d", n+1, len(text(got[task])), wants[n].Len())
 			}
@@ -119,14 +120,14 @@ func TestASessionMayAskAndAnswerAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.report(b, inner, core.Text{Text: "42"}, core.Done{})
-		roles := map[hub.Role]*hub.Task{}
+		roles := map[task.Role]*task.Task{}
 		for _, batch := range g.batches(a) {
 			roles[batch.Role] = batch.Task
-			if want := map[hub.Role]any{hub.Agent: nil, hub.Requester: "mine"}[batch.Role]; batch.Tag != want {
+			if want := map[task.Role]any{task.Agent: nil, task.Requester: "mine"}[batch.Role]; batch.Tag != want {
 				t.Errorf("role %d: got the tag %v, want %v", batch.Role, batch.Tag, want)
 			}
 		}
-		if roles[hub.Agent] != outer || roles[hub.Requester] != inner {
+		if roles[task.Agent] != outer || roles[task.Requester] != inner {
 			t.Errorf("got %v, want it the agent of one task and the requester of the other", roles)
 		}
 		g.report(a, outer, core.Text{Text: inner.Answer().Text}, core.Done{})
@@ -155,23 +156,23 @@ func TestAnAgentThatLeavesTakesWhatItAskedWithIt(t *testing.T) {
 func TestAViewerThatTurnsAwayReadsNoMore(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker, viewer := g.agent("a", able), g.connect("r"), g.connect("r")
-		task := g.ask(asker, "a")
-		if err := viewer.Watch(task, core.Cursor{}, "view"); err != nil {
+		asked := g.ask(asker, "a")
+		if err := viewer.Watch(asked, core.Cursor{}, "view"); err != nil {
 			t.Fatal(err)
 		}
 		b, _ := g.batch(viewer)
-		if b.Tag != "view" || b.Role != hub.Viewer {
+		if b.Tag != "view" || b.Role != task.Viewer {
 			t.Errorf("got the role %d and the tag %v, want a viewer's", b.Role, b.Tag)
 		}
 		g.wantKinds("the viewer read", b.Events, "opened", "assigned")
-		g.report(agent, task, core.Text{Text: "ready but not read"})
-		viewer.Unwatch(task)
-		viewer.Unwatch(task)
-		g.report(agent, task, core.Text{Text: "later"}, core.Done{})
+		g.report(agent, asked, core.Text{Text: "ready but not read"})
+		viewer.Unwatch(asked)
+		viewer.Unwatch(asked)
+		g.report(agent, asked, core.Text{Text: "later"}, core.Done{})
 		g.wantKinds("the viewer read then", g.events(viewer))
 		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "text", "text", "done")
 
-		if err := viewer.Watch(task, core.Cursor{Epoch: 1, Seq: 4}, nil); err != nil {
+		if err := viewer.Watch(asked, core.Cursor{Epoch: 1, Seq: 4}, nil); err != nil {
 			t.Fatal(err)
 		}
 		g.wantKinds("the viewer read when it looked again", g.events(viewer), "done")
@@ -192,10 +193,10 @@ func TestWhoWatchesAllSeesWhatRunsAndWhatIsNew(t *testing.T) {
 		_, err := asker.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.Opening{})
 		g.wantFault("a request to nobody", err, core.CodeUnknownAgent)
 
-		got := map[*hub.Task][]core.Event{}
+		got := map[*task.Task][]core.Event{}
 		for _, b := range g.batches(operator) {
 			got[b.Task] = append(got[b.Task], b.Events...)
-			if b.Role != hub.Viewer {
+			if b.Role != task.Viewer {
 				t.Errorf("got the role %d, want a viewer's", b.Role)
 			}
 		}
@@ -269,7 +270,7 @@ func TestASecondCloseOfAHubDoesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &stage{t, coretest.NewHub(t, hub.Options{})}
 		g.agent("a", able)
-		task := g.ask(g.connect("r"), "a")
+		asked := g.ask(g.connect("r"), "a")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		first := make(chan error)
@@ -278,14 +279,14 @@ func TestASecondCloseOfAHubDoesNothing(t *testing.T) {
 		if err := g.hub.Close(t.Context(), "again"); err != nil {
 			t.Errorf("while it is closing: got %v, want no error", err)
 		}
-		g.wantState("while it is closing", hub.Running, task)
+		g.wantState("while it is closing", task.Running, asked)
 		if err := <-first; err != nil {
 			t.Errorf("got %v, want no error", err)
 		}
 		if err := g.hub.Close(t.Context(), "again"); err != nil {
 			t.Errorf("when it is closed: got %v, want no error", err)
 		}
-		if f := task.Answer().Fault; !strings.Contains(f.Message, "maintenance") {
+		if f := asked.Answer().Fault; !strings.Contains(f.Message, "maintenance") {
 			t.Errorf("got %v, want the first reason in it", f)
 		}
 	})
@@ -295,22 +296,22 @@ func TestWhoAwaitsTheEndIsWokenForNothingElse(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker := g.agent("a", 0), g.connect("asker")
 		for name, early := range map[string]bool{"before it": false, "behind it": true} {
-			task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{Unwatched: true})
+			asked, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{Unwatched: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !early {
-				asker.AwaitEnd(task)
+				asker.AwaitEnd(asked)
 			}
-			g.report(agent, task, core.Text{Text: "x"})
+			g.report(agent, asked, core.Text{Text: "x"})
 			if b, ok := g.batch(asker); ok {
 				t.Errorf("%s: got %+v before the end, want nothing", name, b)
 			}
-			g.report(agent, task, core.Done{})
+			g.report(agent, asked, core.Done{})
 			if early {
-				asker.AwaitEnd(task)
+				asker.AwaitEnd(asked)
 			}
-			if b, ok := g.batch(asker); !ok || b.Task != task || b.Role != hub.Requester || len(b.Events) > 0 {
+			if b, ok := g.batch(asker); !ok || b.Task != asked || b.Role != task.Requester || len(b.Events) > 0 {
 				t.Errorf("%s: got %+v, want the task alone", name, b)
 			}
 			if b, ok := g.batch(asker); ok {

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // Each test here guards against a defect that the engine had, and is named for it.
@@ -254,8 +255,8 @@ func TestWhatHasNoJSONFormStopsTheJournal(t *testing.T) {
 		agent, asker := g.agent("a", able|core.FeatureNotices), g.connect("r")
 		broken := json.RawMessage(`{"n":`)
 		foreign := &core.Foreign{Dialect: "test", JSON: broken}
-		var tasks []*hub.Task
-		done := func() *hub.Task { return tasks[len(tasks)-1] }
+		var tasks []*task.Task
+		done := func() *task.Task { return tasks[len(tasks)-1] }
 		for name, act := range map[string]func() error{
 			"data of an answer": func() error {
 				tasks = append(tasks, g.ask(asker, "a"))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestWhatASubscriberMissedComesAgainWhenTheConnectionOnWhichItCameIsLost(t *testing.T) {
@@ -183,7 +184,7 @@ func TestHoweverASubscriberLosesItsConnectionsItHearsOfEverything(t *testing.T) 
 				for _, c := range here {
 					c.given = append(c.given, g.batches(c.Session)...)
 					for ; len(c.given) > 0 && !c.stuck; c.given = c.given[1:] {
-						if b := c.given[0]; b.Role == hub.Subscriber && b.Gap == nil {
+						if b := c.given[0]; b.Role == task.Subscriber && b.Gap == nil {
 							c.NoticeDelivered(b.Task, b.Tag)
 							c.took[b.Task.Request().Notice.Topic] = time.Now()
 						}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 var notNow = core.Failed{Fault: core.NewFault(core.CodeOverloaded, "not now")}
@@ -53,9 +54,9 @@ func TestHowOftenATaskIsTriedAgainIsSettable(t *testing.T) {
 	} {
 		onStage(t, hub.Limits{Retries: retries}, func(g *stage) {
 			agents, asker := g.failing("a", "b", "c"), g.connect("r")
-			task := g.ask(asker, "*")
-			for task.State() != hub.Ended {
-				g.report(agents[task.Agent()], task, notNow)
+			asked := g.ask(asker, "*")
+			for asked.State() != task.Ended {
+				g.report(agents[asked.Agent()], asked, notNow)
 			}
 			g.wantKinds("the requester read", g.events(asker), want...)
 		})
@@ -78,12 +79,12 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 	final := core.Failed{Fault: core.NewFault(core.CodeInvalid, "I cannot read this")}
 	for name, c := range map[string]struct {
 		to      string
-		before  func(*stage, *hub.Session, *hub.Session, *hub.Task)
+		before  func(*stage, *hub.Session, *hub.Session, *task.Task)
 		failure core.Body
 	}{
 		"a failure that a try does not help": {"*", nil, final},
 		"a request to one agent":             {"a", nil, notNow},
-		"a task that is to be cancelled": {"*", func(g *stage, asker, _ *hub.Session, task *hub.Task) {
+		"a task that is to be cancelled": {"*", func(g *stage, asker, _ *hub.Session, task *task.Task) {
 			if err := asker.Cancel(task.ID(), "stop"); err != nil {
 				g.t.Fatal(err)
 			}
@@ -91,7 +92,7 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 		"a task with a file":      {"*", said(core.File{Name: "x"}), notNow},
 		"a task with a thought":   {"*", said(core.Thinking{Text: "hm"}), notNow},
 		"a task with a tool call": {"*", said(core.ToolCall{ID: "1", Name: "ls"}), notNow},
-		"a task with something unknown": {"*", func(g *stage, _, agent *hub.Session, task *hub.Task) {
+		"a task with something unknown": {"*", func(g *stage, _, agent *hub.Session, task *task.Task) {
 			if err := agent.Report(task.ID(), core.ForeignFrame{Dialect: "test", Name: "dance"}, nil); err != nil {
 				g.t.Fatal(err)
 			}
@@ -114,8 +115,8 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-func said(body core.Body) func(*stage, *hub.Session, *hub.Session, *hub.Task) {
-	return func(g *stage, _, agent *hub.Session, task *hub.Task) { g.report(agent, task, body) }
+func said(body core.Body) func(*stage, *hub.Session, *hub.Session, *task.Task) {
+	return func(g *stage, _, agent *hub.Session, task *task.Task) { g.report(agent, task, body) }
 }
 
 func TestWhatWasUsedBeforeATryCountsAndDoesNotHinderIt(t *testing.T) {

@@ -85,7 +85,7 @@ type Session struct {
 	mu     sync.Mutex
 	card   core.Card
 	work   table[core.TaskID, *holding]
-	opened table[*Task, bool] // whether it runs on without the session
+	opened table[*task.Task, bool] // whether it runs on without the session
 	// branches are those that have not been closed.
 	branches table[*Session, struct{}]
 	last     cause     // of the task that it ended last

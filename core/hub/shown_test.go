@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -53,13 +54,13 @@ func TestAnEndWaitsForItsRecordOnceTheJournalIsBehind(t *testing.T) {
 		g.report(agent, second, core.Text{Text: "late"}, core.Done{})
 		g.report(agent, g.given(agent), core.Done{Text: "told"})
 		g.wantKinds("beyond the limit", g.events(asker), "opened", "assigned", "text")
-		if got := second.State(); got != hub.Running {
+		if got := second.State(); got != task.Running {
 			t.Errorf("beyond the limit: got the task %s, want running", got)
 		}
 		if got := second.Answer(); got.End != 0 || got.Text != "late" {
 			t.Errorf("beyond the limit: got the answer %q with the end %s, want the text alone", got.Text, got.End)
 		}
-		if got := first.State(); got != hub.Ended {
+		if got := first.State(); got != task.Ended {
 			t.Errorf("an end that was told: got the task %s, want ended", got)
 		}
 		if b, ok := g.batch(caller); ok {
@@ -68,7 +69,7 @@ func TestAnEndWaitsForItsRecordOnceTheJournalIsBehind(t *testing.T) {
 
 		g.sleep(3 * time.Second)
 		g.wantKinds("once it is recorded", g.events(asker), "done")
-		if got := second.State(); got != hub.Ended {
+		if got := second.State(); got != task.Ended {
 			t.Errorf("once it is recorded: got the task %s, want ended", got)
 		}
 		if o := g.tool(caller); o.Fault != nil {
@@ -138,15 +139,15 @@ func TestAnEndThatOneIsToldIsToldToAllWhoWaitForIt(t *testing.T) {
 		g.given(agent)
 		g.sleep(900 * time.Millisecond)
 		g.events(asker)
-		task := g.ask(asker, "a")
+		asked := g.ask(asker, "a")
 		caller.CallTool("c", "agent_ask", []byte(`{"to":"a","content":"go"}`))
 		g.given(agent)
-		g.report(agent, task, core.Done{Text: "x"})
+		g.report(agent, asked, core.Done{Text: "x"})
 		g.report(agent, g.given(agent), core.Done{Text: "told"})
 		g.wantKinds("beyond the limit", g.events(asker), "opened", "assigned")
 
 		g.sleep(150 * time.Millisecond) // the journal writes what is that old
-		if got := task.State(); got != hub.Ended {
+		if got := asked.State(); got != task.Ended {
 			t.Fatalf("within the limit: got the task %s, want ended", got)
 		}
 		g.wantKinds("who waited", g.events(asker), "done")

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -45,7 +46,7 @@ func (g *stage) total(by usage.By, key string) usage.Total {
 }
 
 // injections are the contents of what was injected into a task.
-func injections(task *hub.Task) (all []string) {
+func injections(task *task.Task) (all []string) {
 	for _, e := range task.Events() {
 		if in, ok := e.Body.(core.Injected); ok {
 			all = append(all, in.Content)
@@ -177,7 +178,7 @@ func TestATaskThatIsAcceptedRunsAlthoughTheBudgetIsUsedMeanwhile(t *testing.T) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		first, queued := g.ask(asker, "a"), g.ask(asker, "a")
 		g.report(a, first, core.Usage{Output: 10}, core.Done{})
-		if queued.State() != hub.Running {
+		if queued.State() != task.Running {
 			t.Errorf("got it %s, want it running", queued.State())
 		}
 		g.report(a, queued, core.Usage{Output: 10}, core.Done{})
@@ -197,7 +198,7 @@ func TestAnAgentIsWarnedOnceInEachTaskWhereItTakesInjections(t *testing.T) {
 		g.report(takes, one, core.Usage{Output: 1}, core.Usage{Output: 1})
 		g.report(takes, two, core.Usage{Output: 2}, core.Usage{Output: 50})
 		g.report(deaf, three, core.Usage{Output: 99})
-		for task, want := range map[*hub.Task]string{one: "80% consumed. 20 tokens", two: "83% consumed. 17 tokens"} {
+		for task, want := range map[*task.Task]string{one: "80% consumed. 20 tokens", two: "83% consumed. 17 tokens"} {
 			if got := injections(task); len(got) != 1 || !strings.Contains(got[0], want) {
 				t.Errorf("got %q, want one that says %q", got, want)
 			}

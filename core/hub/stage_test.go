@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // stage is a hub whose peers a test plays by hand, under a fake clock.
@@ -60,7 +61,7 @@ func (g *stage) agent(id string, f core.Features, change ...func(*core.Card)) *h
 	return s
 }
 
-func (g *stage) open(s *hub.Session, req core.Request) *hub.Task {
+func (g *stage) open(s *hub.Session, req core.Request) *task.Task {
 	g.t.Helper()
 	if req.Content == "" {
 		req.Content = "go"
@@ -72,7 +73,7 @@ func (g *stage) open(s *hub.Session, req core.Request) *hub.Task {
 	return task
 }
 
-func (g *stage) ask(s *hub.Session, to string) *hub.Task {
+func (g *stage) ask(s *hub.Session, to string) *task.Task {
 	g.t.Helper()
 	addr, err := core.ParseAddress(to)
 	if err != nil {
@@ -81,7 +82,7 @@ func (g *stage) ask(s *hub.Session, to string) *hub.Task {
 	return g.open(s, core.Request{To: addr})
 }
 
-func (g *stage) report(s *hub.Session, task *hub.Task, bodies ...core.Body) {
+func (g *stage) report(s *hub.Session, task *task.Task, bodies ...core.Body) {
 	g.t.Helper()
 	for _, b := range bodies {
 		if err := s.Report(task.ID(), b, nil); err != nil {

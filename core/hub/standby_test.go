@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // standby connects a session of which only the id is known.
@@ -145,7 +146,7 @@ func TestWhoWasFoundOnlyByIDBecomesAnAgentLikeAnyOther(t *testing.T) {
 		card := core.Card{ID: "quiet", Dialect: "test", Features: able, Capabilities: []string{"x"}, MaxConcurrent: 2}
 		for _, asked := range []bool{false, true} {
 			quiet := g.standby("quiet")
-			var task *hub.Task
+			var task *task.Task
 			if asked {
 				task = g.ask(asker, "quiet")
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestACancelledTaskEndsWhenItsAgentSaysSo(t *testing.T) {
@@ -41,19 +42,19 @@ func TestAnAgentThatAnswersInsteadOfStoppingHasAnswered(t *testing.T) {
 func TestAnAgentThatIgnoresACancelLosesItsConnectionAfterTwoGraces(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker := g.agent("a", able), g.connect("r")
-		task, waits := g.ask(asker, "a"), g.ask(asker, "a")
-		if err := asker.Cancel(task.ID(), ""); err != nil {
+		asked, waits := g.ask(asker, "a"), g.ask(asker, "a")
+		if err := asker.Cancel(asked.ID(), ""); err != nil {
 			t.Fatal(err)
 		}
 		g.sleep(4 * time.Second)
-		if got := task.State(); got != hub.Running {
+		if got := asked.State(); got != task.Running {
 			t.Errorf("within the grace: got %s, want running", got)
 		}
 		g.sleep(2 * time.Second)
-		if got := task.Answer().End; got != core.KindCancelled {
+		if got := asked.Answer().End; got != core.KindCancelled {
 			t.Errorf("after the grace: got %s, want cancelled", got)
 		}
-		if got := waits.State(); got != hub.Queued {
+		if got := waits.State(); got != task.Queued {
 			t.Errorf("the next task: got %s, want queued while the slot is taken", got)
 		}
 		g.sleep(5 * time.Second)
@@ -67,12 +68,12 @@ func TestAnAgentThatIgnoresACancelLosesItsConnectionAfterTwoGraces(t *testing.T)
 func TestAnAgentOfManyTasksGetsItsSlotBackAfterTwoGraces(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
-		task, other, waits := g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a")
-		if err := asker.Cancel(task.ID(), ""); err != nil {
+		asked, other, waits := g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a")
+		if err := asker.Cancel(asked.ID(), ""); err != nil {
 			t.Fatal(err)
 		}
 		g.sleep(11 * time.Second)
-		if got := waits.State(); got != hub.Running {
+		if got := waits.State(); got != task.Running {
 			t.Errorf("the next task: got %s, want running", got)
 		}
 		g.report(agent, other, core.Done{})
@@ -82,20 +83,20 @@ func TestAnAgentOfManyTasksGetsItsSlotBackAfterTwoGraces(t *testing.T) {
 func TestAnAgentThatCannotBeToldToStopKeepsItsSlotUntilItEnds(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		agent, asker := g.agent("a", 0), g.connect("r")
-		task, waits := g.ask(asker, "a"), g.ask(asker, "a")
-		if err := asker.Cancel(task.ID(), "stop"); err != nil {
+		asked, waits := g.ask(asker, "a"), g.ask(asker, "a")
+		if err := asker.Cancel(asked.ID(), "stop"); err != nil {
 			t.Fatal(err)
 		}
-		if got := task.Answer().End; got != core.KindCancelled {
+		if got := asked.Answer().End; got != core.KindCancelled {
 			t.Errorf("got %s, want cancelled at once", got)
 		}
 		g.wantKinds("the agent read", g.events(agent), "assigned", "cancelled")
 		g.sleep(time.Minute)
-		if got := waits.State(); got != hub.Queued {
+		if got := waits.State(); got != task.Queued {
 			t.Errorf("the next task: got %s, want queued", got)
 		}
-		g.wantFault("its late end", agent.Report(task.ID(), core.Done{}, nil), core.CodeConflict)
-		if got := waits.State(); got != hub.Running {
+		g.wantFault("its late end", agent.Report(asked.ID(), core.Done{}, nil), core.CodeConflict)
+		if got := waits.State(); got != task.Running {
 			t.Errorf("the next task: got %s, want running", got)
 		}
 	})
@@ -141,7 +142,7 @@ func TestRefreshKillsTheRun(t *testing.T) {
 		if got := dropped.Answer().End; got != core.KindCancelled {
 			t.Errorf("the task that was not kept: got %s, want cancelled", got)
 		}
-		if got := kept.State(); got != hub.Running {
+		if got := kept.State(); got != task.Running {
 			t.Errorf("the task that was kept: got %s, want running", got)
 		}
 		g.report(agent, kept, core.Text{Text: "for later"}, core.Done{})
@@ -234,7 +235,7 @@ func TestANoticeIsDoneOnceTheTransportTookIt(t *testing.T) {
 		busy := g.ask(asker, "a")
 		tell := core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "door.open"}}
 		notice := g.open(asker, tell)
-		if got := notice.State(); got != hub.Running {
+		if got := notice.State(); got != task.Running {
 			t.Errorf("beside a task: got %s, want running", got)
 		}
 		agent.Delivered(notice.ID())
@@ -262,11 +263,11 @@ func TestPoliteAgentsThatAnswerEachOtherForEver(t *testing.T) {
 		g.wantFault("its reply", polite.Report(notice.ID(), core.Text{Text: "you are welcome"}, nil), core.CodeConflict)
 		g.wantKinds("who told it reads", g.events(asker), "opened", "assigned", "done")
 		next := g.ask(asker, "p")
-		if got := next.State(); got != hub.Queued {
+		if got := next.State(); got != task.Queued {
 			t.Errorf("while it still replies: got %s, want queued", got)
 		}
 		g.wantFault("the end of its reply", polite.Report(notice.ID(), core.Done{}, nil), core.CodeConflict)
-		if got := next.State(); got != hub.Running {
+		if got := next.State(); got != task.Running {
 			t.Errorf("once it has replied: got %s, want running", got)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // TestManyPeersThatComeAndGoAtOnceBreakNoPromise runs agents and askers in real
@@ -80,7 +81,7 @@ func rudeAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
 	if s.Join(card, hub.JoinOptions{NoticeTasks: r.IntN(2) == 0}) != nil {
 		return
 	}
-	work := make(chan *hub.Task, 4096)
+	work := make(chan *task.Task, 4096)
 	var group sync.WaitGroup
 	for range 2 {
 		seed := rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))
@@ -92,7 +93,7 @@ func rudeAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
 			break
 		}
 		for _, e := range b.Events {
-			if _, given := e.Body.(core.Assigned); given && b.Role == hub.Agent {
+			if _, given := e.Body.(core.Assigned); given && b.Role == task.Agent {
 				s.Delivered(b.Task.ID())
 				work <- b.Task
 			}
@@ -104,7 +105,7 @@ func rudeAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
 
 // rudeWork answers tasks until there are no more. Some it leaves unanswered, and
 // some make it leave.
-func rudeWork(s *hub.Session, card core.Card, work <-chan *hub.Task, r *rand.Rand) {
+func rudeWork(s *hub.Session, card core.Card, work <-chan *task.Task, r *rand.Rand) {
 	for task := range work {
 		for range r.IntN(40) {
 			if s.Report(task.ID(), stressWords[r.IntN(len(stressWords))], nil) != nil {
@@ -159,7 +160,7 @@ type asker struct {
 
 // reading is what an asker has read of a task.
 type reading struct {
-	task  *hub.Task
+	task  *task.Task
 	at    core.Cursor
 	text  strings.Builder
 	ended bool

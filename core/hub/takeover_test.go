@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // as connects somebody whom the hub has authenticated.
@@ -141,7 +142,7 @@ func TestANewerConnectionGetsTheTasksThatTheOlderOneHadNotBegun(t *testing.T) {
 		if err := first.Join(able, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		ask := func(to core.Address) *hub.Task {
+		ask := func(to core.Address) *task.Task {
 			task, err := asker.Open(core.Request{To: to, Content: "1+1"}, hub.Opening{})
 			if err != nil {
 				t.Fatal(err)
@@ -156,17 +157,17 @@ func TestANewerConnectionGetsTheTasksThatTheOlderOneHadNotBegun(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, c := range map[string]struct {
-			task *hub.Task
-			want hub.State
+			task *task.Task
+			want task.State
 		}{
-			"unanswered": {unanswered, hub.Running}, "queued": {waits, hub.Running},
-			"begun": {begun, hub.Ended}, "addressed by id": {named, hub.Ended},
+			"unanswered": {unanswered, task.Running}, "queued": {waits, task.Running},
+			"begun": {begun, task.Ended}, "addressed by id": {named, task.Ended},
 		} {
 			if got := c.task.State(); got != c.want {
 				t.Errorf("%s: got %s, want %s", name, got, c.want)
 			}
 		}
-		for _, task := range []*hub.Task{unanswered, waits} {
+		for _, task := range []*task.Task{unanswered, waits} {
 			if err := second.Report(task.ID(), core.Done{Text: "2"}, nil); err != nil {
 				t.Errorf("the newer connection answers: got %v, want no error", err)
 			}
@@ -181,7 +182,7 @@ func TestAnAgentThatFailedATaskIsNotGivenItOverANewConnection(t *testing.T) {
 		if err := first.Join(able, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		task, err := asker.Open(core.Request{To: core.ToCapability("sums"), Content: "1+1"}, hub.Opening{})
+		asked, err := asker.Open(core.Request{To: core.ToCapability("sums"), Content: "1+1"}, hub.Opening{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,13 +192,13 @@ func TestAnAgentThatFailedATaskIsNotGivenItOverANewConnection(t *testing.T) {
 		if _, err := asker.Open(core.Request{To: core.ToAgent("b"), Content: "wait"}, hub.Opening{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := first.Report(task.ID(), core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "not me", Retryable: true}}, nil); err != nil {
+		if err := first.Report(asked.ID(), core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "not me", Retryable: true}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := second.Take(g.t.Context(), able, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := task.State(); got != hub.Queued {
+		if got := asked.State(); got != task.Queued {
 			t.Errorf("got it %s, want it to wait for the other agent", got)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 const able = core.FeatureCancellation | core.FeatureInjection
@@ -97,11 +98,11 @@ func TestAnAgentNeverRunsMoreThanItSaid(t *testing.T) {
 		if a, _ := g.hub.Agent("a"); a.Load.Active != 1 || a.Load.Queued != 2 || a.Load.State != core.LoadOverloaded {
 			t.Errorf("got the load %+v, want 1 active, 2 queued, overloaded", a.Load)
 		}
-		for _, task := range []*hub.Task{first, second, third} {
-			if got := task.State(); got != hub.Running {
+		for _, asked := range []*task.Task{first, second, third} {
+			if got := asked.State(); got != task.Running {
 				t.Errorf("got state %s, want running", got)
 			}
-			g.report(agent, task, core.Done{})
+			g.report(agent, asked, core.Done{})
 		}
 	})
 }
@@ -112,7 +113,7 @@ func TestAnUrgentTaskGoesAheadInTheQueue(t *testing.T) {
 		first, normal := g.ask(asker, "a"), g.ask(asker, "a")
 		urgent := g.open(asker, core.Request{To: core.ToAgent("a"), Priority: core.PriorityUrgent})
 		g.report(agent, first, core.Done{})
-		if urgent.State() != hub.Running || normal.State() != hub.Queued {
+		if urgent.State() != task.Running || normal.State() != task.Queued {
 			t.Errorf("got urgent %s and normal %s, want running and queued", urgent.State(), normal.State())
 		}
 	})
@@ -208,12 +209,12 @@ func TestAFailureAfterOutputIsNotRetried(t *testing.T) {
 func TestATaskOfALostAgentIsTriedElsewhereWhereTheAddressLeavesItOpen(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
-		task, waits := g.ask(asker, "*"), g.ask(asker, "a")
-		if task.Agent() != "a" || waits.State() != hub.Queued {
-			t.Fatalf("got %s and %s, want a and queued", task.Agent(), waits.State())
+		asked, waits := g.ask(asker, "*"), g.ask(asker, "a")
+		if asked.Agent() != "a" || waits.State() != task.Queued {
+			t.Fatalf("got %s and %s, want a and queued", asked.Agent(), waits.State())
 		}
 		a.Close(nil)
-		g.report(b, task, core.Done{})
+		g.report(b, asked, core.Done{})
 		if f := waits.Answer().Fault; f == nil || f.Code != core.CodeUnreachable {
 			t.Errorf("what waited for the lost agent by name: got %v, want unreachable", f)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 var operator = core.Principal{ID: "ops", Operator: true}
@@ -73,7 +74,7 @@ func TestAnAgentThatSaysNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 			}
 			asker, running := g.connect("r"), 0
 			for range 4 {
-				if g.ask(asker, id).State() == hub.Running {
+				if g.ask(asker, id).State() == task.Running {
 					running++
 				}
 			}

@@ -7,10 +7,11 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // talk asks in a thread and lets the agent answer.
-func (g *stage) talk(asker, agent *hub.Session, to, thread, content, answer string) *hub.Task {
+func (g *stage) talk(asker, agent *hub.Session, to, thread, content, answer string) *task.Task {
 	g.t.Helper()
 	task := g.open(asker, core.Request{To: core.ToAgent(core.AgentID(to)), Thread: core.ThreadID(thread), Content: content})
 	g.report(agent, task, core.Text{Text: answer}, core.Done{})

@@ -106,7 +106,7 @@ func runAsk(s *Session, call string, raw json.RawMessage) (*tool.Result, error) 
 	if in.TimeoutSeconds > 0 {
 		req.Deadline = time.Now().Add(s.hub.seconds(in.TimeoutSeconds))
 	}
-	return nil, s.openThen(req, Opening{Unwatched: true}, call, func(t *Task) *tool.Result {
+	return nil, s.openThen(req, Opening{Unwatched: true}, call, func(t *task.Task) *tool.Result {
 		a := t.Answer()
 		if a.Fault == nil {
 			return output(askOutput{t.ID(), a.Agent, a.Text, a.Data, a.Files})
@@ -145,7 +145,7 @@ type resultOutput struct {
 	Error  *core.Fault     `json:"error,omitempty"`
 }
 
-func result(t *Task) *tool.Result {
+func result(t *task.Task) *tool.Result {
 	a := t.Answer()
 	r := resultOutput{t.ID(), t.State().String(), a.Text, a.Data, a.Files, a.Fault}
 	if a.End != 0 {
@@ -190,7 +190,7 @@ func runNotify(s *Session, call string, raw json.RawMessage) (*tool.Result, erro
 		return nil, err
 	}
 	req := core.Request{Intent: core.IntentNotify, To: in.To, Notice: &core.Notice{Topic: in.Topic, Data: in.Data}}
-	return nil, s.openThen(req, Opening{Keep: true, Unwatched: true}, call, func(t *Task) *tool.Result {
+	return nil, s.openThen(req, Opening{Keep: true, Unwatched: true}, call, func(t *task.Task) *tool.Result {
 		if a := t.Answer(); a.Fault != nil {
 			return &tool.Result{Fault: a.Fault}
 		}
@@ -213,7 +213,7 @@ func runCancel(s *Session, _ string, raw json.RawMessage) (*tool.Result, error) 
 }
 
 // openThen opens a task for a tool that answers when it has ended.
-func (s *Session) openThen(req core.Request, o Opening, call string, then func(*Task) *tool.Result) error {
+func (s *Session) openThen(req core.Request, o Opening, call string, then func(*task.Task) *tool.Result) error {
 	t, err := s.Open(req, o)
 	if err != nil {
 		return err
@@ -223,8 +223,8 @@ func (s *Session) openThen(req core.Request, o Opening, call string, then func(*
 }
 
 // whenEnded answers the call once the task has ended.
-func (s *Session) whenEnded(t *Task, call string, then func(*Task) *tool.Result) *task.Reader {
-	return t.Attach(s.worker(), task.Waiter, func(t *Task) *tool.Result {
+func (s *Session) whenEnded(t *task.Task, call string, then func(*task.Task) *tool.Result) *task.Reader {
+	return t.Attach(s.worker(), task.Waiter, func(t *task.Task) *tool.Result {
 		o := then(t)
 		o.Call = call
 		return o

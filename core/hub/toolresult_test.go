@@ -11,11 +11,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // given is the next task that the agent was given.
-func (g *stage) given(s *hub.Session) *hub.Task {
+func (g *stage) given(s *hub.Session) *task.Task {
 	g.t.Helper()
 	for {
 		b, ok := g.batch(s)

@@ -110,7 +110,7 @@ func (s *Session) nextNotice() (Batch, bool) {
 	case d.Gap != nil:
 		return Batch{Role: task.Subscriber, Gap: (*task.Gap)(d.Gap)}, true
 	}
-	t := d.Task.(*Task)
+	t := d.Task.(*task.Task)
 	return Batch{Task: t, Role: task.Subscriber, Tag: d.Position, Events: t.Events()[:1]}, true
 }
 
@@ -118,7 +118,7 @@ func (s *Session) nextNotice() (Batch, bool) {
 // returned with the tag. What the session asks within [Limits.CauseMemory] counts as
 // because of it, one hop further (promise P10): two that answer each other by topics come
 // to an end.
-func (s *Session) NoticeDelivered(t *Task, tag any) {
+func (s *Session) NoticeDelivered(t *task.Task, tag any) {
 	at, ok := tag.(topic.Position)
 	if !ok {
 		return

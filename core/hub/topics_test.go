@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // subscribes connects somebody who subscribes.
@@ -24,7 +25,7 @@ func (g *stage) subscribes(id string, topics ...string) *hub.Session {
 }
 
 // tells publishes a notice.
-func (g *stage) tells(s *hub.Session, topic string, to core.Address) (*hub.Task, error) {
+func (g *stage) tells(s *hub.Session, topic string, to core.Address) (*task.Task, error) {
 	g.t.Helper()
 	return s.Open(core.Request{To: to, Intent: core.IntentNotify, Notice: &core.Notice{Topic: topic}}, hub.Opening{Unwatched: true})
 }
@@ -44,7 +45,7 @@ func (g *stage) hears(s *hub.Session, taken bool, want ...string) {
 	var got []string
 	for _, b := range g.batches(s) {
 		switch {
-		case b.Role != hub.Subscriber:
+		case b.Role != task.Subscriber:
 		case b.Gap != nil:
 			got = append(got, fmt.Sprintf("gap of %d", b.Gap.To-b.Gap.From+1))
 		default:
@@ -64,9 +65,9 @@ func TestANoticeForTheHubReachesEverybodyWhoSubscribesToItsTopic(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		teller := g.subscribes("teller", ">")
 		one, rest, other := g.subscribes("one", "hans.*"), g.subscribes("rest", "hans.>", "hans.*"), g.subscribes("other", "kit.>")
-		task, err := g.tells(teller, "hans.location", core.ToHub())
-		if err != nil || task.State() != hub.Ended || task.Answer().Fault != nil {
-			t.Errorf("got %v and the task %v, want it done", err, task.State())
+		asked, err := g.tells(teller, "hans.location", core.ToHub())
+		if err != nil || asked.State() != task.Ended || asked.Answer().Fault != nil {
+			t.Errorf("got %v and the task %v, want it done", err, asked.State())
 		}
 		g.mustTell(teller, "hans.location.gym")
 		g.hears(one, true, "hans.location")
@@ -224,7 +225,7 @@ func TestANoticeForAnAgentComesAgainWhenItsConnectionMayHaveLostIt(t *testing.T)
 		take := func(want string) {
 			t.Helper()
 			for _, b := range g.batches(agent) {
-				if b.Role == hub.Agent && b.Events[0].Body.Kind() == core.KindAssigned {
+				if b.Role == task.Agent && b.Events[0].Body.Kind() == core.KindAssigned {
 					if got := b.Task.Request().Notice.Topic; got != want {
 						t.Errorf("got %s, want %s", got, want)
 					}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestTheHubKnowsInWhichQueuesOthersMayLook(t *testing.T) {
@@ -20,7 +21,7 @@ func TestTheHubKnowsInWhichQueuesOthersMayLook(t *testing.T) {
 		defer func() { _ = h.Close(now, "over") }()
 		asker := h.Connect(Identity{Principal: core.Principal{ID: "asker"}, Dialect: "test"})
 		var agents []*Session
-		var opened []*Task
+		var opened []*task.Task
 		joined := 0
 		some := func() *Session { return agents[rapid.IntRange(0, len(agents)-1).Draw(rt, "agent")] }
 		act := map[string]func(){

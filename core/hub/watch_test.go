@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestReconnectLosesOrRepeatsEvents(t *testing.T) {
@@ -137,21 +138,21 @@ func TestATaskCutOffByAKilledHubIsFoundFailed(t *testing.T) {
 			t.Fatal(err)
 		}
 		asker := killed.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
-		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		asked, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := agent.Report(task.ID(), core.Text{Text: "so far"}, nil); err != nil {
+		if err := agent.Report(asked.ID(), core.Text{Text: "so far"}, nil); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Second) // recorded
 		snapshot := journal.NewMemory(journal.Retention{})
-		events, err := kept.Read(t.Context(), task.ID(), 0, 0)
+		events, err := kept.Read(t.Context(), asked.ID(), 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range events {
-			if err := snapshot.Append(t.Context(), journal.Record{Task: task.ID(), Event: e}); err != nil {
+			if err := snapshot.Append(t.Context(), journal.Record{Task: asked.ID(), Event: e}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -167,7 +168,7 @@ func TestATaskCutOffByAKilledHubIsFoundFailed(t *testing.T) {
 		}
 		back := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 		defer back.Close(nil)
-		found, err := h.Task(t.Context(), back.Identity().Principal, task.ID())
+		found, err := h.Task(t.Context(), back.Identity().Principal, asked.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +184,7 @@ func TestATaskCutOffByAKilledHubIsFoundFailed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := (hub.Gap{From: 4, To: 9}); b.Gap == nil || *b.Gap != want {
+		if want := (task.Gap{From: 4, To: 9}); b.Gap == nil || *b.Gap != want {
 			t.Errorf("got %+v, want the gap %+v", b.Gap, want)
 		}
 		if b, err = back.Next(t.Context()); err != nil || len(b.Events) != 1 || b.Events[0].Body.Kind() != core.KindFailed {
@@ -204,23 +205,23 @@ func TestAJournalThatRefusesSlowsNoTaskAndGetsEverythingLater(t *testing.T) {
 		}
 		asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 		defer asker.Close(nil)
-		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		asked, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := agent.Report(task.ID(), core.Done{Text: "quick"}, nil); err != nil {
+		if err := agent.Report(asked.ID(), core.Done{Text: "quick"}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := task.State(); got != hub.Ended {
+		if got := asked.State(); got != task.Ended {
 			t.Errorf("got %s, want ended while the journal refuses", got)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := task.Recorded(ctx, 3); err == nil {
+		if err := asked.Recorded(ctx, 3); err == nil {
 			t.Error("a receipt ran ahead of the journal: got recorded, want a wait")
 		}
 		j.allow()
-		if err := task.Recorded(t.Context(), 3); err != nil {
+		if err := asked.Recorded(t.Context(), 3); err != nil {
 			t.Errorf("got %v, want it recorded", err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // eventView is an event of an execution. Its types are those of the control plane;
@@ -28,7 +29,7 @@ type by struct {
 }
 
 // viewsOf is what the control plane says of an event of a task.
-func viewsOf(t *hub.Task, e core.Event) []eventView {
+func viewsOf(t *task.Task, e core.Event) []eventView {
 	say := func(kind string, data any) eventView { return eventView{t.ID(), kind, data, e.At} }
 	switch b := e.Body.(type) {
 	case core.Opened:
@@ -63,7 +64,7 @@ func viewsOf(t *hub.Task, e core.Event) []eventView {
 }
 
 // gapOf says that events from one number to another are no longer kept.
-func gapOf(t *hub.Task, from, to uint64, at time.Time) eventView {
+func gapOf(t *task.Task, from, to uint64, at time.Time) eventView {
 	return eventView{t.ID(), "gap", struct {
 		From uint64 `json:"from"`
 		To   uint64 `json:"to"`
@@ -110,7 +111,7 @@ func (c *Control) streamEvents(k call) error {
 	}
 	s := c.session(k)
 	defer leave(s)
-	ended := t.State() == hub.Ended
+	ended := t.State() == task.Ended
 	events := t.Events()
 	if err := s.Watch(t, from, nil); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // executionBody is the body of POST /api/executions.
@@ -148,7 +149,7 @@ func (c *Control) begin(k call, r core.Request, w *webhook, out begun, streamed 
 }
 
 // task finds the task of the execution in the path, if the sender may read it.
-func (c *Control) task(k call) (*hub.Task, error) {
+func (c *Control) task(k call) (*task.Task, error) {
 	return c.hub.Task(k.r.Context(), k.from, core.TaskID(k.id()))
 }
 
@@ -173,7 +174,7 @@ func (c *Control) postCancel(k call) error {
 	}
 	s := c.session(k)
 	defer leave(s)
-	if t.State() == hub.Ended {
+	if t.State() == task.Ended {
 		return core.NewFault(core.CodeConflict, "execution %s has ended", t.ID())
 	}
 	if err := s.Cancel(t.ID(), "cancelled by "+k.from.ID); err != nil {
@@ -193,7 +194,7 @@ func (c *Control) postRetry(k call) error {
 	if err != nil {
 		return err
 	}
-	if t.State() != hub.Ended {
+	if t.State() != task.Ended {
 		return core.NewFault(core.CodeConflict, "execution %s has not ended: cancel it first", t.ID())
 	}
 	r := t.Request()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // The statuses of an execution.
@@ -46,7 +46,7 @@ type metrics struct {
 }
 
 // executionOf puts a task together as far as it went.
-func executionOf(t *hub.Task) (execution, error) {
+func executionOf(t *task.Task) (execution, error) {
 	// The state comes before the events: one that says ended has its end among them.
 	queued := t.Agent() == ""
 	events, r := t.Events(), t.Request()

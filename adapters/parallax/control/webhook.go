@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // The events of a webhook, as the documentation of Parallax names them. Its code has
@@ -152,7 +153,7 @@ func (q *hooks) room() error {
 func (k *hook) over() bool { return k.ended && k.waiting == 0 }
 
 // watch tells a webhook of what becomes of a task from its beginning.
-func (q *hooks) watch(t *hub.Task, w webhook) error {
+func (q *hooks) watch(t *task.Task, w webhook) error {
 	k := &hook{webhook: w, task: t.ID()}
 	q.mu.Lock()
 	if len(q.known) >= mostHooks {
@@ -194,7 +195,7 @@ func (q *hooks) follow(ctx context.Context) {
 }
 
 // tell has an event delivered, if the webhook wants it.
-func (q *hooks) tell(k *hook, t *hub.Task, e core.Event) {
+func (q *hooks) tell(k *hook, t *task.Task, e core.Event) {
 	if _, opened := e.Body.(core.Opened); opened {
 		r := t.Request()
 		input, err := wire.Input(r)

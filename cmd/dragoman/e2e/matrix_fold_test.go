@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // toolLife lets the agent use a tool: whoever can show it is told its whole life, in
@@ -71,7 +71,7 @@ func approval(t *testing.T, d *duo) string {
 		return "refused"
 	}
 	d.await(t, key+" approval_requested")
-	var held hub.PendingApproval
+	var held task.PendingApproval
 	for _, a := range d.service.Hub().Approvals(core.Principal{ID: "chief", Operator: true}) {
 		if a.ID == key {
 			held = a
@@ -97,7 +97,7 @@ func approval(t *testing.T, d *duo) string {
 }
 
 // judge decides on a call as somebody at the hub does, by REST.
-func (d *duo) judge(held hub.PendingApproval) func(context.Context, bool) error {
+func (d *duo) judge(held task.PendingApproval) func(context.Context, bool) error {
 	return func(ctx context.Context, approved bool) error {
 		var decided core.ApprovalDecided
 		return d.operator().Post(ctx, client.TaskPath(held.Task, "decisions"), map[string]any{"id": held.ID, "approved": approved}, &decided)

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	corehub "github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
@@ -53,7 +54,7 @@ func (w worker) next(is func(corehub.Batch) bool) corehub.Batch {
 }
 
 // given is the next task that it is given.
-func (w worker) given() *corehub.Task {
+func (w worker) given() *task.Task {
 	w.Helper()
 	return w.next(func(b corehub.Batch) bool { return has[core.Assigned](b) }).Task
 }
@@ -67,7 +68,7 @@ func has[B core.Body](b corehub.Batch) bool {
 	return false
 }
 
-func (w worker) says(task *corehub.Task, bodies ...core.Body) {
+func (w worker) says(task *task.Task, bodies ...core.Body) {
 	w.Helper()
 	for _, b := range bodies {
 		if err := w.Report(task.ID(), b, nil); err != nil {
@@ -200,7 +201,7 @@ func TestNobodyButItsPrincipalHasToDoWithAnACPMailbox(t *testing.T) {
 	if !strings.Contains(ack, `"accepted":true`) {
 		t.Fatalf("got %s, want it accepted", ack)
 	}
-	task := agent.given()
+	asked := agent.given()
 	for _, token := range []string{"bob", "root"} {
 		for _, c := range []struct{ body, want string }{
 			{`{"id":"c-` + token + `","from":"family","kind":"cancel","ref":"d1","payload":{"reason":"x"}}`, `"accepted":false`},
@@ -238,11 +239,11 @@ func TestNobodyButItsPrincipalHasToDoWithAnACPMailbox(t *testing.T) {
 			}
 		}
 	}
-	if end := task.State(); end == corehub.Ended {
+	if end := asked.State(); end == task.Ended {
 		t.Errorf("got her task ended by somebody else")
 	}
 	alice, bob, root := mailbox("alice"), mailbox("bob"), mailbox("root")
-	agent.says(task, core.Done{Text: "the secret"})
+	agent.says(asked, core.Done{Text: "the secret"})
 	alice("the secret")
 	bob("done for bob")
 	root("done for root")

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // delegated gives an agent a scene from the command line and returns the task.
@@ -63,21 +64,21 @@ func TestAPersonDecidesFromTheCommandLine(t *testing.T) {
 		{[]string{"deny", "--reason", "keep it"}, "denied by local: keep it", false},
 	} {
 		key := s.key()
-		task := s.delegated(t, "actor", "leave "+key)
+		asked := s.delegated(t, "actor", "leave "+key)
 		s.await(t, key+" approval_requested")
-		for _, want := range []string{task, key, "actor", "remove", "local"} {
+		for _, want := range []string{asked, key, "actor", "remove", "local"} {
 			s.wants(t, command.ExitDone, want, "approvals")
 		}
-		var list struct{ Approvals []hub.PendingApproval }
-		if err := json.Unmarshal([]byte(s.wants(t, command.ExitDone, task, "approvals", "--json")), &list); err != nil || len(list.Approvals) != 1 {
+		var list struct{ Approvals []task.PendingApproval }
+		if err := json.Unmarshal([]byte(s.wants(t, command.ExitDone, asked, "approvals", "--json")), &list); err != nil || len(list.Approvals) != 1 {
 			t.Errorf("got %+v and %v, want one", list, err)
 		}
-		s.wants(t, command.ExitDone, c.word, append([]string{c.args[0], task}, c.args[1:]...)...)
+		s.wants(t, command.ExitDone, c.word, append([]string{c.args[0], asked}, c.args[1:]...)...)
 		if _, done := s.end(t, key).(core.Done); done != c.done {
 			t.Errorf("%q: got it done %t, want %t", c.args, done, c.done)
 		}
-		s.wants(t, command.ExitFailed, "has ended", "approve", task, key)
-		s.wants(t, command.ExitFailed, "nothing of the task waits", "deny", task)
+		s.wants(t, command.ExitFailed, "has ended", "approve", asked, key)
+		s.wants(t, command.ExitFailed, "nothing of the task waits", "deny", asked)
 	}
 	s.wants(t, command.ExitUsage, "TASK is missing: write 'dragoman approve TASK [CALL]", "approve")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -49,8 +50,8 @@ func (c *Client) Agents(ctx context.Context) ([]hub.AgentStatus, error) {
 }
 
 // Approvals returns the tool calls that wait for approval.
-func (c *Client) Approvals(ctx context.Context) ([]hub.PendingApproval, error) {
-	var list struct{ Approvals []hub.PendingApproval }
+func (c *Client) Approvals(ctx context.Context) ([]task.PendingApproval, error) {
+	var list struct{ Approvals []task.PendingApproval }
 	err := c.Get(ctx, "/v1/approvals", &list)
 	return list.Approvals, err
 }
@@ -71,7 +72,7 @@ type TaskQuery struct {
 func (c *Client) Tasks(ctx context.Context, q TaskQuery) (TaskList, error) {
 	all := TaskList{Tasks: []json.RawMessage{}, Before: core.TaskID(q.Before)}
 	for {
-		want := hub.MostListed
+		want := task.MostListed
 		if q.Limit > 0 {
 			want = min(want, q.Limit-len(all.Tasks))
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func approvalsCommand(io Streams) *cobra.Command {
@@ -111,7 +111,7 @@ var errNothingWaits = errors.New("nothing of the task waits for a decision: 'dra
 
 // theCall is the call that is decided on if none is named: the only one that waits in the
 // task, or with all any of them.
-func theCall(waiting []hub.PendingApproval, task core.TaskID, all bool) (string, error) {
+func theCall(waiting []task.PendingApproval, task core.TaskID, all bool) (string, error) {
 	var calls []string
 	for _, a := range waiting {
 		if a.Task == task {

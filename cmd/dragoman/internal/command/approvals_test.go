@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func TestTheCallMustBeNamedWhereSeveralWait(t *testing.T) {
-	waiting := []hub.PendingApproval{{Task: "1", ID: "a"}, {Task: "2", ID: "b c"}, {Task: "2", ID: "d"}}
+	waiting := []task.PendingApproval{{Task: "1", ID: "a"}, {Task: "2", ID: "b c"}, {Task: "2", ID: "d"}}
 	for _, c := range []struct {
 		task core.TaskID
 		all  bool

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func tasksCommand(io Streams) *cobra.Command {
@@ -29,22 +29,22 @@ event of a task.`,
 	}
 	f := c.Flags()
 	to := hubFlags(f)
-	f.StringVar(&q.State, "state", "", "only tasks in this `state`: "+strings.Join(hub.TaskStates, ", "))
+	f.StringVar(&q.State, "state", "", "only tasks in this `state`: "+strings.Join(task.States, ", "))
 	f.StringVar(&q.Agent, "agent", "", "only tasks of the agent with this `id`")
 	f.StringVar(&q.From, "from", "", "only tasks that the principal with this `id` asked for")
 	f.StringVar(&q.Thread, "thread", "", "only tasks of this `thread`")
 	f.StringVar(&q.Before, "before", "", "only tasks older than the one with this `id`")
-	f.IntVar(&q.Limit, "limit", hub.DefaultListed, "how `many` at most; 0 for all")
+	f.IntVar(&q.Limit, "limit", task.DefaultListed, "how `many` at most; 0 for all")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(hub.TaskStates, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(task.States, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	c.RunE = func(c *cobra.Command, args []string) error {
 		client := to.client()
 		if len(args) == 1 {
 			return showTask(c.Context(), io, client, core.TaskID(args[0]), asJSON)
 		}
 		switch {
-		case q.State != "" && !slices.Contains(hub.TaskStates, q.State):
-			return &exit{ExitUsage, fmt.Errorf("--state %q: use one of %s", q.State, strings.Join(hub.TaskStates, ", "))}
+		case q.State != "" && !slices.Contains(task.States, q.State):
+			return &exit{ExitUsage, fmt.Errorf("--state %q: use one of %s", q.State, strings.Join(task.States, ", "))}
 		case q.Limit < 0:
 			return &exit{ExitUsage, fmt.Errorf("--limit %d: use 0 for all, or more", q.Limit)}
 		}
