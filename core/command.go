@@ -87,6 +87,9 @@ func (a Act) String() string {
 // IsAudited reports whether it is noted who did it.
 func (a Act) IsAudited() bool { return a < actEnd && acts[a].audited }
 
+// Right is what somebody needs for most commands of the act: see [RightOf].
+func (a Act) Right() Right { return a.info().right }
+
 // Span is the name of its span in traces; "" where it has none.
 func (a Act) Span() string { return a.info().span }
 

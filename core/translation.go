@@ -32,8 +32,13 @@ type Disposition struct {
 // Table is one direction of a dialect: a disposition for every kind.
 type Table map[Kind]Disposition
 
+// CommandTable says for every act what gives the command in a dialect; "" where the
+// dialect has nothing for it.
+type CommandTable map[Act]string
+
 // Translation is what a dialect declares of itself: what becomes of every kind
-// between it and the hub. A direction in which a dialect takes no part is nil.
+// between it and the hub, and what gives each command. A direction in which a dialect
+// takes no part is nil.
 type Translation struct {
 	Dialect string
 	// FromAgent: what an agent of the dialect says. ToAgent: what is said to it.
@@ -41,9 +46,10 @@ type Translation struct {
 	// FromRequester: what one who asks in the dialect says. ToRequester: what it
 	// is told.
 	FromRequester, ToRequester Table
+	Commands                   CommandTable
 }
 
-// Check returns an error that names the first kind without a disposition.
+// Check returns an error that names the first kind or act of which nothing is said.
 func (t Translation) Check() error {
 	for _, direction := range []struct {
 		name  string
@@ -56,6 +62,11 @@ func (t Translation) Check() error {
 			if d := direction.table[k]; d.How == 0 || d.With == "" {
 				return fmt.Errorf("dialect %s says nothing of %s in %s: declare what becomes of it", t.Dialect, k, direction.name)
 			}
+		}
+	}
+	for _, a := range Acts() {
+		if _, ok := t.Commands[a]; !ok {
+			return fmt.Errorf("dialect %s says nothing of %s in Commands: declare what gives it, or that nothing does", t.Dialect, a)
 		}
 	}
 	return nil

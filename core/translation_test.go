@@ -15,12 +15,21 @@ func everything() core.Table {
 	return all
 }
 
+func everyCommand() core.CommandTable {
+	all := core.CommandTable{}
+	for _, a := range core.Acts() {
+		all[a] = ""
+	}
+	return all
+}
+
 func TestATranslationThatSaysSomethingOfEveryKindIsComplete(t *testing.T) {
 	for name, tr := range map[string]core.Translation{
 		"all directions":         {Dialect: "x", FromAgent: everything(), ToAgent: everything(), FromRequester: everything(), ToRequester: everything()},
 		"one direction":          {Dialect: "x", ToRequester: everything()},
 		"no part in any of them": {Dialect: "x"},
 	} {
+		tr.Commands = everyCommand()
 		if err := tr.Check(); err != nil {
 			t.Errorf("%s: got %v, want no error", name, err)
 		}
@@ -52,6 +61,17 @@ func TestATranslationThatIsSilentOnAKindIsRefusedWithItsName(t *testing.T) {
 	for range 50 {
 		if got := empty.Check().Error(); got != first {
 			t.Fatalf("got %q and then %q, want the same", first, got)
+		}
+	}
+}
+
+func TestATranslationThatIsSilentOnACommandIsRefusedWithItsName(t *testing.T) {
+	for _, a := range core.Acts() {
+		commands := everyCommand()
+		delete(commands, a)
+		err := core.Translation{Dialect: "x", Commands: commands}.Check()
+		if err == nil || !strings.Contains(err.Error(), "dialect x says nothing of "+a.String()+" in Commands") {
+			t.Errorf("%s is missing: got %v, want it named", a, err)
 		}
 	}
 }

@@ -107,6 +107,22 @@ var Translation = core.Translation{
 		core.KindFailed:            {How: core.Native, With: "error, with partial for what came before; result failed when report_back"},
 		core.KindCancelled:         {How: core.Native, With: "error cancelled, with partial for what came before; result failed when report_back"},
 	},
+	Commands: core.CommandTable{
+		core.ActOpen:      "query, delegate, notify",
+		core.ActCancel:    "cancel",
+		core.ActInject:    "notify of topic dragoman.context",
+		core.ActDecide:    "",
+		core.ActAnswer:    "",
+		core.ActRead:      "the connection again, for what a delegate with report_back still owes",
+		core.ActWatchAll:  "",
+		core.ActFollow:    "",
+		core.ActSubscribe: "subscribe",
+		core.ActList:      "discover to the hub",
+		core.ActCallTool:  "",
+		core.ActProvide:   "",
+		core.ActJoin:      "the first envelope; capabilities",
+		core.ActConfigure: "",
+	},
 }
 
 var (

@@ -110,6 +110,22 @@ var Translation = core.Translation{
 		core.KindFailed:            native("task_error"),
 		core.KindCancelled:         native("task_error of code CANCELLED"),
 	},
+	Commands: core.CommandTable{
+		core.ActOpen:      "task_request; POST /api/executions",
+		core.ActCancel:    "task_cancel; POST /api/executions/{id}/cancel",
+		core.ActInject:    "",
+		core.ActDecide:    "",
+		core.ActAnswer:    "",
+		core.ActRead:      "GET /api/executions/{id}, its events and their stream",
+		core.ActWatchAll:  "",
+		core.ActFollow:    "",
+		core.ActSubscribe: "",
+		core.ActList:      "GET /api/agents; Registry.ListAgents, Watch",
+		core.ActCallTool:  "",
+		core.ActProvide:   "",
+		core.ActJoin:      "register; AgentGateway.Connect; Registry.Register",
+		core.ActConfigure: "",
+	},
 }
 
 func native(with string) core.Disposition  { return core.Disposition{How: core.Native, With: with} }

@@ -31,6 +31,22 @@ var Translation = core.Translation{
 		core.KindCancelled:         {How: core.Internal, With: "the agent or the hub says it"},
 	},
 	ToRequester: everyEvent(),
+	Commands: core.CommandTable{
+		core.ActOpen:      "POST /v1/tasks, POST /v1/notices",
+		core.ActCancel:    "POST /v1/tasks/{id}/cancel",
+		core.ActInject:    "POST /v1/tasks/{id}/inject",
+		core.ActDecide:    "POST /v1/tasks/{id}/decisions",
+		core.ActAnswer:    "POST /v1/questions/{id}/answer",
+		core.ActRead:      "GET /v1/tasks/{id}, GET /v1/tasks/{id}/events",
+		core.ActWatchAll:  "GET /v1/events",
+		core.ActFollow:    "",
+		core.ActSubscribe: "",
+		core.ActList:      "GET /v1/agents, tasks, approvals, questions, usage",
+		core.ActCallTool:  "",
+		core.ActProvide:   "",
+		core.ActJoin:      "",
+		core.ActConfigure: "PATCH /v1/agents/{id}",
+	},
 }
 
 // everyEvent is the disposition of a requester that gets every event.

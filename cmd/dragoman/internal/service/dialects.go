@@ -18,7 +18,7 @@ import (
 // nil there is nothing to do for.
 type Dialect struct {
 	Name string
-	// Translation is what becomes of every kind of event.
+	// Translation is what becomes of every kind of event, and what gives each command.
 	Translation core.Translation
 
 	// Open makes what the connections of a hub share, before the first one comes.
@@ -50,7 +50,7 @@ func Dialects() []Dialect {
 		{Name: pi.Name, Translation: pi.Translation, Open: (*Service).openPi, Mount: (*Service).mountPi, Drain: (*Service).drainPi, Close: (*Service).closePi},
 		{Name: acp.Dialect, Translation: acp.Translation, Open: (*Service).openACP, Mount: (*Service).mountACP, Drain: (*Service).drainACP, Join: client.JoinACP},
 		{Name: rest.Translation.Dialect, Translation: rest.Translation, Mount: (*Service).mountREST},
-		{Name: mcp.Name, Open: (*Service).openMCP, Mount: (*Service).mountMCP, Drain: (*Service).drainMCP},
+		{Name: mcp.Name, Translation: mcp.Translation, Open: (*Service).openMCP, Mount: (*Service).mountMCP, Drain: (*Service).drainMCP},
 	}
 }
 

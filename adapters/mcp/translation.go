@@ -1,0 +1,25 @@
+package mcp
+
+import "github.com/dragoman-hub/dragoman/core"
+
+// Translation says what gives each command. MCP clients call the tools of the hub; no event
+// reaches them, so that it has no table of kinds.
+var Translation = core.Translation{
+	Dialect: Name,
+	Commands: core.CommandTable{
+		core.ActOpen:      "agent_ask, agent_delegate, agent_notify",
+		core.ActCancel:    "agent_cancel",
+		core.ActInject:    "",
+		core.ActDecide:    "",
+		core.ActAnswer:    "",
+		core.ActRead:      "agent_result",
+		core.ActWatchAll:  "",
+		core.ActFollow:    "",
+		core.ActSubscribe: "",
+		core.ActList:      "agents_list",
+		core.ActCallTool:  "tools/call",
+		core.ActProvide:   "",
+		core.ActJoin:      "",
+		core.ActConfigure: "",
+	},
+}
