@@ -88,10 +88,10 @@ func (s *session) enforced() time.Duration {
 }
 
 // imposedOn tells the agent what an operator has set.
-func (s *session) imposedOn(ctx context.Context, i *hub.Imposed) error {
+func (s *session) imposedOn(ctx context.Context, i *hub.SettingsChange) error {
 	s.imposed.Store(int64(i.Heartbeat))
 	return s.send(ctx, wire.TypeConfigUpdate, wire.ConfigUpdate{
-		Config: wire.UpdatedConfig{HeartbeatInterval: wire.MillisecondsOf(s.interval()), MaxConcurrentTasks: wire.Count(i.Running)},
+		Config: wire.UpdatedConfig{HeartbeatInterval: wire.MillisecondsOf(s.interval()), MaxConcurrentTasks: wire.Count(i.Concurrent)},
 		Reason: i.Reason,
 	})
 }

@@ -65,7 +65,7 @@ func (s *session) joinOptions() hub.JoinOptions {
 
 // welcome tells the agent that it is registered.
 func (s *session) welcome(ctx context.Context, id string, card core.Card) error {
-	s.imposed.Store(int64(s.agent.Terms().Heartbeat))
+	s.imposed.Store(int64(s.agent.AgentSettings().Heartbeat))
 	s.told.Store(int64(s.interval()))
 	if err := s.reply(ctx, wire.TypeRegistered, id, s.registered(card)); err != nil {
 		return err

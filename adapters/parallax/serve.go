@@ -296,8 +296,8 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 	switch {
 	case b.Draining != "":
 		return s.send(ctx, wire.TypeDisconnect, wire.Disconnect{Reason: b.Draining, Graceful: true})
-	case b.Imposed != nil:
-		return s.imposedOn(ctx, b.Imposed)
+	case b.SettingsChanged != nil:
+		return s.imposedOn(ctx, b.SettingsChanged)
 	case b.Role == task.Agent:
 		return s.toAgent(ctx, b)
 	case b.Role == task.Requester:

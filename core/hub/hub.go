@@ -41,10 +41,10 @@ type Options struct {
 	UsageStore usage.Store
 	// Budgets are the limits on what may be spent.
 	Budgets []usage.Budget
-	// Terms are those of agents that were set before, and KeepTerms remembers all of
-	// them beyond the end of the hub, one call at a time; nil for nothing that does.
-	Terms     map[core.AgentID]Terms
-	KeepTerms func(map[core.AgentID]Terms) error
+	// AgentSettings are those that were set before. SaveAgentSettings stores all of them
+	// beyond the end of the hub, one call at a time; nil stores nothing.
+	AgentSettings     map[core.AgentID]AgentSettings
+	SaveAgentSettings func(map[core.AgentID]AgentSettings) error
 	// Schema reads the JSON Schema of a pack's tool and returns what holds an input
 	// against it, with errors of one line that name the field. nil leaves the inputs
 	// to the packs.
@@ -93,12 +93,12 @@ type Hub struct {
 	packs      *pack.Registry
 	questions  *question.Book
 	topics     *topic.Book
+	settings   *settings
 	lookups    chan lookup
 	stop       func() // ends what reads the lookups
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
-	terms    terms
 	jobs     map[core.TaskID]*job  // tasks that have not ended
 	movable  map[*Session]struct{} // whose queues have tasks that others may have too
 	idle     chan struct{}         // closed when draining and nothing runs
@@ -116,7 +116,7 @@ func New(opts Options) *Hub {
 		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
-		everyone: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), terms: terms{agents: maps.Clone(opts.Terms), keep: opts.KeepTerms},
+		everyone: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
 	}
 	if h.id == "" {
 		h.id = core.NewID()

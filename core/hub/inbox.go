@@ -14,8 +14,8 @@ import (
 )
 
 // Batch is what [Session.Next] returns: exactly one of events, a gap, the output
-// of a tool, an execution, a question, the news that there are other tools or other
-// terms, or that the hub is stopping.
+// of a tool, an execution, a question, a change of tools or settings, or that the hub is
+// stopping.
 type Batch struct {
 	// Task and Role say what Events or Gap are of.
 	Task *task.Task
@@ -35,8 +35,8 @@ type Batch struct {
 	Question *question.Update
 	// ToolsChanged says that packs came, went or changed: see [Session.WatchTools].
 	ToolsChanged bool
-	// Imposed says that an operator has set how the agent works.
-	Imposed *Imposed
+	// SettingsChanged says that an operator has changed the settings of the agent.
+	SettingsChanged *SettingsChange
 	// Draining says why the hub is stopping. What runs may still finish.
 	Draining string
 }
@@ -49,7 +49,7 @@ type inbox struct {
 	execute  fifo.Queue[*pack.Execution]
 	asking   fifo.Queue[*question.Update]
 	changed  bool // the tools, since that was told last
-	imposed  *Imposed
+	settings *SettingsChange
 	stirred  bool // a thread that is followed has another task
 	noticed  bool // there may be notices for a subscriber
 	waited   bool // they let something else go first
@@ -120,6 +120,14 @@ func (f *inbox) drain(reason string) {
 	f.signal()
 }
 
+// pushSettings replaces a change of settings that was not read yet.
+func (f *inbox) pushSettings(c *SettingsChange) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.settings = c
+	f.signal()
+}
+
 // end makes Next return err once everything that is ready was read.
 func (f *inbox) end(err error) {
 	f.mu.Lock()
@@ -138,8 +146,8 @@ func (f *inbox) pop() (b Batch, r *task.Reader, ok bool, err error) {
 		b.Draining, f.draining = f.draining, ""
 		return b, nil, true, nil
 	}
-	if f.imposed != nil {
-		b.Imposed, f.imposed = f.imposed, nil
+	if f.settings != nil {
+		b.SettingsChanged, f.settings = f.settings, nil
 		return b, nil, true, nil
 	}
 	if o, found := f.tools.Pop(); found {

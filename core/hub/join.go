@@ -1,6 +1,10 @@
 package hub
 
-import "github.com/dragoman-hub/dragoman/core"
+import (
+	"cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
 
 // Join makes the session the agent of the card, at once or, with [JoinOptions.OnlyByID],
 // when it is addressed. It returns an invalid Fault for an id that cannot be one, a
@@ -70,34 +74,61 @@ func (s *Session) Update(card core.Card) error {
 func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
 	before := s.opts
 	s.id, s.opts = card.ID, opts
-	card = h.underTerms(s, card)
-	if err := h.roster.Add(card, s.member(), opts.OnlyByID); err != nil {
+	limited := h.limitConcurrency(s, card)
+	if err := h.roster.Add(limited, s.member(), opts.OnlyByID); err != nil {
 		s.id, s.opts = "", before
 		return err
 	}
 	s.vacated = make(chan struct{})
-	s.mu.Lock()
-	s.card = card
-	s.mu.Unlock()
+	h.announce(s, card, limited)
 	h.topics.Identify(s.subscriber(), s.subscriberID())
-	if h.observer != nil {
-		h.observer.Joined(card)
-	}
 	h.log.Info("agent joined", "agent", card.ID, "dialect", card.Dialect, "name", card.Name)
 	return nil
 }
 
 // replaceCard replaces the card of an agent. Callers hold mu.
 func (h *Hub) replaceCard(s *Session, card core.Card) {
-	card = h.underTerms(s, card)
-	h.roster.SetCard(card, s.opts.OnlyByID)
+	limited := h.limitConcurrency(s, card)
+	h.roster.SetCard(limited, s.opts.OnlyByID)
+	h.announce(s, card, limited)
+	h.dispatch(s)
+}
+
+// announce stores the card that an agent declared, and as its settings limit it. Callers
+// hold mu.
+func (h *Hub) announce(s *Session, declared, limited core.Card) {
+	s.declared = declared.MaxConcurrent
 	s.mu.Lock()
-	s.card = card
+	s.card = limited
 	s.mu.Unlock()
 	if h.observer != nil {
-		h.observer.Joined(card)
+		h.observer.Joined(limited)
 	}
-	h.dispatch(s)
+}
+
+// limitConcurrency returns the card with as many tasks at once as the settings of the agent
+// allow. Callers hold mu.
+func (h *Hub) limitConcurrency(s *Session, card core.Card) core.Card {
+	limit := h.settings.of(s.id, s.identity.Dialect).MaxConcurrent
+	switch {
+	case card.MaxConcurrent < 1:
+		card.MaxConcurrent = cmp.Or(limit, s.opts.Concurrent)
+	case limit > 0:
+		card.MaxConcurrent = min(limit, card.MaxConcurrent)
+	}
+	card.MaxConcurrent = max(1, card.MaxConcurrent)
+	return card
+}
+
+// applySettings puts changed settings of an agent into force, and tells it. Callers hold mu.
+func (h *Hub) applySettings(s *Session, reason string) {
+	declared := s.card
+	declared.MaxConcurrent = s.declared
+	s.inbox.pushSettings(&SettingsChange{
+		AgentSettings: h.settings.of(s.id, s.identity.Dialect),
+		Concurrent:    h.limitConcurrency(s, declared).MaxConcurrent, Reason: reason,
+	})
+	h.replaceCard(s, declared)
 }
 
 // removeAgent takes an agent out of the roster. Callers hold mu.

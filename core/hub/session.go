@@ -79,8 +79,9 @@ type Session struct {
 	vacated chan struct{}
 	// follows are the threads that it follows.
 	follows table[core.ThreadID, struct{}]
-	said    int         // how many tasks at once the agent takes by itself; 0 if it did not say
-	expiry  *time.Timer // ends the session; nil for one without end
+	// declared is how many tasks at once the agent said it takes; 0 if it said nothing.
+	declared int
+	expiry   *time.Timer // ends the session; nil for one without end
 
 	mu     sync.Mutex
 	card   core.Card

@@ -68,7 +68,7 @@ func (s *Service) hubOptions() (o hub.Options, err error) {
 	if o.ID, err = stableID(c.DataDir); err != nil {
 		return o, err
 	}
-	o.KeepTerms, o.Terms, err = termsIn(c.DataDir)
+	o.SaveAgentSettings, o.AgentSettings, err = loadAgentSettings(c.DataDir)
 	return o, err
 }
 

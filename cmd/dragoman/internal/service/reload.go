@@ -32,7 +32,7 @@ func (s *Service) Reload(c config.Config) error {
 	const reason = "the configuration was reloaded"
 	before, now := s.loaded.Values(), c.Values()
 	if c.Parallax.HeartbeatInterval != s.loaded.Parallax.HeartbeatInterval {
-		s.hub.ImposeOn(parallax.Dialect, hub.Terms{Heartbeat: c.Parallax.HeartbeatInterval}, reason)
+		s.hub.SetDialectSettings(parallax.Dialect, hub.AgentSettings{Heartbeat: c.Parallax.HeartbeatInterval}, reason)
 	}
 	s.loaded = c
 	var later []string

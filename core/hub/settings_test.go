@@ -19,7 +19,7 @@ func atOnce(id core.AgentID, n int, reason string) core.Configure {
 	return core.Configure{Agent: id, MaxConcurrent: &n, Reason: reason}
 }
 
-func TestAnOperatorBoundsHowManyTasksAnAgentRuns(t *testing.T) {
+func TestAnOperatorLimitsHowManyTasksAnAgentRuns(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		a := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
 		silent := g.agent("silent", able)
@@ -32,8 +32,8 @@ func TestAnOperatorBoundsHowManyTasksAnAgentRuns(t *testing.T) {
 				t.Errorf("%s at most %d: got %d and %v, want %d", c.id, c.set, got.MaxConcurrent, err, c.want)
 			}
 		}
-		if b, ok := g.batch(a); !ok || b.Imposed == nil || b.Imposed.MaxConcurrent != 1 || b.Imposed.Running != 1 || b.Imposed.Reason != "why" {
-			t.Errorf("the agent is told %+v, want the last terms alone", b.Imposed)
+		if b, ok := g.batch(a); !ok || b.SettingsChanged == nil || b.SettingsChanged.MaxConcurrent != 1 || b.SettingsChanged.Concurrent != 1 || b.SettingsChanged.Reason != "why" {
+			t.Errorf("the agent is told %+v, want the last settings alone", b.SettingsChanged)
 		}
 		if b, ok := g.batch(a); ok {
 			t.Errorf("got %+v too, want nothing more", b)
@@ -87,7 +87,7 @@ func TestAnAgentThatSaysNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 	})
 }
 
-func TestTermsOutlastTheConnectionAndTheCard(t *testing.T) {
+func TestSettingsOutliveTheConnectionAndTheCard(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		a := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
 		if _, err := g.hub.Configure(operator, atOnce("a", 2, "")); err != nil {
@@ -103,40 +103,40 @@ func TestTermsOutlastTheConnectionAndTheCard(t *testing.T) {
 		_, err := g.hub.Configure(operator, atOnce("a", 3, ""))
 		g.wantFault("nobody", err, core.CodeUnknownAgent)
 		again := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
-		if got, _ := g.hub.Agent("a"); got.MaxConcurrent != 2 || again.Terms().MaxConcurrent != 2 {
+		if got, _ := g.hub.Agent("a"); got.MaxConcurrent != 2 || again.AgentSettings().MaxConcurrent != 2 {
 			t.Errorf("come back: got %d, want 2", got.MaxConcurrent)
 		}
 	})
 }
 
-func TestTermsOfAnAgentStandAboveThoseOfItsDialect(t *testing.T) {
+func TestSettingsOfAnAgentOverrideThoseOfItsDialect(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		beat := time.Second
 		if _, err := g.hub.Configure(operator, core.Configure{Agent: "a", Heartbeat: &beat}); err != nil {
 			t.Fatal(err)
 		}
-		g.hub.ImposeOn("test", hub.Terms{Heartbeat: time.Minute}, "all of you")
-		g.hub.ImposeOn("other", hub.Terms{Heartbeat: time.Hour}, "not you")
-		if got, want := [2]time.Duration{a.Terms().Heartbeat, b.Terms().Heartbeat}, [2]time.Duration{time.Second, time.Minute}; got != want {
+		g.hub.SetDialectSettings("test", hub.AgentSettings{Heartbeat: time.Minute}, "all of you")
+		g.hub.SetDialectSettings("other", hub.AgentSettings{Heartbeat: time.Hour}, "not you")
+		if got, want := [2]time.Duration{a.AgentSettings().Heartbeat, b.AgentSettings().Heartbeat}, [2]time.Duration{time.Second, time.Minute}; got != want {
 			t.Errorf("got %v, want %v", got, want)
 		}
-		if batch, ok := g.batch(b); !ok || batch.Imposed == nil || batch.Imposed.Heartbeat != time.Minute || batch.Imposed.Reason != "all of you" {
-			t.Errorf("b is told %+v, want a minute", batch.Imposed)
+		if batch, ok := g.batch(b); !ok || batch.SettingsChanged == nil || batch.SettingsChanged.Heartbeat != time.Minute || batch.SettingsChanged.Reason != "all of you" {
+			t.Errorf("b is told %+v, want a minute", batch.SettingsChanged)
 		}
-		g.hub.ImposeOn("test", hub.Terms{Heartbeat: time.Minute}, "again")
+		g.hub.SetDialectSettings("test", hub.AgentSettings{Heartbeat: time.Minute}, "again")
 		if batch, ok := g.batch(b); ok {
-			t.Errorf("the same terms again: got %+v, want nothing", batch)
+			t.Errorf("the same settings again: got %+v, want nothing", batch)
 		}
 	})
 }
 
-func TestTermsThatCannotBeKeptAreInForceAndTheOperatorIsTold(t *testing.T) {
+func TestSettingsThatCannotBeStoredAreInForceAndTheOperatorIsTold(t *testing.T) {
 	full := errors.New("the disk is full")
-	var kept []map[core.AgentID]hub.Terms
+	var kept []map[core.AgentID]hub.AgentSettings
 	h := coretest.NewHub(t, hub.Options{
-		Terms: map[core.AgentID]hub.Terms{"a": {MaxConcurrent: 2}},
-		KeepTerms: func(all map[core.AgentID]hub.Terms) error {
+		AgentSettings: map[core.AgentID]hub.AgentSettings{"a": {MaxConcurrent: 2}},
+		SaveAgentSettings: func(all map[core.AgentID]hub.AgentSettings) error {
 			kept = append(kept, all)
 			return full
 		},
