@@ -25,11 +25,11 @@ func (h *Hub) notePace(agent core.AgentID, log *task.Log) {
 		}
 		took := max(1, log.Last().At.Sub(e.At))
 		h.roster.Change(agent, func(e *roster.Entry) {
-			if e.Pace == 0 {
-				e.Pace = took
+			if e.TaskTime == 0 {
+				e.TaskTime = took
 				return
 			}
-			e.Pace += (took - e.Pace) / paceWeight
+			e.TaskTime += (took - e.TaskTime) / paceWeight
 		})
 		return
 	}
@@ -58,5 +58,5 @@ func (h *Hub) Estimate(id core.TaskID) time.Duration {
 	if i := slices.Index(s.queue, j); i >= 0 {
 		turns += 1 + i/e.Capacity()
 	}
-	return time.Duration(turns) * e.Pace
+	return time.Duration(turns) * e.TaskTime
 }

@@ -89,7 +89,7 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 		c.now = s
 		return roster.Stop
 	}
-	if e.Said == core.LoadDraining {
+	if e.Reported == core.LoadDraining {
 		return roster.Continue
 	}
 	c.open = true

@@ -127,7 +127,7 @@ func (s *Session) SetLoad(state core.LoadState) {
 	if s.closed {
 		return
 	}
-	h.roster.Change(s.id, func(e *roster.Entry) { e.Said, e.Load.LastSeen = state, time.Now() })
+	h.roster.Change(s.id, func(e *roster.Entry) { e.Reported, e.Load.LastSeen = state, time.Now() })
 	h.dispatch(s)
 }
 
@@ -192,7 +192,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		h.unfollow(s, thread)
 	}
 	if id != "" { // it keeps its place until its tasks are nobody's, and gets no more
-		h.roster.Change(id, func(e *roster.Entry) { e.Said = core.LoadDraining })
+		h.roster.Change(id, func(e *roster.Entry) { e.Reported = core.LoadDraining })
 	}
 	h.topics.Detach(s.subscriber())
 	if s.standby != "" {

@@ -11,7 +11,7 @@ import (
 
 func TestAnAddressByIDFindsThatAgentWhateverItsLoad(t *testing.T) {
 	r := with(t, core.Card{ID: "a"}, core.Card{ID: "b"})
-	r.Change("a", func(e *roster.Entry) { e.Said = core.LoadDraining })
+	r.Change("a", func(e *roster.Entry) { e.Reported = core.LoadDraining })
 	wantIDs(t, "an agent that drains", r.Match(core.ToAgent("a")), "a")
 	wantIDs(t, "nobody of that id", r.Match(core.ToAgent("c")))
 }
@@ -38,11 +38,11 @@ func TestTheLongestDomainComesFirstThenWhoTakesWorkThenWhoHasLess(t *testing.T) 
 		core.Card{ID: "d", Domains: []string{"family.calendar"}})
 	r.Change("b", func(e *roster.Entry) { e.Load.Active = 1 })
 	r.Change("c", func(e *roster.Entry) { e.Load.Active = 1 })
-	r.Change("d", func(e *roster.Entry) { e.Said = core.LoadOverloaded })
+	r.Change("d", func(e *roster.Entry) { e.Reported = core.LoadOverloaded })
 	// c has a quarter of what it can do, b has all; d takes nothing; a is idle
 	// and answers less well.
 	wantIDs(t, "a domain", r.Match(core.ToDomain("family.calendar.today")), "c", "b", "d", "a")
-	r.Change("d", func(e *roster.Entry) { e.Said = core.LoadIdle })
+	r.Change("d", func(e *roster.Entry) { e.Reported = core.LoadIdle })
 	wantIDs(t, "once it takes work again", r.Match(core.ToDomain("family.calendar.today")), "d", "c", "b", "a")
 }
 
@@ -103,7 +103,7 @@ func TestManyUseTheRosterAtOnce(t *testing.T) {
 					r.Start(e.ID)
 					r.Finish(e.ID)
 				}
-				r.Change(id, func(e *roster.Entry) { e.Said = core.LoadBusy })
+				r.Change(id, func(e *roster.Entry) { e.Reported = core.LoadBusy })
 				r.Nearest("a")
 				r.List()
 				r.Remove(id)

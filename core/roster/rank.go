@@ -17,7 +17,7 @@ type rank struct {
 
 func (e *Entry) rank() rank {
 	return rank{
-		takes: e.Takes(), free: e.Free(),
+		takes: e.AcceptsWork(), free: e.Free(),
 		pressure: float64(e.Load.Active+e.Load.Queued) / float64(e.Capacity()), turn: e.turn,
 	}
 }

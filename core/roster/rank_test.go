@@ -37,7 +37,7 @@ func order(all []roster.Entry, turns map[core.AgentID]int, to core.Address) []co
 		return float64(e.Load.Active+e.Load.Queued) / float64(e.Capacity())
 	}
 	slices.SortFunc(found, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), first(a.Takes(), b.Takes()), first(a.Free(), b.Free()),
+		return cmp.Or(cmp.Compare(b.score, a.score), first(a.AcceptsWork(), b.AcceptsWork()), first(a.Free(), b.Free()),
 			cmp.Compare(pressure(a.Entry), pressure(b.Entry)), cmp.Compare(turns[a.ID], turns[b.ID]), cmp.Compare(a.ID, b.ID))
 	})
 	out := []core.AgentID{}
@@ -86,7 +86,7 @@ func TestWhateverHappensTheBestComesFirst(t *testing.T) {
 			case 6:
 				said := rapid.SampledFrom([]core.LoadState{0, core.LoadIdle, core.LoadBusy, core.LoadOverloaded, core.LoadDraining}).Draw(rt, "load")
 				queued := rapid.IntRange(0, 2).Draw(rt, "queued")
-				r.Change(id.Draw(rt, "who"), func(e *roster.Entry) { e.Said, e.Load.Queued = said, queued })
+				r.Change(id.Draw(rt, "who"), func(e *roster.Entry) { e.Reported, e.Load.Queued = said, queued })
 			}
 			to := rapid.SampledFrom(addresses).Draw(rt, "address")
 			if got, want := ids(r.Match(to)), order(r.List(), turns, to); !slices.Equal(got, want) {

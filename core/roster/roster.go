@@ -14,12 +14,12 @@ import (
 type Entry struct {
 	core.Card
 	Load core.Load
-	// Said is the load that the agent itself reported; zero if it did not.
-	Said core.LoadState
+	// Reported is the load state that the agent reported; zero if it reported none.
+	Reported core.LoadState
 	// Since is when the agent joined.
 	Since time.Time
-	// Pace is about how long its latest tasks took; zero before the first.
-	Pace time.Duration
+	// TaskTime is the moving average of how long its tasks took; zero before the first.
+	TaskTime time.Duration
 	// Vitals is the last health report of the agent; nil before the first. It is replaced,
 	// never changed.
 	Vitals *core.Vitals
@@ -43,11 +43,11 @@ func (e Entry) Answers(to core.Address) (score int, ok bool) {
 // Capacity is how many tasks the agent runs at once.
 func (e Entry) Capacity() int { return max(1, e.MaxConcurrent) }
 
-// Takes reports whether the agent accepts new work at all.
-func (e Entry) Takes() bool { return e.Said != core.LoadOverloaded && e.Said != core.LoadDraining }
+// AcceptsWork reports whether the agent accepts new work at all.
+func (e Entry) AcceptsWork() bool { return e.Reported != core.LoadOverloaded && e.Reported != core.LoadDraining }
 
 // Free reports whether the agent can run one more task now.
-func (e Entry) Free() bool { return e.Takes() && e.Load.Active < e.Capacity() }
+func (e Entry) Free() bool { return e.AcceptsWork() && e.Load.Active < e.Capacity() }
 
 // Roster is the set of connected agents. It is safe for concurrent use. Finding the best
 // agent for an address costs the same with ten agents and with twenty thousand.
@@ -169,9 +169,9 @@ func (r *Roster) Finish(id core.AgentID) {
 
 func (e *Entry) state() core.LoadState {
 	switch {
-	case e.Said == core.LoadDraining || e.Said == core.LoadOverloaded:
-		return e.Said
-	case e.Load.Active == 0 && e.Load.Queued == 0 && e.Said != core.LoadBusy:
+	case e.Reported == core.LoadDraining || e.Reported == core.LoadOverloaded:
+		return e.Reported
+	case e.Load.Active == 0 && e.Load.Queued == 0 && e.Reported != core.LoadBusy:
 		return core.LoadIdle
 	case e.Load.Active >= e.Capacity() && e.Load.Queued > 0:
 		return core.LoadOverloaded

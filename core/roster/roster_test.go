@@ -120,10 +120,10 @@ func TestTheStateOfAnAgentFollowsItsLoadAndItsWord(t *testing.T) {
 		"draining outranks full":         {two, 1, core.LoadDraining, core.LoadDraining, false, false},
 	} {
 		r := with(t, core.Card{ID: "a", MaxConcurrent: two})
-		r.Change("a", func(e *roster.Entry) { e.Load.Active, e.Load.Queued, e.Said = c.active, c.queued, c.said })
+		r.Change("a", func(e *roster.Entry) { e.Load.Active, e.Load.Queued, e.Reported = c.active, c.queued, c.said })
 		e, _ := r.Get("a")
-		if e.Load.State != c.want || e.Takes() != c.takes || e.Free() != c.free {
-			t.Errorf("%s: got %s, takes %v, free %v; want %s, %v, %v", name, e.Load.State, e.Takes(), e.Free(), c.want, c.takes, c.free)
+		if e.Load.State != c.want || e.AcceptsWork() != c.takes || e.Free() != c.free {
+			t.Errorf("%s: got %s, takes %v, free %v; want %s, %v, %v", name, e.Load.State, e.AcceptsWork(), e.Free(), c.want, c.takes, c.free)
 		}
 	}
 }
