@@ -162,22 +162,17 @@ func runResult(s *Session, call string, raw json.RawMessage) (*tool.Result, erro
 	if err := readInput(raw, &in); err != nil {
 		return nil, err
 	}
-	t := s.hub.tasks.Get(in.TaskID)
-	if t == nil {
-		return nil, s.lookUp(call, in.TaskID)
-	}
-	if err := s.hub.authorizer.Allow(s.identity.Principal, core.Read{Task: t.ID()}, t.From()); err != nil {
-		return nil, err
-	}
-	if in.WaitSeconds <= 0 || t.State() == task.Ended {
-		return result(t), nil
-	}
-	s.waits.add(s.whenEnded(t, call, result), s.hub.seconds(in.WaitSeconds), func() {
-		o := result(t)
-		o.Call = call
-		s.inbox.pushTool(o)
+	return s.lookUp(call, core.Read{Task: in.TaskID}, func(o outcome) *tool.Result {
+		if in.WaitSeconds <= 0 || o.task.State() == task.Ended {
+			return result(o.task)
+		}
+		s.waits.add(s.whenEnded(o.task, call, result), s.hub.seconds(in.WaitSeconds), func() {
+			o := result(o.task)
+			o.Call = call
+			s.inbox.pushTool(o)
+		})
+		return nil
 	})
-	return nil, nil
 }
 
 func runNotify(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {

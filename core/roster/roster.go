@@ -44,7 +44,9 @@ func (e Entry) Answers(to core.Address) (score int, ok bool) {
 func (e Entry) Capacity() int { return max(1, e.MaxConcurrent) }
 
 // AcceptsWork reports whether the agent accepts new work at all.
-func (e Entry) AcceptsWork() bool { return e.Reported != core.LoadOverloaded && e.Reported != core.LoadDraining }
+func (e Entry) AcceptsWork() bool {
+	return e.Reported != core.LoadOverloaded && e.Reported != core.LoadDraining
+}
 
 // Free reports whether the agent can run one more task now.
 func (e Entry) Free() bool { return e.AcceptsWork() && e.Load.Active < e.Capacity() }
