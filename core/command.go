@@ -27,6 +27,7 @@ const (
 	ActDecide
 	ActAnswer
 	ActRead
+	ActReaders
 	ActWatchAll
 	ActFollow
 	ActSubscribe
@@ -55,6 +56,7 @@ var acts = [actEnd]actInfo{
 	ActDecide:    {"decide", RightApprove, true, "decide", readCommand[Decide]},
 	ActAnswer:    {"answer", RightAnswer, true, "answer", readCommand[Reply]},
 	ActRead:      {"read", RightRead, false, "", readCommand[Read]},
+	ActReaders:   {"readers", RightRead, false, "", readCommand[Readers]},
 	ActWatchAll:  {"watch_all", RightOperate, true, "", readCommand[WatchAll]},
 	ActFollow:    {"follow", RightRead, false, "", readCommand[Follow]},
 	ActSubscribe: {"subscribe", RightRead, false, "", readCommand[Subscribe]},
@@ -187,6 +189,11 @@ type Read struct {
 	Task TaskID `json:"task"`
 }
 
+// Readers looks at who reads a task.
+type Readers struct {
+	Task TaskID `json:"task"`
+}
+
 // WatchAll reads every task.
 type WatchAll struct{}
 
@@ -283,6 +290,9 @@ func (Reply) Act() Act { return ActAnswer }
 func (Read) Act() Act { return ActRead }
 
 // Act implements [Command].
+func (Readers) Act() Act { return ActReaders }
+
+// Act implements [Command].
 func (WatchAll) Act() Act { return ActWatchAll }
 
 // Act implements [Command].
@@ -323,6 +333,9 @@ func (c Reply) Object() string { return c.Question }
 
 // Object implements [Command].
 func (c Read) Object() string { return string(c.Task) }
+
+// Object implements [Command].
+func (c Readers) Object() string { return string(c.Task) }
 
 // Object implements [Command].
 func (WatchAll) Object() string { return "" }

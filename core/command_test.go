@@ -94,6 +94,7 @@ func oneCallOfEach() (calls []core.Call) {
 		core.Decide{Task: "0197-task", Decision: core.ApprovalDecided{ID: "tool-1", Approved: true, All: true, By: "ana", Reason: "fine"}},
 		core.Reply{Question: "q-1", Selected: []string{"red"}, Text: "dark red", Dismissed: true},
 		core.Read{Task: "0197-task"},
+		core.Readers{Task: "0197-task"},
 		core.WatchAll{},
 		core.Follow{Thread: "thread"},
 		core.Subscribe{Topics: []string{"family.*"}},

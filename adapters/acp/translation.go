@@ -114,6 +114,7 @@ var Translation = core.Translation{
 		core.ActDecide:    "",
 		core.ActAnswer:    "",
 		core.ActRead:      "the connection again, for what a delegate with report_back still owes",
+		core.ActReaders:   "",
 		core.ActWatchAll:  "",
 		core.ActFollow:    "",
 		core.ActSubscribe: "subscribe",

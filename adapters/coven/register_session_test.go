@@ -151,7 +151,7 @@ func TestWelcomeTellsTheAgentWhereItIs(t *testing.T) {
 				t.Errorf("tool %v: want a description, a schema and a timeout", tool)
 			}
 		}
-		if diff := cmp.Diff([]string{"agents_list", "agent_ask", "agent_delegate", "agent_result", "agent_notify", "agent_cancel"}, tools); diff != "" {
+		if diff := cmp.Diff([]string{"agents_list", "agent_ask", "agent_delegate", "agent_result", "agent_notify", "agent_cancel", "task_readers"}, tools); diff != "" {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
 		want := &wire.Welcome{

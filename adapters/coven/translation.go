@@ -64,6 +64,7 @@ var Translation = core.Translation{
 		core.ActDecide:    "ClientService.ApproveTool",
 		core.ActAnswer:    "ClientService.AnswerQuestion",
 		core.ActRead:      "ExecutePackTool of agent_result; ClientService.GetEvents, StreamEvents",
+		core.ActReaders:   "ExecutePackTool of task_readers",
 		core.ActWatchAll:  "",
 		core.ActFollow:    "ClientService.StreamEvents",
 		core.ActSubscribe: "",

@@ -54,7 +54,7 @@ func TestAClientWithoutASessionHeaderIsServed(t *testing.T) {
 			t.Errorf("got %+v, want a description and a schema", tool)
 		}
 	}
-	want := []string{"agents_list", "agent_ask", "agent_delegate", "agent_result", "agent_notify", "agent_cancel"}
+	want := []string{"agents_list", "agent_ask", "agent_delegate", "agent_result", "agent_notify", "agent_cancel", "task_readers"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("tools/list (-want +got):\n%s", diff)
 	}

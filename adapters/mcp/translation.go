@@ -13,6 +13,7 @@ var Translation = core.Translation{
 		core.ActDecide:    "",
 		core.ActAnswer:    "",
 		core.ActRead:      "agent_result",
+		core.ActReaders:   "task_readers",
 		core.ActWatchAll:  "",
 		core.ActFollow:    "",
 		core.ActSubscribe: "",

@@ -117,6 +117,7 @@ var Translation = core.Translation{
 		core.ActDecide:    "",
 		core.ActAnswer:    "",
 		core.ActRead:      "GET /api/executions/{id}, its events and their stream",
+		core.ActReaders:   "",
 		core.ActWatchAll:  "",
 		core.ActFollow:    "",
 		core.ActSubscribe: "",

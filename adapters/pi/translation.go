@@ -63,6 +63,7 @@ var Translation = core.Translation{
 		core.ActDecide:    "extension_ui_response to a confirm",
 		core.ActAnswer:    "extension_ui_response to a select or an input",
 		core.ActRead:      "",
+		core.ActReaders:   "",
 		core.ActWatchAll:  "",
 		core.ActFollow:    "create_session, switch_session, load_session",
 		core.ActSubscribe: "",

@@ -55,6 +55,7 @@ func (a *api) routes() chi.Router {
 	r.Get("/v1/tasks", a.known(a.getTasks))
 	r.Post("/v1/tasks", a.known(a.postTask))
 	r.Get("/v1/tasks/{id}", a.known(a.getTask))
+	r.Get("/v1/tasks/{id}/readers", a.known(a.getReaders))
 	r.Get("/v1/tasks/{id}/events", a.known(a.getEvents))
 	r.Post("/v1/tasks/{id}/cancel", a.known(a.postCancel))
 	r.Post("/v1/tasks/{id}/inject", a.known(a.postInject))

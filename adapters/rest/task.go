@@ -84,6 +84,17 @@ func (a *api) getTask(c call) error {
 	return a.reply(c.w, http.StatusOK, document(t))
 }
 
+// getReaders lists who reads a task.
+func (a *api) getReaders(c call) error {
+	readers, err := a.hub.Readers(c.r.Context(), c.from, core.TaskID(c.id()))
+	if err != nil {
+		return err
+	}
+	return a.reply(c.w, http.StatusOK, struct {
+		Readers []task.ReaderStatus `json:"readers"`
+	}{readers})
+}
+
 // getTasks lists the tasks that the sender may read, newest first.
 func (a *api) getTasks(c call) error {
 	q := c.r.URL.Query()

@@ -12,9 +12,10 @@ import (
 
 // outcome is what a command came to.
 type outcome struct {
-	task     *task.Task       // of Open and Read
-	question question.Outcome // of Reply
-	agent    *AgentStatus     // of Configure
+	task     *task.Task          // of Open and Read
+	readers  []task.ReaderStatus // of Readers
+	question question.Outcome    // of Reply
+	agent    *AgentStatus        // of Configure
 }
 
 // do is the door: every command that somebody gives comes through here, whatever the
@@ -22,7 +23,7 @@ type outcome struct {
 // executed, in this order; the audit has it with its outcome, refusals included. s is the
 // session that gives it, nil for a command that needs none; local does what a command
 // says that has more to it than it can say, such as a function, else it is nil. Only Read
-// waits, for the journal.
+// and Readers wait, for the journal.
 func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() error) (o outcome, err error) {
 	act := c.Command.Act()
 	if h.auditor != nil && act.IsAudited() {
@@ -70,6 +71,8 @@ func (h *Hub) object(ctx context.Context, c core.Command) (*task.Task, error) {
 		return h.running(c.Task)
 	case core.Read:
 		return h.tasks.Find(ctx, c.Task)
+	case core.Readers:
+		return h.tasks.Find(ctx, c.Task)
 	}
 	return nil, nil
 }
@@ -96,6 +99,8 @@ func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err err
 		err = t.Decide(cmd.Decision)
 	case core.Read:
 		o.task = t
+	case core.Readers:
+		o.readers = t.Readers()
 	case core.Reply:
 		o.question, err = h.questions.Answer(c.Principal, cmd.Question, question.Answer{Selected: cmd.Selected, Text: cmd.Text, Dismissed: cmd.Dismissed})
 	case core.WatchAll:

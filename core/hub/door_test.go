@@ -84,6 +84,7 @@ func TestEveryCommandIsHeldAtTheDoor(t *testing.T) {
 		core.ActDecide:   func() error { return asker.Decide(open().ID(), core.ApprovalDecided{ID: "x"}) },
 		core.ActAnswer:   func() error { _, err := asker.AnswerQuestion("q", question.Answer{Text: "yes"}); return err },
 		core.ActRead:     func() error { _, err := g.hub.Task(t.Context(), operator, open().ID()); return err },
+		core.ActReaders:  func() error { _, err := g.hub.Readers(t.Context(), operator, open().ID()); return err },
 		core.ActWatchAll: asker.WatchAll,
 		core.ActFollow:   func() error { return asker.Follow("t", nil) },
 		core.ActSubscribe: func() error {
@@ -167,6 +168,7 @@ func TestWhoMayGiveWhichCommand(t *testing.T) {
 		{core.Inject{}, true, false, true},
 		{core.Decide{}, true, false, true},
 		{core.Read{}, true, false, true},
+		{core.Readers{}, true, false, true},
 		{core.WatchAll{}, false, false, true},
 		{core.Follow{}, true, true, true},
 		{core.Subscribe{}, true, true, true},
@@ -181,7 +183,7 @@ func TestWhoMayGiveWhichCommand(t *testing.T) {
 		name := fmt.Sprintf("%s (right %s)", c.command.Act(), core.RightOf(c.command))
 		owned := func(owner core.Principal) core.Principal {
 			switch c.command.(type) {
-			case core.Cancel, core.Inject, core.Decide, core.Read:
+			case core.Cancel, core.Inject, core.Decide, core.Read, core.Readers:
 				return owner
 			}
 			return core.Principal{}

@@ -56,7 +56,7 @@ func names(tools []tool.Definition) string {
 	return strings.Join(all, " ")
 }
 
-const ownTools = "agents_list agent_ask agent_delegate agent_result agent_notify agent_cancel"
+const ownTools = "agents_list agent_ask agent_delegate agent_result agent_notify agent_cancel task_readers"
 
 func skilled(capabilities ...string) func(*core.Card) {
 	return func(c *core.Card) { c.Capabilities = capabilities }

@@ -139,6 +139,13 @@ func (s *Session) worker() *worker { return (*worker)(s) }
 // Ready implements [task.Inbox].
 func (w *worker) Ready(r *task.Reader) { w.inbox.push(r) }
 
+// Principal implements [task.Inbox].
+func (w *worker) Principal() core.Principal {
+	p := w.identity.Principal
+	p.Dialect = cmp.Or(p.Dialect, w.identity.Dialect)
+	return p
+}
+
 // Features implements [task.Worker].
 func (w *worker) Features() core.Features {
 	w.mu.Lock()

@@ -175,6 +175,18 @@ func runResult(s *Session, call string, raw json.RawMessage) (*tool.Result, erro
 	})
 }
 
+func runReaders(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
+	var in struct {
+		TaskID core.TaskID `json:"task_id"`
+	}
+	if err := readInput(raw, &in); err != nil {
+		return nil, err
+	}
+	return s.lookUp(call, core.Readers{Task: in.TaskID}, func(o outcome) *tool.Result {
+		return output(map[string]any{"readers": o.readers})
+	})
+}
+
 func runNotify(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
 	var in struct {
 		To    core.Address    `json:"to"`

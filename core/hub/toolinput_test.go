@@ -14,7 +14,7 @@ import (
 
 func TestEveryToolOfTheHubIsDescribed(t *testing.T) {
 	onStage(t, hub.Limits{}, func(g *stage) {
-		want := []string{"agents_list", "agent_ask", "agent_delegate", "agent_result", "agent_notify", "agent_cancel"}
+		want := []string{"agents_list", "agent_ask", "agent_delegate", "agent_result", "agent_notify", "agent_cancel", "task_readers"}
 		tools := g.hub.Tools()
 		for i, tool := range tools {
 			if i >= len(want) || tool.Name != want[i] {

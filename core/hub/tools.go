@@ -27,6 +27,8 @@ var tools = []struct {
 		schema(`"to":{"type":"string","description":"`+addressHelp+` For subscribers of the topic alone: hub."},"topic":{"type":"string"},"data":{}`, "to", "topic"), 30*time.Second), runNotify},
 	{builtin("agent_cancel", "Stop a task that was asked or delegated.",
 		schema(`"task_id":{"type":"string"},"reason":{"type":"string"}`, "task_id"), 30*time.Second), runCancel},
+	{builtin("task_readers", "List who reads a task, and how far each has read.",
+		schema(`"task_id":{"type":"string"}`, "task_id"), 30*time.Second), runReaders},
 	{askUserTool, runAskUser},
 }
 

@@ -68,6 +68,13 @@ func (h *Hub) Task(ctx context.Context, p core.Principal, id core.TaskID) (*task
 	return o.task, err
 }
 
+// Readers returns who reads a task that the principal may read; nobody reads one that
+// is in the journal alone. Its errors are those of [Hub.Task], and it may wait like it.
+func (h *Hub) Readers(ctx context.Context, p core.Principal, id core.TaskID) ([]task.ReaderStatus, error) {
+	o, err := h.do(ctx, nil, core.Call{Principal: p, Command: core.Readers{Task: id}}, nil)
+	return o.readers, err
+}
+
 // Watch makes the session a reader of a task that it found, from behind the
 // cursor: what it missed comes first, then what happens. It returns an invalid
 // Fault when the cursor is not one of this task, and an unreachable one when the session

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -31,6 +32,9 @@ func (in *inbox) Ready(r *task.Reader) {
 	in.ready.Push(r)
 	in.signal()
 }
+
+// Principal implements task.Inbox: it is the hub.
+func (in *inbox) Principal() core.Principal { return core.Principal{} }
 
 // rouse makes next return.
 func (in *inbox) rouse() {

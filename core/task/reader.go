@@ -1,6 +1,7 @@
 package task
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 
@@ -10,7 +11,7 @@ import (
 // Role says what a reader is to a task. The zero Role is unset.
 type Role uint8
 
-// The roles.
+// The roles, with their names in JSON.
 const (
 	_          Role = iota
 	Requester       // it asked
@@ -21,12 +22,32 @@ const (
 	Recorder        // it writes the journal: it is shown an end before anybody else is
 )
 
+var roles = [...]string{"", "requester", "agent", "viewer", "subscriber", "waiter", "recorder"}
+
+// String returns the name of the role.
+func (r Role) String() string { return roles[min(int(r), len(roles)-1)] }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (r *Role) UnmarshalText(b []byte) error {
+	i := slices.Index(roles[:], string(b))
+	if i < 0 {
+		return fmt.Errorf("unknown role %q", b)
+	}
+	*r = Role(i)
+	return nil
+}
+
 // Inbox is where a reader learns that there is something to take. Values are compared
 // with ==.
 type Inbox interface {
 	// Ready is called with the lock of the task held: it returns at once and calls
 	// nothing of the task. It is called once; then not before Take was.
 	Ready(*Reader)
+	// Principal returns who reads; the zero Principal is the hub itself.
+	Principal() core.Principal
 }
 
 // Reader is one reader of one task's log, from Attach until it has read the end or is
@@ -43,6 +64,30 @@ type Reader struct {
 	queued bool // its inbox was told that it is ready
 	held   bool // the end of the task is what it waits for, until that is recorded
 	gone   bool
+}
+
+// ReaderStatus is a reader as others may see it.
+type ReaderStatus struct {
+	Principal core.Principal `json:"principal"`
+	Role      Role           `json:"role"`
+	// Seq is the last sequence number that it was given, and Behind how many there are
+	// after that.
+	Seq    uint64 `json:"seq"`
+	Behind uint64 `json:"behind"`
+}
+
+// Readers returns who reads the task, in the order in which they came, without the
+// hub itself.
+func (t *Task) Readers() []ReaderStatus {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := []ReaderStatus{}
+	for r := t.readers; r != nil; r = r.after {
+		if p := r.inbox.Principal(); p.ID != "" {
+			all = append(all, ReaderStatus{Principal: p, Role: r.role, Seq: r.next, Behind: t.last() - r.next})
+		}
+	}
+	return all
 }
 
 // Gap is a part of a task that is no longer kept: the sequence numbers from From

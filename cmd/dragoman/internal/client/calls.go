@@ -56,6 +56,13 @@ func (c *Client) Approvals(ctx context.Context) ([]task.PendingApproval, error) 
 	return list.Approvals, err
 }
 
+// Readers returns who reads a task.
+func (c *Client) Readers(ctx context.Context, id core.TaskID) ([]task.ReaderStatus, error) {
+	var list struct{ Readers []task.ReaderStatus }
+	err := c.Get(ctx, TaskPath(id, "readers"), &list)
+	return list.Readers, err
+}
+
 // TaskList is a list of tasks, as the hub encodes them.
 type TaskList struct {
 	Tasks  []json.RawMessage `json:"tasks"`

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -18,14 +19,15 @@ import (
 
 func tasksCommand(io Streams) *cobra.Command {
 	var q client.TaskQuery
-	var asJSON bool
+	var asJSON, readers bool
 	c := &cobra.Command{
 		Use: "tasks [ID]", Short: "List the tasks of the hub, or show one", Args: cobra.MaximumNArgs(1),
 		Long: `List tasks, those that run and those that have ended, the newest first; or show one:
 what was asked, where it stands, and what was answered. 'dragoman tail ID' shows every
-event of a task.`,
+event of a task, and --readers who reads it.`,
 		Example: `  dragoman tasks --state failed
-  dragoman tasks 0198f3c2-...`,
+  dragoman tasks 0198f3c2-...
+  dragoman tasks 0198f3c2-... --readers`,
 	}
 	f := c.Flags()
 	to := hubFlags(f)
@@ -35,14 +37,18 @@ event of a task.`,
 	f.StringVar(&q.Thread, "thread", "", "only tasks of this `thread`")
 	f.StringVar(&q.Before, "before", "", "only tasks older than the one with this `id`")
 	f.IntVar(&q.Limit, "limit", task.DefaultListed, "how `many` at most; 0 for all")
+	f.BoolVar(&readers, "readers", false, "list who reads the task, and how far each has read")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(task.States, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	c.RunE = func(c *cobra.Command, args []string) error {
 		client := to.client()
-		if len(args) == 1 {
-			return showTask(c.Context(), io, client, core.TaskID(args[0]), asJSON)
-		}
 		switch {
+		case readers && len(args) == 0:
+			return &exit{ExitUsage, errors.New("--readers: name the task: 'dragoman tasks ID --readers'")}
+		case readers:
+			return showReaders(c.Context(), io, client, core.TaskID(args[0]), asJSON)
+		case len(args) == 1:
+			return showTask(c.Context(), io, client, core.TaskID(args[0]), asJSON)
 		case q.State != "" && !slices.Contains(task.States, q.State):
 			return &exit{ExitUsage, fmt.Errorf("--state %q: use one of %s", q.State, strings.Join(task.States, ", "))}
 		case q.Limit < 0:
@@ -75,6 +81,25 @@ event of a task.`,
 		return nil
 	}
 	return c
+}
+
+// showReaders prints who reads a task.
+func showReaders(ctx context.Context, io Streams, c *client.Client, id core.TaskID, asJSON bool) error {
+	readers, err := c.Readers(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
+		return printJSON(io.Out, readers)
+	case len(readers) == 0:
+		fmt.Fprintln(io.Err, "nobody reads the task")
+		return nil
+	}
+	t := newTable(io.Out, "READER", "DIALECT", "ROLE", "SEQ", "BEHIND")
+	for _, r := range readers {
+		t.row(r.Principal.ID, orDash(r.Principal.Dialect), r.Role.String(), fmt.Sprint(r.Seq), fmt.Sprint(r.Behind))
+	}
+	return t.flush()
 }
 
 // taskRow is what a line shows of a task.

@@ -1,0 +1,70 @@
+package hub_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// reads is a reader in a few words.
+type reads struct {
+	Who         string
+	Role        task.Role
+	Seq, Behind uint64
+}
+
+func (g *stage) readers(p core.Principal, id core.TaskID) (all []reads) {
+	g.t.Helper()
+	got, err := g.hub.Readers(g.t.Context(), p, id)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for _, r := range got {
+		if strings.HasPrefix(r.Principal.ID, "reader-") {
+			continue // the checker of the promises
+		}
+		all = append(all, reads{r.Principal.ID, r.Role, r.Seq, r.Behind})
+	}
+	return all
+}
+
+func TestTheReadersOfATaskAreListedWithHowFarTheyHaveRead(t *testing.T) {
+	onStage(t, hub.Limits{}, func(g *stage) {
+		agent, asker, viewer := g.agent("a", able), g.connect("r"), g.operator("v")
+		asked := g.ask(asker, "a")
+		g.report(agent, asked, core.Text{Text: "one"}, core.Text{Text: "two"})
+		if err := viewer.Watch(asked, core.Cursor{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := viewer.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		last := asked.Last().Seq
+		want := []reads{{"a", task.Agent, 1, last - 1}, {"r", task.Requester, 0, last}, {"v", task.Viewer, last, 0}}
+		got := g.readers(asker.Identity().Principal, asked.ID())
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("while it runs (-want +got):\n%s", d)
+		}
+		g.wantFault("by a stranger", func() error {
+			_, err := g.hub.Readers(t.Context(), core.Principal{ID: "x"}, asked.ID())
+			return err
+		}(), core.CodeNotAuthorized)
+		viewer.Close(nil)
+		g.report(agent, asked, core.Done{})
+	})
+}
+
+func TestATaskThatIsInTheJournalAloneHasNoReaders(t *testing.T) {
+	onStage(t, hub.Limits{FinishedTasks: 1}, func(g *stage) {
+		a, b := g.agent("a", able), g.agent("b", able)
+		type listed struct{ Readers *[]task.ReaderStatus }
+		if got := call[listed](g, a, "task_readers", g.forgotten(a, b, core.Done{})); got.Readers == nil || len(*got.Readers) != 0 {
+			t.Errorf("got %+v, want an empty list", got)
+		}
+	})
+}
