@@ -1,0 +1,185 @@
+package task_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+var version7 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+
+// idAfter returns the id of the task that is opened after one with an id ahead of the clock.
+func idAfter(id core.TaskID) core.TaskID {
+	s, _, _ := newStore()
+	s.Recover(id, core.KindDone, time.Now())
+	one := open(s)
+	one.End(core.Cancelled{})
+	return one.ID()
+}
+
+func TestWhatFollowsAnIDIsTheNextIDThereIs(t *testing.T) {
+	for id, want := range map[core.TaskID]core.TaskID{
+		"f19b0000-0000-7000-8000-000000000001": "f19b0000-0000-7000-8000-000000000002",
+		"f19b0000-0000-7000-8000-000000000009": "f19b0000-0000-7000-8000-00000000000a",
+		"f19b0000-0000-7000-8000-0000000000ff": "f19b0000-0000-7000-8000-000000000100",
+		"f19b0000-0000-7000-8fff-ffffffffffff": "f19b0000-0000-7000-9000-000000000000",
+		"f19b0000-0000-7000-bfff-ffffffffffff": "f19b0000-0000-7001-8000-000000000000",
+		"f19b0000-0000-7fff-bfff-ffffffffffff": "f19b0000-0001-7000-8000-000000000000",
+	} {
+		if got := idAfter(id); got != want {
+			t.Errorf("behind %s: got %s, want %s", id, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		id := core.TaskID("f" + core.NewID()[1:])
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			next := idAfter(id)
+			if !version7.MatchString(string(next)) || next <= id {
+				t.Fatalf("got %s behind %s, want a greater UUID of version 7", next, id)
+			}
+			id = next
+		}
+	})
+}
+
+func TestTheIDsOfTasksGrowWhateverTheClockDoes(t *testing.T) {
+	s, _, _ := newStore()
+	s.Recover("no id of a task", core.KindDone, time.Now())
+	last := core.TaskID("ffff0000-0000-7000-8000-000000000000") // a clock was ahead
+	s.Recover(last, core.KindDone, time.Now())
+	for range 100 {
+		one := open(s)
+		if one.ID() <= last {
+			t.Fatalf("got %s behind %s, want a greater id", one.ID(), last)
+		}
+		last = one.ID()
+		one.End(core.Cancelled{})
+	}
+}
+
+func TestATaskWithoutAThreadBeginsOne(t *testing.T) {
+	s, _, _ := newStore()
+	alone, turn := open(s), openRequest(s, core.Request{To: core.ToAny(), Thread: "talk"})
+	notice := openRequest(s, core.Request{Intent: core.IntentNotify, To: core.ToAny(), Thread: "talk"})
+	if string(alone.Thread()) != string(alone.ID()) || alone.SharedThread() != "" || alone.IsTurn() {
+		t.Errorf("on its own: got the thread %q", alone.Thread())
+	}
+	if turn.SharedThread() != "talk" || !turn.IsTurn() || notice.IsTurn() {
+		t.Errorf("in a thread: got %q, a turn: %v, a notice a turn: %v", turn.SharedThread(), turn.IsTurn(), notice.IsTurn())
+	}
+}
+
+func TestEndedTasksStayInMemoryUntilTheJournalHasThem(t *testing.T) {
+	l := limits
+	l.FinishedTasks = 1
+	s, _, j := newStoreWith(l)
+	var tasks []*task.Task
+	for range 3 {
+		one, w := run(s)
+		report(t, one, w, core.Text{Text: "x"})
+		conclude(t, one, w, core.Done{})
+		s.Retain(one)
+		tasks = append(tasks, one)
+	}
+	if got := len(s.InMemory()); got != 3 {
+		t.Errorf("with nothing recorded: got %d in memory, want 3", got)
+	}
+	for _, one := range tasks {
+		record(t, j, one)
+	}
+	one := s.FinishedBytes()
+	if got := s.InMemory(); len(got) != 1 || got[0] != tasks[2] || one == 0 {
+		t.Errorf("with all recorded: got %d in memory with %d bytes, want the last alone", len(got), one)
+	}
+	found, err := s.Find(t.Context(), tasks[0].ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Agent() != "bob" || found.From().ID != "ann" || found.Answer().Text != "x" || found.Receipt().Stage != core.StageRecorded || !found.IsRecorded() {
+		t.Errorf("from the journal: got agent %s, from %s, text %q, receipt %s", found.Agent(), found.From().ID, found.Answer().Text, found.Receipt().Stage)
+	}
+	if err := found.Recorded(t.Context(), 99); err != nil {
+		t.Errorf("waiting for what the journal has: got %v", err)
+	}
+	_, err = s.Find(t.Context(), "nothing")
+	wantFault(t, "a task that never was", err, core.CodeUnknownTask)
+}
+
+func TestAListGoesBackFromTheNewestPageByPage(t *testing.T) {
+	l := limits
+	l.FinishedTasks = 2
+	s, _, j := newStoreWith(l)
+	var ids []core.TaskID
+	for i := range 6 {
+		one := openRequest(s, core.Request{To: core.ToAny(), Content: fmt.Sprint(i)})
+		ids = append(ids, one.ID())
+		w := assign(one)
+		if i == 5 {
+			break // runs
+		}
+		conclude(t, one, w, core.Done{})
+		record(t, j, one)
+		s.Retain(one)
+	}
+	slices.Reverse(ids)
+	everybody := func(core.Principal) bool { return true }
+	list := func(f task.Filter, mayRead func(core.Principal) bool) (got []core.TaskID) {
+		t.Helper()
+		for {
+			page, before, err := s.List(t.Context(), f, nil, mayRead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range page {
+				got = append(got, one.ID)
+			}
+			if before == "" {
+				return got
+			}
+			f.Before = before
+		}
+	}
+	for _, limit := range []int{0, 1, 4} {
+		if got := list(task.Filter{Limit: limit}, everybody); !slices.Equal(got, ids) {
+			t.Errorf("pages of %d: got %v, want %v", limit, got, ids)
+		}
+	}
+	for name, c := range map[string]struct {
+		filter task.Filter
+		want   []core.TaskID
+	}{
+		"running":      {task.Filter{State: "running"}, ids[:1]},
+		"done":         {task.Filter{State: "done"}, ids[1:]},
+		"of an agent":  {task.Filter{Agent: "bob"}, ids},
+		"of another":   {task.Filter{Agent: "eve"}, nil},
+		"of who asked": {task.Filter{From: "ann"}, ids},
+		"older":        {task.Filter{Before: ids[3]}, ids[4:]},
+	} {
+		if got := list(c.filter, everybody); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+	if got := list(task.Filter{}, func(core.Principal) bool { return false }); len(got) > 0 {
+		t.Errorf("for who may read none: got %v", got)
+	}
+}
+
+func TestAListReturnsTheErrorOfTheJournal(t *testing.T) {
+	why := errors.New("the disk is gone")
+	s := task.NewStore(limits, &host{}, damaged{gap: why})
+	s.Recover("019b0000-0000-7000-8000-000000000001", core.KindDone, time.Now())
+	if _, _, err := s.List(t.Context(), task.Filter{}, nil, nil); !errors.Is(err, why) {
+		t.Errorf("got %v, want %v", err, why)
+	}
+	if _, err := s.Find(t.Context(), "a"); !errors.Is(err, why) {
+		t.Errorf("finding: got %v, want %v", err, why)
+	}
+}
