@@ -10,8 +10,8 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
 // nextLife is a server that begins with what another left in the log and in its sessions'
@@ -65,7 +65,7 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 		messages int
 	}{"from its file": {t.TempDir(), 2}, "without one": {"", 0}} {
 		t.Run(name, func(t *testing.T) {
-			log := journal.NewMemoryLog(journal.Retention{})
+			log := &coretest.MemoryLog{}
 			h, s := nextLife(t, log, tt.dir)
 			join(t, h, core.Card{ID: "a"}, echo)
 			join(t, h, core.Card{ID: "b"}, echo)
@@ -118,7 +118,7 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 
 // Who does not ask again for what was done still has the session, as its file has it.
 func TestASessionOfAnEarlierLifeComesBackWithTheCommandThatNamesIt(t *testing.T) {
-	log, dir := journal.NewMemoryLog(journal.Retention{}), t.TempDir()
+	log, dir := &coretest.MemoryLog{}, t.TempDir()
 	h, s := nextLife(t, log, dir)
 	join(t, h, core.Card{ID: "a"}, echo)
 	c := dial(t, s, ConnOptions{})
@@ -158,7 +158,7 @@ func TestASessionOfAnEarlierLifeComesBackWithTheCommandThatNamesIt(t *testing.T)
 
 func TestASessionOfAnEarlierLifeIsGoneWithItsFileAndItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, dir := journal.NewMemoryLog(journal.Retention{}), t.TempDir()
+		log, dir := &coretest.MemoryLog{}, t.TempDir()
 		h, s := nextLife(t, log, dir)
 		join(t, h, core.Card{ID: "a"}, echo)
 		c := dial(t, s, ConnOptions{})
@@ -197,7 +197,7 @@ func stringIn(t *testing.T, object []byte, name string) string {
 }
 
 func TestASummaryIsNotAskedForAgainAfterARestart(t *testing.T) {
-	log, dir := journal.NewMemoryLog(journal.Retention{}), t.TempDir()
+	log, dir := &coretest.MemoryLog{}, t.TempDir()
 	h, s := nextLife(t, log, dir)
 	join(t, h, core.Card{ID: "a"}, echo)
 	c := dial(t, s, ConnOptions{})

@@ -13,8 +13,8 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
 // restarted is a server that begins with what another left in the log.
@@ -30,7 +30,7 @@ func restarted(t *testing.T, log core.RecordLog) (*hub.Hub, *Server) {
 // left returns a copy of what stands in the log now, as a killed process leaves it.
 func left(t *testing.T, log core.RecordLog) core.RecordLog {
 	t.Helper()
-	after := journal.NewMemoryLog(journal.Retention{})
+	after := &coretest.MemoryLog{}
 	err := log.Replay(t.Context(), func(_ time.Time, r []byte) bool { return after.Append(t.Context(), r) == nil })
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestWhatCameOfACommandIsReplayedAfterARestart(t *testing.T) {
 		"an id and a key, both of a principal": {ann, `"id":"1","idempotencyKey":"k",`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := journal.NewMemoryLog(journal.Retention{})
+			log := &coretest.MemoryLog{}
 			h, s := restarted(t, log)
 			join(t, h, core.Card{ID: "a"}, echo)
 			prompt := `{` + tt.identity + `"type":"prompt","sessionId":"s","message":"x"}`
@@ -80,7 +80,7 @@ func TestWhatCameOfACommandIsReplayedAfterARestart(t *testing.T) {
 }
 
 func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
-	log := journal.NewMemoryLog(journal.Retention{})
+	log := &coretest.MemoryLog{}
 	h, s := restarted(t, log)
 	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
 	c := dial(t, s, ConnOptions{})
@@ -122,7 +122,7 @@ func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
 }
 
 func TestARestartTellsEveryPrincipalOfItsOwnCommandsOnly(t *testing.T) {
-	log := journal.NewMemoryLog(journal.Retention{})
+	log := &coretest.MemoryLog{}
 	_, s := restarted(t, log)
 	dial(t, s, ann).ok(`{"id":"secret","type":"create_session","sessionId":"s"}`)
 	_, s = restarted(t, left(t, log))
@@ -146,7 +146,7 @@ type valve struct {
 }
 
 func newValve() *valve {
-	return &valve{journal.NewMemoryLog(journal.Retention{}), make(chan []string), make(chan error)}
+	return &valve{&coretest.MemoryLog{}, make(chan []string), make(chan error)}
 }
 
 func (v *valve) Append(ctx context.Context, records ...[]byte) error {
@@ -208,7 +208,7 @@ func TestAJournalThatFailsStopsNobody(t *testing.T) {
 }
 
 func TestTheHistoryOfCommandsIsToldNewestFirst(t *testing.T) {
-	log := journal.NewMemoryLog(journal.Retention{})
+	log := &coretest.MemoryLog{}
 	_, s := restarted(t, log)
 	c := dial(t, s, ConnOptions{})
 	c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`)
@@ -275,7 +275,7 @@ func TestWithoutAJournalTheHistoryIsDisabled(t *testing.T) {
 }
 
 func TestEverybodyIsToldWhatTheStartFoundDirectlyBehindServerReady(t *testing.T) {
-	log := journal.NewMemoryLog(journal.Retention{})
+	log := &coretest.MemoryLog{}
 	_, s := newStage(t, Options{Journal: log, JournalPath: "/srv/hub"})
 	if err := s.Recover(t.Context()); err != nil {
 		t.Fatal(err)
@@ -305,7 +305,7 @@ func TestEverybodyIsToldWhatTheStartFoundDirectlyBehindServerReady(t *testing.T)
 }
 
 func TestOperatorsAloneAreToldWhereTheJournalIs(t *testing.T) {
-	_, s := newStage(t, Options{Journal: journal.NewMemoryLog(journal.Retention{}), JournalPath: "/srv/hub"})
+	_, s := newStage(t, Options{Journal: &coretest.MemoryLog{}, JournalPath: "/srv/hub"})
 	for name, tt := range map[string]struct {
 		o    core.Principal
 		want string
@@ -327,7 +327,7 @@ func TestOperatorsAloneAreToldWhereTheJournalIs(t *testing.T) {
 }
 
 func TestARecordOfAnotherVersionOrOfNothingIsCountedAndPassedOver(t *testing.T) {
-	log := journal.NewMemoryLog(journal.Retention{})
+	log := &coretest.MemoryLog{}
 	_, s := restarted(t, log)
 	dial(t, s, ConnOptions{}).ok(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
 	if err := log.Append(t.Context(), []byte(`{"v":2,"more":1}`), []byte(`{`), []byte(`{"v":1}`), nil); err != nil {
@@ -345,7 +345,7 @@ func TestARecordOfAnotherVersionOrOfNothingIsCountedAndPassedOver(t *testing.T) 
 
 func TestAServerThatIsStoppedInAHurryKeepsWhatCameOfItsCommandsAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := journal.NewMemoryLog(journal.Retention{})
+		log := &coretest.MemoryLog{}
 		h, s := newStage(t, Options{Journal: log})
 		w := holding()
 		join(t, h, core.Card{ID: "x"}, w.work)
@@ -367,7 +367,7 @@ func TestAServerThatIsStoppedInAHurryKeepsWhatCameOfItsCommandsAndEnds(t *testin
 
 // The journal is closed behind the server: until then it takes what ends with that.
 func TestWhatEndsWithTheServerIsInTheJournal(t *testing.T) {
-	log := journal.NewMemoryLog(journal.Retention{})
+	log := &coretest.MemoryLog{}
 	c, s, dir := shellClient(t, Options{Journal: log})
 	run := `{"id":"b","idempotencyKey":"k","type":"bash","sessionId":"s","command":"echo $$ > shell; sleep 1000"}`
 	c.send(run)

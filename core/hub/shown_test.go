@@ -183,7 +183,7 @@ func (s *slowStore) Append(ctx context.Context, all ...usage.Record) error {
 
 func TestAnEndWaitsForAJournalThatWaitsForWhatWasSpentLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &slowStore{usage.NewMemory(usage.Retention{}), time.Second}
+		store := &slowStore{&coretest.MemoryUsage{}, time.Second}
 		g := &stage{t, coretest.NewHub(t, hub.Options{UsageStore: store, Limits: hub.Limits{JournalLag: 200 * time.Millisecond}})}
 		agent, asker := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("asker")
 		left := g.ask(asker, "a")

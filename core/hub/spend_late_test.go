@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/usage"
@@ -17,7 +18,7 @@ import (
 // what that cost: it counts, over restarts too, once, and nothing follows the end.
 func TestWhatIsSpentOnACancelledTaskCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, kept := usage.NewMemory(usage.Retention{}), journal.NewMemory(journal.Retention{})
+		store, kept := &coretest.MemoryUsage{}, journal.NewMemory(journal.Retention{})
 		opts := daily(usage.ByRequester, "asker", 100)
 		opts.UsageStore, opts.Journal = store, kept
 		for life := range 2 {

@@ -244,7 +244,7 @@ func TestAWarningComesAgainOnAnotherDay(t *testing.T) {
 }
 
 func TestWhatWasSpentBeforeARetryCountsForWhoSpentIt(t *testing.T) {
-	store := usage.NewMemory(usage.Retention{})
+	store := &coretest.MemoryUsage{}
 	onBudget(t, hub.Options{UsageStore: store}, func(g *stage) {
 		a, b, asker := g.agent("a", 0), g.agent("b", 0), g.connect("asker")
 		sessions := map[core.AgentID]*hub.Session{"a": a, "b": b}
@@ -278,7 +278,7 @@ func TestWhatWasSpentBeforeARetryCountsForWhoSpentIt(t *testing.T) {
 // often: what tasks say in the journal is not counted again.
 func TestWhatWasSpentIsCountedOnceAfterEveryStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, kept := usage.NewMemory(usage.Retention{}), journal.NewMemory(journal.Retention{})
+		store, kept := &coretest.MemoryUsage{}, journal.NewMemory(journal.Retention{})
 		opts := daily(usage.ByRequester, "asker", 100)
 		opts.UsageStore, opts.Journal = store, kept
 		var id core.TaskID
@@ -317,7 +317,7 @@ func TestWhatWasSpentIsCountedOnceAfterEveryStart(t *testing.T) {
 
 // stubborn is a store that refuses a few times, after it has written.
 type stubborn struct {
-	*usage.Memory
+	*coretest.MemoryUsage
 	mu   sync.Mutex
 	left int
 }
@@ -325,7 +325,7 @@ type stubborn struct {
 func (s *stubborn) Append(ctx context.Context, all ...usage.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.Memory.Append(ctx, all...); err != nil || s.left == 0 {
+	if err := s.MemoryUsage.Append(ctx, all...); err != nil || s.left == 0 {
 		return err
 	}
 	s.left--
@@ -333,7 +333,7 @@ func (s *stubborn) Append(ctx context.Context, all ...usage.Record) error {
 }
 
 func TestWhatAStoreRefusedIsTriedAgainAndCountsOnce(t *testing.T) {
-	store := &stubborn{Memory: usage.NewMemory(usage.Retention{}), left: 3}
+	store := &stubborn{MemoryUsage: &coretest.MemoryUsage{}, left: 3}
 	onBudget(t, hub.Options{UsageStore: store}, func(g *stage) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")

@@ -6,9 +6,6 @@
 // it is written, so that a journal gets a few hundred segments where an agent sent
 // thousands of words.
 //
-// A core.RecordLog keeps records of other kinds, such as the outcomes of commands that
-// clients may send again; [MemoryLog] is its reference.
-//
 // The hub appends from one goroutine. No task waits for the journal, unless somebody asked
 // for the receipt "recorded".
 package journal

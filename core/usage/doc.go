@@ -2,5 +2,5 @@
 // against budgets.
 //
 // A [Ledger] has totals by task, agent, thread, requester and day. [Budgets] tells when a
-// limit is near or reached. A [Store] keeps the records; [Memory] is its reference.
+// limit is near or reached. A [Store] keeps the records.
 package usage
