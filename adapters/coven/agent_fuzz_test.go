@@ -14,14 +14,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // everyMessage returns every message that an agent can send, with every event that a
 // response can have, and something in every field. Text is the id of the request.
-func everyMessage(request string) []*wire.AgentMessage {
-	var all []*wire.AgentMessage
-	payloads := new(wire.AgentMessage).ProtoReflect().Descriptor().Oneofs().ByName("payload").Fields()
+func everyMessage(request string) []*pb.AgentMessage {
+	var all []*pb.AgentMessage
+	payloads := new(pb.AgentMessage).ProtoReflect().Descriptor().Oneofs().ByName("payload").Fields()
 	for i := range payloads.Len() {
 		events := payloads.Get(i).Message().Oneofs()
 		choices := 1
@@ -29,7 +29,7 @@ func everyMessage(request string) []*wire.AgentMessage {
 			choices = events.Get(0).Fields().Len()
 		}
 		for choice := range choices {
-			m := new(wire.AgentMessage)
+			m := new(pb.AgentMessage)
 			populate(m.ProtoReflect().Mutable(payloads.Get(i)).Message(), request, choice)
 			all = append(all, m)
 		}
@@ -83,16 +83,16 @@ func TestEveryMessageOfAnAgentIsAmongTheSeeds(t *testing.T) {
 // knows as "r", and says anything. The request ends all the same, the agent's
 // neighbour is not disturbed, and every promise holds.
 func FuzzWhateverAnAgentSaysTheHubGoesOn(f *testing.F) {
-	var all []*wire.AgentMessage
+	var all []*pb.AgentMessage
 	for _, m := range everyMessage("r") {
 		f.Add(said(f, m))
 		f.Add(said(f, m, m))
 		all = append(all, m)
 	}
 	f.Add(said(f, all...))
-	f.Add(said(f, &wire.AgentMessage{}, &wire.AgentMessage{Payload: &wire.AgentMessage_Response{Response: &wire.MessageResponse{RequestId: "r"}}}))
-	call := &wire.ExecutePackTool{RequestId: "c", ToolName: "agent_ask", InputJson: `{"to":"neighbour","content":"hello"}`}
-	f.Add(said(f, &wire.AgentMessage{Payload: &wire.AgentMessage_ExecutePackTool{ExecutePackTool: call}}))
+	f.Add(said(f, &pb.AgentMessage{}, &pb.AgentMessage{Payload: &pb.AgentMessage_Response{Response: &pb.MessageResponse{RequestId: "r"}}}))
+	call := &pb.ExecutePackTool{RequestId: "c", ToolName: "agent_ask", InputJson: `{"to":"neighbour","content":"hello"}`}
+	f.Add(said(f, &pb.AgentMessage{Payload: &pb.AgentMessage_ExecutePackTool{ExecutePackTool: call}}))
 	f.Add([]byte{0xff})
 
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -106,7 +106,7 @@ func FuzzWhateverAnAgentSaysTheHubGoesOn(f *testing.F) {
 			request := a.prompt().GetRequestId()
 			var heard chan struct{}
 			for r := bytes.NewReader(raw); ; {
-				m := new(wire.AgentMessage)
+				m := new(pb.AgentMessage)
 				if protodelim.UnmarshalFrom(r, m) != nil {
 					break // the transport refuses it
 				}
@@ -147,7 +147,7 @@ func FuzzWhateverAnAgentSaysTheHubGoesOn(f *testing.F) {
 }
 
 // said is what an agent said, each message behind its length.
-func said(f *testing.F, messages ...*wire.AgentMessage) []byte {
+func said(f *testing.F, messages ...*pb.AgentMessage) []byte {
 	f.Helper()
 	var b bytes.Buffer
 	for _, m := range messages {

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // deliver tells the agent what the hub has for it. Its error says that the link is
@@ -50,7 +51,7 @@ func (s *session) comesTooLate(b hub.Batch) bool {
 
 // tell sends one message about a task. One that is too large ends the task, or
 // answers the injection, and leaves the agent alone.
-func (s *session) tell(ctx context.Context, task core.TaskID, m *wire.ServerMessage, sent func()) error {
+func (s *session) tell(ctx context.Context, task core.TaskID, m *pb.ServerMessage, sent func()) error {
 	err := s.send(ctx, m, sent)
 	if err == nil {
 		return nil
@@ -62,7 +63,7 @@ func (s *session) tell(ctx context.Context, task core.TaskID, m *wire.ServerMess
 	s.hub.Count(Name + ".refused.too_large")
 	f := core.NewFault(core.CodeTooLarge, "the message to agent %s has %d bytes, it takes %d: send less, or fewer attachments", s.card.ID, big.size, big.limit)
 	switch p := m.GetPayload().(type) {
-	case *wire.ServerMessage_InjectContext:
+	case *pb.ServerMessage_InjectContext:
 		s.mu.Lock()
 		in := s.injections[p.InjectContext.GetInjectionId()]
 		delete(s.injections, p.InjectContext.GetInjectionId())
@@ -85,7 +86,7 @@ type said struct {
 
 var _ core.AgentSink = (*said)(nil)
 
-func (t *said) tell(m *wire.ServerMessage) error { return t.session.tell(t.ctx, t.task.ID(), m, nil) }
+func (t *said) tell(m *pb.ServerMessage) error { return t.session.tell(t.ctx, t.task.ID(), m, nil) }
 
 // Assigned gives the task to the agent.
 func (t *said) Assigned(_ core.Event, b core.Assigned) error {
@@ -93,7 +94,7 @@ func (t *said) Assigned(_ core.Event, b core.Assigned) error {
 	if b.Agent != s.card.ID {
 		return nil
 	}
-	prompt, m, folded := promptOf(id, t.task.From(), t.task.Request())
+	prompt, m, folded := wire.PromptOf(id, t.task.From(), t.task.Request())
 	if prompt.GetContent() == "" && len(prompt.GetAttachments()) == 0 {
 		// A frame of another dialect's own kind: nothing of it has a place here.
 		s.hub.Count(Name + ".refused.foreign")
@@ -111,7 +112,7 @@ func (t *said) Assigned(_ core.Event, b core.Assigned) error {
 
 // ApprovalDecided tells the decision.
 func (t *said) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error {
-	return t.tell(&wire.ServerMessage{Payload: &wire.ServerMessage_ToolApproval{ToolApproval: approvalOf(b)}})
+	return t.tell(&pb.ServerMessage{Payload: &pb.ServerMessage_ToolApproval{ToolApproval: wire.ApprovalOf(b)}})
 }
 
 // Injected pushes context to an agent that declared injection.
@@ -122,7 +123,7 @@ func (t *said) Injected(_ core.Event, b core.Injected) error {
 		s.report(t.task.ID(), core.InjectionAnswered{ID: b.ID, Reason: "the agent does not take injections"}, nil)
 		return nil
 	}
-	id := ValidUTF8(b.ID)
+	id := wire.ValidUTF8(b.ID)
 	s.mu.Lock()
 	// InjectionAck names no request: ids of two tasks must not be mixed up.
 	if _, used := s.injections[id]; used || id == "" {
@@ -133,9 +134,9 @@ func (t *said) Injected(_ core.Event, b core.Injected) error {
 	}
 	s.injections[id] = injection{t.task.ID(), b.ID}
 	s.mu.Unlock()
-	in := injectOf(b)
+	in := wire.InjectOf(b)
 	in.InjectionId = id
-	return t.tell(&wire.ServerMessage{Payload: &wire.ServerMessage_InjectContext{InjectContext: in}})
+	return t.tell(&pb.ServerMessage{Payload: &pb.ServerMessage_InjectContext{InjectContext: in}})
 }
 
 // CancelRequested asks an agent that declared cancellation to stop.
@@ -145,7 +146,7 @@ func (t *said) CancelRequested(_ core.Event, b core.CancelRequested) error {
 		return nil
 	}
 	t.session.cancelling(t.task.ID(), b.Reason)
-	return t.tell(&wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: cancelOf(t.task.ID(), b)}})
+	return t.tell(&pb.ServerMessage{Payload: &pb.ServerMessage_CancelRequest{CancelRequest: wire.CancelOf(t.task.ID(), b)}})
 }
 
 // ended forgets the task.
@@ -163,6 +164,6 @@ func (t *said) Failed(core.Event, core.Failed) error { return t.ended() }
 // Cancelled implements core.AgentSink.
 func (t *said) Cancelled(core.Event, core.Cancelled) error { return t.ended() }
 
-func shutdownOf(reason string) *wire.ServerMessage {
-	return &wire.ServerMessage{Payload: &wire.ServerMessage_Shutdown{Shutdown: &wire.Shutdown{Reason: ValidUTF8(reason)}}}
+func shutdownOf(reason string) *pb.ServerMessage {
+	return &pb.ServerMessage{Payload: &pb.ServerMessage_Shutdown{Shutdown: &pb.Shutdown{Reason: wire.ValidUTF8(reason)}}}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 func TestATaskThatEndedBeforeItsAgentHeardOfItIsNotGivenAndTakesNoSlot(t *testing.T) {
@@ -28,7 +28,7 @@ func TestATaskThatEndedBeforeItsAgentHeardOfItIsNotGivenAndTakesNoSlot(t *testin
 	if err := asker.Cancel(task.ID(), "never mind"); err != nil {
 		t.Fatal(err)
 	}
-	conn, _ := coretest.Pipe[*wire.AgentMessage, *wire.ServerMessage](1)
+	conn, _ := coretest.Pipe[*pb.AgentMessage, *pb.ServerMessage](1)
 	s := newSession(h, conn, &Options{})
 	s.peer, s.card = peer, card
 	b, err := peer.Next(t.Context())

@@ -10,28 +10,35 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// Error texts that existing agents match (specification, section RegisterAgent).
+const (
+	textRegisterFirst = "first message must be RegisterAgent"
+	textIDRequired    = "agent_id is required"
 )
 
 // register takes the first message. Its error ends the stream.
-func (s *session) register(ctx context.Context, m *wire.AgentMessage) error {
-	p, ok := m.GetPayload().(*wire.AgentMessage_Register)
+func (s *session) register(ctx context.Context, m *pb.AgentMessage) error {
+	p, ok := m.GetPayload().(*pb.AgentMessage_Register)
 	if !ok {
-		return status(codes.InvalidArgument, textRegisterFirst)
+		return wire.Reason(codes.InvalidArgument, textRegisterFirst)
 	}
 	s.onTime()
 	if p.Register.GetAgentId() == "" {
-		return status(codes.InvalidArgument, textIDRequired)
+		return wire.Reason(codes.InvalidArgument, textIDRequired)
 	}
-	card, ext, err := cardOf(p.Register)
+	card, ext, err := wire.CardOf(p.Register)
 	if err != nil {
-		return statusOf(err)
+		return wire.ReasonOf(err)
 	}
 	instance := instanceID()
-	card.Metadata[metadataInstance] = json.RawMessage(`"` + instance + `"`)
+	card.Metadata[wire.MetadataInstance] = json.RawMessage(`"` + instance + `"`)
 	principal := s.opts.Principal
 	principal.Dialect = Name
 	if principal.ID == "" {
@@ -57,28 +64,28 @@ func (s *session) register(ctx context.Context, m *wire.AgentMessage) error {
 }
 
 // turnAway ends the stream of an agent that may not join.
-func (s *session) turnAway(ctx context.Context, id core.AgentID, ext extensions, f *core.Fault) error {
+func (s *session) turnAway(ctx context.Context, id core.AgentID, ext wire.Extensions, f *core.Fault) error {
 	text := f.Message
 	if f.Code == core.CodeConflict {
 		text = fmt.Sprintf("agent %s already registered", id)
 	}
 	s.log.Warn("agent turned away", "agent", presentable(id), "code", f.Code, "why", f.Message)
-	if !ext.registrationError || f.Code == core.CodeUnreachable { // which passes
-		return status(statuses[f.Code], text)
+	if !ext.RegistrationError || f.Code == core.CodeUnreachable { // which passes
+		return wire.Reason(wire.StatusOf(f.Code), text)
 	}
-	refusal := &wire.RegistrationError{Reason: text}
+	refusal := &pb.RegistrationError{Reason: text}
 	if f.Code == core.CodeConflict || f.Code == core.CodeInvalid { // another id would do
 		refusal.SuggestedId = string(s.freeID(id))
 	}
-	if err := s.send(ctx, &wire.ServerMessage{Payload: &wire.ServerMessage_RegistrationError{RegistrationError: refusal}}, nil); err != nil {
+	if err := s.send(ctx, &pb.ServerMessage{Payload: &pb.ServerMessage_RegistrationError{RegistrationError: refusal}}, nil); err != nil {
 		return err
 	}
 	return &link.Reason{Cause: link.Normal, Text: text}
 }
 
 // welcome is the answer to a registration (specification, section Welcome).
-func (s *session) welcome(p core.Principal, instance string) *wire.ServerMessage {
-	w := &wire.Welcome{
+func (s *session) welcome(p core.Principal, instance string) *pb.ServerMessage {
+	w := &pb.Welcome{
 		ServerId:    cmp.Or(s.opts.ServerID, s.hub.ID()),
 		AgentId:     string(s.card.ID),
 		InstanceId:  instance,
@@ -87,12 +94,12 @@ func (s *session) welcome(p core.Principal, instance string) *wire.ServerMessage
 		McpEndpoint: s.opts.MCPEndpoint,
 	}
 	for _, t := range s.peer.Tools() {
-		w.AvailableTools = append(w.AvailableTools, definitionOf(t))
+		w.AvailableTools = append(w.AvailableTools, wire.DefinitionOf(t))
 	}
 	if s.opts.Secrets != nil {
 		w.Secrets = s.opts.Secrets(s.card.ID)
 	}
-	return &wire.ServerMessage{Payload: &wire.ServerMessage_Welcome{Welcome: w}}
+	return &pb.ServerMessage{Payload: &pb.ServerMessage_Welcome{Welcome: w}}
 }
 
 // instanceLetters is the length of an instance id.

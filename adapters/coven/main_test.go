@@ -1,4 +1,4 @@
-package coven
+package coven_test
 
 import (
 	"testing"

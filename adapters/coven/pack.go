@@ -3,21 +3,23 @@ package coven
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/pack"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // PackConn is the connection of a pack: the hub sends, and the pack answers beside
 // it, by [PackService.ToolResult].
-type PackConn = link.Conn[*struct{}, *wire.ExecuteToolRequest]
+type PackConn = link.Conn[*struct{}, *pb.ExecuteToolRequest]
 
 // ServePack holds the registration of one pack to its end and returns why it ended:
 // its Code and Text are the gRPC status. accept is called once the pack is admitted,
@@ -25,11 +27,11 @@ type PackConn = link.Conn[*struct{}, *wire.ExecuteToolRequest]
 // the headers. When ServePack returns, whoever waits for the pack has been answered,
 // its tools are gone and nothing runs any more. Of the options the Principal,
 // MaxMessageBytes, Link and Logger count.
-func ServePack(ctx context.Context, h *hub.Hub, m *wire.PackManifest, accept func() (PackConn, error), opts Options) link.Reason {
+func ServePack(ctx context.Context, h *hub.Hub, m *pb.PackManifest, accept func() (PackConn, error), opts Options) link.Reason {
 	p := &packSession{hub: h, opts: opts.withDefaults(), id: m.GetPackId()}
 	p.log = p.opts.Logger.With("pack", p.id)
 	if p.id == "" {
-		return *status(codes.InvalidArgument, textPackIDRequired)
+		return *wire.Reason(codes.InvalidArgument, "pack_id is required")
 	}
 	principal := p.opts.Principal
 	principal.Dialect = Name
@@ -49,13 +51,13 @@ type packSession struct {
 	log  *slog.Logger
 	id   string
 	peer *hub.Session
-	link *link.Link[*struct{}, *wire.ExecuteToolRequest]
+	link *link.Link[*struct{}, *pb.ExecuteToolRequest]
 }
 
-func (p *packSession) serve(ctx context.Context, m *wire.PackManifest, accept func() (PackConn, error)) link.Reason {
-	if err := p.peer.Provide(p.id, toolsOf(m)); err != nil {
+func (p *packSession) serve(ctx context.Context, m *pb.PackManifest, accept func() (PackConn, error)) link.Reason {
+	if err := p.peer.Provide(p.id, wire.ToolsOf(m)); err != nil {
 		p.log.Warn("pack turned away", "why", err)
-		return *packStatus(core.AsFault(err))
+		return *packReason(core.AsFault(err))
 	}
 	conn, err := accept()
 	if err != nil {
@@ -78,7 +80,7 @@ func (p *packSession) pump(ctx context.Context) {
 		b, err := p.peer.Next(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				p.link.Close(*statusOf(err))
+				p.link.Close(*wire.ReasonOf(err))
 			}
 			return
 		}
@@ -93,7 +95,7 @@ func (p *packSession) pump(ctx context.Context) {
 
 // execute tells the pack what to do.
 func (p *packSession) execute(ctx context.Context, e *pack.Execution) error {
-	m := &wire.ExecuteToolRequest{ToolName: e.Tool, InputJson: ValidUTF8(string(e.Input)), RequestId: e.ID}
+	m := &pb.ExecuteToolRequest{ToolName: e.Tool, InputJson: wire.ValidUTF8(string(e.Input)), RequestId: e.ID}
 	size := proto.Size(m)
 	if size > p.opts.MaxMessageBytes {
 		p.hub.Count(Name + ".refused.too_large")
@@ -102,4 +104,12 @@ func (p *packSession) execute(ctx context.Context, e *pack.Execution) error {
 		return nil
 	}
 	return p.link.Send(ctx, m, size)
+}
+
+// packReason returns the reason to end the stream of a pack that may not register.
+func packReason(f *core.Fault) *link.Reason {
+	if strings.HasPrefix(f.Message, "tool name collision: ") {
+		return wire.Reason(codes.AlreadyExists, "tool collision: "+f.Message)
+	}
+	return wire.ReasonOf(f)
 }

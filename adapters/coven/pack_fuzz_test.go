@@ -11,17 +11,17 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // FuzzManifest registers whatever a pack may send. What is admitted can be shown to
 // agents and called; nothing of it stays.
 func FuzzManifest(f *testing.F) {
-	for _, m := range []*wire.PackManifest{
+	for _, m := range []*pb.PackManifest{
 		{},
-		{PackId: "p", Tools: []*wire.ToolDefinition{{Name: "x", InputSchemaJson: `{"properties":{"a":{"type":"string"}}}`, TimeoutSeconds: -1}}},
-		{PackId: "p", Tools: []*wire.ToolDefinition{{Name: "x", RequiredCapabilities: []string{"", "a"}}, {Name: "x"}}},
+		{PackId: "p", Tools: []*pb.ToolDefinition{{Name: "x", InputSchemaJson: `{"properties":{"a":{"type":"string"}}}`, TimeoutSeconds: -1}}},
+		{PackId: "p", Tools: []*pb.ToolDefinition{{Name: "x", RequiredCapabilities: []string{"", "a"}}, {Name: "x"}}},
 	} {
 		b, err := proto.Marshal(m)
 		if err != nil {
@@ -31,7 +31,7 @@ func FuzzManifest(f *testing.F) {
 	}
 	h := newHub(f, hub.Options{Schema: schemas.Compile})
 	f.Fuzz(func(t *testing.T, manifest, input []byte) {
-		m := new(wire.PackManifest)
+		m := new(pb.PackManifest)
 		if proto.Unmarshal(manifest, m) != nil {
 			return
 		}

@@ -14,13 +14,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // pack is a pack of which the test plays every message.
 type pack struct {
 	t       *testing.T
-	conn    *coretest.End[*wire.ExecuteToolRequest, *struct{}]
+	conn    *coretest.End[*pb.ExecuteToolRequest, *struct{}]
 	service *coven.PackService
 	end     chan link.Reason
 }
@@ -28,11 +28,11 @@ type pack struct {
 // connectPack registers a pack with the named tools. The test must end its connection.
 func connectPack(t *testing.T, h *hub.Hub, opts coven.Options, id string, tools ...string) *pack {
 	t.Helper()
-	server, client := coretest.Pipe[*struct{}, *wire.ExecuteToolRequest](0)
+	server, client := coretest.Pipe[*struct{}, *pb.ExecuteToolRequest](0)
 	p := &pack{t, client, coven.NewPackService(h, nil), make(chan link.Reason, 1)}
-	m := &wire.PackManifest{PackId: id}
+	m := &pb.PackManifest{PackId: id}
 	for _, name := range tools {
-		m.Tools = append(m.Tools, &wire.ToolDefinition{Name: name})
+		m.Tools = append(m.Tools, &pb.ToolDefinition{Name: name})
 	}
 	go func() {
 		p.end <- coven.ServePack(context.Background(), h, m, func() (coven.PackConn, error) { return server, nil }, opts)
@@ -43,7 +43,7 @@ func connectPack(t *testing.T, h *hub.Hub, opts coven.Options, id string, tools 
 }
 
 // call waits for what the pack is to do.
-func (p *pack) call() *wire.ExecuteToolRequest {
+func (p *pack) call() *pb.ExecuteToolRequest {
 	p.t.Helper()
 	m, err := p.conn.Receive(context.Background())
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *pack) call() *wire.ExecuteToolRequest {
 	return m
 }
 
-func (p *pack) answer(m *wire.ExecuteToolResponse) {
+func (p *pack) answer(m *pb.ExecuteToolResponse) {
 	p.t.Helper()
 	if _, err := p.service.ToolResult(context.Background(), m); err != nil {
 		p.t.Errorf("ToolResult: got error %v, want OK", err)
@@ -73,7 +73,7 @@ func TestACallThatIsTooLargeForThePackIsAnsweredWithoutIt(t *testing.T) {
 			t.Errorf("got %q, want too_large with the limit", got)
 		}
 		a.call("c", "x", `"x"`)
-		p.answer(&wire.ExecuteToolResponse{RequestId: p.call().GetRequestId(), Result: &wire.ExecuteToolResponse_OutputJson{OutputJson: "1"}})
+		p.answer(&pb.ExecuteToolResponse{RequestId: p.call().GetRequestId(), Result: &pb.ExecuteToolResponse_OutputJson{OutputJson: "1"}})
 		if got := a.result().GetOutputJson(); got != "1" {
 			t.Errorf("got %q, want the output of the next call", got)
 		}
@@ -91,14 +91,14 @@ func TestWhatAPackSaysOfAFailureReachesTheAgentAsItIs(t *testing.T) {
 			"execution failed: timeout: no": "execution failed: timeout: no", "": "", long: long[:64<<10],
 		} {
 			a.call("c", "x", "")
-			p.answer(&wire.ExecuteToolResponse{RequestId: p.call().GetRequestId(), Result: &wire.ExecuteToolResponse_Error{Error: said}})
+			p.answer(&pb.ExecuteToolResponse{RequestId: p.call().GetRequestId(), Result: &pb.ExecuteToolResponse_Error{Error: said}})
 			if got := a.result().GetError(); got != want {
 				t.Errorf("got %.100q, want %.100q", got, want)
 			}
 		}
 		for output, want := range map[string]string{"": "the output of the tool is not JSON", "sunny": "the output of the tool is not JSON"} {
 			a.call("c", "x", "")
-			p.answer(&wire.ExecuteToolResponse{RequestId: p.call().GetRequestId(), Result: &wire.ExecuteToolResponse_OutputJson{OutputJson: output}})
+			p.answer(&pb.ExecuteToolResponse{RequestId: p.call().GetRequestId(), Result: &pb.ExecuteToolResponse_OutputJson{OutputJson: output}})
 			if got := a.result().GetError(); got != want {
 				t.Errorf("output %q: got %q, want %q", output, got, want)
 			}
@@ -136,7 +136,7 @@ func TestPacksWorkToTheEndOfAHubThatStops(t *testing.T) {
 		closed := make(chan error, 1)
 		go func() { closed <- h.Close(context.Background(), "maintenance") }()
 		synctest.Wait()
-		p.answer(&wire.ExecuteToolResponse{RequestId: call.GetRequestId(), Result: &wire.ExecuteToolResponse_OutputJson{OutputJson: "1"}})
+		p.answer(&pb.ExecuteToolResponse{RequestId: call.GetRequestId(), Result: &pb.ExecuteToolResponse_OutputJson{OutputJson: "1"}})
 		if got := a.result().GetOutputJson(); got != "1" {
 			t.Errorf("got %q, want the output: packs work to the end", got)
 		}
@@ -153,7 +153,7 @@ func TestPacksWorkToTheEndOfAHubThatStops(t *testing.T) {
 
 func TestAPackWhoseClientHasGoneAlreadyLeavesNothingBehind(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
-		m := &wire.PackManifest{PackId: "p", Tools: []*wire.ToolDefinition{{Name: "x"}}}
+		m := &pb.PackManifest{PackId: "p", Tools: []*pb.ToolDefinition{{Name: "x"}}}
 		gone := errors.New("gone")
 		r := coven.ServePack(context.Background(), h, m, func() (coven.PackConn, error) { return nil, gone }, coven.Options{})
 		if r.Cause != link.PeerGone || !errors.Is(&r, gone) {

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/timer"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // receive takes the agent's messages in order. It runs in the reader loop and
 // waits for nothing but room in the agent's own queue.
-func (s *session) receive(ctx context.Context, m *wire.AgentMessage) error {
+func (s *session) receive(ctx context.Context, m *pb.AgentMessage) error {
 	if s.peer == nil {
 		// A goroutine keeps the stack that it once needed. Registering needs more
 		// than anything after it, so that another does it: an idle agent is to be
@@ -23,22 +24,22 @@ func (s *session) receive(ctx context.Context, m *wire.AgentMessage) error {
 		return <-registered
 	}
 	s.seen()
-	if ignoresFields(m) {
+	if wire.IgnoresFields(m) {
 		s.hub.Count(Name + ".ignored.unknown_fields")
 	}
 	switch p := m.GetPayload().(type) {
-	case *wire.AgentMessage_Response:
+	case *pb.AgentMessage_Response:
 		s.response(p.Response)
 		return s.settle(ctx)
-	case *wire.AgentMessage_Heartbeat:
-	case *wire.AgentMessage_InjectionAck:
+	case *pb.AgentMessage_Heartbeat:
+	case *pb.AgentMessage_InjectionAck:
 		s.injectionAck(p.InjectionAck)
-	case *wire.AgentMessage_ExecutePackTool:
+	case *pb.AgentMessage_ExecutePackTool:
 		return s.executeTool(ctx, p.ExecutePackTool)
-	case *wire.AgentMessage_Register:
+	case *pb.AgentMessage_Register:
 		s.refuse("second_register")
 	default:
-		if field, ok := firstUnknown(m); ok {
+		if field, ok := wire.FirstUnknown(m); ok {
 			s.refuse("unknown_payload", "field", field)
 		} else {
 			s.refuse("unset_payload")
@@ -56,18 +57,18 @@ func (s *session) seen() {
 }
 
 // response takes what the agent says of a request.
-func (s *session) response(m *wire.MessageResponse) {
-	body, foreign, err := eventOf(m)
+func (s *session) response(m *pb.MessageResponse) {
+	body, foreign, err := wire.EventOf(m)
 	if err != nil {
 		what := "usage"
-		if errors.Is(err, errNoEvent) {
+		if errors.Is(err, wire.ErrNoEvent) {
 			what = "unset_event"
 		}
 		s.refuse(what, "task", m.GetRequestId(), "why", err)
 		return
 	}
-	if e, ok := body.(core.Failed); ok && s.ext.faultCodes {
-		body = core.Failed{Fault: faultOf(e.Fault.Message)}
+	if e, ok := body.(core.Failed); ok && s.ext.FaultCodes {
+		body = core.Failed{Fault: wire.FaultOf(e.Fault.Message)}
 	}
 	task := core.TaskID(m.GetRequestId())
 	if c, ok := body.(core.Cancelled); ok && c.Reason == "" {
@@ -166,7 +167,7 @@ func (s *session) expectMore(task core.TaskID, lost core.SessionLost) {
 }
 
 // injectionAck takes the answer to an InjectContext.
-func (s *session) injectionAck(m *wire.InjectionAck) {
+func (s *session) injectionAck(m *pb.InjectionAck) {
 	s.mu.Lock()
 	in, ok := s.injections[m.GetInjectionId()]
 	delete(s.injections, m.GetInjectionId())
@@ -175,7 +176,7 @@ func (s *session) injectionAck(m *wire.InjectionAck) {
 		s.refuse("injection_ack", "injection", m.GetInjectionId())
 		return
 	}
-	answered := answeredOf(m)
+	answered := wire.AnsweredOf(m)
 	answered.ID = in.id
 	s.report(in.task, answered, nil)
 }

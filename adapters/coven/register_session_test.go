@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,13 +17,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 func TestTheFirstMessageMustBeRegisterAgent(t *testing.T) {
-	for name, first := range map[string]*wire.AgentMessage{
-		"a response":  {Payload: &wire.AgentMessage_Response{Response: &wire.MessageResponse{RequestId: "r"}}},
-		"a heartbeat": {Payload: &wire.AgentMessage_Heartbeat{Heartbeat: &wire.Heartbeat{}}},
+	for name, first := range map[string]*pb.AgentMessage{
+		"a response":  {Payload: &pb.AgentMessage_Response{Response: &pb.MessageResponse{RequestId: "r"}}},
+		"a heartbeat": {Payload: &pb.AgentMessage_Heartbeat{Heartbeat: &pb.Heartbeat{}}},
 		"nothing":     {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,8 +121,8 @@ func TestAnAgentThatAskedForItIsToldAFreeID(t *testing.T) {
 		next, _ := join(t, h, coven.Options{}, "twin-1")
 		second := connect(t, h, coven.Options{})
 		second.register("twin", "registration_error")
-		second.expect(&wire.ServerMessage{Payload: &wire.ServerMessage_RegistrationError{
-			RegistrationError: &wire.RegistrationError{Reason: "agent twin already registered", SuggestedId: "twin-2"},
+		second.expect(&pb.ServerMessage{Payload: &pb.ServerMessage_RegistrationError{
+			RegistrationError: &pb.RegistrationError{Reason: "agent twin already registered", SuggestedId: "twin-2"},
 		}})
 		if r := second.expectEnd(); r.Code != 0 {
 			t.Errorf("got status %d %q, want OK behind the RegistrationError", r.Code, r.Text)
@@ -154,7 +155,7 @@ func TestWelcomeTellsTheAgentWhereItIs(t *testing.T) {
 		if diff := cmp.Diff([]string{"agents_list", "agent_ask", "agent_delegate", "agent_result", "agent_notify", "agent_cancel", "task_readers"}, tools); diff != "" {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
-		want := &wire.Welcome{
+		want := &pb.Welcome{
 			ServerId: "the-hub", AgentId: "a", PrincipalId: "p-1", McpEndpoint: "http://127.0.0.1:8080/mcp", Secrets: map[string]string{"OWNER": "a"},
 			InstanceId: w.GetInstanceId(), McpToken: "the token", AvailableTools: w.GetAvailableTools(),
 		}
@@ -213,8 +214,8 @@ func TestAMessageThatSaysNothingIsRefusedAndNotTakenForAnEmptyOne(t *testing.T) 
 		q := ask(t, h)
 		task := q.question("a", "x")
 		p := a.prompt()
-		a.send(&wire.AgentMessage{})
-		a.respond(&wire.MessageResponse{RequestId: p.GetRequestId()})
+		a.send(&pb.AgentMessage{})
+		a.respond(&pb.MessageResponse{RequestId: p.GetRequestId()})
 		a.done(p.GetRequestId(), "ok")
 		q.until(task, core.KindDone)
 		if got, want := kinds(task), "opened assigned accepted done"; got != want {
@@ -253,5 +254,26 @@ func TestAnAgentThatDeclaresItRunsSeveralRequestsAtOnce(t *testing.T) {
 			}
 		}
 		a.hangUp()
+	})
+}
+
+func TestAnInstanceIDCanBeReadOutLoud(t *testing.T) {
+	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
+		seen := make(map[string]bool)
+		for range 1000 {
+			a, w := join(t, h, coven.Options{}, "a")
+			a.hangUp()
+			id := w.GetInstanceId()
+			if len(id) != 8 {
+				t.Fatalf("got %q, want 8 characters", id)
+			}
+			if i := strings.IndexAny(id, "0oO1lIi!"); i >= 0 {
+				t.Fatalf("got %q, want no %q in it", id, id[i])
+			}
+			if seen[id] {
+				t.Fatalf("got %q twice", id)
+			}
+			seen[id] = true
+		}
 	})
 }

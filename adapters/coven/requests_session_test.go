@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 func TestARequestReachesTheAgentAndItsAnswerTheAsker(t *testing.T) {
@@ -25,9 +25,9 @@ func TestARequestReachesTheAgentAndItsAnswerTheAsker(t *testing.T) {
 			To: core.ToAgent("a"), Thread: "th", Content: "read it", Attachments: []core.File{{Name: "f", MediaType: "text/plain", Data: []byte("x")}},
 		})
 		p := a.prompt()
-		want := &wire.SendMessage{
+		want := &pb.SendMessage{
 			RequestId: string(task.ID()), ThreadId: "th", Sender: "asker", Content: "read it",
-			Attachments: []*wire.FileAttachment{{Filename: "f", MimeType: "text/plain", Data: []byte("x")}},
+			Attachments: []*pb.FileAttachment{{Filename: "f", MimeType: "text/plain", Data: []byte("x")}},
 		}
 		if diff := cmp.Diff(want, p, protocmp.Transform()); diff != "" {
 			t.Errorf("SendMessage (-want +got):\n%s", diff)
@@ -37,15 +37,15 @@ func TestARequestReachesTheAgentAndItsAnswerTheAsker(t *testing.T) {
 			t.Errorf("receipt: got %s, want delivered", got)
 		}
 		id := p.GetRequestId()
-		a.respond(&wire.MessageResponse{RequestId: id, Event: &wire.MessageResponse_SessionInit{SessionInit: &wire.SessionInit{SessionId: "s"}}})
-		a.respond(&wire.MessageResponse{RequestId: id, Event: &wire.MessageResponse_Thinking{Thinking: "thinking..."}})
+		a.respond(&pb.MessageResponse{RequestId: id, Event: &pb.MessageResponse_SessionInit{SessionInit: &pb.SessionInit{SessionId: "s"}}})
+		a.respond(&pb.MessageResponse{RequestId: id, Event: &pb.MessageResponse_Thinking{Thinking: "thinking..."}})
 		a.text(id, "It ")
-		a.respond(&wire.MessageResponse{RequestId: id, Event: &wire.MessageResponse_ToolUse{ToolUse: &wire.ToolUse{Id: "t1", Name: "read", InputJson: "{}"}}})
-		a.respond(&wire.MessageResponse{RequestId: id, Event: &wire.MessageResponse_ToolState{ToolState: &wire.ToolStateUpdate{Id: "t1", State: wire.ToolState_TOOL_STATE_RUNNING}}})
-		a.respond(&wire.MessageResponse{RequestId: id, Event: &wire.MessageResponse_ToolResult{ToolResult: &wire.ToolResult{Id: "t1", Output: "x"}}})
-		a.respond(&wire.MessageResponse{RequestId: id, Event: &wire.MessageResponse_Usage{Usage: &wire.TokenUsage{InputTokens: 10, OutputTokens: 5}}})
-		a.respond(&wire.MessageResponse{RequestId: id, Event: &wire.MessageResponse_Usage{Usage: &wire.TokenUsage{InputTokens: 100, OutputTokens: 50}}})
-		a.respond(&wire.MessageResponse{RequestId: id, Event: &wire.MessageResponse_File{File: &wire.FileData{Filename: "out", MimeType: "a/b", Data: []byte{7}}}})
+		a.respond(&pb.MessageResponse{RequestId: id, Event: &pb.MessageResponse_ToolUse{ToolUse: &pb.ToolUse{Id: "t1", Name: "read", InputJson: "{}"}}})
+		a.respond(&pb.MessageResponse{RequestId: id, Event: &pb.MessageResponse_ToolState{ToolState: &pb.ToolStateUpdate{Id: "t1", State: pb.ToolState_TOOL_STATE_RUNNING}}})
+		a.respond(&pb.MessageResponse{RequestId: id, Event: &pb.MessageResponse_ToolResult{ToolResult: &pb.ToolResult{Id: "t1", Output: "x"}}})
+		a.respond(&pb.MessageResponse{RequestId: id, Event: &pb.MessageResponse_Usage{Usage: &pb.TokenUsage{InputTokens: 10, OutputTokens: 5}}})
+		a.respond(&pb.MessageResponse{RequestId: id, Event: &pb.MessageResponse_Usage{Usage: &pb.TokenUsage{InputTokens: 100, OutputTokens: 50}}})
+		a.respond(&pb.MessageResponse{RequestId: id, Event: &pb.MessageResponse_File{File: &pb.FileData{Filename: "out", MimeType: "a/b", Data: []byte{7}}}})
 		a.text(id, "says x.")
 		a.done(id, "It says x.")
 		q.until(task, core.KindDone)
@@ -228,8 +228,8 @@ func TestAnAgentMayLeaveWhileALostSessionIsGivenGrace(t *testing.T) {
 	})
 }
 
-func orphaned(request string) *wire.MessageResponse {
-	return &wire.MessageResponse{RequestId: request, Event: &wire.MessageResponse_SessionOrphaned{SessionOrphaned: &wire.SessionOrphaned{Reason: "Session expired"}}}
+func orphaned(request string) *pb.MessageResponse {
+	return &pb.MessageResponse{RequestId: request, Event: &pb.MessageResponse_SessionOrphaned{SessionOrphaned: &pb.SessionOrphaned{Reason: "Session expired"}}}
 }
 
 func TestAnUnknownEventReachesWhoeverReadsTheTask(t *testing.T) {
@@ -238,14 +238,14 @@ func TestAnUnknownEventReachesWhoeverReadsTheTask(t *testing.T) {
 		q := ask(t, h)
 		task := q.question("a", "x")
 		id := a.prompt().GetRequestId()
-		m := &wire.MessageResponse{RequestId: id}
+		m := &pb.MessageResponse{RequestId: id}
 		m.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 42, protowire.BytesType), []byte("new")))
 		a.respond(m)
 		e := q.until(task, core.KindForeign)
 		if diff := cmp.Diff(core.ForeignFrame{Dialect: "coven", Name: "event 42"}, e.Body); diff != "" {
 			t.Errorf("event (-want +got):\n%s", diff)
 		}
-		kept := new(wire.MessageResponse)
+		kept := new(pb.MessageResponse)
 		if e.Foreign == nil || proto.Unmarshal(e.Foreign.Wire, kept) != nil {
 			t.Fatalf("got foreign %v, want the bytes of the response", e.Foreign)
 		}

@@ -9,11 +9,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/timer"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // Serve holds the connection of one agent from its RegisterAgent to the end and
@@ -21,11 +22,11 @@ import (
 // specification names one, is the Code and Text of the reason. When Serve returns,
 // the connection is down, the agent has left the hub and nothing runs any more. It
 // keeps nothing of opts.
-func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[*wire.AgentMessage, *wire.ServerMessage], opts *Options) link.Reason {
+func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[*pb.AgentMessage, *pb.ServerMessage], opts *Options) link.Reason {
 	return newSession(h, conn, opts).run(ctx)
 }
 
-func newSession(h *hub.Hub, conn link.Conn[*wire.AgentMessage, *wire.ServerMessage], opts *Options) *session {
+func newSession(h *hub.Hub, conn link.Conn[*pb.AgentMessage, *pb.ServerMessage], opts *Options) *session {
 	s := &session{
 		hub:  h,
 		opts: opts.withDefaults(),
@@ -42,7 +43,7 @@ func (s *session) run(ctx context.Context) link.Reason {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	late := timer.After(&s.timers, s.opts.RegisterTimeout, func() {
-		s.link.Close(*status(codes.DeadlineExceeded, "no RegisterAgent within "+s.opts.RegisterTimeout.String()))
+		s.link.Close(*wire.Reason(codes.DeadlineExceeded, "no RegisterAgent within "+s.opts.RegisterTimeout.String()))
 	})
 	s.onTime = func() {
 		late.Stop()
@@ -74,7 +75,7 @@ type session struct {
 	hub    *hub.Hub
 	opts   Options
 	log    *slog.Logger
-	link   *link.Link[*wire.AgentMessage, *wire.ServerMessage]
+	link   *link.Link[*pb.AgentMessage, *pb.ServerMessage]
 	timers sync.WaitGroup // that are set, or run
 	// These belong to the reader loop: what stops the watch over the registration, what
 	// starts the pump, what ends it, once it was, and when the hub was last told that the
@@ -88,7 +89,7 @@ type session struct {
 	// after: the pump sends nothing before.
 	peer *hub.Session
 	card core.Card
-	ext  extensions
+	ext  wire.Extensions
 	// mcpToken is void once revoke was called, which is nil if there is none.
 	mcpToken string
 	revoke   func()
@@ -135,7 +136,7 @@ func (s *session) leave(ctx context.Context, why error) {
 	if err := s.shutdown(ctx, f.Message); err != nil {
 		return
 	}
-	s.link.Close(*statusOf(f))
+	s.link.Close(*wire.ReasonOf(f))
 }
 
 // settle sends the Shutdown that was put off until the agent has ended what it has:
@@ -173,7 +174,7 @@ type errTooLarge struct{ size, limit int }
 func (e *errTooLarge) Error() string { return "message over the limit" }
 
 // send queues a message, or returns *errTooLarge without sending it.
-func (s *session) send(ctx context.Context, m *wire.ServerMessage, sent func()) error {
+func (s *session) send(ctx context.Context, m *pb.ServerMessage, sent func()) error {
 	size := proto.Size(m)
 	if size > s.opts.MaxMessageBytes {
 		return &errTooLarge{size, s.opts.MaxMessageBytes}

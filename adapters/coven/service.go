@@ -1,22 +1,22 @@
 package coven
 
-import wire "github.com/dragoman-hub/dragoman/proto/coven"
+import pb "github.com/dragoman-hub/dragoman/proto/coven"
 
 // Service is the gRPC service coven.CovenControl.
 type Service struct {
-	wire.UnimplementedCovenControlServer
-	accept func(wire.CovenControl_AgentStreamServer) error
+	pb.UnimplementedCovenControlServer
+	accept func(pb.CovenControl_AgentStreamServer) error
 }
 
 // NewService returns a service that hands each stream to accept, which turns it
 // into a connection for [Serve] and returns the status that the stream ends with.
 // accept is called by the goroutine of each stream, and the stream ends when it
 // returns.
-func NewService(accept func(wire.CovenControl_AgentStreamServer) error) *Service {
+func NewService(accept func(pb.CovenControl_AgentStreamServer) error) *Service {
 	return &Service{accept: accept}
 }
 
 // AgentStream implements CovenControl.
-func (s *Service) AgentStream(stream wire.CovenControl_AgentStreamServer) error {
+func (s *Service) AgentStream(stream pb.CovenControl_AgentStreamServer) error {
 	return s.accept(stream)
 }

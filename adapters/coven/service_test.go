@@ -1,16 +1,23 @@
-package coven
+package coven_test
 
 import (
 	"errors"
 	"testing"
 
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 func TestTheServiceEndsAStreamAsAcceptSays(t *testing.T) {
 	want := errors.New("the end")
-	var s wire.CovenControlServer = NewService(func(wire.CovenControl_AgentStreamServer) error { return want })
+	var s pb.CovenControlServer = coven.NewService(func(pb.CovenControl_AgentStreamServer) error { return want })
 	if got := s.AgentStream(nil); !errors.Is(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestTheTranslationSaysWhatBecomesOfEveryKind(t *testing.T) {
+	if err := coven.Translation.Check(); err != nil {
+		t.Error(err)
 	}
 }

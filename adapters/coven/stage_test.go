@@ -17,18 +17,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/task"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // wired returns the hub's end and the agent's end of a connection.
-func wired(messages int) (link.Conn[*wire.AgentMessage, *wire.ServerMessage], link.Conn[*wire.ServerMessage, *wire.AgentMessage]) {
-	return coretest.ProtoPipe[wire.AgentMessage, wire.ServerMessage](messages)
+func wired(messages int) (link.Conn[*pb.AgentMessage, *pb.ServerMessage], link.Conn[*pb.ServerMessage, *pb.AgentMessage]) {
+	return coretest.ProtoPipe[pb.AgentMessage, pb.ServerMessage](messages)
 }
 
 // agent is an agent of which the test plays every message.
 type agent struct {
 	t    *testing.T
-	conn link.Conn[*wire.ServerMessage, *wire.AgentMessage]
+	conn link.Conn[*pb.ServerMessage, *pb.AgentMessage]
 	end  chan link.Reason
 }
 
@@ -44,7 +44,7 @@ func connect(t *testing.T, h *hub.Hub, opts coven.Options) *agent {
 }
 
 // join connects and registers, and returns the Welcome.
-func join(t *testing.T, h *hub.Hub, opts coven.Options, id string, features ...string) (*agent, *wire.Welcome) {
+func join(t *testing.T, h *hub.Hub, opts coven.Options, id string, features ...string) (*agent, *pb.Welcome) {
 	t.Helper()
 	a := connect(t, h, opts)
 	a.register(id, features...)
@@ -55,7 +55,7 @@ func join(t *testing.T, h *hub.Hub, opts coven.Options, id string, features ...s
 	return a, w
 }
 
-func (a *agent) send(m *wire.AgentMessage) {
+func (a *agent) send(m *pb.AgentMessage) {
 	a.t.Helper()
 	if err := a.conn.Send(context.Background(), m); err != nil {
 		a.t.Fatalf("send: got error %v, want none", err)
@@ -64,38 +64,38 @@ func (a *agent) send(m *wire.AgentMessage) {
 
 func (a *agent) register(id string, features ...string) {
 	a.t.Helper()
-	a.send(&wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: &wire.RegisterAgent{AgentId: id, ProtocolFeatures: features}}})
+	a.send(&pb.AgentMessage{Payload: &pb.AgentMessage_Register{Register: &pb.RegisterAgent{AgentId: id, ProtocolFeatures: features}}})
 }
 
-func (a *agent) respond(m *wire.MessageResponse) {
+func (a *agent) respond(m *pb.MessageResponse) {
 	a.t.Helper()
-	a.send(&wire.AgentMessage{Payload: &wire.AgentMessage_Response{Response: m}})
+	a.send(&pb.AgentMessage{Payload: &pb.AgentMessage_Response{Response: m}})
 }
 
 func (a *agent) text(request, text string) {
 	a.t.Helper()
-	a.respond(&wire.MessageResponse{RequestId: request, Event: &wire.MessageResponse_Text{Text: text}})
+	a.respond(&pb.MessageResponse{RequestId: request, Event: &pb.MessageResponse_Text{Text: text}})
 }
 
 func (a *agent) done(request, full string) {
 	a.t.Helper()
-	a.respond(&wire.MessageResponse{RequestId: request, Event: &wire.MessageResponse_Done{Done: &wire.Done{FullResponse: full}}})
+	a.respond(&pb.MessageResponse{RequestId: request, Event: &pb.MessageResponse_Done{Done: &pb.Done{FullResponse: full}}})
 }
 
 func (a *agent) fail(request, text string) {
 	a.t.Helper()
-	a.respond(&wire.MessageResponse{RequestId: request, Event: &wire.MessageResponse_Error{Error: text}})
+	a.respond(&pb.MessageResponse{RequestId: request, Event: &pb.MessageResponse_Error{Error: text}})
 }
 
 func (a *agent) call(id, tool, input string) {
 	a.t.Helper()
-	a.send(&wire.AgentMessage{Payload: &wire.AgentMessage_ExecutePackTool{
-		ExecutePackTool: &wire.ExecutePackTool{RequestId: id, ToolName: tool, InputJson: input},
+	a.send(&pb.AgentMessage{Payload: &pb.AgentMessage_ExecutePackTool{
+		ExecutePackTool: &pb.ExecutePackTool{RequestId: id, ToolName: tool, InputJson: input},
 	}})
 }
 
 // receive waits for the next message.
-func (a *agent) receive() *wire.ServerMessage {
+func (a *agent) receive() *pb.ServerMessage {
 	a.t.Helper()
 	m, err := a.conn.Receive(context.Background())
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *agent) receive() *wire.ServerMessage {
 }
 
 // prompt waits for the next message, which must be a SendMessage.
-func (a *agent) prompt() *wire.SendMessage {
+func (a *agent) prompt() *pb.SendMessage {
 	a.t.Helper()
 	m := a.receive()
 	if m.GetSendMessage() == nil {
@@ -115,7 +115,7 @@ func (a *agent) prompt() *wire.SendMessage {
 }
 
 // expect waits for the next message, which must be want.
-func (a *agent) expect(want *wire.ServerMessage) {
+func (a *agent) expect(want *pb.ServerMessage) {
 	a.t.Helper()
 	if diff := cmp.Diff(want, a.receive(), protocmp.Transform()); diff != "" {
 		a.t.Errorf("message (-want +got):\n%s", diff)

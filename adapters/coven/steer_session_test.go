@@ -14,11 +14,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/task"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-func cancelOf(request, reason string) *wire.ServerMessage {
-	return &wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: &wire.CancelRequest{RequestId: request, Reason: proto.String(reason)}}}
+func cancelOf(request, reason string) *pb.ServerMessage {
+	return &pb.ServerMessage{Payload: &pb.ServerMessage_CancelRequest{CancelRequest: &pb.CancelRequest{RequestId: request, Reason: proto.String(reason)}}}
 }
 
 func TestACancelReachesAnAgentThatDeclaredCancellation(t *testing.T) {
@@ -32,7 +32,7 @@ func TestACancelReachesAnAgentThatDeclaredCancellation(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.expect(cancelOf(id, "user_requested"))
-		a.respond(&wire.MessageResponse{RequestId: id, Event: &wire.MessageResponse_Cancelled{Cancelled: &wire.Cancelled{Reason: "user_requested"}}})
+		a.respond(&pb.MessageResponse{RequestId: id, Event: &pb.MessageResponse_Cancelled{Cancelled: &pb.Cancelled{Reason: "user_requested"}}})
 		if got := q.until(task, core.KindCancelled).Body.(core.Cancelled).Reason; got != "user_requested" {
 			t.Errorf("reason: got %q, want %q", got, "user_requested")
 		}
@@ -120,26 +120,26 @@ func TestContextIsInjectedAndItsAnswerComesBack(t *testing.T) {
 		}
 		first := a.receive().GetInjectContext()
 		if first.GetInjectionId() != "inj1" || first.GetContent() != in.Content || first.GetSource() != "system" ||
-			first.GetPriority() != wire.InjectionPriority_INJECTION_PRIORITY_IMMEDIATE {
+			first.GetPriority() != pb.InjectionPriority_INJECTION_PRIORITY_IMMEDIATE {
 			t.Errorf("got %v, want it as it was injected", first)
 		}
 		second := a.receive().GetInjectContext()
 		if second.GetInjectionId() == "inj1" {
 			t.Error("both injections have one id: an acknowledgement could not be told apart")
 		}
-		a.send(&wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: &wire.InjectionAck{
+		a.send(&pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: &pb.InjectionAck{
 			InjectionId: second.GetInjectionId(), Accepted: false, Reason: proto.String("too long"),
 		}}})
 		got := q.until(two, core.KindInjectionAnswered).Body
 		if want := (core.InjectionAnswered{ID: "inj1", Reason: "too long"}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-		a.send(&wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: &wire.InjectionAck{InjectionId: "inj1", Accepted: true}}})
+		a.send(&pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: &pb.InjectionAck{InjectionId: "inj1", Accepted: true}}})
 		got = q.until(one, core.KindInjectionAnswered).Body
 		if want := (core.InjectionAnswered{ID: "inj1", Accepted: true}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-		a.send(&wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: &wire.InjectionAck{InjectionId: "inj1", Accepted: true}}})
+		a.send(&pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: &pb.InjectionAck{InjectionId: "inj1", Accepted: true}}})
 		synctest.Wait()
 		if got := h.Counters()["coven.refused.injection_ack"]; got != 1 {
 			t.Errorf("a second acknowledgement: got counter %d, want 1", got)
@@ -158,13 +158,13 @@ func TestAnApprovalIsAskedForAndDecided(t *testing.T) {
 		task := q.open(core.Request{To: core.ToAgent("a"), Content: "x", Deadline: time.Now().Add(time.Hour)})
 		id := a.prompt().GetRequestId()
 		request := func(tool string) {
-			a.respond(&wire.MessageResponse{RequestId: id, Event: &wire.MessageResponse_ToolApprovalRequest{
-				ToolApprovalRequest: &wire.ToolApprovalRequest{Id: tool, Name: "bash", InputJson: `{"cmd":"ls"}`},
+			a.respond(&pb.MessageResponse{RequestId: id, Event: &pb.MessageResponse_ToolApprovalRequest{
+				ToolApprovalRequest: &pb.ToolApprovalRequest{Id: tool, Name: "bash", InputJson: `{"cmd":"ls"}`},
 			}})
 		}
-		decision := func(tool string, approved, all bool) *wire.ServerMessage {
-			return &wire.ServerMessage{Payload: &wire.ServerMessage_ToolApproval{
-				ToolApproval: &wire.ToolApprovalResponse{Id: tool, Approved: approved, ApproveAll: all},
+		decision := func(tool string, approved, all bool) *pb.ServerMessage {
+			return &pb.ServerMessage{Payload: &pb.ServerMessage_ToolApproval{
+				ToolApproval: &pb.ToolApprovalResponse{Id: tool, Approved: approved, ApproveAll: all},
 			}}
 		}
 		request("t1")
@@ -223,7 +223,7 @@ func TestAHubThatStopsLetsTheAgentFinishAndThenSendsShutdown(t *testing.T) {
 			defer cancel()
 			closed <- h.Close(ctx, "maintenance")
 		}()
-		shutdown := &wire.ServerMessage{Payload: &wire.ServerMessage_Shutdown{Shutdown: &wire.Shutdown{Reason: "maintenance"}}}
+		shutdown := &pb.ServerMessage{Payload: &pb.ServerMessage_Shutdown{Shutdown: &pb.Shutdown{Reason: "maintenance"}}}
 		idle.expect(shutdown)
 		synctest.Wait()
 		a.text(id, "nearly")
@@ -288,7 +288,7 @@ func TestAHeartbeatIsASignOfLife(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		after(time.Minute)
-		a.send(&wire.AgentMessage{Payload: &wire.AgentMessage_Heartbeat{Heartbeat: &wire.Heartbeat{TimestampMs: 1}}})
+		a.send(&pb.AgentMessage{Payload: &pb.AgentMessage_Heartbeat{Heartbeat: &pb.Heartbeat{TimestampMs: 1}}})
 		synctest.Wait()
 		status, _ := h.Agent("a")
 		if got, want := status.Load.LastSeen, time.Now(); !got.Equal(want) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -36,7 +37,7 @@ func presentable(id core.AgentID) string {
 			return -1
 		}
 		return r
-	}, CutText(string(id), core.MaxIDBytes-len("-")-instanceLetters))
+	}, wire.CutText(string(id), core.MaxIDBytes-len("-")-instanceLetters))
 	text = strings.TrimSpace(text)
 	if core.CheckAgentID(core.AgentID(text)) != nil {
 		return "agent" // it means something else in an address, or nothing is left

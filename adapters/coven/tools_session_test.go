@@ -11,11 +11,11 @@ import (
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // result waits for the next message, which must be a PackToolResult.
-func (a *agent) result() *wire.PackToolResult {
+func (a *agent) result() *pb.PackToolResult {
 	a.t.Helper()
 	m := a.receive()
 	if m.GetPackToolResult() == nil {
@@ -172,7 +172,7 @@ func TestAnAgentThatLeavesWhileAToolRunsTakesNothingWithIt(t *testing.T) {
 		if got := b.receive().GetCancelRequest(); got.GetRequestId() != p.GetRequestId() {
 			t.Errorf("got %v, want the question of the agent that left to be cancelled", got)
 		}
-		b.respond(&wire.MessageResponse{RequestId: p.GetRequestId(), Event: &wire.MessageResponse_Cancelled{Cancelled: &wire.Cancelled{}}})
+		b.respond(&pb.MessageResponse{RequestId: p.GetRequestId(), Event: &pb.MessageResponse_Cancelled{Cancelled: &pb.Cancelled{}}})
 		synctest.Wait()
 		b.hangUp()
 	})

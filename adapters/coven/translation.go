@@ -1,9 +1,16 @@
 package coven
 
-import "github.com/dragoman-hub/dragoman/core"
+import (
+	"github.com/dragoman-hub/dragoman/adapters/coven/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
+	"github.com/dragoman-hub/dragoman/core"
+)
 
-// Translation says what becomes of every kind. A Coven agent asks with the hub's
-// tools; it is the clients of Coven that take part as requesters.
+// Name is the name of the dialect.
+const Name = wire.Name
+
+// Translation declares the disposition of every kind. Agents ask with the hub's tools;
+// the requesters of Coven are the clients of package conversation.
 var Translation = core.Translation{
 	Dialect: Name,
 	FromAgent: core.Table{
@@ -55,8 +62,8 @@ var Translation = core.Translation{
 		core.KindFailed:            {How: core.Internal, With: "the agent said it, or was told to cancel"},
 		core.KindCancelled:         {How: core.Internal, With: "the agent said it, or was told to cancel"},
 	},
-	FromRequester: fromClient,
-	ToRequester:   toClient,
+	FromRequester: conversation.FromClient,
+	ToRequester:   conversation.ToClient,
 	Commands: core.CommandTable{
 		core.ActOpen:      "ExecutePackTool of agent_ask, agent_delegate or agent_notify; ClientService.SendMessage",
 		core.ActCancel:    "ExecutePackTool of agent_cancel",

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // specimens are one event of every kind, or for a kind that is not said to agents the
@@ -49,7 +49,7 @@ func TestWhatAnAgentCannotBeToldAsItIsIsCounted(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				conn, _ := coretest.Pipe[*wire.AgentMessage, *wire.ServerMessage](1)
+				conn, _ := coretest.Pipe[*pb.AgentMessage, *pb.ServerMessage](1)
 				s := newSession(h, conn, &Options{})
 				s.peer, s.card = peer, card
 				body := specimens[k]

@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/task"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // hire lets an agent work at the hub and waits until it has joined. Its Work ends
@@ -27,7 +27,7 @@ func hire(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler, opts ..
 	server, client := wired(64)
 	ctx, cancel := context.WithCancel(context.Background())
 	joined, served, worked := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	opts = append(opts, covenclient.WithHeartbeat(0), covenclient.WithJoined(func(*wire.Welcome) { close(joined) }))
+	opts = append(opts, covenclient.WithHeartbeat(0), covenclient.WithJoined(func(*pb.Welcome) { close(joined) }))
 	go func() { coven.Serve(context.Background(), h, server, &coven.Options{}); close(served) }()
 	go func() { worked <- covenclient.Work(ctx, client, card, handle, opts...) }()
 	quit = func() error {

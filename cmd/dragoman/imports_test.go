@@ -96,6 +96,11 @@ var table = []row{
 	// The codecs that have a package of their own.
 	codec("acp"),
 	codec("parallax"),
+	{
+		from: []string{"adapters/coven/wire"},
+		own:  append([]string{"core", "core/link", "core/tool", "proto/coven/..."}, leaves...), // reasons to end a stream, and tools
+		lib:  []string{"google.golang.org/grpc/codes", "google.golang.org/protobuf"},
+	},
 
 	// What the program uses to be an agent or a client of a dialect. It knows no hub.
 	clientEnd("acp"),
@@ -153,7 +158,7 @@ func clientEnd(name string, lib ...string) row {
 	return row{
 		from: []string{"adapters/" + name + "/client"},
 		own: append([]string{
-			"core", "core/agent", "core/link", "adapters/" + name, "adapters/" + name + "/wire", "proto/" + name + "/...", "schemas",
+			"core", "core/agent", "core/link", "adapters/" + name + "/wire", "proto/" + name + "/...", "schemas",
 		}, leaves...),
 		lib: lib,
 	}
@@ -330,7 +335,12 @@ func TestRepositoryImportTableRefusesWhatItShould(t *testing.T) {
 		{from: "adapters/acp/wire", to: "core/hub"},
 		{from: "adapters/acp/wire", to: "adapters/acp"},
 		{from: "adapters/acp", to: "adapters/acp/wire", allowed: true},
-		{from: "adapters/coven/client", to: "adapters/coven", allowed: true},
+		{from: "adapters/coven/wire", to: "core/link", allowed: true},
+		{from: "adapters/coven/wire", to: "core/hub"},
+		{from: "adapters/coven/wire", to: "adapters/coven"},
+		{from: "adapters/coven", to: "adapters/coven/conversation", allowed: true},
+		{from: "adapters/coven/client", to: "adapters/coven/wire", allowed: true},
+		{from: "adapters/coven/client", to: "adapters/coven"},
 		{from: "adapters/coven/client", to: "core/hub"},
 		{from: "adapters/acp/client", to: "adapters/acp/wire", inTest: true, allowed: true},
 		{from: "adapters/acp/client", to: "adapters/coven", inTest: true},

@@ -17,7 +17,7 @@ var readers = map[string]struct {
 	what string
 }{
 	"adapters/acp/wire":          {1, "what can be read of an envelope that is broken"},
-	"adapters/coven":             {3, "what the hub has written or read before, in binary frames"},
+	"adapters/coven/wire":        {3, "what the hub has written or read before, in binary frames"},
 	"adapters/nats":              {4, "the files of the journal"},
 	"adapters/parallax":          {2, "frames on their way out, and numbers of a heartbeat"},
 	"adapters/parallax/control":  {1, "what is told of a task, on its way out"},

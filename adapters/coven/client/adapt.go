@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -34,26 +34,26 @@ func adapt(b core.Body, texted bool, maxBytes int) []core.Body {
 		}
 		return []core.Body{core.Thinking{Text: "estimated time: " + b.Estimate.String()}}
 	case core.Text:
-		return coven.Pieces(b.Text, piece)
+		return wire.Pieces(b.Text, piece)
 	case core.Cancelled:
-		return []core.Body{core.Cancelled{Reason: coven.CutText(b.Reason, piece)}}
+		return []core.Body{core.Cancelled{Reason: wire.CutText(b.Reason, piece)}}
 	case core.Failed:
-		text := coven.Unexplained
+		text := wire.Unexplained
 		if b.Fault != nil {
-			text = coven.FaultText(b.Fault)
+			text = wire.FaultText(b.Fault)
 		}
-		return []core.Body{core.Failed{Fault: core.NewFault(core.CodeInternal, "%s", coven.CutText(text, piece))}}
+		return []core.Body{core.Failed{Fault: core.NewFault(core.CodeInternal, "%s", wire.CutText(text, piece))}}
 	case core.Done:
 		var out []core.Body
 		if note := footnote(b); note != "" {
 			out = append(out, core.Thinking{Text: note})
 		}
-		text := coven.ValidUTF8(b.Text)
+		text := wire.ValidUTF8(b.Text)
 		if len(b.Data) > 0 {
-			data := coven.Fenced("Data", b.Data)
+			data := wire.Fenced("Data", b.Data)
 			switch {
 			case texted:
-				out = append(out, coven.Pieces("\n\n"+data, piece)...)
+				out = append(out, wire.Pieces("\n\n"+data, piece)...)
 			case text != "":
 				text += "\n\n" + data
 			default:
@@ -62,7 +62,7 @@ func adapt(b core.Body, texted bool, maxBytes int) []core.Body {
 		}
 		if len(text) > piece {
 			if !texted {
-				out = append(out, coven.Pieces(text, piece)...)
+				out = append(out, wire.Pieces(text, piece)...)
 			}
 			text = "" // full_response is optional, and the pieces outrank it
 		}

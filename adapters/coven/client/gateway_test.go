@@ -13,21 +13,21 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // gateway is a server of which the test plays every message, for an agent's end
 // that has no hub of ours before it.
 type gateway struct {
 	t    *testing.T
-	conn link.Conn[*wire.AgentMessage, *wire.ServerMessage]
+	conn link.Conn[*pb.AgentMessage, *pb.ServerMessage]
 	end  chan error
 }
 
 // employ lets an agent work for a gateway, in a bubble.
 func employ(t *testing.T, handle core.Handler, opts ...client.WorkOption) *gateway {
 	t.Helper()
-	server, agent := coretest.ProtoPipe[wire.AgentMessage, wire.ServerMessage](64)
+	server, agent := coretest.ProtoPipe[pb.AgentMessage, pb.ServerMessage](64)
 	g := &gateway{t: t, conn: server, end: make(chan error, 1)}
 	go func() { g.end <- client.Work(context.Background(), agent, core.Card{ID: "a"}, handle, opts...) }()
 	if got := g.receive().GetRegister().GetAgentId(); got != "a" {
@@ -36,7 +36,7 @@ func employ(t *testing.T, handle core.Handler, opts ...client.WorkOption) *gatew
 	return g
 }
 
-func (g *gateway) receive() *wire.AgentMessage {
+func (g *gateway) receive() *pb.AgentMessage {
 	g.t.Helper()
 	m, err := g.conn.Receive(context.Background())
 	if err != nil {
@@ -45,21 +45,21 @@ func (g *gateway) receive() *wire.AgentMessage {
 	return m
 }
 
-func (g *gateway) send(m *wire.ServerMessage) {
+func (g *gateway) send(m *pb.ServerMessage) {
 	g.t.Helper()
 	if err := g.conn.Send(context.Background(), m); err != nil {
 		g.t.Fatalf("send: got error %v, want none", err)
 	}
 }
 
-func (g *gateway) welcome() { g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_Welcome{}}) }
+func (g *gateway) welcome() { g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_Welcome{}}) }
 
 func (g *gateway) prompt(id string) {
-	g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_SendMessage{SendMessage: &wire.SendMessage{RequestId: id, Content: id}}})
+	g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_SendMessage{SendMessage: &pb.SendMessage{RequestId: id, Content: id}}})
 }
 
 func (g *gateway) cancel(id, reason string) {
-	g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: &wire.CancelRequest{RequestId: id, Reason: &reason}}})
+	g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_CancelRequest{CancelRequest: &pb.CancelRequest{RequestId: id, Reason: &reason}}})
 }
 
 // hangUp ends the stream for the reason and returns what Work returned.
@@ -213,11 +213,11 @@ func TestWhatTheGatewaySaysOutOfTurnChangesNothing(t *testing.T) {
 		g := employ(t, silent, client.WithHeartbeat(0))
 		g.welcome()
 		g.welcome()
-		g.send(&wire.ServerMessage{})
-		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_RegistrationError{RegistrationError: &wire.RegistrationError{Reason: "late"}}})
-		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_ToolApproval{ToolApproval: &wire.ToolApprovalResponse{Id: "?"}}})
-		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_PackToolResult{PackToolResult: &wire.PackToolResult{RequestId: "?"}}})
-		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_InjectContext{InjectContext: &wire.InjectContext{InjectionId: "i"}}})
+		g.send(&pb.ServerMessage{})
+		g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_RegistrationError{RegistrationError: &pb.RegistrationError{Reason: "late"}}})
+		g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_ToolApproval{ToolApproval: &pb.ToolApprovalResponse{Id: "?"}}})
+		g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_PackToolResult{PackToolResult: &pb.PackToolResult{RequestId: "?"}}})
+		g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_InjectContext{InjectContext: &pb.InjectContext{InjectionId: "i"}}})
 		if ack := g.receive().GetInjectionAck(); ack.GetInjectionId() != "i" || ack.GetAccepted() || ack.GetReason() == "" {
 			t.Errorf("got %v, want the injection refused with a reason", ack)
 		}
@@ -225,7 +225,7 @@ func TestWhatTheGatewaySaysOutOfTurnChangesNothing(t *testing.T) {
 		if m := g.receive().GetResponse(); m.GetDone() == nil {
 			t.Errorf("got %v, want the request done", m)
 		}
-		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_Shutdown{Shutdown: &wire.Shutdown{Reason: "bye"}}})
+		g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_Shutdown{Shutdown: &pb.Shutdown{Reason: "bye"}}})
 		if err := <-g.end; err != nil {
 			t.Errorf("got %v, want nil behind a Shutdown", err)
 		}
@@ -243,7 +243,7 @@ func TestAnEmptyResultOfAToolIsAnError(t *testing.T) {
 		g.welcome()
 		g.prompt("r")
 		call := g.receive().GetExecutePackTool()
-		g.send(&wire.ServerMessage{Payload: &wire.ServerMessage_PackToolResult{PackToolResult: &wire.PackToolResult{RequestId: call.GetRequestId()}}})
+		g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_PackToolResult{PackToolResult: &pb.PackToolResult{RequestId: call.GetRequestId()}}})
 		if err := <-got; !errors.Is(err, &core.Fault{Code: core.CodeInternal}) {
 			t.Errorf("got %v, want an internal Fault", err)
 		}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // jobKey is where a handler's context keeps its job.
@@ -40,7 +40,7 @@ func CallTool(ctx context.Context, name string, input json.RawMessage) (json.Raw
 		return nil, err
 	}
 	w, id := j.worker, core.NewID()
-	answer := make(chan *wire.PackToolResult, 1)
+	answer := make(chan *pb.PackToolResult, 1)
 	w.mu.Lock()
 	w.calls[id] = answer
 	w.mu.Unlock()
@@ -49,17 +49,17 @@ func CallTool(ctx context.Context, name string, input json.RawMessage) (json.Raw
 		delete(w.calls, id)
 		w.mu.Unlock()
 	}()
-	call := &wire.ExecutePackTool{RequestId: id, ToolName: coven.ValidUTF8(name), InputJson: coven.ValidUTF8(string(input))}
-	if err := w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_ExecutePackTool{ExecutePackTool: call}}); err != nil {
+	call := &pb.ExecutePackTool{RequestId: id, ToolName: wire.ValidUTF8(name), InputJson: wire.ValidUTF8(string(input))}
+	if err := w.send(ctx, &pb.AgentMessage{Payload: &pb.AgentMessage_ExecutePackTool{ExecutePackTool: call}}); err != nil {
 		return nil, err
 	}
 	select {
 	case r := <-answer:
 		switch r := r.GetResult().(type) {
-		case *wire.PackToolResult_OutputJson:
+		case *pb.PackToolResult_OutputJson:
 			return json.RawMessage(r.OutputJson), nil
-		case *wire.PackToolResult_Error:
-			f, beside := coven.ToolFailureOf(r.Error)
+		case *pb.PackToolResult_Error:
+			f, beside := wire.ToolFailureOf(r.Error)
 			return beside, f
 		}
 		return nil, core.NewFault(core.CodeInternal, "the result of %s is empty", name)

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // job is one request at the agent's end. Its handler's context leads to it.
 type job struct {
 	worker  *worker
-	message *wire.SendMessage
+	message *pb.SendMessage
 
 	mu     sync.Mutex
 	ended  bool                                 // its end was said
@@ -38,7 +38,7 @@ func (w *worker) run(ctx context.Context, _ string, j *job) {
 	var err error
 	begun := cancelled(ctx) == nil
 	if begun {
-		r := coven.RequestOf(j.message)
+		r := wire.RequestOf(j.message)
 		r.To = core.ToAgent(w.card.ID)
 		err = w.handle(ctx, r, func(b core.Body) error { return w.say(ctx, j, b) })
 	}
@@ -112,7 +112,7 @@ func (w *worker) say(ctx context.Context, j *job, b core.Body) error {
 // until ctx ends or the link is closed.
 func (w *worker) tell(ctx context.Context, request string, b core.Body, texted bool) error {
 	if a, ok := b.(core.InjectionAnswered); ok {
-		return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: coven.AckOf(a)}})
+		return w.send(ctx, &pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: wire.AckOf(a)}})
 	}
 	if native(b, w.maxBytes) {
 		return w.respond(ctx, request, b)
@@ -127,14 +127,14 @@ func (w *worker) tell(ctx context.Context, request string, b core.Body, texted b
 
 // respond sends one response.
 func (w *worker) respond(ctx context.Context, request string, b core.Body) error {
-	m, err := coven.ResponseOf(request, b, nil)
+	m, err := wire.ResponseOf(request, b, nil)
 	if err != nil {
 		return err
 	}
 	// In one piece of memory, since there are many.
 	whole := &struct {
-		wire.AgentMessage
-		payload wire.AgentMessage_Response
+		pb.AgentMessage
+		payload pb.AgentMessage_Response
 	}{}
 	whole.payload.Response, whole.Payload = m, &whole.payload
 	return w.send(ctx, &whole.AgentMessage)

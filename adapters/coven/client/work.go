@@ -10,11 +10,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/link"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // DefaultHeartbeat is how often an agent that has nothing else to say sends a
@@ -37,7 +37,7 @@ func WithInjections(take func(core.Injected) (accepted bool, reason string)) Wor
 
 // WithJoined calls joined with the hub's Welcome, in the reader loop, before the
 // first request.
-func WithJoined(joined func(*wire.Welcome)) WorkOption {
+func WithJoined(joined func(*pb.Welcome)) WorkOption {
 	return func(w *worker) { w.onJoined = joined }
 }
 
@@ -66,11 +66,11 @@ func WithLink(o link.Options) WorkOption {
 // Fault when the hub turned the agent away (conflict: the id is taken), the cause
 // of ctx when that ended, and otherwise the *[link.Reason] for which the connection
 // was lost. It returns once every handler has; conn is closed then.
-func Work(ctx context.Context, conn link.Conn[*wire.ServerMessage, *wire.AgentMessage], card core.Card, handle core.Handler, opts ...WorkOption) error {
+func Work(ctx context.Context, conn link.Conn[*pb.ServerMessage, *pb.AgentMessage], card core.Card, handle core.Handler, opts ...WorkOption) error {
 	card.MaxConcurrent = max(card.MaxConcurrent, 1)
 	w := &worker{
-		card: card, handle: handle, heartbeat: DefaultHeartbeat, maxBytes: coven.DefaultMaxMessageBytes,
-		calls:     make(map[string]chan *wire.PackToolResult),
+		card: card, handle: handle, heartbeat: DefaultHeartbeat, maxBytes: wire.DefaultMaxMessageBytes,
+		calls:     make(map[string]chan *pb.PackToolResult),
 		approvals: make(map[string][]chan core.ApprovalDecided),
 	}
 	for _, o := range opts {
@@ -86,7 +86,7 @@ func Work(ctx context.Context, conn link.Conn[*wire.ServerMessage, *wire.AgentMe
 	}
 	w.link = link.New(conn, w.linkOptions)
 	// It fits, and the queue is empty: this does not wait and cannot fail.
-	_ = w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: register}})
+	_ = w.send(ctx, &pb.AgentMessage{Payload: &pb.AgentMessage_Register{Register: register}})
 
 	// Handlers are told of the end only once nothing more is sent: what they make of
 	// it must not look like an answer.
@@ -109,12 +109,12 @@ type worker struct {
 	card        core.Card
 	handle      core.Handler
 	inject      func(core.Injected) (bool, string)
-	onJoined    func(*wire.Welcome)
+	onJoined    func(*pb.Welcome)
 	heartbeat   time.Duration
 	maxBytes    int
 	linkOptions link.Options
 
-	link   *link.Link[*wire.ServerMessage, *wire.AgentMessage]
+	link   *link.Link[*pb.ServerMessage, *pb.AgentMessage]
 	tasks  *agent.Tasks[*job] // by request id
 	spoken atomic.Bool        // something was sent since the last look
 
@@ -123,22 +123,22 @@ type worker struct {
 	refused *core.Fault
 
 	mu        sync.Mutex
-	calls     map[string]chan *wire.PackToolResult
+	calls     map[string]chan *pb.PackToolResult
 	approvals map[string][]chan core.ApprovalDecided // by tool id, first come first served
 	leaving   bool                                   // Shutdown was received
 }
 
-func (w *worker) registration() (*wire.RegisterAgent, error) {
-	features := []string{coven.FeatureUsage, coven.FeatureToolStates, coven.FeatureCancellation, coven.FeatureRegistrationError, coven.FeatureFaultCodes}
+func (w *worker) registration() (*pb.RegisterAgent, error) {
+	features := []string{wire.FeatureUsage, wire.FeatureToolStates, wire.FeatureCancellation, wire.FeatureRegistrationError, wire.FeatureFaultCodes}
 	if w.inject != nil {
-		features = append(features, coven.FeatureInjection)
+		features = append(features, wire.FeatureInjection)
 	}
-	return coven.RegisterOf(w.card, features...)
+	return wire.RegisterOf(w.card, features...)
 }
 
 // send queues a message. It returns a too_large Fault for one that would end the
 // stream, and otherwise what [link.Link.Send] does.
-func (w *worker) send(ctx context.Context, m *wire.AgentMessage) error {
+func (w *worker) send(ctx context.Context, m *pb.AgentMessage) error {
 	size := proto.Size(m)
 	if size > w.maxBytes {
 		return core.NewFault(core.CodeTooLarge, "the message has %d bytes, the hub takes %d", size, w.maxBytes)
@@ -164,30 +164,30 @@ func (w *worker) beat(ctx context.Context) {
 			if w.spoken.Swap(false) {
 				continue
 			}
-			beat := &wire.Heartbeat{TimestampMs: now.UnixMilli()}
+			beat := &pb.Heartbeat{TimestampMs: now.UnixMilli()}
 			// It fails only when the link is closed, which ends the loop.
-			_ = w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_Heartbeat{Heartbeat: beat}})
+			_ = w.send(ctx, &pb.AgentMessage{Payload: &pb.AgentMessage_Heartbeat{Heartbeat: beat}})
 			w.spoken.Store(false)
 		}
 	}
 }
 
 // receive takes the hub's messages in order.
-func (w *worker) receive(ctx context.Context, m *wire.ServerMessage) error {
+func (w *worker) receive(ctx context.Context, m *pb.ServerMessage) error {
 	if !w.joined {
 		return w.join(m)
 	}
 	switch p := m.GetPayload().(type) {
-	case *wire.ServerMessage_SendMessage:
+	case *pb.ServerMessage_SendMessage:
 		return w.admit(ctx, p.SendMessage)
-	case *wire.ServerMessage_CancelRequest:
+	case *pb.ServerMessage_CancelRequest:
 		why := core.NewFault(core.CodeCancelled, "%s", p.CancelRequest.GetReason())
 		w.tasks.Cancel(p.CancelRequest.GetRequestId(), why, nil)
-	case *wire.ServerMessage_InjectContext:
+	case *pb.ServerMessage_InjectContext:
 		return w.injected(ctx, p.InjectContext)
-	case *wire.ServerMessage_ToolApproval:
+	case *pb.ServerMessage_ToolApproval:
 		w.decided(p.ToolApproval)
-	case *wire.ServerMessage_PackToolResult:
+	case *pb.ServerMessage_PackToolResult:
 		w.mu.Lock()
 		answer := w.calls[p.PackToolResult.GetRequestId()]
 		delete(w.calls, p.PackToolResult.GetRequestId())
@@ -195,7 +195,7 @@ func (w *worker) receive(ctx context.Context, m *wire.ServerMessage) error {
 		if answer != nil {
 			answer <- p.PackToolResult
 		}
-	case *wire.ServerMessage_Shutdown:
+	case *pb.ServerMessage_Shutdown:
 		w.leave()
 	}
 	// A second Welcome, a late RegistrationError and what this agent does not know
@@ -204,22 +204,22 @@ func (w *worker) receive(ctx context.Context, m *wire.ServerMessage) error {
 }
 
 // join takes the first message.
-func (w *worker) join(m *wire.ServerMessage) error {
+func (w *worker) join(m *pb.ServerMessage) error {
 	switch p := m.GetPayload().(type) {
-	case *wire.ServerMessage_Welcome:
+	case *pb.ServerMessage_Welcome:
 		w.joined = true
 		if w.onJoined != nil {
 			w.onJoined(p.Welcome)
 		}
 		return nil
-	case *wire.ServerMessage_RegistrationError:
+	case *pb.ServerMessage_RegistrationError:
 		text := p.RegistrationError.GetReason()
 		if free := p.RegistrationError.GetSuggestedId(); free != "" {
 			text += "; the id " + free + " is free"
 		}
 		w.refused = core.NewFault(core.CodeConflict, "%s", text)
 		return &link.Reason{Cause: link.Normal, Text: text}
-	case *wire.ServerMessage_Shutdown:
+	case *pb.ServerMessage_Shutdown:
 		w.leave()
 		return nil
 	}
@@ -228,7 +228,7 @@ func (w *worker) join(m *wire.ServerMessage) error {
 
 // admit puts a request in line. The hub keeps to what the agent declared; one
 // that does not is told.
-func (w *worker) admit(ctx context.Context, m *wire.SendMessage) error {
+func (w *worker) admit(ctx context.Context, m *pb.SendMessage) error {
 	id := m.GetRequestId()
 	if w.tasks.Add(id, &job{worker: w, message: m}) != agent.Full {
 		return nil // what is said of one that came again would end the first
@@ -237,24 +237,24 @@ func (w *worker) admit(ctx context.Context, m *wire.SendMessage) error {
 	return w.tell(ctx, id, core.Failed{Fault: f}, false)
 }
 
-func (w *worker) injected(ctx context.Context, m *wire.InjectContext) error {
-	in := coven.InjectionOf(m)
+func (w *worker) injected(ctx context.Context, m *pb.InjectContext) error {
+	in := wire.InjectionOf(m)
 	answer := core.InjectionAnswered{ID: in.ID, Reason: "this agent takes no injections"}
 	if w.inject != nil {
 		answer.Accepted, answer.Reason = w.inject(in)
 	}
-	return w.send(ctx, &wire.AgentMessage{Payload: &wire.AgentMessage_InjectionAck{InjectionAck: coven.AckOf(answer)}})
+	return w.send(ctx, &pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: wire.AckOf(answer)}})
 }
 
 // decided hands a decision to whoever asked for it first.
-func (w *worker) decided(m *wire.ToolApprovalResponse) {
+func (w *worker) decided(m *pb.ToolApprovalResponse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	waiting := w.approvals[m.GetId()]
 	if len(waiting) == 0 {
 		return
 	}
-	waiting[0] <- coven.DecisionOf(m)
+	waiting[0] <- wire.DecisionOf(m)
 	if w.approvals[m.GetId()] = waiting[1:]; len(waiting) == 1 {
 		delete(w.approvals, m.GetId())
 	}
@@ -283,7 +283,7 @@ func (w *worker) outcome(ctx context.Context, r link.Reason) error {
 	case r.Cause == link.Normal:
 		return nil
 	case !w.joined && r.Code != 0:
-		if code, ok := coven.CodeOf(codes.Code(uint32(r.Code))); ok {
+		if code, ok := wire.CodeOf(codes.Code(uint32(r.Code))); ok {
 			return core.NewFault(code, "%s", r.Text).Because(&r)
 		}
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // stream is the messages one behind the other, each behind its length.
-func stream(t testing.TB, messages ...*wire.ServerMessage) []byte {
+func stream(t testing.TB, messages ...*pb.ServerMessage) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	for _, m := range messages {
@@ -33,20 +33,20 @@ func stream(t testing.TB, messages ...*wire.ServerMessage) []byte {
 // FuzzWhateverAHubSendsAnAgentEndsInGoodOrder plays a hub to an agent that asks for
 // approval and for tools: its Work returns, with a reason, once the hub hangs up.
 func FuzzWhateverAHubSendsAnAgentEndsInGoodOrder(f *testing.F) {
-	welcome := &wire.ServerMessage{Payload: &wire.ServerMessage_Welcome{Welcome: &wire.Welcome{AgentId: "a"}}}
-	request := func(id string) *wire.ServerMessage {
-		return &wire.ServerMessage{Payload: &wire.ServerMessage_SendMessage{SendMessage: &wire.SendMessage{
-			RequestId: id, ThreadId: "t", Content: "go", Attachments: []*wire.FileAttachment{{Filename: "f", Data: []byte{1}}},
+	welcome := &pb.ServerMessage{Payload: &pb.ServerMessage_Welcome{Welcome: &pb.Welcome{AgentId: "a"}}}
+	request := func(id string) *pb.ServerMessage {
+		return &pb.ServerMessage{Payload: &pb.ServerMessage_SendMessage{SendMessage: &pb.SendMessage{
+			RequestId: id, ThreadId: "t", Content: "go", Attachments: []*pb.FileAttachment{{Filename: "f", Data: []byte{1}}},
 		}}}
 	}
-	approval := &wire.ServerMessage{Payload: &wire.ServerMessage_ToolApproval{ToolApproval: &wire.ToolApprovalResponse{Id: "tool", Approved: true, ApproveAll: true}}}
-	inject := &wire.ServerMessage{Payload: &wire.ServerMessage_InjectContext{InjectContext: &wire.InjectContext{InjectionId: "i", Content: "c", Source: proto.String("s"), Priority: 9}}}
-	cancel := &wire.ServerMessage{Payload: &wire.ServerMessage_CancelRequest{CancelRequest: &wire.CancelRequest{RequestId: "r", Reason: proto.String("why")}}}
-	result := &wire.ServerMessage{Payload: &wire.ServerMessage_PackToolResult{PackToolResult: &wire.PackToolResult{RequestId: "x", Result: &wire.PackToolResult_Error{Error: "loop: \n\n{"}}}}
-	shutdown := &wire.ServerMessage{Payload: &wire.ServerMessage_Shutdown{Shutdown: &wire.Shutdown{Reason: "bye"}}}
-	refusal := &wire.ServerMessage{Payload: &wire.ServerMessage_RegistrationError{RegistrationError: &wire.RegistrationError{Reason: "taken", SuggestedId: "a-1"}}}
+	approval := &pb.ServerMessage{Payload: &pb.ServerMessage_ToolApproval{ToolApproval: &pb.ToolApprovalResponse{Id: "tool", Approved: true, ApproveAll: true}}}
+	inject := &pb.ServerMessage{Payload: &pb.ServerMessage_InjectContext{InjectContext: &pb.InjectContext{InjectionId: "i", Content: "c", Source: proto.String("s"), Priority: 9}}}
+	cancel := &pb.ServerMessage{Payload: &pb.ServerMessage_CancelRequest{CancelRequest: &pb.CancelRequest{RequestId: "r", Reason: proto.String("why")}}}
+	result := &pb.ServerMessage{Payload: &pb.ServerMessage_PackToolResult{PackToolResult: &pb.PackToolResult{RequestId: "x", Result: &pb.PackToolResult_Error{Error: "loop: \n\n{"}}}}
+	shutdown := &pb.ServerMessage{Payload: &pb.ServerMessage_Shutdown{Shutdown: &pb.Shutdown{Reason: "bye"}}}
+	refusal := &pb.ServerMessage{Payload: &pb.ServerMessage_RegistrationError{RegistrationError: &pb.RegistrationError{Reason: "taken", SuggestedId: "a-1"}}}
 	f.Add(stream(f, welcome, request("r"), request("s"), approval, approval, inject, cancel, result, shutdown))
-	f.Add(stream(f, welcome, welcome, request("r"), request("r"), request(""), cancel, cancel, refusal, &wire.ServerMessage{}))
+	f.Add(stream(f, welcome, welcome, request("r"), request("r"), request(""), cancel, cancel, refusal, &pb.ServerMessage{}))
 	f.Add(stream(f, welcome, shutdown, shutdown, request("r"), approval))
 	f.Add(stream(f, refusal, welcome, request("r")))
 	f.Add(stream(f, request("r")))
@@ -55,7 +55,7 @@ func FuzzWhateverAHubSendsAnAgentEndsInGoodOrder(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		synctest.Test(t, func(t *testing.T) {
-			server, agent := coretest.ProtoPipe[wire.AgentMessage, wire.ServerMessage](4)
+			server, agent := coretest.ProtoPipe[pb.AgentMessage, pb.ServerMessage](4)
 			worked := make(chan error, 1)
 			go func() {
 				worked <- client.Work(context.Background(), agent, core.Card{ID: "a", MaxConcurrent: 2}, demanding,
@@ -71,7 +71,7 @@ func FuzzWhateverAHubSendsAnAgentEndsInGoodOrder(f *testing.F) {
 				}
 			}()
 			for r := bytes.NewReader(raw); ; {
-				m := new(wire.ServerMessage)
+				m := new(pb.ServerMessage)
 				if protodelim.UnmarshalFrom(r, m) != nil || server.Send(context.Background(), m) != nil {
 					break // the transport refuses it, or the agent has left
 				}

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/coven/conversation"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
@@ -21,7 +21,7 @@ import (
 // say (send_message, get_events, ...), and so are the answers; stream_events begins
 // the stream, whose events come as they are.
 type clientEnd struct {
-	service *coven.ClientService
+	service *conversation.Service
 	stream  *storyStream
 	frames  chan *jsonValue
 	begins  *sync.Once
@@ -44,7 +44,7 @@ func (s *storyStream) Context() context.Context { return s.ctx }
 // hub does at the other.
 func (p *storyPlayer) clientDoor() (storyEnd, func() link.Reason) {
 	if p.clients == nil {
-		p.clients = coven.NewClientService(p.hub, coven.ClientOptions{}, func(s wire.ClientService_StreamEventsServer, serve coven.ServeClient) error {
+		p.clients = conversation.NewService(p.hub, conversation.Options{}, func(s wire.ClientService_StreamEventsServer, serve conversation.ServeStream) error {
 			st := s.(*storyStream)
 			st.reason = serve(st.ctx, st.server)
 			return nil

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
-	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/coven/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
@@ -42,8 +42,8 @@ type storyPlayer struct {
 	acp     *acp.Peers
 	pi      *pi.Server // nil until the first client
 	piOpts  pi.Options
-	disk    string               // where the paths of the story begin, or ""
-	clients *coven.ClientService // likewise
+	disk    string                // where the paths of the story begin, or ""
+	clients *conversation.Service // likewise
 	http    http.Handler
 	acpHTTP *acp.HTTP
 	refused parallax.Refusals

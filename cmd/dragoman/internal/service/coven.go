@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/coven/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -15,7 +16,7 @@ func (s *Service) mountCoven(l *listeners) {
 		return
 	}
 	l.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
-	l.grpc.Register(&wire.ClientService_ServiceDesc, coven.NewClientService(s.hub, coven.ClientOptions{
+	l.grpc.Register(&wire.ClientService_ServiceDesc, conversation.NewService(s.hub, conversation.Options{
 		Deadline: s.config.Coven.Deadline, RememberFor: s.config.Coven.Remember, Logger: s.log, Principal: s.covenClient,
 	}, s.serveCovenClient))
 	l.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack))
@@ -51,7 +52,7 @@ func (s *Service) covenClient(ctx context.Context) (core.Principal, error) {
 	return p, nil
 }
 
-func (s *Service) serveCovenClient(stream wire.ClientService_StreamEventsServer, serve coven.ServeClient) error {
+func (s *Service) serveCovenClient(stream wire.ClientService_StreamEventsServer, serve conversation.ServeStream) error {
 	conn, err := grpcserver.AcceptPush(s.grpc, stream)
 	if err != nil {
 		return err

@@ -1,0 +1,55 @@
+package conversation
+
+import "github.com/dragoman-hub/dragoman/core"
+
+// FromClient and ToClient are what ClientService makes of every kind.
+var (
+	FromClient = core.Table{
+		core.KindOpened:            {How: core.Native, With: "SendMessage"},
+		core.KindAssigned:          {How: core.Internal, With: "the hub says it"},
+		core.KindAccepted:          {How: core.Internal, With: "the agent says it"},
+		core.KindSessionStarted:    {How: core.Internal, With: "the agent says it"},
+		core.KindSessionLost:       {How: core.Internal, With: "the agent says it"},
+		core.KindThinking:          {How: core.Internal, With: "the agent says it"},
+		core.KindText:              {How: core.Internal, With: "the agent says it"},
+		core.KindToolCall:          {How: core.Internal, With: "the agent says it"},
+		core.KindToolState:         {How: core.Internal, With: "the agent says it"},
+		core.KindToolResult:        {How: core.Internal, With: "the agent says it"},
+		core.KindApprovalRequested: {How: core.Internal, With: "the agent says it"},
+		core.KindApprovalDecided:   {How: core.Native, With: "ApproveTool"},
+		core.KindInjected:          {How: core.Refused, With: "ClientService has no call for it"},
+		core.KindInjectionAnswered: {How: core.Internal, With: "the agent says it"},
+		core.KindFile:              {How: core.Native, With: "attachments of SendMessage"},
+		core.KindUsage:             {How: core.Internal, With: "the agent says it"},
+		core.KindRetrying:          {How: core.Internal, With: "the hub says it"},
+		core.KindCancelRequested:   {How: core.Refused, With: "ClientService has no call for it"},
+		core.KindForeign:           {How: core.Refused, With: "ClientService has no frames of others"},
+		core.KindDone:              {How: core.Internal, With: "the agent says it"},
+		core.KindFailed:            {How: core.Internal, With: "the agent says it"},
+		core.KindCancelled:         {How: core.Internal, With: "the agent says it"},
+	}
+	ToClient = core.Table{
+		core.KindOpened:            {How: core.Folded, With: "event of type message: content, with data and the names of attachments below"},
+		core.KindAssigned:          {How: core.Internal, With: "the author of what follows"},
+		core.KindAccepted:          {How: core.Folded, With: "thinking, where there is an estimate"},
+		core.KindSessionStarted:    {How: core.Folded, With: "event of type session_init"},
+		core.KindSessionLost:       {How: core.Folded, With: "event of type session_orphaned"},
+		core.KindThinking:          {How: core.Native, With: "thinking"},
+		core.KindText:              {How: core.Native, With: "text, pieces in a row joined"},
+		core.KindToolCall:          {How: core.Native, With: "tool_use"},
+		core.KindToolState:         {How: core.Native, With: "tool_state"},
+		core.KindToolResult:        {How: core.Native, With: "tool_result"},
+		core.KindApprovalRequested: {How: core.Native, With: "tool_approval"},
+		core.KindApprovalDecided:   {How: core.Folded, With: "event of type tool_approval"},
+		core.KindInjected:          {How: core.Folded, With: "event of type injection"},
+		core.KindInjectionAnswered: {How: core.Folded, With: "event of type injection_ack"},
+		core.KindFile:              {How: core.Folded, With: "event of type file, the bytes as a data: URI where a message has room"},
+		core.KindUsage:             {How: core.Native, With: "usage"},
+		core.KindRetrying:          {How: core.Folded, With: "event of type retrying"},
+		core.KindCancelRequested:   {How: core.Folded, With: "event of type cancel"},
+		core.KindForeign:           {How: core.Folded, With: "event of type foreign, by its name"},
+		core.KindDone:              {How: core.Native, With: "done; data as text before it"},
+		core.KindFailed:            {How: core.Native, With: "error"},
+		core.KindCancelled:         {How: core.Folded, With: "error"},
+	}
+)
