@@ -7,54 +7,81 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// recallEvents is how much of a conversation is told to a reader that does not say
-// from where.
-const recallEvents = 50
+// maxHistoryEvents is how many events of the history a client gets that does not say
+// where to resume.
+const maxHistoryEvents = 50
 
-// recall gathers the turns before the one from which the reader is told everything in
-// full, and sets the place where that begins. Ended turns are told as events. So are
-// those that still run: their rest follows as events when they end. Existing clients
-// stop at the first done of a stream, which is therefore that of their own message.
-func (r *reader) recall(ctx context.Context) error {
-	s := r.service
-	turns, err := s.hub.LatestTurns(ctx, r.principal, core.ThreadID(r.key), recallEvents)
+// earlierTurn is a turn that runs when the client connects, from before the message with
+// which the live events begin. Its rest is sent as history when it ends: existing clients
+// stop at the first done of a stream, which must be that of their own message.
+type earlierTurn struct {
+	task *task.Task
+	from core.Place   // behind what the history has of it
+	sent []core.Event // the events up to there
+}
+
+// loadHistory loads the turns before the first live one, and sets where the live events
+// begin.
+func (r *reader) loadHistory(ctx context.Context) error {
+	turns, err := r.service.hub.LatestTurns(ctx, r.principal, core.ThreadID(r.key), maxHistoryEvents)
 	if err != nil {
 		return err
 	}
-	begin := s.beginning(turns, r.principal)
-	for _, t := range turns[:begin] {
-		r.look(t.Agent())
+	live := r.firstLive(turns)
+	for _, t := range turns[:live] {
+		r.watchQuestions(t.Agent())
 		events := t.Events()
 		last := events[len(events)-1]
 		r.from = core.PlaceBehind(t.ID(), last)
-		for _, e := range ledgerOf(r.key, t, events, s.opts.MaxMessageBytes) {
+		for _, e := range historyOf(r.key, t, events, r.service.opts.MaxMessageBytes) {
 			m := e.message()
 			if len(r.running) > 0 {
-				m.EventId = "" // whoever goes on from here would miss how those turns end
+				m.EventId = "" // a client that resumed here would miss the end of those turns
 			}
 			r.history = append(r.history, m)
 		}
 		if !last.Body.Kind().Ends() {
-			r.running = append(r.running, running{&apart{t, r.from}, events})
+			r.running = append(r.running, &earlierTurn{t, r.from, events})
 		}
 	}
-	r.history = r.history[max(0, len(r.history)-recallEvents):]
-	if begin < len(turns) {
-		r.look(turns[begin].Agent())
-		r.from = core.Place{Task: turns[begin].ID()}
+	r.history = r.history[max(0, len(r.history)-maxHistoryEvents):]
+	if live < len(turns) {
+		r.watchQuestions(turns[live].Agent())
+		r.from = core.Place{Task: turns[live].ID()}
 	}
 	return nil
 }
 
-// tellHistory tells what recall has gathered.
-func (r *reader) tellHistory(ctx context.Context) error {
+// firstLive returns the index of the first turn that is streamed live: the client's latest
+// message, if that runs or its answer is unread, else the first turn behind that message
+// that runs.
+func (r *reader) firstLive(turns []*task.Task) int {
+	live := len(turns)
+	for i := len(turns) - 1; i >= 0; i-- {
+		t := turns[i]
+		running := t.State() != task.Ended
+		if t.From().ID == r.principal.ID {
+			if running || r.service.unread.has(t.ID()) {
+				return i
+			}
+			return live
+		}
+		if running {
+			live = i
+		}
+	}
+	return live
+}
+
+// sendHistory sends what loadHistory has loaded, and follows the turns that still run.
+func (r *reader) sendHistory(ctx context.Context) error {
 	for _, m := range r.history {
-		if err := r.say(ctx, m); err != nil {
+		if err := r.send(ctx, m); err != nil {
 			return err
 		}
 	}
-	for _, t := range r.running {
-		if err := r.followApart(ctx, t.apart, t.said); err != nil {
+	for _, turn := range r.running {
+		if err := r.follow(ctx, turn); err != nil {
 			return err
 		}
 	}
@@ -62,65 +89,32 @@ func (r *reader) tellHistory(ctx context.Context) error {
 	return nil
 }
 
-// running is a turn that had not ended when the reader came, and what it had said.
-type running struct {
-	*apart
-	said []core.Event
-}
-
-// beginning returns the index of the turn with which a reader begins that does not say
-// from where: its own latest message, if that runs or no stream has told the answer
-// to its end, else the first that runs behind that message.
-func (s *Service) beginning(turns []*task.Task, reader core.Principal) int {
-	begin := len(turns)
-	for i := len(turns) - 1; i >= 0; i-- {
-		t := turns[i]
-		running := t.State() != task.Ended
-		if t.From().ID == reader.ID {
-			if running || s.unread.has(t.ID()) {
-				return i
-			}
-			return begin
-		}
-		if running {
-			begin = i
-		}
-	}
-	return begin
-}
-
-// apart is a turn that is told apart, and where the rest of it begins.
-type apart struct {
-	task *task.Task
-	from core.Place
-}
-
-// followApart follows a turn that still runs beside those that are told in full. said
-// is what it said so far: the tool calls in it that wait for a decision are told again.
-func (r *reader) followApart(ctx context.Context, turn *apart, said []core.Event) error {
-	waiting := map[string]bool{}
+// follow watches an earlier turn. It sends its pending approvals first.
+func (r *reader) follow(ctx context.Context, turn *earlierTurn) error {
+	pending := map[string]bool{}
 	for _, a := range r.service.hub.Approvals(r.principal) {
 		if a.Task == turn.task.ID() {
-			waiting[a.ID] = true
+			pending[a.ID] = true
 		}
 	}
-	for _, e := range said {
-		if a, ok := e.Body.(core.ApprovalRequested); ok && waiting[a.ID] {
-			if err := r.sayApart(ctx, turn, e); err != nil {
+	for _, e := range turn.sent {
+		if a, ok := e.Body.(core.ApprovalRequested); ok && pending[a.ID] {
+			if err := r.sendApproval(ctx, turn, e); err != nil {
 				return err
 			}
 		}
 	}
-	r.apart.Add(1)
+	turn.sent = nil
+	r.earlier.Add(1)
 	return r.session.Watch(turn.task, turn.from.Cursor, turn)
 }
 
-// hearApart tells what is new in a turn that is told apart: a call that waits for a
-// decision at once, the rest when it ends.
-func (r *reader) hearApart(ctx context.Context, turn *apart, events []core.Event) error {
+// sendEarlier sends new events of an earlier turn: requests for approval at once, the rest
+// when the turn ends. Its messages have no event id: the stream is beyond them.
+func (r *reader) sendEarlier(ctx context.Context, turn *earlierTurn, events []core.Event) error {
 	for _, e := range events {
 		if e.Body.Kind() == core.KindApprovalRequested {
-			if err := r.sayApart(ctx, turn, e); err != nil {
+			if err := r.sendApproval(ctx, turn, e); err != nil {
 				return err
 			}
 		}
@@ -128,25 +122,24 @@ func (r *reader) hearApart(ctx context.Context, turn *apart, events []core.Event
 	if !events[len(events)-1].Body.Kind().Ends() {
 		return nil
 	}
-	defer r.apart.Add(-1)
-	for _, e := range ledgerOf(r.key, turn.task, turn.task.Events(), r.service.opts.MaxMessageBytes) {
+	defer r.earlier.Add(-1)
+	for _, e := range historyOf(r.key, turn.task, turn.task.Events(), r.service.opts.MaxMessageBytes) {
 		if e.place.Compare(turn.from) <= 0 {
 			continue
 		}
 		m := e.message()
-		m.EventId = "" // the stream is beyond it
-		if err := r.say(ctx, m); err != nil {
+		m.EventId = ""
+		if err := r.send(ctx, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sayApart tells an event of a turn as it is told in full, but for the place.
-func (r *reader) sayApart(ctx context.Context, turn *apart, e core.Event) error {
-	for _, m := range r.service.opts.tell(r.key, turn.task, []core.Event{e}, r.service.count) {
+func (r *reader) sendApproval(ctx context.Context, turn *earlierTurn, e core.Event) error {
+	for _, m := range r.liveMessages(turn.task, []core.Event{e}) {
 		m.EventId = ""
-		if err := r.say(ctx, m); err != nil {
+		if err := r.send(ctx, m); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"cmp"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -12,101 +11,102 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// teller turns the events of one task into what a client is told as it happens. What
-// has no payload of its own is told as the Event that a ledger makes of it.
-type teller struct {
-	*ledger
+// liveSink turns the events of one task into the messages of a stream as they happen. A
+// kind without a payload of its own becomes its entry of the history.
+type liveSink struct {
+	*historySink
 	count func(what string)
 	out   []*pb.ClientStreamEvent
-	// chunk is the piece of text that grows, and whose last event it is.
-	chunk string
-	last  core.Event
+	// pending is text that is not in out yet, up to the event last.
+	pending string
+	last    core.Event
 }
 
-var _ core.Sink = (*teller)(nil)
+var _ core.Sink = (*liveSink)(nil)
 
-// tell returns what a client is told of events of a task that follow one another.
-func (o Options) tell(key string, t *task.Task, events []core.Event, count func(string)) []*pb.ClientStreamEvent {
-	to := &teller{ledger: &ledger{key: key, task: t, agent: t.Agent(), maxBytes: o.MaxMessageBytes}, count: count}
+// liveMessages returns the messages for consecutive events of a task.
+func (r *reader) liveMessages(t *task.Task, events []core.Event) []*pb.ClientStreamEvent {
+	s := r.service
+	l := &liveSink{historySink: &historySink{key: r.key, task: t, agent: t.Agent(), maxBytes: s.opts.MaxMessageBytes}, count: s.count}
 	for _, e := range events {
 		if _, isText := e.Body.(core.Text); !isText {
-			to.flush()
+			l.flush()
 		}
-		_ = e.Deliver(to) // it returns no error
-		for _, remembered := range to.entries {
-			count("folded." + e.Body.Kind().String())
-			to.say(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_Event{Event: remembered.event}})
+		_ = e.Deliver(l) // it returns no error
+		for _, h := range l.entries {
+			l.count("folded." + e.Body.Kind().String())
+			l.emit(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_Event{Event: h.event}})
 		}
-		to.entries = nil
+		l.entries = nil
 	}
-	to.flush()
-	return to.out
+	l.flush()
+	return l.out
 }
 
-// say adds a message that tells an event. Clients go on from behind it.
-func (t *teller) say(e core.Event, m *pb.ClientStreamEvent) {
-	m.ConversationKey, m.Timestamp = wire.ValidUTF8(t.key), timestamp(e.At)
-	if proto.Size(m) > t.maxBytes {
-		t.count("refused.too_large")
-		size := proto.Size(m)
-		t.ledger.add(e, outbound, string(t.agent), e.Body.Kind().String(),
-			fmt.Sprintf("[%d bytes, more than a message has room for: the whole is told by GET /v1/tasks/%s]", size, t.task.ID()))
-		m.Payload = &pb.ClientStreamEvent_Event{Event: t.entries[len(t.entries)-1].event}
-		t.entries = nil
+// emit adds the message of an event. A client resumes behind that event.
+func (l *liveSink) emit(e core.Event, m *pb.ClientStreamEvent) {
+	m.ConversationKey, m.Timestamp = l.key, timestamp(e.At)
+	if size := proto.Size(m); size > l.maxBytes {
+		l.count("refused.too_large")
+		note := fmt.Sprintf("[%d bytes do not fit into a message; all of it: GET %s]", size, l.taskPath())
+		m.Payload = &pb.ClientStreamEvent_Event{Event: l.add(e, outbound, string(l.agent), e.Body.Kind().String(), note)}
+		l.entries = nil
 	}
-	m.EventId = core.PlaceBehind(t.task.ID(), e).String()
-	t.out = append(t.out, m)
+	m.EventId = core.PlaceBehind(l.task.ID(), e).String()
+	l.out = append(l.out, m)
 }
 
-// chunkBytes is about how long pieces of text grow that came one after the other:
-// existing clients drop some when there are many.
+// chunkBytes is about how much consecutive text is merged into one message: existing
+// clients drop some messages when there are many.
 const chunkBytes = 32 << 10
 
-// Text joins pieces that follow one another.
-func (t *teller) Text(e core.Event, b core.Text) error {
-	t.chunk, t.last = t.chunk+b.Text, e
-	if len(t.chunk) >= chunkBytes {
-		t.flush()
+// Text merges consecutive text.
+func (l *liveSink) Text(e core.Event, b core.Text) error {
+	l.pending, l.last = l.pending+b.Text, e
+	if len(l.pending) >= chunkBytes {
+		l.flush()
 	}
 	return nil
 }
 
-// flush tells the text so far.
-func (t *teller) flush() {
-	if t.chunk != "" {
-		t.words(t.last, t.chunk)
-		t.out[len(t.out)-1].EventId = core.PlaceBehind(t.task.ID(), t.last).String()
-		t.chunk = ""
+// flush emits the pending text.
+func (l *liveSink) flush() {
+	if l.pending != "" {
+		l.emitText(l.last, l.pending)
+		l.out[len(l.out)-1].EventId = core.PlaceBehind(l.task.ID(), l.last).String()
+		l.pending = ""
 	}
 }
 
-// words tells text in pieces that fit, none of which is a place to go on from.
-func (t *teller) words(e core.Event, text string) {
-	for _, piece := range wire.Pieces(text, t.maxBytes/2) {
+// emitText emits text in pieces that fit into messages, from none of which a client can
+// resume.
+func (l *liveSink) emitText(e core.Event, text string) {
+	for _, piece := range wire.Pieces(text, l.maxBytes/2) {
 		m := &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_Text{Text: &pb.TextChunk{Content: piece.(core.Text).Text}}}
-		t.say(e, m)
+		l.emit(e, m)
 		m.EventId = ""
 	}
 }
 
 // Thinking implements core.Sink.
-func (t *teller) Thinking(e core.Event, b core.Thinking) error {
-	t.say(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_Thinking{Thinking: &pb.ThinkingChunk{Content: wire.ValidUTF8(b.Text)}}})
+func (l *liveSink) Thinking(e core.Event, b core.Thinking) error {
+	l.emit(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_Thinking{Thinking: &pb.ThinkingChunk{Content: wire.ValidUTF8(b.Text)}}})
 	return nil
 }
 
-// Accepted tells an estimate.
-func (t *teller) Accepted(e core.Event, b core.Accepted) error {
+// Accepted emits the estimate.
+func (l *liveSink) Accepted(e core.Event, b core.Accepted) error {
 	if b.Estimate <= 0 {
 		return nil
 	}
-	return t.Thinking(e, core.Thinking{Text: "estimated time: " + b.Estimate.String()})
+	return l.Thinking(e, core.Thinking{Text: "estimated time: " + b.Estimate.String()})
 }
 
-// response tells what an agent's own event tells, unknown fields included.
-func (t *teller) response(e core.Event) error {
+// emitResponse emits an event that an agent's MessageResponse also has, with its unknown
+// fields.
+func (l *liveSink) emitResponse(e core.Event) error {
 	r, err := wire.ResponseOf("", e.Body, e.Foreign)
-	if err != nil { // the kept bytes are none of ours
+	if err != nil { // the kept bytes are of another dialect
 		if r, err = wire.ResponseOf("", e.Body, nil); err != nil {
 			return err
 		}
@@ -122,49 +122,50 @@ func (t *teller) response(e core.Event) error {
 	case *pb.MessageResponse_Usage:
 		m.Payload = &pb.ClientStreamEvent_Usage{Usage: p.Usage}
 	}
-	t.say(e, m)
+	l.emit(e, m)
 	return nil
 }
 
 // ToolCall implements core.Sink.
-func (t *teller) ToolCall(e core.Event, _ core.ToolCall) error { return t.response(e) }
+func (l *liveSink) ToolCall(e core.Event, _ core.ToolCall) error { return l.emitResponse(e) }
 
 // ToolResult implements core.Sink.
-func (t *teller) ToolResult(e core.Event, _ core.ToolResult) error { return t.response(e) }
+func (l *liveSink) ToolResult(e core.Event, _ core.ToolResult) error { return l.emitResponse(e) }
 
 // ToolState implements core.Sink.
-func (t *teller) ToolState(e core.Event, _ core.ToolState) error { return t.response(e) }
+func (l *liveSink) ToolState(e core.Event, _ core.ToolState) error { return l.emitResponse(e) }
 
 // Usage implements core.Sink.
-func (t *teller) Usage(e core.Event, _ core.Usage) error { return t.response(e) }
+func (l *liveSink) Usage(e core.Event, _ core.Usage) error { return l.emitResponse(e) }
 
 // ApprovalRequested implements core.Sink.
-func (t *teller) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
-	t.say(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_ToolApproval{ToolApproval: &pb.ClientToolApprovalRequest{
-		AgentId: wire.ValidUTF8(string(t.agent)), RequestId: string(t.task.ID()), ToolId: wire.ValidUTF8(b.ID), ToolName: wire.ValidUTF8(b.Name), InputJson: wire.ValidUTF8(b.Input),
+func (l *liveSink) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
+	l.emit(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_ToolApproval{ToolApproval: &pb.ClientToolApprovalRequest{
+		AgentId: wire.ValidUTF8(string(l.agent)), RequestId: string(l.task.ID()),
+		ToolId: wire.ValidUTF8(b.ID), ToolName: wire.ValidUTF8(b.Name), InputJson: wire.ValidUTF8(b.Input),
 	}}})
 	return nil
 }
 
-// Done tells what was not told yet, and the end with the whole answer where a message
-// has room for it.
-func (t *teller) Done(e core.Event, b core.Done) error {
-	before := t.before()
-	whole := answer(before, b)
-	if rest := whole[len(before):]; rest != "" {
-		t.words(e, rest)
+// Done emits the part of the answer that was not streamed, then the end, with the whole
+// answer where it fits into a message.
+func (l *liveSink) Done(e core.Event, b core.Done) error {
+	streamed := l.streamed()
+	whole := answer(streamed, b)
+	if rest := whole[len(streamed):]; rest != "" {
+		l.emitText(e, rest)
 	}
 	done := &pb.StreamDone{}
-	if whole = wire.ValidUTF8(whole); len(whole) < t.maxBytes/2 {
+	if whole = wire.ValidUTF8(whole); len(whole) < l.maxBytes/2 {
 		done.FullResponse = &whole
 	}
-	t.say(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_Done{Done: done}})
+	l.emit(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_Done{Done: done}})
 	return nil
 }
 
-// before is the text of the task before its end.
-func (t *teller) before() string {
-	events := t.task.Events()
+// streamed returns the text of the task before its end.
+func (l *liveSink) streamed() string {
+	events := l.task.Events()
 	for len(events) > 0 && events[len(events)-1].Body.Kind().Ends() {
 		events = events[:len(events)-1]
 	}
@@ -172,20 +173,20 @@ func (t *teller) before() string {
 }
 
 // Failed implements core.Sink.
-func (t *teller) Failed(e core.Event, b core.Failed) error {
-	t.say(e, streamError(why(b.Fault), b.Fault != nil && b.Fault.Retryable, t.maxBytes))
+func (l *liveSink) Failed(e core.Event, b core.Failed) error {
+	l.emitError(e, faultText(b.Fault), b.Fault != nil && b.Fault.Retryable)
 	return nil
 }
 
 // Cancelled implements core.Sink.
-func (t *teller) Cancelled(e core.Event, b core.Cancelled) error {
-	t.say(e, streamError("cancelled: "+cmp.Or(b.Reason, "it was stopped"), false, t.maxBytes))
+func (l *liveSink) Cancelled(e core.Event, b core.Cancelled) error {
+	l.emitError(e, cancelText(b), false)
 	return nil
 }
 
-// streamError ends an answer badly.
-func streamError(text string, recoverable bool, maxBytes int) *pb.ClientStreamEvent {
-	return &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_Error{
-		Error: &pb.StreamError{Message: wire.CutText(text, maxBytes/2), Recoverable: recoverable},
-	}}
+// emitError emits an end without an answer.
+func (l *liveSink) emitError(e core.Event, text string, recoverable bool) {
+	l.emit(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_Error{
+		Error: &pb.StreamError{Message: wire.CutText(text, l.maxBytes/2), Recoverable: recoverable},
+	}})
 }

@@ -11,15 +11,15 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// How many events a page has unless the caller says, and at most.
+// The number of events of a page by default, and at most.
 const (
-	pageEvents     = 50
-	mostPageEvents = 500
+	defaultPageEvents = 50
+	maxPageEvents     = 500
 )
 
-// GetEvents implements the service. Events come in the order of the conversation,
-// which is the same whoever asks and whenever: turn by turn. What stands behind a
-// turn that still runs comes once it has ended. A cursor is the id of an event.
+// GetEvents implements the service. It returns the history turn by turn, in an order that
+// never changes: later turns are left out until one that still runs has ended. A cursor is
+// the id of an event.
 func (s *Service) GetEvents(ctx context.Context, r *pb.GetEventsRequest) (*pb.GetEventsResponse, error) {
 	p, err := s.opts.Principal(ctx)
 	if err != nil {
@@ -28,13 +28,13 @@ func (s *Service) GetEvents(ctx context.Context, r *pb.GetEventsRequest) (*pb.Ge
 	if err := checkKey(r.GetConversationKey()); err != nil {
 		return nil, err
 	}
-	page, err := s.page(r)
+	page, err := s.newPage(r)
 	if err != nil {
 		return nil, err
 	}
 	missing, err := s.hub.Thread(ctx, p, core.ThreadID(r.GetConversationKey()), page.from.Task, page.add)
 	if err != nil {
-		return nil, errFault(err)
+		return nil, statusError(err)
 	}
 	out := &pb.GetEventsResponse{Events: page.events, HasMore: page.more}
 	if page.more {
@@ -42,12 +42,12 @@ func (s *Service) GetEvents(ctx context.Context, r *pb.GetEventsRequest) (*pb.Ge
 	}
 	if missing {
 		s.count("gap")
-		out.Events = append([]*pb.Event{gapIn(r.GetConversationKey(), nil).GetEvent()}, out.Events...)
+		out.Events = append([]*pb.Event{gapEvent(r.GetConversationKey(), nil).GetEvent()}, out.Events...)
 	}
 	return out, nil
 }
 
-// page gathers a page of a conversation.
+// page collects a page of a conversation.
 type page struct {
 	key          string
 	from         core.Place
@@ -58,37 +58,37 @@ type page struct {
 	more         bool
 }
 
-// page reads what a page is to be of.
-func (s *Service) page(r *pb.GetEventsRequest) (*page, error) {
-	g := &page{key: r.GetConversationKey(), limit: pageEvents, maxBytes: s.opts.MaxMessageBytes, room: s.opts.MaxMessageBytes - pageOverhead}
+// newPage returns the empty page for a request.
+func (s *Service) newPage(r *pb.GetEventsRequest) (*page, error) {
+	g := &page{key: r.GetConversationKey(), limit: defaultPageEvents, maxBytes: s.opts.MaxMessageBytes, room: s.opts.MaxMessageBytes - pageOverhead}
 	if r.GetLimit() > 0 {
-		g.limit = min(int(r.GetLimit()), mostPageEvents)
+		g.limit = min(int(r.GetLimit()), maxPageEvents)
 	}
 	var err error
 	if r.Since != nil {
 		if g.since, err = time.Parse(time.RFC3339, r.GetSince()); err != nil {
-			return nil, errInvalid("invalid since timestamp")
+			return nil, invalidArgument("invalid since timestamp")
 		}
 	}
 	if r.Until != nil {
 		if g.until, err = time.Parse(time.RFC3339, r.GetUntil()); err != nil {
-			return nil, errInvalid("invalid until timestamp")
+			return nil, invalidArgument("invalid until timestamp")
 		}
 	}
 	if g.from, err = core.ParsePlace(r.GetCursor()); err != nil {
-		return nil, errInvalid("invalid cursor: " + core.AsFault(err).Message)
+		return nil, invalidArgument("invalid cursor: " + core.AsFault(err).Message)
 	}
 	return g, nil
 }
 
-// pageOverhead is what a page has beside its events.
+// pageOverhead is the size of a page without its events, at most.
 const pageOverhead = 4 << 10
 
-// add takes in what stands in the next turn. It reports false when the page is full,
-// or when the turn still runs.
+// add adds the history of the next turn. It reports false when the page is full, or when
+// the turn still runs.
 func (g *page) add(t *task.Task) bool {
 	events := t.Events()
-	for _, e := range ledgerOf(g.key, t, events, g.maxBytes) {
+	for _, e := range historyOf(g.key, t, events, g.maxBytes) {
 		switch {
 		case e.place.Compare(g.from) <= 0, e.at.Before(g.since), !g.until.IsZero() && e.at.After(g.until):
 			continue

@@ -10,29 +10,28 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// attend tells the reader what does not stand in the line of the conversation, until
-// its link closes or the hub stops: questions of agents, and the turns that are told
-// apart. It tells who answered a question elsewhere, but not that it is too late: the
-// question said until when there is time.
-func (r *reader) attend(ctx context.Context) {
+// handleSession sends what the session of the reader gets, until its link closes or the
+// hub stops: questions, who else answered them, and the events of earlier turns. It does
+// not report that a question timed out: the client knows the timeout.
+func (r *reader) handleSession(ctx context.Context) {
 	for {
 		b, err := r.session.Next(ctx)
 		if err != nil {
 			return
 		}
-		a := b.Question
+		q := b.Question
 		switch {
 		case b.Gap != nil:
 			r.service.count("gap")
-			err = r.say(ctx, gapIn(r.key, b.Task))
+			err = r.send(ctx, gapEvent(r.key, b.Task))
 		case b.Task != nil:
-			err = r.hearApart(ctx, b.Tag.(*apart), b.Events)
-		case a == nil:
+			err = r.sendEarlier(ctx, b.Tag.(*earlierTurn), b.Events)
+		case q == nil:
 			continue
-		case a.Outcome == nil:
-			err = r.say(ctx, userQuestion(r.key, a.Question))
-		case a.Outcome.By.ID != "" && a.Outcome.By != r.principal:
-			err = r.say(ctx, answeredIn(r.key, a))
+		case q.Outcome == nil:
+			err = r.send(ctx, userQuestion(r.key, q.Question))
+		case q.Outcome.By.ID != "" && q.Outcome.By != r.principal:
+			err = r.send(ctx, questionAnswered(r.key, q))
 		}
 		if err != nil {
 			return // the link is closed
@@ -40,14 +39,15 @@ func (r *reader) attend(ctx context.Context) {
 	}
 }
 
-// look says whose questions the reader is to be put.
-func (r *reader) look(with core.AgentID) {
-	if with == "" {
-		with = core.AgentID(r.key) // existing clients name conversations for the agent
+// watchQuestions watches the questions of the conversation and of the agent that answers
+// in it.
+func (r *reader) watchQuestions(agent core.AgentID) {
+	if agent == "" {
+		agent = core.AgentID(r.key) // existing clients name conversations after the agent
 	}
-	if with != r.with {
-		r.with = with
-		r.session.WatchQuestions(question.View{Thread: core.ThreadID(r.key), Agent: with, For: r.principal})
+	if agent != r.agent {
+		r.agent = agent
+		r.session.WatchQuestions(question.View{Thread: core.ThreadID(r.key), Agent: agent, For: r.principal})
 	}
 }
 
@@ -67,18 +67,15 @@ func userQuestion(key string, q question.Question) *pb.ClientStreamEvent {
 		m.Options = append(m.Options, option)
 	}
 	return &pb.ClientStreamEvent{
-		ConversationKey: wire.ValidUTF8(key), Timestamp: timestamp(time.Now()), Payload: &pb.ClientStreamEvent_UserQuestion{UserQuestion: m},
+		ConversationKey: key, Timestamp: timestamp(time.Now()), Payload: &pb.ClientStreamEvent_UserQuestion{UserQuestion: m},
 	}
 }
 
-// answeredIn tells that somebody else has answered, as an event of the conversation:
-// Coven has no word for it.
-func answeredIn(key string, a *question.Update) *pb.ClientStreamEvent {
-	text := wire.ValidUTF8(a.Outcome.By.ID + " answered: " + a.Outcome.String())
-	at := timestamp(time.Now())
-	return &pb.ClientStreamEvent{ConversationKey: wire.ValidUTF8(key), Timestamp: at, Payload: &pb.ClientStreamEvent_Event{Event: &pb.Event{
-		Id: a.Question.ID, ConversationKey: wire.ValidUTF8(key), Direction: outbound, Author: "hub", Timestamp: at, Type: "question_answered", Text: &text,
-	}}}
+// questionAnswered reports that somebody else has answered a question. Coven has no message
+// for it.
+func questionAnswered(key string, q *question.Update) *pb.ClientStreamEvent {
+	text := wire.ValidUTF8(q.Outcome.By.ID + " answered: " + q.Outcome.String())
+	return hubEvent(key, &pb.Event{Id: q.Question.ID, Type: "question_answered", Text: &text})
 }
 
 // AnswerQuestion implements the service. The first answer counts.
@@ -88,9 +85,9 @@ func (s *Service) AnswerQuestion(ctx context.Context, r *pb.AnswerQuestionReques
 	case err != nil:
 		return nil, err
 	case r.GetAgentId() == "":
-		return nil, errInvalid("agent_id required")
+		return nil, invalidArgument("agent_id required")
 	case r.GetQuestionId() == "":
-		return nil, errInvalid("question_id required")
+		return nil, invalidArgument("question_id required")
 	}
 	refuse := func(text string) (*pb.AnswerQuestionResponse, error) {
 		return &pb.AnswerQuestionResponse{Error: &text}, nil
@@ -100,9 +97,9 @@ func (s *Service) AnswerQuestion(ctx context.Context, r *pb.AnswerQuestionReques
 			return refuse("question " + q.ID + " is not one of agent " + r.GetAgentId())
 		}
 	}
-	as := s.hub.Connect(s.peer(p))
-	defer as.Close(nil)
-	_, err = as.AnswerQuestion(r.GetQuestionId(), question.Answer{Selected: r.GetSelected(), Text: r.GetCustomText()})
+	session := s.connect(p)
+	defer session.Close(nil)
+	_, err = session.AnswerQuestion(r.GetQuestionId(), question.Answer{Selected: r.GetSelected(), Text: r.GetCustomText()})
 	switch f := core.AsFault(err); {
 	case err == nil:
 		return &pb.AnswerQuestionResponse{Success: true}, nil

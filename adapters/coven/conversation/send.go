@@ -14,7 +14,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// What SendMessage answers.
+// The status of a message in the answer of SendMessage.
 const (
 	statusAccepted  = "accepted"
 	statusDuplicate = "duplicate"
@@ -23,32 +23,32 @@ const (
 // maxIdempotencyKey bounds the key of a message, in bytes.
 const maxIdempotencyKey = 100
 
-// SendMessage implements the service: it opens a task in the thread of the
-// conversation and returns at once. A message that comes again within the time that
-// the service remembers is answered with the id of the first.
+// SendMessage implements the service: it opens a task in the thread of the conversation
+// and returns at once. A message that is sent again within RememberFor is answered with
+// the id of the first.
 func (s *Service) SendMessage(ctx context.Context, r *pb.ClientSendMessageRequest) (*pb.ClientSendMessageResponse, error) {
 	p, err := s.opts.Principal(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case r.GetIdempotencyKey() == "":
-		return nil, errInvalid("idempotency_key required")
+		return nil, invalidArgument("idempotency_key required")
 	case len(r.GetIdempotencyKey()) > maxIdempotencyKey:
-		return nil, errInvalid("idempotency_key too long")
+		return nil, invalidArgument("idempotency_key too long")
 	}
 	if err := checkKey(r.GetConversationKey()); err != nil {
 		return nil, err
 	}
 	if r.GetContent() == "" {
-		return nil, errInvalid("content required")
+		return nil, invalidArgument("content required")
 	}
 	to, err := s.address(ctx, p, r.GetConversationKey())
 	if err != nil {
-		return nil, errFault(err)
+		return nil, statusError(err)
 	}
 	bytes, err := proto.MarshalOptions{Deterministic: true}.Marshal(r)
 	if err != nil {
-		return nil, errFault(err)
+		return nil, statusError(err)
 	}
 	id, known, err := s.sent.once(p.ID, r.GetIdempotencyKey(), sha256.Sum256(bytes), func() (string, error) {
 		return s.send(p, to, r)
@@ -59,7 +59,7 @@ func (s *Service) SendMessage(ctx context.Context, r *pb.ClientSendMessageReques
 	case errors.Is(err, &core.Fault{Code: core.CodeUnreachable}):
 		return nil, grpcstatus.Error(codes.Unavailable, "agent unavailable")
 	case err != nil:
-		return nil, errFault(err)
+		return nil, statusError(err)
 	case known:
 		s.count("duplicate.message")
 		return &pb.ClientSendMessageResponse{Status: statusDuplicate, MessageId: id}, nil
@@ -67,26 +67,26 @@ func (s *Service) SendMessage(ctx context.Context, r *pb.ClientSendMessageReques
 	return &pb.ClientSendMessageResponse{Status: statusAccepted, MessageId: id}, nil
 }
 
-// checkKey says what cannot be a conversation.
+// checkKey returns an error for a key that no conversation can have.
 func checkKey(key string) error {
 	switch {
 	case key == "":
-		return errInvalid("conversation_key required")
+		return invalidArgument("conversation_key required")
 	case len(key) > core.MaxIDBytes:
 		return grpcstatus.Errorf(codes.InvalidArgument, "conversation_key too long: use at most %d bytes", core.MaxIDBytes)
 	}
 	return nil
 }
 
-// send opens the task and returns the id of the event that the message is.
+// send opens the task and returns the id of the message: that of its event.
 func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessageRequest) (string, error) {
 	req := core.Request{Intent: core.IntentAsk, To: to, Thread: core.ThreadID(r.GetConversationKey()), Content: r.GetContent()}
 	for _, f := range r.GetAttachments() {
 		req.Attachments = append(req.Attachments, core.File{Name: f.GetFilename(), MediaType: f.GetMimeType(), Data: f.GetData()})
 	}
-	as := s.hub.Connect(s.peer(p))
-	defer as.Close(nil)
-	t, err := as.Open(req, hub.Opening{Keep: true, Unwatched: true})
+	session := s.connect(p)
+	defer session.Close(nil)
+	t, err := session.Open(req, hub.Opening{Keep: true, Unwatched: true})
 	if err != nil {
 		return "", err
 	}
@@ -94,14 +94,14 @@ func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessag
 	return core.PlaceBehind(t.ID(), t.Events()[0]).String(), nil
 }
 
-// address tells whom a message of a conversation is for: the agent of that id, else
-// who answered there last, else, where nobody did, whom the key addresses.
+// address returns the recipient of a message in a conversation: the agent whose id is the
+// key, else the agent that answered there last, else the address that the key is.
 func (s *Service) address(ctx context.Context, p core.Principal, key string) (core.Address, error) {
 	agent := core.ToAgent(core.AgentID(key))
 	if _, here := s.hub.Reach(core.AgentID(key)); here {
 		return agent, nil
 	}
-	turns, err := s.hub.LatestTurns(ctx, p, core.ThreadID(key), lookBack)
+	turns, err := s.hub.LatestTurns(ctx, p, core.ThreadID(key), latestTurns)
 	if err != nil {
 		return core.Address{}, err
 	}
@@ -119,5 +119,5 @@ func (s *Service) address(ctx context.Context, p core.Principal, key string) (co
 	return agent, nil
 }
 
-// lookBack is how many turns are looked at to find who answered last.
-const lookBack = 8
+// latestTurns is how many turns are searched for the agent that answered last.
+const latestTurns = 8

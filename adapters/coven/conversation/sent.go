@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/dedup"
 )
 
-// sentMessages are the ids of recent messages by the keys that their senders gave them, so
-// that one that is sent again is not said twice. It is safe for concurrent use.
+// sentMessages holds the ids of recent messages by sender and idempotency key, so that a
+// message that is sent again opens no second task. It is safe for concurrent use.
 type sentMessages struct {
 	keep time.Duration
 
@@ -21,10 +21,10 @@ func newSentMessages(most int, keep time.Duration) *sentMessages {
 	return &sentMessages{keep: keep, ids: dedup.New[string, [32]byte](dedup.Options[string, string]{All: most, Age: keep})}
 }
 
-// once calls send unless a message of that sender and key is known, and remembers it when
-// it was sent. It returns the id of the message and whether it was known; an invalid Fault
-// when another message has the key; and the error of send, which must not wait: one message
-// is sent at a time.
+// once calls send unless it knows a message of that sender and key, and remembers the
+// message if send succeeds. It returns the id of the message and whether it was known; an
+// invalid Fault when the key belongs to a message with another digest; and the error of
+// send, which must not block: one message is sent at a time.
 func (m *sentMessages) once(sender, key string, digest [32]byte, send func() (id string, err error)) (id string, known bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -22,28 +21,24 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// Options are the settings of a ClientService. The zero value of each field
-// stands for the default named beside it.
+// Options are the settings of a [Service]. The zero value of each field means the default
+// named beside it.
 type Options struct {
-	// Principal returns who calls, or an error with a gRPC status; nil is the open
-	// hub, where every caller is "client" and may use every conversation.
+	// Principal returns the caller, or an error with a gRPC status. Nil is for an open
+	// hub: every caller is "client" and may use every conversation.
 	Principal func(context.Context) (core.Principal, error)
 	// Deadline is how long an answer may take: 600 s.
 	Deadline time.Duration
-	// MaxMessageBytes bounds what is sent, encoded: 4 MiB.
+	// MaxMessageBytes is the largest message that is sent, encoded: 4 MiB.
 	MaxMessageBytes int
-	// RememberFor is how long a message that is sent again is known, and Remember how
-	// many are: 5 min and 100000.
+	// RememberFor is how long a message that is sent again is recognised, and Remember
+	// how many are: 5 min and 100,000.
 	RememberFor time.Duration
 	Remember    int
-	// Link bounds the streams.
-	Link link.Options
-	// Logger gets what operators should know; nil discards it.
-	Logger *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
-	if o.Principal == nil { // an open hub
+	if o.Principal == nil {
 		o.Principal = func(context.Context) (core.Principal, error) {
 			return core.Principal{ID: "client", Dialect: wire.Name, Operator: true}, nil
 		}
@@ -52,15 +47,10 @@ func (o Options) withDefaults() Options {
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, wire.DefaultMaxMessageBytes)
 	o.RememberFor = cmp.Or(o.RememberFor, 5*time.Minute)
 	o.Remember = cmp.Or(o.Remember, 100_000)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
 	return o
 }
 
-// ClientService is the gRPC service coven.ClientService: people's programs talk with
-// agents in conversations, which are the threads of the hub. It is safe for
-// concurrent use.
+// Service is the gRPC service coven.ClientService. It is safe for concurrent use.
 type Service struct {
 	pb.UnimplementedClientServiceServer
 	hub    *hub.Hub
@@ -70,33 +60,34 @@ type Service struct {
 	unread *unread
 }
 
-// ServeStream tells one reader what is said, over a connection, until that ends.
+// ServeStream streams a conversation to one client over a connection until that ends.
 type ServeStream func(context.Context, link.Conn[*struct{}, *pb.ClientStreamEvent]) link.Reason
 
-// NewService returns a service that hands each stream of events to accept,
-// which makes a connection of it, calls serve with a context that outlives the
-// stream, and returns the status of the reason. accept sends the response headers
-// at once: existing clients wait for them.
-func NewService(h *hub.Hub, opts Options, accept func(pb.ClientService_StreamEventsServer, ServeStream) error) *Service {
+// NewService returns a service that passes each stream of events to accept, which turns
+// it into a connection, calls serve with a context that outlives the stream, and returns
+// the status of the reason. accept sends the response headers at once: existing clients
+// wait for them.
+func NewService(h *hub.Hub, opts Options, accept func(s pb.ClientService_StreamEventsServer, serve ServeStream) error) *Service {
 	opts = opts.withDefaults()
 	return &Service{
 		hub: h, opts: opts, accept: accept, sent: newSentMessages(opts.Remember, opts.RememberFor), unread: newUnread(opts.RememberFor),
 	}
 }
 
-// errInvalid is a status for an argument that cannot be.
-func errInvalid(text string) error { return grpcstatus.Error(codes.InvalidArgument, text) }
+func invalidArgument(text string) error { return grpcstatus.Error(codes.InvalidArgument, text) }
 
-// errFault is the status of a fault of the hub.
-func errFault(err error) error {
+// statusError returns a fault of the hub as an error with a gRPC status.
+func statusError(err error) error {
 	f := core.AsFault(err)
 	return grpcstatus.Error(wire.StatusOf(f.Code), f.Message)
 }
 
 func (s *Service) count(what string) { s.hub.Count(wire.Name + "." + what) }
 
-// peer is the session of a call: who calls, in which dialect.
-func (s *Service) peer(p core.Principal) hub.Identity {
+// connect opens the session of a call.
+func (s *Service) connect(p core.Principal) *hub.Session { return s.hub.Connect(s.identity(p)) }
+
+func (s *Service) identity(p core.Principal) hub.Identity {
 	return hub.Identity{Principal: p, Dialect: wire.Name, Deadline: s.opts.Deadline, Keep: true}
 }
 
@@ -117,26 +108,27 @@ func (s *Service) GetMe(ctx context.Context, _ *emptypb.Empty) (*pb.MeResponse, 
 
 const statusApproved = "approved"
 
-// ListAgents implements the service. Agents come by id, whatever they speak; where a
-// message has no room for what they say of themselves, without that.
+// ListAgents implements the service. It lists the agents of every dialect by id, without
+// their metadata where that does not fit into a message.
 func (s *Service) ListAgents(ctx context.Context, r *pb.ListAgentsRequest) (*pb.ListAgentsResponse, error) {
 	if _, err := s.opts.Principal(ctx); err != nil {
 		return nil, err
 	}
 	all := &pb.ListAgentsResponse{}
-	whole, short := 0, 0
+	full, short := 0, 0
 	for _, a := range s.hub.Agents() {
 		m := agentInfo(a)
 		if r.Workspace != nil && !slices.Contains(m.GetMetadata().GetWorkspaces(), r.GetWorkspace()) {
 			continue
 		}
 		all.Agents = append(all.Agents, m)
-		whole, short = whole+infoSize(m), short+infoSize(&pb.AgentInfo{Id: m.GetId(), Name: m.GetName(), Backend: m.GetBackend(), WorkingDir: m.GetWorkingDir(), Connected: true})
+		full += infoSize(m)
+		short += infoSize(&pb.AgentInfo{Id: m.GetId(), Name: m.GetName(), Backend: m.GetBackend(), WorkingDir: m.GetWorkingDir(), Connected: true})
 	}
 	switch {
 	case short > s.opts.MaxMessageBytes:
 		return nil, grpcstatus.Errorf(codes.ResourceExhausted, "the list of agents does not fit into %d bytes: ask for one workspace", s.opts.MaxMessageBytes)
-	case whole > s.opts.MaxMessageBytes:
+	case full > s.opts.MaxMessageBytes:
 		s.count("agents.without_metadata")
 		for _, m := range all.GetAgents() {
 			m.Metadata = nil
@@ -145,8 +137,8 @@ func (s *Service) ListAgents(ctx context.Context, r *pb.ListAgentsRequest) (*pb.
 	return all, nil
 }
 
-// RegisterAgent implements the service. Nobody needs to be known on an open hub, so
-// nothing is kept: an agent is who it says it is.
+// RegisterAgent implements the service. An open hub trusts the id that an agent claims,
+// so nothing is stored.
 func (s *Service) RegisterAgent(ctx context.Context, r *pb.RegisterAgentRequest) (*pb.RegisterAgentResponse, error) {
 	if _, err := s.opts.Principal(ctx); err != nil {
 		return nil, err
@@ -169,41 +161,42 @@ func (s *Service) RegisterClient(ctx context.Context, r *pb.RegisterClientReques
 	return &pb.RegisterClientResponse{PrincipalId: wire.ValidUTF8(p.ID), Status: statusApproved}, nil
 }
 
-// checkRegistration says what cannot be registered, in words that clients know.
+// checkRegistration returns the errors of the existing gateway for names and fingerprints
+// that cannot be registered.
 func checkRegistration(name, fingerprint string) error {
 	switch {
 	case name == "":
-		return errInvalid("display_name required")
+		return invalidArgument("display_name required")
 	case strings.TrimSpace(name) == "":
-		return errInvalid("display_name cannot be only whitespace")
+		return invalidArgument("display_name cannot be only whitespace")
 	case len(name) > 100:
-		return errInvalid("display_name exceeds 100 characters")
+		return invalidArgument("display_name exceeds 100 characters")
 	case strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsSpace(r) && !strings.ContainsRune("-_.", r)
 	}):
-		return errInvalid("display_name contains invalid characters (allowed: alphanumeric, hyphens, underscores, periods, spaces)")
+		return invalidArgument("display_name contains invalid characters (allowed: alphanumeric, hyphens, underscores, periods, spaces)")
 	case fingerprint == "":
-		return errInvalid("fingerprint required")
+		return invalidArgument("fingerprint required")
 	case len(fingerprint) != 64:
-		return errInvalid("fingerprint must be 64 hex characters (SHA256)")
+		return invalidArgument("fingerprint must be 64 hex characters (SHA256)")
 	}
 	if _, err := hex.DecodeString(fingerprint); err != nil {
-		return errInvalid("fingerprint must be valid hex characters")
+		return invalidArgument("fingerprint must be valid hex characters")
 	}
 	return nil
 }
 
-// ApproveTool implements the service. The decision counts for the call of that agent
-// that has waited longest, where several of its requests have a call of the id.
+// ApproveTool implements the service. Where several requests of the agent have a call of
+// the id, the decision is for the one that has waited longest.
 func (s *Service) ApproveTool(ctx context.Context, r *pb.ApproveToolRequest) (*pb.ApproveToolResponse, error) {
 	p, err := s.opts.Principal(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case r.GetAgentId() == "":
-		return nil, errInvalid("agent_id required")
+		return nil, invalidArgument("agent_id required")
 	case r.GetToolId() == "":
-		return nil, errInvalid("tool_id required")
+		return nil, invalidArgument("tool_id required")
 	}
 	refuse := func(text string) (*pb.ApproveToolResponse, error) {
 		return &pb.ApproveToolResponse{Error: &text}, nil
@@ -218,10 +211,10 @@ func (s *Service) ApproveTool(ctx context.Context, r *pb.ApproveToolRequest) (*p
 	if i < 0 {
 		return refuse("no tool call " + r.GetToolId() + " of this agent waits for a decision")
 	}
-	as := s.hub.Connect(s.peer(p))
-	defer as.Close(nil)
+	session := s.connect(p)
+	defer session.Close(nil)
 	d := core.ApprovalDecided{ID: waiting[i].ID, Approved: r.GetApproved(), All: r.GetApproveAll()}
-	if err := as.Decide(waiting[i].Task, d); err != nil {
+	if err := session.Decide(waiting[i].Task, d); err != nil {
 		return refuse(core.AsFault(err).Message)
 	}
 	return &pb.ApproveToolResponse{Success: true}, nil

@@ -16,82 +16,80 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// clientConn is the stream of one reader.
-type clientConn = link.Conn[*struct{}, *pb.ClientStreamEvent]
+// streamConn is the connection of one stream.
+type streamConn = link.Conn[*struct{}, *pb.ClientStreamEvent]
 
-// StreamEvents implements the service: it tells a conversation from behind
-// since_event_id, then as it goes on. Without since_event_id it tells the history as
-// events, then the caller's latest message and what follows in full. One that reads
-// slowly reads on from the journal; one that takes nothing at all is closed with
-// RESOURCE_EXHAUSTED and comes back with the last id that it has.
-func (s *Service) StreamEvents(r *pb.StreamEventsRequest, stream pb.ClientService_StreamEventsServer) error {
+// StreamEvents implements the service: it streams a conversation from behind
+// since_event_id. Without since_event_id it sends the history as events, then the caller's
+// latest message and what follows as live events. A slow client reads from the journal;
+// one that reads nothing is closed with RESOURCE_EXHAUSTED and resumes from its last id.
+func (s *Service) StreamEvents(req *pb.StreamEventsRequest, stream pb.ClientService_StreamEventsServer) error {
 	p, err := s.opts.Principal(stream.Context())
 	if err != nil {
 		return err
 	}
-	if err := checkKey(r.GetConversationKey()); err != nil {
+	if err := checkKey(req.GetConversationKey()); err != nil {
 		return err
 	}
-	from, err := core.ParsePlace(r.GetSinceEventId())
+	from, err := core.ParsePlace(req.GetSinceEventId())
 	if err != nil {
-		return errInvalid("invalid since_event_id: " + core.AsFault(err).Message)
+		return invalidArgument("invalid since_event_id: " + core.AsFault(err).Message)
 	}
-	reader := &reader{service: s, session: s.hub.Connect(s.peer(p)), principal: p, key: r.GetConversationKey(), from: from}
-	defer reader.session.Close(nil)
-	// Before the headers are sent: from then on the client is put questions, and hears
-	// what happens as it happens.
-	reader.look("")
+	r := &reader{service: s, session: s.connect(p), principal: p, key: req.GetConversationKey(), from: from}
+	defer r.session.Close(nil)
+	// Before accept sends the headers: a client that has them gets every later question
+	// and every later event live.
+	r.watchQuestions("")
 	if from.Task == "" {
-		if err := reader.recall(stream.Context()); err != nil {
-			return errFault(err)
+		if err := r.loadHistory(stream.Context()); err != nil {
+			return statusError(err)
 		}
 	}
-	return s.accept(stream, func(ctx context.Context, conn clientConn) link.Reason { return s.follow(ctx, conn, reader) })
+	return s.accept(stream, r.serve)
 }
 
-// follow holds the stream of a reader until it ends, and returns why.
-func (s *Service) follow(ctx context.Context, conn clientConn, r *reader) link.Reason {
-	r.link = link.New(conn, s.opts.Link)
+// reader is the stream of one client.
+type reader struct {
+	service   *Service
+	principal core.Principal
+	key       string
+	from      core.Place // where the live events begin
+	link      *link.Link[*struct{}, *pb.ClientStreamEvent]
+
+	session *hub.Session // gets questions, and the events of earlier turns
+	agent   core.AgentID // whose questions the session watches
+
+	history []*pb.ClientStreamEvent // sent first
+	running []*earlierTurn          // followed next
+	earlier atomic.Int32            // how many earlier turns still run
+}
+
+// serve holds the stream until it ends, and returns why.
+func (r *reader) serve(ctx context.Context, conn streamConn) link.Reason {
+	r.link = link.New(conn, link.Options{})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var pump sync.WaitGroup
 	pump.Go(func() {
-		if err := r.read(ctx); err != nil && ctx.Err() == nil {
+		if err := r.streamTasks(ctx); err != nil && ctx.Err() == nil {
 			r.link.Close(*wire.ReasonOf(err))
 		}
 	})
-	pump.Go(func() { r.attend(ctx) })
+	pump.Go(func() { r.handleSession(ctx) })
 	reason := r.link.Run(ctx, func(context.Context, *struct{}) error { return nil }, nil)
 	cancel()
 	pump.Wait()
 	return reason
 }
 
-// reader is one stream of a conversation.
-type reader struct {
-	service   *Service
-	principal core.Principal
-	key       string
-	from      core.Place
-	link      *link.Link[*struct{}, *pb.ClientStreamEvent]
-	// session is put questions, and watches the turns that are told apart; with is
-	// whose questions, who answers as far as was told.
-	session *hub.Session
-	with    core.AgentID
-	// apart counts the turns that are told apart and have not ended.
-	apart atomic.Int32
-	// history is told first, then the turns that run are followed.
-	history []*pb.ClientStreamEvent
-	running []running
-}
-
-// read tells the conversation until ctx ends, the link closes or the hub stops.
-func (r *reader) read(ctx context.Context) error {
+// streamTasks sends the history, then the conversation from r.from, until ctx ends, the
+// link closes or the hub stops.
+func (r *reader) streamTasks(ctx context.Context) error {
 	s := r.service
-	if err := r.tellHistory(ctx); err != nil {
+	if err := r.sendHistory(ctx); err != nil {
 		return err
 	}
-	c, err := s.hub.Conversation(ctx, s.peer(r.principal), core.ThreadID(r.key), r.from)
+	c, err := s.hub.Conversation(ctx, s.identity(r.principal), core.ThreadID(r.key), r.from)
 	if err != nil {
 		return err
 	}
@@ -103,9 +101,9 @@ func (r *reader) read(ctx context.Context) error {
 			return err
 		case p.Gap:
 			s.count("gap")
-			err = r.say(ctx, gapIn(r.key, p.Task))
+			err = r.send(ctx, gapEvent(r.key, p.Task))
 		case p.Task != nil:
-			err = r.tell(ctx, p)
+			err = r.sendLive(ctx, p.Task, p.Events)
 		}
 		if err != nil {
 			return err
@@ -113,18 +111,17 @@ func (r *reader) read(ctx context.Context) error {
 	}
 }
 
-// tell says what happened in a task.
-func (r *reader) tell(ctx context.Context, p hub.Passage) error {
-	s := r.service
-	r.look(p.Task.Agent())
-	messages := s.opts.tell(r.key, p.Task, p.Events, s.count)
+// sendLive sends consecutive events of a task.
+func (r *reader) sendLive(ctx context.Context, t *task.Task, events []core.Event) error {
+	r.watchQuestions(t.Agent())
+	messages := r.liveMessages(t, events)
 	for i, m := range messages {
 		sent := func() {}
-		if i == len(messages)-1 && p.Events[len(p.Events)-1].Body.Kind().Ends() && p.Task.From().ID == r.principal.ID {
-			sent = func() { s.unread.remove(p.Task.ID()) }
+		if i == len(messages)-1 && events[len(events)-1].Body.Kind().Ends() && t.From().ID == r.principal.ID {
+			sent = func() { r.service.unread.remove(t.ID()) }
 		}
-		if r.apart.Load() > 0 {
-			m.EventId = "" // whoever goes on from here would miss how those turns end
+		if r.earlier.Load() > 0 {
+			m.EventId = "" // a client that resumed here would miss the end of the earlier turns
 		}
 		if err := r.link.SendThen(ctx, m, proto.Size(m), sent); err != nil {
 			return err
@@ -133,19 +130,21 @@ func (r *reader) tell(ctx context.Context, p hub.Passage) error {
 	return nil
 }
 
-func (r *reader) say(ctx context.Context, m *pb.ClientStreamEvent) error {
+func (r *reader) send(ctx context.Context, m *pb.ClientStreamEvent) error {
 	return r.link.Send(ctx, m, proto.Size(m))
 }
 
-// gapIn says that something that stood here is no longer kept: of the task, or whole
-// tasks.
-func gapIn(key string, t *task.Task) *pb.ClientStreamEvent {
+// gapEvent reports that a part of the task, or whole tasks, are no longer kept.
+func gapEvent(key string, t *task.Task) *pb.ClientStreamEvent {
 	text := "what was said here is no longer kept"
 	if t != nil {
 		text = "a part of task " + string(t.ID()) + " is no longer kept"
 	}
-	at := timestamp(time.Now())
-	return &pb.ClientStreamEvent{ConversationKey: key, Timestamp: at, Payload: &pb.ClientStreamEvent_Event{Event: &pb.Event{
-		ConversationKey: key, Direction: outbound, Author: "hub", Timestamp: at, Type: "gap", Text: &text,
-	}}}
+	return hubEvent(key, &pb.Event{Type: "gap", Text: &text})
+}
+
+// hubEvent returns an event that the hub itself adds to a conversation.
+func hubEvent(key string, e *pb.Event) *pb.ClientStreamEvent {
+	e.ConversationKey, e.Direction, e.Author, e.Timestamp = key, outbound, "hub", timestamp(time.Now())
+	return &pb.ClientStreamEvent{ConversationKey: key, Timestamp: e.Timestamp, Payload: &pb.ClientStreamEvent_Event{Event: e}}
 }

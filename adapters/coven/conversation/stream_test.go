@@ -5,8 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"google.golang.org/grpc"
-
 	"github.com/dragoman-hub/dragoman/adapters/coven/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -15,54 +13,35 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// eventStream is what the handler sees of a stream of events.
-type eventStream struct {
-	grpc.ServerStreamingServer[pb.ClientStreamEvent]
-	ctx    context.Context //nolint:containedctx // it is that of the stream
-	server *coretest.End[*struct{}, *pb.ClientStreamEvent]
-	client *coretest.End[*pb.ClientStreamEvent, *struct{}]
-	opened chan struct{} // the headers are sent
-	goOn   chan struct{} // the stream may be served
-}
-
-func (s *eventStream) Context() context.Context { return s.ctx }
-
-// Whoever has the headers of its stream hears what happens from then on as it
-// happens, however late the hub comes to serving the stream, and whoever else has
-// heard it by then.
-func TestAClientThatHasItsHeadersHearsAnswersInFull(t *testing.T) {
+// A client that has the headers of its stream gets later answers as live events, even if
+// the hub serves the stream only after the answer, and another stream has sent it by then.
+func TestAClientThatHasItsHeadersGetsLaterAnswersLive(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var streams sync.WaitGroup
 	defer streams.Wait()
 	defer cancel()
 	h := coretest.NewHub(t, hub.Options{})
-	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "guide"}})
-	defer agent.Close(nil)
-	if err := agent.Join(core.Card{ID: "guide", Features: core.FeatureStreaming}, hub.JoinOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	service := conversation.NewService(h, conversation.Options{}, func(s pb.ClientService_StreamEventsServer, serve conversation.ServeStream) error {
+	a := joinAgent(t, h, "guide")
+	service := conversation.NewService(h, conversation.Options{}, func(s pb.ClientService_StreamEventsServer, serveStream conversation.ServeStream) error {
 		stream := s.(*eventStream)
 		close(stream.opened)
 		select {
-		case <-stream.goOn:
+		case <-stream.served:
 		case <-ctx.Done():
 		}
-		serve(ctx, stream.server)
-		return nil
+		return serve(s, serveStream)
 	})
 	listen := func() *eventStream {
-		server, client := coretest.Pipe[*struct{}, *pb.ClientStreamEvent](0)
-		s := &eventStream{ctx: ctx, server: server, client: client, opened: make(chan struct{}), goOn: make(chan struct{})}
+		stream := newStream(ctx)
 		streams.Go(func() {
-			if err := service.StreamEvents(&pb.StreamEventsRequest{ConversationKey: "guide"}, s); err != nil {
+			if err := service.StreamEvents(&pb.StreamEventsRequest{ConversationKey: "guide"}, stream); err != nil {
 				t.Error(err)
 			}
 		})
-		<-s.opened
-		return s
+		<-stream.opened
+		return stream
 	}
-	hears := func(s *eventStream) {
+	expectLive := func(s *eventStream) {
 		t.Helper()
 		for {
 			m, err := s.client.Receive(ctx)
@@ -70,7 +49,7 @@ func TestAClientThatHasItsHeadersHearsAnswersInFull(t *testing.T) {
 				t.Fatalf("the stream ended with %v, want done", err)
 			}
 			if e := m.GetEvent(); e.GetType() == "message" && e.GetDirection() == "outbound_from_agent" {
-				t.Fatalf("got the answer as history: %v, want it in full", m)
+				t.Fatalf("got the answer as history: %v, want it live", m)
 			}
 			if m.GetDone() != nil {
 				return
@@ -78,21 +57,12 @@ func TestAClientThatHasItsHeadersHearsAnswersInFull(t *testing.T) {
 		}
 	}
 	prompt, late := listen(), listen()
-	close(prompt.goOn)
-	_, err := service.SendMessage(ctx, &pb.ClientSendMessageRequest{ConversationKey: "guide", Content: "hello", IdempotencyKey: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	given, err := agent.Next(ctx)
-	if err != nil || given.Task == nil {
-		t.Fatalf("got %v and %v, want the message", given, err)
-	}
-	if err := agent.Report(given.Task.ID(), core.Done{Text: "good day"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	hears(prompt)
-	close(late.goOn)
-	hears(late)
+	close(prompt.served)
+	sendMessage(t, service, "guide", "hello", "1")
+	a.report(core.Done{Text: "good day"})
+	expectLive(prompt)
+	close(late.served)
+	expectLive(late)
 	for _, s := range []*eventStream{prompt, late} {
 		s.client.Close(link.Reason{Cause: link.Normal})
 	}

@@ -2,7 +2,7 @@ package conversation
 
 import "github.com/dragoman-hub/dragoman/core"
 
-// FromClient and ToClient are what ClientService makes of every kind.
+// FromClient and ToClient declare the disposition of every kind, from and to a client.
 var (
 	FromClient = core.Table{
 		core.KindOpened:            {How: core.Native, With: "SendMessage"},
