@@ -24,16 +24,16 @@ func TestTheClientAsksAndDelegates(t *testing.T) {
 			})
 			c := s.client(acpclient.Options{ID: "kit", Progress: progress})
 			pieces := 0
-			for name, ask := range map[string]func(context.Context, core.Request, func(core.Body)) (core.Answer, error){"ask": c.Ask, "delegate": c.Delegate} {
-				answer, err := ask(t.Context(), core.Request{To: core.ToAgent("echo"), Content: "hi"}, func(core.Body) { pieces++ })
+			for _, intent := range []core.Intent{core.IntentAsk, core.IntentDelegate} {
+				answer, err := c.Ask(t.Context(), core.Request{Intent: intent, To: core.ToAgent("echo"), Content: "hi"}, func(core.Body) { pieces++ })
 				if err != nil {
-					t.Fatalf("%s: got %v, want no error", name, err)
+					t.Fatalf("%s: got %v, want no error", intent, err)
 				}
 				if answer.Text != "hi!" || string(answer.Data) != `{"ok":true}` || len(answer.Files) != 1 || answer.TokensUsed != 5 || answer.Agent != "echo" {
-					t.Errorf("%s: got %+v, want hi! with its data, file and tokens from echo", name, answer)
+					t.Errorf("%s: got %+v, want hi! with its data, file and tokens from echo", intent, answer)
 				}
-				if _, err := ask(t.Context(), core.Request{To: core.ToAgent("echo"), Content: "fail"}, nil); core.AsFault(err).Code != core.CodeBudget {
-					t.Errorf("%s that fails: got %v, want budget", name, err)
+				if _, err := c.Ask(t.Context(), core.Request{Intent: intent, To: core.ToAgent("echo"), Content: "fail"}, nil); core.AsFault(err).Code != core.CodeBudget {
+					t.Errorf("%s that fails: got %v, want budget", intent, err)
 				}
 			}
 			if progress != (pieces > 0) {

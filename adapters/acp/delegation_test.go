@@ -80,11 +80,9 @@ func TestADelegateThatWantsNoReportIsOverForItsAgentWithTheAck(t *testing.T) {
 			s.employ(core.Card{ID: "fam"}, acpclient.WorkOptions{}, func(context.Context, core.Request, func(core.Body) error) error {
 				return core.NewFault(core.CodeInternal, "no")
 			})
-			kit := s.client(acpclient.Options{ID: "kit"})
-			e := kit.Envelope(wire.KindDelegate, "fam", wire.Delegate{Task: "do it", ReportBack: new(bool)})
-			if _, err := kit.Do(t.Context(), e); err != nil {
-				t.Fatal(err)
-			}
+			kit := s.enter("kit")
+			kit.say(silent)
+			kit.expect(wire.KindAck)
 			s.until(func() bool { a, _ := s.hub.Agent("fam"); return a.Load.Active == 0 }, "it has room again")
 		})
 	})

@@ -193,11 +193,11 @@ func TestBothOfOurEndsKeepWhatWasSaidBeforeAFailure(t *testing.T) {
 					return core.NewFault(core.CodeBudget, "no money")
 				})
 				c := s.client(acpclient.Options{ID: "kit", Progress: progress})
-				for name, ask := range map[string]func(context.Context, core.Request, func(core.Body)) (core.Answer, error){"ask": c.Ask, "delegate": c.Delegate} {
-					a, err := ask(s.Context(), core.Request{To: core.ToAgent("poet"), Content: "?"}, nil)
+				for _, intent := range []core.Intent{core.IntentAsk, core.IntentDelegate} {
+					a, err := c.Ask(s.Context(), core.Request{Intent: intent, To: core.ToAgent("poet"), Content: "?"}, nil)
 					want := core.NewFault(core.CodeBudget, "no money")
 					if !errors.Is(err, &core.Fault{Code: core.CodeBudget}) || a.Text != "roses are" || len(a.Files) != 1 || a.TokensUsed != 7 {
-						t.Errorf("agent with progress: %t, client with: %t, %s: got %+v and %v, want roses are, a file, 7 tokens and %v", !noProgress, progress, name, a, err, want)
+						t.Errorf("agent with progress: %t, client with: %t, %s: got %+v and %v, want roses are, a file, 7 tokens and %v", !noProgress, progress, intent, a, err, want)
 					}
 				}
 			})

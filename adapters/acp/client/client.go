@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -15,44 +14,29 @@ import (
 
 // Options are the options of a [Client].
 type Options struct {
-	// ID is who the client is.
+	// ID identifies the client.
 	ID core.AgentID
 	// Progress asks for answers in pieces, by the extension.
 	Progress bool
-	// MaxEnvelopeBytes bounds an envelope that is sent; 0 means
-	// [DefaultMaxEnvelopeBytes]. What is received the connection bounds.
-	MaxEnvelopeBytes int
-	// Link bounds the connection.
-	Link link.Options
-	// Received is told every envelope that answers nothing, from the reader of the
-	// connection: it must return soon. Nil ignores them.
-	Received func(wire.Envelope)
 }
 
 // Client is the requester's end of the dialect over one connection. It is safe for
 // concurrent use.
 type Client struct {
-	opts Options
+	id   core.AgentID
 	link *link.Link[[]byte, []byte]
-	done chan struct{} // closed when nothing runs any more
+	done chan struct{} // closed when no goroutine of the client runs any more
 
 	mu    sync.Mutex
-	calls map[string]*pending
-}
-
-// pending is an envelope that waits for its answers.
-type pending struct {
-	replies  chan wire.Envelope // what ends a wait: at most two
-	progress func(wire.Envelope)
+	calls map[string]*call // by the id of the envelope
 }
 
 // New makes a Client and starts its reader. Close ends it.
 func New(conn link.Conn[[]byte, []byte], opts Options) *Client {
-	opts.MaxEnvelopeBytes = cmp.Or(max(0, opts.MaxEnvelopeBytes), wire.DefaultMaxEnvelopeBytes)
-	c := &Client{opts: opts, link: link.New(conn, opts.Link), done: make(chan struct{}), calls: map[string]*pending{}}
+	c := &Client{id: opts.ID, link: link.New(conn, link.Options{}), done: make(chan struct{}), calls: map[string]*call{}}
 	if opts.Progress {
-		hello := c.Envelope(wire.KindHello, "", wire.Hello{ProtocolVersions: []int64{wire.Version}, Features: []string{wire.ExtensionProgress}})
-		_ = c.Send(context.Background(), hello) // the first message of a new queue has room
+		hello := wire.Hello{ProtocolVersions: []int64{wire.Version}, Features: []string{wire.ExtensionProgress}}
+		_ = c.send(context.Background(), wire.New(wire.KindHello, string(c.id), "", "", hello)) // the first message of a new queue has room
 	}
 	go func() {
 		defer close(c.done)
@@ -61,85 +45,46 @@ func New(conn link.Conn[[]byte, []byte], opts Options) *Client {
 	return c
 }
 
-// Close ends the connection and returns once nothing runs any more.
+// Close ends the connection and returns once no goroutine of the client runs any more.
 func (c *Client) Close() {
 	c.link.Close(link.Reason{Cause: link.Normal})
 	<-c.done
 }
 
-// Done is closed when the connection has ended, and Reason says why.
-func (c *Client) Done() <-chan struct{} { return c.link.Done() }
-
-// Reason returns why the connection ended.
-func (c *Client) Reason() link.Reason { return c.link.Reason() }
-
-// Envelope begins an envelope of the client, with a fresh id.
-func (c *Client) Envelope(kind wire.Kind, to string, payload any) wire.Envelope {
-	return wire.New(kind, string(c.opts.ID), to, "", payload)
-}
-
-// Send sends an envelope and waits for nothing. One that is too large is a Fault
-// that says so.
-func (c *Client) Send(ctx context.Context, e wire.Envelope) error {
-	raw := e.Encode()
-	if most := c.opts.MaxEnvelopeBytes; len(raw) > most {
-		return core.NewFault(core.CodeTooLarge, "the envelope has %d bytes, the limit is %d", len(raw), most)
-	}
-	return c.link.Send(ctx, raw, len(raw))
-}
-
-// Do sends an envelope and waits for its first answer. An error envelope is
-// returned as it is, and as an *[Error].
-func (c *Client) Do(ctx context.Context, e wire.Envelope) (wire.Envelope, error) {
-	call, err := c.begin(ctx, e, nil)
-	if err != nil {
-		return wire.Envelope{}, err
-	}
-	defer c.forget(e.ID)
-	return c.wait(ctx, call)
-}
-
-// Ask asks a question and waits for the whole answer. each, if not nil, is told
-// what happens on the way, from the reader of the connection; it must return soon.
-// When ctx ends first, the query is cancelled. A failure is a *[core.Fault].
+// Ask sends a query, or a delegate if that is the intent of the request, and waits for
+// the whole answer. each, if not nil, gets the progress from the reader of the
+// connection; it must return soon. When ctx ends first, the request is cancelled. A
+// failure is a *[core.Fault].
 func (c *Client) Ask(ctx context.Context, req core.Request, each func(core.Body)) (core.Answer, error) {
-	return c.run(ctx, wire.KindQuery, req, wire.QueryOf(req, time.Now()), each)
-}
-
-// Delegate is Ask for a thing to be done: it waits for the result.
-func (c *Client) Delegate(ctx context.Context, req core.Request, each func(core.Body)) (core.Answer, error) {
-	return c.run(ctx, wire.KindDelegate, req, wire.DelegateOf(req, time.Now()), each)
-}
-
-// Notify tells somebody something. That it was sent is all that is known.
-func (c *Client) Notify(ctx context.Context, to core.Address, n core.Notice) error {
-	return c.Send(ctx, c.Envelope(wire.KindNotify, to.String(), wire.NotifyOf(n)))
-}
-
-// run sends a request and gathers what comes back.
-func (c *Client) run(ctx context.Context, kind wire.Kind, req core.Request, payload any, each func(core.Body)) (core.Answer, error) {
-	e := c.Envelope(kind, req.To.String(), payload)
-	got := &gathered{each: each}
-	call, err := c.begin(ctx, e, got.progress)
-	if err != nil {
+	e := wire.New(wire.KindQuery, string(c.id), req.To.String(), "", nil)
+	if req.Intent == core.IntentDelegate {
+		e.Kind, e.Payload = wire.KindDelegate, wire.Marshal(wire.DelegateOf(req, time.Now()))
+	} else {
+		e.Payload = wire.Marshal(wire.QueryOf(req, time.Now()))
+	}
+	call := &call{each: each, replies: make(chan wire.Envelope, 2)}
+	c.mu.Lock()
+	c.calls[e.ID] = call
+	c.mu.Unlock()
+	defer c.forget(e.ID)
+	if err := c.send(ctx, e); err != nil {
 		return core.Answer{}, err
 	}
-	defer c.forget(e.ID)
 	for {
 		reply, err := c.wait(ctx, call)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			c.cancel(e.ID)
 			return core.Answer{}, context.Cause(ctx)
-		case reply.Kind == "":
+		}
+		if err != nil {
 			return core.Answer{}, err
 		}
-		bodies, last := c.bodies(reply)
-		got.rest(reply.From, bodies)
-		if !last {
+		bodies := bodiesOf(reply)
+		call.addMissing(reply.From, bodies)
+		if !bodies[len(bodies)-1].Kind().Ends() {
 			continue
 		}
-		answer := got.fold()
+		answer := call.fold()
 		if answer.Fault != nil {
 			return answer, answer.Fault
 		}
@@ -147,92 +92,21 @@ func (c *Client) run(ctx context.Context, kind wire.Kind, req core.Request, payl
 	}
 }
 
-// gathered is what has come back of a request. The reader of the connection and
-// the caller both add to it.
-type gathered struct {
-	each func(core.Body)
-
-	mu     sync.Mutex
-	from   string
-	events []core.Event
+// send sends an envelope, or returns a Fault when it is too large.
+func (c *Client) send(ctx context.Context, e wire.Envelope) error {
+	raw := e.Encode()
+	if len(raw) > wire.DefaultMaxEnvelopeBytes {
+		return core.NewFault(core.CodeTooLarge, "the envelope has %d bytes, the limit is %d", len(raw), wire.DefaultMaxEnvelopeBytes)
+	}
+	return c.link.Send(ctx, raw, len(raw))
 }
 
-func (g *gathered) progress(e wire.Envelope) {
-	_, body, err := e.Progress()
-	if err != nil {
-		return // a kind of progress that this end does not know
-	}
-	g.add(e.From, body)
-	if g.each != nil {
-		g.each(body)
-	}
-}
-
-func (g *gathered) add(from string, bodies ...core.Body) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if from != wire.HubID {
-		g.from = from
-	}
-	for _, b := range bodies {
-		g.events = append(g.events, core.Event{Body: b})
-	}
-}
-
-// rest adds what a reply says and progress has not said already.
-func (g *gathered) rest(from string, bodies []core.Body) {
-	g.mu.Lock()
-	said := func(b core.Body) bool {
-		return slices.ContainsFunc(g.events, func(e core.Event) bool {
-			if f, ok := b.(core.File); ok {
-				return reflect.DeepEqual(e.Body, f)
-			}
-			return e.Body.Kind() == b.Kind() && !b.Kind().Ends()
-		})
-	}
-	fresh := slices.DeleteFunc(slices.Clone(bodies), said)
-	g.mu.Unlock()
-	g.add(from, fresh...)
-}
-
-func (g *gathered) fold() core.Answer {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	answer := core.Fold(g.events)
-	answer.Agent = core.AgentID(g.from)
-	return answer
-}
-
-// bodies says a reply in the words of the hub, and whether it is the last.
-func (c *Client) bodies(e wire.Envelope) (bodies []core.Body, last bool) {
-	switch e.Kind {
-	case wire.KindResponse, wire.KindResult, wire.KindError, wire.KindAck:
-		if bodies, err := e.Bodies(); err == nil {
-			return bodies, bodies[len(bodies)-1].Kind().Ends()
-		}
-	}
-	return []core.Body{core.Failed{Fault: core.NewFault(core.CodeInvalid, "an answer of the kind %q makes no sense", e.Kind)}}, true
-}
-
-// cancel stops a query that nobody waits for any more.
+// cancel stops a request that nobody waits for any more.
 func (c *Client) cancel(id string) {
-	e := c.Envelope(wire.KindCancel, "", wire.Cancel{Reason: "the requester stopped waiting"})
-	e.Ref = id
+	e := wire.New(wire.KindCancel, string(c.id), "", id, wire.Cancel{Reason: "the requester stopped waiting"})
 	ctx, done := context.WithTimeout(context.Background(), time.Second)
 	defer done()
-	_ = c.Send(ctx, e) // the hub's own deadline stops it otherwise
-}
-
-func (c *Client) begin(ctx context.Context, e wire.Envelope, progress func(wire.Envelope)) (*pending, error) {
-	call := &pending{replies: make(chan wire.Envelope, 2), progress: progress}
-	c.mu.Lock()
-	c.calls[e.ID] = call
-	c.mu.Unlock()
-	if err := c.Send(ctx, e); err != nil {
-		c.forget(e.ID)
-		return nil, err
-	}
-	return call, nil
+	_ = c.send(ctx, e) // the hub's own deadline stops it otherwise
 }
 
 func (c *Client) forget(id string) {
@@ -242,31 +116,24 @@ func (c *Client) forget(id string) {
 }
 
 // wait returns the next reply.
-func (c *Client) wait(ctx context.Context, call *pending) (wire.Envelope, error) {
-	var e wire.Envelope
+func (c *Client) wait(ctx context.Context, call *call) (wire.Envelope, error) {
 	select {
-	case e = <-call.replies:
-	case <-ctx.Done():
-		return e, context.Cause(ctx)
-	case <-c.done:
-		select {
-		case e = <-call.replies:
-		default:
-			reason := c.link.Reason()
-			return e, core.NewFault(core.CodeUnreachable, "the connection ended: %s", reason.Error())
-		}
-	}
-	if e.Kind != wire.KindError {
+	case e := <-call.replies:
 		return e, nil
+	case <-ctx.Done():
+		return wire.Envelope{}, context.Cause(ctx)
+	case <-c.done:
 	}
-	told := &wire.Error{}
-	if err := e.Read(told); err != nil {
-		return e, err
+	select {
+	case e := <-call.replies:
+		return e, nil
+	default:
+		reason := c.link.Reason()
+		return wire.Envelope{}, core.NewFault(core.CodeUnreachable, "the connection ended: %s", reason.Error())
 	}
-	return e, told
 }
 
-// receive hands an envelope to the call that it answers.
+// receive hands an envelope to the call that it answers. Any other is ignored.
 func (c *Client) receive(_ context.Context, raw []byte) error {
 	e, err := wire.Decode(raw, len(raw))
 	if err != nil {
@@ -277,13 +144,8 @@ func (c *Client) receive(_ context.Context, raw []byte) error {
 	c.mu.Unlock()
 	switch {
 	case call == nil || e.Kind == wire.KindCancel || e.Kind == wire.KindNotify:
-		if c.opts.Received != nil {
-			c.opts.Received(e)
-		}
 	case e.Kind == wire.KindProgress:
-		if call.progress != nil {
-			call.progress(e)
-		}
+		call.progress(e)
 	default:
 		select {
 		case call.replies <- e:
@@ -291,4 +153,69 @@ func (c *Client) receive(_ context.Context, raw []byte) error {
 		}
 	}
 	return nil
+}
+
+// bodiesOf returns the events that a reply stands for, at least one.
+func bodiesOf(e wire.Envelope) []core.Body {
+	if bodies, err := e.Bodies(); err == nil {
+		return bodies
+	}
+	return []core.Body{core.Failed{Fault: core.NewFault(core.CodeInvalid, "an answer of the kind %q makes no sense", e.Kind)}}
+}
+
+// call is a request that waits for its answer. The reader of the connection and the
+// caller both add events to it.
+type call struct {
+	each    func(core.Body)
+	replies chan wire.Envelope // all but progress: at most two
+
+	mu     sync.Mutex
+	from   string // the agent that answers
+	events []core.Event
+}
+
+func (c *call) progress(e wire.Envelope) {
+	_, body, err := e.Progress()
+	if err != nil {
+		return // a kind of progress that the client does not know
+	}
+	c.add(e.From, body)
+	if c.each != nil {
+		c.each(body)
+	}
+}
+
+func (c *call) add(from string, bodies ...core.Body) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if from != wire.HubID {
+		c.from = from
+	}
+	for _, b := range bodies {
+		c.events = append(c.events, core.Event{Body: b})
+	}
+}
+
+// addMissing adds the events of a reply that progress did not bring.
+func (c *call) addMissing(from string, bodies []core.Body) {
+	c.mu.Lock()
+	known := func(b core.Body) bool {
+		return slices.ContainsFunc(c.events, func(e core.Event) bool {
+			if f, ok := b.(core.File); ok {
+				return reflect.DeepEqual(e.Body, f)
+			}
+			return e.Body.Kind() == b.Kind() && !b.Kind().Ends()
+		})
+	}
+	missing := slices.DeleteFunc(slices.Clone(bodies), known)
+	c.mu.Unlock()
+	c.add(from, missing...)
+}
+
+func (c *call) fold() core.Answer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answer := core.Fold(c.events)
+	answer.Agent = core.AgentID(c.from)
+	return answer
 }

@@ -4,43 +4,41 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// outcome gathers what a handler says of one query or delegate.
+// outcome collects what a handler says for one query or delegate.
 type outcome struct {
-	w   *worker
-	job *job
-	// live says that what it says leaves at once, by progress.
-	live  bool
+	w     *worker
+	task  *task
+	live  bool // what the handler says is sent at once, as progress
 	seq   uint64
-	told  int // bytes of text that left
+	sent  int // bytes of text that were sent
 	text  strings.Builder
 	files []core.File
 	usage core.Usage
 	end   core.Body
 }
 
-// answer has the handler work on a query or a delegate and sends the outcome. ctx is the
-// task's, work that of all, in which something is still sent when the task was cancelled.
-func (w *worker) answer(work, ctx context.Context, j *job, handle core.Handler) {
+// answer calls the handler for a query or a delegate and sends the outcome. ctx is the
+// task's, all the worker's, in which the outcome of a cancelled task is sent.
+func (w *worker) answer(all, ctx context.Context, t *task, handle core.Handler) {
 	w.mu.Lock()
-	o := &outcome{w: w, job: j, live: w.progress}
+	o := &outcome{w: w, task: t, live: w.progress}
 	w.mu.Unlock()
-	if !j.req.Deadline.IsZero() {
+	if !t.req.Deadline.IsZero() {
 		var done context.CancelFunc
-		ctx, done = context.WithDeadline(ctx, j.req.Deadline)
+		ctx, done = context.WithDeadline(ctx, t.req.Deadline)
 		defer done()
 	}
-	if j.e.Kind == wire.KindDelegate && j.req.ReportBack {
-		_ = w.reply(work, j.e, wire.KindAck, wire.Ack{Accepted: true}) // when it cannot be sent, nor can the rest
+	if t.e.Kind == wire.KindDelegate && t.req.ReportBack {
+		_ = w.reply(all, t.e, wire.KindAck, wire.Ack{Accepted: true}) // if it cannot be sent, nor can the rest
 	}
 	err := context.Cause(ctx)
 	if err == nil {
-		err = handle(ctx, j.req, o.say(ctx))
+		err = handle(ctx, t.req, o.say(ctx))
 	}
 	switch {
 	case o.end != nil:
@@ -54,19 +52,19 @@ func (w *worker) answer(work, ctx context.Context, j *job, handle core.Handler) 
 	}
 	last := o.envelope()
 
-	w.tasks.Release(j.e.ID) // no cancel comes any more, and there is room for the next
-	if j.e.Kind == wire.KindDelegate && !j.req.ReportBack && o.end.Kind() == core.KindDone {
-		// The ack is the end of it for the other side too: only now there is room again.
-		_ = w.reply(work, j.e, wire.KindAck, wire.Ack{Accepted: true})
+	w.tasks.Release(t.e.ID) // from here on no cancel is added, and there is room for the next
+	if t.e.Kind == wire.KindDelegate && !t.req.ReportBack && o.end.Kind() == core.KindDone {
+		// For the hub the ack is the end of the task: it must not come before there is room.
+		_ = w.reply(all, t.e, wire.KindAck, wire.Ack{Accepted: true})
 	} else {
-		_ = w.send(work, last)
+		_ = w.send(all, last)
 	}
-	for _, c := range j.cancels {
-		_ = w.reply(work, c, wire.KindAck, wire.Ack{Accepted: o.end.Kind() == core.KindCancelled})
+	for _, c := range t.cancels {
+		_ = w.reply(all, c, wire.KindAck, wire.Ack{Accepted: o.end.Kind() == core.KindCancelled})
 	}
 }
 
-// say is what the handler speaks through.
+// say returns the function through which the handler answers.
 func (o *outcome) say(ctx context.Context) func(core.Body) error {
 	return func(b core.Body) error {
 		if err := context.Cause(ctx); err != nil {
@@ -74,16 +72,16 @@ func (o *outcome) say(ctx context.Context) func(core.Body) error {
 		}
 		switch b := b.(type) {
 		case core.Done:
-			if o.live && o.told == 0 && len(b.Text) > wire.MaxPieceBytes {
+			if o.live && o.sent == 0 && len(b.Text) > wire.MaxPieceBytes {
 				if err := o.sayText(ctx, core.Text{Text: b.Text}); err != nil {
 					return err
 				}
 				b.Text = ""
 			}
-			o.ends(b)
+			o.endWith(b)
 			return nil
 		case core.Failed, core.Cancelled:
-			o.ends(b)
+			o.endWith(b)
 			return nil
 		case core.Text:
 			return o.sayText(ctx, b)
@@ -103,14 +101,14 @@ func (o *outcome) say(ctx context.Context) func(core.Body) error {
 	}
 }
 
-// ends takes the first end that the handler says.
-func (o *outcome) ends(b core.Body) {
+// endWith sets the end of the task unless it is set already.
+func (o *outcome) endWith(b core.Body) {
 	if o.end == nil {
 		o.end = b
 	}
 }
 
-// sayText says a piece of text.
+// sayText sends a piece of text, or collects it.
 func (o *outcome) sayText(ctx context.Context, b core.Text) error {
 	if !o.live {
 		o.text.WriteString(b.Text)
@@ -121,33 +119,35 @@ func (o *outcome) sayText(ctx context.Context, b core.Text) error {
 	}
 	for rest := b.Text; rest != ""; {
 		var part string
-		part, rest = wire.CutText(rest, wire.PieceBytes(o.w.opts.MaxEnvelopeBytes))
+		part, rest = wire.CutText(rest, wire.PieceBytes(wire.DefaultMaxEnvelopeBytes))
 		if err := o.progress(ctx, core.Text{Text: part}); err != nil {
 			return err
 		}
-		o.told += len(part)
+		o.sent += len(part)
 	}
 	return nil
 }
 
 func (o *outcome) progress(ctx context.Context, b core.Body) error {
 	o.seq++
-	e := o.w.envelope(wire.KindProgress, o.job.e.From, o.job.e.ID, nil)
+	e := o.w.envelope(wire.KindProgress, o.task.e.From, o.task.e.ID, nil)
 	e.Payload = wire.ProgressOf(o.seq, b)
 	raw := e.Encode()
-	if len(raw) > o.w.opts.MaxEnvelopeBytes {
-		return core.NewFault(core.CodeTooLarge, "%s has %d bytes as an envelope, the limit is %d", b.Kind(), len(raw), o.w.opts.MaxEnvelopeBytes)
+	if len(raw) > wire.DefaultMaxEnvelopeBytes {
+		return core.NewFault(core.CodeTooLarge, "%s has %d bytes as an envelope, the limit is %d", b.Kind(), len(raw), wire.DefaultMaxEnvelopeBytes)
 	}
 	return o.w.link.Send(ctx, raw, len(raw))
 }
 
-// envelope is the last one: the response, the result or the error.
+// envelope returns the last envelope: the response, the result or the error.
 func (o *outcome) envelope() wire.Envelope {
 	answer := o.fold()
-	e := o.w.envelope(wire.KindResponse, o.job.e.From, o.job.e.ID, nil)
+	e := o.w.envelope(wire.KindResponse, o.task.e.From, o.task.e.ID, nil)
 	switch {
-	case o.job.e.Kind == wire.KindDelegate:
-		e.Kind, e.Payload = wire.KindResult, wire.Marshal(o.result(answer))
+	case o.task.e.Kind == wire.KindDelegate:
+		result := wire.ResultOf(answer)
+		result.TaskRef = wire.Brief(o.task.req)
+		e.Kind, e.Payload = wire.KindResult, wire.Marshal(result)
 	case answer.Fault != nil && o.live:
 		e.Kind, e.Payload = wire.KindError, wire.Marshal(wire.ErrorOf(answer.Fault))
 	case answer.Fault != nil:
@@ -155,8 +155,8 @@ func (o *outcome) envelope() wire.Envelope {
 	default:
 		e.Payload = wire.Marshal(wire.ResponseOf(answer))
 	}
-	if size := len(e.Encode()); size > o.w.opts.MaxEnvelopeBytes {
-		told := wire.Refusef(wire.CodeTooLarge, "the answer has %d bytes as an envelope, the limit is %d", size, o.w.opts.MaxEnvelopeBytes)
+	if size := len(e.Encode()); size > wire.DefaultMaxEnvelopeBytes {
+		told := wire.Refusef(wire.CodeTooLarge, "the answer has %d bytes as an envelope, the limit is %d", size, wire.DefaultMaxEnvelopeBytes)
 		if answer.Fault != nil {
 			told = wire.ErrorOf(wire.WithoutContent(answer).Fault)
 		}
@@ -165,21 +165,14 @@ func (o *outcome) envelope() wire.Envelope {
 	return e
 }
 
-// result is the end of a delegate, which it names.
-func (o *outcome) result(answer core.Answer) wire.Result {
-	r := wire.ResultOf(answer)
-	r.TaskRef = wire.Brief(o.job.req)
-	return r
-}
-
-// fold puts the answer together as the last envelope tells it.
+// fold returns the answer that the last envelope gives.
 func (o *outcome) fold() core.Answer {
-	events := []core.Event{{Seq: 1, At: time.Time{}, Body: core.Text{Text: o.text.String()}}, {Seq: 2, Body: o.usage}}
+	events := []core.Event{{Body: core.Text{Text: o.text.String()}}, {Body: o.usage}}
 	for _, f := range o.files {
 		events = append(events, core.Event{Body: f})
 	}
 	answer := core.Fold(append(events, core.Event{Body: o.end}))
-	if o.told > 0 {
+	if o.sent > 0 {
 		answer.Text = wire.Summary(answer.Text)
 	}
 	return answer

@@ -16,15 +16,15 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// hub is a hub of which the test writes every envelope, before an agent's end.
+// hub is a hub played by the test, which writes every envelope to the agent.
 type hub struct {
 	*testing.T
 	conn *coretest.End[[]byte, []byte]
 	done chan error
 }
 
-// beforeHub lets an agent work for a hub, in a bubble of fake time.
-func beforeHub(t *testing.T, card core.Card, handle core.Handler, play func(t *testing.T, h *hub)) {
+// workFor runs Work against a hub that the test plays, in a bubble of fake time.
+func workFor(t *testing.T, card core.Card, handle core.Handler, play func(t *testing.T, h *hub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := coretest.Pipe[[]byte, []byte](64)
@@ -33,12 +33,12 @@ func beforeHub(t *testing.T, card core.Card, handle core.Handler, play func(t *t
 		play(t, h)
 		_ = ours.Close(link.Reason{Cause: link.Normal})
 		if err := <-h.done; err != nil {
-			t.Errorf("Work: got %v, want no error after a good end", err)
+			t.Errorf("Work: got %v, want no error after a normal close", err)
 		}
 	})
 }
 
-// say sends an envelope as it is written.
+// say sends an envelope verbatim.
 func (h *hub) say(text string) {
 	h.Helper()
 	if err := h.conn.Send(h.Context(), []byte(text)); err != nil {
@@ -46,7 +46,7 @@ func (h *hub) say(text string) {
 	}
 }
 
-// expect reads what comes next, which is of a kind and answers ref, into payload.
+// expect reads the next envelope, of the kind and with the ref, into payload.
 func (h *hub) expect(kind wire.Kind, ref string, payload any) wire.Envelope {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(h.Context(), time.Hour)
@@ -68,7 +68,7 @@ func (h *hub) expect(kind wire.Kind, ref string, payload any) wire.Envelope {
 	return e
 }
 
-// refused checks that what comes next is an error that answers ref.
+// refused checks that the next envelope is an error with the ref.
 func (h *hub) refused(ref string, code wire.Code, about string) {
 	h.Helper()
 	var got wire.Error
@@ -77,16 +77,16 @@ func (h *hub) refused(ref string, code wire.Code, about string) {
 	}
 }
 
-func TestTheWorkingEndAnswersPingDiscoverAndWhatItDoesNotKnow(t *testing.T) {
+func TestAnAgentAnswersPingDiscoverAndUnknownKinds(t *testing.T) {
 	card := core.Card{ID: "kit", Name: "Kit", Domains: []string{"family"}, MaxConcurrent: 2}
-	beforeHub(t, card, nil, func(t *testing.T, h *hub) {
+	workFor(t, card, nil, func(t *testing.T, h *hub) {
 		var said wire.Capabilities
 		if h.expect(wire.KindCapabilities, "", &said); said.AgentName != "Kit" || *said.MaxConcurrentTasks != 2 || said.Extensions[0] != "progress" {
 			t.Errorf("capabilities: got %+v, want those of the card", said)
 		}
 		h.say(`{"id":"1","from":"hub","kind":"discover"}`)
 		if h.expect(wire.KindCapabilities, "1", &said); said.TakesContext == nil || *said.TakesContext {
-			t.Errorf("capabilities of who hears no notify: got %+v, want it said that no context is taken", said)
+			t.Errorf("capabilities without a notice handler: got %+v, want takes_context false", said)
 		}
 		h.say(`{"id":"2","from":"hub","kind":"ping"}`)
 		var pong wire.Pong
@@ -105,13 +105,13 @@ func TestTheWorkingEndAnswersPingDiscoverAndWhatItDoesNotKnow(t *testing.T) {
 	})
 }
 
-func TestTheWorkingEndRunsAsManyAsItSaidAndSaysWhenItIsFull(t *testing.T) {
+func TestAnAgentRunsAsManyTasksAsDeclaredAndRefusesMore(t *testing.T) {
 	release := make(chan struct{})
 	handle := func(_ context.Context, r core.Request, say func(core.Body) error) error {
 		<-release
 		return say(core.Text{Text: r.Content})
 	}
-	beforeHub(t, core.Card{ID: "kit", MaxConcurrent: 2}, handle, func(t *testing.T, h *hub) {
+	workFor(t, core.Card{ID: "kit", MaxConcurrent: 2}, handle, func(t *testing.T, h *hub) {
 		h.expect(wire.KindCapabilities, "", new(wire.Capabilities))
 		for _, id := range []string{"1", "2", "2", "3"} {
 			h.say(`{"id":"` + id + `","from":"rest","kind":"query","payload":{"question":"` + id + `"}}`)

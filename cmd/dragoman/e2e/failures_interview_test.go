@@ -50,8 +50,8 @@ func interviewers() []interviewer {
 	return []interviewer{
 		{"REST", unchanged[asked], unchanged[answered], askByREST},
 		{"Parallax", unchanged[asked], unchanged[answered], askByParallax},
-		{"ACP query", query, wordedByACP, askByACP((*acpclient.Client).Ask)},
-		{"ACP delegate", delegate, wordedByACP, askByACP((*acpclient.Client).Delegate)},
+		{"ACP query", query, wordedByACP, askByACP},
+		{"ACP delegate", delegate, wordedByACP, askByACP},
 		{"agent_ask", func(a asked) asked {
 			return asked{Intent: core.IntentAsk, Priority: core.PriorityNormal, Content: a.Content, Data: a.Data}
 		}, textAndData, askByCoven(askTool)},
@@ -177,20 +177,18 @@ func askByParallax(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
 	}
 }
 
-func askByACP(how func(*acpclient.Client, context.Context, core.Request, func(core.Body)) (core.Answer, error)) func(*testing.T, *hub.Hub) func(rapid.TB, asked) answered {
-	return func(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
-		hubs, peers := pipes()
-		inLife(t, func(ctx context.Context) { acp.Serve(ctx, h, hubs, acp.Options{}) }, func() {})
-		client := acpclient.New(peers, acpclient.Options{ID: "asker", Progress: true})
-		t.Cleanup(client.Close)
-		return func(tb rapid.TB, a asked) (out answered) {
-			answer, err := how(client, t.Context(), a.request("answerer"), out.note)
-			if err != nil {
-				tb.Fatalf("got %v, want an answer", err)
-			}
-			out.Text, out.Data, out.Truncated = answer.Text, answer.Data, answer.Truncated // all else was told on the way
-			return out
+func askByACP(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
+	hubs, peers := pipes()
+	inLife(t, func(ctx context.Context) { acp.Serve(ctx, h, hubs, acp.Options{}) }, func() {})
+	client := acpclient.New(peers, acpclient.Options{ID: "asker", Progress: true})
+	t.Cleanup(client.Close)
+	return func(tb rapid.TB, a asked) (out answered) {
+		answer, err := client.Ask(t.Context(), a.request("answerer"), out.note)
+		if err != nil {
+			tb.Fatalf("got %v, want an answer", err)
 		}
+		out.Text, out.Data, out.Truncated = answer.Text, answer.Data, answer.Truncated // all else was told on the way
+		return out
 	}
 }
 
