@@ -9,24 +9,24 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// discover asks the peer what it can do.
+// discover asks the peer for its capabilities.
 func (s *session) discover(ctx context.Context) error {
 	e := s.newEnvelope(wire.KindDiscover, "", wire.Discover{Extensions: wire.Extensions()})
 	s.mu.Lock()
-	s.probe = e.ID
+	s.discoverID = e.ID
 	s.mu.Unlock()
 	return s.out.send(ctx, message{json: e.Encode(), kind: wire.KindDiscover})
 }
 
-// introduce takes the peer's capabilities: from here on it is an agent. Before, it
-// is one for those only who know its id.
-func (s *session) introduce(ctx context.Context, e wire.Envelope) error {
-	return s.introduceBy(ctx, e, s.join)
+// declareAgent handles the peer's capabilities, which make it an agent. Before, it can be
+// addressed only by its id.
+func (s *session) declareAgent(ctx context.Context, e wire.Envelope) error {
+	return s.declareAgentBy(ctx, e, s.join)
 }
 
-// introduceBy is introduce with a way to make the peer an agent. A conflict of
-// [session.join] begins a takeover, which answers the envelope later.
-func (s *session) introduceBy(ctx context.Context, e wire.Envelope, join func(context.Context, core.Card) error) error {
+// declareAgentBy is declareAgent with a given join. If that returns errIDTaken, a takeover
+// begins, which answers the envelope later.
+func (s *session) declareAgentBy(ctx context.Context, e wire.Envelope, join func(context.Context, core.Card) error) error {
 	var c wire.Capabilities
 	err := e.Read(&c)
 	if err == nil {
@@ -37,9 +37,9 @@ func (s *session) introduceBy(ctx context.Context, e wire.Envelope, join func(co
 		return nil
 	}
 	if err != nil {
-		return s.unlessRefused(ctx, e, err)
+		return s.refuseIf(ctx, e, err)
 	}
-	s.declare(c.Extensions)
+	s.noteExtensions(c.Extensions)
 	load := core.LoadIdle
 	if c.MaxConcurrentTasks != nil && *c.MaxConcurrentTasks == 0 {
 		load = core.LoadDraining
@@ -48,8 +48,8 @@ func (s *session) introduceBy(ctx context.Context, e wire.Envelope, join func(co
 	return nil
 }
 
-// declare notes which extensions the peer speaks. What it declared stays.
-func (s *session) declare(extensions []string) {
+// noteExtensions notes the extensions that the peer declares. None is ever withdrawn.
+func (s *session) noteExtensions(extensions []string) {
 	if slices.Contains(extensions, wire.ExtensionProgress) {
 		s.mu.Lock()
 		s.progress = true
@@ -57,8 +57,8 @@ func (s *session) declare(extensions []string) {
 	}
 }
 
-// join makes the peer the agent of the card, or replaces its card. It returns
-// errIDTaken when another connection has the id.
+// join makes the peer an agent with the card, or updates its card. It returns errIDTaken
+// when another connection has the id.
 func (s *session) join(_ context.Context, card core.Card) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

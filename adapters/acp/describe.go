@@ -44,7 +44,7 @@ func (s *session) hubPong() wire.Pong {
 	return p
 }
 
-// statusOf says a load in the three words that pong has.
+// statusOf returns a load as one of the three states of pong.
 func statusOf(l core.LoadState) string {
 	switch l {
 	case core.LoadBusy:
@@ -57,46 +57,45 @@ func statusOf(l core.LoadState) string {
 
 func seconds(since time.Time) int64 { return int64(time.Since(since) / time.Second) }
 
-// describe answers a discover: with the card of one agent, or with what everybody
-// here can do together.
+// describe answers a discover: with the capabilities of one agent, or of all together.
 func (s *session) describe(ctx context.Context, e wire.Envelope) error {
 	var d wire.Discover
 	if err := e.Read(&d); err != nil {
-		return s.unlessRefused(ctx, e, err)
+		return s.refuseIf(ctx, e, err)
 	}
-	s.declare(d.Extensions)
+	s.noteExtensions(d.Extensions)
 	agent, err := s.recipient(e)
 	if err != nil {
-		return s.unlessRefused(ctx, e, err)
+		return s.refuseIf(ctx, e, err)
 	}
 	if agent != nil {
 		out := s.newEnvelope(wire.KindCapabilities, e.ID, nil)
 		for _, own := range []bool{true, false} {
-			out.Payload = described(agent, own)
+			out.Payload = capabilitiesOf(agent, own)
 			if len(out.Encode()) <= s.opts.MaxEnvelopeBytes {
 				break
 			}
 		}
 		return s.out.send(ctx, message{json: out.Encode(), kind: out.Kind, ref: e.ID})
 	}
-	all, err := s.everybody(d.Domain)
+	all, err := s.allCapabilities(d.Domain)
 	if err != nil {
-		return s.unlessRefused(ctx, e, err)
+		return s.refuseIf(ctx, e, err)
 	}
 	out := s.newEnvelope(wire.KindCapabilities, e.ID, all)
 	if len(out.Encode()) > s.opts.MaxEnvelopeBytes {
-		out = s.fewer(e, all)
+		out = s.someAgents(e, all)
 	}
 	raw := out.Encode()
 	if len(raw) > s.opts.MaxEnvelopeBytes {
-		return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeTooLarge, "what the agents here can do has %d bytes, an envelope at most %d: send a discover with a domain", len(raw), s.opts.MaxEnvelopeBytes))
+		return s.refuseIf(ctx, e, wire.Refusef(wire.CodeTooLarge, "what the agents here can do has %d bytes, an envelope at most %d: send a discover with a domain", len(raw), s.opts.MaxEnvelopeBytes))
 	}
 	return s.out.send(ctx, message{json: raw, kind: out.Kind, ref: e.ID})
 }
 
-// fewer answers a discover with as many of the agents as there is room for, by id, and
-// how many more there are.
-func (s *session) fewer(e wire.Envelope, all wire.Capabilities) wire.Envelope {
+// someAgents returns the capabilities with as many agents as fit, by id, and the number of
+// the others.
+func (s *session) someAgents(e wire.Envelope, all wire.Capabilities) wire.Envelope {
 	s.hub.Count("acp.capabilities.fewer_agents")
 	list := all.Agents
 	all.Agents, all.MoreAgents = []wire.Listed{}, len(list)
@@ -112,9 +111,9 @@ func (s *session) fewer(e wire.Envelope, all wire.Capabilities) wire.Envelope {
 	return s.newEnvelope(wire.KindCapabilities, e.ID, all)
 }
 
-// described says what one agent can do; with own also what one of ACP said of itself
-// in members that the hub does not know (promise P11).
-func described(agent *hub.AgentStatus, own bool) json.RawMessage {
+// capabilitiesOf returns the capabilities of one agent; with own including the members of
+// an ACP agent's own that the hub does not know (promise P11).
+func capabilitiesOf(agent *hub.AgentStatus, own bool) json.RawMessage {
 	c := wire.CapabilitiesOf(agent.Card)
 	if agent.Load.State == core.LoadDraining {
 		*c.MaxConcurrentTasks = 0
@@ -125,18 +124,18 @@ func described(agent *hub.AgentStatus, own bool) json.RawMessage {
 	if agent.Features.Has(wire.ProgressFeatures) {
 		c.Extensions = []string{wire.ExtensionProgress}
 	}
-	var said []wire.Field
+	var members []wire.Field
 	for _, key := range slices.Sorted(maps.Keys(agent.Metadata)) {
 		if own {
-			said = append(said, wire.Field{Key: key, Value: agent.Metadata[key]})
+			members = append(members, wire.Field{Key: key, Value: agent.Metadata[key]})
 		}
 	}
-	return wire.SetMembers(wire.Marshal(c), said...)
+	return wire.SetMembers(wire.Marshal(c), members...)
 }
 
-// everybody is what all agents can do together, and a list of them. With a domain it
-// is those who answer for it, and for what is below it.
-func (s *session) everybody(domain string) (wire.Capabilities, error) {
+// allCapabilities returns the capabilities of all agents together, and a list of the
+// agents. With a domain it has only the agents of that domain and its subdomains.
+func (s *session) allCapabilities(domain string) (wire.Capabilities, error) {
 	var most int64
 	var of core.Address
 	if domain != "" {
@@ -150,7 +149,7 @@ func (s *session) everybody(domain string) (wire.Capabilities, error) {
 		Extensions: wire.Extensions(),
 	}
 	for _, a := range s.hub.Agents() {
-		if domain != "" && !concerned(a.Card, of) {
+		if domain != "" && !concerns(a.Card, of) {
 			continue
 		}
 		most += int64(max(1, a.MaxConcurrent))
@@ -163,33 +162,31 @@ func (s *session) everybody(domain string) (wire.Capabilities, error) {
 			Channels: a.Channels, Model: a.Model, Status: statusOf(a.Load.State),
 		})
 	}
-	for _, words := range []*[]string{&all.Domains, &all.Channels, &all.Tools, &all.Capabilities} {
-		slices.Sort(*words)
-		*words = slices.Compact(*words)
+	for _, list := range []*[]string{&all.Domains, &all.Channels, &all.Tools, &all.Capabilities} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
 	}
 	return all, nil
 }
 
-// concerned reports whether an agent has to do with a domain: it answers for it, or
-// for something below it.
-func concerned(card core.Card, domain core.Address) bool {
+// concerns reports whether an agent answers for a domain or one of its subdomains.
+func concerns(card core.Card, domain core.Address) bool {
 	_, answers := card.Answers(domain)
 	return answers || slices.ContainsFunc(card.Domains, func(d string) bool { return strings.HasPrefix(d, domain.Domain()+".") })
 }
 
-// hello agrees on the version. It is optional here: a peer that never sends one
-// speaks version 1.
+// hello agrees on the version. It is optional: a peer that sends none speaks version 1.
 func (s *session) hello(ctx context.Context, e wire.Envelope) error {
 	var h wire.Hello
 	if err := e.Read(&h); err != nil {
-		return s.unlessRefused(ctx, e, err)
+		return s.refuseIf(ctx, e, err)
 	}
-	s.declare(h.Features)
+	s.noteExtensions(h.Features)
 	if e.Ref != "" {
 		return nil // a reply; the hub sends no hello
 	}
 	if !slices.Contains(h.ProtocolVersions, wire.Version) {
-		return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeIncompatibleVersion, "no version in common: the hub speaks [%d]", wire.Version))
+		return s.refuseIf(ctx, e, wire.Refusef(wire.CodeIncompatibleVersion, "no version in common: the hub speaks [%d]", wire.Version))
 	}
 	return s.answer(ctx, wire.KindHello, e.ID, wire.Hello{
 		ProtocolVersions: []int64{wire.Version}, SelectedVersion: wire.Version, AgentName: s.opts.HubName, Features: wire.Features(),

@@ -22,28 +22,27 @@ const (
 	DefaultWriteTimeout = 30 * time.Second
 )
 
-// HTTPOptions make an [HTTP]. The zero HTTPOptions are an open hub with the
+// HTTPOptions are the options of an [HTTP]. The zero HTTPOptions are an open hub with the
 // defaults.
 type HTTPOptions struct {
-	// Session is what every session gets. Principal, AgentID, FinishAfterEOF and
+	// Session are the options of every session. Principal, AgentID, FinishAfterEOF and
 	// Link in it are not used.
 	Session Options
-	// Identify returns who authentication found the sender of a request to be; nil
-	// is an open hub. With a Principal that is authenticated, id is who it is as an
-	// agent, and "" leaves that to X-Agent-Id or ?agent_id=, as on a WebSocket, or else
-	// means the ID of the principal. An error is told as it is when it
-	// is a Fault.
+	// Identify authenticates a request; nil is an open hub. With an authenticated
+	// Principal, id is its agent id, and "" leaves that to X-Agent-Id or ?agent_id=, as on
+	// a WebSocket, or else to the ID of the principal. An error that is a Fault is sent to
+	// the peer.
 	Identify func(r *http.Request) (p core.Principal, id core.AgentID, err error)
-	// MaxPeers bounds how many peers are remembered. When there are more the one
-	// that was idle longest is forgotten; when all are busy, the new one is refused.
+	// MaxPeers bounds how many peers are remembered. Beyond it the one that was idle
+	// longest is forgotten; if none is idle, the new one is refused.
 	MaxPeers int
-	// MailboxBytes bounds what waits for one peer, TotalBytes what waits for all.
+	// MailboxBytes bounds the mailbox of one peer, TotalBytes all mailboxes together.
 	MailboxBytes int
 	TotalBytes   int64
 	// Idle is how long a peer is remembered without a request.
 	Idle time.Duration
-	// KeepAlive is how often a silent stream of events says that it lives, and
-	// WriteTimeout how long one write may take before the reader is cut off.
+	// KeepAlive is the interval of comments on a silent event stream, WriteTimeout how
+	// long one write may take before the reader is cut off.
 	KeepAlive, WriteTimeout time.Duration
 }
 
@@ -58,10 +57,9 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	return o
 }
 
-// HTTP holds ACP peers that have only HTTP: POST sends one envelope to the hub, and
-// is held open until the answer when the kind expects one; GET is a stream of
-// server-sent events with what else is for the peer. It is an http.Handler for one
-// path and opens no socket.
+// HTTP serves ACP peers that have only HTTP: POST sends one envelope to the hub, and waits
+// for the answer when the kind expects one; GET is a stream of server-sent events with all
+// other envelopes for the peer. It is an http.Handler for one path and opens no socket.
 type HTTP struct {
 	hub   *hub.Hub
 	opts  HTTPOptions
@@ -70,29 +68,29 @@ type HTTP struct {
 	mu     sync.Mutex
 	peers  map[callerKey]*caller
 	closed bool
-	wg     sync.WaitGroup // pumps and closings
+	wg     sync.WaitGroup // the pumps, and the sessions that are being closed
 }
 
 // NewHTTP makes an HTTP. Close ends it.
 func NewHTTP(h *hub.Hub, opts HTTPOptions) *HTTP {
 	opts = opts.withDefaults()
-	return &HTTP{hub: h, opts: opts, total: &budget{most: opts.TotalBytes}, peers: map[callerKey]*caller{}}
+	return &HTTP{hub: h, opts: opts, total: &budget{limit: opts.TotalBytes}, peers: map[callerKey]*caller{}}
 }
 
-// Close forgets all peers, ends what is held open, and returns once nothing runs
-// any more. Requests after it are refused.
+// Close forgets all peers, ends the requests that wait, and returns once no goroutine runs
+// any more. Later requests are refused.
 func (x *HTTP) Close() {
 	x.mu.Lock()
 	x.closed = true
 	for _, c := range x.peers {
-		x.forgetLocked(c)
+		x.removeLocked(c)
 	}
 	x.mu.Unlock()
 	x.wg.Wait()
 }
 
-// callerKey tells callers apart: one who shows two tokens of a principal has with each
-// the rights of that one alone.
+// callerKey identifies a caller. A peer that sends two tokens of a principal is two callers,
+// each with the rights of its token.
 type callerKey struct {
 	peerID
 	operator bool
@@ -100,41 +98,41 @@ type callerKey struct {
 
 // caller is a peer that has only HTTP.
 type caller struct {
-	key  callerKey
-	s    *session
-	mail *mailbox
-	// gone is closed once the hub has no session for it any more.
-	gone chan struct{}
+	key     callerKey
+	s       *session
+	mailbox *mailbox
+	// ended is closed once the session has ended.
+	ended chan struct{}
 
-	mu      sync.Mutex
-	waiting map[string]chan message // by the id of the envelope that was posted
-	probed  bool                    // it was asked what it can do
-	streams int                     // how many requests read what arrives
+	mu         sync.Mutex
+	waiting    map[string]chan message // by the id of the envelope that was posted
+	discovered bool                    // it was sent a discover
+	streams    int                     // how many requests read the mailbox
 
 	// Guarded by HTTP.mu.
-	users int
-	used  chan struct{} // closed when the next one comes
-	since time.Time     // when the last user left
-	idle  *time.Timer
+	uses      int
+	usedAgain chan struct{} // closed with the next use
+	since     time.Time     // when the last use ended
+	idle      *time.Timer
 }
 
-// send implements outlet: an answer goes to the POST that waits for it, everything
-// else into the mailbox.
+// send implements outlet: an answer goes to the POST that waits for it, any other envelope
+// into the mailbox.
 func (c *caller) send(_ context.Context, m message) error {
 	c.mu.Lock()
 	waits := c.waiting[m.ref]
 	if waits == nil || !answers(m.kind) {
 		c.mu.Unlock()
-		c.mail.put(m)
+		c.mailbox.put(m)
 		return nil
 	}
 	delete(c.waiting, m.ref)
-	waits <- m // it has room for one
+	waits <- m // the channel has room for one
 	c.mu.Unlock()
 	return nil
 }
 
-// answers reports whether an envelope of the kind is what a POST waits for.
+// answers reports whether a POST may wait for an envelope of the kind.
 func answers(k wire.Kind) bool {
 	switch k {
 	case wire.KindPong, wire.KindResponse, wire.KindAck, wire.KindCapabilities, wire.KindError, wire.KindHello:
@@ -143,8 +141,8 @@ func answers(k wire.Kind) bool {
 	return false
 }
 
-// await lets the POST of an envelope wait for its answer. It returns nil when
-// another POST of the same id waits already.
+// await returns the channel of the answer to a POST, or nil when another POST of the same
+// id waits already.
 func (c *caller) await(id string) chan message {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,16 +154,15 @@ func (c *caller) await(id string) chan message {
 	return ch
 }
 
-// forgo ends the waiting of a POST.
-func (c *caller) forgo(id string) {
+// stopAwaiting undoes await.
+func (c *caller) stopAwaiting(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waiting, id)
 }
 
-// use returns the caller of an identity, which is remembered at least until
-// release.
-func (x *HTTP) use(p core.Principal, id core.AgentID) (*caller, error) {
+// acquire returns the caller of an identity, which is remembered at least until release.
+func (x *HTTP) acquire(p core.Principal, id core.AgentID) (*caller, error) {
 	if err := core.CheckAgentID(id); err != nil {
 		return nil, err
 	}
@@ -185,62 +182,61 @@ func (x *HTTP) find(p core.Principal, id core.AgentID) (c *caller, fresh bool, e
 		return nil, false, core.NewFault(core.CodeUnreachable, "the hub is stopping")
 	}
 	if c = x.peers[key]; c == nil {
-		if len(x.peers) >= x.opts.MaxPeers && !x.makeRoomLocked() {
+		if len(x.peers) >= x.opts.MaxPeers && !x.evictLocked() {
 			return nil, false, core.NewFault(core.CodeOverloaded, "%d HTTP peers are busy already: try again later", len(x.peers))
 		}
-		c, fresh = x.beginLocked(key, p), true
+		c, fresh = x.addLocked(key, p), true
 	}
 	if c.idle != nil {
 		c.idle.Stop()
 	}
-	c.users++
-	close(c.used)
-	c.used = make(chan struct{})
+	c.uses++
+	close(c.usedAgain)
+	c.usedAgain = make(chan struct{})
 	return c, fresh, nil
 }
 
-// beginLocked remembers a new caller.
-func (x *HTTP) beginLocked(key callerKey, p core.Principal) *caller {
+// addLocked adds a caller and starts its pump.
+func (x *HTTP) addLocked(key callerKey, p core.Principal) *caller {
 	opts := x.opts.Session
 	opts.Principal = p
 	c := &caller{
-		key: key, mail: newMailbox(x.opts.MailboxBytes, x.total), gone: make(chan struct{}), used: make(chan struct{}), waiting: map[string]chan message{},
+		key: key, mailbox: newMailbox(x.opts.MailboxBytes, x.total), ended: make(chan struct{}), usedAgain: make(chan struct{}), waiting: map[string]chan message{},
 	}
 	c.s = newSession(x.hub, opts, c)
-	// A POST waits for what it asks for, however long the sender stays.
-	c.s.beside = func(ctx context.Context, f func(context.Context)) { f(context.WithoutCancel(ctx)) }
-	c.s.alive = func(ctx context.Context) error { return x.heard(ctx, c) }
+	// A POST runs it itself, and to the end even if the sender hangs up.
+	c.s.goAsync = func(ctx context.Context, f func(context.Context)) { f(context.WithoutCancel(ctx)) }
+	c.s.probe = func(ctx context.Context) error { return x.awaitUse(ctx, c) }
 	c.s.identify(key.id)
 	x.peers[key] = c
 	x.wg.Go(func() {
-		c.s.farewell(context.Background(), c.s.pump(context.Background())) // which ends with the session of the hub
-		x.ended(c)
+		c.s.farewell(context.Background(), c.s.pump(context.Background())) // the pump ends with the session
+		x.sessionEnded(c)
 	})
 	return c
 }
 
-// ended does what follows the end of a caller's session. Whoever reads its mailbox
-// gets what is in there first.
-func (x *HTTP) ended(c *caller) {
+// sessionEnded cleans up after a caller's session. A reader of the mailbox gets what is in
+// it first.
+func (x *HTTP) sessionEnded(c *caller) {
 	x.mu.Lock()
 	if x.peers[c.key] == c {
 		delete(x.peers, c.key)
 	}
-	users := c.users
+	users := c.uses
 	x.mu.Unlock()
 	c.s.close(core.NewFault(core.CodeUnreachable, "the hub ended the session"))
-	c.mail.close()
-	close(c.gone)
+	c.mailbox.close()
+	close(c.ended)
 	if users == 0 {
-		c.mail.discard()
+		c.mailbox.discard()
 	}
 }
 
-// heard returns nil once the peer reads what arrives, or waits for an answer: that is
-// the only sign of life that HTTP has.
-func (x *HTTP) heard(ctx context.Context, c *caller) error {
+// awaitUse returns nil once the peer makes a request, the only sign of life that HTTP has.
+func (x *HTTP) awaitUse(ctx context.Context, c *caller) error {
 	x.mu.Lock()
-	here, used := c.users > 0, c.used
+	here, used := c.uses > 0, c.usedAgain
 	x.mu.Unlock()
 	if here {
 		return nil
@@ -253,13 +249,13 @@ func (x *HTTP) heard(ctx context.Context, c *caller) error {
 	}
 }
 
-// release ends one use of a caller. The last one starts the clock.
+// release ends one use of a caller. The last one starts the idle timer.
 func (x *HTTP) release(c *caller) {
 	x.mu.Lock()
-	c.users--
+	c.uses--
 	forgotten := x.peers[c.key] != c
 	switch {
-	case c.users > 0 || forgotten:
+	case c.uses > 0 || forgotten:
 	case c.idle != nil:
 		c.since = time.Now()
 		c.idle.Reset(x.opts.Idle)
@@ -268,20 +264,20 @@ func (x *HTTP) release(c *caller) {
 		c.idle = time.AfterFunc(x.opts.Idle, func() {
 			x.mu.Lock()
 			defer x.mu.Unlock()
-			if c.users == 0 && x.peers[c.key] == c {
-				x.forgetLocked(c)
+			if c.uses == 0 && x.peers[c.key] == c {
+				x.removeLocked(c)
 			}
 		})
 	}
-	last := c.users == 0 && forgotten
+	last := c.uses == 0 && forgotten
 	x.mu.Unlock()
 	if last {
-		c.mail.discard()
+		c.mailbox.discard()
 	}
 }
 
-// forgetLocked ends the session of a caller; its pump does the rest.
-func (x *HTTP) forgetLocked(c *caller) {
+// removeLocked forgets a caller and closes its session; the pump cleans up.
+func (x *HTTP) removeLocked(c *caller) {
 	delete(x.peers, c.key)
 	if c.idle != nil {
 		c.idle.Stop()
@@ -289,17 +285,17 @@ func (x *HTTP) forgetLocked(c *caller) {
 	x.wg.Go(func() { c.s.close(core.NewFault(core.CodeUnreachable, "the peer sent nothing for %s", x.opts.Idle)) })
 }
 
-// makeRoomLocked forgets the caller that was idle longest.
-func (x *HTTP) makeRoomLocked() bool {
+// evictLocked forgets the caller that was idle longest, and reports whether there was one.
+func (x *HTTP) evictLocked() bool {
 	var oldest *caller
 	for _, c := range x.peers {
-		if c.users == 0 && (oldest == nil || c.since.Before(oldest.since)) {
+		if c.uses == 0 && (oldest == nil || c.since.Before(oldest.since)) {
 			oldest = c
 		}
 	}
 	if oldest == nil {
 		return false
 	}
-	x.forgetLocked(oldest)
+	x.removeLocked(oldest)
 	return true
 }

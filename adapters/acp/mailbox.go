@@ -9,43 +9,42 @@ import (
 	"sync/atomic"
 )
 
-// mailbox keeps what is for a peer that has no connection of its own, in order, for
-// readers that come and go. It is bounded in bytes: what was read goes first, then
-// the oldest that was not, which a reader learns as a gap. It is safe for
-// concurrent use.
+// mailbox keeps the envelopes for a peer without a connection, in order, for readers that
+// come and go. It is bounded in bytes: items that were read are dropped first, then the
+// oldest unread ones, which a reader sees as a gap. It is safe for concurrent use.
 type mailbox struct {
-	epoch string // tells the ids of this mailbox from those of one before
-	most  int
+	epoch string // distinguishes the event ids of this mailbox from those of an earlier one
+	limit int
 	total *budget
 
 	mu      sync.Mutex
-	letters []letter // those kept; the first has the number first
+	items   []item // the first has the number first
 	first   uint64
-	unread  uint64 // the number of the first that nobody has read
+	unread  uint64 // the number of the first unread item
 	bytes   int
 	closed  bool
 	changed chan struct{} // closed with the next change
 }
 
-// letter is an envelope in a mailbox.
-type letter struct {
+// item is an envelope in a mailbox.
+type item struct {
 	message
 	number uint64 // from 1
-	charge int    // what it counts for in bytes
+	charge int    // the bytes that it is charged
 }
 
-// leastCharge is what the smallest letter counts for, and one that was reclaimed, so
-// that a bound in bytes also bounds how many there are.
-const leastCharge = 64
+// minCharge is the least that an item is charged, and one that was reclaimed, so that the
+// bound in bytes also bounds the number of items.
+const minCharge = 64
 
 // budget bounds the bytes of several mailboxes together.
 type budget struct {
-	most int64
-	used atomic.Int64
+	limit int64
+	used  atomic.Int64
 }
 
 func newMailbox(most int, total *budget) *mailbox {
-	return &mailbox{epoch: rand.Text()[:8], most: most, total: total, first: 1, unread: 1, changed: make(chan struct{})}
+	return &mailbox{epoch: rand.Text()[:8], limit: most, total: total, first: 1, unread: 1, changed: make(chan struct{})}
 }
 
 // put adds an envelope. It never waits.
@@ -58,12 +57,12 @@ func (b *mailbox) put(m message) {
 		}
 		return
 	}
-	charge := max(len(m.json), leastCharge)
-	b.letters = append(b.letters, letter{m, b.first + uint64(len(b.letters)), charge})
+	charge := max(len(m.json), minCharge)
+	b.items = append(b.items, item{m, b.first + uint64(len(b.items)), charge})
 	b.bytes += charge
 	b.total.used.Add(int64(charge))
 	var lost []func()
-	for len(b.letters) > 1 && (b.bytes > b.most || b.total.used.Load() > b.total.most) {
+	for len(b.items) > 1 && (b.bytes > b.limit || b.total.used.Load() > b.total.limit) {
 		lost = b.dropLocked(lost)
 	}
 	b.announceLocked()
@@ -73,37 +72,37 @@ func (b *mailbox) put(m message) {
 	}
 }
 
-// dropLocked forgets the oldest letter.
+// dropLocked drops the oldest item. It appends the function to call if that is lost.
 func (b *mailbox) dropLocked(lost []func()) []func() {
-	l := b.letters[0]
-	b.letters[0] = letter{}
-	b.letters = b.letters[1:]
+	it := b.items[0]
+	b.items[0] = item{}
+	b.items = b.items[1:]
 	b.first++
-	b.bytes -= l.charge
-	b.total.used.Add(-int64(l.charge))
-	if l.number >= b.unread {
-		b.unread = l.number + 1
-		if l.lost != nil {
-			lost = append(lost, l.lost)
+	b.bytes -= it.charge
+	b.total.used.Add(-int64(it.charge))
+	if it.number >= b.unread {
+		b.unread = it.number + 1
+		if it.lost != nil {
+			lost = append(lost, it.lost)
 		}
 	}
 	return lost
 }
 
-// reclaim takes the results back that nobody has read. Their numbers stay taken.
-func (b *mailbox) reclaim() []owing {
+// reclaim removes the unread results and returns them. Their numbers are not used again.
+func (b *mailbox) reclaim() []pendingResult {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var due []owing
-	for i := range b.letters {
-		l := &b.letters[i]
-		if l.number < b.unread || l.owed == nil {
+	var due []pendingResult
+	for i := range b.items {
+		it := &b.items[i]
+		if it.number < b.unread || it.result == nil {
 			continue
 		}
-		due = append(due, *l.owed)
-		b.bytes -= l.charge - leastCharge
-		b.total.used.Add(-int64(l.charge - leastCharge))
-		l.message, l.charge = message{}, leastCharge
+		due = append(due, *it.result)
+		b.bytes -= it.charge - minCharge
+		b.total.used.Add(-int64(it.charge - minCharge))
+		it.message, it.charge = message{}, minCharge
 	}
 	return due
 }
@@ -113,41 +112,40 @@ func (b *mailbox) announceLocked() {
 	b.changed = make(chan struct{})
 }
 
-// after returns the letters behind a number, and how many between are gone. When
-// there are none, changed is closed as soon as there may be; a closed mailbox
-// yields nil then.
-func (b *mailbox) after(number uint64) (letters []letter, missed uint64, changed <-chan struct{}) {
+// after returns the items after a number, and how many of them were dropped. changed is
+// closed with the next change, and nil once the mailbox is closed.
+func (b *mailbox) after(number uint64) (items []item, missed uint64, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if number+1 < b.first {
 		missed = b.first - number - 1
 		number = b.first - 1
 	}
-	if i := number + 1 - b.first; i < uint64(len(b.letters)) {
-		letters = append(letters, b.letters[i:]...)
+	if i := number + 1 - b.first; i < uint64(len(b.items)) {
+		items = append(items, b.items[i:]...)
 	}
 	if b.closed {
-		return letters, missed, nil
+		return items, missed, nil
 	}
-	return letters, missed, b.changed
+	return items, missed, b.changed
 }
 
-// read notes that the peer's transport took a letter.
-func (b *mailbox) read(l letter) {
+// read notes that the peer's transport took a item.
+func (b *mailbox) read(it item) {
 	b.mu.Lock()
-	first := l.number >= b.unread
+	first := it.number >= b.unread
 	if first {
-		b.unread = l.number + 1
+		b.unread = it.number + 1
 	}
 	b.mu.Unlock()
-	if first && l.sent != nil {
-		l.sent()
+	if first && it.sent != nil {
+		it.sent()
 	}
 }
 
-// resume returns behind which number a reader goes on: behind the event that it
-// names, or before what nobody has read. What it names may be of a mailbox that is
-// no longer there; then it cannot be known what it missed.
+// resume returns the number after which a reader continues: that of the event that it
+// names, or of the last one read. unknown is set when the event is of an earlier mailbox,
+// so that the number of missed events is not known.
 func (b *mailbox) resume(lastEventID string) (number uint64, unknown bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -156,17 +154,16 @@ func (b *mailbox) resume(lastEventID string) (number uint64, unknown bool) {
 	}
 	epoch, digits, _ := strings.Cut(lastEventID, "-")
 	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || epoch != b.epoch || n >= b.first+uint64(len(b.letters)) {
+	if err != nil || epoch != b.epoch || n >= b.first+uint64(len(b.items)) {
 		return b.unread - 1, true
 	}
 	return n, false
 }
 
-// eventID names a letter to its reader.
+// eventID returns the event id of an item.
 func (b *mailbox) eventID(number uint64) string { return fmt.Sprintf("%s-%d", b.epoch, number) }
 
-// close ends the mailbox. Its readers get what is in it first; what they do not
-// read by then is lost.
+// close closes the mailbox: nothing is added any more. Its readers get what is in it.
 func (b *mailbox) close() {
 	b.mu.Lock()
 	if b.closed {
@@ -178,11 +175,11 @@ func (b *mailbox) close() {
 	b.mu.Unlock()
 }
 
-// discard forgets what is in a mailbox that was closed.
+// discard drops every item of a closed mailbox.
 func (b *mailbox) discard() {
 	b.mu.Lock()
 	var lost []func()
-	for len(b.letters) > 0 {
+	for len(b.items) > 0 {
 		lost = b.dropLocked(lost)
 	}
 	b.mu.Unlock()

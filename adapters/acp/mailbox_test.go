@@ -6,7 +6,7 @@ import (
 )
 
 func TestAMailboxIsBoundedAndSaysWhatIsGone(t *testing.T) {
-	total := &budget{most: 1 << 20}
+	total := &budget{limit: 1 << 20}
 	b := newMailbox(1000, total)
 	var lost []int
 	for i := range 10 {
@@ -16,12 +16,12 @@ func TestAMailboxIsBoundedAndSaysWhatIsGone(t *testing.T) {
 	if got := fmt.Sprint(lost); got != "[0 1 2 3 4 5 6]" {
 		t.Errorf("lost: got %s, want the oldest seven", got)
 	}
-	letters, missed, _ := b.after(0)
-	if len(letters) != 3 || missed != 7 || at != 7 {
-		t.Errorf("after the beginning: got %d letters, %d missed, to resume at %d; want 3, 7 and 7", len(letters), missed, at)
+	items, missed, _ := b.after(0)
+	if len(items) != 3 || missed != 7 || at != 7 {
+		t.Errorf("after the beginning: got %d items, %d missed, to resume at %d; want 3, 7 and 7", len(items), missed, at)
 	}
-	b.read(letters[0])
-	b.read(letters[1])
+	b.read(items[0])
+	b.read(items[1])
 	b.put(message{json: make([]byte, 900), lost: func() { lost = append(lost, 10) }})
 	if got := fmt.Sprint(lost); got != "[0 1 2 3 4 5 6 9]" {
 		t.Errorf("lost: got %s, want what was read to go without a word", got)
@@ -32,15 +32,15 @@ func TestAMailboxIsBoundedAndSaysWhatIsGone(t *testing.T) {
 	other := newMailbox(1<<20, total)
 	other.put(message{json: make([]byte, 1<<20)})
 	other.put(message{json: make([]byte, 10)})
-	if letters, _, _ := other.after(0); len(letters) != 1 || len(letters[0].json) != 10 {
-		t.Errorf("beyond the bytes of all: got %d letters, want the latest alone", len(letters))
+	if items, _, _ := other.after(0); len(items) != 1 || len(items[0].json) != 10 {
+		t.Errorf("beyond the bytes of all: got %d items, want the latest alone", len(items))
 	}
 	for _, m := range []*mailbox{b, other} {
 		m.close()
 		m.discard()
 	}
 	if got := lost[len(lost)-1]; got != 10 {
-		t.Errorf("lost at the end: got %d, want the last letter", got)
+		t.Errorf("lost at the end: got %d, want the last item", got)
 	}
 	if got := total.used.Load(); got != 0 {
 		t.Errorf("bytes in all after the end: got %d, want 0", got)
@@ -48,14 +48,14 @@ func TestAMailboxIsBoundedAndSaysWhatIsGone(t *testing.T) {
 }
 
 func TestAMailboxIsBoundedInNumberThoughItsResultsGoAnotherWay(t *testing.T) {
-	b := newMailbox(1<<10, &budget{most: 1 << 20})
+	b := newMailbox(1<<10, &budget{limit: 1 << 20})
 	for i := range 1000 {
-		b.put(message{json: make([]byte, 300), owed: &owing{}})
+		b.put(message{json: make([]byte, 300), result: &pendingResult{}})
 		if due := b.reclaim(); len(due) != 1 {
 			t.Fatalf("result %d: got %d reclaimed, want 1", i, len(due))
 		}
 	}
-	if got := len(b.letters); got > 16 {
-		t.Errorf("got %d letters, want at most 16", got)
+	if got := len(b.items); got > 16 {
+		t.Errorf("got %d items, want at most 16", got)
 	}
 }

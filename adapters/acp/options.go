@@ -17,38 +17,38 @@ const (
 	DefaultHubName          = "Dragoman"
 )
 
-// Options are what a session needs to know of its connection. The zero Options are
-// an open hub with the defaults.
+// Options are the options of a session. The zero Options are an open hub with the
+// defaults.
 type Options struct {
-	// Principal is who authentication found the peer to be. Without an ID the hub
-	// is open, and the peer is who it says: see AgentID.
+	// Principal is the authenticated peer. Without an ID the hub is open, and the peer
+	// states its own identity: see AgentID.
 	Principal core.Principal
-	// AgentID is the identity that the connection itself stated, in X-Agent-Id or
-	// ?agent_id=, or the one that belongs to the principal. Empty lets the from of
-	// the first envelope decide. Either way another from later is not_authorized.
+	// AgentID is the identity that the connection itself states, in X-Agent-Id or
+	// ?agent_id=, or that of the principal. If it is empty, the from of the first envelope
+	// is the identity. A later envelope with another from is not_authorized.
 	AgentID core.AgentID
-	// Peers is what the sessions of a hub share. Nil gives the session its own, so
-	// that nothing reaches it from an earlier connection of the same peer.
+	// Peers is the state that the sessions of a hub share. Nil gives the session its own,
+	// so that it takes over nothing from an earlier connection of the peer.
 	Peers *Peers
-	// HubName is what the hub calls itself in pong and capabilities.
+	// HubName is the name of the hub in pong and capabilities.
 	HubName string
 	// MaxEnvelopeBytes bounds an envelope in either direction; 0 means
-	// [DefaultMaxEnvelopeBytes]. A longer one is refused as too_large, never cut.
+	// [wire.DefaultMaxEnvelopeBytes]. A longer one is refused as too_large, never cut.
 	MaxEnvelopeBytes int
-	// Deadline is how long a query may take that does not say; 0 means
-	// [DefaultDeadline], as in the draft. DelegateDeadline is the same for a
-	// delegate, for which the draft sets none; 0 means [DefaultDelegateDeadline].
+	// Deadline is how long a query may take that states no deadline; 0 means
+	// [DefaultDeadline], as in the draft. DelegateDeadline is the same for a delegate, for
+	// which the draft has no default; 0 means [DefaultDelegateDeadline].
 	Deadline, DelegateDeadline time.Duration
-	// KeepTasks lets all that a peer asked run on when it has gone, as a delegate
-	// always does. The answer to a POST that was cut off is then among what GET tells.
+	// KeepTasks lets every request of a peer run on when the peer has left, as a delegate
+	// always does. GET then returns the answer to a POST that was cut off.
 	KeepTasks bool
-	// FinishAfterEOF is for connections of two separate directions, such as our
-	// stdin and stdout: when the peer has said all it wants to say, the session
-	// goes on until everything it asked was answered.
+	// FinishAfterEOF is for connections of two separate directions, such as stdin and
+	// stdout: after the end of the input the session goes on until every request of the
+	// peer was answered.
 	FinishAfterEOF bool
 	// Link bounds the connection; EOF in it is set by the session.
 	Link link.Options
-	// Log gets what operators should know; nil discards it.
+	// Log receives what operators should know; nil discards it.
 	Log *slog.Logger
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// redeliverWindow is for how long what a connection took may have been lost with it: longer
-// than it takes to notice a dead one.
+// redeliverWindow is how long after a successful write a result is sent again if the
+// connection is lost. It exceeds the time that it takes to detect a dead peer.
 const redeliverWindow = time.Minute
 
 // linkOutlet sends to the one connection of a peer.
@@ -18,13 +18,12 @@ type linkOutlet struct {
 	link *link.Link[[]byte, []byte]
 
 	mu      sync.Mutex
-	results []*sentResult // the latest
+	results []*sentResult // the latest ones
 }
 
-// sentResult is a result that was given to the connection. taken is when the transport
-// took it; zero if it has not.
+// sentResult is a result that was sent. taken is when the transport took it; zero before.
 type sentResult struct {
-	owing
+	pendingResult
 	taken time.Time
 }
 
@@ -34,12 +33,12 @@ func (o *linkOutlet) flush() { o.link.Flush() }
 
 func (o *linkOutlet) away() bool { return false }
 
-func (o *linkOutlet) reclaim() []owing { return nil }
+func (o *linkOutlet) reclaim() []pendingResult { return nil }
 
 func (o *linkOutlet) send(ctx context.Context, m message) error {
 	sent := m.sent
-	if m.owed != nil {
-		sent = o.note(*m.owed)
+	if m.result != nil {
+		sent = o.track(*m.result)
 	}
 	err := o.link.SendThen(ctx, m.json, len(m.json), sent)
 	if err != nil && m.lost != nil {
@@ -48,15 +47,14 @@ func (o *linkOutlet) send(ctx context.Context, m message) error {
 	return err
 }
 
-// note remembers a result that is given to the connection. The function it returns is to
-// be called when the transport has taken it.
-func (o *linkOutlet) note(owed owing) (taken func()) {
-	h := &sentResult{owing: owed}
+// track remembers a result that is being sent. Call taken once the transport took it.
+func (o *linkOutlet) track(owed pendingResult) (taken func()) {
+	h := &sentResult{pendingResult: owed}
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.results = slices.DeleteFunc(o.results, func(h *sentResult) bool { return !h.taken.IsZero() && now.Sub(h.taken) >= redeliverWindow })
-	o.results = append(o.results[max(0, len(o.results)+1-maxOwed):], h)
+	o.results = append(o.results[max(0, len(o.results)+1-maxPending):], h)
 	return func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -64,15 +62,15 @@ func (o *linkOutlet) note(owed owing) (taken func()) {
 	}
 }
 
-// unacked returns the results that may not have reached the peer although they were sent,
-// after the connection has ended. A peer that closed in good order has what was sent.
-func (o *linkOutlet) unacked(end link.Reason) (due []owing) {
+// unacked returns, after the connection has ended, the sent results that may not have
+// reached the peer. A peer that closed normally has them all.
+func (o *linkOutlet) unacked(end link.Reason) (due []pendingResult) {
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, h := range o.results {
 		if h.taken.IsZero() || end.Cause != link.Normal && now.Sub(h.taken) < redeliverWindow {
-			due = append(due, h.owing)
+			due = append(due, h.pendingResult)
 		}
 	}
 	return due

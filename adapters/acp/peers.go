@@ -16,33 +16,34 @@ const (
 	DefaultKeepIDs     = 300 * time.Second // as in the released code (ACP wire facts, section 7)
 )
 
-// PeersOptions say how long things are kept for peers; zero takes the default.
+// PeersOptions are the options of [Peers]. Zero means the default.
 type PeersOptions struct {
 	// KeepResults is how long the result of a delegate waits for a peer that is away.
 	KeepResults time.Duration
-	// KeepIDs is for how long an id of an envelope is not acted on twice.
+	// KeepIDs is how long an envelope id is remembered, so that no envelope is acted on
+	// twice.
 	KeepIDs time.Duration
 }
 
-// The bounds of what is kept for peers that are away: results, for one and in all.
+// How many results are kept for a peer that is away, and for all of them together.
 const (
-	maxOwed      = 1024
-	maxOwedTotal = 16 * 1024
+	maxPending      = 1024
+	maxPendingTotal = 16 * 1024
 )
 
-// Peers is the state that the ACP sessions of one hub share: which peers are connected,
-// what is owed to those that are away, and which envelopes were seen. It is safe for
-// concurrent use.
+// Peers is the state that the ACP sessions of one hub share: the connected peers, the
+// pending results of those that are away, and the ids of envelopes that were seen. It is
+// safe for concurrent use.
 type Peers struct {
 	keep    time.Duration
 	since   time.Time
 	numbers atomic.Uint64
 	seen    *seenIDs
 
-	mu    sync.Mutex
-	live  map[peerID][]*session
-	owed  map[peerID][]owing
-	owing int
+	mu           sync.Mutex
+	live         map[peerID][]*session
+	pending      map[peerID][]pendingResult
+	pendingCount int
 }
 
 // peerID identifies a peer across its connections: the same id of another principal is
@@ -52,13 +53,12 @@ type peerID struct {
 	id        core.AgentID
 }
 
-// owing is a delegate that runs, or whose result has not reached its peer.
-type owing struct {
+// pendingResult identifies a delegate that runs, or whose result has not reached its peer.
+type pendingResult struct {
 	task    core.TaskID
-	id      string // of the delegate
-	reports bool   // a result is to follow
-	// until is when it is no longer kept, at the latest.
-	until time.Time
+	id      string    // of the delegate
+	reports bool      // its peer wants a result
+	until   time.Time // it is not kept longer than this
 }
 
 // NewPeers makes the Peers of a hub.
@@ -67,28 +67,28 @@ func NewPeers(opts PeersOptions) *Peers {
 	ids := cmp.Or(max(0, opts.KeepIDs), DefaultKeepIDs)
 	return &Peers{
 		keep: keep, since: time.Now(), seen: newSeenIDs(ids),
-		live: map[peerID][]*session{}, owed: map[peerID][]owing{},
+		live: map[peerID][]*session{}, pending: map[peerID][]pendingResult{},
 	}
 }
 
-// arrive adds a session and returns what is owed to its peer.
-func (p *Peers) arrive(s *session) []owing {
+// arrive adds a session and returns the pending results of its peer.
+func (p *Peers) add(s *session) []pendingResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	due := p.owed[s.peer]
+	due := p.pending[s.peer]
 	for _, o := range p.live[s.peer] {
 		if o.out.away() {
 			due = append(due, o.out.reclaim()...)
 		}
 	}
 	p.live[s.peer] = append(p.live[s.peer], s)
-	p.owing -= len(p.owed[s.peer])
-	delete(p.owed, s.peer)
+	p.pendingCount -= len(p.pending[s.peer])
+	delete(p.pending, s.peer)
 	now := time.Now()
-	return slices.DeleteFunc(due, func(o owing) bool { return now.After(o.until) })
+	return slices.DeleteFunc(due, func(o pendingResult) bool { return now.After(o.until) })
 }
 
-// listening returns the latest session of a peer that it listens to, or nil.
+// listening returns the latest session on which a peer listens, or nil.
 func (p *Peers) listening(w peerID) *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,8 +107,8 @@ func (p *Peers) connections(w peerID) []*session {
 	return slices.Clone(p.live[w])
 }
 
-// depart removes a session.
-func (p *Peers) depart(s *session) {
+// remove removes a session.
+func (p *Peers) remove(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	left := slices.DeleteFunc(p.live[s.peer], func(o *session) bool { return o == s })
@@ -117,23 +117,23 @@ func (p *Peers) depart(s *session) {
 	}
 }
 
-// leave keeps what is owed to a peer. When it is too much, first what reports nothing
-// goes and then what would be kept the shortest; lost is how many results that are. If
-// the peer is here by another connection, it keeps nothing and returns that.
-func (p *Peers) leave(w peerID, due []owing) (here *session, lost int) {
+// keepPending keeps pending results of a peer. If there are too many, those that the peer
+// does not want are dropped first, then those that would be kept the shortest; lost counts
+// the latter. If the peer has another connection, it keeps nothing and returns that.
+func (p *Peers) keepPending(w peerID, due []pendingResult) (here *session, lost int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if here := p.live[w]; len(here) > 0 {
 		return here[len(here)-1], 0
 	}
-	if p.owing+len(due) > maxOwedTotal {
+	if p.pendingCount+len(due) > maxPendingTotal {
 		p.sweep()
 	}
-	before := len(p.owed[w])
-	all := slices.Concat(p.owed[w], due)
-	over := min(max(len(all)-maxOwed, p.owing+len(due)-maxOwedTotal, 0), len(all))
+	before := len(p.pending[w])
+	all := slices.Concat(p.pending[w], due)
+	over := min(max(len(all)-maxPending, p.pendingCount+len(due)-maxPendingTotal, 0), len(all))
 	if over > 0 {
-		slices.SortStableFunc(all, owing.compare)
+		slices.SortStableFunc(all, pendingResult.compare)
 	}
 	for _, o := range all[:over] {
 		if o.reports {
@@ -141,13 +141,13 @@ func (p *Peers) leave(w peerID, due []owing) (here *session, lost int) {
 		}
 	}
 	all = all[over:]
-	p.owing += len(all) - before
-	p.owed[w] = all
+	p.pendingCount += len(all) - before
+	p.pending[w] = all
 	return nil, lost
 }
 
-// compare says which of two is kept rather.
-func (o owing) compare(other owing) int {
+// compare orders pending results by how much they are worth keeping.
+func (o pendingResult) compare(other pendingResult) int {
 	switch {
 	case o.reports == other.reports:
 		return o.until.Compare(other.until)
@@ -157,14 +157,14 @@ func (o owing) compare(other owing) int {
 	return -1
 }
 
-// sweep drops what is no longer kept. Callers hold mu.
+// sweep drops the results whose time is over. Callers hold mu.
 func (p *Peers) sweep() {
 	now := time.Now()
-	for w, all := range p.owed {
-		left := slices.DeleteFunc(all, func(o owing) bool { return now.After(o.until) })
-		p.owing -= len(all) - len(left)
-		if p.owed[w] = left; len(left) == 0 {
-			delete(p.owed, w)
+	for w, all := range p.pending {
+		left := slices.DeleteFunc(all, func(o pendingResult) bool { return now.After(o.until) })
+		p.pendingCount -= len(all) - len(left)
+		if p.pending[w] = left; len(left) == 0 {
+			delete(p.pending, w)
 		}
 	}
 }

@@ -11,31 +11,31 @@ import (
 func TestWhatIsKeptForAPeerThatIsAwayIsBoundedAndResultsThatAreLostAreCounted(t *testing.T) {
 	p, kit := NewPeers(PeersOptions{}), peerID{"kit", "kit"}
 	at := time.Now()
-	var due []owing
-	for i := range maxOwed {
-		due = append(due, owing{id: fmt.Sprint(i), reports: i != 7, until: at.Add(time.Duration(maxOwed-i) * time.Second)})
+	var due []pendingResult
+	for i := range maxPending {
+		due = append(due, pendingResult{id: fmt.Sprint(i), reports: i != 7, until: at.Add(time.Duration(maxPending-i) * time.Second)})
 	}
-	if here, lost := p.leave(kit, due); here != nil || lost != 0 {
+	if here, lost := p.keepPending(kit, due); here != nil || lost != 0 {
 		t.Errorf("as many as there is room for: got %v and %d lost, want none", here, lost)
 	}
-	if _, lost := p.leave(kit, []owing{{id: "more", reports: true, until: at.Add(time.Hour)}}); lost != 0 {
+	if _, lost := p.keepPending(kit, []pendingResult{{id: "more", reports: true, until: at.Add(time.Hour)}}); lost != 0 {
 		t.Errorf("one that reports nothing makes room: got %d lost, want none", lost)
 	}
-	if _, lost := p.leave(kit, []owing{{id: "still more", reports: true, until: at.Add(time.Hour)}}); lost != 1 {
+	if _, lost := p.keepPending(kit, []pendingResult{{id: "still more", reports: true, until: at.Add(time.Hour)}}); lost != 1 {
 		t.Errorf("one too many: got %d lost, want 1", lost)
 	}
-	for _, o := range p.owed[kit] {
-		if o.id == "7" || o.id == fmt.Sprint(maxOwed-1) {
+	for _, o := range p.pending[kit] {
+		if o.id == "7" || o.id == fmt.Sprint(maxPending-1) {
 			t.Errorf("got %s kept, want what reports nothing and what is kept the shortest to go", o.id)
 		}
 	}
-	if got := len(p.owed[kit]); got != maxOwed || p.owing != maxOwed {
-		t.Errorf("got %d kept and %d counted, want %d", got, p.owing, maxOwed)
+	if got := len(p.pending[kit]); got != maxPending || p.pendingCount != maxPending {
+		t.Errorf("got %d kept and %d counted, want %d", got, p.pendingCount, maxPending)
 	}
-	for i := range maxOwedTotal/maxOwed - 1 {
-		p.leave(peerID{"p", core.AgentID(fmt.Sprint(i))}, due)
+	for i := range maxPendingTotal/maxPending - 1 {
+		p.keepPending(peerID{"p", core.AgentID(fmt.Sprint(i))}, due)
 	}
-	if _, lost := p.leave(peerID{"p", "last"}, due[:2]); lost != 2 || p.owing != maxOwedTotal {
-		t.Errorf("beyond the bound of all: got %d lost and %d kept, want 2 and %d", lost, p.owing, maxOwedTotal)
+	if _, lost := p.keepPending(peerID{"p", "last"}, due[:2]); lost != 2 || p.pendingCount != maxPendingTotal {
+		t.Errorf("beyond the bound of all: got %d lost and %d kept, want 2 and %d", lost, p.pendingCount, maxPendingTotal)
 	}
 }

@@ -19,12 +19,12 @@ func (s *session) ping(ctx context.Context, e wire.Envelope) error {
 	agent, err := s.recipient(e)
 	switch {
 	case err != nil:
-		return s.unlessRefused(ctx, e, err)
+		return s.refuseIf(ctx, e, err)
 	case agent == nil:
 		return s.answer(ctx, wire.KindPong, e.ID, s.hubPong())
 	}
 	if _, listed := s.hub.Agent(agent.ID); listed && agent.Dialect == Dialect && agent.ID != s.peer.id {
-		return s.unlessRefused(ctx, e, s.forwardPing(e, agent))
+		return s.refuseIf(ctx, e, s.forwardPing(e, agent))
 	}
 	return s.answer(ctx, wire.KindPong, e.ID, wire.Pong{
 		Status: statusOf(agent.Load.State), UptimeSecs: seconds(agent.Since), ActiveTasks: int64(agent.Load.Active), AgentName: agent.Name,
@@ -34,13 +34,13 @@ func (s *session) ping(ctx context.Context, e wire.Envelope) error {
 // forwardPing forwards a ping to an ACP agent. Its pong comes back unchanged.
 func (s *session) forwardPing(e wire.Envelope, agent *hub.AgentStatus) error {
 	req := core.Request{
-		Intent: core.IntentNotify, To: core.ToAgent(agent.ID), Deadline: time.Now().Add(pingTimeout), Notice: passing(e),
+		Intent: core.IntentNotify, To: core.ToAgent(agent.ID), Deadline: time.Now().Add(pingTimeout), Notice: passThroughNotice(e),
 	}
-	return s.open(e, req, &asked{id: e.ID, kind: wire.KindPing, reports: true}, false)
+	return s.open(e, req, &request{id: e.ID, kind: wire.KindPing, reports: true}, false)
 }
 
-// passing is the notice that stands in the hub for an envelope that passes through.
-func passing(e wire.Envelope) *core.Notice {
+// passThroughNotice returns the notice as which an envelope passes through the hub.
+func passThroughNotice(e wire.Envelope) *core.Notice {
 	return &core.Notice{Topic: "acp." + string(e.Kind), Data: e.Payload}
 }
 
@@ -48,19 +48,19 @@ func passing(e wire.Envelope) *core.Notice {
 // the ping. A pong that answers an unknown kind says nothing about the load.
 func (s *session) pong(ctx context.Context, e wire.Envelope) error {
 	s.mu.Lock()
-	j := s.jobs[e.Ref]
-	passes := j != nil && j.kind.Passes() && !j.ended
-	unknown := j != nil && !j.kind.Known()
+	a := s.assignments[e.Ref]
+	passes := a != nil && a.kind.Passes() && !a.endedByPeer
+	unknown := a != nil && !a.kind.Known()
 	s.mu.Unlock()
 	if passes {
-		s.passBack(j, e)
+		s.passBack(a, e)
 	}
 	if unknown {
 		return nil
 	}
 	var p wire.Pong
 	if err := e.Read(&p); err != nil {
-		return s.unlessRefused(ctx, e, err)
+		return s.refuseIf(ctx, e, err)
 	}
 	switch p.Status {
 	case "idle":
@@ -71,27 +71,27 @@ func (s *session) pong(ctx context.Context, e wire.Envelope) error {
 		s.self.SetLoad(core.LoadOverloaded)
 	}
 	s.mu.Lock()
-	s.full = p.Status == "overloaded"
+	s.overloaded = p.Status == "overloaded"
 	s.mu.Unlock()
 	return nil
 }
 
-// passBack forwards an answer to the sender of what passed through the hub. The first one
-// that is not progress ends the task.
-func (s *session) passBack(j *job, e wire.Envelope) {
-	s.report(j, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
+// passBack forwards an answer to an envelope that passed through the hub. The first one that
+// is not progress ends the task.
+func (s *session) passBack(a *assignment, e wire.Envelope) {
+	s.report(a, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
 	if e.Kind == wire.KindProgress {
 		return
 	}
-	s.conclude(j, []core.Body{core.Done{}}, nil)
+	s.end(a, []core.Body{core.Done{}}, nil)
 }
 
-// roomAgain clears the overload that a pong told of, since the peer has ended a task. No
-// other pong may ever come.
-func (s *session) roomAgain() {
+// clearOverload clears the overload that a pong declared, since the peer has ended a task.
+// There may never be another pong.
+func (s *session) clearOverload() {
 	s.mu.Lock()
-	full := s.full
-	s.full = false
+	full := s.overloaded
+	s.overloaded = false
 	s.mu.Unlock()
 	if full {
 		s.self.SetLoad(core.LoadIdle)

@@ -19,10 +19,10 @@ const (
 
 // ServeHTTP implements http.Handler.
 //
-//	POST  one envelope; 200 with the answer, 202 when none is due, or an error
-//	      envelope with a fitting status
-//	GET   what arrives for the peer of X-Agent-Id or ?agent_id=, as server-sent
-//	      events whose data is an envelope each; Last-Event-ID resumes
+//	POST  sends one envelope; 200 with the answer, 202 when none is due, or an error
+//	      envelope with the status of its code
+//	GET   streams the envelopes for the peer of X-Agent-Id or ?agent_id= as server-sent
+//	      events; Last-Event-ID resumes
 func (x *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodPost:
@@ -35,8 +35,8 @@ func (x *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// identify finds out who sends a request, from authentication, from what the
-// connection states and from what the envelope says. They must agree.
+// identify returns the sender of a request, from authentication, the header or parameter,
+// and the from of the envelope. They must agree.
 func (x *HTTP) identify(r *http.Request, from string) (p core.Principal, id core.AgentID, err error) {
 	if x.opts.Identify != nil {
 		if p, id, err = x.opts.Identify(r); err != nil {
@@ -65,7 +65,7 @@ func (x *HTTP) identify(r *http.Request, from string) (p core.Principal, id core
 	return p, id, nil
 }
 
-// post takes one envelope.
+// post handles a POST of one envelope.
 func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	limit := x.opts.Session.MaxEnvelopeBytes
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
@@ -78,7 +78,7 @@ func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
 		x.refuse(w, wire.Envelope{}, wire.Refusef(wire.CodeInvalidEnvelope, "the body could not be read: %s", err))
 		return
 	}
-	// The server's deadline was for the body; the answer may take longer.
+	// The server's deadline is for the body; the answer may take longer.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	e, err := wire.Decode(body, limit)
 	var p core.Principal
@@ -88,7 +88,7 @@ func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	}
 	var c *caller
 	if err == nil {
-		c, err = x.use(p, id)
+		c, err = x.acquire(p, id)
 	}
 	if err != nil {
 		x.refuse(w, e, err)
@@ -96,29 +96,29 @@ func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	}
 	defer x.release(c)
 	if err := e.Check(); err != nil {
-		c.s.answerRefused(e, wire.AsError(err))
+		c.s.failRefused(e, wire.AsError(err))
 		x.refuse(w, e, err)
 		return
 	}
 	x.exchange(w, r, c, e)
 }
 
-// exchange hands an envelope to the session and waits for what is to be answered.
+// exchange hands an envelope to the session and writes the answer.
 func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e wire.Envelope) {
 	answer := c.await(e.ID)
 	if answer == nil {
-		x.refuse(w, e, c.s.peers.seen.again(e.ID))
+		x.refuse(w, e, c.s.peers.seen.conflict(e.ID))
 		return
 	}
-	defer c.forgo(e.ID)
+	defer c.stopAwaiting(e.ID)
 	s := c.s
 	s.self.Seen()
 	var err error
-	if _, same, fresh := s.peers.seen.first(s.peer, e, s.number); fresh {
+	if _, same, fresh := s.peers.seen.add(s.peer, e, s.number); fresh {
 		err = s.act(r.Context(), e)
 	} else {
 		s.hub.Count("acp.duplicate")
-		err = s.again(r.Context(), e, same)
+		err = s.duplicate(r.Context(), e, same)
 	}
 	if err != nil {
 		x.refuse(w, e, err)
@@ -137,16 +137,16 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e wir
 	case m := <-answer:
 		x.write(w, statusFor(m), m.json)
 	case <-r.Context().Done():
-		c.forgo(e.ID)
+		c.stopAwaiting(e.ID)
 		select {
-		case m := <-answer: // it came as the peer hung up
+		case m := <-answer: // the answer came as the peer hung up
 			if s.opts.KeepTasks || e.Kind == wire.KindDelegate {
-				c.mail.put(m)
+				c.mailbox.put(m)
 			}
 		default:
 			s.abandon(e.ID)
 		}
-	case <-c.gone:
+	case <-c.ended:
 		select {
 		case m := <-answer:
 			x.write(w, statusFor(m), m.json)
@@ -156,36 +156,36 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e wir
 	}
 }
 
-// statusFor is the status of the answer that an envelope is.
+// statusFor returns the HTTP status of an answer.
 func statusFor(m message) int {
 	if m.kind != wire.KindError {
 		return http.StatusOK
 	}
-	var told wire.Error
-	if (wire.Envelope{Kind: m.kind, Payload: wire.ValueOf(m.json, "payload")}).Read(&told) != nil {
+	var refusal wire.Error
+	if (wire.Envelope{Kind: m.kind, Payload: wire.ValueOf(m.json, "payload")}).Read(&refusal) != nil {
 		return http.StatusInternalServerError
 	}
-	return told.Status()
+	return refusal.Status()
 }
 
-// Refuse answers a request that is turned away before it is read: with an error
-// envelope, and the status that fits err.
+// Refuse answers a request that is refused before it is read, with an error envelope and
+// the status of err.
 func (x *HTTP) Refuse(w http.ResponseWriter, err error) { x.refuse(w, wire.Envelope{}, err) }
 
 // refuse answers with an error envelope.
 func (x *HTTP) refuse(w http.ResponseWriter, e wire.Envelope, err error) {
-	told := wire.AsError(err)
-	status := told.Status()
+	refusal := wire.AsError(err)
+	status := refusal.Status()
 	var f *core.Fault
 	if errors.As(err, &f) {
 		status = cmp.Or(wire.HTTPStatus(f.Code), status)
 	}
-	x.fail(w, e, status, told)
+	x.fail(w, e, status, refusal)
 }
 
-func (x *HTTP) fail(w http.ResponseWriter, e wire.Envelope, status int, told *wire.Error) {
-	x.hub.Count("acp.error." + string(told.Code))
-	x.write(w, status, wire.New(wire.KindError, wire.HubID, e.From, e.ID, told).Encode())
+func (x *HTTP) fail(w http.ResponseWriter, e wire.Envelope, status int, refusal *wire.Error) {
+	x.hub.Count("acp.error." + string(refusal.Code))
+	x.write(w, status, wire.New(wire.KindError, wire.HubID, e.From, e.ID, refusal).Encode())
 }
 
 // write answers with an envelope. A reader that is too slow is cut off.
@@ -194,5 +194,5 @@ func (x *HTTP) write(w http.ResponseWriter, status int, envelope []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(envelope) // a peer that has gone has no use for it
+	_, _ = w.Write(envelope) // the peer may have gone
 }

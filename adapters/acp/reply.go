@@ -7,142 +7,138 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// reply takes what the peer says of something that it was asked.
-func (s *session) reply(ctx context.Context, e wire.Envelope) error {
+// handleReply handles an envelope of the peer that answers one of the hub.
+func (s *session) handleReply(ctx context.Context, e wire.Envelope) error {
 	s.mu.Lock()
-	j := s.jobs[e.Ref]
-	of := s.jobs[s.cancels[e.Ref]]
-	probed := e.Ref != "" && e.Ref == s.probe
-	late := j != nil && j.ended
+	a := s.assignments[e.Ref]
+	of := s.assignments[s.cancels[e.Ref]]
+	probed := e.Ref != "" && e.Ref == s.discoverID
+	late := a != nil && a.endedByPeer
 	s.mu.Unlock()
 	switch {
 	case probed:
-		return nil // it does not say what it can do: it stays one that may be addressed by its id
-	case j == nil && of != nil:
-		return s.cancelAnswered(ctx, e, of)
-	case j == nil:
-		return s.stray(ctx, e)
+		return nil // without capabilities the peer can be addressed only by its id
+	case a == nil && of != nil:
+		return s.handleCancelAck(ctx, e, of)
+	case a == nil:
+		return s.unmatched(ctx, e)
 	case late:
 		s.hub.Count("acp.late")
 		return nil
-	case !j.kind.Known():
-		s.passBack(j, e)
+	case !a.kind.Known():
+		s.passBack(a, e)
 		return nil
 	}
 	switch e.Kind {
 	case wire.KindResponse, wire.KindResult, wire.KindError:
 		bodies, err := e.Bodies()
 		if err == nil {
-			s.conclude(j, bodies, e.Raw)
+			s.end(a, bodies, e.Raw)
 		}
-		return s.unlessRefused(ctx, e, err)
+		return s.refuseIf(ctx, e, err)
 	case wire.KindAck:
-		return s.acked(ctx, e, j)
+		return s.handleAck(ctx, e, a)
 	}
-	return s.progressed(ctx, e, j)
+	return s.handleProgress(ctx, e, a)
 }
 
-// acked takes the ack of a delegate. Once that was acknowledged, and for a query,
-// an ack with its ref can only be about a cancel.
-func (s *session) acked(ctx context.Context, e wire.Envelope, j *job) error {
-	var a wire.Ack
-	if err := e.Read(&a); err != nil {
-		return s.unlessRefused(ctx, e, err)
+// handleAck handles an ack with the ref of an assignment. For anything but the first ack
+// of a delegate it answers a cancel.
+func (s *session) handleAck(ctx context.Context, e wire.Envelope, a *assignment) error {
+	var ack wire.Ack
+	if err := e.Read(&ack); err != nil {
+		return s.refuseIf(ctx, e, err)
 	}
 	s.mu.Lock()
-	again := j.acked || j.kind != wire.KindDelegate
-	j.acked = true
+	again := a.acked || a.kind != wire.KindDelegate
+	a.acked = true
 	s.mu.Unlock()
 	switch {
 	case again:
-		return s.cancelAnswered(ctx, e, j)
-	case a.Accepted:
-		s.report(j, a.Body(), e.Raw)
-		if j.silent {
-			s.conclude(j, []core.Body{core.Done{}}, nil) // nothing more is to come
+		return s.handleCancelAck(ctx, e, a)
+	case ack.Accepted:
+		s.report(a, ack.Body(), e.Raw)
+		if a.noReport {
+			s.end(a, []core.Body{core.Done{}}, nil) // there is no result
 		}
 	default:
-		s.conclude(j, []core.Body{a.Body()}, e.Raw)
+		s.end(a, []core.Body{ack.Body()}, e.Raw)
 	}
 	return nil
 }
 
-// cancelAnswered takes the answer to a cancel of the hub: the job has stopped, or
-// it could not be stopped and its end is still to come.
-func (s *session) cancelAnswered(ctx context.Context, e wire.Envelope, j *job) error {
+// handleCancelAck handles the answer to a cancel of the hub: the peer stopped, or it could
+// not and the end is still to come.
+func (s *session) handleCancelAck(ctx context.Context, e wire.Envelope, a *assignment) error {
 	if e.Kind != wire.KindAck {
-		return nil // an error says that there is nothing to cancel
+		return nil // an error: there is nothing to cancel
 	}
-	var a wire.Ack
-	if err := e.Read(&a); err != nil {
-		return s.unlessRefused(ctx, e, err)
+	var ack wire.Ack
+	if err := e.Read(&ack); err != nil {
+		return s.refuseIf(ctx, e, err)
 	}
 	s.mu.Lock()
-	asked := false
-	for _, ref := range s.cancels {
-		asked = asked || ref == j.id
-	}
-	stopped := a.Accepted && asked && !j.ended
+	stopped := ack.Accepted && a.cancelSent && !a.endedByPeer
 	s.mu.Unlock()
 	if stopped {
-		s.conclude(j, []core.Body{core.Cancelled{Reason: "the agent stopped"}}, nil)
+		s.end(a, []core.Body{core.Cancelled{Reason: "the agent stopped"}}, nil)
 	}
 	return nil
 }
 
-// progressed takes what an agent says on the way.
-func (s *session) progressed(ctx context.Context, e wire.Envelope, j *job) error {
+// handleProgress handles an event that the peer reports before the end.
+func (s *session) handleProgress(ctx context.Context, e wire.Envelope, a *assignment) error {
 	_, body, err := e.Progress()
 	if err != nil {
-		return s.unlessRefused(ctx, e, err)
+		return s.refuseIf(ctx, e, err)
 	}
 	switch body.(type) {
 	case core.ApprovalRequested, core.ApprovalDecided, core.Injected, core.Retrying:
 		s.hub.Count("acp.refused." + body.Kind().String())
-		return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeUnsupported, "an ACP agent does not say %s: tell of it in text or thinking", body.Kind()))
+		return s.refuseIf(ctx, e, wire.Refusef(wire.CodeUnsupported, "an ACP agent does not say %s: tell of it in text or thinking", body.Kind()))
 	case core.Usage:
 		s.mu.Lock()
-		j.usage = true
+		a.sentUsage = true
 		s.mu.Unlock()
 	case core.Text:
 		s.mu.Lock()
-		j.text = true
+		a.sentText = true
 		s.mu.Unlock()
 	}
-	s.report(j, body, e.Raw)
+	s.report(a, body, e.Raw)
 	return nil
 }
 
-// conclude reports the end of a job: the last of bodies, with the envelope that
-// said it, and before that what else it says and progress has not said already.
-func (s *session) conclude(j *job, bodies []core.Body, raw []byte) {
+// end reports the end of an assignment, the last of bodies, with the envelope that brought
+// it, and before it the other bodies, without those that progress brought already.
+func (s *session) end(a *assignment, bodies []core.Body, raw []byte) {
 	s.mu.Lock()
-	said := map[core.Kind]bool{core.KindUsage: j.usage, core.KindText: j.text}
-	s.retire(j)
+	known := map[core.Kind]bool{core.KindUsage: a.sentUsage, core.KindText: a.sentText}
+	s.retire(a)
 	s.mu.Unlock()
 	last := len(bodies) - 1
 	for _, b := range bodies[:last] {
-		if !said[b.Kind()] {
-			s.report(j, b, wire.PartOf(raw))
+		if !known[b.Kind()] {
+			s.report(a, b, wire.PartOf(raw))
 		}
 	}
-	s.report(j, bodies[last], raw)
-	if !j.kind.Passes() {
-		s.roomAgain()
+	s.report(a, bodies[last], raw)
+	if !a.kind.Passes() {
+		s.clearOverload()
 	}
 }
 
-// answerRefused ends the job that an envelope was to end which the hub has refused.
-// Nobody waits for another one: its sender may never send it.
-func (s *session) answerRefused(e wire.Envelope, why *wire.Error) {
+// failRefused fails the task that a refused envelope would have ended. Its sender may never
+// send another.
+func (s *session) failRefused(e wire.Envelope, why *wire.Error) {
 	switch e.Kind {
 	case wire.KindResponse, wire.KindResult, wire.KindError:
 	default:
 		return
 	}
 	s.mu.Lock()
-	j := s.jobs[e.Ref]
-	gone := j == nil || j.ended
+	a := s.assignments[e.Ref]
+	gone := a == nil || a.endedByPeer
 	s.mu.Unlock()
 	if gone {
 		return
@@ -151,47 +147,46 @@ func (s *session) answerRefused(e wire.Envelope, why *wire.Error) {
 	if why.Code == wire.CodeTooLarge {
 		code = core.CodeTooLarge
 	}
-	s.conclude(j, []core.Body{core.Failed{Fault: core.NewFault(code, "the answer of agent %s was refused: %s", s.peer.id, why.Message)}}, nil)
+	s.end(a, []core.Body{core.Failed{Fault: core.NewFault(code, "the answer of agent %s was refused: %s", s.peer.id, why.Message)}}, nil)
 }
 
-// stray is told a reply to nothing that the peer was asked (promise P7): nobody
-// answers in the name of another. One who asked may only try to decide on a tool
-// call in that way.
-func (s *session) stray(ctx context.Context, e wire.Envelope) error {
+// unmatched handles an answer to nothing that the peer was sent: nobody answers for
+// another (promise P7). A requester that tries to decide on a tool call gets its own error.
+func (s *session) unmatched(ctx context.Context, e wire.Envelope) error {
 	s.mu.Lock()
-	own := s.asked[e.Ref] != nil
+	own := s.requests[e.Ref] != nil
 	s.mu.Unlock()
 	if _, body, err := e.Progress(); own && e.Kind == wire.KindProgress && err == nil && body.Kind() == core.KindApprovalDecided {
 		s.hub.Count("acp.refused." + body.Kind().String())
-		return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeUnsupported, "people at the hub decide on calls of tools: ACP has no word for it"))
+		return s.refuseIf(ctx, e, wire.Refusef(wire.CodeUnsupported, "people at the hub decide on calls of tools: ACP has no word for it"))
 	}
 	s.hub.Count("acp.stray")
 	if e.Kind == wire.KindError || e.Kind == wire.KindAck {
 		return nil
 	}
-	return s.unlessRefused(ctx, e, wire.Refusef(wire.CodeNotAuthorized, "ref %q is nothing that you were asked on this connection, or it is long over", e.Ref))
+	return s.refuseIf(ctx, e, wire.Refusef(wire.CodeNotAuthorized, "ref %q is nothing that you were asked on this connection, or it is long over", e.Ref))
 }
 
-// unknown takes an envelope of a kind that the hub does not know. An answer goes
-// to who asked; anything else passes to the one ACP peer that it is for, and waits
-// beside that peer's tasks for its first answer until the deadline. Whether there
-// will be one, the hub cannot know.
-func (s *session) unknown(ctx context.Context, e wire.Envelope) error {
+// handleUnknown handles an envelope of a kind that the hub does not know. An answer goes
+// to the requester. Any other passes to the ACP peer in to, and waits beside that peer's
+// tasks for its first answer until the deadline; the hub cannot know whether there will be
+// one.
+func (s *session) handleUnknown(ctx context.Context, e wire.Envelope) error {
 	s.mu.Lock()
-	j := s.jobs[e.Ref]
-	late := j != nil && j.ended
+	a := s.assignments[e.Ref]
+	late := a != nil && a.endedByPeer
 	s.mu.Unlock()
 	switch {
 	case late:
 		s.hub.Count("acp.late")
 		return nil
-	case j != nil && !j.passes:
-		return s.unlessRefused(ctx, e, s.unknownKind(e))
-	case j != nil && j.kind.Known():
-		s.report(j, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
+	case a != nil && !a.verbatim:
+		return s.refuseIf(ctx, e, s.unknownKind(e))
+	case a != nil && a.kind.Known():
+		s.report(a, core.ForeignFrame{Dialect: Dialect, Name: string(e.Kind)}, e.Raw)
 		return nil
-	case j != nil:
-		s.passBack(j, e)
+	case a != nil:
+		s.passBack(a, e)
 		return nil
 	}
 	to, err := s.address(e.To)
@@ -207,11 +202,11 @@ func (s *session) unknown(ctx context.Context, e wire.Envelope) error {
 	if err == nil {
 		req := core.Request{
 			Intent: core.IntentNotify, To: to,
-			Notice: passing(e),
+			Notice: passThroughNotice(e),
 		}
-		err = s.open(e, req, &asked{id: e.ID, kind: e.Kind, reports: true}, false)
+		err = s.open(e, req, &request{id: e.ID, kind: e.Kind, reports: true}, false)
 	}
-	return s.unlessRefused(ctx, e, err)
+	return s.refuseIf(ctx, e, err)
 }
 
 func (s *session) unknownKind(e wire.Envelope) *wire.Error {

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/dedup"
 )
 
-// maxSeenIDs bounds the ids that are known to have been seen, as in the released code
-// (ACP wire facts, section 7).
+// maxSeenIDs bounds how many ids are remembered, as in the released code (ACP wire facts,
+// section 7).
 const maxSeenIDs = 100_000
 
 // seenIDs remembers the ids of envelopes that were acted on, so that none is acted
@@ -20,8 +20,8 @@ type seenIDs struct {
 	keep time.Duration
 
 	mu sync.Mutex
-	// ids has which session saw an envelope, and a digest of what it says. The keys are
-	// hashes: an id may be long.
+	// ids has the session that received an envelope and a digest of the envelope. The keys
+	// are hashes, since an id may be long.
 	ids *dedup.Memory[uint64, uint64, uint64]
 }
 
@@ -37,9 +37,10 @@ func (s *seenIDs) key(w peerID, id string) uint64 {
 	}{w, id})
 }
 
-// first notes that the session saw an envelope of its peer. When its id was seen
-// before within bounds it returns false, by whom, and whether it was the same one.
-func (s *seenIDs) first(w peerID, e wire.Envelope, session uint64) (by uint64, same, fresh bool) {
+// add notes that the session received an envelope of its peer. If the id was seen before,
+// fresh is false, by is the session that received it, and same tells whether it was the
+// same envelope.
+func (s *seenIDs) add(w peerID, e wire.Envelope, session uint64) (by uint64, same, fresh bool) {
 	key, digest := s.key(w, e.ID), s.digest(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +52,7 @@ func (s *seenIDs) first(w peerID, e wire.Envelope, session uint64) (by uint64, s
 	return by, verdict == dedup.Settled, false
 }
 
-// digest is of what makes an envelope that came twice the same one.
+// digest returns a hash of the members in which two envelopes with the same id may differ.
 func (s *seenIDs) digest(e wire.Envelope) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
@@ -63,12 +64,12 @@ func (s *seenIDs) digest(e wire.Envelope) uint64 {
 	return h.Sum64()
 }
 
-// again is what is told of an id that was seen.
-func (s *seenIDs) again(id string) *wire.Error {
+// conflict returns the error for an id that was seen before.
+func (s *seenIDs) conflict(id string) *wire.Error {
 	return wire.Refusef(wire.CodeConflict, "an envelope with the id %q came within the last %s: send this one with a fresh id", id, s.keep)
 }
 
-// forget lets an id be used again: it was refused, not acted on.
+// forget lets an id be used again, since its envelope was refused.
 func (s *seenIDs) forget(w peerID, id string) {
 	key := s.key(w, id)
 	s.mu.Lock()

@@ -13,18 +13,18 @@ func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
 	seen := newSeenIDs(DefaultKeepIDs)
 	w := peerID{"p", "kit"}
 	for i := range maxSeenIDs + 5000 {
-		if _, _, fresh := seen.first(w, wire.Envelope{ID: fmt.Sprint(i)}, 1); !fresh {
+		if _, _, fresh := seen.add(w, wire.Envelope{ID: fmt.Sprint(i)}, 1); !fresh {
 			t.Fatalf("id %d: got seen, want fresh", i)
 		}
 	}
 	if n := seen.ids.Len(); n > maxSeenIDs {
 		t.Errorf("got %d ids, want at most %d", n, maxSeenIDs)
 	}
-	if _, _, fresh := seen.first(w, wire.Envelope{ID: fmt.Sprint(maxSeenIDs + 4999)}, 1); fresh {
+	if _, _, fresh := seen.add(w, wire.Envelope{ID: fmt.Sprint(maxSeenIDs + 4999)}, 1); fresh {
 		t.Error("the latest: got fresh, want seen")
 	}
 	seen.forget(w, fmt.Sprint(maxSeenIDs+4999))
-	if _, _, fresh := seen.first(w, wire.Envelope{ID: fmt.Sprint(maxSeenIDs + 4999)}, 1); !fresh {
+	if _, _, fresh := seen.add(w, wire.Envelope{ID: fmt.Sprint(maxSeenIDs + 4999)}, 1); !fresh {
 		t.Error("one that was forgotten: got seen, want fresh")
 	}
 }
@@ -33,24 +33,24 @@ func TestOneWhoFloodsMakesNobodyElseForgetHisIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := newSeenIDs(DefaultKeepIDs)
 		kit, fam, eve := peerID{"kit", "kit"}, peerID{"fam", "fam"}, peerID{"eve", "eve"}
-		seen.first(kit, wire.Envelope{ID: "1"}, 1)
+		seen.add(kit, wire.Envelope{ID: "1"}, 1)
 		for i := range maxSeenIDs {
-			seen.first(eve, wire.Envelope{ID: fmt.Sprint(i)}, 2)
+			seen.add(eve, wire.Envelope{ID: fmt.Sprint(i)}, 2)
 		}
-		seen.first(fam, wire.Envelope{ID: "1"}, 3)
+		seen.add(fam, wire.Envelope{ID: "1"}, 3)
 		for i := range maxSeenIDs {
-			seen.first(peerID{"eve", "another of hers"}, wire.Envelope{ID: fmt.Sprint(i)}, 2)
+			seen.add(peerID{"eve", "another of hers"}, wire.Envelope{ID: fmt.Sprint(i)}, 2)
 		}
 		for _, w := range []peerID{kit, fam} {
-			if _, _, fresh := seen.first(w, wire.Envelope{ID: "1"}, 1); fresh {
+			if _, _, fresh := seen.add(w, wire.Envelope{ID: "1"}, 1); fresh {
 				t.Errorf("the id of %s: got fresh, want seen", w.id)
 			}
 		}
-		if _, _, fresh := seen.first(eve, wire.Envelope{ID: "1"}, 2); !fresh {
+		if _, _, fresh := seen.add(eve, wire.Envelope{ID: "1"}, 2); !fresh {
 			t.Error("the oldest of who floods: got seen, want it forgotten")
 		}
 		time.Sleep(DefaultKeepIDs)
-		if _, _, fresh := seen.first(fam, wire.Envelope{ID: "1"}, 3); !fresh {
+		if _, _, fresh := seen.add(fam, wire.Envelope{ID: "1"}, 3); !fresh {
 			t.Error("after its time: got seen, want fresh")
 		}
 		if n := seen.ids.Len(); n != 1 {

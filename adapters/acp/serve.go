@@ -11,18 +11,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// Serve holds an ACP peer over a connection of whole messages, one envelope in
-// each: a WebSocket or lines of JSON. It returns why the connection ended, once
-// nothing of it runs any more.
+// Serve serves an ACP peer over a connection of whole messages, one envelope in each: a
+// WebSocket or lines of JSON. It returns why the connection ended, once no goroutine of it
+// runs any more.
 //
-// What is wrong with an envelope is told to the peer in an error envelope whose ref
-// is the id, as far as that could be read; the connection lives on.
+// A bad envelope is answered by an error envelope whose ref is its id, as far as that could
+// be read; the connection stays open.
 func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options) link.Reason {
 	opts = opts.withDefaults()
 	out := &linkOutlet{}
 	s := newSession(h, opts, out)
 	var beside sync.WaitGroup
-	s.beside = func(ctx context.Context, f func(context.Context)) { beside.Go(func() { f(ctx) }) }
+	s.goAsync = func(ctx context.Context, f func(context.Context)) { beside.Go(func() { f(ctx) }) }
 	if opts.FinishAfterEOF {
 		opts.Link.EOF = func() {
 			s.whenSettled(func() { out.link.Close(*link.Because(link.Normal, "everything was answered")) })
@@ -30,14 +30,14 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 	}
 	out.link = link.New(conn, opts.Link)
 	if _, ok := conn.(link.Pinger); ok {
-		s.alive = out.link.Ping
+		s.probe = out.link.Ping
 	}
 
 	pumped := make(chan struct{})
 	go func() {
 		defer close(pumped)
 		select {
-		case <-s.bound:
+		case <-s.identified:
 			err := s.pump(ctx)
 			s.farewell(ctx, err)
 			out.link.Close(reasonOf(err))
@@ -45,7 +45,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 		}
 	}()
 	if err := s.known(ctx, opts); err != nil {
-		_ = s.refuse(ctx, wire.Envelope{}, err) // the link that would not take it says why
+		_ = s.refuse(ctx, wire.Envelope{}, err) // if that fails the link keeps the reason
 		out.link.Close(*link.Because(link.Unauthorized, "%s", err))
 	}
 	reason := out.link.Run(ctx, s.receive, s.rejected)
@@ -55,7 +55,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 	return reason
 }
 
-// known identifies a peer whose identity the connection itself states.
+// known identifies the peer if the connection itself states its identity.
 func (s *session) known(ctx context.Context, opts Options) error {
 	id := opts.AgentID
 	if id == "" && opts.Principal.Authenticated {
@@ -71,12 +71,12 @@ func (s *session) known(ctx context.Context, opts Options) error {
 	return s.welcome(ctx)
 }
 
-// whenSettled calls finish once nothing that the peer asked is open any more.
+// whenSettled calls finish once every request of the peer has ended.
 func (s *session) whenSettled(finish func()) {
 	s.mu.Lock()
-	open := len(s.asked) > 0
+	open := len(s.requests) > 0
 	if open {
-		s.finish = finish
+		s.onSettled = finish
 	}
 	s.mu.Unlock()
 	if !open {
@@ -92,7 +92,7 @@ func (s *session) rejected(ctx context.Context, r *link.Reject) error {
 	return s.refuse(ctx, wire.Envelope{}, wire.Refusef(wire.CodeInvalidEnvelope, "%s", r.Text))
 }
 
-// reasonOf says why a connection whose pump has ended is closed.
+// reasonOf returns the reason to close a connection whose pump ended with err.
 func reasonOf(err error) link.Reason {
 	var r *link.Reason
 	var f *core.Fault
@@ -111,6 +111,6 @@ func reasonOf(err error) link.Reason {
 	return link.Reason{Cause: link.ShuttingDown, Text: "shutting down", Err: err}
 }
 
-// closeUnauthenticated is the WebSocket close code for a peer whose token is good no
-// longer.
+// closeUnauthenticated is the WebSocket close code for a peer whose token is no longer
+// valid.
 const closeUnauthenticated = 4401

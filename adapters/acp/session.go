@@ -14,35 +14,36 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// message is an envelope on its way out.
+// message is an envelope to be sent.
 type message struct {
 	json []byte
 	kind wire.Kind
 	ref  string
-	// sent is called once the peer's transport took it, lost once it is certain
+	// sent is called once the peer's transport took the message, lost once it is certain
 	// that it never will; either may be nil. Neither may send.
 	sent, lost func()
-	// owed is what a result is for.
-	owed *owing
+	// result is set in the result of a delegate.
+	result *pendingResult
 }
 
-// outlet takes messages to the peer, in order. send waits while there is no room, and
+// outlet sends messages to the peer, in order. send waits while there is no room, and
 // returns an error once sending is pointless.
 type outlet interface {
 	send(ctx context.Context, m message) error
-	// hold keeps what is sent until flush, so that it goes in one write: see
+	// hold keeps messages until flush, which sends them in one write: see
 	// [link.Link.Hold].
 	hold()
 	flush()
 	// away reports whether the peer is not listening at the moment.
 	away() bool
 	// reclaim takes back the results that the peer did not fetch.
-	reclaim() []owing
+	reclaim() []pendingResult
 }
 
-// session is the state of one peer on one carrier: its identity, what it asked, what it
-// works on. Envelopes enter through receive or handle, and what the hub has for the peer
-// through pump. mu guards what both touch, and is never held while something is sent.
+// session is the state of one peer on one carrier: its identity, the requests that it
+// opened, the tasks that it is assigned. Envelopes of the peer enter through receive or
+// handle, news of the hub through pump. mu guards what both touch, and is never held while
+// something is sent.
 type session struct {
 	hub    *hub.Hub
 	opts   Options
@@ -51,42 +52,42 @@ type session struct {
 	log    *slog.Logger
 	number uint64
 
-	// Set before bound is closed, and read after.
-	bound     chan struct{}
-	peer      peerID
-	principal core.Principal
-	self      *hub.Session
-	inherited []owing
-	// beside runs what may take long, so that the reader of the connection does not wait
-	// for it; ctx ends with the connection.
-	beside func(ctx context.Context, f func(ctx context.Context))
-	// alive probes whether the peer is still there, see [hub.JoinOptions]; nil where the
-	// carrier cannot.
-	alive func(ctx context.Context) error
+	// Set before identified is closed, and only read after.
+	identified chan struct{}
+	peer       peerID
+	principal  core.Principal
+	self       *hub.Session
+	pending    []pendingResult
+	// goAsync runs a function that may take long, so that the reader of the connection does
+	// not wait for it; ctx ends with the connection.
+	goAsync func(ctx context.Context, f func(ctx context.Context))
+	// probe checks whether the peer is still there, see [hub.JoinOptions]; nil where the
+	// carrier has no way to.
+	probe func(ctx context.Context) error
 
-	mu       sync.Mutex
-	joined   bool
-	takeover takeover
-	progress bool              // the peer declared the extension
-	full     bool              // it said that it is overloaded, and has ended no task since
-	asked    map[string]*asked // by the id of its envelope
-	jobs     map[string]*job   // by the id of the envelope that it got
-	byTask   map[core.TaskID]*job
-	past     *lru.Cache[string, *job] // of jobs, those that have ended
-	cancels  map[string]string        // ids of jobs, by the id of the cancel
-	probe    string                   // the id of our discover
-	finish   func()                   // closes the connection once nothing is asked any more
-	gone     bool                     // it has been closed
+	mu          sync.Mutex
+	joined      bool
+	takeover    takeover
+	progress    bool                   // the peer declared the extension
+	overloaded  bool                   // it declared itself overloaded, and has ended no task since
+	requests    map[string]*request    // by the id of its envelope
+	assignments map[string]*assignment // by the id of the envelope that it got
+	byTask      map[core.TaskID]*assignment
+	recent      *lru.Cache[string, *assignment] // of assignments, those that have ended
+	cancels     map[string]string               // ids of assignments, by the id of the cancel
+	discoverID  string                          // the id of the discover that the hub sent
+	onSettled   func()                          // closes the connection once every request has ended
+	closed      bool                            // it has been closed
 }
 
-// newSession makes a session whose peer is not known yet.
+// newSession makes a session whose peer is not identified yet.
 func newSession(h *hub.Hub, opts Options, out outlet) *session {
 	s := &session{
 		hub: h, opts: opts, peers: opts.Peers, out: out, log: opts.Log, number: opts.Peers.numbers.Add(1),
-		bound: make(chan struct{}),
-		asked: map[string]*asked{}, jobs: map[string]*job{}, byTask: map[core.TaskID]*job{}, cancels: map[string]string{},
+		identified: make(chan struct{}),
+		requests:   map[string]*request{}, assignments: map[string]*assignment{}, byTask: map[core.TaskID]*assignment{}, cancels: map[string]string{},
 	}
-	s.past = lru.New(lru.Options[string, *job]{Count: maxPastJobs, Evicted: s.forget})
+	s.recent = lru.New(lru.Options[string, *assignment]{Count: maxRecent, Evicted: s.forget})
 	return s
 }
 
@@ -102,24 +103,24 @@ func (s *session) identify(id core.AgentID) {
 	s.peer = peerID{s.principal.ID, id}
 	s.log = s.log.With("peer", id)
 	s.self = s.hub.Connect(hub.Identity{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks, Checked: true})
-	if err := s.self.Join(wire.Capabilities{}.Card(id, strictjson.Value{}), hub.JoinOptions{OnlyByID: true, Probe: s.alive}); err != nil {
-		s.log.Info("a peer that cannot be addressed by its id", "error", err)
+	if err := s.self.Join(wire.Capabilities{}.Card(id, strictjson.Value{}), hub.JoinOptions{OnlyByID: true, Probe: s.probe}); err != nil {
+		s.log.Info("a peer cannot be addressed by its id", "error", err)
 	}
-	s.inherited = s.peers.arrive(s)
-	close(s.bound)
+	s.pending = s.peers.add(s)
+	close(s.identified)
 }
 
-// id returns the id of the peer; "" before it is known.
+// id returns the id of the peer, or "" before it is identified.
 func (s *session) id() core.AgentID {
 	select {
-	case <-s.bound:
+	case <-s.identified:
 		return s.peer.id
 	default:
 		return ""
 	}
 }
 
-// receive handles an envelope of a connection that carries one after another.
+// receive handles an envelope of a connection. It is called for one after another.
 func (s *session) receive(ctx context.Context, raw []byte) error {
 	e, err := wire.Decode(raw, s.opts.MaxEnvelopeBytes)
 	if err == nil && s.id() == "" {
@@ -146,8 +147,8 @@ func (s *session) bind(ctx context.Context, e wire.Envelope) error {
 	return s.welcome(ctx)
 }
 
-// welcome asks a peer that was identified what it can do, and continues what an earlier
-// connection of it left.
+// welcome asks an identified peer for its capabilities, and takes over from an earlier
+// connection of it.
 func (s *session) welcome(ctx context.Context) error {
 	if err := s.discover(ctx); err != nil {
 		return err
@@ -156,10 +157,11 @@ func (s *session) welcome(ctx context.Context) error {
 	return nil
 }
 
-// takeOver continues what an earlier connection of the peer left.
+// takeOver resumes the subscriptions and the pending results of an earlier connection of
+// the peer.
 func (s *session) takeOver() {
 	s.self.Resubscribe()
-	s.inherit(s.inherited)
+	s.inherit(s.pending)
 }
 
 // admit checks the sender and the schema of an envelope.
@@ -170,23 +172,23 @@ func (s *session) admit(e wire.Envelope) error {
 	return e.Check()
 }
 
-// handle acts on an envelope that was admitted, unless its id was seen before.
+// handle acts on an admitted envelope, unless its id was seen before.
 func (s *session) handle(ctx context.Context, e wire.Envelope) error {
 	s.self.Seen()
-	if by, same, fresh := s.peers.seen.first(s.peer, e, s.number); !fresh {
+	if by, same, fresh := s.peers.seen.add(s.peer, e, s.number); !fresh {
 		s.hub.Count("acp.duplicate")
 		if by == s.number && same {
-			return nil // its sender has an answer, or will have
+			return nil // its sender has an answer, or will get one
 		}
-		return s.again(ctx, e, same)
+		return s.duplicate(ctx, e, same)
 	}
 	return s.act(ctx, e)
 }
 
-// act acts on an envelope that was admitted and not seen before.
+// act acts on an admitted envelope that was not seen before.
 func (s *session) act(ctx context.Context, e wire.Envelope) error {
-	if waits, err := s.waits(e); waits {
-		return s.unlessRefused(ctx, e, err)
+	if queued, err := s.enqueue(e); queued {
+		return s.refuseIf(ctx, e, err)
 	}
 	switch e.Kind {
 	case wire.KindQuery, wire.KindDelegate:
@@ -202,7 +204,7 @@ func (s *session) act(ctx context.Context, e wire.Envelope) error {
 	case wire.KindHello:
 		return s.hello(ctx, e)
 	case wire.KindCapabilities:
-		return s.introduce(ctx, e)
+		return s.declareAgent(ctx, e)
 	case wire.KindPong:
 		return s.pong(ctx, e)
 	case wire.KindSubscribe:
@@ -210,26 +212,26 @@ func (s *session) act(ctx context.Context, e wire.Envelope) error {
 	case wire.KindUnsubscribe:
 		return s.unsubscribe(ctx, e)
 	case wire.KindResponse, wire.KindResult, wire.KindAck, wire.KindError, wire.KindProgress:
-		return s.reply(ctx, e)
+		return s.handleReply(ctx, e)
 	}
-	return s.unknown(ctx, e)
+	return s.handleUnknown(ctx, e)
 }
 
-// again handles an envelope whose id was seen before. If it is the same envelope, it was
-// sent on an earlier connection or by an earlier POST, where its answer was lost: a
-// delegate that still runs is acknowledged again. A different envelope is refused.
-func (s *session) again(ctx context.Context, e wire.Envelope, same bool) error {
+// duplicate handles an envelope whose id was seen before. The same envelope was sent on an
+// earlier connection or by an earlier POST, where its answer was lost: a delegate that
+// still runs is acknowledged again. A different envelope is refused.
+func (s *session) duplicate(ctx context.Context, e wire.Envelope, same bool) error {
 	if same && !e.Kind.Asks() {
 		return nil
 	}
-	if a := s.own(e.ID); same && a != nil && a.kind == wire.KindDelegate {
+	if r := s.findRequest(e.ID); same && r != nil && r.kind == wire.KindDelegate {
 		return s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: true})
 	}
-	return s.refuse(ctx, e, s.peers.seen.again(e.ID))
+	return s.refuse(ctx, e, s.peers.seen.conflict(e.ID))
 }
 
-// pump delivers what the hub has for the peer until the hub's session ends or sending is
-// pointless, and returns why.
+// pump delivers the news of the hub until the hub's session ends or sending is pointless,
+// and returns why.
 func (s *session) pump(ctx context.Context) error {
 	for {
 		b, err := s.self.Next(ctx)
@@ -237,7 +239,7 @@ func (s *session) pump(ctx context.Context) error {
 			return err
 		}
 		s.out.hold()
-		err = s.self.Drain(b, func(b hub.Batch) error { return s.news(ctx, b) })
+		err = s.self.Drain(b, func(b hub.Batch) error { return s.deliver(ctx, b) })
 		s.out.flush()
 		if err != nil {
 			return err
@@ -245,40 +247,39 @@ func (s *session) pump(ctx context.Context) error {
 	}
 }
 
-// news delivers one batch of the hub.
-func (s *session) news(ctx context.Context, b hub.Batch) error {
+// deliver delivers one batch of the hub.
+func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 	switch {
 	case b.Draining != "":
 		return s.shutdown(ctx, b.Draining)
 	case b.Role == task.Subscriber:
-		return s.hear(ctx, b)
+		return s.tellNotice(ctx, b)
 	case b.Gap != nil:
-		s.hub.Count("acp.gap") // what is told in the end is put together from what is left
+		s.hub.Count("acp.gap") // the end is folded from the events that are left
 	case b.Role == task.Agent:
-		return s.work(ctx, b)
+		return s.tellAgent(ctx, b)
 	case b.Task != nil:
-		return s.tell(ctx, b)
+		return s.tellRequester(ctx, b)
 	}
 	return nil
 }
 
-// close ends the hub's session. Delegates whose result is still to come, or is due because
-// it may be lost, go to another connection of the peer, or wait for one. A second close
-// does nothing.
-func (s *session) close(reason *core.Fault, due ...owing) {
+// close ends the hub's session. Pending results, and those in due, which may have been
+// lost, go to another connection of the peer or wait for one. A second close does nothing.
+func (s *session) close(reason *core.Fault, due ...pendingResult) {
 	if s.id() == "" {
 		return
 	}
-	s.peers.depart(s)
+	s.peers.remove(s)
 	s.mu.Lock()
-	if s.gone {
+	if s.closed {
 		s.mu.Unlock()
 		return
 	}
-	s.gone = true
-	for _, a := range s.asked {
-		if a.kind == wire.KindDelegate {
-			due = append(due, s.owing(a))
+	s.closed = true
+	for _, r := range s.requests {
+		if r.kind == wire.KindDelegate {
+			due = append(due, s.pendingResult(r))
 		}
 	}
 	s.mu.Unlock()
@@ -286,27 +287,27 @@ func (s *session) close(reason *core.Fault, due ...owing) {
 	s.handOver(due)
 }
 
-func (s *session) owing(a *asked) owing {
-	return owing{a.task, a.id, a.reports, a.until.Add(s.peers.keep)}
+func (s *session) pendingResult(r *request) pendingResult {
+	return pendingResult{r.task, r.id, r.reports, r.deadline.Add(s.peers.keep)}
 }
 
-// elsewhere hands the result of a delegate to another connection of the peer if the peer
-// is not listening on this one, and reports whether it did.
-func (s *session) elsewhere(a *asked) bool {
-	if a.kind != wire.KindDelegate || !a.reports || !s.out.away() {
+// forward hands the result of a delegate to another connection of the peer if the peer is
+// not listening on this one, and reports whether it did.
+func (s *session) forward(r *request) bool {
+	if r.kind != wire.KindDelegate || !r.reports || !s.out.away() {
 		return false
 	}
 	successor := s.peers.listening(s.peer)
-	return successor != nil && successor.inherit([]owing{s.owing(a)})
+	return successor != nil && successor.inherit([]pendingResult{s.pendingResult(r)})
 }
 
-// handOver gives what the peer is still owed to another of its connections, or keeps it
-// for the next.
-func (s *session) handOver(due []owing) {
+// handOver gives pending results to another connection of the peer, or keeps them for the
+// next.
+func (s *session) handOver(due []pendingResult) {
 	for len(due) > 0 {
-		successor, lost := s.peers.leave(s.peer, due)
+		successor, lost := s.peers.keepPending(s.peer, due)
 		if lost > 0 {
-			s.log.Warn("results of delegates are lost: too many wait for who is away", "results", lost)
+			s.log.Warn("results of delegates are lost: too many wait for peers that are away", "results", lost)
 			for range lost {
 				s.hub.Count("acp.result.lost")
 			}
@@ -317,27 +318,27 @@ func (s *session) handOver(due []owing) {
 	}
 }
 
-// newEnvelope begins an envelope from the hub to the peer.
+// newEnvelope returns an envelope from the hub to the peer.
 func (s *session) newEnvelope(kind wire.Kind, ref string, payload any) wire.Envelope {
 	return wire.New(kind, wire.HubID, string(s.id()), ref, payload)
 }
 
-// answer sends an envelope of the hub that answers ref.
+// answer sends an envelope from the hub that answers ref.
 func (s *session) answer(ctx context.Context, kind wire.Kind, ref string, payload any) error {
 	e := s.newEnvelope(kind, ref, payload)
 	return s.out.send(ctx, message{json: e.Encode(), kind: kind, ref: ref})
 }
 
 // refuse tells the peer what is wrong with an envelope. An error is never answered with
-// another, so that two ends cannot refuse each other for ever. If the envelope was to end
-// a task, the task fails.
+// another, so that two ends cannot refuse each other for ever. If the envelope would have
+// ended a task, the task fails.
 func (s *session) refuse(ctx context.Context, e wire.Envelope, err error) error {
-	told := wire.AsError(err)
-	s.hub.Count("acp.error." + string(told.Code))
-	s.answerRefused(e, told)
+	refusal := wire.AsError(err)
+	s.hub.Count("acp.error." + string(refusal.Code))
+	s.failRefused(e, refusal)
 	if e.Kind == wire.KindError {
-		s.log.Debug("an error that was refused", "id", e.ID, "why", told)
+		s.log.Debug("an error envelope was refused", "id", e.ID, "why", refusal)
 		return nil
 	}
-	return s.answer(ctx, wire.KindError, e.ID, told)
+	return s.answer(ctx, wire.KindError, e.ID, refusal)
 }

@@ -113,10 +113,10 @@ func (w *world) pumping(s *session) (stop func()) {
 // recorder is an outlet that keeps what is sent.
 type recorder struct{ sent []message }
 
-func (r *recorder) hold()            {}
-func (r *recorder) flush()           {}
-func (r *recorder) away() bool       { return false }
-func (r *recorder) reclaim() []owing { return nil }
+func (r *recorder) hold()                    {}
+func (r *recorder) flush()                   {}
+func (r *recorder) away() bool               { return false }
+func (r *recorder) reclaim() []pendingResult { return nil }
 
 func (r *recorder) send(_ context.Context, m message) error {
 	r.sent = append(r.sent, m)
@@ -143,9 +143,9 @@ func TestPiecesThatStandTogetherLeaveTogetherInEnvelopesOfBoundedSize(t *testing
 		out := &recorder{}
 		session := w.session("kit", out)
 		defer session.close(nil)
-		a := &asked{id: "q1", kind: wire.KindQuery, reports: true, live: true}
-		session.asked[a.id] = a
-		err := session.tell(t.Context(), hub.Batch{Task: query, Role: task.Requester, Tag: a, Events: query.Events()})
+		r := &request{id: "q1", kind: wire.KindQuery, reports: true, live: true}
+		session.requests[r.id] = r
+		err := session.tellRequester(t.Context(), hub.Batch{Task: query, Role: task.Requester, Tag: r, Events: query.Events()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,9 +207,9 @@ func TestWhatARequesterIsNotToldAsItIsIsCounted(t *testing.T) {
 	countsEach(t, Translation.ToRequester, func(t *testing.T, w *world, b core.Body) {
 		query, kit := w.ask(), w.session("kit", &recorder{})
 		defer kit.close(nil)
-		a := &asked{id: "q1", kind: wire.KindQuery, reports: true}
-		kit.asked[a.id] = a
-		if err := kit.tell(t.Context(), hub.Batch{Task: query, Role: task.Requester, Tag: a, Events: []core.Event{{Seq: 1, Body: b}}}); err != nil {
+		r := &request{id: "q1", kind: wire.KindQuery, reports: true}
+		kit.requests[r.id] = r
+		if err := kit.tellRequester(t.Context(), hub.Batch{Task: query, Role: task.Requester, Tag: r, Events: []core.Event{{Seq: 1, Body: b}}}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -220,10 +220,10 @@ func TestWhatAnAgentIsNotToldAsItIsIsCounted(t *testing.T) {
 		asked, out := w.ask(), &recorder{}
 		fam := w.session("fam", out)
 		defer fam.close(nil)
-		j := &job{id: "q1", kind: wire.KindQuery, task: asked.ID()}
-		fam.jobs[j.id], fam.byTask[j.task] = j, j
+		a := &assignment{id: "q1", kind: wire.KindQuery, task: asked.ID()}
+		fam.assignments[a.id], fam.byTask[a.task] = a, a
 		for range 2 {
-			if err := fam.work(t.Context(), hub.Batch{Task: asked, Role: task.Agent, Events: []core.Event{{Seq: 1, Body: b}}}); err != nil {
+			if err := fam.tellAgent(t.Context(), hub.Batch{Task: asked, Role: task.Agent, Events: []core.Event{{Seq: 1, Body: b}}}); err != nil {
 				t.Fatal(err)
 			}
 			if b.Kind() == core.KindApprovalDecided {
@@ -245,7 +245,7 @@ func (breaking) flush() {}
 
 func (breaking) away() bool { return false }
 
-func (breaking) reclaim() []owing { return nil }
+func (breaking) reclaim() []pendingResult { return nil }
 
 func (breaking) send(_ context.Context, m message) error {
 	if m.kind != wire.KindResult {
@@ -294,8 +294,8 @@ func TestTheEndOfWhatIsCancelledWaitsForTheAckOfTheCancel(t *testing.T) {
 		w.act(kit, `{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
 		task := w.given()
 		stop := w.pumping(kit)
-		a, acked := kit.stopping("q1") // its ack is on the way
-		if err := kit.self.Cancel(a.task, ""); err != nil {
+		r, acked := kit.beginCancel("q1") // its ack is on the way
+		if err := kit.self.Cancel(r.task, ""); err != nil {
 			t.Fatal(err)
 		}
 		w.report(task, core.Cancelled{})

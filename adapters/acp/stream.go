@@ -11,26 +11,26 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 )
 
-// stream sends what arrives for a peer as server-sent events: an envelope in the
-// data of each, and an event named gap where something is no longer kept.
+// stream sends the mailbox of a peer as server-sent events: an envelope in the data of
+// each, and an event named gap where some were dropped.
 func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	p, id, err := x.identify(r, "")
 	if err != nil {
 		x.refuse(w, wire.Envelope{}, err)
 		return
 	}
-	c, err := x.use(p, id)
+	c, err := x.acquire(p, id)
 	if err != nil {
 		x.refuse(w, wire.Envelope{}, err)
 		return
 	}
 	defer x.release(c)
 	defer c.listen()()
-	if err := c.probe(r); err != nil {
+	if err := c.discoverOnce(r); err != nil {
 		x.refuse(w, wire.Envelope{}, err)
 		return
 	}
-	at, unknown := c.mail.resume(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
+	at, unknown := c.mailbox.resume(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
 
 	out := events{w, http.NewResponseController(w), x.opts.WriteTimeout}
 	_ = out.rc.SetReadDeadline(time.Time{}) // nothing more is read
@@ -47,25 +47,25 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	alive := time.NewTicker(x.opts.KeepAlive)
 	defer alive.Stop()
 	for {
-		letters, missed, changed := c.mail.after(at)
+		items, missed, changed := c.mailbox.after(at)
 		if missed > 0 {
 			at += missed
 			if out.gap(missed) != nil {
 				return
 			}
 		}
-		for _, l := range letters {
-			if l.json == nil {
-				at = l.number // a result that went another way
+		for _, it := range items {
+			if it.json == nil {
+				at = it.number // a result that was reclaimed
 				continue
 			}
-			if out.envelope(c.mail.eventID(l.number), l.json) != nil {
+			if out.envelope(c.mailbox.eventID(it.number), it.json) != nil {
 				return
 			}
-			c.mail.read(l)
-			at = l.number
+			c.mailbox.read(it)
+			at = it.number
 		}
-		if len(letters) > 0 {
+		if len(items) > 0 {
 			continue
 		}
 		if changed == nil {
@@ -83,7 +83,7 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listen notes that the peer reads what arrives, until the returned function is called.
+// listen notes that the peer reads the mailbox, until the returned function is called.
 func (c *caller) listen() (end func()) {
 	add := func(n int) {
 		c.mu.Lock()
@@ -94,13 +94,13 @@ func (c *caller) listen() (end func()) {
 	return func() { add(-1) }
 }
 
-// hold implements outlet: every envelope goes by itself.
+// hold implements outlet: every envelope is sent by itself.
 func (c *caller) hold() {}
 
 // flush implements outlet.
 func (c *caller) flush() {}
 
-// away implements outlet: nobody reads what arrives.
+// away implements outlet: nobody reads the mailbox.
 func (c *caller) away() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,13 +108,13 @@ func (c *caller) away() bool {
 }
 
 // reclaim implements outlet.
-func (c *caller) reclaim() []owing { return c.mail.reclaim() }
+func (c *caller) reclaim() []pendingResult { return c.mailbox.reclaim() }
 
-// probe asks a peer that can hear it for the first time what it can do.
-func (c *caller) probe(r *http.Request) error {
+// discoverOnce asks the peer for its capabilities when it first reads its mailbox.
+func (c *caller) discoverOnce(r *http.Request) error {
 	c.mu.Lock()
-	probed := c.probed
-	c.probed = true
+	probed := c.discovered
+	c.discovered = true
 	c.mu.Unlock()
 	if probed {
 		return nil
@@ -133,7 +133,7 @@ func (e events) envelope(id string, envelope []byte) error {
 	return e.write("id: %s\ndata: %s\n\n", id, bytes.TrimSpace(envelope))
 }
 
-// gap says that events are gone: how many, or 0 where that cannot be known.
+// gap writes that events were dropped: how many, or 0 if that is not known.
 func (e events) gap(missed uint64) error {
 	return e.write("event: gap\ndata: {\"missed\":%d}\n\n", missed)
 }

@@ -8,29 +8,28 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// subscribe has the peer hear of every notify of the topics from now on.
+// subscribe subscribes the peer to topics.
 func (s *session) subscribe(ctx context.Context, e wire.Envelope) error {
 	topics, err := s.topics(e)
 	if err == nil {
 		err = s.self.Subscribe(topics)
 	}
 	if err != nil {
-		return s.unlessRefused(ctx, e, err)
+		return s.refuseIf(ctx, e, err)
 	}
 	return s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: true})
 }
 
-// unsubscribe undoes subscribe: the ack says truthfully whether there was something
-// to undo.
+// unsubscribe ends subscriptions. The ack says whether there was one.
 func (s *session) unsubscribe(ctx context.Context, e wire.Envelope) error {
 	topics, err := s.topics(e)
 	if err != nil {
-		return s.unlessRefused(ctx, e, err)
+		return s.refuseIf(ctx, e, err)
 	}
 	return s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: s.self.Unsubscribe(topics)})
 }
 
-// topics reads a subscribe or an unsubscribe, which is for the hub alone.
+// topics reads a subscribe or an unsubscribe, which only the hub handles.
 func (s *session) topics(e wire.Envelope) ([]string, error) {
 	var t wire.Topics
 	if err := e.Read(&t); err != nil {
@@ -43,13 +42,13 @@ func (s *session) topics(e wire.Envelope) ([]string, error) {
 	return t.Topics, err
 }
 
-// hear passes on a notice of a topic that the peer subscribes to. Each has the same
-// id however often it comes: that of the envelope it began as, or of its task.
-func (s *session) hear(ctx context.Context, b hub.Batch) error {
+// tellNotice sends a notice of a topic that the peer subscribes to. Its id is the same on
+// every delivery: that of the envelope it began as, or of its task.
+func (s *session) tellNotice(ctx context.Context, b hub.Batch) error {
 	if b.Gap != nil {
-		return s.missed(ctx, b.Gap.To-b.Gap.From+1)
+		return s.tellMissed(ctx, b.Gap.To-b.Gap.From+1)
 	}
-	heard := func() { s.self.NoticeDelivered(b.Task, b.Tag) }
+	delivered := func() { s.self.NoticeDelivered(b.Task, b.Tag) }
 	req := b.Task.Request()
 	var out []byte
 	if raw := originOf(req); raw != nil {
@@ -61,14 +60,14 @@ func (s *session) hear(ctx context.Context, b hub.Batch) error {
 	}
 	if len(out) > s.opts.MaxEnvelopeBytes {
 		s.hub.Count("acp.refused.notice")
-		heard()
-		return s.missed(ctx, 1)
+		delivered()
+		return s.tellMissed(ctx, 1)
 	}
-	return s.out.send(ctx, message{json: out, kind: wire.KindNotify, sent: heard})
+	return s.out.send(ctx, message{json: out, kind: wire.KindNotify, sent: delivered})
 }
 
-// missed tells the peer that notices of its topics may be gone.
-func (s *session) missed(ctx context.Context, most uint64) error {
+// tellMissed tells the peer how many notices of its topics it may have missed.
+func (s *session) tellMissed(ctx context.Context, most uint64) error {
 	s.hub.Count("acp.missed")
 	e := s.newEnvelope(wire.KindNotify, "", wire.Notify{
 		Topic: wire.TopicMissed, Data: wire.Marshal(map[string]uint64{"missed": most}), Importance: core.ImportanceHigh.String(),

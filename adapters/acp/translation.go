@@ -8,20 +8,20 @@ import (
 // Dialect is the name of the dialect in cards, principals and foreign frames.
 const Dialect = wire.Dialect
 
-// Translation says what becomes of every kind of event between ACP and the hub.
+// Translation declares how every kind of event is translated between ACP and the hub.
 var Translation = core.Translation{
 	Dialect: Dialect,
 	FromAgent: core.Table{
 		core.KindOpened:            hubSays,
 		core.KindAssigned:          hubSays,
 		core.KindAccepted:          {How: core.Native, With: "ack of a delegate; progress.accepted of a query"},
-		core.KindSessionStarted:    extension("session_started"),
-		core.KindSessionLost:       extension("session_lost"),
-		core.KindThinking:          extension("thinking"),
+		core.KindSessionStarted:    progressMember("session_started"),
+		core.KindSessionLost:       progressMember("session_lost"),
+		core.KindThinking:          progressMember("thinking"),
 		core.KindText:              {How: core.Native, With: "progress.text; without the extension the summary of response or the outcome of result stands for it, in done; before a failure partial.summary of error, or the outcome"},
-		core.KindToolCall:          extension("tool_call"),
-		core.KindToolState:         extension("tool_state"),
-		core.KindToolResult:        extension("tool_result"),
+		core.KindToolCall:          progressMember("tool_call"),
+		core.KindToolState:         progressMember("tool_state"),
+		core.KindToolResult:        progressMember("tool_result"),
 		core.KindApprovalRequested: {How: core.Refused, With: "error unsupported: an ACP agent has no way to hear the decision"},
 		core.KindApprovalDecided:   {How: core.Refused, With: "error unsupported: agents do not decide"},
 		core.KindInjected:          {How: core.Refused, With: "error unsupported: context is for agents, not from them"},
@@ -86,21 +86,21 @@ var Translation = core.Translation{
 	ToRequester: core.Table{
 		core.KindOpened:            {How: core.Native, With: "ack accepted true of a delegate; nothing for a query, whose answer is due at once"},
 		core.KindAssigned:          {How: core.Internal, With: "from of what follows names the agent"},
-		core.KindAccepted:          toldOnTheWay("accepted"),
-		core.KindSessionStarted:    toldOnTheWay("session_started"),
-		core.KindSessionLost:       toldOnTheWay("session_lost"),
-		core.KindThinking:          toldOnTheWay("thinking"),
+		core.KindAccepted:          progressOnly("accepted"),
+		core.KindSessionStarted:    progressOnly("session_started"),
+		core.KindSessionLost:       progressOnly("session_lost"),
+		core.KindThinking:          progressOnly("thinking"),
 		core.KindText:              {How: core.Native, With: "progress.text to a peer with the extension; else folded, whole, into the summary of response, the outcome of result or partial.summary of error"},
-		core.KindToolCall:          toldOnTheWay("tool_call"),
-		core.KindToolState:         toldOnTheWay("tool_state"),
-		core.KindToolResult:        toldOnTheWay("tool_result"),
+		core.KindToolCall:          progressOnly("tool_call"),
+		core.KindToolState:         progressOnly("tool_state"),
+		core.KindToolResult:        progressOnly("tool_result"),
 		core.KindApprovalRequested: {How: core.Folded, With: "progress.approval_requested, to know of; the hub's people decide"},
-		core.KindApprovalDecided:   toldOnTheWay("approval_decided"),
+		core.KindApprovalDecided:   progressOnly("approval_decided"),
 		core.KindInjected:          {How: core.Internal, With: "who injected it knows"},
-		core.KindInjectionAnswered: toldOnTheWay("injection_answered"),
+		core.KindInjectionAnswered: progressOnly("injection_answered"),
 		core.KindFile:              {How: core.Native, With: "progress.file; data.files of response, result or partial of error, base64"},
 		core.KindUsage:             {How: core.Folded, With: "progress.usage; tokens_used of response, result or partial of error"},
-		core.KindRetrying:          toldOnTheWay("retrying"),
+		core.KindRetrying:          progressOnly("retrying"),
 		core.KindCancelRequested:   {How: core.Folded, With: "ack of the cancel, then the end"},
 		core.KindForeign:           {How: core.Native, With: "the envelope as it came, of an ACP agent; of another dialect it is refused and counted"},
 		core.KindDone:              {How: core.Native, With: "response; result completed, or partial if truncated, when report_back"},
@@ -131,13 +131,13 @@ var (
 	agentSays = core.Disposition{How: core.Internal, With: "the agent says it"}
 )
 
-// extension is a kind that only progress has.
-func extension(member string) core.Disposition {
+// progressMember is the disposition of a kind that only progress has.
+func progressMember(member string) core.Disposition {
 	return core.Disposition{How: core.Native, With: "progress." + member + ", by the extension"}
 }
 
-// toldOnTheWay is a kind that a requester with the extension is told, and any other
-// is spared: it is no part of the answer, and counted.
-func toldOnTheWay(member string) core.Disposition {
+// progressOnly is the disposition of a kind that a requester gets by the extension. For any
+// other it is no part of the answer, and counted.
+func progressOnly(member string) core.Disposition {
 	return core.Disposition{How: core.Folded, With: "progress." + member + " to a peer with the extension; else into the end, which says what came of it"}
 }

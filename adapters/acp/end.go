@@ -1,0 +1,219 @@
+package acp
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// end sends the end of the task and forgets the request.
+func (rs *requesterSink) end(e core.Event) error {
+	if err := rs.flush(); err != nil {
+		return err
+	}
+	if err := rs.awaitAck(); err != nil {
+		return err
+	}
+	if !rs.s.forward(rs.request) {
+		if err := rs.tellEnd(e); err != nil {
+			return err // the result is still pending: see close
+		}
+	}
+	rs.s.settled(rs.request)
+	return nil
+}
+
+// awaitAck waits until a cancel that is being handled is acknowledged.
+func (rs *requesterSink) awaitAck() error {
+	rs.s.mu.Lock()
+	acked := rs.request.cancelling
+	rs.s.mu.Unlock()
+	if acked == nil {
+		return nil
+	}
+	select {
+	case <-acked:
+		return nil
+	case <-rs.ctx.Done():
+		return context.Cause(rs.ctx)
+	}
+}
+
+// settled forgets a request whose end was sent.
+func (s *session) settled(r *request) {
+	s.mu.Lock()
+	delete(s.requests, r.id)
+	finish := s.onSettled
+	if len(s.requests) > 0 {
+		finish = nil
+	}
+	s.mu.Unlock()
+	if finish != nil {
+		finish()
+	}
+}
+
+// tellEnd sends the envelope that ends the task, if ACP has one for it.
+func (rs *requesterSink) tellEnd(e core.Event) error {
+	r := rs.request
+	switch {
+	case rs.abandoned():
+		return nil
+	case r.inherited && time.Since(e.At) > rs.s.peers.keep:
+		rs.s.hub.Count("acp.result.expired")
+		return nil
+	case !r.reports && r.kind == wire.KindDelegate && !rs.neverDone(e):
+		return nil
+	}
+	if raw := wire.FrameOf(e); raw != nil {
+		if raw := rs.passedEnd(raw); raw != nil {
+			return rs.sendEnd(raw)
+		}
+	}
+	answer := rs.task.Answer()
+	out := rs.s.newEnvelope(wire.KindError, r.id, nil)
+	if agent := rs.task.Agent(); agent != "" {
+		out.From = string(agent)
+	}
+	switch {
+	case r.kind == wire.KindDelegate && r.reports:
+		out.Kind, out.Payload = wire.KindResult, wire.Marshal(rs.resultOf(answer))
+	case answer.Fault != nil && (r.kind.Known() || answer.Fault.Code != core.CodeTimeout && answer.Fault.Code != core.CodeCancelled):
+		out.From, out.Payload = wire.HubID, wire.Marshal(rs.failure(answer))
+	case r.kind == wire.KindQuery:
+		out.Kind, out.Payload = wire.KindResponse, wire.Marshal(wire.ResponseOf(answer))
+	default:
+		return nil // a notice that was taken, or an unknown kind, which may have no answer
+	}
+	raw := out.Encode()
+	if len(raw) > rs.s.opts.MaxEnvelopeBytes && (r.live || answer.Fault != nil) {
+		out.Payload = wire.Marshal(rs.shortened(answer))
+		raw = out.Encode()
+	}
+	return rs.sendEnd(raw)
+}
+
+// neverDone reports whether nobody did a delegate although its requester did not cancel
+// it. Then the peer is told even if it wants no report.
+func (rs *requesterSink) neverDone(end core.Event) bool {
+	switch end.Body.Kind() {
+	case core.KindFailed:
+		return true
+	case core.KindCancelled:
+		return !slices.ContainsFunc(rs.task.Events(), func(e core.Event) bool { return e.Body.Kind() == core.KindCancelRequested })
+	}
+	return false
+}
+
+// resultOf returns the result of a delegate, with its name.
+func (rs *requesterSink) resultOf(answer core.Answer) wire.Result {
+	r := wire.ResultOf(answer)
+	r.TaskRef = wire.Brief(rs.task.Request())
+	return r
+}
+
+// failure returns the error of a failed task, with the part of the answer that was not
+// sent before.
+func (rs *requesterSink) failure(answer core.Answer) *wire.Error {
+	if rs.request.live {
+		rest := core.Fold(rs.request.endEvents)
+		rest.Fault = answer.Fault
+		return wire.FailureOf(rest)
+	}
+	return wire.FailureOf(answer)
+}
+
+// shortened returns the end of a task without what does not fit: the pieces that the peer
+// got before, or else, of a failed task, the whole answer.
+func (rs *requesterSink) shortened(answer core.Answer) any {
+	switch {
+	case !rs.request.live:
+		rs.s.hub.Count("acp.refused." + core.KindText.String())
+		answer = wire.WithoutContent(answer)
+	case rs.request.endHasFiles:
+		answer.Text = wire.Summary(answer.Text)
+	default:
+		answer.Text, answer.Files = wire.Summary(answer.Text), nil
+	}
+	switch {
+	case rs.request.kind == wire.KindDelegate && rs.request.reports:
+		return rs.resultOf(answer)
+	case answer.Fault != nil:
+		return rs.failure(answer)
+	}
+	return wire.ResponseOf(answer)
+}
+
+// sendEnd sends the last envelope of a task, or an error when it is too large.
+func (rs *requesterSink) sendEnd(raw []byte) error {
+	if most := rs.s.opts.MaxEnvelopeBytes; len(raw) > most {
+		rs.s.hub.Count("acp.refused." + core.KindDone.String())
+		return rs.s.answer(rs.ctx, wire.KindError, rs.request.id, wire.Refusef(wire.CodeTooLarge,
+			"the answer is complete, but has %d bytes as an envelope and the limit is %d: declare the extension progress to get it in pieces, or ask for less", len(raw), most))
+	}
+	m := message{json: raw, kind: wire.KindOf(raw), ref: rs.request.id}
+	if s, r := rs.s, rs.request; r.kind == wire.KindDelegate {
+		owed := s.pendingResult(r)
+		m.result = &owed
+		m.lost = func() {
+			s.mu.Lock()
+			gone := s.closed
+			s.mu.Unlock()
+			if gone { // otherwise a full mailbox dropped it, and tells the peer of a gap
+				s.handOver([]pendingResult{owed})
+			}
+		}
+	}
+	return rs.s.out.send(rs.ctx, m)
+}
+
+// passedEnd returns the last envelope of an ACP agent as it is passed on, or nil when its
+// kind does not answer the request. If the peer did not get the pieces of the answer, its
+// text becomes all of them.
+func (rs *requesterSink) passedEnd(raw []byte) []byte {
+	out := wire.Readdress(raw, string(rs.task.Agent()), string(rs.s.peer.id), rs.request.id)
+	kind := wire.KindOf(raw)
+	member := map[wire.Kind]string{wire.KindResponse: "summary", wire.KindResult: "outcome"}[kind]
+	switch {
+	case !rs.request.kind.Known():
+		return out
+	case kind == wire.KindError, kind == wire.KindResponse && rs.request.kind == wire.KindQuery, kind == wire.KindResult && rs.request.kind == wire.KindDelegate:
+	default:
+		return nil
+	}
+	if rs.request.inherited && kind == wire.KindResult && wire.ValueOf(wire.ValueOf(out, "payload"), "task_ref") == nil {
+		// Only the connection that is gone knew the task.
+		out = wire.SetInPayload(out, "task_ref", wire.Marshal(wire.Brief(rs.task.Request())))
+	}
+	if !rs.request.missedPieces {
+		return out
+	}
+	answer := rs.task.Answer()
+	if kind == wire.KindError {
+		partial := wire.PartialOf(answer)
+		if partial == nil {
+			return out // all its pieces were empty
+		}
+		if out = wire.SetInPayload(out, "partial", partial); len(out) > rs.s.opts.MaxEnvelopeBytes {
+			return nil
+		}
+		return out
+	}
+	switch {
+	case len(answer.Files) > 0 && !wire.HasFiles(out):
+		return nil
+	case wire.TextOf(wire.ValueOf(out, "payload"), member) == answer.Text:
+		return out
+	}
+	return wire.SetInPayload(out, member, wire.Marshal(answer.Text))
+}
+
+// abandoned reports whether nobody waits for the answer any more.
+func (rs *requesterSink) abandoned() bool {
+	rs.s.mu.Lock()
+	defer rs.s.mu.Unlock()
+	return rs.request.abandoned
+}
