@@ -7,9 +7,9 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 )
 
-func TestAnErrorForWhatCannotBeDeliveredSaysWhatToDoInstead(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit := s.enter("kit")
+func TestAnErrorForAnUnknownRecipientSaysWhatToDoInstead(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit := s.peer("kit")
 		for i, c := range []struct {
 			what string
 			code wire.Code
@@ -24,9 +24,9 @@ func TestAnErrorForWhatCannotBeDeliveredSaysWhatToDoInstead(t *testing.T) {
 			{`"kind":"query","payload":{"question":"?","domain":"none"}`, wire.CodeUnknownDomain},
 			{`"kind":"delegate","payload":{"task":"!","domain":"none"}`, wire.CodeUnknownDomain},
 		} {
-			kit.say(`{"id":"%d",%s}`, i, c.what)
+			kit.send(`{"id":"%d",%s}`, i, c.what)
 			kit.refused(fmt.Sprint(i), c.code, "send a discover without to")
 		}
-		kit.silent()
+		kit.expectNothing()
 	})
 }

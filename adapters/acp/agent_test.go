@@ -17,7 +17,7 @@ import (
 )
 
 // ask opens a task as a requester of another dialect.
-func (s *stage) ask(p *hub.Session, req core.Request) *task.Task {
+func (s *setup) ask(p *hub.Session, req core.Request) *task.Task {
 	s.Helper()
 	task, err := p.Open(req, hub.Opening{})
 	if err != nil {
@@ -27,19 +27,19 @@ func (s *stage) ask(p *hub.Session, req core.Request) *task.Task {
 }
 
 // ended returns the answer of a task once it has one.
-func (s *stage) ended(asked *task.Task) core.Answer {
+func (s *setup) ended(asked *task.Task) core.Answer {
 	s.Helper()
 	s.until(func() bool { return asked.State() == task.Ended }, "the task has ended")
 	return asked.Answer()
 }
 
 func TestAPeerIsAnAgentOnceItSendsItsCapabilities(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit := s.enter("kit")
+	withHub(t, func(t *testing.T, s *setup) {
+		kit := s.peer("kit")
 		if _, ok := s.hub.Agent("kit"); ok {
 			t.Error("before its capabilities: got an agent, want none")
 		}
-		kit.say(`{"v":1,"id":"c1","from":"kit","kind":"capabilities","ref":null,"payload":{"agent_name":"Family Assistant","domains":["family","calendar"],"channels":["imessage"],"tools":["web_search"],"max_concurrent_tasks":4,"model":"gemini-3-pro","capabilities":["swim"],"extensions":["progress"],"mood":"good"}}`)
+		kit.send(`{"v":1,"id":"c1","from":"kit","kind":"capabilities","ref":null,"payload":{"agent_name":"Family Assistant","domains":["family","calendar"],"channels":["imessage"],"tools":["web_search"],"max_concurrent_tasks":4,"model":"gemini-3-pro","capabilities":["swim"],"extensions":["progress"],"mood":"good"}}`)
 		s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "kit is an agent")
 		got, _ := s.hub.Agent("kit")
 		want := core.Card{
@@ -50,27 +50,27 @@ func TestAPeerIsAnAgentOnceItSendsItsCapabilities(t *testing.T) {
 		if diff := cmp.Diff(want, got.Card); diff != "" {
 			t.Errorf("card (-want +got):\n%s", diff)
 		}
-		kit.say(`{"id":"c2","kind":"capabilities","payload":{"domains":["work"]}}`)
+		kit.send(`{"id":"c2","kind":"capabilities","payload":{"domains":["work"]}}`)
 		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.MaxConcurrent == 1 && a.Domains[0] == "work" }, "the card is replaced")
-		kit.say(`{"id":"c2b","kind":"capabilities","payload":{"takes_context":false}}`)
+		kit.send(`{"id":"c2b","kind":"capabilities","payload":{"takes_context":false}}`)
 		s.until(func() bool {
 			a, _ := s.hub.Agent("kit")
 			return a.Features == wire.CardFeatures&^core.FeatureInjection && len(a.Metadata) == 0
 		}, "it takes no context")
-		kit.say(`{"id":"c3","kind":"capabilities","payload":{"max_concurrent_tasks":0}}`)
+		kit.send(`{"id":"c3","kind":"capabilities","payload":{"max_concurrent_tasks":0}}`)
 		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.State == core.LoadDraining }, "it takes nothing")
-		kit.silent()
+		kit.expectNothing()
 	})
 }
 
-func TestAPeerThatNeverSaidWhatItCanDoIsAskedWhenItIsAddressedByItsID(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		shy, kit := s.enter("shy"), s.enter("kit")
-		kit.say(`{"id":"q0","kind":"query","payload":{"question":"anybody?"}}`)
+func TestAPeerWithoutCapabilitiesGetsRequestsByItsID(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		shy, kit := s.peer("shy"), s.peer("kit")
+		kit.send(`{"id":"q0","kind":"query","payload":{"question":"anybody?"}}`)
 		kit.refused("q0", wire.CodePeerNotFound, "no agent")
-		kit.say(`{"id":"q1","kind":"query","to":"shy","payload":{"question":"you?"}}`)
+		kit.send(`{"id":"q1","kind":"query","to":"shy","payload":{"question":"you?"}}`)
 		shy.expect(wire.KindQuery)
-		shy.say(`{"id":"r1","kind":"response","ref":"q1","payload":{"data":null,"summary":"me"}}`)
+		shy.send(`{"id":"r1","kind":"response","ref":"q1","payload":{"data":null,"summary":"me"}}`)
 		if got := expect[wire.Response](kit, wire.KindResponse, "q1"); got.Summary != "me" {
 			t.Errorf("got %+v, want me", got)
 		}
@@ -78,9 +78,9 @@ func TestAPeerThatNeverSaidWhatItCanDoIsAskedWhenItIsAddressedByItsID(t *testing
 }
 
 func TestARequestOfAnotherDialectReachesAnACPAgentAsAQuery(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
-		rest := s.plain("rest")
+		rest := s.plainSession("rest")
 		task := s.ask(rest, core.Request{
 			To: core.ToAgent("kit"), Content: "when?", Data: json.RawMessage(`{"week":7}`), Context: json.RawMessage(`{"tz":"UTC"}`), Domain: "family",
 			MaxTokens: 9, Deadline: time.Now().Add(5 * time.Second), Attachments: []core.File{{Name: "a", MediaType: "text/plain", Data: []byte("hi")}},
@@ -94,11 +94,11 @@ func TestARequestOfAnotherDialectReachesAnACPAgentAsAQuery(t *testing.T) {
 		if string(e.Payload) != want {
 			t.Errorf("payload: got %s\nwant %s", e.Payload, want)
 		}
-		synctest.Wait() // that it was written is noted behind the write
+		synctest.Wait() // the delivery is noted after the write
 		if got := task.Receipt().Stage; got != core.StageDelivered {
 			t.Errorf("receipt: got %s, want delivered", got)
 		}
-		kit.say(`{"id":"r1","from":"kit","to":"rest","kind":"response","ref":"%s","payload":{"data":{"files":[{"name":"b","data":"AP8="}],"day":"Mon"},"summary":"Monday","tokens_used":47,"truncated":true}}`, e.ID)
+		kit.send(`{"id":"r1","from":"kit","to":"rest","kind":"response","ref":"%s","payload":{"data":{"files":[{"name":"b","data":"AP8="}],"day":"Mon"},"summary":"Monday","tokens_used":47,"truncated":true}}`, e.ID)
 		a := s.ended(task)
 		wanted := core.Answer{
 			Text: "Monday", Data: json.RawMessage(`{"day":"Mon"}`), Files: []core.File{{Name: "b", Data: []byte{0, 255}}},
@@ -107,7 +107,7 @@ func TestARequestOfAnotherDialectReachesAnACPAgentAsAQuery(t *testing.T) {
 		if diff := cmp.Diff(wanted, a, sameMeaning); diff != "" {
 			t.Errorf("answer (-want +got):\n%s", diff)
 		}
-		kit.silent()
+		kit.expectNothing()
 	})
 }
 
@@ -124,62 +124,62 @@ func TestADelegateOfAnotherDialectReachesAnACPAgentAndItsResultComesBack(t *test
 		"refused":   {`"ack","payload":{"accepted":false}`, core.Answer{End: core.KindFailed, Fault: core.NewFault(core.CodeOverloaded, "the agent refused the task")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
+			withHub(t, func(t *testing.T, s *setup) {
 				kit := s.agent("kit", `{}`)
-				asked := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do", Priority: core.PriorityUrgent})
+				asked := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do", Priority: core.PriorityUrgent})
 				e := kit.expect(wire.KindDelegate)
 				var d wire.Delegate
 				if err := e.Read(&d); err != nil || d.Task != "do" || d.Priority != "urgent" || !d.Reports() {
 					t.Errorf("got %s, want an urgent delegate that wants a report", e.Raw)
 				}
 				if name != "refused" {
-					kit.say(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":true,"estimated_ms":5000}}`, e.ID)
+					kit.send(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":true,"estimated_ms":5000}}`, e.ID)
 					s.until(func() bool { return asked.Receipt().Stage == core.StageAcknowledged }, "it is acknowledged")
 					if asked.State() == task.Ended {
 						t.Error("after the ack: got ended, want to wait for the result")
 					}
 				}
-				kit.say(`{"id":"r1","ref":"%s","kind":%s}`, e.ID, c.say)
+				kit.send(`{"id":"r1","ref":"%s","kind":%s}`, e.ID, c.say)
 				c.want.Agent = "kit"
 				if diff := cmp.Diff(c.want, s.ended(asked), sameMeaning); diff != "" {
 					t.Errorf("answer (-want +got):\n%s", diff)
 				}
-				// A second end is late: it changes nothing, and nobody is scolded.
-				kit.say(`{"id":"r2","ref":"%s","kind":"error","payload":{"code":"internal","message":"oops"}}`, e.ID)
+				// A second end is late: it changes nothing, and is not refused.
+				kit.send(`{"id":"r2","ref":"%s","kind":"error","payload":{"code":"internal","message":"oops"}}`, e.ID)
 				s.counted("acp.late", 1)
-				kit.silent()
+				kit.expectNothing()
 			})
 		})
 	}
 }
 
 func TestATaskThatAnAgentRefusesGoesToAnother(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		one := s.agent("one", `{"capabilities":["swim"]}`)
 		two := s.agent("two", `{"capabilities":["swim"]}`)
-		task := s.ask(s.plain("rest"), core.Request{To: core.ToCapability("swim"), Intent: core.IntentDelegate, Content: "do"})
+		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToCapability("swim"), Intent: core.IntentDelegate, Content: "do"})
 		e := one.expect(wire.KindDelegate)
-		one.say(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":false,"reason":"busy"}}`, e.ID)
+		one.send(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":false,"reason":"busy"}}`, e.ID)
 		e = two.expect(wire.KindDelegate)
-		two.say(`{"id":"r1","kind":"result","ref":"%s","payload":{"status":"completed","outcome":"done"}}`, e.ID)
+		two.send(`{"id":"r1","kind":"result","ref":"%s","payload":{"status":"completed","outcome":"done"}}`, e.ID)
 		if got := s.ended(task); got.Text != "done" || got.Agent != "two" {
 			t.Errorf("answer: got %+v, want done by two", got)
 		}
 	})
 }
 
-func TestProgressOfAnAgentIsToldAsItComes(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestProgressOfAnAgentIsForwardedAsItComes(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{"extensions":["progress"]}`)
-		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
+		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
 		id := kit.expect(wire.KindQuery).ID
 		for i, p := range []string{
 			`"thinking":"hm"`, `"text":"roses "`, `"tool_call":{"id":"t","name":"look","input":{"a": 1}}`, `"tool_state":{"id":"t","state":"completed"}`,
 			`"tool_result":{"id":"t","output":"o","is_error":true}`, `"file":{"name":"f","data":"AA=="}`, `"usage":{"input":1,"output":2}`, `"text":"are red"`,
 		} {
-			kit.say(`{"id":"p%d","kind":"progress","ref":"%s","payload":{"seq":%d,%s}}`, i, id, i+1, p)
+			kit.send(`{"id":"p%d","kind":"progress","ref":"%s","payload":{"seq":%d,%s}}`, i, id, i+1, p)
 		}
-		kit.say(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"a poem","tokens_used":3}}`, id)
+		kit.send(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"a poem","tokens_used":3}}`, id)
 		s.ended(task)
 		var got []core.Body
 		for _, e := range task.Events()[2:] {
@@ -197,40 +197,40 @@ func TestProgressOfAnAgentIsToldAsItComes(t *testing.T) {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 		if got := task.Answer(); got.Text != "roses are red" || got.Usage.Output != 2 {
-			t.Errorf("answer: got %+v, want the pieces and what they cost once", got)
+			t.Errorf("answer: got %+v, want the pieces and the usage once", got)
 		}
 	})
 }
 
-func TestProgressThatSaysNothingKnownIsRefusedAndTheTaskGoesOn(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestProgressWithoutAKnownMemberIsRefusedAndTheTaskGoesOn(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{"extensions":["progress"]}`)
-		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
+		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
 		id := kit.expect(wire.KindQuery).ID
-		kit.say(`{"id":"p1","kind":"progress","ref":"%s","payload":{"seq":1}}`, id)
+		kit.send(`{"id":"p1","kind":"progress","ref":"%s","payload":{"seq":1}}`, id)
 		kit.refused("p1", wire.CodeInvalidEnvelope, "text")
-		kit.say(`{"id":"p2","kind":"progress","ref":"%s","payload":{"seq":2,"approval_requested":{"id":"t","name":"rm"}}}`, id)
+		kit.send(`{"id":"p2","kind":"progress","ref":"%s","payload":{"seq":2,"approval_requested":{"id":"t","name":"rm"}}}`, id)
 		kit.refused("p2", wire.CodeUnsupported, "approval_requested")
-		kit.say(`{"id":"p3","kind":"progress","ref":"%s","payload":{"seq":3,"text":7}}`, id)
+		kit.send(`{"id":"p3","kind":"progress","ref":"%s","payload":{"seq":3,"text":7}}`, id)
 		kit.refused("p3", wire.CodeInvalidEnvelope, "text")
-		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, id)
+		kit.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, id)
 		if got := s.ended(task); got.Text != "ok" {
 			t.Errorf("answer: got %+v, want ok", got)
 		}
 	})
 }
 
-func TestOnlyTheOneWhoWasAskedMayAnswer(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestOnlyTheAssignedAgentMayAnswer(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit, eve := s.agent("kit", `{}`), s.agent("eve", `{}`)
-		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
+		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
 		id := kit.expect(wire.KindQuery).ID
-		eve.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"evil"}}`, id)
+		eve.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"evil"}}`, id)
 		eve.refused("r1", wire.CodeNotAuthorized, id)
-		eve.say(`{"id":"r2","from":"kit","kind":"response","ref":"%s","payload":{"summary":"evil"}}`, id)
+		eve.send(`{"id":"r2","from":"kit","kind":"response","ref":"%s","payload":{"summary":"evil"}}`, id)
 		eve.refused("r2", wire.CodeNotAuthorized, "kit")
 		s.counted("acp.stray", 1)
-		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"good"}}`, id)
+		kit.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"good"}}`, id)
 		if got := s.ended(task); got.Text != "good" {
 			t.Errorf("answer: got %+v, want good", got)
 		}
@@ -240,12 +240,12 @@ func TestOnlyTheOneWhoWasAskedMayAnswer(t *testing.T) {
 func TestACancelReachesAnACPAgentAndItsAckEndsTheTask(t *testing.T) {
 	for _, ref := range []string{"the cancel", "the delegate"} {
 		t.Run("ref names "+ref, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
+			withHub(t, func(t *testing.T, s *setup) {
 				kit := s.agent("kit", `{}`)
-				rest := s.plain("rest")
+				rest := s.plainSession("rest")
 				task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do"})
 				id := kit.expect(wire.KindDelegate).ID
-				kit.say(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":true}}`, id)
+				kit.send(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":true}}`, id)
 				if err := rest.Cancel(task.ID(), "Plans changed"); err != nil {
 					t.Fatal(err)
 				}
@@ -254,7 +254,7 @@ func TestACancelReachesAnACPAgentAndItsAckEndsTheTask(t *testing.T) {
 					t.Errorf("got %s, want a cancel of %s with its reason", e.Raw, id)
 				}
 				of := map[string]string{"the cancel": e.ID, "the delegate": id}[ref]
-				kit.say(`{"id":"a2","kind":"ack","ref":"%s","payload":{"accepted":true}}`, of)
+				kit.send(`{"id":"a2","kind":"ack","ref":"%s","payload":{"accepted":true}}`, of)
 				if got := s.ended(task); got.End != core.KindCancelled {
 					t.Errorf("answer: got %+v, want cancelled", got)
 				}
@@ -265,27 +265,27 @@ func TestACancelReachesAnACPAgentAndItsAckEndsTheTask(t *testing.T) {
 }
 
 func TestACancelThatComesTooLateLeavesTheResult(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
-		rest := s.plain("rest")
+		rest := s.plainSession("rest")
 		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do"})
 		id := kit.expect(wire.KindDelegate).ID
 		if err := rest.Cancel(task.ID(), "no"); err != nil {
 			t.Fatal(err)
 		}
 		cancel := kit.expect(wire.KindCancel)
-		kit.say(`{"id":"a2","kind":"ack","ref":"%s","payload":{"accepted":false}}`, cancel.ID)
-		kit.say(`{"id":"r2","kind":"result","ref":"%s","payload":{"status":"completed","outcome":"was done"}}`, id)
+		kit.send(`{"id":"a2","kind":"ack","ref":"%s","payload":{"accepted":false}}`, cancel.ID)
+		kit.send(`{"id":"r2","kind":"result","ref":"%s","payload":{"status":"completed","outcome":"was done"}}`, id)
 		if got := s.ended(task); got.Text != "was done" {
-			t.Errorf("answer: got %+v, want what was done", got)
+			t.Errorf("answer: got %+v, want the result", got)
 		}
 	})
 }
 
-func TestATaskWhoseTimeIsUpIsCancelledAndItsLateAnswerCounted(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestATaskPastItsDeadlineIsCancelledAndItsLateAnswerCounted(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
-		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?", Deadline: time.Now().Add(time.Second)})
+		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("kit"), Content: "?", Deadline: time.Now().Add(time.Second)})
 		id := kit.expect(wire.KindQuery).ID
 		if e := kit.expect(wire.KindCancel); e.Ref != id {
 			t.Errorf("got %s, want a cancel of %s", e.Raw, id)
@@ -293,17 +293,17 @@ func TestATaskWhoseTimeIsUpIsCancelledAndItsLateAnswerCounted(t *testing.T) {
 		if got := s.ended(task); got.Fault == nil || got.Fault.Code != core.CodeTimeout {
 			t.Errorf("answer: got %+v, want timeout", got)
 		}
-		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"late"}}`, id)
+		kit.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"late"}}`, id)
 		s.counted("report.late", 1)
 		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.Active == 0 }, "the agent has room again")
-		kit.silent()
+		kit.expectNothing()
 	})
 }
 
 func TestContextForATaskReachesAnACPAgentAsANotify(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
-		rest := s.plain("rest")
+		rest := s.plainSession("rest")
 		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: "?"})
 		id := kit.expect(wire.KindQuery).ID
 		if err := rest.Inject(task.ID(), core.Injected{ID: "i1", Content: "hurry", Priority: core.InjectionImmediate, Source: "user"}); err != nil {
@@ -314,7 +314,7 @@ func TestContextForATaskReachesAnACPAgentAsANotify(t *testing.T) {
 			t.Errorf("got %s\nwant %s", e.Payload, want)
 		}
 		s.until(func() bool { return len(task.Events()) == 4 }, "the injection is answered")
-		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, id)
+		kit.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, id)
 		s.ended(task)
 		want := core.InjectionAnswered{ID: "i1", Accepted: true}
 		if got := task.Events()[3].Body; got != core.Body(want) {
@@ -324,9 +324,9 @@ func TestContextForATaskReachesAnACPAgentAsANotify(t *testing.T) {
 }
 
 func TestANoticeReachesAnACPAgentBesideItsTasks(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
-		rest := s.plain("rest")
+		rest := s.plainSession("rest")
 		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: "?"})
 		id := kit.expect(wire.KindQuery).ID
 		notice := s.ask(rest, core.Request{To: core.ToAgent("kit"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "a.b", Data: json.RawMessage(`1`)}})
@@ -337,34 +337,34 @@ func TestANoticeReachesAnACPAgentBesideItsTasks(t *testing.T) {
 		if got := s.ended(notice); got.End != core.KindDone {
 			t.Errorf("the notice: got %+v, want done", got)
 		}
-		kit.say(`{"id":"e1","kind":"error","ref":"%s","payload":{"code":"internal","message":"do not care"}}`, e.ID)
+		kit.send(`{"id":"e1","kind":"error","ref":"%s","payload":{"code":"internal","message":"do not care"}}`, e.ID)
 		s.counted("acp.late", 1)
-		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, id)
+		kit.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, id)
 		s.ended(task)
 	})
 }
 
 func TestARequestTooLargeForAnEnvelopeIsRefusedAndTheAgentSurvives(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
-		rest := s.plain("rest")
+		rest := s.plainSession("rest")
 		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: strings.Repeat("x", wire.DefaultMaxEnvelopeBytes)})
 		if got := s.ended(task); got.Fault == nil || got.Fault.Code != core.CodeTooLarge {
 			t.Errorf("answer: got %+v, want too_large", got)
 		}
 		task = s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: "?"})
-		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, kit.expect(wire.KindQuery).ID)
+		kit.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, kit.expect(wire.KindQuery).ID)
 		s.ended(task)
 	})
 }
 
 func TestAnAgentCutOffMidTaskFailsItAsUnreachable(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
-		bob := s.enter("bob")
-		bob.say(`{"id":"q1","to":"kit","kind":"query","payload":{"question":"?"}}`)
+		bob := s.peer("bob")
+		bob.send(`{"id":"q1","to":"kit","kind":"query","payload":{"question":"?"}}`)
 		kit.expect(wire.KindQuery)
-		kit.leave()
+		kit.disconnect()
 		got := expect[wire.Error](bob, wire.KindError, "q1")
 		if got.Code != wire.CodePeerNotFound || !got.Retryable {
 			t.Errorf("got %+v, want peer_not_found, retryable", got)
@@ -372,28 +372,28 @@ func TestAnAgentCutOffMidTaskFailsItAsUnreachable(t *testing.T) {
 	})
 }
 
-func TestTheLoadThatAnAgentTellsInAPongCounts(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestTheLoadInAPongOfAnAgentIsUsed(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
 		for status, want := range map[string]core.LoadState{"overloaded": core.LoadOverloaded, "busy": core.LoadBusy} {
-			kit.say(`{"id":"%s","kind":"pong","payload":{"status":"%s"}}`, core.NewID(), status)
+			kit.send(`{"id":"%s","kind":"pong","payload":{"status":"%s"}}`, core.NewID(), status)
 			s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.State == want }, "its load is "+status)
 		}
 	})
 }
 
-func TestAnAgentThatAsksBecauseOfATaskIsHeldToItsChain(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestARequestWithTheRefOfATaskJoinsItsChain(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit, bob := s.agent("kit", `{"max_concurrent_tasks":2}`), s.agent("bob", `{}`)
-		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
+		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
 		id := kit.expect(wire.KindQuery).ID
-		kit.say(`{"id":"q1","to":"bob","kind":"query","ref":"%s","payload":{"question":"help?"}}`, id)
+		kit.send(`{"id":"q1","to":"bob","kind":"query","ref":"%s","payload":{"question":"help?"}}`, id)
 		at := bob.expect(wire.KindQuery).ID
-		bob.say(`{"id":"q2","to":"kit","kind":"query","payload":{"question":"and you?"}}`)
+		bob.send(`{"id":"q2","to":"kit","kind":"query","payload":{"question":"and you?"}}`)
 		bob.refused("q2", wire.CodeLoop, "kit")
-		bob.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"no"}}`, at)
+		bob.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"no"}}`, at)
 		kit.expect(wire.KindResponse)
-		kit.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"no"}}`, id)
+		kit.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"no"}}`, id)
 		s.ended(task)
 	})
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestTheClientAsksAndDelegates(t *testing.T) {
+func TestTheClientSendsQueriesAndDelegates(t *testing.T) {
 	for _, progress := range []bool{false, true} {
-		onStage(t, func(t *testing.T, s *stage) {
-			s.employ(core.Card{ID: "echo"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+		withHub(t, func(t *testing.T, s *setup) {
+			s.work(core.Card{ID: "echo"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 				if r.Content == "fail" {
 					return core.NewFault(core.CodeBudget, "no")
 				}
@@ -47,9 +47,9 @@ func TestTheClientAsksAndDelegates(t *testing.T) {
 }
 
 func TestAClientThatStopsWaitingCancelsItsQuery(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		stopped := make(chan error, 1)
-		s.employ(core.Card{ID: "slow"}, acpclient.WorkOptions{}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+		s.work(core.Card{ID: "slow"}, acpclient.WorkOptions{}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			<-ctx.Done()
 			stopped <- context.Cause(ctx)
 			return ctx.Err()

@@ -13,62 +13,62 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestAnAckSaysHowLongItWillTakeWhereTheAgentHasAHistory(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		doer, kit := s.plainAgent("doer", core.Card{}), s.enter("kit")
+func TestAnAckHasAnEstimateIfTheAgentHasAHistory(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		doer, kit := s.plainAgent("doer", core.Card{}), s.peer("kit")
 		for id, want := range []int64{0, 3000, 3000} {
 			id := string(rune('a' + id))
-			kit.say(`{"id":"%s","to":"doer","kind":"delegate","payload":{"task":"do it"}}`, id)
+			kit.send(`{"id":"%s","to":"doer","kind":"delegate","payload":{"task":"do it"}}`, id)
 			if got := expect[wire.Ack](kit, wire.KindAck, id); !got.Accepted || got.EstimatedMS != want {
 				t.Errorf("ack of %s: got %+v, want accepted in %d ms", id, got, want)
 			}
 			task := s.assigned(doer)
 			time.Sleep(3 * time.Second)
 			s.report(doer, task, core.Done{})
-			s.news(doer) // of its own end
+			s.nextBatch(doer) // of its own end
 			kit.expect(wire.KindResult)
 		}
-		kit.say(`{"id":"x","to":"doer","kind":"delegate","payload":{"task":"one"}}`)
+		kit.send(`{"id":"x","to":"doer","kind":"delegate","payload":{"task":"one"}}`)
 		kit.expect(wire.KindAck)
-		kit.say(`{"id":"y","to":"doer","kind":"delegate","payload":{"task":"two"}}`)
+		kit.send(`{"id":"y","to":"doer","kind":"delegate","payload":{"task":"two"}}`)
 		if got := expect[wire.Ack](kit, wire.KindAck, "y"); got.EstimatedMS != 6000 {
 			t.Errorf("behind another: got %+v, want 6000 ms", got)
 		}
 	})
 }
 
-func TestADelegateThatWantsNoReportIsOverForItsAgentWithTheAck(t *testing.T) {
+func TestADelegateWithoutReportEndsForItsAgentWithTheAck(t *testing.T) {
 	const silent, next = `{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do it","report_back":false}}`, `{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`
 	t.Run("of an agent that follows the draft", func(t *testing.T) {
-		onStage(t, func(t *testing.T, s *stage) {
-			fam, kit := s.agent("fam", `{}`), s.enter("kit")
-			kit.say(silent)
+		withHub(t, func(t *testing.T, s *setup) {
+			fam, kit := s.agent("fam", `{}`), s.peer("kit")
+			kit.send(silent)
 			kit.expect(wire.KindAck)
 			fam.expect(wire.KindDelegate)
 			time.Sleep(3 * time.Second)
-			fam.say(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
-			kit.say(next)
-			fam.expect(wire.KindQuery) // it has room: no result of the first is to come
-			kit.say(`{"id":"d2","to":"fam","kind":"delegate","payload":{"task":"do it again"}}`)
+			fam.send(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
+			kit.send(next)
+			fam.expect(wire.KindQuery) // it has room: the first has no result
+			kit.send(`{"id":"d2","to":"fam","kind":"delegate","payload":{"task":"do it again"}}`)
 			if got := expect[wire.Ack](kit, wire.KindAck, "d2"); got.EstimatedMS != 0 {
-				t.Errorf("ack: got %+v, want no estimate by what told of no end", got)
+				t.Errorf("ack: got %+v, want no estimate from tasks without a report", got)
 			}
-			fam.say(`{"id":"r1","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done"}}`)
+			fam.send(`{"id":"r1","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done"}}`)
 			s.counted("acp.late", 1)
-			kit.silent()
+			kit.expectNothing()
 		})
 	})
 	t.Run("of our end, once it has done it", func(t *testing.T) {
-		onStage(t, func(t *testing.T, s *stage) {
-			s.employ(core.Card{ID: "fam"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+		withHub(t, func(t *testing.T, s *setup) {
+			s.work(core.Card{ID: "fam"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 				time.Sleep(time.Second)
 				return say(core.Text{Text: r.Content})
 			})
-			kit := s.enter("kit")
-			kit.say(silent)
+			kit := s.peer("kit")
+			kit.send(silent)
 			kit.expect(wire.KindAck)
 			began := time.Now()
-			kit.say(next)
+			kit.send(next)
 			kit.expect(wire.KindResponse)
 			if got := time.Since(began); got != 2*time.Second {
 				t.Errorf("the next was answered after %s, want one after the other in 2s", got)
@@ -76,12 +76,12 @@ func TestADelegateThatWantsNoReportIsOverForItsAgentWithTheAck(t *testing.T) {
 		})
 	})
 	t.Run("of our end, when it fails", func(t *testing.T) {
-		onStage(t, func(t *testing.T, s *stage) {
-			s.employ(core.Card{ID: "fam"}, acpclient.WorkOptions{}, func(context.Context, core.Request, func(core.Body) error) error {
+		withHub(t, func(t *testing.T, s *setup) {
+			s.work(core.Card{ID: "fam"}, acpclient.WorkOptions{}, func(context.Context, core.Request, func(core.Body) error) error {
 				return core.NewFault(core.CodeInternal, "no")
 			})
-			kit := s.enter("kit")
-			kit.say(silent)
+			kit := s.peer("kit")
+			kit.send(silent)
 			kit.expect(wire.KindAck)
 			s.until(func() bool { a, _ := s.hub.Agent("fam"); return a.Load.Active == 0 }, "it has room again")
 		})
@@ -89,10 +89,10 @@ func TestADelegateThatWantsNoReportIsOverForItsAgentWithTheAck(t *testing.T) {
 }
 
 func TestAnUrgentDelegateGoesAheadInTheQueueOfItsAgent(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		doer, kit := s.plainAgent("doer", core.Card{}), s.enter("kit")
+	withHub(t, func(t *testing.T, s *setup) {
+		doer, kit := s.plainAgent("doer", core.Card{}), s.peer("kit")
 		for _, c := range []struct{ id, priority string }{{"runs", "normal"}, {"waits", "normal"}, {"hurry", "urgent"}} {
-			kit.say(`{"id":"%s","to":"doer","kind":"delegate","payload":{"task":"%s","priority":"%s"}}`, c.id, c.id, c.priority)
+			kit.send(`{"id":"%s","to":"doer","kind":"delegate","payload":{"task":"%s","priority":"%s"}}`, c.id, c.id, c.priority)
 			kit.expect(wire.KindAck)
 		}
 		for _, want := range []string{"runs", "hurry", "waits"} {
@@ -101,15 +101,15 @@ func TestAnUrgentDelegateGoesAheadInTheQueueOfItsAgent(t *testing.T) {
 				t.Errorf("got %s, want %s", got, want)
 			}
 			s.report(doer, task, core.Done{})
-			s.news(doer) // of its own end
+			s.nextBatch(doer) // of its own end
 		}
 	})
 }
 
 func TestAResultNamesItsTaskInBrief(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		doer, fam, kit := s.plainAgent("doer", core.Card{}), s.agent("fam", `{}`), s.enter("kit")
-		kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"first line\nand %s"}}`, strings.Repeat("x", 1000))
+	withHub(t, func(t *testing.T, s *setup) {
+		doer, fam, kit := s.plainAgent("doer", core.Card{}), s.agent("fam", `{}`), s.peer("kit")
+		kit.send(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"first line\nand %s"}}`, strings.Repeat("x", 1000))
 		kit.expect(wire.KindAck)
 		s.report(doer, s.assigned(doer), core.Done{Text: "done"})
 		if got := expect[wire.Result](kit, wire.KindResult, "d1").TaskRef; got != "first line ..." {
@@ -117,32 +117,32 @@ func TestAResultNamesItsTaskInBrief(t *testing.T) {
 		}
 		const result = `"payload":{"status":"completed","outcome":"done"}`
 		for _, id := range []string{"d2", "d3"} {
-			kit.say(`{"id":"%s","to":"fam","kind":"delegate","payload":{"task":"do it"}}`, id)
+			kit.send(`{"id":"%s","to":"fam","kind":"delegate","payload":{"task":"do it"}}`, id)
 			kit.expect(wire.KindAck)
 			fam.expect(wire.KindDelegate)
 			if id == "d3" {
-				time.Sleep(time.Minute) // what came is certain
-				kit.leave()
+				time.Sleep(time.Minute) // what was sent counts as received
+				kit.disconnect()
 			}
-			fam.say(`{"id":"r%s","kind":"result","ref":"%s",`+result+`}`, id, id)
+			fam.send(`{"id":"r%s","kind":"result","ref":"%s",`+result+`}`, id, id)
 			if id == "d2" {
 				if got := string(kit.expect(wire.KindResult).Payload); got != `{"status":"completed","outcome":"done"}` {
 					t.Errorf("from one ACP peer to another: got %s, want it as it came", got)
 				}
 			}
 		}
-		kit = s.enter("kit")
+		kit = s.peer("kit")
 		if got := expect[wire.Result](kit, wire.KindResult, "d3"); got.TaskRef != "do it" {
 			t.Errorf("late, from one ACP peer to another: got %+v, want the task named", got)
 		}
 	})
 }
 
-func TestAResultFindsThePeerOnTheConnectionThatItListensTo(t *testing.T) {
+func TestAResultGoesToTheConnectionOnWhichThePeerListens(t *testing.T) {
 	const delegate = `{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it"}}`
 	for name, after := range map[string]bool{"that is there at the end": false, "that comes after the end": true} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
+			withHub(t, func(t *testing.T, s *setup) {
 				x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}})
 				defer x.Close()
 				doer := s.plainAgent("doer", core.Card{})
@@ -154,14 +154,14 @@ func TestAResultFindsThePeerOnTheConnectionThatItListensTo(t *testing.T) {
 					s.report(doer, task, core.Done{Text: "done"})
 					synctest.Wait()
 				}
-				kit := s.enter("kit")
+				kit := s.peer("kit")
 				if !after {
 					s.report(doer, task, core.Done{Text: "done"})
 				}
 				if got := expect[wire.Result](kit, wire.KindResult, "d1"); got.Outcome != "done" {
 					t.Errorf("result: got %+v, want done", got)
 				}
-				kit.silent()
+				kit.expectNothing()
 				if got := waiting(x, "kit"); len(got) > 0 {
 					t.Errorf("over HTTP: got %q that wait, want none", got)
 				}
@@ -170,43 +170,43 @@ func TestAResultFindsThePeerOnTheConnectionThatItListensTo(t *testing.T) {
 	}
 }
 
-func TestDiscoverOfAnACPAgentHasAllThatItSaid(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestDiscoverOfAnACPAgentReturnsAllItsMembers(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		fam := s.agent("fam", `{"agent_name":"Fam","domains":["family"],"extensions":["progress"],"mood":{"b": 1, "a": 2},"languages":["en"],"max_concurrent_tasks":2}`)
-		conn, ended := s.plug(acp.Options{AgentID: "small", MaxEnvelopeBytes: 1 << 10})
-		kit, small := s.enter("kit"), &actor{stage: s, conn: conn, ended: ended, name: "small"}
+		conn, ended := s.connect(acp.Options{AgentID: "small", MaxEnvelopeBytes: 1 << 10})
+		kit, small := s.peer("kit"), &peer{setup: s, conn: conn, ended: ended, name: "small"}
 		small.expect(wire.KindDiscover)
 		for i, want := range []string{
 			`{"agent_name":"Fam","domains":["family"],"channels":[],"tools":[],"max_concurrent_tasks":2,"extensions":["progress"],"languages":["en"],"mood":{"b": 1, "a": 2}}`,
 			`{"agent_name":"Fam","domains":[],"channels":[],"tools":[],"max_concurrent_tasks":0}`,
 			`{"agent_name":"Fam","domains":[],"channels":[],"tools":[],"max_concurrent_tasks":1}`,
 		} {
-			kit.say(`{"id":"d%d","to":"fam","kind":"discover"}`, i)
+			kit.send(`{"id":"d%d","to":"fam","kind":"discover"}`, i)
 			if got := string(kit.expect(wire.KindCapabilities).Payload); i < 2 && got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
-			small.say(`{"id":"d%d","to":"fam","kind":"discover"}`, i)
+			small.send(`{"id":"d%d","to":"fam","kind":"discover"}`, i)
 			if got := string(small.expect(wire.KindCapabilities).Payload); got != want {
-				t.Errorf("who takes little: got  %s\nwant %s", got, want)
+				t.Errorf("small envelopes: got  %s\nwant %s", got, want)
 			}
 			next := []string{`"max_concurrent_tasks":0`, `"novel":"` + strings.Repeat("x", 1<<10) + `"`, `"domains":[]`}[i]
-			fam.say(`{"id":"c%d","kind":"capabilities","payload":{"agent_name":"Fam",%s}}`, i, next)
+			fam.send(`{"id":"c%d","kind":"capabilities","payload":{"agent_name":"Fam",%s}}`, i, next)
 			synctest.Wait()
 		}
 	})
 }
 
 func TestDiscoverOfTheHubIsNarrowedToADomainAndFollowsEveryChange(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		s.plainAgent("cal", core.Card{Domains: []string{"family.calendar"}})
 		s.plainAgent("work", core.Card{Domains: []string{"work"}})
-		fam, kit := s.agent("fam", `{"domains":["family"],"tools":["a"]}`), s.enter("kit")
+		fam, kit := s.agent("fam", `{"domains":["family"],"tools":["a"]}`), s.peer("kit")
 		asks := 0
 		want := func(domain string, want ...string) {
 			t.Helper()
 			asks++
 			id := strings.Repeat("i", asks)
-			kit.say(`{"id":"%s","kind":"discover","payload":{"domain":"%s"}}`, id, domain)
+			kit.send(`{"id":"%s","kind":"discover","payload":{"domain":"%s"}}`, id, domain)
 			var got []string
 			for _, a := range expect[wire.Capabilities](kit, wire.KindCapabilities, id).Agents {
 				got = append(got, string(a.ID))
@@ -220,16 +220,16 @@ func TestDiscoverOfTheHubIsNarrowedToADomainAndFollowsEveryChange(t *testing.T) 
 		want("family.calendar", "cal", "fam")
 		want("family.school", "fam")
 		want("garden")
-		fam.say(`{"id":"c2","kind":"capabilities","payload":{"domains":["garden"],"tools":["b"]}}`)
+		fam.send(`{"id":"c2","kind":"capabilities","payload":{"domains":["garden"],"tools":["b"]}}`)
 		synctest.Wait()
 		want("garden.roses", "fam")
 		want("family.school")
-		kit.say(`{"id":"one","to":"fam","kind":"discover"}`)
+		kit.send(`{"id":"one","to":"fam","kind":"discover"}`)
 		if got := expect[wire.Capabilities](kit, wire.KindCapabilities, "one"); got.Tools[0] != "b" {
-			t.Errorf("one agent: got %+v, want what it said last", got)
+			t.Errorf("one agent: got %+v, want its last capabilities", got)
 		}
-		fam.silent() // the hub answers for it
-		kit.say(`{"id":"bad","kind":"discover","payload":{"domain":"a..b"}}`)
+		fam.expectNothing() // the hub answers for it
+		kit.send(`{"id":"bad","kind":"discover","payload":{"domain":"a..b"}}`)
 		kit.refused("bad", wire.CodeInvalidEnvelope, "a..b")
 	})
 }

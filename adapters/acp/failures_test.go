@@ -14,19 +14,19 @@ import (
 )
 
 // The receipt says delivered once the agent's transport took the query, and not
-// while it is queued: an agent that stops reading, and then goes, was given nothing.
+// while it is queued: an agent that stops reading and then leaves got nothing.
 func TestSuccessReceiptMessageLost(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		ours, theirs := coretest.Pipe[[]byte, []byte](0) // nothing is taken before the agent reads
+	withHub(t, func(t *testing.T, s *setup) {
+		ours, theirs := coretest.Pipe[[]byte, []byte](0) // a write waits for the reader
 		ended := make(chan link.Reason, 1)
 		var served sync.WaitGroup
 		served.Go(func() { ended <- acp.Serve(context.Background(), s.hub, ours, acp.Options{Peers: s.peers}) })
-		kit := &actor{stage: s, conn: theirs, ended: ended, name: "kit"}
-		kit.say(`{"v":1,"id":"h","from":"kit","kind":"hello","ref":"none","payload":{"protocol_versions":[1]}}`)
+		kit := &peer{setup: s, conn: theirs, ended: ended, name: "kit"}
+		kit.send(`{"v":1,"id":"h","from":"kit","kind":"hello","ref":"none","payload":{"protocol_versions":[1]}}`)
 		kit.expect(wire.KindDiscover)
-		kit.say(`{"v":1,"id":"c","from":"kit","kind":"capabilities","payload":{"domains":["x"],"max_concurrent_tasks":2,"extensions":["progress"]}}`)
+		kit.send(`{"v":1,"id":"c","from":"kit","kind":"capabilities","payload":{"domains":["x"],"max_concurrent_tasks":2,"extensions":["progress"]}}`)
 		s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "kit is an agent")
-		r := s.plain("r")
+		r := s.plainSession("r")
 		taken := s.ask(r, core.Request{To: core.ToAgent("kit"), Content: "read this"})
 		lost := s.ask(r, core.Request{To: core.ToAgent("kit"), Content: "and this"})
 		stages := func(when string, want1, want2 core.Stage) {
@@ -39,13 +39,13 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 		stages("nothing is read", core.StageAccepted, core.StageAccepted)
 		query := kit.expect(wire.KindQuery)
 		stages("one is read", core.StageDelivered, core.StageAccepted)
-		kit.say(`{"v":1,"id":"p","from":"kit","kind":"progress","ref":"%s","payload":{"seq":1,"accepted":0}}`, query.ID)
+		kit.send(`{"v":1,"id":"p","from":"kit","kind":"progress","ref":"%s","payload":{"seq":1,"accepted":0}}`, query.ID)
 		stages("and taken on", core.StageAcknowledged, core.StageAccepted)
-		kit.leave()
+		kit.disconnect()
 		served.Wait()
 		stages("the agent is gone", core.StageAcknowledged, core.StageAccepted)
 		if f := lost.Answer().Fault; f == nil || f.Code != core.CodeUnreachable {
-			t.Errorf("what was never read: got %v, want it failed as unreachable", f)
+			t.Errorf("a query that was never read: got %v, want unreachable", f)
 		}
 	})
 }

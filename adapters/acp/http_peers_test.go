@@ -23,7 +23,7 @@ func serve(x *acp.HTTP, method, agent, envelope string) *httptest.ResponseRecord
 	return w
 }
 
-// waiting returns the envelopes that wait for a peer: what a GET tells at once, but for
+// waiting returns the envelopes in the mailbox of a peer: what a GET returns at once, without
 // the discover that greets it.
 func waiting(x *acp.HTTP, agent string) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -40,7 +40,7 @@ func waiting(x *acp.HTTP, agent string) []string {
 }
 
 func TestAnIdlePeerIsForgottenAndItsResultsAreNot(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}, Idle: time.Minute})
 		defer x.Close()
 		doer := s.plainAgent("doer", core.Card{})
@@ -51,7 +51,7 @@ func TestAnIdlePeerIsForgottenAndItsResultsAreNot(t *testing.T) {
 		s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "it is remembered")
 		time.Sleep(2 * time.Second)
 		s.until(func() bool { _, ok := s.hub.Agent("kit"); return !ok }, "it is forgotten")
-		kit := s.enter("kit")
+		kit := s.peer("kit")
 		if got := expect[wire.Result](kit, wire.KindResult, "d1"); got.Outcome != "done" {
 			t.Errorf("result: got %+v, want done", got)
 		}
@@ -59,7 +59,7 @@ func TestAnIdlePeerIsForgottenAndItsResultsAreNot(t *testing.T) {
 }
 
 func TestPeersAreBoundedInNumber(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}, MaxPeers: 2})
 		defer x.Close()
 		s.plainAgent("slow", core.Card{MaxConcurrent: 2})
@@ -85,7 +85,7 @@ func TestPeersAreBoundedInNumber(t *testing.T) {
 }
 
 func TestAHeldQueryTimesOutWithAStatus(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}})
 		defer x.Close()
 		s.plainAgent("slow", core.Card{})
@@ -97,8 +97,8 @@ func TestAHeldQueryTimesOutWithAStatus(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatComesAsThePostIsCutIsNotLostWhereTasksAreKept(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestAnAnswerThatComesAsThePostIsCutIsKeptIfTasksAreKept(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers, KeepTasks: true}})
 		defer x.Close()
 		gone, hangUp := context.WithCancel(t.Context())
@@ -116,16 +116,16 @@ func TestAnAnswerThatComesAsThePostIsCutIsNotLostWhereTasksAreKept(t *testing.T)
 	})
 }
 
-func TestAQueryThatAnHTTPAgentNeverFetchedIsToldWhenItIsForgotten(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestAQueryThatAnHTTPAgentNeverFetchedFailsWhenTheAgentIsForgotten(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}, MailboxBytes: 2000})
 		defer x.Close()
 		serve(x, "POST", "fam", `{"id":"c1","kind":"capabilities","payload":{"max_concurrent_tasks":9}}`)
-		rest := s.plain("rest")
+		rest := s.plainSession("rest")
 		first := s.ask(rest, core.Request{To: core.ToAgent("fam"), Content: strings.Repeat("x", 1500)})
 		synctest.Wait()
 		if got := first.Receipt().Stage; got != core.StageAccepted {
-			t.Errorf("receipt of what nobody fetched: got %s, want accepted", got)
+			t.Errorf("receipt of a query that nobody fetched: got %s, want accepted", got)
 		}
 		second := s.ask(rest, core.Request{To: core.ToAgent("fam"), Content: strings.Repeat("y", 1500)})
 		if a := s.ended(first); a.Fault == nil || a.Fault.Code != core.CodeUnreachable {

@@ -19,18 +19,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// site is a hub behind a real HTTP server.
-type site struct {
+// testServer is a hub behind a real HTTP server.
+type testServer struct {
 	*testing.T
-	*stage
+	*setup
 	url    string
 	client *http.Client
 	acp    *acp.HTTP
 }
 
-func openSite(t *testing.T, opts acp.HTTPOptions) *site {
+func newServer(t *testing.T, opts acp.HTTPOptions) *testServer {
 	t.Helper()
-	s := &stage{T: t, hub: coretest.NewHub(t, hub.Options{}), peers: acp.NewPeers(acp.PeersOptions{})}
+	s := &setup{T: t, hub: coretest.NewHub(t, hub.Options{}), peers: acp.NewPeers(acp.PeersOptions{})}
 	opts.Session.Peers = s.peers
 	x := acp.NewHTTP(s.hub, opts)
 	server := httptest.NewServer(x)
@@ -38,11 +38,11 @@ func openSite(t *testing.T, opts acp.HTTPOptions) *site {
 		x.Close()
 		server.Close()
 	})
-	return &site{t, s, server.URL, server.Client(), x}
+	return &testServer{t, s, server.URL, server.Client(), x}
 }
 
 // post sends an envelope and returns the answer.
-func (s *site) post(header, envelope string) (status int, answer wire.Envelope) {
+func (s *testServer) post(header, envelope string) (status int, answer wire.Envelope) {
 	s.T.Helper()
 	status, body := s.send(s.T.Context(), header, envelope)
 	if len(body) == 0 {
@@ -58,7 +58,7 @@ func (s *site) post(header, envelope string) (status int, answer wire.Envelope) 
 	return status, e
 }
 
-func (s *site) send(ctx context.Context, header, envelope string) (int, []byte) {
+func (s *testServer) send(ctx context.Context, header, envelope string) (int, []byte) {
 	s.T.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, strings.NewReader(envelope))
 	if err != nil {
@@ -82,15 +82,15 @@ func (s *site) send(ctx context.Context, header, envelope string) (int, []byte) 
 	return res.StatusCode, body
 }
 
-// reading is a stream of events.
-type reading struct {
-	s      *site
+// eventStream is the stream of events of a GET.
+type eventStream struct {
+	s      *testServer
 	lines  *bufio.Scanner
 	cancel func()
 	last   string
 }
 
-func (s *site) read(agent, lastEventID string) *reading {
+func (s *testServer) read(agent, lastEventID string) *eventStream {
 	s.T.Helper()
 	ctx, cancel := context.WithCancel(s.T.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"?agent_id="+agent, nil)
@@ -113,11 +113,11 @@ func (s *site) read(agent, lastEventID string) *reading {
 	}
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, 4<<20)
-	return &reading{s, lines, cancel, ""}
+	return &eventStream{s, lines, cancel, ""}
 }
 
 // event returns the next event and its data.
-func (r *reading) event() (name, data string) {
+func (r *eventStream) event() (name, data string) {
 	r.s.T.Helper()
 	for r.lines.Scan() {
 		key, value, _ := strings.Cut(r.lines.Text(), ": ")
@@ -137,8 +137,8 @@ func (r *reading) event() (name, data string) {
 	return "end", ""
 }
 
-// expect returns the next envelope, which is of a kind.
-func (r *reading) expect(kind wire.Kind) wire.Envelope {
+// expect returns the next envelope, which must be of the kind.
+func (r *eventStream) expect(kind wire.Kind) wire.Envelope {
 	r.s.T.Helper()
 	name, data := r.event()
 	e, err := wire.Decode([]byte(data), 1<<30)
@@ -151,8 +151,8 @@ func (r *reading) expect(kind wire.Kind) wire.Envelope {
 	return e
 }
 
-// work has an agent of another dialect answer everything with a function.
-func (s *site) work(id string, features core.Features, do func(*hub.Session, *task.Task)) {
+// work connects an agent of another dialect that answers every task with a function.
+func (s *testServer) work(id string, features core.Features, do func(*hub.Session, *task.Task)) {
 	s.T.Helper()
 	p := s.plainAgent(id, core.Card{MaxConcurrent: 8, Features: features})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -189,8 +189,8 @@ func echo(p *hub.Session, t *task.Task) {
 	_ = p.Report(t.ID(), core.Done{}, nil)
 }
 
-func TestAPostIsHeldOpenUntilItsAnswer(t *testing.T) {
-	s := openSite(t, acp.HTTPOptions{})
+func TestAPostWaitsForItsAnswer(t *testing.T) {
+	s := newServer(t, acp.HTTPOptions{})
 	s.work("echo", core.FeatureNotices, echo)
 	for _, c := range []struct {
 		say    string
@@ -218,7 +218,7 @@ func TestAPostIsHeldOpenUntilItsAnswer(t *testing.T) {
 }
 
 func TestAnErrorOverHTTPIsAnEnvelopeWithAFittingStatus(t *testing.T) {
-	s := openSite(t, acp.HTTPOptions{})
+	s := newServer(t, acp.HTTPOptions{})
 	s.work("echo", 0, echo)
 	for _, c := range []struct {
 		header, say string
@@ -268,12 +268,12 @@ func TestAnErrorOverHTTPIsAnEnvelopeWithAFittingStatus(t *testing.T) {
 	defer res.Body.Close()
 	said, _ := io.ReadAll(res.Body)
 	if want := "say who you are: in the header X-Agent-Id, by ?agent_id=, or in the from of a POST"; res.StatusCode != 400 || !strings.Contains(string(said), want) {
-		t.Errorf("GET by nobody: got %d %s, want 400 and %q", res.StatusCode, said, want)
+		t.Errorf("GET without an identity: got %d %s, want 400 and %q", res.StatusCode, said, want)
 	}
 }
 
 func TestTheFailureOfAQueryOverHTTPHasItsStatus(t *testing.T) {
-	s := openSite(t, acp.HTTPOptions{})
+	s := newServer(t, acp.HTTPOptions{})
 	s.work("sick", 0, func(p *hub.Session, t *task.Task) {
 		_ = p.Report(t.ID(), core.Failed{Fault: core.NewFault(core.Code(t.Request().Content), "because")}, nil)
 	})
@@ -282,7 +282,7 @@ func TestTheFailureOfAQueryOverHTTPHasItsStatus(t *testing.T) {
 		want, said := wire.HTTPStatus(code), wire.ErrorOf(core.NewFault(code, "")).Code
 		switch code {
 		case core.CodeUnauthenticated:
-			want = wire.HTTPStatus(core.CodeNotAuthorized) // the two have one word in ACP
+			want = wire.HTTPStatus(core.CodeNotAuthorized) // ACP has one code for the two
 		case core.CodeUnknownTask:
 			want = wire.HTTPStatus(core.CodeUnknownAgent)
 		}
@@ -292,8 +292,8 @@ func TestTheFailureOfAQueryOverHTTPHasItsStatus(t *testing.T) {
 	}
 }
 
-func TestWhatArrivesForAnHTTPPeerComesAsEventsThatResume(t *testing.T) {
-	s := openSite(t, acp.HTTPOptions{})
+func TestEnvelopesForAnHTTPPeerComeAsEventsThatResume(t *testing.T) {
+	s := newServer(t, acp.HTTPOptions{})
 	release := make(chan struct{})
 	s.work("doer", 0, func(p *hub.Session, t *task.Task) {
 		<-release
@@ -315,7 +315,7 @@ func TestWhatArrivesForAnHTTPPeerComesAsEventsThatResume(t *testing.T) {
 	s.post("", `{"id":"d3","from":"kit","to":"doer","kind":"delegate","payload":{"task":"three"}}`)
 	release <- struct{}{}
 	release <- struct{}{}
-	for range 2 { // what follows an event is there as often as it is asked for
+	for range 2 { // events can be read again
 		r = s.read("kit", last)
 		if e := r.expect(wire.KindResult); e.Ref != "d2" {
 			t.Errorf("got %s, want the result of d2", e.Raw)
@@ -332,7 +332,7 @@ func TestWhatArrivesForAnHTTPPeerComesAsEventsThatResume(t *testing.T) {
 }
 
 func TestAnHTTPPeerAnswersAsAnAgent(t *testing.T) {
-	s := openSite(t, acp.HTTPOptions{})
+	s := newServer(t, acp.HTTPOptions{})
 	r := s.read("fam", "")
 	r.expect(wire.KindDiscover)
 	if status, _ := s.post("fam", `{"id":"c1","kind":"capabilities","payload":{"domains":["family"]}}`); status != 202 {
@@ -355,7 +355,7 @@ func TestAnHTTPPeerAnswersAsAnAgent(t *testing.T) {
 }
 
 func TestAPostThatIsCutCancelsItsQuery(t *testing.T) {
-	s := openSite(t, acp.HTTPOptions{})
+	s := newServer(t, acp.HTTPOptions{})
 	taken := make(chan *task.Task, 1)
 	s.work("slow", core.FeatureCancellation, func(_ *hub.Session, t *task.Task) { taken <- t })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -365,14 +365,14 @@ func TestAPostThatIsCutCancelsItsQuery(t *testing.T) {
 		s.send(ctx, "", `{"id":"q1","from":"kit","to":"slow","kind":"query","payload":{"question":"?"}}`)
 	}()
 	task := <-taken
-	watcher := s.plain("kit")
+	watcher := s.plainSession("kit")
 	if err := watcher.Watch(task, core.Cursor{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
 	<-done
 	for {
-		b := s.news(watcher)
+		b := s.nextBatch(watcher)
 		if last := b.Events[len(b.Events)-1].Body; last.Kind().Ends() {
 			if last.Kind() != core.KindCancelled {
 				t.Errorf("the query: got %s, want cancelled", last.Kind())
@@ -385,8 +385,8 @@ func TestAPostThatIsCutCancelsItsQuery(t *testing.T) {
 	}
 }
 
-func TestClosingEndsWhatIsHeldOpen(t *testing.T) {
-	s := openSite(t, acp.HTTPOptions{})
+func TestCloseEndsTheRequestsThatWait(t *testing.T) {
+	s := newServer(t, acp.HTTPOptions{})
 	taken := make(chan struct{}, 1)
 	s.work("slow", 0, func(*hub.Session, *task.Task) { taken <- struct{}{} })
 	r := s.read("kit", "")
@@ -412,7 +412,7 @@ func TestClosingEndsWhatIsHeldOpen(t *testing.T) {
 }
 
 func TestAPeerWithATokenIsToldHowToBeAnotherAgent(t *testing.T) {
-	s := openSite(t, acp.HTTPOptions{Identify: func(*http.Request) (core.Principal, core.AgentID, error) {
+	s := newServer(t, acp.HTTPOptions{Identify: func(*http.Request) (core.Principal, core.AgentID, error) {
 		return core.Principal{ID: "bob", Authenticated: true}, "", nil
 	}})
 	for header, want := range map[string]string{

@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestTheAnswerToAPostThatWasCutIsFetchedWhereTasksAreKept(t *testing.T) {
-	s := openSite(t, acp.HTTPOptions{Session: acp.Options{KeepTasks: true}})
+func TestTheAnswerToACutPostCanBeFetchedIfTasksAreKept(t *testing.T) {
+	s := newServer(t, acp.HTTPOptions{Session: acp.Options{KeepTasks: true}})
 	taken, release := make(chan struct{}), make(chan struct{})
 	s.work("slow", 0, func(p *hub.Session, t *task.Task) {
 		taken <- struct{}{}
@@ -31,7 +31,7 @@ func TestTheAnswerToAPostThatWasCutIsFetchedWhereTasksAreKept(t *testing.T) {
 	<-hungUp
 	close(release)
 	r := s.read("kit", "")
-	for data := ""; !strings.Contains(data, `"kind":"response"`); { // the hub may ask what the peer can do
+	for data := ""; !strings.Contains(data, `"kind":"response"`); { // the hub may send a discover first
 		var name string
 		if name, data = r.event(); name == "end" {
 			t.Fatal("got the end of the stream, want the answer to q1")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAMailboxIsBoundedAndSaysWhatIsGone(t *testing.T) {
+func TestAMailboxIsBoundedAndReportsWhatItDropped(t *testing.T) {
 	total := &budget{limit: 1 << 20}
 	b := newMailbox(1000, total)
 	var lost []int
@@ -24,7 +24,7 @@ func TestAMailboxIsBoundedAndSaysWhatIsGone(t *testing.T) {
 	b.read(items[1])
 	b.put(message{json: make([]byte, 900), lost: func() { lost = append(lost, 10) }})
 	if got := fmt.Sprint(lost); got != "[0 1 2 3 4 5 6 9]" {
-		t.Errorf("lost: got %s, want what was read to go without a word", got)
+		t.Errorf("lost: got %s, want items that were read dropped silently", got)
 	}
 	if got := total.used.Load(); got != 900 {
 		t.Errorf("bytes in all: got %d, want 900", got)
@@ -47,7 +47,7 @@ func TestAMailboxIsBoundedAndSaysWhatIsGone(t *testing.T) {
 	}
 }
 
-func TestAMailboxIsBoundedInNumberThoughItsResultsGoAnotherWay(t *testing.T) {
+func TestAMailboxIsBoundedInNumberWhenItsResultsAreReclaimed(t *testing.T) {
 	b := newMailbox(1<<10, &budget{limit: 1 << 20})
 	for i := range 1000 {
 		b.put(message{json: make([]byte, 300), result: &pendingResult{}})

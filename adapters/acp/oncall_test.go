@@ -11,16 +11,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
-// answerQuery has an actor answer the query that comes next.
-func (a *actor) answerQuery(words string) {
+// answerQuery answers the next query.
+func (a *peer) answerQuery(text string) {
 	a.Helper()
 	e := a.expect(wire.KindQuery)
-	a.say(`{"id":"%s","kind":"response","ref":"%s","payload":{"summary":"%s"}}`, core.NewID(), e.ID, words)
+	a.send(`{"id":"%s","kind":"response","ref":"%s","payload":{"summary":"%s"}}`, core.NewID(), e.ID, text)
 }
 
-func TestAPeerThatNeverSaidWhatItCanDoIsAskedByPeersOfAnyDialect(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		shy, rest := s.enter("shy"), s.plain("rest")
+func TestAPeerWithoutCapabilitiesGetsRequestsFromAnyDialect(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		shy, rest := s.peer("shy"), s.plainSession("rest")
 		for _, to := range []core.AgentID{"shy", roster.Alias("shy"), core.AgentID(strings.ToUpper(alias("shy"))), "ed25519." + roster.Alias("shy")} {
 			task := s.ask(rest, core.Request{To: core.ToAgent(to), Content: "you?"})
 			shy.answerQuery("me")
@@ -41,59 +41,59 @@ func TestAPeerThatNeverSaidWhatItCanDoIsAskedByPeersOfAnyDialect(t *testing.T) {
 	})
 }
 
-func TestWhoIsOnlyCalledByItsIDIsListedOnceItWasGivenSomething(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		s.enter("shy")
-		kit := s.enter("kit")
-		kit.say(`{"id":"p1","to":"shy","kind":"ping"}`)
+func TestAPeerWithoutCapabilitiesIsListedOnceItWasAssignedATask(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		s.peer("shy")
+		kit := s.peer("kit")
+		kit.send(`{"id":"p1","to":"shy","kind":"ping"}`)
 		if got := expect[wire.Pong](kit, wire.KindPong, "p1"); got.Status != "idle" || got.AgentName != "shy" {
 			t.Errorf("pong: got %+v, want shy, idle", got)
 		}
-		kit.say(`{"id":"c1","to":"%s","kind":"discover"}`, alias("shy"))
+		kit.send(`{"id":"c1","to":"%s","kind":"discover"}`, alias("shy"))
 		if got := expect[wire.Capabilities](kit, wire.KindCapabilities, "c1"); got.AgentName != "shy" || len(got.Domains) != 0 {
 			t.Errorf("capabilities: got %+v, want shy with none", got)
 		}
-		kit.say(`{"id":"c2","kind":"discover"}`)
+		kit.send(`{"id":"c2","kind":"discover"}`)
 		if got := expect[wire.Capabilities](kit, wire.KindCapabilities, "c2"); len(got.Agents) != 0 {
 			t.Errorf("the list before: got %+v, want nobody", got.Agents)
 		}
-		s.ask(s.plain("rest"), core.Request{To: core.ToAgent("shy"), Content: "?"})
-		kit.say(`{"id":"c3","kind":"discover"}`)
+		s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("shy"), Content: "?"})
+		kit.send(`{"id":"c3","kind":"discover"}`)
 		if got := expect[wire.Capabilities](kit, wire.KindCapabilities, "c3"); len(got.Agents) != 1 || got.Agents[0].ID != "shy" || got.Agents[0].Hex != roster.Alias("shy") {
 			t.Errorf("the list then: got %+v, want shy", got.Agents)
 		}
 	})
 }
 
-func TestCapabilitiesMakeAnAgentLikeAnyOtherOfWhoWasCalledByItsID(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		shy, rest := s.enter("shy"), s.plain("rest")
+func TestCapabilitiesMakeAFullAgentOfAPeerKnownByItsID(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		shy, rest := s.peer("shy"), s.plainSession("rest")
 		first := s.ask(rest, core.Request{To: core.ToAgent("shy"), Content: "you?"})
 		id := shy.expect(wire.KindQuery).ID
-		shy.say(`{"id":"c","kind":"capabilities","payload":{"domains":["d"],"max_concurrent_tasks":2}}`)
+		shy.send(`{"id":"c","kind":"capabilities","payload":{"domains":["d"],"max_concurrent_tasks":2}}`)
 		s.until(func() bool { a, _ := s.hub.Agent("shy"); return a.MaxConcurrent == 2 && a.Load.Active == 1 }, "it has a card, and its task still")
 		second := s.ask(rest, core.Request{To: core.ToDomain("d.e"), Content: "and that?"})
 		shy.answerQuery("that too")
-		shy.say(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"me"}}`, id)
+		shy.send(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"me"}}`, id)
 		if a, b := s.ended(first), s.ended(second); a.Text != "me" || b.Text != "that too" {
 			t.Errorf("got %q and %q, want both answered", a.Text, b.Text)
 		}
 	})
 }
 
-func TestOfTwoConnectionsOfAPeerTheOtherIsCalledWhenOneLeaves(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		old, fresh, rest := s.enter("shy"), s.enter("shy"), s.plain("rest")
+func TestTheOtherConnectionOfAPeerGetsRequestsWhenOneLeaves(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		old, fresh, rest := s.peer("shy"), s.peer("shy"), s.plainSession("rest")
 		first := s.ask(rest, core.Request{To: core.ToAgent("shy"), Content: "?"})
 		fresh.answerQuery("the latest")
 		s.ended(first)
-		fresh.leave()
+		fresh.disconnect()
 		second := s.ask(rest, core.Request{To: core.ToAgent("shy"), Content: "?"})
 		old.answerQuery("the other")
 		if got := s.ended(second); got.Text != "the other" {
 			t.Errorf("got %+v, want the other", got)
 		}
-		// Whoever says what it can do goes first, as long as the other has nothing to do.
+		// A connection with capabilities goes first, as long as the other is idle.
 		able := s.agent("shy", `{"domains":["d"]}`)
 		third := s.ask(rest, core.Request{To: core.ToAgent("shy"), Content: "?"})
 		able.answerQuery("the able")
@@ -101,57 +101,57 @@ func TestOfTwoConnectionsOfAPeerTheOtherIsCalledWhenOneLeaves(t *testing.T) {
 	})
 }
 
-func TestAnAgentOfAnotherDialectTakesTheIDOfAPeerThatOnlyAsks(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit := s.enter("kit")
+func TestAnAgentOfAnotherDialectTakesTheIDOfAPeerThatIsNoAgent(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit := s.peer("kit")
 		agent := s.plainAgent("kit", core.Card{})
-		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
+		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
 		s.report(agent, task, core.Done{Text: "the agent"})
 		if got := s.ended(task); got.Text != "the agent" {
 			t.Errorf("got %+v, want the agent's answer", got)
 		}
-		kit.silent()
-		kit.say(`{"id":"c","kind":"capabilities","payload":{}}`)
+		kit.expectNothing()
+		kit.send(`{"id":"c","kind":"capabilities","payload":{}}`)
 		kit.refused("c", wire.CodeConflict, "kit")
 	})
 }
 
-func TestAPeerIsNotAskedByItself(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit := s.enter("kit")
+func TestAPeerGetsNoRequestOfItsOwn(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit := s.peer("kit")
 		for _, to := range []string{"kit", alias("kit")} {
-			kit.say(`{"id":"q-%s","to":"%s","kind":"query","payload":{"question":"?"}}`, to, to)
+			kit.send(`{"id":"q-%s","to":"%s","kind":"query","payload":{"question":"?"}}`, to, to)
 			kit.refused("q-"+to, wire.CodeLoop, "kit")
 		}
-		// But by who was asked: what that works on then stands above.
+		// The assigned agent may ask it: that task is its cause.
 		fam := s.agent("fam", `{"max_concurrent_tasks":2}`)
-		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"when?"}}`)
+		kit.send(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"when?"}}`)
 		id := fam.expect(wire.KindQuery).ID
-		fam.say(`{"id":"q2","ref":"%s","to":"kit","kind":"query","payload":{"question":"which week?"}}`, id)
+		fam.send(`{"id":"q2","ref":"%s","to":"kit","kind":"query","payload":{"question":"which week?"}}`, id)
 		e := kit.expect(wire.KindQuery)
-		kit.say(`{"id":"q3","ref":"%s","to":"fam","kind":"query","payload":{"question":"which have you?"}}`, e.ID)
+		kit.send(`{"id":"q3","ref":"%s","to":"fam","kind":"query","payload":{"question":"which have you?"}}`, e.ID)
 		kit.refused("q3", wire.CodeLoop, "fam")
-		kit.say(`{"id":"r2","ref":"%s","kind":"response","payload":{"summary":"this"}}`, e.ID)
+		kit.send(`{"id":"r2","ref":"%s","kind":"response","payload":{"summary":"this"}}`, e.ID)
 		fam.expect(wire.KindResponse)
-		fam.say(`{"id":"r1","ref":"%s","kind":"response","payload":{"summary":"Monday"}}`, id)
+		fam.send(`{"id":"r1","ref":"%s","kind":"response","payload":{"summary":"Monday"}}`, id)
 		kit.expect(wire.KindResponse)
 	})
 }
 
 func TestAnAgentOfAnotherDialectIsAddressedByItsHexAlias(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		agent := s.plainAgent("shout", core.Card{})
-		kit := s.enter("kit")
+		kit := s.peer("kit")
 		for i, to := range []string{alias("shout"), strings.ToUpper(alias("shout")), "ed25519." + alias("shout"), "shout"} {
 			id := "q" + string(rune('0'+i))
-			kit.say(`{"id":"%s","kind":"query","to":"%s","payload":{"question":"hello"}}`, id, to)
+			kit.send(`{"id":"%s","kind":"query","to":"%s","payload":{"question":"hello"}}`, id, to)
 			s.report(agent, s.assigned(agent), core.Done{Text: "HELLO"})
-			s.news(agent)
+			s.nextBatch(agent)
 			if got := expect[wire.Response](kit, wire.KindResponse, id); got.Summary != "HELLO" {
 				t.Errorf("to %s: got %+v, want HELLO", to, got)
 			}
 		}
-		kit.say(`{"id":"ping","kind":"ping","to":"%s"}`, alias("hub"))
+		kit.send(`{"id":"ping","kind":"ping","to":"%s"}`, alias("hub"))
 		if got := expect[wire.Pong](kit, wire.KindPong, "ping"); got.AgentName != acp.DefaultHubName {
 			t.Errorf("to the alias of the hub: got %+v, want the hub", got)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// halfway is what an agent says before it fails.
-func halfway() []core.Body {
+// partialAnswer returns the events that an agent sends before it fails.
+func partialAnswer() []core.Body {
 	return []core.Body{
 		core.Text{Text: "roses "}, core.Thinking{Text: "hm"}, core.Text{Text: "are"}, core.File{Name: "f", Data: []byte{0}}, core.Usage{Input: 3, Output: 4},
 	}
@@ -21,13 +21,13 @@ func halfway() []core.Body {
 
 const halfwayPartial = `{"summary":"roses are","data":{"files":[{"name":"f","data":"AA=="}]},"tokens_used":7}`
 
-func TestWhatWasSaidBeforeAFailureReachesWhoAsked(t *testing.T) {
+func TestAPartialAnswerBeforeAFailureReachesTheRequester(t *testing.T) {
 	query := `{"id":"q1","to":"poet","kind":"query","payload":{"question":"?","deadline_ms":5000}}`
 	delegate := `{"id":"q1","to":"poet","kind":"delegate","payload":{"task":"!","deadline_ms":5000}}`
 	failed := core.Failed{Fault: core.NewFault(core.CodeBudget, "no money")}
 	for name, c := range map[string]struct {
 		ask  string
-		end  core.Body // nil lets the time pass
+		end  core.Body // nil lets the deadline pass
 		want string
 	}{
 		"failed":     {query, failed, `{"code":"budget","message":"no money","retryable":false,"partial":` + halfwayPartial + `}`},
@@ -37,14 +37,14 @@ func TestWhatWasSaidBeforeAFailureReachesWhoAsked(t *testing.T) {
 		"delegate 2": {delegate, core.Cancelled{Reason: "stop"}, `{"status":"failed","outcome":"roses are","data":{"files":[{"name":"f","data":"AA=="}]},"error":"cancelled: stop","tokens_used":7,"task_ref":"!"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
-				poet, kit := s.plainAgent("poet", core.Card{}), s.enter("kit")
-				kit.say("%s", c.ask)
+			withHub(t, func(t *testing.T, s *setup) {
+				poet, kit := s.plainAgent("poet", core.Card{}), s.peer("kit")
+				kit.send("%s", c.ask)
 				if c.ask == delegate {
 					kit.expect(wire.KindAck)
 				}
 				task := s.assigned(poet)
-				s.report(poet, task, halfway()...)
+				s.report(poet, task, partialAnswer()...)
 				if c.end != nil {
 					s.report(poet, task, c.end)
 				}
@@ -60,12 +60,12 @@ func TestWhatWasSaidBeforeAFailureReachesWhoAsked(t *testing.T) {
 	}
 }
 
-func TestAPeerWithTheExtensionIsToldAFailureWithoutWhatItHas(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		poet, kit := s.plainAgent("poet", core.Card{}), s.enter("kit").live()
-		kit.say(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
-		s.report(poet, s.assigned(poet), append(halfway(), core.Failed{Fault: core.NewFault(core.CodeBudget, "no money")})...)
-		progress, last := kit.told("q1")
+func TestAFailureDoesNotRepeatWhatProgressBrought(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		poet, kit := s.plainAgent("poet", core.Card{}), s.peer("kit").declareProgress()
+		kit.send(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
+		s.report(poet, s.assigned(poet), append(partialAnswer(), core.Failed{Fault: core.NewFault(core.CodeBudget, "no money")})...)
+		progress, last := kit.readProgress("q1")
 		var text strings.Builder
 		for _, e := range progress {
 			text.WriteString(wire.TextOf(e.Payload, "text"))
@@ -76,14 +76,14 @@ func TestAPeerWithTheExtensionIsToldAFailureWithoutWhatItHas(t *testing.T) {
 	})
 }
 
-func TestAnEndThatIsTranslatedTellsAPeerWithTheExtensionWhatItAloneHas(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		fam, kit := s.agent("fam", `{"extensions":["progress"]}`), s.enter("kit").live()
-		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
+func TestATranslatedEndBringsWhatProgressDidNot(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		fam, kit := s.agent("fam", `{"extensions":["progress"]}`), s.peer("kit").declareProgress()
+		kit.send(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
 		fam.expect(wire.KindQuery)
-		fam.say(`{"id":"p1","kind":"progress","ref":"q1","payload":{"seq":1,"thinking":"hm"}}`)
-		fam.say(`{"id":"e","kind":"result","ref":"q1","payload":{"status":"failed","outcome":"half of it","error":"no flour"}}`)
-		progress, last := kit.told("q1")
+		fam.send(`{"id":"p1","kind":"progress","ref":"q1","payload":{"seq":1,"thinking":"hm"}}`)
+		fam.send(`{"id":"e","kind":"result","ref":"q1","payload":{"status":"failed","outcome":"half of it","error":"no flour"}}`)
+		progress, last := kit.readProgress("q1")
 		want := `{"code":"internal","message":"no flour","retryable":false,"partial":{"summary":"half of it"}}`
 		if len(progress) != 1 || last.Kind != wire.KindError || string(last.Payload) != want {
 			t.Errorf("got %d pieces and %s %s, want one and an error %s", len(progress), last.Kind, last.Payload, want)
@@ -91,7 +91,7 @@ func TestAnEndThatIsTranslatedTellsAPeerWithTheExtensionWhatItAloneHas(t *testin
 	})
 }
 
-func TestWhatAnACPAgentSaidBeforeItFailedReachesOneWithoutTheExtension(t *testing.T) {
+func TestAPartialAnswerOfAnACPAgentReachesAPeerWithoutTheExtension(t *testing.T) {
 	const said = `{"id":"p1","kind":"progress","ref":"q1","payload":{"seq":1,"text":"ro"}}`
 	for name, c := range map[string]struct {
 		kind  string
@@ -113,24 +113,24 @@ func TestWhatAnACPAgentSaidBeforeItFailedReachesOneWithoutTheExtension(t *testin
 			`{"id":"e","kind":"result","ref":"q1","payload":{"status":"failed","outcome":"ro","error":"no flour"},"from":"fam","to":"kit"}`, "ro"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
-				fam, kit := s.agent("fam", `{"extensions":["progress"]}`), s.enter("kit")
-				kit.say(`{"id":"q1","to":"fam","kind":"%s","payload":{"question":"?","task":"!"}}`, c.kind)
+			withHub(t, func(t *testing.T, s *setup) {
+				fam, kit := s.agent("fam", `{"extensions":["progress"]}`), s.peer("kit")
+				kit.send(`{"id":"q1","to":"fam","kind":"%s","payload":{"question":"?","task":"!"}}`, c.kind)
 				if c.kind == "delegate" {
 					kit.expect(wire.KindAck)
 				}
 				fam.expect(wire.Kind(c.kind))
 				for _, e := range c.says {
-					fam.say("%s", e)
+					fam.send("%s", e)
 				}
 				if got := string(kit.next().Raw); got != c.want {
 					t.Errorf("got  %s\nwant %s", got, c.want)
 				}
-				task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
+				task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
 				id := fam.expect(wire.KindQuery).ID
 				for _, e := range c.says {
 					if c.kind == "query" {
-						fam.say("%s", strings.NewReplacer(`"q1"`, `"`+id+`"`, `"id":"`, `"id":"again`).Replace(e))
+						fam.send("%s", strings.NewReplacer(`"q1"`, `"`+id+`"`, `"id":"`, `"id":"again`).Replace(e))
 					}
 				}
 				if c.kind == "query" {
@@ -143,13 +143,13 @@ func TestWhatAnACPAgentSaidBeforeItFailedReachesOneWithoutTheExtension(t *testin
 	}
 }
 
-func TestWhatDoesNotFitIntoTheErrorIsLeftOutAndTheErrorSaysSo(t *testing.T) {
+func TestAPartialAnswerThatDoesNotFitIsOmittedAndTheErrorSaysSo(t *testing.T) {
 	long := strings.Repeat("x", wire.DefaultMaxEnvelopeBytes)
 	for kind, status := range map[wire.Kind]string{wire.KindQuery: "", wire.KindDelegate: wire.StatusFailed} {
 		t.Run(string(kind), func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
-				poet, kit := s.plainAgent("poet", core.Card{}), s.enter("kit")
-				kit.say(`{"id":"q1","to":"poet","kind":"%s","payload":{"question":"?","task":"!"}}`, kind)
+			withHub(t, func(t *testing.T, s *setup) {
+				poet, kit := s.plainAgent("poet", core.Card{}), s.peer("kit")
+				kit.send(`{"id":"q1","to":"poet","kind":"%s","payload":{"question":"?","task":"!"}}`, kind)
 				if kind == wire.KindDelegate {
 					kit.expect(wire.KindAck)
 				}
@@ -157,35 +157,35 @@ func TestWhatDoesNotFitIntoTheErrorIsLeftOutAndTheErrorSaysSo(t *testing.T) {
 				e := kit.next()
 				why := wire.TextOf(e.Payload, "message") + wire.TextOf(e.Payload, "error")
 				if wire.TextOf(e.Payload, "status") != status || !strings.Contains(string(e.Payload), "overloaded") || !strings.Contains(why, "no more (what was answered before has 1000000 bytes") {
-					t.Errorf("got %.300s, want it overloaded, and told what is left out", e.Raw)
+					t.Errorf("got %.300s, want overloaded, and a note of what is omitted", e.Raw)
 				}
 				s.counted("acp.refused.text", 1)
 			})
 		})
 	}
 	t.Run("of an ACP agent", func(t *testing.T) {
-		onStage(t, func(t *testing.T, s *stage) {
-			fam, kit := s.agent("fam", `{"extensions":["progress"]}`), s.enter("kit")
-			kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
+		withHub(t, func(t *testing.T, s *setup) {
+			fam, kit := s.agent("fam", `{"extensions":["progress"]}`), s.peer("kit")
+			kit.send(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
 			fam.expect(wire.KindQuery)
 			for i := range 2 {
-				fam.say(`{"id":"p%d","kind":"progress","ref":"q1","payload":{"seq":%d,"text":"%s"}}`, i, i, long[:600_000])
+				fam.send(`{"id":"p%d","kind":"progress","ref":"q1","payload":{"seq":%d,"text":"%s"}}`, i, i, long[:600_000])
 			}
-			fam.say(`{"id":"e","kind":"error","ref":"q1","payload":{"code":"overloaded","message":"no more","retryable":true}}`)
+			fam.send(`{"id":"e","kind":"error","ref":"q1","payload":{"code":"overloaded","message":"no more","retryable":true}}`)
 			if got := expect[wire.Error](kit, wire.KindError, "q1"); got.Code != wire.CodeOverloaded || !got.Retryable || !strings.Contains(got.Message, "1200000 bytes") {
-				t.Errorf("got %+v, want it overloaded, and told what is left out", &got)
+				t.Errorf("got %+v, want overloaded, and a note of what is omitted", &got)
 			}
 			s.counted("acp.refused.text", 1)
 		})
 	})
 }
 
-func TestBothOfOurEndsKeepWhatWasSaidBeforeAFailure(t *testing.T) {
+func TestClientAndAgentKeepThePartialAnswerOfAFailure(t *testing.T) {
 	for _, noProgress := range []bool{true, false} {
 		for _, progress := range []bool{true, false} {
-			onStage(t, func(t *testing.T, s *stage) {
-				s.employ(core.Card{ID: "poet"}, acpclient.WorkOptions{NoProgress: noProgress}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
-					for _, b := range halfway() {
+			withHub(t, func(t *testing.T, s *setup) {
+				s.work(core.Card{ID: "poet"}, acpclient.WorkOptions{NoProgress: noProgress}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+					for _, b := range partialAnswer() {
 						if err := say(b); err != nil {
 							return err
 						}
@@ -205,25 +205,25 @@ func TestBothOfOurEndsKeepWhatWasSaidBeforeAFailure(t *testing.T) {
 	}
 }
 
-func TestOurEndSaysWhenWhatItSaidBeforeAFailureDoesNotFit(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		s.employ(core.Card{ID: "poet"}, acpclient.WorkOptions{NoProgress: true}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+func TestTheAgentEndReportsAPartialAnswerThatDoesNotFit(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		s.work(core.Card{ID: "poet"}, acpclient.WorkOptions{NoProgress: true}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 			return errors.Join(say(core.Text{Text: strings.Repeat("x", wire.DefaultMaxEnvelopeBytes)}), core.NewFault(core.CodeBudget, "no money"))
 		})
-		got := s.ended(s.ask(s.plain("rest"), core.Request{To: core.ToAgent("poet"), Content: "?"}))
+		got := s.ended(s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("poet"), Content: "?"}))
 		if got.Fault == nil || got.Fault.Code != core.CodeBudget || !strings.Contains(got.Fault.Message, "1000000 bytes") {
-			t.Errorf("got %+v, want budget, and told what is left out", got.Fault)
+			t.Errorf("got %+v, want budget, and a note of what is omitted", got.Fault)
 		}
 	})
 }
 
-func TestAFailureIsWorthAnotherTryUnlessSomethingWasSaid(t *testing.T) {
+func TestAFailureIsRetriedUnlessThereWasOutput(t *testing.T) {
 	for partial, retried := range map[string]bool{``: true, `,"partial":{}`: true, `,"partial":{"tokens_used":5}`: true, `,"partial":{"summary":"ro"}`: false} {
-		onStage(t, func(t *testing.T, s *stage) {
+		withHub(t, func(t *testing.T, s *setup) {
 			one, two := s.agent("one", `{"domains":["d"]}`), s.agent("two", `{"domains":["d"]}`)
-			task := s.ask(s.plain("rest"), core.Request{To: core.ToDomain("d"), Content: "?", Deadline: time.Now().Add(time.Second)})
+			task := s.ask(s.plainSession("rest"), core.Request{To: core.ToDomain("d"), Content: "?", Deadline: time.Now().Add(time.Second)})
 			id := one.expect(wire.KindQuery).ID
-			one.say(`{"id":"e","kind":"error","ref":"%s","payload":{"code":"overloaded","message":"no","retryable":true%s}}`, id, partial)
+			one.send(`{"id":"e","kind":"error","ref":"%s","payload":{"code":"overloaded","message":"no","retryable":true%s}}`, id, partial)
 			if retried {
 				two.answerQuery("roses")
 			}

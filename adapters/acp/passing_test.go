@@ -11,59 +11,59 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestBetweenACPPeersAnEnvelopePassesWithUnknownFieldsUntouched(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit, fam := s.enter("kit"), s.agent("fam", `{"domains":["family"]}`)
-		kit.say(`{"v":1, "id":"q1","x-trace":{"a":[1, 2.50]},"from":"kit","to":"domain:family","ts":17,"kind":"query","ref":null,"payload":{"question":"wh\u00e9n?  ","mood":1.0e2,"deadline_ms":5000}}`)
+func TestAnEnvelopePassesBetweenACPPeersWithUnknownFieldsUntouched(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit, fam := s.peer("kit"), s.agent("fam", `{"domains":["family"]}`)
+		kit.send(`{"v":1, "id":"q1","x-trace":{"a":[1, 2.50]},"from":"kit","to":"domain:family","ts":17,"kind":"query","ref":null,"payload":{"question":"wh\u00e9n?  ","mood":1.0e2,"deadline_ms":5000}}`)
 		want := `{"v":1, "id":"q1","x-trace":{"a":[1, 2.50]},"from":"kit","to":"fam","ts":17,"kind":"query","ref":null,"payload":{"question":"wh\u00e9n?  ","mood":1.0e2,"deadline_ms":5000}}`
 		if got := string(fam.expect(wire.KindQuery).Raw); got != want {
 			t.Errorf("the query:\ngot  %s\nwant %s", got, want)
 		}
-		fam.say(`{"v":1,"id":"r1","from":"fam","to":"somebody","ts":18,"kind":"response","ref":"q1","payload":{"data":{"z": 1e3},"summary":"Mon","confidence":0.90},"x":null}`)
+		fam.send(`{"v":1,"id":"r1","from":"fam","to":"somebody","ts":18,"kind":"response","ref":"q1","payload":{"data":{"z": 1e3},"summary":"Mon","confidence":0.90},"x":null}`)
 		want = `{"v":1,"id":"r1","from":"fam","to":"kit","ts":18,"kind":"response","ref":"q1","payload":{"data":{"z": 1e3},"summary":"Mon","confidence":0.90},"x":null}`
 		if got := string(kit.expect(wire.KindResponse).Raw); got != want {
 			t.Errorf("the response:\ngot  %s\nwant %s", got, want)
 		}
 
-		kit.say(`{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do","y":1}}`)
+		kit.send(`{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do","y":1}}`)
 		kit.expect(wire.KindAck)
 		if got, want := string(fam.expect(wire.KindDelegate).Raw), `{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do","y":1},"from":"kit"}`; got != want {
 			t.Errorf("the delegate:\ngot  %s\nwant %s", got, want)
 		}
-		fam.say(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
-		fam.say(`{"id":"r2","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done","z":true}}`)
+		fam.send(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
+		fam.send(`{"id":"r2","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done","z":true}}`)
 		if got, want := string(kit.expect(wire.KindResult).Raw), `{"id":"r2","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done","z":true},"from":"fam","to":"kit"}`; got != want {
 			t.Errorf("the result:\ngot  %s\nwant %s", got, want)
 		}
 
-		kit.say(`{"id":"q2","to":"fam","kind":"query","payload":{"question":"?"}}`)
+		kit.send(`{"id":"q2","to":"fam","kind":"query","payload":{"question":"?"}}`)
 		fam.expect(wire.KindQuery)
-		fam.say(`{"id":"e2","kind":"error","ref":"q2","payload":{"code":"out_of_milk","message":"go","retryable":false,"shop":"corner"}}`)
+		fam.send(`{"id":"e2","kind":"error","ref":"q2","payload":{"code":"out_of_milk","message":"go","retryable":false,"shop":"corner"}}`)
 		if got := kit.expect(wire.KindError); !strings.Contains(string(got.Raw), `"out_of_milk","message":"go","retryable":false,"shop":"corner"`) {
 			t.Errorf("the error: got %s, want it as it came", got.Raw)
 		}
 
-		kit.say(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","data":{"b": 1},"importance":"high","ttl":5}}`)
+		kit.send(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","data":{"b": 1},"importance":"high","ttl":5}}`)
 		if got, want := string(fam.expect(wire.KindNotify).Raw), `{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","data":{"b": 1},"importance":"high","ttl":5},"from":"kit"}`; got != want {
 			t.Errorf("the notify:\ngot  %s\nwant %s", got, want)
 		}
 	})
 }
 
-func TestAnIDThatTheAgentKnowsFromSomebodyElseIsReplacedAndRefFollows(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit, bob, fam := s.enter("kit"), s.enter("bob"), s.agent("fam", `{"max_concurrent_tasks":2}`)
-		kit.say(`{"id":"1","to":"fam","kind":"query","payload":{"question":"kit?"}}`)
+func TestAnIDThatTheAgentHasFromAnotherPeerIsReplacedAndRefFollows(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit, bob, fam := s.peer("kit"), s.peer("bob"), s.agent("fam", `{"max_concurrent_tasks":2}`)
+		kit.send(`{"id":"1","to":"fam","kind":"query","payload":{"question":"kit?"}}`)
 		if got := fam.expect(wire.KindQuery); got.ID != "1" || got.From != "kit" {
 			t.Errorf("got %s, want it as it came from kit", got.Raw)
 		}
-		bob.say(`{"id":"1","to":"fam","kind":"query","payload":{"question":"bob?"}}`)
+		bob.send(`{"id":"1","to":"fam","kind":"query","payload":{"question":"bob?"}}`)
 		other := fam.expect(wire.KindQuery)
 		if other.ID == "1" || other.From != "bob" {
 			t.Errorf("got %s, want it from bob with an id of its own", other.Raw)
 		}
-		fam.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"bob!"}}`, other.ID)
-		fam.say(`{"id":"r2","kind":"response","ref":"1","payload":{"summary":"kit!"}}`)
+		fam.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"bob!"}}`, other.ID)
+		fam.send(`{"id":"r2","kind":"response","ref":"1","payload":{"summary":"kit!"}}`)
 		if got := expect[wire.Response](bob, wire.KindResponse, "1"); got.Summary != "bob!" {
 			t.Errorf("bob: got %+v, want bob!", got)
 		}
@@ -74,85 +74,85 @@ func TestAnIDThatTheAgentKnowsFromSomebodyElseIsReplacedAndRefFollows(t *testing
 }
 
 func TestUnknownKindsPassBetweenACPPeersBothWays(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit, fam := s.enter("kit"), s.agent("fam", `{}`)
-		for i := range 3 { // it is no loop to answer one another
+	withHub(t, func(t *testing.T, s *setup) {
+		kit, fam := s.peer("kit"), s.agent("fam", `{}`)
+		for i := range 3 { // answering one another is no loop
 			id := string(rune('0' + i))
-			kit.say(`{"id":"s%s","from":"kit","to":"fam","kind":"negotiate","payload":{"topic":"a.>"},"x":1}`, id)
+			kit.send(`{"id":"s%s","from":"kit","to":"fam","kind":"negotiate","payload":{"topic":"a.>"},"x":1}`, id)
 			if got, want := string(fam.expect("negotiate").Raw), `{"id":"s`+id+`","from":"kit","to":"fam","kind":"negotiate","payload":{"topic":"a.>"},"x":1}`; got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
-			fam.say(`{"id":"t%s","kind":"agreed","ref":"s%s","payload":{},"y":2}`, id, id)
+			fam.send(`{"id":"t%s","kind":"agreed","ref":"s%s","payload":{},"y":2}`, id, id)
 			if got, want := string(kit.expect("agreed").Raw), `{"id":"t`+id+`","kind":"agreed","ref":"s`+id+`","payload":{},"y":2,"from":"fam","to":"kit"}`; got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		}
-		kit.say(`{"id":"s4","to":"fam","kind":"frobnicate"}`)
+		kit.send(`{"id":"s4","to":"fam","kind":"frobnicate"}`)
 		fam.expect("frobnicate")
-		fam.say(`{"id":"t4","kind":"error","ref":"s4","payload":{"code":"unknown_kind","message":"what?","z":1}}`)
+		fam.send(`{"id":"t4","kind":"error","ref":"s4","payload":{"code":"unknown_kind","message":"what?","z":1}}`)
 		if got := kit.expect(wire.KindError); got.Ref != "s4" || got.From != "fam" || !strings.Contains(string(got.Raw), `"z":1`) {
 			t.Errorf("got %s, want the error of fam as it came", got.Raw)
 		}
-		// A kind that nobody answers takes no slot, and its end is not told.
-		kit.say(`{"id":"s5","to":"fam","kind":"fyi"}`)
+		// A kind that nobody answers takes no slot, and its end is not sent.
+		kit.send(`{"id":"s5","to":"fam","kind":"fyi"}`)
 		fam.expect("fyi")
-		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?","deadline_ms":120000}}`)
+		kit.send(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?","deadline_ms":120000}}`)
 		fam.expect(wire.KindQuery)
 		time.Sleep(time.Minute)
-		fam.silent()
-		kit.silent()
-		fam.say(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"still here"}}`)
+		fam.expectNothing()
+		kit.expectNothing()
+		fam.send(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"still here"}}`)
 		kit.expect(wire.KindResponse)
 	})
 }
 
-func TestAnUnknownKindForAnybodyElseIsRefused(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestAnUnknownKindForAnotherDialectIsRefused(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		s.plainAgent("shout", core.Card{Features: core.FeatureNotices})
-		kit := s.enter("kit")
+		kit := s.peer("kit")
 		for i, to := range []string{"shout", "hub", "*", "", "capability:x"} {
 			id := "u" + string(rune('0'+i))
-			kit.say(`{"id":"%s","to":"%s","kind":"frobnicate"}`, id, to)
+			kit.send(`{"id":"%s","to":"%s","kind":"frobnicate"}`, id, to)
 			kit.refused(id, wire.CodeUnknownKind, "frobnicate")
 		}
-		kit.say(`{"id":"u9","to":"nobody","kind":"frobnicate"}`)
+		kit.send(`{"id":"u9","to":"nobody","kind":"frobnicate"}`)
 		kit.refused("u9", wire.CodePeerNotFound, "nobody")
 	})
 }
 
 func TestAnUnknownKindInAnswerToAQuestionPassesAndTheAnswerFollows(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit, fam := s.enter("kit"), s.agent("fam", `{}`)
-		kit.say(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
+	withHub(t, func(t *testing.T, s *setup) {
+		kit, fam := s.peer("kit"), s.agent("fam", `{}`)
+		kit.send(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
 		fam.expect(wire.KindQuery)
-		fam.say(`{"id":"m1","kind":"mood","ref":"q1","payload":{"mood":"good"}}`)
+		fam.send(`{"id":"m1","kind":"mood","ref":"q1","payload":{"mood":"good"}}`)
 		if got := kit.expect("mood"); got.Ref != "q1" || got.From != "fam" {
 			t.Errorf("got %s, want it from fam with ref q1", got.Raw)
 		}
-		fam.say(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"x"}}`)
+		fam.send(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"x"}}`)
 		kit.expect(wire.KindResponse)
 
-		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
+		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
 		id := fam.expect(wire.KindQuery).ID
-		fam.say(`{"id":"m2","kind":"mood","ref":"%s"}`, id)
+		fam.send(`{"id":"m2","kind":"mood","ref":"%s"}`, id)
 		fam.refused("m2", wire.CodeUnknownKind, "mood")
-		fam.say(`{"id":"r2","kind":"response","ref":"%s","payload":{"summary":"x"}}`, id)
+		fam.send(`{"id":"r2","kind":"response","ref":"%s","payload":{"summary":"x"}}`, id)
 		s.ended(task)
 	})
 }
 
-func TestProgressPassesBetweenACPPeersAsItCame(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit, fam := s.enter("kit"), s.agent("fam", `{"extensions":["progress"]}`)
-		plain := s.enter("plain")
-		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
+func TestProgressPassesBetweenACPPeersUnchanged(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit, fam := s.peer("kit"), s.agent("fam", `{"extensions":["progress"]}`)
+		plain := s.peer("plain")
+		kit.send(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
 		kit.expect(wire.KindHello)
-		for _, a := range []*actor{kit, plain} {
-			a.say(`{"id":"q-%s","to":"fam","kind":"query","payload":{"question":"?"}}`, a.name)
+		for _, a := range []*peer{kit, plain} {
+			a.send(`{"id":"q-%s","to":"fam","kind":"query","payload":{"question":"?"}}`, a.name)
 			fam.expect(wire.KindQuery)
-			fam.say(`{"id":"p1-%s","kind":"progress","ref":"q-%s","payload":{"seq":1,"text":"ro","w":0.50}}`, a.name, a.name)
-			fam.say(`{"id":"p2-%s","kind":"progress","ref":"q-%s","payload":{"seq":2,"text":"ses"}}`, a.name, a.name)
-			fam.say(`{"id":"r-%s","kind":"response","ref":"q-%s","payload":{"summary":"a poem","data":null,"w":0.70}}`, a.name, a.name)
+			fam.send(`{"id":"p1-%s","kind":"progress","ref":"q-%s","payload":{"seq":1,"text":"ro","w":0.50}}`, a.name, a.name)
+			fam.send(`{"id":"p2-%s","kind":"progress","ref":"q-%s","payload":{"seq":2,"text":"ses"}}`, a.name, a.name)
+			fam.send(`{"id":"r-%s","kind":"response","ref":"q-%s","payload":{"summary":"a poem","data":null,"w":0.70}}`, a.name, a.name)
 		}
 		if got, want := string(kit.expect(wire.KindProgress).Raw), `{"id":"p1-kit","kind":"progress","ref":"q-kit","payload":{"seq":1,"text":"ro","w":0.50},"from":"fam","to":"kit"}`; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -161,17 +161,17 @@ func TestProgressPassesBetweenACPPeersAsItCame(t *testing.T) {
 		if got := expect[wire.Response](kit, wire.KindResponse, "q-kit"); got.Summary != "a poem" {
 			t.Errorf("with the extension: got %+v, want the response as it came", got)
 		}
-		// Who did not get the pieces gets them whole in the end, and the rest as it came.
+		// A peer that did not get the pieces gets the whole text with the end, and the rest unchanged.
 		if got, want := string(plain.expect(wire.KindResponse).Raw), `{"id":"r-plain","kind":"response","ref":"q-plain","payload":{"summary":"roses","data":null,"w":0.70},"from":"fam","to":"plain"}`; got != want {
 			t.Errorf("without the extension:\ngot  %s\nwant %s", got, want)
 		}
 	})
 }
 
-func TestTwoWorkingEndsPassA900KilobyteAnswerWhole(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestA900KilobyteAnswerArrivesWhole(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		text := strings.Repeat(strings.Repeat("0123456789", 6)+"é\n", 900<<10/63)
-		s.employ(core.Card{ID: "echo", MaxConcurrent: 2}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+		s.work(core.Card{ID: "echo", MaxConcurrent: 2}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 			if r.Domain == "whole" {
 				return say(core.Done{Text: text})
 			}

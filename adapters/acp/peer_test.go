@@ -16,41 +16,41 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
-func TestTheFirstFromBindsTheConnection(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit := s.stranger("kit")
-		kit.say(`{"id":"1","kind":"ping"}`)
+func TestTheFirstFromIsTheIdentityOfTheConnection(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit := s.silentPeer("kit")
+		kit.send(`{"id":"1","kind":"ping"}`)
 		kit.refused("1", wire.CodeInvalidEnvelope, "X-Agent-Id")
-		kit.say(`{"id":"2","from":"capability:x","kind":"ping"}`)
+		kit.send(`{"id":"2","from":"capability:x","kind":"ping"}`)
 		kit.refused("2", wire.CodeInvalidEnvelope, "reserved")
-		kit.say(`{"id":"3","from":"kit","kind":"ping"}`)
+		kit.send(`{"id":"3","from":"kit","kind":"ping"}`)
 		kit.expect(wire.KindDiscover)
 		expect[wire.Pong](kit, wire.KindPong, "3")
-		kit.say(`{"id":"4","kind":"ping"}`)
+		kit.send(`{"id":"4","kind":"ping"}`)
 		expect[wire.Pong](kit, wire.KindPong, "4")
-		kit.say(`{"id":"5","from":"%s","kind":"ping"}`, alias("kit"))
+		kit.send(`{"id":"5","from":"%s","kind":"ping"}`, alias("kit"))
 		expect[wire.Pong](kit, wire.KindPong, "5")
-		kit.say(`{"id":"6","from":"eve","kind":"ping"}`)
+		kit.send(`{"id":"6","from":"eve","kind":"ping"}`)
 		kit.refused("6", wire.CodeNotAuthorized, `"kit"`)
-		kit.say(`{"id":"7","from":"kit","kind":"ping"}`)
+		kit.send(`{"id":"7","from":"kit","kind":"ping"}`)
 		expect[wire.Pong](kit, wire.KindPong, "7")
 	})
 }
 
-func TestTheIdentityOfTheConnectionBindsItFromTheStart(t *testing.T) {
+func TestAStatedIdentityHoldsFromTheStart(t *testing.T) {
 	for name, opts := range map[string]acp.Options{
 		"stated":        {AgentID: "kit"},
 		"authenticated": {Principal: core.Principal{ID: "kit", Authenticated: true}},
 		"both":          {AgentID: "kit", Principal: core.Principal{ID: "alice", Authenticated: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
-				conn, ended := s.plug(opts)
-				kit := &actor{s, conn, ended, "kit"}
+			withHub(t, func(t *testing.T, s *setup) {
+				conn, ended := s.connect(opts)
+				kit := &peer{s, conn, ended, "kit"}
 				kit.expect(wire.KindDiscover)
-				kit.say(`{"id":"1","from":"eve","kind":"ping"}`)
+				kit.send(`{"id":"1","from":"eve","kind":"ping"}`)
 				kit.refused("1", wire.CodeNotAuthorized, "kit")
-				kit.say(`{"id":"2","kind":"capabilities"}`)
+				kit.send(`{"id":"2","kind":"capabilities"}`)
 				s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "kit is an agent")
 				a, _ := s.hub.Agent("kit")
 				if want := cmpOr(opts.Principal.ID, "kit"); a.Principal.ID != want || a.Principal.Dialect != acp.Dialect {
@@ -59,9 +59,9 @@ func TestTheIdentityOfTheConnectionBindsItFromTheStart(t *testing.T) {
 			})
 		})
 	}
-	onStage(t, func(t *testing.T, s *stage) {
-		conn, ended := s.plug(acp.Options{AgentID: "*"})
-		a := &actor{s, conn, ended, "*"}
+	withHub(t, func(t *testing.T, s *setup) {
+		conn, ended := s.connect(acp.Options{AgentID: "*"})
+		a := &peer{s, conn, ended, "*"}
 		a.refused("", wire.CodeInvalidEnvelope, "reserved")
 		if r := <-ended; r.Cause != link.Unauthorized {
 			t.Errorf("reason: got %s, want unauthorized", r.Error())
@@ -76,10 +76,10 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-func TestABadPeerGetsAnErrorEachTimeAndTheConnectionLivesOn(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit := s.enter("kit")
-		bob := s.enter("bob")
+func TestEachBadEnvelopeGetsAnErrorAndTheConnectionLivesOn(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit := s.peer("kit")
+		bob := s.peer("bob")
 		for _, c := range []struct {
 			say, ref string
 			code     wire.Code
@@ -94,30 +94,30 @@ func TestABadPeerGetsAnErrorEachTimeAndTheConnectionLivesOn(t *testing.T) {
 			{`{"v":3,"id":"1","kind":"ping"}`, "1", wire.CodeIncompatibleVersion, `"v":1`},
 			{`{"id":"1","kind":"hello","payload":{"protocol_versions":[2,3]}}`, "1", wire.CodeIncompatibleVersion, "[1]"},
 		} {
-			kit.say("%s", c.say)
+			kit.send("%s", c.say)
 			kit.refused(c.ref, c.code, c.about)
 		}
-		kit.say(`{"id":"1","kind":"ping"}`)
+		kit.send(`{"id":"1","kind":"ping"}`)
 		expect[wire.Pong](kit, wire.KindPong, "1")
-		bob.silent()
+		bob.expectNothing()
 	})
 }
 
 func TestAnErrorIsNeverAnsweredWithAnError(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit := s.enter("kit")
-		kit.say(`{"id":"1","kind":"error","ref":"x","payload":{"code":"internal","message":"oops"}}`)
-		kit.say(`{"id":"2","kind":"error","ref":"x","payload":{}}`)
-		kit.say(`{"id":"3","kind":"error","from":"eve","ref":"x","payload":{"code":"internal","message":"oops"}}`)
-		kit.say(`{"id":"4","kind":"ack","ref":"x","payload":{"accepted":true}}`)
-		kit.silent()
+	withHub(t, func(t *testing.T, s *setup) {
+		kit := s.peer("kit")
+		kit.send(`{"id":"1","kind":"error","ref":"x","payload":{"code":"internal","message":"oops"}}`)
+		kit.send(`{"id":"2","kind":"error","ref":"x","payload":{}}`)
+		kit.send(`{"id":"3","kind":"error","from":"eve","ref":"x","payload":{"code":"internal","message":"oops"}}`)
+		kit.send(`{"id":"4","kind":"ack","ref":"x","payload":{"accepted":true}}`)
+		kit.expectNothing()
 	})
 }
 
 func TestHelloIsAnsweredWithVersionAndFeatures(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit := s.enter("kit")
-		kit.say(`{"v":1,"id":"h1","from":"kit","to":"hub","kind":"hello","ref":null,"payload":{"protocol_versions":[1,2],"features":["delegate"]}}`)
+	withHub(t, func(t *testing.T, s *setup) {
+		kit := s.peer("kit")
+		kit.send(`{"v":1,"id":"h1","from":"kit","to":"hub","kind":"hello","ref":null,"payload":{"protocol_versions":[1,2],"features":["delegate"]}}`)
 		want := wire.Hello{
 			ProtocolVersions: []int64{1}, SelectedVersion: 1, AgentName: "Dragoman",
 			Features: []string{"delegate", "ack", "result", "cancel", "discover", "capabilities", "progress", "subscribe"},
@@ -128,16 +128,16 @@ func TestHelloIsAnsweredWithVersionAndFeatures(t *testing.T) {
 	})
 }
 
-func TestPingTellsTheTruthOfTheHubAndOfAnAgent(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit := s.enter("kit")
+func TestPingReturnsTheStateOfTheHubAndOfAnAgent(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit := s.peer("kit")
 		shout := s.plainAgent("shout", core.Card{Name: "Shout", MaxConcurrent: 2})
 		time.Sleep(90 * time.Second)
-		kit.say(`{"id":"p1","kind":"ping"}`)
+		kit.send(`{"id":"p1","kind":"ping"}`)
 		if got, want := expect[wire.Pong](kit, wire.KindPong, "p1"), pong("idle", 90, 0, "Dragoman"); got != want {
 			t.Errorf("the hub: got %+v, want %+v", got, want)
 		}
-		kit.say(`{"id":"q1","to":"shout","kind":"query","payload":{"question":"?"}}`)
+		kit.send(`{"id":"q1","to":"shout","kind":"query","payload":{"question":"?"}}`)
 		task := s.assigned(shout)
 		for _, c := range []struct {
 			to   string
@@ -147,7 +147,7 @@ func TestPingTellsTheTruthOfTheHubAndOfAnAgent(t *testing.T) {
 			{"shout", pong("busy", 90, 1, "Shout")},
 			{alias("shout"), pong("busy", 90, 1, "Shout")},
 		} {
-			kit.say(`{"id":"p-%s","to":"%s","kind":"ping"}`, c.to, c.to)
+			kit.send(`{"id":"p-%s","to":"%s","kind":"ping"}`, c.to, c.to)
 			if got := expect[wire.Pong](kit, wire.KindPong, "p-"+c.to); got != c.want {
 				t.Errorf("%s: got %+v, want %+v", c.to, got, c.want)
 			}
@@ -155,23 +155,23 @@ func TestPingTellsTheTruthOfTheHubAndOfAnAgent(t *testing.T) {
 		s.report(shout, task, core.Done{})
 		kit.expect(wire.KindResponse)
 		shout.SetLoad(core.LoadOverloaded)
-		kit.say(`{"id":"p4","kind":"ping"}`)
+		kit.send(`{"id":"p4","kind":"ping"}`)
 		if got := expect[wire.Pong](kit, wire.KindPong, "p4"); got.Status != "overloaded" {
 			t.Errorf("the hub when nobody has room: got %+v, want overloaded", got)
 		}
-		kit.say(`{"id":"p5","to":"nobody","kind":"ping"}`)
+		kit.send(`{"id":"p5","to":"nobody","kind":"ping"}`)
 		kit.refused("p5", wire.CodePeerNotFound, "nobody")
-		kit.say(`{"id":"p6","to":"*","kind":"ping"}`)
+		kit.send(`{"id":"p6","to":"*","kind":"ping"}`)
 		kit.refused("p6", wire.CodeInvalidEnvelope, "one agent")
 	})
 }
 
-func TestDiscoverTellsWhatOneAgentCanDoAndWhatAllCanDo(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestDiscoverReturnsTheCapabilitiesOfOneAgentAndOfAll(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		s.plainAgent("shout", core.Card{Name: "Shout", Domains: []string{"text", "family"}, Capabilities: []string{"upper"}, Tools: []string{"tr"}, MaxConcurrent: 3, Model: "m"})
 		s.agent("fam", `{"agent_name":"Fam","domains":["family"],"channels":["imessage"],"max_concurrent_tasks":4}`)
-		kit := s.enter("kit")
-		kit.say(`{"id":"1","to":"shout","kind":"discover"}`)
+		kit := s.peer("kit")
+		kit.send(`{"id":"1","to":"shout","kind":"discover"}`)
 		want := wire.Capabilities{
 			AgentName: "Shout", Domains: []string{"text", "family"}, Channels: []string{}, Tools: []string{"tr"}, MaxConcurrentTasks: new(int64(3)),
 			Model: "m", Capabilities: []string{"upper"},
@@ -179,7 +179,7 @@ func TestDiscoverTellsWhatOneAgentCanDoAndWhatAllCanDo(t *testing.T) {
 		if diff := cmp.Diff(want, expect[wire.Capabilities](kit, wire.KindCapabilities, "1")); diff != "" {
 			t.Errorf("one agent (-want +got):\n%s", diff)
 		}
-		kit.say(`{"id":"2","kind":"discover","payload":{}}`)
+		kit.send(`{"id":"2","kind":"discover","payload":{}}`)
 		want = wire.Capabilities{
 			AgentName: "Dragoman", Domains: []string{"family", "text"}, Channels: []string{"imessage"}, Tools: []string{"tr"}, MaxConcurrentTasks: new(int64(7)),
 			Capabilities: []string{"upper"}, Extensions: []string{"progress", "subscribe"},
@@ -191,45 +191,45 @@ func TestDiscoverTellsWhatOneAgentCanDoAndWhatAllCanDo(t *testing.T) {
 		if diff := cmp.Diff(want, expect[wire.Capabilities](kit, wire.KindCapabilities, "2")); diff != "" {
 			t.Errorf("the hub (-want +got):\n%s", diff)
 		}
-		kit.say(`{"id":"3","to":"nobody","kind":"discover"}`)
+		kit.send(`{"id":"3","to":"nobody","kind":"discover"}`)
 		kit.refused("3", wire.CodePeerNotFound, "nobody")
 	})
 }
 
-func TestAnIDThatWasSeenIsNotActedOnTwice(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestARepeatedEnvelopeIsNotActedOnTwice(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		shout := s.plainAgent("shout", core.Card{MaxConcurrent: 9})
-		kit, bob := s.enter("kit"), s.enter("bob")
-		kit.say(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?","deadline_ms":900000}}`)
+		kit, bob := s.peer("kit"), s.peer("bob")
+		kit.send(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?","deadline_ms":900000}}`)
 		task := s.assigned(shout)
-		kit.say(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?","deadline_ms":900000}}`)
-		bob.say(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?"}}`)
+		kit.send(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?","deadline_ms":900000}}`)
+		bob.send(`{"id":"1","to":"shout","kind":"query","payload":{"question":"?"}}`)
 		if other := s.assigned(shout); other.From().ID != "bob" {
 			t.Errorf("got a second task from %s, want one from bob, whose id it is", other.From().ID)
 		}
 		s.counted("acp.duplicate", 1)
 		s.report(shout, task, core.Done{Text: "!"})
 		kit.expect(wire.KindResponse)
-		kit.silent()
-		s.news(shout)
+		kit.expectNothing()
+		s.nextBatch(shout)
 		time.Sleep(acp.DefaultKeepIDs)
-		kit.say(`{"id":"1","kind":"ping"}`)
+		kit.send(`{"id":"1","kind":"ping"}`)
 		expect[wire.Pong](kit, wire.KindPong, "1")
 	})
 }
 
-func TestAnotherEnvelopeUnderAnIDThatWasSeenIsAConflict(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		doer, kit := s.plainAgent("doer", core.Card{MaxConcurrent: 9}), s.enter("kit")
+func TestAnotherEnvelopeWithASeenIDIsAConflict(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		doer, kit := s.plainAgent("doer", core.Card{MaxConcurrent: 9}), s.peer("kit")
 		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}})
 		defer x.Close()
-		kit.say(`{"id":"1","ts":1,"to":"doer","kind":"delegate","payload":{"task":"one"}}`)
+		kit.send(`{"id":"1","ts":1,"to":"doer","kind":"delegate","payload":{"task":"one"}}`)
 		kit.expect(wire.KindAck)
 		task := s.assigned(doer)
-		kit.say(`{"id":"1","ts":2,"to":"doer","kind":"delegate","payload":{"task":"one"}}`) // is the same
-		kit.say(`{"id":"1","ts":3,"to":"doer","kind":"delegate","payload":{"task":"two"}}`)
+		kit.send(`{"id":"1","ts":2,"to":"doer","kind":"delegate","payload":{"task":"one"}}`) // is the same envelope
+		kit.send(`{"id":"1","ts":3,"to":"doer","kind":"delegate","payload":{"task":"two"}}`)
 		kit.refused("1", wire.CodeConflict, "fresh id")
-		kit.say(`{"id":"1","to":"doer","kind":"notify","payload":{"topic":"a"}}`)
+		kit.send(`{"id":"1","to":"doer","kind":"notify","payload":{"topic":"a"}}`)
 		kit.refused("1", wire.CodeConflict, "fresh id")
 		for task, want := range map[string]int{"one": 200, "two": 409} {
 			if w := serve(x, "POST", "kit", fmt.Sprintf(`{"id":"1","to":"doer","kind":"delegate","payload":{"task":"%s"}}`, task)); w.Code != want {
@@ -247,13 +247,13 @@ func TestAnotherEnvelopeUnderAnIDThatWasSeenIsAConflict(t *testing.T) {
 	})
 }
 
-// grudging is a connection whose transport refuses the first message.
-type grudging struct {
+// refusingConn is a connection whose transport refuses the first message.
+type refusingConn struct {
 	link.Conn[[]byte, []byte]
 	reject *link.Reject
 }
 
-func (g *grudging) Receive(ctx context.Context) ([]byte, error) {
+func (g *refusingConn) Receive(ctx context.Context) ([]byte, error) {
 	if r := g.reject; r != nil {
 		g.reject = nil
 		return nil, r
@@ -261,43 +261,43 @@ func (g *grudging) Receive(ctx context.Context) ([]byte, error) {
 	return g.Conn.Receive(ctx)
 }
 
-func TestAMessageThatTheTransportRefusesIsAnErrorAndTheConnectionLivesOn(t *testing.T) {
+func TestAMessageRefusedByTheTransportGetsAnErrorAndTheConnectionLivesOn(t *testing.T) {
 	for cause, code := range map[link.Cause]wire.Code{link.TooLarge: wire.CodeTooLarge, link.Protocol: wire.CodeInvalidEnvelope} {
-		onStage(t, func(t *testing.T, s *stage) {
+		withHub(t, func(t *testing.T, s *setup) {
 			ours, theirs := pipe()
 			ended := make(chan link.Reason, 1)
 			go func() {
-				conn := &grudging{ours, &link.Reject{Cause: cause, Text: "the message has 7 bytes, the limit is 5"}}
+				conn := &refusingConn{ours, &link.Reject{Cause: cause, Text: "the message has 7 bytes, the limit is 5"}}
 				ended <- acp.Serve(context.Background(), s.hub, conn, acp.Options{Peers: s.peers})
 			}()
-			kit := &actor{s, theirs, ended, "kit"}
+			kit := &peer{s, theirs, ended, "kit"}
 			kit.refused("", code, "the limit is 5")
-			kit.say(`{"id":"1","from":"kit","kind":"ping"}`)
+			kit.send(`{"id":"1","from":"kit","kind":"ping"}`)
 			kit.expect(wire.KindDiscover)
 			kit.expect(wire.KindPong)
-			kit.leave()
+			kit.disconnect()
 		})
 	}
 }
 
-func TestARetryIsToldToAPeerWithTheExtension(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestARetryIsSentAsProgress(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		one, two := s.agent("one", `{"domains":["d"]}`), s.agent("two", `{"domains":["d"]}`)
-		kit := s.enter("kit")
-		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
+		kit := s.peer("kit")
+		kit.send(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
 		kit.expect(wire.KindHello)
-		kit.say(`{"id":"d1","to":"domain:d","kind":"delegate","payload":{"task":"do"}}`)
+		kit.send(`{"id":"d1","to":"domain:d","kind":"delegate","payload":{"task":"do"}}`)
 		kit.expect(wire.KindAck)
 		one.expect(wire.KindDelegate)
-		one.say(`{"id":"e1","kind":"error","ref":"d1","payload":{"code":"overloaded","message":"later","retryable":true}}`)
+		one.send(`{"id":"e1","kind":"error","ref":"d1","payload":{"code":"overloaded","message":"later","retryable":true}}`)
 		e := kit.expect(wire.KindProgress)
 		_, body, err := e.Progress()
 		if b, ok := body.(core.Retrying); !ok || err != nil || b.Agent != "one" || e.From != wire.HubID {
 			t.Errorf("got %s (%v), want the hub to tell that one is not tried again", e.Raw, err)
 		}
 		two.expect(wire.KindDelegate)
-		two.say(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
-		two.say(`{"id":"r1","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done"}}`)
+		two.send(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
+		two.send(`{"id":"r1","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done"}}`)
 		kit.expect(wire.KindResult)
 		s.counted("acp.folded.accepted", 1)
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestWhatIsKeptForAPeerThatIsAwayIsBoundedAndResultsThatAreLostAreCounted(t *testing.T) {
+func TestPendingResultsAreBoundedAndLostOnesAreCounted(t *testing.T) {
 	p, kit := NewPeers(PeersOptions{}), peerID{"kit", "kit"}
 	at := time.Now()
 	var due []pendingResult
@@ -26,7 +26,7 @@ func TestWhatIsKeptForAPeerThatIsAwayIsBoundedAndResultsThatAreLostAreCounted(t 
 	}
 	for _, o := range p.pending[kit] {
 		if o.id == "7" || o.id == fmt.Sprint(maxPending-1) {
-			t.Errorf("got %s kept, want what reports nothing and what is kept the shortest to go", o.id)
+			t.Errorf("got %s kept, want unwanted results and those kept the shortest dropped", o.id)
 		}
 	}
 	if got := len(p.pending[kit]); got != maxPending || p.pendingCount != maxPending {

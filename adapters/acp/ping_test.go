@@ -18,108 +18,108 @@ func stubborn(ctx context.Context, _ core.Request, _ func(core.Body) error) erro
 	return context.Cause(ctx)
 }
 
-func TestAPingForAnACPAgentReachesItAndItsPongComesBackAsItIs(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		fam, kit := s.agent("fam", `{"agent_name":"Fam"}`), s.enter("kit")
+func TestAPingForAnACPAgentReachesItAndItsPongComesBackUnchanged(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		fam, kit := s.agent("fam", `{"agent_name":"Fam"}`), s.peer("kit")
 		for _, to := range []string{"fam", alias("fam")} {
-			kit.say(`{"id":"p-%s","to":"%s","kind":"ping","payload":{},"x":1}`, to, to)
+			kit.send(`{"id":"p-%s","to":"%s","kind":"ping","payload":{},"x":1}`, to, to)
 			if got, want := string(fam.expect(wire.KindPing).Raw), `{"id":"p-`+to+`","to":"fam","kind":"ping","payload":{},"x":1,"from":"kit"}`; got != want {
 				t.Errorf("the agent: got %s, want %s", got, want)
 			}
-			fam.say(`{"id":"o-%s","kind":"pong","ref":"p-%s","payload":{"status":"busy","uptime_secs":3600,"active_tasks":2,"mood":"fine"}}`, to, to)
+			fam.send(`{"id":"o-%s","kind":"pong","ref":"p-%s","payload":{"status":"busy","uptime_secs":3600,"active_tasks":2,"mood":"fine"}}`, to, to)
 			if got, want := string(kit.expect(wire.KindPong).Raw), `{"id":"o-`+to+`","kind":"pong","ref":"p-`+to+`","payload":{"status":"busy","uptime_secs":3600,"active_tasks":2,"mood":"fine"},"from":"fam","to":"kit"}`; got != want {
-				t.Errorf("who pings: got %s, want %s", got, want)
+				t.Errorf("the sender of the ping: got %s, want %s", got, want)
 			}
 		}
-		fam.say(`{"id":"o2","kind":"pong","ref":"p-fam","payload":{"status":"busy","uptime_secs":1,"active_tasks":0}}`)
-		kit.silent() // one is enough
+		fam.send(`{"id":"o2","kind":"pong","ref":"p-fam","payload":{"status":"busy","uptime_secs":1,"active_tasks":0}}`)
+		kit.expectNothing() // one is enough
 		if a, _ := s.hub.Agent("fam"); a.Load.State != core.LoadBusy || a.Load.Active != 0 {
-			t.Errorf("load: got %+v, want busy as it said, without a task", a.Load)
+			t.Errorf("load: got %+v, want busy as declared, without a task", a.Load)
 		}
 	})
 }
 
 func TestAPingThatAnACPAgentDoesNotAnswerTimesOut(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		fam, kit := s.agent("fam", `{}`), s.enter("kit")
-		kit.say(`{"id":"p1","to":"fam","kind":"ping"}`)
+	withHub(t, func(t *testing.T, s *setup) {
+		fam, kit := s.agent("fam", `{}`), s.peer("kit")
+		kit.send(`{"id":"p1","to":"fam","kind":"ping"}`)
 		fam.expect(wire.KindPing)
 		time.Sleep(4 * time.Second)
-		kit.silent()
+		kit.expectNothing()
 		time.Sleep(2 * time.Second)
 		kit.refused("p1", wire.CodeTimeout, "")
-		fam.silent() // no cancel: there is nothing to stop
-		fam.say(`{"id":"o1","kind":"pong","ref":"p1","payload":{"status":"idle","uptime_secs":1,"active_tasks":0}}`)
-		kit.silent()
-		kit.say(`{"id":"p2","to":"fam","kind":"ping"}`)
+		fam.expectNothing() // no cancel: there is nothing to stop
+		fam.send(`{"id":"o1","kind":"pong","ref":"p1","payload":{"status":"idle","uptime_secs":1,"active_tasks":0}}`)
+		kit.expectNothing()
+		kit.send(`{"id":"p2","to":"fam","kind":"ping"}`)
 		fam.expect(wire.KindPing)
-		fam.say(`{"id":"e1","kind":"error","ref":"p2","payload":{"code":"unknown_kind","message":"what?"}}`)
+		fam.send(`{"id":"e1","kind":"error","ref":"p2","payload":{"code":"unknown_kind","message":"what?"}}`)
 		kit.refused("p2", wire.CodeUnknownKind, "what?")
 	})
 }
 
-func TestAPingOfItselfOrOfOneWhoIsNoAgentIsAnsweredByTheHub(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		fam, quiet := s.agent("fam", `{"agent_name":"Fam"}`), s.enter("quiet")
+func TestTheHubAnswersAPingForThePeerItselfOrForANonAgent(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		fam, quiet := s.agent("fam", `{"agent_name":"Fam"}`), s.peer("quiet")
 		time.Sleep(time.Minute)
 		for _, to := range []string{"fam", "quiet"} {
-			fam.say(`{"id":"p-%s","to":"%s","kind":"ping"}`, to, to)
+			fam.send(`{"id":"p-%s","to":"%s","kind":"ping"}`, to, to)
 			if got := expect[wire.Pong](fam, wire.KindPong, "p-"+to); got.UptimeSecs != 60 || got.Status != "idle" {
 				t.Errorf("%s: got %+v, want idle for a minute", to, got)
 			}
 		}
-		quiet.silent()
+		quiet.expectNothing()
 		if _, listed := s.hub.Agent("quiet"); listed {
 			t.Error("who was pinged is an agent, want that a ping changes nothing")
 		}
 	})
 }
 
-func TestAPingThroughTheHubTakesNoSlotAndOurEndAnswersIt(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		s.employ(core.Card{ID: "echo", Name: "Echo", MaxConcurrent: 1}, acpclient.WorkOptions{}, stubborn)
-		kit := s.enter("kit")
-		kit.say(`{"id":"q1","to":"echo","kind":"query","payload":{"question":"?"}}`)
+func TestAForwardedPingTakesNoSlotAndIsAnsweredByTheAgentEnd(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		s.work(core.Card{ID: "echo", Name: "Echo", MaxConcurrent: 1}, acpclient.WorkOptions{}, stubborn)
+		kit := s.peer("kit")
+		kit.send(`{"id":"q1","to":"echo","kind":"query","payload":{"question":"?"}}`)
 		time.Sleep(10 * time.Second)
-		kit.say(`{"id":"p1","to":"echo","kind":"ping"}`)
+		kit.send(`{"id":"p1","to":"echo","kind":"ping"}`)
 		if got, want := expect[wire.Pong](kit, wire.KindPong, "p1"), pong("busy", 10, 1, "Echo"); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-		kit.say(`{"id":"c1","ref":"q1","kind":"cancel","payload":{}}`)
+		kit.send(`{"id":"c1","ref":"q1","kind":"cancel","payload":{}}`)
 		kit.expect(wire.KindAck)
 		kit.expect(wire.KindError)
 	})
 }
 
-func TestAnAgentThatWasFullWhenItWasPingedGetsWorkAgainOnceItHasEndedATask(t *testing.T) {
+func TestAnOverloadedAgentGetsTasksAgainOnceItHasEndedOne(t *testing.T) {
 	t.Run("our end", func(t *testing.T) {
-		onStage(t, func(t *testing.T, s *stage) {
-			s.employ(core.Card{ID: "echo"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+		withHub(t, func(t *testing.T, s *setup) {
+			s.work(core.Card{ID: "echo"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 				time.Sleep(time.Second)
 				return say(core.Text{Text: r.Content})
 			})
-			kit := s.enter("kit")
-			kit.say(`{"id":"q1","to":"echo","kind":"query","payload":{"question":"one"}}`)
-			kit.say(`{"id":"p1","to":"echo","kind":"ping"}`)
+			kit := s.peer("kit")
+			kit.send(`{"id":"q1","to":"echo","kind":"query","payload":{"question":"one"}}`)
+			kit.send(`{"id":"p1","to":"echo","kind":"ping"}`)
 			kit.expect(wire.KindPong)
 			kit.expect(wire.KindResponse)
-			kit.say(`{"id":"q2","to":"echo","kind":"query","payload":{"question":"two"}}`)
+			kit.send(`{"id":"q2","to":"echo","kind":"query","payload":{"question":"two"}}`)
 			if got := expect[wire.Response](kit, wire.KindResponse, "q2"); got.Summary != "two" {
 				t.Errorf("got %+v, want two", got)
 			}
 		})
 	})
 	t.Run("one that says overloaded", func(t *testing.T) {
-		onStage(t, func(t *testing.T, s *stage) {
-			fam, kit := s.agent("fam", `{"max_concurrent_tasks":2}`), s.enter("kit")
+		withHub(t, func(t *testing.T, s *setup) {
+			fam, kit := s.agent("fam", `{"max_concurrent_tasks":2}`), s.peer("kit")
 			for _, id := range []string{"q1", "q2"} {
-				kit.say(`{"id":"%s","to":"fam","kind":"query","payload":{"question":"?"}}`, id)
+				kit.send(`{"id":"%s","to":"fam","kind":"query","payload":{"question":"?"}}`, id)
 				fam.expect(wire.KindQuery)
 			}
-			fam.say(`{"id":"o1","kind":"pong","payload":{"status":"overloaded","uptime_secs":1,"active_tasks":2}}`)
-			kit.say(`{"id":"q3","to":"fam","kind":"query","payload":{"question":"?"}}`)
-			fam.silent()
-			fam.say(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"!"}}`)
+			fam.send(`{"id":"o1","kind":"pong","payload":{"status":"overloaded","uptime_secs":1,"active_tasks":2}}`)
+			kit.send(`{"id":"q3","to":"fam","kind":"query","payload":{"question":"?"}}`)
+			fam.expectNothing()
+			fam.send(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"!"}}`)
 			if e := fam.expect(wire.KindQuery); e.ID != "q3" {
 				t.Errorf("got %s, want the one that waited", e.Raw)
 			}
@@ -127,11 +127,11 @@ func TestAnAgentThatWasFullWhenItWasPingedGetsWorkAgainOnceItHasEndedATask(t *te
 	})
 }
 
-func TestAPostOfAPingIsHeldOpenUntilTheAgentAnswers(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestAPostOfAPingWaitsForTheAgentsAnswer(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}})
 		defer x.Close()
-		s.employ(core.Card{ID: "echo"}, acpclient.WorkOptions{}, stubborn)
+		s.work(core.Card{ID: "echo"}, acpclient.WorkOptions{}, stubborn)
 		if w := serve(x, "POST", "kit", `{"id":"p1","to":"echo","kind":"ping"}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"kind":"pong"`) {
 			t.Errorf("got %d %s, want 200 and a pong", w.Code, w.Body)
 		}

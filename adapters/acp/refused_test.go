@@ -14,7 +14,7 @@ func TestAnAnswerThatTheHubRefusesEndsItsTaskAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask, answer string
 		refused     wire.Code
-		told        string // what the requester gets, in part
+		message     string // what the requester gets, in part
 	}{
 		"without a summary":         {`query`, `{"id":"r1","kind":"response","ref":"%s","payload":{"data":1}}`, wire.CodeInvalidEnvelope, "summary"},
 		"with data that is too big": {`query`, `{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"` + strings.Repeat("x", wire.DefaultMaxEnvelopeBytes) + `"}}`, wire.CodeTooLarge, "1000000"},
@@ -24,35 +24,35 @@ func TestAnAnswerThatTheHubRefusesEndsItsTaskAtOnce(t *testing.T) {
 		"of a status unheard of":    {`delegate`, `{"id":"r1","kind":"result","ref":"%s","payload":{"status":"fine","outcome":"x"}}`, wire.CodeInvalidEnvelope, "status"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
-				fam, kit := s.agent("fam", `{}`), s.enter("kit")
-				fam.say(`{"id":"used","kind":"ping"}`)
+			withHub(t, func(t *testing.T, s *setup) {
+				fam, kit := s.agent("fam", `{}`), s.peer("kit")
+				fam.send(`{"id":"used","kind":"ping"}`)
 				fam.expect(wire.KindPong)
 				began := time.Now()
-				kit.say(`{"id":"q1","to":"fam","kind":"%s","payload":{"question":"?","task":"!"}}`, c.ask)
+				kit.send(`{"id":"q1","to":"fam","kind":"%s","payload":{"question":"?","task":"!"}}`, c.ask)
 				if c.ask == "delegate" {
 					kit.expect(wire.KindAck)
 				}
 				id := fam.next().ID
-				fam.say("%s", strings.Replace(c.answer, "%s", id, 1))
+				fam.send("%s", strings.Replace(c.answer, "%s", id, 1))
 				if got := fam.expect(wire.KindError); !strings.Contains(string(got.Payload), `"`+string(c.refused)+`"`) {
 					t.Errorf("the agent: got %s, want %s", got.Raw, c.refused)
 				}
 				got := kit.next()
-				if (got.Kind != wire.KindError && got.Kind != wire.KindResult) || got.Ref != "q1" || !strings.Contains(string(got.Payload), "was refused") || !strings.Contains(string(got.Payload), c.told) {
-					t.Errorf("the requester: got %s, want that the answer was refused, with %q", got.Raw, c.told)
+				if (got.Kind != wire.KindError && got.Kind != wire.KindResult) || got.Ref != "q1" || !strings.Contains(string(got.Payload), "was refused") || !strings.Contains(string(got.Payload), c.message) {
+					t.Errorf("the requester: got %s, want a refused answer, with %q", got.Raw, c.message)
 				}
 				if took := time.Since(began); took != 0 {
-					t.Errorf("it took %s, want it told at once", took)
+					t.Errorf("it took %s, want the failure at once", took)
 				}
-				kit.say(`{"id":"q2","to":"fam","kind":"query","payload":{"question":"again?"}}`)
+				kit.send(`{"id":"q2","to":"fam","kind":"query","payload":{"question":"again?"}}`)
 				fam.expect(wire.KindQuery) // it has room
 			})
 		})
 	}
 }
 
-func TestWordsOfAnAnswerAreNeverNothing(t *testing.T) {
+func TestTheTextOfAnAnswerIsNeverEmpty(t *testing.T) {
 	long := json.RawMessage(`"` + strings.Repeat("x", 8<<10) + `"`)
 	for name, c := range map[string]struct {
 		answer core.Done
@@ -66,10 +66,10 @@ func TestWordsOfAnAnswerAreNeverNothing(t *testing.T) {
 		"nothing but the end": {core.Done{}, false, "done"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
-				doer, kit := s.plainAgent("doer", core.Card{}), s.enter("kit")
+			withHub(t, func(t *testing.T, s *setup) {
+				doer, kit := s.plainAgent("doer", core.Card{}), s.peer("kit")
 				for _, kind := range []wire.Kind{wire.KindQuery, wire.KindDelegate} {
-					kit.say(`{"id":"%s","to":"doer","kind":"%s","payload":{"question":"?","task":"!"}}`, kind, kind)
+					kit.send(`{"id":"%s","to":"doer","kind":"%s","payload":{"question":"?","task":"!"}}`, kind, kind)
 					if kind == wire.KindDelegate {
 						kit.expect(wire.KindAck)
 					}
@@ -78,7 +78,7 @@ func TestWordsOfAnAnswerAreNeverNothing(t *testing.T) {
 						s.report(doer, task, core.File{Name: "f", Data: []byte("x")})
 					}
 					s.report(doer, task, c.answer)
-					s.news(doer) // of its own end
+					s.nextBatch(doer) // of its own end
 					if kind == wire.KindQuery {
 						if got := expect[wire.Response](kit, wire.KindResponse, "query"); got.Summary != c.want {
 							t.Errorf("summary: got %q, want %q", got.Summary, c.want)
@@ -93,50 +93,50 @@ func TestWordsOfAnAnswerAreNeverNothing(t *testing.T) {
 }
 
 func TestANumberWithoutAFractionIsAnIntegerHoweverItIsWritten(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		fam := s.agent("fam", `{"max_concurrent_tasks":2e0,"extensions":["progress"]}`)
 		if a, _ := s.hub.Agent("fam"); a.MaxConcurrent != 2 {
 			t.Errorf("max_concurrent_tasks 2e0: got %d, want 2", a.MaxConcurrent)
 		}
-		doer, kit := s.plainAgent("doer", core.Card{}), s.enter("kit")
-		kit.say(`{"v":1.0,"id":"q1","to":"doer","kind":"query","payload":{"question":{"n":5.0},"max_tokens":5.0,"deadline_ms":1e3}}`)
+		doer, kit := s.plainAgent("doer", core.Card{}), s.peer("kit")
+		kit.send(`{"v":1.0,"id":"q1","to":"doer","kind":"query","payload":{"question":{"n":5.0},"max_tokens":5.0,"deadline_ms":1e3}}`)
 		task := s.assigned(doer)
 		if r := task.Request(); r.MaxTokens != 5 || time.Until(r.Deadline) != time.Second || string(r.Data) != `{"n":5.0}` {
 			t.Errorf("got %d tokens, %s and %s, want 5, 1s and the question as it was written", r.MaxTokens, time.Until(r.Deadline), r.Data)
 		}
 		s.report(doer, task, core.Done{Text: "x"})
 		kit.expect(wire.KindResponse)
-		asked := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
+		asked := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
 		id := fam.expect(wire.KindQuery).ID
-		fam.say(`{"id":"p1","kind":"progress","ref":"%s","payload":{"seq":1.0,"usage":{"input":1e2,"output":3.0}}}`, id)
-		fam.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"x","tokens_used":1.03e2}}`, id)
+		fam.send(`{"id":"p1","kind":"progress","ref":"%s","payload":{"seq":1.0,"usage":{"input":1e2,"output":3.0}}}`, id)
+		fam.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"x","tokens_used":1.03e2}}`, id)
 		if got := s.ended(asked); got.Usage != (core.Usage{Input: 100, Output: 3}) || got.TokensUsed != 103 {
 			t.Errorf("got %+v, want 100, 3 and 103 tokens", got)
 		}
-		kit.say(`{"id":"q2","to":"doer","kind":"query","payload":{"question":"?","max_tokens":5.5}}`)
+		kit.send(`{"id":"q2","to":"doer","kind":"query","payload":{"question":"?","max_tokens":5.5}}`)
 		kit.refused("q2", wire.CodeInvalidEnvelope, "5.5")
 	})
 }
 
-func TestAnyReplyToAnUnknownKindGoesBackUntouched(t *testing.T) {
+func TestAnyReplyToAnUnknownKindIsReturnedUntouched(t *testing.T) {
 	for _, kind := range []wire.Kind{wire.KindAck, wire.KindPong, wire.KindResponse, wire.KindResult, wire.KindError, "agreed"} {
 		t.Run(string(kind), func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
-				kit, fam := s.enter("kit"), s.agent("fam", `{}`)
-				kit.say(`{"id":"s1","to":"fam","kind":"negotiate"}`)
+			withHub(t, func(t *testing.T, s *setup) {
+				kit, fam := s.peer("kit"), s.agent("fam", `{}`)
+				kit.send(`{"id":"s1","to":"fam","kind":"negotiate"}`)
 				fam.expect("negotiate")
 				payload := `{"accepted":true,"status":"overloaded","summary":"","outcome":"","code":"x","message":"","z": 1.0}`
 				if kind == wire.KindResult {
 					payload = `{"status":"partial","outcome":"","z": 1.0}`
 				}
-				fam.say(`{"id":"t1","kind":"%s","ref":"s1","payload":%s,"y":2}`, kind, payload)
+				fam.send(`{"id":"t1","kind":"%s","ref":"s1","payload":%s,"y":2}`, kind, payload)
 				if got, want := string(kit.expect(kind).Raw), `{"id":"t1","kind":"`+string(kind)+`","ref":"s1","payload":`+payload+`,"y":2,"from":"fam","to":"kit"}`; got != want {
 					t.Errorf("got  %s\nwant %s", got, want)
 				}
-				kit.silent()
-				fam.silent()
+				kit.expectNothing()
+				fam.expectNothing()
 				if a, _ := s.hub.Agent("fam"); a.Load.State != core.LoadIdle {
-					t.Errorf("the load of fam: got %s, want idle: it told kit, not the hub", a.Load.State)
+					t.Errorf("the load of fam: got %s, want idle: the pong was for kit, not the hub", a.Load.State)
 				}
 			})
 		})

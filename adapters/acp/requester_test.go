@@ -16,10 +16,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// plainAgent is an agent of another dialect, driven by the test.
-func (s *stage) plainAgent(id string, card core.Card) *hub.Session {
+// plainAgent connects an agent of another dialect that the test drives.
+func (s *setup) plainAgent(id string, card core.Card) *hub.Session {
 	s.Helper()
-	p := s.plain(id)
+	p := s.plainSession(id)
 	card.ID = core.AgentID(id)
 	card.Dialect = "plain"
 	if err := p.Join(card, hub.JoinOptions{}); err != nil {
@@ -29,16 +29,16 @@ func (s *stage) plainAgent(id string, card core.Card) *hub.Session {
 }
 
 // assigned returns the next task that an agent gets.
-func (s *stage) assigned(p *hub.Session) *task.Task {
+func (s *setup) assigned(p *hub.Session) *task.Task {
 	s.Helper()
-	b := s.news(p)
+	b := s.nextBatch(p)
 	if _, ok := b.Events[0].Body.(core.Assigned); b.Role != task.Agent || !ok {
 		s.Fatalf("got %+v, want an assignment", b)
 	}
 	return b.Task
 }
 
-func (s *stage) report(p *hub.Session, task *task.Task, bodies ...core.Body) {
+func (s *setup) report(p *hub.Session, task *task.Task, bodies ...core.Body) {
 	s.Helper()
 	for _, b := range bodies {
 		if err := p.Report(task.ID(), b, nil); err != nil {
@@ -48,10 +48,10 @@ func (s *stage) report(p *hub.Session, task *task.Task, bodies ...core.Body) {
 }
 
 func TestAQueryIsAnsweredByAnAgentOfAnotherDialectInOneResponse(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		agent := s.plainAgent("shout", core.Card{Name: "Shout"})
-		kit := s.enter("kit")
-		kit.say(`{"v":1,"id":"q1","from":"kit","to":"shout","ts":1771108000000,"kind":"query","ref":null,"payload":{"question":"hello","domain":"d","max_tokens":7,"deadline_ms":5000,"context":{"why":"test","data":[1],"files":[{"name":"a.txt","data":"aGk="}]}}}`)
+		kit := s.peer("kit")
+		kit.send(`{"v":1,"id":"q1","from":"kit","to":"shout","ts":1771108000000,"kind":"query","ref":null,"payload":{"question":"hello","domain":"d","max_tokens":7,"deadline_ms":5000,"context":{"why":"test","data":[1],"files":[{"name":"a.txt","data":"aGk="}]}}}`)
 		task := s.assigned(agent)
 		got := task.Request()
 		got.Foreign, got.Thread = nil, ""
@@ -76,45 +76,45 @@ func TestAQueryIsAnsweredByAnAgentOfAnotherDialectInOneResponse(t *testing.T) {
 		if want := `{"data":{"n":1,"files":[{"name":"b.bin","data":"AP8="}]},"summary":"HELLO","tokens_used":7,"truncated":true}`; string(e.Payload) != want {
 			t.Errorf("payload: got %s, want %s", e.Payload, want)
 		}
-		kit.silent()
+		kit.expectNothing()
 	})
 }
 
-func TestAQueryWithoutAnAddressGoesByItsDomainOrToWhoeverIsFree(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestAQueryWithoutAddressIsRoutedByItsDomainOrToAnyFreeAgent(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		calendar := s.plainAgent("calendar", core.Card{Domains: []string{"family"}})
-		kit := s.enter("kit")
-		kit.say(`{"id":"q1","kind":"query","payload":{"question":"when?","domain":"family.calendar"}}`)
+		kit := s.peer("kit")
+		kit.send(`{"id":"q1","kind":"query","payload":{"question":"when?","domain":"family.calendar"}}`)
 		s.report(calendar, s.assigned(calendar), core.Done{Text: "Monday"})
 		if got := expect[wire.Response](kit, wire.KindResponse, "q1"); got.Summary != "Monday" {
 			t.Errorf("by domain: got %+v, want Monday", got)
 		}
-		s.news(calendar)
-		kit.say(`{"id":"q2","kind":"query","payload":{"question":"who?"}}`)
+		s.nextBatch(calendar)
+		kit.send(`{"id":"q2","kind":"query","payload":{"question":"who?"}}`)
 		s.report(calendar, s.assigned(calendar), core.Done{Text: "I"})
 		if got := expect[wire.Response](kit, wire.KindResponse, "q2"); got.Summary != "I" {
 			t.Errorf("without a domain: got %+v, want I", got)
 		}
-		kit.say(`{"id":"q3","kind":"query","payload":{"question":"when?","domain":"work"}}`)
+		kit.send(`{"id":"q3","kind":"query","payload":{"question":"when?","domain":"work"}}`)
 		kit.refused("q3", wire.CodeUnknownDomain, "work")
-		kit.say(`{"id":"q4","kind":"query","to":"family.calendar.agent","payload":{"question":"when?"}}`)
+		kit.send(`{"id":"q4","kind":"query","to":"family.calendar.agent","payload":{"question":"when?"}}`)
 		kit.refused("q4", wire.CodePeerNotFound, "family.calendar.agent")
-		kit.say(`{"id":"q5","kind":"query","to":"capability:","payload":{"question":"when?"}}`)
+		kit.send(`{"id":"q5","kind":"query","to":"capability:","payload":{"question":"when?"}}`)
 		kit.refused("q5", wire.CodeInvalidEnvelope, "capability:a")
-		kit.say(`{"id":"q6","kind":"query","to":"hub","payload":{"question":"when?"}}`)
+		kit.send(`{"id":"q6","kind":"query","to":"hub","payload":{"question":"when?"}}`)
 		kit.refused("q6", wire.CodeUnsupported, "hub")
-		kit.say(`{"id":"q7","kind":"query","to":"kit","payload":{"question":"when?"}}`)
+		kit.send(`{"id":"q7","kind":"query","to":"kit","payload":{"question":"when?"}}`)
 		kit.refused("q7", wire.CodeLoop, "kit")
 	})
 }
 
-func TestADomainBesideAnIDIsAHintAndNoFence(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestADomainBesideAnIDIsOnlyAHint(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		calendar, shop := s.plainAgent("calendar", core.Card{Domains: []string{"family"}}), s.plainAgent("shop", core.Card{Domains: []string{"groceries"}})
-		kit := s.enter("kit")
+		kit := s.peer("kit")
 		for i, domain := range []string{"family.calendar", "nobody.serves.this"} {
 			for j, kind := range []string{`"query","payload":{"question"`, `"delegate","payload":{"report_back":false,"task"`} {
-				kit.say(`{"id":"%d%d","to":"shop","kind":%s:"when?","domain":"%s"}}`, i, j, kind, domain)
+				kit.send(`{"id":"%d%d","to":"shop","kind":%s:"when?","domain":"%s"}}`, i, j, kind, domain)
 				if kind[1] == 'd' {
 					kit.expect(wire.KindAck)
 				}
@@ -126,18 +126,18 @@ func TestADomainBesideAnIDIsAHintAndNoFence(t *testing.T) {
 				if kind[1] == 'q' {
 					kit.expect(wire.KindResponse)
 				}
-				s.news(shop) // how it ended
+				s.nextBatch(shop) // its end
 			}
 		}
 		now, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 		defer cancel()
 		if got, err := calendar.Next(now); err == nil {
-			t.Errorf("who serves the domain: got %+v, want nothing", got)
+			t.Errorf("the agent of the domain: got %+v, want nothing", got)
 		}
 	})
 }
 
-func TestADelegateIsAcknowledgedAtOnceAndReportedLater(t *testing.T) {
+func TestADelegateIsAcknowledgedAtOnceAndItsResultComesLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  core.Body
 		want string
@@ -148,10 +148,10 @@ func TestADelegateIsAcknowledgedAtOnceAndReportedLater(t *testing.T) {
 		"cancelled": {core.Cancelled{Reason: "changed my mind"}, `{"status":"failed","outcome":"changed my mind","error":"cancelled: changed my mind","task_ref":"do it"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
+			withHub(t, func(t *testing.T, s *setup) {
 				agent := s.plainAgent("doer", core.Card{})
-				kit := s.enter("kit")
-				kit.say(`{"id":"d1","from":"kit","to":"doer","kind":"delegate","payload":{"task":"do it","priority":"urgent","context":{"a":1}}}`)
+				kit := s.peer("kit")
+				kit.send(`{"id":"d1","from":"kit","to":"doer","kind":"delegate","payload":{"task":"do it","priority":"urgent","context":{"a":1}}}`)
 				if got := expect[wire.Ack](kit, wire.KindAck, "d1"); !got.Accepted {
 					t.Errorf("ack: got %+v, want accepted", got)
 				}
@@ -159,8 +159,8 @@ func TestADelegateIsAcknowledgedAtOnceAndReportedLater(t *testing.T) {
 				if r := task.Request(); r.Intent != core.IntentDelegate || r.Priority != core.PriorityUrgent || !r.ReportBack || string(r.Context) != `{"a":1}` {
 					t.Errorf("request: got %+v, want an urgent delegate with its context", r)
 				}
-				kit.silent()
-				time.Sleep(10 * time.Minute) // there is no deadline of 30 s for what is delegated
+				kit.expectNothing()
+				time.Sleep(10 * time.Minute) // the deadline of 30 s is not for delegates
 				s.report(agent, task, c.end)
 				if e := kit.expect(wire.KindResult); e.Ref != "d1" || string(e.Payload) != c.want {
 					t.Errorf("result: got %s, want ref d1 and %s", e.Raw, c.want)
@@ -170,32 +170,32 @@ func TestADelegateIsAcknowledgedAtOnceAndReportedLater(t *testing.T) {
 	}
 }
 
-func TestADelegateThatWantsNoReportGetsNothingAfterItsAck(t *testing.T) {
-	for name, end := range map[string]func(s *stage, kit *actor, agent *hub.Session, task *task.Task){
-		"it is done": func(s *stage, _ *actor, agent *hub.Session, task *task.Task) {
+func TestADelegateWithoutReportGetsNothingAfterItsAck(t *testing.T) {
+	for name, end := range map[string]func(s *setup, kit *peer, agent *hub.Session, task *task.Task){
+		"it is done": func(s *setup, _ *peer, agent *hub.Session, task *task.Task) {
 			s.report(agent, task, core.Done{Text: "done"})
 		},
-		"it is taken back": func(s *stage, kit *actor, agent *hub.Session, task *task.Task) {
-			kit.say(`{"id":"c1","kind":"cancel","ref":"d1"}`)
+		"it is taken back": func(s *setup, kit *peer, agent *hub.Session, task *task.Task) {
+			kit.send(`{"id":"c1","kind":"cancel","ref":"d1"}`)
 			kit.expect(wire.KindAck)
-			s.news(agent)
+			s.nextBatch(agent)
 			s.report(agent, task, core.Cancelled{Reason: "stopped"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
+			withHub(t, func(t *testing.T, s *setup) {
 				agent := s.plainAgent("doer", core.Card{Features: core.FeatureCancellation})
-				kit := s.enter("kit")
-				kit.say(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
+				kit := s.peer("kit")
+				kit.send(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
 				kit.expect(wire.KindAck)
 				end(s, kit, agent, s.assigned(agent))
-				kit.silent()
+				kit.expectNothing()
 			})
 		})
 	}
 }
 
-func TestADelegateThatWantsNoReportAndIsNotDoneIsToldByALateError(t *testing.T) {
+func TestAFailedDelegateWithoutReportGetsALateError(t *testing.T) {
 	for name, c := range map[string]struct {
 		say  string
 		want wire.Error
@@ -206,36 +206,36 @@ func TestADelegateThatWantsNoReportAndIsNotDoneIsToldByALateError(t *testing.T) 
 		"left behind":         {"", wire.Error{Code: wire.CodePeerNotFound, Message: "agent fam left", Retryable: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
-				fam, kit := s.agent("fam", `{}`), s.enter("kit")
-				kit.say(`{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
+			withHub(t, func(t *testing.T, s *setup) {
+				fam, kit := s.agent("fam", `{}`), s.peer("kit")
+				kit.send(`{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do it","report_back":false}}`)
 				if got := expect[wire.Ack](kit, wire.KindAck, "d1"); !got.Accepted {
 					t.Errorf("the ack of the hub: got %+v, want accepted", got)
 				}
 				fam.expect(wire.KindDelegate)
 				if c.say == "" {
-					fam.leave()
+					fam.disconnect()
 				} else {
-					fam.say("%s", c.say)
+					fam.send("%s", c.say)
 				}
 				if got := expect[wire.Error](kit, wire.KindError, "d1"); got.Code != c.want.Code || got.Retryable != c.want.Retryable || !strings.HasPrefix(got.Message, c.want.Message) {
 					t.Errorf("the error: got %+v, want %+v", got, c.want)
 				}
-				kit.silent()
+				kit.expectNothing()
 			})
 		})
 	}
 }
 
 func TestADelegateThatNobodyCanTakeIsAnErrorAndNoAck(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit := s.enter("kit")
-		kit.say(`{"id":"d1","to":"nobody","kind":"delegate","payload":{"task":"do it"}}`)
+	withHub(t, func(t *testing.T, s *setup) {
+		kit := s.peer("kit")
+		kit.send(`{"id":"d1","to":"nobody","kind":"delegate","payload":{"task":"do it"}}`)
 		kit.refused("d1", wire.CodePeerNotFound, "nobody")
-		kit.silent()
-		// The id was not acted on, so that it may be used again.
+		kit.expectNothing()
+		// The envelope was not acted on, so its id may be used again.
 		agent := s.plainAgent("nobody", core.Card{})
-		kit.say(`{"id":"d1","to":"nobody","kind":"delegate","payload":{"task":"do it"}}`)
+		kit.send(`{"id":"d1","to":"nobody","kind":"delegate","payload":{"task":"do it"}}`)
 		kit.expect(wire.KindAck)
 		s.report(agent, s.assigned(agent), core.Done{})
 		kit.expect(wire.KindResult)
@@ -243,16 +243,16 @@ func TestADelegateThatNobodyCanTakeIsAnErrorAndNoAck(t *testing.T) {
 }
 
 func TestAQueryThatIsNotAnsweredTimesOutAfterThirtySeconds(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		s.plainAgent("slow", core.Card{MaxConcurrent: 2})
-		kit := s.enter("kit")
+		kit := s.peer("kit")
 		began := time.Now()
-		kit.say(`{"id":"q1","to":"slow","kind":"query","payload":{"question":"?"}}`)
+		kit.send(`{"id":"q1","to":"slow","kind":"query","payload":{"question":"?"}}`)
 		kit.refused("q1", wire.CodeTimeout, "deadline")
 		if got := time.Since(began); got != acp.DefaultDeadline {
 			t.Errorf("waited: got %s, want %s", got, acp.DefaultDeadline)
 		}
-		kit.say(`{"id":"q2","to":"slow","kind":"query","payload":{"question":"?","deadline_ms":1500}}`)
+		kit.send(`{"id":"q2","to":"slow","kind":"query","payload":{"question":"?","deadline_ms":1500}}`)
 		kit.refused("q2", wire.CodeTimeout, "deadline")
 		if got := time.Since(began); got != acp.DefaultDeadline+1500*time.Millisecond {
 			t.Errorf("waited: got %s in all, want 31.5s", got)
@@ -263,10 +263,10 @@ func TestAQueryThatIsNotAnsweredTimesOutAfterThirtySeconds(t *testing.T) {
 func TestAFailureIsAnErrorWithItsCode(t *testing.T) {
 	for _, code := range core.Codes() {
 		t.Run(string(code), func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
+			withHub(t, func(t *testing.T, s *setup) {
 				agent := s.plainAgent("sick", core.Card{})
-				kit := s.enter("kit")
-				kit.say(`{"id":"q1","to":"sick","kind":"query","payload":{"question":"?"}}`)
+				kit := s.peer("kit")
+				kit.send(`{"id":"q1","to":"sick","kind":"query","payload":{"question":"?"}}`)
 				f := core.NewFault(code, "because of %s", code)
 				s.report(agent, s.assigned(agent), core.Failed{Fault: f})
 				got := expect[wire.Error](kit, wire.KindError, "q1")
@@ -281,21 +281,21 @@ func TestAFailureIsAnErrorWithItsCode(t *testing.T) {
 func TestACancelByRefStopsAQueryAndADelegate(t *testing.T) {
 	for _, kind := range []wire.Kind{wire.KindQuery, wire.KindDelegate} {
 		t.Run(string(kind), func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
+			withHub(t, func(t *testing.T, s *setup) {
 				agent := s.plainAgent("doer", core.Card{Features: core.FeatureCancellation})
-				kit := s.enter("kit")
-				kit.say(`{"id":"1","to":"doer","kind":"%s","payload":{"question":"?","task":"!"}}`, kind)
+				kit := s.peer("kit")
+				kit.send(`{"id":"1","to":"doer","kind":"%s","payload":{"question":"?","task":"!"}}`, kind)
 				if kind == wire.KindDelegate {
 					kit.expect(wire.KindAck)
 				}
 				task := s.assigned(agent)
-				kit.say(`{"id":"c","kind":"cancel","ref":"1","payload":{"reason":"Plans changed, no longer needed"}}`)
+				kit.send(`{"id":"c","kind":"cancel","ref":"1","payload":{"reason":"Plans changed, no longer needed"}}`)
 				if got := expect[wire.Ack](kit, wire.KindAck, "c"); !got.Accepted {
 					t.Errorf("ack: got %+v, want accepted", got)
 				}
-				b := s.news(agent)
+				b := s.nextBatch(agent)
 				if got, ok := b.Events[0].Body.(core.CancelRequested); !ok || got.By != "kit" || got.Reason != "Plans changed, no longer needed" {
-					t.Fatalf("the agent: got %+v, want to be told to cancel by kit", b.Events)
+					t.Fatalf("the agent: got %+v, want a cancel by kit", b.Events)
 				}
 				s.report(agent, task, core.Cancelled{Reason: got(b)})
 				switch kind {
@@ -306,13 +306,13 @@ func TestACancelByRefStopsAQueryAndADelegate(t *testing.T) {
 						t.Errorf("result: got %+v, want failed as cancelled", got)
 					}
 				}
-				kit.say(`{"id":"c2","kind":"cancel","ref":"1"}`)
+				kit.send(`{"id":"c2","kind":"cancel","ref":"1"}`)
 				if got := expect[wire.Ack](kit, wire.KindAck, "c2"); got.Accepted {
-					t.Errorf("a second cancel, of what has ended: got %+v, want not accepted", got)
+					t.Errorf("a second cancel, after the end: got %+v, want not accepted", got)
 				}
-				kit.say(`{"id":"c3","kind":"cancel","ref":"unheard"}`)
+				kit.send(`{"id":"c3","kind":"cancel","ref":"unheard"}`)
 				if got := expect[wire.Ack](kit, wire.KindAck, "c3"); got.Accepted {
-					t.Errorf("a cancel of what never was: got %+v, want not accepted", got)
+					t.Errorf("a cancel of nothing: got %+v, want not accepted", got)
 				}
 			})
 		})
@@ -322,12 +322,12 @@ func TestACancelByRefStopsAQueryAndADelegate(t *testing.T) {
 func got(b hub.Batch) string { return b.Events[0].Body.(core.CancelRequested).Reason }
 
 func TestAPeerWithTheExtensionGetsPiecesAsTheyCome(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		agent := s.plainAgent("poet", core.Card{})
-		kit := s.enter("kit")
-		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
+		kit := s.peer("kit")
+		kit.send(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
 		kit.expect(wire.KindHello)
-		kit.say(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
+		kit.send(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
 		task := s.assigned(agent)
 		s.report(agent, task, core.Thinking{Text: "hm"})
 		e := kit.expect(wire.KindProgress)
@@ -367,10 +367,10 @@ func TestAPeerWithTheExtensionGetsPiecesAsTheyCome(t *testing.T) {
 }
 
 func TestAPeerWithoutTheExtensionGetsNoProgressAndTheWholeText(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		agent := s.plainAgent("poet", core.Card{})
-		kit := s.enter("kit")
-		kit.say(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
+		kit := s.peer("kit")
+		kit.send(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
 		task := s.assigned(agent)
 		var want strings.Builder
 		for i := range 5000 {
@@ -378,8 +378,8 @@ func TestAPeerWithoutTheExtensionGetsNoProgressAndTheWholeText(t *testing.T) {
 			want.WriteString(piece)
 			s.report(agent, task, core.Text{Text: piece})
 		}
-		// Declaring it now must not lose what was not told before.
-		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
+		// Declaring the extension now must not lose the text that was not sent before.
+		kit.send(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
 		kit.expect(wire.KindHello)
 		s.report(agent, task, core.Thinking{Text: "hm"}, core.Done{})
 		if got := expect[wire.Response](kit, wire.KindResponse, "q1"); got.Summary != want.String() {
@@ -390,47 +390,47 @@ func TestAPeerWithoutTheExtensionGetsNoProgressAndTheWholeText(t *testing.T) {
 }
 
 func TestAnAnswerOverTheLimitIsRefusedAndNeverCut(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withHub(t, func(t *testing.T, s *setup) {
 		agent := s.plainAgent("poet", core.Card{MaxConcurrent: 2})
-		kit := s.enter("kit")
+		kit := s.peer("kit")
 		long := strings.Repeat("x", wire.DefaultMaxEnvelopeBytes)
-		kit.say(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
+		kit.send(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
 		s.report(agent, s.assigned(agent), core.Text{Text: long}, core.Done{})
 		kit.refused("q1", wire.CodeTooLarge, "progress")
-		s.news(agent)
+		s.nextBatch(agent)
 
-		kit.say(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
+		kit.send(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
 		kit.expect(wire.KindHello)
-		kit.say(`{"id":"q2","to":"poet","kind":"query","payload":{"question":"?"}}`)
+		kit.send(`{"id":"q2","to":"poet","kind":"query","payload":{"question":"?"}}`)
 		s.report(agent, s.assigned(agent), core.Text{Text: long}, core.ToolResult{ID: "t", Output: long}, core.Done{})
-		told := 0
-		for told < len(long) {
+		received := 0
+		for received < len(long) {
 			e := kit.expect(wire.KindProgress)
 			if len(e.Raw) > wire.DefaultMaxEnvelopeBytes {
 				t.Fatalf("got an envelope of %d bytes, want at most %d", len(e.Raw), wire.DefaultMaxEnvelopeBytes)
 			}
-			told += len(wire.TextOf(e.Payload, "text"))
+			received += len(wire.TextOf(e.Payload, "text"))
 		}
 		if got := kit.expect(wire.KindProgress); wire.TextOf(got.Payload, "omitted") != "tool_result" {
-			t.Errorf("got %s, want to be told what is left out", got.Raw)
+			t.Errorf("got %s, want a note of what is omitted", got.Raw)
 		}
 		s.counted("acp.refused.tool_result", 1)
-		// The text was told whole on the way: the answer need not repeat what does not fit.
+		// Progress brought the whole text: the answer need not repeat what does not fit.
 		if got := expect[wire.Response](kit, wire.KindResponse, "q2"); got.Summary == "" || len(got.Summary) > 1000 {
 			t.Errorf("got a summary of %d bytes, want a short one", len(got.Summary))
 		}
 	})
 }
 
-func TestContextGoesIntoATaskByANotify(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestContextIsInjectedByANotify(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		agent := s.plainAgent("doer", core.Card{Features: core.FeatureInjection, MaxConcurrent: 2})
 		deaf := s.plainAgent("deaf", core.Card{})
-		kit := s.enter("kit")
-		kit.say(`{"id":"q1","to":"doer","kind":"query","payload":{"question":"?"}}`)
+		kit := s.peer("kit")
+		kit.send(`{"id":"q1","to":"doer","kind":"query","payload":{"question":"?"}}`)
 		task := s.assigned(agent)
-		kit.say(`{"id":"n1","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q1","content":"hurry","priority":"immediate","source":"user"}}}`)
-		b := s.news(agent)
+		kit.send(`{"id":"n1","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q1","content":"hurry","priority":"immediate","source":"user"}}}`)
+		b := s.nextBatch(agent)
 		want := core.Injected{ID: "n1", Content: "hurry", Priority: core.InjectionImmediate, Source: "user"}
 		if diff := cmp.Diff(core.Body(want), b.Events[0].Body); diff != "" {
 			t.Errorf("injected (-want +got):\n%s", diff)
@@ -438,30 +438,30 @@ func TestContextGoesIntoATaskByANotify(t *testing.T) {
 		s.report(agent, task, core.Done{})
 		kit.expect(wire.KindResponse)
 
-		kit.say(`{"id":"q2","to":"deaf","kind":"query","payload":{"question":"?"}}`)
+		kit.send(`{"id":"q2","to":"deaf","kind":"query","payload":{"question":"?"}}`)
 		task = s.assigned(deaf)
-		kit.say(`{"id":"n2","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q2","content":"hurry"}}}`)
+		kit.send(`{"id":"n2","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q2","content":"hurry"}}}`)
 		kit.refused("n2", wire.CodeUnsupported, "deaf")
 		s.report(deaf, task, core.Done{})
 	})
 }
 
-func TestANotifyReachesAnAgentAndAFailureIsTold(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestANotifyReachesAnAgentAndAFailureIsReported(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		agent := s.plainAgent("ear", core.Card{Features: core.FeatureNotices})
 		s.plainAgent("deaf", core.Card{})
-		kit := s.enter("kit")
-		kit.say(`{"id":"n1","to":"ear","kind":"notify","payload":{"topic":"hans.location","data":{"location":"heading to gym","eta_back":"2h"},"importance":"medium"}}`)
+		kit := s.peer("kit")
+		kit.send(`{"id":"n1","to":"ear","kind":"notify","payload":{"topic":"hans.location","data":{"location":"heading to gym","eta_back":"2h"},"importance":"medium"}}`)
 		task := s.assigned(agent)
 		want := &core.Notice{Topic: "hans.location", Data: json.RawMessage(`{"location":"heading to gym","eta_back":"2h"}`), Importance: core.ImportanceMedium}
 		if diff := cmp.Diff(want, task.Request().Notice); diff != "" {
 			t.Errorf("notice (-want +got):\n%s", diff)
 		}
 		agent.Delivered(task.ID())
-		kit.silent()
-		kit.say(`{"id":"n2","to":"deaf","kind":"notify","payload":{"topic":"a"}}`)
+		kit.expectNothing()
+		kit.send(`{"id":"n2","to":"deaf","kind":"notify","payload":{"topic":"a"}}`)
 		kit.refused("n2", wire.CodeUnsupported, "deaf")
-		kit.say(`{"id":"n3","kind":"notify","payload":{"topic":"a"}}`)
+		kit.send(`{"id":"n3","kind":"notify","payload":{"topic":"a"}}`)
 		kit.refused("n3", wire.CodePeerNotFound, `nobody subscribes to "a"`)
 	})
 }

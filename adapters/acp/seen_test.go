@@ -29,7 +29,7 @@ func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
 	}
 }
 
-func TestOneWhoFloodsMakesNobodyElseForgetHisIDs(t *testing.T) {
+func TestAFloodOfOnePeerEvictsNoIDsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := newSeenIDs(DefaultKeepIDs)
 		kit, fam, eve := peerID{"kit", "kit"}, peerID{"fam", "fam"}, peerID{"eve", "eve"}

@@ -10,16 +10,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// live has an actor declare the extension.
-func (a *actor) live() *actor {
+// declareProgress declares the extension progress.
+func (a *peer) declareProgress() *peer {
 	a.Helper()
-	a.say(`{"id":"%s","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`, core.NewID())
+	a.send(`{"id":"%s","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`, core.NewID())
 	a.expect(wire.KindHello)
 	return a
 }
 
-// told reads progress up to the envelope that ends what ref names, and returns both.
-func (a *actor) told(ref string) (progress []wire.Envelope, last wire.Envelope) {
+// readProgress returns the progress of a request and the envelope that ends it.
+func (a *peer) readProgress(ref string) (progress []wire.Envelope, last wire.Envelope) {
 	a.Helper()
 	for {
 		e := a.next()
@@ -33,22 +33,22 @@ func (a *actor) told(ref string) (progress []wire.Envelope, last wire.Envelope) 
 	}
 }
 
-func TestTheProgressOfEachSenderIsNumberedUpwardsWhateverTheEndBrings(t *testing.T) {
+func TestTheProgressOfEachSenderIsNumberedUpwards(t *testing.T) {
 	for name, c := range map[string]struct{ capabilities, pieces, kind, end string }{
-		"tokens of a response":         {`{"extensions":["progress"]}`, "1 2 3", "query", `"response","payload":{"summary":"roses","tokens_used":47}`},
-		"tokens of a result":           {`{"extensions":["progress"]}`, "1 2 3", "delegate", `"result","payload":{"status":"completed","outcome":"roses","tokens_used":47}`},
-		"tokens of an error":           {`{"extensions":["progress"]}`, "1 2 3", "query", `"error","payload":{"code":"internal","message":"oops","partial":{"summary":"roses","tokens_used":47}}`},
-		"files and tokens":             {`{"extensions":["progress"]}`, "7 9 11", "query", `"response","payload":{"summary":"roses","data":{"files":[{"name":"f","data":"AA=="},{"name":"g","data":"AA=="}]},"tokens_used":47}`},
-		"an agent without progress":    {`{}`, "", "query", `"response","payload":{"summary":"roses","data":{"files":[{"name":"f","data":"AA=="}]},"tokens_used":47}`},
-		"a failed result with a file":  {`{"extensions":["progress"]}`, "1", "delegate", `"result","payload":{"status":"failed","outcome":"roses","error":"oops","data":{"files":[{"name":"f","data":"AA=="}]}}`},
-		"numbers that cannot go on":    {`{"extensions":["progress"]}`, "18446744073709551615", "query", `"response","payload":{"summary":"roses","tokens_used":47}`},
-		"an answer to another matter":  {`{"extensions":["progress"]}`, "1 2", "query", `"result","payload":{"status":"completed","outcome":"roses","tokens_used":47}`},
-		"one that told its costs also": {`{"extensions":["progress"]}`, "1 usage", "query", `"response","payload":{"summary":"roses","tokens_used":47}`},
+		"tokens of a response":        {`{"extensions":["progress"]}`, "1 2 3", "query", `"response","payload":{"summary":"roses","tokens_used":47}`},
+		"tokens of a result":          {`{"extensions":["progress"]}`, "1 2 3", "delegate", `"result","payload":{"status":"completed","outcome":"roses","tokens_used":47}`},
+		"tokens of an error":          {`{"extensions":["progress"]}`, "1 2 3", "query", `"error","payload":{"code":"internal","message":"oops","partial":{"summary":"roses","tokens_used":47}}`},
+		"files and tokens":            {`{"extensions":["progress"]}`, "7 9 11", "query", `"response","payload":{"summary":"roses","data":{"files":[{"name":"f","data":"AA=="},{"name":"g","data":"AA=="}]},"tokens_used":47}`},
+		"an agent without progress":   {`{}`, "", "query", `"response","payload":{"summary":"roses","data":{"files":[{"name":"f","data":"AA=="}]},"tokens_used":47}`},
+		"a failed result with a file": {`{"extensions":["progress"]}`, "1", "delegate", `"result","payload":{"status":"failed","outcome":"roses","error":"oops","data":{"files":[{"name":"f","data":"AA=="}]}}`},
+		"numbers that cannot go on":   {`{"extensions":["progress"]}`, "18446744073709551615", "query", `"response","payload":{"summary":"roses","tokens_used":47}`},
+		"an answer to another matter": {`{"extensions":["progress"]}`, "1 2", "query", `"result","payload":{"status":"completed","outcome":"roses","tokens_used":47}`},
+		"one with usage too":          {`{"extensions":["progress"]}`, "1 usage", "query", `"response","payload":{"summary":"roses","tokens_used":47}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
-				fam, kit := s.agent("fam", c.capabilities), s.enter("kit").live()
-				kit.say(`{"id":"q1","to":"fam","kind":"%s","payload":{"question":"?","task":"!"}}`, c.kind)
+			withHub(t, func(t *testing.T, s *setup) {
+				fam, kit := s.agent("fam", c.capabilities), s.peer("kit").declareProgress()
+				kit.send(`{"id":"q1","to":"fam","kind":"%s","payload":{"question":"?","task":"!"}}`, c.kind)
 				if c.kind == "delegate" {
 					kit.expect(wire.KindAck)
 				}
@@ -59,11 +59,11 @@ func TestTheProgressOfEachSenderIsNumberedUpwardsWhateverTheEndBrings(t *testing
 					if seq == "usage" {
 						seq, piece = "2", `"usage":{"input":1,"output":2}`
 					}
-					fam.say(`{"id":"%s","kind":"progress","ref":"q1","payload":{"seq":%s,%s}}`, core.NewID(), seq, piece)
+					fam.send(`{"id":"%s","kind":"progress","ref":"q1","payload":{"seq":%s,%s}}`, core.NewID(), seq, piece)
 					sent++
 				}
-				fam.say(`{"id":"end","ref":"q1","kind":%s}`, c.end)
-				progress, last := kit.told("q1")
+				fam.send(`{"id":"end","ref":"q1","kind":%s}`, c.end)
+				progress, last := kit.readProgress("q1")
 				if len(progress) != sent {
 					t.Errorf("got %d pieces, want the %d that the agent sent: the end says the rest itself", len(progress), sent)
 				}
@@ -94,10 +94,10 @@ func TestTheProgressOfEachSenderIsNumberedUpwardsWhateverTheEndBrings(t *testing
 	}
 }
 
-// The Client reads what the hub tells it of agents of both kinds, and counts nothing
+// The client reads the answers of agents with and without progress, and counts nothing
 // twice.
-func TestAClientWithProgressCountsWhatTheEndRepeatsOnce(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestAClientWithProgressCountsRepeatedContentOnce(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		fam := s.agent("fam", `{}`)
 		poet := s.plainAgent("poet", core.Card{})
 		c := s.client(acpclient.Options{ID: "kit", Progress: true})
@@ -110,7 +110,7 @@ func TestAClientWithProgressCountsWhatTheEndRepeatsOnce(t *testing.T) {
 			answers <- a
 		}
 		go ask("fam")
-		fam.say(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"roses","data":{"files":[{"name":"f","data":"AA=="}]},"tokens_used":47}}`, fam.expect(wire.KindQuery).ID)
+		fam.send(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"roses","data":{"files":[{"name":"f","data":"AA=="}]},"tokens_used":47}}`, fam.expect(wire.KindQuery).ID)
 		first := <-answers
 		go ask("poet")
 		s.report(poet, s.assigned(poet), core.Text{Text: "ro"}, core.Text{Text: "ses"}, core.File{Name: "f", Data: []byte{0}}, core.Usage{Output: 47}, core.Done{})

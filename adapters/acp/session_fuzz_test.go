@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// FuzzSession holds that whatever a peer sends, a line an envelope, the session goes on:
-// it answers a ping behind that, and nobody else is disturbed.
+// FuzzSession checks that a session survives whatever a peer sends, one envelope a line: it
+// answers a later ping, and other sessions go on.
 func FuzzSession(f *testing.F) {
 	for _, s := range []string{
 		`{"id":"1","to":"echo","kind":"query","payload":{"question":"?"}}` + "\n" + `{"id":"2","ref":"1","kind":"cancel"}`,
@@ -29,20 +29,20 @@ func FuzzSession(f *testing.F) {
 		if len(lines) > 8 {
 			return
 		}
-		onStage(t, func(t *testing.T, s *stage) {
-			s.employ(core.Card{ID: "echo", MaxConcurrent: 4}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+		withHub(t, func(t *testing.T, s *setup) {
+			s.work(core.Card{ID: "echo", MaxConcurrent: 4}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 				return say(core.Text{Text: r.Content})
 			})
-			conn, _ := s.plug(acp.Options{AgentID: "peer"})
+			conn, _ := s.connect(acp.Options{AgentID: "peer"})
 			for _, line := range lines {
 				if err := conn.Send(t.Context(), line); err != nil {
 					t.Fatalf("%q: got %v, want that the connection lives on", line, err)
 				}
 			}
 			synctest.Wait()
-			for _, a := range []*actor{{stage: s, conn: conn, name: "peer"}, s.enter("other")} {
+			for _, a := range []*peer{{setup: s, conn: conn, name: "peer"}, s.peer("other")} {
 				id := core.NewID()
-				a.say(`{"id":"%s","to":"hub","kind":"ping"}`, id)
+				a.send(`{"id":"%s","to":"hub","kind":"ping"}`, id)
 				for e := a.next(); e.Kind != wire.KindPong || e.Ref != id; {
 					e = a.next()
 				}

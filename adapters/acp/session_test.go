@@ -18,9 +18,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// world is a hub, an agent of no dialect and a session that asks in none, for tests of
-// the parts of a session of ACP.
-type world struct {
+// setup is a hub with an agent and a requester that have no dialect, for tests of the parts
+// of an ACP session.
+type setup struct {
 	*testing.T
 	hub   *hub.Hub
 	peers *Peers
@@ -28,11 +28,11 @@ type world struct {
 	rest  *hub.Session
 }
 
-// inWorld runs a test within a bubble of fake time.
-func inWorld(t *testing.T, play func(t *testing.T, w *world)) {
+// withHub runs a test in a bubble of fake time.
+func withHub(t *testing.T, test func(t *testing.T, w *setup)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, hub: coretest.NewHub(t, hub.Options{}), peers: NewPeers(PeersOptions{})}
+		w := &setup{T: t, hub: coretest.NewHub(t, hub.Options{}), peers: NewPeers(PeersOptions{})}
 		w.poet = w.hub.Connect(hub.Identity{Principal: core.Principal{ID: "poet", Dialect: "plain"}, Dialect: "plain"})
 		w.rest = w.hub.Connect(hub.Identity{Principal: core.Principal{ID: "rest", Dialect: "plain"}, Dialect: "plain"})
 		t.Cleanup(func() { w.poet.Close(nil) })
@@ -41,19 +41,19 @@ func inWorld(t *testing.T, play func(t *testing.T, w *world)) {
 		if err := w.poet.Join(card, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		play(t, w)
+		test(t, w)
 	})
 }
 
-// session makes a session of a peer that is known.
-func (w *world) session(id core.AgentID, out outlet) *session {
+// session makes a session of an identified peer.
+func (w *setup) session(id core.AgentID, out outlet) *session {
 	s := newSession(w.hub, Options{Peers: w.peers}.withDefaults(), out)
 	s.identify(id)
 	return s
 }
 
 // ask opens a task for the agent.
-func (w *world) ask() *task.Task {
+func (w *setup) ask() *task.Task {
 	w.Helper()
 	task, err := w.rest.Open(core.Request{To: core.ToAgent("poet"), Content: "?"}, hub.Opening{})
 	if err != nil {
@@ -62,8 +62,8 @@ func (w *world) ask() *task.Task {
 	return task
 }
 
-// given returns the next task that the agent gets.
-func (w *world) given() *task.Task {
+// assigned returns the next task that the agent gets.
+func (w *setup) assigned() *task.Task {
 	w.Helper()
 	b, err := w.poet.Next(w.Context())
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *world) given() *task.Task {
 	return b.Task
 }
 
-func (w *world) report(task *task.Task, bodies ...core.Body) {
+func (w *setup) report(task *task.Task, bodies ...core.Body) {
 	w.Helper()
 	for _, b := range bodies {
 		if err := w.poet.Report(task.ID(), b, nil); err != nil {
@@ -84,8 +84,8 @@ func (w *world) report(task *task.Task, bodies ...core.Body) {
 	}
 }
 
-// act hands a session an envelope of its peer.
-func (w *world) act(s *session, raw string) {
+// act handles an envelope in a session.
+func (w *setup) act(s *session, raw string) {
 	w.Helper()
 	e, err := wire.Decode([]byte(raw), 1<<20)
 	if err == nil {
@@ -96,8 +96,8 @@ func (w *world) act(s *session, raw string) {
 	}
 }
 
-// pumping runs the pump of a session until the returned function is called.
-func (w *world) pumping(s *session) (stop func()) {
+// startPump runs the pump of a session until stop is called.
+func (w *setup) startPump(s *session) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -110,7 +110,7 @@ func (w *world) pumping(s *session) (stop func()) {
 	}
 }
 
-// recorder is an outlet that keeps what is sent.
+// recorder is an outlet that keeps the messages.
 type recorder struct{ sent []message }
 
 func (r *recorder) hold()                    {}
@@ -123,7 +123,7 @@ func (r *recorder) send(_ context.Context, m message) error {
 	return nil
 }
 
-// kinds are the kinds of what was sent.
+// kinds returns the kinds of the messages.
 func (r *recorder) kinds() []wire.Kind {
 	var all []wire.Kind
 	for _, m := range r.sent {
@@ -132,10 +132,10 @@ func (r *recorder) kinds() []wire.Kind {
 	return all
 }
 
-func TestPiecesThatStandTogetherLeaveTogetherInEnvelopesOfBoundedSize(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+func TestConsecutivePiecesAreSentTogetherInEnvelopesOfBoundedSize(t *testing.T) {
+	withHub(t, func(t *testing.T, w *setup) {
 		query := w.ask()
-		w.given()
+		w.assigned()
 		for range 100 {
 			w.report(query, core.Text{Text: "abc"})
 		}
@@ -181,9 +181,9 @@ func TestThereIsOneEventOfEveryKind(t *testing.T) {
 	}
 }
 
-// countsEach walks a direction: what happens to one event of each kind that is declared
-// folded or refused is counted as that, once.
-func countsEach(t *testing.T, table core.Table, happen func(t *testing.T, w *world, b core.Body)) {
+// countsEach checks that one event of each kind that a table declares folded or refused is
+// counted as that, once.
+func countsEach(t *testing.T, table core.Table, happen func(t *testing.T, w *setup, b core.Body)) {
 	t.Helper()
 	for i, k := range core.Kinds() {
 		how := table[k].How
@@ -191,7 +191,7 @@ func countsEach(t *testing.T, table core.Table, happen func(t *testing.T, w *wor
 			continue
 		}
 		t.Run(k.String(), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
+			withHub(t, func(t *testing.T, w *setup) {
 				happen(t, w, bodiesOfAllKinds[i])
 				synctest.Wait()
 				name := "acp." + how.String() + "." + k.String()
@@ -203,8 +203,8 @@ func countsEach(t *testing.T, table core.Table, happen func(t *testing.T, w *wor
 	}
 }
 
-func TestWhatARequesterIsNotToldAsItIsIsCounted(t *testing.T) {
-	countsEach(t, Translation.ToRequester, func(t *testing.T, w *world, b core.Body) {
+func TestFoldedAndRefusedEventsToARequesterAreCounted(t *testing.T) {
+	countsEach(t, Translation.ToRequester, func(t *testing.T, w *setup, b core.Body) {
 		query, kit := w.ask(), w.session("kit", &recorder{})
 		defer kit.close(nil)
 		r := &request{id: "q1", kind: wire.KindQuery, reports: true}
@@ -215,8 +215,8 @@ func TestWhatARequesterIsNotToldAsItIsIsCounted(t *testing.T) {
 	})
 }
 
-func TestWhatAnAgentIsNotToldAsItIsIsCounted(t *testing.T) {
-	countsEach(t, Translation.ToAgent, func(t *testing.T, w *world, b core.Body) {
+func TestFoldedAndRefusedEventsToAnAgentAreCounted(t *testing.T) {
+	countsEach(t, Translation.ToAgent, func(t *testing.T, w *setup, b core.Body) {
 		asked, out := w.ask(), &recorder{}
 		fam := w.session("fam", out)
 		defer fam.close(nil)
@@ -231,23 +231,22 @@ func TestWhatAnAgentIsNotToldAsItIsIsCounted(t *testing.T) {
 			}
 		}
 		if b.Kind().Ends() && (len(out.sent) != 1 || out.sent[0].kind != wire.KindCancel) {
-			t.Errorf("got %+v, want the agent told to stop, once", out.sent)
+			t.Errorf("got %+v, want one cancel to the agent", out.sent)
 		}
 	})
 }
 
-// breaking is an outlet that breaks as a result is to be sent, when nobody looks any
-// more at what it had.
-type breaking struct{}
+// brokenOutlet is an outlet that fails to send a result.
+type brokenOutlet struct{}
 
-func (breaking) hold()  {}
-func (breaking) flush() {}
+func (brokenOutlet) hold()  {}
+func (brokenOutlet) flush() {}
 
-func (breaking) away() bool { return false }
+func (brokenOutlet) away() bool { return false }
 
-func (breaking) reclaim() []pendingResult { return nil }
+func (brokenOutlet) reclaim() []pendingResult { return nil }
 
-func (breaking) send(_ context.Context, m message) error {
+func (brokenOutlet) send(_ context.Context, m message) error {
 	if m.kind != wire.KindResult {
 		return nil
 	}
@@ -255,11 +254,11 @@ func (breaking) send(_ context.Context, m message) error {
 	return errors.New("broken")
 }
 
-func TestAResultThatFindsTheConnectionBrokenIsStillOwed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		lost := w.session("kit", breaking{})
+func TestAResultThatCouldNotBeSentIsStillPending(t *testing.T) {
+	withHub(t, func(t *testing.T, w *setup) {
+		lost := w.session("kit", brokenOutlet{})
 		w.act(lost, `{"id":"d1","to":"poet","kind":"delegate","payload":{"task":"do it"}}`)
-		w.report(w.given(), core.Done{Text: "done"})
+		w.report(w.assigned(), core.Done{Text: "done"})
 		if err := lost.pump(t.Context()); err == nil {
 			t.Error("the pump: got no error, want that the connection broke")
 		}
@@ -267,7 +266,7 @@ func TestAResultThatFindsTheConnectionBrokenIsStillOwed(t *testing.T) {
 		out := &recorder{}
 		kit := w.session("kit", out)
 		defer kit.close(nil)
-		stop := w.pumping(kit)
+		stop := w.startPump(kit)
 		kit.takeOver()
 		synctest.Wait()
 		stop()
@@ -286,14 +285,14 @@ func TestAResultThatFindsTheConnectionBrokenIsStillOwed(t *testing.T) {
 	})
 }
 
-func TestTheEndOfWhatIsCancelledWaitsForTheAckOfTheCancel(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+func TestTheEndOfACancelledTaskWaitsForTheAckOfTheCancel(t *testing.T) {
+	withHub(t, func(t *testing.T, w *setup) {
 		out := &recorder{}
 		kit := w.session("kit", out)
 		defer kit.close(nil)
 		w.act(kit, `{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
-		task := w.given()
-		stop := w.pumping(kit)
+		task := w.assigned()
+		stop := w.startPump(kit)
 		r, acked := kit.beginCancel("q1") // its ack is on the way
 		if err := kit.self.Cancel(r.task, ""); err != nil {
 			t.Fatal(err)
@@ -312,8 +311,8 @@ func TestTheEndOfWhatIsCancelledWaitsForTheAckOfTheCancel(t *testing.T) {
 	})
 }
 
-func TestWhoShowsALesserTokenOfAPrincipalHasItsRightsAloneOverHTTP(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+func TestOverHTTPEachTokenOfAPrincipalHasOnlyItsOwnRights(t *testing.T) {
+	withHub(t, func(t *testing.T, w *setup) {
 		principal := core.Principal{ID: "alice", Authenticated: true}
 		x := NewHTTP(w.hub, HTTPOptions{Session: Options{Peers: w.peers}, Identify: func(r *http.Request) (core.Principal, core.AgentID, error) {
 			p := principal
@@ -329,7 +328,7 @@ func TestWhoShowsALesserTokenOfAPrincipalHasItsRightsAloneOverHTTP(t *testing.T)
 			if answer.Code != http.StatusOK {
 				t.Fatalf("%s: got %d %s, want 200", token, answer.Code, answer.Body)
 			}
-			task := w.given()
+			task := w.assigned()
 			if got, want := task.From().Operator, token == "operator"; got != want {
 				t.Errorf("by the token of the %s: got an operator %t, want %t", token, got, want)
 			}

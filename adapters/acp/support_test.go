@@ -22,26 +22,26 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
-// stage is a hub and what connects to it, within a bubble of fake time.
-type stage struct {
+// setup is a hub and its connections, in a bubble of fake time.
+type setup struct {
 	*testing.T
 	hub   *hub.Hub
 	peers *acp.Peers
 }
 
-// onStage runs a test on a stage. The promises of the hub are checked in the end.
-func onStage(t *testing.T, play func(t *testing.T, s *stage)) { onStageWith(t, hub.Options{}, play) }
+// withHub runs a test with a hub. The promises of the hub are checked at the end.
+func withHub(t *testing.T, test func(t *testing.T, s *setup)) { withHubOptions(t, hub.Options{}, test) }
 
-func onStageWith(t *testing.T, opts hub.Options, play func(t *testing.T, s *stage)) {
+func withHubOptions(t *testing.T, opts hub.Options, test func(t *testing.T, s *setup)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{T: t, hub: coretest.NewHub(t, opts), peers: acp.NewPeers(acp.PeersOptions{})}
-		play(t, s)
+		s := &setup{T: t, hub: coretest.NewHub(t, opts), peers: acp.NewPeers(acp.PeersOptions{})}
+		test(t, s)
 	})
 }
 
-// plug connects an end to the hub.
-func (s *stage) plug(opts acp.Options) (conn *coretest.End[[]byte, []byte], reason <-chan link.Reason) {
+// connect connects a peer to the hub.
+func (s *setup) connect(opts acp.Options) (conn *coretest.End[[]byte, []byte], reason <-chan link.Reason) {
 	s.Helper()
 	ours, theirs := coretest.Pipe[[]byte, []byte](4096)
 	if opts.Peers == nil {
@@ -57,53 +57,53 @@ func (s *stage) plug(opts acp.Options) (conn *coretest.End[[]byte, []byte], reas
 	return theirs, ended
 }
 
-// actor is a peer whose envelopes the test writes itself.
-type actor struct {
-	*stage
+// peer is an ACP peer whose envelopes the test writes itself.
+type peer struct {
+	*setup
 	conn  *coretest.End[[]byte, []byte]
 	ended <-chan link.Reason
 	name  string
 }
 
-// enter connects an actor. The discover that greets it is taken off.
-func (s *stage) enter(name string) *actor {
+// peer connects a peer and receives the discover that greets it.
+func (s *setup) peer(name string) *peer {
 	s.Helper()
-	a := s.stranger(name)
-	a.say(`{"v":1,"id":"%s","from":"%s","kind":"hello","ref":"none","payload":{"protocol_versions":[1]}}`, core.NewID(), name)
+	a := s.silentPeer(name)
+	a.send(`{"v":1,"id":"%s","from":"%s","kind":"hello","ref":"none","payload":{"protocol_versions":[1]}}`, core.NewID(), name)
 	a.expect(wire.KindDiscover)
 	return a
 }
 
-// stranger connects an actor that says nothing.
-func (s *stage) stranger(name string) *actor {
+// silentPeer connects a peer that sends nothing.
+func (s *setup) silentPeer(name string) *peer {
 	s.Helper()
-	conn, ended := s.plug(acp.Options{})
-	return &actor{stage: s, conn: conn, ended: ended, name: name}
+	conn, ended := s.connect(acp.Options{})
+	return &peer{setup: s, conn: conn, ended: ended, name: name}
 }
 
-// agent connects an actor that has said what it can do.
-func (s *stage) agent(name, capabilities string) *actor {
+// agent connects a peer that has sent its capabilities.
+func (s *setup) agent(name, capabilities string) *peer {
 	s.Helper()
-	a := s.enter(name)
-	a.say(`{"v":1,"id":"%s","from":"%s","kind":"capabilities","payload":%s}`, core.NewID(), name, capabilities)
+	a := s.peer(name)
+	a.send(`{"v":1,"id":"%s","from":"%s","kind":"capabilities","payload":%s}`, core.NewID(), name, capabilities)
 	a.until(func() bool { _, ok := s.hub.Agent(core.AgentID(name)); return ok }, "it is an agent")
 	return a
 }
 
-// say sends an envelope as it is written.
-func (a *actor) say(format string, args ...any) {
+// send sends an envelope verbatim.
+func (a *peer) send(format string, args ...any) {
 	a.Helper()
 	text := format
 	if len(args) > 0 {
 		text = fmt.Sprintf(format, args...)
 	}
 	if err := a.conn.Send(a.Context(), []byte(text)); err != nil {
-		a.Fatalf("%s says %s: got %v, want no error", a.name, text, err)
+		a.Fatalf("%s sends %s: got %v, want no error", a.name, text, err)
 	}
 }
 
-// next returns what comes next.
-func (a *actor) next() wire.Envelope {
+// next returns the next envelope.
+func (a *peer) next() wire.Envelope {
 	a.Helper()
 	ctx, cancel := context.WithTimeout(a.Context(), time.Hour)
 	defer cancel()
@@ -121,8 +121,8 @@ func (a *actor) next() wire.Envelope {
 	return e
 }
 
-// expect returns what comes next, which is of a kind.
-func (a *actor) expect(kind wire.Kind) wire.Envelope {
+// expect returns the next envelope, which must be of the kind.
+func (a *peer) expect(kind wire.Kind) wire.Envelope {
 	a.Helper()
 	e := a.next()
 	if e.Kind != kind {
@@ -131,8 +131,8 @@ func (a *actor) expect(kind wire.Kind) wire.Envelope {
 	return e
 }
 
-// read reads the payload of what comes next, which is of a kind and answers ref.
-func expect[P any](a *actor, kind wire.Kind, ref string) P {
+// expect returns the payload of the next envelope, which must be of the kind and answer ref.
+func expect[P any](a *peer, kind wire.Kind, ref string) P {
 	a.Helper()
 	e := a.expect(kind)
 	if e.Ref != ref {
@@ -145,8 +145,8 @@ func expect[P any](a *actor, kind wire.Kind, ref string) P {
 	return p
 }
 
-// refused checks that what comes next is an error that answers ref.
-func (a *actor) refused(ref string, code wire.Code, about string) {
+// refused checks that the next envelope is an error that answers ref.
+func (a *peer) refused(ref string, code wire.Code, about string) {
 	a.Helper()
 	got := expect[wire.Error](a, wire.KindError, ref)
 	if got.Code != code || !strings.Contains(got.Message, about) {
@@ -154,8 +154,8 @@ func (a *actor) refused(ref string, code wire.Code, about string) {
 	}
 }
 
-// silent checks that nothing comes, however long one waits for what is under way.
-func (a *actor) silent() {
+// expectNothing checks that no envelope comes once everything has settled.
+func (a *peer) expectNothing() {
 	a.Helper()
 	synctest.Wait()
 	ctx, cancel := context.WithTimeout(a.Context(), time.Nanosecond)
@@ -165,15 +165,15 @@ func (a *actor) silent() {
 	}
 }
 
-// leave cuts the connection.
-func (a *actor) leave() {
+// disconnect cuts the connection.
+func (a *peer) disconnect() {
 	a.Helper()
 	_ = a.conn.Close(link.Reason{Cause: link.PeerGone})
 	<-a.ended
 }
 
-// until waits for what is under way and checks that something is so.
-func (s *stage) until(so func() bool, what string) {
+// until checks a condition once everything has settled.
+func (s *setup) until(so func() bool, what string) {
 	s.Helper()
 	synctest.Wait()
 	if !so() {
@@ -182,7 +182,7 @@ func (s *stage) until(so func() bool, what string) {
 }
 
 // counted checks a counter of the hub.
-func (s *stage) counted(name string, want int64) {
+func (s *setup) counted(name string, want int64) {
 	s.Helper()
 	synctest.Wait()
 	if got := s.hub.Counters()[name]; got != want {
@@ -190,10 +190,10 @@ func (s *stage) counted(name string, want int64) {
 	}
 }
 
-// employ connects an agent that answers with a handler.
-func (s *stage) employ(card core.Card, opts acpclient.WorkOptions, handle core.Handler) {
+// work connects an agent that answers with a handler.
+func (s *setup) work(card core.Card, opts acpclient.WorkOptions, handle core.Handler) {
 	s.Helper()
-	conn, _ := s.plug(acp.Options{})
+	conn, _ := s.connect(acp.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = acpclient.Work(ctx, conn, card, handle, opts) })
@@ -205,35 +205,35 @@ func (s *stage) employ(card core.Card, opts acpclient.WorkOptions, handle core.H
 }
 
 // client connects a client.
-func (s *stage) client(opts acpclient.Options) *acpclient.Client {
+func (s *setup) client(opts acpclient.Options) *acpclient.Client {
 	s.Helper()
-	conn, _ := s.plug(acp.Options{})
+	conn, _ := s.connect(acp.Options{})
 	c := acpclient.New(conn, opts)
 	s.Cleanup(c.Close)
 	return c
 }
 
-// plain opens a session of the hub itself, of no dialect that translates.
-func (s *stage) plain(id string) *hub.Session {
+// plainSession opens a session of the hub without a dialect.
+func (s *setup) plainSession(id string) *hub.Session {
 	s.Helper()
 	p := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: id, Dialect: "plain"}, Dialect: "plain"})
 	s.Cleanup(func() { p.Close(nil) })
 	return p
 }
 
-// news returns the next batch of a session of the hub.
-func (s *stage) news(p *hub.Session) hub.Batch {
+// nextBatch returns the next batch of a session of the hub.
+func (s *setup) nextBatch(p *hub.Session) hub.Batch {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Hour)
 	defer cancel()
 	b, err := p.Next(ctx)
 	if err != nil {
-		s.Fatalf("waiting for news: got %v, want some", err)
+		s.Fatalf("waiting for a batch: got %v, want one", err)
 	}
 	return b
 }
 
-// pong is the payload of a pong.
+// pong returns the payload of a pong.
 func pong(status string, uptime, active int64, name string) wire.Pong {
 	return wire.Pong{Status: status, UptimeSecs: uptime, ActiveTasks: active, AgentName: name}
 }
@@ -243,10 +243,10 @@ var sameMeaning = cmp.Options{cmpopts.EquateEmpty(), cmp.AllowUnexported(core.Ad
 
 var nilReason = link.Reason{Cause: link.Normal}
 
-// pipe is a connection between a test that plays the hub and an agent's end.
+// pipe connects an agent's end with a test that plays the hub.
 func pipe() (ours, theirs *coretest.End[[]byte, []byte]) {
 	return coretest.Pipe[[]byte, []byte](64)
 }
 
-// alias is the hex id of an agent as text.
+// alias returns the hex id of an agent as text.
 func alias(id core.AgentID) string { return string(roster.Alias(id)) }

@@ -18,9 +18,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// listening has an actor read from now on, as a peer does that is there; what comes
-// to it is in the channel.
-func (a *actor) listening() <-chan wire.Envelope {
+// readAll reads every envelope from now on, as a live peer does, into the channel.
+func (a *peer) readAll() <-chan wire.Envelope {
 	came := make(chan wire.Envelope, 64)
 	go func() {
 		defer close(came)
@@ -29,31 +28,31 @@ func (a *actor) listening() <-chan wire.Envelope {
 			if err != nil {
 				return
 			}
-			e, _ := wire.Decode(raw, 1<<30) // what the hub sends; the other tests read it closely
+			e, _ := wire.Decode(raw, 1<<30) // other tests check the envelopes
 			came <- e
 		}
 	}()
 	return came
 }
 
-// knownAs connects an actor that authenticated.
-func (s *stage) knownAs(p core.Principal, id core.AgentID) *actor {
+// authenticated connects a peer that has authenticated.
+func (s *setup) authenticated(p core.Principal, id core.AgentID) *peer {
 	s.Helper()
 	p.Authenticated = true
-	conn, ended := s.plug(acp.Options{Principal: p, AgentID: id})
-	a := &actor{stage: s, conn: conn, ended: ended, name: p.ID}
+	conn, ended := s.connect(acp.Options{Principal: p, AgentID: id})
+	a := &peer{setup: s, conn: conn, ended: ended, name: p.ID}
 	a.expect(wire.KindDiscover)
 	return a
 }
 
-// introduces has an actor say what it can do.
-func (a *actor) introduces(id string) {
+// declare sends capabilities.
+func (a *peer) declare(id string) {
 	a.Helper()
-	a.say(`{"id":"%s","kind":"capabilities","payload":{"agent_name":"%s"}}`, id, id)
+	a.send(`{"id":"%s","kind":"capabilities","payload":{"agent_name":"%s"}}`, id, id)
 }
 
-// replaced checks that an actor learns that a newer connection has its place.
-func (a *actor) replaced() {
+// replaced checks that the peer is told of a newer connection.
+func (a *peer) replaced() {
 	a.Helper()
 	a.refused("", wire.CodeConflict, "newer connection")
 	if r := <-a.ended; r.Cause != link.Replaced {
@@ -61,32 +60,32 @@ func (a *actor) replaced() {
 	}
 }
 
-func TestASecondConnectionOfAnAgentThatIsThereAsksButDoesNotTakeItsPlace(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestASecondConnectionOfALiveAgentDoesNotReplaceIt(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		fam := s.agent("fam", `{}`)
-		came := fam.listening()
-		also := s.enter("fam")
-		also.introduces("c9")
+		came := fam.readAll()
+		also := s.peer("fam")
+		also.declare("c9")
 		also.refused("c9", wire.CodeConflict, "fam")
-		also.say(`{"id":"p","kind":"ping"}`)
+		also.send(`{"id":"p","kind":"ping"}`)
 		expect[wire.Pong](also, wire.KindPong, "p")
-		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
-		fam.say(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"here"}}`, (<-came).ID)
+		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
+		fam.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"here"}}`, (<-came).ID)
 		s.ended(task)
 	})
 }
 
-func TestAnAgentThatIsSilentLosesItsPlaceToTheNextConnection(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestASilentAgentIsReplacedByTheNextConnection(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		old := s.agent("fam", `{"agent_name":"old"}`)
-		task := s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
-		fresh := s.enter("fam")
-		fresh.introduces("new")
-		// A ping behind the capabilities is what tells that they were taken.
-		fresh.say(`{"id":"p","kind":"ping"}`)
-		fresh.say(`{"id":"newer","kind":"capabilities","payload":{"agent_name":"newer"}}`)
-		// The reader waits for nothing.
-		fresh.say(`{"id":"d","kind":"discover"}`)
+		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("fam"), Content: "?"})
+		fresh := s.peer("fam")
+		fresh.declare("new")
+		// The pong of a ping after the capabilities proves that they were accepted.
+		fresh.send(`{"id":"p","kind":"ping"}`)
+		fresh.send(`{"id":"newer","kind":"capabilities","payload":{"agent_name":"newer"}}`)
+		// The reader does not wait.
+		fresh.send(`{"id":"d","kind":"discover"}`)
 		if got := expect[wire.Capabilities](fresh, wire.KindCapabilities, "d"); got.Agents[0].AgentName != "old" {
 			t.Errorf("meanwhile: got %+v, want the old one", got.Agents)
 		}
@@ -105,42 +104,42 @@ func TestAnAgentThatIsSilentLosesItsPlaceToTheNextConnection(t *testing.T) {
 	})
 }
 
-func TestWhatWaitsForAContestIsBounded(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestTheQueueOfATakeoverIsBounded(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		s.agent("fam", `{}`)
-		fresh := s.enter("fam")
-		fresh.introduces("new")
-		synctest.Wait() // it is being settled, and in line no more
+		fresh := s.peer("fam")
+		fresh.declare("new")
+		synctest.Wait() // it has left the queue
 		for range 16 {
-			fresh.say(`{"id":"%s","kind":"ping"}`, core.NewID())
+			fresh.send(`{"id":"%s","kind":"ping"}`, core.NewID())
 		}
-		fresh.say(`{"id":"more","kind":"ping"}`)
+		fresh.send(`{"id":"more","kind":"ping"}`)
 		fresh.refused("more", wire.CodeOverloaded, "still there")
 		for range 16 {
 			fresh.expect(wire.KindPong)
 		}
-		fresh.say(`{"id":"more","kind":"ping"}`)
+		fresh.send(`{"id":"more","kind":"ping"}`)
 		expect[wire.Pong](fresh, wire.KindPong, "more")
 	})
 }
 
-func TestWhoAuthenticatedTakesThePlaceOfHisOlderConnectionAtOnce(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestAnAuthenticatedPeerReplacesItsOlderConnectionAtOnce(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		alice := core.Principal{ID: "alice"}
-		old := s.knownAs(alice, "fam")
-		old.introduces("old")
+		old := s.authenticated(alice, "fam")
+		old.declare("old")
 		s.until(func() bool { _, here := s.hub.Agent("fam"); return here }, "it is an agent")
 		start := time.Now()
-		fresh := s.knownAs(alice, "fam")
-		fresh.introduces("new")
-		fresh.say(`{"id":"p","kind":"ping"}`)
+		fresh := s.authenticated(alice, "fam")
+		fresh.declare("new")
+		fresh.send(`{"id":"p","kind":"ping"}`)
 		expect[wire.Pong](fresh, wire.KindPong, "p")
 		if took := time.Since(start); took != 0 {
 			t.Errorf("it took %v, want no time", took)
 		}
 		old.replaced()
-		bob := s.knownAs(core.Principal{ID: "bob"}, "fam")
-		bob.introduces("c")
+		bob := s.authenticated(core.Principal{ID: "bob"}, "fam")
+		bob.declare("c")
 		bob.refused("c", wire.CodeConflict, "fam")
 		if a, _ := s.hub.Agent("fam"); a.Name != "new" {
 			t.Errorf("got %q, want the newer one of alice", a.Name)
@@ -148,12 +147,12 @@ func TestWhoAuthenticatedTakesThePlaceOfHisOlderConnectionAtOnce(t *testing.T) {
 	})
 }
 
-func TestAPeerThatLeavesDuringAContestLeavesNothingBehind(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestAPeerThatLeavesDuringATakeoverLeavesNothingBehind(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		s.agent("fam", `{"agent_name":"old"}`)
-		fresh := s.enter("fam")
-		fresh.introduces("new")
-		fresh.leave()
+		fresh := s.peer("fam")
+		fresh.declare("new")
+		fresh.disconnect()
 		<-time.After(3 * time.Second)
 		if a, here := s.hub.Agent("fam"); !here || a.Name != "old" {
 			t.Errorf("got %q, want the old one kept", a.Name)
@@ -161,9 +160,9 @@ func TestAPeerThatLeavesDuringAContestLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestAPeerWhoseTokenRunsOutIsTold(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		a := s.knownAs(core.Principal{ID: "alice", Until: time.Now().Add(time.Minute)}, "")
+func TestAPeerWhoseTokenExpiresIsTold(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		a := s.authenticated(core.Principal{ID: "alice", Until: time.Now().Add(time.Minute)}, "")
 		a.refused("", wire.CodeNotAuthorized, "Token has expired")
 		if r := <-a.ended; r.Cause != link.Unauthorized || r.Code != 4401 {
 			t.Errorf("got %v with code %d, want unauthorized with %d", &r, r.Code, 4401)
@@ -171,7 +170,7 @@ func TestAPeerWhoseTokenRunsOutIsTold(t *testing.T) {
 	})
 }
 
-func TestTheWorkingEndComesToAnEndOnceItIsReplacedOrKnownNoLonger(t *testing.T) {
+func TestTheAgentEndReturnsOnceItIsReplacedOrUnknown(t *testing.T) {
 	for _, c := range []struct {
 		code wire.Code
 		want core.Fault
@@ -179,15 +178,15 @@ func TestTheWorkingEndComesToAnEndOnceItIsReplacedOrKnownNoLonger(t *testing.T) 
 		{wire.CodeConflict, core.Fault{Code: core.CodeConflict, Message: "why", Peer: acpclient.Replaced}},
 		{wire.CodeNotAuthorized, core.Fault{Code: core.CodeNotAuthorized, Message: "why"}},
 	} {
-		onStage(t, func(t *testing.T, s *stage) {
+		withHub(t, func(t *testing.T, s *setup) {
 			hubEnd, agentEnd := pipe()
 			done := make(chan error, 1)
 			go func() {
 				done <- acpclient.Work(context.Background(), agentEnd, core.Card{ID: "kit"}, nil, acpclient.WorkOptions{})
 			}()
-			a := &actor{stage: s, conn: hubEnd, name: "the hub"}
+			a := &peer{setup: s, conn: hubEnd, name: "the hub"}
 			a.expect(wire.KindCapabilities)
-			a.say(`{"id":"1","from":"hub","kind":"error","ref":null,"payload":{"code":"%s","message":"why"}}`, c.code)
+			a.send(`{"id":"1","from":"hub","kind":"error","ref":null,"payload":{"code":"%s","message":"why"}}`, c.code)
 			var got *core.Fault
 			if err := <-done; !errors.As(err, &got) || got.Code != c.want.Code || got.Message != c.want.Message || got.Peer != c.want.Peer {
 				t.Errorf("%s: got %v, want %+v", c.code, err, c.want)
@@ -205,10 +204,10 @@ func requestOf(ctx context.Context, x *acp.HTTP, method, body string) int {
 	return w.Code
 }
 
-func TestAPeerOfHTTPIsThereAsLongAsItReadsOrAsks(t *testing.T) {
+func TestAnHTTPPeerIsPresentWhileARequestIsOpen(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// comes is what the peer does while it is waited for, and after how long.
+		// comes is what the peer does during the probe, and after how long.
 		comes   func(ctx context.Context, x *acp.HTTP)
 		replace bool
 		after   time.Duration
@@ -221,7 +220,7 @@ func TestAPeerOfHTTPIsThereAsLongAsItReadsOrAsks(t *testing.T) {
 		}, false, 1500 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
+			withHub(t, func(t *testing.T, s *setup) {
 				x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}})
 				if got := requestOf(t.Context(), x, http.MethodPost, `{"id":"c","kind":"capabilities","payload":{}}`); got != http.StatusAccepted {
 					t.Fatalf("capabilities: got %d, want 202", got)
@@ -229,12 +228,12 @@ func TestAPeerOfHTTPIsThereAsLongAsItReadsOrAsks(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				var reading sync.WaitGroup
 				reading.Go(func() { c.comes(ctx, x) })
-				fresh := s.enter("fam")
+				fresh := s.peer("fam")
 				synctest.Wait()
 				start := time.Now()
-				fresh.introduces("new")
+				fresh.declare("new")
 				if c.replace {
-					fresh.say(`{"id":"p2","kind":"ping"}`)
+					fresh.send(`{"id":"p2","kind":"ping"}`)
 					expect[wire.Pong](fresh, wire.KindPong, "p2")
 				} else {
 					fresh.refused("new", wire.CodeConflict, "fam")
@@ -250,8 +249,8 @@ func TestAPeerOfHTTPIsThereAsLongAsItReadsOrAsks(t *testing.T) {
 	}
 }
 
-func TestAPostOfCapabilitiesWaitsUntilItIsKnownWhoHasTheID(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestAPostOfCapabilitiesWaitsForTheTakeover(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}})
 		defer x.Close()
 		old := s.agent("fam", `{"agent_name":"old"}`)
@@ -264,7 +263,7 @@ func TestAPostOfCapabilitiesWaitsUntilItIsKnownWhoHasTheID(t *testing.T) {
 		}
 		old.replaced()
 		alive := s.agent("gus", `{}`)
-		alive.listening()
+		alive.readAll()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/acp", strings.NewReader(`{"id":"c","from":"gus","kind":"capabilities","payload":{}}`))
 		w := httptest.NewRecorder()
 		x.ServeHTTP(w, r)

@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkQuestion asks an agent that answers at once: in a thread that begins, and
-// in one that has as many earlier turns as an agent is told.
+// in one that has as many earlier turns as an agent gets.
 func BenchmarkQuestion(b *testing.B) {
 	for name, turns := range map[string]int{"first": 0, "long thread": 300} {
 		b.Run(name, func(b *testing.B) {

@@ -13,39 +13,39 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// subscribe has an actor subscribe, and checks that it is acknowledged.
-func (a *actor) subscribe(id string, topics ...string) {
+// subscribe subscribes, and checks that it is acknowledged.
+func (a *peer) subscribe(id string, topics ...string) {
 	a.Helper()
 	list, _ := json.Marshal(topics)
-	a.say(`{"id":"%s","kind":"subscribe","payload":{"topics":%s}}`, id, list)
+	a.send(`{"id":"%s","kind":"subscribe","payload":{"topics":%s}}`, id, list)
 	if got := expect[wire.Ack](a, wire.KindAck, id); !got.Accepted {
 		a.Fatalf("%s subscribes: got %+v, want accepted", a.name, got)
 	}
 }
 
-func TestANotifyWithoutAnAddressReachesWhoSubscribesToItsTopicAsItCame(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit, fam, gym := s.enter("kit"), s.enter("fam"), s.enter("gym")
+func TestANotifyWithoutAnAddressReachesSubscribersUnchanged(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit, fam, gym := s.peer("kit"), s.peer("fam"), s.peer("gym")
 		fam.subscribe("s1", "hans.*")
 		gym.subscribe("s1", "*.location", "sport.>")
-		kit.say(`{"id":"n1","kind":"notify","payload":{"topic":"hans.location","data":{"at":"gym"},"odd":1},"x":[1, 2]}`)
-		for _, a := range []*actor{fam, gym} {
+		kit.send(`{"id":"n1","kind":"notify","payload":{"topic":"hans.location","data":{"at":"gym"},"odd":1},"x":[1, 2]}`)
+		for _, a := range []*peer{fam, gym} {
 			want := `{"id":"n1","kind":"notify","payload":{"topic":"hans.location","data":{"at":"gym"},"odd":1},"x":[1, 2],"from":"kit","to":"` + a.name + `"}`
 			if got := string(a.expect(wire.KindNotify).Raw); got != want {
 				t.Errorf("%s: got %s\nwant %s", a.name, got, want)
 			}
 		}
-		kit.say(`{"id":"n2","kind":"notify","payload":{"topic":"hans.mood"}}`)
+		kit.send(`{"id":"n2","kind":"notify","payload":{"topic":"hans.mood"}}`)
 		fam.expect(wire.KindNotify)
-		for _, a := range []*actor{kit, fam, gym} {
-			a.silent()
+		for _, a := range []*peer{kit, fam, gym} {
+			a.expectNothing()
 		}
 	})
 }
 
 func TestANoticeOfAnotherDialectReachesSubscribersUnderTheIDOfItsTask(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		fam, p := s.enter("fam"), s.plain("p")
+	withHub(t, func(t *testing.T, s *setup) {
+		fam, p := s.peer("fam"), s.plainSession("p")
 		fam.subscribe("s1", ">")
 		task, err := p.Open(core.Request{To: core.ToHub(), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "a.b", Data: json.RawMessage(`7`), Importance: core.ImportanceHigh}}, hub.Opening{Unwatched: true})
 		if err != nil {
@@ -58,24 +58,24 @@ func TestANoticeOfAnotherDialectReachesSubscribersUnderTheIDOfItsTask(t *testing
 	})
 }
 
-func TestWhoIsAddressedAndSubscribesIsToldOnce(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit, other := s.enter("kit"), s.enter("other")
+func TestASubscribedAddresseeGetsANoticeOnce(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit, other := s.peer("kit"), s.peer("other")
 		fam := s.agent("fam", `{}`)
 		fam.subscribe("s1", ">")
 		other.subscribe("s1", ">")
-		kit.say(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a"}}`)
+		kit.send(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a"}}`)
 		fam.expect(wire.KindNotify)
 		other.expect(wire.KindNotify)
-		fam.silent()
-		kit.say(`{"id":"u1","to":"fam","kind":"strange"}`)
+		fam.expectNothing()
+		kit.send(`{"id":"u1","to":"fam","kind":"strange"}`)
 		fam.expect("strange")
-		other.silent() // what passes between two is theirs
+		other.expectNothing() // envelopes between two peers are not published
 	})
 }
 
-func TestWhatASubscriptionCannotBeIsRefused(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestAnInvalidSubscriptionIsRefused(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
 		for i, c := range []struct {
 			say   string
@@ -94,12 +94,12 @@ func TestWhatASubscriptionCannotBeIsRefused(t *testing.T) {
 			{`"to":"fam","kind":"notify","payload":{"topic":"dragoman.shutdown"}`, wire.CodeInvalidEnvelope, "the hub's own"},
 			{`"kind":"notify","payload":{"topic":"a"}`, wire.CodePeerNotFound, "nobody subscribes"},
 		} {
-			kit.say(`{"id":"i%d",%s}`, i, c.say)
+			kit.send(`{"id":"i%d",%s}`, i, c.say)
 			kit.refused(fmt.Sprint("i", i), c.code, c.about)
 		}
 		kit.subscribe("s1", "a")
 		for i, want := range []bool{true, false} {
-			kit.say(`{"id":"u%d","to":"hub","kind":"unsubscribe"}`, i)
+			kit.send(`{"id":"u%d","to":"hub","kind":"unsubscribe"}`, i)
 			if got := expect[wire.Ack](kit, wire.KindAck, fmt.Sprint("u", i)); got.Accepted != want {
 				t.Errorf("unsubscribe: got %t, want %t", got.Accepted, want)
 			}
@@ -107,71 +107,71 @@ func TestWhatASubscriptionCannotBeIsRefused(t *testing.T) {
 	})
 }
 
-func TestASubscriberThatWasCutOffIsToldAgainUnderTheSameIDs(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit, fam := s.enter("kit"), s.enter("fam")
+func TestASubscriberThatWasCutOffGetsNoticesAgainWithTheSameIDs(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit, fam := s.peer("kit"), s.peer("fam")
 		fam.subscribe("s1", "a.>")
-		kit.say(`{"id":"n1","kind":"notify","payload":{"topic":"a.b"}}`)
+		kit.send(`{"id":"n1","kind":"notify","payload":{"topic":"a.b"}}`)
 		fam.expect(wire.KindNotify)
 		time.Sleep(2 * time.Minute)
-		kit.say(`{"id":"n2","kind":"notify","payload":{"topic":"a.b"}}`)
+		kit.send(`{"id":"n2","kind":"notify","payload":{"topic":"a.b"}}`)
 		fam.expect(wire.KindNotify)
-		fam.leave()
-		kit.say(`{"id":"n3","kind":"notify","payload":{"topic":"a.c"}}`)
-		kit.silent() // it is not refused: fam is waited for
-		fam = s.enter("fam")
-		for _, id := range []string{"n2", "n3"} { // of the first it is certain that it arrived
+		fam.disconnect()
+		kit.send(`{"id":"n3","kind":"notify","payload":{"topic":"a.c"}}`)
+		kit.expectNothing() // no refusal: the hub waits for fam
+		fam = s.peer("fam")
+		for _, id := range []string{"n2", "n3"} { // the first counts as received
 			if e := fam.expect(wire.KindNotify); e.ID != id {
 				t.Errorf("got %s, want %s", e.Raw, id)
 			}
 		}
-		fam.silent()
+		fam.expectNothing()
 	})
 }
 
-func TestANotifyThatMayBeLostWithTheConnectionOfItsAddresseeComesAgainUnderItsID(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit, fam := s.enter("kit"), s.agent("fam", `{}`)
-		kit.say(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","x":1}}`)
+func TestANotifyThatMayBeLostWithItsConnectionIsSentAgainWithItsID(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit, fam := s.peer("kit"), s.agent("fam", `{}`)
+		kit.send(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","x":1}}`)
 		first := fam.expect(wire.KindNotify)
-		fam.leave()
-		fam = s.enter("fam")
+		fam.disconnect()
+		fam = s.peer("fam")
 		if again := fam.expect(wire.KindNotify); string(again.Raw) != string(first.Raw) {
 			t.Errorf("got %s, want %s as before", again.Raw, first.Raw)
 		}
-		s.ask(s.plain("rest"), core.Request{To: core.ToAgent("fam"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "b"}})
+		s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("fam"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "b"}})
 		first = fam.expect(wire.KindNotify)
-		fam.leave()
-		fam = s.enter("fam")
+		fam.disconnect()
+		fam = s.peer("fam")
 		fam.expect(wire.KindNotify)
 		if again := fam.expect(wire.KindNotify); string(again.Payload) != string(first.Payload) || again.ID != first.ID || again.From != first.From {
 			t.Errorf("of another dialect: got %s, want %s as before", again.Raw, first.Raw)
 		}
-		time.Sleep(2 * time.Minute) // now it is certain
-		fam.leave()
-		fam = s.enter("fam")
-		fam.silent()
+		time.Sleep(2 * time.Minute) // what was sent now counts as received
+		fam.disconnect()
+		fam = s.peer("fam")
+		fam.expectNothing()
 	})
 }
 
-func TestASubscriberIsToldOfWhatIsGoneAndOfWhatDoesNotFit(t *testing.T) {
-	onStageWith(t, hub.Options{Limits: hub.Limits{NoticeBytes: 8 << 10}}, func(t *testing.T, s *stage) {
-		conn, ended := s.plug(acp.Options{AgentID: "fam", MaxEnvelopeBytes: 2 << 10})
-		fam := &actor{stage: s, conn: conn, ended: ended, name: "fam"}
+func TestASubscriberIsToldOfDroppedAndOversizedNotices(t *testing.T) {
+	withHubOptions(t, hub.Options{Limits: hub.Limits{NoticeBytes: 8 << 10}}, func(t *testing.T, s *setup) {
+		conn, ended := s.connect(acp.Options{AgentID: "fam", MaxEnvelopeBytes: 2 << 10})
+		fam := &peer{setup: s, conn: conn, ended: ended, name: "fam"}
 		fam.expect(wire.KindDiscover)
 		fam.subscribe("s1", "a")
-		kit := s.enter("kit")
-		kit.say(`{"id":"n1","kind":"notify","payload":{"topic":"a","data":"%s"}}`, strings.Repeat("x", 2<<10))
+		kit := s.peer("kit")
+		kit.send(`{"id":"n1","kind":"notify","payload":{"topic":"a","data":"%s"}}`, strings.Repeat("x", 2<<10))
 		if got := expect[wire.Notify](fam, wire.KindNotify, ""); got.Topic != wire.TopicMissed || string(got.Data) != `{"missed":1}` {
 			t.Errorf("got %+v, want that one is missed", got)
 		}
 		time.Sleep(2 * time.Minute)
-		fam.leave()
+		fam.disconnect()
 		for i := range 12 {
-			kit.say(`{"id":"m%d","kind":"notify","payload":{"topic":"a"}}`, i)
+			kit.send(`{"id":"m%d","kind":"notify","payload":{"topic":"a"}}`, i)
 		}
-		kit.silent()
-		fam = s.enter("fam")
+		kit.expectNothing()
+		fam = s.peer("fam")
 		got := expect[wire.Notify](fam, wire.KindNotify, "")
 		var missed struct{ Missed int }
 		_ = json.Unmarshal(got.Data, &missed)
@@ -183,6 +183,6 @@ func TestASubscriberIsToldOfWhatIsGoneAndOfWhatDoesNotFit(t *testing.T) {
 				t.Errorf("got %s, want m%d", e.Raw, i)
 			}
 		}
-		fam.silent()
+		fam.expectNothing()
 	})
 }

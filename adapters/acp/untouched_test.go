@@ -22,7 +22,7 @@ type entry struct{ key, value string }
 func quoted(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // no string does that
+		panic(err) // any string can be encoded
 	}
 	return string(b)
 }
@@ -54,8 +54,7 @@ var (
 	})
 )
 
-// anEnvelope draws an envelope of a kind as anybody might write it: members of its
-// own, in any order.
+// anEnvelope draws an envelope of a kind with members of its own, in any order.
 func anEnvelope(t *rapid.T, id, kind, to, ref string, payload ...entry) string {
 	all := []entry{{"id", quoted(id)}, {"kind", quoted(kind)}}
 	if to != "" {
@@ -74,8 +73,8 @@ func anEnvelope(t *rapid.T, id, kind, to, ref string, payload ...entry) string {
 	return objectOf(rapid.Permutation(all).Draw(t, "members")...)
 }
 
-// untouched holds that an envelope came as it was sent, but for its address.
-func untouched(t *rapid.T, sent string, got wire.Envelope) {
+// checkUntouched checks that an envelope arrived as it was sent, except for its address.
+func checkUntouched(t *rapid.T, sent string, got wire.Envelope) {
 	t.Helper()
 	var before, after map[string]json.RawMessage
 	if json.Unmarshal([]byte(sent), &before) != nil || json.Unmarshal(got.Raw, &after) != nil {
@@ -90,32 +89,31 @@ func untouched(t *rapid.T, sent string, got wire.Envelope) {
 	}
 }
 
-// timeless is a test in a bubble of fake time, where it has no deadline to ask for.
-type timeless struct{ testing.TB }
+// noDeadline is a test in a bubble of fake time, which has no deadline.
+type noDeadline struct{ testing.TB }
 
-// What one ACP peer asks and what another answers arrive as they were written, with
-// every member (promise P11): of a query and a delegate, with pieces on the way, of
-// answers and failures.
-func TestWhatTwoACPPeersSayToEachOtherArrivesAsItWasSaid(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		kit, fam := s.enter("kit").live(), s.agent("fam", `{"extensions":["progress"],"max_concurrent_tasks":9}`)
+// Envelopes between ACP peers arrive with every member (promise P11): queries, delegates,
+// progress, answers and failures.
+func TestEnvelopesBetweenTwoACPPeersArriveUnchanged(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit, fam := s.peer("kit").declareProgress(), s.agent("fam", `{"extensions":["progress"],"max_concurrent_tasks":9}`)
 		n := 0
-		rapid.Check(timeless{t}, func(t *rapid.T) {
+		rapid.Check(noDeadline{t}, func(t *rapid.T) {
 			n++
 			id := fmt.Sprint("q", n)
 			kind := rapid.SampledFrom([]wire.Kind{wire.KindQuery, wire.KindDelegate, "negotiate"}).Draw(t, "kind")
 			asks := map[wire.Kind][]entry{wire.KindQuery: {{"question", quoted(anyText.Filter(func(s string) bool { return s != "" }).Draw(t, "question"))}}, wire.KindDelegate: {{"task", quoted("x" + anyText.Draw(t, "task"))}}}
 			sent := anEnvelope(t, id, string(kind), "fam", "", asks[kind]...)
-			kit.say("%s", sent)
+			kit.send("%s", sent)
 			if kind == wire.KindDelegate {
 				kit.expect(wire.KindAck)
 			}
-			untouched(t, sent, fam.expect(kind))
+			checkUntouched(t, sent, fam.expect(kind))
 			if kind != "negotiate" {
 				for seq := range rapid.IntRange(0, 3).Draw(t, "pieces") {
 					piece := anEnvelope(t, fmt.Sprint(id, "p", seq), "progress", "", id, entry{"seq", fmt.Sprint(seq + 1)}, entry{"text", quoted(anyText.Draw(t, "text"))})
-					fam.say("%s", piece)
-					untouched(t, piece, kit.expect(wire.KindProgress))
+					fam.send("%s", piece)
+					checkUntouched(t, piece, kit.expect(wire.KindProgress))
 				}
 			}
 			answers := map[wire.Kind][]entry{
@@ -127,22 +125,22 @@ func TestWhatTwoACPPeersSayToEachOtherArrivesAsItWasSaid(t *testing.T) {
 			fits := map[wire.Kind][]wire.Kind{wire.KindQuery: {wire.KindResponse, wire.KindError}, wire.KindDelegate: {wire.KindResult, wire.KindError}, "negotiate": {"agreed", wire.KindError}}
 			end := rapid.SampledFrom(fits[kind]).Draw(t, "end")
 			last := anEnvelope(t, id+"e", string(end), "", id, answers[end]...)
-			fam.say("%s", last)
-			untouched(t, last, kit.expect(end))
+			fam.send("%s", last)
+			checkUntouched(t, last, kit.expect(end))
 		})
-		kit.silent()
-		fam.silent()
+		kit.expectNothing()
+		fam.expectNothing()
 	})
 }
 
-// What is said to an agent on the way, and what one who asks says on the way, means
-// the same in ACP: context pushed in, and a cancel with its reason.
+// Context and a cancel with its reason keep their meaning from a requester to an agent
+// through ACP.
 func TestContextAndCancelSurviveACPInBothDirections(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		rest, fam := s.plain("rest"), s.agent("fam", `{}`)
-		kit, poet := s.enter("kit"), s.plainAgent("poet", core.Card{Features: core.FeatureInjection | core.FeatureCancellation, MaxConcurrent: 9})
+	withHub(t, func(t *testing.T, s *setup) {
+		rest, fam := s.plainSession("rest"), s.agent("fam", `{}`)
+		kit, poet := s.peer("kit"), s.plainAgent("poet", core.Card{Features: core.FeatureInjection | core.FeatureCancellation, MaxConcurrent: 9})
 		n := 0
-		rapid.Check(timeless{t}, func(rt *rapid.T) {
+		rapid.Check(noDeadline{t}, func(rt *rapid.T) {
 			n++
 			in := core.Injected{
 				ID: rapid.StringMatching(`[a-z0-9]{1,8}`).Draw(rt, "id"), Content: "x" + anyText.Draw(rt, "content"), Source: anyText.Draw(rt, "source"),
@@ -157,12 +155,12 @@ func TestContextAndCancelSurviveACPInBothDirections(t *testing.T) {
 				rt.Fatal(err)
 			}
 			var notice wire.Notify
-			var told wire.Context
-			if e := fam.expect(wire.KindNotify); e.Read(&notice) != nil || notice.Topic != wire.TopicContext || json.Unmarshal(notice.Data, &told) != nil {
+			var got wire.Context
+			if e := fam.expect(wire.KindNotify); e.Read(&notice) != nil || notice.Topic != wire.TopicContext || json.Unmarshal(notice.Data, &got) != nil {
 				rt.Fatalf("got %s, want a notify of context", e.Raw)
 			}
-			if want := (wire.Context{Ref: id, ID: in.ID, Content: in.Content, Priority: in.Priority.String(), Source: in.Source}); told != want {
-				rt.Fatalf("context: got %+v, want %+v", told, want)
+			if want := (wire.Context{Ref: id, ID: in.ID, Content: in.Content, Priority: in.Priority.String(), Source: in.Source}); got != want {
+				rt.Fatalf("context: got %+v, want %+v", got, want)
 			}
 			if err := rest.Cancel(asked.ID(), reason); err != nil {
 				rt.Fatal(err)
@@ -171,23 +169,23 @@ func TestContextAndCancelSurviveACPInBothDirections(t *testing.T) {
 			if e := fam.expect(wire.KindCancel); e.Read(&cancel) != nil || cancel.Reason != reason || e.Ref != id {
 				rt.Fatalf("got %s, want a cancel of %s because of %q", e.Raw, id, reason)
 			}
-			fam.say(`{"id":"e%d","kind":"error","ref":"%s","payload":{"code":"cancelled","message":%s}}`, n, id, quoted(reason))
+			fam.send(`{"id":"e%d","kind":"error","ref":"%s","payload":{"code":"cancelled","message":%s}}`, n, id, quoted(reason))
 			if got := s.ended(asked); got.End != core.KindCancelled {
 				rt.Fatalf("got %+v, want it cancelled", got)
 			}
 
 			// From an ACP requester, and to it.
 			q := fmt.Sprint("q", n)
-			kit.say(`{"id":"%s","to":"poet","kind":"query","payload":{"question":"?"}}`, q)
+			kit.send(`{"id":"%s","to":"poet","kind":"query","payload":{"question":"?"}}`, q)
 			work := s.assigned(poet)
-			told.Ref = q
-			kit.say(`{"id":"n%d","kind":"notify","payload":{"topic":"dragoman.context","data":%s}}`, n, objectOf(entry{"ref", quoted(told.Ref)}, entry{"id", quoted(told.ID)}, entry{"content", quoted(told.Content)}, entry{"priority", quoted(told.Priority)}, entry{"source", quoted(told.Source)}))
-			if got := s.news(poet); len(got.Events) != 1 || !cmp.Equal(got.Events[0].Body, core.Body(in)) {
+			got.Ref = q
+			kit.send(`{"id":"n%d","kind":"notify","payload":{"topic":"dragoman.context","data":%s}}`, n, objectOf(entry{"ref", quoted(got.Ref)}, entry{"id", quoted(got.ID)}, entry{"content", quoted(got.Content)}, entry{"priority", quoted(got.Priority)}, entry{"source", quoted(got.Source)}))
+			if got := s.nextBatch(poet); len(got.Events) != 1 || !cmp.Equal(got.Events[0].Body, core.Body(in)) {
 				rt.Fatalf("got %+v, want %+v", got.Events, in)
 			}
-			kit.say(`{"id":"c%d","kind":"cancel","ref":"%s","payload":%s}`, n, q, objectOf(entry{"reason", quoted(reason)}))
+			kit.send(`{"id":"c%d","kind":"cancel","ref":"%s","payload":%s}`, n, q, objectOf(entry{"reason", quoted(reason)}))
 			expect[wire.Ack](kit, wire.KindAck, fmt.Sprint("c", n))
-			b := s.news(poet)
+			b := s.nextBatch(poet)
 			if got, ok := b.Events[0].Body.(core.CancelRequested); b.Role != task.Agent || !ok || got.Reason != reason {
 				rt.Fatalf("got %+v, want to be cancelled because of %q", b.Events, reason)
 			}
@@ -195,9 +193,9 @@ func TestContextAndCancelSurviveACPInBothDirections(t *testing.T) {
 			if got := expect[wire.Error](kit, wire.KindError, q); got.Code != wire.CodeCancelled {
 				rt.Fatalf("got %+v, want cancelled", &got)
 			}
-			s.news(poet)
+			s.nextBatch(poet)
 			for range asked.Events() { // the requester has read them
-				if b := s.news(rest); b.Events[len(b.Events)-1].Body.Kind().Ends() {
+				if b := s.nextBatch(rest); b.Events[len(b.Events)-1].Body.Kind().Ends() {
 					break
 				}
 			}

@@ -24,13 +24,13 @@ type hub struct {
 }
 
 // workFor runs Work against a hub that the test plays, in a bubble of fake time.
-func workFor(t *testing.T, card core.Card, handle core.Handler, play func(t *testing.T, h *hub)) {
+func workFor(t *testing.T, card core.Card, handle core.Handler, test func(t *testing.T, h *hub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := coretest.Pipe[[]byte, []byte](64)
 		h := &hub{t, ours, make(chan error, 1)}
 		go func() { h.done <- client.Work(context.Background(), theirs, card, handle, client.WorkOptions{}) }()
-		play(t, h)
+		test(t, h)
 		_ = ours.Close(link.Reason{Cause: link.Normal})
 		if err := <-h.done; err != nil {
 			t.Errorf("Work: got %v, want no error after a normal close", err)
