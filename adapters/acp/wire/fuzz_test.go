@@ -1,10 +1,11 @@
-package wire
+package wire_test
 
 import (
 	"encoding/json"
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -29,9 +30,9 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		e, err := Decode(b, 1<<20)
+		e, err := wire.Decode(b, 1<<20)
 		if err != nil {
-			if told := AsError(err); told.Code == CodeInternal || told.Message == "" {
+			if told := wire.AsError(err); told.Code == wire.CodeInternal || told.Message == "" {
 				t.Fatalf("got %v, want an error that says what to change", err)
 			}
 			return
@@ -39,8 +40,8 @@ func FuzzDecode(f *testing.F) {
 		if err := e.Check(); err != nil {
 			return
 		}
-		passed := Readdress(e.Raw, "F", "T", "R")
-		again, err := Decode(passed, 1<<21)
+		passed := wire.Readdress(e.Raw, "F", "T", "R")
+		again, err := wire.Decode(passed, 1<<21)
 		if err != nil || again.From != "F" || again.To != "T" || again.Ref != "R" || again.ID != e.ID || again.Kind != e.Kind {
 			t.Fatalf("passed on as %s: got %+v, error %v; want only from, to and ref changed", passed, again, err)
 		}
@@ -48,7 +49,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func fuzzPayload(t *testing.T, e Envelope) {
+func fuzzPayload(t *testing.T, e wire.Envelope) {
 	now := time.Unix(1, 0)
 	holds := func(raw json.RawMessage) {
 		if len(raw) > 0 && !json.Valid(raw) {
@@ -57,52 +58,52 @@ func fuzzPayload(t *testing.T, e Envelope) {
 	}
 	var bodies []core.Body
 	switch e.Kind {
-	case KindQuery:
-		var q Query
+	case wire.KindQuery:
+		var q wire.Query
 		if e.Read(&q) == nil {
 			r := q.Request(now)
 			holds(r.Data)
 			holds(r.Context)
-			holds(Marshal(QueryOf(r, now)))
+			holds(wire.Marshal(wire.QueryOf(r, now)))
 		}
-	case KindDelegate:
-		var d Delegate
+	case wire.KindDelegate:
+		var d wire.Delegate
 		if e.Read(&d) == nil {
 			r := d.Request(now)
 			holds(r.Data)
 			holds(r.Context)
-			holds(Marshal(DelegateOf(r, now)))
+			holds(wire.Marshal(wire.DelegateOf(r, now)))
 		}
-	case KindResponse:
-		var r Response
+	case wire.KindResponse:
+		var r wire.Response
 		if e.Read(&r) == nil {
 			bodies = r.Bodies()
 		}
-	case KindResult:
-		var r Result
+	case wire.KindResult:
+		var r wire.Result
 		if e.Read(&r) == nil {
 			bodies = r.Bodies()
 		}
-	case KindError:
-		var r Error
+	case wire.KindError:
+		var r wire.Error
 		if e.Read(&r) == nil {
-			holds(Marshal(FailureOf(foldBodies(r.Bodies()))))
+			holds(wire.Marshal(wire.FailureOf(foldBodies(r.Bodies()))))
 		}
-	case KindProgress:
+	case wire.KindProgress:
 		seq, body, err := e.Progress()
 		if err == nil {
-			holds(ProgressOf(seq, body))
+			holds(wire.ProgressOf(seq, body))
 		}
-	case KindCapabilities:
-		var c Capabilities
+	case wire.KindCapabilities:
+		var c wire.Capabilities
 		if e.Read(&c) == nil {
-			holds(Marshal(CapabilitiesOf(c.Card("x", e.Content()))))
+			holds(wire.Marshal(wire.CapabilitiesOf(c.Card("x", e.Content()))))
 		}
 	}
 	if bodies != nil {
 		answer := foldBodies(bodies)
 		holds(answer.Data)
-		holds(Marshal(ResponseOf(answer)))
-		holds(Marshal(ResultOf(answer)))
+		holds(wire.Marshal(wire.ResponseOf(answer)))
+		holds(wire.Marshal(wire.ResultOf(answer)))
 	}
 }

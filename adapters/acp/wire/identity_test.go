@@ -1,4 +1,4 @@
-package wire
+package wire_test
 
 import (
 	"encoding/json"
@@ -8,16 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 // stays holds that a payload of the kind is the same after a way through the words
 // of the hub, but for the order of members.
-func stays[P any](t *rapid.T, kind Kind, payload P, through func(P) any) {
+func stays[P any](t *rapid.T, kind wire.Kind, payload P, through func(P) any) {
 	t.Helper()
 	var back P
 	read(t, kind, payload, &back)
-	before, after := canonical(t, Marshal(payload)), canonical(t, Marshal(through(back)))
+	before, after := canonical(t, wire.Marshal(payload)), canonical(t, wire.Marshal(through(back)))
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Fatalf("%s (-before +after):\n%s", kind, diff)
 	}
@@ -54,21 +55,33 @@ func canonical(t *rapid.T, raw []byte) (v any) {
 
 // aContext is what a sender of ours or anybody else's puts into a context.
 var aContext = rapid.Custom(func(t *rapid.T) json.RawMessage {
-	fields := []Field{}
+	fields := []wire.Field{}
 	if rapid.Bool().Draw(t, "its own") {
-		fields = append(fields, Field{"x", orNull(anyValue.Draw(t, "x"))})
+		fields = append(fields, wire.Field{Key: "x", Value: orNull(anyValue.Draw(t, "x"))})
 	}
 	if files := rapid.SliceOfN(aFile, 0, 2).Draw(t, "files"); len(files) > 0 {
-		fields = append(fields, Field{memberFiles, Marshal(filesOf(files))})
+		fields = append(fields, wire.Field{Key: "files", Value: filesJSON(files)})
 	}
 	if rapid.Bool().Draw(t, "history") {
-		fields = append(fields, Field{memberHistory, Marshal([]turn{{core.RoleUser, word.Draw(t, "said"), ""}})})
+		fields = append(fields, wire.Field{Key: "history", Value: wire.Marshal([]map[string]string{{"role": "user", "text": word.Draw(t, "said")}})})
 	}
 	if len(fields) == 0 {
 		return nil
 	}
-	return SetMembers([]byte("{}"), fields...)
+	return wire.SetMembers([]byte("{}"), fields...)
 })
+
+// filesJSON returns the files of a context or of data.
+func filesJSON(files []core.File) []byte {
+	list := make([]map[string]any, len(files))
+	for i, f := range files {
+		list[i] = map[string]any{"name": f.Name, "data": append([]byte{}, f.Data...)}
+		if f.MediaType != "" {
+			list[i]["media_type"] = f.MediaType
+		}
+	}
+	return wire.Marshal(list)
+}
 
 // someData is what stands in the data of an answer: null where there is none.
 var someData = rapid.Map(anyValue, orNull)
@@ -78,57 +91,60 @@ func TestEveryFrameIsTheSameAfterAWayThroughTheWordsOfTheHub(t *testing.T) {
 	tokens, ms := rapid.Int64Range(0, 1<<40), rapid.Int64Range(1, 1<<31)
 	said := word.Filter(func(s string) bool { return s != "" })
 	yes := true
-	for kind, check := range map[Kind]func(*rapid.T){
-		KindQuery: func(t *rapid.T) {
-			q := Query{
-				Question: Marshal(said.Draw(t, "question")), Domain: word.Draw(t, "domain"), Context: aContext.Draw(t, "context"),
+	for kind, check := range map[wire.Kind]func(*rapid.T){
+		wire.KindQuery: func(t *rapid.T) {
+			q := wire.Query{
+				Question: wire.Marshal(said.Draw(t, "question")), Domain: word.Draw(t, "domain"), Context: aContext.Draw(t, "context"),
 				MaxTokens: tokens.Draw(t, "max tokens"), DeadlineMS: ms.Draw(t, "deadline"),
 			}
 			if rapid.Bool().Draw(t, "structured") {
 				q.Question = object.Draw(t, "structure")
 			}
-			stays(t, KindQuery, q, func(q Query) any { return QueryOf(q.Request(now), now) })
+			stays(t, wire.KindQuery, q, func(q wire.Query) any { return wire.QueryOf(q.Request(now), now) })
 		},
-		KindDelegate: func(t *rapid.T) {
-			d := Delegate{
+		wire.KindDelegate: func(t *rapid.T) {
+			d := wire.Delegate{
 				Task: said.Draw(t, "task"), Context: aContext.Draw(t, "context"), Domain: word.Draw(t, "domain"), MaxTokens: tokens.Draw(t, "max tokens"),
-				Priority: rapid.SampledFrom([]string{priorityNormal, priorityUrgent}).Draw(t, "priority"), ReportBack: &yes, DeadlineMS: ms.Draw(t, "deadline"),
+				Priority: rapid.SampledFrom([]string{"normal", "urgent"}).Draw(t, "priority"), ReportBack: &yes, DeadlineMS: ms.Draw(t, "deadline"),
 			}
-			stays(t, KindDelegate, d, func(d Delegate) any { return DelegateOf(d.Request(now), now) })
+			stays(t, wire.KindDelegate, d, func(d wire.Delegate) any { return wire.DelegateOf(d.Request(now), now) })
 		},
-		KindNotify: func(t *rapid.T) {
-			n := Notify{
+		wire.KindNotify: func(t *rapid.T) {
+			n := wire.Notify{
 				Topic: rapid.StringMatching(`[a-z.]{1,12}`).Draw(t, "topic"), Data: someData.Draw(t, "data"),
 				Importance: rapid.SampledFrom([]string{"low", "medium", "high"}).Draw(t, "importance"),
 			}
-			stays(t, KindNotify, n, func(n Notify) any { return NotifyOf(*n.Request().Notice) })
+			stays(t, wire.KindNotify, n, func(n wire.Notify) any { return wire.NotifyOf(*n.Request().Notice) })
 		},
-		KindResponse: func(t *rapid.T) {
-			r := Response{
-				Data:    orNull(joinFiles(anyValue.Filter(func(v json.RawMessage) bool { return string(v) != "null" }).Draw(t, "data"), rapid.SliceOfN(aFile, 0, 2).Draw(t, "files"))),
+		wire.KindResponse: func(t *rapid.T) {
+			r := wire.Response{
+				Data: wire.ResponseOf(core.Answer{
+					Data:  anyValue.Filter(func(v json.RawMessage) bool { return string(v) != "null" }).Draw(t, "data"),
+					Files: rapid.SliceOfN(aFile, 0, 2).Draw(t, "files"),
+				}).Data,
 				Summary: said.Draw(t, "summary"), TokensUsed: tokens.Draw(t, "tokens"), Truncated: rapid.Bool().Draw(t, "truncated"),
 			}
-			stays(t, KindResponse, r, func(r Response) any { return ResponseOf(foldBodies(r.Bodies())) })
+			stays(t, wire.KindResponse, r, func(r wire.Response) any { return wire.ResponseOf(foldBodies(r.Bodies())) })
 		},
-		KindResult: func(t *rapid.T) {
-			r := Result{
-				Status:  rapid.SampledFrom([]string{StatusCompleted, StatusPartial, StatusFailed}).Draw(t, "status"),
+		wire.KindResult: func(t *rapid.T) {
+			r := wire.Result{
+				Status:  rapid.SampledFrom([]string{wire.StatusCompleted, wire.StatusPartial, wire.StatusFailed}).Draw(t, "status"),
 				Outcome: said.Draw(t, "outcome"), TokensUsed: tokens.Draw(t, "tokens"),
 			}
 			if files := rapid.SliceOfN(aFile, 0, 2).Draw(t, "files"); len(files) > 0 {
-				r.Data = joinFiles(nil, files)
+				r.Data = wire.SetMembers([]byte("{}"), wire.Field{Key: "files", Value: filesJSON(files)})
 			}
-			if r.Status == StatusFailed {
-				r.Error = new(words(aNativeFault.Draw(t, "fault")))
+			if r.Status == wire.StatusFailed {
+				r.Error = wire.ResultOf(core.Answer{Fault: aNativeFault.Draw(t, "fault")}).Error
 			}
-			stays(t, KindResult, r, func(r Result) any { return ResultOf(foldBodies(r.Bodies())) })
+			stays(t, wire.KindResult, r, func(r wire.Result) any { return wire.ResultOf(foldBodies(r.Bodies())) })
 		},
-		KindError: func(t *rapid.T) {
-			e := ErrorOf(aNativeFault.Draw(t, "fault"))
-			e.Partial = PartialOf(core.Answer{
+		wire.KindError: func(t *rapid.T) {
+			e := wire.ErrorOf(aNativeFault.Draw(t, "fault"))
+			e.Partial = wire.PartialOf(core.Answer{
 				Text: word.Draw(t, "text"), Files: rapid.SliceOfN(aFile, 0, 2).Draw(t, "files"), TokensUsed: tokens.Draw(t, "tokens"),
 			})
-			stays(t, KindError, e, func(e *Error) any { return FailureOf(foldBodies(e.Bodies())) })
+			stays(t, wire.KindError, e, func(e *wire.Error) any { return wire.FailureOf(foldBodies(e.Bodies())) })
 		},
 	} {
 		t.Run(string(kind), func(t *testing.T) { rapid.Check(t, check) })

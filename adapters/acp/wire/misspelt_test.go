@@ -1,9 +1,11 @@
-package wire
+package wire_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 )
 
 func TestAKnownKeyInAnotherCaseIsNamedWithItsSpelling(t *testing.T) {
@@ -31,15 +33,15 @@ func TestAKnownKeyInAnotherCaseIsNamedWithItsSpelling(t *testing.T) {
 		{"progress", `{"seq":1,"tool_call":{"id":"t","name":"n","Input":{}}}`, "Input", "input"},
 	} {
 		raw := `{"id":"1","ref":"r","kind":"` + c.kind + `","payload":` + c.payload + `}`
-		e, err := Decode([]byte(raw), DefaultMaxEnvelopeBytes)
+		e, err := wire.Decode([]byte(raw), wire.DefaultMaxEnvelopeBytes)
 		if err == nil {
 			err = e.Check()
 		}
 		if err == nil {
 			err = readAny(e)
 		}
-		var told *Error
-		if !errors.As(err, &told) || told.Code != CodeInvalidEnvelope {
+		var told *wire.Error
+		if !errors.As(err, &told) || told.Code != wire.CodeInvalidEnvelope {
 			t.Errorf("%s: got %v, want invalid_envelope", raw, err)
 			continue
 		}
@@ -50,33 +52,33 @@ func TestAKnownKeyInAnotherCaseIsNamedWithItsSpelling(t *testing.T) {
 }
 
 // readAny reads the payload as the session does.
-func readAny(e Envelope) error {
+func readAny(e wire.Envelope) error {
 	switch e.Kind {
-	case KindQuery:
-		return e.Read(new(Query))
-	case KindDelegate:
-		return e.Read(new(Delegate))
-	case KindResponse:
-		return e.Read(new(Response))
-	case KindResult:
-		return e.Read(new(Result))
-	case KindAck:
-		return e.Read(new(Ack))
-	case KindNotify:
-		return e.Read(new(Notify))
-	case KindCancel:
-		return e.Read(new(Cancel))
-	case KindError:
-		return e.Read(new(Error))
-	case KindPong:
-		return e.Read(new(Pong))
-	case KindCapabilities:
-		return e.Read(new(Capabilities))
-	case KindDiscover:
-		return e.Read(new(Discover))
-	case KindHello:
-		return e.Read(new(Hello))
-	case KindProgress:
+	case wire.KindQuery:
+		return e.Read(new(wire.Query))
+	case wire.KindDelegate:
+		return e.Read(new(wire.Delegate))
+	case wire.KindResponse:
+		return e.Read(new(wire.Response))
+	case wire.KindResult:
+		return e.Read(new(wire.Result))
+	case wire.KindAck:
+		return e.Read(new(wire.Ack))
+	case wire.KindNotify:
+		return e.Read(new(wire.Notify))
+	case wire.KindCancel:
+		return e.Read(new(wire.Cancel))
+	case wire.KindError:
+		return e.Read(new(wire.Error))
+	case wire.KindPong:
+		return e.Read(new(wire.Pong))
+	case wire.KindCapabilities:
+		return e.Read(new(wire.Capabilities))
+	case wire.KindDiscover:
+		return e.Read(new(wire.Discover))
+	case wire.KindHello:
+		return e.Read(new(wire.Hello))
+	case wire.KindProgress:
 		_, _, err := e.Progress()
 		return err
 	}
@@ -92,7 +94,7 @@ func TestAKeyThatIsMissingIsStillSaidToBeMissing(t *testing.T) {
 		`{"id":"1","kind":"response","payload":{"summary":"x"}}`:                              "ref: missing",
 		`{"id":"1","kind":"progress","ref":"r","payload":{"seq":1,"tool_call":{"name":"n"}}}`: "payload.tool_call.id: missing",
 	} {
-		e, err := Decode([]byte(raw), DefaultMaxEnvelopeBytes)
+		e, err := wire.Decode([]byte(raw), wire.DefaultMaxEnvelopeBytes)
 		if err == nil {
 			err = e.Check()
 		}
