@@ -1,6 +1,7 @@
 package parallax
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -22,7 +23,7 @@ type asking struct {
 
 // taskRequest asks another agent in the name of this one.
 func (s *session) taskRequest(ctx context.Context, m wire.Message, p wire.TaskRequest) error {
-	a := &asking{request: wire.Or(p.RequestID, m.ID)}
+	a := &asking{request: cmp.Or(p.RequestID, m.ID)}
 	if a.request == "" {
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: id: missing; the answers name it")
 	}
@@ -44,7 +45,7 @@ func (s *session) taskRequest(ctx context.Context, m wire.Message, p wire.TaskRe
 	t, err := s.agent.Open(r, hub.Opening{Tag: a})
 	if err != nil {
 		s.forget(a)
-		about := wire.About{RequestID: a.request}
+		about := wire.TaskRef{RequestID: a.request}
 		if t != nil {
 			about.TaskID = string(t.ID())
 		}
@@ -72,7 +73,7 @@ func (s *session) taskCancel(ctx context.Context, m wire.Message, p wire.TaskCan
 		return s.refuse(ctx, m.ID, wire.CodeTaskNotHeld, "task_cancel: nothing with requestId "+wire.Shorten(p.RequestID)+" is under way: it may have ended")
 	}
 	if err := s.agent.Cancel(id, p.Reason); err != nil && core.AsFault(err).Code != core.CodeConflict {
-		return s.refuse(ctx, m.ID, wire.CodeName(core.AsFault(err).Code), core.AsFault(err).Message)
+		return s.refuse(ctx, m.ID, wire.CodeOf(core.AsFault(err)), core.AsFault(err).Message)
 	}
 	return nil
 }

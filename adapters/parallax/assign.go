@@ -1,6 +1,7 @@
 package parallax
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -77,7 +78,7 @@ func (a *agentSink) refuse(b core.Body) error {
 // assign gives the agent the task, or fails it where it cannot be given.
 func (a *agentSink) assign(attempt int) error {
 	s, id, r := a.s, a.task.ID(), a.task.Request()
-	who := wire.About{TaskID: string(id), ExecutionID: executionOf(id, attempt)}
+	who := wire.TaskRef{TaskID: string(id), ExecutionID: executionOf(id, attempt)}
 	notice := r.Intent == core.IntentNotify
 	if notice && !s.takesNotices() {
 		f := core.NewFault(core.CodeUnsupported, "agent %s no longer takes notices: ask it instead", s.id)
@@ -110,7 +111,7 @@ func executionOf(id core.TaskID, attempt int) string { return fmt.Sprintf("%s.%d
 // taskFrame is the task message. Earlier turns that do not fit are left out,
 // oldest first, and the agent is told how many; anything else that does not fit is
 // a too_large Fault.
-func (s *session) taskFrame(t *task.Task, r core.Request, a wire.About) ([]byte, error) {
+func (s *session) taskFrame(t *task.Task, r core.Request, a wire.TaskRef) ([]byte, error) {
 	s.mu.Lock()
 	capability := capabilityOf(r, s.card.Capabilities)
 	s.mu.Unlock()
@@ -120,7 +121,7 @@ func (s *session) taskFrame(t *task.Task, r core.Request, a wire.About) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	p.About, p.Capability = a, capability
+	p.TaskRef, p.Capability = a, capability
 	p.Context.Requester = t.From().ID
 	p.Timeout = max(1, wire.MillisecondsOf(time.Until(t.Due())))
 	for {
@@ -190,8 +191,8 @@ func (a *agentSink) cancel(reason string, end core.Body) error {
 	if end != nil {
 		s.hub.Count("parallax.folded." + end.Kind().String())
 	}
-	who := wire.About{TaskID: string(id), ExecutionID: t.execution}
-	frame, err := s.frame(wire.TypeTaskCancelled, "", wire.TaskCancelled{About: who, Reason: wire.Or(reason, "cancelled")})
+	who := wire.TaskRef{TaskID: string(id), ExecutionID: t.execution}
+	frame, err := s.frame(wire.TypeTaskCancelled, "", wire.TaskCancelled{TaskRef: who, Reason: cmp.Or(reason, "cancelled")})
 	a.out = append(a.out, outgoing{kind: wire.TypeTaskCancelled, frame: frame})
 	return err
 }

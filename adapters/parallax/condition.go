@@ -159,7 +159,7 @@ func (s *session) takesNotices() bool {
 
 // disconnect ends the connection as the agent announced.
 func (s *session) disconnect(_ context.Context, _ wire.Message, p wire.Disconnect) error {
-	return link.Because(link.Normal, "the agent disconnected: %s", wire.Or(p.Reason, "no reason given"))
+	return link.Because(link.Normal, "the agent disconnected: %s", cmp.Or(p.Reason, "no reason given"))
 }
 
 // heard notes a sign of life. Silence counts from the first heartbeat on: an

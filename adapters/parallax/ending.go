@@ -1,15 +1,16 @@
 package parallax
 
 import (
+	"cmp"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 // untold is what the end has to tell of the task: the answer as far as it did not
 // go out as progress and, without that extension, what was said on the way.
-func (r *requesterSink) untold() (wire.Answer, wire.ResultMetadata) {
+func (r *requesterSink) untold() (core.Answer, wire.ResultMetadata) {
 	whole := r.task.Answer()
-	a := wire.Answer{Text: whole.Text, Data: whole.Data, Files: whole.Files}
+	a := core.Answer{Text: whole.Text, Data: whole.Data, Files: whole.Files}
 	m := wire.ResultMetadata{TokensUsed: wire.Count(whole.TokensUsed), Truncated: whole.Truncated}
 	if r.s.extensions[wire.ExtensionProgress] {
 		a.Files = nil
@@ -71,13 +72,13 @@ func (r *requesterSink) Cancelled(e core.Event, b core.Cancelled) error {
 	if err := r.flush(); err != nil {
 		return err
 	}
-	return r.failed(core.NewFault(core.CodeCancelled, "%s", wire.Or(b.Reason, "cancelled")), e.Foreign)
+	return r.failed(core.NewFault(core.CodeCancelled, "%s", cmp.Or(b.Reason, "cancelled")), e.Foreign)
 }
 
 func (r *requesterSink) failed(f *core.Fault, foreign *core.Foreign) error {
 	p := wire.TaskErrorOf(r.about(), f, foreign)
 	if !r.s.extensions[wire.ExtensionProgress] {
-		if err := p.Partly(r.untold()); err != nil {
+		if err := p.SetPartial(r.untold()); err != nil {
 			return err
 		}
 	}

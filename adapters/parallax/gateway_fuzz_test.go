@@ -81,7 +81,7 @@ func FuzzToGateway(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p.About = wire.About{TaskID: "t", ExecutionID: "t.1"}
+		p.TaskRef = wire.TaskRef{TaskID: "t", ExecutionID: "t.1"}
 		frame, err := wire.Encode(wire.TypeTask, "m", time.Unix(0, 0), p)
 		if err != nil {
 			t.Fatal(err)

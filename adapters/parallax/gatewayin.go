@@ -1,6 +1,7 @@
 package parallax
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -25,7 +26,7 @@ func fromGateway(m *pb.AgentToControlPlane) (frame []byte, ignored string) {
 	case *pb.AgentToControlPlane_TaskResult:
 		return resultFrame(id, p.TaskResult)
 	case *pb.AgentToControlPlane_TaskError:
-		e := wire.TaskError{About: aboutOf(id, p.TaskError.GetTaskId()), Error: wire.ErrorDetail{Code: wire.Or(wire.Shorten(p.TaskError.GetErrorCode()), wire.CodeProcessing), Message: p.TaskError.GetErrorMessage()}}
+		e := wire.TaskError{TaskRef: aboutOf(id, p.TaskError.GetTaskId()), Error: wire.ErrorDetail{Code: cmp.Or(wire.Shorten(p.TaskError.GetErrorCode()), wire.CodeProcessing), Message: p.TaskError.GetErrorMessage()}}
 		return frameOf(wire.TypeTaskError, id, e), ""
 	case *pb.AgentToControlPlane_ThreadSpawnResult, *pb.AgentToControlPlane_ThreadEvent, *pb.AgentToControlPlane_ThreadStatusUpdate:
 		return nil, "thread" // the hub starts none
@@ -91,7 +92,7 @@ func resultFrame(id string, r *pb.TaskResult) (frame []byte, ignored string) {
 		value = json.RawMessage(text)
 		if err := strictjson.Check(value, gatewayLimits); err != nil {
 			e := wire.ErrorDetail{Code: wire.CodeProcessing, Message: "the agent's result is no JSON that can be passed on: value_json: " + wire.Explain(err)}
-			return frameOf(wire.TypeTaskError, id, wire.TaskError{About: who, Error: e}), ""
+			return frameOf(wire.TypeTaskError, id, wire.TaskError{TaskRef: who, Error: e}), ""
 		}
 	}
 	metadata := wire.Members{}
@@ -107,7 +108,7 @@ func resultFrame(id string, r *pb.TaskResult) (frame []byte, ignored string) {
 		metadata["progress"], _ = wire.Marshal([]wire.Item{{Thinking: &text}})
 	}
 	return frameOf(wire.TypeTaskResult, id, struct {
-		wire.About
+		wire.TaskRef
 		Status   string          `json:"status"`
 		Result   json.RawMessage `json:"result"`
 		Metadata wire.Members    `json:"metadata"`
@@ -118,7 +119,7 @@ func resultFrame(id string, r *pb.TaskResult) (frame []byte, ignored string) {
 // leaves out what has none of it.
 func settleMetadata(metadata wire.Members) (ignored string) {
 	for name := range metadata {
-		text, _ := wire.StringOf(metadata[name])
+		text, _ := wire.Unquoted(metadata[name])
 		switch name {
 		case "tokensUsed":
 			if n, err := strconv.ParseInt(text, 10, 53); err == nil && n >= 0 {
@@ -142,8 +143,8 @@ func settleMetadata(metadata wire.Members) (ignored string) {
 
 // aboutOf finds the task that an answer is of. The request is the execution of a
 // task, as executionOf made it; agents are to repeat it and the task both.
-func aboutOf(request, task string) wire.About {
-	a := wire.About{TaskID: task, ExecutionID: request}
+func aboutOf(request, task string) wire.TaskRef {
+	a := wire.TaskRef{TaskID: task, ExecutionID: request}
 	if i := strings.LastIndexByte(request, '.'); task == "" && i > 0 {
 		a.TaskID = request[:i]
 	}

@@ -75,7 +75,7 @@ func taskRequestOf(payload json.RawMessage) (*pb.ControlPlaneToAgent, error) {
 		TaskId: t.TaskID, TaskDescription: t.Capability, Data: data, Context: map[string]string{},
 		TimeoutMs: int32(min(t.Timeout, math.MaxInt32)), PatternName: t.PatternName,
 	}
-	if text, _ := wire.StringOf(input["content"]); text != "" {
+	if text, _ := wire.Unquoted(input["content"]); text != "" {
 		r.TaskDescription = text
 	}
 	for _, name := range []string{"taskId", "input", "timeout", "patternName", "context"} {
@@ -83,7 +83,7 @@ func taskRequestOf(payload json.RawMessage) (*pb.ControlPlaneToAgent, error) {
 	}
 	for _, from := range []wire.Members{around, all.Context} {
 		for name, value := range from {
-			text, isText := wire.StringOf(value)
+			text, isText := wire.Unquoted(value)
 			if !isText {
 				text = string(value)
 			}

@@ -69,7 +69,7 @@ func TestThePageHasEveryErrorAndWhichAreFatal(t *testing.T) {
 		named[m[1]] = m[2]
 	}
 	// What is told in the words of a Fault or by a verdict on a signature is not by name.
-	want := map[string]string{wire.CodeName(core.CodeTimeout): "yes", wire.CodeInvalidSignature: "of `register`", wire.CodeSignatureRequired: "of `register`"}
+	want := map[string]string{wire.CodeOf(core.NewFault(core.CodeTimeout, "")): "yes", wire.CodeInvalidSignature: "of `register`", wire.CodeSignatureRequired: "of `register`"}
 	for _, m := range regexp.MustCompile(`s\.(refuse|fail)\(ctx, [^,]+, wire\.(Code\w+|Replaced),`).FindAllStringSubmatch(code.String(), -1) {
 		want[named[m[2]]] = map[string]string{"refuse": "no", "fail": "yes"}[m[1]]
 	}

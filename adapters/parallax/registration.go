@@ -158,10 +158,10 @@ func (s *session) cardOf(id core.AgentID, p wire.Register, extensions map[string
 	if len(card.Capabilities) == 0 {
 		card.Capabilities = s.opts.Capabilities
 	}
-	if name, ok := wire.StringOf(p.Metadata["name"]); ok && name != "" {
+	if name, ok := wire.Unquoted(p.Metadata["name"]); ok && name != "" {
 		card.Name = name
 	}
-	card.Model, _ = wire.StringOf(p.Metadata["model"])
+	card.Model, _ = wire.Unquoted(p.Metadata["model"])
 	card.Features = features(extensions, card.Capabilities)
 	return card
 }

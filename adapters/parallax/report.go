@@ -12,7 +12,7 @@ import (
 // taskAccepted says that the agent took a task.
 func (s *session) taskAccepted(ctx context.Context, m wire.Message, p wire.TaskAccepted) error {
 	var again bool
-	id, err := s.find(ctx, m, p.About, func(t *holding) { again, t.accepted = t.accepted, true })
+	id, err := s.find(ctx, m, p.TaskRef, func(t *holding) { again, t.accepted = t.accepted, true })
 	if id == "" || again {
 		return err
 	}
@@ -26,14 +26,14 @@ func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progr
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_progress: payload: "+core.AsFault(err).Message)
 	}
 	for _, b := range bodies {
-		if !wire.SaidByAgent(b.Kind()) {
+		if !wire.AgentMaySend(b.Kind()) {
 			s.hub.Count("parallax.refused." + b.Kind().String())
 			return s.refuse(ctx, m.ID, wire.CodeUnsupported, "task_progress: payload: an agent of this dialect does not say "+b.Kind().String()+": leave it out, or fail the task")
 		}
 	}
-	foreign := s.foreign(m, p.Left)
+	foreign := s.foreign(m, p.Unknown)
 	if len(bodies) == 0 {
-		if p.Left == nil {
+		if p.Unknown == nil {
 			return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_progress: payload: nothing is said: send text, thinking, toolCall, toolState, toolResult, usage, file or session")
 		}
 		bodies = []core.Body{core.ForeignFrame{Dialect: Dialect, Name: wire.TypeTaskProgress}}
@@ -41,7 +41,7 @@ func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progr
 
 	var first, again bool
 	var missing wire.Count
-	id, err := s.find(ctx, m, p.About, func(t *holding) {
+	id, err := s.find(ctx, m, p.TaskRef, func(t *holding) {
 		if p.Seq > 0 {
 			again = p.Seq <= t.seq
 			if p.Seq > t.seq+1 {
@@ -90,7 +90,7 @@ func (s *session) torn(ctx context.Context, m wire.Message, id core.TaskID, p wi
 	if err := s.refuse(ctx, m.ID, wire.CodeInvalidMessage, text); err != nil {
 		return err
 	}
-	return s.send(ctx, wire.TypeTaskCancelled, wire.TaskCancelled{About: wire.About{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, Reason: "progress_lost"})
+	return s.send(ctx, wire.TypeTaskCancelled, wire.TaskCancelled{TaskRef: wire.TaskRef{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, Reason: "progress_lost"})
 }
 
 // taskResult is the answer.
@@ -101,7 +101,7 @@ func (s *session) taskResult(ctx context.Context, m wire.Message, p wire.TaskRes
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_result: payload.status: send completed, failed or cancelled, not "+wire.Shorten(p.Status))
 	}
 	var first, streamed, counted bool
-	id, err := s.find(ctx, m, p.About, func(t *holding) {
+	id, err := s.find(ctx, m, p.TaskRef, func(t *holding) {
 		first, streamed, counted = !t.accepted, t.streamed, t.counted
 		t.accepted, t.over = true, true
 	})
@@ -119,7 +119,7 @@ func (s *session) taskResult(ctx context.Context, m wire.Message, p wire.TaskRes
 // taskError says why there is no answer.
 func (s *session) taskError(ctx context.Context, m wire.Message, p wire.TaskError) error {
 	var first, streamed, counted bool
-	id, err := s.find(ctx, m, p.About, func(t *holding) {
+	id, err := s.find(ctx, m, p.TaskRef, func(t *holding) {
 		first, streamed, counted = !t.accepted, t.streamed, t.counted
 		t.over = true
 	})
@@ -137,8 +137,8 @@ func (s *session) taskError(ctx context.Context, m wire.Message, p wire.TaskErro
 // refuseSaid counts what the metadata of an end says that agents do not say. It
 // is no reason to lose the end.
 func (s *session) refuseSaid(m wire.ResultMetadata) {
-	for _, b := range m.Said() {
-		if !wire.SaidByAgent(b.Kind()) {
+	for _, b := range m.Bodies() {
+		if !wire.AgentMaySend(b.Kind()) {
 			s.hub.Count("parallax.refused." + b.Kind().String())
 		}
 	}
@@ -147,7 +147,7 @@ func (s *session) refuseSaid(m wire.ResultMetadata) {
 // find returns the task that a message of its agent is about, after changing the
 // holding; "" if the message is to be left alone: because the task is none of the
 // agent's, which the agent is told, or because the agent ended it before.
-func (s *session) find(ctx context.Context, m wire.Message, a wire.About, change func(*holding)) (core.TaskID, error) {
+func (s *session) find(ctx context.Context, m wire.Message, a wire.TaskRef, change func(*holding)) (core.TaskID, error) {
 	id := core.TaskID(a.TaskID)
 	s.mu.Lock()
 	t := s.tasks.tasks[id]
@@ -172,7 +172,7 @@ func (s *session) find(ctx context.Context, m wire.Message, a wire.About, change
 	return id, nil
 }
 
-func (s *session) notHeld(ctx context.Context, m wire.Message, a wire.About) error {
+func (s *session) notHeld(ctx context.Context, m wire.Message, a wire.TaskRef) error {
 	what := fmt.Sprintf("task %q", wire.Shorten(a.TaskID))
 	if a.TaskID == "" {
 		what = "a task without taskId"
@@ -207,5 +207,5 @@ func (s *session) report(ctx context.Context, m wire.Message, id core.TaskID, bo
 	case f.Code == core.CodeConflict, f.Code == core.CodeNotAuthorized, f.Code == core.CodeTooLarge:
 		return nil
 	}
-	return s.refuse(ctx, m.ID, wire.CodeName(f.Code), f.Message)
+	return s.refuse(ctx, m.ID, wire.CodeOf(f), f.Message)
 }

@@ -317,7 +317,7 @@ func (s *session) farewell(ctx context.Context, err error) error {
 	case f.Code == core.CodeConflict:
 		return s.fail(ctx, "", wire.Replaced, f.Message, link.Reason{Cause: link.Replaced, Code: closeDuplicate})
 	}
-	return s.fail(ctx, "", wire.CodeName(f.Code), f.Message, link.Reason{Cause: link.Protocol, Code: closeUnhealthy})
+	return s.fail(ctx, "", wire.CodeOf(f), f.Message, link.Reason{Cause: link.Protocol, Code: closeUnhealthy})
 }
 
 // end closes the link for an error of the pump.

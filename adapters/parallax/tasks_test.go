@@ -30,7 +30,7 @@ func TestATaskIsGivenAsThePageShows(t *testing.T) {
 		})
 		got := inside[wire.Task](p, p.hear(wire.TypeTask))
 		want := wire.Task{
-			About:       wire.About{TaskID: string(asked.ID()), ExecutionID: string(asked.ID()) + ".1"},
+			TaskRef:     wire.TaskRef{TaskID: string(asked.ID()), ExecutionID: string(asked.ID()) + ".1"},
 			PatternName: "dragoman.ask", PatternVersion: "1.0.0", Capability: "analysis", Timeout: 1500, Priority: "high",
 			Input:   []byte(`{"attachments":[{"name":"a.txt","mediaType":"text/plain","data":"aGk="}],"content":"Document text to classify","context":{"k":1},"options":{"categories":["technology"]},"history":[{"role":"user","content":"before"}]}`),
 			Context: wire.TaskContext{TotalSteps: 1, Intent: "ask", Thread: string(asked.ID()), Domain: "d", MaxTokens: 50, Requester: "asker"},
@@ -107,7 +107,7 @@ func TestARejectedTaskGoesToAnotherAgentUnderANewExecution(t *testing.T) {
 		one.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"Cannot handle this task type"},"retryable":true}}`, first))
 		second := inside[wire.Task](two, two.hear(wire.TypeTask))
 		if second.TaskID != first.TaskID || second.ExecutionID == first.ExecutionID {
-			t.Errorf("got %+v behind %+v, want the same task in another execution", second.About, first.About)
+			t.Errorf("got %+v behind %+v, want the same task in another execution", second.TaskRef, first.TaskRef)
 		}
 		// The first has no say any more.
 		one.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, first))
@@ -172,7 +172,7 @@ func TestACancelReachesTheAgentWithItsReason(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := inside[wire.TaskCancelled](p, p.hear(wire.TypeTaskCancelled))
-				if want := (wire.TaskCancelled{About: given.About, Reason: "changed my mind"}); got != want {
+				if want := (wire.TaskCancelled{TaskRef: given.TaskRef, Reason: "changed my mind"}); got != want {
 					t.Errorf("got %+v, want %+v", got, want)
 				}
 				p.say(fill(c.say, given))

@@ -24,8 +24,8 @@ func (r *requesterSink) put(kind string, frame []byte) {
 	r.out = append(r.out, outgoing{kind: kind, frame: frame})
 }
 
-func (r *requesterSink) about() wire.About {
-	a := wire.About{RequestID: r.ask.request, TaskID: string(r.task.ID())}
+func (r *requesterSink) about() wire.TaskRef {
+	a := wire.TaskRef{RequestID: r.ask.request, TaskID: string(r.task.ID())}
 	if r.ask.attempt > 0 {
 		a.ExecutionID = executionOf(r.task.ID(), r.ask.attempt)
 	}
@@ -38,14 +38,14 @@ func (r *requesterSink) say(i wire.Item, f *core.Foreign) error {
 		return nil
 	}
 	r.ask.seq++
-	frame, err := r.s.frameLike(wire.TypeTaskProgress, wire.Progress{About: r.about(), Seq: r.ask.seq, Item: i}, f)
+	frame, err := r.s.frameLike(wire.TypeTaskProgress, wire.Progress{TaskRef: r.about(), Seq: r.ask.seq, Item: i}, f)
 	if err != nil {
 		return err
 	}
 	if len(frame) > r.s.opts.MaxMessageBytes {
 		r.s.hub.Count("parallax.refused.progress")
 		note := wire.Omitted{Kind: i.Name(), Bytes: len(frame), Reason: "it does not fit into a message"}
-		if frame, err = r.s.frame(wire.TypeTaskProgress, "", wire.Progress{About: r.about(), Seq: r.ask.seq, Item: wire.Item{Omitted: &note}}); err != nil {
+		if frame, err = r.s.frame(wire.TypeTaskProgress, "", wire.Progress{TaskRef: r.about(), Seq: r.ask.seq, Item: wire.Item{Omitted: &note}}); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func (r *requesterSink) Accepted(e core.Event, b core.Accepted) error {
 	if err := r.flush(); err != nil {
 		return err
 	}
-	p := wire.TaskAccepted{About: r.about(), EstimatedMs: wire.Count(b.Estimate.Milliseconds())}
+	p := wire.TaskAccepted{TaskRef: r.about(), EstimatedMs: wire.Count(b.Estimate.Milliseconds())}
 	frame, err := r.s.frameLike(wire.TypeTaskAccepted, p, e.Foreign)
 	r.put(wire.TypeTaskAccepted, frame)
 	return err

@@ -45,7 +45,7 @@ func TestWhatAnAgentSaysAndCannotSayIsCounted(t *testing.T) {
 				a := s.asker()
 				asked := a.ask("a", "go")
 				given := inside[wire.Task](p, p.hear(wire.TypeTask))
-				p.say(`{"type":"task_progress","id":"m","payload":` + js(t, wire.Progress{About: given.About, Item: i}) + `}`)
+				p.say(`{"type":"task_progress","id":"m","payload":` + js(t, wire.Progress{TaskRef: given.TaskRef, Item: i}) + `}`)
 				if parallax.Translation.FromAgent[b.Kind()].How == core.Refused {
 					p.refused(wire.CodeUnsupported)
 				}
@@ -73,7 +73,7 @@ func TestWhatARequesterCannotSayIsCounted(t *testing.T) {
 				works := s.registered(parallax.Options{AgentID: "works"}, full)
 				asks.say(`{"type":"task_request","id":"q","payload":{"to":"works","input":"x"}}`)
 				given := inside[wire.Task](works, works.hear(wire.TypeTask))
-				asks.say(`{"type":"task_progress","id":"m","payload":` + js(t, wire.Progress{About: given.About, Item: i}) + `}`)
+				asks.say(`{"type":"task_progress","id":"m","payload":` + js(t, wire.Progress{TaskRef: given.TaskRef, Item: i}) + `}`)
 				asks.refused(wire.CodeUnsupported)
 				s.wantCounted(core.Refused, b, false)
 				works.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))

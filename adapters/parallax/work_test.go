@@ -324,7 +324,7 @@ func TestAWorkerSurvivesRepetitionsAndRefusesWhatIsTooMuch(t *testing.T) {
 			hub.say(`{"type":"task","id":"t","payload":{"taskId":"` + id + `","input":{"content":"go"}}}`)
 			synctest.Wait() // 1 is worked on, 2 waits, 3 is too much
 		}
-		if e := inside[wire.TaskError](hub, hub.hear(wire.TypeTaskError)); e.TaskID != "3" || e.Error.Code != wire.CodeName(core.CodeOverloaded) || !*e.Retryable {
+		if e := inside[wire.TaskError](hub, hub.hear(wire.TypeTaskError)); e.TaskID != "3" || e.Error.Code != wire.CodeOf(core.NewFault(core.CodeOverloaded, "")) || !*e.Retryable {
 			t.Errorf("got %+v, want 3 refused as overloaded, retryable", e)
 		}
 		hub.say(`{"type":"task_cancelled","id":"c","payload":{"taskId":"2","reason":"before it began"}}`)

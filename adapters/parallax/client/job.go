@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 // job is one task at the agent's end.
 type job struct {
-	about   wire.About
+	about   wire.TaskRef
 	message wire.Message
 	task    wire.Task
 	at      time.Time
@@ -30,7 +31,7 @@ type jobKey struct{}
 // takeTask hands a task to the handlers, or refuses it as overloaded when they have more
 // than enough to do: REJECTED would say that this agent is never the one to ask.
 func (w *worker) takeTask(ctx context.Context, m wire.Message, p wire.Task) error {
-	j := &job{about: wire.About{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, message: m, task: p, at: time.Now()}
+	j := &job{about: wire.TaskRef{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, message: m, task: p, at: time.Now()}
 	if w.tasks.Add(p.TaskID, j) != agent.Full {
 		return nil // one that came again is being worked on
 	}
@@ -43,7 +44,7 @@ func (w *worker) takeCancelled(p wire.TaskCancelled) error {
 	if !found || (p.ExecutionID != "" && p.ExecutionID != j.about.ExecutionID) {
 		return nil // it has ended meanwhile
 	}
-	w.tasks.Cancel(p.TaskID, cancelled{wire.Or(p.Reason, "cancelled")}, nil)
+	w.tasks.Cancel(p.TaskID, cancelled{cmp.Or(p.Reason, "cancelled")}, nil)
 	return nil
 }
 
@@ -68,7 +69,7 @@ func (w *worker) answer(ctx context.Context, j *job) error {
 	}
 	r.To, r.Foreign = core.ToAgent(w.id), j.message.Foreign(wire.TaskShape.Strip(j.message.Content()))
 	if w.extensions[wire.ExtensionAccepted] {
-		if err := w.send(ctx, wire.TypeTaskAccepted, wire.TaskAccepted{About: j.about}); err != nil {
+		if err := w.send(ctx, wire.TypeTaskAccepted, wire.TaskAccepted{TaskRef: j.about}); err != nil {
 			return err
 		}
 	}

@@ -59,11 +59,11 @@ func (w *worker) say(ctx context.Context, j *job, body core.Body) error {
 		if !w.extensions[wire.ExtensionAccepted] {
 			return nil // the result implies it
 		}
-		return w.send(ctx, wire.TypeTaskAccepted, wire.TaskAccepted{About: j.about, EstimatedMs: wire.Count(b.Estimate.Milliseconds())})
+		return w.send(ctx, wire.TypeTaskAccepted, wire.TaskAccepted{TaskRef: j.about, EstimatedMs: wire.Count(b.Estimate.Milliseconds())})
 	case core.Usage:
 		t.spent = t.spent.Add(b)
 	}
-	if !wire.SaidByAgent(kind) {
+	if !wire.AgentMaySend(kind) {
 		return core.NewFault(core.CodeUnsupported, "a Parallax agent cannot say %s", kind)
 	}
 	if w.extensions[wire.ExtensionProgress] {
@@ -87,7 +87,7 @@ func (w *worker) stream(ctx context.Context, j *job, body core.Body) error {
 }
 
 func (w *worker) progress(ctx context.Context, j *job, i wire.Item) error {
-	frame, err := w.frame(wire.TypeTaskProgress, "", wire.Progress{About: j.about, Seq: j.said.seq + 1, Item: i})
+	frame, err := w.frame(wire.TypeTaskProgress, "", wire.Progress{TaskRef: j.about, Seq: j.said.seq + 1, Item: i})
 	if err != nil {
 		return err
 	}
@@ -122,10 +122,10 @@ func (t *said) gather(body core.Body) {
 
 // untold is what the end has to tell: what a plain agent has gathered. Where no
 // text was said, it is whole.
-func (t *said) untold(whole string) (wire.Answer, wire.ResultMetadata) {
+func (t *said) untold(whole string) (core.Answer, wire.ResultMetadata) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := wire.Answer{Text: t.text.String(), Files: t.files}
+	a := core.Answer{Text: t.text.String(), Files: t.files}
 	if a.Text == "" && !t.told {
 		a.Text = whole
 	}
@@ -138,7 +138,7 @@ func (w *worker) finish(ctx context.Context, j *job, end core.Body) error {
 	case core.Failed:
 		return w.sendError(ctx, j, core.AsFault(b.Fault))
 	case core.Cancelled:
-		return w.sendError(ctx, j, core.NewFault(core.CodeCancelled, "%s", wire.Or(b.Reason, "cancelled")))
+		return w.sendError(ctx, j, core.NewFault(core.CodeCancelled, "%s", cmp.Or(b.Reason, "cancelled")))
 	case core.Done:
 		return w.sendResult(ctx, j, b)
 	}
@@ -168,7 +168,7 @@ func (w *worker) sendResult(ctx context.Context, j *job, b core.Done) error {
 func (w *worker) sendError(ctx context.Context, j *job, f *core.Fault) error {
 	p := wire.TaskErrorOf(j.about, f, nil)
 	if !w.extensions[wire.ExtensionProgress] {
-		if err := p.Partly(j.said.untold("")); err != nil {
+		if err := p.SetPartial(j.said.untold("")); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ func viewsOf(t *task.Task, e core.Event) []eventView {
 		return []eventView{say("agent_failed", by{AgentID: t.Agent(), Error: b.Fault.Message})}
 	case core.Done:
 		a := t.Answer()
-		result, err := wire.Result(a)
+		result, err := wire.EncodeResult(a)
 		if err != nil {
 			result = json.RawMessage("null") // what the hub keeps is JSON
 		}

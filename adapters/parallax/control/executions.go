@@ -68,7 +68,7 @@ func (b executionBody) request() (core.Request, error) {
 		r.Deadline = time.Now().Add(time.Duration(ms) * time.Millisecond)
 	}
 	if b.PatternName != "" {
-		r.Foreign = wire.NamingPattern(b.PatternName, b.Version)
+		r.Foreign = wire.NamePattern(b.PatternName, b.Version)
 	}
 	return r, wire.ReadInput(b.Input, &r)
 }

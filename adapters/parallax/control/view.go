@@ -73,7 +73,7 @@ func executionOf(t *task.Task) (execution, error) {
 	switch a.End {
 	case core.KindDone:
 		e.Status, e.Metrics.Success = statusCompleted, true
-		result, err := wire.Result(a)
+		result, err := wire.EncodeResult(a)
 		e.Result = result
 		return e, err
 	case core.KindCancelled:

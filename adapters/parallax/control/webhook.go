@@ -198,7 +198,7 @@ func (q *hooks) follow(ctx context.Context) {
 func (q *hooks) tell(k *hook, t *task.Task, e core.Event) {
 	if _, opened := e.Body.(core.Opened); opened {
 		r := t.Request()
-		input, err := wire.Input(r)
+		input, err := wire.EncodeInput(r)
 		if err != nil {
 			input = nil // what the hub keeps is JSON
 		}

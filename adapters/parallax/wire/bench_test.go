@@ -1,9 +1,11 @@
-package wire
+package wire_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 )
 
 func BenchmarkReadProgress(b *testing.B) {
@@ -11,11 +13,11 @@ func BenchmarkReadProgress(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(frame)))
 	for b.Loop() {
-		m, err := Decode(frame)
+		m, err := wire.Decode(frame)
 		if err != nil {
 			b.Fatal(err)
 		}
-		p, err := ReadPayload[Progress](m)
+		p, err := wire.ReadPayload[wire.Progress](m)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -26,11 +28,11 @@ func BenchmarkReadProgress(b *testing.B) {
 }
 
 func BenchmarkWriteProgress(b *testing.B) {
-	p := Progress{About: About{TaskID: "019a0000-0000-7000-8000-000000000000", ExecutionID: "019a0000-0000-7000-8000-000000000000.1"}, Seq: 17, Item: Item{Text: new("a piece of the answer that has some sixty-four bytes, as they do.")}}
+	p := wire.Progress{TaskRef: wire.TaskRef{TaskID: "019a0000-0000-7000-8000-000000000000", ExecutionID: "019a0000-0000-7000-8000-000000000000.1"}, Seq: 17, Item: wire.Item{Text: new("a piece of the answer that has some sixty-four bytes, as they do.")}}
 	now := time.Now()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Encode(TypeTaskProgress, "agent_123", now, p); err != nil {
+		if _, err := wire.Encode(wire.TypeTaskProgress, "agent_123", now, p); err != nil {
 			b.Fatal(err)
 		}
 	}

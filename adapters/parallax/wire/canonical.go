@@ -11,18 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// canonical writes the JSON text of an object in its canonical form (RFC 8785): no
-// blanks, members by the UTF-16 code units of their names, strings with no more
-// escapes than JSON needs, numbers as ECMAScript writes the double that they are.
-// The member without of the outermost object is left out.
-func canonical(text []byte, without string) ([]byte, error) {
+// canonical returns the canonical form of a JSON object (RFC 8785), without the member
+// omit of the outermost object: no white space, members sorted by the UTF-16 code units
+// of their names, only the escapes that JSON needs, numbers as ECMAScript writes them.
+func canonical(text []byte, omit string) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var object map[string]any
 	if err := d.Decode(&object); err != nil {
 		return nil, err
 	}
-	delete(object, without)
+	delete(object, omit)
 	return appendCanonical(nil, object)
 }
 
@@ -77,7 +76,7 @@ func appendObject(b []byte, object map[string]any) (_ []byte, err error) {
 	return append(b, '}'), nil
 }
 
-// shortEscapes are the control characters that have an escape of their own.
+// shortEscapes are the characters with a two-character escape.
 var shortEscapes = map[byte]byte{'\b': 'b', '\t': 't', '\n': 'n', '\f': 'f', '\r': 'r', '"': '"', '\\': '\\'}
 
 func appendString(b []byte, s string) []byte {
@@ -106,11 +105,11 @@ func appendString(b []byte, s string) []byte {
 func appendNumber(b []byte, n json.Number) ([]byte, error) {
 	f, err := n.Float64()
 	if err != nil || math.IsInf(f, 0) {
-		return nil, errors.New("a number is beyond what a double can hold")
+		return nil, errors.New("a number is too large for a double")
 	}
 	if f == 0 {
-		return append(b, '0'), nil // and not -0
+		return append(b, '0'), nil // also for -0
 	}
-	text, err := json.Marshal(f) // it writes as ECMAScript does
+	text, err := json.Marshal(f) // has the form of ECMAScript
 	return append(b, text...), err
 }

@@ -1,8 +1,8 @@
-// Package wire is the codec of the Parallax agent protocol: JSON messages, their
-// payloads, what these mean as requests and events of the hub, and their signatures. It
-// has no state.
+// Package wire is the codec of the Parallax agent protocol: JSON messages to requests and
+// events of the hub, and back. It keeps no state.
 //
-// [Decode] reads a frame strictly and checks it against the schema of its type,
-// [ReadPayload] its payload. Errors say what to change. What a frame says beyond its
-// meaning is kept ([Message.Foreign]) and told to a peer of the same dialect ([Restore]).
+// [Decode] reads a frame strictly and checks it against the schema of its type;
+// [ReadPayload] decodes its payload. Errors say what to change. Members that the hub does
+// not know are kept ([Message.Foreign]) and passed to a peer of the same dialect
+// ([Restore]). [Sign] and [Verify] are the signatures of messages.
 package wire

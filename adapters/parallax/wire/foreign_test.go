@@ -1,12 +1,14 @@
-package wire
+package wire_test
 
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 )
 
 func TestWhatStandsBesideThePayloadIsKeptAsItWas(t *testing.T) {
-	m, err := Decode([]byte(`{"type":"heartbeat","kind":"x","big":12345678901234567890,"payload":{}}`))
+	m, err := wire.Decode([]byte(`{"type":"heartbeat","kind":"x","big":12345678901234567890,"payload":{}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,10 @@
-package wire
+package wire_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -16,7 +17,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"type":"task_progress","id":"m","payload":{"taskId":"t","seq":1,"toolCall":{"id":"a","name":"b","inputText":"{"}}}`))
 	f.Add([]byte(`{"type":"task_result","payload":{"taskId":"t","result":{"files":[{"name":"a","data":"aGk="}],"content":"c"}}}`))
 	f.Fuzz(func(t *testing.T, frame []byte) {
-		m, err := Decode(frame)
+		m, err := wire.Decode(frame)
 		if err != nil {
 			if fault := core.AsFault(err); fault.Code == core.CodeInternal || fault.Message == "" {
 				t.Fatalf("got %v, want a fault that says what to change", err)
@@ -39,56 +40,56 @@ func FuzzDecode(f *testing.F) {
 }
 
 // retell turns a payload into what the hub makes of it, and back.
-func retell(t *testing.T, m Message, value any) {
+func retell(t *testing.T, m wire.Message, value any) {
 	var again any
 	var beside *core.Foreign
 	switch p := value.(type) {
-	case Progress:
+	case wire.Progress:
 		bs, err := p.Bodies()
 		if err != nil {
 			return
 		}
 		for _, b := range bs {
-			if i, ok := ItemOf(b); ok {
-				again, beside = Progress{About: p.About, Seq: p.Seq, Item: i}, m.Foreign(p.Left)
+			if i, ok := wire.ItemOf(b); ok {
+				again, beside = wire.Progress{TaskRef: p.TaskRef, Seq: p.Seq, Item: i}, m.Foreign(p.Unknown)
 			}
 		}
-	case TaskResult:
+	case wire.TaskResult:
 		whole := core.Fold(eventsOf(p.Bodies(false, false)))
-		r, err := ResultOf(p.About, Answer{whole.Text, whole.Data, whole.Files})
+		r, err := wire.ResultOf(p.TaskRef, whole)
 		if err != nil {
 			t.Fatalf("result: %v", err)
 		}
-		again, beside = r, m.Foreign(ResultShape.Strip(m.Content()))
-	case TaskError:
+		again, beside = r, m.Foreign(wire.ResultShape.Strip(m.Content()))
+	case wire.TaskError:
 		whole := core.Fold(eventsOf(p.Bodies(false, false)))
-		beside = WithCode(m.Foreign(ErrorShape.Strip(m.Content())), p.End())
-		e := TaskErrorOf(p.About, whole.Fault, beside)
-		if err := e.Partly(Answer{Text: whole.Text, Files: whole.Files}, p.Metadata); err != nil {
+		beside = wire.WithCode(m.Foreign(wire.ErrorShape.Strip(m.Content())), p.End())
+		e := wire.TaskErrorOf(p.TaskRef, whole.Fault, beside)
+		if err := e.SetPartial(whole, p.Metadata); err != nil {
 			t.Fatalf("error: %v", err)
 		}
 		again = e
-	case TaskRequest:
+	case wire.TaskRequest:
 		r, err := p.Request(time.Now())
 		if err != nil {
 			return
 		}
-		told, err := TaskOf(r)
+		told, err := wire.TaskOf(r)
 		if err != nil {
 			t.Fatalf("task: %v", err)
 		}
 		told.TaskID = "t"
-		again, beside = told, m.Foreign(TaskShape.Strip(m.Content()))
-		m.Type = TypeTask
+		again, beside = told, m.Foreign(wire.TaskShape.Strip(m.Content()))
+		m.Type = wire.TypeTask
 	}
 	if again == nil {
 		return
 	}
-	frame, err := Encode(m.Type, "m", time.Now(), again)
+	frame, err := wire.Encode(m.Type, "m", time.Now(), again)
 	if err != nil {
 		t.Fatalf("encode: %v", err)
 	}
-	if _, err := Decode(Restore(frame, beside)); err != nil {
+	if _, err := wire.Decode(wire.Restore(frame, beside)); err != nil {
 		t.Fatalf("told again as %s: %v", frame, err)
 	}
 }

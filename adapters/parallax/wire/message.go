@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// Message is the envelope of every frame (page, "Message Format"). Its payload
-// stays as it came until somebody needs its inside.
+// Message is the envelope of every frame (page, "Message Format"). Its payload is
+// decoded only by [ReadPayload].
 type Message struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id,omitempty"`
@@ -22,33 +22,33 @@ type Message struct {
 	Payload   json.RawMessage `json:"payload"`
 	Signature string          `json:"signature,omitempty"`
 
-	Frame []byte           `json:"-"` // as it came
-	more  json.RawMessage  // an object of the members that have no meaning; nil for none
-	read  strictjson.Value // what Decode read of the payload
+	Frame   []byte           `json:"-"` // as received
+	unknown json.RawMessage  // an object of the members that the hub does not know; nil for none
+	parsed  strictjson.Value // of Payload
 }
 
-// Content returns the payload for reading its inside.
-func (m Message) Content() strictjson.Value { return m.read.Of(m.Payload) }
+// Content returns the parsed payload.
+func (m Message) Content() strictjson.Value { return m.parsed.Of(m.Payload) }
 
-// What both ends take by default: of the page, how long an agent may take to register,
-// and how long a message may be.
+// The defaults of both ends.
 const (
-	DefaultRegisterTimeout = 10 * time.Second
-	DefaultMaxMessageBytes = 1_000_000
+	DefaultRegisterTimeout   = 10 * time.Second
+	DefaultHeartbeatInterval = 10 * time.Second
+	DefaultMaxMessageBytes   = 1_000_000
 )
 
-// Limits bound a frame beyond its size, which is the session's to judge.
+// Limits bound the JSON of a frame. The session bounds its size.
 var Limits = strictjson.Limits{Depth: 64}
 
-// FromAgent are the types of message that an agent may send.
+// FromAgent lists the types of message that an agent may send.
 var FromAgent = []string{
 	TypeRegister, TypeTaskResult, TypeTaskError, TypeHeartbeat, TypeStatusUpdate, TypeDisconnect,
 	TypeTaskAccepted, TypeTaskProgress, TypeTaskRequest, TypeTaskCancel,
 }
 
-// Decode reads a frame and checks it against the schema of its type. The error
-// is a Fault of code invalid or unknown_kind that says what to change; the
-// message then holds the id, as far as one could be read, and no payload.
+// Decode reads a frame and checks it against the schema of its type. The error is a
+// Fault of code invalid or unknown_kind that says what to change; the message then has
+// its id, if that could be read, and no payload.
 func Decode(frame []byte) (Message, error) {
 	var in struct {
 		Message
@@ -62,14 +62,14 @@ func Decode(frame []byte) (Message, error) {
 		return Message{ID: idOf(frame)}, core.NewFault(core.CodeInvalid, "%s", Explain(err))
 	}
 	m := in.Message
-	m.Frame, m.Payload, m.read, m.more = frame, in.Payload.Raw(), in.Payload, envelopeShape.Strip(whole)
+	m.Frame, m.Payload, m.parsed, m.unknown = frame, in.Payload.Raw(), in.Payload, envelopeShape.Strip(whole)
 	broken := Message{Type: m.Type, ID: m.ID}
 	if m.Type == "" {
 		return broken, core.NewFault(core.CodeInvalid, "type: missing; send one of %s", strings.Join(FromAgent, ", "))
 	}
 	schema := schemas.Parallax(m.Type)
 	if schema == nil {
-		// The page words this error itself.
+		// The text of this error is that of the page.
 		return broken, core.NewFault(core.CodeUnknownKind, "Unknown message type: %s", Shorten(m.Type))
 	}
 	if err := schema.Check(whole); err != nil {
@@ -78,11 +78,11 @@ func Decode(frame []byte) (Message, error) {
 	return m, nil
 }
 
-// ReadPayload reads the payload of a message that decode let pass. The error is an
+// ReadPayload decodes the payload of a message that [Decode] returned. The error is an
 // invalid Fault.
 func ReadPayload[P any](m Message) (P, error) {
 	var p P
-	err := error(nil)
+	var err error
 	if own, ok := any(&p).(payloadReader); ok {
 		err = own.readPayload(m.Content())
 	} else {
@@ -94,12 +94,12 @@ func ReadPayload[P any](m Message) (P, error) {
 	return p, nil
 }
 
-// payloadReader is a payload that reads itself.
+// payloadReader is a payload with its own way to decode itself.
 type payloadReader interface {
 	readPayload(payload strictjson.Value) error
 }
 
-// Encode writes a frame. It fails only on a RawMessage that is no JSON.
+// Encode returns a frame. It fails only if a RawMessage is no JSON.
 func Encode(kind, id string, now time.Time, payload any) ([]byte, error) {
 	frame, err := Marshal(struct {
 		Type      string `json:"type"`
@@ -113,11 +113,11 @@ func Encode(kind, id string, now time.Time, payload any) ([]byte, error) {
 	return frame, nil
 }
 
-// Timestamp writes a time as the page does: ISO 8601 in UTC with milliseconds.
+// Timestamp returns a time as on the page: ISO 8601 in UTC with milliseconds.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// Marshal writes JSON without escaping what only HTML needs escaped: code in an
-// answer would grow by half.
+// Marshal returns JSON without the escapes that only HTML needs, which would make
+// source code half as long again.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -128,66 +128,51 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// Quoted is a text in JSON.
+// Quoted returns text as a JSON string.
 func Quoted(text string) json.RawMessage {
-	b, _ := Marshal(text) // a text always encodes
+	b, _ := Marshal(text) // a string always encodes
 	return b
 }
 
-// idOf finds the id of a frame that is broken further in, so that its sender
-// knows which one it was: the only string "id" of the outermost object before the
-// break, or "".
-func idOf(frame []byte) string {
+// Unquoted returns the text of a JSON string, and reports whether raw is one.
+func Unquoted(raw json.RawMessage) (string, bool) {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	var s string
+	return s, json.Unmarshal(raw, &s) == nil
+}
+
+// idOf returns the id of an invalid frame, so that its sender knows which frame the
+// error is about, or "": the members before the error are read, and two ids are none.
+func idOf(frame []byte) (id string) {
 	d := json.NewDecoder(bytes.NewReader(frame))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return ""
 	}
-	id, found := "", false
-	for depth, key := 1, true; ; {
-		t, err := d.Token()
+	for found := false; d.More(); {
+		key, err := d.Token()
 		if err != nil {
-			return id
+			break
 		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-			continue
-		case json.Delim('}'), json.Delim(']'):
-			if depth--; depth == 0 {
-				return id
-			}
-		default:
-			if depth != 1 {
-				continue
-			}
-			if name, _ := t.(string); key && name == "id" {
-				if found {
-					return "" // two ids: neither is to be believed
-				}
-				found = true
-				if t, err = d.Token(); err != nil {
-					return ""
-				}
-				if _, opens := t.(json.Delim); opens {
-					return ""
-				}
-				if id, _ = t.(string); len(id) > core.MaxIDBytes {
-					id = ""
-				}
-				continue
-			}
-			if key {
-				key = false
-				continue
-			}
+		if key == "id" && found {
+			return ""
 		}
-		if depth == 1 {
-			key = true
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			break
+		}
+		if key == "id" {
+			found = true
+			if id, _ = Unquoted(value); len(id) > core.MaxIDBytes {
+				id = ""
+			}
 		}
 	}
+	return id
 }
 
-// Explain is what a peer is told of an error in its JSON.
+// Explain returns the text that a peer gets for an error in its JSON.
 func Explain(err error) string {
 	var f *core.Fault
 	if errors.As(err, &f) {
@@ -196,7 +181,7 @@ func Explain(err error) string {
 	return err.Error()
 }
 
-// Shorten shortens what a message repeats of what a peer sent.
+// Shorten cuts text of a peer that an error message quotes.
 func Shorten(s string) string {
 	const most = 64
 	if len(s) <= most {

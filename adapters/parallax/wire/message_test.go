@@ -1,4 +1,4 @@
-package wire
+package wire_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 )
@@ -20,30 +21,30 @@ func samples(t testing.TB) map[string][]byte {
 }
 
 // payloads reads a payload of each type into its struct.
-var payloads = map[string]func(Message) (any, error){
-	TypeRegister:      func(m Message) (any, error) { return ReadPayload[Register](m) },
-	TypeTaskResult:    func(m Message) (any, error) { return ReadPayload[TaskResult](m) },
-	TypeTaskError:     func(m Message) (any, error) { return ReadPayload[TaskError](m) },
-	TypeHeartbeat:     func(m Message) (any, error) { return ReadPayload[Heartbeat](m) },
-	TypeStatusUpdate:  func(m Message) (any, error) { return ReadPayload[StatusUpdate](m) },
-	TypeDisconnect:    func(m Message) (any, error) { return ReadPayload[Disconnect](m) },
-	TypeRegistered:    func(m Message) (any, error) { return ReadPayload[Registered](m) },
-	TypeTask:          func(m Message) (any, error) { return ReadPayload[Task](m) },
-	TypeTaskCancelled: func(m Message) (any, error) { return ReadPayload[TaskCancelled](m) },
-	TypeHeartbeatAck:  func(m Message) (any, error) { return ReadPayload[HeartbeatAck](m) },
-	TypeConfigUpdate:  func(m Message) (any, error) { return ReadPayload[ConfigUpdate](m) },
-	TypeError:         func(m Message) (any, error) { return ReadPayload[Refusal](m) },
-	TypeTaskAccepted:  func(m Message) (any, error) { return ReadPayload[TaskAccepted](m) },
-	TypeTaskProgress:  func(m Message) (any, error) { return ReadPayload[Progress](m) },
-	TypeTaskRequest:   func(m Message) (any, error) { return ReadPayload[TaskRequest](m) },
-	TypeTaskCancel:    func(m Message) (any, error) { return ReadPayload[TaskCancel](m) },
+var payloads = map[string]func(wire.Message) (any, error){
+	wire.TypeRegister:      func(m wire.Message) (any, error) { return wire.ReadPayload[wire.Register](m) },
+	wire.TypeTaskResult:    func(m wire.Message) (any, error) { return wire.ReadPayload[wire.TaskResult](m) },
+	wire.TypeTaskError:     func(m wire.Message) (any, error) { return wire.ReadPayload[wire.TaskError](m) },
+	wire.TypeHeartbeat:     func(m wire.Message) (any, error) { return wire.ReadPayload[wire.Heartbeat](m) },
+	wire.TypeStatusUpdate:  func(m wire.Message) (any, error) { return wire.ReadPayload[wire.StatusUpdate](m) },
+	wire.TypeDisconnect:    func(m wire.Message) (any, error) { return wire.ReadPayload[wire.Disconnect](m) },
+	wire.TypeRegistered:    func(m wire.Message) (any, error) { return wire.ReadPayload[wire.Registered](m) },
+	wire.TypeTask:          func(m wire.Message) (any, error) { return wire.ReadPayload[wire.Task](m) },
+	wire.TypeTaskCancelled: func(m wire.Message) (any, error) { return wire.ReadPayload[wire.TaskCancelled](m) },
+	wire.TypeHeartbeatAck:  func(m wire.Message) (any, error) { return wire.ReadPayload[wire.HeartbeatAck](m) },
+	wire.TypeConfigUpdate:  func(m wire.Message) (any, error) { return wire.ReadPayload[wire.ConfigUpdate](m) },
+	wire.TypeError:         func(m wire.Message) (any, error) { return wire.ReadPayload[wire.Refusal](m) },
+	wire.TypeTaskAccepted:  func(m wire.Message) (any, error) { return wire.ReadPayload[wire.TaskAccepted](m) },
+	wire.TypeTaskProgress:  func(m wire.Message) (any, error) { return wire.ReadPayload[wire.Progress](m) },
+	wire.TypeTaskRequest:   func(m wire.Message) (any, error) { return wire.ReadPayload[wire.TaskRequest](m) },
+	wire.TypeTaskCancel:    func(m wire.Message) (any, error) { return wire.ReadPayload[wire.TaskCancel](m) },
 }
 
 func TestEverySampleOfThePagePassesThroughTheCodec(t *testing.T) {
 	seen := map[string]bool{}
 	for name, frame := range samples(t) {
 		t.Run(name, func(t *testing.T) {
-			m, err := Decode(frame)
+			m, err := wire.Decode(frame)
 			if err != nil {
 				t.Fatalf("decode: got %v, want no error", err)
 			}
@@ -59,15 +60,19 @@ func TestEverySampleOfThePagePassesThroughTheCodec(t *testing.T) {
 			}
 			// What the structs know of a sample is written as it was read; what
 			// they do not know must be what the session keeps beside them.
-			own, err := Marshal(value)
+			own, err := wire.Encode(m.Type, m.ID, time.Now(), value)
+			if err != nil {
+				t.Fatalf("encode: %v", err)
+			}
+			beside, err := wire.Marshal(wire.Members{"payload": m.Payload})
 			if err != nil {
 				t.Fatalf("marshal: %v", err)
 			}
-			for _, known := range []shape{ResultShape, ErrorShape, TaskShape, progressShape} {
-				_ = m.Foreign(known.Strip(m.Content()))
+			sum, err := wire.Decode(wire.Restore(own, &core.Foreign{Dialect: wire.Dialect, JSON: beside}))
+			if err != nil {
+				t.Fatalf("decode again: %v", err)
 			}
-			sum := overlay(own, m.Payload)
-			if diff := cmp.Diff(tree(t, m.Payload), within(tree(t, m.Payload), tree(t, sum))); diff != "" {
+			if diff := cmp.Diff(tree(t, m.Payload), within(tree(t, m.Payload), tree(t, sum.Payload))); diff != "" {
 				t.Errorf("payload otherwise than it was read (-want +got):\n%s", diff)
 			}
 		})
@@ -128,7 +133,7 @@ func TestABadFrameIsRefusedWithWhatToChange(t *testing.T) {
 		"garbage behind the message": {`{"type":"heartbeat","id":"m1","payload":{}} x`, "m1", "byte"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := Decode([]byte(c.frame))
+			m, err := wire.Decode([]byte(c.frame))
 			var f *core.Fault
 			if !errors.As(err, &f) || !strings.Contains(f.Message, c.want) {
 				t.Errorf("error: got %v, want one with %q", err, c.want)
@@ -144,20 +149,20 @@ func TestABadFrameIsRefusedWithWhatToChange(t *testing.T) {
 }
 
 func TestWholeNumbersAreReadHoweverTheyAreWritten(t *testing.T) {
-	for text, want := range map[string]Count{"30000": 30000, "30000.0": 30000, "3e4": 30000, "1500.5": 1501, "null": 0, "1e300": 1 << 53} {
-		var got Count
+	for text, want := range map[string]wire.Count{"30000": 30000, "30000.0": 30000, "3e4": 30000, "1500.5": 1501, "null": 0, "1e300": 1 << 53} {
+		var got wire.Count
 		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
 			t.Errorf("%s: got %d and %v, want %d", text, got, err, want)
 		}
 	}
-	var c Count
+	var c wire.Count
 	if err := json.Unmarshal([]byte(`"30"`), &c); err == nil {
 		t.Errorf("a string: got %d, want an error", c)
 	}
 }
 
 func TestTextIsNotEscapedForHTML(t *testing.T) {
-	frame, err := Encode(TypeTaskProgress, "m1", time.Unix(0, 0), Progress{Item: Item{Text: new("a < b && c > d")}})
+	frame, err := wire.Encode(wire.TypeTaskProgress, "m1", time.Unix(0, 0), wire.Progress{Item: wire.Item{Text: new("a < b && c > d")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +174,7 @@ func TestTextIsNotEscapedForHTML(t *testing.T) {
 func TestEveryCodeOfAFaultTravelsThereAndBack(t *testing.T) {
 	for _, code := range core.Codes() {
 		f := core.NewFault(code, "because")
-		e := TaskErrorOf(About{TaskID: "t"}, f, nil)
+		e := wire.TaskErrorOf(wire.TaskRef{TaskID: "t"}, f, nil)
 		if e.Error.Code == "" {
 			t.Errorf("%s: got no code of the dialect, want one", code)
 		}
@@ -181,18 +186,18 @@ func TestEveryCodeOfAFaultTravelsThereAndBack(t *testing.T) {
 
 func TestACodeOfTheAgentsOwnIsSeenAgainByItsDialectAlone(t *testing.T) {
 	for code, want := range map[string]core.Code{"PROCESSING_ERROR": core.CodeInternal, "REJECTED": core.CodeUnsupported, "OUT_OF_CHEESE": core.CodeInternal, "TIMEOUT": core.CodeTimeout} {
-		in := TaskError{Error: ErrorDetail{code, "no"}, Retryable: new(true)}
+		in := wire.TaskError{Error: wire.ErrorDetail{code, "no"}, Retryable: new(true)}
 		f := in.Fault()
 		if f.Code != want || !f.Retryable || f.Message != "no" {
 			t.Errorf("%s: got %+v, want %s, retryable", code, f, want)
 		}
-		foreign := WithCode(nil, core.Failed{Fault: f})
-		if got := TaskErrorOf(About{}, f, foreign).Error.Code; got != code {
+		foreign := wire.WithCode(nil, core.Failed{Fault: f})
+		if got := wire.TaskErrorOf(wire.TaskRef{}, f, foreign).Error.Code; got != code {
 			t.Errorf("%s: got %s back, want it unchanged", code, got)
 		}
 	}
 	stranger := &core.Fault{Code: core.CodeInternal, Message: "no", Peer: "some_other_dialect"}
-	if got := errorOf(stranger, nil).Code; got != "INTERNAL_ERROR" {
+	if got := wire.CodeOf(stranger); got != "INTERNAL_ERROR" {
 		t.Errorf("a code of another dialect: got %s, want INTERNAL_ERROR", got)
 	}
 }

@@ -11,8 +11,7 @@ import (
 // Dialect is the name of the dialect in cards, principals and events.
 const Dialect = "parallax"
 
-// The types of message. Those of the protocol's page come first, in its order;
-// the extensions follow.
+// The types of message: those of the page in its order, then the extensions.
 const (
 	TypeRegister     = "register"
 	TypeTaskResult   = "task_result"
@@ -34,14 +33,14 @@ const (
 	TypeTaskCancel   = "task_cancel"
 )
 
-// The extensions, by the names that register.payload.config.extensions lists.
+// The extensions, as in register.payload.config.extensions.
 const (
 	ExtensionAccepted = "task_accepted"
 	ExtensionProgress = "task_progress"
 	ExtensionRequest  = "task_request"
 )
 
-// CapabilityNotify is declared by agents that want to be told notices.
+// CapabilityNotify is the capability of agents that take notices.
 const CapabilityNotify = "notify"
 
 // Register is the payload of register.
@@ -53,28 +52,26 @@ type Register struct {
 	Config       RegisterConfig `json:"config,omitzero"`
 }
 
-// RegisterConfig is what an agent asks for in register.
+// RegisterConfig is the part of register that configures the agent.
 type RegisterConfig struct {
 	MaxConcurrentTasks Count    `json:"maxConcurrentTasks,omitempty"`
 	TaskTimeout        Count    `json:"taskTimeout,omitempty"`
 	Extensions         []string `json:"extensions,omitempty"`
-	// HeartbeatInterval is how often the agent is going to send a heartbeat. It is an
-	// addition to the page, which has it the other way round alone; agents of the
-	// gateway choose it.
+	// HeartbeatInterval is an addition to the page, on which only the hub chooses the
+	// interval. Agents of the gateway choose it.
 	HeartbeatInterval Count `json:"heartbeatInterval,omitempty"`
 }
 
-// The least and the most that an agent may choose between its heartbeats.
+// The bounds of the heartbeat interval that an agent may choose.
 const (
 	minHeartbeat = time.Second
 	maxHeartbeat = 5 * time.Minute
 )
 
-// MaxTaskTimeout is the most that an agent may allow for a task: no deadline is further
-// away.
+// MaxTaskTimeout is the maximum task timeout of an agent.
 const MaxTaskTimeout = 365 * 24 * time.Hour
 
-// Heartbeat is the interval that the agent chose, within bounds; 0 for none.
+// Heartbeat returns the interval that the agent chose, within bounds; 0 for none.
 func (c RegisterConfig) Heartbeat() time.Duration {
 	if c.HeartbeatInterval <= 0 {
 		return 0
@@ -90,7 +87,7 @@ type Registered struct {
 	Config       RegisteredConfig `json:"config"`
 }
 
-// RegisteredConfig is what the hub tells an agent in registered.
+// RegisteredConfig is the configuration that the hub confirms in registered.
 type RegisteredConfig struct {
 	HeartbeatInterval  Count    `json:"heartbeatInterval"`
 	TaskTimeout        Count    `json:"taskTimeout"`
@@ -131,7 +128,7 @@ type ConfigUpdate struct {
 	Reason string        `json:"reason,omitempty"`
 }
 
-// UpdatedConfig is what a config_update changes.
+// UpdatedConfig has the settings that a config_update changes.
 type UpdatedConfig struct {
 	HeartbeatInterval  Count `json:"heartbeatInterval,omitempty"`
 	MaxConcurrentTasks Count `json:"maxConcurrentTasks,omitempty"`
@@ -144,10 +141,9 @@ type Refusal struct {
 	Fatal   bool   `json:"fatal"`
 }
 
-// About names the task that a message is about: by the hub's own id, and, in
-// what the hub sends to an agent that asked (task_request), by the id that the
-// agent gave its request.
-type About struct {
+// TaskRef identifies the task of a message: by the hub's ids, and in a message to an
+// agent that sent a task_request also by the id of that request.
+type TaskRef struct {
 	RequestID   string `json:"requestId,omitempty"`
 	TaskID      string `json:"taskId,omitempty"`
 	ExecutionID string `json:"executionId,omitempty"`
@@ -155,24 +151,24 @@ type About struct {
 
 // TaskCancelled is the payload of task_cancelled.
 type TaskCancelled struct {
-	About
+	TaskRef
 	Reason string `json:"reason,omitempty"`
 }
 
 // TaskAccepted is the payload of task_accepted.
 type TaskAccepted struct {
-	About
+	TaskRef
 	EstimatedMs Count `json:"estimatedMs,omitempty"`
 }
 
-// AcceptedShape is what has a meaning in task_accepted.
+// AcceptedShape names the members of task_accepted that the hub knows.
 var AcceptedShape = shape{"requestId": nil, "taskId": nil, "executionId": nil, "estimatedMs": nil}
 
-// Members are the members of a JSON object, values verbatim.
+// Members are the members of a JSON object, with unparsed values.
 type Members = map[string]json.RawMessage
 
-// Count is a whole number as peers write it: 30000, 30000.0 and 3e4 are the same
-// number to the languages they are written in. Fractions are rounded.
+// Count is a whole number in any JSON form: 30000, 30000.0 and 3e4 are the same number
+// in the languages of most peers. Fractions are rounded.
 type Count int64
 
 // UnmarshalJSON accepts any JSON number.
@@ -188,7 +184,7 @@ func (c *Count) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return errors.New("want a number")
 	}
-	const far = 1 << 53 // beyond this a float holds no whole number exactly
-	*c = Count(math.Round(max(-far, min(f, far))))
+	const most = 1 << 53 // a larger float64 does not hold every whole number
+	*c = Count(math.Round(max(-most, min(f, most))))
 	return nil
 }

@@ -8,28 +8,27 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Progress is the payload of task_progress: which task, the place in its stream,
-// and one item.
+// Progress is the payload of task_progress: one item in the stream of a task.
 type Progress struct {
-	About
-	// Seq counts the progress of one task, from 1, without holes.
+	TaskRef
+	// Seq numbers the progress of a task, from 1, without gaps.
 	Seq Count `json:"seq,omitempty"`
 	Item
 
-	Left json.RawMessage `json:"-"` // what was said beyond that
+	Unknown json.RawMessage `json:"-"` // an object of the members that the hub does not know
 }
 
-// readPayload keeps the members that it does not know.
+// readPayload keeps the unknown members.
 func (p *Progress) readPayload(payload strictjson.Value) error {
 	err := payload.Decode(p)
 	if err == nil {
-		p.Left = progressShape.Strip(payload)
+		p.Unknown = progressShape.Strip(payload)
 	}
 	return err
 }
 
-// Item is what is said on the way to an answer. The hub sets one member; of
-// several they count in this order.
+// Item is a part of the work on a task before its end. The hub sets one member; several
+// are read in this order.
 type Item struct {
 	Text              *string       `json:"text,omitempty"`
 	Thinking          *string       `json:"thinking,omitempty"`
@@ -50,7 +49,7 @@ type Item struct {
 type toolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Input is the input where it is JSON, InputText where it is not.
+	// Input is the input if it is JSON, else InputText is.
 	Input     json.RawMessage `json:"input,omitempty"`
 	InputText string          `json:"inputText,omitempty"`
 }
@@ -81,7 +80,7 @@ type file struct {
 	Data      []byte `json:"data"`
 }
 
-// agentSession says that the agent's own session began, or was lost and why.
+// agentSession reports that the agent's own session began, or why it was lost.
 type agentSession struct {
 	ID   string `json:"id,omitempty"`
 	Lost string `json:"lost,omitempty"`
@@ -107,20 +106,20 @@ type retrying struct {
 	Error   *ErrorDetail `json:"error,omitempty"`
 }
 
-// Omitted stands for something that does not fit into a message.
+// Omitted replaces something that does not fit into a message.
 type Omitted struct {
 	Kind   string `json:"kind"`
 	Bytes  int    `json:"bytes,omitempty"`
 	Reason string `json:"reason"`
 }
 
-// foreignFrame stands for a frame of another dialect that has no meaning here.
+// foreignFrame replaces a frame of another dialect that Parallax has no message for.
 type foreignFrame struct {
 	Dialect string `json:"dialect"`
 	Name    string `json:"name"`
 }
 
-// Bodies are what the item says. What was omitted has no neutral form.
+// Bodies returns the events of the item. Omitted is no event.
 func (i Item) Bodies() ([]core.Body, error) {
 	var bs []core.Body
 	if i.Text != nil {
@@ -165,11 +164,11 @@ func (i Item) Bodies() ([]core.Body, error) {
 		bs = append(bs, core.InjectionAnswered(*i.InjectionAnswered))
 	}
 	if r := i.Retrying; r != nil {
-		again := core.Retrying{Attempt: r.Attempt, Agent: core.AgentID(r.Agent)}
+		b := core.Retrying{Attempt: r.Attempt, Agent: core.AgentID(r.Agent)}
 		if r.Error != nil {
-			again.Fault = TaskError{Error: *r.Error}.Fault()
+			b.Fault = TaskError{Error: *r.Error}.Fault()
 		}
-		bs = append(bs, again)
+		bs = append(bs, b)
 	}
 	if f := i.ForeignFrame; f != nil {
 		bs = append(bs, core.ForeignFrame{Dialect: f.Dialect, Name: f.Name})
@@ -177,7 +176,7 @@ func (i Item) Bodies() ([]core.Body, error) {
 	return bs, nil
 }
 
-// ItemOf is the item that says what body says, and whether there is one.
+// ItemOf returns the item for an event, and reports whether there is one.
 func ItemOf(body core.Body) (Item, bool) {
 	switch b := body.(type) {
 	case core.Text:
@@ -216,9 +215,9 @@ func ItemOf(body core.Body) (Item, bool) {
 	return Item{}, false
 }
 
-// ItemOfEvent is the item for an event, and what a peer of the same dialect said
-// beside it: all of a frame that means something to such peers alone, and of an
-// attempt that failed what its task_error said.
+// ItemOfEvent returns the item for an event and the unknown members that a peer of the
+// same dialect sent with it. The item is empty for a frame of unknown members alone. The
+// members of a failed attempt's task_error belong into retrying.
 func ItemOfEvent(e core.Event) (Item, *core.Foreign) {
 	switch b := e.Body.(type) {
 	case core.ForeignFrame:
@@ -226,26 +225,26 @@ func ItemOfEvent(e core.Event) (Item, *core.Foreign) {
 			return Item{}, e.Foreign
 		}
 	case core.Retrying:
-		again := Item{Retrying: &retrying{b.Attempt, string(b.Agent), errorOf(b.Fault, e.Foreign)}}
-		beside := MembersOf(e.Foreign)
-		if beside["payload"] == nil {
-			return again, e.Foreign
+		item := Item{Retrying: &retrying{b.Attempt, string(b.Agent), errorOf(b.Fault, e.Foreign)}}
+		unknown := MembersOf(e.Foreign)
+		if unknown["payload"] == nil {
+			return item, e.Foreign
 		}
-		beside["payload"] = under("retrying", beside["payload"])
-		raw, err := Marshal(beside)
+		unknown["payload"] = object("retrying", unknown["payload"])
+		raw, err := Marshal(unknown)
 		if err != nil {
-			return again, nil
+			return item, nil
 		}
-		return again, &core.Foreign{Dialect: Dialect, JSON: raw}
+		return item, &core.Foreign{Dialect: Dialect, JSON: raw}
 	}
 	i, _ := ItemOf(e.Body)
 	return i, e.Foreign
 }
 
-// callOf is a tool call with its input as JSON where a strict reader takes it.
+// callOf returns a tool call, with its input as JSON if a strict reader accepts it.
 func callOf(id, name, input string) *toolCall {
 	c := &toolCall{ID: id, Name: name}
-	const room = 8 // what the message nests around the input
+	const room = 8 // levels of nesting around the input
 	switch {
 	case input == "":
 	case strictjson.Check([]byte(input), strictjson.Limits{Depth: Limits.Depth - room}) == nil && strings.TrimSpace(input) != "null":
@@ -263,9 +262,9 @@ func (c *toolCall) input() string {
 	return string(c.Input)
 }
 
-// SaidByAgent reports whether an agent may say the kind as progress. It asks for
-// no approvals, since no decision can be sent to it.
-func SaidByAgent(k core.Kind) bool {
+// AgentMaySend reports whether an agent may send the kind as progress. It may not ask
+// for approval, since no message could carry the decision.
+func AgentMaySend(k core.Kind) bool {
 	switch k {
 	case core.KindText, core.KindThinking, core.KindToolCall, core.KindToolState, core.KindToolResult, core.KindUsage, core.KindFile,
 		core.KindSessionStarted, core.KindSessionLost:
@@ -274,7 +273,7 @@ func SaidByAgent(k core.Kind) bool {
 	return false
 }
 
-// progressShape is what has a meaning in a task_progress.
+// progressShape names the members of an agent's task_progress that the hub knows.
 var progressShape = func() shape {
 	s := shape{"requestId": nil, "taskId": nil, "executionId": nil, "seq": nil}
 	for _, name := range []string{"text", "thinking", "toolCall", "toolState", "toolResult", "usage", "file", "session"} {
@@ -283,7 +282,7 @@ var progressShape = func() shape {
 	return s
 }()
 
-// Name is what the item's member is called.
+// Name returns the name of the member that is set.
 func (i Item) Name() string {
 	for name, set := range map[string]bool{
 		"text": i.Text != nil, "thinking": i.Thinking != nil, "toolCall": i.ToolCall != nil, "toolState": i.ToolState != nil,
@@ -298,7 +297,7 @@ func (i Item) Name() string {
 	return ""
 }
 
-// MetadataItem is the item of an event as the metadata of an end has it; nil for none.
+// MetadataItem returns the item of an event for the metadata of an end; nil for none.
 func MetadataItem(e core.Event) json.RawMessage {
 	if _, has := ItemOf(e.Body); !has {
 		return nil
@@ -306,7 +305,7 @@ func MetadataItem(e core.Event) json.RawMessage {
 	i, f := ItemOfEvent(e)
 	raw, err := Marshal(i)
 	if err != nil {
-		return nil // a tool's input was checked before: there is no such item
+		return nil // a tool's input was checked before
 	}
 	return overlay(raw, MembersOf(f)["payload"])
 }

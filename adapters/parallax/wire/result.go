@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// The values of task_result.payload.status. The page shows the first alone.
+// The values of task_result.payload.status. The page shows only the first.
 const (
 	StatusCompleted = "completed"
 	StatusFailed    = "failed"
@@ -18,16 +19,16 @@ const (
 
 // TaskResult is the payload of task_result (page, "Task Result").
 type TaskResult struct {
-	About
+	TaskRef
 	Status   string          `json:"status,omitempty"`
 	Result   json.RawMessage `json:"result"`
 	Duration Count           `json:"duration,omitempty"`
 	Metadata ResultMetadata  `json:"metadata,omitzero"`
 
-	read strictjson.Value // what was read of the result
+	parsed strictjson.Value // of Result
 }
 
-// readPayload leaves the result in the message, for it may be long.
+// readPayload does not copy the result, which may be long.
 func (r *TaskResult) readPayload(payload strictjson.Value) error {
 	var in struct {
 		TaskResult
@@ -35,83 +36,77 @@ func (r *TaskResult) readPayload(payload strictjson.Value) error {
 	}
 	err := payload.Decode(&in)
 	*r = in.TaskResult
-	r.Result, r.read = in.Result.Raw(), in.Result
-	r.Metadata.readMetadata(payload)
+	r.Result, r.parsed = in.Result.Raw(), in.Result
+	r.Metadata.readProgress(payload)
 	return err
 }
 
-// ResultMetadata is what has a meaning in task_result.payload.metadata. Only
-// tokensUsed is of the page.
+// ResultMetadata is what the hub reads of task_result.payload.metadata. The page has
+// only tokensUsed.
 type ResultMetadata struct {
 	TokensUsed Count `json:"tokensUsed,omitempty"`
 	Truncated  bool  `json:"truncated,omitempty"`
-	// Progress is what was said on the way, an item each, for a peer without
+	// Progress is what came before the end, one Item each, for a peer without
 	// task_progress.
 	Progress []json.RawMessage `json:"progress,omitempty"`
-	// ProgressOmitted is how many items did not fit there.
+	// ProgressOmitted counts the items that did not fit there.
 	ProgressOmitted int `json:"progressOmitted,omitempty"`
 
-	read []strictjson.Value // what was read of the progress
+	parsed []strictjson.Value // of Progress
 }
 
-// readMetadata keeps what was read of the progress beside it.
-func (m *ResultMetadata) readMetadata(payload strictjson.Value) {
-	m.read = slices.Collect(payload.Get("metadata", "progress").Items())
+// readProgress keeps the parsed items of the progress.
+func (m *ResultMetadata) readProgress(payload strictjson.Value) {
+	m.parsed = slices.Collect(payload.Get("metadata", "progress").Items())
 	for i := range m.Progress {
-		m.Progress[i] = m.read[i].Raw()
+		m.Progress[i] = m.parsed[i].Raw()
 	}
 }
 
-// ResultShape is what has a meaning in task_result.
+// ResultShape names the members of task_result that the hub knows.
 var ResultShape = shape{
 	"requestId": nil, "taskId": nil, "executionId": nil, "status": nil, "result": nil, "metadata": metadataShape,
 }
 
 var metadataShape = shape{"tokensUsed": nil, "truncated": nil, "progress": nil}
 
-// Answer is what a result says, taken apart.
-type Answer struct {
-	Text  string
-	Data  json.RawMessage
-	Files []core.File
-}
-
-// textMembers are the members of a result object that hold its text, best first.
+// textMembers are the members of a result object that may hold its text, the preferred
+// one first.
 var textMembers = []string{"content", "text", "answer", "summary"}
 
-// read takes a result apart:
+// parseResult splits a result into text, data and files:
 //
 //   - a string is the text, null is nothing;
-//   - an object made of nothing but "content" (a string), "data" and "files", with
-//     at least one of the last two, is exactly that;
+//   - an object with no members but "content" (a string), "data" and "files", and at
+//     least one of the last two, is exactly that;
 //   - any other value is the data. The text is then the first of the members
 //     "content", "text", "answer" and "summary" that is a string, and "files" is
-//     taken out of the data if it is an array of files.
+//     removed from the data if it is an array of files.
 //
-// What looks like files but is not exactly that stays in the data.
-func read(result strictjson.Value) Answer {
+// Files in any other form stay in the data.
+func parseResult(result strictjson.Value) core.Answer {
 	text, isText := result.Text()
 	switch {
 	case result.Absent():
-		return Answer{}
+		return core.Answer{}
 	case isText:
-		return Answer{Text: text}
+		return core.Answer{Text: text}
 	case result.Kind() != strictjson.Object:
-		return Answer{Data: result.Clone()}
+		return core.Answer{Data: result.Clone()}
 	}
 	files, hasFiles := filesOf(result.Get("files"))
 	content, hasText := result.Get("content").Text()
 	data := result.Get("data")
-	rest := result.Len()
+	others := result.Len()
 	for _, has := range []bool{hasFiles, hasText, data.Exists()} {
 		if has {
-			rest--
+			others--
 		}
 	}
-	if rest == 0 && (hasFiles || data.Exists()) {
-		return Answer{content, data.Clone(), files}
+	if others == 0 && (hasFiles || data.Exists()) {
+		return core.Answer{Text: content, Data: data.Clone(), Files: files}
 	}
-	a := Answer{Data: result.Clone()}
+	a := core.Answer{Data: result.Clone()}
 	for _, name := range textMembers {
 		if text, ok := result.Get(name).Text(); ok {
 			a.Text = text
@@ -119,64 +114,62 @@ func read(result strictjson.Value) Answer {
 		}
 	}
 	if hasFiles {
-		left := Members{}
+		rest := Members{}
 		for key, value := range result.Members() {
 			if string(key) != "files" {
-				left[string(key)] = value.Raw()
+				rest[string(key)] = value.Raw()
 			}
 		}
-		if left, err := Marshal(left); err == nil {
-			a.Data, a.Files = left, files
+		if rest, err := Marshal(rest); err == nil {
+			a.Data, a.Files = rest, files
 		}
 	}
 	return a
 }
 
-// value is the simplest result that read takes apart into a.
-func (a Answer) value() (json.RawMessage, error) {
+// EncodeResult returns the simplest result that is read as the text, data and files of a.
+func EncodeResult(a core.Answer) (json.RawMessage, error) {
 	if len(a.Data) == 0 && len(a.Files) == 0 {
 		if a.Text == "" {
 			return json.RawMessage("null"), nil
 		}
 		return Marshal(a.Text)
 	}
-	if plain := read(strictjson.ParseValid(a.Data)); len(plain.Files) == 0 && bytes.Equal(plain.Data, bytes.TrimSpace(a.Data)) && (a.Text == "" || a.Text == plain.Text) {
+	if plain := parseResult(strictjson.ParseValid(a.Data)); len(plain.Files) == 0 && bytes.Equal(plain.Data, bytes.TrimSpace(a.Data)) && (a.Text == "" || a.Text == plain.Text) {
 		if len(a.Files) == 0 {
 			return a.Data, nil
 		}
-		if whole, err := a.beside(); whole != nil || err != nil {
+		if whole, err := addFiles(a.Data, a.Files); whole != nil || err != nil {
 			return whole, err
 		}
 	}
-	ms := Members{}
-	for name, v := range map[string]any{"content": a.Text, "data": a.Data, "files": wireFiles(a.Files)} {
-		if (name == "content" && a.Text == "") || (name == "data" && len(a.Data) == 0) || (name == "files" && len(a.Files) == 0) {
-			continue
-		}
-		raw, err := Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		ms[name] = raw
+	parts := map[string]any{}
+	if a.Text != "" {
+		parts["content"] = a.Text
 	}
-	return Marshal(ms)
+	if len(a.Data) > 0 {
+		parts["data"] = a.Data
+	}
+	if len(a.Files) > 0 {
+		parts["files"] = wireFiles(a.Files)
+	}
+	return Marshal(parts)
 }
 
-// beside puts the files into the object that is the data. It returns nil if that
-// would read otherwise.
-func (a Answer) beside() (json.RawMessage, error) {
+// addFiles adds the member files to an object. It returns nil if the sum would be read
+// differently.
+func addFiles(data json.RawMessage, files []core.File) (json.RawMessage, error) {
 	var ms Members
-	if json.Unmarshal(a.Data, &ms) != nil || ms == nil || ms["files"] != nil {
+	if json.Unmarshal(data, &ms) != nil || ms == nil || ms["files"] != nil {
 		return nil, nil
 	}
-	if _, text := StringOf(ms["content"]); len(ms) == 0 || (len(ms) == 1 && text) {
+	if _, isText := Unquoted(ms["content"]); len(ms) == 0 || (len(ms) == 1 && isText) {
 		return nil, nil
 	}
-	files, err := Marshal(wireFiles(a.Files))
-	if err != nil {
+	var err error
+	if ms["files"], err = Marshal(wireFiles(files)); err != nil {
 		return nil, err
 	}
-	ms["files"] = files
 	return Marshal(ms)
 }
 
@@ -188,7 +181,7 @@ func wireFiles(files []core.File) []file {
 	return fs
 }
 
-// filesOf reads an array of files, and whether it is exactly that.
+// filesOf reads an array of files, and reports whether the value is exactly that.
 func filesOf(v strictjson.Value) ([]core.File, bool) {
 	var fs []*struct {
 		Name      *string `json:"name"`
@@ -208,67 +201,61 @@ func filesOf(v strictjson.Value) ([]core.File, bool) {
 	return files, true
 }
 
-// StringOf reads a JSON string, and whether it is one.
-func StringOf(raw json.RawMessage) (string, bool) {
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '"' {
-		return "", false
-	}
-	var s string
-	return s, json.Unmarshal(raw, &s) == nil
-}
-
-// Said are the events that the metadata holds, those that agents do not say among
-// them. What is no item is not worth losing the result.
-func (m ResultMetadata) Said() []core.Body {
+// Bodies returns the events in Progress, including kinds that agents may not send. An
+// item that cannot be read is skipped: the result matters more.
+func (m ResultMetadata) Bodies() []core.Body {
 	var bs []core.Body
 	for n, raw := range m.Progress {
 		var v strictjson.Value
-		if n < len(m.read) {
-			v = m.read[n]
+		if n < len(m.parsed) {
+			v = m.parsed[n]
 		}
 		var i Item
 		if v.Of(raw).Decode(&i) == nil {
-			said, _ := i.Bodies()
-			bs = append(bs, said...)
+			bodies, _ := i.Bodies()
+			bs = append(bs, bodies...)
 		}
 	}
 	return bs
 }
 
-// bodies are the events that the metadata stands for, and whether the text of the
-// answer is told by now. streamed says that it came before, as task_progress.
-// counted says that the usage did: the page has the sum alone, which otherwise
-// counts as output.
-func (m ResultMetadata) bodies(streamed, counted bool) ([]core.Body, bool) {
-	var bs []core.Body
-	told := streamed
-	for _, b := range m.Said() {
+// events returns the events that the metadata adds before the end, and whether the text
+// of the answer has been sent by then. streamed reports that text came as task_progress,
+// counted that usage did. The page has only the sum of tokens, which counts as output
+// unless usage came.
+func (m ResultMetadata) events(streamed, counted bool) (bs []core.Body, textSent bool) {
+	textSent = streamed
+	for _, b := range m.Bodies() {
 		k := b.Kind()
-		if !SaidByAgent(k) || (k == core.KindText && streamed) {
+		if !AgentMaySend(k) || (k == core.KindText && streamed) {
 			continue
 		}
 		bs = append(bs, b)
 		counted = counted || k == core.KindUsage
-		told = told || k == core.KindText
+		textSent = textSent || k == core.KindText
 	}
 	if m.TokensUsed > 0 && !counted {
 		bs = append(bs, core.Usage{Output: int64(m.TokensUsed)})
 	}
-	return bs, told
+	return bs, textSent
 }
 
-// Bodies are the events that a result stands for, the end last. Where text came
-// before, the text of the result is kept in the end alone, where the pieces
-// outrank it.
+// Bodies returns the events of a result, the end last. streamed reports that text came
+// as task_progress, counted that usage did. If text came before, the text of the result
+// is only in the end, where the streamed text takes precedence.
 func (r TaskResult) Bodies(streamed, counted bool) []core.Body {
-	bs, streamed := r.Metadata.bodies(streamed, counted)
-	a := read(r.read.Of(r.Result))
-	switch r.Status {
-	case StatusFailed:
-		end := core.Failed{Fault: core.NewFault(core.CodeInternal, "%s", Or(a.Text, "the agent reported that it failed and gave no reason"))}
-		return append(append(bs, a.beyond().partial(streamed)...), end)
-	case StatusCancelled:
-		return append(append(bs, a.beyond().partial(streamed)...), core.Cancelled{Reason: a.Text})
+	bs, streamed := r.Metadata.events(streamed, counted)
+	a := parseResult(r.parsed.Of(r.Result))
+	if r.Status == StatusFailed || r.Status == StatusCancelled {
+		reason := a.Text
+		if len(a.Data) == 0 {
+			a.Text = "" // it is the reason and nothing else
+		}
+		bs = append(bs, partialBodies(a, streamed)...)
+		if r.Status == StatusCancelled {
+			return append(bs, core.Cancelled{Reason: reason})
+		}
+		return append(bs, core.Failed{Fault: core.NewFault(core.CodeInternal, "%s", cmp.Or(reason, "the agent reported that it failed and gave no reason"))})
 	}
 	done := core.Done{Data: a.Data, Truncated: r.Metadata.Truncated, TokensUsed: int64(r.Metadata.TokensUsed)}
 	if streamed {
@@ -282,18 +269,18 @@ func (r TaskResult) Bodies(streamed, counted bool) []core.Body {
 	return append(bs, done)
 }
 
-// partial are the events of an answer whose end is no answer: only a whole one has
-// data, so that it is told as text, in JSON.
-func (a Answer) partial(streamed bool) []core.Body {
+// partialBodies returns the events of an answer whose task was not done. Only a whole
+// answer has data, so data becomes text, as JSON.
+func partialBodies(a core.Answer, streamed bool) []core.Body {
 	var bs []core.Body
 	text := a.Text
 	switch {
 	case len(a.Data) > 0:
-		if value, err := (Answer{Text: a.Text, Data: a.Data}).value(); err == nil {
+		if value, err := EncodeResult(core.Answer{Text: a.Text, Data: a.Data}); err == nil {
 			text = string(value)
 		}
 	case streamed:
-		text = "" // the pieces have told it
+		text = ""
 	}
 	if text != "" {
 		bs = append(bs, core.Text{Text: text})
@@ -304,24 +291,8 @@ func (a Answer) partial(streamed bool) []core.Body {
 	return bs
 }
 
-// beyond is the answer without what its text, taken for a reason, says.
-func (a Answer) beyond() Answer {
-	if len(a.Data) == 0 {
-		a.Text = ""
-	}
-	return a
-}
-
-// ResultOf is the task_result for an answer.
-func ResultOf(who About, a Answer) (TaskResult, error) {
-	value, err := a.value()
-	return TaskResult{About: who, Status: StatusCompleted, Result: value}, err
-}
-
-// Or returns the text, or otherwise if that is empty.
-func Or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
+// ResultOf returns the task_result for an answer.
+func ResultOf(ref TaskRef, a core.Answer) (TaskResult, error) {
+	value, err := EncodeResult(a)
+	return TaskResult{TaskRef: ref, Status: StatusCompleted, Result: value}, err
 }

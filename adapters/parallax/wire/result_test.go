@@ -1,4 +1,4 @@
-package wire
+package wire_test
 
 import (
 	"testing"
@@ -6,34 +6,40 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
+
+// partsOf returns the text, data and files of a result.
+func partsOf(r wire.TaskResult) core.Answer {
+	a := core.Fold(eventsOf(r.Bodies(false, false)))
+	return core.Answer{Text: a.Text, Data: a.Data, Files: a.Files}
+}
 
 func TestAResultIsReadAsTextDataAndFiles(t *testing.T) {
 	photo := []core.File{{Name: "a.png", MediaType: "image/png", Data: []byte("hi")}}
 	for name, c := range map[string]struct {
 		result string
-		want   Answer
+		want   core.Answer
 	}{
-		"nothing":                         {``, Answer{}},
-		"null":                            {`null`, Answer{}},
-		"a string is the text":            {`"hello"`, Answer{Text: "hello"}},
-		"a number is data":                {`7`, Answer{Data: []byte(`7`)}},
-		"an array is data":                {`[1,"x"]`, Answer{Data: []byte(`[1,"x"]`)}},
-		"an object is data":               {`{"category":"technology"}`, Answer{Data: []byte(`{"category":"technology"}`)}},
-		"with its text":                   {`{"summary":"s","text":"t"}`, Answer{Text: "t", Data: []byte(`{"summary":"s","text":"t"}`)}},
-		"whose text is no text":           {`{"content":[1],"answer":"a"}`, Answer{Text: "a", Data: []byte(`{"content":[1],"answer":"a"}`)}},
-		"with files":                      {`{"n":1,"files":[{"name":"a.png","mediaType":"image/png","data":"aGk="}]}`, Answer{Data: []byte(`{"n":1}`), Files: photo}},
-		"with files that are none":        {`{"files":["a.png"]}`, Answer{Data: []byte(`{"files":["a.png"]}`)}},
-		"with files that say more":        {`{"files":[{"name":"a","data":"","size":2}]}`, Answer{Data: []byte(`{"files":[{"name":"a","data":"","size":2}]}`)}},
-		"exactly content and data":        {`{"content":"c","data":{"n":1}}`, Answer{Text: "c", Data: []byte(`{"n":1}`)}},
-		"exactly content and files":       {`{"content":"c","files":[{"name":"a.png","mediaType":"image/png","data":"aGk="}]}`, Answer{Text: "c", Files: photo}},
-		"content alone is text and data":  {`{"content":"c"}`, Answer{Text: "c", Data: []byte(`{"content":"c"}`)}},
-		"content, data and another thing": {`{"content":"c","data":1,"x":2}`, Answer{Text: "c", Data: []byte(`{"content":"c","data":1,"x":2}`)}},
+		"nothing":                         {``, core.Answer{}},
+		"null":                            {`null`, core.Answer{}},
+		"a string is the text":            {`"hello"`, core.Answer{Text: "hello"}},
+		"a number is data":                {`7`, core.Answer{Data: []byte(`7`)}},
+		"an array is data":                {`[1,"x"]`, core.Answer{Data: []byte(`[1,"x"]`)}},
+		"an object is data":               {`{"category":"technology"}`, core.Answer{Data: []byte(`{"category":"technology"}`)}},
+		"with its text":                   {`{"summary":"s","text":"t"}`, core.Answer{Text: "t", Data: []byte(`{"summary":"s","text":"t"}`)}},
+		"whose text is no text":           {`{"content":[1],"answer":"a"}`, core.Answer{Text: "a", Data: []byte(`{"content":[1],"answer":"a"}`)}},
+		"with files":                      {`{"n":1,"files":[{"name":"a.png","mediaType":"image/png","data":"aGk="}]}`, core.Answer{Data: []byte(`{"n":1}`), Files: photo}},
+		"with files that are none":        {`{"files":["a.png"]}`, core.Answer{Data: []byte(`{"files":["a.png"]}`)}},
+		"with files that say more":        {`{"files":[{"name":"a","data":"","size":2}]}`, core.Answer{Data: []byte(`{"files":[{"name":"a","data":"","size":2}]}`)}},
+		"exactly content and data":        {`{"content":"c","data":{"n":1}}`, core.Answer{Text: "c", Data: []byte(`{"n":1}`)}},
+		"exactly content and files":       {`{"content":"c","files":[{"name":"a.png","mediaType":"image/png","data":"aGk="}]}`, core.Answer{Text: "c", Files: photo}},
+		"content alone is text and data":  {`{"content":"c"}`, core.Answer{Text: "c", Data: []byte(`{"content":"c"}`)}},
+		"content, data and another thing": {`{"content":"c","data":1,"x":2}`, core.Answer{Text: "c", Data: []byte(`{"content":"c","data":1,"x":2}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := read(strictjson.ParseValid([]byte(c.result)))
+			got := partsOf(wire.TaskResult{Result: []byte(c.result)})
 			if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("read otherwise (-want +got):\n%s", diff)
 			}
@@ -43,7 +49,7 @@ func TestAResultIsReadAsTextDataAndFiles(t *testing.T) {
 
 func TestTheSimplestFormOfAnAnswerIsSent(t *testing.T) {
 	file := []core.File{{Name: "a", Data: []byte("hi")}}
-	for want, a := range map[string]Answer{
+	for want, a := range map[string]core.Answer{
 		`null`:                                   {},
 		`"hello"`:                                {Text: "hello"},
 		`{"n":1}`:                                {Data: []byte(`{"n":1}`)},
@@ -62,7 +68,7 @@ func TestTheSimplestFormOfAnAnswerIsSent(t *testing.T) {
 		`{"content":"other","data":{"content":"c","n":1}}`:              {Text: "other", Data: []byte(`{"content":"c","n":1}`)},
 		`{"data":{"files":[{"name":"a","data":"aGk="}],"n":1}}`:         {Data: []byte(`{"files":[{"name":"a","data":"aGk="}],"n":1}`)},
 	} {
-		got, err := a.value()
+		got, err := wire.EncodeResult(a)
 		if err != nil || string(got) != want {
 			t.Errorf("got %s and %v\nwant %s", got, err, want)
 		}
@@ -70,7 +76,7 @@ func TestTheSimplestFormOfAnAnswerIsSent(t *testing.T) {
 }
 
 func TestTheSumOfTokensCountsAsOutputUnlessTheUsageCameBefore(t *testing.T) {
-	r := TaskResult{Result: []byte(`"x"`), Metadata: ResultMetadata{TokensUsed: 150}}
+	r := wire.TaskResult{Result: []byte(`"x"`), Metadata: wire.ResultMetadata{TokensUsed: 150}}
 	if got := core.Fold(eventsOf(r.Bodies(false, false))); got.Usage != (core.Usage{Output: 150}) || got.TokensUsed != 150 {
 		t.Errorf("alone: got %+v and %d, want 150 of output", got.Usage, got.TokensUsed)
 	}

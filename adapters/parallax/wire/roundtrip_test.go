@@ -1,4 +1,4 @@
-package wire
+package wire_test
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 var (
@@ -29,7 +29,7 @@ var (
 // values are JSON values, written as marshal writes them.
 func values(depth int) *rapid.Generator[json.RawMessage] {
 	return rapid.Custom(func(t *rapid.T) json.RawMessage {
-		raw, err := Marshal(value(t, depth))
+		raw, err := wire.Marshal(value(t, depth))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,17 +67,17 @@ func value(t *rapid.T, depth int) any {
 
 // through sends a payload, and what was said beside it, over the wire and reads it
 // on the other side.
-func through[P any](t *rapid.T, kind string, payload any, beside *core.Foreign) (P, Message) {
-	frame, err := Encode(kind, "m1", time.Now(), payload)
+func through[P any](t *rapid.T, kind string, payload any, beside *core.Foreign) (P, wire.Message) {
+	frame, err := wire.Encode(kind, "m1", time.Now(), payload)
 	if err != nil {
 		t.Fatalf("encode: %v", err)
 	}
-	frame = Restore(frame, beside)
-	m, err := Decode(frame)
+	frame = wire.Restore(frame, beside)
+	m, err := wire.Decode(frame)
 	if err != nil {
 		t.Fatalf("decode %s: %v", frame, err)
 	}
-	p, err := ReadPayload[P](m)
+	p, err := wire.ReadPayload[P](m)
 	if err != nil {
 		t.Fatalf("payload of %s: %v", frame, err)
 	}
@@ -86,23 +86,23 @@ func through[P any](t *rapid.T, kind string, payload any, beside *core.Foreign) 
 
 func TestAnAnswerIsTheSameBehindTheWire(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := Answer{Text: words.Draw(t, "text"), Files: files.Draw(t, "files")}
+		want := core.Answer{Text: words.Draw(t, "text"), Files: files.Draw(t, "files")}
 		if rapid.Bool().Draw(t, "structured") {
 			want.Data = values(3).Draw(t, "data")
 		}
-		p, err := ResultOf(About{TaskID: "t"}, want)
+		p, err := wire.ResultOf(wire.TaskRef{TaskID: "t"}, want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Metadata = ResultMetadata{TokensUsed: 7, Truncated: true}
-		back, m := through[TaskResult](t, TypeTaskResult, p, nil)
-		got := read(back.read.Of(back.Result))
+		p.Metadata = wire.ResultMetadata{TokensUsed: 7, Truncated: true}
+		back, m := through[wire.TaskResult](t, wire.TypeTaskResult, p, nil)
+		got := partsOf(back)
 		if want.Text == "" && len(want.Files) == 0 {
-			want.Text = read(strictjson.ParseValid(want.Data)).Text // data that reads as text too is told as both
+			want.Text = partsOf(wire.TaskResult{Result: want.Data}).Text // such data is read as text too
 			if len(want.Data) > 0 && want.Data[0] == '"' {
 				want.Text = ""
 			}
-			if plain := read(strictjson.ParseValid(want.Data)); string(plain.Data) != string(want.Data) {
+			if plain := partsOf(wire.TaskResult{Result: want.Data}); string(plain.Data) != string(want.Data) {
 				want.Text = ""
 			}
 		}
@@ -120,49 +120,49 @@ func TestAnAnswerIsTheSameBehindTheWire(t *testing.T) {
 
 func TestATaskResultIsTheSameFrameBehindTheEventsItBecomes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		result, err := read(strictjson.ParseValid(values(3).Draw(t, "result"))).value() // the simplest form of what it says
+		result, err := wire.EncodeResult(partsOf(wire.TaskResult{Result: values(3).Draw(t, "result")})) // its simplest form
 		if err != nil {
 			t.Fatal(err)
 		}
-		payload := map[string]any{"taskId": "t", "executionId": "e", "status": StatusCompleted, "result": result}
+		payload := map[string]any{"taskId": "t", "executionId": "e", "status": wire.StatusCompleted, "result": result}
 		if rapid.Bool().Draw(t, "with metadata") {
 			payload["metadata"] = map[string]any{"tokensUsed": rapid.Int64Range(1, 1<<40).Draw(t, "tokens"), "vendor": value(t, 2)}
 		}
 		if rapid.Bool().Draw(t, "with more") {
 			payload["duration"], payload["trace"] = numbers.Draw(t, "duration"), value(t, 2)
 		}
-		p, m := through[TaskResult](t, TypeTaskResult, payload, around(t))
+		p, m := through[wire.TaskResult](t, wire.TypeTaskResult, payload, around(t))
 		whole := core.Fold(eventsOf(p.Bodies(false, false)))
-		again, err := ResultOf(p.About, Answer{whole.Text, whole.Data, whole.Files})
+		again, err := wire.ResultOf(p.TaskRef, whole)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again.Metadata = ResultMetadata{TokensUsed: Count(whole.TokensUsed), Truncated: whole.Truncated}
-		_, back := through[TaskResult](t, TypeTaskResult, again, m.Foreign(ResultShape.Strip(m.Content())))
+		again.Metadata = wire.ResultMetadata{TokensUsed: wire.Count(whole.TokensUsed), Truncated: whole.Truncated}
+		_, back := through[wire.TaskResult](t, wire.TypeTaskResult, again, m.Foreign(wire.ResultShape.Strip(m.Content())))
 		sameFrame(t, m, back)
 	})
 }
 
 // around draws members that stand beside a payload and mean nothing to the hub.
 func around(t *rapid.T) *core.Foreign {
-	ms := Members{}
+	ms := wire.Members{}
 	for range rapid.IntRange(0, 2).Draw(t, "members around") {
 		ms[word.Draw(t, "name")+"Around"] = values(2).Draw(t, "around")
 	}
-	raw, err := Marshal(ms)
+	raw, err := wire.Marshal(ms)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &core.Foreign{Dialect: Dialect, JSON: raw}
+	return &core.Foreign{Dialect: wire.Dialect, JSON: raw}
 }
 
 // sameFrame holds that two messages say the same, around the payload and in it.
-func sameFrame(t *rapid.T, want, got Message) {
+func sameFrame(t *rapid.T, want, got wire.Message) {
 	t.Helper()
 	if diff := cmp.Diff(anyOf(t, want.Payload), anyOf(t, got.Payload)); diff != "" {
 		t.Fatalf("another payload (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(string(want.more), string(got.more)); diff != "" {
+	if diff := cmp.Diff(want.Foreign(nil), got.Foreign(nil)); diff != "" {
 		t.Fatalf("otherwise around the payload (-want +got):\n%s", diff)
 	}
 }
@@ -183,8 +183,8 @@ func TestATaskErrorIsTheSameFrameBehindTheEventItBecomes(t *testing.T) {
 			e["details"] = value(t, 2)
 		}
 		payload := map[string]any{"taskId": "t", "error": e, "retryable": e["code"] != "CANCELLED" && rapid.Bool().Draw(t, "retryable")}
-		if partial := (Answer{Text: words.Draw(t, "partial text"), Files: files.Draw(t, "partial files")}); partial.Text != "" || len(partial.Files) > 0 {
-			value, err := partial.value()
+		if partial := (core.Answer{Text: words.Draw(t, "partial text"), Files: files.Draw(t, "partial files")}); partial.Text != "" || len(partial.Files) > 0 {
+			value, err := wire.EncodeResult(partial)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,14 +193,14 @@ func TestATaskErrorIsTheSameFrameBehindTheEventItBecomes(t *testing.T) {
 		if rapid.Bool().Draw(t, "with metadata") {
 			payload["metadata"] = map[string]any{"tokensUsed": rapid.Int64Range(1, 1<<40).Draw(t, "tokens"), "vendor": value(t, 2)}
 		}
-		p, m := through[TaskError](t, TypeTaskError, payload, around(t))
+		p, m := through[wire.TaskError](t, wire.TypeTaskError, payload, around(t))
 		whole := core.Fold(eventsOf(p.Bodies(false, false)))
-		foreign := WithCode(m.Foreign(ErrorShape.Strip(m.Content())), p.End())
-		again := TaskErrorOf(p.About, whole.Fault, foreign)
-		if err := again.Partly(Answer{Text: whole.Text, Files: whole.Files}, ResultMetadata{TokensUsed: Count(whole.TokensUsed)}); err != nil {
+		foreign := wire.WithCode(m.Foreign(wire.ErrorShape.Strip(m.Content())), p.End())
+		again := wire.TaskErrorOf(p.TaskRef, whole.Fault, foreign)
+		if err := again.SetPartial(whole, wire.ResultMetadata{TokensUsed: wire.Count(whole.TokensUsed)}); err != nil {
 			t.Fatal(err)
 		}
-		_, back := through[TaskError](t, TypeTaskError, again, foreign)
+		_, back := through[wire.TaskError](t, wire.TypeTaskError, again, foreign)
 		sameFrame(t, m, back)
 	})
 }
@@ -234,12 +234,12 @@ func sayings(t *rapid.T) core.Body {
 func TestProgressIsTheSameEventBehindTheWireAndTheSameFrameBehindTheEvent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := sayings(t)
-		i, ok := ItemOf(want)
+		i, ok := wire.ItemOf(want)
 		if !ok {
 			t.Fatalf("%s has no item, want one", want.Kind())
 		}
-		sent := Progress{About: About{TaskID: "t", ExecutionID: "e"}, Seq: 3, Item: i}
-		p, m := through[Progress](t, TypeTaskProgress, sent, around(t))
+		sent := wire.Progress{TaskRef: wire.TaskRef{TaskID: "t", ExecutionID: "e"}, Seq: 3, Item: i}
+		p, m := through[wire.Progress](t, wire.TypeTaskProgress, sent, around(t))
 		got, err := p.Bodies()
 		if err != nil || len(got) != 1 {
 			t.Fatalf("%s: got %v and %v, want one event", m.Payload, got, err)
@@ -247,8 +247,8 @@ func TestProgressIsTheSameEventBehindTheWireAndTheSameFrameBehindTheEvent(t *tes
 		if diff := cmp.Diff(want, got[0], cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("%s read otherwise (-want +got):\n%s", m.Payload, diff)
 		}
-		again, _ := ItemOf(got[0])
-		_, back := through[Progress](t, TypeTaskProgress, Progress{About: p.About, Seq: p.Seq, Item: again}, m.Foreign(p.Left))
+		again, _ := wire.ItemOf(got[0])
+		_, back := through[wire.Progress](t, wire.TypeTaskProgress, wire.Progress{TaskRef: p.TaskRef, Seq: p.Seq, Item: again}, m.Foreign(p.Unknown))
 		sameFrame(t, m, back)
 	})
 }
@@ -274,12 +274,12 @@ func TestARequestIsTheSameBehindTheWire(t *testing.T) {
 		if want.Intent == core.IntentNotify {
 			want.Notice = &core.Notice{Topic: word.Draw(t, "topic"), Importance: core.Importance(rapid.IntRange(0, 3).Draw(t, "importance"))}
 		}
-		p, err := TaskOf(want)
+		p, err := wire.TaskOf(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.TaskID, p.Timeout = "t", MillisecondsOf(want.Deadline.Sub(now))
-		back, m := through[Task](t, TypeTask, p, nil)
+		p.TaskID, p.Timeout = "t", wire.MillisecondsOf(want.Deadline.Sub(now))
+		back, m := through[wire.Task](t, wire.TypeTask, p, nil)
 		got, err := back.Request(now)
 		if err != nil {
 			t.Fatalf("%s: %v", m.Payload, err)

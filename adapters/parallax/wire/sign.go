@@ -11,8 +11,8 @@ import (
 // signaturePrefix names the algorithm, as the page does ("Message Signing").
 const signaturePrefix = "sha256:"
 
-// signatureOf is what a message has as its signature: HMAC-SHA256 under the secret over
-// the canonical form of the message without that member.
+// signatureOf returns the signature of a message: HMAC-SHA256 with the secret over the
+// canonical form of the message without its member signature.
 func signatureOf(frame, secret []byte) (string, error) {
 	text, err := canonical(frame, "signature")
 	if err != nil {
@@ -23,8 +23,7 @@ func signatureOf(frame, secret []byte) (string, error) {
 	return signaturePrefix + hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// Sign adds a signature to a frame of ours, which has none. Without a secret the frame
-// stays as it is.
+// Sign adds a signature to an unsigned frame. Without a secret it returns the frame.
 func Sign(frame, secret []byte) ([]byte, error) {
 	if len(secret) == 0 {
 		return frame, nil
@@ -37,7 +36,7 @@ func Sign(frame, secret []byte) ([]byte, error) {
 	return append(append(append(head[:len(head):len(head)], `,"signature":"`...), signature...), `"}`...), nil
 }
 
-// Verify reports whether the signature of a frame is right.
+// Verify reports whether signature is that of the frame.
 func Verify(frame []byte, signature string, secret []byte) bool {
 	want, err := signatureOf(frame, secret)
 	return err == nil && hmac.Equal([]byte(want), []byte(strings.ToLower(signature)))

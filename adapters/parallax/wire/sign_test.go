@@ -13,7 +13,7 @@ import (
 )
 
 // vector is a message and what its signature is, for those who write an agent.
-type vector struct{ About, Secret, Message, Canonical, Signature string }
+type vector struct{ TaskRef, Secret, Message, Canonical, Signature string }
 
 func vectors(t testing.TB) []vector {
 	t.Helper()
@@ -30,7 +30,7 @@ func vectors(t testing.TB) []vector {
 
 func TestSignaturesAreThoseOfTheVectors(t *testing.T) {
 	for _, v := range vectors(t) {
-		t.Run(v.About, func(t *testing.T) {
+		t.Run(v.TaskRef, func(t *testing.T) {
 			text, err := canonical([]byte(v.Message), "signature")
 			if err != nil || string(text) != v.Canonical {
 				t.Errorf("canonical: got %s and %v, want %s", text, err, v.Canonical)

@@ -1,4 +1,4 @@
-package wire
+package wire_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -33,16 +34,16 @@ var lengths = []struct {
 }{{"250 bytes", 0, 0}, {"64 KiB", 240, 33_000}, {"1 MB", 300, 880_000}}
 
 func readTaskRequest(t testing.TB, frame []byte, turns int) {
-	m, err := Decode(frame)
+	m, err := wire.Decode(frame)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := ReadPayload[TaskRequest](m)
+	p, err := wire.ReadPayload[wire.TaskRequest](m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, err := p.Request(time.Now())
-	if err != nil || len(r.History) != turns || m.Foreign(TaskShape.Strip(m.Content())) != nil {
+	if err != nil || len(r.History) != turns || m.Foreign(wire.TaskShape.Strip(m.Content())) != nil {
 		t.Fatalf("got %d turns and %v, want %d and nothing beside them", len(r.History), err, turns)
 	}
 }
@@ -63,27 +64,27 @@ func TestAMessageIsReadAtMostTwiceOnItsWayIn(t *testing.T) {
 		`{"type":"task_progress","payload":{"taskId":"t","seq":1,"text":` + said + `,"more":` + said + `}}`,
 	} {
 		looked := strictjson.Visits(func() {
-			m, err := Decode([]byte(frame))
+			m, err := wire.Decode([]byte(frame))
 			if err != nil {
 				t.Fatal(err)
 			}
 			switch m.Type {
-			case TypeTaskResult:
-				p, err := ReadPayload[TaskResult](m)
+			case wire.TypeTaskResult:
+				p, err := wire.ReadPayload[wire.TaskResult](m)
 				if bodies := p.Bodies(false, false); err != nil || len(bodies) != 6 {
 					t.Errorf("got %d events and %v, want thoughts, a call, its cost, text, a file and an end", len(bodies), err)
 				}
-				_ = m.Foreign(ResultShape.Strip(m.Content()))
-			case TypeTaskError:
-				p, err := ReadPayload[TaskError](m)
+				_ = m.Foreign(wire.ResultShape.Strip(m.Content()))
+			case wire.TypeTaskError:
+				p, err := wire.ReadPayload[wire.TaskError](m)
 				if bodies := p.Bodies(false, false); err != nil || len(bodies) != 2 {
 					t.Errorf("got %d events and %v, want text and an end", len(bodies), err)
 				}
-				_ = m.Foreign(ErrorShape.Strip(m.Content()))
-			case TypeTaskProgress:
-				p, err := ReadPayload[Progress](m)
-				if bodies, err2 := p.Bodies(); err != nil || err2 != nil || len(bodies) != 1 || p.Left == nil {
-					t.Errorf("got %d events, %v, %v and %s beside, want text and what is more", len(bodies), err, err2, p.Left)
+				_ = m.Foreign(wire.ErrorShape.Strip(m.Content()))
+			case wire.TypeTaskProgress:
+				p, err := wire.ReadPayload[wire.Progress](m)
+				if bodies, err2 := p.Bodies(); err != nil || err2 != nil || len(bodies) != 1 || p.Unknown == nil {
+					t.Errorf("got %d events, %v, %v and %s beside, want text and what is more", len(bodies), err, err2, p.Unknown)
 				}
 			}
 		})

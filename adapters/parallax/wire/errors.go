@@ -1,13 +1,15 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// The codes of error messages that are about the protocol and not about a task.
+// The codes of error messages, which are about the protocol and not about a task, and
+// those of task_error that code refers to.
 const (
 	CodeInvalidMessage    = "INVALID_MESSAGE"
 	CodeMessageTooLarge   = "MESSAGE_TOO_LARGE"
@@ -26,12 +28,12 @@ const (
 	CodeUnsupported       = "UNSUPPORTED"
 )
 
-// Replaced is the Peer of the Fault with which [Work] ends when a newer connection of
-// the same principal took the place of the agent. Coming back would only take it back.
+// Replaced is the Peer of the Fault with which an agent's Work ends when a newer
+// connection of the same principal replaced it. Reconnecting would only replace that one.
 const Replaced = "REPLACED"
 
-// codes is the table from the codes of a Fault to those of task_error and error.
-// Where the project's documentation has a name, that is it.
+// codes maps the codes of a Fault to those of task_error and error. The names are those
+// of the project's documentation where it has one.
 var codes = map[core.Code]string{
 	core.CodeInvalid:         "VALIDATION_ERROR",
 	core.CodeUnauthenticated: "UNAUTHORIZED",
@@ -53,11 +55,9 @@ var codes = map[core.Code]string{
 	core.CodeInternal:        "INTERNAL_ERROR",
 }
 
-// CodeName is what this dialect calls a code; "" for one that the table lacks.
-func CodeName(code core.Code) string { return codes[code] }
-
-// faultCodes is the table back. A code that is in neither table is internal. REJECTED
-// says "not me": it is not overloaded, which the same agent may be asked again for.
+// faultCodes maps codes of this dialect to those of a Fault; a code in neither map is
+// internal. REJECTED refuses the task for good: it is not overloaded, after which the
+// same agent may be asked again.
 var faultCodes = func() map[string]core.Code {
 	back := map[string]core.Code{
 		codeRejected:          core.CodeUnsupported,
@@ -81,21 +81,20 @@ var faultCodes = func() map[string]core.Code {
 
 // TaskError is the payload of task_error (page, "Task Error").
 type TaskError struct {
-	About
+	TaskRef
 	Error     ErrorDetail `json:"error"`
 	Retryable *bool       `json:"retryable,omitempty"`
-	// PartialResult is the answer as far as it went, in the form of a result, and
-	// Metadata what a result has there. They are additions to the page, for a peer
-	// without task_progress.
+	// PartialResult is the answer so far, in the form of a result, and Metadata is that
+	// of a result. They are additions to the page, for a peer without task_progress.
 	PartialResult json.RawMessage `json:"partialResult,omitempty"`
 	Metadata      ResultMetadata  `json:"metadata,omitzero"`
-	// Omitted stands for a partial result that does not fit.
+	// Omitted replaces a partial result that does not fit.
 	Omitted *Omitted `json:"omitted,omitempty"`
 
-	read strictjson.Value // what was read of the partial result
+	parsed strictjson.Value // of PartialResult
 }
 
-// readPayload leaves the partial result in the message, for it may be long.
+// readPayload does not copy the partial result, which may be long.
 func (e *TaskError) readPayload(payload strictjson.Value) error {
 	var in struct {
 		TaskError
@@ -103,8 +102,8 @@ func (e *TaskError) readPayload(payload strictjson.Value) error {
 	}
 	err := payload.Decode(&in)
 	*e = in.TaskError
-	e.PartialResult, e.read = in.PartialResult.Raw(), in.PartialResult
-	e.Metadata.readMetadata(payload)
+	e.PartialResult, e.parsed = in.PartialResult.Raw(), in.PartialResult
+	e.Metadata.readProgress(payload)
 	return err
 }
 
@@ -114,21 +113,20 @@ type ErrorDetail struct {
 	Message string `json:"message"`
 }
 
-// ErrorShape is what has a meaning in task_error.
+// ErrorShape names the members of task_error that the hub knows.
 var ErrorShape = shape{
 	"requestId": nil, "taskId": nil, "executionId": nil, "retryable": nil, "partialResult": nil,
 	"error": shape{"code": nil, "message": nil}, "metadata": metadataShape,
 }
 
-// Bodies are the events that a task_error stands for, the end last. What streamed
-// and counted say is as in taskResult.bodies.
+// Bodies returns the events of a task_error, the end last. For streamed and counted see
+// [TaskResult.Bodies].
 func (e TaskError) Bodies(streamed, counted bool) []core.Body {
-	bs, streamed := e.Metadata.bodies(streamed, counted)
-	return append(append(bs, read(e.read.Of(e.PartialResult)).partial(streamed)...), e.End())
+	bs, streamed := e.Metadata.events(streamed, counted)
+	return append(append(bs, partialBodies(parseResult(e.parsed.Of(e.PartialResult)), streamed)...), e.End())
 }
 
-// End is what a task_error says: that the task failed, or that the agent stopped
-// it as it was told to.
+// End returns how the task ended: failed, or cancelled by the agent as requested.
 func (e TaskError) End() core.Body {
 	if e.Error.Code == CodeCancelled {
 		return core.Cancelled{Reason: e.Error.Message}
@@ -136,19 +134,12 @@ func (e TaskError) End() core.Body {
 	return core.Failed{Fault: e.Fault()}
 }
 
-// Fault is the Fault behind a task_error. Without a word on retrying, another agent may
-// be asked what this one rejected, and anything else is retried as its code says.
+// Fault returns the Fault of a task_error. Without retryable, a rejected task may go to
+// another agent, and any other code decides by itself.
 func (e TaskError) Fault() *core.Fault {
-	code, known := faultCodes[e.Error.Code]
-	if !known {
-		code = core.CodeInternal
-	}
-	message := e.Error.Message
-	if message == "" {
-		message = "the agent gave no reason"
-	}
-	f := core.NewFault(code, "%s", message)
-	f.Retryable = f.Retryable || e.Error.Code == codeRejected // by another agent
+	code := cmp.Or(faultCodes[e.Error.Code], core.CodeInternal)
+	f := core.NewFault(code, "%s", cmp.Or(e.Error.Message, "the agent gave no reason"))
+	f.Retryable = f.Retryable || e.Error.Code == codeRejected
 	if e.Retryable != nil {
 		f.Retryable = *e.Retryable
 	}
@@ -158,29 +149,29 @@ func (e TaskError) Fault() *core.Fault {
 	return f
 }
 
-// errorOf words a Fault in this dialect, in the agent's own code when the agent
-// was of this dialect.
+// CodeOf returns the code of a Fault in this dialect.
+func CodeOf(f *core.Fault) string { return errorOf(f, nil).Code }
+
+// errorOf returns a Fault in this dialect, with the agent's own code if the agent was of
+// this dialect; nil for none.
 func errorOf(f *core.Fault, foreign *core.Foreign) *ErrorDetail {
 	if f == nil {
 		return nil
 	}
-	code, known := codes[f.Code]
-	if !known {
-		code = codes[core.CodeInternal]
-	}
+	code := cmp.Or(codes[f.Code], codes[core.CodeInternal])
 	if _, own := faultCodes[f.Peer]; own || (f.Peer != "" && foreign != nil && foreign.Dialect == Dialect) {
 		code = f.Peer
 	}
 	return &ErrorDetail{Code: code, Message: f.Message}
 }
 
-// TaskErrorOf is the task_error for the end of a task that was not done.
-func TaskErrorOf(a About, f *core.Fault, foreign *core.Foreign) TaskError {
-	return TaskError{About: a, Error: *errorOf(f, foreign), Retryable: &f.Retryable}
+// TaskErrorOf returns the task_error for the end of a task that was not done.
+func TaskErrorOf(ref TaskRef, f *core.Fault, foreign *core.Foreign) TaskError {
+	return TaskError{TaskRef: ref, Error: *errorOf(f, foreign), Retryable: &f.Retryable}
 }
 
-// WithCode marks a Fault with a code of the agent's own as one of this dialect,
-// even where there is nothing else to keep: a peer is told that code again.
+// WithCode returns a Foreign even if there is nothing to keep when the end has a code of
+// the agent's own: it marks the code as one of this dialect, so that a peer gets it.
 func WithCode(f *core.Foreign, end core.Body) *core.Foreign {
 	if failed, ok := end.(core.Failed); ok && f == nil && failed.Fault.Peer != "" {
 		f = &core.Foreign{Dialect: Dialect}
