@@ -56,8 +56,8 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 		{`{"type":"set_auto_compaction","sessionId":"s","enabled":false}`, "done again"},
 		{`{"type":"get_state","sessionId":"s"}`, "done again"},
 		{`{"type":"list_sessions"}`, "done again"},
-		{`{"type":"steer","sessionId":"s","message":"lost"}`, command.Doubtful},
-		{`{"type":"follow_up","sessionId":"s","message":"lost"}`, command.Doubtful},
+		{`{"type":"steer","sessionId":"s","message":"lost"}`, command.DeliveryUnknown},
+		{`{"type":"follow_up","sessionId":"s","message":"lost"}`, command.DeliveryUnknown},
 		{`{"type":"abort","sessionId":"s"}`, "replayed"},
 	}
 	for name, tt := range map[string]struct {

@@ -29,7 +29,7 @@ func (ss *session) mayAutoCompact() bool {
 func (ss *session) contextFull() bool {
 	s := ss.server
 	limit := int64(ss.window()) * int64(s.opts.CompactAt) / 100
-	return ss.tree.Fills(limit)
+	return ss.tree.ReachesTokens(limit)
 }
 
 // compactAfter compacts the conversation behind a run that was done, when it is full.
@@ -116,7 +116,7 @@ func (st *step) compactAndRetry(f *core.Fault) bool {
 	c := &compaction{Cut: divided, x: r.prompt, reason: byOverflow}
 	half := 0 // since all of it is too large
 	for _, n := range c.Nodes {
-		half += len(n.Said().JSON) / 2
+		half += len(n.ContextMessage().JSON) / 2
 	}
 	deadline := st.task.Request().Deadline
 	err := c.start(min(half, ss.summaryBudget()), "", deadline, func(summary string, f *core.Fault) {

@@ -68,7 +68,7 @@ func (ss *session) admitBash() (calls [2]command.Call, problem string) {
 	}
 	all, why := s.bash.Allow()
 	if why != "" {
-		own.End(command.ErrNeither)
+		own.End(command.ErrInconclusive)
 		return calls, "Bash circuit breaker open globally: " + why
 	}
 	return [2]command.Call{own, all}, ""
@@ -103,7 +103,7 @@ func (run *bashRun) end(ctx context.Context, printed shell.Printed, code int, er
 	case timedOut || err != nil && !cancelled:
 		verdict = command.ErrFailure
 	case cancelled:
-		verdict = command.ErrNeither
+		verdict = command.ErrInconclusive
 	}
 	for _, k := range run.calls {
 		k.End(verdict)
@@ -144,7 +144,7 @@ func (ss *session) recordBash(x *request, r bashResult) {
 	}
 	line, _ := x.Text("command")
 	excluded := x.Is("excludeFromContext", "true")
-	ss.file.Append(ss.tree.Say(conversation.BashMessage(line, r.Output, r.ExitCode, r.Cancelled, r.Truncated, excluded, time.Now().UnixMilli())))
+	ss.file.Append(ss.tree.AppendMessage(conversation.BashMessage(line, r.Output, r.ExitCode, r.Cancelled, r.Truncated, excluded, time.Now().UnixMilli())))
 	if !excluded {
 		ss.untold.add(bashText(line, r))
 	}

@@ -15,7 +15,7 @@ import (
 func (ss *session) recordAgent(t *conversation.Tree) {
 	s := ss.server
 	if id := ss.agent.Agent(); id != "" {
-		t.Add(s.modelChange(id))
+		t.AppendEntry(s.modelChange(id))
 	}
 }
 

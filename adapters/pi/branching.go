@@ -36,7 +36,7 @@ func newConversation(s *Server, x *request) command.Outcome {
 	t := ss.tree.Successor(ss.key.ID, parent)
 	ss.recordAgent(t)
 	if level := ss.tree.Level; level != "" {
-		t.Add(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
+		t.AppendEntry(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
 	}
 	ss.restart(t)
 	return notCancelled()
@@ -67,9 +67,9 @@ func switchFile(s *Server, x *request) command.Outcome {
 
 // forkMessages lists what the user has said, on all branches.
 func forkMessages(s *Server, x *request) command.Outcome {
-	t := x.on.tree.Frozen()
+	t := x.on.tree.Snapshot()
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
-		return command.Outcome{Data: wire.Encode(map[string]any{"messages": t.Questions()})}
+		return command.Outcome{Data: wire.Encode(map[string]any{"messages": t.ForkPoints()})}
 	})
 }
 
@@ -79,17 +79,17 @@ func fork(s *Server, x *request) command.Outcome {
 	id, _ := x.Text("entryId")
 	ss := x.on
 	at := ss.tree.Find(id)
-	if at == nil || !at.Asks() {
+	if at == nil || !at.IsUserMessage() {
 		return command.Failed("Invalid entry ID for forking")
 	}
 	t := ss.tree.Fork(at, ss.key.ID, ss.file.Path())
 	ss.restart(t)
-	return command.Outcome{Data: wire.Encode(map[string]any{"sessionId": t.Header.ID, "text": at.Said().Text(), "cancelled": false})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"sessionId": t.Header.ID, "text": at.ContextMessage().Text(), "cancelled": false})}
 }
 
 // getTree tells all branches. That takes a while and runs beside the lock.
 func getTree(s *Server, x *request) command.Outcome {
-	t := x.on.tree.Frozen()
+	t := x.on.tree.Snapshot()
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
 		shown, err := t.Outline()
 		if err != nil {

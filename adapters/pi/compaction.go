@@ -131,7 +131,7 @@ func compact(s *Server, x *request) command.Outcome {
 	if err != nil {
 		return command.Failed(core.AsFault(err).Message)
 	}
-	x.Guard() // by the deadline of the question, which the hub keeps
+	x.DisableTimeout() // by the deadline of the question, which the hub keeps
 	x.KeepOnly()
 	return command.Outcome{Pending: true}
 }

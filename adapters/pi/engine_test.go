@@ -167,7 +167,7 @@ func heardIn(t *rapid.T, f client.Frame) string {
 		return id + " " + kind + " " + outcome
 	}
 	name := d.CommandID
-	if strings.HasPrefix(name, command.Anonymous) {
+	if strings.HasPrefix(name, command.AnonymousPrefix) {
 		name = "anon"
 	}
 	phase := strings.TrimPrefix(f.Type, "command_")

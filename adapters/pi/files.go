@@ -13,7 +13,7 @@ import (
 func (s *Server) newStore() *conversation.Store {
 	return conversation.NewStore(conversation.StoreOptions{
 		Dir: s.opts.SessionDir, Roots: s.opts.SessionRoots, ExportDirs: s.opts.ExportDirs, MaxBytes: s.opts.MaxFileBytes,
-		Log: s.opts.Log, Count: s.count, Later: func(do func(context.Context)) { s.jobs.Add(do) }, Trees: s.treesOf, Broken: s.sayBroken,
+		Log: s.opts.Log, Count: s.count, Schedule: func(do func(context.Context)) { s.jobs.Add(do) }, Trees: s.treesOf, Broken: s.sayBroken,
 	})
 }
 
@@ -26,7 +26,7 @@ func (ss *session) beginTree(t *conversation.Tree) {
 
 // add adds an entry to the session's conversation and its file.
 func (ss *session) add(b sessionfile.Body) *conversation.Node {
-	n := ss.tree.Add(b)
+	n := ss.tree.AppendEntry(b)
 	ss.file.Append(n)
 	return n
 }

@@ -29,7 +29,7 @@ func fileOf(c *caller, session string) string {
 func settled(s *Server) {
 	done := make(chan struct{})
 	for {
-		if _, busy := s.store.Held(); s.jobs.Len() == 0 && busy == 0 {
+		if _, busy := s.store.Counts(); s.jobs.Len() == 0 && busy == 0 {
 			return
 		}
 		s.jobs.Add(func(context.Context) { done <- struct{}{} })
@@ -101,7 +101,7 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	if got := len(readFile(t, path).Entries); got != 11 {
 		t.Errorf("got %d entries after two prompts, want 11", got)
 	}
-	if held, _ := s.store.Held(); held != 0 {
+	if held, _ := s.store.Counts(); held != 0 {
 		t.Errorf("got %d files held without a session, want none", held)
 	}
 }
@@ -248,7 +248,7 @@ func TestSessionsThatAreDeletedLeaveNothingInMemory(t *testing.T) {
 		c.ok(`{"type":"delete_session","sessionId":"s"}`)
 	}
 	settled(s)
-	held, _ := s.store.Held()
+	held, _ := s.store.Counts()
 	s.engine.Lock()
 	defer s.engine.Unlock()
 	for what, n := range map[string]int{"sessions": len(s.sessions), "files": held, "runs": len(s.runs), "lanes": s.engine.Counts().Lanes, "jobs": s.jobs.Len()} {

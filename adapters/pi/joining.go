@@ -87,7 +87,7 @@ func (ss *session) joinAt(turns []*task.Task) {
 		past = append(told, past...)
 	}
 	for _, m := range past {
-		ss.file.Append(ss.tree.Say(m))
+		ss.file.Append(ss.tree.AppendMessage(m))
 	}
 	if id := ss.agent.Agent(); id != "" {
 		ss.add(s.modelChange(id))

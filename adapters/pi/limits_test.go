@@ -41,7 +41,7 @@ func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
 	c.send(large("2"))
 	c.until("command_accepted", `"2"`)
 	c.send(large("3"))
-	if f := c.until(`"response"`, `"id":"3"`); f.Error != command.TooMany {
+	if f := c.until(`"response"`, `"id":"3"`); f.Error != command.TooManyInFlight {
 		t.Errorf("beyond the bound: got %s, want it refused", f.Raw)
 	}
 	c.ok(`{"type":"steer","sessionId":"s","message":"small"}`)

@@ -74,7 +74,7 @@ func listStored(s *Server, x *request) command.Outcome {
 			continue
 		}
 		info := conversation.StoredInfoOf(ss.file.Path(), ss.tree)
-		info.SessionID, info.IsStreaming, info.FileExists = key.ID, ss.run != nil, ss.file.Made()
+		info.SessionID, info.IsStreaming, info.FileExists = key.ID, ss.run != nil, ss.file.OnDisk()
 		live[ss.file.Path()] = info
 		list = append(list, info)
 	}

@@ -150,7 +150,7 @@ func getMetrics(s *Server, x *request) command.Outcome {
 }
 
 // sessionsInUse counts the sessions of a client that make no room for others.
-func (s *Server) sessionsInUse(by command.Space) int {
+func (s *Server) sessionsInUse(by command.Namespace) int {
 	n := 0
 	for _, ss := range s.sessions {
 		if ss.owner == by && (ss.busy() || len(ss.readers) > 0) {
@@ -225,7 +225,7 @@ func healthCheck(s *Server, x *request) command.Outcome {
 			issues = append(issues, fmt.Sprintf("%s count at %d/%d (90%%+)", what, n, limit))
 		}
 	}
-	nearly("Session", s.sessionsInUse(x.client.Space), s.opts.MaxSessions)
+	nearly("Session", s.sessionsInUse(x.client.Namespace), s.opts.MaxSessions)
 	nearly("Connection", s.sockets, s.opts.MaxConnections)
 	if n := s.zombies(); n > 0 {
 		issues = append(issues, fmt.Sprintf("%d zombie sessions detected", n))

@@ -128,7 +128,7 @@ func setModel(s *Server, x *request) command.Outcome {
 // not be back yet.
 func (x *request) modelBefore() (*model, bool) {
 	var before struct{ Model *model }
-	was := x.Before(&before) && before.Model != nil
+	was := x.DecodePrior(&before) && before.Model != nil
 	return before.Model, was
 }
 

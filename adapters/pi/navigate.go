@@ -36,14 +36,14 @@ func navigate(s *Server, x *request) command.Outcome {
 	options, _ := x.Object("options")
 	label, _ := options.Text("label")
 	j := move{target: to, leaf: to, label: label}
-	if to.Asks() || to.Type == sessionfile.TypeCustomMessage {
-		text := to.Said().Text()
+	if to.IsUserMessage() || to.Type == sessionfile.TypeCustomMessage {
+		text := to.ContextMessage().Text()
 		j.leaf, j.text = to.Parent, &text
 	}
-	if x.Repeated() && options.Is("summarize", "true") {
-		return command.Outcome{Data: x.Known()} // the summary is in the conversation, behind the move
+	if x.IsRedo() && options.Is("summarize", "true") {
+		return command.Outcome{Data: x.PriorData()} // the summary is in the conversation, behind the move
 	}
-	left := t.LeftFor(to)
+	left := t.AbandonedFor(to)
 	if !options.Is("summarize", "true") || len(left) == 0 {
 		return j.apply(x.on, "")
 	}

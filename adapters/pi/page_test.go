@@ -118,8 +118,8 @@ func TestThePageSaysWhatBecomesOfEachSuccessAfterARestart(t *testing.T) {
 		}
 	}
 	for kind, of := range command.Table {
-		if got, said := again[kind]; !said || got != of.Again {
-			t.Errorf("%s: the page says done again %v (%v), want %v", kind, got, said, of.Again)
+		if got, said := again[kind]; !said || got != of.Volatile {
+			t.Errorf("%s: the page says done again %v (%v), want %v", kind, got, said, of.Volatile)
 		}
 	}
 }

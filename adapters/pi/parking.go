@@ -31,7 +31,7 @@ func (ss *session) canPark() bool {
 	s := ss.server
 	nodes := ss.tree.Nodes
 	switch {
-	case ss.busy(), len(ss.readers) > 0, s.engine.Waits(ss.key), !ss.queue.empty():
+	case ss.busy(), len(ss.readers) > 0, s.engine.HasLane(ss.key), !ss.queue.empty():
 		return false
 	case ss.shared || ss.othersWaiting > 0: // it would leave the thread that others talk in
 		return false
@@ -62,7 +62,7 @@ func (ss *session) park() {
 		p.tree = ss.tree
 	} else {
 		p.path = ss.file.Path()
-		ss.file.Keep() // also where nobody has answered yet
+		ss.file.ForceCreate() // also where nobody has answered yet
 	}
 	s.count("sessions.parked")
 	ss.unload(s.engine.NextNumber())
@@ -86,7 +86,7 @@ func (s *Server) keepParked(key command.Key, p *parked) {
 
 // parkedFor returns the parked session that a command brings back, or nil.
 func (s *Server) parkedFor(x *request) *parked {
-	if !x.Spec.Session && x.Kind != "switch_session" && (!x.Repeated() || !x.Makes()) {
+	if !x.Spec.Session && x.Kind != "switch_session" && (!x.IsRedo() || !x.CreatesSession()) {
 		return nil
 	}
 	key := command.Key{Scope: x.client.Scope, ID: x.Session}

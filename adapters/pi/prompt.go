@@ -64,7 +64,7 @@ func prompt(s *Server, x *request) command.Outcome {
 		ss.queueChanged()
 	}
 	ss.run = newRun(ss, x)
-	x.Guard() // by the deadlines of its tasks, which the hub keeps
+	x.DisableTimeout() // by the deadlines of its tasks, which the hub keeps
 	ss.run.begin(all, task, nil)
 	x.KeepOnly()
 	return command.Outcome{Pending: true}
@@ -84,13 +84,13 @@ func steer(s *Server, x *request) command.Outcome {
 		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID}
 		if err = as.Inject(ss.run.last().task.ID(), in); err == nil {
 			ss.run.last().pushed(in.ID, q)
-			x.Queued() // until the agent has taken it
+			x.MarkQueued() // until the agent has taken it
 			return command.Outcome{}
 		}
 	}
 	ss.queue.steering = append(ss.queue.steering, q)
 	ss.queueChanged()
-	x.Queued()
+	x.MarkQueued()
 	return command.Outcome{}
 }
 
@@ -102,7 +102,7 @@ func followUp(_ *Server, x *request) command.Outcome {
 	}
 	x.on.queue.following = append(x.on.queue.following, q)
 	x.on.queueChanged()
-	x.Queued()
+	x.MarkQueued()
 	return command.Outcome{}
 }
 

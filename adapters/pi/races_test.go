@@ -102,7 +102,7 @@ func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning
 		if ss.busy() || ss.compacting != nil {
 			t.Errorf("session %s: got it busy, want it idle", key.ID)
 		}
-		if ss.file.Made() {
+		if ss.file.OnDisk() {
 			if got, want := len(conversation.FromFile(readFile(t, ss.file.Path())).Nodes), len(ss.tree.Nodes); got != want {
 				t.Errorf("session %s: got %d entries in its file, want %d", key.ID, got, want)
 			}

@@ -23,7 +23,7 @@ func named(id, name string) string {
 
 func TestTheOldestOutcomesAreForgotten(t *testing.T) {
 	for what, o := range map[string]Options{
-		"beyond so many of them": {MaxOutcomes: 3}, "beyond so many bytes": {OutcomeBytes: 3 * (command.KnownBytes + 150)},
+		"beyond so many of them": {MaxOutcomes: 3}, "beyond so many bytes": {OutcomeBytes: 3 * (command.OutcomeOverhead + 150)},
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, s := newStage(t, o)
@@ -82,7 +82,7 @@ func TestTheIDsOfAConnectionEndWithIt(t *testing.T) {
 	host.leaves()
 	s.engine.Lock()
 	defer s.engine.Unlock()
-	if n := s.engine.Counts(); n.Outcomes != 1 || n.Keys != 1 || n.Spaces != 1 {
+	if n := s.engine.Counts(); n.Outcomes != 1 || n.Keys != 1 || n.Namespaces != 1 {
 		t.Errorf("got %+v, want what has an id and a key alone", n)
 	}
 }

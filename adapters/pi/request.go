@@ -28,7 +28,7 @@ func requestOf(x *command.Execution) *request { return x.Owner.(*request) }
 // forSession says for which session the command is.
 func (x *request) forSession(ss *session) {
 	x.on = ss
-	x.On(ss)
+	x.SetSession(ss)
 }
 
 // find returns the session that the command is for now, or nil.
@@ -115,7 +115,7 @@ func (s engineHost) Recovered(was command.Success) {
 
 func (ss *session) Running() bool { return ss.run != nil }
 
-func (ss *session) Gone() (until uint64, gone bool) { return ss.until, ss.deleted }
+func (ss *session) Deleted() (until uint64, gone bool) { return ss.until, ss.deleted }
 
 func (ss *session) Succeeded(mutates bool) (version int, ok bool) {
 	if ss.deleted {
@@ -127,7 +127,7 @@ func (ss *session) Succeeded(mutates bool) (version int, ok bool) {
 	return ss.version, true
 }
 
-func (ss *session) Place() (id, path string) {
+func (ss *session) Location() (id, path string) {
 	if ss.deleted {
 		return "", ""
 	}

@@ -119,10 +119,10 @@ func (ss *session) ask(said []queued, deadline time.Time) (*task.Task, error) {
 	req.Context = thinkingContext(ss.tree.Level)
 	task, err := s.openTask(req, hub.Opening{For: requester(said[0].from), Keep: true, Unwatched: true}, ss.hasTalkedWith(req.To))
 	if err != nil {
-		s.agents.Asked(call, "")
+		s.agents.Bind(call, "")
 		return nil, err
 	}
-	s.agents.Asked(call, task.ID())
+	s.agents.Bind(call, task.ID())
 	ss.untold = untoldBash{}
 	if with := s.threads[ss.thread]; with != nil && len(with.sessions) > 1 {
 		with.tellOthers(ss, task)
@@ -186,7 +186,7 @@ func (st *step) follow(events []core.Event) {
 		_ = e.Deliver(&st.record) // a view returns no error
 		st.gather()
 		if !st.foreign {
-			s.agents.Follow(st.task.ID(), e)
+			s.agents.Observe(st.task.ID(), e)
 		}
 		switch b := e.Body.(type) {
 		case core.Assigned:
@@ -272,7 +272,7 @@ func (st *step) cutOff() {
 // say adds a message to the run and to the conversation of its session.
 func (r *run) say(m conversation.Message) {
 	r.messages = append(r.messages, m)
-	r.session.file.Append(r.session.tree.Say(m))
+	r.session.file.Append(r.session.tree.AppendMessage(m))
 }
 
 // gather takes over the messages that have ended in a step.
@@ -289,7 +289,7 @@ func (r *run) over(o command.Outcome) {
 		r.prompt.Finish(o)
 		return
 	}
-	s.engine.Over(r.session.key)
+	s.engine.EndTurn(r.session.key)
 }
 
 // endRun tells that a run has ended, to each client once it has been told the rest.

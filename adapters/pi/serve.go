@@ -121,7 +121,7 @@ func (s *Server) attach(c *connection) *link.Reason {
 	c.late = c.late || s.engine.Draining()
 	if c.transport == WebSocket {
 		if s.sockets >= s.opts.MaxConnections {
-			s.engine.Reject(command.BeyondConnections)
+			s.engine.Reject(command.OverConnections)
 			text := fmt.Sprintf("Connection limit reached (%d connections)", s.opts.MaxConnections)
 			return &link.Reason{Cause: link.Overloaded, Text: text, Code: 1013}
 		}
@@ -134,8 +134,8 @@ func (s *Server) attach(c *connection) *link.Reason {
 	s.happened("server_ready")
 	s.clients, c.Attached = append(s.clients, c), true
 	s.connected++
-	if c.Space = (command.Space{Principal: c.Scope}); c.Scope == "" {
-		c.Space.Conn = s.connected
+	if c.Namespace = (command.Namespace{Principal: c.Scope}); c.Scope == "" {
+		c.Namespace.Conn = s.connected
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (c *connection) rejected(_ context.Context, r *link.Reject) error {
 }
 
 func (c *connection) refuseSize(size, limit int) {
-	c.server.engine.Reject(command.BeyondSize)
+	c.server.engine.Reject(command.OverSize)
 	c.push(item{frame: command.Refusal(fmt.Sprintf("Message size %d exceeds limit %d", size, limit))})
 }
 
@@ -240,11 +240,11 @@ func (c *connection) pushed(ok bool) {
 	}
 }
 
-// Tell sends a frame.
-func (c *connection) Tell(frame []byte) { c.push(item{frame: frame}) }
+// Send sends a frame.
+func (c *connection) Send(frame []byte) { c.push(item{frame: frame}) }
 
-// End closes the connection behind all that it is sent.
-func (c *connection) End() {
+// Close closes the connection behind all that it is sent.
+func (c *connection) Close() {
 	c.push(item{last: &link.Reason{Cause: link.Normal, Text: "end of input"}})
 }
 

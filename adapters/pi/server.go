@@ -163,7 +163,7 @@ func (o Options) engine() command.Options {
 	return command.Options{
 		MaxPending: o.MaxPending, QueuePrompts: o.QueuePrompts, PromptTimeout: o.PromptTimeout, CommandTimeout: o.CommandTimeout,
 		DependencyTimeout: o.DependencyTimeout, MaxInFlight: o.MaxInFlight, InFlightBytes: o.InFlightBytes, MaxOutcomes: o.MaxOutcomes,
-		OutcomeBytes: o.OutcomeBytes, KeyTTL: o.KeyTTL, Rates: o.Rates, Journal: o.Journal, JournalPath: o.JournalPath, UnkeptBytes: o.UnkeptBytes, Log: o.Log,
+		OutcomeBytes: o.OutcomeBytes, KeyTTL: o.KeyTTL, Rates: o.Rates, Journal: o.Journal, JournalPath: o.JournalPath, JournalQueueBytes: o.UnkeptBytes, Log: o.Log,
 	}
 }
 
@@ -234,7 +234,7 @@ func (s *Server) Close() {
 	s.closeSessions()
 	s.working.Wait()
 	s.engine.Close() // behind that work: what is answered in a hurry is kept too
-	s.store.WriteRest()
+	s.store.FlushAll()
 	s.engine.Lock()
 	defer s.engine.Unlock()
 	if s.gathered != nil {

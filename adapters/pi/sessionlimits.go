@@ -9,16 +9,16 @@ import (
 
 // ownerOf is the client whose limit a session of c counts against: c, or nobody where that
 // is a connection which has ended.
-func ownerOf(c *connection) command.Space {
-	if c.Space.Conn != 0 && !c.Attached {
-		return command.Space{}
+func ownerOf(c *connection) command.Namespace {
+	if c.Namespace.Conn != 0 && !c.Attached {
+		return command.Namespace{}
 	}
-	return c.Space
+	return c.Namespace
 }
 
 // makeRoom parks idle sessions until one more of the owner can live. It returns why none
 // can, or "".
-func (s *Server) makeRoom(of command.Space) string {
+func (s *Server) makeRoom(of command.Namespace) string {
 	own := func(ss *session) bool { return ss.owner == of }
 	if n := s.parkIdle(s.opts.MaxSessions-1, own); n >= s.opts.MaxSessions {
 		return s.limitReached(s.opts.MaxSessions)
@@ -33,7 +33,7 @@ func (s *Server) makeRoom(of command.Space) string {
 }
 
 func (s *Server) limitReached(most int) string {
-	s.engine.Reject(command.BeyondSessions)
+	s.engine.Reject(command.OverSessions)
 	return fmt.Sprintf("Session limit reached (%d sessions)", most)
 }
 
@@ -50,7 +50,7 @@ func (s *Server) parkIdle(most int, kind func(*session) bool) int {
 		return len(all)
 	}
 	slices.SortFunc(all, func(a, b *session) int { return a.touched.Compare(b.touched) })
-	wanted := s.engine.Named()
+	wanted := s.engine.SessionsInFlight()
 	n := len(all)
 	for _, ss := range all {
 		if n > most && !wanted[ss.key] && ss.canPark() {
@@ -64,13 +64,13 @@ func (s *Server) parkIdle(most int, kind func(*session) bool) int {
 // disown has the sessions of a connection that ended count as nobody's, of which there
 // may be as many as of a client.
 func (s *Server) disown(c *connection) {
-	if c.Space.Conn == 0 {
+	if c.Namespace.Conn == 0 {
 		return
 	}
 	for _, ss := range s.sessions {
-		if ss.owner == c.Space {
-			ss.owner = command.Space{}
+		if ss.owner == c.Namespace {
+			ss.owner = command.Namespace{}
 		}
 	}
-	s.parkIdle(s.opts.MaxSessions, func(ss *session) bool { return ss.owner == command.Space{} })
+	s.parkIdle(s.opts.MaxSessions, func(ss *session) bool { return ss.owner == command.Namespace{} })
 }

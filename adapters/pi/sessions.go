@@ -29,8 +29,8 @@ type session struct {
 	key      command.Key
 	envelope render.Envelope // of its events
 	thread   core.ThreadID
-	viewer   core.Principal // whose the session is
-	owner    command.Space  // against whose limit it counts
+	viewer   core.Principal    // whose the session is
+	owner    command.Namespace // against whose limit it counts
 	created  time.Time
 	version  int
 	deleted  bool
@@ -137,7 +137,7 @@ func (x *request) create(cwd, problem string) command.Outcome {
 // haveAlready is what comes of making a session that exists: it is what a command wants that
 // made it before the start and is done again.
 func (x *request) haveAlready(ss *session) command.Outcome {
-	if !x.Repeated() {
+	if !x.IsRedo() {
 		return command.Failed(exists(x.Session))
 	}
 	return x.opened(ss)
@@ -199,7 +199,7 @@ func newSessionID() string {
 func deleteSession(s *Server, x *request) command.Outcome {
 	ss := x.find()
 	deleted := wire.Encode(map[string]bool{"deleted": true})
-	if key := (command.Key{Scope: x.client.Scope, ID: x.Session}); ss == nil && (s.parked[key] != nil || x.Repeated()) {
+	if key := (command.Key{Scope: x.client.Scope, ID: x.Session}); ss == nil && (s.parked[key] != nil || x.IsRedo()) {
 		delete(s.parked, key) // everybody has been told already
 		return command.Outcome{Data: deleted}
 	}

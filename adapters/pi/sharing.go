@@ -86,7 +86,7 @@ func (ss *session) queueOthers(task *task.Task) {
 		return
 	}
 	ss.othersWaiting++
-	s.engine.LineUp(ss.key, &othersTurn{s, ss, ss.thread, task})
+	s.engine.EnqueueTurn(ss.key, &othersTurn{s, ss, ss.thread, task})
 }
 
 // Begin begins to tell a turn of somebody else. It reports false of one that the
@@ -154,5 +154,5 @@ func askedWith(task *task.Task) []conversation.Message {
 			files = append(files, conversation.FileMessage(f, at.UnixMilli()))
 		}
 	}
-	return append([]conversation.Message{conversation.SaidBy(conversation.UserMessage(text, images, at.UnixMilli()), task.From().ID)}, files...)
+	return append([]conversation.Message{conversation.WithSender(conversation.UserMessage(text, images, at.UnixMilli()), task.From().ID)}, files...)
 }

@@ -51,12 +51,12 @@ func (x *request) requestSummary(prepare func() (about []core.Turn, question str
 		s.engine.Lock()
 		defer s.engine.Unlock()
 		if err != nil {
-			s.agents.Asked(call, "")
+			s.agents.Bind(call, "")
 			a.ended("", core.AsFault(err))
 			return
 		}
 		a.task = task
-		s.agents.Asked(call, task.ID())
+		s.agents.Bind(call, task.ID())
 		_ = s.root.Watch(task, core.Cursor{}, a) // the beginning is a cursor of every task
 		switch {
 		case s.engine.Stopped(): // nothing more is heard
@@ -71,7 +71,7 @@ func (x *request) requestSummary(prepare func() (about []core.Turn, question str
 // follow takes in what has come of a question.
 func (a *summaryRequest) follow(events []core.Event) {
 	for _, e := range events {
-		a.agents.Follow(a.task.ID(), e)
+		a.agents.Observe(a.task.ID(), e)
 		if e.Body.Kind().Ends() {
 			a.over()
 			return

@@ -33,7 +33,7 @@ func cycleThinking(s *Server, x *request) command.Outcome {
 	at := slices.Index(thinkingLevels, x.on.tree.ThinkingLevel())
 	level := thinkingLevels[(at+1)%len(thinkingLevels)]
 	var before struct{ Level string }
-	if x.Before(&before) {
+	if x.DecodePrior(&before) {
 		level = before.Level
 	}
 	x.on.setThinkingLevel(level)

@@ -17,7 +17,7 @@ func (e *Engine) Submit(c *Client, cmd Command, x *Execution) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	refuse := func(text string) { c.Sink.Tell(appendResponse(nil, cmd, response{err: text})) }
+	refuse := func(text string) { c.Sink.Send(appendResponse(nil, cmd, response{err: text})) }
 	if c.Pending >= e.opts.MaxPending {
 		e.Reject(beyondPending)
 		refuse(fmt.Sprintf("Too many pending commands for this %s (max %d)", c.Carrier, e.opts.MaxPending))
@@ -47,7 +47,7 @@ func (e *Engine) Submit(c *Client, cmd Command, x *Execution) {
 		}
 		return
 	}
-	if text := e.overLimit(c.Space, cmd); text != "" { // it is known to be new here
+	if text := e.overLimit(c.Namespace, cmd); text != "" { // it is known to be new here
 		refuse(text)
 		return
 	}
@@ -58,7 +58,7 @@ func (e *Engine) Submit(c *Client, cmd Command, x *Execution) {
 func (e *Engine) fill(x *Execution, c *Client, cmd Command, now time.Time) {
 	name := cmd.id
 	if name == "" {
-		name = Anonymous + strconv.FormatInt(e.begun, 10) + ":" + strconv.FormatUint(e.unnamed.Add(1), 10)
+		name = AnonymousPrefix + strconv.FormatInt(e.begun, 10) + ":" + strconv.FormatUint(e.unnamed.Add(1), 10)
 	}
 	key, _ := cmd.Text("idempotencyKey")
 	x.Command, x.client, x.admitted, x.engine = cmd, c, now, e
@@ -66,7 +66,7 @@ func (e *Engine) fill(x *Execution, c *Client, cmd Command, now time.Time) {
 		about: about{name: name, explicit: cmd.id != "", kind: cmd.Kind, key: key, session: cmd.Session, scope: c.Scope, lane: cmd.lane(), print: fingerprintOf(cmd)},
 		x:     x,
 	}
-	k.names = namesOf(k.few[:0], c.Space, cmd.id, key)
+	k.names = namesOf(k.few[:0], c.Namespace, cmd.id, key)
 	k.identity = appendIdentity(nil, cmd, name)
 	if key != "" {
 		k.keyed = keyName{c.Scope, k.lane, key}
@@ -82,7 +82,7 @@ func (e *Engine) admit(x *Execution) {
 	e.admissions++
 	x.known.number = e.admissions
 	named := e.find(x)
-	if !x.Makes() {
+	if !x.CreatesSession() {
 		x.meant = named
 	}
 	e.host.Admitted(x, named)
@@ -107,7 +107,7 @@ func (e *Engine) admit(x *Execution) {
 // one that was admitted later, it is none that was made under the name since.
 func (e *Engine) find(x *Execution) Session {
 	if m := x.meant; m != nil {
-		switch until, gone := m.Gone(); {
+		switch until, gone := m.Deleted(); {
 		case !gone:
 			return m // which has its name as long as it lives
 		case x.known.number < until:

@@ -69,8 +69,8 @@ type Circuit struct {
 	lastFailure, lastChange, lastAccess                     time.Time
 }
 
-// ErrNeither is the end of a call that says nothing about who was called.
-var ErrNeither = errors.New("neither a success nor a failure")
+// ErrInconclusive is the end of a call that says nothing about who was called.
+var ErrInconclusive = errors.New("neither a success nor a failure")
 
 // ErrFailure is the end of a call that failed.
 var ErrFailure = errors.New("a failure")
@@ -86,7 +86,7 @@ func NewCircuit(name string, b Breaker) *Circuit {
 		OnStateChange: func(_ string, _, now gobreaker.State) {
 			c.half, c.lastChange, c.trials = now == gobreaker.StateHalfOpen, time.Now(), 0
 		},
-		IsExcluded: func(err error) bool { return errors.Is(err, ErrNeither) },
+		IsExcluded: func(err error) bool { return errors.Is(err, ErrInconclusive) },
 	})
 	return c
 }
@@ -128,7 +128,7 @@ func (k Call) End(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	took := time.Since(k.began)
-	if !errors.Is(err, ErrNeither) {
+	if !errors.Is(err, ErrInconclusive) {
 		c.latency += took
 		if took > slow {
 			c.slowCalls++

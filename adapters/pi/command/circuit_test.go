@@ -20,7 +20,7 @@ func TestHalfOpenLetsNoMoreThroughThanItsTrials(t *testing.T) {
 		if _, why := c.Allow(); why != "Circuit half-open, max test calls reached for a" {
 			t.Errorf("third trial: got %q, want none", why)
 		}
-		first.End(ErrNeither) // it proved nothing
+		first.End(ErrInconclusive) // it proved nothing
 		third, why := c.Allow()
 		if why != "" {
 			t.Fatalf("a trial in its place: got %q, want one", why)

@@ -64,13 +64,13 @@ func (cs *AgentCircuits) Allow(to core.Address) (*AgentCall, error) {
 	return &AgentCall{agent: id, Call: k}, nil
 }
 
-// Asked notes which task a call became; task is nil when the hub took none, which
+// Bind notes which task a call became; task is nil when the hub took none, which
 // says nothing about the agent.
-func (cs *AgentCircuits) Asked(k *AgentCall, task core.TaskID) {
+func (cs *AgentCircuits) Bind(k *AgentCall, task core.TaskID) {
 	switch {
 	case k == nil:
 	case task == "":
-		k.End(ErrNeither)
+		k.End(ErrInconclusive)
 	default:
 		cs.mu.Lock()
 		defer cs.mu.Unlock()
@@ -78,8 +78,8 @@ func (cs *AgentCircuits) Asked(k *AgentCall, task core.TaskID) {
 	}
 }
 
-// Follow learns from the events of a task how the agents do that have it.
-func (cs *AgentCircuits) Follow(task core.TaskID, e core.Event) {
+// Observe learns from the events of a task how the agents do that have it.
+func (cs *AgentCircuits) Observe(task core.TaskID, e core.Event) {
 	switch e.Body.(type) {
 	case core.Assigned, core.Retrying, core.Done, core.Failed, core.Cancelled:
 	default: // most are pieces of text, which say nothing of it
@@ -93,7 +93,7 @@ func (cs *AgentCircuits) Follow(task core.TaskID, e core.Event) {
 			k.has = true // it was let through when it was asked
 			return
 		}
-		cs.end(task, ErrNeither)
+		cs.end(task, ErrInconclusive)
 		if k, why := cs.circuitOf(b.Agent).Allow(); why == "" {
 			cs.calls[task] = &AgentCall{b.Agent, true, k}
 		}
@@ -104,7 +104,7 @@ func (cs *AgentCircuits) Follow(task core.TaskID, e core.Event) {
 	case core.Failed:
 		cs.end(task, blame(b.Fault))
 	case core.Cancelled:
-		cs.end(task, ErrNeither)
+		cs.end(task, ErrInconclusive)
 	}
 }
 
@@ -113,7 +113,7 @@ func (cs *AgentCircuits) end(task core.TaskID, err error) {
 	if k := cs.calls[task]; k != nil {
 		delete(cs.calls, task)
 		if !k.has {
-			err = ErrNeither
+			err = ErrInconclusive
 		}
 		k.End(err)
 	}
@@ -129,7 +129,7 @@ func blame(f *core.Fault) error {
 	case core.CodeUnreachable, core.CodeInternal, core.CodeTimeout:
 		return ErrFailure
 	default:
-		return ErrNeither
+		return ErrInconclusive
 	}
 }
 

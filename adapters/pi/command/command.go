@@ -155,8 +155,8 @@ func appendResponse(dst []byte, c Command, r response) []byte {
 // Refusal is the response to a frame that could not even be read.
 func Refusal(text string) []byte { return appendResponse(nil, Command{}, response{err: text}) }
 
-// Makes reports whether the command is to make a session.
-func (c Command) Makes() bool { return c.Kind == "create_session" || c.Kind == "load_session" }
+// CreatesSession reports whether the command is to make a session.
+func (c Command) CreatesSession() bool { return c.Kind == "create_session" || c.Kind == "load_session" }
 
 // lane is the id of the lane of a command: that of the session that it is for, or
 // serverLane. A sessionId says nothing in a command that has no use for it.

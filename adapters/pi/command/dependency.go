@@ -12,7 +12,7 @@ func (x *Execution) await() (waits bool, problem string) {
 	e := x.engine
 	for ; x.dependenciesMet < len(x.depends); x.dependenciesMet++ {
 		d := x.depends[x.dependenciesMet]
-		k := e.memory.ids[idName{x.client.Space, d, ""}]
+		k := e.memory.ids[idName{x.client.Namespace, d, ""}]
 		switch {
 		case d == x.id:
 			return false, "Command '" + d + "' cannot depend on itself"

@@ -46,9 +46,9 @@ type Options struct {
 	Journal core.RecordLog
 	// JournalPath says where the journal is, to operators alone; "" is nowhere.
 	JournalPath string
-	// UnkeptBytes bounds what waits for the journal; default 32 MiB. Beyond it the
+	// JournalQueueBytes bounds what waits for the journal; default 32 MiB. Beyond it the
 	// journal misses commands, which is counted.
-	UnkeptBytes int
+	JournalQueueBytes int
 	// Log gets what operators should know.
 	Log *slog.Logger
 }
@@ -63,7 +63,7 @@ func (o Options) withDefaults() Options {
 	o.MaxOutcomes = cmp.Or(o.MaxOutcomes, 2000)
 	o.OutcomeBytes = cmp.Or(o.OutcomeBytes, 64<<20)
 	o.KeyTTL = cmp.Or(o.KeyTTL, 600*time.Second)
-	o.UnkeptBytes = cmp.Or(o.UnkeptBytes, 32<<20)
+	o.JournalQueueBytes = cmp.Or(o.JournalQueueBytes, 32<<20)
 	o.Rates = o.Rates.withDefaults()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -98,15 +98,15 @@ type Host interface {
 type Session interface {
 	// Running reports whether a prompt is under way.
 	Running() bool
-	// Gone reports whether the session was deleted, and from which number on commands that
+	// Deleted reports whether the session was deleted, and from which number on commands that
 	// name it mean another one.
-	Gone() (until uint64, gone bool)
+	Deleted() (until uint64, gone bool)
 	// Succeeded returns the version of the session behind a success, which raises it if
 	// that has changed something. It reports false of one that was deleted.
 	Succeeded(mutates bool) (version int, ok bool)
-	// Place returns the id of the session and where its conversation is kept, "" where it
+	// Location returns the id of the session and where its conversation is kept, "" where it
 	// is not.
-	Place() (id, path string)
+	Location() (id, path string)
 }
 
 // Key names a session or its lane. Sessions of an authenticated principal
@@ -115,8 +115,8 @@ type Key struct{ Scope, ID string }
 
 // Client is who sends commands over one connection. The connection has one.
 type Client struct {
-	Scope string // whose sessions it uses: a principal's, or "" on an open hub
-	Space Space  // where its ids mean a command
+	Scope     string    // whose sessions it uses: a principal's, or "" on an open hub
+	Namespace Namespace // where its ids mean a command
 	// Carrier is what a refusal calls the connection.
 	Carrier string
 	Sink    Sink
@@ -129,10 +129,10 @@ type Client struct {
 
 // Sink takes what a client is told. It does not wait.
 type Sink interface {
-	// Tell takes a frame.
-	Tell(frame []byte)
-	// End closes the connection behind what it was told.
-	End()
+	// Send takes a frame.
+	Send(frame []byte)
+	// Close closes the connection behind what it was told.
+	Close()
 }
 
 // Engine takes commands of clients and brings each to exactly one outcome. It is a
@@ -230,11 +230,11 @@ func (e *Engine) Close() {
 // NextNumber is the number that the next command will have.
 func (e *Engine) NextNumber() uint64 { return e.admissions + 1 }
 
-// Waits reports whether the lane of a session has turns.
-func (e *Engine) Waits(key Key) bool { return e.lanes[key] != nil }
+// HasLane reports whether the lane of a session has turns.
+func (e *Engine) HasLane(key Key) bool { return e.lanes[key] != nil }
 
-// Named are the sessions that commands in flight name.
-func (e *Engine) Named() map[Key]bool {
+// SessionsInFlight are the sessions that commands in flight name.
+func (e *Engine) SessionsInFlight() map[Key]bool {
 	all := make(map[Key]bool, len(e.inFlight))
 	for x := range e.inFlight {
 		all[Key{x.client.Scope, x.Session}] = true
@@ -266,20 +266,20 @@ func (e *Engine) answered(c *Client) {
 
 // forget lets go of the ids of a connection that has ended with all its commands.
 func (e *Engine) forget(c *Client) {
-	if !c.Attached && c.Pending == 0 && c.Space.Conn != 0 {
-		e.memory.leave(c.Space)
+	if !c.Attached && c.Pending == 0 && c.Namespace.Conn != 0 {
+		e.memory.leave(c.Namespace)
 	}
 }
 
 func (c *Client) endIfDone() {
 	if c.ended && c.Pending == 0 {
-		c.Sink.End()
+		c.Sink.Close()
 	}
 }
 
 // Counts are the numbers of the engine.
 type Counts struct {
-	InFlight, InFlightBytes, Outcomes, OutcomeBytes, Keys, Spaces, Lanes int
+	InFlight, InFlightBytes, Outcomes, OutcomeBytes, Keys, Namespaces, Lanes int
 	// Admitted is how many commands were admitted, Overflown how many were refused
 	// because too many were in flight, Executed how many have their outcome.
 	Admitted, Overflown uint64
@@ -295,10 +295,10 @@ func (e *Engine) Counts() Counts {
 		dependents += len(x.known.dependents)
 	}
 	return Counts{
-		Dependents: dependents, InFlight: len(e.inFlight), InFlightBytes: e.inFlightBytes, Spaces: len(e.memory.spaces), Outcomes: e.memory.order.Len(), OutcomeBytes: e.memory.held, Keys: len(e.memory.keys),
+		Dependents: dependents, InFlight: len(e.inFlight), InFlightBytes: e.inFlightBytes, Namespaces: len(e.memory.spaces), Outcomes: e.memory.order.Len(), OutcomeBytes: e.memory.held, Keys: len(e.memory.keys),
 		Lanes: len(e.lanes), Admitted: e.admissions, Overflown: uint64(e.rejected[beyondInFlight].Load()), Executed: e.executed,
 	}
 }
 
 // RateOf returns how many commands of a client began within the last minute.
-func (e *Engine) RateOf(c *Client) int { return e.rates.used(c.Space) }
+func (e *Engine) RateOf(c *Client) int { return e.rates.used(c.Namespace) }

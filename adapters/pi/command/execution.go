@@ -85,22 +85,22 @@ func (x *Execution) Settled() bool { return x.settled }
 // Expired reports whether the command took too long.
 func (x *Execution) Expired() bool { return x.expired }
 
-// On says for which session the command is.
-func (x *Execution) On(ss Session) { x.on = ss }
+// SetSession says for which session the command is.
+func (x *Execution) SetSession(ss Session) { x.on = ss }
 
 // OnAbort says what stops the command when its time is over.
 func (x *Execution) OnAbort(stop func()) { x.abort = stop }
 
-// Guard leaves the time of the command to somebody else: to the hub, which keeps the
+// DisableTimeout leaves the time of the command to somebody else: to the hub, which keeps the
 // deadline of a task.
-func (x *Execution) Guard() { x.guarded = true }
+func (x *Execution) DisableTimeout() { x.guarded = true }
 
-// Queued notes that the success of the command is about a message that waits in memory.
-func (x *Execution) Queued() { x.queued = true }
+// MarkQueued notes that the success of the command is about a message that waits in memory.
+func (x *Execution) MarkQueued() { x.queued = true }
 
-// Repeated reports whether the command came to a success before the start, and is done
+// IsRedo reports whether the command came to a success before the start, and is done
 // again.
-func (x *Execution) Repeated() bool { return x.before != nil }
+func (x *Execution) IsRedo() bool { return x.before != nil }
 
 // Find returns the session that the command is for now, or nil.
 func (x *Execution) Find() Session { return x.engine.find(x) }
@@ -236,6 +236,6 @@ func (x *Execution) tell(at time.Time, r response) {
 	e := x.engine
 	e.journal.note(x.known, phaseFinished, at, &r)
 	e.host.Announce(x, x.lifecycle("finished", &r))
-	x.client.Sink.Tell(appendResponse(nil, x.Command, r))
+	x.client.Sink.Send(appendResponse(nil, x.Command, r))
 	e.answered(x.client)
 }

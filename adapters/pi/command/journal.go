@@ -68,7 +68,7 @@ func (x *Execution) opens() *opened {
 	if !x.Spec.opens || x.on == nil {
 		return nil
 	}
-	id, path := x.on.Place()
+	id, path := x.on.Location()
 	if path == "" {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (j *Journal) add(q pendingRecord) bool {
 	defer j.mu.Unlock()
 	if q.of != nil {
 		size := recordBytes + len(q.of.identity) + len(q.response.data)
-		if j.bytes+size > j.engine.opts.UnkeptBytes && j.bytes > 0 {
+		if j.bytes+size > j.engine.opts.JournalQueueBytes && j.bytes > 0 {
 			j.engine.host.Count("journal.overrun")
 			return false
 		}

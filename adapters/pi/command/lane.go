@@ -60,7 +60,7 @@ func (t laneTurn) steers() int {
 
 // makes reports whether the turn may make the session of its lane.
 func (t laneTurn) makes() bool {
-	return t.x != nil && t.x.Makes()
+	return t.x != nil && t.x.CreatesSession()
 }
 
 // makes reports whether a command that stands in the lane before x makes its session.
@@ -143,11 +143,11 @@ func (x *Execution) release() {
 	l.advance()
 }
 
-// LineUp puts a turn into the lane of a session.
-func (e *Engine) LineUp(key Key, t otherTurn) { e.line(key, laneTurn{other: t}) }
+// EnqueueTurn puts a turn into the lane of a session.
+func (e *Engine) EnqueueTurn(key Key, t otherTurn) { e.line(key, laneTurn{other: t}) }
 
-// Over lets the lane of a session go on behind a turn that is no command.
-func (e *Engine) Over(key Key) {
+// EndTurn lets the lane of a session go on behind a turn that is no command.
+func (e *Engine) EndTurn(key Key) {
 	l := e.lanes[key]
 	l.running = laneTurn{}
 	l.advance()

@@ -6,11 +6,11 @@ type rejection uint8
 // The reasons, each counted by itself.
 const (
 	_ rejection = iota
-	BeyondSessions
-	BeyondSize
+	OverSessions
+	OverSize
 	beyondRate
 	beyondAll
-	BeyondConnections
+	OverConnections
 	beyondAnswers
 	beyondPending
 	beyondInFlight
@@ -31,19 +31,19 @@ func (e *Engine) Reject(why rejection) {
 	e.host.Count("rejected." + why.String())
 }
 
-// TooMany is what is told beyond the bound of commands in flight.
-const TooMany = "Server busy - too many concurrent commands. Please retry."
+// TooManyInFlight is what is told beyond the bound of commands in flight.
+const TooManyInFlight = "Server busy - too many concurrent commands. Please retry."
 
 // overLimit holds a valid command that is about to be executed for the first time
 // against the limits that are no connection's own, and counts it. It returns why the
 // command is not admitted: such a one has no lifecycle (section 4.2), although the
 // reference gives it a command_finished.
-func (e *Engine) overLimit(of Space, c Command) string {
+func (e *Engine) overLimit(of Namespace, c Command) string {
 	// What all could have at once is always let in: an abort finds its way past prompts.
 	large := c.size > e.opts.InFlightBytes/e.opts.MaxInFlight && e.inFlightBytes > 0 && e.inFlightBytes+c.size > e.opts.InFlightBytes
 	if len(e.inFlight) >= e.opts.MaxInFlight || large {
 		e.Reject(beyondInFlight)
-		return TooMany
+		return TooManyInFlight
 	}
 	why, text := e.rates.take(of, c)
 	if why != 0 {
@@ -63,7 +63,7 @@ func (e *Engine) Rejections() map[string]int64 {
 }
 
 var rejectedAs = map[rejection]string{
-	BeyondSessions: "sessionLimit", BeyondSize: "messageSize", beyondRate: "rateLimit", beyondAll: "globalRateLimit",
-	BeyondConnections: "connectionLimit", beyondAnswers: "extensionUIResponseRateLimit",
+	OverSessions: "sessionLimit", OverSize: "messageSize", beyondRate: "rateLimit", beyondAll: "globalRateLimit",
+	OverConnections: "connectionLimit", beyondAnswers: "extensionUIResponseRateLimit",
 	beyondPending: "pendingLimit", beyondInFlight: "inFlightLimit", BreakerOpen: "circuitOpen",
 }

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Space is where an id means one command: all connections of an authenticated
+// Namespace is where an id means one command: all connections of an authenticated
 // principal, or one connection of an open hub, whose clients may all count from 1.
-type Space struct {
+type Namespace struct {
 	Principal string
 	Conn      uint64
 }
 
 // everybody is the space of commands on an open hub that have an idempotencyKey
 // beside their id: such a pair means the same over every connection.
-var everybody = Space{}
+var everybody = Namespace{}
 
 // idName is an id in its space; key is set in the space of everybody alone.
 type idName struct {
-	Space
+	Namespace
 	id, key string
 }
 
@@ -75,7 +75,7 @@ type memory struct {
 	// Outcomes leave in the order in which they came: of all, of each space, and
 	// those with a key.
 	order  list.List
-	spaces map[Space]*[]*known
+	spaces map[Namespace]*[]*known
 	aging  []*known
 	held   int // bytes of the outcomes
 }
@@ -83,12 +83,12 @@ type memory struct {
 func newMemory(o Options) memory {
 	return memory{
 		most: o.MaxOutcomes, bytes: o.OutcomeBytes, ttl: o.KeyTTL,
-		ids: map[idName]*known{}, keys: map[keyName]*known{}, spaces: map[Space]*[]*known{},
+		ids: map[idName]*known{}, keys: map[keyName]*known{}, spaces: map[Namespace]*[]*known{},
 	}
 }
 
 // namesOf appends the names of a command with an id; one without has none.
-func namesOf(dst []idName, of Space, id, key string) []idName {
+func namesOf(dst []idName, of Namespace, id, key string) []idName {
 	switch {
 	case id == "":
 		return nil
@@ -139,11 +139,11 @@ func (m *memory) remember(k *known, r response, now time.Time) {
 		k.response.data = nil
 		return
 	}
-	k.size = KnownBytes + len(k.identity) + len(r.data) + len(r.err)
+	k.size = OutcomeOverhead + len(k.identity) + len(r.data) + len(r.err)
 	m.held += k.size
 	k.place = m.order.PushBack(k)
 	if len(k.names) > 0 {
-		of := k.names[0].Space
+		of := k.names[0].Namespace
 		line := m.spaces[of]
 		if line == nil {
 			line = new([]*known)
@@ -163,15 +163,15 @@ func (m *memory) remember(k *known, r response, now time.Time) {
 	}
 }
 
-// KnownBytes is about what a known command costs beside its texts.
-const KnownBytes = 512
+// OutcomeOverhead is about what a known command costs beside its texts.
+const OutcomeOverhead = 512
 
 // forgetID forgets the ids of an outcome, the oldest of its space.
 func (m *memory) forgetID(k *known) {
 	if len(k.names) == 0 {
 		return
 	}
-	of := k.names[0].Space
+	of := k.names[0].Namespace
 	line := m.spaces[of]
 	(*line)[0] = nil
 	if *line = (*line)[1:]; len(*line) == 0 {
@@ -219,7 +219,7 @@ func (m *memory) age(now time.Time) {
 
 // leave forgets the ids of a connection that has ended, once nothing of it is in flight:
 // nobody can name them again, and nothing depends on them.
-func (m *memory) leave(of Space) {
+func (m *memory) leave(of Namespace) {
 	for line := m.spaces[of]; line != nil && len(*line) > 0; {
 		m.forgetID((*line)[0])
 	}

@@ -13,17 +13,17 @@ import (
 // What is remembered keeps to its bounds, and every name leads to what has it.
 func TestTheMemoryOfCommandsKeepsItsBoundsAndItsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newMemory(Options{MaxOutcomes: 5, OutcomeBytes: 20 * KnownBytes, KeyTTL: 10 * time.Second})
+		m := newMemory(Options{MaxOutcomes: 5, OutcomeBytes: 20 * OutcomeOverhead, KeyTTL: 10 * time.Second})
 		now := time.Unix(0, 0)
 		var flying []*known
 		for range rapid.IntRange(1, 150).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "seconds")) * time.Second)
 			switch rapid.IntRange(0, 5).Draw(t, "step") {
 			case 0:
-				m.leave(Space{Conn: rapid.Uint64Range(1, 3).Draw(t, "leaves")})
+				m.leave(Namespace{Conn: rapid.Uint64Range(1, 3).Draw(t, "leaves")})
 			case 1, 2, 3:
 				id, key := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f", "g", "h"}).Draw(t, "id"), rapid.SampledFrom([]string{"", "", "k", "l"}).Draw(t, "key")
-				k := &known{about: about{name: id, key: key}, names: namesOf(nil, Space{Conn: rapid.Uint64Range(0, 3).Draw(t, "conn")}, id, key), x: &Execution{}}
+				k := &known{about: about{name: id, key: key}, names: namesOf(nil, Namespace{Conn: rapid.Uint64Range(0, 3).Draw(t, "conn")}, id, key), x: &Execution{}}
 				if key != "" {
 					k.keyed = keyName{"", "s", key}
 				}
@@ -36,7 +36,7 @@ func TestTheMemoryOfCommandsKeepsItsBoundsAndItsOrder(t *testing.T) {
 					continue
 				}
 				i := rapid.IntRange(0, len(flying)-1).Draw(t, "finishes")
-				m.remember(flying[i], response{data: []byte(strings.Repeat("x", rapid.IntRange(0, 9*KnownBytes).Draw(t, "bytes")))}, now)
+				m.remember(flying[i], response{data: []byte(strings.Repeat("x", rapid.IntRange(0, 9*OutcomeOverhead).Draw(t, "bytes")))}, now)
 				flying = slices.Delete(flying, i, i+1)
 			}
 			checkMemory(t, &m)

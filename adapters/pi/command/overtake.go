@@ -9,7 +9,7 @@ func (x *Execution) overtakes() bool {
 	switch {
 	case x.Spec.Control:
 		return ss != nil || x.known.lane == serverLane || !e.lanes[Key{x.client.Scope, x.known.lane}].makes(x)
-	case x.Makes():
+	case x.CreatesSession():
 		return x.makesAnother()
 	case x.Kind != "prompt" || ss == nil || !ss.Running():
 		return false

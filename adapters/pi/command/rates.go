@@ -52,7 +52,7 @@ const (
 )
 
 type bucketKey struct {
-	of      Space // nobody's of bucketAll
+	of      Namespace // nobody's of bucketAll
 	kind    bucketKind
 	session string // of the kinds that are of one session
 }
@@ -96,7 +96,7 @@ type charge struct {
 }
 
 // charges appends the buckets of a command, in the order in which they are checked.
-func (r *rates) charges(all []charge, of Space, c Command) []charge {
+func (r *rates) charges(all []charge, of Namespace, c Command) []charge {
 	const (
 		together  = "Global rate limit exceeded (%d commands/minute)"
 		perMinute = "Rate limit exceeded (%d commands/minute)"
@@ -124,7 +124,7 @@ func (r *rates) charges(all []charge, of Space, c Command) []charge {
 
 // take counts a command that is about to begin. One that is beyond a limit is
 // counted nowhere: take returns the limit and the text that says so.
-func (r *rates) take(of Space, c Command) (rejection, string) {
+func (r *rates) take(of Namespace, c Command) (rejection, string) {
 	now := time.Since(r.began)
 	var room [4]charge
 	all := r.charges(room[:0], of, c)
@@ -151,7 +151,7 @@ func (r *rates) take(of Space, c Command) (rejection, string) {
 }
 
 // used returns how many commands of the client began within the last minute.
-func (r *rates) used(of Space) int {
+func (r *rates) used(of Namespace) int {
 	b, _ := r.buckets.Get(bucketKey{of: of, kind: bucketClient})
 	return b.count(time.Since(r.began))
 }

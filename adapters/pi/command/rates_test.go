@@ -13,7 +13,7 @@ func TestNamesThatNoSessionCanHaveTakeNoMemory(t *testing.T) {
 	r := newRates(Rates{Client: -1, Server: -1}.withDefaults())
 	for i := range 2 * maxBuckets {
 		c := Command{Kind: "get_state", Session: strings.Repeat("x", MaxID) + strconv.Itoa(i), Spec: Table["get_state"]}
-		if _, text := r.take(Space{}, c); (text != "") != (i >= r.limits.Session) {
+		if _, text := r.take(Namespace{}, c); (text != "") != (i >= r.limits.Session) {
 			t.Fatalf("command %d for a session that cannot be: got %q", i, text)
 		}
 	}
@@ -33,13 +33,13 @@ func TestRatesForgetWhatIsOldAndRememberNoMoreThanTheirBound(t *testing.T) {
 			return c
 		}
 		for i := range maxBuckets + 100 {
-			r.take(Space{}, of(fmt.Sprint(i)))
+			r.take(Namespace{}, of(fmt.Sprint(i)))
 		}
 		if got := r.buckets.Len(); got != maxBuckets {
 			t.Errorf("buckets: got %d, want %d", got, maxBuckets)
 		}
 		time.Sleep(rateWindow)
-		r.take(Space{}, of("s"))
+		r.take(Namespace{}, of("s"))
 		if got := r.buckets.Len(); got != 1 {
 			t.Errorf("buckets after a minute: got %d, want 1", got)
 		}

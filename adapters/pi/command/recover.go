@@ -105,7 +105,7 @@ func (r Record) known() *known {
 		id = r.Name
 	}
 	if r.Scope != "" {
-		k.names = namesOf(nil, Space{Principal: r.Scope}, id, r.Key)
+		k.names = namesOf(nil, Namespace{Principal: r.Scope}, id, r.Key)
 	} else if id != "" && r.Key != "" {
 		k.names = []idName{{everybody, id, r.Key}}
 	}
@@ -136,7 +136,7 @@ func (j *Journal) restorePhase(k *known, r Record) {
 		j.engine.memory.add(k)
 		outcome := h.response
 		if r.Queued {
-			outcome = response{err: Doubtful}
+			outcome = response{err: DeliveryUnknown}
 		}
 		j.engine.memory.remember(k, outcome, at)
 		j.recovered.outcomes = append(j.recovered.outcomes, k)

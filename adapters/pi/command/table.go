@@ -11,10 +11,10 @@ type spec struct {
 	Control bool
 	// Mutates says that its success raises the version of the session (section 10).
 	Mutates bool
-	// Again says that its success speaks of what the process had in memory, or only looked:
+	// Volatile says that its success speaks of what the process had in memory, or only looked:
 	// after a restart it is done again and not replayed. Other successes say what was done,
 	// which the end of the process does not undo.
-	Again bool
+	Volatile bool
 	// opens says that it decides which conversation its session has.
 	opens bool
 	// fields are those of its own, keys all that it can have.
@@ -39,19 +39,19 @@ func commands() map[string]*spec {
 	images := field{name: "images", keys: []string{"type", "data", "mimeType"}}
 	said := []field{requiredUpTo("message", MaxMessage), images}
 	read := func() *spec {
-		return &spec{Session: true, Control: true, Again: true}
+		return &spec{Session: true, Control: true, Volatile: true}
 	}
 	return map[string]*spec{
-		"list_sessions":        {Control: true, Again: true},
-		"create_session":       {Again: true, opens: true, fields: []field{optionalID("sessionId", 0), optional("cwd"), optional("agent"), {name: "thread", check: checkThread}}},
-		"delete_session":       {Control: true, Again: true, fields: []field{target}},
-		"switch_session":       {Control: true, Again: true, opens: true, fields: []field{target}},
-		"list_stored_sessions": {Control: true, Again: true},
-		"load_session":         {Again: true, opens: true, fields: []field{sessionPath, optionalID("sessionId", 0)}},
-		"get_metrics":          {Control: true, Again: true},
-		"health_check":         {Control: true, Again: true},
-		"get_startup_recovery": {Control: true, Again: true},
-		"get_command_history": {Control: true, Again: true, fields: []field{
+		"list_sessions":        {Control: true, Volatile: true},
+		"create_session":       {Volatile: true, opens: true, fields: []field{optionalID("sessionId", 0), optional("cwd"), optional("agent"), {name: "thread", check: checkThread}}},
+		"delete_session":       {Control: true, Volatile: true, fields: []field{target}},
+		"switch_session":       {Control: true, Volatile: true, opens: true, fields: []field{target}},
+		"list_stored_sessions": {Control: true, Volatile: true},
+		"load_session":         {Volatile: true, opens: true, fields: []field{sessionPath, optionalID("sessionId", 0)}},
+		"get_metrics":          {Control: true, Volatile: true},
+		"health_check":         {Control: true, Volatile: true},
+		"get_startup_recovery": {Control: true, Volatile: true},
+		"get_command_history": {Control: true, Volatile: true, fields: []field{
 			optionalID("sessionIdFilter", 0), optionalID("commandId", MaxID),
 			timestamp("fromTimestamp"), {name: "toTimestamp", check: checkSpan}, {name: "limit", check: checkLimit},
 		}},
@@ -73,16 +73,16 @@ func commands() map[string]*spec {
 		"steer":                {Session: true, Control: true, Mutates: true, fields: said},
 		"follow_up":            {Session: true, Control: true, Mutates: true, fields: said},
 		"abort":                {Session: true, Control: true, Mutates: true},
-		"set_model":            {Session: true, Mutates: true, Again: true, fields: []field{required("provider"), required("modelId")}},
-		"cycle_model":          {Session: true, Mutates: true, Again: true, fields: []field{direction}},
-		"set_thinking_level":   {Session: true, Mutates: true, Again: true, fields: []field{level}},
-		"cycle_thinking_level": {Session: true, Mutates: true, Again: true},
-		"set_session_name":     {Session: true, Mutates: true, Again: true, fields: []field{{name: "name", check: checkName}}},
+		"set_model":            {Session: true, Mutates: true, Volatile: true, fields: []field{required("provider"), required("modelId")}},
+		"cycle_model":          {Session: true, Mutates: true, Volatile: true, fields: []field{direction}},
+		"set_thinking_level":   {Session: true, Mutates: true, Volatile: true, fields: []field{level}},
+		"cycle_thinking_level": {Session: true, Mutates: true, Volatile: true},
+		"set_session_name":     {Session: true, Mutates: true, Volatile: true, fields: []field{{name: "name", check: checkName}}},
 
 		"compact":               {Session: true, Mutates: true, fields: []field{optional("customInstructions")}},
 		"abort_compaction":      {Session: true, Control: true, Mutates: true},
-		"set_auto_compaction":   {Session: true, Mutates: true, Again: true, fields: []field{requiredBoolean("enabled")}},
-		"set_auto_retry":        {Session: true, Mutates: true, Again: true, fields: []field{requiredBoolean("enabled")}},
+		"set_auto_compaction":   {Session: true, Mutates: true, Volatile: true, fields: []field{requiredBoolean("enabled")}},
+		"set_auto_retry":        {Session: true, Mutates: true, Volatile: true, fields: []field{requiredBoolean("enabled")}},
 		"abort_retry":           {Session: true, Control: true, Mutates: true},
 		"bash":                  {Session: true, Mutates: true, fields: []field{requiredUpTo("command", maxBash), {name: "excludeFromContext"}}},
 		"abort_bash":            {Session: true, Control: true, Mutates: true},
@@ -90,7 +90,7 @@ func commands() map[string]*spec {
 		"new_session":           {Session: true, Mutates: true, opens: true, fields: []field{{name: "parentSession"}}},
 		"switch_session_file":   {Session: true, Mutates: true, opens: true, fields: []field{sessionPath}},
 		"fork":                  {Session: true, Mutates: true, opens: true, fields: []field{required("entryId")}},
-		"navigate_tree":         {Session: true, Mutates: true, Again: true, fields: []field{required("targetId"), treeOptions}},
+		"navigate_tree":         {Session: true, Mutates: true, Volatile: true, fields: []field{required("targetId"), treeOptions}},
 		"extension_ui_response": {Session: true, Control: true, fields: []field{{name: "requestId", check: checkRequestID}, uiResponse}},
 	}
 }

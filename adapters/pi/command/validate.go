@@ -44,8 +44,8 @@ func validate(c Command) string {
 	if !wire.IsString(kind) {
 		p.add("type", "Command must have a string 'type' field")
 	}
-	if c.Has("id") && checkIdentity(&p, "id", c.id) && strings.HasPrefix(c.id, Anonymous) {
-		p.add("id", "Cannot use reserved prefix '"+Anonymous+"'")
+	if c.Has("id") && checkIdentity(&p, "id", c.id) && strings.HasPrefix(c.id, AnonymousPrefix) {
+		p.add("id", "Cannot use reserved prefix '"+AnonymousPrefix+"'")
 	}
 	if c.Has("idempotencyKey") {
 		key, _ := c.Text("idempotencyKey")
@@ -297,5 +297,5 @@ func checkThread(p *Problems, c Command) {
 	}
 }
 
-// Anonymous begins the ids that the server gives to commands without one.
-const Anonymous = "anon:"
+// AnonymousPrefix begins the ids that the server gives to commands without one.
+const AnonymousPrefix = "anon:"

@@ -12,51 +12,51 @@ func (t *Tree) Successor(session, parent string) *Tree {
 	return New(core.NewID(), session, t.Header.Cwd, parent)
 }
 
-// Question is a message of the user, before which a conversation can be forked.
-type Question struct {
+// ForkPoint is a message of the user, before which a conversation can be forked.
+type ForkPoint struct {
 	EntryID string `json:"entryId"`
 	Text    string `json:"text"`
 }
 
-// Questions lists what the user has said, on all branches.
-func (t *Tree) Questions() []Question {
-	list := []Question{}
+// ForkPoints lists what the user has said, on all branches.
+func (t *Tree) ForkPoints() []ForkPoint {
+	list := []ForkPoint{}
 	for _, n := range t.Nodes {
-		if !n.Asks() {
+		if !n.IsUserMessage() {
 			continue
 		}
-		if text := n.Said().Text(); text != "" {
-			list = append(list, Question{n.ID(), text})
+		if text := n.ContextMessage().Text(); text != "" {
+			list = append(list, ForkPoint{n.ID(), text})
 		}
 	}
 	return list
 }
 
-// Asks reports whether the entry is a message of the user.
-func (n *Node) Asks() bool { return n.Type == sessionfile.TypeMessage && n.Role == RoleUser }
+// IsUserMessage reports whether the entry is a message of the user.
+func (n *Node) IsUserMessage() bool { return n.Type == sessionfile.TypeMessage && n.Role == RoleUser }
 
 // Fork returns a conversation that goes on as if the message had not been said yet, with
 // the name and the labels of this one.
 func (t *Tree) Fork(before *Node, session, parent string) *Tree {
 	forked := t.Successor(session, parent)
 	for _, n := range pathTo(before.Parent) {
-		forked.load(n.Entry, n.Said())
+		forked.load(n.Entry, n.ContextMessage())
 	}
 	forked.refresh()
 	if forked.Name != t.Name {
-		forked.Add(sessionfile.Info{Name: t.Name})
+		forked.AppendEntry(sessionfile.Info{Name: t.Name})
 	}
 	for _, n := range forked.Nodes[:len(forked.Nodes):len(forked.Nodes)] {
 		id := n.ID()
 		if label := t.labels[id]; label != forked.labels[id] {
-			forked.Add(sessionfile.Label{TargetID: id, Label: label})
+			forked.AppendEntry(sessionfile.Label{TargetID: id, Label: label})
 		}
 	}
 	return forked
 }
 
-// LeftFor returns what is said on the path but not on that to the other entry.
-func (t *Tree) LeftFor(to *Node) []Message {
+// AbandonedFor returns what is said on the path but not on that to the other entry.
+func (t *Tree) AbandonedFor(to *Node) []Message {
 	stays := map[*Node]bool{}
 	for n := to; n != nil; n = n.Parent {
 		stays[n] = true
@@ -64,7 +64,7 @@ func (t *Tree) LeftFor(to *Node) []Message {
 	var left []Message
 	for n := t.Leaf; n != nil && !stays[n]; n = n.Parent {
 		if n.Role != "" {
-			left = append(left, n.Said())
+			left = append(left, n.ContextMessage())
 		}
 	}
 	slices.Reverse(left)

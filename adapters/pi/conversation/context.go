@@ -106,7 +106,7 @@ func fit(context []Message, bytes int, turn func(Message) (core.Turn, bool)) (to
 		}
 	}
 	for i, m := range slices.Backward(context) {
-		if m.Words > bytes { // it need not be read
+		if m.TextBytes > bytes { // it need not be read
 			left = i + 1
 			break
 		}
@@ -151,8 +151,8 @@ func (m Message) turnAndBlocks() (t core.Turn, blocks []Block, ok bool) {
 	return t, blocks, true
 }
 
-// Spoken is a message in words.
-func (m Message) Spoken() string { return m.spokenAs(m.Blocks()) }
+// PlainText is a message in words.
+func (m Message) PlainText() string { return m.spokenAs(m.Blocks()) }
 
 // ranWords is how a bash command is told in words.
 const ranWords = "I ran `%s`, which printed:\n\n%s"

@@ -30,7 +30,7 @@ func utter(t *Tree, role string, n, calls int, used int64) *Node {
 		m["command"], m["output"] = "ls", text
 	}
 	raw, _ := json.Marshal(m)
-	return t.Say(ReadMessage(raw))
+	return t.AppendMessage(ReadMessage(raw))
 }
 
 func TestACompactionKeepsWholeTurns(t *testing.T) {
@@ -48,7 +48,7 @@ func TestACompactionKeepsWholeTurns(t *testing.T) {
 			case kind == 4:
 				utter(tr, RoleBash, n, 0, 0)
 			case kind == 5 && tr.Leaf != nil:
-				tr.Add(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: tr.Leaf.ID()})
+				tr.AppendEntry(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: tr.Leaf.ID()})
 			default:
 				calls := rapid.IntRange(0, 2).Draw(rt, "calls")
 				utter(tr, RoleAssistant, n, calls, rapid.Int64Range(0, 50_000).Draw(rt, "used"))
@@ -70,7 +70,7 @@ func TestACompactionKeepsWholeTurns(t *testing.T) {
 		var tokens int64
 		unanswered := 0
 		for _, n := range kept {
-			tokens += estimate(n.Said())
+			tokens += estimate(n.ContextMessage())
 			if unanswered += n.calls; n.Role == RoleTool {
 				unanswered--
 			}
@@ -83,7 +83,7 @@ func TestACompactionKeepsWholeTurns(t *testing.T) {
 			rt.Errorf("got %d tokens kept in several turns, want %d at most", tokens, most)
 		}
 		before := len(tr.Nodes)
-		tr.Add(sessionfile.Compaction{Summary: "new", FirstKeptEntryID: c.First().ID()})
+		tr.AppendEntry(sessionfile.Compaction{Summary: "new", FirstKeptEntryID: c.First().ID()})
 		if got := contextOf(tr.Leaf); len(got) != 1+len(kept) || got[0] != tr.Nodes[before] || !slices.Equal(got[1:], kept) {
 			rt.Errorf("got %d entries standing behind the compaction, want it and the %d kept", len(got), len(kept))
 		}
@@ -133,7 +133,7 @@ func TestAnAgentIsToldWhichToolsWereUsed(t *testing.T) {
 func TestASummaryOfBeforeGoesBeforeAllOthers(t *testing.T) {
 	tr := New("id", "s", "/", "")
 	first := utter(tr, RoleUser, 10, 0, 0)
-	tr.Add(sessionfile.Compaction{Summary: "short", FirstKeptEntryID: first.ID()})
+	tr.AppendEntry(sessionfile.Compaction{Summary: "short", FirstKeptEntryID: first.ID()})
 	for range 4 {
 		utter(tr, RoleUser, 100, 0, 0)
 	}

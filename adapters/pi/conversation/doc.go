@@ -2,7 +2,7 @@
 // the path to the leaf is the context of its agent.
 //
 // A [Message] is one AgentMessage, encoded once. A [Tree] grows by messages and by other
-// entries ([Tree.Say], [Tree.Add]); it can be moved to another entry, forked, shown as an
+// entries ([Tree.AppendMessage], [Tree.AppendEntry]); it can be moved to another entry, forked, shown as an
 // [Outline] and cut for a compaction ([CutAt]). A tree belongs to one owner, who guards
 // it; its entries never change.
 //

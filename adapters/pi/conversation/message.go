@@ -23,8 +23,8 @@ type Message struct {
 	Usage core.Usage // of an assistant's message
 	// Tokens is about how many the message takes in a context; 0 where nobody has
 	// counted yet. words is how many bytes of text it says at least.
-	Tokens int64
-	Words  int
+	Tokens    int64
+	TextBytes int
 }
 
 // The roles of messages.
@@ -234,8 +234,8 @@ func BashMessage(command, output string, code int, cancelled, truncated, exclude
 	return m
 }
 
-// SaidBy adds to a message who said it.
-func SaidBy(m Message, from string) Message {
+// WithSender adds to a message who said it.
+func WithSender(m Message, from string) Message {
 	m.JSON = append(wire.AppendString(append(m.JSON[:len(m.JSON)-1], `,"from":`...), from), '}')
 	return m
 }
@@ -284,7 +284,7 @@ func (m Message) gist() string {
 // Count notes how many bytes of text a message takes in a context, and of those how many
 // it says.
 func (m *Message) Count(bytes, words int) {
-	m.Tokens, m.Words = int64((bytes+BytesPerToken-1)/BytesPerToken), words
+	m.Tokens, m.TextBytes = int64((bytes+BytesPerToken-1)/BytesPerToken), words
 }
 
 // estimate is about how many tokens a message takes in a context. It is what compaction

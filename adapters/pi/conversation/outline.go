@@ -35,9 +35,9 @@ type Outline struct {
 	Nodes []TreeNode `json:"nodes"`
 }
 
-// Frozen returns the tree as it stands, for a reader beside its owner: entries do not
+// Snapshot returns the tree as it stands, for a reader beside its owner: entries do not
 // change.
-func (t *Tree) Frozen() *Tree {
+func (t *Tree) Snapshot() *Tree {
 	frozen := *t
 	frozen.labels = maps.Clone(t.labels)
 	return &frozen
@@ -98,7 +98,7 @@ func (t *Tree) show(n *Node) TreeNode {
 
 // preview is a line that tells an entry from others.
 func preview(n *Node) string {
-	text := strings.Join(strings.Fields(Gist(n)), " ")
+	text := strings.Join(strings.Fields(Describe(n)), " ")
 	if text == "" {
 		if n.Type == sessionfile.TypeMessage {
 			return "[" + cmp.Or(n.Role, n.Type) + "]"
@@ -111,8 +111,8 @@ func preview(n *Node) string {
 	return text
 }
 
-// Gist is what an entry is about.
-func Gist(n *Node) string {
+// Describe is what an entry is about.
+func Describe(n *Node) string {
 	var b struct {
 		Provider      string `json:"provider"`
 		ModelID       string `json:"modelId"`
@@ -125,7 +125,7 @@ func Gist(n *Node) string {
 	}
 	switch n.Type {
 	case sessionfile.TypeMessage, sessionfile.TypeCustomMessage:
-		return n.Said().gist()
+		return n.ContextMessage().gist()
 	default:
 		if n.Body(&b) != nil {
 			return ""

@@ -25,8 +25,8 @@ type StoreOptions struct {
 	Log      *slog.Logger
 	// Count counts an event of the store by its name.
 	Count func(string)
-	// Later has a function run by a worker.
-	Later func(func(context.Context))
+	// Schedule has a function run by a worker.
+	Schedule func(func(context.Context))
 	// Trees calls use with the conversations that a file has, while nothing is added to
 	// them.
 	Trees func(f *File, use func([]*Tree))
@@ -149,8 +149,8 @@ func (f *File) Path() string {
 // Exists reports whether the file is there, or is made with the next entry.
 func (f *File) Exists() bool { return f.is(func() bool { return f.exists }) }
 
-// Made reports whether the file is on the disk.
-func (f *File) Made() bool { return f.is(func() bool { return f.made }) }
+// OnDisk reports whether the file is on the disk.
+func (f *File) OnDisk() bool { return f.is(func() bool { return f.made }) }
 
 // Broken reports whether the last attempt to write the file failed.
 func (f *File) Broken() bool { return f.is(func() bool { return f.broken }) }
@@ -164,8 +164,8 @@ func (f *File) is(what func() bool) bool {
 	return what()
 }
 
-// Keep has the file made even though nobody has answered yet.
-func (f *File) Keep() {
+// ForceCreate has the file made even though nobody has answered yet.
+func (f *File) ForceCreate() {
 	f.store.mu.Lock()
 	defer f.store.mu.Unlock()
 	f.exists = true
@@ -189,7 +189,7 @@ func (f *File) Append(n *Node) {
 }
 
 func (s *Store) writeLater(f *File) {
-	s.opts.Later(func(context.Context) { s.write(f) })
+	s.opts.Schedule(func(context.Context) { s.write(f) })
 }
 
 // write brings to the disk what the file is to hold. What cannot be written stays, and is
@@ -294,9 +294,9 @@ func linesOf(trees []*Tree) [][]byte {
 	return lines
 }
 
-// WriteRest brings to the disk what could not be written before: it is the last attempt.
+// FlushAll brings to the disk what could not be written before: it is the last attempt.
 // It waits for the disk.
-func (s *Store) WriteRest() {
+func (s *Store) FlushAll() {
 	for _, f := range s.filesThat(func(f *File) bool { return f.exists && len(f.lines) > 0 }) {
 		s.write(f)
 		s.mu.Lock()
@@ -324,9 +324,9 @@ func (s *Store) flushReleased() {
 	}
 }
 
-// Held is how many files sessions have or that are still to be written, and Busy how many
+// Counts is how many files sessions have or that are still to be written, and Busy how many
 // of them a worker will write.
-func (s *Store) Held() (held, busy int) {
+func (s *Store) Counts() (held, busy int) {
 	return len(s.filesThat(func(*File) bool { return true })), len(s.filesThat(func(f *File) bool { return f.busy }))
 }
 

@@ -48,21 +48,21 @@ type Node struct {
 	words  int   // bytes of text that it says, at least
 }
 
-// Said is what the entry adds to the context. It shares memory with the entry, where
+// ContextMessage is what the entry adds to the context. It shares memory with the entry, where
 // that is a message.
-func (n *Node) Said() Message {
+func (n *Node) ContextMessage() Message {
 	raw := n.Message()
 	if n.Role == "" || raw == nil {
 		return MessageOf(n.Entry)
 	}
-	return Message{Role: n.Role, JSON: raw, Calls: n.calls, Usage: n.usage, Tokens: n.tokens, Words: n.words}
+	return Message{Role: n.Role, JSON: raw, Calls: n.calls, Usage: n.usage, Tokens: n.tokens, TextBytes: n.words}
 }
 
 // Messages are what entries add to the context.
 func Messages(nodes []*Node) []Message {
 	all := make([]Message, len(nodes))
 	for i, n := range nodes {
-		all[i] = n.Said()
+		all[i] = n.ContextMessage()
 	}
 	return all
 }
@@ -110,7 +110,7 @@ func (t *Tree) append(e sessionfile.Entry, parent *Node, said Message) *Node {
 	if len(t.spare) == cap(t.spare) {
 		t.spare = make([]Node, 0, min(mostRoom, len(t.Nodes)+2))
 	}
-	t.spare = append(t.spare, Node{e, parent, said.Role, said.Calls, said.Usage, estimate(said), said.Words})
+	t.spare = append(t.spare, Node{e, parent, said.Role, said.Calls, said.Usage, estimate(said), said.TextBytes})
 	n := &t.spare[len(t.spare)-1]
 	t.Nodes = append(t.Nodes, n)
 	t.Leaf = n
@@ -153,8 +153,8 @@ func (t *Tree) Find(id string) *Node {
 	return nil
 }
 
-// Add adds an entry behind the leaf.
-func (t *Tree) Add(b sessionfile.Body) *Node {
+// AppendEntry adds an entry behind the leaf.
+func (t *Tree) AppendEntry(b sessionfile.Body) *Node {
 	id := t.freshID()
 	e := sessionfile.New(&t.page, string(id[:]), t.last(), time.Now(), b)
 	n := t.append(e, t.Leaf, MessageOf(e))
@@ -180,8 +180,8 @@ func (t *Tree) take(n *Node) {
 	}
 }
 
-// Say adds a message behind the leaf.
-func (t *Tree) Say(m Message) *Node {
+// AppendMessage adds a message behind the leaf.
+func (t *Tree) AppendMessage(m Message) *Node {
 	id := t.freshID()
 	n := t.append(sessionfile.NewMessage(&t.page, string(id[:]), t.last(), time.Now(), m.JSON), t.Leaf, m)
 	t.take(n)
@@ -311,9 +311,9 @@ func (t *Tree) Agent() (provider string, id core.AgentID) {
 	return provider, id
 }
 
-// Fills reports whether the context takes so many tokens: by what the agent said, else
+// ReachesTokens reports whether the context takes so many tokens: by what the agent said, else
 // by what it takes about.
-func (t *Tree) Fills(limit int64) bool { return t.size.reaches(limit) }
+func (t *Tree) ReachesTokens(limit int64) bool { return t.size.reaches(limit) }
 
 // contextSize is what is known of how much the context of a tree takes, in tokens.
 type contextSize struct {

@@ -19,25 +19,25 @@ func userSays(text string) Message { return UserMessage(text, nil, testTime.Unix
 func spokenIn(context []*Node) string {
 	var all []string
 	for _, n := range context {
-		all = append(all, n.Said().Spoken())
+		all = append(all, n.ContextMessage().PlainText())
 	}
 	return strings.Join(all, " | ")
 }
 
 func TestTheContextIsThePathToTheLeaf(t *testing.T) {
 	tree := New("id", "s", "/", "")
-	a := tree.Say(userSays("a"))
-	tree.Say(userSays("b"))
+	a := tree.AppendMessage(userSays("a"))
+	tree.AppendMessage(userSays("b"))
 	tree.Move(a)
-	tree.Add(sessionfile.BranchSummary{FromID: "x", Summary: "there was b"})
-	tree.Add(sessionfile.Custom{CustomType: "mine"})
-	tree.Add(sessionfile.CustomMessage{CustomType: "mine", Content: json.RawMessage(`"hello"`), Display: true})
-	tree.Say(userSays("c"))
+	tree.AppendEntry(sessionfile.BranchSummary{FromID: "x", Summary: "there was b"})
+	tree.AppendEntry(sessionfile.Custom{CustomType: "mine"})
+	tree.AppendEntry(sessionfile.CustomMessage{CustomType: "mine", Content: json.RawMessage(`"hello"`), Display: true})
+	tree.AppendMessage(userSays("c"))
 	want := "a | What was said on another branch, in short:\n\nthere was b | hello | c"
 	if got := spokenIn(tree.Context); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := string(tree.Context[2].Said().JSON); got != `{"role":"custom","customType":"mine","content":"hello","display":true,"timestamp":`+got[len(got)-14:] {
+	if got := string(tree.Context[2].ContextMessage().JSON); got != `{"role":"custom","customType":"mine","content":"hello","display":true,"timestamp":`+got[len(got)-14:] {
 		t.Errorf("a message of an extension: got %s", got)
 	}
 	tree.Move(nil)
@@ -48,20 +48,20 @@ func TestTheContextIsThePathToTheLeaf(t *testing.T) {
 
 func TestACompactionStandsForWhatCameBeforeWhatItKeeps(t *testing.T) {
 	tree := New("id", "s", "/", "")
-	tree.Say(userSays("a"))
-	b := tree.Say(userSays("b"))
-	tree.Say(userSays("c"))
-	tree.Add(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: b.ID(), TokensBefore: 9})
-	d := tree.Say(userSays("d"))
+	tree.AppendMessage(userSays("a"))
+	b := tree.AppendMessage(userSays("b"))
+	tree.AppendMessage(userSays("c"))
+	tree.AppendEntry(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: b.ID(), TokensBefore: 9})
+	d := tree.AppendMessage(userSays("d"))
 	summary := "What was said before, in short:\n\n"
 	if got, want := spokenIn(tree.Context), summary+"s | b | c | d"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	tree.Add(sessionfile.Compaction{Summary: "t", FirstKeptEntryID: d.ID(), TokensBefore: 9})
+	tree.AppendEntry(sessionfile.Compaction{Summary: "t", FirstKeptEntryID: d.ID(), TokensBefore: 9})
 	if got, want := spokenIn(tree.Context), summary+"t | d"; got != want {
 		t.Errorf("compacted again: got %q, want %q", got, want)
 	}
-	tree.Add(sessionfile.Compaction{Summary: "u", FirstKeptEntryID: "unknown"})
+	tree.AppendEntry(sessionfile.Compaction{Summary: "u", FirstKeptEntryID: "unknown"})
 	if got, want := spokenIn(tree.Context), summary+"u"; got != want {
 		t.Errorf("keeping nothing: got %q, want %q", got, want)
 	}
@@ -84,21 +84,21 @@ func TestATreeIsTheSameOnceItWasReadAgain(t *testing.T) {
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0, 1:
 				text := rapid.StringN(0, 10, 20).Draw(t, "text")
-				tree.Say(userSays(strings.Repeat(text, rapid.SampledFrom([]int{1, 200}).Draw(t, "times"))))
+				tree.AppendMessage(userSays(strings.Repeat(text, rapid.SampledFrom([]int{1, 200}).Draw(t, "times"))))
 			case 2:
 				if n := one(); n != nil {
-					tree.Add(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: n.ID()})
+					tree.AppendEntry(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: n.ID()})
 				}
 			case 3:
 				tree.Move(one())
-				tree.Say(userSays("moved")) // a leaf that is not the last entry is not on the disk
+				tree.AppendMessage(userSays("moved")) // a leaf that is not the last entry is not on the disk
 			case 4:
-				tree.Add(sessionfile.Info{Name: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "name")})
+				tree.AppendEntry(sessionfile.Info{Name: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "name")})
 			case 5:
-				tree.Add(sessionfile.ThinkingLevelChange{ThinkingLevel: "high"})
+				tree.AppendEntry(sessionfile.ThinkingLevelChange{ThinkingLevel: "high"})
 			case 6:
 				if n := one(); n != nil {
-					tree.Add(sessionfile.Label{TargetID: n.ID(), Label: rapid.SampledFrom([]string{"", "l"}).Draw(t, "label")})
+					tree.AppendEntry(sessionfile.Label{TargetID: n.ID(), Label: rapid.SampledFrom([]string{"", "l"}).Draw(t, "label")})
 				}
 			}
 		}
@@ -121,15 +121,15 @@ func TestAnEntryOfAReadTreeHasAnIDOfItsOwnAndIsFound(t *testing.T) {
 	file := New("id", "s", "/", "")
 	file.number = 1<<32 - 3
 	for range 4 {
-		file.Say(userSays("read")) // up to 00000001
+		file.AppendMessage(userSays("read")) // up to 00000001
 	}
 	tree := New("id", "s", "/", "")
 	for _, n := range file.Nodes {
-		tree.load(n.Entry, n.Said())
+		tree.load(n.Entry, n.ContextMessage())
 	}
 	tree.number = file.number - 4
 	for range 4 {
-		tree.Say(userSays("said"))
+		tree.AppendMessage(userSays("said"))
 	}
 	var ids []string
 	for i, n := range tree.Nodes {
@@ -172,19 +172,19 @@ func TestTheLatestTurnsThatFitAreTold(t *testing.T) {
 func TestATreeThatIsTooLargeIsNotTold(t *testing.T) {
 	tree := New("id", "s", "/", "")
 	for range treeDepth {
-		tree.Say(userSays("x"))
+		tree.AppendMessage(userSays("x"))
 	}
 	if _, err := tree.Outline(); err != nil {
 		t.Errorf("a tree as deep as it may be: got %v", err)
 	}
-	tree.Say(userSays("x"))
+	tree.AppendMessage(userSays("x"))
 	if _, err := tree.Outline(); err == nil || err.Error() != "Failed to serialize session tree: it is more than 1000 entries deep" {
 		t.Errorf("got %v, want that it is too deep", err)
 	}
 	wide := New("id", "s", "/", "")
 	for range treeNodes + 1 {
 		wide.Move(nil)
-		wide.Add(sessionfile.Info{Name: "x"})
+		wide.AppendEntry(sessionfile.Info{Name: "x"})
 	}
 	if _, err := wide.Outline(); err == nil || err.Error() != "Failed to serialize session tree: it has 10001 entries (max 10000)" {
 		t.Errorf("got %v, want that it has too many entries", err)
@@ -218,9 +218,9 @@ func TestAnEntryIsShownByWhatItIsAbout(t *testing.T) {
 	} {
 		var n *Node
 		if m, ok := c.body.(Message); ok {
-			n = tree.Say(m)
+			n = tree.AppendMessage(m)
 		} else {
-			n = tree.Add(c.body.(sessionfile.Body))
+			n = tree.AppendEntry(c.body.(sessionfile.Body))
 		}
 		if got := preview(n); got != c.want {
 			t.Errorf("%+v: got %q, want %q", c.body, got, c.want)

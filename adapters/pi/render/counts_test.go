@@ -37,11 +37,11 @@ func TestAMessageIsCountedWhenItIsMadeAsItIsWhenItIsRead(t *testing.T) {
 			if m.Tokens > 0 && m.Tokens != read.Tokens {
 				rt.Errorf("got %d tokens counted when it was made and %d when it was read: %s", m.Tokens, read.Tokens, m.JSON)
 			}
-			if m.Words > len(read.Text()) {
-				rt.Errorf("got %d bytes of text counted, want %d at most: %s", m.Words, len(read.Text()), m.JSON)
+			if m.TextBytes > len(read.Text()) {
+				rt.Errorf("got %d bytes of text counted, want %d at most: %s", m.TextBytes, len(read.Text()), m.JSON)
 			}
-			if read.Words != len(read.Text()) {
-				rt.Errorf("got %d bytes of text read, want %d: %s", read.Words, len(read.Text()), m.JSON)
+			if read.TextBytes != len(read.Text()) {
+				rt.Errorf("got %d bytes of text read, want %d: %s", read.TextBytes, len(read.Text()), m.JSON)
 			}
 		}
 	})

@@ -64,13 +64,13 @@ func partsOfPath(nodes []*conversation.Node) []part {
 	for _, n := range nodes {
 		switch {
 		case n.Role == conversation.RoleCompaction || n.Role == conversation.RoleBranchSummary:
-			all = append(all, part{Kind: "note", Title: "summary", Text: n.Said().Spoken(), Folded: true})
+			all = append(all, part{Kind: "note", Title: "summary", Text: n.ContextMessage().PlainText(), Folded: true})
 		case n.Role != "":
-			all = append(all, partsOf(n.Said())...)
+			all = append(all, partsOf(n.ContextMessage())...)
 		case n.Type == sessionfile.TypeModel:
-			all = append(all, part{Kind: "note", Text: "model: " + conversation.Gist(n)})
+			all = append(all, part{Kind: "note", Text: "model: " + conversation.Describe(n)})
 		case n.Type == sessionfile.TypeThinking:
-			all = append(all, part{Kind: "note", Text: "thinking: " + conversation.Gist(n)})
+			all = append(all, part{Kind: "note", Text: "thinking: " + conversation.Describe(n)})
 		}
 	}
 	return all
