@@ -47,7 +47,7 @@ func threadOf(c *caller, session string) core.ThreadID {
 
 func textOf(c *caller, line, name string) string {
 	c.t.Helper()
-	r, _ := command.ObjectOf(c.ok(line).Data)
+	r, _ := command.Decode(c.ok(line).Data, 1<<20)
 	text, _ := r.Text(name)
 	return text
 }

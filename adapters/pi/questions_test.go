@@ -65,7 +65,7 @@ func TestWhatIsTypedIsReadAsTheOptionsThatItNames(t *testing.T) {
 		{several, `{"method":"input","value":" , "}`, question.Answer{Dismissed: true}},
 		{several, `{"method":"interview","responses":{}}`, question.Answer{Dismissed: true}},
 	} {
-		r, _ := command.ObjectOf([]byte(tt.answer))
+		r, _ := command.Decode([]byte(tt.answer), 1<<20)
 		if diff := cmp.Diff(tt.want, replyOf(tt.q, r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.answer, diff)
 		}

@@ -61,7 +61,7 @@ func (x *request) do() command.Outcome {
 	if problem := x.checkVersion(ss); problem != "" {
 		return command.Failed(problem)
 	}
-	if !x.client.Attached && s.opts.DropTasks && x.Spec.Class == command.Long {
+	if !x.client.Attached && s.opts.DropTasks && x.Spec.Limit == command.Long {
 		return command.Failed("the client left")
 	}
 	if x.Spec.Session {

@@ -33,7 +33,7 @@ func TestNoCommandReachesTheSessionOfAnotherPrincipal(t *testing.T) {
 	task := <-w.tasks
 	a.say(task, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
 	f := ann.until(`"extension_ui_request"`)
-	event, _ := command.ObjectOf(f.Event)
+	event, _ := command.Decode(f.Event, 1<<20)
 	asked, _ := event.Text("requestId")
 	file := textOf(ann, `{"type":"get_state","sessionId":"s"}`, "sessionFile")
 	if asked == "" || file == "" {

@@ -87,10 +87,13 @@ func (c Command) Has(name string) bool {
 	return ok
 }
 
-// whole returns a field that is an integer, in any notation.
-func (c Command) whole(name string) (int64, bool) {
+// whole returns a field that is an integer.
+func (c Command) whole(name string) (int64, bool) { return whole(c.Fields.value(name)) }
+
+// whole returns an integer, in any notation.
+func whole(v strictjson.Value) (int64, bool) {
 	var f float64
-	if v := c.Fields.value(name); v.Kind() != strictjson.Number || v.Decode(&f) != nil {
+	if v.Kind() != strictjson.Number || v.Decode(&f) != nil {
 		return 0, false
 	}
 	const exact = 1 << 53
@@ -111,9 +114,6 @@ func (c Command) List(name string) ([]strictjson.Value, bool) {
 func (c Command) Object(name string) (Command, bool) {
 	return objectOf(c.Fields.value(name))
 }
-
-// ObjectOf returns an object as a command, so that its members can be read alike.
-func ObjectOf(raw json.RawMessage) (Command, bool) { return objectOf(strictjson.ParseValid(raw)) }
 
 func objectOf(v strictjson.Value) (Command, bool) {
 	return Command{Fields: membersOf(v)}, v.Kind() == strictjson.Object

@@ -5,10 +5,10 @@ import "time"
 // timeout returns how long a command may take from its admission; zero sets no
 // limit.
 func (e *Engine) timeout(c Command) time.Duration {
-	switch c.Spec.Class {
+	switch c.Spec.Limit {
 	case Long:
 		return e.opts.PromptTimeout
-	case endless:
+	case unlimited:
 		return 0
 	default:
 		return e.opts.CommandTimeout

@@ -1,127 +1,130 @@
 package command
 
-import "slices"
+import (
+	"slices"
+)
 
 // spec is what the server knows of a type of command.
 type spec struct {
-	// Session says that it is for a session, which it must name (section 17.2).
+	// Session says that the command is for a session, which it must name (section 17.2).
 	Session bool
-	// Control says that it does not wait in its lane: it overtakes what runs there
-	// (a stated exception to section 7.3).
+	// Control says that the command does not wait in its lane: it overtakes what runs
+	// there (a stated exception to section 7.3).
 	Control bool
-	// Mutates says that its success raises the version of the session (section 10).
+	// Mutates says that success raises the version of the session (section 10).
 	Mutates bool
-	// Volatile says that its success speaks of what the process had in memory, or only looked:
-	// after a restart it is done again and not replayed. Other successes say what was done,
-	// which the end of the process does not undo.
+	// Volatile says that success describes the memory of the process, or changes only
+	// that: after a restart the command is executed again instead of replayed.
 	Volatile bool
-	// opens says that it decides which conversation its session has.
+	// opens says that the command decides which conversation its session has.
 	opens bool
-	// fields are those of its own, keys all that it can have.
+	Limit timeLimit
+	// fields are those of the envelope and those of the type.
 	fields []field
-	keys   []string
-	Class  class
 }
+
+// timeLimit says how long a type of command may take (facts, section 3.3). The zero value
+// is short: for commands that only read or stop something.
+type timeLimit uint8
+
+// The other limits.
+const (
+	_ timeLimit = iota
+	// Long is for work of agents and programs, which is aborted at its deadline.
+	Long
+	// unlimited is for commands that must not be left half done.
+	unlimited
+)
 
 // Table has every type of command that the specification and its reference know.
 var Table = func() map[string]*spec {
 	all := commands()
-	for kind, c := range all {
-		c.Class, c.keys = classes[kind], slices.Clone(envelopeKeys)
-		for _, f := range c.fields {
-			c.keys = append(c.keys, f.name)
-		}
+	for _, kind := range []string{
+		"get_state", "get_messages", "get_available_models", "get_commands", "get_skills", "get_tools", "list_session_files",
+		"get_session_stats", "get_fork_messages", "get_tree", "get_last_assistant_text", "get_context_usage",
+	} {
+		all[kind] = &spec{Session: true, Control: true, Volatile: true}
+	}
+	for _, c := range all {
+		c.fields = slices.Concat(envelope, c.fields)
 	}
 	return all
 }()
 
 func commands() map[string]*spec {
-	images := field{name: "images", keys: []string{"type", "data", "mimeType"}}
-	said := []field{requiredUpTo("message", MaxMessage), images}
-	read := func() *spec {
-		return &spec{Session: true, Control: true, Volatile: true}
+	message := []field{
+		key("message", first(required, upTo(MaxMessage))),
+		{name: "images", members: []field{key("type"), key("data"), key("mimeType")}},
+	}
+	file := key("sessionPath", sessionPath)
+	optionalID := key("sessionId", notBlank)
+	target := key("sessionId", sessionID)
+	setting := func(fields ...field) *spec {
+		return &spec{Session: true, Mutates: true, Volatile: true, Limit: unlimited, fields: fields}
 	}
 	return map[string]*spec{
 		"list_sessions":        {Control: true, Volatile: true},
-		"create_session":       {Volatile: true, opens: true, fields: []field{optionalID("sessionId", 0), optional("cwd"), optional("agent"), {name: "thread", check: checkThread}}},
-		"delete_session":       {Control: true, Volatile: true, fields: []field{target}},
-		"switch_session":       {Control: true, Volatile: true, opens: true, fields: []field{target}},
 		"list_stored_sessions": {Control: true, Volatile: true},
-		"load_session":         {Volatile: true, opens: true, fields: []field{sessionPath, optionalID("sessionId", 0)}},
 		"get_metrics":          {Control: true, Volatile: true},
 		"health_check":         {Control: true, Volatile: true},
 		"get_startup_recovery": {Control: true, Volatile: true},
 		"get_command_history": {Control: true, Volatile: true, fields: []field{
-			optionalID("sessionIdFilter", 0), optionalID("commandId", MaxID),
-			timestamp("fromTimestamp"), {name: "toTimestamp", check: checkSpan}, {name: "limit", check: checkLimit},
+			key("sessionIdFilter", notBlank),
+			key("commandId", notBlank, upTo(MaxID)),
+			key("fromTimestamp", timestamp),
+			{name: "toTimestamp", rules: []rule{timestamp}, check: checkTimes},
+			key("limit", optional(historyCount)),
 		}},
 
-		"get_state":               read(),
-		"get_messages":            read(),
-		"get_available_models":    read(),
-		"get_commands":            read(),
-		"get_skills":              read(),
-		"get_tools":               read(),
-		"list_session_files":      read(),
-		"get_session_stats":       read(),
-		"get_fork_messages":       read(),
-		"get_tree":                read(),
-		"get_last_assistant_text": read(),
-		"get_context_usage":       read(),
+		"create_session": {Volatile: true, opens: true, Limit: unlimited, fields: []field{
+			optionalID, key("cwd", optionalString), key("agent", optionalString), key("thread", threadID),
+		}},
+		"load_session":   {Volatile: true, opens: true, Limit: unlimited, fields: []field{file, optionalID}},
+		"switch_session": {Control: true, Volatile: true, opens: true, fields: []field{target}},
+		"delete_session": {Control: true, Volatile: true, Limit: unlimited, fields: []field{target}},
 
-		"prompt":               {Session: true, Mutates: true, fields: append(said, field{name: "streamingBehavior"})},
-		"steer":                {Session: true, Control: true, Mutates: true, fields: said},
-		"follow_up":            {Session: true, Control: true, Mutates: true, fields: said},
-		"abort":                {Session: true, Control: true, Mutates: true},
-		"set_model":            {Session: true, Mutates: true, Volatile: true, fields: []field{required("provider"), required("modelId")}},
-		"cycle_model":          {Session: true, Mutates: true, Volatile: true, fields: []field{direction}},
-		"set_thinking_level":   {Session: true, Mutates: true, Volatile: true, fields: []field{level}},
-		"cycle_thinking_level": {Session: true, Mutates: true, Volatile: true},
-		"set_session_name":     {Session: true, Mutates: true, Volatile: true, fields: []field{{name: "name", check: checkName}}},
+		"prompt":           {Session: true, Mutates: true, Limit: Long, fields: append(message, key("streamingBehavior"))},
+		"steer":            {Session: true, Control: true, Mutates: true, Limit: Long, fields: message},
+		"follow_up":        {Session: true, Control: true, Mutates: true, Limit: Long, fields: message},
+		"compact":          {Session: true, Mutates: true, Limit: Long, fields: []field{key("customInstructions", optionalString)}},
+		"abort":            {Session: true, Control: true, Mutates: true},
+		"abort_compaction": {Session: true, Control: true, Mutates: true},
+		"abort_retry":      {Session: true, Control: true, Mutates: true},
+		"abort_bash":       {Session: true, Control: true, Mutates: true},
+		"bash": {Session: true, Mutates: true, Limit: Long, fields: []field{
+			key("command", first(required, upTo(maxBash))), key("excludeFromContext"),
+		}},
 
-		"compact":               {Session: true, Mutates: true, fields: []field{optional("customInstructions")}},
-		"abort_compaction":      {Session: true, Control: true, Mutates: true},
-		"set_auto_compaction":   {Session: true, Mutates: true, Volatile: true, fields: []field{requiredBoolean("enabled")}},
-		"set_auto_retry":        {Session: true, Mutates: true, Volatile: true, fields: []field{requiredBoolean("enabled")}},
-		"abort_retry":           {Session: true, Control: true, Mutates: true},
-		"bash":                  {Session: true, Mutates: true, fields: []field{requiredUpTo("command", maxBash), {name: "excludeFromContext"}}},
-		"abort_bash":            {Session: true, Control: true, Mutates: true},
-		"export_html":           {Session: true, Mutates: true, fields: []field{optional("outputPath")}},
-		"new_session":           {Session: true, Mutates: true, opens: true, fields: []field{{name: "parentSession"}}},
-		"switch_session_file":   {Session: true, Mutates: true, opens: true, fields: []field{sessionPath}},
-		"fork":                  {Session: true, Mutates: true, opens: true, fields: []field{required("entryId")}},
-		"navigate_tree":         {Session: true, Mutates: true, Volatile: true, fields: []field{required("targetId"), treeOptions}},
-		"extension_ui_response": {Session: true, Control: true, fields: []field{{name: "requestId", check: checkRequestID}, uiResponse}},
+		"new_session":         {Session: true, Mutates: true, Limit: Long, opens: true, fields: []field{key("parentSession")}},
+		"switch_session_file": {Session: true, Mutates: true, Limit: Long, opens: true, fields: []field{file}},
+		"fork":                {Session: true, Mutates: true, Limit: Long, opens: true, fields: []field{key("entryId", required)}},
+
+		"set_model": setting(key("provider", required), key("modelId", required)),
+		"cycle_model": setting(
+			key("direction", optional(oneOf("Must be 'forward' or 'backward'", "forward", "backward"))),
+		),
+		"set_thinking_level": setting(
+			key("level", oneOf("Must be one of: none, low, medium, high, xhigh", "none", "low", "medium", "high", "xhigh")),
+		),
+		"cycle_thinking_level": setting(),
+		"set_session_name":     setting(key("name", first(required, upTo(maxName)), noControls)),
+		"set_auto_compaction":  setting(key("enabled", requiredBoolean)),
+		"set_auto_retry":       setting(key("enabled", requiredBoolean)),
+		"navigate_tree": setting(key("targetId", required), field{
+			name: "options", rules: []rule{optionalObject}, members: []field{
+				key("summarize", optionalBoolean), key("replaceInstructions", optionalBoolean),
+				key("customInstructions", optionalString), key("label", optionalString),
+			},
+		}),
+
+		"export_html": {Session: true, Mutates: true, Limit: unlimited, fields: []field{key("outputPath", optionalString)}},
+		"extension_ui_response": {Session: true, Control: true, fields: []field{
+			key("requestId", first(required, upTo(MaxID)), requestID),
+			{name: "response", rules: []rule{requiredObject}, members: []field{
+				key("method", oneOf("Must be one of: select, confirm, input, editor, interview, cancelled",
+					"select", "confirm", "input", "editor", "interview", "cancelled")),
+				key("value"), key("confirmed"), key("responses"),
+			}},
+		}},
 	}
-}
-
-var (
-	target      = field{name: "sessionId", check: checkTarget}
-	sessionPath = field{name: "sessionPath", check: checkPath}
-	direction   = oneOf("direction", "Must be 'forward' or 'backward'", false, "forward", "backward")
-	level       = oneOf("level", "Must be one of: none, low, medium, high, xhigh", true, "none", "low", "medium", "high", "xhigh")
-	treeOptions = field{name: "options", check: checkTree, keys: []string{"summarize", "replaceInstructions", "customInstructions", "label"}}
-	uiResponse  = field{name: "response", check: checkAnswer, keys: []string{"method", "value", "confirmed", "responses"}}
-)
-
-// class says how long a type of command may take (facts, section 3.3). The zero
-// class is short: what only looks, and what stops something.
-type class uint8
-
-// The other classes.
-const (
-	_ class = iota
-	// Long is for what agents and programs do. It is aborted when its time is over.
-	Long
-	// endless is for what must not be left half done.
-	endless
-)
-
-var classes = map[string]class{
-	"prompt": Long, "steer": Long, "follow_up": Long, "compact": Long, "bash": Long,
-	"new_session": Long, "switch_session_file": Long, "fork": Long,
-	"create_session": endless, "delete_session": endless, "load_session": endless,
-	"set_model": endless, "cycle_model": endless, "set_thinking_level": endless, "cycle_thinking_level": endless,
-	"set_auto_compaction": endless, "set_auto_retry": endless, "set_session_name": endless,
-	"export_html": endless, "navigate_tree": endless,
 }
