@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Submit takes a command from a client: admission decides whether it counts at all
-// (section 7.1), execution is up to its lane. What is refused here has a response
-// and no lifecycle event. x is the memory of the command's execution. Submit takes a turn.
+// Submit takes a command from a client and refuses, replays or admits it (section 7.1). A
+// command that is refused has a response and no lifecycle event. Submit fills in x, which
+// is the command's execution from then on. It takes a turn.
 func (e *Engine) Submit(c *Client, cmd Command, x *Execution) {
-	problem := validate(cmd) // which can take a while, and needs no turn
+	problem := validate(cmd) // can take a while, and needs no turn
 	now := time.Now()
 	if problem == "" {
-		e.fill(x, c, cmd, now)
+		e.prepare(x, c, cmd, now)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	refuse := func(text string) { c.Sink.Send(appendResponse(nil, cmd, response{err: text})) }
 	if c.Pending >= e.opts.MaxPending {
-		e.Reject(beyondPending)
+		e.Reject(overPending)
 		refuse(fmt.Sprintf("Too many pending commands for this %s (max %d)", c.Carrier, e.opts.MaxPending))
 		return
 	}
@@ -34,64 +34,64 @@ func (e *Engine) Submit(c *Client, cmd Command, x *Execution) {
 		refuse(problem)
 		return
 	}
-	before, conflict := e.memory.find(x.known, now)
+	before, conflict := e.replay.find(x.tracked, now)
 	switch {
 	case conflict != "":
 		refuse(conflict)
 		return
-	case before != nil && e.outdated(before):
+	case before != nil && e.stale(before):
 		x.redo(before.response)
 	case before != nil:
-		if text := e.repeat(x, before); text != "" {
+		if text := e.replayTo(x, before); text != "" {
 			refuse(text)
 		}
 		return
 	}
-	if text := e.overLimit(c.Namespace, cmd); text != "" { // it is known to be new here
+	if text := e.overLimit(c.Namespace, cmd); text != "" {
 		refuse(text)
 		return
 	}
 	e.admit(x)
 }
 
-// fill makes x a command that may be admitted. It needs no turn.
-func (e *Engine) fill(x *Execution, c *Client, cmd Command, now time.Time) {
+// prepare fills in x for a valid command. It needs no turn.
+func (e *Engine) prepare(x *Execution, c *Client, cmd Command, now time.Time) {
 	name := cmd.id
 	if name == "" {
-		name = AnonymousPrefix + strconv.FormatInt(e.begun, 10) + ":" + strconv.FormatUint(e.unnamed.Add(1), 10)
+		name = AnonymousPrefix + strconv.FormatInt(e.startedAt, 10) + ":" + strconv.FormatUint(e.anonymous.Add(1), 10)
 	}
 	key, _ := cmd.Text("idempotencyKey")
 	x.Command, x.client, x.admitted, x.engine = cmd, c, now, e
-	k := &known{
-		about: about{name: name, explicit: cmd.id != "", kind: cmd.Kind, key: key, session: cmd.Session, scope: c.Scope, lane: cmd.lane(), print: fingerprintOf(cmd)},
-		x:     x,
+	k := &tracked{
+		commandInfo: commandInfo{name: name, explicit: cmd.id != "", kind: cmd.Kind, key: key, session: cmd.Session, scope: c.Scope, lane: cmd.lane(), fingerprint: fingerprintOf(cmd)},
+		x:           x,
 	}
-	k.names = namesOf(k.few[:0], c.Namespace, cmd.id, key)
+	k.ids = appendIDs(k.idBuf[:0], c.Namespace, cmd.id, key)
 	k.identity = appendIdentity(nil, cmd, name)
 	if key != "" {
-		k.keyed = keyName{c.Scope, k.lane, key}
+		k.keyed = scopedKey{c.Scope, k.lane, key}
 	}
-	x.known = k
+	x.tracked = k
 	if items, ok := cmd.List("dependsOn"); ok {
-		x.depends = texts(items)
+		x.dependsOn = texts(items)
 	}
 }
 
-// admit lets a new command count: from here on it is finished exactly once.
+// admit admits a new command, which from here on finishes exactly once.
 func (e *Engine) admit(x *Execution) {
 	e.admissions++
-	x.known.number = e.admissions
-	named := e.find(x)
+	x.tracked.number = e.admissions
+	named := e.findSession(x)
 	if !x.CreatesSession() {
-		x.meant = named
+		x.target = named
 	}
 	e.host.Admitted(x, named)
 	x.client.Pending++
 	e.inFlight[x] = struct{}{}
 	e.inFlightBytes += x.size
-	e.memory.add(x.known)
+	e.replay.add(x.tracked)
 	x.recordAccepted()
-	e.journal.note(x.known, PhaseAccepted, x.admitted, nil)
+	e.journal.note(x.tracked, PhaseAccepted, x.admitted, nil)
 	e.host.Announce(x, x.lifecycle("accepted", nil))
 	if x.overtakes() {
 		x.execute()
@@ -99,18 +99,18 @@ func (e *Engine) admit(x *Execution) {
 		x.enqueue()
 	}
 	if !x.settled {
-		x.setClock()
+		x.startTimer()
 	}
 }
 
-// find returns the session that a command is for, or nil. Where that was deleted by
-// one that was admitted later, it is none that was made under the name since.
-func (e *Engine) find(x *Execution) Session {
-	if m := x.meant; m != nil {
+// findSession returns the session that a command is for, or nil. After a delete_session
+// that was admitted later, it does not return a new session of that name.
+func (e *Engine) findSession(x *Execution) Session {
+	if m := x.target; m != nil {
 		switch until, gone := m.Deleted(); {
 		case !gone:
-			return m // which has its name as long as it lives
-		case x.known.number < until:
+			return m
+		case x.tracked.number < until:
 			return nil
 		}
 	}

@@ -38,7 +38,7 @@ func TestCircuitsAreForgottenBeyondTheirBound(t *testing.T) {
 	for i := range maxCircuits + 10 {
 		cs.circuitOf(core.AgentID(strings.Repeat("a", i+1)))
 	}
-	if got := cs.of.Len(); got != maxCircuits {
+	if got := cs.circuits.Len(); got != maxCircuits {
 		t.Errorf("circuits: got %d, want %d", got, maxCircuits)
 	}
 }

@@ -17,11 +17,11 @@ const maxCircuits = 1000
 // each provider of models; here the provider is a dialect, in which one broken agent
 // must not stop the others, so that each agent has its own. They are safe for concurrent use.
 type AgentCircuits struct {
-	how Breaker
+	settings Breaker
 
-	mu    sync.Mutex
-	of    *lru.Cache[core.AgentID, *Circuit]
-	calls map[core.TaskID]*AgentCall
+	mu       sync.Mutex
+	circuits *lru.Cache[core.AgentID, *Circuit]
+	calls    map[core.TaskID]*AgentCall
 }
 
 // AgentCall is one attempt at a task.
@@ -29,22 +29,22 @@ type AgentCall struct {
 	agent core.AgentID
 	// has says that the agent has the task: before that it is to blame for nothing,
 	// since it may be busy with others for good reason.
-	has bool
+	assigned bool
 	Call
 }
 
 // NewAgentCircuits makes the circuits of agents.
 func NewAgentCircuits(b Breaker) *AgentCircuits {
-	return &AgentCircuits{how: b, of: lru.New(lru.Options[core.AgentID, *Circuit]{Count: maxCircuits}), calls: map[core.TaskID]*AgentCall{}}
+	return &AgentCircuits{settings: b, circuits: lru.New(lru.Options[core.AgentID, *Circuit]{Count: maxCircuits}), calls: map[core.TaskID]*AgentCall{}}
 }
 
 // circuitOf returns the circuit of an agent, making it if need be. circuits.mu is held.
 func (cs *AgentCircuits) circuitOf(id core.AgentID) *Circuit {
-	c, ok := cs.of.Get(id)
+	c, ok := cs.circuits.Get(id)
 	if !ok {
-		c = NewCircuit(string(id), cs.how)
+		c = NewCircuit(string(id), cs.settings)
 	}
-	cs.of.Put(id, c)
+	cs.circuits.Put(id, c)
 	return c
 }
 
@@ -90,7 +90,7 @@ func (cs *AgentCircuits) Observe(task core.TaskID, e core.Event) {
 	switch b := e.Body.(type) {
 	case core.Assigned:
 		if k := cs.calls[task]; k != nil && k.agent == b.Agent {
-			k.has = true // it was let through when it was asked
+			k.assigned = true // it was let through when it was asked
 			return
 		}
 		cs.end(task, ErrInconclusive)
@@ -98,11 +98,11 @@ func (cs *AgentCircuits) Observe(task core.TaskID, e core.Event) {
 			cs.calls[task] = &AgentCall{b.Agent, true, k}
 		}
 	case core.Retrying:
-		cs.end(task, blame(b.Fault))
+		cs.end(task, verdict(b.Fault))
 	case core.Done:
 		cs.end(task, nil)
 	case core.Failed:
-		cs.end(task, blame(b.Fault))
+		cs.end(task, verdict(b.Fault))
 	case core.Cancelled:
 		cs.end(task, ErrInconclusive)
 	}
@@ -112,7 +112,7 @@ func (cs *AgentCircuits) Observe(task core.TaskID, e core.Event) {
 func (cs *AgentCircuits) end(task core.TaskID, err error) {
 	if k := cs.calls[task]; k != nil {
 		delete(cs.calls, task)
-		if !k.has {
+		if !k.assigned {
 			err = ErrInconclusive
 		}
 		k.End(err)
@@ -121,7 +121,7 @@ func (cs *AgentCircuits) end(task core.TaskID, err error) {
 
 // blame says whether the agent is to blame for a failure: not for what it was asked
 // that it cannot or may not do, and not for what it could not afford.
-func blame(f *core.Fault) error {
+func verdict(f *core.Fault) error {
 	if f == nil {
 		return ErrFailure
 	}
@@ -138,7 +138,7 @@ func (cs *AgentCircuits) Report() []CircuitReport {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	list := []CircuitReport{}
-	for _, c := range cs.of.All() {
+	for _, c := range cs.circuits.All() {
 		list = append(list, c.Report())
 	}
 	slices.SortFunc(list, func(a, b CircuitReport) int { return strings.Compare(a.ProviderName, b.ProviderName) })

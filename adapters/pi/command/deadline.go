@@ -2,8 +2,7 @@ package command
 
 import "time"
 
-// timeout returns how long a command may take from its admission; zero sets no
-// limit.
+// timeout returns how long a command may take from its admission; 0 is no limit.
 func (e *Engine) timeout(c Command) time.Duration {
 	switch c.Spec.Limit {
 	case Long:
@@ -15,45 +14,45 @@ func (e *Engine) timeout(c Command) time.Duration {
 	}
 }
 
-// setClock limits a command that goes on and that nobody else watches over. The time in
-// which it waited counts.
-func (x *Execution) setClock() {
+// startTimer limits the time of a command unless that is disabled. The time in which the
+// command waited counts.
+func (x *Execution) startTimer() {
 	e := x.engine
-	if x.guarded {
+	if x.noTimeout {
 		return
 	}
 	if limit := e.timeout(x.Command); limit > 0 {
-		x.clock = time.AfterFunc(time.Until(x.admitted.Add(limit)), func() { x.expire() })
+		x.timer = time.AfterFunc(time.Until(x.admitted.Add(limit)), func() { x.expire() })
 	}
 }
 
-// expire ends a command whose time is over, wherever it is (section 11). What it
-// does is aborted; its lane goes on once that has come to an end, so that no two
-// commands of a lane ever work at once.
+// expire ends a command whose time is over, wherever it is (section 11). Its handler is
+// aborted; the lane goes on once that has ended, so that no two commands of a lane ever
+// work at once.
 func (x *Execution) expire() {
 	e := x.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if x.settled || x.guarded {
+	if x.settled || x.noTimeout {
 		return
 	}
-	x.expired = true // which is its outcome, also when abort brings it to an end
+	x.expired = true // which decides the outcome, also when abort settles the command
 	if x.lane != nil {
 		x.lane.withdraw(x)
 	}
-	x.giveUpWaiting()
-	x.stopClocks()
+	x.stopWaiting()
+	x.stopTimers()
 	if x.working && x.abort != nil {
 		x.abort()
 	}
 	x.Settle(Outcome{})
 }
 
-// stopClocks stops what would ring for a command.
-func (x *Execution) stopClocks() {
-	for _, clock := range []*time.Timer{x.clock, x.waiting} {
-		if clock != nil {
-			clock.Stop()
+// stopTimers stops the timers of a command.
+func (x *Execution) stopTimers() {
+	for _, timer := range []*time.Timer{x.timer, x.dependencyTimer} {
+		if timer != nil {
+			timer.Stop()
 		}
 	}
 }

@@ -142,21 +142,21 @@ type Engine struct {
 	opts Options
 	host Host
 	// begun tells the synthetic ids of this server from those of earlier ones.
-	begun int64
+	startedAt int64
 
-	unnamed  atomic.Uint64            // commands without an id
-	rejected [rejections]atomic.Int64 // by reason
+	anonymous atomic.Uint64            // commands without an id
+	rejected  [rejections]atomic.Int64 // by reason
 
 	mu            sync.Mutex
 	lanes         map[Key]*lane
 	inFlight      map[*Execution]struct{} // admitted and not finished
 	inFlightBytes int                     // of their frames
 	duplicates    int                     // that wait for one of these
-	memory        memory
+	replay        replayCache
 	rates         rates
 	admissions    uint64
 	executed      int64 // commands that have their outcome
-	woken         []*Execution
+	wakeQueue     []*Execution
 	waking        bool
 	draining      bool          // no more commands are admitted
 	stopped       bool          // the hub has stopped
@@ -169,8 +169,8 @@ type Engine struct {
 func New(h Host, opts Options) *Engine {
 	opts = opts.withDefaults()
 	e := &Engine{
-		opts: opts, host: h, begun: time.Now().UnixMilli(), lanes: map[Key]*lane{}, inFlight: map[*Execution]struct{}{},
-		memory: newMemory(opts), rates: newRates(opts.Rates), idle: make(chan struct{}),
+		opts: opts, host: h, startedAt: time.Now().UnixMilli(), lanes: map[Key]*lane{}, inFlight: map[*Execution]struct{}{},
+		replay: newReplayCache(opts), rates: newRates(opts.Rates), idle: make(chan struct{}),
 	}
 	e.journal.start(e)
 	return e
@@ -223,7 +223,7 @@ func (e *Engine) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for x := range e.inFlight {
-		x.stopClocks()
+		x.stopTimers()
 	}
 }
 
@@ -267,7 +267,7 @@ func (e *Engine) answered(c *Client) {
 // forget lets go of the ids of a connection that has ended with all its commands.
 func (e *Engine) forget(c *Client) {
 	if !c.Attached && c.Pending == 0 && c.Namespace.Conn != 0 {
-		e.memory.leave(c.Namespace)
+		e.replay.forgetNamespace(c.Namespace)
 	}
 }
 
@@ -292,11 +292,11 @@ type Counts struct {
 func (e *Engine) Counts() Counts {
 	dependents := 0
 	for x := range e.inFlight {
-		dependents += len(x.known.dependents)
+		dependents += len(x.tracked.dependents)
 	}
 	return Counts{
-		Dependents: dependents, InFlight: len(e.inFlight), InFlightBytes: e.inFlightBytes, Namespaces: len(e.memory.spaces), Outcomes: e.memory.order.Len(), OutcomeBytes: e.memory.held, Keys: len(e.memory.keys),
-		Lanes: len(e.lanes), Admitted: e.admissions, Overflown: uint64(e.rejected[beyondInFlight].Load()), Executed: e.executed,
+		Dependents: dependents, InFlight: len(e.inFlight), InFlightBytes: e.inFlightBytes, Namespaces: len(e.replay.namespaces), Outcomes: e.replay.order.Len(), OutcomeBytes: e.replay.bytes, Keys: len(e.replay.keys),
+		Lanes: len(e.lanes), Admitted: e.admissions, Overflown: uint64(e.rejected[overInFlight].Load()), Executed: e.executed,
 	}
 }
 

@@ -10,73 +10,68 @@ import (
 // Execution is one admitted command.
 type Execution struct {
 	Command
-	// Owner is what the host knows of it.
+	// Owner belongs to the host.
 	Owner    any
 	engine   *Engine
 	client   *Client
-	known    *known
+	tracked  *tracked
 	admitted time.Time
 	lane     *lane   // nil of a command that overtook
-	meant    Session // which it was admitted for, if there was one
-	on       Session // which it is for, once it runs
-	// before is what came of it before the start, of a command that is done again; nil of
-	// every other.
-	before *response
-	phases []byte // room for the frames of its lifecycle events to come
-	// abort stops what a command does that goes on, when its time is over; nil has
-	// nothing to stop. It is called in a turn.
+	target   Session // the session that the command was admitted for; nil if there was none
+	session  Session // the session that it is for, once it runs
+	// prior is the outcome from before the restart of a command that is executed again; nil
+	// of every other.
+	prior        *response
+	lifecycleBuf []byte // room for the frames of the lifecycle events to come
+	// abort stops what the handler does, when the time of the command is over; nil stops
+	// nothing. It is called in a turn.
 	abort func()
 
-	// queued says that it succeeds because its message waits in memory.
+	// queued says that success is about a message that is queued in memory.
 	queued bool
 
-	// How far it is. started says that command_started was said, working that its
-	// handler goes on, settled that its outcome is certain and told that clients have
-	// been told.
+	// started says that command_started was sent, working that the handler goes on,
+	// settled that the outcome is certain, answered that clients were told.
 	started, working, settled, answered bool
-	// unrecorded says that the journal does not have it yet, held that it waits for that.
-	unrecorded, held bool
+	// journalPending says that the journal does not have the command yet, heldForJournal that
+	// the command waits for that.
+	journalPending, heldForJournal bool
 
-	// depends are the ids that it depends on, of which met are satisfied; awaited is
-	// the one that it waits for.
-	depends         []string
+	// dependsOn are the ids that the command depends on, of which the first dependenciesMet
+	// have succeeded; awaiting is the one that it waits for.
+	dependsOn       []string
 	dependenciesMet int
-	awaited         *known
-	waiting         *time.Timer
+	awaiting        *tracked
+	dependencyTimer *time.Timer
 
-	// clock ends it when its time is over. Guarded says that somebody else does: the
-	// hub, at the deadline of a prompt's task.
-	clock   *time.Timer
-	guarded bool
-	expired bool
+	// timer ends the command when its time is over. noTimeout says that somebody else
+	// does: the hub, at the deadline of a prompt's task.
+	timer     *time.Timer
+	noTimeout bool
+	expired   bool
 }
 
-// Outcome is what a handler says. The zero outcome is success without data.
+// Outcome is the result of a handler. The zero Outcome is success without data.
 type Outcome struct {
 	Data     json.RawMessage
 	Err      string
 	TimedOut bool
-	// After runs behind the response.
+	// After is called after the response was sent.
 	After func()
-	// Pending says that the command goes on: finish is called later.
+	// Pending says that the command goes on until [Execution.Finish] is called.
 	Pending bool
 }
 
-// Failed is the outcome of a command that failed.
+// Failed returns the outcome of a command that failed.
 func Failed(text string) Outcome { return Outcome{Err: text} }
 
-// ranOut is the outcome of a command that took too long.
-func ranOut(what string, after time.Duration) Outcome {
-	return Outcome{Err: TimedOut(what, after), TimedOut: true}
-}
+// Name returns the id of the command, or the synthetic one.
+func (x *Execution) Name() string { return x.tracked.name }
 
-// Name is the id of the command, or the synthetic one.
-func (x *Execution) Name() string { return x.known.name }
+// Number returns the place of the command among all that were admitted.
+func (x *Execution) Number() uint64 { return x.tracked.number }
 
-// Number is the place of the command among all that were admitted.
-func (x *Execution) Number() uint64 { return x.known.number }
-
-// Admitted is when the command was admitted.
+// Admitted returns when the command was admitted.
 func (x *Execution) Admitted() time.Time { return x.admitted }
 
 // Settled reports whether the outcome is certain.
@@ -85,32 +80,30 @@ func (x *Execution) Settled() bool { return x.settled }
 // Expired reports whether the command took too long.
 func (x *Execution) Expired() bool { return x.expired }
 
-// SetSession says for which session the command is.
-func (x *Execution) SetSession(ss Session) { x.on = ss }
+// SetSession sets the session that the command is for.
+func (x *Execution) SetSession(ss Session) { x.session = ss }
 
-// OnAbort says what stops the command when its time is over.
+// OnAbort sets what stops the handler when the time of the command is over.
 func (x *Execution) OnAbort(stop func()) { x.abort = stop }
 
-// DisableTimeout leaves the time of the command to somebody else: to the hub, which keeps the
-// deadline of a task.
-func (x *Execution) DisableTimeout() { x.guarded = true }
+// DisableTimeout leaves the time limit of the command to the hub, which keeps the deadline
+// of a task.
+func (x *Execution) DisableTimeout() { x.noTimeout = true }
 
-// MarkQueued notes that the success of the command is about a message that waits in memory.
+// MarkQueued notes that success is about a message that is queued in memory.
 func (x *Execution) MarkQueued() { x.queued = true }
 
-// IsRedo reports whether the command came to a success before the start, and is done
-// again.
-func (x *Execution) IsRedo() bool { return x.before != nil }
+// IsRedo reports whether the command succeeded before the restart and is executed again.
+func (x *Execution) IsRedo() bool { return x.prior != nil }
 
 // Find returns the session that the command is for now, or nil.
-func (x *Execution) Find() Session { return x.engine.find(x) }
+func (x *Execution) Find() Session { return x.engine.findSession(x) }
 
-// CheckVersion returns why the command is not for the session as it stands, or "" (section
-// 10).
+// CheckVersion returns why ifSessionVersion does not match the session, or "" (section 10).
 func (x *Execution) CheckVersion(ss Session, version int) string {
 	want, ok := x.whole("ifSessionVersion")
 	switch {
-	case !ok || x.before != nil:
+	case !ok || x.prior != nil:
 		return ""
 	case ss == nil:
 		return fmt.Sprintf("Session %s not found for ifSessionVersion=%d", x.Session, want)
@@ -120,8 +113,8 @@ func (x *Execution) CheckVersion(ss Session, version int) string {
 	return ""
 }
 
-// Work has do run by a worker, since it waits for a disk: the command settles with what it
-// returns, unless that is pending on something else. The context ends with the workers.
+// Work runs do on a worker, since it waits for a disk. The command settles with what do
+// returns unless that is pending. The context ends with the workers.
 func (x *Execution) Work(q *Jobs, do func(context.Context) Outcome) Outcome {
 	x.abort = func() {
 		if q.withdraw(x) {
@@ -139,26 +132,26 @@ func (x *Execution) Work(q *Jobs, do func(context.Context) Outcome) Outcome {
 	return Outcome{Pending: true}
 }
 
-// execute begins a command (section 7.2).
+// execute starts a command (section 7.2).
 func (x *Execution) execute() {
 	e := x.engine
-	if x.held = x.unrecorded; x.held {
-		return // it begins once the journal has it
+	if x.heldForJournal = x.journalPending; x.heldForJournal {
+		return // it starts once the journal has it
 	}
 	if !x.started {
 		x.started = true
 		x.recordStarted()
-		e.journal.note(x.known, PhaseStarted, time.Now(), nil)
+		e.journal.note(x.tracked, PhaseStarted, time.Now(), nil)
 		e.host.Announce(x, x.lifecycle("started", nil))
 	}
 	x.proceed()
 }
 
-// proceed does what a command that has begun asks for, once what it depends on has
-// succeeded.
+// proceed calls the handler of a command that has started, once all that it depends on
+// has succeeded.
 func (x *Execution) proceed() {
 	e := x.engine
-	waits, problem := x.await()
+	waits, problem := x.awaitDependencies()
 	switch {
 	case waits:
 		return
@@ -166,7 +159,7 @@ func (x *Execution) proceed() {
 		x.Settle(Failed(problem))
 		return
 	case x.lane == nil && !x.Spec.Control && !x.overtakes():
-		x.enqueue() // what it was to go beside has ended meanwhile
+		x.enqueue() // what it was to overtake has ended meanwhile
 		return
 	}
 	x.working = true
@@ -176,37 +169,37 @@ func (x *Execution) proceed() {
 	}
 }
 
-// Finish says what came of a command that went on. What comes too late changes
-// nothing but that its lane goes on (section 11).
+// Finish ends a command whose handler returned a pending outcome. An outcome that comes
+// too late only lets the lane go on (section 11).
 func (x *Execution) Finish(o Outcome) {
 	x.working = false
 	x.Settle(o)
-	x.release()
+	x.releaseLane()
 }
 
-// Settle makes the outcome of a command certain, the first time that it is called. While
-// its handler goes on its lane waits for Finish.
+// Settle makes the outcome of a command certain; only the first call counts. While the
+// handler goes on, the lane waits for Finish.
 func (x *Execution) Settle(o Outcome) {
 	e := x.engine
 	if x.settled {
 		return
 	}
 	x.settled = true
-	x.stopClocks()
+	x.stopTimers()
 	if x.expired {
-		o = ranOut(x.Kind, e.timeout(x.Command))
+		o = Outcome{Err: TimedOut(x.Kind, e.timeout(x.Command)), TimedOut: true}
 	}
 	r := response{data: o.Data, err: o.Err, timedOut: o.TimedOut}
-	if x.on != nil && o.Err == "" {
-		r.version, r.hasVersion = x.on.Succeeded(x.Spec.Mutates)
+	if x.session != nil && o.Err == "" {
+		r.version, r.hasVersion = x.session.Succeeded(x.Spec.Mutates)
 	}
 	x.recordOutcome(r, o.After)
 }
 
-// conclude tells everybody what came of a command, remembers it, and lets go on what
+// conclude tells sharedNamespace what came of a command, remembers it, and lets go on what
 // waited for it.
 func (e *Engine) conclude(x *Execution, r response, after func()) {
-	k := x.known
+	k := x.tracked
 	delete(e.inFlight, x)
 	e.inFlightBytes -= x.size
 	defer func() {
@@ -214,27 +207,26 @@ func (e *Engine) conclude(x *Execution, r response, after func()) {
 		e.checkIdle()
 	}()
 	now := time.Now()
-	e.memory.remember(k, r, now)
-	x.tell(now, r)
+	e.replay.settle(k, r, now)
+	x.respond(now, r)
 	if after != nil {
 		after()
 	}
-	again, dependents := k.duplicates, k.dependents
+	duplicates, dependents := k.duplicates, k.dependents
 	k.duplicates, k.dependents = nil, nil
-	e.duplicates -= len(again)
-	for _, duplicate := range again {
+	e.duplicates -= len(duplicates)
+	for _, duplicate := range duplicates {
 		e.answerDuplicate(duplicate, now, r)
 	}
 	x.answered = true
-	x.release()
+	x.releaseLane()
 	e.wake(k, dependents)
 }
 
-// tell tells what came of a command: exactly one command_finished, then the response
-// (facts, section 2.2).
-func (x *Execution) tell(at time.Time, r response) {
+// respond sends exactly one command_finished and then the response (facts, section 2.2).
+func (x *Execution) respond(at time.Time, r response) {
 	e := x.engine
-	e.journal.note(x.known, phaseFinished, at, &r)
+	e.journal.note(x.tracked, phaseFinished, at, &r)
 	e.host.Announce(x, x.lifecycle("finished", &r))
 	x.client.Sink.Send(appendResponse(nil, x.Command, r))
 	e.answered(x.client)

@@ -22,7 +22,7 @@ const (
 // entry is one thing that happened to a command.
 type entry struct {
 	at int64 // in milliseconds
-	of *about
+	of *commandInfo
 	phase
 	response  // of phaseFinished, without data
 	recovered bool
@@ -67,15 +67,15 @@ func (h *history) add(e entry) {
 }
 
 // note keeps what happened to a command for get_command_history.
-func (j *Journal) note(k *known, p phase, at time.Time, r *response) {
+func (j *Journal) note(k *tracked, p phase, at time.Time, r *response) {
 	if j.engine.opts.Journal == nil {
 		return
 	}
-	h := entry{at: at.UnixMilli(), of: &k.about, phase: p}
+	h := entry{at: at.UnixMilli(), of: &k.commandInfo, phase: p}
 	if r != nil {
 		h.response = *r
 	}
-	j.past.add(h)
+	j.history.add(h)
 }
 
 // The bounds of what is told of the past.
@@ -100,9 +100,9 @@ func (j *Journal) History(x *Execution, path string) Outcome {
 		return h.of != nil && h.of.scope == x.client.Scope &&
 			(!bySession || h.of.session == session) && (!byID || h.of.name == id) && (!begins || h.at >= from) && (!ends || h.at <= to)
 	}
-	ring := j.past.ring
+	ring := j.history.ring
 	for i := range ring {
-		h := ring[(j.past.next+2*len(ring)-1-i)%len(ring)]
+		h := ring[(j.history.next+2*len(ring)-1-i)%len(ring)]
 		if !told(h) {
 			continue
 		}
@@ -137,7 +137,7 @@ func appendEntry(dst []byte, e entry) []byte {
 	dst = append(append(dst, ','), e.of.identity...)
 	dst = wire.AppendString(append(dst, `,"laneKey":`...), e.of.laneKey())
 	dst = strconv.AppendUint(append(dst, `,"laneSequence":`...), e.of.number, 10)
-	dst = wire.AppendString(append(dst, `,"fingerprint":`...), e.of.print.String())
+	dst = wire.AppendString(append(dst, `,"fingerprint":`...), e.of.fingerprint.String())
 	dst = strconv.AppendBool(append(dst, `,"explicitId":`...), e.of.explicit)
 	if e.phase == phaseFinished {
 		dst = appendOutcome(dst, e.response, true)
@@ -153,7 +153,7 @@ func appendEntry(dst []byte, e entry) []byte {
 
 // laneKey is the name of the lane that the command belongs to, whether it waits there
 // or overtakes.
-func (a about) laneKey() string {
+func (a commandInfo) laneKey() string {
 	if a.lane == serverLane {
 		return "server"
 	}
@@ -174,9 +174,9 @@ func (j *Journal) journalState(path string) journalState {
 	st := journalState{Enabled: j.engine.opts.Journal != nil, State: "disabled", Path: path, Schema: RecordVersion}
 	switch {
 	case !st.Enabled:
-	case j.recovered.failed != "":
-		st.State, st.Error = "failed", j.recovered.failed
-	case j.recovered.ready:
+	case j.recovery.failed != "":
+		st.State, st.Error = "failed", j.recovery.failed
+	case j.recovery.ready:
 		st.Initialized, st.State = true, "ready"
 	default:
 		st.State = "pending"
@@ -184,14 +184,14 @@ func (j *Journal) journalState(path string) journalState {
 	return st
 }
 
-// found is what a start found in the journal.
-type found struct {
+// recovery is what a start found in the journal.
+type recovery struct {
 	ready  bool
 	failed string // why it could not be read
 
 	scanned, malformed, unsupported int
-	outcomes, cut                   []*known
-	started                         map[*known]bool // of those that were cut
+	outcomes, cut                   []*tracked
+	started                         map[*tracked]bool // of those that were cut
 }
 
 // Recovery is StartupRecovery (facts, section 4.8).
@@ -221,12 +221,12 @@ type RecoveredCut struct {
 // Recovered tells a scope what the start found of its commands, with lists of them or
 // without. path is where the journal is, as the scope may know it.
 func (j *Journal) Recovered(scope, path string, lists bool) any {
-	f := &j.recovered
+	f := &j.recovery
 	r := Recovery{
 		journalState: j.journalState(path), Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
 		OutcomeIDs: []string{}, InFlight: []RecoveredCut{}, Most: recoveryMost,
 	}
-	other := func(k *known) bool { return k.scope != scope }
+	other := func(k *tracked) bool { return k.scope != scope }
 	outcomes, cut := slices.DeleteFunc(slices.Clone(f.outcomes), other), slices.DeleteFunc(slices.Clone(f.cut), other)
 	r.Outcomes, r.Failures = len(outcomes), len(cut)
 	most := 0
@@ -257,7 +257,7 @@ type JournalCounts struct {
 
 // Counts returns the numbers of the journal of commands.
 func (j *Journal) Counts() JournalCounts {
-	f := &j.recovered
+	f := &j.recovery
 	c := JournalCounts{
 		Enabled: j.engine.opts.Journal != nil, Ready: f.ready, Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
 		Outcomes: len(f.outcomes), Cut: len(f.cut),

@@ -20,9 +20,9 @@ const (
 // RecordVersion is the version of the records in the journal.
 const RecordVersion = 1
 
-// keepTime is how long the journal may take for what waits for it. Then the server
+// appendTimeout is how long the journal may take for what waits for it. Then the server
 // goes on without it: a disk that hangs stops nobody.
-const keepTime = 5 * time.Second
+const appendTimeout = 5 * time.Second
 
 // Record is one phase of a command in the journal.
 type Record struct {
@@ -65,10 +65,10 @@ type opened struct {
 // opens returns what the journal is to know of the session of a command that succeeded, or
 // nil.
 func (x *Execution) opens() *opened {
-	if !x.Spec.opens || x.on == nil {
+	if !x.Spec.opens || x.session == nil {
 		return nil
 	}
-	id, path := x.on.Location()
+	id, path := x.session.Location()
 	if path == "" {
 		return nil
 	}
@@ -77,14 +77,14 @@ func (x *Execution) opens() *opened {
 
 // pendingRecord is a record on its way into the journal, and what waits for it.
 type pendingRecord struct {
-	of        *about // nil of what only waits
+	of        *commandInfo // nil of what only waits
 	phase     phase
 	at        time.Time
 	response  response
 	recovered bool
 	queued    bool
 	opened    *opened
-	then      func() // in a turn of the engine; nil does not wait
+	done      func() // in a turn of the engine; nil does not wait
 }
 
 // Journal keeps what came of commands beyond the process, where the server has a journal,
@@ -93,11 +93,11 @@ type Journal struct {
 	engine  *Engine
 	stop    context.CancelFunc
 	writing sync.WaitGroup
-	writes  chan struct{} // signalled when there is something to keep
+	wake    chan struct{} // signalled when there is something to keep
 
 	// In turns of the engine.
-	past      history
-	recovered found
+	history  history
+	recovery recovery
 
 	mu    sync.Mutex
 	queue []pendingRecord
@@ -108,7 +108,7 @@ type Journal struct {
 
 // start begins to write, where there is a journal.
 func (j *Journal) start(e *Engine) {
-	j.engine, j.writes = e, make(chan struct{}, 1)
+	j.engine, j.wake = e, make(chan struct{}, 1)
 	ctx, stop := context.WithCancel(context.Background())
 	j.stop = stop
 	if e.opts.Journal != nil {
@@ -136,7 +136,7 @@ func (j *Journal) add(q pendingRecord) bool {
 		j.bytes += size
 	}
 	j.queue = append(j.queue, q)
-	Signal(j.writes)
+	Signal(j.wake)
 	return true
 }
 
@@ -159,7 +159,7 @@ func (j *Journal) write(ctx context.Context) {
 		batch := j.take()
 		if len(batch) == 0 {
 			select {
-			case <-j.writes:
+			case <-j.wake:
 				continue
 			case <-ctx.Done():
 				return
@@ -172,8 +172,8 @@ func (j *Journal) write(ctx context.Context) {
 		j.count(batch, err)
 		j.engine.mu.Lock()
 		for _, q := range batch {
-			if q.then != nil {
-				q.then()
+			if q.done != nil {
+				q.done()
 			}
 		}
 		j.engine.mu.Unlock()
@@ -213,14 +213,14 @@ func (j *Journal) append(batch []pendingRecord) error {
 	if len(records) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), keepTime)
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
 	return j.engine.opts.Journal.Append(ctx, records...)
 }
 
 // durable reports whether what comes of a command has to outlive the process. On an
 // open hub an id alone means nothing beyond its connection.
-func (j *Journal) durable(k *known) bool {
+func (j *Journal) durable(k *tracked) bool {
 	if j.engine.opts.Journal == nil {
 		return false
 	}
@@ -234,12 +234,12 @@ func (j *Journal) durable(k *known) bool {
 // never be done twice.
 func (x *Execution) recordAccepted() {
 	e := x.engine
-	if !e.journal.durable(x.known) {
+	if !e.journal.durable(x.tracked) {
 		return
 	}
-	x.unrecorded = e.journal.add(pendingRecord{of: &x.known.about, phase: PhaseAccepted, at: x.admitted, then: func() {
-		x.unrecorded = false
-		if x.held && !x.settled {
+	x.journalPending = e.journal.add(pendingRecord{of: &x.tracked.commandInfo, phase: PhaseAccepted, at: x.admitted, done: func() {
+		x.journalPending = false
+		if x.heldForJournal && !x.settled {
 			x.execute()
 		}
 	}})
@@ -248,8 +248,8 @@ func (x *Execution) recordAccepted() {
 // recordStarted notes that a command began. Nothing waits for that.
 func (x *Execution) recordStarted() {
 	e := x.engine
-	if e.journal.durable(x.known) {
-		e.journal.add(pendingRecord{of: &x.known.about, phase: PhaseStarted, at: time.Now()})
+	if e.journal.durable(x.tracked) {
+		e.journal.add(pendingRecord{of: &x.tracked.commandInfo, phase: PhaseStarted, at: time.Now()})
 	}
 }
 
@@ -257,11 +257,11 @@ func (x *Execution) recordStarted() {
 // anybody else does: what a client was told is what it will be told again.
 func (x *Execution) recordOutcome(r response, after func()) {
 	e := x.engine
-	q := pendingRecord{of: &x.known.about, phase: phaseFinished, at: time.Now(), response: r, then: func() { e.conclude(x, r, after) }}
+	q := pendingRecord{of: &x.tracked.commandInfo, phase: phaseFinished, at: time.Now(), response: r, done: func() { e.conclude(x, r, after) }}
 	if r.err == "" {
 		q.queued, q.opened = x.queued, x.opens()
 	}
-	if !e.journal.durable(x.known) || !e.journal.add(q) {
+	if !e.journal.durable(x.tracked) || !e.journal.add(q) {
 		e.conclude(x, r, after)
 	}
 }
@@ -269,8 +269,8 @@ func (x *Execution) recordOutcome(r response, after func()) {
 func (j *Journal) encodeRecord(q pendingRecord) []byte {
 	a, o := q.of, q.response
 	r := Record{
-		Version: RecordVersion, Run: j.engine.begun, Number: a.number, At: q.at.UnixMilli(), Phase: q.phase, Scope: a.scope, Name: a.name,
-		Explicit: a.explicit, Kind: a.kind, Key: a.key, Session: a.session, Lane: a.lane, Identity: a.object(), Print: a.print[:],
+		Version: RecordVersion, Run: j.engine.startedAt, Number: a.number, At: q.at.UnixMilli(), Phase: q.phase, Scope: a.scope, Name: a.name,
+		Explicit: a.explicit, Kind: a.kind, Key: a.key, Session: a.session, Lane: a.lane, Identity: a.object(), Print: a.fingerprint[:],
 		Error: o.err, Data: o.data, TimedOut: o.timedOut, Recovered: q.recovered,
 		Queued: q.queued, Opened: q.opened,
 	}
@@ -288,7 +288,7 @@ func (j *Journal) encodeRecord(q pendingRecord) []byte {
 }
 
 // object is the identity as a JSON value.
-func (a *about) object() json.RawMessage {
+func (a *commandInfo) object() json.RawMessage {
 	return append(append([]byte{'{'}, a.identity...), '}')
 }
 
@@ -299,7 +299,7 @@ func (j *Journal) Flush() {
 	}
 	done := make(chan struct{})
 	j.engine.mu.Lock()
-	j.add(pendingRecord{then: func() { close(done) }})
+	j.add(pendingRecord{done: func() { close(done) }})
 	j.engine.mu.Unlock()
 	<-done
 }

@@ -9,9 +9,9 @@ import (
 
 // FuzzReadRecord holds that a record is refused, or can be told again.
 func FuzzReadRecord(f *testing.F) {
-	j := Journal{engine: &Engine{begun: 1}}
+	j := Journal{engine: &Engine{startedAt: 1}}
 	c := Command{Kind: "get_state", Fields: members{{Key: []byte("dependsOn"), Value: strictjson.ParseValid([]byte(`["a"]`))}}}
-	a := &about{name: "1", kind: "get_state", identity: appendIdentity(nil, c, "1")}
+	a := &commandInfo{name: "1", kind: "get_state", identity: appendIdentity(nil, c, "1")}
 	f.Add(j.encodeRecord(pendingRecord{of: a, phase: phaseFinished, response: response{err: "no", timedOut: true}}))
 	f.Add([]byte(`{"v":1,"is":{"commandId":"x"},"print":""}`))
 	f.Add([]byte(`{"v":1,"is":"{}"}`))
@@ -21,7 +21,7 @@ func FuzzReadRecord(f *testing.F) {
 			return
 		}
 		k := r.known()
-		h := entry{of: &k.about, phase: r.Phase, response: response{err: r.Error}, recovered: r.Recovered}
+		h := entry{of: &k.commandInfo, phase: r.Phase, response: response{err: r.Error}, recovered: r.Recovered}
 		if told := appendEntry(nil, h); !json.Valid(told) {
 			t.Errorf("the history of %q is not JSON: %s", data, told)
 		}

@@ -2,118 +2,118 @@ package command
 
 import "slices"
 
-// lane is a line of turns that are taken one at a time, first in, first out (section
-// 7.3).
+// lane runs the commands and other turns of one session one at a time, first in, first out
+// (section 7.3).
 type lane struct {
-	engine  *Engine
-	key     Key
-	waiting []laneTurn
-	running laneTurn
-	turning bool        // its commands are being run, further down the stack
-	steers  int         // how many wait that overtake what runs
-	few     [1]laneTurn // room for those that wait, as a rule
+	engine    *Engine
+	key       Key
+	waiting   []laneItem
+	running   laneItem
+	advancing bool // advance is running, further down the stack
+	controls  int  // waiting control commands
+	buf       [1]laneItem
 }
 
-// laneTurn is a command, or another turn of the session: exactly one field is set. The
-// zero laneTurn is none.
-type laneTurn struct {
+// laneItem is a command or another turn: exactly one field is set. The zero laneItem is
+// none.
+type laneItem struct {
 	x     *Execution
-	other otherTurn
+	other turn
 }
 
-// otherTurn is something that is no command and has its turn in the lane of a session.
-type otherTurn interface {
-	// Begin begins the turn. It reports false of one that is over at once; of any other
-	// [engine.Over] is called.
+// turn is something other than a command that waits in the lane of a session.
+type turn interface {
+	// Begin begins the turn. It reports false where the turn has ended already; otherwise
+	// [Engine.EndTurn] must be called.
 	Begin() bool
 }
 
 // enqueue puts a command into its lane and runs what can run.
 func (x *Execution) enqueue() {
 	e := x.engine
-	e.line(Key{x.client.Scope, x.known.lane}, laneTurn{x: x})
+	e.enqueue(Key{x.client.Scope, x.tracked.lane}, laneItem{x: x})
 }
 
-// line puts a turn into a lane and runs what can run.
-func (e *Engine) line(key Key, t laneTurn) {
+// enqueue puts an item into a lane and runs what can run.
+func (e *Engine) enqueue(key Key, t laneItem) {
 	l := e.lanes[key]
 	if l == nil {
 		l = &lane{engine: e, key: key}
-		l.waiting = l.few[:0]
+		l.waiting = l.buf[:0]
 		e.lanes[key] = l
 	}
 	if t.x != nil {
 		t.x.lane = l
-		l.steers += t.steers()
+	}
+	if t.control() {
+		l.controls++
 	}
 	l.waiting = append(l.waiting, t)
 	l.advance()
 }
 
-// steers is 1 of a command that overtakes what runs, else 0.
-func (t laneTurn) steers() int {
-	if t.x != nil && t.x.Spec.Control {
-		return 1
-	}
-	return 0
-}
+// control reports whether the item is a command that overtakes what runs.
+func (t laneItem) control() bool { return t.x != nil && t.x.Spec.Control }
 
-// makes reports whether the turn may make the session of its lane.
-func (t laneTurn) makes() bool {
-	return t.x != nil && t.x.CreatesSession()
-}
+// createsSession reports whether the item may create the session of its lane.
+func (t laneItem) createsSession() bool { return t.x != nil && t.x.CreatesSession() }
 
-// makes reports whether a command that stands in the lane before x makes its session.
-func (l *lane) makes(x *Execution) bool {
+// createsSession reports whether a command ahead of x in the lane creates its session.
+func (l *lane) createsSession(x *Execution) bool {
 	if l == nil {
 		return false
 	}
-	if l.running.makes() {
+	if l.running.createsSession() {
 		return true
 	}
 	for _, t := range l.waiting {
 		if t.x == x {
 			break
 		}
-		if t.makes() {
+		if t.createsSession() {
 			return true
 		}
 	}
 	return false
 }
 
-// next takes the turn that is next, if there is one: the first, or when one goes on the
+// next removes the next item to run, if there is one: the first, or while one runs, the
 // first that overtakes it.
-func (l *lane) next() (laneTurn, bool) {
-	e := l.engine
-	free := l.running == (laneTurn{})
-	if !free && (l.steers == 0 || l.running.makes() && e.host.Find(l.key) == nil) {
-		return laneTurn{}, false
+func (l *lane) next() (laneItem, bool) {
+	free := l.running == (laneItem{})
+	if !free && (l.controls == 0 || l.running.createsSession() && l.engine.host.Find(l.key) == nil) {
+		return laneItem{}, false
 	}
 	for i, t := range l.waiting {
-		if !free && (t.steers() == 0 || !t.x.overtakes()) {
-			continue
+		if free || t.control() && t.x.overtakes() {
+			l.remove(i)
+			return t, true
 		}
-		if i == 0 {
-			l.waiting[0] = laneTurn{}
-			l.waiting = l.waiting[1:]
-		} else {
-			l.waiting = slices.Delete(l.waiting, i, i+1)
-		}
-		l.steers -= t.steers()
-		return t, true
 	}
-	return laneTurn{}, false
+	return laneItem{}, false
 }
 
-// advance takes the turns of a lane until one goes on or none is left.
-func (l *lane) advance() {
-	if l.turning {
+// remove removes a waiting item.
+func (l *lane) remove(i int) {
+	if l.waiting[i].control() {
+		l.controls--
+	}
+	if i == 0 { // the usual case, in constant time
+		l.waiting[0] = laneItem{}
+		l.waiting = l.waiting[1:]
 		return
 	}
-	l.turning = true
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+}
+
+// advance runs items until one goes on or none is left.
+func (l *lane) advance() {
+	if l.advancing {
+		return
+	}
+	l.advancing = true
 	for t, ok := l.next(); ok; t, ok = l.next() {
-		if t.steers() > 0 {
+		if t.control() {
 			t.x.lane = nil
 			t.x.execute()
 			continue
@@ -123,40 +123,39 @@ func (l *lane) advance() {
 		case t.x != nil:
 			t.x.execute()
 		case !t.other.Begin():
-			l.running = laneTurn{}
+			l.running = laneItem{}
 		}
 	}
-	l.turning = false
-	if l.running == (laneTurn{}) {
+	l.advancing = false
+	if l.running == (laneItem{}) {
 		delete(l.engine.lanes, l.key)
 	}
 }
 
-// release lets the lane of a command go on, once nothing is done for it any more and
-// clients have been told what came of it.
-func (x *Execution) release() {
+// releaseLane lets the lane of a command go on, once its handler has ended and clients
+// were told the outcome.
+func (x *Execution) releaseLane() {
 	l := x.lane
 	if l == nil || l.running.x != x || x.working || !x.answered {
 		return
 	}
-	l.running = laneTurn{}
+	l.running = laneItem{}
 	l.advance()
 }
 
 // EnqueueTurn puts a turn into the lane of a session.
-func (e *Engine) EnqueueTurn(key Key, t otherTurn) { e.line(key, laneTurn{other: t}) }
+func (e *Engine) EnqueueTurn(key Key, t turn) { e.enqueue(key, laneItem{other: t}) }
 
-// EndTurn lets the lane of a session go on behind a turn that is no command.
+// EndTurn ends the running turn of a session, which is no command.
 func (e *Engine) EndTurn(key Key) {
 	l := e.lanes[key]
-	l.running = laneTurn{}
+	l.running = laneItem{}
 	l.advance()
 }
 
-// withdraw takes a command out of its lane that has not run.
+// withdraw removes a command that has not run.
 func (l *lane) withdraw(x *Execution) {
-	if i := slices.Index(l.waiting, laneTurn{x: x}); i >= 0 {
-		l.waiting = slices.Delete(l.waiting, i, i+1)
-		l.steers -= laneTurn{x: x}.steers()
+	if i := slices.Index(l.waiting, laneItem{x: x}); i >= 0 {
+		l.remove(i)
 	}
 }

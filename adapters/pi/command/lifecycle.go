@@ -3,19 +3,19 @@ package command
 // lifecycle returns the frame of a lifecycle event of the command; r is nil but for the
 // last. The frames of a command share their memory.
 func (x *Execution) lifecycle(phase string, r *response) []byte {
-	identity := x.known.identity
-	if x.phases == nil {
-		x.phases = make([]byte, 0, 3*(len(identity)+48)+64)
+	identity := x.tracked.identity
+	if x.lifecycleBuf == nil {
+		x.lifecycleBuf = make([]byte, 0, 3*(len(identity)+48)+64)
 	}
-	b := x.phases
+	b := x.lifecycleBuf
 	b = append(b, `{"type":"command_`...)
 	b = append(append(append(b, phase...), `","data":{`...), identity...)
 	if r != nil {
 		b = appendOutcome(b, *r, false)
 	}
 	b = append(b, '}', '}')
-	if cap(b) == cap(x.phases) { // it did not outgrow them
-		x.phases = b[len(b):]
+	if cap(b) == cap(x.lifecycleBuf) { // it did not outgrow them
+		x.lifecycleBuf = b[len(b):]
 	}
 	return b[:len(b):len(b)]
 }

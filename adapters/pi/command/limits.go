@@ -1,6 +1,6 @@
 package command
 
-// rejection is why a command or a connection was not let in.
+// rejection is why a command or a connection was rejected.
 type rejection uint8
 
 // The reasons, each counted by itself.
@@ -8,41 +8,57 @@ const (
 	_ rejection = iota
 	OverSessions
 	OverSize
-	beyondRate
-	beyondAll
+	overRate
+	overGlobalRate
 	OverConnections
-	beyondAnswers
-	beyondPending
-	beyondInFlight
+	overAnswers
+	overPending
+	overInFlight
 	BreakerOpen
 	rejections
 )
 
-// String is the name of the rejection in the counters of the hub.
-func (r rejection) String() string {
-	return [...]string{
-		"", "sessions", "size", "rate", "global_rate", "connections", "answer_rate", "pending", "in_flight", "breaker",
-	}[r]
+// rejectionNames are the names of the rejections in the counters of the hub and in
+// get_metrics; the last three of the latter are not in the reference.
+var rejectionNames = [rejections]struct{ counter, metric string }{
+	OverSessions:    {"sessions", "sessionLimit"},
+	OverSize:        {"size", "messageSize"},
+	overRate:        {"rate", "rateLimit"},
+	overGlobalRate:  {"global_rate", "globalRateLimit"},
+	OverConnections: {"connections", "connectionLimit"},
+	overAnswers:     {"answer_rate", "extensionUIResponseRateLimit"},
+	overPending:     {"pending", "pendingLimit"},
+	overInFlight:    {"in_flight", "inFlightLimit"},
+	BreakerOpen:     {"breaker", "circuitOpen"},
 }
 
 // Reject counts a rejection, in get_metrics and in the counters of the hub.
 func (e *Engine) Reject(why rejection) {
 	e.rejected[why].Add(1)
-	e.host.Count("rejected." + why.String())
+	e.host.Count("rejected." + rejectionNames[why].counter)
 }
 
-// TooManyInFlight is what is told beyond the bound of commands in flight.
+// Rejections returns how many commands and connections were rejected, by the names of
+// get_metrics.
+func (e *Engine) Rejections() map[string]int64 {
+	all := make(map[string]int64, len(rejectionNames))
+	for why := OverSessions; why < rejections; why++ {
+		all[rejectionNames[why].metric] = e.rejected[why].Load()
+	}
+	return all
+}
+
+// TooManyInFlight is the error of a command beyond the limit of commands in flight.
 const TooManyInFlight = "Server busy - too many concurrent commands. Please retry."
 
-// overLimit holds a valid command that is about to be executed for the first time
-// against the limits that are no connection's own, and counts it. It returns why the
-// command is not admitted: such a one has no lifecycle (section 4.2), although the
-// reference gives it a command_finished.
+// overLimit checks a new command against the limits of the engine and its rates, and
+// counts it in the rates. It returns why the command is not admitted. Such a command has
+// no lifecycle (section 4.2), although the reference sends its command_finished.
 func (e *Engine) overLimit(of Namespace, c Command) string {
-	// What all could have at once is always let in: an abort finds its way past prompts.
+	// A frame of an average share always fits, so that an abort gets past large prompts.
 	large := c.size > e.opts.InFlightBytes/e.opts.MaxInFlight && e.inFlightBytes > 0 && e.inFlightBytes+c.size > e.opts.InFlightBytes
 	if len(e.inFlight) >= e.opts.MaxInFlight || large {
-		e.Reject(beyondInFlight)
+		e.Reject(overInFlight)
 		return TooManyInFlight
 	}
 	why, text := e.rates.take(of, c)
@@ -50,20 +66,4 @@ func (e *Engine) overLimit(of Namespace, c Command) string {
 		e.Reject(why)
 	}
 	return text
-}
-
-// Rejections returns how many were not let in for a reason, by what the reference calls it;
-// the last four names are ours.
-func (e *Engine) Rejections() map[string]int64 {
-	all := make(map[string]int64, len(rejectedAs))
-	for why, name := range rejectedAs {
-		all[name] = e.rejected[why].Load()
-	}
-	return all
-}
-
-var rejectedAs = map[rejection]string{
-	OverSessions: "sessionLimit", OverSize: "messageSize", beyondRate: "rateLimit", beyondAll: "globalRateLimit",
-	OverConnections: "connectionLimit", beyondAnswers: "extensionUIResponseRateLimit",
-	beyondPending: "pendingLimit", beyondInFlight: "inFlightLimit", BreakerOpen: "circuitOpen",
 }

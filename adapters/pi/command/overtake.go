@@ -1,32 +1,32 @@
 package command
 
-// overtakes reports whether a command does not wait for its lane: one that steers or
-// reads, unless its session is still to be made there; a prompt that says, or must be told,
-// what becomes of it beside a running one; and one that cannot make its session.
+// overtakes reports whether a command does not wait in its lane: a control command, unless
+// its session is still to be created there; a prompt during a run that chose how to be
+// queued, or must be refused; and a command that cannot create its session.
 func (x *Execution) overtakes() bool {
 	e := x.engine
-	ss := e.find(x)
+	ss := e.findSession(x)
 	switch {
 	case x.Spec.Control:
-		return ss != nil || x.known.lane == serverLane || !e.lanes[Key{x.client.Scope, x.known.lane}].makes(x)
+		return ss != nil || x.tracked.lane == serverLane || !e.lanes[Key{x.client.Scope, x.tracked.lane}].createsSession(x)
 	case x.CreatesSession():
-		return x.makesAnother()
+		return x.createsExisting()
 	case x.Kind != "prompt" || ss == nil || !ss.Running():
 		return false
 	}
 	return !e.opts.QueuePrompts || x.Is("streamingBehavior", `"steer"`, `"followUp"`)
 }
 
-// makesAnother reports whether a command is to make a session that there is, and will be
-// whatever comes of the commands before it: of those delete_session alone, which may
-// wait for others, takes it away.
-func (x *Execution) makesAnother() bool {
+// createsExisting reports whether a command is to create a session that exists and will
+// still exist at its turn: of the commands before it only delete_session, which may wait
+// for others, removes a session.
+func (x *Execution) createsExisting() bool {
 	e := x.engine
-	if len(x.depends) > 0 || e.find(x) == nil {
+	if len(x.dependsOn) > 0 || e.findSession(x) == nil {
 		return false
 	}
 	for y := range e.inFlight {
-		if y.Kind == "delete_session" && !y.settled && y.known.number < x.known.number && y.Session == x.Session && y.client.Scope == x.client.Scope {
+		if y.Kind == "delete_session" && !y.settled && y.tracked.number < x.tracked.number && y.Session == x.Session && y.client.Scope == x.client.Scope {
 			return false
 		}
 	}

@@ -89,10 +89,10 @@ func newRates(limits Rates) rates {
 
 // charge is one bucket that a command counts in.
 type charge struct {
-	key    bucketKey
-	limit  int
-	beyond rejection
-	text   string
+	key   bucketKey
+	limit int
+	over  rejection
+	text  string
 }
 
 // charges appends the buckets of a command, in the order in which they are checked.
@@ -101,23 +101,23 @@ func (r *rates) charges(all []charge, of Namespace, c Command) []charge {
 		together  = "Global rate limit exceeded (%d commands/minute)"
 		perMinute = "Rate limit exceeded (%d commands/minute)"
 	)
-	all = append(all, charge{bucketKey{kind: bucketAll}, r.limits.All, beyondAll, together})
-	all = append(all, charge{bucketKey{of: of, kind: bucketClient}, r.limits.Client, beyondAll, together})
+	all = append(all, charge{bucketKey{kind: bucketAll}, r.limits.All, overGlobalRate, together})
+	all = append(all, charge{bucketKey{of: of, kind: bucketClient}, r.limits.Client, overGlobalRate, together})
 	session := c.Session
 	if len(session) > MaxID {
 		session = "" // one bucket for all names that no session can have, however long
 	}
 	switch {
 	case c.Spec.Session:
-		all = append(all, charge{bucketKey{of, bucketSession, session}, r.limits.Session, beyondRate, perMinute})
+		all = append(all, charge{bucketKey{of, bucketSession, session}, r.limits.Session, overRate, perMinute})
 	case c.Kind == "delete_session" || c.Kind == "switch_session":
-		all = append(all, charge{bucketKey{of, bucketTarget, session}, r.limits.Session, beyondRate, perMinute})
+		all = append(all, charge{bucketKey{of, bucketTarget, session}, r.limits.Session, overRate, perMinute})
 	default:
-		all = append(all, charge{bucketKey{of: of, kind: bucketServer}, r.limits.Server, beyondRate, perMinute})
+		all = append(all, charge{bucketKey{of: of, kind: bucketServer}, r.limits.Server, overRate, perMinute})
 	}
 	if c.Kind == "extension_ui_response" {
 		const text = "Extension UI response rate limit exceeded (%d responses/minute)"
-		all = append(all, charge{bucketKey{of, bucketAnswers, session}, r.limits.Answers, beyondAnswers, text})
+		all = append(all, charge{bucketKey{of, bucketAnswers, session}, r.limits.Answers, overAnswers, text})
 	}
 	return all
 }
@@ -133,7 +133,7 @@ func (r *rates) take(of Namespace, c Command) (rejection, string) {
 		ch := &all[i]
 		in[i], _ = r.buckets.Get(ch.key)
 		if ch.limit > 0 && in[i].count(now) >= ch.limit {
-			return ch.beyond, fmt.Sprintf(ch.text, ch.limit)
+			return ch.over, fmt.Sprintf(ch.text, ch.limit)
 		}
 	}
 	for i := range all {

@@ -16,63 +16,63 @@ func (j *Journal) Recover(ctx context.Context) error {
 	if j.engine.opts.Journal == nil {
 		return nil
 	}
-	flying := map[flight]*known{}
-	var order []flight
-	j.recovered.started = map[*known]bool{}
+	inFlight := map[recordID]*tracked{}
+	var order []recordID
+	j.recovery.started = map[*tracked]bool{}
 	err := j.engine.opts.Journal.Replay(ctx, func(_ time.Time, data []byte) bool {
 		j.engine.mu.Lock()
 		defer j.engine.mu.Unlock()
-		j.recovered.scanned++
+		j.recovery.scanned++
 		r, err := readRecord(data)
 		switch {
 		case err != nil:
-			j.recovered.malformed++
+			j.recovery.malformed++
 			return true
 		case r.Version != RecordVersion:
-			j.recovered.unsupported++
+			j.recovery.unsupported++
 			return true
 		}
-		of := flight{r.Run, r.Number}
-		k := flying[of]
+		of := recordID{r.Run, r.Number}
+		k := inFlight[of]
 		if k == nil && r.Phase != PhaseAccepted {
 			return true // its beginning is no longer kept, or it was written twice
 		}
 		if k == nil {
 			k = r.known()
-			flying[of] = k
+			inFlight[of] = k
 			order = append(order, of)
 		}
 		j.restorePhase(k, r)
 		if r.Phase == phaseFinished {
-			delete(flying, of)
+			delete(inFlight, of)
 		}
 		return true
 	})
 	j.engine.mu.Lock()
 	defer j.engine.mu.Unlock()
 	if err != nil {
-		j.recovered.failed = "the journal cannot be read"
+		j.recovery.failed = "the journal cannot be read"
 		return fmt.Errorf("reading the commands of pi clients: %w", err)
 	}
 	now := time.Now()
 	for _, of := range order {
-		k := flying[of]
+		k := inFlight[of]
 		if k == nil {
 			continue
 		}
 		r := response{err: Interrupted}
-		j.engine.memory.add(k)
-		j.engine.memory.remember(k, r, now)
-		j.recovered.cut = append(j.recovered.cut, k)
-		j.past.add(entry{at: now.UnixMilli(), of: &k.about, phase: phaseFinished, response: r, recovered: true})
-		j.add(pendingRecord{of: &k.about, phase: phaseFinished, at: now, response: r, recovered: true})
+		j.engine.replay.add(k)
+		j.engine.replay.settle(k, r, now)
+		j.recovery.cut = append(j.recovery.cut, k)
+		j.history.add(entry{at: now.UnixMilli(), of: &k.commandInfo, phase: phaseFinished, response: r, recovered: true})
+		j.add(pendingRecord{of: &k.commandInfo, phase: phaseFinished, at: now, response: r, recovered: true})
 	}
-	j.recovered.ready = true
+	j.recovery.ready = true
 	return nil
 }
 
 // flight names a command in the journal.
-type flight struct {
+type recordID struct {
 	run    int64
 	number uint64
 }
@@ -95,34 +95,34 @@ func readRecord(data []byte) (r Record, err error) {
 }
 
 // known returns the command of a record.
-func (r Record) known() *known {
-	k := &known{about: about{
+func (r Record) known() *tracked {
+	k := &tracked{commandInfo: commandInfo{
 		name: r.Name, explicit: r.Explicit, kind: r.Kind, key: r.Key, session: r.Session, scope: r.Scope, lane: r.Lane,
-		identity: r.Identity[1 : len(r.Identity)-1], print: fingerprint(r.Print), number: r.Number, run: r.Run,
+		identity: r.Identity[1 : len(r.Identity)-1], fingerprint: fingerprint(r.Print), number: r.Number, run: r.Run,
 	}}
 	id := ""
 	if r.Explicit {
 		id = r.Name
 	}
 	if r.Scope != "" {
-		k.names = namesOf(nil, Namespace{Principal: r.Scope}, id, r.Key)
+		k.ids = appendIDs(nil, Namespace{Principal: r.Scope}, id, r.Key)
 	} else if id != "" && r.Key != "" {
-		k.names = []idName{{everybody, id, r.Key}}
+		k.ids = []scopedID{{sharedNamespace, id, r.Key}}
 	}
 	if r.Key != "" {
-		k.keyed = keyName{r.Scope, r.Lane, r.Key}
+		k.keyed = scopedKey{r.Scope, r.Lane, r.Key}
 	}
 	return k
 }
 
 // restorePhase takes in one phase of an earlier command.
-func (j *Journal) restorePhase(k *known, r Record) {
-	h := entry{at: r.At, of: &k.about, phase: r.Phase, recovered: r.Recovered}
+func (j *Journal) restorePhase(k *tracked, r Record) {
+	h := entry{at: r.At, of: &k.commandInfo, phase: r.Phase, recovered: r.Recovered}
 	switch r.Phase {
 	case PhaseStarted:
-		j.recovered.started[k] = true
+		j.recovery.started[k] = true
 	case phaseFinished:
-		delete(j.recovered.started, k)
+		delete(j.recovery.started, k)
 		j.restore(r)
 		h.response = response{err: r.Error, data: r.Data, timedOut: r.TimedOut}
 		if r.SessionVersion != nil {
@@ -132,16 +132,16 @@ func (j *Journal) restorePhase(k *known, r Record) {
 			break
 		}
 		at := time.UnixMilli(r.At)
-		j.engine.memory.age(at)
-		j.engine.memory.add(k)
+		j.engine.replay.expireKeys(at)
+		j.engine.replay.add(k)
 		outcome := h.response
 		if r.Queued {
 			outcome = response{err: DeliveryUnknown}
 		}
-		j.engine.memory.remember(k, outcome, at)
-		j.recovered.outcomes = append(j.recovered.outcomes, k)
+		j.engine.replay.settle(k, outcome, at)
+		j.recovery.outcomes = append(j.recovery.outcomes, k)
 	}
-	j.past.add(h)
+	j.history.add(h)
 }
 
 // Success is what an earlier process told of a command, and may hold of its session.

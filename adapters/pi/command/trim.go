@@ -11,14 +11,14 @@ import (
 // that its response says, and those named.
 func (x *Execution) KeepOnly(names ...string) {
 	x.engine.inFlightBytes -= x.size
-	x.drop(names...)
+	x.keepFields(names...)
 	x.engine.inFlightBytes += x.size
 }
 
 // drop is KeepOnly of a command that does not count as in flight. The fields share the
 // memory of their frame, and of the list that may have had many more: those that stay,
 // however small each is, get some of their own.
-func (x *Execution) drop(names ...string) {
+func (x *Execution) keepFields(names ...string) {
 	names = append(names, "id", "type")
 	left := make(members, 0, len(names))
 	x.size = 0

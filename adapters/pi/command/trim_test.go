@@ -16,7 +16,7 @@ func TestACommandThatShedsKeepsWhatItNeedsApartFromItsFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := &Execution{Command: c}
-	x.drop("command", "cwd")
+	x.keepFields("command", "cwd")
 	clear(frame) // as the memory of the next one
 	if x.Has("message") || x.Has("sessionId") || len(x.Fields) != 3 {
 		t.Errorf("got %v, want the id, the type and the command alone", x.Fields)

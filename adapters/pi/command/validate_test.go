@@ -190,8 +190,8 @@ func FuzzDecode(f *testing.F) {
 		if !json.Valid([]byte("{" + string(appendIdentity(nil, c, "x")) + "}")) {
 			t.Fatalf("the lifecycle event of %q is not JSON", frame)
 		}
-		k := known{about: about{name: "x", kind: c.Kind, lane: c.lane(), identity: appendIdentity(nil, c, "x"), print: fingerprintOf(c)}}
-		if e := appendEntry(nil, entry{of: &k.about, phase: PhaseAccepted}); !json.Valid(e) {
+		k := tracked{commandInfo: commandInfo{name: "x", kind: c.Kind, lane: c.lane(), identity: appendIdentity(nil, c, "x"), fingerprint: fingerprintOf(c)}}
+		if e := appendEntry(nil, entry{of: &k.commandInfo, phase: PhaseAccepted}); !json.Valid(e) {
 			t.Fatalf("the history of %q is not JSON: %s", frame, e)
 		}
 	})
