@@ -110,6 +110,8 @@ func (in *inbox) Ready(r *task.Reader) {
 	in.calls++
 }
 
+func (*inbox) Principal() core.Principal { return core.Principal{ID: "reader"} }
+
 func (in *inbox) pop() *task.Reader {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -192,6 +192,8 @@ func (n *notifying) Ready(r *task.Reader) {
 	}
 }
 
+func (*notifying) Principal() core.Principal { return core.Principal{} }
+
 // inJournal opens a store whose journal has the events of one task, and finds that.
 func inJournal(t *testing.T, events ...core.Event) *task.Task {
 	t.Helper()
