@@ -19,7 +19,7 @@ import (
 // ask opens a task as a requester of another dialect.
 func (s *setup) ask(p *hub.Session, req core.Request) *task.Task {
 	s.Helper()
-	task, err := p.Open(req, hub.Opening{})
+	task, err := p.Open(req, hub.OpenOptions{})
 	if err != nil {
 		s.Fatalf("asking: got %v, want no error", err)
 	}

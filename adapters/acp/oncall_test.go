@@ -34,7 +34,7 @@ func TestAPeerWithoutCapabilitiesGetsRequestsFromAnyDialect(t *testing.T) {
 			t.Errorf("the notice: got %+v, want done", got)
 		}
 		for _, to := range []core.Address{core.ToAny(), core.ToCapability("x"), core.ToDomain("d")} {
-			if task, err := rest.Open(core.Request{To: to, Content: "?"}, hub.Opening{}); err == nil {
+			if task, err := rest.Open(core.Request{To: to, Content: "?"}, hub.OpenOptions{}); err == nil {
 				t.Errorf("to %s: got it to %s, want nobody", to, task.Agent())
 			}
 		}

@@ -55,7 +55,7 @@ func (w *setup) session(id core.AgentID, out outlet) *session {
 // ask opens a task for the agent.
 func (w *setup) ask() *task.Task {
 	w.Helper()
-	task, err := w.rest.Open(core.Request{To: core.ToAgent("poet"), Content: "?"}, hub.Opening{})
+	task, err := w.rest.Open(core.Request{To: core.ToAgent("poet"), Content: "?"}, hub.OpenOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}

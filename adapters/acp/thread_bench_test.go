@@ -39,7 +39,7 @@ func BenchmarkQuestion(b *testing.B) {
 			}
 			asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
 			ask := func(thread core.ThreadID) {
-				if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Thread: thread, Content: strings.Repeat("What of \"this\"?\n", 6)}, hub.Opening{}); err != nil {
+				if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Thread: thread, Content: strings.Repeat("What of \"this\"?\n", 6)}, hub.OpenOptions{}); err != nil {
 					b.Fatal(err)
 				}
 				for {

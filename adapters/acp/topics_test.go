@@ -47,7 +47,7 @@ func TestANoticeOfAnotherDialectReachesSubscribersUnderTheIDOfItsTask(t *testing
 	withHub(t, func(t *testing.T, s *setup) {
 		fam, p := s.peer("fam"), s.plainSession("p")
 		fam.subscribe("s1", ">")
-		task, err := p.Open(core.Request{To: core.ToHub(), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "a.b", Data: json.RawMessage(`7`), Importance: core.ImportanceHigh}}, hub.Opening{Unwatched: true})
+		task, err := p.Open(core.Request{To: core.ToHub(), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "a.b", Data: json.RawMessage(`7`), Importance: core.ImportanceHigh}}, hub.OpenOptions{Unwatched: true})
 		if err != nil {
 			t.Fatal(err)
 		}

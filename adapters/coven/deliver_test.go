@@ -18,7 +18,7 @@ func TestATaskThatEndedBeforeItsAgentHeardOfItIsNotGivenAndTakesNoSlot(t *testin
 	if err := peer.Join(card, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

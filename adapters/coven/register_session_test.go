@@ -179,7 +179,7 @@ func TestWelcomeComesBeforeARequestThatWaitsForTheAgent(t *testing.T) {
 		go func() {
 			id := <-early.joined
 			s := h.Connect(hub.Identity{Principal: core.Principal{ID: "early"}})
-			_, _ = s.Open(core.Request{To: core.ToAgent(id), Content: "quick"}, hub.Opening{Keep: true})
+			_, _ = s.Open(core.Request{To: core.ToAgent(id), Content: "quick"}, hub.OpenOptions{Keep: true})
 			s.Close(nil)
 		}()
 		a, _ := join(t, h, coven.Options{}, "a")

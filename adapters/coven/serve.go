@@ -51,7 +51,7 @@ func (s *session) run(ctx context.Context) link.Reason {
 	}
 
 	s.onJoined = func() {
-		s.dismiss = s.peer.Attend(ctx, func(b hub.Batch, err error) bool { return s.news(ctx, b, err) })
+		s.dismiss = s.peer.Consume(ctx, func(b hub.Batch, err error) bool { return s.news(ctx, b, err) })
 	}
 	reason := s.link.Run(ctx, s.receive, s.rejected)
 	s.onTime()

@@ -150,7 +150,7 @@ func ask(t *testing.T, h *hub.Hub) *asker {
 
 func (a *asker) open(req core.Request) *task.Task {
 	a.t.Helper()
-	task, err := a.s.Open(req, hub.Opening{})
+	task, err := a.s.Open(req, hub.OpenOptions{})
 	if err != nil {
 		a.t.Fatalf("open: got error %v, want none", err)
 	}

@@ -45,7 +45,7 @@ func TestWhatAnAgentCannotBeToldAsItIsIsCounted(t *testing.T) {
 				if k == core.KindForeign { // an agent meets it as a request alone
 					request.Content, request.Data, request.Foreign = "", nil, &core.Foreign{Dialect: "other", JSON: json.RawMessage(`{}`)}
 				}
-				task, err := asker.Open(request, hub.Opening{})
+				task, err := asker.Open(request, hub.OpenOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -86,7 +86,7 @@ func TestALoopThroughMCPIsRefusedAsOneThroughTheAgent(t *testing.T) {
 	ann, bob := g.actor("ann"), g.actor("bob")
 	token, revoke := g.door.Issue(bob.Session)
 	defer revoke()
-	asked, err := ann.Open(core.Request{To: core.ToAgent("bob"), Content: "do"}, hub.Opening{})
+	asked, err := ann.Open(core.Request{To: core.ToAgent("bob"), Content: "do"}, hub.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 
 // watch returns a session that receives changes of the holder's tools. The caller closes it.
 func (h *holder) watch() *hub.Session {
-	b := h.session.Branch()
+	b := h.session.Child()
 	b.WatchTools()
 	return b
 }

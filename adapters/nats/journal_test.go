@@ -101,7 +101,7 @@ func TestARestartFindsFinishedTasksAndTheirEventsAgain(t *testing.T) {
 	if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "remember"}, hub.Opening{})
+	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "remember"}, hub.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (s *session) taskRequest(ctx context.Context, m wire.Message, p wire.TaskRe
 		s.forget(a)
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: payload: "+core.AsFault(err).Message)
 	}
-	t, err := s.agent.Open(r, hub.Opening{Tag: a})
+	t, err := s.agent.Open(r, hub.OpenOptions{Tag: a})
 	if err != nil {
 		s.forget(a)
 		about := wire.TaskRef{RequestID: a.request}

@@ -40,7 +40,7 @@ func withTask(t *testing.T, play func(h *hub.Hub, task *task.Task)) {
 	if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

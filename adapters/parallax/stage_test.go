@@ -162,7 +162,7 @@ func (s *stage) asker() *asker {
 
 func (a *asker) open(r core.Request) *task.Task {
 	a.Helper()
-	t, err := a.session.Open(r, hub.Opening{})
+	t, err := a.session.Open(r, hub.OpenOptions{})
 	if err != nil {
 		a.Fatalf("open: %v", err)
 	}

@@ -334,7 +334,7 @@ func TestNoticesReachOnlyWhoWantsThem(t *testing.T) {
 	onStage(t, func(s *stage) {
 		a := s.asker()
 		notice := func(to core.AgentID) (*task.Task, error) {
-			return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent(to), Notice: &core.Notice{Topic: "user.left", Data: json.RawMessage(`{"hours":2}`)}}, hub.Opening{})
+			return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent(to), Notice: &core.Notice{Topic: "user.left", Data: json.RawMessage(`{"hours":2}`)}}, hub.OpenOptions{})
 		}
 		s.registered(parallax.Options{AgentID: "deaf"}, `{"capabilities":[]}`)
 		if _, err := notice("deaf"); core.AsFault(err).Code != core.CodeUnsupported {
@@ -365,7 +365,7 @@ func TestAnAgentChangesItsMindAboutNotices(t *testing.T) {
 			onStage(t, func(s *stage) {
 				a := s.asker()
 				notice := func() (*task.Task, error) {
-					return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "tea"}}, hub.Opening{})
+					return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "tea"}}, hub.OpenOptions{})
 				}
 				p := s.registered(parallax.Options{AgentID: "a"}, wantsNone)
 				change := func(payload string) {

@@ -33,12 +33,12 @@ func TestEveryMessageIsCountedOnceHoweverOftenItWasWritten(t *testing.T) {
 		for i := range 8 {
 			history = append(history, core.Turn{Role: core.RoleUser, Text: fmt.Sprint(i, strings.Repeat("x", 500))})
 		}
-		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "hello", History: history}, hub.Opening{Unwatched: true}); err != nil {
+		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "hello", History: history}, hub.OpenOptions{Unwatched: true}); err != nil {
 			t.Fatal(err)
 		}
 		p.hear(wire.TypeTask)
 		// This fits without any and is not sent at all.
-		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: strings.Repeat("x", 3000)}, hub.Opening{Unwatched: true}); err != nil {
+		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: strings.Repeat("x", 3000)}, hub.OpenOptions{Unwatched: true}); err != nil {
 			t.Fatal(err)
 		}
 		p.say(`{"type":"heartbeat","id":"h","payload":{"status":"` + strings.Repeat("x", 3000) + `"}}`)

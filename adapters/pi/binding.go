@@ -54,7 +54,7 @@ func (ss *session) bindToLast() {
 // openTask opens a task for the agent of a session. known says that the agent was here
 // and may come back, so that an agent that is away can be asked again. It returns the
 // Fault of the hub when it takes no task. It needs no lock.
-func (s *Server) openTask(req core.Request, o hub.Opening, known bool) (*task.Task, error) {
+func (s *Server) openTask(req core.Request, o hub.OpenOptions, known bool) (*task.Task, error) {
 	task, err := s.root.Open(req, o)
 	if err != nil && known && core.AsFault(err).Code == core.CodeUnknownAgent {
 		return nil, core.NewFault(core.CodeUnreachable, "agent %q is not connected: ask again once it is back, or choose another with set_model", req.To.Agent())

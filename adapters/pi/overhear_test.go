@@ -32,7 +32,7 @@ func anybody(t *testing.T, h *hub.Hub, name string) *somebody {
 
 func (who *somebody) ask(thread core.ThreadID, agent, content string) *task.Task {
 	who.t.Helper()
-	task, err := who.Open(core.Request{To: core.ToAgent(core.AgentID(agent)), Thread: thread, Content: content}, hub.Opening{Keep: true, Unwatched: true})
+	task, err := who.Open(core.Request{To: core.ToAgent(core.AgentID(agent)), Thread: thread, Content: content}, hub.OpenOptions{Keep: true, Unwatched: true})
 	if err != nil {
 		who.t.Fatal(err)
 	}

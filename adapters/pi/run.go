@@ -117,7 +117,7 @@ func (ss *session) ask(said []queued, deadline time.Time) (*task.Task, error) {
 	}
 	req.Content = strings.Join(texts, "\n\n")
 	req.Context = thinkingContext(ss.tree.Level)
-	task, err := s.openTask(req, hub.Opening{For: requester(said[0].from), Keep: true, Unwatched: true}, ss.hasTalkedWith(req.To))
+	task, err := s.openTask(req, hub.OpenOptions{For: requester(said[0].from), Keep: true, Unwatched: true}, ss.hasTalkedWith(req.To))
 	if err != nil {
 		s.agents.Bind(call, "")
 		return nil, err

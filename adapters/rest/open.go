@@ -138,7 +138,7 @@ func (a *api) open(c call, req core.Request, wanted *bool, stage core.Stage) err
 	}
 	s := a.connect(c)
 	defer leave(s)
-	t, err := s.Open(req, hub.Opening{Keep: keep, Unwatched: form == jsonType})
+	t, err := s.Open(req, hub.OpenOptions{Keep: keep, Unwatched: form == jsonType})
 	if err != nil {
 		if t != nil {
 			return &refusal{err: err, task: t.ID()}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestWhatWaitsForAPersonIsListedUntilItIsDecided(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
 		first, second := g.ask(asker, "a"), g.ask(asker, "a")
 		begun := time.Now()
@@ -50,7 +50,7 @@ func TestWhatWaitsForAPersonIsListedUntilItIsDecided(t *testing.T) {
 }
 
 func TestALateDecisionIsToldWhatWasDecidedAndByWhom(t *testing.T) {
-	onStage(t, hub.Limits{Deadline: time.Hour}, func(g *stage) {
+	withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "yes"}, core.ApprovalRequested{ID: "no"}, core.ApprovalRequested{ID: "late"})
@@ -72,7 +72,7 @@ func TestALateDecisionIsToldWhatWasDecidedAndByWhom(t *testing.T) {
 }
 
 func TestWhatTheHubDeniesItSaysOfTheToolAsWell(t *testing.T) {
-	onStage(t, hub.Limits{ApprovalTimeout: time.Minute}, func(g *stage) {
+	withHub(t, hub.Limits{ApprovalTimeout: time.Minute}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ToolCall{ID: "t", Name: "bash"}, core.ApprovalRequested{ID: "t", Name: "bash"})
@@ -92,7 +92,7 @@ func TestWhatTheHubDeniesItSaysOfTheToolAsWell(t *testing.T) {
 }
 
 func TestWhatAPersonDeniesIsTheAgentsToSay(t *testing.T) {
-	onStage(t, hub.Limits{Deadline: time.Hour}, func(g *stage) {
+	withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "t"})
@@ -106,7 +106,7 @@ func TestWhatAPersonDeniesIsTheAgentsToSay(t *testing.T) {
 }
 
 func TestAnApprovalOfAllIsOneOfWhatWaitsAlready(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, other := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r"), g.connect("o")
 		task, elsewhere := g.ask(asker, "a"), g.ask(other, "a")
 		g.report(agent, elsewhere, core.ApprovalRequested{ID: "1"})
@@ -138,7 +138,7 @@ func TestAnApprovalOfAllIsOneOfWhatWaitsAlready(t *testing.T) {
 }
 
 func TestAToolThatIsAskedForAgainIsDecidedAgain(t *testing.T) {
-	onStage(t, hub.Limits{Deadline: time.Hour}, func(g *stage) {
+	withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "t"}, core.ApprovalRequested{ID: "t"})
@@ -163,7 +163,7 @@ func TestWhatItsAgentWentOnWithWaitsForNobody(t *testing.T) {
 		"it has a result": core.ToolResult{ID: "t", Output: "Tool execution denied by user", IsError: true},
 	} {
 		t.Run(what, func(t *testing.T) {
-			onStage(t, hub.Limits{Deadline: time.Hour}, func(g *stage) {
+			withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
 				agent, asker := g.agent("a", able), g.connect("r")
 				task := g.ask(asker, "a")
 				g.report(agent, task, core.ToolCall{ID: "t"}, core.ApprovalRequested{ID: "t"}, core.ToolState{ID: "t", State: core.ToolAwaitingApproval})

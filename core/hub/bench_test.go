@@ -41,7 +41,7 @@ func BenchmarkTextEvent(b *testing.B) {
 						finish(b, agent, asker, task)
 					}
 					var err error
-					if task, err = asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{}); err != nil {
+					if task, err = asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -77,7 +77,7 @@ func BenchmarkQuestion(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		task, err := asker.Open(req, hub.Opening{})
+		task, err := asker.Open(req, hub.OpenOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func BenchmarkManyAgents(b *testing.B) {
 			b.Run(fmt.Sprintf("%d/%s", agents, to), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					task, err := asker.Open(core.Request{To: to, Content: "?"}, hub.Opening{Unwatched: true})
+					task, err := asker.Open(core.Request{To: to, Content: "?"}, hub.OpenOptions{Unwatched: true})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -161,13 +161,13 @@ func BenchmarkManyAgents(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("%d/unknown", agents), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := asker.Open(core.Request{To: core.ToAgent("agemt-7"), Content: "?"}, hub.Opening{Unwatched: true}); err == nil {
+				if _, err := asker.Open(core.Request{To: core.ToAgent("agemt-7"), Content: "?"}, hub.OpenOptions{Unwatched: true}); err == nil {
 					b.Fatal("got it taken in, want it refused")
 				}
 			}
 		})
 		for range 2 { // the second waits
-			if _, err := asker.Open(core.Request{To: core.ToAgent("agent-7"), Content: "?"}, hub.Opening{Unwatched: true}); err != nil {
+			if _, err := asker.Open(core.Request{To: core.ToAgent("agent-7"), Content: "?"}, hub.OpenOptions{Unwatched: true}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -191,7 +191,7 @@ func BenchmarkOnlookers(b *testing.B) {
 			if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 				b.Fatal(err)
 			}
-			task, err := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"}).Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+			task, err := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"}).Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -8,23 +8,23 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// Branch returns a second session for the same connection, with a Next of its own. What
+// Child returns a second session for the same connection, with a Next of its own. What
 // the branch asks counts as asked by s: the causes and the loop guard of s hold for it
 // (promise P10). It is no agent. The caller closes it; it ends with s at the latest.
-func (s *Session) Branch() *Session {
-	h, trunk := s.hub, s.root()
+func (s *Session) Child() *Session {
+	h, parent := s.hub, s.root()
 	b := newSession(h, s.identity)
-	b.trunk = trunk
-	trunk.mu.Lock()
-	b.card = trunk.card
-	trunk.mu.Unlock()
+	b.parent = parent
+	parent.mu.Lock()
+	b.card = parent.card
+	parent.mu.Unlock()
 	h.connect(b)
 	h.mu.Lock()
-	gone := trunk.closed
+	gone := parent.closed
 	if !gone && !b.closed {
-		trunk.mu.Lock()
-		trunk.branches.put(b, struct{}{})
-		trunk.mu.Unlock()
+		parent.mu.Lock()
+		parent.children.put(b, struct{}{})
+		parent.mu.Unlock()
 	}
 	h.mu.Unlock()
 	if gone {
@@ -35,8 +35,8 @@ func (s *Session) Branch() *Session {
 
 // root returns the session in whose name s acts: itself, unless it is a branch.
 func (s *Session) root() *Session {
-	if s.trunk != nil {
-		return s.trunk
+	if s.parent != nil {
+		return s.parent
 	}
 	return s
 }
@@ -46,7 +46,7 @@ func (s *Session) root() *Session {
 // what the tool asked is cancelled unless it was to be kept. When the session ends
 // first, Call returns why.
 func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) (*tool.Result, error) {
-	b := s.Branch()
+	b := s.Child()
 	defer b.Close(core.NewFault(core.CodeCancelled, "the call has ended"))
 	b.CallTool("", name, input)
 	for {

@@ -21,7 +21,7 @@ type called struct {
 }
 
 // call calls a tool beside everything else.
-func (g *stage) call(ctx context.Context, s *hub.Session, name, input string) <-chan called {
+func (g *testHub) call(ctx context.Context, s *hub.Session, name, input string) <-chan called {
 	done := make(chan called, 1)
 	go func() {
 		out, err := s.Call(ctx, name, json.RawMessage(input))
@@ -32,7 +32,7 @@ func (g *stage) call(ctx context.Context, s *hub.Session, name, input string) <-
 }
 
 func TestACallAnswersWhoWaitsForItAndNobodyElse(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able)
 		done := g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"how much?"}`)
 		task := g.given(bob)
@@ -50,7 +50,7 @@ func TestACallAnswersWhoWaitsForItAndNobodyElse(t *testing.T) {
 }
 
 func TestACallIsMadeBecauseOfWhatItsSessionWorksOn(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob, carl := g.agent("ann", able), g.agent("bob", able), g.agent("carl", able)
 		asked := g.ask(ann, "bob")
 		if c := <-g.call(g.t.Context(), bob, "agent_ask", `{"to":"ann","content":"you do"}`); c.err != nil || c.out.Fault == nil || c.out.Fault.Code != core.CodeLoop {
@@ -75,7 +75,7 @@ func TestACallIsMadeBecauseOfWhatItsSessionWorksOn(t *testing.T) {
 }
 
 func TestACallThatIsGivenUpCancelsWhatItAsked(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able)
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(g.t.Context())
@@ -93,7 +93,7 @@ func TestACallThatIsGivenUpCancelsWhatItAsked(t *testing.T) {
 }
 
 func TestWhatACallDelegatesRunsOn(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able)
 		<-g.call(g.t.Context(), ann, "agent_delegate", `{"to":"bob","content":"build it"}`)
 		task := g.given(bob)
@@ -106,9 +106,9 @@ func TestWhatACallDelegatesRunsOn(t *testing.T) {
 }
 
 func TestACallEndsWithItsSession(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able)
-		asks, waits := g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"how much?"}`), ann.Branch()
+		asks, waits := g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"how much?"}`), ann.Child()
 		task := g.given(bob)
 		ann.Close(core.NewFault(core.CodeUnreachable, "gone fishing"))
 		if c := <-asks; c.err == nil || !strings.Contains(c.err.Error(), "gone fishing") {
@@ -126,7 +126,7 @@ func TestACallEndsWithItsSession(t *testing.T) {
 }
 
 func TestCallsWaitForNobodyWhoReadsTheSession(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able, func(c *core.Card) { c.MaxConcurrent = 100 })
 		var all []<-chan called
 		for range 100 {

@@ -3,7 +3,7 @@
 //
 // A connection is a [Session]: it may ask, answer, or both. What it asks becomes a
 // [task.Task], an append-only log of events with readers. A session reads all of its
-// tasks through one call, [Session.Next], or is called itself ([Session.Attend]).
+// tasks through one call, [Session.Next], or is called itself ([Session.Consume]).
 //
 //	requester ── Open ──▶ Task log ── Next ──▶ agent
 //	requester ◀── Next ── Task log ◀── Report ── agent

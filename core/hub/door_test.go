@@ -64,9 +64,9 @@ func (d *doorman) Audit(e policy.Entry) {
 	d.audit = append(d.audit, e)
 }
 
-func onDoor(t *testing.T) (*doorman, *stage) {
+func onDoor(t *testing.T) (*doorman, *testHub) {
 	d := &doorman{}
-	return d, &stage{t, coretest.NewHub(t, hub.Options{Authorizer: d, Limiter: d, Tracer: d, Auditor: d})}
+	return d, &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: d, Limiter: d, Tracer: d, Auditor: d})}
 }
 
 // TestEveryCommandIsHeldAtTheDoor gives every command there is, as the adapters do, and
@@ -145,7 +145,7 @@ func TestWhatTheAuthorizerRefusesIsAuditedAndNotDone(t *testing.T) {
 func TestTheTraceOfACallIsInTheTaskThatItOpens(t *testing.T) {
 	_, g := onDoor(t)
 	agent, asker := g.agent("a", able), g.connect("r")
-	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "?"}, hub.Opening{Trace: core.Trace{Parent: "00-1-2-01"}})
+	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "?"}, hub.OpenOptions{Trace: core.Trace{Parent: "00-1-2-01"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestATaskIsDueWhenItsAgentHasHadItsTimeHoweverOftenItIsTriedAgain(t *testin
 			return time.Duration(rapid.IntRange(0, 30).Draw(rt, what)) * time.Second
 		}
 		limit := 20*time.Second + time.Millisecond
-		onStage(t, hub.Limits{Deadline: limit}, func(g *stage) {
+		withHub(t, hub.Limits{Deadline: limit}, func(g *testHub) {
 			agents, most := map[core.AgentID]*hub.Session{}, map[core.AgentID]time.Duration{}
 			for i := range 3 {
 				id := core.AgentID(fmt.Sprint("agent", i))

@@ -8,7 +8,7 @@ import (
 )
 
 func TestWhoIsKnownNoLongerIsSentAwayAndCannotBeginAnew(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		alice, bob, nobody := g.as("alice"), g.as("bob"), g.connect("local")
 		for _, s := range []*hub.Session{alice, bob, nobody} {
 			if err := s.Join(core.Card{ID: core.AgentID(s.Identity().Principal.ID)}, hub.JoinOptions{}); err != nil {

@@ -28,7 +28,7 @@ func TestOrderLost(t *testing.T) {
 	}
 	asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 	defer asker.Close(nil)
-	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestOrderLost(t *testing.T) {
 }
 
 func TestAgentsThatAnswerInsteadOfStoppingKeepTheOrderOfTheirEnd(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Text{Text: "1"})
@@ -109,33 +109,33 @@ func TestAgentsThatAnswerInsteadOfStoppingKeepTheOrderOfTheirEnd(t *testing.T) {
 func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		ask  func(g *stage) (*task.Task, error)
+		ask  func(g *testHub) (*task.Task, error)
 		want core.Code
 	}{
-		{"nobody has the id", func(g *stage) (*task.Task, error) { return g.try(g.connect("r"), core.ToAgent("nobody")) }, core.CodeUnknownAgent},
-		{"nobody has the capability", func(g *stage) (*task.Task, error) { return g.try(g.connect("r"), core.ToCapability("x")) }, core.CodeUnknownAgent},
-		{"nobody serves the domain", func(g *stage) (*task.Task, error) { return g.try(g.connect("r"), core.ToDomain("x.y")) }, core.CodeUnknownDomain},
-		{"the operator does not allow it", func(g *stage) (*task.Task, error) {
+		{"nobody has the id", func(g *testHub) (*task.Task, error) { return g.try(g.connect("r"), core.ToAgent("nobody")) }, core.CodeUnknownAgent},
+		{"nobody has the capability", func(g *testHub) (*task.Task, error) { return g.try(g.connect("r"), core.ToCapability("x")) }, core.CodeUnknownAgent},
+		{"nobody serves the domain", func(g *testHub) (*task.Task, error) { return g.try(g.connect("r"), core.ToDomain("x.y")) }, core.CodeUnknownDomain},
+		{"the operator does not allow it", func(g *testHub) (*task.Task, error) {
 			g.agent("a", able)
 			return g.try(g.connect("limited"), core.ToAgent("a"))
 		}, core.CodeNotAuthorized},
-		{"the queue is full", func(g *stage) (*task.Task, error) {
+		{"the queue is full", func(g *testHub) (*task.Task, error) {
 			g.agent("a", able)
 			r := g.connect("r")
 			g.ask(r, "a")
 			g.ask(r, "a")
 			return g.try(r, core.ToAgent("a"))
 		}, core.CodeOverloaded},
-		{"the agent is leaving", func(g *stage) (*task.Task, error) {
+		{"the agent is leaving", func(g *testHub) (*task.Task, error) {
 			g.agent("a", able).SetLoad(core.LoadDraining)
 			return g.try(g.connect("r"), core.ToAgent("a"))
 		}, core.CodeUnreachable},
-		{"it would be a loop", func(g *stage) (*task.Task, error) {
+		{"it would be a loop", func(g *testHub) (*task.Task, error) {
 			a := g.agent("a", able)
 			g.ask(g.connect("r"), "a")
 			return g.try(a, core.ToAgent("a"))
 		}, core.CodeLoop},
-		{"the chain is too long", func(g *stage) (*task.Task, error) {
+		{"the chain is too long", func(g *testHub) (*task.Task, error) {
 			a, b, c := g.agent("a", able), g.agent("b", able), g.agent("c", able)
 			g.agent("d", able)
 			g.ask(g.connect("r"), "a")
@@ -143,20 +143,20 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 			g.ask(b, "c")
 			return g.try(c, core.ToAgent("d"))
 		}, core.CodeLoop},
-		{"its cause is somebody else's task", func(g *stage) (*task.Task, error) {
+		{"its cause is somebody else's task", func(g *testHub) (*task.Task, error) {
 			a := g.agent("a", able)
 			g.agent("b", able)
 			other := g.ask(g.connect("r"), "b")
-			return a.Open(core.Request{To: core.ToAgent("b"), Content: "go", Cause: other.ID()}, hub.Opening{})
+			return a.Open(core.Request{To: core.ToAgent("b"), Content: "go", Cause: other.ID()}, hub.OpenOptions{})
 		}, core.CodeNotAuthorized},
-		{"the agent takes no notices", func(g *stage) (*task.Task, error) {
+		{"the agent takes no notices", func(g *testHub) (*task.Task, error) {
 			g.agent("a", able)
-			return g.connect("r").Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "x"}}, hub.Opening{})
+			return g.connect("r").Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "x"}}, hub.OpenOptions{})
 		}, core.CodeUnsupported},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := &stage{t, coretest.NewHub(t, hub.Options{
+				g := &testHub{t, coretest.NewHub(t, hub.Options{
 					Limits: hub.Limits{QueueLength: 1},
 					Rules:  policy.Rules{Hops: 2, Ask: map[string][]core.AgentID{"limited": {"b"}}},
 				})}
@@ -189,8 +189,8 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 }
 
 // try asks and hands back what came of it.
-func (g *stage) try(s *hub.Session, to core.Address) (*task.Task, error) {
-	return s.Open(core.Request{To: to, Content: "go"}, hub.Opening{})
+func (g *testHub) try(s *hub.Session, to core.Address) (*task.Task, error) {
+	return s.Open(core.Request{To: to, Content: "go"}, hub.OpenOptions{})
 }
 
 // The three events of an approval are linked by the id of the tool call: held,
@@ -199,7 +199,7 @@ func (g *stage) try(s *hub.Session, to core.Address) (*task.Task, error) {
 func TestApprovalGivenButNothingProvesWhatFollowed(t *testing.T) {
 	for _, approved := range []bool{true, false} {
 		t.Run(fmt.Sprintf("approved %v", approved), func(t *testing.T) {
-			onStage(t, hub.Limits{}, func(g *stage) {
+			withHub(t, hub.Limits{}, func(g *testHub) {
 				agent, asker := g.agent("a", able), g.connect("r")
 				task := g.ask(asker, "a")
 				g.report(agent, task, core.ToolCall{ID: "t1", Name: "rm"}, core.ApprovalRequested{ID: "t1", Name: "rm"})

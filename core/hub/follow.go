@@ -64,7 +64,7 @@ func (h *Hub) opensTurn(j *job, by *Session) {
 	for s, f := range h.followers[id] {
 		switch {
 		case !f.shown:
-			s.inbox.stir()
+			s.inbox.push(Batch{})
 		case s != by && h.mayRead(s.identity.Principal, j.From()):
 			s.view(j.Task, f.tag)
 		}

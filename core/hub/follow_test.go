@@ -9,7 +9,7 @@ import (
 )
 
 func TestWhoFollowsAThreadIsShownWhatOthersOpenThere(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, follower := g.agent("a", able), g.connect("r"), g.connect("r")
 		follower.Follow("talk", "mine")
 		asked := g.open(asker, core.Request{To: core.ToAgent("a"), Thread: "talk", Content: "hello"})
@@ -32,13 +32,13 @@ func TestWhoFollowsAThreadIsShownWhatOthersOpenThere(t *testing.T) {
 }
 
 func TestWhoFollowsAThreadReadsItsOwnTasksOnce(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		asker.Follow("talk", "mine")
 		task := g.open(asker, core.Request{To: core.ToAgent("a"), Thread: "talk", Content: "hello"})
 		g.report(agent, task, core.Done{})
 		g.wantKinds("what it is told", g.events(asker), "opened", "assigned", "done")
-		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Thread: "talk", Content: "hello"}, hub.Opening{Unwatched: true}); err != nil {
+		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Thread: "talk", Content: "hello"}, hub.OpenOptions{Unwatched: true}); err != nil {
 			t.Fatal(err)
 		}
 		g.wantKinds("what it is told of what it does not watch", g.events(asker))
@@ -46,7 +46,7 @@ func TestWhoFollowsAThreadReadsItsOwnTasksOnce(t *testing.T) {
 }
 
 func TestAThreadOfSomebodyElseShowsNothingToWhoFollowsIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent := g.agent("a", able)
 		owner := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "owner", Authenticated: true}})
 		defer owner.Close(nil)

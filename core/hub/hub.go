@@ -179,7 +179,7 @@ func (h *Hub) connect(s *Session) {
 	h.sessions[s] = struct{}{}
 	s.expire()
 	if h.draining != "" {
-		s.inbox.drain(h.draining)
+		s.inbox.push(Batch{Draining: h.draining})
 	}
 	if h.closed != nil {
 		s.inbox.end(h.closed)
@@ -207,7 +207,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 		close(h.idle)
 	}
 	for s := range h.sessions {
-		s.inbox.drain(reason)
+		s.inbox.push(Batch{Draining: reason})
 	}
 	h.mu.Unlock()
 

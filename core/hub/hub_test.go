@@ -53,7 +53,7 @@ func TestEveryLimitHasADefaultAndIsSettable(t *testing.T) {
 }
 
 func TestADeadlineComesFromTheRequestElseFromTheDialectElseFromTheHub(t *testing.T) {
-	onStage(t, hub.Limits{Deadline: time.Hour, MaxDeadline: 24 * time.Hour}, func(g *stage) {
+	withHub(t, hub.Limits{Deadline: time.Hour, MaxDeadline: 24 * time.Hour}, func(g *testHub) {
 		g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 9 })
 		asker, quick := g.connect("r"), g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "quick", Deadline: time.Minute})
 		defer quick.Close(nil)
@@ -70,13 +70,13 @@ func TestADeadlineComesFromTheRequestElseFromTheDialectElseFromTheHub(t *testing
 				t.Errorf("%s: got %s, want %s", name, got, c.want)
 			}
 		}
-		_, err := asker.Open(core.Request{To: to, Content: "go", Deadline: time.Now().Add(25 * time.Hour)}, hub.Opening{})
+		_, err := asker.Open(core.Request{To: to, Content: "go", Deadline: time.Now().Add(25 * time.Hour)}, hub.OpenOptions{})
 		g.wantFault("a deadline too far away", err, core.CodeInvalid)
 	})
 }
 
 func TestATaskSaysWhoAskedAndWhereItStands(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		if got := task.From(); got.ID != "r" {
@@ -97,7 +97,7 @@ func TestATaskSaysWhoAskedAndWhereItStands(t *testing.T) {
 }
 
 func TestASignOfLifeIsNoted(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent := g.agent("a", able)
 		g.sleep(time.Minute)
 		agent.Seen()
@@ -112,7 +112,7 @@ func TestASignOfLifeIsNoted(t *testing.T) {
 }
 
 func TestAnAgentSaysOnlyWhatAgentsSay(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		for _, body := range []core.Body{
@@ -137,7 +137,7 @@ func TestAnAgentSaysOnlyWhatAgentsSay(t *testing.T) {
 }
 
 func TestWhoIsToldThatTheTimeIsUpIsToldItToTheMillisecond(t *testing.T) {
-	onStage(t, hub.Limits{Deadline: 1234567 * time.Microsecond}, func(g *stage) {
+	withHub(t, hub.Limits{Deadline: 1234567 * time.Microsecond}, func(g *testHub) {
 		g.agent("a", able)
 		task := g.ask(g.connect("r"), "a")
 		g.sleep(2 * time.Second)
@@ -148,7 +148,7 @@ func TestWhoIsToldThatTheTimeIsUpIsToldItToTheMillisecond(t *testing.T) {
 }
 
 func TestWhatAnAgentSaysAfterTheDeadlineIsCounted(t *testing.T) {
-	onStage(t, hub.Limits{Deadline: time.Second}, func(g *stage) {
+	withHub(t, hub.Limits{Deadline: time.Second}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.sleep(time.Second)
@@ -163,7 +163,7 @@ func TestWhatAnAgentSaysAfterTheDeadlineIsCounted(t *testing.T) {
 }
 
 func TestAnOperatorReadsAGapWhereTheBeginningIsGone(t *testing.T) {
-	forgotten(t, 2, func(g *stage, _ *hub.Session, id core.TaskID) {
+	forgotten(t, 2, func(g *testHub, _ *hub.Session, id core.TaskID) {
 		operator := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "o", Operator: true}})
 		defer operator.Close(nil)
 		asked, err := g.hub.Task(g.t.Context(), operator.Identity().Principal, id)
@@ -222,7 +222,7 @@ func TestAJournalThatNeverTakesWhatIsLeftIsToldOfAtTheEnd(t *testing.T) {
 		promises.Read(h)
 		promises.JournalRefused()
 		s := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
-		if _, err := s.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.Opening{}); err == nil {
+		if _, err := s.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.OpenOptions{}); err == nil {
 			t.Fatal("got no error, want one")
 		}
 		if err := h.Close(t.Context(), "the test is over"); err == nil {

@@ -13,122 +13,86 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// Batch is what [Session.Next] returns: exactly one of events, a gap, the output
-// of a tool, an execution, a question, a change of tools or settings, or that the hub is
+// Batch is what [Session.Next] returns: exactly one of events, a gap, the result of a
+// tool, an execution, a question, a change of tools or settings, or that the hub is
 // stopping.
 type Batch struct {
-	// Task and Role say what Events or Gap are of.
+	// Task and Role say what Events or Gap belong to.
 	Task *task.Task
 	Role task.Role
-	// Tag is what the session gave when it opened or watched the task.
+	// Tag is what the session passed when it opened or watched the task.
 	Tag any
-	// Events follow one another. They share memory with the log: read only.
+	// Events are consecutive. They share memory with the log: read only.
 	Events []core.Event
-	// Gap says that a part of the task is gone and will not come; of a Subscriber,
-	// that many notices are, of which some may have been for it.
+	// Gap says that a part of the task is gone and will not come; for a Subscriber, how
+	// many notices are, some of which may have been for it.
 	Gap *task.Gap
-	// Tool is what a tool that this session called came to.
+	// Tool is the result of a tool that this session called.
 	Tool *tool.Result
-	// Execute is what the pack that this session provides is to do.
+	// Execute is a call for the pack that this session provides.
 	Execute *pack.Execution
-	// Question is put to people, or the news of how it ended: see [Session.WatchQuestions].
+	// Question is put to people, or says how it ended: see [Session.WatchQuestions].
 	Question *question.Update
 	// ToolsChanged says that packs came, went or changed: see [Session.WatchTools].
 	ToolsChanged bool
 	// SettingsChanged says that an operator has changed the settings of the agent.
 	SettingsChanged *SettingsChange
-	// Draining says why the hub is stopping. What runs may still finish.
+	// Draining says why the hub is stopping. Running tasks may still finish.
 	Draining string
 }
 
-// inbox gathers what is new for a session, in the order in which it became so.
+// inbox collects what a session has not read yet.
 type inbox struct {
-	mu       sync.Mutex
-	ready    fifo.Queue[*task.Reader]
-	tools    fifo.Queue[*tool.Result]
-	execute  fifo.Queue[*pack.Execution]
-	asking   fifo.Queue[*question.Update]
-	changed  bool // the tools, since that was told last
-	settings *SettingsChange
-	stirred  bool // a thread that is followed has another task
-	noticed  bool // there may be notices for a subscriber
-	waited   bool // they let something else go first
-	draining string
-	ended    error
+	mu      sync.Mutex
+	readers fifo.Queue[*task.Reader] // of tasks with unread events
+	news    fifo.Queue[Batch]        // results of tools, executions and questions
+	// What follows is pending at most once.
+	draining     string
+	settings     *SettingsChange
+	empty        bool // an empty batch
+	toolsChanged bool
+	notices      bool // there may be notices for a subscriber
+	yielded      bool // the notices let something else go first
+
+	ended    error // why there will be nothing more
 	wake     chan struct{}
-	// attendance is told of news, where nobody waits for it.
-	attendance *attendance
+	consumer *consumer // nil while nobody consumes the session
 }
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
 
-func (f *inbox) push(r *task.Reader) {
+// push adds a batch. What replaces itself, such as a change of settings, is pending at most
+// once: the latest counts. A batch with only the role of a Subscriber stands for its
+// notices.
+func (f *inbox) push(b Batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ready.Push(r)
+	switch {
+	case b.Draining != "":
+		f.draining = b.Draining
+	case b.SettingsChanged != nil:
+		f.settings = b.SettingsChanged
+	case b.ToolsChanged:
+		f.toolsChanged = true
+	case b.Role == task.Subscriber:
+		f.notices = true
+	case b.Tool == nil && b.Execute == nil && b.Question == nil:
+		f.empty = true
+	default:
+		f.news.Push(b)
+	}
 	f.signal()
 }
 
-func (f *inbox) pushTool(o *tool.Result) {
+// ready adds a reader that has something to read.
+func (f *inbox) ready(r *task.Reader) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tools.Push(o)
+	f.readers.Push(r)
 	f.signal()
 }
 
-func (f *inbox) pushExecution(e *pack.Execution) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.execute.Push(e)
-	f.signal()
-}
-
-func (f *inbox) pushAsking(a *question.Update) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.asking.Push(a)
-	f.signal()
-}
-
-func (f *inbox) toolsChanged() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.changed = true
-	f.signal()
-}
-
-// stir makes Next return an empty batch.
-func (f *inbox) stir() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stirred = true
-	f.signal()
-}
-
-// notice has Next look whether there are notices for a subscriber.
-func (f *inbox) notice() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.noticed = true
-	f.signal()
-}
-
-func (f *inbox) drain(reason string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.draining = reason
-	f.signal()
-}
-
-// pushSettings replaces a change of settings that was not read yet.
-func (f *inbox) pushSettings(c *SettingsChange) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.settings = c
-	f.signal()
-}
-
-// end makes Next return err once everything that is ready was read.
+// end makes Next return err once everything before it was read.
 func (f *inbox) end(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,67 +102,62 @@ func (f *inbox) end(err error) {
 	f.signal()
 }
 
-// pop returns what is ready: a batch, or a reader to take one from.
+// signal wakes whoever waits for news, and starts the goroutine of a consumer that has
+// none. The caller holds mu.
+func (f *inbox) signal() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+	if c := f.consumer; c != nil && !c.running {
+		c.running = true
+		c.goroutine.Add(1)
+		go c.run()
+	}
+}
+
+// pop returns the next batch, or a reader to take one from.
 func (f *inbox) pop() (b Batch, r *task.Reader, ok bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.draining != "" {
+	switch {
+	case f.draining != "":
 		b.Draining, f.draining = f.draining, ""
-		return b, nil, true, nil
-	}
-	if f.settings != nil {
+	case f.settings != nil:
 		b.SettingsChanged, f.settings = f.settings, nil
-		return b, nil, true, nil
+	case f.news.Len() > 0:
+		b, _ = f.news.Pop()
+	case f.empty:
+		f.empty = false
+	case f.toolsChanged:
+		b.ToolsChanged, f.toolsChanged = true, false
+	case f.notices && (f.yielded || f.readers.Len() == 0):
+		b.Role = task.Subscriber
+		f.notices, f.yielded = false, false
+	default:
+		f.yielded = f.notices
+		if r, ok = f.readers.Pop(); !ok {
+			err = f.ended
+		}
+		return b, r, ok, err
 	}
-	if o, found := f.tools.Pop(); found {
-		return Batch{Tool: o}, nil, true, nil
-	}
-	if e, found := f.execute.Pop(); found {
-		return Batch{Execute: e}, nil, true, nil
-	}
-	if a, found := f.asking.Pop(); found {
-		return Batch{Question: a}, nil, true, nil
-	}
-	if f.stirred {
-		f.stirred = false
-		return Batch{}, nil, true, nil
-	}
-	if f.changed {
-		f.changed = false
-		return Batch{ToolsChanged: true}, nil, true, nil
-	}
-	if f.noticed && (f.waited || f.ready.Len() == 0) {
-		f.noticed, f.waited = false, false
-		return Batch{Role: task.Subscriber}, nil, true, nil
-	}
-	f.waited = f.noticed
-	if r, ok = f.ready.Pop(); ok {
-		return b, r, true, nil
-	}
-	return b, nil, false, f.ended
+	return b, nil, true, nil
 }
 
-// Next waits for news: of the tasks that the session opened, works on or
-// watches, of tools it called, or of the hub itself. One goroutine calls it. It
-// returns the context's error, or a Fault once the session has been ended and
-// everything was read.
-func (s *Session) Next(ctx context.Context) (Batch, error) { return s.next(ctx, nil, nil) }
+// Next waits for news: of the tasks that the session opened, works on or watches, of tools
+// that it called, or of the hub itself. One goroutine calls it. It returns the context's
+// error, or a Fault once the session has ended and everything was read.
+func (s *Session) Next(ctx context.Context) (Batch, error) { return s.NextOr(ctx, nil) }
 
-// NextOr is Next, but returns an empty batch when there is no news and something else
-// is received from other: for a goroutine that has more to look after.
+// NextOr is Next, but returns an empty batch when there is no news and something is
+// received from other: for a goroutine with more than one source of work.
 func (s *Session) NextOr(ctx context.Context, other <-chan struct{}) (Batch, error) {
-	return s.next(ctx, nil, other)
-}
-
-func (s *Session) next(ctx context.Context, alarm <-chan time.Time, other <-chan struct{}) (Batch, error) {
 	for {
 		if b, found, err := s.poll(); found || err != nil {
 			return b, err
 		}
 		select {
 		case <-s.inbox.wake:
-		case <-alarm:
-			return Batch{}, nil
 		case <-other:
 			return Batch{}, nil
 		case <-ctx.Done():
@@ -207,14 +166,14 @@ func (s *Session) next(ctx context.Context, alarm <-chan time.Time, other <-chan
 	}
 }
 
-// drainBatches bounds how many batches Drain delivers, so that what was sent first does
-// not wait long for what goes along with it.
+// drainBatches bounds how many batches Drain delivers, so that the first one is not delayed
+// by many behind it.
 const drainBatches = 32
 
-// Drain calls deliver for a batch that Next returned, and for those that are ready behind
+// Drain calls deliver for a batch that Next returned, and for those that are ready after
 // it, so that they may be written together. It returns the first error of deliver; the
-// error of the session comes from Next. Only the caller of Next, or of Attend from within
-// its function, calls it.
+// error of the session comes from Next. Only the caller of Next, or the function passed to
+// Consume, calls it.
 func (s *Session) Drain(b Batch, deliver func(Batch) error) error {
 	for range drainBatches {
 		if err := deliver(b); err != nil {
@@ -228,8 +187,8 @@ func (s *Session) Drain(b Batch, deliver func(Batch) error) error {
 	return deliver(b)
 }
 
-// poll returns what Next would if there is something. Once the session has been ended
-// and everything was read, it returns why.
+// poll returns what Next would without waiting. Once the session has ended and everything
+// was read, it returns why.
 func (s *Session) poll() (b Batch, found bool, err error) {
 	for {
 		b, r, ok, err := s.inbox.pop()
@@ -237,7 +196,7 @@ func (s *Session) poll() (b Batch, found bool, err error) {
 		case err != nil || !ok:
 			return Batch{}, false, err
 		case r == nil && b.Execute != nil && !s.hub.packs.Take(b.Execute):
-			continue // it is not waited for any more
+			continue // nobody waits for it any more
 		case r == nil && b.Role == task.Subscriber:
 			if b, ok = s.nextNotice(); ok {
 				return b, true, nil
@@ -252,7 +211,7 @@ func (s *Session) poll() (b Batch, found bool, err error) {
 	}
 }
 
-// take returns what is new for a reader of the session; false if nothing is.
+// take returns what a reader of the session has not read yet; false if there is nothing.
 func (s *Session) take(r *task.Reader) (Batch, bool) {
 	p, ok := r.Take()
 	if p.Over && p.Role == task.Viewer {
@@ -271,4 +230,106 @@ func (s *Session) take(r *task.Reader) (Batch, bool) {
 	}
 	o := then(p.Task)
 	return Batch{Tool: o}, o != nil
+}
+
+const (
+	// maxRestarts is how many times in a row the goroutine of a consumer ends as soon as
+	// there is no news. After that it lingers: starting it again costs more than waking it,
+	// since a new stack has to grow.
+	maxRestarts = 4
+	lingerTime  = 30 * time.Second
+)
+
+// consumer calls a function with the news of a session: see [Session.Consume].
+type consumer struct {
+	ctx       context.Context //nolint:containedctx // the lifetime of the consumer
+	sess      *Session
+	serve     func(Batch, error) bool
+	goroutine sync.WaitGroup
+	running   bool // whether there is a goroutine; inbox.mu guards it
+	restarts  int  // of the goroutine, since it last lingered in vain; the goroutine's own
+}
+
+// Consume calls serve with what [Session.Next] would return, one batch at a time, in a
+// goroutine that exists only while there is news and for a while after: for sessions that
+// are mostly idle, where a waiting goroutine is most of the cost. It ends when ctx does,
+// when serve returns false or once serve was passed an error. Nobody may call Next at the
+// same time. The caller calls stop once, but not from serve: it waits until serve has
+// returned and is not called any more. Then the session may be consumed again.
+func (s *Session) Consume(ctx context.Context, serve func(Batch, error) bool) (stop func()) {
+	c := &consumer{ctx: ctx, sess: s, serve: serve}
+	f := &s.inbox
+	f.mu.Lock()
+	f.consumer = c
+	f.signal() // there may be news already
+	f.mu.Unlock()
+	return func() {
+		f.detach(c)
+		c.goroutine.Wait()
+	}
+}
+
+// run serves what is new, and returns when there is nothing.
+func (c *consumer) run() {
+	defer c.goroutine.Done()
+	f := &c.sess.inbox
+	var expired <-chan time.Time
+	if c.restarts++; c.restarts > maxRestarts {
+		timer := time.NewTimer(lingerTime)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	for f.isConsumedBy(c) {
+		b, found, err := c.sess.poll()
+		switch {
+		case found || err != nil:
+			if !c.serve(b, err) || err != nil {
+				f.detach(c)
+			}
+		case expired == nil:
+			if f.rest(c) {
+				return
+			}
+		default:
+			select {
+			case <-f.wake:
+			case <-expired:
+				c.restarts, expired = 0, nil
+			case <-c.ctx.Done():
+			}
+		}
+	}
+}
+
+// isConsumedBy reports whether c is still the consumer.
+func (f *inbox) isConsumedBy(c *consumer) bool {
+	if c.ctx.Err() != nil {
+		f.detach(c)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.consumer == c
+}
+
+// rest notes that the goroutine of c ends. It reports false if there is news.
+func (f *inbox) rest(c *consumer) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-f.wake:
+		return false
+	default:
+		c.running = false
+		return true
+	}
+}
+
+// detach removes the consumer, and wakes its goroutine if that waits.
+func (f *inbox) detach(c *consumer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.consumer == c {
+		f.consumer = nil
+		f.signal()
+	}
 }

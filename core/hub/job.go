@@ -11,7 +11,7 @@ import (
 // job is a task on its way through the hub, until it has ended.
 type job struct {
 	*task.Task
-	opener *Session // the session or branch that opened it
+	opener *Session // maybe a child session
 
 	// Guarded by Hub.mu.
 	waiting *Session // in whose queue it stands; nil if it stands in none

@@ -124,10 +124,10 @@ func (h *Hub) limitConcurrency(s *Session, card core.Card) core.Card {
 func (h *Hub) applySettings(s *Session, reason string) {
 	declared := s.card
 	declared.MaxConcurrent = s.declared
-	s.inbox.pushSettings(&SettingsChange{
+	s.inbox.push(Batch{SettingsChanged: &SettingsChange{
 		AgentSettings: h.settings.of(s.id, s.identity.Dialect),
 		Concurrent:    h.limitConcurrency(s, declared).MaxConcurrent, Reason: reason,
-	})
+	}})
 	h.replaceCard(s, declared)
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 func TestAnIDThatCannotBeAnAgentsIsRefused(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		s := g.connect("a")
 		for _, id := range []core.AgentID{"", "*", "hub", "capability:x", "domain:x", "a\nb", " a", core.AgentID(strings.Repeat("x", 513))} {
 			g.wantFault("the id "+string(id), s.Join(core.Card{ID: id}, hub.JoinOptions{}), core.CodeInvalid)
@@ -31,7 +31,7 @@ func TestAnIDThatCannotBeAnAgentsIsRefused(t *testing.T) {
 }
 
 func TestAHubThatIsStoppingTakesNobodyIn(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		here, late, standby, asker := g.agent("a", able), g.connect("late"), g.connect("standby"), g.connect("r")
 		if err := standby.Join(core.Card{ID: "p"}, hub.JoinOptions{OnlyByID: true}); err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestAHubThatIsStoppingTakesNobodyIn(t *testing.T) {
 }
 
 func TestAnIDStaysWithWhoHasIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second, asker := g.agent("a", able), g.connect("x"), g.connect("r")
 		g.wantFault("the id of another", second.Join(core.Card{ID: "a"}, hub.JoinOptions{}), core.CodeConflict)
 		g.wantFault("a second id", first.Join(core.Card{ID: "b"}, hub.JoinOptions{}), core.CodeConflict)
@@ -73,7 +73,7 @@ func TestAnIDStaysWithWhoHasIt(t *testing.T) {
 }
 
 func TestACardIsReplacedByItsOwnerOnly(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, guest := g.agent("a", able), g.connect("r")
 		g.wantFault("another id", a.Update(core.Card{ID: "b"}), core.CodeConflict)
 		g.wantFault("no id", a.Update(core.Card{}), core.CodeConflict)
@@ -89,7 +89,7 @@ func TestACardIsReplacedByItsOwnerOnly(t *testing.T) {
 }
 
 func TestWhatAnAgentNoLongerDeclaresIsNoLongerSentToIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		if err := agent.Update(core.Card{ID: "a"}); err != nil {
@@ -104,7 +104,7 @@ func TestWhatAnAgentNoLongerDeclaresIsNoLongerSentToIt(t *testing.T) {
 }
 
 func TestWhoIsHereIsToldWithPrincipalAndLoad(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("b", able)
 		g.agent("a", able, func(c *core.Card) { c.Name = "Anna" })
 		all := g.hub.Agents()
@@ -121,7 +121,7 @@ func TestWhoIsHereIsToldWithPrincipalAndLoad(t *testing.T) {
 }
 
 func TestASessionThatIsClosedTwiceEndsOnceForTheFirstReason(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		agent.Close(core.NewFault(core.CodeTooLarge, "a message was too long"))
@@ -141,7 +141,7 @@ func TestASessionThatIsClosedTwiceEndsOnceForTheFirstReason(t *testing.T) {
 func TestWhyAnAgentLeftIsToldToOthersWithoutItsDetailWhichIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		g := &stage{t, coretest.NewHub(t, hub.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})}
 		agent := g.agent("a", able)
 		task := g.ask(g.connect("r"), "a")
 		cut := fmt.Errorf("read tcp 127.0.0.1:49152: %w", io.ErrUnexpectedEOF)
@@ -159,11 +159,11 @@ func TestWhyAnAgentLeftIsToldToOthersWithoutItsDetailWhichIsLogged(t *testing.T)
 }
 
 func TestASessionThatHasEndedCanDoNothing(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, s := g.agent("a", able), g.connect("r")
 		task := g.ask(g.connect("r2"), "a")
 		s.Close(nil)
-		_, err := s.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		_, err := s.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("asking", err, core.CodeUnreachable)
 		g.wantFault("joining", s.Join(core.Card{ID: "b"}, hub.JoinOptions{}), core.CodeUnreachable)
 		agent.Close(nil)

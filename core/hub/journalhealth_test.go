@@ -45,7 +45,7 @@ func TestAJournalThatRefusesIsToldOfOnceAndAgainWhenItIsBack(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		var log lines
 		h := coretest.NewHub(t, hub.Options{Journal: j, Log: slog.New(slog.NewTextHandler(&log, nil))})
-		g := &stage{t, h}
+		g := &testHub{t, h}
 		agent, asker := g.agent("a", able), g.connect("r")
 		if got := h.JournalHealth(); got.Err != nil || !got.Since.IsZero() {
 			t.Errorf("at the start: got %+v, want nothing wrong", got)
@@ -110,7 +110,7 @@ func TestAStopSaysHowManyTasksAreNotRecordedAndDoesNotWaitLong(t *testing.T) {
 		h := hub.New(opts)
 		promises.Read(h)
 		promises.JournalRefused()
-		g := &stage{t, h}
+		g := &testHub{t, h}
 		agent, asker := g.agent("a", able), g.connect("r")
 		g.report(agent, g.ask(asker, "a"), core.Done{})
 		g.sleep(time.Second)

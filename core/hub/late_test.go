@@ -12,7 +12,7 @@ import (
 )
 
 func TestAToolThatIsOpenWhenTheDeadlinePassesHasTimedOut(t *testing.T) {
-	onStage(t, hub.Limits{Deadline: time.Minute, ApprovalTimeout: time.Hour}, func(g *stage) {
+	withHub(t, hub.Limits{Deadline: time.Minute, ApprovalTimeout: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task,
@@ -41,7 +41,7 @@ func TestAToolThatIsOpenWhenTheDeadlinePassesHasTimedOut(t *testing.T) {
 }
 
 func TestAToolThatFinishesLateIsContextForItsAgent(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		slow := packTool("weather")
 		slow.Timeout = 2 * time.Second
 		agent, asker, pack := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r"), g.pack("sky", slow)
@@ -101,7 +101,7 @@ func TestAToolThatFinishesLateIsContextForItsAgent(t *testing.T) {
 }
 
 func TestAToolThatFinishesLateIsLeftOutWhereTheAgentTakesNoContext(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		slow := packTool("weather")
 		slow.Timeout = time.Second
 		agent, asker, pack := g.agent("a", core.FeatureCancellation), g.connect("r"), g.pack("sky", slow)
@@ -118,7 +118,7 @@ func TestAToolThatFinishesLateIsLeftOutWhereTheAgentTakesNoContext(t *testing.T)
 // An agent that works on one task calls a tool that the task does not show, as agents
 // do whose calls have ids of their own: it can only be of that.
 func TestALateAnswerOfACallThatIsNotShownGoesToTheOnlyTask(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		slow := packTool("weather")
 		slow.Timeout = time.Second
 		agent, asker, pack := g.agent("a", able), g.connect("r"), g.pack("sky", slow)

@@ -22,7 +22,7 @@ var everybody = core.Principal{ID: "root", Operator: true}
 
 // lists returns the states of the tasks that a filter finds, by the names that the test
 // gave them, page by page.
-func (g *stage) lists(names map[core.TaskID]string, p core.Principal, f task.Filter) (pages [][]string) {
+func (g *testHub) lists(names map[core.TaskID]string, p core.Principal, f task.Filter) (pages [][]string) {
 	g.t.Helper()
 	for {
 		all, before, err := g.hub.Tasks(g.t.Context(), p, f)
@@ -44,7 +44,7 @@ func (g *stage) lists(names map[core.TaskID]string, p core.Principal, f task.Fil
 // However many tasks are in memory, and after a restart, the list is the same.
 func TestTasksAreListedNewestFirstFromMemoryAndTheJournal(t *testing.T) {
 	for _, kept := range []int{1, 100} {
-		onStage(t, hub.Limits{FinishedTasks: kept}, func(g *stage) {
+		withHub(t, hub.Limits{FinishedTasks: kept}, func(g *testHub) {
 			a, b := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 8 }), g.agent("b", able)
 			ann, bob := g.connect("ann"), g.connect("bob")
 			names := map[core.TaskID]string{}
@@ -104,7 +104,7 @@ func TestTasksAreListedAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5 {
-		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: fmt.Sprint("do ", i), Thread: "talk"}, hub.Opening{Keep: true})
+		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: fmt.Sprint("do ", i), Thread: "talk"}, hub.OpenOptions{Keep: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestTasksAreListedAfterARestart(t *testing.T) {
 	}
 	names[cut] = "cut"
 
-	g := &stage{t, coretest.NewHub(t, hub.Options{Journal: kept})}
+	g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: kept})}
 	if err := g.hub.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestTasksAreListedAfterARestart(t *testing.T) {
 // A list costs what its page has and no more than it may look at, however many tasks
 // there are.
 func TestAPageLooksAtSoManyTasksAtMost(t *testing.T) {
-	onStage(t, hub.Limits{FinishedTasks: 1}, func(g *stage) {
+	withHub(t, hub.Limits{FinishedTasks: 1}, func(g *testHub) {
 		a, ann, bob := g.agent("a", able), g.connect("ann"), g.connect("bob")
 		oldest := g.ask(bob, "a")
 		g.report(a, oldest, core.Done{})

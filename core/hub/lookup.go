@@ -66,7 +66,7 @@ func (h *Hub) readLookups(ctx context.Context) {
 			}
 			if o := h.runLookup(ctx, l); o != nil {
 				o.Call = l.call
-				l.session.inbox.pushTool(o)
+				l.session.inbox.push(Batch{Tool: o})
 			}
 		}
 	}

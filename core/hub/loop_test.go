@@ -14,22 +14,22 @@ import (
 )
 
 func TestEchoStorm(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		g.ask(asker, "a")
 		g.ask(a, "b")
-		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "and you?"}, hub.Opening{})
+		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "and you?"}, hub.OpenOptions{})
 		g.wantFault("asking who asked", err, core.CodeLoop)
 		if strings.Contains(err.Error(), "ended") {
 			t.Errorf("got %v while the cause runs, want nothing of an end", err)
 		}
-		_, err = b.Open(core.Request{To: core.ToAny(), Content: "anybody?"}, hub.Opening{})
+		_, err = b.Open(core.Request{To: core.ToAny(), Content: "anybody?"}, hub.OpenOptions{})
 		g.wantFault("asking whoever is free, when only the chain is there", err, core.CodeLoop)
 	})
 }
 
 func TestAChainOfTasksHasABound(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		sessions := make([]*hub.Session, 12)
 		for i := range sessions {
 			sessions[i] = g.agent(fmt.Sprintf("a%02d", i), able)
@@ -41,19 +41,19 @@ func TestAChainOfTasksHasABound(t *testing.T) {
 				t.Errorf("got %d hops, want %d", task.Hops(), i+1)
 			}
 		}
-		_, err := sessions[8].Open(core.Request{To: core.ToAgent("a09"), Content: "further?"}, hub.Opening{})
+		_, err := sessions[8].Open(core.Request{To: core.ToAgent("a09"), Content: "further?"}, hub.OpenOptions{})
 		g.wantFault("a ninth hop", err, core.CodeLoop)
 	})
 }
 
 func TestChainDepthLaunderedThroughATimer(t *testing.T) {
-	onStage(t, hub.Limits{CauseMemory: 10 * time.Second}, func(g *stage) {
+	withHub(t, hub.Limits{CauseMemory: 10 * time.Second}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		g.ask(asker, "a")
 		inner := g.ask(a, "b")
 		g.report(b, inner, core.Done{})
 		g.sleep(time.Second)
-		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "a second later"}, hub.Opening{})
+		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "a second later"}, hub.OpenOptions{})
 		g.wantFault("asking back a second after its task ended", err, core.CodeLoop)
 		if want := fmt.Sprintf("because of task %s, which ended less than 10s ago", inner.ID()); !strings.Contains(core.AsFault(err).Message, want) {
 			t.Errorf("got %v, want it to say that the cause is remembered: %s", err, want)
@@ -66,12 +66,12 @@ func TestChainDepthLaunderedThroughATimer(t *testing.T) {
 }
 
 func TestAnAgentNamesOnlyItsOwnTasksAsCause(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
 		g.agent("b", able)
 		mine := g.ask(asker, "a")
 		other := g.ask(asker, "b")
-		_, err := a.Open(core.Request{To: core.ToAgent("b"), Content: "go", Cause: other.ID()}, hub.Opening{})
+		_, err := a.Open(core.Request{To: core.ToAgent("b"), Content: "go", Cause: other.ID()}, hub.OpenOptions{})
 		g.wantFault("a cause that is not its own", err, core.CodeNotAuthorized)
 		if task := g.open(a, core.Request{To: core.ToAgent("b"), Cause: mine.ID()}); task.Hops() != 1 {
 			t.Errorf("got %d hops, want 1", task.Hops())
@@ -80,7 +80,7 @@ func TestAnAgentNamesOnlyItsOwnTasksAsCause(t *testing.T) {
 }
 
 func TestRefusalThatKillsTheRunInsteadOfInformingIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		a.CallTool("c", "agent_ask", []byte(`{"to":"a","content":"myself?"}`))
@@ -96,7 +96,7 @@ func TestRefusalThatKillsTheRunInsteadOfInformingIt(t *testing.T) {
 }
 
 // tool reads the session up to the output of a tool.
-func (g *stage) tool(s *hub.Session) *tool.Result {
+func (g *testHub) tool(s *hub.Session) *tool.Result {
 	g.t.Helper()
 	synctest.Wait() // what reads the journal runs beside
 	for {
@@ -111,10 +111,10 @@ func (g *stage) tool(s *hub.Session) *tool.Result {
 }
 
 func TestAgentsMayNotifyEachOtherButNotForEver(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", core.FeatureNotices), g.agent("b", core.FeatureNotices)
 		tell := func(from *hub.Session, to string) (*task.Task, error) {
-			return from.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent(core.AgentID(to)), Notice: &core.Notice{Topic: "thanks"}}, hub.Opening{})
+			return from.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent(core.AgentID(to)), Notice: &core.Notice{Topic: "thanks"}}, hub.OpenOptions{})
 		}
 		from, to, names := a, b, []string{"b", "a"}
 		told := 0

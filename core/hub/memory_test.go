@@ -19,13 +19,13 @@ func TestATaskThatEveryoneReadToItsEndIsLetGo(t *testing.T) {
 	t.Run("asked by a session", func(t *testing.T) {
 		letGo(t, func(s *hub.Session) *hub.Session { return s })
 	})
-	t.Run("asked by a branch", func(t *testing.T) { letGo(t, (*hub.Session).Branch) })
+	t.Run("asked by a branch", func(t *testing.T) { letGo(t, (*hub.Session).Child) })
 }
 
 func letGo(t *testing.T, of func(*hub.Session) *hub.Session) {
 	opts := hub.Options{Limits: hub.Limits{FinishedTasks: 1}}
 	promises := coretest.Watch(&opts) // without its readers: the idle one keeps what it has not read
-	g := &stage{t, hub.New(opts)}
+	g := &testHub{t, hub.New(opts)}
 	t.Cleanup(func() {
 		if err := g.hub.Close(context.Background(), "the test is over"); err != nil {
 			t.Error(err)
@@ -79,10 +79,10 @@ func letGo(t *testing.T, of func(*hub.Session) *hub.Session) {
 }
 
 func TestOnlyAnOperatorAsksInTheNameOfAnother(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", able)
 		req := core.Request{To: core.ToAgent("a"), Content: "go"}
-		alice := hub.Opening{For: core.Principal{ID: "alice"}}
+		alice := hub.OpenOptions{For: core.Principal{ID: "alice"}}
 		_, err := g.connect("r").Open(req, alice)
 		g.wantFault("asking as alice", err, core.CodeNotAuthorized)
 
@@ -101,7 +101,7 @@ func TestOnlyAnOperatorAsksInTheNameOfAnother(t *testing.T) {
 // A client that gives up agent_result leaves nothing behind, however long it wanted to wait,
 // and neither does one that was answered.
 func TestASessionThatWaitedForAResultIsLetGo(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		wait := func() *hub.Session {

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// Opening says how a session stands to a task that it opens.
-type Opening struct {
+// OpenOptions says how a session stands to a task that it opens.
+type OpenOptions struct {
 	// For is who asks, where the session speaks for others: an operator's may. The
 	// zero For is the session's own principal.
 	For core.Principal
@@ -34,7 +34,7 @@ type Opening struct {
 // says why: invalid, too_large, unknown_agent, unknown_domain, unreachable,
 // overloaded, unsupported, not_authorized, loop or budget; the task is returned beside it
 // when the refusal was recorded, and none of its events come from Next.
-func (s *Session) Open(req core.Request, o Opening) (*task.Task, error) {
+func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 	r, err := s.hub.do(context.Background(), s, core.Call{
 		Principal: s.identity.Principal, Trace: o.Trace,
 		Command: core.Open{Request: &req, For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private},

@@ -25,7 +25,7 @@ func TestWhetherAnAgentThatIgnoresACancelIsDisconnectedCanBeSet(t *testing.T) {
 		{"never, of several", hub.DisconnectNever, 2, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			onStage(t, hub.Limits{Disconnect: c.does, CancelGrace: time.Second, SlotGrace: time.Second}, func(g *stage) {
+			withHub(t, hub.Limits{Disconnect: c.does, CancelGrace: time.Second, SlotGrace: time.Second}, func(g *testHub) {
 				g.agent("a", able, func(card *core.Card) { card.MaxConcurrent = c.slots })
 				asker := g.connect("r")
 				task := g.ask(asker, "a")

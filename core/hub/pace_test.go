@@ -10,7 +10,7 @@ import (
 )
 
 func TestHowLongATaskTakesIsEstimatedByTheLatestOnesAndByWhatWaitsBeforeIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		done := func(task *task.Task, after time.Duration) {
 			g.sleep(after)
@@ -39,7 +39,7 @@ func TestHowLongATaskTakesIsEstimatedByTheLatestOnesAndByWhatWaitsBeforeIt(t *te
 }
 
 func TestATaskWithoutAnAgentHasNoEstimate(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		task, _ := g.try(g.connect("r"), core.ToAgent("nobody"))
 		if got := g.hub.Estimate(task.ID()); got != 0 {
 			t.Errorf("got %s, want none", got)

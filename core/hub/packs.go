@@ -93,10 +93,10 @@ func (s *Session) callPack(call, name string, input json.RawMessage) {
 type packPeer struct{ session *Session }
 
 // Execute implements [pack.Peer].
-func (p packPeer) Execute(e *pack.Execution) { p.session.inbox.pushExecution(e) }
+func (p packPeer) Execute(e *pack.Execution) { p.session.inbox.push(Batch{Execute: e}) }
 
 // Returned implements [pack.Peer].
-func (p packPeer) Returned(r *tool.Result) { p.session.inbox.pushTool(r) }
+func (p packPeer) Returned(r *tool.Result) { p.session.inbox.push(Batch{Tool: r}) }
 
 // ToolsChanged implements [pack.Peer].
-func (p packPeer) ToolsChanged() { p.session.inbox.toolsChanged() }
+func (p packPeer) ToolsChanged() { p.session.inbox.push(Batch{ToolsChanged: true}) }

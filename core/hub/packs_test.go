@@ -22,7 +22,7 @@ func packTool(name string, capabilities ...string) tool.Definition {
 }
 
 // pack connects a pack with the tools.
-func (g *stage) pack(id string, tools ...tool.Definition) *hub.Session {
+func (g *testHub) pack(id string, tools ...tool.Definition) *hub.Session {
 	g.t.Helper()
 	s := g.connect("pack " + id)
 	if err := s.Provide(id, tools); err != nil {
@@ -32,7 +32,7 @@ func (g *stage) pack(id string, tools ...tool.Definition) *hub.Session {
 }
 
 // execution reads what the pack is to do, which must be ready now.
-func (g *stage) execution(pack *hub.Session) *pack.Execution {
+func (g *testHub) execution(pack *hub.Session) *pack.Execution {
 	g.t.Helper()
 	b, ok := g.batch(pack)
 	if !ok || b.Execute == nil {
@@ -41,7 +41,7 @@ func (g *stage) execution(pack *hub.Session) *pack.Execution {
 	return b.Execute
 }
 
-func (g *stage) answer(pack *hub.Session, id, output string) {
+func (g *testHub) answer(pack *hub.Session, id, output string) {
 	g.t.Helper()
 	if err := pack.AnswerTool(id, json.RawMessage(output), nil); err != nil {
 		g.t.Fatalf("answering: got %v, want no error", err)
@@ -63,7 +63,7 @@ func skilled(capabilities ...string) func(*core.Card) {
 }
 
 func TestACallOfAPacksToolReachesThePackAndItsAnswerTheCaller(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("sky", packTool("weather"))
 		a.CallTool("c1", "weather", []byte(`{"city":"Bonn"}`))
 		e := g.execution(p)
@@ -89,7 +89,7 @@ func TestACallOfAPacksToolReachesThePackAndItsAnswerTheCaller(t *testing.T) {
 }
 
 func TestAToolIsForThoseWhoHaveAllItsCapabilities(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.pack("box", packTool("open"), packTool("mail_send", "mail"), packTool("admin_kick", "mail", "admin"))
 		for capabilities, want := range map[string]string{"": "open", "mail": "mail_send open", "admin": "open", "admin,mail": "admin_kick mail_send open"} {
 			a := g.agent("a-"+capabilities, able, skilled(strings.Split(capabilities, ",")...))
@@ -117,7 +117,7 @@ func TestAToolIsForThoseWhoHaveAllItsCapabilities(t *testing.T) {
 }
 
 func TestACallThatIsNotAnsweredInTimeEndsWithoutThePack(t *testing.T) {
-	onStage(t, hub.Limits{PackCalls: 2}, func(g *stage) {
+	withHub(t, hub.Limits{PackCalls: 2}, func(g *testHub) {
 		slow, patient := packTool("slow"), packTool("patient")
 		slow.Timeout, patient.Timeout = 2*time.Second, time.Hour
 		a, p := g.agent("a", able), g.pack("p", slow, patient)
@@ -150,7 +150,7 @@ func TestACallThatIsNotAnsweredInTimeEndsWithoutThePack(t *testing.T) {
 }
 
 func TestAPackThatVanishesAnswersAllThatWaitsAtOnce(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, p := g.agent("a", able), g.agent("b", able), g.pack("p", packTool("x"))
 		a.CallTool("told", "x", nil)
 		g.execution(p)
@@ -174,7 +174,7 @@ func TestAPackThatVanishesAnswersAllThatWaitsAtOnce(t *testing.T) {
 }
 
 func TestWhatACallerThatLeftAskedIsNotGiven(t *testing.T) {
-	onStage(t, hub.Limits{PackCalls: 2}, func(g *stage) {
+	withHub(t, hub.Limits{PackCalls: 2}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"))
 		a.CallTool("told", "x", nil)
 		e := g.execution(p)
@@ -194,7 +194,7 @@ func TestWhatACallerThatLeftAskedIsNotGiven(t *testing.T) {
 }
 
 func TestSoManyCallsWaitForAPackAndNoMore(t *testing.T) {
-	onStage(t, hub.Limits{PackCalls: 3, RequestBytes: 1000}, func(g *stage) {
+	withHub(t, hub.Limits{PackCalls: 3, RequestBytes: 1000}, func(g *testHub) {
 		a, p, q := g.agent("a", able), g.pack("p", packTool("x")), g.pack("q", packTool("y"))
 		for i := range 4 {
 			a.CallTool(fmt.Sprint(i), "x", nil)
@@ -254,7 +254,7 @@ func TestWhatCannotBeAPackIsRefusedWithTheReason(t *testing.T) {
 		"too many packs":       {"p", nil, core.CodeOverloaded, "2 packs"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onPackStage(t, hub.Limits{Packs: 2, PackTools: 3}, func(g *stage) {
+			onPackStage(t, hub.Limits{Packs: 2, PackTools: 3}, func(g *testHub) {
 				g.pack("there", packTool("taken"))
 				if name == "too many packs" {
 					g.pack("another")
@@ -274,7 +274,7 @@ func TestWhatCannotBeAPackIsRefusedWithTheReason(t *testing.T) {
 }
 
 func TestTheDefinitionsOfAllToolsAreBounded(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		var many []tool.Definition
 		for i := range 45 {
 			x := packTool(fmt.Sprint("t", i))
@@ -290,7 +290,7 @@ func TestTheDefinitionsOfAllToolsAreBounded(t *testing.T) {
 }
 
 func TestAPackMayChangeWhatItProvides(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"), packTool("y"))
 		a.WatchTools()
 		a.CallTool("c1", "x", nil)
@@ -322,7 +322,7 @@ func TestAPackMayChangeWhatItProvides(t *testing.T) {
 }
 
 func TestNobodyAnswersForAnotherPack(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, p, q := g.agent("a", able), g.pack("p", packTool("x")), g.pack("q")
 		a.CallTool("c1", "x", nil)
 		e := g.execution(p)
@@ -342,7 +342,7 @@ func TestNobodyAnswersForAnotherPack(t *testing.T) {
 }
 
 func TestAHubThatStopsAnswersWhatPacksDoNot(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"))
 		a.CallTool("c1", "x", nil)
 		g.execution(p)
@@ -372,16 +372,16 @@ func notWanted(schema []byte) (func([]byte) error, error) {
 	return bad, bad(schema)
 }
 
-// onPackStage is onStage with a hub that reads schemas.
-func onPackStage(t *testing.T, limits hub.Limits, test func(*stage)) {
+// onPackStage is withHub with a hub that reads schemas.
+func onPackStage(t *testing.T, limits hub.Limits, test func(*testHub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		test(&stage{t, coretest.NewHub(t, hub.Options{Limits: limits, Schema: notWanted})})
+		test(&testHub{t, coretest.NewHub(t, hub.Options{Limits: limits, Schema: notWanted})})
 	})
 }
 
 func TestAnInputIsHeldAgainstTheSchemaBeforeThePackSeesIt(t *testing.T) {
-	onPackStage(t, hub.Limits{}, func(g *stage) {
+	onPackStage(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"))
 		for input, want := range map[string]string{
 			`{"bad":1}`: "invalid input: bad: not wanted", `{`: "invalid input: not JSON", `{"a":1,"a":2}`: "invalid input: duplicate key",

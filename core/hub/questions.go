@@ -43,7 +43,7 @@ type questionPeer Session
 func (s *Session) questionPeer() *questionPeer { return (*questionPeer)(s) }
 
 // Show implements [question.Peer].
-func (p *questionPeer) Show(u question.Update) { p.inbox.pushAsking(&u) }
+func (p *questionPeer) Show(u question.Update) { p.inbox.push(Batch{Question: &u}) }
 
 // Settled implements [question.Peer].
 func (p *questionPeer) Settled(call string, o question.Outcome, fault *core.Fault) {
@@ -52,5 +52,5 @@ func (p *questionPeer) Settled(call string, o question.Outcome, fault *core.Faul
 		out = output(o)
 	}
 	out.Call = call
-	p.inbox.pushTool(out)
+	p.inbox.push(Batch{Tool: out})
 }

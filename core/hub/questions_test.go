@@ -15,17 +15,17 @@ import (
 )
 
 // asker joins an agent that may ask people.
-func (g *stage) asker(id string) *hub.Session { return g.agent(id, able, skilled("ui")) }
+func (g *testHub) asker(id string) *hub.Session { return g.agent(id, able, skilled("ui")) }
 
 // looker connects somebody who looks at a conversation.
-func (g *stage) looker(id string, thread core.ThreadID, with core.AgentID) *hub.Session {
+func (g *testHub) looker(id string, thread core.ThreadID, with core.AgentID) *hub.Session {
 	s := g.connect(id)
 	s.WatchQuestions(question.View{Tag: "sight of " + id, Thread: thread, Agent: with, For: core.Principal{ID: id}})
 	return s
 }
 
 // asking reads the question, or what became of it, which must be there now.
-func (g *stage) asking(s *hub.Session) *question.Update {
+func (g *testHub) asking(s *hub.Session) *question.Update {
 	g.t.Helper()
 	for {
 		b, ok := g.batch(s)
@@ -38,7 +38,7 @@ func (g *stage) asking(s *hub.Session) *question.Update {
 	}
 }
 
-func (g *stage) askedNothing(what string, s *hub.Session) {
+func (g *testHub) askedNothing(what string, s *hub.Session) {
 	g.t.Helper()
 	for b, ok := g.batch(s); ok; b, ok = g.batch(s) {
 		if b.Question != nil {
@@ -50,7 +50,7 @@ func (g *stage) askedNothing(what string, s *hub.Session) {
 const whichDay = `{"question":"Which day?","options":[{"label":"Monday"},{"label":"Friday"}]}`
 
 func TestAQuestionIsPutToWhoLooksAtTheConversationAndTheFirstAnswerCounts(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, ada := g.asker("a"), g.connect("ada")
 		to, _ := core.ParseAddress("a")
 		task := g.open(ada, core.Request{To: to, Thread: "trip"})
@@ -106,7 +106,7 @@ func TestAQuestionIsPutToWhoLooksAtTheConversationAndTheFirstAnswerCounts(t *tes
 }
 
 func TestAQuestionThatNobodyCanBeShownIsAnsweredAtOnce(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.asker("a")
 		g.looker("bob", "trip", "b")
 		a.CallTool("c1", "ask_user", []byte(whichDay))
@@ -117,7 +117,7 @@ func TestAQuestionThatNobodyCanBeShownIsAnsweredAtOnce(t *testing.T) {
 }
 
 func TestWithoutAnybodyAtItsThreadAQuestionGoesToWhoTalksWithTheAgent(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, ada := g.asker("a"), g.connect("ada")
 		with := g.looker("ada", "chat", "a")
 		task := g.ask(ada, "a")
@@ -140,7 +140,7 @@ func TestWithoutAnybodyAtItsThreadAQuestionGoesToWhoTalksWithTheAgent(t *testing
 }
 
 func TestAnAgentThatWorksForAnotherAsksThePeopleOfTheFirst(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second, ada := g.agent("first", able), g.asker("second"), g.connect("ada")
 		to, _ := core.ParseAddress("first")
 		task := g.open(ada, core.Request{To: to, Thread: "trip"})
@@ -158,16 +158,16 @@ func TestAnAgentThatWorksForAnotherAsksThePeopleOfTheFirst(t *testing.T) {
 
 func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
 	for what, tt := range map[string]struct {
-		end    func(*stage, *hub.Session, *task.Task)
+		end    func(*testHub, *hub.Session, *task.Task)
 		reason string
 	}{
-		"its time":        {func(g *stage, _ *hub.Session, _ *task.Task) { g.sleep(7 * time.Second) }, "timeout"},
-		"its task":        {func(g *stage, a *hub.Session, t *task.Task) { g.report(a, t, core.Done{}) }, "task_ended"},
-		"its agent":       {func(_ *stage, a *hub.Session, _ *task.Task) { a.Close(nil) }, ""},
-		"the task's time": {func(g *stage, _ *hub.Session, _ *task.Task) { g.sleep(5 * time.Second) }, "task_ended"},
+		"its time":        {func(g *testHub, _ *hub.Session, _ *task.Task) { g.sleep(7 * time.Second) }, "timeout"},
+		"its task":        {func(g *testHub, a *hub.Session, t *task.Task) { g.report(a, t, core.Done{}) }, "task_ended"},
+		"its agent":       {func(_ *testHub, a *hub.Session, _ *task.Task) { a.Close(nil) }, ""},
+		"the task's time": {func(g *testHub, _ *hub.Session, _ *task.Task) { g.sleep(5 * time.Second) }, "task_ended"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			onStage(t, hub.Limits{QuestionTimeout: 7 * time.Second}, func(g *stage) {
+			withHub(t, hub.Limits{QuestionTimeout: 7 * time.Second}, func(g *testHub) {
 				a, ada := g.asker("a"), g.connect("ada")
 				to, _ := core.ParseAddress("a")
 				request := core.Request{To: to, Thread: "trip"}
@@ -198,7 +198,7 @@ func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
 }
 
 func TestQuestionsAreBoundInNumberAndForAgentsThatDeclaredThem(t *testing.T) {
-	onStage(t, hub.Limits{Questions: 2}, func(g *stage) {
+	withHub(t, hub.Limits{Questions: 2}, func(g *testHub) {
 		a, b := g.asker("a"), g.agent("b", able)
 		g.looker("ada", "trip", "a")
 		for i := range 3 {
@@ -237,7 +237,7 @@ func TestQuestionsAreBoundInNumberAndForAgentsThatDeclaredThem(t *testing.T) {
 }
 
 func TestAQuestionWithoutOptionsIsAnsweredInWords(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, ada := g.asker("a"), g.looker("ada", "trip", "a")
 		a.CallTool("c1", "ask_user", []byte(`{"question":"Which day?"}`))
 		q := g.asking(ada).Question
@@ -252,7 +252,7 @@ func TestAQuestionWithoutOptionsIsAnsweredInWords(t *testing.T) {
 }
 
 func TestAQuestionEndsWithTheHub(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.asker("a")
 		g.looker("ada", "trip", "a")
 		a.CallTool("c1", "ask_user", []byte(whichDay))
@@ -266,7 +266,7 @@ func TestAQuestionEndsWithTheHub(t *testing.T) {
 }
 
 func TestWhoHasLeftAsksAndWatchesNothing(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, gone, ada := g.asker("a"), g.asker("gone"), g.looker("ada", "trip", "gone")
 		for _, s := range []*hub.Session{gone, ada} {
 			s.Close(nil)

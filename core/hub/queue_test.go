@@ -11,7 +11,7 @@ import (
 )
 
 // wantState fails unless each task stands where it should.
-func (g *stage) wantState(what string, want task.State, tasks ...*task.Task) {
+func (g *testHub) wantState(what string, want task.State, tasks ...*task.Task) {
 	g.t.Helper()
 	for i, task := range tasks {
 		if got := task.State(); got != want {
@@ -21,7 +21,7 @@ func (g *stage) wantState(what string, want task.State, tasks ...*task.Task) {
 }
 
 // wantLoad fails unless the agent has this to do.
-func (g *stage) wantLoad(id core.AgentID, active, queued int, state core.LoadState) {
+func (g *testHub) wantLoad(id core.AgentID, active, queued int, state core.LoadState) {
 	g.t.Helper()
 	a, ok := g.hub.Agent(id)
 	if got := a.Load; !ok || got.Active != active || got.Queued != queued || got.State != state {
@@ -30,7 +30,7 @@ func (g *stage) wantLoad(id core.AgentID, active, queued int, state core.LoadSta
 }
 
 func TestTheQueueIsInOrderOfPriorityAndThenOfArrival(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		running := g.ask(asker, "a")
 		var want [4][]*task.Task
@@ -58,7 +58,7 @@ func TestTheQueueIsInOrderOfPriorityAndThenOfArrival(t *testing.T) {
 }
 
 func TestWhoIsFreeTakesTheMostUrgentOfWhatWaitsForOthers(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		able := func(id string) *hub.Session {
 			return g.agent(id, able, func(c *core.Card) { c.Capabilities = []string{"x"} })
 		}
@@ -83,7 +83,7 @@ func TestWhoIsFreeTakesTheMostUrgentOfWhatWaitsForOthers(t *testing.T) {
 }
 
 func TestACardWithMoreRoomTakesInWhatWaits(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		first, second, third, fourth := g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a")
 		if err := agent.Update(core.Card{ID: "a", Features: able, MaxConcurrent: 3}); err != nil {
@@ -106,7 +106,7 @@ func TestACardWithMoreRoomTakesInWhatWaits(t *testing.T) {
 }
 
 func TestAnOverloadedAgentIsPassedOverUntilItSaysOtherwise(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		a.SetLoad(core.LoadOverloaded)
 		g.wantLoad("a", 0, 0, core.LoadOverloaded)
@@ -123,16 +123,16 @@ func TestAnOverloadedAgentIsPassedOverUntilItSaysOtherwise(t *testing.T) {
 }
 
 func TestADrainingAgentFinishesWhatItHasAndTakesNothingNew(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		has := g.ask(asker, "a")
 		agent.SetLoad(core.LoadDraining)
-		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("by name", err, core.CodeUnreachable)
 		if !core.AsFault(err).Retryable {
 			t.Errorf("got %v, want it retryable", err)
 		}
-		_, err = asker.Open(core.Request{To: core.ToAny(), Content: "go"}, hub.Opening{})
+		_, err = asker.Open(core.Request{To: core.ToAny(), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("for whoever is free", err, core.CodeUnreachable)
 		g.report(agent, has, core.Text{Text: "still here"}, core.Done{})
 		if got := has.Answer().End; got != core.KindDone {
@@ -142,7 +142,7 @@ func TestADrainingAgentFinishesWhatItHasAndTakesNothingNew(t *testing.T) {
 }
 
 func TestABusyAgentStillTakesWorkUpToItsLimit(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		agent.SetLoad(core.LoadBusy)
 		g.wantLoad("a", 0, 0, core.LoadBusy)
@@ -153,7 +153,7 @@ func TestABusyAgentStillTakesWorkUpToItsLimit(t *testing.T) {
 }
 
 func TestWhatWaitsForALostAgentGoesToAnotherWhereTheAddressLeavesItOpen(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
 		a, asker := g.agent("a", able, x), g.connect("r")
 		first, waits, named := g.ask(asker, "a"), g.ask(asker, "capability:x"), g.ask(asker, "a")
@@ -176,7 +176,7 @@ func TestWhatWaitsForALostAgentGoesToAnotherWhereTheAddressLeavesItOpen(t *testi
 }
 
 func TestWhatWaitsEndsAtItsDeadlineAndLeavesTheQueue(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		running := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(time.Hour)})
 		waits := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(time.Minute)})
@@ -192,11 +192,11 @@ func TestWhatWaitsEndsAtItsDeadlineAndLeavesTheQueue(t *testing.T) {
 }
 
 func TestAQueueHasRoomAgainOnceSomethingLeftIt(t *testing.T) {
-	onStage(t, hub.Limits{QueueLength: 1}, func(g *stage) {
+	withHub(t, hub.Limits{QueueLength: 1}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		first, second := g.ask(asker, "a"), g.ask(asker, "a")
 		for i := range 3 {
-			_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: fmt.Sprint(i)}, hub.Opening{})
+			_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: fmt.Sprint(i)}, hub.OpenOptions{})
 			g.wantFault("a full queue", err, core.CodeOverloaded)
 			if f := core.AsFault(err); !f.Retryable {
 				t.Errorf("got %+v, want it retryable", f)
@@ -214,7 +214,7 @@ func TestAQueueHasRoomAgainOnceSomethingLeftIt(t *testing.T) {
 }
 
 func TestATaskThatWaitsForABusyAgentGoesToAnotherThatBecomesFree(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
 		a, asker := g.agent("a", able, x), g.connect("r")
 		first, waits, named := g.ask(asker, "capability:x"), g.ask(asker, "capability:x"), g.ask(asker, "a")

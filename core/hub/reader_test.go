@@ -16,7 +16,7 @@ import (
 )
 
 // batches reads everything that is ready for the session now, batch by batch.
-func (g *stage) batches(s *hub.Session) []hub.Batch {
+func (g *testHub) batches(s *hub.Session) []hub.Batch {
 	g.t.Helper()
 	var all []hub.Batch
 	for {
@@ -31,7 +31,7 @@ func (g *stage) batches(s *hub.Session) []hub.Batch {
 func two(c *core.Card) { c.MaxConcurrent = 2 }
 
 func TestTheTasksOfASessionTakeTurns(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able, two), g.connect("r")
 		tasks := [2]*task.Task{g.ask(asker, "a"), g.ask(asker, "a")}
 		const words = 1000
@@ -67,7 +67,7 @@ func TestTheTasksOfASessionTakeTurns(t *testing.T) {
 }
 
 func TestTasksOfOneAgentThatRunAtOnceAreKeptApart(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able, two), g.connect("r")
 		one, other := g.ask(asker, "a"), g.ask(asker, "a")
 		var wants [2]strings.Builder
@@ -96,7 +96,7 @@ func TestTasksOfOneAgentThatRunAtOnceAreKeptApart(t *testing.T) {
 }
 
 func TestAnAgentIsToldToStopHoweverMuchItHasSaid(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.wantKinds("the agent read", g.events(agent), "assigned")
@@ -112,10 +112,10 @@ func TestAnAgentIsToldToStopHoweverMuchItHasSaid(t *testing.T) {
 }
 
 func TestASessionMayAskAndAnswerAtOnce(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		outer := g.ask(asker, "a")
-		inner, err := a.Open(core.Request{To: core.ToAgent("b"), Content: "help"}, hub.Opening{Tag: "mine"})
+		inner, err := a.Open(core.Request{To: core.ToAgent("b"), Content: "help"}, hub.OpenOptions{Tag: "mine"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestASessionMayAskAndAnswerAtOnce(t *testing.T) {
 }
 
 func TestAnAgentThatLeavesTakesWhatItAskedWithIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		outer, inner := g.ask(asker, "a"), g.ask(a, "b")
 		a.Close(nil)
@@ -154,7 +154,7 @@ func TestAnAgentThatLeavesTakesWhatItAskedWithIt(t *testing.T) {
 }
 
 func TestAViewerThatTurnsAwayReadsNoMore(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, viewer := g.agent("a", able), g.connect("r"), g.connect("r")
 		asked := g.ask(asker, "a")
 		if err := viewer.Watch(asked, core.Cursor{}, "view"); err != nil {
@@ -180,7 +180,7 @@ func TestAViewerThatTurnsAwayReadsNoMore(t *testing.T) {
 }
 
 func TestWhoWatchesAllSeesWhatRunsAndWhatIsNew(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, operator := g.agent("a", able, two), g.connect("r"), g.operator("o")
 		ended := g.ask(asker, "a")
 		g.report(agent, ended, core.Done{})
@@ -190,7 +190,7 @@ func TestWhoWatchesAllSeesWhatRunsAndWhatIsNew(t *testing.T) {
 		g.report(agent, runs, core.Text{Text: "after"}, core.Done{})
 		fresh := g.ask(asker, "a")
 		g.report(agent, fresh, core.Done{})
-		_, err := asker.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.Opening{})
+		_, err := asker.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("a request to nobody", err, core.CodeUnknownAgent)
 
 		got := map[*task.Task][]core.Event{}
@@ -217,7 +217,7 @@ func TestWhoWatchesAllSeesWhatRunsAndWhatIsNew(t *testing.T) {
 }
 
 func TestNextEndsWithItsContext(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		s := g.connect("r")
 		why := errors.New("the transport is gone")
 		ctx, cancel := context.WithCancelCause(context.Background())
@@ -235,7 +235,7 @@ func TestNextEndsWithItsContext(t *testing.T) {
 }
 
 func TestNextWakesUpForWhatIsNew(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		got := make(chan []core.Event)
 		go func() {
@@ -268,7 +268,7 @@ func TestNextWakesUpForWhatIsNew(t *testing.T) {
 
 func TestASecondCloseOfAHubDoesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &stage{t, coretest.NewHub(t, hub.Options{})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{})}
 		g.agent("a", able)
 		asked := g.ask(g.connect("r"), "a")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -293,10 +293,10 @@ func TestASecondCloseOfAHubDoesNothing(t *testing.T) {
 }
 
 func TestWhoAwaitsTheEndIsWokenForNothingElse(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", 0), g.connect("asker")
 		for name, early := range map[string]bool{"before it": false, "behind it": true} {
-			asked, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{Unwatched: true})
+			asked, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Unwatched: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,7 +18,7 @@ type reads struct {
 	Seq, Behind uint64
 }
 
-func (g *stage) readers(p core.Principal, id core.TaskID) (all []reads) {
+func (g *testHub) readers(p core.Principal, id core.TaskID) (all []reads) {
 	g.t.Helper()
 	got, err := g.hub.Readers(g.t.Context(), p, id)
 	if err != nil {
@@ -34,7 +34,7 @@ func (g *stage) readers(p core.Principal, id core.TaskID) (all []reads) {
 }
 
 func TestTheReadersOfATaskAreListedWithHowFarTheyHaveRead(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, viewer := g.agent("a", able), g.connect("r"), g.operator("v")
 		asked := g.ask(asker, "a")
 		g.report(agent, asked, core.Text{Text: "one"}, core.Text{Text: "two"})
@@ -60,7 +60,7 @@ func TestTheReadersOfATaskAreListedWithHowFarTheyHaveRead(t *testing.T) {
 }
 
 func TestATaskThatIsInTheJournalAloneHasNoReaders(t *testing.T) {
-	onStage(t, hub.Limits{FinishedTasks: 1}, func(g *stage) {
+	withHub(t, hub.Limits{FinishedTasks: 1}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		type listed struct{ Readers *[]task.ReaderStatus }
 		if got := call[listed](g, a, "task_readers", g.forgotten(a, b, core.Done{})); got.Readers == nil || len(*got.Readers) != 0 {

@@ -40,7 +40,7 @@ func (j *searched) Stories(ctx context.Context, tasks []core.TaskID, yield func(
 func TestAStartLooksForNoTaskThatIsNotInTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := &searched{Memory: journal.NewMemory(journal.Retention{})}
-		before := &stage{t, coretest.NewHub(t, hub.Options{Journal: kept})}
+		before := &testHub{t, coretest.NewHub(t, hub.Options{Journal: kept})}
 		a, asker := before.agent("a", able), before.connect("r")
 		session := core.NewID() // that names a thread as a task would
 		before.talk(asker, a, "a", session, "one", "1")

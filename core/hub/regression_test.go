@@ -19,7 +19,7 @@ import (
 // Each test here guards against a defect that the engine had, and is named for it.
 
 func TestAConnectionThatEndedSpeaksForTheAgentThatCameAfterIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		old := g.agent("a", able)
 		old.Close(nil)
 		g.agent("a", able, func(c *core.Card) { c.Name = "now" })
@@ -49,7 +49,7 @@ func TestATaskThatEndsWhileItsAgentLeavesFreesASlotOfTheNextAgent(t *testing.T) 
 		t.Fatal(err)
 	}
 	for round := range 300 {
-		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{Unwatched: true})
+		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Unwatched: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestATaskThatEndsWhileItsAgentLeavesFreesASlotOfTheNextAgent(t *testing.T) 
 }
 
 func TestAReceiptKeepsWhatTheAgentBeforeProved(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		task := g.ask(asker, "*")
 		a.Delivered(task.ID())
@@ -88,7 +88,7 @@ func TestAReceiptKeepsWhatTheAgentBeforeProved(t *testing.T) {
 }
 
 func TestATryWithAnAgentWithoutAMemoryLacksTheConversation(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
 		a, asker := g.agent("a", able|core.FeatureSessions, x), g.connect("r")
 		g.talk(asker, a, "a", "t", "one?", "1")
@@ -103,7 +103,7 @@ func TestATryWithAnAgentWithoutAMemoryLacksTheConversation(t *testing.T) {
 }
 
 func TestWhatTheRequesterTellsOfEarlierStandsBehindWhatTheHubKnows(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		g.talk(asker, a, "a", "t", "one?", "1")
 		task := g.open(asker, core.Request{To: core.ToAgent("a"), Thread: "t", History: []core.Turn{{Role: core.RoleUser, Text: "long ago"}}})
@@ -129,10 +129,10 @@ func (j gone) Read(ctx context.Context, id core.TaskID, after uint64, limit int)
 }
 
 // forgotten opens a task, lets it end, and makes memory forget it.
-func forgotten(t *testing.T, lost uint64, test func(g *stage, asker *hub.Session, id core.TaskID)) {
+func forgotten(t *testing.T, lost uint64, test func(g *testHub, asker *hub.Session, id core.TaskID)) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := &gone{Memory: journal.NewMemory(journal.Retention{})}
-		g := &stage{t, coretest.NewHub(t, hub.Options{Journal: kept, Limits: hub.Limits{FinishedTasks: 1}})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: kept, Limits: hub.Limits{FinishedTasks: 1}})}
 		a, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(a, task, core.Text{Text: "x"}, core.Done{})
@@ -149,7 +149,7 @@ func forgotten(t *testing.T, lost uint64, test func(g *stage, asker *hub.Session
 }
 
 func TestARequesterIsToldThatItsOwnTaskBelongsToSomebodyElse(t *testing.T) {
-	forgotten(t, 1, func(g *stage, asker *hub.Session, id core.TaskID) {
+	forgotten(t, 1, func(g *testHub, asker *hub.Session, id core.TaskID) {
 		task, err := g.hub.Task(g.t.Context(), asker.Identity().Principal, id)
 		if err != nil {
 			if f := core.AsFault(err); f.Code != core.CodeUnknownTask {
@@ -167,7 +167,7 @@ func TestARequesterIsToldThatItsOwnTaskBelongsToSomebodyElse(t *testing.T) {
 }
 
 func TestATaskOfWhichNothingIsKeptBreaksTheHub(t *testing.T) {
-	forgotten(t, 100, func(g *stage, asker *hub.Session, id core.TaskID) {
+	forgotten(t, 100, func(g *testHub, asker *hub.Session, id core.TaskID) {
 		defer func() {
 			if p := recover(); p != nil {
 				g.t.Errorf("got the panic %v, want an unknown_task fault", p)
@@ -191,7 +191,7 @@ func TestAHubThatIsClosedWithoutAReasonGoesOn(t *testing.T) {
 		if err := h.Close(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{}); !errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) {
+		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{}); !errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) {
 			t.Errorf("a request to a closed hub: got %v, want unreachable", err)
 		}
 		defer func() {
@@ -206,7 +206,7 @@ func TestAHubThatIsClosedWithoutAReasonGoesOn(t *testing.T) {
 }
 
 func TestAConnectionToAClosedHubWaitsForEver(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		if err := g.hub.Close(g.t.Context(), "maintenance"); err != nil {
 			t.Fatal(err)
 		}
@@ -223,10 +223,10 @@ func TestAConnectionToAClosedHubWaitsForEver(t *testing.T) {
 }
 
 func TestACauseIsWhatTheRequesterClaims(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, _, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		outer := g.ask(asker, "a")
-		liar, err := asker.Open(core.Request{To: core.ToAgent("b"), Content: "go", Cause: outer.ID()}, hub.Opening{})
+		liar, err := asker.Open(core.Request{To: core.ToAgent("b"), Content: "go", Cause: outer.ID()}, hub.OpenOptions{})
 		if err == nil && liar.Request().Cause != "" {
 			t.Errorf("of who works on nothing: got the cause %q, want none or a refusal", liar.Request().Cause)
 		}
@@ -238,7 +238,7 @@ func TestACauseIsWhatTheRequesterClaims(t *testing.T) {
 }
 
 func TestWhoLooksTwiceReadsTwice(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, viewer := g.agent("a", able, two), g.operator("r"), g.operator("r")
 		task := g.ask(asker, "a")
 		g.watchAll(viewer)
@@ -251,7 +251,7 @@ func TestWhoLooksTwiceReadsTwice(t *testing.T) {
 }
 
 func TestWhatHasNoJSONFormStopsTheJournal(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able|core.FeatureNotices), g.connect("r")
 		broken := json.RawMessage(`{"n":`)
 		foreign := &core.Foreign{Dialect: "test", JSON: broken}
@@ -267,21 +267,21 @@ func TestWhatHasNoJSONFormStopsTheJournal(t *testing.T) {
 				return agent.Report(done().ID(), core.Text{Text: "x"}, foreign)
 			},
 			"data of a notice": func() error {
-				task, err := asker.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "t", Data: broken}}, hub.Opening{})
+				task, err := asker.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "t", Data: broken}}, hub.OpenOptions{})
 				if task != nil {
 					tasks = append(tasks, task)
 				}
 				return err
 			},
 			"foreign fields of a request": func() error {
-				task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Foreign: foreign}, hub.Opening{})
+				task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Foreign: foreign}, hub.OpenOptions{})
 				if task != nil {
 					tasks = append(tasks, task)
 				}
 				return err
 			},
 			"a deadline of no calendar": func() error {
-				task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}, hub.Opening{})
+				task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}, hub.OpenOptions{})
 				if task != nil {
 					tasks = append(tasks, task)
 				}
@@ -306,10 +306,10 @@ func TestWhatHasNoJSONFormStopsTheJournal(t *testing.T) {
 }
 
 func TestADeadlineFarAwayClosesTheConnectionOfAnAgent(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", 0)
 		asker := g.connect("r")
-		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)}, hub.Opening{})
+		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)}, hub.OpenOptions{})
 		if err != nil {
 			return // refused, which is an answer too
 		}
@@ -324,7 +324,7 @@ func TestADeadlineFarAwayClosesTheConnectionOfAnAgent(t *testing.T) {
 }
 
 func TestALongTimeoutOfAToolIsOverAtOnce(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello","timeout_seconds":1e10}`))
 		batch, ok := g.batch(b)

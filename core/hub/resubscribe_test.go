@@ -14,7 +14,7 @@ import (
 )
 
 func TestWhatASubscriberMissedComesAgainWhenTheConnectionOnWhichItCameIsLost(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
 		back := func() {
 			t.Helper()
@@ -39,7 +39,7 @@ func TestWhatASubscriberMissedComesAgainWhenTheConnectionOnWhichItCameIsLost(t *
 }
 
 func TestANoticeForAnAgentComesAgainAsOftenAsItMayHaveBeenLost(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller := g.connect("teller")
 		agent := g.standby("agent")
 		agent.Resubscribe()
@@ -71,7 +71,7 @@ func TestANoticeForAnAgentComesAgainAsOftenAsItMayHaveBeenLost(t *testing.T) {
 }
 
 func TestWhatWasOnItsWayToASubscriberThatTakesMoreOverIsNotTakenForWhatComesThen(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, one, two := g.connect("teller"), g.connect("hearer"), g.connect("hearer")
 		for s, topic := range map[*hub.Session]string{one: "a", two: "b"} {
 			s.Resubscribe()
@@ -94,7 +94,7 @@ func TestWhatWasOnItsWayToASubscriberThatTakesMoreOverIsNotTakenForWhatComesThen
 }
 
 func TestWhatWasToldBeforeAnAgentSubscribedIsNotHeardBecauseItsConnectionWasLost(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller := g.connect("teller")
 		g.subscribes("other", ">")
 		agent, also := g.standby("agent"), g.standby("agent")
@@ -122,7 +122,7 @@ func TestWhatWasToldBeforeAnAgentSubscribedIsNotHeardBecauseItsConnectionWasLost
 
 func TestASubscriberThatMissedNothingIsToldOfNoGap(t *testing.T) {
 	for _, taken := range []bool{true, false} {
-		onStage(t, hub.Limits{NoticeBytes: 50_000}, func(g *stage) {
+		withHub(t, hub.Limits{NoticeBytes: 50_000}, func(g *testHub) {
 			teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
 			g.subscribes("other", ">")
 			g.mustTell(teller, "n.1")
@@ -142,7 +142,7 @@ func TestASubscriberThatMissedNothingIsToldOfNoGap(t *testing.T) {
 }
 
 func TestAConnectionThatEndsWhileItResubscribesKeepsNothing(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, first := g.connect("teller"), g.subscribes("hearer", "n.*")
 		first.Close(nil)
 		for i := range 100 {
@@ -174,7 +174,7 @@ type hearer struct {
 
 func TestHoweverASubscriberLosesItsConnectionsItHearsOfEverything(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		onStage(t, hub.Limits{KeepNotices: 24 * time.Hour}, func(g *stage) {
+		withHub(t, hub.Limits{KeepNotices: 24 * time.Hour}, func(g *testHub) {
 			teller := g.connect("teller")
 			defer teller.Close(nil)
 			var here []*hearer

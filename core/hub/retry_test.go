@@ -11,7 +11,7 @@ import (
 var notNow = core.Failed{Fault: core.NewFault(core.CodeOverloaded, "not now")}
 
 // failing joins so many agents and returns them by id.
-func (g *stage) failing(names ...string) map[core.AgentID]*hub.Session {
+func (g *testHub) failing(names ...string) map[core.AgentID]*hub.Session {
 	g.t.Helper()
 	out := map[core.AgentID]*hub.Session{}
 	for _, n := range names {
@@ -21,7 +21,7 @@ func (g *stage) failing(names ...string) map[core.AgentID]*hub.Session {
 }
 
 func TestATaskIsTriedAgainAtMostTwice(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agents, asker := g.failing("a", "b", "c", "d"), g.connect("r")
 		task := g.ask(asker, "*")
 		had := map[core.AgentID]bool{}
@@ -52,7 +52,7 @@ func TestHowOftenATaskIsTriedAgainIsSettable(t *testing.T) {
 		-1: {"opened", "assigned", "failed"},
 		1:  {"opened", "assigned", "retrying", "assigned", "failed"},
 	} {
-		onStage(t, hub.Limits{Retries: retries}, func(g *stage) {
+		withHub(t, hub.Limits{Retries: retries}, func(g *testHub) {
 			agents, asker := g.failing("a", "b", "c"), g.connect("r")
 			asked := g.ask(asker, "*")
 			for asked.State() != task.Ended {
@@ -64,7 +64,7 @@ func TestHowOftenATaskIsTriedAgainIsSettable(t *testing.T) {
 }
 
 func TestWithNobodyLeftToTryTheTaskFailsWithTheFirstReason(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "*")
 		g.report(a, task, notNow)
@@ -79,12 +79,12 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 	final := core.Failed{Fault: core.NewFault(core.CodeInvalid, "I cannot read this")}
 	for name, c := range map[string]struct {
 		to      string
-		before  func(*stage, *hub.Session, *hub.Session, *task.Task)
+		before  func(*testHub, *hub.Session, *hub.Session, *task.Task)
 		failure core.Body
 	}{
 		"a failure that a try does not help": {"*", nil, final},
 		"a request to one agent":             {"a", nil, notNow},
-		"a task that is to be cancelled": {"*", func(g *stage, asker, _ *hub.Session, task *task.Task) {
+		"a task that is to be cancelled": {"*", func(g *testHub, asker, _ *hub.Session, task *task.Task) {
 			if err := asker.Cancel(task.ID(), "stop"); err != nil {
 				g.t.Fatal(err)
 			}
@@ -92,14 +92,14 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 		"a task with a file":      {"*", said(core.File{Name: "x"}), notNow},
 		"a task with a thought":   {"*", said(core.Thinking{Text: "hm"}), notNow},
 		"a task with a tool call": {"*", said(core.ToolCall{ID: "1", Name: "ls"}), notNow},
-		"a task with something unknown": {"*", func(g *stage, _, agent *hub.Session, task *task.Task) {
+		"a task with something unknown": {"*", func(g *testHub, _, agent *hub.Session, task *task.Task) {
 			if err := agent.Report(task.ID(), core.ForeignFrame{Dialect: "test", Name: "dance"}, nil); err != nil {
 				g.t.Fatal(err)
 			}
 		}, notNow},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, hub.Limits{}, func(g *stage) {
+			withHub(t, hub.Limits{}, func(g *testHub) {
 				a, asker := g.agent("a", able), g.connect("r")
 				task := g.ask(asker, c.to)
 				g.agent("b", able)
@@ -115,12 +115,12 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-func said(body core.Body) func(*stage, *hub.Session, *hub.Session, *task.Task) {
-	return func(g *stage, _, agent *hub.Session, task *task.Task) { g.report(agent, task, body) }
+func said(body core.Body) func(*testHub, *hub.Session, *hub.Session, *task.Task) {
+	return func(g *testHub, _, agent *hub.Session, task *task.Task) { g.report(agent, task, body) }
 }
 
 func TestWhatWasUsedBeforeATryCountsAndDoesNotHinderIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		task := g.ask(asker, "*")
 		g.report(a, task, core.SessionStarted{Session: "s"}, core.Usage{Input: 3}, notNow)

@@ -15,12 +15,12 @@ import (
 func TestAPrincipalAsksOnlyTheAgentsItMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := policy.Rules{Ask: map[string][]core.AgentID{"r": {"b"}, "mute": {}}}
-		g := &stage{t, coretest.NewHub(t, hub.Options{Rules: rules})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: rules})}
 		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
 		a, b := g.agent("a", able, x), g.agent("b", able, x)
 		asker, mute, other := g.connect("r"), g.connect("mute"), g.connect("other")
 
-		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("an agent that it may not ask", err, core.CodeNotAuthorized)
 		g.wantKinds("the log of what was denied", task.Events(), "opened", "failed")
 		for _, to := range []string{"b", "capability:x", "*"} {
@@ -30,7 +30,7 @@ func TestAPrincipalAsksOnlyTheAgentsItMay(t *testing.T) {
 			}
 			g.report(b, allowed, core.Done{})
 		}
-		_, err = mute.Open(core.Request{To: core.ToAny(), Content: "go"}, hub.Opening{})
+		_, err = mute.Open(core.Request{To: core.ToAny(), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("one who may ask nobody", err, core.CodeNotAuthorized)
 		g.report(a, g.ask(other, "a"), core.Done{})
 		g.wantKinds("agent a read", g.events(a), "assigned", "done")
@@ -39,7 +39,7 @@ func TestAPrincipalAsksOnlyTheAgentsItMay(t *testing.T) {
 
 func TestATryGoesOnlyToAnAgentThatMayBeAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &stage{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Ask: map[string][]core.AgentID{"r": {"a"}}}})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Ask: map[string][]core.AgentID{"r": {"a"}}}})}
 		a, asker := g.agent("a", able), g.connect("r")
 		g.agent("b", able)
 		task := g.ask(asker, "*")
@@ -50,18 +50,18 @@ func TestATryGoesOnlyToAnAgentThatMayBeAsked(t *testing.T) {
 
 func TestHowManyHopsAChainMayHaveIsSettable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &stage{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Hops: 1}})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Hops: 1}})}
 		a, b := g.agent("a", able), g.agent("b", able)
 		g.agent("c", able)
 		g.ask(g.connect("r"), "a")
 		g.ask(a, "b")
-		_, err := b.Open(core.Request{To: core.ToAgent("c"), Content: "go"}, hub.Opening{})
+		_, err := b.Open(core.Request{To: core.ToAgent("c"), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("a second hop", err, core.CodeLoop)
 	})
 }
 
 func TestAnOperatorSteersEveryTask(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		operator := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "o", Operator: true}})
 		defer operator.Close(nil)
@@ -83,7 +83,7 @@ func TestAnOperatorSteersEveryTask(t *testing.T) {
 }
 
 func TestARequestThatCannotBeMeantIsRefusedBeforeAnything(t *testing.T) {
-	onStage(t, hub.Limits{RequestBytes: 4096}, func(g *stage) {
+	withHub(t, hub.Limits{RequestBytes: 4096}, func(g *testHub) {
 		a, asker := g.agent("a", able|core.FeatureNotices), g.connect("r")
 		to := core.ToAgent("a")
 		for name, c := range map[string]struct {
@@ -100,7 +100,7 @@ func TestARequestThatCannotBeMeantIsRefusedBeforeAnything(t *testing.T) {
 			"a deadline in the past":  {core.Request{To: to, Content: "go", Deadline: time.Now().Add(-time.Second)}, core.CodeTimeout},
 			"more than fits":          {core.Request{To: to, Data: fmt.Appendf(nil, "%05000d", 1)}, core.CodeTooLarge},
 		} {
-			task, err := asker.Open(c.req, hub.Opening{})
+			task, err := asker.Open(c.req, hub.OpenOptions{})
 			g.wantFault(name, err, c.want)
 			if task != nil {
 				t.Errorf("%s: got a task beside the fault, want none", name)
@@ -117,7 +117,7 @@ func TestARequestThatCannotBeMeantIsRefusedBeforeAnything(t *testing.T) {
 			"a file alone":     {To: to, Attachments: []core.File{{Name: "x"}}},
 			"a frame verbatim": {To: to, Foreign: &core.Foreign{Dialect: "test", JSON: []byte(`{}`)}},
 		} {
-			task, err := asker.Open(req, hub.Opening{})
+			task, err := asker.Open(req, hub.OpenOptions{})
 			if err != nil {
 				t.Errorf("%s: got %v, want no error", name, err)
 				continue

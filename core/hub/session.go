@@ -66,8 +66,8 @@ type Session struct {
 	inbox    inbox
 	views    views
 	waits    waits
-	// trunk is the session that this one is a branch of, or nil.
-	trunk *Session
+	// parent is nil unless the session is a child.
+	parent *Session
 
 	// Guarded by Hub.mu.
 	id      core.AgentID // "" until it is an agent
@@ -87,8 +87,8 @@ type Session struct {
 	card   core.Card
 	work   table[core.TaskID, *holding]
 	opened table[*task.Task, bool] // whether it runs on without the session
-	// branches are those that have not been closed.
-	branches table[*Session, struct{}]
+	// children are those that are not closed.
+	children table[*Session, struct{}]
 	last     cause     // of the task that it ended last
 	until    time.Time // for how long that counts
 }
@@ -137,7 +137,7 @@ type worker Session
 func (s *Session) worker() *worker { return (*worker)(s) }
 
 // Ready implements [task.Inbox].
-func (w *worker) Ready(r *task.Reader) { w.inbox.push(r) }
+func (w *worker) Ready(r *task.Reader) { w.inbox.ready(r) }
 
 // Principal implements [task.Inbox].
 func (w *worker) Principal() core.Principal {
@@ -213,16 +213,16 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	h.questions.Leave(s.questionPeer())
 
 	s.mu.Lock()
-	work, asked, branches := maps.Clone(s.work), s.opened, s.branches
-	s.opened, s.branches = nil, nil
+	work, asked, children := maps.Clone(s.work), s.opened, s.children
+	s.opened, s.children = nil, nil
 	s.mu.Unlock()
-	for b := range branches {
+	for b := range children {
 		b.Close(reason)
 	}
-	if s.trunk != nil {
-		s.trunk.mu.Lock()
-		delete(s.trunk.branches, s)
-		s.trunk.mu.Unlock()
+	if s.parent != nil {
+		s.parent.mu.Lock()
+		delete(s.parent.children, s)
+		s.parent.mu.Unlock()
 	}
 
 	gone := core.NewFault(core.CodeUnreachable, "agent %s left: %s", id, reason.Message)

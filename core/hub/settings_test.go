@@ -20,7 +20,7 @@ func atOnce(id core.AgentID, n int, reason string) core.Configure {
 }
 
 func TestAnOperatorLimitsHowManyTasksAnAgentRuns(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
 		silent := g.agent("silent", able)
 		for _, c := range []struct {
@@ -57,7 +57,7 @@ func TestAnOperatorLimitsHowManyTasksAnAgentRuns(t *testing.T) {
 }
 
 func TestAnAgentThatSaysNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		for id, opts := range map[string]hub.JoinOptions{"one": {}, "two": {Concurrent: 2}} {
 			a := g.connect(id)
 			if err := a.Join(core.Card{ID: core.AgentID(id), Features: able}, opts); err != nil {
@@ -88,7 +88,7 @@ func TestAnAgentThatSaysNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 }
 
 func TestSettingsOutliveTheConnectionAndTheCard(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
 		if _, err := g.hub.Configure(operator, atOnce("a", 2, "")); err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestSettingsOutliveTheConnectionAndTheCard(t *testing.T) {
 }
 
 func TestSettingsOfAnAgentOverrideThoseOfItsDialect(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		beat := time.Second
 		if _, err := g.hub.Configure(operator, core.Configure{Agent: "a", Heartbeat: &beat}); err != nil {

@@ -30,16 +30,16 @@ func (s *slow) Append(ctx context.Context, records ...journal.Record) error {
 }
 
 // onSlowDisk runs a test with a journal that takes as long as the disk says.
-func onSlowDisk(t *testing.T, takes, lag time.Duration, test func(*stage, *slow)) {
+func onSlowDisk(t *testing.T, takes, lag time.Duration, test func(*testHub, *slow)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slow{journal.NewMemory(journal.Retention{}), takes}
-		test(&stage{t, coretest.NewHub(t, hub.Options{Journal: disk, Limits: hub.Limits{JournalLag: lag}})}, disk)
+		test(&testHub{t, coretest.NewHub(t, hub.Options{Journal: disk, Limits: hub.Limits{JournalLag: lag}})}, disk)
 	})
 }
 
 func TestAnEndWaitsForItsRecordOnceTheJournalIsBehind(t *testing.T) {
-	onSlowDisk(t, time.Second, 200*time.Millisecond, func(g *stage, _ *slow) {
+	onSlowDisk(t, time.Second, 200*time.Millisecond, func(g *testHub, _ *slow) {
 		agent, asker, caller := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 3 }), g.connect("asker"), g.agent("caller", able)
 		first := g.ask(asker, "a")
 		g.given(agent)
@@ -79,7 +79,7 @@ func TestAnEndWaitsForItsRecordOnceTheJournalIsBehind(t *testing.T) {
 }
 
 func TestEveryEndWaitsForItsRecordWhereThatIsWanted(t *testing.T) {
-	onSlowDisk(t, 20*time.Millisecond, -1, func(g *stage, _ *slow) {
+	onSlowDisk(t, 20*time.Millisecond, -1, func(g *testHub, _ *slow) {
 		agent, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Text{Text: "x"}, core.Done{})
@@ -99,7 +99,7 @@ func TestNoEndIsToldThatTheJournalNeverTook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slow{journal.NewMemory(journal.Retention{}), time.Hour}
 		h := hub.New(hub.Options{Journal: disk})
-		g := &stage{t, h}
+		g := &testHub{t, h}
 		agent, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")
 		g.sleep(time.Second)
@@ -120,7 +120,7 @@ func TestNoEndIsToldThatTheJournalNeverTook(t *testing.T) {
 }
 
 func TestTheJournalKeepsUpAndNoEndWaits(t *testing.T) {
-	onSlowDisk(t, 0, time.Millisecond, func(g *stage, _ *slow) {
+	onSlowDisk(t, 0, time.Millisecond, func(g *testHub, _ *slow) {
 		agent, asker := g.agent("a", 0), g.connect("asker")
 		for range 20 {
 			task := g.ask(asker, "a")
@@ -133,7 +133,7 @@ func TestTheJournalKeepsUpAndNoEndWaits(t *testing.T) {
 
 // A journal that goes on is less far behind, though it does not have the end yet.
 func TestAnEndThatOneIsToldIsToldToAllWhoWaitForIt(t *testing.T) {
-	onSlowDisk(t, time.Second, 200*time.Millisecond, func(g *stage, _ *slow) {
+	onSlowDisk(t, time.Second, 200*time.Millisecond, func(g *testHub, _ *slow) {
 		agent, asker, caller := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 3 }), g.connect("asker"), g.agent("caller", able)
 		g.ask(asker, "a") // the journal writes it until 1.002 s
 		g.given(agent)
@@ -155,7 +155,7 @@ func TestAnEndThatOneIsToldIsToldToAllWhoWaitForIt(t *testing.T) {
 }
 
 func TestWhoComesToWatchAllIsToldOfTheEndsThatWait(t *testing.T) {
-	onSlowDisk(t, 20*time.Millisecond, -1, func(g *stage, _ *slow) {
+	onSlowDisk(t, 20*time.Millisecond, -1, func(g *testHub, _ *slow) {
 		agent, asker, late := g.agent("a", 0), g.connect("asker"), g.operator("late")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Text{Text: "x"}, core.Done{})
@@ -184,7 +184,7 @@ func (s *slowStore) Append(ctx context.Context, all ...usage.Record) error {
 func TestAnEndWaitsForAJournalThatWaitsForWhatWasSpentLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowStore{&coretest.MemoryUsage{}, time.Second}
-		g := &stage{t, coretest.NewHub(t, hub.Options{UsageStore: store, Limits: hub.Limits{JournalLag: 200 * time.Millisecond}})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{UsageStore: store, Limits: hub.Limits{JournalLag: 200 * time.Millisecond}})}
 		agent, asker := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("asker")
 		left := g.ask(asker, "a")
 		if err := asker.Cancel(left.ID(), "never mind"); err != nil {

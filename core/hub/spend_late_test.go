@@ -23,7 +23,7 @@ func TestWhatIsSpentOnACancelledTaskCounts(t *testing.T) {
 		opts.UsageStore, opts.Journal = store, kept
 		for life := range 2 {
 			h := hub.New(opts)
-			g := &stage{t, h}
+			g := &testHub{t, h}
 			if err := h.Recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestWhatIsSpentOnACancelledTaskCounts(t *testing.T) {
 			if d := cmp.Diff(want, g.total(usage.ByRequester, "asker")); d != "" {
 				t.Errorf("life %d (-want +got):\n%s", life, d)
 			}
-			_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "more"}, hub.Opening{})
+			_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "more"}, hub.OpenOptions{})
 			g.wantFault("beyond the budget", err, core.CodeBudget)
 			a.Close(nil)
 			asker.Close(nil)

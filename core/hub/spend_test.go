@@ -21,9 +21,9 @@ import (
 
 // onBudget runs a test with a hub that has budgets, under a fake clock that begins
 // at midnight of UTC.
-func onBudget(t *testing.T, opts hub.Options, test func(*stage)) {
+func onBudget(t *testing.T, opts hub.Options, test func(*testHub)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(&stage{t, coretest.NewHub(t, opts)}) })
+	synctest.Test(t, func(t *testing.T) { test(&testHub{t, coretest.NewHub(t, opts)}) })
 }
 
 func daily(by usage.By, key string, tokens int64) hub.Options {
@@ -31,7 +31,7 @@ func daily(by usage.By, key string, tokens int64) hub.Options {
 }
 
 // total is what was used under a key.
-func (g *stage) total(by usage.By, key string) usage.Total {
+func (g *testHub) total(by usage.By, key string) usage.Total {
 	g.t.Helper()
 	all, err := g.hub.Usage(operator, by)
 	if err != nil {
@@ -56,7 +56,7 @@ func injections(task *task.Task) (all []string) {
 }
 
 func TestOnlyUsageEventsCount(t *testing.T) {
-	onBudget(t, daily(usage.ByAgent, "a", 1_000_000), func(g *stage) {
+	onBudget(t, daily(usage.ByAgent, "a", 1_000_000), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")
 		g.report(a, task, core.Usage{Input: 30, Output: 12}, core.Done{TokensUsed: 42})
@@ -74,7 +74,7 @@ func TestOnlyUsageEventsCount(t *testing.T) {
 }
 
 func TestNoUsageEventBringsASumToOverflowOrBelowNothing(t *testing.T) {
-	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *stage) {
+	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")
 		g.report(a, task, core.Usage{Input: -5, Output: 4})
@@ -87,7 +87,7 @@ func TestNoUsageEventBringsASumToOverflowOrBelowNothing(t *testing.T) {
 		if got := g.total(usage.ByAgent, "a").Tokens; got.Total() <= 0 {
 			t.Errorf("got %+v, want no overflow", got)
 		}
-		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "x"}, hub.Opening{})
+		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "x"}, hub.OpenOptions{})
 		g.wantFault("beyond the budget", err, core.CodeBudget)
 	})
 }
@@ -95,7 +95,7 @@ func TestNoUsageEventBringsASumToOverflowOrBelowNothing(t *testing.T) {
 func TestWhoHasUsedItsBudgetIsRefusedAsABudget(t *testing.T) {
 	for by, key := range map[usage.By]string{usage.ByAgent: "a", usage.ByRequester: "asker", usage.ByThread: "th"} {
 		t.Run(string(by), func(t *testing.T) {
-			onBudget(t, daily(by, key, 100), func(g *stage) {
+			onBudget(t, daily(by, key, 100), func(g *testHub) {
 				a, asker := g.agent("a", 0), g.connect("asker")
 				req := core.Request{To: core.ToAgent("a"), Content: "go", Thread: "th"}
 				task := g.open(asker, req)
@@ -103,7 +103,7 @@ func TestWhoHasUsedItsBudgetIsRefusedAsABudget(t *testing.T) {
 				task = g.open(asker, req)
 				g.report(a, task, core.Usage{Output: 900}, core.Text{Text: "it is not cut"}, core.Done{})
 
-				refused, err := asker.Open(req, hub.Opening{})
+				refused, err := asker.Open(req, hub.OpenOptions{})
 				g.wantFault("beyond the budget", err, core.CodeBudget)
 				for _, w := range []string{string(by), key, "999", "100 tokens a day", "2000-01-02T00:00:00Z"} {
 					if !strings.Contains(err.Error(), w) {
@@ -133,12 +133,12 @@ func TestWhoHasUsedItsBudgetIsRefusedAsABudget(t *testing.T) {
 }
 
 func TestABudgetBeginsAnewAtMidnight(t *testing.T) {
-	onBudget(t, daily(usage.ByAgent, "a", 100), func(g *stage) {
+	onBudget(t, daily(usage.ByAgent, "a", 100), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")
 		g.report(a, task, core.Usage{Output: 100}, core.Done{})
 		ask := func() error {
-			task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "x"}, hub.Opening{})
+			task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "x"}, hub.OpenOptions{})
 			if err == nil {
 				g.report(a, task, core.Done{})
 			}
@@ -159,7 +159,7 @@ func TestABudgetBeginsAnewAtMidnight(t *testing.T) {
 }
 
 func TestATaskForWhoeverMayHaveItGoesToOneWithTokensLeft(t *testing.T) {
-	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *stage) {
+	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		g.report(a, g.ask(asker, "*"), core.Usage{Output: 10}, core.Done{})
 		b := g.agent("b", 0)
@@ -174,7 +174,7 @@ func TestATaskForWhoeverMayHaveItGoesToOneWithTokensLeft(t *testing.T) {
 }
 
 func TestATaskThatIsAcceptedRunsAlthoughTheBudgetIsUsedMeanwhile(t *testing.T) {
-	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *stage) {
+	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		first, queued := g.ask(asker, "a"), g.ask(asker, "a")
 		g.report(a, first, core.Usage{Output: 10}, core.Done{})
@@ -187,7 +187,7 @@ func TestATaskThatIsAcceptedRunsAlthoughTheBudgetIsUsedMeanwhile(t *testing.T) {
 
 func TestAnAgentIsWarnedOnceInEachTaskWhereItTakesInjections(t *testing.T) {
 	opts := daily(usage.ByAgent, usage.Everybody, 100)
-	onBudget(t, opts, func(g *stage) {
+	onBudget(t, opts, func(g *testHub) {
 		takes := g.agent("takes", core.FeatureInjection, func(c *core.Card) { c.MaxConcurrent = 2 })
 		deaf, asker := g.agent("deaf", 0), g.connect("asker")
 		one, two, three := g.ask(asker, "takes"), g.ask(asker, "takes"), g.ask(asker, "deaf")
@@ -227,7 +227,7 @@ func TestAnAgentIsWarnedOnceInEachTaskWhereItTakesInjections(t *testing.T) {
 }
 
 func TestAWarningComesAgainOnAnotherDay(t *testing.T) {
-	onBudget(t, daily(usage.ByAgent, "a", 100), func(g *stage) {
+	onBudget(t, daily(usage.ByAgent, "a", 100), func(g *testHub) {
 		a, asker := g.agent("a", core.FeatureInjection), g.connect("asker")
 		task := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(100 * time.Hour)})
 		g.report(a, task, core.Usage{Output: 90})
@@ -245,7 +245,7 @@ func TestAWarningComesAgainOnAnotherDay(t *testing.T) {
 
 func TestWhatWasSpentBeforeARetryCountsForWhoSpentIt(t *testing.T) {
 	store := &coretest.MemoryUsage{}
-	onBudget(t, hub.Options{UsageStore: store}, func(g *stage) {
+	onBudget(t, hub.Options{UsageStore: store}, func(g *testHub) {
 		a, b, asker := g.agent("a", 0), g.agent("b", 0), g.connect("asker")
 		sessions := map[core.AgentID]*hub.Session{"a": a, "b": b}
 		task := g.ask(asker, "*")
@@ -284,7 +284,7 @@ func TestWhatWasSpentIsCountedOnceAfterEveryStart(t *testing.T) {
 		var id core.TaskID
 		for life := range 3 {
 			h := hub.New(opts)
-			g := &stage{t, h}
+			g := &testHub{t, h}
 			if err := h.Recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -304,7 +304,7 @@ func TestWhatWasSpentIsCountedOnceAfterEveryStart(t *testing.T) {
 					t.Errorf("life %d, by %s (-want +got):\n%s", life, by, d)
 				}
 			}
-			_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "more"}, hub.Opening{})
+			_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "more"}, hub.OpenOptions{})
 			g.wantFault("beyond the budget", err, core.CodeBudget)
 			a.Close(nil)
 			asker.Close(nil)
@@ -334,7 +334,7 @@ func (s *stubborn) Append(ctx context.Context, all ...usage.Record) error {
 
 func TestWhatAStoreRefusedIsTriedAgainAndCountsOnce(t *testing.T) {
 	store := &stubborn{MemoryUsage: &coretest.MemoryUsage{}, left: 3}
-	onBudget(t, hub.Options{UsageStore: store}, func(g *stage) {
+	onBudget(t, hub.Options{UsageStore: store}, func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")
 		g.report(a, task, core.Usage{Input: 1}, core.Usage{Input: 2}, core.Done{})

@@ -34,7 +34,7 @@ func (l *logbook) read() string {
 func TestTheLogTellsABudgetThatIsSpentFromOneThatIsNearlySo(t *testing.T) {
 	opts, log := daily(usage.ByAgent, "a", 100), &logbook{}
 	opts.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	onBudget(t, opts, func(g *stage) {
+	onBudget(t, opts, func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")
 		for _, tt := range []struct {

@@ -24,12 +24,12 @@ func (o *onCancel) Appended(_ core.TaskID, e core.Event) {
 	}
 }
 
-// A session that closes ends its branches, which cancels what they asked, before it
+// A session that closes ends its children, which cancels what they asked, before it
 // fails what it works on: in between its tasks are still its own.
 func TestAnAgentThatLeavesKeepsItsIDUntilItsTasksHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		observer := &onCancel{}
-		g := &stage{t, hub.New(hub.Options{Observer: observer})}
+		g := &testHub{t, hub.New(hub.Options{Observer: observer})}
 		t.Cleanup(func() {
 			if err := g.hub.Close(t.Context(), "over"); err != nil {
 				t.Error(err)
@@ -38,7 +38,7 @@ func TestAnAgentThatLeavesKeepsItsIDUntilItsTasksHaveEnded(t *testing.T) {
 		quiet, asker, newcomer := g.standby("kit"), g.connect("r"), g.connect("kit2")
 		g.agent("helper", able)
 		task := g.ask(asker, "kit")
-		if _, err := quiet.Branch().Open(core.Request{To: core.ToAgent("helper"), Content: "help"}, hub.Opening{}); err != nil {
+		if _, err := quiet.Child().Open(core.Request{To: core.ToAgent("helper"), Content: "help"}, hub.OpenOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		card := core.Card{ID: "kit"}
@@ -59,7 +59,7 @@ func TestAnAgentThatLeavesKeepsItsIDUntilItsTasksHaveEnded(t *testing.T) {
 // session that closes looks through the calls that wait for packs.
 func TestAnAgentMayLeaveWhileAnotherTakesItsID(t *testing.T) {
 	const waiting = 2000
-	g := &stage{t, hub.New(hub.Options{Limits: hub.Limits{PackCalls: waiting}})}
+	g := &testHub{t, hub.New(hub.Options{Limits: hub.Limits{PackCalls: waiting}})}
 	t.Cleanup(func() {
 		if err := g.hub.Close(t.Context(), "over"); err != nil {
 			t.Error(err)

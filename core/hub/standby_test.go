@@ -14,7 +14,7 @@ import (
 )
 
 // standby connects a session of which only the id is known.
-func (g *stage) standby(id string) *hub.Session {
+func (g *testHub) standby(id string) *hub.Session {
 	g.t.Helper()
 	s := g.connect(id)
 	card := core.Card{ID: core.AgentID(id), Dialect: "test", Features: able | core.FeatureNotices}
@@ -24,7 +24,7 @@ func (g *stage) standby(id string) *hub.Session {
 	return s
 }
 
-func (g *stage) wantAgents(when string, want ...core.AgentID) {
+func (g *testHub) wantAgents(when string, want ...core.AgentID) {
 	g.t.Helper()
 	got := g.hub.Agents()
 	same := len(got) == len(want)
@@ -37,11 +37,11 @@ func (g *stage) wantAgents(when string, want ...core.AgentID) {
 }
 
 func TestWhoIsFoundOnlyByIDIsAnAgentOnceItIsGivenSomethingByThat(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		quiet, asker := g.standby("quiet"), g.connect("r")
 		everywhere := []core.Address{core.ToAny(), core.ToCapability("x"), core.ToDomain("work")}
 		for _, to := range everywhere {
-			_, err := asker.Open(core.Request{To: to, Content: "go"}, hub.Opening{})
+			_, err := asker.Open(core.Request{To: to, Content: "go"}, hub.OpenOptions{})
 			g.wantFault("before, to "+to.String(), err, map[bool]core.Code{true: core.CodeUnknownDomain, false: core.CodeUnknownAgent}[to.Domain() != ""])
 		}
 		g.wantAgents("before")
@@ -52,7 +52,7 @@ func TestWhoIsFoundOnlyByIDIsAnAgentOnceItIsGivenSomethingByThat(t *testing.T) {
 		g.wantAgents("then", "quiet")
 		g.report(quiet, task, core.Done{})
 		for _, to := range everywhere {
-			_, err := asker.Open(core.Request{To: to, Content: "go"}, hub.Opening{})
+			_, err := asker.Open(core.Request{To: to, Content: "go"}, hub.OpenOptions{})
 			g.wantFault("after, to "+to.String(), err, map[bool]core.Code{true: core.CodeUnknownDomain, false: core.CodeUnknownAgent}[to.Domain() != ""])
 		}
 		g.report(quiet, g.ask(asker, "quiet"), core.Done{})
@@ -60,13 +60,13 @@ func TestWhoIsFoundOnlyByIDIsAnAgentOnceItIsGivenSomethingByThat(t *testing.T) {
 		quiet.Delivered(notice.ID())
 		quiet.Close(nil)
 		g.wantAgents("once it has left")
-		_, err := asker.Open(core.Request{To: core.ToAgent("quiet"), Content: "go"}, hub.Opening{})
+		_, err := asker.Open(core.Request{To: core.ToAgent("quiet"), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("asking who has left", err, core.CodeUnknownAgent)
 	})
 }
 
 func TestWhoIsFoundOnlyByIDTakesNoTaskThatWaitsForSomebodyElse(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		busy, quiet, asker := g.agent("busy", able), g.standby("quiet"), g.connect("r")
 		first, waiting := g.ask(asker, "*"), g.ask(asker, "*")
 		g.report(quiet, g.ask(asker, "quiet"), core.Done{})
@@ -77,7 +77,7 @@ func TestWhoIsFoundOnlyByIDTakesNoTaskThatWaitsForSomebodyElse(t *testing.T) {
 }
 
 func TestAnAliasReachesAnAgentOfAnyDialectInAnySpelling(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		asker := g.connect("r")
 		const key = "ed25519.21FE31dfa154a261626bf854046fd227"
 		for id, s := range map[string]*hub.Session{"full": g.agent("full", able), "quiet": g.standby("quiet"), key: g.standby(key)} {
@@ -94,7 +94,7 @@ func TestAnAliasReachesAnAgentOfAnyDialectInAnySpelling(t *testing.T) {
 				g.report(s, task, core.Done{})
 			}
 			s.Close(nil)
-			_, err := asker.Open(core.Request{To: core.ToAgent(core.AgentID(alias)), Content: "go"}, hub.Opening{})
+			_, err := asker.Open(core.Request{To: core.ToAgent(core.AgentID(alias)), Content: "go"}, hub.OpenOptions{})
 			g.wantFault("the alias of who has left", err, core.CodeUnknownAgent)
 		}
 		if roster.SameAgent("nobody", "somebody") || roster.SameAgent(string(roster.Alias("nobody")), "somebody") {
@@ -104,7 +104,7 @@ func TestAnAliasReachesAnAgentOfAnyDialectInAnySpelling(t *testing.T) {
 }
 
 func TestAnIDGoesBeforeAnAlias(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", able)
 		other := g.agent(string(roster.Alias("a")), able)
 		task := g.ask(g.connect("r"), string(roster.Alias("a")))
@@ -116,7 +116,7 @@ func TestAnIDGoesBeforeAnAlias(t *testing.T) {
 }
 
 func TestAnAliasOutlivesAnotherAgentWhoseIDItIs(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", able)
 		other := g.agent(string(roster.Alias("a")), able)
 		if got, _ := g.hub.Agent(roster.Alias("a")); got.ID != roster.Alias("a") {
@@ -130,10 +130,10 @@ func TestAnAliasOutlivesAnotherAgentWhoseIDItIs(t *testing.T) {
 }
 
 func TestNobodyAsksItself(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second := g.standby("quiet"), g.standby("quiet")
 		for _, s := range []*hub.Session{first, second} {
-			_, err := s.Open(core.Request{To: core.ToAgent(roster.Alias("quiet")), Content: "go"}, hub.Opening{})
+			_, err := s.Open(core.Request{To: core.ToAgent(roster.Alias("quiet")), Content: "go"}, hub.OpenOptions{})
 			g.wantFault("asking itself", err, core.CodeLoop)
 		}
 		g.wantAgents("after that")
@@ -141,7 +141,7 @@ func TestNobodyAsksItself(t *testing.T) {
 }
 
 func TestWhoWasFoundOnlyByIDBecomesAnAgentLikeAnyOther(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		asker := g.connect("r")
 		card := core.Card{ID: "quiet", Dialect: "test", Features: able, Capabilities: []string{"x"}, MaxConcurrent: 2}
 		for _, asked := range []bool{false, true} {
@@ -175,7 +175,7 @@ func TestWhoWasFoundOnlyByIDBecomesAnAgentLikeAnyOther(t *testing.T) {
 }
 
 func TestAnIDThatIsOnlyCalledGivesWayToWhoJoinsUnlessItHasWork(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		quiet, asker, loud := g.standby("kit"), g.connect("r"), g.connect("kit2")
 		task := g.ask(asker, "kit")
 		g.wantFault("while it works", loud.Join(core.Card{ID: "kit"}, hub.JoinOptions{}), core.CodeConflict)
@@ -193,7 +193,7 @@ func TestAnIDThatIsOnlyCalledGivesWayToWhoJoinsUnlessItHasWork(t *testing.T) {
 }
 
 func TestOfSeveralOfOneIDTheLatestIsCalledThenTheOneBefore(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second, asker := g.standby("kit"), g.standby("kit"), g.connect("r")
 		g.report(second, g.ask(asker, "kit"), core.Done{})
 		third := g.standby("kit")
@@ -207,16 +207,16 @@ func TestOfSeveralOfOneIDTheLatestIsCalledThenTheOneBefore(t *testing.T) {
 func TestARequestThatIsNotAllowedMakesNobodyAnAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := policy.Rules{Ask: map[string][]core.AgentID{"r": {}}}
-		g := &stage{t, coretest.NewHub(t, hub.Options{Rules: rules})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: rules})}
 		g.standby("quiet")
-		_, err := g.connect("r").Open(core.Request{To: core.ToAgent("quiet"), Content: "go"}, hub.Opening{})
+		_, err := g.connect("r").Open(core.Request{To: core.ToAgent("quiet"), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("who may ask nobody", err, core.CodeNotAuthorized)
 		g.wantAgents("after that")
 	})
 }
 
 func TestTheToolsReachWhoIsFoundOnlyByID(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		quiet, asker := g.standby("quiet"), g.agent("a", able)
 		asker.CallTool("1", "agents_list", nil)
 		asker.CallTool("2", "agent_ask", []byte(`{"to":"quiet","content":"hi"}`))
@@ -252,7 +252,7 @@ func TestWhoIsCalledByItsIDKeepsItFromOtherPrincipals(t *testing.T) {
 		{"nobody at all", "", "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			onStage(t, hub.Limits{}, func(g *stage) {
+			withHub(t, hub.Limits{}, func(g *testHub) {
 				who := func(principal string) *hub.Session {
 					if principal == "" {
 						return g.connect("local")

@@ -11,7 +11,7 @@ import (
 )
 
 func TestACancelledTaskEndsWhenItsAgentSaysSo(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		if err := asker.Cancel(task.ID(), "changed my mind"); err != nil {
@@ -26,7 +26,7 @@ func TestACancelledTaskEndsWhenItsAgentSaysSo(t *testing.T) {
 }
 
 func TestAnAgentThatAnswersInsteadOfStoppingHasAnswered(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		if err := asker.Cancel(task.ID(), ""); err != nil {
@@ -40,7 +40,7 @@ func TestAnAgentThatAnswersInsteadOfStoppingHasAnswered(t *testing.T) {
 }
 
 func TestAnAgentThatIgnoresACancelLosesItsConnectionAfterTwoGraces(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		asked, waits := g.ask(asker, "a"), g.ask(asker, "a")
 		if err := asker.Cancel(asked.ID(), ""); err != nil {
@@ -66,7 +66,7 @@ func TestAnAgentThatIgnoresACancelLosesItsConnectionAfterTwoGraces(t *testing.T)
 }
 
 func TestAnAgentOfManyTasksGetsItsSlotBackAfterTwoGraces(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
 		asked, other, waits := g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a")
 		if err := asker.Cancel(asked.ID(), ""); err != nil {
@@ -81,7 +81,7 @@ func TestAnAgentOfManyTasksGetsItsSlotBackAfterTwoGraces(t *testing.T) {
 }
 
 func TestAnAgentThatCannotBeToldToStopKeepsItsSlotUntilItEnds(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", 0), g.connect("r")
 		asked, waits := g.ask(asker, "a"), g.ask(asker, "a")
 		if err := asker.Cancel(asked.ID(), "stop"); err != nil {
@@ -103,7 +103,7 @@ func TestAnAgentThatCannotBeToldToStopKeepsItsSlotUntilItEnds(t *testing.T) {
 }
 
 func TestATaskInTheQueueIsCancelledAtOnce(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", able)
 		asker := g.connect("r")
 		g.ask(asker, "a")
@@ -118,7 +118,7 @@ func TestATaskInTheQueueIsCancelledAtOnce(t *testing.T) {
 }
 
 func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", able)
 		asker, thief := g.connect("r"), g.connect("x")
 		task := g.ask(asker, "a")
@@ -131,10 +131,10 @@ func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
 }
 
 func TestRefreshKillsTheRun(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
 		dropped := g.ask(asker, "a")
-		kept, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{Keep: true})
+		kept, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Keep: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestRefreshKillsTheRun(t *testing.T) {
 }
 
 func TestAnInjectionReachesTheAgentAndItsAnswerComesBack(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		if err := asker.Inject(task.ID(), core.Injected{ID: "i", Content: "by the way"}); err != nil {
@@ -172,7 +172,7 @@ func TestAnInjectionReachesTheAgentAndItsAnswerComesBack(t *testing.T) {
 }
 
 func TestAnInjectionIsRefusedWhereTheAgentTakesNone(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", core.FeatureCancellation)
 		asker := g.connect("r")
 		task, waits := g.ask(asker, "a"), g.ask(asker, "a")
@@ -182,7 +182,7 @@ func TestAnInjectionIsRefusedWhereTheAgentTakesNone(t *testing.T) {
 }
 
 func TestTheFirstDecisionOfAnApprovalCounts(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ToolCall{ID: "t", Name: "bash"}, core.ApprovalRequested{ID: "t", Name: "bash"})
@@ -202,7 +202,7 @@ func TestTheFirstDecisionOfAnApprovalCounts(t *testing.T) {
 }
 
 func TestAnApprovalThatNobodyDecidesIsDenied(t *testing.T) {
-	onStage(t, hub.Limits{Deadline: time.Hour}, func(g *stage) {
+	withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "t", Name: "bash"})
@@ -217,7 +217,7 @@ func TestAnApprovalThatNobodyDecidesIsDenied(t *testing.T) {
 }
 
 func TestAnApprovalOfAllHoldsForTheRestOfTheTask(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "1", Name: "bash"})
@@ -230,7 +230,7 @@ func TestAnApprovalOfAllHoldsForTheRestOfTheTask(t *testing.T) {
 }
 
 func TestANoticeIsDoneOnceTheTransportTookIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, deaf, asker := g.agent("a", core.FeatureNotices), g.agent("deaf", 0), g.connect("r")
 		busy := g.ask(asker, "a")
 		tell := core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "door.open"}}
@@ -244,14 +244,14 @@ func TestANoticeIsDoneOnceTheTransportTookIt(t *testing.T) {
 		}
 		g.report(agent, busy, core.Done{})
 		tell.To = core.ToAgent("deaf")
-		_, err := asker.Open(tell, hub.Opening{})
+		_, err := asker.Open(tell, hub.OpenOptions{})
 		g.wantFault("a notice to an agent that takes none", err, core.CodeUnsupported)
 		_ = deaf
 	})
 }
 
 func TestPoliteAgentsThatAnswerEachOtherForEver(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		polite := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "p"}, Dialect: "test"})
 		if err := polite.Join(core.Card{ID: "p", Features: core.FeatureNotices}, hub.JoinOptions{NoticeTasks: true}); err != nil {
 			t.Fatal(err)
@@ -276,7 +276,7 @@ func TestPoliteAgentsThatAnswerEachOtherForEver(t *testing.T) {
 // Context stays with the task: what is pushed into one is bounded as what is asked, and
 // as what its agent says.
 func TestContextThatATaskHasNoRoomForIsRefused(t *testing.T) {
-	onStage(t, hub.Limits{RequestBytes: 300, TaskBytes: 1000}, func(g *stage) {
+	withHub(t, hub.Limits{RequestBytes: 300, TaskBytes: 1000}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.wantFault("more than a request", asker.Inject(task.ID(), core.Injected{Content: strings.Repeat("x", 301)}), core.CodeTooLarge)

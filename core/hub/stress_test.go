@@ -123,7 +123,7 @@ func rudeWork(s *hub.Session, card core.Card, work <-chan *task.Task, r *rand.Ra
 			card.MaxConcurrent = 1 + r.IntN(3)
 			_ = s.Update(card)
 		case 4, 5:
-			_, _ = s.Open(core.Request{To: someone(r), Content: "help", Deadline: time.Now().Add(30 * time.Millisecond)}, hub.Opening{Keep: r.IntN(2) == 0})
+			_, _ = s.Open(core.Request{To: someone(r), Content: "help", Deadline: time.Now().Add(30 * time.Millisecond)}, hub.OpenOptions{Keep: r.IntN(2) == 0})
 		case 6:
 			s.CallTool("c", "agent_ask", []byte(`{"to":"*","content":"help","timeout_seconds":0.02}`))
 		}
@@ -200,7 +200,7 @@ func (a *asker) open(s *hub.Session) int {
 	}
 	a.mu.Lock() // the pump must know the task before it reads of it
 	defer a.mu.Unlock()
-	task, err := s.Open(req, hub.Opening{Keep: a.r.IntN(3) > 0})
+	task, err := s.Open(req, hub.OpenOptions{Keep: a.r.IntN(3) > 0})
 	if err != nil {
 		return 0
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // as connects somebody whom the hub has authenticated.
-func (g *stage) as(principal string) *hub.Session {
+func (g *testHub) as(principal string) *hub.Session {
 	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: principal, Authenticated: true}, Dialect: "test"})
 	g.t.Cleanup(func() { s.Close(nil) })
 	return s
@@ -39,7 +39,7 @@ func TestWhoOfTwoConnectionsHasAnIDFollowsFromWhoTheyAre(t *testing.T) {
 		{"nobody, and the first cannot be asked", "", "", nil, false, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			onStage(t, hub.Limits{}, func(g *stage) {
+			withHub(t, hub.Limits{}, func(g *testHub) {
 				who := func(principal string) *hub.Session {
 					if principal == "" {
 						return g.connect("local")
@@ -75,7 +75,7 @@ func TestWhoOfTwoConnectionsHasAnIDFollowsFromWhoTheyAre(t *testing.T) {
 }
 
 func TestTheTasksOfWhoeverIsReplacedGoElsewhere(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, asker := g.as("alice"), g.connect("r")
 		able := core.Card{ID: "a", Capabilities: []string{"x"}}
 		if err := first.Join(able, hub.JoinOptions{}); err != nil {
@@ -98,7 +98,7 @@ func TestTheTasksOfWhoeverIsReplacedGoElsewhere(t *testing.T) {
 }
 
 func TestWhoWaitsForAnIDMayLeave(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second := g.connect("one"), g.connect("two")
 		var gaveUp error
 		probe := func(ctx context.Context) error {
@@ -128,7 +128,7 @@ func TestWhoWaitsForAnIDMayLeave(t *testing.T) {
 }
 
 func TestWhoIsAnAgentAlreadyTakesNoSecondID(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", 0)
 		g.wantFault("a second id", a.Take(g.t.Context(), core.Card{ID: "b"}, hub.JoinOptions{}), core.CodeConflict)
 		g.wantFault("its own id again", a.Take(g.t.Context(), core.Card{ID: "a"}, hub.JoinOptions{}), core.CodeConflict)
@@ -136,14 +136,14 @@ func TestWhoIsAnAgentAlreadyTakesNoSecondID(t *testing.T) {
 }
 
 func TestANewerConnectionGetsTheTasksThatTheOlderOneHadNotBegun(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		able := core.Card{ID: "a", Capabilities: []string{"sums"}, MaxConcurrent: 2}
 		first, second, asker := g.as("alice"), g.as("alice"), g.connect("asker")
 		if err := first.Join(able, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		ask := func(to core.Address) *task.Task {
-			task, err := asker.Open(core.Request{To: to, Content: "1+1"}, hub.Opening{})
+			task, err := asker.Open(core.Request{To: to, Content: "1+1"}, hub.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,20 +176,20 @@ func TestANewerConnectionGetsTheTasksThatTheOlderOneHadNotBegun(t *testing.T) {
 }
 
 func TestAnAgentThatFailedATaskIsNotGivenItOverANewConnection(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		able := core.Card{ID: "a", Capabilities: []string{"sums"}}
 		first, second, busy, asker := g.as("alice"), g.as("alice"), g.connect("b"), g.connect("asker")
 		if err := first.Join(able, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		asked, err := asker.Open(core.Request{To: core.ToCapability("sums"), Content: "1+1"}, hub.Opening{})
+		asked, err := asker.Open(core.Request{To: core.ToCapability("sums"), Content: "1+1"}, hub.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := busy.Join(core.Card{ID: "b", Capabilities: []string{"sums"}}, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := asker.Open(core.Request{To: core.ToAgent("b"), Content: "wait"}, hub.Opening{}); err != nil {
+		if _, err := asker.Open(core.Request{To: core.ToAgent("b"), Content: "wait"}, hub.OpenOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := first.Report(asked.ID(), core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "not me", Retryable: true}}, nil); err != nil {

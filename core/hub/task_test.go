@@ -14,7 +14,7 @@ import (
 const able = core.FeatureCancellation | core.FeatureInjection
 
 func TestARequesterReadsWhatTheAgentSaidInOrderUpToTheEnd(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Accepted{}, core.Thinking{Text: "hm"}, core.Text{Text: "hel"}, core.Text{Text: "lo"}, core.Done{})
@@ -28,7 +28,7 @@ func TestARequesterReadsWhatTheAgentSaidInOrderUpToTheEnd(t *testing.T) {
 }
 
 func TestTruncatedStreamLooksComplete(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Text{Text: "half an ans"})
@@ -43,7 +43,7 @@ func TestTruncatedStreamLooksComplete(t *testing.T) {
 }
 
 func TestFinalAnswerOvertakesChunks(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		var want strings.Builder
@@ -68,7 +68,7 @@ func TestFinalAnswerOvertakesChunks(t *testing.T) {
 }
 
 func TestWhatComesAfterTheEndIsCountedAndNotDelivered(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")})
@@ -81,7 +81,7 @@ func TestWhatComesAfterTheEndIsCountedAndNotDelivered(t *testing.T) {
 }
 
 func TestAReportOnSomebodyElsesTaskIsRefused(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, thief, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.wantFault("the report of another agent", thief.Report(task.ID(), core.Text{Text: "mine"}, nil), core.CodeNotAuthorized)
@@ -90,10 +90,10 @@ func TestAReportOnSomebodyElsesTaskIsRefused(t *testing.T) {
 }
 
 func TestAnAgentNeverRunsMoreThanItSaid(t *testing.T) {
-	onStage(t, hub.Limits{QueueLength: 2}, func(g *stage) {
+	withHub(t, hub.Limits{QueueLength: 2}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		first, second, third := g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a")
-		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "one too many"}, hub.Opening{})
+		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "one too many"}, hub.OpenOptions{})
 		g.wantFault("a fourth task", err, core.CodeOverloaded)
 		if a, _ := g.hub.Agent("a"); a.Load.Active != 1 || a.Load.Queued != 2 || a.Load.State != core.LoadOverloaded {
 			t.Errorf("got the load %+v, want 1 active, 2 queued, overloaded", a.Load)
@@ -108,7 +108,7 @@ func TestAnAgentNeverRunsMoreThanItSaid(t *testing.T) {
 }
 
 func TestAnUrgentTaskGoesAheadInTheQueue(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		first, normal := g.ask(asker, "a"), g.ask(asker, "a")
 		urgent := g.open(asker, core.Request{To: core.ToAgent("a"), Priority: core.PriorityUrgent})
@@ -120,7 +120,7 @@ func TestAnUrgentTaskGoesAheadInTheQueue(t *testing.T) {
 }
 
 func TestWorkGoesToWhoeverHasTheLeastOfIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		big := func(c *core.Card) { c.MaxConcurrent = 4 }
 		g.agent("big", able, big)
 		g.agent("small", able)
@@ -136,7 +136,7 @@ func TestWorkGoesToWhoeverHasTheLeastOfIt(t *testing.T) {
 }
 
 func TestTheLongestDeclaredDomainAnswers(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("family", able, func(c *core.Card) { c.Domains = []string{"family.*"} })
 		g.agent("calendar", able, func(c *core.Card) { c.Domains = []string{"family.calendar"} })
 		asker := g.connect("r")
@@ -146,16 +146,16 @@ func TestTheLongestDeclaredDomainAnswers(t *testing.T) {
 		if got := g.ask(asker, "domain:family.school").Agent(); got != "family" {
 			t.Errorf("got %s, want family", got)
 		}
-		_, err := asker.Open(core.Request{To: core.ToDomain("work"), Content: "go"}, hub.Opening{})
+		_, err := asker.Open(core.Request{To: core.ToDomain("work"), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("a domain that nobody serves", err, core.CodeUnknownDomain)
 	})
 }
 
 func TestAnUnknownAgentIsRefusedWithTheNearestNames(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("shout", able)
 		asker := g.connect("r")
-		task, err := asker.Open(core.Request{To: core.ToAgent("shuot"), Content: "go"}, hub.Opening{})
+		task, err := asker.Open(core.Request{To: core.ToAgent("shuot"), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("a name mistyped", err, core.CodeUnknownAgent)
 		if !strings.Contains(err.Error(), "shout") {
 			t.Errorf("got %q, want the nearest name in it", err)
@@ -170,9 +170,9 @@ func TestAnUnknownAgentIsRefusedWithTheNearestNames(t *testing.T) {
 }
 
 func TestDeniedRequestMissingFromTheLog(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		asker := g.connect("r")
-		task, err := asker.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.Opening{})
+		task, err := asker.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("nobody", err, core.CodeUnknownAgent)
 		g.wantKinds("the log of what was denied", task.Events(), "opened", "failed")
 		if err := task.Recorded(g.t.Context(), 2); err != nil {
@@ -182,7 +182,7 @@ func TestDeniedRequestMissingFromTheLog(t *testing.T) {
 }
 
 func TestARetryableFailureBeforeAnyOutputGoesToAnotherAgent(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		able1 := func(c *core.Card) { c.Capabilities = []string{"x"} }
 		a, b, asker := g.agent("a", able, able1), g.agent("b", able, able1), g.connect("r")
 		task := g.ask(asker, "capability:x")
@@ -198,7 +198,7 @@ func TestARetryableFailureBeforeAnyOutputGoesToAnotherAgent(t *testing.T) {
 }
 
 func TestAFailureAfterOutputIsNotRetried(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, _, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		task := g.ask(asker, "*")
 		g.report(a, task, core.Text{Text: "be"}, core.Failed{Fault: core.NewFault(core.CodeOverloaded, "not now")})
@@ -207,7 +207,7 @@ func TestAFailureAfterOutputIsNotRetried(t *testing.T) {
 }
 
 func TestATaskOfALostAgentIsTriedElsewhereWhereTheAddressLeavesItOpen(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		asked, waits := g.ask(asker, "*"), g.ask(asker, "a")
 		if asked.Agent() != "a" || waits.State() != task.Queued {
@@ -222,7 +222,7 @@ func TestATaskOfALostAgentIsTriedElsewhereWhereTheAddressLeavesItOpen(t *testing
 }
 
 func TestADeadlineEndsTheTaskAndTellsTheAgent(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(time.Minute)})
 		g.report(agent, task, core.Text{Text: "so far"})
@@ -239,20 +239,20 @@ func TestADeadlineEndsTheTaskAndTellsTheAgent(t *testing.T) {
 }
 
 func TestSuccessReceiptMessageLost(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
-		stage := func(want core.Stage) {
+		testHub := func(want core.Stage) {
 			t.Helper()
 			if got := task.Receipt().Stage; got != want {
-				t.Errorf("got the stage %s, want %s", got, want)
+				t.Errorf("got the testHub %s, want %s", got, want)
 			}
 		}
-		stage(core.StageAccepted)
+		testHub(core.StageAccepted)
 		agent.Delivered(task.ID())
-		stage(core.StageDelivered)
+		testHub(core.StageDelivered)
 		g.report(agent, task, core.Accepted{})
-		stage(core.StageAcknowledged)
+		testHub(core.StageAcknowledged)
 		g.report(agent, task, core.Done{})
 	})
 }

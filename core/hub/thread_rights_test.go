@@ -8,7 +8,7 @@ import (
 )
 
 func TestAnAgentIsToldOfAThreadWhatTheOneWhoAsksMayRead(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent := g.agent("a", able)
 		operator := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "root", Authenticated: true, Operator: true}, Dialect: "test"})
 		defer operator.Close(nil)
@@ -23,7 +23,7 @@ func TestAnAgentIsToldOfAThreadWhatTheOneWhoAsksMayRead(t *testing.T) {
 			{operator, "what did they say?", 6},
 			{g.connect("local"), "on an open hub nobody is anybody", 8},
 		} {
-			task, err := c.asker.Open(core.Request{To: core.ToAgent("a"), Thread: "t", Content: c.says}, hub.Opening{})
+			task, err := c.asker.Open(core.Request{To: core.ToAgent("a"), Thread: "t", Content: c.says}, hub.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

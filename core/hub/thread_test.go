@@ -11,7 +11,7 @@ import (
 )
 
 // talk asks in a thread and lets the agent answer.
-func (g *stage) talk(asker, agent *hub.Session, to, thread, content, answer string) *task.Task {
+func (g *testHub) talk(asker, agent *hub.Session, to, thread, content, answer string) *task.Task {
 	g.t.Helper()
 	task := g.open(asker, core.Request{To: core.ToAgent(core.AgentID(to)), Thread: core.ThreadID(thread), Content: content})
 	g.report(agent, task, core.Text{Text: answer}, core.Done{})
@@ -27,7 +27,7 @@ func turns(all []core.Turn) string {
 }
 
 func TestAnAgentWithoutAMemoryIsToldTheConversationSoFar(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		first := g.talk(asker, a, "a", "t", "one?", "1")
 		g.talk(asker, b, "b", "t", "two?", "2")
@@ -51,7 +51,7 @@ func TestAnAgentWithoutAMemoryIsToldTheConversationSoFar(t *testing.T) {
 }
 
 func TestAnAgentWithSessionsOfItsOwnIsNotToldTheConversation(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able|core.FeatureSessions), g.connect("r")
 		g.talk(asker, a, "a", "t", "one?", "1")
 		if got := g.talk(asker, a, "a", "t", "two?", "2").Request().History; len(got) != 0 {
@@ -61,7 +61,7 @@ func TestAnAgentWithSessionsOfItsOwnIsNotToldTheConversation(t *testing.T) {
 }
 
 func TestTheHistoryOfARequestIsBounded(t *testing.T) {
-	onStage(t, hub.Limits{HistoryBytes: 1000}, func(g *stage) {
+	withHub(t, hub.Limits{HistoryBytes: 1000}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		for range 10 {
 			g.talk(asker, a, "a", "t", strings.Repeat("q", 100), strings.Repeat("a", 100))
@@ -81,7 +81,7 @@ func TestTheHistoryOfARequestIsBounded(t *testing.T) {
 }
 
 func TestATaskWithoutAThreadBeginsOneOfItsOwn(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		one, other := g.talk(asker, a, "a", "", "one?", "1"), g.talk(asker, a, "a", "", "two?", "2")
 		if got := one.Request().Thread; got == "" || got == other.Request().Thread {
@@ -100,7 +100,7 @@ func TestATaskWithoutAThreadBeginsOneOfItsOwn(t *testing.T) {
 }
 
 func TestAThreadHasWhatWasAnsweredAndNothingElse(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able|core.FeatureNotices), g.connect("r")
 		inT := core.Request{To: core.ToAgent("a"), Thread: "t"}
 		failed, cancelled := g.open(asker, inT), g.open(asker, inT)
@@ -131,11 +131,11 @@ func (f atTheEnd) Appended(_ core.TaskID, e core.Event) {
 // the thread by then.
 func TestAnAnswerStandsInItsThreadOnceItsEndIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g *stage
+		var g *testHub
 		heard := ""
 		end := atTheEnd(func() { heard = turns(g.hub.Turns("t")) }) // which waits for no lock of the task
 		h := hub.New(hub.Options{Observer: end})
-		g = &stage{t, h}
+		g = &testHub{t, h}
 		defer func() {
 			if err := h.Close(t.Context(), "over"); err != nil {
 				t.Error(err)

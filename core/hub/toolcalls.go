@@ -106,7 +106,7 @@ func runAsk(s *Session, call string, raw json.RawMessage) (*tool.Result, error) 
 	if in.TimeoutSeconds > 0 {
 		req.Deadline = time.Now().Add(s.hub.seconds(in.TimeoutSeconds))
 	}
-	return nil, s.openThen(req, Opening{Unwatched: true}, call, func(t *task.Task) *tool.Result {
+	return nil, s.openThen(req, OpenOptions{Unwatched: true}, call, func(t *task.Task) *tool.Result {
 		a := t.Answer()
 		if a.Fault == nil {
 			return output(askOutput{t.ID(), a.Agent, a.Text, a.Data, a.Files})
@@ -129,7 +129,7 @@ func runDelegate(s *Session, _ string, raw json.RawMessage) (*tool.Result, error
 		return nil, err
 	}
 	req := core.Request{Intent: core.IntentDelegate, To: in.To, Content: in.Content, Context: in.Context}
-	t, err := s.Open(req, Opening{Keep: true, Unwatched: true})
+	t, err := s.Open(req, OpenOptions{Keep: true, Unwatched: true})
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func runResult(s *Session, call string, raw json.RawMessage) (*tool.Result, erro
 		s.waits.add(s.whenEnded(o.task, call, result), s.hub.seconds(in.WaitSeconds), func() {
 			o := result(o.task)
 			o.Call = call
-			s.inbox.pushTool(o)
+			s.inbox.push(Batch{Tool: o})
 		})
 		return nil
 	})
@@ -197,7 +197,7 @@ func runNotify(s *Session, call string, raw json.RawMessage) (*tool.Result, erro
 		return nil, err
 	}
 	req := core.Request{Intent: core.IntentNotify, To: in.To, Notice: &core.Notice{Topic: in.Topic, Data: in.Data}}
-	return nil, s.openThen(req, Opening{Keep: true, Unwatched: true}, call, func(t *task.Task) *tool.Result {
+	return nil, s.openThen(req, OpenOptions{Keep: true, Unwatched: true}, call, func(t *task.Task) *tool.Result {
 		if a := t.Answer(); a.Fault != nil {
 			return &tool.Result{Fault: a.Fault}
 		}
@@ -220,7 +220,7 @@ func runCancel(s *Session, _ string, raw json.RawMessage) (*tool.Result, error) 
 }
 
 // openThen opens a task for a tool that answers when it has ended.
-func (s *Session) openThen(req core.Request, o Opening, call string, then func(*task.Task) *tool.Result) error {
+func (s *Session) openThen(req core.Request, o OpenOptions, call string, then func(*task.Task) *tool.Result) error {
 	t, err := s.Open(req, o)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 )
 
 func TestEveryToolOfTheHubIsDescribed(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		want := []string{"agents_list", "agent_ask", "agent_delegate", "agent_result", "agent_notify", "agent_cancel", "task_readers"}
 		tools := g.hub.Tools()
 		for i, tool := range tools {
@@ -44,7 +44,7 @@ func TestEveryToolOfTheHubIsDescribed(t *testing.T) {
 }
 
 func TestEveryToolRefusesWhatItCannotRead(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able)
 		for _, tool := range g.hub.Tools() {
 			for _, input := range []string{`{"colour":"red"}`, `[]`, `{"to":1,"task_id":1,"capability":1}`, `{`, `{"to":"x","to":"y"}`} {
@@ -58,7 +58,7 @@ func TestEveryToolRefusesWhatItCannotRead(t *testing.T) {
 }
 
 func TestAToolThatCannotDoWhatIsAskedSaysWhy(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		foreign := g.ask(asker, "b")
 		for name, c := range map[string]struct {
@@ -85,7 +85,7 @@ func TestAToolThatCannotDoWhatIsAskedSaysWhy(t *testing.T) {
 }
 
 func TestTheAskToolTellsOfFailureDeadlineAndLoss(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello"}`))
 		batch, _ := g.batch(b)
@@ -108,7 +108,7 @@ func TestTheAskToolTellsOfFailureDeadlineAndLoss(t *testing.T) {
 }
 
 func TestTheResultToolTellsOfWhatEndedAtOnce(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it","context":{"k":1}}`)
 		batch, _ := g.batch(b)
@@ -130,7 +130,7 @@ func TestTheResultToolTellsOfWhatEndedAtOnce(t *testing.T) {
 }
 
 func TestATaskThatEndsWhenTheWaitIsOverIsToldOnce(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
 		batch, _ := g.batch(b)
@@ -163,7 +163,7 @@ func FuzzToolInput(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, which uint8, input []byte) {
-		onStage(t, hub.Limits{}, func(g *stage) {
+		withHub(t, hub.Limits{}, func(g *testHub) {
 			a := g.agent("a", able)
 			g.agent("b", able|core.FeatureNotices, func(c *core.Card) { c.Capabilities, c.Domains = []string{"acting"}, []string{"family"} })
 			tools := g.hub.Tools()

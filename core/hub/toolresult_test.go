@@ -16,7 +16,7 @@ import (
 )
 
 // given is the next task that the agent was given.
-func (g *stage) given(s *hub.Session) *task.Task {
+func (g *testHub) given(s *hub.Session) *task.Task {
 	g.t.Helper()
 	for {
 		b, ok := g.batch(s)
@@ -33,7 +33,7 @@ func (g *stage) given(s *hub.Session) *task.Task {
 
 // forgotten is the id of a task that a delegated to b, which ended so and of which
 // the journal alone knows by now.
-func (g *stage) forgotten(a, b *hub.Session, said ...core.Body) string {
+func (g *testHub) forgotten(a, b *hub.Session, said ...core.Body) string {
 	g.t.Helper()
 	task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
 	for i := range 3 { // one remains in memory
@@ -48,7 +48,7 @@ func (g *stage) forgotten(a, b *hub.Session, said ...core.Body) string {
 }
 
 func TestTheResultToolFindsInTheJournalWhatIsNoLongerInMemory(t *testing.T) {
-	onStage(t, hub.Limits{FinishedTasks: 1}, func(g *stage) {
+	withHub(t, hub.Limits{FinishedTasks: 1}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		done := g.forgotten(a, b, core.Text{Text: "did it"}, core.Done{Data: json.RawMessage(`[1]`)})
 		if got := call[asked](g, a, "agent_result", done); got.State != "done" || got.Text != "did it" || string(got.Data) != `[1]` {
@@ -76,7 +76,7 @@ func (hanging) Read(ctx context.Context, _ core.TaskID, _ uint64, _ int) ([]core
 
 func TestAJournalThatHangsHoldsUpNoCallOfATool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &stage{t, coretest.NewHub(t, hub.Options{Journal: hanging{journal.NewMemory(journal.Retention{})}})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: hanging{journal.NewMemory(journal.Retention{})}})}
 		a := g.agent("a", able)
 		began := time.Now()
 		a.CallTool("c1", "agent_result", []byte(`{"task_id":"long ago"}`))
@@ -102,7 +102,7 @@ func TestAJournalThatHangsHoldsUpNoCallOfATool(t *testing.T) {
 
 func TestWhoHasLeftKeepsNobodyAtTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &stage{t, coretest.NewHub(t, hub.Options{Journal: hanging{journal.NewMemory(journal.Retention{})}})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: hanging{journal.NewMemory(journal.Retention{})}})}
 		a, b := g.agent("a", able), g.agent("b", able)
 		for range 10 {
 			a.CallTool("c1", "agent_result", []byte(`{"task_id":"long ago"}`))
@@ -135,7 +135,7 @@ func TestACallOfAToolWhileTheHubStopsRacesWithNothing(t *testing.T) {
 }
 
 func TestTheAskToolTellsWhatWasSaidBeforeAFailure(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		ask := func(said ...core.Body) *tool.Result {
 			t.Helper()

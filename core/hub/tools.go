@@ -92,7 +92,7 @@ func (s *Session) CallTool(call, name string, input json.RawMessage) {
 		return nil
 	})
 	if err != nil {
-		s.inbox.pushTool(&tool.Result{Call: call, Fault: core.AsFault(err)})
+		s.inbox.push(Batch{Tool: &tool.Result{Call: call, Fault: core.AsFault(err)}})
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *Session) callTool(call, name string, input json.RawMessage) {
 		}
 		if out != nil {
 			out.Call = call
-			s.inbox.pushTool(out)
+			s.inbox.push(Batch{Tool: out})
 		}
 		return
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-func call[Out any](g *stage, s *hub.Session, name, input string) Out {
+func call[Out any](g *testHub, s *hub.Session, name, input string) Out {
 	g.t.Helper()
 	s.CallTool("c1", name, json.RawMessage(input))
 	return outputOf[Out](g, g.tool(s))
 }
 
-func outputOf[Out any](g *stage, o *tool.Result) Out {
+func outputOf[Out any](g *testHub, o *tool.Result) Out {
 	g.t.Helper()
 	if o.Fault != nil {
 		g.t.Fatalf("got the fault %v, want an output", o.Fault)
@@ -43,7 +43,7 @@ type asked struct {
 }
 
 func TestTheListToolTellsWhoIsHere(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able)
 		g.agent("b", able, func(c *core.Card) { c.Capabilities, c.Domains = []string{"x"}, []string{"work"} })
 		var got struct{ Agents []struct{ ID, State string } }
@@ -57,7 +57,7 @@ func TestTheListToolTellsWhoIsHere(t *testing.T) {
 }
 
 func TestTheListToolTellsAPageAndHowManyMore(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able)
 		for i := range 150 {
 			g.agent(fmt.Sprintf("n%03d", i), able, func(c *core.Card) { c.Capabilities = []string{"x", strings.Repeat("long", 1<<10)} })
@@ -86,7 +86,7 @@ func TestTheListToolTellsAPageAndHowManyMore(t *testing.T) {
 }
 
 func TestTheAskToolAnswersOnceTheOtherAgentIsDone(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello"}`))
 		if _, ok := g.batch(a); ok {
@@ -102,7 +102,7 @@ func TestTheAskToolAnswersOnceTheOtherAgentIsDone(t *testing.T) {
 }
 
 func TestADelegatedTaskIsToldLater(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
 		input := `{"task_id":"` + string(task.TaskID) + `"}`
@@ -124,7 +124,7 @@ func TestADelegatedTaskIsToldLater(t *testing.T) {
 }
 
 func TestTheNotifyAndCancelToolsSayWhatCameOfIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", core.FeatureNotices)
 		a.CallTool("c1", "agent_notify", []byte(`{"to":"b","topic":"tea","data":{"ready":true}}`))
 		if _, ok := g.batch(a); ok {
@@ -143,7 +143,7 @@ func TestTheNotifyAndCancelToolsSayWhatCameOfIt(t *testing.T) {
 }
 
 func TestBadInputOfAToolSaysWhatToChange(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able)
 		for name, want := range map[string]core.Code{"agent_ask": core.CodeInvalid, "agent_fly": core.CodeUnsupported} {
 			a.CallTool("c1", name, []byte(`{"too":"b"}`))

@@ -21,7 +21,7 @@ type subscriber Session
 func (s *Session) subscriber() *subscriber { return (*subscriber)(s) }
 
 // Wake implements [topic.Subscriber].
-func (s *subscriber) Wake() { s.inbox.notice() }
+func (s *subscriber) Wake() { s.inbox.push(Batch{Role: task.Subscriber}) }
 
 // subscriberID identifies the session across reconnects. Callers hold Hub.mu.
 func (s *Session) subscriberID() topic.Identity {

@@ -15,7 +15,7 @@ import (
 )
 
 // subscribes connects somebody who subscribes.
-func (g *stage) subscribes(id string, topics ...string) *hub.Session {
+func (g *testHub) subscribes(id string, topics ...string) *hub.Session {
 	g.t.Helper()
 	s := g.connect(id)
 	if err := s.Subscribe(topics); err != nil {
@@ -25,12 +25,12 @@ func (g *stage) subscribes(id string, topics ...string) *hub.Session {
 }
 
 // tells publishes a notice.
-func (g *stage) tells(s *hub.Session, topic string, to core.Address) (*task.Task, error) {
+func (g *testHub) tells(s *hub.Session, topic string, to core.Address) (*task.Task, error) {
 	g.t.Helper()
-	return s.Open(core.Request{To: to, Intent: core.IntentNotify, Notice: &core.Notice{Topic: topic}}, hub.Opening{Unwatched: true})
+	return s.Open(core.Request{To: to, Intent: core.IntentNotify, Notice: &core.Notice{Topic: topic}}, hub.OpenOptions{Unwatched: true})
 }
 
-func (g *stage) mustTell(s *hub.Session, topics ...string) {
+func (g *testHub) mustTell(s *hub.Session, topics ...string) {
 	g.t.Helper()
 	for _, topic := range topics {
 		if _, err := g.tells(s, topic, core.ToHub()); err != nil {
@@ -40,7 +40,7 @@ func (g *stage) mustTell(s *hub.Session, topics ...string) {
 }
 
 // hears checks what a subscriber is given. With taken, its transport takes it.
-func (g *stage) hears(s *hub.Session, taken bool, want ...string) {
+func (g *testHub) hears(s *hub.Session, taken bool, want ...string) {
 	g.t.Helper()
 	var got []string
 	for _, b := range g.batches(s) {
@@ -62,7 +62,7 @@ func (g *stage) hears(s *hub.Session, taken bool, want ...string) {
 }
 
 func TestANoticeForTheHubReachesEverybodyWhoSubscribesToItsTopic(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller := g.subscribes("teller", ">")
 		one, rest, other := g.subscribes("one", "hans.*"), g.subscribes("rest", "hans.>", "hans.*"), g.subscribes("other", "kit.>")
 		asked, err := g.tells(teller, "hans.location", core.ToHub())
@@ -78,14 +78,14 @@ func TestANoticeForTheHubReachesEverybodyWhoSubscribesToItsTopic(t *testing.T) {
 }
 
 func TestANoticeForAnAgentReachesSubscribersTooUnlessItIsPrivate(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, hearer, teller := g.agent("a", core.FeatureNotices), g.subscribes("hearer", ">"), g.connect("teller")
 		task, err := g.tells(teller, "hans.location", core.ToAgent("a"))
 		if err != nil {
 			t.Fatalf("telling an agent: got %v, want no error", err)
 		}
 		agent.Delivered(task.ID())
-		private, err := teller.Open(core.Request{To: core.ToAgent("a"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "secret"}}, hub.Opening{Private: true})
+		private, err := teller.Open(core.Request{To: core.ToAgent("a"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "secret"}}, hub.OpenOptions{Private: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestANoticeForAnAgentReachesSubscribersTooUnlessItIsPrivate(t *testing.T) {
 }
 
 func TestNobodyTellsInTheNameOfTheHub(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, teller := g.agent("a", core.FeatureNotices), g.connect("teller")
 		for _, topic := range []string{"dragoman.context", "dragoman.shutdown", "dragoman."} {
 			_, err := g.tells(teller, topic, core.ToAgent("a"))
@@ -110,7 +110,7 @@ func TestNobodyTellsInTheNameOfTheHub(t *testing.T) {
 }
 
 func TestANoticeThatNobodyHearsIsRefusedAtOnce(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller := g.connect("teller")
 		_, err := g.tells(teller, "hans.location", core.ToHub())
 		g.wantFault("without subscribers", err, core.CodeUnreachable)
@@ -130,7 +130,7 @@ func TestANoticeThatNobodyHearsIsRefusedAtOnce(t *testing.T) {
 func TestWhoMayNotBeAskedIsNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := policy.Rules{Ask: map[string][]core.AgentID{"teller": {"friend"}}}
-		g := &stage{t, coretest.NewHub(t, hub.Options{Rules: rules})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: rules})}
 		teller := g.connect("teller")
 		friend, foe := g.standby("friend"), g.standby("foe")
 		for _, s := range []*hub.Session{friend, foe} {
@@ -145,7 +145,7 @@ func TestWhoMayNotBeAskedIsNotTold(t *testing.T) {
 }
 
 func TestASubscriberThatComesBackHearsWhatItMissedAndWhatMayNotHaveArrived(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
 		g.mustTell(teller, "n.1")
 		g.hears(hearer, true, "n.1")
@@ -172,7 +172,7 @@ func TestASubscriberThatComesBackHearsWhatItMissedAndWhatMayNotHaveArrived(t *te
 }
 
 func TestASubscriberThatIsBackBeforeItsLostConnectionIsMissedHearsAllOfIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, lost := g.connect("teller"), g.connect("hearer")
 		lost.Resubscribe()
 		if err := lost.Subscribe([]string{"n.*"}); err != nil {
@@ -200,7 +200,7 @@ func TestASubscriberThatIsBackBeforeItsLostConnectionIsMissedHearsAllOfIt(t *tes
 }
 
 func TestWhatTwoConnectionsOfASubscriberLeaveIsKeptTogether(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, one, two := g.connect("teller"), g.subscribes("hearer", "a"), g.subscribes("hearer", "b")
 		one.Close(nil)
 		two.Close(nil)
@@ -212,7 +212,7 @@ func TestWhatTwoConnectionsOfASubscriberLeaveIsKeptTogether(t *testing.T) {
 }
 
 func TestANoticeForAnAgentComesAgainWhenItsConnectionMayHaveLostIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller := g.connect("teller")
 		agent := g.standby("agent")
 		agent.Resubscribe()
@@ -255,7 +255,7 @@ func TestANoticeForAnAgentComesAgainWhenItsConnectionMayHaveLostIt(t *testing.T)
 }
 
 func TestWhatWasToldBeforeASubscriptionIsNotHeard(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, first := g.connect("teller"), g.subscribes("first", ">")
 		g.mustTell(teller, "a")
 		second := g.subscribes("second", ">")
@@ -269,7 +269,7 @@ func TestWhatWasToldBeforeASubscriptionIsNotHeard(t *testing.T) {
 }
 
 func TestASlowSubscriberIsToldWhatIsGone(t *testing.T) {
-	onStage(t, hub.Limits{NoticeBytes: 16 << 10}, func(g *stage) {
+	withHub(t, hub.Limits{NoticeBytes: 16 << 10}, func(g *testHub) {
 		teller, hearer := g.connect("teller"), g.subscribes("hearer", ">")
 		for i := range 20 {
 			g.mustTell(teller, fmt.Sprint("n.", i))
@@ -285,7 +285,7 @@ func TestASlowSubscriberIsToldWhatIsGone(t *testing.T) {
 }
 
 func TestThoseWhoTellEachOtherBackByTopicsComeToAnEnd(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.subscribes("a", "from.b"), g.subscribes("b", "from.a")
 		g.mustTell(a, "from.a")
 		turns := 0
@@ -307,7 +307,7 @@ func TestThoseWhoTellEachOtherBackByTopicsComeToAnEnd(t *testing.T) {
 }
 
 func TestTopicsAreCheckedAndBounded(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		s := g.connect("s")
 		g.wantFault("no topics", s.Subscribe(nil), core.CodeInvalid)
 		g.wantFault("no topic", s.Subscribe([]string{"a..b"}), core.CodeInvalid)

@@ -49,7 +49,7 @@ func TestTheHubKnowsInWhichQueuesOthersMayLook(t *testing.T) {
 				if rapid.Bool().Draw(rt, "by id") {
 					to = core.ToAgent(some().agentID())
 				}
-				if task, err := asker.Open(core.Request{To: to, Content: "?"}, Opening{Unwatched: true}); err == nil {
+				if task, err := asker.Open(core.Request{To: to, Content: "?"}, OpenOptions{Unwatched: true}); err == nil {
 					opened = append(opened, task)
 				}
 			},

@@ -19,7 +19,7 @@ import (
 )
 
 func TestReconnectLosesOrRepeatsEvents(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Text{Text: "one "}, core.Text{Text: "two "})
@@ -42,7 +42,7 @@ func TestReconnectLosesOrRepeatsEvents(t *testing.T) {
 
 func TestATaskKeepsNothingOfThoseWhoReadIt(t *testing.T) {
 	type page [1 << 10]byte
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		watch := func(read bool) weak.Pointer[page] {
@@ -67,7 +67,7 @@ func TestATaskKeepsNothingOfThoseWhoReadIt(t *testing.T) {
 }
 
 func TestACursorThatIsNotOfTheTaskIsRefused(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", able)
 		asker := g.connect("r")
 		task := g.ask(asker, "a")
@@ -78,7 +78,7 @@ func TestACursorThatIsNotOfTheTaskIsRefused(t *testing.T) {
 }
 
 func TestOneSlowReaderNeverSlowsAnother(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, slow := g.agent("a", able), g.connect("r"), g.connect("r")
 		task := g.ask(asker, "a")
 		if err := slow.Watch(task, core.Cursor{}, nil); err != nil {
@@ -98,7 +98,7 @@ func TestOneSlowReaderNeverSlowsAnother(t *testing.T) {
 }
 
 func TestAnEndedTaskIsReadAgainFromTheJournalInsideMergedText(t *testing.T) {
-	onStage(t, hub.Limits{FinishedTasks: 1}, func(g *stage) {
+	withHub(t, hub.Limits{FinishedTasks: 1}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Text{Text: "aa"}, core.Text{Text: "bbb"}, core.Text{Text: "c"}, core.Done{})
@@ -138,7 +138,7 @@ func TestATaskCutOffByAKilledHubIsFoundFailed(t *testing.T) {
 			t.Fatal(err)
 		}
 		asker := killed.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
-		asked, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		asked, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestAJournalThatRefusesSlowsNoTaskAndGetsEverythingLater(t *testing.T) {
 		}
 		asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 		defer asker.Close(nil)
-		asked, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{})
+		asked, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,12 +232,12 @@ func TestAJournalThatRefusesFillsTheMemory(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		j.refuse.Store(true)
 		limits := hub.Limits{FinishedBytes: 1000, UnrecordedBytes: 15_000}
-		g := &stage{t, coretest.NewHub(t, hub.Options{Journal: j, Limits: limits})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: j, Limits: limits})}
 		agent, asker := g.agent("a", able), g.connect("r")
 		answer := core.Done{Text: strings.Repeat("x", 1000)}
 		req, n := core.Request{To: core.ToAgent("a"), Content: "go"}, 0
 		for {
-			task, err := asker.Open(req, hub.Opening{})
+			task, err := asker.Open(req, hub.OpenOptions{})
 			if err != nil {
 				g.wantFault("a request that nobody could record", err, core.CodeOverloaded)
 				break
@@ -271,7 +271,7 @@ func (m *moody) allow() {
 }
 
 func TestAnAnswerBeyondTheLimitOfATaskEndsIt(t *testing.T) {
-	onStage(t, hub.Limits{TaskBytes: 4096}, func(g *stage) {
+	withHub(t, hub.Limits{TaskBytes: 4096}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Text{Text: strings.Repeat("x", 5000)})
@@ -284,7 +284,7 @@ func TestAnAnswerBeyondTheLimitOfATaskEndsIt(t *testing.T) {
 
 func TestAStoppingHubTellsEverybodyAndLetsWhatRunsFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &stage{t, coretest.NewHub(t, hub.Options{})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{})}
 		agent, asker := g.agent("a", able), g.connect("r")
 		task, other := g.ask(asker, "a"), g.ask(asker, "a")
 		g.events(asker)
@@ -298,7 +298,7 @@ func TestAStoppingHubTellsEverybodyAndLetsWhatRunsFinish(t *testing.T) {
 		if b, ok := g.batch(asker); !ok || b.Draining != "maintenance" {
 			t.Errorf("got %+v, want to be told of the maintenance", b)
 		}
-		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "one more"}, hub.Opening{})
+		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "one more"}, hub.OpenOptions{})
 		g.wantFault("a request to a stopping hub", err, core.CodeUnreachable)
 		g.report(agent, task, core.Done{})
 		if err := <-closed; err != nil {
@@ -313,7 +313,7 @@ func TestAStoppingHubTellsEverybodyAndLetsWhatRunsFinish(t *testing.T) {
 // Whoever looks for a task may find that the connection has ended meanwhile.
 func TestASessionThatHasEndedReadsNothing(t *testing.T) {
 	type page [1 << 10]byte
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		watch := func() weak.Pointer[page] {

@@ -86,7 +86,7 @@ func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessag
 	}
 	session := s.connect(p)
 	defer session.Close(nil)
-	t, err := session.Open(req, hub.Opening{Keep: true, Unwatched: true})
+	t, err := session.Open(req, hub.OpenOptions{Keep: true, Unwatched: true})
 	if err != nil {
 		return "", err
 	}

@@ -183,7 +183,7 @@ func TestWhatIsNoLongerKeptOfAnExecutionIsSaidToBeMissing(t *testing.T) {
 		if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		long, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.Opening{Unwatched: true})
+		long, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Unwatched: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestWhatIsNoLongerKeptOfAnExecutionIsSaidToBeMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 10 { // it leaves the memory once others have ended
-			other, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "another"}, hub.Opening{Unwatched: true})
+			other, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "another"}, hub.OpenOptions{Unwatched: true})
 			if err != nil || agent.Report(other.ID(), core.Done{}, nil) != nil {
 				t.Fatal(err)
 			}

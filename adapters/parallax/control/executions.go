@@ -126,7 +126,7 @@ func (c *Control) begin(k call, r core.Request, w *webhook, out begun, streamed 
 	}
 	s := c.session(k)
 	defer leave(s)
-	t, err := s.Open(r, hub.Opening{Keep: true, Unwatched: true})
+	t, err := s.Open(r, hub.OpenOptions{Keep: true, Unwatched: true})
 	if f := core.AsFault(err); err != nil && f.Code == core.CodeUnknownAgent && len(r.To.Capabilities()) > 0 {
 		nobody := core.NewFault(core.CodeUnreachable, "%s", f.Message)
 		nobody.Peer = noAgents

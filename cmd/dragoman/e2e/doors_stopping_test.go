@@ -22,7 +22,7 @@ func TestAHubThatIsStoppingOpensNoSocketAnyMore(t *testing.T) {
 	key := s.key()
 	asker := s.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
 	defer asker.Close(nil)
-	if _, err := asker.Open(core.Request{Intent: core.IntentAsk, To: core.ToAgent("actor"), Content: "hang " + key}, hub.Opening{Unwatched: true}); err != nil {
+	if _, err := asker.Open(core.Request{Intent: core.IntentAsk, To: core.ToAgent("actor"), Content: "hang " + key}, hub.OpenOptions{Unwatched: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.await(t, key+" begun")

@@ -113,7 +113,7 @@ func TestAnAgentThatIsAServerRegistersAndIsCalled(t *testing.T) {
 	// The call is cut off when the task is cancelled.
 	asker := s.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 	defer asker.Close(nil)
-	task, err := asker.Open(core.Request{To: core.ToAgent("shout"), Content: "wait"}, hub.Opening{})
+	task, err := asker.Open(core.Request{To: core.ToAgent("shout"), Content: "wait"}, hub.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

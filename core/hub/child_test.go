@@ -10,7 +10,7 @@ import (
 
 // The race detector shows whether the two are apart.
 func TestASessionMayBeExpelledWhileItBranches(t *testing.T) {
-	g := &stage{t, hub.New(hub.Options{})}
+	g := &testHub{t, hub.New(hub.Options{})}
 	t.Cleanup(func() {
 		if err := g.hub.Close(t.Context(), "over"); err != nil {
 			t.Error(err)
@@ -18,7 +18,7 @@ func TestASessionMayBeExpelledWhileItBranches(t *testing.T) {
 	})
 	for range 300 {
 		g.hub.Expel(func(core.Principal) bool { return true })
-		trunk := g.as("alice")
+		parent := g.as("alice")
 		var expelling sync.WaitGroup
 		expelling.Go(func() {
 			for range 3 {
@@ -26,7 +26,7 @@ func TestASessionMayBeExpelledWhileItBranches(t *testing.T) {
 			}
 		})
 		for range 3 {
-			trunk.Branch().Close(nil)
+			parent.Child().Close(nil)
 		}
 		expelling.Wait()
 	}

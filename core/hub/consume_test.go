@@ -14,14 +14,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// attendants is how many goroutines attend a session.
-func attendants() int {
+// consumers is how many goroutines attend a session.
+func consumers() int {
 	stacks := make([]byte, 1<<20)
-	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*attendance).run(")
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*consumer).run(")
 }
 
-// attended are the news of a session, as Attend serves them.
-type attended struct {
+// consumed are the news of a session, as Attend serves them.
+type consumed struct {
 	leave  func()
 	events []core.Event
 	ends   []error
@@ -30,9 +30,9 @@ type attended struct {
 }
 
 // attend keeps what is served, until stop says that it is enough.
-func (g *stage) attend(ctx context.Context, s *hub.Session, stop func(hub.Batch) bool) *attended {
-	a := &attended{}
-	a.leave = s.Attend(ctx, func(b hub.Batch, err error) bool {
+func (g *testHub) attend(ctx context.Context, s *hub.Session, stop func(hub.Batch) bool) *consumed {
+	a := &consumed{}
+	a.leave = s.Consume(ctx, func(b hub.Batch, err error) bool {
 		if a.within.Add(1) != 1 {
 			g.t.Errorf("call %d: got it beside another, want one after the other", a.calls+1)
 		}
@@ -48,13 +48,13 @@ func (g *stage) attend(ctx context.Context, s *hub.Session, stop func(hub.Batch)
 }
 
 func TestAnAttendedSessionIsServedAllNewsInOrderAndKeepsNoGoroutineWhenThereIsNone(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		news := g.attend(context.Background(), asker, nil)
 		for i := range 3 {
 			synctest.Wait()
-			if got := attendants(); got != 0 {
+			if got := consumers(); got != 0 {
 				t.Errorf("goroutines after %d words: got %d, want none", i, got)
 			}
 			g.report(agent, task, core.Text{Text: fmt.Sprint(i, " ")})
@@ -70,7 +70,7 @@ func TestAnAttendedSessionIsServedAllNewsInOrderAndKeepsNoGoroutineWhenThereIsNo
 }
 
 func TestTheGoroutineOfASessionWithMuchNewsStaysUntilThereIsNoneForHalfAMinute(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		news := g.attend(context.Background(), asker, nil)
@@ -81,15 +81,15 @@ func TestTheGoroutineOfASessionWithMuchNewsStaysUntilThereIsNoneForHalfAMinute(t
 			}
 		}
 		say(20)
-		if got := attendants(); got != 1 {
+		if got := consumers(); got != 1 {
 			t.Errorf("goroutines amid news: got %d, want 1", got)
 		}
 		g.sleep(31 * time.Second)
-		if got := attendants(); got != 0 {
+		if got := consumers(); got != 0 {
 			t.Errorf("goroutines half a minute later: got %d, want none", got)
 		}
 		say(20)
-		if got := attendants(); got != 1 {
+		if got := consumers(); got != 1 {
 			t.Errorf("goroutines amid news again: got %d, want 1", got)
 		}
 		if got, want := text(news.events), strings.Repeat("x", 40); got != want {
@@ -101,7 +101,7 @@ func TestTheGoroutineOfASessionWithMuchNewsStaysUntilThereIsNoneForHalfAMinute(t
 }
 
 func TestAnAttendedSessionIsToldItsEndOnceAndNothingAfter(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		asker := g.connect("r")
 		news := g.attend(context.Background(), asker, nil)
 		asker.Close(core.NewFault(core.CodeUnreachable, "gone"))
@@ -114,14 +114,14 @@ func TestAnAttendedSessionIsToldItsEndOnceAndNothingAfter(t *testing.T) {
 }
 
 func TestASessionIsAttendedNoLongerThanWanted(t *testing.T) {
-	for name, end := range map[string]func(*attended, context.CancelFunc){
-		"left":                  func(a *attended, _ context.CancelFunc) { a.leave() },
-		"at the end of context": func(_ *attended, cancel context.CancelFunc) { cancel() },
-		"when it had enough":    func(*attended, context.CancelFunc) {},
+	for name, end := range map[string]func(*consumed, context.CancelFunc){
+		"left":                  func(a *consumed, _ context.CancelFunc) { a.leave() },
+		"at the end of context": func(_ *consumed, cancel context.CancelFunc) { cancel() },
+		"when it had enough":    func(*consumed, context.CancelFunc) {},
 	} {
 		for _, before := range []int{1, 20} { // with a goroutine that waits, and without
 			t.Run(fmt.Sprint(name, " after ", before), func(t *testing.T) {
-				onStage(t, hub.Limits{}, func(g *stage) {
+				withHub(t, hub.Limits{}, func(g *testHub) {
 					agent, asker := g.agent("a", able), g.connect("r")
 					task := g.ask(asker, "a")
 					ctx, cancel := context.WithCancel(context.Background())
@@ -145,7 +145,7 @@ func TestASessionIsAttendedNoLongerThanWanted(t *testing.T) {
 					if got, want := text(news.events), strings.Repeat("x", said)+"!"; got != want {
 						t.Errorf("text: got %q, want %q", got, want)
 					}
-					if got := attendants(); got != 0 {
+					if got := consumers(); got != 0 {
 						t.Errorf("goroutines: got %d, want none", got)
 					}
 					if name != "left" {
@@ -158,7 +158,7 @@ func TestASessionIsAttendedNoLongerThanWanted(t *testing.T) {
 }
 
 func TestWhoLeavesASessionDoesNotWaitForNewsAndIsServedNoMore(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		news := g.attend(context.Background(), asker, nil)
@@ -180,7 +180,7 @@ func TestWhoLeavesASessionDoesNotWaitForNewsAndIsServedNoMore(t *testing.T) {
 }
 
 func TestASessionThatWasLeftIsAttendedAnewFromWhereThatStopped(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		first := g.attend(context.Background(), asker, func(b hub.Batch) bool { return strings.HasSuffix(text(b.Events), "enough") })

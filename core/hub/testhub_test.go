@@ -12,35 +12,35 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// stage is a hub whose peers a test plays by hand, under a fake clock.
-type stage struct {
+// testHub is a hub whose peers a test plays by hand, under a fake clock.
+type testHub struct {
 	t   *testing.T
 	hub *hub.Hub
 }
 
-// onStage runs a test in a bubble of fake time, with a hub whose promises are
+// withHub runs a test in a bubble of fake time, with a hub whose promises are
 // checked at the end.
-func onStage(t *testing.T, limits hub.Limits, test func(*stage)) {
+func withHub(t *testing.T, limits hub.Limits, test func(*testHub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		test(&stage{t, coretest.NewHub(t, hub.Options{Limits: limits})})
+		test(&testHub{t, coretest.NewHub(t, hub.Options{Limits: limits})})
 	})
 }
 
-func (g *stage) connect(id string) *hub.Session { return g.connectAs(core.Principal{ID: id}) }
+func (g *testHub) connect(id string) *hub.Session { return g.connectAs(core.Principal{ID: id}) }
 
 // operator connects an operator.
-func (g *stage) operator(id string) *hub.Session {
+func (g *testHub) operator(id string) *hub.Session {
 	return g.connectAs(core.Principal{ID: id, Operator: true})
 }
 
-func (g *stage) connectAs(p core.Principal) *hub.Session {
+func (g *testHub) connectAs(p core.Principal) *hub.Session {
 	s := g.hub.Connect(hub.Identity{Principal: p, Dialect: "test"})
 	g.t.Cleanup(func() { s.Close(nil) })
 	return s
 }
 
-func (g *stage) watchAll(s *hub.Session) {
+func (g *testHub) watchAll(s *hub.Session) {
 	g.t.Helper()
 	if err := s.WatchAll(); err != nil {
 		g.t.Fatal(err)
@@ -48,7 +48,7 @@ func (g *stage) watchAll(s *hub.Session) {
 }
 
 // agent joins an agent with the features of f; change alters its card.
-func (g *stage) agent(id string, f core.Features, change ...func(*core.Card)) *hub.Session {
+func (g *testHub) agent(id string, f core.Features, change ...func(*core.Card)) *hub.Session {
 	g.t.Helper()
 	s := g.connect(id)
 	card := core.Card{ID: core.AgentID(id), Dialect: "test", Features: f}
@@ -61,19 +61,19 @@ func (g *stage) agent(id string, f core.Features, change ...func(*core.Card)) *h
 	return s
 }
 
-func (g *stage) open(s *hub.Session, req core.Request) *task.Task {
+func (g *testHub) open(s *hub.Session, req core.Request) *task.Task {
 	g.t.Helper()
 	if req.Content == "" {
 		req.Content = "go"
 	}
-	task, err := s.Open(req, hub.Opening{})
+	task, err := s.Open(req, hub.OpenOptions{})
 	if err != nil {
 		g.t.Fatalf("opening a task: got %v, want no error", err)
 	}
 	return task
 }
 
-func (g *stage) ask(s *hub.Session, to string) *task.Task {
+func (g *testHub) ask(s *hub.Session, to string) *task.Task {
 	g.t.Helper()
 	addr, err := core.ParseAddress(to)
 	if err != nil {
@@ -82,7 +82,7 @@ func (g *stage) ask(s *hub.Session, to string) *task.Task {
 	return g.open(s, core.Request{To: addr})
 }
 
-func (g *stage) report(s *hub.Session, task *task.Task, bodies ...core.Body) {
+func (g *testHub) report(s *hub.Session, task *task.Task, bodies ...core.Body) {
 	g.t.Helper()
 	for _, b := range bodies {
 		if err := s.Report(task.ID(), b, nil); err != nil {
@@ -92,7 +92,7 @@ func (g *stage) report(s *hub.Session, task *task.Task, bodies ...core.Body) {
 }
 
 // events reads everything that is ready for the session now.
-func (g *stage) events(s *hub.Session) []core.Event {
+func (g *testHub) events(s *hub.Session) []core.Event {
 	g.t.Helper()
 	var all []core.Event
 	for {
@@ -105,7 +105,7 @@ func (g *stage) events(s *hub.Session) []core.Event {
 }
 
 // batch returns what is ready for the session now, if anything.
-func (g *stage) batch(s *hub.Session) (hub.Batch, bool) {
+func (g *testHub) batch(s *hub.Session) (hub.Batch, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
 	defer cancel()
 	b, err := s.Next(ctx)
@@ -123,7 +123,7 @@ func kinds(events []core.Event) []string {
 
 func text(events []core.Event) string { return core.Fold(events).Text }
 
-func (g *stage) wantKinds(what string, events []core.Event, want ...string) {
+func (g *testHub) wantKinds(what string, events []core.Event, want ...string) {
 	g.t.Helper()
 	got := kinds(events)
 	if len(got) == len(want) {
@@ -138,7 +138,7 @@ func (g *stage) wantKinds(what string, events []core.Event, want ...string) {
 	g.t.Errorf("%s: got %v, want %v", what, got, want)
 }
 
-func (g *stage) wantFault(what string, err error, want core.Code) {
+func (g *testHub) wantFault(what string, err error, want core.Code) {
 	g.t.Helper()
 	if err == nil {
 		g.t.Fatalf("%s: got no error, want a %s fault", what, want)
@@ -149,7 +149,7 @@ func (g *stage) wantFault(what string, err error, want core.Code) {
 }
 
 // sleep lets fake time pass.
-func (g *stage) sleep(d time.Duration) {
+func (g *testHub) sleep(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }

@@ -19,9 +19,9 @@ import (
 )
 
 // reads begins to read a thread in the name of id.
-func (g *stage) reads(id, of string, from core.Place) *hub.Conversation {
+func (g *testHub) reads(id, of string, from core.Place) *hub.ThreadReader {
 	g.t.Helper()
-	c, err := g.hub.Conversation(g.t.Context(), hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"}, core.ThreadID(of), from)
+	c, err := g.hub.ReadThread(g.t.Context(), hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"}, core.ThreadID(of), from)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -29,8 +29,8 @@ func (g *stage) reads(id, of string, from core.Place) *hub.Conversation {
 	return c
 }
 
-// passages reads everything that is there now, in words, and returns the place behind.
-func (g *stage) passages(c *hub.Conversation) (words []string, behind core.Place) {
+// readNow reads everything that is there now, in words, and returns the place behind.
+func (g *testHub) readNow(c *hub.ThreadReader) (words []string, behind core.Place) {
 	g.t.Helper()
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
@@ -43,13 +43,13 @@ func (g *stage) passages(c *hub.Conversation) (words []string, behind core.Place
 			words = append(words, "gap")
 		}
 		for _, e := range p.Events {
-			words, behind = append(words, inWords(e)), core.PlaceBehind(p.Task.ID(), e)
+			words, behind = append(words, describe(e)), core.PlaceBehind(p.Task.ID(), e)
 		}
 	}
 }
 
-// inWords tells an event, with what was asked or said.
-func inWords(e core.Event) string {
+// describe tells an event, with what was asked or said.
+func describe(e core.Event) string {
 	switch b := e.Body.(type) {
 	case core.Opened:
 		return "opened " + b.Request.Content
@@ -59,7 +59,7 @@ func inWords(e core.Event) string {
 	return e.Body.Kind().String()
 }
 
-func (g *stage) wantWords(what string, got []string, want ...string) {
+func (g *testHub) wantLines(what string, got []string, want ...string) {
 	g.t.Helper()
 	if !slices.Equal(got, want) {
 		g.t.Errorf("%s: got %q, want %q", what, got, want)
@@ -67,25 +67,25 @@ func (g *stage) wantWords(what string, got []string, want ...string) {
 }
 
 func TestAThreadIsReadTurnByTurnAndThenAsItGoesOn(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 9 }), g.connect("r")
 		g.talk(asker, a, "a", "t", "one", "1")
 		g.talk(asker, a, "a", "another", "else", "no")
 		c := g.reads("r", "t", core.Place{})
-		got, _ := g.passages(c)
-		g.wantWords("what was said", got, "opened one", "assigned", "text 1", "done")
+		got, _ := g.readNow(c)
+		g.wantLines("what was said", got, "opened one", "assigned", "text 1", "done")
 
 		two := g.open(asker, core.Request{To: core.ToAgent("a"), Thread: "t", Content: "two"})
 		g.talk(asker, a, "a", "t", "three", "3")
-		got, behind := g.passages(c)
-		g.wantWords("while the second runs", got, "opened two", "assigned")
+		got, behind := g.readNow(c)
+		g.wantLines("while the second runs", got, "opened two", "assigned")
 		g.report(a, two, core.Text{Text: "2"}, core.Done{})
-		got, _ = g.passages(c)
+		got, _ = g.readNow(c)
 		rest := []string{"text 2", "done", "opened three", "assigned", "text 3", "done"}
-		g.wantWords("once it has ended", got, rest...)
+		g.wantLines("once it has ended", got, rest...)
 
-		got, _ = g.passages(g.reads("r", "t", behind))
-		g.wantWords("behind a place", got, rest...)
+		got, _ = g.readNow(g.reads("r", "t", behind))
+		g.wantLines("behind a place", got, rest...)
 	})
 }
 
@@ -95,7 +95,7 @@ func TestAThreadIsReadExactlyFromWhereverItWasLeft(t *testing.T) {
 		pieces := rapid.IntRange(0, 4).Draw(rt, "pieces")
 		left := rapid.IntRange(0, turns*(pieces+3)).Draw(rt, "left behind")
 		kept := rapid.SampledFrom([]int{1, 100}).Draw(rt, "tasks in memory")
-		onStage(t, hub.Limits{FinishedTasks: kept}, func(g *stage) {
+		withHub(t, hub.Limits{FinishedTasks: kept}, func(g *testHub) {
 			a, asker := g.agent("a", able), g.connect("r")
 			first := g.reads("r", "t", core.Place{})
 			var all []string
@@ -108,11 +108,11 @@ func TestAThreadIsReadExactlyFromWhereverItWasLeft(t *testing.T) {
 				g.report(a, task, core.Done{})
 				g.sleep(time.Second) // the journal has it
 				for _, e := range task.Events() {
-					all, places = append(all, inWords(e)), append(places, core.PlaceBehind(task.ID(), e))
+					all, places = append(all, describe(e)), append(places, core.PlaceBehind(task.ID(), e))
 				}
 			}
-			got, _ := g.passages(first)
-			g.wantWords("as it was said", merged(got), merged(all)...)
+			got, _ := g.readNow(first)
+			g.wantLines("as it was said", merged(got), merged(all)...)
 			if !slices.IsSortedFunc(places, core.Place.Compare) {
 				t.Errorf("got the places %v, want them in order", places)
 			}
@@ -120,8 +120,8 @@ func TestAThreadIsReadExactlyFromWhereverItWasLeft(t *testing.T) {
 			if left > 0 {
 				from = places[min(left, len(places))-1]
 			}
-			got, _ = g.passages(g.reads("r", "t", from))
-			g.wantWords("from "+from.String(), merged(got), merged(all[min(left, len(all)):])...)
+			got, _ = g.readNow(g.reads("r", "t", from))
+			g.wantLines("from "+from.String(), merged(got), merged(all[min(left, len(all)):])...)
 		})
 	})
 }
@@ -141,71 +141,71 @@ func merged(words []string) []string {
 }
 
 func TestAThreadThatBeganAsATaskOnItsOwnIsReadFromIt(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		first := g.ask(asker, "a")
 		c := g.reads("r", string(first.ID()), core.Place{})
 		g.report(a, first, core.Done{})
 		g.talk(asker, a, "a", string(first.ID()), "two", "2")
-		got, _ := g.passages(c)
-		g.wantWords("the thread", got, "opened go", "assigned", "done", "opened two", "assigned", "text 2", "done")
+		got, _ := g.readNow(c)
+		g.wantLines("the thread", got, "opened go", "assigned", "done", "opened two", "assigned", "text 2", "done")
 	})
 }
 
 func TestOfAThreadEverybodyReadsWhatTheyMay(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, ada, bob := g.agent("a", able), g.connect("ada"), g.connect("bob")
 		g.talk(ada, a, "a", "t", "hers", "1")
 		secret := g.talk(bob, a, "a", "t", "his", "2")
 		g.talk(ada, a, "a", "t", "hers again", "3")
-		got, _ := g.passages(g.reads("ada", "t", core.Place{}))
-		g.wantWords("ada", got, "opened hers", "assigned", "text 1", "done", "opened hers again", "assigned", "text 3", "done")
+		got, _ := g.readNow(g.reads("ada", "t", core.Place{}))
+		g.wantLines("ada", got, "opened hers", "assigned", "text 1", "done", "opened hers again", "assigned", "text 3", "done")
 		from := core.PlaceBehind(secret.ID(), secret.Events()[0])
-		_, err := g.hub.Conversation(t.Context(), hub.Identity{Principal: core.Principal{ID: "ada"}}, "t", from)
+		_, err := g.hub.ReadThread(t.Context(), hub.Identity{Principal: core.Principal{ID: "ada"}}, "t", from)
 		g.wantFault("a place in what is his", err, core.CodeNotAuthorized)
 	})
 }
 
 func TestAPlaceThatItsTaskDoesNotHaveIsRefused(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		task := g.talk(asker, a, "a", "t", "one", "1")
 		for _, at := range []core.Cursor{{Epoch: 1, Seq: 99}, {Epoch: 9, Seq: 1}, {Epoch: 2, Seq: 5}} {
-			_, err := g.hub.Conversation(t.Context(), hub.Identity{Principal: core.Principal{ID: "r"}}, "t", core.Place{Task: task.ID(), Cursor: at})
+			_, err := g.hub.ReadThread(t.Context(), hub.Identity{Principal: core.Principal{ID: "r"}}, "t", core.Place{Task: task.ID(), Cursor: at})
 			g.wantFault("behind "+at.String(), err, core.CodeInvalid)
 		}
 	})
 }
 
 func TestAPlaceThatIsNoLongerKeptIsAGapAndThenTheRest(t *testing.T) {
-	onStage(t, hub.Limits{}, func(g *stage) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		elsewhere := g.talk(asker, a, "a", "another", "else", "no")
 		g.talk(asker, a, "a", "t", "one", "1")
-		got, _ := g.passages(g.reads("r", "t", core.PlaceBehind(elsewhere.ID(), elsewhere.Events()[0])))
-		g.wantWords("behind a place of another thread", got, "gap", "opened one", "assigned", "text 1", "done")
+		got, _ := g.readNow(g.reads("r", "t", core.PlaceBehind(elsewhere.ID(), elsewhere.Events()[0])))
+		g.wantLines("behind a place of another thread", got, "gap", "opened one", "assigned", "text 1", "done")
 	})
 }
 
 func TestAThreadIsFoundAgainInTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := journal.NewMemory(journal.Retention{})
-		before := &stage{t, coretest.NewHub(t, hub.Options{Journal: kept})}
+		before := &testHub{t, coretest.NewHub(t, hub.Options{Journal: kept})}
 		a, asker := before.agent("a", able), before.connect("r")
 		own := before.ask(asker, "a")
 		before.report(a, own, core.Text{Text: "0"}, core.Done{})
 		before.talk(asker, a, "a", string(own.ID()), "one", "1")
 		before.talk(asker, a, "a", "t", "two", "2")
 		before.sleep(time.Second)
-		was, behind := before.passages(before.reads("r", "t", core.Place{}))
+		was, behind := before.readNow(before.reads("r", "t", core.Place{}))
 
 		h := coretest.NewHub(t, hub.Options{Journal: kept})
 		if err := h.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		after := &stage{t, h}
-		is, same := after.passages(after.reads("r", "t", core.Place{}))
-		after.wantWords("the thread", is, was...)
+		after := &testHub{t, h}
+		is, same := after.readNow(after.reads("r", "t", core.Place{}))
+		after.wantLines("the thread", is, was...)
 		if same != behind {
 			t.Errorf("got %s as its last place, want %s as before", same, behind)
 		}
@@ -226,7 +226,7 @@ func TestAThreadIsFoundAgainInTheJournal(t *testing.T) {
 
 func TestAReaderOfAThreadIsToldThatTheHubStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &stage{t, hub.New(hub.Options{})}
+		g := &testHub{t, hub.New(hub.Options{})}
 		g.agent("a", able)
 		asker := g.connect("r")
 		running := g.open(asker, core.Request{To: core.ToAgent("a"), Thread: "t", Content: "one"})
@@ -247,7 +247,7 @@ func TestAReaderOfAThreadIsToldThatTheHubStops(t *testing.T) {
 				said = append(said, p.Draining)
 			}
 			for _, e := range p.Events {
-				said = append(said, inWords(e))
+				said = append(said, describe(e))
 			}
 		}
 		if running.State() != task.Ended {

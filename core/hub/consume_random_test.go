@@ -65,7 +65,7 @@ func TestHoweverNewsComesAnAttendedSessionIsServedAllOfItAndOneAtATime(t *testin
 		var say sync.WaitGroup
 		tasks := make([]*task.Task, len(words))
 		for i, n := range words {
-			task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "count"}, hub.Opening{})
+			task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "count"}, hub.OpenOptions{})
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -81,12 +81,12 @@ func TestHoweverNewsComesAnAttendedSessionIsServedAllOfItAndOneAtATime(t *testin
 			})
 		}
 		for turn := 1; turn < turns && ended < len(words); turn++ {
-			leave := asker.Attend(ctx, serve(turn))
+			leave := asker.Consume(ctx, serve(turn))
 			<-all
 			leave()
 		}
 		more := ended < len(words)
-		leave := asker.Attend(ctx, serve(-1))
+		leave := asker.Consume(ctx, serve(-1))
 		if more {
 			<-all
 		}

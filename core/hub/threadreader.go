@@ -1,0 +1,217 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// ThreadReader reads the tasks of a thread that its principal may read, in the order in
+// which they were opened, each from its first event to its last; then it waits for new
+// ones. Events of a task come after the end of the task before it. It reads from memory or
+// from the journal, at its own pace, one task at a time. One goroutine uses it.
+type ThreadReader struct {
+	sess   *Session
+	thread core.ThreadID
+	place  core.Place
+	task   *task.Task // the one being read; nil between two
+	lost   bool       // the task of the place is no longer kept
+	told   bool       // the gap after the place was reported
+}
+
+// ThreadBatch is what [ThreadReader.Next] returns.
+type ThreadBatch struct {
+	// Task is what Events, or the gap, belong to; nil where whole tasks are gone.
+	Task *task.Task
+	// Events are consecutive, and follow those before. They share memory with the log: read
+	// only.
+	Events []core.Event
+	// Gap says that something is no longer kept here, and will not come.
+	Gap bool
+	// Draining says why the hub is stopping. Running tasks may still finish.
+	Draining string
+}
+
+// ReadThread starts reading a thread after a place in it; a number one beyond the end of a
+// task means after that task. The caller closes the reader. ReadThread returns an invalid
+// Fault for a place that its task does not have, a not_authorized Fault for a place in a
+// task that the principal may not read, and the error of the journal, for which it may
+// wait.
+func (h *Hub) ReadThread(ctx context.Context, p Identity, id core.ThreadID, from core.Place) (*ThreadReader, error) {
+	r := &ThreadReader{sess: h.Connect(p), thread: id, place: from}
+	r.sess.follow(id, follower{})
+	if from.Task == "" {
+		return r, nil
+	}
+	if err := r.begin(ctx); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// begin continues with the task of the place, if it is still kept.
+func (r *ThreadReader) begin(ctx context.Context) error {
+	h := r.sess.hub
+	if !h.holds(r.thread, r.place.Task) {
+		r.lost = true
+		return nil
+	}
+	t, err := h.Task(ctx, r.sess.identity.Principal, r.place.Task)
+	switch {
+	case errors.Is(err, unknownTask):
+		r.lost = true
+		return nil
+	case err != nil:
+		return err
+	}
+	if at := r.place.Cursor; t.State() == task.Ended {
+		if e := t.Last(); at == e.Cursor() || at == (core.Cursor{Epoch: e.Epoch, Seq: e.End() + 1}) {
+			return nil
+		}
+	}
+	r.task = t
+	return r.sess.Watch(t, r.place.Cursor, nil)
+}
+
+var unknownTask = &core.Fault{Code: core.CodeUnknownTask}
+
+// Close ends the reader.
+func (r *ThreadReader) Close() { r.sess.Close(nil) }
+
+// Next waits for the next events. It returns the context's error, the error of the
+// journal, or a Fault once the hub has stopped and everything was read.
+func (r *ThreadReader) Next(ctx context.Context) (ThreadBatch, error) {
+	for {
+		if r.task == nil {
+			gap, err := r.nextTask(ctx)
+			if err != nil || gap {
+				return ThreadBatch{Gap: gap}, err
+			}
+		}
+		b, err := r.sess.Next(ctx)
+		switch {
+		case err != nil:
+			return ThreadBatch{}, err
+		case b.Draining != "":
+			return ThreadBatch{Draining: b.Draining}, nil
+		case b.Task == nil:
+			continue // the thread has another task
+		case b.Gap != nil:
+			return ThreadBatch{Task: b.Task, Gap: true}, nil
+		}
+		last := b.Events[len(b.Events)-1]
+		r.place = core.PlaceBehind(b.Task.ID(), last)
+		if last.Body.Kind().Ends() {
+			r.task = nil
+		}
+		return ThreadBatch{Task: b.Task, Events: b.Events}, nil
+	}
+}
+
+// nextTask moves on to the next task, if there is one. It reports, once, a gap where tasks
+// are gone.
+func (r *ThreadReader) nextTask(ctx context.Context) (gap bool, err error) {
+	t, missing, err := r.sess.hub.nextTurn(ctx, r.sess.identity.Principal, r.thread, r.place.Task)
+	switch {
+	case err != nil:
+		return false, err
+	case (missing || r.lost) && !r.told:
+		r.told = true
+		return true, nil
+	case t == nil:
+		return false, nil
+	}
+	r.place, r.lost, r.told = core.Place{Task: t.ID()}, false, false
+	r.task = t
+	return false, r.sess.Watch(t, core.Cursor{}, nil)
+}
+
+// Thread calls yield for the tasks of a thread that the principal may read, in order,
+// starting with the task from if that is not "", until yield returns false. It may wait for
+// the journal, whose error it returns. missing says that a task between from and the last
+// one yielded is no longer kept.
+func (h *Hub) Thread(ctx context.Context, p core.Principal, id core.ThreadID, from core.TaskID, yield func(*task.Task) bool) (missing bool, err error) {
+	after := from
+	if from != "" {
+		t, err := h.Task(ctx, p, from)
+		switch {
+		case !h.holds(id, from) || errors.Is(err, unknownTask):
+			missing = true
+		case err != nil:
+			return false, err
+		case !yield(t):
+			return false, nil
+		}
+	}
+	for {
+		t, gone, err := h.nextTurn(ctx, p, id, after)
+		missing = missing || gone
+		if err != nil || t == nil || !yield(t) {
+			return missing, err
+		}
+		after = t.ID()
+	}
+}
+
+// LatestTurns returns up to n of the latest tasks of a thread that the principal may
+// read, oldest first. It may wait for the journal, whose error it returns.
+func (h *Hub) LatestTurns(ctx context.Context, p core.Principal, id core.ThreadID, n int) ([]*task.Task, error) {
+	ids := h.index.Latest(id, n)
+	if len(ids) < n && task.IsID(string(id)) {
+		ids = slices.Insert(ids, 0, core.TaskID(id)) // the thread began as a single task
+	}
+	var all []*task.Task
+	for _, task := range ids {
+		switch t, err := h.Task(ctx, p, task); {
+		case err == nil && t.Request().Thread == id:
+			all = append(all, t)
+		case err != nil && !skips(err):
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// nextTurn returns the first task of a thread after the given one that the principal may
+// read, or nil. missing says that tasks before it are no longer kept.
+func (h *Hub) nextTurn(ctx context.Context, p core.Principal, id core.ThreadID, after core.TaskID) (t *task.Task, missing bool, err error) {
+	if first := core.TaskID(id); after == "" && task.IsID(string(id)) {
+		t, err := h.Task(ctx, p, first) // the thread may have begun as a single task
+		switch {
+		case err == nil && t.Request().Thread == id:
+			return t, false, nil
+		case err != nil && !skips(err):
+			return nil, false, err
+		}
+	}
+	for {
+		next, gone := h.index.Next(id, after)
+		missing = missing || gone
+		if next == "" {
+			return nil, missing, nil
+		}
+		t, err = h.Task(ctx, p, next)
+		switch {
+		case err == nil:
+			return t, missing, nil
+		case !skips(err):
+			return nil, missing, err
+		}
+		missing = missing || errors.Is(err, unknownTask)
+		after = next
+	}
+}
+
+// skips reports whether a reader of a thread skips the task that it got this error for.
+func skips(err error) bool {
+	return errors.Is(err, unknownTask) || errors.Is(err, &core.Fault{Code: core.CodeNotAuthorized})
+}
+
+// holds reports whether a task is known to belong to a thread.
+func (h *Hub) holds(id core.ThreadID, task core.TaskID) bool {
+	return core.TaskID(id) == task || h.index.Has(id, task)
+}
