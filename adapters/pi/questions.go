@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
@@ -139,7 +140,9 @@ func (x *request) reply(id string) command.Outcome {
 	r, _ := x.Object("response")
 	as := s.actAs(x.client.principal)
 	defer as.Close(nil)
-	if _, err := as.AnswerQuestion(id, replyOf(q, r)); err != nil {
+	answer := replyOf(q, r)
+	answer.Question = id
+	if _, err := as.AnswerQuestion(answer); err != nil {
 		return command.Failed("Request " + id + " already settled") // any reply that is made here fits
 	}
 	return command.Outcome{}
@@ -147,19 +150,19 @@ func (x *request) reply(id string) command.Outcome {
 
 // replyOf reads a response. One to another method than was asked, and one without a
 // value, dismiss the question (facts, section 7.1).
-func replyOf(q question.Question, r command.Command) question.Answer {
+func replyOf(q question.Question, r command.Command) core.Reply {
 	method, _ := r.Text("method")
 	value, _ := r.Text("value")
 	if value = strings.TrimSpace(value); method != dialogMethod(q) || value == "" {
-		return question.Answer{Dismissed: true}
+		return core.Reply{Dismissed: true}
 	}
 	if label, ok := chosen(q, value); ok {
-		return question.Answer{Selected: []string{label}}
+		return core.Reply{Selected: []string{label}}
 	}
 	if !q.Several {
-		return question.Answer{Text: value}
+		return core.Reply{Text: value}
 	}
-	var picked question.Answer
+	var picked core.Reply
 	var rest []string
 	for word := range strings.SplitSeq(value, ",") {
 		switch label, ok := chosen(q, strings.TrimSpace(word)); {
@@ -170,7 +173,7 @@ func replyOf(q question.Question, r command.Command) question.Answer {
 		}
 	}
 	if picked.Text = strings.Join(rest, ", "); picked.Text == "" && len(picked.Selected) == 0 {
-		return question.Answer{Dismissed: true}
+		return core.Reply{Dismissed: true}
 	}
 	return picked
 }

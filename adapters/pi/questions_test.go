@@ -47,23 +47,23 @@ func TestWhatIsTypedIsReadAsTheOptionsThatItNames(t *testing.T) {
 	for _, tt := range []struct {
 		q      question.Question
 		answer string
-		want   question.Answer
+		want   core.Reply
 	}{
-		{one, `{"method":"select","value":"Red"}`, question.Answer{Selected: []string{"Red"}}},
-		{one, `{"method":"select","value":"Blue, dark: as the sea"}`, question.Answer{Selected: []string{"Blue, dark"}}},
-		{one, `{"method":"select","value":"1"}`, question.Answer{Text: "1"}},
-		{one, `{"method":"select","value":"Pink"}`, question.Answer{Text: "Pink"}},
-		{one, `{"method":"input","value":"Red"}`, question.Answer{Dismissed: true}},
-		{one, `{"method":"select","value":7}`, question.Answer{Dismissed: true}},
-		{one, `{"method":"cancelled"}`, question.Answer{Dismissed: true}},
-		{words, `{"method":"input","value":" a, b "}`, question.Answer{Text: "a, b"}},
-		{words, `{"method":"input","value":"  "}`, question.Answer{Dismissed: true}},
-		{several, `{"method":"input","value":"red, 2, red"}`, question.Answer{Selected: []string{"Red", "Blue, dark"}}},
-		{several, `{"method":"input","value":"Blue, dark"}`, question.Answer{Selected: []string{"Blue, dark"}}},
-		{several, `{"method":"input","value":"3"}`, question.Answer{Selected: []string{"3"}}},
-		{several, `{"method":"input","value":"4, 5, 0"}`, question.Answer{Selected: []string{"Green"}, Text: "5, 0"}},
-		{several, `{"method":"input","value":" , "}`, question.Answer{Dismissed: true}},
-		{several, `{"method":"interview","responses":{}}`, question.Answer{Dismissed: true}},
+		{one, `{"method":"select","value":"Red"}`, core.Reply{Selected: []string{"Red"}}},
+		{one, `{"method":"select","value":"Blue, dark: as the sea"}`, core.Reply{Selected: []string{"Blue, dark"}}},
+		{one, `{"method":"select","value":"1"}`, core.Reply{Text: "1"}},
+		{one, `{"method":"select","value":"Pink"}`, core.Reply{Text: "Pink"}},
+		{one, `{"method":"input","value":"Red"}`, core.Reply{Dismissed: true}},
+		{one, `{"method":"select","value":7}`, core.Reply{Dismissed: true}},
+		{one, `{"method":"cancelled"}`, core.Reply{Dismissed: true}},
+		{words, `{"method":"input","value":" a, b "}`, core.Reply{Text: "a, b"}},
+		{words, `{"method":"input","value":"  "}`, core.Reply{Dismissed: true}},
+		{several, `{"method":"input","value":"red, 2, red"}`, core.Reply{Selected: []string{"Red", "Blue, dark"}}},
+		{several, `{"method":"input","value":"Blue, dark"}`, core.Reply{Selected: []string{"Blue, dark"}}},
+		{several, `{"method":"input","value":"3"}`, core.Reply{Selected: []string{"3"}}},
+		{several, `{"method":"input","value":"4, 5, 0"}`, core.Reply{Selected: []string{"Green"}, Text: "5, 0"}},
+		{several, `{"method":"input","value":" , "}`, core.Reply{Dismissed: true}},
+		{several, `{"method":"interview","responses":{}}`, core.Reply{Dismissed: true}},
 	} {
 		r, _ := command.Decode([]byte(tt.answer), 1<<20)
 		if diff := cmp.Diff(tt.want, replyOf(tt.q, r)); diff != "" {

@@ -31,7 +31,7 @@ func (a *api) postAnswer(c call) error {
 	}
 	s := a.connect(c)
 	defer leave(s)
-	given, err := s.AnswerQuestion(c.id(), question.Answer{Selected: body.Selected, Text: body.Text, Dismissed: body.Dismissed})
+	given, err := s.AnswerQuestion(core.Reply{Question: c.id(), Selected: body.Selected, Text: body.Text, Dismissed: body.Dismissed})
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err err
 	case core.Readers:
 		o.readers = t.Readers()
 	case core.Reply:
-		o.question, err = h.questions.Answer(c.Principal, cmd.Question, question.Answer{Selected: cmd.Selected, Text: cmd.Text, Dismissed: cmd.Dismissed})
+		o.question, err = h.questions.Answer(c.Principal, cmd)
 	case core.WatchAll:
 		h.watchAll(s)
 	case core.Configure:

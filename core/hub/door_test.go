@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/policy"
-	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -82,7 +81,7 @@ func TestEveryCommandIsHeldAtTheDoor(t *testing.T) {
 		core.ActCancel:   func() error { return asker.Cancel(open().ID(), "") },
 		core.ActInject:   func() error { return asker.Inject(open().ID(), core.Injected{Content: "x"}) },
 		core.ActDecide:   func() error { return asker.Decide(open().ID(), core.ApprovalDecided{ID: "x"}) },
-		core.ActAnswer:   func() error { _, err := asker.AnswerQuestion("q", question.Answer{Text: "yes"}); return err },
+		core.ActAnswer:   func() error { _, err := asker.AnswerQuestion(core.Reply{Question: "q", Text: "yes"}); return err },
 		core.ActRead:     func() error { _, err := g.hub.Task(t.Context(), operator, open().ID()); return err },
 		core.ActReaders:  func() error { _, err := g.hub.Readers(t.Context(), operator, open().ID()); return err },
 		core.ActWatchAll: asker.WatchAll,

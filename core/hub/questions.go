@@ -30,10 +30,10 @@ func (h *Hub) Questions(p core.Principal) []question.Question {
 	return all
 }
 
-// AnswerQuestion answers a question in the name of the session's principal: see
+// AnswerQuestion answers a question as the session's principal: see
 // [question.Book.Answer].
-func (s *Session) AnswerQuestion(id string, a question.Answer) (question.Outcome, error) {
-	o, err := s.do(core.Reply{Question: id, Selected: a.Selected, Text: a.Text, Dismissed: a.Dismissed})
+func (s *Session) AnswerQuestion(r core.Reply) (question.Outcome, error) {
+	o, err := s.do(r)
 	return o.question, err
 }
 

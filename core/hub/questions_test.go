@@ -77,23 +77,24 @@ func TestAQuestionIsPutToWhoLooksAtTheConversationAndTheFirstAnswerCounts(t *tes
 		if all := g.hub.Questions(core.Principal{ID: "bob"}); len(all) != 0 {
 			t.Errorf("somebody else: got %v open, want nothing", all)
 		}
-		_, err := stranger.AnswerQuestion(want.ID, question.Answer{Selected: []string{"Friday"}})
+		_, err := stranger.AnswerQuestion(core.Reply{Question: want.ID, Selected: []string{"Friday"}})
 		g.wantFault("somebody else answers", err, core.CodeNotAuthorized)
-		for text, r := range map[string]question.Answer{
+		for text, r := range map[string]core.Reply{
 			"at least one selection or custom_text is required": {},
 			"one selection is allowed":                          {Selected: []string{"Monday", "Friday"}},
 			`"Sunday" is none of the options: Monday, Friday`:   {Selected: []string{"Sunday"}},
 		} {
-			if _, err := here.AnswerQuestion(want.ID, r); err == nil || core.AsFault(err).Message != text {
+			r.Question = want.ID
+			if _, err := here.AnswerQuestion(r); err == nil || core.AsFault(err).Message != text {
 				t.Errorf("got %v, want %q", err, text)
 			}
 		}
-		if _, err := too.AnswerQuestion(want.ID, question.Answer{Selected: []string{"Friday"}}); err != nil {
+		if _, err := too.AnswerQuestion(core.Reply{Question: want.ID, Selected: []string{"Friday"}}); err != nil {
 			t.Fatalf("the first answer: got %v, want no error", err)
 		}
-		_, err = here.AnswerQuestion(want.ID, question.Answer{Selected: []string{"Monday"}})
+		_, err = here.AnswerQuestion(core.Reply{Question: want.ID, Selected: []string{"Monday"}})
 		g.wantFault("the second answer", err, core.CodeConflict)
-		_, err = here.AnswerQuestion("q", question.Answer{Text: "x"})
+		_, err = here.AnswerQuestion(core.Reply{Question: "q", Text: "x"})
 		g.wantFault("no question", err, core.CodeUnknownTask)
 		if out := outputOf[question.Outcome](g, g.tool(a)); !out.Answered || len(out.Selected) != 1 || out.Selected[0] != "Friday" {
 			t.Errorf("got %+v, want Friday", out)
@@ -128,7 +129,7 @@ func TestWithoutAnybodyAtItsThreadAQuestionGoesToWhoTalksWithTheAgent(t *testing
 			t.Errorf("got %s, want %s", got, q.ID)
 		}
 		late.UnwatchQuestions("sight of ada")
-		if _, err := with.AnswerQuestion(q.ID, question.Answer{Dismissed: true}); err != nil {
+		if _, err := with.AnswerQuestion(core.Reply{Question: q.ID, Dismissed: true}); err != nil {
 			t.Fatal(err)
 		}
 		if out := outputOf[question.Outcome](g, g.tool(a)); out.Answered || out.Reason != "dismissed" {
@@ -190,7 +191,7 @@ func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
 						t.Errorf("got %+v, want no answer: %s", out, tt.reason)
 					}
 				}
-				_, err := here.AnswerQuestion(q.ID, question.Answer{Selected: []string{"Friday"}})
+				_, err := here.AnswerQuestion(core.Reply{Question: q.ID, Selected: []string{"Friday"}})
 				g.wantFault("an answer behind the end", err, core.CodeConflict)
 			})
 		})
@@ -242,10 +243,10 @@ func TestAQuestionWithoutOptionsIsAnsweredInWords(t *testing.T) {
 		a.CallTool("c1", "ask_user", []byte(`{"question":"Which day?"}`))
 		q := g.asking(ada).Question
 		const want = "the question has no options: answer in words of your own"
-		if _, err := ada.AnswerQuestion(q.ID, question.Answer{Selected: []string{"Friday"}}); err == nil || core.AsFault(err).Message != want {
+		if _, err := ada.AnswerQuestion(core.Reply{Question: q.ID, Selected: []string{"Friday"}}); err == nil || core.AsFault(err).Message != want {
 			t.Errorf("got %v, want %q", err, want)
 		}
-		if _, err := ada.AnswerQuestion(q.ID, question.Answer{Text: "Friday"}); err != nil {
+		if _, err := ada.AnswerQuestion(core.Reply{Question: q.ID, Text: "Friday"}); err != nil {
 			t.Errorf("got %v, want it to count", err)
 		}
 	})

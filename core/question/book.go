@@ -282,13 +282,14 @@ func (b *Book) List(p core.Principal) []Question {
 	return all
 }
 
-// Answer answers a question in the name of somebody. The first answer counts: a later
-// one is a conflict Fault, one to a question that was never asked an unknown_task Fault,
-// one by somebody who may not read it a not_authorized Fault. An answer that does not fit
-// the question is an invalid Fault, and leaves it open.
-func (b *Book) Answer(by core.Principal, id string, a Answer) (Outcome, error) {
+// Answer answers a question as the principal. The first answer counts. It returns a
+// conflict Fault for a question that is settled, an unknown_task Fault for one that was
+// never asked, a not_authorized Fault for one that the principal may not read, and an
+// invalid Fault for an answer that does not fit, which leaves the question open.
+func (b *Book) Answer(by core.Principal, r core.Reply) (Outcome, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	id := r.Question
 	q := b.open[id]
 	_, settled := b.settled.Get(id)
 	switch {
@@ -299,7 +300,7 @@ func (b *Book) Answer(by core.Principal, id string, a Answer) (Outcome, error) {
 	case !b.mayAnswer(by, q):
 		return Outcome{}, core.NewFault(core.CodeNotAuthorized, "question %s is put to somebody else", id)
 	}
-	o, err := q.outcome(a, by)
+	o, err := q.outcome(r, by)
 	if err != nil {
 		return Outcome{}, err
 	}

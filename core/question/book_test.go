@@ -115,7 +115,7 @@ func TestAQuestionGoesToTheViewsOfItsThreadAndElseToThoseOfItsAgent(t *testing.T
 	chat.wants(t, "a view of the agent", "chat: q1?")
 	foreign.wants(t, "a view for somebody who may not read the task")
 
-	if _, err := b.Answer(ada, "q1", question.Answer{Selected: []string{"Fri"}}); err != nil {
+	if _, err := b.Answer(ada, core.Reply{Question: "q1", Selected: []string{"Fri"}}); err != nil {
 		t.Fatal(err)
 	}
 	b.Unwatch(chat, "chat")
@@ -138,7 +138,7 @@ func TestAQuestionThatIsAskedForNoTaskGoesToEveryViewOfItsAgent(t *testing.T) {
 	if got := b.List(bob); len(got) != 1 {
 		t.Errorf("bob lists %v, want what he was shown", got)
 	}
-	if o, err := b.Answer(bob, "q2", question.Answer{Dismissed: true}); err != nil || o.By != bob {
+	if o, err := b.Answer(bob, core.Reply{Question: "q2", Dismissed: true}); err != nil || o.By != bob {
 		t.Errorf("got %+v and %v, want it dismissed by bob", o, err)
 	}
 	asker.wants(t, "the asker", "call q2: dismissed")
@@ -149,28 +149,29 @@ func TestTheFirstAnswerThatFitsCounts(t *testing.T) {
 	b.Watch(view, question.View{Thread: "trip", For: ada})
 	mustPut(t, b, ask("q1", asker, task("t1", "trip")))
 	wantFault(t, "over the limit", b.Put(ask("q2", asker, task("t1", "trip"))), core.CodeOverloaded)
-	for what, a := range map[string]question.Answer{
+	for what, a := range map[string]core.Reply{
 		"nothing":     {},
 		"two options": {Selected: []string{"Mon", "Fri"}},
 		"no option":   {Selected: []string{"Sun"}},
 	} {
-		_, err := b.Answer(ada, "q1", a)
+		a.Question = "q1"
+		_, err := b.Answer(ada, a)
 		wantFault(t, what, err, core.CodeInvalid)
 	}
-	_, err := b.Answer(bob, "q1", question.Answer{Text: "never"})
+	_, err := b.Answer(bob, core.Reply{Question: "q1", Text: "never"})
 	wantFault(t, "somebody else", err, core.CodeNotAuthorized)
-	if _, err := b.Answer(core.Principal{ID: "root", Operator: true}, "q1", question.Answer{Selected: []string{"Fri"}, Text: "at noon"}); err != nil {
+	if _, err := b.Answer(core.Principal{ID: "root", Operator: true}, core.Reply{Question: "q1", Selected: []string{"Fri"}, Text: "at noon"}); err != nil {
 		t.Errorf("an operator: got %v, want no error", err)
 	}
-	_, err = b.Answer(ada, "q1", question.Answer{Text: "Mon"})
+	_, err = b.Answer(ada, core.Reply{Question: "q1", Text: "Mon"})
 	wantFault(t, "the second answer", err, core.CodeConflict)
-	_, err = b.Answer(ada, "q9", question.Answer{Text: "Mon"})
+	_, err = b.Answer(ada, core.Reply{Question: "q9", Text: "Mon"})
 	wantFault(t, "what nobody asked", err, core.CodeUnknownTask)
 	asker.wants(t, "the asker", "call q1: Fri, at noon")
 
 	mustPut(t, b, ask("q3", asker, task("t1", "trip")))
 	b.TaskEnded("t1")
-	_, err = b.Answer(ada, "q1", question.Answer{Text: "Mon"})
+	_, err = b.Answer(ada, core.Reply{Question: "q1", Text: "Mon"})
 	wantFault(t, "one that was settled long ago", err, core.CodeUnknownTask)
 }
 
@@ -273,7 +274,7 @@ func TestWhoeverEndsAQuestionFirstItIsSettledOnce(t *testing.T) {
 				mu.Unlock()
 				b.TaskEnded(core.TaskID(id))
 			})
-			life.Go(func() { _, _ = b.Answer(ada, id, question.Answer{Dismissed: true}) })
+			life.Go(func() { _, _ = b.Answer(ada, core.Reply{Question: id, Dismissed: true}) })
 			life.Go(func() { b.Unwatch(askers[i], i); b.Leave(askers[(i+1)%len(askers)]) })
 		}
 		life.Wait()

@@ -37,14 +37,6 @@ type Option struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Answer is what a person says to a question: labels of its options, a text, both, or
-// that there will be no answer.
-type Answer struct {
-	Selected  []string
-	Text      string
-	Dismissed bool
-}
-
 // Outcome is how a question ended, in the form in which its asker is told.
 type Outcome struct {
 	Answered bool     `json:"answered"`
@@ -95,9 +87,9 @@ func (q Question) Check() error {
 	return nil
 }
 
-// outcome returns what an answer by somebody makes of the question, or an invalid Fault
-// for an answer that does not fit.
-func (q Question) outcome(a Answer, by core.Principal) (Outcome, error) {
+// outcome returns how an answer ends the question, or an invalid Fault for an answer that
+// does not fit.
+func (q Question) outcome(a core.Reply, by core.Principal) (Outcome, error) {
 	switch {
 	case a.Dismissed:
 		return Outcome{Reason: reasonDismissed, By: by}, nil

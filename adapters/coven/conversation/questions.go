@@ -99,7 +99,7 @@ func (s *Service) AnswerQuestion(ctx context.Context, r *pb.AnswerQuestionReques
 	}
 	session := s.connect(p)
 	defer session.Close(nil)
-	_, err = session.AnswerQuestion(r.GetQuestionId(), question.Answer{Selected: r.GetSelected(), Text: r.GetCustomText()})
+	_, err = session.AnswerQuestion(core.Reply{Question: r.GetQuestionId(), Selected: r.GetSelected(), Text: r.GetCustomText()})
 	switch f := core.AsFault(err); {
 	case err == nil:
 		return &pb.AnswerQuestionResponse{Success: true}, nil
