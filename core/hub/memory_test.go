@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 	"weak"
 
@@ -19,7 +20,7 @@ func TestATaskThatEveryoneReadToItsEndIsLetGo(t *testing.T) {
 	t.Run("asked by a session", func(t *testing.T) {
 		letGo(t, func(s *hub.Session) *hub.Session { return s })
 	})
-	t.Run("asked by a branch", func(t *testing.T) { letGo(t, (*hub.Session).Child) })
+	t.Run("asked by a child session", func(t *testing.T) { letGo(t, (*hub.Session).Child) })
 }
 
 func letGo(t *testing.T, of func(*hub.Session) *hub.Session) {
@@ -129,15 +130,64 @@ func TestASessionThatWaitedForAResultIsLetGo(t *testing.T) {
 			leave(s)
 		}
 		clear(waiting)
-		runtime.GC()
-		kept := 0
-		for _, p := range past {
-			if p.Value() != nil {
-				kept++
-			}
-		}
-		if kept > len(past)/2 { // the runtime keeps some timers that were stopped
-			t.Errorf("got %d of %d sessions in memory, want few", kept, len(past))
-		}
+		g.wantReleased(past)
 	})
+}
+
+// wantReleased fails the test if most of the sessions are still in memory.
+func (g *testHub) wantReleased(sessions []weak.Pointer[hub.Session]) {
+	g.t.Helper()
+	runtime.GC()
+	kept := 0
+	for _, s := range sessions {
+		if s.Value() != nil {
+			kept++
+		}
+	}
+	if kept > len(sessions)/2 { // the runtime keeps some stopped timers
+		g.t.Errorf("got %d of %d sessions in memory, want few", kept, len(sessions))
+	}
+}
+
+// closing is a tracer that calls a function when a command has been executed, before its
+// caller goes on.
+type closing struct{ after func(core.Call) }
+
+func (c *closing) Begin(call core.Call) (core.Trace, func(error)) {
+	return core.Trace{}, func(error) { c.after(call) }
+}
+
+func TestASessionThatClosesWhileItOpensATaskIsReleased(t *testing.T) {
+	for name, o := range map[string]hub.OpenOptions{"reading the events": {}, "awaiting the end": {Unwatched: true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				executed := &closing{func(core.Call) {}}
+				g := &testHub{t, coretest.NewHub(t, hub.Options{Tracer: executed})}
+				agent := g.agent("a", able)
+				open := func() weak.Pointer[hub.Session] {
+					s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
+					executed.after = func(c core.Call) {
+						if c.Command.Act() == core.ActOpen {
+							s.Close(nil)
+						}
+					}
+					task, err := s.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if o.Unwatched {
+						s.AwaitEnd(task)
+					}
+					g.report(agent, task, core.Cancelled{})
+					return weak.Make(s)
+				}
+				var past []weak.Pointer[hub.Session]
+				for range 20 {
+					past = append(past, open())
+				}
+				executed.after = func(core.Call) {}
+				g.wantReleased(past)
+			})
+		})
+	}
 }

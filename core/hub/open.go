@@ -40,9 +40,20 @@ func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 		Command: core.Open{Request: &req, For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private},
 	}, nil)
 	if err == nil && !o.Unwatched {
-		r.task.Attach(s.worker(), task.Requester, o.Tag, 0)
+		s.attach(r.task, task.Requester, o.Tag)
 	}
 	return r.task, err
+}
+
+// attach makes the session a reader of a task that it has opened.
+func (s *Session) attach(t *task.Task, role task.Role, tag any) {
+	t.Attach(s.worker(), role, tag, 0)
+	s.mu.Lock()
+	closed := s.opened == nil
+	s.mu.Unlock()
+	if closed { // maybe before the reader was there
+		t.Detach(s.worker(), role)
+	}
 }
 
 // open opens a task for a session.

@@ -166,7 +166,7 @@ func runResult(s *Session, call string, raw json.RawMessage) (*tool.Result, erro
 		if in.WaitSeconds <= 0 || o.task.State() == task.Ended {
 			return result(o.task)
 		}
-		s.waits.add(s.whenEnded(o.task, call, result), s.hub.seconds(in.WaitSeconds), func() {
+		s.waits.add(o.task.Attach(s.worker(), task.Waiter, answering(call, result), 0), s.hub.seconds(in.WaitSeconds), func() {
 			o := result(o.task)
 			o.Call = call
 			s.inbox.push(Batch{Tool: o})
@@ -225,15 +225,15 @@ func (s *Session) openThen(req core.Request, o OpenOptions, call string, then fu
 	if err != nil {
 		return err
 	}
-	s.whenEnded(t, call, then)
+	s.attach(t, task.Waiter, answering(call, then))
 	return nil
 }
 
-// whenEnded answers the call once the task has ended.
-func (s *Session) whenEnded(t *task.Task, call string, then func(*task.Task) *tool.Result) *task.Reader {
-	return t.Attach(s.worker(), task.Waiter, func(t *task.Task) *tool.Result {
+// answering returns the tag of a reader that answers the call once its task has ended.
+func answering(call string, then func(*task.Task) *tool.Result) func(*task.Task) *tool.Result {
+	return func(t *task.Task) *tool.Result {
 		o := then(t)
 		o.Call = call
 		return o
-	}, 0)
+	}
 }

@@ -86,7 +86,7 @@ func (s *Session) Watch(t *task.Task, from core.Cursor, tag any) error {
 // AwaitEnd has Next return a batch of the task without events, as its requester's, once
 // its end may be told. The session has opened the task, unwatched: who wants the outcome
 // alone is not woken for what comes before it.
-func (s *Session) AwaitEnd(t *task.Task) { t.Attach(s.worker(), task.Waiter, nil, 0) }
+func (s *Session) AwaitEnd(t *task.Task) { s.attach(t, task.Waiter, nil) }
 
 // Unwatch makes the session forget a task that it watches.
 func (s *Session) Unwatch(t *task.Task) {
