@@ -2,10 +2,13 @@ package hub_test
 
 import (
 	"fmt"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -229,4 +232,46 @@ func TestATaskThatWaitsForABusyAgentGoesToAnotherThatBecomesFree(t *testing.T) {
 		g.report(a, first, core.Done{})
 		g.report(a, named, core.Done{})
 	})
+}
+
+// blocking is an observer that stops at the first event of a kind until the test goes on.
+type blocking struct {
+	kind             core.Kind
+	once             sync.Once
+	reached, proceed chan struct{}
+}
+
+func (b *blocking) Joined(core.Card)             {}
+func (b *blocking) Left(core.AgentID)            {}
+func (b *blocking) Recorded(core.TaskID, uint64) {}
+func (b *blocking) Appended(_ core.TaskID, e core.Event) {
+	if e.Body.Kind() == b.kind {
+		b.once.Do(func() {
+			close(b.reached)
+			<-b.proceed
+		})
+	}
+}
+
+// Promise P8: an agent runs as many tasks as it said, also after one that it never got.
+func TestATaskThatEndsWhileItIsAssignedGivesItsSlotBack(t *testing.T) {
+	cancelled := &blocking{kind: core.KindCancelled, reached: make(chan struct{}), proceed: make(chan struct{})}
+	g := &testHub{t, coretest.NewHub(t, hub.Options{Observer: cancelled})}
+	a, asker := g.agent("a", able), g.connect("r")
+	a.SetLoad(core.LoadOverloaded)
+	waiting := g.ask(asker, "a")
+	var steps sync.WaitGroup
+	steps.Go(func() { _ = asker.Cancel(waiting.ID(), "enough") })
+	<-cancelled.reached // the task is about to end, and locked
+	steps.Go(func() { a.SetLoad(core.LoadIdle) })
+	for {
+		if got, _ := g.hub.Agent("a"); got.Load.Queued == 0 && got.Load.Active == 1 {
+			break // it has left the queue and is being assigned
+		}
+		runtime.Gosched()
+	}
+	close(cancelled.proceed)
+	steps.Wait()
+	g.wantLoad("a", 0, 0, core.LoadIdle)
+	g.wantState("the next task", task.Running, g.ask(asker, "a"))
 }
