@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// doorman is everything that stands at the door of a hub, and notes what passes.
+// doorman is the authorizer, limiter, tracer and auditor of a hub, and records its calls.
 type doorman struct {
-	rules policy.Rules
+	policy.Rules
 	mu    sync.Mutex
 	seen  []string
 	audit []policy.Entry
@@ -43,7 +43,7 @@ func (d *doorman) Allow(p core.Principal, c core.Command, owner core.Principal) 
 	if d.deny != nil {
 		return d.deny
 	}
-	return d.rules.Allow(p, c, owner)
+	return d.Rules.Allow(p, c, owner)
 }
 
 func (d *doorman) Admit(c core.Call) error {
@@ -139,6 +139,14 @@ func TestWhatTheAuthorizerRefusesIsAuditedAndNotDone(t *testing.T) {
 	}
 	d.limit = nil
 	g.report(agent, asked, core.Done{})
+}
+
+func TestTheAuthorizerDecidesWhichAgentsMayBeAsked(t *testing.T) {
+	d, g := onDoor(t)
+	g.agent("a", able)
+	d.Ask = map[string][]core.AgentID{"r": {"b"}}
+	_, err := g.connect("r").Open(core.Request{To: core.ToAny(), Content: "go"}, hub.OpenOptions{})
+	g.wantFault("an agent that it refuses", err, core.CodeNotAuthorized)
 }
 
 func TestTheTraceOfACallIsInTheTaskThatItOpens(t *testing.T) {

@@ -30,7 +30,7 @@ type Options struct {
 	Journal journal.Journal
 	Limits  Limits
 	Rules   policy.Rules
-	// Authorizer decides who may give which command; nil for the Rules. Limiter, Auditor
+	// Authorizer decides who may give which command; nil means the Rules. Limiter, Auditor
 	// and Tracer may be nil.
 	Authorizer policy.Authorizer
 	Limiter    policy.Limiter

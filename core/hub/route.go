@@ -70,7 +70,10 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 	if e.ID == j.opener.root().standby {
 		chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
 	}
-	err := h.rules.CheckTarget(j.From(), chain, e.ID)
+	err := chain.CheckAgent(e.ID)
+	if err == nil {
+		err = h.authorizer.AllowAgent(j.From(), e.ID)
+	}
 	if err == nil {
 		err = h.budgets.Check(usage.ByAgent, string(e.ID), time.Now)
 	}
@@ -204,7 +207,7 @@ func (h *Hub) steal(s *Session) bool {
 	var best *job
 	for other := range h.movable {
 		for _, j := range other.queue {
-			if other == s || !j.isMovable() || j.triedBy(s) || h.rules.CheckTarget(j.From(), j.Chain(), s.id) != nil {
+			if other == s || !j.isMovable() || j.triedBy(s) || j.Chain().CheckAgent(s.id) != nil || h.authorizer.AllowAgent(j.From(), s.id) != nil {
 				continue
 			}
 			if mine, answers := e.Answers(j.To()); !answers || mine < other.score(j) {

@@ -98,7 +98,7 @@ func (h *Hub) publish(t *job) bool {
 // mayHear reports whether an agent, or "" for who is none, may hear what the principal
 // publishes: whoever the principal may address.
 func (h *Hub) mayHear(from core.Principal, id core.AgentID) bool {
-	return h.rules.CheckTarget(from, policy.Chain{}, id) == nil
+	return h.authorizer.AllowAgent(from, id) == nil
 }
 
 // nextNotice returns the next notice or gap that the session is to be given, if any.

@@ -6,12 +6,15 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Authorizer decides who may give which command. It is safe for concurrent use, returns
+// Authorizer decides who may give which command, and ask which agent. It is safe for concurrent use, returns
 // at once and calls nothing back.
 type Authorizer interface {
 	// Allow returns a not_authorized Fault unless the principal may give the command. The
 	// owner is whose the object of the command is; the zero owner is nobody.
 	Allow(p core.Principal, c core.Command, owner core.Principal) error
+	// AllowAgent returns a not_authorized Fault unless the agent may get what the principal
+	// asks. It is called for every agent that an address may reach.
+	AllowAgent(p core.Principal, agent core.AgentID) error
 }
 
 // Limiter bounds what each principal may ask for. It is safe for concurrent use and

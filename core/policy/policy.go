@@ -56,14 +56,18 @@ func (r Rules) CheckChain(c Chain) error {
 	return nil
 }
 
-// CheckTarget returns a loop Fault when the agent stands in the chain already, and
-// a not_authorized Fault when the principal may not ask it.
-func (r Rules) CheckTarget(p core.Principal, c Chain, target core.AgentID) error {
-	if slices.Contains(c.Agents, target) {
-		return core.NewFault(core.CodeLoop, "agent %s stands in the chain above this task already: asking it again would be a loop", target)
+// CheckAgent returns a loop Fault when the agent is in the chain already.
+func (c Chain) CheckAgent(agent core.AgentID) error {
+	if slices.Contains(c.Agents, agent) {
+		return core.NewFault(core.CodeLoop, "agent %s stands in the chain above this task already: asking it again would be a loop", agent)
 	}
-	if allowed, ok := r.Ask[p.ID]; ok && !slices.Contains(allowed, target) {
-		return core.NewFault(core.CodeNotAuthorized, "%s may not ask agent %s: the operator can allow it", p.ID, target)
+	return nil
+}
+
+// AllowAgent implements [Authorizer]: a principal may ask the agents that Ask names for it.
+func (r Rules) AllowAgent(p core.Principal, agent core.AgentID) error {
+	if allowed, ok := r.Ask[p.ID]; ok && !slices.Contains(allowed, agent) {
+		return core.NewFault(core.CodeNotAuthorized, "%s may not ask agent %s: the operator can allow it", p.ID, agent)
 	}
 	return nil
 }
