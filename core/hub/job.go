@@ -26,17 +26,6 @@ type attempt struct {
 	sess  *Session
 }
 
-// triedBy reports whether the session is not to be given the task any more. Callers hold
-// Hub.mu.
-func (j *job) triedBy(s *Session) bool {
-	for _, a := range j.tried {
-		if a.sess == s || a.sess == nil && (a.agent == s.id || a.agent == s.standby) {
-			return true
-		}
-	}
-	return false
-}
-
 // holding is a task that an agent has, or had and not ended yet.
 type holding struct {
 	job   *job
@@ -154,7 +143,7 @@ func (h *Hub) ended(j *job) {
 		h.unqueue(from, j)
 	}
 	if log.Last().Body.Kind() == core.KindDone && !j.IsNotice() {
-		h.notePace(j.Agent(), &log)
+		h.noteTaskTime(j.Agent(), &log)
 	}
 	delete(h.jobs, j.ID())
 	if len(h.jobs) == 0 && h.draining != "" {

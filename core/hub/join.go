@@ -1,7 +1,8 @@
 package hub
 
 import (
-	"cmp"
+	"context"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -70,81 +71,6 @@ func (s *Session) Update(card core.Card) error {
 	return nil
 }
 
-// makeAgent makes the session an agent. Callers hold mu.
-func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
-	before := s.opts
-	s.id, s.opts = card.ID, opts
-	limited := h.limitConcurrency(s, card)
-	if err := h.roster.Add(limited, s.member(), opts.OnlyByID); err != nil {
-		s.id, s.opts = "", before
-		return err
-	}
-	s.vacated = make(chan struct{})
-	h.announce(s, card, limited)
-	h.topics.Identify(s.subscriber(), s.subscriberID())
-	h.log.Info("agent joined", "agent", card.ID, "dialect", card.Dialect, "name", card.Name)
-	return nil
-}
-
-// replaceCard replaces the card of an agent. Callers hold mu.
-func (h *Hub) replaceCard(s *Session, card core.Card) {
-	limited := h.limitConcurrency(s, card)
-	h.roster.SetCard(limited, s.opts.OnlyByID)
-	h.announce(s, card, limited)
-	h.dispatch(s)
-}
-
-// announce stores the card that an agent declared, and as its settings limit it. Callers
-// hold mu.
-func (h *Hub) announce(s *Session, declared, limited core.Card) {
-	s.declared = declared.MaxConcurrent
-	s.mu.Lock()
-	s.card = limited
-	s.mu.Unlock()
-	if h.observer != nil {
-		h.observer.Joined(limited)
-	}
-}
-
-// limitConcurrency returns the card with as many tasks at once as the settings of the agent
-// allow. Callers hold mu.
-func (h *Hub) limitConcurrency(s *Session, card core.Card) core.Card {
-	limit := h.settings.of(s.id, s.identity.Dialect).MaxConcurrent
-	switch {
-	case card.MaxConcurrent < 1:
-		card.MaxConcurrent = cmp.Or(limit, s.opts.Concurrent)
-	case limit > 0:
-		card.MaxConcurrent = min(limit, card.MaxConcurrent)
-	}
-	card.MaxConcurrent = max(1, card.MaxConcurrent)
-	return card
-}
-
-// applySettings puts changed settings of an agent into force, and tells it. Callers hold mu.
-func (h *Hub) applySettings(s *Session, reason string) {
-	declared := s.card
-	declared.MaxConcurrent = s.declared
-	s.inbox.push(Batch{SettingsChanged: &SettingsChange{
-		AgentSettings: h.settings.of(s.id, s.identity.Dialect),
-		Concurrent:    h.limitConcurrency(s, declared).MaxConcurrent, Reason: reason,
-	}})
-	h.replaceCard(s, declared)
-}
-
-// removeAgent takes an agent out of the roster. Callers hold mu.
-func (h *Hub) removeAgent(s *Session, reason *core.Fault) {
-	h.roster.Remove(s.id)
-	close(s.vacated)
-	if h.observer != nil {
-		h.observer.Left(s.id)
-	}
-	log := h.log
-	if hidden := detail(reason); hidden != "" {
-		log = log.With("detail", hidden)
-	}
-	log.Info("agent left", "agent", s.id, "reason", reason.Message)
-}
-
 func clean(c core.Card) core.Card {
 	if c.Name == "" {
 		c.Name = string(c.ID)
@@ -152,9 +78,136 @@ func clean(c core.Card) core.Card {
 	return c
 }
 
-// isIdle reports whether an agent has nothing to do. Callers hold Hub.mu.
-func (s *Session) isIdle() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.work) == 0 && len(s.queue) == 0
+// probeTime is how long the first of two connections that nobody authenticated has
+// to show that it is still there.
+const probeTime = 2 * time.Second
+
+// Take is [Session.Join] for an id that another connection may have. Who of the two
+// gets it follows from who they are:
+//
+//   - the same principal, authenticated: the newer one; the older is closed, with a
+//     conflict Fault that says so, and its tasks go where those of an agent go that
+//     left, to the newer one among others;
+//   - different principals, one of them authenticated: the older one;
+//   - nobody authenticated: the older one if it answers [JoinOptions.Probe] in time, else
+//     the newer one.
+//
+// It returns what Join returns: a conflict Fault where the older one keeps the id.
+// It waits for the probe, so that it is not for the loop that reads a connection. When
+// ctx ends its cause is returned, once the probe that is under way has come to its end.
+func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) error {
+	var left []orphan
+	defer func() {
+		for _, o := range left {
+			if s.hub.route(o.job) != nil {
+				o.job.End(core.Failed{Fault: o.why})
+			}
+		}
+	}()
+	for {
+		err := s.Join(card, opts)
+		if err == nil || core.AsFault(err).Code != core.CodeConflict {
+			return err
+		}
+		by, vacated := s.hub.holder(s, card.ID)
+		if by == nil {
+			if s.agentID() != "" || !s.mayHave(card.ID, opts) {
+				return err // it is somebody already, which is its own conflict, or may not be
+			}
+			continue // the other one has left meanwhile
+		}
+		if keeps, waited := s.yields(ctx, by); waited != nil {
+			return waited
+		} else if keeps {
+			return err
+		}
+		left = append(left, by.close(core.NewFault(core.CodeConflict, "a newer connection took the place of agent %s", card.ID))...)
+		select {
+		case <-vacated:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// holder returns the session that has an id which s wants, or nil, and what is
+// closed once it is gone.
+func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, vacated <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if by = sessionOf(h.roster.Member(id)); by == nil || by == s {
+		return nil, nil
+	}
+	return by, by.vacated
+}
+
+// mayHave reports whether nothing keeps the session from the id but who had it.
+func (s *Session) mayHave(id core.AgentID, opts JoinOptions) bool {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	own := s.standby
+	return (own == "" || own == id && !opts.OnlyByID) && !s.hub.roster.Reserved(id, s.member())
+}
+
+// yields reports whether by, who has the id that s wants, keeps it. The error is the
+// cause of ctx.
+func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err error) {
+	s.hub.mu.Lock()
+	leaving, probe := by.closed, by.opts.Probe
+	s.hub.mu.Unlock()
+	first, second := by.identity.Principal, s.identity.Principal
+	switch {
+	case leaving:
+		return false, nil
+	case first.Authenticated && second.Authenticated:
+		return first.ID != second.ID, nil
+	case first.Authenticated || second.Authenticated || probe == nil:
+		return true, nil
+	}
+	// A transport may have to drop the connection over which a ping was given up half
+	// written: that s leaves is no reason to do that to by.
+	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
+	defer cancel()
+	alive := probe(asked) == nil
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if !alive {
+		s.hub.Count("agent.replaced.silent")
+	}
+	return alive, nil
+}
+
+// expired is why a session ends whose principal is nobody any more.
+func expired() *core.Fault {
+	return core.NewFault(core.CodeUnauthenticated, "Token has expired")
+}
+
+// expire ends the session once what its principal showed is good no longer.
+func (s *Session) expire() {
+	if until := s.identity.Principal.Until; !until.IsZero() {
+		s.expiry = time.AfterFunc(time.Until(until), func() { s.Close(expired()) })
+	}
+}
+
+// takenBack is why a session ends whose principal is nobody any more before his time.
+func takenBack() *core.Fault {
+	return core.NewFault(core.CodeUnauthenticated, "the token was taken back")
+}
+
+// Expel ends the sessions of all authenticated principals that are no longer known as
+// what they are, and those that such a principal, let in before, begins later.
+func (h *Hub) Expel(known func(p core.Principal) bool) {
+	var gone []*Session
+	h.mu.Lock()
+	h.known = known
+	for s := range h.sessions {
+		if p := s.identity.Principal; p.Authenticated && !known(p) {
+			gone = append(gone, s)
+		}
+	}
+	h.mu.Unlock()
+	for _, s := range gone {
+		s.Close(takenBack())
+	}
 }

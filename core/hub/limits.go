@@ -3,6 +3,8 @@ package hub
 import (
 	"cmp"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // Limits are the numbers of the engine. A zero field takes its default.
@@ -104,4 +106,34 @@ func (l Limits) Or() Limits {
 		KeepNotices:     cmp.Or(l.KeepNotices, 10*time.Minute),
 		NoticeBytes:     cmp.Or(l.NoticeBytes, 4<<20),
 	}
+}
+
+// Disconnect says whether the connection of an agent is closed that did not end a
+// task in time. The zero Disconnect is unset and means DisconnectSingle.
+type Disconnect uint8
+
+// The answers to an agent that did not end a task in time (Fold enhancements,
+// section 4, timeout behaviour).
+const (
+	_                Disconnect = iota
+	DisconnectSingle            // one that runs a single task at a time: it is stuck
+	DisconnectAlways            // any
+	DisconnectNever             // none: its slot is free again, whatever it still does
+)
+
+var disconnects = [...]string{"", "single", "always", "never"}
+
+// String returns the name of the answer in a configuration.
+func (d Disconnect) String() string { return disconnects[min(int(d), len(disconnects)-1)] }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It returns an invalid Fault for
+// a name that is none.
+func (d *Disconnect) UnmarshalText(b []byte) error {
+	for i, name := range disconnects {
+		if i > 0 && name == string(b) {
+			*d = Disconnect(i)
+			return nil
+		}
+	}
+	return core.NewFault(core.CodeInvalid, "unknown answer %q: send one of %q", b, disconnects[1:])
 }

@@ -207,7 +207,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	}
 	queue := s.queue
 	s.queue = nil
-	h.queued(s)
+	h.queueChanged(s)
 	h.mu.Unlock()
 	s.leavePacks(reason)
 	h.questions.Leave(s.questionPeer())
@@ -293,4 +293,37 @@ func (s *Session) causes(narrow core.TaskID) ([]cause, error) {
 		return cmp.Or(cmp.Compare(b.chain.Hops, a.chain.Hops), cmp.Compare(a.task, b.task))
 	})
 	return all, nil
+}
+
+// Child returns a second session for the same connection, with a Next of its own. What
+// the branch asks counts as asked by s: the causes and the loop guard of s hold for it
+// (promise P10). It is no agent. The caller closes it; it ends with s at the latest.
+func (s *Session) Child() *Session {
+	h, parent := s.hub, s.root()
+	b := newSession(h, s.identity)
+	b.parent = parent
+	parent.mu.Lock()
+	b.card = parent.card
+	parent.mu.Unlock()
+	h.connect(b)
+	h.mu.Lock()
+	gone := parent.closed
+	if !gone && !b.closed {
+		parent.mu.Lock()
+		parent.children.put(b, struct{}{})
+		parent.mu.Unlock()
+	}
+	h.mu.Unlock()
+	if gone {
+		b.Close(core.NewFault(core.CodeUnreachable, "the connection has ended"))
+	}
+	return b
+}
+
+// root returns the session in whose name s acts: itself, unless it is a branch.
+func (s *Session) root() *Session {
+	if s.parent != nil {
+		return s.parent
+	}
+	return s
 }

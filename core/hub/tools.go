@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -93,6 +94,25 @@ func (s *Session) CallTool(call, name string, input json.RawMessage) {
 	})
 	if err != nil {
 		s.inbox.push(Batch{Tool: &tool.Result{Call: call, Fault: core.AsFault(err)}})
+	}
+}
+
+// Call calls a tool in the name of the session and waits for its result, which Next does
+// not return. When ctx ends, Call returns its cause, and
+// what the tool asked is cancelled unless it was to be kept. When the session ends
+// first, Call returns why.
+func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) (*tool.Result, error) {
+	b := s.Child()
+	defer b.Close(core.NewFault(core.CodeCancelled, "the call has ended"))
+	b.CallTool("", name, input)
+	for {
+		next, err := b.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if next.Tool != nil {
+			return next.Tool, nil
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"cmp"
 	"strings"
 	"time"
 
@@ -22,11 +21,6 @@ func (s *Session) subscriber() *subscriber { return (*subscriber)(s) }
 
 // Wake implements [topic.Subscriber].
 func (s *subscriber) Wake() { s.inbox.push(Batch{Role: task.Subscriber}) }
-
-// subscriberID identifies the session across reconnects. Callers hold Hub.mu.
-func (s *Session) subscriberID() topic.Identity {
-	return topic.Identity{Principal: s.identity.Principal.ID, Agent: cmp.Or(s.id, s.standby)}
-}
 
 // Subscribe gives the session, from now on, every notice of the topics, in which *
 // stands for one word and > at the end for all that follows. They come from Next in the

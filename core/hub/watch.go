@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -123,4 +124,80 @@ func (v *views) follow(t *task.Task, in task.Inbox) {
 	if r := t.Follow(in, task.Viewer); r != nil {
 		v.readers.put(t, r)
 	}
+}
+
+// Tasks lists tasks that the principal may read: see [task.Store.List].
+func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (all []task.Status, before core.TaskID, err error) {
+	if f.Agent != "" {
+		f.Agent = h.roster.Resolve(f.Agent)
+	}
+	var turns []core.TaskID
+	if f.Thread != "" {
+		if task.IsID(string(f.Thread)) {
+			turns = append(turns, core.TaskID(f.Thread)) // it may have begun as a task on its own
+		}
+		turns = append(turns, h.index.Latest(f.Thread, task.CatalogTasks)...)
+	}
+	err = h.list(p, core.ListTasks, func() (err error) {
+		all, before, err = h.tasks.List(ctx, f, turns, func(from core.Principal) bool { return h.mayRead(p, from) })
+		return err
+	})
+	return all, before, err
+}
+
+// Part is who a part of the program itself is, such as the server of a dialect that
+// follows every task for its own sake. It may do everything, so that what it learns is
+// told only to those who may know it.
+func Part(name, dialect string) Identity {
+	return Identity{Principal: core.Principal{ID: name, Dialect: dialect, Operator: true}, Dialect: dialect}
+}
+
+// MayRead reports whether the principal may read a task that a part of the program has.
+func (h *Hub) MayRead(p core.Principal, t *task.Task) bool { return h.mayRead(p, t.From()) }
+
+// waits are the readers of a session that wait for the end of a task, each for a limited
+// time. The zero waits are empty.
+type waits struct {
+	mu     sync.Mutex
+	closed bool
+	timers table[*task.Reader, *time.Timer]
+}
+
+// add lets a reader wait for so long. If its task has not ended by then, the reader is
+// closed and expired is called.
+func (w *waits) add(r *task.Reader, wait time.Duration, expired func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		r.Close()
+		return
+	}
+	w.timers.put(r, time.AfterFunc(wait, func() {
+		w.done(r)
+		if r.Close() {
+			expired()
+		}
+	}))
+}
+
+// done forgets a reader that waits no more.
+func (w *waits) done(r *task.Reader) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if timer := w.timers[r]; timer != nil {
+		timer.Stop()
+		delete(w.timers, r)
+	}
+}
+
+// close ends all.
+func (w *waits) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for r, timer := range w.timers {
+		timer.Stop()
+		r.Close()
+	}
+	w.timers = nil
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// paceWeight is how many of its latest tasks tell, about, how fast an agent is.
-const paceWeight = 4
+// averagedTasks is about how many of its latest tasks an agent's average is over.
+const averagedTasks = 4
 
-// notePace takes note of how long an agent took for a task that is done. One of which
-// no report is wanted may have ended for the hub before its agent was done. Callers
-// hold mu.
-func (h *Hub) notePace(agent core.AgentID, log *task.Log) {
+// noteTaskTime adds a task that is done to the average of its agent. It leaves out a
+// delegated task without a report: that may have ended for the hub before the agent was
+// done.
+func (h *Hub) noteTaskTime(agent core.AgentID, log *task.Log) {
 	if o, ok := log.At(0).Body.(core.Opened); ok && o.Request.Intent == core.IntentDelegate && !o.Request.ReportBack {
 		return
 	}
@@ -29,15 +29,15 @@ func (h *Hub) notePace(agent core.AgentID, log *task.Log) {
 				e.TaskTime = took
 				return
 			}
-			e.TaskTime += (took - e.TaskTime) / paceWeight
+			e.TaskTime += (took - e.TaskTime) / averagedTasks
 		})
 		return
 	}
 }
 
-// Estimate returns about how long a task takes from where it stands, by how long its
-// agent took for its latest tasks and by what waits before it. It is zero when the agent
-// has done none since it is here, and when the task has no agent or has ended.
+// Estimate returns about how long a task will take, from the average of its agent and what
+// waits before it. It returns zero when the agent has done no task since it joined, and
+// when the task has no agent or has ended.
 func (h *Hub) Estimate(id core.TaskID) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,16 +47,16 @@ func (h *Hub) Estimate(id core.TaskID) time.Duration {
 	}
 	s := j.waiting
 	if s == nil {
-		w, works := j.Worker().(*worker)
-		if !works {
+		w, assigned := j.Worker().(*worker)
+		if !assigned {
 			return 0
 		}
 		s = (*Session)(w)
 	}
 	e, _ := h.roster.Get(s.id)
-	turns := 1
+	rounds := 1
 	if i := slices.Index(s.queue, j); i >= 0 {
-		turns += 1 + i/e.Capacity()
+		rounds += 1 + i/e.Capacity()
 	}
-	return time.Duration(turns) * e.TaskTime
+	return time.Duration(rounds) * e.TaskTime
 }

@@ -215,3 +215,94 @@ func skips(err error) bool {
 func (h *Hub) holds(id core.ThreadID, task core.TaskID) bool {
 	return core.TaskID(id) == task || h.index.Has(id, task)
 }
+
+// follower is how a session follows a thread: it is shown the tasks that are opened
+// there, or only woken.
+type follower struct {
+	shown bool
+	tag   any
+}
+
+// Follow makes the session a viewer of every task that is opened in a thread from
+// now on and that its principal may read, as [Session.WatchAll] does of all; tag
+// comes with their batches. Those that it opens itself are not among them. Notices are
+// no part of a thread.
+func (s *Session) Follow(id core.ThreadID, tag any) error {
+	return s.doing(core.Follow{Thread: id}, func() error {
+		s.follow(id, follower{shown: true, tag: tag})
+		return nil
+	})
+}
+
+func (s *Session) follow(id core.ThreadID, f follower) {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.closed {
+		return
+	}
+	all := h.followers[id]
+	if all == nil {
+		all = map[*Session]follower{}
+		h.followers[id] = all
+	}
+	all[s] = f
+	s.follows.put(id, struct{}{})
+}
+
+// Unfollow ends that. The tasks that it watches already are watched on.
+func (s *Session) Unfollow(id core.ThreadID) {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unfollow(s, id)
+}
+
+// unfollow ends the following of one thread. Callers hold mu.
+func (h *Hub) unfollow(s *Session, id core.ThreadID) {
+	delete(s.follows, id)
+	delete(h.followers[id], s)
+	if len(h.followers[id]) == 0 {
+		delete(h.followers, id)
+	}
+}
+
+// opensTurn writes a new task into its thread and tells who follows that, but for
+// the session that opens it. Callers hold mu.
+func (h *Hub) opensTurn(j *job, by *Session) {
+	id := j.Thread()
+	if !j.IsTurn() {
+		return
+	}
+	h.index.Add(id, j.ID())
+	for s, f := range h.followers[id] {
+		switch {
+		case !f.shown:
+			s.inbox.push(Batch{})
+		case s != by && h.mayRead(s.identity.Principal, j.From()):
+			s.view(j.Task, f.tag)
+		}
+	}
+}
+
+// withHistory is what the requester told of the conversation, and behind it the turns
+// of its thread that an agent without a memory gets. Those are shared with the thread.
+// It is called with the lock of the task held.
+func (h *Hub) withHistory(t *task.Task, told []core.Turn) []core.Turn {
+	turns, _ := h.threads.Turns(t.Thread(), h.limits.HistoryBytes)
+	turns = h.readable(t.From(), turns)
+	if len(told) == 0 {
+		return turns
+	}
+	return append(told, turns...)
+}
+
+// readable leaves those turns of a thread that whoever authenticated may read: the name of a
+// thread is no secret, and an agent that is told what others said may be asked for it.
+func (h *Hub) readable(p core.Principal, turns []core.Turn) []core.Turn {
+	hidden := func(t core.Turn) bool { return !h.mayRead(p, core.Principal{ID: t.From}) }
+	if !p.Authenticated || !slices.ContainsFunc(turns, hidden) {
+		return turns
+	}
+	return slices.DeleteFunc(slices.Clone(turns), hidden)
+}

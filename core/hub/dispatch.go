@@ -1,0 +1,223 @@
+package hub
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/topic"
+)
+
+// Agents, their slots and their queues. Callers hold Hub.mu for everything in this file.
+
+// makeAgent makes the session an agent.
+func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
+	before := s.opts
+	s.id, s.opts = card.ID, opts
+	limited := h.limitConcurrency(s, card)
+	if err := h.roster.Add(limited, s.member(), opts.OnlyByID); err != nil {
+		s.id, s.opts = "", before
+		return err
+	}
+	s.vacated = make(chan struct{})
+	h.announce(s, card, limited)
+	h.topics.Identify(s.subscriber(), s.subscriberID())
+	h.log.Info("agent joined", "agent", card.ID, "dialect", card.Dialect, "name", card.Name)
+	return nil
+}
+
+// replaceCard replaces the card of an agent.
+func (h *Hub) replaceCard(s *Session, card core.Card) {
+	limited := h.limitConcurrency(s, card)
+	h.roster.SetCard(limited, s.opts.OnlyByID)
+	h.announce(s, card, limited)
+	h.dispatch(s)
+}
+
+// announce stores the card that an agent declared, and that card as limited by its settings.
+func (h *Hub) announce(s *Session, declared, limited core.Card) {
+	s.declared = declared.MaxConcurrent
+	s.mu.Lock()
+	s.card = limited
+	s.mu.Unlock()
+	if h.observer != nil {
+		h.observer.Joined(limited)
+	}
+}
+
+// limitConcurrency returns the card with as many concurrent tasks as the settings of the
+// agent allow.
+func (h *Hub) limitConcurrency(s *Session, card core.Card) core.Card {
+	limit := h.settings.of(s.id, s.identity.Dialect).MaxConcurrent
+	switch {
+	case card.MaxConcurrent < 1:
+		card.MaxConcurrent = cmp.Or(limit, s.opts.Concurrent)
+	case limit > 0:
+		card.MaxConcurrent = min(limit, card.MaxConcurrent)
+	}
+	card.MaxConcurrent = max(1, card.MaxConcurrent)
+	return card
+}
+
+// applySettings puts changed settings of an agent into force, and tells it.
+func (h *Hub) applySettings(s *Session, reason string) {
+	declared := s.card
+	declared.MaxConcurrent = s.declared
+	s.inbox.push(Batch{SettingsChanged: &SettingsChange{
+		AgentSettings: h.settings.of(s.id, s.identity.Dialect),
+		Concurrent:    h.limitConcurrency(s, declared).MaxConcurrent, Reason: reason,
+	}})
+	h.replaceCard(s, declared)
+}
+
+// removeAgent removes an agent from the roster.
+func (h *Hub) removeAgent(s *Session, reason *core.Fault) {
+	h.roster.Remove(s.id)
+	close(s.vacated)
+	if h.observer != nil {
+		h.observer.Left(s.id)
+	}
+	log := h.log
+	if hidden := detail(reason); hidden != "" {
+		log = log.With("detail", hidden)
+	}
+	log.Info("agent left", "agent", s.id, "reason", reason.Message)
+}
+
+// isIdle reports whether an agent has no tasks.
+func (s *Session) isIdle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.work) == 0 && len(s.queue) == 0
+}
+
+// subscriberID identifies the session as a subscriber across reconnects.
+func (s *Session) subscriberID() topic.Identity {
+	return topic.Identity{Principal: s.identity.Principal.ID, Agent: cmp.Or(s.id, s.standby)}
+}
+
+// triedBy reports whether the task failed with the agent before.
+func (j *job) triedBy(s *Session) bool {
+	for _, a := range j.tried {
+		if a.sess == s || a.sess == nil && (a.agent == s.id || a.agent == s.standby) {
+			return true
+		}
+	}
+	return false
+}
+
+// assign gives a task to an agent.
+func (h *Hub) assign(j *job, s *Session) {
+	slot := !takesNoSlot(j.Task, s)
+	s.mu.Lock()
+	s.work.put(j.ID(), &holding{job: j, slot: slot})
+	s.mu.Unlock()
+	if slot {
+		h.roster.Start(s.id)
+	}
+	j.waiting = nil
+	a := task.Assignment{Worker: s.worker(), Agent: s.id, MostTime: s.opts.MostTime}
+	if !s.card.Features.Has(core.FeatureSessions) {
+		a.History = func(told []core.Turn) []core.Turn { return h.withHistory(j.Task, told) }
+	}
+	if j.Assign(a) {
+		return
+	}
+	s.mu.Lock()
+	delete(s.work, j.ID())
+	s.mu.Unlock()
+	if slot {
+		h.roster.Finish(s.id)
+	}
+}
+
+// enqueue puts a task into the queue of an agent, urgent ones first.
+func (h *Hub) enqueue(j *job, s *Session) {
+	if j.HasEnded() {
+		return // whoever ended it no longer looks for it in a queue
+	}
+	j.waiting = s
+	i := len(s.queue)
+	for i > 0 && s.queue[i-1].Priority() < j.Priority() {
+		i--
+	}
+	s.queue = slices.Insert(s.queue, i, j)
+	h.queueChanged(s)
+}
+
+// unqueue removes a task from the queue of an agent.
+func (h *Hub) unqueue(s *Session, j *job) {
+	if i := slices.Index(s.queue, j); i >= 0 {
+		s.queue = slices.Delete(s.queue, i, i+1)
+		h.queueChanged(s)
+	}
+}
+
+// queueChanged updates what depends on the queue of an agent.
+func (h *Hub) queueChanged(s *Session) {
+	if slices.ContainsFunc(s.queue, (*job).isMovable) {
+		h.movable[s] = struct{}{}
+	} else {
+		delete(h.movable, s)
+	}
+	h.roster.Change(s.id, func(e *roster.Entry) { e.Load.Queued = len(s.queue) })
+}
+
+// steal moves a task that waits for another agent into the queue of this one, if it may
+// have it: the most urgent, and of those the oldest. It reports whether it moved one.
+func (h *Hub) steal(s *Session) bool {
+	if len(h.movable) == 0 {
+		return false
+	}
+	e, ok := h.roster.Get(s.id)
+	if !ok || !e.Free() {
+		return false
+	}
+	var from *Session
+	var best *job
+	for other := range h.movable {
+		for _, j := range other.queue {
+			if other == s || !j.isMovable() || j.triedBy(s) || j.Chain().CheckAgent(s.id) != nil || h.authorizer.AllowAgent(j.From(), s.id) != nil {
+				continue
+			}
+			if mine, answers := e.Answers(j.To()); !answers || mine < other.score(j) {
+				continue
+			}
+			if best == nil || cmp.Or(cmp.Compare(j.Priority(), best.Priority()), cmp.Compare(best.ID(), j.ID())) > 0 {
+				from, best = other, j
+			}
+			break // those after it are not more urgent
+		}
+	}
+	if best == nil {
+		return false
+	}
+	h.unqueue(from, best)
+	s.queue, best.waiting = append(s.queue, best), s
+	h.queueChanged(s)
+	return true
+}
+
+// isMovable reports whether another agent than the one it waits for may have the task.
+func (j *job) isMovable() bool { return j.To().Reach() != core.ReachAgent && !j.IsNotice() }
+
+// score returns how well the agent answers for the address of a task.
+func (s *Session) score(j *job) int {
+	n, _ := s.card.Answers(j.To())
+	return n
+}
+
+// dispatch assigns tasks from the queue of an agent while it has free slots.
+func (h *Hub) dispatch(s *Session) {
+	for len(s.queue) > 0 || h.steal(s) {
+		e, ok := h.roster.Get(s.id)
+		if !ok || !e.Free() {
+			return
+		}
+		j := s.queue[0]
+		h.unqueue(s, j)
+		h.assign(j, s)
+	}
+}

@@ -1,0 +1,63 @@
+package hub
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// release removes a task from its agent, which ended it at the given time or failed to in
+// time, and assigns the next one.
+func (h *Hub) release(s *Session, j *job, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.mu.Lock()
+	w := s.work[j.ID()]
+	if w == nil {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.work, j.ID())
+	s.last, s.until = cause{task: j.ID(), chain: j.Chain(), over: true}, now.Add(h.limits.CauseMemory)
+	s.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if w.slot && !s.closed { // another session may have its id by now
+		h.roster.Finish(s.id)
+		h.dispatch(s)
+	}
+}
+
+// linger keeps the slot of a task that ended without its agent until the agent ends it too,
+// or the grace is over. An agent that cannot be told to stop has until the deadline of the
+// task.
+func (h *Hub) linger(s *Session, j *job) {
+	wait := h.limits.SlotGrace
+	if j.IsNotice() || !s.worker().Features().Has(core.FeatureCancellation) {
+		wait += max(0, time.Until(j.Deadline()))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.work[j.ID()]; w != nil && w.timer == nil {
+		w.timer = time.AfterFunc(wait, func() { h.overdue(s, j) })
+	}
+}
+
+// overdue frees the slot of an agent that did not end a task, or closes its connection.
+func (h *Hub) overdue(s *Session, j *job) {
+	s.mu.Lock()
+	w, single := s.work[j.ID()], s.card.MaxConcurrent <= 1
+	s.mu.Unlock()
+	if w == nil {
+		return
+	}
+	h.Count("agent.overdue")
+	if on := h.limits.Disconnect; w.slot && (on == DisconnectAlways || on == DisconnectSingle && single) {
+		h.log.Warn("agent did not end a task in time: closing its connection", "agent", s.agentID(), "task", j.ID())
+		s.Close(core.NewFault(core.CodeTimeout, "task %s was not ended in time", j.ID()))
+		return
+	}
+	h.log.Warn("agent did not end a task in time: its slot is free again", "agent", s.agentID(), "task", j.ID())
+	h.release(s, j, time.Now())
+}
