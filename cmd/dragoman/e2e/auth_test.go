@@ -25,8 +25,8 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// tokensFile writes a file of tokens: each principal has the token that is called
-// like itself, and root is an operator.
+// tokensFile writes a tokens file: each principal has the token that is its name, and root is an
+// operator.
 func tokensFile(t *testing.T, principals ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -46,10 +46,10 @@ func writeTokens(t *testing.T, path string, principals ...string) {
 	}
 }
 
-func TestAHubWithTokensLetsNobodyInWithoutOne(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
-	at := "http://" + s.service.Addresses().HTTP
-	pi := "http://" + s.service.Addresses().Pi
+func TestAHubWithTokensRefusesRequestsWithoutOne(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
+	at := h.url()
+	pi := "http://" + h.service.Addresses().Pi
 	for _, c := range []struct{ method, url, token, body string }{
 		{http.MethodGet, at + "/ws/agent", "", `{"error":"a token is missing: send it as Authorization: Bearer"}`},
 		{http.MethodGet, at + "/ws/agent", "wrong", `{"error":"Invalid authentication token"}`},
@@ -71,7 +71,7 @@ func TestAHubWithTokensLetsNobodyInWithoutOne(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// An upgrade that is not refused would end in 101.
+			// An accepted upgrade would answer 101.
 			r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}
 			if strings.Contains(c.url, "/mcp") {
 				r.Header = http.Header{"Content-Type": {"application/json"}}
@@ -102,9 +102,9 @@ func TestAHubWithTokensLetsNobodyInWithoutOne(t *testing.T) {
 	}
 }
 
-func TestACallOfGRPCNeedsATokenToo(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
-	cc, err := grpcserver.Dial(t.Context(), s.service.Addresses().GRPC, grpcserver.DialOptions{})
+func TestGRPCCallsNeedAToken(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
+	cc, err := grpcserver.Dial(t.Context(), h.service.Addresses().GRPC, grpcserver.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,19 +133,19 @@ func TestACallOfGRPCNeedsATokenToo(t *testing.T) {
 	}
 }
 
-func TestAnAgentOfEachDialectIsWhoseTokenItShows(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
+func TestAnAgentsPrincipalIsThatOfItsToken(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
 	for dialect, join := range service.Joins() {
 		t.Run(dialect, func(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			id := core.AgentID("a-" + dialect)
-			to := client.Hub{URL: "http://" + s.service.Addresses().HTTP, GRPC: s.service.Addresses().GRPC, Token: "alice"}
+			to := client.Hub{URL: h.url(), GRPC: h.service.Addresses().GRPC, Token: "alice"}
 			go func() {
-				ended <- join(ctx, to, core.Card{ID: id, MaxConcurrent: 1}, shout, func(client.AskFunc) {}, s.log)
+				ended <- join(ctx, to, core.Card{ID: id, MaxConcurrent: 1}, shout, func(client.AskFunc) {}, h.log)
 			}()
-			s.await(t, "joined "+string(id))
-			a, _ := s.service.Hub().Agent(id)
+			h.await(t, "joined "+string(id))
+			a, _ := h.service.Hub().Agent(id)
 			if a.Principal.ID != "alice" || !a.Principal.Authenticated {
 				t.Errorf("got %+v, want alice, authenticated", a.Principal)
 			}
@@ -155,10 +155,10 @@ func TestAnAgentOfEachDialectIsWhoseTokenItShows(t *testing.T) {
 	}
 }
 
-func TestWhoseTokenIsTakenBackIsSentAway(t *testing.T) {
+func TestARevokedTokenClosesItsConnection(t *testing.T) {
 	path := tokensFile(t, "alice", "bob")
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = path })
-	conn, _, err := websocket.Dial(t.Context(), "ws://"+s.service.Addresses().HTTP+"/ws/agent", &websocket.DialOptions{
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = path })
+	conn, _, err := websocket.Dial(t.Context(), "ws://"+h.service.Addresses().HTTP+"/ws/agent", &websocket.DialOptions{
 		HTTPHeader: http.Header{"Authorization": {"Bearer bob"}, "X-Agent-Id": {"b"}},
 	})
 	if err != nil {
@@ -168,12 +168,12 @@ func TestWhoseTokenIsTakenBackIsSentAway(t *testing.T) {
 	if err := conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)); err != nil {
 		t.Fatal(err)
 	}
-	s.await(t, "joined b")
+	h.await(t, "joined b")
 	writeTokens(t, path, "alice")
-	if err := s.service.Reload(s.config); err != nil {
+	if err := h.service.Reload(h.config); err != nil {
 		t.Fatal(err)
 	}
-	var said string
+	var printed string
 	for {
 		_, frame, err := conn.Read(t.Context())
 		if err != nil {
@@ -182,16 +182,16 @@ func TestWhoseTokenIsTakenBackIsSentAway(t *testing.T) {
 			}
 			break
 		}
-		said = string(frame)
+		printed = string(frame)
 	}
-	if !strings.Contains(said, `"code":"AUTHENTICATION_EXPIRED"`) || !strings.Contains(said, `"fatal":true`) {
-		t.Errorf("got %s, want AUTHENTICATION_EXPIRED, fatal", said)
+	if !strings.Contains(printed, `"code":"AUTHENTICATION_EXPIRED"`) || !strings.Contains(printed, `"fatal":true`) {
+		t.Errorf("got %s, want AUTHENTICATION_EXPIRED, fatal", printed)
 	}
 }
 
-func TestAHubOfPiAloneRefusesAtEveryPath(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens, c.HTTPAddr = tokensFile(t, "alice"), "" })
-	if status, answer := posts(t, s.service.Addresses().Pi, service.ACPPath, "{}", nil); status != http.StatusUnauthorized || !strings.Contains(answer, "a token is missing") {
+func TestAPiOnlyHubRequiresATokenOnEveryPath(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens, c.HTTPAddr = tokensFile(t, "alice"), "" })
+	if status, answer := post(t, h.service.Addresses().Pi, service.ACPPath, "{}", nil); status != http.StatusUnauthorized || !strings.Contains(answer, "a token is missing") {
 		t.Errorf("got %d and %s, want 401 and that a token is missing", status, answer)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Hub and relay answer every byte, for every pair; a row that did not would fail.
+// The hub and the relay answer every byte, for every pair; a row that does not fails.
 func TestTheRowsOfTheBenchMeasureBothSides(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -16,11 +16,11 @@ func TestTheRowsOfTheBenchMeasureBothSides(t *testing.T) {
 	}
 	cmd := program(t, "bench", "--json", "--rounds", "1", "--time", "20ms", "--crowd", "20", "--base-binary", self, "--rows",
 		"clients-16,crowd-any,crowd-unknown,thread-acp,pair-*-1")
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var printed bytes.Buffer
+	cmd.Stderr = &printed
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("got %v: %s", err, said.String())
+		t.Fatalf("got %v: %s", err, printed.String())
 	}
 	var result struct {
 		Rows []struct {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"io"
 	"strings"
 	"testing"
 
@@ -12,26 +11,23 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-// piped runs dragoman stdio with lines on its stdin, to their end, and returns what it
-// printed.
-func (s *stage) piped(t *testing.T, lines string, args ...string) string {
+// runBridge runs dragoman stdio with the lines as its stdin until it ends, and returns what
+// it printed.
+func (h *testHub) runBridge(t *testing.T, lines string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	var stdout, stderr earshot
-	args = append([]string{"stdio", "--hub", "http://" + s.service.Addresses().HTTP}, args...)
-	code := command.Run(ctx, args, command.Streams{In: io.NopCloser(strings.NewReader(lines)), Out: &stdout, Err: &stderr})
-	if ctx.Err() != nil || code != command.ExitDone || stderr.String() != "" {
-		t.Fatalf("%.200s: got %d, %q and %q (%v), want it to end by itself", lines, code, stdout.String(), stderr.String(), ctx.Err())
+	code, stdout, stderr := runWith(ctx, lines, append([]string{"stdio", "--hub", h.url()}, args...)...)
+	if ctx.Err() != nil || code != command.ExitDone || stderr != "" {
+		t.Fatalf("%.200s: got %d, %q and %q (%v), want it to end", lines, code, stdout, stderr, ctx.Err())
 	}
-	return stdout.String()
+	return stdout
 }
 
-// A bridge of ACP ends once everything was answered: not before, and not never.
-func TestABridgeOfACPWaitsForWhatIsAnsweredAndForNothingElse(t *testing.T) {
-	s := newStage(t, nil)
-	s.cast(t, coven.Name, "actor", 4)
-	key := s.key()
+func TestTheACPBridgeWaitsForPendingAnswersOnly(t *testing.T) {
+	h := newTestHub(t, nil)
+	h.startAgent(t, coven.Name, "actor", 4)
+	key := h.key()
 	long := `{"v":1,"id":"long","kind":"query","to":"actor","payload":{"question":"` + strings.Repeat("x", 1_500_000) + `"}}`
 	for name, tt := range map[string]struct {
 		lines string
@@ -48,7 +44,7 @@ func TestABridgeOfACPWaitsForWhatIsAnsweredAndForNothingElse(t *testing.T) {
 		"a kind of its own":      {`{"v":1,"id":"k","kind":"dance"}`, []string{`"kind":"error","ref":"k"`}},
 		"the same twice":         {`{"v":1,"id":"d","kind":"discover"}` + "\n" + `{"v":1,"id":"d","kind":"discover"}`, []string{`"kind":"capabilities","ref":"d"`}},
 		"too long":               {long, []string{`"kind":"error","ref":"long"`, "message of 1500073 bytes is over the limit of 1000000: send less"}},
-		"too long, then a query": {long + "\n" + `{"v":1,"id":"q","kind":"query","to":"actor","payload":{"question":"say ` + key + `"}}`, []string{`"code":"too_large"`, `"kind":"response","ref":"q"`, fewWords(key)}},
+		"too long, then a query": {long + "\n" + `{"v":1,"id":"q","kind":"query","to":"actor","payload":{"question":"say ` + key + `"}}`, []string{`"code":"too_large"`, `"kind":"response","ref":"q"`, shortAnswer(key)}},
 		"not UTF-8":              {"{\"v\":1,\"id\":\"\xff\"}\n" + `{"v":1,"id":"p","kind":"ping"}`, []string{`"code":"invalid_envelope"`, "is not UTF-8", `"kind":"pong","ref":"p"`}},
 		"a streamed answer": {
 			`{"v":1,"id":"h2","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}` + "\n" +
@@ -58,7 +54,7 @@ func TestABridgeOfACPWaitsForWhatIsAnsweredAndForNothingElse(t *testing.T) {
 		"a delegate": {`{"v":1,"id":"g","kind":"delegate","to":"actor","payload":{"task":"say ` + key + `"}}`, []string{`"kind":"ack","ref":"g"`, `"kind":"result","ref":"g"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := s.piped(t, tt.lines+"\n", "--dialect", acp.Dialect, "--id", "peer of "+name)
+			out := h.runBridge(t, tt.lines+"\n", "--dialect", acp.Dialect, "--id", "peer of "+name)
 			rest := out
 			for _, want := range tt.want {
 				_, behind, found := strings.Cut(rest, want)
@@ -74,28 +70,27 @@ func TestABridgeOfACPWaitsForWhatIsAnsweredAndForNothingElse(t *testing.T) {
 	}
 }
 
-// A bridge of pi answers a line that is too long as a hub does on its own pipes.
-func TestABridgeOfPiAnswersALineThatIsTooLongAsTheHubDoes(t *testing.T) {
+func TestThePiBridgeAnswersATooLongLineAsTheHubDoes(t *testing.T) {
 	long := `{"id":"1","type":"list_sessions","x":"` + strings.Repeat("x", 11<<20) + `"}`
 	next := `{"id":"2","type":"list_sessions"}`
-	hub := beginChild(t, nil, append([]string{"serve", "--stdio"}, closedDoors...)...)
-	hub.say(long + "\n" + next + "\n")
+	hub := startChild(t, nil, append([]string{"serve", "--stdio"}, noListeners...)...)
+	hub.write(long + "\n" + next + "\n")
 	hub.in.Close()
-	want := hub.until("exceeds limit")
-	if code := hub.ends(); code != 0 {
+	want := hub.readUntil("exceeds limit")
+	if code := hub.wait(); code != 0 {
 		t.Fatalf("the hub: got the exit code %d\n%s", code, hub.logged)
 	}
-	s := newStage(t, nil)
-	out := s.piped(t, long+"\n"+next+"\n")
+	h := newTestHub(t, nil)
+	out := h.runBridge(t, long+"\n"+next+"\n")
 	if !strings.Contains(out, want+"\n") || !strings.Contains(out, `"id":"2","type":"response","command":"list_sessions","success":true`) {
 		t.Errorf("got %.2000s, want %s, and the answer to what came behind it", out, want)
 	}
-	// What the hub of another limit says is said too.
-	s = newStage(t, func(c *config.Config) { c.Pi.MessageBytes = 12 << 20 })
-	if out := s.piped(t, long+"\n"); !strings.Contains(out, `"id":"1","type":"response","command":"list_sessions","success":true`) {
+	// A hub with a higher limit accepts the line.
+	h = newTestHub(t, func(c *config.Config) { c.Pi.MessageBytes = 12 << 20 })
+	if out := h.runBridge(t, long+"\n"); !strings.Contains(out, `"id":"1","type":"response","command":"list_sessions","success":true`) {
 		t.Errorf("a hub that takes longer lines: got %.2000s, want the answer", out)
 	}
-	if out := s.piped(t, "{\"type\":\"\xff\"}\n"+next+"\n"); !strings.Contains(out, `"error":"Invalid JSON`) || !strings.Contains(out, `"id":"2"`) {
+	if out := h.runBridge(t, "{\"type\":\"\xff\"}\n"+next+"\n"); !strings.Contains(out, `"error":"Invalid JSON`) || !strings.Contains(out, `"id":"2"`) {
 		t.Errorf("not UTF-8: got %.2000s, want it refused, and the answer to what came behind it", out)
 	}
 }

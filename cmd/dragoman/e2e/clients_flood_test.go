@@ -16,56 +16,55 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// A client reads nothing while the agent says 50,000 things in its conversation. The
-// agent is not slowed, nor is another reader, nor another conversation; and when the
-// client reads on, it has lost nothing.
-func TestAClientThatReadsNothingLosesNothingAndSlowsNobody(t *testing.T) {
-	s := newStage(t, nil)
-	s.cast(t, coven.Name, "flood", 16)
-	s.cast(t, coven.Name, "guide", 1)
-	ada, bob := arrive(t, s.service.Addresses().GRPC), arrive(t, s.service.Addresses().GRPC)
-	deaf := ada.listens("flood", "")
-	keen := bob.listens("flood", "")
+// A client reads nothing while the agent sends 50,000 chunks in its conversation. The agent is not
+// slowed, nor is another reader or another conversation, and the client loses nothing.
+func TestAStalledClientLosesNothingAndSlowsNobody(t *testing.T) {
+	h := newTestHub(t, nil)
+	h.startAgent(t, coven.Name, "flood", 16)
+	h.startAgent(t, coven.Name, "guide", 1)
+	ada, bob := connectCovenClient(t, h.service.Addresses().GRPC), connectCovenClient(t, h.service.Addresses().GRPC)
+	deaf := ada.open("flood", "")
+	keen := bob.open("flood", "")
 	const bursts = 50_000 / burstChunks
 	var want []string
 	for range bursts {
-		key := s.key()
-		ada.says("flood", "burst "+key)
+		key := h.key()
+		ada.send("flood", "burst "+key)
 		want = append(want, "asked: burst "+key, "text: "+wholeBurst, "done: "+wholeBurst)
-		keen.hears(isDone)
+		keen.readUntil(isDone)
 	}
-	key := s.key()
-	ears := bob.listens("guide", "")
-	bob.says("guide", "say "+key)
-	ears.hears(isDone)
+	key := h.key()
+	stream := bob.open("guide", "")
+	bob.send("guide", "say "+key)
+	stream.readUntil(isDone)
 
 	for range bursts {
-		deaf.hears(isDone)
+		deaf.readUntil(isDone)
 	}
-	for who, e := range map[string]*ear{"the keen reader": keen, "the reader that read nothing": deaf} {
-		if got := inWords(e.heard); !cmp.Equal(want, got) {
+	for who, e := range map[string]*eventStream{"the keen reader": keen, "the reader that read nothing": deaf} {
+		if got := describe(e.events); !cmp.Equal(want, got) {
 			t.Errorf("%s got %d events, %.200q, want %d", who, len(got), got, len(want))
 		}
 	}
 }
 
-// A hub is killed while a client listens. The hub that is started again knows the
-// conversation under the same ids, and the client hears the rest of it.
-func TestAConversationIsFoundAgainAfterTheHubWasKilled(t *testing.T) {
+// A hub is killed while a client listens. After a restart the conversation has the same ids, and
+// the client gets the rest of it.
+func TestAConversationSurvivesAKilledHub(t *testing.T) {
 	dir := t.TempDir()
-	first := serveProgram(t, dir, "interval")
-	leave := joinsAs(t, first.grpc, "keeper")
-	ada := arrive(t, first.grpc)
-	hers := ada.listens("keeper", "")
-	ada.says("keeper", "answer 1")
-	hers.hears(isDone)
-	ada.says("keeper", "answer 2")
-	hers.hears(isDone)
-	ada.says("keeper", "wait 3")
-	heard := hers.hears(func(m *wire.ClientStreamEvent) bool { return m.GetThinking() != nil })
-	last := heard[len(heard)-1].GetEventId()
-	before := ada.recalls("keeper", 500)
-	// What was said before this is in the journal once this is.
+	first := serveHub(t, dir, "interval")
+	leave := joinAnswerer(t, first.grpc, "keeper")
+	ada := connectCovenClient(t, first.grpc)
+	hers := ada.open("keeper", "")
+	ada.send("keeper", "answer 1")
+	hers.readUntil(isDone)
+	ada.send("keeper", "answer 2")
+	hers.readUntil(isDone)
+	ada.send("keeper", "wait 3")
+	received := hers.readUntil(func(m *wire.ClientStreamEvent) bool { return m.GetThinking() != nil })
+	last := received[len(received)-1].GetEventId()
+	before := ada.history("keeper", 500)
+	// The journal has everything before this task once it has this task.
 	var task struct{ Receipt core.Receipt }
 	if err := first.Client.Post(t.Context(), "/v1/tasks?wait=true", map[string]any{"to": "keeper", "content": "answer 4", "receipt": "recorded"}, &task); err != nil {
 		t.Fatal(err)
@@ -73,10 +72,10 @@ func TestAConversationIsFoundAgainAfterTheHubWasKilled(t *testing.T) {
 	first.kill()
 	leave()
 
-	second := serveProgram(t, dir, "interval")
-	bob := arrive(t, second.grpc)
-	after := bob.recalls("keeper", 2)
-	inOrder(t, after)
+	second := serveHub(t, dir, "interval")
+	bob := connectCovenClient(t, second.grpc)
+	after := bob.history("keeper", 2)
+	wantOrdered(t, after)
 	if len(after) < len(before) {
 		t.Fatalf("got %d events after the restart, want at least the %d from before", len(after), len(before))
 	}
@@ -86,35 +85,35 @@ func TestAConversationIsFoundAgainAfterTheHubWasKilled(t *testing.T) {
 		}
 	}
 	gone := "unreachable: the hub stopped while the task was running: ask again"
-	rest := bob.listens("keeper", last).hears(func(m *wire.ClientStreamEvent) bool { return m.GetError() != nil })
-	if d := cmp.Diff([]string{"error: " + gone}, inWords(rest)); d != "" {
+	rest := bob.open("keeper", last).readUntil(func(m *wire.ClientStreamEvent) bool { return m.GetError() != nil })
+	if d := cmp.Diff([]string{"error: " + gone}, describe(rest)); d != "" {
 		t.Errorf("behind the last id (-want +got):\n%s", d)
 	}
-	if got, want := remembered(after[len(after)-1]), "error: "+gone; got != want {
+	if got, want := describeStored(after[len(after)-1]), "error: "+gone; got != want {
 		t.Errorf("got %q as the last event, want %q", got, want)
 	}
 
-	defer joinsAs(t, second.grpc, "keeper")()
-	again := bob.listens("keeper", "")
-	// Behind what was before it hears what happens, and not what another listener was told.
-	again.hears(func(m *wire.ClientStreamEvent) bool {
-		return inWords([]*wire.ClientStreamEvent{m})[0] == "error: "+gone
+	defer joinAnswerer(t, second.grpc, "keeper")()
+	again := bob.open("keeper", "")
+	// After the history it gets what happens now, not what another client was sent.
+	again.readUntil(func(m *wire.ClientStreamEvent) bool {
+		return describe([]*wire.ClientStreamEvent{m})[0] == "error: "+gone
 	})
-	bob.says("keeper", "answer 5")
-	got := inWords(again.hears(isDone))
+	bob.send("keeper", "answer 5")
+	got := describe(again.readUntil(isDone))
 	if d := cmp.Diff([]string{"asked: answer 5", "text: the answer", "done: the answer"}, got); d != "" {
 		t.Errorf("the conversation goes on (-want +got):\n%s", d)
 	}
-	events := bob.recalls("keeper", 500)
-	inOrder(t, events)
+	events := bob.history("keeper", 500)
+	wantOrdered(t, events)
 	if len(events) != len(after)+2 {
 		t.Errorf("got %d events, want two more than %d", len(events), len(after))
 	}
 }
 
-// joinsAs lets an agent join that answers, or begins to and waits. It leaves when
-// what is returned is called.
-func joinsAs(t *testing.T, addr string, id core.AgentID) (leave func()) {
+// joinAnswerer connects an agent that answers, or sends a first chunk and then waits. The returned
+// function disconnects it.
+func joinAnswerer(t *testing.T, addr string, id core.AgentID) (leave func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	in, ended := make(chan struct{}), make(chan error, 1)
@@ -127,7 +126,7 @@ func joinsAs(t *testing.T, addr string, id core.AgentID) (leave func()) {
 			if err := say(core.Text{Text: "the beginning"}); err != nil {
 				return err
 			}
-			if err := say(core.Thinking{Text: "waiting"}); err != nil { // text waits for more of it before it is recorded
+			if err := say(core.Thinking{Text: "waiting"}); err != nil { // text is held back before it is recorded
 				return err
 			}
 			<-ctx.Done()

@@ -10,23 +10,22 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-// What is wrong with a setting is said of the place where it stands: nobody looks for a
-// flag that was never given.
-func TestASettingIsBlamedWhereItStands(t *testing.T) {
-	s := newStage(t, nil)
-	taken := s.service.Addresses().HTTP
+// An error in a setting names its source: the flag, the variable or the line of the file.
+func TestASettingErrorNamesItsSource(t *testing.T) {
+	h := newTestHub(t, nil)
+	taken := h.service.Addresses().HTTP
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	used := filepath.Join(dir, "used")
-	newStage(t, func(c *config.Config) { c.DataDir = used })
+	newTestHub(t, func(c *config.Config) { c.DataDir = used })
 	shut := []string{"--grpc-addr=", "--http-addr=", "--pi-addr=", "--stdio"}
 	for name, tt := range map[string]struct {
 		key, value string
 		args       []string
-		want       string // with PLACE for where the setting stands, and IN for the same behind "with"
+		want       string // PLACE is the source of the setting, IN the same after "with"
 	}{
 		"no address":               {"http_addr", ":70000", nil, `dragoman: PLACE :70000: "70000" is no port (0 to 65535); write it as`},
 		"open to the network":      {"pi_addr", "0.0.0.0:0", nil, "dragoman: PLACE 0.0.0.0:0 is open to the network and nobody has to authenticate"},
@@ -53,21 +52,21 @@ func TestASettingIsBlamedWhereItStands(t *testing.T) {
 				}
 				args := append([]string{"serve"}, tt.args...)
 				args = append(args, at.args...)
-				code, _, complaint := typed(t, args...)
+				code, _, stderr := run(t, args...)
 				want := strings.NewReplacer("PLACE", at.place, "IN", at.in).Replace(tt.want)
-				if code == command.ExitDone || !strings.Contains(complaint, want) {
-					t.Errorf("got %d and %q, want %q", code, complaint, want)
+				if code == command.ExitDone || !strings.Contains(stderr, want) {
+					t.Errorf("got %d and %q, want %q", code, stderr, want)
 				}
-				if at.how != "by a flag" && strings.Contains(complaint, flag) {
-					t.Errorf("got %q, want no word of %s", complaint, flag)
+				if at.how != "by a flag" && strings.Contains(stderr, flag) {
+					t.Errorf("got %q, want %s not named", stderr, flag)
 				}
 			})
 		}
 	}
 }
 
-func TestWhatAVariableOfAClientNamesIsBlamedOnTheVariable(t *testing.T) {
-	nobody := "http://" + closedDoor(t)
+func TestAClientErrorNamesTheVariableItCameFrom(t *testing.T) {
+	unused := "http://" + unusedAddr(t)
 	for _, tt := range []struct {
 		variable, value string
 		args            []string
@@ -76,19 +75,19 @@ func TestWhatAVariableOfAClientNamesIsBlamedOnTheVariable(t *testing.T) {
 		{"DRAGOMAN_HUB", "localhost", []string{"agents"}, `dragoman: DRAGOMAN_HUB "localhost": write it as http://host:port`},
 		{"DRAGOMAN_HUB", "localhost", []string{"stdio"}, `dragoman: DRAGOMAN_HUB "localhost": write it as http://host:port`},
 		{"DRAGOMAN_HUB", "localhost", []string{"agents", "--hub", "elsewhere"}, `dragoman: --hub "elsewhere": write it as http://host:port`},
-		{"DRAGOMAN_HUB", nobody, []string{"agents"}, "or name another with DRAGOMAN_HUB (dial"},
+		{"DRAGOMAN_HUB", unused, []string{"agents"}, "or name another with DRAGOMAN_HUB (dial"},
 		{"DRAGOMAN_CONFIG", "/none.yaml", []string{"check"}, "dragoman: DRAGOMAN_CONFIG /none.yaml: no such file or directory; name a YAML file"},
 	} {
 		t.Setenv("DRAGOMAN_HUB", "")
 		t.Setenv("DRAGOMAN_CONFIG", "")
 		t.Setenv(tt.variable, tt.value)
-		if code, _, complaint := typed(t, tt.args...); code == command.ExitDone || !strings.Contains(complaint, tt.want) {
-			t.Errorf("%s=%s dragoman %q: got %d and %q, want %q", tt.variable, tt.value, tt.args, code, complaint, tt.want)
+		if code, _, stderr := run(t, tt.args...); code == command.ExitDone || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s=%s dragoman %q: got %d and %q, want %q", tt.variable, tt.value, tt.args, code, stderr, tt.want)
 		}
 	}
 }
 
-// configFile writes a file of settings and returns its path.
+// configFile writes a settings file and returns its path.
 func configFile(t *testing.T, dir, yaml string) string {
 	t.Helper()
 	path := filepath.Join(dir, "dragoman.yaml")

@@ -13,20 +13,20 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-func TestAnExecutionOfTheControlPlaneTellsItsWebhookWhereThatIsAllowed(t *testing.T) {
-	told := make(chan string, 1)
+func TestAnExecutionCallsItsWebhookIfAllowed(t *testing.T) {
+	received := make(chan string, 1)
 	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		told <- string(body)
+		received <- string(body)
 	}))
 	t.Cleanup(target.Close)
-	execute := func(s *stage) (int, string) {
+	execute := func(h *testHub) (int, string) {
 		t.Helper()
-		body := `{"agentId": "actor", "input": "` + s.key() + `", "webhook": {"url": "` + target.URL + `", "events": ["failed", "completed"]}}`
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.service.Addresses().HTTP+service.ControlPath+"/executions", strings.NewReader(body))
+		body := `{"agentId": "actor", "input": "` + h.key() + `", "webhook": {"url": "` + target.URL + `", "events": ["failed", "completed"]}}`
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url()+service.ControlPath+"/executions", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,9 +43,9 @@ func TestAnExecutionOfTheControlPlaneTellsItsWebhookWhereThatIsAllowed(t *testin
 	}
 	for targets, want := range map[string]int{"none": http.StatusForbidden, "public": http.StatusBadRequest, "any": http.StatusAccepted} {
 		t.Run(targets, func(t *testing.T) {
-			s := newStage(t, func(c *config.Config) { c.Parallax.WebhookTargets = targets })
-			s.cast(t, parallax.Dialect, "actor", 1)
-			code, text := execute(s)
+			h := newTestHub(t, func(c *config.Config) { c.Parallax.WebhookTargets = targets })
+			h.startAgent(t, parallax.Dialect, "actor", 1)
+			code, text := execute(h)
 			if code != want {
 				t.Fatalf("got %d %s, want %d", code, text, want)
 			}
@@ -57,7 +57,7 @@ func TestAnExecutionOfTheControlPlaneTellsItsWebhookWhereThatIsAllowed(t *testin
 			if err := json.Unmarshal([]byte(text), &begun); err != nil {
 				t.Fatal(err)
 			}
-			if got := <-told; json.Unmarshal([]byte(got), &event) != nil || event.Data.ExecutionID != begun.ID {
+			if got := <-received; json.Unmarshal([]byte(got), &event) != nil || event.Data.ExecutionID != begun.ID {
 				t.Errorf("got %s told, want the end of %s", got, begun.ID)
 			}
 		})

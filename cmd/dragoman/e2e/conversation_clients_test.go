@@ -17,12 +17,12 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// clientEnd speaks ClientService. Its calls are the members of what a story has it
-// say (send_message, get_events, ...), and so are the answers; stream_events begins
-// the stream, whose events come as they are.
+// clientEnd calls ClientService. A step's JSON has a member for the method (send_message,
+// get_events, ...), and so has the answer. stream_events opens the stream, whose events arrive as
+// they are.
 type clientEnd struct {
 	service *conversation.Service
-	stream  *storyStream
+	stream  *clientStream
 	frames  chan *jsonValue
 	begins  *sync.Once
 	begun   chan *wire.StreamEventsRequest
@@ -30,29 +30,29 @@ type clientEnd struct {
 	leaves  *sync.Once
 }
 
-// storyStream is what a handler sees of a stream in memory.
-type storyStream struct {
+// clientStream is the server's side of a stream in memory.
+type clientStream struct {
 	grpc.ServerStreamingServer[wire.ClientStreamEvent]
-	ctx    context.Context //nolint:containedctx // it is that of the stream
+	ctx    context.Context //nolint:containedctx // the stream's
 	server *coretest.End[*struct{}, *wire.ClientStreamEvent]
 	reason link.Reason
 }
 
-func (s *storyStream) Context() context.Context { return s.ctx }
+func (s *clientStream) Context() context.Context { return s.ctx }
 
-// clientDoor makes the connection of a client: the story's end of it, and what the
-// hub does at the other.
-func (p *storyPlayer) clientDoor() (storyEnd, func() link.Reason) {
+// openClient opens a client's connection. It returns the client's end and the function that serves
+// the other.
+func (p *player) openClient() (peerEnd, func() link.Reason) {
 	if p.clients == nil {
 		p.clients = conversation.NewService(p.hub, conversation.Options{}, func(s wire.ClientService_StreamEventsServer, serve conversation.ServeStream) error {
-			st := s.(*storyStream)
+			st := s.(*clientStream)
 			st.reason = serve(st.ctx, st.server)
 			return nil
 		})
 	}
 	server, far := coretest.Pipe[*struct{}, *wire.ClientStreamEvent](0)
 	end := clientEnd{
-		p.clients, &storyStream{ctx: p.ctx, server: server}, make(chan *jsonValue, 1000), new(sync.Once),
+		p.clients, &clientStream{ctx: p.ctx, server: server}, make(chan *jsonValue, 1000), new(sync.Once),
 		make(chan *wire.StreamEventsRequest, 1), make(chan struct{}), new(sync.Once),
 	}
 	return end, func() link.Reason {
@@ -74,7 +74,7 @@ func (p *storyPlayer) clientDoor() (storyEnd, func() link.Reason) {
 	}
 }
 
-// listen takes what the stream tells, until it ends or the client leaves.
+// listen reads the stream until it ends or the client leaves.
 func (e clientEnd) listen(ctx context.Context, far *coretest.End[*wire.ClientStreamEvent, *struct{}]) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -90,7 +90,7 @@ func (e clientEnd) listen(ctx context.Context, far *coretest.End[*wire.ClientStr
 		if err != nil {
 			return
 		}
-		v, err := toStory(m)
+		v, err := protoToJSON(m)
 		if err != nil {
 			v = textValue(err.Error())
 		}
@@ -122,41 +122,41 @@ func (e clientEnd) send(ctx context.Context, v *jsonValue) error {
 			return e.service.AnswerQuestion(ctx, m.(*wire.AnswerQuestionRequest))
 		}},
 	}
-	if said := v.member("stream_events"); said != nil {
+	if printed := v.member("stream_events"); printed != nil {
 		m := new(wire.StreamEventsRequest)
-		if err := fromStory(said, m); err != nil {
+		if err := jsonToProto(printed, m); err != nil {
 			return err
 		}
 		e.begins.Do(func() { e.begun <- m })
 		return nil
 	}
 	for name, c := range calls {
-		said := v.member(name)
-		if said == nil {
+		printed := v.member(name)
+		if printed == nil {
 			continue
 		}
-		if err := fromStory(said, c.in); err != nil {
+		if err := jsonToProto(printed, c.in); err != nil {
 			return err
 		}
 		answer := &jsonValue{open: '{'}
 		if out, err := c.call(c.in); err != nil {
 			refusal := &jsonValue{open: '{'}
-			refusal.set("status", textValue(shouted(status.Code(err).String())))
+			refusal.set("status", textValue(grpcCodeName(status.Code(err).String())))
 			refusal.set("message", textValue(status.Convert(err).Message()))
 			answer.set("refused", refusal)
-		} else if told, err := toStory(out); err != nil {
+		} else if received, err := protoToJSON(out); err != nil {
 			return err
 		} else {
-			answer.set(name, told)
+			answer.set(name, received)
 		}
 		e.frames <- answer
 		return nil
 	}
-	return fmt.Errorf("a client says send_message, stream_events, get_events, ..., not %s", v.line())
+	return fmt.Errorf("a client calls send_message, stream_events, get_events, ..., not %s", v.line())
 }
 
 func (e clientEnd) sendRaw(context.Context, []byte) error {
-	return fmt.Errorf("a message of protobuf is not written as text: leave out verbatim")
+	return fmt.Errorf("a protobuf message cannot be sent verbatim")
 }
 
 func (e clientEnd) receive(ctx context.Context) (*jsonValue, error) {

@@ -10,10 +10,8 @@ import (
 	"strings"
 )
 
-// A story may have a disk: its paths begin in a directory of the test's own.
-
-// onDisk returns where a path of the story is.
-func (p *storyPlayer) onDisk(path string) (string, error) {
+// onDisk returns the real path of a path in the conversation.
+func (p *player) onDisk(path string) (string, error) {
 	if p.disk == "" {
 		if p.pi != nil {
 			return "", errors.New("the disk must be there before the first pi client")
@@ -23,7 +21,7 @@ func (p *storyPlayer) onDisk(path string) (string, error) {
 			return "", err
 		}
 	}
-	text, err := p.names.fillText(path)
+	text, err := p.bindings.fillText(path)
 	if err != nil {
 		return "", err
 	}
@@ -31,7 +29,7 @@ func (p *storyPlayer) onDisk(path string) (string, error) {
 	return path, os.MkdirAll(filepath.Dir(path), 0o700)
 }
 
-func (p *storyPlayer) hasFile(st *storyStep, m []string) error {
+func (p *player) writeFile(st *step, m []string) error {
 	path, err := p.onDisk(m[0])
 	if err != nil {
 		return err
@@ -39,7 +37,7 @@ func (p *storyPlayer) hasFile(st *storyStep, m []string) error {
 	return os.WriteFile(path, []byte(st.body), 0o600)
 }
 
-func (p *storyPlayer) hasDirectory(_ *storyStep, m []string) error {
+func (p *player) makeDirectory(_ *step, m []string) error {
 	path, err := p.onDisk(m[0])
 	if err != nil {
 		return err
@@ -47,7 +45,7 @@ func (p *storyPlayer) hasDirectory(_ *storyStep, m []string) error {
 	return os.MkdirAll(path, 0o700)
 }
 
-func (p *storyPlayer) hasLink(_ *storyStep, m []string) error {
+func (p *player) makeLink(_ *step, m []string) error {
 	path, err := p.onDisk(m[0])
 	if err != nil {
 		return err
@@ -55,8 +53,8 @@ func (p *storyPlayer) hasLink(_ *storyStep, m []string) error {
 	return os.Symlink(filepath.Join(p.disk, m[1]), path)
 }
 
-// hubWrote holds the lines of a file against what the story says.
-func (p *storyPlayer) hubWrote(st *storyStep, m []string) error {
+// checkFile compares the lines of a file with the step.
+func (p *player) checkFile(st *step, m []string) error {
 	path, err := p.onDisk(m[0])
 	if err != nil {
 		return err
@@ -73,24 +71,24 @@ func (p *storyPlayer) hubWrote(st *storyStep, m []string) error {
 		}
 		lines = append(lines, p.withoutDisk(v))
 	}
-	return p.judge(st, lines, false)
+	return p.check(st, lines, false)
 }
 
-// withoutDisk returns what the hub says with its paths as the story has them.
-func (p *storyPlayer) withoutDisk(v *jsonValue) *jsonValue {
+// withoutDisk returns the value with its paths as the conversation has them.
+func (p *player) withoutDisk(v *jsonValue) *jsonValue {
 	out, _ := v.change(func(s *jsonValue) (*jsonValue, error) {
 		return textValue(strings.ReplaceAll(s.text, p.disk, "")), nil
 	})
 	return out
 }
 
-// paths are the members of a command that are paths.
+// paths are the members of a command that hold paths.
 var paths = []string{"sessionPath", "cwd", "outputPath", "parentSession"}
 
-// diskEnd is the end of a client in a story that has a disk.
+// diskEnd is a client's end in a conversation that has files.
 type diskEnd struct {
-	storyEnd
-	player *storyPlayer
+	peerEnd
+	player *player
 }
 
 func (e diskEnd) send(ctx context.Context, v *jsonValue) error {
@@ -100,11 +98,11 @@ func (e diskEnd) send(ctx context.Context, v *jsonValue) error {
 			out.items[i] = textValue(e.player.disk + path.text)
 		}
 	}
-	return e.storyEnd.send(ctx, out)
+	return e.peerEnd.send(ctx, out)
 }
 
 func (e diskEnd) receive(ctx context.Context) (*jsonValue, error) {
-	v, err := e.storyEnd.receive(ctx)
+	v, err := e.peerEnd.receive(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
-// gatewayDoor makes the connection of an agent of the Parallax gateway: the story's
-// end of it, and what the hub does at the other. All come from one address.
-func (p *storyPlayer) gatewayDoor(said map[string]string) (storyEnd, func() link.Reason) {
+// openGateway opens the connection of a gateway agent. It returns the agent's end and the function
+// that serves the other. All come from one address.
+func (p *player) openGateway(headers map[string]string) (peerEnd, func() link.Reason) {
 	server, client := coretest.Pipe[*gateway.AgentToControlPlane, *gateway.ControlPlaneToAgent](0)
 	opts := parallax.GatewayOptions{Address: "192.0.2.1", Refusals: &p.refused}
-	if id := said["principal"]; id != "" {
+	if id := headers["principal"]; id != "" {
 		opts.Principal = core.Principal{ID: id, Authenticated: true}
 	}
 	end := protoEnd[*gateway.ControlPlaneToAgent, *gateway.AgentToControlPlane]{client, func() *gateway.AgentToControlPlane { return new(gateway.AgentToControlPlane) }}

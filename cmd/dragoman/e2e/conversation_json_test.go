@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// jsonValue is a piece of JSON that keeps what a story shows: the order of its
-// members, and its numbers as they were written.
+// jsonValue is a JSON value that keeps the order of its members and the digits of its numbers.
 type jsonValue struct {
 	open  byte   // '{', '[' or '"'; 0 of a number, true, false or null
 	text  string // a string without its quotes, or the word of a scalar
@@ -29,7 +28,7 @@ func parseJSON(b []byte) (*jsonValue, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("something stands behind the value: %.40q", b[d.InputOffset():])
+		return nil, fmt.Errorf("there is text after the value: %.40q", b[d.InputOffset():])
 	}
 	return v, nil
 }
@@ -66,7 +65,7 @@ func readJSON(d *json.Decoder) (*jsonValue, error) {
 	return &jsonValue{text: fmt.Sprint(t)}, nil
 }
 
-// member returns what an object has under a key, or nil.
+// member returns the value of a key, or nil.
 func (v *jsonValue) member(key string) *jsonValue {
 	if i := slices.Index(v.keys, key); i >= 0 {
 		return v.items[i]
@@ -74,7 +73,7 @@ func (v *jsonValue) member(key string) *jsonValue {
 	return nil
 }
 
-// set puts a member into an object, in place of what it had under the key.
+// set adds a member, or replaces its value.
 func (v *jsonValue) set(key string, item *jsonValue) {
 	if i := slices.Index(v.keys, key); i >= 0 {
 		v.items[i] = item
@@ -83,7 +82,7 @@ func (v *jsonValue) set(key string, item *jsonValue) {
 	v.keys, v.items = append(v.keys, key), append(v.items, item)
 }
 
-// remove takes a member out of an object and returns it, or nil.
+// remove removes a member and returns its value, or nil.
 func (v *jsonValue) remove(key string) *jsonValue {
 	i := slices.Index(v.keys, key)
 	if i < 0 {
@@ -94,7 +93,7 @@ func (v *jsonValue) remove(key string) *jsonValue {
 	return item
 }
 
-// change returns a copy of which every string was changed by f, members first.
+// change returns a copy in which f has replaced every string.
 func (v *jsonValue) change(f func(s *jsonValue) (*jsonValue, error)) (*jsonValue, error) {
 	if v.open == '"' {
 		return f(v)
@@ -109,7 +108,7 @@ func (v *jsonValue) change(f func(s *jsonValue) (*jsonValue, error)) (*jsonValue
 	return out, nil
 }
 
-// line is the value on one line.
+// line returns the value on one line.
 func (v *jsonValue) line() string {
 	switch v.open {
 	case '"':
@@ -124,7 +123,7 @@ func (v *jsonValue) line() string {
 	return v.text
 }
 
-// name is how item i is introduced: by its key, in an object.
+// name returns the prefix of item i: its key, in an object.
 func (v *jsonValue) name(i int) string {
 	if v.open == '{' {
 		return quoteJSON(v.keys[i]) + ": "
@@ -142,16 +141,15 @@ func quoteJSON(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// pageWidth is how long a line of a story should be at most.
-const pageWidth = 120
+// lineWidth is the maximum length of a line in a conversation.
+const lineWidth = 120
 
-// page is the value as people read it: what fits stands on one line, the rest is
-// broken and indented.
-func (v *jsonValue) page() string { return v.indented("", 0) }
+// pretty returns the value broken into indented lines where it is too long for one.
+func (v *jsonValue) pretty() string { return v.indented("", 0) }
 
 func (v *jsonValue) indented(indent string, taken int) string {
 	line := v.line()
-	if len(v.items) == 0 || len(indent)+taken+len(line) <= pageWidth {
+	if len(v.items) == 0 || len(indent)+taken+len(line) <= lineWidth {
 		return line
 	}
 	var b strings.Builder

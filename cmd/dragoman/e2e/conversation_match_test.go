@@ -11,60 +11,60 @@ import (
 	"time"
 )
 
-// placeholders are what stands in a story for what varies:
+// placeholders match what a conversation has in place of values that vary:
 //
-//	$name      the same wherever it stands; what came first in its place decides
-//	$any       anything
+//	$name      the same value wherever it occurs; the first value received there decides
+//	$any       any value
 //	$time      a point in time
-//	$chars(9)  so many letters x
+//	$chars(9)  that many letters x
 //	$$         a dollar sign
 var placeholders = regexp.MustCompile(`\$\$|\$chars\([0-9]+\)|\$[a-z][a-zA-Z0-9]*`)
 
-// andSoOn as a member of an object in a story says that it may have others.
-const andSoOn = "..."
+// ellipsis as a member of an object allows further members.
+const ellipsis = "..."
 
 const isoTimes = `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})`
 
 var isoTime = regexp.MustCompile("^" + isoTimes + "$")
 
-// names are what the placeholders of a story stand for, as far as that is known.
-type names struct {
-	known map[string]*jsonValue
-	// writing says that a story is being written down: what came gets placeholders
-	// where it plainly varies.
+// bindings are the known values of placeholders.
+type bindings struct {
+	values map[string]*jsonValue
+	// writing replaces values that vary by placeholders, because the conversation is being
+	// written.
 	writing bool
 }
 
-func (n names) clone() names { return names{maps.Clone(n.known), n.writing} }
+func (n bindings) clone() bindings { return bindings{maps.Clone(n.values), n.writing} }
 
-// fill returns what a story sends with its placeholders filled in.
-func (n names) fill(v *jsonValue) (*jsonValue, error) {
+// fill replaces the placeholders in a value that is sent.
+func (n bindings) fill(v *jsonValue) (*jsonValue, error) {
 	return v.change(func(s *jsonValue) (*jsonValue, error) {
-		if name := placeholders.FindString(s.text); name == s.text && n.known[name] != nil {
-			return n.known[name], nil
+		if name := placeholders.FindString(s.text); name == s.text && n.values[name] != nil {
+			return n.values[name], nil
 		}
 		text, err := n.fillText(s.text)
 		return textValue(text), err
 	})
 }
 
-func (n names) fillText(s string) (string, error) {
+func (n bindings) fillText(s string) (string, error) {
 	var err error
 	out := placeholders.ReplaceAllStringFunc(s, func(p string) string {
-		if plain, ok := spelledOut(p); ok {
+		if plain, ok := literalText(p); ok {
 			return plain
 		}
-		if n.known[p] == nil {
-			err = fmt.Errorf("nothing is called %s yet: it must have come in an earlier step", p)
+		if n.values[p] == nil {
+			err = fmt.Errorf("%s has no value yet: an earlier step must receive it", p)
 			return p
 		}
-		return n.known[p].text
+		return n.values[p].text
 	})
 	return out, err
 }
 
-// spelledOut is the text of a placeholder that stands for nothing that varies.
-func spelledOut(p string) (string, bool) {
+// literalText returns the text of a placeholder whose value does not vary.
+func literalText(p string) (string, bool) {
 	if p == "$$" {
 		return "$", true
 	}
@@ -79,56 +79,55 @@ func spelledOut(p string) (string, bool) {
 	return strings.Repeat("x", many), true
 }
 
-// compare holds what came against what a story wants. It returns what came as the
-// story would write it, with the placeholders of want wherever they hold, and
-// whether the two agree. Names that were new are known from then on.
-func (n names) compare(want, got *jsonValue) (*jsonValue, bool) {
+// compare compares a received value with the wanted one. It returns the received value as the
+// conversation would write it, with the placeholders of want where they match, and whether the two
+// agree. New names are bound.
+func (n bindings) compare(want, got *jsonValue) (*jsonValue, bool) {
 	return n.merge(want, got)
 }
 
-// compareAll is compare for frames. andSoOn among those that are wanted stands for
-// any number of others.
-func (n names) compareAll(want, came []*jsonValue) ([]*jsonValue, bool) {
+// compareAll compares frames. An ellipsis among the wanted frames stands for any number of others.
+func (n bindings) compareAll(want, received []*jsonValue) ([]*jsonValue, bool) {
 	var shown []*jsonValue
 	ok := true
 	for i, w := range want {
-		if w.open == '"' && w.text == andSoOn {
-			next := n.resume(want[i+1:], came)
-			shown, came = append(shown, w), came[next:]
+		if w.open == '"' && w.text == ellipsis {
+			next := n.resume(want[i+1:], received)
+			shown, received = append(shown, w), received[next:]
 			continue
 		}
-		if len(came) == 0 {
+		if len(received) == 0 {
 			return shown, false
 		}
-		frame, same := n.compare(w, came[0])
-		shown, came, ok = append(shown, frame), came[1:], ok && same
+		frame, same := n.compare(w, received[0])
+		shown, received, ok = append(shown, frame), received[1:], ok && same
 	}
-	for _, v := range came {
+	for _, v := range received {
 		shown, ok = append(shown, n.show(v)), false
 	}
 	return shown, ok
 }
 
-// resume finds where what came goes on with what is wanted behind an andSoOn.
-func (n names) resume(want, came []*jsonValue) int {
+// resume returns the index at which the received frames match what follows an ellipsis.
+func (n bindings) resume(want, received []*jsonValue) int {
 	if len(want) == 0 {
-		return len(came)
+		return len(received)
 	}
-	for i := range came {
-		if _, ok := n.clone().compareAll(want, came[i:]); ok {
+	for i := range received {
+		if _, ok := n.clone().compareAll(want, received[i:]); ok {
 			return i
 		}
 	}
-	return max(0, len(came)-len(want))
+	return max(0, len(received)-len(want))
 }
 
-// arrange brings what is wanted into the order in which it came.
-func (n names) arrange(want, came []*jsonValue) []*jsonValue {
+// reorder brings the wanted frames into the order in which they were received.
+func (n bindings) reorder(want, received []*jsonValue) []*jsonValue {
 	known, rest := n.clone(), slices.Clone(want)
 	var out []*jsonValue
-	for _, v := range came {
+	for _, v := range received {
 		for i, w := range rest {
-			if try := known.clone(); try.agree(w, v) {
+			if try := known.clone(); try.agrees(w, v) {
 				out, rest, known = append(out, w), slices.Delete(rest, i, i+1), try
 				break
 			}
@@ -137,16 +136,16 @@ func (n names) arrange(want, came []*jsonValue) []*jsonValue {
 	return append(out, rest...)
 }
 
-func (n names) agree(want, got *jsonValue) bool {
+func (n bindings) agrees(want, got *jsonValue) bool {
 	_, ok := n.merge(want, got)
 	return ok
 }
 
-func (n names) merge(want, got *jsonValue) (*jsonValue, bool) {
+func (n bindings) merge(want, got *jsonValue) (*jsonValue, bool) {
 	switch {
 	case want == nil:
 		return n.show(got), false
-	case want.open == '"' && n.stands(want.text, got):
+	case want.open == '"' && n.matches(want.text, got):
 		return want, true
 	case want.open != got.open:
 		return n.show(got), false
@@ -169,18 +168,18 @@ func (n names) merge(want, got *jsonValue) (*jsonValue, bool) {
 	return n.show(got), false
 }
 
-// show is how what came is shown where it is not what was wanted.
-func (n names) show(got *jsonValue) *jsonValue {
+// show returns how a received value is shown where it differs.
+func (n bindings) show(got *jsonValue) *jsonValue {
 	if !n.writing {
 		return got
 	}
-	return n.veil(got)
+	return n.generalize(got)
 }
 
-func (n names) mergeMembers(want, got *jsonValue) (*jsonValue, bool) {
+func (n bindings) mergeMembers(want, got *jsonValue) (*jsonValue, bool) {
 	out, ok := &jsonValue{open: '{'}, true
 	for i, key := range want.keys {
-		if key == andSoOn {
+		if key == ellipsis {
 			continue
 		}
 		item := got.member(key)
@@ -195,7 +194,7 @@ func (n names) mergeMembers(want, got *jsonValue) (*jsonValue, bool) {
 		out.set(key, merged)
 		ok = ok && same
 	}
-	open := want.member(andSoOn)
+	open := want.member(ellipsis)
 	for i, key := range got.keys {
 		if want.member(key) == nil && open == nil {
 			added := n.show(&jsonValue{open: '{', keys: []string{key}, items: []*jsonValue{got.items[i]}})
@@ -204,7 +203,7 @@ func (n names) mergeMembers(want, got *jsonValue) (*jsonValue, bool) {
 		}
 	}
 	if open != nil {
-		out.set(andSoOn, open)
+		out.set(ellipsis, open)
 	}
 	return out, ok
 }
@@ -218,32 +217,31 @@ func sameScalar(a, b string) bool {
 	return err == nil && err2 == nil && x == y
 }
 
-// stands reports whether a string of a story, which may hold placeholders, stands
-// for what came.
-func (n names) stands(want string, got *jsonValue) bool {
+// matches reports whether a wanted string, which may hold placeholders, matches a received value.
+func (n bindings) matches(want string, got *jsonValue) bool {
 	switch name := placeholders.FindString(want); {
 	case want == "$any":
 		return true
 	case want == "$time" && got.open == 0:
 		ms, err := strconv.ParseInt(got.text, 10, 64)
 		return err == nil && time.UnixMilli(ms).Year() >= 2000
-	case name == want && n.known[name] != nil:
-		return n.known[name].line() == got.line()
+	case name == want && n.values[name] != nil:
+		return n.values[name].line() == got.line()
 	case name == want && isName(name) && got.open != '{' && got.open != '[':
-		n.known[name] = got
+		n.values[name] = got
 		return true
 	}
-	return got.open == '"' && n.standsWithin(want, got.text)
+	return got.open == '"' && n.matchesText(want, got.text)
 }
 
-// isName reports whether a placeholder stands for something that has to be learned.
+// isName reports whether the value of a placeholder has to be learned.
 func isName(p string) bool {
-	_, plain := spelledOut(p)
+	_, plain := literalText(p)
 	return p != "" && !plain && p != "$any" && p != "$time"
 }
 
-// standsWithin is stands for a text with placeholders in its midst.
-func (n names) standsWithin(want, got string) bool {
+// matchesText is matches for a text that contains placeholders.
+func (n bindings) matchesText(want, got string) bool {
 	var e strings.Builder
 	var learned []string
 	e.WriteString("(?s)^")
@@ -256,7 +254,7 @@ func (n names) standsWithin(want, got string) bool {
 		p := rest[at[0]:at[1]]
 		e.WriteString(regexp.QuoteMeta(rest[:at[0]]))
 		rest = rest[at[1]:]
-		plain, isPlain := spelledOut(p)
+		plain, isPlain := literalText(p)
 		switch {
 		case isPlain:
 			e.WriteString(regexp.QuoteMeta(plain))
@@ -264,8 +262,8 @@ func (n names) standsWithin(want, got string) bool {
 			e.WriteString(".*")
 		case p == "$time":
 			e.WriteString(isoTimes)
-		case n.known[p] != nil:
-			e.WriteString(regexp.QuoteMeta(n.known[p].text))
+		case n.values[p] != nil:
+			e.WriteString(regexp.QuoteMeta(n.values[p].text))
 		default:
 			e.WriteString("(.+?)")
 			learned = append(learned, p)
@@ -277,50 +275,50 @@ func (n names) standsWithin(want, got string) bool {
 		return false
 	}
 	for i, p := range learned {
-		n.known[p] = textValue(m[i+1])
+		n.values[p] = textValue(m[i+1])
 	}
 	return true
 }
 
 var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// veil puts placeholders where something plainly varies, in what a story is being
-// written with: times, ids that have a name, and UUIDs, which get one.
-func (n names) veil(v *jsonValue) *jsonValue { return n.veilMember("", v) }
+// generalize replaces what varies by placeholders when a conversation is written: times, ids that
+// are bound, and UUIDs, which get a name.
+func (n bindings) generalize(v *jsonValue) *jsonValue { return n.generalizeMember("", v) }
 
-func (n names) veilMember(key string, v *jsonValue) *jsonValue {
+func (n bindings) generalizeMember(key string, v *jsonValue) *jsonValue {
 	if isTimeKey(key) {
 		return textValue("$time")
 	}
 	out := &jsonValue{open: v.open, text: v.text, keys: v.keys}
 	if v.open == '"' {
-		out.text = n.veilText(key, v.text)
+		out.text = n.generalizeText(key, v.text)
 	}
 	for i, item := range v.items {
 		if v.open == '{' {
 			key = v.keys[i]
 		}
-		out.items = append(out.items, n.veilMember(key, item))
+		out.items = append(out.items, n.generalizeMember(key, item))
 	}
 	return out
 }
 
 func isTimeKey(key string) bool { return key == "ts" || key == "timestamp" || key == "serverTime" }
 
-// idNames are how ids are called that stand under these keys.
+// idNames are the names of ids, by their key.
 var idNames = map[string]string{
 	"taskId": "task", "task_id": "task", "request_id": "task", "task": "task", "thread_id": "thread", "thread": "thread",
 	"injection_id": "injection", "agentId": "agent",
 }
 
-func (n names) veilText(key, s string) string {
+func (n bindings) generalizeText(key, s string) string {
 	if isoTime.MatchString(s) {
 		return "$time"
 	}
 	s = strings.ReplaceAll(s, "$", "$$")
-	for name, v := range n.known {
-		const telling = 8 // letters; what is shorter may stand there by chance
-		if len(v.text) >= telling {
+	for name, v := range n.values {
+		const minLength = 8 // shorter texts may be equal by chance
+		if len(v.text) >= minLength {
 			s = strings.ReplaceAll(s, v.text, name)
 		}
 	}
@@ -330,16 +328,15 @@ func (n names) veilText(key, s string) string {
 			kind = "id"
 		}
 		name := "$" + kind
-		for i := 2; n.known[name] != nil; i++ {
+		for i := 2; n.values[name] != nil; i++ {
 			name = fmt.Sprintf("$%s%d", kind, i)
 		}
-		n.known[name] = textValue(id)
+		n.values[name] = textValue(id)
 		return name
 	})
 }
 
-// unpack shows JSON that travels as text in members that end in _json, as Coven
-// has it.
+// unpack parses the JSON text in members that end in _json, as Coven has it.
 func unpack(v *jsonValue) *jsonValue {
 	out := &jsonValue{open: v.open, text: v.text, keys: v.keys}
 	for i, item := range v.items {

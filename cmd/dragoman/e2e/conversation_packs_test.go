@@ -14,8 +14,8 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// packEnd speaks PackService. Its two calls are the members of what a story has it
-// say: register, with the manifest, and tool_result, with an answer.
+// packEnd calls PackService. A step's JSON has a member for the call: register with the manifest,
+// or tool_result with an answer.
 type packEnd struct {
 	*coretest.End[*wire.ExecuteToolRequest, *struct{}]
 	hub       *hub.Hub
@@ -23,9 +23,9 @@ type packEnd struct {
 	registers *sync.Once // or leaves without
 }
 
-// packDoor makes the connection of a pack: the story's end of it, and what the hub
-// does at the other.
-func (p *storyPlayer) packDoor() (storyEnd, func() link.Reason) {
+// openPack opens the connection of a pack. It returns the pack's end and the function that serves
+// the other.
+func (p *player) openPack() (peerEnd, func() link.Reason) {
 	server, client := coretest.Pipe[*struct{}, *wire.ExecuteToolRequest](0)
 	end := packEnd{client, p.hub, make(chan *wire.PackManifest, 1), new(sync.Once)}
 	return end, func() link.Reason {
@@ -40,11 +40,11 @@ func (p *storyPlayer) packDoor() (storyEnd, func() link.Reason) {
 
 func (e packEnd) send(ctx context.Context, v *jsonValue) error {
 	for what, m := range map[string]proto.Message{"register": new(wire.PackManifest), "tool_result": new(wire.ExecuteToolResponse)} {
-		said := v.member(what)
-		if said == nil {
+		printed := v.member(what)
+		if printed == nil {
 			continue
 		}
-		if err := fromStory(said, m); err != nil {
+		if err := jsonToProto(printed, m); err != nil {
 			return err
 		}
 		switch m := m.(type) {
@@ -56,11 +56,11 @@ func (e packEnd) send(ctx context.Context, v *jsonValue) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("a pack says register or tool_result, not %s", v.line())
+	return fmt.Errorf("a pack calls register or tool_result, not %s", v.line())
 }
 
 func (e packEnd) sendRaw(context.Context, []byte) error {
-	return fmt.Errorf("a message of protobuf is not written as text: leave out verbatim")
+	return fmt.Errorf("a protobuf message cannot be sent verbatim")
 }
 
 func (e packEnd) receive(ctx context.Context) (*jsonValue, error) {
@@ -68,7 +68,7 @@ func (e packEnd) receive(ctx context.Context) (*jsonValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toStory(m)
+	return protoToJSON(m)
 }
 
 func (e packEnd) close(r link.Reason) {

@@ -20,16 +20,16 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// storyEnd is the story's end of a connection in memory.
-type storyEnd interface {
-	// send sends one frame as the story has it, and sendRaw the bytes as they are.
+// peerEnd is a peer's end of a connection in memory.
+type peerEnd interface {
+	// send sends one frame, and sendRaw the bytes as they are.
 	send(ctx context.Context, frame *jsonValue) error
 	sendRaw(ctx context.Context, frame []byte) error
 	receive(ctx context.Context) (*jsonValue, error)
 	close(link.Reason)
 }
 
-// jsonEnd speaks one of the dialects whose frames are JSON.
+// jsonEnd is an end of a dialect with JSON frames.
 type jsonEnd struct {
 	*coretest.End[[]byte, []byte]
 }
@@ -47,15 +47,15 @@ func (e jsonEnd) receive(ctx context.Context) (*jsonValue, error) {
 	}
 	v, err := parseJSON(b)
 	if err != nil {
-		return textValue("no JSON: " + string(b)), nil
+		return textValue("not JSON: " + string(b)), nil
 	}
 	return v, nil
 }
 
 func (e jsonEnd) close(r link.Reason) { e.Close(r) }
 
-// protoEnd speaks Coven. Its frames are shown as the JSON of protobuf, with the
-// names that the specification gives the fields.
+// protoEnd is an end of Coven. Its frames are shown as the JSON of protobuf, with the field names
+// of the specification.
 type protoEnd[In, Out proto.Message] struct {
 	*coretest.End[In, Out]
 	empty func() Out
@@ -63,14 +63,14 @@ type protoEnd[In, Out proto.Message] struct {
 
 func (e protoEnd[In, Out]) send(ctx context.Context, v *jsonValue) error {
 	m := e.empty()
-	if err := fromStory(v, m); err != nil {
+	if err := jsonToProto(v, m); err != nil {
 		return err
 	}
 	return e.Send(ctx, m)
 }
 
 func (e protoEnd[In, Out]) sendRaw(context.Context, []byte) error {
-	return fmt.Errorf("a message of protobuf is not written as text: leave out verbatim")
+	return fmt.Errorf("a protobuf message cannot be sent verbatim")
 }
 
 func (e protoEnd[In, Out]) receive(ctx context.Context) (*jsonValue, error) {
@@ -78,13 +78,13 @@ func (e protoEnd[In, Out]) receive(ctx context.Context) (*jsonValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toStory(m)
+	return protoToJSON(m)
 }
 
 func (e protoEnd[In, Out]) close(r link.Reason) { e.Close(r) }
 
-// toStory shows a message as a story has it.
-func toStory(m proto.Message) (*jsonValue, error) {
+// protoToJSON returns a message as a conversation has it.
+func protoToJSON(m proto.Message) (*jsonValue, error) {
 	b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {
 		return nil, err
@@ -96,12 +96,12 @@ func toStory(m proto.Message) (*jsonValue, error) {
 	return unpack(v), nil
 }
 
-// newerFields is a member that says which fields of a message a hub of today does
-// not know: their numbers, each with a text.
+// newerFields is a member with fields that today's hub does not know: their numbers, each with a
+// text.
 const newerFields = "$newer"
 
-// fromStory reads a message from what a story says.
-func fromStory(v *jsonValue, m proto.Message) error {
+// jsonToProto fills a message from a conversation.
+func jsonToProto(v *jsonValue, m proto.Message) error {
 	v = pack(v)
 	newer := map[string]*jsonValue{} // by the name of the message that has them
 	for i, key := range v.keys {
@@ -142,22 +142,22 @@ func addNewer(m protoreflect.Message, fields *jsonValue) error {
 	return nil
 }
 
-// storyPeer is somebody in a story: what came for him and not been told yet, and how
-// his connection ended.
-type storyPeer struct {
-	end  storyEnd
+// peer is a participant of a conversation: what it received and no step has checked, and how its
+// connection ended.
+type peer struct {
+	end  peerEnd
 	stop context.CancelFunc // of his reading
 	read chan struct{}      // closed once he reads no more
 
-	mu    sync.Mutex
-	inbox []*jsonValue
-	ended *jsonValue
-	over  chan struct{} // closed with ended
+	mu     sync.Mutex
+	inbox  []*jsonValue
+	ended  *jsonValue
+	closed chan struct{} // closed with ended
 }
 
-func newPeer(end storyEnd) *storyPeer {
+func newPeer(end peerEnd) *peer {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &storyPeer{end: end, stop: stop, read: make(chan struct{}), over: make(chan struct{})}
+	p := &peer{end: end, stop: stop, read: make(chan struct{}), closed: make(chan struct{})}
 	go func() {
 		defer close(p.read)
 		for {
@@ -173,43 +173,43 @@ func newPeer(end storyEnd) *storyPeer {
 	return p
 }
 
-// take returns what came since it was last called.
-func (p *storyPeer) take() []*jsonValue {
+// take returns what has been received since the last call.
+func (p *peer) take() []*jsonValue {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	came := p.inbox
+	received := p.inbox
 	p.inbox = nil
-	return came
+	return received
 }
 
-// concluded notes how the other end ended.
-func (p *storyPeer) concluded(how *jsonValue) {
+// setEnd records how the other end ended.
+func (p *peer) setEnd(how *jsonValue) {
 	p.mu.Lock()
 	p.ended = how
 	p.mu.Unlock()
-	close(p.over)
+	close(p.closed)
 }
 
-func (p *storyPeer) conclusion() *jsonValue {
+func (p *peer) getEnd() *jsonValue {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ended
 }
 
-// leave takes the connection down and waits until nobody holds it any more.
-func (p *storyPeer) leave(r link.Reason) {
+// leave closes the connection and waits until it has ended.
+func (p *peer) leave(r link.Reason) {
 	p.end.close(r)
 	p.stop()
 	<-p.read
-	<-p.over
+	<-p.closed
 }
 
-// closing says in JSON how a hub closed a connection.
-func closing(dialect string, r link.Reason) *jsonValue {
+// closeReason returns how the hub closed a connection, as JSON.
+func closeReason(dialect string, r link.Reason) *jsonValue {
 	out := &jsonValue{open: '{'}
 	if slices.Contains([]string{"coven", "client", "pack", "gateway"}, dialect) {
 		st := status.Convert(grpcserver.Status(r))
-		out.set("status", textValue(shouted(st.Code().String())))
+		out.set("status", textValue(grpcCodeName(st.Code().String())))
 		out.set("message", textValue(st.Message()))
 		return out
 	}
@@ -221,9 +221,9 @@ func closing(dialect string, r link.Reason) *jsonValue {
 	return out
 }
 
-// shouted is the name of a gRPC code as specifications write it: INVALID_ARGUMENT
-// for InvalidArgument.
-func shouted(name string) string {
+// grpcCodeName returns the name of a gRPC code as specifications write it: INVALID_ARGUMENT for
+// InvalidArgument.
+func grpcCodeName(name string) string {
 	var b strings.Builder
 	for i, r := range name {
 		if i > 0 && 'A' <= r && r <= 'Z' && name != "OK" {
@@ -234,14 +234,12 @@ func shouted(name string) string {
 	return strings.ToUpper(b.String())
 }
 
-// covenPipe is a connection of a Coven agent: the end of the gateway, then that of
-// the agent.
+// covenPipe is a connection of a Coven agent: the gateway's end, then the agent's.
 func covenPipe() (*coretest.End[*wire.AgentMessage, *wire.ServerMessage], *coretest.End[*wire.ServerMessage, *wire.AgentMessage]) {
 	return coretest.Pipe[*wire.AgentMessage, *wire.ServerMessage](0)
 }
 
-// settings reads what a step says of a connection or of the hub: a line each, a name
-// and a value, as headers are written.
+// settings reads the lines of a step, each a name and a value, as headers are written.
 func settings(body string) (map[string]string, error) {
 	all := map[string]string{}
 	for line := range strings.Lines(body) {
@@ -258,7 +256,7 @@ func settings(body string) (map[string]string, error) {
 	return all, nil
 }
 
-// errorValue says an error in JSON; null when there is none.
+// errorValue returns an error as JSON; null if there is none.
 func errorValue(err error) *jsonValue {
 	if err == nil {
 		return &jsonValue{text: "null"}

@@ -6,8 +6,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 )
 
-// piSetting changes a number of the pi-server of a story. It reports whether there
-// is such a setting.
+// piSetting changes a setting of the pi-server. It reports whether the setting exists.
 func piSetting(o *pi.Options, name string, number int) bool {
 	switch name {
 	case "pi bash":

@@ -28,36 +28,35 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// storyPlayer plays a story to a hub of its own. It lives in a bubble of fake time:
-// between two steps everything comes to rest, and time passes only where the story
-// says so.
-type storyPlayer struct {
-	t      *testing.T
-	story  *story
-	update bool // write down what came instead of judging it
+// player plays a conversation against a hub of its own, in a bubble of fake time. All goroutines
+// are idle between two steps, and time passes only in a wait step.
+type player struct {
+	t         *testing.T
+	recording *recording
+	update    bool // write down what came instead of judging it
 
-	hub     *hub.Hub
-	ctx     context.Context //nolint:containedctx // that of the program, which the story is
-	cancel  context.CancelCauseFunc
-	acp     *acp.Peers
-	pi      *pi.Server // nil until the first client
-	piOpts  pi.Options
-	disk    string                // where the paths of the story begin, or ""
-	clients *conversation.Service // likewise
-	http    http.Handler
-	acpHTTP *acp.HTTP
-	refused parallax.Refusals
-	mcp     *mcp.Server
-	peers   map[string]*storyPeer
-	calls   map[string]*storyCall
-	names   names
-	closed  chan struct{} // closed once the hub has stopped
+	hub      *hub.Hub
+	ctx      context.Context //nolint:containedctx // the program's
+	cancel   context.CancelCauseFunc
+	acp      *acp.Peers
+	pi       *pi.Server // nil until the first client
+	piOpts   pi.Options
+	disk     string                // the root of the conversation's paths, or ""
+	clients  *conversation.Service // likewise
+	http     http.Handler
+	acpHTTP  *acp.HTTP
+	refused  parallax.Refusals
+	mcp      *mcp.Server
+	peers    map[string]*peer
+	calls    map[string]*httpCall
+	bindings bindings
+	closed   chan struct{} // closed once the hub has stopped
 }
 
-func playStory(t *testing.T, s *story, update bool) {
+func runConversation(t *testing.T, s *recording, update bool) {
 	t.Helper()
-	p := &storyPlayer{
-		t: t, story: s, update: update, acp: acp.NewPeers(acp.PeersOptions{}), peers: map[string]*storyPeer{}, calls: map[string]*storyCall{}, names: names{map[string]*jsonValue{}, update},
+	p := &player{
+		t: t, recording: s, update: update, acp: acp.NewPeers(acp.PeersOptions{}), peers: map[string]*peer{}, calls: map[string]*httpCall{}, bindings: bindings{map[string]*jsonValue{}, update},
 	}
 	steps := s.steps
 	opts := hub.Options{ID: "the-hub", Schema: schemas.Compile}
@@ -79,12 +78,12 @@ func playStory(t *testing.T, s *story, update bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.peers)) {
 		if rest := p.peers[name].take(); len(rest) > 0 {
-			t.Errorf("%s: at the end of the story %s has got what no step tells of:\n%s", s.path, name, pagesOf(rest))
+			t.Errorf("%s: at the end %s has received what no step shows:\n%s", s.path, name, prettyAll(rest))
 		}
 	}
 }
 
-// hubSettings changes the numbers of the hub that a story is played to.
+// hubSettings changes the settings of the hub.
 func hubSettings(opts *hub.Options, piOpts *pi.Options, body string) error {
 	set, err := settings(body)
 	for name, value := range set {
@@ -100,15 +99,15 @@ func hubSettings(opts *hub.Options, piOpts *pi.Options, body string) error {
 			opts.Rules = policy.Rules{Hops: number}
 		case piSetting(piOpts, name, number):
 		default:
-			wrong = fmt.Errorf("the hub of a story has no setting %q", name)
+			wrong = fmt.Errorf("the hub of a conversation has no setting %q", name)
 		}
 		err = errors.Join(err, wrong)
 	}
 	return err
 }
 
-// end takes everything down.
-func (p *storyPlayer) end() {
+// end closes everything.
+func (p *player) end() {
 	for _, c := range p.calls {
 		c.cancel()
 		<-c.done
@@ -129,61 +128,61 @@ func (p *storyPlayer) end() {
 	}
 }
 
-// acts are what a step can be, by its heading.
-var acts = []struct {
+// stepKinds are the kinds of steps, by their heading.
+var stepKinds = []struct {
 	heading *regexp.Regexp
-	act     func(*storyPlayer, *storyStep, []string) error
+	act     func(*player, *step, []string) error
 }{
-	{regexp.MustCompile(`^(.+) connects$`), (*storyPlayer).connects},
-	{regexp.MustCompile(`^(our .+) starts$`), (*storyPlayer).starts},
-	{regexp.MustCompile(`^hub > (.+?)( in any order)?$`), (*storyPlayer).hears},
-	{regexp.MustCompile(`^(our .+) > gateway()$`), (*storyPlayer).hears},
-	{regexp.MustCompile(`^gateway > (our .+)$`), (*storyPlayer).says},
-	{regexp.MustCompile(`^(.+) > hub$`), (*storyPlayer).says},
-	{regexp.MustCompile(`^(.+) > hub ([0-9]+) times$`), (*storyPlayer).saysOften},
-	{regexp.MustCompile(`^(.+) > hub verbatim$`), (*storyPlayer).saysVerbatim},
-	{regexp.MustCompile(`^(.+) leaves$`), (*storyPlayer).leaves},
-	{regexp.MustCompile(`^gateway closes (our .+)$`), (*storyPlayer).leaves},
-	{regexp.MustCompile(`^(.+) is cut off$`), (*storyPlayer).isCutOff},
-	{regexp.MustCompile(`^(.+) stops reading$`), (*storyPlayer).stopsReading},
-	{regexp.MustCompile(`^hub closes (.+)$`), (*storyPlayer).isClosed},
-	{regexp.MustCompile(`^(our .+) ends$`), (*storyPlayer).isClosed},
-	{regexp.MustCompile(`^http (\S+) (GET|POST|PATCH) (\S+)$`), (*storyPlayer).requests},
-	{regexp.MustCompile(`^hub answers http (\S+)$`), (*storyPlayer).isAnswered},
-	{regexp.MustCompile(`^wait (\S+)$`), (*storyPlayer).waits},
-	{regexp.MustCompile(`^hub stops within (\S+)$`), (*storyPlayer).hubStops},
-	{regexp.MustCompile(`^file (\S+)$`), (*storyPlayer).hasFile},
-	{regexp.MustCompile(`^directory (\S+)$`), (*storyPlayer).hasDirectory},
-	{regexp.MustCompile(`^link (\S+) to (\S+)$`), (*storyPlayer).hasLink},
-	{regexp.MustCompile(`^hub wrote (\S+)$`), (*storyPlayer).hubWrote},
-	{regexp.MustCompile(`^hub counts$`), (*storyPlayer).hubCounts},
+	{regexp.MustCompile(`^(.+) connects$`), (*player).connect},
+	{regexp.MustCompile(`^(our .+) starts$`), (*player).startAgent},
+	{regexp.MustCompile(`^hub > (.+?)( in any order)?$`), (*player).receive},
+	{regexp.MustCompile(`^(our .+) > gateway()$`), (*player).receive},
+	{regexp.MustCompile(`^gateway > (our .+)$`), (*player).send},
+	{regexp.MustCompile(`^(.+) > hub$`), (*player).send},
+	{regexp.MustCompile(`^(.+) > hub ([0-9]+) times$`), (*player).sendTimes},
+	{regexp.MustCompile(`^(.+) > hub verbatim$`), (*player).sendVerbatim},
+	{regexp.MustCompile(`^(.+) leaves$`), (*player).leave},
+	{regexp.MustCompile(`^gateway closes (our .+)$`), (*player).leave},
+	{regexp.MustCompile(`^(.+) is cut off$`), (*player).cutOff},
+	{regexp.MustCompile(`^(.+) stops reading$`), (*player).stopReading},
+	{regexp.MustCompile(`^hub closes (.+)$`), (*player).checkClosed},
+	{regexp.MustCompile(`^(our .+) ends$`), (*player).checkClosed},
+	{regexp.MustCompile(`^http (\S+) (GET|POST|PATCH) (\S+)$`), (*player).request},
+	{regexp.MustCompile(`^hub answers http (\S+)$`), (*player).checkAnswer},
+	{regexp.MustCompile(`^wait (\S+)$`), (*player).wait},
+	{regexp.MustCompile(`^hub stops within (\S+)$`), (*player).stopHub},
+	{regexp.MustCompile(`^file (\S+)$`), (*player).writeFile},
+	{regexp.MustCompile(`^directory (\S+)$`), (*player).makeDirectory},
+	{regexp.MustCompile(`^link (\S+) to (\S+)$`), (*player).makeLink},
+	{regexp.MustCompile(`^hub wrote (\S+)$`), (*player).checkFile},
+	{regexp.MustCompile(`^hub counts$`), (*player).checkCounters},
 }
 
-func (p *storyPlayer) step(st *storyStep) error {
-	for _, a := range acts {
+func (p *player) step(st *step) error {
+	for _, a := range stepKinds {
 		if m := a.heading.FindStringSubmatch(st.heading); m != nil {
 			return a.act(p, st, m[1:])
 		}
 	}
-	return errors.New("nobody knows how to play this: see schemas/conversations/README.md for what a heading can be")
+	return errors.New("unknown heading: see schemas/conversations/README.md")
 }
 
-func (p *storyPlayer) peer(name string) (*storyPeer, error) {
+func (p *player) peer(name string) (*peer, error) {
 	peer := p.peers[name]
 	if peer == nil {
-		return nil, fmt.Errorf("%s is not there: an earlier step must say that it connects", name)
+		return nil, fmt.Errorf("%s is not connected: an earlier step must connect it", name)
 	}
 	return peer, nil
 }
 
-// says sends what a peer says, frame by frame.
-func (p *storyPlayer) says(st *storyStep, m []string) error {
+// send sends the frames of a peer.
+func (p *player) send(st *step, m []string) error {
 	peer, err := p.peer(m[0])
 	if err != nil {
 		return err
 	}
 	for _, v := range st.values() {
-		filled, err := p.names.fill(v)
+		filled, err := p.bindings.fill(v)
 		if err != nil {
 			return err
 		}
@@ -194,11 +193,11 @@ func (p *storyPlayer) says(st *storyStep, m []string) error {
 	return nil
 }
 
-// saysOften sends the same many times over.
-func (p *storyPlayer) saysOften(st *storyStep, m []string) error {
+// sendTimes sends the same frames several times.
+func (p *player) sendTimes(st *step, m []string) error {
 	often, err := strconv.Atoi(m[1])
 	for i := 0; err == nil && i < often; i++ {
-		err = p.says(st, m)
+		err = p.send(st, m)
 	}
 	return err
 }
@@ -206,8 +205,8 @@ func (p *storyPlayer) saysOften(st *storyStep, m []string) error {
 // rawBytes are bytes in a verbatim line that no text can hold.
 var rawBytes = regexp.MustCompile(`\\x[0-9a-f]{2}`)
 
-// saysVerbatim sends each line as it stands.
-func (p *storyPlayer) saysVerbatim(st *storyStep, m []string) error {
+// sendVerbatim sends each line as it is.
+func (p *player) sendVerbatim(st *step, m []string) error {
 	peer, err := p.peer(m[0])
 	if err != nil {
 		return err
@@ -224,9 +223,9 @@ func (p *storyPlayer) saysVerbatim(st *storyStep, m []string) error {
 	return nil
 }
 
-// deliver hands a frame to the other end, which takes it within a minute, and lets
-// everything come to rest.
-func (p *storyPlayer) deliver(send func(context.Context) error, frame string) error {
+// deliver sends a frame, which the other end takes within a minute, and waits until all goroutines
+// are idle.
+func (p *player) deliver(send func(context.Context) error, frame string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := send(ctx); err != nil {
@@ -236,48 +235,48 @@ func (p *storyPlayer) deliver(send func(context.Context) error, frame string) er
 	return nil
 }
 
-// hears holds what came to a peer against what the story says.
-func (p *storyPlayer) hears(st *storyStep, m []string) error {
+// receive compares what a peer received with the step.
+func (p *player) receive(st *step, m []string) error {
 	peer, err := p.peer(m[0])
 	if err != nil {
 		return err
 	}
-	came := peer.take()
-	for _, v := range came {
+	received := peer.take()
+	for _, v := range received {
 		if err := checkSchema(strings.TrimPrefix(m[0], "our "), v); err != nil {
-			return fmt.Errorf("%w:\n%s", err, v.page())
+			return fmt.Errorf("%w:\n%s", err, v.pretty())
 		}
 	}
-	return p.judge(st, came, m[1] != "")
+	return p.check(st, received, m[1] != "")
 }
 
-func (p *storyPlayer) leaves(_ *storyStep, m []string) error {
-	return p.goes(m[0], link.Reason{Cause: link.Normal})
+func (p *player) leave(_ *step, m []string) error {
+	return p.disconnect(m[0], link.Reason{Cause: link.Normal})
 }
 
-func (p *storyPlayer) isCutOff(_ *storyStep, m []string) error {
-	return p.goes(m[0], link.Reason{Cause: link.PeerGone})
+func (p *player) cutOff(_ *step, m []string) error {
+	return p.disconnect(m[0], link.Reason{Cause: link.PeerGone})
 }
 
-func (p *storyPlayer) goes(name string, r link.Reason) error {
+func (p *player) disconnect(name string, r link.Reason) error {
 	peer, err := p.peer(name)
 	if err != nil {
 		return err
 	}
 	synctest.Wait()
 	if rest := peer.take(); len(rest) > 0 {
-		return fmt.Errorf("before that %s has got what no step tells of:\n%s", name, pagesOf(rest))
+		return fmt.Errorf("%s has received what no step shows:\n%s", name, prettyAll(rest))
 	}
 	peer.leave(r)
-	if how := peer.conclusion(); strings.HasPrefix(name, "our ") {
-		p.peers[name] = peer // how it ended is still to be told
+	if how := peer.getEnd(); strings.HasPrefix(name, "our ") {
+		p.peers[name] = peer // a later step checks how it ended
 	} else if how != nil {
 		delete(p.peers, name)
 	}
 	return nil
 }
 
-func (p *storyPlayer) stopsReading(_ *storyStep, m []string) error {
+func (p *player) stopReading(_ *step, m []string) error {
 	peer, err := p.peer(m[0])
 	if err != nil {
 		return err
@@ -287,25 +286,25 @@ func (p *storyPlayer) stopsReading(_ *storyStep, m []string) error {
 	return nil
 }
 
-// isClosed holds how a connection ended against what the story says.
-func (p *storyPlayer) isClosed(st *storyStep, m []string) error {
+// checkClosed compares how a connection ended with the step.
+func (p *player) checkClosed(st *step, m []string) error {
 	peer, err := p.peer(m[0])
 	if err != nil {
 		return err
 	}
-	how := peer.conclusion()
+	how := peer.getEnd()
 	if how == nil {
 		return errors.New("the connection is still open")
 	}
 	if rest := peer.take(); len(rest) > 0 {
-		return fmt.Errorf("before that %s has got what no step tells of:\n%s", m[0], pagesOf(rest))
+		return fmt.Errorf("%s has received what no step shows:\n%s", m[0], prettyAll(rest))
 	}
 	peer.leave(link.Reason{Cause: link.Normal})
 	delete(p.peers, m[0])
-	return p.judge(st, []*jsonValue{how}, false)
+	return p.check(st, []*jsonValue{how}, false)
 }
 
-func (p *storyPlayer) waits(_ *storyStep, m []string) error {
+func (p *player) wait(_ *step, m []string) error {
 	d, err := time.ParseDuration(m[0])
 	if err != nil {
 		return err
@@ -314,8 +313,8 @@ func (p *storyPlayer) waits(_ *storyStep, m []string) error {
 	return nil
 }
 
-// hubStops stops the hub; what runs has so long to end.
-func (p *storyPlayer) hubStops(st *storyStep, m []string) error {
+// stopHub stops the hub; running tasks have the given time to end.
+func (p *player) stopHub(st *step, m []string) error {
 	patience, err := time.ParseDuration(m[0])
 	if err != nil {
 		return err
@@ -331,15 +330,14 @@ func (p *storyPlayer) hubStops(st *storyStep, m []string) error {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := p.hub.Close(ctx, reason); err != nil {
-			p.t.Errorf("%s: stopping the hub: got %v, want no error", p.story.path, err)
+			p.t.Errorf("%s: stopping the hub: got %v, want no error", p.recording.path, err)
 		}
 	}()
 	return nil
 }
 
-// hubCounts holds counters of the hub against what the story says; others it does
-// not look at.
-func (p *storyPlayer) hubCounts(st *storyStep, _ []string) error {
+// checkCounters compares the counters that the step names.
+func (p *player) checkCounters(st *step, _ []string) error {
 	counters, got := p.hub.Counters(), &jsonValue{open: '{'}
 	want := &jsonValue{open: '{'}
 	if vs := st.values(); len(vs) == 1 && vs[0].open == '{' {
@@ -353,5 +351,5 @@ func (p *storyPlayer) hubCounts(st *storyStep, _ []string) error {
 			got.set(name, &jsonValue{text: strconv.FormatInt(counters[name], 10)})
 		}
 	}
-	return p.judge(st, []*jsonValue{got}, false)
+	return p.check(st, []*jsonValue{got}, false)
 }

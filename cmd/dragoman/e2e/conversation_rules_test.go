@@ -15,7 +15,7 @@ func jsonOf(t *testing.T, texts ...string) []*jsonValue {
 	return vs
 }
 
-func TestAStoryIsHeldToWhatItSays(t *testing.T) {
+func TestAConversationFailsOnWhatItDoesNotShow(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		want, came []string
@@ -30,8 +30,8 @@ func TestAStoryIsHeldToWhatItSays(t *testing.T) {
 		{"an item too many", []string{`[1]`}, []string{`[1,2]`}, false},
 		{"members left open", []string{`{"a":1,"...":"..."}`}, []string{`{"a":1,"b":2}`}, true},
 		{"members left open, and one that is missing", []string{`{"a":1,"...":"..."}`}, []string{`{"b":2}`}, false},
-		{"a name stands for the same everywhere", []string{`["$id","$id.1","$id"]`}, []string{`["x7","x7.1","x7"]`}, true},
-		{"a name stands for two things", []string{`["$id","$id"]`}, []string{`["x7","x8"]`}, false},
+		{"a name is the same value everywhere", []string{`["$id","$id.1","$id"]`}, []string{`["x7","x7.1","x7"]`}, true},
+		{"a name cannot be two values", []string{`["$id","$id"]`}, []string{`["x7","x8"]`}, false},
 		{"a name across frames", []string{`{"id":"$id"}`, `{"ref":"$id"}`}, []string{`{"id":"1"}`, `{"ref":"2"}`}, false},
 		{"anything", []string{`["$any","about $any now"]`}, []string{`[{"a":[]},"about it all now"]`}, true},
 		{"anything is not nothing", []string{`{"a":"$any"}`}, []string{`{}`}, false},
@@ -47,7 +47,7 @@ func TestAStoryIsHeldToWhatItSays(t *testing.T) {
 		{"frames left open, and one that is missing", []string{`"..."`, `3`}, []string{`1`, `2`}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := names{known: map[string]*jsonValue{}}
+			n := bindings{values: map[string]*jsonValue{}}
 			if _, ok := n.compareAll(jsonOf(t, c.want...), jsonOf(t, c.came...)); ok != c.ok {
 				t.Errorf("got %v, want %v of %v held against %v", ok, c.ok, c.came, c.want)
 			}
@@ -55,19 +55,19 @@ func TestAStoryIsHeldToWhatItSays(t *testing.T) {
 	}
 }
 
-func TestAStoryInAnyOrderMissesNothing(t *testing.T) {
-	n := names{known: map[string]*jsonValue{}}
-	want, came := jsonOf(t, `{"a":"$id"}`, `{"b":1}`, `{"c":"$id"}`), jsonOf(t, `{"b":1}`, `{"c":"7"}`, `{"a":"7"}`)
-	if _, ok := n.compareAll(n.arrange(want, came), came); !ok {
+func TestAConversationInAnyOrderMissesNothing(t *testing.T) {
+	n := bindings{values: map[string]*jsonValue{}}
+	want, received := jsonOf(t, `{"a":"$id"}`, `{"b":1}`, `{"c":"$id"}`), jsonOf(t, `{"b":1}`, `{"c":"7"}`, `{"a":"7"}`)
+	if _, ok := n.compareAll(n.reorder(want, received), received); !ok {
 		t.Error("got a difference, want the same frames in another order taken")
 	}
-	if _, ok := n.compareAll(n.arrange(want, came[:2]), came[:2]); ok {
+	if _, ok := n.compareAll(n.reorder(want, received[:2]), received[:2]); ok {
 		t.Error("got no difference, want the frame missed that did not come")
 	}
 }
 
-func TestWhatAStorySendsHasItsNamesFilledIn(t *testing.T) {
-	n := names{known: map[string]*jsonValue{"$task": textValue("t7"), "$seq": {text: "3"}}}
+func TestPlaceholdersAreFilledInBeforeSending(t *testing.T) {
+	n := bindings{values: map[string]*jsonValue{"$task": textValue("t7"), "$seq": {text: "3"}}}
 	got, err := n.fill(jsonOf(t, `{"id":"$task","part":"$task.1","seq":"$seq","price":"$$5","many":"$chars(3)"}`)[0])
 	if err != nil {
 		t.Fatal(err)

@@ -11,22 +11,21 @@ import (
 	"testing"
 )
 
-// samples are where the samples of the specifications stand: one message a file, or
-// several that come in this order in one conversation.
+// samples are the samples of the specifications: one message per file, or several that occur in
+// this order in one conversation.
 var samples = []struct {
 	dir string
-	// vary are the members of a message that name something or tell a time: a story
-	// may have others there.
+	// vary are the members that hold ids and times, which may differ.
 	vary []string
 }{
 	{"../../../schemas/parallax/samples", []string{"id", "timestamp", "taskId", "executionId", "agentId", "requestId", "parentTaskId", "serverTime"}},
 	{"../../../schemas/acp/samples", []string{"id", "from", "to", "ts", "ref"}},
-	{stories + "/samples/pi", []string{"requestId"}},
-	{stories + "/samples/coven", []string{"agent_id"}},
+	{conversationsDir + "/samples/pi", []string{"requestId"}},
+	{conversationsDir + "/samples/coven", []string{"agent_id"}},
 }
 
-func TestEverySampleOfTheSpecificationsIsToldInAStory(t *testing.T) {
-	told := readStories(t)
+func TestEverySampleOfTheSpecificationsIsInAConversation(t *testing.T) {
+	received := readConversations(t)
 	for _, s := range samples {
 		paths, err := filepath.Glob(filepath.Join(s.dir, "*.json"))
 		if err != nil || len(paths) == 0 {
@@ -34,8 +33,8 @@ func TestEverySampleOfTheSpecificationsIsToldInAStory(t *testing.T) {
 		}
 		for _, path := range paths {
 			want := readSample(t, path, s.vary)
-			if !slices.ContainsFunc(told, func(s *story) bool { return s.quotes(want) }) {
-				t.Errorf("%s: got no story that quotes it, want one: every message of the specifications is told in a conversation", path)
+			if !slices.ContainsFunc(received, func(s *recording) bool { return s.contains(want) }) {
+				t.Errorf("%s: got no conversation with it, want every message of the specifications in one", path)
 			}
 		}
 	}
@@ -75,10 +74,10 @@ func varying(v *jsonValue, names []string) *jsonValue {
 	return out
 }
 
-// quotes reports whether the story tells these messages, in this order. What a peer
-// says must be the same; the hub may say more.
-func (s *story) quotes(want []*jsonValue) bool {
-	known := names{known: map[string]*jsonValue{}}
+// contains reports whether the conversation has these messages in this order. A peer's message must
+// be equal; the hub's may have further members.
+func (s *recording) contains(want []*jsonValue) bool {
+	known := bindings{values: map[string]*jsonValue{}}
 	for _, st := range s.steps {
 		from, _, isMessage := strings.Cut(st.heading, " > ")
 		if !isMessage || !st.isJSON() {
@@ -93,9 +92,9 @@ func (s *story) quotes(want []*jsonValue) bool {
 				expected = openEnded(expected)
 			}
 			if from == "hub" {
-				expected = saidInFull(expected, frame)
+				expected = withFullError(expected, frame)
 			}
-			if try := known.clone(); try.agree(expected, frame) {
+			if try := known.clone(); try.agrees(expected, frame) {
 				known, want = try, want[1:]
 			}
 		}
@@ -103,9 +102,9 @@ func (s *story) quotes(want []*jsonValue) bool {
 	return len(want) == 0
 }
 
-// saidInFull returns a sample with the error of a frame that begins with its own: the
-// texts of the specification are the beginning of those of its reference.
-func saidInFull(sample, frame *jsonValue) *jsonValue {
+// withFullError returns a sample with the error of a frame that begins with the sample's: the texts
+// of the specification are prefixes of the reference's.
+func withFullError(sample, frame *jsonValue) *jsonValue {
 	short, long := sample.member("error"), frame.member("error")
 	if short == nil || long == nil || long.open != '"' || !strings.HasPrefix(long.text, short.text+" ") {
 		return sample
@@ -122,7 +121,7 @@ func openEnded(v *jsonValue) *jsonValue {
 		out.items = append(out.items, openEnded(item))
 	}
 	if v.open == '{' {
-		out.set(andSoOn, textValue(andSoOn))
+		out.set(ellipsis, textValue(ellipsis))
 	}
 	return out
 }

@@ -9,35 +9,35 @@ import (
 	"testing/synctest"
 )
 
-// stories is where the conversations stand that this test plays.
-const stories = "../../../schemas/conversations"
+// conversationsDir has the recorded conversations.
+const conversationsDir = "../../../schemas/conversations"
 
-var updateStories = flag.Bool("update", false, "write what the hub says into the stories of schemas/conversations")
+var updateConversations = flag.Bool("update", false, "write what the hub sends into schemas/conversations")
 
-func TestEveryConversationGoesAsItIsTold(t *testing.T) {
-	for _, s := range readStories(t) {
-		name, _ := filepath.Rel(stories, s.path)
+func TestConversations(t *testing.T) {
+	for _, s := range readConversations(t) {
+		name, _ := filepath.Rel(conversationsDir, s.path)
 		t.Run(strings.TrimSuffix(filepath.ToSlash(name), ".txtar"), func(t *testing.T) {
-			if *updateStories {
+			if *updateConversations {
 				defer func() {
 					if err := s.write(); err != nil {
 						t.Error(err)
 					}
 				}()
 			}
-			synctest.Test(t, func(t *testing.T) { playStory(t, s, *updateStories) })
+			synctest.Test(t, func(t *testing.T) { runConversation(t, s, *updateConversations) })
 		})
 	}
 }
 
-func readStories(t *testing.T) []*story {
+func readConversations(t *testing.T) []*recording {
 	t.Helper()
-	var all []*story
-	err := filepath.WalkDir(stories, func(path string, _ fs.DirEntry, err error) error {
+	var all []*recording
+	err := filepath.WalkDir(conversationsDir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".txtar" {
 			return err
 		}
-		s, err := readStory(path)
+		s, err := readConversation(path)
 		if err == nil {
 			all = append(all, s)
 		}

@@ -22,7 +22,7 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// covenStream is a stream of a client that is nothing but gRPC.
+// covenStream is a stream of a plain gRPC client.
 type covenStream = grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
 
 // openCoven opens a stream to a hub. It ends with the test.
@@ -52,12 +52,12 @@ func registerCoven(t *testing.T, stream covenStream, id string, features ...stri
 	return stream.Recv()
 }
 
-func TestAnAgentThatWaitsForHeadersBeforeItSpeaksHasThem(t *testing.T) {
-	s := newStage(t, nil)
+func TestACovenStreamSendsHeadersBeforeRegistration(t *testing.T) {
+	h := newTestHub(t, nil)
 	open := func() covenStream {
-		stream := openCoven(t, s.service.Addresses().GRPC)
+		stream := openCoven(t, h.service.Addresses().GRPC)
 		if _, err := stream.Header(); err != nil {
-			t.Fatalf("headers: got %v, want them before anything was said", err)
+			t.Fatalf("headers: got %v, want them before registration", err)
 		}
 		return stream
 	}
@@ -70,21 +70,21 @@ func TestAnAgentThatWaitsForHeadersBeforeItSpeaksHasThem(t *testing.T) {
 	}
 }
 
-func TestHowLongAStreamMayTakeToRegisterCanBeSet(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Coven.RegisterTimeout = 1 })
-	_, err := openCoven(t, s.service.Addresses().GRPC).Recv()
+func TestTheCovenRegisterTimeoutIsASetting(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Coven.RegisterTimeout = 1 })
+	_, err := openCoven(t, h.service.Addresses().GRPC).Recv()
 	if got := status.Convert(err); got.Code() != codes.DeadlineExceeded || got.Message() != "no RegisterAgent within 1ns" {
 		t.Errorf("got %v, want DEADLINE_EXCEEDED after the time that was set", err)
 	}
 }
 
-func TestTheHubHasTheSameNameAfterARestart(t *testing.T) {
+func TestTheServerIDSurvivesARestart(t *testing.T) {
 	dir := t.TempDir()
 	var names, instances []string
 	for range 2 {
 		t.Run("start", func(t *testing.T) {
-			s := newStage(t, func(c *config.Config) { c.DataDir = dir })
-			first, err := registerCoven(t, openCoven(t, s.service.Addresses().GRPC), "a")
+			h := newTestHub(t, func(c *config.Config) { c.DataDir = dir })
+			first, err := registerCoven(t, openCoven(t, h.service.Addresses().GRPC), "a")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +99,7 @@ func TestTheHubHasTheSameNameAfterARestart(t *testing.T) {
 	}
 }
 
-func TestASecretIsToldToItsAgentAndToNobodyElse(t *testing.T) {
+func TestASecretIsSentOnlyToItsAgent(t *testing.T) {
 	const own, shared = "sk-own-4711", "sk-shared-0815"
 	path := filepath.Join(t.TempDir(), "secrets.yaml")
 	text := "\"*\":\n  TOKEN: " + shared + "\n  KEY: " + shared + "\nfold:\n  KEY: " + own + "\n"
@@ -149,19 +149,19 @@ func TestASecretIsToldToItsAgentAndToNobodyElse(t *testing.T) {
 		}
 		shown[path] = string(body)
 	}
-	var out earshot
 	t.Setenv("DRAGOMAN_COVEN_SECRETS", path)
-	if code := command.Run(t.Context(), []string{"check"}, command.Streams{Out: &out, Err: &out}); code != command.ExitDone || !strings.Contains(out.String(), path) {
-		t.Errorf("check: got the exit code %d, want %d and the path of the file\n%s", code, command.ExitDone, &out)
+	code, settings, stderr := run(t, "check")
+	if code != command.ExitDone || !strings.Contains(settings, path) {
+		t.Errorf("check: got %d, %s and %q, want %d and the path of the file", code, settings, stderr, command.ExitDone)
 	}
 	stop()
-	shown["the settings"], shown["the log"] = out.String(), log.String()
+	shown["the settings"], shown["the log"] = settings+stderr, log.String()
 	for where, text := range shown {
 		if strings.Contains(text, "sk-") {
 			t.Errorf("%s: got a secret in it, want none:\n%s", where, text)
 		}
 	}
 	if !strings.Contains(shown["the log"], "fold") {
-		t.Error("the log says nothing of fold, want it to tell who joined")
+		t.Error("the log does not name fold, want who joined")
 	}
 }

@@ -23,11 +23,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// limitedHub is a hub in a process that may open few files.
+// limitedHub is a hub in a process with few file descriptors.
 type limitedHub struct {
 	service.Addresses
-	mu   sync.Mutex
-	said []string
+	mu    sync.Mutex
+	lines []string
 }
 
 func startLimitedHub(t *testing.T, files int) *limitedHub {
@@ -53,7 +53,7 @@ func startLimitedHub(t *testing.T, files int) *limitedHub {
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.said = append(h.said, lines.Text())
+		h.lines = append(h.lines, lines.Text())
 		return true
 	}
 	for h.HTTP == "" && read() {
@@ -65,7 +65,7 @@ func startLimitedHub(t *testing.T, files int) *limitedHub {
 		}
 	}
 	if h.HTTP == "" {
-		t.Fatalf("the hub ended before it was ready: %v: %s", cmd.Wait(), h.said)
+		t.Fatalf("the hub ended before it was ready: %v: %s", cmd.Wait(), h.lines)
 	}
 	drained := make(chan struct{})
 	go func() {
@@ -83,11 +83,11 @@ func startLimitedHub(t *testing.T, files int) *limitedHub {
 	return h
 }
 
-// told returns the lines of the log with a text in them.
-func (h *limitedHub) told(text string) (lines []string) {
+// logged returns the lines of the log that contain a text.
+func (h *limitedHub) logged(text string) (lines []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, l := range h.said {
+	for _, l := range h.lines {
 		if strings.Contains(l, text) {
 			lines = append(lines, l)
 		}
@@ -95,8 +95,8 @@ func (h *limitedHub) told(text string) (lines []string) {
 	return lines
 }
 
-// request sends a request over a connection and returns the answer, or that the
-// connection was closed.
+// request sends a request over a connection and returns the answer, or that the connection was
+// closed.
 func request(conn net.Conn, method, path, body string) (status int, answer string, err error) {
 	_ = conn.SetDeadline(time.Now().Add(watchdog))
 	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body)
@@ -109,9 +109,9 @@ func request(conn net.Conn, method, path, body string) (status int, answer strin
 	return resp.StatusCode, string(b), err
 }
 
-// A hub whose file descriptors run out refuses connections in words and goes on with
-// what it has: health, the journal, agents and clients.
-func TestAHubThatRunsOutOfFileDescriptorsStaysHealthyAndSaysSo(t *testing.T) {
+// A hub that runs out of file descriptors refuses connections with an error and serves those it
+// has: health, the journal, agents and clients.
+func TestAHubOutOfFileDescriptorsStaysHealthy(t *testing.T) {
 	hub := startLimitedHub(t, 128)
 	ctx, leave := context.WithCancel(t.Context())
 	var agent sync.WaitGroup
@@ -159,7 +159,7 @@ func TestAHubThatRunsOutOfFileDescriptorsStaysHealthyAndSaysSo(t *testing.T) {
 	open[len(open)-1].Close()
 	open = open[:len(open)-1]
 
-	// Every door refuses, however often it is tried, and health is told all the while.
+	// Every listener refuses, however often it is tried, and the health checks answer.
 	for range 20 {
 		for network, addr := range map[string]string{"tcp": hub.GRPC, "unix": hub.PiSocket} {
 			conn := dial(network, addr)
@@ -192,11 +192,11 @@ func TestAHubThatRunsOutOfFileDescriptorsStaysHealthyAndSaysSo(t *testing.T) {
 			t.Errorf("a task: got %d %s and %v, want it done and recorded", status, answer, err)
 		}
 	}
-	if got := hub.told("raise the limit"); len(got) == 0 || len(got) > 2 {
+	if got := hub.logged("raise the limit"); len(got) == 0 || len(got) > 2 {
 		t.Errorf("got %d lines of %s, want one a period", len(got), got)
 	}
 
-	// Once some have gone there is room again.
+	// Once some are closed there is room again.
 	for range 10 {
 		open[len(open)-1].Close()
 		open = open[:len(open)-1]
@@ -211,7 +211,7 @@ func TestAHubThatRunsOutOfFileDescriptorsStaysHealthyAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestAHubThatMayOpenTooFewFilesDoesNotStart(t *testing.T) {
+func TestAHubWithTooFewFileDescriptorsDoesNotStart(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `ulimit -n 48 && exec "$0" serve --grpc-addr "" --pi-addr "" --http-addr 127.0.0.1:0`, program(t).Path)
 	cmd.Env = program(t).Env
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "the process may open 48 files, a hub needs 64") {

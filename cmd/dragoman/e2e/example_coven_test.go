@@ -20,48 +20,48 @@ func exampleAgent(t *testing.T) (path string) {
 	return path
 }
 
-func TestTheExampleAgentOfTheDocumentationJoinsAnswersAndStops(t *testing.T) {
-	s := newStage(t, nil)
+func TestTheExampleAgentJoinsAnswersAndStops(t *testing.T) {
+	h := newTestHub(t, nil)
 	path := exampleAgent(t)
-	r := connectREST(t, s)
+	r := connectREST(t, h)
 	defer r.leave()
 
-	quick := exec.Command(path, "-hub", s.service.Addresses().GRPC, "-id", "quick", "-pause", "1ms")
-	var said strings.Builder
-	quick.Stderr = &said
+	quick := exec.Command(path, "-hub", h.service.Addresses().GRPC, "-id", "quick", "-pause", "1ms")
+	var printed strings.Builder
+	quick.Stderr = &printed
 	start(t, quick)
-	s.await(t, "joined quick")
-	key := s.key()
-	if got := r.begin(inquiry{to: "quick", content: "good " + key + " to you"}).outcome(t); got.End != "done" || got.Text != "GOOD "+strings.ToUpper(key)+" TO YOU" {
+	h.await(t, "joined quick")
+	key := h.key()
+	if got := r.begin(query{to: "quick", content: "good " + key + " to you"}).wait(t); got.End != "done" || got.Text != "GOOD "+strings.ToUpper(key)+" TO YOU" {
 		t.Errorf("got %+v, want done in capitals", got)
 	}
 
-	twin := exec.Command(path, "-hub", s.service.Addresses().GRPC, "-id", "quick")
+	twin := exec.Command(path, "-hub", h.service.Addresses().GRPC, "-id", "quick")
 	if out, err := twin.CombinedOutput(); err == nil || !strings.Contains(string(out), "agent quick already registered; try -id quick-1") {
-		t.Errorf("an agent of the same id: got %v and %q, want it turned away with an id that is free", err, out)
+		t.Errorf("an agent of the same id: got %v and %q, want it refused with a free id", err, out)
 	}
 
-	slow := exec.Command(path, "-hub", s.service.Addresses().GRPC, "-id", "slow", "-pause", time.Hour.String())
+	slow := exec.Command(path, "-hub", h.service.Addresses().GRPC, "-id", "slow", "-pause", time.Hour.String())
 	start(t, slow)
-	s.await(t, "joined slow")
-	key = s.key()
-	x := r.begin(inquiry{to: "slow", content: "good " + key})
-	s.await(t, key+" text")
+	h.await(t, "joined slow")
+	key = h.key()
+	x := r.begin(query{to: "slow", content: "good " + key})
+	h.await(t, key+" text")
 	if err := x.cancel(t.Context(), "user_requested"); err != nil {
 		t.Fatal(err)
 	}
-	if got := x.outcome(t); got.End != "cancelled" || got.Words != "user_requested" || got.Text != "GOOD " {
-		t.Errorf("got %+v, want it cancelled after the first word, for the reason that was given", got)
+	if got := x.wait(t); got.End != "cancelled" || got.Message != "user_requested" || got.Text != "GOOD " {
+		t.Errorf("got %+v, want it cancelled after the first word, with the reason", got)
 	}
 
 	if err := quick.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	if err := quick.Wait(); err != nil {
-		t.Errorf("an interrupt: got %v, want a good end\n%s", err, &said)
+		t.Errorf("an interrupt: got %v, want exit code 0\n%s", err, &printed)
 	}
-	s.await(t, "left quick")
-	if err := s.service.Hub().Close(t.Context(), "maintenance"); err != nil {
+	h.await(t, "left quick")
+	if err := h.service.Hub().Close(t.Context(), "maintenance"); err != nil {
 		t.Fatal(err)
 	}
 	if err := slow.Wait(); err != nil {
@@ -69,7 +69,7 @@ func TestTheExampleAgentOfTheDocumentationJoinsAnswersAndStops(t *testing.T) {
 	}
 }
 
-// start starts a process, which is gone when the test has ended.
+// start starts a process, which is killed when the test ends.
 func start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {

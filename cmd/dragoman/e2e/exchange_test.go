@@ -15,110 +15,108 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
-// inquiry is something to be asked.
-type inquiry struct {
+// query is a request of a test.
+type query struct {
 	to, content string
-	// data is asked beside the content, where the dialect has a place for it.
+	// data goes with the content, if the dialect has a field for it.
 	data json.RawMessage
-	// deadline is how long the answer may take; zero leaves it to the dialect.
+	// deadline limits the answer's time; zero is the dialect's default.
 	deadline time.Duration
-	// delegate gives it as a task whose result is reported, where the dialect knows
-	// the difference.
+	// delegate makes it a task whose result is reported, if the dialect distinguishes that.
 	delegate bool
 }
 
-// telling is what an inquiry came to, in the words of the dialect that asked. What
-// a dialect does not tell is empty.
-type telling struct {
-	// End is what the dialect calls the end.
+// outcome is how a query ended, in the terms of the requester's dialect. What the dialect does not
+// have is empty.
+type outcome struct {
+	// End is the dialect's name of the end.
 	End string
-	// Code, Words and Retry say why it is no answer; Status is that of HTTP.
-	Code, Words, Retry string
-	Status             int
-	// Text is the answer in words, put together; Pieces is how many were told on the
-	// way to the end.
+	// Code, Message and Retry describe a failure; Status is that of HTTP.
+	Code, Message, Retry string
+	Status               int
+	// Text is the whole text of the answer; Chunks is how many arrived before the end.
 	Text   string
-	Pieces int
+	Chunks int
 	Data   json.RawMessage
-	// Broken is what the dialect forbids and happened all the same.
-	Broken string
+	// Violation is how a rule of the dialect was violated.
+	Violation string
 }
 
-// exchange is an inquiry under way, at the end of who asked.
+// exchange is a running query, at the requester's end.
 type exchange struct {
-	// id is what the dialect calls it, where that is needed later.
+	// id is the dialect's id of the request, where that is needed later.
 	id string
-	// cancel takes it back, with a reason where the dialect has room for one.
+	// cancel cancels it, with a reason if the dialect has one.
 	cancel func(ctx context.Context, reason string) error
-	// decide answers the approval that the agent waits for, and inject tells the agent
-	// something while it works: nil where the dialect has no word for it.
+	// decide decides the pending approval, and inject injects context: nil if the dialect
+	// cannot.
 	decide func(ctx context.Context, approved bool) error
 	inject func(ctx context.Context, content string) error
 
 	ended chan struct{}
 
-	mu     sync.Mutex
-	over   bool
-	text   strings.Builder
-	pieces int
-	news   chan struct{} // closed at the next piece; nil while nobody waits
-	broken string
-	told   telling
-	seen   sights
+	mu        sync.Mutex
+	done      bool
+	text      strings.Builder
+	chunks    int
+	changed   chan struct{} // closed at the next change; nil while nothing waits
+	violation string
+	result    outcome
+	reports   reports
 }
 
 func newExchange() *exchange { return &exchange{ended: make(chan struct{})} }
 
-// piece adds a piece of the answer.
-func (x *exchange) piece(text string) {
+// addText adds a chunk of the answer.
+func (x *exchange) addText(text string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.text.WriteString(text)
-	x.pieces++
-	if x.over {
-		x.broken = "text came behind the end"
+	x.chunks++
+	if x.done {
+		x.violation = "text arrived after the end"
 	}
-	if x.news != nil {
-		close(x.news)
-		x.news = nil
+	if x.changed != nil {
+		close(x.changed)
+		x.changed = nil
 	}
 }
 
-// breaks notes what the dialect forbids.
-func (x *exchange) breaks(format string, args ...any) {
+// violates records a violation of the dialect's rules.
+func (x *exchange) violates(format string, args ...any) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.broken == "" {
-		x.broken = fmt.Sprintf(format, args...)
+	if x.violation == "" {
+		x.violation = fmt.Sprintf(format, args...)
 	}
 }
 
-// end ends the exchange. The pieces are the text, if there were any.
-func (x *exchange) end(t telling) {
+// end ends the exchange. The chunks are the text, if there were any.
+func (x *exchange) end(t outcome) {
 	if !x.finish(t) {
-		x.breaks("it ended twice")
+		x.violates("it ended twice")
 	}
 }
 
-// lost ends the exchange because the connection has ended, unless it has ended.
-func (x *exchange) lost(err error) { x.finish(telling{End: "lost", Words: fmt.Sprint(err)}) }
+// lost ends the exchange because the connection has ended, unless it has ended already.
+func (x *exchange) lost(err error) { x.finish(outcome{End: "lost", Message: fmt.Sprint(err)}) }
 
-func (x *exchange) finish(t telling) bool {
+func (x *exchange) finish(t outcome) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.over {
+	if x.done {
 		return false
 	}
-	if x.pieces > 0 {
-		t.Text, t.Pieces = x.text.String(), x.pieces
+	if x.chunks > 0 {
+		t.Text, t.Chunks = x.text.String(), x.chunks
 	}
-	x.told, x.over = t, true
+	x.result, x.done = t, true
 	close(x.ended)
 	return true
 }
 
-// outcome waits for the end.
-func (x *exchange) outcome(t *testing.T) telling {
+// wait waits for the end.
+func (x *exchange) wait(t *testing.T) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
@@ -126,38 +124,38 @@ func (x *exchange) outcome(t *testing.T) telling {
 	case <-x.ended:
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.told.Broken = x.broken
-		return x.told
+		x.result.Violation = x.violation
+		return x.result
 	case <-ctx.Done():
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		t.Fatalf("got no end of the exchange, and so far %d bytes in %d pieces, want the end", x.text.Len(), x.pieces)
-		return telling{}
+		t.Fatalf("got no end of the exchange, and so far %d bytes in %d pieces, want the end", x.text.Len(), x.chunks)
+		return outcome{}
 	}
 }
 
-// hear waits until text has been told.
-func (x *exchange) hear(t *testing.T, text string) {
+// waitText waits until the text has been received.
+func (x *exchange) waitText(t *testing.T, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
 	for {
 		x.mu.Lock()
-		heard := x.text.String()
-		if x.news == nil {
-			x.news = make(chan struct{})
+		received := x.text.String()
+		if x.changed == nil {
+			x.changed = make(chan struct{})
 		}
-		news := x.news
+		news := x.changed
 		x.mu.Unlock()
-		if strings.Contains(heard, text) {
+		if strings.Contains(received, text) {
 			return
 		}
 		select {
 		case <-news:
 		case <-x.ended:
-			t.Fatalf("got the end %+v and before it %q, want %q first", x.told, heard, text)
+			t.Fatalf("got the end %+v and before it %q, want %q first", x.result, received, text)
 		case <-ctx.Done():
-			t.Fatalf("got %q, want %q", heard, text)
+			t.Fatalf("got %q, want %q", received, text)
 		}
 	}
 }
@@ -184,7 +182,7 @@ func (e *exchanges) get(id string) *exchange {
 	return e.all[id]
 }
 
-// lost ends them all with the connection.
+// lost ends all of them with the connection.
 func (e *exchanges) lost(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -193,19 +191,19 @@ func (e *exchanges) lost(err error) {
 	}
 }
 
-// requester asks in one dialect over one connection.
+// requester sends queries in one dialect over one connection.
 type requester interface {
-	// begin asks and does not wait for the answer.
-	begin(inquiry) *exchange
-	// cut ends the connection as a failure of the network or of the machine would.
+	// begin sends a query without waiting for the answer.
+	begin(query) *exchange
+	// cut ends the connection as a network failure would.
 	cut()
-	// leave ends it in good order and waits until nothing of it runs any more. It
-	// may be called again, and after cut.
+	// leave closes the connection and waits until its goroutines have ended. It may be
+	// called again, and after cut.
 	leave()
 }
 
-// frames is a connection of whole JSON messages that can be cut: a WebSocket
-// through a cable, or a child process that bridges to one.
+// frames is a connection of whole JSON messages that can be cut: a WebSocket through a proxy, or a
+// child process that bridges to one.
 type frames struct {
 	link.Conn[[]byte, []byte]
 	cut func()
@@ -214,7 +212,7 @@ type frames struct {
 // dialFrames connects to a path of the hub by WebSocket.
 func dialFrames(t *testing.T, hub, path string, limit int) frames {
 	t.Helper()
-	c := lay(t, hub)
+	c := newProxy(t, hub)
 	conn, err := client.DialWebSocket(t.Context(), client.Hub{URL: "http://" + c.addr()}, path, nil, limit)
 	if err != nil {
 		t.Fatal(err)
@@ -222,11 +220,11 @@ func dialFrames(t *testing.T, hub, path string, limit int) frames {
 	return frames{conn, c.cut}
 }
 
-// runFrames runs the program as a bridge between its stdin and stdout and the hub.
-// It is cut by killing it.
-func runFrames(t *testing.T, s *stage, dialect string) frames {
+// runFrames runs the program as a bridge between its stdin and stdout and the hub. It is cut by
+// killing it.
+func runFrames(t *testing.T, h *testHub, dialect string) frames {
 	t.Helper()
-	cmd := program(t, "stdio", "--dialect", dialect, "--hub", "http://"+s.service.Addresses().HTTP)
+	cmd := program(t, "stdio", "--dialect", dialect, "--hub", h.url())
 	cmd.Stderr = os.Stderr
 	child, err := stdio.Command(context.Background(), cmd, stdio.ChildOptions{})
 	if err != nil {

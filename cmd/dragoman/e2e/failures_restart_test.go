@@ -21,71 +21,71 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// An agent's process is killed in the middle of an answer: at once it is in the
-// roster no more, its task has failed, and whoever asked knows.
+// An agent's process is killed in the middle of an answer. At once it leaves the roster, its task
+// fails, and the requester knows.
 func TestDeadChildNeverNoticed(t *testing.T) {
-	s := newStage(t, nil)
+	h := newTestHub(t, nil)
 	for _, dialect := range []string{coven.Name, parallax.Dialect, acp.Dialect} {
 		t.Run(dialect, func(t *testing.T) {
-			id, key := "mortal-"+dialect, s.key()
-			door := filepath.Join(t.TempDir(), "door")
-			if err := syscall.Mkfifo(door, 0o600); err != nil {
+			id, key := "mortal-"+dialect, h.key()
+			target := filepath.Join(t.TempDir(), "door")
+			if err := syscall.Mkfifo(target, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			// The command waits at the door, which opens when the test ends.
-			keeper, err := os.OpenFile(door, os.O_RDWR, 0)
+			// The command waits for the FIFO, which is closed when the test ends.
+			keeper, err := os.OpenFile(target, os.O_RDWR, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer keeper.Close()
-			agent := program(t, "agent", "--dialect", dialect, "--name", id, "--hub", "http://"+s.service.Addresses().HTTP,
-				"--", "sh", "-c", "printf 'the first half'; read x <"+door)
+			agent := program(t, "agent", "--dialect", dialect, "--name", id, "--hub", h.url(),
+				"--", "sh", "-c", "printf 'the first half'; read x <"+target)
 			if err := agent.Start(); err != nil {
 				t.Fatal(err)
 			}
 			defer agent.Wait()
 			defer agent.Process.Kill()
-			s.await(t, "joined "+id)
-			asker := connectREST(t, s)
+			h.await(t, "joined "+id)
+			asker := connectREST(t, h)
 			defer asker.leave()
-			x := asker.open(inquiry{to: id, content: "wait " + key}, true)
-			x.hear(t, "the first half")
+			x := asker.open(query{to: id, content: "wait " + key}, true)
+			x.waitText(t, "the first half")
 
 			if err := agent.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			s.await(t, "left "+id)
-			got := x.outcome(t)
+			h.await(t, "left "+id)
+			got := x.wait(t)
 			if got.End != "failed" || got.Code != string(core.CodeUnreachable) || got.Retry != "true" || got.Text != "the first half" {
 				t.Errorf("got %+v, want it failed as unreachable, retryable, behind the first half", got)
 			}
-			if _, here := s.service.Hub().Agent(core.AgentID(id)); here {
+			if _, here := h.service.Hub().Agent(core.AgentID(id)); here {
 				t.Errorf("got %s in the roster, want it gone", id)
 			}
-			if got := asker.open(inquiry{to: id, content: "again " + key}, true).outcome(t); got.Code != string(core.CodeUnknownAgent) {
+			if got := asker.open(query{to: id, content: "again " + key}, true).wait(t); got.Code != string(core.CodeUnknownAgent) {
 				t.Errorf("asking it again: got %+v, want %s", got, core.CodeUnknownAgent)
 			}
 		})
 	}
 }
 
-// served is a hub in a process of its own.
-type served struct {
+// servedHub is a hub in a process of its own, with a client.
+type servedHub struct {
 	*client.Client
-	grpc string
-	cmd  *exec.Cmd
-	said *earshot      // on stderr, once it was ready
-	mute chan struct{} // closed once stderr has ended
+	grpc    string
+	cmd     *exec.Cmd
+	log     *output       // on stderr, once it was ready
+	logDone chan struct{} // closed once stderr has ended
 }
 
-// serveProgram starts a hub that keeps its journal in dir, and returns once it is
-// ready. It is killed when the test ends, if not before.
-func serveProgram(t *testing.T, dir, sync string) *served {
+// serveHub starts a hub that keeps its journal in dir and returns once it is ready. It is killed
+// when the test ends.
+func serveHub(t *testing.T, dir, sync string) *servedHub {
 	t.Helper()
-	return serveAs(t, program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json"), sync)
+	return serveHubCmd(t, program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json"), sync)
 }
 
-func serveAs(t *testing.T, cmd *exec.Cmd, sync string) *served {
+func serveHubCmd(t *testing.T, cmd *exec.Cmd, sync string) *servedHub {
 	t.Helper()
 	cmd.Env = append(cmd.Env, "DRAGOMAN_JOURNAL_SYNC="+sync)
 	log, err := cmd.StderrPipe()
@@ -95,19 +95,19 @@ func serveAs(t *testing.T, cmd *exec.Cmd, sync string) *served {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	h := &served{cmd: cmd, said: &earshot{}, mute: make(chan struct{})}
+	h := &servedHub{cmd: cmd, log: &output{}, logDone: make(chan struct{})}
 	t.Cleanup(h.kill)
 	for lines := bufio.NewScanner(log); lines.Scan(); {
-		var said struct{ Message, GRPC, HTTP string }
-		if err := json.Unmarshal(lines.Bytes(), &said); err != nil {
+		var printed struct{ Message, GRPC, HTTP string }
+		if err := json.Unmarshal(lines.Bytes(), &printed); err != nil {
 			t.Fatalf("the hub said %q, want JSON", lines.Text())
 		}
-		if said.Message == "the hub is ready" {
-			h.grpc, h.Client = said.GRPC, &client.Client{URL: "http://" + said.HTTP, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+		if printed.Message == "the hub is ready" {
+			h.grpc, h.Client = printed.GRPC, &client.Client{URL: "http://" + printed.HTTP, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 			go func() {
-				defer close(h.mute)
+				defer close(h.logDone)
 				for lines.Scan() {
-					_, _ = h.said.Write(append(lines.Bytes(), '\n')) // it takes everything
+					_, _ = h.log.Write(append(lines.Bytes(), '\n')) // it never fails
 				}
 			}()
 			return h
@@ -117,14 +117,14 @@ func serveAs(t *testing.T, cmd *exec.Cmd, sync string) *served {
 	return nil
 }
 
-// kill ends the hub as the kernel does it: without a word.
-func (h *served) kill() {
+// kill kills the hub.
+func (h *servedHub) kill() {
 	_ = h.cmd.Process.Kill() // it may have been killed before
 	_ = h.cmd.Wait()
 }
 
-// post opens a task whose receipt says recorded, and returns what the hub answered.
-func (h *served) post(t *testing.T, path, content string, answer any) {
+// post opens a task with the receipt recorded and decodes the answer.
+func (h *servedHub) post(t *testing.T, path, content string, answer any) {
 	t.Helper()
 	resp, err := h.Do(t.Context(), http.MethodPost, path, "application/json", map[string]string{"to": "keeper", "content": content, "receipt": "recorded"})
 	if err != nil {
@@ -136,16 +136,15 @@ func (h *served) post(t *testing.T, path, content string, answer any) {
 	}
 }
 
-// A hub is killed right behind a receipt that says recorded: whoever starts it again
-// finds what was recorded. That is what the stage says of either sync policy; what
-// always adds to it is the loss of power, which no test can bring about.
+// A hub is killed right after a receipt says recorded. After a restart, what was recorded is there.
+// Both sync policies promise that; always also survives a power failure, which no test can cause.
 func TestAcknowledgedWriteLost(t *testing.T) {
 	for _, tt := range []struct{ sync, last string }{
 		{"interval", "answer"}, {"interval", "wait"}, {"always", "answer"}, {"always", "wait"},
 	} {
 		t.Run(tt.sync+" behind "+tt.last, func(t *testing.T) {
 			dir := t.TempDir()
-			first := serveProgram(t, dir, tt.sync)
+			first := serveHub(t, dir, tt.sync)
 			ctx, leave := context.WithCancel(t.Context())
 			in, ended := make(chan struct{}), make(chan error, 1)
 			go func() {
@@ -167,7 +166,7 @@ func TestAcknowledgedWriteLost(t *testing.T) {
 			case <-time.After(watchdog):
 				t.Fatal("the agent did not join")
 			}
-			type told struct {
+			type answer struct {
 				ID      core.TaskID
 				State   string
 				Receipt core.Receipt
@@ -176,7 +175,7 @@ func TestAcknowledgedWriteLost(t *testing.T) {
 					Fault *core.Fault
 				}
 			}
-			var done, running told
+			var done, running answer
 			if tt.last == "answer" {
 				first.post(t, "/v1/tasks", "wait", &running)
 			}
@@ -185,23 +184,23 @@ func TestAcknowledgedWriteLost(t *testing.T) {
 				first.post(t, "/v1/tasks", "wait", &running)
 			}
 			first.kill()
-			for name, task := range map[string]told{"finished": done, "running": running} {
+			for name, task := range map[string]answer{"finished": done, "running": running} {
 				if task.Receipt.Stage != core.StageRecorded {
 					t.Fatalf("the %s task: got the receipt %+v, want recorded", name, task.Receipt)
 				}
 			}
 
-			second := serveProgram(t, dir, tt.sync)
-			var again told
+			second := serveHub(t, dir, tt.sync)
+			var again answer
 			if err := second.Get(t.Context(), "/v1/tasks/"+string(done.ID), &again); err != nil || again.State != "done" || again.Answer.Text != "the answer" {
 				t.Errorf("what was finished: got %+v and %v, want the answer", again, err)
 			}
-			again = told{}
+			again = answer{}
 			err := second.Get(t.Context(), "/v1/tasks/"+string(running.ID), &again)
 			if f := again.Answer.Fault; err != nil || again.State != "failed" || f == nil || f.Code != core.CodeUnreachable || !f.Retryable {
 				t.Errorf("what was running: got %+v (%v) and %v, want it failed as unreachable, retryable", again, f, err)
 			}
-			for content, task := range map[string]told{"answer": done, "wait": running} {
+			for content, task := range map[string]answer{"answer": done, "wait": running} {
 				resp, err := second.Do(t.Context(), http.MethodGet, "/v1/tasks/"+string(task.ID)+"/events?follow=false", client.NDJSON, nil)
 				if err != nil {
 					t.Errorf("the events of %s: got %v, want them", content, err)

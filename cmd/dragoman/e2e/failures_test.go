@@ -22,12 +22,12 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// Each test of these files is named for a failure that was seen in the field, over
-// real sockets and processes; docs/failures.md lists them all.
+// Each test of these files is named for a failure that was seen in the field, and uses
+// real sockets and processes. docs/failures.md lists them all.
 
-// hire lets an agent with a handler of the test's own join, and returns once the hub
-// has it. It leaves when the test ends.
-func (s *stage) hire(t *testing.T, dialect string, id core.AgentID, handle core.Handler) {
+// startAgentWith connects an agent with a handler and returns once it has joined. It leaves when
+// the test ends.
+func (h *testHub) startAgentWith(t *testing.T, dialect string, id core.AgentID, handle core.Handler) {
 	t.Helper()
 	ctx, leave := context.WithCancel(context.Background())
 	var life sync.WaitGroup
@@ -35,22 +35,22 @@ func (s *stage) hire(t *testing.T, dialect string, id core.AgentID, handle core.
 		leave()
 		life.Wait()
 	})
-	to := client.Hub{URL: "http://" + s.service.Addresses().HTTP, GRPC: s.service.Addresses().GRPC}
+	to := client.Hub{URL: h.url(), GRPC: h.service.Addresses().GRPC}
 	card := core.Card{ID: id, MaxConcurrent: 4, Features: core.FeatureStreaming | core.FeatureCancellation}
 	life.Go(func() {
-		if err := service.Joins()[dialect](ctx, to, card, handle, func(client.AskFunc) {}, s.log); err != nil && ctx.Err() == nil {
+		if err := service.Joins()[dialect](ctx, to, card, handle, func(client.AskFunc) {}, h.log); err != nil && ctx.Err() == nil {
 			t.Errorf("the agent %s left: %v", id, err)
 		}
 	})
-	s.await(t, "joined "+string(id))
+	h.await(t, "joined "+string(id))
 }
 
-// floodChunks chunks that no buffer between the hub and its reader holds are a flood.
 const floodChunks = 5000
 
 var floodTail = " " + strings.Repeat("~", 1280) + "\n"
 
-func flood(_ context.Context, _ core.Request, say func(core.Body) error) error {
+// sendFlood answers with more chunks than the buffers between the hub and its reader hold.
+func sendFlood(_ context.Context, _ core.Request, say func(core.Body) error) error {
 	for i := range floodChunks {
 		if err := say(core.Text{Text: fmt.Sprintf("%04d", i) + floodTail}); err != nil {
 			return err
@@ -59,7 +59,7 @@ func flood(_ context.Context, _ core.Request, say func(core.Body) error) error {
 	return nil
 }
 
-// wantFlood fails unless what was read, as JSON, has every chunk once and in order.
+// wantFlood fails unless the JSON that was read has every chunk once and in order.
 func wantFlood(t *testing.T, who string, raw []byte) {
 	t.Helper()
 	tail := []byte(strings.ReplaceAll(floodTail, "\n", `\n`))
@@ -76,18 +76,18 @@ func wantFlood(t *testing.T, who string, raw []byte) {
 	}
 }
 
-// A reader stalls while a Coven agent talks as fast as it can: the agent is done all
-// the same, another reader has everything, and so has the first once it reads on.
+// A reader stalls while a Coven agent sends as fast as it can. The agent finishes, another reader
+// gets everything, and so does the stalled reader once it continues.
 func TestChunkDroppedAtAFullBuffer(t *testing.T) {
-	s := newStage(t, nil)
-	s.hire(t, coven.Name, "torrent", flood)
+	h := newTestHub(t, nil)
+	h.startAgentWith(t, coven.Name, "torrent", sendFlood)
 
 	t.Run("REST", func(t *testing.T) {
-		key := s.key()
-		stalled := restReader(t, s, http.MethodPost, "/v1/tasks", `{"to":"torrent","content":"flood `+key+`"}`)
+		key := h.key()
+		stalled := restReader(t, h, http.MethodPost, "/v1/tasks", `{"to":"torrent","content":"flood `+key+`"}`)
 		defer stalled.Body.Close()
-		s.end(t, key)
-		quick := restReader(t, s, http.MethodGet, stalled.Header.Get("Location")+"/events", "")
+		h.end(t, key)
+		quick := restReader(t, h, http.MethodGet, stalled.Header.Get("Location")+"/events", "")
 		defer quick.Body.Close()
 		for who, resp := range map[string]*http.Response{"the quick reader": quick, "the reader that was stalled": stalled} {
 			raw, err := io.ReadAll(resp.Body)
@@ -101,10 +101,10 @@ func TestChunkDroppedAtAFullBuffer(t *testing.T) {
 		}
 	})
 	t.Run("pi", func(t *testing.T) {
-		key := s.key()
+		key := h.key()
 		ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 		defer cancel()
-		conn, err := ws.Dial(ctx, "ws://"+s.service.Addresses().Pi+"/?snapshots=none", ws.DialOptions{Limits: ws.Limits{ReadLimit: 256 << 20}})
+		conn, err := ws.Dial(ctx, "ws://"+h.service.Addresses().Pi+"/?snapshots=none", ws.DialOptions{Limits: ws.Limits{ReadLimit: 256 << 20}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,16 +138,15 @@ func TestChunkDroppedAtAFullBuffer(t *testing.T) {
 			}
 		}
 		until(`"text_delta"`)
-		s.end(t, key) // nothing is read meanwhile
+		h.end(t, key) // nothing is read meanwhile
 		until(`"agent_end"`)
 		wantFlood(t, "the deltas", deltas)
 		wantFlood(t, "the message in the end", last)
 	})
 }
 
-// restReader asks for a stream of JSON lines, over a connection that holds little
-// beside what is read.
-func restReader(t *testing.T, s *stage, method, path, body string) *http.Response {
+// restReader asks for a stream of JSON lines over a connection with a small receive buffer.
+func restReader(t *testing.T, h *testHub, method, path, body string) *http.Response {
 	t.Helper()
 	slow := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -159,7 +158,7 @@ func restReader(t *testing.T, s *stage, method, path, body string) *http.Respons
 			return c, err
 		},
 	}}
-	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.service.Addresses().HTTP+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), method, h.url()+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,28 +174,27 @@ func restReader(t *testing.T, s *stage, method, path, body string) *http.Respons
 	return resp
 }
 
-// Whatever stands between a reader and the hub may cut a stream at any time. The
-// reader comes back with the last event that it has, as every EventSource does, and
-// reads exactly what it missed, however often that happens.
+// A proxy may cut a stream at any time. The reader comes back with the last event that it has, as
+// every EventSource does, and reads exactly what it missed, however often that happens.
 func TestStreamCutByAMiddlebox(t *testing.T) {
 	const cuts, pieces = 5, 40
-	s := newStage(t, nil)
-	s.hire(t, coven.Name, "talker", func(ctx context.Context, r core.Request, say func(core.Body) error) error {
-		key := readScene(r.Content).key
+	h := newTestHub(t, nil)
+	h.startAgentWith(t, coven.Name, "talker", func(ctx context.Context, r core.Request, say func(core.Body) error) error {
+		key := parseInstruction(r.Content).key
 		for part := range cuts {
 			for i := range pieces {
 				if err := say(core.Text{Text: fmt.Sprintf("%d.%d ", part, i)}); err != nil {
 					return err
 				}
 			}
-			if _, err := s.wait(ctx, fmt.Sprintf("%s cut %d", key, part)); err != nil {
+			if _, err := h.wait(ctx, fmt.Sprintf("%s cut %d", key, part)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	key := s.key()
-	middlebox := lay(t, s.service.Addresses().HTTP)
+	key := h.key()
+	middlebox := newProxy(t, h.service.Addresses().HTTP)
 	base := "http://" + middlebox.addr()
 	slow := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
@@ -226,7 +224,7 @@ func TestStreamCutByAMiddlebox(t *testing.T) {
 	events := resp.Header.Get("Location") + "/events"
 	var got []core.Event
 	last := ""
-	read := func(until string) error { // the last piece to read before the cut
+	read := func(until string) error { // the last chunk to read before the cut
 		r := bufio.NewReader(resp.Body)
 		for {
 			e, id, err := readSSE(r)
@@ -240,13 +238,13 @@ func TestStreamCutByAMiddlebox(t *testing.T) {
 		}
 	}
 	for part := range cuts {
-		// Some of what was said is read, the rest is cut off on its way.
+		// Some chunks are read, the rest is lost on the way.
 		if err := read(fmt.Sprintf("%d.%d ", part, pieces/2)); err != nil {
 			t.Fatalf("before cut %d: %v", part, err)
 		}
 		middlebox.cut()
 		resp.Body.Close()
-		s.post(fmt.Sprintf("%s cut %d", key, part), nil)
+		h.signal(fmt.Sprintf("%s cut %d", key, part), nil)
 		resp = open(http.MethodGet, events, "", last)
 	}
 	if err := read("nothing but the end"); err != nil {

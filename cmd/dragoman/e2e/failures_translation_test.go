@@ -22,8 +22,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// asked is what a request says, as far as it is translated.
-type asked struct {
+// requestFields are the fields of a request that dialects translate.
+type requestFields struct {
 	Intent      core.Intent
 	Content     string
 	Data        json.RawMessage
@@ -36,23 +36,23 @@ type asked struct {
 	ReportBack  bool
 }
 
-func (a asked) request(to core.AgentID) core.Request {
+func (a requestFields) request(to core.AgentID) core.Request {
 	return core.Request{
 		Intent: a.Intent, To: core.ToAgent(to), Content: a.Content, Data: a.Data, Context: a.Context, Attachments: a.Attachments,
 		Thread: a.Thread, Domain: a.Domain, Priority: a.Priority, MaxTokens: a.MaxTokens, ReportBack: a.ReportBack,
 	}
 }
 
-func askedOf(r core.Request) asked {
-	a := asked{r.Intent, r.Content, r.Data, r.Context, r.Attachments, r.Thread, r.Domain, r.Priority, r.MaxTokens, r.ReportBack}
+func fieldsOf(r core.Request) requestFields {
+	a := requestFields{r.Intent, r.Content, r.Data, r.Context, r.Attachments, r.Thread, r.Domain, r.Priority, r.MaxTokens, r.ReportBack}
 	if a.Priority == 0 {
 		a.Priority = core.PriorityNormal
 	}
 	return a
 }
 
-// answered is what an answer says, as far as it is translated.
-type answered struct {
+// answerFields are the parts of an answer that dialects translate.
+type answerFields struct {
 	Text      string
 	Data      json.RawMessage
 	Truncated bool
@@ -61,8 +61,8 @@ type answered struct {
 	Results   []core.ToolResult
 }
 
-// note takes in one thing that was said.
-func (a *answered) note(b core.Body) {
+// add adds an event.
+func (a *answerFields) add(b core.Body) {
 	switch b := b.(type) {
 	case core.Text:
 		a.Text += b.Text
@@ -80,52 +80,52 @@ func (a *answered) note(b core.Body) {
 	}
 }
 
-// speaker is a dialect of who asks, over a connection in memory.
-type interviewer struct {
+// asker is a requester's dialect over a connection in memory.
+type asker struct {
 	name string
-	// says is what remains of a request that the dialect has words for.
-	says func(asked) asked
-	// hears is what remains of an answer.
-	hears func(answered) answered
-	// open connects somebody, who asks for as long as the test runs.
-	open func(t *testing.T, h *hub.Hub) func(tb rapid.TB, a asked) answered
+	// keepsOfRequest returns what the dialect can express of a request.
+	keepsOfRequest func(requestFields) requestFields
+	// keepsOfAnswer returns what the dialect can express of an answer.
+	keepsOfAnswer func(answerFields) answerFields
+	// open connects a requester until the test ends.
+	open func(t *testing.T, h *hub.Hub) func(tb rapid.TB, a requestFields) answerFields
 }
 
-// respondent is a dialect of who answers.
-type respondent struct {
-	name string
-	gets func(asked) asked
-	says func(answered) answered
-	join func(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler)
+// answerer is an agent's dialect.
+type answerer struct {
+	name           string
+	keepsOfRequest func(requestFields) requestFields
+	keepsOfAnswer  func(answerFields) answerFields
+	join           func(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler)
 }
 
-func respondents() []respondent {
-	return []respondent{
+func answerers() []answerer {
+	return []answerer{
 		{coven.Name, foldedForCoven, foldedByCoven, joinCovenInMemory},
-		{parallax.Dialect, unchanged[asked], unchanged[answered], joinParallaxInMemory},
-		{acp.Dialect, func(a asked) asked {
-			// It has no word for a thread, whose turns are told instead; a query has no
-			// priority, a delegate none that is low; an outcome is always wanted back.
+		{parallax.Dialect, unchanged[requestFields], unchanged[answerFields], joinParallaxInMemory},
+		{acp.Dialect, func(a requestFields) requestFields {
+			// It has no field for a thread, whose turns are sent instead; a query has no
+			// priority, a delegate none that is low; report_back is always set.
 			if a.Intent != core.IntentDelegate || a.Priority == core.PriorityLow {
 				a.Priority = core.PriorityNormal
 			}
 			a.Thread, a.ReportBack = "", true
 			return a
-		}, wordedByACP, joinACPInMemory},
+		}, acpAnswer, joinACPInMemory},
 	}
 }
 
 func unchanged[V any](v V) V { return v }
 
-// foldedForCoven is a request as its SendMessage: what has no field stands below the
-// content. Intent, priority and whether an outcome is wanted are the hub's business.
-func foldedForCoven(a asked) asked {
+// foldedForCoven returns a request as its SendMessage: what has no field stands below the content.
+// Intent, priority and report_back stay with the hub.
+func foldedForCoven(a requestFields) requestFields {
 	parts := []string{a.Content}
 	if a.Data != nil {
-		parts = append(parts, inFence("Data", a.Data))
+		parts = append(parts, fencedBlock("Data", a.Data))
 	}
 	if a.Context != nil {
-		parts = append(parts, inFence("Context", a.Context))
+		parts = append(parts, fencedBlock("Context", a.Context))
 	}
 	if a.Domain != "" {
 		parts = append(parts, "Domain: "+a.Domain)
@@ -133,27 +133,26 @@ func foldedForCoven(a asked) asked {
 	if a.MaxTokens > 0 {
 		parts = append(parts, fmt.Sprintf("Answer in at most %d tokens.", a.MaxTokens))
 	}
-	return asked{
+	return requestFields{
 		Intent: core.IntentAsk, Priority: core.PriorityNormal, Content: strings.Join(parts, "\n\n"), Attachments: a.Attachments, Thread: a.Thread,
 	}
 }
 
-// foldedByCoven is an answer whose structure became text, and whose end says nothing
-// of having been cut.
-func foldedByCoven(a answered) answered {
+// foldedByCoven returns an answer whose structured data became text, and whose end does not say
+// that it was truncated.
+func foldedByCoven(a answerFields) answerFields {
 	if a.Data != nil {
 		if a.Text != "" {
 			a.Text += "\n\n"
 		}
-		a.Text += inFence("Data", a.Data)
+		a.Text += fencedBlock("Data", a.Data)
 	}
 	a.Data, a.Truncated = nil, false
 	return a
 }
 
-// wordedByACP is an answer that has words, but where its structure says all: in ACP what
-// an answer says in words is never empty.
-func wordedByACP(a answered) answered {
+// acpAnswer returns an answer as ACP has it: its text is empty only beside an object or an array.
+func acpAnswer(a answerFields) answerFields {
 	switch {
 	case a.Text != "" || len(a.Data) > 0 && (a.Data[0] == '{' || a.Data[0] == '['):
 	case a.Data != nil:
@@ -164,8 +163,8 @@ func wordedByACP(a answered) answered {
 	return a
 }
 
-// inFence is JSON under a heading, in the shortest fence that does not occur in it.
-func inFence(heading string, data []byte) string {
+// fencedBlock returns JSON under a heading, in the shortest fence that does not occur in it.
+func fencedBlock(heading string, data []byte) string {
 	fence := "```"
 	for bytes.Contains(data, []byte(fence)) {
 		fence += "`"
@@ -173,18 +172,18 @@ func inFence(heading string, data []byte) string {
 	return heading + ":\n" + fence + "json\n" + string(data) + "\n" + fence
 }
 
-// What goes in at one dialect comes out at the other, both ways, for every pair: the
-// ids, the flags and every value, but for what the dialects declare to fold.
+// What enters in one dialect leaves in the other, in both directions and for every pair: the ids,
+// the flags and every value, except for what the dialects declare to fold.
 func TestIDsOrFlagsLostInTranslation(t *testing.T) {
-	for _, asks := range interviewers() {
-		for _, answers := range respondents() {
+	for _, asks := range askers() {
+		for _, answers := range answerers() {
 			t.Run(asks.name+" asks "+answers.name, func(t *testing.T) {
-				who := &arrivals{}
+				who := &joinObserver{}
 				h := coretest.NewHub(t, hub.Options{Observer: who})
-				given, wanted := make(chan asked, 1), make(chan []core.Body, 1)
+				given, wanted := make(chan requestFields, 1), make(chan []core.Body, 1)
 				card := core.Card{ID: "answerer", Features: core.FeatureStreaming | core.FeatureFiles | core.FeatureUsage}
 				answers.join(t, h, card, func(_ context.Context, r core.Request, say func(core.Body) error) error {
-					given <- askedOf(r)
+					given <- fieldsOf(r)
 					for _, b := range <-wanted {
 						if err := say(b); err != nil {
 							return err
@@ -197,7 +196,7 @@ func TestIDsOrFlagsLostInTranslation(t *testing.T) {
 				}
 				ask := asks.open(t, h)
 				rapid.Check(t, func(rt *rapid.T) {
-					for len(wanted)+len(given) > 0 { // what a failure left behind
+					for len(wanted)+len(given) > 0 { // left behind by a failure
 						select {
 						case <-wanted:
 						case <-given:
@@ -205,30 +204,30 @@ func TestIDsOrFlagsLostInTranslation(t *testing.T) {
 					}
 					keys := objectKeys
 					if answers.name == acp.Dialect || strings.HasPrefix(asks.name, "ACP") {
-						keys = without(keys, "data", "files", "history") // there they mean those of the request
+						keys = without(keys, "data", "files", "history") // there they mean the request's own
 					}
-					in := asks.says(drawAsked(rt, keys))
+					in := asks.keepsOfRequest(drawRequest(rt, keys))
 					bodies := drawAnswer(rt, asks.name)
 					wanted <- bodies
 					out := ask(rt, in)
-					var got asked
+					var got requestFields
 					select {
 					case got = <-given:
 					default:
 						rt.Fatal("it was answered and not asked")
 					}
-					want := answers.gets(in)
+					want := answers.keepsOfRequest(in)
 					if want.Thread == "" && answers.name != acp.Dialect {
-						got.Thread = "" // the hub named it
+						got.Thread = "" // chosen by the hub
 					}
 					if d := cmp.Diff(want, got, sameValues); d != "" {
 						rt.Errorf("what the agent was asked (-want +got):\n%s", d)
 					}
-					var told answered
+					var received answerFields
 					for _, b := range bodies {
-						told.note(b)
+						received.add(b)
 					}
-					if d := cmp.Diff(asks.hears(answers.says(told)), out, sameValues); d != "" {
+					if d := cmp.Diff(asks.keepsOfAnswer(answers.keepsOfAnswer(received)), out, sameValues); d != "" {
 						rt.Errorf("what was answered (-want +got):\n%s", d)
 					}
 				})
@@ -237,7 +236,7 @@ func TestIDsOrFlagsLostInTranslation(t *testing.T) {
 	}
 }
 
-// isJSON is where JSON stands, which is compared by its value, with every digit.
+// isJSON selects JSON, which is compared by its value, with every digit.
 func isJSON(p cmp.Path) bool { return p.Last().Type() == reflect.TypeFor[json.RawMessage]() }
 
 var sameValues = cmp.Options{
@@ -245,20 +244,20 @@ var sameValues = cmp.Options{
 	cmp.FilterPath(func(p cmp.Path) bool { return !isJSON(p) }, cmpopts.EquateEmpty()),
 }
 
-// objectKeys are such that a dialect might take for its own.
+// objectKeys are keys that a dialect might take for its own.
 var objectKeys = []string{"data", "files", "history", "content", "context", "value", "thread", "intent", "maxTokens", "ü", "a b", ""}
 
 func without(keys []string, some ...string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return slices.Contains(some, k) })
 }
 
-// values are JSON that every door lets in (no NUL in a key), without needless escapes.
+// values are JSON that every interface accepts (no NUL in a key), without needless escapes.
 var values = rapid.Map(coretest.JSON(), func(raw json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		panic(err) // it was drawn as JSON
+		panic(err) // it was generated as JSON
 	}
 	return plainJSON(v)
 }).Filter(func(v json.RawMessage) bool { return !bytes.Contains(v, []byte(`\u0000`)) })
@@ -271,7 +270,7 @@ func drawObject(t *rapid.T, what string, keys []string) json.RawMessage {
 	return plainJSON(object)
 }
 
-// drawData draws what is not null: that counts as nothing.
+// drawData draws anything but null, which counts as absent.
 func drawData(t *rapid.T, what string, keys []string) json.RawMessage {
 	switch rapid.IntRange(0, 2).Draw(t, what+" is") {
 	case 0:
@@ -292,8 +291,8 @@ func drawFiles(t *rapid.T) []core.File {
 	return rapid.SliceOfN(one, 0, 2).Draw(t, "files")
 }
 
-func drawAsked(t *rapid.T, keys []string) asked {
-	a := asked{
+func drawRequest(t *rapid.T, keys []string) requestFields {
+	a := requestFields{
 		Intent:      rapid.SampledFrom([]core.Intent{core.IntentAsk, core.IntentDelegate}).Draw(t, "intent"),
 		Content:     rapid.String().Filter(func(s string) bool { return strings.TrimSpace(s) != "" }).Draw(t, "content"),
 		Data:        drawData(t, "data", objectKeys),
@@ -312,31 +311,31 @@ func drawAsked(t *rapid.T, keys []string) asked {
 	return a
 }
 
-// drawAnswer draws what an agent says, its end last.
+// drawAnswer draws the events of an answer, the end last.
 func drawAnswer(t *rapid.T, asker string) []core.Body {
-	word := rapid.StringN(1, 20, -1)
+	label := rapid.StringN(1, 20, -1)
 	id := rapid.StringMatching(`[a-zA-Z0-9_-]{1,12}`)
 	kinds := []string{"text", "call", "result"}
 	if asker != "pi" {
-		kinds = append(kinds, "file") // it is told one in words
+		kinds = append(kinds, "file") // pi gets a file as text
 	}
 	var bodies []core.Body
-	for range rapid.IntRange(0, 5).Draw(t, "how much is said") {
+	for range rapid.IntRange(0, 5).Draw(t, "number of events") {
 		switch rapid.SampledFrom(kinds).Draw(t, "kind") {
 		case "text":
-			bodies = append(bodies, core.Text{Text: word.Draw(t, "text")})
+			bodies = append(bodies, core.Text{Text: label.Draw(t, "text")})
 		case "call":
-			plain := word.Filter(func(s string) bool { return !json.Valid([]byte(s)) }) // JSON is written anew
+			plain := label.Filter(func(s string) bool { return !json.Valid([]byte(s)) }) // JSON is reformatted
 			input := rapid.OneOf(plain, rapid.Map(values, func(v json.RawMessage) string { return string(v) })).Draw(t, "input")
-			bodies = append(bodies, core.ToolCall{ID: id.Draw(t, "id"), Name: word.Draw(t, "name"), Input: input})
+			bodies = append(bodies, core.ToolCall{ID: id.Draw(t, "id"), Name: label.Draw(t, "name"), Input: input})
 		case "result":
-			bodies = append(bodies, core.ToolResult{ID: id.Draw(t, "id"), Output: word.Draw(t, "output"), IsError: rapid.Bool().Draw(t, "is error")})
+			bodies = append(bodies, core.ToolResult{ID: id.Draw(t, "id"), Output: label.Draw(t, "output"), IsError: rapid.Bool().Draw(t, "is error")})
 		case "file":
 			for _, f := range drawFiles(t) {
 				bodies = append(bodies, f)
 			}
 		}
 	}
-	keys := without(objectKeys, "content") // Parallax takes it for words where there are none
+	keys := without(objectKeys, "content") // Parallax takes it for the text if there is none
 	return append(bodies, core.Done{Data: drawData(t, "answer", keys), Truncated: rapid.Bool().Draw(t, "truncated")})
 }

@@ -29,10 +29,10 @@ type gatewayStream struct {
 	gateway.AgentGateway_ConnectClient
 }
 
-// connectGateway makes a connection of its own, as each agent does.
-func connectGateway(t *testing.T, s *stage, headers ...string) gatewayStream {
+// connectGateway opens a stream on a connection of its own, as each agent does.
+func connectGateway(t *testing.T, h *testHub, headers ...string) gatewayStream {
 	t.Helper()
-	conn, err := grpc.NewClient(s.service.Addresses().GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(h.service.Addresses().GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func connectGateway(t *testing.T, s *stage, headers ...string) gatewayStream {
 	return gatewayStream{t, stream}
 }
 
-func (g gatewayStream) say(m *gateway.AgentToControlPlane) {
+func (g gatewayStream) mustSend(m *gateway.AgentToControlPlane) {
 	g.Helper()
 	if err := g.Send(m); err != nil {
 		g.Fatal(err)
@@ -53,12 +53,12 @@ func (g gatewayStream) say(m *gateway.AgentToControlPlane) {
 
 func (g gatewayStream) hello(id string) {
 	g.Helper()
-	g.say(&gateway.AgentToControlPlane{RequestId: "hello-" + id, Payload: &gateway.AgentToControlPlane_Hello{
+	g.mustSend(&gateway.AgentToControlPlane{RequestId: "hello-" + id, Payload: &gateway.AgentToControlPlane_Hello{
 		Hello: &gateway.AgentHello{AgentId: id, AgentName: "Edge", Capabilities: []string{"shouting"}},
 	}})
 }
 
-func (g gatewayStream) hear() *gateway.ControlPlaneToAgent {
+func (g gatewayStream) mustRecv() *gateway.ControlPlaneToAgent {
 	g.Helper()
 	m, err := g.Recv()
 	if err != nil {
@@ -67,52 +67,52 @@ func (g gatewayStream) hear() *gateway.ControlPlaneToAgent {
 	return m
 }
 
-func TestAnAgentOfTheGatewayAnswersAPiClient(t *testing.T) {
-	s := newStage(t, nil)
-	agent := connectGateway(t, s)
+func TestAGatewayAgentAnswersAPiClient(t *testing.T) {
+	h := newTestHub(t, nil)
+	agent := connectGateway(t, h)
 	agent.hello("edge")
-	if ack := agent.hear().GetAck(); !ack.GetAccepted() {
+	if ack := agent.mustRecv().GetAck(); !ack.GetAccepted() {
 		t.Fatalf("got %v, want it accepted first of all", ack)
 	}
-	c := connectPiClient(t, dialFrames(t, s.service.Addresses().Pi, "/", 64<<20))
+	c := connectPiClient(t, dialFrames(t, h.service.Addresses().Pi, "/", 64<<20))
 	defer c.leave()
-	x := c.begin(inquiry{to: "edge", content: "hello"})
-	m := agent.hear()
+	x := c.begin(query{to: "edge", content: "hello"})
+	m := agent.mustRecv()
 	task := m.GetTaskRequest()
 	if task.GetTaskDescription() != "hello" || task.GetData().GetFields()["content"].GetStringValue() != "hello" {
 		t.Errorf("got %v, want what was asked as the task and in its data", task)
 	}
-	agent.say(&gateway.AgentToControlPlane{RequestId: m.RequestId, Payload: &gateway.AgentToControlPlane_TaskResult{
+	agent.mustSend(&gateway.AgentToControlPlane{RequestId: m.RequestId, Payload: &gateway.AgentToControlPlane_TaskResult{
 		TaskResult: &gateway.TaskResult{TaskId: task.TaskId, ValueJson: `"HELLO"`, Confidence: 1},
 	}})
-	if got, want := x.outcome(t), (telling{End: "stop"}); got.End != want.End || !strings.Contains(x.text.String(), "HELLO") {
+	if got, want := x.wait(t), (outcome{End: "stop"}); got.End != want.End || !strings.Contains(x.text.String(), "HELLO") {
 		t.Errorf("got %+v and %q, want %+v and HELLO", got, x.text.String(), want)
 	}
 }
 
-func TestTheGatewayAsksForATokenWhereTheHubDoes(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
-	if _, err := connectGateway(t, s).Recv(); status.Code(err) != codes.Unauthenticated {
+func TestTheGatewayRequiresATokenIfTheHubDoes(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
+	if _, err := connectGateway(t, h).Recv(); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("without a token: got %v, want UNAUTHENTICATED", err)
 	}
-	agent := connectGateway(t, s, "authorization", "Bearer sample")
+	agent := connectGateway(t, h, "authorization", "Bearer sample")
 	agent.hello("edge")
-	if ack := agent.hear().GetAck(); !ack.GetAccepted() {
+	if ack := agent.mustRecv().GetAck(); !ack.GetAccepted() {
 		t.Errorf("with one: got %v, want it accepted", ack)
 	}
-	if a, _ := s.service.Hub().Agent("edge"); !a.Principal.Authenticated {
+	if a, _ := h.service.Hub().Agent("edge"); !a.Principal.Authenticated {
 		t.Errorf("got %+v, want it authenticated by its token", a.Principal)
 	}
 }
 
-// installSDK installs the published package of Parallax and returns where. It depends on
-// one that the registry does not have and its code never uses: a stub stands in for it,
-// as the package's own users have to do.
+// installSDK installs the published package of Parallax and returns where. The package depends on
+// one that the registry does not have and its code never uses: a stub replaces it, as for the
+// package's own users.
 func installSDK(t *testing.T, guides ...string) (dir string) {
 	t.Helper()
 	needs(t, "node", "npm")
 	dir = t.TempDir()
-	copyGuide(t, dir, guides...)
+	copySamples(t, dir, guides...)
 	for name, text := range map[string]string{
 		"package.json":      `{"private": true, "dependencies": {"@parallaxai/sdk-typescript": "0.4.0"}, "overrides": {"@prism-lang/confidence": "file:./stub"}}`,
 		"stub/package.json": `{"name": "@prism-lang/confidence", "version": "1.2.7"}`,
@@ -129,14 +129,14 @@ func installSDK(t *testing.T, guides ...string) (dir string) {
 	return dir
 }
 
-// nodeProgram is a program of Node that runs, and what it says.
+// nodeProgram is a running program of Node and its output.
 type nodeProgram struct {
 	*testing.T
 	out *bufio.Scanner
 	cmd *exec.Cmd
 }
 
-// runNode runs a program of Node, which is killed with the test.
+// runNode runs a program of Node, which is killed when the test ends.
 func runNode(t *testing.T, dir string, env []string, args ...string) nodeProgram {
 	t.Helper()
 	cmd := exec.Command("node", args...)
@@ -156,8 +156,8 @@ func runNode(t *testing.T, dir string, env []string, args ...string) nodeProgram
 	return nodeProgram{t, bufio.NewScanner(out), cmd}
 }
 
-// hears waits for a line and returns it.
-func (p nodeProgram) hears(want string) string {
+// waitLine waits for a line with the prefix and returns it.
+func (p nodeProgram) waitLine(want string) string {
 	p.Helper()
 	for p.out.Scan() {
 		p.Log(p.out.Text())
@@ -165,46 +165,46 @@ func (p nodeProgram) hears(want string) string {
 			return p.out.Text()
 		}
 	}
-	p.Fatalf("it ended before it said %q: %v", want, p.out.Err())
+	p.Fatalf("it ended without printing %q: %v", want, p.out.Err())
 	return ""
 }
 
 func TestThePublishedSDKOfParallaxAnswersAPiClient(t *testing.T) {
 	t.Parallel()
 	dir := installSDK(t, "sdk.cjs")
-	s := newStage(t, nil)
+	h := newTestHub(t, nil)
 	run := func(id string) nodeProgram {
-		return runNode(t, dir, []string{"HUB=" + s.service.Addresses().GRPC}, "sdk.cjs", id)
+		return runNode(t, dir, []string{"HUB=" + h.service.Addresses().GRPC}, "sdk.cjs", id)
 	}
 	first := run("shout")
-	first.hears("IN")
-	card := s.await(t, "joined shout").(core.Card)
+	first.waitLine("IN")
+	card := h.await(t, "joined shout").(core.Card)
 	if diff := cmp.Diff([]string{"Shouting Agent", "parallax", "shouting"}, append([]string{card.Name, card.Dialect}, card.Capabilities...)); diff != "" {
 		t.Errorf("the agent differs (-want +got):\n%s", diff)
 	}
 
-	c := connectPiClient(t, dialFrames(t, s.service.Addresses().Pi, "/", 64<<20))
+	c := connectPiClient(t, dialFrames(t, h.service.Addresses().Pi, "/", 64<<20))
 	defer c.leave()
-	x := c.begin(inquiry{to: "capability:shouting", content: "hello"})
-	if got := x.outcome(t); got.End != "stop" || !strings.Contains(x.text.String(), "HELLO") {
+	x := c.begin(query{to: "capability:shouting", content: "hello"})
+	if got := x.wait(t); got.End != "stop" || !strings.Contains(x.text.String(), "HELLO") {
 		t.Errorf("got %+v and %q, want HELLO", got, x.text.String())
 	}
 	ask := func(args ...string) int {
 		t.Helper()
-		_, code := runCommand(t, append(append([]string{"ask"}, args...), "--hub", "http://"+s.service.Addresses().HTTP)...)
+		code, _, _ := h.run(t, append([]string{"ask"}, args...)...)
 		return code
 	}
 	if code := ask("shout", "fail"); code != command.ExitFailed {
 		t.Errorf("asked to fail: got %d, want %d", code, command.ExitFailed)
 	}
-	// One of the same id is refused, and its reconnecting is slowed down.
+	// A second agent of the same id is refused, and its reconnects are slowed down.
 	second := run("shout")
-	second.hears("OUT: Gateway rejected")
+	second.waitLine("OUT: Gateway rejected")
 	began := time.Now()
 	for range 3 {
-		second.hears("Gateway stream ended")
+		second.waitLine("Gateway stream ended")
 	}
-	if took := time.Since(began); took < 5*time.Second { // by itself it waits for 1 s, then for 2
+	if took := time.Since(began); took < 5*time.Second { // its own backoff is 1 s, then 2 s
 		t.Errorf("it was refused twice more within %s, want each answer held up longer", took)
 	}
 	if code := ask("shout", "still here?"); code != command.ExitDone {

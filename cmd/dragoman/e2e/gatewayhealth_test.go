@@ -8,12 +8,11 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 )
 
-// What asks coven-gateway how it is asks the hub the same way.
-func TestTheHubTellsHowItIsAsCovenGatewayDoes(t *testing.T) {
-	s := newStage(t, nil)
-	says := func(path string, status int, text string) {
+func TestTheHubAnswersTheHealthChecksOfCovenGateway(t *testing.T) {
+	h := newTestHub(t, nil)
+	wantGet := func(path string, status int, text string) {
 		t.Helper()
-		resp, err := http.Get("http://" + s.service.Addresses().HTTP + path) //nolint:noctx // it answers at once
+		resp, err := http.Get(h.url() + path) //nolint:noctx // it answers at once
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,9 +22,9 @@ func TestTheHubTellsHowItIsAsCovenGatewayDoes(t *testing.T) {
 			t.Errorf("%s: got %d %q and %v, want %d %q", path, resp.StatusCode, body, err, status, text)
 		}
 	}
-	says("/health", http.StatusOK, "OK")
-	says("/health/ready", http.StatusServiceUnavailable, "no agents connected")
-	s.cast(t, coven.Name, "a", 1)
-	s.cast(t, coven.Name, "b", 1)
-	says("/health/ready", http.StatusOK, "ready (2 agents)")
+	wantGet("/health", http.StatusOK, "OK")
+	wantGet("/health/ready", http.StatusServiceUnavailable, "no agents connected")
+	h.startAgent(t, coven.Name, "a", 1)
+	h.startAgent(t, coven.Name, "b", 1)
+	wantGet("/health/ready", http.StatusOK, "ready (2 agents)")
 }

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// hubProcess is a hub in a process of its own.
+// hubProcess is a hub in a process of its own, with its log.
 type hubProcess struct {
 	cmd  *exec.Cmd
 	http string // where it listens
 	log  *bufio.Scanner
 }
 
-// startHub starts a hub as a process and returns once it listens. It is interrupted
-// when the test ends.
+// startHub starts a hub as a process and returns once it is ready. It is interrupted when the test
+// ends.
 func startHub(t testing.TB, args ...string) *hubProcess {
 	t.Helper()
 	p := &hubProcess{cmd: program(t, append([]string{
@@ -36,12 +36,12 @@ func startHub(t testing.TB, args ...string) *hubProcess {
 		_, _ = io.Copy(io.Discard, stderr)
 		_ = p.cmd.Wait()
 	})
-	p.http = p.said(t, "the hub is ready")["http"].(string)
+	p.http = p.waitLog(t, "the hub is ready")["http"].(string)
 	return p
 }
 
-// said waits until the hub has logged a message, and returns its fields.
-func (p *hubProcess) said(t testing.TB, message string) map[string]any {
+// waitLog waits until the hub has logged a message, and returns its fields.
+func (p *hubProcess) waitLog(t testing.TB, message string) map[string]any {
 	t.Helper()
 	for p.log.Scan() {
 		var line map[string]any

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// guidesRequired lets no test that installs something get away without.
+// guidesRequired fails tests whose dependencies cannot be installed.
 var guidesRequired = flag.Bool("guides.required", false, "fail where what the sample agents of Parallax need cannot be installed, instead of saying that they were not run")
 
-// notRunFile in the environment is a file for what was not run: go test is silent about
-// it, and whoever called it is not to be.
+// notRunFile is the variable with the file that lists what was not run, which go test does not
+// print.
 const notRunFile = "NOT_RUN"
 
-// notRun ends a test that could not be run, and says so loudly.
+// notRun skips a test that could not be run, or fails it if guidesRequired is set.
 func notRun(t *testing.T, why string) {
 	t.Helper()
 	if *guidesRequired {
@@ -40,7 +40,7 @@ func notRun(t *testing.T, why string) {
 	t.Skip(line)
 }
 
-// needs wants programs that cannot be installed by who is not root.
+// needs skips the test unless the programs are installed.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
@@ -50,12 +50,12 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
-// reachedNobody is what npm and apt say where they could not connect to anybody. Whatever
-// else they complain of is a failure.
-var reachedNobody = regexp.MustCompile(`\b(EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|network timeout at)\b` +
+// unreachable matches the output of npm and apt if they could not connect. Any other error is a
+// failure.
+var unreachable = regexp.MustCompile(`\b(EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|network timeout at)\b` +
 	`|Temporary failure resolving|Could not resolve '|Could not connect to|Unable to connect to|Connection failed|Connection timed out|Network is unreachable`)
 
-// install runs a command that fetches or unpacks something.
+// install runs a command that downloads or unpacks something.
 func install(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
@@ -69,14 +69,13 @@ func install(t *testing.T, dir, name string, args ...string) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		notRun(t, fmt.Sprintf("%s did not end within %s", name, watchdog))
 	}
-	if what := reachedNobody.Find(out); what != nil {
-		notRun(t, fmt.Sprintf("%s reached nobody to install from: %s", name, what))
+	if what := unreachable.Find(out); what != nil {
+		notRun(t, fmt.Sprintf("%s could not connect: %s", name, what))
 	}
 	t.Fatalf("%s %s: %v:\n%s", name, strings.Join(args, " "), err, out)
 }
 
-// installNode installs packages of npm into a directory. What npm has fetched before, it
-// does not fetch again.
+// installNode installs packages of npm into a directory, from npm's cache where possible.
 func installNode(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	install(t, dir, "npm", append([]string{
@@ -84,8 +83,8 @@ func installNode(t *testing.T, dir string, args ...string) {
 	}, args...)...)
 }
 
-func TestAnInstallerThatReachesNobodyIsToldFromOneThatFails(t *testing.T) {
-	for said, want := range map[string]bool{
+func TestANetworkErrorOfAnInstallerIsRecognized(t *testing.T) {
+	for printed, want := range map[string]bool{
 		"npm error code EAI_AGAIN\nnpm error syscall getaddrinfo":                          true,
 		"FetchError: network timeout at: https://registry.example/ws":                      true,
 		"Err:1 http://deb.example stable InRelease\n  Temporary failure resolving 'deb.x'": true,
@@ -95,8 +94,8 @@ func TestAnInstallerThatReachesNobodyIsToldFromOneThatFails(t *testing.T) {
 		"E: Unable to locate package python3-websockets":                                   false,
 		"E: The repository 'http://deb.example stable Release' is not signed.":             false,
 	} {
-		if got := reachedNobody.MatchString(said); got != want {
-			t.Errorf("%q: got %v, want %v", said, got, want)
+		if got := unreachable.MatchString(printed); got != want {
+			t.Errorf("%q: got %v, want %v", printed, got, want)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// BenchmarkManyPiClients has pi clients ask at once, each over a WebSocket of its own,
-// and reports how many bytes all of them get for an answer.
+// BenchmarkManyPiClients has pi clients ask concurrently, each over its own WebSocket, and reports
+// how many bytes all of them receive per answer.
 func BenchmarkManyPiClients(b *testing.B) {
 	for _, clients := range []int{16, 64} {
 		for _, lifecycle := range []string{"all", "own"} {
@@ -85,7 +85,7 @@ func benchManyPi(b *testing.B, clients int, lifecycle string) {
 	b.ReportMetric(float64(got.Load())/float64(b.N), "wire-B/answer")
 }
 
-// answerShortly works as an agent that answers everything with a few words.
+// answerShortly runs an agent that answers everything with a short text.
 func answerShortly(agent *hub.Session) {
 	for {
 		batch, err := agent.Next(context.Background())

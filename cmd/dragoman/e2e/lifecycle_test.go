@@ -11,14 +11,14 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-// A client is told of the commands that its address asks for, or else the setting.
-func TestAPiClientIsToldOfTheCommandsThatItAsksForOrTheHubIsSetTo(t *testing.T) {
+// A client gets the command events that its address asks for, or else those of the setting.
+func TestPiLifecycleEventsFollowTheQueryOrTheSetting(t *testing.T) {
 	for _, tt := range []struct {
 		setting, address string
 		want             bool
 	}{{"all", "", true}, {"all", "?lifecycle=own", false}, {"own", "", false}, {"own", "?lifecycle=all", true}, {"session", "", false}} {
-		s := newStage(t, func(c *config.Config) { c.Pi.Lifecycle = tt.setting })
-		base := &served{Client: &client.Client{URL: "http://" + s.service.Addresses().HTTP}}
+		h := newTestHub(t, func(c *config.Config) { c.Pi.Lifecycle = tt.setting })
+		base := &servedHub{Client: &client.Client{URL: h.url()}}
 		conn, err := client.DialWebSocket(t.Context(), client.Hub{URL: base.URL}, "/ws/pi"+tt.address, nil, 1<<20)
 		if err != nil {
 			t.Fatal(err)
@@ -28,28 +28,28 @@ func TestAPiClientIsToldOfTheCommandsThatItAsksForOrTheHubIsSetTo(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		piOf(t, base).do(map[string]any{"id": "theirs", "type": "list_sessions"})
-		// What others do is told before what the client does itself afterwards.
+		dialPi(t, base).do(map[string]any{"id": "theirs", "type": "list_sessions"})
+		// Events of others come before those of the client's own later commands.
 		if _, err := watcher.Do(t.Context(), map[string]any{"type": "list_sessions"}); err != nil {
 			t.Fatal(err)
 		}
 		watcher.Close()
 		close(frames)
-		told := 0
+		received := 0
 		for f := range frames {
 			if strings.HasPrefix(f.Type, "command_") && strings.Contains(string(f.Raw), `"theirs"`) {
-				told++
+				received++
 			}
 		}
-		if want := map[bool]int{true: 3}[tt.want]; told != want {
-			t.Errorf("setting %s, address %q: got %d lifecycle events of another, want %d", tt.setting, tt.address, told, want)
+		if want := map[bool]int{true: 3}[tt.want]; received != want {
+			t.Errorf("setting %s, address %q: got %d lifecycle events of another, want %d", tt.setting, tt.address, received, want)
 		}
 	}
 }
 
-func TestAPiClientThatAsksForUnknownLifecycleEventsIsToldWhichThereAre(t *testing.T) {
-	s := newStage(t, nil)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.service.Addresses().HTTP+"/ws/pi?lifecycle=mine", nil)
+func TestAnUnknownPiLifecycleIsRefused(t *testing.T) {
+	h := newTestHub(t, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url()+"/ws/pi?lifecycle=mine", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-// playsProgram in the environment makes the test binary the program itself.
-const playsProgram = "TEST_PLAYS_DRAGOMAN"
+// runsProgram is the variable that makes the test binary the program.
+const runsProgram = "TEST_PLAYS_DRAGOMAN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(playsProgram) != "" || len(os.Args) > 1 && os.Args[1] == service.ReapCommand {
+	if os.Getenv(runsProgram) != "" || len(os.Args) > 1 && os.Args[1] == service.ReapCommand {
 		os.Exit(command.Run(context.Background(), os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// program is a command line of the program, to be run as a process of its own.
+// program returns a command that runs the program as a process of its own.
 func program(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -30,8 +30,7 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	// The race detector would hold up the end of the process by a second.
-	// What it writes below its home is not to stay.
-	cmd.Env = append(os.Environ(), playsProgram+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+t.TempDir())
+	// The race detector would delay the exit by a second. Files below HOME go with the test.
+	cmd.Env = append(os.Environ(), runsProgram+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+t.TempDir())
 	return cmd
 }

@@ -15,14 +15,14 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// manyAgents is how many agents the lists of all doors are tried with.
+// manyAgents is the number of agents whose lists are tested.
 const manyAgents = 9000
 
-// crowded joins very many agents with cards of an ordinary size.
-func (s *stage) crowded(t *testing.T) {
+// joinManyAgents joins manyAgents agents with cards of ordinary size.
+func (h *testHub) joinManyAgents(t *testing.T) {
 	t.Helper()
 	for i := range manyAgents {
-		a := s.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
+		a := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
 		t.Cleanup(func() { a.Close(nil) })
 		card := core.Card{
 			ID: core.AgentID(fmt.Sprintf("agent-%04d", i)), Name: fmt.Sprintf("The agent with the number %d", i), Dialect: coven.Name,
@@ -36,14 +36,13 @@ func (s *stage) crowded(t *testing.T) {
 	}
 }
 
-// Every door that lists agents does so within what its messages may have.
-func TestListsOfVeryManyAgentsStayWithinTheirMessages(t *testing.T) {
-	s := newStage(t, nil)
-	s.crowded(t)
+func TestListsOfManyAgentsStayWithinTheMessageLimits(t *testing.T) {
+	h := newTestHub(t, nil)
+	h.joinManyAgents(t)
 	// exchange sends frames over a WebSocket and returns the first that has what it wants.
 	exchange := func(path, wants string, most int64, frames ...string) []byte {
 		t.Helper()
-		conn, _, err := websocket.Dial(t.Context(), "ws://"+s.service.Addresses().HTTP+path, &websocket.DialOptions{HTTPHeader: http.Header{"X-Agent-Id": {"visitor"}}})
+		conn, _, err := websocket.Dial(t.Context(), "ws://"+h.service.Addresses().HTTP+path, &websocket.DialOptions{HTTPHeader: http.Header{"X-Agent-Id": {"visitor"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +65,7 @@ func TestListsOfVeryManyAgentsStayWithinTheirMessages(t *testing.T) {
 		}
 	}
 
-	list, err := arrive(t, s.service.Addresses().GRPC).ListAgents(t.Context(), &wire.ListAgentsRequest{})
+	list, err := connectCovenClient(t, h.service.Addresses().GRPC).ListAgents(t.Context(), &wire.ListAgentsRequest{})
 	if err != nil || len(list.GetAgents()) != manyAgents || list.GetAgents()[0].GetWorkingDir() == "" {
 		t.Errorf("Coven: got %d agents and %v, want all", len(list.GetAgents()), err)
 	}
@@ -89,10 +88,10 @@ func TestListsOfVeryManyAgentsStayWithinTheirMessages(t *testing.T) {
 		t.Errorf("ACP: got %d agents, %d more and %v, want as many as there is room for", len(all.Payload.Agents), all.Payload.More, err)
 	}
 
-	// A model reads what a tool says: it is told a page.
+	// The output of a tool is read by a model: it is paged.
 	input, found := `{}`, 0
 	for pages := 0; ; pages++ {
-		_, body := askMCP(t, "http://"+s.service.Addresses().HTTP+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agents_list","arguments":`+input+`}}`)
+		_, body := askMCP(t, h.url()+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agents_list","arguments":`+input+`}}`)
 		var answer struct {
 			Result struct {
 				Content []struct{ Text string }

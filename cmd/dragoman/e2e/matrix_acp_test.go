@@ -18,19 +18,19 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// acpOverWebSocket declares progress and is told answers in pieces.
-func acpOverWebSocket() *tongue {
-	return acpTongue("ACP WebSocket", true, func(t *testing.T, s *stage) frames {
-		return dialFrames(t, s.service.Addresses().HTTP, "/ws/acp", client.MaxACPBytes)
+// acpOverWebSocket declares progress and gets answers in chunks.
+func acpOverWebSocket() *clientDialect {
+	return acpDialect("ACP WebSocket", true, func(t *testing.T, h *testHub) frames {
+		return dialFrames(t, h.service.Addresses().HTTP, "/ws/acp", client.MaxACPBytes)
 	})
 }
 
-// acpOverStdio speaks the draft as it is: an answer is one envelope.
-func acpOverStdio() *tongue {
-	return acpTongue("ACP stdio", false, func(t *testing.T, s *stage) frames { return runFrames(t, s, acp.Dialect) })
+// acpOverStdio uses the draft as it is: an answer is one envelope.
+func acpOverStdio() *clientDialect {
+	return acpDialect("ACP stdio", false, func(t *testing.T, h *testHub) frames { return runFrames(t, h, acp.Dialect) })
 }
 
-// acpCodes are the codes of ACP for those of the hub.
+// acpCodes are ACP's codes for the hub's.
 var acpCodes = map[core.Code]string{
 	core.CodeInvalid: "invalid_envelope", core.CodeUnauthenticated: "not_authorized", core.CodeNotAuthorized: "not_authorized",
 	core.CodeUnknownAgent: "peer_not_found", core.CodeUnknownTask: "peer_not_found", core.CodeUnreachable: "peer_not_found",
@@ -39,32 +39,32 @@ var acpCodes = map[core.Code]string{
 	core.CodeCancelled: "cancelled", core.CodeConflict: "conflict", core.CodeLoop: "loop", core.CodeBudget: "budget", core.CodeInternal: "internal",
 }
 
-// acpError is how ACP words a fault.
-func acpError(f *core.Fault) telling {
-	return telling{End: "error", Code: acpCodes[f.Code], Words: f.Message, Retry: strconv.FormatBool(f.Retryable)}
+// acpError returns a fault as ACP has it.
+func acpError(f *core.Fault) outcome {
+	return outcome{End: "error", Code: acpCodes[f.Code], Message: f.Message, Retry: strconv.FormatBool(f.Retryable)}
 }
 
-// acpTongue is ACP over a connection. A query ends with who asked it; the result of
-// a delegate finds its way to the next connection of the same peer.
-func acpTongue(name string, progress bool, open func(*testing.T, *stage) frames) *tongue {
-	connect := func(t *testing.T, s *stage, id string) *acpPeer { return connectACPPeer(t, open(t, s), id, progress) }
-	tells := everything()
+// acpDialect is ACP over a connection. A query ends with its connection; the result of a delegate
+// reaches the next connection of the same peer.
+func acpDialect(name string, progress bool, open func(*testing.T, *testHub) frames) *clientDialect {
+	connect := func(t *testing.T, h *testHub, id string) *acpPeer { return connectACPPeer(t, open(t, h), id, progress) }
+	kinds := allReports()
 	if !progress {
-		tells = map[string]func([]string) []string{"usage": summed, "file": all}
+		kinds = map[string]func([]string) []string{"usage": sum, "file": keepAll}
 	}
-	return &tongue{
+	return &clientDialect{
 		name:    name,
-		connect: func(t *testing.T, s *stage, id string) requester { return connect(t, s, id) },
-		streams: progress, data: true, deadlines: true, tells: tells,
-		done: telling{End: "response"}, reported: telling{End: "result completed"},
+		connect: func(t *testing.T, h *testHub, id string) requester { return connect(t, h, id) },
+		streams: progress, data: true, deadlines: true, reports: kinds,
+		done: outcome{End: "response"}, reported: outcome{End: "result completed"},
 		failed: acpError, refused: acpError,
-		cancelled: func(reason string) telling { return acpError(core.NewFault(core.CodeCancelled, "%s", reason)) },
-		afterCut:  func(t *testing.T, d *duo) string { return acpAfterCut(t, d, connect) },
+		cancelled:  func(reason string) outcome { return acpError(core.NewFault(core.CodeCancelled, "%s", reason)) },
+		reconnects: func(t *testing.T, d *pair) string { return acpReconnects(t, d, connect) },
 	}
 }
 
-// acpQuestion is the envelope of an inquiry.
-func acpQuestion(from string, q inquiry) acpwire.Envelope {
+// acpRequest returns the envelope of a query.
+func acpRequest(from string, q query) acpwire.Envelope {
 	e := acpwire.Envelope{ID: uuid.NewString(), From: from, To: q.to, TS: time.Now().UnixMilli()}
 	var extra json.RawMessage
 	if q.data != nil {
@@ -79,7 +79,7 @@ func acpQuestion(from string, q inquiry) acpwire.Envelope {
 	return e
 }
 
-// acpCancel is the envelope that takes another back.
+// acpCancel returns the envelope that cancels another.
 func acpCancel(from, ref, reason string) acpwire.Envelope {
 	return acpwire.Envelope{ID: uuid.NewString(), From: from, TS: time.Now().UnixMilli(), Kind: acpwire.KindCancel, Ref: ref, Payload: plainJSON(acpwire.Cancel{Reason: reason})}
 }
@@ -87,45 +87,44 @@ func acpCancel(from, ref, reason string) acpwire.Envelope {
 // acpCancelled is the answer to a cancel that came in time.
 const acpCancelled = "ack true"
 
-// acpTelling is what an envelope says that answers a question, and whether it is
-// the last.
-func acpTelling(e acpwire.Envelope) (told telling, last bool, err error) {
+// acpResult returns the outcome that an envelope carries, and whether it is the last.
+func acpResult(e acpwire.Envelope) (result outcome, last bool, err error) {
 	switch e.Kind {
 	case acpwire.KindResponse:
 		var r acpwire.Response
 		err = e.Read(&r)
-		told = telling{End: "response", Text: r.Summary, Data: r.Data}
+		result = outcome{End: "response", Text: r.Summary, Data: r.Data}
 	case acpwire.KindResult:
 		var r acpwire.Result
 		err = e.Read(&r)
-		told = telling{End: "result " + r.Status, Text: r.Outcome, Data: r.Data}
+		result = outcome{End: "result " + r.Status, Text: r.Outcome, Data: r.Data}
 	case acpwire.KindError:
 		var r acpwire.Error
 		err = e.Read(&r)
-		told = telling{End: "error", Code: string(r.Code), Words: r.Message, Retry: strconv.FormatBool(r.Retryable)}
+		result = outcome{End: "error", Code: string(r.Code), Message: r.Message, Retry: strconv.FormatBool(r.Retryable)}
 	case acpwire.KindAck:
 		var a acpwire.Ack
 		err = e.Read(&a)
-		return telling{End: fmt.Sprintf("ack %v", a.Accepted)}, !a.Accepted, err
+		return outcome{End: fmt.Sprintf("ack %v", a.Accepted)}, !a.Accepted, err
 	default:
 		err = fmt.Errorf("an envelope of kind %s answers nothing", e.Kind)
 	}
-	if string(told.Data) == "null" {
-		told.Data = nil
+	if string(result.Data) == "null" {
+		result.Data = nil
 	}
-	return told, true, err
+	return result, true, err
 }
 
-// acpPeer is a peer on one connection that asks and is no agent.
+// acpPeer is a peer on one connection that asks and is not an agent.
 type acpPeer struct {
 	id     string
 	frames frames
 	link   *link.Link[[]byte, []byte]
 	done   chan struct{}
 	asked  exchanges            // questions
-	calls  exchanges            // what has one answer
-	seqs   map[[2]string]uint64 // of the latest progress, by ref and sender; of the reader
-	live   bool                 // it understands progress
+	calls  exchanges            // with one answer
+	seqs   map[[2]string]uint64 // of the latest progress, by ref and sender; used by the reader
+	live   bool                 // it supports progress
 }
 
 func connectACPPeer(t *testing.T, f frames, id string, progress bool) *acpPeer {
@@ -141,7 +140,7 @@ func connectACPPeer(t *testing.T, f frames, id string, progress bool) *acpPeer {
 	if progress {
 		hello.Features = []string{acpwire.ExtensionProgress}
 	}
-	// It also tells the hub who is on the connection.
+	// It also identifies the peer to the hub.
 	e := acpwire.Envelope{ID: uuid.NewString(), From: id, Kind: acpwire.KindHello, Payload: plainJSON(hello)}
 	if got := p.call(t.Context(), e); got != "hello" {
 		t.Fatalf("got %q in answer to hello, want hello", got)
@@ -149,7 +148,7 @@ func connectACPPeer(t *testing.T, f frames, id string, progress bool) *acpPeer {
 	return p
 }
 
-// call sends an envelope and returns what its one answer says.
+// call sends an envelope and returns what the one answer to it says.
 func (p *acpPeer) call(ctx context.Context, e acpwire.Envelope) string {
 	x := p.calls.add(e.ID, newExchange())
 	if err := p.send(ctx, e); err != nil {
@@ -157,7 +156,7 @@ func (p *acpPeer) call(ctx context.Context, e acpwire.Envelope) string {
 	}
 	select {
 	case <-x.ended:
-		return x.told.End
+		return x.result.End
 	case <-ctx.Done():
 		return "nothing"
 	}
@@ -174,51 +173,51 @@ func (p *acpPeer) receive(_ context.Context, raw []byte) error {
 		err = e.Check()
 	}
 	if err != nil {
-		return fmt.Errorf("the hub sent what is no envelope: %w", err)
+		return fmt.Errorf("the hub sent an invalid envelope: %w", err)
 	}
 	x, call := p.asked.get(e.Ref), p.calls.get(e.Ref)
 	switch {
 	case call != nil && (e.Kind == acpwire.KindHello || e.Kind == acpwire.KindPong):
-		call.end(telling{End: string(e.Kind)})
+		call.end(outcome{End: string(e.Kind)})
 		return nil
 	case x == nil && call == nil:
-		return nil // a discover, or what is for nobody here
+		return nil // such as discover
 	case x != nil && e.Kind == acpwire.KindProgress:
 		return p.progress(x, e)
 	}
-	told, last, err := acpTelling(e)
+	result, last, err := acpResult(e)
 	switch {
 	case err != nil:
 		return err
 	case call != nil:
-		call.end(told)
+		call.end(result)
 	case last:
 		if !p.live {
-			x.seesWhole(e)
+			x.reportEnvelope(e)
 		}
-		x.endBriefly(told)
+		x.endStreamed(result)
 	}
 	return nil
 }
 
-// seesWhole notes what the one envelope of an answer tells beside its text.
-func (x *exchange) seesWhole(e acpwire.Envelope) {
+// reportEnvelope records what a single envelope carries beside its text.
+func (x *exchange) reportEnvelope(e acpwire.Envelope) {
 	var r acpwire.Response
 	var files struct{ Files []core.File }
 	if e.Kind != acpwire.KindResponse || e.Read(&r) != nil {
 		return
 	}
 	if r.TokensUsed > 0 {
-		x.sees("usage", "%d", r.TokensUsed)
+		x.report("usage", "%d", r.TokensUsed)
 	}
 	if json.Unmarshal(r.Data, &files) == nil {
 		for _, f := range files.Files {
-			x.seesBody(f)
+			x.reportBody(f)
 		}
 	}
 }
 
-// acpContext is the notify that tells an agent something about a question of ours.
+// acpContext returns the notify that injects context into the task of an earlier request.
 func acpContext(from, ref, content string) acpwire.Envelope {
 	return acpwire.Envelope{
 		ID: uuid.NewString(), From: from, TS: time.Now().UnixMilli(), Kind: acpwire.KindNotify,
@@ -228,8 +227,8 @@ func acpContext(from, ref, content string) acpwire.Envelope {
 	}
 }
 
-// inject tells the agent something. Only a refusal is answered; the pong of a ping
-// behind it proves that there is none.
+// inject injects context. Only a refusal is answered; the pong to a ping sent after it proves that
+// there was none.
 func (p *acpPeer) inject(ctx context.Context, ref, content string) error {
 	e := acpContext(p.id, ref, content)
 	refused := p.calls.add(e.ID, newExchange())
@@ -242,27 +241,27 @@ func (p *acpPeer) inject(ctx context.Context, ref, content string) error {
 	}
 	select {
 	case <-refused.ended:
-		return fmt.Errorf("%s: %s", refused.told.Code, refused.told.Words)
+		return fmt.Errorf("%s: %s", refused.result.Code, refused.result.Message)
 	default:
 		return nil
 	}
 }
 
-// endBriefly ends an exchange whose text was told in pieces: the last envelope says
-// at most how that begins.
-func (x *exchange) endBriefly(told telling) {
+// endStreamed ends an exchange whose text came in chunks: the last envelope repeats at most its
+// beginning.
+func (x *exchange) endStreamed(result outcome) {
 	x.mu.Lock()
-	pieces, text := x.pieces, x.text.String()
+	pieces, text := x.chunks, x.text.String()
 	x.mu.Unlock()
-	begins := strings.TrimSuffix(told.Text, " ...")
-	if told.Code == "" && pieces > 0 && (!strings.HasPrefix(text, begins) || len(begins) > 200 && begins != text) {
-		x.breaks("the end repeats %d bytes of text: %.80q", len(begins), begins)
+	begins := strings.TrimSuffix(result.Text, " ...")
+	if result.Code == "" && pieces > 0 && (!strings.HasPrefix(text, begins) || len(begins) > 200 && begins != text) {
+		x.violates("the end repeats %d bytes of text: %.80q", len(begins), begins)
 	}
-	x.end(told)
+	x.end(result)
 }
 
 func (p *acpPeer) progress(x *exchange, e acpwire.Envelope) error {
-	var said struct {
+	var printed struct {
 		Seq               uint64                  `json:"seq"`
 		Text              *string                 `json:"text"`
 		ToolCall          *acpCall                `json:"tool_call"`
@@ -274,45 +273,45 @@ func (p *acpPeer) progress(x *exchange, e acpwire.Envelope) error {
 		Usage             *core.Usage             `json:"usage"`
 		File              *core.File              `json:"file"`
 	}
-	if err := e.Read(&said); err != nil {
+	if err := e.Read(&printed); err != nil {
 		return err
 	}
 	of := [2]string{e.Ref, e.From}
-	if said.Seq <= p.seqs[of] {
-		x.breaks("progress %d of %s came behind %d", said.Seq, e.From, p.seqs[of])
+	if printed.Seq <= p.seqs[of] {
+		x.violates("progress %d of %s arrived after %d", printed.Seq, e.From, p.seqs[of])
 	}
-	p.seqs[of] = said.Seq
+	p.seqs[of] = printed.Seq
 	switch {
-	case said.Text != nil:
-		x.piece(*said.Text)
-	case said.ToolCall != nil:
-		x.seesBody(core.ToolCall{Name: said.ToolCall.Name, Input: string(said.ToolCall.Input)})
-	case said.ToolState != nil:
-		x.seesBody(*said.ToolState)
-	case said.ToolResult != nil:
-		x.seesBody(*said.ToolResult)
-	case said.ApprovalRequested != nil:
-		x.seesBody(core.ApprovalRequested{Name: said.ApprovalRequested.Name})
-	case said.ApprovalDecided != nil:
-		x.seesBody(*said.ApprovalDecided)
-	case said.InjectionAnswered != nil:
-		x.seesBody(*said.InjectionAnswered)
-	case said.Usage != nil:
-		x.seesBody(*said.Usage)
-	case said.File != nil:
-		x.seesBody(*said.File)
+	case printed.Text != nil:
+		x.addText(*printed.Text)
+	case printed.ToolCall != nil:
+		x.reportBody(core.ToolCall{Name: printed.ToolCall.Name, Input: string(printed.ToolCall.Input)})
+	case printed.ToolState != nil:
+		x.reportBody(*printed.ToolState)
+	case printed.ToolResult != nil:
+		x.reportBody(*printed.ToolResult)
+	case printed.ApprovalRequested != nil:
+		x.reportBody(core.ApprovalRequested{Name: printed.ApprovalRequested.Name})
+	case printed.ApprovalDecided != nil:
+		x.reportBody(*printed.ApprovalDecided)
+	case printed.InjectionAnswered != nil:
+		x.reportBody(*printed.InjectionAnswered)
+	case printed.Usage != nil:
+		x.reportBody(*printed.Usage)
+	case printed.File != nil:
+		x.reportBody(*printed.File)
 	}
 	return nil
 }
 
-// acpCall is a call of a tool in progress.
+// acpCall is a tool call in progress.
 type acpCall struct {
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
 }
 
-func (p *acpPeer) begin(q inquiry) *exchange {
-	e := acpQuestion(p.id, q)
+func (p *acpPeer) begin(q query) *exchange {
+	e := acpRequest(p.id, q)
 	x := p.asked.add(e.ID, newExchange())
 	x.id = e.ID
 	x.cancel = func(ctx context.Context, reason string) error {
@@ -338,27 +337,27 @@ func (p *acpPeer) leave() {
 	<-p.done
 }
 
-// acpAfterCut cuts off a query, which ends with its connection, and a delegate, whose
-// result waits for the next connection of the peer.
-func acpAfterCut(t *testing.T, d *duo, connect func(*testing.T, *stage, string) *acpPeer) string {
+// acpReconnects cuts off a query, which is cancelled, and a delegate, whose result waits for the
+// peer's next connection.
+func acpReconnects(t *testing.T, d *pair, connect func(*testing.T, *testHub, string) *acpPeer) string {
 	const id = "phoenix"
-	first := connect(t, d.stage, id)
+	first := connect(t, d.testHub, id)
 	defer first.leave()
-	query, x := d.midway(t, first, inquiry{})
-	task, y := d.midway(t, first, inquiry{delegate: true})
+	queried, x := d.startHalf(t, first, query{})
+	task, y := d.startHalf(t, first, query{delegate: true})
 	first.cut()
 	for _, x := range []*exchange{x, y} {
-		if got := x.outcome(t); got.End != "lost" {
-			t.Errorf("got %+v at who was cut off, want the connection lost", got)
+		if got := x.wait(t); got.End != "lost" {
+			t.Errorf("got %+v, want the connection lost", got)
 		}
 	}
-	d.dropped(t, query)
-	second := connect(t, d.stage, id)
+	d.wantCancelled(t, queried)
+	second := connect(t, d.testHub, id)
 	defer second.leave()
 	z := second.asked.add(y.id, newExchange())
-	d.finished(t, task)
+	d.finish(t, task)
 	want := d.asks.reported
 	want.Text = firstHalf + secondHalf
-	same(t, z.outcome(t), want)
+	wantResult(t, z.wait(t), want)
 	return "query cancelled, result kept"
 }

@@ -16,38 +16,38 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// acpStatuses are the HTTP statuses of the codes of ACP.
+// acpStatuses are the HTTP statuses of ACP's codes.
 var acpStatuses = map[string]int{
 	"invalid_envelope": 400, "not_authorized": 403, "peer_not_found": 404, "unknown_domain": 404, "unknown_kind": 400, "unsupported": 422,
 	"overloaded": 503, "rate_limited": 429, "too_large": 413, "timeout": 504, "cancelled": 409, "conflict": 409, "loop": 508, "budget": 429,
 	"internal": 500,
 }
 
-// acpOverHTTP is ACP for peers that have only HTTP: a POST is held until its answer,
-// and what comes later is read from GET.
-func acpOverHTTP() *tongue {
-	failed := func(f *core.Fault) telling {
-		told := acpError(f)
-		told.Status = acpStatuses[told.Code]
+// acpOverHTTP is ACP for peers that have only HTTP: a POST waits for its answer, and later
+// envelopes are read from GET.
+func acpOverHTTP() *clientDialect {
+	failed := func(f *core.Fault) outcome {
+		result := acpError(f)
+		result.Status = acpStatuses[result.Code]
 		if f.Code == core.CodeUnreachable {
-			told.Status = http.StatusBadGateway
+			result.Status = http.StatusBadGateway
 		}
-		return told
+		return result
 	}
-	return &tongue{
+	return &clientDialect{
 		name:    "ACP HTTP",
-		connect: func(t *testing.T, s *stage, id string) requester { return connectACPPoster(t, s, id) },
-		data:    true, deadlines: true, tells: map[string]func([]string) []string{"usage": summed, "file": all},
-		done: telling{End: "response", Status: http.StatusOK}, reported: telling{End: "result completed"},
+		connect: func(t *testing.T, h *testHub, id string) requester { return connectACPPoster(t, h, id) },
+		data:    true, deadlines: true, reports: map[string]func([]string) []string{"usage": sum, "file": keepAll},
+		done: outcome{End: "response", Status: http.StatusOK}, reported: outcome{End: "result completed"},
 		failed: failed, refused: failed,
-		cancelled: func(reason string) telling { return failed(core.NewFault(core.CodeCancelled, "%s", reason)) },
-		afterCut:  acpHTTPAfterCut,
+		cancelled:  func(reason string) outcome { return failed(core.NewFault(core.CodeCancelled, "%s", reason)) },
+		reconnects: acpHTTPReconnects,
 	}
 }
 
-// webCaller makes HTTP requests through a cable, each on a connection of its own.
-type webCaller struct {
-	cable *cable
+// httpClient sends HTTP requests through a proxy, each on a connection of its own.
+type httpClient struct {
+	proxy *proxy
 	base  string
 	http  *http.Client
 	ctx   context.Context //nolint:containedctx // the life of the requests, which leave ends
@@ -55,17 +55,17 @@ type webCaller struct {
 	group sync.WaitGroup
 }
 
-func newWebCaller(t *testing.T, s *stage) *webCaller {
-	c := lay(t, s.service.Addresses().HTTP)
+func newHTTPClient(t *testing.T, h *testHub) *httpClient {
+	c := newProxy(t, h.service.Addresses().HTTP)
 	ctx, stop := context.WithCancel(context.Background())
-	return &webCaller{
-		cable: c, base: "http://" + c.addr(), ctx: ctx, stop: stop,
+	return &httpClient{
+		proxy: c, base: "http://" + c.addr(), ctx: ctx, stop: stop,
 		http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
 
-// do makes a request. accept is the form of the answer, body JSON or nothing.
-func (c *webCaller) do(ctx context.Context, method, path, accept string, body []byte) (*http.Response, error) {
+// do sends a request. accept is the media type of the answer; body is JSON or empty.
+func (c *httpClient) do(ctx context.Context, method, path, accept string, body []byte) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -75,24 +75,24 @@ func (c *webCaller) do(ctx context.Context, method, path, accept string, body []
 	return c.http.Do(r)
 }
 
-func (c *webCaller) cut() {
-	c.cable.cut()
+func (c *httpClient) cut() {
+	c.proxy.cut()
 	c.group.Wait()
 }
 
-func (c *webCaller) leave() {
+func (c *httpClient) leave() {
 	c.stop()
 	c.group.Wait()
 }
 
 // acpPoster is a peer that has only HTTP.
 type acpPoster struct {
-	*webCaller
+	*httpClient
 	id string
 }
 
-func connectACPPoster(t *testing.T, s *stage, id string) *acpPoster {
-	return &acpPoster{newWebCaller(t, s), id}
+func connectACPPoster(t *testing.T, h *testHub, id string) *acpPoster {
+	return &acpPoster{newHTTPClient(t, h), id}
 }
 
 // post sends an envelope and returns the one that answers it.
@@ -116,8 +116,8 @@ func (p *acpPoster) post(ctx context.Context, e acpwire.Envelope) (acpwire.Envel
 	return answer, resp.StatusCode, err
 }
 
-func (p *acpPoster) begin(q inquiry) *exchange {
-	e := acpQuestion(p.id, q)
+func (p *acpPoster) begin(q query) *exchange {
+	e := acpRequest(p.id, q)
 	x := newExchange()
 	x.id = e.ID
 	x.cancel = func(ctx context.Context, reason string) error {
@@ -125,9 +125,9 @@ func (p *acpPoster) begin(q inquiry) *exchange {
 		if err != nil {
 			return err
 		}
-		told, _, err := acpTelling(answer)
-		if err == nil && (told.End != acpCancelled || status != http.StatusOK) {
-			err = fmt.Errorf("the cancel was answered by %d and %+v", status, told)
+		result, _, err := acpResult(answer)
+		if err == nil && (result.End != acpCancelled || status != http.StatusOK) {
+			err = fmt.Errorf("the cancel was answered by %d and %+v", status, result)
 		}
 		return err
 	}
@@ -144,23 +144,23 @@ func (p *acpPoster) begin(q inquiry) *exchange {
 	}
 	p.group.Go(func() {
 		answer, status, err := p.post(p.ctx, e)
-		var told telling
+		var result outcome
 		if err == nil {
-			told, _, err = acpTelling(answer)
+			result, _, err = acpResult(answer)
 		}
 		if err != nil {
 			x.lost(err)
 			return
 		}
-		told.Status = status
-		x.seesWhole(answer)
-		x.end(told)
+		result.Status = status
+		x.reportEnvelope(answer)
+		x.end(result)
 	})
 	return x
 }
 
-// result reads from the stream of what arrives until the result of a delegate does.
-func (p *acpPoster) result(t *testing.T, ref string) telling {
+// result reads the stream until the result of a delegate arrives.
+func (p *acpPoster) result(t *testing.T, ref string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
@@ -181,35 +181,35 @@ func (p *acpPoster) result(t *testing.T, ref string) telling {
 			t.Fatal(err)
 		}
 		if e.Ref == ref {
-			told, _, err := acpTelling(e)
+			result, _, err := acpResult(e)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return told
+			return result
 		}
 	}
 	t.Fatalf("got the end of the stream (%v), want the result", lines.Err())
-	return telling{}
+	return outcome{}
 }
 
-// acpHTTPAfterCut hangs up on a query, which ends it. A delegate needs nobody to
-// wait for it: its result is read later.
-func acpHTTPAfterCut(t *testing.T, d *duo) string {
-	first := connectACPPoster(t, d.stage, "phoenix")
+// acpHTTPReconnects closes the connection of a query, which cancels it. A delegate does not need
+// its connection: the result is read later.
+func acpHTTPReconnects(t *testing.T, d *pair) string {
+	first := connectACPPoster(t, d.testHub, "phoenix")
 	defer first.leave()
-	query, x := d.midway(t, first, inquiry{})
-	task, y := d.midway(t, first, inquiry{delegate: true})
-	same(t, y.outcome(t), telling{End: acpCancelled, Status: http.StatusOK})
+	queried, x := d.startHalf(t, first, query{})
+	task, y := d.startHalf(t, first, query{delegate: true})
+	wantResult(t, y.wait(t), outcome{End: acpCancelled, Status: http.StatusOK})
 	first.cut()
-	if got := x.outcome(t); got.End != "lost" {
-		t.Errorf("got %+v at who was cut off, want the connection lost", got)
+	if got := x.wait(t); got.End != "lost" {
+		t.Errorf("got %+v, want the connection lost", got)
 	}
-	d.dropped(t, query)
-	d.finished(t, task)
+	d.wantCancelled(t, queried)
+	d.finish(t, task)
 	want := d.asks.reported
 	want.Text = firstHalf + secondHalf
-	second := connectACPPoster(t, d.stage, "phoenix")
+	second := connectACPPoster(t, d.testHub, "phoenix")
 	defer second.leave()
-	same(t, second.result(t, y.id), want)
+	wantResult(t, second.result(t, y.id), want)
 	return "query cancelled, result kept"
 }

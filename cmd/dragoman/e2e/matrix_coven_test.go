@@ -18,27 +18,27 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// covenByTools is a Coven agent that asks by the tools of the hub: agent_ask, whose
-// one result is the whole answer or "<code>: <message>". It can be taken back only
-// by leaving; what is to be cancelled is delegated, and asked after by agent_result.
-func covenByTools() *tongue {
-	failed := func(f *core.Fault) telling { return telling{End: "error", Code: string(f.Code), Words: f.Message} }
-	return &tongue{
+// covenByTools is a Coven agent that asks with the hub's tools: agent_ask, whose only result is the
+// whole answer or "<code>: <message>". Leaving is the only way to cancel that; what is to be
+// cancelled is delegated, and agent_result fetches its result.
+func covenByTools() *clientDialect {
+	failed := func(f *core.Fault) outcome { return outcome{End: "error", Code: string(f.Code), Message: f.Message} }
+	return &clientDialect{
 		name:    "Coven tools",
-		connect: func(t *testing.T, s *stage, id string) requester { return connectCovenAgent(t, s, id) },
-		data:    true, deadlines: true, delegates: true, tells: map[string]func([]string) []string{"file": all},
-		done: telling{End: "output"}, reported: telling{End: "done"},
+		connect: func(t *testing.T, h *testHub, id string) requester { return connectCovenAgent(t, h, id) },
+		data:    true, deadlines: true, delegates: true, reports: map[string]func([]string) []string{"file": keepAll},
+		done: outcome{End: "output"}, reported: outcome{End: "done"},
 		failed: failed, refused: failed,
-		cancelled: func(reason string) telling {
-			return telling{End: "cancelled", Code: "cancelled", Words: reason, Retry: "false"}
+		cancelled: func(reason string) outcome {
+			return outcome{End: "cancelled", Code: "cancelled", Message: reason, Retry: "false"}
 		},
-		afterCut: covenAfterCut,
+		reconnects: covenReconnects,
 	}
 }
 
-// covenAgent is an agent that asks and is never asked.
+// covenAgent is an agent that only asks.
 type covenAgent struct {
-	cable *cable
+	proxy *proxy
 	cc    *grpc.ClientConn
 	link  *link.Link[*wire.ServerMessage, *wire.AgentMessage]
 	done  chan struct{}
@@ -46,14 +46,14 @@ type covenAgent struct {
 	ids   atomic.Int64
 }
 
-func connectCovenAgent(t *testing.T, s *stage, id string) *covenAgent {
+func connectCovenAgent(t *testing.T, h *testHub, id string) *covenAgent {
 	t.Helper()
-	return connectCovenAgentWith(t, s, id, "asking")
+	return connectCovenAgentWith(t, h, id, "asking")
 }
 
-func connectCovenAgentWith(t *testing.T, s *stage, id string, capabilities ...string) *covenAgent {
+func connectCovenAgentWith(t *testing.T, h *testHub, id string, capabilities ...string) *covenAgent {
 	t.Helper()
-	c := lay(t, s.service.Addresses().GRPC)
+	c := newProxy(t, h.service.Addresses().GRPC)
 	cc, err := grpcserver.Dial(t.Context(), c.addr(), grpcserver.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func connectCovenAgentWith(t *testing.T, s *stage, id string, capabilities ...st
 		cc.Close()
 		t.Fatal(err)
 	}
-	a := &covenAgent{cable: c, cc: cc, link: link.New(conn, link.Options{}), done: make(chan struct{})}
+	a := &covenAgent{proxy: c, cc: cc, link: link.New(conn, link.Options{}), done: make(chan struct{})}
 	welcome := a.calls.add("welcome", newExchange())
 	go func() {
 		defer close(a.done)
@@ -74,7 +74,7 @@ func connectCovenAgentWith(t *testing.T, s *stage, id string, capabilities ...st
 	if err := a.send(t.Context(), &wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: register}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := welcome.outcome(t); got.End != "welcome" {
+	if got := welcome.wait(t); got.End != "welcome" {
 		a.leave()
 		t.Fatalf("got %+v in answer to the registration, want a Welcome", got)
 	}
@@ -88,18 +88,18 @@ func (a *covenAgent) send(ctx context.Context, m *wire.AgentMessage) error {
 func (a *covenAgent) receive(_ context.Context, m *wire.ServerMessage) error {
 	switch p := m.GetPayload().(type) {
 	case *wire.ServerMessage_Welcome:
-		a.calls.get("welcome").end(telling{End: "welcome"})
+		a.calls.get("welcome").end(outcome{End: "welcome"})
 	case *wire.ServerMessage_PackToolResult:
 		x := a.calls.get(p.PackToolResult.GetRequestId())
 		if x == nil {
-			return fmt.Errorf("a result came for the call %q, which nobody made", p.PackToolResult.GetRequestId())
+			return fmt.Errorf("got a result for the unknown call %q", p.PackToolResult.GetRequestId())
 		}
 		switch r := p.PackToolResult.GetResult().(type) {
 		case *wire.PackToolResult_OutputJson:
-			x.end(telling{End: "output", Data: json.RawMessage(r.OutputJson)})
+			x.end(outcome{End: "output", Data: json.RawMessage(r.OutputJson)})
 		case *wire.PackToolResult_Error:
-			code, words, _ := strings.Cut(r.Error, ": ")
-			x.end(telling{End: "error", Code: code, Words: words})
+			code, answer, _ := strings.Cut(r.Error, ": ")
+			x.end(outcome{End: "error", Code: code, Message: answer})
 		}
 	}
 	return nil
@@ -116,7 +116,7 @@ func (a *covenAgent) call(tool string, input any) *exchange {
 	return x
 }
 
-// covenOutput is what the tools answer, as far as a test looks.
+// covenOutput is the output of the tools, as far as tests read it.
 type covenOutput struct {
 	TaskID  string          `json:"task_id"`
 	AgentID string          `json:"agent_id"`
@@ -127,7 +127,7 @@ type covenOutput struct {
 	Error   *core.Fault     `json:"error"`
 }
 
-func (a *covenAgent) begin(q inquiry) *exchange {
+func (a *covenAgent) begin(q query) *exchange {
 	if q.delegate {
 		return a.delegate(q)
 	}
@@ -142,33 +142,33 @@ func (a *covenAgent) begin(q inquiry) *exchange {
 	go func() {
 		<-call.ended
 		var o covenOutput
-		told := call.told
-		if told.End == "output" {
-			if err := json.Unmarshal(told.Data, &o); err != nil || o.AgentID != q.to || o.TaskID == "" {
-				x.breaks("agent_ask said %.200s", told.Data)
+		result := call.result
+		if result.End == "output" {
+			if err := json.Unmarshal(result.Data, &o); err != nil || o.AgentID != q.to || o.TaskID == "" {
+				x.violates("agent_ask returned %.200s", result.Data)
 			}
-			told.Text, told.Data = o.Text, o.Data
+			result.Text, result.Data = o.Text, o.Data
 			for _, f := range o.Files {
-				x.seesBody(f)
+				x.reportBody(f)
 			}
 		}
-		x.end(told)
+		x.end(result)
 	}()
 	return x
 }
 
-// delegate gives a task with agent_delegate, whose result comes at once, and asks
-// after it with agent_result.
-func (a *covenAgent) delegate(q inquiry) *exchange {
+// delegate delegates with agent_delegate, which returns at once, and waits for the result with
+// agent_result.
+func (a *covenAgent) delegate(q query) *exchange {
 	x, call := newExchange(), a.call("agent_delegate", map[string]any{"to": q.to, "content": q.content})
-	<-call.ended // every call ends, with the connection if not before
+	<-call.ended // every call ends, at the latest with the connection
 	var o covenOutput
-	switch told := call.told; {
-	case told.End != "output":
-		x.end(told)
+	switch result := call.result; {
+	case result.End != "output":
+		x.end(result)
 		return x
-	case json.Unmarshal(told.Data, &o) != nil || o.AgentID != q.to:
-		x.lost(fmt.Errorf("agent_delegate said %s", told.Data))
+	case json.Unmarshal(result.Data, &o) != nil || o.AgentID != q.to:
+		x.lost(fmt.Errorf("agent_delegate returned %s", result.Data))
 		return x
 	}
 	x.id = o.TaskID
@@ -179,8 +179,8 @@ func (a *covenAgent) delegate(q inquiry) *exchange {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if got := string(call.told.Data); got != `{"cancelled":true}` {
-			return fmt.Errorf("agent_cancel said %q and %+v", got, call.told)
+		if got := string(call.result.Data); got != `{"cancelled":true}` {
+			return fmt.Errorf("agent_cancel returned %q and %+v", got, call.result)
 		}
 		return nil
 	}
@@ -188,27 +188,27 @@ func (a *covenAgent) delegate(q inquiry) *exchange {
 	return x
 }
 
-// result waits for what becomes of a delegated task and ends the exchange with it.
+// result waits for the result of a delegated task and ends the exchange with it.
 func (a *covenAgent) result(task string, x *exchange) {
 	call := a.call("agent_result", map[string]any{"task_id": task, "wait_seconds": watchdog / time.Second})
 	go func() {
 		<-call.ended
 		var o covenOutput
-		switch told := call.told; {
-		case told.End != "output":
-			x.end(told)
-		case json.Unmarshal(told.Data, &o) != nil:
-			x.lost(fmt.Errorf("agent_result said %s", told.Data))
+		switch result := call.result; {
+		case result.End != "output":
+			x.end(result)
+		case json.Unmarshal(result.Data, &o) != nil:
+			x.lost(fmt.Errorf("agent_result returned %s", result.Data))
 		case o.Error != nil:
-			x.end(telling{End: o.State, Text: o.Text, Code: string(o.Error.Code), Words: o.Error.Message, Retry: fmt.Sprint(o.Error.Retryable)})
+			x.end(outcome{End: o.State, Text: o.Text, Code: string(o.Error.Code), Message: o.Error.Message, Retry: fmt.Sprint(o.Error.Retryable)})
 		default:
-			x.end(telling{End: o.State, Text: o.Text, Data: o.Data})
+			x.end(outcome{End: o.State, Text: o.Text, Data: o.Data})
 		}
 	}()
 }
 
 func (a *covenAgent) cut() {
-	a.cable.cut()
+	a.proxy.cut()
 	<-a.done
 }
 
@@ -218,29 +218,29 @@ func (a *covenAgent) leave() {
 	a.cc.Close()
 }
 
-// covenAfterCut cuts off agent_ask, which ends with its connection, and a task that
-// was delegated, which the agent asks after when it is back.
-func covenAfterCut(t *testing.T, d *duo) string {
+// covenReconnects cuts off agent_ask, which is cancelled, and a delegated task, whose result the
+// agent fetches after it has reconnected.
+func covenReconnects(t *testing.T, d *pair) string {
 	const id = "phoenix"
-	first := connectCovenAgent(t, d.stage, id)
+	first := connectCovenAgent(t, d.testHub, id)
 	defer first.leave()
-	asked, x := d.midway(t, first, inquiry{})
-	task, y := d.midway(t, first, inquiry{delegate: true})
+	asked, x := d.startHalf(t, first, query{})
+	task, y := d.startHalf(t, first, query{delegate: true})
 	first.cut()
 	for _, x := range []*exchange{x, y} {
-		if got := x.outcome(t); got.End != "lost" {
-			t.Errorf("got %+v at who was cut off, want the connection lost", got)
+		if got := x.wait(t); got.End != "lost" {
+			t.Errorf("got %+v, want the connection lost", got)
 		}
 	}
 	d.await(t, "left "+id)
-	d.dropped(t, asked)
-	second := connectCovenAgent(t, d.stage, id)
+	d.wantCancelled(t, asked)
+	second := connectCovenAgent(t, d.testHub, id)
 	defer second.leave()
 	z := newExchange()
 	second.result(y.id, z)
-	d.finished(t, task)
+	d.finish(t, task)
 	want := d.asks.reported
 	want.Text = firstHalf + secondHalf
-	same(t, z.outcome(t), want)
+	wantResult(t, z.wait(t), want)
 	return "ask cancelled, result kept"
 }

@@ -14,12 +14,11 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// gatewayName is what the matrix calls those agents of Parallax that come through its
-// gateway. They say everything at the end, and nothing of tools.
+// gatewayName is the matrix's name for Parallax agents that use the gateway. They send everything
+// at the end, and no tool events.
 const gatewayName = "gateway"
 
-// joinGateway connects an agent as the published ones do, and answers until the stream
-// ends.
+// joinGateway connects an agent as the published ones do, and answers until the stream ends.
 func joinGateway(ctx context.Context, to client.Hub, card core.Card, handle core.Handler) error {
 	cc, err := grpcserver.Dial(ctx, to.GRPC, grpcserver.DialOptions{MaxMessageBytes: 4 << 20})
 	if err != nil {
@@ -32,16 +31,16 @@ func joinGateway(ctx context.Context, to client.Hub, card core.Card, handle core
 	}
 	a := &gatewayAgent{stream: stream, handle: handle, running: map[string]context.CancelCauseFunc{}}
 	defer a.work.Wait()
-	err = a.say("hello", &gateway.AgentToControlPlane{Payload: &gateway.AgentToControlPlane_Hello{Hello: &gateway.AgentHello{
+	err = a.send("hello", &gateway.AgentToControlPlane{Payload: &gateway.AgentToControlPlane_Hello{Hello: &gateway.AgentHello{
 		AgentId: string(card.ID), AgentName: card.Name, Capabilities: card.Capabilities, Metadata: map[string]string{"maxConcurrentTasks": strconv.Itoa(card.MaxConcurrent)},
 	}}})
 	if err != nil {
 		return err
 	}
-	return a.hear()
+	return a.run()
 }
 
-// gatewayAgent is an agent at its end of a stream of the gateway.
+// gatewayAgent is an agent on a stream of the gateway.
 type gatewayAgent struct {
 	stream gateway.AgentGateway_ConnectClient
 	handle core.Handler
@@ -51,15 +50,15 @@ type gatewayAgent struct {
 	running map[string]context.CancelCauseFunc
 }
 
-func (a *gatewayAgent) say(request string, m *gateway.AgentToControlPlane) error {
+func (a *gatewayAgent) send(request string, m *gateway.AgentToControlPlane) error {
 	m.RequestId = request
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stream.Send(m)
 }
 
-// hear takes what the hub says until the stream ends.
-func (a *gatewayAgent) hear() error {
+// run receives messages until the stream ends.
+func (a *gatewayAgent) run() error {
 	ctx, leave := context.WithCancelCause(a.stream.Context())
 	for {
 		m, err := a.stream.Recv()
@@ -89,7 +88,7 @@ func (a *gatewayAgent) hear() error {
 	}
 }
 
-// gatewayAnswer is an answer that is put together until it is said.
+// gatewayAnswer collects an answer until it is sent.
 type gatewayAnswer struct {
 	Content string          `json:"content"`
 	Data    json.RawMessage `json:"data,omitempty"`
@@ -103,8 +102,8 @@ type gatewayFile struct {
 	Data      []byte `json:"data"`
 }
 
-// take notes what the handler says. There is no message to ask leave by.
-func (g *gatewayAnswer) take(body core.Body) error {
+// add adds an event. No message of the gateway can request an approval.
+func (g *gatewayAnswer) add(body core.Body) error {
 	switch b := body.(type) {
 	case core.Text:
 		g.Content += b.Text
@@ -120,7 +119,7 @@ func (g *gatewayAnswer) take(body core.Body) error {
 	return nil
 }
 
-// answer does what it is asked, and says what came of it.
+// answer handles a task and sends its result.
 func (a *gatewayAgent) answer(ctx context.Context, request string, t *gateway.TaskRequest) {
 	var got gatewayAnswer
 	r := core.Request{Content: t.TaskDescription}
@@ -129,7 +128,7 @@ func (a *gatewayAgent) answer(ctx context.Context, request string, t *gateway.Ta
 		err = parallaxwire.ReadInput(input, &r)
 	}
 	if err == nil {
-		err = a.handle(ctx, r, got.take)
+		err = a.handle(ctx, r, got.add)
 	}
 	a.mu.Lock()
 	a.running[t.TaskId](nil)
@@ -150,5 +149,5 @@ func (a *gatewayAgent) answer(ctx context.Context, request string, t *gateway.Ta
 		}
 		m.Payload = &gateway.AgentToControlPlane_TaskResult{TaskResult: result}
 	}
-	_ = a.say(request, m) // the stream may have ended
+	_ = a.send(request, m) // the stream may have ended
 }

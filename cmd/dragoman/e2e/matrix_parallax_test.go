@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// parallaxCodes are the codes of Parallax for those of the hub.
+// parallaxCodes are Parallax's codes for the hub's.
 var parallaxCodes = map[core.Code]string{
 	core.CodeInvalid: "VALIDATION_ERROR", core.CodeUnauthenticated: "UNAUTHORIZED", core.CodeNotAuthorized: "FORBIDDEN",
 	core.CodeUnknownAgent: "NOT_FOUND", core.CodeUnknownTask: "UNKNOWN_TASK", core.CodeUnreachable: "UNREACHABLE",
@@ -24,36 +24,36 @@ var parallaxCodes = map[core.Code]string{
 	core.CodeInternal: "INTERNAL_ERROR",
 }
 
-// parallaxByExtension is a Parallax agent that asks by the extension task_request.
-// What it asked ends with its connection.
-func parallaxByExtension() *tongue {
-	failed := func(f *core.Fault) telling {
-		return telling{End: "task_error", Code: parallaxCodes[f.Code], Words: f.Message, Retry: strconv.FormatBool(f.Retryable)}
+// parallaxByExtension is a Parallax agent that asks by the extension task_request. Its requests end
+// with its connection.
+func parallaxByExtension() *clientDialect {
+	failed := func(f *core.Fault) outcome {
+		return outcome{End: "task_error", Code: parallaxCodes[f.Code], Message: f.Message, Retry: strconv.FormatBool(f.Retryable)}
 	}
-	return &tongue{
+	return &clientDialect{
 		name:    "Parallax request",
-		connect: func(t *testing.T, s *stage, id string) requester { return connectParallaxAgent(t, s, id) },
-		streams: true, data: true, deadlines: true, tells: everything(),
-		done: telling{End: "completed"}, failed: failed, refused: failed,
-		cancelled: func(reason string) telling { return failed(core.NewFault(core.CodeCancelled, "%s", reason)) },
-		afterCut: func(t *testing.T, d *duo) string {
+		connect: func(t *testing.T, h *testHub, id string) requester { return connectParallaxAgent(t, h, id) },
+		streams: true, data: true, deadlines: true, reports: allReports(),
+		done: outcome{End: "completed"}, failed: failed, refused: failed,
+		cancelled: func(reason string) outcome { return failed(core.NewFault(core.CodeCancelled, "%s", reason)) },
+		reconnects: func(t *testing.T, d *pair) string {
 			const id = "phoenix"
-			first := connectParallaxAgent(t, d.stage, id)
+			first := connectParallaxAgent(t, d.testHub, id)
 			defer first.leave()
-			key, x := d.midway(t, first, inquiry{})
+			key, x := d.startHalf(t, first, query{})
 			first.cut()
-			if got := x.outcome(t); got.End != "lost" {
-				t.Errorf("got %+v at who was cut off, want the connection lost", got)
+			if got := x.wait(t); got.End != "lost" {
+				t.Errorf("got %+v, want the connection lost", got)
 			}
 			d.await(t, "left "+id)
-			d.dropped(t, key)
-			connectParallaxAgent(t, d.stage, id).leave() // its id is free again
+			d.wantCancelled(t, key)
+			connectParallaxAgent(t, d.testHub, id).leave() // its id is free again
 			return "cancelled"
 		},
 	}
 }
 
-// parallaxFrame is a message of the protocol, and of its payload what a test reads.
+// parallaxFrame is a message of the protocol, with the payload fields that tests read.
 type parallaxFrame struct {
 	Type    string `json:"type"`
 	ID      string `json:"id"`
@@ -79,18 +79,18 @@ type parallaxFrame struct {
 	} `json:"payload"`
 }
 
-// parallaxAgent is an agent that asks and is never asked.
+// parallaxAgent is an agent that only asks.
 type parallaxAgent struct {
 	frames frames
 	link   *link.Link[[]byte, []byte]
 	done   chan struct{}
 	asked  exchanges
-	seqs   map[string]int // of the latest progress, by request; of the reader
+	seqs   map[string]int // of the latest progress, by request; used by the reader
 }
 
-func connectParallaxAgent(t *testing.T, s *stage, id string) *parallaxAgent {
+func connectParallaxAgent(t *testing.T, h *testHub, id string) *parallaxAgent {
 	t.Helper()
-	f := dialFrames(t, s.service.Addresses().HTTP, "/ws/agent", client.MaxParallaxBytes)
+	f := dialFrames(t, h.service.Addresses().HTTP, "/ws/agent", client.MaxParallaxBytes)
 	a := &parallaxAgent{frames: f, link: link.New(f.Conn, link.Options{}), done: make(chan struct{}), seqs: map[string]int{}}
 	registered := a.asked.add("register", newExchange())
 	go func() {
@@ -105,7 +105,7 @@ func connectParallaxAgent(t *testing.T, s *stage, id string) *parallaxAgent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := registered.outcome(t); got.End != "registered" {
+	if got := registered.wait(t); got.End != "registered" {
 		t.Fatalf("got %+v in answer to the registration, want registered", got)
 	}
 	return a
@@ -131,11 +131,11 @@ func (a *parallaxAgent) receive(_ context.Context, raw []byte) error {
 	p := f.Payload
 	switch f.Type {
 	case "registered":
-		a.asked.get("register").end(telling{End: "registered"})
+		a.asked.get("register").end(outcome{End: "registered"})
 		return nil
 	case "error":
 		if x := a.asked.get(f.ID); x != nil {
-			x.end(telling{End: "error", Code: p.Code, Words: p.Message})
+			x.end(outcome{End: "error", Code: p.Code, Message: p.Message})
 			return nil
 		}
 		return errors.New(p.Message)
@@ -144,55 +144,55 @@ func (a *parallaxAgent) receive(_ context.Context, raw []byte) error {
 	}
 	x := a.asked.get(p.RequestID)
 	if x == nil {
-		return fmt.Errorf("%s came for the request %q, which nobody made", f.Type, p.RequestID)
+		return fmt.Errorf("got %s for the unknown request %q", f.Type, p.RequestID)
 	}
 	switch f.Type {
 	case "task_progress":
 		if a.seqs[p.RequestID]++; p.Seq != a.seqs[p.RequestID] {
-			x.breaks("progress %d came where %d was due", p.Seq, a.seqs[p.RequestID])
+			x.violates("got progress %d, want %d", p.Seq, a.seqs[p.RequestID])
 		}
 		switch {
 		case p.Text != nil:
-			x.piece(*p.Text)
+			x.addText(*p.Text)
 		case p.ToolCall != nil:
-			x.seesBody(core.ToolCall{Name: p.ToolCall.Name, Input: string(p.ToolCall.Input)})
+			x.reportBody(core.ToolCall{Name: p.ToolCall.Name, Input: string(p.ToolCall.Input)})
 		case p.ToolState != nil:
-			x.seesBody(*p.ToolState)
+			x.reportBody(*p.ToolState)
 		case p.ToolResult != nil:
-			x.seesBody(*p.ToolResult)
+			x.reportBody(*p.ToolResult)
 		case p.ApprovalRequested != nil:
-			x.seesBody(core.ApprovalRequested{Name: p.ApprovalRequested.Name})
+			x.reportBody(core.ApprovalRequested{Name: p.ApprovalRequested.Name})
 		case p.ApprovalDecided != nil:
-			x.seesBody(*p.ApprovalDecided)
+			x.reportBody(*p.ApprovalDecided)
 		case p.InjectionAnswered != nil:
-			x.seesBody(*p.InjectionAnswered)
+			x.reportBody(*p.InjectionAnswered)
 		case p.Usage != nil:
-			x.seesBody(*p.Usage)
+			x.reportBody(*p.Usage)
 		case p.File != nil:
-			x.seesBody(*p.File)
+			x.reportBody(*p.File)
 		}
 	case "task_result":
-		told := telling{End: p.Status}
+		result := outcome{End: p.Status}
 		if string(p.Result) != "null" {
-			told.Data = p.Result
+			result.Data = p.Result
 		}
-		x.end(told)
+		x.end(result)
 	case "task_error":
 		retry := ""
 		if p.Retryable != nil {
 			retry = strconv.FormatBool(*p.Retryable)
 		}
-		x.end(telling{End: "task_error", Code: p.Error.Code, Words: p.Error.Message, Retry: retry})
+		x.end(outcome{End: "task_error", Code: p.Error.Code, Message: p.Error.Message, Retry: retry})
 	}
 	return nil
 }
 
-func (a *parallaxAgent) begin(q inquiry) *exchange {
+func (a *parallaxAgent) begin(q query) *exchange {
 	input := map[string]any{}
 	if q.data != nil {
 		var members map[string]json.RawMessage
 		if err := json.Unmarshal(q.data, &members); err != nil {
-			panic(err) // it is the test's own
+			panic(err) // the test's own data
 		}
 		for name, value := range members {
 			input[name] = value
@@ -203,7 +203,7 @@ func (a *parallaxAgent) begin(q inquiry) *exchange {
 	if q.deadline > 0 {
 		payload["timeout"] = q.deadline.Milliseconds()
 	}
-	id := readScene(q.content).key
+	id := parseInstruction(q.content).key
 	x := a.asked.add(id, newExchange())
 	x.cancel = func(ctx context.Context, reason string) error {
 		return a.send(ctx, "task_cancel", "cancel-"+id, map[string]any{"requestId": id, "reason": reason})

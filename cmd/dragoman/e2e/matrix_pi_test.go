@@ -14,39 +14,38 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func piOverWebSocket() *tongue {
-	return piTongue("pi WebSocket", func(t *testing.T, s *stage) frames {
-		return dialFrames(t, s.service.Addresses().Pi, "/", 64<<20)
+func piOverWebSocket() *clientDialect {
+	return piDialect("pi WebSocket", func(t *testing.T, h *testHub) frames {
+		return dialFrames(t, h.service.Addresses().Pi, "/", 64<<20)
 	})
 }
 
-func piOverStdio() *tongue {
-	return piTongue("pi stdio", func(t *testing.T, s *stage) frames { return runFrames(t, s, pi.Name) })
+func piOverStdio() *clientDialect {
+	return piDialect("pi stdio", func(t *testing.T, h *testHub) frames { return runFrames(t, h, pi.Name) })
 }
 
-// piTongue is pi-server: everything is text in it, a run that fails is a message
-// that says so, and what the hub refuses is a command that fails. There are no
-// codes. A session outlives its client.
-func piTongue(name string, open func(*testing.T, *stage) frames) *tongue {
-	connect := func(t *testing.T, s *stage) *piClient { return connectPiClient(t, open(t, s)) }
-	broken := func(f *core.Fault) telling { return telling{End: "error", Words: f.Message} }
-	return &tongue{
+// piDialect is pi-server. Everything is text, a failed run is a message that says so, and a refusal
+// is a failed command. There are no codes. A session outlives its client.
+func piDialect(name string, open func(*testing.T, *testHub) frames) *clientDialect {
+	connect := func(t *testing.T, h *testHub) *piClient { return connectPiClient(t, open(t, h)) }
+	broken := func(f *core.Fault) outcome { return outcome{End: "error", Message: f.Message} }
+	return &clientDialect{
 		name:         name,
-		connect:      func(t *testing.T, s *stage, _ string) requester { return connect(t, s) },
+		connect:      func(t *testing.T, h *testHub, _ string) requester { return connect(t, h) },
 		streams:      true,
-		tells:        map[string]func([]string) []string{"tool": but("pending"), "approval": all, "injection": all, "usage": summed},
+		reports:      map[string]func([]string) []string{"tool": except("pending"), "approval": keepAll, "injection": keepAll, "usage": sum},
 		fileInText:   func(text string) string { return text + "[file note.txt, text/plain, 17 bytes]\n" + fileText },
 		injectsLater: true,
-		longQuestion: &telling{End: "refused", Words: "Validation failed: message: Too long (max 200000 chars)"},
-		done:         telling{End: "stop"},
+		longRequest:  &outcome{End: "refused", Message: "Validation failed: message: Too long (max 200000 chars)"},
+		done:         outcome{End: "stop"},
 		failed:       broken,
-		refused:      func(f *core.Fault) telling { return telling{End: "refused", Words: f.Message} },
-		cancelled:    func(string) telling { return telling{End: "aborted"} },
-		afterCut:     func(t *testing.T, d *duo) string { return piAfterCut(t, d, connect) },
+		refused:      func(f *core.Fault) outcome { return outcome{End: "refused", Message: f.Message} },
+		cancelled:    func(string) outcome { return outcome{End: "aborted"} },
+		reconnects:   func(t *testing.T, d *pair) string { return piReconnects(t, d, connect) },
 	}
 }
 
-// piClient is an unchanged pi client that shows what it is told.
+// piClient is a pi client that collects what it receives.
 type piClient struct {
 	t      *testing.T
 	frames frames
@@ -57,14 +56,13 @@ type piClient struct {
 	runs map[string]*piRun
 }
 
-// piRun is one session, and the run in it.
+// piRun is a session and its run.
 type piRun struct {
 	*exchange
-	session string
-	heard   piclient.Transcript
-	asked   chan string // the ids of what a person is asked
-	// watched is a run that another client began: agent_end is all that this one
-	// hears of its end.
+	session    string
+	transcript piclient.Transcript
+	asked      chan string // the ids of approval requests
+	// watched is set if another client began the run: then only agent_end reports its end.
 	watched bool
 }
 
@@ -81,7 +79,7 @@ func connectPiClient(t *testing.T, f frames) *piClient {
 	return c
 }
 
-// hear is told every frame, one after the other.
+// hear receives every frame in order.
 func (c *piClient) hear(f piclient.Frame) {
 	c.mu.Lock()
 	run := c.runs[f.SessionID]
@@ -89,18 +87,18 @@ func (c *piClient) hear(f piclient.Frame) {
 	if f.Type != "event" || run == nil {
 		return
 	}
-	before := run.heard.Deltas.Len()
+	before := run.transcript.Deltas.Len()
 	run.sight(f.Event)
-	run.heard.Add(f)
-	if fresh := run.heard.Deltas.String()[before:]; fresh != "" {
-		run.piece(fresh)
+	run.transcript.Add(f)
+	if fresh := run.transcript.Deltas.String()[before:]; fresh != "" {
+		run.addText(fresh)
 	}
-	if run.watched && run.heard.Kinds[len(run.heard.Kinds)-1] == "agent_end" {
+	if run.watched && run.transcript.Kinds[len(run.transcript.Kinds)-1] == "agent_end" {
 		run.conclude()
 	}
 }
 
-// sight notes what an event tells beside the text.
+// sight records what an event carries beside text.
 func (r *piRun) sight(event json.RawMessage) {
 	var e struct {
 		Type          string
@@ -118,17 +116,17 @@ func (r *piRun) sight(event json.RawMessage) {
 	}
 	switch e.Type {
 	case "tool_execution_start":
-		r.sees("tool", "call %s %s", e.ToolName, e.Args)
+		r.report("tool", "call %s %s", e.ToolName, e.Args)
 	case "tool_execution_update":
-		r.sees("tool", "%s", e.PartialResult.Details.State)
+		r.report("tool", "%s", e.PartialResult.Details.State)
 	case "tool_execution_end":
-		r.sees("tool", "result %s", e.Result.Content[0].Text)
+		r.report("tool", "result %s", e.Result.Content[0].Text)
 	case "extension_ui_request":
 		if e.Method == "confirm" {
 			r.asked <- e.RequestID
-			r.sees("approval", "asked %s", strings.TrimSuffix(strings.TrimPrefix(e.Title, "Allow "), "?"))
-		} else if _, said, ok := strings.Cut(string(e.Message), ": "); ok && strings.Contains(said, " by ") {
-			r.sees("approval", "%s", strings.Fields(said)[0])
+			r.report("approval", "asked %s", strings.TrimSuffix(strings.TrimPrefix(e.Title, "Allow "), "?"))
+		} else if _, printed, ok := strings.Cut(string(e.Message), ": "); ok && strings.Contains(printed, " by ") {
+			r.report("approval", "%s", strings.Fields(printed)[0])
 		}
 	case "message_end":
 		var m struct {
@@ -140,36 +138,36 @@ func (r *piRun) sight(event json.RawMessage) {
 			return
 		}
 		if spent := m.Usage.Input + m.Usage.Output; spent > 0 {
-			r.sees("usage", "%d", spent)
+			r.report("usage", "%d", spent)
 		}
-		if m.Role == "user" && strings.HasPrefix(m.Content[0].Text, "say ") && len(r.heard.Kinds) > 4 {
-			r.sees("injection", "taken true")
+		if m.Role == "user" && strings.HasPrefix(m.Content[0].Text, "say ") && len(r.transcript.Kinds) > 4 {
+			r.report("injection", "taken true")
 		}
 	}
 }
 
 // conclude ends a run as its last message says.
 func (r *piRun) conclude() {
-	h := &r.heard
+	h := &r.transcript
 	if h.Snapshots != h.Deltas.String() {
-		r.breaks("the snapshots have %d bytes of text and the deltas %d", len(h.Snapshots), h.Deltas.Len())
+		r.violates("the snapshots have %d bytes of text and the deltas %d", len(h.Snapshots), h.Deltas.Len())
 	}
-	// What waits is told when it begins to wait, which is no step of the run.
+	// queue_update comes when a prompt is queued, outside the run.
 	kinds := slices.DeleteFunc(slices.Clone(h.Kinds), func(kind string) bool { return kind == "queue_update" })
 	if want := []string{"agent_start", "turn_start", "message_start", "message_end", "message_start"}; len(kinds) < len(want) || !slices.Equal(kinds[:len(want)], want) {
-		r.breaks("the run begins %q", kinds[:min(len(kinds), len(want))])
+		r.violates("the run begins %q", kinds[:min(len(kinds), len(want))])
 	}
 	if want := []string{"message_end", "turn_end", "agent_end"}; len(kinds) < len(want) || !slices.Equal(kinds[len(kinds)-len(want):], want) {
-		r.breaks("the run does not end in %q: %q", want, kinds)
+		r.violates("the run does not end in %q: %q", want, kinds)
 	}
 	if h.StopReason == "aborted" && !strings.HasPrefix(h.ErrorMessage, "Request was aborted") {
-		r.breaks("the abort is worded %q", h.ErrorMessage)
+		r.violates("the abort is worded %q", h.ErrorMessage)
 	}
-	r.end(telling{End: h.StopReason, Words: h.ErrorMessage})
+	r.end(outcome{End: h.StopReason, Message: h.ErrorMessage})
 }
 
-func (c *piClient) begin(q inquiry) *exchange {
-	session := "s-" + readScene(q.content).key
+func (c *piClient) begin(q query) *exchange {
+	session := "s-" + parseInstruction(q.content).key
 	run := c.listen(session, false)
 	run.cancel = func(ctx context.Context, _ string) error {
 		return c.must(ctx, map[string]any{"type": "abort", "sessionId": session})
@@ -198,9 +196,9 @@ func (c *piClient) begin(q inquiry) *exchange {
 		case err != nil:
 			run.lost(err)
 		case f.TimedOut:
-			run.end(telling{End: "timed out", Words: f.Error})
+			run.end(outcome{End: "timed out", Message: f.Error})
 		case !f.Success:
-			run.end(telling{End: "refused", Words: f.Error})
+			run.end(outcome{End: "refused", Message: f.Error})
 		default:
 			run.conclude()
 		}
@@ -208,7 +206,7 @@ func (c *piClient) begin(q inquiry) *exchange {
 	return run.exchange
 }
 
-// listen makes the client hear what happens in a session.
+// listen collects the events of a session.
 func (c *piClient) listen(session string, watched bool) *piRun {
 	run := &piRun{exchange: newExchange(), session: session, watched: watched, asked: make(chan string, 8)}
 	c.mu.Lock()
@@ -236,28 +234,28 @@ func (c *piClient) leave() {
 	c.asking.Wait()
 }
 
-// piAfterCut comes back as another client: the run went on, and is told from its
+// piReconnects comes back as another client: the run has continued and is replayed from its
 // beginning.
-func piAfterCut(t *testing.T, d *duo, connect func(*testing.T, *stage) *piClient) string {
-	first := connect(t, d.stage)
+func piReconnects(t *testing.T, d *pair, connect func(*testing.T, *testHub) *piClient) string {
+	first := connect(t, d.testHub)
 	defer first.leave()
-	key, x := d.midway(t, first, inquiry{})
+	key, x := d.startHalf(t, first, query{})
 	first.cut()
-	if got := x.outcome(t); got.End != "lost" {
-		t.Errorf("got %+v at who was cut off, want the connection lost", got)
+	if got := x.wait(t); got.End != "lost" {
+		t.Errorf("got %+v, want the connection lost", got)
 	}
-	second := connect(t, d.stage)
+	second := connect(t, d.testHub)
 	defer second.leave()
 	session := "s-" + key
 	run := second.listen(session, true)
 	if err := second.must(t.Context(), map[string]any{"type": "switch_session", "sessionId": session}); err != nil {
 		t.Fatal(err)
 	}
-	if d.inPieces() {
-		run.hear(t, firstHalf)
+	if d.streamed() {
+		run.waitText(t, firstHalf)
 	}
-	d.finished(t, key)
-	same(t, run.outcome(t), d.answer(firstHalf+secondHalf))
+	d.finish(t, key)
+	wantResult(t, run.wait(t), d.wantAnswer(firstHalf+secondHalf))
 
 	f, err := second.client.Do(t.Context(), map[string]any{"type": "get_messages", "sessionId": session})
 	var kept struct {

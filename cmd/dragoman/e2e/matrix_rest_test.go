@@ -13,33 +13,33 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// restStatuses are the HTTP statuses of refusals, as far as the matrix has them.
+// restStatuses are the HTTP statuses of refusals in the matrix.
 var restStatuses = map[core.Code]int{core.CodeUnknownAgent: http.StatusNotFound, core.CodeOverloaded: http.StatusServiceUnavailable}
 
-// overREST is an HTTP client that reads the events of its task as JSON lines. They
-// are told as they are, with the hub's own codes; a refusal is a problem document.
-func overREST() *tongue {
-	failed := func(f *core.Fault) telling {
-		return telling{End: "failed", Code: string(f.Code), Words: f.Message, Retry: strconv.FormatBool(f.Retryable), Status: http.StatusOK}
+// overREST is an HTTP client that reads the events of its task as JSON lines. They have the hub's
+// own codes; a refusal is a problem document.
+func overREST() *clientDialect {
+	failed := func(f *core.Fault) outcome {
+		return outcome{End: "failed", Code: string(f.Code), Message: f.Message, Retry: strconv.FormatBool(f.Retryable), Status: http.StatusOK}
 	}
-	return &tongue{
+	return &clientDialect{
 		name:    "REST",
-		connect: func(t *testing.T, s *stage, _ string) requester { return connectREST(t, s) },
-		streams: true, data: true, deadlines: true, tells: everything(),
-		done:   telling{End: "done", Status: http.StatusOK},
+		connect: func(t *testing.T, h *testHub, _ string) requester { return connectREST(t, h) },
+		streams: true, data: true, deadlines: true, reports: allReports(),
+		done:   outcome{End: "done", Status: http.StatusOK},
 		failed: failed,
-		refused: func(f *core.Fault) telling {
-			told := failed(f)
-			told.End, told.Status = "problem", restStatuses[f.Code]
-			return told
+		refused: func(f *core.Fault) outcome {
+			result := failed(f)
+			result.End, result.Status = "problem", restStatuses[f.Code]
+			return result
 		},
-		cancelled: func(reason string) telling { return telling{End: "cancelled", Words: reason, Status: http.StatusOK} },
-		afterCut:  restAfterCut,
+		cancelled:  func(reason string) outcome { return outcome{End: "cancelled", Message: reason, Status: http.StatusOK} },
+		reconnects: restReconnects,
 	}
 }
 
 // restClient is a client of the REST interface.
-type restClient struct{ *webCaller }
+type restClient struct{ *httpClient }
 
 // restExchange is a task that a client follows.
 type restExchange struct {
@@ -48,12 +48,12 @@ type restExchange struct {
 	cursor core.Cursor
 }
 
-func connectREST(t *testing.T, s *stage) *restClient { return &restClient{newWebCaller(t, s)} }
+func connectREST(t *testing.T, h *testHub) *restClient { return &restClient{newHTTPClient(t, h)} }
 
-func (c *restClient) begin(q inquiry) *exchange { return c.open(q, true).exchange }
+func (c *restClient) begin(q query) *exchange { return c.open(q, true).exchange }
 
-// open asks, and follows the events. A task that is not kept ends with the reader.
-func (c *restClient) open(q inquiry, keep bool) *restExchange {
+// open opens a task and follows its events. A task that is not kept is cancelled with its reader.
+func (c *restClient) open(q query, keep bool) *restExchange {
 	body := map[string]any{"to": q.to, "content": q.content, "keep": keep}
 	if q.data != nil {
 		body["data"] = q.data
@@ -79,7 +79,7 @@ func (c *restClient) open(q inquiry, keep bool) *restExchange {
 		return steer(ctx, "/inject", map[string]string{"content": content, "priority": "immediate"})
 	}
 	x.decide = func(ctx context.Context, approved bool) error {
-		return steer(ctx, "/decisions", map[string]any{"id": readScene(q.content).key, "approved": approved})
+		return steer(ctx, "/decisions", map[string]any{"id": parseInstruction(q.content).key, "approved": approved})
 	}
 	c.group.Go(func() {
 		c.read(x, http.MethodPost, "/v1/tasks", plainJSON(body), func(location string) {
@@ -90,7 +90,7 @@ func (c *restClient) open(q inquiry, keep bool) *restExchange {
 	return x
 }
 
-// read makes a request and follows the stream of events that answers it to its end.
+// read sends a request and reads the stream of events to its end.
 func (c *restClient) read(x *restExchange, method, path string, body []byte, opened func(location string)) {
 	resp, err := c.do(c.ctx, method, path, client.NDJSON, body)
 	if err != nil {
@@ -105,25 +105,25 @@ func (c *restClient) read(x *restExchange, method, path string, body []byte, ope
 	opened(resp.Header.Get("Location"))
 	err = client.Follow(resp, func(l client.Line, _ []byte) error {
 		if l.Seq != x.seq+1 {
-			x.breaks("event %d came behind %d", l.Seq, x.seq)
+			x.violates("event %d arrived after %d", l.Seq, x.seq)
 		}
 		x.seq, x.cursor = l.End(), l.Cursor
-		x.seesBody(l.Body)
+		x.reportBody(l.Body)
 		switch b := l.Body.(type) {
 		case core.Assigned:
-			x.sees("assigned", "%s", b.Agent)
+			x.report("assigned", "%s", b.Agent)
 		case core.Text:
-			x.piece(b.Text)
+			x.addText(b.Text)
 		case core.Done:
-			x.end(telling{End: "done", Data: b.Data, Status: resp.StatusCode})
+			x.end(outcome{End: "done", Data: b.Data, Status: resp.StatusCode})
 		case core.Failed:
-			x.end(telling{End: "failed", Code: string(b.Fault.Code), Words: b.Fault.Message, Retry: strconv.FormatBool(b.Fault.Retryable), Status: resp.StatusCode})
+			x.end(outcome{End: "failed", Code: string(b.Fault.Code), Message: b.Fault.Message, Retry: strconv.FormatBool(b.Fault.Retryable), Status: resp.StatusCode})
 		case core.Cancelled:
-			x.end(telling{End: "cancelled", Words: b.Reason, Status: resp.StatusCode})
+			x.end(outcome{End: "cancelled", Message: b.Reason, Status: resp.StatusCode})
 		}
 		return nil
 	})
-	x.lost(fmt.Errorf("the stream ended without an end: %w", err))
+	x.lost(fmt.Errorf("the stream ended without an end event: %w", err))
 }
 
 // refused reads a problem document.
@@ -133,11 +133,11 @@ func (x *restExchange) refused(resp *http.Response) {
 		Code, Detail string
 		Retryable    bool
 	}
-	raw, _ := io.ReadAll(resp.Body) // what came is judged below
+	raw, _ := io.ReadAll(resp.Body) // checked below
 	if err := json.Unmarshal(raw, &p); err != nil || p.Status != resp.StatusCode || resp.Header.Get("Content-Type") != "application/problem+json" {
-		x.breaks("the status %d came with %s", resp.StatusCode, raw)
+		x.violates("the status %d came with %s", resp.StatusCode, raw)
 	}
-	x.end(telling{End: "problem", Code: p.Code, Words: p.Detail, Retry: strconv.FormatBool(p.Retryable), Status: resp.StatusCode})
+	x.end(outcome{End: "problem", Code: p.Code, Message: p.Detail, Retry: strconv.FormatBool(p.Retryable), Status: resp.StatusCode})
 }
 
 func (c *restClient) steer(ctx context.Context, path string, body any) error {
@@ -147,25 +147,25 @@ func (c *restClient) steer(ctx context.Context, path string, body any) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		raw, _ := io.ReadAll(resp.Body) // it is only shown
+		raw, _ := io.ReadAll(resp.Body) // only shown
 		return fmt.Errorf("%s: %d %s", path, resp.StatusCode, raw)
 	}
 	return nil
 }
 
-// restAfterCut cuts off the reader of a task, which runs on and is read further from
-// where its cursor stands, and of one that was not to be kept.
-func restAfterCut(t *testing.T, d *duo) string {
-	first := connectREST(t, d.stage)
+// restReconnects cuts off the reader of a task, which continues and is resumed from its cursor, and
+// that of a task that is not kept.
+func restReconnects(t *testing.T, d *pair) string {
+	first := connectREST(t, d.testHub)
 	defer first.leave()
 	rest := firstHalf + secondHalf
 	midway := func(keep bool) (string, *restExchange) {
 		t.Helper()
 		key := d.key()
-		x := first.open(d.inquiry("hang "+key), keep)
-		d.await(t, key+d.underway())
-		if x.awaitSight(t, "assigned"); d.inPieces() {
-			x.hear(t, firstHalf)
+		x := first.open(d.query("hang "+key), keep)
+		d.await(t, key+d.startedSignal())
+		if x.waitReport(t, "assigned"); d.streamed() {
+			x.waitText(t, firstHalf)
 			rest = secondHalf
 		}
 		return key, x
@@ -174,18 +174,18 @@ func restAfterCut(t *testing.T, d *duo) string {
 	lone, y := midway(false)
 	first.cut()
 	for _, x := range []*restExchange{x, y} {
-		if got := x.outcome(t); got.End != "lost" {
-			t.Errorf("got %+v at who was cut off, want the connection lost", got)
+		if got := x.wait(t); got.End != "lost" {
+			t.Errorf("got %+v, want the connection lost", got)
 		}
 	}
-	d.dropped(t, lone)
-	second := connectREST(t, d.stage)
+	d.wantCancelled(t, lone)
+	second := connectREST(t, d.testHub)
 	defer second.leave()
 	z := &restExchange{exchange: newExchange(), seq: x.cursor.Seq}
 	second.group.Go(func() {
 		second.read(z, http.MethodGet, x.id+"/events?from="+x.cursor.String(), nil, func(string) {})
 	})
-	d.finished(t, key)
-	same(t, z.outcome(t), d.answer(rest))
+	d.finish(t, key)
+	wantResult(t, z.wait(t), d.wantAnswer(rest))
 	return "runs on, resumed"
 }

@@ -15,61 +15,58 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// tongue is a dialect of who asks: how to connect in it, and what it can say.
-type tongue struct {
+// clientDialect is a dialect of a requester: how to connect in it, and what it can express.
+type clientDialect struct {
 	name string
-	// connect connects somebody of this dialect with the given id.
-	connect func(t *testing.T, s *stage, id string) requester
-	// streams says that an answer is told in pieces; otherwise it is folded into one.
+	// connect connects a requester with the given id.
+	connect func(t *testing.T, h *testHub, id string) requester
+	// streams is set if an answer arrives in chunks; otherwise it is folded into one.
 	streams bool
-	// data says that structures are asked and answered as such.
+	// data is set if requests and answers have structured data.
 	data bool
-	// longQuestion is what is said of a question of 900 KB; nil takes it.
-	longQuestion *telling
-	// delegates says that only what was delegated can be taken back.
+	// longRequest is the refusal of a request of 900 KB; nil if it is accepted.
+	longRequest *outcome
+	// delegates is set if only a delegated task can be cancelled.
 	delegates bool
-	// deadlines says that an inquiry can say how long it may take.
+	// deadlines is set if a request can have a deadline.
 	deadlines bool
-	// done is the end of an answer, and of one that was delegated.
-	done, reported telling
-	// failed words the fault of a task, refused that of one that was never taken on.
-	failed, refused func(*core.Fault) telling
-	// cancelled words the end of what was taken back for a reason.
-	cancelled func(reason string) telling
-	// tells is what becomes of sights in the dialect, by what they are about; nil where
-	// it tells nothing of it.
-	tells map[string]func([]string) []string
-	// fileInText is how an answer in words goes on with the file of a scene, where the
-	// dialect folds it there.
+	// done is the outcome of an answer, and reported that of a delegated task.
+	done, reported outcome
+	// failed is the outcome of a failed task, refused that of a refused request.
+	failed, refused func(*core.Fault) outcome
+	// cancelled is the outcome of a task that was cancelled for a reason.
+	cancelled func(reason string) outcome
+	// reports is how the dialect changes the reports, by subject; nil if it has none.
+	reports map[string]func([]string) []string
+	// fileInText appends the file to the text of an answer, if the dialect folds it there.
 	fileInText func(text string) string
-	// injectsLater says that what an agent does not take while it works is said to it as
-	// the next turn.
+	// injectsLater is set if context that an agent cannot take becomes its next turn.
 	injectsLater bool
-	// afterCut cuts off who asked in the middle of an answer, checks what becomes of
-	// it, and says that in a word.
-	afterCut func(t *testing.T, d *duo) string
+	// reconnects cuts off the requester in the middle of an answer, checks what happens to
+	// the task, and returns a word for it.
+	reconnects func(t *testing.T, d *pair) string
 }
 
-// tongues are the dialects in which one can ask, each on every transport it has.
-func tongues() []*tongue {
-	return []*tongue{
+// clientDialects are the requesters' dialects, each on every transport it has.
+func clientDialects() []*clientDialect {
+	return []*clientDialect{
 		piOverWebSocket(), piOverStdio(), acpOverWebSocket(), acpOverHTTP(), acpOverStdio(), covenByTools(), parallaxByExtension(), overREST(),
 	}
 }
 
-// duo is one who asks and one who answers, on a hub of their own.
-type duo struct {
-	*stage
-	asks    *tongue
+// pair is a requester and an agent, on a hub of their own.
+type pair struct {
+	*testHub
+	asks    *clientDialect
 	answers string       // the dialect
-	agent   core.AgentID // who answers
+	agent   core.AgentID // of the agent
 	requester
 }
 
-// cases are what every pair goes through. Each says in a word what came of it.
+// cases are what every pair runs. Each returns a word for the table.
 var cases = []struct {
 	name string
-	run  func(*testing.T, *duo) string
+	run  func(*testing.T, *pair) string
 }{
 	{"short text", shortText},
 	{"burst", burst},
@@ -82,23 +79,23 @@ var cases = []struct {
 	{"asker cut", askerCutOff},
 	{"unknown agent", unknownAgent},
 	{"full queue", fullQueue},
-	{"tool", toolLife},
+	{"tool", toolEvents},
 	{"approval", approval},
 	{"injection", injection},
-	{"usage", tokens},
+	{"usage", usageEvents},
 	{"file", fileSent},
 }
 
-// The matrix: every dialect that can ask, with every dialect that can answer, over
-// real sockets and pipes.
-func TestWhateverTheDialectsEveryQuestionComesToWhatTheyPromise(t *testing.T) {
+// The matrix: every dialect that can ask, with every dialect that can answer, over real sockets and
+// pipes.
+func TestEveryDialectAsksEveryOther(t *testing.T) {
 	results := &matrix{cells: map[string]string{}}
 	t.Run("matrix", func(t *testing.T) {
-		for _, asks := range tongues() {
+		for _, asks := range clientDialects() {
 			for _, answers := range append(slices.Clip(demo.Answerers), gatewayName) {
 				t.Run(asks.name+" asks "+answers, func(t *testing.T) {
 					t.Parallel()
-					playAll(t, asks, answers, results)
+					runCases(t, asks, answers, results)
 				})
 			}
 		}
@@ -106,68 +103,67 @@ func TestWhateverTheDialectsEveryQuestionComesToWhatTheyPromise(t *testing.T) {
 	t.Log("\n" + results.table())
 }
 
-// playAll plays all cases with a pair.
-func playAll(t *testing.T, asks *tongue, answers string, results *matrix) {
-	s := newStage(t, func(c *config.Config) {
+// runCases runs all cases with a pair.
+func runCases(t *testing.T, asks *clientDialect, answers string, results *matrix) {
+	h := newTestHub(t, func(c *config.Config) {
 		c.Limits.QueueLength = 1
-		// A failure is what is looked at, and there are many in a minute.
+		// The cases fail often, which would open the breakers and exceed the rates.
 		c.Pi.Retries, c.Pi.Breakers.AgentFailures, c.Pi.Rates = 0, 0, config.PiRates{}
 	})
-	d := &duo{stage: s, asks: asks, answers: answers, agent: core.AgentID(answers + "-agent")}
-	s.cast(t, answers, d.agent, 4)
-	d.requester = asks.connect(t, s, "asker")
+	d := &pair{testHub: h, asks: asks, answers: answers, agent: core.AgentID(answers + "-agent")}
+	h.startAgent(t, answers, d.agent, 4)
+	d.requester = asks.connect(t, h, "asker")
 	t.Cleanup(d.leave)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			word := "FAILED"
+			label := "FAILED"
 			defer func() {
 				if t.Failed() {
-					word = "FAILED"
+					label = "FAILED"
 				}
-				results.enter(asks.name, answers, c.name, word)
+				results.set(asks.name, answers, c.name, label)
 			}()
-			word = c.run(t, d)
+			label = c.run(t, d)
 		})
 	}
 }
 
-// inPieces says that answers are told as they come: where who asks is told pieces and
-// who answers says them.
-func (d *duo) inPieces() bool { return d.asks.streams && d.answers != gatewayName }
+// streamed reports whether answers arrive in chunks: both dialects must have them.
+func (d *pair) streamed() bool { return d.asks.streams && d.answers != gatewayName }
 
-// underway is the fact of a key that says that half of an answer has come, or where
-// that is not said before the end, that the agent is at it.
-func (d *duo) underway() string {
+// startedSignal returns the signal for half of the answer, or for the start of the handler where
+// the agent sends everything at the end.
+func (d *pair) startedSignal() string {
 	if d.answers == gatewayName {
 		return " begun"
 	}
 	return " text"
 }
 
-// inquiry asks the agent to play a scene.
-func (d *duo) inquiry(act string) inquiry {
-	return inquiry{to: string(d.agent), content: act, deadline: ample}
+// query returns a query with an instruction.
+func (d *pair) query(act string) query {
+	return query{to: string(d.agent), content: act, deadline: ample}
 }
 
-// ask asks the agent to play a scene and waits for what comes of it.
-func (d *duo) ask(t *testing.T, act string) telling {
+// ask sends an instruction and waits for the outcome.
+func (d *pair) ask(t *testing.T, act string) outcome {
 	t.Helper()
-	return d.begin(d.inquiry(act)).outcome(t)
+	return d.begin(d.query(act)).wait(t)
 }
 
-// matrix is what came of every case of every pair.
+// matrix has the result of every case of every pair.
 type matrix struct {
 	mu    sync.Mutex
 	cells map[string]string
 }
 
-func (m *matrix) enter(asks, answers, name, word string) {
+func (m *matrix) set(asks, answers, name, label string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.cells[asks+"|"+answers+"|"+name] = word
+	m.cells[asks+"|"+answers+"|"+name] = label
 }
 
-// table prints the matrix: a row for each pair, a column for each case.
+// table returns the matrix: a row for each pair, a column for each case.
 func (m *matrix) table() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,7 +174,7 @@ func (m *matrix) table() string {
 	}
 	table := tabwriter.NewWriter(&out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, strings.Join(heads, "\t"))
-	for _, asks := range tongues() {
+	for _, asks := range clientDialects() {
 		for _, answers := range append(slices.Clip(demo.Answerers), gatewayName) {
 			row := []string{asks.name, answers}
 			for _, c := range cases {
@@ -193,15 +189,14 @@ func (m *matrix) table() string {
 	return out.String()
 }
 
-// same compares what was told with what was to be told; what want leaves empty of
-// the words is not compared.
-func same(t *testing.T, got, want telling) {
+// wantResult compares outcomes. An empty wanted message is not compared.
+func wantResult(t *testing.T, got, want outcome) {
 	t.Helper()
-	if want.Words == "" {
-		got.Words = ""
+	if want.Message == "" {
+		got.Message = ""
 	}
-	if got.Pieces > 0 && want.Pieces > 0 {
-		got.Pieces, want.Pieces = 1, 1 // how many is the hub's to choose
+	if got.Chunks > 0 && want.Chunks > 0 {
+		got.Chunks, want.Chunks = 1, 1 // the hub decides how many
 	}
 	if got.Text != want.Text {
 		t.Errorf("got %d bytes of text, want %d; they differ from %s", len(got.Text), len(want.Text), firstDifference(got.Text, want.Text))
@@ -216,7 +211,7 @@ func same(t *testing.T, got, want telling) {
 	}
 }
 
-// firstDifference shows where two texts part.
+// firstDifference returns the place where two texts differ.
 func firstDifference(got, want string) string {
 	n := 0
 	for n < min(len(got), len(want)) && got[n] == want[n] {

@@ -21,11 +21,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// covenMCP lets a Coven agent join by hand and returns what it was told of MCP, and
-// what ends its connection.
-func covenMCP(t *testing.T, s *stage, id string) (endpoint, token string, leave func()) {
+// covenMCP registers a Coven agent and returns its MCP endpoint and token, and a function that
+// disconnects it.
+func covenMCP(t *testing.T, h *testHub, id string) (endpoint, token string, leave func()) {
 	t.Helper()
-	stream := openCoven(t, s.service.Addresses().GRPC)
+	stream := openCoven(t, h.service.Addresses().GRPC)
 	first, err := registerCoven(t, stream, id)
 	if err != nil || first.GetWelcome() == nil {
 		t.Fatalf("registering: got %v and %v, want Welcome", first, err)
@@ -34,11 +34,11 @@ func covenMCP(t *testing.T, s *stage, id string) (endpoint, token string, leave 
 		if err := stream.CloseSend(); err != nil {
 			t.Fatal(err)
 		}
-		s.await(t, "left "+id)
+		h.await(t, "left "+id)
 	}
 }
 
-// askMCP sends a message with nothing but HTTP and returns the status and the body.
+// askMCP sends a message with plain HTTP and returns the status and the body.
 func askMCP(t *testing.T, url, body string, headers ...string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -65,11 +65,11 @@ func askMCP(t *testing.T, url, body string, headers ...string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-func TestACovenAgentAsksAParallaxOneThroughTheEndpointThatItIsTold(t *testing.T) {
-	s := newStage(t, nil)
-	s.cast(t, "parallax", "bob", 1)
-	endpoint, token, leave := covenMCP(t, s, "ann")
-	if want := "http://" + s.service.Addresses().HTTP + "/mcp"; endpoint != want || token == "" {
+func TestACovenAgentAsksAParallaxAgentThroughMCP(t *testing.T) {
+	h := newTestHub(t, nil)
+	h.startAgent(t, "parallax", "bob", 1)
+	endpoint, token, leave := covenMCP(t, h, "ann")
+	if want := h.url() + "/mcp"; endpoint != want || token == "" {
 		t.Fatalf("got the endpoint %q and a token of %d bytes, want %q and one", endpoint, len(token), want)
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -78,12 +78,12 @@ func TestACovenAgentAsksAParallaxOneThroughTheEndpointThatItIsTold(t *testing.T)
 		t.Fatal(err)
 	}
 	defer cs.Close()
-	key := s.key()
+	key := h.key()
 	r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "agent_ask", Arguments: map[string]any{"to": "bob", "content": "say " + key}})
 	if err != nil || r.IsError {
 		t.Fatalf("agent_ask: got %+v and %v, want an answer", r, err)
 	}
-	opened := s.await(t, key+" opened").(core.Event).Body.(core.Opened)
+	opened := h.await(t, key+" opened").(core.Event).Body.(core.Opened)
 	if opened.From.ID != "ann" {
 		t.Errorf("got a request from %+v, want one from ann", opened.From)
 	}
@@ -97,13 +97,13 @@ func TestACovenAgentAsksAParallaxOneThroughTheEndpointThatItIsTold(t *testing.T)
 	}
 }
 
-func TestMCPChecksWhereARequestComesFrom(t *testing.T) {
-	s := newStage(t, nil)
-	url := "http://" + s.service.Addresses().HTTP + "/mcp"
+func TestMCPChecksHostAndOrigin(t *testing.T) {
+	h := newTestHub(t, nil)
+	url := h.url() + "/mcp"
 	const ping = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
 	for header, want := range map[string]int{
 		"Host: localhost": http.StatusOK, "Host: evil.example": http.StatusMisdirectedRequest,
-		"Origin: http://" + s.service.Addresses().HTTP: http.StatusOK, "Origin: https://evil.example": http.StatusForbidden,
+		"Origin: http://" + h.service.Addresses().HTTP: http.StatusOK, "Origin: https://evil.example": http.StatusForbidden,
 	} {
 		if got, body := askMCP(t, url, ping, header); got != want {
 			t.Errorf("%s: got %d %s, want %d", header, got, body, want)
@@ -111,29 +111,28 @@ func TestMCPChecksWhereARequestComesFrom(t *testing.T) {
 	}
 }
 
-func TestTheEndpointCanBeSet(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.MCP.Endpoint = "https://hub.example.com/mcp" })
-	if endpoint, _, _ := covenMCP(t, s, "ann"); endpoint != "https://hub.example.com/mcp" {
+func TestTheMCPEndpointIsASetting(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.MCP.Endpoint = "https://hub.example.com/mcp" })
+	if endpoint, _, _ := covenMCP(t, h, "ann"); endpoint != "https://hub.example.com/mcp" {
 		t.Errorf("got %q, want what was set", endpoint)
 	}
 }
 
-// Each block of the page is a message and its answer, in which … stands for what is
-// different every time.
-func TestTheMessagesOfTheMCPPageGoAsItShows(t *testing.T) {
+// Each block of the page is a message and its answer, with … in place of what varies.
+func TestTheExamplesOfTheMCPPageWork(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/mcp.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newStage(t, nil)
+	h := newTestHub(t, nil)
 	ctx, leave := context.WithCancel(t.Context())
 	var life sync.WaitGroup
 	life.Go(func() {
-		_ = service.Joins()[coven.Name](ctx, client.Hub{GRPC: s.service.Addresses().GRPC}, core.Card{ID: "shout"}, shout, func(client.AskFunc) {}, s.log) // it is told to leave
+		_ = service.Joins()[coven.Name](ctx, client.Hub{GRPC: h.service.Addresses().GRPC}, core.Card{ID: "shout"}, shout, func(client.AskFunc) {}, h.log) // it is cancelled
 	})
 	defer life.Wait()
 	defer leave()
-	s.await(t, "joined shout")
+	h.await(t, "joined shout")
 	n := 0
 	for _, block := range fence.FindAllStringSubmatch(string(page), -1) {
 		command, want, _ := strings.Cut(strings.TrimSpace(block[2]), "\n")
@@ -143,7 +142,7 @@ func TestTheMessagesOfTheMCPPageGoAsItShows(t *testing.T) {
 			continue
 		}
 		n++
-		_, got := askMCP(t, "http://"+s.service.Addresses().HTTP+m[2], m[1])
+		_, got := askMCP(t, h.url()+m[2], m[1])
 		if like := strings.ReplaceAll(regexp.QuoteMeta(want), "…", ".*"); !regexp.MustCompile("^" + like + "$").MatchString(got) {
 			t.Errorf("%s: got\n%s\nwant\n%s", command, got, want)
 		}
@@ -153,40 +152,40 @@ func TestTheMessagesOfTheMCPPageGoAsItShows(t *testing.T) {
 	}
 }
 
-func TestTheLimitsOfMCPCanBeSet(t *testing.T) {
-	s := newStage(t, func(c *config.Config) {
+func TestTheMCPLimitsAreSettings(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) {
 		c.MCP.BodyBytes, c.MCP.Deadline, c.MCP.CallTimeout, c.MCP.Calls = 2000, 100*time.Millisecond, time.Minute, 1
 	})
-	s.cast(t, "parallax", "bob", 8)
-	url := "http://" + s.service.Addresses().HTTP + "/mcp"
+	h.startAgent(t, "parallax", "bob", 8)
+	url := h.url() + "/mcp"
 	asks := func(content string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":{"to":"bob","content":"` + content + `"}}}`
 	}
 	if status, body := askMCP(t, url, asks(strings.Repeat("x", 2000))); status != http.StatusRequestEntityTooLarge || !strings.Contains(body, "2000 bytes") {
 		t.Errorf("a large message: got %d %s, want 413 and the limit", status, body)
 	}
-	if _, body := askMCP(t, url, asks("hang "+s.key())); !strings.Contains(body, "timeout: no answer by the deadline") {
+	if _, body := askMCP(t, url, asks("hang "+h.key())); !strings.Contains(body, "timeout: no answer by the deadline") {
 		t.Errorf("a slow agent: got %s, want a timeout", body)
 	}
-	_, token, _ := covenMCP(t, s, "ann") // whose deadline is that of Coven
-	key, done := s.key(), make(chan string, 1)
+	_, token, _ := covenMCP(t, h, "ann") // whose deadline is that of Coven
+	key, done := h.key(), make(chan string, 1)
 	go func() {
 		_, body := askMCP(t, url+"/"+token, asks("hang "+key))
 		done <- body
 	}()
-	s.await(t, key+" begun")
-	if _, body := askMCP(t, url+"/"+token, asks("say "+s.key())); !strings.Contains(body, "overloaded: 1 tools are running") {
+	h.await(t, key+" begun")
+	if _, body := askMCP(t, url+"/"+token, asks("say "+h.key())); !strings.Contains(body, "overloaded: 1 tools are running") {
 		t.Errorf("a second call: got %s, want that one runs", body)
 	}
-	s.post(key+" released", nil)
+	h.signal(key+" released", nil)
 	if body := <-done; !strings.Contains(body, `"id":1,"result"`) || strings.Contains(body, "isError") {
 		t.Errorf("the first call: got %s, want an answer", body)
 	}
 }
 
-func TestAHubThatStopsEndsTheStreamsOfNews(t *testing.T) {
-	s := newStage(t, nil)
-	url := "http://" + s.service.Addresses().HTTP + "/mcp"
+func TestStoppingTheHubEndsMCPStreams(t *testing.T) {
+	h := newTestHub(t, nil)
+	url := h.url() + "/mcp"
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
 			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {}, // so that it listens
@@ -207,7 +206,7 @@ func TestAHubThatStopsEndsTheStreamsOfNews(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if err := s.service.Stop(t.Context(), "enough"); err != nil {
+	if err := h.service.Stop(t.Context(), "enough"); err != nil {
 		t.Errorf("stopping: got %v, want no error", err)
 	}
 	if _, err := io.ReadAll(resp.Body); err != nil {

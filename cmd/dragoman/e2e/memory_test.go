@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-func TestTheMemoryLimitOfAHubIsASettingUnlessTheEnvironmentSetsIt(t *testing.T) {
+func TestTheMemoryLimitIsASettingUnlessGOMEMLIMITIsSet(t *testing.T) {
 	usual := strconv.FormatInt(config.Default().Limits.Memory, 10)
 	for _, tt := range []struct{ setting, env, want string }{
 		{"", "", usual},

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-func TestEveryDoorSaysInItsOwnFormWhichMethodAPathTakes(t *testing.T) {
-	at := "http://" + newStage(t, nil).service.Addresses().HTTP
+func TestMethodNotAllowedIsAnsweredInTheFormOfEachInterface(t *testing.T) {
+	at := "http://" + newTestHub(t, nil).service.Addresses().HTTP
 	for path, want := range map[string]struct{ allow, says string }{
 		service.ACPPath:                 {"GET, POST", `"kind":"error"`},
 		"/mcp":                          {"GET, POST", `"jsonrpc":"2.0"`},
@@ -26,10 +26,10 @@ func TestEveryDoorSaysInItsOwnFormWhichMethodAPathTakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said, err := io.ReadAll(resp.Body)
+		printed, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		if allow := resp.Header.Get("Allow"); err != nil || resp.StatusCode != http.StatusMethodNotAllowed || allow != want.allow || !strings.Contains(string(said), want.says) {
-			t.Errorf("DELETE %s: got %s, Allow %q, %s and %v, want 405, Allow %q and %s", path, resp.Status, allow, said, err, want.allow, want.says)
+		if allow := resp.Header.Get("Allow"); err != nil || resp.StatusCode != http.StatusMethodNotAllowed || allow != want.allow || !strings.Contains(string(printed), want.says) {
+			t.Errorf("DELETE %s: got %s, Allow %q, %s and %v, want 405, Allow %q and %s", path, resp.Status, allow, printed, err, want.allow, want.says)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// piBench is a pi client of raw frames, over a real WebSocket, with a session s. dir is
-// where the hub keeps its journal, or "".
+// piBench returns a pi connection over a real WebSocket with a session s. dir is the hub's data
+// directory, or "".
 func piBench(b *testing.B, dir string) *ws.Conn {
 	b.Helper()
 	settings := config.Local()
@@ -50,8 +50,7 @@ func benchDial(b *testing.B, url string) *ws.Conn {
 	return c
 }
 
-// awaitResponses reads on until so many responses have come. It returns how many
-// frames it read.
+// awaitResponses reads until n responses have arrived. It returns how many frames it read.
 func awaitResponses(b *testing.B, c *ws.Conn, n int) (frames int) {
 	b.Helper()
 	for n > 0 {
@@ -69,8 +68,8 @@ func awaitResponses(b *testing.B, c *ws.Conn, n int) (frames int) {
 	return frames
 }
 
-// BenchmarkGetState sends commands that only look over one WebSocket, each with an id
-// of its own and 64 in flight; each is answered by three events and a response.
+// BenchmarkGetState sends read-only commands over one WebSocket, each with its own id and 64 in
+// flight; each is answered by three events and a response.
 func BenchmarkGetState(b *testing.B) {
 	c := piBench(b, "")
 	const window = 64
@@ -98,10 +97,10 @@ func BenchmarkGetState(b *testing.B) {
 	b.ReportMetric(float64(frames)/float64(b.N), "frames/command")
 }
 
-// BenchmarkLoneCommand sends one command after the other, and the same bytes to a
-// WebSocket that echoes them: what a command costs beyond its way. A command that is
-// kept goes through the journal twice before it is answered.
-func BenchmarkLoneCommand(b *testing.B) {
+// BenchmarkSequentialCommands sends one command after the other, and the same bytes to a WebSocket
+// that echoes them: the difference is the cost of a command. A command with an idempotency key is
+// written to the journal twice before it is answered.
+func BenchmarkSequentialCommands(b *testing.B) {
 	b.Run("forgotten", func(b *testing.B) { benchLone(b, "", `{"id":"l%d","type":"get_state","sessionId":"s"}`) })
 	b.Run("kept", func(b *testing.B) {
 		benchLone(b, b.TempDir(), `{"id":"l%[1]d","idempotencyKey":"l%[1]d","type":"get_state","sessionId":"s"}`)

@@ -15,11 +15,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// A hub is killed while a prompt runs, right behind the response to another command.
-// However often it starts again, what was done is never done twice: a prompt that failed is
-// replayed, and so is the one that was cut off. What a success said of the session that died
-// with the process is done again.
-func TestWhatCameOfPiCommandsSurvivesAKill(t *testing.T) {
+// A hub is killed while a prompt runs, right after the response to another command. After every
+// restart nothing is done twice: a failed prompt is replayed, and so is the interrupted one. A
+// success that created the lost session is repeated.
+func TestOutcomesOfPiCommandsSurviveAKill(t *testing.T) {
 	for _, sync := range []string{"interval", "always"} {
 		t.Run(sync, func(t *testing.T) {
 			dir := t.TempDir()
@@ -28,19 +27,19 @@ func TestWhatCameOfPiCommandsSurvivesAKill(t *testing.T) {
 			abort := map[string]any{"id": "x", "idempotencyKey": "kx", "type": "abort", "sessionId": "s"}
 			prompt := map[string]any{"id": "p", "idempotencyKey": "kp", "type": "prompt", "sessionId": "s", "message": "never answered"}
 
-			h := serveProgram(t, dir, sync)
+			h := serveHub(t, dir, sync)
 			muteAgent(t, h.grpc)
-			c := piOf(t, h)
+			c := dialPi(t, h)
 			c.do(create)
 			c.do(rename)
 			c.do(abort)
-			c.begin(prompt)
-			c.heard(`"command_started"`, `"commandId":"p"`)
+			c.send(prompt)
+			c.waitFrame(`"command_started"`, `"commandId":"p"`)
 			h.kill()
 
 			for life := range 2 {
-				h = serveProgram(t, dir, sync)
-				c = piOf(t, h)
+				h = serveHub(t, dir, sync)
+				c = dialPi(t, h)
 				if f := c.do(create); !f.Success || f.Replayed || f.SessionVersion == nil || *f.SessionVersion != 0 {
 					t.Errorf("life %d: got %s, want the session made again: it has no file yet", life, f.Raw)
 				}
@@ -58,7 +57,7 @@ func TestWhatCameOfPiCommandsSurvivesAKill(t *testing.T) {
 					t.Errorf("life %d: got %s, want the prompt marked as failed once", life, f.Data)
 				}
 				if f := c.do(map[string]any{"type": "get_startup_recovery"}); !strings.Contains(string(f.Data), `"journalPath":"`+dir+`"`) {
-					t.Errorf("life %d: got %s, want the data directory told on an open hub", life, f.Data)
+					t.Errorf("life %d: got %s, want the data directory on an open hub", life, f.Data)
 				}
 				h.kill()
 			}
@@ -66,14 +65,14 @@ func TestWhatCameOfPiCommandsSurvivesAKill(t *testing.T) {
 	}
 }
 
-// A pi client that lost its hub sends what it sent before, gets its session back with all
-// that was said, and goes on.
-func TestAPiSessionComesBackFromItsFileAfterAKill(t *testing.T) {
+// A pi client that lost its hub repeats its commands, gets its session back with all messages, and
+// continues.
+func TestAPiSessionIsRestoredFromItsFileAfterAKill(t *testing.T) {
 	dir, sessions := t.TempDir(), t.TempDir()
-	serve := func() *served {
+	serve := func() *servedHub {
 		cmd := program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
 		cmd.Env = append(cmd.Env, "DRAGOMAN_PI_SESSION_DIR="+sessions)
-		return serveAs(t, cmd, "always")
+		return serveHubCmd(t, cmd, "always")
 	}
 	withNames := func(id string, command map[string]any) map[string]any {
 		command["id"], command["idempotencyKey"] = id, "k"+id
@@ -84,24 +83,24 @@ func TestAPiSessionComesBackFromItsFileAfterAKill(t *testing.T) {
 	first := withNames("p", map[string]any{"type": "prompt", "sessionId": "s", "message": "answer one"})
 
 	h := serve()
-	leave := joinsAs(t, h.grpc, "a")
-	c := piOf(t, h)
+	leave := joinAnswerer(t, h.grpc, "a")
+	c := dialPi(t, h)
 	c.do(create)
 	c.do(subscribe)
 	if f := c.do(first); !f.Success {
 		t.Fatalf("got %s, want the prompt answered", f.Raw)
 	}
-	c.write("s")
+	c.flushSession("s")
 	h.kill()
 	leave()
 
 	for life, commands := range [][]map[string]any{
-		{create, subscribe, first}, {subscribe}, {create}, {}, // a client that asks for nothing again still names the session
+		{create, subscribe, first}, {subscribe}, {create}, {}, // a client that repeats no command still names the session
 	} {
 		h = serve()
-		leave = joinsAs(t, h.grpc, "a")
-		c = piOf(t, h)
-		c.heard(`"type":"startup_recovery_summary"`, `"initState":"ready"`, `"journalPath":"[redacted]"`)
+		leave = joinAnswerer(t, h.grpc, "a")
+		c = dialPi(t, h)
+		c.waitFrame(`"type":"startup_recovery_summary"`, `"initState":"ready"`, `"journalPath":"[redacted]"`)
 		for _, command := range commands {
 			if f := c.do(command); !f.Success || f.Replayed != (command["type"] == "prompt") {
 				t.Errorf("life %d: got %s, want a success, replayed of a prompt alone", life, f.Raw)
@@ -114,15 +113,14 @@ func TestAPiSessionComesBackFromItsFileAfterAKill(t *testing.T) {
 		if got, want := strings.Count(string(f.Data), `"role":"assistant"`), life+2; got != want {
 			t.Errorf("life %d: got %d answers in the conversation, want %d: %s", life, got, want, f.Data)
 		}
-		c.write("s")
+		c.flushSession("s")
 		h.kill()
 		leave()
 	}
 }
 
-// write has the hub bring the session's file to the disk: who loads a file is shown all that
-// it is to hold.
-func (c *piOfHub) write(session string) {
+// flushSession makes the hub write the session's file: loading a file writes it first.
+func (c *piConn) flushSession(session string) {
 	c.t.Helper()
 	var state struct{ SessionFile string }
 	if err := json.Unmarshal(c.do(map[string]any{"type": "get_state", "sessionId": session}).Data, &state); err != nil {
@@ -155,20 +153,20 @@ func muteAgent(t *testing.T, grpc string) {
 	}
 }
 
-// piOfHub is a pi client of a hub in a process of its own.
-type piOfHub struct {
+// piConn is a pi client of a hub in a process of its own.
+type piConn struct {
 	*piclient.Conn
 	t      *testing.T
 	events chan piclient.Frame
 }
 
-func piOf(t *testing.T, h *served) *piOfHub {
+func dialPi(t *testing.T, h *servedHub) *piConn {
 	t.Helper()
 	conn, err := client.DialWebSocket(t.Context(), client.Hub{URL: h.URL}, "/ws/pi", nil, 10<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &piOfHub{t: t, events: make(chan piclient.Frame, 1000)}
+	c := &piConn{t: t, events: make(chan piclient.Frame, 1000)}
 	if c.Conn, err = piclient.Connect(t.Context(), conn, func(f piclient.Frame) { c.events <- f }); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +174,7 @@ func piOf(t *testing.T, h *served) *piOfHub {
 	return c
 }
 
-func (c *piOfHub) do(command map[string]any) piclient.Frame {
+func (c *piConn) do(command map[string]any) piclient.Frame {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), watchdog)
 	defer cancel()
@@ -187,8 +185,8 @@ func (c *piOfHub) do(command map[string]any) piclient.Frame {
 	return f
 }
 
-// begin sends a command and does not wait for the response.
-func (c *piOfHub) begin(command map[string]any) {
+// send sends a command without waiting for the response.
+func (c *piConn) send(command map[string]any) {
 	c.t.Helper()
 	frame, err := json.Marshal(command)
 	if err == nil {
@@ -199,8 +197,8 @@ func (c *piOfHub) begin(command map[string]any) {
 	}
 }
 
-// heard waits for a frame with all of the parts.
-func (c *piOfHub) heard(parts ...string) {
+// waitFrame waits for a frame with all of the parts.
+func (c *piConn) waitFrame(parts ...string) {
 	c.t.Helper()
 	limit := time.After(watchdog)
 next:

@@ -10,15 +10,15 @@ import (
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
-func TestAPersonAnswersAQuestionFromTheCommandLine(t *testing.T) {
-	s := newStage(t, nil)
-	asker := connectCovenAgentWith(t, s, "asker", "ui")
+func TestQuestionsAreAnsweredFromTheCommandLine(t *testing.T) {
+	h := newTestHub(t, nil)
+	asker := connectCovenAgentWith(t, h, "asker", "ui")
 	defer asker.leave()
-	looker := s.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "local"}})
-	defer looker.Close(nil)
-	looker.WatchQuestions(question.View{Agent: "asker", For: core.Principal{ID: "local"}})
-	if code, out, complaint := s.typed(t, "questions"); code != command.ExitDone || out != "" || complaint != "there are no open questions\n" {
-		t.Errorf("got %d, %q and %q, want nothing to wait", code, out, complaint)
+	watcher := h.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "local"}})
+	defer watcher.Close(nil)
+	watcher.WatchQuestions(question.View{Agent: "asker", For: core.Principal{ID: "local"}})
+	if code, out, stderr := h.run(t, "questions"); code != command.ExitDone || out != "" || stderr != "there are no open questions\n" {
+		t.Errorf("got %d, %q and %q, want nothing to wait", code, out, stderr)
 	}
 	input := map[string]any{
 		"question": "Which day?", "multi_select": true, "options": []any{map[string]any{"label": "Monday"}, map[string]any{"label": "next Friday"}},
@@ -34,28 +34,28 @@ func TestAPersonAnswersAQuestionFromTheCommandLine(t *testing.T) {
 	} {
 		call := asker.call("ask_user", input)
 		var b hub.Batch
-		for b.Question == nil || b.Question.Outcome != nil { // how the last one ended comes too
+		for b.Question == nil || b.Question.Outcome != nil { // the outcome of the previous one comes too
 			var err error
-			if b, err = looker.Next(t.Context()); err != nil {
+			if b, err = watcher.Next(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		id := b.Question.Question.ID
 		var list struct{ Questions []question.Question }
-		if err := json.Unmarshal([]byte(s.wants(t, command.ExitDone, id, "questions", "--json")), &list); err != nil || len(list.Questions) != 1 {
+		if err := json.Unmarshal([]byte(h.wantOutput(t, command.ExitDone, id, "questions", "--json")), &list); err != nil || len(list.Questions) != 1 {
 			t.Errorf("got %+v and %v, want one", list, err)
 		}
 		for _, want := range []string{id, "asker", "Which day?", `Monday, "next Friday"`} {
-			s.wants(t, command.ExitDone, want, "questions")
+			h.wantOutput(t, command.ExitDone, want, "questions")
 		}
-		s.wants(t, command.ExitUsage, "none of the options", "answer", id, "Sunday")
-		s.wants(t, command.ExitUsage, "use exactly one of", "answer", id)
-		s.wants(t, command.ExitUsage, "use exactly one of", "answer", id, "Monday", "--dismiss")
-		s.wants(t, command.ExitDone, c.said, append([]string{"answer", id}, c.args...)...)
-		if got := call.outcome(t); !sameJSON(got.Data, []byte(c.told)) {
+		h.wantOutput(t, command.ExitUsage, "none of the options", "answer", id, "Sunday")
+		h.wantOutput(t, command.ExitUsage, "use exactly one of", "answer", id)
+		h.wantOutput(t, command.ExitUsage, "use exactly one of", "answer", id, "Monday", "--dismiss")
+		h.wantOutput(t, command.ExitDone, c.said, append([]string{"answer", id}, c.args...)...)
+		if got := call.wait(t); !sameJSON(got.Data, []byte(c.told)) {
 			t.Errorf("%q: got %+v, want %s", c.args, got, c.told)
 		}
-		s.wants(t, command.ExitFailed, "has been settled", "answer", id, "Monday")
+		h.wantOutput(t, command.ExitFailed, "has been settled", "answer", id, "Monday")
 	}
-	s.wants(t, command.ExitFailed, "waits for an answer", "answer", "none", "Monday")
+	h.wantOutput(t, command.ExitFailed, "waits for an answer", "answer", "none", "Monday")
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestTheReadersOfATaskAreListedOnTheCommandLine(t *testing.T) {
-	s := newStage(t, nil)
-	s.cast(t, coven.Name, "guide", 1)
-	ada, key := arrive(t, s.service.Addresses().GRPC), s.key()
-	id, _, _ := strings.Cut(ada.says("guide", "hang "+key), ".")
-	s.await(t, key+" begun")
+func TestTasksListsTheReadersOfATask(t *testing.T) {
+	h := newTestHub(t, nil)
+	h.startAgent(t, coven.Name, "guide", 1)
+	ada, key := connectCovenClient(t, h.service.Addresses().GRPC), h.key()
+	id, _, _ := strings.Cut(ada.send("guide", "hang "+key), ".")
+	h.await(t, key+" begun")
 
-	out, errs, code := s.says(t, "tasks", id, "--readers")
+	code, out, errs := h.run(t, "tasks", id, "--readers")
 	if code != command.ExitDone || !strings.Contains(out, "READER") || !strings.Contains(out, "guide") {
 		t.Errorf("got %d, %s and %s, want the agent in a table", code, out, errs)
 	}
-	out, errs, code = s.says(t, "tasks", id, "--readers", "--json")
+	code, out, errs = h.run(t, "tasks", id, "--readers", "--json")
 	var readers []task.ReaderStatus
 	if err := json.Unmarshal([]byte(out), &readers); err != nil || code != command.ExitDone {
 		t.Fatalf("got %d, %v and %s, want JSON", code, err, errs)
@@ -32,9 +32,9 @@ func TestTheReadersOfATaskAreListedOnTheCommandLine(t *testing.T) {
 	}) {
 		t.Errorf("got %+v, want the agent of Coven among them", readers)
 	}
-	if _, errs, code := s.says(t, "tasks", "--readers"); code != command.ExitUsage || !strings.Contains(errs, "dragoman tasks ID --readers") {
+	if code, _, errs := h.run(t, "tasks", "--readers"); code != command.ExitUsage || !strings.Contains(errs, "dragoman tasks ID --readers") {
 		t.Errorf("without an id: got %d and %s, want how to name one", code, errs)
 	}
-	s.post(key+" released", nil)
-	s.end(t, key)
+	h.signal(key+" released", nil)
+	h.end(t, key)
 }

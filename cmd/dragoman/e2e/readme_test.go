@@ -19,8 +19,8 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-// The first conversation of the README runs as it stands there, in a shell, each
-// block in a terminal of its own. Only the ports are others.
+// The first conversation of the README runs as printed, in a shell, each block in a terminal of its
+// own. Only the ports differ.
 func TestTheFirstConversationOfTheReadmeWorks(t *testing.T) {
 	blocks := blocksUnder(t, "A first conversation")
 	if len(blocks) < 3 || strings.TrimSpace(uncommented(blocks[0])) != "make run" {
@@ -30,25 +30,25 @@ func TestTheFirstConversationOfTheReadmeWorks(t *testing.T) {
 	defer cancel()
 	dir := home(t)
 	ready := filepath.Join(dir, "ready.json")
-	hub := begin(t, dir, recipe(t, "run"), "", "DRAGOMAN_GRPC_ADDR=127.0.0.1:0", "DRAGOMAN_HTTP_ADDR=127.0.0.1:0",
+	hub := startShell(t, dir, recipe(t, "run"), "", "DRAGOMAN_GRPC_ADDR=127.0.0.1:0", "DRAGOMAN_HTTP_ADDR=127.0.0.1:0",
 		"DRAGOMAN_PI_ADDR=127.0.0.1:0", "DRAGOMAN_READY_FILE="+ready)
 	at, err := service.AwaitReady(ctx, ready)
 	if err != nil {
-		t.Fatalf("make run: got %v, want a hub\n%s", err, hub.said())
+		t.Fatalf("make run: got %v, want a hub\n%s", err, hub.output())
 	}
 	place := "DRAGOMAN_HUB=http://" + at.HTTP
-	agent := begin(t, dir, blocks[1], "joined", place)
+	agent := startShell(t, dir, blocks[1], "joined", place)
 	select {
-	case <-agent.heard:
+	case <-agent.seen:
 	case <-ctx.Done():
-		t.Fatalf("the agent did not join\n%s", agent.said())
+		t.Fatalf("the agent did not join\n%s", agent.output())
 	}
 
-	asks := shell(dir, blocks[2], place)
-	var out, complaint bytes.Buffer
-	asks.Stdout, asks.Stderr = &out, &complaint
-	if err := asks.Run(); err != nil {
-		t.Fatalf("got %v, want no error\n%s\n%s", err, out.String(), complaint.String())
+	cmd := shell(dir, blocks[2], place)
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("got %v, want no error\n%s\n%s", err, out.String(), stderr.String())
 	}
 	answer, rest, _ := strings.Cut(out.String(), "\n")
 	if answer != "HELLO" {
@@ -56,26 +56,26 @@ func TestTheFirstConversationOfTheReadmeWorks(t *testing.T) {
 	}
 	frames, demo, ok := strings.Cut(rest, "A hub on ")
 	if !ok || !strings.Contains(demo, "asked by") || strings.Contains(demo, "FAILED") {
-		t.Errorf("demo: got %q, want who asked whom and no failure", demo)
+		t.Errorf("demo: got %q, want every pair and no failure", demo)
 	}
-	heard, success := transcriptOf(t, frames)
-	if heard != "HELLO" || !success {
-		t.Errorf("stdio: got the text %q and success %t, want HELLO and true\n%s", heard, success, frames)
+	received, success := transcriptOf(t, frames)
+	if received != "HELLO" || !success {
+		t.Errorf("stdio: got the text %q and success %t, want HELLO and true\n%s", received, success, frames)
 	}
 	agent.stop(t)
-	if said := agent.said(); !strings.Contains(said, `"message":"left"`) {
-		t.Errorf("got %q, want the agent to say at last that it has left", said)
+	if printed := agent.output(); !strings.Contains(printed, `"message":"left"`) {
+		t.Errorf("got %q, want the agent to log that it left", printed)
 	}
 	hub.stop(t)
-	if said := hub.said(); !strings.Contains(said, "the hub has stopped") {
-		t.Errorf("got %q, want the hub to say at last that it has stopped", said)
+	if printed := hub.output(); !strings.Contains(printed, "the hub has stopped") {
+		t.Errorf("got %q, want the hub to log that it stopped", printed)
 	}
 }
 
-// fence is a block of a page.
+// fence matches a code block of a page.
 var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
-// blocksUnder returns the blocks of shell under a heading of the README.
+// blocksUnder returns the shell blocks under a heading of the README.
 func blocksUnder(t *testing.T, heading string) []string {
 	t.Helper()
 	b, err := os.ReadFile("../../../README.md")
@@ -113,7 +113,7 @@ func recipe(t *testing.T, target string) string {
 	return string(m[1])
 }
 
-// home makes a directory in which bin/dragoman is the program under test.
+// home creates a directory in which bin/dragoman is the program under test.
 func home(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -131,29 +131,29 @@ func home(t *testing.T) string {
 	return dir
 }
 
-// shell is a piece of shell, to be run in dir by a process group of its own.
+// shell returns a command that runs a shell script in dir, in a process group of its own.
 func shell(dir, script string, env ...string) *exec.Cmd {
 	cmd := exec.Command("/bin/sh", "-ec", script)
 	cmd.Dir = dir
-	cmd.Env = append(config.WithoutVariables(os.Environ()), playsProgram+"=1", "HOME="+dir, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(config.WithoutVariables(os.Environ()), runsProgram+"=1", "HOME="+dir, "GORACE=atexit_sleep_ms=0")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd
 }
 
-// terminal is a piece of shell that runs until it is stopped.
+// terminal is a shell script that runs until it is stopped.
 type terminal struct {
-	cmd   *exec.Cmd
-	heard chan struct{} // closed once it has said the word
-	word  string
+	cmd  *exec.Cmd
+	seen chan struct{} // closed once it has printed the word
+	word string
 
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func begin(t *testing.T, dir, script, word string, env ...string) *terminal {
+func startShell(t *testing.T, dir, script, label string, env ...string) *terminal {
 	t.Helper()
-	term := &terminal{cmd: shell(dir, script, env...), heard: make(chan struct{}), word: word}
+	term := &terminal{cmd: shell(dir, script, env...), seen: make(chan struct{}), word: label}
 	term.cmd.Stdout, term.cmd.Stderr = term, term
 	if err := term.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -174,31 +174,31 @@ func (term *terminal) Write(p []byte) (int, error) {
 	before := strings.Contains(term.text.String(), term.word)
 	term.text.Write(p)
 	if !before && strings.Contains(term.text.String(), term.word) {
-		close(term.heard)
+		close(term.seen)
 	}
 	return len(p), nil
 }
 
-func (term *terminal) said() string {
+func (term *terminal) output() string {
 	term.mu.Lock()
 	defer term.mu.Unlock()
 	return term.text.String()
 }
 
-// stop interrupts what runs in the terminal, as Ctrl-C does, and waits for its end.
+// stop interrupts the script, as Ctrl-C does, and waits for its end.
 func (term *terminal) stop(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(-term.cmd.Process.Pid, syscall.SIGINT); err != nil {
-		t.Fatalf("got %v, want it to run still\n%s", err, term.said())
+		t.Fatalf("got %v, want it to run still\n%s", err, term.output())
 	}
-	_ = term.cmd.Wait() // a shell that is interrupted says so by its status
-	if text := term.said(); strings.Contains(text, `"level":"error"`) || strings.Contains(text, "dragoman: ") {
+	_ = term.cmd.Wait() // an interrupted shell exits with a status
+	if text := term.output(); strings.Contains(text, `"level":"error"`) || strings.Contains(text, "dragoman: ") {
 		t.Errorf("got a complaint, want none\n%s", text)
 	}
 }
 
-// transcriptOf reads what a pi client was told: the text of the answer, and
-// whether the prompt succeeded.
+// transcriptOf returns what a pi client received: the text of the answer, and whether the prompt
+// succeeded.
 func transcriptOf(t *testing.T, lines string) (text string, success bool) {
 	t.Helper()
 	var tr piclient.Transcript

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// What a pi client runs ends with the hub, however that ends, also where it has left
-// the process group of its shell.
-func TestNothingThatBashBeganOutlivesAHubThatIsKilled(t *testing.T) {
+// Processes that a pi client started end with the hub, even if it is killed and they have left the
+// process group of their shell.
+func TestBashProcessesDieWithAKilledHub(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("what leaves the group escapes here: see docs/dialects/pi.md")
 	}
 	t.Setenv("DRAGOMAN_PI_BASH", "true")
-	h := serveProgram(t, t.TempDir(), "interval")
-	c := piOf(t, h)
+	h := serveHub(t, t.TempDir(), "interval")
+	c := dialPi(t, h)
 	dir := t.TempDir()
 	c.do(map[string]any{"type": "create_session", "sessionId": "s", "cwd": dir})
-	c.begin(map[string]any{"type": "bash", "sessionId": "s", "command": `(setsid bash -c 'echo $$ > child; exec sleep 1000' &); echo $$ > shell; sleep 1000; true`})
+	c.send(map[string]any{"type": "bash", "sessionId": "s", "command": `(setsid bash -c 'echo $$ > child; exec sleep 1000' &); echo $$ > shell; sleep 1000; true`})
 	var pids []int
 	for _, name := range []string{"child", "shell"} {
 		pids = append(pids, pidIn(t, filepath.Join(dir, name)))
@@ -32,7 +32,7 @@ func TestNothingThatBashBeganOutlivesAHubThatIsKilled(t *testing.T) {
 	for _, pid := range pids {
 		for end := time.Now().Add(watchdog); !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH); <-time.After(time.Millisecond) {
 			if stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); strings.Contains(string(stat), ") Z ") {
-				break // it waits to be reaped by somebody else
+				break // a zombie
 			}
 			if time.Now().After(end) {
 				t.Errorf("process %d: got it alive, want it dead", pid)
@@ -42,8 +42,8 @@ func TestNothingThatBashBeganOutlivesAHubThatIsKilled(t *testing.T) {
 	}
 }
 
-// An upgrade replaces the file of a hub that runs.
-func TestBashRunsOnWhereTheFileOfTheHubIsGone(t *testing.T) {
+// An upgrade replaces the binary of a running hub.
+func TestBashRunsAfterTheHubsBinaryIsReplaced(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the file has to stay here")
 	}
@@ -54,7 +54,7 @@ func TestBashRunsOnWhereTheFileOfTheHubIsGone(t *testing.T) {
 		t.Skip("the file of the test cannot be linked: ", err)
 	}
 	cmd.Path = file
-	c := piOf(t, serveAs(t, cmd, "interval"))
+	c := dialPi(t, serveHubCmd(t, cmd, "interval"))
 	if err := os.WriteFile(file+".new", []byte("#!/bin/sh\nexit 9\n"), 0o700); err != nil { //nolint:gosec // it is to be a program
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestBashRunsOnWhereTheFileOfTheHubIsGone(t *testing.T) {
 	}
 }
 
-// pidIn waits for the file in which a program wrote its id.
+// pidIn waits for the file that a program writes its process id to.
 func pidIn(t *testing.T, path string) int {
 	t.Helper()
 	for end := time.Now().Add(watchdog); time.Now().Before(end); <-time.After(time.Millisecond) {

@@ -25,20 +25,20 @@ import (
 	"github.com/dragoman-hub/dragoman/proto/parallax/registry"
 )
 
-// listening is an agent of Parallax that is a gRPC server itself.
-type listening struct {
+// confidenceAgent is a Parallax agent that is a gRPC server.
+type confidenceAgent struct {
 	confidence.UnimplementedConfidenceAgentServer
 	endpoint string
-	began    chan struct{} // closed when it is asked to wait
-	stopped  chan error    // the cause of each call that was cut off
+	waiting  chan struct{} // closed when it is asked to wait
+	stopped  chan error    // the cause of each cancelled call
 }
 
-func (a *listening) Analyze(ctx context.Context, r *confidence.AgentRequest) (*confidence.ConfidenceResult, error) {
+func (a *confidenceAgent) Analyze(ctx context.Context, r *confidence.AgentRequest) (*confidence.ConfidenceResult, error) {
 	switch text := r.GetTaskDescription(); text {
 	case "fail":
 		return nil, status.Error(codes.Internal, "no idea")
 	case "wait":
-		close(a.began)
+		close(a.waiting)
 		<-ctx.Done()
 		a.stopped <- ctx.Err()
 		return nil, ctx.Err()
@@ -50,18 +50,18 @@ func (a *listening) Analyze(ctx context.Context, r *confidence.AgentRequest) (*c
 	}
 }
 
-func (*listening) HealthCheck(context.Context, *emptypb.Empty) (*confidence.Health, error) {
+func (*confidenceAgent) HealthCheck(context.Context, *emptypb.Empty) (*confidence.Health, error) {
 	return &confidence.Health{Status: confidence.Health_HEALTHY}, nil
 }
 
-// serveConfidence begins to serve an agent, until the test ends or stop is called.
-func serveConfidence(t *testing.T) (a *listening, stop func()) {
+// startConfidenceAgent serves an agent until the test ends or stop is called.
+func startConfidenceAgent(t *testing.T) (a *confidenceAgent, stop func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a = &listening{endpoint: l.Addr().String(), began: make(chan struct{}), stopped: make(chan error, 4)}
+	a = &confidenceAgent{endpoint: l.Addr().String(), waiting: make(chan struct{}), stopped: make(chan error, 4)}
 	g := grpc.NewServer()
 	confidence.RegisterConfidenceAgentServer(g, a)
 	done := make(chan struct{})
@@ -74,9 +74,9 @@ func serveConfidence(t *testing.T) (a *listening, stop func()) {
 	return a, stop
 }
 
-func registryOf(t *testing.T, s *stage) registry.RegistryClient {
+func registryOf(t *testing.T, h *testHub) registry.RegistryClient {
 	t.Helper()
-	conn, err := grpc.NewClient(s.service.Addresses().GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(h.service.Addresses().GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,33 +91,33 @@ func registration(id, endpoint string) *registry.RegisterRequest {
 	}}
 }
 
-func TestAnAgentThatIsAServerRegistersAndIsCalled(t *testing.T) {
-	s := newStage(t, nil)
-	a, _ := serveConfidence(t)
-	r := registryOf(t, s)
+func TestARegisteredConfidenceAgentIsCalled(t *testing.T) {
+	h := newTestHub(t, nil)
+	a, _ := startConfidenceAgent(t)
+	r := registryOf(t, h)
 	got, err := r.Register(t.Context(), registration("shout", a.endpoint))
 	if err != nil || !got.GetSuccess() || got.GetLeaseId() != "lease-shout" {
 		t.Fatalf("got %v and %v, want the lease lease-shout", got, err)
 	}
-	card, here := s.service.Hub().Agent("shout")
+	card, here := h.service.Hub().Agent("shout")
 	if !here || card.Dialect != "parallax" || card.Name != "Shouting Agent" || card.Capabilities[0] != "shouting" || card.MaxConcurrent != 2 {
 		t.Fatalf("got %+v, want the agent as it registered", card)
 	}
-	at := "http://" + s.service.Addresses().HTTP
-	if out, code := runCommand(t, "ask", "capability:shouting", "hello", "--hub", at); code != command.ExitDone || !strings.Contains(out, "HELLO") {
+	at := h.url()
+	if code, out, _ := run(t, "ask", "capability:shouting", "hello", "--hub", at); code != command.ExitDone || !strings.Contains(out, "HELLO") {
 		t.Errorf("got %q and %d, want HELLO", out, code)
 	}
-	if _, code := runCommand(t, "ask", "shout", "fail", "--hub", at); code != command.ExitFailed {
+	if code, _, _ := run(t, "ask", "shout", "fail", "--hub", at); code != command.ExitFailed {
 		t.Errorf("asked to fail: got %d, want %d", code, command.ExitFailed)
 	}
-	// The call is cut off when the task is cancelled.
-	asker := s.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
+	// Cancelling the task cancels the call.
+	asker := h.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 	defer asker.Close(nil)
 	task, err := asker.Open(core.Request{To: core.ToAgent("shout"), Content: "wait"}, hub.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-a.began
+	<-a.waiting
 	if err := asker.Cancel(task.ID(), "enough"); err != nil {
 		t.Fatal(err)
 	}
@@ -134,17 +134,17 @@ func TestAnAgentThatIsAServerRegistersAndIsCalled(t *testing.T) {
 	if _, err := r.Unregister(t.Context(), &registry.AgentRegistration{Id: "shout"}); err != nil {
 		t.Errorf("unregistered: got %v, want no error", err)
 	}
-	s.await(t, "left shout")
+	h.await(t, "left shout")
 	if _, err := r.Unregister(t.Context(), &registry.AgentRegistration{Id: "shout"}); status.Code(err) != codes.NotFound {
 		t.Errorf("twice: got %v, want NOT_FOUND", err)
 	}
 }
 
-func TestWhoMayNotRegisterIsToldWhatToChange(t *testing.T) {
-	s := newStage(t, nil)
-	a, stop := serveConfidence(t)
-	other, _ := serveConfidence(t)
-	r := registryOf(t, s)
+func TestARefusedRegistrationSaysWhatToChange(t *testing.T) {
+	h := newTestHub(t, nil)
+	a, stop := startConfidenceAgent(t)
+	other, _ := startConfidenceAgent(t)
+	r := registryOf(t, h)
 	for name, c := range map[string]struct {
 		id, endpoint, about string
 	}{
@@ -152,7 +152,7 @@ func TestWhoMayNotRegisterIsToldWhatToChange(t *testing.T) {
 		"under an id like that": {"capability:x", a.endpoint, "capability:x"},
 		"without an endpoint":   {"a", "", "host:port"},
 		"with one elsewhere":    {"a", "192.0.2.1:80", "PARALLAX_AGENT_HOST"},
-		"with a host unheard":   {"a", "no.such.host.invalid:80", "no.such.host.invalid"},
+		"with an unknown host":  {"a", "no.such.host.invalid:80", "no.such.host.invalid"},
 	} {
 		if _, err := r.Register(t.Context(), registration(c.id, c.endpoint)); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), c.about) {
 			t.Errorf("%s: got %v, want INVALID_ARGUMENT about %s", name, err, c.about)
@@ -170,26 +170,26 @@ func TestWhoMayNotRegisterIsToldWhatToChange(t *testing.T) {
 	if _, err := r.Register(t.Context(), registration("shout", other.endpoint)); err != nil {
 		t.Errorf("the id of one that is gone: got %v, want it taken over", err)
 	}
-	if out, code := runCommand(t, "ask", "shout", "hi", "--hub", "http://"+s.service.Addresses().HTTP); code != command.ExitDone || !strings.Contains(out, "HI") {
+	if code, out, _ := run(t, "ask", "shout", "hi", "--hub", h.url()); code != command.ExitDone || !strings.Contains(out, "HI") {
 		t.Errorf("got %q and %d, want HI of the new one", out, code)
 	}
 }
 
-func TestALeaseThatIsNotRenewedEnds(t *testing.T) {
-	s := newStage(t, nil)
-	a, _ := serveConfidence(t)
+func TestALeaseThatIsNotRenewedExpires(t *testing.T) {
+	h := newTestHub(t, nil)
+	a, _ := startConfidenceAgent(t)
 	q := registration("shout", a.endpoint)
 	q.Agent.Ttl = durationpb.New(3 * time.Second)
-	if _, err := registryOf(t, s).Register(t.Context(), q); err != nil {
+	if _, err := registryOf(t, h).Register(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
-	s.await(t, "left shout")
+	h.await(t, "left shout")
 }
 
-func TestALeaseIsItsPrincipals(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
-	a, _ := serveConfidence(t)
-	r := registryOf(t, s)
+func TestALeaseBelongsToItsPrincipal(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
+	a, _ := startConfidenceAgent(t)
+	r := registryOf(t, h)
 	as := func(token string) context.Context {
 		return metadata.AppendToOutgoingContext(t.Context(), "authorization", "ApiKey "+token)
 	}
@@ -210,10 +210,10 @@ func TestALeaseIsItsPrincipals(t *testing.T) {
 	}
 }
 
-func TestTheRegistryTellsWhoIsHere(t *testing.T) {
-	s := newStage(t, nil)
-	a, _ := serveConfidence(t)
-	r := registryOf(t, s)
+func TestTheRegistryListsAndWatchesAgents(t *testing.T) {
+	h := newTestHub(t, nil)
+	a, _ := startConfidenceAgent(t)
+	r := registryOf(t, h)
 	watch, err := r.Watch(t.Context(), &registry.WatchRequest{Capabilities: []string{"shouting"}, IncludeInitial: true})
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestTheRegistryTellsWhoIsHere(t *testing.T) {
 		t.Errorf("got %v and %v, want the last", rest, err)
 	}
 	if none, err := r.ListAgents(t.Context(), &registry.ListAgentsRequest{Capabilities: []string{"singing"}}); err != nil || len(none.GetAgents()) != 0 {
-		t.Errorf("got %v and %v, want nobody", none, err)
+		t.Errorf("got %v and %v, want none", none, err)
 	}
 	one, err := r.GetAgent(t.Context(), &registry.GetAgentRequest{AgentId: "a"})
 	if err != nil || one.GetMetadata().GetRegion() != "eu" || one.GetMetadata().GetLabels()["floor"] != "7" || one.GetEndpoint() != "parallax://a" {
@@ -254,11 +254,11 @@ func TestTheRegistryTellsWhoIsHere(t *testing.T) {
 	}
 }
 
-func TestWhoWatchesTheRegistryHoldsUpNoStop(t *testing.T) {
-	s := newStage(t, nil)
-	a, _ := serveConfidence(t)
-	r := registryOf(t, s)
-	ctx, cancel := context.WithCancel(context.Background()) // that of the test ends before the hub is stopped
+func TestARegistryWatchEndsWhenTheHubStops(t *testing.T) {
+	h := newTestHub(t, nil)
+	a, _ := startConfidenceAgent(t)
+	r := registryOf(t, h)
+	ctx, cancel := context.WithCancel(context.Background()) // the test's context ends before the hub is stopped
 	defer cancel()
 	watch, err := r.Watch(ctx, &registry.WatchRequest{IncludeInitial: true})
 	if err != nil {
@@ -270,7 +270,7 @@ func TestWhoWatchesTheRegistryHoldsUpNoStop(t *testing.T) {
 	if _, err := watch.Recv(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.service.Stop(ctx, "enough"); err != nil {
+	if err := h.service.Stop(ctx, "enough"); err != nil {
 		t.Errorf("stopping: got %v, want no error", err)
 	}
 	for err == nil {
@@ -284,39 +284,39 @@ func TestWhoWatchesTheRegistryHoldsUpNoStop(t *testing.T) {
 func TestThePublishedSDKOfParallaxServesAsAnAgent(t *testing.T) {
 	t.Parallel()
 	dir := installSDK(t, "serve.cjs")
-	s := newStage(t, nil)
-	agent := runNode(t, dir, []string{"PARALLAX_REGISTRY=" + s.service.Addresses().GRPC}, "serve.cjs", "shout")
-	agent.hears("Agent Shouting Agent registered with control plane")
-	agent.hears("IN")
-	s.await(t, "joined shout")
-	c := connectPiClient(t, dialFrames(t, s.service.Addresses().Pi, "/", 64<<20))
+	h := newTestHub(t, nil)
+	agent := runNode(t, dir, []string{"PARALLAX_REGISTRY=" + h.service.Addresses().GRPC}, "serve.cjs", "shout")
+	agent.waitLine("Agent Shouting Agent registered with control plane")
+	agent.waitLine("IN")
+	h.await(t, "joined shout")
+	c := connectPiClient(t, dialFrames(t, h.service.Addresses().Pi, "/", 64<<20))
 	defer c.leave()
-	x := c.begin(inquiry{to: "capability:shouting", content: "hello"})
-	if got := x.outcome(t); got.End != "stop" || !strings.Contains(x.text.String(), "HELLO") {
+	x := c.begin(query{to: "capability:shouting", content: "hello"})
+	if got := x.wait(t); got.End != "stop" || !strings.Contains(x.text.String(), "HELLO") {
 		t.Errorf("got %+v and %q, want HELLO", got, x.text.String())
 	}
-	if _, code := runCommand(t, "ask", "shout", "fail", "--hub", "http://"+s.service.Addresses().HTTP); code != command.ExitFailed {
+	if code, _, _ := run(t, "ask", "shout", "fail", "--hub", h.url()); code != command.ExitFailed {
 		t.Errorf("asked to fail: got %d, want %d", code, command.ExitFailed)
 	}
 	if err := agent.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	s.await(t, "left shout")
+	h.await(t, "left shout")
 }
 
 func TestThePublishedSDKOfParallaxForClientsReadsWhatTheHubSays(t *testing.T) {
 	t.Parallel()
 	needs(t, "node", "npm")
 	dir := t.TempDir()
-	copyGuide(t, dir, "client.cjs")
+	copySamples(t, dir, "client.cjs")
 	installNode(t, dir, "--legacy-peer-deps", "@parallaxai/client@0.1.0")
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
-	a, _ := serveConfidence(t)
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
+	a, _ := startConfidenceAgent(t)
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer sample")
-	if _, err := registryOf(t, s).Register(ctx, registration("shout", a.endpoint)); err != nil {
+	if _, err := registryOf(t, h).Register(ctx, registration("shout", a.endpoint)); err != nil {
 		t.Fatal(err)
 	}
-	client := runNode(t, dir, []string{"HUB=http://" + s.service.Addresses().HTTP, "KEY=root"}, "client.cjs")
+	client := runNode(t, dir, []string{"HUB=http://" + h.service.Addresses().HTTP, "KEY=root"}, "client.cjs")
 	for _, want := range []string{
 		"AGENTS shout",
 		"NOBODY 404 NOT_FOUND Agent not found",
@@ -326,7 +326,7 @@ func TestThePublishedSDKOfParallaxForClientsReadsWhatTheHubSays(t *testing.T) {
 		"STRANGER 401 UNAUTHORIZED Invalid authentication token",
 	} {
 		if !client.out.Scan() {
-			t.Fatalf("it ended before it said %q: %v", want, client.out.Err())
+			t.Fatalf("it ended without printing %q: %v", want, client.out.Err())
 		}
 		if got := client.out.Text(); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -15,9 +15,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestNobodyButWhoAskedAndOperatorsHaveToDoWithATask(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice", "bob", "root") })
-	at := "http://" + s.service.Addresses().HTTP
+func TestATaskIsItsRequestersAndOperators(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice", "bob", "root") })
+	at := h.url()
 	request := func(token, method, path, body string) (int, string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), method, at+path, strings.NewReader(body))
@@ -40,10 +40,10 @@ func TestNobodyButWhoAskedAndOperatorsHaveToDoWithATask(t *testing.T) {
 		return context.Cause(ctx)
 	}
 	go func() {
-		ended <- service.Joins()[parallax.Dialect](ctx, client.Hub{URL: at, Token: "root"}, core.Card{ID: "a", MaxConcurrent: 1}, busy, func(client.AskFunc) {}, s.log)
+		ended <- service.Joins()[parallax.Dialect](ctx, client.Hub{URL: at, Token: "root"}, core.Card{ID: "a", MaxConcurrent: 1}, busy, func(client.AskFunc) {}, h.log)
 	}()
 	defer func() { leave(); <-ended }()
-	s.await(t, "joined a")
+	h.await(t, "joined a")
 	status, text := request("alice", http.MethodPost, "/v1/tasks", `{"to":"a","content":"hello","thread":"hers"}`)
 	var task struct {
 		ID string `json:"id"`
@@ -73,12 +73,12 @@ func TestNobodyButWhoAskedAndOperatorsHaveToDoWithATask(t *testing.T) {
 		{http.MethodPatch, "/v1/agents/a", `{"max_concurrent":2}`},
 	} {
 		if status, text := request("alice", c.method, c.path, c.body); status != http.StatusForbidden {
-			t.Errorf("who is no operator, %s %s: got %d and %s, want 403", c.method, c.path, status, text)
+			t.Errorf("not an operator, %s %s: got %d and %s, want 403", c.method, c.path, status, text)
 		}
 	}
 	for path, hers := range map[string]string{"/v1/approvals": `"approvals":[]`, "/v1/questions": `"questions":[]`, "/v1/threads/hers": `"turns":[]`} {
 		if status, text := request("bob", http.MethodGet, path, ""); status != http.StatusOK || !strings.Contains(text, hers) {
-			t.Errorf("bob, GET %s: got %d and %s, want nothing of hers", path, status, text)
+			t.Errorf("bob, GET %s: got %d and %s, want none of alice's", path, status, text)
 		}
 	}
 }

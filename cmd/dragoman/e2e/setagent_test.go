@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -20,13 +19,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// rawAgent is a Parallax agent that a test plays frame by frame on a real WebSocket.
-type rawAgent struct {
+// parallaxConn is a Parallax agent whose frames a test reads and writes.
+type parallaxConn struct {
 	*testing.T
 	conn *websocket.Conn
 }
 
-func dialRaw(t *testing.T, at string, header http.Header) *rawAgent {
+func dialParallax(t *testing.T, at string, header http.Header) *parallaxConn {
 	t.Helper()
 	conn, resp, err := websocket.Dial(t.Context(), "ws://"+at+service.ParallaxPath, &websocket.DialOptions{HTTPHeader: header})
 	if err != nil {
@@ -36,18 +35,18 @@ func dialRaw(t *testing.T, at string, header http.Header) *rawAgent {
 		t.Error("got no X-Connection-Id in the answer, want one")
 	}
 	t.Cleanup(func() { conn.CloseNow() })
-	return &rawAgent{t, conn}
+	return &parallaxConn{t, conn}
 }
 
-func (a *rawAgent) say(frame string) {
+func (a *parallaxConn) send(frame string) {
 	a.Helper()
 	if err := a.conn.Write(a.Context(), websocket.MessageText, []byte(frame)); err != nil {
 		a.Fatal(err)
 	}
 }
 
-// hears returns the next frame, which must hold all of what.
-func (a *rawAgent) hears(what ...string) string {
+// wantFrame returns the next frame, which must contain all of the parts.
+func (a *parallaxConn) wantFrame(what ...string) string {
 	a.Helper()
 	ctx, cancel := context.WithTimeout(a.Context(), watchdog)
 	defer cancel()
@@ -63,42 +62,28 @@ func (a *rawAgent) hears(what ...string) string {
 	return string(frame)
 }
 
-// runCommand runs the program in this process and returns what it printed.
-func runCommand(t *testing.T, args ...string) (out string, code int) {
-	t.Helper()
-	var said, errs bytes.Buffer
-	code = command.Run(t.Context(), args, command.Streams{In: io.NopCloser(strings.NewReader("")), Out: closer{&said}, Err: &errs})
-	t.Logf("dragoman %s: %d %s", strings.Join(args, " "), code, errs.String())
-	return said.String(), code
-}
-
-// closer makes a writer one that can be closed.
-type closer struct{ io.Writer }
-
-func (closer) Close() error { return nil }
-
-func TestAnOperatorSetsHowAnAgentWorksAndSeesHowItIs(t *testing.T) {
-	s := newStage(t, nil)
-	at := s.service.Addresses().HTTP
-	a := dialRaw(t, at, http.Header{"X-Agent-Id": {"a"}})
-	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":5}}}`)
-	a.hears(`"registered"`)
-	out, code := runCommand(t, "config", "set-agent", "a", "--max-concurrent", "3", "--heartbeat", "5s", "--reason", "balance", "--hub", "http://"+at)
+func TestAnOperatorConfiguresAnAgentAndSeesItsHealth(t *testing.T) {
+	h := newTestHub(t, nil)
+	at := h.service.Addresses().HTTP
+	a := dialParallax(t, at, http.Header{"X-Agent-Id": {"a"}})
+	a.send(`{"type":"register","id":"r","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":5}}}`)
+	a.wantFrame(`"registered"`)
+	code, out, _ := run(t, "config", "set-agent", "a", "--max-concurrent", "3", "--heartbeat", "5s", "--reason", "balance", "--hub", "http://"+at)
 	if code != command.ExitDone || out != "a runs 3 at once\n" {
 		t.Errorf("got %q and %d, want that it runs 3", out, code)
 	}
-	a.hears(`"config_update"`, `"heartbeatInterval":5000`, `"maxConcurrentTasks":3`, `"reason":"balance"`)
-	if _, code := runCommand(t, "config", "set-agent", "a", "--hub", "http://"+at); code != command.ExitUsage {
+	a.wantFrame(`"config_update"`, `"heartbeatInterval":5000`, `"maxConcurrentTasks":3`, `"reason":"balance"`)
+	if code, _, _ := run(t, "config", "set-agent", "a", "--hub", "http://"+at); code != command.ExitUsage {
 		t.Errorf("nothing to set: got %d, want %d", code, command.ExitUsage)
 	}
-	if _, code := runCommand(t, "config", "set-agent", "b", "--max-concurrent", "3", "--hub", "http://"+at); code != command.ExitFailed {
+	if code, _, _ := run(t, "config", "set-agent", "b", "--max-concurrent", "3", "--hub", "http://"+at); code != command.ExitFailed {
 		t.Errorf("nobody: got %d, want %d", code, command.ExitFailed)
 	}
 
-	a.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":2,"metrics":{"cpuUsage":45,"memoryUsage":60}}}`)
-	a.hears(`"heartbeat_ack"`)
-	if out, _ := runCommand(t, "agents", "-o", "wide", "--hub", "http://"+at); !strings.Contains(out, "healthy cpuUsage:45 memoryUsage:60") {
-		t.Errorf("got %s, want what the heartbeat told", out)
+	a.send(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":2,"metrics":{"cpuUsage":45,"memoryUsage":60}}}`)
+	a.wantFrame(`"heartbeat_ack"`)
+	if _, out, _ := run(t, "agents", "-o", "wide", "--hub", "http://"+at); !strings.Contains(out, "healthy cpuUsage:45 memoryUsage:60") {
+		t.Errorf("got %s, want the metrics of the heartbeat", out)
 	}
 	resp, err := http.Get("http://" + at + "/metrics") //nolint:noctx // it answers at once
 	if err != nil {
@@ -117,50 +102,50 @@ func TestAnOperatorSetsHowAnAgentWorksAndSeesHowItIs(t *testing.T) {
 	}
 }
 
-func TestWhoSetsMoreThanAnAgentTakesIsToldThatItTakesNoMore(t *testing.T) {
-	s := newStage(t, nil)
-	at := s.service.Addresses().HTTP
-	a := dialRaw(t, at, http.Header{"X-Agent-Id": {"a"}})
-	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":2}}}`)
-	a.hears(`"registered"`)
+func TestSetAgentReportsTheAgentsOwnLimit(t *testing.T) {
+	h := newTestHub(t, nil)
+	at := h.service.Addresses().HTTP
+	a := dialParallax(t, at, http.Header{"X-Agent-Id": {"a"}})
+	a.send(`{"type":"register","id":"r","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":2}}}`)
+	a.wantFrame(`"registered"`)
 	for most, want := range map[string]string{"3": "a runs 2 at once: the agent itself accepts no more\n", "2": "a runs 2 at once\n", "0": "a runs 2 at once\n"} {
-		if out, code := runCommand(t, "config", "set-agent", "a", "--max-concurrent", most, "--hub", "http://"+at); code != command.ExitDone || out != want {
+		if code, out, _ := run(t, "config", "set-agent", "a", "--max-concurrent", most, "--hub", "http://"+at); code != command.ExitDone || out != want {
 			t.Errorf("%s: got %q and %d, want %q", most, out, code, want)
 		}
 	}
 }
 
-func TestAnAgentThatDeclaredNoLimitRunsAsManyAsAnOperatorSets(t *testing.T) {
-	s := newStage(t, nil)
-	at := s.service.Addresses().HTTP
-	a := dialRaw(t, at, http.Header{"X-Agent-Id": {"parallax"}})
-	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
-	a.hears(`"registered"`)
-	if first, err := registerCoven(t, openCoven(t, s.service.Addresses().GRPC), "coven"); first.GetWelcome() == nil {
+func TestSetAgentRaisesTheLimitOfAnAgentThatDeclaredNone(t *testing.T) {
+	h := newTestHub(t, nil)
+	at := h.service.Addresses().HTTP
+	a := dialParallax(t, at, http.Header{"X-Agent-Id": {"parallax"}})
+	a.send(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
+	a.wantFrame(`"registered"`)
+	if first, err := registerCoven(t, openCoven(t, h.service.Addresses().GRPC), "coven"); first.GetWelcome() == nil {
 		t.Fatalf("got %v, %v; want Welcome", first, err)
 	}
-	b, err := openSocket(t, at, "/ws/acp?agent_id=acp", nil)
+	b, err := openWebSocket(t, at, "/ws/acp?agent_id=acp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.says(`{"v":1,"id":"c","kind":"capabilities","payload":{"domains":["y"]}}`, `"discover"`)
-	b.says(`{"v":1,"id":"p","kind":"ping","payload":{}}`, `"pong"`)
+	b.roundTrip(`{"v":1,"id":"c","kind":"capabilities","payload":{"domains":["y"]}}`, `"discover"`)
+	b.roundTrip(`{"v":1,"id":"p","kind":"ping","payload":{}}`, `"pong"`)
 	for _, id := range []string{"parallax", "coven", "acp"} {
 		for _, c := range []struct{ most, want string }{{"3", id + " runs 3 at once\n"}, {"0", id + " runs 1 at once\n"}} {
-			if out, code := runCommand(t, "config", "set-agent", id, "--max-concurrent", c.most, "--hub", "http://"+at); code != command.ExitDone || out != c.want {
+			if code, out, _ := run(t, "config", "set-agent", id, "--max-concurrent", c.most, "--hub", "http://"+at); code != command.ExitDone || out != c.want {
 				t.Errorf("%s set to %s: got %q and %d, want %q", id, c.most, out, code, c.want)
 			}
 		}
 	}
 }
 
-func TestAnIntervalOfHeartbeatsIsSaidToBeOfNoUseWhereTheDialectHasNone(t *testing.T) {
-	s := newStage(t, nil)
-	at := s.service.Addresses().HTTP
-	a := dialRaw(t, at, http.Header{"X-Agent-Id": {"a"}})
-	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
-	a.hears(`"registered"`)
-	b := s.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "b"}, Dialect: acp.Dialect})
+func TestSetAgentRefusesAHeartbeatForADialectWithoutOne(t *testing.T) {
+	h := newTestHub(t, nil)
+	at := h.service.Addresses().HTTP
+	a := dialParallax(t, at, http.Header{"X-Agent-Id": {"a"}})
+	a.send(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
+	a.wantFrame(`"registered"`)
+	b := h.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "b"}, Dialect: acp.Dialect})
 	defer b.Close(nil)
 	if err := b.Join(core.Card{ID: "b", Dialect: acp.Dialect}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
@@ -169,15 +154,14 @@ func TestAnIntervalOfHeartbeatsIsSaidToBeOfNoUseWhereTheDialectHasNone(t *testin
 		id, flag string
 		want     bool
 	}{{"a", "--heartbeat=5s", false}, {"b", "--heartbeat=5s", true}, {"b", "--heartbeat=0s", false}, {"b", "--max-concurrent=2", false}} {
-		var errs bytes.Buffer
-		code := command.Run(t.Context(), []string{"config", "set-agent", c.id, c.flag, "--hub", "http://" + at}, command.Streams{In: io.NopCloser(strings.NewReader("")), Out: closer{io.Discard}, Err: &errs})
-		if got := strings.Contains(errs.String(), "b speaks acp"); code != command.ExitDone || got != c.want {
-			t.Errorf("%s %s: got %d and %q, want it said: %t", c.id, c.flag, code, errs.String(), c.want)
+		code, _, stderr := h.run(t, "config", "set-agent", c.id, c.flag)
+		if got := strings.Contains(stderr, "b speaks acp"); code != command.ExitDone || got != c.want {
+			t.Errorf("%s %s: got %d and %q, want a warning: %t", c.id, c.flag, code, stderr, c.want)
 		}
 	}
 }
 
-func TestTheSettingsAreReadAgainOnSIGHUP(t *testing.T) {
+func TestSettingsAreReloadedOnSIGHUP(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dragoman.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -187,20 +171,20 @@ func TestTheSettingsAreReadAgainOnSIGHUP(t *testing.T) {
 	}
 	write("parallax: {heartbeat_interval: 20s}")
 	hub := startHub(t, "--config", path)
-	a := dialRaw(t, hub.http, nil)
-	a.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
-	a.hears(`"heartbeatInterval":20000`)
+	a := dialParallax(t, hub.http, nil)
+	a.send(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
+	a.wantFrame(`"heartbeatInterval":20000`)
 
-	reload := func(text, says string) map[string]any {
+	reload := func(text, wantGet string) map[string]any {
 		t.Helper()
 		write(text)
 		if err := hub.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		return hub.said(t, says)
+		return hub.waitLog(t, wantGet)
 	}
 	reload("parallax: {heartbeat_interval: 30s}", "the configuration was reloaded")
-	a.hears(`"config_update"`, `"heartbeatInterval":30000`, `"reason":"the configuration was reloaded"`)
+	a.wantFrame(`"config_update"`, `"heartbeatInterval":30000`, `"reason":"the configuration was reloaded"`)
 	const refused = "reloading the settings failed: the previous ones stay in effect"
 	for text, why := range map[string]string{
 		"parallax: {heartbeat_interval: soon}":                                "parallax.heartbeat_interval",
@@ -212,14 +196,14 @@ func TestTheSettingsAreReadAgainOnSIGHUP(t *testing.T) {
 		if got, _ := reload(text, refused)["error"].(string); !strings.Contains(got, why) {
 			t.Errorf("%s: got the error %q, want it to name %s", text, got, why)
 		}
-		b := dialRaw(t, hub.http, nil)
-		b.say(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
-		b.hears(`"heartbeatInterval":30000`)
+		b := dialParallax(t, hub.http, nil)
+		b.send(`{"type":"register","id":"r","payload":{"capabilities":["x"]}}`)
+		b.wantFrame(`"heartbeatInterval":30000`)
 	}
 	later := reload("parallax: {heartbeat_interval: 30s}\nlimits: {hops: 3}", "some changed settings take effect at the next start")
 	if got, _ := later["settings"].([]any); len(got) != 1 || got[0] != "limits.hops" {
 		t.Errorf("got %v, want limits.hops named", later)
 	}
 	reload("parallax: {heartbeat_interval: 50s}", "the configuration was reloaded")
-	a.hears(`"config_update"`, `"heartbeatInterval":50000`) // and nothing of those before
+	a.wantFrame(`"config_update"`, `"heartbeatInterval":50000`) // and none of those that were refused
 }

@@ -10,34 +10,34 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-func TestHowLongAMessageOfACovenClientIsKnownCanBeSet(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Coven.Remember = time.Nanosecond })
-	s.cast(t, coven.Name, "guide", 1)
-	ada := arrive(t, s.service.Addresses().GRPC)
+func TestCovenRememberIsASetting(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Coven.Remember = time.Nanosecond })
+	h.startAgent(t, coven.Name, "guide", 1)
+	ada := connectCovenClient(t, h.service.Addresses().GRPC)
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	key := s.key()
+	key := h.key()
 	m := &wire.ClientSendMessageRequest{ConversationKey: "guide", Content: "say " + key, IdempotencyKey: "again"}
 	for range 2 {
 		if got, err := ada.SendMessage(ctx, m); err != nil || got.GetStatus() != "accepted" {
 			t.Errorf("got %v and %v, want it accepted each time", got, err)
 		}
-		s.end(t, key)
+		h.end(t, key)
 	}
 }
 
-func TestHowManyToolsACovenAgentMayHaveRunningCanBeSet(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Coven.ToolCalls = 1 })
-	p := mustRegister(t, s, "p", definition("x"))
-	a := connectCovenAgent(t, s, "a")
+func TestCovenToolCallsIsASetting(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Coven.ToolCalls = 1 })
+	p := mustRegisterPack(t, h, "p", definition("x"))
+	a := connectCovenAgent(t, h, "a")
 	defer a.leave()
 	x := a.call("x", struct{}{})
-	id := p.next().GetRequestId()
-	if got := a.call("x", struct{}{}).outcome(t); got.Code != "overloaded" {
+	id := p.nextCall().GetRequestId()
+	if got := a.call("x", struct{}{}).wait(t); got.Code != "overloaded" {
 		t.Errorf("a second call: got %+v, want it refused as overloaded", got)
 	}
 	p.answer(id, "1")
-	if got := x.outcome(t); got.End != "output" {
+	if got := x.wait(t); got.End != "output" {
 		t.Errorf("the first call: got %+v, want its output", got)
 	}
 }

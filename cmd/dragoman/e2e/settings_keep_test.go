@@ -9,40 +9,40 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-// reticent is a REST client that does not say whether its tasks are to be kept.
-type reticent struct{ *restClient }
+// keepUnset is a REST client that does not set keep.
+type keepUnset struct{ *restClient }
 
-func (c reticent) begin(q inquiry) *exchange {
+func (c keepUnset) begin(q query) *exchange {
 	x := &restExchange{exchange: newExchange()}
 	body := plainJSON(map[string]any{"to": q.to, "content": q.content, "deadline_ms": q.deadline.Milliseconds()})
 	c.group.Go(func() { c.read(x, http.MethodPost, "/v1/tasks", body, func(string) {}) })
 	return x.exchange
 }
 
-func TestWhetherWhatWasAskedRunsOnWithoutItsRequesterCanBeSet(t *testing.T) {
+func TestKeepTasksIsASettingOfEachDialect(t *testing.T) {
 	rest := overREST()
-	rest.connect = func(t *testing.T, s *stage, _ string) requester { return reticent{connectREST(t, s)} }
-	for _, asks := range []*tongue{covenByTools(), parallaxByExtension(), acpOverWebSocket(), acpOverHTTP(), piOverWebSocket(), rest} {
+	rest.connect = func(t *testing.T, h *testHub, _ string) requester { return keepUnset{connectREST(t, h)} }
+	for _, asks := range []*clientDialect{covenByTools(), parallaxByExtension(), acpOverWebSocket(), acpOverHTTP(), piOverWebSocket(), rest} {
 		for _, keep := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s %t", asks.name, keep), func(t *testing.T) {
-				s := newStage(t, func(c *config.Config) {
+				h := newTestHub(t, func(c *config.Config) {
 					for _, set := range []*bool{&c.Coven.KeepTasks, &c.Parallax.KeepTasks, &c.ACP.KeepTasks, &c.Pi.KeepTasks, &c.REST.KeepTasks} {
 						*set = keep
 					}
 				})
-				d := &duo{stage: s, asks: asks, answers: parallax.Dialect, agent: "actor"}
-				s.cast(t, d.answers, d.agent, 1)
-				r := asks.connect(t, s, "asker")
+				d := &pair{testHub: h, asks: asks, answers: parallax.Dialect, agent: "actor"}
+				h.startAgent(t, d.answers, d.agent, 1)
+				r := asks.connect(t, h, "asker")
 				defer r.leave()
-				key, x := d.midway(t, r, inquiry{})
+				key, x := d.startHalf(t, r, query{})
 				r.cut()
-				if got := x.outcome(t); got.End != "lost" {
-					t.Errorf("got %+v at who was cut off, want the connection lost", got)
+				if got := x.wait(t); got.End != "lost" {
+					t.Errorf("got %+v, want the connection lost", got)
 				}
 				if keep {
-					d.finished(t, key)
+					d.finish(t, key)
 				} else {
-					d.dropped(t, key)
+					d.wantCancelled(t, key)
 				}
 			})
 		}

@@ -22,10 +22,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// early is well before anything would happen by the defaults of the keepalive.
+// early is well before the default keepalive would do anything.
 const early = 12 * time.Second
 
-// bareConn connects to an address of the hub with nothing above TCP.
+// bareConn connects to an address of the hub by TCP.
 func bareConn(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -39,7 +39,7 @@ func bareConn(t *testing.T, addr string) net.Conn {
 	return conn
 }
 
-// bareHTTP2 speaks HTTP/2 by hand.
+// bareHTTP2 opens an HTTP/2 connection without a client library.
 func bareHTTP2(t *testing.T, addr string) *http2.Framer {
 	t.Helper()
 	conn := bareConn(t, addr)
@@ -53,25 +53,25 @@ func bareHTTP2(t *testing.T, addr string) *http2.Framer {
 	return f
 }
 
-func TestTheKeepaliveOfWebSocketsCanBeSet(t *testing.T) {
-	s := newStage(t, func(c *config.Config) {
+func TestTheWebSocketKeepaliveIsASetting(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) {
 		c.WebSocket.PingInterval, c.WebSocket.PingTimeout = 50*time.Millisecond, 50*time.Millisecond
 	})
-	for door, addr := range map[string]string{
-		"/ws/agent": s.service.Addresses().HTTP, "/ws/acp?agent_id=mute": s.service.Addresses().HTTP, "/ws/pi": s.service.Addresses().HTTP, "/": s.service.Addresses().Pi,
+	for target, addr := range map[string]string{
+		"/ws/agent": h.service.Addresses().HTTP, "/ws/acp?agent_id=mute": h.service.Addresses().HTTP, "/ws/pi": h.service.Addresses().HTTP, "/": h.service.Addresses().Pi,
 	} {
-		t.Run(door, func(t *testing.T) {
+		t.Run(target, func(t *testing.T) {
 			t.Parallel()
-			_, r := bareWebSocket(t, addr, door)
+			_, r := bareWebSocket(t, addr, target)
 			pings, err := unansweredPings(r)
 			if errors.Is(err, os.ErrDeadlineExceeded) || pings == 0 {
-				t.Errorf("got %d pings and %v, want a ping and, since nobody answers, the end", pings, err)
+				t.Errorf("got %d pings and %v, want a ping and, without a pong, the end", pings, err)
 			}
 		})
 	}
 }
 
-// bareWebSocket speaks WebSocket by hand.
+// bareWebSocket opens a WebSocket without a client library.
 func bareWebSocket(t *testing.T, addr, path string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn := bareConn(t, addr)
@@ -88,15 +88,15 @@ func bareWebSocket(t *testing.T, addr, path string) (net.Conn, *bufio.Reader) {
 	return conn, r
 }
 
-func TestHowLongAWebSocketMayTakeNothingCanBeSet(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.WebSocket.WriteTimeout = time.Second })
-	conn, _ := bareWebSocket(t, s.service.Addresses().HTTP, "/ws/acp?agent_id=deaf")
+func TestTheWebSocketWriteTimeoutIsASetting(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.WebSocket.WriteTimeout = time.Second })
+	conn, _ := bareWebSocket(t, h.service.Addresses().HTTP, "/ws/acp?agent_id=deaf")
 	var frames []byte // a masked text each, of fewer than 126 bytes, all of one id
 	for range 1000 {
 		const ask = `{"id":"d","from":"deaf","v":1,"kind":"query","payload":{}}`
 		frames = append(append(frames, 0x81, 0x80|byte(len(ask)), 0, 0, 0, 0), ask...)
 	}
-	for { // each is answered with an error that nobody reads
+	for { // each is answered with an error, which is not read
 		if _, err := conn.Write(frames); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatalf("a peer that takes nothing: got it kept, want it closed within a second")
 		} else if err != nil {
@@ -130,15 +130,15 @@ func unansweredPings(r *bufio.Reader) (pings int, err error) {
 	}
 }
 
-func TestTheKeepaliveOfGRPCCanBeSet(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.GRPC.PingInterval, c.GRPC.PingTimeout = time.Second, time.Second })
-	f := bareHTTP2(t, s.service.Addresses().GRPC)
+func TestTheGRPCKeepaliveIsASetting(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.GRPC.PingInterval, c.GRPC.PingTimeout = time.Second, time.Second })
+	f := bareHTTP2(t, h.service.Addresses().GRPC)
 	pings := 0
 	for {
 		frame, err := f.ReadFrame()
 		if err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) || pings == 0 {
-				t.Errorf("got %d pings and %v, want a ping and, since nobody answers, the end", pings, err)
+				t.Errorf("got %d pings and %v, want a ping and, without a pong, the end", pings, err)
 			}
 			return
 		}
@@ -148,14 +148,14 @@ func TestTheKeepaliveOfGRPCCanBeSet(t *testing.T) {
 	}
 }
 
-func TestHowOftenAClientOfGRPCMayPingCanBeSet(t *testing.T) {
+func TestTheGRPCMinClientPingIsASetting(t *testing.T) {
 	for _, c := range []struct {
 		least time.Duration
 		away  bool
 	}{{time.Nanosecond, false}, {time.Hour, true}} {
 		t.Run(c.least.String(), func(t *testing.T) {
-			s := newStage(t, func(config *config.Config) { config.GRPC.MinClientPing = c.least })
-			f := bareHTTP2(t, s.service.Addresses().GRPC)
+			h := newTestHub(t, func(config *config.Config) { config.GRPC.MinClientPing = c.least })
+			f := bareHTTP2(t, h.service.Addresses().GRPC)
 			const pings = 6
 			for i := range pings {
 				if err := f.WritePing(false, [8]byte{byte(i)}); err != nil {
@@ -182,18 +182,18 @@ func TestHowOftenAClientOfGRPCMayPingCanBeSet(t *testing.T) {
 	}
 }
 
-func TestHowManyConnectionsThereMayBeCanBeSet(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.GRPC.Connections, c.HTTP.Connections = 1, 1 })
+func TestTheConnectionLimitIsASetting(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.GRPC.Connections, c.HTTP.Connections = 1, 1 })
 	t.Run("gRPC", func(t *testing.T) {
-		first := bareHTTP2(t, s.service.Addresses().GRPC)
+		first := bareHTTP2(t, h.service.Addresses().GRPC)
 		if _, err := first.ReadFrame(); err != nil {
 			t.Fatalf("the first: got %v, want it served", err)
 		}
-		if n, err := bareConn(t, s.service.Addresses().GRPC).Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		if n, err := bareConn(t, h.service.Addresses().GRPC).Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the second: got %d bytes and %v, want it closed", n, err)
 		}
 	})
-	for name, addr := range map[string]string{"HTTP": s.service.Addresses().HTTP, "pi-server": s.service.Addresses().Pi} {
+	for name, addr := range map[string]string{"HTTP": h.service.Addresses().HTTP, "pi-server": h.service.Addresses().Pi} {
 		t.Run(name, func(t *testing.T) {
 			ask := func() int {
 				conn := bareConn(t, addr)
@@ -216,7 +216,7 @@ func TestHowManyConnectionsThereMayBeCanBeSet(t *testing.T) {
 	}
 }
 
-func TestHowLongABodyMayBeCanBeSet(t *testing.T) {
+func TestTheBodyLimitsAreSettings(t *testing.T) {
 	const tooLarge = http.StatusRequestEntityTooLarge
 	for _, c := range []struct {
 		rest, acp         int // the limits
@@ -228,15 +228,15 @@ func TestHowLongABodyMayBeCanBeSet(t *testing.T) {
 		{2_000_000, 1_000_000, 1_500_000, 100, http.StatusCreated, http.StatusOK},
 		{1_000_000, 2_000_000, 100, 1_500_000, http.StatusCreated, http.StatusOK},
 	} {
-		s := newStage(t, func(config *config.Config) { config.REST.BodyBytes, config.ACP.EnvelopeBytes = c.rest, c.acp })
-		s.cast(t, parallax.Dialect, "actor", 4)
-		task := plainJSON(map[string]any{"to": "actor", "content": "say " + s.key() + "\n" + strings.Repeat("x", c.restSize)})
+		h := newTestHub(t, func(config *config.Config) { config.REST.BodyBytes, config.ACP.EnvelopeBytes = c.rest, c.acp })
+		h.startAgent(t, parallax.Dialect, "actor", 4)
+		task := plainJSON(map[string]any{"to": "actor", "content": "say " + h.key() + "\n" + strings.Repeat("x", c.restSize)})
 		ping := plainJSON(map[string]any{"v": 1, "id": "q", "from": "asker", "kind": "ping", "payload": map[string]any{}, "note": strings.Repeat("x", c.acpSize)})
 		for path, sent := range map[string]struct {
 			body []byte
 			want int
 		}{"/v1/tasks": {task, c.restWant}, "/acp": {ping, c.acpWant}} {
-			status, answer := posts(t, s.service.Addresses().HTTP, path, string(sent.body), nil)
+			status, answer := post(t, h.service.Addresses().HTTP, path, string(sent.body), nil)
 			if status != sent.want || (status == tooLarge) != strings.Contains(answer, "too_large") {
 				t.Errorf("rest.body_bytes %d, acp.envelope_bytes %d: got %d and %.200s for %d bytes to %s, want %d",
 					c.rest, c.acp, status, answer, len(sent.body), path, sent.want)
@@ -245,38 +245,38 @@ func TestHowLongABodyMayBeCanBeSet(t *testing.T) {
 	}
 }
 
-func TestHowLongATaskOfRESTMayTakeCanBeSet(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.REST.Deadline = 200 * time.Millisecond })
-	s.cast(t, parallax.Dialect, "actor", 1)
-	key := s.key()
-	status, answer := posts(t, s.service.Addresses().HTTP, "/v1/tasks?wait=true", `{"to":"actor","content":"hang `+key+`"}`, nil)
+func TestTheRESTDeadlineIsASetting(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.REST.Deadline = 200 * time.Millisecond })
+	h.startAgent(t, parallax.Dialect, "actor", 1)
+	key := h.key()
+	status, answer := post(t, h.service.Addresses().HTTP, "/v1/tasks?wait=true", `{"to":"actor","content":"hang `+key+`"}`, nil)
 	if status != http.StatusOK || !strings.Contains(answer, `"timeout"`) {
 		t.Errorf("got %d and %s, want a failure of code timeout", status, answer)
 	}
-	if end, ok := s.end(t, key).(core.Failed); !ok || end.Fault.Code != core.CodeTimeout {
+	if end, ok := h.end(t, key).(core.Failed); !ok || end.Fault.Code != core.CodeTimeout {
 		t.Errorf("got the end %#v at the hub, want a failure of code timeout", end)
 	}
 }
 
-func TestHowMuchOfAThreadAnAgentIsToldCanBeNothing(t *testing.T) {
+func TestHistoryBytesCanBeZero(t *testing.T) {
 	for _, c := range []struct{ bytes, turns int }{{64 << 10, 2}, {0, 0}} {
-		s := newStage(t, func(config *config.Config) { config.Limits.HistoryBytes = c.bytes })
-		s.cast(t, parallax.Dialect, "actor", 1)
+		h := newTestHub(t, func(config *config.Config) { config.Limits.HistoryBytes = c.bytes })
+		h.startAgent(t, parallax.Dialect, "actor", 1)
 		var key string
 		for range 2 {
-			key = s.key()
-			posts(t, s.service.Addresses().HTTP, "/v1/tasks?wait=true", `{"to":"actor","thread":"t","content":"say `+key+`"}`, nil)
+			key = h.key()
+			post(t, h.service.Addresses().HTTP, "/v1/tasks?wait=true", `{"to":"actor","thread":"t","content":"say `+key+`"}`, nil)
 		}
-		if got := len(s.await(t, key+" begun").(core.Request).History); got != c.turns {
+		if got := len(h.await(t, key+" begun").(core.Request).History); got != c.turns {
 			t.Errorf("limits.history_bytes %d: got %d earlier turns, want %d", c.bytes, got, c.turns)
 		}
 	}
 }
 
-func TestHowFastAnAgentOfParallaxIsReadCanBeWithoutLimit(t *testing.T) {
+func TestTheParallaxMessageRateCanBeUnlimited(t *testing.T) {
 	for _, limit := range []int{0, -1} {
-		s := newStage(t, func(c *config.Config) { c.Parallax.MessagesPerSecond = limit })
-		conn := dialFrames(t, s.service.Addresses().HTTP, "/ws/agent", client.MaxParallaxBytes)
+		h := newTestHub(t, func(c *config.Config) { c.Parallax.MessagesPerSecond = limit })
+		conn := dialFrames(t, h.service.Addresses().HTTP, "/ws/agent", client.MaxParallaxBytes)
 		ctx, cancel := context.WithTimeout(t.Context(), early)
 		defer cancel()
 		send := func(kind string, payload any) error {

@@ -8,12 +8,12 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-func TestTheEngineOfPiCanBeSet(t *testing.T) {
-	s := newStage(t, func(c *config.Config) {
+func TestThePiCommandLimitsAreSettings(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) {
 		c.Pi.Outcomes, c.Pi.KeyTTL, c.Pi.DependencyTimeout, c.Pi.InFlight = 2, time.Nanosecond, 10*time.Millisecond, 2
 	})
-	muteAgent(t, s.service.Addresses().GRPC)
-	c := piOf(t, &served{Client: &client.Client{URL: "http://" + s.service.Addresses().HTTP}})
+	muteAgent(t, h.service.Addresses().GRPC)
+	c := dialPi(t, &servedHub{Client: &client.Client{URL: h.url()}})
 	name := func(id, name, key string) map[string]any {
 		m := map[string]any{"id": id, "type": "set_session_name", "sessionId": "t", "name": name}
 		if key != "" {
@@ -37,12 +37,12 @@ func TestTheEngineOfPiCanBeSet(t *testing.T) {
 	want("a key", name("k1", "one", "k"), "")
 	want("a key whose time is over", name("k2", "two", "k"), "")
 
-	c.begin(map[string]any{"id": "p", "type": "prompt", "sessionId": "s", "message": "never answered"})
-	c.heard("command_started", `"p"`)
+	c.send(map[string]any{"id": "p", "type": "prompt", "sessionId": "s", "message": "never answered"})
+	c.waitFrame("command_started", `"p"`)
 	waits := name("w", "one", "")
 	waits["dependsOn"] = []string{"p"}
 	want("a dependency that takes too long", waits, "Command 'dependsOn:p' timed out after 10ms")
-	c.begin(map[string]any{"id": "q", "type": "prompt", "sessionId": "s", "message": "waits"})
-	c.heard("command_accepted", `"q"`)
+	c.send(map[string]any{"id": "q", "type": "prompt", "sessionId": "s", "message": "waits"})
+	c.waitFrame("command_accepted", `"q"`)
 	want("one too many in flight", name("x", "one", ""), "Server busy - too many concurrent commands. Please retry.")
 }

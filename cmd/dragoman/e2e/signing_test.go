@@ -15,14 +15,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestAnAgentThatSignsIsTakenInByAHubThatRequiresIt(t *testing.T) {
+func TestASigningAgentIsAcceptedByAHubThatRequiresSignatures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.yaml")
 	if err := os.WriteFile(path, []byte("a: 0123456789abcdef\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newStage(t, func(c *config.Config) { c.Parallax.Secrets, c.Parallax.RequireSignatures = path, true })
+	h := newTestHub(t, func(c *config.Config) { c.Parallax.Secrets, c.Parallax.RequireSignatures = path, true })
 	work := func(ctx context.Context, id core.AgentID, secret string) error {
-		conn, err := client.DialWebSocket(ctx, client.Hub{URL: "http://" + s.service.Addresses().HTTP}, service.ParallaxPath, http.Header{"X-Agent-Id": {string(id)}}, client.MaxParallaxBytes)
+		conn, err := client.DialWebSocket(ctx, client.Hub{URL: h.url()}, service.ParallaxPath, http.Header{"X-Agent-Id": {string(id)}}, client.MaxParallaxBytes)
 		if err != nil {
 			return err
 		}
@@ -40,10 +40,10 @@ func TestAnAgentThatSignsIsTakenInByAHubThatRequiresIt(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- work(ctx, "a", "0123456789abcdef") }()
-	s.await(t, "joined a")
-	x := connectREST(t, s)
+	h.await(t, "joined a")
+	x := connectREST(t, h)
 	defer x.leave()
-	if got := x.open(inquiry{to: "a", content: "hello"}, true).outcome(t); got.Text != "HELLO" {
+	if got := x.open(query{to: "a", content: "hello"}, true).wait(t); got.Text != "HELLO" {
 		t.Errorf("got %+v, want HELLO", got)
 	}
 	leave()

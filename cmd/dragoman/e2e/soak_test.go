@@ -19,19 +19,18 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// soakTasks is small in the ordinary run; "make soak" asks for 20,000.
+// soakTasks is small in an ordinary run; "make soak" sets 20,000.
 var soakTasks = flag.Int("soak.tasks", 1000, "how many tasks the soak has")
 
-// The soak asks agents that vanish, answer late, end twice, lose their session or
-// never end, over real sockets, while others that do as they should are asked too.
-// Behind it nothing is left: no task that runs, no slot that is taken, no agent that
-// went, no goroutine.
+// The soak asks agents over real sockets that disconnect, answer late, end twice, lose their
+// session or never end, while others behave well. Afterwards nothing is left: no running task, no
+// used slot, no agent, no goroutine.
 func TestSoakLeavesNothingBehind(t *testing.T) {
-	s := newStage(t, func(c *config.Config) {
+	h := newTestHub(t, func(c *config.Config) {
 		c.Limits.CancelGrace, c.Limits.SlotGrace, c.Coven.OrphanGrace = soakGrace, soakGrace, soakGrace/2
 	})
 	before := goleak.IgnoreCurrent()
-	cc, err := grpc.NewClient(s.service.Addresses().GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	cc, err := grpc.NewClient(h.service.Addresses().GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +40,7 @@ func TestSoakLeavesNothingBehind(t *testing.T) {
 	var agents sync.WaitGroup
 	to := []string{"capability:soaking"}
 	for _, a := range soakAgents() {
-		agents.Go(func() { a.live(ctx, client) })
+		agents.Go(func() { a.run(ctx, client) })
 		to = append(to, a.id)
 	}
 	leave := sync.OnceFunc(func() {
@@ -51,11 +50,11 @@ func TestSoakLeavesNothingBehind(t *testing.T) {
 	})
 	defer leave()
 	for _, a := range to[1:] {
-		s.await(t, "joined "+a)
+		h.await(t, "joined "+a)
 	}
 
 	const askers, atOnce = 8, 16
-	came := map[string]int{}
+	received := map[string]int{}
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	for i := range askers {
@@ -64,7 +63,7 @@ func TestSoakLeavesNothingBehind(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			for code, n := range mine {
-				came[code] += n
+				received[code] += n
 			}
 			if err != nil {
 				t.Error(err)
@@ -72,22 +71,21 @@ func TestSoakLeavesNothingBehind(t *testing.T) {
 		})
 	}
 	asking.Wait()
-	t.Logf("what became of the tasks: %v", came)
+	t.Logf("outcomes of the tasks: %v", received)
 	total := 0
-	for code, n := range came {
+	for code, n := range received {
 		total += n
 		if want := []string{"", "internal", "timeout", "unreachable", "unknown_agent", "overloaded"}; !slices.Contains(want, code) {
-			t.Errorf("%d came to %q, want one of %q", n, code, want)
+			t.Errorf("%d outcomes %q, want one of %q", n, code, want)
 		}
 	}
-	if want := *soakTasks / askers * askers; total != want || came[""] == 0 || came["timeout"] == 0 || came["unreachable"] == 0 {
+	if want := *soakTasks / askers * askers; total != want || received[""] == 0 || received["timeout"] == 0 || received["unreachable"] == 0 {
 		t.Errorf("got %d results, want all %d, answers, timeouts and lost agents among them", total, want)
 	}
 
-	// A result comes when its task has ended: no task runs any more. Its agent may
-	// hold on to it for a while.
+	// A result comes after the end of its task: no task is running. Its agent may take longer.
 	eventually(t, "every slot is free", func() error {
-		for _, a := range s.service.Hub().Agents() {
+		for _, a := range h.service.Hub().Agents() {
 			if a.Load.Active+a.Load.Queued > 0 {
 				return fmt.Errorf("agent %s has %d tasks and %d wait for it", a.ID, a.Load.Active, a.Load.Queued)
 			}
@@ -96,7 +94,7 @@ func TestSoakLeavesNothingBehind(t *testing.T) {
 	})
 	leave()
 	eventually(t, "every agent has left", func() error {
-		if all := s.service.Hub().Agents(); len(all) > 0 {
+		if all := h.service.Hub().Agents(); len(all) > 0 {
 			return fmt.Errorf("%d are here, such as %s", len(all), all[0].ID)
 		}
 		return nil
@@ -104,7 +102,7 @@ func TestSoakLeavesNothingBehind(t *testing.T) {
 	eventually(t, "every goroutine has ended", func() error { return goleak.Find(before) })
 }
 
-// toolErrorCode is the code at the beginning of the error of a tool; "" of no error.
+// toolErrorCode returns the code at the beginning of a tool's error; "" for no error.
 func toolErrorCode(text string) string {
 	code, _, _ := strings.Cut(text, ": ")
 	if text != "" && !slices.Contains(core.Codes(), core.Code(code)) {
@@ -113,7 +111,7 @@ func toolErrorCode(text string) string {
 	return code
 }
 
-// eventually waits until something holds that nothing tells of.
+// eventually polls until a condition holds that has no signal.
 func eventually(t *testing.T, what string, holds func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
@@ -128,7 +126,7 @@ func eventually(t *testing.T, what string, holds func() error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("waited in vain until %s: %v", what, err)
+			t.Fatalf("waited until %s: %v", what, err)
 		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// soakAgent is an agent that comes back whenever its connection has ended, and that
-// behaves as its name says.
+// soakAgent is an agent that reconnects whenever its connection has ended and behaves as its name
+// says.
 type soakAgent struct {
 	id       string
 	features []string
-	// answer answers a request. It runs beside the reader, and ends with ctx. One that
-	// returns false leaves without a word.
+	// answer answers a request. It runs concurrently with the reader, and ends with ctx. If
+	// it returns false the agent disconnects.
 	answer func(ctx context.Context, say func(*wire.MessageResponse) error) (stays bool)
 }
 
@@ -28,23 +28,23 @@ const (
 	soakGrace = 50 * time.Millisecond
 )
 
-func soakText(words string) *wire.MessageResponse {
-	return &wire.MessageResponse{Event: &wire.MessageResponse_Text{Text: words}}
+func soakText(answer string) *wire.MessageResponse {
+	return &wire.MessageResponse{Event: &wire.MessageResponse_Text{Text: answer}}
 }
 
 func soakDone() *wire.MessageResponse {
 	return &wire.MessageResponse{Event: &wire.MessageResponse_Done{Done: &wire.Done{}}}
 }
 
-func soakFailure(words string) *wire.MessageResponse {
-	return &wire.MessageResponse{Event: &wire.MessageResponse_Error{Error: words}}
+func soakFailure(answer string) *wire.MessageResponse {
+	return &wire.MessageResponse{Event: &wire.MessageResponse_Error{Error: answer}}
 }
 
 func soakOrphaned() *wire.MessageResponse {
 	return &wire.MessageResponse{Event: &wire.MessageResponse_SessionOrphaned{SessionOrphaned: &wire.SessionOrphaned{Reason: "Session expired"}}}
 }
 
-// soakAgents behave in every way that agents were seen to behave in.
+// soakAgents behave in every way that agents were seen to behave.
 func soakAgents() []*soakAgent {
 	type say = func(*wire.MessageResponse) error
 	all := func(say say, messages ...*wire.MessageResponse) bool {
@@ -67,7 +67,7 @@ func soakAgents() []*soakAgent {
 			return all(say, soakDone())
 		}},
 		{"vanishing", []string{"max_concurrent=4"}, func(_ context.Context, say say) bool {
-			_ = say(soakText("I was about to")) // it may have vanished because of another request
+			_ = say(soakText("I was about to")) // another request may have disconnected it
 			return false
 		}},
 		{"twofold", []string{"max_concurrent=4"}, func(_ context.Context, say say) bool {
@@ -86,19 +86,18 @@ func soakAgents() []*soakAgent {
 	}
 }
 
-// live joins, and joins again, until ctx ends. It returns once nothing of the agent
-// runs any more.
-func (a *soakAgent) live(ctx context.Context, client wire.CovenControlClient) {
+// run joins again and again until ctx ends. It returns once nothing of the agent is running.
+func (a *soakAgent) run(ctx context.Context, client wire.CovenControlClient) {
 	for ctx.Err() == nil {
 		a.connection(ctx, client)
-		select { // whose id is still taken, or whose hub is gone, comes back a moment later
+		select { // the id may still be taken, or the hub be gone
 		case <-time.After(5 * time.Millisecond):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// connection is one of them, from its beginning to its end.
+// connection runs one connection.
 func (a *soakAgent) connection(ctx context.Context, client wire.CovenControlClient) {
 	ctx, leave := context.WithCancel(ctx)
 	var answers sync.WaitGroup
@@ -108,7 +107,7 @@ func (a *soakAgent) connection(ctx context.Context, client wire.CovenControlClie
 	if err != nil {
 		return
 	}
-	say := sayer(stream)
+	say := serialSender(stream)
 	register := &wire.RegisterAgent{AgentId: a.id, Capabilities: []string{"soaking"}, ProtocolFeatures: a.features}
 	if say(&wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: register}}) != nil {
 		return
@@ -134,8 +133,8 @@ func (a *soakAgent) connection(ctx context.Context, client wire.CovenControlClie
 	}
 }
 
-// sayer sends on a stream, one message at a time.
-func sayer(stream grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]) func(*wire.AgentMessage) error {
+// serialSender sends on a stream, one message at a time.
+func serialSender(stream grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]) func(*wire.AgentMessage) error {
 	var mu sync.Mutex
 	return func(m *wire.AgentMessage) error {
 		mu.Lock()
@@ -144,24 +143,23 @@ func sayer(stream grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage
 	}
 }
 
-// soakAsker asks the agents in turn, so many requests at a time, until it has asked
-// so many, and returns how many calls came to what: "" for an answer, else the code
-// of the fault. Every call comes to something, exactly once.
-func soakAsker(ctx context.Context, client wire.CovenControlClient, id string, agents []string, tasks, atOnce int) (came map[string]int, err error) {
+// soakAsker asks the agents in turn, atOnce requests at a time, and returns the number of calls by
+// outcome: "" for an answer, else the code of the fault. Every call must have exactly one outcome.
+func soakAsker(ctx context.Context, client wire.CovenControlClient, id string, agents []string, tasks, atOnce int) (received map[string]int, err error) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	stream, err := client.AgentStream(ctx)
 	if err != nil {
 		return nil, err
 	}
-	say := sayer(stream)
+	say := serialSender(stream)
 	if err := say(&wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: &wire.RegisterAgent{AgentId: id}}}); err != nil {
 		return nil, err
 	}
 	if m, err := stream.Recv(); err != nil || m.GetWelcome() == nil {
 		return nil, fmt.Errorf("%s was not welcome: %v, %w", id, m, err)
 	}
-	came = map[string]int{}
+	received = map[string]int{}
 	open := map[string]bool{}
 	for asked, over := 0, 0; over < tasks; {
 		for ; asked < tasks && len(open) < atOnce; asked++ {
@@ -170,20 +168,20 @@ func soakAsker(ctx context.Context, client wire.CovenControlClient, id string, a
 			open[call] = true
 			m := &wire.ExecutePackTool{RequestId: call, ToolName: "agent_ask", InputJson: input}
 			if err := say(&wire.AgentMessage{Payload: &wire.AgentMessage_ExecutePackTool{ExecutePackTool: m}}); err != nil {
-				return came, err
+				return received, err
 			}
 		}
 		m, err := stream.Recv()
 		if err != nil {
-			return came, fmt.Errorf("%s has heard of %d of its %d calls: %w", id, over, asked, err)
+			return received, fmt.Errorf("%s got %d results of its %d calls: %w", id, over, asked, err)
 		}
 		r := m.GetPackToolResult()
 		if r == nil || !open[r.GetRequestId()] {
-			return came, fmt.Errorf("%s got %v, want the result of a call that is open", id, m)
+			return received, fmt.Errorf("%s got %v, want the result of a call that is open", id, m)
 		}
 		delete(open, r.GetRequestId())
-		came[toolErrorCode(r.GetError())]++
+		received[toolErrorCode(r.GetError())]++
 		over++
 	}
-	return came, nil
+	return received, nil
 }

@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -17,31 +15,21 @@ import (
 	corehub "github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// says runs a command at the hub of the stage and returns what it printed, to both, and
-// its exit code.
-func (s *stage) says(t *testing.T, args ...string) (out, errs string, code int) {
-	t.Helper()
-	var said, failed bytes.Buffer
-	args = append(args, "--hub", "http://"+s.service.Addresses().HTTP)
-	code = command.Run(t.Context(), args, command.Streams{In: io.NopCloser(strings.NewReader("")), Out: closer{&said}, Err: &failed})
-	return said.String(), failed.String(), code
-}
-
 func TestTasksAreListedAndShownOnTheCommandLine(t *testing.T) {
-	s := newStage(t, nil)
-	s.cast(t, coven.Name, "guide", 1)
+	h := newTestHub(t, nil)
+	h.startAgent(t, coven.Name, "guide", 1)
 	var keys []string
 	for range 3 {
-		keys = append(keys, s.key())
-		if _, errs, code := s.says(t, "ask", "guide", "say "+keys[len(keys)-1]); code != command.ExitDone {
+		keys = append(keys, h.key())
+		if code, _, errs := h.run(t, "ask", "guide", "say "+keys[len(keys)-1]); code != command.ExitDone {
 			t.Fatalf("asking: got %d and %s", code, errs)
 		}
 	}
-	failed := s.key()
-	s.says(t, "ask", "guide", "fail "+failed+" overloaded")
+	failed := h.key()
+	h.run(t, "ask", "guide", "fail "+failed+" overloaded")
 	rows := func(args ...string) (content []string) {
 		t.Helper()
-		out, errs, code := s.says(t, append([]string{"tasks"}, args...)...)
+		code, out, errs := h.run(t, append([]string{"tasks"}, args...)...)
 		if code != command.ExitDone {
 			t.Fatalf("%v: got %d and %s", args, code, errs)
 		}
@@ -63,7 +51,7 @@ func TestTasksAreListedAndShownOnTheCommandLine(t *testing.T) {
 	if d := cmp.Diff(all[1:], rows("--state", "done", "--agent", "guide", "--limit", "0")); d != "" {
 		t.Errorf("those that are done (-want +got):\n%s", d)
 	}
-	out, errs, _ := s.says(t, "tasks", "--limit", "1", "--json")
+	_, out, errs := h.run(t, "tasks", "--limit", "1", "--json")
 	var list struct {
 		Tasks  []struct{ ID, Content string }
 		Before string
@@ -74,12 +62,12 @@ func TestTasksAreListedAndShownOnTheCommandLine(t *testing.T) {
 	if d := cmp.Diff(all[1:], rows("--before", list.Before)); d != "" {
 		t.Errorf("older ones (-want +got):\n%s", d)
 	}
-	out, _, _ = s.says(t, "tasks", "--state", "done", "--limit", "1", "--json")
+	_, out, _ = h.run(t, "tasks", "--state", "done", "--limit", "1", "--json")
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatal(err)
 	}
-	out, _, code := s.says(t, "tasks", list.Tasks[0].ID)
-	if code != command.ExitDone || !strings.Contains(out, "say "+keys[2]) || !strings.Contains(out, fewWords(keys[2])) || !strings.Contains(out, "done") {
+	code, out, _ := h.run(t, "tasks", list.Tasks[0].ID)
+	if code != command.ExitDone || !strings.Contains(out, "say "+keys[2]) || !strings.Contains(out, shortAnswer(keys[2])) || !strings.Contains(out, "done") {
 		t.Errorf("got %d and %s, want what was asked and answered", code, out)
 	}
 	for _, tt := range []struct {
@@ -96,16 +84,16 @@ func TestTasksAreListedAndShownOnTheCommandLine(t *testing.T) {
 		{[]string{"deny", "no-such-task", "call"}, command.ExitFailed, "no task no-such-task is known here"},
 		{[]string{"approve", list.Tasks[0].ID}, command.ExitFailed, "nothing of the task waits for a decision"},
 	} {
-		if _, errs, code := s.says(t, tt.args...); code != tt.code || !strings.Contains(errs, tt.says) {
+		if code, _, errs := h.run(t, tt.args...); code != tt.code || !strings.Contains(errs, tt.says) {
 			t.Errorf("%v: got %d and %q, want %d and %q", tt.args, code, errs, tt.code, tt.says)
 		}
 	}
 }
 
-func TestAgentsAreListedPageByPageOnTheCommandLine(t *testing.T) {
-	s := newStage(t, nil)
+func TestAgentsListsAllPages(t *testing.T) {
+	h := newTestHub(t, nil)
 	const many = client.AgentsPage + 7
-	host := s.service.Hub()
+	host := h.service.Hub()
 	for i := range many {
 		a := host.Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
 		t.Cleanup(func() { a.Close(nil) })
@@ -113,20 +101,20 @@ func TestAgentsAreListedPageByPageOnTheCommandLine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out, _, code := s.says(t, "agents"); code != command.ExitDone || strings.Count(out, "\nagent-") != many {
+	if code, out, _ := h.run(t, "agents"); code != command.ExitDone || strings.Count(out, "\nagent-") != many {
 		t.Errorf("got %d and %d agents, want %d", code, strings.Count(out, "\nagent-"), many)
 	}
-	out, _, _ := s.says(t, "agents", "--json")
+	_, out, _ := h.run(t, "agents", "--json")
 	var list struct{ Agents []struct{ ID string } }
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Agents) != many || list.Agents[many-1].ID != "agent-0506" {
 		t.Errorf("got %d agents and %v, want all %d by id", len(list.Agents), err, many)
 	}
-	one, _, code := s.says(t, "agents", "agent-0003")
+	code, one, _ := h.run(t, "agents", "agent-0003")
 	lines := strings.Split(strings.TrimSpace(one), "\n")
 	if code != command.ExitDone || len(lines) != 2 || !strings.HasPrefix(lines[0], "ID ") || !strings.HasPrefix(lines[1], "agent-0003 ") || !strings.Contains(lines[1], "0/2") {
 		t.Errorf("got %d and %s, want a table of one", code, one)
 	}
-	if asJSON, _, _ := s.says(t, "agents", "agent-0003", "--json"); !strings.Contains(asJSON, `"id": "agent-0003"`) {
+	if _, asJSON, _ := h.run(t, "agents", "agent-0003", "--json"); !strings.Contains(asJSON, `"id": "agent-0003"`) {
 		t.Errorf("got %s, want JSON", asJSON)
 	}
 }

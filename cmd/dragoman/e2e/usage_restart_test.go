@@ -13,9 +13,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// A hub is killed right behind a receipt that says recorded, twice: every time it
-// starts again it has the usage of the tasks that were, once, and holds them against
-// the budgets.
+// A hub is killed right after a receipt says recorded, twice. After each restart it counts the
+// usage of the recorded tasks once, also against the budgets.
 func TestUsageAndBudgetsSurviveAKill(t *testing.T) {
 	t.Setenv("DRAGOMAN_BUDGETS", "[{thread: th, tokens: 3000, per: total}]")
 	for _, sync := range []string{"interval", "always"} {
@@ -23,13 +22,13 @@ func TestUsageAndBudgetsSurviveAKill(t *testing.T) {
 			dir := t.TempDir()
 			day := time.Now().UTC()
 			for life := range 2 {
-				h := serveProgram(t, dir, sync)
-				spendOn(t, h.grpc, h.URL, core.Usage{Input: 1000, Output: 100, CacheRead: 7}, core.Usage{Output: 400})
-				wantUsed(t, h, int64(life+1))
+				h := serveHub(t, dir, sync)
+				runUsageTask(t, h.grpc, h.URL, core.Usage{Input: 1000, Output: 100, CacheRead: 7}, core.Usage{Output: 400})
+				wantUsage(t, h, int64(life+1))
 				h.kill()
 			}
-			h := serveProgram(t, dir, sync)
-			wantUsed(t, h, 2)
+			h := serveHub(t, dir, sync)
+			wantUsage(t, h, 2)
 			var days client.UsageTotals
 			if err := h.Get(t.Context(), "/v1/usage?by=day", &days); err != nil {
 				t.Fatal(err)
@@ -54,8 +53,8 @@ func TestUsageAndBudgetsSurviveAKill(t *testing.T) {
 	}
 }
 
-// wantUsed fails unless the hub has the usage of so many tasks along every line.
-func wantUsed(t *testing.T, h *served, tasks int64) {
+// wantUsage fails unless the hub has the usage of the number of tasks in every dimension.
+func wantUsage(t *testing.T, h *servedHub, tasks int64) {
 	t.Helper()
 	for by, key := range map[usage.By]string{usage.ByAgent: "spender", usage.ByThread: "th", usage.ByRequester: "local"} {
 		var got client.UsageTotals

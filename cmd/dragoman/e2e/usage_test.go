@@ -16,25 +16,25 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestUsageIsShownAsATableAlongEveryLine(t *testing.T) {
-	s := newStage(t, nil)
-	spendOn(t, s.service.Addresses().GRPC, "http://"+s.service.Addresses().HTTP, core.Usage{Input: 1500, Output: 200}, core.Usage{Input: 2000, Output: 150, Thinking: 7})
+func TestUsageIsShownByEveryDimension(t *testing.T) {
+	h := newTestHub(t, nil)
+	runUsageTask(t, h.service.Addresses().GRPC, h.url(), core.Usage{Input: 1500, Output: 200}, core.Usage{Input: 2000, Output: 150, Thinking: 7})
 	for by, key := range map[string]string{"agent": "spender", "thread": "th", "day": time.Now().UTC().Format(time.DateOnly), "requester": "", "task": ""} {
-		var out earshot
-		if code := command.Run(t.Context(), []string{"usage", "--by", by, "--hub", "http://" + s.service.Addresses().HTTP}, command.Streams{Out: &out, Err: &out}); code != command.ExitDone {
-			t.Fatalf("by %s: got the exit code %d and %s, want it done", by, code, out.String())
+		code, out, stderr := h.run(t, "usage", "--by", by)
+		if code != command.ExitDone {
+			t.Fatalf("by %s: got the exit code %d and %q, want %d", by, code, stderr, command.ExitDone)
 		}
-		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		lines := strings.Split(strings.TrimSpace(out), "\n")
 		if len(lines) != 2 || !strings.HasPrefix(lines[0], strings.ToUpper(by)) || !strings.HasPrefix(lines[1], key) ||
 			!strings.HasSuffix(strings.Join(strings.Fields(lines[1]), " "), "3500 350 7 0 0 3857") {
-			t.Errorf("by %s: got\n%s\nwant a line of %s with 3500, 350, 7, 0, 0 and 3857", by, out.String(), key)
+			t.Errorf("by %s: got\n%s\nwant a line of %s with 3500, 350, 7, 0, 0 and 3857", by, out, key)
 		}
 	}
 }
 
-// spendOn has an agent of Coven answer a task in the thread th, with these usage
-// events, and returns once the task is recorded.
-func spendOn(t *testing.T, grpc, http string, spent ...core.Usage) {
+// runUsageTask has a Coven agent answer a task in the thread th with these usage events, and
+// returns once the task is recorded.
+func runUsageTask(t *testing.T, grpc, http string, spent ...core.Usage) {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	in, ended := make(chan struct{}), make(chan error, 1)
@@ -68,7 +68,7 @@ func spendOn(t *testing.T, grpc, http string, spent ...core.Usage) {
 	}
 }
 
-// postTask opens a task for the spender and waits until its end is recorded.
+// postTask opens a task and waits until its end is recorded.
 func postTask(t *testing.T, base string, answer any) {
 	t.Helper()
 	c := &client.Client{URL: base, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}

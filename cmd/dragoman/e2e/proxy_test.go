@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// cable is a TCP connection that a test can cut: what connects to its address is
-// passed on to the target and back.
-type cable struct {
+// proxy is a TCP proxy whose connections a test can reset.
+type proxy struct {
 	listener net.Listener
 	target   string
 	group    sync.WaitGroup
@@ -18,14 +17,14 @@ type cable struct {
 	conns map[net.Conn]struct{}
 }
 
-// lay lays a cable to a target. It is taken up when the test ends.
-func lay(t testing.TB, target string) *cable {
+// newProxy starts a proxy to the target. It is closed when the test ends.
+func newProxy(t testing.TB, target string) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cable{listener: l, target: target, conns: map[net.Conn]struct{}{}}
+	c := &proxy{listener: l, target: target, conns: map[net.Conn]struct{}{}}
 	c.group.Go(c.accept)
 	t.Cleanup(func() {
 		l.Close()
@@ -35,9 +34,9 @@ func lay(t testing.TB, target string) *cable {
 	return c
 }
 
-func (c *cable) addr() string { return c.listener.Addr().String() }
+func (c *proxy) addr() string { return c.listener.Addr().String() }
 
-func (c *cable) accept() {
+func (c *proxy) accept() {
 	for {
 		near, err := c.listener.Accept()
 		if err != nil {
@@ -51,15 +50,15 @@ func (c *cable) accept() {
 		c.mu.Lock()
 		c.conns[near], c.conns[far] = struct{}{}, struct{}{}
 		c.mu.Unlock()
-		c.group.Go(func() { c.carry(near, far) })
+		c.group.Go(func() { c.pipe(near, far) })
 	}
 }
 
-// carry passes bytes both ways until both have ended.
-func (c *cable) carry(near, far net.Conn) {
+// pipe copies bytes in both directions until both have ended.
+func (c *proxy) pipe(near, far net.Conn) {
 	var back sync.WaitGroup
-	back.Go(func() { pass(near, far) })
-	pass(far, near)
+	back.Go(func() { copyAll(near, far) })
+	copyAll(far, near)
 	back.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,14 +68,13 @@ func (c *cable) carry(near, far net.Conn) {
 	}
 }
 
-func pass(to, from net.Conn) {
-	_, _ = io.Copy(to, from) // however it ends, the other side is told
+func copyAll(to, from net.Conn) {
+	_, _ = io.Copy(to, from) // the other side is closed, however this ends
 	_ = to.(*net.TCPConn).CloseWrite()
 }
 
-// cut resets every connection at both ends, as when a machine loses its power.
-// New ones may be made.
-func (c *cable) cut() {
+// cut resets every connection at both ends, as a power failure would. New ones may be made.
+func (c *proxy) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for conn := range c.conns {

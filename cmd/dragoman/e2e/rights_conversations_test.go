@@ -18,15 +18,15 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// worker is an agent within the hub: it does what the test lets it do.
-type worker struct {
+// hubAgent is an agent connected within the process. The test decides what it does.
+type hubAgent struct {
 	*corehub.Session
 	*testing.T
 }
 
-func (s *stage) worker(t *testing.T, id core.AgentID) worker {
+func (h *testHub) joinAgent(t *testing.T, id core.AgentID) hubAgent {
 	t.Helper()
-	a := s.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
+	a := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
 	t.Cleanup(func() { a.Close(nil) })
 	card := core.Card{
 		ID: id, MaxConcurrent: 8, Capabilities: []string{"ui"}, Features: core.FeatureApprovals | core.FeatureInjection | core.FeatureCancellation | core.FeatureStreaming,
@@ -34,11 +34,11 @@ func (s *stage) worker(t *testing.T, id core.AgentID) worker {
 	if err := a.Join(card, corehub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	return worker{a, t}
+	return hubAgent{a, t}
 }
 
-// next is what the agent is given next.
-func (w worker) next(is func(corehub.Batch) bool) corehub.Batch {
+// next waits for a batch that is accepted by is.
+func (w hubAgent) next(is func(corehub.Batch) bool) corehub.Batch {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), watchdog)
 	defer cancel()
@@ -53,8 +53,8 @@ func (w worker) next(is func(corehub.Batch) bool) corehub.Batch {
 	}
 }
 
-// given is the next task that it is given.
-func (w worker) given() *task.Task {
+// nextTask waits for the next assigned task.
+func (w hubAgent) nextTask() *task.Task {
 	w.Helper()
 	return w.next(func(b corehub.Batch) bool { return has[core.Assigned](b) }).Task
 }
@@ -68,7 +68,7 @@ func has[B core.Body](b corehub.Batch) bool {
 	return false
 }
 
-func (w worker) says(task *task.Task, bodies ...core.Body) {
+func (w hubAgent) report(task *task.Task, bodies ...core.Body) {
 	w.Helper()
 	for _, b := range bodies {
 		if err := w.Report(task.ID(), b, nil); err != nil {
@@ -77,12 +77,12 @@ func (w worker) says(task *task.Task, bodies ...core.Body) {
 	}
 }
 
-// A conversation of a ClientService has the name of the agent, so that everybody's has:
-// what one says there is nobody else's but the operator's.
-func TestNobodyButWhoTalksAndOperatorsHaveToDoWithAConversation(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice", "bob", "root") })
-	agent := s.worker(t, "a")
-	cc, err := grpcserver.Dial(t.Context(), s.service.Addresses().GRPC, grpcserver.DialOptions{})
+// A conversation of ClientService has the agent's name, so all clients use the same one. Only its
+// sender and operators see a message in it.
+func TestAConversationIsItsPrincipalsAndOperators(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice", "bob", "root") })
+	agent := h.joinAgent(t, "a")
+	cc, err := grpcserver.Dial(t.Context(), h.service.Addresses().GRPC, grpcserver.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestNobodyButWhoTalksAndOperatorsHaveToDoWithAConversation(t *testing.T) {
 				case err != nil:
 					t.Fatal(err)
 				case token == "bob" && strings.Contains(m.String(), "hers"):
-					t.Errorf("bob was told %v", m)
+					t.Errorf("bob received %v", m)
 				case strings.Contains(m.String(), until):
 					return m
 				}
@@ -121,20 +121,20 @@ func TestNobodyButWhoTalksAndOperatorsHaveToDoWithAConversation(t *testing.T) {
 		}
 	}
 	hers := send("alice", "hers")
-	task := agent.given()
+	task := agent.nextTask()
 	alice, bob := listen("alice"), listen("bob")
 	alice("hers")
-	agent.says(task, core.Text{Text: "hers too"}, core.ApprovalRequested{ID: "k", Name: "rm hers", Input: "{}"})
+	agent.report(task, core.Text{Text: "hers too"}, core.ApprovalRequested{ID: "k", Name: "rm hers", Input: "{}"})
 	agent.CallTool("c", "ask_user", json.RawMessage(`{"question":"hers?","options":[{"label":"yes"}]}`))
 	question := alice("hers?").GetUserQuestion().GetQuestionId()
 	if his := send("bob", "his"); his == hers {
 		t.Errorf("got the message %s for the same key of another, want one of his own", his)
 	}
-	own := agent.given()
+	own := agent.nextTask()
 	if got := own.Request().History; len(got) != 0 {
-		t.Errorf("got the turns %v told to the agent that bob asks, want none", got)
+		t.Errorf("got the history %v for bob's task, want none", got)
 	}
-	agent.says(own, core.Text{Text: "his own"}, core.Done{})
+	agent.report(own, core.Text{Text: "his own"}, core.Done{})
 	bob("his own")
 
 	for token, sees := range map[string]bool{"bob": false, "alice": true, "root": true} {
@@ -165,23 +165,23 @@ func TestNobodyButWhoTalksAndOperatorsHaveToDoWithAConversation(t *testing.T) {
 	if !approve("alice") || !reply("root") {
 		t.Error("got the decision of alice or the answer of the operator refused, want both taken")
 	}
-	agent.says(task, core.Done{})
+	agent.report(task, core.Done{})
 }
 
-// The id of an ACP peer is its own among those of its principal: another who says it is
-// that peer has a mailbox of his own, and what he says is about nothing of hers.
-func TestNobodyButItsPrincipalHasToDoWithAnACPMailbox(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice", "bob", "root") })
-	agent := s.worker(t, "a")
-	at := "http://" + s.service.Addresses().HTTP + "/acp"
-	says := "family" // who all of them say that they are
+// The id of an ACP peer belongs to its principal: another principal with the same id has a mailbox
+// of its own, and cannot affect the tasks of the first.
+func TestAnACPMailboxBelongsToItsPrincipal(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice", "bob", "root") })
+	agent := h.joinAgent(t, "a")
+	at := h.url() + "/acp"
+	wantGet := "family" // the id that all of them claim
 	do := func(token, method, url, body string) *http.Response {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "X-Agent-Id": {says}}
+		r.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "X-Agent-Id": {wantGet}}
 		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -201,7 +201,7 @@ func TestNobodyButItsPrincipalHasToDoWithAnACPMailbox(t *testing.T) {
 	if !strings.Contains(ack, `"accepted":true`) {
 		t.Fatalf("got %s, want it accepted", ack)
 	}
-	asked := agent.given()
+	asked := agent.nextTask()
 	for _, token := range []string{"bob", "root"} {
 		for _, c := range []struct{ body, want string }{
 			{`{"id":"c-` + token + `","from":"family","kind":"cancel","ref":"d1","payload":{"reason":"x"}}`, `"accepted":false`},
@@ -215,7 +215,7 @@ func TestNobodyButItsPrincipalHasToDoWithAnACPMailbox(t *testing.T) {
 		if got := post(token, `{"id":"d1","from":"family","to":"a","kind":"delegate","payload":{"task":"again"}}`); !strings.Contains(got, `"accepted":true`) {
 			t.Errorf("%s: an id that alice used: got %s, want it taken", token, got)
 		}
-		agent.says(agent.given(), core.Done{Text: "done for " + token})
+		agent.report(agent.nextTask(), core.Done{Text: "done for " + token})
 	}
 	mailbox := func(token string) func(want string) {
 		t.Helper()
@@ -240,17 +240,17 @@ func TestNobodyButItsPrincipalHasToDoWithAnACPMailbox(t *testing.T) {
 		}
 	}
 	if end := asked.State(); end == task.Ended {
-		t.Errorf("got her task ended by somebody else")
+		t.Errorf("got alice's task ended by another principal")
 	}
 	alice, bob, root := mailbox("alice"), mailbox("bob"), mailbox("root")
-	agent.says(asked, core.Done{Text: "the secret"})
+	agent.report(asked, core.Done{Text: "the secret"})
 	alice("the secret")
 	bob("done for bob")
 	root("done for root")
-	// The id of an agent that is here is nobody else's.
-	says = "a"
+	// The id of a connected agent belongs to its principal.
+	wantGet = "a"
 	got := post("bob", `{"id":"x","from":"a","kind":"capabilities","payload":{"name":"a"}}`)
-	if a, _ := s.service.Hub().Agent("a"); a.Principal.ID != "host" || !strings.Contains(got, `"kind":"error"`) {
-		t.Errorf("bob says that he is the agent of another: got %s and %+v, want him refused", got, a.Principal)
+	if a, _ := h.service.Hub().Agent("a"); a.Principal.ID != "host" || !strings.Contains(got, `"kind":"error"`) {
+		t.Errorf("bob claims the agent of another: got %s and %+v, want it refused", got, a.Principal)
 	}
 }

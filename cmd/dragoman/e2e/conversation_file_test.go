@@ -9,41 +9,40 @@ import (
 	"strings"
 )
 
-// story is a conversation that a file tells: schemas/conversations/README.md says
-// how it is written.
-type story struct {
+// recording is a txtar file; schemas/conversations/README.md describes the format.
+type recording struct {
 	path  string
-	about string // what stands before the first step
-	steps []*storyStep
+	about string // the text before the first step
+	steps []*step
 }
 
-// storyStep is one section of a story: its heading and what stands below.
-type storyStep struct {
+// step is one section of a conversation: its heading and its body.
+type step struct {
 	heading string
-	line    int // where the heading stands
+	line    int // of the heading
 	body    string
-	frames  []storyFrame // of a body that is JSON
+	frames  []stepFrame // of a body that is JSON
 }
 
-// storyFrame is one JSON value of a step, with the remarks above it.
-type storyFrame struct {
+// stepFrame is one JSON value of a step, with the remarks above it.
+type stepFrame struct {
 	remarks string
 	value   *jsonValue
 }
 
 var headings = regexp.MustCompile(`^-- *(.*?) *--$`)
 
-// readStory reads a story from a file in the txtar format. It takes the file apart
-// itself because a story that fails is to be told by its line.
-func readStory(path string) (*story, error) {
+// readConversation reads a conversation. It parses the txtar format itself, because a failure names
+// the line.
+func readConversation(path string) (*recording, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &story{path: path}
+	s := &recording{path: path}
 	for i, line := range strings.SplitAfter(string(data), "\n") {
 		if m := headings.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
-			s.steps = append(s.steps, &storyStep{heading: m[1], line: i + 1})
+			s.steps = append(s.steps, &step{heading: m[1], line: i + 1})
 			continue
 		}
 		if len(s.steps) == 0 {
@@ -53,7 +52,7 @@ func readStory(path string) (*story, error) {
 		}
 	}
 	if strings.TrimSpace(s.about) == "" {
-		return nil, fmt.Errorf("%s begins without a word: tell in plain words what happens", path)
+		return nil, fmt.Errorf("%s begins without a description of what happens", path)
 	}
 	for _, st := range s.steps {
 		if st.isJSON() {
@@ -65,14 +64,13 @@ func readStory(path string) (*story, error) {
 	return s, nil
 }
 
-// isJSON reports whether the body of the step is JSON values.
-func (st *storyStep) isJSON() bool {
+// isJSON reports whether the body of the step is JSON.
+func (st *step) isJSON() bool {
 	return !strings.HasSuffix(st.heading, " verbatim") && !strings.HasPrefix(st.heading, "file ") && !strings.HasSuffix(st.heading, " connects") && !strings.HasSuffix(st.heading, " starts") && st.heading != "hub"
 }
 
-// parse reads the body: JSON values one behind the other, and lines of remarks that
-// begin with #.
-func (st *storyStep) parse() error {
+// parse reads the body: JSON values, and lines of comments that begin with #.
+func (st *step) parse() error {
 	rest, remarks := st.body, ""
 	for {
 		rest = strings.TrimLeft(rest, " \t\r\n")
@@ -88,19 +86,19 @@ func (st *storyStep) parse() error {
 		d.UseNumber()
 		v, err := readJSON(d)
 		if err != nil {
-			return fmt.Errorf("what stands here is neither JSON nor a remark: %w", err)
+			return fmt.Errorf("this is neither JSON nor a comment: %w", err)
 		}
-		st.frames = append(st.frames, storyFrame{remarks, v})
+		st.frames = append(st.frames, stepFrame{remarks, v})
 		rest, remarks = rest[d.InputOffset():], ""
 	}
 	if remarks != "" {
-		st.frames = append(st.frames, storyFrame{remarks: remarks})
+		st.frames = append(st.frames, stepFrame{remarks: remarks})
 	}
 	return nil
 }
 
-// values are the JSON values of the step.
-func (st *storyStep) values() []*jsonValue {
+// values returns the JSON values of the step.
+func (st *step) values() []*jsonValue {
 	var vs []*jsonValue
 	for _, f := range st.frames {
 		if f.value != nil {
@@ -110,15 +108,14 @@ func (st *storyStep) values() []*jsonValue {
 	return vs
 }
 
-// pages is the body that the step would have with these values, under the remarks
-// that it has.
-func (st *storyStep) pages(vs []*jsonValue) string {
+// prettyBody returns the body with these values under the step's comments.
+func (st *step) prettyBody(vs []*jsonValue) string {
 	var b strings.Builder
 	for i, v := range vs {
 		if i < len(st.frames) {
 			b.WriteString(st.frames[i].remarks)
 		}
-		b.WriteString(v.page() + "\n")
+		b.WriteString(v.pretty() + "\n")
 	}
 	for _, f := range st.frames[min(len(vs), len(st.frames)):] {
 		b.WriteString(f.remarks)
@@ -126,23 +123,22 @@ func (st *storyStep) pages(vs []*jsonValue) string {
 	return b.String()
 }
 
-// problem is an error of the step, with the place where it stands.
-func (st *storyStep) problem(s *story, format string, args ...any) error {
+// problem returns an error with the place of the step.
+func (st *step) problem(s *recording, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: -- %s --: %s", s.path, st.line, st.heading, fmt.Sprintf(format, args...))
 }
 
-// givenNames are the names that ids get when a story is written down.
+// givenNames match the names that ids get when a conversation is written.
 var givenNames = regexp.MustCompile(`\$id[0-9]*\b`)
 
-// write writes the story back to its file, JSON as people read it. An id that was
-// given a name and comes once needs none.
-func (s *story) write() error {
+// write writes the conversation to its file. An id that occurs only once becomes $any.
+func (s *recording) write() error {
 	var b bytes.Buffer
 	b.WriteString(s.about)
 	for _, st := range s.steps {
 		fmt.Fprintf(&b, "-- %s --\n", st.heading)
 		if st.isJSON() {
-			b.WriteString(st.pages(st.values()))
+			b.WriteString(st.prettyBody(st.values()))
 		} else {
 			b.WriteString(st.body)
 		}

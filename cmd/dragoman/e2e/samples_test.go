@@ -14,37 +14,36 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// guide is a sample agent of the Parallax page, which stands in testdata as the page
-// has it.
-type guide struct {
+// sampleAgent is a sample agent of the Parallax page, which testdata has as the page shows it.
+type sampleAgent struct {
 	file, capability, name string
-	// needs are the programs that have to be there.
+	// needs are the programs that must be installed.
 	needs []string
 	// prepare installs the rest into a directory and returns the command.
 	prepare func(t *testing.T, dir string) *exec.Cmd
-	// steered tells that the agent fails and can be cancelled when it is asked to.
-	steered bool
+	// canFail is set if the agent fails and can be cancelled on request.
+	canFail bool
 }
 
-var guideAgents = []guide{
+var sampleAgents = []sampleAgent{
 	{"agent.ts", "classification", "typescript-sample", []string{"node", "npm"}, prepareNode, true},
 	{"agent.py", "analysis", "python-sample", []string{"python3", "apt-get", "dpkg-deb"}, preparePython, false},
 }
 
-// The sample agents of the page answer through a hub that asks for tokens, unchanged
-// but for their address. What they need comes from npm and from Debian, into a
-// directory of the test; nobody has to be root.
-func TestTheSampleAgentsOfTheParallaxPageRunAsTheyStand(t *testing.T) {
+// The sample agents of the page answer through a hub that requires tokens, unchanged except for its
+// address. Their dependencies come from npm and Debian and go into a directory of the test; root is
+// not needed.
+func TestTheSampleAgentsOfTheParallaxPageRun(t *testing.T) {
 	t.Parallel()
-	for _, g := range guideAgents {
+	for _, g := range sampleAgents {
 		t.Run(g.file, func(t *testing.T) {
 			t.Parallel()
 			needs(t, g.needs...)
 			cmd := g.prepare(t, t.TempDir())
-			s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
-			cmd.Env = append(cmd.Env, "HUB=ws://"+s.service.Addresses().HTTP+service.ParallaxPath, "TOKEN=sample")
-			var said bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &said, &said
+			h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
+			cmd.Env = append(cmd.Env, "HUB=ws://"+h.service.Addresses().HTTP+service.ParallaxPath, "TOKEN=sample")
+			var printed bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &printed, &printed
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -53,31 +52,32 @@ func TestTheSampleAgentsOfTheParallaxPageRunAsTheyStand(t *testing.T) {
 			t.Cleanup(func() {
 				_ = cmd.Process.Kill() // it may have ended
 				<-ended
-				t.Logf("%s said:\n%s", g.file, said.String())
+				t.Logf("%s said:\n%s", g.file, printed.String())
 			})
-			card := s.await(t, "joined sample").(core.Card)
+			card := h.await(t, "joined sample").(core.Card)
 			if card.Name != g.name || card.Capabilities[0] != g.capability {
 				t.Errorf("got %+v, want what the sample registers", card)
 			}
-			if a, _ := s.service.Hub().Agent(card.ID); !a.Principal.Authenticated {
+			if a, _ := h.service.Hub().Agent(card.ID); !a.Principal.Authenticated {
 				t.Errorf("got %+v, want it authenticated by its token", a.Principal)
 			}
-			g.asks(t, s)
+			g.check(t, h)
 		})
 	}
 }
 
-// asks asks the agent, on the command line of an operator.
-func (g guide) asks(t *testing.T, s *stage) {
+// check asks the agent on the command line of an operator.
+func (g sampleAgent) check(t *testing.T, h *testHub) {
 	t.Helper()
 	ask := func(args ...string) (string, int) {
 		t.Helper()
-		return runCommand(t, append(args, "--hub", "http://"+s.service.Addresses().HTTP, "--token", "root")...)
+		code, out, _ := h.run(t, append(args, "--token", "root")...)
+		return out, code
 	}
 	if out, code := ask("ask", "capability:"+g.capability, "hello"); code != command.ExitDone || strings.TrimSpace(out) != "HELLO" {
 		t.Errorf("got %q and %d, want HELLO", out, code)
 	}
-	if !g.steered {
+	if !g.canFail {
 		return
 	}
 	if _, code := ask("ask", "sample", "fail"); code != command.ExitFailed {
@@ -91,21 +91,21 @@ func (g guide) asks(t *testing.T, s *stage) {
 	}
 }
 
-// prepareNode installs ws, and TypeScript to read the sample with.
+// prepareNode installs ws, and TypeScript to run the sample.
 func prepareNode(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
-	copyGuide(t, dir, "agent.ts", "run.cjs")
+	copySamples(t, dir, "agent.ts", "run.cjs")
 	installNode(t, dir, "--no-save", "ws@8", "typescript@5")
 	cmd := exec.Command("node", filepath.Join(dir, "run.cjs"))
 	cmd.Env = os.Environ()
 	return cmd
 }
 
-// preparePython unpacks Debian's python3-websockets, whose lists it reads into
-// a directory of its own: the machine's are root's.
+// preparePython unpacks Debian's python3-websockets. It keeps package lists of its own, because the
+// machine's belong to root.
 func preparePython(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
-	copyGuide(t, dir, "agent.py", "run.py")
+	copySamples(t, dir, "agent.py", "run.py")
 	for _, below := range []string{"state/lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, below), 0o755); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func preparePython(t *testing.T, dir string) *exec.Cmd {
 	own := []string{
 		"-q", "-o", "Dir::State=" + filepath.Join(dir, "state"), "-o", "Dir::State::status=/var/lib/dpkg/status",
 		"-o", "Dir::Cache=" + filepath.Join(dir, "cache"), "-o", "APT::Sandbox::User=", "-o", "APT::Update::Post-Invoke-Success::=", "-o", "APT::Update::Post-Invoke::=",
-		// What fails is to fail, and soon.
+		// Errors must be reported, and soon.
 		"-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=20", "-o", "Acquire::https::Timeout=20",
 	}
 	install(t, dir, "apt-get", append(own, "update")...)
@@ -129,7 +129,7 @@ func preparePython(t *testing.T, dir string) *exec.Cmd {
 	return cmd
 }
 
-func copyGuide(t *testing.T, dir string, files ...string) {
+func copySamples(t *testing.T, dir string, files ...string) {
 	t.Helper()
 	for _, f := range files {
 		data, err := os.ReadFile(filepath.Join("testdata/parallax", f))

@@ -33,42 +33,42 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// interviewers ask over pipes in memory, each in all the words that it has.
-func interviewers() []interviewer {
-	query := func(a asked) asked {
+// askers ask over pipes in memory, with every field that their dialect has.
+func askers() []asker {
+	query := func(a requestFields) requestFields {
 		a.Intent, a.Thread, a.Priority, a.ReportBack = core.IntentAsk, "", core.PriorityNormal, true
 		return a
 	}
-	delegate := func(a asked) asked {
+	delegate := func(a requestFields) requestFields {
 		if a.Priority == core.PriorityLow {
 			a.Priority = core.PriorityNormal
 		}
 		a.Intent, a.Thread, a.ReportBack = core.IntentDelegate, "", true
 		return a
 	}
-	textAndData := func(a answered) answered { return answered{Text: a.Text, Data: a.Data} }
-	return []interviewer{
-		{"REST", unchanged[asked], unchanged[answered], askByREST},
-		{"Parallax", unchanged[asked], unchanged[answered], askByParallax},
-		{"ACP query", query, wordedByACP, askByACP},
-		{"ACP delegate", delegate, wordedByACP, askByACP},
-		{"agent_ask", func(a asked) asked {
-			return asked{Intent: core.IntentAsk, Priority: core.PriorityNormal, Content: a.Content, Data: a.Data}
+	textAndData := func(a answerFields) answerFields { return answerFields{Text: a.Text, Data: a.Data} }
+	return []asker{
+		{"REST", unchanged[requestFields], unchanged[answerFields], askByREST},
+		{"Parallax", unchanged[requestFields], unchanged[answerFields], askByParallax},
+		{"ACP query", query, acpAnswer, askByACP},
+		{"ACP delegate", delegate, acpAnswer, askByACP},
+		{"agent_ask", func(a requestFields) requestFields {
+			return requestFields{Intent: core.IntentAsk, Priority: core.PriorityNormal, Content: a.Content, Data: a.Data}
 		}, textAndData, askByCoven(askTool)},
-		{"agent_delegate", func(a asked) asked {
-			return asked{Intent: core.IntentDelegate, Priority: core.PriorityNormal, Content: a.Content, Context: a.Context}
+		{"agent_delegate", func(a requestFields) requestFields {
+			return requestFields{Intent: core.IntentDelegate, Priority: core.PriorityNormal, Content: a.Content, Context: a.Context}
 		}, textAndData, askByCoven(delegateTool)},
-		{"pi", func(a asked) asked {
+		{"pi", func(a requestFields) requestFields {
 			for i := range a.Attachments {
 				a.Attachments[i].Name, a.Attachments[i].MediaType = fmt.Sprintf("image-%d", i+1), "image/png"
 			}
-			return asked{Intent: core.IntentAsk, Priority: core.PriorityNormal, Content: a.Content, Attachments: a.Attachments}
-		}, func(a answered) answered { return answered{Text: a.Text + string(a.Data)} }, askByPi},
+			return requestFields{Intent: core.IntentAsk, Priority: core.PriorityNormal, Content: a.Content, Attachments: a.Attachments}
+		}, func(a answerFields) answerFields { return answerFields{Text: a.Text + string(a.Data)} }, askByPi},
 	}
 }
 
-// inLife runs something for as long as the test does. end makes it return.
-func inLife(t *testing.T, run func(ctx context.Context), end func()) {
+// runForTest runs a function until the test ends. end makes it return.
+func runForTest(t *testing.T, run func(ctx context.Context), end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var life sync.WaitGroup
 	life.Go(func() { run(ctx) })
@@ -79,55 +79,55 @@ func inLife(t *testing.T, run func(ctx context.Context), end func()) {
 	})
 }
 
-// pipes are the two ends of a connection: the hub's and the peer's.
+// pipes returns the hub's end and the peer's end of a connection.
 func pipes() (hubs, peers *coretest.End[[]byte, []byte]) { return coretest.Pipe[[]byte, []byte](16) }
 
-func hangUp(conn link.Conn[[]byte, []byte]) func() {
+func closeFunc(conn link.Conn[[]byte, []byte]) func() {
 	return func() { conn.Close(link.Reason{Cause: link.Normal}) }
 }
 
-// arrivals is an observer who says on a board who has joined.
-type arrivals struct{ board }
+// joinObserver signals which agents have joined.
+type joinObserver struct{ signals }
 
-func (a *arrivals) Joined(c core.Card)               { a.post("joined "+string(c.ID), nil) }
-func (a *arrivals) Left(core.AgentID)                {}
-func (a *arrivals) Appended(core.TaskID, core.Event) {}
-func (a *arrivals) Recorded(core.TaskID, uint64)     {}
+func (a *joinObserver) Joined(c core.Card)               { a.signal("joined "+string(c.ID), nil) }
+func (a *joinObserver) Left(core.AgentID)                {}
+func (a *joinObserver) Appended(core.TaskID, core.Event) {}
+func (a *joinObserver) Recorded(core.TaskID, uint64)     {}
 
 func joinParallaxInMemory(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler) {
-	employParallax(t, h, card, handle, func(*parallaxclient.Agent) {})
+	serveParallax(t, h, card, handle, func(*parallaxclient.Agent) {})
 }
 
-func employParallax(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler, registered func(*parallaxclient.Agent)) {
+func serveParallax(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler, registered func(*parallaxclient.Agent)) {
 	hubs, peers := pipes()
-	inLife(t, func(ctx context.Context) {
+	runForTest(t, func(ctx context.Context) {
 		parallax.Serve(ctx, h, hubs, parallax.Options{MaxMessagesPerSecond: 1 << 20})
-	}, hangUp(peers))
-	inLife(t, func(ctx context.Context) {
+	}, closeFunc(peers))
+	runForTest(t, func(ctx context.Context) {
 		_ = parallaxclient.Work(ctx, peers, card, handle, parallaxclient.WorkOptions{Registered: registered})
 	}, func() {})
 }
 
 func joinACPInMemory(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler) {
 	hubs, peers := pipes()
-	inLife(t, func(ctx context.Context) { acp.Serve(ctx, h, hubs, acp.Options{}) }, hangUp(peers))
-	inLife(t, func(ctx context.Context) { _ = acpclient.Work(ctx, peers, card, handle, acpclient.WorkOptions{}) }, func() {})
+	runForTest(t, func(ctx context.Context) { acp.Serve(ctx, h, hubs, acp.Options{}) }, closeFunc(peers))
+	runForTest(t, func(ctx context.Context) { _ = acpclient.Work(ctx, peers, card, handle, acpclient.WorkOptions{}) }, func() {})
 }
 
-// covenPipes serve a Coven stream and return the agent's end of it.
-func covenPipes(t *testing.T, h *hub.Hub) link.Conn[*wire.ServerMessage, *wire.AgentMessage] {
+// serveCovenPipe serves a Coven stream and returns the agent's end of it.
+func serveCovenPipe(t *testing.T, h *hub.Hub) link.Conn[*wire.ServerMessage, *wire.AgentMessage] {
 	server, agent := coretest.ProtoPipe[wire.AgentMessage, wire.ServerMessage](16)
-	inLife(t, func(ctx context.Context) { coven.Serve(ctx, h, server, &coven.Options{}) }, func() { agent.Close(link.Reason{Cause: link.Normal}) })
+	runForTest(t, func(ctx context.Context) { coven.Serve(ctx, h, server, &coven.Options{}) }, func() { agent.Close(link.Reason{Cause: link.Normal}) })
 	return agent
 }
 
 func joinCovenInMemory(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler) {
-	conn := covenPipes(t, h)
-	inLife(t, func(ctx context.Context) { _ = covenclient.Work(ctx, conn, card, handle, covenclient.WithHeartbeat(0)) }, func() {})
+	conn := serveCovenPipe(t, h)
+	runForTest(t, func(ctx context.Context) { _ = covenclient.Work(ctx, conn, card, handle, covenclient.WithHeartbeat(0)) }, func() {})
 }
 
-// members are what a request says in a JSON form whose words are those of the hub.
-func (a asked) members() map[string]any {
+// members are the fields of a request in a JSON form with the hub's own names.
+func (a requestFields) members() map[string]any {
 	m := map[string]any{"content": a.Content}
 	if a.Data != nil {
 		m["data"] = a.Data
@@ -138,9 +138,9 @@ func (a asked) members() map[string]any {
 	return m
 }
 
-func askByREST(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
+func askByREST(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answerFields {
 	handler := rest.New(h, rest.Options{Principal: func(*http.Request) (core.Principal, error) { return core.Principal{ID: "asker"}, nil }})
-	return func(tb rapid.TB, a asked) (out answered) {
+	return func(tb rapid.TB, a requestFields) (out answerFields) {
 		body := a.members()
 		body["to"], body["intent"], body["priority"], body["report_back"] = "answerer", a.Intent.String(), a.Priority.String(), a.ReportBack
 		body["domain"], body["max_tokens"], body["thread"], body["attachments"] = a.Domain, a.MaxTokens, a.Thread, a.Attachments
@@ -157,51 +157,51 @@ func askByREST(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
 			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 				tb.Fatal(err)
 			}
-			out.note(l.Body)
+			out.add(l.Body)
 		}
 		return out
 	}
 }
 
-func askByParallax(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
+func askByParallax(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answerFields {
 	registered := make(chan *parallaxclient.Agent, 1)
-	employParallax(t, h, core.Card{ID: "asker"}, func(context.Context, core.Request, func(core.Body) error) error {
+	serveParallax(t, h, core.Card{ID: "asker"}, func(context.Context, core.Request, func(core.Body) error) error {
 		return errors.New("it only asks")
 	}, func(a *parallaxclient.Agent) { registered <- a })
 	agent := <-registered
-	return func(tb rapid.TB, a asked) (out answered) {
-		if _, err := agent.Ask(t.Context(), a.request("answerer"), out.note); err != nil {
+	return func(tb rapid.TB, a requestFields) (out answerFields) {
+		if _, err := agent.Ask(t.Context(), a.request("answerer"), out.add); err != nil {
 			tb.Fatalf("got %v, want an answer", err)
 		}
 		return out
 	}
 }
 
-func askByACP(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
+func askByACP(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answerFields {
 	hubs, peers := pipes()
-	inLife(t, func(ctx context.Context) { acp.Serve(ctx, h, hubs, acp.Options{}) }, func() {})
+	runForTest(t, func(ctx context.Context) { acp.Serve(ctx, h, hubs, acp.Options{}) }, func() {})
 	client := acpclient.New(peers, acpclient.Options{ID: "asker", Progress: true})
 	t.Cleanup(client.Close)
-	return func(tb rapid.TB, a asked) (out answered) {
-		answer, err := client.Ask(t.Context(), a.request("answerer"), out.note)
+	return func(tb rapid.TB, a requestFields) (out answerFields) {
+		answer, err := client.Ask(t.Context(), a.request("answerer"), out.add)
 		if err != nil {
 			tb.Fatalf("got %v, want an answer", err)
 		}
-		out.Text, out.Data, out.Truncated = answer.Text, answer.Data, answer.Truncated // all else was told on the way
+		out.Text, out.Data, out.Truncated = answer.Text, answer.Data, answer.Truncated // the rest arrived before
 		return out
 	}
 }
 
-// toolCaller calls a tool of the hub and waits for what it comes to.
+// toolCaller calls a tool of the hub and waits for its result.
 type toolCaller func(tool string, input any) (json.RawMessage, error)
 
-func askTool(call toolCaller, a asked) (json.RawMessage, error) {
+func askTool(call toolCaller, a requestFields) (json.RawMessage, error) {
 	input := a.members()
 	input["to"] = "answerer"
 	return call("agent_ask", input)
 }
 
-func delegateTool(call toolCaller, a asked) (json.RawMessage, error) {
+func delegateTool(call toolCaller, a requestFields) (json.RawMessage, error) {
 	input := a.members()
 	input["to"] = "answerer"
 	raw, err := call("agent_delegate", input)
@@ -215,9 +215,9 @@ func delegateTool(call toolCaller, a asked) (json.RawMessage, error) {
 	return call("agent_result", map[string]any{"task_id": given.TaskID, "wait_seconds": watchdog.Seconds()})
 }
 
-func askByCoven(how func(toolCaller, asked) (json.RawMessage, error)) func(*testing.T, *hub.Hub) func(rapid.TB, asked) answered {
-	return func(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
-		conn := covenPipes(t, h)
+func askByCoven(how func(toolCaller, requestFields) (json.RawMessage, error)) func(*testing.T, *hub.Hub) func(rapid.TB, requestFields) answerFields {
+	return func(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answerFields {
+		conn := serveCovenPipe(t, h)
 		register := &wire.RegisterAgent{AgentId: "asker"}
 		if err := conn.Send(t.Context(), &wire.AgentMessage{Payload: &wire.AgentMessage_Register{Register: register}}); err != nil {
 			t.Fatal(err)
@@ -243,7 +243,7 @@ func askByCoven(how func(toolCaller, asked) (json.RawMessage, error)) func(*test
 			}
 			return json.RawMessage(result.GetOutputJson()), nil
 		}
-		return func(tb rapid.TB, a asked) answered {
+		return func(tb rapid.TB, a requestFields) answerFields {
 			raw, err := how(call, a)
 			var o covenOutput
 			if err == nil {
@@ -252,27 +252,27 @@ func askByCoven(how func(toolCaller, asked) (json.RawMessage, error)) func(*test
 			if err != nil {
 				tb.Fatalf("got %v, want an answer", err)
 			}
-			return answered{Text: o.Text, Data: o.Data}
+			return answerFields{Text: o.Text, Data: o.Data}
 		}
 	}
 }
 
-func askByPi(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
+func askByPi(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answerFields {
 	server := pi.NewServer(h, pi.Options{})
 	t.Cleanup(server.Close)
 	hubs, peers := pipes()
-	inLife(t, func(ctx context.Context) { server.Serve(ctx, hubs, pi.ConnOptions{}) }, func() {})
-	var told piclient.Transcript
+	runForTest(t, func(ctx context.Context) { server.Serve(ctx, hubs, pi.ConnOptions{}) }, func() {})
+	var received piclient.Transcript
 	client, err := piclient.Connect(t.Context(), peers, func(f piclient.Frame) {
 		if f.Type == "event" {
-			told.Add(f)
+			received.Add(f)
 		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	return func(tb rapid.TB, a asked) answered {
+	return func(tb rapid.TB, a requestFields) answerFields {
 		session := core.NewID()
 		must := func(command map[string]any) {
 			command["sessionId"] = session
@@ -286,13 +286,13 @@ func askByPi(t *testing.T, h *hub.Hub) func(rapid.TB, asked) answered {
 		for _, f := range a.Attachments {
 			images = append(images, map[string]string{"type": "image", "mimeType": f.MediaType, "data": base64.StdEncoding.EncodeToString(f.Data)})
 		}
-		told = piclient.Transcript{}
+		received = piclient.Transcript{}
 		must(map[string]any{"type": "prompt", "message": a.Content, "images": images})
-		text := told.Deltas.String() // behind the response nothing more comes
-		if told.Snapshots != text {
-			tb.Errorf("got the snapshots %q and the deltas %q, want the same", told.Snapshots, text)
+		text := received.Deltas.String() // nothing follows the response
+		if received.Snapshots != text {
+			tb.Errorf("got the snapshots %q and the deltas %q, want the same", received.Snapshots, text)
 		}
 		must(map[string]any{"type": "delete_session"})
-		return answered{Text: strings.Clone(text)}
+		return answerFields{Text: strings.Clone(text)}
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-// Nobody can add a header to a command: it has a flag and a variable for the token.
-func TestACommandWithoutAGoodTokenSaysHowToGiveOne(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
-	hub, grpc := "http://"+s.service.Addresses().HTTP, s.service.Addresses().GRPC
+// The token of a command is a flag or a variable, not a header.
+func TestACommandWithoutAValidTokenSaysHowToGiveOne(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
+	hub, grpc := h.url(), h.service.Addresses().GRPC
 	for _, args := range [][]string{
 		{"agents", "--hub", hub},
 		{"ask", "a", "b", "--hub", hub},
@@ -33,9 +33,9 @@ func TestACommandWithoutAGoodTokenSaysHowToGiveOne(t *testing.T) {
 			if token == "" {
 				args = append(args[:1], args[3:]...)
 			}
-			code, out, complaint := typed(t, args...)
-			if code != command.ExitFailed || complaint != want || out != "" {
-				t.Errorf("dragoman %s: got %d, %q and %q, want %d and %q", strings.Join(args, " "), code, out, complaint, command.ExitFailed, want)
+			code, out, stderr := run(t, args...)
+			if code != command.ExitFailed || stderr != want || out != "" {
+				t.Errorf("dragoman %s: got %d, %q and %q, want %d and %q", strings.Join(args, " "), code, out, stderr, command.ExitFailed, want)
 			}
 		}
 	}

@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"context"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,30 +15,10 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 )
 
-// typed runs a command line with nothing on its stdin.
-func typed(t *testing.T, args ...string) (code int, out, complaint string) {
-	t.Helper()
-	var stdout, stderr earshot
-	code = command.Run(t.Context(), args, command.Streams{In: io.NopCloser(strings.NewReader("")), Out: &stdout, Err: &stderr})
-	return code, stdout.String(), stderr.String()
-}
-
-// closedDoor is an address at which nobody listens.
-func closedDoor(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// Whoever writes a wrong command line reads one line that says what to write.
 func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
-	s := newStage(t, nil)
-	s.cast(t, parallax.Dialect, "actor", 1)
-	hub, pi, grpc, nobody := "http://"+s.service.Addresses().HTTP, "http://"+s.service.Addresses().Pi, s.service.Addresses().GRPC, closedDoor(t)
+	h := newTestHub(t, nil)
+	h.startAgent(t, parallax.Dialect, "actor", 1)
+	hub, pi, grpc, unused := h.url(), "http://"+h.service.Addresses().Pi, h.service.Addresses().GRPC, unusedAddr(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, []byte(strings.Repeat("x", 1<<20)), 0o600); err != nil {
@@ -103,7 +81,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"serve", "--http-addr", ":70000"}, command.ExitUsage, `--http-addr :70000: "70000" is no port (0 to 65535); write it as host:port`},
 		{[]string{"serve", "--http-addr", "300.1.1.1:80"}, command.ExitUsage, `--http-addr 300.1.1.1:80: "300.1.1.1" is no IP address; write it`},
 		{[]string{"serve", "--http-addr", "8080", "--pi-addr", ":3141"}, command.ExitUsage, "; --pi-addr :3141 is open to the network and nobody has to authenticate: use 127.0.0.1"},
-		{[]string{"serve", "--grpc-addr", grpc, "--http-addr", s.service.Addresses().HTTP, "--pi-addr", "127.0.0.1:0"}, command.ExitFailed, "bind: address already in use; choose other addresses with --grpc-addr, --http-addr (port 0 picks a free one)"},
+		{[]string{"serve", "--grpc-addr", grpc, "--http-addr", h.service.Addresses().HTTP, "--pi-addr", "127.0.0.1:0"}, command.ExitFailed, "bind: address already in use; choose other addresses with --grpc-addr, --http-addr (port 0 picks a free one)"},
 		{[]string{"serve", "--config", "/none.yaml"}, command.ExitUsage, "--config /none.yaml: no such file or directory; name a YAML file"},
 		{append([]string{"serve"}, shut...), command.ExitUsage, "nothing could reach the hub: set one of"},
 		{append([]string{"check"}, shut...), command.ExitUsage, "nothing could reach the hub: set one of"},
@@ -113,63 +91,61 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"agents", "--hub", "127.0.0.1:8080"}, command.ExitUsage, `--hub "127.0.0.1:8080": write it as http://host:port`},
 		{[]string{"agents", "--hub", "localhost"}, command.ExitUsage, `--hub "localhost": write it as`},
 		{[]string{"stdio", "--hub", "ftp://localhost"}, command.ExitUsage, `--hub "ftp://localhost": write it as`},
-		{[]string{"agents", "--hub", "http://" + nobody}, command.ExitFailed, "start one with 'dragoman serve', or name another with --hub (dial tcp " + nobody + ": connect: connection refused)"},
-		{[]string{"stdio", "--hub", "http://" + nobody}, command.ExitFailed, "or name another with --hub (dial tcp " + nobody + ": connect: connection refused)"},
-		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--hub", "http://" + nobody, "--", "cat"}, command.ExitFailed, "with --hub (dial tcp " + nobody + ": connect: connection refused)"},
-		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", nobody, "--", "cat"}, command.ExitFailed, "with --grpc-addr (dial tcp " + nobody + ": connect: connection refused)"},
+		{[]string{"agents", "--hub", "http://" + unused}, command.ExitFailed, "start one with 'dragoman serve', or name another with --hub (dial tcp " + unused + ": connect: connection refused)"},
+		{[]string{"stdio", "--hub", "http://" + unused}, command.ExitFailed, "or name another with --hub (dial tcp " + unused + ": connect: connection refused)"},
+		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--hub", "http://" + unused, "--", "cat"}, command.ExitFailed, "with --hub (dial tcp " + unused + ": connect: connection refused)"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", unused, "--", "cat"}, command.ExitFailed, "with --grpc-addr (dial tcp " + unused + ": connect: connection refused)"},
 		{[]string{"agents", "--hub", "http://" + grpc}, command.ExitFailed, "is not a hub, or another listener of it: give the address that the hub logs when it is ready with --hub"},
 		{[]string{"stdio", "--hub", "http://" + grpc}, command.ExitFailed, "is not a hub, or another listener of it"},
 		{[]string{"agents", "--hub", pi}, command.ExitFailed, "is not a hub, or another listener of it: give the address that the hub logs when it is ready with --hub (426 Upgrade Required)"},
-		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", s.service.Addresses().HTTP, "--", "cat"}, command.ExitFailed, "is not a hub, or another listener of it"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", h.service.Addresses().HTTP, "--", "cat"}, command.ExitFailed, "is not a hub, or another listener of it"},
 	} {
-		code, out, complaint := typed(t, tt.args...)
-		if code != tt.code || !strings.Contains(complaint, tt.want) {
-			t.Errorf("dragoman %q: got %d and %q, want %d and %q", tt.args, code, complaint, tt.code, tt.want)
+		code, out, stderr := run(t, tt.args...)
+		if code != tt.code || !strings.Contains(stderr, tt.want) {
+			t.Errorf("dragoman %q: got %d and %q, want %d and %q", tt.args, code, stderr, tt.code, tt.want)
 		}
-		if last := strings.TrimSpace(complaint); strings.Count(last, "dragoman: ") != 1 || strings.Contains(last, "\n") || out != "" {
-			t.Errorf("dragoman %q: got %q and %q, want one line on stderr and nothing on stdout", tt.args, complaint, out)
+		if last := strings.TrimSpace(stderr); strings.Count(last, "dragoman: ") != 1 || strings.Contains(last, "\n") || out != "" {
+			t.Errorf("dragoman %q: got %q and %q, want one line on stderr and nothing on stdout", tt.args, stderr, out)
 		}
 	}
 }
 
-func TestWhereThereIsNothingToShowIsSaidSo(t *testing.T) {
-	s := newStage(t, nil)
+func TestAnEmptyListIsReportedOnStderr(t *testing.T) {
+	h := newTestHub(t, nil)
 	for name, want := range map[string]string{"agents": "no agents are connected", "usage": "no agent has reported any tokens"} {
-		if code, out, said := typed(t, name, "--hub", "http://"+s.service.Addresses().HTTP); code != command.ExitDone || out != "" || !strings.Contains(said, want) {
-			t.Errorf("%s: got %d, %q and %q, want %q on stderr", name, code, out, said, want)
+		if code, out, printed := run(t, name, "--hub", h.url()); code != command.ExitDone || out != "" || !strings.Contains(printed, want) {
+			t.Errorf("%s: got %d, %q and %q, want %q on stderr", name, code, out, printed, want)
 		}
 	}
 }
 
-func TestNothingIsOwedToAPeerThatAskedNothing(t *testing.T) {
-	s := newStage(t, nil)
+func TestStdioEndsAtOnceWithoutInput(t *testing.T) {
+	h := newTestHub(t, nil)
 	for _, dialect := range []string{"pi", "acp"} {
-		if code, _, complaint := typed(t, "stdio", "--dialect", dialect, "--hub", "http://"+s.service.Addresses().HTTP); code != command.ExitDone || complaint != "" {
-			t.Errorf("%s: got %d and %q, want the end at once", dialect, code, complaint)
+		if code, _, stderr := run(t, "stdio", "--dialect", dialect, "--hub", h.url()); code != command.ExitDone || stderr != "" {
+			t.Errorf("%s: got %d and %q, want the end at once", dialect, code, stderr)
 		}
 	}
 }
 
-func TestALineThatIsAnsweredWithoutItsIDIsOwedNothingMore(t *testing.T) {
-	s := newStage(t, nil)
+func TestStdioEndsAfterARefusalWithoutAnID(t *testing.T) {
+	h := newTestHub(t, nil)
 	for _, line := range []string{
 		`{"id":"a","type":"list_sessions","x":1,"x":2}`, `{"ID":"a","type":"list_sessions"}`, `{"id":"a"`, `{"id":"a","type":"response"}`,
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		var stdout, stderr earshot
-		in := io.NopCloser(strings.NewReader(line + "\n"))
-		code := command.Run(ctx, []string{"stdio", "--hub", "http://" + s.service.Addresses().HTTP}, command.Streams{In: in, Out: &stdout, Err: &stderr})
-		if ctx.Err() != nil || code != command.ExitDone || strings.Count(stdout.String(), `"success":false`) != 1 {
-			t.Errorf("%s: got %d, %q and %q, want one failure and the end", line, code, stdout.String(), stderr.String())
+		code, stdout, stderr := runWith(ctx, line+"\n", "stdio", "--hub", h.url())
+		if ctx.Err() != nil || code != command.ExitDone || strings.Count(stdout, `"success":false`) != 1 {
+			t.Errorf("%s: got %d, %q and %q, want one failure and the end", line, code, stdout, stderr)
 		}
 		cancel()
 	}
 }
 
-func TestWhereTheHubHasNoDoorItTellsOfThoseThatItHas(t *testing.T) {
-	s := newStage(t, nil)
+func TestAnUnknownPathIsAnsweredWithTheKnownOnes(t *testing.T) {
+	h := newTestHub(t, nil)
 	for _, path := range []string{"/", "/v2/tasks"} {
-		status, answer := posts(t, s.service.Addresses().HTTP, path, "{}", nil)
+		status, answer := post(t, h.service.Addresses().HTTP, path, "{}", nil)
 		for _, want := range []string{`"code":"unsupported"`, "/v1", "/ws/agent", "/ws/acp", "/ws/pi", "/healthz"} {
 			if status != http.StatusNotFound || !strings.Contains(answer, want) {
 				t.Errorf("%s: got %d and %s, want %d and %s", path, status, answer, http.StatusNotFound, want)

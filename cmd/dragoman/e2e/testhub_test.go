@@ -25,62 +25,64 @@ const (
 	ample    = 10 * time.Minute
 )
 
-// stage is a whole hub for a test, on real sockets, with what happens on it said
-// on a board:
+// testHub is a hub on real sockets. It signals what happens on it:
 //
 //	joined ID, left ID                 of an agent
-//	KEY opened, KEY text, KEY ended    of a request, the event (see script_test.go for its key)
+//	KEY opened, KEY text, KEY ended    the event of a request (see testagent_test.go for its key)
 //	KEY begun, KEY returned            of the agent's handler, with its error
-type stage struct {
-	board
+type testHub struct {
+	signals
 	service *service.Service
 	config  config.Config
 	log     *slog.Logger
 	keys    atomic.Int64
 }
 
-// newStage starts a hub. When the test ends the hub is stopped, and every promise
-// that it broke fails the test. So does all that was logged as an error.
-func newStage(t *testing.T, change func(*config.Config)) *stage {
+// newTestHub starts a hub. It is stopped when the test ends. A broken promise fails the test, and
+// so does an error in the log.
+func newTestHub(t *testing.T, change func(*config.Config)) *testHub {
 	t.Helper()
-	s := &stage{log: slog.New(complaints{slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}), t})}
+	h := &testHub{log: slog.New(failOnError{slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}), t})}
 	config := config.Local()
 	if change != nil {
 		change(&config)
 	}
-	s.config = config
+	h.config = config
 	var promises *coretest.Promises
 	var err error
-	s.service, err = service.Start(t.Context(), config, s.log, func(o *hub.Options) {
-		o.Observer = &witness{stage: s, keys: map[core.TaskID]string{}}
+	h.service, err = service.Start(t.Context(), config, h.log, func(o *hub.Options) {
+		o.Observer = &observer{testHub: h, keys: map[core.TaskID]string{}}
 		promises = coretest.Watch(o)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	promises.Read(s.service.Hub())
+	promises.Read(h.service.Hub())
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), watchdog)
 		defer cancel()
-		if err := s.service.Stop(ctx, "the test is over"); err != nil {
+		if err := h.service.Stop(ctx, "the test is over"); err != nil {
 			t.Errorf("stopping the hub: got %v, want no error", err)
 		}
 		for _, broken := range promises.Broken() {
 			t.Error(broken)
 		}
 	})
-	return s
+	return h
 }
 
-// key names a request: no two of a stage are alike.
-func (s *stage) key() string { return fmt.Sprintf("k%d", s.keys.Add(1)) }
+// url returns the base address of the REST interface.
+func (h *testHub) url() string { return "http://" + h.service.Addresses().HTTP }
 
-// await waits for a fact and returns what was said of it.
-func (s *stage) await(t *testing.T, fact string) any {
+// key returns a new key for a request.
+func (h *testHub) key() string { return fmt.Sprintf("k%d", h.keys.Add(1)) }
+
+// await waits for a signal and returns its value.
+func (h *testHub) await(t *testing.T, fact string) any {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	v, err := s.wait(ctx, fact)
+	v, err := h.wait(ctx, fact)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,20 +90,20 @@ func (s *stage) await(t *testing.T, fact string) any {
 }
 
 // end waits for the end of a request and returns its body.
-func (s *stage) end(t *testing.T, key string) core.Body {
+func (h *testHub) end(t *testing.T, key string) core.Body {
 	t.Helper()
-	return s.await(t, key+" ended").(core.Event).Body
+	return h.await(t, key+" ended").(core.Event).Body
 }
 
-// cast lets an agent join in a dialect, through a cable, and returns once the hub
-// has it. It leaves when the test ends.
-func (s *stage) cast(t *testing.T, dialect string, id core.AgentID, concurrent int) *cable {
+// startAgent connects an agent of a dialect through a proxy and returns once it has joined. It
+// leaves when the test ends.
+func (h *testHub) startAgent(t *testing.T, dialect string, id core.AgentID, concurrent int) *proxy {
 	t.Helper()
-	target := s.service.Addresses().HTTP
+	target := h.service.Addresses().HTTP
 	if dialect == coven.Name || dialect == gatewayName {
-		target = s.service.Addresses().GRPC
+		target = h.service.Addresses().GRPC
 	}
-	c := lay(t, target)
+	c := newProxy(t, target)
 	card := core.Card{
 		ID: id, Name: "the agent " + string(id), Capabilities: []string{"acting"}, MaxConcurrent: concurrent,
 		Features: core.FeatureStreaming | core.FeatureCancellation,
@@ -110,7 +112,7 @@ func (s *stage) cast(t *testing.T, dialect string, id core.AgentID, concurrent i
 	var life sync.WaitGroup
 	ended := make(chan error, 1)
 	life.Go(func() {
-		ended <- s.joinListening(ctx, dialect, client.Hub{URL: "http://" + c.addr(), GRPC: c.addr()}, card)
+		ended <- h.join(ctx, dialect, client.Hub{URL: "http://" + c.addr(), GRPC: c.addr()}, card)
 	})
 	t.Cleanup(func() {
 		leave()
@@ -126,59 +128,59 @@ func (s *stage) cast(t *testing.T, dialect string, id core.AgentID, concurrent i
 		case <-joined.Done():
 		}
 	})
-	if _, err := s.wait(joined, "joined "+string(id)); err != nil {
+	if _, err := h.wait(joined, "joined "+string(id)); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// witness is the hub's observer: it says on the stage's board what happens.
-type witness struct {
-	*stage
-	keysMu sync.Mutex
-	keys   map[core.TaskID]string
+// observer signals what happens on the hub.
+type observer struct {
+	*testHub
+	mu   sync.Mutex
+	keys map[core.TaskID]string
 }
 
 // Joined implements hub.Observer.
-func (w *witness) Joined(c core.Card) {
-	w.strike("left " + string(c.ID))
-	w.post("joined "+string(c.ID), c)
+func (w *observer) Joined(c core.Card) {
+	w.reset("left " + string(c.ID))
+	w.signal("joined "+string(c.ID), c)
 }
 
 // Left implements hub.Observer.
-func (w *witness) Left(id core.AgentID) {
-	w.strike("joined " + string(id))
-	w.post("left "+string(id), nil)
+func (w *observer) Left(id core.AgentID) {
+	w.reset("joined " + string(id))
+	w.signal("left "+string(id), nil)
 }
 
 // Appended implements hub.Observer.
-func (w *witness) Appended(id core.TaskID, e core.Event) {
-	w.keysMu.Lock()
+func (w *observer) Appended(id core.TaskID, e core.Event) {
+	w.mu.Lock()
 	if b, ok := e.Body.(core.Opened); ok {
-		w.keys[id] = readScene(b.Request.Content).key
+		w.keys[id] = parseInstruction(b.Request.Content).key
 	}
 	key := w.keys[id]
-	w.keysMu.Unlock()
+	w.mu.Unlock()
 	switch kind := e.Body.Kind(); {
 	case kind == core.KindOpened, kind == core.KindText, kind == core.KindApprovalRequested, kind == core.KindInjectionAnswered:
-		w.post(key+" "+kind.String(), e)
+		w.signal(key+" "+kind.String(), e)
 	case kind.Ends():
-		w.post(key+" ended", e)
+		w.signal(key+" ended", e)
 	}
 }
 
 // Recorded implements hub.Observer.
-func (w *witness) Recorded(core.TaskID, uint64) {}
+func (w *observer) Recorded(core.TaskID, uint64) {}
 
-// complaints is a log in which an error fails the test: nothing that peers do is
-// one of the hub.
-type complaints struct {
+// failOnError is a log handler that fails the test on an error. Nothing that a peer does is an
+// error of the hub.
+type failOnError struct {
 	slog.Handler
 	t *testing.T
 }
 
 // Handle implements slog.Handler.
-func (c complaints) Handle(ctx context.Context, r slog.Record) error {
+func (c failOnError) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelError {
 		c.t.Errorf("got an error in the log, want none: %s", r.Message)
 	}
@@ -186,11 +188,11 @@ func (c complaints) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs implements slog.Handler.
-func (c complaints) WithAttrs(all []slog.Attr) slog.Handler {
-	return complaints{c.Handler.WithAttrs(all), c.t}
+func (c failOnError) WithAttrs(all []slog.Attr) slog.Handler {
+	return failOnError{c.Handler.WithAttrs(all), c.t}
 }
 
 // WithGroup implements slog.Handler.
-func (c complaints) WithGroup(name string) slog.Handler {
-	return complaints{c.Handler.WithGroup(name), c.t}
+func (c failOnError) WithGroup(name string) slog.Handler {
+	return failOnError{c.Handler.WithGroup(name), c.t}
 }

@@ -14,18 +14,20 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// person is a program of a person's: a client of ClientService over gRPC.
-type person struct {
+// covenClient calls ClientService over gRPC.
+type covenClient struct {
 	wire.ClientServiceClient
 	t     *testing.T
 	token string
 }
 
-// as is the person with a token.
-func (p *person) as(token string) *person { return &person{p.ClientServiceClient, p.t, token} }
+// withToken returns a copy of the client that sends the token.
+func (p *covenClient) withToken(token string) *covenClient {
+	return &covenClient{p.ClientServiceClient, p.t, token}
+}
 
-// context is what a call of the person's has, until it takes too long.
-func (p *person) context() (context.Context, context.CancelFunc) {
+// callContext returns the context of one call.
+func (p *covenClient) callContext() (context.Context, context.CancelFunc) {
 	ctx := p.t.Context()
 	if p.token != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+p.token)
@@ -33,24 +35,24 @@ func (p *person) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, watchdog)
 }
 
-// arrive connects a person to the gRPC address of a hub.
-func arrive(t *testing.T, addr string) *person {
+// connectCovenClient connects to the gRPC address of a hub.
+func connectCovenClient(t *testing.T, addr string) *covenClient {
 	t.Helper()
 	cc, err := grpcserver.Dial(t.Context(), addr, grpcserver.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cc.Close() })
-	return &person{wire.NewClientServiceClient(cc), t, ""}
+	return &covenClient{wire.NewClientServiceClient(cc), t, ""}
 }
 
-// says sends a message and returns its id. Each has a key of its own.
-func (p *person) says(conversation, content string, files ...*wire.FileAttachment) string {
+// send sends a message and returns its id.
+func (p *covenClient) send(recording, content string, files ...*wire.FileAttachment) string {
 	p.t.Helper()
-	ctx, cancel := p.context()
+	ctx, cancel := p.callContext()
 	defer cancel()
 	got, err := p.SendMessage(ctx, &wire.ClientSendMessageRequest{
-		ConversationKey: conversation, Content: content, Attachments: files, IdempotencyKey: conversation + "/" + strings.Fields(content)[1],
+		ConversationKey: recording, Content: content, Attachments: files, IdempotencyKey: recording + "/" + strings.Fields(content)[1],
 	})
 	if err != nil || got.GetStatus() != "accepted" || got.GetMessageId() == "" {
 		p.t.Fatalf("saying %.40q: got %v and %v, want it accepted under an id", content, got, err)
@@ -58,12 +60,12 @@ func (p *person) says(conversation, content string, files ...*wire.FileAttachmen
 	return got.GetMessageId()
 }
 
-// listens begins to hear a conversation from behind an event; "" is from where the
-// hub thinks right. The headers have come when it returns.
-func (p *person) listens(conversation, since string) *ear {
+// open opens the stream of a conversation after the event since; if that is empty, where the hub
+// begins by default. It returns once the headers have arrived.
+func (p *covenClient) open(recording, since string) *eventStream {
 	p.t.Helper()
-	ctx, cancel := p.context()
-	r := &wire.StreamEventsRequest{ConversationKey: conversation}
+	ctx, cancel := p.callContext()
+	r := &wire.StreamEventsRequest{ConversationKey: recording}
 	if since != "" {
 		r.SinceEventId = &since
 	}
@@ -75,38 +77,38 @@ func (p *person) listens(conversation, since string) *ear {
 		cancel()
 		p.t.Fatal(err)
 	}
-	e := &ear{t: p.t, stream: stream, stop: cancel}
-	p.t.Cleanup(e.leaves)
+	e := &eventStream{t: p.t, stream: stream, stop: cancel}
+	p.t.Cleanup(e.close)
 	return e
 }
 
-// ear is a stream of events.
-type ear struct {
+// eventStream is a stream of the events of a conversation.
+type eventStream struct {
 	t      *testing.T
 	stream grpc.ServerStreamingClient[wire.ClientStreamEvent]
 	stop   context.CancelFunc
 	once   sync.Once
-	heard  []*wire.ClientStreamEvent
+	events []*wire.ClientStreamEvent
 }
 
-// hears reads until done says so of an event, and returns what came.
-func (e *ear) hears(done func(*wire.ClientStreamEvent) bool) []*wire.ClientStreamEvent {
+// readUntil reads until done reports true, and returns the events it read.
+func (e *eventStream) readUntil(done func(*wire.ClientStreamEvent) bool) []*wire.ClientStreamEvent {
 	e.t.Helper()
-	from := len(e.heard)
+	from := len(e.events)
 	for {
 		m, err := e.stream.Recv()
 		if err != nil {
-			e.t.Fatalf("the stream ended with %v after %v", err, inWords(e.heard[from:]))
+			e.t.Fatalf("the stream ended with %v after %v", err, describe(e.events[from:]))
 		}
-		e.heard = append(e.heard, m)
+		e.events = append(e.events, m)
 		if done(m) {
-			return e.heard[from:]
+			return e.events[from:]
 		}
 	}
 }
 
-// leaves ends the stream without a word.
-func (e *ear) leaves() {
+// close cancels the stream.
+func (e *eventStream) close() {
 	e.once.Do(func() {
 		e.stop()
 		for {
@@ -119,7 +121,7 @@ func (e *ear) leaves() {
 
 func isDone(m *wire.ClientStreamEvent) bool { return m.GetDone() != nil }
 
-// textUntil is done once the pieces of text have made up to what was wanted.
+// textUntil reports true once the chunks of text end in want.
 func textUntil(want string) func(*wire.ClientStreamEvent) bool {
 	var got strings.Builder
 	return func(m *wire.ClientStreamEvent) bool {
@@ -128,9 +130,9 @@ func textUntil(want string) func(*wire.ClientStreamEvent) bool {
 	}
 }
 
-// inWords tells events in words: "asked: hello", "text: hi", "done: hi". Pieces of
-// text in a row are one.
-func inWords(events []*wire.ClientStreamEvent) []string {
+// describe renders events as text: "asked: hello", "text: hi", "done: hi". Consecutive chunks of
+// text are one.
+func describe(events []*wire.ClientStreamEvent) []string {
 	var out []string
 	for _, m := range events {
 		switch p := m.GetPayload().(type) {
@@ -147,7 +149,7 @@ func inWords(events []*wire.ClientStreamEvent) []string {
 		case *wire.ClientStreamEvent_Error:
 			out = append(out, "error: "+p.Error.GetMessage())
 		case *wire.ClientStreamEvent_Event:
-			out = append(out, remembered(p.Event))
+			out = append(out, describeStored(p.Event))
 		default:
 			out = append(out, m.String())
 		}
@@ -155,21 +157,21 @@ func inWords(events []*wire.ClientStreamEvent) []string {
 	return out
 }
 
-// remembered tells an event of a ledger in words.
-func remembered(e *wire.Event) string {
+// describeStored renders a stored event.
+func describeStored(e *wire.Event) string {
 	if e.GetType() == "message" && e.GetDirection() == "inbound_to_agent" {
 		return "asked: " + e.GetText()
 	}
 	return e.GetType() + ": " + e.GetText()
 }
 
-// recalls returns a conversation as it is remembered, in pages of so many events.
-func (p *person) recalls(conversation string, limit int32) []*wire.Event {
+// history returns the stored events of a conversation, read in pages of limit events.
+func (p *covenClient) history(recording string, limit int32) []*wire.Event {
 	p.t.Helper()
-	ctx, cancel := p.context()
+	ctx, cancel := p.callContext()
 	defer cancel()
 	var all []*wire.Event
-	r := &wire.GetEventsRequest{ConversationKey: conversation, Limit: &limit}
+	r := &wire.GetEventsRequest{ConversationKey: recording, Limit: &limit}
 	for {
 		page, err := p.GetEvents(ctx, r)
 		if err != nil {
@@ -186,8 +188,8 @@ func (p *person) recalls(conversation string, limit int32) []*wire.Event {
 	}
 }
 
-// inOrder fails unless every id is greater than the one before.
-func inOrder(t *testing.T, events []*wire.Event) {
+// wantOrdered fails the test unless the ids increase.
+func wantOrdered(t *testing.T, events []*wire.Event) {
 	t.Helper()
 	for i := 1; i < len(events); i++ {
 		if events[i].GetId() <= events[i-1].GetId() {

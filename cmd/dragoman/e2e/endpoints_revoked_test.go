@@ -26,18 +26,18 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// liveDoors are all that stays open at a hub, each by what reads from it. Who connects
-// has read what comes first, so that it is in.
-type liveDoors struct {
-	s     *stage
+// openConnections are connections to everything of a hub that stays open, each by a function that
+// reads from it. The first message has been read.
+type openConnections struct {
+	s     *testHub
 	token string
 	reads map[string]func() error
 }
 
-// openAll opens every door with a token, which is an operator's.
-func openAll(t *testing.T, s *stage, token string) (*liveDoors, error) {
+// openAll opens all of them with the token of an operator.
+func openAll(t *testing.T, h *testHub, token string) (*openConnections, error) {
 	t.Helper()
-	d := &liveDoors{s: s, token: token, reads: map[string]func() error{}}
+	d := &openConnections{s: h, token: token, reads: map[string]func() error{}}
 	for _, open := range []func(*testing.T) error{d.webSockets, d.streamsOfHTTP, d.streamsOfGRPC} {
 		if err := open(t); err != nil {
 			return nil, err
@@ -46,7 +46,7 @@ func openAll(t *testing.T, s *stage, token string) (*liveDoors, error) {
 	return d, nil
 }
 
-func (d *liveDoors) webSockets(t *testing.T) error {
+func (d *openConnections) webSockets(t *testing.T) error {
 	hub := "ws://" + d.s.service.Addresses().HTTP
 	for name, at := range map[string]string{
 		"Parallax": hub + "/ws/agent", "ACP": hub + "/ws/acp", "pi": "ws://" + d.s.service.Addresses().Pi + "/", "pi beside others": hub + "/ws/pi",
@@ -70,15 +70,14 @@ func (d *liveDoors) webSockets(t *testing.T) error {
 	return nil
 }
 
-// streamsOfHTTP opens what answers by a stream, of which all but MCP and ACP follow a
-// task that goes on.
-func (d *liveDoors) streamsOfHTTP(t *testing.T) error {
+// streamsOfHTTP opens what answers with a stream. All but MCP and ACP follow a running task.
+func (d *openConnections) streamsOfHTTP(t *testing.T) error {
 	busy := d.s.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
 	t.Cleanup(func() { busy.Close(nil) })
 	if err := busy.Join(core.Card{ID: "busy", MaxConcurrent: 2}, corehub.JoinOptions{}); err != nil {
 		return err
 	}
-	hub := "http://" + d.s.service.Addresses().HTTP
+	hub := d.s.url()
 	const events = "text/event-stream"
 	call := func(name, method, path, body, accept string) error {
 		r, err := http.NewRequestWithContext(t.Context(), method, hub+path, strings.NewReader(body))
@@ -102,7 +101,7 @@ func (d *liveDoors) streamsOfHTTP(t *testing.T) error {
 	if err := call("POST /v1/tasks", http.MethodPost, "/v1/tasks", ask, events); err != nil {
 		return err
 	}
-	out, code := runCommand(t, "delegate", "--json", "busy", "hello", "--hub", hub, "--token", d.token)
+	code, out, _ := run(t, "delegate", "--json", "busy", "hello", "--hub", hub, "--token", d.token)
 	var task struct{ ID string }
 	if err := json.Unmarshal([]byte(out), &task); err != nil || code != command.ExitDone {
 		return fmt.Errorf("got %q and %d, want a task", out, code)
@@ -122,7 +121,7 @@ func (d *liveDoors) streamsOfHTTP(t *testing.T) error {
 	return nil
 }
 
-func (d *liveDoors) streamsOfGRPC(t *testing.T) error {
+func (d *openConnections) streamsOfGRPC(t *testing.T) error {
 	cc, err := grpcserver.Dial(t.Context(), d.s.service.Addresses().GRPC, grpcserver.DialOptions{})
 	if err != nil {
 		return err
@@ -159,19 +158,19 @@ func (d *liveDoors) streamsOfGRPC(t *testing.T) error {
 		return err
 	}
 	d.reads["pack"] = func() error { _, err := pack.Recv(); return err }
-	said, err := wire.NewClientServiceClient(cc).StreamEvents(ctx, &wire.StreamEventsRequest{ConversationKey: "b"})
+	events, err := wire.NewClientServiceClient(cc).StreamEvents(ctx, &wire.StreamEventsRequest{ConversationKey: "b"})
 	if err == nil {
-		_, err = said.Header()
+		_, err = events.Header()
 	}
 	if err != nil {
 		return err
 	}
-	d.reads["events of a client"] = func() error { _, err := said.Recv(); return err }
+	d.reads["events of a client"] = func() error { _, err := events.Recv(); return err }
 	return nil
 }
 
-// allEnd waits until every door has closed.
-func (d *liveDoors) allEnd(t *testing.T) {
+// wantAllClosed waits until every connection has been closed.
+func (d *openConnections) wantAllClosed(t *testing.T) {
 	t.Helper()
 	ended := map[string]chan error{}
 	for name, read := range d.reads {
@@ -198,31 +197,31 @@ func (d *liveDoors) allEnd(t *testing.T) {
 	}
 }
 
-func TestEveryConnectionOfATokenThatIsTakenBackEnds(t *testing.T) {
+func TestARevokedTokenEndsAllItsConnections(t *testing.T) {
 	path := tokensFile(t, "root", "bob")
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = path })
-	doors, err := openAll(t, s, "root")
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = path })
+	conns, err := openAll(t, h, "root")
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeTokens(t, path, "bob")
-	if err := s.service.Reload(s.config); err != nil {
+	if err := h.service.Reload(h.config); err != nil {
 		t.Fatal(err)
 	}
-	doors.allEnd(t)
+	conns.wantAllClosed(t)
 }
 
-func TestEveryConnectionOfATokenThatExpiresEnds(t *testing.T) {
-	for life := time.Second; ; life *= 2 { // as long as it takes to open them all
+func TestAnExpiredTokenEndsAllItsConnections(t *testing.T) {
+	for life := time.Second; ; life *= 2 { // long enough to open them all
 		path := filepath.Join(t.TempDir(), "tokens.yaml")
 		hash := access.HashOf("root")
 		text := fmt.Sprintf("tokens: [{principal: root, operator: true, sha256: %s, expires: %s}]", hex.EncodeToString(hash[:]), time.Now().Add(life).Format(time.RFC3339Nano))
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		doors, err := openAll(t, newStage(t, func(c *config.Config) { c.Auth.Tokens = path }), "root")
+		conns, err := openAll(t, newTestHub(t, func(c *config.Config) { c.Auth.Tokens = path }), "root")
 		if err == nil {
-			doors.allEnd(t)
+			conns.wantAllClosed(t)
 			return
 		}
 		if life > watchdog {

@@ -15,11 +15,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
-// A peer on a WebSocket that never says what it can do is asked through REST, by its
-// id and by its hex alias, and stands in the list of agents from then on.
-func TestAnACPPeerWithoutCapabilitiesIsReachedThroughRESTByItsID(t *testing.T) {
-	s := newStage(t, nil)
-	conn := dialFrames(t, s.service.Addresses().HTTP, "/ws/acp", client.MaxACPBytes)
+// A peer on a WebSocket that never sends its capabilities can be asked through REST, by its id and
+// its hex alias, and is listed as an agent from then on.
+func TestAnACPPeerWithoutCapabilitiesIsAskedByItsID(t *testing.T) {
+	h := newTestHub(t, nil)
+	conn := dialFrames(t, h.service.Addresses().HTTP, "/ws/acp", client.MaxACPBytes)
 	defer conn.Close(link.Reason{Cause: link.Normal})
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
@@ -30,7 +30,7 @@ func TestAnACPPeerWithoutCapabilitiesIsReachedThroughRESTByItsID(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// hear passes over what comes before, such as the hub's discover.
+	// hear skips other frames, such as the hub's discover.
 	hear := func(kind acpwire.Kind) acpwire.Envelope {
 		t.Helper()
 		for {
@@ -50,7 +50,7 @@ func TestAnACPPeerWithoutCapabilitiesIsReachedThroughRESTByItsID(t *testing.T) {
 	say(acpwire.Envelope{Kind: acpwire.KindPing})
 	hear(acpwire.KindPong)
 
-	asker := connectREST(t, s)
+	asker := connectREST(t, h)
 	defer asker.leave()
 	get := func(path string) string {
 		t.Helper()
@@ -69,18 +69,18 @@ func TestAnACPPeerWithoutCapabilitiesIsReachedThroughRESTByItsID(t *testing.T) {
 		t.Errorf("before it is asked: got the list %s, want it without quiet", got)
 	}
 	for _, to := range []string{"quiet", string(roster.Alias("quiet"))} {
-		x := asker.open(inquiry{to: to, content: "are you there?"}, true)
+		x := asker.open(query{to: to, content: "are you there?"}, true)
 		query := hear(acpwire.KindQuery)
 		say(acpwire.Envelope{Kind: acpwire.KindResponse, Ref: query.ID, Payload: plainJSON(acpwire.Response{Data: plainJSON(nil), Summary: "yes"})})
-		if got := x.outcome(t); got.End != "done" {
+		if got := x.wait(t); got.End != "done" {
 			t.Errorf("to %s: got %+v, want it done", to, got)
 		}
 		if got := get(x.id); !strings.Contains(got, `"text":"yes"`) || !strings.Contains(got, `"agent":"quiet"`) {
 			t.Errorf("to %s: got %s, want yes from quiet", to, got)
 		}
 	}
-	if got := asker.open(inquiry{to: "*", content: "anybody?"}, true).outcome(t); got.Code != "unknown_agent" {
-		t.Errorf("to whoever is free: got %+v, want nobody", got)
+	if got := asker.open(query{to: "*", content: "anybody?"}, true).wait(t); got.Code != "unknown_agent" {
+		t.Errorf("to any agent: got %+v, want none", got)
 	}
 	if got := get("/v1/agents"); !strings.Contains(got, `"id":"quiet"`) {
 		t.Errorf("once it was asked: got the list %s, want quiet in it", got)

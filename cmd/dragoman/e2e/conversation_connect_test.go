@@ -28,11 +28,10 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// connects lets a peer connect. What stands in the step is what the connection
-// itself says, as headers do.
-func (p *storyPlayer) connects(st *storyStep, m []string) error {
+// connect connects a peer. The body of the step has what its connection says, as headers do.
+func (p *player) connect(st *step, m []string) error {
 	dialect, _, named := strings.Cut(m[0], " ")
-	said, err := settings(st.body)
+	headers, err := settings(st.body)
 	switch {
 	case err != nil:
 		return err
@@ -41,22 +40,22 @@ func (p *storyPlayer) connects(st *storyStep, m []string) error {
 	case p.peers[m[0]] != nil:
 		return fmt.Errorf("%s is connected already", m[0])
 	}
-	end, serve, err := p.door(dialect, said)
+	end, serve, err := p.openConn(dialect, headers)
 	if err != nil {
 		return err
 	}
 	peer := newPeer(end)
 	p.peers[m[0]] = peer
-	go func() { peer.concluded(closing(dialect, serve())) }()
+	go func() { peer.setEnd(closeReason(dialect, serve())) }()
 	return nil
 }
 
-// storyLink is the keepalive of a WebSocket, as the program has it.
-var storyLink = client.LinkOptions
+// testLink is the keepalive of a WebSocket, as the program sets it.
+var testLink = client.LinkOptions
 
-// door makes a connection of a dialect: the story's end of it, and what the hub
-// does at the other.
-func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, func() link.Reason, error) {
+// openConn opens a connection of a dialect. It returns the peer's end and the function that serves
+// the other.
+func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, func() link.Reason, error) {
 	if dialect == "coven" {
 		server, client := covenPipe()
 		opts := coven.Options{ServerID: p.hub.ID(), MCPEndpoint: "http://127.0.0.1:8080/mcp", MCPToken: p.mcp.Issue}
@@ -64,44 +63,44 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 			func() link.Reason { return coven.Serve(p.ctx, p.hub, server, &opts) }, nil
 	}
 	if dialect == "client" {
-		end, serve := p.clientDoor()
+		end, serve := p.openClient()
 		return end, serve, nil
 	}
 	if dialect == "pack" {
-		end, serve := p.packDoor()
+		end, serve := p.openPack()
 		return end, serve, nil
 	}
 	if dialect == "gateway" {
-		end, serve := p.gatewayDoor(said)
+		end, serve := p.openGateway(headers)
 		return end, serve, nil
 	}
 	server, client := coretest.Pipe[[]byte, []byte](0)
 	var serve func() link.Reason
 	switch dialect {
 	case "parallax":
-		opts := parallax.Options{AgentID: said["x-agent-id"], Link: storyLink}
-		opts.Secret = func(core.AgentID) []byte { return []byte(said["secret"]) }
-		opts.RequireSignature = said["signatures"] == "required"
-		opts.Principal = principalIn(said)
-		for able := range strings.SplitSeq(said["x-agent-capabilities"], ",") {
+		opts := parallax.Options{AgentID: headers["x-agent-id"], Link: testLink}
+		opts.Secret = func(core.AgentID) []byte { return []byte(headers["secret"]) }
+		opts.RequireSignature = headers["signatures"] == "required"
+		opts.Principal = principalIn(headers)
+		for able := range strings.SplitSeq(headers["x-agent-capabilities"], ",") {
 			if able = strings.TrimSpace(able); able != "" {
 				opts.Capabilities = append(opts.Capabilities, able)
 			}
 		}
 		serve = func() link.Reason { return parallax.Serve(p.ctx, p.hub, server, opts) }
 	case "acp":
-		opts := acp.Options{AgentID: core.AgentID(said["x-agent-id"]), Principal: principalIn(said), Peers: p.acp, HubName: "dragoman", Link: storyLink}
+		opts := acp.Options{AgentID: core.AgentID(headers["x-agent-id"]), Principal: principalIn(headers), Peers: p.acp, HubName: "dragoman", Link: testLink}
 		serve = func() link.Reason { return acp.Serve(p.ctx, p.hub, server, opts) }
 	case "pi":
-		opts := pi.ConnOptions{Principal: core.Principal{ID: said["principal"], Operator: true}, Transport: pi.Transport(said["transport"])}
+		opts := pi.ConnOptions{Principal: core.Principal{ID: headers["principal"], Operator: true}, Transport: pi.Transport(headers["transport"])}
 		var err error
-		if opts.Snapshots, err = render.ParseSnapshots(said["snapshots"]); err != nil {
+		if opts.Snapshots, err = render.ParseSnapshots(headers["snapshots"]); err != nil {
 			return nil, nil, err
 		}
 		if p.pi == nil {
 			opts := p.piOpts
-			opts.Version, opts.QueuePrompts, opts.Link = "1.0.0", true, storyLink
-			opts.GatherTime = -1 // a story has no clock: what happens is told at once
+			opts.Version, opts.QueuePrompts, opts.Link = "1.0.0", true, testLink
+			opts.GatherTime = -1 // a conversation has no clock: changes are sent at once
 			if p.disk != "" {
 				opts.Dir, opts.SessionDir = p.disk+"/home/user/project", p.disk+"/home/user/.pi/agent/sessions"
 				opts.ExportDirs = []string{opts.Dir}
@@ -111,7 +110,7 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 		}
 		serve = func() link.Reason { return p.pi.Serve(p.ctx, server, opts) }
 	default:
-		return nil, nil, fmt.Errorf("nobody speaks %q: want coven, client, pack, parallax, gateway, pi or acp", dialect)
+		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi or acp", dialect)
 	}
 	if p.disk != "" {
 		return diskEnd{jsonEnd{client}, p}, serve, nil
@@ -119,33 +118,32 @@ func (p *storyPlayer) door(dialect string, said map[string]string) (storyEnd, fu
 	return jsonEnd{client}, serve, nil
 }
 
-// principalIn is who a connection authenticated as.
-func principalIn(said map[string]string) (p core.Principal) {
-	if id := said["principal"]; id != "" {
+// principalIn returns the principal that a connection authenticated as.
+func principalIn(headers map[string]string) (p core.Principal) {
+	if id := headers["principal"]; id != "" {
 		p = core.Principal{ID: id, Authenticated: true}
-		if good, err := time.ParseDuration(said["token good for"]); err == nil {
+		if good, err := time.ParseDuration(headers["token good for"]); err == nil {
 			p.Until = time.Now().Add(good)
 		}
 	}
 	return p
 }
 
-// starts lets an agent of this project's own join a gateway that the story plays.
-// The agent answers in capitals; asked to "wait" it does, until it is stopped, and
-// asked to "fail" it does.
-func (p *storyPlayer) starts(st *storyStep, m []string) error {
+// startAgent connects an agent of this project to a gateway that the conversation plays. It answers
+// in capitals; "wait" makes it wait until it is stopped, "fail" makes it fail.
+func (p *player) startAgent(st *step, m []string) error {
 	dialect, name, _ := strings.Cut(strings.TrimPrefix(m[0], "our "), " ")
-	said, err := settings(st.body)
+	headers, err := settings(st.body)
 	if err != nil {
 		return err
 	}
 	card := core.Card{ID: core.AgentID(name), Name: name, Dialect: dialect, Capabilities: []string{"shouting"}, MaxConcurrent: 1}
-	if most := said["tasks at once"]; most != "" {
+	if most := headers["tasks at once"]; most != "" {
 		if card.MaxConcurrent, err = strconv.Atoi(most); err != nil {
 			return err
 		}
 	}
-	var end storyEnd
+	var end peerEnd
 	var work func() error
 	switch dialect {
 	case "coven":
@@ -156,18 +154,18 @@ func (p *storyPlayer) starts(st *storyStep, m []string) error {
 		far, near := coretest.Pipe[[]byte, []byte](0)
 		end = jsonEnd{far}
 		work = func() error {
-			return parallaxclient.Work(p.ctx, near, card, shout, parallaxclient.WorkOptions{Plain: said["extensions"] == "none"})
+			return parallaxclient.Work(p.ctx, near, card, shout, parallaxclient.WorkOptions{Plain: headers["extensions"] == "none"})
 		}
 	case "acp":
 		far, near := coretest.Pipe[[]byte, []byte](0)
 		end = jsonEnd{far}
 		work = func() error { return acpclient.Work(p.ctx, near, card, shout, acpclient.WorkOptions{}) }
 	default:
-		return fmt.Errorf("there is no agent of ours for %q", dialect)
+		return fmt.Errorf("this project has no agent for %q", dialect)
 	}
 	peer := newPeer(end)
 	p.peers[m[0]] = peer
-	go func() { peer.concluded(errorValue(work())) }()
+	go func() { peer.setEnd(errorValue(work())) }()
 	return nil
 }
 
@@ -182,18 +180,18 @@ func shout(ctx context.Context, r core.Request, say func(core.Body) error) error
 	return say(core.Text{Text: strings.ToUpper(r.Content)})
 }
 
-// storyCall is an HTTP request that was made and perhaps not answered yet.
-type storyCall struct {
+// httpCall is an HTTP request that may not have been answered yet.
+type httpCall struct {
 	stream   bool // the answer has no end
 	cancel   context.CancelFunc
 	done     chan struct{}
 	recorder *httptest.ResponseRecorder // once done is closed
 }
 
-// requests makes an HTTP request of whoever has nothing but HTTP.
-func (p *storyPlayer) requests(st *storyStep, m []string) error {
+// request sends an HTTP request.
+func (p *player) request(st *step, m []string) error {
 	name, method, path := m[0], m[1], m[2]
-	path, err := p.names.fillText(path)
+	path, err := p.bindings.fillText(path)
 	if err != nil {
 		return err
 	}
@@ -201,7 +199,7 @@ func (p *storyPlayer) requests(st *storyStep, m []string) error {
 	if vs := st.values(); len(vs) > 1 {
 		return fmt.Errorf("want one JSON value as the body of the request, got %d", len(vs))
 	} else if len(vs) == 1 {
-		filled, err := p.names.fill(vs[0])
+		filled, err := p.bindings.fill(vs[0])
 		if err != nil {
 			return err
 		}
@@ -217,9 +215,9 @@ func (p *storyPlayer) requests(st *storyStep, m []string) error {
 	}
 	if p.calls[name] != nil {
 		cancel()
-		return fmt.Errorf("http %s waits for an answer already", name)
+		return fmt.Errorf("http %s already waits for an answer", name)
 	}
-	call := &storyCall{stream: method == http.MethodGet && strings.HasPrefix(path, "/acp"), cancel: cancel, done: make(chan struct{}), recorder: httptest.NewRecorder()}
+	call := &httpCall{stream: method == http.MethodGet && strings.HasPrefix(path, "/acp"), cancel: cancel, done: make(chan struct{}), recorder: httptest.NewRecorder()}
 	p.calls[name] = call
 	router := p.router()
 	go func() {
@@ -229,8 +227,8 @@ func (p *storyPlayer) requests(st *storyStep, m []string) error {
 	return nil
 }
 
-// router has the doors of the hub for HTTP.
-func (p *storyPlayer) router() http.Handler {
+// router returns the HTTP endpoints of the hub.
+func (p *player) router() http.Handler {
 	if p.http == nil {
 		r := chi.NewRouter()
 		p.http = r
@@ -251,12 +249,12 @@ func (p *storyPlayer) router() http.Handler {
 	return p.http
 }
 
-// isAnswered holds the answer to an HTTP request against what the story says: the
-// status, and the body if there is one. Who reads a stream of events hangs up then.
-func (p *storyPlayer) isAnswered(st *storyStep, m []string) error {
+// checkAnswer compares the answer to an HTTP request with the step: the status, and the body if
+// there is one. It then closes a stream of events.
+func (p *player) checkAnswer(st *step, m []string) error {
 	call := p.calls[m[0]]
 	if call == nil {
-		return fmt.Errorf("http %s has asked nothing", m[0])
+		return fmt.Errorf("http %s has sent no request", m[0])
 	}
 	if call.stream {
 		call.cancel()
@@ -269,7 +267,7 @@ func (p *storyPlayer) isAnswered(st *storyStep, m []string) error {
 	}
 	call.cancel()
 	delete(p.calls, m[0])
-	came := []*jsonValue{{text: strconv.Itoa(call.recorder.Code)}}
+	received := []*jsonValue{{text: strconv.Itoa(call.recorder.Code)}}
 	body := call.recorder.Body.String()
 	if call.stream {
 		body = eventLines(body)
@@ -277,15 +275,15 @@ func (p *storyPlayer) isAnswered(st *storyStep, m []string) error {
 	for line := range strings.Lines(body) {
 		v, err := parseJSON([]byte(line))
 		if err != nil {
-			return fmt.Errorf("the body is no JSON: %w:\n%s", err, call.recorder.Body)
+			return fmt.Errorf("the body is not JSON: %w:\n%s", err, call.recorder.Body)
 		}
-		came = append(came, v)
+		received = append(received, v)
 	}
-	return p.judge(st, came, false)
+	return p.check(st, received, false)
 }
 
-// eventLines writes each server-sent event as a JSON object on a line: its id, its
-// name if it has one, and its data.
+// eventLines renders each server-sent event as a JSON object on a line: its id, its name if it has
+// one, and its data.
 func eventLines(stream string) string {
 	var b strings.Builder
 	for event := range strings.SplitSeq(stream, "\n\n") {

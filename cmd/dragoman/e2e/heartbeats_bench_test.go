@@ -23,9 +23,9 @@ const (
 	clockTick = 10 * time.Millisecond
 )
 
-// BenchmarkThousandAgentsWithHeartbeats measures how much of a core a hub takes, in a
-// process of its own, that does nothing but answer a thousand Parallax agents which
-// send a heartbeat with metrics every second. An operation is ten seconds of that.
+// BenchmarkThousandAgentsWithHeartbeats measures how much of a core a hub in a process of its own
+// uses to answer a thousand Parallax agents that send a heartbeat with metrics every second. An
+// operation is ten seconds of that.
 func BenchmarkThousandAgentsWithHeartbeats(b *testing.B) {
 	if _, err := cpuOf(os.Getpid()); err != nil {
 		b.Skipf("the time of a process is read from /proc: %v", err)
@@ -36,7 +36,7 @@ func BenchmarkThousandAgentsWithHeartbeats(b *testing.B) {
 	}
 	hub := startHub(b, "--config", settings, "--log-level", "info")
 	go func() {
-		for hub.log.Scan() { // a hub whose log nobody reads would stop
+		for hub.log.Scan() { // a hub blocks if its log is not read
 		}
 	}()
 	ctx, cancel := context.WithCancel(b.Context())
@@ -106,13 +106,13 @@ func BenchmarkThousandAgentsWithHeartbeats(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // ten seconds, as it is written
 }
 
-// cpuOf is how long a process has computed so far.
+// cpuOf returns the CPU time of a process.
 func cpuOf(pid int) (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	// Behind the name, which stands in parentheses and may hold blanks.
+	// The fields after the name, which is in parentheses and may contain blanks.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	const user, system = 11, 12
 	if len(fields) <= system {

@@ -25,11 +25,11 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// shownTokens are what is shown at each door: whether it lets in.
-var shownTokens = map[string]bool{"": false, "wrong": false, "alice": true, "past": false}
+// testTokens are the tokens that each endpoint is tried with, and whether they are valid.
+var testTokens = map[string]bool{"": false, "wrong": false, "alice": true, "past": false}
 
-// doorTokens writes a file in which the token alice is good and past was.
-func doorTokens(t *testing.T) string {
+// writeTestTokens writes a tokens file in which the token alice is valid and past has expired.
+func writeTestTokens(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
 	text := "tokens:\n"
@@ -43,11 +43,11 @@ func doorTokens(t *testing.T) string {
 	return path
 }
 
-func TestEveryDoorOfHTTPAsksForAToken(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = doorTokens(t) })
-	hub, pi := "http://"+s.service.Addresses().HTTP, "http://"+s.service.Addresses().Pi
+func TestEveryHTTPEndpointRequiresAToken(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = writeTestTokens(t) })
+	hub, pi := h.url(), "http://"+h.service.Addresses().Pi
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
-	for _, door := range []struct {
+	for _, target := range []struct {
 		method, url, body string
 		upgrade, open     bool
 	}{
@@ -79,34 +79,34 @@ func TestEveryDoorOfHTTPAsksForAToken(t *testing.T) {
 		{method: http.MethodGet, url: hub + "/health/ready", open: true},
 		{method: http.MethodGet, url: hub + "/health/../v1/agents"},
 	} {
-		for token, good := range shownTokens {
+		for token, good := range testTokens {
 			ctx, cancel := context.WithCancel(t.Context())
-			r, err := http.NewRequestWithContext(ctx, door.method, door.url, strings.NewReader(door.body))
+			r, err := http.NewRequestWithContext(ctx, target.method, target.url, strings.NewReader(target.body))
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Accept", "application/json, text/event-stream")
-			if door.upgrade {
+			if target.upgrade {
 				r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}
 			}
 			if token != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
 			}
-			resp, err := http.DefaultTransport.RoundTrip(r) // it follows nothing, and cleans no path
+			resp, err := http.DefaultTransport.RoundTrip(r) // it follows no redirect and cleans no path
 			if err != nil {
 				t.Fatal(err)
 			}
 			refused := resp.StatusCode == http.StatusUnauthorized
-			if token != "" && strings.HasPrefix(door.url, hub+"/mcp") {
+			if token != "" && strings.HasPrefix(target.url, hub+"/mcp") {
 				refused = resp.StatusCode == http.StatusBadRequest // 401 would send MCP clients to OAuth
 			}
-			want := !good && !door.open
-			if detour := strings.Contains(door.url, ".."); detour && resp.StatusCode == http.StatusOK || !detour && refused != want {
-				t.Errorf("%s %s with the token %q: got %d, want refused %v", door.method, door.url, token, resp.StatusCode, want)
+			want := !good && !target.open
+			if detour := strings.Contains(target.url, ".."); detour && resp.StatusCode == http.StatusOK || !detour && refused != want {
+				t.Errorf("%s %s with the token %q: got %d, want refused %v", target.method, target.url, token, resp.StatusCode, want)
 			}
-			if door.upgrade && !refused && resp.StatusCode != http.StatusSwitchingProtocols {
-				t.Errorf("%s with the token %q: got %d, want 101", door.url, token, resp.StatusCode)
+			if target.upgrade && !refused && resp.StatusCode != http.StatusSwitchingProtocols {
+				t.Errorf("%s with the token %q: got %d, want 101", target.url, token, resp.StatusCode)
 			}
 			cancel()
 			_ = resp.Body.Close()
@@ -114,9 +114,9 @@ func TestEveryDoorOfHTTPAsksForAToken(t *testing.T) {
 	}
 }
 
-func TestEveryDoorOfGRPCAsksForAToken(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Auth.Tokens = doorTokens(t) })
-	cc, err := grpcserver.Dial(t.Context(), s.service.Addresses().GRPC, grpcserver.DialOptions{})
+func TestEveryGRPCMethodRequiresAToken(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = writeTestTokens(t) })
+	cc, err := grpcserver.Dial(t.Context(), h.service.Addresses().GRPC, grpcserver.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestEveryDoorOfGRPCAsksForAToken(t *testing.T) {
 		return stream.RecvMsg(new(wire.ServerMessage))
 	}
 	clients := wire.NewClientServiceClient(cc)
-	for name, door := range map[string]struct {
+	for name, target := range map[string]struct {
 		call func(ctx context.Context) error
 		open bool
 	}{
@@ -166,14 +166,14 @@ func TestEveryDoorOfGRPCAsksForAToken(t *testing.T) {
 			return err
 		}},
 	} {
-		for token, good := range shownTokens {
+		for token, good := range testTokens {
 			ctx, cancel := context.WithCancel(t.Context())
 			if token != "" {
 				ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 			}
-			err := door.call(ctx)
+			err := target.call(ctx)
 			cancel()
-			if refused, want := status.Code(err) == codes.Unauthenticated, !good && !door.open; refused != want {
+			if refused, want := status.Code(err) == codes.Unauthenticated, !good && !target.open; refused != want {
 				t.Errorf("%s with the token %q: got %v, want refused %v", name, token, err, want)
 			}
 		}

@@ -15,31 +15,31 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func TestAHubThatIsStoppingOpensNoSocketAnyMore(t *testing.T) {
+func TestAStoppingHubRefusesConnections(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pi")
-	s := newStage(t, func(c *config.Config) { c.PiSocket = path })
-	s.cast(t, coven.Name, "actor", 8)
-	key := s.key()
-	asker := s.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
+	h := newTestHub(t, func(c *config.Config) { c.PiSocket = path })
+	h.startAgent(t, coven.Name, "actor", 8)
+	key := h.key()
+	asker := h.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
 	defer asker.Close(nil)
 	if _, err := asker.Open(core.Request{Intent: core.IntentAsk, To: core.ToAgent("actor"), Content: "hang " + key}, hub.OpenOptions{Unwatched: true}); err != nil {
 		t.Fatal(err)
 	}
-	s.await(t, key+" begun")
+	h.await(t, key+" begun")
 	stopped := make(chan error, 1)
-	go func() { stopped <- s.service.Stop(context.Background(), "maintenance") }()
+	go func() { stopped <- h.service.Stop(context.Background(), "maintenance") }()
 	defer func() {
-		s.post(key+" released", nil)
+		h.signal(key+" released", nil)
 		if err := <-stopped; err != nil {
 			t.Errorf("stopping: got %v, want no error", err)
 		}
 	}()
 	if b, err := asker.Next(t.Context()); err != nil || b.Draining == "" {
-		t.Fatalf("got %+v and %v, want to be told that the hub stops", b, err)
+		t.Fatalf("got %+v and %v, want the notice that the hub stops", b, err)
 	}
-	for _, f := range surfaces(s, s.key()) {
-		got, want := f.knock(t, "127.0.0.1", ""), http.StatusServiceUnavailable
-		if f.socket && got != want {
+	for _, f := range endpoints(h, h.key()) {
+		got, want := f.do(t, "127.0.0.1", ""), http.StatusServiceUnavailable
+		if f.upgrade && got != want {
 			t.Errorf("%s%s: got %d, want %d", f.addr, f.path, got, want)
 		}
 		if f.path == "/v1/agents" && got != http.StatusOK {
@@ -51,15 +51,15 @@ func TestAHubThatIsStoppingOpensNoSocketAnyMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	var told []string
+	var received []string
 	for lines := json.NewDecoder(conn); ; {
 		var line struct{ Type string }
 		if lines.Decode(&line) != nil {
 			break
 		}
-		told = append(told, line.Type)
+		received = append(received, line.Type)
 	}
-	if want := []string{"server_ready", "startup_recovery_summary", "server_shutdown"}; !slices.Equal(told, want) {
-		t.Errorf("over the Unix socket: got %q, want %q and the end", told, want)
+	if want := []string{"server_ready", "startup_recovery_summary", "server_shutdown"}; !slices.Equal(received, want) {
+		t.Errorf("over the Unix socket: got %q, want %q and the end", received, want)
 	}
 }

@@ -18,18 +18,18 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// surface is a place where HTTP comes in. A socket is asked to become a WebSocket.
-type surface struct {
+// endpoint is an HTTP endpoint. If upgrade is set, it is asked to become a WebSocket.
+type endpoint struct {
 	addr, method, path, body string
-	socket                   bool
+	upgrade                  bool
 }
 
-// surfaces are all of them, on a hub that plays for KEY.
-func surfaces(s *stage, key string) []surface {
-	web, pi := s.service.Addresses().HTTP, s.service.Addresses().Pi
+// endpoints are all of them, with requests that carry the key.
+func endpoints(h *testHub, key string) []endpoint {
+	web, pi := h.service.Addresses().HTTP, h.service.Addresses().Pi
 	task := `{"to":"actor","content":"say ` + key + `"}`
 	query := `{"v":1,"id":"` + key + `","from":"page","to":"actor","kind":"query","payload":{"question":"say ` + key + `"}}`
-	return []surface{
+	return []endpoint{
 		{web, http.MethodGet, "/v1/agents", "", false},
 		{web, http.MethodPost, "/v1/tasks", task, false},
 		{web, http.MethodPost, "/v1/notices", `{"to":"actor","topic":"x","data":"say ` + key + `"}`, false},
@@ -45,9 +45,8 @@ func surfaces(s *stage, key string) []surface {
 	}
 }
 
-// knock asks at a surface, in the name of a host and of a page, and returns the
-// status.
-func (f surface) knock(t *testing.T, host, origin string) int {
+// do sends a request with the host and the origin and returns the status.
+func (f endpoint) do(t *testing.T, host, origin string) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
@@ -60,7 +59,7 @@ func (f surface) knock(t *testing.T, host, origin string) int {
 	if origin != "" {
 		r.Header.Set("Origin", origin)
 	}
-	if f.socket {
+	if f.upgrade {
 		r.Header.Set("Connection", "Upgrade")
 		r.Header.Set("Upgrade", "websocket")
 		r.Header.Set("Sec-WebSocket-Version", "13")
@@ -75,10 +74,10 @@ func (f surface) knock(t *testing.T, host, origin string) int {
 }
 
 func TestWebPageDrivesALocalHub(t *testing.T) {
-	s := newStage(t, nil)
-	s.cast(t, coven.Name, "actor", 8)
-	key := s.key()
-	for _, f := range surfaces(s, key) {
+	h := newTestHub(t, nil)
+	h.startAgent(t, coven.Name, "actor", 8)
+	key := h.key()
+	for _, f := range endpoints(h, key) {
 		_, port, _ := strings.Cut(f.addr, ":")
 		for name, page := range map[string]struct{ host, origin string }{
 			"a name that was rebound":         {"evil.example:" + port, ""},
@@ -88,71 +87,71 @@ func TestWebPageDrivesALocalHub(t *testing.T) {
 			"a page that looks like one here": {f.addr, "http://127.0.0.1.evil.example:" + port},
 			"a page of another local server":  {f.addr, "http://127.0.0.1:1"},
 		} {
-			if got := f.knock(t, page.host, page.origin); got != http.StatusForbidden && got != http.StatusMisdirectedRequest {
-				t.Errorf("%s at %s %s: got %d, want it turned away (%d or %d)", name, f.method, f.path, got, http.StatusForbidden, http.StatusMisdirectedRequest)
+			if got := f.do(t, page.host, page.origin); got != http.StatusForbidden && got != http.StatusMisdirectedRequest {
+				t.Errorf("%s at %s %s: got %d, want it refused (%d or %d)", name, f.method, f.path, got, http.StatusForbidden, http.StatusMisdirectedRequest)
 			}
 		}
 	}
-	if _, opened := s.posted(key + " opened"); opened {
-		t.Error("got a task that a page asked for, want none")
+	if _, opened := h.signalled(key + " opened"); opened {
+		t.Error("got a task requested by a page, want none")
 	}
-	// A program, and the hub's own page, get in at the same surfaces.
-	for _, f := range surfaces(s, s.key()) {
+	// A program, and the hub's own page, are let in at the same endpoints.
+	for _, f := range endpoints(h, h.key()) {
 		want := http.StatusOK
-		if f.socket {
+		if f.upgrade {
 			want = http.StatusSwitchingProtocols
 		}
 		for _, origin := range []string{"", "http://" + f.addr} {
 			if f.method == http.MethodPost && origin != "" {
 				continue // the same envelope twice is a conflict
 			}
-			if got := f.knock(t, f.addr, origin); got != want && got != http.StatusCreated {
+			if got := f.do(t, f.addr, origin); got != want && got != http.StatusCreated {
 				t.Errorf("%s %s from origin %q: got %d, want %d", f.method, f.path, origin, got, want)
 			}
 		}
 	}
 }
 
-func TestANameThatMayBeUsedTakesNoOtherAway(t *testing.T) {
-	s := newStage(t, func(c *config.Config) {
+func TestAConfiguredHostKeepsTheDefaultsAllowed(t *testing.T) {
+	h := newTestHub(t, func(c *config.Config) {
 		c.Hosts, c.Origins = []string{"hub.example"}, []string{"https://console.example"}
 	})
-	for _, f := range surfaces(s, s.key()) {
-		if !f.socket {
+	for _, f := range endpoints(h, h.key()) {
+		if !f.upgrade {
 			continue
 		}
 		for _, host := range []string{"hub.example", f.addr, "localhost", "[::1]"} {
-			if got := f.knock(t, host, ""); got != http.StatusSwitchingProtocols {
+			if got := f.do(t, host, ""); got != http.StatusSwitchingProtocols {
 				t.Errorf("%s by the name %s: got %d, want %d", f.path, host, got, http.StatusSwitchingProtocols)
 			}
 		}
-		if got := f.knock(t, "hub.example", "https://console.example"); got != http.StatusSwitchingProtocols {
+		if got := f.do(t, "hub.example", "https://console.example"); got != http.StatusSwitchingProtocols {
 			t.Errorf("%s from the page that may: got %d, want %d", f.path, got, http.StatusSwitchingProtocols)
 		}
-		if got := f.knock(t, "hub.example", "https://evil.example"); got == http.StatusSwitchingProtocols {
-			t.Errorf("%s from a page that may not: got in, want it turned away", f.path)
+		if got := f.do(t, "hub.example", "https://evil.example"); got == http.StatusSwitchingProtocols {
+			t.Errorf("%s from a page that may not: got in, want it refused", f.path)
 		}
 	}
 }
 
-// socket is a WebSocket of which a test writes and reads the frames.
-type socket struct {
+// webSocket is a WebSocket whose frames a test reads and writes.
+type webSocket struct {
 	t    *testing.T
 	conn *ws.Conn
 }
 
-func openSocket(t *testing.T, addr, path string, header http.Header) (*socket, error) {
+func openWebSocket(t *testing.T, addr, path string, header http.Header) (*webSocket, error) {
 	t.Helper()
 	conn, err := ws.Dial(t.Context(), "ws://"+addr+path, ws.DialOptions{Limits: ws.Limits{ReadLimit: 10 << 20}, Header: header})
 	if err != nil {
 		return nil, err
 	}
 	t.Cleanup(func() { conn.Close(link.Reason{Cause: link.Normal}) })
-	return &socket{t, conn}, nil
+	return &webSocket{t, conn}, nil
 }
 
-// says sends a frame and returns the first that comes back with one of the parts.
-func (c *socket) says(frame string, parts ...string) string {
+// roundTrip sends a frame and returns the first received frame that contains one of the parts.
+func (c *webSocket) roundTrip(frame string, parts ...string) string {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), watchdog)
 	defer cancel()
@@ -172,8 +171,8 @@ func (c *socket) says(frame string, parts ...string) string {
 	}
 }
 
-// posts sends a body and returns the status and the answer.
-func posts(t *testing.T, addr, path, body string, header http.Header) (int, string) {
+// post sends a body and returns the status and the answer.
+func post(t *testing.T, addr, path, body string, header http.Header) (int, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
@@ -197,123 +196,123 @@ func posts(t *testing.T, addr, path, body string, header http.Header) (int, stri
 	return resp.StatusCode, string(answer)
 }
 
-// Who sends is said in one place. Where a header and a body could both say it, they
-// must agree, and nothing is done in either name when they do not.
+// If a header and a body both name the sender they must agree; otherwise nothing is done in either
+// name.
 func TestHeaderAndBodyDisagree(t *testing.T) {
-	s := newStage(t, nil)
-	s.cast(t, acp.Dialect, "actor", 8)
-	addr := s.service.Addresses().HTTP
+	h := newTestHub(t, nil)
+	h.startAgent(t, acp.Dialect, "actor", 8)
+	addr := h.service.Addresses().HTTP
 	kit := func() http.Header { return http.Header{"X-Agent-Id": {"kit"}} }
 	query := func(key string) string {
 		return `{"v":1,"id":"` + key + `","from":"mallory","to":"actor","kind":"query","payload":{"question":"say ` + key + `"}}`
 	}
 	for name, try := range map[string]func(t *testing.T, key string) (got, want string){
 		"Parallax": func(t *testing.T, _ string) (string, string) {
-			c, err := openSocket(t, addr, "/ws/agent", kit())
+			c, err := openWebSocket(t, addr, "/ws/agent", kit())
 			if err != nil {
 				t.Fatal(err)
 			}
-			return c.says(`{"type":"register","id":"1","payload":{"agentId":"mallory","capabilities":["x"]}}`, `"1"`), `"type":"error"`
+			return c.roundTrip(`{"type":"register","id":"1","payload":{"agentId":"mallory","capabilities":["x"]}}`, `"1"`), `"type":"error"`
 		},
 		"ACP over WebSocket": func(t *testing.T, key string) (string, string) {
-			c, err := openSocket(t, addr, "/ws/acp", kit())
+			c, err := openWebSocket(t, addr, "/ws/acp", kit())
 			if err != nil {
 				t.Fatal(err)
 			}
-			return c.says(query(key), `"`+key+`"`), `"not_authorized"`
+			return c.roundTrip(query(key), `"`+key+`"`), `"not_authorized"`
 		},
 		"ACP over WebSocket, header and address": func(t *testing.T, _ string) (string, string) {
-			_, err := openSocket(t, addr, "/ws/acp?agent_id=mallory", kit())
+			_, err := openWebSocket(t, addr, "/ws/acp?agent_id=mallory", kit())
 			return fmt.Sprint(err), "403"
 		},
 		"ACP over HTTP": func(t *testing.T, key string) (string, string) {
-			status, answer := posts(t, addr, "/acp", query(key), kit())
+			status, answer := post(t, addr, "/acp", query(key), kit())
 			return fmt.Sprint(status, answer), `"not_authorized"`
 		},
 		"ACP over HTTP, address and body": func(t *testing.T, key string) (string, string) {
-			status, answer := posts(t, addr, "/acp?agent_id=kit", query(key), nil)
+			status, answer := post(t, addr, "/acp?agent_id=kit", query(key), nil)
 			return fmt.Sprint(status, answer), `"not_authorized"`
 		},
 		"ACP over HTTP, header and address": func(t *testing.T, key string) (string, string) {
-			status, answer := posts(t, addr, "/acp?agent_id=mallory", query(key), kit())
+			status, answer := post(t, addr, "/acp?agent_id=mallory", query(key), kit())
 			return fmt.Sprint(status, answer), `"not_authorized"`
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			key := s.key()
+			key := h.key()
 			if got, want := try(t, key); !strings.Contains(got, want) {
 				t.Errorf("got %s, want %s in it", got, want)
 			}
 			for _, id := range []core.AgentID{"kit", "mallory"} {
-				if _, here := s.service.Hub().Agent(id); here {
-					t.Errorf("got the agent %s, want nobody under either name", id)
+				if _, here := h.service.Hub().Agent(id); here {
+					t.Errorf("got the agent %s, want neither", id)
 				}
 			}
-			if _, opened := s.posted(key + " opened"); opened {
-				t.Error("got a task, want none in either name")
+			if _, opened := h.signalled(key + " opened"); opened {
+				t.Error("got a task, want none")
 			}
 		})
 	}
 }
 
-// Texts of which one reader takes one thing and another reader another are refused
-// at every door that takes JSON, before anything is routed.
+// Texts that two JSON readers may understand differently are refused wherever JSON comes in, before
+// anything is routed.
 func TestTwoReadersDisagreeOnOneJSONText(t *testing.T) {
-	s := newStage(t, nil)
-	s.cast(t, parallax.Dialect, "actor", 8)
-	s.cast(t, parallax.Dialect, "other", 8)
-	addr := s.service.Addresses().HTTP
-	asker := connectCovenAgent(t, s, "caller")
+	h := newTestHub(t, nil)
+	h.startAgent(t, parallax.Dialect, "actor", 8)
+	h.startAgent(t, parallax.Dialect, "other", 8)
+	addr := h.service.Addresses().HTTP
+	asker := connectCovenAgent(t, h, "caller")
 	defer asker.leave()
-	dialed := func(addr, path string) *socket {
-		c, err := openSocket(t, addr, path, nil)
+	dialed := func(addr, path string) *webSocket {
+		c, err := openWebSocket(t, addr, path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	acpPeer, piPeer, parallaxPeer := dialed(addr, "/ws/acp"), dialed(s.service.Addresses().Pi, "/"), dialed(addr, "/ws/agent")
-	if got := parallaxPeer.says(`{"type":"register","id":"r","payload":{"capabilities":["x"],"config":{"extensions":["task_request"]}}}`, "registered"); !strings.Contains(got, "registered") {
+	acpPeer, piPeer, parallaxPeer := dialed(addr, "/ws/acp"), dialed(h.service.Addresses().Pi, "/"), dialed(addr, "/ws/agent")
+	if got := parallaxPeer.roundTrip(`{"type":"register","id":"r","payload":{"capabilities":["x"],"config":{"extensions":["task_request"]}}}`, "registered"); !strings.Contains(got, "registered") {
 		t.Fatal(got)
 	}
-	// Each door asks an agent to play; AMBIGUOUS stands for members that say to whom.
-	doors := map[string]struct {
+	// Each endpoint sends an instruction; AMBIGUOUS stands for members that name the agent.
+	targets := map[string]struct {
 		frame string
 		send  func(t *testing.T, frame string) string
 		want  string
 	}{
 		"REST": {`{AMBIGUOUS,"content":"say KEY"}`, func(t *testing.T, frame string) string {
-			status, answer := posts(t, addr, "/v1/tasks", frame, nil)
+			status, answer := post(t, addr, "/v1/tasks", frame, nil)
 			return fmt.Sprint(status, answer)
 		}, `400{`},
 		"ACP over HTTP": {
 			`{"v":1,"id":"KEY","from":"x",AMBIGUOUS,"kind":"query","payload":{"question":"say KEY"}}`, func(t *testing.T, frame string) string {
-				status, answer := posts(t, addr, "/acp", frame, nil)
+				status, answer := post(t, addr, "/acp", frame, nil)
 				return fmt.Sprint(status, answer)
 			}, `"invalid_envelope"`,
 		},
 		"ACP over WebSocket": {
 			`{"v":1,"id":"KEY","from":"y",AMBIGUOUS,"kind":"query","payload":{"question":"say KEY"}}`,
 			func(_ *testing.T, frame string) string {
-				return acpPeer.says(frame, `"kind":"error"`, `"kind":"response"`)
+				return acpPeer.roundTrip(frame, `"kind":"error"`, `"kind":"response"`)
 			}, `"invalid_envelope"`,
 		},
 		"Parallax": {
 			`{"type":"task_request","id":"KEY","payload":{AMBIGUOUS,"input":{"content":"say KEY"}}}`,
 			func(_ *testing.T, frame string) string {
-				return parallaxPeer.says(frame, `"type":"error"`, `"type":"task_result"`)
+				return parallaxPeer.roundTrip(frame, `"type":"error"`, `"type":"task_result"`)
 			}, `"INVALID_MESSAGE"`,
 		},
 		"pi": {
 			`{"id":"KEY","type":"create_session","sessionId":"KEY",AMBIGUOUS}`,
-			func(_ *testing.T, frame string) string { return piPeer.says(frame, `"type":"response"`) }, `"success":false`,
+			func(_ *testing.T, frame string) string { return piPeer.roundTrip(frame, `"type":"response"`) }, `"success":false`,
 		},
 		"Coven tool": {`{AMBIGUOUS,"content":"say KEY"}`, func(t *testing.T, frame string) string {
-			told := asker.call("agent_ask", json.RawMessage(frame)).outcome(t)
-			return fmt.Sprintf("%+v", told)
+			result := asker.call("agent_ask", json.RawMessage(frame)).wait(t)
+			return fmt.Sprintf("%+v", result)
 		}, `Code:invalid`},
 	}
-	for name, d := range doors {
+	for name, d := range targets {
 		member := "to"
 		if name == "pi" {
 			member = "agent"
@@ -330,12 +329,12 @@ func TestTwoReadersDisagreeOnOneJSONText(t *testing.T) {
 			}
 			ambiguous = strings.NewReplacer("UPPER", strings.ToUpper(member), "M", member).Replace(ambiguous)
 			t.Run(name+", "+trick, func(t *testing.T) {
-				key := s.key()
+				key := h.key()
 				frame := strings.NewReplacer("AMBIGUOUS", ambiguous, "KEY", key).Replace(d.frame)
 				if got := d.send(t, frame); !strings.Contains(got, d.want) {
 					t.Errorf("%s: got %.300s, want %s in it", frame, got, d.want)
 				}
-				if _, opened := s.posted(key + " opened"); opened {
+				if _, opened := h.signalled(key + " opened"); opened {
 					t.Errorf("%s: got a task, want nothing routed", frame)
 				}
 			})
