@@ -86,7 +86,7 @@ func TestATypicalMistakeIsNamedWithWhatIsWanted(t *testing.T) {
 			`type: want "task", got "register"`,
 		},
 		"an envelope without type": {
-			ParallaxEnvelope(), `{"payload":{}}`,
+			parallaxEnvelope, `{"payload":{}}`,
 			`type: missing; send the type of the message`,
 		},
 

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-//go:embed config.json parallax/*.json parallax/common/*.json acp/*.json acp/common/*.json acp/samples/*.json
+//go:embed parallax/*.json parallax/common/*.json acp/*.json acp/common/*.json acp/samples/*.json
 var files embed.FS
 
 // Schema is the schema of one type of message. It may be used from any number of
@@ -46,11 +46,9 @@ func newSchema(file string) *Schema {
 }
 
 var (
-	parallaxSchemas  = sync.OnceValue(func() map[string]*Schema { return schemasIn("parallax") })
-	acpSchemas       = sync.OnceValue(func() map[string]*Schema { return schemasIn("acp") })
-	parallaxEnvelope = sync.OnceValue(func() *Schema { return newSchema("parallax/common/envelope.json") })
-	acpEnvelope      = sync.OnceValue(func() *Schema { return newSchema("acp/common/envelope.json") })
-	config           = sync.OnceValue(func() *Schema { return newSchema("config.json") })
+	parallaxSchemas = sync.OnceValue(func() map[string]*Schema { return schemasIn("parallax") })
+	acpSchemas      = sync.OnceValue(func() map[string]*Schema { return schemasIn("acp") })
+	acpEnvelope     = sync.OnceValue(func() *Schema { return newSchema("acp/common/envelope.json") })
 )
 
 // Parallax returns the schema of a type of Parallax message, such as
@@ -61,16 +59,9 @@ func Parallax(messageType string) *Schema { return parallaxSchemas()[messageType
 // "query", or nil when there is no such kind.
 func ACP(kind string) *Schema { return acpSchemas()[kind] }
 
-// ParallaxEnvelope returns the schema that every Parallax message obeys, of
-// whatever type.
-func ParallaxEnvelope() *Schema { return parallaxEnvelope() }
-
 // ACPEnvelope returns the schema that every ACP envelope obeys, of whatever
 // kind: all that can be asked of a kind that the hub does not know.
 func ACPEnvelope() *Schema { return acpEnvelope() }
-
-// Config returns the schema of the configuration.
-func Config() *Schema { return config() }
 
 // schemasIn returns the schemas of a directory by the name of their file.
 func schemasIn(dir string) map[string]*Schema {

@@ -59,14 +59,7 @@ type Tokens struct {
 	known atomic.Pointer[map[Hash]Token]
 }
 
-// NewTokens returns Tokens. None is an open hub.
-func NewTokens(list []Token) *Tokens {
-	t := &Tokens{}
-	t.Replace(list)
-	return t
-}
-
-// Replace sets which tokens are good from now on.
+// Replace sets which tokens are good from now on. None is an open hub.
 func (t *Tokens) Replace(list []Token) {
 	known := make(map[Hash]Token, len(list))
 	for _, one := range list {

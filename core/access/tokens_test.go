@@ -11,12 +11,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/access"
 )
 
+func newTokens(list []access.Token) *access.Tokens {
+	tokens := &access.Tokens{}
+	tokens.Replace(list)
+	return tokens
+}
+
 func TestATokenSaysWhoShowsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		soon := time.Now().Add(time.Hour)
 		proof := func(token string) string { h := access.HashOf(token); return hex.EncodeToString(h[:]) }
 		bob := core.Principal{ID: "bob", Authenticated: true, Until: soon, Proof: proof("b")}
-		tokens := access.NewTokens([]access.Token{
+		tokens := newTokens([]access.Token{
 			{Hash: access.HashOf("a"), Principal: "alice", Operator: true},
 			{Hash: access.HashOf("b"), Principal: "bob", Expires: soon},
 			{Hash: access.HashOf("plx_d"), Principal: "dan"},
@@ -65,7 +71,7 @@ func TestWithoutTokensNobodyHasToAuthenticate(t *testing.T) {
 }
 
 func TestTokensAreReplacedAtOnce(t *testing.T) {
-	tokens := access.NewTokens([]access.Token{{Hash: access.HashOf("a"), Principal: "alice"}})
+	tokens := newTokens([]access.Token{{Hash: access.HashOf("a"), Principal: "alice"}})
 	tokens.Replace([]access.Token{{Hash: access.HashOf("z"), Principal: "zoe"}})
 	if _, err := tokens.Check([]string{"Bearer a"}); err == nil {
 		t.Error("the token that is gone: got no error, want it refused")
@@ -91,11 +97,11 @@ func TestSomebodyIsKnownAsLongAsHisTokenSaysTheSameOfHim(t *testing.T) {
 	} {
 		p := own.Owner()
 		p.Dialect = "acp"
-		if got := access.NewTokens([]access.Token{c.now}).Knows(p); got != c.want {
+		if got := newTokens([]access.Token{c.now}).Knows(p); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
-	if access.NewTokens([]access.Token{own}).Knows(core.Principal{ID: "alice", Authenticated: true}) {
+	if newTokens([]access.Token{own}).Knows(core.Principal{ID: "alice", Authenticated: true}) {
 		t.Error("without a proof: got known, want not")
 	}
 }

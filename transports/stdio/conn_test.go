@@ -213,10 +213,11 @@ func sockets(tb testing.TB) (server, client *stdio.Conn) {
 		tb.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	client, err = stdio.Dial(tb.Context(), l.Path(), stdio.Options{})
+	c, err := net.Dial("unix", l.Path())
 	if err != nil {
 		tb.Fatal(err)
 	}
+	client = stdio.New(c, c, stdio.Options{})
 	server, err = l.Accept()
 	if err != nil {
 		tb.Fatal(err)

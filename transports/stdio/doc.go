@@ -1,5 +1,5 @@
 // Package stdio carries whole messages as lines (NDJSON) over any pair of byte
-// streams: our own stdin and stdout ([Std]), a Unix socket ([Listen], [Dial]), a
+// streams: our own stdin and stdout ([Std]), a Unix socket ([Listen]), a
 // child process ([Command]), or what [New] is given. Each is a
 // link.Conn[[]byte, []byte] and a link.Batcher.
 //

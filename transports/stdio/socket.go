@@ -86,13 +86,3 @@ func (l *Listener) Close() error {
 	}
 	return nil
 }
-
-// Dial connects to the Unix socket at path.
-func Dial(ctx context.Context, path string, opts Options) (*Conn, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", path)
-	if err != nil {
-		return nil, err
-	}
-	return New(c, c, opts), nil
-}

@@ -16,8 +16,7 @@
 // change, and reported to [Options].OnDenied.
 //
 // Every write has a deadline, so that a client which stops reading delays a handler for a
-// bounded time. Streaming answers are written with [NewSSE] and [NewNDJSON], which also
-// work with other servers.
+// bounded time.
 //
 // The package imports net/http and chi and knows no dialect: its user mounts the routes.
 package web

@@ -105,13 +105,13 @@ func TestStopWaitsForWhatIsUnderWay(t *testing.T) {
 func TestStopEndsAStreamOfEvents(t *testing.T) {
 	s, addr := serve(t, web.Options{}, func(s *web.Server) {
 		s.Router().Get("/events", func(w http.ResponseWriter, r *http.Request) {
-			events, err := web.NewSSE(w, r)
-			if err != nil {
+			w.Header().Set("Content-Type", "text/event-stream")
+			if err := http.NewResponseController(w).Flush(); err != nil {
 				t.Error(err)
 				return
 			}
 			<-r.Context().Done()
-			events.Send("bye", "", []byte("come back with your cursor"))
+			io.WriteString(w, "event: bye\ndata: come back with your cursor\n\n")
 		})
 	})
 	resp, err := client(t).Do(request(t, "GET", "http://"+addr+"/events", nil))
