@@ -56,16 +56,16 @@ func TestATaskEndsOnceAndNothingFollows(t *testing.T) {
 	}
 	conclude(t, one, w, core.Done{Text: "42"})
 	wantFault(t, "a second end", one.Conclude(w, time.Now(), core.Cancelled{}, nil), core.CodeConflict)
-	wantFault(t, "text behind the end", one.Report(w, core.Text{Text: "late"}, nil), core.CodeConflict)
+	wantFault(t, "text after the end", one.Report(w, core.Text{Text: "late"}, nil), core.CodeConflict)
 	_, err := one.Fail(w, core.Failed{Fault: core.NewFault(core.CodeInternal, "late")}, nil)
-	wantFault(t, "a failure behind the end", err, core.CodeConflict)
-	wantFault(t, "a cancel behind the end", one.Cancel("ann", ""), core.CodeConflict)
-	wantFault(t, "context behind the end", one.Inject(core.Injected{Content: "late"}), core.CodeConflict)
+	wantFault(t, "a failure after the end", err, core.CodeConflict)
+	wantFault(t, "a cancel after the end", one.Cancel("ann", ""), core.CodeConflict)
+	wantFault(t, "context after the end", one.Inject(core.Injected{Content: "late"}), core.CodeConflict)
 	if one.End(core.Cancelled{}) || one.Assign(task.Assignment{Worker: w, Agent: "bob"}) {
 		t.Error("the hub ended or assigned a task that had ended")
 	}
 	if !one.HasEnded() || !one.IsDone() || one.State() != task.Ended {
-		t.Errorf("behind the end: got the state %s", one.State())
+		t.Errorf("after the end: got the state %s", one.State())
 	}
 	wantKinds(t, one, "opened", "assigned", "done")
 	if got := h.counted("report.late"); got != 3 {

@@ -57,7 +57,7 @@ func TestAReaderThatComesBackGetsWhatItMissed(t *testing.T) {
 	conclude(t, one, w, core.Done{})
 	wantRead(t, "who came back", back, "4 over")
 	if _, r := watch(t, one, one.Last().Cursor()); r != nil {
-		t.Error("a reader behind the end: want none, for nothing will come")
+		t.Error("a reader after the end: want none, for nothing will come")
 	}
 }
 

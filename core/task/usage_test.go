@@ -32,12 +32,12 @@ func TestWhatAnAgentSpendsIsCountedForTheAgentThatSpentIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsSpentBehindTheEndIsCountedToo(t *testing.T) {
+func TestWhatIsSpentAfterTheEndIsCountedToo(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	one.End(core.Cancelled{})
 	for range 2 {
-		wantFault(t, "usage behind the end", one.Report(w, core.Usage{Input: 5}, nil), core.CodeConflict)
+		wantFault(t, "usage after the end", one.Report(w, core.Usage{Input: 5}, nil), core.CodeConflict)
 	}
 	wantFault(t, "usage of another", one.Report(&worker{}, core.Usage{Input: 5}, nil), core.CodeConflict)
 	last := one.Last()
