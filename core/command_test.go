@@ -1,56 +1,14 @@
 package core_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/coretest"
 )
 
-// TestTheJSONFormOfACallDoesNotChange holds the promise that members are added, never
-// renamed or removed: audits and other hubs keep what was written long ago.
-func TestTheJSONFormOfACallDoesNotChange(t *testing.T) {
-	golden := filepath.Join("testdata", "calls.jsonl")
-	var form bytes.Buffer
-	for _, c := range oneCallOfEach() {
-		line, err := json.Marshal(c)
-		if err != nil {
-			t.Fatalf("writing %s: got %v, want no error", c.Command.Act(), err)
-		}
-		form.Write(append(line, '\n'))
-	}
-	if *update {
-		if err := os.WriteFile(golden, form.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kept, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(strings.Split(string(kept), "\n"), strings.Split(form.String(), "\n")); d != "" {
-		t.Errorf("what is written (-want +got):\n%s", d)
-	}
-	var read []core.Call
-	for line := range strings.Lines(string(kept)) {
-		var c core.Call
-		if err := json.Unmarshal([]byte(line), &c); err != nil {
-			t.Fatalf("reading %s: got %v, want no error", line, err)
-		}
-		read = append(read, c)
-	}
-	if d := cmp.Diff(oneCallOfEach(), read, coretest.Compare); d != "" {
-		t.Errorf("what is read (-want +got):\n%s", d)
-	}
-}
+func TestTheJSONFormOfACallDoesNotChange(t *testing.T) { wantGolden(t, "calls.jsonl", oneCallOfEach()) }
 
 func TestTheGoldenCallsHaveEveryAct(t *testing.T) {
 	seen := map[core.Act]bool{}

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +14,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestAnEventOfAnyKindSurvivesItsJSONForm(t *testing.T) {
 	for _, k := range core.Kinds() {
@@ -58,42 +53,7 @@ func TestMergedTextSurvivesItsJSONForm(t *testing.T) {
 	})
 }
 
-// TestTheJSONFormOfAnEventDoesNotChange holds the promise that members are added,
-// never renamed or removed: journals and clients keep what was written long ago.
-func TestTheJSONFormOfAnEventDoesNotChange(t *testing.T) {
-	golden := filepath.Join("testdata", "events.jsonl")
-	var form bytes.Buffer
-	for _, e := range oneOfEach() {
-		line, err := json.Marshal(e)
-		if err != nil {
-			t.Fatalf("writing %s: got %v, want no error", e.Body.Kind(), err)
-		}
-		form.Write(append(line, '\n'))
-	}
-	if *update {
-		if err := os.WriteFile(golden, form.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kept, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(strings.Split(string(kept), "\n"), strings.Split(form.String(), "\n")); d != "" {
-		t.Errorf("what is written (-want +got):\n%s", d)
-	}
-	var read []core.Event
-	for line := range strings.Lines(string(kept)) {
-		var e core.Event
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("reading %s: got %v, want no error", line, err)
-		}
-		read = append(read, e)
-	}
-	if d := cmp.Diff(oneOfEach(), read, coretest.Compare); d != "" {
-		t.Errorf("what is read (-want +got):\n%s", d)
-	}
-}
+func TestTheJSONFormOfAnEventDoesNotChange(t *testing.T) { wantGolden(t, "events.jsonl", oneOfEach()) }
 
 func TestTheGoldenEventsHaveEveryKind(t *testing.T) {
 	seen := map[core.Kind]bool{}
