@@ -48,56 +48,23 @@ type heads struct {
 	of    map[core.TaskID]*head
 	room  int    // for long lines
 	place uint64 // of the last message
-	hole  uint64 // the last place at which there is none, with some before it
+	gap   uint64 // the last place without a message that has messages before it
+	first uint64 // the place of the first message that retention left
 }
 
 // Heads implements journal.Journal. It reads the stream once, in order.
 func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) error {
-	before, err := j.stream.Info(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the journal: %w", err)
-	}
-	h := heads{of: map[core.TaskID]*head{}, room: j.lines}
-	var parts assembly
-	err = j.replay(ctx, j.stream, 1, "the journal", func(m message) (bool, error) {
-		h.pass(m.place)
-		data, whole := parts.add(m.header, m.data)
-		if !whole {
-			return true, nil
-		}
-		for task, lines := range tasks(data, j.taskOf(m.subject)) {
-			if err := h.add(m.place, task, lines); err != nil {
-				return false, err
-			}
-		}
-		return true, nil
-	})
+	h, err := j.readHeads(ctx)
 	if err != nil {
 		return err
 	}
-	if h.place < before.State.LastSeq {
-		h.pass(before.State.LastSeq + 1)
-	}
-	now, err := j.stream.Info(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the journal: %w", err)
-	}
-	first := now.State.FirstSeq
-	if h.hole < first {
-		h.hole = 0 // it fell to retention
-	}
-	for task, seq := range j.lost {
-		if h.of[task] == nil {
-			h.of[task] = &head{seq: seq, place: first, lost: true}
-		}
-	}
 	for _, task := range slices.Sorted(maps.Keys(h.of)) {
 		d := h.of[task]
-		if d.place < first {
-			continue // it fell to retention meanwhile
+		if d.place < h.first {
+			continue // retention dropped it meanwhile
 		}
-		out := journal.Head{Task: task, End: d.end, At: d.at, Damaged: d.end == 0 && (d.lost || d.place < h.hole)}
-		if d.begun >= first {
+		out := journal.Head{Task: task, End: d.end, At: d.at, Damaged: d.end == 0 && (d.lost || d.place < h.gap)}
+		if d.begun >= h.first {
 			out.Thread = d.thread
 		}
 		if d.end == 0 {
@@ -115,10 +82,56 @@ func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) erro
 	return nil
 }
 
+// readHeads reads the heads from the stream, and adds the tasks of which damage left
+// nothing else.
+func (j *Journal) readHeads(ctx context.Context) (heads, error) {
+	j.reopening.RLock()
+	defer j.reopening.RUnlock()
+	h := heads{of: map[core.TaskID]*head{}, room: j.lines}
+	before, err := j.stream.Info(ctx)
+	if err != nil {
+		return h, fmt.Errorf("reading the journal: %w", err)
+	}
+	var parts assembly
+	err = j.replay(ctx, j.stream, 1, "the journal", func(m message) (bool, error) {
+		h.pass(m.place)
+		data, whole := parts.add(m.header, m.data)
+		if !whole {
+			return true, nil
+		}
+		for task, lines := range tasks(data, j.taskOf(m.subject)) {
+			if err := h.add(m.place, task, lines); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return h, err
+	}
+	if h.place < before.State.LastSeq {
+		h.pass(before.State.LastSeq + 1)
+	}
+	now, err := j.stream.Info(ctx)
+	if err != nil {
+		return h, fmt.Errorf("reading the journal: %w", err)
+	}
+	h.first = now.State.FirstSeq
+	if h.gap < h.first {
+		h.gap = 0 // retention made it
+	}
+	for task, seq := range j.lost {
+		if h.of[task] == nil {
+			h.of[task] = &head{seq: seq, place: h.first, lost: true}
+		}
+	}
+	return h, nil
+}
+
 // pass notes that the stream goes on at a place.
 func (h *heads) pass(place uint64) {
 	if h.place > 0 && place > h.place+1 {
-		h.hole = place - 1
+		h.gap = place - 1
 	}
 	h.place = place
 }

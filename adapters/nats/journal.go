@@ -60,10 +60,12 @@ type Journal struct {
 	// are such.
 	former string
 	old    bool
-	dir    string                 // where the embedded server keeps its streams
-	lost   map[core.TaskID]uint64 // tasks named in what was found damaged, and up to which event it went
-	part   int                    // the most bytes of one message
-	lines  int                    // the most bytes of long lines that Heads keeps
+	dir    string // where the embedded server keeps its streams
+	// lost has the tasks named in damaged records, and the last event of each that was
+	// found there. reopening guards it.
+	lost  map[core.TaskID]uint64
+	part  int // the most bytes of one message
+	lines int // the most bytes of long lines that Heads keeps
 
 	// home, config and streams are those of the embedded server: its directory, what
 	// JetStream runs with and the streams there are, that of the tasks first.
