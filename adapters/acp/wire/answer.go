@@ -13,15 +13,15 @@ import (
 
 // ResponseOf folds a task that is done into a response.
 func ResponseOf(a core.Answer) Response {
-	return Response{Data: orNull(joinFiles(a.Data, a.Files)), Summary: inWords(a), TokensUsed: a.TokensUsed, Truncated: a.Truncated}
+	return Response{Data: orNull(joinFiles(a.Data, a.Files)), Summary: answerText(a), TokensUsed: a.TokensUsed, Truncated: a.Truncated}
 }
 
 // maxRepeatedData bounds the words that only repeat data.
 const maxRepeatedData = 4 << 10
 
-// inWords is what an answer says in words, never nothing: data alone is its compact
+// answerText is what an answer says in words, never nothing: data alone is its compact
 // JSON, cut where that is long, since it stands beside it whole.
-func inWords(a core.Answer) string {
+func answerText(a core.Answer) string {
 	var compact bytes.Buffer
 	switch {
 	case a.Text != "":
@@ -39,7 +39,7 @@ func inWords(a core.Answer) string {
 func (r Response) Bodies() []core.Body { return r.bodies(strictjson.ParseValid(r.Data)) }
 
 func (r Response) bodies(data strictjson.Value) []core.Body {
-	return bodies(r.Summary, data, r.TokensUsed, r.Truncated)
+	return answerBodies(r.Summary, data, r.TokensUsed, r.Truncated)
 }
 
 // Bodies says an answer, which is a response, a result, an error or an ack, in the words
@@ -101,15 +101,15 @@ func PartialOf(a core.Answer) json.RawMessage {
 	return Marshal(Partial{a.Text, joinFiles(nil, a.Files), a.TokensUsed})
 }
 
-// structure reports whether data is an object or an array, which nobody says in words.
-func structure(data []byte) bool { return len(data) > 0 && (data[0] == '{' || data[0] == '[') }
+// isStructure reports whether data is an object or an array, which nobody says in words.
+func isStructure(data []byte) bool { return len(data) > 0 && (data[0] == '{' || data[0] == '[') }
 
 // ResultOf folds a task that has ended into a result.
 func ResultOf(a core.Answer) Result {
-	r := Result{Status: StatusCompleted, Outcome: inWords(a), Data: joinFiles(a.Data, a.Files), TokensUsed: a.TokensUsed}
+	r := Result{Status: StatusCompleted, Outcome: answerText(a), Data: joinFiles(a.Data, a.Files), TokensUsed: a.TokensUsed}
 	switch {
 	case a.Fault != nil:
-		why := words(a.Fault)
+		why := resultError(a.Fault)
 		r.Status, r.Error, r.Outcome = StatusFailed, &why, cmp.Or(a.Text, a.Fault.Message, StatusFailed)
 	case a.Truncated:
 		r.Status = StatusPartial
@@ -122,18 +122,18 @@ func (r Result) Bodies() []core.Body { return r.bodies(strictjson.ParseValid(r.D
 
 func (r Result) bodies(data strictjson.Value) []core.Body {
 	if r.Status != StatusFailed {
-		return bodies(r.Outcome, data, r.TokensUsed, r.Status == StatusPartial)
+		return answerBodies(r.Outcome, data, r.TokensUsed, r.Status == StatusPartial)
 	}
 	why := r.Outcome
 	if r.Error != nil && *r.Error != "" {
 		why = *r.Error
 	}
-	f := faultFromWords(cmp.Or(why, "the agent failed without saying why"))
+	f := resultFault(cmp.Or(why, "the agent failed without saying why"))
 	text := r.Outcome
 	if text == why || text == f.Message {
 		text = "" // it repeats the error
 	}
-	return append(before(text, data, r.TokensUsed), EndOf(f))
+	return append(partialBodies(text, data, r.TokensUsed), EndOf(f))
 }
 
 // Bodies says the error in the words of the hub: what was answered before, and how
@@ -146,7 +146,7 @@ func (e *Error) bodies(partial strictjson.Value) []core.Body {
 		Data strictjson.Value `json:"data"`
 	}
 	_ = partial.Decode(&p) // one of another form than ours says nothing
-	return append(before(p.Summary, p.Data, p.TokensUsed), EndOf(e.Fault()))
+	return append(partialBodies(p.Summary, p.Data, p.TokensUsed), EndOf(e.Fault()))
 }
 
 // Body says the ack of a delegate in the words of the hub. A refusal is worth
@@ -162,20 +162,20 @@ func (a Ack) Body() core.Body {
 	return core.Failed{Fault: f}
 }
 
-// bodies are the events that an answer in one piece stands for. What it cost is
+// answerBodies are the events that an answer in one piece stands for. What it cost is
 // told as output: ACP does not say of what kind its tokens are.
-func bodies(text string, data strictjson.Value, tokens int64, truncated bool) []core.Body {
-	rest, out := beside(data, tokens)
-	if structure(rest) && text == inWords(core.Answer{Data: rest}) {
+func answerBodies(text string, data strictjson.Value, tokens int64, truncated bool) []core.Body {
+	rest, out := splitAnswer(data, tokens)
+	if isStructure(rest) && text == answerText(core.Answer{Data: rest}) {
 		text = "" // the data alone, told twice
 	}
 	return append(out, core.Done{Text: text, Data: rest, Truncated: truncated, TokensUsed: tokens})
 }
 
-// before are the events that a failure tells of. Data becomes text: a failure has no
+// partialBodies are the events that a failure tells of. Data becomes text: a failure has no
 // other place for it.
-func before(text string, data strictjson.Value, tokens int64) []core.Body {
-	rest, out := beside(data, tokens)
+func partialBodies(text string, data strictjson.Value, tokens int64) []core.Body {
+	rest, out := splitAnswer(data, tokens)
 	if len(rest) > 0 {
 		text = strings.TrimPrefix(text+"\n"+string(onOneLine(rest)), "\n")
 	}
@@ -185,9 +185,9 @@ func before(text string, data strictjson.Value, tokens int64) []core.Body {
 	return out
 }
 
-// beside takes the files out of the data of an answer, and returns them with what
+// splitAnswer takes the files out of the data of an answer, and returns them with what
 // it cost.
-func beside(data strictjson.Value, tokens int64) (rest []byte, out []core.Body) {
+func splitAnswer(data strictjson.Value, tokens int64) (rest []byte, out []core.Body) {
 	rest, files := splitFiles(data)
 	for _, f := range files {
 		out = append(out, f)

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// samples are those of the draft, with what its text says of each.
+// samples are the samples of the draft, with their payloads.
 var samples = []struct {
 	kind wire.Kind
 	json string
@@ -87,7 +87,7 @@ func TestEverySampleOfTheDraftIsReadAndWrittenAgain(t *testing.T) {
 				t.Fatalf("Check: got %v, want no error", err)
 			}
 			if e.Kind != s.kind || e.TS != 1771108000000 || e.From != "0a1b2c3d4e5f60718293a4b5c6d7e8f9" || e.To != "ffeeddccbbaa99887766554433221100" {
-				t.Errorf("envelope: got %+v, want what the sample says", e)
+				t.Errorf("envelope: got %+v, want that of the sample", e)
 			}
 			if err := e.Read(s.into); err != nil {
 				t.Fatalf("Read: got %v, want no error", err)
@@ -141,7 +141,7 @@ func TestTheEnvelopeIsReadAsTheDraftAndItsSuccessorsWriteIt(t *testing.T) {
 	}
 }
 
-func TestABadEnvelopeIsRefusedInWordsThatSayWhatToChange(t *testing.T) {
+func TestTheErrorOfABadEnvelopeSaysWhatToChange(t *testing.T) {
 	deep := strings.Repeat("[", 200) + strings.Repeat("]", 200)
 	for name, c := range map[string]struct {
 		json string
@@ -186,8 +186,8 @@ func TestABadEnvelopeIsRefusedInWordsThatSayWhatToChange(t *testing.T) {
 			if err == nil {
 				err = e.Check()
 			}
-			told := wire.AsError(err)
-			if err == nil || told.Code != c.code || !strings.Contains(told.Message, c.want) {
+			refusal := wire.AsError(err)
+			if err == nil || refusal.Code != c.code || !strings.Contains(refusal.Message, c.want) {
 				t.Errorf("got %v, want code %s and a message about %q", err, c.code, c.want)
 			}
 			if e.ID != c.id {
@@ -240,7 +240,7 @@ func TestEveryFaultHasACodeAndAStatusAndComesBack(t *testing.T) {
 		if got := e.Fault(); got.Code != want || got.Message != f.Message || got.Retryable != f.Retryable {
 			t.Errorf("%s over an error envelope: got %+v, want %+v", code, got, f)
 		}
-		got := foldBodies(wire.ResultOf(core.Answer{Fault: f}).Bodies()).Fault
+		got := answerOf(t, encode(t, wire.KindResult, wire.ResultOf(core.Answer{Fault: f}))).Fault
 		if got.Message != f.Message || got.Code != want {
 			t.Errorf("%s over the error of a result: got %+v, want %+v", code, got, f)
 		}
@@ -259,10 +259,10 @@ func TestEveryFaultHasACodeAndAStatusAndComesBack(t *testing.T) {
 	}
 }
 
-func TestAQuestionInAStructureIsDataAndComesBackAsOne(t *testing.T) {
+func TestAStructuredQuestionIsDataAndComesBack(t *testing.T) {
 	now := time.Now()
 	q := wire.Query{Question: json.RawMessage(`{"table":"swims","where":{"day":"Mon"}}`), DeadlineMS: 1000}
-	r := q.Request(now)
+	r := requestOf(t, encode(t, wire.KindQuery, q), now)
 	if string(r.Data) != string(q.Question) || r.Content != string(q.Question) {
 		t.Errorf("request: got content %q and data %s, want the structure in both", r.Content, r.Data)
 	}
@@ -271,19 +271,19 @@ func TestAQuestionInAStructureIsDataAndComesBackAsOne(t *testing.T) {
 	}
 }
 
-func TestAResultThatFailedKeepsItsCodeInItsWords(t *testing.T) {
+func TestAFailedResultKeepsTheCodeOfItsFault(t *testing.T) {
 	a := core.Answer{End: core.KindFailed, Fault: core.NewFault(core.CodeOverloaded, "try later")}
 	r := wire.ResultOf(a)
 	if r.Status != wire.StatusFailed || r.Error == nil || *r.Error != "overloaded: try later" || r.Outcome != "try later" {
 		t.Fatalf("result: got %+v (error %v), want failed with overloaded: try later", r, r.Error)
 	}
-	got := r.Bodies()
+	got := bodiesOf(t, encode(t, wire.KindResult, r))
 	if diff := cmp.Diff([]core.Body{core.Failed{Fault: a.Fault}}, got, cmp.AllowUnexported(core.Fault{})); diff != "" {
 		t.Errorf("bodies (-want +got):\n%s", diff)
 	}
 	plain := wire.Result{Status: wire.StatusFailed, Outcome: "could not", Error: new("the family contact's phone is off")}
 	want := core.NewFault(core.CodeInternal, "the family contact's phone is off")
-	if diff := cmp.Diff([]core.Body{core.Text{Text: "could not"}, core.Failed{Fault: want}}, plain.Bodies(), cmp.AllowUnexported(core.Fault{})); diff != "" {
+	if diff := cmp.Diff([]core.Body{core.Text{Text: "could not"}, core.Failed{Fault: want}}, bodiesOf(t, encode(t, wire.KindResult, plain)), cmp.AllowUnexported(core.Fault{})); diff != "" {
 		t.Errorf("bodies of the draft's own (-want +got):\n%s", diff)
 	}
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,11 +10,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Code is what an error envelope says went wrong.
+// Code is the code of an error envelope.
 type Code string
 
-// The codes of the draft, of its successor, and ours (from CodeTooLarge on), which
-// say what those have no word for.
+// The codes of the draft, of its successor, and ours (from CodeTooLarge on) for what those
+// have no code for.
 const (
 	CodeNotAuthorized       Code = "not_authorized"
 	CodeUnknownDomain       Code = "unknown_domain"
@@ -34,64 +35,54 @@ const (
 	CodeBudget              Code = "budget"
 )
 
-// codeRow is one line of the table of codes.
+// codes pairs each fault with its code and HTTP status. The first row of a fault gives its
+// code, the first row of a code its fault.
+var codes = []codeRow{
+	{core.CodeInvalid, CodeInvalidEnvelope, http.StatusBadRequest},
+	{core.CodeNotAuthorized, CodeNotAuthorized, http.StatusForbidden},
+	{core.CodeUnauthenticated, CodeNotAuthorized, http.StatusUnauthorized},
+	{core.CodeUnreachable, CodePeerNotFound, http.StatusBadGateway}, // if retryable, see row
+	{core.CodeUnknownAgent, CodePeerNotFound, http.StatusNotFound},
+	{core.CodeUnknownTask, CodePeerNotFound, http.StatusNotFound},
+	{core.CodeUnknownDomain, CodeUnknownDomain, http.StatusNotFound},
+	{core.CodeUnknownKind, CodeUnknownKind, http.StatusBadRequest},
+	{core.CodeUnsupported, CodeUnsupported, http.StatusUnprocessableEntity},
+	{core.CodeUnsupported, CodeUnhandled, http.StatusUnprocessableEntity},
+	{core.CodeUnsupported, CodeIncompatibleVersion, http.StatusBadRequest},
+	{core.CodeOverloaded, CodeOverloaded, http.StatusServiceUnavailable},
+	{core.CodeRateLimited, CodeRateLimited, http.StatusTooManyRequests},
+	{core.CodeTooLarge, CodeTooLarge, http.StatusRequestEntityTooLarge},
+	{core.CodeTimeout, CodeTimeout, http.StatusGatewayTimeout},
+	{core.CodeCancelled, CodeCancelled, http.StatusConflict},
+	{core.CodeConflict, CodeConflict, http.StatusConflict},
+	{core.CodeLoop, CodeLoop, http.StatusLoopDetected},
+	{core.CodeBudget, CodeBudget, http.StatusTooManyRequests},
+	{core.CodeInternal, CodeInternal, http.StatusInternalServerError},
+}
+
 type codeRow struct {
+	fault  core.Code
 	code   Code
 	status int
 }
 
-// codeTable says what each Fault is called, and which status it has over HTTP.
-var codeTable = map[core.Code]codeRow{
-	core.CodeInvalid:         {CodeInvalidEnvelope, http.StatusBadRequest},
-	core.CodeUnauthenticated: {CodeNotAuthorized, http.StatusUnauthorized},
-	core.CodeNotAuthorized:   {CodeNotAuthorized, http.StatusForbidden},
-	core.CodeUnknownAgent:    {CodePeerNotFound, http.StatusNotFound},
-	core.CodeUnreachable:     {CodePeerNotFound, http.StatusBadGateway},
-	core.CodeUnknownTask:     {CodePeerNotFound, http.StatusNotFound},
-	core.CodeUnknownDomain:   {CodeUnknownDomain, http.StatusNotFound},
-	core.CodeUnknownKind:     {CodeUnknownKind, http.StatusBadRequest},
-	core.CodeUnsupported:     {CodeUnsupported, http.StatusUnprocessableEntity},
-	core.CodeOverloaded:      {CodeOverloaded, http.StatusServiceUnavailable},
-	core.CodeRateLimited:     {CodeRateLimited, http.StatusTooManyRequests},
-	core.CodeTooLarge:        {CodeTooLarge, http.StatusRequestEntityTooLarge},
-	core.CodeTimeout:         {CodeTimeout, http.StatusGatewayTimeout},
-	core.CodeCancelled:       {CodeCancelled, http.StatusConflict},
-	core.CodeConflict:        {CodeConflict, http.StatusConflict},
-	core.CodeLoop:            {CodeLoop, http.StatusLoopDetected},
-	core.CodeBudget:          {CodeBudget, http.StatusTooManyRequests},
-	core.CodeInternal:        {CodeInternal, http.StatusInternalServerError},
+// rowOf returns the first row of a fault, or a zero row.
+func rowOf(fault core.Code) codeRow {
+	for _, r := range codes {
+		if r.fault == fault {
+			return r
+		}
+	}
+	return codeRow{}
 }
 
-// faultTable says what each code of ACP is in the hub. Of a code that stands for
-// two faults, whether it is worth another try tells which.
-var faultTable = map[Code]core.Code{
-	CodeNotAuthorized:       core.CodeNotAuthorized,
-	CodeUnknownDomain:       core.CodeUnknownDomain,
-	CodeOverloaded:          core.CodeOverloaded,
-	CodeInternal:            core.CodeInternal,
-	CodeTimeout:             core.CodeTimeout,
-	CodeCancelled:           core.CodeCancelled,
-	CodeUnknownKind:         core.CodeUnknownKind,
-	CodeIncompatibleVersion: core.CodeUnsupported,
-	CodePeerNotFound:        core.CodeUnknownAgent,
-	CodeInvalidEnvelope:     core.CodeInvalid,
-	CodeUnhandled:           core.CodeUnsupported,
-	CodeTooLarge:            core.CodeTooLarge,
-	CodeRateLimited:         core.CodeRateLimited,
-	CodeUnsupported:         core.CodeUnsupported,
-	CodeConflict:            core.CodeConflict,
-	CodeLoop:                core.CodeLoop,
-	CodeBudget:              core.CodeBudget,
-}
-
-// Error is the payload of an error envelope. It is what is told to a peer, and as
-// a Go error what the codec finds wrong.
+// Error is the payload of an error envelope, and the Go error that the codec returns.
 type Error struct {
 	Code      Code   `json:"code"`
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
-	// Partial is an addition to the draft: a [Partial]. Anything else in its place
-	// is the sender's own.
+	// Partial is an addition to the draft: a [Partial]. Anything else in its place is
+	// ignored.
 	Partial json.RawMessage `json:"partial,omitempty"`
 }
 
@@ -103,43 +94,40 @@ func Refusef(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// ErrorOf returns the Error that stands for a fault.
+// ErrorOf returns a fault as an Error.
 func ErrorOf(f *core.Fault) *Error {
-	row, ok := codeTable[f.Code]
-	if !ok {
-		row = codeTable[core.CodeInternal]
-	}
-	return &Error{Code: row.code, Message: f.Message, Retryable: f.Retryable}
+	return &Error{Code: cmp.Or(rowOf(f.Code).code, CodeInternal), Message: f.Message, Retryable: f.Retryable}
 }
 
-// Fault says an error envelope in the words of the hub. A code that it does not
-// know is internal and stands in the message.
+// row returns the row of the code, or a zero row. Only a retryable peer_not_found is of an
+// agent that left.
+func (e *Error) row() codeRow {
+	for _, r := range codes {
+		if r.code == e.Code && (r.fault != core.CodeUnreachable || e.Retryable) {
+			return r
+		}
+	}
+	return codeRow{}
+}
+
+// Fault returns the error as a fault. An unknown code is internal, and part of the message.
 func (e *Error) Fault() *core.Fault {
-	code, ok := faultTable[e.Code]
-	message := e.Message
-	switch {
-	case !ok:
-		code = core.CodeInternal
-		message = strings.TrimSuffix(string(e.Code)+": "+message, ": ")
-	case code == core.CodeUnknownAgent && e.Retryable:
-		code = core.CodeUnreachable
+	f := &core.Fault{Code: e.row().fault, Message: e.Message, Retryable: e.Retryable}
+	if f.Code == "" {
+		f.Code = core.CodeInternal
+		f.Message = strings.TrimSuffix(string(e.Code)+": "+e.Message, ": ")
 	}
-	return &core.Fault{Code: code, Message: message, Retryable: e.Retryable}
+	return f
 }
 
-// Status returns the HTTP status that goes with an error.
-func (e *Error) Status() int {
-	if e.Code == CodeIncompatibleVersion {
-		return http.StatusBadRequest
-	}
-	return HTTPStatus(e.Fault().Code)
-}
+// Status returns the HTTP status of an error.
+func (e *Error) Status() int { return cmp.Or(e.row().status, http.StatusInternalServerError) }
 
-// HTTPStatus returns the HTTP status that goes with a fault, or 0 for an unknown code.
-func HTTPStatus(code core.Code) int { return codeTable[code].status }
+// HTTPStatus returns the HTTP status of a fault, or 0 for an unknown code.
+func HTTPStatus(code core.Code) int { return rowOf(code).status }
 
-// words is how the error member of a failed result says a Fault: "code: message".
-func words(f *core.Fault) string {
+// resultError returns a fault as the error member of a failed result: "code: message".
+func resultError(f *core.Fault) string {
 	e := ErrorOf(f)
 	if f.Code == core.CodeUnreachable {
 		e.Code = codeUnreachable
@@ -147,18 +135,18 @@ func words(f *core.Fault) string {
 	return e.Error()
 }
 
-// codeUnreachable stands for peer_not_found where there is no retryable beside it
-// that tells an agent which left from one that never was.
+// codeUnreachable replaces peer_not_found where there is no retryable member to distinguish
+// an agent that left from an unknown one.
 const codeUnreachable Code = "unreachable"
 
-// faultFromWords reads what words wrote. Any other text is an internal fault with
-// that message, which is what the draft has in its error member.
-func faultFromWords(text string) *core.Fault {
+// resultFault parses what resultError returns. Any other text, which is what the draft has
+// in the error member, is an internal fault with that message.
+func resultFault(text string) *core.Fault {
 	code, message, _ := strings.Cut(text, ": ")
 	if Code(code) == codeUnreachable {
 		return core.NewFault(core.CodeUnreachable, "%s", message)
 	}
-	if known, ok := faultTable[Code(code)]; ok {
+	if known := (&Error{Code: Code(code)}).row().fault; known != "" {
 		return core.NewFault(known, "%s", message)
 	}
 	return core.NewFault(core.CodeInternal, "%s", text)

@@ -17,15 +17,15 @@ const (
 	memberFiles   = "files"
 )
 
-// turn is one thing said earlier, in context.history.
-type turn struct {
+// historyTurn is one thing said earlier, in context.history.
+type historyTurn struct {
 	Role  core.Role    `json:"role"`
 	Text  string       `json:"text"`
 	Agent core.AgentID `json:"agent,omitempty"`
 }
 
 func writeTurns(b []byte, history []core.Turn) []byte {
-	return core.WriteTurns(b, history, Dialect, func(t core.Turn) []byte { return Marshal(turn{t.Role, t.Text, t.Agent}) })
+	return core.WriteTurns(b, history, Dialect, func(t core.Turn) []byte { return Marshal(historyTurn{t.Role, t.Text, t.Agent}) })
 }
 
 // WithHistory writes the earlier turns into an envelope that has an empty history. They
@@ -85,7 +85,7 @@ func splitContext(context strictjson.Value, r *core.Request) {
 	for key, value := range context.Members() {
 		switch string(key) {
 		case memberHistory:
-			var turns []turn
+			var turns []historyTurn
 			if value.Decode(&turns) != nil || turns == nil {
 				continue
 			}
@@ -164,7 +164,7 @@ func joinFiles(data json.RawMessage, files []core.File) json.RawMessage {
 	switch {
 	case !object.Exists():
 		return SetMembers([]byte("{}"), list)
-	case plainBesideFiles(object):
+	case takesFiles(object):
 		return SetMembers(data, list)
 	}
 	return SetMembers([]byte("{}"), Field{memberValue, data}, list)
@@ -172,9 +172,9 @@ func joinFiles(data json.RawMessage, files []core.File) json.RawMessage {
 
 const memberValue = "value"
 
-// plainBesideFiles reports whether a value is an object that can take a files member
+// takesFiles reports whether a value is an object that can take a files member
 // and still be told from one that was wrapped.
-func plainBesideFiles(v strictjson.Value) bool {
+func takesFiles(v strictjson.Value) bool {
 	if v.Kind() != strictjson.Object || v.Get(memberFiles).Exists() {
 		return false
 	}

@@ -6,12 +6,10 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
-	"github.com/dragoman-hub/dragoman/core"
 )
 
-// FuzzDecode holds that no envelope makes the codec panic, that what it takes in
-// can be passed on with nothing but the address changed, and that what it says of
-// a payload is JSON again.
+// FuzzDecode checks that no envelope makes the codec panic, that an accepted one can be
+// passed on with only its address changed, and that its translated payload is JSON again.
 func FuzzDecode(f *testing.F) {
 	for _, s := range samples {
 		f.Add(envelopeOf(s.json))
@@ -32,7 +30,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := wire.Decode(b, 1<<20)
 		if err != nil {
-			if told := wire.AsError(err); told.Code == wire.CodeInternal || told.Message == "" {
+			if refusal := wire.AsError(err); refusal.Code == wire.CodeInternal || refusal.Message == "" {
 				t.Fatalf("got %v, want an error that says what to change", err)
 			}
 			return
@@ -56,38 +54,29 @@ func fuzzPayload(t *testing.T, e wire.Envelope) {
 			t.Fatalf("got %q, want JSON", raw)
 		}
 	}
-	var bodies []core.Body
 	switch e.Kind {
 	case wire.KindQuery:
-		var q wire.Query
-		if e.Read(&q) == nil {
-			r := q.Request(now)
+		if r, err := e.Request(now); err == nil {
 			holds(r.Data)
 			holds(r.Context)
 			holds(wire.Marshal(wire.QueryOf(r, now)))
 		}
 	case wire.KindDelegate:
-		var d wire.Delegate
-		if e.Read(&d) == nil {
-			r := d.Request(now)
+		if r, err := e.Request(now); err == nil {
 			holds(r.Data)
 			holds(r.Context)
 			holds(wire.Marshal(wire.DelegateOf(r, now)))
 		}
-	case wire.KindResponse:
-		var r wire.Response
-		if e.Read(&r) == nil {
-			bodies = r.Bodies()
-		}
-	case wire.KindResult:
-		var r wire.Result
-		if e.Read(&r) == nil {
-			bodies = r.Bodies()
+	case wire.KindResponse, wire.KindResult:
+		if bodies, err := e.Bodies(); err == nil {
+			answer := foldBodies(bodies)
+			holds(answer.Data)
+			holds(wire.Marshal(wire.ResponseOf(answer)))
+			holds(wire.Marshal(wire.ResultOf(answer)))
 		}
 	case wire.KindError:
-		var r wire.Error
-		if e.Read(&r) == nil {
-			holds(wire.Marshal(wire.FailureOf(foldBodies(r.Bodies()))))
+		if bodies, err := e.Bodies(); err == nil {
+			holds(wire.Marshal(wire.FailureOf(foldBodies(bodies))))
 		}
 	case wire.KindProgress:
 		seq, body, err := e.Progress()
@@ -99,11 +88,5 @@ func fuzzPayload(t *testing.T, e wire.Envelope) {
 		if e.Read(&c) == nil {
 			holds(wire.Marshal(wire.CapabilitiesOf(c.Card("x", e.Content()))))
 		}
-	}
-	if bodies != nil {
-		answer := foldBodies(bodies)
-		holds(answer.Data)
-		holds(wire.Marshal(wire.ResponseOf(answer)))
-		holds(wire.Marshal(wire.ResultOf(answer)))
 	}
 }

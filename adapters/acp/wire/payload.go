@@ -223,16 +223,16 @@ func (e Envelope) Check() error {
 	}
 	var v *schemas.Violation
 	if errors.As(err, &v) {
-		if hint := misspeltKey(e.Content(), strings.TrimPrefix(v.Path, "payload.")); hint != "" {
+		if hint := misspelledKey(e.Content(), strings.TrimPrefix(v.Path, "payload.")); hint != "" {
 			return Refusef(CodeInvalidEnvelope, "payload of %s: %s", e.Kind, hint)
 		}
 	}
 	return Refusef(CodeInvalidEnvelope, "%s: %s", e.Kind, err)
 }
 
-// misspeltKey words what is wrong when the member that a path leads to is there under a
+// misspelledKey words what is wrong when the member that a path leads to is there under a
 // key in another case, else it is "".
-func misspeltKey(object strictjson.Value, path string) string {
+func misspelledKey(object strictjson.Value, path string) string {
 	within, name := "", path
 	for {
 		step, rest, deeper := strings.Cut(name, ".")
@@ -243,14 +243,14 @@ func misspeltKey(object strictjson.Value, path string) string {
 	}
 	for key := range object.Members() {
 		if written := string(key); written != name && strings.EqualFold(written, name) {
-			return strings.TrimPrefix(strings.TrimSuffix(within, ".")+": "+misspelt(written, name), ": ")
+			return strings.TrimPrefix(strings.TrimSuffix(within, ".")+": "+misspelled(written, name), ": ")
 		}
 	}
 	return ""
 }
 
-// misspelt says that a key is known in another case.
-func misspelt(written, name string) string {
+// misspelled says that a key is known in another case.
+func misspelled(written, name string) string {
 	return fmt.Sprintf("unknown key %q: did you mean %q?", written, name)
 }
 

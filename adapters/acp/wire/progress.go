@@ -62,10 +62,10 @@ func (e Envelope) Progress() (seq uint64, body core.Body, err error) {
 			}
 			continue
 		}
-		if name := strings.ToLower(key); name != key && (name == memberSeq || pieces[kindNamed(name)] != nil) {
-			return 0, nil, Refusef(CodeInvalidEnvelope, "payload of progress: %s", misspelt(key, name))
+		if name := strings.ToLower(key); name != key && (name == memberSeq || progressReaders[kindNamed(name)] != nil) {
+			return 0, nil, Refusef(CodeInvalidEnvelope, "payload of progress: %s", misspelled(key, name))
 		}
-		read := pieces[kindNamed(key)]
+		read := progressReaders[kindNamed(key)]
 		if read == nil || body != nil {
 			continue // an unknown member, or a second one
 		}
@@ -79,9 +79,9 @@ func (e Envelope) Progress() (seq uint64, body core.Body, err error) {
 	return seq, body, nil
 }
 
-// pieces are the kinds that progress can say, and how each is read. The ends have
+// progressReaders are the kinds that progress can say, and how each is read. The ends have
 // envelopes of their own, and what the hub alone says of a task stays with it.
-var pieces = map[core.Kind]func(strictjson.Value) (core.Body, error){
+var progressReaders = map[core.Kind]func(strictjson.Value) (core.Body, error){
 	core.KindText: func(value strictjson.Value) (core.Body, error) {
 		var text string
 		err := value.Decode(&text)
@@ -97,25 +97,25 @@ var pieces = map[core.Kind]func(strictjson.Value) (core.Body, error){
 		err := value.Decode(&ms)
 		return core.Accepted{Estimate: milliseconds(ms)}, err
 	},
-	core.KindSessionStarted: piece[core.SessionStarted],
-	core.KindSessionLost:    piece[core.SessionLost],
+	core.KindSessionStarted: readBody[core.SessionStarted],
+	core.KindSessionLost:    readBody[core.SessionLost],
 	core.KindToolCall:       func(value strictjson.Value) (core.Body, error) { return readCall(value) },
-	core.KindToolState:      piece[core.ToolState],
-	core.KindToolResult:     piece[core.ToolResult],
+	core.KindToolState:      readBody[core.ToolState],
+	core.KindToolResult:     readBody[core.ToolResult],
 	core.KindApprovalRequested: func(value strictjson.Value) (core.Body, error) {
 		call, err := readCall(value)
 		return core.ApprovalRequested(call), err
 	},
-	core.KindApprovalDecided:   piece[core.ApprovalDecided],
-	core.KindInjected:          piece[core.Injected],
-	core.KindInjectionAnswered: piece[core.InjectionAnswered],
-	core.KindFile:              piece[core.File],
-	core.KindUsage:             piece[core.Usage],
-	core.KindRetrying:          piece[core.Retrying],
+	core.KindApprovalDecided:   readBody[core.ApprovalDecided],
+	core.KindInjected:          readBody[core.Injected],
+	core.KindInjectionAnswered: readBody[core.InjectionAnswered],
+	core.KindFile:              readBody[core.File],
+	core.KindUsage:             readBody[core.Usage],
+	core.KindRetrying:          readBody[core.Retrying],
 }
 
 // CanProgress reports whether a progress envelope can say an event of the kind.
-func CanProgress(k core.Kind) bool { return pieces[k] != nil }
+func CanProgress(k core.Kind) bool { return progressReaders[k] != nil }
 
 // Omitted returns the payload of the progress envelope that replaces one which would
 // have been too large.
@@ -129,7 +129,7 @@ func kindNamed(key string) core.Kind {
 	return kind
 }
 
-func piece[B core.Body](value strictjson.Value) (core.Body, error) {
+func readBody[B core.Body](value strictjson.Value) (core.Body, error) {
 	var body B
 	err := value.Decode(&body)
 	return body, err

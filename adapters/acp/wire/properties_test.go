@@ -78,18 +78,14 @@ func TestARequestSurvivesBeingAQueryOrADelegate(t *testing.T) {
 			want.Context = object.Draw(t, "context")
 		}
 		want.Intent = core.IntentAsk
-		var q wire.Query
-		read(t, wire.KindQuery, wire.QueryOf(want, now), &q)
-		if diff := cmp.Diff(want, q.Request(now), same); diff != "" {
+		if diff := cmp.Diff(want, requestOf(t, encode(t, wire.KindQuery, wire.QueryOf(want, now)), now), same); diff != "" {
 			t.Fatalf("as a query (-want +got):\n%s", diff)
 		}
 		want.Intent = core.IntentDelegate
 		if rapid.Bool().Draw(t, "urgent") {
 			want.Priority = core.PriorityUrgent
 		}
-		var d wire.Delegate
-		read(t, wire.KindDelegate, wire.DelegateOf(want, now), &d)
-		if diff := cmp.Diff(want, d.Request(now), same); diff != "" {
+		if diff := cmp.Diff(want, requestOf(t, encode(t, wire.KindDelegate, wire.DelegateOf(want, now)), now), same); diff != "" {
 			t.Fatalf("as a delegate (-want +got):\n%s", diff)
 		}
 	})
@@ -104,17 +100,13 @@ func TestAnAnswerSurvivesBeingAResponseOrAResult(t *testing.T) {
 			Files:     rapid.SliceOfN(aFile, 0, 3).Draw(t, "files"),
 			Truncated: rapid.Bool().Draw(t, "truncated"), TokensUsed: tokens, Usage: core.Usage{Output: tokens}, End: core.KindDone,
 		}
-		var r wire.Response
-		read(t, wire.KindResponse, wire.ResponseOf(want), &r)
 		if want.Text == "" {
 			want.Text = dataText(t, want.Data)
 		}
-		if diff := cmp.Diff(want, foldBodies(r.Bodies()), same); diff != "" {
+		if diff := cmp.Diff(want, answerOf(t, encode(t, wire.KindResponse, wire.ResponseOf(want))), same); diff != "" {
 			t.Fatalf("as a response (-want +got):\n%s", diff)
 		}
-		var u wire.Result
-		read(t, wire.KindResult, wire.ResultOf(want), &u)
-		if diff := cmp.Diff(want, foldBodies(u.Bodies()), same); diff != "" {
+		if diff := cmp.Diff(want, answerOf(t, encode(t, wire.KindResult, wire.ResultOf(want))), same); diff != "" {
 			t.Fatalf("as a result (-want +got):\n%s", diff)
 		}
 	})
@@ -129,11 +121,7 @@ func TestAFailureSurvivesBeingAnError(t *testing.T) {
 		"all of it": {Text: "ro", Files: []core.File{{Name: "f", Data: []byte{1}}}, Usage: core.Usage{Output: 3}, TokensUsed: 3},
 	} {
 		want.End, want.Fault = core.KindFailed, core.NewFault(core.CodeBudget, "no money")
-		var e wire.Error
-		if err := json.Unmarshal(wire.Marshal(wire.FailureOf(want)), &e); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, foldBodies(e.Bodies()), same); diff != "" {
+		if diff := cmp.Diff(want, answerOf(t, encode(t, wire.KindError, wire.FailureOf(want))), same); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -146,7 +134,9 @@ func TestANoticeSurvivesBeingANotify(t *testing.T) {
 			Importance: core.Importance(rapid.IntRange(1, 3).Draw(t, "importance")),
 		}
 		var n wire.Notify
-		read(t, wire.KindNotify, wire.NotifyOf(want), &n)
+		if err := encode(t, wire.KindNotify, wire.NotifyOf(want)).Read(&n); err != nil {
+			t.Fatal(err)
+		}
 		if diff := cmp.Diff(&want, n.Request().Notice); diff != "" {
 			t.Fatalf("notice (-want +got):\n%s", diff)
 		}
@@ -327,21 +317,41 @@ func TestEveryEnvelopeInTheDocumentationIsRead(t *testing.T) {
 	}
 }
 
-// read encodes a payload, checks it against the schema and decodes it.
-func read(t *rapid.T, kind wire.Kind, payload, into any) {
+// encode returns the envelope with a payload as its recipient decodes and checks it.
+func encode(t rapid.TB, kind wire.Kind, payload any) wire.Envelope {
 	t.Helper()
-	e := wire.Envelope{ID: "1", From: "a", To: "b", TS: 1, Kind: kind, Ref: "r", Payload: wire.Marshal(payload)}
-	e.Raw = e.Encode()
-	if err := e.Check(); err != nil {
-		t.Fatalf("Check of %s: got %v, want no error", e.Raw, err)
-	}
-	back, err := wire.Decode(e.Raw, len(e.Raw))
+	raw := wire.Envelope{ID: "1", From: "a", To: "b", TS: 1, Kind: kind, Ref: "r", Payload: wire.Marshal(payload)}.Encode()
+	e, err := wire.Decode(raw, len(raw))
 	if err == nil {
-		err = back.Read(into)
+		err = e.Check()
 	}
 	if err != nil {
-		t.Fatalf("reading %s: got %v, want no error", e.Raw, err)
+		t.Fatalf("reading %s: got %v, want no error", raw, err)
 	}
+	return e
+}
+
+func requestOf(t rapid.TB, e wire.Envelope, now time.Time) core.Request {
+	t.Helper()
+	r, err := e.Request(now)
+	if err != nil {
+		t.Fatalf("the request in %s: got %v, want no error", e.Raw, err)
+	}
+	return r
+}
+
+func bodiesOf(t rapid.TB, e wire.Envelope) []core.Body {
+	t.Helper()
+	bodies, err := e.Bodies()
+	if err != nil {
+		t.Fatalf("the answer in %s: got %v, want no error", e.Raw, err)
+	}
+	return bodies
+}
+
+func answerOf(t rapid.TB, e wire.Envelope) core.Answer {
+	t.Helper()
+	return foldBodies(bodiesOf(t, e))
 }
 
 // dataText returns the text that an answer without one has: its data on one line, unless

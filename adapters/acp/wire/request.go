@@ -42,7 +42,7 @@ func (q Query) Request(now time.Time) core.Request {
 
 func (q Query) request(now time.Time, question, context strictjson.Value) core.Request {
 	r := core.Request{
-		Intent: core.IntentAsk, Domain: q.Domain, MaxTokens: q.MaxTokens, Deadline: deadline(now, q.DeadlineMS), ReportBack: true,
+		Intent: core.IntentAsk, Domain: q.Domain, MaxTokens: q.MaxTokens, Deadline: deadlineOf(now, q.DeadlineMS), ReportBack: true,
 	}
 	splitContext(context, &r)
 	text, isText := question.Text()
@@ -64,7 +64,7 @@ func (d Delegate) Request(now time.Time) core.Request {
 func (d Delegate) request(now time.Time, context strictjson.Value) core.Request {
 	r := core.Request{
 		Intent: core.IntentDelegate, Content: d.Task, Domain: d.Domain, MaxTokens: d.MaxTokens,
-		Deadline: deadline(now, d.DeadlineMS), ReportBack: d.Reports(),
+		Deadline: deadlineOf(now, d.DeadlineMS), ReportBack: d.Reports(),
 	}
 	if d.Priority == priorityUrgent {
 		r.Priority = core.PriorityUrgent
@@ -82,11 +82,11 @@ func (n Notify) Request() core.Request {
 
 // QueryOf says a request as a query.
 func QueryOf(r core.Request, now time.Time) Query {
-	q := Query{Domain: r.Domain, MaxTokens: r.MaxTokens, DeadlineMS: remaining(now, r.Deadline)}
-	if structured(r) {
+	q := Query{Domain: r.Domain, MaxTokens: r.MaxTokens, DeadlineMS: remainingMS(now, r.Deadline)}
+	if isStructured(r) {
 		q.Question, r.Data = r.Data, nil
 	} else {
-		q.Question = Marshal(question(r))
+		q.Question = Marshal(questionText(r))
 	}
 	q.Context = joinContext(r)
 	return q
@@ -97,8 +97,8 @@ func QueryOf(r core.Request, now time.Time) Query {
 func DelegateOf(r core.Request, now time.Time) Delegate {
 	yes := true
 	d := Delegate{
-		Task: question(r), Context: joinContext(r), Priority: priorityNormal, ReportBack: &yes,
-		DeadlineMS: remaining(now, r.Deadline), Domain: r.Domain, MaxTokens: r.MaxTokens,
+		Task: questionText(r), Context: joinContext(r), Priority: priorityNormal, ReportBack: &yes,
+		DeadlineMS: remainingMS(now, r.Deadline), Domain: r.Domain, MaxTokens: r.MaxTokens,
 	}
 	if r.Priority == core.PriorityUrgent {
 		d.Priority = priorityUrgent
@@ -112,17 +112,17 @@ func NotifyOf(n core.Notice) Notify {
 	return Notify{Topic: n.Topic, Data: orNull(n.Data), Importance: importance.String()}
 }
 
-// structured reports whether a request is a question in a structure, which the
+// isStructured reports whether a request is a question in a structure, which the
 // draft allows: one that says its data and nothing else.
-func structured(r core.Request) bool {
-	if !structure(r.Data) {
+func isStructured(r core.Request) bool {
+	if !isStructure(r.Data) {
 		return false
 	}
 	return r.Content == "" || r.Content == string(onOneLine(r.Data))
 }
 
-// question is what a request says in words, never nothing.
-func question(r core.Request) string {
+// questionText is what a request says in words, never nothing.
+func questionText(r core.Request) string {
 	switch {
 	case r.Content != "":
 		return r.Content
@@ -132,9 +132,9 @@ func question(r core.Request) string {
 	return "see context.files"
 }
 
-// deadline is when a request that was sent now is too late; zero when its sender
+// deadlineOf is when a request that was sent now is too late; zero when its sender
 // did not say.
-func deadline(now time.Time, ms int64) time.Time {
+func deadlineOf(now time.Time, ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}
 	}
@@ -142,9 +142,9 @@ func deadline(now time.Time, ms int64) time.Time {
 	return now.Add(time.Duration(min(ms, most)) * time.Millisecond)
 }
 
-// remaining is how long a deadline is away, in milliseconds begun, at least 1: the
+// remainingMS is how long a deadline is away, in milliseconds begun, at least 1: the
 // end of the time is the hub's to tell, so its agents do not give up before it.
-func remaining(now, deadline time.Time) int64 {
+func remainingMS(now, deadline time.Time) int64 {
 	if deadline.IsZero() {
 		return 0
 	}

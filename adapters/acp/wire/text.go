@@ -30,7 +30,7 @@ func CutText(text string, n int) (part, rest string) {
 const SummaryBytes = 200
 
 // Brief returns a request on one line, as a result names its task.
-func Brief(r core.Request) string { return Summary(question(r)) }
+func Brief(r core.Request) string { return Summary(questionText(r)) }
 
 // Summary returns the beginning of a text on one line.
 func Summary(text string) string {

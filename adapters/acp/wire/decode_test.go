@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// aQuery is a query with a history of so many turns that have size bytes together.
+// aQuery returns a query with a history of turns that have size bytes together.
 func aQuery(turns, size int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"v":1,"id":"019a0000-0000-7000-8000-000000000001","from":"a","to":"b","ts":1771108000000,"kind":"query","ref":null,"payload":{"question":"What of \"this\"?","domain":"family.calendar","max_tokens":500,"deadline_ms":30000`)
@@ -25,7 +25,7 @@ func aQuery(turns, size int) []byte {
 	return []byte(b.String())
 }
 
-// lengths are those of the frames that come.
+// lengths are the lengths of the frames.
 var lengths = []struct {
 	name        string
 	turns, size int
@@ -44,17 +44,17 @@ func readQuery(t testing.TB, frame []byte, turns int) {
 	}
 }
 
-func TestAnEnvelopeIsReadAtMostTwiceOnItsWayIn(t *testing.T) {
+func TestAnEnvelopeIsScannedAtMostTwice(t *testing.T) {
 	for _, c := range lengths {
 		frame := aQuery(c.turns, c.size)
-		looked := strictjson.Visits(func() { readQuery(t, frame, c.turns) })
-		if most := 2 * int64(len(frame)); looked > most {
-			t.Errorf("%s: looked at %d bytes of a frame of %d, want at most %d", c.name, looked, len(frame), most)
+		scanned := strictjson.Visits(func() { readQuery(t, frame, c.turns) })
+		if most := 2 * int64(len(frame)); scanned > most {
+			t.Errorf("%s: scanned %d bytes of a frame of %d, want at most %d", c.name, scanned, len(frame), most)
 		}
 	}
 	answer := fmt.Appendf(nil, `{"id":"1","kind":"response","ref":"q","payload":{"summary":%q,"data":{"value":[%s1],"files":[{"name":"a","data":"%s"}]}}}`,
 		strings.Repeat("An \"answer\".\n", 2000), strings.Repeat("1.5,", 2000), strings.Repeat("QUJD", 5000))
-	looked := strictjson.Visits(func() {
+	scanned := strictjson.Visits(func() {
 		e, err := wire.Decode(answer, 2_000_000)
 		if err == nil {
 			err = e.Check()
@@ -66,12 +66,12 @@ func TestAnEnvelopeIsReadAtMostTwiceOnItsWayIn(t *testing.T) {
 			t.Fatalf("got %v and %v, want a file and an end", bodies, err)
 		}
 	})
-	if most := 2 * int64(len(answer)); looked > most {
-		t.Errorf("an answer: looked at %d bytes of a frame of %d, want at most %d", looked, len(answer), most)
+	if most := 2 * int64(len(answer)); scanned > most {
+		t.Errorf("an answer: scanned %d bytes of a frame of %d, want at most %d", scanned, len(answer), most)
 	}
 }
 
-func BenchmarkWayIn(b *testing.B) {
+func BenchmarkDecode(b *testing.B) {
 	for _, c := range lengths {
 		frame := aQuery(c.turns, c.size)
 		b.Run(c.name, func(b *testing.B) {

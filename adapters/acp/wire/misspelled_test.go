@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 )
 
-func TestAKnownKeyInAnotherCaseIsNamedWithItsSpelling(t *testing.T) {
+func TestTheErrorOfAKeyInAnotherCaseNamesTheRightKey(t *testing.T) {
 	for _, c := range []struct{ kind, payload, written, meant string }{
 		{"query", `{"Question":"x"}`, "Question", "question"},
 		{"query", `{"Question":"x","question":"y"}`, "Question", "question"},
@@ -40,13 +40,13 @@ func TestAKnownKeyInAnotherCaseIsNamedWithItsSpelling(t *testing.T) {
 		if err == nil {
 			err = readAny(e)
 		}
-		var told *wire.Error
-		if !errors.As(err, &told) || told.Code != wire.CodeInvalidEnvelope {
+		var refusal *wire.Error
+		if !errors.As(err, &refusal) || refusal.Code != wire.CodeInvalidEnvelope {
 			t.Errorf("%s: got %v, want invalid_envelope", raw, err)
 			continue
 		}
-		if want := `unknown key "` + c.written + `": did you mean "` + c.meant + `"?`; !strings.Contains(told.Message, want) || !strings.Contains(told.Message, c.kind) {
-			t.Errorf("%s: got %q, want it to say of %s: %s", raw, told.Message, c.kind, want)
+		if want := `unknown key "` + c.written + `": did you mean "` + c.meant + `"?`; !strings.Contains(refusal.Message, want) || !strings.Contains(refusal.Message, c.kind) {
+			t.Errorf("%s: got %q, want it to say of %s: %s", raw, refusal.Message, c.kind, want)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func readAny(e wire.Envelope) error {
 	return nil
 }
 
-func TestAKeyThatIsMissingIsStillSaidToBeMissing(t *testing.T) {
+func TestTheErrorOfAMissingKeySaysThatItIsMissing(t *testing.T) {
 	for raw, about := range map[string]string{
 		`{"id":"1","kind":"query","payload":{}}`:                                              "payload.question: missing",
 		`{"id":"1","kind":"query","payload":{"Questions":"x"}}`:                               "payload.question: missing",
