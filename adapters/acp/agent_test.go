@@ -129,7 +129,7 @@ func TestADelegateOfAnotherDialectReachesAnACPAgentAndItsResultComesBack(t *test
 				asked := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("kit"), Intent: core.IntentDelegate, Content: "do", Priority: core.PriorityUrgent})
 				e := kit.expect(wire.KindDelegate)
 				var d wire.Delegate
-				if err := e.Read(&d); err != nil || d.Task != "do" || d.Priority != "urgent" || !d.Reports() {
+				if err := e.Read(&d); err != nil || d.Task != "do" || d.Priority != "urgent" || d.ReportBack != nil && !*d.ReportBack {
 					t.Errorf("got %s, want an urgent delegate that wants a report", e.Raw)
 				}
 				if name != "refused" {

@@ -11,16 +11,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// ResponseOf folds a task that is done into a response.
+// ResponseOf returns the answer of a done task as a response.
 func ResponseOf(a core.Answer) Response {
 	return Response{Data: orNull(joinFiles(a.Data, a.Files)), Summary: answerText(a), TokensUsed: a.TokensUsed, Truncated: a.Truncated}
 }
 
-// maxRepeatedData bounds the words that only repeat data.
+// maxRepeatedData bounds a text that only repeats data.
 const maxRepeatedData = 4 << 10
 
-// answerText is what an answer says in words, never nothing: data alone is its compact
-// JSON, cut where that is long, since it stands beside it whole.
+// answerText returns the text of an answer, which is never empty: without one it is the
+// data on one line, shortened if long, since the envelope has the data anyway.
 func answerText(a core.Answer) string {
 	var compact bytes.Buffer
 	switch {
@@ -34,16 +34,9 @@ func answerText(a core.Answer) string {
 	return "done"
 }
 
-// Bodies says the response in the words of the hub: its files, what it cost, and
-// the end.
-func (r Response) Bodies() []core.Body { return r.bodies(strictjson.ParseValid(r.Data)) }
-
-func (r Response) bodies(data strictjson.Value) []core.Body {
-	return answerBodies(r.Summary, data, r.TokensUsed, r.Truncated)
-}
-
-// Bodies says an answer, which is a response, a result, an error or an ack, in the words
-// of the hub. The error is an *[Error] that says what to change.
+// Bodies returns the events that an answer stands for, the last of which is its end or, for
+// an accepting ack, core.Accepted. The envelope is a response, a result, an error or an
+// ack. The error is an *[Error] that says what to change.
 func (e Envelope) Bodies() ([]core.Body, error) {
 	switch e.Kind {
 	case KindResponse:
@@ -52,7 +45,7 @@ func (e Envelope) Bodies() ([]core.Body, error) {
 			Data strictjson.Value `json:"data"`
 		}
 		err := e.Read(&in)
-		return in.bodies(in.Data), err
+		return answerBodies(in.Summary, in.Data, in.TokensUsed, in.Truncated), err
 	case KindResult:
 		var in struct {
 			Result
@@ -75,8 +68,7 @@ func (e Envelope) Bodies() ([]core.Body, error) {
 	return nil, Refusef(CodeInvalidEnvelope, "%s is no answer", e.Kind)
 }
 
-// FailureOf folds a task that has failed into an error, with what was answered
-// before.
+// FailureOf returns the answer of a failed task as an error, with the partial answer.
 func FailureOf(a core.Answer) *Error {
 	e := ErrorOf(a.Fault)
 	e.Partial = PartialOf(a)
@@ -84,7 +76,7 @@ func FailureOf(a core.Answer) *Error {
 }
 
 // WithoutContent returns the answer of a failed task without its content, which does not
-// fit into an envelope. The fault says so.
+// fit into an envelope. The message of the fault says so.
 func WithoutContent(a core.Answer) core.Answer {
 	f := *a.Fault
 	f.Message += fmt.Sprintf(" (what was answered before has %d bytes of text and %d files, and does not fit into an envelope; the extension %s has room)",
@@ -93,7 +85,7 @@ func WithoutContent(a core.Answer) core.Answer {
 	return a
 }
 
-// PartialOf says what was answered before a task failed; nil when that is nothing.
+// PartialOf returns the partial answer of a failed task, or nil if there is none.
 func PartialOf(a core.Answer) json.RawMessage {
 	if a.Text == "" && len(a.Files) == 0 && a.TokensUsed == 0 {
 		return nil
@@ -101,10 +93,10 @@ func PartialOf(a core.Answer) json.RawMessage {
 	return Marshal(Partial{a.Text, joinFiles(nil, a.Files), a.TokensUsed})
 }
 
-// isStructure reports whether data is an object or an array, which nobody says in words.
+// isStructure reports whether data is an object or an array.
 func isStructure(data []byte) bool { return len(data) > 0 && (data[0] == '{' || data[0] == '[') }
 
-// ResultOf folds a task that has ended into a result.
+// ResultOf returns the answer of an ended task as a result.
 func ResultOf(a core.Answer) Result {
 	r := Result{Status: StatusCompleted, Outcome: answerText(a), Data: joinFiles(a.Data, a.Files), TokensUsed: a.TokensUsed}
 	switch {
@@ -117,9 +109,6 @@ func ResultOf(a core.Answer) Result {
 	return r
 }
 
-// Bodies says the result in the words of the hub.
-func (r Result) Bodies() []core.Body { return r.bodies(strictjson.ParseValid(r.Data)) }
-
 func (r Result) bodies(data strictjson.Value) []core.Body {
 	if r.Status != StatusFailed {
 		return answerBodies(r.Outcome, data, r.TokensUsed, r.Status == StatusPartial)
@@ -131,26 +120,21 @@ func (r Result) bodies(data strictjson.Value) []core.Body {
 	f := resultFault(cmp.Or(why, "the agent failed without saying why"))
 	text := r.Outcome
 	if text == why || text == f.Message {
-		text = "" // it repeats the error
+		text = "" // the outcome repeats the error
 	}
 	return append(partialBodies(text, data, r.TokensUsed), EndOf(f))
 }
-
-// Bodies says the error in the words of the hub: what was answered before, and how
-// the task ended.
-func (e *Error) Bodies() []core.Body { return e.bodies(strictjson.ParseValid(e.Partial)) }
 
 func (e *Error) bodies(partial strictjson.Value) []core.Body {
 	var p struct {
 		Partial
 		Data strictjson.Value `json:"data"`
 	}
-	_ = partial.Decode(&p) // one of another form than ours says nothing
+	_ = partial.Decode(&p) // a value of another form is ignored
 	return append(partialBodies(p.Summary, p.Data, p.TokensUsed), EndOf(e.Fault()))
 }
 
-// Body says the ack of a delegate in the words of the hub. A refusal is worth
-// another try, elsewhere or later.
+// Body returns the event that the ack of a delegate stands for. A refusal is retryable.
 func (a Ack) Body() core.Body {
 	if a.Accepted {
 		return core.Accepted{Estimate: milliseconds(a.EstimatedMS)}
@@ -162,18 +146,18 @@ func (a Ack) Body() core.Body {
 	return core.Failed{Fault: f}
 }
 
-// answerBodies are the events that an answer in one piece stands for. What it cost is
-// told as output: ACP does not say of what kind its tokens are.
+// answerBodies returns the events that an answer in one piece stands for. Its tokens count
+// as output, since ACP does not distinguish kinds.
 func answerBodies(text string, data strictjson.Value, tokens int64, truncated bool) []core.Body {
 	rest, out := splitAnswer(data, tokens)
 	if isStructure(rest) && text == answerText(core.Answer{Data: rest}) {
-		text = "" // the data alone, told twice
+		text = "" // it only repeats the data
 	}
 	return append(out, core.Done{Text: text, Data: rest, Truncated: truncated, TokensUsed: tokens})
 }
 
-// partialBodies are the events that a failure tells of. Data becomes text: a failure has no
-// other place for it.
+// partialBodies returns the events of a partial answer. Data becomes text, since a failure
+// has no other place for it.
 func partialBodies(text string, data strictjson.Value, tokens int64) []core.Body {
 	rest, out := splitAnswer(data, tokens)
 	if len(rest) > 0 {
@@ -185,8 +169,8 @@ func partialBodies(text string, data strictjson.Value, tokens int64) []core.Body
 	return out
 }
 
-// splitAnswer takes the files out of the data of an answer, and returns them with what
-// it cost.
+// splitAnswer returns the data of an answer without its files, and the events of the files
+// and the tokens.
 func splitAnswer(data strictjson.Value, tokens int64) (rest []byte, out []core.Body) {
 	rest, files := splitFiles(data)
 	for _, f := range files {
@@ -198,7 +182,7 @@ func splitAnswer(data strictjson.Value, tokens int64) (rest []byte, out []core.B
 	return rest, out
 }
 
-// EndOf returns the end of a task that a fault explains.
+// EndOf returns the end of a task with a fault.
 func EndOf(f *core.Fault) core.Body {
 	if f.Code == core.CodeCancelled {
 		return core.Cancelled{Reason: f.Message}

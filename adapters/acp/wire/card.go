@@ -8,16 +8,15 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// CardFeatures are the powers of every ACP agent: the draft has a cancel and a
-// notify for all, and answers say what they cost and may hold files. Context for a
-// task under way is a notify too.
+// CardFeatures are the features of every ACP agent: the draft has cancel and notify, which
+// also carries context for a running task, and answers have usage and files.
 const CardFeatures = core.FeatureCancellation | core.FeatureNotices | core.FeatureInjection | core.FeatureUsage | core.FeatureFiles
 
-// ProgressFeatures are the powers that come with the extension.
+// ProgressFeatures are the features of the extension progress.
 const ProgressFeatures = core.FeatureStreaming | core.FeatureToolStates
 
-// Card returns the card of an agent with these capabilities. payload is what they were
-// read from, or no value: its unknown members become the metadata.
+// Card returns the card of an agent with these capabilities. The unknown members of payload,
+// from which they were read, become the metadata.
 func (c Capabilities) Card(id core.AgentID, payload strictjson.Value) core.Card {
 	card := core.Card{
 		ID: id, Name: c.AgentName, Dialect: Dialect, Capabilities: c.Capabilities, Domains: c.Domains, Model: c.Model,
@@ -45,7 +44,7 @@ func (c Capabilities) Card(id core.AgentID, payload strictjson.Value) core.Card 
 	return card
 }
 
-// CapabilitiesOf returns the capabilities that a card stands for.
+// CapabilitiesOf returns a card as capabilities.
 func CapabilitiesOf(card core.Card) Capabilities {
 	most := int64(max(1, card.MaxConcurrent))
 	return Capabilities{
@@ -54,9 +53,9 @@ func CapabilitiesOf(card core.Card) Capabilities {
 	}
 }
 
-func orEmpty(words []string) []string {
-	if words == nil {
+func orEmpty(list []string) []string {
+	if list == nil {
 		return []string{}
 	}
-	return words
+	return list
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -97,6 +98,24 @@ func Refusef(code Code, format string, args ...any) *Error {
 // ErrorOf returns a fault as an Error.
 func ErrorOf(f *core.Fault) *Error {
 	return &Error{Code: cmp.Or(rowOf(f.Code).code, CodeInternal), Message: f.Message, Retryable: f.Retryable}
+}
+
+// AsError returns err as an Error for a peer, with advice where the message of a fault,
+// which is for every dialect, has none.
+func AsError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	f := core.AsFault(err)
+	e = ErrorOf(f)
+	switch f.Code {
+	case core.CodeUnknownAgent:
+		e.Message += "; send a discover without to for a list"
+	case core.CodeUnknownDomain:
+		e.Message += "; send a discover without to for those that are served, or say in to whom to ask"
+	}
+	return e
 }
 
 // row returns the row of the code, or a zero row. Only a retryable peer_not_found is of an

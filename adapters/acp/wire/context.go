@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// The members of a context that have a place of their own in a request.
+// The members of a context that are fields of a request.
 const (
 	memberContext = "context"
 	memberHistory = "history"
@@ -17,7 +17,7 @@ const (
 	memberFiles   = "files"
 )
 
-// historyTurn is one thing said earlier, in context.history.
+// historyTurn is one turn in context.history.
 type historyTurn struct {
 	Role  core.Role    `json:"role"`
 	Text  string       `json:"text"`
@@ -28,8 +28,8 @@ func writeTurns(b []byte, history []core.Turn) []byte {
 	return core.WriteTurns(b, history, Dialect, func(t core.Turn) []byte { return Marshal(historyTurn{t.Role, t.Text, t.Agent}) })
 }
 
-// WithHistory writes the earlier turns into an envelope that has an empty history. They
-// are most of a long conversation, and none is encoded or read again for it.
+// WithHistory writes earlier turns into an envelope with an empty history. In a long
+// conversation they are most of the envelope, and are not encoded twice.
 func WithHistory(raw []byte, history []core.Turn) []byte {
 	place := strictjson.ParseValid(raw).Get("payload", memberContext, memberHistory)
 	if !place.Exists() {
@@ -46,22 +46,22 @@ func WithHistory(raw []byte, history []core.Turn) []byte {
 	return append(append(out, ']'), raw[to:]...)
 }
 
-// joinContext puts what a request has beside its words into one context object:
-// history, where it is not nil, data and files. It returns nil when there is nothing.
+// joinContext returns the context of a request as one object with its history, if that is
+// not nil, its data and its files. It returns nil if there are none.
 func joinContext(r core.Request) json.RawMessage {
 	object := []byte(r.Context)
 	if len(object) > 0 && !IsObject(object) {
-		object = SetMembers([]byte("{}"), Field{memberValue, object})
+		object = SetMembers([]byte("{}"), Field{Key: memberValue, Value: object})
 	}
 	var add []Field
 	if r.History != nil {
-		add = append(add, Field{memberHistory, append(writeTurns([]byte("["), r.History), ']')})
+		add = append(add, Field{Key: memberHistory, Value: append(writeTurns([]byte("["), r.History), ']')})
 	}
 	if len(r.Data) > 0 {
-		add = append(add, Field{memberData, r.Data})
+		add = append(add, Field{Key: memberData, Value: r.Data})
 	}
 	if len(r.Attachments) > 0 {
-		add = append(add, Field{memberFiles, Marshal(filesOf(r.Attachments))})
+		add = append(add, Field{Key: memberFiles, Value: Marshal(filesOf(r.Attachments))})
 	}
 	if len(add) == 0 {
 		return object
@@ -72,12 +72,12 @@ func joinContext(r core.Request) json.RawMessage {
 	return SetMembers(object, add...)
 }
 
-// splitContext takes apart what joinContext joined. A member that has another form
-// than ours is the sender's own and stays in the context.
+// splitContext undoes joinContext. A member of another form is the sender's own and stays in
+// the context.
 func splitContext(context strictjson.Value, r *core.Request) {
 	if context.Kind() != strictjson.Object {
 		if !context.Absent() {
-			r.Context = SetMembers([]byte("{}"), Field{memberValue, context.Raw()})
+			r.Context = SetMembers([]byte("{}"), Field{Key: memberValue, Value: context.Raw()})
 		}
 		return
 	}
@@ -133,7 +133,7 @@ func filesOf(fs []core.File) []file {
 	return out
 }
 
-// readFiles reads a files member; false when it has another form than ours.
+// readFiles reads a files member; false if it has another form.
 func readFiles(value strictjson.Value) ([]core.File, bool) {
 	var raw []struct {
 		Name      *string `json:"name"`
@@ -153,13 +153,13 @@ func readFiles(value strictjson.Value) ([]core.File, bool) {
 	return out, true
 }
 
-// joinFiles puts files into the data of an answer, as its member files. Data that
-// is no object, or could be mistaken, goes into the member value beside them.
+// joinFiles returns the data of an answer with files as its member files. Data that is not an
+// object, or an ambiguous one, becomes the member value.
 func joinFiles(data json.RawMessage, files []core.File) json.RawMessage {
 	if len(files) == 0 {
 		return data
 	}
-	list := Field{memberFiles, Marshal(filesOf(files))}
+	list := Field{Key: memberFiles, Value: Marshal(filesOf(files))}
 	object := strictjson.ParseValid(data)
 	switch {
 	case !object.Exists():
@@ -167,13 +167,13 @@ func joinFiles(data json.RawMessage, files []core.File) json.RawMessage {
 	case takesFiles(object):
 		return SetMembers(data, list)
 	}
-	return SetMembers([]byte("{}"), Field{memberValue, data}, list)
+	return SetMembers([]byte("{}"), Field{Key: memberValue, Value: data}, list)
 }
 
 const memberValue = "value"
 
-// takesFiles reports whether a value is an object that can take a files member
-// and still be told from one that was wrapped.
+// takesFiles reports whether a value is an object that can have a files member without
+// looking like data in the member value.
 func takesFiles(v strictjson.Value) bool {
 	if v.Kind() != strictjson.Object || v.Get(memberFiles).Exists() {
 		return false
@@ -181,7 +181,7 @@ func takesFiles(v strictjson.Value) bool {
 	return v.Len() > 1 || v.Len() == 1 && !v.Get(memberValue).Exists()
 }
 
-// splitFiles takes apart what joinFiles joined.
+// splitFiles undoes joinFiles.
 func splitFiles(data strictjson.Value) (json.RawMessage, []core.File) {
 	if data.Absent() {
 		return nil, nil

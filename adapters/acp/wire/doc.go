@@ -1,8 +1,8 @@
-// Package wire is the codec of the ACP message types: envelopes, their payloads, and
-// what these mean as requests and events of the hub. It has no state.
+// Package wire is the codec of the ACP message types: envelopes, their payloads, and their
+// translation to requests and events of the hub. It has no state.
 //
-// An [Envelope] says who it is from and for, of which [Kind] it is and, in ref, what it
-// answers. Twelve kinds come in pairs (query and response, delegate and ack with a later
+// An [Envelope] has a sender, a recipient, a [Kind] and, in ref, the id of the envelope that
+// it answers. Twelve kinds come in pairs (query and response, delegate and ack with a later
 // result, ping and pong, discover and capabilities, cancel and ack), notify stands alone,
 // and error answers anything. Two more are optional: hello, which later versions of the
 // draft added, and progress, our extension for streamed answers.

@@ -21,14 +21,14 @@ const Dialect = "acp"
 // Version is the version of the envelope, its member v.
 const Version = 1
 
-// DefaultMaxEnvelopeBytes is the longest envelope unless an option says otherwise.
+// DefaultMaxEnvelopeBytes is the default limit of an envelope.
 const DefaultMaxEnvelopeBytes = 1_000_000
 
-// envelopeDepth bounds how deep the values of an envelope are nested.
+// envelopeDepth bounds the nesting of an envelope.
 const envelopeDepth = 64
 
-// Kind says what an envelope is for. Kinds outside of the constants are unknown;
-// they pass between two ACP peers.
+// Kind is the kind of an envelope. A kind that is not among the constants is unknown; it
+// passes between two ACP peers.
 type Kind string
 
 // The kinds (ACP message types, "Core Types" and "Response/Async Types"), hello
@@ -63,12 +63,11 @@ func Kinds() []Kind { return slices.Clone(kinds) }
 // Known reports whether the hub knows the kind.
 func (k Kind) Known() bool { return slices.Contains(kinds, k) }
 
-// Passes reports whether an envelope of the kind goes through the hub to an ACP agent
-// and waits there, beside the tasks, for its first answer: kinds that the hub does not
-// know, and ping.
+// Passes reports whether an envelope of the kind passes through the hub to an ACP agent and
+// waits, beside the tasks, for its first answer: unknown kinds, and ping.
 func (k Kind) Passes() bool { return !k.Known() || k == KindPing }
 
-// Asks reports whether an envelope of the kind expects one in answer.
+// Asks reports whether an envelope of the kind expects an answer.
 func (k Kind) Asks() bool {
 	switch k {
 	case KindPing, KindQuery, KindDelegate, KindCancel, KindDiscover, KindHello, KindSubscribe, KindUnsubscribe:
@@ -80,24 +79,23 @@ func (k Kind) Asks() bool {
 // HubID is the id of the hub in from and to.
 const HubID = "hub"
 
-// Envelope is what every message travels in.
+// Envelope is one message.
 type Envelope struct {
-	// ID is unique among the envelopes of its sender: a UUID of version 4, in the
-	// hub's own.
+	// ID is unique among the envelopes of its sender: for the hub a UUID of version 4.
 	ID   string
 	From string
 	To   string
-	// TS is when it was sent, in milliseconds since 1970; zero if it was not said.
+	// TS is when it was sent, in milliseconds since 1970; zero if it does not say.
 	TS   int64
 	Kind Kind
-	// Ref is the id of the envelope that this one answers; "" in one that begins.
+	// Ref is the id of the envelope that this one answers, or "".
 	Ref string
 	// Payload is a JSON object, or nothing.
 	Payload json.RawMessage
-	// Raw is the envelope as it was received; nil in one of the hub's own.
+	// Raw is the envelope as it was received; nil for one that was not.
 	Raw []byte
 
-	whole, payload strictjson.Value // what [Decode] read, of Raw and of Payload
+	whole, payload strictjson.Value // Raw and Payload, parsed by [Decode]
 }
 
 // New returns an envelope with a fresh id and the present time.
@@ -105,7 +103,7 @@ func New(kind Kind, from, to, ref string, payload any) Envelope {
 	return Envelope{ID: NewID(), From: from, To: to, TS: time.Now().UnixMilli(), Kind: kind, Ref: ref, Payload: Marshal(payload)}
 }
 
-// decoded is an envelope in JSON, as it is read.
+// decoded is the JSON form of an envelope.
 type decoded struct {
 	V       *int64           `json:"v"`
 	ID      string           `json:"id"`
@@ -114,15 +112,15 @@ type decoded struct {
 	TS      float64          `json:"ts"`
 	Kind    string           `json:"kind"`
 	Ref     string           `json:"ref"`
-	ReplyTo string           `json:"reply_to"` // what ref was called before it was ref
+	ReplyTo string           `json:"reply_to"` // the former name of ref
 	Payload strictjson.Value `json:"payload"`
 }
 
-// Decode reads an envelope of at most limit bytes, strictly: exact-case keys, none
-// twice, bounded depth. Unknown members are ignored and stay in Raw, which shares
-// memory with b, as Payload does. What is wrong is an *[Error] that says what to change, of code
-// invalid_envelope, too_large or incompatible_version. When the id could be read
-// the Envelope has it, even beside an error.
+// Decode reads an envelope of at most limit bytes, strictly: exact-case keys, none twice,
+// bounded depth. Unknown members are ignored and stay in Raw, which shares memory with b, as
+// Payload does. The error is an *[Error] that says what to change, of code invalid_envelope,
+// too_large or incompatible_version. With an error the Envelope has the id if that could be
+// read.
 func Decode(b []byte, limit int) (Envelope, error) {
 	if len(b) > limit {
 		return Peek(b), Refusef(CodeTooLarge, "the envelope has %d bytes, the limit is %d: send less, or a reference to it", len(b), limit)
@@ -160,8 +158,7 @@ func Decode(b []byte, limit int) (Envelope, error) {
 	return e, nil
 }
 
-// Encode writes the envelope on one line. It takes what is in the fields; Raw is
-// for [Readdress].
+// Encode returns the envelope as JSON on one line. It ignores Raw, see [Readdress].
 func (e Envelope) Encode() []byte {
 	payload := []byte("{}")
 	if e.Payload != nil {
@@ -184,8 +181,7 @@ func (e Envelope) Encode() []byte {
 	return append(out, '}')
 }
 
-// appendText writes a text as JSON. Ids, kinds and most pieces of text need no
-// escapes.
+// appendText appends a text as JSON. Ids, kinds and most pieces of text need no escapes.
 func appendText(b []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
@@ -197,8 +193,8 @@ func appendText(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// Marshal returns v as JSON without the escapes that only browsers need. v consists of
-// strings, numbers and checked JSON, so it cannot fail; if it did, it would return null.
+// Marshal returns v as JSON without HTML escapes. v consists of strings, numbers and checked
+// JSON, so encoding it cannot fail; if it did, Marshal would return null.
 func Marshal(v any) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -209,9 +205,8 @@ func Marshal(v any) []byte {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
-// Peek reads what it can of an invalid envelope: the id, so that an error can name the
-// envelope it is about, and the kind and the ref, so that whatever waits for the envelope
-// stops waiting.
+// Peek reads what it can of an invalid envelope: the id, so that the error can have it as
+// its ref, and the kind and the ref, so that the task that waits for the envelope ends.
 func Peek(b []byte) (e Envelope) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -231,7 +226,7 @@ func Peek(b []byte) (e Envelope) {
 			continue
 		}
 		name, _ := key.(string)
-		switch strings.ToLower(name) { // a key in another case may be what is wrong
+		switch strings.ToLower(name) { // a key in another case may be the mistake
 		case "id":
 			e.ID = text
 		case "kind":
@@ -243,7 +238,7 @@ func Peek(b []byte) (e Envelope) {
 	return e
 }
 
-// invalid turns what the reader of JSON said into an Error.
+// invalid returns an error of the JSON reader as an Error.
 func invalid(err error) *Error {
 	var j *strictjson.Error
 	if errors.As(err, &j) {

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// NewID returns a fresh UUID of version 4 (RFC 9562, section 5.4), which the draft
-// wants for envelopes; the ids of the core are of another version.
+// NewID returns a new UUID of version 4 (RFC 9562, section 5.4), which the draft requires for
+// envelopes; the ids of the core are of another version.
 func NewID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails

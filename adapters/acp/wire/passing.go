@@ -15,13 +15,13 @@ func FrameOf(e core.Event) []byte {
 	return e.Foreign.JSON
 }
 
-// PartOf returns the foreign frame of an event that is one of several from one envelope:
-// the end of the task, which is the last of them, keeps the envelope itself.
+// PartOf returns the foreign frame of an event that is one of several from one envelope. The
+// last of them, the end of the task, keeps the envelope itself.
 func PartOf(raw []byte) []byte {
-	return SetMembers([]byte("{}"), Field{"kind", ValueOf(raw, "kind")})
+	return SetMembers([]byte("{}"), Field{Key: "kind", Value: ValueOf(raw, "kind")})
 }
 
-// IsPart reports whether raw was made by PartOf: it has no id, as envelopes do.
+// IsPart reports whether raw is from PartOf: unlike an envelope it has no id.
 func IsPart(raw []byte) bool { return raw != nil && ValueOf(raw, "id") == nil }
 
 // KindOf returns the kind of an envelope that was decoded or encoded before.
@@ -38,7 +38,16 @@ func ValueOf(object []byte, key string) []byte { return strictjson.ParseValid(ob
 
 // SetInPayload returns the envelope with a member of its payload set.
 func SetInPayload(raw []byte, key string, value json.RawMessage) []byte {
-	return SetMembers(raw, Field{"payload", SetMembers(ValueOf(raw, "payload"), Field{key, value})})
+	return SetMembers(raw, Field{Key: "payload", Value: SetMembers(ValueOf(raw, "payload"), Field{Key: key, Value: value})})
+}
+
+// Field is a member to be written.
+type Field = strictjson.Field
+
+// SetMembers returns the object with the fields set: in place of the values under their keys,
+// or at the end. All other bytes stay.
+func SetMembers(object []byte, fields ...Field) []byte {
+	return strictjson.ParseValid(object).Set(fields...)
 }
 
 // HasFiles reports whether the payload of an envelope contains files.

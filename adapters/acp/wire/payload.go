@@ -12,42 +12,41 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// ExtensionProgress is the name under which a peer declares that it understands
-// progress envelopes.
-const ExtensionProgress = "progress"
-
-// ExtensionSubscribe is the name under which the hub declares that it takes
-// subscribe and unsubscribe.
-const ExtensionSubscribe = "subscribe"
-
-// Topics of the notices that the hub itself sends and understands.
+// The extensions.
 const (
-	// TopicContext is context for a task under way: its data is a [Context].
+	// ExtensionProgress declares that a peer understands progress envelopes.
+	ExtensionProgress = "progress"
+	// ExtensionSubscribe declares that the hub accepts subscribe and unsubscribe.
+	ExtensionSubscribe = "subscribe"
+)
+
+// The topics of the notices that the hub itself sends and understands.
+const (
+	// TopicContext is context for a running task: its data is a [Context].
 	TopicContext = "dragoman.context"
 	// TopicShutdown says that the hub is stopping: its data is {"reason": "..."}.
 	TopicShutdown = "dragoman.shutdown"
-	// TopicMissed says that notices of a subscription are gone: its data is
-	// {"missed": n}, how many at most.
+	// TopicMissed says that notices of a subscription were dropped: its data is
+	// {"missed": n}, at most how many.
 	TopicMissed = "dragoman.missed"
 )
 
 // Query is the payload of a query.
 type Query struct {
-	// Question is a text, or a structure.
+	// Question is a text, an object or an array.
 	Question json.RawMessage `json:"question"`
 	Domain   string          `json:"domain,omitempty"`
-	// Context is an addition to the draft, which has it in delegate alone.
+	// Context is an addition to the draft, which has it only in delegate.
 	Context json.RawMessage `json:"context,omitempty"`
-	// MaxTokens is how long the answer should be at most; 0 sets no limit.
+	// MaxTokens is the maximum length of the answer; 0 means no limit.
 	MaxTokens int64 `json:"max_tokens,omitempty"`
-	// DeadlineMS is how long the sender waits, from when it was sent; 0 means the
-	// default.
+	// DeadlineMS is how long the sender waits after sending; 0 means the default.
 	DeadlineMS int64 `json:"deadline_ms,omitempty"`
 }
 
 // Response is the payload of a response.
 type Response struct {
-	// Data is any JSON value; null where there is none.
+	// Data is any JSON value; null if there is none.
 	Data       json.RawMessage `json:"data"`
 	Summary    string          `json:"summary"`
 	TokensUsed int64           `json:"tokens_used,omitempty"`
@@ -62,20 +61,16 @@ type Delegate struct {
 	// ReportBack asks for a result; unset means yes.
 	ReportBack *bool `json:"report_back,omitempty"`
 	DeadlineMS int64 `json:"deadline_ms,omitempty"`
-	// Domain and MaxTokens are additions to the draft, which has them in query
-	// alone.
+	// Domain and MaxTokens are additions to the draft, which has them only in query.
 	Domain    string `json:"domain,omitempty"`
 	MaxTokens int64  `json:"max_tokens,omitempty"`
 }
-
-// Reports says whether a result is wanted.
-func (d Delegate) Reports() bool { return d.ReportBack == nil || *d.ReportBack }
 
 // Ack is the payload of an ack.
 type Ack struct {
 	Accepted    bool  `json:"accepted"`
 	EstimatedMS int64 `json:"estimated_ms,omitempty"`
-	// Reason is an addition to the draft, which leaves a refusal without one.
+	// Reason is an addition to the draft, whose refusals have none.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -91,17 +86,16 @@ type Result struct {
 	Status  string          `json:"status"`
 	Outcome string          `json:"outcome"`
 	Data    json.RawMessage `json:"data,omitempty"`
-	// Error says why it failed; null when it did not.
+	// Error says why the task failed; null if it did not.
 	Error *string `json:"error"`
-	// TokensUsed is an addition to the draft, which has it in response alone.
+	// TokensUsed is an addition to the draft, which has it only in response.
 	TokensUsed int64 `json:"tokens_used,omitempty"`
-	// TaskRef is an addition to the draft, which leaves open whether a result names
-	// the task: it does briefly, so that nobody has to look it up.
+	// TaskRef is an addition to the draft: the task on one line, so that nobody has to
+	// look it up.
 	TaskRef string `json:"task_ref,omitempty"`
 }
 
-// Partial is what was answered before a query failed, told as a response would have
-// told it.
+// Partial is the part of an answer before a failure, with the members of a response.
 type Partial struct {
 	Summary    string          `json:"summary,omitempty"`
 	Data       json.RawMessage `json:"data,omitempty"`
@@ -117,7 +111,7 @@ type Notify struct {
 
 // Context is the data of a notify of [TopicContext].
 type Context struct {
-	// Ref is the id of the query or delegate that it is for.
+	// Ref is the id of the query or delegate that the context is for.
 	Ref     string `json:"ref"`
 	ID      string `json:"id,omitempty"`
 	Content string `json:"content"`
@@ -140,10 +134,10 @@ type Pong struct {
 	AgentName   string `json:"agent_name,omitempty"`
 }
 
-// Discover is the payload of a discover. It is empty in the draft; the hub says in
-// it which extensions it speaks.
+// Discover is the payload of a discover. It is empty in the draft; the hub declares its
+// extensions in it.
 type Discover struct {
-	// Domain is an addition: of the hub, only who has to do with the domain is wanted.
+	// Domain is an addition: it asks the hub only for the agents of the domain.
 	Domain     string   `json:"domain,omitempty"`
 	Extensions []string `json:"extensions,omitempty"`
 }
@@ -154,18 +148,19 @@ type Capabilities struct {
 	Domains   []string `json:"domains"`
 	Channels  []string `json:"channels"`
 	Tools     []string `json:"tools"`
-	// MaxConcurrentTasks unset means one, unless an operator sets more; 0 means that the peer takes no work.
+	// MaxConcurrentTasks unset means one, unless an operator sets more; 0 means that the
+	// peer takes no tasks.
 	MaxConcurrentTasks *int64 `json:"max_concurrent_tasks,omitempty"`
 	Model              string `json:"model,omitempty"`
-	// Capabilities and Extensions are additions to the draft: what capability:NAME
-	// finds, and which extensions the peer speaks.
+	// Capabilities and Extensions are additions to the draft: the names that
+	// capability:NAME finds, and the extensions of the peer.
 	Capabilities []string `json:"capabilities,omitempty"`
 	Extensions   []string `json:"extensions,omitempty"`
-	// TakesContext is an addition to the draft: false says that the peer can make
-	// nothing of a notify of [TopicContext]. Unset means that it can.
+	// TakesContext is an addition to the draft: false means that the peer cannot use a
+	// notify of [TopicContext]. Unset means that it can.
 	TakesContext *bool `json:"takes_context,omitempty"`
-	// Agents is said by the hub alone: who stands behind it, by id. MoreAgents is how
-	// many of them the envelope had no room for.
+	// Agents is sent only by the hub: its agents, by id. MoreAgents is how many of them
+	// did not fit into the envelope.
 	Agents     []Listed `json:"agents,omitempty"`
 	MoreAgents int      `json:"more_agents,omitempty"`
 }
@@ -185,33 +180,32 @@ type Listed struct {
 
 // Topics is the payload of a subscribe and an unsubscribe.
 type Topics struct {
-	// Topics are dotted; * stands for one word, > at the end for all that follows.
+	// Topics are dotted; * matches one part, > at the end all that follow.
 	Topics []string `json:"topics,omitempty"`
 }
 
 // Hello is the payload of a hello.
 type Hello struct {
 	ProtocolVersions []int64 `json:"protocol_versions"`
-	// SelectedVersion stands in the reply alone.
+	// SelectedVersion is only in the reply.
 	SelectedVersion int64    `json:"selected_version,omitempty"`
 	AgentName       string   `json:"agent_name,omitempty"`
 	Features        []string `json:"features,omitempty"`
 }
 
-// Extensions are those that the hub speaks.
+// Extensions returns the extensions of the hub.
 func Extensions() []string { return []string{ExtensionProgress, ExtensionSubscribe} }
 
-// Features is what the hub says in hello: the kinds that the successor of the draft
-// calls optional, and our extension.
+// Features returns the features in the hub's hello: the kinds that the successor of the
+// draft calls optional, and our extensions.
 func Features() []string {
 	return append([]string{
 		string(KindDelegate), string(KindAck), string(KindResult), string(KindCancel), string(KindDiscover), string(KindCapabilities),
 	}, Extensions()...)
 }
 
-// Check holds a decoded envelope against the schema of its kind, or of all kinds
-// for one that the hub does not know. The error is an *[Error] that says what to
-// change.
+// Check validates a decoded envelope against the schema of its kind, or for an unknown kind
+// against that of all envelopes. The error is an *[Error] that says what to change.
 func (e Envelope) Check() error {
 	schema := schemas.ACP(string(e.Kind))
 	if schema == nil {
@@ -230,8 +224,8 @@ func (e Envelope) Check() error {
 	return Refusef(CodeInvalidEnvelope, "%s: %s", e.Kind, err)
 }
 
-// misspelledKey words what is wrong when the member that a path leads to is there under a
-// key in another case, else it is "".
+// misspelledKey returns a hint if the member at a path exists under a key in another case,
+// or "".
 func misspelledKey(object strictjson.Value, path string) string {
 	within, name := "", path
 	for {
@@ -249,7 +243,7 @@ func misspelledKey(object strictjson.Value, path string) string {
 	return ""
 }
 
-// misspelled says that a key is known in another case.
+// misspelled returns the hint for a key in another case.
 func misspelled(written, name string) string {
 	return fmt.Sprintf("unknown key %q: did you mean %q?", written, name)
 }
@@ -264,6 +258,6 @@ func (e Envelope) Read(v any) error {
 	return nil
 }
 
-// Content returns the payload of an envelope for reading its inside, or no value. It is
-// what [Decode] has read, unless the payload was set since.
+// Content returns the parsed payload of an envelope, or no value. It is what [Decode] read,
+// unless the payload was set since.
 func (e Envelope) Content() strictjson.Value { return e.payload.Of(e.Payload) }

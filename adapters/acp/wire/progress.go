@@ -10,19 +10,19 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// A progress envelope is our extension: what happens in a task before its end. Its
-// ref is the query or delegate; its payload has "seq", which grows, and one member
-// named for the kind of event: "text" and "thinking" are texts, "accepted" is an
-// estimate in milliseconds, every other has the JSON form of the event's body, but
-// that the input of a tool is JSON itself ("input_text" where it is none).
+// A progress envelope, our extension, is one event of a task before its end. Its ref is the
+// query or delegate; its payload has "seq", which grows, and one member named for the kind
+// of event: "text" and "thinking" are texts, "accepted" is an estimate in milliseconds, all
+// others are the JSON form of the event's body, except that the input of a tool is a JSON
+// value ("input_text" if it is not JSON).
 //
 //	{"seq":3,"text":"Three swim"}
 //	{"seq":4,"tool_call":{"id":"t1","name":"calendar","input":{"week":7}}}
 
-// memberSeq numbers the progress of a task.
+// memberSeq is the number of an event.
 const memberSeq = "seq"
 
-// ProgressOf says an event as the payload of a progress envelope.
+// ProgressOf returns an event as the payload of a progress envelope.
 func ProgressOf(seq uint64, body core.Body) json.RawMessage {
 	var value []byte
 	switch b := body.(type) {
@@ -51,8 +51,8 @@ func ProgressOf(seq uint64, body core.Body) json.RawMessage {
 	return append(out, '}')
 }
 
-// Progress reads a progress envelope: the place of what it says, and what that is. The
-// error is an *[Error] that says what to change.
+// Progress returns the number and the event of a progress envelope. The error is an *[Error]
+// that says what to change.
 func (e Envelope) Progress() (seq uint64, body core.Body, err error) {
 	for written, value := range e.Content().Members() {
 		key := string(written)
@@ -79,8 +79,8 @@ func (e Envelope) Progress() (seq uint64, body core.Body, err error) {
 	return seq, body, nil
 }
 
-// progressReaders are the kinds that progress can say, and how each is read. The ends have
-// envelopes of their own, and what the hub alone says of a task stays with it.
+// progressReaders are the kinds that progress can carry, and how each is read. The ends have
+// envelopes of their own, and events of the hub alone are not sent.
 var progressReaders = map[core.Kind]func(strictjson.Value) (core.Body, error){
 	core.KindText: func(value strictjson.Value) (core.Body, error) {
 		var text string
@@ -114,11 +114,10 @@ var progressReaders = map[core.Kind]func(strictjson.Value) (core.Body, error){
 	core.KindRetrying:          readBody[core.Retrying],
 }
 
-// CanProgress reports whether a progress envelope can say an event of the kind.
+// CanProgress reports whether progress can carry an event of the kind.
 func CanProgress(k core.Kind) bool { return progressReaders[k] != nil }
 
-// Omitted returns the payload of the progress envelope that replaces one which would
-// have been too large.
+// Omitted returns the payload of progress that replaces an event that is too large.
 func Omitted(seq uint64, kind core.Kind, bytes int) json.RawMessage {
 	return Marshal(map[string]any{memberSeq: seq, "omitted": kind.String(), "bytes": bytes})
 }
@@ -135,7 +134,7 @@ func readBody[B core.Body](value strictjson.Value) (core.Body, error) {
 	return body, err
 }
 
-// call is a call of a tool in progress.
+// call is a tool call in progress.
 type call struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
@@ -149,7 +148,7 @@ func callOf(b core.ToolCall) []byte {
 		c.InputText = b.Input
 		return Marshal(c)
 	}
-	return SetMembers(Marshal(c), Field{"input", json.RawMessage(b.Input)})
+	return SetMembers(Marshal(c), Field{Key: "input", Value: json.RawMessage(b.Input)})
 }
 
 func readCall(value strictjson.Value) (core.ToolCall, error) {
@@ -162,7 +161,7 @@ func readCall(value strictjson.Value) (core.ToolCall, error) {
 	return core.ToolCall{ID: c.ID, Name: c.Name, Input: input}, err
 }
 
-// milliseconds is a length of time that a peer stated, within reason.
+// milliseconds returns a duration that a peer stated, within bounds.
 func milliseconds(ms int64) time.Duration {
 	return time.Duration(max(0, min(ms, 1<<40))) * time.Millisecond
 }

@@ -5,23 +5,23 @@ import (
 	"encoding/json"
 )
 
-// Readdress returns a received envelope as the hub passes it on to another ACP
-// peer: from, to and ref are what the hub says, every other byte is as it came
-// (promise P11). An empty ref leaves the member as it is. An envelope written on
-// several lines is put on one, since some carriers take a line for a message.
+// Readdress returns a received envelope as the hub passes it on to another ACP peer, with
+// from, to and ref replaced and every other byte unchanged (promise P11). An empty ref keeps
+// the member. An envelope on several lines is put on one, since for some carriers a line is
+// a message.
 //
-// raw has been through [Decode].
+// raw has been accepted by [Decode].
 func Readdress(raw []byte, from, to, ref string) []byte {
 	var change []Field
 	for _, f := range []struct{ key, value string }{{"from", from}, {"to", to}, {"ref", ref}} {
 		if f.value != "" || f.key != "ref" {
-			change = append(change, Field{f.key, appendText(nil, f.value)})
+			change = append(change, Field{Key: f.key, Value: appendText(nil, f.value)})
 		}
 	}
 	return onOneLine(SetMembers(raw, change...))
 }
 
-// onOneLine removes line breaks, which stand between values only.
+// onOneLine removes the line breaks from JSON text.
 func onOneLine(text []byte) []byte {
 	if bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') < 0 {
 		return text

@@ -9,81 +9,75 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// priorityUrgent is the one priority that the draft has beside normal.
+// The priorities of the draft.
 const (
 	priorityNormal = "normal"
 	priorityUrgent = "urgent"
 )
 
-// Request says a query or a delegate in the words of the hub. To is left open. The
-// error is an *[Error] that says what to change.
+// Request returns a query or a delegate as a request without To. The error is an *[Error]
+// that says what to change.
 func (e Envelope) Request(now time.Time) (core.Request, error) {
 	if e.Kind == KindDelegate {
-		var in struct {
-			Delegate
-			Context strictjson.Value `json:"context"`
-		}
-		err := e.Read(&in)
-		return in.request(now, in.Context), err
+		return e.delegate(now)
 	}
+	return e.query(now)
+}
+
+func (e Envelope) query(now time.Time) (core.Request, error) {
 	var in struct {
 		Query
 		Question strictjson.Value `json:"question"`
 		Context  strictjson.Value `json:"context"`
 	}
-	err := e.Read(&in)
-	return in.request(now, in.Question, in.Context), err
-}
-
-// Request says the query in the words of the hub. To is left open.
-func (q Query) Request(now time.Time) core.Request {
-	return q.request(now, strictjson.ParseValid(q.Question), strictjson.ParseValid(q.Context))
-}
-
-func (q Query) request(now time.Time, question, context strictjson.Value) core.Request {
-	r := core.Request{
-		Intent: core.IntentAsk, Domain: q.Domain, MaxTokens: q.MaxTokens, Deadline: deadlineOf(now, q.DeadlineMS), ReportBack: true,
+	if err := e.Read(&in); err != nil {
+		return core.Request{}, err
 	}
-	splitContext(context, &r)
-	text, isText := question.Text()
+	r := core.Request{
+		Intent: core.IntentAsk, Domain: in.Domain, MaxTokens: in.MaxTokens, Deadline: deadlineOf(now, in.DeadlineMS), ReportBack: true,
+	}
+	splitContext(in.Context, &r)
+	text, isText := in.Question.Text()
 	r.Content = text
-	if !isText && !question.Absent() {
-		r.Content = string(onOneLine(question.Raw()))
+	if !isText && !in.Question.Absent() {
+		r.Content = string(onOneLine(in.Question.Raw()))
 		if len(r.Data) == 0 {
-			r.Data = question.Clone()
+			r.Data = in.Question.Clone()
 		}
 	}
-	return r
+	return r, nil
 }
 
-// Request says the delegate in the words of the hub. To is left open.
-func (d Delegate) Request(now time.Time) core.Request {
-	return d.request(now, strictjson.ParseValid(d.Context))
-}
-
-func (d Delegate) request(now time.Time, context strictjson.Value) core.Request {
-	r := core.Request{
-		Intent: core.IntentDelegate, Content: d.Task, Domain: d.Domain, MaxTokens: d.MaxTokens,
-		Deadline: deadlineOf(now, d.DeadlineMS), ReportBack: d.Reports(),
+func (e Envelope) delegate(now time.Time) (core.Request, error) {
+	var in struct {
+		Delegate
+		Context strictjson.Value `json:"context"`
 	}
-	if d.Priority == priorityUrgent {
+	if err := e.Read(&in); err != nil {
+		return core.Request{}, err
+	}
+	r := core.Request{
+		Intent: core.IntentDelegate, Content: in.Task, Domain: in.Domain, MaxTokens: in.MaxTokens,
+		Deadline: deadlineOf(now, in.DeadlineMS), ReportBack: in.ReportBack == nil || *in.ReportBack,
+	}
+	if in.Priority == priorityUrgent {
 		r.Priority = core.PriorityUrgent
 	}
-	splitContext(context, &r)
-	return r
+	splitContext(in.Context, &r)
+	return r, nil
 }
 
-// Request says the notify in the words of the hub. To is left open.
+// Request returns the notify as a request without To.
 func (n Notify) Request() core.Request {
 	notice := &core.Notice{Topic: n.Topic, Data: n.Data}
-	_ = notice.Importance.UnmarshalText([]byte(n.Importance)) // the schema has seen it
+	_ = notice.Importance.UnmarshalText([]byte(n.Importance)) // the schema has checked it
 	return core.Request{Intent: core.IntentNotify, Notice: notice}
 }
 
-// QueryOf says a request as a query.
+// QueryOf returns a request as a query.
 func QueryOf(r core.Request, now time.Time) Query {
 	q := Query{Domain: r.Domain, MaxTokens: r.MaxTokens, DeadlineMS: remainingMS(now, r.Deadline)}
-	if isStructured(r) {
+	if isStructure(r.Data) && (r.Content == "" || r.Content == string(onOneLine(r.Data))) {
 		q.Question, r.Data = r.Data, nil
 	} else {
 		q.Question = Marshal(questionText(r))
@@ -92,8 +86,8 @@ func QueryOf(r core.Request, now time.Time) Query {
 	return q
 }
 
-// DelegateOf says a request as a delegate. The hub always wants to know what came
-// of it; whether its requester does is between those two.
+// DelegateOf returns a request as a delegate. It always asks for a report: the hub wants the
+// result even if the requester does not.
 func DelegateOf(r core.Request, now time.Time) Delegate {
 	yes := true
 	d := Delegate{
@@ -106,22 +100,13 @@ func DelegateOf(r core.Request, now time.Time) Delegate {
 	return d
 }
 
-// NotifyOf says a notice as a notify.
+// NotifyOf returns a notice as a notify.
 func NotifyOf(n core.Notice) Notify {
 	importance := cmp.Or(n.Importance, core.ImportanceLow)
 	return Notify{Topic: n.Topic, Data: orNull(n.Data), Importance: importance.String()}
 }
 
-// isStructured reports whether a request is a question in a structure, which the
-// draft allows: one that says its data and nothing else.
-func isStructured(r core.Request) bool {
-	if !isStructure(r.Data) {
-		return false
-	}
-	return r.Content == "" || r.Content == string(onOneLine(r.Data))
-}
-
-// questionText is what a request says in words, never nothing.
+// questionText returns the text of a request, which is never empty.
 func questionText(r core.Request) string {
 	switch {
 	case r.Content != "":
@@ -132,8 +117,7 @@ func questionText(r core.Request) string {
 	return "see context.files"
 }
 
-// deadlineOf is when a request that was sent now is too late; zero when its sender
-// did not say.
+// deadlineOf returns the deadline of a request that was sent now, or zero if it has none.
 func deadlineOf(now time.Time, ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}
@@ -142,8 +126,8 @@ func deadlineOf(now time.Time, ms int64) time.Time {
 	return now.Add(time.Duration(min(ms, most)) * time.Millisecond)
 }
 
-// remainingMS is how long a deadline is away, in milliseconds begun, at least 1: the
-// end of the time is the hub's to tell, so its agents do not give up before it.
+// remainingMS returns the time to a deadline in milliseconds, rounded up and at least 1, so
+// that an agent does not give up before the hub does.
 func remainingMS(now, deadline time.Time) int64 {
 	if deadline.IsZero() {
 		return 0

@@ -7,11 +7,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// MaxPieceBytes is the most text that one progress envelope holds.
+// MaxPieceBytes bounds the text of one progress envelope.
 const MaxPieceBytes = 64 << 10
 
-// PieceBytes bounds the text of one progress envelope: however its characters are
-// escaped, it fits into an envelope of the given size.
+// PieceBytes returns how much text a progress envelope of a given size holds, however its
+// characters are escaped.
 func PieceBytes(envelope int) int { return max(utf8.UTFMax, min(MaxPieceBytes, envelope/8)) }
 
 // CutText splits text after at most n bytes, between characters.
@@ -25,11 +25,11 @@ func CutText(text string, n int) (part, rest string) {
 	return text[:n], text[n:]
 }
 
-// SummaryBytes bounds the summary of an answer whose text was sent in pieces: the
-// draft calls it a one-liner.
+// SummaryBytes bounds the summary of an answer whose text was sent as progress: the draft
+// calls it a one-liner.
 const SummaryBytes = 200
 
-// Brief returns a request on one line, as a result names its task.
+// Brief returns a request on one line, as the name of a task in its result.
 func Brief(r core.Request) string { return Summary(questionText(r)) }
 
 // Summary returns the beginning of a text on one line.
