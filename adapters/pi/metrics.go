@@ -177,7 +177,7 @@ func (s *Server) journalMetrics(c *connection) journalMetrics {
 	m := journalMetrics{
 		Enabled: n.Enabled, Initialized: n.Ready, JournalPath: s.journalPath(c), SchemaVersion: command.RecordVersion, AppendFailurePolicy: "best_effort",
 		EntriesWritten: n.Written, WriteErrors: n.Unwritten, EntriesScanned: int64(n.Scanned), MalformedEntries: int64(n.Malformed),
-		UnsupportedVersionEntries: int64(n.Unsupported), RecoveredOutcomes: int64(n.Outcomes), RecoveredInFlightFailures: int64(n.Cut),
+		UnsupportedVersionEntries: int64(n.Unsupported), RecoveredOutcomes: int64(n.Outcomes), RecoveredInFlightFailures: int64(n.Interrupted),
 	}
 	m.Retention.Enabled = m.Enabled // the journal lets go of what is too old or too much
 	return m

@@ -108,11 +108,11 @@ func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
 		if has(summary, `"p"`) || has(summary, `"q"`) {
 			t.Errorf("got %s, want no ids told to everybody", summary.Raw)
 		}
-		want := []command.RecoveredCut{
+		want := []command.InterruptedCommand{
 			{ID: "p", Type: "prompt", Lane: "session:s", Last: command.PhaseStarted, Reason: command.InterruptedReason}, {ID: "q", Type: "set_session_name", Lane: "session:s", Last: command.PhaseAccepted, Reason: command.InterruptedReason},
 		}
 		if life > 0 {
-			want = []command.RecoveredCut{} // they failed in the life before
+			want = []command.InterruptedCommand{} // they failed in the life before
 		}
 		if !slices.Equal(told.InFlight, want) || told.Failures != len(want) || told.State != "ready" || !told.Initialized {
 			t.Errorf("life %d: got %+v, want %+v cut off", life, told, want)

@@ -12,26 +12,26 @@ import (
 )
 
 // Breaker says when a circuit opens and how it closes again. A zero field takes the
-// default of its use.
+// default, see [Breakers].
 type Breaker struct {
-	// Failures within Window open the circuit; negative leaves it closed for ever.
+	// Failures is how many failures within Window open the circuit; negative never
+	// opens it.
 	Failures int
 	Window   time.Duration
-	// Open is how long it then refuses what is asked. Behind that, as many calls as
-	// Trials are let through one by one or together: it closes when all of them
-	// succeed and opens again when one fails.
+	// Open is how long an open circuit rejects calls. Then it lets Trials calls through: it
+	// closes when all of them succeed and opens again when one fails.
 	Open   time.Duration
 	Trials int
 }
 
-// or takes what is not set from standard.
+// or takes the fields that are not set from standard.
 func (b Breaker) or(standard Breaker) Breaker {
 	return Breaker{
 		cmp.Or(b.Failures, standard.Failures), cmp.Or(b.Window, standard.Window), cmp.Or(b.Open, standard.Open), cmp.Or(b.Trials, standard.Trials),
 	}
 }
 
-// Breakers are the circuits there are (section 21; facts, section 7.2).
+// Breakers are the settings of all circuits (section 21; facts, section 7.2).
 type Breakers struct {
 	// Agent is of each agent; default 5 failures in 60 s, open for 30 s, 2 trials.
 	Agent Breaker
@@ -49,11 +49,11 @@ func (b Breakers) WithDefaults() Breakers {
 	}
 }
 
-// slow is how long a call takes that is counted as slow. Slowness opens no circuit:
-// a long run is a healthy one here, unlike in the reference.
+// slow is from when on a call is counted as slow. Slow calls open no circuit: unlike in
+// the reference, a long run is healthy here.
 const slow = 30 * time.Second
 
-// Circuit is a circuit breaker with the numbers that get_metrics tells. It is safe for
+// Circuit is a circuit breaker with the numbers for get_metrics. It is safe for
 // concurrent use.
 type Circuit struct {
 	name    string
@@ -62,20 +62,20 @@ type Circuit struct {
 
 	mu   sync.Mutex
 	gate *gobreaker.TwoStepCircuitBreaker[struct{}]
-	half bool // the gate is half-open
+	half bool // gate is half-open
 
 	calls, rejected, slowCalls, successes, failures, trials int64
-	latency                                                 time.Duration // of all that ended, added up
+	latency                                                 time.Duration // sum over all that ended
 	lastFailure, lastChange, lastAccess                     time.Time
 }
 
-// ErrInconclusive is the end of a call that says nothing about who was called.
-var ErrInconclusive = errors.New("neither a success nor a failure")
+// The results of calls that did not succeed.
+var (
+	ErrFailure      = errors.New("a failure")
+	ErrInconclusive = errors.New("neither a success nor a failure") // says nothing about who was called
+)
 
-// ErrFailure is the end of a call that failed.
-var ErrFailure = errors.New("a failure")
-
-// NewCircuit makes a circuit that is closed.
+// NewCircuit returns a closed circuit.
 func NewCircuit(name string, b Breaker) *Circuit {
 	now := time.Now()
 	c := &Circuit{name: name, enabled: b.Failures > 0, open: b.Open, lastChange: now, lastAccess: now}
@@ -91,14 +91,14 @@ func NewCircuit(name string, b Breaker) *Circuit {
 	return c
 }
 
-// Call is one that a circuit let through.
+// Call is a call that a circuit let through.
 type Call struct {
 	circuit *Circuit
 	began   time.Time
 	done    func(error)
 }
 
-// Allow lets a call through, or says why not in the words of the reference.
+// Allow lets a call through, or returns why not, in the words of the reference.
 func (c *Circuit) Allow() (k Call, why string) {
 	now := time.Now()
 	c.mu.Lock()
@@ -121,8 +121,7 @@ func (c *Circuit) Allow() (k Call, why string) {
 	return Call{c, now, done}, ""
 }
 
-// End tells the circuit what became of a call: nil of a success, errFailure,
-// errNeither.
+// End reports the result of a call: nil for success, [ErrFailure] or [ErrInconclusive].
 func (k Call) End(err error) {
 	c := k.circuit
 	c.mu.Lock()
@@ -144,8 +143,8 @@ func (k Call) End(err error) {
 	k.done(err)
 }
 
-// CircuitReport are those of one agent's circuit; the reference's provider is the
-// agent here.
+// CircuitReport has the numbers of one circuit. What the reference calls the provider is
+// the agent here.
 type CircuitReport struct {
 	ProviderName    string `json:"providerName"`
 	State           string `json:"state"`
@@ -181,8 +180,7 @@ func (c *Circuit) Report() CircuitReport {
 	return r
 }
 
-// state is the state in the words of the specification (section 21.1). The window slides
-// when it is looked at.
+// state returns the state in the words of the specification (section 21.1).
 func (c *Circuit) state() string {
 	switch c.gate.State() {
 	case gobreaker.StateOpen:

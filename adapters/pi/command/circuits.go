@@ -9,13 +9,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// maxCircuits bounds how many agents have a circuit: beyond it the one that was
-// asked the longest ago is forgotten.
+// maxCircuits bounds the circuits of agents: beyond it the one used longest ago is
+// dropped.
 const maxCircuits = 1000
 
-// AgentCircuits are the breakers of the agents (section 21). The reference has one for
-// each provider of models; here the provider is a dialect, in which one broken agent
-// must not stop the others, so that each agent has its own. They are safe for concurrent use.
+// AgentCircuits are the circuits of the agents (section 21). The reference has one for each
+// provider of models. Here the provider is a dialect, in which one broken agent must not
+// stop the others, so each agent has its own. AgentCircuits is safe for concurrent use.
 type AgentCircuits struct {
 	settings Breaker
 
@@ -27,18 +27,18 @@ type AgentCircuits struct {
 // AgentCall is one attempt at a task.
 type AgentCall struct {
 	agent core.AgentID
-	// has says that the agent has the task: before that it is to blame for nothing,
-	// since it may be busy with others for good reason.
+	// assigned says that the agent has the task. Before that no failure counts against it:
+	// it may be busy with other tasks.
 	assigned bool
 	Call
 }
 
-// NewAgentCircuits makes the circuits of agents.
+// NewAgentCircuits returns circuits with these settings.
 func NewAgentCircuits(b Breaker) *AgentCircuits {
 	return &AgentCircuits{settings: b, circuits: lru.New(lru.Options[core.AgentID, *Circuit]{Count: maxCircuits}), calls: map[core.TaskID]*AgentCall{}}
 }
 
-// circuitOf returns the circuit of an agent, making it if need be. circuits.mu is held.
+// circuitOf returns the circuit of an agent, a new one if it has none. cs.mu is held.
 func (cs *AgentCircuits) circuitOf(id core.AgentID) *Circuit {
 	c, ok := cs.circuits.Get(id)
 	if !ok {
@@ -48,8 +48,8 @@ func (cs *AgentCircuits) circuitOf(id core.AgentID) *Circuit {
 	return c
 }
 
-// Allow asks the circuit of the agent that is about to be asked: none where the hub
-// is to choose one. It returns nil and an overloaded Fault when that is open.
+// Allow checks the circuit of the agent that is about to get a task. The call is nil where
+// the hub chooses the agent. It returns an overloaded Fault when the circuit is open.
 func (cs *AgentCircuits) Allow(to core.Address) (*AgentCall, error) {
 	id := to.Agent()
 	if id == "" {
@@ -64,8 +64,8 @@ func (cs *AgentCircuits) Allow(to core.Address) (*AgentCall, error) {
 	return &AgentCall{agent: id, Call: k}, nil
 }
 
-// Bind notes which task a call became; task is nil when the hub took none, which
-// says nothing about the agent.
+// Bind notes the task of a call. The task is "" when the hub refused it, which says nothing
+// about the agent.
 func (cs *AgentCircuits) Bind(k *AgentCall, task core.TaskID) {
 	switch {
 	case k == nil:
@@ -78,11 +78,11 @@ func (cs *AgentCircuits) Bind(k *AgentCall, task core.TaskID) {
 	}
 }
 
-// Observe learns from the events of a task how the agents do that have it.
+// Observe counts successes and failures of agents by the events of a task.
 func (cs *AgentCircuits) Observe(task core.TaskID, e core.Event) {
 	switch e.Body.(type) {
 	case core.Assigned, core.Retrying, core.Done, core.Failed, core.Cancelled:
-	default: // most are pieces of text, which say nothing of it
+	default: // most events are text; they need no lock
 		return
 	}
 	cs.mu.Lock()
@@ -90,7 +90,7 @@ func (cs *AgentCircuits) Observe(task core.TaskID, e core.Event) {
 	switch b := e.Body.(type) {
 	case core.Assigned:
 		if k := cs.calls[task]; k != nil && k.agent == b.Agent {
-			k.assigned = true // it was let through when it was asked
+			k.assigned = true // Allow let it through
 			return
 		}
 		cs.end(task, ErrInconclusive)
@@ -108,7 +108,7 @@ func (cs *AgentCircuits) Observe(task core.TaskID, e core.Event) {
 	}
 }
 
-// end ends the call that a task is. circuits.mu is held.
+// end ends the call of a task. cs.mu is held.
 func (cs *AgentCircuits) end(task core.TaskID, err error) {
 	if k := cs.calls[task]; k != nil {
 		delete(cs.calls, task)
@@ -119,8 +119,8 @@ func (cs *AgentCircuits) end(task core.TaskID, err error) {
 	}
 }
 
-// blame says whether the agent is to blame for a failure: not for what it was asked
-// that it cannot or may not do, and not for what it could not afford.
+// verdict returns the result of a call that failed with f. Requests that the agent may not
+// or cannot serve, or that were over budget, are inconclusive.
 func verdict(f *core.Fault) error {
 	if f == nil {
 		return ErrFailure
@@ -133,7 +133,7 @@ func verdict(f *core.Fault) error {
 	}
 }
 
-// Report returns the numbers of all circuits, by the ids of their agents.
+// Report returns the numbers of all circuits, ordered by agent.
 func (cs *AgentCircuits) Report() []CircuitReport {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

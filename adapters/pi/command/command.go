@@ -10,19 +10,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Command is one frame of a client, decoded (section 4). The codec keeps every
-// field: what a command does not use is ignored, not lost.
+// Command is one decoded frame of a client (section 4). It keeps every field, used or not.
 type Command struct {
-	Fields members
-	size   int // of the frame and of what stands where in it, in bytes
-	// Kind is the type, or "" when it is no string.
-	Kind string
-	// id is the id, or "" when there is none or it is no string.
-	id string
-	// Session is the sessionId, or "" when there is none or it is no string.
-	Session string
-	// Spec is what the table knows of the type; nil of an unknown one.
-	Spec *spec
+	Fields  members
+	size    int    // in memory, of the decoded frame
+	Kind    string // the type, "" if it is no string
+	id      string // "" if it is no string
+	Session string // the sessionId, "" if it is no string
+	Spec    *spec  // nil of an unknown type
 }
 
 // member is a member of an object.
@@ -31,7 +26,7 @@ type member struct {
 	Value strictjson.Value
 }
 
-// members are those of an object, by their exact names.
+// members are the members of an object.
 type members []member
 
 func membersOf(object strictjson.Value) members {
@@ -42,7 +37,7 @@ func membersOf(object strictjson.Value) members {
 	return all
 }
 
-// Get returns the value of the member of that name.
+// Get returns the value of the member of that exact name.
 func (m members) Get(name string) (json.RawMessage, bool) {
 	v := m.value(name)
 	return v.Raw(), v.Exists()
@@ -57,12 +52,8 @@ func (m members) value(name string) strictjson.Value {
 	return strictjson.Value{}
 }
 
-// unknownCommand is what a response names when the frame names nothing.
-const unknownCommand = `"unknown"`
-
-// Decode reads a frame. It returns an error, which says what to change, for what is
-// not strict JSON or longer than limit bytes; a value that is no object yields a
-// command without fields.
+// Decode decodes a frame. The error, for text that is not strict JSON or longer than limit
+// bytes, says what to change. A value that is no object yields a command without fields.
 func Decode(frame []byte, limit int) (Command, error) {
 	v, err := strictjson.Parse(frame, strictjson.Limits{Bytes: limit})
 	if err != nil {
@@ -76,7 +67,7 @@ func Decode(frame []byte, limit int) (Command, error) {
 	return c, nil
 }
 
-// Text returns a field that is a string.
+// Text returns a field, and whether it is a string.
 func (c Command) Text(name string) (string, bool) {
 	return c.Fields.value(name).Text()
 }
@@ -87,10 +78,10 @@ func (c Command) Has(name string) bool {
 	return ok
 }
 
-// whole returns a field that is an integer.
+// whole returns a field, and whether it is an integer.
 func (c Command) whole(name string) (int64, bool) { return whole(c.Fields.value(name)) }
 
-// whole returns an integer, in any notation.
+// whole returns a number in any notation, and whether it is an integer.
 func whole(v strictjson.Value) (int64, bool) {
 	var f float64
 	if v.Kind() != strictjson.Number || v.Decode(&f) != nil {
@@ -103,14 +94,14 @@ func whole(v strictjson.Value) (int64, bool) {
 	return int64(f), true
 }
 
-// List returns a field that is an array.
+// List returns the items of a field, and whether it is an array.
 func (c Command) List(name string) ([]strictjson.Value, bool) {
 	v := c.Fields.value(name)
 	return slices.Collect(v.Items()), v.Kind() == strictjson.Array
 }
 
-// Object returns a field that is an object, as a command of its own so that its
-// members can be read alike.
+// Object returns a field as a command, for reading its members, and whether it is an
+// object.
 func (c Command) Object(name string) (Command, bool) {
 	return objectOf(c.Fields.value(name))
 }
@@ -119,24 +110,24 @@ func objectOf(v strictjson.Value) (Command, bool) {
 	return Command{Fields: membersOf(v)}, v.Kind() == strictjson.Object
 }
 
-// Is reports whether the field has the JSON text given.
+// Is reports whether the field has one of the JSON texts.
 func (c Command) Is(name string, texts ...string) bool {
 	raw, _ := c.Fields.Get(name)
 	return slices.Contains(texts, string(raw))
 }
 
-// response is what a command came to (section 5).
+// response is the outcome of a command as clients are told (section 5).
 type response struct {
 	data       json.RawMessage
-	err        string // empty of a success
+	err        string // "" of a success
 	version    int
 	hasVersion bool
 	timedOut   bool
 	replayed   bool
 }
 
-// appendResponse appends the response to c. The id and the type are echoed as
-// they came, valid or not.
+// appendResponse appends the response to c. The id and the type are echoed as they came,
+// valid or not.
 func appendResponse(dst []byte, c Command, r response) []byte {
 	id, ok := c.Fields.Get("id")
 	dst = append(slices.Grow(dst, 112+len(id)+len(r.data)+len(r.err)), '{')
@@ -147,19 +138,19 @@ func appendResponse(dst []byte, c Command, r response) []byte {
 	if kind, ok := c.Fields.Get("type"); ok {
 		dst = append(dst, kind...)
 	} else {
-		dst = append(dst, unknownCommand...)
+		dst = append(dst, `"unknown"`...)
 	}
 	return append(appendOutcome(dst, r, true), '}')
 }
 
-// Refusal is the response to a frame that could not even be read.
+// Refusal returns the response to a frame that could not be decoded.
 func Refusal(text string) []byte { return appendResponse(nil, Command{}, response{err: text}) }
 
-// CreatesSession reports whether the command is to make a session.
+// CreatesSession reports whether the command creates a session.
 func (c Command) CreatesSession() bool { return c.Kind == "create_session" || c.Kind == "load_session" }
 
-// lane is the id of the lane of a command: that of the session that it is for, or
-// serverLane. A sessionId says nothing in a command that has no use for it.
+// lane returns the id of the lane of a command: its session, or serverLane for a type that
+// has no use for a sessionId.
 func (c Command) lane() string {
 	switch c.Kind {
 	case "create_session", "load_session", "delete_session", "switch_session":
@@ -171,11 +162,10 @@ func (c Command) lane() string {
 	return serverLane
 }
 
-// serverLane is the id of the lane of commands without a session. No session can
-// have it.
+// serverLane is the lane of commands without a session. No session can have this id.
 const serverLane = ""
 
-// texts reads a list of strings that was validated.
+// texts returns a validated list of strings.
 func texts(items []strictjson.Value) []string {
 	list := make([]string, len(items))
 	for i, item := range items {
@@ -184,8 +174,8 @@ func texts(items []strictjson.Value) []string {
 	return list
 }
 
-// appendOutcome appends what a command came to; a response has more to say of it
-// than command_finished.
+// appendOutcome appends the outcome of a command: full for a response, else for
+// command_finished.
 func appendOutcome(dst []byte, r response, full bool) []byte {
 	dst = strconv.AppendBool(append(dst, `,"success":`...), r.err == "")
 	if r.err != "" {
@@ -206,7 +196,7 @@ func appendOutcome(dst []byte, r response, full bool) []byte {
 	return dst
 }
 
-// appendIdentity appends what all lifecycle events of a command say of it (facts,
+// appendIdentity appends the members that all lifecycle events of a command share (facts,
 // section 2.1). name is its id, or the synthetic one.
 func appendIdentity(dst []byte, c Command, name string) []byte {
 	session, inSession := c.Fields.Get("sessionId")

@@ -12,26 +12,26 @@ import (
 
 // Options make an engine. A zero field takes its default.
 type Options struct {
-	// MaxPending is how many commands of one connection may wait for their response;
-	// default 100.
+	// MaxPending bounds the commands of one connection that have no response yet; default
+	// 100.
 	MaxPending int
-	// QueuePrompts lets a prompt that comes while another runs wait its turn.
+	// QueuePrompts queues a prompt that comes while another runs.
 	QueuePrompts bool
-	// PromptTimeout is how long a command may take that agents or programs work on; default
-	// 300 s. CommandTimeout is how long one may take that only looks, or stops something;
-	// default 30 s. What changes settings or makes sessions has no limit.
+	// PromptTimeout limits commands that agents or programs work on; default 300 s.
+	// CommandTimeout limits those that only read or stop something; default 30 s. Commands
+	// that change settings or create sessions have no limit.
 	PromptTimeout, CommandTimeout time.Duration
-	// DependencyTimeout is how long a command waits for each other that it depends on;
-	// default 30 s.
+	// DependencyTimeout is how long a command waits for each of its dependencies; default
+	// 30 s.
 	DependencyTimeout time.Duration
-	// MaxInFlight bounds the commands that are under way, of all connections; default
-	// 10,000.
+	// MaxInFlight bounds the commands in flight of all connections; default 10,000.
 	MaxInFlight int
-	// InFlightBytes bounds the frames of those that still need them; default 256 MiB.
-	// Frames of its MaxInFlight-th part are admitted beyond it, and one alone of any size.
+	// InFlightBytes bounds the frames of those that still need them; default 256 MiB. A
+	// frame of at most InFlightBytes/MaxInFlight is admitted beyond it, and one of any size
+	// while no other is held.
 	InFlightBytes int
-	// MaxOutcomes is how many outcomes are remembered by id, for each principal (for
-	// each connection on an open hub); default 2000.
+	// MaxOutcomes bounds the outcomes that are remembered by id, for each principal (for each
+	// connection on an open hub); default 2000.
 	MaxOutcomes int
 	// OutcomeBytes bounds all outcomes that are remembered; default 64 MiB. Beyond it
 	// the oldest are forgotten.
@@ -39,17 +39,17 @@ type Options struct {
 	// KeyTTL is how long an idempotencyKey is remembered after its command; default
 	// 600 s.
 	KeyTTL time.Duration
-	// Rates bound how many commands begin within a minute.
+	// Rates bound the commands that begin within a minute.
 	Rates Rates
-	// Journal keeps what came of commands beyond the process, and makes their history;
-	// nil keeps nothing. The engine does not close it.
+	// Journal keeps outcomes beyond the process; nil keeps none, and no history either. The
+	// engine does not close it.
 	Journal core.RecordLog
-	// JournalPath says where the journal is, to operators alone; "" is nowhere.
+	// JournalPath is where the journal is, shown to operators alone; "" is nowhere.
 	JournalPath string
 	// JournalQueueBytes bounds what waits for the journal; default 32 MiB. Beyond it the
 	// journal misses commands, which is counted.
 	JournalQueueBytes int
-	// Log gets what operators should know.
+	// Log gets what operators should know; nil discards it.
 	Log *slog.Logger
 }
 
@@ -71,77 +71,76 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Host has the sessions that commands are for, and the connections that are told of
-// them. The engine calls it in its turns; it does not wait.
+// Host has the sessions that commands are for and the connections that receive lifecycle
+// events. The engine calls it in its turns; it must not wait.
 type Host interface {
 	// Find returns the session of a name, or nil.
 	Find(key Key) Session
-	// IsParked reports whether the session of a name is out of memory, and comes back when
-	// a command names it.
+	// IsParked reports whether the session of a name is on disk only, until a command names
+	// it.
 	IsParked(key Key) bool
-	// Perform does what a command asks for, as far as that takes no time.
+	// Perform executes a command. What takes time goes on after it returns a pending outcome.
 	Perform(x *Execution) Outcome
-	// Admitted is told of a command that counts from now on; ss is the session that it
-	// names, or nil.
+	// Admitted is called for each admitted command; ss is the session that it names, or nil.
 	Admitted(x *Execution, ss Session)
-	// Replayed is told of a command whose earlier success was told to its client.
+	// Replayed is called after an earlier success was replayed to the client of x.
 	Replayed(x *Execution)
-	// Announce tells the clients that get it a lifecycle event of a command.
+	// Announce sends a lifecycle event of a command to the clients that subscribe to it.
 	Announce(x *Execution, frame []byte)
-	// Recovered is told of a success that an earlier process had.
+	// Recovered is called for each success of an earlier process.
 	Recovered(s Success)
-	// Count counts something by its name.
+	// Count adds 1 to the counter of a name.
 	Count(what string)
 }
 
-// Session is what the engine must know of the session that a command is for.
+// Session is a session that commands are for.
 type Session interface {
 	// Running reports whether a prompt is under way.
 	Running() bool
-	// Deleted reports whether the session was deleted, and from which number on commands that
-	// name it mean another one.
+	// Deleted reports whether the session was deleted, and the number of the first command for
+	// which its name means a new session.
 	Deleted() (until uint64, gone bool)
-	// Succeeded returns the version of the session behind a success, which raises it if
-	// that has changed something. It reports false of one that was deleted.
+	// Succeeded returns the version of the session after a command has succeeded, which
+	// raises it if the command mutates. It reports false if the session was deleted.
 	Succeeded(mutates bool) (version int, ok bool)
-	// Location returns the id of the session and where its conversation is kept, "" where it
-	// is not.
+	// Location returns the id of the session and the path of its conversation, "" if it has
+	// no file.
 	Location() (id, path string)
 }
 
-// Key names a session or its lane. Sessions of an authenticated principal
-// are its own; on an open hub all clients share them.
+// Key names a session or its lane. Sessions of an authenticated principal are its own; on
+// an open hub all clients share them.
 type Key struct{ Scope, ID string }
 
-// Client is who sends commands over one connection. The connection has one.
+// Client is the sender of the commands of one connection.
 type Client struct {
 	Scope     string    // whose sessions it uses: a principal's, or "" on an open hub
 	Namespace Namespace // where its ids mean a command
-	// Carrier is what a refusal calls the connection.
+	// Carrier is what an error text calls the connection.
 	Carrier string
 	Sink    Sink
 
-	// In turns of the engine.
+	// Used in turns of the engine.
 	Pending  int
 	Attached bool // the connection is served
-	ended    bool // nothing more comes in; the connection ends with the last response
+	ended    bool // no more input; the connection is closed after the last response
 }
 
-// Sink takes what a client is told. It does not wait.
+// Sink takes the frames for a client. It must not wait.
 type Sink interface {
 	// Send takes a frame.
 	Send(frame []byte)
-	// Close closes the connection behind what it was told.
+	// Close closes the connection after the frames that were sent.
 	Close()
 }
 
-// Engine takes commands of clients and brings each to exactly one outcome. It is a
-// monitor: what a host does for commands happens in turns, one at a time. Whoever else
-// touches what a host may touch takes a turn himself, with lock and unlock.
+// Engine takes commands of clients and brings each to exactly one outcome. It is a monitor:
+// it calls the host in turns, one at a time. Other code that touches the state of the host
+// takes a turn with [Engine.Lock] and [Engine.Unlock].
 type Engine struct {
 	opts Options
 	host Host
-	// begun tells the synthetic ids of this server from those of earlier ones.
+	// startedAt distinguishes the synthetic ids of this server from those of earlier ones.
 	startedAt int64
 
 	anonymous atomic.Uint64            // commands without an id
@@ -151,11 +150,11 @@ type Engine struct {
 	lanes         map[Key]*lane
 	inFlight      map[*Execution]struct{} // admitted and not finished
 	inFlightBytes int                     // of their frames
-	duplicates    int                     // that wait for one of these
+	duplicates    int                     // that wait for a command in flight
 	replay        replayCache
 	rates         rates
 	admissions    uint64
-	executed      int64 // commands that have their outcome
+	executed      int64 // commands with an outcome
 	wakeQueue     []*Execution
 	waking        bool
 	draining      bool          // no more commands are admitted
@@ -165,7 +164,7 @@ type Engine struct {
 	journal Journal
 }
 
-// New returns an engine. The caller ends it with close.
+// New returns an engine. The caller ends it with [Engine.Close].
 func New(h Host, opts Options) *Engine {
 	opts = opts.withDefaults()
 	e := &Engine{
@@ -176,7 +175,7 @@ func New(h Host, opts Options) *Engine {
 	return e
 }
 
-// Options returns the options, with the defaults of those that were not set.
+// Options returns the options with their defaults in place.
 func (e *Engine) Options() Options { return e.opts }
 
 // Lock begins a turn.
@@ -185,13 +184,13 @@ func (e *Engine) Lock() { e.mu.Lock() }
 // Unlock ends a turn.
 func (e *Engine) Unlock() { e.mu.Unlock() }
 
-// Drain lets no more commands in.
+// Drain refuses all further commands.
 func (e *Engine) Drain() { e.draining = true }
 
-// Draining reports whether no more commands are let in.
+// Draining reports whether commands are refused.
 func (e *Engine) Draining() bool { return e.draining }
 
-// Stop notes that the hub has stopped: what is in flight may still end.
+// Stop notes that the hub has stopped. Commands in flight may still end.
 func (e *Engine) Stop() {
 	e.draining, e.stopped = true, true
 	e.checkIdle()
@@ -213,11 +212,10 @@ func (e *Engine) checkIdle() {
 	}
 }
 
-// Journal is the journal of commands.
+// Journal returns the journal of commands.
 func (e *Engine) Journal() *Journal { return &e.journal }
 
-// Close ends the engine: what is on its way into the journal is still written. It takes a
-// turn.
+// Close ends the engine, after queued records were written to the journal. It takes a turn.
 func (e *Engine) Close() {
 	e.journal.close()
 	e.mu.Lock()
@@ -227,13 +225,13 @@ func (e *Engine) Close() {
 	}
 }
 
-// NextNumber is the number that the next command will have.
+// NextNumber returns the number of the next command to be admitted.
 func (e *Engine) NextNumber() uint64 { return e.admissions + 1 }
 
-// HasLane reports whether the lane of a session has turns.
+// HasLane reports whether something runs or waits in the lane of a session.
 func (e *Engine) HasLane(key Key) bool { return e.lanes[key] != nil }
 
-// SessionsInFlight are the sessions that commands in flight name.
+// SessionsInFlight returns the sessions that commands in flight name.
 func (e *Engine) SessionsInFlight() map[Key]bool {
 	all := make(map[Key]bool, len(e.inFlight))
 	for x := range e.inFlight {
@@ -242,7 +240,7 @@ func (e *Engine) SessionsInFlight() map[Key]bool {
 	return all
 }
 
-// EndOfInput notes that nothing more comes from the client: its connection ends with the
+// EndOfInput notes that the client sends nothing more: its connection is closed after the
 // last response. It takes a turn.
 func (e *Engine) EndOfInput(c *Client) {
 	e.mu.Lock()
@@ -257,14 +255,14 @@ func (e *Engine) Leave(c *Client) {
 	e.forget(c)
 }
 
-// answered notes that a command has its response.
+// answered notes that a command of the client has its response.
 func (e *Engine) answered(c *Client) {
 	c.Pending--
 	e.forget(c)
 	c.endIfDone()
 }
 
-// forget lets go of the ids of a connection that has ended with all its commands.
+// forget drops the ids of a connection once it and all its commands have ended.
 func (e *Engine) forget(c *Client) {
 	if !c.Attached && c.Pending == 0 && c.Namespace.Conn != 0 {
 		e.replay.forgetNamespace(c.Namespace)
@@ -280,11 +278,11 @@ func (c *Client) endIfDone() {
 // Counts are the numbers of the engine.
 type Counts struct {
 	InFlight, InFlightBytes, Outcomes, OutcomeBytes, Keys, Namespaces, Lanes int
-	// Admitted is how many commands were admitted, Overflown how many were refused
-	// because too many were in flight, Executed how many have their outcome.
+	// Admitted counts admitted commands, Overflown those refused because too many were in
+	// flight, Executed those with an outcome.
 	Admitted, Overflown uint64
 	Executed            int64
-	// Dependents is how many wait for a command in flight.
+	// Dependents counts commands that wait for one in flight.
 	Dependents int
 }
 

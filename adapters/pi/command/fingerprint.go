@@ -11,16 +11,15 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// fingerprint tells what a command asks for, apart from the tokens that name it
-// (section 8.3): two commands with the same one are the same intent.
+// fingerprint identifies what a command asks for, without the tokens that name it (section
+// 8.3): two commands with the same fingerprint have the same intent.
 type fingerprint [sha256.Size]byte
 
-// String is the fingerprint as the history of commands has it.
+// String returns the fingerprint as the history of commands shows it.
 func (f fingerprint) String() string { return "v2:sha256:" + hex.EncodeToString(f[:]) }
 
-// fingerprintOf digests the canonical JSON of a command without id and
-// idempotencyKey. Everything else counts, fields that nobody knows included (facts,
-// section 6.4).
+// fingerprintOf digests the canonical JSON of a command without id and idempotencyKey.
+// Everything else counts, unknown fields included (facts, section 6.4).
 func fingerprintOf(c Command) fingerprint {
 	room := 16
 	var few [8]*member
@@ -46,13 +45,13 @@ func fingerprintOf(c Command) fingerprint {
 	return sha256.Sum256(append(b, '}'))
 }
 
-// appendCanonical appends a value with the members of objects in order, texts with no
-// more escapes than they need, and numbers as JavaScript writes them.
+// appendCanonical appends a value with sorted members, strings without needless escapes,
+// and numbers as JavaScript writes them.
 func appendCanonical(dst []byte, v strictjson.Value) []byte {
 	switch v.Kind() {
 	case strictjson.String:
 		if !v.Escaped() {
-			return append(dst, v.Raw()...) // it is canonical as it stands, as most are
+			return append(dst, v.Raw()...) // canonical already, as most strings are
 		}
 		text, _ := v.Text()
 		return wire.AppendString(dst, text)
@@ -88,7 +87,7 @@ func appendCanonical(dst []byte, v strictjson.Value) []byte {
 func appendNumber(dst []byte, n json.Number) []byte {
 	f, err := n.Float64()
 	switch {
-	case err != nil: // beyond what JavaScript can tell apart
+	case err != nil: // outside the range of JavaScript
 		return append(dst, n...)
 	case f == 0:
 		return append(dst, '0')

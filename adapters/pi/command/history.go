@@ -19,7 +19,7 @@ const (
 	phaseFinished phase = "command_finished"
 )
 
-// entry is one thing that happened to a command.
+// entry is one phase of a command.
 type entry struct {
 	at int64 // in milliseconds
 	of *commandInfo
@@ -28,15 +28,14 @@ type entry struct {
 	recovered bool
 }
 
-// history is what happened to the last commands, of a server with a journal.
+// history has the latest phases of commands, of a server with a journal.
 type history struct {
-	ring  []entry // in turn, once there are as many as it may have
+	ring  []entry // overwritten from next on once it is full
 	next  int
 	bytes int
 }
 
-// The bounds of a history. What is older is in the journal as long as that keeps it,
-// and is not told.
+// The bounds of a history. Older entries may be in the journal, and are not shown.
 const (
 	historyEntries = 6000
 	historyBytes   = 16 << 20
@@ -45,7 +44,7 @@ const (
 
 func (e entry) size() int { return entryBytes + len(e.of.identity) + len(e.err) }
 
-// add adds what happened, in the place of the oldest where there is no room.
+// add adds an entry and drops the oldest beyond the bounds.
 func (h *history) add(e entry) {
 	e.data = nil
 	h.bytes += e.size()
@@ -66,7 +65,7 @@ func (h *history) add(e entry) {
 	}
 }
 
-// note keeps what happened to a command for get_command_history.
+// note adds a phase of a command to the history.
 func (j *Journal) note(k *tracked, p phase, at time.Time, r *response) {
 	if j.engine.opts.Journal == nil {
 		return
@@ -78,16 +77,16 @@ func (j *Journal) note(k *tracked, p phase, at time.Time, r *response) {
 	j.history.add(h)
 }
 
-// The bounds of what is told of the past.
+// The bounds of lists in answers.
 const (
-	historyLimit = 100 // entries, unless more or fewer are asked for
-	recoveryMost = 100 // items of each list in what a start found
+	defaultHistory = 100 // entries, unless the command has a limit
+	maxRecovery    = 100 // items of each list in a Recovery
 )
 
-// History answers get_command_history with what happened to the last commands, newest
-// first (facts, section 4.8). path is where the journal is, as the client may know it.
+// History answers get_command_history, newest entries first (facts, section 4.8). path is
+// where the journal is, as far as the client may know.
 func (j *Journal) History(x *Execution, path string) Outcome {
-	limit := historyLimit
+	limit := defaultHistory
 	if n, ok := x.whole("limit"); ok {
 		limit = int(n)
 	}
@@ -96,14 +95,14 @@ func (j *Journal) History(x *Execution, path string) Outcome {
 	from, begins := x.whole("fromTimestamp")
 	to, ends := x.whole("toTimestamp")
 	entries, returned, truncated := []byte{'['}, 0, false
-	told := func(h entry) bool {
+	matches := func(h entry) bool {
 		return h.of != nil && h.of.scope == x.client.Scope &&
 			(!bySession || h.of.session == session) && (!byID || h.of.name == id) && (!begins || h.at >= from) && (!ends || h.at <= to)
 	}
 	ring := j.history.ring
 	for i := range ring {
 		h := ring[(j.history.next+2*len(ring)-1-i)%len(ring)]
-		if !told(h) {
+		if !matches(h) {
 			continue
 		}
 		if truncated = returned == limit; truncated {
@@ -151,8 +150,7 @@ func appendEntry(dst []byte, e entry) []byte {
 	return append(dst, '}')
 }
 
-// laneKey is the name of the lane that the command belongs to, whether it waits there
-// or overtakes.
+// laneKey returns the name of the lane that the command belongs to, even if it overtook.
 func (a commandInfo) laneKey() string {
 	if a.lane == serverLane {
 		return "server"
@@ -160,7 +158,7 @@ func (a commandInfo) laneKey() string {
 	return "session:" + a.lane
 }
 
-// journalState says whether commands are kept in a journal.
+// journalState is the state of the journal in answers.
 type journalState struct {
 	Enabled     bool   `json:"enabled"`
 	Initialized bool   `json:"initialized"`
@@ -184,33 +182,33 @@ func (j *Journal) journalState(path string) journalState {
 	return st
 }
 
-// recovery is what a start found in the journal.
+// recovery is what Recover found in the journal.
 type recovery struct {
 	ready  bool
-	failed string // why it could not be read
+	failed string // why the journal could not be read
 
 	scanned, malformed, unsupported int
-	outcomes, cut                   []*tracked
-	started                         map[*tracked]bool // of those that were cut
+	outcomes, interrupted           []*tracked
+	started                         map[*tracked]bool // of the interrupted
 }
 
 // Recovery is StartupRecovery (facts, section 4.8).
 type Recovery struct {
 	journalState
-	Scanned           int            `json:"entriesScanned"`
-	Malformed         int            `json:"malformedEntries"`
-	Unsupported       int            `json:"unsupportedVersionEntries"`
-	Outcomes          int            `json:"recoveredOutcomes"`
-	OutcomeIDs        []string       `json:"recoveredOutcomeIds"`
-	OutcomesTruncated bool           `json:"recoveredOutcomeIdsTruncated"`
-	Failures          int            `json:"recoveredInFlightFailures"`
-	InFlight          []RecoveredCut `json:"recoveredInFlight"`
-	InFlightTruncated bool           `json:"recoveredInFlightTruncated"`
-	Most              int            `json:"maxItemsReturned"`
+	Scanned           int                  `json:"entriesScanned"`
+	Malformed         int                  `json:"malformedEntries"`
+	Unsupported       int                  `json:"unsupportedVersionEntries"`
+	Outcomes          int                  `json:"recoveredOutcomes"`
+	OutcomeIDs        []string             `json:"recoveredOutcomeIds"`
+	OutcomesTruncated bool                 `json:"recoveredOutcomeIdsTruncated"`
+	Failures          int                  `json:"recoveredInFlightFailures"`
+	InFlight          []InterruptedCommand `json:"recoveredInFlight"`
+	InFlightTruncated bool                 `json:"recoveredInFlightTruncated"`
+	Most              int                  `json:"maxItemsReturned"`
 }
 
-// RecoveredCut is a command that was cut off by the end of the process before.
-type RecoveredCut struct {
+// InterruptedCommand is a command that the end of the process before interrupted.
+type InterruptedCommand struct {
 	ID     string `json:"commandId"`
 	Type   string `json:"commandType"`
 	Lane   string `json:"laneKey"`
@@ -218,32 +216,32 @@ type RecoveredCut struct {
 	Reason string `json:"reason"`
 }
 
-// Recovered tells a scope what the start found of its commands, with lists of them or
-// without. path is where the journal is, as the scope may know it.
+// Recovered returns what Recover found of the commands of a scope, with or without lists of
+// them. path is where the journal is, as far as the scope may know.
 func (j *Journal) Recovered(scope, path string, lists bool) any {
 	f := &j.recovery
 	r := Recovery{
 		journalState: j.journalState(path), Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
-		OutcomeIDs: []string{}, InFlight: []RecoveredCut{}, Most: recoveryMost,
+		OutcomeIDs: []string{}, InFlight: []InterruptedCommand{}, Most: maxRecovery,
 	}
 	other := func(k *tracked) bool { return k.scope != scope }
-	outcomes, cut := slices.DeleteFunc(slices.Clone(f.outcomes), other), slices.DeleteFunc(slices.Clone(f.cut), other)
-	r.Outcomes, r.Failures = len(outcomes), len(cut)
+	outcomes, interrupted := slices.DeleteFunc(slices.Clone(f.outcomes), other), slices.DeleteFunc(slices.Clone(f.interrupted), other)
+	r.Outcomes, r.Failures = len(outcomes), len(interrupted)
 	most := 0
 	if lists {
-		most = recoveryMost
+		most = maxRecovery
 	}
 	for _, k := range outcomes[:min(most, len(outcomes))] {
 		r.OutcomeIDs = append(r.OutcomeIDs, k.name)
 	}
-	for _, k := range cut[:min(most, len(cut))] {
+	for _, k := range interrupted[:min(most, len(interrupted))] {
 		last := PhaseAccepted
 		if f.started[k] {
 			last = PhaseStarted
 		}
-		r.InFlight = append(r.InFlight, RecoveredCut{k.name, k.kind, k.laneKey(), last, InterruptedReason})
+		r.InFlight = append(r.InFlight, InterruptedCommand{k.name, k.kind, k.laneKey(), last, InterruptedReason})
 	}
-	r.OutcomesTruncated, r.InFlightTruncated = len(outcomes) > most, len(cut) > most
+	r.OutcomesTruncated, r.InFlightTruncated = len(outcomes) > most, len(interrupted) > most
 	return r
 }
 
@@ -252,7 +250,7 @@ type JournalCounts struct {
 	Enabled, Ready                  bool
 	Written, Unwritten              int64
 	Scanned, Malformed, Unsupported int
-	Outcomes, Cut                   int
+	Outcomes, Interrupted           int
 }
 
 // Counts returns the numbers of the journal of commands.
@@ -260,7 +258,7 @@ func (j *Journal) Counts() JournalCounts {
 	f := &j.recovery
 	c := JournalCounts{
 		Enabled: j.engine.opts.Journal != nil, Ready: f.ready, Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
-		Outcomes: len(f.outcomes), Cut: len(f.cut),
+		Outcomes: len(f.outcomes), Interrupted: len(f.interrupted),
 	}
 	c.Written, c.Unwritten = j.records()
 	return c

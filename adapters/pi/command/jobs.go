@@ -6,29 +6,29 @@ import (
 	"sync"
 )
 
-// Workers is how many jobs may be at the disk at once, beside a list of the files
-// there: that can take long, and holds up nothing else.
+// Workers is how many jobs may use the disk at once. Listing files can take long and has
+// a worker of its own.
 const Workers = 4
 
-// job is something that takes long: it waits for a disk, or reads a conversation. x is
-// the command that it is done for, if it is for one.
+// job is work that takes long: it waits for a disk, or reads a conversation. X is the
+// command that it is for, or nil.
 type job struct {
 	do func(context.Context)
 	X  *Execution
 }
 
-// Jobs wait for a worker, first in, first out. They are safe for concurrent use.
+// Jobs is a queue of jobs for workers, first in, first out. It is safe for concurrent use.
 type Jobs struct {
-	wake chan struct{} // signalled when there is one
+	wake chan struct{} // signalled when there is a job
 
 	mu      sync.Mutex
 	Waiting []job
 }
 
-// NewJobs makes an empty queue of jobs.
+// NewJobs returns an empty queue.
 func NewJobs() *Jobs { return &Jobs{wake: make(chan struct{}, 1)} }
 
-// Add has a job done by a worker. What is there when the workers end is still done.
+// Add queues a job. Jobs that are queued when the workers' context ends are still done.
 func (q *Jobs) Add(do func(context.Context)) { q.put(job{do: do}) }
 
 func (q *Jobs) put(j job) {
@@ -38,7 +38,7 @@ func (q *Jobs) put(j job) {
 	Signal(q.wake)
 }
 
-// take returns the first job, and has another worker woken for those behind it.
+// take removes the first job, and wakes another worker if there are more.
 func (q *Jobs) take() (job, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,7 +54,7 @@ func (q *Jobs) take() (job, bool) {
 	return j, true
 }
 
-// withdraw takes the job of a command away. It reports false of one that has begun.
+// withdraw removes the job of a command. It reports false if the job has begun.
 func (q *Jobs) withdraw(x *Execution) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,7 +65,7 @@ func (q *Jobs) withdraw(x *Execution) bool {
 	return i >= 0
 }
 
-// Work does the jobs until the context ends and none is left.
+// Work does jobs until the context ends and none is left.
 func (q *Jobs) Work(ctx context.Context) {
 	for {
 		if j, ok := q.take(); ok {
@@ -82,14 +82,14 @@ func (q *Jobs) Work(ctx context.Context) {
 	}
 }
 
-// Len is how many jobs wait.
+// Len returns how many jobs wait.
 func (q *Jobs) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.Waiting)
 }
 
-// Signal wakes who waits for the channel, now or when it looks next.
+// Signal wakes the receiver of a channel with a buffer of 1, now or when it receives next.
 func Signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

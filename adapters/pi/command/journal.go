@@ -10,8 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// What a command that was cut off by the end of the process has come to (facts,
-// section 4.8).
+// The outcome of a command that the end of the process interrupted (facts, section 4.8).
 const (
 	Interrupted       = "Command did not finish before previous shutdown and was marked failed during recovery"
 	InterruptedReason = "restart_inflight_marked_failed"
@@ -20,14 +19,14 @@ const (
 // RecordVersion is the version of the records in the journal.
 const RecordVersion = 1
 
-// appendTimeout is how long the journal may take for what waits for it. Then the server
-// goes on without it: a disk that hangs stops nobody.
+// appendTimeout bounds one write to the journal. After it the server goes on without: a
+// disk that hangs must not stop anybody.
 const appendTimeout = 5 * time.Second
 
 // Record is one phase of a command in the journal.
 type Record struct {
 	Version  int    `json:"v"`
-	Run      int64  `json:"run"` // of the server: with Number it names the command
+	Run      int64  `json:"run"` // of the server; identifies the command together with Number
 	Number   uint64 `json:"n"`
 	At       int64  `json:"at"` // in milliseconds
 	Phase    phase  `json:"phase"`
@@ -38,32 +37,32 @@ type Record struct {
 	Key      string `json:"key,omitempty"`
 	Session  string `json:"session,omitempty"`
 	Lane     string `json:"lane,omitempty"`
-	// Identity is what lifecycle events say of it.
+	// Identity has the members that the lifecycle events of the command share.
 	Identity json.RawMessage `json:"is"`
 	Print    []byte          `json:"print"`
-	// Of a command that finished.
+	// Set when the command has finished.
 	Error          string          `json:"error,omitempty"`
 	Data           json.RawMessage `json:"data,omitempty"`
 	SessionVersion *int            `json:"version,omitempty"`
 	TimedOut       bool            `json:"timed_out,omitempty"`
 	Recovered      bool            `json:"recovered,omitempty"`
-	// Queued says that its success is about a message that waits in memory, Opened where the
-	// conversation of its session is.
+	// Queued says that the success is about a message that was queued in memory. Opened is
+	// the conversation of the session.
 	Queued bool    `json:"queued,omitempty"`
 	Opened *opened `json:"opened,omitempty"`
-	// Long says that the answer did not fit: the command runs again when it comes
-	// again. Only answers to questions are ever that long.
+	// Long says that the data did not fit: the command is executed again when it is sent
+	// again. Only queries have data of that size.
 	Long bool `json:"long,omitempty"`
 }
 
-// opened is where the conversation of a session is since a command succeeded.
+// opened is where the conversation of a session is after a command succeeded.
 type opened struct {
 	ID   string `json:"id"`
 	File string `json:"file"`
 }
 
-// opens returns what the journal is to know of the session of a command that succeeded, or
-// nil.
+// opens returns where the conversation of the session is, if a success of this command
+// decides that and it has a file, else nil.
 func (x *Execution) opens() *opened {
 	if !x.Spec.opens || x.session == nil {
 		return nil
@@ -75,38 +74,38 @@ func (x *Execution) opens() *opened {
 	return &opened{id, path}
 }
 
-// pendingRecord is a record on its way into the journal, and what waits for it.
+// pendingRecord is a record that waits to be written.
 type pendingRecord struct {
-	of        *commandInfo // nil of what only waits
+	of        *commandInfo // nil where there is nothing to write before done
 	phase     phase
 	at        time.Time
 	response  response
 	recovered bool
 	queued    bool
 	opened    *opened
-	done      func() // in a turn of the engine; nil does not wait
+	done      func() // called in a turn of the engine, written or not; may be nil
 }
 
-// Journal keeps what came of commands beyond the process, where the server has a journal,
-// and makes their history. It has one writer.
+// Journal writes commands and their outcomes to the journal of the server, if it has one,
+// and keeps their history. It has one writer goroutine.
 type Journal struct {
 	engine  *Engine
 	stop    context.CancelFunc
 	writing sync.WaitGroup
-	wake    chan struct{} // signalled when there is something to keep
+	wake    chan struct{} // signalled when the queue has records
 
-	// In turns of the engine.
+	// Used in turns of the engine.
 	history  history
 	recovery recovery
 
 	mu    sync.Mutex
 	queue []pendingRecord
 	bytes int
-	// written and unwritten are the records that the journal took and did not.
+	// written and unwritten count the records that the journal took and did not take.
 	written, unwritten int64
 }
 
-// start begins to write, where there is a journal.
+// start starts the writer, if there is a journal.
 func (j *Journal) start(e *Engine) {
 	j.engine, j.wake = e, make(chan struct{}, 1)
 	ctx, stop := context.WithCancel(context.Background())
@@ -116,14 +115,14 @@ func (j *Journal) start(e *Engine) {
 	}
 }
 
-// close ends the writing once everything is written.
+// close ends the writer once everything is written.
 func (j *Journal) close() {
 	j.stop()
 	j.writing.Wait()
 }
 
-// add puts a record on its way; then is called once it is in the journal, or cannot come
-// there. It reports false of a record for which there is no room: then is not called.
+// add queues a record. It reports false where the queue has no room for the record: done
+// is not called then.
 func (j *Journal) add(q pendingRecord) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -140,10 +139,10 @@ func (j *Journal) add(q pendingRecord) bool {
 	return true
 }
 
-// recordBytes is about what a record costs beside its texts.
+// recordBytes is roughly what a record costs beside its texts.
 const recordBytes = 512
 
-// take returns all that is to be written.
+// take removes all records from the queue.
 func (j *Journal) take() []pendingRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -152,8 +151,7 @@ func (j *Journal) take() []pendingRecord {
 	return batch
 }
 
-// write writes what is to be kept, all there is at a time, until the context ends and
-// nothing is left.
+// write writes the queue in batches until the context ends and the queue is empty.
 func (j *Journal) write(ctx context.Context) {
 	for {
 		batch := j.take()
@@ -180,7 +178,7 @@ func (j *Journal) write(ctx context.Context) {
 	}
 }
 
-// count counts the records of a batch that the journal took, or did not.
+// count counts the records of a batch.
 func (j *Journal) count(batch []pendingRecord, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -196,7 +194,7 @@ func (j *Journal) count(batch []pendingRecord, err error) {
 	}
 }
 
-// records are how many records the journal took, and did not.
+// records returns how many records the journal took and did not take.
 func (j *Journal) records() (written, unwritten int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -218,8 +216,8 @@ func (j *Journal) append(batch []pendingRecord) error {
 	return j.engine.opts.Journal.Append(ctx, records...)
 }
 
-// durable reports whether what comes of a command has to outlive the process. On an
-// open hub an id alone means nothing beyond its connection.
+// durable reports whether the outcome of a command has to outlive the process. On an open
+// hub an id alone means nothing beyond its connection.
 func (j *Journal) durable(k *tracked) bool {
 	if j.engine.opts.Journal == nil {
 		return false
@@ -230,8 +228,8 @@ func (j *Journal) durable(k *tracked) bool {
 	return k.explicit && k.key != ""
 }
 
-// recordAccepted has the journal know of a command before that begins, so that it can
-// never be done twice.
+// recordAccepted writes a command to the journal before it starts, so that it is never
+// executed twice.
 func (x *Execution) recordAccepted() {
 	e := x.engine
 	if !e.journal.durable(x.tracked) {
@@ -245,7 +243,7 @@ func (x *Execution) recordAccepted() {
 	}})
 }
 
-// recordStarted notes that a command began. Nothing waits for that.
+// recordStarted writes that a command started. Nothing waits for that.
 func (x *Execution) recordStarted() {
 	e := x.engine
 	if e.journal.durable(x.tracked) {
@@ -253,8 +251,8 @@ func (x *Execution) recordStarted() {
 	}
 }
 
-// recordOutcome concludes a command once the journal knows what came of it, before
-// anybody else does: what a client was told is what it will be told again.
+// recordOutcome writes the outcome of a command and concludes the command after that: what
+// a client is told it will be told again after a crash.
 func (x *Execution) recordOutcome(r response, after func()) {
 	e := x.engine
 	q := pendingRecord{of: &x.tracked.commandInfo, phase: phaseFinished, at: time.Now(), response: r, done: func() { e.conclude(x, r, after) }}
@@ -287,12 +285,12 @@ func (j *Journal) encodeRecord(q pendingRecord) []byte {
 	return wire.Encode(r)
 }
 
-// object is the identity as a JSON value.
+// object returns the identity as a JSON object.
 func (a *commandInfo) object() json.RawMessage {
 	return append(append([]byte{'{'}, a.identity...), '}')
 }
 
-// Flush waits until everything is in the journal that is on its way. It takes a turn.
+// Flush waits until the queue is written. It takes a turn.
 func (j *Journal) Flush() {
 	if j.engine.opts.Journal == nil {
 		return

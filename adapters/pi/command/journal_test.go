@@ -20,7 +20,7 @@ func FuzzReadRecord(f *testing.F) {
 		if err != nil || r.Version != RecordVersion {
 			return
 		}
-		k := r.known()
+		k := r.command()
 		h := entry{of: &k.commandInfo, phase: r.Phase, response: response{err: r.Error}, recovered: r.Recovered}
 		if told := appendEntry(nil, h); !json.Valid(told) {
 			t.Errorf("the history of %q is not JSON: %s", data, told)

@@ -1,7 +1,7 @@
 package command
 
-// lifecycle returns the frame of a lifecycle event of the command; r is nil but for the
-// last. The frames of a command share their memory.
+// lifecycle returns the frame of a lifecycle event of the command; r is set for the last
+// only. The frames of a command share one buffer.
 func (x *Execution) lifecycle(phase string, r *response) []byte {
 	identity := x.tracked.identity
 	if x.lifecycleBuf == nil {
@@ -14,7 +14,7 @@ func (x *Execution) lifecycle(phase string, r *response) []byte {
 		b = appendOutcome(b, *r, false)
 	}
 	b = append(b, '}', '}')
-	if cap(b) == cap(x.lifecycleBuf) { // it did not outgrow them
+	if cap(b) == cap(x.lifecycleBuf) { // it did not outgrow the buffer
 		x.lifecycleBuf = b[len(b):]
 	}
 	return b[:len(b):len(b)]

@@ -32,8 +32,7 @@ func (r Rates) withDefaults() Rates {
 
 const (
 	rateWindow = time.Minute
-	// maxBuckets bounds how many are remembered: beyond it the one that was charged
-	// the longest ago is forgotten.
+	// maxBuckets bounds the buckets: beyond it the one charged longest ago is dropped.
 	maxBuckets = 10_000
 )
 
@@ -52,16 +51,16 @@ const (
 )
 
 type bucketKey struct {
-	of      Namespace // nobody's of bucketAll
+	of      Namespace // zero of bucketAll
 	kind    bucketKind
-	session string // of the kinds that are of one session
+	session string // of the kinds for one session
 }
 
-// bucket has the times of what began within the last minute, at most as many as
-// its limit. A nil bucket has none.
+// bucket has the times of the commands that began within the last minute, at most as many
+// as its limit. A nil bucket has none.
 type bucket struct{ times []time.Duration }
 
-// count forgets what is too old and returns how many there are.
+// count drops times that are too old and returns how many are left.
 func (b *bucket) count(now time.Duration) int {
 	if b == nil {
 		return 0
@@ -87,7 +86,7 @@ func newRates(limits Rates) rates {
 	}
 }
 
-// charge is one bucket that a command counts in.
+// charge is a bucket that a command counts in.
 type charge struct {
 	key   bucketKey
 	limit int
@@ -98,22 +97,22 @@ type charge struct {
 // charges appends the buckets of a command, in the order in which they are checked.
 func (r *rates) charges(all []charge, of Namespace, c Command) []charge {
 	const (
-		together  = "Global rate limit exceeded (%d commands/minute)"
-		perMinute = "Rate limit exceeded (%d commands/minute)"
+		global = "Global rate limit exceeded (%d commands/minute)"
+		other  = "Rate limit exceeded (%d commands/minute)"
 	)
-	all = append(all, charge{bucketKey{kind: bucketAll}, r.limits.All, overGlobalRate, together})
-	all = append(all, charge{bucketKey{of: of, kind: bucketClient}, r.limits.Client, overGlobalRate, together})
+	all = append(all, charge{bucketKey{kind: bucketAll}, r.limits.All, overGlobalRate, global})
+	all = append(all, charge{bucketKey{of: of, kind: bucketClient}, r.limits.Client, overGlobalRate, global})
 	session := c.Session
 	if len(session) > MaxID {
-		session = "" // one bucket for all names that no session can have, however long
+		session = "" // one bucket for all ids that are too long for any session
 	}
 	switch {
 	case c.Spec.Session:
-		all = append(all, charge{bucketKey{of, bucketSession, session}, r.limits.Session, overRate, perMinute})
+		all = append(all, charge{bucketKey{of, bucketSession, session}, r.limits.Session, overRate, other})
 	case c.Kind == "delete_session" || c.Kind == "switch_session":
-		all = append(all, charge{bucketKey{of, bucketTarget, session}, r.limits.Session, overRate, perMinute})
+		all = append(all, charge{bucketKey{of, bucketTarget, session}, r.limits.Session, overRate, other})
 	default:
-		all = append(all, charge{bucketKey{of: of, kind: bucketServer}, r.limits.Server, overRate, perMinute})
+		all = append(all, charge{bucketKey{of: of, kind: bucketServer}, r.limits.Server, overRate, other})
 	}
 	if c.Kind == "extension_ui_response" {
 		const text = "Extension UI response rate limit exceeded (%d responses/minute)"
@@ -122,13 +121,13 @@ func (r *rates) charges(all []charge, of Namespace, c Command) []charge {
 	return all
 }
 
-// take counts a command that is about to begin. One that is beyond a limit is
-// counted nowhere: take returns the limit and the text that says so.
+// take counts a command that is about to begin. One that is over a limit is counted
+// nowhere: take returns which limit, and the error text.
 func (r *rates) take(of Namespace, c Command) (rejection, string) {
 	now := time.Since(r.began)
 	var room [4]charge
 	all := r.charges(room[:0], of, c)
-	var in [len(room)]*bucket // nil of one to be made
+	var in [len(room)]*bucket // nil of a new one
 	for i := range all {
 		ch := &all[i]
 		in[i], _ = r.buckets.Get(ch.key)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Recover reads from the journal what came of earlier commands, so that they are
-// replayed and not done again. A command that was cut off counts as failed from now
-// on. Call it once, before any connection is served; it does nothing without a
-// journal. It returns the journal's error.
+// Recover reads the outcomes of earlier commands from the journal, so that they are
+// replayed instead of executed again. A command that was interrupted counts as failed. Call
+// Recover once, before any connection is served; it does nothing without a journal. It
+// returns the journal's error.
 func (j *Journal) Recover(ctx context.Context) error {
 	if j.engine.opts.Journal == nil {
 		return nil
@@ -35,10 +35,10 @@ func (j *Journal) Recover(ctx context.Context) error {
 		of := recordID{r.Run, r.Number}
 		k := inFlight[of]
 		if k == nil && r.Phase != PhaseAccepted {
-			return true // its beginning is no longer kept, or it was written twice
+			return true // the start is no longer kept, or the end was written twice
 		}
 		if k == nil {
-			k = r.known()
+			k = r.command()
 			inFlight[of] = k
 			order = append(order, of)
 		}
@@ -63,7 +63,7 @@ func (j *Journal) Recover(ctx context.Context) error {
 		r := response{err: Interrupted}
 		j.engine.replay.add(k)
 		j.engine.replay.settle(k, r, now)
-		j.recovery.cut = append(j.recovery.cut, k)
+		j.recovery.interrupted = append(j.recovery.interrupted, k)
 		j.history.add(entry{at: now.UnixMilli(), of: &k.commandInfo, phase: phaseFinished, response: r, recovered: true})
 		j.add(pendingRecord{of: &k.commandInfo, phase: phaseFinished, at: now, response: r, recovered: true})
 	}
@@ -71,13 +71,13 @@ func (j *Journal) Recover(ctx context.Context) error {
 	return nil
 }
 
-// flight names a command in the journal.
+// recordID identifies a command in the journal.
 type recordID struct {
 	run    int64
 	number uint64
 }
 
-// readRecord reads a record. One of another version is read as far as that tells.
+// readRecord reads a record. Of one of another version only Version is reliable.
 func readRecord(data []byte) (r Record, err error) {
 	if err := json.Unmarshal(data, &r); err != nil || r.Version != RecordVersion {
 		return r, err
@@ -94,8 +94,8 @@ func readRecord(data []byte) (r Record, err error) {
 	return r, nil
 }
 
-// known returns the command of a record.
-func (r Record) known() *tracked {
+// command returns the command of a record.
+func (r Record) command() *tracked {
 	k := &tracked{commandInfo: commandInfo{
 		name: r.Name, explicit: r.Explicit, kind: r.Kind, key: r.Key, session: r.Session, scope: r.Scope, lane: r.Lane,
 		identity: r.Identity[1 : len(r.Identity)-1], fingerprint: fingerprint(r.Print), number: r.Number, run: r.Run,
@@ -115,7 +115,7 @@ func (r Record) known() *tracked {
 	return k
 }
 
-// restorePhase takes in one phase of an earlier command.
+// restorePhase restores one phase of an earlier command.
 func (j *Journal) restorePhase(k *tracked, r Record) {
 	h := entry{at: r.At, of: &k.commandInfo, phase: r.Phase, recovered: r.Recovered}
 	switch r.Phase {
@@ -144,18 +144,18 @@ func (j *Journal) restorePhase(k *tracked, r Record) {
 	j.history.add(h)
 }
 
-// Success is what an earlier process told of a command, and may hold of its session.
+// Success is a command that succeeded in an earlier process.
 type Success struct {
 	Key  Key
 	Kind string
 	At   time.Time
-	// File is where the conversation is that the session was given, or "".
+	// File is the path of the conversation that the command gave the session, or "".
 	File string
-	// Version is that of the session, or nil.
+	// Version is the version of the session, or nil.
 	Version *int
 }
 
-// restore tells the host of a success of an earlier process.
+// restore passes a success of an earlier process to the host.
 func (j *Journal) restore(r Record) {
 	if r.Error != "" {
 		return
