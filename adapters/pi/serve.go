@@ -10,7 +10,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -184,7 +183,7 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 		return nil
 	}
 	cmd, err := command.Decode(frame, limit)
-	if kind, _ := cmd.Fields.Get("type"); c.transport == Stdio && (err != nil || !wire.IsString(kind)) {
+	if _, ok := cmd.Text("type"); c.transport == Stdio && (err != nil || !ok) {
 		text := "Invalid JSON"
 		var slips command.Problems
 		command.CheckKeys(&slips, cmd)

@@ -12,44 +12,12 @@ import (
 
 // Command is one decoded frame of a client (section 4). It keeps every field, used or not.
 type Command struct {
-	Fields  members
+	object  strictjson.Value
 	size    int    // in memory, of the decoded frame
 	Kind    string // the type, "" if it is no string
 	id      string // "" if it is no string
 	Session string // the sessionId, "" if it is no string
 	Spec    *spec  // nil of an unknown type
-}
-
-// member is a member of an object.
-type member struct {
-	Key   []byte
-	Value strictjson.Value
-}
-
-// members are the members of an object.
-type members []member
-
-func membersOf(object strictjson.Value) members {
-	all := make(members, 0, object.Len())
-	for key, value := range object.Members() {
-		all = append(all, member{key, value})
-	}
-	return all
-}
-
-// Get returns the value of the member of that exact name.
-func (m members) Get(name string) (json.RawMessage, bool) {
-	v := m.value(name)
-	return v.Raw(), v.Exists()
-}
-
-func (m members) value(name string) strictjson.Value {
-	for i := range m {
-		if string(m[i].Key) == name {
-			return m[i].Value
-		}
-	}
-	return strictjson.Value{}
 }
 
 // Decode decodes a frame. The error, for text that is not strict JSON or longer than limit
@@ -59,7 +27,7 @@ func Decode(frame []byte, limit int) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	c := Command{Fields: membersOf(v), size: v.Memory()}
+	c := Command{object: v, size: v.Memory()}
 	c.Kind, _ = c.Text("type")
 	c.id, _ = c.Text("id")
 	c.Session, _ = c.Text("sessionId")
@@ -68,18 +36,13 @@ func Decode(frame []byte, limit int) (Command, error) {
 }
 
 // Text returns a field, and whether it is a string.
-func (c Command) Text(name string) (string, bool) {
-	return c.Fields.value(name).Text()
-}
+func (c Command) Text(name string) (string, bool) { return c.object.Get(name).Text() }
 
 // Has reports whether the frame has the field, whatever its value.
-func (c Command) Has(name string) bool {
-	_, ok := c.Fields.Get(name)
-	return ok
-}
+func (c Command) Has(name string) bool { return c.object.Get(name).Exists() }
 
 // whole returns a field, and whether it is an integer.
-func (c Command) whole(name string) (int64, bool) { return whole(c.Fields.value(name)) }
+func (c Command) whole(name string) (int64, bool) { return whole(c.object.Get(name)) }
 
 // whole returns a number in any notation, and whether it is an integer.
 func whole(v strictjson.Value) (int64, bool) {
@@ -96,24 +59,21 @@ func whole(v strictjson.Value) (int64, bool) {
 
 // List returns the items of a field, and whether it is an array.
 func (c Command) List(name string) ([]strictjson.Value, bool) {
-	v := c.Fields.value(name)
+	v := c.object.Get(name)
 	return slices.Collect(v.Items()), v.Kind() == strictjson.Array
 }
 
 // Object returns a field as a command, for reading its members, and whether it is an
 // object.
-func (c Command) Object(name string) (Command, bool) {
-	return objectOf(c.Fields.value(name))
-}
+func (c Command) Object(name string) (Command, bool) { return objectOf(c.object.Get(name)) }
 
 func objectOf(v strictjson.Value) (Command, bool) {
-	return Command{Fields: membersOf(v)}, v.Kind() == strictjson.Object
+	return Command{object: v}, v.Kind() == strictjson.Object
 }
 
 // Is reports whether the field has one of the JSON texts.
 func (c Command) Is(name string, texts ...string) bool {
-	raw, _ := c.Fields.Get(name)
-	return slices.Contains(texts, string(raw))
+	return slices.Contains(texts, string(c.object.Get(name).Raw()))
 }
 
 // response is the outcome of a command as clients are told (section 5).
@@ -129,14 +89,14 @@ type response struct {
 // appendResponse appends the response to c. The id and the type are echoed as they came,
 // valid or not.
 func appendResponse(dst []byte, c Command, r response) []byte {
-	id, ok := c.Fields.Get("id")
+	id := c.object.Get("id").Raw()
 	dst = append(slices.Grow(dst, 112+len(id)+len(r.data)+len(r.err)), '{')
-	if ok {
+	if id != nil {
 		dst = append(append(append(dst, `"id":`...), id...), ',')
 	}
 	dst = append(dst, `"type":"response","command":`...)
-	if kind, ok := c.Fields.Get("type"); ok {
-		dst = append(dst, kind...)
+	if kind := c.object.Get("type"); kind.Exists() {
+		dst = append(dst, kind.Raw()...)
 	} else {
 		dst = append(dst, `"unknown"`...)
 	}
@@ -199,24 +159,23 @@ func appendOutcome(dst []byte, r response, full bool) []byte {
 // appendIdentity appends the members that all lifecycle events of a command share (facts,
 // section 2.1). name is its id, or the synthetic one.
 func appendIdentity(dst []byte, c Command, name string) []byte {
-	session, inSession := c.Fields.Get("sessionId")
-	depends, dependent := c.Fields.Get("dependsOn")
+	session, depends := c.object.Get("sessionId").Raw(), c.object.Get("dependsOn").Raw()
 	dst = slices.Grow(dst, 64+len(name)+len(c.Kind)+len(session)+len(depends))
 	dst = wire.AppendString(append(dst, `"commandId":`...), name)
 	dst = wire.AppendString(append(dst, `,"commandType":`...), c.Kind)
-	if inSession {
+	if session != nil {
 		dst = append(append(dst, `,"sessionId":`...), session...)
 	}
 	dst = append(dst, `,"dependsOn":`...)
-	if dependent {
+	if depends != nil {
 		dst = append(dst, depends...)
 	} else {
 		dst = append(dst, '[', ']')
 	}
 	for _, name := range []string{"ifSessionVersion", "idempotencyKey"} {
-		if raw, ok := c.Fields.Get(name); ok {
+		if v := c.object.Get(name); v.Exists() {
 			dst = append(append(append(dst, ',', '"'), name...), '"', ':')
-			dst = append(dst, raw...)
+			dst = append(dst, v.Raw()...)
 		}
 	}
 	return dst

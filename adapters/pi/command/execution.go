@@ -196,8 +196,7 @@ func (x *Execution) Settle(o Outcome) {
 	x.recordOutcome(r, o.After)
 }
 
-// conclude tells sharedNamespace what came of a command, remembers it, and lets go on what
-// waited for it.
+// conclude remembers the outcome of a command, sends it, and resumes what waited for it.
 func (e *Engine) conclude(x *Execution, r response, after func()) {
 	k := x.tracked
 	delete(e.inFlight, x)

@@ -29,7 +29,7 @@ func key(name string, rules ...rule) field { return field{name: name, rules: rul
 func checkFields(p *Problems, path string, object Command, fields []field) {
 	for i := range fields {
 		f := &fields[i]
-		v := object.Fields.value(f.name)
+		v := object.object.Get(f.name)
 		for _, r := range f.rules {
 			if problem := r(v); problem != "" {
 				p.add(path+f.name, problem)
@@ -71,8 +71,8 @@ func CheckKeys(p *Problems, c Command) {
 
 func checkCase(p *Problems, path string, object Command, fields []field) {
 	first := len(*p)
-	for _, m := range object.Fields {
-		name := string(m.Key)
+	for key := range object.object.Members() {
+		name := string(key)
 		if known := similar(fields, name); known != "" {
 			p.add(path+name, "Unknown key, did you mean '"+known+"'?")
 		}

@@ -21,28 +21,9 @@ func (f fingerprint) String() string { return "v2:sha256:" + hex.EncodeToString(
 // fingerprintOf digests the canonical JSON of a command without id and idempotencyKey.
 // Everything else counts, unknown fields included (facts, section 6.4).
 func fingerprintOf(c Command) fingerprint {
-	room := 16
-	var few [8]*member
-	counted := few[:0]
-	for i := range c.Fields {
-		switch m := &c.Fields[i]; string(m.Key) {
-		case "id", "idempotencyKey":
-		default:
-			room += len(m.Key) + len(m.Value.Raw()) + 4
-			counted = append(counted, m)
-		}
-	}
-	slices.SortFunc(counted, func(a, b *member) int { return bytes.Compare(a.Key, b.Key) })
 	var small [256]byte
-	b := append(slices.Grow(small[:0], room), '{')
-	for i, m := range counted {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(wire.AppendString(b, string(m.Key)), ':')
-		b = appendCanonical(b, m.Value)
-	}
-	return sha256.Sum256(append(b, '}'))
+	room := slices.Grow(small[:0], len(c.object.Raw())+2)
+	return sha256.Sum256(appendObject(room, c.object, "id", "idempotencyKey"))
 }
 
 // appendCanonical appends a value with sorted members, strings without needless escapes,
@@ -69,19 +50,34 @@ func appendCanonical(dst []byte, v strictjson.Value) []byte {
 		}
 		return append(dst, ']')
 	case strictjson.Object:
-		all := membersOf(v)
-		slices.SortFunc(all, func(a, b member) int { return bytes.Compare(a.Key, b.Key) })
-		dst = append(dst, '{')
-		for i, m := range all {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(wire.AppendString(dst, string(m.Key)), ':')
-			dst = appendCanonical(dst, m.Value)
-		}
-		return append(dst, '}')
+		return appendObject(dst, v)
 	}
 	return append(dst, v.Raw()...)
+}
+
+// appendObject appends the canonical form of an object without some of its members.
+func appendObject(dst []byte, v strictjson.Value, without ...string) []byte {
+	type member struct {
+		key   []byte
+		value strictjson.Value
+	}
+	var few [8]member
+	members := few[:0]
+	for key, value := range v.Members() {
+		if !slices.Contains(without, string(key)) {
+			members = append(members, member{key, value})
+		}
+	}
+	slices.SortFunc(members, func(a, b member) int { return bytes.Compare(a.key, b.key) })
+	dst = append(dst, '{')
+	for i, m := range members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(wire.AppendString(dst, string(m.key)), ':')
+		dst = appendCanonical(dst, m.value)
+	}
+	return append(dst, '}')
 }
 
 func appendNumber(dst []byte, n json.Number) []byte {

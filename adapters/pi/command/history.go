@@ -115,8 +115,8 @@ func (j *Journal) History(x *Execution, path string) Outcome {
 	}
 	filters := map[string]any{}
 	for _, name := range []string{"sessionIdFilter", "commandId", "fromTimestamp", "toTimestamp"} {
-		if raw, ok := x.Fields.Get(name); ok {
-			filters[name] = raw
+		if v := x.object.Get(name); v.Exists() {
+			filters[name] = v.Raw()
 		}
 	}
 	return Outcome{Data: wire.Encode(struct {

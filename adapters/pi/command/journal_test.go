@@ -10,7 +10,7 @@ import (
 // FuzzReadRecord holds that a record is refused, or can be told again.
 func FuzzReadRecord(f *testing.F) {
 	j := Journal{engine: &Engine{startedAt: 1}}
-	c := Command{Kind: "get_state", Fields: members{{Key: []byte("dependsOn"), Value: strictjson.ParseValid([]byte(`["a"]`))}}}
+	c := Command{Kind: "get_state", object: strictjson.ParseValid([]byte(`{"dependsOn":["a"]}`))}
 	a := &commandInfo{name: "1", kind: "get_state", identity: appendIdentity(nil, c, "1")}
 	f.Add(j.encodeRecord(pendingRecord{of: a, phase: phaseFinished, response: response{err: "no", timedOut: true}}))
 	f.Add([]byte(`{"v":1,"is":{"commandId":"x"},"print":""}`))

@@ -1,9 +1,9 @@
 package command
 
 import (
-	"bytes"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -16,16 +16,21 @@ func (x *Execution) KeepOnly(names ...string) {
 }
 
 // keepFields is KeepOnly for a command that does not count as in flight. All fields share
-// the memory of the frame and of one list: those that are kept are copied.
+// the memory of the frame, so those that are kept are copied.
 func (x *Execution) keepFields(names ...string) {
 	names = append(names, "id", "type")
-	kept := make(members, 0, len(names))
+	text := []byte{'{'}
 	x.size = 0
-	for _, m := range x.Fields {
-		if slices.Contains(names, string(m.Key)) {
-			kept = append(kept, member{bytes.Clone(m.Key), strictjson.ParseValid(m.Value.Clone())})
-			x.size += len(m.Value.Raw())
+	for key, v := range x.object.Members() {
+		if !slices.Contains(names, string(key)) {
+			continue
 		}
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = append(wire.AppendString(text, string(key)), ':')
+		text = append(text, v.Raw()...)
+		x.size += len(v.Raw())
 	}
-	x.Fields = kept
+	x.object = strictjson.ParseValid(append(text, '}'))
 }

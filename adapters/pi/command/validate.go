@@ -39,7 +39,7 @@ func validate(c Command) string {
 	var p Problems
 	CheckKeys(&p, c)
 	checkFields(&p, "", c, c.fields())
-	if kind := c.Fields.value("type"); c.Spec == nil && kind.Kind() == strictjson.String {
+	if kind := c.object.Get("type"); c.Spec == nil && kind.Kind() == strictjson.String {
 		p.add("type", "Unknown command type '"+c.Kind+"'")
 	}
 	if len(p) == 0 {
