@@ -1,4 +1,4 @@
-package command
+package command_test
 
 import (
 	"strings"
@@ -6,21 +6,22 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestHalfOpenLetsNoMoreThroughThanItsTrials(t *testing.T) {
+func TestAHalfOpenCircuitAllowsOnlyItsTrials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCircuit("a", Breaker{Failures: 1, Window: time.Minute, Open: time.Second, Trials: 2})
+		c := command.NewCircuit("a", command.Breaker{Failures: 1, Window: time.Minute, Open: time.Second, Trials: 2})
 		k, _ := c.Allow()
-		k.End(ErrFailure)
+		k.End(command.ErrFailure)
 		time.Sleep(time.Second + 1)
 		first, _ := c.Allow()
 		second, _ := c.Allow()
 		if _, why := c.Allow(); why != "Circuit half-open, max test calls reached for a" {
 			t.Errorf("third trial: got %q, want none", why)
 		}
-		first.End(ErrInconclusive) // it proved nothing
+		first.End(command.ErrInconclusive) // which frees its place
 		third, why := c.Allow()
 		if why != "" {
 			t.Fatalf("a trial in its place: got %q, want one", why)
@@ -33,12 +34,15 @@ func TestHalfOpenLetsNoMoreThroughThanItsTrials(t *testing.T) {
 	})
 }
 
-func TestCircuitsAreForgottenBeyondTheirBound(t *testing.T) {
-	cs := NewAgentCircuits(Breakers{}.WithDefaults().Agent)
-	for i := range maxCircuits + 10 {
-		cs.circuitOf(core.AgentID(strings.Repeat("a", i+1)))
+func TestCircuitsAreBounded(t *testing.T) {
+	cs := command.NewAgentCircuits(command.Breakers{}.WithDefaults().Agent)
+	const most = 1000
+	for i := range most + 10 {
+		if _, err := cs.Allow(core.ToAgent(core.AgentID(strings.Repeat("a", i+1)))); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if got := cs.circuits.Len(); got != maxCircuits {
-		t.Errorf("circuits: got %d, want %d", got, maxCircuits)
+	if got := len(cs.Report()); got != most {
+		t.Errorf("circuits: got %d, want %d", got, most)
 	}
 }

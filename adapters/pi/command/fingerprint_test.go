@@ -1,7 +1,6 @@
-package command
+package command_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -13,12 +12,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
-	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// someValue draws a JSON value.
-func someValue(t *rapid.T, depth int) any {
+// anyJSON draws a JSON value.
+func anyJSON(t *rapid.T, depth int) any {
 	kinds := 5
 	if depth == 0 {
 		kinds = 3
@@ -35,20 +34,20 @@ func someValue(t *rapid.T, depth int) any {
 	case 4:
 		list := []any{}
 		for range rapid.IntRange(0, 3).Draw(t, "items") {
-			list = append(list, someValue(t, depth-1))
+			list = append(list, anyJSON(t, depth-1))
 		}
 		return list
 	}
 	object := map[string]any{}
 	for range rapid.IntRange(0, 3).Draw(t, "members") {
-		object[rapid.StringMatching("[a-zé😀\"]{0,4}").Draw(t, "name")] = someValue(t, depth-1)
+		object[rapid.StringMatching("[a-zé😀\"]{0,4}").Draw(t, "name")] = anyJSON(t, depth-1)
 	}
 	return object
 }
 
-// otherwise writes a value in another way: spaced out, its members in some order, its
-// texts escaped and its numbers in another notation.
-func otherwise(v any, r *rand.Rand) string {
+// reencode encodes a value differently: with white space, members in any order, escaped
+// strings and numbers in another notation.
+func reencode(v any, r *rand.Rand) string {
 	switch v := v.(type) {
 	case string:
 		if r.IntN(2) == 0 {
@@ -64,7 +63,7 @@ func otherwise(v any, r *rand.Rand) string {
 	case []any:
 		var items []string
 		for _, item := range v {
-			items = append(items, otherwise(item, r))
+			items = append(items, reencode(item, r))
 		}
 		return "[ " + strings.Join(items, " ,\n") + " ]"
 	case map[string]any:
@@ -72,73 +71,69 @@ func otherwise(v any, r *rand.Rand) string {
 		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		var members []string
 		for _, name := range names {
-			members = append(members, otherwise(name, r)+" : "+otherwise(v[name], r))
+			members = append(members, reencode(name, r)+" : "+reencode(v[name], r))
 		}
 		return "{\t" + strings.Join(members, ", ") + " }"
 	}
 	return string(wire.Encode(v))
 }
 
-func printOf(t interface{ Fatal(...any) }, text string) fingerprint {
-	c, err := Decode([]byte(text), 1<<20)
-	if err != nil {
-		t.Fatal(text, err)
+// sameFingerprint reports whether two commands with one id or key count as the same: then
+// the second replays the outcome of the first, else it is a conflict.
+func sameFingerprint(t interface{ Fatalf(string, ...any) }, first, second string) bool {
+	h := &host{}
+	e := command.New(h, command.Options{Rates: unlimited})
+	defer e.Close()
+	c := &command.Client{Namespace: command.Namespace{Conn: 1}, Sink: h, Attached: true}
+	submit(t, e, c, first)
+	response := submit(t, e, c, second)
+	replayed, conflict := strings.Contains(response, `"replayed":true`), strings.Contains(response, "Conflicting ")
+	if replayed == conflict {
+		t.Fatalf("got %s, want the second command replayed or a conflict", response)
 	}
-	return fingerprintOf(c)
+	return replayed
 }
 
-func TestAFingerprintIsOfTheMeaningAndNotOfTheWriting(t *testing.T) {
+func TestAFingerprintDependsOnTheMeaningNotOnTheEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := map[string]any{"type": "prompt", "id": "1", "more": someValue(t, 3)}
+		v := map[string]any{"type": "prompt", "sessionId": "s", "message": "x", "id": "1", "idempotencyKey": "k", "more": anyJSON(t, 3)}
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		plain := string(wire.Encode(v))
-		if got, want := printOf(t, otherwise(v, r)), printOf(t, plain); got != want {
-			t.Fatalf("got %s, want %s of %s", got, want, plain)
+		if !sameFingerprint(t, plain, reencode(v, r)) {
+			t.Fatalf("got a conflict, want the same fingerprint as of %s", plain)
 		}
 		other := maps.Clone(v)
-		other["id"], other["idempotencyKey"] = "2", "k"
-		if got, want := printOf(t, string(wire.Encode(other))), printOf(t, plain); got != want {
-			t.Fatalf("another id: got %s, want %s", got, want)
+		other["id"] = "2"
+		if !sameFingerprint(t, plain, string(wire.Encode(other))) {
+			t.Fatalf("another id: got a conflict, want the same fingerprint as of %s", plain)
+		}
+		other["id"], other["idempotencyKey"] = "1", "l"
+		if !sameFingerprint(t, plain, string(wire.Encode(other))) {
+			t.Fatalf("another key: got a conflict, want the same fingerprint as of %s", plain)
 		}
 		other["more"] = map[string]any{"": v["more"]}
-		if printOf(t, string(wire.Encode(other))) == printOf(t, plain) {
-			t.Fatalf("another meaning: got the same fingerprint of %s", plain)
+		if sameFingerprint(t, plain, string(wire.Encode(other))) {
+			t.Fatalf("another meaning: got the same fingerprint as of %s", plain)
 		}
 	})
 }
 
 func TestAFingerprintIsTheDigestOfCanonicalJSON(t *testing.T) {
-	const want = "v2:sha256:329dc9ac25ef68287ca482dd8acc81ea9b9d5286f5ac9937a37afb50860a93ae"
-	got := printOf(t, `{"type":"set_session_name","sessionId":"s","name":"\u006fne","id":"1","more":{"b":1.0,"a":[1e2,-0]}}`)
-	if same := printOf(t, `{"more":{"a":[100,0],"b":1},"name":"one","sessionId":"s","type":"set_session_name"}`); got != same || got.String() != want {
-		t.Errorf("got %s and %s, want %s twice", got, same, want)
+	const want = `"fingerprint":"v2:sha256:329dc9ac25ef68287ca482dd8acc81ea9b9d5286f5ac9937a37afb50860a93ae"`
+	const frame = `{"type":"set_session_name","sessionId":"s","name":"\u006fne","id":"1","more":{"b":1.0,"a":[1e2,-0]}}`
+	h := &host{}
+	e, c := newEngine(t, h, command.Options{Journal: &records{}})
+	h.perform = func(x *command.Execution) command.Outcome {
+		if x.Kind != "get_command_history" {
+			return command.Outcome{}
+		}
+		return e.Journal().History(x, "")
 	}
-}
-
-// FuzzFingerprint holds that what is written canonically is the same command.
-func FuzzFingerprint(f *testing.F) {
-	for _, text := range []string{
-		`{"type":"prompt","message":"\ud83d\ude00 \u2028","images":[{"data":"","x":{"b":1,"a":[null,true]}}]}`, `{"a":1e400,"b":-0.0,"c":1e-7,"d":123456789012345678901}`,
-		`{"":"","id":{"a":1},"idempotencyKey":[]}`, `{"a":"\u0000\b\f"}`, `[]`, `{}`,
-	} {
-		f.Add([]byte(text))
+	submit(t, e, c, frame)
+	if got := submit(t, e, c, `{"type":"get_command_history"}`); !strings.Contains(got, want) {
+		t.Errorf("got the history %s, want %s in it", got, want)
 	}
-	f.Fuzz(func(t *testing.T, frame []byte) {
-		c, err := Decode(frame, 1<<20)
-		if err != nil {
-			return
-		}
-		var reversed []string
-		for key, v := range c.object.Members() {
-			value := appendCanonical(nil, v)
-			if !json.Valid(value) {
-				t.Fatalf("%s: got %s, want JSON", v.Raw(), value)
-			}
-			reversed = append([]string{string(wire.AppendString(nil, string(key))) + ":" + string(value)}, reversed...)
-		}
-		canonical := strictjson.ParseValid([]byte("{" + strings.Join(reversed, ",") + "}"))
-		if got, want := fingerprintOf(Command{object: canonical}), fingerprintOf(c); got != want {
-			t.Errorf("got %s, want %s of %s", got, want, frame)
-		}
-	})
+	if same := `{"more":{"a":[100,0],"b":1},"name":"one","sessionId":"s","type":"set_session_name","id":"1"}`; !sameFingerprint(t, frame, same) {
+		t.Errorf("got a conflict of %s and %s, want the same fingerprint", frame, same)
+	}
 }

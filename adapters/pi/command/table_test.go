@@ -1,6 +1,16 @@
 package command
 
-import "testing"
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+)
 
 func TestCommandsThatChangeASessionHaveATimeLimitOfTheirOwn(t *testing.T) {
 	for kind, c := range Table {
@@ -8,4 +18,30 @@ func TestCommandsThatChangeASessionHaveATimeLimitOfTheirOwn(t *testing.T) {
 			t.Errorf("%s changes a session and has the short limit, want Long or unlimited", kind)
 		}
 	}
+}
+
+func TestEveryKeyOfEveryCommandIsCaseSensitive(t *testing.T) {
+	kinds := slices.Sorted(maps.Keys(Table))
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom(kinds).Draw(t, "kind")
+		var known []string
+		for _, f := range Table[kind].fields {
+			if f.name != "type" {
+				known = append(known, f.name)
+			}
+		}
+		key := rapid.SampledFrom(known).Draw(t, "key")
+		other := []rune(key)
+		i := rapid.IntRange(0, len(other)-1).Draw(t, "letter")
+		if other[i] = unicode.ToUpper(other[i]); string(other) == key {
+			other[i] = unicode.ToLower(other[i])
+		}
+		c, err := Decode(wire.Encode(map[string]any{"type": kind, string(other): 1}), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := validate(c), string(other)+": Unknown key, did you mean '"+key+"'?"; !strings.Contains(got, want) {
+			t.Fatalf("%s with %s: got %q, want among it %q", kind, string(other), got, want)
+		}
+	})
 }

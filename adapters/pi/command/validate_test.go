@@ -1,4 +1,4 @@
-package command
+package command_test
 
 import (
 	"encoding/json"
@@ -7,9 +7,27 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 )
 
-func TestEveryRuleOfTheEnvelopeHasItsText(t *testing.T) {
+// problemOf returns why a command is not admitted, or "".
+func problemOf(t interface{ Fatalf(string, ...any) }, frame string) string {
+	h := &host{}
+	e := command.New(h, command.Options{Rates: unlimited})
+	defer e.Close()
+	response := submit(t, e, &command.Client{Sink: h, Attached: true}, frame)
+	if h.admitted == 1 {
+		return ""
+	}
+	var r struct{ Error string }
+	if err := json.Unmarshal([]byte(response), &r); err != nil || r.Error == "" {
+		t.Fatalf("%.80s: got the response %s, want an error", frame, response)
+	}
+	return r.Error
+}
+
+func TestInvalidCommandsAreRefusedWithTheTextsOfTheSpecification(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	tests := []struct{ frame, want string }{
 		{`{"type":"list_sessions"}`, ""},
@@ -82,17 +100,12 @@ func TestEveryRuleOfTheEnvelopeHasItsText(t *testing.T) {
 			"sessionIdFilter: Must be a non-empty string if provided; commandId: Too long (max 256 chars)"},
 	}
 	for _, tt := range tests {
-		c, err := Decode([]byte(tt.frame), 1<<20)
-		if err != nil {
-			t.Errorf("decode(%.80s): got %v, want no error", tt.frame, err)
-			continue
-		}
 		want := tt.want
 		if want != "" {
 			want = "Validation failed: " + want
 		}
-		if got := validate(c); got != want {
-			t.Errorf("validate(%.80s):\n got %q\nwant %q", tt.frame, got, want)
+		if got := problemOf(t, tt.frame); got != want {
+			t.Errorf("%.80s:\n got %q\nwant %q", tt.frame, got, want)
 		}
 	}
 }
@@ -102,15 +115,14 @@ func TestFramesThatAreNotStrictJSONAreRefusedWithWhatToChange(t *testing.T) {
 		"", "{", `{"type":"a"} {"type":"b"}`, `{"type":"a","type":"b"}`, "\ufeff{}", `{"a":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + "}",
 		"\x00\x01", `{"a\u0000":1}`, "{\"type\":\"\xff\"}",
 	} {
-		if _, err := Decode([]byte(frame), 1<<20); err == nil {
+		if _, err := command.Decode([]byte(frame), 1<<20); err == nil {
 			t.Errorf("decode(%.40q): got no error, want one", frame)
 		}
 	}
 }
 
-// TestEverySampleOfTheSpecificationIsUnderstood reads the samples out of testdata,
-// where they stand as they do in the specification.
-func TestEverySampleOfTheSpecificationIsUnderstood(t *testing.T) {
+// The samples in testdata are copied from the specification.
+func TestEverySampleOfTheSpecificationIsValid(t *testing.T) {
 	text, err := os.ReadFile("testdata/samples.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -121,12 +133,7 @@ func TestEverySampleOfTheSpecificationIsUnderstood(t *testing.T) {
 			continue
 		}
 		if strings.HasPrefix(line, "> ") {
-			c, err := Decode([]byte(line[2:]), 1<<20)
-			if err != nil {
-				t.Errorf("command %s: %v", line, err)
-				continue
-			}
-			if problem := validate(c); problem != "" {
+			if problem := problemOf(t, line[2:]); problem != "" {
 				t.Errorf("command %s: got %q, want it valid", line, problem)
 			}
 			continue
@@ -148,51 +155,10 @@ func TestEveryCommandOfTheSpecificationIsKnown(t *testing.T) {
 		want[name] = true
 	}
 	got := map[string]bool{}
-	for name := range Table {
+	for name := range command.Table {
 		got[name] = true
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("commands differ (-want +got):\n%s", diff)
 	}
-}
-
-func TestResponsesEchoWhatTheRequestHad(t *testing.T) {
-	tests := []struct{ frame, want string }{
-		{`{"type":5,"id":"q"}`, `{"id":"q","type":"response","command":5,"success":false,"error":"no"}`},
-		{`{"type":"get_state","id":{"a":1}}`, `{"id":{"a":1},"type":"response","command":"get_state","success":false,"error":"no"}`},
-		{`{}`, `{"type":"response","command":"unknown","success":false,"error":"no"}`},
-		{`"text"`, `{"type":"response","command":"unknown","success":false,"error":"no"}`},
-	}
-	for _, tt := range tests {
-		c, err := Decode([]byte(tt.frame), 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := string(appendResponse(nil, c, response{err: "no"})); got != tt.want {
-			t.Errorf("response to %s:\n got %s\nwant %s", tt.frame, got, tt.want)
-		}
-	}
-}
-
-func FuzzDecode(f *testing.F) {
-	for _, s := range []string{`{"type":"prompt","id":"1","sessionId":"s","message":"hi"}`, `[]`, `{"type":5}`, `{"type":"x","dependsOn":[1]}`, `{"type":"get_state","sessionId":5,"ifSessionVersion":{},"idempotencyKey":[]}`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, frame []byte) {
-		c, err := Decode(frame, 1<<20)
-		if err != nil {
-			return
-		}
-		r := appendResponse(nil, c, response{err: validate(c)})
-		if !json.Valid(r) {
-			t.Fatalf("the response to %q is not JSON: %s", frame, r)
-		}
-		if !json.Valid([]byte("{" + string(appendIdentity(nil, c, "x")) + "}")) {
-			t.Fatalf("the lifecycle event of %q is not JSON", frame)
-		}
-		k := tracked{commandInfo: commandInfo{name: "x", kind: c.Kind, lane: c.lane(), identity: appendIdentity(nil, c, "x"), fingerprint: fingerprintOf(c)}}
-		if e := appendEntry(nil, entry{of: &k.commandInfo, phase: PhaseAccepted}); !json.Valid(e) {
-			t.Fatalf("the history of %q is not JSON: %s", frame, e)
-		}
-	})
 }
