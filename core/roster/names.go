@@ -25,7 +25,7 @@ type name struct {
 // of where an id would be in each list.
 const (
 	compareAll  = 64
-	compareSide = 16
+	compareSide = 8
 )
 
 func (n *names) add(id core.AgentID) {
@@ -65,21 +65,12 @@ func folded(id core.AgentID) (forward, backward string) {
 // nearest returns up to three ids similar to id, the most similar first.
 func (n *names) nearest(id core.AgentID) []core.AgentID {
 	forward, backward := folded(id)
-	compare := n.forward
-	if len(compare) > compareAll {
-		compare = slices.Concat(around(n.forward, forward), around(n.backward, backward))
-	}
-	type near struct {
-		id core.AgentID
-		d  int
-	}
 	var all []near
-	for _, o := range compare {
-		other := strings.ToLower(string(o.id))
-		d := suggest.Distance(forward, other)
-		if d <= max(2, len(forward)/2) || strings.Contains(other, forward) {
-			all = append(all, near{o.id, d})
-		}
+	if len(n.forward) <= compareAll {
+		all = similar(all, forward, n.forward)
+	} else {
+		all = similar(all, forward, around(n.forward, forward))
+		all = similar(all, backward, around(n.backward, backward)) // reversed, they are as far apart
 	}
 	slices.SortFunc(all, func(a, b near) int { return cmp.Or(cmp.Compare(a.d, b.d), cmp.Compare(a.id, b.id)) })
 	all = slices.Compact(all)
@@ -88,6 +79,23 @@ func (n *names) nearest(id core.AgentID) []core.AgentID {
 		out = append(out, o.id)
 	}
 	return out
+}
+
+// near is an id and how far it is from another.
+type near struct {
+	id core.AgentID
+	d  int
+}
+
+// similar adds those of a list whose text is like another.
+func similar(all []near, text string, list []name) []near {
+	for _, o := range list {
+		d := suggest.Distance(text, o.text)
+		if d <= max(2, len(text)/2) || strings.Contains(o.text, text) {
+			all = append(all, near{o.id, d})
+		}
+	}
+	return all
 }
 
 // around returns the names on both sides of where a text would be.
