@@ -50,7 +50,7 @@ type actInfo struct {
 
 // acts are the acts by their numbers.
 var acts = [actEnd]actInfo{
-	ActOpen:      {"open", RightAsk, true, "open", readCommand[Open]},
+	ActOpen:      {"open", RightAsk, true, "open", readOpen},
 	ActCancel:    {"cancel", RightSteer, true, "cancel", readCommand[Cancel]},
 	ActInject:    {"inject", RightSteer, true, "inject", readCommand[Inject]},
 	ActDecide:    {"decide", RightApprove, true, "decide", readCommand[Decide]},
@@ -121,7 +121,7 @@ func RightOf(c Command) Right {
 	switch c := c.(type) {
 	case List:
 		return c.What.right()
-	case Open:
+	case *Open:
 		if c.For.ID != "" {
 			return RightOperate
 		}
@@ -145,7 +145,8 @@ type Trace struct {
 	State  string `json:"tracestate,omitempty"`
 }
 
-// Open asks for something: it opens a task.
+// Open asks for something: it opens a task. It is a Command by its pointer, for it is made
+// together with its request.
 type Open struct {
 	Request *Request `json:"request"`
 	// For is who asks, where the caller speaks for others; the zero For is the caller.
@@ -272,7 +273,7 @@ func (l Listed) right() Right {
 }
 
 // Act implements [Command].
-func (Open) Act() Act { return ActOpen }
+func (*Open) Act() Act { return ActOpen }
 
 // Act implements [Command].
 func (Cancel) Act() Act { return ActCancel }
@@ -317,7 +318,7 @@ func (Join) Act() Act { return ActJoin }
 func (Configure) Act() Act { return ActConfigure }
 
 // Object implements [Command].
-func (c Open) Object() string { return c.Request.To.String() }
+func (c *Open) Object() string { return c.Request.To.String() }
 
 // Object implements [Command].
 func (c Cancel) Object() string { return string(c.Task) }

@@ -43,7 +43,7 @@ func oneCallOfEach() (calls []core.Call) {
 	four, beat := 4, 5*time.Second
 	ana := core.Principal{ID: "ana", Dialect: "pi", Authenticated: true}
 	for _, c := range []core.Command{
-		core.Open{
+		&core.Open{
 			Request: &core.Request{Intent: core.IntentAsk, To: core.ToAgent("ben"), Content: "hello"},
 			For:     core.Principal{ID: "bob", Dialect: "coven"}, Keep: true, Unwatched: true, Private: true,
 		},

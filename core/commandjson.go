@@ -48,15 +48,23 @@ func (c *Call) UnmarshalJSON(b []byte) error {
 }
 
 func readCommand[C Command](b []byte) (Command, error) {
-	var c C
+	c := new(C)
+	err := decodeCommand(b, c)
+	return *c, err
+}
+
+func readOpen(b []byte) (Command, error) {
+	o := new(Open)
+	err := decodeCommand(b, o)
+	if err == nil && o.Request == nil {
+		err = NewFault(CodeInvalid, "the request is missing")
+	}
+	return o, err
+}
+
+func decodeCommand(b []byte, c any) error {
 	if len(b) == 0 || string(b) == "null" {
-		return nil, NewFault(CodeInvalid, "the command is missing")
+		return NewFault(CodeInvalid, "the command is missing")
 	}
-	if err := json.Unmarshal(b, &c); err != nil {
-		return nil, err
-	}
-	if o, ok := any(c).(Open); ok && o.Request == nil {
-		return nil, NewFault(CodeInvalid, "the request is missing")
-	}
-	return c, nil
+	return json.Unmarshal(b, c)
 }

@@ -111,8 +111,13 @@ func (j *job) triedBy(s *Session) bool {
 // assign gives a task to an agent.
 func (h *Hub) assign(j *job, s *Session) {
 	slot := !takesNoSlot(j.Task, s)
+	w := &j.first
+	if w.job != nil {
+		w = new(holding) // the agent before may have it still
+	}
+	w.job, w.slot = j, slot
 	s.mu.Lock()
-	s.work.put(j.ID(), &holding{job: j, slot: slot})
+	s.work.put(j.ID(), w)
 	s.mu.Unlock()
 	if slot {
 		h.roster.Start(s.id)

@@ -88,7 +88,7 @@ func (h *Hub) running(id core.TaskID) (*task.Task, error) {
 // execute does what a command says, with the task that it is about.
 func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err error) {
 	switch cmd := c.Command.(type) {
-	case core.Open:
+	case *core.Open:
 		o.task, err = h.open(s, cmd, c.Trace)
 	case core.Cancel:
 		err = t.Cancel(c.Principal.ID, cmd.Reason)

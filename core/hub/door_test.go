@@ -169,8 +169,8 @@ func TestWhoMayGiveWhichCommand(t *testing.T) {
 		command                core.Command
 		own, others, operators bool
 	}{
-		{core.Open{Request: &core.Request{}}, true, true, true},
-		{core.Open{Request: &core.Request{}, For: ben}, false, false, true},
+		{&core.Open{Request: &core.Request{}}, true, true, true},
+		{&core.Open{Request: &core.Request{}, For: ben}, false, false, true},
 		{core.Cancel{}, true, false, true},
 		{core.Inject{}, true, false, true},
 		{core.Decide{}, true, false, true},

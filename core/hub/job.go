@@ -16,6 +16,7 @@ type job struct {
 	// Guarded by Hub.mu.
 	waiting *Session // in whose queue it stands; nil if it stands in none
 	tried   []attempt
+	first   holding // of the first agent: most tasks have one
 }
 
 // attempt is a try at a task that failed: by whom the task is not tried again. An agent

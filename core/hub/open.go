@@ -35,10 +35,12 @@ type OpenOptions struct {
 // overloaded, unsupported, not_authorized, loop or budget; the task is returned beside it
 // when the refusal was recorded, and none of its events come from Next.
 func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
-	r, err := s.hub.do(context.Background(), s, core.Call{
-		Principal: s.identity.Principal, Trace: o.Trace,
-		Command: core.Open{Request: &req, For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private},
-	}, nil)
+	c := &struct { // one allocation
+		core.Open
+		request core.Request
+	}{core.Open{For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private}, req}
+	c.Request = &c.request
+	r, err := s.hub.do(context.Background(), s, core.Call{Principal: s.identity.Principal, Trace: o.Trace, Command: &c.Open}, nil)
 	if err == nil && !o.Unwatched {
 		s.attach(r.task, task.Requester, o.Tag)
 	}
@@ -57,7 +59,7 @@ func (s *Session) attach(t *task.Task, role task.Role, tag any) {
 }
 
 // open opens a task for a session.
-func (h *Hub) open(s *Session, o core.Open, trace core.Trace) (*task.Task, error) {
+func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, error) {
 	req, err := h.complete(s, *o.Request)
 	if err != nil {
 		h.Count("refused." + string(core.AsFault(err).Code))
@@ -166,7 +168,7 @@ func checkForeign(f *core.Foreign) error {
 var ErrStopping = errors.New("the hub is stopping")
 
 // admit takes a task in: from here on it is recorded, watched and sure to end.
-func (h *Hub) admit(s *Session, j *job, o core.Open) error {
+func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {

@@ -90,7 +90,7 @@ func (r Rules) Allow(p core.Principal, c core.Command, owner core.Principal) err
 // forOperators says why a command is refused that is for operators, and what to do.
 func forOperators(c core.Command) string {
 	switch c := c.(type) {
-	case core.Open:
+	case *core.Open:
 		return "you cannot ask in the name of " + c.For.ID
 	case core.WatchAll:
 		return "the events of all tasks are for operators: read those of your own tasks"
