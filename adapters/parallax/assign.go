@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// toAgent tells the agent what happened to its tasks.
+// toAgent sends the events of a task to the agent that works on it.
 func (s *session) toAgent(ctx context.Context, b hub.Batch) error {
 	sink := &agentSink{s: s, task: b.Task}
 	for _, e := range b.Events {
@@ -23,15 +23,7 @@ func (s *session) toAgent(ctx context.Context, b hub.Batch) error {
 	return s.sendAll(ctx, sink.out)
 }
 
-// outgoing is a frame that is ready to be sent, and what to do once the
-// transport has taken it.
-type outgoing struct {
-	kind  string
-	frame []byte
-	sent  func()
-}
-
-// agentSink turns the events of one task into frames to the agent that works on it.
+// agentSink turns the events of a task into frames to the agent that works on it.
 type agentSink struct {
 	s    *session
 	task *task.Task
@@ -50,12 +42,12 @@ func (a *agentSink) Assigned(_ core.Event, b core.Assigned) error {
 func (a *agentSink) CancelRequested(_ core.Event, b core.CancelRequested) error {
 	reason := b.Reason
 	if b.By == hubName && b.Reason == deadlineReason {
-		reason = "execution_timeout" // as the page has it
+		reason = "execution_timeout" // the text of the page
 	}
 	return a.cancel(reason, nil)
 }
 
-// What the hub calls itself, and a deadline, in a cancel.
+// The By and the Reason of a CancelRequested at the deadline.
 const (
 	hubName        = "hub"
 	deadlineReason = "deadline"
@@ -65,8 +57,7 @@ func (a *agentSink) Done(_ core.Event, b core.Done) error           { return a.c
 func (a *agentSink) Failed(_ core.Event, b core.Failed) error       { return a.cancel(b.Fault.Message, b) }
 func (a *agentSink) Cancelled(_ core.Event, b core.Cancelled) error { return a.cancel(b.Reason, b) }
 
-// Injected and ApprovalDecided never come to an agent that declared no injection
-// and asks for no approvals.
+// The hub sends neither Injected nor ApprovalDecided to an agent without the features.
 func (a *agentSink) Injected(_ core.Event, b core.Injected) error               { return a.refuse(b) }
 func (a *agentSink) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error { return a.refuse(b) }
 
@@ -75,43 +66,42 @@ func (a *agentSink) refuse(b core.Body) error {
 	return nil
 }
 
-// assign gives the agent the task, or fails it where it cannot be given.
+// assign sends the task to the agent, or fails it if that is not possible.
 func (a *agentSink) assign(attempt int) error {
 	s, id, r := a.s, a.task.ID(), a.task.Request()
-	who := wire.TaskRef{TaskID: string(id), ExecutionID: executionOf(id, attempt)}
+	ref := wire.TaskRef{TaskID: string(id), ExecutionID: executionOf(id, attempt)}
 	notice := r.Intent == core.IntentNotify
 	if notice && !s.takesNotices() {
-		f := core.NewFault(core.CodeUnsupported, "agent %s no longer takes notices: ask it instead", s.id)
-		return ignoreFault(s.agent.Report(id, core.Failed{Fault: f}, nil))
+		return a.failTask(core.NewFault(core.CodeUnsupported, "agent %s no longer takes notices: ask it instead", s.id))
 	}
-	frame, err := s.taskFrame(a.task, r, who)
+	frame, err := s.taskFrame(a.task, r, ref)
 	if err != nil {
 		s.hub.Count("parallax.refused.assignment")
-		return ignoreFault(s.agent.Report(id, core.Failed{Fault: core.AsFault(err)}, nil))
+		return a.failTask(core.AsFault(err))
 	}
 	s.mu.Lock()
-	s.tasks.tasks[id] = &holding{execution: who.ExecutionID, notice: notice}
+	s.tasks.byID[id] = &heldTask{execution: ref.ExecutionID, notice: notice}
 	s.mu.Unlock()
 	a.out = append(a.out, outgoing{wire.TypeTask, frame, func() { s.agent.Delivered(id) }})
 	return nil
 }
 
-// ignoreFault drops the fault of a report about a task that ended meanwhile.
-func ignoreFault(err error) error {
-	if err == nil || core.AsFault(err).Code != core.CodeInternal {
-		return nil
+// failTask fails the task, unless it has ended meanwhile.
+func (a *agentSink) failTask(f *core.Fault) error {
+	err := a.s.agent.Report(a.task.ID(), core.Failed{Fault: f}, nil)
+	if err != nil && core.AsFault(err).Code == core.CodeInternal {
+		return err
 	}
-	return err
+	return nil
 }
 
-// executionOf names one attempt at a task: a task that is given to another agent
-// keeps its id and gets a new execution (page, "Task Assignment").
+// executionOf identifies one attempt at a task: a task that is assigned again has the same
+// id and a new execution (page, "Task Assignment").
 func executionOf(id core.TaskID, attempt int) string { return fmt.Sprintf("%s.%d", id, attempt) }
 
-// taskFrame is the task message. Earlier turns that do not fit are left out,
-// oldest first, and the agent is told how many; anything else that does not fit is
-// a too_large Fault.
-func (s *session) taskFrame(t *task.Task, r core.Request, a wire.TaskRef) ([]byte, error) {
+// taskFrame returns the task message. The oldest turns that do not fit are left out and
+// counted; if the rest does not fit, the error is a too_large Fault.
+func (s *session) taskFrame(t *task.Task, r core.Request, ref wire.TaskRef) ([]byte, error) {
 	s.mu.Lock()
 	capability := capabilityOf(r, s.card.Capabilities)
 	s.mu.Unlock()
@@ -121,17 +111,17 @@ func (s *session) taskFrame(t *task.Task, r core.Request, a wire.TaskRef) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	p.TaskRef, p.Capability = a, capability
+	p.TaskRef, p.Capability = ref, capability
 	p.Context.Requester = t.From().ID
 	p.Timeout = max(1, wire.MillisecondsOf(time.Until(t.Due())))
 	for {
 		frame, err := wire.Encode(wire.TypeTask, s.nextID(), time.Now(), p)
 		if err == nil {
-			frame, err = s.sealed(wire.WithHistory(frame, history), r.Foreign)
+			frame, err = s.seal(wire.WithHistory(frame, history), r.Foreign)
 		}
 		size := len(frame)
-		if err == nil && s.gate != nil {
-			size, err = s.gate.sizeOf(frame)
+		if err == nil && s.gateway != nil {
+			size, err = s.gateway.sizeOf(frame)
 		}
 		switch n := len(history); {
 		case err != nil:
@@ -149,8 +139,9 @@ func (s *session) taskFrame(t *task.Task, r core.Request, a wire.TaskRef) ([]byt
 	}
 }
 
-// capabilityOf is the capability under which an agent gets a request: the one it
-// was addressed by, else the domain if that is one, else the agent's first.
+// capabilityOf returns the capability of a task message: the first that the request was
+// addressed by, else the domain if the agent has it as a capability, else the agent's
+// first.
 func capabilityOf(r core.Request, capabilities []string) string {
 	switch {
 	case r.Intent == core.IntentNotify:
@@ -171,17 +162,17 @@ func capabilityOf(r core.Request, capabilities []string) string {
 	return ""
 }
 
-// cancel tells the agent to stop, once, if it still works on the task. end, unless
-// it is nil, is how the task ended on the hub: nothing the agent still says counts.
+// cancel tells the agent once to stop, if it still works on the task. end is the end of
+// the task on the hub, after which reports of the agent are ignored; nil for none.
 func (a *agentSink) cancel(reason string, end core.Body) error {
 	s, id := a.s, a.task.ID()
 	s.mu.Lock()
-	t := s.tasks.tasks[id]
-	tell := t != nil && !t.over && !t.told && !t.notice
+	t := s.tasks.byID[id]
+	tell := t != nil && !t.ended && !t.cancelSent && !t.notice
 	if t != nil {
-		t.told = t.told || tell
+		t.cancelSent = t.cancelSent || tell
 		if end != nil {
-			s.tasks.ends(id, t)
+			s.tasks.end(id, t)
 		}
 	}
 	s.mu.Unlock()
@@ -191,8 +182,8 @@ func (a *agentSink) cancel(reason string, end core.Body) error {
 	if end != nil {
 		s.hub.Count("parallax.folded." + end.Kind().String())
 	}
-	who := wire.TaskRef{TaskID: string(id), ExecutionID: t.execution}
-	frame, err := s.frame(wire.TypeTaskCancelled, "", wire.TaskCancelled{TaskRef: who, Reason: cmp.Or(reason, "cancelled")})
+	ref := wire.TaskRef{TaskID: string(id), ExecutionID: t.execution}
+	frame, err := s.frame(wire.TypeTaskCancelled, "", wire.TaskCancelled{TaskRef: ref, Reason: cmp.Or(reason, "cancelled")}, nil)
 	a.out = append(a.out, outgoing{kind: wire.TypeTaskCancelled, frame: frame})
 	return err
 }

@@ -1,20 +1,29 @@
-// Package parallax is the hub's end of the Parallax agent protocol: JSON messages over
-// any pipe of whole messages, in practice a WebSocket at /ws/agent.
+// Package parallax is the hub's end of the Parallax agent protocol: JSON messages over any
+// connection of whole messages, in practice a WebSocket at /ws/agent.
 //
-// An agent connects, says who it is (register), and is then given tasks (task), which
-// it answers with task_result or task_error. [Serve] holds one connection; it opens no
-// socket. A session is the state of that connection: which tasks it holds, what it
-// declared, when it was last heard of. Three goroutines run for a connection: the reader
-// and the writer of its link, and the pump that turns what happens on the hub into
-// frames.
+// An agent connects, registers, gets tasks and answers each with task_result or
+// task_error. [Serve] runs one connection; it opens no socket. A session is the state of
+// a connection. Three goroutines serve it: the reader and the writer of its link, and the
+// pump, which sends what happens on the hub.
 //
-// The codec is the package wire. [ServeGateway] is the hub's end of the gRPC stream that
-// published agents speak: its messages are turned into those of a WebSocket and back
-// (gateway.go, gatewayin.go, gatewayout.go), so that one session serves both. The package
-// registry does the same for agents that are gRPC servers themselves.
+// receive.go dispatches a message of the agent to its handler, and session.go a batch of
+// the hub:
 //
-// What the protocol's page leaves open is decided in docs/dialects/parallax.md, together
-// with the extensions: task_accepted and task_progress, by which answers stream, and
-// task_request, by which an agent asks another. They are used only with an agent that
-// declared them in register.payload.config.extensions.
+//	registration.go  register
+//	status.go        heartbeat, status_update, disconnect; config_update
+//	report.go        task_accepted, task_progress, task_result, task_error of a task
+//	assign.go        task and task_cancelled for the agent that works
+//	request.go       task_request, task_cancel of an agent that asks
+//	requester.go     task_accepted and task_progress for the agent that asks
+//	outcome.go       task_result and task_error for the agent that asks
+//
+// The codec is the package wire. [ServeGateway] serves the gRPC stream of published agents
+// with the same session: a gatewayConn makes it a connection of frames (gateway.go), with
+// the codec in the package gateway. The package registry makes such a stream for each
+// agent that is a gRPC server itself. The package control, the REST interface, needs no
+// session: its executions are tasks of the hub.
+//
+// docs/dialects/parallax.md decides what the protocol's page leaves open, and defines the
+// extensions: task_accepted and task_progress stream answers, task_request lets an agent
+// ask another. An agent declares them in register.payload.config.extensions.
 package parallax

@@ -7,63 +7,63 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/gateway"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
-	"github.com/dragoman-hub/dragoman/core/strictjson"
 	pb "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
 // GatewayConn is a stream of parallax.gateway.AgentGateway/Connect, at the hub's end.
 type GatewayConn = link.Conn[*pb.AgentToControlPlane, *pb.ControlPlaneToAgent]
 
-// GatewayOptions are what is known of a stream of the gateway. Of the Options,
-// MaxMessageBytes bounds a message of the stream.
+// GatewayOptions configure a stream of the gateway. Of the Options, MaxMessageBytes bounds
+// a message of the stream.
 type GatewayOptions struct {
 	Options
-	// Address is where the agent comes from, and Refusals remembers who was refused;
-	// nil remembers nobody.
+	// Address is the agent's network address. Refusals delays agents that were refused
+	// before; nil delays none.
 	Address  string
 	Refusals *Refusals
 }
 
-// ServeGateway holds one stream of a Parallax agent until it ends, and returns why.
-// It is Serve for what is said in another form: the same agents, under the same rules.
+// ServeGateway runs one stream of the gateway until it ends, and returns why it ended. It
+// is [Serve] for an agent that speaks gRPC.
 func ServeGateway(ctx context.Context, h *hub.Hub, conn GatewayConn, opts GatewayOptions) link.Reason {
-	g := &gateway{conn: conn, hub: h, address: opts.Address, refusals: opts.Refusals, heard: make(chan struct{})}
+	g := &gatewayConn{conn: conn, hub: h, address: opts.Address, refusals: opts.Refusals, received: make(chan struct{})}
 	s := newSession(h, g, opts.Options)
-	s.gate = g
+	s.gateway = g
 	reason := s.serve(ctx)
 	if reason.Cause == link.Replaced {
-		g.refused()
+		g.countRefusal()
 	}
 	return reason
 }
 
-// gateway is a stream of the gateway that reads and writes the messages of a
-// WebSocket, so that one session serves both.
-type gateway struct {
+// gatewayConn makes a stream of the gateway a connection of WebSocket frames.
+type gatewayConn struct {
 	conn     GatewayConn
 	hub      *hub.Hub
 	address  string
 	refusals *Refusals
 
 	mu       sync.Mutex
-	key      string        // of the agent among the refusals; "" before its hello
-	accepted bool          // the agent was told that it is in
-	heard    chan struct{} // closed by the next message of the agent
+	key      string        // of the agent in refusals; "" before its hello
+	accepted bool          // the agent got its ack
+	received chan struct{} // closed by the next message of the agent
 }
 
-// Receive implements [link.Conn]. What says nothing to the hub is passed over.
-func (g *gateway) Receive(ctx context.Context) ([]byte, error) {
+var _ link.Conn[[]byte, []byte] = (*gatewayConn)(nil)
+
+// Receive implements [link.Conn]. It skips messages that the hub has no use for.
+func (g *gatewayConn) Receive(ctx context.Context) ([]byte, error) {
 	for {
 		m, err := g.conn.Receive(ctx)
 		if err != nil {
 			return nil, err
 		}
-		switch key := g.hears(m.GetHello()); {
+		switch key := g.noteReceived(m.GetHello()); {
 		case key == "":
 			g.hub.Count("parallax.ignored.before_hello") // as the gateway of Parallax does
 			continue
@@ -72,7 +72,7 @@ func (g *gateway) Receive(ctx context.Context) ([]byte, error) {
 				return nil, err
 			}
 		}
-		frame, ignored := fromGateway(m)
+		frame, ignored := gateway.Decode(m)
 		if ignored != "" {
 			g.hub.Count("parallax.ignored." + ignored)
 		}
@@ -82,18 +82,17 @@ func (g *gateway) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Send implements [link.Conn]. What the gateway has no message for is left out: it
-// is nothing that an agent needs to know to do its work. An error instead of
-// registered is the refusal of the agent, after which the stream ends.
-func (g *gateway) Send(ctx context.Context, frame []byte) error {
-	m, kind, err := toGateway(frame)
+// Send implements [link.Conn]. It drops frames that the gateway has no message for, which
+// no agent needs. An error before registered refuses the agent and ends the stream.
+func (g *gatewayConn) Send(ctx context.Context, frame []byte) error {
+	m, kind, err := gateway.Encode(frame)
 	if err != nil {
-		return err // a task was tried before: there is no such frame
+		return err // not of a task, which sizeOf tried
 	}
 	ack := m.GetAck()
 	g.mu.Lock()
-	in := g.accepted
-	g.accepted = in || ack.GetAccepted()
+	accepted := g.accepted
+	g.accepted = accepted || ack.GetAccepted()
 	g.mu.Unlock()
 	switch {
 	case m == nil:
@@ -106,10 +105,10 @@ func (g *gateway) Send(ctx context.Context, frame []byte) error {
 	case ack.Accepted:
 		ack.AssignedNodeId = g.hub.ID()
 		return g.conn.Send(ctx, m)
-	case in:
-		return nil // the session has counted what was wrong
+	case accepted:
+		return nil // the session has counted the error
 	}
-	g.refused()
+	g.countRefusal()
 	if err := g.conn.Send(ctx, m); err != nil {
 		return err
 	}
@@ -117,30 +116,29 @@ func (g *gateway) Send(ctx context.Context, frame []byte) error {
 }
 
 // Close implements [link.Conn].
-func (g *gateway) Close(r link.Reason) error { return g.conn.Close(r) }
+func (g *gatewayConn) Close(r link.Reason) error { return g.conn.Close(r) }
 
-// sizeOf is how large the message for a frame is. The error is a Fault: it cannot be
-// said to an agent of the gateway.
-func (g *gateway) sizeOf(frame []byte) (int, error) {
-	m, _, err := toGateway(frame)
+// sizeOf returns the size of the message for a frame. The error is a Fault if the gateway
+// cannot carry it.
+func (g *gatewayConn) sizeOf(frame []byte) (int, error) {
+	m, _, err := gateway.Encode(frame)
 	return proto.Size(m), err
 }
 
-// hears tells whoever waits for a sign of life, and returns what the agent is called
-// by among the refusals. hello is nil for any other message.
-func (g *gateway) hears(hello *pb.AgentHello) string {
+// noteReceived wakes probe, and returns the agent's key in refusals. hello is nil for any
+// other message.
+func (g *gatewayConn) noteReceived(hello *pb.AgentHello) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	close(g.heard)
-	g.heard = make(chan struct{})
+	close(g.received)
+	g.received = make(chan struct{})
 	if hello != nil {
 		g.key = g.address + "\x00" + hello.GetAgentId()
 	}
 	return g.key
 }
 
-// refused remembers that the agent may not stay.
-func (g *gateway) refused() {
+func (g *gatewayConn) countRefusal() {
 	g.mu.Lock()
 	key := g.key
 	g.mu.Unlock()
@@ -149,15 +147,12 @@ func (g *gateway) refused() {
 	}
 }
 
-// typePing is the ping of the gateway, which a WebSocket has by itself.
-const typePing = "ping"
-
-// probe returns once the agent has given a sign of life, for which it is asked.
+// probe pings an agent of the gateway and returns once any message comes.
 func (s *session) probe(ctx context.Context) error {
-	s.gate.mu.Lock()
-	heard := s.gate.heard
-	s.gate.mu.Unlock()
-	frame, err := wire.Encode(typePing, "", time.Now(), struct{}{})
+	s.gateway.mu.Lock()
+	received := s.gateway.received
+	s.gateway.mu.Unlock()
+	frame, err := wire.Encode(gateway.TypePing, "", time.Now(), struct{}{})
 	if err != nil {
 		return err
 	}
@@ -165,7 +160,7 @@ func (s *session) probe(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-heard:
+	case <-received:
 		return nil
 	case <-s.link.Done():
 		return io.EOF
@@ -174,20 +169,14 @@ func (s *session) probe(ctx context.Context) error {
 	}
 }
 
-// pingOf is the ping of a moment.
-func pingOf(now time.Time) *pb.ControlPlaneToAgent {
-	return &pb.ControlPlaneToAgent{Payload: &pb.ControlPlaneToAgent_Ping{Ping: &pb.Ping{ServerTime: timestamppb.New(now)}}}
-}
-
 // GatewayService is the gRPC service parallax.gateway.AgentGateway.
 type GatewayService struct {
 	pb.UnimplementedAgentGatewayServer
 	accept func(pb.AgentGateway_ConnectServer) error
 }
 
-// NewGatewayService returns a service that hands each stream to accept, which turns
-// it into a connection for [ServeGateway] and returns the status that the stream ends
-// with.
+// NewGatewayService returns the service. It passes each stream to accept, which calls
+// [ServeGateway] and returns the status of the stream.
 func NewGatewayService(accept func(pb.AgentGateway_ConnectServer) error) *GatewayService {
 	return &GatewayService{accept: accept}
 }
@@ -196,9 +185,3 @@ func NewGatewayService(accept func(pb.AgentGateway_ConnectServer) error) *Gatewa
 func (s *GatewayService) Connect(stream pb.AgentGateway_ConnectServer) error {
 	return s.accept(stream)
 }
-
-var _ link.Conn[[]byte, []byte] = (*gateway)(nil)
-
-// gatewayLimits bound the JSON of an agent of the gateway, which is put two objects
-// deep into a frame.
-var gatewayLimits = strictjson.Limits{Depth: wire.Limits.Depth - 2}

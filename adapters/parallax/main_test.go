@@ -1,4 +1,4 @@
-package parallax
+package parallax_test
 
 import (
 	"testing"

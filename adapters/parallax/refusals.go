@@ -8,59 +8,57 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// Refusals counts how often agents of the gateway were refused, or sent away for a newer
-// one, within the last minutes. Published agents come back for ever after a refusal. Each
-// time their answer is delayed a little longer, up to half of the time for which they
-// wait. It is safe for concurrent use; the zero value is ready, and nil counts nothing.
+// Refusals counts the recent refusals of each agent of the gateway, including its
+// replacements by a newer connection. Published agents reconnect after a refusal without
+// end, so each answer is delayed longer than the last. It is safe for concurrent use; the
+// zero value is ready, and nil counts nothing.
 type Refusals struct {
-	mu    sync.Mutex
-	times *lru.Cache[string, int] // nil before the first
+	mu     sync.Mutex
+	counts *lru.Cache[string, int] // nil before the first
 }
 
-// refusalAge is how long a refusal counts, maxRefused of how many agents, and maxDelay how
-// long an answer is delayed at most: published agents wait for it for 10 s, and another
-// agent with their id has up to 2 s to prove that it lives.
+// The bounds of Refusals. Published agents wait 10 s for an answer, of which another agent
+// with their id may take 2 s to answer a ping.
 const (
-	refusalAge = 5 * time.Minute
-	maxRefused = 1024
+	refusalAge = 5 * time.Minute // how long a refusal counts
+	maxRefused = 1024            // agents
 	maxDelay   = 5 * time.Second
 )
 
-// add counts a refusal of key.
 func (r *Refusals) add(key string) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.times == nil {
-		r.times = lru.New(lru.Options[string, int]{Count: maxRefused, Age: refusalAge})
+	if r.counts == nil {
+		r.counts = lru.New(lru.Options[string, int]{Count: maxRefused, Age: refusalAge})
 	}
-	times, _ := r.times.Get(key)
-	r.times.Put(key, times+1)
+	n, _ := r.counts.Get(key)
+	r.counts.Put(key, n+1)
 }
 
-// delay is how long the answer to key is to be delayed.
+// delay returns how long the answer to key is delayed.
 func (r *Refusals) delay(key string) time.Duration {
 	if r == nil {
 		return 0
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.times == nil {
+	if r.counts == nil {
 		return 0
 	}
-	times, refused := r.times.Get(key)
+	n, refused := r.counts.Get(key)
 	if !refused {
 		return 0
 	}
-	return min(time.Second<<min(times-1, 8), maxDelay)
+	return min(time.Second<<min(n-1, 8), maxDelay)
 }
 
-// wait returns when key may be answered, or the cause for which ctx ended.
+// wait returns when key may be answered, or the cause of ctx.
 func (r *Refusals) wait(ctx context.Context, key string) error { return pause(ctx, r.delay(key)) }
 
-// pause returns after a time, or with the cause for which ctx ended before.
+// pause returns after d, or with the cause of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

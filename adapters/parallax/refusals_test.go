@@ -50,8 +50,8 @@ func TestOfManyRefusalsTheOldestIsForgotten(t *testing.T) {
 			r.add(strconv.Itoa(i))
 			time.Sleep(time.Millisecond)
 		}
-		if r.times.Len() != maxRefused || r.delay("0") != 0 || r.delay("1") == 0 {
-			t.Errorf("got %d remembered, the first for %s, the second for %s; want %d, and the first forgotten", r.times.Len(), r.delay("0"), r.delay("1"), maxRefused)
+		if r.counts.Len() != maxRefused || r.delay("0") != 0 || r.delay("1") == 0 {
+			t.Errorf("got %d remembered, the first for %s, the second for %s; want %d, and the first forgotten", r.counts.Len(), r.delay("0"), r.delay("1"), maxRefused)
 		}
 		var none *Refusals
 		none.add("a")

@@ -11,8 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// register makes the connection an agent of the hub, or changes its card when it
-// is one already.
+// register makes the connection an agent of the hub, or changes the card of one.
 func (s *session) register(ctx context.Context, m wire.Message, p wire.Register) error {
 	if s.agent != nil {
 		return s.registerAgain(ctx, m, p)
@@ -21,30 +20,27 @@ func (s *session) register(ctx context.Context, m wire.Message, p wire.Register)
 	if err != nil {
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, core.AsFault(err).Message)
 	}
-	if err := s.trusted(ctx, m, id); err != nil {
+	if err := s.authenticate(ctx, m, id); err != nil {
 		return err
 	}
-	extensions := declared(p)
+	extensions := knownExtensions(p)
 	card := s.cardOf(id, p, extensions)
 	principal := s.opts.Principal
-	if principal.ID == "" {
-		principal.ID = string(id)
-	}
+	principal.ID = cmp.Or(principal.ID, string(id))
 	principal.Dialect = Dialect
 	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks, Checked: true})
-	s.most = min(wire.Milliseconds(p.Config.TaskTimeout), wire.MaxTaskTimeout)
+	s.maxTaskTime = min(wire.Milliseconds(p.Config.TaskTimeout), wire.MaxTaskTimeout)
 	err = agent.Join(card, s.joinOptions())
 	conflict := err != nil && core.AsFault(err).Code == core.CodeConflict
 	if err != nil && !conflict {
-		agent.Close(core.AsFault(err))
-		if core.AsFault(err).Code == core.CodeUnreachable {
-			return s.comesTooLate(ctx, err)
+		f := core.AsFault(err)
+		agent.Close(f)
+		if f.Code == core.CodeUnreachable {
+			return s.refuseStopping(ctx, f)
 		}
-		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, core.AsFault(err).Message)
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, f.Message)
 	}
-	s.agent, s.id = agent, id
-	s.extensions = extensions
-	s.declared = p.Config.Heartbeat()
+	s.agent, s.id, s.extensions, s.interval = agent, id, extensions, p.Config.Heartbeat()
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
@@ -55,54 +51,55 @@ func (s *session) register(ctx context.Context, m wire.Message, p wire.Register)
 	return s.welcome(ctx, m.ID, card)
 }
 
-// joinOptions say how the hub is to treat an agent of this dialect.
+// joinOptions returns how the hub treats an agent of this dialect.
 func (s *session) joinOptions() hub.JoinOptions {
-	if s.gate != nil {
+	if s.gateway != nil {
 		return hub.JoinOptions{NoticeTasks: true, Probe: s.probe}
 	}
-	return hub.JoinOptions{NoticeTasks: true, Probe: s.link.Ping, MostTime: s.most}
+	return hub.JoinOptions{NoticeTasks: true, Probe: s.link.Ping, MostTime: s.maxTaskTime}
 }
 
-// welcome tells the agent that it is registered.
+// welcome confirms the registration.
 func (s *session) welcome(ctx context.Context, id string, card core.Card) error {
-	s.imposed.Store(int64(s.agent.AgentSettings().Heartbeat))
-	s.told.Store(int64(s.interval()))
-	if err := s.reply(ctx, wire.TypeRegistered, id, s.registered(card)); err != nil {
+	s.operatorInterval.Store(int64(s.agent.AgentSettings().Heartbeat))
+	s.registeredInterval.Store(int64(s.heartbeatInterval()))
+	if err := s.send(ctx, wire.TypeRegistered, id, s.registered(card)); err != nil {
 		return err
 	}
 	close(s.joined)
 	return nil
 }
 
-// claim is a register for an id that another connection has.
+// claim is a register for the id of another connection.
 type claim struct {
 	register string // the id of the message
 	card     core.Card
 }
 
-// settle finds out which of two connections has the id. That may take a while, so the
-// pump does it, not the reader.
-func (s *session) settle(ctx context.Context, c claim) error {
+// resolve decides which of two connections gets the id. The pump calls it, since it may
+// wait for the answer to a ping.
+func (s *session) resolve(ctx context.Context, c claim) error {
 	switch err := s.agent.Take(ctx, c.card, s.joinOptions()); {
 	case err == nil:
 		return s.welcome(ctx, c.register, c.card)
 	case core.AsFault(err).Code == core.CodeConflict:
 		return s.fail(ctx, c.register, wire.CodeDuplicateName, core.AsFault(err).Message, link.Reason{Cause: link.Unauthorized, Code: closeDuplicate})
 	default:
-		return s.farewell(ctx, err)
+		return s.hubEnded(ctx, err)
 	}
 }
 
-// comesTooLate tells an agent that the hub is stopping, as those are told that it has.
-func (s *session) comesTooLate(ctx context.Context, err error) error {
-	if err := s.send(ctx, wire.TypeDisconnect, wire.Disconnect{Reason: core.AsFault(err).Message, Graceful: true}); err != nil {
+// refuseStopping refuses an agent because the hub is stopping, with the messages that
+// registered agents get then.
+func (s *session) refuseStopping(ctx context.Context, f *core.Fault) error {
+	if err := s.send(ctx, wire.TypeDisconnect, "", wire.Disconnect{Reason: f.Message, Graceful: true}); err != nil {
 		return err
 	}
-	return s.farewell(ctx, err)
+	return s.hubEnded(ctx, f)
 }
 
-// isAgent reports whether the hub has taken the agent in.
-func (s *session) isAgent() bool {
+// isRegistered reports whether the hub has accepted the agent.
+func (s *session) isRegistered() bool {
 	select {
 	case <-s.joined:
 		return true
@@ -111,9 +108,8 @@ func (s *session) isAgent() bool {
 	}
 }
 
-// registerAgain takes a second register as a new card: a peer that is unsure
-// whether the first arrived may repeat it. The extensions stay as they were, and how long
-// a task may take.
+// registerAgain replaces the card: a peer may repeat a register that it believes lost.
+// The id, the extensions and the task timeout do not change.
 func (s *session) registerAgain(ctx context.Context, m wire.Message, p wire.Register) error {
 	if p.AgentID != "" && p.AgentID != string(s.id) {
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "payload.agentId: this connection is agent "+string(s.id)+": connect again to be another")
@@ -125,31 +121,27 @@ func (s *session) registerAgain(ctx context.Context, m wire.Message, p wire.Regi
 	if err := s.agent.Update(card); err != nil {
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, core.AsFault(err).Message)
 	}
-	return s.reply(ctx, wire.TypeRegistered, m.ID, s.registered(card))
+	return s.send(ctx, wire.TypeRegistered, m.ID, s.registered(card))
 }
 
-// chooseID settles who the agent is: X-Agent-Id, else the payload, else who it
-// authenticated as, else an id made for it. Header and payload may not differ:
-// what is routed by comes from one place.
+// chooseID returns X-Agent-Id, else agentId of the payload, else the id of the
+// authenticated principal, else a new one. Header and payload may not differ.
 func (s *session) chooseID(p wire.Register) (core.AgentID, error) {
 	header, own := s.opts.AgentID, p.AgentID
 	switch {
 	case header != "" && own != "" && header != own:
 		return "", core.NewFault(core.CodeInvalid, "payload.agentId is %q and the header X-Agent-Id was %q: send the same, or one of them", wire.Shorten(own), wire.Shorten(header))
-	case header != "":
-		return core.AgentID(header), nil
-	case own != "":
-		return core.AgentID(own), nil
-	case s.gate != nil:
-		return "", core.NewFault(core.CodeInvalid, "Missing agent_id in hello") // as agents know it
+	case header != "" || own != "":
+		return core.AgentID(cmp.Or(header, own)), nil
+	case s.gateway != nil:
+		return "", core.NewFault(core.CodeInvalid, "Missing agent_id in hello") // the text of Parallax
 	case s.opts.Principal.Authenticated:
 		return core.AgentID(s.opts.Principal.ID), nil
 	}
 	return core.AgentID("agent_" + core.NewID()), nil
 }
 
-// cardOf is what a register says of the agent. Its capabilities outrank those of
-// the header, which stand in where it has none.
+// cardOf returns the card of a register. Without capabilities those of the header count.
 func (s *session) cardOf(id core.AgentID, p wire.Register, extensions map[string]bool) core.Card {
 	card := core.Card{
 		ID: id, Name: string(id), Dialect: Dialect, Capabilities: p.Capabilities, Domains: p.Domains,
@@ -158,7 +150,7 @@ func (s *session) cardOf(id core.AgentID, p wire.Register, extensions map[string
 	if len(card.Capabilities) == 0 {
 		card.Capabilities = s.opts.Capabilities
 	}
-	if name, ok := wire.Unquoted(p.Metadata["name"]); ok && name != "" {
+	if name, _ := wire.Unquoted(p.Metadata["name"]); name != "" {
 		card.Name = name
 	}
 	card.Model, _ = wire.Unquoted(p.Metadata["model"])
@@ -166,8 +158,8 @@ func (s *session) cardOf(id core.AgentID, p wire.Register, extensions map[string
 	return card
 }
 
-// features are the powers of an agent. Every one can be cancelled and sends and
-// takes files; it streams if it declared so, and takes notices if it wants them.
+// features returns the features of an agent. Each can be cancelled, and sends and takes
+// files.
 func features(extensions map[string]bool, capabilities []string) core.Features {
 	f := core.FeatureCancellation | core.FeatureFiles | core.FeatureUsage
 	if extensions[wire.ExtensionProgress] {
@@ -179,12 +171,14 @@ func features(extensions map[string]bool, capabilities []string) core.Features {
 	return f
 }
 
-// declared are the extensions that both sides know.
-func declared(p wire.Register) map[string]bool {
+// extensions are those that the hub knows.
+var extensions = []string{wire.ExtensionAccepted, wire.ExtensionProgress, wire.ExtensionRequest}
+
+// knownExtensions returns the extensions that both sides know.
+func knownExtensions(p wire.Register) map[string]bool {
 	both := map[string]bool{}
 	for _, name := range p.Config.Extensions {
-		switch name {
-		case wire.ExtensionAccepted, wire.ExtensionProgress, wire.ExtensionRequest:
+		if slices.Contains(extensions, name) {
 			both[name] = true
 		}
 	}
@@ -192,7 +186,6 @@ func declared(p wire.Register) map[string]bool {
 }
 
 func (s *session) registered(card core.Card) wire.Registered {
-	timeout := wire.MillisecondsOf(cmp.Or(s.most, s.opts.TaskTimeout))
 	running := 1
 	if now, here := s.hub.Agent(card.ID); here {
 		running = now.MaxConcurrent // an operator may have set it
@@ -200,13 +193,14 @@ func (s *session) registered(card core.Card) wire.Registered {
 	r := wire.Registered{
 		AgentID: string(card.ID), ConnectionID: s.opts.ConnectionID, Capabilities: card.Capabilities,
 		Config: wire.RegisteredConfig{
-			HeartbeatInterval: wire.MillisecondsOf(s.interval()), TaskTimeout: timeout, MaxConcurrentTasks: wire.Count(running),
+			HeartbeatInterval: wire.MillisecondsOf(s.heartbeatInterval()), TaskTimeout: wire.MillisecondsOf(cmp.Or(s.maxTaskTime, s.opts.TaskTimeout)),
+			MaxConcurrentTasks: wire.Count(running),
 		},
 	}
 	if r.Capabilities == nil {
 		r.Capabilities = []string{}
 	}
-	for _, name := range []string{wire.ExtensionAccepted, wire.ExtensionProgress, wire.ExtensionRequest} {
+	for _, name := range extensions {
 		if s.extensions[name] {
 			r.Config.Extensions = append(r.Config.Extensions, name)
 		}

@@ -9,17 +9,15 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// taskAccepted says that the agent took a task.
 func (s *session) taskAccepted(ctx context.Context, m wire.Message, p wire.TaskAccepted) error {
 	var again bool
-	id, err := s.find(ctx, m, p.TaskRef, func(t *holding) { again, t.accepted = t.accepted, true })
+	id, err := s.find(ctx, m, p.TaskRef, func(t *heldTask) { again, t.accepted = t.accepted, true })
 	if id == "" || again {
 		return err
 	}
 	return s.report(ctx, m, id, core.Accepted{Estimate: wire.Milliseconds(p.EstimatedMs)}, s.foreign(m, wire.AcceptedShape.Strip(m.Content())))
 }
 
-// taskProgress is a piece of what the agent says on the way to its answer.
 func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progress) error {
 	bodies, err := p.Bodies()
 	if err != nil {
@@ -41,24 +39,24 @@ func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progr
 
 	var first, again bool
 	var missing wire.Count
-	id, err := s.find(ctx, m, p.TaskRef, func(t *holding) {
+	id, err := s.find(ctx, m, p.TaskRef, func(t *heldTask) {
 		if p.Seq > 0 {
 			again = p.Seq <= t.seq
 			if p.Seq > t.seq+1 {
-				missing, t.over = t.seq+1, true
+				missing, t.ended = t.seq+1, true
 			}
 			t.seq = max(t.seq, p.Seq)
 		}
 		first = !t.accepted
 		t.accepted = true
 		t.streamed = t.streamed || p.Text != nil
-		t.counted = t.counted || p.Usage != nil
+		t.usageSent = t.usageSent || p.Usage != nil
 	})
 	switch {
 	case id == "":
 		return err
 	case missing > 0:
-		return s.torn(ctx, m, id, p, missing)
+		return s.failGap(ctx, m, id, p, missing)
 	case again:
 		s.hub.Count("parallax.ignored.duplicate")
 		return nil
@@ -68,21 +66,18 @@ func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progr
 			return err
 		}
 	}
-	for i, b := range bodies {
-		f := foreign
-		if i > 0 {
-			f = nil
-		}
-		if err := s.report(ctx, m, id, b, f); err != nil {
+	for _, b := range bodies {
+		if err := s.report(ctx, m, id, b, foreign); err != nil {
 			return err
 		}
+		foreign = nil
 	}
 	return nil
 }
 
-// torn ends a task whose progress has a hole: an answer that lacks a piece must
-// not pass for whole.
-func (s *session) torn(ctx context.Context, m wire.Message, id core.TaskID, p wire.Progress, missing wire.Count) error {
+// failGap fails a task whose progress has a gap: an incomplete answer must not pass as
+// complete.
+func (s *session) failGap(ctx context.Context, m wire.Message, id core.TaskID, p wire.Progress, missing wire.Count) error {
 	text := fmt.Sprintf("task_progress: payload.seq: %d came where %d was due: count the progress of a task from 1, without holes", p.Seq, missing)
 	if err := s.report(ctx, m, id, core.Failed{Fault: core.NewFault(core.CodeInternal, "a part of the answer is missing: progress %d of the agent never came", missing)}, nil); err != nil {
 		return err
@@ -90,100 +85,93 @@ func (s *session) torn(ctx context.Context, m wire.Message, id core.TaskID, p wi
 	if err := s.refuse(ctx, m.ID, wire.CodeInvalidMessage, text); err != nil {
 		return err
 	}
-	return s.send(ctx, wire.TypeTaskCancelled, wire.TaskCancelled{TaskRef: wire.TaskRef{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, Reason: "progress_lost"})
+	return s.send(ctx, wire.TypeTaskCancelled, "", wire.TaskCancelled{TaskRef: wire.TaskRef{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, Reason: "progress_lost"})
 }
 
-// taskResult is the answer.
 func (s *session) taskResult(ctx context.Context, m wire.Message, p wire.TaskResult) error {
 	switch p.Status {
 	case "", wire.StatusCompleted, wire.StatusFailed, wire.StatusCancelled:
 	default:
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_result: payload.status: send completed, failed or cancelled, not "+wire.Shorten(p.Status))
 	}
-	var first, streamed, counted bool
-	id, err := s.find(ctx, m, p.TaskRef, func(t *holding) {
-		first, streamed, counted = !t.accepted, t.streamed, t.counted
-		t.accepted, t.over = true, true
-	})
+	id, before, err := s.endTask(ctx, m, p.TaskRef, p.Metadata)
 	if id == "" {
 		return err
 	}
-	s.refuseSaid(p.Metadata)
-	bodies := p.Bodies(streamed, counted)
-	if first {
+	bodies := p.Bodies(before.streamed, before.usageSent)
+	if !before.accepted {
 		bodies = append([]core.Body{core.Accepted{}}, bodies...)
 	}
 	return s.reportAll(ctx, m, id, bodies, s.foreign(m, wire.ResultShape.Strip(m.Content())))
 }
 
-// taskError says why there is no answer.
 func (s *session) taskError(ctx context.Context, m wire.Message, p wire.TaskError) error {
-	var first, streamed, counted bool
-	id, err := s.find(ctx, m, p.TaskRef, func(t *holding) {
-		first, streamed, counted = !t.accepted, t.streamed, t.counted
-		t.over = true
-	})
+	id, before, err := s.endTask(ctx, m, p.TaskRef, p.Metadata)
 	if id == "" {
 		return err
 	}
-	s.refuseSaid(p.Metadata)
-	bodies := p.Bodies(streamed, counted)
-	if first && len(bodies) > 1 { // an error alone may be a rejection
+	bodies := p.Bodies(before.streamed, before.usageSent)
+	if !before.accepted && len(bodies) > 1 { // an error alone may be a rejection
 		bodies = append([]core.Body{core.Accepted{}}, bodies...)
 	}
 	return s.reportAll(ctx, m, id, bodies, wire.WithCode(s.foreign(m, wire.ErrorShape.Strip(m.Content())), p.End()))
 }
 
-// refuseSaid counts what the metadata of an end says that agents do not say. It
-// is no reason to lose the end.
-func (s *session) refuseSaid(m wire.ResultMetadata) {
-	for _, b := range m.Bodies() {
+// endTask marks the task of a final message as ended and returns its state before; for an
+// empty id see find. It counts what the metadata has that an agent may not send, which is
+// no reason to lose the end.
+func (s *session) endTask(ctx context.Context, m wire.Message, ref wire.TaskRef, metadata wire.ResultMetadata) (id core.TaskID, before heldTask, err error) {
+	id, err = s.find(ctx, m, ref, func(t *heldTask) { before, t.ended = *t, true })
+	if id == "" {
+		return id, before, err
+	}
+	for _, b := range metadata.Bodies() {
 		if !wire.AgentMaySend(b.Kind()) {
 			s.hub.Count("parallax.refused." + b.Kind().String())
 		}
 	}
+	return id, before, nil
 }
 
-// find returns the task that a message of its agent is about, after changing the
-// holding; "" if the message is to be left alone: because the task is none of the
-// agent's, which the agent is told, or because the agent ended it before.
-func (s *session) find(ctx context.Context, m wire.Message, a wire.TaskRef, change func(*holding)) (core.TaskID, error) {
-	id := core.TaskID(a.TaskID)
+// find returns the task of an agent's message, after change. The id is empty if the
+// message is to be ignored: the agent ended the task before, or does not hold it, which
+// find tells the agent.
+func (s *session) find(ctx context.Context, m wire.Message, ref wire.TaskRef, change func(*heldTask)) (core.TaskID, error) {
+	id := core.TaskID(ref.TaskID)
 	s.mu.Lock()
-	t := s.tasks.tasks[id]
+	t := s.tasks.byID[id]
 	switch {
 	case t == nil:
-	case t.over:
+	case t.ended:
 		s.mu.Unlock()
 		s.hub.Count("parallax.ignored.late")
 		return "", nil
-	case a.ExecutionID != "" && a.ExecutionID != t.execution:
+	case ref.ExecutionID != "" && ref.ExecutionID != t.execution:
 		t = nil
 	default:
 		change(t)
-		if t.over {
-			s.tasks.ends(id, t)
+		if t.ended {
+			s.tasks.end(id, t)
 		}
 	}
 	s.mu.Unlock()
 	if t == nil {
-		return "", s.notHeld(ctx, m, a)
+		return "", s.refuseNotHeld(ctx, m, ref)
 	}
 	return id, nil
 }
 
-func (s *session) notHeld(ctx context.Context, m wire.Message, a wire.TaskRef) error {
-	what := fmt.Sprintf("task %q", wire.Shorten(a.TaskID))
-	if a.TaskID == "" {
+func (s *session) refuseNotHeld(ctx context.Context, m wire.Message, ref wire.TaskRef) error {
+	what := fmt.Sprintf("task %q", wire.Shorten(ref.TaskID))
+	if ref.TaskID == "" {
 		what = "a task without taskId"
-	} else if a.ExecutionID != "" {
-		what += fmt.Sprintf(" in execution %q", wire.Shorten(a.ExecutionID))
+	} else if ref.ExecutionID != "" {
+		what += fmt.Sprintf(" in execution %q", wire.Shorten(ref.ExecutionID))
 	}
 	return s.refuse(ctx, m.ID, wire.CodeTaskNotHeld, m.Type+": "+what+" is not this connection's: send the taskId and executionId of a task that it was given and has not ended")
 }
 
-// reportAll tells the hub what an end of the agent says. What is kept for a peer of
-// the same dialect goes with the end itself.
+// reportAll reports the events of a final message. The end gets its unknown members.
 func (s *session) reportAll(ctx context.Context, m wire.Message, id core.TaskID, bodies []core.Body, foreign *core.Foreign) error {
 	last := len(bodies) - 1
 	for _, b := range bodies[:last] {
@@ -194,8 +182,8 @@ func (s *session) reportAll(ctx context.Context, m wire.Message, id core.TaskID,
 	return s.report(ctx, m, id, bodies[last], foreign)
 }
 
-// report tells the hub what the agent said. That the task has ended meanwhile is
-// nothing to tell the agent: the hub counts it.
+// report passes an event of the agent to the hub. The agent gets no error if the task has
+// ended meanwhile; the hub counts that.
 func (s *session) report(ctx context.Context, m wire.Message, id core.TaskID, body core.Body, foreign *core.Foreign) error {
 	err := s.agent.Report(id, body, foreign)
 	var f *core.Fault

@@ -73,8 +73,8 @@ func TestWhatAnAgentCannotBeToldIsCounted(t *testing.T) {
 	for _, b := range specimens {
 		t.Run(b.Kind().String(), func(t *testing.T) {
 			withTask(t, func(h *hub.Hub, task *task.Task) {
-				s := &session{hub: h, id: "a", opts: Options{}.withDefaults(), tasks: newHeld()}
-				s.tasks.tasks[task.ID()] = &holding{execution: executionOf(task.ID(), 1)}
+				s := &session{hub: h, id: "a", opts: Options{}.withDefaults(), tasks: newTasks()}
+				s.tasks.byID[task.ID()] = &heldTask{execution: executionOf(task.ID(), 1)}
 				if err := (core.Event{Body: b}).DeliverToAgent(&agentSink{s: s, task: task}); err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +90,7 @@ func TestWhatARequesterIsToldInAnotherFormIsCounted(t *testing.T) {
 			t.Run(name+"/"+b.Kind().String(), func(t *testing.T) {
 				withTask(t, func(h *hub.Hub, task *task.Task) {
 					s := &session{hub: h, opts: Options{}.withDefaults(), extensions: map[string]bool{wire.ExtensionProgress: extended, wire.ExtensionAccepted: extended}}
-					if err := (core.Event{Body: b}).Deliver(&requesterSink{s: s, task: task, ask: &asking{request: "q"}}); err != nil {
+					if err := (core.Event{Body: b}).Deliver(&requesterSink{s: s, task: task, request: &request{id: "q"}}); err != nil {
 						t.Fatal(err)
 					}
 					how, k := Translation.ToRequester[b.Kind()].How, b.Kind()
@@ -102,15 +102,15 @@ func TestWhatARequesterIsToldInAnotherFormIsCounted(t *testing.T) {
 }
 
 func TestALongLifeRemembersOnlyTheLatestTasks(t *testing.T) {
-	h := newHeld()
+	h := newTasks()
 	for i := range 3 * maxEnded {
 		id := core.TaskID(fmt.Sprint(i))
-		task := &holding{}
-		h.tasks[id] = task
-		h.ends(id, task)
-		h.ends(id, task)
+		task := &heldTask{}
+		h.byID[id] = task
+		h.end(id, task)
+		h.end(id, task)
 	}
-	if len(h.tasks) != maxEnded || h.tasks[core.TaskID(fmt.Sprint(3*maxEnded-1))] == nil || h.tasks[core.TaskID(fmt.Sprint(2*maxEnded-1))] != nil {
-		t.Errorf("got %d tasks, want the latest %d", len(h.tasks), maxEnded)
+	if len(h.byID) != maxEnded || h.byID[core.TaskID(fmt.Sprint(3*maxEnded-1))] == nil || h.byID[core.TaskID(fmt.Sprint(2*maxEnded-1))] != nil {
+		t.Errorf("got %d tasks, want the latest %d", len(h.byID), maxEnded)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// unsigned says what is wrong with the signature of a message under the secret: the
-// code and the words, or nothing.
-func (s *session) unsigned(m wire.Message, secret []byte) (code, text string) {
+// checkSignature returns the code and text of the error for a message that is not signed
+// as it must be, "" for none.
+func (s *session) checkSignature(m wire.Message, secret []byte) (code, text string) {
 	switch {
 	case m.Signature == "" && s.opts.RequireSignature:
 		return wire.CodeSignatureRequired, m.Type + " is not signed: this hub takes signed messages alone"
@@ -20,13 +20,13 @@ func (s *session) unsigned(m wire.Message, secret []byte) (code, text string) {
 	return "", ""
 }
 
-// trusted checks the signature of a register, by which the agent's secret is settled.
-func (s *session) trusted(ctx context.Context, m wire.Message, id core.AgentID) error {
+// authenticate checks the signature of a register and keeps the agent's secret.
+func (s *session) authenticate(ctx context.Context, m wire.Message, id core.AgentID) error {
 	var secret []byte
 	if s.opts.Secret != nil {
 		secret = s.opts.Secret(id)
 	}
-	code, text := s.unsigned(m, secret)
+	code, text := s.checkSignature(m, secret)
 	if code == "" && len(secret) == 0 && s.opts.RequireSignature {
 		code, text = wire.CodeSignatureRequired, "this hub takes signed messages alone, and knows no secret of agent "+string(id)
 	}
@@ -39,7 +39,7 @@ func (s *session) trusted(ctx context.Context, m wire.Message, id core.AgentID) 
 	return nil
 }
 
-// key is the secret by which messages are signed; nil for none.
+// key returns the secret that signs messages; nil for none.
 func (s *session) key() []byte {
 	if secret := s.secret.Load(); secret != nil {
 		return *secret

@@ -12,14 +12,14 @@ import (
 // one with NewTraffic.
 type Traffic struct{ sent, received map[string]*tally }
 
-// tally is what was counted of a type.
+// tally is the count of one type.
 type tally struct{ messages, nanoseconds atomic.Int64 }
 
-// unknownType stands for every type that the dialect does not have: peers may make up
-// as many as they like.
+// unknownType counts every type that the dialect does not have, since peers may send any
+// number of them.
 const unknownType = "unknown"
 
-// NewTraffic returns a Traffic that has counted nothing.
+// NewTraffic returns a Traffic with all counts zero.
 func NewTraffic() *Traffic {
 	t := &Traffic{sent: map[string]*tally{}, received: map[string]*tally{}}
 	for _, kind := range append(slices.Clone(wire.FromAgent), unknownType) {
@@ -31,36 +31,33 @@ func NewTraffic() *Traffic {
 	return t
 }
 
-// fromHub are the types of message that the hub sends.
+// fromHub lists the types of message that the hub sends.
 var fromHub = []string{
 	wire.TypeRegistered, wire.TypeTask, wire.TypeTaskCancelled, wire.TypeHeartbeatAck, wire.TypeConfigUpdate, wire.TypeError, wire.TypeDisconnect,
 	wire.TypeTaskAccepted, wire.TypeTaskProgress, wire.TypeTaskResult, wire.TypeTaskError,
 }
 
-// Each tells what was counted of every type that there was: how many messages, and how
-// long the hub took over those that it received.
+// Each calls yield for each type that was counted, with the number of messages and the
+// time that the hub took to handle received ones.
 func (t *Traffic) Each(yield func(direction, kind string, messages int64, took time.Duration)) {
-	for _, way := range []struct {
-		name string
-		of   map[string]*tally
-	}{{"sent", t.sent}, {"received", t.received}} {
-		for kind, n := range way.of {
+	for direction, tallies := range map[string]map[string]*tally{"sent": t.sent, "received": t.received} {
+		for kind, n := range tallies {
 			if m := n.messages.Load(); m > 0 {
-				yield(way.name, kind, m, time.Duration(n.nanoseconds.Load()))
+				yield(direction, kind, m, time.Duration(n.nanoseconds.Load()))
 			}
 		}
 	}
 }
 
-// goes counts a message to an agent. A nil Traffic counts nothing.
-func (t *Traffic) goes(kind string) {
+// countSent counts a message to an agent. A nil Traffic counts nothing.
+func (t *Traffic) countSent(kind string) {
 	if t != nil {
 		t.sent[kind].messages.Add(1)
 	}
 }
 
-// came counts a message of an agent that was dealt with since at.
-func (t *Traffic) came(kind string, at time.Time) {
+// countReceived counts a message of an agent whose handling began at start.
+func (t *Traffic) countReceived(kind string, start time.Time) {
 	if t == nil {
 		return
 	}
@@ -69,5 +66,5 @@ func (t *Traffic) came(kind string, at time.Time) {
 		n = t.received[unknownType]
 	}
 	n.messages.Add(1)
-	n.nanoseconds.Add(int64(time.Since(at)))
+	n.nanoseconds.Add(int64(time.Since(start)))
 }

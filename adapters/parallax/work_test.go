@@ -227,7 +227,7 @@ func TestAWorkerThatBeatsLives(t *testing.T) {
 		s.work(core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{})
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if w, here := s.hub.Agent("w"); !here || time.Since(w.Load.LastSeen) > parallax.DefaultHeartbeatInterval {
+		if w, here := s.hub.Agent("w"); !here || time.Since(w.Load.LastSeen) > wire.DefaultHeartbeatInterval {
 			t.Errorf("got %v, last seen %v ago, want it here and heard of", here, time.Since(w.Load.LastSeen))
 		}
 	})

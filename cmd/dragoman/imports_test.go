@@ -101,6 +101,11 @@ var table = []row{
 		own:  append([]string{"core", "core/link", "core/tool", "proto/coven/..."}, leaves...), // reasons to end a stream, and tools
 		lib:  []string{"google.golang.org/grpc/codes", "google.golang.org/protobuf"},
 	},
+	{
+		from: []string{"adapters/parallax/gateway"},
+		own:  append([]string{"core", "adapters/parallax/wire", "proto/parallax/...", "schemas"}, leaves...),
+		lib:  []string{"google.golang.org/protobuf"},
+	},
 
 	// What the program uses to be an agent or a client of a dialect. It knows no hub.
 	clientEnd("acp"),

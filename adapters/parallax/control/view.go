@@ -65,7 +65,7 @@ func executionOf(t *task.Task) (execution, error) {
 		return e, nil
 	}
 	e.EndTime, e.Metrics.Duration = &last.At, last.At.Sub(first.At).Milliseconds()
-	e.Confidence = confidenceOf(last.Foreign)
+	e.Confidence = foreignOf(last.Foreign).Metadata.Confidence
 	e.Metrics.Confidence = e.Confidence
 	if a.Fault != nil {
 		e.Error, e.Code = a.Fault.Message, wire.CodeOf(a.Fault)
@@ -84,23 +84,20 @@ func executionOf(t *task.Task) (execution, error) {
 	return e, nil
 }
 
-// beside is what a Parallax peer said beside the meaning of a message.
-type beside struct {
-	Payload struct {
-		PatternName string `json:"patternName"`
-		Metadata    struct {
-			Confidence json.RawMessage `json:"confidence"`
-		} `json:"metadata"`
-	} `json:"payload"`
+// foreignPayload has the unknown members of a Parallax peer's payload that an execution
+// shows.
+type foreignPayload struct {
+	PatternName string `json:"patternName"`
+	Metadata    struct {
+		Confidence json.RawMessage `json:"confidence"`
+	} `json:"metadata"`
 }
 
-func besideOf(f *core.Foreign) (b beside) {
-	if f == nil || f.Dialect != wire.Dialect || json.Unmarshal(f.JSON, &b) != nil {
-		return beside{}
+func foreignOf(f *core.Foreign) (p foreignPayload) {
+	if !wire.DecodeForeign(f, &p) {
+		return foreignPayload{}
 	}
-	return b
+	return p
 }
 
-func patternOf(r core.Request) string { return besideOf(r.Foreign).Payload.PatternName }
-
-func confidenceOf(f *core.Foreign) json.RawMessage { return besideOf(f).Payload.Metadata.Confidence }
+func patternOf(r core.Request) string { return foreignOf(r.Foreign).PatternName }

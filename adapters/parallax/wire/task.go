@@ -128,16 +128,12 @@ func TaskOf(r core.Request) (Task, error) {
 			MaxTokens: Count(r.MaxTokens), ReportBack: r.ReportBack,
 		},
 	}
-	if f := r.Foreign; f != nil && f.Dialect == Dialect {
-		var named struct {
-			Payload struct {
-				PatternName    string `json:"patternName"`
-				PatternVersion string `json:"patternVersion"`
-			} `json:"payload"`
-		}
-		if p := &named.Payload; json.Unmarshal(f.JSON, &named) == nil && p.PatternName != "" {
-			t.PatternName, t.PatternVersion = p.PatternName, p.PatternVersion
-		}
+	var pattern struct {
+		PatternName    string `json:"patternName"`
+		PatternVersion string `json:"patternVersion"`
+	}
+	if DecodeForeign(r.Foreign, &pattern) && pattern.PatternName != "" {
+		t.PatternName, t.PatternVersion = pattern.PatternName, pattern.PatternVersion
 	}
 	return t, nil
 }

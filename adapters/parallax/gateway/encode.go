@@ -1,72 +1,72 @@
-package parallax
+package gateway
 
 import (
 	"bytes"
 	"encoding/json"
 	"math"
 	"strings"
-	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	pb "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
-// toGateway is what the hub says to an agent of a WebSocket, as one of the gateway is
-// told it; nil for what the gateway has no message for. kind is the type of the frame.
-// An error of the hub is the ack of a refusal, which is for the stream to judge. The
-// error is a Fault: the task cannot be said in this form.
-func toGateway(frame []byte) (m *pb.ControlPlaneToAgent, kind string, err error) {
+// TypePing is the type of a frame for the ping of the gateway, which has no other frame:
+// a WebSocket has its own ping.
+const TypePing = "ping"
+
+// Encode returns a frame of the hub as a message, nil if the gateway has none for it, and
+// the type of the frame. An error becomes an ack that refuses the agent, which only the
+// stream knows whether to send. The error is a Fault if the gateway cannot carry the task.
+func Encode(frame []byte) (m *pb.ControlPlaneToAgent, kind string, err error) {
 	var f wire.Message
 	if err := json.Unmarshal(frame, &f); err != nil {
-		return nil, "", core.AsFault(err)
+		return nil, "", err
 	}
 	switch f.Type {
 	case wire.TypeRegistered:
-		return ackOf(f.ID, true, "Connected"), f.Type, nil
+		m = ackOf(f.ID, true, "Connected")
 	case wire.TypeError:
 		var r wire.Refusal
 		err = json.Unmarshal(f.Payload, &r)
-		return ackOf(f.ID, false, r.Message), f.Type, err
+		m = ackOf(f.ID, false, r.Message)
 	case wire.TypeTask:
 		m, err = taskRequestOf(f.Payload)
-		return m, f.Type, err
 	case wire.TypeTaskCancelled:
 		var c wire.TaskCancelled
 		err = json.Unmarshal(f.Payload, &c)
-		return &pb.ControlPlaneToAgent{
+		m = &pb.ControlPlaneToAgent{
 			RequestId: c.ExecutionID,
 			Payload:   &pb.ControlPlaneToAgent_CancelTask{CancelTask: &pb.CancelTask{TaskId: c.TaskID, Reason: c.Reason}},
-		}, f.Type, err
-	case typePing:
-		return pingOf(time.Now()), f.Type, nil
+		}
+	case TypePing:
+		m = &pb.ControlPlaneToAgent{Payload: &pb.ControlPlaneToAgent_Ping{Ping: &pb.Ping{ServerTime: timestamppb.Now()}}}
 	}
-	return nil, f.Type, nil
+	return m, f.Type, err
 }
 
 func ackOf(id string, accepted bool, text string) *pb.ControlPlaneToAgent {
 	return &pb.ControlPlaneToAgent{RequestId: id, Payload: &pb.ControlPlaneToAgent_Ack{Ack: &pb.ServerAck{Accepted: accepted, Message: text}}}
 }
 
-// taskRequestOf is a task. Agents of the gateway read what to do as the description
-// in words, and what to do it with as the data: the text that was asked, where there
-// is one, is both. What has no field of its own stands in the context, as text.
+// taskRequestOf returns a task. Agents of the gateway take the description as the
+// instruction and the data as its subject; the content of the request is in both. What
+// has no field of its own is a string in the context.
 func taskRequestOf(payload json.RawMessage) (*pb.ControlPlaneToAgent, error) {
 	var t wire.Task
-	var input, around wire.Members
-	var all struct {
-		Context wire.Members `json:"context"`
-	}
-	for _, into := range []any{&t, &all, &around} {
+	var input, others, context wire.Members
+	for _, into := range []any{&t, &others} {
 		if err := json.Unmarshal(payload, into); err != nil {
-			return nil, core.AsFault(err)
+			return nil, err
 		}
 	}
 	if err := json.Unmarshal(t.Input, &input); err != nil {
-		return nil, core.AsFault(err)
+		return nil, err
 	}
+	_ = json.Unmarshal(others["context"], &context) // empty if there is none
 	data, err := structOf(t.Input)
 	if err != nil {
 		return nil, err
@@ -79,10 +79,10 @@ func taskRequestOf(payload json.RawMessage) (*pb.ControlPlaneToAgent, error) {
 		r.TaskDescription = text
 	}
 	for _, name := range []string{"taskId", "input", "timeout", "patternName", "context"} {
-		delete(around, name)
+		delete(others, name)
 	}
-	for _, from := range []wire.Members{around, all.Context} {
-		for name, value := range from {
+	for _, members := range []wire.Members{others, context} {
+		for name, value := range members {
 			text, isText := wire.Unquoted(value)
 			if !isText {
 				text = string(value)
@@ -93,9 +93,8 @@ func taskRequestOf(payload json.RawMessage) (*pb.ControlPlaneToAgent, error) {
 	return &pb.ControlPlaneToAgent{RequestId: t.ExecutionID, Payload: &pb.ControlPlaneToAgent_TaskRequest{TaskRequest: r}}, nil
 }
 
-// structOf is an object of JSON in the form of protobuf, where every number is a
-// double. A number that a double does not hold exactly would become another one: it
-// is told as its digits. The error is a Fault.
+// structOf returns a JSON object as a Struct, where every number is a double. A number
+// that a double does not hold exactly becomes a string of its digits. The error is a Fault.
 func structOf(object json.RawMessage) (*structpb.Struct, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	d.UseNumber()
@@ -103,9 +102,7 @@ func structOf(object json.RawMessage) (*structpb.Struct, error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, core.AsFault(err)
 	}
-	for name := range v {
-		v[name] = doubles(v[name])
-	}
+	toDoubles(v)
 	s, err := structpb.NewStruct(v)
 	if err != nil {
 		return nil, core.NewFault(core.CodeUnsupported, "the request cannot be said to an agent of the Parallax gateway: %s", err.Error())
@@ -113,8 +110,8 @@ func structOf(object json.RawMessage) (*structpb.Struct, error) {
 	return s, nil
 }
 
-// doubles replaces the numbers within v.
-func doubles(v any) any {
+// toDoubles returns v with its numbers replaced, also within v.
+func toDoubles(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		f, err := v.Float64()
@@ -125,11 +122,11 @@ func doubles(v any) any {
 		return f
 	case []any:
 		for i := range v {
-			v[i] = doubles(v[i])
+			v[i] = toDoubles(v[i])
 		}
 	case map[string]any:
 		for name := range v {
-			v[name] = doubles(v[name])
+			v[name] = toDoubles(v[name])
 		}
 	}
 	return v

@@ -1,4 +1,4 @@
-package parallax
+package gateway_test
 
 import (
 	"encoding/json"
@@ -8,15 +8,16 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/gateway"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	pb "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
-// FuzzFromGateway holds that no message of an agent brings the codec down, and that an
+// FuzzDecode holds that no message of an agent brings the codec down, and that an
 // end always ends its task: what is wrong with it must not keep the task waiting.
-func FuzzFromGateway(f *testing.F) {
+func FuzzDecode(f *testing.F) {
 	for _, m := range []*pb.AgentToControlPlane{
 		{RequestId: "hello-a", Payload: &pb.AgentToControlPlane_Hello{Hello: &pb.AgentHello{
 			AgentId: "a", AgentName: "A", Capabilities: []string{"analysis"}, Metadata: map[string]string{"maxConcurrentTasks": "3"}, HeartbeatIntervalMs: 5000,
@@ -41,7 +42,7 @@ func FuzzFromGateway(f *testing.F) {
 		if proto.Unmarshal(b, &m) != nil {
 			return
 		}
-		frame, ignored := fromGateway(&m)
+		frame, ignored := gateway.Decode(&m)
 		if frame == nil {
 			if ignored == "" {
 				t.Fatalf("%v: left out without a word", &m)
@@ -67,14 +68,14 @@ func FuzzFromGateway(f *testing.F) {
 	})
 }
 
-// FuzzToGateway holds that whatever a request has in it is told to an agent of the
+// FuzzEncode holds that whatever a request has in it is told to an agent of the
 // gateway as it is, or refused.
-func FuzzToGateway(f *testing.F) {
+func FuzzEncode(f *testing.F) {
 	f.Add(`{"city":"Cairo","n":[1,2.5,-0,1e3],"deep":{"a":null,"b":true}}`, "hello")
 	f.Add(`{"big":9007199254740993,"huge":1e999,"long":123456789012345678901234567890}`, "")
 	f.Add(`[1,2]`, "\x00")
 	f.Fuzz(func(t *testing.T, data, content string) {
-		if !utf8.ValidString(content) || strictjson.Check([]byte(data), gatewayLimits) != nil {
+		if !utf8.ValidString(content) || strictjson.Check([]byte(data), gateway.Limits) != nil {
 			return
 		}
 		p, err := wire.TaskOf(core.Request{Content: content, Data: json.RawMessage(data)})
@@ -86,7 +87,7 @@ func FuzzToGateway(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, _, err := toGateway(frame)
+		m, _, err := gateway.Encode(frame)
 		if err != nil {
 			if f := core.AsFault(err); f.Code == core.CodeInternal {
 				t.Fatalf("%s: got %v, want it told or refused with a reason", frame, err)

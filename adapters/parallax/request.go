@@ -10,63 +10,63 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// asking is something that the agent asked of others (task_request).
-type asking struct {
-	request string
-	// Of the pump alone.
+// request is a task_request of the agent.
+type request struct {
+	id string
+	// Owned by the pump.
 	attempt  int
 	seq      wire.Count
-	streamed bool // text went out as progress
+	streamed bool // text was sent as progress
 	// Guarded by session.mu.
 	task core.TaskID
 }
 
-// taskRequest asks another agent in the name of this one.
+// taskRequest asks another agent on behalf of this one.
 func (s *session) taskRequest(ctx context.Context, m wire.Message, p wire.TaskRequest) error {
-	a := &asking{request: cmp.Or(p.RequestID, m.ID)}
-	if a.request == "" {
+	q := &request{id: cmp.Or(p.RequestID, m.ID)}
+	if q.id == "" {
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: id: missing; the answers name it")
 	}
 	s.mu.Lock()
-	_, taken := s.asked[a.request]
+	_, taken := s.requests[q.id]
 	if !taken {
-		s.asked[a.request] = a
+		s.requests[q.id] = q
 	}
 	s.mu.Unlock()
 	if taken {
-		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: request "+wire.Shorten(a.request)+" is still under way: give each its own id")
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: request "+wire.Shorten(q.id)+" is still under way: give each its own id")
 	}
 	r, err := p.Request(time.Now())
 	r.Foreign = s.foreign(m, wire.TaskShape.Strip(m.Content()))
 	if err != nil {
-		s.forget(a)
+		s.forget(q)
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: payload: "+core.AsFault(err).Message)
 	}
-	t, err := s.agent.Open(r, hub.OpenOptions{Tag: a})
+	t, err := s.agent.Open(r, hub.OpenOptions{Tag: q})
 	if err != nil {
-		s.forget(a)
-		about := wire.TaskRef{RequestID: a.request}
+		s.forget(q)
+		ref := wire.TaskRef{RequestID: q.id}
 		if t != nil {
-			about.TaskID = string(t.ID())
+			ref.TaskID = string(t.ID())
 		}
-		return s.reply(ctx, wire.TypeTaskError, "", wire.TaskErrorOf(about, core.AsFault(err), nil))
+		return s.send(ctx, wire.TypeTaskError, "", wire.TaskErrorOf(ref, core.AsFault(err), nil))
 	}
 	s.mu.Lock()
-	a.task = t.ID()
+	q.task = t.ID()
 	s.mu.Unlock()
 	return nil
 }
 
-// taskCancel stops what the agent asked for. The end comes as a task_error.
+// taskCancel cancels a task_request. Its end comes as a task_error.
 func (s *session) taskCancel(ctx context.Context, m wire.Message, p wire.TaskCancel) error {
 	if m.Foreign(wire.CancelShape.Strip(m.Content())) != nil {
-		s.hub.Count("parallax.ignored.members") // what the agent is told is the hub's own word
+		s.hub.Count("parallax.ignored.members") // task_cancelled has no place for them
 	}
 	s.mu.Lock()
-	a := s.asked[p.RequestID]
+	q := s.requests[p.RequestID]
 	var id core.TaskID
-	if a != nil {
-		id = a.task
+	if q != nil {
+		id = q.task
 	}
 	s.mu.Unlock()
 	if id == "" {
@@ -78,17 +78,17 @@ func (s *session) taskCancel(ctx context.Context, m wire.Message, p wire.TaskCan
 	return nil
 }
 
-func (s *session) forget(a *asking) {
+func (s *session) forget(q *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.asked, a.request)
+	delete(s.requests, q.id)
 }
 
-// toRequester tells the agent what became of something that it asked.
+// toRequester sends the events of a task_request to the agent that sent it.
 func (s *session) toRequester(ctx context.Context, b hub.Batch) error {
-	sink := &requesterSink{s: s, task: b.Task, ask: b.Tag.(*asking)}
+	sink := &requesterSink{s: s, task: b.Task, request: b.Tag.(*request)}
 	if b.Gap != nil {
-		if err := sink.say(wire.Item{Omitted: &wire.Omitted{Kind: "events", Reason: "they are no longer kept"}}, nil); err != nil {
+		if err := sink.sendItem(wire.Item{Omitted: &wire.Omitted{Kind: "events", Reason: "they are no longer kept"}}, nil); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,42 @@
+package parallax
+
+import (
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/lru"
+)
+
+// tasks are those that a connection holds and the latest that it held, so that a late
+// message is not mistaken for one about the task of another agent.
+type tasks struct {
+	byID  map[core.TaskID]*heldTask
+	ended *lru.Cache[core.TaskID, *heldTask] // the part of byID that may be forgotten
+}
+
+// heldTask is a task that was assigned to the agent.
+type heldTask struct {
+	execution  string
+	notice     bool
+	seq        wire.Count // of the last progress
+	accepted   bool       // reported to the hub
+	streamed   bool       // text came as progress
+	usageSent  bool       // usage came as progress
+	cancelSent bool
+	ended      bool // by the agent
+}
+
+// maxEnded is how many ended tasks are remembered.
+const maxEnded = 256
+
+func newTasks() tasks {
+	byID := map[core.TaskID]*heldTask{}
+	forget := func(id core.TaskID, t *heldTask) {
+		if byID[id] == t { // else it was assigned again
+			delete(byID, id)
+		}
+	}
+	return tasks{byID, lru.New(lru.Options[core.TaskID, *heldTask]{Count: maxEnded, Evicted: forget})}
+}
+
+// end notes that the agent or the hub ended a task.
+func (h *tasks) end(id core.TaskID, t *heldTask) { h.ended.Put(id, t) }
