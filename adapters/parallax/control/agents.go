@@ -6,12 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// agentView is an agent, with the members of both forms in which Parallax shows one:
-// that of its documentation and that of its code.
+// agentView is an agent, with the members that Parallax has for one in its documentation
+// and those that it has in its code.
 type agentView struct {
 	ID            core.AgentID               `json:"id"`
 	Name          string                     `json:"name"`
@@ -26,50 +27,49 @@ type agentView struct {
 	Source        string                     `json:"source"`
 }
 
-// connected is the status of all who are here: the hub knows nobody else.
+// connected is the status of every agent: the hub knows only those that are connected.
 const connected = "connected"
 
 func viewOf(a hub.AgentStatus) agentView {
 	v := agentView{
 		ID: a.ID, Name: a.Name, Endpoint: a.Dialect + "://" + string(a.ID), Capabilities: a.Capabilities, Status: connected,
-		Metadata: map[string]json.RawMessage{}, ConnectedAt: a.Since, LastSeen: a.Load.LastSeen, Source: "registry",
+		Region: a.Metadata["region"], Metadata: a.Metadata, ConnectedAt: a.Since, LastSeen: a.Load.LastSeen, Source: "registry",
 	}
 	if v.Capabilities == nil {
 		v.Capabilities = []string{}
 	}
-	for name, value := range a.Metadata {
-		v.Metadata[name] = value
+	if v.Metadata == nil {
+		v.Metadata = map[string]json.RawMessage{}
 	}
-	v.Region = v.Metadata["region"]
 	if a.Vitals != nil {
 		v.LastHeartbeat = &a.Vitals.At
 	}
 	return v
 }
 
-// getAgents lists who is here. Unlike the original, it honours the filters that the
-// documentation has: status, capabilities (all of them) and region.
-func (c *Control) getAgents(k call) error {
-	q := k.r.URL.Query()
-	wanted := slices.Concat(words(q["capability"]), words(q["capabilities"]))
+// getAgents lists the agents. It has the filters of the documentation, which the original
+// ignores: status, capabilities (all of them) and region.
+func (c *Control) getAgents(r request) error {
+	q := r.r.URL.Query()
+	wanted := slices.Concat(splitList(q["capability"]), splitList(q["capabilities"]))
 	views, by := []agentView{}, map[string][]agentView{}
 	for _, a := range c.hub.Agents() {
 		v := viewOf(a)
-		region, _ := json.Marshal(q.Get("region")) // a text always encodes
+		region, _ := wire.Unquoted(v.Region)
 		switch status := q.Get("status"); {
 		case status != "" && status != connected && status != "active":
 			continue
-		case q.Get("region") != "" && string(v.Region) != string(region):
+		case q.Get("region") != "" && q.Get("region") != region:
 			continue
 		case slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(v.Capabilities, w) }):
 			continue
 		}
 		views = append(views, v)
-		for _, able := range v.Capabilities {
-			by[able] = append(by[able], v)
+		for _, capability := range v.Capabilities {
+			by[capability] = append(by[capability], v)
 		}
 	}
-	c.answer(k.w, http.StatusOK, struct {
+	c.writeJSON(r.w, http.StatusOK, struct {
 		Agents       []agentView            `json:"agents"`
 		Count        int                    `json:"count"`
 		Total        int                    `json:"total"`
@@ -81,11 +81,11 @@ func (c *Control) getAgents(k call) error {
 	return nil
 }
 
-func (c *Control) getAgent(k call) error {
-	a, here := c.hub.Agent(core.AgentID(k.id()))
+func (c *Control) getAgent(r request) error {
+	a, here := c.hub.Agent(core.AgentID(r.id()))
 	if !here {
 		return core.NewFault(core.CodeUnknownAgent, "Agent not found")
 	}
-	c.answer(k.w, http.StatusOK, viewOf(a))
+	c.writeJSON(r.w, http.StatusOK, viewOf(a))
 	return nil
 }

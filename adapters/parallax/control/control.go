@@ -25,32 +25,31 @@ const (
 	DefaultMaxBodyBytes = 1_000_000
 )
 
-// Options make a control plane. Of the zero Options only Principal is missing.
+// Options configure a control plane. Only Principal is required.
 type Options struct {
-	// Principal is who sends a request (promise P7).
+	// Principal returns the sender of a request (promise P7).
 	Principal func(*http.Request) core.Principal
-	// Deadline is how long an execution may take unless its request says.
+	// Deadline is the default deadline of an execution.
 	Deadline time.Duration
 	// MaxBodyBytes bounds the body of a request.
 	MaxBodyBytes int
-	// Targets says where webhooks may be delivered; unset is TargetsPublic.
+	// Targets restricts the targets of webhooks; unset is TargetsPublic.
 	Targets Targets
-	// Transport delivers webhooks; nil is one that obeys Targets.
+	// Transport delivers webhooks; nil is one that enforces Targets.
 	Transport http.RoundTripper
-	// Log gets what operators should know; nil discards it.
+	// Log gets messages for operators; nil discards them.
 	Log *slog.Logger
 }
 
-// Control answers requests in the name of a hub. Make one with New and end it with
-// Close.
+// Control serves the REST interface of a hub. Make one with New and end it with Close.
 type Control struct {
 	http.Handler
-	hub   *hub.Hub
-	opts  Options
-	hooks *hooks
+	hub      *hub.Hub
+	opts     Options
+	webhooks *webhooks
 }
 
-// New returns the handler for the paths below /api, and begins to deliver webhooks.
+// New returns the handler for the paths below /api, and starts to deliver webhooks.
 func New(h *hub.Hub, opts Options) *Control {
 	opts.Deadline = cmp.Or(opts.Deadline, DefaultDeadline)
 	opts.MaxBodyBytes = cmp.Or(opts.MaxBodyBytes, DefaultMaxBodyBytes)
@@ -61,55 +60,54 @@ func New(h *hub.Hub, opts Options) *Control {
 	if opts.Transport == nil {
 		opts.Transport = opts.Targets.transport()
 	}
-	c := &Control{hub: h, opts: opts, hooks: newHooks(h, opts)}
+	c := &Control{hub: h, opts: opts, webhooks: newWebhooks(h, opts)}
 	r := chi.NewRouter()
-	r.Get("/api/agents", c.known(c.getAgents))
-	r.Get("/api/agents/{id}", c.known(c.getAgent))
-	r.Post("/api/executions", c.known(c.postExecution))
-	r.Get("/api/executions/{id}", c.known(c.getExecution))
-	r.Get("/api/executions/{id}/events", c.known(c.getEvents))
-	r.Get("/api/executions/{id}/events/stream", c.known(c.streamEvents))
-	r.Post("/api/executions/{id}/cancel", c.known(c.postCancel))
-	r.Post("/api/executions/{id}/retry", c.known(c.postRetry))
+	r.Get("/api/agents", c.handle(c.getAgents))
+	r.Get("/api/agents/{id}", c.handle(c.getAgent))
+	r.Post("/api/executions", c.handle(c.postExecution))
+	r.Get("/api/executions/{id}", c.handle(c.getExecution))
+	r.Get("/api/executions/{id}/events", c.handle(c.getEvents))
+	r.Get("/api/executions/{id}/events/stream", c.handle(c.streamEvents))
+	r.Post("/api/executions/{id}/cancel", c.handle(c.postCancel))
+	r.Post("/api/executions/{id}/retry", c.handle(c.postRetry))
 	r.NotFound(func(w http.ResponseWriter, req *http.Request) {
-		c.answer(w, http.StatusNotFound, problem{req.Method + " " + req.URL.Path + " is not of this control plane: it has agents and executions", "NOT_FOUND"})
+		c.writeJSON(w, http.StatusNotFound, errorBody{req.Method + " " + req.URL.Path + " is not of this control plane: it has agents and executions", "NOT_FOUND"})
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
-		use := http.MethodGet // every path has one method
-		if !r.Match(chi.NewRouteContext(), use, req.URL.Path) {
-			use = http.MethodPost
+		allowed := http.MethodGet // every path has one method
+		if !r.Match(chi.NewRouteContext(), allowed, req.URL.Path) {
+			allowed = http.MethodPost
 		}
-		w.Header().Set("Allow", use)
-		why := core.NewFault(core.CodeUnsupported, "%s is not for %s: use %s", req.Method, req.URL.Path, use)
-		c.answer(w, http.StatusMethodNotAllowed, problem{why.Message, wire.CodeOf(why)})
+		w.Header().Set("Allow", allowed)
+		f := core.NewFault(core.CodeUnsupported, "%s is not for %s: use %s", req.Method, req.URL.Path, allowed)
+		c.writeJSON(w, http.StatusMethodNotAllowed, errorBody{f.Message, wire.CodeOf(f)})
 	})
 	c.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		// An outer chi router leaves its own idea of the path behind.
+		// The route context of an outer chi router has another path.
 		r.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), chi.RouteCtxKey, nil)))
 	})
 	return c
 }
 
-// Close ends the deliveries, once the hub is closed. What is due then is still tried
-// until ctx ends; what was not taken is lost, and the log says how much.
-func (c *Control) Close(ctx context.Context) { c.hooks.close(ctx) }
+// Close ends the deliveries once the hub is closed. Deliveries that are due are tried
+// until ctx ends; the others are lost, and the log has their number.
+func (c *Control) Close(ctx context.Context) { c.webhooks.close(ctx) }
 
-// call is one request.
-type call struct {
+// request is one HTTP request.
+type request struct {
 	w    http.ResponseWriter
 	r    *http.Request
 	from core.Principal
 }
 
-func (c call) id() string { return chi.URLParam(c.r, "id") }
+func (q request) id() string { return chi.URLParam(q.r, "id") }
 
-// known finds out who sends a request. What serve returns becomes the flat error of
-// the control plane.
-func (c *Control) known(serve func(call) error) http.HandlerFunc {
+// handle returns a handler that writes the error of serve.
+func (c *Control) handle(serve func(request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := c.opts.Principal(r)
 		p.Dialect = cmp.Or(p.Dialect, wire.Dialect)
-		err := serve(call{w, r, p})
+		err := serve(request{w, r, p})
 		if err == nil || errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 			return
 		}
@@ -118,18 +116,17 @@ func (c *Control) known(serve func(call) error) http.HandlerFunc {
 			c.opts.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 		}
 		c.hub.Count("parallax.control.refused")
-		c.answer(w, cmp.Or(statuses[f.Code], http.StatusInternalServerError), problem{f.Message, wire.CodeOf(f)})
+		c.writeJSON(w, cmp.Or(statuses[f.Code], http.StatusInternalServerError), errorBody{f.Message, wire.CodeOf(f)})
 	}
 }
 
-// problem is an error as the control plane says it, and the code that its documents
-// have for it.
-type problem struct {
+// errorBody is the body of an error, with the code of the Parallax documentation.
+type errorBody struct {
 	Error string `json:"error"`
 	Code  string `json:"code,omitempty"`
 }
 
-// statuses is the HTTP status of every Fault but those that are nobody's fault here.
+// statuses maps the codes of a Fault to HTTP statuses. The others are 500.
 var statuses = map[core.Code]int{
 	core.CodeInvalid: http.StatusBadRequest, core.CodeUnknownKind: http.StatusBadRequest, core.CodeUnsupported: http.StatusBadRequest,
 	core.CodeUnauthenticated: http.StatusUnauthorized, core.CodeNotAuthorized: http.StatusForbidden,
@@ -139,35 +136,37 @@ var statuses = map[core.Code]int{
 	core.CodeUnreachable: http.StatusServiceUnavailable, core.CodeOverloaded: http.StatusServiceUnavailable, core.CodeLoop: http.StatusConflict,
 }
 
-func (c *Control) answer(w http.ResponseWriter, status int, v any) {
+func (c *Control) writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		status, body = http.StatusInternalServerError, []byte(`{"error":"internal error"}`)
 		c.opts.Log.Error("an answer could not be encoded", "error", err)
 	}
-	header(w, "application/json")
+	setHeader(w, "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // a client that has gone has no use for it
+	_, _ = w.Write(append(body, '\n')) // a client that has gone does not need it
 }
 
-func header(w http.ResponseWriter, media string) {
+func setHeader(w http.ResponseWriter, media string) {
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 }
 
-// bodyTime is how long a client may take to send its body.
-const bodyTime = 30 * time.Second
+// bodyTimeout is the time within which a client must send its body.
+const bodyTimeout = 30 * time.Second
 
-// read decodes a body, in which what this control plane does not know is let be.
-func (c *Control) read(k call, v any) error {
-	// A form of a web page says that it is something else.
-	if media, _, err := mime.ParseMediaType(k.r.Header.Get("Content-Type")); k.r.Header.Get("Content-Type") != "" && (err != nil || media != "application/json") {
-		return core.NewFault(core.CodeUnsupported, "send JSON with Content-Type: application/json")
+// readBody decodes a body. It ignores unknown members.
+func (c *Control) readBody(q request, v any) error {
+	// The type also tells an HTML form from an API client.
+	if header := q.r.Header.Get("Content-Type"); header != "" {
+		if media, _, err := mime.ParseMediaType(header); err != nil || media != "application/json" {
+			return core.NewFault(core.CodeUnsupported, "send JSON with Content-Type: application/json")
+		}
 	}
-	rc := http.NewResponseController(k.w)
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // not every ResponseWriter has one
-	body, err := io.ReadAll(http.MaxBytesReader(k.w, k.r.Body, int64(c.opts.MaxBodyBytes)))
+	rc := http.NewResponseController(q.w)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every ResponseWriter has one
+	body, err := io.ReadAll(http.MaxBytesReader(q.w, q.r.Body, int64(c.opts.MaxBodyBytes)))
 	_ = rc.SetReadDeadline(time.Time{})
 	var over *http.MaxBytesError
 	switch {
@@ -182,9 +181,11 @@ func (c *Control) read(k call, v any) error {
 	return nil
 }
 
-// session begins the session that a request is to the hub. The caller ends it.
-func (c *Control) session(k call) *hub.Session {
-	return c.hub.Connect(hub.Identity{Principal: k.from, Dialect: wire.Dialect, Deadline: c.opts.Deadline})
+// connect returns a hub session for a request. The caller must call disconnect.
+func (c *Control) connect(q request) *hub.Session {
+	return c.hub.Connect(hub.Identity{Principal: q.from, Dialect: wire.Dialect, Deadline: c.opts.Deadline})
 }
 
-func leave(s *hub.Session) { s.Close(core.NewFault(core.CodeUnreachable, "the HTTP request ended")) }
+func disconnect(s *hub.Session) {
+	s.Close(core.NewFault(core.CodeUnreachable, "the HTTP request ended"))
+}

@@ -15,27 +15,23 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// backoff is how long after the one before each attempt comes, as the documentation of
-// Parallax has it.
-var backoff = []time.Duration{0, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour}
+// delays has the time from each attempt to the next, the first from the event. It is that
+// of the Parallax documentation.
+var delays = []time.Duration{0, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour}
 
 const (
-	// deliverers is how many deliveries are under way at once.
-	deliverers = 4 * mostAtOnce
-	// deliveryTime is how long one may take.
-	deliveryTime = 30 * time.Second
-	// mostAttempts is how many attempts of an execution the log keeps: more than there
-	// are for the two events that it can have.
-	mostAttempts = 20
+	workers         = 4 * maxPerTarget // deliveries in flight
+	deliveryTimeout = 30 * time.Second
+	maxAttempts     = 20 // in the log of an execution: more than two events can have
 )
 
-// delivery is an event on its way.
+// delivery is an event on its way to a webhook.
 type delivery struct {
 	hook       *hook
-	id, kind   string
+	id, event  string
 	body       []byte
 	due, first time.Time
-	made       int // attempts so far
+	attempts   int // so far
 }
 
 // The outcomes of an attempt.
@@ -45,8 +41,8 @@ const (
 	outcomeFailed    = "failed"
 )
 
-// attempt is an entry in the log of deliveries. Of an answer it has the status alone:
-// what stands in it is nothing to read through the hub.
+// attempt is an entry in the log of deliveries. It has only the status of the response:
+// the hub must not let clients read its body.
 type attempt struct {
 	Delivery string     `json:"id"`
 	Event    string     `json:"event"`
@@ -59,104 +55,102 @@ type attempt struct {
 	Next     *time.Time `json:"nextAttempt,omitempty"`
 }
 
-// hookView is a webhook as an execution shows it, without its secret.
-type hookView struct {
+// webhookView is the webhook of an execution, without its secret.
+type webhookView struct {
 	URL        string    `json:"url"`
 	Signed     bool      `json:"signed"`
 	Events     []string  `json:"events"`
 	Deliveries []attempt `json:"deliveries"`
 }
 
-func (q *hooks) view(id core.TaskID) *hookView {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	k := q.known[id]
+func (w *webhooks) view(id core.TaskID) *webhookView {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.hooks[id]
 	if k == nil {
 		return nil
 	}
-	v := &hookView{URL: k.url, Signed: len(k.secret) > 0, Deliveries: append([]attempt{}, k.attempts...)}
+	v := &webhookView{URL: k.url, Signed: len(k.secret) > 0, Deliveries: append([]attempt{}, k.attempts...)}
 	for _, e := range k.events {
-		v.Events = append(v.Events, hookPrefix+e)
+		v.Events = append(v.Events, eventPrefix+e)
 	}
 	return v
 }
 
-// deliverAll delivers what is due until ctx ends, or until nothing is and the queue is
-// finished.
-func (q *hooks) deliverAll(ctx context.Context) {
-	client := &http.Client{Transport: q.opts.Transport, Timeout: deliveryTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+// deliver makes deliveries until ctx ends, or the queue is finished and nothing is due.
+func (w *webhooks) deliver(ctx context.Context) {
+	client := &http.Client{Transport: w.opts.Transport, Timeout: deliveryTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for {
-		d := q.queue.next(ctx)
+		d := w.queue.next(ctx)
 		if d == nil {
 			return
 		}
 		began := time.Now()
 		status, err := d.post(ctx, client)
-		q.queue.done(d)
+		w.queue.done(d)
 		if err != nil && ctx.Err() != nil {
-			q.enqueue(d) // it was cut off
+			w.enqueue(d) // close counts it as lost
 			return
 		}
-		d.made++
-		a := attempt{Number: d.made, At: began, Outcome: outcomeDelivered, Status: status, Took: time.Since(began).Milliseconds()}
-		var forbidden *errTarget
+		d.attempts++
+		a := attempt{Number: d.attempts, At: began, Outcome: outcomeDelivered, Status: status, Took: time.Since(began).Milliseconds()}
+		var forbidden *forbiddenAddress
 		switch {
 		case err == nil && status/100 == 2:
-		case d.made == len(backoff), errors.As(err, &forbidden):
+		case d.attempts == len(delays), errors.As(err, &forbidden):
 			a.Outcome = outcomeFailed
 		default:
 			a.Outcome = outcomeRetrying
-			d.due = time.Now().Add(backoff[d.made])
+			d.due = time.Now().Add(delays[d.attempts])
 			due := d.due
 			a.Next = &due
 		}
 		if err != nil {
-			a.Error = wording(err)
+			a.Error = errorText(err)
 		}
-		q.settle(d, a)
+		w.record(d, a)
 		if a.Outcome == outcomeRetrying {
-			q.enqueue(d)
+			w.enqueue(d)
 		}
 	}
 }
 
-// enqueue puts a delivery in the queue; one that finds no room has failed.
-func (q *hooks) enqueue(d *delivery) {
-	number := d.made + 1
-	if !q.queue.push(d) {
-		q.settle(d, attempt{Number: number, At: time.Now(), Outcome: outcomeFailed, Error: "too much waits for its delivery"})
+// enqueue queues a delivery. It fails if there is no room.
+func (w *webhooks) enqueue(d *delivery) {
+	number := d.attempts + 1
+	if !w.queue.push(d) {
+		w.record(d, attempt{Number: number, At: time.Now(), Outcome: outcomeFailed, Error: "too much waits for its delivery"})
 	}
 }
 
-// wording is what the log says of an error: its cause, without the address that the
-// reader of the log knows.
-func wording(err error) string {
-	var forbidden *errTarget
+// errorText returns the error for the log, without addresses that its reader may not know.
+func errorText(err error) string {
+	var forbidden *forbiddenAddress
 	switch {
 	case errors.As(err, &forbidden):
 		return forbidden.Error()
 	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer within " + deliveryTime.String()
+		return "no answer within " + deliveryTimeout.String()
 	}
 	return "the target could not be reached"
 }
 
-// settle logs an attempt.
-func (q *hooks) settle(d *delivery, a attempt) {
-	a.Delivery, a.Event = d.id, d.kind
-	q.hub.Count("parallax.webhook." + a.Outcome)
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// record adds an attempt to the log of its execution.
+func (w *webhooks) record(d *delivery, a attempt) {
+	a.Delivery, a.Event = d.id, d.event
+	w.hub.Count("parallax.webhook." + a.Outcome)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	k := d.hook
 	if a.Outcome != outcomeRetrying {
 		k.waiting--
 	}
-	if len(k.attempts) < mostAttempts {
+	if len(k.attempts) < maxAttempts {
 		k.attempts = append(k.attempts, a)
 	}
 }
 
-// post makes one attempt. It returns the status of the answer.
+// post makes one attempt, and returns the status of the response.
 func (d *delivery) post(ctx context.Context, client *http.Client) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.hook.url, bytes.NewReader(d.body))
 	if err != nil {
@@ -164,27 +158,27 @@ func (d *delivery) post(ctx context.Context, client *http.Client) (int, error) {
 	}
 	at := strconv.FormatInt(time.Now().Unix(), 10)
 	for name, value := range map[string]string{
-		"Content-Type": "application/json", "User-Agent": "Dragoman-Webhook/1.0", "X-Parallax-Event": d.kind, "X-Parallax-Delivery": d.id, "X-Parallax-Timestamp": at,
+		"Content-Type": "application/json", "User-Agent": "Dragoman-Webhook/1.0", "X-Parallax-Event": d.event, "X-Parallax-Delivery": d.id, "X-Parallax-Timestamp": at,
 	} {
 		r.Header.Set(name, value)
 	}
 	if len(d.hook.secret) > 0 {
 		r.Header.Set("X-Parallax-Signature", sign(d.hook.secret, at, d.body))
 	}
-	if d.made > 0 {
-		r.Header.Set("X-Parallax-Retry-Count", strconv.Itoa(d.made))
+	if d.attempts > 0 {
+		r.Header.Set("X-Parallax-Retry-Count", strconv.Itoa(d.attempts))
 		r.Header.Set("X-Parallax-Original-Timestamp", strconv.FormatInt(d.first.Unix(), 10))
 	}
-	answer, err := client.Do(r)
+	response, err := client.Do(r)
 	if err != nil {
 		return 0, err
 	}
-	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // only so that the peer is not cut off in the middle
-	return answer.StatusCode, nil
+	defer response.Body.Close()
+	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the target can finish its response
+	return response.StatusCode, nil
 }
 
-// sign is the signature of a delivery: over its time and its body.
+// sign returns the signature of a delivery over its time and body.
 func sign(secret []byte, at string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(at + "."))

@@ -12,10 +12,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// executionBody is the body of POST /api/executions.
-type executionBody struct {
-	// AgentID, Capability and Capabilities say whom it is for. PatternName does where
-	// they do not: the hub has no patterns, and a pattern is the capability of that name.
+// executionRequest is the body of POST /api/executions.
+type executionRequest struct {
+	// AgentID, Capability and Capabilities are the address. Without them PatternName is
+	// the capability: the hub has no patterns.
 	AgentID      string          `json:"agentId"`
 	Capability   string          `json:"capability"`
 	Capabilities []string        `json:"capabilities"`
@@ -29,29 +29,29 @@ type executionBody struct {
 		Stream      bool            `json:"stream"`
 		Credentials json.RawMessage `json:"credentials"`
 	} `json:"options"`
-	Webhook *webhookBody `json:"webhook"`
+	Webhook *webhookRequest `json:"webhook"`
 }
 
-// noAgents is the code of Parallax for a capability that nobody has.
+// noAgents is the code of Parallax if no agent has the capability.
 const noAgents = "NO_AGENTS"
 
-// longest is how long an execution may take.
-const longest = 7 * 24 * time.Hour
+// maxTimeout is the maximum timeout of an execution.
+const maxTimeout = 7 * 24 * time.Hour
 
-func (b executionBody) request() (core.Request, error) {
+func (b executionRequest) request() (core.Request, error) {
 	r := core.Request{Intent: core.IntentAsk}
-	all := words(append([]string{b.Capability}, b.Capabilities...))
-	if len(all) == 0 && b.AgentID == "" {
-		all = words([]string{b.PatternName})
+	capabilities := splitList(append([]string{b.Capability}, b.Capabilities...))
+	if len(capabilities) == 0 && b.AgentID == "" {
+		capabilities = splitList([]string{b.PatternName})
 	}
 	var err error
 	switch {
-	case b.AgentID != "" && len(all) > 0:
+	case b.AgentID != "" && len(capabilities) > 0:
 		err = core.NewFault(core.CodeInvalid, "agentId and capability: send one of them")
 	case b.AgentID != "":
 		r.To, err = core.ParseAddress(b.AgentID)
-	case len(all) > 0:
-		r.To, err = core.ParseAddress("capability:" + strings.Join(all, ","))
+	case len(capabilities) > 0:
+		r.To, err = core.ParseAddress("capability:" + strings.Join(capabilities, ","))
 	default:
 		err = core.NewFault(core.CodeInvalid, "capability: missing; name what is to be done, or send agentId")
 	}
@@ -62,8 +62,8 @@ func (b executionBody) request() (core.Request, error) {
 		return r, core.NewFault(core.CodeUnsupported, "options.credentials: the hub passes none on: give them to the agent")
 	}
 	if ms := b.Options.Timeout; ms != 0 {
-		if ms < 0 || ms > longest.Milliseconds() {
-			return r, core.NewFault(core.CodeInvalid, "options.timeout: want 1 to %d milliseconds, got %d", longest.Milliseconds(), ms)
+		if ms < 0 || ms > maxTimeout.Milliseconds() {
+			return r, core.NewFault(core.CodeInvalid, "options.timeout: want 1 to %d milliseconds, got %d", maxTimeout.Milliseconds(), ms)
 		}
 		r.Deadline = time.Now().Add(time.Duration(ms) * time.Millisecond)
 	}
@@ -73,21 +73,21 @@ func (b executionBody) request() (core.Request, error) {
 	return r, wire.ReadInput(b.Input, &r)
 }
 
-// words are texts, each of which may hold several with commas between.
-func words(texts []string) []string {
+// splitList splits texts at commas, and drops empty items.
+func splitList(texts []string) []string {
 	var all []string
 	for _, text := range texts {
-		for w := range strings.SplitSeq(text, ",") {
-			if w = strings.TrimSpace(w); w != "" {
-				all = append(all, w)
+		for item := range strings.SplitSeq(text, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				all = append(all, item)
 			}
 		}
 	}
 	return all
 }
 
-// begun answers what began an execution.
-type begun struct {
+// accepted is the body of a response that started an execution.
+type accepted struct {
 	ID                core.TaskID `json:"id"`
 	Status            string      `json:"status"`
 	Message           string      `json:"message"`
@@ -96,9 +96,9 @@ type begun struct {
 	RetryOf           core.TaskID `json:"retryOf,omitempty"`
 }
 
-func (c *Control) postExecution(k call) error {
-	var b executionBody
-	if err := c.read(k, &b); err != nil {
+func (c *Control) postExecution(q request) error {
+	var b executionRequest
+	if err := c.readBody(q, &b); err != nil {
 		return err
 	}
 	r, err := b.request()
@@ -114,47 +114,47 @@ func (c *Control) postExecution(k call) error {
 	if in := string(b.Input); in == "" || in == "null" {
 		return core.NewFault(core.CodeInvalid, "input: missing; send what is asked: a text, or an object with content")
 	}
-	return c.begin(k, r, w, begun{Message: "Execution started"}, b.Stream || b.Options.Stream)
+	return c.start(q, r, w, accepted{Message: "Execution started"}, b.Stream || b.Options.Stream)
 }
 
-// begin opens the task of an execution. It runs on when the request is over.
-func (c *Control) begin(k call, r core.Request, w *webhook, out begun, streamed bool) error {
+// start opens the task of an execution. It continues after the HTTP request.
+func (c *Control) start(q request, r core.Request, w *webhook, out accepted, stream bool) error {
 	if w != nil {
-		if err := c.hooks.room(); err != nil {
+		if err := c.webhooks.checkRoom(); err != nil {
 			return err
 		}
 	}
-	s := c.session(k)
-	defer leave(s)
+	s := c.connect(q)
+	defer disconnect(s)
 	t, err := s.Open(r, hub.OpenOptions{Keep: true, Unwatched: true})
 	if f := core.AsFault(err); err != nil && f.Code == core.CodeUnknownAgent && len(r.To.Capabilities()) > 0 {
-		nobody := core.NewFault(core.CodeUnreachable, "%s", f.Message)
-		nobody.Peer = noAgents
-		return nobody
+		none := core.NewFault(core.CodeUnreachable, "%s", f.Message)
+		none.Peer = noAgents
+		return none
 	}
 	if err != nil {
 		return err
 	}
 	if w != nil {
-		if err := c.hooks.watch(t, *w); err != nil {
+		if err := c.webhooks.add(t, *w); err != nil {
 			return err
 		}
 	}
 	out.ID, out.Status, out.WebhookConfigured = t.ID(), "accepted", w != nil
-	if streamed {
+	if stream {
 		out.StreamURL = "/api/executions/" + string(t.ID()) + "/events/stream"
 	}
-	c.answer(k.w, http.StatusAccepted, out)
+	c.writeJSON(q.w, http.StatusAccepted, out)
 	return nil
 }
 
-// task finds the task of the execution in the path, if the sender may read it.
-func (c *Control) task(k call) (*task.Task, error) {
-	return c.hub.Task(k.r.Context(), k.from, core.TaskID(k.id()))
+// task returns the task of the execution in the path, if the sender may read it.
+func (c *Control) task(q request) (*task.Task, error) {
+	return c.hub.Task(q.r.Context(), q.from, core.TaskID(q.id()))
 }
 
-func (c *Control) getExecution(k call) error {
-	t, err := c.task(k)
+func (c *Control) getExecution(q request) error {
+	t, err := c.task(q)
 	if err != nil {
 		return err
 	}
@@ -162,35 +162,35 @@ func (c *Control) getExecution(k call) error {
 	if err != nil {
 		return err
 	}
-	e.Webhook = c.hooks.view(t.ID())
-	c.answer(k.w, http.StatusOK, e)
+	e.Webhook = c.webhooks.view(t.ID())
+	c.writeJSON(q.w, http.StatusOK, e)
 	return nil
 }
 
-func (c *Control) postCancel(k call) error {
-	t, err := c.task(k)
+func (c *Control) postCancel(q request) error {
+	t, err := c.task(q)
 	if err != nil {
 		return err
 	}
-	s := c.session(k)
-	defer leave(s)
+	s := c.connect(q)
+	defer disconnect(s)
 	if t.State() == task.Ended {
 		return core.NewFault(core.CodeConflict, "execution %s has ended", t.ID())
 	}
-	if err := s.Cancel(t.ID(), "cancelled by "+k.from.ID); err != nil {
+	if err := s.Cancel(t.ID(), "cancelled by "+q.from.ID); err != nil {
 		return err
 	}
-	c.answer(k.w, http.StatusOK, struct {
+	c.writeJSON(q.w, http.StatusOK, struct {
 		Message string      `json:"message"`
 		ID      core.TaskID `json:"id"`
 	}{"Execution cancelled", t.ID()})
 	return nil
 }
 
-// postRetry asks again what an execution asked that has ended, in the name of who
-// retries it, with the time that it had and its webhook.
-func (c *Control) postRetry(k call) error {
-	t, err := c.task(k)
+// postRetry repeats the request of an ended execution on behalf of the sender, with the
+// same timeout and webhook.
+func (c *Control) postRetry(q request) error {
+	t, err := c.task(q)
 	if err != nil {
 		return err
 	}
@@ -201,15 +201,14 @@ func (c *Control) postRetry(k call) error {
 	if r.To.IsZero() {
 		return core.NewFault(core.CodeUnsupported, "what execution %s asked is no longer kept: start another", t.ID())
 	}
-	events := t.Events()
-	if had := r.Deadline.Sub(events[0].At); !r.Deadline.IsZero() && had > 0 {
-		r.Deadline = time.Now().Add(had)
+	if timeout := r.Deadline.Sub(t.Events()[0].At); !r.Deadline.IsZero() && timeout > 0 {
+		r.Deadline = time.Now().Add(timeout)
 	} else {
 		r.Deadline = time.Time{}
 	}
 	r.History, r.Cause = nil, ""
 	if string(r.Thread) == string(t.ID()) {
-		r.Thread = "" // the failed attempt is no part of what is asked
+		r.Thread = "" // the hub made it for the first attempt
 	}
-	return c.begin(k, r, c.hooks.of(t.ID()), begun{Message: "Execution retried", RetryOf: t.ID()}, true)
+	return c.start(q, r, c.webhooks.get(t.ID()), accepted{Message: "Execution retried", RetryOf: t.ID()}, true)
 }

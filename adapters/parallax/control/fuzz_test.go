@@ -8,14 +8,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// FuzzExecution holds that whatever is sent to begin an execution is a request with
-// an address, or refused with a reason, and that no webhook goes where none may.
+// FuzzExecution checks that every body of POST /api/executions is a request with an
+// address or refused with a reason, and that no webhook has a forbidden target.
 func FuzzExecution(f *testing.F) {
 	f.Add([]byte(`{"capability":"a","input":{"content":"b","attachments":[]},"webhook":{"url":"https://example.com","secret":"s","events":["completed"]}}`))
 	f.Add([]byte(`{"patternName":"a,b","patternVersion":"1","options":{"timeout":1,"stream":true}}`))
 	f.Add([]byte(`{"agentId":"x","input":"text","webhook":{"url":"https://[::ffff:127.0.0.1]/"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var b executionBody
+		var b executionRequest
 		if strictjson.Decode(body, strictjson.Limits{Bytes: DefaultMaxBodyBytes}, &b) != nil {
 			return
 		}

@@ -8,60 +8,64 @@ import (
 	"time"
 )
 
-// mostAtOnce is how many deliveries are under way to one target: fewer than there are
-// deliverers, so that one that never answers leaves some to the others.
-const mostAtOnce = 8
+// The bounds of a queue. maxPerTarget deliveries to one target are in flight at once:
+// fewer than there are workers, so that a target that never answers leaves some for the
+// others.
+const (
+	maxPerTarget  = 8
+	maxQueueBytes = 64 << 20
+)
 
-// queue holds the deliveries that wait, the next to be due first. Several may take
-// from it.
+// queue holds the deliveries that wait, by the time that they are due. It is safe for
+// concurrent use.
 type queue struct {
 	mu       sync.Mutex
 	byDue    byDue
-	under    map[string]int         // how many are under way, by target
-	held     map[string][]*delivery // those that are due and have too many of theirs before them
+	inFlight map[string]int         // deliveries, by target
+	blocked  map[string][]*delivery // due, while maxPerTarget to their target are in flight
 	bytes    int
 	finished bool
-	wake     chan struct{} // holds one token when somebody should look again
+	wake     chan struct{} // holds one token for a worker that should look again
 }
 
 func newQueue() queue {
-	return queue{under: map[string]int{}, held: map[string][]*delivery{}, wake: make(chan struct{}, 1)}
+	return queue{inFlight: map[string]int{}, blocked: map[string][]*delivery{}, wake: make(chan struct{}, 1)}
 }
 
-// push adds a delivery, or reports that there is no room for it.
+// push adds a delivery, and reports whether there was room.
 func (q *queue) push(d *delivery) bool {
 	q.mu.Lock()
-	room := q.bytes+len(d.body) <= mostBytes
+	room := q.bytes+len(d.body) <= maxQueueBytes
 	if room {
 		q.bytes += len(d.body)
 		heap.Push(&q.byDue, d)
 	}
 	q.mu.Unlock()
-	q.look()
+	q.signal()
 	return room
 }
 
-// finish ends the waiting for what is not due yet.
+// finish makes next return nil instead of waiting for a delivery that is not due.
 func (q *queue) finish() {
 	q.mu.Lock()
 	q.finished = true
 	q.mu.Unlock()
-	q.look()
+	q.signal()
 }
 
-// rest is what still waits.
-func (q *queue) rest() []*delivery {
+// waiting returns the deliveries in the queue.
+func (q *queue) waiting() []*delivery {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := slices.Clone(q.byDue)
-	for _, held := range q.held {
-		all = append(all, held...)
+	for _, blocked := range q.blocked {
+		all = append(all, blocked...)
 	}
 	return all
 }
 
-// next waits for the next delivery that is due; nil once ctx has ended, or the queue is
-// finished and nothing is due.
+// next waits for the next delivery that is due. It returns nil once ctx has ended, or the
+// queue is finished and nothing is due. The caller must call done.
 func (q *queue) next(ctx context.Context) *delivery {
 	for ctx.Err() == nil {
 		d, wait := q.pop(time.Now())
@@ -69,7 +73,7 @@ func (q *queue) next(ctx context.Context) *delivery {
 		case d != nil:
 			return d
 		case wait < 0:
-			q.look() // so does another
+			q.signal() // to the next worker
 			return nil
 		}
 		t := time.NewTimer(wait)
@@ -83,60 +87,56 @@ func (q *queue) next(ctx context.Context) *delivery {
 	return nil
 }
 
-// pop takes the first delivery that is due to a target that may have one more, else
-// returns how long to wait for the next: less than nothing where nobody should. Whoever
-// has taken one calls done.
+// pop removes the first delivery that is due to a target with fewer than maxPerTarget in
+// flight, else it returns how long to wait, negative for not at all.
 func (q *queue) pop(now time.Time) (*delivery, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	wait := time.Hour
 	for len(q.byDue) > 0 {
-		if wait := q.byDue[0].due.Sub(now); wait > 0 {
-			return nil, q.patience(wait)
+		if left := q.byDue[0].due.Sub(now); left > 0 {
+			wait = left
+			break
 		}
 		d := heap.Pop(&q.byDue).(*delivery)
 		to := d.hook.target
-		if q.under[to] == mostAtOnce {
-			q.held[to] = append(q.held[to], d)
+		if q.inFlight[to] == maxPerTarget {
+			q.blocked[to] = append(q.blocked[to], d)
 			continue
 		}
-		q.under[to]++
+		q.inFlight[to]++
 		q.bytes -= len(d.body)
 		if len(q.byDue) > 0 {
-			q.look() // another may wait for what comes now
+			q.signal() // another worker may take the next
 		}
 		return d, 0
 	}
-	return nil, q.patience(time.Hour)
-}
-
-// patience is how long to wait for what is due after a while. Callers hold mu.
-func (q *queue) patience(wait time.Duration) time.Duration {
 	if q.finished {
-		return -1
+		return nil, -1
 	}
-	return wait
+	return nil, wait
 }
 
-// done notes that a delivery is under way no more, and lets the next to its target go.
+// done ends a delivery that next returned, and unblocks the next to its target.
 func (q *queue) done(d *delivery) {
 	to := d.hook.target
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.under[to]--; q.under[to] == 0 {
-		delete(q.under, to)
+	if q.inFlight[to]--; q.inFlight[to] == 0 {
+		delete(q.inFlight, to)
 	}
-	held := q.held[to]
-	if len(held) == 0 {
+	blocked := q.blocked[to]
+	if len(blocked) == 0 {
 		return
 	}
-	heap.Push(&q.byDue, held[0])
-	if q.held[to] = held[1:]; len(held) == 1 {
-		delete(q.held, to)
+	heap.Push(&q.byDue, blocked[0])
+	if q.blocked[to] = blocked[1:]; len(blocked) == 1 {
+		delete(q.blocked, to)
 	}
-	q.look()
+	q.signal()
 }
 
-func (q *queue) look() {
+func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
 	default:

@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Targets says where webhooks may be delivered to. Whoever may start an execution makes
-// the hub send requests, which reach what the hub reaches: machines behind its firewall,
-// services of its own machine, and the metadata of a cloud.
+// Targets restricts the targets of webhooks. Whoever may start an execution makes the hub
+// send requests, which reach what the hub reaches: machines behind its firewall, services
+// of its own machine, and the metadata of a cloud.
 type Targets uint8
 
 // The targets of webhooks.
@@ -44,9 +44,8 @@ func ParseTargets(name string) (Targets, error) {
 	return 0, fmt.Errorf("want none, public or any, not %q", name)
 }
 
-// check returns the host of an address, or refuses one that can be told to be wrong before
-// anybody connects. What
-// its name resolves to is judged by the connection itself: a name may change its mind.
+// check returns the host of a URL, or the Fault for one that is not allowed. It does not
+// resolve names, which may resolve to another address later: see transport.
 func (t Targets) check(address string) (host string, err error) {
 	u, err := url.Parse(address)
 	switch {
@@ -65,16 +64,15 @@ func (t Targets) check(address string) (host string, err error) {
 	return strings.ToLower(u.Hostname()), nil
 }
 
-// errTarget is an address that no webhook may be delivered to.
-type errTarget struct{ ip netip.Addr }
+// forbiddenAddress is the error of a connection to an address that is not allowed.
+type forbiddenAddress struct{ ip netip.Addr }
 
-func (e *errTarget) Error() string {
+func (e *forbiddenAddress) Error() string {
 	return "the target has the address " + e.ip.String() + ", which is not of the public Internet"
 }
 
-// transport makes the connections of deliveries. Each address is judged as it is
-// connected to, so that a name that resolves to another one meanwhile gets nowhere;
-// there is no proxy to go through, and no redirect is followed.
+// transport returns the transport of deliveries. It checks each address when it connects,
+// since a name may resolve to another one by then, and uses no proxy.
 func (t Targets) transport() http.RoundTripper {
 	d := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
@@ -82,19 +80,18 @@ func (t Targets) transport() http.RoundTripper {
 			return err
 		}
 		if ip := at.Addr(); t != TargetsAny && !public(ip) {
-			return &errTarget{ip}
+			return &forbiddenAddress{ip}
 		}
 		return nil
 	}}
 	return &http.Transport{
-		DialContext: d.DialContext, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: deliveryTime,
+		DialContext: d.DialContext, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: deliveryTimeout,
 		MaxResponseHeaderBytes: 64 << 10, DisableKeepAlives: true, ForceAttemptHTTP2: true,
 	}
 }
 
-// notPublic are the networks without a place in the public Internet that netip does not
-// know as such (the registries of special-purpose addresses of IANA), and those that
-// stand for an address of another family.
+// notPublic are the networks of IANA's special-purpose address registries that netip does
+// not detect, and those that embed an address of the other family.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
@@ -104,7 +101,7 @@ var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("3fff::/20"), netip.MustParsePrefix("5f00::/16"), netip.MustParsePrefix("fec0::/10"),
 }
 
-// public reports whether an address is one of the public Internet.
+// public reports whether an address is in the public Internet.
 func public(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(ip) })

@@ -18,7 +18,7 @@ const (
 	statusCancelled = "cancelled"
 )
 
-// execution is a task as the control plane shows it.
+// execution is the view of a task.
 type execution struct {
 	ID          core.TaskID     `json:"id"`
 	PatternName string          `json:"patternName,omitempty"`
@@ -29,11 +29,11 @@ type execution struct {
 	Status      string          `json:"status"`
 	Result      json.RawMessage `json:"result,omitempty"`
 	Confidence  json.RawMessage `json:"confidence,omitempty"`
-	// Error is text and Code stands beside it, as in every error of the control plane.
-	Error   string    `json:"error,omitempty"`
-	Code    string    `json:"code,omitempty"`
-	Metrics metrics   `json:"metrics"`
-	Webhook *hookView `json:"webhook,omitempty"`
+	// Error is a string with Code beside it, as in every error of the control plane.
+	Error   string       `json:"error,omitempty"`
+	Code    string       `json:"code,omitempty"`
+	Metrics metrics      `json:"metrics"`
+	Webhook *webhookView `json:"webhook,omitempty"`
 }
 
 // metrics are the numbers of an execution.
@@ -45,10 +45,9 @@ type metrics struct {
 	Confidence json.RawMessage `json:"confidence,omitempty"`
 }
 
-// executionOf puts a task together as far as it went.
+// executionOf returns the view of a task.
 func executionOf(t *task.Task) (execution, error) {
-	// The state comes before the events: one that says ended has its end among them.
-	queued := t.Agent() == ""
+	queued := t.Agent() == "" // before the events, which may have an assignment since
 	events, r := t.Events(), t.Request()
 	a := core.Fold(events)
 	first, last := events[0], events[len(events)-1]
