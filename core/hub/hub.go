@@ -94,6 +94,7 @@ type Hub struct {
 	questions  *question.Book
 	topics     *topic.Book
 	settings   *settings
+	followers  followers
 	lookups    chan lookup
 	stop       func() // ends what reads the lookups
 
@@ -104,8 +105,6 @@ type Hub struct {
 	idle     chan struct{}         // closed when draining and nothing runs
 	everyone map[*Session]struct{}
 	known    func(core.Principal) bool // see Expel; nil is everybody
-	// followers read threads.
-	followers map[core.ThreadID]map[*Session]follower
 	draining  string
 	closed    error // what sessions of a hub that has stopped are told
 }
@@ -134,7 +133,7 @@ func New(opts Options) *Hub {
 	asked, _ := h.observer.(question.Observer)
 	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayRead: h.mayRead, Observer: asked})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
-	h.index, h.followers = thread.NewIndex(thread.IndexTasks), map[core.ThreadID]map[*Session]follower{}
+	h.index = thread.NewIndex(thread.IndexTasks)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayHear: h.mayHear})
 	h.stop = h.start()
 	h.tasks = task.NewStore(task.Limits{

@@ -187,7 +187,10 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 			w.view(j.Task, nil)
 		}
 	}
-	h.opensTurn(j, s)
+	if j.IsTurn() {
+		h.index.Add(j.Thread(), j.ID())
+		h.followers.opened(j, s)
+	}
 	s.mu.Lock()
 	s.opened.put(j.Task, o.Keep || s.identity.Keep)
 	s.mu.Unlock()

@@ -77,11 +77,11 @@ type Session struct {
 	closed  bool
 	// vacated is closed once the session is no agent any more.
 	vacated chan struct{}
-	// follows are the threads that it follows.
-	follows table[core.ThreadID, struct{}]
 	// declared is how many tasks at once the agent said it takes; 0 if it said nothing.
 	declared int
 	expiry   *time.Timer // ends the session; nil for one without end
+
+	follows table[core.ThreadID, struct{}] // guarded by followers.mu
 
 	mu     sync.Mutex
 	card   core.Card
@@ -195,9 +195,6 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	}
 	delete(h.sessions, s)
 	delete(h.everyone, s)
-	for thread := range s.follows {
-		h.unfollow(s, thread)
-	}
 	if id != "" { // it keeps its place until its tasks are nobody's, and gets no more
 		h.roster.Change(id, func(e *roster.Entry) { e.Reported = core.LoadDraining })
 	}
@@ -211,6 +208,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	h.mu.Unlock()
 	s.leavePacks(reason)
 	h.questions.Leave(s.questionPeer())
+	h.followers.leave(s)
 
 	s.mu.Lock()
 	work, asked, children := maps.Clone(s.work), s.opened, s.children

@@ -3,7 +3,9 @@ package hub
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -216,17 +218,21 @@ func (h *Hub) holds(id core.ThreadID, task core.TaskID) bool {
 	return core.TaskID(id) == task || h.index.Has(id, task)
 }
 
-// follower is how a session follows a thread: it is shown the tasks that are opened
-// there, or only woken.
+// followers are the sessions that follow threads.
+type followers struct {
+	mu       sync.Mutex
+	byThread map[core.ThreadID]map[*Session]follower
+}
+
+// follower is how a session follows a thread.
 type follower struct {
-	shown bool
+	shown bool // it views the tasks that are opened there, instead of only being woken
 	tag   any
 }
 
-// Follow makes the session a viewer of every task that is opened in a thread from
-// now on and that its principal may read, as [Session.WatchAll] does of all; tag
-// comes with their batches. Those that it opens itself are not among them. Notices are
-// no part of a thread.
+// Follow makes the session a viewer of every task that is opened in a thread from now on
+// and that its principal may read; tag comes with their batches. It leaves out those that
+// the session opens itself. Notices are not part of a thread.
 func (s *Session) Follow(id core.ThreadID, tag any) error {
 	return s.doing(core.Follow{Thread: id}, func() error {
 		s.follow(id, follower{shown: true, tag: tag})
@@ -234,71 +240,74 @@ func (s *Session) Follow(id core.ThreadID, tag any) error {
 	})
 }
 
-func (s *Session) follow(id core.ThreadID, f follower) {
-	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if s.closed {
-		return
+func (s *Session) follow(id core.ThreadID, how follower) {
+	f := &s.hub.followers
+	f.mu.Lock()
+	if f.byThread == nil {
+		f.byThread = map[core.ThreadID]map[*Session]follower{}
 	}
-	all := h.followers[id]
-	if all == nil {
-		all = map[*Session]follower{}
-		h.followers[id] = all
+	if f.byThread[id] == nil {
+		f.byThread[id] = map[*Session]follower{}
 	}
-	all[s] = f
+	f.byThread[id][s] = how
 	s.follows.put(id, struct{}{})
-}
-
-// Unfollow ends that. The tasks that it watches already are watched on.
-func (s *Session) Unfollow(id core.ThreadID) {
-	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.unfollow(s, id)
-}
-
-// unfollow ends the following of one thread. Callers hold mu.
-func (h *Hub) unfollow(s *Session, id core.ThreadID) {
-	delete(s.follows, id)
-	delete(h.followers[id], s)
-	if len(h.followers[id]) == 0 {
-		delete(h.followers, id)
+	f.mu.Unlock()
+	if s.isClosed() { // maybe before it followed
+		f.leave(s)
 	}
 }
 
-// opensTurn writes a new task into its thread and tells who follows that, but for
-// the session that opens it. Callers hold mu.
-func (h *Hub) opensTurn(j *job, by *Session) {
-	id := j.Thread()
-	if !j.IsTurn() {
-		return
-	}
-	h.index.Add(id, j.ID())
-	for s, f := range h.followers[id] {
-		switch {
-		case !f.shown:
-			s.inbox.push(Batch{})
-		case s != by && h.mayRead(s.identity.Principal, j.From()):
-			s.view(j.Task, f.tag)
+// Unfollow ends Follow. The session keeps viewing the tasks that it views already.
+func (s *Session) Unfollow(id core.ThreadID) { s.hub.followers.remove(s, id) }
+
+// leave removes a session from all threads.
+func (f *followers) leave(s *Session) {
+	f.mu.Lock()
+	ids := slices.Collect(maps.Keys(s.follows))
+	f.mu.Unlock()
+	f.remove(s, ids...)
+}
+
+func (f *followers) remove(s *Session, ids ...core.ThreadID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, id := range ids {
+		delete(s.follows, id)
+		if delete(f.byThread[id], s); len(f.byThread[id]) == 0 {
+			delete(f.byThread, id)
 		}
 	}
 }
 
-// withHistory is what the requester told of the conversation, and behind it the turns
-// of its thread that an agent without a memory gets. Those are shared with the thread.
-// It is called with the lock of the task held.
-func (h *Hub) withHistory(t *task.Task, told []core.Turn) []core.Turn {
-	turns, _ := h.threads.Turns(t.Thread(), h.limits.HistoryBytes)
-	turns = h.readable(t.From(), turns)
-	if len(told) == 0 {
-		return turns
+// opened tells the followers of a thread of a new task there, except the session that opens
+// it.
+func (f *followers) opened(j *job, by *Session) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s, how := range f.byThread[j.Thread()] {
+		switch {
+		case !how.shown:
+			s.inbox.push(Batch{})
+		case s != by && s.hub.mayRead(s.identity.Principal, j.From()):
+			s.view(j.Task, how.tag)
+		}
 	}
-	return append(told, turns...)
 }
 
-// readable leaves those turns of a thread that whoever authenticated may read: the name of a
-// thread is no secret, and an agent that is told what others said may be asked for it.
+// withHistory returns the turns that the requester sent along, followed by those of the
+// thread, for an agent without a memory of its own. They share memory with the thread. It
+// is called with the lock of the task held.
+func (h *Hub) withHistory(t *task.Task, sent []core.Turn) []core.Turn {
+	turns, _ := h.threads.Turns(t.Thread(), h.limits.HistoryBytes)
+	turns = h.readable(t.From(), turns)
+	if len(sent) == 0 {
+		return turns
+	}
+	return append(sent, turns...)
+}
+
+// readable returns the turns that an authenticated principal may read: the name of a thread
+// is no secret, and an agent repeats what it is told.
 func (h *Hub) readable(p core.Principal, turns []core.Turn) []core.Turn {
 	hidden := func(t core.Turn) bool { return !h.mayRead(p, core.Principal{ID: t.From}) }
 	if !p.Authenticated || !slices.ContainsFunc(turns, hidden) {
