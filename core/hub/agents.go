@@ -7,13 +7,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
-// AgentStatus is an agent as others may see it.
+// AgentStatus describes a connected agent.
 type AgentStatus struct {
 	core.Card
 	Load      core.Load      `json:"load"`
 	Principal core.Principal `json:"principal"`
 	Since     time.Time      `json:"since"`
-	// Vitals are what the agent last said of how it is; nil if it never did.
+	// Vitals are the last health report of the agent; nil before the first.
 	Vitals *core.Vitals `json:"vitals,omitempty"`
 }
 
@@ -32,7 +32,7 @@ func statusesOf(entries []roster.Entry) []AgentStatus {
 // Agents returns the agents that are connected, ordered by id.
 func (h *Hub) Agents() []AgentStatus { return statusesOf(h.roster.List()) }
 
-// AgentPage returns, ordered by id, the first n agents after an id for which keep is true,
+// AgentPage returns the first n agents after an id for which keep is true, ordered by id,
 // and how many more there are.
 func (h *Hub) AgentPage(after core.AgentID, n int, keep func(core.Card) bool) (page []AgentStatus, more int) {
 	entries, more := h.roster.Page(after, n, keep)
@@ -54,8 +54,8 @@ func (h *Hub) Agent(id core.AgentID) (AgentStatus, bool) {
 	return statusOf(e), true
 }
 
-// Reach returns the agent that an address by the id or alias reaches. It may be a session
-// that is in no list before it is given something: see [JoinOptions.OnlyByID].
+// Reach returns the agent that an address with the id or alias reaches. It may be a session
+// that becomes an agent only when it gets a task: see [JoinOptions.OnlyByID].
 func (h *Hub) Reach(id core.AgentID) (AgentStatus, bool) {
 	e, ok := h.roster.Find(id)
 	if !ok {
@@ -67,7 +67,7 @@ func (h *Hub) Reach(id core.AgentID) (AgentStatus, bool) {
 // Nearest returns up to three ids of agents that are similar to id.
 func (h *Hub) Nearest(id core.AgentID) []core.AgentID { return h.roster.Nearest(id) }
 
-// member is a session as the roster knows it.
+// member is a session as the roster sees it.
 type member Session
 
 func (s *Session) member() *member { return (*member)(s) }
@@ -75,23 +75,23 @@ func (s *Session) member() *member { return (*member)(s) }
 // Principal implements [roster.Member].
 func (m *member) Principal() core.Principal { return m.identity.Principal }
 
-// sessionOf returns the session that is a member of the roster; nil for nil.
+// sessionOf returns the session of a member of the roster; nil for nil.
 func sessionOf(m roster.Member) *Session {
 	own, _ := m.(*member)
 	return (*Session)(own)
 }
 
-// Seen notes a sign of life.
+// Seen records that the agent is alive.
 func (s *Session) Seen() {
 	s.note(func(e *roster.Entry) { e.Load.LastSeen = time.Now() })
 }
 
-// SetVitals notes how the agent says it is, which is a sign of life.
+// SetVitals records a health report of the agent, and that it is alive.
 func (s *Session) SetVitals(v core.Vitals) {
 	s.note(func(e *roster.Entry) { e.Load.LastSeen, e.Vitals = time.Now(), &v })
 }
 
-// Missed notes that so many heartbeats of the agent in a row did not come.
+// Missed records how many heartbeats in a row the agent has missed.
 func (s *Session) Missed(heartbeats int) {
 	s.note(func(e *roster.Entry) {
 		if e.Vitals != nil {
@@ -102,7 +102,7 @@ func (s *Session) Missed(heartbeats int) {
 	})
 }
 
-// note changes what the roster has of the agent.
+// note changes the roster entry of the agent.
 func (s *Session) note(change func(*roster.Entry)) {
 	h := s.hub
 	h.mu.Lock()

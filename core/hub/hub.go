@@ -21,12 +21,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// Options make a Hub. The zero Options are a hub in memory with the defaults.
+// Options configure a Hub. The zero Options make a hub in memory with the defaults.
 type Options struct {
-	// ID names the hub to its peers; "" takes a fresh one.
+	// ID names the hub to its peers; "" generates one.
 	ID string
-	// Journal records every task; nil is a journal in memory. The hub does not
-	// close it.
+	// Journal records every task; nil means a journal in memory. The hub does not close it.
 	Journal journal.Journal
 	Limits  Limits
 	Rules   policy.Rules
@@ -36,33 +35,34 @@ type Options struct {
 	Limiter    policy.Limiter
 	Auditor    policy.Auditor
 	Tracer     policy.Tracer
-	// UsageStore remembers what was spent beyond the end of the hub; nil for nothing
-	// that does. The hub does not close it.
+	// UsageStore stores what was spent beyond the end of the hub; nil stores nothing. The
+	// hub does not close it.
 	UsageStore usage.Store
-	// Budgets are the limits on what may be spent.
+	// Budgets limit what may be spent.
 	Budgets []usage.Budget
 	// AgentSettings are those that were set before. SaveAgentSettings stores all of them
 	// beyond the end of the hub, one call at a time; nil stores nothing.
 	AgentSettings     map[core.AgentID]AgentSettings
 	SaveAgentSettings func(map[core.AgentID]AgentSettings) error
-	// Schema reads the JSON Schema of a pack's tool and returns what holds an input
-	// against it, with errors of one line that name the field. nil leaves the inputs
-	// to the packs.
+	// Schema compiles the JSON Schema of a pack's tool into a function that checks an
+	// input, with errors of one line that name the field. nil leaves the inputs to the
+	// packs.
 	Schema func(schema []byte) (func(input []byte) error, error)
-	// Log gets what operators should know; nil discards it.
+	// Log is for operators; nil discards it.
 	Log *slog.Logger
-	// Observer sees what happens as it happens; nil for none.
+	// Observer is told of everything as it happens; nil for none.
 	Observer Observer
 }
 
-// Observer sees the life of a hub from inside, in order. Its methods are called
-// with locks held: they must return at once and not call the hub. One that is a
-// [question.Observer] sees questions too.
+// Observer watches a hub, in order. Its methods are called with locks held: they must
+// return at once and must not call the hub. One that is a [question.Observer] is told of
+// questions too.
 type Observer interface {
-	// Joined and Left tell who is here. Joined comes again whenever the card changes.
+	// Joined and Left tell which agents are connected. Joined comes again whenever a card
+	// changes.
 	Joined(core.Card)
 	Left(core.AgentID)
-	// Appended tells every event of every task, in the order of its sequence.
+	// Appended tells of every event of every task, in the order of its sequence.
 	Appended(core.TaskID, core.Event)
 	// Recorded tells that the journal has a task up to seq.
 	Recorded(task core.TaskID, seq uint64)
@@ -96,17 +96,17 @@ type Hub struct {
 	settings   *settings
 	followers  followers
 	lookups    chan lookup
-	stop       func() // ends what reads the lookups
+	stop       func() // ends the goroutine for lookups
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
-	jobs     map[core.TaskID]*job  // tasks that have not ended
-	movable  map[*Session]struct{} // whose queues have tasks that others may have too
-	idle     chan struct{}         // closed when draining and nothing runs
-	everyone map[*Session]struct{}
-	known    func(core.Principal) bool // see Expel; nil is everybody
-	draining  string
-	closed    error // what sessions of a hub that has stopped are told
+	jobs     map[core.TaskID]*job      // tasks that have not ended
+	movable  map[*Session]struct{}     // agents in whose queues are tasks that others may have
+	idle     chan struct{}             // closed when draining and nothing runs
+	watchers map[*Session]struct{}     // of all tasks
+	known    func(core.Principal) bool // see Expel; nil means everybody
+	draining string
+	closed   error // set once the hub has stopped: what new sessions are told
 }
 
 // New makes a Hub and starts its recorder. Close ends it.
@@ -115,7 +115,7 @@ func New(opts Options) *Hub {
 		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
-		everyone: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
+		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
 	}
 	if h.id == "" {
 		h.id = core.NewID()
@@ -147,7 +147,7 @@ func New(opts Options) *Hub {
 	return h
 }
 
-// start runs what stands beside the sessions, and returns what ends it.
+// start starts the goroutine for lookups, and returns what ends it.
 func (h *Hub) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var life sync.WaitGroup
@@ -158,21 +158,21 @@ func (h *Hub) start() (stop func()) {
 	}
 }
 
-// ID names the hub.
+// ID returns the id of the hub.
 func (h *Hub) ID() string { return h.id }
 
-// Limits returns the numbers in force.
+// Limits returns the limits in force.
 func (h *Hub) Limits() Limits { return h.limits }
 
-// Connect begins a session for a connection. The caller ends it with
-// [Session.Close] and reads it with [Session.Next].
+// Connect starts a session for a connection. The caller reads it with [Session.Next] and
+// ends it with [Session.Close].
 func (h *Hub) Connect(p Identity) *Session {
 	s := newSession(h, p)
 	h.connect(s)
 	return s
 }
 
-// connect begins a session.
+// connect registers a session.
 func (h *Hub) connect(s *Session) {
 	h.mu.Lock()
 	h.sessions[s] = struct{}{}
@@ -186,14 +186,14 @@ func (h *Hub) connect(s *Session) {
 	known := h.known
 	h.mu.Unlock()
 	if p := s.identity.Principal; known != nil && p.Authenticated && !known(p) {
-		s.Close(takenBack())
+		s.Close(revoked())
 	}
 }
 
-// Close stops the hub in good order: nothing new is taken in, every session is
-// told the reason, what runs may finish until ctx ends, then it fails as
-// unreachable; the journal is written up and the sessions end. It returns the
-// error of the journal, if any. A second Close returns at once.
+// Close stops the hub gracefully: it accepts nothing new, tells every session the reason,
+// lets running tasks finish until ctx ends, fails the rest as unreachable, waits for the
+// journal and ends the sessions. It returns the error of the journal, if any. A second
+// Close returns at once.
 func (h *Hub) Close(ctx context.Context, reason string) error {
 	h.mu.Lock()
 	if h.draining != "" {
@@ -239,7 +239,7 @@ func (h *Hub) live() []*job {
 	return slices.Collect(maps.Values(h.jobs))
 }
 
-// unrecorded returns how many tasks the journal does not have up to their last event.
+// unrecorded returns how many tasks the journal does not have completely.
 func (h *Hub) unrecorded() (n int) {
 	for _, t := range h.tasks.InMemory() {
 		if !t.IsRecorded() {
@@ -249,11 +249,11 @@ func (h *Hub) unrecorded() (n int) {
 	return n
 }
 
-// JournalHealth looks at the journal: see [recorder.Recorder.Health].
+// JournalHealth returns the health of the journal: see [recorder.Recorder.Health].
 func (h *Hub) JournalHealth() recorder.Health { return h.recorder.Health() }
 
-// Turns returns the latest turns of a thread, oldest first: nil when the hub
-// does not remember the thread.
+// Turns returns the latest turns of a thread, oldest first; nil for a thread that the hub
+// does not remember.
 func (h *Hub) Turns(id core.ThreadID) []core.Turn {
 	turns, _ := h.threads.Turns(id, 1<<30)
 	return turns
@@ -282,7 +282,7 @@ func (c *counters) all() map[string]int64 {
 	return maps.Clone(c.n)
 }
 
-// host is the Hub as its tasks know it.
+// host is the Hub as its tasks see it.
 type host struct{ *Hub }
 
 // Appended implements [task.Host].
@@ -295,7 +295,7 @@ func (h host) Appended(id core.TaskID, e core.Event) {
 	}
 }
 
-// Answered implements [task.Host]: who asks on finds the turn in the thread.
+// Answered implements [task.Host]: a follow-up finds the turn in the thread.
 func (h host) Answered(req core.Request, id core.TaskID, log *task.Log) { h.addTurns(req, id, log) }
 
 // Recorded implements [task.Host].
@@ -317,7 +317,7 @@ func (h host) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetStatu
 	return h.budgets.Add(r)
 }
 
-// BudgetsCrossed implements [task.Host]: the operator is told.
+// BudgetsCrossed implements [task.Host].
 func (h host) BudgetsCrossed(crossed []usage.BudgetStatus) {
 	for _, b := range crossed {
 		what := "a budget is nearly spent"

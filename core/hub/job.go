@@ -8,38 +8,37 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// job is a task on its way through the hub, until it has ended.
+// job is a task that the hub has not ended yet.
 type job struct {
 	*task.Task
 	opener *Session // maybe a child session
 
 	// Guarded by Hub.mu.
-	waiting *Session // in whose queue it stands; nil if it stands in none
+	waiting *Session // the agent in whose queue it is, or nil
 	tried   []attempt
 	first   holding // of the first agent: most tasks have one
 }
 
-// attempt is a try at a task that failed: by whom the task is not tried again. An agent
-// that failed is not given it any more; of one whose connection was lost that
-// connection is not, and the next one counts as another agent.
+// attempt is a failed attempt at a task, which is not repeated: neither with the agent that
+// failed nor over the connection that was lost. A new connection of an agent that lost its
+// own counts as another agent.
 type attempt struct {
 	agent core.AgentID
 	sess  *Session
 }
 
-// holding is a task that an agent has, or had and not ended yet.
+// holding is a task that an agent has and did not end yet.
 type holding struct {
 	job   *job
 	slot  bool
 	timer *time.Timer // frees the slot of a task that ended without its agent
 }
 
-// Report takes in what the agent of the session says of a task. It returns a
-// not_authorized Fault when the session does not have the task, a conflict Fault
-// when the task has ended already, an invalid Fault for a kind that agents do not
-// say, and a too_large Fault when the task has said more than it may, which ends it.
-// What comes late is counted and not delivered; the usage of an agent that still
-// works on the task is counted nevertheless.
+// Report accepts an event of a task from the agent of the session. It returns a
+// not_authorized Fault when the session does not have the task, a conflict Fault when the
+// task has ended, an invalid Fault for a kind that agents do not report, and a too_large
+// Fault when the task exceeds its limit, which ends it. Late events are counted and not
+// delivered, but the usage of an agent that still works on the task counts.
 func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) error {
 	s.mu.Lock()
 	w := s.work[id]
@@ -86,7 +85,7 @@ func (h *Hub) notHeld(s *Session, id core.TaskID) error {
 	return core.NewFault(core.CodeNotAuthorized, "this connection does not have task %s", id)
 }
 
-// conclude takes in the end that an agent gave a task.
+// conclude ends a task as its agent reported.
 func (s *Session) conclude(j *job, body core.Body, foreign *core.Foreign) error {
 	now := time.Now()
 	err := j.Conclude(s.worker(), now, body, foreign)
@@ -97,8 +96,8 @@ func (s *Session) conclude(j *job, body core.Body, foreign *core.Foreign) error 
 	return err
 }
 
-// attemptFailed ends a task, or takes it from its agent and reports that it is to go to
-// another, where the request leaves that open and nothing has been said yet.
+// attemptFailed ends a task, or takes it from its agent and reports that another may try:
+// where the request allows it and the agent has said nothing yet.
 func (h *Hub) attemptFailed(j *job, s *Session, by attempt, failed core.Failed, foreign *core.Foreign) (again bool, err error) {
 	again, err = j.Fail(s.worker(), failed, foreign)
 	if again {
@@ -113,8 +112,8 @@ func (h *Hub) attemptFailed(j *job, s *Session, by attempt, failed core.Failed, 
 	return again, err
 }
 
-// Delivered notes that the agent's transport took the assignment of a task: the
-// receipt says so (promise P4), and a notice is done.
+// Delivered records that the transport of the agent took the assignment of a task, for the
+// receipt (promise P4). A notice is done with it.
 func (s *Session) Delivered(id core.TaskID) {
 	s.mu.Lock()
 	w := s.work[id]
@@ -131,8 +130,7 @@ func (s *Session) Delivered(id core.TaskID) {
 	}
 }
 
-// ended does what follows the end of a task: the queue it stood in, and what is kept
-// in memory.
+// ended removes a task that has ended from the queues, and lets the store drop old ones.
 func (h *Hub) ended(j *job) {
 	j.opener.mu.Lock()
 	delete(j.opener.opened, j.Task)

@@ -7,10 +7,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Join makes the session the agent of the card, at once or, with [JoinOptions.OnlyByID],
-// when it is addressed. It returns an invalid Fault for an id that cannot be one, a
-// conflict Fault when the id is taken or the session is an agent already, and an
-// unreachable one when the hub is stopping.
+// Join makes the session an agent: at once or, with [JoinOptions.OnlyByID], when it gets a
+// task. It returns an invalid Fault for a bad id, a conflict Fault when the id is taken or
+// the session is an agent already, and an unreachable Fault when the hub is stopping.
 func (s *Session) Join(card core.Card, opts JoinOptions) error {
 	return s.doing(core.Join{Card: card}, func() error { return s.join(card, opts) })
 }
@@ -58,8 +57,8 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	return nil
 }
 
-// Update replaces the card of the agent that the session is; its id stays. It
-// returns a conflict Fault when the session is no agent or the id differs.
+// Update replaces the card of the agent, except its id. It returns a conflict Fault when
+// the session is no agent or the id differs.
 func (s *Session) Update(card core.Card) error {
 	h := s.hub
 	h.mu.Lock()
@@ -78,23 +77,22 @@ func clean(c core.Card) core.Card {
 	return c
 }
 
-// probeTime is how long the first of two connections that nobody authenticated has
-// to show that it is still there.
+// probeTime is how long the older of two unauthenticated connections has to show that it is
+// alive.
 const probeTime = 2 * time.Second
 
-// Take is [Session.Join] for an id that another connection may have. Who of the two
-// gets it follows from who they are:
+// Take is [Session.Join] for an id that another connection may have. Which of the two gets
+// the id depends on their principals:
 //
-//   - the same principal, authenticated: the newer one; the older is closed, with a
-//     conflict Fault that says so, and its tasks go where those of an agent go that
-//     left, to the newer one among others;
-//   - different principals, one of them authenticated: the older one;
-//   - nobody authenticated: the older one if it answers [JoinOptions.Probe] in time, else
-//     the newer one.
+//   - the same, authenticated: the newer connection; the older one is closed with a conflict
+//     Fault, and its tasks are reassigned, also to the newer one;
+//   - different, one of them authenticated: the older connection;
+//   - neither authenticated: the older connection if it answers [JoinOptions.Probe] in time,
+//     else the newer one.
 //
-// It returns what Join returns: a conflict Fault where the older one keeps the id.
-// It waits for the probe, so that it is not for the loop that reads a connection. When
-// ctx ends its cause is returned, once the probe that is under way has come to its end.
+// It returns the errors of Join: a conflict Fault where the older connection keeps the id.
+// It waits for the probe, and must not be called from the loop that reads a connection.
+// When ctx ends it returns the cause, once a running probe has finished.
 func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) error {
 	var left []orphan
 	defer func() {
@@ -112,9 +110,9 @@ func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) er
 		by, vacated := s.hub.holder(s, card.ID)
 		if by == nil {
 			if s.agentID() != "" || !s.mayHave(card.ID, opts) {
-				return err // it is somebody already, which is its own conflict, or may not be
+				return err // the conflict is not with another connection
 			}
-			continue // the other one has left meanwhile
+			continue // the other one has left in the meantime
 		}
 		if keeps, waited := s.yields(ctx, by); waited != nil {
 			return waited
@@ -130,8 +128,8 @@ func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) er
 	}
 }
 
-// holder returns the session that has an id which s wants, or nil, and what is
-// closed once it is gone.
+// holder returns the session that has an id which s wants, or nil, and a channel that is
+// closed once it has left.
 func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, vacated <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,7 +139,7 @@ func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, vacated <-chan s
 	return by, by.vacated
 }
 
-// mayHave reports whether nothing keeps the session from the id but who had it.
+// mayHave reports whether the session may have the id once nobody else has it.
 func (s *Session) mayHave(id core.AgentID, opts JoinOptions) bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
@@ -149,7 +147,7 @@ func (s *Session) mayHave(id core.AgentID, opts JoinOptions) bool {
 	return (own == "" || own == id && !opts.OnlyByID) && !s.hub.roster.Reserved(id, s.member())
 }
 
-// yields reports whether by, who has the id that s wants, keeps it. The error is the
+// yields reports whether by, which has the id that s wants, keeps it. The error is the
 // cause of ctx.
 func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err error) {
 	s.hub.mu.Lock()
@@ -164,8 +162,8 @@ func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err erro
 	case first.Authenticated || second.Authenticated || probe == nil:
 		return true, nil
 	}
-	// A transport may have to drop the connection over which a ping was given up half
-	// written: that s leaves is no reason to do that to by.
+	// A transport may have to drop a connection whose ping was abandoned half written. The
+	// end of s is no reason to do that to by.
 	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 	defer cancel()
 	alive := probe(asked) == nil
@@ -178,25 +176,25 @@ func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err erro
 	return alive, nil
 }
 
-// expired is why a session ends whose principal is nobody any more.
+// expired is the reason for closing a session whose credential has expired.
 func expired() *core.Fault {
 	return core.NewFault(core.CodeUnauthenticated, "Token has expired")
 }
 
-// expire ends the session once what its principal showed is good no longer.
+// expire closes the session when the credential of its principal expires.
 func (s *Session) expire() {
 	if until := s.identity.Principal.Until; !until.IsZero() {
 		s.expiry = time.AfterFunc(time.Until(until), func() { s.Close(expired()) })
 	}
 }
 
-// takenBack is why a session ends whose principal is nobody any more before his time.
-func takenBack() *core.Fault {
+// revoked is the reason for closing a session whose credential was revoked.
+func revoked() *core.Fault {
 	return core.NewFault(core.CodeUnauthenticated, "the token was taken back")
 }
 
-// Expel ends the sessions of all authenticated principals that are no longer known as
-// what they are, and those that such a principal, let in before, begins later.
+// Expel closes the sessions of all authenticated principals for which known is false, and
+// those that such principals open later.
 func (h *Hub) Expel(known func(p core.Principal) bool) {
 	var gone []*Session
 	h.mu.Lock()
@@ -208,6 +206,6 @@ func (h *Hub) Expel(known func(p core.Principal) bool) {
 	}
 	h.mu.Unlock()
 	for _, s := range gone {
-		s.Close(takenBack())
+		s.Close(revoked())
 	}
 }

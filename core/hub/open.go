@@ -12,28 +12,28 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// OpenOptions says how a session stands to a task that it opens.
+// OpenOptions are options of [Session.Open].
 type OpenOptions struct {
-	// For is who asks, where the session speaks for others: an operator's may. The
-	// zero For is the session's own principal.
+	// For is the requester, where an operator asks for somebody else. The zero For is the
+	// session's own principal.
 	For core.Principal
-	// Keep lets the task run on when the session ends, as [Identity.Keep] does for all.
+	// Keep lets the task continue when the session ends, as [Identity.Keep] does for all.
 	Keep bool
-	// Unwatched leaves the events of the task out of Next.
+	// Unwatched keeps the events of the task out of Next.
 	Unwatched bool
-	// Private keeps a notice from all but who is addressed.
+	// Private keeps a notice from subscribers: only the agent addressed gets it.
 	Private bool
 	// Tag comes back with every batch of the task.
 	Tag any
-	// Trace is what the requester said of the trace that the task belongs to.
+	// Trace is the trace context of the requester.
 	Trace core.Trace
 }
 
-// Open asks for something. The task's events come from Next, Opened first, unless
-// it was opened unwatched. When the request is refused, the error is a Fault that
-// says why: invalid, too_large, unknown_agent, unknown_domain, unreachable,
-// overloaded, unsupported, not_authorized, loop or budget; the task is returned beside it
-// when the refusal was recorded, and none of its events come from Next.
+// Open opens a task. Its events come from Next, Opened first, unless Unwatched is set. When
+// the request is refused, the error is a Fault that says why: invalid, too_large,
+// unknown_agent, unknown_domain, unreachable, overloaded, unsupported, not_authorized, loop
+// or budget. A refusal that was recorded comes with its task, none of whose events come
+// from Next.
 func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 	c := &struct { // one allocation
 		core.Open
@@ -70,7 +70,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		from = o.For
 	}
 	causes, denied := s.causes(req.Cause)
-	req.Cause = "" // what it claims is no cause yet
+	req.Cause = "" // until it is checked
 	var above []policy.Chain
 	for _, c := range causes {
 		above = append(above, c.chain)
@@ -103,7 +103,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	return t.Task, f
 }
 
-// complete checks a request and fills in what it leaves open.
+// complete checks a request and fills in defaults.
 func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
 	if req.Intent == 0 {
 		req.Intent = core.IntentAsk
@@ -156,7 +156,7 @@ func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
 	return req, checkForeign(req.Foreign)
 }
 
-// checkForeign refuses what could not be recorded.
+// checkForeign refuses fields that could not be recorded.
 func checkForeign(f *core.Foreign) error {
 	if f != nil && len(f.JSON) > 0 && !json.Valid(f.JSON) {
 		return core.NewFault(core.CodeInvalid, "the fields of dialect %s are not JSON", f.Dialect)
@@ -164,10 +164,10 @@ func checkForeign(f *core.Foreign) error {
 	return nil
 }
 
-// ErrStopping is behind the Fault that refuses a request because the hub is stopping.
+// ErrStopping is wrapped by the Fault that refuses a request because the hub is stopping.
 var ErrStopping = errors.New("the hub is stopping")
 
-// admit takes a task in: from here on it is recorded, watched and sure to end.
+// admit registers a task: from here on it is recorded, watched and certain to end.
 func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,7 +182,7 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	h.tasks.Open(j.Task)
 	h.jobs[j.ID()] = j
 	h.recorder.Record(j.Task)
-	for w := range h.everyone {
+	for w := range h.watchers {
 		if w != s || o.Unwatched {
 			w.view(j.Task, nil)
 		}

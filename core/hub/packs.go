@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// newPacks makes the registry of the packs of a hub.
+// newPacks makes the registry of packs.
 func newPacks(l Limits, schema func([]byte) (func([]byte) error, error), count func(string)) *pack.Registry {
 	return pack.NewRegistry(pack.Options{
 		Limits: pack.Limits{
@@ -22,9 +22,9 @@ func newPacks(l Limits, schema func([]byte) (func([]byte) error, error), count f
 	})
 }
 
-// Provide offers the tools of a pack through the session, from now until it closes, in
-// place of those that it provided before: see [pack.Registry.Provide]. It returns an
-// unreachable Fault when the session has ended or the hub is stopping.
+// Provide offers the tools of a pack through the session until it closes, in place of those
+// that it offered before: see [pack.Registry.Provide]. It returns an unreachable Fault when
+// the session has ended or the hub is stopping.
 func (s *Session) Provide(id string, tools []tool.Definition) error {
 	names := make([]string, len(tools))
 	for i, t := range tools {
@@ -53,11 +53,10 @@ func (s *Session) provide(id string, tools []tool.Definition) error {
 	return nil
 }
 
-// WatchTools makes Next return a batch with ToolsChanged whenever packs came, went
-// or changed after this call.
+// WatchTools makes Next return a batch with ToolsChanged whenever packs come, go or change.
 func (s *Session) WatchTools() {
 	s.hub.packs.Watch(packPeer{s})
-	if s.isClosed() { // maybe before it watched
+	if s.isClosed() { // maybe before it was watching
 		s.leavePacks(errEnded)
 	}
 }
@@ -71,20 +70,20 @@ func (s *Session) leavePacks(reason *core.Fault) {
 	}
 }
 
-// AnswerTool answers an execution that the session was given: see [pack.Registry.Answer].
-// An answer that comes too late may still be of use to an agent, as context.
+// AnswerTool answers an execution that the session was given: see [pack.Registry.Answer]. A
+// late answer may still reach the agent as injected context.
 func (s *Session) AnswerTool(execution string, output json.RawMessage, fault *core.Fault) error {
 	return s.hub.packs.Answer(packPeer{s}, execution, output, fault)
 }
 
-// Provider returns the session that is to answer an execution, or nil when nobody
-// waits for it: for dialects in which a pack answers beside its connection.
+// Provider returns the session that is to answer an execution, or nil when nobody waits for
+// it: for dialects in which packs answer outside their connection.
 func (h *Hub) Provider(execution string) *Session {
 	p, _ := h.packs.Provider(execution).(packPeer)
 	return p.session
 }
 
-// callPack calls a tool of a pack in the name of the session.
+// callPack calls a tool of a pack for the session.
 func (s *Session) callPack(call, name string, input json.RawMessage) {
 	s.hub.packs.Call(pack.Call{
 		Caller: packPeer{s}, ID: call, Tool: name, Input: input,
@@ -92,7 +91,7 @@ func (s *Session) callPack(call, name string, input json.RawMessage) {
 	})
 }
 
-// packPeer is a session as the registry of packs knows it.
+// packPeer is a session as the registry of packs sees it.
 type packPeer struct{ session *Session }
 
 // Execute implements [pack.Peer].
@@ -113,16 +112,16 @@ func (p packPeer) Late(call string) pack.Late {
 	return nil
 }
 
-// lateCall is a call of an agent that timed out, with the tasks that it may be of.
+// lateCall is a call of an agent that timed out, with the tasks that it may belong to.
 type lateCall struct {
 	caller *Session
 	call   string
 	tasks  []core.TaskID
 }
 
-// tasksOf returns the tasks that a call of the agent may be of: those that show it,
-// else the only one that it works on. Of several that do not show it none is
-// told: they may be of different people.
+// tasksOf returns the tasks that a call of the agent may belong to: those that show it,
+// else the only task of the agent. It chooses none of several that do not show it: they may
+// belong to different people.
 func (s *Session) tasksOf(call string) []core.TaskID {
 	var shown, all []core.TaskID
 	for _, t := range s.working() {
@@ -137,15 +136,15 @@ func (s *Session) tasksOf(call string) []core.TaskID {
 	return shown
 }
 
-// TimedOut implements [pack.Late]: a task that shows the call tells of it.
+// TimedOut implements [pack.Late]: tasks that show the call get an event.
 func (c lateCall) TimedOut() {
 	for _, t := range c.caller.working() {
 		t.TimeOutTool(c.call)
 	}
 }
 
-// Answer implements [pack.Late]: the answer becomes context of the task that the call is
-// of, if the agent still works on that and takes any.
+// Answer implements [pack.Late]: it injects the answer into the task that the call belongs
+// to, if the agent still works on that and accepts injections.
 func (c lateCall) Answer(toolName string, r *tool.Result) bool {
 	said := string(r.Output)
 	if r.Fault != nil {
@@ -164,7 +163,7 @@ func (c lateCall) Answer(toolName string, r *tool.Result) bool {
 	return false
 }
 
-// working returns what the agent works on, the oldest first.
+// working returns the tasks of the agent, oldest first.
 func (s *Session) working() []*task.Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,6 +171,6 @@ func (s *Session) working() []*task.Task {
 	for _, w := range s.work {
 		tasks = append(tasks, w.job.Task)
 	}
-	slices.SortFunc(tasks, func(a, b *task.Task) int { return cmp.Compare(a.ID(), b.ID()) }) // ids are in the order of time
+	slices.SortFunc(tasks, func(a, b *task.Task) int { return cmp.Compare(a.ID(), b.ID()) }) // ids are ordered by time
 	return tasks
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// WatchQuestions makes Next return the questions that are asked in a conversation, first
-// those that are open, and how they end. It replaces the session's view with the same
-// tag.
+// WatchQuestions makes Next return the questions of a conversation, those that are open
+// first, and how they end. It replaces the session's view with the same tag.
 func (s *Session) WatchQuestions(v question.View) {
 	s.hub.questions.Watch(s.questionPeer(), v)
 	if s.isClosed() { // maybe before the view was there
@@ -21,14 +20,14 @@ func (s *Session) WatchQuestions(v question.View) {
 	}
 }
 
-// UnwatchQuestions ends what WatchQuestions began under the tag.
+// UnwatchQuestions ends the view with the tag.
 func (s *Session) UnwatchQuestions(tag any) { s.hub.questions.Unwatch(s.questionPeer(), tag) }
 
-// Questions returns those that wait for an answer that the principal may give, the
-// longest waiting first.
+// Questions returns the open questions that the principal may answer, the longest waiting
+// first.
 func (h *Hub) Questions(p core.Principal) []question.Question {
 	all := []question.Question{}
-	_ = h.list(p, core.ListQuestions, func() error { // who may not see any sees none
+	_ = h.list(p, core.ListQuestions, func() error { // without the right the list is empty
 		all = h.questions.List(p)
 		return nil
 	})
@@ -42,7 +41,7 @@ func (s *Session) AnswerQuestion(r core.Reply) (question.Outcome, error) {
 	return o.question, err
 }
 
-// questionPeer is a session as the book of questions knows it.
+// questionPeer is a session as the book of questions sees it.
 type questionPeer Session
 
 func (s *Session) questionPeer() *questionPeer { return (*questionPeer)(s) }
@@ -60,8 +59,8 @@ func (p *questionPeer) Settled(call string, o question.Outcome, fault *core.Faul
 	p.inbox.push(Batch{Tool: out})
 }
 
-// The tool by which an agent that declared the capability asks people, as agents of
-// the existing Coven gateway know it.
+// The tool with which an agent that declared the capability asks people, as agents of the
+// existing Coven gateway know it.
 const (
 	askUserCapability = "ui"
 	maxAskUser        = 300 * time.Second
@@ -87,7 +86,7 @@ type askUserInput struct {
 	TimeoutSeconds *int              `json:"timeout_seconds"`
 }
 
-// question returns what the input asks, from now on, with the timeout if it names none.
+// question returns the question of the input, with the timeout if it names none.
 func (in askUserInput) question(timeout time.Duration) (question.Question, error) {
 	q := question.Question{
 		ID: core.NewID(), Text: in.Question, Header: in.Header, Options: in.Options, Several: in.MultiSelect, Since: time.Now(),
@@ -104,7 +103,7 @@ func (in askUserInput) question(timeout time.Duration) (question.Question, error
 	return q, nil
 }
 
-// runAskUser puts the question; the answer comes when somebody gives it.
+// runAskUser puts the question to people. The result follows with their answer.
 func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
 	var in askUserInput
 	if err := readInput(raw, &in); err != nil {
@@ -135,8 +134,7 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 	return nil, err
 }
 
-// sources returns the threads of a task and of those above it, as far as they are in
-// memory.
+// sources returns the threads of a task and of its causes, as far as they are in memory.
 func (h *Hub) sources(t *task.Task) []question.Source {
 	var all []question.Source
 	for t != nil {

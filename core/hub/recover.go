@@ -12,12 +12,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
-// Recover reads the journal after a start: every task that was running when the
-// hub was killed ends as failed, unreachable and retryable, in a new epoch. One whose
-// end may be in a part of the journal that was lost ends as failed, internal and not
-// retryable: it may have been done. Threads are found again, and what was spent before is
-// added up. It is called once, before anybody connects, and returns the error of the
-// journal.
+// Recover reads the journal after a start. Every task that was running when the hub was
+// killed ends as failed, unreachable and retryable, in a new epoch. A task whose end may be
+// in a lost part of the journal ends as failed, internal and not retryable: it may have
+// been done. Recover also restores the index of threads and what was spent. It is called
+// once, before any connection, and returns the error of the journal.
 func (h *Hub) Recover(ctx context.Context) error {
 	var cut []journal.Record
 	var kept []recovered
@@ -59,20 +58,19 @@ func (h *Hub) Recover(ctx context.Context) error {
 	return h.recoverUsage(ctx)
 }
 
-// recovered is a task that the journal has.
+// recovered is a task in the journal.
 type recovered struct {
 	task   core.TaskID
 	thread core.ThreadID
 }
 
-// recoverThreads finds the tasks of threads in the journal again, given its tasks in
-// order: as many as an index knows. The turns of the latest of them are put together
-// anew, for agents that keep none.
+// recoverThreads restores the index of threads from the tasks of the journal, given in
+// order, and the turns of the latest threads.
 func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 	var turns []recovered
 	for _, head := range kept[max(0, len(kept)-thread.IndexTasks):] {
 		if head.thread == "" || core.TaskID(head.thread) == head.task {
-			continue // it is on its own, or retention took the beginning that names the thread
+			continue // it has no thread, or retention dropped the event that names it
 		}
 		h.index.Add(head.thread, head.task)
 		turns = append(turns, head)
@@ -82,7 +80,7 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 	for _, t := range turns[max(0, len(turns)-h.limits.Threads):] {
 		if id := core.TaskID(t.thread); !begun[id] {
 			begun[id] = true
-			if _, one := slices.BinarySearchFunc(kept, id, headOf); one { // it began as a task on its own
+			if _, one := slices.BinarySearchFunc(kept, id, headOf); one { // the thread began as a single task
 				wanted = append(wanted, id)
 			}
 		}
@@ -99,7 +97,7 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 
 func headOf(r recovered, task core.TaskID) int { return cmp.Compare(r.task, task) }
 
-// addTurns writes what was asked and answered into the thread.
+// addTurns adds a request and its answer to the thread.
 func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) {
 	a, from := log.Fold(log.Len()), ""
 	first, last := log.At(0), log.Last()

@@ -12,14 +12,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// route gives a task to the best agent that may have it, or queues it there. It
-// returns a Fault when nobody can.
+// route assigns a task to the best agent that may have it, or queues it there. It returns a
+// Fault when there is none.
 func (h *Hub) route(j *job) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := choice{hub: h, job: j, chain: j.Chain()}
 	if j.IsNotice() {
-		// A notice may go back to who told: its hops are bound enough.
+		// A notice may go back along its chain: the limit on hops ends a loop.
 		c.chain.Agents = slices.DeleteFunc(slices.Clone(c.chain.Agents), func(id core.AgentID) bool { return id != j.opener.root().id })
 	}
 	var named roster.Entry
@@ -33,7 +33,7 @@ func (h *Hub) route(j *job) error {
 	}
 	switch {
 	case c.now != nil:
-		if c.now.id == "" { // it stands by under its id
+		if c.now.id == "" { // it becomes an agent with its first task
 			if err := h.makeAgent(c.now, named.Card, c.now.opts); err != nil {
 				return err
 			}
@@ -47,27 +47,26 @@ func (h *Hub) route(j *job) error {
 	return c.refusal()
 }
 
-// choice looks for the agent that gets a task, among those that answer for its
-// address. Hub.mu guards it.
+// choice finds the agent for a task. Hub.mu guards it.
 type choice struct {
 	hub   *Hub
 	job   *job
 	chain policy.Chain
 
-	now     *Session // the best one that has room
-	later   *Session // the best one in whose queue there is room
-	found   bool     // somebody may have the task
-	open    bool     // of those somebody is not draining
-	refused error    // why the last one that may not have it may not
+	now     *Session // the best agent with a free slot
+	later   *Session // the best agent with room in its queue
+	found   bool     // some agent may have the task
+	open    bool     // and some such agent is not draining
+	refused error    // why an agent may not have it; of the last such agent
 }
 
-// consider takes one agent in view. It is called for the better ones first.
+// consider looks at one agent. The better ones come first.
 func (c *choice) consider(e *roster.Entry) roster.Verdict {
 	h, j := c.hub, c.job
 	s := sessionOf(e.Member)
 	chain := c.chain
 	if e.ID == j.opener.root().standby {
-		chain.Agents = append(slices.Clip(chain.Agents), e.ID) // nobody asks itself
+		chain.Agents = append(slices.Clip(chain.Agents), e.ID) // an agent does not ask itself
 	}
 	err := chain.CheckAgent(e.ID)
 	if err == nil {
@@ -99,12 +98,12 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 		c.later = s
 	}
 	if c.later != nil {
-		return roster.SkipWorse // those behind it have no room now, and wait longer
+		return roster.SkipWorse // worse agents have no free slot either
 	}
 	return roster.Continue
 }
 
-// refusal returns the Fault that says why nobody gets the task.
+// refusal returns the Fault that says why no agent gets the task.
 func (c *choice) refusal() error {
 	to := c.job.To()
 	switch {
@@ -141,6 +140,6 @@ func join(ids []core.AgentID) string {
 	return b.String()
 }
 
-// takesNoSlot reports whether the agent takes the task without a slot: a notice, where
-// its dialect has them.
+// takesNoSlot reports whether the task needs no slot of the agent: a notice, where its
+// dialect has notices.
 func takesNoSlot(t *task.Task, s *Session) bool { return t.IsNotice() && !s.opts.NoticeTasks }

@@ -16,50 +16,49 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// Identity is who stands behind a connection.
+// Identity identifies a connection.
 type Identity struct {
 	Principal core.Principal
-	// Dialect is what it speaks.
+	// Dialect is the name of its dialect.
 	Dialect string
-	// Deadline is how long its requests may take unless they say; zero takes the
-	// hub's default.
+	// Deadline is how long its requests may take by default; zero means the default of the
+	// hub.
 	Deadline time.Duration
-	// Keep lets all that it asks, its calls of tools included, run on when the
-	// session ends.
+	// Keep lets all that it asked continue when the session ends, including its calls of
+	// tools.
 	Keep bool
-	// Checked says that all JSON which the dialect hands to the hub has been through
-	// package strictjson, or was written by the dialect: it is not read again.
+	// Checked says that package strictjson has checked all JSON that the dialect passes to
+	// the hub, or that the dialect wrote it: the hub does not check it again.
 	Checked bool
 }
 
-// JoinOptions is how an agent takes what the vocabulary has and its dialect lacks.
+// JoinOptions describe an agent beyond its card.
 type JoinOptions struct {
-	// NoticeTasks says that notices come to it as ordinary tasks whose answer is
-	// dropped. Without it they come beside its tasks. An agent whose card lacks
-	// core.FeatureNotices gets none either way.
+	// NoticeTasks sends notices to the agent as ordinary tasks whose answer is dropped,
+	// instead of beside its tasks. An agent whose card lacks core.FeatureNotices gets none
+	// either way.
 	NoticeTasks bool
-	// Concurrent is how many tasks at once it gets when its card says no number and
-	// an operator set none; zero is one.
+	// Concurrent is how many concurrent tasks the agent gets when neither its card nor an
+	// operator says; zero means one.
 	Concurrent int
-	// MostTime is how long a task may take with the agent: one that takes longer fails
-	// as if its deadline had come. Zero is until the deadline.
+	// MostTime is how long a task may take with the agent before it fails as if its
+	// deadline had come; zero means until the deadline.
 	MostTime time.Duration
-	// OnlyByID says that nothing is known of what the session can do. It becomes an
-	// agent the first time that it is given something under its id or alias, and is
-	// listed from then on; no address by capability or domain finds it, nor does *.
-	// It keeps the id from nobody else who joins, but for as long as it has work, and
-	// from other principals where one has authenticated.
-	// Joining once more without OnlyByID makes it an agent like any other.
+	// OnlyByID is for sessions of which only the id is known. Such a session becomes an
+	// agent, and is listed, with the first task that is addressed to its id or alias;
+	// addresses by capability, by domain and * never reach it. Others may still join with
+	// its id, except while it has work, and except other principals where one is
+	// authenticated. Joining again without OnlyByID makes it an agent like any other.
 	OnlyByID bool
-	// Probe asks the peer for a sign of life, when another connection wants its id:
-	// see [Session.Take]. It returns nil once there was one; ctx bounds it, and is not
+	// Probe asks the peer for a sign of life when another connection wants its id: see
+	// [Session.Take]. It returns nil once there was one; ctx has a deadline and is not
 	// cancelled. An agent without a Probe counts as alive.
 	Probe func(ctx context.Context) error
 }
 
-// Session is the presence of one connection at the hub: it may ask, answer, or
-// both. All methods but Next, NextOr and Take return without waiting for another peer, a
-// disk or a tool, and all but the first two may be called concurrently.
+// Session is one connection at the hub: it may ask, answer, or both. Only Next, NextOr,
+// Call and Take wait for anything. All methods but Next and NextOr may be called
+// concurrently.
 type Session struct {
 	hub      *Hub
 	identity Identity
@@ -70,38 +69,38 @@ type Session struct {
 	parent *Session
 
 	// Guarded by Hub.mu.
-	id      core.AgentID // "" until it is an agent
-	standby core.AgentID // the id under which it stands by in the roster, or ""
+	id      core.AgentID // "" unless it is an agent
+	standby core.AgentID // the id with which it joined OnlyByID, or ""
 	opts    JoinOptions
 	queue   []*job
 	closed  bool
-	// vacated is closed once the session is no agent any more.
+	// vacated is closed once the session is no longer an agent.
 	vacated chan struct{}
 	// declared is how many tasks at once the agent said it takes; 0 if it said nothing.
 	declared int
-	expiry   *time.Timer // ends the session; nil for one without end
+	expiry   *time.Timer // closes the session; nil if its credential does not expire
 
 	follows table[core.ThreadID, struct{}] // guarded by followers.mu
 
 	mu     sync.Mutex
 	card   core.Card
 	work   table[core.TaskID, *holding]
-	opened table[*task.Task, bool] // whether it runs on without the session
+	opened table[*task.Task, bool] // true if the task continues without the session
 	// children are those that are not closed.
 	children table[*Session, struct{}]
-	last     cause     // of the task that it ended last
-	until    time.Time // for how long that counts
+	last     cause     // the task that it ended last
+	until    time.Time // how long that counts as a cause
 }
 
-// cause is a task that a session acts because of, and what stands above it.
+// cause is a task because of which a session acts, and the chain above it.
 type cause struct {
 	task  core.TaskID
 	chain policy.Chain
-	over  bool // the task has ended, and is remembered
+	over  bool // the task has ended
 }
 
-// table is a map that is made with its first entry: most sessions need one or two
-// of theirs.
+// table is a map that is made with its first entry: most sessions need only one or two of
+// theirs.
 type table[K comparable, V any] map[K]V
 
 func (t *table[K, V]) put(k K, v V) {
@@ -115,11 +114,11 @@ func newSession(h *Hub, p Identity) *Session {
 	return &Session{hub: h, identity: p, inbox: newInbox()}
 }
 
-// Identity returns who stands behind the session.
+// Identity returns the identity of the connection.
 func (s *Session) Identity() Identity { return s.identity }
 
-// SetLoad notes what the agent says of its own load: overloaded and draining
-// agents get nothing new until they say idle or busy.
+// SetLoad records the load that the agent reports: an agent that is overloaded or draining
+// gets nothing new until it reports idle or busy.
 func (s *Session) SetLoad(state core.LoadState) {
 	h := s.hub
 	h.mu.Lock()
@@ -131,7 +130,7 @@ func (s *Session) SetLoad(state core.LoadState) {
 	h.dispatch(s)
 }
 
-// worker is a session as its tasks know it.
+// worker is a session as its tasks see it.
 type worker Session
 
 func (s *Session) worker() *worker { return (*worker)(s) }
@@ -153,31 +152,29 @@ func (w *worker) Features() core.Features {
 	return w.card.Features
 }
 
-// agentID returns who the session is as an agent, or "".
+// agentID returns the id of the agent that the session is, or "".
 func (s *Session) agentID() core.AgentID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.card.ID
 }
 
-// Close ends the session for the reason: what it works on fails as unreachable or
-// goes to another agent, what it asked is cancelled unless it was to be kept. Next
-// returns the reason. Whoever waits for the agent is told its message, the log its
-// hidden cause. A second Close does nothing.
+// Close ends the session for the reason. Its tasks fail as unreachable or go to another
+// agent; what it asked is cancelled unless it was to be kept. Next returns the reason;
+// requesters see its message, the log also its hidden cause. A second Close does nothing.
 func (s *Session) Close(reason *core.Fault) {
 	for _, l := range s.close(reason) {
 		l.job.End(core.Failed{Fault: l.why})
 	}
 }
 
-// orphan is a task that lost its agent and has no other, and why it would fail.
+// orphan is a task that lost its agent and found no other, and why it would fail.
 type orphan struct {
 	job *job
 	why *core.Fault
 }
 
-// close ends the session but for the orphans, which another agent may have: they are
-// for the caller to end, or to give away.
+// close ends the session except for the orphans, which the caller ends or routes again.
 func (s *Session) close(reason *core.Fault) (left []orphan) {
 	h := s.hub
 	if reason == nil {
@@ -189,13 +186,13 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		return nil
 	}
 	s.closed = true
-	id := s.id // another session may take it from now on, once this one has no work
+	id := s.id // another session may get it once this one has no work
 	if s.expiry != nil {
 		s.expiry.Stop()
 	}
 	delete(h.sessions, s)
-	delete(h.everyone, s)
-	if id != "" { // it keeps its place until its tasks are nobody's, and gets no more
+	delete(h.watchers, s)
+	if id != "" { // it stays in the roster until it has no tasks, and gets no more
 		h.roster.Change(id, func(e *roster.Entry) { e.Reported = core.LoadDraining })
 	}
 	h.topics.Detach(s.subscriber())
@@ -225,7 +222,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 
 	gone := core.NewFault(core.CodeUnreachable, "agent %s left: %s", id, reason.Message)
 	for _, w := range work {
-		if again, _ := h.attemptFailed(w.job, s, attempt{sess: s}, core.Failed{Fault: gone}, nil); again && h.route(w.job) != nil { // it may have ended by now
+		if again, _ := h.attemptFailed(w.job, s, attempt{sess: s}, core.Failed{Fault: gone}, nil); again && h.route(w.job) != nil { // it may have ended
 			left = append(left, orphan{w.job, gone})
 		}
 	}
@@ -244,7 +241,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	for t, keep := range asked {
 		t.Detach(s.worker(), task.Requester, task.Waiter)
 		if !keep {
-			_ = t.Cancel(s.identity.Principal.ID, "the requester left") // it may have ended by now
+			_ = t.Cancel(s.identity.Principal.ID, "the requester left") // it may have ended
 		}
 	}
 	s.views.close()
@@ -253,7 +250,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	return left
 }
 
-// detail tells what a fault hides, for the log.
+// detail returns the hidden causes of a fault, for the log.
 func detail(f *core.Fault) string {
 	var b strings.Builder
 	for err := f.Unwrap(); err != nil; err = errors.Unwrap(err) {
@@ -267,8 +264,8 @@ func detail(f *core.Fault) string {
 	return b.String()
 }
 
-// causes returns what the session acts because of: the tasks that it works on, or
-// worked on a moment ago. An agent may narrow them to one of its own.
+// causes returns what the session acts because of: the tasks of its agent, or the last one
+// that just ended. An agent may narrow them to one of its own.
 func (s *Session) causes(narrow core.TaskID) ([]cause, error) {
 	s = s.root()
 	s.mu.Lock()
@@ -293,9 +290,9 @@ func (s *Session) causes(narrow core.TaskID) ([]cause, error) {
 	return all, nil
 }
 
-// Child returns a second session for the same connection, with a Next of its own. What
-// the branch asks counts as asked by s: the causes and the loop guard of s hold for it
-// (promise P10). It is no agent. The caller closes it; it ends with s at the latest.
+// Child returns a second session of the same connection, with its own Next. What the child
+// asks counts as asked by s: it has the causes and the loop guard of s (promise P10). A
+// child is no agent. The caller closes it; it ends with s at the latest.
 func (s *Session) Child() *Session {
 	h, parent := s.hub, s.root()
 	b := newSession(h, s.identity)
@@ -318,7 +315,7 @@ func (s *Session) Child() *Session {
 	return b
 }
 
-// root returns the session in whose name s acts: itself, unless it is a branch.
+// root returns the session for which s acts: its parent, or itself.
 func (s *Session) root() *Session {
 	if s.parent != nil {
 		return s.parent

@@ -8,19 +8,17 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// Cancel asks that a task be stopped. Its agent is told if it can be; the task
-// ends when the agent says so or its grace is over, at once when the agent cannot
-// be told. It returns an unknown_task or not_authorized Fault, or a conflict Fault
-// when the task has ended.
+// Cancel asks that a task be stopped. The task ends when its agent confirms or after a
+// grace, and at once when the agent does not support cancelling. It returns an unknown_task
+// or not_authorized Fault, or a conflict Fault when the task has ended.
 func (s *Session) Cancel(id core.TaskID, reason string) error {
 	_, err := s.do(core.Cancel{Task: id, Reason: reason})
 	return err
 }
 
-// Inject pushes context to the agent of a task while it works. The answer comes
-// as an event. It returns an unsupported Fault when the agent takes none, a too_large
-// Fault for more than the task has room for, and a conflict Fault when no agent works
-// on the task now.
+// Inject pushes context to the agent of a running task. The answer comes as an event. It
+// returns an unsupported Fault when the agent accepts none, a too_large Fault for more than
+// the task has room for, and a conflict Fault when no agent works on the task.
 func (s *Session) Inject(id core.TaskID, in core.Injected) error {
 	_, err := s.do(core.Inject{Task: id, Context: in})
 	return err
@@ -37,20 +35,19 @@ func inject(t *task.Task, in core.Injected) error {
 	return t.Inject(in)
 }
 
-// Decide answers an approval that the agent of a task waits for, or with All every
-// one that it waits for and will wait for in the task. The first answer counts: a
-// later one is a conflict Fault that says what was decided, one that nobody asked
-// for an invalid Fault.
+// Decide answers an approval that the agent of a task waits for; with All also those to
+// come in the task. The first decision counts: it returns a conflict Fault that says what
+// was decided before, and an invalid Fault for an approval that was not requested.
 func (s *Session) Decide(id core.TaskID, d core.ApprovalDecided) error {
 	_, err := s.do(core.Decide{Task: id, Decision: d})
 	return err
 }
 
-// Approvals returns what waits for a decision that the principal may take, the
-// longest waiting first.
+// Approvals returns the pending approvals that the principal may decide, the longest
+// waiting first.
 func (h *Hub) Approvals(p core.Principal) []task.PendingApproval {
 	all := []task.PendingApproval{}
-	_ = h.list(p, core.ListApprovals, func() error { // who may not see any sees none
+	_ = h.list(p, core.ListApprovals, func() error { // without the right the list is empty
 		for _, t := range h.tasks.InMemory() {
 			if h.mayRead(p, t.From()) {
 				all = append(all, t.Approvals()...)

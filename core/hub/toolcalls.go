@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// Each tool reads its input, does what it can at once, and leaves the rest to a
-// reader of the task that waits for its end.
+// A tool either returns its result, or returns nil and has a reader of a task deliver the
+// result at the end of that task.
 
 func readInput(raw json.RawMessage, v any) error {
 	if len(raw) == 0 {
@@ -35,15 +35,15 @@ type agentView struct {
 	State        core.LoadState `json:"state"`
 }
 
-// The bounds of what agents_list tells at once.
+// The limits of one page of agents_list.
 const (
 	defaultListedAgents = 100
 	mostListedAgents    = 500
 	listedAgentsBytes   = 256 << 10
 )
 
-// agentList is what agents_list tells: agents by id, and where there are more how many,
-// and behind which id they come.
+// agentList is the output of agents_list: agents by id, how many more there are, and the id
+// after which those come.
 type agentList struct {
 	Agents []agentView  `json:"agents"`
 	More   int          `json:"more,omitempty"`
@@ -240,8 +240,8 @@ func answering(call string, then func(*task.Task) *tool.Result) func(*task.Task)
 	}
 }
 
-// lookup is a tool call about a task that is no longer in memory: the command that looks
-// at the task, and what makes the result of its outcome.
+// lookup is a tool call about a task that is no longer in memory: a command that reads the
+// task, and a function that makes the result of its outcome.
 type lookup struct {
 	session *Session
 	call    string
@@ -249,23 +249,22 @@ type lookup struct {
 	result  func(outcome) *tool.Result
 }
 
-// The bounds of lookups: how many may wait for the journal, and how long one may
-// take.
+// The limits of lookups: how many may wait for the journal, and how long one may take.
 const (
 	maxLookups  = 64
 	lookupLimit = 5 * time.Second
 )
 
-// noWait is the context of what must not wait for the journal.
+// noWait is the context of a call that must not wait for the journal.
 var noWait = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// lookUp answers a tool call with the result of a command that looks at a task: at once if
-// the task is in memory, else beside everything that the session does. A nil result
-// follows later. It returns an overloaded Fault when too many calls wait for the journal.
+// lookUp answers a tool call with the result of a command that reads a task: at once if the
+// task is in memory, else later, with a nil result now. It returns an overloaded Fault when
+// too many calls wait for the journal.
 func (s *Session) lookUp(call string, c core.Command, result func(outcome) *tool.Result) (*tool.Result, error) {
 	if s.hub.tasks.Get(core.TaskID(c.Object())) != nil {
 		o, err := s.hub.do(noWait, s, core.Call{Principal: s.identity.Principal, Command: c}, nil)
@@ -274,7 +273,7 @@ func (s *Session) lookUp(call string, c core.Command, result func(outcome) *tool
 			return result(o), nil
 		case !errors.Is(err, context.Canceled):
 			return nil, err
-		} // it has left the memory just now
+		} // the store has just dropped it
 	}
 	select {
 	case s.hub.lookups <- lookup{s, call, c, result}:
@@ -284,8 +283,7 @@ func (s *Session) lookUp(call string, c core.Command, result func(outcome) *tool
 	}
 }
 
-// readLookups answers lookups until ctx ends. What nobody waits for any more is not
-// read.
+// readLookups answers lookups until ctx ends, except those of sessions that have closed.
 func (h *Hub) readLookups(ctx context.Context) {
 	for {
 		select {

@@ -11,7 +11,7 @@ import (
 
 const addressHelp = `An agent id, capability:NAME (or capability:A,B), domain:NAME, or * for whoever is free.`
 
-// tools are the hub's own, with what runs them.
+// tools are the hub's own tools, and the functions that run them.
 var tools = []struct {
 	tool.Definition
 	run func(*Session, string, json.RawMessage) (*tool.Result, error)
@@ -46,11 +46,11 @@ func schema(properties string, required ...string) json.RawMessage {
 	return json.RawMessage(s + "}")
 }
 
-// Tools returns the tools of its own that the hub offers to every agent.
+// Tools returns the hub's own tools that every agent may call.
 func (h *Hub) Tools() []tool.Definition { return own(nil) }
 
-// ToolsFor returns what an agent with the capabilities may call: tools of the hub's
-// own, then those of packs by name.
+// ToolsFor returns the tools that an agent with the capabilities may call: the hub's own,
+// then those of packs by name.
 func (h *Hub) ToolsFor(capabilities []string) []tool.Definition {
 	return append(own(capabilities), h.packs.Tools(capabilities)...)
 }
@@ -58,7 +58,7 @@ func (h *Hub) ToolsFor(capabilities []string) []tool.Definition {
 // Tools returns what the session may call: see [Hub.ToolsFor].
 func (s *Session) Tools() []tool.Definition { return s.hub.ToolsFor(s.capabilities()) }
 
-// own returns the hub's tools for which the capabilities are enough.
+// own returns the hub's tools for which the capabilities suffice.
 func own(capabilities []string) []tool.Definition {
 	var out []tool.Definition
 	for _, t := range tools {
@@ -85,8 +85,8 @@ func (s *Session) capabilities() []string {
 	return s.card.Capabilities
 }
 
-// CallTool calls a tool in the name of the session. What it came to arrives from
-// Next under the id of the call; CallTool does not wait for it.
+// CallTool calls a tool for the session. The result comes from Next with the id of the
+// call.
 func (s *Session) CallTool(call, name string, input json.RawMessage) {
 	err := s.doing(core.CallTool{Tool: name, Input: input}, func() error {
 		s.callTool(call, name, input)
@@ -97,10 +97,9 @@ func (s *Session) CallTool(call, name string, input json.RawMessage) {
 	}
 }
 
-// Call calls a tool in the name of the session and waits for its result, which Next does
-// not return. When ctx ends, Call returns its cause, and
-// what the tool asked is cancelled unless it was to be kept. When the session ends
-// first, Call returns why.
+// Call calls a tool for the session and waits for the result, which does not come from
+// Next. When ctx ends, Call returns its cause, and what the tool asked is cancelled unless
+// it was to be kept. When the session ends, Call returns why.
 func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) (*tool.Result, error) {
 	b := s.Child()
 	defer b.Close(core.NewFault(core.CodeCancelled, "the call has ended"))
@@ -138,7 +137,7 @@ func (s *Session) callTool(call, name string, input json.RawMessage) {
 	s.callPack(call, name, input)
 }
 
-// output is what a tool answers, as JSON.
+// output returns the JSON output of a tool.
 func output(v any) *tool.Result {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -147,7 +146,7 @@ func output(v any) *tool.Result {
 	return &tool.Result{Output: b}
 }
 
-// seconds is a time span as tools are given it. No span is longer than a task may
+// seconds converts a time span from the input of a tool. None is longer than a task may
 // take.
 func (h *Hub) seconds(n float64) time.Duration {
 	return time.Duration(min(n, h.limits.MaxDeadline.Seconds()) * float64(time.Second))

@@ -10,11 +10,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/topic"
 )
 
-// ownTopics begins the topics that the hub and its peers use between themselves;
-// subscribers never hear them.
+// ownTopics is the prefix of topics that the hub and its peers use among themselves.
+// Subscribers do not get them.
 const ownTopics = "dragoman."
 
-// subscriber is a session as the book of topics knows it.
+// subscriber is a session as the book of topics sees it.
 type subscriber Session
 
 func (s *Session) subscriber() *subscriber { return (*subscriber)(s) }
@@ -22,10 +22,10 @@ func (s *Session) subscriber() *subscriber { return (*subscriber)(s) }
 // Wake implements [topic.Subscriber].
 func (s *subscriber) Wake() { s.inbox.push(Batch{Role: task.Subscriber}) }
 
-// Subscribe gives the session, from now on, every notice of the topics, in which *
-// stands for one word and > at the end for all that follows. They come from Next in the
-// role of a Subscriber. It returns an invalid Fault for what is no topic, an overloaded
-// one when the session has too many, and an unreachable one when it has ended.
+// Subscribe subscribes the session to topics, in which * stands for one word and > at the
+// end for all that follow. Notices come from Next in the role of a Subscriber. It returns
+// an invalid Fault for a bad topic, an overloaded Fault when the session has too many, and
+// an unreachable Fault when it has ended.
 func (s *Session) Subscribe(patterns []string) error {
 	return s.doing(core.Subscribe{Topics: patterns}, func() error { return s.subscribe(patterns) })
 }
@@ -40,16 +40,16 @@ func (s *Session) subscribe(patterns []string) error {
 	return h.topics.Subscribe(s.subscriber(), s.subscriberID(), patterns)
 }
 
-// Unsubscribe undoes Subscribe for the topics as they were given there, or for all
-// of them when there are none. It reports whether there was anything to undo.
+// Unsubscribe ends subscriptions to the given topics, written as in Subscribe, or to all of
+// them when there are none. It reports whether there were any.
 func (s *Session) Unsubscribe(patterns []string) bool {
 	return s.hub.topics.Unsubscribe(s.subscriber(), patterns)
 }
 
-// Resubscribe makes the session continue what an earlier one of the same principal and
-// agent id subscribed to, be that gone already or gone later. Notices that were addressed
-// to the agent itself, and what the earlier transport accepted within the last minute,
-// are given again: they may not have arrived.
+// Resubscribe makes the session continue the subscriptions of an earlier session of the
+// same principal and agent id, whether that has ended or will. Notices that were addressed
+// to the agent itself, and those that the earlier transport accepted within the last
+// minute, come again: they may not have arrived.
 func (s *Session) Resubscribe() {
 	h := s.hub
 	h.mu.Lock()
@@ -59,9 +59,9 @@ func (s *Session) Resubscribe() {
 	}
 }
 
-// deliver gives a task to whom it is addressed, and a notice to those too who subscribe
-// to its topic unless it is private. One for the hub is for subscribers alone. Topics of
-// the hub's own are refused: peers act on them.
+// deliver routes a task, and publishes a notice to the subscribers of its topic unless it
+// is private. A notice to the hub is for subscribers alone. The hub's own topics are
+// refused: peers act on them.
 func (h *Hub) deliver(t *job, private bool) error {
 	if n := t.Notice(); n != nil && strings.HasPrefix(n.Topic, ownTopics) {
 		return core.NewFault(core.CodeInvalid, "the topic %q is the hub's own: choose another", n.Topic)
@@ -80,7 +80,7 @@ func (h *Hub) deliver(t *job, private bool) error {
 	return nil
 }
 
-// publish gives a notice to subscribers, and reports whether there are any.
+// publish publishes a notice, and reports whether it has subscribers.
 func (h *Hub) publish(t *job) bool {
 	n := topic.Notice{Topic: t.Notice().Topic, From: t.From(), By: t.opener.root().subscriber(), Size: task.Overhead + t.Size(), Task: t.Task}
 	if w, given := t.Worker().(*worker); given {
@@ -89,13 +89,13 @@ func (h *Hub) publish(t *job) bool {
 	return h.topics.Publish(n)
 }
 
-// mayHear reports whether an agent, or "" for who is none, may hear what the principal
-// publishes: whoever the principal may address.
+// mayHear reports whether an agent, or a subscriber that is none, may get what the
+// principal publishes: the principal must be allowed to ask it.
 func (h *Hub) mayHear(from core.Principal, id core.AgentID) bool {
 	return h.authorizer.AllowAgent(from, id) == nil
 }
 
-// nextNotice returns the next notice or gap that the session is to be given, if any.
+// nextNotice returns the next notice or gap for the session, if any.
 func (s *Session) nextNotice() (Batch, bool) {
 	d, ok := s.hub.topics.Next(s.subscriber())
 	switch {
@@ -108,10 +108,9 @@ func (s *Session) nextNotice() (Batch, bool) {
 	return Batch{Task: t, Role: task.Subscriber, Tag: d.Position, Events: t.Events()[:1]}, true
 }
 
-// NoticeDelivered notes that the transport accepted a notice of a topic, which Next
-// returned with the tag. What the session asks within [Limits.CauseMemory] counts as
-// because of it, one hop further (promise P10): two that answer each other by topics come
-// to an end.
+// NoticeDelivered records that the transport accepted a notice, which Next returned with
+// the tag. What the session asks within [Limits.CauseMemory] counts as caused by it, one
+// hop further (promise P10), so that two sessions that answer each other by topics stop.
 func (s *Session) NoticeDelivered(t *task.Task, tag any) {
 	at, ok := tag.(topic.Position)
 	if !ok {
@@ -122,7 +121,7 @@ func (s *Session) NoticeDelivered(t *task.Task, tag any) {
 	defer s.mu.Unlock()
 	now := time.Now()
 	if now.Before(s.until) && s.last.chain.Hops > t.Hops() {
-		return // what it acts because of has come further already
+		return // its present cause has more hops
 	}
 	s.last, s.until = cause{task: t.ID(), chain: policy.Chain{Hops: t.Hops()}, over: true}, now.Add(s.hub.limits.CauseMemory)
 }

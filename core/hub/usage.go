@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// Usage returns what was used, added up along one line. It tells of everybody, so that
-// it is for operators: others get a not_authorized Fault. It returns an invalid Fault
-// for a line that there is not.
+// Usage returns the total usage, grouped by the given dimension. It returns a
+// not_authorized Fault unless the principal is an operator, and an invalid Fault for an
+// unknown dimension.
 func (h *Hub) Usage(p core.Principal, by usage.By) ([]usage.Total, error) {
 	var all []usage.Total
 	err := h.list(p, core.ListUsage, func() (err error) {
@@ -21,12 +21,11 @@ func (h *Hub) Usage(p core.Principal, by usage.By) ([]usage.Total, error) {
 	return all, err
 }
 
-// Budgets returns how the limits on what may be spent stand now.
+// Budgets returns the present state of all budgets.
 func (h *Hub) Budgets() []usage.BudgetStatus { return h.budgets.Status(time.Now()) }
 
-// afford returns a budget Fault when the requester of a task, or its thread, has
-// no more tokens to use. Whether an agent has is asked of each that could have the
-// task.
+// afford returns a budget Fault when the requester of a task, or its thread, has no tokens
+// left. The budgets of agents are checked in routing.
 func (h *Hub) afford(t *task.Task) error {
 	if err := h.budgets.Check(usage.ByRequester, t.From().ID, time.Now); err != nil {
 		return err
@@ -34,8 +33,8 @@ func (h *Hub) afford(t *task.Task) error {
 	return h.budgets.Check(usage.ByThread, string(t.SharedThread()), time.Now)
 }
 
-// recoverUsage adds up what was spent before the start. The events of tasks
-// are not looked at again, so that nothing counts twice.
+// recoverUsage adds up what was spent before the start. It does not read the events of
+// tasks, so that nothing counts twice.
 func (h *Hub) recoverUsage(ctx context.Context) error {
 	if h.usageStore == nil {
 		return nil

@@ -9,15 +9,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// views are the tasks that a session watches. mu is locked before that of a task.
+// views are the readers of the tasks that a session watches. mu is locked before that of a
+// task.
 type views struct {
 	mu      sync.Mutex
 	closed  bool
 	readers table[*task.Task, *task.Reader]
 }
 
-// add keeps the reader that attach makes of the task, if it makes one, in place of the one
-// that there is. It returns an unreachable Fault once the session is closed.
+// add stores the reader that attach returns, if any, in place of the present one of the
+// task. It returns an unreachable Fault once the session is closed.
 func (v *views) add(t *task.Task, attach func() (*task.Reader, error)) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -38,14 +39,14 @@ func (v *views) add(t *task.Task, attach func() (*task.Reader, error)) error {
 	return nil
 }
 
-// forget notes that a task was read to its end.
+// forget removes a task that was read to its end.
 func (v *views) forget(t *task.Task) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.readers, t)
 }
 
-// close lets all go.
+// close closes all readers.
 func (v *views) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -56,47 +57,46 @@ func (v *views) close() {
 	v.readers = nil
 }
 
-// view makes the session a viewer of a task, from its first event.
+// view makes the session a viewer of a task, from the first event.
 func (s *Session) view(t *task.Task, tag any) {
 	_ = s.views.add(t, func() (*task.Reader, error) { return t.Attach(s.worker(), task.Viewer, tag, 0), nil })
 }
 
-// Task finds a task, in memory or in the journal, that the principal may read. It
-// returns an unknown_task or not_authorized Fault, or the error of the journal; it
-// may wait for the journal.
+// Task finds a task that the principal may read, in memory or in the journal, for which it
+// may wait. It returns an unknown_task or not_authorized Fault, or the error of the
+// journal.
 func (h *Hub) Task(ctx context.Context, p core.Principal, id core.TaskID) (*task.Task, error) {
 	o, err := h.do(ctx, nil, core.Call{Principal: p, Command: core.Read{Task: id}}, nil)
 	return o.task, err
 }
 
-// Readers returns who reads a task that the principal may read; nobody reads one that
-// is in the journal alone. Its errors are those of [Hub.Task], and it may wait like it.
+// Readers returns the readers of a task that the principal may read; a task that is in the
+// journal alone has none. It waits and fails as [Hub.Task] does.
 func (h *Hub) Readers(ctx context.Context, p core.Principal, id core.TaskID) ([]task.ReaderStatus, error) {
 	o, err := h.do(ctx, nil, core.Call{Principal: p, Command: core.Readers{Task: id}}, nil)
 	return o.readers, err
 }
 
-// Watch makes the session a reader of a task that it found, from behind the
-// cursor: what it missed comes first, then what happens. It returns an invalid
-// Fault when the cursor is not one of this task, and an unreachable one when the session
-// has ended.
+// Watch makes the session a reader of a task, from after the cursor: first the events that
+// it missed, then those to come. It returns an invalid Fault for a cursor that is not one
+// of this task, and an unreachable Fault when the session has ended.
 func (s *Session) Watch(t *task.Task, from core.Cursor, tag any) error {
 	return s.views.add(t, func() (*task.Reader, error) { return t.Watch(s.worker(), from, tag) })
 }
 
-// AwaitEnd has Next return a batch of the task without events, as its requester's, once
-// its end may be told. The session has opened the task, unwatched: who wants the outcome
-// alone is not woken for what comes before it.
+// AwaitEnd makes Next return a batch without events, in the role of the requester, at the
+// end of a task that the session opened unwatched: for requesters that only need the
+// outcome.
 func (s *Session) AwaitEnd(t *task.Task) { s.attach(t, task.Waiter, nil) }
 
-// Unwatch makes the session forget a task that it watches.
+// Unwatch ends Watch.
 func (s *Session) Unwatch(t *task.Task) {
 	_ = s.views.add(t, func() (*task.Reader, error) { return nil, nil })
 }
 
-// WatchAll makes the session a reader of every task from now on, those that run, or
-// whose end is still to be told, included. It returns a not_authorized Fault: it is for
-// operators.
+// WatchAll makes the session a reader of every task from now on, including those that run
+// or whose end is still to be told. It returns a not_authorized Fault unless the principal
+// is an operator.
 func (s *Session) WatchAll() error {
 	_, err := s.do(core.WatchAll{})
 	return err
@@ -108,13 +108,13 @@ func (h *Hub) watchAll(s *Session) {
 	if s.closed {
 		return
 	}
-	h.everyone[s] = struct{}{}
+	h.watchers[s] = struct{}{}
 	for _, t := range h.tasks.InMemory() {
 		s.views.follow(t, s.worker())
 	}
 }
 
-// follow has the inbox view a task from now on, unless it reads it already.
+// follow makes the inbox view a task from now on, unless it reads the task already.
 func (v *views) follow(t *task.Task, in task.Inbox) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -134,7 +134,7 @@ func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (all [
 	var turns []core.TaskID
 	if f.Thread != "" {
 		if task.IsID(string(f.Thread)) {
-			turns = append(turns, core.TaskID(f.Thread)) // it may have begun as a task on its own
+			turns = append(turns, core.TaskID(f.Thread)) // the thread may have begun as a single task
 		}
 		turns = append(turns, h.index.Latest(f.Thread, task.CatalogTasks)...)
 	}
@@ -145,26 +145,26 @@ func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (all [
 	return all, before, err
 }
 
-// Part is who a part of the program itself is, such as the server of a dialect that
-// follows every task for its own sake. It may do everything, so that what it learns is
-// told only to those who may know it.
+// Part is the identity of a part of the program, such as the server of a dialect that
+// follows every task. It may do everything: the part itself keeps what it learns from those
+// who may not know it.
 func Part(name, dialect string) Identity {
 	return Identity{Principal: core.Principal{ID: name, Dialect: dialect, Operator: true}, Dialect: dialect}
 }
 
-// MayRead reports whether the principal may read a task that a part of the program has.
+// MayRead reports whether the principal may read a task.
 func (h *Hub) MayRead(p core.Principal, t *task.Task) bool { return h.mayRead(p, t.From()) }
 
-// waits are the readers of a session that wait for the end of a task, each for a limited
-// time. The zero waits are empty.
+// waits are the readers of a session that wait, for a limited time, for the end of a task.
+// The zero waits are empty.
 type waits struct {
 	mu     sync.Mutex
 	closed bool
 	timers table[*task.Reader, *time.Timer]
 }
 
-// add lets a reader wait for so long. If its task has not ended by then, the reader is
-// closed and expired is called.
+// add makes a reader wait. If its task has not ended in time, add closes the reader and
+// calls expired.
 func (w *waits) add(r *task.Reader, wait time.Duration, expired func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +180,7 @@ func (w *waits) add(r *task.Reader, wait time.Duration, expired func()) {
 	}))
 }
 
-// done forgets a reader that waits no more.
+// done removes a reader that no longer waits.
 func (w *waits) done(r *task.Reader) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,7 +190,7 @@ func (w *waits) done(r *task.Reader) {
 	}
 }
 
-// close ends all.
+// close closes all readers that wait.
 func (w *waits) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
