@@ -1,18 +1,21 @@
-package nats
+package nats_test
 
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -36,7 +39,7 @@ type archive struct {
 func archived(t *testing.T) archive {
 	t.Helper()
 	a := archive{dir: t.TempDir(), of: map[core.TaskID][]core.Event{}, running: map[core.TaskID]bool{}}
-	j := opened(t, Options{Dir: a.dir, Keep: small})
+	j := opened(t, nats.Options{Dir: a.dir, Keep: small})
 	write := func(records ...journal.Record) {
 		t.Helper()
 		if err := j.Append(t.Context(), records...); err != nil {
@@ -49,7 +52,7 @@ func archived(t *testing.T) archive {
 			a.of[r.Task] = append(a.of[r.Task], r.Event)
 		}
 	}
-	j.part = 2000
+	j.SetBounds(2000, 0)
 	for i := range 32 {
 		var together []journal.Record
 		for n := range 3 {
@@ -103,7 +106,7 @@ func (a archive) copied(t interface {
 }
 
 func (a archive) file(path ...string) string {
-	return filepath.Join(append([]string{streamsDir(a.dir), "dragoman-tasks"}, path...)...)
+	return filepath.Join(append([]string{a.dir, "nats", "jetstream", "$G", "streams", "dragoman-tasks"}, path...)...)
 }
 
 // stored is a message in a block: where it is, and whose.
@@ -112,35 +115,40 @@ type stored struct {
 	tasks             []core.TaskID
 }
 
+// The start of a record in a block: its length, with a bit for a header, its place, its
+// time and the length of its subject.
+const recordStart = 4 + 8 + 8 + 2
+
+var taskLine = regexp.MustCompile(`(?m)^\{"task":"([^"]*)"\}$`)
+
 // messages are those in the files, in order.
 func (a archive) messages(t testing.TB) (all []stored) {
 	t.Helper()
-	blocks, err := blocksOf(a.file())
-	if err != nil {
-		t.Fatal(err)
-	}
 	var last []core.TaskID
-	for i, b := range blocks {
-		text, err := b.read(nil)
+	for i := 0; ; i++ {
+		text, err := os.ReadFile(a.blockFile(i))
+		if os.IsNotExist(err) {
+			return all
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		for at := 0; at < len(text); {
-			r, ok := b.record(text[at:])
-			if !ok {
+			size := int(binary.LittleEndian.Uint32(text[at:]) &^ (1 << 31))
+			if size < recordStart || at+size > len(text) {
 				t.Fatalf("block %d has no record at %d, want one", i, at)
 			}
-			if bytes.HasPrefix(r.data, []byte(taskLine)) {
+			data := text[at+recordStart+int(binary.LittleEndian.Uint16(text[at+20:])) : at+size]
+			if names := taskLine.FindAllSubmatch(data, -1); bytes.HasPrefix(data, []byte(`{"task":`)) || bytes.Contains(data, []byte("\r\n\r\n"+`{"task":`)) {
 				last = nil
-				for task := range tasks(r.data, "") {
-					last = append(last, task)
+				for _, n := range names {
+					last = append(last, core.TaskID(n[1]))
 				}
 			} // else it is a further part
-			all = append(all, stored{i, at, at + r.size, last})
-			at += r.size
+			all = append(all, stored{i, at, at + size, last})
+			at += size
 		}
 	}
-	return all
 }
 
 // blockFile is the file of a block.
@@ -183,7 +191,7 @@ func (a archive) recover(t tester) found {
 	t.Helper()
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	j, err := Open(t.Context(), Options{Dir: a.dir, Keep: small, Log: logger})
+	j, err := nats.Open(t.Context(), nats.Options{Dir: a.dir, Keep: small, Log: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

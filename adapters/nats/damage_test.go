@@ -1,4 +1,4 @@
-package nats
+package nats_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -176,7 +177,7 @@ func TestWhatIsDamagedBeyondMendingIsToldOfItsTasksAlone(t *testing.T) {
 func TestATaskIsToldOfTheGapInTheMiddleOfIt(t *testing.T) {
 	dir, task := t.TempDir(), core.TaskID(core.NewID())
 	a := archive{dir: dir}
-	j := opened(t, Options{Dir: dir, Keep: small})
+	j := opened(t, nats.Options{Dir: dir, Keep: small})
 	for _, part := range [][]core.Event{answered(1)[:2], answered(1)[2:4], answered(1)[4:]} {
 		if err := j.Append(t.Context(), recorded(task, part...)...); err != nil {
 			t.Fatal(err)
@@ -187,7 +188,7 @@ func TestATaskIsToldOfTheGapInTheMiddleOfIt(t *testing.T) {
 	}
 	m := a.messages(t)[1]
 	a.change(t, a.blockFile(0), smeared(m.end-60, m.end-30))
-	j = opened(t, Options{Dir: dir, Keep: small})
+	j = opened(t, nats.Options{Dir: dir, Keep: small})
 	events, err := j.Read(t.Context(), task, 0, 0)
 	var gap *journal.GapError
 	if !errors.As(err, &gap) || gap.From != 3 || gap.To != 4 || len(events) != 3 {
@@ -294,25 +295,25 @@ func TestWhatAClosedStoreLacksIsNoticed(t *testing.T) {
 // TestWhatFellToRetentionIsNoDamage has a store that was trimmed, emptied, and left by a
 // process that was killed.
 func TestWhatFellToRetentionIsNoDamage(t *testing.T) {
-	for name, left := range map[string]func(*testing.T, *Journal) string{
-		"closed": func(t *testing.T, j *Journal) string { return "" },
-		"emptied and closed": func(t *testing.T, j *Journal) string {
-			if err := j.stream.Purge(t.Context()); err != nil {
+	for name, left := range map[string]func(*testing.T, *nats.Journal, string) string{
+		"closed": func(t *testing.T, j *nats.Journal, dir string) string { return "" },
+		"emptied and closed": func(t *testing.T, j *nats.Journal, dir string) string {
+			if err := tasksOf(t, j).Purge(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			return ""
 		},
-		"left": func(t *testing.T, j *Journal) string {
-			dir := t.TempDir()
-			if err := os.CopyFS(dir, os.DirFS(filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(j.dir)))))); err != nil {
+		"left": func(t *testing.T, j *nats.Journal, dir string) string {
+			copied := t.TempDir()
+			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
 			}
-			return dir
+			return copied
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := archive{dir: t.TempDir()}
-			j := opened(t, Options{Dir: a.dir, Keep: journal.Retention{Bytes: 40_000}})
+			j := opened(t, nats.Options{Dir: a.dir, Keep: journal.Retention{Bytes: 40_000}})
 			running := core.TaskID(core.NewID())
 			for i := range 60 {
 				if err := j.Append(t.Context(), recorded(core.TaskID(core.NewID()), answered(i)...)...); err != nil {
@@ -324,7 +325,7 @@ func TestWhatFellToRetentionIsNoDamage(t *testing.T) {
 					}
 				}
 			}
-			dir := left(t, j)
+			dir := left(t, j, a.dir)
 			if err := j.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -332,7 +333,7 @@ func TestWhatFellToRetentionIsNoDamage(t *testing.T) {
 				a.dir = dir
 			}
 			var log bytes.Buffer
-			j = opened(t, Options{Dir: a.dir, Keep: journal.Retention{Bytes: 40_000}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			j = opened(t, nats.Options{Dir: a.dir, Keep: journal.Retention{Bytes: 40_000}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			for _, h := range listed(t, j) {
 				if h.Damaged || h.End == 0 && h.Task != running {
 					t.Errorf("got the head %+v, want no damage", h)

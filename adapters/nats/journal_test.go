@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"go.uber.org/goleak"
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
@@ -46,15 +45,7 @@ func TestTheEmbeddedServerIsAJournal(t *testing.T) {
 }
 
 func TestAnExternalServerIsAJournal(t *testing.T) {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 64 << 30, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server did not start")
-	}
+	s := external(t)
 	n := 0
 	coretest.Journal(t, func(t *testing.T) journal.Journal {
 		n++
@@ -63,22 +54,14 @@ func TestAnExternalServerIsAJournal(t *testing.T) {
 }
 
 func TestTheHealthOfAJournalTellsThatAnExternalServerIsGone(t *testing.T) {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	stop := func() { s.Shutdown(); s.WaitForShutdown() }
-	t.Cleanup(stop)
-	if !s.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server did not start")
-	}
+	s := external(t)
 	j := open(t, nats.Options{URL: s.ClientURL()})
 	defer j.Close()
 	if err := j.Health(); err != nil {
 		t.Errorf("while it is there: got %v, want nothing wrong", err)
 	}
-	stop()
+	s.Shutdown()
+	s.WaitForShutdown()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := j.Append(ctx, told("x")...); err == nil {

@@ -1,126 +1,149 @@
-package nats
+package nats_test
 
 import (
 	"bytes"
 	"context"
 	"net"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
+	client "github.com/nats-io/nats.go"
 
+	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// lossy is a server to which something is said otherwise, once.
-type lossy struct {
-	*server.Server
-	said, instead string // equally long
-	lost          atomic.Bool
-}
-
-func (l *lossy) InProcessConn() (net.Conn, error) {
-	c, err := l.Server.InProcessConn()
-	return &lossyConn{c, l}, err
-}
-
-type lossyConn struct {
-	net.Conn
-	server *lossy
-}
-
-func (c *lossyConn) Write(b []byte) (int, error) {
-	said := []byte(c.server.said)
-	if bytes.Contains(b, said) && c.server.lost.CompareAndSwap(false, true) {
-		b = bytes.Replace(b, said, []byte(c.server.instead), 1)
-	}
-	return c.Conn.Write(b)
-}
-
-// connect opens a connection to the server.
-func (l *lossy) connect(t *testing.T) *nats.Conn {
+// external starts a NATS server that is not embedded.
+func external(t *testing.T) *server.Server {
 	t.Helper()
-	conn, err := nats.Connect("", nats.InProcessServer(l))
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 64 << 30, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(conn.Close)
-	return conn
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server did not start")
+	}
+	return s
 }
 
-// deafened opens a journal, and a second connection to its server, on which the first
-// request of a kind is lost.
-func deafened(t *testing.T, request string) (*Journal, *lossy, *nats.Conn) {
+// lossy is a proxy in front of a server that changes what a client says, once.
+type lossy struct {
+	said, instead []byte // equally long
+	armed, lost   atomic.Bool
+}
+
+// throughLossy opens a journal on an external server behind a proxy. Once armed, the proxy
+// replaces said.
+func throughLossy(t *testing.T, said, instead string) (*nats.Journal, *lossy) {
 	t.Helper()
-	j := opened(t, Options{Dir: t.TempDir()})
-	deaf := &lossy{Server: j.server, said: "$JS.API." + request, instead: "$JX.API." + request}
-	conn := deaf.connect(t)
-	if _, err := j.conn.SubscribeSync("$JX.>"); err != nil { // else it would be told that nobody is there
+	s := external(t)
+	if strings.HasPrefix(instead, "$") { // somebody has to be there to be asked
+		c, err := client.Connect(s.ClientURL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		if _, err := c.SubscribeSync("$JX.>"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := &lossy{said: []byte(said), instead: []byte(instead)}
+	in, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
-	return j, deaf, conn
+	var running sync.WaitGroup
+	t.Cleanup(func() { in.Close(); running.Wait() })
+	running.Go(func() {
+		for {
+			near, err := in.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", s.Addr().String())
+			if err != nil {
+				near.Close()
+				return
+			}
+			running.Go(func() { l.pass(far, near, l.change) })
+			running.Go(func() { l.pass(near, far, func(b []byte) []byte { return b }) })
+		}
+	})
+	return opened(t, nats.Options{URL: "nats://" + in.Addr().String()}), l
+}
+
+// pass copies what one side says to the other.
+func (l *lossy) pass(to, from net.Conn, change func([]byte) []byte) {
+	defer to.Close()
+	room := make([]byte, 1<<20)
+	for {
+		n, err := from.Read(room)
+		if err != nil {
+			return
+		}
+		if _, err := to.Write(change(room[:n])); err != nil {
+			return
+		}
+	}
+}
+
+func (l *lossy) change(b []byte) []byte {
+	if l.armed.Load() && bytes.Contains(b, l.said) && l.lost.CompareAndSwap(false, true) {
+		return bytes.Replace(b, l.said, l.instead, 1)
+	}
+	return b
 }
 
 func TestAReadDoesNotWaitForAnAnswerThatIsLost(t *testing.T) {
-	j, deaf, conn := deafened(t, "DIRECT.GET")
+	j, proxy := throughLossy(t, "$JS.API.DIRECT.GET", "$JX.API.DIRECT.GET")
 	task, events := core.TaskID(core.NewID()), life("thread", 3)
 	if err := j.Append(t.Context(), recorded(task, events...)...); err != nil {
 		t.Fatal(err)
 	}
-	own := j.conn
-	t.Cleanup(func() { j.conn = own })
-	j.conn = conn
+	proxy.armed.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	got, err := j.Read(ctx, task, 0, 0)
-	if err != nil || len(got) != len(events) || !deaf.lost.Load() {
+	if err != nil || len(got) != len(events) || !proxy.lost.Load() {
 		t.Errorf("got %d events and %v, want %d", len(got), err, len(events))
 	}
 }
 
-func TestAReplayAsksAnewWhenItsQuestionWasLost(t *testing.T) {
-	j, deaf, conn := deafened(t, "CONSUMER.MSG.NEXT")
-	js, err := jetstream.New(conn)
-	if err != nil {
+func TestAReplayAsksAgainWhenItsRequestWasLost(t *testing.T) {
+	j, proxy := throughLossy(t, "$JS.API.CONSUMER.MSG.NEXT", "$JX.API.CONSUMER.MSG.NEXT")
+	if err := j.Usage().Append(t.Context(), usage.Record{Task: "t", Seq: 1}); err != nil {
 		t.Fatal(err)
 	}
-	u := j.Usage()
-	if _, err := j.js.Publish(t.Context(), u.subject, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), u.stream.CachedInfo().Config.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	proxy.armed.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	read := 0
-	err = replayAsked(ctx, stream, 1, 1, "the usage", func(message) (bool, error) { read++; return true, nil })
-	if err != nil || read != 1 || !deaf.lost.Load() {
+	err := j.Usage().Replay(ctx, func(usage.Record) bool { read++; return true })
+	if err != nil || read != 1 || !proxy.lost.Load() {
 		t.Errorf("got %d messages and %v, want 1", read, err)
 	}
 }
 
-// The messages of an append are stored, and nobody hears of it. The recorder appends them
-// again; what stands in the journal twice is read once.
+// The messages of an append are stored, but their acknowledgement is lost. The recorder
+// appends them again; what stands in the journal twice is read once.
 func TestAnAppendWhoseAcknowledgementIsLostIsRepeated(t *testing.T) {
-	j := opened(t, Options{Dir: t.TempDir()})
 	first, second := begun(time.Now().Add(-time.Hour)), begun(time.Now())
 	records := append(recorded(first, life("", 1)...), recorded(second, life("", 1)...)...) // two messages
-	deaf := &lossy{Server: j.server, said: slot(second) + " _INBOX.", instead: slot(second) + " _LOSTX."}
-	conn, js := j.conn, j.js
-	t.Cleanup(func() { j.conn, j.js = conn, js })
-	j.conn = deaf.connect(t)
-	var err error
-	if j.js, err = jetstream.New(j.conn); err != nil {
-		t.Fatal(err)
-	}
+	j, proxy := throughLossy(t, subjectOf(second)+" _INBOX.", subjectOf(second)+" _LOSTX.")
+	proxy.armed.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if err := j.Append(ctx, records...); err == nil || !deaf.lost.Load() {
+	if err := j.Append(ctx, records...); err == nil || !proxy.lost.Load() {
 		t.Fatalf("without an acknowledgement: got %v, want an error", err)
 	}
 	for _, when := range []string{"again", "after that"} {

@@ -1,4 +1,4 @@
-package nats
+package nats_test
 
 import (
 	"bytes"
@@ -11,21 +11,34 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go/jetstream"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-func opened(t *testing.T, o Options) *Journal {
+// opened opens a journal that is closed when the test ends.
+func opened(t *testing.T, o nats.Options) *nats.Journal {
 	t.Helper()
-	j, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := open(t, o)
 	t.Cleanup(func() { _ = j.Close() })
 	return j
 }
+
+// tasksOf returns the stream of the tasks of a journal.
+func tasksOf(t *testing.T, j *nats.Journal) jetstream.Stream {
+	t.Helper()
+	s, err := j.JetStream().Stream(t.Context(), "dragoman-tasks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// subjectOf is the subject of a task: it has those that begin within the same 4 seconds.
+func subjectOf(task core.TaskID) string { return "dragoman.begun." + string(task[:min(len(task), 10)]) }
 
 // begun is the id of a task that began at a time.
 func begun(at time.Time) core.TaskID {
@@ -44,7 +57,7 @@ func life(thread core.ThreadID, words int) []core.Event {
 		bodies = append(bodies, core.Text{Text: fmt.Sprintf("word %d ", i)})
 	}
 	var events []core.Event
-	end := core.Done{Text: strings.Repeat("x", words*shortLine/3)} // some are long
+	end := core.Done{Text: strings.Repeat("x", words*170)} // some are long lines
 	for i, b := range append(bodies, end) {
 		events = append(events, core.Event{Seq: uint64(i + 1), Epoch: 1, At: at, Body: b})
 	}
@@ -67,8 +80,8 @@ func listed(t *testing.T, j journal.Journal) (heads []journal.Head) {
 }
 
 func TestTasksThatBeganTogetherShareAMessageAndAreReadApart(t *testing.T) {
-	j := opened(t, Options{Dir: t.TempDir()})
-	j.lines = 5 * shortLine // for some of the heads
+	j := opened(t, nats.Options{Dir: t.TempDir()})
+	j.SetBounds(0, 2560) // for some of the heads
 	at := time.Now().Truncate(4096 * time.Millisecond)
 	var all []journal.Record
 	var want []journal.Head
@@ -80,7 +93,7 @@ func TestTasksThatBeganTogetherShareAMessageAndAreReadApart(t *testing.T) {
 	if err := j.Append(t.Context(), all...); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := j.stream.Info(t.Context()); err != nil || info.State.Msgs != 1 {
+	if info, err := tasksOf(t, j).Info(t.Context()); err != nil || info.State.Msgs != 1 {
 		t.Fatalf("got %d messages and %v, want one", info.State.Msgs, err)
 	}
 	for i, h := range want {
@@ -98,10 +111,10 @@ func TestTasksThatBeganTogetherShareAMessageAndAreReadApart(t *testing.T) {
 // written when every task had a subject is read as ever, and can be ended.
 func TestAJournalWithASubjectATaskIsRead(t *testing.T) {
 	dir := t.TempDir()
-	j := opened(t, Options{Dir: dir})
-	config := j.stream.CachedInfo().Config
-	config.Subjects = []string{j.former + ">"}
-	if _, err := j.js.UpdateStream(t.Context(), config); err != nil {
+	j := opened(t, nats.Options{Dir: dir})
+	config := tasksOf(t, j).CachedInfo().Config
+	config.Subjects = []string{"dragoman.task.>"}
+	if _, err := j.JetStream().UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	whole, cut := core.TaskID(core.NewID()), core.TaskID(core.NewID())
@@ -118,7 +131,7 @@ func TestAJournalWithASubjectATaskIsRead(t *testing.T) {
 			}
 			lines = append(lines, line)
 		}
-		if _, err := j.js.Publish(t.Context(), j.former+string(w.task), bytes.Join(lines, []byte("\n"))); err != nil {
+		if _, err := j.JetStream().Publish(t.Context(), "dragoman.task."+string(w.task), bytes.Join(lines, []byte("\n"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,7 +139,7 @@ func TestAJournalWithASubjectATaskIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	j = opened(t, Options{Dir: dir})
+	j = opened(t, nats.Options{Dir: dir})
 	if d := cmp.Diff([]journal.Head{{Task: whole, Thread: "thread", End: core.KindDone, At: story[0].At}, {Task: cut, Thread: "thread", Last: story[2]}}, listed(t, j)); d != "" {
 		t.Errorf("the heads (-want +got):\n%s", d)
 	}
@@ -150,7 +163,7 @@ func TestAJournalWithASubjectATaskIsRead(t *testing.T) {
 // TestATaskIsReadWholeWhateverTheClockSaid has the beginning of a task stand in the
 // store before the time that its id tells, as after a step of the clock.
 func TestATaskIsReadWholeWhateverTheClockSaid(t *testing.T) {
-	j := opened(t, Options{Dir: t.TempDir()})
+	j := opened(t, nats.Options{Dir: t.TempDir()})
 	for name, lead := range map[string]time.Duration{"by a moment": 30 * time.Millisecond, "by an hour": time.Hour, "the other way": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			at := time.Now().Add(lead)
@@ -175,7 +188,7 @@ func TestATaskIsReadWholeWhateverTheClockSaid(t *testing.T) {
 }
 
 func TestTasksOfOneMessageLoseItTogetherAndSaySo(t *testing.T) {
-	j := opened(t, Options{Dir: t.TempDir(), Keep: journal.Retention{Bytes: 64 << 10}})
+	j := opened(t, nats.Options{Dir: t.TempDir(), Keep: journal.Retention{Bytes: 64 << 10}})
 	at := time.Now().Truncate(4096 * time.Millisecond)
 	one, two := begun(at), begun(at)
 	for n := uint64(1); n <= 100; n++ {
@@ -204,9 +217,10 @@ func TestTasksOfOneMessageLoseItTogetherAndSaySo(t *testing.T) {
 // that share subjects, messages and neither, some of it appended again: behind an
 // end of it, or the beginning alone, as by who was killed meanwhile.
 func TestAnyJournalIsAsTheOneInMemory(t *testing.T) {
-	j := opened(t, Options{Dir: t.TempDir()})
+	j := opened(t, nats.Options{Dir: t.TempDir()})
+	stream := tasksOf(t, j)
 	rapid.Check(t, func(r *rapid.T) {
-		if err := j.stream.Purge(t.Context()); err != nil {
+		if err := stream.Purge(t.Context()); err != nil {
 			r.Fatal(err)
 		}
 		memory := journal.NewMemory(journal.Retention{})

@@ -2,12 +2,13 @@ package nats
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -139,74 +140,76 @@ func TestPartsThatDoNotBelongTogetherMakeNoMessage(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRecordOfOursIsNamedAndNotPassedOver(t *testing.T) {
-	for name, task := range map[string]core.TaskID{"a line that is no event": "torn", "an event of a kind that nobody knows": "later"} {
-		t.Run(name, func(t *testing.T) {
-			j, err := Open(t.Context(), Options{Dir: t.TempDir()})
+// FuzzSplitRecords holds that a message of a log is refused, or reads the same once
+// it is written again.
+func FuzzSplitRecords(f *testing.F) {
+	for _, text := range []string{"", "\x00", "\x01a", "\x01a\x02bc", "\x05a", "\x80", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01x", "\x80\x00"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := splitRecords(data)
+		if err != nil {
+			return
+		}
+		var again []byte
+		for _, r := range got {
+			again = append(binary.AppendUvarint(again, uint64(len(r))), r...)
+		}
+		back, err := splitRecords(again)
+		if err != nil || len(back) != len(got) {
+			t.Fatalf("got %d records and %v, want %d", len(back), err, len(got))
+		}
+		for i := range got {
+			if !bytes.Equal(got[i], back[i]) {
+				t.Errorf("record %d: got %q, want %q", i, back[i], got[i])
+			}
+		}
+	})
+}
+
+// FuzzSpendings holds that a message of spendings is refused, or reads the same once
+// it is written again.
+func FuzzSpendings(f *testing.F) {
+	for _, text := range []string{
+		"", "\n", `{"t":"t","n":1,"at":5,"a":"a","r":"r","u":[1,2,3,4,5]}`, `{"u":[1]}`, `{"u":[1,2,3,4,5,6]}`, `{"n":-1}`, `{"at":9223372036854775807}`,
+		`{"t":"t"}` + "\n" + `{"t":"u","th":"x"}` + "\n", "{}{}", "null", "\xff", `{"a":"\ud800"}`,
+		`{"t":"t","n":4,"at":1767323045000,"a":"agent","r":"somebody","th":"thread","u":[1,22,0,3,4]}` + "\n",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := decodeSpendings(data)
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		for _, s := range got {
+			line, err := json.Marshal(spent(s))
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer j.Close()
-			first := core.Event{Seq: 1, Epoch: 1, At: time.Now(), Body: core.Text{Text: "a"}}
-			if err := j.Append(t.Context(), journal.Record{Task: task, Event: first}); err != nil {
-				t.Fatal(err)
+			scanned, ok := scanSpending(line)
+			if d := cmp.Diff(spent(s), scanned); ok && d != "" {
+				t.Errorf("%s is scanned as (-want +got):\n%s", line, d)
 			}
-			data := map[core.TaskID]string{"torn": `{"seq":2,"kind":"te`, "later": `{"seq":2,"kind":"sung","body":{}}`}[task]
-			ack, err := j.js.Publish(t.Context(), j.prefix+slot(task), []byte(taskLine+string(task)+endOfTask+data))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := "message " + strconv.FormatUint(ack.Sequence, 10) + " of the journal, of task " + string(task)
-			if _, err := j.Read(t.Context(), task, 0, 0); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("reading it: got %v, want %q in it", err, want)
-			}
-			err = j.Heads(t.Context(), func(journal.Head) bool { return true })
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("listing it: got %v, want %q in it", err, want)
-			}
-		})
-	}
+			again.Write(append(line, '\n'))
+		}
+		back, err := decodeSpendings(again.Bytes())
+		if d := cmp.Diff(got, back); err != nil || d != "" {
+			t.Errorf("got %v and (-want +got):\n%s", err, d)
+		}
+	})
 }
 
-func TestAMessageThatNamesNoTaskIsNotPassedOver(t *testing.T) {
-	j, err := Open(t.Context(), Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
-	for _, data := range []string{`{"seq":1,"kind":"text","body":{"text":"a"}}`, taskLine + "t", ""} {
-		if _, err := j.js.Publish(t.Context(), j.prefix+"t", []byte(data)); err != nil {
+func TestASpendingIsScannedAsItIsWritten(t *testing.T) {
+	for _, thread := range []core.ThreadID{"", "thread"} {
+		want := spending{"task", 4, 1767323045000, "agent", "somebody", thread, [5]int64{1500, 22, 0, 3, 4}}
+		line, err := json.Marshal(want)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := j.Read(t.Context(), "t", 0, 0); !errors.Is(err, errNoTask) {
-			t.Errorf("reading %q: got %v, want %v", data, err, errNoTask)
+		if got, ok := scanSpending(append(line, '\n')); !ok || got != want {
+			t.Errorf("got %+v and %t, want %+v", got, ok, want)
 		}
-		if err := j.Heads(t.Context(), func(journal.Head) bool { return true }); !errors.Is(err, errNoTask) {
-			t.Errorf("listing %q: got %v, want %v", data, err, errNoTask)
-		}
-		if err := j.stream.Purge(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func TestTextThatIsAppendedAgainInOtherPiecesIsReadOnce(t *testing.T) {
-	j, err := Open(t.Context(), Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
-	var pieces []core.Event
-	for i, text := range []string{"a", "b", "c", "d", "e"} {
-		pieces = append(pieces, core.Event{Seq: uint64(i + 1), Epoch: 1, At: time.Now(), Body: core.Text{Text: text}})
-	}
-	for _, e := range []core.Event{core.MergeText(pieces[:3]), core.MergeText(pieces[1:])} {
-		if err := j.Append(t.Context(), journal.Record{Task: "t", Event: e}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	events, err := j.Read(t.Context(), "t", 1, 0)
-	if got := core.Fold(events).Text; err != nil || got != "bcde" {
-		t.Errorf("behind the first: got %q and %v, want %q", got, err, "bcde")
 	}
 }

@@ -1,0 +1,17 @@
+package nats
+
+import "github.com/nats-io/nats.go/jetstream"
+
+// JetStream returns the server of a journal, for tests that write what no journal writes.
+func (j *Journal) JetStream() jetstream.JetStream { return j.js }
+
+// SetBounds sets the most bytes of a message, and of long lines that Heads keeps; 0 leaves
+// one as it is.
+func (j *Journal) SetBounds(part, lines int) {
+	if part > 0 {
+		j.part = part
+	}
+	if lines > 0 {
+		j.lines = lines
+	}
+}
