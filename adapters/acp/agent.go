@@ -15,7 +15,7 @@ func (s *session) discover(ctx context.Context) error {
 	s.mu.Lock()
 	s.discoverID = e.ID
 	s.mu.Unlock()
-	return s.out.send(ctx, message{json: e.Encode(), kind: wire.KindDiscover})
+	return s.send(ctx, e)
 }
 
 // declareAgent handles the peer's capabilities, which make it an agent. Before, it can be

@@ -119,8 +119,9 @@ func (as agentSink) sendCancel(a *assignment, reason string) error {
 func (as agentSink) Injected(_ core.Event, b core.Injected) error {
 	as.s.mu.Lock()
 	a := as.s.byTask[as.task.ID()]
+	over := a == nil || a.endedByPeer || a.endedByHub
 	as.s.mu.Unlock()
-	if a == nil || a.endedByPeer || a.endedByHub {
+	if over {
 		return nil
 	}
 	importance := core.ImportanceMedium
@@ -244,6 +245,14 @@ func (s *session) report(a *assignment, body core.Body, raw []byte) {
 	if err := s.self.Report(a.task, body, foreign); err != nil {
 		s.log.Debug("the hub refused a report", "task", a.task, "kind", body.Kind(), "why", err)
 	}
+}
+
+// assigned returns the assignment with an id, or nil, and whether the peer has ended it.
+func (s *session) assigned(id string) (a *assignment, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a = s.assignments[id]
+	return a, a != nil && a.endedByPeer
 }
 
 // retire notes that the peer has ended an assignment. Callers hold mu.

@@ -44,17 +44,6 @@ func (s *session) hubPong() wire.Pong {
 	return p
 }
 
-// statusOf returns a load as one of the three states of pong.
-func statusOf(l core.LoadState) string {
-	switch l {
-	case core.LoadBusy:
-		return "busy"
-	case core.LoadOverloaded, core.LoadDraining:
-		return "overloaded"
-	}
-	return "idle"
-}
-
 func seconds(since time.Time) int64 { return int64(time.Since(since) / time.Second) }
 
 // describe answers a discover: with the capabilities of one agent, or of all together.
@@ -76,7 +65,7 @@ func (s *session) describe(ctx context.Context, e wire.Envelope) error {
 				break
 			}
 		}
-		return s.out.send(ctx, message{json: out.Encode(), kind: out.Kind, ref: e.ID})
+		return s.send(ctx, out)
 	}
 	all, err := s.allCapabilities(d.Domain)
 	if err != nil {
@@ -86,11 +75,10 @@ func (s *session) describe(ctx context.Context, e wire.Envelope) error {
 	if len(out.Encode()) > s.opts.MaxEnvelopeBytes {
 		out = s.someAgents(e, all)
 	}
-	raw := out.Encode()
-	if len(raw) > s.opts.MaxEnvelopeBytes {
-		return s.refuseIf(ctx, e, wire.Refusef(wire.CodeTooLarge, "what the agents here can do has %d bytes, an envelope at most %d: send a discover with a domain", len(raw), s.opts.MaxEnvelopeBytes))
+	if size := len(out.Encode()); size > s.opts.MaxEnvelopeBytes {
+		return s.refuseIf(ctx, e, wire.Refusef(wire.CodeTooLarge, "what the agents here can do has %d bytes, an envelope at most %d: send a discover with a domain", size, s.opts.MaxEnvelopeBytes))
 	}
-	return s.out.send(ctx, message{json: raw, kind: out.Kind, ref: e.ID})
+	return s.send(ctx, out)
 }
 
 // someAgents returns the capabilities with as many agents as fit, by id, and the number of
@@ -195,8 +183,10 @@ func (s *session) hello(ctx context.Context, e wire.Envelope) error {
 
 // shutdown tells the peer that the hub is stopping.
 func (s *session) shutdown(ctx context.Context, reason string) error {
-	e := s.newEnvelope(wire.KindNotify, "", wire.Notify{
-		Topic: wire.TopicShutdown, Data: wire.Marshal(map[string]string{"reason": reason}), Importance: core.ImportanceHigh.String(),
-	})
-	return s.out.send(ctx, message{json: e.Encode(), kind: wire.KindNotify})
+	return s.notice(ctx, wire.TopicShutdown, map[string]string{"reason": reason})
+}
+
+// notice sends a notice of the hub itself.
+func (s *session) notice(ctx context.Context, topic string, data any) error {
+	return s.answer(ctx, wire.KindNotify, "", wire.Notify{Topic: topic, Data: wire.Marshal(data), Importance: core.ImportanceHigh.String()})
 }

@@ -22,7 +22,9 @@ func (rs *requesterSink) end(e core.Event) error {
 			return err // the result is still pending: see close
 		}
 	}
-	rs.s.settled(rs.request)
+	rs.s.mu.Lock()
+	defer rs.s.mu.Unlock()
+	delete(rs.s.requests, rs.request.id)
 	return nil
 }
 
@@ -39,20 +41,6 @@ func (rs *requesterSink) awaitAck() error {
 		return nil
 	case <-rs.ctx.Done():
 		return context.Cause(rs.ctx)
-	}
-}
-
-// settled forgets a request whose end was sent.
-func (s *session) settled(r *request) {
-	s.mu.Lock()
-	delete(s.requests, r.id)
-	finish := s.onSettled
-	if len(s.requests) > 0 {
-		finish = nil
-	}
-	s.mu.Unlock()
-	if finish != nil {
-		finish()
 	}
 }
 
@@ -74,26 +62,44 @@ func (rs *requesterSink) tellEnd(e core.Event) error {
 		}
 	}
 	answer := rs.task.Answer()
-	out := rs.s.newEnvelope(wire.KindError, r.id, nil)
+	switch {
+	case r.kind == wire.KindQuery, r.kind == wire.KindDelegate && r.reports:
+	case answer.Fault == nil:
+		return nil // a notice that was taken, or an unknown kind
+	case !r.kind.Known() && (answer.Fault.Code == core.CodeTimeout || answer.Fault.Code == core.CodeCancelled):
+		return nil // an unknown kind may have no answer
+	}
+	raw := rs.encodeEnd(answer)
+	if len(raw) > rs.s.opts.MaxEnvelopeBytes && (r.live || answer.Fault != nil) {
+		raw = rs.encodeEnd(rs.shortened(answer))
+	}
+	return rs.sendEnd(raw)
+}
+
+// encodeEnd returns the envelope that ends the task: a result, a response, or an error with
+// the part of the answer that was not sent before.
+func (rs *requesterSink) encodeEnd(answer core.Answer) []byte {
+	r := rs.request
+	out := rs.s.newEnvelope(wire.KindResponse, r.id, nil)
 	if agent := rs.task.Agent(); agent != "" {
 		out.From = string(agent)
 	}
 	switch {
 	case r.kind == wire.KindDelegate && r.reports:
-		out.Kind, out.Payload = wire.KindResult, wire.Marshal(rs.resultOf(answer))
-	case answer.Fault != nil && (r.kind.Known() || answer.Fault.Code != core.CodeTimeout && answer.Fault.Code != core.CodeCancelled):
-		out.From, out.Payload = wire.HubID, wire.Marshal(rs.failure(answer))
-	case r.kind == wire.KindQuery:
-		out.Kind, out.Payload = wire.KindResponse, wire.Marshal(wire.ResponseOf(answer))
+		result := wire.ResultOf(answer)
+		result.TaskRef = wire.Brief(rs.task.Request())
+		out.Kind, out.Payload = wire.KindResult, wire.Marshal(result)
+	case answer.Fault == nil:
+		out.Payload = wire.Marshal(wire.ResponseOf(answer))
 	default:
-		return nil // a notice that was taken, or an unknown kind, which may have no answer
+		if r.live {
+			fault := answer.Fault
+			answer = core.Fold(r.endEvents)
+			answer.Fault = fault
+		}
+		out.Kind, out.From, out.Payload = wire.KindError, wire.HubID, wire.Marshal(wire.FailureOf(answer))
 	}
-	raw := out.Encode()
-	if len(raw) > rs.s.opts.MaxEnvelopeBytes && (r.live || answer.Fault != nil) {
-		out.Payload = wire.Marshal(rs.shortened(answer))
-		raw = out.Encode()
-	}
-	return rs.sendEnd(raw)
+	return out.Encode()
 }
 
 // neverDone reports whether nobody did a delegate although its requester did not cancel
@@ -108,43 +114,18 @@ func (rs *requesterSink) neverDone(end core.Event) bool {
 	return false
 }
 
-// resultOf returns the result of a delegate, with its name.
-func (rs *requesterSink) resultOf(answer core.Answer) wire.Result {
-	r := wire.ResultOf(answer)
-	r.TaskRef = wire.Brief(rs.task.Request())
-	return r
-}
-
-// failure returns the error of a failed task, with the part of the answer that was not
-// sent before.
-func (rs *requesterSink) failure(answer core.Answer) *wire.Error {
-	if rs.request.live {
-		rest := core.Fold(rs.request.endEvents)
-		rest.Fault = answer.Fault
-		return wire.FailureOf(rest)
-	}
-	return wire.FailureOf(answer)
-}
-
-// shortened returns the end of a task without what does not fit: the pieces that the peer
-// got before, or else, of a failed task, the whole answer.
-func (rs *requesterSink) shortened(answer core.Answer) any {
-	switch {
-	case !rs.request.live:
+// shortened returns an answer without the pieces that the peer got before, or the answer of a
+// failed task without its content.
+func (rs *requesterSink) shortened(answer core.Answer) core.Answer {
+	if !rs.request.live {
 		rs.s.hub.Count("acp.refused." + core.KindText.String())
-		answer = wire.WithoutContent(answer)
-	case rs.request.endHasFiles:
-		answer.Text = wire.Summary(answer.Text)
-	default:
-		answer.Text, answer.Files = wire.Summary(answer.Text), nil
+		return wire.WithoutContent(answer)
 	}
-	switch {
-	case rs.request.kind == wire.KindDelegate && rs.request.reports:
-		return rs.resultOf(answer)
-	case answer.Fault != nil:
-		return rs.failure(answer)
+	if !rs.request.endHasFiles {
+		answer.Files = nil
 	}
-	return wire.ResponseOf(answer)
+	answer.Text = wire.Summary(answer.Text)
+	return answer
 }
 
 // sendEnd sends the last envelope of a task, or an error when it is too large.

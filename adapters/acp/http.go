@@ -16,17 +16,19 @@ import (
 const (
 	DefaultMaxPeers     = 1024
 	DefaultMailboxBytes = 4 << 20
-	DefaultTotalBytes   = 256 << 20
 	DefaultIdle         = 10 * time.Minute
-	DefaultKeepAlive    = 15 * time.Second
-	DefaultWriteTimeout = 30 * time.Second
+)
+
+const (
+	maxMailboxBytes = 256 << 20        // of all mailboxes together
+	keepAlive       = 15 * time.Second // between comments on a silent event stream
+	writeTimeout    = 30 * time.Second // of one write, then the reader is cut off
 )
 
 // HTTPOptions are the options of an [HTTP]. The zero HTTPOptions are an open hub with the
 // defaults.
 type HTTPOptions struct {
-	// Session are the options of every session. Principal, AgentID, FinishAfterEOF and
-	// Link in it are not used.
+	// Session are the options of every session. Principal, AgentID and Link are not used.
 	Session Options
 	// Identify authenticates a request; nil is an open hub. With an authenticated
 	// Principal, id is its agent id, and "" leaves that to X-Agent-Id or ?agent_id=, as on
@@ -36,24 +38,17 @@ type HTTPOptions struct {
 	// MaxPeers bounds how many peers are remembered. Beyond it the one that was idle
 	// longest is forgotten; if none is idle, the new one is refused.
 	MaxPeers int
-	// MailboxBytes bounds the mailbox of one peer, TotalBytes all mailboxes together.
+	// MailboxBytes bounds the mailbox of one peer.
 	MailboxBytes int
-	TotalBytes   int64
 	// Idle is how long a peer is remembered without a request.
 	Idle time.Duration
-	// KeepAlive is the interval of comments on a silent event stream, WriteTimeout how
-	// long one write may take before the reader is cut off.
-	KeepAlive, WriteTimeout time.Duration
 }
 
 func (o HTTPOptions) withDefaults() HTTPOptions {
 	o.Session = o.Session.withDefaults()
 	o.MaxPeers = cmp.Or(max(0, o.MaxPeers), DefaultMaxPeers)
 	o.MailboxBytes = cmp.Or(max(0, o.MailboxBytes), DefaultMailboxBytes)
-	o.TotalBytes = cmp.Or(max(0, o.TotalBytes), DefaultTotalBytes)
 	o.Idle = cmp.Or(max(0, o.Idle), DefaultIdle)
-	o.KeepAlive = cmp.Or(max(0, o.KeepAlive), DefaultKeepAlive)
-	o.WriteTimeout = cmp.Or(max(0, o.WriteTimeout), DefaultWriteTimeout)
 	return o
 }
 
@@ -74,7 +69,7 @@ type HTTP struct {
 // NewHTTP makes an HTTP. Close ends it.
 func NewHTTP(h *hub.Hub, opts HTTPOptions) *HTTP {
 	opts = opts.withDefaults()
-	return &HTTP{hub: h, opts: opts, total: &budget{limit: opts.TotalBytes}, peers: map[callerKey]*caller{}}
+	return &HTTP{hub: h, opts: opts, total: &budget{limit: maxMailboxBytes}, peers: map[callerKey]*caller{}}
 }
 
 // Close forgets all peers, ends the requests that wait, and returns once no goroutine runs
@@ -187,9 +182,7 @@ func (x *HTTP) find(p core.Principal, id core.AgentID) (c *caller, fresh bool, e
 		}
 		c, fresh = x.addLocked(key, p), true
 	}
-	if c.idle != nil {
-		c.idle.Stop()
-	}
+	c.idle.Stop()
 	c.uses++
 	close(c.usedAgain)
 	c.usedAgain = make(chan struct{})
@@ -208,6 +201,7 @@ func (x *HTTP) addLocked(key callerKey, p core.Principal) *caller {
 	c.s.goAsync = func(ctx context.Context, f func(context.Context)) { f(context.WithoutCancel(ctx)) }
 	c.s.probe = func(ctx context.Context) error { return x.awaitUse(ctx, c) }
 	c.s.identify(key.id)
+	c.idle = time.AfterFunc(x.opts.Idle, func() { x.expire(c) })
 	x.peers[key] = c
 	x.wg.Go(func() {
 		c.s.farewell(context.Background(), c.s.pump(context.Background())) // the pump ends with the session
@@ -253,35 +247,30 @@ func (x *HTTP) awaitUse(ctx context.Context, c *caller) error {
 func (x *HTTP) release(c *caller) {
 	x.mu.Lock()
 	c.uses--
-	forgotten := x.peers[c.key] != c
-	switch {
-	case c.uses > 0 || forgotten:
-	case c.idle != nil:
+	last, forgotten := c.uses == 0, x.peers[c.key] != c
+	if last && !forgotten {
 		c.since = time.Now()
 		c.idle.Reset(x.opts.Idle)
-	default:
-		c.since = time.Now()
-		c.idle = time.AfterFunc(x.opts.Idle, func() {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			if c.uses == 0 && x.peers[c.key] == c {
-				x.removeLocked(c)
-			}
-		})
 	}
-	last := c.uses == 0 && forgotten
 	x.mu.Unlock()
-	if last {
+	if last && forgotten {
 		c.mailbox.discard()
+	}
+}
+
+// expire forgets a caller that is idle.
+func (x *HTTP) expire(c *caller) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if c.uses == 0 && x.peers[c.key] == c {
+		x.removeLocked(c)
 	}
 }
 
 // removeLocked forgets a caller and closes its session; the pump cleans up.
 func (x *HTTP) removeLocked(c *caller) {
 	delete(x.peers, c.key)
-	if c.idle != nil {
-		c.idle.Stop()
-	}
+	c.idle.Stop()
 	x.wg.Go(func() { c.s.close(core.NewFault(core.CodeUnreachable, "the peer sent nothing for %s", x.opts.Idle)) })
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
-	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -244,54 +243,4 @@ func TestTheHubSaysWhenItIsStopping(t *testing.T) {
 			t.Errorf("reason: got %s, want shutting down", r.Error())
 		}
 	})
-}
-
-func TestAfterTheEndOfItsInputAPeerStillGetsItsAnswers(t *testing.T) {
-	withHub(t, func(t *testing.T, s *setup) {
-		in, peerIn := pipe()
-		out, peerOut := pipe()
-		s.work(core.Card{ID: "echo"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
-			time.Sleep(time.Second)
-			return say(core.Text{Text: r.Content})
-		})
-		ended := make(chan link.Reason, 1)
-		go func() {
-			ended <- acp.Serve(context.Background(), s.hub, halves{in, out}, acp.Options{FinishAfterEOF: true, Peers: s.peers})
-		}()
-		for _, line := range []string{
-			`{"id":"q1","from":"kit","to":"echo","kind":"query","payload":{"question":"one"}}`,
-			`{"id":"d1","to":"echo","kind":"delegate","payload":{"task":"two"}}`,
-		} {
-			if err := peerIn.Send(s.Context(), []byte(line)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_ = peerIn.Close(nilReason)
-		kit := &peer{setup: s, conn: peerOut, name: "kit"}
-		kit.expect(wire.KindDiscover)
-		kit.expect(wire.KindAck)
-		if got := expect[wire.Response](kit, wire.KindResponse, "q1"); got.Summary != "one" {
-			t.Errorf("got %+v, want one", got)
-		}
-		if got := expect[wire.Result](kit, wire.KindResult, "d1"); got.Outcome != "two" {
-			t.Errorf("got %+v, want two", got)
-		}
-		if r := <-ended; r.Cause != link.Normal {
-			t.Errorf("reason: got %s, want normal", r.Error())
-		}
-	})
-}
-
-// halves is a connection of two separate directions, as stdin and stdout are.
-type halves struct {
-	in, out link.Conn[[]byte, []byte]
-}
-
-func (h halves) Receive(ctx context.Context) ([]byte, error) { return h.in.Receive(ctx) }
-
-func (h halves) Send(ctx context.Context, m []byte) error { return h.out.Send(ctx, m) }
-
-func (h halves) Close(r link.Reason) error {
-	_ = h.in.Close(r)
-	return h.out.Close(r)
 }

@@ -42,11 +42,7 @@ type Options struct {
 	// KeepTasks lets every request of a peer run on when the peer has left, as a delegate
 	// always does. GET then returns the answer to a POST that was cut off.
 	KeepTasks bool
-	// FinishAfterEOF is for connections of two separate directions, such as stdin and
-	// stdout: after the end of the input the session goes on until every request of the
-	// peer was answered.
-	FinishAfterEOF bool
-	// Link bounds the connection; EOF in it is set by the session.
+	// Link bounds the connection.
 	Link link.Options
 	// Log receives what operators should know; nil discards it.
 	Log *slog.Logger

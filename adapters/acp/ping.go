@@ -47,33 +47,41 @@ func passThroughNotice(e wire.Envelope) *core.Notice {
 // pong takes the load from an agent's pong, and forwards the pong to the peer that sent
 // the ping. A pong that answers an unknown kind says nothing about the load.
 func (s *session) pong(ctx context.Context, e wire.Envelope) error {
-	s.mu.Lock()
-	a := s.assignments[e.Ref]
-	passes := a != nil && a.kind.Passes() && !a.endedByPeer
-	unknown := a != nil && !a.kind.Known()
-	s.mu.Unlock()
-	if passes {
+	a, ended := s.assigned(e.Ref)
+	if a != nil && a.kind.Passes() && !ended {
 		s.passBack(a, e)
 	}
-	if unknown {
+	if a != nil && !a.kind.Known() {
 		return nil
 	}
 	var p wire.Pong
 	if err := e.Read(&p); err != nil {
 		return s.refuseIf(ctx, e, err)
 	}
-	switch p.Status {
-	case "idle":
-		s.self.SetLoad(core.LoadIdle)
-	case "busy":
-		s.self.SetLoad(core.LoadBusy)
-	case "overloaded":
-		s.self.SetLoad(core.LoadOverloaded)
+	load, known := loads[p.Status]
+	if known {
+		s.self.SetLoad(load)
 	}
 	s.mu.Lock()
-	s.overloaded = p.Status == "overloaded"
+	s.overloaded = load == core.LoadOverloaded
 	s.mu.Unlock()
 	return nil
+}
+
+// loads are the states of pong.
+var loads = map[string]core.LoadState{"idle": core.LoadIdle, "busy": core.LoadBusy, "overloaded": core.LoadOverloaded}
+
+// statusOf returns a load as one of the states of pong.
+func statusOf(l core.LoadState) string {
+	for status, load := range loads {
+		if load == l {
+			return status
+		}
+	}
+	if l == core.LoadDraining {
+		return "overloaded"
+	}
+	return "idle"
 }
 
 // passBack forwards an answer to an envelope that passed through the hub. The first one that

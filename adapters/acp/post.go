@@ -190,7 +190,7 @@ func (x *HTTP) fail(w http.ResponseWriter, e wire.Envelope, status int, refusal 
 
 // write answers with an envelope. A reader that is too slow is cut off.
 func (x *HTTP) write(w http.ResponseWriter, status int, envelope []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(x.opts.WriteTimeout)) // not every ResponseWriter has one
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // not every ResponseWriter has one
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)

@@ -9,17 +9,16 @@ import (
 
 // handleReply handles an envelope of the peer that answers one of the hub.
 func (s *session) handleReply(ctx context.Context, e wire.Envelope) error {
+	a, late := s.assigned(e.Ref)
 	s.mu.Lock()
-	a := s.assignments[e.Ref]
-	of := s.assignments[s.cancels[e.Ref]]
-	probed := e.Ref != "" && e.Ref == s.discoverID
-	late := a != nil && a.endedByPeer
+	cancelled := s.assignments[s.cancels[e.Ref]]
+	discover := e.Ref != "" && e.Ref == s.discoverID
 	s.mu.Unlock()
 	switch {
-	case probed:
+	case discover:
 		return nil // without capabilities the peer can be addressed only by its id
-	case a == nil && of != nil:
-		return s.handleCancelAck(ctx, e, of)
+	case a == nil && cancelled != nil:
+		return s.handleCancelAck(ctx, e, cancelled)
 	case a == nil:
 		return s.unmatched(ctx, e)
 	case late:
@@ -96,15 +95,11 @@ func (s *session) handleProgress(ctx context.Context, e wire.Envelope, a *assign
 	case core.ApprovalRequested, core.ApprovalDecided, core.Injected, core.Retrying:
 		s.hub.Count("acp.refused." + body.Kind().String())
 		return s.refuseIf(ctx, e, wire.Refusef(wire.CodeUnsupported, "an ACP agent does not say %s: tell of it in text or thinking", body.Kind()))
-	case core.Usage:
-		s.mu.Lock()
-		a.sentUsage = true
-		s.mu.Unlock()
-	case core.Text:
-		s.mu.Lock()
-		a.sentText = true
-		s.mu.Unlock()
 	}
+	s.mu.Lock()
+	a.sentUsage = a.sentUsage || body.Kind() == core.KindUsage
+	a.sentText = a.sentText || body.Kind() == core.KindText
+	s.mu.Unlock()
 	s.report(a, body, e.Raw)
 	return nil
 }
@@ -136,11 +131,8 @@ func (s *session) failRefused(e wire.Envelope, why *wire.Error) {
 	default:
 		return
 	}
-	s.mu.Lock()
-	a := s.assignments[e.Ref]
-	gone := a == nil || a.endedByPeer
-	s.mu.Unlock()
-	if gone {
+	a, ended := s.assigned(e.Ref)
+	if a == nil || ended {
 		return
 	}
 	code := core.CodeInternal
@@ -172,10 +164,7 @@ func (s *session) unmatched(ctx context.Context, e wire.Envelope) error {
 // tasks for its first answer until the deadline; the hub cannot know whether there will be
 // one.
 func (s *session) handleUnknown(ctx context.Context, e wire.Envelope) error {
-	s.mu.Lock()
-	a := s.assignments[e.Ref]
-	late := a != nil && a.endedByPeer
-	s.mu.Unlock()
+	a, late := s.assigned(e.Ref)
 	switch {
 	case late:
 		s.hub.Count("acp.late")
@@ -200,10 +189,7 @@ func (s *session) handleUnknown(ctx context.Context, e wire.Envelope) error {
 		}
 	}
 	if err == nil {
-		req := core.Request{
-			Intent: core.IntentNotify, To: to,
-			Notice: passThroughNotice(e),
-		}
+		req := core.Request{Intent: core.IntentNotify, To: to, Notice: passThroughNotice(e)}
 		err = s.open(e, req, &request{id: e.ID, kind: e.Kind, reports: true}, false)
 	}
 	return s.refuseIf(ctx, e, err)

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -20,11 +21,11 @@ type request struct {
 	// live is set when events are sent as progress: the peer had declared the extension
 	// when it opened the task.
 	live bool
-	seq  uint64 // how many progress envelopes it was told
-	// missedPieces says that text or files came in pieces that it was not told, attached
-	// that the envelope which ends the task has files.
+	seq  uint64 // the number of the last progress envelope
+	// missedPieces is set when the peer did not get pieces of text or files, endHasFiles
+	// when the envelope that ends the task has files.
 	missedPieces, endHasFiles bool
-	// endEvents is what the peer gets with the end alone.
+	// endEvents are the events that the peer gets only with the end.
 	endEvents []core.Event
 	// inherited is set when an earlier connection opened the task: only its end is sent.
 	inherited bool
@@ -32,7 +33,7 @@ type request struct {
 	// cancelling is closed once a cancel is acknowledged, which the end must not overtake;
 	// nil while there is no cancel. Guarded by session.mu.
 	cancelling chan struct{}
-	deadline   time.Time // the deadline
+	deadline   time.Time
 	task       core.TaskID
 }
 
@@ -61,7 +62,7 @@ func (s *session) open(e wire.Envelope, req core.Request, r *request, keep bool)
 	if s.findRequest(e.ID) != nil {
 		return wire.Refusef(wire.CodeConflict, "what you asked under the id %q is still under way: send this one with a fresh id", e.ID)
 	}
-	if id := req.To.Agent(); id == "" || s.speaksACP(id) {
+	if agent, here := s.hub.Reach(req.To.Agent()); req.To.Agent() == "" || here && agent.Dialect == Dialect {
 		req.Foreign = &core.Foreign{Dialect: Dialect, JSON: e.Raw}
 	}
 	r.deadline = req.Deadline
@@ -79,11 +80,6 @@ func (s *session) open(e wire.Envelope, req core.Request, r *request, keep bool)
 	r.task = t.ID()
 	s.requests[r.id] = r
 	return nil
-}
-
-func (s *session) speaksACP(id core.AgentID) bool {
-	a, ok := s.hub.Reach(id)
-	return ok && a.Dialect == Dialect
 }
 
 // readRequest reads a query or a delegate.
@@ -108,11 +104,9 @@ func (s *session) readRequest(e wire.Envelope) (req core.Request, err error) {
 	}
 	if e.Ref != "" {
 		// The peer asks because it works on another task.
-		s.mu.Lock()
-		if a := s.assignments[e.Ref]; a != nil {
+		if a, _ := s.assigned(e.Ref); a != nil {
 			req.Cause = a.task
 		}
-		s.mu.Unlock()
 	}
 	return req, nil
 }
@@ -175,17 +169,11 @@ func (s *session) inject(e wire.Envelope, n wire.Notify) (*request, error) {
 	if err != nil {
 		return nil, wire.Refusef(wire.CodeInvalidEnvelope, `data of %s: %s; send {"ref":"the id of your query","content":"..."}`, wire.TopicContext, err)
 	}
-	if c.Ref == "" {
-		c.Ref = e.Ref
-	}
-	r := s.findRequest(c.Ref)
+	r := s.findRequest(cmp.Or(c.Ref, e.Ref))
 	if r == nil {
 		return nil, nil
 	}
-	in := core.Injected{ID: c.ID, Content: c.Content, Source: c.Source}
-	if in.ID == "" {
-		in.ID = e.ID
-	}
+	in := core.Injected{ID: cmp.Or(c.ID, e.ID), Content: c.Content, Source: c.Source}
 	if err := in.Priority.UnmarshalText([]byte(c.Priority)); err != nil {
 		return nil, err
 	}
@@ -200,17 +188,11 @@ func (s *session) cancel(ctx context.Context, e wire.Envelope) error {
 	}
 	r, acked := s.beginCancel(e.Ref)
 	defer acked()
-	s.mu.Lock()
-	a := s.assignments[e.Ref]
-	s.mu.Unlock()
-	if r == nil && a != nil && !a.endedByPeer {
+	if a, ended := s.assigned(e.Ref); r == nil && a != nil && !ended {
 		s.hub.Count("acp.refused." + core.KindCancelRequested.String())
 		return s.refuseIf(ctx, e, wire.Refusef(wire.CodeUnsupported, "ref %q is something that you were asked: to stop it, answer it with an error of code cancelled", e.Ref))
 	}
-	if r == nil || s.self.Cancel(r.task, c.Reason) != nil {
-		return s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: false})
-	}
-	return s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: true})
+	return s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: r != nil && s.self.Cancel(r.task, c.Reason) == nil})
 }
 
 // findRequest returns the request with an id, on whichever connection of the peer, or nil.

@@ -42,7 +42,7 @@ func (s *session) tellRequester(ctx context.Context, b hub.Batch) error {
 	return rs.flush()
 }
 
-// Opened implements core.Sink. A delegate is acknowledged as soon as the hub has it.
+// Opened acknowledges a delegate as soon as the hub has it.
 func (rs *requesterSink) Opened(core.Event, core.Opened) error {
 	if rs.request.kind != wire.KindDelegate || rs.request.inherited {
 		return nil
@@ -50,24 +50,7 @@ func (rs *requesterSink) Opened(core.Event, core.Opened) error {
 	return rs.s.answer(rs.ctx, wire.KindAck, rs.request.id, wire.Ack{Accepted: true, EstimatedMS: rs.s.hub.Estimate(rs.task.ID()).Milliseconds()})
 }
 
-// Assigned implements core.Sink.
-func (rs *requesterSink) Assigned(core.Event, core.Assigned) error { return nil }
-
-// Accepted implements core.Sink.
-func (rs *requesterSink) Accepted(e core.Event, b core.Accepted) error { return rs.tell(e, b) }
-
-// SessionStarted implements core.Sink.
-func (rs *requesterSink) SessionStarted(e core.Event, b core.SessionStarted) error {
-	return rs.tell(e, b)
-}
-
-// SessionLost implements core.Sink.
-func (rs *requesterSink) SessionLost(e core.Event, b core.SessionLost) error { return rs.tell(e, b) }
-
-// Thinking implements core.Sink.
-func (rs *requesterSink) Thinking(e core.Event, b core.Thinking) error { return rs.tell(e, b) }
-
-// Text implements core.Sink. Pieces that stand together leave together.
+// Text collects consecutive pieces of text.
 func (rs *requesterSink) Text(e core.Event, b core.Text) error {
 	if !rs.request.live || wire.FrameOf(e) != nil {
 		return rs.tell(e, b)
@@ -79,50 +62,14 @@ func (rs *requesterSink) Text(e core.Event, b core.Text) error {
 	return nil
 }
 
-// ToolCall implements core.Sink.
-func (rs *requesterSink) ToolCall(e core.Event, b core.ToolCall) error { return rs.tell(e, b) }
-
-// ToolState implements core.Sink.
-func (rs *requesterSink) ToolState(e core.Event, b core.ToolState) error { return rs.tell(e, b) }
-
-// ToolResult implements core.Sink.
-func (rs *requesterSink) ToolResult(e core.Event, b core.ToolResult) error { return rs.tell(e, b) }
-
-// ApprovalRequested implements core.Sink. People at the hub decide.
-func (rs *requesterSink) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
-	return rs.tell(e, b)
-}
-
-// ApprovalDecided implements core.Sink.
-func (rs *requesterSink) ApprovalDecided(e core.Event, b core.ApprovalDecided) error {
-	return rs.tell(e, b)
-}
-
-// Injected implements core.Sink. Its sender knows.
-func (rs *requesterSink) Injected(core.Event, core.Injected) error { return nil }
-
-// InjectionAnswered implements core.Sink.
-func (rs *requesterSink) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
-	return rs.tell(e, b)
-}
-
-// File implements core.Sink.
-func (rs *requesterSink) File(e core.Event, b core.File) error { return rs.tell(e, b) }
-
-// Usage implements core.Sink.
-func (rs *requesterSink) Usage(e core.Event, b core.Usage) error { return rs.tell(e, b) }
-
-// Retrying implements core.Sink.
-func (rs *requesterSink) Retrying(e core.Event, b core.Retrying) error { return rs.tell(e, b) }
-
-// CancelRequested implements core.Sink. The cancel was acknowledged or is the hub's own;
-// the end follows.
+// CancelRequested sends nothing: the cancel was acknowledged or is the hub's own, and the
+// end follows.
 func (rs *requesterSink) CancelRequested(_ core.Event, b core.CancelRequested) error {
 	rs.countFolded(b)
 	return nil
 }
 
-// ForeignFrame implements core.Sink. Envelopes of unknown kinds pass between ACP peers.
+// ForeignFrame passes an envelope of an unknown kind from one ACP peer to another.
 func (rs *requesterSink) ForeignFrame(e core.Event, _ core.ForeignFrame) error {
 	raw := wire.FrameOf(e)
 	if raw == nil {
@@ -135,19 +82,45 @@ func (rs *requesterSink) ForeignFrame(e core.Event, _ core.ForeignFrame) error {
 	return rs.pass(raw)
 }
 
-// Done implements core.Sink.
-func (rs *requesterSink) Done(e core.Event, _ core.Done) error { return rs.end(e) }
+// The agent is in the from of what follows, and the sender of injected context knows of it.
 
-// Failed implements core.Sink.
-func (rs *requesterSink) Failed(e core.Event, _ core.Failed) error { return rs.end(e) }
+func (rs *requesterSink) Assigned(core.Event, core.Assigned) error { return nil }
+func (rs *requesterSink) Injected(core.Event, core.Injected) error { return nil }
 
-// Cancelled implements core.Sink.
+func (rs *requesterSink) Accepted(e core.Event, b core.Accepted) error       { return rs.tell(e, b) }
+func (rs *requesterSink) SessionLost(e core.Event, b core.SessionLost) error { return rs.tell(e, b) }
+func (rs *requesterSink) Thinking(e core.Event, b core.Thinking) error       { return rs.tell(e, b) }
+func (rs *requesterSink) ToolCall(e core.Event, b core.ToolCall) error       { return rs.tell(e, b) }
+func (rs *requesterSink) ToolState(e core.Event, b core.ToolState) error     { return rs.tell(e, b) }
+func (rs *requesterSink) ToolResult(e core.Event, b core.ToolResult) error   { return rs.tell(e, b) }
+func (rs *requesterSink) File(e core.Event, b core.File) error               { return rs.tell(e, b) }
+func (rs *requesterSink) Usage(e core.Event, b core.Usage) error             { return rs.tell(e, b) }
+func (rs *requesterSink) Retrying(e core.Event, b core.Retrying) error       { return rs.tell(e, b) }
+
+func (rs *requesterSink) SessionStarted(e core.Event, b core.SessionStarted) error {
+	return rs.tell(e, b)
+}
+
+func (rs *requesterSink) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
+	return rs.tell(e, b)
+}
+
+func (rs *requesterSink) ApprovalDecided(e core.Event, b core.ApprovalDecided) error {
+	return rs.tell(e, b)
+}
+
+func (rs *requesterSink) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
+	return rs.tell(e, b)
+}
+
+func (rs *requesterSink) Done(e core.Event, _ core.Done) error           { return rs.end(e) }
+func (rs *requesterSink) Failed(e core.Event, _ core.Failed) error       { return rs.end(e) }
 func (rs *requesterSink) Cancelled(e core.Event, _ core.Cancelled) error { return rs.end(e) }
 
 // tell sends one event as progress to a peer that declared the extension. Any other peer
 // gets it as part of the answer, as far as ACP can express it.
 func (rs *requesterSink) tell(e core.Event, body core.Body) error {
-	raw, content := wire.FrameOf(e), body.Kind() == core.KindText || body.Kind() == core.KindFile
+	raw := wire.FrameOf(e)
 	own := wire.KindOf(raw)
 	switch {
 	case own == wire.KindAck: // of the agent: the peer got the hub's when the task was opened
@@ -158,7 +131,7 @@ func (rs *requesterSink) tell(e core.Event, body core.Body) error {
 		rs.request.endEvents = append(rs.request.endEvents, e)
 		return nil
 	case !rs.request.live:
-		rs.request.missedPieces = rs.request.missedPieces || content
+		rs.request.missedPieces = rs.request.missedPieces || body.Kind() == core.KindText || body.Kind() == core.KindFile
 		rs.countFolded(body)
 		return nil
 	}

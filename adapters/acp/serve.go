@@ -23,11 +23,6 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 	s := newSession(h, opts, out)
 	var beside sync.WaitGroup
 	s.goAsync = func(ctx context.Context, f func(context.Context)) { beside.Go(func() { f(ctx) }) }
-	if opts.FinishAfterEOF {
-		opts.Link.EOF = func() {
-			s.whenSettled(func() { out.link.Close(*link.Because(link.Normal, "everything was answered")) })
-		}
-	}
 	out.link = link.New(conn, opts.Link)
 	if _, ok := conn.(link.Pinger); ok {
 		s.probe = out.link.Ping
@@ -69,19 +64,6 @@ func (s *session) known(ctx context.Context, opts Options) error {
 	}
 	s.identify(id)
 	return s.welcome(ctx)
-}
-
-// whenSettled calls finish once every request of the peer has ended.
-func (s *session) whenSettled(finish func()) {
-	s.mu.Lock()
-	open := len(s.requests) > 0
-	if open {
-		s.onSettled = finish
-	}
-	s.mu.Unlock()
-	if !open {
-		finish()
-	}
 }
 
 // rejected tells the peer of a message that the transport refused.

@@ -76,7 +76,6 @@ type session struct {
 	recent      *lru.Cache[string, *assignment] // of assignments, those that have ended
 	cancels     map[string]string               // ids of assignments, by the id of the cancel
 	discoverID  string                          // the id of the discover that the hub sent
-	onSettled   func()                          // closes the connection once every request has ended
 	closed      bool                            // it has been closed
 }
 
@@ -325,8 +324,11 @@ func (s *session) newEnvelope(kind wire.Kind, ref string, payload any) wire.Enve
 
 // answer sends an envelope from the hub that answers ref.
 func (s *session) answer(ctx context.Context, kind wire.Kind, ref string, payload any) error {
-	e := s.newEnvelope(kind, ref, payload)
-	return s.out.send(ctx, message{json: e.Encode(), kind: kind, ref: ref})
+	return s.send(ctx, s.newEnvelope(kind, ref, payload))
+}
+
+func (s *session) send(ctx context.Context, e wire.Envelope) error {
+	return s.out.send(ctx, message{json: e.Encode(), kind: e.Kind, ref: e.Ref})
 }
 
 // refuse tells the peer what is wrong with an envelope. An error is never answered with

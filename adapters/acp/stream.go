@@ -32,7 +32,7 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	at, unknown := c.mailbox.resume(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
 
-	out := events{w, http.NewResponseController(w), x.opts.WriteTimeout}
+	out := events{w, http.NewResponseController(w)}
 	_ = out.rc.SetReadDeadline(time.Time{}) // nothing more is read
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
@@ -44,7 +44,7 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	if unknown && out.gap(0) != nil {
 		return
 	}
-	alive := time.NewTicker(x.opts.KeepAlive)
+	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for {
 		items, missed, changed := c.mailbox.after(at)
@@ -124,9 +124,8 @@ func (c *caller) discoverOnce(r *http.Request) error {
 
 // events writes server-sent events.
 type events struct {
-	w       io.Writer
-	rc      *http.ResponseController
-	timeout time.Duration
+	w  io.Writer
+	rc *http.ResponseController
 }
 
 func (e events) envelope(id string, envelope []byte) error {
@@ -139,7 +138,7 @@ func (e events) gap(missed uint64) error {
 }
 
 func (e events) write(format string, args ...any) error {
-	_ = e.rc.SetWriteDeadline(time.Now().Add(e.timeout)) // not every ResponseWriter has one
+	_ = e.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every ResponseWriter has one
 	if _, err := fmt.Fprintf(e.w, format, args...); err != nil {
 		return err
 	}

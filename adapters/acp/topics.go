@@ -69,8 +69,5 @@ func (s *session) tellNotice(ctx context.Context, b hub.Batch) error {
 // tellMissed tells the peer how many notices of its topics it may have missed.
 func (s *session) tellMissed(ctx context.Context, most uint64) error {
 	s.hub.Count("acp.missed")
-	e := s.newEnvelope(wire.KindNotify, "", wire.Notify{
-		Topic: wire.TopicMissed, Data: wire.Marshal(map[string]uint64{"missed": most}), Importance: core.ImportanceHigh.String(),
-	})
-	return s.out.send(ctx, message{json: e.Encode(), kind: wire.KindNotify})
+	return s.notice(ctx, wire.TopicMissed, map[string]uint64{"missed": most})
 }
