@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// append appends lines to the file, whole or not at all. A file that is not there yet
-// is made, readable by its owner alone.
-func (p Place) append(there bool, lines [][]byte) (err error) {
+// append appends lines to the file, all or none. A file that does not exist is created,
+// readable by its owner alone.
+func (p Place) append(exists bool, lines [][]byte) (err error) {
 	flags := os.O_RDWR | os.O_APPEND
-	if !there {
+	if !exists {
 		if err := p.makeDirs(); err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func (p Place) append(there bool, lines [][]byte) (err error) {
 		if _, err := f.ReadAt(last, end-1); err != nil {
 			return err
 		}
-		if last[0] != '\n' { // another program's torn line stays one
+		if last[0] != '\n' { // keeps the torn line of another program apart
 			b = append(b, '\n')
 		}
 	}
@@ -41,14 +41,14 @@ func (p Place) append(there bool, lines [][]byte) (err error) {
 	}
 	n, err := f.Write(b)
 	if err != nil {
-		if undone := takeBack(f, end, int64(n)); undone != nil {
-			err = fmt.Errorf("%w; and taking the half of it back: %w", err, undone)
+		if undone := undoWrite(f, end, int64(n)); undone != nil {
+			err = fmt.Errorf("%w; and removing the part that was written: %w", err, undone)
 		}
 	}
 	return err
 }
 
-// makeDirs makes the directories of the file.
+// makeDirs creates the directories of the file.
 func (p Place) makeDirs() error {
 	if err := os.MkdirAll(p.Root, 0o700); err != nil {
 		return err
@@ -61,9 +61,9 @@ func (p Place) makeDirs() error {
 	return root.MkdirAll(filepath.Dir(p.Name), 0o700)
 }
 
-// takeBack cuts the n bytes off that were written behind end, unless another program
-// has written as well since: then they stay, as a torn line.
-func takeBack(f *os.File, end, n int64) error {
+// undoWrite removes the n bytes that were written after end, unless another program has
+// appended to them: then they stay, as a torn line.
+func undoWrite(f *os.File, end, n int64) error {
 	switch info, err := f.Stat(); {
 	case err != nil:
 		return err

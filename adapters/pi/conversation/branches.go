@@ -7,18 +7,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Successor is a conversation without entries, in the same directory.
+// Successor returns a conversation without entries, in the same directory.
 func (t *Tree) Successor(session, parent string) *Tree {
 	return New(core.NewID(), session, t.Header.Cwd, parent)
 }
 
-// ForkPoint is a message of the user, before which a conversation can be forked.
+// ForkPoint is a message of the user; a conversation can be forked before it.
 type ForkPoint struct {
 	EntryID string `json:"entryId"`
 	Text    string `json:"text"`
 }
 
-// ForkPoints lists what the user has said, on all branches.
+// ForkPoints lists the messages of the user on all branches.
 func (t *Tree) ForkPoints() []ForkPoint {
 	list := []ForkPoint{}
 	for _, n := range t.Nodes {
@@ -35,8 +35,8 @@ func (t *Tree) ForkPoints() []ForkPoint {
 // IsUserMessage reports whether the entry is a message of the user.
 func (n *Node) IsUserMessage() bool { return n.Type == sessionfile.TypeMessage && n.Role == RoleUser }
 
-// Fork returns a conversation that goes on as if the message had not been said yet, with
-// the name and the labels of this one.
+// Fork returns a conversation that continues before the message, with the name and the
+// labels of this one.
 func (t *Tree) Fork(before *Node, session, parent string) *Tree {
 	forked := t.Successor(session, parent)
 	for _, n := range pathTo(before.Parent) {
@@ -55,18 +55,19 @@ func (t *Tree) Fork(before *Node, session, parent string) *Tree {
 	return forked
 }
 
-// AbandonedFor returns what is said on the path but not on that to the other entry.
+// AbandonedFor returns the messages that are on the path to the leaf but not on the path to
+// the other entry.
 func (t *Tree) AbandonedFor(to *Node) []Message {
-	stays := map[*Node]bool{}
+	kept := map[*Node]bool{}
 	for n := to; n != nil; n = n.Parent {
-		stays[n] = true
+		kept[n] = true
 	}
-	var left []Message
-	for n := t.Leaf; n != nil && !stays[n]; n = n.Parent {
+	var abandoned []Message
+	for n := t.Leaf; n != nil && !kept[n]; n = n.Parent {
 		if n.Role != "" {
-			left = append(left, n.ContextMessage())
+			abandoned = append(abandoned, n.ContextMessage())
 		}
 	}
-	slices.Reverse(left)
-	return left
+	slices.Reverse(abandoned)
+	return abandoned
 }

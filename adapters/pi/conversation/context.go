@@ -16,14 +16,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// The roles of messages that entries of other types stand for.
+// The roles of messages that are made of entries of other types.
 const (
 	RoleBranchSummary = "branchSummary"
 	RoleCompaction    = "compactionSummary"
 )
 
-// MessageOf returns what an entry says in the conversation; its role is "" when
-// that is nothing.
+// MessageOf returns the message that an entry adds to the conversation; the role is "" when
+// it adds none.
 func MessageOf(e sessionfile.Entry) Message {
 	stamp := func(b []byte) json.RawMessage {
 		at, _ := time.Parse(time.RFC3339, e.Timestamp())
@@ -72,7 +72,7 @@ func ReadMessage(raw json.RawMessage) Message {
 	if len(raw) == 0 || json.Unmarshal(raw, &shape) != nil || shape.Role == "" {
 		return Message{}
 	}
-	m := Message{Role: unique.Make(shape.Role).Value(), JSON: raw} // entries stay
+	m := Message{Role: unique.Make(shape.Role).Value(), JSON: raw} // many entries share a role
 	blocks := blocksOf(shape.Content)
 	m.countBlocks(blocks)
 	if m.Role == RoleAssistant {
@@ -87,17 +87,17 @@ func ReadMessage(raw json.RawMessage) Message {
 	return m
 }
 
-// Turns returns the latest of the conversation that fit into so many bytes, as an
-// agent is told them that was not there.
+// Turns returns the latest messages that fit into so many bytes, as turns for an agent that
+// did not take part in the conversation.
 func Turns(context []Message, bytes int) []core.Turn {
-	told, _ := fit(context, bytes, Message.turn)
-	return told
+	turns, _ := latestTurns(context, bytes, Message.turn)
+	return turns
 }
 
-// fit returns the latest of the conversation that fit into so many bytes, and how many
-// messages before these do not. A summary that the conversation begins with goes
-// before all others: it stands for the most.
-func fit(context []Message, bytes int, turn func(Message) (core.Turn, bool)) (told []core.Turn, left int) {
+// latestTurns returns the latest messages that fit into so many bytes, and how many before
+// them do not. A summary at the beginning is kept before all others, since it stands for
+// the most. Unlike the book of core/thread it decodes only the messages that fit.
+func latestTurns(context []Message, bytes int, turn func(Message) (core.Turn, bool)) (turns []core.Turn, omitted int) {
 	var summary []core.Turn
 	if len(context) > 0 && context[0].Role == RoleCompaction {
 		if t, ok := turn(context[0]); ok && t.Size() <= bytes {
@@ -106,8 +106,8 @@ func fit(context []Message, bytes int, turn func(Message) (core.Turn, bool)) (to
 		}
 	}
 	for i, m := range slices.Backward(context) {
-		if m.TextBytes > bytes { // it need not be read
-			left = i + 1
+		if m.TextBytes > bytes { // need not be decoded
+			omitted = i + 1
 			break
 		}
 		t, ok := turn(m)
@@ -115,33 +115,33 @@ func fit(context []Message, bytes int, turn func(Message) (core.Turn, bool)) (to
 			continue
 		}
 		if bytes -= t.Size(); bytes < 0 {
-			left = i + 1
+			omitted = i + 1
 			break
 		}
-		told = append(told, t)
+		turns = append(turns, t)
 	}
-	slices.Reverse(told)
-	return append(summary, told...), left
+	slices.Reverse(turns)
+	return append(summary, turns...), omitted
 }
 
-// turn returns a message as a turn of words. What tools came to is none: it shows in
-// what the agent said of it.
+// turn returns a message as a turn. It reports false for results of tools, which the
+// agent's answers reflect, and for messages without text.
 func (m Message) turn() (core.Turn, bool) {
-	t, _, ok := m.turnAndBlocks()
+	t, _, ok := m.turnWithBlocks()
 	return t, ok
 }
 
-// turnAndBlocks is turn with the content of the message, which is decoded once for both.
-func (m Message) turnAndBlocks() (t core.Turn, blocks []Block, ok bool) {
+// turnWithBlocks is turn, and returns the decoded content as well.
+func (m Message) turnWithBlocks() (t core.Turn, blocks []Block, ok bool) {
 	var shape struct {
 		Model     core.AgentID    `json:"model"`
 		Timestamp float64         `json:"timestamp"`
 		Excluded  bool            `json:"excludeFromContext"`
 		Content   json.RawMessage `json:"content"`
 	}
-	_ = json.Unmarshal(m.JSON, &shape) // what is of another type is not told
+	_ = json.Unmarshal(m.JSON, &shape) // members of another type are left out
 	blocks = blocksOf(shape.Content)
-	t = core.Turn{Role: core.RoleUser, Text: m.spokenAs(blocks), At: time.UnixMilli(int64(shape.Timestamp))}
+	t = core.Turn{Role: core.RoleUser, Text: m.plainText(blocks), At: time.UnixMilli(int64(shape.Timestamp))}
 	switch {
 	case m.Role == RoleTool || shape.Excluded || strings.TrimSpace(t.Text) == "":
 		return t, blocks, false
@@ -151,14 +151,14 @@ func (m Message) turnAndBlocks() (t core.Turn, blocks []Block, ok bool) {
 	return t, blocks, true
 }
 
-// PlainText is a message in words.
-func (m Message) PlainText() string { return m.spokenAs(m.Blocks()) }
+// PlainText returns a message as text.
+func (m Message) PlainText() string { return m.plainText(m.Blocks()) }
 
-// ranWords is how a bash command is told in words.
-const ranWords = "I ran `%s`, which printed:\n\n%s"
+// bashText is the text of a bash command.
+const bashText = "I ran `%s`, which printed:\n\n%s"
 
-// spokenAs is spoken of a message with this content.
-func (m Message) spokenAs(blocks []Block) string {
+// plainText is PlainText for a message with this content.
+func (m Message) plainText(blocks []Block) string {
 	var b struct {
 		Summary string `json:"summary"`
 		Command string `json:"command"`
@@ -166,7 +166,7 @@ func (m Message) spokenAs(blocks []Block) string {
 	}
 	switch m.Role {
 	case RoleCompaction, RoleBranchSummary, RoleBash:
-		_ = json.Unmarshal(m.JSON, &b) // what is of another type is left out
+		_ = json.Unmarshal(m.JSON, &b) // members of another type are left out
 	}
 	switch m.Role {
 	case RoleCompaction:
@@ -174,30 +174,30 @@ func (m Message) spokenAs(blocks []Block) string {
 	case RoleBranchSummary:
 		return "What was said on another branch, in short:\n\n" + b.Summary
 	case RoleBash:
-		return fmt.Sprintf(ranWords, b.Command, b.Output)
+		return fmt.Sprintf(bashText, b.Command, b.Output)
 	}
 	return textIn(blocks)
 }
 
-// turnWithTools is a message as a turn with the tools that were used in it, of which an
-// agent that makes a summary has to know: their input names the files.
+// turnWithTools is turn with the tools that were used, for an agent that makes a summary:
+// their input names the files.
 func (m Message) turnWithTools() (core.Turn, bool) {
-	t, blocks, ok := m.turnAndBlocks()
+	t, blocks, ok := m.turnWithBlocks()
 	if m.Calls == 0 {
 		return t, ok
 	}
 	lines := []string{t.Text}
 	for _, b := range blocks {
 		if b.Type == "toolCall" {
-			lines = append(lines, "[used "+b.Name+" with "+shortened(b.Arguments, 400)+"]")
+			lines = append(lines, "[used "+b.Name+" with "+shorten(b.Arguments, 400)+"]")
 		}
 	}
 	t.Role, t.Text = core.RoleAssistant, strings.TrimSpace(strings.Join(lines, "\n"))
 	return t, true
 }
 
-// shortened is the beginning of a text that is longer than so many bytes.
-func shortened(text []byte, most int) string {
+// shorten returns a text of at most so many bytes as it is, else its beginning.
+func shorten(text []byte, most int) string {
 	text = bytes.TrimSpace(text)
 	if len(text) <= most {
 		return string(text)

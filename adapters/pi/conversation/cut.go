@@ -7,12 +7,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// keepRecent is how many tokens of what was said last a compaction keeps as they are
-// (facts, section 9.5), as far as an agent can be told them.
+// keepRecent is how many of the latest tokens a compaction keeps (facts, section 9.5), as
+// far as an agent can be told them.
 const keepRecent = 20_000
 
-// ReportedTokens returns how many tokens the last answer on the path to a leaf took, by what
-// its agent said of it; 0 where nobody has said so since the latest compaction.
+// ReportedTokens returns the tokens that the last answer on the path to a leaf took according
+// to its agent; 0 where none has reported any since the latest compaction.
 func ReportedTokens(leaf *Node) int64 {
 	for n := leaf; n != nil && n.Type != sessionfile.TypeCompaction; n = n.Parent {
 		if tokens := tokensOf(n.usage); tokens > 0 {
@@ -28,20 +28,19 @@ func tokensOf(u core.Usage) int64 {
 
 // Cut is where a compaction divides a conversation.
 type Cut struct {
-	Nodes []*Node // that stand
-	from  int     // the first of them that is kept
-	// Tokens is what the conversation takes, as its agent said it, or else about.
+	Nodes []*Node // the context
+	from  int     // index of the first that is kept
+	// Tokens is the size of the context, reported by its agent or else estimated.
 	Tokens int64
 }
 
-// First is the entry that the kept part begins with.
+// First returns the entry that the kept part begins with.
 func (c *Cut) First() *Node { return c.Nodes[c.from] }
 
-// CutAt divides the conversation that ends at leaf: whole turns of the user's are
-// kept, the last one always, and as many before it as take no more than keepRecent and
-// half of what an agent can be told. Half of the conversation is the most that is kept
-// where the context has to become smaller. It returns why there is nothing to compact,
-// or "".
+// CutAt divides the conversation that ends at leaf. It keeps whole turns of the user: the
+// last one always, and as many before it as take no more than keepRecent and half of what
+// an agent can be told, and where the context has to become smaller no more than half of
+// the conversation. It returns why there is nothing to compact, or "".
 func CutAt(leaf *Node, toldBytes int, smaller bool) (*Cut, string) {
 	last := leaf
 	for last != nil && last.Role == "" {
@@ -61,15 +60,15 @@ func CutAt(leaf *Node, toldBytes int, smaller bool) (*Cut, string) {
 	if smaller {
 		keep = min(keep, all/2)
 	}
-	// What an agent counts has also what is not seen here: each token that is seen
-	// stands for more than itself.
+	// The agent also counts what is not in the conversation, such as its instructions, so
+	// each token here stands for more than one.
 	if c.Tokens = ReportedTokens(leaf); c.Tokens > all {
 		keep = int64(float64(keep) * float64(all) / float64(c.Tokens))
 	} else if c.Tokens == 0 {
 		c.Tokens = all
 	}
 	var kept int64
-	results := 0 // whose calls stand before them
+	results := 0 // of calls that come before
 	for i, n := range slices.Backward(c.Nodes) {
 		if kept += sizes[i]; kept > keep && c.from >= 0 {
 			break
@@ -82,7 +81,7 @@ func CutAt(leaf *Node, toldBytes int, smaller bool) (*Cut, string) {
 			c.from = i
 		}
 	}
-	fresh := 0 // the first that no summary stands for
+	fresh := 0 // the first that is no summary
 	if len(c.Nodes) > 0 && c.Nodes[0].Role == RoleCompaction {
 		fresh = 1
 	}
@@ -92,13 +91,13 @@ func CutAt(leaf *Node, toldBytes int, smaller bool) (*Cut, string) {
 	return c, ""
 }
 
-// begins reports whether a turn of the user's begins with the entry.
+// begins reports whether a turn of the user begins with the entry.
 func (n *Node) begins() bool {
 	return slices.Contains([]string{RoleUser, RoleBash, RoleBranchSummary}, n.Role)
 }
 
-// Removed is what the summary is to stand for, the latest that fits into so many bytes,
-// and how many messages do not.
-func (c *Cut) Removed(bytes int) (told []core.Turn, left int) {
-	return fit(Messages(c.Nodes[:c.from]), bytes, Message.turnWithTools)
+// Removed returns what the summary has to cover: the latest messages that fit into so many
+// bytes, and how many do not.
+func (c *Cut) Removed(bytes int) (turns []core.Turn, omitted int) {
+	return latestTurns(Messages(c.Nodes[:c.from]), bytes, Message.turnWithTools)
 }

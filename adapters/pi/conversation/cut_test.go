@@ -16,7 +16,7 @@ import (
 
 // utter adds a message of the role to a conversation: n letters, and of an assistant
 // also so many calls and tokens.
-func utter(t *Tree, role string, n, calls int, used int64) *Node {
+func addMessage(t *Tree, role string, n, calls int, used int64) *Node {
 	text := strings.Repeat("x", n)
 	content := []map[string]any{{"type": "text", "text": text}}
 	for i := range calls {
@@ -41,17 +41,17 @@ func TestACompactionKeepsWholeTurns(t *testing.T) {
 			n := rapid.IntRange(0, 9000).Draw(rt, "letters")
 			switch kind := rapid.IntRange(0, 9).Draw(rt, "kind"); {
 			case open > 0 && kind > 1:
-				utter(tr, RoleTool, n, 0, 0)
+				addMessage(tr, RoleTool, n, 0, 0)
 				open--
 			case kind < 4:
-				utter(tr, RoleUser, n, 0, 0)
+				addMessage(tr, RoleUser, n, 0, 0)
 			case kind == 4:
-				utter(tr, RoleBash, n, 0, 0)
+				addMessage(tr, RoleBash, n, 0, 0)
 			case kind == 5 && tr.Leaf != nil:
 				tr.AppendEntry(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: tr.Leaf.ID()})
 			default:
 				calls := rapid.IntRange(0, 2).Draw(rt, "calls")
-				utter(tr, RoleAssistant, n, calls, rapid.Int64Range(0, 50_000).Draw(rt, "used"))
+				addMessage(tr, RoleAssistant, n, calls, rapid.Int64Range(0, 50_000).Draw(rt, "used"))
 				open += calls
 			}
 		}
@@ -107,11 +107,11 @@ func mixed(nodes []*Node) bool {
 
 func TestAnAgentIsToldWhichToolsWereUsed(t *testing.T) {
 	tr := New("id", "s", "/", "")
-	utter(tr, RoleUser, 3, 0, 0)
-	utter(tr, RoleAssistant, 2, 1, 0)
-	utter(tr, RoleTool, 5, 0, 0)
-	utter(tr, RoleAssistant, 0, 1, 0)
-	utter(tr, RoleUser, 1, 0, 1000)
+	addMessage(tr, RoleUser, 3, 0, 0)
+	addMessage(tr, RoleAssistant, 2, 1, 0)
+	addMessage(tr, RoleTool, 5, 0, 0)
+	addMessage(tr, RoleAssistant, 0, 1, 0)
+	addMessage(tr, RoleUser, 1, 0, 1000)
 	c, problem := CutAt(tr.Leaf, 8, true)
 	if problem != "" {
 		t.Fatal(problem)
@@ -132,12 +132,12 @@ func TestAnAgentIsToldWhichToolsWereUsed(t *testing.T) {
 
 func TestASummaryOfBeforeGoesBeforeAllOthers(t *testing.T) {
 	tr := New("id", "s", "/", "")
-	first := utter(tr, RoleUser, 10, 0, 0)
+	first := addMessage(tr, RoleUser, 10, 0, 0)
 	tr.AppendEntry(sessionfile.Compaction{Summary: "short", FirstKeptEntryID: first.ID()})
 	for range 4 {
-		utter(tr, RoleUser, 100, 0, 0)
+		addMessage(tr, RoleUser, 100, 0, 0)
 	}
-	told, left := fit(Messages(tr.Context), 300, Message.turn)
+	told, left := latestTurns(Messages(tr.Context), 300, Message.turn)
 	if len(told) == 0 || !strings.HasSuffix(told[0].Text, "short") || left == 0 {
 		t.Errorf("got %d turns, %d messages left out, want the summary first and some left out", len(told), left)
 	}
@@ -145,7 +145,7 @@ func TestASummaryOfBeforeGoesBeforeAllOthers(t *testing.T) {
 
 func TestInputThatIsLongIsShortenedBetweenLetters(t *testing.T) {
 	for text, want := range map[string]string{"": "", " {} ": "{}", "ääää": "ää…", "abcde": "abcde", "abcdef": "abcde…"} {
-		if got := shortened([]byte(text), 5); got != want {
+		if got := shorten([]byte(text), 5); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}

@@ -14,15 +14,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Message is one AgentMessage (facts, section 5), encoded once and sent and kept
-// as it is.
+// Message is one AgentMessage (facts, section 5). It is encoded once.
 type Message struct {
 	Role  string
 	JSON  json.RawMessage
-	Calls int        // of tools, in an assistant's message
+	Calls int        // tool calls of an assistant's message
 	Usage core.Usage // of an assistant's message
-	// Tokens is about how many the message takes in a context; 0 where nobody has
-	// counted yet. words is how many bytes of text it says at least.
+	// Tokens is roughly how many tokens the message takes in a context, 0 if not counted yet.
+	// TextBytes is a lower bound of its text.
 	Tokens    int64
 	TextBytes int
 }
@@ -36,11 +35,10 @@ const (
 	RoleBash      = "bashExecution"
 )
 
-// API is what stands in the api field of models and messages: they come through
-// the hub.
+// API is the api field of models and messages that come through the hub.
 const API = "dragoman"
 
-// Block is a part of the content of a message, as far as it is looked at.
+// Block is a part of the content of a message, with the members that the hub uses.
 type Block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -62,7 +60,7 @@ func (m Message) Blocks() []Block {
 	return blocksOf(shape.Content)
 }
 
-// blocksOf decodes the content of a message; a content that is a text is a block.
+// blocksOf decodes the content of a message, which may be a string or a list of blocks.
 func blocksOf(content json.RawMessage) []Block {
 	if wire.IsString(content) {
 		var text string
@@ -78,10 +76,10 @@ func blocksOf(content json.RawMessage) []Block {
 	return blocks
 }
 
-// Text returns the text of a message.
+// Text returns the text of all text blocks of a message.
 func (m Message) Text() string { return textIn(m.Blocks()) }
 
-// textIn returns the text of all text blocks, put together.
+// textIn returns the text of all text blocks.
 func textIn(blocks []Block) string {
 	if len(blocks) == 1 && blocks[0].Type == "text" {
 		return blocks[0].Text
@@ -95,7 +93,7 @@ func textIn(blocks []Block) string {
 	return b.String()
 }
 
-// UserMessage is what a person said.
+// UserMessage returns the message of a person.
 func UserMessage(text string, images []core.File, at int64) Message {
 	size := len(text) + 128
 	for _, f := range images {
@@ -119,7 +117,7 @@ func appendImage(dst []byte, f core.File) []byte {
 	return wire.AppendString(append(dst, `","mimeType":`...), f.MediaType)
 }
 
-// ToolMessage is what a tool call came to.
+// ToolMessage returns the result of a tool call.
 func ToolMessage(id, name, output string, isError bool, at int64) Message {
 	b := wire.AppendString(append([]byte(nil), `{"role":"toolResult","toolCallId":`...), id)
 	b = wire.AppendString(append(b, `,"toolName":`...), name)
@@ -130,7 +128,7 @@ func ToolMessage(id, name, output string, isError bool, at int64) Message {
 	return m
 }
 
-// AppendContent appends the content of one text block; none of an empty text.
+// AppendContent appends a content of one text block, or of none if the text is empty.
 func AppendContent(dst []byte, text string) []byte {
 	if text == "" {
 		return append(dst, '[', ']')
@@ -138,8 +136,8 @@ func AppendContent(dst []byte, text string) []byte {
 	return append(wire.AppendString(append(dst, `[{"type":"text","text":`...), text), '}', ']')
 }
 
-// FileMessage carries a file that is no text: an image as an image, any other in
-// the details.
+// FileMessage returns a message with a file that is no text: an image as an image, any
+// other file in the details.
 func FileMessage(f core.File, at int64) Message {
 	b := []byte(`{"role":"custom","customType":"file","content":[`)
 	details := map[string]any{"name": f.Name, "mediaType": f.MediaType}
@@ -154,7 +152,7 @@ func FileMessage(f core.File, at int64) Message {
 	return Message{Role: RoleCustom, JSON: append(strconv.AppendInt(b, at, 10), '}')}
 }
 
-// FileNote names a file within text.
+// FileNote returns a text that names a file.
 func FileNote(f core.File) string {
 	kind := f.MediaType
 	if kind == "" {
@@ -163,22 +161,22 @@ func FileNote(f core.File) string {
 	return "[file " + f.Name + ", " + kind + ", " + strconv.Itoa(len(f.Data)) + " bytes]"
 }
 
-// BytesPerToken is how many bytes of text a token is taken to be, and imageBytes as how
-// many bytes of text an image counts.
+// BytesPerToken is the estimated length of a token; imageBytes is the length of text that an
+// image counts as.
 const (
 	BytesPerToken = 4
 	imageBytes    = 4_800
 )
 
-// ArgumentsDepth is how deep the input of a tool may be nested: what stands around it
-// in a frame or in a session file goes with it into what every reader of JSON takes.
+// ArgumentsDepth is how deep the input of a tool may be nested, so that the frame or session
+// file around it stays within what every reader of JSON takes.
 const ArgumentsDepth = 56
 
-// ToolArguments returns the input of a tool as the object that pi wants: the input
-// itself when it is one, on one line, as messages stand in session files; else an
-// object that holds it. What is no strict JSON is a text.
+// ToolArguments returns the input of a tool as the object that pi wants, on one line for
+// session files: the input itself if it is an object, else an object that holds it. Input
+// that is not strict JSON is text.
 func ToolArguments(input string) json.RawMessage {
-	raw := bytes.Trim([]byte(input), " \t\r\n") // the white space of JSON
+	raw := bytes.Trim([]byte(input), " \t\r\n") // JSON white space
 	strict := strictjson.Check(raw, strictjson.Limits{Bytes: len(raw), Depth: ArgumentsDepth}) == nil
 	if strict && bytes.ContainsAny(raw, "\r\n") {
 		var line bytes.Buffer
@@ -196,7 +194,7 @@ func ToolArguments(input string) json.RawMessage {
 	return append(wire.AppendString(json.RawMessage(`{"input":`), input), '}')
 }
 
-// AppendUsage appends tokens as pi counts them: thinking is output there.
+// AppendUsage appends tokens as pi counts them, where thinking is output.
 func AppendUsage(dst []byte, u core.Usage) []byte {
 	field := func(name string, n int64) {
 		dst = strconv.AppendInt(append(dst, name...), n, 10)
@@ -218,7 +216,7 @@ func IsText(f core.File) bool {
 	return text && utf8.Valid(f.Data)
 }
 
-// BashMessage is the record of a command (facts, section 5).
+// BashMessage returns the message of a bash command (facts, section 5).
 func BashMessage(command, output string, code int, cancelled, truncated, excluded bool, at int64) Message {
 	b := wire.AppendString([]byte(`{"role":"bashExecution","command":`), command)
 	b = wire.AppendString(append(b, `,"output":`...), output)
@@ -230,17 +228,17 @@ func BashMessage(command, output string, code int, cancelled, truncated, exclude
 	}
 	b = append(b, `,"timestamp":`...)
 	m := Message{Role: RoleBash, JSON: append(strconv.AppendInt(b, at, 10), '}')}
-	m.Count(len(ranWords)-len("%s%s")+len(command)+len(output), 0)
+	m.Count(len(bashText)-len("%s%s")+len(command)+len(output), 0)
 	return m
 }
 
-// WithSender adds to a message who said it.
+// WithSender adds the sender to a message.
 func WithSender(m Message, from string) Message {
 	m.JSON = append(wire.AppendString(append(m.JSON[:len(m.JSON)-1], `,"from":`...), from), '}')
 	return m
 }
 
-// JSONSize is how many bytes the messages have as a JSON array, at most.
+// JSONSize returns an upper bound of the messages as a JSON array.
 func JSONSize(messages []Message) int {
 	n := 2
 	for _, m := range messages {
@@ -261,9 +259,9 @@ func AppendMessages(dst []byte, messages []Message) []byte {
 	return append(dst, ']')
 }
 
-// gist is the text of a message, else what it thought, else what a command of the
-// user printed or was.
-func (m Message) gist() string {
+// describe returns the text of a message, else its thinking, else the output or the command
+// line of a bash command, else a summary.
+func (m Message) describe() string {
 	if text := m.Text(); text != "" {
 		return text
 	}
@@ -277,19 +275,18 @@ func (m Message) gist() string {
 		Command string `json:"command"`
 		Summary string `json:"summary"`
 	}
-	_ = json.Unmarshal(m.JSON, &b) // what is of another type is not shown
+	_ = json.Unmarshal(m.JSON, &b) // members of another type are left out
 	return cmp.Or(b.Output, b.Command, b.Summary)
 }
 
-// Count notes how many bytes of text a message takes in a context, and of those how many
-// it says.
-func (m *Message) Count(bytes, words int) {
-	m.Tokens, m.TextBytes = int64((bytes+BytesPerToken-1)/BytesPerToken), words
+// Count sets the size of a message by the bytes that it takes in a context, and the bytes of
+// its text.
+func (m *Message) Count(bytes, textBytes int) {
+	m.Tokens, m.TextBytes = int64((bytes+BytesPerToken-1)/BytesPerToken), textBytes
 }
 
-// estimate is about how many tokens a message takes in a context. It is what compaction
-// goes by where no agent has said more. A message that was not counted when it was made
-// has to be decoded.
+// estimate returns roughly how many tokens a message takes in a context. A message that was
+// not counted before is decoded.
 func estimate(m Message) int64 {
 	if m.Tokens == 0 && len(m.JSON) > 0 {
 		m.countBlocks(m.Blocks())
@@ -307,9 +304,8 @@ func (m *Message) countBlocks(blocks []Block) {
 			n += len(b.Text) + len(b.Thinking) + len(b.Name) + len(b.Arguments)
 		}
 	}
-	words := len(textIn(blocks))
 	if n == 0 {
-		n = len(m.spokenAs(blocks))
+		n = len(m.plainText(blocks))
 	}
-	m.Count(n, words)
+	m.Count(n, len(textIn(blocks)))
 }

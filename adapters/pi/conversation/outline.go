@@ -11,11 +11,11 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 )
 
-// The most that get_tree tells (facts, section 4.9).
+// The limits of get_tree (facts, section 4.9).
 const (
-	treeNodes   = 10_000
-	treeDepth   = 1_000
-	previewSize = 400
+	maxTreeNodes = 10_000
+	maxTreeDepth = 1_000
+	previewSize  = 400 // characters
 )
 
 // TreeNode is an entry as get_tree shows it.
@@ -35,7 +35,7 @@ type Outline struct {
 	Nodes []TreeNode `json:"nodes"`
 }
 
-// Snapshot returns the tree as it stands, for a reader beside its owner: entries do not
+// Snapshot returns a copy of the tree that may be read beside its owner: entries do not
 // change.
 func (t *Tree) Snapshot() *Tree {
 	frozen := *t
@@ -43,15 +43,15 @@ func (t *Tree) Snapshot() *Tree {
 	return &frozen
 }
 
-// Outline lists the entries of all branches, each before those that follow it. It returns
-// an error for a tree that is too large to be shown.
+// Outline lists the entries of all branches, parents first. It returns an error for a tree
+// that is too large to be shown.
 func (t *Tree) Outline() (Outline, error) {
-	if len(t.Nodes) > treeNodes {
-		return Outline{}, fmt.Errorf("Failed to serialize session tree: it has %d entries (max %d)", len(t.Nodes), treeNodes) //nolint:staticcheck // as the reference has it
+	if len(t.Nodes) > maxTreeNodes {
+		return Outline{}, fmt.Errorf("Failed to serialize session tree: it has %d entries (max %d)", len(t.Nodes), maxTreeNodes) //nolint:staticcheck // as the reference has it
 	}
-	after := map[*Node][]*Node{}
+	children := map[*Node][]*Node{}
 	for _, n := range slices.Backward(t.Nodes) {
-		after[n.Parent] = append(after[n.Parent], n)
+		children[n.Parent] = append(children[n.Parent], n)
 	}
 	type place struct {
 		*Node
@@ -59,7 +59,7 @@ func (t *Tree) Outline() (Outline, error) {
 	}
 	var stack []place
 	push := func(parent *Node, depth int) {
-		for _, n := range after[parent] {
+		for _, n := range children[parent] {
 			stack = append(stack, place{n, depth})
 		}
 	}
@@ -67,8 +67,8 @@ func (t *Tree) Outline() (Outline, error) {
 	for push(nil, 1); len(stack) > 0; {
 		at := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if at.depth > treeDepth {
-			return Outline{}, fmt.Errorf("Failed to serialize session tree: it is more than %d entries deep", treeDepth) //nolint:staticcheck // as the reference has it
+		if at.depth > maxTreeDepth {
+			return Outline{}, fmt.Errorf("Failed to serialize session tree: it is more than %d entries deep", maxTreeDepth) //nolint:staticcheck // as the reference has it
 		}
 		nodes = append(nodes, t.show(at.Node))
 		push(at.Node, at.depth+1)
@@ -96,7 +96,7 @@ func (t *Tree) show(n *Node) TreeNode {
 	return shown
 }
 
-// preview is a line that tells an entry from others.
+// preview returns one line that describes an entry.
 func preview(n *Node) string {
 	text := strings.Join(strings.Fields(Describe(n)), " ")
 	if text == "" {
@@ -111,7 +111,7 @@ func preview(n *Node) string {
 	return text
 }
 
-// Describe is what an entry is about.
+// Describe returns a text that describes an entry, or "".
 func Describe(n *Node) string {
 	var b struct {
 		Provider      string `json:"provider"`
@@ -125,7 +125,7 @@ func Describe(n *Node) string {
 	}
 	switch n.Type {
 	case sessionfile.TypeMessage, sessionfile.TypeCustomMessage:
-		return n.ContextMessage().gist()
+		return n.ContextMessage().describe()
 	default:
 		if n.Body(&b) != nil {
 			return ""

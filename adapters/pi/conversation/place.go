@@ -20,8 +20,8 @@ import (
 // privatePrefix begins the names of the directories that belong to one principal.
 const privatePrefix = "principal-"
 
-// dir is where the conversations of a scope are written, or "". Those of an
-// authenticated principal have a directory of their own.
+// dir returns the directory for the conversations of a scope, or "". An authenticated
+// principal has a directory of its own.
 func (s *Store) dir(scope string) string {
 	if scope == "" || s.opts.Dir == "" {
 		return s.opts.Dir
@@ -30,15 +30,14 @@ func (s *Store) dir(scope string) string {
 	return filepath.Join(s.opts.Dir, privatePrefix+hex.EncodeToString(sum[:8]))
 }
 
-// private reports whether a path, links resolved, is in the directory of a principal,
-// whichever root it was found below.
+// private reports whether a path, links resolved, is in the directory of a principal.
 func (s *Store) private(path string) bool {
 	name, err := filepath.Rel(s.opts.Dir, path)
 	return err == nil && s.opts.Dir != "" && strings.HasPrefix(name, privatePrefix)
 }
 
-// roots returns the directories below which a scope may list and load files, links
-// resolved. Those that are not there are left out. It reads the disk.
+// roots returns the existing directories below which a scope may list and load files, links
+// resolved. It reads the disk.
 func (s *Store) roots(scope string) []string {
 	dirs := []string{s.dir(scope)}
 	if scope == "" {
@@ -56,9 +55,8 @@ func (s *Store) roots(scope string) []string {
 	return all
 }
 
-// The reasons for which a path is refused (facts, section 7.3), in the order in
-// which they are looked for. That of a place begins with the words of section 22 of
-// the specification.
+// Why a path is refused (facts, section 7.3), in the order of the checks. NotAllowed begins
+// with the words of section 22 of the specification.
 const (
 	notAbsolute  = "sessionPath must be an absolute path"
 	notJSONL     = "sessionPath must point to a .jsonl or .json session file"
@@ -73,14 +71,14 @@ func isSessionName(path string) bool {
 	return ext == ".jsonl" || ext == ".json"
 }
 
-// Place is where a file is: below a root, by a name that leads nowhere else.
+// Place is where a file is: a local name below a root directory.
 type Place struct{ Root, Name string }
 
-// Path is the whole path of the file.
+// Path returns the path of the file.
 func (p Place) Path() string { return filepath.Join(p.Root, p.Name) }
 
-// locate finds the session file of a path, links resolved. It returns why the path is
-// refused, or "". It reads the disk.
+// locate returns the place of a session file, links resolved, or why the path is refused. It
+// reads the disk.
 func (s *Store) locate(scope, path string) (Place, string) {
 	switch {
 	case !filepath.IsAbs(path):
@@ -89,17 +87,25 @@ func (s *Store) locate(scope, path string) (Place, string) {
 		return Place{}, notJSONL
 	}
 	path = Resolve(path)
-	for _, root := range s.roots(scope) {
-		name, err := filepath.Rel(root, path)
-		if err != nil || !filepath.IsLocal(name) || name == "." || scope == "" && s.private(path) {
-			continue
-		}
-		return Place{root, name}, ""
+	at, ok := below(s.roots(scope), path)
+	if !ok || scope == "" && s.private(path) {
+		return Place{}, NotAllowed
 	}
-	return Place{}, NotAllowed
+	return at, ""
 }
 
-// Resolve follows the links of a path as far as it is there. It reads the disk.
+// below returns the place of a path below the first of the roots that has it. All links are
+// resolved.
+func below(roots []string, path string) (Place, bool) {
+	for _, root := range roots {
+		if name, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(name) && name != "." {
+			return Place{root, name}, true
+		}
+	}
+	return Place{}, false
+}
+
+// Resolve resolves the links of a path as far as it exists. It reads the disk.
 func Resolve(path string) string {
 	path = filepath.Clean(path)
 	if found, err := filepath.EvalSymlinks(path); err == nil {
@@ -116,8 +122,8 @@ var (
 	errTooLarge   = errors.New("it is too large")
 )
 
-// read reads up to limit bytes of the file. It returns an error when the file has more
-// than most bytes, and the errors of open.
+// read reads up to limit bytes of the file. It returns errTooLarge if the file has more than
+// most bytes, and the errors of open.
 func (p Place) read(limit, most int64) ([]byte, error) {
 	f, info, err := p.open(os.O_RDONLY)
 	if err != nil {
@@ -130,8 +136,8 @@ func (p Place) read(limit, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// open opens the file, whose name may not lead out of its root even now. It returns an
-// error for what is no regular file, and never waits for another program.
+// open opens the file, whose name must not lead out of its root even now. It returns an
+// error for anything but a regular file, and never waits for another program.
 func (p Place) open(flags int) (*os.File, os.FileInfo, error) {
 	root, err := os.OpenRoot(p.Root)
 	if err != nil {
@@ -153,12 +159,12 @@ func (p Place) open(flags int) (*os.File, os.FileInfo, error) {
 	return f, info, nil
 }
 
-// ErrTaken says that there is a file already that may not be replaced.
+// ErrTaken says that a file exists that must not be replaced.
 var ErrTaken = errors.New("there is a file already that was not exported here; choose another outputPath")
 
-// Replace writes the file, whose name may not lead out of its root, unless there is one
-// that does not have the mark in its first kilobyte: then it returns [ErrTaken]. The file
-// is there whole, or as it was before.
+// Replace writes the file, whose name must not lead out of its root. It returns [ErrTaken]
+// if the file exists and does not have the mark in its first kilobyte. After an error the
+// file is as it was before.
 func (p Place) Replace(data []byte, mark string) error {
 	switch head, err := p.read(1<<10, math.MaxInt64); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -180,12 +186,12 @@ func (p Place) Replace(data []byte, mark string) error {
 		err = root.Rename(part, p.Name)
 	}
 	if err != nil {
-		_ = root.Remove(part) // which is nothing, or a half
+		_ = root.Remove(part) // if it exists
 	}
 	return err
 }
 
-// PlainError is an error of the disk without the name of the call that failed, and the
+// PlainError returns an error of the disk without the name of the call, and without the
 // path.
 func PlainError(err error) error {
 	var at *fs.PathError
@@ -200,22 +206,18 @@ func PlainError(err error) error {
 }
 
 // ExportPlace returns where a page of that path may be written for a scope: below its
-// session directory, or for everybody on an open hub below one of the export directories.
-// It reports false of a path that is outside. It reads the disk.
+// session directory, or on an open hub also below one of the export directories. It reports
+// false of any other path. It reads the disk.
 func (s *Store) ExportPlace(scope, path string) (Place, bool) {
 	dirs := []string{s.dir(scope)}
 	if scope == "" {
 		dirs = append(dirs, s.opts.ExportDirs...)
 	}
-	path = Resolve(path)
+	var roots []string
 	for _, dir := range dirs {
-		if dir == "" {
-			continue
-		}
-		root := Resolve(dir)
-		if name, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(name) && name != "." {
-			return Place{root, name}, true
+		if dir != "" {
+			roots = append(roots, Resolve(dir))
 		}
 	}
-	return Place{}, false
+	return below(roots, Resolve(path))
 }

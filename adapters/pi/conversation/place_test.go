@@ -33,7 +33,7 @@ func TestTheHalfOfALineIsTakenBackUnlessSomebodyWroteBehindIt(t *testing.T) {
 		if _, err := f.WriteString("old\n" + half + behind); err != nil {
 			t.Fatal(err)
 		}
-		if err := takeBack(f, 4, int64(len(half))); err != nil {
+		if err := undoWrite(f, 4, int64(len(half))); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(f.Name()); err != nil || string(got) != want {

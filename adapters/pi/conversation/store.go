@@ -10,33 +10,31 @@ import (
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // StoreOptions make a [Store].
 type StoreOptions struct {
-	// Dir is where conversations are written to, links resolved; "" keeps them in memory
-	// alone.
+	// Dir is where conversations are written, links resolved; "" keeps them in memory only.
 	Dir string
-	// Roots are directories below which files are listed and loaded beside it, and
-	// ExportDirs those below which pages may be written.
+	// Roots are further directories below which files are listed and loaded. ExportDirs are
+	// those below which pages may be written.
 	Roots, ExportDirs []string
 	// MaxBytes bounds a session file that is loaded.
 	MaxBytes int64
 	Log      *slog.Logger
-	// Count counts an event of the store by its name.
+	// Count adds 1 to the counter of a name.
 	Count func(string)
-	// Schedule has a function run by a worker.
+	// Schedule queues a function for a worker.
 	Schedule func(func(context.Context))
-	// Trees calls use with the conversations that a file has, while nothing is added to
-	// them.
+	// Trees calls use with the conversations of a file; they must not grow meanwhile.
 	Trees func(f *File, use func([]*Tree))
-	// Broken is told that a file cannot be written; err is nil once it can again.
+	// Broken is called when a file cannot be written, and with nil once it can again.
 	Broken func(f *File, err error)
 }
 
-// Store has the session files: where they may be, what is in them, and what they are to
-// hold more. What a conversation grows by is written by a worker, never by the caller. A
-// Store is safe for concurrent use. It calls none of its options while it holds its lock.
+// Store lists, reads and writes session files. Workers write new entries, never the caller.
+// A Store is safe for concurrent use. It calls none of its options while it holds its lock.
 type Store struct {
 	opts StoreOptions
 
@@ -44,41 +42,41 @@ type Store struct {
 	files map[string]*File // by path
 
 	listing   sync.Mutex
-	summaries map[string]map[string]summary // of files, by scope and path; of the one who lists
+	summaries *lru.Cache[string, summary] // by path; guarded by listing
 }
 
 // NewStore returns a store without files.
 func NewStore(o StoreOptions) *Store {
-	return &Store{opts: o, files: map[string]*File{}, summaries: map[string]map[string]summary{}}
+	return &Store{opts: o, files: map[string]*File{}, summaries: lru.New(lru.Options[string, summary]{Count: maxListed})}
 }
 
-// File is a session file that grows: what it is to hold more waits here, in order, until
-// a worker has written it. All sessions of one path share it. A nil File keeps nothing.
+// File is a session file that grows: its new lines wait here, in order, until a worker has
+// written them. All sessions of one path share it. A nil File keeps nothing.
 type File struct {
 	store *Store
 	at    Place
 	path  string     // of at
-	disk  sync.Mutex // held while it is written; taken before any other lock
+	disk  sync.Mutex // held while the file is written; taken before any other lock
 
 	// Guarded by Store.mu.
-	users int
-	lines [][]byte // that are not on the disk yet
-	// exists says that it is there, or is made with the next line. A conversation
+	users int      // sessions
+	lines [][]byte // not on the disk yet
+	// exists says that the file is on the disk or will be with the next line. A conversation
 	// without an answer is not worth a file.
 	exists bool
-	made   bool // by this server, on the disk
-	busy   bool // a worker will write it
+	onDisk bool
+	busy   bool // a worker will write the lines
 	broken bool // the last attempt failed
 }
 
-// Begin returns the file of a new conversation of a scope, for one session; nil where
-// conversations are kept in memory alone. The caller lets go of it with [File.Release].
+// Begin returns the file of a new conversation of a scope; nil where conversations are kept
+// in memory only. The caller, one session, must [File.Release] it.
 func (s *Store) Begin(scope string, t *Tree) *File {
 	dir := s.dir(scope)
 	if dir == "" {
 		return nil
 	}
-	f := s.hold(Place{dir, fileName(t)})
+	f := s.acquire(Place{dir, fileName(t)})
 	s.mu.Lock()
 	f.lines = append(f.lines, t.Header.Line())
 	s.mu.Unlock()
@@ -88,18 +86,18 @@ func (s *Store) Begin(scope string, t *Tree) *File {
 	return f
 }
 
-// Open returns the file that a conversation was read from, for one session. The caller
-// lets go of it with [File.Release].
+// Open returns the file that a conversation was read from. The caller, one session, must
+// [File.Release] it.
 func (s *Store) Open(from Stored) *File {
-	f := s.hold(from.At)
+	f := s.acquire(from.At)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.exists, f.made = true, true
+	f.exists, f.onDisk = true, true
 	return f
 }
 
-// hold returns the file of a place for one more session.
-func (s *Store) hold(at Place) *File {
+// acquire returns the file of a place for one more session.
+func (s *Store) acquire(at Place) *File {
 	path := at.Path()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +110,7 @@ func (s *Store) hold(at Place) *File {
 	return f
 }
 
-// Release lets go of the file for one session. What is not written yet is still written.
+// Release ends the use of the file by one session. Its lines are still written.
 func (f *File) Release() {
 	if f == nil {
 		return
@@ -131,14 +129,14 @@ func (f *File) Release() {
 	}
 }
 
-// forget drops a file that no session has any more. Store.mu is held.
+// forget drops a file that no session uses. Store.mu is held.
 func (s *Store) forget(f *File) {
 	if s.files[f.path] == f {
 		delete(s.files, f.path)
 	}
 }
 
-// Path is where the file is, or will be; "" of a nil File.
+// Path returns where the file is or will be; "" of a nil File.
 func (f *File) Path() string {
 	if f == nil {
 		return ""
@@ -146,32 +144,33 @@ func (f *File) Path() string {
 	return f.path
 }
 
-// Exists reports whether the file is there, or is made with the next entry.
+// Exists reports whether the file is on the disk or will be with the next entry.
 func (f *File) Exists() bool { return f.is(func() bool { return f.exists }) }
 
 // OnDisk reports whether the file is on the disk.
-func (f *File) OnDisk() bool { return f.is(func() bool { return f.made }) }
+func (f *File) OnDisk() bool { return f.is(func() bool { return f.onDisk }) }
 
 // Broken reports whether the last attempt to write the file failed.
 func (f *File) Broken() bool { return f.is(func() bool { return f.broken }) }
 
-func (f *File) is(what func() bool) bool {
+// is evaluates a condition under the lock; it is false of a nil File.
+func (f *File) is(condition func() bool) bool {
 	if f == nil {
 		return false
 	}
 	f.store.mu.Lock()
 	defer f.store.mu.Unlock()
-	return what()
+	return condition()
 }
 
-// ForceCreate has the file made even though nobody has answered yet.
+// ForceCreate creates the file with the next entry even if nobody has answered yet.
 func (f *File) ForceCreate() {
 	f.store.mu.Lock()
 	defer f.store.mu.Unlock()
 	f.exists = true
 }
 
-// Append lets the file have an entry, which a worker writes.
+// Append adds an entry, which a worker writes.
 func (f *File) Append(n *Node) {
 	if f == nil {
 		return
@@ -192,24 +191,24 @@ func (s *Store) writeLater(f *File) {
 	s.opts.Schedule(func(context.Context) { s.write(f) })
 }
 
-// write brings to the disk what the file is to hold. What cannot be written stays, and is
-// tried again with the next entry; a file that somebody has removed is written again.
+// write writes the lines of a file. Lines that cannot be written stay and are tried again
+// with the next entry. A file that somebody removed is written again as a whole.
 func (s *Store) write(f *File) {
 	f.disk.Lock()
 	defer f.disk.Unlock()
 	for {
 		s.mu.Lock()
-		lines, made := f.lines, f.made
+		lines, onDisk := f.lines, f.onDisk
 		if f.lines = nil; len(lines) == 0 {
 			s.written(f)
 			s.mu.Unlock()
 			return
 		}
 		s.mu.Unlock()
-		err := f.at.append(made, lines)
+		err := f.at.append(onDisk, lines)
 		s.mu.Lock()
 		if err == nil {
-			f.made = true
+			f.onDisk = true
 		} else {
 			f.lines = append(lines, f.lines...)
 		}
@@ -218,7 +217,7 @@ func (s *Store) write(f *File) {
 			s.report(f, nil)
 			continue
 		}
-		if made && errors.Is(err, fs.ErrNotExist) && s.rewrite(f) {
+		if onDisk && errors.Is(err, fs.ErrNotExist) && s.rewrite(f) {
 			continue
 		}
 		s.opts.Count("session_file.failed")
@@ -236,28 +235,28 @@ func (s *Store) written(f *File) {
 		return
 	}
 	if len(f.lines) > 0 {
-		s.opts.Log.Warn("a session has ended whose file could not be written", "path", f.path, "lines", len(f.lines))
+		s.opts.Log.Warn("the file of a session that has ended could not be written", "path", f.path, "lines", len(f.lines))
 	}
 	s.forget(f)
 }
 
-// report tells that the file cannot be written, or can again, where that is news.
+// report reports when a file can no longer be written, and when it can again.
 func (s *Store) report(f *File, err error) {
 	s.mu.Lock()
-	news := f.broken != (err != nil)
+	changed := f.broken != (err != nil)
 	f.broken = err != nil
 	s.mu.Unlock()
-	if !news {
+	if !changed {
 		return
 	}
 	if err != nil {
-		s.opts.Log.Warn("a session file cannot be written; what it misses is kept in memory and tried again", "path", f.path, "error", err)
+		s.opts.Log.Warn("a session file cannot be written; missing lines are kept in memory and tried again", "path", f.path, "error", err)
 	}
 	s.opts.Broken(f, err)
 }
 
-// rewrite has a file that is no longer there written again, with all that its sessions
-// know, the latest last. It reports false when it has none.
+// rewrite queues all entries of a removed file again. It reports false if no session has
+// entries of it.
 func (s *Store) rewrite(f *File) (known bool) {
 	s.opts.Trees(f, func(trees []*Tree) {
 		trees = slices.DeleteFunc(trees, func(t *Tree) bool { return len(t.Nodes) == 0 })
@@ -266,21 +265,22 @@ func (s *Store) rewrite(f *File) (known bool) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		f.made, f.lines = false, linesOf(trees)
+		f.onDisk, f.lines = false, linesOf(trees)
 	})
 	if known {
-		s.opts.Log.Warn("a session file is gone; it is written again", "path", f.path)
+		s.opts.Log.Warn("a session file was removed; it is written again", "path", f.path)
 	}
 	return known
 }
 
-// linesOf returns the lines of a file with the entries of all the trees, each once.
+// linesOf returns the lines of a file with the entries of all trees, each once, those of the
+// tree that grew last at the end.
 func linesOf(trees []*Tree) [][]byte {
 	slices.SortFunc(trees, func(a, b *Tree) int {
 		return strings.Compare(a.Nodes[len(a.Nodes)-1].Timestamp(), b.Nodes[len(b.Nodes)-1].Timestamp())
 	})
 	header := trees[0].Header
-	header.Version = sessionfile.Version // as its entries are by now
+	header.Version = sessionfile.Version // to which its entries were converted
 	lines := [][]byte{header.Line()}
 	known := map[string]bool{}
 	for _, t := range trees {
@@ -294,8 +294,7 @@ func linesOf(trees []*Tree) [][]byte {
 	return lines
 }
 
-// FlushAll brings to the disk what could not be written before: it is the last attempt.
-// It waits for the disk.
+// FlushAll writes the lines of all files, in a last attempt. It waits for the disk.
 func (s *Store) FlushAll() {
 	for _, f := range s.filesThat(func(f *File) bool { return f.exists && len(f.lines) > 0 }) {
 		s.write(f)
@@ -303,29 +302,27 @@ func (s *Store) FlushAll() {
 		lines := len(f.lines)
 		s.mu.Unlock()
 		if lines > 0 {
-			s.opts.Log.Error("the server ends, and a session file could not be written", "path", f.path, "lines", lines)
+			s.opts.Log.Error("the server stops and a session file could not be written", "path", f.path, "lines", lines)
 		}
 	}
 }
 
-// flush brings to the disk what the file of a path is to hold already. It waits for the
-// disk.
+// flush writes the lines of the file of a path. It waits for the disk.
 func (s *Store) flush(path string) {
 	for _, f := range s.filesThat(func(f *File) bool { return f.exists && f.path == path }) {
 		s.write(f)
 	}
 }
 
-// flushReleased brings to the disk what sessions left that are not in memory any more. It
-// waits for the disk.
+// flushReleased writes the lines of files that no session uses. It waits for the disk.
 func (s *Store) flushReleased() {
 	for _, f := range s.filesThat(func(f *File) bool { return f.exists && f.users == 0 }) {
 		s.write(f)
 	}
 }
 
-// Counts is how many files sessions have or that are still to be written, and Busy how many
-// of them a worker will write.
+// Counts returns how many files are in use or not written yet, and how many of them a worker
+// will write.
 func (s *Store) Counts() (held, busy int) {
 	return len(s.filesThat(func(*File) bool { return true })), len(s.filesThat(func(f *File) bool { return f.busy }))
 }

@@ -15,14 +15,12 @@ import (
 )
 
 const (
-	// listDepth is how deep below a root files are looked for.
-	listDepth = 4
-	// listMost is how many files a list has at most.
-	listMost = 10_000
+	listDepth = 4      // of files below a root
+	maxListed = 10_000 // files
 )
 
-// StoredInfo is StoredSessionInfo (section 20.1; facts, section 4.2). What is a
-// placeholder in the reference is told truly here.
+// StoredInfo is StoredSessionInfo (section 20.1; facts, section 4.2). Members that are
+// placeholders in the reference have their values here.
 type StoredInfo struct {
 	SessionID     string `json:"sessionId"`
 	SessionName   string `json:"sessionName,omitempty"`
@@ -36,36 +34,34 @@ type StoredInfo struct {
 	FileExists    bool   `json:"fileExists"`
 }
 
-// summary is what a file was found to hold when it had a size and a time.
+// summary is the content of a file as of a size and a time.
 type summary struct {
 	size int64
 	at   time.Time
 	info StoredInfo
 }
 
-// List reads what the session files of a scope hold, those that were written
-// last; one that has not changed since is not read again. It waits for the disk, and for who lists already.
+// List returns the session files of a scope, the latest first; a file that has not changed
+// is not read again. It waits for the disk, and for other calls.
 func (s *Store) List(ctx context.Context, scope string) []StoredInfo {
 	s.listing.Lock()
 	defer s.listing.Unlock()
 	s.flushReleased()
-	before, now := s.summaries[scope], map[string]summary{}
 	var list []StoredInfo
 	for _, f := range s.findFiles(ctx, scope) {
-		if ctx.Err() != nil || len(list) == listMost {
+		if ctx.Err() != nil || len(list) == maxListed {
 			break
 		}
 		path := f.at.Path()
-		known, ok := before[path]
+		known, ok := s.summaries.Get(path)
 		if !ok || known.size != f.info.Size() || !known.at.Equal(f.info.ModTime()) {
 			if known, ok = s.summarize(f); !ok {
 				continue
 			}
 		}
-		now[path] = known
+		s.summaries.Put(path, known)
 		list = append(list, known.info)
 	}
-	s.summaries[scope] = now
 	return list
 }
 
@@ -86,7 +82,7 @@ func (s *Store) findFiles(ctx context.Context, scope string) []foundFile {
 			case ctx.Err() != nil:
 				return fs.SkipAll
 			case err != nil:
-				return nil // what cannot be read is not there
+				return nil // unreadable directories are skipped
 			case d.IsDir() && name != "." && (strings.Count(name, string(filepath.Separator)) >= listDepth-1 || scope == "" && s.private(path)):
 				return fs.SkipDir
 			case !d.Type().IsRegular() || !isSessionName(path) || seen[path]:
@@ -103,8 +99,8 @@ func (s *Store) findFiles(ctx context.Context, scope string) []foundFile {
 	return all
 }
 
-// summarize reads a file for the list; one that is no session is not listed, and of one
-// that is too large its header is all that is told.
+// summarize reads a file for the list. It reports false of a file that is no session; of one
+// that is too large it reads only the header.
 func (s *Store) summarize(f foundFile) (summary, bool) {
 	parsed, err := s.readFile(f.at)
 	if errors.Is(err, errTooLarge) {
@@ -113,7 +109,7 @@ func (s *Store) summarize(f foundFile) (summary, bool) {
 	if err != nil {
 		return summary{}, false
 	}
-	known := summary{size: f.info.Size(), at: f.info.ModTime(), info: StoredInfoOf(f.at.Path(), FromFileWith(parsed, inBrief))}
+	known := summary{size: f.info.Size(), at: f.info.ModTime(), info: StoredInfoOf(f.at.Path(), FromFileWith(parsed, readRole))}
 	known.info.FileExists = true
 	if known.info.CreatedAt == "" {
 		known.info.CreatedAt = f.info.ModTime().UTC().Format(sessionfile.Time)
@@ -121,16 +117,16 @@ func (s *Store) summarize(f foundFile) (summary, bool) {
 	return known, true
 }
 
-// inBrief reads of an entry what it takes to count the messages: most of a file are
-// their words, which a list does not tell.
-func inBrief(e sessionfile.Entry) Message {
+// readRole reads of an entry only what it takes to count the messages: most of a file is
+// their text, which a list does not show.
+func readRole(e sessionfile.Entry) Message {
 	if e.Type == sessionfile.TypeMessage {
 		return Message{Role: e.Type}
 	}
 	return MessageOf(e)
 }
 
-// StoredInfoOf is what a list says of a conversation in a file.
+// StoredInfoOf describes a conversation in a file.
 func StoredInfoOf(path string, t *Tree) StoredInfo {
 	created := t.Header.Timestamp
 	if _, err := time.Parse(time.RFC3339, created); err != nil {
@@ -146,13 +142,13 @@ func StoredInfoOf(path string, t *Tree) StoredInfo {
 	}
 }
 
-// StoredID is the id of a session that is in a file alone.
+// StoredID returns the id of a session that is only in a file.
 func StoredID(path string, h sessionfile.Header) string {
 	name := filepath.Base(path)
 	return cmp.Or(h.SessionID, strings.TrimSuffix(name, filepath.Ext(name)))
 }
 
-// headBytes is how much of a file is looked at to tell whether it is a session.
+// headBytes is how much of a file is read to recognise a session.
 const headBytes = 64 << 10
 
 // Stored is a conversation that was read from a file.
@@ -161,8 +157,7 @@ type Stored struct {
 	At   Place
 }
 
-// Read reads the session file of a path. It returns why it cannot, or "". It
-// reads the disk.
+// Read reads the session file of a path, or returns why it cannot. It reads the disk.
 func (s *Store) Read(scope, path string) (Stored, string) {
 	at, problem := s.locate(scope, path)
 	if problem != "" {
@@ -178,7 +173,7 @@ func (s *Store) Read(scope, path string) (Stored, string) {
 		return Stored{}, cannotBeRead + path
 	}
 	if f.Skipped > 0 {
-		s.opts.Log.Warn("a session file has lines that are no entries; they are passed over", "path", path, "lines", f.Skipped)
+		s.opts.Log.Warn("a session file has lines that are no entries; they are skipped", "path", path, "lines", f.Skipped)
 	}
 	return Stored{Tree: FromFile(f), At: at}, ""
 }
@@ -192,7 +187,7 @@ func readHeader(at Place) (sessionfile.Header, error) {
 	return sessionfile.ParseHeader(head)
 }
 
-// readFile reads a session file that is not too large.
+// readFile reads a session file. It returns errTooLarge for one over MaxBytes.
 func (s *Store) readFile(at Place) (sessionfile.File, error) {
 	data, err := at.read(s.opts.MaxBytes, s.opts.MaxBytes)
 	if err != nil {

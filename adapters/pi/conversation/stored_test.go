@@ -14,7 +14,7 @@ const headOnly = `{"type":"session","version":3,"id":"a","timestamp":"2026-01-01
 func TestOfTooManyFilesTheLatestAreListed(t *testing.T) {
 	dir := t.TempDir()
 	const more = 3
-	for i := range listMost + more { // by name the oldest come first, as the real program names them
+	for i := range maxListed + more { // by name the oldest come first, as the real program names them
 		path := filepath.Join(dir, fmt.Sprintf("%05d.jsonl", i))
 		if err := os.WriteFile(path, []byte(headOnly), 0o600); err != nil {
 			t.Fatal(err)
@@ -26,13 +26,13 @@ func TestOfTooManyFilesTheLatestAreListed(t *testing.T) {
 	}
 	s := NewStore(StoreOptions{Dir: dir, MaxBytes: 1 << 20})
 	list := s.List(t.Context(), "")
-	if got, want := len(list), listMost; got != want {
+	if got, want := len(list), maxListed; got != want {
 		t.Fatalf("got %d files, want %d", got, want)
 	}
-	if got, want := list[0].SessionID, fmt.Sprintf("%05d", listMost+more-1); got != want {
+	if got, want := list[0].SessionID, fmt.Sprintf("%05d", maxListed+more-1); got != want {
 		t.Errorf("first: got %s, want the latest, %s", got, want)
 	}
-	if got, want := list[listMost-1].SessionID, fmt.Sprintf("%05d", more); got != want {
+	if got, want := list[maxListed-1].SessionID, fmt.Sprintf("%05d", more); got != want {
 		t.Errorf("last: got %s, want %s: the oldest are left out", got, want)
 	}
 }

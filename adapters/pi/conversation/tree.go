@@ -14,51 +14,52 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Tree is the conversation of a session: entries that each follow another, and the
-// leaf, where the conversation stands. The path from the root to the leaf is what the
-// agent is to know; what was left for another branch stays. It is only ever added to.
-// Its owner guards it.
+// Tree is the conversation of a session: entries that each follow a parent, and the leaf,
+// where it continues. The agent is told the path from the root to the leaf; other branches
+// stay. Entries are only ever added. A Tree is not safe for concurrent use.
 type Tree struct {
 	Header sessionfile.Header
-	Nodes  []*Node // as they were added
-	spare  []Node  // for those to come
+	Nodes  []*Node // in the order in which they were added
+	block  []Node  // for those to come
 	page   sessionfile.Page
-	loaded int              // how many of the nodes come from elsewhere: the first
-	index  map[uint64]int32 // of those, by the sum of the id: see find
-	number uint32           // of the latest id that was given here
+	loaded int              // the first of the nodes come from elsewhere
+	index  map[uint64]int32 // places of the loaded nodes, by the hash of the id
+	number uint32           // of the latest id that the tree chose
 	Leaf   *Node            // nil before the first entry
-	// Context are the entries that say something on the path, with the latest compaction
-	// applied. It is replaced, never changed.
+	// Context are the entries with messages on the path, with the latest compaction applied.
+	// It is replaced, never changed.
 	Context []*Node
-	size    contextSize       // of the context
-	Name    string            // of the session
-	Level   string            // of thinking, on the path; "" when nothing says
-	labels  map[string]string // by entry
+	// reported are the tokens of the context according to the agent's last answer, 0 if it
+	// reported none; estimated are those of its messages.
+	reported, estimated int64
+	Name                string            // of the session
+	Level               string            // of thinking, on the path; "" if not set
+	labels              map[string]string // by entry
 }
 
 // Node is one entry of a tree.
 type Node struct {
 	sessionfile.Entry
 	Parent *Node
-	// Role is that of what the entry adds to the context, "" of one that adds nothing.
-	Role   string
-	calls  int
-	usage  core.Usage
-	tokens int64 // about, that it takes in a context
-	words  int   // bytes of text that it says, at least
+	// Role is that of the message that the entry adds to the context, "" if it adds none.
+	Role      string
+	calls     int
+	usage     core.Usage
+	tokens    int64 // about, that it takes in a context
+	textBytes int   // bytes of text that it says, at least
 }
 
-// ContextMessage is what the entry adds to the context. It shares memory with the entry, where
-// that is a message.
+// ContextMessage returns the message that the entry adds to the context. It may share memory
+// with the entry.
 func (n *Node) ContextMessage() Message {
 	raw := n.Message()
 	if n.Role == "" || raw == nil {
 		return MessageOf(n.Entry)
 	}
-	return Message{Role: n.Role, JSON: raw, Calls: n.calls, Usage: n.usage, Tokens: n.tokens, TextBytes: n.words}
+	return Message{Role: n.Role, JSON: raw, Calls: n.calls, Usage: n.usage, Tokens: n.tokens, TextBytes: n.textBytes}
 }
 
-// Messages are what entries add to the context.
+// Messages returns the messages that entries add to the context.
 func Messages(nodes []*Node) []Message {
 	all := make([]Message, len(nodes))
 	for i, n := range nodes {
@@ -67,7 +68,7 @@ func Messages(nodes []*Node) []Message {
 	return all
 }
 
-// New begins a conversation in the directory cwd.
+// New returns an empty conversation in the directory cwd.
 func New(id, session, cwd, parentSession string) *Tree {
 	return &Tree{
 		Header: sessionfile.Header{
@@ -78,47 +79,46 @@ func New(id, session, cwd, parentSession string) *Tree {
 	}
 }
 
-// FromFile returns the conversation that a file holds.
+// FromFile returns the conversation of a file.
 func FromFile(f sessionfile.File) *Tree { return FromFileWith(f, MessageOf) }
 
-// FromFileWith is growTree with what an entry says as said reads it.
-func FromFileWith(f sessionfile.File, said func(sessionfile.Entry) Message) *Tree {
+// FromFileWith is FromFile with another reader of the messages of entries.
+func FromFileWith(f sessionfile.File, messageOf func(sessionfile.Entry) Message) *Tree {
 	t := New(f.Header.ID, "", "", "")
 	t.Header = f.Header
 	for _, e := range f.Entries {
-		t.load(e, said(e))
+		t.load(e, messageOf(e))
 	}
 	t.refresh()
 	return t
 }
 
-// load adds an entry that was made elsewhere behind its parent, which may be any of before,
-// and moves the leaf to it. It is for a tree in which none was made yet. The context is
-// left to the caller.
-func (t *Tree) load(e sessionfile.Entry, said Message) {
+// load adds an entry from elsewhere after its parent, which may be any earlier one, and moves
+// the leaf to it. The tree must not have entries of its own. The caller refreshes the context.
+func (t *Tree) load(e sessionfile.Entry, m Message) {
 	parent := t.Find(e.ParentID())
-	t.index[idSum(e.ID())] = int32(t.loaded) //nolint:gosec // no memory holds as many
+	t.index[hashID(e.ID())] = int32(t.loaded) //nolint:gosec // memory does not hold that many
 	t.loaded++
-	t.append(e, parent, said)
+	t.append(e, parent, m)
 }
 
-// mostRoom is for how many nodes a tree makes room at once, about 4 KiB of them: a long
-// conversation is a few large objects, and not as many as it has entries.
-const mostRoom = 26
+// nodesPerBlock is how many nodes a tree allocates at once, about 4 KiB of them, so that a
+// long conversation is a few large objects.
+const nodesPerBlock = 26
 
-func (t *Tree) append(e sessionfile.Entry, parent *Node, said Message) *Node {
-	if len(t.spare) == cap(t.spare) {
-		t.spare = make([]Node, 0, min(mostRoom, len(t.Nodes)+2))
+func (t *Tree) append(e sessionfile.Entry, parent *Node, m Message) *Node {
+	if len(t.block) == cap(t.block) {
+		t.block = make([]Node, 0, min(nodesPerBlock, len(t.Nodes)+2))
 	}
-	t.spare = append(t.spare, Node{e, parent, said.Role, said.Calls, said.Usage, estimate(said), said.TextBytes})
-	n := &t.spare[len(t.spare)-1]
+	t.block = append(t.block, Node{e, parent, m.Role, m.Calls, m.Usage, estimate(m), m.TextBytes})
+	n := &t.block[len(t.block)-1]
 	t.Nodes = append(t.Nodes, n)
 	t.Leaf = n
 	switch e.Type {
 	case sessionfile.TypeInfo:
 		var b sessionfile.Info
 		if e.Body(&b) == nil {
-			t.Name = cmp.Or(b.Name, t.Name) // pi: an empty one names nothing
+			t.Name = cmp.Or(b.Name, t.Name) // as in pi, an empty name changes nothing
 		}
 	case sessionfile.TypeLabel:
 		var b sessionfile.Label
@@ -134,18 +134,18 @@ func (t *Tree) append(e sessionfile.Entry, parent *Node, said Message) *Node {
 
 var idSeed = maphash.MakeSeed()
 
-func idSum(id string) uint64 { return maphash.String(idSeed, id) }
+func hashID(id string) uint64 { return maphash.String(idSeed, id) }
 
-// Find returns the entry of an id, or nil: seldom of one that was made here, and of those
-// that come from elsewhere often. Conversations stay, and collections look at every pointer
-// in them: the places have none.
+// Find returns the entry of an id, or nil. Only loaded entries have an index, since those of
+// the tree itself are rarely looked up. The index has no pointers, which the garbage
+// collector would follow for as long as the conversation is kept.
 func (t *Tree) Find(id string) *Node {
 	among := t.Nodes[t.loaded:]
-	if at, ok := t.index[idSum(id)]; ok {
+	if at, ok := t.index[hashID(id)]; ok {
 		if n := t.Nodes[at]; n.ID() == id {
 			return n
 		}
-		among = t.Nodes // two of one sum
+		among = t.Nodes // two ids have one hash
 	}
 	if i := slices.IndexFunc(among, func(n *Node) bool { return n.ID() == id }); i >= 0 {
 		return among[i]
@@ -153,7 +153,7 @@ func (t *Tree) Find(id string) *Node {
 	return nil
 }
 
-// AppendEntry adds an entry behind the leaf.
+// AppendEntry adds an entry after the leaf.
 func (t *Tree) AppendEntry(b sessionfile.Body) *Node {
 	id := t.freshID()
 	e := sessionfile.New(&t.page, string(id[:]), t.last(), time.Now(), b)
@@ -166,29 +166,29 @@ func (t *Tree) AppendEntry(b sessionfile.Body) *Node {
 		t.Level = b.ThinkingLevel
 	}
 	if n.Role != "" {
-		t.take(n)
+		t.extendContext(n)
 	}
 	return n
 }
 
-// take makes what is said behind the leaf a part of the context.
-func (t *Tree) take(n *Node) {
+// extendContext adds a new leaf to the context.
+func (t *Tree) extendContext(n *Node) {
 	t.Context = append(t.Context, n)
-	t.size.counted += n.tokens
+	t.estimated += n.tokens
 	if tokens := tokensOf(n.usage); tokens > 0 {
-		t.size.reported = tokens
+		t.reported = tokens
 	}
 }
 
-// AppendMessage adds a message behind the leaf.
+// AppendMessage adds a message after the leaf.
 func (t *Tree) AppendMessage(m Message) *Node {
 	id := t.freshID()
 	n := t.append(sessionfile.NewMessage(&t.page, string(id[:]), t.last(), time.Now(), m.JSON), t.Leaf, m)
-	t.take(n)
+	t.extendContext(n)
 	return n
 }
 
-// last is the entry that the next one follows, or nil.
+// last returns the entry of the leaf, or nil.
 func (t *Tree) last() *sessionfile.Entry {
 	if t.Leaf == nil {
 		return nil
@@ -196,22 +196,21 @@ func (t *Tree) last() *sessionfile.Entry {
 	return &t.Leaf.Entry
 }
 
-// freshID returns the id of an entry to come: eight hexadecimal digits. They count up from
-// a random number, so that no entry that was made here has to be looked at, which is long
-// out of the processor's caches.
+// freshID returns the id of a new entry: eight hexadecimal digits. Ids count up from a random
+// number, so that only loaded entries have to be checked for collisions.
 func (t *Tree) freshID() (id [8]byte) {
 	for {
 		t.number++
 		var number [len(id) / 2]byte
 		binary.BigEndian.PutUint32(number[:], t.number)
 		hex.Encode(id[:], number[:])
-		if _, taken := t.index[idSum(string(id[:]))]; !taken {
+		if _, taken := t.index[hashID(string(id[:]))]; !taken {
 			return id
 		}
 	}
 }
 
-// Move lets the conversation go on behind the entry; nil is before all.
+// Move makes an entry the leaf; nil is before the first entry.
 func (t *Tree) Move(to *Node) {
 	t.Leaf = to
 	t.refresh()
@@ -231,16 +230,15 @@ func pathTo(n *Node) []*Node {
 
 // refresh rebuilds the context.
 func (t *Tree) refresh() {
-	t.Context, t.size = contextOf(t.Leaf), contextSize{reported: ReportedTokens(t.Leaf)}
+	t.Context, t.reported, t.estimated = contextOf(t.Leaf), ReportedTokens(t.Leaf), 0
 	for _, n := range t.Context {
-		t.size.counted += n.tokens
+		t.estimated += n.tokens
 	}
 	t.Level = t.thinking()
 }
 
-// contextOf returns the entries that say something on the path to a leaf, as the agent
-// is to know them: the summary of the latest compaction, if there is one, stands
-// before what it keeps and for what came before that.
+// contextOf returns the entries with messages on the path to a leaf, as the agent is told
+// them: the summary of the latest compaction replaces what that has removed.
 func contextOf(leaf *Node) []*Node {
 	path := pathTo(leaf)
 	var all []*Node
@@ -265,16 +263,16 @@ func contextOf(leaf *Node) []*Node {
 	return all
 }
 
-// ThinkingOff is the thinking level that clients are shown where none was set.
+// ThinkingOff is the thinking level that clients are shown if none was set.
 const ThinkingOff = "off"
 
-// ThinkingLevel is the level as clients are shown it.
+// ThinkingLevel returns the level that clients are shown.
 func (t *Tree) ThinkingLevel() string { return cmp.Or(t.Level, ThinkingOff) }
 
-// Messages are what the entries of the context say.
+// Messages returns the messages of the context.
 func (t *Tree) Messages() []Message { return Messages(t.Context) }
 
-// thinking returns the thinking level on the path, "" where nothing says.
+// thinking returns the thinking level on the path, "" if not set.
 func (t *Tree) thinking() string {
 	for n := t.Leaf; n != nil; n = n.Parent {
 		var b sessionfile.ThinkingLevelChange
@@ -285,8 +283,8 @@ func (t *Tree) thinking() string {
 	return ""
 }
 
-// Agent returns who answered last on the path, as a provider and an id; "" where nothing
-// says. It decodes an answer.
+// Agent returns the provider and the id of the agent that answered last on the path; "" if
+// there is none. It decodes an answer.
 func (t *Tree) Agent() (provider string, id core.AgentID) {
 	for n := t.Leaf; n != nil && id == ""; n = n.Parent {
 		switch {
@@ -302,7 +300,7 @@ func (t *Tree) Agent() (provider string, id core.AgentID) {
 			}
 			if raw := n.Message(); strictjson.Decode(raw, strictjson.Limits{Bytes: len(raw)}, &b) == nil {
 				provider, id = b.Provider, b.Model
-				if provider == API { // what the hub has said itself
+				if provider == API { // a message of the hub itself
 					provider, id = "", ""
 				}
 			}
@@ -311,21 +309,6 @@ func (t *Tree) Agent() (provider string, id core.AgentID) {
 	return provider, id
 }
 
-// ReachesTokens reports whether the context takes so many tokens: by what the agent said, else
-// by what it takes about.
-func (t *Tree) ReachesTokens(limit int64) bool { return t.size.reaches(limit) }
-
-// contextSize is what is known of how much the context of a tree takes, in tokens.
-type contextSize struct {
-	reported int64 // by what the agent said of its last answer; 0 where none did
-	counted  int64 // about, by the messages
-}
-
-// reaches reports whether the context takes so many tokens: by what the agent said, else
-// by what it takes about.
-func (w contextSize) reaches(limit int64) bool {
-	if w.reported > 0 {
-		return w.reported >= limit
-	}
-	return w.counted >= limit
-}
+// ReachesTokens reports whether the context takes so many tokens, by the report of the agent
+// or else by estimate.
+func (t *Tree) ReachesTokens(limit int64) bool { return cmp.Or(t.reported, t.estimated) >= limit }

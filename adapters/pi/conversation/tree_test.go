@@ -14,9 +14,9 @@ import (
 
 var testTime = time.UnixMilli(1_800_000_000_000)
 
-func userSays(text string) Message { return UserMessage(text, nil, testTime.UnixMilli()) }
+func userMessage(text string) Message { return UserMessage(text, nil, testTime.UnixMilli()) }
 
-func spokenIn(context []*Node) string {
+func textOf(context []*Node) string {
 	var all []string
 	for _, n := range context {
 		all = append(all, n.ContextMessage().PlainText())
@@ -26,47 +26,47 @@ func spokenIn(context []*Node) string {
 
 func TestTheContextIsThePathToTheLeaf(t *testing.T) {
 	tree := New("id", "s", "/", "")
-	a := tree.AppendMessage(userSays("a"))
-	tree.AppendMessage(userSays("b"))
+	a := tree.AppendMessage(userMessage("a"))
+	tree.AppendMessage(userMessage("b"))
 	tree.Move(a)
 	tree.AppendEntry(sessionfile.BranchSummary{FromID: "x", Summary: "there was b"})
 	tree.AppendEntry(sessionfile.Custom{CustomType: "mine"})
 	tree.AppendEntry(sessionfile.CustomMessage{CustomType: "mine", Content: json.RawMessage(`"hello"`), Display: true})
-	tree.AppendMessage(userSays("c"))
+	tree.AppendMessage(userMessage("c"))
 	want := "a | What was said on another branch, in short:\n\nthere was b | hello | c"
-	if got := spokenIn(tree.Context); got != want {
+	if got := textOf(tree.Context); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := string(tree.Context[2].ContextMessage().JSON); got != `{"role":"custom","customType":"mine","content":"hello","display":true,"timestamp":`+got[len(got)-14:] {
 		t.Errorf("a message of an extension: got %s", got)
 	}
 	tree.Move(nil)
-	if got := spokenIn(tree.Context); got != "" {
+	if got := textOf(tree.Context); got != "" {
 		t.Errorf("before all: got %q, want nothing", got)
 	}
 }
 
 func TestACompactionStandsForWhatCameBeforeWhatItKeeps(t *testing.T) {
 	tree := New("id", "s", "/", "")
-	tree.AppendMessage(userSays("a"))
-	b := tree.AppendMessage(userSays("b"))
-	tree.AppendMessage(userSays("c"))
+	tree.AppendMessage(userMessage("a"))
+	b := tree.AppendMessage(userMessage("b"))
+	tree.AppendMessage(userMessage("c"))
 	tree.AppendEntry(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: b.ID(), TokensBefore: 9})
-	d := tree.AppendMessage(userSays("d"))
+	d := tree.AppendMessage(userMessage("d"))
 	summary := "What was said before, in short:\n\n"
-	if got, want := spokenIn(tree.Context), summary+"s | b | c | d"; got != want {
+	if got, want := textOf(tree.Context), summary+"s | b | c | d"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	tree.AppendEntry(sessionfile.Compaction{Summary: "t", FirstKeptEntryID: d.ID(), TokensBefore: 9})
-	if got, want := spokenIn(tree.Context), summary+"t | d"; got != want {
+	if got, want := textOf(tree.Context), summary+"t | d"; got != want {
 		t.Errorf("compacted again: got %q, want %q", got, want)
 	}
 	tree.AppendEntry(sessionfile.Compaction{Summary: "u", FirstKeptEntryID: "unknown"})
-	if got, want := spokenIn(tree.Context), summary+"u"; got != want {
+	if got, want := textOf(tree.Context), summary+"u"; got != want {
 		t.Errorf("keeping nothing: got %q, want %q", got, want)
 	}
 	tree.Move(b)
-	if got, want := spokenIn(tree.Context), "a | b"; got != want {
+	if got, want := textOf(tree.Context), "a | b"; got != want {
 		t.Errorf("before the compaction: got %q, want %q", got, want)
 	}
 }
@@ -84,14 +84,14 @@ func TestATreeIsTheSameOnceItWasReadAgain(t *testing.T) {
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0, 1:
 				text := rapid.StringN(0, 10, 20).Draw(t, "text")
-				tree.AppendMessage(userSays(strings.Repeat(text, rapid.SampledFrom([]int{1, 200}).Draw(t, "times"))))
+				tree.AppendMessage(userMessage(strings.Repeat(text, rapid.SampledFrom([]int{1, 200}).Draw(t, "times"))))
 			case 2:
 				if n := one(); n != nil {
 					tree.AppendEntry(sessionfile.Compaction{Summary: "s", FirstKeptEntryID: n.ID()})
 				}
 			case 3:
 				tree.Move(one())
-				tree.AppendMessage(userSays("moved")) // a leaf that is not the last entry is not on the disk
+				tree.AppendMessage(userMessage("moved")) // a leaf that is not the last entry is not on the disk
 			case 4:
 				tree.AppendEntry(sessionfile.Info{Name: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "name")})
 			case 5:
@@ -111,7 +111,7 @@ func TestATreeIsTheSameOnceItWasReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := FromFile(f)
-		if got, want := spokenIn(again.Context), spokenIn(tree.Context); got != want || again.Name != tree.Name || again.Level != tree.Level || len(again.labels) != len(tree.labels) {
+		if got, want := textOf(again.Context), textOf(tree.Context); got != want || again.Name != tree.Name || again.Level != tree.Level || len(again.labels) != len(tree.labels) {
 			t.Fatalf("got %q, %q, %q, want %q, %q, %q", got, again.Name, again.Level, want, tree.Name, tree.Level)
 		}
 	})
@@ -121,7 +121,7 @@ func TestAnEntryOfAReadTreeHasAnIDOfItsOwnAndIsFound(t *testing.T) {
 	file := New("id", "s", "/", "")
 	file.number = 1<<32 - 3
 	for range 4 {
-		file.AppendMessage(userSays("read")) // up to 00000001
+		file.AppendMessage(userMessage("read")) // up to 00000001
 	}
 	tree := New("id", "s", "/", "")
 	for _, n := range file.Nodes {
@@ -129,7 +129,7 @@ func TestAnEntryOfAReadTreeHasAnIDOfItsOwnAndIsFound(t *testing.T) {
 	}
 	tree.number = file.number - 4
 	for range 4 {
-		tree.AppendMessage(userSays("said"))
+		tree.AppendMessage(userMessage("said"))
 	}
 	var ids []string
 	for i, n := range tree.Nodes {
@@ -155,9 +155,9 @@ func TestAnEntryOfAReadTreeHasAnIDOfItsOwnAndIsFound(t *testing.T) {
 func TestTheLatestTurnsThatFitAreTold(t *testing.T) {
 	var context []Message
 	for _, text := range []string{"one", "two", "three"} {
-		context = append(context, userSays(text), ToolMessage("1", "read", "output", false, 1))
+		context = append(context, userMessage(text), ToolMessage("1", "read", "output", false, 1))
 	}
-	size := func(text string) int { turn, _ := userSays(text).turn(); return turn.Size() }
+	size := func(text string) int { turn, _ := userMessage(text).turn(); return turn.Size() }
 	for bytes, want := range map[int]int{-1: 0, 0: 0, size("three"): 1, size("three") + size("two"): 2, 1 << 20: 3} {
 		if got := Turns(context, bytes); len(got) != want {
 			t.Errorf("in %d bytes: got %d turns, want %d", bytes, len(got), want)
@@ -171,18 +171,18 @@ func TestTheLatestTurnsThatFitAreTold(t *testing.T) {
 
 func TestATreeThatIsTooLargeIsNotTold(t *testing.T) {
 	tree := New("id", "s", "/", "")
-	for range treeDepth {
-		tree.AppendMessage(userSays("x"))
+	for range maxTreeDepth {
+		tree.AppendMessage(userMessage("x"))
 	}
 	if _, err := tree.Outline(); err != nil {
 		t.Errorf("a tree as deep as it may be: got %v", err)
 	}
-	tree.AppendMessage(userSays("x"))
+	tree.AppendMessage(userMessage("x"))
 	if _, err := tree.Outline(); err == nil || err.Error() != "Failed to serialize session tree: it is more than 1000 entries deep" {
 		t.Errorf("got %v, want that it is too deep", err)
 	}
 	wide := New("id", "s", "/", "")
-	for range treeNodes + 1 {
+	for range maxTreeNodes + 1 {
 		wide.Move(nil)
 		wide.AppendEntry(sessionfile.Info{Name: "x"})
 	}
