@@ -1,58 +1,54 @@
-package conversation
+package conversation_test
 
 import (
+	"context"
+	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 )
 
-func TestAPipeInPlaceOfAFileIsNotWaitedFor(t *testing.T) {
-	at := Place{t.TempDir(), "x.jsonl"}
+// appendTo appends an entry to an existing file and returns the error of writing it.
+func appendTo(at conversation.Place, n *conversation.Node) (err error) {
+	s := conversation.NewStore(conversation.StoreOptions{
+		Log: slog.New(slog.DiscardHandler), Count: func(string) {},
+		Schedule: func(do func(context.Context)) { do(context.Background()) },
+		Broken:   func(_ *conversation.File, why error) { err = why },
+	})
+	f := s.Open(conversation.Stored{At: at})
+	f.Append(n)
+	f.Release()
+	return err
+}
+
+func TestAPipeInPlaceOfAFileDoesNotBlock(t *testing.T) {
+	dir := t.TempDir()
+	at := conversation.Place{Root: dir, Name: "x.jsonl"}
 	if err := syscall.Mkfifo(at.Path(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := at.read(1, 1); err == nil {
-		t.Error("read: got no error, want one")
+	s := conversation.NewStore(conversation.StoreOptions{Dir: dir, MaxBytes: 1 << 20})
+	if _, problem := s.Read("", at.Path()); problem != conversation.NotASession {
+		t.Errorf("read: got %q, want %q", problem, conversation.NotASession)
 	}
-	if err := at.append(true, [][]byte{[]byte("{}")}); err == nil {
+	n := conversation.New("id", "s", "/", "").AppendMessage(userMessage("x"))
+	if err := appendTo(at, n); err == nil {
 		t.Error("append: got no error, want one")
 	}
 }
 
-func TestTheHalfOfALineIsTakenBackUnlessSomebodyWroteBehindIt(t *testing.T) {
-	for behind, want := range map[string]string{"": "old\n", "theirs\n": "old\n{\"hatheirs\n"} {
-		f, err := os.OpenFile(filepath.Join(t.TempDir(), "x"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const half = `{"ha`
-		if _, err := f.WriteString("old\n" + half + behind); err != nil {
-			t.Fatal(err)
-		}
-		if err := undoWrite(f, 4, int64(len(half))); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(f.Name()); err != nil || string(got) != want {
-			t.Errorf("got %q and %v, want %q", got, err, want)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func TestATornLineStaysALineOfItsOwn(t *testing.T) {
-	at := Place{t.TempDir(), "x.jsonl"}
+func TestATornLineStaysApart(t *testing.T) {
+	at := conversation.Place{Root: t.TempDir(), Name: "x.jsonl"}
 	path := at.Path()
 	if err := os.WriteFile(path, []byte("{\"type\":\"session\",\"version\":3,\"cwd\":\"/\"}\n{\"type\":\"mess"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	line := sessionfile.New(new(sessionfile.Page), "a", nil, testTime, sessionfile.Info{Name: "n"}).Line
-	if err := at.append(true, [][]byte{line}); err != nil {
+	n := conversation.New("id", "s", "/", "").AppendEntry(sessionfile.Info{Name: "n"})
+	if err := appendTo(at, n); err != nil {
 		t.Fatal(err)
 	}
 	data, _ := os.ReadFile(path)
@@ -64,7 +60,7 @@ func TestATornLineStaysALineOfItsOwn(t *testing.T) {
 
 func TestAPageMayHaveTheLongestNameThatAFileCan(t *testing.T) {
 	const mark = "ours"
-	at := Place{t.TempDir(), strings.Repeat("x", 250) + ".html"}
+	at := conversation.Place{Root: t.TempDir(), Name: strings.Repeat("x", 250) + ".html"}
 	for _, text := range []string{"one", "two"} {
 		want := mark + text
 		if err := at.Replace([]byte(want), mark); err != nil {

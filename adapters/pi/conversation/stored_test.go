@@ -1,4 +1,4 @@
-package conversation
+package conversation_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 )
 
 // headOnly is a session file in which nothing has been said.
@@ -13,7 +15,7 @@ const headOnly = `{"type":"session","version":3,"id":"a","timestamp":"2026-01-01
 
 func TestOfTooManyFilesTheLatestAreListed(t *testing.T) {
 	dir := t.TempDir()
-	const more = 3
+	const maxListed, more = 10_000, 3
 	for i := range maxListed + more { // by name the oldest come first, as the real program names them
 		path := filepath.Join(dir, fmt.Sprintf("%05d.jsonl", i))
 		if err := os.WriteFile(path, []byte(headOnly), 0o600); err != nil {
@@ -24,7 +26,7 @@ func TestOfTooManyFilesTheLatestAreListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := NewStore(StoreOptions{Dir: dir, MaxBytes: 1 << 20})
+	s := conversation.NewStore(conversation.StoreOptions{Dir: dir, MaxBytes: 1 << 20})
 	list := s.List(t.Context(), "")
 	if got, want := len(list), maxListed; got != want {
 		t.Fatalf("got %d files, want %d", got, want)

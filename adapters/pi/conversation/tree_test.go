@@ -1,4 +1,4 @@
-package conversation
+package conversation_test
 
 import (
 	"encoding/json"
@@ -9,14 +9,17 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 )
 
 var testTime = time.UnixMilli(1_800_000_000_000)
 
-func userMessage(text string) Message { return UserMessage(text, nil, testTime.UnixMilli()) }
+func userMessage(text string) conversation.Message {
+	return conversation.UserMessage(text, nil, testTime.UnixMilli())
+}
 
-func textOf(context []*Node) string {
+func textOf(context []*conversation.Node) string {
 	var all []string
 	for _, n := range context {
 		all = append(all, n.ContextMessage().PlainText())
@@ -25,7 +28,7 @@ func textOf(context []*Node) string {
 }
 
 func TestTheContextIsThePathToTheLeaf(t *testing.T) {
-	tree := New("id", "s", "/", "")
+	tree := conversation.New("id", "s", "/", "")
 	a := tree.AppendMessage(userMessage("a"))
 	tree.AppendMessage(userMessage("b"))
 	tree.Move(a)
@@ -46,8 +49,8 @@ func TestTheContextIsThePathToTheLeaf(t *testing.T) {
 	}
 }
 
-func TestACompactionStandsForWhatCameBeforeWhatItKeeps(t *testing.T) {
-	tree := New("id", "s", "/", "")
+func TestACompactionReplacesWhatItDoesNotKeep(t *testing.T) {
+	tree := conversation.New("id", "s", "/", "")
 	tree.AppendMessage(userMessage("a"))
 	b := tree.AppendMessage(userMessage("b"))
 	tree.AppendMessage(userMessage("c"))
@@ -71,11 +74,11 @@ func TestACompactionStandsForWhatCameBeforeWhatItKeeps(t *testing.T) {
 	}
 }
 
-func TestATreeIsTheSameOnceItWasReadAgain(t *testing.T) {
+func TestATreeSurvivesWritingAndReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tree := New("id", "s", "/", "")
+		tree := conversation.New("id", "s", "/", "")
 		for range rapid.IntRange(0, 30).Draw(t, "steps") {
-			one := func() *Node {
+			one := func() *conversation.Node {
 				if i := rapid.IntRange(-1, len(tree.Nodes)-1).Draw(t, "node"); i >= 0 {
 					return tree.Nodes[i]
 				}
@@ -110,68 +113,35 @@ func TestATreeIsTheSameOnceItWasReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := FromFile(f)
-		if got, want := textOf(again.Context), textOf(tree.Context); got != want || again.Name != tree.Name || again.Level != tree.Level || len(again.labels) != len(tree.labels) {
+		again := conversation.FromFile(f)
+		if got, want := textOf(again.Context), textOf(tree.Context); got != want || again.Name != tree.Name || again.Level != tree.Level || labels(t, again) != labels(t, tree) {
 			t.Fatalf("got %q, %q, %q, want %q, %q, %q", got, again.Name, again.Level, want, tree.Name, tree.Level)
 		}
 	})
 }
 
-func TestAnEntryOfAReadTreeHasAnIDOfItsOwnAndIsFound(t *testing.T) {
-	file := New("id", "s", "/", "")
-	file.number = 1<<32 - 3
-	for range 4 {
-		file.AppendMessage(userMessage("read")) // up to 00000001
-	}
-	tree := New("id", "s", "/", "")
-	for _, n := range file.Nodes {
-		tree.load(n.Entry, n.ContextMessage())
-	}
-	tree.number = file.number - 4
-	for range 4 {
-		tree.AppendMessage(userMessage("said"))
-	}
-	var ids []string
-	for i, n := range tree.Nodes {
-		ids = append(ids, n.ID())
-		if got := tree.Find(n.ID()); got != n {
-			t.Errorf("entry %d: got %v, want it found by its id %s", i, got, n.ID())
-		}
-		if i > 0 && n.Parent != tree.Nodes[i-1] {
-			t.Errorf("entry %d: got the parent %v, want the one before", i, n.Parent)
-		}
-	}
-	want := []string{"fffffffe", "ffffffff", "00000000", "00000001", "00000002", "00000003", "00000004", "00000005"}
-	if !slices.Equal(ids, want) {
-		t.Errorf("got the ids %q, want %q", ids, want)
-	}
-	for _, id := range []string{"", "00000006", "FFFFFFFE", "x"} {
-		if got := tree.Find(id); got != nil {
-			t.Errorf("got %v for %q, want nothing", got, id)
-		}
-	}
-}
-
-func TestTheLatestTurnsThatFitAreTold(t *testing.T) {
-	var context []Message
+func TestTurnsReturnsTheLatestThatFit(t *testing.T) {
+	var context []conversation.Message
 	for _, text := range []string{"one", "two", "three"} {
-		context = append(context, userMessage(text), ToolMessage("1", "read", "output", false, 1))
+		context = append(context, userMessage(text), conversation.ToolMessage("1", "read", "output", false, 1))
 	}
-	size := func(text string) int { turn, _ := userMessage(text).turn(); return turn.Size() }
+	size := func(text string) int {
+		return conversation.Turns([]conversation.Message{userMessage(text)}, 1<<20)[0].Size()
+	}
 	for bytes, want := range map[int]int{-1: 0, 0: 0, size("three"): 1, size("three") + size("two"): 2, 1 << 20: 3} {
-		if got := Turns(context, bytes); len(got) != want {
+		if got := conversation.Turns(context, bytes); len(got) != want {
 			t.Errorf("in %d bytes: got %d turns, want %d", bytes, len(got), want)
 		}
 	}
-	image := Message{Role: RoleUser, JSON: json.RawMessage(`{"role":"user","content":[{"type":"text","text":"12345678"},{"type":"image","data":"aaaa"}]}`)}
-	if got := estimate(image); got != 1202 {
+	image := conversation.Message{Role: conversation.RoleUser, JSON: json.RawMessage(`{"role":"user","content":[{"type":"text","text":"12345678"},{"type":"image","data":"aaaa"}]}`)}
+	if got := conversation.New("id", "s", "/", "").AppendMessage(image).ContextMessage().Tokens; got != 1202 {
 		t.Errorf("got an estimate of %d tokens, want 1202", got)
 	}
 }
 
-func TestATreeThatIsTooLargeIsNotTold(t *testing.T) {
-	tree := New("id", "s", "/", "")
-	for range maxTreeDepth {
+func TestATreeThatIsTooLargeIsNotShown(t *testing.T) {
+	tree := conversation.New("id", "s", "/", "")
+	for range 1000 {
 		tree.AppendMessage(userMessage("x"))
 	}
 	if _, err := tree.Outline(); err != nil {
@@ -181,8 +151,8 @@ func TestATreeThatIsTooLargeIsNotTold(t *testing.T) {
 	if _, err := tree.Outline(); err == nil || err.Error() != "Failed to serialize session tree: it is more than 1000 entries deep" {
 		t.Errorf("got %v, want that it is too deep", err)
 	}
-	wide := New("id", "s", "/", "")
-	for range maxTreeNodes + 1 {
+	wide := conversation.New("id", "s", "/", "")
+	for range 10_001 {
 		wide.Move(nil)
 		wide.AppendEntry(sessionfile.Info{Name: "x"})
 	}
@@ -191,10 +161,10 @@ func TestATreeThatIsTooLargeIsNotTold(t *testing.T) {
 	}
 }
 
-func TestAnEntryIsShownByWhatItIsAbout(t *testing.T) {
-	tree := New("id", "s", "/", "")
-	raw := func(role, rest string) Message {
-		return ReadMessage(json.RawMessage(`{"role":"` + role + `",` + rest + `}`))
+func TestEntriesAreShownByTheirContent(t *testing.T) {
+	tree := conversation.New("id", "s", "/", "")
+	raw := func(role, rest string) conversation.Message {
+		return conversation.ReadMessage(json.RawMessage(`{"role":"` + role + `",` + rest + `}`))
 	}
 	for _, c := range []struct {
 		body any // or a message
@@ -216,14 +186,39 @@ func TestAnEntryIsShownByWhatItIsAbout(t *testing.T) {
 		{sessionfile.CustomMessage{CustomType: "mine", Content: json.RawMessage(`"said"`)}, "said"},
 		{sessionfile.Info{}, "[session_info]"},
 	} {
-		var n *Node
-		if m, ok := c.body.(Message); ok {
+		var n *conversation.Node
+		if m, ok := c.body.(conversation.Message); ok {
 			n = tree.AppendMessage(m)
 		} else {
 			n = tree.AppendEntry(c.body.(sessionfile.Body))
 		}
-		if got := preview(n); got != c.want {
+		if got := shown(t, tree, n).Text; got != c.want {
 			t.Errorf("%+v: got %q, want %q", c.body, got, c.want)
 		}
 	}
+}
+
+// shown returns an entry as get_tree shows it.
+func shown(t *testing.T, tree *conversation.Tree, n *conversation.Node) conversation.TreeNode {
+	t.Helper()
+	outline, err := tree.Outline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(outline.Nodes, func(shown conversation.TreeNode) bool { return shown.EntryID == n.ID() })
+	return outline.Nodes[i]
+}
+
+// labels returns how many entries have a label.
+func labels(t *rapid.T, tree *conversation.Tree) (n int) {
+	outline, err := tree.Outline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range outline.Nodes {
+		if shown.Label != "" {
+			n++
+		}
+	}
+	return n
 }
