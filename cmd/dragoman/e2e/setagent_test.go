@@ -152,11 +152,15 @@ func TestSetAgentRefusesAHeartbeatForADialectWithoutOne(t *testing.T) {
 	}
 	for _, c := range []struct {
 		id, flag string
-		want     bool
-	}{{"a", "--heartbeat=5s", false}, {"b", "--heartbeat=5s", true}, {"b", "--heartbeat=0s", false}, {"b", "--max-concurrent=2", false}} {
+		code     int
+		want     string
+	}{
+		{"a", "--heartbeat=5s", command.ExitDone, ""}, {"b", "--heartbeat=0s", command.ExitDone, ""}, {"b", "--max-concurrent=2", command.ExitDone, ""},
+		{"b", "--heartbeat=5s", command.ExitUsage, "b speaks acp, which has no heartbeat interval"},
+	} {
 		code, _, stderr := h.run(t, "config", "set-agent", c.id, c.flag)
-		if got := strings.Contains(stderr, "b speaks acp"); code != command.ExitDone || got != c.want {
-			t.Errorf("%s %s: got %d and %q, want a warning: %t", c.id, c.flag, code, stderr, c.want)
+		if code != c.code || (stderr == "") != (c.want == "") || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s %s: got %d and %q, want %d and %q", c.id, c.flag, code, stderr, c.code, c.want)
 		}
 	}
 }

@@ -134,6 +134,13 @@ func (c *Client) ThreadIsNew(ctx context.Context, id string) (bool, error) {
 	return err == nil && len(thread.Turns) == 0, err
 }
 
+// JournalFailure returns why the hub cannot write its journal, "" if it can.
+func (c *Client) JournalFailure(ctx context.Context) (reason string, err error) {
+	var hub struct{ Journal struct{ Reason string } }
+	err = c.Get(ctx, "/v1/hub", &hub)
+	return hub.Journal.Reason, err
+}
+
 // UsageTotals is the response of GET /v1/usage.
 type UsageTotals struct {
 	By      string         `json:"by"`

@@ -27,51 +27,51 @@ import (
 
 func agentCommand(io Streams) *cobra.Command {
 	var dialect, name, id, model, secretFile string
-	var able, domains []string
+	var capabilities, domains []string
 	var concurrent int
 	c := &cobra.Command{
 		Use:   "agent --dialect D --name N [flags] -- COMMAND [ARG...]",
-		Short: "Make an agent of any command",
-		Long: `Join the hub as an agent that answers every request by running a command: the
-request on its stdin, its stdout streamed back as text, a non-zero exit as a
-failure with the end of its stderr.
+		Short: "Turn a command into an agent",
+		Long: `Join the hub as an agent that answers every request by running a command. The command
+gets the request on stdin, its stdout is streamed back as text, and a non-zero exit is
+a failure with the end of its stderr.
 
   dragoman agent --dialect parallax --name shout -- tr a-z A-Z
   dragoman agent --dialect coven --name poet --capability verse -- ./poet.sh
   dragoman agent --wait --dialect acp --name bell -- ./bell.sh     # before the hub is up
 
-The rest of a request (data, attachments, history) is JSON in the file that the
-variable DRAGOMAN_REQUEST names. Coven and Parallax agents get a notice as a request
-with its topic and data.`,
+The rest of a request (data, attachments, history) is JSON in the file named by the
+variable DRAGOMAN_REQUEST. Coven and Parallax agents get a notice as a request with its
+topic and data.`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
-	f.SetInterspersed(false) // what stands behind the command is the command's, such as -e of sed
+	f.SetInterspersed(false) // flags after the command belong to it, such as -e of sed
 	f.StringVar(&dialect, "dialect", "", "`dialect` to join in: coven, parallax or acp")
 	f.StringVar(&name, "name", "", "`name` of the agent")
 	f.StringVar(&id, "id", "", "`id` of the agent; default: its name")
-	f.StringVar(&model, "model", "", "`model` that it says it uses")
-	f.StringSliceVar(&able, "capability", nil, "`capability` that it declares; may be repeated")
-	f.StringSliceVar(&domains, "domain", nil, "`domain` that it declares; may be repeated")
-	f.IntVar(&concurrent, "concurrent", 1, "`number` of requests that it handles at a time")
-	f.StringVar(&secretFile, "signing-secret", "", "`file` with the secret that messages are signed with, for --dialect parallax")
-	to := hubFlags(f)
-	f.StringVar(&to.grpc, "grpc-addr", "", "gRPC `address` of the hub, for --dialect coven; default: as the hub says")
+	f.StringVar(&model, "model", "", "`model` that the agent uses")
+	f.StringSliceVar(&capabilities, "capability", nil, "`capability` of the agent; may be repeated")
+	f.StringSliceVar(&domains, "domain", nil, "`domain` of the agent; may be repeated")
+	f.IntVar(&concurrent, "concurrent", 1, "`number` of requests that are handled at a time")
+	f.StringVar(&secretFile, "signing-secret", "", "`file` with the secret to sign messages with, for --dialect parallax")
+	to := addHubFlags(f, io, "")
+	f.StringVar(&to.grpc, "grpc-addr", "", "gRPC `address` of the hub, for --dialect coven; default: the hub is asked")
 	wait := waitFlag(f, "a hub")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		connect, ok := service.Joins()[dialect]
 		switch {
 		case dialect == "":
-			return &exit{ExitUsage, errors.New("--dialect is missing: write coven, parallax or acp, before the command")}
+			return usagef("--dialect is missing: write coven, parallax or acp, before the command")
 		case !ok:
-			return &exit{ExitUsage, fmt.Errorf("--dialect %q: use coven, parallax or acp", dialect)}
+			return usagef("--dialect %q: use coven, parallax or acp", dialect)
 		case name == "" && id == "":
-			return &exit{ExitUsage, errors.New("--name is missing: name the agent, before the command")}
+			return usagef("--name is missing: name the agent, before the command")
 		case concurrent < 1:
-			return &exit{ExitUsage, fmt.Errorf("--concurrent %d: want at least 1", concurrent)}
+			return usagef("--concurrent %d: want at least 1", concurrent)
 		}
 		if dialect != coven.Name && to.grpc != "" {
-			return &exit{ExitUsage, fmt.Errorf("--dialect %s does not use --grpc-addr: use --hub", dialect)}
+			return usagef("--dialect %s does not use --grpc-addr: use --hub", dialect)
 		}
 		if err := refuseEmpty(c, "capability", "domain", "grpc-addr"); err != nil {
 			return err
@@ -80,19 +80,19 @@ with its topic and data.`,
 			return err
 		}
 		if _, err := exec.LookPath(args[0]); err != nil {
-			return &exit{ExitUsage, fmt.Errorf("the command cannot be run: %w", err)}
+			return usagef("the command cannot be run: %w", err)
 		}
 		if id == "" {
 			id = name
 		}
 		card := core.Card{
-			ID: core.AgentID(id), Name: name, Dialect: dialect, Capabilities: able, Domains: domains, Model: model, MaxConcurrent: concurrent,
+			ID: core.AgentID(id), Name: name, Dialect: dialect, Capabilities: capabilities, Domains: domains, Model: model, MaxConcurrent: concurrent,
 			Features: core.FeatureStreaming | core.FeatureCancellation,
 		}
 		if err := checkNames(card); err != nil {
 			return err
 		}
-		at := to.place()
+		at := to.address()
 		var err error
 		if at.SigningSecret, err = secretOf(secretFile); err != nil || at.SigningSecret != nil && dialect != parallax.Dialect {
 			return &exit{ExitUsage, cmp.Or(err, errors.New("--signing-secret: only Parallax agents sign"))}
@@ -123,21 +123,20 @@ with its topic and data.`,
 	return c
 }
 
-// checkNames makes a usage error of an invalid agent id, and of a domain that no address
-// can name.
+// checkNames returns a usage error for an invalid agent id or domain.
 func checkNames(card core.Card) error {
 	if err := core.CheckAgentID(card.ID); err != nil {
 		return &exit{ExitUsage, errors.New(core.AsFault(err).Message)}
 	}
 	for _, d := range card.Domains {
 		if _, err := core.ParseAddress("domain:" + d); err != nil || strings.ContainsAny(d, " \t\n") {
-			return &exit{ExitUsage, fmt.Errorf("--domain %q: write words with dots between, such as family.calendar", d)}
+			return usagef("--domain %q: write words with dots between, such as family.calendar", d)
 		}
 	}
 	return nil
 }
 
-// secretOf reads the secret that an agent signs with from a file, without its line end.
+// secretOf reads a signing secret from a file, without its line end.
 func secretOf(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil

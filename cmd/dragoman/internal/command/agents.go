@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,69 +17,60 @@ import (
 
 func agentsCommand(io Streams) *cobra.Command {
 	var output string
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "agents [ID]", Short: "List the agents on the hub", Args: cobra.MaximumNArgs(1),
-		Long: `List the agents on the hub, or one of them: who they are, what they speak, and
-whether they are free.`,
+		Long: `List the agents on the hub, or one of them: their names, dialects, load and
+capabilities; with -o wide also their health and where they run.`,
 	}
-	f := c.Flags()
-	to := hubFlags(f)
-	f.StringVarP(&output, "output", "o", "", "`format`: wide, or json")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.Flags().StringVarP(&output, "output", "o", "", "`format`: wide, or json")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		asJSON = asJSON || output == "json"
 		if output != "" && output != "wide" && output != "json" {
-			return &exit{ExitUsage, fmt.Errorf("--output %q: use wide or json", output)}
+			return usagef("--output %q: use wide or json", output)
 		}
-		client := to.client()
+		to.json = to.json || output == "json"
 		if len(args) == 1 {
-			path := "/v1/agents/" + url.PathEscape(args[0])
-			if asJSON {
-				var one json.RawMessage
-				if err := client.Get(c.Context(), path, &one); err != nil {
-					return err
-				}
-				return printJSON(io.Out, one)
-			}
-			var one hub.AgentStatus
-			if err := client.Get(c.Context(), path, &one); err != nil {
-				return err
-			}
-			return printAgents(io, []hub.AgentStatus{one}, output == "wide")
+			return showAgent(c.Context(), to, args[0], output == "wide")
 		}
-		list, err := client.Agents(c.Context())
-		switch {
-		case err != nil:
+		list, err := to.client().Agents(c.Context())
+		if err != nil {
 			return err
-		case asJSON:
-			return printJSON(io.Out, map[string]any{"agents": list})
-		case len(list) == 0:
-			fmt.Fprintln(io.Err, "no agents are connected: start one, such as 'dragoman agent --dialect parallax --name shout -- tr a-z A-Z'")
-			return nil
 		}
-		return printAgents(io, list, output == "wide")
+		return printAgents(to, map[string]any{"agents": list}, list, output == "wide")
 	}
 	return c
 }
 
-// printAgents prints a table of agents, with more columns if wide.
-func printAgents(io Streams, list []hub.AgentStatus, wide bool) error {
+// showAgent prints one agent.
+func showAgent(ctx context.Context, to *hubFlags, id string, wide bool) error {
+	var raw json.RawMessage
+	var agent hub.AgentStatus
+	err := to.client().Get(ctx, "/v1/agents/"+url.PathEscape(id), &raw)
+	if err == nil && !to.json {
+		err = json.Unmarshal(raw, &agent)
+	}
+	if err != nil {
+		return err
+	}
+	return printAgents(to, raw, []hub.AgentStatus{agent}, wide)
+}
+
+// printAgents prints a table of agents, with more columns if wide; or v if --json is given.
+func printAgents(to *hubFlags, v any, list []hub.AgentStatus, wide bool) error {
 	heads := []string{"ID", "NAME", "DIALECT", "STATE", "TASKS", "CAPABILITIES"}
 	if wide {
 		heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "HEALTH", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
 	}
-	t := newTable(io.Out, heads...)
-	for _, a := range list {
+	const none = "no agents are connected: start one, such as 'dragoman agent --dialect parallax --name shout -- tr a-z A-Z'"
+	return printList(to, v, list, none, heads, func(a hub.AgentStatus) []string {
 		row := []string{string(a.ID), orDash(a.Name), a.Dialect, a.Load.State.String(), fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
 		if wide {
 			row = append(row, fmt.Sprint(a.Load.Queued), orDash(strings.Join(a.Domains, ",")), orDash(a.Model),
 				orDash(strings.Join(a.Features.Names(), ",")), a.Since.Format("2006-01-02 15:04:05"), health(a.Vitals))
 			row = append(row, workplace(a.Card)...)
 		}
-		t.row(row...)
-	}
-	return t.flush()
+		return row
+	})
 }
 
 // health formats the health of an agent as a cell: its status, its missed heartbeats and
@@ -87,12 +79,12 @@ func health(v *core.Vitals) string {
 	if v == nil {
 		return "-"
 	}
-	words := []string{orDash(v.Status)}
+	parts := []string{orDash(v.Status)}
 	if v.Missed > 0 {
-		words = append(words, fmt.Sprintf("missed:%d", v.Missed))
+		parts = append(parts, fmt.Sprintf("missed:%d", v.Missed))
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
-		words = append(words, fmt.Sprintf("%s:%g", name, v.Metrics[name]))
+		parts = append(parts, fmt.Sprintf("%s:%g", name, v.Metrics[name]))
 	}
-	return strings.Join(words, " ")
+	return strings.Join(parts, " ")
 }

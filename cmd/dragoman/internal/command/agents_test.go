@@ -1,34 +1,38 @@
-package command
+package command_test
 
 import (
-	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 )
 
-func TestWhereAnAgentWorksIsShown(t *testing.T) {
-	for name, c := range map[string]struct {
-		metadata string
-		want     []string
-	}{
+func TestWideAgentsShowWhereTheyRun(t *testing.T) {
+	for name, c := range map[string]struct{ metadata, want string }{
 		"all": {
 			`{"backend":"mux","workspaces":["dev","personal"],"working_directory":"/p","git":{"branch":"main","commit":"c0ffee1234","dirty":true,"ahead":2,"behind":1}}`,
-			[]string{"mux", "dev,personal", "/p", "main@c0ffee1* +2 -1"},
+			"mux dev,personal /p main@c0ffee1* +2 -1",
 		},
-		"clean":          {`{"git":{"branch":"main","dirty":false,"ahead":0}}`, []string{"-", "-", "-", "main"}},
-		"nothing":        {`{}`, []string{"-", "-", "-", "-"}},
-		"something else": {`{"backend":7,"workspaces":"dev","git":[true],"working_directory":null}`, []string{"-", "-", "-", "-"}},
+		"clean":          {`{"git":{"branch":"main","dirty":false,"ahead":0}}`, "- - - main"},
+		"nothing":        {`{}`, "- - - -"},
+		"something else": {`{"backend":7,"workspaces":"dev","git":[true],"working_directory":null}`, "- - - -"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var card core.Card
-			if err := json.Unmarshal([]byte(c.metadata), &card.Metadata); err != nil {
-				t.Fatal(err)
+			hub := fakeHub(t, map[string]string{
+				"GET /v1/agents": fmt.Sprintf(`{"agents":[{"id":"a","dialect":"coven","load":{"state":"idle"},"max_concurrent":1,"since":"2026-01-02T03:04:05Z","metadata":%s}]}`, c.metadata),
+			})
+			code, out, stderr := run(t, "agents", "-o", "wide", hub)
+			if code != command.ExitDone {
+				t.Fatalf("got %d and %s, want %d", code, stderr, command.ExitDone)
 			}
-			if diff := cmp.Diff(c.want, workplace(card)); diff != "" {
-				t.Errorf("columns (-want +got):\n%s", diff)
+			want := []string{
+				"ID NAME DIALECT STATE TASKS CAPABILITIES QUEUED DOMAINS MODEL FEATURES SINCE HEALTH BACKEND WORKSPACES DIRECTORY GIT",
+				"a - coven idle 0/1 - 0 - - - 2026-01-02 03:04:05 - " + c.want,
+			}
+			if diff := cmp.Diff(want, fields(out)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -1,24 +1,41 @@
-package command
+package command_test
 
 import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 )
 
-func TestTheCallMustBeNamedWhereSeveralWait(t *testing.T) {
-	waiting := []task.PendingApproval{{Task: "1", ID: "a"}, {Task: "2", ID: "b c"}, {Task: "2", ID: "d"}}
+func TestTheCallMustBeNamedIfSeveralWait(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/approvals", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"approvals":[{"task":"1","id":"a"},{"task":"2","id":"b c"},{"task":"2","id":"d"}]}`)
+	})
+	mux.HandleFunc("GET /v1/tasks/3", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) })
+	mux.HandleFunc("POST /v1/tasks/{id}/decisions", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body) // it has the id of the call
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	hub := "--hub=" + server.URL
 	for _, c := range []struct {
-		task core.TaskID
-		all  bool
-		call string
+		args []string
+		code int
 		want string
-	}{{"1", false, "a", ""}, {"2", true, "b c", ""}, {"2", false, "", `name one of "b c", d`}, {"3", false, "", "nothing of the task waits"}} {
-		call, err := theCall(waiting, c.task, c.all)
-		if call != c.call || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("task %s, all %t: got %q and %v, want %q and %q", c.task, c.all, call, err, c.call, c.want)
+	}{
+		{[]string{"1"}, command.ExitDone, "a approved by"},
+		{[]string{"2", "--all"}, command.ExitDone, "b c and all other tools of the task approved by"},
+		{[]string{"2"}, command.ExitUsage, `name one of "b c", d`},
+		{[]string{"3"}, command.ExitFailed, "nothing of the task waits"},
+	} {
+		code, out, stderr := run(t, append([]string{"approve", hub}, c.args...)...)
+		if code != c.code || !strings.Contains(out+stderr, c.want) {
+			t.Errorf("approve %q: got %d, %q and %q, want %d and %q", c.args, code, out, stderr, c.code, c.want)
 		}
 	}
 }

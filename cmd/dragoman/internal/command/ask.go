@@ -25,7 +25,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// errLeft says that a person interrupted the command.
+// errLeft says that the user interrupted the command.
 var errLeft = errors.New("interrupted")
 
 // interruption is the reason that a task cancelled by an interrupt is given.
@@ -35,14 +35,14 @@ func askCommand(io Streams) *cobra.Command {
 	var a client.TaskRequest
 	var data string
 	var files []string
-	var asJSON, thinking bool
+	var thinking bool
 	c := &cobra.Command{
-		Use: "ask TO [WORD...]", Short: "Ask an agent and print its answer as it comes",
-		Long: `Ask an agent and print its answer as it comes. TO is an agent id, capability:NAME (or
-capability:A,B), domain:NAME, or * for whoever is free. Without words, or with "-",
-the question is read from stdin.
+		Use: "ask TO [WORD...]", Short: "Ask an agent and print its answer as it arrives",
+		Long: `Ask an agent and print its answer as it arrives. TO is an agent id, capability:NAME
+(or capability:A,B), domain:NAME, or * for any agent. Without words, or with "-", the
+question is read from stdin.
 
-The first interrupt cancels the task and waits for its end, the second one leaves.
+The first interrupt cancels the task and waits for its end, the second one exits.
 Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		Example: `  dragoman ask shout "hello"
   dragoman ask capability:translate "Guten Tag" --timeout 20s
@@ -50,15 +50,14 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
-	to := hubFlags(f)
-	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
+	to := addHubFlags(f, io, "print every event as a line of JSON")
+	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to continue")
 	f.StringVar(&data, "data", "", "`JSON` data to send with the question")
 	f.StringArrayVar(&files, "file", nil, "`file` to attach; may be repeated")
-	timeout := timeFlag(f, "timeout", 0, "`time` that it may take, such as 20s; default: as the hub says")
-	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "`number` of tokens that the answer may have")
-	wait := waitFlag(f, "a hub, or an agent,")
-	f.BoolVar(&thinking, "thinking", false, "print on stderr what the agent thinks and does")
-	f.BoolVar(&asJSON, "json", false, "print every event as a line of JSON")
+	timeout := timeFlag(f, "timeout", 0, "`time` that the answer may take, such as 20s; default: the hub's setting")
+	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "maximum `number` of tokens of the answer")
+	wait := waitFlag(f, "a hub or an agent")
+	f.BoolVar(&thinking, "thinking", false, "print the agent's thinking and tool calls on stderr")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if err := refuseEmpty(c, "thread", "data", "file"); err != nil {
 			return err
@@ -67,12 +66,12 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 			return err
 		}
 		a.To, a.Intent = args[0], "ask"
-		if a.Content, err = words(args[1:], io.In); err != nil {
+		if a.Content, err = contentOf(args[1:], io.In); err != nil {
 			return err
 		}
 		if data != "" {
 			if a.Data = json.RawMessage(data); !json.Valid(a.Data) {
-				return &exit{ExitUsage, errors.New("--data is not JSON: write it such as '{\"n\":1}', a text as '\"text\"'")}
+				return usagef("--data is not JSON: write it such as '{\"n\":1}', a text as '\"text\"'")
 			}
 		}
 		if a.Attachments, err = attach(files); err != nil {
@@ -83,13 +82,13 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		}
 		keep := false
 		a.Keep = &keep
-		return ask(c.Context(), to.client(), a, io, *wait, asJSON, thinking)
+		return ask(c.Context(), to, a, *wait, thinking)
 	}
 	return c
 }
 
-// words is the text of a command: its arguments, or stdin.
-func words(args []string, in io.Reader) (string, error) {
+// contentOf returns the text of a command: its arguments, or stdin.
+func contentOf(args []string, in io.Reader) (string, error) {
 	if len(args) > 0 && (len(args) != 1 || args[0] != "-") {
 		return asText(strings.Join(args, " "))
 	}
@@ -105,7 +104,7 @@ func words(args []string, in io.Reader) (string, error) {
 
 func asText(s string) (string, error) {
 	if !utf8.ValidString(s) {
-		return "", &exit{ExitUsage, errors.New("the question is not UTF-8 text: attach binary data with --file")}
+		return "", usagef("the question is not UTF-8 text: attach binary data with --file")
 	}
 	return s, nil
 }
@@ -115,35 +114,36 @@ func attach(paths []string) ([]core.File, error) {
 	for _, p := range paths {
 		from, err := config.ExpandHome(p)
 		if err != nil {
-			return nil, &exit{ExitUsage, fmt.Errorf("--file %s: %w", quoted(p), err)}
+			return nil, usagef("--file %s: %w", quoted(p), err)
 		}
 		b, err := os.ReadFile(from)
 		var why *os.PathError
 		if errors.As(err, &why) {
-			return nil, &exit{ExitUsage, fmt.Errorf("--file %s: %w; name a file that you may read", quoted(p), why.Err)}
+			return nil, usagef("--file %s: %w; name a file that you may read", quoted(p), why.Err)
 		}
 		files = append(files, core.File{Name: filepath.Base(p), MediaType: mime.TypeByExtension(filepath.Ext(p)), Data: b})
 	}
 	return files, nil
 }
 
-// deadline is the deadline in milliseconds that --timeout asks for; with 0 the hub decides.
+// deadline returns --timeout in milliseconds; with 0 the hub decides.
 func deadline(c *cobra.Command, timeout time.Duration) (int64, error) {
 	if c.Flags().Changed("timeout") && timeout < time.Millisecond {
-		return 0, &exit{ExitUsage, fmt.Errorf("--timeout %s: use some time, such as 20s, or leave it out", timeout)}
+		return 0, usagef("--timeout %s: use some time, such as 20s, or leave it out", timeout)
 	}
 	return timeout.Milliseconds(), nil
 }
 
-// ask opens a task and prints its events until it ends. It waits for at most wait for a hub
-// or an agent that is not there yet.
-func ask(ctx context.Context, hub *client.Client, a client.TaskRequest, io Streams, wait time.Duration, asJSON, thinking bool) error {
+// ask opens a task and prints its events until it ends. It waits up to wait for a hub or an
+// agent that is not running yet.
+func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Duration, thinking bool) error {
+	hub := to.client()
 	var cancelling sync.WaitGroup
 	defer cancelling.Wait()
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	opened := make(chan core.TaskID, 1)
-	var asked atomic.Bool // the hub took our cancel
+	var cancelled atomic.Bool // by this command
 	stop := onInterrupt(func(nth int) {
 		if nth > 1 {
 			leave(errLeft)
@@ -151,12 +151,12 @@ func ask(ctx context.Context, hub *client.Client, a client.TaskRequest, io Strea
 		}
 		select {
 		case id := <-opened:
-			fmt.Fprintln(io.Err, "cancelling: interrupt again to leave")
+			fmt.Fprintln(to.Err, "cancelling: interrupt again to leave")
 			cancelling.Go(func() {
 				_, err := hub.Cancel(ctx, id, interruption)
-				asked.Store(err == nil)
+				cancelled.Store(err == nil)
 				if err != nil && ctx.Err() == nil {
-					fmt.Fprintf(io.Err, "dragoman: not cancelled: %s; the end of a task is shown once it is recorded (GET /readyz says whether that is possible)\n", err)
+					fmt.Fprintf(to.Err, "dragoman: not cancelled: %s; the end of a task is shown once it is recorded (GET /readyz says whether that is possible)\n", err)
 				}
 			})
 		default:
@@ -165,8 +165,8 @@ func ask(ctx context.Context, hub *client.Client, a client.TaskRequest, io Strea
 	})
 	defer stop()
 
-	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { fmt.Fprintf(io.Err, "[waiting up to %s: %s]\n", wait, err) })
-	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, io.Err) })
+	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { fmt.Fprintf(to.Err, "[waiting up to %s: %s]\n", wait, err) })
+	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, to.Err) })
 	var resp *http.Response
 	if err == nil {
 		err = arrival.Do(ctx, func() (err error) {
@@ -180,13 +180,16 @@ func ask(ctx context.Context, hub *client.Client, a client.TaskRequest, io Strea
 	case err != nil:
 		return err
 	}
-	p := &printer{io: io, json: asJSON, thinking: thinking}
+	p := &printer{io: to.Streams, json: to.json, thinking: thinking}
+	event, stopNote := noteJournal(ctx, hub, to.Err)
 	err = client.Follow(resp, func(l client.Line, raw []byte) error {
+		event()
 		if b, ok := l.Body.(core.Opened); ok {
 			opened <- b.Task
 		}
 		return p.print(l, raw)
 	})
+	stopNote()
 	cancelling.Wait() // the end may overtake the answer to the cancel
 	switch {
 	case errors.Is(context.Cause(ctx), errLeft):
@@ -198,10 +201,10 @@ func ask(ctx context.Context, hub *client.Client, a client.TaskRequest, io Strea
 		}
 		return client.CutOff(err, client.TailHint(p.task))
 	}
-	return p.outcome(asked.Load())
+	return p.outcome(cancelled.Load())
 }
 
-// noteThread tells a person that a thread is new, since its id may be a typing error.
+// noteThread prints a note if a thread is new: its id may be mistyped.
 func noteThread(ctx context.Context, hub *client.Client, id string, note io.Writer) error {
 	if id == "" {
 		return nil
@@ -242,7 +245,7 @@ type printer struct {
 	io             Streams
 	json, thinking bool
 	task           core.TaskID
-	said           bool // some text was printed
+	printed        bool // some text was printed
 	newline        bool // and it ended with a line break
 	end            core.Body
 }
@@ -263,7 +266,7 @@ func (p *printer) print(l client.Line, raw []byte) error {
 	}
 	switch b := l.Body.(type) {
 	case core.Text:
-		p.said, p.newline = true, strings.HasSuffix(b.Text, "\n")
+		p.printed, p.newline = true, strings.HasSuffix(b.Text, "\n")
 		_, err := fmt.Fprint(p.io.Out, p.shown(b.Text))
 		return err
 	case core.File:
@@ -307,11 +310,11 @@ func (p *printer) shown(text string) string {
 
 func (p *printer) done(b core.Done) error {
 	switch {
-	case !p.said && b.Text != "":
+	case !p.printed && b.Text != "":
 		fmt.Fprintln(p.io.Out, p.shown(strings.TrimSuffix(b.Text, "\n")))
-	case !p.said && len(b.Data) > 0:
+	case !p.printed && len(b.Data) > 0:
 		fmt.Fprintf(p.io.Out, "%s\n", b.Data)
-	case p.said && !p.newline:
+	case p.printed && !p.newline:
 		fmt.Fprintln(p.io.Out)
 	}
 	return nil
@@ -344,7 +347,7 @@ func (p *printer) outcome(interrupted bool) error {
 
 // breakLine ends the line of an unfinished answer.
 func (p *printer) breakLine() {
-	if p.said && !p.newline {
+	if p.printed && !p.newline {
 		fmt.Fprintln(p.io.Out)
 		p.newline = true
 	}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os/signal"
@@ -19,13 +18,12 @@ func benchCommand(io Streams) *cobra.Command {
 	var o bench.Options
 	c := &cobra.Command{
 		Use: "bench", Short: "Measure the hub against a plain relay", Args: cobra.NoArgs,
-		Long: `Measure what the hub costs. Clients, the hub and the agents are a process each, and
-beside the hub runs a plain relay that is made of the same libraries and nothing else.
-Both take turns, so that a machine that slows down slows down both; the ratio says
-what the hub adds.
+		Long: `Measure the overhead of the hub over a plain relay that uses the same libraries. The
+hub, the relay and the agents run as processes of their own. The sides take turns, so
+that a slow machine slows all of them; the ratios compare the first side with the others.
 
-It uses free ports of this machine and a temporary directory. Without --rows it takes
-two minutes. The rows are:
+The benchmark uses free ports and a temporary directory. Without --rows it takes two
+minutes. The rows are:
 
 ` + describeBenchRows(),
 		Example: `  dragoman bench --rows single
@@ -34,14 +32,14 @@ two minutes. The rows are:
 	}
 	f := c.Flags()
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.IntVar(&o.Rounds, "rounds", 5, "`number` of rounds, in which each side takes a turn")
-	f.DurationVar(&o.Each, "time", 2*time.Second, "`time` that one turn lasts")
+	f.IntVar(&o.Rounds, "rounds", 5, "`number` of rounds; each side has one turn per round")
+	f.DurationVar(&o.Each, "time", 2*time.Second, "`time` of one turn")
 	f.IntVar(&o.Agents, "agents", 200, "`number` of idle agents whose memory is measured")
 	f.IntVar(&o.Crowd, "crowd", 10_000, "`number` of agents in the crowd rows")
 	f.StringSliceVar(&o.Rows, "rows", nil, "`names` of the rows to measure, with * and ?; 'all' for every row")
-	f.StringVar(&o.HubBinary, "hub-binary", "", "`path` of the program that runs as the hub; default this one")
-	f.StringVar(&o.BaseBinary, "base-binary", "", "`path` of another build, whose hub takes turns with the hub")
-	f.StringArrayVar(&o.HubEnv, "hub-env", nil, "`NAME=VALUE` in the environment of the hub, such as DRAGOMAN_JOURNAL_SYNC=always; may be repeated")
+	f.StringVar(&o.HubBinary, "hub-binary", "", "`path` of the program that runs as the hub; default: this one")
+	f.StringVar(&o.BaseBinary, "base-binary", "", "`path` of another build to compare with")
+	f.StringArrayVar(&o.HubEnv, "hub-env", nil, "`NAME=VALUE` for the environment of the hub, such as DRAGOMAN_JOURNAL_SYNC=always; may be repeated")
 	c.AddCommand(benchAgentCommand(), benchRelayCommand(), benchCrowdCommand())
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		rows, err := bench.ChooseRows(o.Rows)
@@ -74,18 +72,18 @@ func describeBenchRows() string {
 		}
 		about := row.About
 		if row.ByRequest {
-			about += " (by request)"
+			about += " (only by name)"
 		}
 		fmt.Fprintf(&s, "  %-24s %s\n", row.Name, about)
 	}
-	fmt.Fprintf(&s, "  %-24s %s", "pair-REQUESTER-AGENT-N", "a requester asks an agent, N (1 or 64) at a time (by request)")
+	fmt.Fprintf(&s, "  %-24s %s", "pair-REQUESTER-AGENT-N", "a requester asks an agent, N (1 or 64) at a time (only by name)")
 	return s.String()
 }
 
-// printBench prints a table of the sides that took turns, and the figures below it.
+// printBench prints a table of the compared sides, and the figures below it.
 func printBench(out io.Writer, r bench.Result) error {
 	fmt.Fprintf(out, "dragoman %s, %s, %d CPUs\n\n", r.Version, r.Go, r.CPUs)
-	t := newTable(out, "ROW", "SIDE", "P50", "P90", "P99", "CHUNKS/S", "BYTES/ANSWER", "FIRST/THIS")
+	t := newTable(out, "ROW", "SIDE", "P50", "P90", "P99", "CHUNKS/S", "BYTES/ANSWER", "P50 RATIO", "P99 RATIO", "RATE RATIO")
 	compared := false
 	for _, row := range r.Rows {
 		if row.Comparison == nil {
@@ -94,14 +92,15 @@ func printBench(out io.Writer, r bench.Result) error {
 		name := row.Name
 		compared = true
 		for i, s := range row.Sides {
-			ratios, bytes := "", ""
-			if i > 0 {
-				ratios = fmt.Sprintf("p50 %.2f, p99 %.2f, rate %.2f", s.P50Ratio, s.P99Ratio, s.RateRatio)
-			}
+			bytes := ""
 			if s.Wire > 0 {
 				bytes = fmt.Sprintf("%.0f", s.Wire)
 			}
-			t.row(name, s.Name, round(s.Took.At(.5)), round(s.Took.At(.9)), round(s.Took.At(.99)), fmt.Sprintf("%.0f", s.Rate), bytes, ratios)
+			cells := []string{name, s.Name, round(s.Took.At(.5)), round(s.Took.At(.9)), round(s.Took.At(.99)), fmt.Sprintf("%.0f", s.Rate), bytes}
+			if i > 0 {
+				cells = append(cells, ratio(s.P50Ratio), ratio(s.P99Ratio), ratio(s.RateRatio))
+			}
+			t.row(cells...)
 			name = ""
 		}
 	}
@@ -109,6 +108,7 @@ func printBench(out io.Writer, r bench.Result) error {
 		if err := t.flush(); err != nil {
 			return err
 		}
+		fmt.Fprintln(out, "\nA ratio is that of the first side of the row to this one: the median of the rounds.")
 		fmt.Fprintln(out)
 	}
 	for _, row := range r.Rows {
@@ -119,6 +119,6 @@ func printBench(out io.Writer, r bench.Result) error {
 	return nil
 }
 
-func round(d time.Duration) string {
-	return d.Round(cmp.Or(time.Duration(0), max(time.Microsecond, d/1000))).String()
-}
+func ratio(r float64) string { return fmt.Sprintf("%.2f", r) }
+
+func round(d time.Duration) string { return d.Round(max(time.Microsecond, d/1000)).String() }

@@ -12,11 +12,11 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-// The commands here are the other processes of a bench: an agent, a crowd of agents
-// and the relay. They are hidden; only 'dragoman bench' runs them.
+// The hidden commands here are the other processes of a bench: an agent, a crowd of agents
+// and the relay.
 
-// peerCommand makes a hidden command that runs until it is interrupted, and says
-// in its ready file that it is there.
+// peerCommand returns a hidden command that runs until it is interrupted, and writes its
+// ready file once it is ready.
 func peerCommand(name string, flags func(*cobra.Command), run func(ctx context.Context, ready func(service.Addresses) error) error) *cobra.Command {
 	var file string
 	c := &cobra.Command{Use: name, Hidden: true, Args: cobra.NoArgs}

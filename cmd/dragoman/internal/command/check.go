@@ -15,14 +15,13 @@ import (
 func checkCommand(io Streams) *cobra.Command {
 	var asJSON, envelope bool
 	c := &cobra.Command{
-		Use: "check [KIND...]", Short: "Check the settings and explain them, or the envelopes of ACP",
-		Long: `Read the settings and the files that they name as 'dragoman serve' would, report what
-is wrong with them, and print each setting with its value, its default if that
-differs, its variable and its description.
+		Use: "check [KIND...]", Short: "Check and explain the settings, or the envelopes of ACP",
+		Long: `Read the settings and the files that they name as 'dragoman serve' would, report
+errors, and print each setting with its value, its default if that differs, its
+variable and its description.
 
-With --envelope print instead how the envelopes of ACP look: an example of each kind,
-or of the kinds named, with a comment on every member. It is enough for a language
-model to write them.`,
+With --envelope print instead an annotated example of each kind of ACP envelope, or of
+the given kinds: enough for a language model to write them.`,
 		Example: `  dragoman check --config dragoman.yaml
   dragoman check --envelope query response error`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -33,8 +32,8 @@ model to write them.`,
 		},
 	}
 	config.AddFlags(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON; of --envelope an array, without comments")
-	c.Flags().BoolVar(&envelope, "envelope", false, "print how the envelopes of ACP look, of the kinds named or of all")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --envelope an array without comments")
+	c.Flags().BoolVar(&envelope, "envelope", false, "print annotated examples of ACP envelopes")
 	c.RunE = func(c *cobra.Command, kinds []string) error {
 		if envelope {
 			return printEnvelopes(io.Out, kinds, asJSON)
@@ -60,7 +59,7 @@ func explain(out io.Writer, c config.Config) error {
 	usual := config.Default()
 	usual.Journal.Bytes = c.DefaultJournalBytes()
 	values, standard := c.Values(), usual.Values()
-	t := newTable(out, "SETTING", "VALUE", "DEFAULT", "VARIABLE", "WHAT IT SETS")
+	t := newTable(out, "SETTING", "VALUE", "DEFAULT", "VARIABLE", "DESCRIPTION")
 	for _, s := range config.All() {
 		other := ""
 		if standard[s.Key] != values[s.Key] {

@@ -1,23 +1,23 @@
-package command
+package command_test
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
 func TestCheckExplainsEverySetting(t *testing.T) {
-	var out bytes.Buffer
 	path := configFile(t, t.TempDir(), "grpc: {ping_interval: 20s}")
-	if code := Run(t.Context(), []string{"check", "--config", path}, Streams{Out: nopCloser{&out}, Err: &out}); code != ExitDone {
-		t.Fatalf("got the exit code %d and %s, want it done", code, out.String())
+	code, out, stderr := run(t, "check", "--config", path)
+	if code != command.ExitDone {
+		t.Fatalf("got the exit code %d and %s, want %d", code, stderr, command.ExitDone)
 	}
 	lines := map[string]string{}
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(out) {
 		key, rest, _ := strings.Cut(line, " ")
 		lines[key] = strings.Join(strings.Fields(rest), " ")
 	}
@@ -39,11 +39,11 @@ func TestCheckTellsHowMuchTheJournalKeeps(t *testing.T) {
 		{nil, "134217728", "1073741824"},
 		{[]string{"--data-dir", t.TempDir()}, "1073741824", "134217728"},
 	} {
-		var out bytes.Buffer
-		if code := Run(t.Context(), append([]string{"check"}, tt.args...), Streams{Out: nopCloser{&out}, Err: &out}); code != ExitDone {
-			t.Fatalf("%v: got the exit code %d and %s, want it done", tt.args, code, out.String())
+		code, out, stderr := run(t, append([]string{"check"}, tt.args...)...)
+		if code != command.ExitDone {
+			t.Fatalf("%v: got the exit code %d and %s, want %d", tt.args, code, stderr, command.ExitDone)
 		}
-		for line := range strings.Lines(out.String()) {
+		for line := range strings.Lines(out) {
 			if line, ok := strings.CutPrefix(line, "journal.bytes "); ok {
 				value, _, _ := strings.Cut(line, "DRAGOMAN_JOURNAL_BYTES")
 				if !strings.Contains(value, tt.want) || strings.Contains(value, tt.not) {
@@ -55,14 +55,14 @@ func TestCheckTellsHowMuchTheJournalKeeps(t *testing.T) {
 }
 
 func TestCheckExplainsBudgetsInWords(t *testing.T) {
-	var out bytes.Buffer
 	path := configFile(t, t.TempDir(), "budgets: [{agent: ben, tokens: 100000}, {thread: '*', tokens: 7, per: total}]")
-	if code := Run(t.Context(), []string{"check", "--config", path}, Streams{Out: nopCloser{&out}, Err: &out}); code != ExitDone {
-		t.Fatalf("got the exit code %d and %s, want it done", code, out.String())
+	code, out, stderr := run(t, "check", "--config", path)
+	if code != command.ExitDone {
+		t.Fatalf("got the exit code %d and %s, want %d", code, stderr, command.ExitDone)
 	}
 	const want = "agent ben: 100000 tokens a day; each thread: 7 tokens in total"
-	if !strings.Contains(out.String(), want) {
-		t.Errorf("got\n%s\nwant it to say %s", out.String(), want)
+	if !strings.Contains(out, want) {
+		t.Errorf("got\n%s\nwant it to say %s", out, want)
 	}
 }
 

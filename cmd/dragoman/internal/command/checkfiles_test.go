@@ -1,10 +1,12 @@
-package command
+package command_test
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 )
 
 // A hub with a broken file does not start: who asks before must be told.
@@ -17,15 +19,15 @@ func TestCheckReadsTheFilesThatSettingsName(t *testing.T) {
 		}
 	}
 	for setting, want := range map[string]int{
-		"auth.tokens: " + good: ExitDone, "auth.tokens: " + bad: ExitUsage, "auth.tokens: " + dir + "/none": ExitUsage,
-		"coven.secrets: " + bad: ExitUsage, "parallax.secrets: " + bad: ExitUsage,
+		"auth.tokens: " + good: command.ExitDone, "auth.tokens: " + bad: command.ExitUsage, "auth.tokens: " + dir + "/none": command.ExitUsage,
+		"coven.secrets: " + bad: command.ExitUsage, "parallax.secrets: " + bad: command.ExitUsage,
 	} {
 		if err := os.WriteFile(settings, []byte(setting), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		code, _, complaint := printed(t, "check", "--config", settings)
-		if code != want || want == ExitUsage && !strings.Contains(complaint, setting) || strings.Contains(complaint, "[secret") {
-			t.Errorf("%s: got %d and %q, want %d and the setting with its file named", setting, code, complaint, want)
+		code, _, stderr := run(t, "check", "--config", settings)
+		if code != want || want == command.ExitUsage && !strings.Contains(stderr, setting) || strings.Contains(stderr, "[secret") {
+			t.Errorf("%s: got %d and %q, want %d and the setting with its file named", setting, code, stderr, want)
 		}
 	}
 }

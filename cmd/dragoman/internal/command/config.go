@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,8 +15,8 @@ import (
 func configCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "config", Short: "Change the settings of a running hub", Args: subcommand, Run: printHelp,
-		Long: `Change the settings of a hub while it runs. Those that it starts with stand in its
-file and its environment: it reads them again on SIGHUP, and 'dragoman check' explains
+		Long: `Change settings while the hub runs. The settings that it starts with are in its file
+and its environment: the hub reads them again on SIGHUP, and 'dragoman check' explains
 them.`,
 	}
 	c.AddCommand(setAgentCommand(io))
@@ -25,53 +24,52 @@ them.`,
 }
 
 func setAgentCommand(io Streams) *cobra.Command {
-	var most int
+	var limit int
 	var reason string
-	var asJSON bool
 	c := &cobra.Command{
-		Use: "set-agent ID [flags]", Short: "Set how an agent works", Args: usageArgs(cobra.ExactArgs(1)),
-		Long: `Set how many tasks an agent runs at once, and how often it sends heartbeats. The
-agent is told if its dialect can. The settings belong to the id until they are changed,
-and survive restarts if the hub has a data directory.
+		Use: "set-agent ID [flags]", Short: "Change the settings of an agent", Args: usageArgs(cobra.ExactArgs(1)),
+		Long: `Set how many tasks an agent runs at once, and how often a Parallax agent sends
+heartbeats. Parallax agents are notified. The settings belong to the id until they are
+changed, and survive restarts if the hub has a data directory.
 
   dragoman config set-agent shout --max-concurrent 3 --reason "load balancing"`,
 	}
 	f := c.Flags()
-	f.IntVar(&most, "max-concurrent", 0, "`number` of tasks at once at most; 0 for what the agent says")
-	beat := timeFlag(f, "heartbeat", 0, "`time` between two heartbeats; 0 for the one in the settings")
-	f.StringVar(&reason, "reason", "", "`text` that the agent is told")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
-	to := hubFlags(f)
+	f.IntVar(&limit, "max-concurrent", 0, "maximum `number` of tasks at once; 0 for the agent's own")
+	heartbeat := timeFlag(f, "heartbeat", 0, "`time` between two heartbeats of a Parallax agent; 0 for the hub's setting")
+	f.StringVar(&reason, "reason", "", "`text` with the reason, which the agent gets")
+	to := addHubFlags(f, io, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		body := map[string]any{}
+		body, path := map[string]any{}, "/v1/agents/"+url.PathEscape(args[0])
+		var a hub.AgentStatus
 		if f.Changed("max-concurrent") {
-			body["max_concurrent"] = most
+			body["max_concurrent"] = limit
 		}
 		if f.Changed("heartbeat") {
-			body["heartbeat_interval_ms"] = beat.Milliseconds()
+			body["heartbeat_interval_ms"] = heartbeat.Milliseconds()
 		}
 		if len(body) == 0 {
-			return &exit{ExitUsage, errors.New("nothing to set: use --max-concurrent, --heartbeat or both")}
+			return usagef("nothing to set: use --max-concurrent, --heartbeat or both")
+		}
+		if *heartbeat > 0 {
+			if err := to.client().Get(c.Context(), path, &a); err != nil {
+				return err
+			}
+			if a.Dialect != parallax.Dialect {
+				return usagef("--heartbeat: %s speaks %s, which has no heartbeat interval: leave it out", a.ID, a.Dialect)
+			}
 		}
 		if reason != "" {
 			body["reason"] = reason
 		}
-		var a hub.AgentStatus
-		if err := to.client().Send(c.Context(), http.MethodPatch, "/v1/agents/"+url.PathEscape(args[0]), body, &a); err != nil {
+		if err := to.client().Send(c.Context(), http.MethodPatch, path, body, &a); err != nil {
 			return err
 		}
-		if *beat > 0 && a.Dialect != parallax.Dialect {
-			fmt.Fprintf(io.Err, "%s speaks %s, which has no heartbeat interval: --heartbeat has no effect\n", a.ID, a.Dialect)
+		note := ""
+		if limit > a.MaxConcurrent {
+			note = ": the agent itself accepts no more"
 		}
-		if asJSON {
-			return printJSON(io.Out, a)
-		}
-		bound := ""
-		if most > a.MaxConcurrent {
-			bound = ": the agent itself accepts no more"
-		}
-		fmt.Fprintf(io.Out, "%s runs %d at once%s\n", a.ID, a.MaxConcurrent, bound)
-		return nil
+		return to.print(a, fmt.Sprintf("%s runs %d at once%s", a.ID, a.MaxConcurrent, note))
 	}
 	return c
 }

@@ -2,8 +2,6 @@ package command
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -13,20 +11,18 @@ import (
 
 func delegateCommand(io Streams) *cobra.Command {
 	var a client.TaskRequest
-	var about string
-	var asJSON bool
+	var background string
 	c := &cobra.Command{
-		Use: "delegate TO [WORD...]", Short: "Give an agent a task and do not wait for it",
-		Long: `Give an agent a task and print the id of the task at once. The task runs on by
-itself; 'dragoman tail ID' follows it.`,
+		Use: "delegate TO [WORD...]", Short: "Give an agent a task without waiting for its end",
+		Long: `Give an agent a task and print the id of the task at once. 'dragoman tail ID' follows
+the task.`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
-	to := hubFlags(f)
-	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to go on with")
-	f.StringVar(&about, "context", "", "`JSON` object that the agent should know")
-	timeout := timeFlag(f, "timeout", 0, "`time` that it may take, such as 20s; default: as the hub says")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	to := addHubFlags(f, io, "print JSON")
+	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to continue")
+	f.StringVar(&background, "context", "", "`JSON` object with context for the agent")
+	timeout := timeFlag(f, "timeout", 0, "`time` that the task may take, such as 20s; default: the hub's setting")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if err := refuseEmpty(c, "thread", "context"); err != nil {
 			return err
@@ -35,12 +31,12 @@ itself; 'dragoman tail ID' follows it.`,
 		if a.DeadlineMS, err = deadline(c, *timeout); err != nil {
 			return err
 		}
-		if a.Content, err = words(args[1:], io.In); err != nil {
+		if a.Content, err = contentOf(args[1:], io.In); err != nil {
 			return err
 		}
-		if about != "" {
-			if a.Context = json.RawMessage(about); !json.Valid(a.Context) {
-				return &exit{ExitUsage, errors.New("--context is not JSON: write an object such as '{\"room\":\"kitchen\"}'")}
+		if background != "" {
+			if a.Context = json.RawMessage(background); !json.Valid(a.Context) {
+				return usagef("--context is not JSON: write an object such as '{\"room\":\"kitchen\"}'")
 			}
 		}
 		hub := to.client()
@@ -55,11 +51,7 @@ itself; 'dragoman tail ID' follows it.`,
 		if err := hub.Post(c.Context(), "/v1/tasks", a, &answer); err != nil {
 			return err
 		}
-		if asJSON {
-			return printJSON(io.Out, answer)
-		}
-		fmt.Fprintln(io.Out, answer.ID)
-		return nil
+		return to.print(answer, string(answer.ID))
 	}
 	return c
 }

@@ -24,9 +24,9 @@ func demoCommand(io Streams) *cobra.Command {
 	var asJSON, verbose bool
 	c := &cobra.Command{
 		Use: "demo", Short: "Run a hub with an agent of each dialect, each asking every other", Args: cobra.NoArgs,
-		Long: `Run a hub on free ports with an agent of each dialect and a pi client, over real
-sockets. Each asks every other; the conversation and a table of who asked whom are
-printed. It exits with 1 if anybody got no answer.`,
+		Long: `Run a hub on free ports with an agent of each dialect and a pi client. Each asks every
+other agent, over real sockets; the questions, the answers and a table of them are
+printed. The exit code is 1 if a question got no answer.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&verbose, "verbose", false, "print the log of the hub on stderr")
@@ -48,8 +48,8 @@ printed. It exits with 1 if anybody got no answer.`,
 	return c
 }
 
-// said is one exchange of the demo.
-type said struct {
+// exchange is one question of the demo and its answer.
+type exchange struct {
 	From   string        `json:"from"`
 	To     string        `json:"to"`
 	Asked  string        `json:"asked"`
@@ -77,14 +77,14 @@ func runDemo(ctx context.Context, io Streams, log *slog.Logger, asJSON bool) (er
 	if !asJSON {
 		fmt.Fprintf(io.Out, "A hub on %s (gRPC), %s (HTTP) and %s (pi).\n\n", s.Addresses().GRPC, s.Addresses().HTTP, s.Addresses().Pi)
 	}
-	var all []said
+	var all []exchange
 	failed := 0
 	for _, from := range demo.Requesters {
 		for _, to := range demo.Answerers {
 			if from == to {
 				continue
 			}
-			x := said{From: from, To: to, Asked: "good day from " + from}
+			x := exchange{From: from, To: to, Asked: "good day from " + from}
 			began := time.Now()
 			answer, err := agents.Ask(ctx, from, to, x.Asked)
 			x.Took, x.Answer = time.Since(began), answer
@@ -105,7 +105,7 @@ func runDemo(ctx context.Context, io Streams, log *slog.Logger, asJSON bool) (er
 		if err := printJSON(io.Out, all); err != nil {
 			return err
 		}
-	} else if err := printWhoAskedWhom(io, all); err != nil {
+	} else if err := printExchanges(io, all); err != nil {
 		return err
 	}
 	if failed > 0 {
@@ -114,7 +114,7 @@ func runDemo(ctx context.Context, io Streams, log *slog.Logger, asJSON bool) (er
 	return nil
 }
 
-func printWhoAskedWhom(io Streams, all []said) error {
+func printExchanges(io Streams, all []exchange) error {
 	fmt.Fprintln(io.Out)
 	t := newTable(io.Out, append([]string{"asked by \\ of"}, demo.Answerers...)...)
 	for _, from := range demo.Requesters {

@@ -13,8 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// printEnvelopes prints an annotated example of each of the kinds of ACP envelopes, or of
-// all: enough for a language model to write them.
+// printEnvelopes prints an annotated example of each of the kinds of ACP envelopes, or of all.
 func printEnvelopes(out io.Writer, kinds []string, asJSON bool) error {
 	examples, err := envelopes(kinds)
 	if err != nil {

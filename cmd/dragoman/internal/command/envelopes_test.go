@@ -1,35 +1,21 @@
-package command
+package command_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"io"
 	"strings"
 	"testing"
 
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 )
 
-// printed runs a command line and returns its exit code and what it printed.
-func printed(t *testing.T, args ...string) (code int, out, errs string) {
-	t.Helper()
-	var o, e bytes.Buffer
-	code = Run(context.Background(), args, Streams{io.NopCloser(strings.NewReader("")), nopCloser{&o}, &e})
-	return code, o.String(), e.String()
-}
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
-
 func TestTheExamplesOfACPAreEnvelopesOfEveryKind(t *testing.T) {
-	code, out, _ := printed(t, "check", "--envelope", "--json")
+	code, out, _ := run(t, "check", "--envelope", "--json")
 	var all []struct {
 		Kind    acpwire.Kind
 		Example json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(out), &all); code != ExitDone || err != nil || len(all) != len(acpwire.Kinds()) {
+	if err := json.Unmarshal([]byte(out), &all); code != command.ExitDone || err != nil || len(all) != len(acpwire.Kinds()) {
 		t.Fatalf("got %d, %v and %d examples, want %d", code, err, len(all), len(acpwire.Kinds()))
 	}
 	for _, x := range all {
@@ -44,20 +30,20 @@ func TestTheExamplesOfACPAreEnvelopesOfEveryKind(t *testing.T) {
 }
 
 func TestTheExamplesOfACPAreAnnotatedAndMayBeChosen(t *testing.T) {
-	code, out, _ := printed(t, "check", "--envelope", "query", "ack")
-	if code != ExitDone || !strings.HasPrefix(out, "// query: ") || !strings.Contains(out, "\n\n// ack: ") || strings.Contains(out, "// notify: ") {
+	code, out, _ := run(t, "check", "--envelope", "query", "ack")
+	if code != command.ExitDone || !strings.HasPrefix(out, "// query: ") || !strings.Contains(out, "\n\n// ack: ") || strings.Contains(out, "// notify: ") {
 		t.Errorf("got %d and\n%s\nwant query and ack, annotated", code, out)
 	}
-	code, _, errs := printed(t, "check", "--envelope", "telegram")
-	if code != ExitUsage || !strings.Contains(errs, `no kind "telegram": name some of ping, `) {
+	code, _, errs := run(t, "check", "--envelope", "telegram")
+	if code != command.ExitUsage || !strings.Contains(errs, `no kind "telegram": name some of ping, `) {
 		t.Errorf("got %d %s, want a usage error that names the kinds", code, errs)
 	}
 }
 
 func TestHelpIsPrintedOfACommandBelowAnother(t *testing.T) {
 	for _, args := range [][]string{{"help", "config", "set-agent"}, {"config", "set-agent", "--help"}} {
-		if code, out, complaint := printed(t, args...); code != ExitDone || !strings.Contains(out, "dragoman config set-agent ID [flags]") {
-			t.Errorf("dragoman %q: got %d, %q and %q, want the help of set-agent", args, code, out, complaint)
+		if code, out, stderr := run(t, args...); code != command.ExitDone || !strings.Contains(out, "dragoman config set-agent ID [flags]") {
+			t.Errorf("dragoman %q: got %d, %q and %q, want the help of set-agent", args, code, out, stderr)
 		}
 	}
 }
@@ -71,11 +57,11 @@ func TestTheCommandThatShowedEnvelopesSaysWhereTheyAreNow(t *testing.T) {
 		{[]string{"acp", "--help"}, "write 'dragoman check --envelope'"},
 		{[]string{"acp", "examples", "query", "--json"}, "write 'dragoman check --envelope query --json'"},
 	} {
-		if code, out, complaint := printed(t, tt.args...); code != ExitUsage || out != "" || !strings.Contains(complaint, tt.want) {
-			t.Errorf("dragoman %q: got %d, %q and %q, want a usage error with %q", tt.args, code, out, complaint, tt.want)
+		if code, out, stderr := run(t, tt.args...); code != command.ExitUsage || out != "" || !strings.Contains(stderr, tt.want) {
+			t.Errorf("dragoman %q: got %d, %q and %q, want a usage error with %q", tt.args, code, out, stderr, tt.want)
 		}
 	}
-	if code, _, complaint := printed(t, "check", "query"); code != ExitUsage || !strings.Contains(complaint, `unexpected argument "query"`) {
-		t.Errorf("kinds without --envelope: got %d and %q, want a usage error", code, complaint)
+	if code, _, stderr := run(t, "check", "query"); code != command.ExitUsage || !strings.Contains(stderr, `unexpected argument "query"`) {
+		t.Errorf("kinds without --envelope: got %d and %q, want a usage error", code, stderr)
 	}
 }

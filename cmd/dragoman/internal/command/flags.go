@@ -14,22 +14,22 @@ import (
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
-// flagError makes a usage error of a flag that cannot be parsed, with what to write
+// flagError returns a usage error for a flag that cannot be parsed, with what to write
 // instead.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
 	var wrong *pflag.InvalidValueError
-	said := err.Error()
+	text := err.Error()
 	switch {
 	case errors.As(err, &unknown):
-		said = unknownFlag(c, unknown)
+		text = unknownFlag(c, unknown)
 	case errors.As(err, &bare):
-		said = fmt.Sprintf("--%s needs a value", bare.GetFlag().Name)
+		text = fmt.Sprintf("--%s needs a value", bare.GetFlag().Name)
 	case errors.As(err, &wrong):
-		said = fmt.Sprintf("--%s %q: %s", wrong.GetFlag().Name, wrong.GetValue(), allowedBy(wrong.GetFlag(), wrong))
+		text = fmt.Sprintf("--%s %q: %s", wrong.GetFlag().Name, wrong.GetValue(), allowedBy(wrong.GetFlag(), wrong))
 	}
-	return &exit{ExitUsage, fmt.Errorf("%s; see '%s --help'", said, c.CommandPath())}
+	return usagef("%s; see '%s --help'", text, c.CommandPath())
 }
 
 // unknownFlag suggests the closest flag of the command.
@@ -37,16 +37,16 @@ func unknownFlag(c *cobra.Command, given *pflag.NotExistError) string {
 	if given.GetSpecifiedShortnames() != "" {
 		return "unknown flag -" + given.GetSpecifiedName()
 	}
-	said := "unknown flag --" + given.GetSpecifiedName()
+	text := "unknown flag --" + given.GetSpecifiedName()
 	var known []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	if near := suggest.Nearest(given.GetSpecifiedName(), known); near != "" {
-		said += ": did you mean --" + near + "?"
+		text += ": did you mean --" + near + "?"
 	}
-	return said
+	return text
 }
 
-// allowedBy says what a flag accepts. The errors of strconv and time are for programmers.
+// allowedBy returns what a flag accepts. The errors of strconv and time are for programmers.
 func allowedBy(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "duration":
@@ -66,8 +66,8 @@ func timeFlag(fs *pflag.FlagSet, name string, otherwise time.Duration, usage str
 	return &d
 }
 
-// refuseEmpty makes a usage error of an empty flag value: more often than not it is an
-// unset variable of a script.
+// refuseEmpty returns a usage error for an empty flag value, which is usually an unset
+// variable of a script.
 func refuseEmpty(c *cobra.Command, names ...string) error {
 	for _, name := range names {
 		f := c.Flags().Lookup(name)
@@ -80,14 +80,14 @@ func refuseEmpty(c *cobra.Command, names ...string) error {
 		}
 		if len(given) == 0 || slices.Contains(given, "") {
 			what, _ := pflag.UnquoteUsage(f)
-			return &exit{ExitUsage, fmt.Errorf("--%s is empty: give the %s, or leave it out", name, what)}
+			return usagef("--%s is empty: give the %s, or leave it out", name, what)
 		}
 	}
 	return nil
 }
 
-// usageArgs makes a usage error of a wrong number of arguments, which names what is
-// missing, empty or unexpected.
+// usageArgs wraps an argument check: its usage error names the argument that is missing,
+// empty or unexpected.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		fits, wrong := check(c, args) == nil, ""
@@ -98,23 +98,23 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 			switch name := nameOf(c, n); {
 			case !fits && check(c, args[:n]) == nil:
 				wrong = fmt.Sprintf("unexpected argument %q", strings.Join(args[n:], " "))
-			case fits && wrong == "" && arg == "" && !strings.HasSuffix(name, "..."): // words may be
+			case fits && wrong == "" && arg == "" && !strings.HasSuffix(name, "..."): // which may be empty
 				wrong = name + " is empty"
 			}
 		}
 		if wrong == "" {
 			return nil
 		}
-		return &exit{ExitUsage, fmt.Errorf("%s: write '%s'; see '%s --help'", wrong, c.UseLine(), c.CommandPath())}
+		return usagef("%s: write '%s'; see '%s --help'", wrong, c.UseLine(), c.CommandPath())
 	}
 }
 
-// nameOf is the name of the nth argument in the usage line. The last name stands for all
-// further arguments.
+// nameOf returns the name of the nth argument in the usage line. The last name is that of
+// all further arguments.
 func nameOf(c *cobra.Command, n int) string {
 	_, names, _ := strings.Cut(c.Use, " ")
-	if _, behind, ok := strings.Cut(names, " -- "); ok {
-		names = behind // what stands before are flags
+	if _, after, ok := strings.Cut(names, " -- "); ok {
+		names = after // flags come before
 	}
 	all := strings.Fields(names)
 	if len(all) == 0 {

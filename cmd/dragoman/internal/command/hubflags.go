@@ -13,47 +13,78 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-// hubPlace has the flags with the address of a hub.
-type hubPlace struct {
+// hubFlags are the flags of a command that talks to a hub, and the streams that it prints to.
+type hubFlags struct {
+	Streams
 	hub, token, grpc string
+	json             bool
 
-	named func() string // where the address of the hub stands
+	named func() string // the flag or variable that hub was given in
 }
 
-// hubFlags declares the flags of every command that talks to a hub.
-func hubFlags(fs *pflag.FlagSet) *hubPlace {
-	p := &hubPlace{}
+// addHubFlags declares --hub and --token, and --json if jsonUsage describes it.
+func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
+	to := &hubFlags{Streams: io}
 	const variable, flag = "DRAGOMAN_HUB", "hub"
 	fromEnviron := os.Getenv(variable)
-	fs.StringVar(&p.hub, flag, cmp.Or(fromEnviron, "http://127.0.0.1:8080"), "`address` of the hub (DRAGOMAN_HUB)")
-	p.named = func() string {
+	fs.StringVar(&to.hub, flag, cmp.Or(fromEnviron, "http://127.0.0.1:8080"), "`address` of the hub (DRAGOMAN_HUB)")
+	to.named = func() string {
 		if fromEnviron != "" && !fs.Changed(flag) {
 			return variable
 		}
 		return "--" + flag
 	}
-	fs.StringVar(&p.token, "token", os.Getenv("DRAGOMAN_TOKEN"), "`token` to authenticate with (DRAGOMAN_TOKEN)")
-	fs.Lookup("token").DefValue = "" // a help text shows no secret
-	return p
+	fs.StringVar(&to.token, "token", os.Getenv("DRAGOMAN_TOKEN"), "`token` to authenticate with (DRAGOMAN_TOKEN)")
+	fs.Lookup("token").DefValue = "" // the help shows no secret
+	if jsonUsage != "" {
+		fs.BoolVar(&to.json, "json", false, jsonUsage)
+	}
+	return to
 }
 
-func (p *hubPlace) place() client.Hub {
-	return client.Hub{URL: p.hub, Named: p.named(), GRPC: p.grpc, Token: p.token}
+func (to *hubFlags) address() client.Hub {
+	return client.Hub{URL: to.hub, Named: to.named(), GRPC: to.grpc, Token: to.token}
 }
 
-func (p *hubPlace) client() *client.Client { return p.place().Client() }
+func (to *hubFlags) client() *client.Client { return to.address().Client() }
+
+// print prints a line, or v if --json is given.
+func (to *hubFlags) print(v any, line string) error {
+	if to.json {
+		return printJSON(to.Out, v)
+	}
+	_, err := fmt.Fprintln(to.Out, line)
+	return err
+}
+
+// printList prints a table of items, or v if --json is given. Without items it prints the
+// text none on stderr.
+func printList[T any](to *hubFlags, v any, items []T, none string, heads []string, row func(T) []string) error {
+	switch {
+	case to.json:
+		return printJSON(to.Out, v)
+	case len(items) == 0:
+		fmt.Fprintln(to.Err, none)
+		return nil
+	}
+	t := newTable(to.Out, heads...)
+	for _, item := range items {
+		t.row(row(item)...)
+	}
+	return t.flush()
+}
 
 // waitFlag declares --wait.
 func waitFlag(fs *pflag.FlagSet, what string) *time.Duration {
-	d := timeFlag(fs, "wait", 0, "wait for "+what+" that is not there yet, for at most so much `time` (--wait=30s)")
+	d := timeFlag(fs, "wait", 0, "wait up to `time` for "+what+" that is not running yet (--wait=30s)")
 	fs.Lookup("wait").NoOptDefVal = waitUsual
 	return d
 }
 
-// checkWait makes a usage error of "--wait 30s", where 30s would be an argument.
+// checkWait returns a usage error for "--wait 30s", where 30s would be an argument.
 func checkWait(c *cobra.Command, args []string, what string) error {
 	if _, isTime := config.ParseTime(args[0]); isTime && c.Flags().Changed("wait") {
-		return &exit{ExitUsage, fmt.Errorf("%s would be %s: write --wait=%[1]s", args[0], what)}
+		return usagef("%s would be %s: write --wait=%[1]s", args[0], what)
 	}
 	return nil
 }

@@ -35,11 +35,16 @@ type exit struct {
 // Error implements error.
 func (e *exit) Error() string { return e.err.Error() }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (e *exit) Unwrap() error { return e.err }
 
-// errQuiet says that the failure has been reported already.
-var errQuiet = errors.New("told already")
+// usagef returns an error that ends the program with ExitUsage.
+func usagef(format string, args ...any) error {
+	return &exit{ExitUsage, fmt.Errorf(format, args...)}
+}
+
+// errQuiet ends the program without another message.
+var errQuiet = errors.New("already reported")
 
 // Streams are what a command reads and writes.
 type Streams struct {
@@ -65,15 +70,15 @@ func Run(ctx context.Context, args []string, io Streams) int {
 	return exitCode(err)
 }
 
-// exitCode is the exit code of an error.
+// exitCode returns the exit code of an error.
 func exitCode(err error) int {
 	var e *exit
 	var refused client.Refusal
-	var misspelled client.AddressError
+	var malformed client.AddressError
 	switch {
 	case errors.As(err, &e):
 		return e.code
-	case errors.As(err, &misspelled):
+	case errors.As(err, &malformed):
 		return ExitUsage
 	case errors.As(err, &refused):
 		return codeOf(refused.Fault)
@@ -81,7 +86,7 @@ func exitCode(err error) int {
 	return ExitFailed
 }
 
-// codeOf is the exit code of a fault.
+// codeOf returns the exit code of a fault.
 func codeOf(f *core.Fault) int {
 	switch f.Code {
 	case core.CodeTimeout:
@@ -92,7 +97,7 @@ func codeOf(f *core.Fault) int {
 	return ExitFailed
 }
 
-// NewRoot makes the command dragoman with all below it.
+// NewRoot returns the command dragoman with its subcommands.
 func NewRoot(io Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dragoman",
@@ -123,14 +128,14 @@ the others.
 		stdioCommand(io), tailCommand(io), usageCommand(io), benchCommand(io), acpCommand(), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(),
 	)
 	for _, c := range root.Commands() {
-		if c.Args != nil && c.RunE != nil { // others only have commands below them
+		if c.Args != nil && c.RunE != nil { // others only have subcommands
 			c.Args = usageArgs(c.Args)
 		}
 	}
 	return root
 }
 
-// subcommand is the argument check of a command that only has subcommands.
+// subcommand checks the arguments of a command that only has subcommands.
 func subcommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -140,14 +145,14 @@ func subcommand(c *cobra.Command, args []string) error {
 
 func printHelp(c *cobra.Command, _ []string) { _ = c.Help() }
 
-// unknownCommand is a usage error that suggests the closest subcommand.
+// unknownCommand returns a usage error that suggests the closest subcommand.
 func unknownCommand(above *cobra.Command, given string) error {
 	above.SuggestionsMinimumDistance = 2
 	hint := "see '" + above.CommandPath() + " --help'"
 	if near := above.SuggestionsFor(given); len(near) > 0 {
 		hint = "did you mean '" + above.CommandPath() + " " + near[0] + "'?"
 	}
-	return &exit{ExitUsage, fmt.Errorf("unknown command %q: %s", given, hint)}
+	return usagef("unknown command %q: %s", given, hint)
 }
 
 // helpCommand prints the help of a command. Unlike cobra's own it fails for an unknown one.

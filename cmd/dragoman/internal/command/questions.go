@@ -1,11 +1,9 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,73 +11,55 @@ import (
 )
 
 func questionsCommand(io Streams) *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
-		Use: "questions", Short: "List the questions that agents have put to people", Args: cobra.NoArgs,
+		Use: "questions", Short: "List the open questions of agents", Args: cobra.NoArgs,
 		Long: `List the questions of agents that wait for an answer, the longest waiting first.
-'dragoman answer' answers; the first answer counts, whoever gives it.`,
+'dragoman answer' answers them. The first answer counts.`,
 	}
-	f := c.Flags()
-	to := hubFlags(f)
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var list struct {
 			Questions []question.Question `json:"questions"`
 		}
-		err := to.client().Get(c.Context(), "/v1/questions", &list)
-		switch {
-		case err != nil:
+		if err := to.client().Get(c.Context(), "/v1/questions", &list); err != nil {
 			return err
-		case asJSON:
-			return printJSON(io.Out, list)
-		case len(list.Questions) == 0:
-			fmt.Fprintln(io.Err, "there are no open questions")
-			return nil
 		}
-		t := newTable(io.Out, "QUESTION", "AGENT", "LEFT", "OPTIONS", "TEXT")
-		for _, q := range list.Questions {
+		heads := []string{"QUESTION", "AGENT", "LEFT", "OPTIONS", "TEXT"}
+		return printList(to, list, list.Questions, "there are no open questions", heads, func(q question.Question) []string {
 			var options []string
 			for _, o := range q.Options {
 				options = append(options, quoted(o.Label))
 			}
-			t.row(q.ID, string(q.Agent), time.Until(q.Until).Round(time.Second).String(), strings.Join(options, ", "), brief(q.Text))
-		}
-		return t.flush()
+			return []string{q.ID, string(q.Agent), timeLeft(q.Until), strings.Join(options, ", "), brief(q.Text)}
+		})
 	}
 	return c
 }
 
 func answerCommand(io Streams) *cobra.Command {
 	var text string
-	var dismiss, asJSON bool
+	var dismiss bool
 	c := &cobra.Command{
 		Use: "answer QUESTION [OPTION...]", Short: "Answer a question of an agent",
-		Long: `Answer a question that an agent has put to people: with one of its options, with
-several where it takes that, or with words of your own (--text). 'dragoman questions'
-lists them.`,
+		Long: `Answer a question of an agent with one of its options, with several if the question
+accepts that, or with your own text (--text). 'dragoman questions' lists the questions.`,
 		Example: `  dragoman answer 0198f3c2-... Friday
   dragoman answer 0198f3c2-... --text "none of these"`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	f := c.Flags()
-	to := hubFlags(f)
-	f.StringVar(&text, "text", "", "an answer in `words` of your own")
-	f.BoolVar(&dismiss, "dismiss", false, "say that there will be no answer")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.Flags().StringVar(&text, "text", "", "answer with this `text`")
+	c.Flags().BoolVar(&dismiss, "dismiss", false, "refuse to answer")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if said := len(args) > 1 || text != ""; said == dismiss {
-			return &exit{ExitUsage, errors.New("use exactly one of options, --text and --dismiss")}
+		if answered := len(args) > 1 || text != ""; answered == dismiss {
+			return usagef("use exactly one of options, --text and --dismiss")
 		}
-		var given question.Outcome
+		var outcome question.Outcome
 		body := map[string]any{"selected": args[1:], "custom_text": text, "dismissed": dismiss}
-		if err := to.client().Post(c.Context(), "/v1/questions/"+url.PathEscape(args[0])+"/answer", body, &given); err != nil {
+		if err := to.client().Post(c.Context(), "/v1/questions/"+url.PathEscape(args[0])+"/answer", body, &outcome); err != nil {
 			return err
 		}
-		if asJSON {
-			return printJSON(io.Out, given)
-		}
-		_, err := fmt.Fprintln(io.Out, given)
-		return err
+		return to.print(outcome, fmt.Sprint(outcome))
 	}
 	return c
 }

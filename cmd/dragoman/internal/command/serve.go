@@ -21,11 +21,10 @@ func serveCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve", Short: "Run a hub", Args: cobra.NoArgs,
 		Long: `Run a hub until it is interrupted. The first interrupt shuts it down gracefully: peers
-are told and running tasks may finish. A second one ends it at once.
+are notified and running tasks may finish. A second one stops it at once.
 
-Every setting can stand in a YAML file (--config), in the environment (DRAGOMAN_
-and the name in capitals) or on the command line; 'dragoman check' explains each
-and shows its value.`,
+Settings come from a YAML file (--config), the environment (DRAGOMAN_ and the name in
+capitals) and the command line; 'dragoman check' explains each and shows its value.`,
 	}
 	config.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -67,7 +66,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 		}
 		gone = s.ServeStdio(local)
 		if s.Addresses() != (service.Addresses{}) {
-			gone = nil // others can come
+			gone = nil // others can still connect
 		}
 	}
 	log.Info("the hub is ready", readyLine(s.Addresses(), settings)...)
@@ -118,7 +117,7 @@ func stopHub(s *service.Service, patience time.Duration, reason string, signals 
 	return err
 }
 
-// readyLine has the addresses and the journal of the hub, without those that are not set.
+// readyLine returns the addresses and the journal of the hub, as far as they are set.
 func readyLine(at service.Addresses, c config.Config) []any {
 	var line []any
 	for _, f := range [][2]string{

@@ -1,11 +1,13 @@
 package command
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
@@ -13,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
-func TestTheHubSaysWhereItIsReadyAndNothingOfWhatIsLeftOut(t *testing.T) {
+func TestTheReadyLineHasTheAddressesThatAreSet(t *testing.T) {
 	for _, tt := range []struct {
 		at   service.Addresses
 		dir  string
@@ -28,14 +30,13 @@ func TestTheHubSaysWhereItIsReadyAndNothingOfWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// What was started before stdin turns out to be unusable is stopped.
-func TestAHubThatCannotOpenStdinStops(t *testing.T) {
+func TestServeStopsIfStdinCannotBeOpened(t *testing.T) {
 	settings := config.Local()
 	settings.Stdio, settings.ReadyFile = true, filepath.Join(t.TempDir(), "ready.json")
 	broken := errors.New("stdin is broken")
 	err := serve(t.Context(), settings, Streams{Err: io.Discard}, func() (*stdio.Conn, error) { return nil, broken }, nil)
 	if !errors.Is(err, broken) {
-		t.Errorf("got %v, want what is wrong with stdin", err)
+		t.Errorf("got %v, want the error of stdin", err)
 	}
 	at, err := service.AwaitReady(t.Context(), settings.ReadyFile)
 	if err != nil {
@@ -43,6 +44,14 @@ func TestAHubThatCannotOpenStdinStops(t *testing.T) {
 	}
 	if conn, err := net.Dial("tcp", at.HTTP); err == nil {
 		conn.Close()
-		t.Errorf("got a listener at %s still, want none", at.HTTP)
+		t.Errorf("got a listener at %s, want none", at.HTTP)
+	}
+}
+
+func TestAHumanLogHasNoColoursOutsideATerminal(t *testing.T) {
+	var file bytes.Buffer
+	newLog(&file, "info", "human").Info("the hub is ready", "grpc", "127.0.0.1:50051")
+	if got := file.String(); !strings.Contains(got, "the hub is ready grpc=127.0.0.1:50051") || strings.Contains(got, "\x1b") {
+		t.Errorf("got %q, want a readable line without escape sequences", got)
 	}
 }

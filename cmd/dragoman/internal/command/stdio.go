@@ -2,7 +2,6 @@ package command
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"os/signal"
@@ -23,46 +22,45 @@ func stdioCommand(io Streams) *cobra.Command {
 	var dialect, snapshots, id string
 	c := &cobra.Command{
 		Use: "stdio", Short: "Speak pi-server or ACP with a running hub over stdin and stdout", Args: cobra.NoArgs,
-		Long: `Connect stdin and stdout to a running hub: one JSON object a line, commands in,
-responses and events out. At the end of stdin it waits for outstanding answers
-and exits.
+		Long: `Connect stdin and stdout to a running hub, one JSON object per line. At the end of
+stdin the command waits for outstanding answers and exits.
 
   echo '{"id":"1","type":"list_sessions"}' | dragoman stdio
   echo '{"v":1,"id":"1","kind":"discover"}' | dragoman stdio --dialect acp --id me`,
 	}
 	f := c.Flags()
 	f.StringVar(&dialect, "dialect", pi.Name, "`dialect`: pi or acp")
-	f.StringVar(&snapshots, "snapshots", "", "`amount` of a growing message that its updates repeat, with --dialect pi: all or none; default: as the hub says")
+	f.StringVar(&snapshots, "snapshots", "", "`amount` of a growing message that each update repeats, with --dialect pi: all or none; default: the hub's setting")
 	f.StringVar(&id, "id", "", "`id` to speak as, with --dialect acp; default: the principal of the token, else from of the first envelope")
-	to := hubFlags(f)
+	to := addHubFlags(f, io, "")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		bridges := map[string]bridge.Bridge{pi.Name: bridge.Pi(), acp.Dialect: bridge.ACP()}
 		b, ok := bridges[dialect]
 		if !ok {
-			return &exit{ExitUsage, fmt.Errorf("--dialect %q: use pi or acp", dialect)}
+			return usagef("--dialect %q: use pi or acp", dialect)
 		}
 		if snapshots != "" {
 			if _, err := render.ParseSnapshots(snapshots); err != nil || dialect != pi.Name {
-				return &exit{ExitUsage, fmt.Errorf("--snapshots %q: use all or none, with --dialect pi", snapshots)}
+				return usagef("--snapshots %q: use all or none, with --dialect pi", snapshots)
 			}
 			b.Path += "?snapshots=" + snapshots
 		}
 		var as http.Header
 		if id != "" {
 			if dialect != acp.Dialect {
-				return &exit{ExitUsage, errors.New("--id is for --dialect acp alone")}
+				return usagef("--id is for --dialect acp alone")
 			}
 			if err := core.CheckAgentID(core.AgentID(id)); err != nil {
-				return &exit{ExitUsage, fmt.Errorf("--id: %s", core.AsFault(err).Message)}
+				return usagef("--id: %s", core.AsFault(err).Message)
 			}
 			as = http.Header{"X-Agent-Id": {id}}
 		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		conn, err := client.DialWebSocket(ctx, to.place(), b.Path, as, bridge.MaxLine)
-		var turned *core.Fault
-		if errors.As(err, &turned) {
-			return errors.New(turned.Message)
+		conn, err := client.DialWebSocket(ctx, to.address(), b.Path, as, bridge.MaxLine)
+		var refused *core.Fault
+		if errors.As(err, &refused) {
+			return errors.New(refused.Message)
 		}
 		if err != nil {
 			return err
@@ -76,8 +74,8 @@ and exits.
 	return c
 }
 
-// openStdio makes a connection of the streams of a command. Those of the process are opened
-// anew, so that a blocked read can be interrupted.
+// openStdio returns a connection over the streams of a command. Those of the process are
+// reopened, so that a blocked read can be interrupted.
 func openStdio(io Streams, opts stdio.Options) (*stdio.Conn, error) {
 	if io.In == os.Stdin && io.Out == os.Stdout {
 		return stdio.Std(opts)

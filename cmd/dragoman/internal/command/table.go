@@ -31,7 +31,7 @@ func (t *table) flush() error { return t.w.Flush() }
 // printJSON prints a value as JSON.
 func printJSON(out io.Writer, v any) error {
 	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false) // people read it too, and no browser does
+	e.SetEscapeHTML(false) // it is not for browsers
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
@@ -43,7 +43,7 @@ func orDash(s string) string {
 	return s
 }
 
-// quoted quotes a word for a shell, if it has to.
+// quoted quotes a word for a shell, if necessary.
 func quoted(word string) string {
 	if strings.ContainsFunc(word, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:/@", r)

@@ -18,20 +18,18 @@ import (
 )
 
 func tailCommand(io Streams) *cobra.Command {
-	var asJSON bool
 	var color string
 	c := &cobra.Command{
 		Use: "tail [TASK]", Short: "Follow all tasks live, or one from its beginning", Args: cobra.MaximumNArgs(1),
-		Long: `Follow all tasks live, one line an event; or one task, from its beginning to its end.
-An interrupt ends it; the tasks run on.`,
+		Long: `Follow all tasks live, one line per event; or one task from its beginning to its end.
+An interrupt ends the command, not the tasks.`,
 	}
 	f := c.Flags()
-	to := hubFlags(f)
-	f.BoolVar(&asJSON, "json", false, "print every event as a line of JSON")
+	to := addHubFlags(f, io, "print every event as a line of JSON")
 	f.StringVar(&color, "color", "auto", "`when` to colour: auto (on a terminal, unless NO_COLOR is set), always or never")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if color != "auto" && color != "always" && color != "never" {
-			return &exit{ExitUsage, fmt.Errorf("--color %q: use auto, always or never", color)}
+			return usagef("--color %q: use auto, always or never", color)
 		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
@@ -48,7 +46,7 @@ An interrupt ends it; the tasks run on.`,
 		ended := false
 		err = client.Follow(resp, func(l client.Line, raw []byte) error {
 			ended = ended || l.Body != nil && l.Body.Kind().Ends()
-			if asJSON {
+			if to.json {
 				_, err := fmt.Fprintf(io.Out, "%s\n", raw)
 				return err
 			}
@@ -71,7 +69,7 @@ An interrupt ends it; the tasks run on.`,
 type tailer struct {
 	out      io.Writer
 	colored  bool
-	several  bool // tasks are told of, so that each line names its own
+	several  bool // each line names its task
 	streamed map[core.TaskID]*maphash.Hash
 }
 
@@ -82,9 +80,9 @@ func newTailer(out io.Writer, colored, several bool) *tailer {
 // seed makes hashes of texts comparable.
 var seed = maphash.MakeSeed()
 
-// told reports whether the text of an answer was printed already, as it was streamed. It
-// keeps one hash per running task.
-func (t *tailer) told(l client.Line) bool {
+// repeated reports whether an end repeats the text that was streamed. It keeps one hash per
+// running task.
+func (t *tailer) repeated(l client.Line) bool {
 	h := t.streamed[l.Task]
 	switch b := l.Body.(type) {
 	case core.Text:
@@ -126,11 +124,11 @@ func (t *tailer) print(l client.Line) error {
 		_, err := fmt.Fprintf(t.out, "-- the hub is stopping: %s\n", l.Shutdown.Reason)
 		return err
 	}
-	k, said := l.Body.Kind(), summary(l.Body)
-	if d, ok := l.Body.(core.Done); t.told(l) && ok {
-		said = brief(string(d.Data))
+	k, text := l.Body.Kind(), summary(l.Body)
+	if d, ok := l.Body.(core.Done); t.repeated(l) && ok {
+		text = brief(string(d.Data))
 	}
-	rest := t.paint(colorOf(k), fmt.Sprintf("%-18s", k)) + " " + said
+	rest := t.paint(colorOf(k), fmt.Sprintf("%-18s", k)) + " " + text
 	_, err := fmt.Fprintf(t.out, "%s%s %4d %s\n", t.paint(dim, l.At.Local().Format("15:04:05.000")), of, l.Seq, strings.TrimRight(rest, " "))
 	return err
 }
@@ -168,7 +166,7 @@ func summary(body core.Body) string {
 	case core.Opened:
 		s = fmt.Sprintf("%s %s %s: %s", b.From.ID, b.Request.Intent, b.Request.To, b.Request.Content)
 		if b.Request.Notice != nil {
-			s = fmt.Sprintf("%s tells %s: %s %s", b.From.ID, b.Request.To, b.Request.Notice.Topic, b.Request.Notice.Data)
+			s = fmt.Sprintf("%s notifies %s: %s %s", b.From.ID, b.Request.To, b.Request.Notice.Topic, b.Request.Notice.Data)
 		}
 	case core.Assigned:
 		s = fmt.Sprintf("to %s, attempt %d", b.Agent, b.Attempt)

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -19,96 +18,80 @@ import (
 
 func tasksCommand(io Streams) *cobra.Command {
 	var q client.TaskQuery
-	var asJSON, readers bool
+	var readers bool
 	c := &cobra.Command{
 		Use: "tasks [ID]", Short: "List the tasks of the hub, or show one", Args: cobra.MaximumNArgs(1),
-		Long: `List tasks, those that run and those that have ended, the newest first; or show one:
-what was asked, where it stands, and what was answered. 'dragoman tail ID' shows every
-event of a task, and --readers who reads it.`,
+		Long: `List running and ended tasks, the newest first; or show the request, the state and the
+answer of one. 'dragoman tail ID' shows every event of a task; --readers lists its
+readers.`,
 		Example: `  dragoman tasks --state failed
   dragoman tasks 0198f3c2-...
   dragoman tasks 0198f3c2-... --readers`,
 	}
 	f := c.Flags()
-	to := hubFlags(f)
+	to := addHubFlags(f, io, "print JSON")
 	f.StringVar(&q.State, "state", "", "only tasks in this `state`: "+strings.Join(task.States, ", "))
 	f.StringVar(&q.Agent, "agent", "", "only tasks of the agent with this `id`")
-	f.StringVar(&q.From, "from", "", "only tasks that the principal with this `id` asked for")
+	f.StringVar(&q.From, "from", "", "only tasks of the principal with this `id`")
 	f.StringVar(&q.Thread, "thread", "", "only tasks of this `thread`")
 	f.StringVar(&q.Before, "before", "", "only tasks older than the one with this `id`")
-	f.IntVar(&q.Limit, "limit", task.DefaultListed, "how `many` at most; 0 for all")
-	f.BoolVar(&readers, "readers", false, "list who reads the task, and how far each has read")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.IntVar(&q.Limit, "limit", task.DefaultListed, "maximum `number` of tasks; 0 for all")
+	f.BoolVar(&readers, "readers", false, "list the readers of the task and how far each has read")
 	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(task.States, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	c.RunE = func(c *cobra.Command, args []string) error {
-		client := to.client()
 		switch {
 		case readers && len(args) == 0:
-			return &exit{ExitUsage, errors.New("--readers: name the task: 'dragoman tasks ID --readers'")}
+			return usagef("--readers: name the task: 'dragoman tasks ID --readers'")
 		case readers:
-			return showReaders(c.Context(), io, client, core.TaskID(args[0]), asJSON)
+			return showReaders(c.Context(), to, core.TaskID(args[0]))
 		case len(args) == 1:
-			return showTask(c.Context(), io, client, core.TaskID(args[0]), asJSON)
+			return showTask(c.Context(), to, args[0])
 		case q.State != "" && !slices.Contains(task.States, q.State):
-			return &exit{ExitUsage, fmt.Errorf("--state %q: use one of %s", q.State, strings.Join(task.States, ", "))}
+			return usagef("--state %q: use one of %s", q.State, strings.Join(task.States, ", "))
 		case q.Limit < 0:
-			return &exit{ExitUsage, fmt.Errorf("--limit %d: use 0 for all, or more", q.Limit)}
+			return usagef("--limit %d: use 0 for all, or more", q.Limit)
 		}
-		list, err := client.Tasks(c.Context(), q)
-		switch {
-		case err != nil:
+		list, err := to.client().Tasks(c.Context(), q)
+		if err != nil {
 			return err
-		case asJSON:
-			return printJSON(io.Out, list)
-		case len(list.Tasks) == 0:
-			fmt.Fprintln(io.Err, "no tasks match: 'dragoman tasks' lists the latest")
-			return nil
 		}
-		t := newTable(io.Out, "TASK", "STATE", "AGENT", "FROM", "OPENED", "CONTENT")
-		for _, raw := range list.Tasks {
-			var v taskRow
-			if err := json.Unmarshal(raw, &v); err != nil {
+		rows := make([]taskRow, len(list.Tasks))
+		for i, raw := range list.Tasks {
+			if err := json.Unmarshal(raw, &rows[i]); err != nil {
 				return err
 			}
-			t.row(string(v.ID), v.State, orDash(string(v.Agent)), orDash(v.From.ID), v.opened(), orDash(brief(v.asked())))
 		}
-		if err := t.flush(); err != nil {
-			return err
-		}
-		if list.Before != "" {
+		heads := []string{"TASK", "STATE", "AGENT", "FROM", "OPENED", "CONTENT"}
+		err = printList(to, list, rows, "no tasks match: 'dragoman tasks' lists the latest", heads, func(v taskRow) []string {
+			return []string{string(v.ID), v.State, orDash(string(v.Agent)), orDash(v.From.ID), v.opened(), orDash(brief(v.asked()))}
+		})
+		if list.Before != "" && !to.json {
 			fmt.Fprintf(io.Err, "there are more: 'dragoman tasks --before %s' lists them\n", list.Before)
 		}
-		return nil
+		return err
 	}
 	return c
 }
 
-// showReaders prints who reads a task.
-func showReaders(ctx context.Context, io Streams, c *client.Client, id core.TaskID, asJSON bool) error {
-	readers, err := c.Readers(ctx, id)
-	switch {
-	case err != nil:
+// showReaders prints the readers of a task.
+func showReaders(ctx context.Context, to *hubFlags, id core.TaskID) error {
+	readers, err := to.client().Readers(ctx, id)
+	if err != nil {
 		return err
-	case asJSON:
-		return printJSON(io.Out, readers)
-	case len(readers) == 0:
-		fmt.Fprintln(io.Err, "nobody reads the task")
-		return nil
 	}
-	t := newTable(io.Out, "READER", "DIALECT", "ROLE", "SEQ", "BEHIND")
-	for _, r := range readers {
-		t.row(r.Principal.ID, orDash(r.Principal.Dialect), r.Role.String(), fmt.Sprint(r.Seq), fmt.Sprint(r.Behind))
-	}
-	return t.flush()
+	heads := []string{"READER", "DIALECT", "ROLE", "SEQ", "BEHIND"}
+	return printList(to, readers, readers, "the task has no readers", heads, func(r task.ReaderStatus) []string {
+		return []string{r.Principal.ID, orDash(r.Principal.Dialect), r.Role.String(), fmt.Sprint(r.Seq), fmt.Sprint(r.Behind)}
+	})
 }
 
-// taskRow is what a line shows of a task.
+// taskRow has the fields of a task that are shown.
 type taskRow struct {
 	ID       core.TaskID
 	State    string
 	Agent    core.AgentID
 	Thread   core.ThreadID
-	Intent   string // "" where the request is no longer kept
+	Intent   string // "" if the request is no longer kept
 	To       string
 	From     core.Principal
 	OpenedAt time.Time `json:"opened_at"`
@@ -118,7 +101,7 @@ type taskRow struct {
 	Notice   *core.Notice
 }
 
-// asked is the request as text.
+// asked returns the request as text.
 func (v taskRow) asked() string {
 	switch {
 	case v.Notice != nil:
@@ -137,13 +120,13 @@ func (v taskRow) opened() string {
 }
 
 // showTask prints one task.
-func showTask(ctx context.Context, io Streams, c *client.Client, id core.TaskID, asJSON bool) error {
+func showTask(ctx context.Context, to *hubFlags, id string) error {
 	var raw json.RawMessage
-	if err := c.Get(ctx, "/v1/tasks/"+url.PathEscape(string(id)), &raw); err != nil {
+	if err := to.client().Get(ctx, "/v1/tasks/"+url.PathEscape(id), &raw); err != nil {
 		return err
 	}
-	if asJSON {
-		return printJSON(io.Out, raw)
+	if to.json {
+		return printJSON(to.Out, raw)
 	}
 	var v struct {
 		taskRow
@@ -156,7 +139,7 @@ func showTask(ctx context.Context, io Streams, c *client.Client, id core.TaskID,
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return err
 	}
-	t := newTable(io.Out, "TASK", string(v.ID))
+	t := newTable(to.Out, "TASK", string(v.ID))
 	t.row("STATE", v.State)
 	t.row("AGENT", orDash(string(v.Agent)))
 	t.row("FROM", orDash(v.From.ID))
@@ -172,7 +155,7 @@ func showTask(ctx context.Context, io Streams, c *client.Client, id core.TaskID,
 	}
 	for _, part := range []struct{ head, text string }{{"ASKED", v.asked()}, {"ANSWER", v.Answer.Text}, {"DATA", string(v.Answer.Data)}} {
 		if part.text != "" {
-			fmt.Fprintf(io.Out, "\n%s\n%s\n", part.head, safeText(part.text))
+			fmt.Fprintf(to.Out, "\n%s\n%s\n", part.head, safeText(part.text))
 		}
 	}
 	return nil

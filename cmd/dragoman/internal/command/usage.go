@@ -16,24 +16,21 @@ import (
 
 func usageCommand(io Streams) *cobra.Command {
 	var by string
-	var asJSON bool
 	c := &cobra.Command{
-		Use: "usage", Short: "Show the tokens that were used", Args: cobra.NoArgs,
-		Long: `Show the tokens that were used, added up by agent, thread, requester, day or task,
-as far back as the hub keeps it, and how the budgets stand; in a terminal, a bar for
-each of the latest days as well.`,
+		Use: "usage", Short: "Show token usage and budgets", Args: cobra.NoArgs,
+		Long: `Show the tokens used by agent, thread, requester, day or task, as far back as the hub
+keeps them, and the state of the budgets. A terminal also shows a bar for each of the
+latest days.`,
 	}
-	f := c.Flags()
-	to := hubFlags(f)
-	f.StringVar(&by, "by", "agent", "`key` to add up by: agent, thread, requester, day or task")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.Flags().StringVar(&by, "by", "agent", "`key` to group by: agent, thread, requester, day or task")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		hub := to.client()
 		u, err := hub.Usage(c.Context(), by)
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		if to.json {
 			return printJSON(io.Out, u)
 		}
 		if len(u.Totals) == 0 {
@@ -75,11 +72,11 @@ func printBudgets(out io.Writer, budgets []client.BudgetStatus) error {
 	}
 	t := newTable(out, "BUDGET OF", "USED", "LIMIT", "PER", "%", "RESETS")
 	for _, b := range budgets {
-		anew := ""
+		resets := ""
 		if b.Resets != nil {
-			anew = b.Resets.UTC().Format(time.RFC3339)
+			resets = b.Resets.UTC().Format(time.RFC3339)
 		}
-		t.row(b.By+" "+b.Key, fmt.Sprint(b.Used), fmt.Sprint(b.Tokens), b.Per, fmt.Sprint(b.Percent), orDash(anew))
+		t.row(b.By+" "+b.Key, fmt.Sprint(b.Used), fmt.Sprint(b.Tokens), b.Per, fmt.Sprint(b.Percent), orDash(resets))
 	}
 	return t.flush()
 }
@@ -108,7 +105,7 @@ func printDays(out io.Writer, days []usage.Total, width int) error {
 // eighths are the parts of a cell that a bar may end in.
 var eighths = []rune(" ▏▎▍▌▋▊▉")
 
-// bar draws n of most in a room of that many cells. Anything above zero is visible.
+// bar draws n of most in room cells. Anything above zero is visible.
 func bar(n, most int64, room int) string {
 	parts := int(float64(n) / float64(most) * float64(room) * 8)
 	if n > 0 {
@@ -121,7 +118,7 @@ func bar(n, most int64, room int) string {
 	return text
 }
 
-// widthOf is the width of the terminal.
+// widthOf returns the width of the terminal.
 func widthOf(w any) int {
 	const usual = 80
 	f, ok := w.(*os.File)

@@ -19,7 +19,7 @@ func workplace(c core.Card) []string {
 		Ahead, Behind  int
 	}
 	for name, into := range map[string]any{"backend": &backend, "workspaces": &workspaces, "working_directory": &directory, "git": &git} {
-		_ = json.Unmarshal(c.Metadata[name], into) // what it is otherwise --json shows
+		_ = json.Unmarshal(c.Metadata[name], into) // --json shows malformed values
 	}
 	state := git.Branch
 	if git.Commit != "" {
