@@ -133,7 +133,7 @@ func (discard) Append(context.Context, ...journal.Record) error { return nil }
 // BenchmarkManyAgents asks by every kind of address, and takes in a heartbeat while a
 // task waits, with few agents and with very many.
 func BenchmarkManyAgents(b *testing.B) {
-	for _, agents := range []int{10, 20_000} {
+	for _, agents := range []int{10, 1000, 20_000} {
 		h := hub.New(hub.Options{Journal: discard{}, Limits: hub.Limits{UnrecordedBytes: 1 << 40}})
 		sessions := map[core.AgentID]*hub.Session{}
 		for n := range agents {
