@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -103,10 +102,4 @@ func (s *Server) broadcast(scope string, frame []byte) {
 			c.push(item{frame: frame})
 		}
 	}
-}
-
-// serverEvent returns the frame of an event of the server itself (section 16).
-func serverEvent(kind string, data any) []byte {
-	b := wire.AppendString([]byte(`{"type":`), kind)
-	return append(append(append(b, `,"data":`...), wire.Encode(data)...), '}')
 }

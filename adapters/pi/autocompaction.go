@@ -3,19 +3,12 @@ package pi
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
-)
-
-// Why a conversation is compacted without a client's asking (section 19.4).
-const (
-	byThreshold = "threshold"
-	byOverflow  = "overflow"
 )
 
 // mayAutoCompact reports whether the session's conversation may be compacted by itself.
@@ -45,10 +38,10 @@ func (r *run) compactAfter() bool {
 	if problem != "" {
 		return false
 	}
-	c := &compaction{Cut: divided, x: r.prompt, reason: byThreshold}
-	ss.readers.tellBehind(r.last(), c.startFrame(ss))
+	c := &compaction{Cut: divided, x: r.prompt, reason: render.CompactionThreshold}
+	ss.readers.tellBehind(r.last(), ss.envelope.CompactionStart(c.reason))
 	end := func(result json.RawMessage, f *core.Fault) {
-		ss.readers.tell(c.endFrame(ss, result, f))
+		ss.readers.tell(ss.envelope.CompactionEnd(c.reason, result, f))
 	}
 	err := c.start(ss.summaryBudget(), "", time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
 		var result json.RawMessage
@@ -113,7 +106,7 @@ func (st *step) compactAndRetry(f *core.Fault) bool {
 	if problem != "" {
 		return false
 	}
-	c := &compaction{Cut: divided, x: r.prompt, reason: byOverflow}
+	c := &compaction{Cut: divided, x: r.prompt, reason: render.CompactionOverflow}
 	half := 0 // since all of it is too large
 	for _, n := range c.Nodes {
 		half += len(n.ContextMessage().JSON) / 2
@@ -126,7 +119,7 @@ func (st *step) compactAndRetry(f *core.Fault) bool {
 		return false
 	}
 	r.retrying.compacted = true
-	r.tellBetween(ss.envelope.AgentEnd(r.messages[r.retrying.since:]), c.startFrame(ss))
+	r.tellBetween(ss.envelope.AgentEnd(r.messages[r.retrying.since:]), ss.envelope.CompactionStart(c.reason))
 	return true
 }
 
@@ -155,7 +148,7 @@ func (st *step) retryCompacted(c *compaction, deadline time.Time, summary string
 		}
 		ss.newThread(ss.thread, conversation.Messages(before))
 	}
-	r.tellBetween(c.endFrame(ss, result, f))
+	r.tellBetween(ss.envelope.CompactionEnd(c.reason, result, f))
 	if f == nil {
 		r.askAgain(st, deadline)
 		return
@@ -167,34 +160,4 @@ func (st *step) retryCompacted(c *compaction, deadline time.Time, summary string
 		o = command.Outcome{Err: command.TimedOut(r.prompt.Kind, s.opts.PromptTimeout), TimedOut: true}
 	}
 	r.prompt.Finish(o)
-}
-
-// startFrame tells that a compaction which nobody asked for has begun.
-func (c *compaction) startFrame(ss *session) []byte {
-	return ss.envelope.Event(64, func(b []byte) []byte {
-		return append(wire.AppendString(append(b, `{"type":"auto_compaction_start","reason":`...), c.reason), '}')
-	})
-}
-
-// endFrame tells the end of such a compaction, which has a result or came to nothing
-// because of the fault. Behind an overflow a result means that the agent is asked
-// again.
-func (c *compaction) endFrame(ss *session, result json.RawMessage, why *core.Fault) []byte {
-	return ss.envelope.Event(len(result)+256, func(b []byte) []byte {
-		b = append(b, `{"type":"auto_compaction_end"`...)
-		if result != nil {
-			b = append(append(b, `,"result":`...), result...)
-		}
-		aborted := why != nil && why.Code == core.CodeCancelled
-		b = strconv.AppendBool(append(b, `,"aborted":`...), aborted)
-		b = strconv.AppendBool(append(b, `,"willRetry":`...), why == nil && c.reason == byOverflow)
-		if why != nil && !aborted {
-			text := "Auto-compaction failed: "
-			if c.reason == byOverflow {
-				text = "Context overflow recovery failed: "
-			}
-			b = wire.AppendString(append(b, `,"errorMessage":`...), text+why.Message)
-		}
-		return append(b, '}')
-	})
 }

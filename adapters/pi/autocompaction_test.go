@@ -49,7 +49,7 @@ func TestAFullContextIsCompactedBehindTheRun(t *testing.T) {
 				c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`) // one turn is too small
 				c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
 				synctest.Wait()
-				if starts, ends := c.count(fmt.Sprintf(startedFor, byThreshold)), c.count(inShortEnd, `"tokensBefore":`+fmt.Sprint(tt.usage), `"aborted":false,"willRetry":false}`); starts != tt.want || ends != tt.want {
+				if starts, ends := c.count(fmt.Sprintf(startedFor, "threshold")), c.count(inShortEnd, `"tokensBefore":`+fmt.Sprint(tt.usage), `"aborted":false,"willRetry":false}`); starts != tt.want || ends != tt.want {
 					t.Errorf("got %d starts and %d ends, want %d\n%s", starts, ends, tt.want, c.log())
 				}
 				want := []string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant}
@@ -104,7 +104,7 @@ func TestThePromptIsAnsweredBeforeItsCompactionEndsAndTheNextGoesOnWithIt(t *tes
 		task := <-held
 		c.send(`{"id":"next","type":"prompt","sessionId":"s","message":"three"}`)
 		late.ok(`{"type":"switch_session","sessionId":"s"}`)
-		late.until(fmt.Sprintf(startedFor, byThreshold))
+		late.until(fmt.Sprintf(startedFor, "threshold"))
 		synctest.Wait()
 		if got := c.count("command_started", `"next"`); got != 0 {
 			t.Error("got the next prompt started, want it to wait for the compaction")
@@ -217,7 +217,7 @@ func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
 				if tt.end != "" {
 					starts = 1
 				}
-				if got := c.count(fmt.Sprintf(startedFor, byOverflow)); got != starts || c.count("auto_compaction_end", tt.end) != starts {
+				if got := c.count(fmt.Sprintf(startedFor, "overflow")); got != starts || c.count("auto_compaction_end", tt.end) != starts {
 					t.Errorf("got %d starts, want %d and the end %q\n%s", got, starts, tt.end, c.log())
 				}
 				if d := cmp.Diff(tt.stands, rolesOf(t, c)); d != "" {

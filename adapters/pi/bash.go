@@ -3,7 +3,6 @@ package pi
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
@@ -79,14 +78,7 @@ func (ss *session) admitBash() (calls [2]command.Call, problem string) {
 // (section 14).
 func (run *bashRun) send(piece string, skipped int64) {
 	x, ss := run.x, run.x.on
-	frame := ss.envelope.Event(len(piece)+256, func(b []byte) []byte {
-		b = wire.AppendString(append(b, `{"type":"bash_output","commandId":`...), x.Name())
-		b = wire.AppendString(append(b, `,"delta":`...), piece)
-		if skipped > 0 {
-			b = strconv.AppendInt(append(b, `,"skippedBytes":`...), skipped, 10)
-		}
-		return append(b, '}')
-	})
+	frame := ss.envelope.BashOutput(x.Name(), piece, skipped)
 	ss.server.engine.Lock()
 	defer ss.server.engine.Unlock()
 	ss.readers.tell(frame)

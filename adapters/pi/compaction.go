@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -29,8 +30,8 @@ const compactionQuestion = "Sum up the conversation before this message. From no
 // what was said first. Nothing changes until that is there.
 type compaction struct {
 	*conversation.Cut
-	x      *request // in whose name
-	reason string   // of an automatic one, else ""
+	x      *request          // in whose name
+	reason render.Compaction // of an automatic one, else ""
 }
 
 // summaryBytes bounds what an agent is told for a summary of it: most agents take

@@ -142,7 +142,7 @@ func TestACompactionThatFailedIsNotTriedBehindTheNextAnswers(t *testing.T) {
 				c.ok(promptIt)
 			}
 			synctest.Wait()
-			if got := c.count(fmt.Sprintf(startedFor, byThreshold)); got != want {
+			if got := c.count(fmt.Sprintf(startedFor, "threshold")); got != want {
 				t.Errorf("%s: got %d compactions tried, want %d", when, got, want)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -207,9 +208,9 @@ func (c *connection) drain() {
 	s.engine.Lock()
 	s.engine.Drain()
 	s.engine.Unlock()
-	c.push(item{frame: serverEvent("server_shutdown", map[string]any{
+	c.push(item{frame: render.ServerEvent("server_shutdown", wire.Encode(map[string]any{
 		"reason": "graceful_shutdown", "timeoutMs": s.opts.DrainTimeout.Milliseconds(),
-	})})
+	}))})
 }
 
 // stopped ends a connection because the server is stopping.

@@ -1,97 +1,39 @@
 package pi
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
-	"testing"
-
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestAPageHasTheWholeConversationAndNothingOfItsCode(t *testing.T) {
-	dir, cwd := t.TempDir(), conversation.Resolve(t.TempDir())
-	h, s := newStage(t, Options{SessionDir: dir, ExportDirs: []string{cwd}})
-	const evil = `</pre></details><script>alert(1)</script><img src=x onerror=alert(2)>"'&`
-	join(t, h, core.Card{ID: "x"}, answering(
-		core.Thinking{Text: "thinking " + evil}, core.Text{Text: "calling"}, core.ToolCall{ID: "1", Name: "read " + evil, Input: `{"path":"<script>"}`},
-		core.ToolResult{ID: "1", Output: "result broken " + evil, IsError: true}, core.Text{Text: "done " + evil},
-		core.File{Name: "dot.png", MediaType: "image/png", Data: []byte("png")},
-		core.File{Name: "dot.svg", MediaType: "image/svg+xml; x=\"", Data: []byte("<svg onload=alert(3)>")}, core.Done{},
-	))
-	c := dial(t, s, ConnOptions{})
-	c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + cwd + `"}`)
-	c.fails(`{"type":"export_html","sessionId":"s"}`, "Nothing to export yet - start a conversation first")
-	c.ok(`{"type":"set_session_name","sessionId":"s","name":"</title><script>alert(4)</script>"}`)
-	c.ok(`{"type":"prompt","sessionId":"s","message":"asked <script>alert(5)</script>"}`)
-	f := c.ok(`{"type":"export_html","sessionId":"s"}`)
-	file := fileOf(c, "s")
-	path := filepath.Join(cwd, "pi-session-"+strings.TrimSuffix(filepath.Base(file), ".jsonl")+".html")
-	if string(f.Data) != `{"path":"`+path+`"}` {
-		t.Errorf("got %s, want the path %s", f.Data, path)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(data)
-	for _, part := range []string{"asked", "thinking", "calling", "read", "result", "broken", "done", "data:image/png;base64,", "prefers-color-scheme: dark", "<details", `<p class="who">user `, `<p class="who">x `} {
-		if !strings.Contains(text, part) {
-			t.Errorf("got a page without %q:\n%s", part, text)
-		}
-	}
-	if since := regexp.MustCompile(`since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`); len(since.FindString(text)) == 0 {
-		t.Errorf("got a page that does not say since when, as people write it:\n%s", text)
-	}
-	if bad := regexp.MustCompile(`(?i)<script|<svg|<img src=x|<[^>]* on[a-z]+=|https?://`).FindString(text); bad != "" {
-		t.Errorf("got %q on the page, want it escaped, and nothing that is elsewhere:\n%s", bad, text)
-	}
-	if got, want := strings.Count(text, "<details"), strings.Count(text, "</details>"); got != want || got < 3 {
-		t.Errorf("got %d details begun and %d ended, want the tools folded", got, want)
-	}
-	c.ok(`{"type":"export_html","sessionId":"s"}`) // a page of ours is replaced
+// Parts are the parts of a server that tests hold up, or wait for.
+type Parts struct {
+	Engine                 *command.Engine
+	Disk, Lists, Summaries *command.Jobs
+	Store                  *conversation.Store
 }
 
-func TestAPageGoesNowhereElse(t *testing.T) {
-	dir, cwd, other := conversation.Resolve(t.TempDir()), conversation.Resolve(t.TempDir()), conversation.Resolve(t.TempDir())
-	h, s := newStage(t, Options{SessionDir: dir, ExportDirs: []string{cwd}})
-	join(t, h, core.Card{ID: "x"}, echo)
-	as := func(who core.Principal) *caller {
-		c := dial(t, s, ConnOptions{Principal: who})
-		c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + other + `"}`)
-		c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-		return c
+// Parts returns the parts of the server.
+func (s *Server) Parts() Parts { return Parts{s.engine, s.jobs, s.lists, s.summaries, s.store} }
+
+// Left counts what the server holds that should be gone once its sessions are deleted.
+func (s *Server) Left() map[string]int {
+	files, _ := s.store.Counts()
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	n := s.engine.Counts()
+	left := map[string]int{
+		"sessions": len(s.sessions), "runs": len(s.runs), "threads": len(s.threads), "files": files, "jobs": s.jobs.Len(),
+		"commands": n.InFlight, "bytes of frames": n.InFlightBytes, "lanes": n.Lanes, "dependents": n.Dependents,
 	}
-	c := as(core.Principal{})
-	if f := c.ok(`{"type":"export_html","sessionId":"s"}`); !has(f, dir) {
-		t.Errorf("a session elsewhere: got %s, want the page beside its file", f.Data)
+	for _, c := range s.clients {
+		c.mu.Lock()
+		left["subscriptions"] += len(c.reading) + len(c.views) + c.Pending
+		c.mu.Unlock()
 	}
-	ours, link := filepath.Join(cwd, "page.html"), filepath.Join(cwd, "link.html")
-	if err := os.WriteFile(ours, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(other, "page.html"), link); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]string{
-		filepath.Join(other, "page.html"): errExportPlace.Error(),
-		"page.html":                       errExportPlace.Error(), // below the session's directory, which is not allowed
-		link:                              "Failed to export session: " + conversation.Resolve(cwd) + "/link.html cannot be written (path escapes from parent)",
-		cwd + "/../page.html":             errExportPlace.Error(),
-		filepath.Join(cwd, "page.txt"):    errExportName.Error(),
-		ours:                              "Failed to export session: " + conversation.ErrTaken.Error(),
-	} {
-		c.fails(`{"type":"export_html","sessionId":"s","outputPath":"`+path+`"}`, want)
-	}
-	if data, err := os.ReadFile(ours); err != nil || string(data) != "precious" {
-		t.Errorf("got %q and %v, want the file as it was", data, err)
-	}
-	if there, err := os.ReadDir(other); err != nil || len(there) > 0 {
-		t.Errorf("got %v and %v, want nothing outside", there, err)
-	}
-	ann := as(core.Principal{ID: "ann", Authenticated: true})
-	ann.fails(`{"type":"export_html","sessionId":"s","outputPath":"`+filepath.Join(cwd, "ann.html")+`"}`, errExportPlace.Error())
-	ann.ok(`{"type":"export_html","sessionId":"s"}`)
+	return left
+}
+
+// Handle has another function do what commands of a type ask for.
+func (s *Server) Handle(kind string, do func(*command.Execution) command.Outcome) {
+	s.handlers[kind] = func(_ *Server, x *request) command.Outcome { return do(&x.Execution) }
 }

@@ -1,6 +1,11 @@
 package pi
 
-import "time"
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+)
 
 // zombieAfter is how long after its last command an idle session counts as
 // forgotten (facts, section 4.5).
@@ -70,5 +75,5 @@ func (s *Server) closeSessions() {
 func (ss *session) sayDeleted() {
 	s := ss.server
 	s.happened("session_deleted")
-	s.broadcast(ss.key.Scope, serverEvent("session_deleted", map[string]string{"sessionId": ss.key.ID}))
+	s.broadcast(ss.key.Scope, render.ServerEvent("session_deleted", wire.Encode(map[string]string{"sessionId": ss.key.ID})))
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -57,21 +56,15 @@ func (q queued) size() int {
 // a steer becomes a turn of its own is seen by it.
 func (ss *session) queueChanged() { ss.readers.tell(ss.queue.frame(ss.envelope)) }
 
-// frame is the additional event queue_update (section 14), as later versions of pi have it.
+// frame returns the frame that tells what waits.
 func (q *queue) frame(in render.Envelope) []byte {
-	return in.Event(128, func(b []byte) []byte {
-		b = appendQueued(append(b, `{"type":"queue_update","steering":`...), q.steering)
-		return append(appendQueued(append(b, `,"followUp":`...), q.following), '}')
-	})
+	return in.Queue(texts(q.steering), texts(q.following))
 }
 
-func appendQueued(dst []byte, all []queued) []byte {
-	dst = append(dst, '[')
+func texts(all []queued) []string {
+	list := make([]string, len(all))
 	for i, q := range all {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = wire.AppendString(dst, q.text)
+		list[i] = q.text
 	}
-	return append(dst, ']')
+	return list
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -126,10 +127,10 @@ func (s *Server) attach(c *connection) *link.Reason {
 		}
 		s.sockets++
 	}
-	c.push(item{frame: serverEvent("server_ready", map[string]any{
+	c.push(item{frame: render.ServerEvent("server_ready", wire.Encode(map[string]any{
 		"serverVersion": s.opts.Version, "protocolVersion": ProtocolVersion, "transports": []Transport{WebSocket, Stdio},
-	})})
-	c.push(item{frame: serverEvent("startup_recovery_summary", s.engine.Journal().Recovered(c.Scope, redacted, false))})
+	}))})
+	c.push(item{frame: render.ServerEvent("startup_recovery_summary", wire.Encode(s.engine.Journal().Recovered(c.Scope, redacted, false)))})
 	s.happened("server_ready")
 	s.clients, c.Attached = append(s.clients, c), true
 	s.connected++
@@ -260,7 +261,7 @@ func (c *connection) subscribe(ss *session) {
 		}
 	}
 	if ss.run == nil && ss.compacting != nil && ss.compacting.reason != "" {
-		c.push(item{frame: ss.compacting.startFrame(ss)})
+		c.push(item{frame: ss.envelope.CompactionStart(ss.compacting.reason)})
 	}
 	if !ss.queue.empty() {
 		c.push(item{frame: ss.queue.frame(ss.envelope)})

@@ -180,7 +180,7 @@ func (x *request) created(ss *session) command.Outcome {
 	o := x.opened(ss)
 	o.After = func() {
 		s.happened("session_created")
-		s.broadcast(ss.key.Scope, append(append([]byte(`{"type":"session_created","data":`), o.Data...), '}'))
+		s.broadcast(ss.key.Scope, render.ServerEvent("session_created", o.Data))
 	}
 	return o
 }

@@ -46,9 +46,7 @@ func (ss *session) setThinkingLevel(level string) {
 		return
 	}
 	ss.add(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
-	ss.readers.tell(ss.envelope.Event(96, func(b []byte) []byte {
-		return append(wire.AppendString(append(b, `{"type":"thinking_level_change","thinkingLevel":`...), level), '}')
-	}))
+	ss.readers.tell(ss.envelope.ThinkingLevel(level))
 }
 
 // thinkingContext lets the agent know the level, once somebody has set one.

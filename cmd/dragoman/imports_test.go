@@ -124,7 +124,7 @@ var table = []row{
 	{from: []string{"adapters/pi/sessionfile"}, own: leaves},
 	{from: []string{"adapters/pi/command"}, own: append([]string{"core", "adapters/pi/wire"}, leaves...), lib: []string{"github.com/sony/gobreaker/v2"}},
 	{from: []string{"adapters/pi/conversation"}, own: append([]string{"core", "adapters/pi/wire", "adapters/pi/sessionfile"}, leaves...)},
-	{from: []string{"adapters/pi/render"}, own: append([]string{"core", "adapters/pi/wire", "adapters/pi/sessionfile", "adapters/pi/conversation"}, leaves...)},
+	{from: []string{"adapters/pi/render"}, own: append([]string{"core", "core/question", "adapters/pi/wire", "adapters/pi/sessionfile", "adapters/pi/conversation"}, leaves...)},
 	{from: []string{"adapters/pi/client"}, own: append([]string{"core", "core/link", "adapters/pi/wire", "adapters/pi/conversation"}, leaves...)},
 	dialect("pi"),
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
@@ -73,4 +74,42 @@ func (e Envelope) RetryStart(attempt, most int, delay time.Duration, problem str
 // RetryEnd returns the frame that ends a retry: a success if problem is "".
 func (e Envelope) RetryEnd(attempt int, problem string) []byte {
 	return e.Event(retrySize+len(problem), func(b []byte) []byte { return appendRetryEnd(b, attempt, problem) })
+}
+
+// Queue returns the frame that tells which messages wait for their turn: steering ones for
+// the next, following ones for the turns after that. It is an additional event (section
+// 14), which later versions of pi have.
+func (e Envelope) Queue(steering, following []string) []byte {
+	return e.Event(queueSize, func(b []byte) []byte {
+		b = appendStrings(append(b, `{"type":"queue_update","steering":`...), steering)
+		return append(appendStrings(append(b, `,"followUp":`...), following), '}')
+	})
+}
+
+// ThinkingLevel returns the frame that tells a new thinking level.
+func (e Envelope) ThinkingLevel(level string) []byte {
+	return e.Event(eventSize, func(b []byte) []byte {
+		return append(wire.AppendString(append(b, `{"type":"thinking_level_change","thinkingLevel":`...), level), '}')
+	})
+}
+
+// BashOutput returns the frame of what a bash command has printed: skipped is
+// the number of bytes left out before the piece. It is an additional event (section
+// 14).
+func (e Envelope) BashOutput(commandID, piece string, skipped int64) []byte {
+	return e.Event(bashSize+len(piece), func(b []byte) []byte {
+		b = wire.AppendString(append(b, `{"type":"bash_output","commandId":`...), commandID)
+		b = wire.AppendString(append(b, `,"delta":`...), piece)
+		if skipped > 0 {
+			b = strconv.AppendInt(append(b, `,"skippedBytes":`...), skipped, 10)
+		}
+		return append(b, '}')
+	})
+}
+
+// ServerEvent returns the frame of an event of the server, which belongs to no session
+// (section 16). data is JSON.
+func ServerEvent(kind string, data []byte) []byte {
+	b := wire.AppendString([]byte(`{"type":`), kind)
+	return append(append(append(b, `,"data":`...), data...), '}')
 }

@@ -13,7 +13,11 @@ const (
 	eventSize  = 48
 	noticeSize = 160
 	retrySize  = 160
-	toolSize   = 128
+	queueSize  = 128
+	bashSize   = 256
+
+	compactionSize = 256
+	toolSize       = 128
 )
 
 func appendTurnStart(dst []byte) []byte { return append(dst, `{"type":"turn_start"}`...) }
@@ -64,4 +68,15 @@ func appendRetryEnd(dst []byte, attempt int, problem string) []byte {
 		dst = wire.AppendString(append(dst, `,"finalError":`...), problem)
 	}
 	return append(dst, '}')
+}
+
+func appendStrings(dst []byte, all []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range all {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendString(dst, s)
+	}
+	return append(dst, ']')
 }

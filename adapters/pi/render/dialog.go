@@ -1,0 +1,102 @@
+package render
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
+)
+
+// DialogAnswer reads the response to the dialog of a question. A response to another
+// method, or without a value, dismisses the question (facts, section 7.1).
+func DialogAnswer(q question.Question, method, value string) core.Reply {
+	if value = strings.TrimSpace(value); method != dialogMethod(q) || value == "" {
+		return core.Reply{Dismissed: true}
+	}
+	if label, ok := chosen(q, value); ok {
+		return core.Reply{Selected: []string{label}}
+	}
+	if !q.Several {
+		return core.Reply{Text: value}
+	}
+	var picked core.Reply
+	var rest []string
+	for word := range strings.SplitSeq(value, ",") {
+		switch label, ok := chosen(q, strings.TrimSpace(word)); {
+		case ok && !slices.Contains(picked.Selected, label):
+			picked.Selected = append(picked.Selected, label)
+		case !ok && strings.TrimSpace(word) != "":
+			rest = append(rest, strings.TrimSpace(word))
+		}
+	}
+	if picked.Text = strings.Join(rest, ", "); picked.Text == "" && len(picked.Selected) == 0 {
+		return core.Reply{Dismissed: true}
+	}
+	return picked
+}
+
+// chosen returns the label of the option that the text names: the text that was shown, the
+// label in any case, or, where several are typed, the number.
+func chosen(q question.Question, text string) (string, bool) {
+	i := slices.IndexFunc(q.Options, func(o question.Option) bool { return text == optionText(o) || strings.EqualFold(text, o.Label) })
+	if n, err := strconv.Atoi(text); i < 0 && q.Several && err == nil {
+		i = n - 1
+	}
+	if i < 0 || i >= len(q.Options) {
+		return "", false
+	}
+	return q.Options[i].Label, true
+}
+
+// dialogMethod returns the kind of dialog that shows a question: a select for one choice.
+// Pi has no dialog for several choices: the user types them, as free text.
+func dialogMethod(q question.Question) string {
+	if len(q.Options) > 0 && !q.Several {
+		return "select"
+	}
+	return "input"
+}
+
+// Dialog returns the frame that asks the client to show a question (section 18.1).
+func (e Envelope) Dialog(q question.Question, timeout time.Duration) []byte {
+	title := q.Text
+	if q.Header != "" {
+		title = q.Header + ": " + title
+	}
+	if q.Several {
+		for i, o := range q.Options {
+			title += "\n" + strconv.Itoa(i+1) + ". " + optionText(o)
+		}
+	}
+	return e.Event(2*len(title)+512, func(b []byte) []byte {
+		b = wire.AppendString(append(b, `{"type":"extension_ui_request","requestId":`...), q.ID)
+		b = wire.AppendString(append(b, `,"method":`...), dialogMethod(q))
+		b = wire.AppendString(append(b, `,"title":`...), title)
+		switch {
+		case q.Several:
+			b = append(b, `,"placeholder":"numbers or names, separated by commas"`...)
+		case len(q.Options) > 0:
+			b = append(b, `,"options":[`...)
+			for i, o := range q.Options {
+				if i > 0 {
+					b = append(b, ',')
+				}
+				b = wire.AppendString(b, optionText(o))
+			}
+			b = append(b, ']')
+		}
+		return append(strconv.AppendInt(append(b, `,"timeout":`...), timeout.Milliseconds(), 10), '}')
+	})
+}
+
+// optionText returns how an option is shown: the specification has one text for each.
+func optionText(o question.Option) string {
+	if o.Description == "" {
+		return o.Label
+	}
+	return o.Label + ": " + o.Description
+}
